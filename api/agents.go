@@ -1,0 +1,105 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+type newAgentRequest struct {
+	Persona string `json:"persona"`
+	Cwd     string `json:"cwd"`
+	Runtime string `json:"runtime"`
+	Prompt  string `json:"prompt"`
+	Name    string `json:"name"`
+}
+
+type assignRequest struct {
+	Persona string `json:"persona"`
+}
+
+type stopRequest struct {
+	Force bool `json:"force"`
+}
+
+func (s *Server) createAgent(c echo.Context) error {
+	var in newAgentRequest
+	if err := decode(c, &in); err != nil {
+		return err
+	}
+	agent, err := s.Daemon.CreateAgent(c.Request().Context(), daemon.NewAgent{
+		Persona: in.Persona, Cwd: in.Cwd, Runtime: in.Runtime, Prompt: in.Prompt, Name: in.Name,
+	})
+	return reply(c, http.StatusCreated, agent, err)
+}
+
+// active is the state filter for agents that have not ended, whatever they do.
+const active = "active"
+
+func (s *Server) listAgents(c echo.Context) error {
+	p := paramsOf(c)
+	state := p.oneOf("state", active, string(daemon.Starting), string(daemon.Idle), string(daemon.Working), string(daemon.Waiting), string(daemon.Ended))
+	filter := daemon.AgentFilter{Persona: p.text("persona"), Before: p.id("before"), Limit: p.limit()}
+	if p.err != nil {
+		return p.err
+	}
+	if state == active {
+		filter.Active = true
+	} else {
+		filter.State = daemon.AgentState(state)
+	}
+	agents, err := s.Daemon.Agents(c.Request().Context(), filter)
+	return replyList(c, agents, err)
+}
+
+func (s *Server) showAgent(c echo.Context) error {
+	id, err := pathID(c)
+	if err != nil {
+		return err
+	}
+	agent, err := s.Daemon.Agent(c.Request().Context(), id)
+	return reply(c, http.StatusOK, agent, err)
+}
+
+func (s *Server) assignPersona(c echo.Context) error {
+	id, err := pathID(c)
+	if err != nil {
+		return err
+	}
+	var in assignRequest
+	if err := decode(c, &in); err != nil {
+		return err
+	}
+	if in.Persona == "" {
+		return invalid("invalid_field", "Field \"persona\" must name a persona")
+	}
+	agent, err := s.Daemon.AssignPersona(c.Request().Context(), id, in.Persona)
+	return reply(c, http.StatusOK, agent, err)
+}
+
+func (s *Server) resumeAgent(c echo.Context) error {
+	id, err := pathID(c)
+	if err != nil {
+		return err
+	}
+	if err := decode(c, &struct{}{}); err != nil {
+		return err
+	}
+	agent, err := s.Daemon.ResumeAgent(c.Request().Context(), id)
+	return reply(c, http.StatusCreated, agent, err)
+}
+
+func (s *Server) stopAgent(c echo.Context) error {
+	id, err := pathID(c)
+	if err != nil {
+		return err
+	}
+	var in stopRequest
+	if err := decode(c, &in); err != nil {
+		return err
+	}
+	agent, err := s.Daemon.StopAgent(c.Request().Context(), id, in.Force)
+	return reply(c, http.StatusAccepted, agent, err)
+}

@@ -1,0 +1,179 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+const (
+	answerTimeout = time.Minute // until the head of an answer
+	maxAnswer     = 64 << 20    // bytes
+)
+
+// Client calls a daemon. Errors that the daemon answers with are [*daemon.Error], with code and
+// sentence; so is the one that says that there is no daemon. It is safe for concurrent use.
+type Client struct {
+	base  string // without a slash at its end
+	token string
+	http  *http.Client
+}
+
+// NewClient returns a client of the daemon at a unix socket.
+func NewClient(socketPath string) *Client {
+	dialer := net.Dialer{Timeout: dialTimeout}
+	return newClient("http://localhost", "", func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return dialer.DialContext(ctx, "unix", socketPath)
+	})
+}
+
+// NewTCPClient returns a client of the daemon at a URL like http://127.0.0.1:7433, which presents
+// the token.
+func NewTCPClient(url, token string) *Client {
+	return newClient(strings.TrimSuffix(url, "/"), token, (&net.Dialer{Timeout: dialTimeout}).DialContext)
+}
+
+func newClient(base, token string, dial func(context.Context, string, string) (net.Conn, error)) *Client {
+	return &Client{base: base, token: token, http: &http.Client{Transport: &http.Transport{
+		DialContext:           dial,
+		ResponseHeaderTimeout: answerTimeout,
+		IdleConnTimeout:       idleTimeout,
+		MaxIdleConnsPerHost:   8,
+	}}}
+}
+
+// Close lets go of connections that are kept for later calls.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// call sends in, if it is not nil, as JSON and reads the answer.
+func call[T any](ctx context.Context, c *Client, method, path string, in any) (answer T, err error) {
+	body, err := c.fetch(ctx, method, path, in)
+	if err != nil {
+		return answer, err
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return answer, fmt.Errorf("answer to %s %s: %w", method, path, err)
+	}
+	return answer, nil
+}
+
+// fetch returns the answer's body.
+func (c *Client) fetch(ctx context.Context, method, path string, in any) ([]byte, error) {
+	var body io.Reader
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", method, path, err)
+		}
+		body = bytes.NewReader(b)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	if in != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	c.authorize(request.Header)
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, callError(err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("answer to %s %s: %w", method, path, err)
+	case len(answer) > maxAnswer:
+		return nil, fmt.Errorf("answer to %s %s: more than %d bytes", method, path, maxAnswer)
+	case response.StatusCode >= 300:
+		return nil, answerError(response.StatusCode, answer)
+	}
+	return answer, nil
+}
+
+func (c *Client) authorize(h http.Header) {
+	if c.token != "" {
+		h.Set("Authorization", "Bearer "+c.token)
+	}
+}
+
+// callError words a call that got no answer.
+func callError(err error) error {
+	var timeout net.Error
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err // the caller's own end
+	case errors.Is(err, os.ErrPermission):
+		return &daemon.Error{Kind: daemon.KindForbidden, Code: "socket_forbidden", Message: "the daemon's socket belongs to another user: run this as the user who runs `understudy serve`", Cause: err}
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return &daemon.Error{Kind: daemon.KindUnavailable, Code: "daemon_not_running", Message: "the daemon is not running: start it with `understudy serve`", Cause: err}
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return &daemon.Error{Kind: daemon.KindUnavailable, Code: "no_answer", Message: "the daemon does not answer: look at its log", Cause: err}
+	}
+	return &daemon.Error{Kind: daemon.KindUnavailable, Code: "cut_off", Message: "the connection to the daemon was cut off: try again", Cause: err}
+}
+
+// answerError is the error that a daemon answered with.
+func answerError(status int, answer []byte) error {
+	var body errorBody
+	if err := json.Unmarshal(answer, &body); err != nil || body.Error == "" {
+		body = errorBody{fmt.Sprintf("the daemon answered with status %d and no sentence", status), "status_" + strconv.Itoa(status)}
+	}
+	kind := daemon.KindInternal
+	for k, s := range statuses {
+		if s == status {
+			kind = k
+		}
+	}
+	if kind == daemon.KindInternal && status < 500 {
+		kind = daemon.KindInvalid
+	}
+	return &daemon.Error{Kind: kind, Code: body.Code, Message: body.Error}
+}
+
+// ListOptions narrow a list; zero values do not.
+type ListOptions struct {
+	State   string // of agents; "active" for those that have not ended
+	Status  string // of handoffs
+	Persona string
+	Before  int64 // id
+	Limit   int   // 0: 100
+}
+
+func (o ListOptions) query() string {
+	q := url.Values{}
+	for name, value := range map[string]string{"state": o.State, "status": o.Status, "persona": o.Persona} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	if o.Before != 0 {
+		q.Set("before", strconv.FormatInt(o.Before, 10))
+	}
+	if o.Limit != 0 {
+		q.Set("limit", strconv.Itoa(o.Limit))
+	}
+	if len(q) == 0 {
+		return ""
+	}
+	return "?" + q.Encode()
+}
+
+// at makes an address of a resource with an id.
+func at(kind string, id int64, rest string) string {
+	return fmt.Sprintf("/api/%s/%d%s", kind, id, rest)
+}

@@ -1,0 +1,143 @@
+package api
+
+import (
+	"context"
+	"net/url"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/personas"
+)
+
+// CreateAgent starts an agent.
+func (c *Client) CreateAgent(ctx context.Context, in daemon.NewAgent) (daemon.Agent, error) {
+	body := newAgentRequest{Persona: in.Persona, Cwd: in.Cwd, Runtime: in.Runtime, Prompt: in.Prompt, Name: in.Name}
+	return call[daemon.Agent](ctx, c, "POST", "/api/agents", body)
+}
+
+// Agents lists the newest first.
+func (c *Client) Agents(ctx context.Context, o ListOptions) ([]daemon.Agent, error) {
+	return call[[]daemon.Agent](ctx, c, "GET", "/api/agents"+o.query(), nil)
+}
+
+// Agent returns one agent.
+func (c *Client) Agent(ctx context.Context, id int64) (daemon.Agent, error) {
+	return call[daemon.Agent](ctx, c, "GET", at("agents", id, ""), nil)
+}
+
+// AssignPersona gives a persona to an agent that registered by itself.
+func (c *Client) AssignPersona(ctx context.Context, id int64, slug string) (daemon.Agent, error) {
+	return call[daemon.Agent](ctx, c, "PATCH", at("agents", id, ""), assignRequest{Persona: slug})
+}
+
+// ResumeAgent opens an ended agent's session again, as a new agent.
+func (c *Client) ResumeAgent(ctx context.Context, id int64) (daemon.Agent, error) {
+	return call[daemon.Agent](ctx, c, "POST", at("agents", id, "/resume"), struct{}{})
+}
+
+// StopAgent asks an agent to end; with force, without asking politely first.
+func (c *Client) StopAgent(ctx context.Context, id int64, force bool) (daemon.Agent, error) {
+	return call[daemon.Agent](ctx, c, "POST", at("agents", id, "/stop"), stopRequest{Force: force})
+}
+
+// Screen returns what an agent's pane shows, as "text" or "html".
+func (c *Client) Screen(ctx context.Context, id int64, format string) (string, error) {
+	b, err := c.fetch(ctx, "GET", at("agents", id, "/screen?format="+url.QueryEscape(format)), nil)
+	return string(b), err
+}
+
+// SendMessage has a text typed to an agent; command says that it is meant as one of the runtime's.
+func (c *Client) SendMessage(ctx context.Context, id int64, text string, command bool) (daemon.Delivery, error) {
+	return call[daemon.Delivery](ctx, c, "POST", at("agents", id, "/messages"), messageRequest{Text: text, Command: command})
+}
+
+// Messages lists an agent's deliveries, newest first.
+func (c *Client) Messages(ctx context.Context, id int64, o ListOptions) ([]daemon.Delivery, error) {
+	return call[[]daemon.Delivery](ctx, c, "GET", at("agents", id, "/messages"+o.query()), nil)
+}
+
+// RequestHandoff has an agent hand over, and returns at once.
+func (c *Client) RequestHandoff(ctx context.Context, agentID int64, in daemon.HandoffRequest) (Initiated, error) {
+	body := handoffRequest{Reason: in.Reason, Focus: in.Focus, Mode: in.Mode, Force: in.Force}
+	return call[Initiated](ctx, c, "POST", at("agents", agentID, "/handoff"), body)
+}
+
+// LatestHandoff returns an agent's newest handoff.
+func (c *Client) LatestHandoff(ctx context.Context, agentID int64) (daemon.Handoff, error) {
+	return call[daemon.Handoff](ctx, c, "GET", at("agents", agentID, "/handoff"), nil)
+}
+
+// CancelHandoff cancels an agent's handoff, which works until its document is recorded.
+func (c *Client) CancelHandoff(ctx context.Context, agentID int64) (daemon.Handoff, error) {
+	return call[daemon.Handoff](ctx, c, "DELETE", at("agents", agentID, "/handoff"), nil)
+}
+
+// Handoffs lists the newest first.
+func (c *Client) Handoffs(ctx context.Context, o ListOptions) ([]daemon.Handoff, error) {
+	return call[[]daemon.Handoff](ctx, c, "GET", "/api/handoffs"+o.query(), nil)
+}
+
+// Handoff returns one handoff.
+func (c *Client) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) {
+	return call[daemon.Handoff](ctx, c, "GET", at("handoffs", id, ""), nil)
+}
+
+// RetryHandoff goes on from the phase that failed.
+func (c *Client) RetryHandoff(ctx context.Context, id int64) (daemon.Handoff, error) {
+	return call[daemon.Handoff](ctx, c, "POST", at("handoffs", id, "/retry"), struct{}{})
+}
+
+// Transitions returns the moves of a handoff, in order.
+func (c *Client) Transitions(ctx context.Context, id int64) ([]daemon.Transition, error) {
+	return call[[]daemon.Transition](ctx, c, "GET", at("handoffs", id, "/transitions"), nil)
+}
+
+// Document returns a handoff's document.
+func (c *Client) Document(ctx context.Context, id int64) ([]byte, error) {
+	return c.fetch(ctx, "GET", at("handoffs", id, "/document"), nil)
+}
+
+// ContextFile returns a handoff's context file.
+func (c *Client) ContextFile(ctx context.Context, id int64) ([]byte, error) {
+	return c.fetch(ctx, "GET", at("handoffs", id, "/context"), nil)
+}
+
+// CreatePersona makes a persona under the next number of its role and name.
+func (c *Client) CreatePersona(ctx context.Context, in personas.New) (FullPersona, error) {
+	body := newPersonaRequest{Role: in.Role, Name: in.Name, Description: in.Description, Skill: in.Skill}
+	return call[FullPersona](ctx, c, "POST", "/api/personas", body)
+}
+
+// Personas lists those that are in use, or those that were put away, by slug.
+func (c *Client) Personas(ctx context.Context, archived bool) ([]Persona, error) {
+	path := "/api/personas"
+	if archived {
+		path += "?archived=true"
+	}
+	return call[[]Persona](ctx, c, "GET", path, nil)
+}
+
+// Persona returns one persona with its texts.
+func (c *Client) Persona(ctx context.Context, slug string) (FullPersona, error) {
+	return call[FullPersona](ctx, c, "GET", "/api/personas/"+url.PathEscape(slug), nil)
+}
+
+// ArchivePersona puts a persona away, with its documents.
+func (c *Client) ArchivePersona(ctx context.Context, slug string) (FullPersona, error) {
+	return call[FullPersona](ctx, c, "DELETE", "/api/personas/"+url.PathEscape(slug), nil)
+}
+
+// PersonaHandoffs lists a persona's handoffs, newest first.
+func (c *Client) PersonaHandoffs(ctx context.Context, slug string, o ListOptions) ([]daemon.Handoff, error) {
+	o.Persona = "" // it is in the address
+	return call[[]daemon.Handoff](ctx, c, "GET", "/api/personas/"+url.PathEscape(slug)+"/handoffs"+o.query(), nil)
+}
+
+// Health says that the daemon answers.
+func (c *Client) Health(ctx context.Context) (Health, error) {
+	return call[Health](ctx, c, "GET", "/healthz", nil)
+}
+
+// Ready says that the daemon's database and tmux answer.
+func (c *Client) Ready(ctx context.Context) (Health, error) {
+	return call[Health](ctx, c, "GET", "/readyz", nil)
+}

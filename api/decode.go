@@ -1,0 +1,206 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+const (
+	maxBody      = 1 << 20 // bytes
+	defaultLimit = 100     // rows of a list
+	maxLimit     = 500
+)
+
+func invalid(code, format string, args ...any) error {
+	return daemon.Errorf(daemon.KindInvalid, code, format, args...)
+}
+
+// decode reads the body, one JSON object with no members but into's, a pointer to a struct. An
+// absent member, or null, leaves its field as it is; an empty body is {}.
+func decode(c echo.Context, into any) error {
+	body, err := readBody(c)
+	if err != nil {
+		return err
+	}
+	return decodeObject(body, into)
+}
+
+// readBody returns the whole body, of at most 1 MiB and valid UTF-8.
+func readBody(c echo.Context) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(c.Response(), c.Request().Body, maxBody))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, errTooLarge
+	case err != nil:
+		return nil, &daemon.Error{Kind: daemon.KindInvalid, Code: "body_cut_off", Message: "The body could not be read to its end", Cause: err}
+	case !utf8.Valid(body):
+		return nil, invalid("invalid_utf8", "The body is not valid UTF-8")
+	}
+	return body, nil
+}
+
+// decodeObject goes member by member rather than leaving it to encoding/json, which would take
+// names in any case and say what is wrong in Go's terms.
+func decodeObject(body []byte, into any) error {
+	members, err := object(body)
+	if err != nil {
+		return err
+	}
+	fields := reflect.ValueOf(into).Elem()
+	for i := range fields.NumField() {
+		name, _, _ := strings.Cut(fields.Type().Field(i).Tag.Get("json"), ",")
+		raw, ok := members[name]
+		if !ok {
+			continue
+		}
+		delete(members, name)
+		field := fields.Field(i)
+		if err := json.Unmarshal(raw, field.Addr().Interface()); err != nil {
+			return invalid("invalid_field", "Field %q must be %s", name, wanted(field))
+		}
+	}
+	if len(members) > 0 {
+		unknown := slices.Min(slices.Collect(maps.Keys(members)))
+		return invalid("unknown_field", "Field %.80q is not known here", unknown)
+	}
+	return nil
+}
+
+// object splits one JSON object into its members.
+func object(body []byte) (map[string]json.RawMessage, error) {
+	body = bytes.TrimLeft(body, " \t\r\n")
+	if len(body) == 0 {
+		return nil, nil
+	}
+	var members map[string]json.RawMessage
+	err := json.Unmarshal(body, &members)
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		return nil, invalid("invalid_json", "The body is not one JSON object: error at byte %d", syntax.Offset)
+	case err != nil || body[0] != '{':
+		return nil, invalid("invalid_json", "The body must be a JSON object")
+	}
+	return members, nil
+}
+
+// wanted names the type of a field in a sentence.
+func wanted(field reflect.Value) string {
+	switch field.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	default:
+		panic(fmt.Sprintf("api: a request has a field of kind %s that decode cannot name", field.Kind()))
+	}
+}
+
+// pathID returns the id in the address.
+func pathID(c echo.Context) (int64, error) { return parseID("Id", c.Param("id")) }
+
+// parseID takes what an id looks like in JSON and no other spelling of it.
+func parseID(name, s string) (int64, error) {
+	id, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || id <= 0 || strconv.FormatInt(id, 10) != s {
+		return 0, invalid("invalid_id", "%s must be a positive integer", name)
+	}
+	return id, nil
+}
+
+// params are the parameters of a query. Its methods check one each; the first that is wrong
+// becomes err, and zero values follow.
+type params struct {
+	values url.Values
+	err    error
+}
+
+const paramsKey = "params"
+
+// withParams refuses parameters that a route does not have, or that come twice.
+func withParams(names string, next echo.HandlerFunc) echo.HandlerFunc {
+	known := strings.Fields(names)
+	return func(c echo.Context) error {
+		values, err := url.ParseQuery(c.Request().URL.RawQuery)
+		if err != nil {
+			return invalid("invalid_parameter", "The query of the address is malformed")
+		}
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			switch {
+			case !slices.Contains(known, name):
+				return invalid("unknown_parameter", "Parameter %.80q is not known here", name)
+			case len(values[name]) > 1:
+				return invalid("invalid_parameter", "Parameter %q is given more than once", name)
+			case !utf8.ValidString(values[name][0]) || strings.ContainsRune(values[name][0], 0):
+				return invalid("invalid_parameter", "Parameter %q is not valid text", name)
+			}
+		}
+		c.Set(paramsKey, values)
+		return next(c)
+	}
+}
+
+func paramsOf(c echo.Context) *params {
+	values, _ := c.Get(paramsKey).(url.Values)
+	return &params{values: values}
+}
+
+func (p *params) fail(err error) {
+	if p.err == nil {
+		p.err = err
+	}
+}
+
+// text returns a parameter as it is, "" when it is absent.
+func (p *params) text(name string) string { return p.values.Get(name) }
+
+// id returns the id in a parameter, 0 when it is absent.
+func (p *params) id(name string) int64 {
+	if !p.values.Has(name) {
+		return 0
+	}
+	id, err := parseID("Parameter "+strconv.Quote(name), p.text(name))
+	if err != nil {
+		p.fail(err)
+	}
+	return id
+}
+
+// limit returns how many rows are wanted.
+func (p *params) limit() int {
+	if !p.values.Has("limit") {
+		return defaultLimit
+	}
+	limit, err := parseID("", p.text("limit"))
+	if err != nil || limit > maxLimit {
+		p.fail(invalid("invalid_parameter", "Parameter \"limit\" must be an integer from 1 to %d", maxLimit))
+		return 0
+	}
+	return int(limit)
+}
+
+// oneOf returns a parameter that must be one of the words, "" when it is absent.
+func (p *params) oneOf(name string, words ...string) string {
+	value := p.text(name)
+	if p.values.Has(name) && !slices.Contains(words, value) {
+		p.fail(invalid("invalid_parameter", "Parameter %q must be one of %s", name, strings.Join(words, ", ")))
+		return ""
+	}
+	return value
+}

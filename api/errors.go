@@ -1,0 +1,132 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/personas"
+)
+
+// errorBody is the shape of every error.
+type errorBody struct {
+	Error string `json:"error"`
+	Code  string `json:"code"`
+}
+
+// statuses maps the kinds of errors that people get to see. Kinds that are not here are ours: 500.
+var statuses = map[daemon.Kind]int{
+	daemon.KindInvalid:       http.StatusBadRequest,
+	daemon.KindUnauthorized:  http.StatusUnauthorized,
+	daemon.KindForbidden:     http.StatusForbidden,
+	daemon.KindNotFound:      http.StatusNotFound,
+	daemon.KindConflict:      http.StatusConflict,
+	daemon.KindTooLarge:      http.StatusRequestEntityTooLarge,
+	daemon.KindUnprocessable: http.StatusUnprocessableEntity,
+	daemon.KindUnavailable:   http.StatusServiceUnavailable,
+}
+
+var (
+	errInternal        = daemon.Errorf(daemon.KindInternal, "internal", "Internal error; the daemon's log has the details")
+	errNoRoute         = daemon.Errorf(daemon.KindNotFound, "not_found", "There is nothing at this address")
+	errPersonaNotFound = daemon.Errorf(daemon.KindNotFound, "persona_not_found", "Persona not found")
+	errCutOff          = daemon.Errorf(daemon.KindUnavailable, "cut_off", "The request was cut off; try again")
+	errTooLarge        = daemon.Errorf(daemon.KindTooLarge, "body_too_large", "The body is larger than 1 MiB")
+)
+
+// verdict turns an error into a status and what people get to see of it. fault says that it is
+// ours and belongs in the log.
+func verdict(err error) (status int, body errorBody, fault bool) {
+	var (
+		told   *daemon.Error
+		input  *personas.InputError
+		routed *echo.HTTPError
+	)
+	switch {
+	case errors.As(err, &told):
+	case errors.As(err, &input):
+		told = daemon.Errorf(daemon.KindInvalid, "invalid_"+input.Field, "%s", strings.TrimSuffix(input.Message, "."))
+	case errors.Is(err, personas.ErrNotFound):
+		told = errPersonaNotFound
+	case errors.As(err, &routed) && routed.Code == http.StatusMethodNotAllowed:
+		return routed.Code, errorBody{"This address does not take that method; the Allow header names those it takes", "method_not_allowed"}, false
+	case errors.As(err, &routed) && routed.Code == http.StatusNotFound:
+		told = errNoRoute
+	default:
+		told = errInternal
+	}
+	status, known := statuses[told.Kind]
+	if !known {
+		return http.StatusInternalServerError, errorBody{errInternal.Message, errInternal.Code}, true
+	}
+	return status, errorBody{told.Message, told.Code}, false
+}
+
+// handleError answers with an error; it is the only place where one is logged.
+func (s *Server) handleError(err error, c echo.Context) {
+	r := c.Request()
+	if r.Context().Err() != nil && errors.Is(err, context.Canceled) {
+		err = errCutOff // the caller has gone, which is no fault of ours
+	}
+	status, body, fault := verdict(err)
+	if fault {
+		s.Log.Error("request failed", "method", r.Method, "route", c.Path(), "error", err)
+	} else if cause := errors.Unwrap(err); cause != nil {
+		s.Log.Debug("request refused", "method", r.Method, "route", c.Path(), "error", err)
+	}
+	if c.Response().Committed {
+		return
+	}
+	s.writeError(c.Response(), status, body)
+}
+
+func (s *Server) writeError(w http.ResponseWriter, status int, body errorBody) {
+	b, err := json.Marshal(body)
+	if err != nil {
+		panic("api: two strings are JSON: " + err.Error())
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	w.WriteHeader(status)
+	if _, err := w.Write(append(b, '\n')); err != nil {
+		s.Log.Debug("answer not written", "error", err)
+	}
+}
+
+// recovered turns a panic of a handler into an error, once, with its stack in the log.
+func (s *Server) recovered(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) (err error) {
+		defer func() {
+			switch r := recover(); r {
+			case nil:
+			case http.ErrAbortHandler:
+				panic(r) // net/http's own way to cut a connection
+			default:
+				err = &panicError{value: r, stack: string(debug.Stack())}
+			}
+		}()
+		return next(c)
+	}
+}
+
+// panicError is a panic on its way to the log.
+type panicError struct {
+	value any
+	stack string
+}
+
+func (e *panicError) Error() string { return "panic" }
+
+// LogValue shows the panic and where it was.
+func (e *panicError) LogValue() slog.Value {
+	return slog.GroupValue(slog.Any("panic", e.value), slog.String("stack", e.stack))
+}

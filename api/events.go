@@ -1,0 +1,247 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/r3labs/sse/v2"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+var eventType = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+
+// streamName is the name of the one stream that a connection's own sse.Server has.
+const streamName = "feed"
+
+// streamEvents answers with the log as it grows, from an id on or from now.
+//
+// Each connection has an sse.Server of its own. In a shared one a reader that does not read
+// stops all others: its streams wait for each subscriber.
+func (s *Server) streamEvents(c echo.Context) error {
+	filter, fromNow, err := feedFilter(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(c.Request().Context())
+	defer cancel()
+	defer context.AfterFunc(s.streams, cancel)()
+
+	// Subscribe first, then read the backlog, then skip what was sent: nothing falls between.
+	live, unsubscribe := s.Daemon.Subscribe()
+	defer unsubscribe()
+	last, err := s.Daemon.LastEventID(ctx)
+	if err != nil {
+		return err
+	}
+	if fromNow || filter.After > last { // an id of another log, which this one may never reach
+		filter.After = last
+	}
+	s.subscribers.Add(1)
+	defer s.subscribers.Add(-1)
+
+	f := &feed{server: s, filter: filter, live: live, out: newStream(), ready: make(chan struct{})}
+	f.out.OnSubscribe = func(string, *sse.Subscriber) { close(f.ready) }
+	w := newStreamWriter(c.Response(), s.writeTimeout, cancel)
+	w.preamble = fmt.Sprintf("id: %d\nretry: 1000\n\n", filter.After)
+	var pump sync.WaitGroup
+	pump.Go(func() {
+		defer cancel()
+		f.pump(ctx)
+	})
+	f.out.ServeHTTP(w, streamRequest(ctx, c.Request()))
+	cancel()
+	pump.Wait()
+	return nil
+}
+
+// feedFilter returns what is asked for. The header beats the parameter, for a browser comes back
+// to the same address with the newest id it saw.
+func feedFilter(c echo.Context) (filter daemon.EventFilter, fromNow bool, err error) {
+	p := paramsOf(c)
+	filter.AgentID = p.id("agent_id")
+	if types := p.text("types"); types != "" {
+		filter.Types = strings.Split(types, ",")
+	}
+	if slices.ContainsFunc(filter.Types, func(t string) bool { return !eventType.MatchString(t) }) {
+		p.fail(invalid("invalid_parameter", "Parameter \"types\" must be types of events, separated by commas"))
+	}
+	name, value := "Parameter \"after\"", p.text("after")
+	fromNow = !p.values.Has("after")
+	if last := c.Request().Header.Get("Last-Event-ID"); last != "" {
+		name, value, fromNow = "Header Last-Event-ID", last, false
+	}
+	if !fromNow {
+		filter.After, err = strconv.ParseInt(value, 10, 64)
+		if err != nil || filter.After < 0 {
+			p.fail(invalid("invalid_id", "%s must be the id of an event, or 0", name))
+		}
+	}
+	return filter, fromNow, p.err
+}
+
+// newStream sets up the library for one connection. AutoReplay, which is on by default, would
+// keep every event for ever and replace ids of ours by its own; without it, AutoStream removes
+// the stream when its reader has left.
+func newStream() *sse.Server {
+	out := sse.New()
+	out.AutoReplay = false
+	out.AutoStream = true
+	out.SplitData = true
+	out.BufferSize = 8
+	out.Headers = map[string]string{
+		"X-Accel-Buffering": "no",
+		"Cache-Control":     "no-store",
+		// The deadline of the last write stays with the connection, so it is not used again.
+		"Connection": "close",
+	}
+	return out
+}
+
+// streamRequest is the request as the library wants it: with its stream's name, and without the
+// id, which it would take for a position in its own log. It ends with ctx, and only so: the
+// library's Close leaks a goroutine for each reader.
+func streamRequest(ctx context.Context, r *http.Request) *http.Request {
+	r = r.Clone(ctx)
+	r.URL.RawQuery = url.Values{"stream": {streamName}}.Encode()
+	r.Header.Del("Last-Event-ID")
+	return r
+}
+
+// feed sends one reader what it asked for.
+type feed struct {
+	server *Server
+	filter daemon.EventFilter // After is the newest event that was sent or passed over
+	live   <-chan daemon.Event
+	out    *sse.Server
+	ready  chan struct{} // closed when the reader is registered; before, events go to nobody
+}
+
+// pump sends the backlog, then what comes, until ctx ends or the reader falls behind so far that
+// the hub gives it up. The reader comes back with the id it saw last.
+func (f *feed) pump(ctx context.Context) {
+	select {
+	case <-f.ready:
+	case <-ctx.Done():
+		return
+	}
+	if err := f.replay(ctx); err != nil {
+		if ctx.Err() == nil {
+			f.server.Log.Warn("feed ended: events not read", "after", f.filter.After, "error", err)
+		}
+		return
+	}
+	beat := time.NewTicker(f.server.heartbeat)
+	defer beat.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-beat.C:
+			f.out.Publish(streamName, &sse.Event{Comment: []byte("heartbeat")})
+		case e, ok := <-f.live:
+			if !ok {
+				return
+			}
+			if e.ID > f.filter.After && f.wants(e) {
+				f.send(e)
+			}
+		}
+	}
+}
+
+func (f *feed) replay(ctx context.Context) error {
+	f.filter.Limit = eventsPage
+	for {
+		events, err := f.server.Daemon.Events(ctx, f.filter)
+		if err != nil {
+			return err
+		}
+		for _, e := range events {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			f.send(e)
+		}
+		if len(events) < eventsPage {
+			return nil
+		}
+	}
+}
+
+func (f *feed) wants(e daemon.Event) bool {
+	return (len(f.filter.Types) == 0 || slices.Contains(f.filter.Types, e.Type)) &&
+		(f.filter.AgentID == 0 || e.AgentID != nil && *e.AgentID == f.filter.AgentID)
+}
+
+// send waits for room in the reader's buffer, which the deadline of each write bounds.
+func (f *feed) send(e daemon.Event) {
+	f.filter.After = e.ID
+	data, err := json.Marshal(e)
+	if err != nil {
+		f.server.Log.Error("event passed over: it is no JSON", "event_id", e.ID, "error", err)
+		return
+	}
+	f.out.Publish(streamName, &sse.Event{ID: strconv.AppendInt(nil, e.ID, 10), Event: []byte(e.Type), Data: data})
+}
+
+// streamWriter writes whole events, each under a deadline. At the first that fails it drops what
+// follows, for the library ignores errors, and gives the connection up.
+type streamWriter struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	timeout time.Duration
+	giveUp  context.CancelFunc
+	// preamble follows the head. It gives the reader its position, so that one that is cut off
+	// before the first event comes back to it; without data it is no event.
+	preamble string
+	event    bytes.Buffer
+	failed   bool
+}
+
+func newStreamWriter(w http.ResponseWriter, timeout time.Duration, giveUp context.CancelFunc) *streamWriter {
+	return &streamWriter{w: w, control: http.NewResponseController(w), timeout: timeout, giveUp: giveUp}
+}
+
+func (w *streamWriter) Header() http.Header { return w.w.Header() }
+
+func (w *streamWriter) WriteHeader(status int) {
+	// The deadline for reading the request would end the stream with it.
+	_ = w.control.SetReadDeadline(time.Time{})
+	w.w.WriteHeader(status)
+	if status == http.StatusOK {
+		w.event.WriteString(w.preamble)
+	}
+}
+
+// Write collects; Flush ends an event.
+func (w *streamWriter) Write(p []byte) (int, error) { return w.event.Write(p) }
+
+func (w *streamWriter) Flush() {
+	defer w.event.Reset()
+	if w.failed {
+		return
+	}
+	err := w.control.SetWriteDeadline(time.Now().Add(w.timeout))
+	if err == nil {
+		_, err = w.w.Write(w.event.Bytes())
+	}
+	if err == nil {
+		err = w.control.Flush()
+	}
+	if err != nil {
+		w.failed = true
+		w.giveUp()
+	}
+}

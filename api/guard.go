@@ -1,0 +1,113 @@
+package api
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// Headers of our own. Canonical in Go's sense, which is how they are looked up.
+const (
+	launchHeader   = "X-Understudy-Launch"
+	tmuxHeader     = "X-Tmux"
+	paneHeader     = "X-Tmux-Pane"
+	agentPIDHeader = "X-Agent-Pid"
+	hookKeyHeader  = "X-Hook-Key"
+	hookAtHeader   = "X-Hook-At"
+)
+
+var (
+	errForeignHost   = daemon.Errorf(daemon.KindForbidden, "foreign_host", "This host name is not one of the daemon's: use localhost or 127.0.0.1")
+	errForeignOrigin = daemon.Errorf(daemon.KindForbidden, "foreign_origin", "Requests from pages of other sites are refused")
+	errToken         = daemon.Errorf(daemon.KindUnauthorized, "token_required", "Send the token of the data directory's run/token as Authorization: Bearer")
+	errNoLaunch      = daemon.Errorf(daemon.KindUnauthorized, "launch_required", "Send the agent's UNDERSTUDY_LAUNCH as X-Understudy-Launch")
+	errLaunchOver    = daemon.Errorf(daemon.KindForbidden, "launch_over", "The agent of this launch has ended")
+	errNotYours      = daemon.Errorf(daemon.KindForbidden, "not_your_agent", "An agent may ask for its own handoff and messages only")
+)
+
+// guardTCP refuses, before anything is routed, what a browser on this machine may have been
+// talked into: a Host that is not ours (DNS rebinding), a page of another site (forged requests),
+// and whoever does not know the token.
+func (s *Server) guardTCP(next http.Handler) http.Handler {
+	want := sha256.Sum256([]byte("Bearer " + s.Token))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Hashes are of one length, so that the time taken tells nothing about the token's.
+		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
+		switch {
+		case !s.ourHost(r.Host):
+			s.refuse(w, errForeignHost)
+		case !sameSite(r):
+			s.refuse(w, errForeignOrigin)
+		case s.Token == "" || len(r.Header.Values("Authorization")) != 1 || subtle.ConstantTimeCompare(got[:], want[:]) != 1:
+			s.refuse(w, errToken)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+func (s *Server) refuse(w http.ResponseWriter, err error) {
+	status, body, _ := verdict(err)
+	s.writeError(w, status, body)
+}
+
+// ourHost says whether a Host header names us. The port is left alone: it may be forwarded.
+func (s *Server) ourHost(header string) bool {
+	name := header
+	if host, _, err := net.SplitHostPort(header); err == nil {
+		name = host
+	}
+	name = strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
+	for _, ours := range s.Hosts {
+		if strings.EqualFold(name, ours) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameSite says whether a request comes from a page of ours, or from no page at all.
+func sameSite(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "none", "same-origin":
+	default:
+		return false
+	}
+	origins := r.Header.Values("Origin")
+	if len(origins) == 0 {
+		return true
+	}
+	u, err := url.Parse(origins[0])
+	return err == nil && len(origins) == 1 && (u.Scheme == "http" || u.Scheme == "https") && strings.EqualFold(u.Host, r.Host)
+}
+
+// ownAgent lets an agent pass that asks for itself, by the secret of its launch.
+func (s *Server) ownAgent(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		secret := c.Request().Header.Get(launchHeader)
+		if secret == "" {
+			return errNoLaunch
+		}
+		agent, err := s.Daemon.AgentBySecret(c.Request().Context(), secret)
+		if err != nil {
+			return err
+		}
+		id, err := pathID(c)
+		switch {
+		case err != nil:
+			return err
+		case !agent.Active():
+			return errLaunchOver
+		case id != agent.ID:
+			return errNotYours
+		}
+		return next(c)
+	}
+}

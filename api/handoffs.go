@@ -1,0 +1,147 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+type handoffRequest struct {
+	Reason string `json:"reason"`
+	Focus  string `json:"focus"`
+	Mode   string `json:"mode"`
+	Force  bool   `json:"force"`
+}
+
+type retryRequest struct {
+	Mode string `json:"mode"`
+}
+
+// Initiated is the answer to a request for a handoff: its row is committed, nothing has been
+// waited for.
+type Initiated struct {
+	Status    string       `json:"status"` // always "initiated"
+	HandoffID int64        `json:"handoff_id"`
+	Ref       string       `json:"ref"`
+	Phase     daemon.Phase `json:"phase"`
+	FilePath  string       `json:"file_path"`
+}
+
+func (s *Server) requestHandoff(c echo.Context) error {
+	id, err := pathID(c)
+	if err != nil {
+		return err
+	}
+	var in handoffRequest
+	if err := decode(c, &in); err != nil {
+		return err
+	}
+	h, err := s.Daemon.RequestHandoff(c.Request().Context(), id, daemon.HandoffRequest{
+		Reason: in.Reason, Focus: in.Focus, Mode: in.Mode, Force: in.Force,
+	})
+	return reply(c, http.StatusOK, Initiated{"initiated", h.ID, h.Ref, h.Phase, h.FilePath}, err)
+}
+
+func (s *Server) latestHandoff(c echo.Context) error {
+	return replyHandoff(c, s.Daemon.LatestHandoff)
+}
+
+func (s *Server) cancelHandoff(c echo.Context) error {
+	if err := decode(c, &struct{}{}); err != nil {
+		return err
+	}
+	return replyHandoff(c, s.Daemon.CancelHandoff)
+}
+
+func (s *Server) showHandoff(c echo.Context) error {
+	return replyHandoff(c, s.Daemon.Handoff)
+}
+
+func (s *Server) retryHandoff(c echo.Context) error {
+	var in retryRequest
+	if err := decode(c, &in); err != nil {
+		return err
+	}
+	if in.Mode != "" && in.Mode != "agent" {
+		return invalid("bad_mode", "Field \"mode\" must be agent")
+	}
+	return replyHandoff(c, s.Daemon.RetryHandoff)
+}
+
+func (s *Server) listHandoffs(c echo.Context) error {
+	return s.replyHandoffs(c, paramsOf(c).text("persona"))
+}
+
+func (s *Server) listTransitions(c echo.Context) error {
+	id, err := pathID(c)
+	if err != nil {
+		return err
+	}
+	transitions, err := s.Daemon.Transitions(c.Request().Context(), id)
+	return replyList(c, transitions, err)
+}
+
+func (s *Server) showDocument(c echo.Context) error {
+	return replyMarkdown(c, s.Daemon.Document)
+}
+
+func (s *Server) showContext(c echo.Context) error {
+	return replyMarkdown(c, s.Daemon.ContextFile)
+}
+
+// replyHandoff answers with what get finds for the id in the address.
+func replyHandoff(c echo.Context, get func(context.Context, int64) (daemon.Handoff, error)) error {
+	id, err := pathID(c)
+	if err != nil {
+		return err
+	}
+	h, err := get(c.Request().Context(), id)
+	return reply(c, http.StatusOK, whole(h), err)
+}
+
+// replyHandoffs answers with the handoffs of a persona, or of all, that the parameters leave.
+func (s *Server) replyHandoffs(c echo.Context, persona string) error {
+	p := paramsOf(c)
+	filter := daemon.HandoffFilter{
+		Persona: persona,
+		Status: daemon.Status(p.oneOf("status", string(daemon.StatusPending), string(daemon.StatusInProgress),
+			string(daemon.StatusCompleted), string(daemon.StatusFailed), string(daemon.StatusCancelled))),
+		Before: p.id("before"),
+		Limit:  p.limit(),
+	}
+	if p.err != nil {
+		return p.err
+	}
+	handoffs, err := s.Daemon.Handoffs(c.Request().Context(), filter)
+	for i := range handoffs {
+		handoffs[i] = whole(handoffs[i])
+	}
+	return replyList(c, handoffs, err)
+}
+
+// whole gives a handoff that has no warnings or times yet empty ones, which the outside never
+// sees as null.
+func whole(h daemon.Handoff) daemon.Handoff {
+	if h.Warnings == nil {
+		h.Warnings = []string{}
+	}
+	if h.Metrics.Phases == nil {
+		h.Metrics.Phases = map[daemon.Phase]int64{}
+	}
+	return h
+}
+
+func replyMarkdown(c echo.Context, get func(context.Context, int64) ([]byte, error)) error {
+	id, err := pathID(c)
+	if err != nil {
+		return err
+	}
+	text, err := get(c.Request().Context(), id)
+	if err != nil {
+		return err
+	}
+	return c.Blob(http.StatusOK, "text/markdown; charset=utf-8", text)
+}

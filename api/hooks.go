@@ -1,0 +1,73 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/understudyd/understudy/hooks"
+)
+
+var hookKey = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// takeHook takes a hook with the runtime's own JSON as its body and answers with what the hook
+// is to print, which may be nothing.
+func (s *Server) takeHook(c echo.Context) error {
+	env, err := envelope(c)
+	if err != nil {
+		return err
+	}
+	out, err := s.Daemon.Hook(c.Request().Context(), env)
+	if err != nil {
+		return err
+	}
+	return c.Blob(http.StatusOK, "application/json", out)
+}
+
+func envelope(c echo.Context) (hooks.Envelope, error) {
+	header := c.Request().Header
+	env := hooks.Envelope{
+		Key: header.Get(hookKeyHeader), Launch: header.Get(launchHeader),
+		Tmux: header.Get(tmuxHeader), Pane: header.Get(paneHeader), At: time.Now().UTC(),
+	}
+	event, ok := hooks.Canonical(c.Param("event"))
+	if !ok {
+		return env, invalid("unknown_event", "The address must end in the name of an event, like SessionStart or session-start")
+	}
+	env.Event = event
+	if !hookKey.MatchString(env.Key) {
+		return env, invalid("invalid_header", "Header %s must be a unique key of 1 to 64 letters, digits, - and _", hookKeyHeader)
+	}
+	if pid := header.Get(agentPIDHeader); pid != "" {
+		n, err := strconv.ParseInt(pid, 10, 32)
+		if err != nil || n < 0 {
+			return env, invalid("invalid_header", "Header %s must be a process id", agentPIDHeader)
+		}
+		env.AgentPID = int(n)
+	}
+	if at := header.Get(hookAtHeader); at != "" {
+		t, err := time.Parse(time.RFC3339Nano, at)
+		if err != nil {
+			return env, invalid("invalid_header", "Header %s must be a time as RFC 3339 has it", hookAtHeader)
+		}
+		env.At = t.UTC()
+	}
+	body, err := readBody(c)
+	if err != nil {
+		return env, err
+	}
+	// Only the form is checked here. Which members there are is the runtime's affair.
+	members, err := object(body)
+	if err != nil {
+		return env, err
+	}
+	env.Body = json.RawMessage(body)
+	if members == nil {
+		env.Body = json.RawMessage("{}")
+	}
+	return env, nil
+}

@@ -1,0 +1,106 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// PublicFlag is the flag of `serve` that allows to listen beyond loopback.
+const PublicFlag = "--listen-public"
+
+const dialTimeout = 2 * time.Second
+
+// ErrServed says that another process answers at a socket.
+var ErrServed = errors.New("already served by another process")
+
+// maxSocketPath is the longest path of a unix socket, in bytes.
+func maxSocketPath() int {
+	if runtime.GOOS == "darwin" {
+		return 103
+	}
+	return 107
+}
+
+// ListenUnix listens on a unix socket that only its owner can reach. What a killed daemon left
+// at the path is removed, once nobody answers there; anything else there is an error, and so is
+// a socket that is served, [ErrServed].
+func ListenUnix(path string) (net.Listener, error) {
+	if len(path) > maxSocketPath() {
+		return nil, fmt.Errorf("socket %s: its path has %d bytes and the system takes %d: choose a shorter data directory", path, len(path), maxSocketPath())
+	}
+	if err := clearSocket(path); err != nil {
+		return nil, fmt.Errorf("socket %s: %w", path, err)
+	}
+	// The mask is the whole process's; this one spares other goroutines' folders their x.
+	mask := syscall.Umask(0o077)
+	l, err := net.Listen("unix", path)
+	syscall.Umask(mask)
+	if err != nil {
+		return nil, fmt.Errorf("socket: %w", err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("socket: %w", err), l.Close())
+	}
+	return l, nil
+}
+
+// clearSocket removes a socket that nobody serves.
+func clearSocket(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode().Type() != fs.ModeSocket {
+		return errors.New("there is something else at its path: move it away")
+	}
+	conn, err := net.DialTimeout("unix", path, dialTimeout)
+	if err == nil {
+		return errors.Join(ErrServed, conn.Close())
+	}
+	if !errors.Is(err, syscall.ECONNREFUSED) { // no permission, or too busy to answer
+		return fmt.Errorf("cannot tell whether it is served: %w", err)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// ListenTCP listens on addr, host:port. Beyond loopback it refuses unless allowPublic is set:
+// who reaches this API types into shells, and the token travels in the clear.
+func ListenTCP(ctx context.Context, addr string, allowPublic bool) (net.Listener, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen address %q must be host:port, as in 127.0.0.1:7433", addr)
+	}
+	ip := net.IPv6unspecified
+	if host != "" {
+		// Resolved once, so that what is checked is what is listened on.
+		ips, err := net.DefaultResolver.LookupIP(ctx, "ip", host)
+		if err != nil {
+			return nil, fmt.Errorf("listen address %s: %w", addr, err)
+		}
+		ip = ips[0]
+	}
+	if !ip.IsLoopback() && !allowPublic {
+		return nil, fmt.Errorf("%s can be reached from other machines, and this API types into shells: listen on 127.0.0.1, or add %s", addr, PublicFlag)
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(ip.String(), port))
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("listen address %s is in use: stop what listens there, or choose another with --listen", addr)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listen address %s: %w", addr, err)
+	}
+	return l, nil
+}

@@ -1,0 +1,40 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+)
+
+type messageRequest struct {
+	Text    string `json:"text"`
+	Command bool   `json:"command"`
+}
+
+// sendMessage hands the text on as it is: what may be typed, the domain judges.
+func (s *Server) sendMessage(c echo.Context) error {
+	id, err := pathID(c)
+	if err != nil {
+		return err
+	}
+	var in messageRequest
+	if err := decode(c, &in); err != nil {
+		return err
+	}
+	delivery, err := s.Daemon.SendMessage(c.Request().Context(), id, in.Text, in.Command)
+	return reply(c, http.StatusAccepted, delivery, err)
+}
+
+func (s *Server) listMessages(c echo.Context) error {
+	id, err := pathID(c)
+	if err != nil {
+		return err
+	}
+	p := paramsOf(c)
+	before, limit := p.id("before"), p.limit()
+	if p.err != nil {
+		return p.err
+	}
+	deliveries, err := s.Daemon.Deliveries(c.Request().Context(), id, before, limit)
+	return replyList(c, deliveries, err)
+}

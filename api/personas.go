@@ -1,0 +1,114 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/understudyd/understudy/personas"
+)
+
+// Persona is what a list shows of a persona.
+type Persona struct {
+	Slug        string  `json:"slug"`
+	Role        string  `json:"role"`
+	Name        string  `json:"name"`
+	N           int     `json:"n"`
+	Description string  `json:"description"`
+	Runtime     *string `json:"runtime"` // null: the default one
+	Model       *string `json:"model"`   // null: the runtime's own default
+	Handoffs    int     `json:"handoffs"`
+	Archived    bool    `json:"archived"`
+	Problem     *string `json:"problem"` // why it can't be used, in a sentence; null if it can
+}
+
+// FullPersona is a persona with the text of its files.
+type FullPersona struct {
+	Persona
+	Dir        string     `json:"dir"`
+	Skill      string     `json:"skill"`      // the text below the front matter
+	SkillFile  string     `json:"skill_file"` // the whole of skill.md
+	Experience string     `json:"experience"`
+	ModifiedAt *time.Time `json:"modified_at"` // skill.md; null when there is none
+}
+
+type newPersonaRequest struct {
+	Role        string `json:"role"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Skill       string `json:"skill"`
+}
+
+func (s *Server) createPersona(c echo.Context) error {
+	var in newPersonaRequest
+	if err := decode(c, &in); err != nil {
+		return err
+	}
+	p, err := s.Personas.Create(c.Request().Context(), personas.New{
+		Role: in.Role, Name: in.Name, Description: in.Description, Skill: in.Skill,
+	})
+	return reply(c, http.StatusCreated, fullPersona(p), err)
+}
+
+func (s *Server) listPersonas(c echo.Context) error {
+	params := paramsOf(c)
+	archived := params.oneOf("archived", "true", "false") == "true"
+	if params.err != nil {
+		return params.err
+	}
+	var list []Persona
+	for _, p := range s.Personas.List() {
+		if p.Archived == archived {
+			list = append(list, persona(p))
+		}
+	}
+	return replyList(c, list, nil)
+}
+
+func (s *Server) showPersona(c echo.Context) error {
+	p, err := s.Personas.Get(c.Param("slug"))
+	return reply(c, http.StatusOK, fullPersona(p), err)
+}
+
+func (s *Server) archivePersona(c echo.Context) error {
+	if err := decode(c, &struct{}{}); err != nil {
+		return err
+	}
+	if err := s.Personas.Archive(c.Request().Context(), c.Param("slug")); err != nil {
+		return err
+	}
+	return s.showPersona(c)
+}
+
+func (s *Server) listPersonaHandoffs(c echo.Context) error {
+	p, err := s.Personas.Get(c.Param("slug"))
+	if err != nil {
+		return err
+	}
+	return s.replyHandoffs(c, p.Slug)
+}
+
+func persona(p personas.Persona) Persona {
+	return Persona{
+		Slug: p.Slug, Role: p.Role, Name: p.Name, N: p.N, Description: p.Description,
+		Runtime: orNull(p.Runtime), Model: orNull(p.Model),
+		Handoffs: p.Handoffs, Archived: p.Archived, Problem: orNull(p.Problem),
+	}
+}
+
+func fullPersona(p personas.Persona) FullPersona {
+	full := FullPersona{Persona: persona(p), Dir: p.Dir, Skill: p.Skill, SkillFile: p.SkillFile, Experience: p.Experience}
+	if !p.ModTime.IsZero() {
+		at := p.ModTime.UTC()
+		full.ModifiedAt = &at
+	}
+	return full
+}
+
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

@@ -1,0 +1,118 @@
+package api
+
+import (
+	_ "embed"
+	"encoding/json"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+)
+
+//go:embed openapi.yaml
+var openAPI []byte
+
+// route is one row of the tables below.
+type route struct {
+	method  string
+	path    string
+	params  string // the parameters that its query may have
+	handler echo.HandlerFunc
+}
+
+// routes are all there are: for the main socket, and for TCP behind its guard.
+func (s *Server) routes() []route {
+	return []route{
+		{"POST", "/api/agents", "", s.createAgent},
+		{"GET", "/api/agents", "state persona limit before", s.listAgents},
+		{"GET", "/api/agents/:id", "", s.showAgent},
+		{"PATCH", "/api/agents/:id", "", s.assignPersona},
+		{"POST", "/api/agents/:id/resume", "", s.resumeAgent},
+		{"POST", "/api/agents/:id/stop", "", s.stopAgent},
+		{"GET", "/api/agents/:id/screen", "format", s.showScreen},
+
+		{"POST", "/api/agents/:id/messages", "", s.sendMessage},
+		{"GET", "/api/agents/:id/messages", "limit before", s.listMessages},
+
+		{"POST", "/api/agents/:id/handoff", "", s.requestHandoff},
+		{"GET", "/api/agents/:id/handoff", "", s.latestHandoff},
+		{"DELETE", "/api/agents/:id/handoff", "", s.cancelHandoff},
+		{"GET", "/api/handoffs", "persona status limit before", s.listHandoffs},
+		{"GET", "/api/handoffs/:id", "", s.showHandoff},
+		{"POST", "/api/handoffs/:id/retry", "", s.retryHandoff},
+		{"GET", "/api/handoffs/:id/transitions", "", s.listTransitions},
+		{"GET", "/api/handoffs/:id/document", "", s.showDocument},
+		{"GET", "/api/handoffs/:id/context", "", s.showContext},
+
+		{"POST", "/api/personas", "", s.createPersona},
+		{"GET", "/api/personas", "archived", s.listPersonas},
+		{"GET", "/api/personas/:slug", "", s.showPersona},
+		{"DELETE", "/api/personas/:slug", "", s.archivePersona},
+		{"GET", "/api/personas/:slug/handoffs", "status limit before", s.listPersonaHandoffs},
+
+		{"GET", "/api/events", "after types agent_id", s.streamEvents},
+		{"GET", "/api/openapi.yaml", "", s.showOpenAPI},
+		{"POST", "/hooks/:event", "", s.takeHook},
+		{"GET", "/healthz", "", s.showHealth},
+		{"GET", "/readyz", "", s.showReady},
+		{"GET", "/metrics", "", s.showMetrics},
+	}
+}
+
+// hookRoutes are those of the hook socket.
+func (s *Server) hookRoutes() []route {
+	return []route{
+		{"POST", "/hooks/:event", "", s.takeHook},
+		{"POST", "/api/agents/:id/handoff", "", s.ownAgent(s.requestHandoff)},
+		{"GET", "/api/agents/:id/handoff", "", s.ownAgent(s.latestHandoff)},
+		{"DELETE", "/api/agents/:id/handoff", "", s.ownAgent(s.cancelHandoff)},
+		{"POST", "/api/agents/:id/messages", "", s.ownAgent(s.sendMessage)},
+		{"GET", "/api/agents/:id/messages", "limit before", s.ownAgent(s.listMessages)},
+	}
+}
+
+func (s *Server) router(routes []route) *echo.Echo {
+	e := echo.New()
+	e.HTTPErrorHandler = s.handleError
+	e.IPExtractor = echo.ExtractIPDirect() // else it believes X-Forwarded-For from anybody
+	e.SchemeExtractor = echo.ExtractSchemeDirect()
+	e.Use(s.recovered, hardened)
+	for _, r := range routes {
+		e.Add(r.method, r.path, withParams(r.params, r.handler))
+	}
+	return e
+}
+
+// hardened keeps browsers from making more of an answer than it is.
+func hardened(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		h := c.Response().Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		h.Set("Cache-Control", "no-store")
+		return next(c)
+	}
+}
+
+// reply answers with v as JSON, or hands err on.
+func reply[T any](c echo.Context, status int, v T, err error) error {
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return c.Blob(status, "application/json", append(b, '\n'))
+}
+
+// replyList answers with a bare array, which is never null.
+func replyList[T any](c echo.Context, list []T, err error) error {
+	if list == nil {
+		list = []T{}
+	}
+	return reply(c, http.StatusOK, list, err)
+}
+
+func (s *Server) showOpenAPI(c echo.Context) error {
+	return c.Blob(http.StatusOK, "application/yaml", openAPI)
+}

@@ -1,0 +1,141 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/personas"
+)
+
+// Config is what a server is made of.
+type Config struct {
+	Daemon   *daemon.Daemon
+	Personas *personas.Store
+	Token    string   // what TCP clients must present; empty: nobody can
+	Hosts    []string // names and addresses by which TCP clients may call us; empty: those of loopback
+	Log      *slog.Logger
+	Version  string
+}
+
+// Listeners are the three ways in.
+type Listeners struct {
+	Main net.Listener // the unix socket for everything
+	Hook net.Listener // the unix socket that agents are given
+	TCP  net.Listener // everything, with the token; may be nil
+}
+
+const (
+	readHeaderTimeout = 5 * time.Second
+	readTimeout       = 30 * time.Second // of a whole request
+	idleTimeout       = 2 * time.Minute  // between two requests of a connection
+	shutdownTimeout   = 5 * time.Second  // for requests that are being answered when the daemon stops
+	maxHeader         = 32 << 10         // bytes
+)
+
+// Server answers the API. Make it with [New].
+type Server struct {
+	Config
+	streams     context.Context // ends when the server shuts down, and the feed's streams with it
+	stopStreams context.CancelFunc
+	subscribers atomic.Int64
+	ended       endedHandoffs
+
+	// Varied in tests only.
+	heartbeat    time.Duration // between two signs of life of the feed
+	writeTimeout time.Duration // for one event to one reader
+	readTimeout  time.Duration
+}
+
+// New makes a server; nothing is served before Serve.
+func New(cfg Config) *Server {
+	if len(cfg.Hosts) == 0 {
+		cfg.Hosts = []string{"localhost", "127.0.0.1", "::1"}
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.Default()
+	}
+	s := &Server{
+		Config:       cfg,
+		heartbeat:    15 * time.Second,
+		writeTimeout: 5 * time.Second,
+		readTimeout:  readTimeout,
+	}
+	s.streams, s.stopStreams = context.WithCancel(context.Background())
+	return s
+}
+
+// Serve answers on the listeners, which it closes, until ctx ends or one of them fails. When it
+// returns, requests have been answered (or cut off after five seconds) and streams have ended.
+// It returns nil when ctx has ended. A server serves once.
+func (s *Server) Serve(ctx context.Context, ls Listeners) error {
+	everything := s.router(s.routes())
+	servers := map[net.Listener]*http.Server{
+		ls.Main: s.httpServer(everything),
+		ls.Hook: s.httpServer(s.router(s.hookRoutes())),
+	}
+	if ls.TCP != nil {
+		servers[ls.TCP] = s.httpServer(s.guardTCP(everything))
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var serving sync.WaitGroup
+	for l, server := range servers {
+		serving.Go(func() {
+			if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+				stop(&listenerError{l.Addr(), err})
+			}
+		})
+	}
+	<-ctx.Done()
+	var closing sync.WaitGroup
+	for _, server := range servers {
+		closing.Go(func() { s.shutdown(server) })
+	}
+	closing.Wait()
+	serving.Wait()
+	var failed *listenerError
+	if errors.As(context.Cause(ctx), &failed) {
+		return failed
+	}
+	return nil
+}
+
+// listenerError says that a listener failed by itself.
+type listenerError struct {
+	addr net.Addr
+	err  error
+}
+
+func (e *listenerError) Error() string { return fmt.Sprintf("listener %s: %v", e.addr, e.err) }
+func (e *listenerError) Unwrap() error { return e.err }
+
+func (s *Server) httpServer(h http.Handler) *http.Server {
+	server := &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       s.readTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		// No WriteTimeout: it would cut the feed, which has a deadline on each write instead.
+		ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
+	}
+	server.RegisterOnShutdown(s.stopStreams) // Shutdown waits for streams but does not end them
+	return server
+}
+
+func (s *Server) shutdown(server *http.Server) {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		s.Log.Warn("requests cut off", "error", err)
+		_ = server.Close() // what is left is cut either way
+	}
+}

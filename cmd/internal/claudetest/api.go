@@ -1,0 +1,243 @@
+package claudetest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// FakeAPI is the Messages API as far as Claude Code uses it: POST /v1/messages, streamed as
+// server-sent events or in one piece. It listens on loopback.
+type FakeAPI struct {
+	URL string
+
+	mu       sync.Mutex
+	script   Script
+	requests []Request
+	calls    int           // numbers messages and tool calls
+	changed  chan struct{} // closed and renewed when a request arrives
+	release  chan struct{} // closed and renewed by Release
+}
+
+// NewFakeAPI starts the fake; it ends with the test. A nil script is
+// [WritesDocument]([Document]).
+func NewFakeAPI(t testing.TB, script Script) *FakeAPI {
+	t.Helper()
+	if script == nil {
+		script = WritesDocument(Document)
+	}
+	api := &FakeAPI{script: script, changed: make(chan struct{}), release: make(chan struct{})}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/messages", api.messages)
+	srv := httptest.NewServer(mux)
+	api.URL = srv.URL
+	t.Cleanup(func() {
+		srv.CloseClientConnections() // ends held answers, for which Close would wait
+		srv.Close()
+	})
+	return api
+}
+
+// SetScript replaces the script for all later requests.
+func (api *FakeAPI) SetScript(script Script) {
+	api.mu.Lock()
+	defer api.mu.Unlock()
+	api.script = script
+}
+
+// Release lets every held answer go on. Answers that come later hold anew.
+func (api *FakeAPI) Release() {
+	api.mu.Lock()
+	defer api.mu.Unlock()
+	close(api.release)
+	api.release = make(chan struct{})
+}
+
+// Requests are all requests so far, oldest first.
+func (api *FakeAPI) Requests() []Request {
+	api.mu.Lock()
+	defer api.mu.Unlock()
+	return slices.Clone(api.requests)
+}
+
+// Await returns the first request that match accepts, waiting for it at most 30 s.
+func (api *FakeAPI) Await(t testing.TB, what string, match func(Request) bool) Request {
+	t.Helper()
+	timeout := time.After(30 * time.Second)
+	for seen := 0; ; {
+		api.mu.Lock()
+		fresh, changed := api.requests[seen:], api.changed
+		api.mu.Unlock()
+		for _, r := range fresh {
+			if match(r) {
+				return r
+			}
+		}
+		seen += len(fresh)
+		select {
+		case <-changed:
+		case <-timeout:
+			t.Fatalf("the API got no request with %s (%d requests in all)", what, seen)
+		}
+	}
+}
+
+func (api *FakeAPI) messages(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the client is gone
+	}
+	req := Request{SessionID: r.Header.Get("X-Claude-Code-Session-Id"), Raw: body}
+	if err := json.Unmarshal(body, &req); err != nil {
+		writeError(w, http.StatusBadRequest, "fake API: "+err.Error())
+		return
+	}
+	reply, id, release := api.take(req)
+	switch {
+	case reply.status() != http.StatusOK:
+		writeError(w, reply.Status, reply.Error)
+	case req.Stream:
+		s := &stream{w: w, id: id, model: req.Model, reply: reply}
+		s.run(r.Context(), release)
+	default:
+		writeJSON(w, http.StatusOK, message(id, req.Model, reply))
+	}
+}
+
+// take records the request and asks the script. The script runs outside the lock: it may call
+// methods of the fake.
+func (api *FakeAPI) take(req Request) (reply Reply, id int, release <-chan struct{}) {
+	api.mu.Lock()
+	script := api.script
+	api.calls++
+	id = api.calls
+	release = api.release
+	api.requests = append(api.requests, req)
+	close(api.changed)
+	api.changed = make(chan struct{})
+	api.mu.Unlock()
+	return script(req), id, release
+}
+
+// stream writes one answer as server-sent events.
+type stream struct {
+	w     http.ResponseWriter
+	id    int
+	model string
+	reply Reply
+}
+
+func (s *stream) run(ctx context.Context, release <-chan struct{}) {
+	s.w.Header().Set("Content-Type", "text/event-stream")
+	start := message(s.id, s.model, Reply{InputTokens: s.reply.InputTokens})
+	start["content"], start["stop_reason"] = []any{}, nil
+	s.send("message_start", map[string]any{"message": start})
+	index := 0
+	if s.reply.Text != "" || s.reply.Tool == "" {
+		if !s.text(ctx, index, release) {
+			return
+		}
+		index++
+	}
+	if s.reply.Tool != "" {
+		s.tool(index)
+	}
+	full := message(s.id, s.model, s.reply)
+	s.send("message_delta", map[string]any{
+		"delta": map[string]any{"stop_reason": full["stop_reason"], "stop_sequence": nil},
+		"usage": full["usage"],
+	})
+	s.send("message_stop", map[string]any{})
+}
+
+// text reports false when the client went away while the answer was held.
+func (s *stream) text(ctx context.Context, index int, release <-chan struct{}) bool {
+	s.send("content_block_start", map[string]any{"index": index,
+		"content_block": map[string]any{"type": "text", "text": ""}})
+	delta := func(text string) {
+		s.send("content_block_delta", map[string]any{"index": index,
+			"delta": map[string]any{"type": "text_delta", "text": text}})
+	}
+	runes := []rune(s.reply.Text)
+	half := len(runes) / 2
+	delta(string(runes[:half]))
+	if s.reply.Hold {
+		select {
+		case <-release:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	delta(string(runes[half:]))
+	s.send("content_block_stop", map[string]any{"index": index})
+	return true
+}
+
+func (s *stream) tool(index int) {
+	input, err := json.Marshal(s.reply.Input)
+	if err != nil {
+		panic(fmt.Sprintf("claudetest: input of tool %s: %v", s.reply.Tool, err)) // a mistake in the script
+	}
+	s.send("content_block_start", map[string]any{"index": index, "content_block": map[string]any{
+		"type": "tool_use", "id": toolID(s.id), "name": s.reply.Tool, "input": map[string]any{}}})
+	s.send("content_block_delta", map[string]any{"index": index,
+		"delta": map[string]any{"type": "input_json_delta", "partial_json": string(input)}})
+	s.send("content_block_stop", map[string]any{"index": index})
+}
+
+// send ignores write errors: a client that has gone away cancels the request's context.
+func (s *stream) send(event string, data map[string]any) {
+	data["type"] = event
+	b, err := json.Marshal(data)
+	if err != nil {
+		panic(fmt.Sprintf("claudetest: event %s: %v", event, err))
+	}
+	fmt.Fprintf(s.w, "event: %s\ndata: %s\n\n", event, b)
+	s.w.(http.Flusher).Flush()
+}
+
+// message is the whole answer as one JSON object.
+func message(id int, model string, r Reply) map[string]any {
+	content, stop := []any{}, "end_turn"
+	if r.Text != "" || r.Tool == "" {
+		content = append(content, map[string]any{"type": "text", "text": r.Text})
+	}
+	if r.Tool != "" {
+		stop = "tool_use"
+		content = append(content, map[string]any{
+			"type": "tool_use", "id": toolID(id), "name": r.Tool, "input": r.Input})
+	}
+	tokens := r.InputTokens
+	if tokens == 0 {
+		tokens = 1000
+	}
+	return map[string]any{
+		"id": fmt.Sprintf("msg_fake%08d", id), "type": "message", "role": "assistant", "model": model,
+		"content": content, "stop_reason": stop, "stop_sequence": nil,
+		"usage": map[string]any{"input_tokens": tokens, "output_tokens": 10,
+			"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0},
+	}
+}
+
+func toolID(id int) string { return fmt.Sprintf("toolu_fake%08d", id) }
+
+func writeError(w http.ResponseWriter, status int, text string) {
+	kind := "api_error"
+	if status < http.StatusInternalServerError {
+		kind = "invalid_request_error"
+	}
+	writeJSON(w, status, map[string]any{"type": "error", "error": map[string]any{"type": kind, "message": text}})
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	json.NewEncoder(w).Encode(v)
+}

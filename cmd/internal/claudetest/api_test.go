@@ -1,0 +1,235 @@
+package claudetest
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// post sends a body as the CLI does.
+func post(t *testing.T, api *FakeAPI, body string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, api.URL+"/v1/messages?beta=true", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-Claude-Code-Session-Id", "s-1")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	return resp
+}
+
+// events reads the types of a stream's events, and the texts and tool inputs in it.
+func events(t *testing.T, body io.Reader) (types []string, text, input string) {
+	t.Helper()
+	lines := bufio.NewScanner(body)
+	for lines.Scan() {
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		var e struct {
+			Type  string
+			Delta struct {
+				Text string
+				JSON string `json:"partial_json"`
+			}
+		}
+		if err := json.Unmarshal([]byte(data), &e); err != nil {
+			t.Fatalf("event %s: %v", data, err)
+		}
+		types, text, input = append(types, e.Type), text+e.Delta.Text, input+e.Delta.JSON
+	}
+	return types, text, input
+}
+
+func body(stream bool, messages string) string {
+	return fmt.Sprintf(`{"model":"m","stream":%v,"system":[{"type":"text","text":"you are"},{"type":"text","text":"Con"}],
+		"messages":%s,"tools":[{"name":"Write"}],"max_tokens":1}`, stream, messages)
+}
+
+const asked = `[{"role":"user","content":[{"type":"text","text":"<system-reminder>x</system-reminder>"},
+	{"type":"text","text":"Please write your handoff document to /data/p/handoffs/1.md, then stop."}]}]`
+
+func TestFakeAPIWritesTheDocumentOnce(t *testing.T) {
+	t.Parallel()
+	api := NewFakeAPI(t, nil)
+	types, _, input := events(t, post(t, api, body(true, asked)).Body)
+	want := []string{"message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta", "message_stop"}
+	if !slices.Equal(types, want) {
+		t.Errorf("events %q", types)
+	}
+	var in struct {
+		Path    string `json:"file_path"`
+		Content string
+	}
+	if err := json.Unmarshal([]byte(input), &in); err != nil || in.Path != "/data/p/handoffs/1.md" || in.Content != Document {
+		t.Errorf("input %s, %v", input, err)
+	}
+
+	after := strings.TrimSuffix(asked, "]") + `,{"role":"assistant","content":[{"type":"tool_use","name":"Write","input":{"file_path":"/data/p/handoffs/1.md"}}]},
+		{"role":"user","content":[{"type":"tool_result","content":"done"}]}`
+	for name, messages := range map[string]string{
+		"the result": after + "]",
+		"asked again": after + `,{"role":"assistant","content":"OK"},
+			{"role":"user","content":"Please write to /data/p/handoffs/1.md"}]`,
+		"a briefing":     `[{"role":"user","content":"Read /data/p/handoffs/1.md and /data/p/handoffs/1.context.md, write on."}]`,
+		"something else": `[{"role":"user","content":"hello"}]`,
+	} {
+		if _, text, input := events(t, post(t, api, body(true, messages)).Body); text != "OK" || input != "" {
+			t.Errorf("%s: text %q, input %q", name, text, input)
+		}
+	}
+	first := api.Requests()[0]
+	if first.SessionID != "s-1" || first.SystemText() != "you are\nCon" || len(first.UserTexts()) != 2 || first.Tools[0].Name != "Write" {
+		t.Errorf("recorded %+v", first)
+	}
+}
+
+func TestFakeAPIInOnePiece(t *testing.T) {
+	t.Parallel()
+	api := NewFakeAPI(t, Says("hi"))
+	var got struct {
+		Content    Content
+		StopReason string `json:"stop_reason"`
+	}
+	if err := json.NewDecoder(post(t, api, body(false, asked)).Body).Decode(&got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Content.text() != "hi" || got.StopReason != "end_turn" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestFakeAPIFails(t *testing.T) {
+	t.Parallel()
+	api := NewFakeAPI(t, Fails(529, "overloaded"))
+	if resp := post(t, api, body(true, asked)); resp.StatusCode != 529 {
+		t.Errorf("status %d", resp.StatusCode)
+	}
+	api.SetScript(nil)
+	if resp := post(t, api, `{"messages":7}`); resp.StatusCode != http.StatusBadRequest {
+		t.Errorf("status %d for nonsense", resp.StatusCode)
+	}
+}
+
+func TestFakeAPIHolds(t *testing.T) {
+	t.Parallel()
+	api := NewFakeAPI(t, func(Request) Reply { return Reply{Text: "first second", Hold: true} })
+	resp := post(t, api, body(true, asked))
+	half := make([]byte, 1)
+	if _, err := io.ReadFull(resp.Body, half); err != nil { // the headers and the start are there
+		t.Fatal(err)
+	}
+	rest := make(chan string)
+	go func() {
+		b, _ := io.ReadAll(resp.Body)
+		rest <- string(b)
+	}()
+	select {
+	case b := <-rest:
+		t.Fatalf("the answer was not held: %s", b)
+	default:
+	}
+	api.Release()
+	if b := <-rest; !strings.Contains(b, "message_stop") {
+		t.Errorf("after the release: %s", b)
+	}
+}
+
+// A test that fails while an answer is held must end.
+func TestFakeAPIEndsWhileHolding(t *testing.T) {
+	t.Parallel()
+	t.Run("held", func(t *testing.T) {
+		api := NewFakeAPI(t, func(Request) Reply { return Reply{Text: "late", Hold: true} })
+		post(t, api, body(true, asked))
+	})
+}
+
+func TestAwait(t *testing.T) {
+	t.Parallel()
+	api := NewFakeAPI(t, nil)
+	go func() {
+		for _, text := range []string{"one", "two"} {
+			resp, err := http.Post(api.URL+"/v1/messages", "application/json",
+				strings.NewReader(body(false, `[{"role":"user","content":"`+text+`"}]`)))
+			if err == nil {
+				resp.Body.Close()
+			}
+		}
+	}()
+	got := api.Await(t, "two", func(r Request) bool { return r.UserTexts()[0] == "two" })
+	if got.Model != "m" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestInstruction(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"[n] Please write your handoff to /d/h/1.md now.":              "/d/h/1.md",
+		"Stop hook feedback:\nWrite a document\nto `/d/h/1.md`.":       "/d/h/1.md",
+		"Your skill is /d/skill.md. Write to \"/d/h/1.md\", see /x.md": "/d/h/1.md",
+		"Read /d/h/1.md":                  "",
+		"Write it down":                   "",
+		"write to d/h/1.md":               "/h/1.md",
+		"write 1.md, see /d/1.context.md": "",
+	} {
+		if got, _ := Instruction(text); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
+
+func TestCacheDir(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	env := func(v string) func(string) string { return func(string) string { return v } }
+	user := func() (string, error) { return filepath.Join(dir, "user"), nil }
+	for _, tt := range []struct{ variable, want string }{
+		{filepath.Join(dir, "own"), filepath.Join(dir, "own")},
+		{"", filepath.Join(dir, "user", "understudy")},
+	} {
+		got, err := cacheDir(env(tt.variable), user)
+		if err != nil || got != tt.want {
+			t.Errorf("%q: %q, %v", tt.variable, got, err)
+		}
+		if info, err := os.Stat(got); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: %v, %v", got, info, err)
+		}
+	}
+	got, err := cacheDir(env(""), func() (string, error) { return "", errors.New("no HOME") })
+	if err != nil || !strings.HasPrefix(got, os.TempDir()) {
+		t.Errorf("without HOME: %q, %v", got, err)
+	}
+	if _, err := cacheDir(env("/dev/null/x"), user); err == nil || !strings.Contains(err.Error(), "UNDERSTUDY_CACHE") {
+		t.Errorf("unusable: %v", err)
+	}
+	if err := os.Remove(got); err != nil && !strings.Contains(err.Error(), "not empty") {
+		t.Log(err)
+	}
+}
+
+func TestNpmPlatform(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[[2]string]string{
+		{"linux", "amd64"}: "linux-x64", {"linux", "arm64"}: "linux-arm64", {"darwin", "arm64"}: "darwin-arm64",
+		{"windows", "amd64"}: "", {"linux", "riscv64"}: "",
+	} {
+		got, err := npmPlatform(in[0], in[1])
+		if got != want || (err == nil) == (want == "") {
+			t.Errorf("%v: %q, %v", in, got, err)
+		}
+	}
+}

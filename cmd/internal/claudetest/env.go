@@ -1,0 +1,79 @@
+package claudetest
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Home is a private place for one or more sessions of the CLI.
+type Home struct {
+	Dir       string   // HOME
+	ConfigDir string   // CLAUDE_CONFIG_DIR: transcripts, session registry
+	Workdir   string   // a trusted working directory
+	TempDir   string   // TMPDIR
+	Environ   []string // the whole environment of the CLI, for exec
+}
+
+// Env makes a home in which the CLI starts without log-in, onboarding or trust dialog and knows
+// no server but api. Its paths are short, because the CLI makes sockets below TMPDIR. Everything
+// is removed when the test ends.
+func Env(t testing.TB, api *FakeAPI) Home {
+	t.Helper()
+	root, err := os.MkdirTemp("", "us-cc-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A CLI that was ended by a signal may still be writing; what it leaves does not matter.
+	t.Cleanup(func() { os.RemoveAll(root) })
+	if root, err = filepath.EvalSymlinks(root); err != nil { // the CLI knows itself by real paths
+		t.Fatal(err)
+	}
+	h := Home{
+		Dir:       filepath.Join(root, "home"),
+		ConfigDir: filepath.Join(root, "home", ".claude"),
+		Workdir:   filepath.Join(root, "work"),
+		TempDir:   filepath.Join(root, "tmp"),
+	}
+	for _, dir := range []string{h.ConfigDir, h.Workdir, h.TempDir} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.Trust(t, h.Workdir)
+	h.Environ = []string{
+		"PATH=" + os.Getenv("PATH"),
+		"LANG=C.UTF-8",
+		"TERM=tmux-256color",
+		"SHELL=/bin/sh",
+		"HOME=" + h.Dir,
+		"CLAUDE_CONFIG_DIR=" + h.ConfigDir,
+		"TMPDIR=" + h.TempDir,
+		"ANTHROPIC_BASE_URL=" + api.URL,
+		"ANTHROPIC_AUTH_TOKEN=dummy", // an ANTHROPIC_API_KEY would bring a dialog
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+		"CLAUDE_CODE_MAX_RETRIES=1", // a failing API is a failing turn after 1 s, not after 10 tries
+		"DISABLE_TELEMETRY=1",
+		"DISABLE_ERROR_REPORTING=1",
+		"DISABLE_AUTOUPDATER=1",
+	}
+	return h
+}
+
+// Trust sets the directories in which the CLI starts without its trust dialog; a directory below
+// one of them counts as well. It must be called before the CLI is started.
+func (h Home) Trust(t testing.TB, dirs ...string) {
+	t.Helper()
+	projects := map[string]any{}
+	for _, dir := range dirs {
+		projects[dir] = map[string]any{"hasTrustDialogAccepted": true}
+	}
+	content, err := json.Marshal(map[string]any{"hasCompletedOnboarding": true, "projects": projects})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(h.ConfigDir, ".claude.json"), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

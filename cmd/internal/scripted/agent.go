@@ -1,0 +1,289 @@
+package scripted
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/google/uuid"
+)
+
+// agent is one running scripted agent.
+type agent struct {
+	opt        options
+	env        environment
+	self       []string // the command line that runs this program, without its arguments
+	cwd        string
+	configDir  string
+	pid        int
+	settings   settings
+	warnings   []string // about the settings
+	screen     *screen  // nil in print mode
+	registry   *registry
+	transcript transcript
+	memory     memory          // used by the worker alone
+	life       context.Context // ends with the session
+
+	// What other goroutines ask of the loop.
+	quits    chan quit
+	giveBack chan string // a refused prompt returns to the composer
+	wake     chan struct{}
+
+	mu        sync.Mutex // guards what follows
+	sessionID string
+	promptID  string
+	ready     bool // SessionStart's hooks have ended
+	jobs      []job
+	turns     int                // turns waiting and running
+	interrupt context.CancelFunc // of the running turn, or nil
+	dialog    *dialog
+	tasks     []task // running in the background
+	complaint string // about the behaviours, shown once
+	wg        sync.WaitGroup
+}
+
+// quit ends the process. reason is SessionEnd's; "" is a crash: no hook, nothing tidied up.
+type quit struct {
+	code   int
+	reason string
+}
+
+// job is something the worker does; turn says that Esc may interrupt it.
+type job struct {
+	turn bool
+	run  func(context.Context)
+}
+
+// Main runs the scripted agent until its session ends and returns the exit status. args are the
+// arguments after the program's name (and after the subcommand, if it is one of another program).
+func Main(args []string, environ []string, stdin *os.File, stdout, stderr *os.File) int {
+	complain := func(err error) int {
+		fmt.Fprintf(stderr, "error: %v\n", err)
+		return 1
+	}
+	opt, err := parseOptions(args)
+	if err != nil {
+		return complain(err)
+	}
+	if opt.version {
+		fmt.Fprintf(stdout, "%s (scripted agent)\n", version)
+		return 0
+	}
+	a, err := newAgent(opt, environ)
+	if err != nil {
+		return complain(err)
+	}
+	a.self = ownCommand(args)
+	if a.behave().has("crash-at-start") {
+		return complain(errors.New("scripted crash at start"))
+	}
+	if opt.print {
+		return a.printAnswer(stdin, stdout)
+	}
+	code, err := a.run(stdin, stdout)
+	if err != nil {
+		return complain(err)
+	}
+	return code
+}
+
+// ownCommand is the beginning of this process's command line, before args.
+func ownCommand(args []string) []string {
+	if n := len(os.Args) - len(args); n > 0 && slices.Equal(os.Args[n:], args) {
+		return os.Args[:n]
+	}
+	return os.Args[:1]
+}
+
+// newAgent finds directories and settings and decides on the session.
+func newAgent(opt options, environ []string) (*agent, error) {
+	a := &agent{
+		opt: opt, env: environ, pid: os.Getpid(),
+		life:  context.Background(),
+		quits: make(chan quit, 4), giveBack: make(chan string, 16), wake: make(chan struct{}, 1),
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("working directory: %w", err)
+	}
+	if a.cwd, err = filepath.EvalSymlinks(cwd); err != nil {
+		return nil, fmt.Errorf("working directory: %w", err)
+	}
+	a.configDir = configDir(a.env)
+	if a.settings, a.warnings, err = loadSettings(opt.settings, a.configDir, a.cwd); err != nil {
+		return nil, err
+	}
+	if _, err := readBehaviours(opt.behave, a.env); err != nil {
+		return nil, err
+	}
+	if err := a.chooseSession(); err != nil {
+		return nil, err
+	}
+	a.registry = newRegistry(a.configDir, a.pid, a.cwd, opt.name)
+	return a, nil
+}
+
+// configDir is where Claude Code keeps its state.
+func configDir(env environment) string {
+	if dir := env.get("CLAUDE_CONFIG_DIR"); dir != "" {
+		return dir
+	}
+	for _, home := range []string{env.get("HOME"), env.get("TMPDIR")} {
+		if home != "" {
+			return filepath.Join(home, ".claude")
+		}
+	}
+	return filepath.Join(os.TempDir(), ".claude")
+}
+
+// chooseSession sets the session id: a new one, the one asked for, or the one to resume.
+func (a *agent) chooseSession() error {
+	a.sessionID = uuid.NewString()
+	if id := a.opt.sessionID; id != "" {
+		if _, err := os.Stat(a.transcriptPath(id)); !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("session ID %s is already in use", id)
+		}
+		a.sessionID = id
+	}
+	if id := a.opt.resume; id != "" {
+		prompts, err := a.recall(id)
+		if err != nil {
+			return fmt.Errorf("no conversation found with session ID: %s", id)
+		}
+		a.memory.prompts = prompts
+		if !a.opt.fork {
+			a.sessionID = id
+		}
+	}
+	return nil
+}
+
+// behave reads the misbehaviours in force. What is wrong with them is shown, once.
+func (a *agent) behave() behaviours {
+	b, err := readBehaviours(a.opt.behave, a.env)
+	if err != nil && a.screen != nil {
+		a.mu.Lock()
+		told := a.complaint == err.Error()
+		a.complaint = err.Error()
+		a.mu.Unlock()
+		if !told {
+			a.screen.print(blockError, err.Error())
+		}
+	}
+	return b
+}
+
+// ids are the session's id and the id of the newest prompt, "" before the first.
+func (a *agent) ids() (session, prompt string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.sessionID, a.promptID
+}
+
+func (a *agent) newPromptID() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.promptID = uuid.NewString()
+}
+
+// status changes the registry file and returns the status before.
+func (a *agent) status(change func(*registryEntry)) (before string) {
+	id, _ := a.ids()
+	a.registry.set(func(e *registryEntry) {
+		before = e.Status
+		e.SessionID = id
+		change(e)
+	})
+	return before
+}
+
+// settle says idle, unless more turns wait.
+func (a *agent) settle() {
+	a.mu.Lock()
+	status := "idle"
+	if a.turns > 0 {
+		status = "busy"
+	}
+	a.mu.Unlock()
+	a.status(func(e *registryEntry) { e.Status, e.WaitingFor = status, "" })
+}
+
+// stop asks the loop to end the process; the first to ask decides.
+func (a *agent) stop(q quit) {
+	select {
+	case a.quits <- q:
+	default: // it is ending already
+	}
+}
+
+func (a *agent) enqueue(j job) {
+	a.mu.Lock()
+	a.jobs = append(a.jobs, j)
+	if j.turn {
+		a.turns++
+	}
+	a.mu.Unlock()
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// work runs jobs in order until ctx ends.
+func (a *agent) work(ctx context.Context) {
+	for ctx.Err() == nil {
+		a.mu.Lock()
+		if len(a.jobs) == 0 {
+			a.mu.Unlock()
+			select {
+			case <-a.wake:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		next := a.jobs[0]
+		a.jobs = a.jobs[1:]
+		jobCtx, cancel := context.WithCancel(ctx)
+		if next.turn {
+			a.interrupt = cancel
+		}
+		a.mu.Unlock()
+
+		next.run(jobCtx)
+		cancel()
+
+		a.mu.Lock()
+		a.interrupt = nil
+		if next.turn {
+			a.turns--
+		}
+		ready := a.ready
+		a.mu.Unlock()
+		if ready && ctx.Err() == nil {
+			a.settle()
+		}
+	}
+}
+
+// busy says whether a turn runs or is about to.
+func (a *agent) busy() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.ready && a.turns > 0
+}
+
+// interruptTurn is Esc: it ends the running turn, without a hook. False when none runs.
+func (a *agent) interruptTurn() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.interrupt == nil {
+		return false
+	}
+	a.interrupt()
+	return true
+}

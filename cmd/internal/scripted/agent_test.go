@@ -1,0 +1,334 @@
+package scripted
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestTurn(t *testing.T) {
+	t.Parallel()
+	r := ready(t, "")
+	r.send("hello there\r")
+	log := r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
+	r.idle()
+	start, prompt, stop := log[0], log[1], log[2]
+	for _, l := range log {
+		if l.SID != sessionID || l.field("session_id") != sessionID || l.field("cwd") != r.cwd || l.Entry != "cli" || l.Launch != "secret" {
+			t.Errorf("%s: wrong session, directory or environment: %+v", l.name(), l)
+		}
+		if l.PID != json.Number(itoa(r.cmd.Process.Pid)).String() {
+			t.Errorf("%s: CLAUDE_PID %s, want %d", l.name(), l.PID, r.cmd.Process.Pid)
+		}
+	}
+	if start.field("session_title") != "developer-con-1" || start.Payload["prompt_id"] != nil {
+		t.Errorf("SessionStart: %v", start.Payload)
+	}
+	if prompt.field("prompt") != "hello there" || prompt.field("permission_mode") != "acceptEdits" {
+		t.Errorf("UserPromptSubmit: %v", prompt.Payload)
+	}
+	if stop.Payload["stop_hook_active"] != false || stop.field("prompt_id") != prompt.field("prompt_id") || stop.field("last_assistant_message") == "" {
+		t.Errorf("Stop: %v", stop.Payload)
+	}
+	if tasks, ok := stop.Payload["background_tasks"].([]any); !ok || len(tasks) != 0 {
+		t.Errorf("Stop: background_tasks %v, want []", stop.Payload["background_tasks"])
+	}
+	if path := stop.field("transcript_path"); !isFile(path) {
+		t.Errorf("transcript_path %s is no file", path)
+	}
+	var last struct {
+		Type        string
+		IsSidechain *bool
+		Message     struct {
+			Role  string
+			Usage map[string]int
+		}
+	}
+	rows := strings.Split(strings.TrimSpace(r.transcript()), "\n")
+	if err := json.Unmarshal([]byte(rows[len(rows)-1]), &last); err != nil {
+		t.Fatal(err)
+	}
+	if last.Type != "assistant" || last.Message.Usage["cache_read_input_tokens"] == 0 || last.IsSidechain == nil {
+		t.Errorf("last entry of the transcript: %s", rows[len(rows)-1])
+	}
+	r.sees("\x1b]2;✳ developer-con-1")
+}
+
+func itoa(n int) string { text, _ := json.Marshal(n); return string(text) }
+
+func TestPositionalPromptComesAfterSessionStart(t *testing.T) {
+	t.Parallel()
+	r := ready(t, "", "first prompt")
+	log := r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
+	if log[1].field("prompt") != "first prompt" {
+		t.Errorf("prompt %q", log[1].field("prompt"))
+	}
+}
+
+func TestStopBlock(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("answers/Stop", `{"decision":"block","reason":"Write the handoff document to `+r.document()+`"}`)
+	r.start(r.args()...)
+	r.idle()
+	r.send("hello\r")
+	log := r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop", "Stop")
+	if log[2].Payload["stop_hook_active"] != false || log[3].Payload["stop_hook_active"] != true {
+		t.Error("stop_hook_active is not false, then true")
+	}
+	if !strings.Contains(r.transcript(), `Stop hook feedback:\nWrite`) {
+		t.Error("the feedback is not in the transcript")
+	}
+	text, err := os.ReadFile(r.document())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"## What Was Done", "## Decisions Made", "## Open Questions", "## Next Agent Context", "hello"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the document lacks %q", want)
+		}
+	}
+}
+
+func TestStopBlockedForEverIsOverridden(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("settings.json", `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"echo x >> `+r.dir+`/stops; echo again >&2; exit 2"}]}]}}`)
+	r.start(r.args()...)
+	r.idle()
+	r.send("hello\r")
+	r.sees("overridden")
+	text, _ := os.ReadFile(r.dir + "/stops")
+	if n := strings.Count(string(text), "x"); n != 9 {
+		t.Errorf("%d Stops, want 9", n)
+	}
+}
+
+func TestPromptRefused(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("answers/UserPromptSubmit", `{"decision":"block","reason":"not now"}`)
+	r.start(r.args()...)
+	r.idle()
+	r.prompt("draft")
+	r.sees("blocked by hook: not now")
+	r.sees("❯ draft")
+	r.idle()
+	r.send("\r")
+	log := r.hooks("SessionStart(startup)", "UserPromptSubmit", "UserPromptSubmit", "Stop")
+	if log[2].field("prompt") != "draft" {
+		t.Errorf("prompt %q: the refused text did not stay in the composer", log[2].field("prompt"))
+	}
+}
+
+func TestAdditionalContextReachesTheTranscript(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("answers/SessionStart", `{"hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":"you are Con"}}`)
+	r.write("answers/UserPromptSubmit", `plain words`)
+	system := r.write("skill.md", "the skill")
+	r.start(r.args("--append-system-prompt-file", system)...)
+	r.idle()
+	r.send("hello\r")
+	r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
+	for _, want := range []string{"you are Con", "plain words", "the skill"} {
+		if !strings.Contains(r.transcript(), want) {
+			t.Errorf("the transcript lacks %q", want)
+		}
+	}
+}
+
+func TestClearCompactResume(t *testing.T) {
+	t.Parallel()
+	r := ready(t, "")
+	r.send("hello\r")
+	r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
+	r.idle()
+	r.send("/compact keep names\r")
+	r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop", "PreCompact", "SessionStart(compact)", "PostCompact")
+	r.idle()
+	r.send("/clear\r")
+	log := r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop", "PreCompact", "SessionStart(compact)", "PostCompact", "SessionEnd(clear)", "SessionStart(clear)")
+	if log[3].field("custom_instructions") != "keep names" {
+		t.Errorf("PreCompact: %v", log[3].Payload)
+	}
+	ended, begun := log[6], log[7]
+	if ended.SID != sessionID || begun.SID == sessionID || begun.PID != ended.PID {
+		t.Errorf("/clear: sessions %s and %s, processes %s and %s", ended.SID, begun.SID, ended.PID, begun.PID)
+	}
+	r.eventually("the registry follows", func() bool { return r.registry().SessionID == begun.SID })
+	r.send("/resume " + sessionID + "\r")
+	r.eventually("resumed", func() bool { return len(r.log()) == 10 })
+	log = r.log()
+	if log[8].name() != "SessionEnd(resume)" || log[8].SID != begun.SID || log[9].name() != "SessionStart(resume)" || log[9].SID != sessionID {
+		t.Errorf("/resume: %s of %s, %s of %s", log[8].name(), log[8].SID, log[9].name(), log[9].SID)
+	}
+	r.send("/nonsense\r")
+	r.sees("Unknown command: /nonsense")
+	r.idle()
+	if n := len(r.log()); n != 10 {
+		t.Errorf("an unknown command sent a hook: %v", r.order())
+	}
+}
+
+func TestExits(t *testing.T) {
+	t.Parallel()
+	for name, keys := range map[string]string{"slash": "/exit\r", "word": "exit\r", "quit": "quit\r", "vi": ":wq\r", "c-c": "\x03\x03", "c-d": "\x04\x04", "stashed": "draft\x13/exit\r"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := ready(t, "")
+			registry := r.registry()
+			if registry.PID != r.cmd.Process.Pid || registry.SessionID != sessionID || registry.Name != "developer-con-1" || registry.CWD != r.cwd {
+				t.Errorf("registry: %+v", registry)
+			}
+			r.send(keys)
+			r.end(0)
+			r.hooks("SessionStart(startup)", "SessionEnd(prompt_input_exit)")
+			if r.registry().PID != 0 {
+				t.Error("the registry file is still there")
+			}
+		})
+	}
+}
+
+func TestSignals(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			r := ready(t, "")
+			r.send("@hold /nowhere\r")
+			r.status("busy")
+			r.eventually("prompt sent", func() bool { return len(r.log()) == 2 })
+			if err := r.cmd.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			r.end(143)
+			r.hooks("SessionStart(startup)", "UserPromptSubmit", "SessionEnd(other)")
+		})
+	}
+}
+
+func TestEscInterruptsWithoutHook(t *testing.T) {
+	t.Parallel()
+	r := ready(t, "")
+	r.send("@hold /nowhere\r")
+	r.eventually("prompt sent", func() bool { return len(r.log()) == 2 })
+	r.send("\x1b")
+	r.sees("Interrupted")
+	r.idle()
+	if !strings.Contains(r.transcript(), "[Request interrupted by user]") {
+		t.Error("the transcript does not tell of the interruption")
+	}
+	r.send("hello\r")
+	r.hooks("SessionStart(startup)", "UserPromptSubmit", "UserPromptSubmit", "Stop")
+}
+
+func TestQueuedPrompt(t *testing.T) {
+	t.Parallel()
+	r := ready(t, "")
+	r.send("@hold " + r.dir + "/go\r")
+	r.eventually("prompt sent", func() bool { return len(r.log()) == 2 })
+	r.send("second\r")
+	r.eventually("queued", func() bool { return len(r.log()) == 3 })
+	r.write("go", "")
+	log := r.hooks("SessionStart(startup)", "UserPromptSubmit", "UserPromptSubmit", "Stop", "Stop")
+	if log[2].field("prompt_id") != log[1].field("prompt_id") || log[3].field("prompt_id") != log[1].field("prompt_id") {
+		t.Error("the queued prompt and the first Stop do not carry the running turn's prompt id")
+	}
+	if log[4].field("prompt_id") == log[1].field("prompt_id") {
+		t.Error("the second Stop carries the first turn's prompt id")
+	}
+}
+
+func TestPermissionDialog(t *testing.T) {
+	t.Parallel()
+	r := ready(t, "")
+	r.send("please @ask\r")
+	r.status("waiting")
+	if got := r.registry().WaitingFor; got != "permission prompt" {
+		t.Errorf("waitingFor %q", got)
+	}
+	r.sees("Do you want to proceed?")
+	r.sees("❯ 1. Yes")
+	r.prompt("this vanishes")
+	log := r.hooks("SessionStart(startup)", "UserPromptSubmit", "PermissionRequest", "Stop")
+	if log[2].field("tool_name") != "Bash" {
+		t.Errorf("PermissionRequest: %v", log[2].Payload)
+	}
+	r.idle()
+	r.prompt("hello")
+	log = r.hooks("SessionStart(startup)", "UserPromptSubmit", "PermissionRequest", "Stop", "UserPromptSubmit", "Stop")
+	if got := log[4].field("prompt"); got != "hello" {
+		t.Errorf("prompt %q: the text typed into the dialog did not vanish", got)
+	}
+}
+
+func TestPermissionByHook(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	outside := r.dir + "/elsewhere/handoffs/x.md"
+	r.write("answers/PermissionRequest", `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}`)
+	r.start(r.args()...)
+	r.idle()
+	r.prompt("Write the handoff document to " + outside)
+	r.hooks("SessionStart(startup)", "UserPromptSubmit", "PermissionRequest", "Stop")
+	if !isFile(outside) {
+		t.Error("the document was not written")
+	}
+}
+
+func TestTakeOver(t *testing.T) {
+	t.Parallel()
+	r := ready(t, "")
+	document := "# Handoff from developer-con-1\n\n## Next Agent Context\n\n**Next steps:**\n\n1. Paint the shed\n"
+	if err := os.WriteFile(r.document(), []byte(document), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	missing := strings.TrimSuffix(r.document(), ".md") + ".context.md"
+	r.prompt("You are the successor of agent 7. Your predecessor wrote a handoff document to " + r.document() + ". Read it and " + missing + ", then go on.")
+	log := r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
+	if got := log[2].field("last_assistant_message"); !strings.Contains(got, "Paint the shed") {
+		t.Errorf("answer %q", got)
+	}
+	text, err := os.ReadFile(r.document())
+	if err != nil || string(text) != document {
+		t.Error("the predecessor's document was changed")
+	}
+}
+
+func TestBackgroundTask(t *testing.T) {
+	t.Parallel()
+	r := ready(t, "")
+	r.send("@background @hold " + r.dir + "/go\r")
+	log := r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
+	if tasks, _ := log[2].Payload["background_tasks"].([]any); len(tasks) != 1 {
+		t.Errorf("background_tasks: %v", log[2].Payload["background_tasks"])
+	}
+	r.idle()
+	r.send("/exit\r")
+	r.sees("1. Exit and stop tasks")
+	r.send("\x1b")
+	r.idle()
+	r.write("go", "")
+	log = r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop", "UserPromptSubmit", "Stop")
+	if !strings.Contains(log[3].field("prompt"), "<task-notification>") {
+		t.Errorf("prompt %q", log[3].field("prompt"))
+	}
+	r.idle()
+	r.send("/exit\r")
+	r.end(0)
+}
+
+func TestSettingsWarning(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write("settings.json", `{"hooks":{"NoSuchEvent":[]}}`)
+	r.start(r.args()...)
+	r.sees("Settings Warning")
+	r.status("waiting")
+	r.send("\r")
+	r.idle()
+}

@@ -1,0 +1,67 @@
+// Package scripted is the scripted agent: a program that behaves towards a terminal, its hooks
+// and its files as Claude Code 2.1.329 does, with a built-in brain in the place of the model.
+// Tests that do not need the real CLI and `understudy demo` run it in panes.
+//
+// It owns one terminal (raw mode, bracketed paste), one registry file
+// ($CLAUDE_CONFIG_DIR/sessions/<pid>.json) and the transcripts of its sessions
+// ($CLAUDE_CONFIG_DIR/projects/<cwd>/<session>.jsonl). CLAUDE_CONFIG_DIR defaults to ~/.claude, and
+// to .claude below TMPDIR when HOME is empty. Hooks come from --settings, from settings.json in that
+// directory and from .claude/settings.json in the working directory; only command hooks are run.
+//
+// # Concurrency
+//
+// The loop (loop.go) owns the keyboard and the composer. One worker runs the session's jobs in order:
+// start, turns, /clear, /compact, /resume. Screen, registry and transcript have a lock of their own.
+// The goroutine that reads the terminal ends with the process: a read of a terminal cannot be
+// cancelled. A crash leaves the registry file and the terminal in raw mode, as a killed Claude Code does.
+//
+// # Directives
+//
+// Words in a prompt (or in the reason of a blocked Stop) steer the turn:
+//
+//	@busy DUR          the turn takes DUR longer
+//	@hold FILE         the turn goes on until FILE exists
+//	@background        starts a background task, listed by each Stop until the FILE of @hold exists
+//	                   (@hold does not delay the turn then); its end brings a <task-notification> turn
+//	@ask               a tool call that needs permission: PermissionRequest, then a dialog
+//	@say TEXT          the answer is TEXT, to the end of the prompt
+//
+// # Misbehaviours
+//
+// A comma-separated list from the flag --behave, the variable SCRIPTED_AGENT and the file named by
+// SCRIPTED_AGENT_FILE, taken together. The file is read anew at each turn and at each exit. A duration
+// is Go's (300ms) or a bare number of milliseconds; DUR in brackets may be left out.
+//
+//	no-document        says that it wrote the handoff document, and did not
+//	empty-document     the document has no bytes
+//	blank-document     the document has only white space
+//	directory-document a directory stands at the document's path
+//	symlink-document   a symbolic link to a file in the working directory stands there
+//	huge-document      the document has size=N bytes (default 1048576)
+//	size=N             see huge-document
+//	late-document=DUR  the document is written DUR after the Stop hooks were started
+//	slow-start=DUR     nothing happens for DUR: no SessionStart, no composer on the screen
+//	no-session-start   SessionStart is never sent
+//	no-prompt-hook     UserPromptSubmit is never sent
+//	no-stop            turns end without any hook, as after Esc
+//	stop-twice         each Stop is sent twice; the first one's answer counts
+//	crash-on-instruction  exit 1 in the middle of a turn that is told to write a handoff document
+//	crash-at-start     exit 1 before anything else
+//	ignore-exit        /exit does nothing
+//	ignore-term        SIGTERM does nothing (SIGHUP and SIGINT still end it)
+//	exit-dialog        /exit opens "1. Exit and stop tasks" and waits for Enter
+//	swallow-enter      the first Enter after a paste leaves the text in the composer, one more submits it
+//	api-error          turns end with StopFailure, error rate_limit
+//	foreign-secret     hooks are run with another UNDERSTUDY_LAUNCH
+//	child-hooks        each turn runs a child with inherited environment that sends SessionStart, Stop
+//	                   and SessionEnd with a CLAUDE_PID of its own, as `claude -p` inside an agent does
+//	task-notification[=DUR]  a turn of its own with UserPromptSubmit, DUR (50ms) after the end of a turn
+//	think=DUR          time before each answer (default 30ms)
+//	exit-delay=DUR     time between SessionEnd and the end of the process
+//
+// # Where it differs from Claude Code
+//
+// Text typed right after the start is never lost, text sent while a tool runs waits for the next turn,
+// the cursor stays at the end of the composer, `!command` runs nothing, there are no http hooks, no
+// idle_prompt notification and no network. Reading a file never asks for permission.
+package scripted

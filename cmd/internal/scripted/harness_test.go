@@ -1,0 +1,288 @@
+package scripted
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+)
+
+// TestMain makes the test binary the scripted agent when it is run as one.
+func TestMain(m *testing.M) {
+	if os.Getenv("SCRIPTED_AGENT_TEST") == "1" {
+		os.Exit(Main(os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+const sessionID = "aaaaaaaa-0000-4000-8000-000000000001"
+
+// rig is one scripted agent with hooks that log what they get.
+type rig struct {
+	t        testing.TB
+	dir, cwd string
+	behave   string // the file of misbehaviours
+	cmd      *exec.Cmd
+	tty      *os.File
+	exited   chan struct{}
+
+	mu     sync.Mutex
+	output bytes.Buffer
+}
+
+// hookScript appends event, environment and payload to the log as one JSON line, and prints
+// answers/EVENT once, if there is one.
+const hookScript = `printf '{"pid":"%%s","launch":"%%s","sid":"%%s","pane":"%%s","entry":"%%s","payload":%%s}\n' "$CLAUDE_PID" "$UNDERSTUDY_LAUNCH" "$CLAUDE_CODE_SESSION_ID" "$TMUX_PANE" "$CLAUDE_CODE_ENTRYPOINT" "$(cat)" >> %[1]q/log; if mv %[1]q/answers/%[2]s %[1]q/answers/%[2]s.$$ 2>/dev/null; then cat %[1]q/answers/%[2]s.$$; fi`
+
+func newRig(t testing.TB) *rig {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "us-sa-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Errorf("something still works there: %v", err)
+		}
+	})
+	r := &rig{t: t, dir: dir, cwd: filepath.Join(dir, "work"), behave: filepath.Join(dir, "behave"), exited: make(chan struct{})}
+	for _, sub := range []string{"work", "config", "answers", "data/personas/p/handoffs"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.settings("SessionStart", "SessionEnd", "UserPromptSubmit", "Stop", "StopFailure", "PermissionRequest", "PreCompact", "PostCompact")
+	return r
+}
+
+// settings writes the settings file, with the logging hook for some events.
+func (r *rig) settings(events ...string) {
+	hooks := map[string]any{}
+	for _, event := range events {
+		hooks[event] = []any{map[string]any{"hooks": []any{map[string]any{
+			"type": "command", "command": fmt.Sprintf(hookScript, r.dir, event), "timeout": 10,
+		}}}}
+	}
+	rule := "Edit(/" + r.dir + "/data/personas/**)"
+	text, err := json.Marshal(map[string]any{"hooks": hooks, "permissions": map[string]any{"allow": []string{rule}}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.write("settings.json", string(text))
+}
+
+func (r *rig) write(name, text string) string {
+	r.t.Helper()
+	path := filepath.Join(r.dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		r.t.Fatal(err)
+	}
+	return path
+}
+
+// document is a path that a handoff may be written to.
+func (r *rig) document() string {
+	return filepath.Join(r.dir, "data/personas/p/handoffs/20261120T141500-00000007.md")
+}
+
+func (r *rig) environ() []string {
+	env := environment(os.Environ()).without("TMUX", "TMUX_PANE", "HOME", "SCRIPTED_AGENT", "CLAUDE_CONFIG_DIR", "UNDERSTUDY_LAUNCH")
+	return append(env, "SCRIPTED_AGENT_TEST=1", "HOME=", "CLAUDE_CONFIG_DIR="+r.dir+"/config",
+		"SCRIPTED_AGENT_FILE="+r.behave, "UNDERSTUDY_LAUNCH=secret", "TERM=xterm-256color")
+}
+
+func (r *rig) args(more ...string) []string {
+	return append([]string{"--settings", r.dir + "/settings.json", "--session-id", sessionID, "--name", "developer-con-1",
+		"--permission-mode", "acceptEdits", "--model", "claude-opus-5-5"}, more...)
+}
+
+// start runs the agent in a pty and does not wait for it to be ready.
+func (r *rig) start(args ...string) {
+	r.t.Helper()
+	r.cmd = exec.Command(os.Args[0], args...)
+	r.cmd.Env, r.cmd.Dir = r.environ(), r.cwd
+	var err error
+	if r.tty, err = pty.StartWithSize(r.cmd, &pty.Winsize{Rows: 50, Cols: 200}); err != nil {
+		r.t.Fatal(err)
+	}
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		chunk := make([]byte, 8192)
+		for {
+			n, err := r.tty.Read(chunk)
+			r.mu.Lock()
+			r.output.Write(chunk[:n])
+			r.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	go func() { r.cmd.Wait(); close(r.exited) }()
+	r.t.Cleanup(func() {
+		r.cmd.Process.Kill()
+		<-r.exited
+		r.tty.Close()
+		<-drained
+		if r.t.Failed() {
+			r.t.Logf("log:\n%s", strings.Join(r.order(), "\n"))
+		}
+	})
+}
+
+// ready starts the agent and waits until it is ready.
+func ready(t *testing.T, misbehave string, args ...string) *rig {
+	t.Helper()
+	r := newRig(t)
+	r.write("behave", misbehave)
+	r.start(r.args(args...)...)
+	r.idle()
+	return r
+}
+
+// idle waits until the registry says so.
+func (r *rig) idle() { r.t.Helper(); r.status("idle") }
+
+func (r *rig) status(want string) {
+	r.t.Helper()
+	r.eventually("status "+want, func() bool { return r.registry().Status == want })
+}
+
+func (r *rig) registry() registryEntry {
+	var entry registryEntry
+	text, err := os.ReadFile(fmt.Sprintf("%s/config/sessions/%d.json", r.dir, r.cmd.Process.Pid))
+	if err == nil && json.Unmarshal(text, &entry) != nil {
+		r.t.Errorf("registry file is not whole: %s", text)
+	}
+	return entry
+}
+
+func (r *rig) send(keys string) {
+	r.t.Helper()
+	if _, err := r.tty.WriteString(keys); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// prompt pastes a text and presses Enter.
+func (r *rig) prompt(text string) { r.t.Helper(); r.send(pasteBegin + text + pasteEnd + "\r") }
+
+func (r *rig) screen() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.output.String()
+}
+
+func (r *rig) sees(text string) {
+	r.t.Helper()
+	r.eventually("screen shows "+text, func() bool { return strings.Contains(r.screen(), text) })
+}
+
+func (r *rig) eventually(what string, holds func() bool) {
+	r.t.Helper()
+	eventually(r.t, what, holds)
+}
+
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(15 * time.Second)
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("waited 15 s in vain: %s", what)
+		}
+	}
+}
+
+// logged is one line of the hooks' log.
+type logged struct {
+	PID, Launch, SID, Pane, Entry string
+	Payload                       map[string]any
+}
+
+func (l logged) field(name string) string { return fmt.Sprint(l.Payload[name]) }
+
+// name is the event with the field that tells its kinds apart.
+func (l logged) name() string {
+	name := l.field("hook_event_name")
+	for _, kind := range []string{"source", "reason"} {
+		if value, ok := l.Payload[kind]; ok {
+			name += fmt.Sprintf("(%v)", value)
+		}
+	}
+	return name
+}
+
+func (r *rig) log() []logged {
+	text, _ := os.ReadFile(r.dir + "/log") // no file: no hook has run yet
+	var out []logged
+	for _, row := range bytes.Split(text, []byte("\n")) {
+		var l logged
+		if len(row) > 0 {
+			if err := json.Unmarshal(row, &l); err != nil {
+				r.t.Fatalf("log line %s: %v", row, err)
+			}
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+func (r *rig) order() []string {
+	var out []string
+	for _, l := range r.log() {
+		out = append(out, l.name())
+	}
+	return out
+}
+
+// hooks waits until exactly these events have been logged, in this order.
+func (r *rig) hooks(want ...string) []logged {
+	r.t.Helper()
+	r.eventually(fmt.Sprintf("hooks %v", want), func() bool { return len(r.order()) >= len(want) })
+	if got := r.order(); !slices.Equal(got, want) {
+		r.t.Fatalf("hooks:\n got %v\nwant %v", got, want)
+	}
+	return r.log()
+}
+
+// end waits for the end of the process and checks its exit status.
+func (r *rig) end(code int) {
+	r.t.Helper()
+	select {
+	case <-r.exited:
+	case <-time.After(15 * time.Second):
+		r.t.Fatal("the process did not end")
+	}
+	if got := r.cmd.ProcessState.ExitCode(); got != code {
+		r.t.Fatalf("exit status %d, want %d", got, code)
+	}
+}
+
+func (r *rig) alive() bool { return r.cmd.Process.Signal(syscall.Signal(0)) == nil }
+
+func (r *rig) transcript() string {
+	path := filepath.Join(r.dir, "config/projects", strings.ReplaceAll(r.cwd, "/", "-"), sessionID+".jsonl")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return string(text)
+}

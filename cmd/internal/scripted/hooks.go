@@ -1,0 +1,190 @@
+package scripted
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// fields are the members of a hook payload beside those that every payload has.
+type fields map[string]any
+
+// hookAnswer is what the hooks of one event said, taken together.
+type hookAnswer struct {
+	block    bool     // "decision":"block", or exit 2
+	reason   string   // of the block
+	context  string   // additionalContext, or plain text for SessionStart and UserPromptSubmit
+	allow    bool     // PermissionRequest allow, PreToolUse allow
+	deny     bool     // PermissionRequest deny, PreToolUse deny
+	failures []string // what the person at the terminal is shown
+}
+
+// hookOutput is the JSON that a hook may print.
+type hookOutput struct {
+	Decision string `json:"decision"`
+	Reason   string `json:"reason"`
+	Specific struct {
+		AdditionalContext        string `json:"additionalContext"`
+		PermissionDecision       string `json:"permissionDecision"`
+		PermissionDecisionReason string `json:"permissionDecisionReason"`
+		Decision                 struct {
+			Behavior string `json:"behavior"`
+			Message  string `json:"message"`
+		} `json:"decision"`
+	} `json:"hookSpecificOutput"`
+}
+
+// hook sends one event: all its hooks in parallel, and waits for those that are not async.
+// subject is what matchers are held against. It never fails; failures are shown, as Claude Code does.
+func (a *agent) hook(ctx context.Context, event, subject string, more fields) hookAnswer {
+	hooks := a.settings.matching(event, subject)
+	if len(hooks) == 0 {
+		return hookAnswer{}
+	}
+	payload, env := a.payload(event, more), a.hookEnv()
+	answers := make([]hookAnswer, len(hooks))
+	var wg sync.WaitGroup
+	for i, hook := range hooks {
+		if hook.Async { // ends with itself or its time limit; nobody reads its answer
+			go a.runHook(context.WithoutCancel(ctx), event, hook, payload, env)
+			continue
+		}
+		wg.Go(func() { answers[i] = a.runHook(ctx, event, hook, payload, env) })
+	}
+	wg.Wait()
+	var all hookAnswer
+	for _, one := range answers {
+		all.block = all.block || one.block
+		all.allow = all.allow || one.allow
+		all.deny = all.deny || one.deny
+		all.reason = join(all.reason, one.reason)
+		all.context = join(all.context, one.context)
+		all.failures = append(all.failures, one.failures...)
+	}
+	if ctx.Err() == nil && a.screen != nil {
+		for _, failure := range all.failures {
+			a.screen.print(blockError, failure)
+		}
+	}
+	return all
+}
+
+func join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n" + b
+}
+
+// payload is the JSON on a hook's standard input.
+func (a *agent) payload(event string, more fields) []byte {
+	id, promptID := a.ids()
+	all := fields{
+		"session_id":      id,
+		"transcript_path": a.transcriptPath(id),
+		"cwd":             a.cwd,
+		"hook_event_name": event,
+	}
+	if promptID != "" {
+		all["prompt_id"] = promptID
+	}
+	maps.Copy(all, more)
+	text, err := json.Marshal(all)
+	if err != nil {
+		panic(fmt.Sprintf("hook payload of %s: %v", event, err)) // only our own plain values are in it
+	}
+	return text
+}
+
+// hookEnv is the agent's own environment with what Claude Code adds.
+func (a *agent) hookEnv() []string {
+	id, _ := a.ids()
+	entrypoint := "cli"
+	if a.opt.print {
+		entrypoint = "sdk-cli"
+	}
+	env := append([]string(nil), a.env...)
+	for name, value := range a.settings.Env {
+		env = append(env, name+"="+value)
+	}
+	env = append(env,
+		"CLAUDE_PID="+strconv.Itoa(a.pid),
+		"CLAUDE_PROJECT_DIR="+a.cwd,
+		"CLAUDE_CODE_SESSION_ID="+id,
+		"CLAUDE_CODE_ENTRYPOINT="+entrypoint)
+	if a.behave().has("foreign-secret") {
+		env = append(env, "UNDERSTUDY_LAUNCH=foreign-0000000000000000")
+	}
+	return env
+}
+
+// timeout is how long a hook of event may run: 600 s, with the measured exceptions.
+func (h hookDef) timeout(event string) time.Duration {
+	given := time.Duration(h.Timeout * float64(time.Second))
+	switch {
+	case event == "SessionEnd" && given > 0:
+		return min(given, time.Minute)
+	case event == "SessionEnd":
+		return 1500 * time.Millisecond
+	case given > 0:
+		return given
+	case event == "UserPromptSubmit":
+		return 30 * time.Second
+	}
+	return 10 * time.Minute
+}
+
+// runHook runs one command hook in a session of its own and reads its answer.
+func (a *agent) runHook(ctx context.Context, event string, hook hookDef, payload []byte, env []string) hookAnswer {
+	ctx, cancel := context.WithTimeout(ctx, hook.timeout(event))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", hook.Command)
+	if hook.Args != nil {
+		cmd = exec.CommandContext(ctx, hook.Command, hook.Args...)
+	}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(payload), &stdout, &stderr
+	cmd.Env, cmd.Dir = env, a.cwd
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	// The session's whole group, so that the shell's children end with it.
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = time.Second
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		return hookAnswer{failures: []string{event + " hook cancelled or timed out"}}
+	}
+	code := cmd.ProcessState.ExitCode() // -1 when it did not start
+	if code == 2 {
+		return hookAnswer{block: true, deny: event == "PreToolUse", reason: strings.TrimSpace(stderr.String())}
+	}
+	if code != 0 {
+		return hookAnswer{failures: []string{fmt.Sprintf("%s hook failed: %v %s", event, err, strings.TrimSpace(stderr.String()))}}
+	}
+	return readAnswer(event, strings.TrimSpace(stdout.String()))
+}
+
+func readAnswer(event, text string) hookAnswer {
+	var out hookOutput
+	if !strings.HasPrefix(text, "{") || json.Unmarshal([]byte(text), &out) != nil {
+		if event == "SessionStart" || event == "UserPromptSubmit" {
+			return hookAnswer{context: text}
+		}
+		return hookAnswer{}
+	}
+	verdict := out.Specific.PermissionDecision + out.Specific.Decision.Behavior
+	return hookAnswer{
+		block:   out.Decision == "block",
+		reason:  out.Reason + out.Specific.PermissionDecisionReason + out.Specific.Decision.Message,
+		context: out.Specific.AdditionalContext,
+		allow:   verdict == "allow",
+		deny:    verdict == "deny",
+	}
+}

@@ -1,0 +1,296 @@
+package scripted
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// Measured: two C-c within 50 ms end the session, 1.5 s apart they do not.
+const twice = 800 * time.Millisecond
+
+// escapeWait is how long a lone ESC may be the beginning of a sequence.
+const escapeWait = 20 * time.Millisecond
+
+// run takes the terminal, works until the session ends and gives it back.
+func (a *agent) run(stdin, stdout *os.File) (int, error) {
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGWINCH)
+	defer signal.Stop(signals)
+	before, err := term.MakeRaw(int(stdin.Fd()))
+	if err != nil {
+		return 0, errors.New("the scripted agent wants a terminal on its standard input")
+	}
+	defer term.Restore(int(stdin.Fd()), before)
+
+	a.screen = &screen{out: stdout, header: a.header(), footer: a.footer()}
+	a.screen.write("\x1b[?2004h\x1b[2J")
+	l := &loop{agent: a, stdout: stdout, signals: signals, input: make(chan []byte)}
+	l.resize()
+	go l.read(stdin)
+
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	a.life = ctx
+	a.wg.Go(func() { a.work(ctx) })
+	a.wg.Go(func() {
+		if address := tmuxAddress(ctx, a.env); address != "" {
+			a.registry.setTmux(address)
+		}
+	})
+	a.enqueue(job{run: a.start})
+	if prompt := strings.TrimSpace(a.opt.prompt); prompt != "" {
+		l.submit(ctx, prompt)
+	}
+	q := l.loop(ctx)
+	cancel()
+	return l.end(q), nil
+}
+
+// header is what stands at the top of the screen for as long as the agent runs.
+func (a *agent) header() []string {
+	title := "✻ Scripted agent " + version + " · stands in for Claude Code, no model behind it"
+	var parts []string
+	if a.opt.name != "" {
+		parts = append(parts, a.opt.name)
+	}
+	if n := len(a.opt.systemPrompt); n > 0 {
+		parts = append(parts, fmt.Sprintf("%.1f kB of instructions", float64(n)/1000))
+	}
+	return []string{title, "  " + strings.Join(append(parts, a.cwd), " · ")}
+}
+
+func (a *agent) footer() string {
+	id, _ := a.ids()
+	return a.opt.permissionMode + " · session " + id[:8]
+}
+
+// loop owns the keyboard and the composer.
+type loop struct {
+	*agent
+	stdout   *os.File
+	signals  chan os.Signal
+	input    chan []byte // closed when the terminal is gone
+	keys     keyboard
+	composer composer
+	armed    string    // "c" or "d": pressed once
+	armedAt  time.Time // when
+}
+
+// read passes on what is typed. It ends with the process or the terminal.
+func (l *loop) read(stdin *os.File) {
+	for {
+		chunk := make([]byte, 64<<10)
+		n, err := stdin.Read(chunk)
+		if n > 0 {
+			l.input <- chunk[:n]
+		}
+		if err != nil {
+			close(l.input)
+			return
+		}
+	}
+}
+
+// loop handles what happens until somebody ends the session.
+func (l *loop) loop(ctx context.Context) quit {
+	escape, disarm := time.NewTimer(time.Hour), time.NewTimer(time.Hour)
+	defer escape.Stop()
+	defer disarm.Stop()
+	for {
+		select {
+		case q := <-l.quits:
+			return q
+		case sig := <-l.signals:
+			if sig == syscall.SIGWINCH {
+				l.resize()
+			} else if sig != syscall.SIGTERM || !l.behave().has("ignore-term") {
+				return quit{code: 143, reason: "other"}
+			}
+		case chunk, ok := <-l.input:
+			if !ok {
+				return quit{code: 143, reason: "other"}
+			}
+			l.press(ctx, l.keys.feed(chunk))
+			escape.Reset(time.Hour)
+			if l.keys.waiting() {
+				escape.Reset(escapeWait)
+			}
+			if l.armed != "" {
+				disarm.Reset(twice)
+			}
+		case <-escape.C:
+			l.press(ctx, l.keys.flush())
+		case <-disarm.C:
+			l.armed = ""
+			l.screen.setHint("")
+		case text := <-l.giveBack:
+			l.composer.text = join(text, l.composer.text)
+			l.screen.setComposer(l.composer)
+		}
+	}
+}
+
+func (l *loop) resize() {
+	width, height, err := term.GetSize(int(l.stdout.Fd()))
+	if err != nil || width == 0 || height == 0 {
+		width, height = 80, 24
+	}
+	l.screen.resize(width, height)
+}
+
+func (l *loop) press(ctx context.Context, keys []key) {
+	for _, k := range keys {
+		if !l.dialogKey(k) {
+			l.edit(ctx, k)
+		}
+	}
+	if len(keys) > 0 {
+		l.screen.setComposer(l.composer)
+	}
+}
+
+// edit gives one key to the composer.
+func (l *loop) edit(ctx context.Context, k key) {
+	c := &l.composer
+	switch k.kind {
+	case keyText:
+		c.text += k.text
+	case keyPaste:
+		c.paste(k.text)
+	case keyNewline:
+		c.text += "\n"
+	case keyBackspace:
+		c.backspace()
+	case keyEsc:
+		l.interruptTurn()
+	case keyEnter:
+		if rest, ok := strings.CutSuffix(c.text, `\`); ok {
+			c.text = rest + "\n"
+			return
+		}
+		if c.swallow && l.behave().has("swallow-enter") {
+			c.swallow = false
+			return
+		}
+		if strings.TrimSpace(c.text) != "" {
+			prompt := c.take()
+			l.screen.setComposer(*c)
+			l.submit(ctx, prompt)
+		}
+	case keyControl:
+		l.control(k.text)
+	}
+}
+
+func (l *loop) control(letter string) {
+	c := &l.composer
+	switch letter {
+	case "s":
+		c.putAway()
+	case "u":
+		c.killLine()
+	case "w":
+		c.killWord()
+	case "c", "d":
+		l.leave(letter)
+	}
+}
+
+// leave is C-c or C-d: C-c interrupts a turn or empties the composer first; pressed twice within a
+// moment either of them ends the session.
+func (l *loop) leave(letter string) {
+	if letter == "c" && (l.interruptTurn() || l.composer.text != "") {
+		l.composer.text, l.composer.pastes, l.armed = "", nil, ""
+		return
+	}
+	if l.composer.text != "" {
+		return
+	}
+	if l.armed == letter && time.Since(l.armedAt) < twice {
+		l.stop(quit{reason: "prompt_input_exit"})
+		return
+	}
+	l.armed, l.armedAt = letter, time.Now()
+	l.screen.setHint("Press Ctrl-" + strings.ToUpper(letter) + " again to exit")
+}
+
+// slash is a command; a path, which has another slash, is not.
+var slash = regexp.MustCompile(`^/([A-Za-z][\w:-]*)(?:\s+((?s:.*)))?$`)
+
+// submit does what Enter does with a text that is not empty.
+func (l *loop) submit(ctx context.Context, prompt string) {
+	text := strings.TrimSpace(prompt)
+	switch command := slash.FindStringSubmatch(text); {
+	case text == "exit" || text == "quit" || text == ":wq":
+		l.exit(ctx)
+	case command != nil:
+		l.command(ctx, command[1], strings.TrimSpace(command[2]))
+	case strings.HasPrefix(text, "!"):
+		l.screen.print(blockUser, text)
+		l.screen.print(blockNote, "The scripted agent runs no shell commands.")
+	case l.busy():
+		l.queue(ctx, prompt)
+	default:
+		l.enqueue(job{turn: true, run: func(ctx context.Context) { l.turn(ctx, prompt, typed) }})
+	}
+}
+
+// queue is a prompt that comes while a turn runs: its UserPromptSubmit is sent at once, with the
+// running turn's prompt id, and its turn begins after that turn's Stop.
+func (l *loop) queue(ctx context.Context, prompt string) {
+	l.screen.print(blockNote, "Queued: "+quote(prompt, 60))
+	l.record("queue-operation", fields{"operation": "enqueue", "content": prompt})
+	l.wg.Go(func() {
+		if !l.submitted(ctx, l.behave(), prompt) || ctx.Err() != nil {
+			return
+		}
+		l.enqueue(job{turn: true, run: func(ctx context.Context) {
+			l.record("queue-operation", fields{"operation": "dequeue"})
+			l.turn(ctx, prompt, queued)
+		}})
+	})
+}
+
+// end waits for the worker, sends SessionEnd, tidies up and returns the exit status.
+func (l *loop) end(q quit) int {
+	if q.reason == "" {
+		return q.code
+	}
+	ended := make(chan struct{})
+	go func() { l.wg.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-time.After(3 * time.Second): // a hook that outlives its signal does not hold the exit
+	}
+	l.hook(context.Background(), "SessionEnd", q.reason, fields{"reason": q.reason})
+	if delay := l.behave().duration("exit-delay", 0); delay > 0 {
+		l.linger(delay)
+	}
+	l.registry.remove()
+	l.screen.write(fmt.Sprintf("\x1b[?2004l\x1b[?25h\x1b[%d;1H\r\n", l.screen.height))
+	return q.code
+}
+
+// linger keeps the process alive after SessionEnd, until a signal that it does not ignore.
+func (l *loop) linger(delay time.Duration) {
+	after := time.After(delay)
+	for {
+		select {
+		case <-after:
+			return
+		case sig := <-l.signals:
+			if sig != syscall.SIGWINCH && (sig != syscall.SIGTERM || !l.behave().has("ignore-term")) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package scripted
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// registry is the file by which Claude Code tells others what a running session does.
+type registry struct {
+	mu    sync.Mutex // serialises the writes, so that the last status wins on disk too
+	path  string
+	shown bool // the file is there
+	entry registryEntry
+}
+
+type registryEntry struct {
+	PID        int    `json:"pid"`
+	SessionID  string `json:"sessionId"`
+	CWD        string `json:"cwd"`
+	StartedAt  int64  `json:"startedAt"` // milliseconds, as updatedAt
+	UpdatedAt  int64  `json:"updatedAt"`
+	Version    string `json:"version"`
+	Kind       string `json:"kind"`
+	Entrypoint string `json:"entrypoint"`
+	Tmux       string `json:"tmux,omitempty"` // session:@window.%pane
+	Name       string `json:"name,omitempty"`
+	Status     string `json:"status"` // idle, busy or waiting
+	WaitingFor string `json:"waitingFor,omitempty"`
+}
+
+func newRegistry(configDir string, pid int, cwd, name string) *registry {
+	return &registry{
+		path: filepath.Join(configDir, "sessions", strconv.Itoa(pid)+".json"),
+		entry: registryEntry{
+			PID: pid, CWD: cwd, Name: name, StartedAt: time.Now().UnixMilli(),
+			Version: version, Kind: "interactive", Entrypoint: "cli",
+		},
+	}
+}
+
+// set changes the entry and writes it; the first call creates the file. That it cannot be written is
+// no reason to stop working, here as in Claude Code.
+func (r *registry) set(change func(*registryEntry)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change(&r.entry)
+	r.shown = true
+	r.write()
+}
+
+// setTmux adds the pane's address to the file, if there is one already.
+func (r *registry) setTmux(address string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.entry.Tmux = address
+	if r.shown {
+		r.write()
+	}
+}
+
+func (r *registry) write() {
+	r.entry.UpdatedAt = time.Now().UnixMilli()
+	text, err := json.Marshal(r.entry)
+	if err != nil || os.MkdirAll(filepath.Dir(r.path), 0o700) != nil {
+		return
+	}
+	if os.WriteFile(r.path+".tmp", text, 0o600) == nil {
+		_ = os.Rename(r.path+".tmp", r.path)
+	}
+}
+
+func (r *registry) remove() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_ = os.Remove(r.path)
+}
+
+// tmuxAddress asks tmux where this process runs: "session:@window.%pane", or "" outside tmux.
+func tmuxAddress(ctx context.Context, env environment) string {
+	pane := env.get("TMUX_PANE")
+	if env.get("TMUX") == "" || pane == "" {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "tmux", "display-message", "-p", "-t", pane, "#{session_name}:#{window_id}.#{pane_id}")
+	cmd.Env = env
+	out, err := cmd.Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
+}

@@ -1,0 +1,218 @@
+package scripted
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// start begins the session: SessionStart's hooks, then the signs that it is ready.
+func (a *agent) start(ctx context.Context) {
+	b := a.behave()
+	if sleep(ctx, b.duration("slow-start", 0)) != nil {
+		return
+	}
+	if len(a.warnings) > 0 {
+		a.ask(ctx, "settings warning", dialog{
+			title: "Settings Warning", detail: strings.Join(a.warnings, "; "),
+			question: "How do you want to go on?", choices: []string{"Continue without these settings"},
+		})
+	}
+	a.screen.setVisible()
+	source, more := "startup", fields{"model": a.opt.model}
+	if a.opt.resume != "" {
+		source, more = "resume", a.resumeFields()
+		if a.opt.fork {
+			source = "fork"
+		}
+	}
+	if !b.has("no-session-start") {
+		a.sessionStart(ctx, source, more)
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	title := a.opt.name
+	if title == "" {
+		title = "Scripted agent"
+	}
+	a.screen.write("\x1b]2;✳ " + title + "\a")
+	a.mu.Lock()
+	a.ready = true
+	a.mu.Unlock()
+	a.settle()
+}
+
+func (a *agent) sessionStart(ctx context.Context, source string, more fields) {
+	more["source"] = source
+	if a.opt.name != "" {
+		more["session_title"] = a.opt.name
+	}
+	answer := a.hook(ctx, "SessionStart", source, more)
+	a.recordContext("SessionStart", answer.context)
+}
+
+func (a *agent) resumeFields() fields {
+	tokens := baseTokens + a.spend(0)
+	return fields{
+		"context_tokens": tokens, "seconds_since_last_response": 1,
+		"prompt_cache_likely_expired": false, "estimated_cache_write_usd": float64(tokens) * 5e-6,
+	}
+}
+
+// command runs a slash command.
+func (l *loop) command(ctx context.Context, name, args string) {
+	run := func(f func(context.Context)) {
+		l.screen.print(blockUser, strings.TrimSpace("/"+name+" "+args))
+		l.enqueue(job{run: f})
+	}
+	switch name {
+	case "exit", "quit":
+		l.exit(ctx)
+	case "clear":
+		run(l.clear)
+	case "compact":
+		run(func(ctx context.Context) { l.compact(ctx, args) })
+	case "resume":
+		run(func(ctx context.Context) { l.resume(ctx, args) })
+	default:
+		l.screen.print(blockUser, "/"+name)
+		l.screen.print(blockError, "Unknown command: /"+name)
+	}
+}
+
+// exit is /exit: at once, or behind a dialog when something runs in the background.
+func (l *loop) exit(ctx context.Context) {
+	b := l.behave()
+	if b.has("ignore-exit") {
+		l.screen.print(blockUser, "/exit")
+		return
+	}
+	l.mu.Lock()
+	tasks := len(l.tasks)
+	l.mu.Unlock()
+	if tasks == 0 && !b.has("exit-dialog") {
+		l.stop(quit{reason: "prompt_input_exit"})
+		return
+	}
+	l.wg.Go(func() {
+		choice := l.ask(ctx, "exit confirmation", dialog{
+			title: "Background tasks are running", question: "Exit anyway?",
+			choices: []string{"Exit and stop tasks", "Stay"},
+		})
+		if choice == 0 {
+			l.stop(quit{reason: "prompt_input_exit"})
+		}
+	})
+}
+
+// leaveSession ends the session inside the process: /clear and /resume.
+func (a *agent) leaveSession(ctx context.Context, reason, next string) {
+	a.newPromptID()
+	a.hook(ctx, "SessionEnd", reason, fields{"reason": reason})
+	a.mu.Lock()
+	a.sessionID, a.promptID = next, ""
+	a.mu.Unlock()
+	a.transcript.mu.Lock()
+	a.transcript.parent, a.transcript.tokens = "", 0
+	a.transcript.mu.Unlock()
+	a.screen.update(func() { a.screen.footer = a.footer() })
+}
+
+func (a *agent) clear(ctx context.Context) {
+	a.leaveSession(ctx, "clear", uuid.NewString())
+	a.memory = memory{}
+	a.screen.update(func() { a.screen.blocks = nil })
+	a.sessionStart(ctx, "clear", fields{})
+}
+
+func (a *agent) resume(ctx context.Context, id string) {
+	prompts, err := a.recall(id)
+	if _, bad := uuid.Parse(id); bad != nil || err != nil {
+		a.screen.print(blockError, fmt.Sprintf("Session %s was not found.", id))
+		return
+	}
+	a.leaveSession(ctx, "resume", id)
+	a.memory = memory{prompts: prompts}
+	a.sessionStart(ctx, "resume", a.resumeFields())
+	a.screen.print(blockNote, "Resumed "+id)
+}
+
+// compact is /compact: the session goes on under its id, with a summary in the place of its history.
+func (a *agent) compact(ctx context.Context, instructions string) {
+	a.newPromptID()
+	a.status(func(e *registryEntry) { e.Status = "busy" })
+	answer := a.hook(ctx, "PreCompact", "manual", fields{"trigger": "manual", "custom_instructions": instructions})
+	if answer.block {
+		a.screen.print(blockError, "Compaction blocked by PreCompact hook: "+answer.reason)
+		return
+	}
+	if sleep(ctx, a.behave().duration("think", thinkTime)) != nil {
+		return
+	}
+	summary := "The session so far: " + strings.Join(a.memory.titles(), "; ")
+	// Compaction is done by a subagent without a type, whose end is told.
+	a.hook(ctx, "SubagentStop", "", a.stopFields(fields{
+		"agent_id": "a" + strings.ReplaceAll(uuid.NewString(), "-", "")[:16], "agent_type": "",
+		"stop_hook_active": false, "last_assistant_message": summary,
+	}))
+	a.sessionStart(ctx, "compact", fields{"model": a.opt.model})
+	a.record("system", fields{"subtype": "compact_boundary", "content": "Conversation compacted",
+		"compactMetadata": fields{"trigger": "manual", "preTokens": baseTokens + a.spend(0)}})
+	a.transcript.mu.Lock()
+	a.transcript.tokens = len(summary) / 4
+	a.transcript.mu.Unlock()
+	a.hook(ctx, "PostCompact", "manual", fields{"trigger": "manual", "compact_summary": summary})
+	a.screen.print(blockNote, "Compacted")
+}
+
+// task is something that runs in the background and that Stop reports.
+type task struct {
+	ID          string `json:"id"`
+	Type        string `json:"type"`
+	Status      string `json:"status"`
+	Description string `json:"description"`
+	Command     string `json:"command"`
+}
+
+// background starts a task that ends when file exists (never, if file is empty); its end is a turn.
+func (a *agent) background(ctx context.Context, file string) {
+	t := task{ID: "b" + uuid.NewString()[:8], Type: "shell", Status: "running", Description: "Wait for a file", Command: "wait-for " + file}
+	a.mu.Lock()
+	a.tasks = append(a.tasks, t)
+	a.mu.Unlock()
+	a.wg.Go(func() {
+		if waitForFile(ctx, file) != nil {
+			return
+		}
+		a.mu.Lock()
+		a.tasks = slices.DeleteFunc(a.tasks, func(other task) bool { return other.ID == t.ID })
+		a.mu.Unlock()
+		a.notify(t.ID, t.Description)
+	})
+}
+
+// notify begins the turn in which the model is told of a finished task.
+func (a *agent) notify(id, what string) {
+	text := fmt.Sprintf("<task-notification>\n<task-id>%s</task-id>\n<status>completed</status>\n<summary>Background command %q completed</summary>\n</task-notification>", id, what)
+	a.enqueue(job{turn: true, run: func(ctx context.Context) { a.turn(ctx, text, notification) }})
+}
+
+// sleep waits for d, or less when ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

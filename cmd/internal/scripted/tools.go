@@ -1,0 +1,166 @@
+package scripted
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// tool is one tool call of the brain.
+type tool struct {
+	name  string
+	title string // for the screen: the file or command
+	input fields
+	edits string // the file that it writes; "" for none
+	ask   bool   // wants permission in every mode
+	// run does it and returns the hook's tool_response and a line for the screen.
+	run func() (response any, summary string, err error)
+}
+
+// errRefused is a tool call that was not permitted.
+var errRefused = errors.New("the tool use was not permitted")
+
+// use runs a tool call with its hooks: PreToolUse, PermissionRequest and a dialog if it must be asked
+// for, PostToolUse or PostToolUseFailure, PostToolBatch.
+func (a *agent) use(ctx context.Context, t tool) error {
+	id := "toolu_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:22]
+	base := func(more fields) fields {
+		all := fields{
+			"tool_name": t.name, "tool_input": t.input, "permission_mode": a.opt.permissionMode,
+			"effort": fields{"level": "medium"},
+		}
+		for k, v := range more {
+			all[k] = v
+		}
+		return all
+	}
+	a.recordAssistant(fields{"type": "tool_use", "id": id, "name": t.name, "input": t.input}, "tool_use")
+	pre := a.hook(ctx, "PreToolUse", t.name, base(fields{"tool_use_id": id}))
+	if pre.deny || !pre.allow && !a.permitted(ctx, t, base) {
+		if ctx.Err() == nil {
+			a.screen.print(blockTool, t.name+"("+t.title+")\nNot permitted")
+		}
+		return errors.Join(errRefused, ctx.Err())
+	}
+	started := time.Now()
+	response, summary, err := t.run()
+	took := time.Since(started).Milliseconds()
+	if err != nil {
+		a.screen.print(blockTool, t.name+"("+t.title+")\n"+err.Error())
+		a.recordUser([]fields{{"type": "tool_result", "tool_use_id": id, "content": err.Error(), "is_error": true}}, nil)
+		a.hook(ctx, "PostToolUseFailure", t.name, base(fields{
+			"tool_use_id": id, "error": err.Error(), "is_interrupt": false, "duration_ms": took,
+		}))
+		return err
+	}
+	a.screen.print(blockTool, t.name+"("+t.title+")\n"+summary)
+	a.recordUser([]fields{{"type": "tool_result", "tool_use_id": id, "content": summary}}, fields{"toolUseResult": response})
+	a.hook(ctx, "PostToolUse", t.name, base(fields{"tool_use_id": id, "tool_response": response, "duration_ms": took}))
+	batch := base(fields{"tool_calls": []fields{{
+		"tool_name": t.name, "tool_input": t.input, "tool_use_id": id, "tool_response": summary,
+	}}})
+	delete(batch, "tool_name")
+	delete(batch, "tool_input")
+	a.hook(ctx, "PostToolBatch", "", batch)
+	return ctx.Err()
+}
+
+// permitted decides whether a tool may run, and asks if it must: hooks first, then the person.
+func (a *agent) permitted(ctx context.Context, t tool, base func(fields) fields) bool {
+	verdict := allowed
+	if t.edits != "" {
+		verdict = a.settings.mayEdit(a.opt.permissionMode, a.cwd, t.edits)
+	}
+	if t.ask {
+		verdict = mustAsk
+	}
+	if verdict != mustAsk {
+		return verdict == allowed
+	}
+	answer := a.hook(ctx, "PermissionRequest", t.name, base(fields{
+		"permission_suggestions": []fields{{"type": "setMode", "mode": "acceptEdits", "destination": "session"}},
+	}))
+	if answer.allow || answer.deny || ctx.Err() != nil {
+		return answer.allow && ctx.Err() == nil
+	}
+	// Measured: Notification comes 6 s after the dialog has opened.
+	reminder := time.AfterFunc(6*time.Second, func() {
+		a.hook(a.life, "Notification", "permission_prompt", fields{
+			"notification_type": "permission_prompt", "message": "Claude needs your permission",
+		})
+	})
+	defer reminder.Stop()
+	question := "Do you want to proceed?"
+	if t.edits != "" {
+		question = "Do you want to create " + filepath.Base(t.edits) + "?"
+	}
+	choice := a.ask(ctx, "permission prompt", dialog{
+		title: t.name, detail: t.title, question: question,
+		choices: []string{"Yes", "Yes, and do not ask again this session", "No"},
+	})
+	if choice == cancelled {
+		a.interruptTurn() // Esc in the dialog interrupts the turn, without a hook
+	}
+	return choice == 0 || choice == 1
+}
+
+// writeTool is Claude Code's Write. write is given for documents that misbehave; nil writes content.
+func writeTool(path, content string, write func() error) tool {
+	if write == nil {
+		write = func() error { return writeFile(path, content) }
+	}
+	return tool{
+		name: "Write", title: path, edits: path, input: fields{"file_path": path, "content": content},
+		run: func() (any, string, error) {
+			if err := write(); err != nil {
+				return nil, "", err
+			}
+			response := fields{
+				"type": "create", "filePath": path, "content": content,
+				"structuredPatch": []string{}, "originalFile": nil, "userModified": false,
+			}
+			return response, fmt.Sprintf("Wrote %d lines", strings.Count(content, "\n")), nil
+		},
+	}
+}
+
+// readTool is Claude Code's Read; the text goes into *text.
+func readTool(path string, text *string) tool {
+	return tool{
+		name: "Read", title: path, input: fields{"file_path": path},
+		run: func() (any, string, error) {
+			raw, err := os.ReadFile(path)
+			if err != nil {
+				return nil, "", fmt.Errorf("file does not exist or cannot be read: %s", path)
+			}
+			*text = string(raw)
+			lines := strings.Count(*text, "\n")
+			response := fields{"type": "text", "file": fields{"filePath": path, "content": *text, "numLines": lines}}
+			return response, fmt.Sprintf("Read %d lines", lines), nil
+		},
+	}
+}
+
+// askTool is a command that needs permission.
+func askTool() tool {
+	const command = "make deploy"
+	return tool{
+		name: "Bash", title: command, ask: true, input: fields{"command": command, "description": "Deploy"},
+		run: func() (any, string, error) {
+			return fields{"stdout": "ok", "stderr": "", "interrupted": false, "isImage": false}, "ok", nil
+		},
+	}
+}
+
+func writeFile(path, content string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(content), 0o644)
+}

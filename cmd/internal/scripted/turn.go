@@ -1,0 +1,205 @@
+package scripted
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// origin says where a prompt came from.
+type origin int
+
+const (
+	typed        origin = iota
+	queued              // typed while another turn ran; its hook has been sent
+	notification        // from the agent itself
+)
+
+const (
+	thinkTime = 30 * time.Millisecond
+	// blockCap is the Stop block in a row that is not obeyed any more.
+	blockCap = 9
+)
+
+// errCrash ends the process in the middle of a turn.
+var errCrash = errors.New("scripted crash")
+
+// turn runs one prompt: UserPromptSubmit, the brain, Stop, and on for as long as Stop is blocked.
+func (a *agent) turn(ctx context.Context, prompt string, from origin) {
+	b := a.behave()
+	a.newPromptID()
+	a.status(func(e *registryEntry) { e.Status = "busy" })
+	stopSpinner := a.spin()
+	defer stopSpinner()
+	a.screen.print(blockUser, prompt)
+	if from != queued && !a.submitted(ctx, b, prompt) {
+		return
+	}
+	if ctx.Err() != nil {
+		a.interrupted()
+		return
+	}
+	a.recordSystemPrompt()
+	a.recordUser(prompt, nil)
+	for blocks := 0; ; {
+		answer, err := a.act(ctx, b, prompt)
+		if errors.Is(err, errCrash) {
+			a.stop(quit{code: 1})
+			<-ctx.Done()
+			return
+		}
+		if ctx.Err() != nil {
+			a.interrupted()
+			return
+		}
+		if b.has("api-error") {
+			a.failTurn(ctx)
+			return
+		}
+		a.say(answer)
+		if b.has("no-stop") {
+			return
+		}
+		feedback := a.stopHooks(ctx, b, blocks > 0, answer)
+		if ctx.Err() != nil {
+			a.interrupted()
+			return
+		}
+		if feedback == "" {
+			break
+		}
+		if blocks++; blocks >= blockCap {
+			a.screen.print(blockError, "Stop hook blocked 9 times in a row and was overridden")
+			break
+		}
+		a.recordUser(feedback, fields{"isMeta": true})
+		prompt, b = feedback, a.behave()
+	}
+	a.later(b, from)
+}
+
+// submitted sends UserPromptSubmit; false means that the prompt was refused and lies in the composer again.
+func (a *agent) submitted(ctx context.Context, b behaviours, prompt string) bool {
+	if b.has("no-prompt-hook") {
+		return true
+	}
+	more := fields{"prompt": prompt, "permission_mode": a.opt.permissionMode}
+	if a.opt.name != "" {
+		more["session_title"] = a.opt.name
+	}
+	answer := a.hook(ctx, "UserPromptSubmit", "", more)
+	if answer.block {
+		a.screen.print(blockError, "UserPromptSubmit operation blocked by hook: "+answer.reason)
+		a.giveBack <- prompt
+		return false
+	}
+	a.recordContext("UserPromptSubmit", answer.context)
+	return true
+}
+
+// stopHooks sends Stop and returns the text with which the turn goes on, "" at its end.
+func (a *agent) stopHooks(ctx context.Context, b behaviours, active bool, answer string) string {
+	a.writeLate(b)
+	send := func() hookAnswer {
+		return a.hook(ctx, "Stop", "", a.stopFields(fields{
+			"stop_hook_active": active, "last_assistant_message": answer, "permission_mode": a.opt.permissionMode,
+		}))
+	}
+	got := send()
+	if b.has("stop-twice") {
+		send()
+	}
+	switch {
+	case got.block:
+		a.screen.print(blockNote, "Stop hook reported a problem:\n"+got.reason)
+		return "Stop hook feedback:\n" + got.reason
+	case got.context != "":
+		a.screen.print(blockNote, "Stop hook says:\n"+got.context)
+		return "<system-reminder>Stop hook additional context: " + got.context + "</system-reminder>"
+	}
+	return ""
+}
+
+// stopFields adds what Stop and SubagentStop tell about things that go on.
+func (a *agent) stopFields(more fields) fields {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	more["background_tasks"] = append([]task{}, a.tasks...)
+	more["session_crons"] = []string{}
+	more["effort"] = fields{"level": "medium"}
+	return more
+}
+
+// failTurn ends a turn as a rate limit does.
+func (a *agent) failTurn(ctx context.Context) {
+	const message = "API Error: 429 rate_limit_error: this request would exceed your rate limit"
+	a.screen.print(blockError, message)
+	a.recordAssistant(fields{"type": "text", "text": message}, "stop_sequence")
+	a.hook(ctx, "StopFailure", "rate_limit", fields{
+		"error": "rate_limit", "error_details": message, "last_assistant_message": message,
+		"effort": fields{"level": "medium"},
+	})
+}
+
+// interrupted is the end of a turn by Esc: on the screen and in the transcript, and in no hook. When
+// the process ends, there is nothing to say.
+func (a *agent) interrupted() {
+	if a.life.Err() != nil {
+		return
+	}
+	a.screen.print(blockError, "Interrupted · what should the agent do instead?")
+	a.recordUser([]fields{{"type": "text", "text": "[Request interrupted by user]"}}, nil)
+}
+
+func (a *agent) say(answer string) {
+	a.screen.print(blockAnswer, answer)
+	a.recordAssistant(fields{"type": "text", "text": answer}, "end_turn")
+}
+
+// later arranges the turn that the agent begins by itself, if it is to misbehave so.
+func (a *agent) later(b behaviours, from origin) {
+	if !b.has("task-notification") || from == notification {
+		return
+	}
+	a.wg.Go(func() {
+		if sleep(a.life, b.duration("task-notification", 50*time.Millisecond)) == nil {
+			a.notify("b00000000", "Scripted task")
+		}
+	})
+}
+
+// spin shows that the agent works, until the returned function is called.
+func (a *agent) spin() (stop func()) {
+	ctx, cancel := context.WithCancel(a.life)
+	done := make(chan struct{})
+	a.screen.setWorking("Thinking")
+	go func() {
+		defer close(done)
+		for sleep(ctx, 120*time.Millisecond) == nil {
+			a.screen.update(func() { a.screen.beat++ })
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+		a.screen.setWorking("")
+	}
+}
+
+// childHooks runs this program once more in print mode, as an agent runs `claude -p` by a shell tool:
+// with the whole environment inherited and the same settings.
+func (a *agent) childHooks(ctx context.Context) {
+	exe, err := os.Executable()
+	if err != nil {
+		return
+	}
+	args := append([]string(nil), a.self[1:]...)
+	args = append(args, "-p", "--settings", a.opt.settings, "a question of the agent's own")
+	cmd := exec.CommandContext(ctx, exe, args...)
+	cmd.Env = a.env.without("SCRIPTED_AGENT", "SCRIPTED_AGENT_FILE")
+	if err := cmd.Run(); err != nil {
+		a.screen.print(blockError, "child: "+err.Error())
+	}
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/understudyd/understudy/cmd/internal/scripted"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// launchAgent is what runs first in an agent's pane. It execs what its file says, so that neither
+// the argument list nor the launch secret passes through tmux or stands in a process list for
+// longer than the runtime itself shows it.
+func launchAgent(args, environ []string, stderr io.Writer) int {
+	if len(args) != 1 {
+		fmt.Fprintln(stderr, "usage: understudy launch FILE (run by the daemon)")
+		return 2
+	}
+	err := execLaunchFile(args[0], environ)
+	fmt.Fprintln(stderr, "understudy: the agent could not be started:", err)
+	return 127
+}
+
+func execLaunchFile(path string, environ []string) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var file daemon.LaunchFile
+	if err := json.Unmarshal(b, &file); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if len(file.Argv) == 0 {
+		return fmt.Errorf("%s: no command", path)
+	}
+	env := append(file.Env, paneEnv(environ)...)
+	bin, err := lookPath(file.Argv[0], env)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%s: %w", bin, syscall.Exec(bin, file.Argv, env))
+}
+
+// paneEnv is what tmux itself tells the program in a pane.
+func paneEnv(environ []string) []string {
+	var out []string
+	for _, v := range environ {
+		name, _, _ := strings.Cut(v, "=")
+		switch name {
+		case "TMUX", "TMUX_PANE", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION":
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// lookPath finds a program in the PATH of the environment that it will get, which is not ours.
+func lookPath(name string, env []string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	path := ""
+	for _, v := range env {
+		if p, ok := strings.CutPrefix(v, "PATH="); ok {
+			path = p
+		}
+	}
+	for _, dir := range filepath.SplitList(path) {
+		full := filepath.Join(dir, name)
+		if fi, err := os.Stat(full); err == nil && fi.Mode().IsRegular() && fi.Mode()&0o111 != 0 {
+			return full, nil
+		}
+	}
+	return "", fmt.Errorf("%s is not in PATH (%s): set runtimes.claude.command in config.yaml to its full path", name, path)
+}
+
+// scriptedAgent stands in for a CLI agent in the demo and in tests.
+func scriptedAgent(args []string) int {
+	return scripted.Main(args, os.Environ(), os.Stdin, os.Stdout, os.Stderr)
+}

@@ -1,0 +1,113 @@
+package daemon
+
+import (
+	"time"
+
+	"github.com/understudyd/understudy/tmux"
+)
+
+// AgentState is what an agent is doing, as its hooks and its runtime's registry tell.
+type AgentState string
+
+// The states of an agent.
+const (
+	Starting AgentState = "starting" // launched, not yet registered
+	Idle     AgentState = "idle"     // waits for a prompt
+	Working  AgentState = "working"  // a turn is running
+	Waiting  AgentState = "waiting"  // a dialog waits for a human
+	Ended    AgentState = "ended"    // its process is gone
+)
+
+// StopStage is how far the stop ladder of an agent has got.
+type StopStage string
+
+// The rungs of the stop ladder, in order.
+const (
+	StopNone   StopStage = ""
+	StopAsked  StopStage = "exit"   // the runtime's exit command was typed
+	StopAnswer StopStage = "answer" // the runtime's exit dialog was answered
+	StopTerm   StopStage = "term"   // SIGTERM was sent
+	StopKill   StopStage = "kill"   // the pane (or, in a pane of a person's, the process) was killed
+	StopFailed StopStage = "failed" // it is still there; a person must look
+)
+
+// Agent is one run of a CLI coding agent. The exported JSON is the contract's; the rest is the
+// daemon's own.
+type Agent struct {
+	ID              int64       `json:"id"`
+	Name            string      `json:"name"`
+	Persona         *string     `json:"persona"`
+	Runtime         string      `json:"runtime"`
+	Host            string      `json:"host"`
+	State           AgentState  `json:"state"`
+	Pane            *string     `json:"pane"`        // tmux's pane id, %N
+	PaneSocket      string      `json:"tmux_socket"` // of the server that holds the pane
+	SessionID       *string     `json:"session_id"`
+	TranscriptPath  *string     `json:"transcript_path"`
+	Cwd             string      `json:"cwd"`
+	Generation      int         `json:"generation"`
+	PreviousAgentID *int64      `json:"previous_agent_id"`
+	SuccessorID     *int64      `json:"successor_id"` // derived: the newest agent whose predecessor this is
+	Context         *ContextUse `json:"context"`
+	SkillInjectedAt *time.Time  `json:"skill_injected_at"`
+	CreatedAt       time.Time   `json:"created_at"`
+	RegisteredAt    *time.Time  `json:"registered_at"`
+	EndedAt         *time.Time  `json:"ended_at"`
+	EndReason       *string     `json:"end_reason"`
+	Note            string      `json:"note"` // what is wrong with it, or what it waits for
+
+	Rev             int64      `json:"-"` // advances with each write; guards against lost updates
+	Managed         bool       `json:"-"` // started by us, in a pane of our own server
+	PaneServerPID   int        `json:"-"`
+	PaneServerStart int64      `json:"-"` // Unix seconds
+	PID             int        `json:"-"` // the runtime's process; 0 unknown
+	PIDStart        uint64     `json:"-"` // clock ticks since boot: guards against a reused pid
+	LaunchHash      []byte     `json:"-"` // SHA-256 of the launch secret
+	TmuxSession     string     `json:"-"` // the session's name, committed before it is made
+	Options         []string   `json:"-"` // runtime flags that successors inherit
+	Resume          string     `json:"-"` // session to open again; empty: a new one
+	BackgroundTasks int        `json:"-"` // as of the last Stop
+	LastPrompt      int64      `json:"-"` // hook id of the newest prompt of a person
+	LastStop        int64      `json:"-"` // hook id of the newest Stop
+	LastHook        int64      `json:"-"` // hook id of the newest hook that was applied
+	TurnPromptID    string     `json:"-"` // prompt_id of the running turn
+	EndHint         string     `json:"-"` // SessionEnd's reason; only a hint until the process is gone
+	SpawnedAt       *time.Time `json:"-"` // its pane was made
+	StopAskedAt     *time.Time `json:"-"` // somebody wants it stopped
+	StopForce       bool       `json:"-"` // without asking politely first
+	StopStage       StopStage  `json:"-"`
+	StopStageAt     *time.Time `json:"-"`
+}
+
+// ContextUse is how full an agent's context window is.
+type ContextUse struct {
+	Tokens  int64   `json:"tokens"`
+	Limit   int64   `json:"limit"`
+	Percent float64 `json:"percent"`
+}
+
+// Active reports whether the agent has not ended.
+func (a *Agent) Active() bool { return a.EndedAt == nil }
+
+// HasPane reports whether the agent can be typed to.
+func (a *Agent) HasPane() bool { return a.Pane != nil && *a.Pane != "" }
+
+// PersonaSlug returns the persona's slug, or "".
+func (a *Agent) PersonaSlug() string {
+	if a.Persona == nil {
+		return ""
+	}
+	return *a.Persona
+}
+
+// Ref returns the full identity of the agent's pane.
+func (a *Agent) Ref() tmux.Ref {
+	ref := tmux.Ref{Socket: a.PaneSocket, ServerPID: a.PaneServerPID, ServerStart: a.PaneServerStart}
+	if a.Pane != nil {
+		ref.Pane = *a.Pane
+	}
+	return ref
+}
+
+// Process returns the identity of the agent's process.
+func (a *Agent) Process() tmux.Process { return tmux.Process{PID: a.PID, Start: a.PIDStart} }

@@ -1,0 +1,327 @@
+package daemon
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/personas"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// NewAgent is what an agent is started with.
+type NewAgent struct {
+	Persona string // slug; may be empty
+	Cwd     string // absolute
+	Runtime string // default: the persona's, else claude
+	Prompt  string // delivered once it has registered; may be empty
+	Name    string // default: the persona's slug, else the folder's name
+}
+
+// CreateAgent commits a new agent's row; its lane makes the pane. It does not wait for it.
+func (d *Daemon) CreateAgent(ctx context.Context, in NewAgent) (Agent, error) {
+	a, err := d.newAgent(in)
+	if err != nil {
+		return Agent{}, err
+	}
+	if a.ID, err = d.Store.NextID(ctx, AgentIDs); err != nil {
+		return Agent{}, err
+	}
+	a.TmuxSession = tmuxSession(a.Name, a.ID)
+	c := &Change{NewAgent: a, Events: []*Event{d.event("agent_created", &a.ID, nil, map[string]any{
+		"persona": a.Persona, "generation": a.Generation, "name": a.Name,
+	})}}
+	if in.Prompt != "" {
+		dl, err := d.newMessage(ctx, a.ID, in.Prompt, false)
+		if err != nil {
+			return Agent{}, err
+		}
+		c.NewDeliveries = []*Delivery{dl}
+	}
+	if err := d.commit(ctx, c); err != nil {
+		return Agent{}, fmt.Errorf("new agent %d: %w", a.ID, err)
+	}
+	return d.Agent(ctx, a.ID)
+}
+
+// newAgent checks the input and makes the row, but for its id.
+func (d *Daemon) newAgent(in NewAgent) (*Agent, error) {
+	a := &Agent{
+		Runtime: in.Runtime, Host: d.Host, State: Starting, Cwd: filepath.Clean(in.Cwd), Generation: 1,
+		CreatedAt: time.Now().UTC(), Managed: true,
+	}
+	if in.Persona != "" {
+		p, err := d.persona(in.Persona)
+		if err != nil {
+			return nil, err
+		}
+		a.Persona, a.Name = &p.Slug, p.Slug
+		a.Runtime = firstNonEmpty(in.Runtime, p.Runtime)
+	}
+	a.Runtime = firstNonEmpty(a.Runtime, runtimes.Claude().Name())
+	if _, ok := d.Settings.Runtimes[a.Runtime]; !ok {
+		return nil, Errorf(KindUnprocessable, "unknown_runtime", "Runtime %q is not configured: set runtimes.%s.command in config.yaml", a.Runtime, a.Runtime)
+	}
+	if _, err := runtimes.For(a.Runtime); err != nil {
+		return nil, Errorf(KindUnprocessable, "unknown_runtime", "Runtime %q is not known", a.Runtime)
+	}
+	if !filepath.IsAbs(in.Cwd) {
+		return nil, Errorf(KindUnprocessable, "bad_directory", "cwd must be an absolute path")
+	}
+	if fi, err := os.Stat(a.Cwd); err != nil || !fi.IsDir() {
+		return nil, Errorf(KindUnprocessable, "bad_directory", "cwd %s is not a directory", a.Cwd)
+	}
+	a.Name = firstNonEmpty(in.Name, a.Name, filepath.Base(a.Cwd))
+	if err := checkLine("name", a.Name, 80); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// persona returns a persona that can be played; the error is a 422.
+func (d *Daemon) persona(slug string) (personas.Persona, error) {
+	p, err := d.Personas.Get(slug)
+	switch {
+	case errors.Is(err, personas.ErrNotFound):
+		return p, Errorf(KindUnprocessable, "unknown_persona", "Persona %q does not exist: `understudy persona list` shows those that do", slug)
+	case err != nil:
+		return p, fmt.Errorf("persona %q: %w", slug, err)
+	case p.Archived:
+		return p, Errorf(KindUnprocessable, "persona_archived", "Persona %s is archived", slug)
+	case p.Problem != "":
+		return p, Errorf(KindUnprocessable, "persona_broken", "Persona %s cannot be played: %s", slug, p.Problem)
+	}
+	return p, nil
+}
+
+// Agent returns one agent.
+func (d *Daemon) Agent(ctx context.Context, id int64) (Agent, error) {
+	a, err := d.Store.Agent(ctx, id)
+	return a, notFound(err, errAgentNotFound)
+}
+
+// Agents lists agents, the newest first.
+func (d *Daemon) Agents(ctx context.Context, f AgentFilter) ([]Agent, error) {
+	return d.Store.Agents(ctx, f)
+}
+
+// AgentBySecret returns the agent of a launch secret.
+func (d *Daemon) AgentBySecret(ctx context.Context, secret string) (Agent, error) {
+	sum := sha256.Sum256([]byte(secret))
+	a, err := d.Store.AgentByLaunch(ctx, sum[:])
+	return a, notFound(err, Errorf(KindUnauthorized, "unknown_launch", "The launch secret is nobody's"))
+}
+
+// updateAgent changes an active agent's row; change may be called again when another writer was
+// first.
+func (d *Daemon) updateAgent(ctx context.Context, id int64, change func(a *Agent, c *Change) error) (Agent, error) {
+	for {
+		a, err := d.Agent(ctx, id)
+		if err != nil {
+			return a, err
+		}
+		if !a.Active() {
+			return a, errAgentNotActive
+		}
+		c := Change{Agents: []*Agent{&a}}
+		if err := change(&a, &c); err != nil {
+			return a, err
+		}
+		err = d.commit(ctx, &c)
+		if errors.Is(err, ErrMoved) && ctx.Err() == nil {
+			continue
+		}
+		if err != nil {
+			return a, fmt.Errorf("agent %d: %w", id, err)
+		}
+		return d.Agent(ctx, id)
+	}
+}
+
+// AssignPersona gives a persona to an agent that registered by itself; its skill is typed once.
+func (d *Daemon) AssignPersona(ctx context.Context, id int64, slug string) (Agent, error) {
+	return d.updateAgent(ctx, id, func(a *Agent, c *Change) error {
+		if a.Persona != nil {
+			return Errorf(KindConflict, "agent_has_persona", "Agent already plays %s", *a.Persona)
+		}
+		p, err := d.persona(slug)
+		if err != nil {
+			return err
+		}
+		a.Persona = &p.Slug
+		c.Events = []*Event{d.event("agent_persona_assigned", &a.ID, nil, map[string]any{"persona": p.Slug})}
+		if !a.HasPane() {
+			return nil
+		}
+		ref := "skill_" + p.Slug + "_" + randomHex(4)
+		text, err := render("skill", skillPrompt{
+			Ref: ref, Persona: p.Slug, Skill: filepath.Join(p.Dir, "skill.md"), Experience: experiencePath(d.Data, p.Slug),
+		})
+		if err != nil {
+			return err
+		}
+		did, err := d.Store.NextID(ctx, DeliveryIDs)
+		if err != nil {
+			return err
+		}
+		c.NewDeliveries = []*Delivery{{ID: did, AgentID: id, Kind: KindSkill, Text: text, Nonce: ref, State: DeliveryQueued, CreatedAt: time.Now().UTC()}}
+		return nil
+	})
+}
+
+// StopAgent asks an agent to exit, or with force tells its process to. It does not wait.
+func (d *Daemon) StopAgent(ctx context.Context, id int64, force bool) (Agent, error) {
+	return d.updateAgent(ctx, id, func(a *Agent, c *Change) error {
+		now := time.Now().UTC()
+		c.DropQueued, c.DropEvidence = id, "the agent was asked to stop"
+		c.Events = []*Event{d.event("agent_stop_requested", &a.ID, nil, map[string]any{"force": force})}
+		if a.StopAskedAt == nil || a.StopStage == StopFailed {
+			a.StopAskedAt, a.StopStage, a.StopStageAt = &now, StopNone, nil
+		}
+		if force && !a.StopForce {
+			a.StopForce = true
+			if a.StopStage == StopAsked || a.StopStage == StopAnswer {
+				a.StopStage, a.StopStageAt = StopNone, nil
+			}
+		}
+		return nil
+	})
+}
+
+// ResumeAgent opens an ended agent's session again, as a new agent of its line.
+func (d *Daemon) ResumeAgent(ctx context.Context, id int64) (Agent, error) {
+	old, err := d.Agent(ctx, id)
+	switch {
+	case err != nil:
+		return old, err
+	case old.Active():
+		return old, Errorf(KindConflict, "agent_active", "Agent is still active: attach to it with `understudy agent attach %d`", id)
+	case old.SessionID == nil || old.RegisteredAt == nil:
+		return old, Errorf(KindConflict, "no_session", "Agent never had a session that could be opened again")
+	}
+	a, err := d.successor(ctx, &old, time.Now().UTC())
+	if err != nil {
+		return old, err
+	}
+	a.Resume = *old.SessionID
+	c := &Change{NewAgent: a, Events: []*Event{d.event("agent_created", &a.ID, nil, map[string]any{
+		"persona": a.Persona, "previous_agent_id": a.PreviousAgentID, "generation": a.Generation, "name": a.Name, "resume": a.Resume,
+	})}}
+	if err := d.commit(ctx, c); err != nil {
+		return old, fmt.Errorf("agent %d: resume: %w", id, err)
+	}
+	return d.Agent(ctx, a.ID)
+}
+
+// Screen returns what an agent's pane shows, with colours as SGR sequences if ansi is set.
+func (d *Daemon) Screen(ctx context.Context, id int64, ansi bool) (string, error) {
+	a, err := d.Agent(ctx, id)
+	switch {
+	case err != nil:
+		return "", err
+	case !a.Active():
+		return "", errAgentNotActive
+	case !a.HasPane():
+		return "", errAgentNoPane
+	case a.Host != d.Host:
+		return "", Errorf(KindConflict, "other_host", "Agent runs on host %s: ask the daemon there", a.Host)
+	}
+	text, err := d.capture(ctx, &a, ansi)
+	if errors.Is(err, tmux.ErrGone) {
+		return "", errAgentNoPane
+	}
+	return text, err
+}
+
+// SendMessage queues a text for an agent. It is typed when the agent is idle, in order; its
+// delivery tells the verdict.
+func (d *Daemon) SendMessage(ctx context.Context, id int64, text string, command bool) (Delivery, error) {
+	a, err := d.Agent(ctx, id)
+	switch {
+	case err != nil:
+		return Delivery{}, err
+	case !a.Active():
+		return Delivery{}, errAgentNotActive
+	case !a.HasPane() && a.SpawnedAt != nil, !a.HasPane() && !a.Managed:
+		return Delivery{}, errAgentNoPane
+	}
+	if h, ok, err := d.openHandoff(ctx, id); err != nil {
+		return Delivery{}, err
+	} else if ok && h.RecordedAt != nil {
+		return Delivery{}, Errorf(KindConflict, "handoff_recorded", "Agent's handoff is recorded: send the message to its successor")
+	}
+	dl, err := d.newMessage(ctx, id, text, command)
+	if err != nil {
+		return Delivery{}, err
+	}
+	c := &Change{NewDeliveries: []*Delivery{dl}, Events: []*Event{d.event("delivery_queued", &id, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind})}}
+	if err := d.commit(ctx, c); err != nil {
+		return Delivery{}, fmt.Errorf("agent %d: message: %w", id, err)
+	}
+	return *dl, nil
+}
+
+// maxMessage is the longest text that may be sent, in bytes.
+const maxMessage = 64 << 10
+
+// newMessage checks a text and makes its delivery. Nothing is changed silently: what could not be
+// typed as it is, is refused.
+func (d *Daemon) newMessage(ctx context.Context, agentID int64, text string, command bool) (*Delivery, error) {
+	if len(text) > maxMessage {
+		return nil, Errorf(KindTooLarge, "text_too_long", "The text has %d bytes but at most %d may be sent: put it into a file and name that", len(text), maxMessage)
+	}
+	if !utf8.ValidString(text) {
+		return nil, Errorf(KindInvalid, "bad_text", "The text is not valid UTF-8")
+	}
+	for i, r := range text {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return nil, Errorf(KindInvalid, "bad_text", "The text has the control character U+%04X at byte %d: it could do more than be read", r, i)
+		}
+	}
+	kind := KindMessage
+	switch isCommand := runtimes.IsCommandText(text); {
+	case isCommand && !command:
+		return nil, Errorf(KindUnprocessable, "text_is_command", `The agent's runtime would take the text for a command: send it with "command": true if you mean that`)
+	case isCommand:
+		kind = KindCommand
+	default:
+		safe, err := runtimes.SafePrompt(text)
+		if err != nil {
+			return nil, &Error{Kind: KindInvalid, Code: "bad_text", Message: "The text is empty", Cause: err}
+		}
+		text = safe
+	}
+	id, err := d.Store.NextID(ctx, DeliveryIDs)
+	if err != nil {
+		return nil, err
+	}
+	return &Delivery{ID: id, AgentID: agentID, Kind: kind, Text: text, State: DeliveryQueued, CreatedAt: time.Now().UTC()}, nil
+}
+
+// Deliveries lists what was typed to an agent, the newest first.
+func (d *Daemon) Deliveries(ctx context.Context, agentID, before int64, limit int) ([]Delivery, error) {
+	if _, err := d.Agent(ctx, agentID); err != nil {
+		return nil, err
+	}
+	return d.Store.Deliveries(ctx, agentID, before, limit)
+}
+
+// checkLine refuses a field that is not one short line of text.
+func checkLine(field, s string, limit int) error {
+	if n := utf8.RuneCountInString(s); n > limit {
+		return Errorf(KindInvalid, "bad_"+field, "%s has %d characters but at most %d are allowed", field, n, limit)
+	}
+	for _, r := range s {
+		if unicode.IsControl(r) || r == utf8.RuneError {
+			return Errorf(KindInvalid, "bad_"+field, "%s must be one line without control characters", field)
+		}
+	}
+	return nil
+}

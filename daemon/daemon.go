@@ -1,0 +1,233 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/personas"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// Typist types into panes and reads them. Implementations are safe for concurrent use.
+type Typist interface {
+	// Paste types text into a pane, with the keys of opt before and after it, in one step that
+	// nothing can come between. tmux.ErrGone, tmux.ErrDead: nothing was typed. tmux.ErrOnce: the
+	// same opt.Once was typed before, and nothing was typed now.
+	Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux.PasteOptions) error
+	Keys(ctx context.Context, ref tmux.Ref, keys ...tmux.Key) error
+	// Capture returns what the panes show, by pane id; panes that are gone are left out.
+	Capture(ctx context.Context, lines int, ansi bool, refs ...tmux.Ref) (map[string]string, error)
+}
+
+// Panes makes and ends panes. Implementations are safe for concurrent use.
+type Panes interface {
+	Start(ctx context.Context) error
+	Spawn(ctx context.Context, spec tmux.Spec) (tmux.PaneInfo, error)
+	List(ctx context.Context) ([]tmux.PaneInfo, error)
+	Inspect(ctx context.Context, ref tmux.Ref) (tmux.PaneInfo, error)
+	Kill(ctx context.Context, ref tmux.Ref) error
+}
+
+// Terminal is one tmux server.
+type Terminal interface {
+	Typist
+	Panes
+}
+
+// Notifier tells the operator outside the API.
+type Notifier interface {
+	// Notify shows a message within two seconds or gives up. channel says how it was told
+	// ("desktop", "log").
+	Notify(ctx context.Context, title, message string) (channel string, err error)
+}
+
+// Settings are what the operator may set of the domain.
+type Settings struct {
+	Handoff  HandoffSettings
+	Runtimes map[string][]string // the command of each runtime, an argument list
+}
+
+// HandoffSettings are the deadlines and limits of a handoff.
+type HandoffSettings struct {
+	DocumentTimeout     time.Duration // instruction accepted -> document verified
+	BusyTimeout         time.Duration // the running turn of a busy agent may take this long
+	AckTimeout          time.Duration // text typed -> runtime confirms that it was submitted
+	ExitTimeout         time.Duration // exit command typed -> process gone
+	RegistrationTimeout time.Duration // pane started -> session-start
+	MaxDocumentBytes    int64
+}
+
+// DefaultHandoff are the settings of the contract.
+var DefaultHandoff = HandoffSettings{
+	DocumentTimeout:     5 * time.Minute,
+	BusyTimeout:         15 * time.Minute,
+	AckTimeout:          30 * time.Second,
+	ExitTimeout:         20 * time.Second,
+	RegistrationTimeout: 90 * time.Second,
+	MaxDocumentBytes:    900_000,
+}
+
+// Config is what a daemon is made of.
+type Config struct {
+	Host     string // this machine's host id
+	Settings Settings
+	Store    Store
+	Data     data.Dir
+	Personas *personas.Store
+	// Terminal returns the tmux server at a socket: our own, or one of a person's.
+	Terminal func(socket string) (Terminal, error)
+	Notifier Notifier
+	Log      *slog.Logger
+	Environ  []string // what agents inherit, before it is stripped
+	Binary   string   // our own executable: launches agents and runs their hooks
+}
+
+// Daemon supervises the agents of one host. Its methods are safe for concurrent use.
+type Daemon struct {
+	Config
+	lanes *lanes
+	hub   *hub
+	spool *hooks.Spool
+	alarm chan struct{} // the alert worker has something to do
+
+	mu        sync.Mutex
+	watched   map[int64]tmux.Process // processes whose end is being waited for
+	sightings map[int64]sighting     // what the runtime's registry said last
+	acted     map[int64]StopStage    // rungs of the stop ladder whose effect this daemon has had
+}
+
+// New makes a daemon; nothing runs before Run.
+func New(cfg Config) *Daemon {
+	d := &Daemon{
+		Config:    cfg,
+		spool:     hooks.OpenSpool(cfg.Data.Spool()),
+		alarm:     make(chan struct{}, 1),
+		watched:   map[int64]tmux.Process{},
+		sightings: map[int64]sighting{},
+		acted:     map[int64]StopStage{},
+	}
+	d.hub = newHub(cfg.Store, cfg.Log)
+	d.lanes = newLanes(d.runLane)
+	d.spool.OnBad = d.badSpoolFile
+	return d
+}
+
+// Prepare takes up what earlier daemons left: it replays the spool, so that hooks that come in
+// afterwards find everything before them applied. Call it before listening.
+func (d *Daemon) Prepare(ctx context.Context) error {
+	last, err := d.Store.LastEventID(ctx)
+	if err != nil {
+		return fmt.Errorf("newest event: %w", err)
+	}
+	d.hub.start(last)
+	return d.replaySpool(ctx)
+}
+
+// Run works until ctx ends, and has ended when it returns: no goroutine of the daemon's is left.
+// Agents go on. It may be called again, as after the database was away.
+func (d *Daemon) Run(ctx context.Context) error {
+	d.mu.Lock()
+	clear(d.watched)
+	d.mu.Unlock()
+	var wg sync.WaitGroup
+	wg.Go(func() { d.lanes.run(ctx) })
+	wg.Go(func() { d.hub.run(ctx) })
+	wg.Go(func() { d.runAlerts(ctx) })
+	d.takeUp(ctx)
+	d.runSweep(ctx)
+	wg.Wait()
+	return context.Cause(ctx)
+}
+
+// Close ends all subscriptions. Call it before the server that serves them is shut down.
+func (d *Daemon) Close() { d.hub.close() }
+
+// Wake has an agent's lane look at its rows; 0 wakes all that have something to do. It never
+// blocks.
+func (d *Daemon) Wake(agentID int64) {
+	if agentID == 0 {
+		d.lanes.wake(sweepLane)
+		return
+	}
+	d.lanes.wake(agentID)
+}
+
+// EventsChanged says that the log has grown, here or on another host. It never blocks.
+func (d *Daemon) EventsChanged() {
+	d.hub.poke()
+	select {
+	case d.alarm <- struct{}{}:
+	default:
+	}
+}
+
+// commit carries out a change and wakes whoever has something to do after it.
+func (d *Daemon) commit(ctx context.Context, c *Change) error {
+	now := time.Now().UTC()
+	for _, e := range c.Events {
+		if e.Host == "" {
+			e.Host = d.Host
+		}
+		if e.At.IsZero() {
+			e.At = now
+		}
+	}
+	if err := d.Store.Commit(ctx, c); err != nil {
+		return err
+	}
+	d.wakeFor(c)
+	return nil
+}
+
+// wakeFor wakes the lanes that a committed change concerns.
+func (d *Daemon) wakeFor(c *Change) {
+	agents := c.Agents
+	if c.NewAgent != nil {
+		agents = append([]*Agent{c.NewAgent}, agents...)
+	}
+	for _, a := range agents {
+		d.Wake(a.ID)
+		if a.PreviousAgentID != nil {
+			d.Wake(*a.PreviousAgentID) // its handoff waits for this one
+		}
+	}
+	if c.NewHandoff != nil {
+		d.Wake(c.NewHandoff.AgentID)
+	}
+	if c.Move != nil {
+		d.Wake(c.Move.Handoff.AgentID)
+	}
+	for _, list := range [][]*Delivery{c.NewDeliveries, c.Deliveries} {
+		for _, dl := range list {
+			d.Wake(dl.AgentID)
+		}
+	}
+	if len(c.Events) > 0 {
+		d.EventsChanged()
+	}
+}
+
+// own returns the terminal of our own tmux server.
+func (d *Daemon) own() (Terminal, error) { return d.Terminal(d.Data.TmuxSocket()) }
+
+// terminalOf returns the terminal that holds an agent's pane.
+func (d *Daemon) terminalOf(a *Agent) (Terminal, error) {
+	if !a.HasPane() {
+		return nil, errAgentNoPane
+	}
+	return d.Terminal(a.PaneSocket)
+}
+
+// notFound turns a store's ErrNotFound into the sentence given.
+func notFound(err error, sentence *Error) error {
+	if errors.Is(err, ErrNotFound) {
+		return sentence
+	}
+	return err
+}

@@ -1,0 +1,227 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/tmux"
+)
+
+const (
+	// enterAfter is how long a typed text may take to be confirmed before the screen is asked
+	// whether it still stands in the composer.
+	enterAfter = time.Second
+	// maxEnters is how often Enter is pressed for one text.
+	maxEnters = 3
+)
+
+// deliver does what is due for the oldest open delivery of an agent; the others wait for it.
+func (d *Daemon) deliver(ctx context.Context, a *Agent, dl *Delivery) (moved bool, again time.Duration, err error) {
+	switch {
+	case !a.Active():
+		return d.undeliverable(ctx, a, dl)
+	case dl.Kind == KindExit:
+		return false, 0, nil // the stop ladder's own
+	case !a.HasPane():
+		dl.decide(NotSubmitted, "the agent has no pane", time.Now().UTC())
+		return d.saveDelivery(ctx, a, dl, false)
+	}
+	switch dl.State {
+	case DeliveryQueued:
+		return d.begin(ctx, a, dl)
+	case DeliveryTyping:
+		return d.typeText(ctx, a, dl, nil)
+	default:
+		return d.confirmDelivery(ctx, a, dl)
+	}
+}
+
+// undeliverable closes a delivery to an agent that has ended.
+func (d *Daemon) undeliverable(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
+	now := time.Now().UTC()
+	switch {
+	case dl.Kind == KindExit:
+		dl.decide(Submitted, "the process is gone", now)
+	case dl.State == DeliveryQueued || dl.State == DeliveryTyping && dl.TypedAt == nil:
+		dl.decide(NotSubmitted, "the agent ended", now)
+	case d.inTranscript(a, dl.Nonce):
+		dl.decide(Submitted, "found in the transcript", now)
+	default:
+		dl.decide(Unconfirmed, "the agent ended", now)
+	}
+	return d.saveDelivery(ctx, a, dl, false)
+}
+
+// begin types a queued text once the agent is idle and its composer ready. The intention is
+// committed first.
+func (d *Daemon) begin(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
+	if a.State != Idle || a.RegisteredAt == nil || a.StopAskedAt != nil {
+		return false, time.Second, nil
+	}
+	screen, why, again := d.composer(ctx, a)
+	if screen == nil {
+		return d.note(ctx, a, why, again)
+	}
+	now := time.Now().UTC()
+	dl.State, dl.TypedAt, dl.Attempts, dl.Evidence = DeliveryTyping, &now, 1, ""
+	c := Change{Deliveries: []*Delivery{dl}}
+	if a.Note != "" {
+		a.Note = ""
+		c.Agents = []*Agent{a}
+	}
+	if err := d.commit(ctx, &c); err != nil {
+		return false, 0, fmt.Errorf("delivery %d: %w", dl.ID, err)
+	}
+	return d.typeText(ctx, a, dl, screen)
+}
+
+// note makes visible why nothing is typed to an agent.
+func (d *Daemon) note(ctx context.Context, a *Agent, why string, again time.Duration) (bool, time.Duration, error) {
+	if why == a.Note || why == noteNotReady && a.Note == "" {
+		return false, again, nil // a composer that is not ready for a moment is nothing to tell
+	}
+	a.Note = why
+	if err := d.commit(ctx, &Change{Agents: []*Agent{a}}); err != nil {
+		return false, 0, fmt.Errorf("agent %d: note: %w", a.ID, err)
+	}
+	return true, 0, nil
+}
+
+// typeText types a text whose intention is committed. tmux itself refuses a token that it has
+// seen, so that this can be run again after a crash.
+func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *runtimes.Screen) (bool, time.Duration, error) {
+	term, err := d.terminalOf(a)
+	if err != nil {
+		return false, 0, err
+	}
+	opt := tmux.PasteOptions{After: []tmux.Key{tmux.Enter}, Once: fmt.Sprintf("delivery-%d", dl.ID)}
+	if screen != nil && screen.Draft != "" {
+		opt.Before = []tmux.Key{tmux.CtrlS} // puts a person's draft aside; it comes back by itself
+	}
+	err = term.Paste(ctx, a.Ref(), dl.Text, opt)
+	switch {
+	case errors.Is(err, tmux.ErrGone), errors.Is(err, tmux.ErrDead):
+		dl.decide(NotSubmitted, "the pane is gone", time.Now().UTC())
+		return d.saveDelivery(ctx, a, dl, false)
+	case err != nil && !errors.Is(err, tmux.ErrOnce):
+		return false, 0, fmt.Errorf("delivery %d: %w", dl.ID, err)
+	}
+	dl.State = DeliveryTyped
+	return d.saveDelivery(ctx, a, dl, true)
+}
+
+// confirmDelivery waits for the runtime's confirmation, which a hook brings; it looks at other
+// evidence when that does not come.
+func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
+	now := time.Now().UTC()
+	age := now.Sub(*dl.TypedAt)
+	left := d.Settings.Handoff.AckTimeout - age
+	if dl.State == DeliveryAnswered {
+		switch {
+		case d.inTranscript(a, dl.Nonce):
+			dl.decide(Submitted, "the answer to the Stop is in the transcript", now)
+		case left <= 0:
+			dl.decide(Unconfirmed, "ack_timeout: neither a Stop nor the transcript shows it", now)
+		default:
+			return false, min(left, 250*time.Millisecond), nil
+		}
+		return d.saveDelivery(ctx, a, dl, false)
+	}
+	if next := time.Duration(dl.Attempts) * enterAfter; age < next && left > 0 {
+		return false, min(left, next-age), nil
+	}
+	screen, err := d.readScreen(ctx, a)
+	inComposer := err == nil && screen.Composer && screen.Holds(dl.Text)
+	switch {
+	case inComposer && dl.Attempts < maxEnters && left > 0:
+		return d.pressEnter(ctx, a, dl)
+	case d.inTranscript(a, firstNonEmpty(dl.Nonce, dl.Text)):
+		dl.decide(Submitted, "found in the transcript", now)
+	case dl.Kind == KindCommand && err == nil && !inComposer:
+		dl.decide(Submitted, "it left the composer; commands are not confirmed otherwise", now)
+	case left > 0:
+		return false, min(left, enterAfter), nil
+	case inComposer:
+		dl.decide(NotSubmitted, "ack_timeout: it still stands in the composer", now)
+	default:
+		dl.decide(Unconfirmed, "ack_timeout: neither a hook, nor the screen, nor the transcript shows it", now)
+	}
+	return d.saveDelivery(ctx, a, dl, false)
+}
+
+// pressEnter presses Enter once more for a text that stands in the composer.
+func (d *Daemon) pressEnter(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
+	dl.Attempts++
+	if moved, again, err := d.saveDelivery(ctx, a, dl, true); err != nil {
+		return moved, again, err
+	}
+	term, err := d.terminalOf(a)
+	if err != nil {
+		return false, 0, err
+	}
+	if err := term.Keys(ctx, a.Ref(), tmux.Enter); err != nil {
+		return false, 0, fmt.Errorf("delivery %d: enter: %w", dl.ID, err)
+	}
+	return true, 0, nil
+}
+
+// saveDelivery commits a delivery that changed, with its event; quiet: without.
+func (d *Daemon) saveDelivery(ctx context.Context, a *Agent, dl *Delivery, quiet bool) (bool, time.Duration, error) {
+	c := Change{Deliveries: []*Delivery{dl}}
+	if !quiet && dl.Verdict != nil {
+		e := d.event("delivery_"+string(*dl.Verdict), &dl.AgentID, dl.HandoffID, deliveryPayload(dl))
+		// A handoff that depends on it raises its own alert.
+		e.Alert = *dl.Verdict != Submitted && dl.HandoffID == nil && dl.Kind != KindExit
+		c.Events = append(c.Events, e)
+		if dl.Kind == KindSkill && dl.has(Submitted) && a.SkillInjectedAt == nil {
+			a.SkillInjectedAt = dl.DecidedAt
+			c.Agents = []*Agent{a}
+		}
+		move, err := d.confirmed(ctx, dl)
+		if err != nil {
+			return false, 0, err
+		}
+		c.Move = move
+	}
+	if err := d.commit(ctx, &c); err != nil {
+		return false, 0, fmt.Errorf("delivery %d: %w", dl.ID, err)
+	}
+	d.wakeKin(a)
+	return true, 0, nil
+}
+
+// confirmed notes on the handoff that its instruction was taken. That goes into the transaction of
+// the verdict: a Stop that comes right after it must count.
+func (d *Daemon) confirmed(ctx context.Context, dl *Delivery) (*Move, error) {
+	if dl.HandoffID == nil || dl.Kind != KindInstruction || !dl.has(Submitted) {
+		return nil, nil
+	}
+	h, err := d.Store.Handoff(ctx, *dl.HandoffID)
+	if err != nil {
+		return nil, fmt.Errorf("delivery %d: handoff %d: %w", dl.ID, *dl.HandoffID, err)
+	}
+	if !h.Open() || h.DeliveryID == nil || *h.DeliveryID != dl.ID {
+		return nil, nil
+	}
+	h.Confirmed = true
+	return &Move{Handoff: &h, From: h.Phase}, nil
+}
+
+// wakeKin wakes the predecessor, whose handoff may wait for what its successor just did.
+func (d *Daemon) wakeKin(a *Agent) {
+	if a.PreviousAgentID != nil {
+		d.Wake(*a.PreviousAgentID)
+	}
+}
+
+func deliveryPayload(dl *Delivery) map[string]any {
+	p := map[string]any{"delivery_id": dl.ID, "kind": dl.Kind, "attempts": dl.Attempts, "evidence": dl.Evidence}
+	if dl.Verdict != nil && *dl.Verdict != Submitted {
+		p["message"] = fmt.Sprintf("A text for agent %d was not confirmed (%s); look at its pane with `understudy agent attach %d`, and send it again if it is not there.",
+			dl.AgentID, dl.Evidence, dl.AgentID)
+	}
+	return p
+}

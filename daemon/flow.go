@@ -1,0 +1,160 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// handoffRun is one look at one handoff: the rows as read, and what a step may use. Steps read
+// and decide; the engine commits.
+type handoffRun struct {
+	d     *Daemon
+	ctx   context.Context
+	now   time.Time
+	h     *Handoff
+	agent *Agent // the outgoing one
+	set   HandoffSettings
+}
+
+// advance does what is due for an agent's open handoff. moved: a row was written, look again.
+func (d *Daemon) advance(ctx context.Context, a *Agent, h *Handoff) (moved bool, again time.Duration, err error) {
+	s, ok := stepAt(h.Phase)
+	if !ok {
+		return false, 0, nil
+	}
+	r := &handoffRun{d: d, ctx: ctx, now: time.Now().UTC(), h: h, agent: a, set: d.Settings.Handoff}
+	out := s.do(r)
+	if out.err != nil {
+		return false, 0, fmt.Errorf("handoff %d: %s: %w", h.ID, h.Phase, out.err)
+	}
+	late := h.Deadline != nil && !r.now.Before(*h.Deadline)
+	if out.next == "" && out.fail == nil && late && s.limit != nil {
+		out = r.failed(s.code, "%s (%s %s)%s", s.says, s.limitName, s.limit(r.set), r.seen())
+	}
+	switch {
+	case out.fail != nil:
+		return true, 0, r.end(Failed, out)
+	case out.next != "":
+		return true, 0, r.move(out)
+	}
+	return r.stay(out)
+}
+
+// move commits the change into the next phase.
+func (r *handoffRun) move(out outcome) error {
+	h, from := r.h, r.h.Phase
+	s, ok := stepAt(from)
+	if !ok || !slices.Contains(s.next, out.next) {
+		return fmt.Errorf("handoff %d: the table knows no move from %s to %s", h.ID, from, out.next)
+	}
+	h.enter(out.next, r.now, r.set)
+	c := out.with
+	c.Move = &Move{Handoff: h, From: from, Cause: out.cause}
+	typ := "handoff_" + string(out.next)
+	c.Events = append(c.Events, r.d.event(typ, &h.AgentID, &h.ID, map[string]any{
+		"from": from, "cause": out.cause, "persona": h.Persona, "successor_id": h.SuccessorID, "file_path": h.FilePath,
+	}))
+	if err := r.d.commit(r.ctx, &c); err != nil {
+		return fmt.Errorf("handoff %d: %s to %s: %w", h.ID, from, out.next, err)
+	}
+	r.d.Log.Info("handoff moved", "handoff_id", h.ID, "agent_id", h.AgentID, "from", string(from), "to", string(out.next), "cause", out.cause)
+	return nil
+}
+
+// end commits a failure: row, event and alert in one transaction.
+func (r *handoffRun) end(to Phase, out outcome) error {
+	h, from := r.h, r.h.Phase
+	h.enter(to, r.now, r.set)
+	h.Error, h.CompletedAt = out.fail, &r.now
+	c := out.with
+	c.Move = &Move{Handoff: h, From: from, Cause: out.fail.Code}
+	e := r.d.event("handoff_failed", &h.AgentID, &h.ID, map[string]any{
+		"phase": out.fail.Phase, "code": out.fail.Code, "message": out.fail.Message, "persona": h.Persona,
+	})
+	e.Alert = true
+	c.Events = append(c.Events, e)
+	if err := r.d.commit(r.ctx, &c); err != nil {
+		return fmt.Errorf("handoff %d: %s to %s: %w", h.ID, from, to, err)
+	}
+	r.d.Log.Warn("handoff failed", "handoff_id", h.ID, "agent_id", h.AgentID, "phase", string(from), "code", out.fail.Code)
+	return nil
+}
+
+// stay leaves the handoff where it is; a new note is made visible. It returns when to look again:
+// at the deadline if nothing is due before.
+func (r *handoffRun) stay(out outcome) (moved bool, again time.Duration, err error) {
+	h := r.h
+	again = out.again
+	if h.Deadline != nil {
+		if left := max(h.Deadline.Sub(r.now), time.Millisecond); again == 0 || left < again {
+			again = left
+		}
+	}
+	if out.note == h.Note && len(out.with.Agents) == 0 && len(out.with.Deliveries) == 0 {
+		return false, again, nil
+	}
+	c := out.with
+	if out.note != h.Note && out.note != "" {
+		e := r.d.event("handoff_waiting", &h.AgentID, &h.ID, map[string]any{"phase": h.Phase, "message": out.note})
+		e.Alert = out.note == noteDialog || out.note == noteWorkedOn // only a person can end these waits
+		c.Events = append(c.Events, e)
+	}
+	h.Note = out.note
+	c.Move = &Move{Handoff: h, From: h.Phase}
+	if err := r.d.commit(r.ctx, &c); err != nil {
+		return false, 0, fmt.Errorf("handoff %d: %s: %w", h.ID, h.Phase, err)
+	}
+	return true, 0, nil
+}
+
+// enter puts the handoff into a phase: the time spent in the one before is counted, and the
+// deadline set.
+func (h *Handoff) enter(p Phase, now time.Time, set HandoffSettings) {
+	if h.Metrics.Phases == nil {
+		h.Metrics.Phases = map[Phase]int64{}
+	}
+	if h.Open() { // not the time between a failure and its retry
+		h.Metrics.Phases[h.Phase] += now.Sub(h.PhaseAt).Milliseconds()
+	}
+	h.Phase, h.PhaseAt, h.Note, h.Deadline = p, now, "", nil
+	if s, ok := stepAt(p); ok && s.limit != nil {
+		at := now.Add(s.limit(set))
+		h.Deadline = &at
+	}
+	if h.StartedAt == nil && p != Cancelled {
+		h.StartedAt = &now
+	}
+	if !h.Open() {
+		h.Metrics.TotalMS = now.Sub(h.CreatedAt).Milliseconds()
+	}
+}
+
+// failed makes the outcome of a failure. The sentence says what happened; what can be done is
+// added by where it happened.
+func (r *handoffRun) failed(code, format string, args ...any) outcome {
+	msg := fmt.Sprintf(format, args...)
+	hint := fmt.Sprintf("look at the agent with `understudy agent attach %d`, then `understudy handoff retry %d`", r.agent.ID, r.h.ID)
+	switch {
+	case r.h.Phase == ShuttingDown:
+		hint = fmt.Sprintf("end the agent yourself or with `understudy agent stop --force %d`, then `understudy handoff retry %d`", r.agent.ID, r.h.ID)
+	case !beforeRecord(r.h.Phase):
+		hint = fmt.Sprintf("the record is kept; `understudy handoff retry %d` goes on from here", r.h.ID)
+	case !r.agent.Active():
+		hint = fmt.Sprintf("write the document to %s yourself and `understudy handoff retry %d`, or open the session again with `understudy agent resume %d`", r.h.FilePath, r.h.ID, r.agent.ID)
+	}
+	return outcome{fail: &Failure{Phase: r.h.Phase, Code: code, Message: msg + "; " + hint + "."}}
+}
+
+// stayFor waits for something that nothing announces.
+func stayFor(d time.Duration, note string) outcome { return outcome{again: d, note: note} }
+
+// moveTo leaves for the next phase.
+func moveTo(p Phase, cause string, with Change) outcome {
+	return outcome{next: p, cause: cause, with: with}
+}
+
+// retryable reports whether an error of the engine only means: look again.
+func retryable(err error) bool { return errors.Is(err, ErrMoved) }

@@ -1,0 +1,209 @@
+package daemon
+
+import (
+	"time"
+)
+
+// Phase is where a handoff stands. docs/states.md is generated from the table in this file.
+type Phase string
+
+// The phases of a handoff, in order, and its three ends.
+const (
+	Requested            Phase = "requested"
+	Instructing          Phase = "instructing"
+	AwaitingDocument     Phase = "awaiting_document"
+	Verifying            Phase = "verifying"
+	Recorded             Phase = "recorded"
+	ShuttingDown         Phase = "shutting_down"
+	Spawning             Phase = "spawning"
+	AwaitingRegistration Phase = "awaiting_registration"
+	InjectingSkill       Phase = "injecting_skill"
+	Briefing             Phase = "briefing"
+	Completed            Phase = "completed"
+	Failed               Phase = "failed"
+	Cancelled            Phase = "cancelled"
+)
+
+// Status is the phase as the outside counts it.
+type Status string
+
+// The statuses of a handoff.
+const (
+	StatusPending    Status = "pending"
+	StatusInProgress Status = "in_progress"
+	StatusCompleted  Status = "completed"
+	StatusFailed     Status = "failed"
+	StatusCancelled  Status = "cancelled"
+)
+
+// Handoff is the passing of one agent's work to its successor.
+type Handoff struct {
+	ID               int64       `json:"id"`
+	Ref              string      `json:"ref"`
+	AgentID          int64       `json:"agent_id"`
+	Persona          string      `json:"persona"`
+	SuccessorID      *int64      `json:"successor_id"`
+	Reason           string      `json:"reason"`
+	Focus            string      `json:"focus"`
+	Mode             string      `json:"mode"`
+	Status           Status      `json:"status"` // derived from the phase by the database
+	Phase            Phase       `json:"phase"`
+	Note             string      `json:"note"` // what it waits for, when that is not plain from the phase
+	FilePath         string      `json:"file_path"`
+	ContextPath      *string     `json:"context_path"`
+	InjectionPrompt  *string     `json:"injection_prompt"`
+	Structured       *Structured `json:"structured"`
+	RecordedAt       *time.Time  `json:"recorded_at"`
+	SourceAgent      string      `json:"source_agent"`
+	TargetAgent      string      `json:"target_agent"`
+	Degraded         bool        `json:"degraded"`
+	ContextChecksum  *string     `json:"context_checksum"`
+	ContextValidated bool        `json:"context_validated"`
+	Warnings         []string    `json:"warnings"`
+	Metrics          Metrics     `json:"metrics"`
+	Error            *Failure    `json:"error"`
+	CreatedAt        time.Time   `json:"created_at"`
+	StartedAt        *time.Time  `json:"started_at"`
+	CompletedAt      *time.Time  `json:"completed_at"`
+
+	Host       string     `json:"-"`
+	Seq        int64      `json:"-"` // advances with each write; with the phase it guards each move
+	PhaseAt    time.Time  `json:"-"` // entered the phase
+	Deadline   *time.Time `json:"-"` // the phase must be over by then
+	DeliveryID *int64     `json:"-"` // the instruction or the prompt that the phase waits for
+	Trouble    string     `json:"-"` // what the runtime reported instead of a Stop (StopFailure)
+	Retrying   bool       `json:"-"` // a retry before the record: a failed verification instructs anew
+
+	// Facts that hooks leave behind, in whatever phase they come.
+	Confirmed   bool   `json:"-"` // the runtime took the instruction
+	PromptID    string `json:"-"` // prompt_id of the turn that took it, where there is one
+	PromptQueue bool   `json:"-"` // a turn was running when it was submitted
+	StopHook    int64  `json:"-"` // hook id of the Stop that counted; or of the newest hook when the document was found without one
+}
+
+// Structured are the fields extracted from the document.
+type Structured struct {
+	WhatWasDone      *string `json:"what_was_done"`
+	DecisionsMade    *string `json:"decisions_made"`
+	OpenQuestions    *string `json:"open_questions"`
+	NextAgentContext *string `json:"next_agent_context"`
+}
+
+// Metrics are the measured times (milliseconds) and sizes of a handoff.
+type Metrics struct {
+	DurationMS            int64           `json:"duration_ms"` // assembly of the context
+	TotalMS               int64           `json:"total_ms"`
+	ContextSizeBytes      int64           `json:"context_size_bytes"`
+	MessagesTransferred   int             `json:"messages_transferred"`
+	DecisionsTransferred  int             `json:"decisions_transferred"`
+	MemoryRefsTransferred int             `json:"memory_refs_transferred"`
+	Phases                map[Phase]int64 `json:"phases"`
+}
+
+// Failure says where and why a handoff failed, in one sentence that names what to do next.
+type Failure struct {
+	Phase   Phase  `json:"phase"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// Open reports whether the handoff has not reached one of its three ends.
+func (h *Handoff) Open() bool {
+	return h.Phase != Completed && h.Phase != Failed && h.Phase != Cancelled
+}
+
+// Transition is one move of a handoff, as stored.
+type Transition struct {
+	HandoffID int64     `json:"handoff_id"`
+	Seq       int64     `json:"seq"`
+	From      Phase     `json:"from"`
+	To        Phase     `json:"to"`
+	Cause     string    `json:"cause"`
+	At        time.Time `json:"at"`
+}
+
+// step is one row of the handoff's table. docs/states.md is drawn from it.
+type step struct {
+	at Phase
+	// acts: the step runs an effect. Otherwise it waits, and says for what.
+	acts bool
+	does string // what is done, or waited for
+	next []Phase
+	// limit is how long the phase may take, and code and says what its failure is called; nil: the
+	// step itself decides.
+	limit     func(HandoffSettings) time.Duration
+	limitName string
+	code      string
+	says      string
+	do        func(*handoffRun) outcome
+}
+
+// outcome is what a step comes to.
+type outcome struct {
+	next  Phase         // "": stay
+	cause string        // of the move, for the transition's row
+	with  Change        // rows that are committed with the move
+	note  string        // staying: what it waits for
+	again time.Duration // staying: look again after that, if nothing wakes us before
+	fail  *Failure
+	err   error // of the machine, not of the handoff: tried again
+}
+
+// handoffSteps is the whole life of a handoff.
+var handoffSteps = []step{
+	{at: Requested, acts: true, does: "make the folder, queue the instruction",
+		next: []Phase{Instructing}, do: (*handoffRun).request},
+	{at: Instructing, does: "the runtime confirms the instruction (typed to an idle agent; the answer to the Stop of a busy one)",
+		next: []Phase{AwaitingDocument}, limitName: "busy_timeout, then ack_timeout", do: (*handoffRun).instruct},
+	{at: AwaitingDocument, does: "Stop of the turn that took the instruction; or, without a hook, the document is there and the agent idle",
+		next: []Phase{Verifying}, limitName: "document_timeout",
+		limit: func(s HandoffSettings) time.Duration { return s.DocumentTimeout },
+		code:  "document_timeout", says: "The agent did not finish its handoff document in time",
+		do: (*handoffRun).awaitDocument},
+	{at: Verifying, acts: true, does: "check the document, write the context file",
+		next: []Phase{Recorded, Instructing}, do: (*handoffRun).verify},
+	{at: Recorded, acts: true, does: "the record is committed; nothing has been shut down before",
+		next: []Phase{ShuttingDown}, do: (*handoffRun).recorded},
+	{at: ShuttingDown, does: "the outgoing agent's process is gone; it is asked once it is idle, has no background tasks and got no prompt since",
+		next: []Phase{Spawning}, limitName: "exit_timeout, then the stop ladder", do: (*handoffRun).shutDown},
+	{at: Spawning, does: "the successor's pane is alive; its row was committed in the move that led here",
+		next: []Phase{AwaitingRegistration}, limitName: "30 s",
+		limit: func(HandoffSettings) time.Duration { return spawnLimit },
+		code:  "spawn_timeout", says: "The successor's pane did not come up in time",
+		do: (*handoffRun).spawn},
+	{at: AwaitingRegistration, does: "SessionStart of that launch",
+		next: []Phase{InjectingSkill}, limitName: "registration_timeout",
+		limit: func(s HandoffSettings) time.Duration { return s.RegistrationTimeout },
+		code:  "registration_timeout", says: "The successor did not register in time",
+		do: (*handoffRun).awaitRegistration},
+	{at: InjectingSkill, does: "the persona's skill is in place",
+		next: []Phase{Briefing}, limitName: "registration_timeout",
+		limit: func(s HandoffSettings) time.Duration { return s.RegistrationTimeout },
+		code:  "skill_timeout", says: "The persona's skill was not taken in time",
+		do: (*handoffRun).injectSkill},
+	{at: Briefing, does: "the runtime confirms the injection prompt",
+		next: []Phase{Completed}, limitName: "registration_timeout until the composer is ready, then ack_timeout",
+		do: (*handoffRun).brief},
+}
+
+// spawnLimit is how long making a pane may take; it takes milliseconds.
+const spawnLimit = 30 * time.Second
+
+// stepAt returns the table's row for a phase.
+func stepAt(p Phase) (step, bool) {
+	for _, s := range handoffSteps {
+		if s.at == p {
+			return s, true
+		}
+	}
+	return step{}, false
+}
+
+// beforeRecord reports whether a handoff that failed in phase p has shut nothing down.
+func beforeRecord(p Phase) bool {
+	switch p {
+	case Requested, Instructing, AwaitingDocument, Verifying:
+		return true
+	}
+	return false
+}

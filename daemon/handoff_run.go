@@ -1,0 +1,351 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/understudyd/understudy/data"
+)
+
+// What a handoff waits for when its phase alone does not tell.
+const (
+	noteBusy       = "the agent is in a turn; it gets the instruction when that ends"
+	noteDialog     = "a dialog is open in the agent's pane; answer it there"
+	noteNotReady   = "the agent's composer is not ready"
+	noteBackground = "the agent still has background tasks"
+	noteTurn       = "the agent is in a turn"
+	noteWorkedOn   = "the agent was given work after its document was verified; end it with `understudy agent stop` when that work may end"
+)
+
+// request makes the folder and queues the instruction in the move that leaves for it, so that a
+// crash leaves either no instruction or one.
+func (r *handoffRun) request() outcome {
+	c, out := r.queueInstruction()
+	if out != nil {
+		return *out
+	}
+	return moveTo(Instructing, "instruction queued", c)
+}
+
+// queueInstruction prepares a new instruction under the handoff's current ref.
+func (r *handoffRun) queueInstruction() (Change, *outcome) {
+	bad := func(err error) (Change, *outcome) { o := outcome{err: err}; return Change{}, &o }
+	if err := os.MkdirAll(filepath.Dir(r.h.FilePath), 0o700); err != nil {
+		o := r.failed("folder_unwritable", "The handoff folder could not be made: %v", err)
+		return Change{}, &o
+	}
+	in := instruction{Ref: r.h.Ref, Path: r.h.FilePath, Experience: experiencePath(r.d.Data, r.h.Persona)}
+	if r.h.Focus != "" {
+		in.Request = requestPath(r.h.FilePath)
+		if err := data.WriteFile(in.Request, requestText(r.h.Focus), 0o600); err != nil {
+			return bad(err)
+		}
+	}
+	text, err := render("instruction", in)
+	if err != nil {
+		o := r.failed("prompt_too_long", "%v", err)
+		return Change{}, &o
+	}
+	id, err := r.d.Store.NextID(r.ctx, DeliveryIDs)
+	if err != nil {
+		return bad(err)
+	}
+	r.h.DeliveryID = &id
+	r.h.Confirmed, r.h.PromptID, r.h.PromptQueue, r.h.StopHook, r.h.Trouble = false, "", false, 0, ""
+	dl := &Delivery{
+		ID: id, AgentID: r.h.AgentID, HandoffID: &r.h.ID, Kind: KindInstruction, Text: text, Nonce: r.h.Ref,
+		State: DeliveryQueued, CreatedAt: r.now,
+	}
+	return Change{NewDeliveries: []*Delivery{dl}}, nil
+}
+
+// instruct waits until the runtime has taken the instruction. The agent's lane types it, or the
+// Stop of a busy agent is answered with it.
+func (r *handoffRun) instruct() outcome {
+	dl, err := r.d.Store.Delivery(r.ctx, *r.h.DeliveryID)
+	if err != nil {
+		return outcome{err: err}
+	}
+	switch {
+	case dl.has(Submitted):
+		r.h.Confirmed = true
+		return moveTo(AwaitingDocument, dl.Evidence, Change{})
+	case dl.Verdict != nil && !r.agent.Active():
+		return r.failed("agent_gone", "The agent ended before it took the instruction")
+	case dl.Verdict != nil:
+		return r.failed("instruction_"+string(*dl.Verdict), "The instruction was not confirmed by the agent (%s)%s", dl.Evidence, r.seen())
+	case dl.State != DeliveryQueued:
+		return outcome{} // its own deadline, ack_timeout, gives it a verdict
+	}
+	if left := r.h.PhaseAt.Add(r.set.BusyTimeout).Sub(r.now); left > 0 {
+		return stayFor(left, r.busyNote())
+	}
+	out := r.failed("busy_timeout", "The agent could not be given the instruction within %s: %s%s", r.set.BusyTimeout, firstNonEmpty(r.busyNote(), "it was not idle"), r.seen())
+	dl.decide(NotSubmitted, "busy_timeout", r.now)
+	out.with.Deliveries = []*Delivery{&dl}
+	return out
+}
+
+// busyNote says what an instruction waits for.
+func (r *handoffRun) busyNote() string {
+	switch r.agent.State {
+	case Working:
+		return noteBusy
+	case Waiting:
+		return noteDialog
+	}
+	return r.agent.Note
+}
+
+// awaitDocument waits for the Stop that counts, which the hook has noted on the row.
+func (r *handoffRun) awaitDocument() outcome {
+	h := r.h
+	switch {
+	case h.StopHook != 0:
+		return moveTo(Verifying, fmt.Sprintf("Stop, hook %d", h.StopHook), Change{})
+	case h.Trouble != "":
+		return r.failed("runtime_error", "The agent's runtime reported an error instead of finishing: %s", h.Trouble)
+	case !r.agent.Active():
+		return r.failed("agent_gone", "The agent ended (%s) before it finished its handoff document", r.endReason(r.agent))
+	case r.agent.State == Waiting:
+		return stayFor(time.Second, noteDialog)
+	case r.agent.State == Idle && r.quiet() && fileHasContent(h.FilePath):
+		// No Stop came (Esc in the pane sends no hook), yet the document is there.
+		h.StopHook = r.agent.LastHook
+		return moveTo(Verifying, "the document is there and the agent is idle, without a Stop", Change{})
+	}
+	return stayFor(time.Second, "")
+}
+
+// quiet reports whether the runtime itself says that no turn is running, twice in a row.
+func (r *handoffRun) quiet() bool {
+	s := r.d.sighted(r.agent.ID)
+	return s.status == "idle" && r.now.Sub(s.since) >= settle
+}
+
+// verify checks the document and writes down all that the successor needs, in one transaction.
+func (r *handoffRun) verify() outcome {
+	h := r.h
+	doc, err := data.ReadDocument(r.d.Data.Handoffs(h.Persona), h.FilePath, r.set.MaxDocumentBytes)
+	var bad *data.DocumentError
+	switch {
+	case errors.As(err, &bad) && bad.Code == "document_unstable" && r.now.Sub(h.PhaseAt) < 5*time.Second:
+		return stayFor(100*time.Millisecond, "the document is still being written")
+	case errors.As(err, &bad) && h.Retrying && r.agent.Active():
+		return r.instructAnew(bad)
+	case errors.As(err, &bad):
+		return r.failed(bad.Code, "%s", trimDot(bad.Message))
+	case err != nil:
+		return outcome{err: err}
+	}
+	started := time.Now()
+	context := data.RenderContext(doc.Bytes)
+	path := data.ContextPath(h.FilePath)
+	if err := data.WriteFile(path, context, 0o600); err != nil {
+		return r.failed("context_unwritable", "The context file could not be written: %v", err)
+	}
+	sum := checksum(context)
+	prompt, err := render("injection", injection{
+		Ref: h.Ref, AgentID: r.agent.ID, Name: r.agent.Name, Persona: h.Persona, Generation: r.agent.Generation,
+		Path: h.FilePath, Context: path,
+	})
+	if err != nil {
+		return r.failed("prompt_too_long", "%v", err)
+	}
+	h.ContextPath, h.ContextChecksum, h.ContextValidated, h.InjectionPrompt = &path, &sum, true, &prompt
+	h.RecordedAt, h.Retrying = &r.now, false
+	h.Metrics.DurationMS = time.Since(started).Milliseconds()
+	h.Metrics.ContextSizeBytes = int64(len(context))
+	c := Change{DropQueued: h.AgentID, DropEvidence: "the agent's handoff was recorded"}
+	if opts := r.d.inherited(r.agent); r.agent.Active() && opts != nil {
+		r.agent.Options = opts
+		c.Agents = []*Agent{r.agent}
+	}
+	return moveTo(Recorded, "document verified", c)
+}
+
+// instructAnew is what a retry does when there is still no acceptable document.
+func (r *handoffRun) instructAnew(bad *data.DocumentError) outcome {
+	r.h.Ref = newRef(r.h.SourceAgent, r.h.TargetAgent, r.now)
+	r.h.Retrying = false
+	c, out := r.queueInstruction()
+	if out != nil {
+		return *out
+	}
+	return moveTo(Instructing, "retry: "+bad.Code, c)
+}
+
+func (r *handoffRun) recorded() outcome {
+	return moveTo(ShuttingDown, "the record is kept", Change{})
+}
+
+// shutDown asks the outgoing agent to exit once nothing of its work can be lost by it, and waits
+// for the proof that it is gone. The ladder itself is the agent's own.
+func (r *handoffRun) shutDown() outcome {
+	a := r.agent
+	switch {
+	case !a.Active():
+		return r.toSpawning(firstNonEmpty("the agent is gone: "+r.endReason(a), ""))
+	case a.StopStage == StopFailed:
+		return r.failed("exit_failed", "The outgoing agent could not be ended%s", r.seen())
+	case a.StopAskedAt != nil:
+		return outcome{}
+	case a.State == Working:
+		return stayFor(time.Second, noteTurn)
+	case a.State == Waiting:
+		return stayFor(time.Second, noteDialog)
+	case a.BackgroundTasks > 0:
+		return stayFor(time.Second, noteBackground)
+	case a.LastPrompt > r.h.StopHook:
+		return stayFor(time.Second, noteWorkedOn)
+	}
+	ok, why, again := r.d.ready(r.ctx, a)
+	if !ok {
+		return stayFor(again, why)
+	}
+	a.StopAskedAt = &r.now
+	return outcome{with: Change{Agents: []*Agent{a}}}
+}
+
+// toSpawning commits the successor's row, with the name its pane will have, before the pane is
+// made.
+func (r *handoffRun) toSpawning(cause string) outcome {
+	next, err := r.d.successor(r.ctx, r.agent, r.now)
+	if err != nil {
+		return outcome{err: err}
+	}
+	r.h.SuccessorID, r.h.DeliveryID = &next.ID, nil
+	c := Change{NewAgent: next}
+	c.Events = []*Event{r.d.event("agent_created", &next.ID, &r.h.ID, map[string]any{
+		"persona": next.Persona, "previous_agent_id": next.PreviousAgentID, "generation": next.Generation, "name": next.Name,
+	})}
+	return moveTo(Spawning, cause, c)
+}
+
+// spawn waits for the successor's own lane to make its pane.
+func (r *handoffRun) spawn() outcome {
+	next, out := r.successor()
+	switch {
+	case out != nil:
+		return *out
+	case !next.Active():
+		return r.failed("spawn_failed", "The successor could not be started: %s", r.endReason(next))
+	case next.SpawnedAt != nil:
+		return moveTo(AwaitingRegistration, "pane "+*next.Pane+" is alive", Change{})
+	}
+	return outcome{}
+}
+
+func (r *handoffRun) awaitRegistration() outcome {
+	next, out := r.successor()
+	switch {
+	case out != nil:
+		return *out
+	case next.RegisteredAt != nil:
+		return moveTo(InjectingSkill, "SessionStart", Change{})
+	case !next.Active():
+		return r.failed("successor_gone", "The successor ended before it registered: %s", r.endReason(next))
+	}
+	return stayFor(time.Second, next.Note)
+}
+
+// injectSkill waits until the skill is in place, and queues the injection prompt in the move that
+// leaves for it.
+func (r *handoffRun) injectSkill() outcome {
+	next, out := r.successor()
+	switch {
+	case out != nil:
+		return *out
+	case !next.Active():
+		return r.failed("successor_gone", "The successor ended: %s", r.endReason(next))
+	case next.SkillInjectedAt == nil:
+		return stayFor(time.Second, "")
+	}
+	c, bad := r.queuePrompt(next.ID)
+	if bad != nil {
+		return *bad
+	}
+	return moveTo(Briefing, "skill injected", c)
+}
+
+// queuePrompt prepares the injection prompt for the successor, after a last look at the file that
+// it points to.
+func (r *handoffRun) queuePrompt(successor int64) (Change, *outcome) {
+	b, err := os.ReadFile(*r.h.ContextPath)
+	if err != nil || checksum(b) != *r.h.ContextChecksum {
+		o := r.failed("context_changed", "The context file %s is not the one that was recorded", *r.h.ContextPath)
+		return Change{}, &o
+	}
+	id, err := r.d.Store.NextID(r.ctx, DeliveryIDs)
+	if err != nil {
+		return Change{}, &outcome{err: err}
+	}
+	r.h.DeliveryID = &id
+	return Change{NewDeliveries: []*Delivery{{
+		ID: id, AgentID: successor, HandoffID: &r.h.ID, Kind: KindPrompt, Text: *r.h.InjectionPrompt, Nonce: r.h.Ref,
+		State: DeliveryQueued, CreatedAt: r.now,
+	}}}, nil
+}
+
+// brief waits until the runtime has taken the injection prompt.
+func (r *handoffRun) brief() outcome {
+	dl, err := r.d.Store.Delivery(r.ctx, *r.h.DeliveryID)
+	if err != nil {
+		return outcome{err: err}
+	}
+	next, out := r.successor()
+	switch {
+	case out != nil:
+		return *out
+	case dl.has(Submitted):
+		r.h.CompletedAt = &r.now
+		return moveTo(Completed, dl.Evidence, Change{})
+	case !next.Active():
+		return r.failed("successor_gone", "The successor ended before it took the injection prompt: %s", r.endReason(next))
+	case dl.Verdict != nil:
+		return r.failed("prompt_"+string(*dl.Verdict), "The injection prompt was not confirmed by the successor (%s)%s", dl.Evidence, r.d.shows(r.ctx, next))
+	case dl.State != DeliveryQueued:
+		return outcome{}
+	}
+	if left := r.h.PhaseAt.Add(r.set.RegistrationTimeout).Sub(r.now); left > 0 {
+		return stayFor(left, firstNonEmpty(next.Note, noteNotReady))
+	}
+	bad := r.failed("successor_not_ready", "The successor could not be given the injection prompt within %s%s", r.set.RegistrationTimeout, r.d.shows(r.ctx, next))
+	dl.decide(NotSubmitted, "registration_timeout", r.now)
+	bad.with.Deliveries = []*Delivery{&dl}
+	return bad
+}
+
+// successor reads the successor's row.
+func (r *handoffRun) successor() (*Agent, *outcome) {
+	if r.h.SuccessorID == nil {
+		return nil, &outcome{err: errors.New("no successor on the row")}
+	}
+	a, err := r.d.Store.Agent(r.ctx, *r.h.SuccessorID)
+	if err != nil {
+		return nil, &outcome{err: err}
+	}
+	return &a, nil
+}
+
+// seen describes what the pane that the phase is about shows, for the operator.
+func (r *handoffRun) seen() string {
+	if beforeRecord(r.h.Phase) || r.h.Phase == ShuttingDown {
+		return r.d.shows(r.ctx, r.agent)
+	}
+	next, out := r.successor()
+	if out != nil {
+		return ""
+	}
+	return r.d.shows(r.ctx, next)
+}
+
+func (r *handoffRun) endReason(a *Agent) string {
+	if a.EndReason == nil {
+		return "unknown"
+	}
+	return *a.EndReason
+}

@@ -1,0 +1,363 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+	"unicode"
+
+	"github.com/understudyd/understudy/data"
+)
+
+// HandoffRequest is what a handoff is asked for with.
+type HandoffRequest struct {
+	Reason string // default: manual
+	Focus  string // what the document should focus on; may be empty
+	Mode   string // default: agent
+	Force  bool
+}
+
+// maxFocus is the longest focus, in characters.
+const maxFocus = 10_000
+
+// RequestHandoff commits a new handoff's row and wakes its flow. It does not wait for the agent.
+func (d *Daemon) RequestHandoff(ctx context.Context, agentID int64, in HandoffRequest) (Handoff, error) {
+	in.Reason, in.Mode = firstNonEmpty(in.Reason, "manual"), firstNonEmpty(in.Mode, "agent")
+	if err := in.check(); err != nil {
+		return Handoff{}, err
+	}
+	a, err := d.Agent(ctx, agentID)
+	switch {
+	case err != nil:
+		return Handoff{}, err
+	case !a.Active():
+		return Handoff{}, errAgentNotActive
+	case a.Persona == nil:
+		return Handoff{}, errAgentNoPersona
+	case !a.HasPane():
+		return Handoff{}, errAgentNoPane
+	}
+	earlier, err := d.Store.Handoffs(ctx, HandoffFilter{AgentID: agentID, Limit: 500})
+	if err != nil {
+		return Handoff{}, err
+	}
+	taken := map[string]bool{}
+	for _, h := range earlier {
+		if h.Open() || h.RecordedAt != nil {
+			return Handoff{}, errHandoffOpen
+		}
+		taken[h.FilePath] = true
+	}
+	if _, err := d.persona(*a.Persona); err != nil {
+		return Handoff{}, err
+	}
+	h, err := d.newHandoff(ctx, &a, in, taken)
+	if err != nil {
+		return Handoff{}, err
+	}
+	e := d.event("handoff_started", &agentID, &h.ID, map[string]any{
+		"reason": h.Reason, "mode": h.Mode, "persona": h.Persona, "ref": h.Ref, "file_path": h.FilePath,
+	})
+	err = d.commit(ctx, &Change{NewHandoff: h, Events: []*Event{e}})
+	if errors.Is(err, ErrOpenHandoff) {
+		return Handoff{}, errHandoffOpen
+	}
+	if err != nil {
+		return Handoff{}, fmt.Errorf("agent %d: handoff: %w", agentID, err)
+	}
+	return *h, nil
+}
+
+func (in *HandoffRequest) check() error {
+	if err := checkLine("reason", in.Reason, 200); err != nil {
+		return err
+	}
+	if in.Mode != "agent" {
+		return Errorf(KindInvalid, "bad_mode", "mode must be agent")
+	}
+	if n := len([]rune(in.Focus)); n > maxFocus {
+		return Errorf(KindInvalid, "bad_focus", "focus has %d characters but at most %d are allowed", n, maxFocus)
+	}
+	for _, r := range in.Focus {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return Errorf(KindInvalid, "bad_focus", "focus must not contain control characters")
+		}
+	}
+	return nil
+}
+
+// newHandoff makes the row. The path is named by the second, so an earlier handoff of the same
+// second takes the next one: a document is never taken for another's.
+func (d *Daemon) newHandoff(ctx context.Context, a *Agent, in HandoffRequest, taken map[string]bool) (*Handoff, error) {
+	id, err := d.Store.NextID(ctx, HandoffIDs)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now().UTC()
+	dir := d.Data.Handoffs(*a.Persona)
+	path := ""
+	for at := now; ; at = at.Add(time.Second) {
+		path = filepath.Join(dir, data.HandoffName(at, a.ID))
+		if _, err := os.Lstat(path); err != nil && !taken[path] {
+			break
+		}
+	}
+	return &Handoff{
+		ID: id, Ref: newRef(a.Name, *a.Persona, now), AgentID: a.ID, Persona: *a.Persona, Reason: in.Reason, Focus: in.Focus,
+		Mode: in.Mode, Status: StatusPending, Phase: Requested, FilePath: path, SourceAgent: a.Name, TargetAgent: a.Name,
+		Warnings: []string{}, Metrics: Metrics{Phases: map[Phase]int64{}}, CreatedAt: now, PhaseAt: now, Host: a.Host,
+	}, nil
+}
+
+// Handoff returns one handoff.
+func (d *Daemon) Handoff(ctx context.Context, id int64) (Handoff, error) {
+	h, err := d.Store.Handoff(ctx, id)
+	return h, notFound(err, errHandoffNotFound)
+}
+
+// Handoffs lists handoffs, the newest first.
+func (d *Daemon) Handoffs(ctx context.Context, f HandoffFilter) ([]Handoff, error) {
+	return d.Store.Handoffs(ctx, f)
+}
+
+// Transitions returns the moves of a handoff, in order.
+func (d *Daemon) Transitions(ctx context.Context, id int64) ([]Transition, error) {
+	if _, err := d.Handoff(ctx, id); err != nil {
+		return nil, err
+	}
+	return d.Store.Transitions(ctx, id)
+}
+
+// LatestHandoff returns the newest handoff of an outgoing agent.
+func (d *Daemon) LatestHandoff(ctx context.Context, agentID int64) (Handoff, error) {
+	if _, err := d.Agent(ctx, agentID); err != nil {
+		return Handoff{}, err
+	}
+	list, err := d.Store.Handoffs(ctx, HandoffFilter{AgentID: agentID, Limit: 1})
+	if err != nil {
+		return Handoff{}, err
+	}
+	if len(list) == 0 {
+		return Handoff{}, errHandoffNotFound
+	}
+	return list[0], nil
+}
+
+// CancelHandoff cancels an agent's open handoff, until its document is recorded.
+func (d *Daemon) CancelHandoff(ctx context.Context, agentID int64) (Handoff, error) {
+	for {
+		h, err := d.LatestHandoff(ctx, agentID)
+		switch {
+		case err != nil:
+			return h, err
+		case h.RecordedAt != nil:
+			return h, Errorf(KindConflict, "handoff_recorded", "Handoff can no longer be cancelled: its document is recorded")
+		case !h.Open():
+			return h, Errorf(KindConflict, "handoff_ended", "Handoff has ended: it is %s", h.Status)
+		}
+		err = d.cancel(ctx, &h)
+		if errors.Is(err, ErrMoved) && ctx.Err() == nil {
+			continue
+		}
+		if err != nil {
+			return h, err
+		}
+		return d.Handoff(ctx, h.ID)
+	}
+}
+
+func (d *Daemon) cancel(ctx context.Context, h *Handoff) error {
+	from, now := h.Phase, time.Now().UTC()
+	c := &Change{}
+	if h.DeliveryID != nil {
+		dl, err := d.Store.Delivery(ctx, *h.DeliveryID)
+		if err != nil {
+			return err
+		}
+		if dl.State == DeliveryQueued {
+			dl.decide(NotSubmitted, "the handoff was cancelled", now)
+			c.Deliveries = []*Delivery{&dl}
+		}
+	}
+	h.enter(Cancelled, now, d.Settings.Handoff)
+	h.CompletedAt = &now
+	h.Error = &Failure{Phase: from, Code: "cancelled", Message: "Handoff cancelled"}
+	c.Move = &Move{Handoff: h, From: from, Cause: "cancelled"}
+	c.Events = []*Event{d.event("handoff_cancelled", &h.AgentID, &h.ID, map[string]any{"phase": from, "persona": h.Persona})}
+	if err := d.commit(ctx, c); err != nil {
+		return fmt.Errorf("handoff %d: cancel: %w", h.ID, err)
+	}
+	return nil
+}
+
+// RetryHandoff has a failed handoff go on from the phase that failed. Before the record that
+// means: verify again, and instruct anew if there is still no document.
+func (d *Daemon) RetryHandoff(ctx context.Context, id int64) (Handoff, error) {
+	for {
+		h, err := d.Handoff(ctx, id)
+		switch {
+		case err != nil:
+			return h, err
+		case h.Phase != Failed || h.Error == nil:
+			return h, Errorf(KindConflict, "handoff_not_failed", "Only a failed handoff can be retried: this one is %s", h.Status)
+		}
+		err = d.retry(ctx, &h)
+		switch {
+		case errors.Is(err, ErrMoved) && ctx.Err() == nil:
+			continue
+		case errors.Is(err, ErrOpenHandoff):
+			return h, errHandoffOpen
+		case err != nil:
+			return h, err
+		}
+		return d.Handoff(ctx, id)
+	}
+}
+
+func (d *Daemon) retry(ctx context.Context, h *Handoff) error {
+	a, err := d.Store.Agent(ctx, h.AgentID)
+	if err != nil {
+		return err
+	}
+	r := &handoffRun{d: d, ctx: ctx, now: time.Now().UTC(), h: h, agent: &a, set: d.Settings.Handoff}
+	failed := h.Error.Phase
+	to, c, err := r.resumeAt(failed)
+	if err != nil {
+		return fmt.Errorf("handoff %d: retry of %s: %w", h.ID, failed, err)
+	}
+	h.enter(to, r.now, r.set)
+	h.Error, h.CompletedAt = nil, nil
+	c.Move = &Move{Handoff: h, From: Failed, Cause: "retry of " + string(failed)}
+	c.Events = append(c.Events, d.event("handoff_retried", &h.AgentID, &h.ID, map[string]any{"failed": failed, "phase": to, "persona": h.Persona}))
+	if err := d.commit(ctx, &c); err != nil {
+		return fmt.Errorf("handoff %d: retry: %w", h.ID, err)
+	}
+	return nil
+}
+
+// resumeAt finds the phase in which a retry goes on, with the rows that belong to that move.
+func (r *handoffRun) resumeAt(failed Phase) (Phase, Change, error) {
+	h := r.h
+	if h.RecordedAt == nil {
+		h.Retrying, h.StopHook, h.Trouble = true, 0, ""
+		return Verifying, Change{}, nil
+	}
+	if failed == ShuttingDown || failed == Recorded {
+		c := Change{}
+		if r.agent.Active() && r.agent.StopStage == StopFailed {
+			r.agent.StopAskedAt, r.agent.StopStage, r.agent.StopStageAt = nil, StopNone, nil
+			c.Agents = []*Agent{r.agent}
+		}
+		return ShuttingDown, c, nil
+	}
+	if err := r.rewriteContext(); err != nil {
+		return "", Change{}, err
+	}
+	next, out := r.successor()
+	if out == nil && next.Active() && next.StopAskedAt == nil {
+		if failed != Briefing {
+			return AwaitingRegistration, Change{}, nil
+		}
+		return r.briefAgain(next)
+	}
+	fresh := r.toSpawning("retry")
+	return Spawning, fresh.with, fresh.err
+}
+
+// briefAgain sends the injection prompt once more, unless it has arrived after all.
+func (r *handoffRun) briefAgain(next *Agent) (Phase, Change, error) {
+	dl, err := r.d.Store.Delivery(r.ctx, *r.h.DeliveryID)
+	if err != nil {
+		return "", Change{}, err
+	}
+	if dl.has(Unconfirmed) && r.d.inTranscript(next, dl.Nonce) {
+		dl.decide(Submitted, "found in the transcript", r.now)
+		return Briefing, Change{Deliveries: []*Delivery{&dl}}, nil
+	}
+	c, bad := r.queuePrompt(next.ID)
+	if bad != nil && bad.err != nil {
+		return "", Change{}, bad.err
+	}
+	if bad != nil {
+		return "", Change{}, &Error{Kind: KindConflict, Code: bad.fail.Code, Message: bad.fail.Message}
+	}
+	return Briefing, c, nil
+}
+
+// rewriteContext writes the context file anew if it was changed, as long as the document is still
+// the one that was recorded.
+func (r *handoffRun) rewriteContext() error {
+	if b, err := os.ReadFile(*r.h.ContextPath); err == nil && checksum(b) == *r.h.ContextChecksum {
+		return nil
+	}
+	doc, err := os.ReadFile(r.h.FilePath)
+	if err != nil {
+		return err
+	}
+	context := data.RenderContext(doc)
+	if checksum(context) != *r.h.ContextChecksum {
+		return Errorf(KindConflict, "document_changed", "Document %s is not the one that was recorded", r.h.FilePath)
+	}
+	return data.WriteFile(*r.h.ContextPath, context, 0o600)
+}
+
+// Document returns a handoff's document as it stands on disk.
+func (d *Daemon) Document(ctx context.Context, id int64) ([]byte, error) {
+	h, err := d.Handoff(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := data.ReadDocument(d.Data.Handoffs(h.Persona), h.FilePath, d.Settings.Handoff.MaxDocumentBytes)
+	if bad := (*data.DocumentError)(nil); errors.As(err, &bad) {
+		return nil, Errorf(KindNotFound, bad.Code, "%s", bad.Message)
+	}
+	return doc.Bytes, err
+}
+
+// ContextFile returns a handoff's context file.
+func (d *Daemon) ContextFile(ctx context.Context, id int64) ([]byte, error) {
+	h, err := d.Handoff(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	missing := Errorf(KindNotFound, "context_missing", "Handoff has no context file yet")
+	if h.ContextPath == nil {
+		return nil, missing
+	}
+	b, err := os.ReadFile(*h.ContextPath)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, missing
+	}
+	return b, err
+}
+
+// Events reads the log.
+func (d *Daemon) Events(ctx context.Context, f EventFilter) ([]Event, error) {
+	return d.Store.Events(ctx, f)
+}
+
+// LastEventID returns the newest event's id, 0 when there is none.
+func (d *Daemon) LastEventID(ctx context.Context) (int64, error) { return d.Store.LastEventID(ctx) }
+
+// Subscribe returns a channel of new events, and a function that ends the subscription. The
+// channel is closed when its reader falls behind or the daemon ends; a reader that comes back asks
+// the log for what it missed.
+func (d *Daemon) Subscribe() (<-chan Event, func()) { return d.hub.subscribe() }
+
+// Ready reports whether the database and tmux answer.
+func (d *Daemon) Ready(ctx context.Context) error {
+	if _, err := d.Store.LastEventID(ctx); err != nil {
+		return &Error{Kind: KindUnavailable, Code: "database_unavailable", Message: "The database does not answer", Cause: err}
+	}
+	term, err := d.own()
+	if err == nil {
+		_, err = term.List(ctx)
+	}
+	if err != nil {
+		return &Error{Kind: KindUnavailable, Code: "tmux_unavailable", Message: "tmux does not answer", Cause: err}
+	}
+	return nil
+}

@@ -1,0 +1,287 @@
+package daemon
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/personas"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// LaunchFile is what the launch wrapper execs: written with mode 0600 before the pane is made, so
+// that neither the secret nor the argument list goes through tmux or stands in ps.
+type LaunchFile struct {
+	Argv []string `json:"argv"`
+	Env  []string `json:"env"`
+}
+
+// launchEvents are the hooks that the daemon acts on.
+var launchEvents = []string{"SessionStart", "UserPromptSubmit", "Stop", "StopFailure", "SessionEnd", "Notification", "PermissionRequest"}
+
+// launch makes a managed agent's pane, or finds the one that an earlier daemon made. It can be
+// run again after a crash at any point: the session's name and the pane's mark tell.
+func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.Duration, err error) {
+	term, err := d.own()
+	if err != nil {
+		return false, 0, err
+	}
+	if info, ok, err := d.findPane(ctx, term, a); err != nil {
+		return false, 0, err
+	} else if ok {
+		return true, 0, d.launched(ctx, a, info)
+	}
+	if a.StopAskedAt != nil {
+		return true, 0, d.launchFailed(ctx, a, errors.New("it was stopped before it was started"))
+	}
+	if err := d.prepareLaunch(ctx, a); err != nil {
+		if retryable(err) || ctx.Err() != nil {
+			return false, 0, err
+		}
+		return true, 0, d.launchFailed(ctx, a, err)
+	}
+	if err := term.Start(ctx); err != nil {
+		return true, 0, d.launchFailed(ctx, a, err)
+	}
+	info, err := term.Spawn(ctx, tmux.Spec{
+		Session: a.TmuxSession, Dir: a.Cwd, Mark: strconv.FormatInt(a.ID, 10),
+		Argv: []string{d.Binary, "launch", d.launchPath(a.ID)},
+	})
+	switch {
+	case errors.Is(err, tmux.ErrExists):
+		return true, 0, nil // made by a command that outlived an earlier daemon: found by its mark now
+	case err != nil && ctx.Err() != nil:
+		return false, 0, err
+	case err != nil:
+		return true, 0, d.launchFailed(ctx, a, err)
+	}
+	return true, 0, d.launched(ctx, a, info)
+}
+
+func (d *Daemon) launchPath(agentID int64) string {
+	return filepath.Join(d.Data.Launch(agentID), "launch.json")
+}
+
+func (d *Daemon) findPane(ctx context.Context, term Terminal, a *Agent) (tmux.PaneInfo, bool, error) {
+	panes, err := term.List(ctx)
+	if err != nil {
+		return tmux.PaneInfo{}, false, fmt.Errorf("agent %d: panes: %w", a.ID, err)
+	}
+	for _, p := range panes {
+		if p.Mark == strconv.FormatInt(a.ID, 10) && p.Session == a.TmuxSession {
+			return p, true, nil
+		}
+	}
+	return tmux.PaneInfo{}, false, nil
+}
+
+// launched commits the pane.
+func (d *Daemon) launched(ctx context.Context, a *Agent, info tmux.PaneInfo) error {
+	now := time.Now().UTC()
+	a.SpawnedAt = &now
+	a.setPane(&info)
+	if a.PID == 0 { // else its SessionStart was faster than we
+		a.PID = info.PID
+		if p, err := tmux.FindProcess(info.PID); err == nil {
+			a.PIDStart = p.Start
+		}
+	}
+	e := d.event("agent_started", &a.ID, nil, map[string]any{"pane": info.Pane, "session": info.Session, "pid": a.PID})
+	if err := d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*Event{e}}); err != nil {
+		return fmt.Errorf("agent %d: pane %s: %w", a.ID, info.Pane, err)
+	}
+	d.wakeKin(a)
+	return nil
+}
+
+// launchFailed ends an agent that could not be started, and says so.
+func (d *Daemon) launchFailed(ctx context.Context, a *Agent, cause error) error {
+	now := time.Now().UTC()
+	reason := "not started: " + trimDot(cause.Error())
+	a.State, a.EndedAt, a.EndReason = Ended, &now, &reason
+	e := d.event("agent_failed", &a.ID, nil, map[string]any{"code": "start_failed",
+		"message": fmt.Sprintf("Agent %d (%s) could not be started: %s.", a.ID, a.Name, trimDot(cause.Error()))})
+	e.Alert = true
+	if err := d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*Event{e}}); err != nil {
+		return fmt.Errorf("agent %d: %w", a.ID, err)
+	}
+	d.wakeKin(a)
+	return nil
+}
+
+// prepareLaunch writes the launch files and commits the hash of the secret in them. Files of an
+// earlier attempt are kept if their secret is the one committed: a tmux command of a daemon that
+// died may still be about to use them.
+func (d *Daemon) prepareLaunch(ctx context.Context, a *Agent) error {
+	if d.launchFilesFit(a) {
+		return nil
+	}
+	launch, err := d.plan(a)
+	if err != nil {
+		return err
+	}
+	secret := randomHex(32)
+	sum := sha256.Sum256([]byte(secret))
+	a.LaunchHash = sum[:]
+	a.SessionID = &launch.SessionID
+	file := LaunchFile{Argv: launch.Argv, Env: append(runtimes.StripEnv(d.Environ),
+		"UNDERSTUDY_AGENT_ID="+strconv.FormatInt(a.ID, 10),
+		"UNDERSTUDY_LAUNCH="+secret,
+		"UNDERSTUDY_SOCKET="+d.Data.HookSocket(),
+		"UNDERSTUDY_PERSONA="+a.PersonaSlug(),
+		"UNDERSTUDY_PREVIOUS_AGENT_ID="+optionalID(a.PreviousAgentID),
+	)}
+	if err := os.MkdirAll(d.Data.Launch(a.ID), 0o700); err != nil {
+		return err
+	}
+	for _, f := range launch.Files {
+		if err := data.WriteFile(f.Path, f.Content, 0o600); err != nil {
+			return err
+		}
+	}
+	b, err := json.Marshal(file)
+	if err != nil {
+		return err
+	}
+	if err := data.WriteFile(d.launchPath(a.ID), b, 0o600); err != nil {
+		return err
+	}
+	if err := d.commit(ctx, &Change{Agents: []*Agent{a}}); err != nil {
+		return fmt.Errorf("agent %d: launch secret: %w", a.ID, err)
+	}
+	return nil
+}
+
+// launchFilesFit reports whether complete launch files with the committed secret are there.
+func (d *Daemon) launchFilesFit(a *Agent) bool {
+	b, err := os.ReadFile(d.launchPath(a.ID))
+	if err != nil {
+		return false
+	}
+	var file LaunchFile
+	if json.Unmarshal(b, &file) != nil {
+		return false
+	}
+	for _, v := range file.Env {
+		if secret, ok := strings.CutPrefix(v, "UNDERSTUDY_LAUNCH="); ok {
+			sum := sha256.Sum256([]byte(secret))
+			return string(sum[:]) == string(a.LaunchHash)
+		}
+	}
+	return false
+}
+
+// plan turns an agent's row into what its runtime is launched with.
+func (d *Daemon) plan(a *Agent) (runtimes.Launch, error) {
+	rt, err := runtimes.For(a.Runtime)
+	if err != nil {
+		return runtimes.Launch{}, err
+	}
+	command := d.Settings.Runtimes[a.Runtime]
+	if len(command) == 0 {
+		return runtimes.Launch{}, fmt.Errorf("runtime %s has no command: set runtimes.%s.command in config.yaml", a.Runtime, a.Runtime)
+	}
+	spec := runtimes.Spec{
+		AgentID: a.ID, Name: a.Name, SessionID: uuid.NewString(), Resume: a.Resume, Cwd: a.Cwd,
+		Command: command, Options: a.Options, Dir: d.Data.Launch(a.ID),
+	}
+	var allow []string
+	if a.Persona != nil {
+		p, err := d.Personas.Get(*a.Persona)
+		if err != nil {
+			return runtimes.Launch{}, fmt.Errorf("persona %s: %w", *a.Persona, err)
+		}
+		if p.Problem != "" {
+			return runtimes.Launch{}, fmt.Errorf("persona %s: %s", p.Slug, p.Problem)
+		}
+		spec.SkillText = skillText(p)
+		if len(a.Options) == 0 {
+			spec.Model = p.Model
+		}
+		handoffs := d.Data.Handoffs(p.Slug)
+		if err := os.MkdirAll(handoffs, 0o700); err != nil {
+			return runtimes.Launch{}, err
+		}
+		allow = []string{
+			"Edit(/" + handoffs + "/**)", "Read(/" + handoffs + "/**)",
+			"Edit(/" + experiencePath(d.Data, p.Slug) + ")", "Read(/" + experiencePath(d.Data, p.Slug) + ")",
+		}
+	}
+	spec.SettingsJSON, err = hooks.LaunchSettings(d.Binary, launchEvents, allow)
+	if err != nil {
+		return runtimes.Launch{}, err
+	}
+	return rt.Launch(spec)
+}
+
+// skillText is what a persona's agent knows from its first moment on.
+func skillText(p personas.Persona) string {
+	text := "# You play the persona " + p.Slug + "\n\n" + strings.TrimSpace(p.Skill) + "\n"
+	if exp := strings.TrimSpace(p.Experience); exp != "" {
+		text += "\n# What those before you want you to know\n\n" + exp + "\n"
+	}
+	return text
+}
+
+// successor prepares the row of the agent that follows a.
+func (d *Daemon) successor(ctx context.Context, a *Agent, now time.Time) (*Agent, error) {
+	id, err := d.Store.NextID(ctx, AgentIDs)
+	if err != nil {
+		return nil, err
+	}
+	return &Agent{
+		ID: id, Name: a.Name, Persona: a.Persona, Runtime: a.Runtime, Host: d.Host, State: Starting, Cwd: a.Cwd,
+		Generation: a.Generation + 1, PreviousAgentID: &a.ID, CreatedAt: now, Managed: true,
+		TmuxSession: tmuxSession(a.Name, id), Options: a.Options,
+	}, nil
+}
+
+var notInSession = regexp.MustCompile(`[^a-z0-9]+`)
+
+// tmuxSession is the name that a person sees in `tmux ls`: unique by its id, and of characters
+// that mean nothing to tmux.
+func tmuxSession(name string, id int64) string {
+	name = strings.Trim(notInSession.ReplaceAllString(strings.ToLower(name), "-"), "-")
+	if len(name) > 60 {
+		name = strings.Trim(name[:60], "-")
+	}
+	if name == "" {
+		name = "agent"
+	}
+	return name + "-" + strconv.FormatInt(id, 10)
+}
+
+func (a *Agent) setPane(p *tmux.PaneInfo) {
+	pane := p.Pane
+	a.Pane, a.PaneSocket, a.PaneServerPID, a.PaneServerStart = &pane, p.Socket, p.ServerPID, p.ServerStart
+}
+
+// setSession notes the runtime's session, which may change while the agent lives.
+func (a *Agent) setSession(p hooks.Payload) {
+	session := p.SessionID
+	a.SessionID = &session
+	if p.TranscriptPath != "" {
+		path := p.TranscriptPath
+		a.TranscriptPath = &path
+	}
+}
+
+func optionalID(id *int64) string {
+	if id == nil {
+		return ""
+	}
+	return strconv.FormatInt(*id, 10)
+}

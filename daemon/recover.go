@@ -1,0 +1,84 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// sweepEvery is how often the rows themselves are asked what is due. Wakes are only a hint; this
+// is the truth.
+const sweepEvery = time.Second
+
+// takeUp wakes every agent that has not ended, as the rows of an earlier daemon left it.
+func (d *Daemon) takeUp(ctx context.Context) {
+	agents, err := d.Store.Agents(ctx, AgentFilter{Host: d.Host, Active: true, Limit: 10_000})
+	if err != nil {
+		d.Log.Warn("agents not taken up yet; the sweep will", "error", err)
+		return
+	}
+	for i := range agents {
+		d.Wake(agents[i].ID)
+	}
+}
+
+// runSweep wakes the sweep's lane each second until ctx ends.
+func (d *Daemon) runSweep(ctx context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	d.Wake(0)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			d.Wake(0)
+		}
+	}
+}
+
+// sweep wakes the agents that have something to do, and those whose runtime's registry or process
+// tells something that no hook told. Idle agents cost a file's read each.
+func (d *Daemon) sweep(ctx context.Context) error {
+	if empty, err := d.spool.Empty(); err == nil && !empty {
+		if err := d.replaySpool(ctx); err != nil {
+			return err
+		}
+	}
+	ids, err := d.Store.OpenAgents(ctx, d.Host)
+	if err != nil {
+		return fmt.Errorf("open agents: %w", err)
+	}
+	busy := map[int64]bool{}
+	for _, id := range ids {
+		busy[id] = true
+		d.Wake(id)
+	}
+	agents, err := d.Store.Agents(ctx, AgentFilter{Host: d.Host, Active: true, Limit: 10_000})
+	if err != nil {
+		return fmt.Errorf("active agents: %w", err)
+	}
+	now := time.Now()
+	for i := range agents {
+		a := &agents[i]
+		if busy[a.ID] {
+			continue
+		}
+		if a.PID != 0 && !a.Process().Alive() || d.reconcile(a, now) || a.PID == 0 {
+			d.Wake(a.ID)
+		}
+	}
+	return nil
+}
+
+// Recovered takes up what piled up while the database was away, and tells the operator that it
+// was.
+func (d *Daemon) Recovered(ctx context.Context, since time.Time) error {
+	e := d.event("database_lost", nil, nil, map[string]any{"since": since.UTC(), "message": fmt.Sprintf(
+		"The database was away for %s; nothing was done meanwhile, and everything goes on from where it stood.", time.Since(since).Round(time.Millisecond))})
+	e.Alert = true
+	if err := d.commit(ctx, &Change{Events: []*Event{e}}); err != nil {
+		return err
+	}
+	return d.replaySpool(ctx)
+}

@@ -1,0 +1,114 @@
+package runtimes
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+const claudeName = "claude"
+
+// ExitText, typed into the composer and submitted, ends Claude Code.
+const ExitText = "/exit"
+
+// Claude is Claude Code. What it relies on was measured on 2.1.329; the end-to-end tests repeat
+// the measurements against the pinned version.
+func Claude() Runtime { return claude{} }
+
+type claude struct{}
+
+func (claude) Name() string { return claudeName }
+
+var (
+	uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+
+	// permissionModes are the values of --permission-mode. Hooks call the mode "manual" by its
+	// old name, "default", which is therefore understood as well.
+	permissionModes = []string{"acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "manual", "plan"}
+)
+
+// Launch builds
+//
+//	COMMAND --settings FILE --session-id UUID --name NAME --append-system-prompt-file FILE OPTIONS -- PROMPT
+//
+// without what the spec leaves empty. Texts go through files in Dir, because an argument list is
+// visible to every user of the machine; the prompt is the exception and should be short.
+func (claude) Launch(s Spec) (Launch, error) {
+	if err := checkSpec(s); err != nil {
+		return Launch{}, fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
+	}
+	l := Launch{Argv: slices.Clone(s.Command), SessionID: s.SessionID}
+	add := func(args ...string) { l.Argv = append(l.Argv, args...) }
+	file := func(name string, content []byte) string {
+		path := filepath.Join(s.Dir, name)
+		l.Files = append(l.Files, File{Path: path, Content: content})
+		return path
+	}
+
+	// Two --settings do not merge, the last one wins: so these are the only ones.
+	if len(s.SettingsJSON) > 0 {
+		add("--settings", file("settings.json", s.SettingsJSON))
+	}
+	if s.Resume != "" {
+		l.SessionID = s.Resume
+		add("--resume", s.Resume)
+	} else {
+		add("--session-id", s.SessionID)
+	}
+	if s.Name != "" {
+		add("--name", s.Name)
+	}
+	if strings.TrimSpace(s.SkillText) != "" {
+		add("--append-system-prompt-file", file("system-prompt.md", []byte(s.SkillText)))
+	}
+	options := parseOptions(s.Options)
+	if s.Model != "" {
+		options = without(options, "--model")
+		options = append(options, option{"--model", []string{s.Model}})
+	}
+	if s.Mode != "" {
+		options = without(options, "--permission-mode", "--dangerously-skip-permissions")
+		options = append(options, option{"--permission-mode", []string{launchMode(s.Mode)}})
+	}
+	for _, o := range options {
+		add(o.argv()...)
+	}
+	if s.Prompt != "" {
+		add("--", s.Prompt)
+	}
+	return l, nil
+}
+
+func launchMode(mode string) string {
+	if mode == "default" {
+		return "manual"
+	}
+	return mode
+}
+
+func checkSpec(s Spec) error {
+	switch {
+	case len(s.Command) == 0 || s.Command[0] == "":
+		return errors.New("no command: set runtimes.claude.command")
+	case !filepath.IsAbs(s.Dir):
+		return fmt.Errorf("directory %q is not absolute", s.Dir)
+	case s.Resume == "" && !uuid.MatchString(s.SessionID):
+		return fmt.Errorf("session id %q is not a UUID", s.SessionID)
+	case s.Resume != "" && !uuid.MatchString(s.Resume):
+		return fmt.Errorf("session id %q to resume is not a UUID", s.Resume)
+	case strings.ContainsAny(s.Name, "\n\r"):
+		return fmt.Errorf("name %q has more than one line", s.Name)
+	case s.Mode != "" && !slices.Contains(permissionModes, s.Mode):
+		return fmt.Errorf("permission mode %q: use one of %s", s.Mode, strings.Join(permissionModes, ", "))
+	}
+	args := slices.Concat(s.Command, s.Options, []string{s.Dir, s.Name, s.Model, s.Prompt})
+	for _, a := range args {
+		if strings.ContainsRune(a, 0) {
+			return fmt.Errorf("argument %q contains a NUL byte", a)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,28 @@
+package runtimes
+
+import (
+	"slices"
+	"strings"
+)
+
+// strippedPrefixes and strippedNames are the variables that an agent must not inherit from the
+// daemon: the daemon's own secrets, the tmux it happens to run in, and what a running Claude Code
+// sets for its children, which would make the agent take itself for one of them.
+var (
+	strippedPrefixes = []string{"UNDERSTUDY_", "PG", "TMUX", "CLAUDE_CODE_CHILD_", "CLAUDE_CODE_MESSAGING_", "CLAUDE_CODE_SESSION_"}
+	strippedNames    = []string{
+		"AI_AGENT", "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_EXECPATH", "CLAUDE_CODE_SSE_PORT",
+		"CLAUDE_EFFORT", "CLAUDE_ENV_FILE", "CLAUDE_PID", "CLAUDE_PLUGIN_DATA", "CLAUDE_PLUGIN_ROOT",
+		"CLAUDE_PROJECT_DIR", "COLUMNS", "LINES",
+	}
+)
+
+// StripEnv returns environ, a list of NAME=value, without the variables that must not reach an
+// agent. What configures the CLI (CLAUDE_CONFIG_DIR, ANTHROPIC_…) stays.
+func StripEnv(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(strippedNames, name) || slices.ContainsFunc(strippedPrefixes,
+			func(p string) bool { return strings.HasPrefix(name, p) })
+	})
+}

@@ -1,0 +1,72 @@
+package runtimes
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf16"
+)
+
+// MaxTyped and MaxTypedLines are the largest text, in UTF-16 code units and in lines, that Claude
+// Code takes for typed. Anything larger it wraps as pasted content, and tells the model to be
+// wary of instructions in it.
+const (
+	MaxTyped      = 800
+	MaxTypedLines = 3
+)
+
+// FitsTyped tells whether the text reaches the model as if it had been typed.
+func FitsTyped(text string) bool {
+	units := 0
+	for _, r := range text {
+		units += utf16.RuneLen(r)
+	}
+	return units <= MaxTyped && strings.Count(text, "\n") < MaxTypedLines
+}
+
+// IsCommandText tells whether the composer would take the text for something other than a
+// prompt: a slash command, a shell command, or a word that ends the session.
+func IsCommandText(text string) bool {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return false
+	}
+	return text[0] == '!' || text[0] == '/' || slices.Contains([]string{"exit", "quit", ":q", ":wq"}, text)
+}
+
+// completion is a word at the very end that opens a list of files, which then takes the Enter.
+var completion = regexp.MustCompile(`(^|\s)@\S*$`)
+
+// SafePrompt returns the text as it can be typed and submitted with one Enter: without blanks
+// around it, and with one blank at the end where the last character would otherwise take the
+// Enter for itself (a backslash: a new line; "@name": the list of completions). The CLI trims
+// that blank again. A text that is blank or a command is refused.
+func SafePrompt(text string) (string, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return "", errors.New("the text is empty")
+	}
+	if IsCommandText(text) {
+		first, _, _ := strings.Cut(text, "\n")
+		return "", fmt.Errorf("the agent would take %.40q for a command: say explicitly that it is one", first)
+	}
+	if strings.HasSuffix(text, `\`) || completion.MatchString(text) {
+		text += " "
+	}
+	return text, nil
+}
+
+var wrapper = regexp.MustCompile(`</?pasted_content id="[^"]*">`)
+
+// MatchesPrompt tells whether the prompt that a hook reports contains the text that was typed.
+// The CLI trims blanks, turns tabs into blanks, wraps large texts as pasted content and puts a
+// text that was already in the composer in front; so white space counts as one blank and the
+// wrapper not at all.
+func MatchesPrompt(hookPrompt, typed string) bool {
+	typed = squeeze(typed)
+	return typed != "" && strings.Contains(squeeze(wrapper.ReplaceAllString(hookPrompt, " ")), typed)
+}
+
+func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }

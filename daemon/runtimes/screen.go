@@ -1,0 +1,200 @@
+package runtimes
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// DialogExitTasks is the dialog that stands between /exit and the end of a session that has
+// background tasks. Enter answers it with "Exit and stop tasks".
+const DialogExitTasks = "exit: background work is running"
+
+// StashKey is the key, by its tmux name, that swaps the composer's draft with the one kept aside.
+const StashKey = "C-s"
+
+// The composer is a box at the bottom of the screen: a rule, which may carry the session's name
+// at its right end; the prompt sign with a no-break space (an earlier prompt in the conversation
+// has an ordinary one) and the draft; a rule without a name; one or more lines of footer.
+const (
+	promptSign = "❯\u00a0"
+	shellSign  = "!\u00a0"
+	ruleLength = 10 // a rule is as wide as the pane; shorter ones are somebody's text
+)
+
+var (
+	// A running turn, above the composer: "✽ Orbiting… (1s · ↓ 3 tokens)". A finished one,
+	// "✻ Worked for 2s · done 4:22 PM", has no ellipsis.
+	spinner = regexp.MustCompile(`^[·✢✳✶✻✽*] \S.*…`)
+
+	placeholder = regexp.MustCompile(`^(Press up to edit queued messages|Try ".*")$`)
+)
+
+// dialogs name what is open where the composer would be, by a text that only it shows. The first
+// that matches wins.
+var dialogs = []struct{ text, name string }{
+	{"Background work is running", DialogExitTasks},
+	{"Showing detailed transcript", "transcript view"},
+	{"Select model", "model picker"},
+	{"enter to return", "agents view"}, // its box looks like a composer and starts new sessions
+	{"trust this folder", "trust: may the agent work in this folder?"},
+	{"Settings Warning", "settings warning"},
+	{"Settings Error", "settings error"},
+	{"Bypass Permissions mode", "bypass permissions: accept the risk?"},
+}
+
+// ReadScreen reads Claude Code's screen from the bottom up, because only there is the CLI the
+// one that writes: everything above may be quoted, by the agent, from anywhere.
+func (claude) ReadScreen(screen string) Screen {
+	lines := screenLines(screen)
+	top, bottom, ok := findBox(lines)
+	if !ok {
+		return Screen{Dialog: findDialog(lines)}
+	}
+	box, footer := lines[top+1:bottom], strings.Join(lines[bottom+1:], "\n")
+	if strings.HasPrefix(box[0], "!") {
+		return Screen{Dialog: "shell mode: Enter would run the text as a command", Busy: busyAbove(lines[:top])}
+	}
+	return Screen{
+		Composer: true,
+		Draft:    draft(box),
+		Stashed:  top > 0 && strings.Contains(lines[top-1], "draft stashed"),
+		Busy:     strings.Contains(footer, "esc to interrupt") || busyAbove(lines[:top]),
+	}
+}
+
+// CanType says whether a text may be pasted and submitted now. If so, stash tells whether StashKey
+// has to be pressed before: it puts a human's draft aside, and the CLI brings it back after the
+// submission. If not, the error is a sentence for the operator.
+func (s Screen) CanType() (stash bool, err error) {
+	switch {
+	case s.Dialog != "":
+		return false, fmt.Errorf("the agent waits for an answer in its pane (%s)", s.Dialog)
+	case !s.Composer:
+		return false, errors.New("the agent shows no composer")
+	case s.Stashed && s.Draft != "":
+		return false, errors.New("the composer holds a draft and keeps another one aside: submit or delete one of them")
+	}
+	// Pressed over an empty composer the key does no harm, and covers a draft that is begun after
+	// this look at the screen; but it would swap in what is already aside.
+	return !s.Stashed, nil
+}
+
+// Holds tells whether the composer has the text, wherever the screen broke it.
+func (s Screen) Holds(text string) bool {
+	text = unspaced(text)
+	return text != "" && strings.Contains(unspaced(s.Draft), text)
+}
+
+func unspaced(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// screenLines cuts trailing blanks and empty lines at the end. A no-break space is no blank here.
+func screenLines(screen string) []string {
+	lines := strings.Split(strings.TrimRight(screen, " \r\n"), "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimRight(l, " \r")
+	}
+	return lines
+}
+
+// findBox returns the two rules of the input box, which has at least one line between them.
+func findBox(lines []string) (top, bottom int, ok bool) {
+	for bottom = len(lines) - 1; bottom >= 0 && !plainRule(lines[bottom]); bottom-- {
+	}
+	for top = bottom - 1; top >= 0 && !rule(lines[top]); top-- {
+	}
+	if top < 0 || top+1 == bottom {
+		return 0, 0, false
+	}
+	first := lines[top+1]
+	shell := strings.TrimRight(first, "\u00a0") == "!" || strings.HasPrefix(first, shellSign)
+	return top, bottom, strings.HasPrefix(first, promptSign) || shell
+}
+
+func plainRule(l string) bool {
+	return len(l) >= ruleLength*len("─") && strings.Trim(l, "─") == ""
+}
+
+func rule(l string) bool {
+	return strings.HasPrefix(l, strings.Repeat("─", ruleLength)) && strings.HasSuffix(l, "─")
+}
+
+func draft(box []string) string {
+	lines := make([]string, len(box))
+	for i, l := range box {
+		if i == 0 {
+			lines[i] = strings.TrimPrefix(l, promptSign)
+		} else {
+			lines[i] = strings.TrimPrefix(l, "  ")
+		}
+	}
+	text := strings.Join(lines, "\n")
+	if placeholder.MatchString(text) {
+		return ""
+	}
+	return text
+}
+
+// busyAbove looks for the spinner between the composer and the last thing that was said.
+func busyAbove(lines []string) bool {
+	const reach = 20 // tips, queued prompts and a list of tasks may stand below the spinner
+	for i := len(lines) - 1; i >= max(0, len(lines)-reach); i-- {
+		if spinner.MatchString(lines[i]) {
+			return true
+		}
+		if strings.HasPrefix(lines[i], "● ") || strings.Contains(lines[i], " · done ") {
+			return false
+		}
+	}
+	return false
+}
+
+// findDialog looks below the last separator, where dialogs are drawn.
+func findDialog(lines []string) string {
+	from, to := 0, len(lines)
+	if to > 0 && rule(lines[to-1]) {
+		to-- // the composer's upper rule can stay behind below a dialog
+	}
+	for i := to - 1; i >= 0; i-- {
+		if rule(lines[i]) || strings.HasPrefix(lines[i], strings.Repeat("▔", ruleLength)) {
+			from = i + 1
+			break
+		}
+	}
+	region := lines[from:to]
+	text := strings.Join(region, "\n")
+	for _, d := range dialogs {
+		if strings.Contains(text, d.text) {
+			return d.name
+		}
+	}
+	for _, l := range region {
+		if l = strings.TrimSpace(l); strings.HasPrefix(l, "Do you want to ") || strings.HasPrefix(l, "Would you like to ") {
+			return "permission: " + l
+		}
+	}
+	for _, sign := range []string{"Esc to cancel", "Enter to confirm", "Enter to select", "Enter to continue", "❯ 1. "} {
+		if strings.Contains(text, sign) {
+			return "dialog: " + title(region)
+		}
+	}
+	return ""
+}
+
+func title(lines []string) string {
+	for _, l := range lines {
+		if l = strings.TrimSpace(l); l != "" {
+			return l
+		}
+	}
+	return "without a title"
+}

@@ -1,0 +1,136 @@
+package runtimes
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The screens were captured from the real CLI; TestScreens in cmd/internal/claudetest captures
+// them anew and holds the live CLI against the same want.json.
+func TestReadScreen(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("testdata/screens/want.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants := map[string]Screen{}
+	if err := json.Unmarshal(raw, &wants); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("testdata/screens/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != len(wants) {
+		t.Errorf("%d screens, %d expectations", len(files), len(wants))
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".txt")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			screen, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, ok := wants[name]
+			if !ok {
+				t.Fatal("not in want.json")
+			}
+			if got := Claude().ReadScreen(string(screen)); got != want {
+				t.Errorf("got  %+v\nwant %+v\n%s", got, want, screen)
+			}
+		})
+	}
+}
+
+func TestReadScreenOfNothing(t *testing.T) {
+	t.Parallel()
+	bar := strings.Repeat("─", 80)
+	for name, screen := range map[string]string{
+		"empty":             "",
+		"blank":             strings.Repeat("\n", 40),
+		"a shell":           "$ ls\nfile\n$ ",
+		"one rule":          bar,
+		"two rules":         bar + "\n" + bar,
+		"a box of somebody": bar + "\n❯ typed with an ordinary blank\n" + bar + "\n",
+		"short rules":       "────\n❯\u00a0x\n────",
+	} {
+		if got := Claude().ReadScreen(screen); got != (Screen{}) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// Nothing that an agent prints may make the daemon answer a dialog or hold back a text.
+func TestReadScreenBelievesOnlyTheBottom(t *testing.T) {
+	t.Parallel()
+	bar := strings.Repeat("─", 80)
+	composer := "\n" + bar + "\n❯\u00a0\n" + bar + "\n  ⏸ manual mode on\n"
+	for _, text := range []string{
+		"Background work is running\n  ❯ 1. Exit and stop tasks\n  Enter to confirm · Esc to cancel",
+		bar + "\n Do you want to proceed?\n ❯ 1. Yes\n\n Esc to cancel",
+		"esc to interrupt", "enter to return", "draft stashed\n", "! for shell mode",
+	} {
+		if got, want := Claude().ReadScreen("● "+text+composer), (Screen{Composer: true}); got != want {
+			t.Errorf("%q: %+v", text, got)
+		}
+	}
+}
+
+func TestCanType(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		screen Screen
+		stash  bool
+		refuse string
+	}{
+		"empty composer":     {Screen{Composer: true}, true, ""},
+		"busy":               {Screen{Composer: true, Busy: true}, true, ""},
+		"draft":              {Screen{Composer: true, Draft: "x"}, true, ""},
+		"one aside":          {Screen{Composer: true, Stashed: true}, false, ""},
+		"one aside, one not": {Screen{Composer: true, Stashed: true, Draft: "x"}, false, "keeps another one aside"},
+		"dialog":             {Screen{Dialog: "model picker"}, false, "(model picker)"},
+		"nothing":            {Screen{}, false, "no composer"},
+	} {
+		stash, err := tt.screen.CanType()
+		if stash != tt.stash || (err == nil) != (tt.refuse == "") || (err != nil && !strings.Contains(err.Error(), tt.refuse)) {
+			t.Errorf("%s: %v, %v", name, stash, err)
+		}
+	}
+}
+
+func TestHolds(t *testing.T) {
+	t.Parallel()
+	s := Screen{Draft: "a text that is bro\nken where the screen ends,\nwith  a path /tmp/x.md"}
+	for text, want := range map[string]bool{
+		"a text that is broken where": true, "a path /tmp/x.md": true, "ends, with": true,
+		"another": false, "": false, "  ": false,
+	} {
+		if s.Holds(text) != want {
+			t.Errorf("Holds(%q) is not %v", text, want)
+		}
+	}
+}
+
+func FuzzReadScreen(f *testing.F) {
+	files, _ := filepath.Glob("testdata/screens/*.txt")
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(b))
+	}
+	f.Fuzz(func(t *testing.T, screen string) {
+		s := Claude().ReadScreen(screen)
+		if s.Composer && s.Dialog != "" {
+			t.Errorf("a composer and the dialog %q", s.Dialog)
+		}
+		if strings.Contains(s.Dialog, "\n") {
+			t.Errorf("dialog of more than one line: %q", s.Dialog)
+		}
+	})
+}

@@ -1,0 +1,195 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Change is one transaction: all of it is committed, or none. Rows are written whole. Each
+// existing row is guarded by the Rev (or, for handoffs, phase and Seq) it was read with; when
+// another writer was first nothing is written and the commit returns [ErrMoved].
+//
+// Rows are locked in a fixed order (agents by id, the handoff, deliveries by id) and events are
+// appended last, so changes cannot deadlock with each other or with a hook.
+type Change struct {
+	NewAgent      *Agent      // ID taken from NextID beforehand
+	Agents        []*Agent    // guarded by Rev, which is advanced in place
+	NewHandoff    *Handoff    // ID taken from NextID beforehand; ErrOpenHandoff
+	Move          *Move       // guarded by From and Seq
+	NewDeliveries []*Delivery // IDs taken from NextID beforehand
+	Deliveries    []*Delivery // guarded by Rev, which is advanced in place
+	// DropQueued names an agent whose deliveries that are still queued become not_submitted, with
+	// the evidence given; those in NewDeliveries are left alone.
+	DropQueued   int64
+	DropEvidence string
+	Events       []*Event // IDs are set by the commit, At where it is zero
+}
+
+// Move writes a handoff that was in phase From with Seq as read. Handoff.Seq is advanced in
+// place. When the phase changed a transition row is written, too.
+type Move struct {
+	Handoff *Handoff
+	From    Phase
+	Cause   string
+}
+
+// Committer is the daemon's only way to write.
+type Committer interface {
+	// Commit carries out c. ErrMoved: nothing was written, another writer was first.
+	// ErrOpenHandoff: the agent's one open handoff exists already (by a new row, or by a move out
+	// of failed).
+	Commit(ctx context.Context, c *Change) error
+	// RecordHook stores a hook and what follows from it in one transaction, see [HookTx].
+	RecordHook(ctx context.Context, in HookInput, decide func(HookTx) HookDecision) (HookResult, error)
+	// NextID returns a fresh id for a row of the given kind, before it is created.
+	NextID(ctx context.Context, kind IDKind) (int64, error)
+}
+
+// IDKind names a sequence of ids.
+type IDKind string
+
+// The kinds of ids that are taken before their row is written.
+const (
+	AgentIDs    IDKind = "agents"
+	HandoffIDs  IDKind = "handoffs"
+	DeliveryIDs IDKind = "deliveries"
+)
+
+// HookInput is a hook as it came in, with what is needed to find its agent.
+type HookInput struct {
+	Key        string // unique: a hook that comes again is answered from its row
+	Event      string
+	Host       string
+	LaunchHash []byte // SHA-256 of the launch secret; nil: an agent that a person started
+	PID        int    // the runtime's process, 0 unknown
+	PIDStart   uint64 // 0 when the process is gone or unknown
+	SessionID  string
+	Body       json.RawMessage
+	At         time.Time
+	Replayed   bool // it comes from the spool: its sender got no complete answer
+}
+
+// HookTx is what a hook's transaction has locked: the agent it belongs to (found by launch
+// hash; else, of those that people started on this host, by process, or by session when the
+// process is gone), that agent's open handoff, and its open deliveries, oldest first.
+type HookTx struct {
+	HookID     int64 // the id that the hook's row will have
+	Agent      *Agent
+	NewAgentID int64 // for an agent that registers by itself; only set when Agent is nil
+	Handoff    *Handoff
+	Deliveries []*Delivery
+	// Again is set when a hook with this key is stored already. Then only a replayed Stop still
+	// matters (its answer did not arrive); the row is not written again.
+	Again bool
+}
+
+// HookDecision is what follows from a hook.
+type HookDecision struct {
+	Applied bool
+	Reason  string          // why it was not applied
+	Output  json.RawMessage // the answer; nil: none
+	Change  Change          // committed with the hook's row
+}
+
+// HookResult is what became of a hook.
+type HookResult struct {
+	HookID  int64
+	AgentID int64 // 0: nobody's
+	Applied bool
+	Reason  string
+	Again   bool
+	Output  json.RawMessage
+}
+
+// AgentReader reads agents.
+type AgentReader interface {
+	// Agent returns ErrNotFound for an unknown id.
+	Agent(ctx context.Context, id int64) (Agent, error)
+	// AgentByLaunch finds the agent of a launch secret by its SHA-256; ErrNotFound.
+	AgentByLaunch(ctx context.Context, hash []byte) (Agent, error)
+	// Agents lists the newest first.
+	Agents(ctx context.Context, f AgentFilter) ([]Agent, error)
+}
+
+// AgentFilter narrows a list of agents; zero values do not.
+type AgentFilter struct {
+	State    AgentState
+	Persona  string
+	Host     string
+	Active   bool  // only those that have not ended
+	Before   int64 // id
+	Limit    int   // 0: 100
+	Previous int64 // only successors of this agent
+}
+
+// HandoffReader reads handoffs.
+type HandoffReader interface {
+	// Handoff returns ErrNotFound for an unknown id.
+	Handoff(ctx context.Context, id int64) (Handoff, error)
+	// Handoffs lists the newest first.
+	Handoffs(ctx context.Context, f HandoffFilter) ([]Handoff, error)
+	// Transitions returns a handoff's moves in order.
+	Transitions(ctx context.Context, handoffID int64) ([]Transition, error)
+}
+
+// HandoffFilter narrows a list of handoffs; zero values do not.
+type HandoffFilter struct {
+	AgentID     int64 // the outgoing agent
+	SuccessorID int64
+	Persona     string
+	Status      Status
+	Host        string
+	Open        bool
+	Before      int64
+	Limit       int // 0: 100
+}
+
+// DeliveryReader reads deliveries.
+type DeliveryReader interface {
+	// Delivery returns ErrNotFound for an unknown id.
+	Delivery(ctx context.Context, id int64) (Delivery, error)
+	// Deliveries lists an agent's, newest first.
+	Deliveries(ctx context.Context, agentID, before int64, limit int) ([]Delivery, error)
+	// OpenDeliveries lists an agent's without a verdict, oldest first.
+	OpenDeliveries(ctx context.Context, agentID int64) ([]Delivery, error)
+}
+
+// EventReader reads the log.
+type EventReader interface {
+	// Events returns what came after an id, in order.
+	Events(ctx context.Context, f EventFilter) ([]Event, error)
+	// LastEventID returns the newest id, 0 when there is none.
+	LastEventID(ctx context.Context) (int64, error)
+	// PendingAlerts returns the host's events with Alert that were not marked, in order.
+	PendingAlerts(ctx context.Context, host string, limit int) ([]Event, error)
+	// MarkAlerted notes that the operator was told of an event, together with the event that says so.
+	MarkAlerted(ctx context.Context, eventID int64, told *Event) error
+}
+
+// EventFilter narrows the log.
+type EventFilter struct {
+	After     int64
+	Types     []string
+	AgentID   int64
+	HandoffID int64
+	Limit     int // 0: 500
+}
+
+// OpenWork names a host's agents that have something to do.
+type OpenWork interface {
+	// OpenAgents returns the ids of the host's agents that have something to do: those that are
+	// starting or were asked to stop and have not ended, and those, ended or not, with an open
+	// handoff or an open delivery.
+	OpenAgents(ctx context.Context, host string) ([]int64, error)
+}
+
+// Store is everything the daemon needs of its database.
+type Store interface {
+	Committer
+	AgentReader
+	HandoffReader
+	DeliveryReader
+	EventReader
+	OpenWork
+}

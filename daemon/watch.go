@@ -1,0 +1,288 @@
+package daemon
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// settle is how long the runtime's registry must say the same before it overrules the hooks. A
+// hook comes within 60 ms of what it reports (measured with Claude Code 2.1.329); the registry is
+// rewritten a little later.
+const settle = time.Second
+
+// sighting is what the runtime's registry said of an agent, and since when without a break.
+type sighting struct {
+	status runtimes.Status
+	since  time.Time
+	known  bool
+}
+
+// sighted returns the last look at an agent's registry file.
+func (d *Daemon) sighted(agentID int64) sighting {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.sightings[agentID]
+}
+
+// look reads the runtime's registry file of an agent. Hooks are silent about Esc, open dialogs
+// and retries; this file is not.
+func (d *Daemon) look(a *Agent, now time.Time) sighting {
+	var s sighting
+	if dir := d.configDir(a); dir != "" && a.PID != 0 {
+		if b, err := os.ReadFile(runtimes.RegistryPath(dir, a.PID)); err == nil {
+			if reg, err := runtimes.ParseRegistry(b); err == nil && (reg.PID == 0 || reg.PID == a.PID) {
+				s = sighting{status: reg.Status, since: now, known: true}
+			}
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if old, ok := d.sightings[a.ID]; ok && old.known == s.known && old.status == s.status {
+		return old
+	}
+	d.sightings[a.ID] = s
+	return s
+}
+
+// configDir is where the agent's runtime keeps its files.
+func (d *Daemon) configDir(a *Agent) string {
+	if a.TranscriptPath != nil {
+		if dir := runtimes.ConfigDirOfTranscript(*a.TranscriptPath); dir != "" {
+			return dir
+		}
+	}
+	return runtimes.ConfigDir(d.getenv)
+}
+
+// getenv looks a variable up in the environment that agents inherit.
+func (d *Daemon) getenv(name string) string {
+	for i := len(d.Environ) - 1; i >= 0; i-- {
+		if v, ok := strings.CutPrefix(d.Environ[i], name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// reconcile corrects an agent's state by the registry where the hooks have nothing to say.
+func (d *Daemon) reconcile(a *Agent, now time.Time) (changed bool) {
+	if a.RegisteredAt == nil {
+		return false
+	}
+	s := d.look(a, now)
+	if !s.known {
+		return false
+	}
+	steady := now.Sub(s.since) >= settle
+	want := a.State
+	switch s.status {
+	case "waiting":
+		want = Waiting
+	case "busy":
+		if a.State == Waiting || a.State == Idle && steady {
+			want = Working
+		}
+	case "idle":
+		if (a.State == Working || a.State == Waiting) && steady {
+			want = Idle
+		}
+	}
+	if want == a.State {
+		return false
+	}
+	a.State = want
+	return true
+}
+
+// ready reports whether the agent's composer takes a text now; why says what it waits for, and
+// again when to look next.
+func (d *Daemon) ready(ctx context.Context, a *Agent) (ok bool, why string, again time.Duration) {
+	s, why, again := d.composer(ctx, a)
+	return s != nil, why, again
+}
+
+// composer is ready's look at the screen; nil: not ready.
+func (d *Daemon) composer(ctx context.Context, a *Agent) (s *runtimes.Screen, why string, again time.Duration) {
+	const soon = 25 * time.Millisecond
+	if s := d.look(a, time.Now()); s.known {
+		switch s.status {
+		case "busy":
+			return nil, "", soon
+		case "waiting":
+			return nil, noteDialog, time.Second
+		}
+	}
+	screen, err := d.readScreen(ctx, a)
+	switch {
+	case err != nil:
+		return nil, "", time.Second
+	case screen.Dialog != "":
+		return nil, noteDialog, time.Second
+	case !screen.Composer || screen.Busy:
+		return nil, noteNotReady, soon * 2
+	case screen.Draft != "" && screen.Stashed:
+		return nil, "somebody is typing in the agent's pane", time.Second
+	}
+	return &screen, "", 0
+}
+
+// readScreen reads what the agent's pane shows as its runtime would mean it.
+func (d *Daemon) readScreen(ctx context.Context, a *Agent) (runtimes.Screen, error) {
+	text, err := d.capture(ctx, a, false)
+	if err != nil {
+		return runtimes.Screen{}, err
+	}
+	rt, err := runtimes.For(a.Runtime)
+	if err != nil {
+		return runtimes.Screen{}, err
+	}
+	return rt.ReadScreen(text), nil
+}
+
+func (d *Daemon) capture(ctx context.Context, a *Agent, ansi bool) (string, error) {
+	term, err := d.terminalOf(a)
+	if err != nil {
+		return "", err
+	}
+	shown, err := term.Capture(ctx, 0, ansi, a.Ref())
+	if err != nil {
+		return "", fmt.Errorf("agent %d: screen: %w", a.ID, err)
+	}
+	text, ok := shown[a.Ref().Pane]
+	if !ok {
+		return "", fmt.Errorf("agent %d: screen: %w", a.ID, tmux.ErrGone)
+	}
+	return text, nil
+}
+
+// shows describes what an agent's pane shows, for the sentence of a failure; "" if nothing.
+func (d *Daemon) shows(ctx context.Context, a *Agent) string {
+	if !a.HasPane() {
+		return ""
+	}
+	text, err := d.capture(ctx, a, false)
+	if err != nil {
+		return ""
+	}
+	if rt, err := runtimes.For(a.Runtime); err == nil {
+		if s := rt.ReadScreen(text); s.Dialog != "" {
+			return "; a dialog is open: " + firstLine(s.Dialog, 120)
+		}
+	}
+	if line := lastLine(text); line != "" {
+		return "; its pane shows: " + firstLine(line, 120)
+	}
+	return ""
+}
+
+// inTranscript reports whether a user entry of the agent's transcript contains nonce.
+func (d *Daemon) inTranscript(a *Agent, nonce string) bool {
+	const tail = 1 << 20 // bytes; an entry that matters is among the newest
+	if a.TranscriptPath == nil || nonce == "" {
+		return false
+	}
+	f, err := os.Open(*a.TranscriptPath)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil || !fi.Mode().IsRegular() {
+		return false
+	}
+	size := min(fi.Size(), tail)
+	b := make([]byte, size)
+	n, err := f.ReadAt(b, fi.Size()-size)
+	if n == 0 && err != nil {
+		return false
+	}
+	return runtimes.TranscriptContains(b[:n], nonce)
+}
+
+// watch wakes an agent's lane when its process ends. One goroutine per live process; they end
+// with ctx.
+func (d *Daemon) watch(ctx context.Context, a *Agent) {
+	p := a.Process()
+	if p.PID == 0 {
+		return
+	}
+	d.mu.Lock()
+	if d.watched[a.ID] == p {
+		d.mu.Unlock()
+		return
+	}
+	d.watched[a.ID] = p
+	d.mu.Unlock()
+	id := a.ID
+	d.lanes.spawn(func() {
+		if err := p.Wait(ctx); err != nil {
+			if ctx.Err() == nil {
+				d.Log.Warn("process not watched; the sweep looks instead", "agent_id", id, "pid", p.PID, "error", err)
+			}
+			return
+		}
+		d.Wake(id)
+	})
+}
+
+// forget drops what is remembered of an agent that has ended.
+func (d *Daemon) forget(agentID int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.watched, agentID)
+	delete(d.sightings, agentID)
+	delete(d.acted, agentID)
+}
+
+// event makes an event of this host.
+func (d *Daemon) event(typ string, agentID, handoffID *int64, payload map[string]any) *Event {
+	return &Event{Type: typ, At: time.Now().UTC(), Host: d.Host, AgentID: agentID, HandoffID: handoffID, Payload: mustJSON(payload)}
+}
+
+func checksum(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+func firstNonEmpty(list ...string) string {
+	for _, s := range list {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// firstLine returns the first line of s, at most n runes of it.
+func firstLine(s string, n int) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	if r := []rune(s); len(r) > n {
+		return string(r[:n]) + "…"
+	}
+	return s
+}
+
+// lastLine returns the last line of a screen that has something on it.
+func lastLine(screen string) string {
+	lines := strings.Split(screen, "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		if line := strings.TrimSpace(strings.Trim(lines[i], "─│╭╮╰╯ ")); line != "" {
+			return line
+		}
+	}
+	return ""
+}
+
+func trimDot(s string) string { return strings.TrimSuffix(s, ".") }
+
+// asError is errors.As for *Error, kept short because hooks branch on it.
+func asError(err error, target **Error) bool { return errors.As(err, target) }

@@ -1,0 +1,213 @@
+package data
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestDefault(t *testing.T) {
+	t.Parallel()
+	const user = 1000
+	tests := []struct {
+		name string
+		env  map[string]string
+		euid int
+		want string
+	}{
+		{"home", map[string]string{"HOME": "/home/u"}, user, "/home/u/.local/share/understudy/data"},
+		{"XDG first", map[string]string{"HOME": "/home/u", "XDG_DATA_HOME": "/x"}, user, "/x/understudy/data"},
+		{"XDG without home", map[string]string{"XDG_DATA_HOME": "/x"}, user, "/x/understudy/data"},
+		{"relative XDG is ignored", map[string]string{"HOME": "/home/u", "XDG_DATA_HOME": "x"}, user, "/home/u/.local/share/understudy/data"},
+		{"root", map[string]string{"HOME": "/root", "XDG_DATA_HOME": "/x"}, 0, "/var/lib/understudy/data"},
+		{"root without home", nil, 0, "/var/lib/understudy/data"},
+		{"user without home", nil, user, ""},
+		{"relative home", map[string]string{"HOME": "."}, user, ""},
+	}
+	for _, test := range tests {
+		got, err := Default(func(key string) string { return test.env[key] }, test.euid)
+		if got != test.want {
+			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
+		}
+		if test.want == "" && (err == nil || !strings.Contains(err.Error(), "--data")) {
+			t.Errorf("%s: error %v does not name --data", test.name, err)
+		}
+	}
+}
+
+func TestPaths(t *testing.T) {
+	t.Parallel()
+	d := Dir{root: "/d"}
+	for want, got := range map[string]string{
+		"/d":                             d.Root(),
+		"/d/personas":                    d.Personas(),
+		"/d/personas/dev-con-1":          d.Persona("dev-con-1"),
+		"/d/personas/dev-con-1/handoffs": d.Handoffs("dev-con-1"),
+		"/d/pipelines":                   d.Pipelines(),
+		"/d/config.yaml":                 d.Config(),
+		"/d/spool":                       d.Spool(),
+		"/d/postgres":                    d.Postgres(),
+		"/d/host_id":                     d.HostIDFile(),
+		"/d/run/understudy.sock":         d.Socket(),
+		"/d/run/hook.sock":               d.HookSocket(),
+		"/d/run/token":                   d.Token(),
+		"/d/run/tmux.sock":               d.TmuxSocket(),
+		"/d/run/lock":                    d.Lock(),
+		"/d/run/launch/42":               d.Launch(42),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	for _, slug := range []string{"", ".", "..", "../x", "a/b", "/etc", `a\b`, "a\x00", ".archive", "../../etc"} {
+		if got := d.Handoffs(slug); got != "/d/personas/.invalid/handoffs" {
+			t.Errorf("slug %q leads to %q", slug, got)
+		}
+	}
+}
+
+func mode(t *testing.T, path string) fs.FileMode {
+	t.Helper()
+	info, err := os.Lstat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Mode()
+}
+
+// open makes a data directory in a folder of its own.
+func open(t *testing.T) Dir {
+	t.Helper()
+	d, err := Open(filepath.Join(t.TempDir(), "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestOpenMakesLayout(t *testing.T) {
+	t.Parallel()
+	base := filepath.Join(t.TempDir(), "a", "b")
+	root := filepath.Join(base, "data")
+	for range 2 { // the second finds it all there
+		d, err := Open(root + "/./")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Root() != root {
+			t.Errorf("root is %q, want %q", d.Root(), root)
+		}
+	}
+	self, parents := fs.FileMode(0o700), fs.FileMode(0o700)
+	if os.Geteuid() == 0 {
+		self, parents = 0o711, 0o755
+	}
+	if got := mode(t, root).Perm(); got != self {
+		t.Errorf("root has mode %o, want %o", got, self)
+	}
+	if got := mode(t, base).Perm(); got != parents {
+		t.Errorf("parent has mode %o, want %o", got, parents)
+	}
+	for _, name := range folders {
+		if got := mode(t, filepath.Join(root, name)); got != fs.ModeDir|0o700 {
+			t.Errorf("%s has mode %v", name, got)
+		}
+	}
+}
+
+func TestOpenKeepsAndTightens(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	if err := os.Chmod(root, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	run := filepath.Join(root, "run")
+	if err := os.Mkdir(run, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	lock := filepath.Join(run, "lock")
+	if err := os.WriteFile(lock, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(root); err != nil {
+		t.Fatal(err)
+	}
+	if got := mode(t, run).Perm(); got != 0o700 {
+		t.Errorf("run has mode %o", got)
+	}
+	if passable := mode(t, root).Perm()&0o011 == 0o011; passable != (os.Geteuid() == 0) {
+		t.Errorf("root folder has mode %o as user %d", mode(t, root).Perm(), os.Geteuid())
+	}
+	if b, err := os.ReadFile(lock); err != nil || string(b) != "x" {
+		t.Errorf("lock is %q, %v", b, err)
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		make func(root string) error
+		want string
+	}{
+		{"root is a link", func(root string) error { return os.Symlink("/tmp", root) }, "symbolic link"},
+		{"root is a dangling link", func(root string) error { return os.Symlink("/nowhere/at/all", root) }, "symbolic link"},
+		{"root is a file", func(root string) error { return os.WriteFile(root, nil, 0o600) }, "not a folder"},
+		{"root is for the group", func(root string) error { return mkdir(root, 0o770) }, "chmod go-w"},
+		{"root is for all", func(root string) error { return mkdir(root, 0o702) }, "chmod go-w"},
+		{"run leads elsewhere", func(root string) error {
+			return firstError(mkdir(root, 0o700), os.Symlink("/tmp", filepath.Join(root, "run")))
+		}, "symbolic link"},
+		{"run is for the group", func(root string) error {
+			return firstError(mkdir(root, 0o700), mkdir(filepath.Join(root, "run"), 0o770))
+		}, "chmod go-w"},
+		{"spool is a fifo", func(root string) error {
+			return firstError(mkdir(root, 0o700), syscall.Mkfifo(filepath.Join(root, "spool"), 0o600))
+		}, "not a folder"},
+		{"parent is a file", func(root string) error {
+			parent := filepath.Dir(root)
+			return firstError(os.Remove(parent), os.WriteFile(parent, nil, 0o600))
+		}, "--data"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			root := filepath.Join(t.TempDir(), "p", "data")
+			if err := firstError(os.Mkdir(filepath.Dir(root), 0o700), test.make(root)); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Open(root)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v does not contain %q", err, test.want)
+			}
+		})
+	}
+	t.Run("other owner", func(t *testing.T) {
+		t.Parallel()
+		info, err := os.Lstat(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := check("/d", info, os.Geteuid()+1); err == nil || !strings.Contains(err.Error(), "belongs to user") {
+			t.Errorf("error %v does not name the owner", err)
+		}
+	})
+	t.Run("no name", func(t *testing.T) {
+		t.Parallel()
+		if _, err := Open(""); err == nil || !strings.Contains(err.Error(), "--data") {
+			t.Errorf("error %v does not name --data", err)
+		}
+	})
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

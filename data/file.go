@@ -1,0 +1,98 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// WriteFile puts b into the file at path, with exactly the mode perm, in one step: a reader
+// sees the old file or the new one, and after a crash of the machine too. A symbolic link at
+// path is replaced, never followed.
+func WriteFile(path string, b []byte, perm fs.FileMode) error {
+	temp, err := writeTemp(path, b, perm)
+	if err != nil {
+		return fmt.Errorf("write of %s: %w", path, err)
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return errors.Join(fmt.Errorf("write of %s: %w", path, err), os.Remove(temp))
+	}
+	if err := syncFolder(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("write of %s: %w", path, err)
+	}
+	return nil
+}
+
+// createFile is WriteFile for a file that must not exist yet, else fs.ErrExist. It links a
+// finished file into place: a bare O_EXCL would show the others an empty file for a moment,
+// and after a crash for ever.
+func createFile(path string, b []byte, perm fs.FileMode) error {
+	temp, err := writeTemp(path, b, perm)
+	if err != nil {
+		return fmt.Errorf("creation of %s: %w", path, err)
+	}
+	err = errors.Join(os.Link(temp, path), os.Remove(temp))
+	if err == nil {
+		err = syncFolder(filepath.Dir(path))
+	}
+	if err != nil {
+		return fmt.Errorf("creation of %s: %w", path, err)
+	}
+	return nil
+}
+
+// writeTemp writes and syncs a hidden file beside path and returns its name.
+func writeTemp(path string, b []byte, perm fs.FileMode) (name string, err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return "", err
+	}
+	defer func() {
+		err = errors.Join(err, f.Close())
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	if _, err := f.Write(b); err != nil {
+		return "", err
+	}
+	if err := f.Chmod(perm); err != nil {
+		return "", err
+	}
+	return f.Name(), f.Sync()
+}
+
+// syncFolder makes a rename or link in the folder at path outlive a crash of the machine.
+func syncFolder(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// readSmall reads a file of our own of at most max bytes, which must be a regular file: no
+// symbolic link is followed, and a fifo does not block.
+func readSmall(path string, max int64) ([]byte, fs.FileInfo, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, syscall.ELOOP) {
+		return nil, nil, fmt.Errorf("%s is a symbolic link: remove it", path)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > max {
+		return nil, nil, fmt.Errorf("%s is not a file of ours (%v, %d bytes): remove it", path, info.Mode(), info.Size())
+	}
+	b, err := io.ReadAll(io.LimitReader(f, max))
+	return b, info, err
+}

@@ -1,0 +1,118 @@
+package data
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	return got
+}
+
+func TestWriteFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	for _, perm := range []fs.FileMode{0o600, 0o666, 0o640} { // whatever the umask
+		want := []byte(perm.String())
+		if err := WriteFile(path, want, perm); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(path)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("file holds %q, %v; want %q", got, err, want)
+		}
+		if got := mode(t, path); got != perm {
+			t.Errorf("mode is %v, want %v", got, perm)
+		}
+	}
+	if got := names(t, dir); len(got) != 1 {
+		t.Errorf("folder holds %q", got)
+	}
+}
+
+func TestWriteFileReplacesLink(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	victim, path := filepath.Join(dir, "victim"), filepath.Join(dir, "f")
+	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(victim, path); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFile(path, []byte("new"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(victim); err != nil || string(b) != "precious" {
+		t.Errorf("what the link led to holds %q, %v", b, err)
+	}
+	if got := mode(t, path); !got.IsRegular() {
+		t.Errorf("path is %v, want a regular file", got)
+	}
+}
+
+func TestWriteFileFails(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := WriteFile(filepath.Join(dir, "none", "f"), nil, 0o600); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("missing folder: %v", err)
+	}
+	taken := filepath.Join(dir, "taken")
+	if err := os.MkdirAll(filepath.Join(taken, "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFile(taken, nil, 0o600); err == nil {
+		t.Error("a folder was replaced")
+	}
+	if got := names(t, dir); len(got) != 1 {
+		t.Errorf("folder holds %q after failures", got)
+	}
+}
+
+// Readers never see half a file, whoever writes.
+func TestWriteFileIsWhole(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "f")
+	write := func(c byte) {
+		if err := WriteFile(path, bytes.Repeat([]byte{c}, 64<<10), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	write('a')
+	var writers sync.WaitGroup
+	for c := byte('a'); c < 'e'; c++ {
+		writers.Go(func() {
+			for range 10 {
+				write(c)
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { writers.Wait(); close(done) }()
+	for {
+		b, err := os.ReadFile(path)
+		if err != nil || len(b) != 64<<10 || bytes.Count(b, b[:1]) != len(b) {
+			t.Fatalf("read %d bytes, %v", len(b), err)
+		}
+		select {
+		case <-done:
+			return
+		default:
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package data
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"strings"
+)
+
+var (
+	hostIDs = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$`)
+	tokens  = regexp.MustCompile(`^[0-9A-Za-z_-]{64}$`)
+)
+
+// HostID returns the id of this host, which is made on first use from the host's name and a
+// random suffix: [a-z0-9-], at most 64 bytes. It stays when the machine is renamed.
+func (d Dir) HostID() (string, error) {
+	id, _, err := d.keep(d.HostIDFile(), func() string {
+		name, _ := os.Hostname() // a machine without a name gets the suffix alone
+		return hostLabel(name) + "-" + randomHex(4)
+	})
+	if err != nil {
+		return "", fmt.Errorf("host id: %w", err)
+	}
+	if !hostIDs.MatchString(id) {
+		return "", fmt.Errorf("host id: %s does not hold one: write an id of a-z, 0-9 and inner hyphens into it, or remove it for a new one", d.HostIDFile())
+	}
+	return id, nil
+}
+
+// TokenValue returns the token of the API, 64 characters that are made on first use. It
+// refuses a file that others may read, write or own.
+func (d Dir) TokenValue() (string, error) {
+	token, info, err := d.keep(d.Token(), func() string { return randomHex(32) })
+	if err != nil {
+		return "", fmt.Errorf("API token: %w", err)
+	}
+	switch {
+	case info.Mode().Perm()&0o077 != 0:
+		return "", fmt.Errorf("API token: others have access to %s (mode %04o), so it is no secret: remove it for a new one", d.Token(), info.Mode().Perm())
+	case owner(info) != os.Geteuid():
+		return "", fmt.Errorf("API token: %s belongs to user %d: remove it for a new one", d.Token(), owner(info))
+	case !tokens.MatchString(token):
+		return "", fmt.Errorf("API token: %s does not hold 64 characters of ours: remove it for a new one", d.Token())
+	}
+	return token, nil
+}
+
+// keep returns what the file at path holds, which fresh makes if there is none. Of several
+// that come first at once, one wins and all return its value.
+func (d Dir) keep(path string, fresh func() string) (string, fs.FileInfo, error) {
+	b, info, err := readSmall(path, 4096)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = createFile(path, []byte(fresh()), 0o600)
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return "", nil, err
+		}
+		b, info, err = readSmall(path, 4096)
+	}
+	return strings.TrimSpace(string(b)), info, err
+}
+
+// hostLabel turns the first label of a host name into what an id may hold.
+func hostLabel(hostname string) string {
+	label, _, _ := strings.Cut(strings.ToLower(hostname), ".")
+	label = strings.Trim(strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' {
+			return r
+		}
+		return '-'
+	}, label), "-")
+	if len(label) > 40 {
+		label = strings.TrimRight(label[:40], "-")
+	}
+	if label == "" {
+		return "host"
+	}
+	return label
+}
+
+func randomHex(bytes int) string {
+	b := make([]byte, bytes)
+	_, _ = rand.Read(b) // never fails: it ends the program instead
+	return hex.EncodeToString(b)
+}

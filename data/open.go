@@ -1,0 +1,137 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// folders is the layout that Open makes, each for its owner alone.
+var folders = []string{"personas", "pipelines", "spool", "run", "run/launch"}
+
+// Open returns the data directory at root, made with its parents and its layout if missing.
+// It refuses a folder that is a symbolic link, belongs to somebody else or may be written by
+// others, in a sentence for the operator: sockets, secrets and prompts live here.
+func Open(root string) (Dir, error) {
+	if root == "" {
+		return Dir{}, errors.New("the data directory has no name: name a folder with --data")
+	}
+	abs, err := filepath.Abs(root)
+	if err != nil {
+		return Dir{}, fmt.Errorf("data directory %s: %w", root, err)
+	}
+	euid := os.Geteuid()
+	if err := makeRoot(abs, euid); err != nil {
+		return Dir{}, err
+	}
+	dir, err := os.OpenRoot(abs)
+	if err != nil {
+		return Dir{}, fmt.Errorf("data directory: %w", err)
+	}
+	defer dir.Close()
+	for _, name := range folders {
+		if err := makeFolder(dir, name, euid); err != nil {
+			return Dir{}, err
+		}
+	}
+	return Dir{root: abs}, nil
+}
+
+// makeRoot makes the data directory, or checks the one that is there. Root's is passable for
+// others, because PostgreSQL refuses to run as root and its account must reach <data>/postgres.
+func makeRoot(path string, euid int) error {
+	parents, self := fs.FileMode(0o700), fs.FileMode(0o700)
+	if euid == 0 {
+		parents, self = 0o755, 0o711
+	}
+	if err := makeParents(filepath.Dir(path), parents); err != nil {
+		return fmt.Errorf("data directory %s: %w: choose another with --data", path, err)
+	}
+	err := mkdir(path, self)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("data directory %s: %w: choose another with --data", path, err)
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	if err := check(path, info, euid); err != nil {
+		return err
+	}
+	if missing := self &^ info.Mode().Perm(); missing != 0 {
+		if err := os.Chmod(path, info.Mode().Perm()|self); err != nil {
+			return fmt.Errorf("data directory: %w", err)
+		}
+	}
+	return nil
+}
+
+// makeParents is MkdirAll with the mode as given, whatever the umask: with one of 077 nobody
+// but root could pass through what root has made.
+func makeParents(path string, perm fs.FileMode) error {
+	err := mkdir(path, perm)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := makeParents(filepath.Dir(path), perm); err != nil {
+			return err
+		}
+		err = mkdir(path, perm)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
+
+func mkdir(path string, perm fs.FileMode) error {
+	if err := os.Mkdir(path, perm); err != nil {
+		return err
+	}
+	return os.Chmod(path, perm)
+}
+
+// makeFolder makes one folder of the layout, or checks and tightens the one that is there.
+func makeFolder(dir *os.Root, name string, euid int) error {
+	path := filepath.Join(dir.Name(), name)
+	if err := dir.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("data directory: folder %s: %w", path, err)
+	}
+	info, err := dir.Lstat(name)
+	if err != nil {
+		return fmt.Errorf("data directory: folder %s: %w", path, err)
+	}
+	if err := check(path, info, euid); err != nil {
+		return err
+	}
+	if info.Mode().Perm() != 0o700 {
+		if err := dir.Chmod(name, 0o700); err != nil {
+			return fmt.Errorf("data directory: folder %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// check tells why the folder at path can't be trusted by the user euid; nil if it can.
+func check(path string, info fs.FileInfo, euid int) error {
+	switch mode := info.Mode(); {
+	case mode&fs.ModeSymlink != 0:
+		return fmt.Errorf("%s is a symbolic link, which the data directory must be free of: use the folder that it points to", path)
+	case !mode.IsDir():
+		return fmt.Errorf("%s is not a folder: move it away or choose another data directory with --data", path)
+	case owner(info) != euid:
+		return fmt.Errorf("%s belongs to user %d and this is user %d: change its owner or choose another data directory with --data", path, owner(info), euid)
+	case mode.Perm()&0o022 != 0:
+		return fmt.Errorf("%s may be written by others (mode %04o): run chmod go-w on it", path, mode.Perm())
+	}
+	return nil
+}
+
+// owner is the user id that a file belongs to, -1 if the system has none.
+func owner(info fs.FileInfo) int {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(stat.Uid)
+	}
+	return -1
+}

@@ -1,0 +1,129 @@
+package db
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// agentColumns are the columns that are written, in the order of [agentValues].
+const agentColumns = `id, name, persona, runtime, host, state, pane, pane_socket, session_id,
+	transcript_path, cwd, generation, previous_agent_id, context, skill_injected_at, created_at,
+	registered_at, ended_at, end_reason, note, rev, managed, pane_server_pid, pane_server_start, pid,
+	pid_start, launch_hash, tmux_session, options, resume, background_tasks, last_prompt, last_stop,
+	last_hook, turn_prompt_id, end_hint, spawned_at, stop_asked_at, stop_force, stop_stage,
+	stop_stage_at`
+
+func agentValues(a *daemon.Agent) []any {
+	var launch any // an empty hash is none: it must not meet the unique index
+	if len(a.LaunchHash) > 0 {
+		launch = a.LaunchHash
+	}
+	return storable(a.ID, a.Name, a.Persona, a.Runtime, a.Host, a.State, a.Pane, a.PaneSocket, a.SessionID,
+		a.TranscriptPath, a.Cwd, a.Generation, a.PreviousAgentID, a.Context, a.SkillInjectedAt, a.CreatedAt,
+		a.RegisteredAt, a.EndedAt, a.EndReason, a.Note, a.Rev, a.Managed, a.PaneServerPID, a.PaneServerStart, a.PID,
+		a.PIDStart, launch, a.TmuxSession, a.Options, a.Resume, a.BackgroundTasks, a.LastPrompt, a.LastStop,
+		a.LastHook, a.TurnPromptID, a.EndHint, a.SpawnedAt, a.StopAskedAt, a.StopForce, a.StopStage,
+		a.StopStageAt)
+}
+
+// selectAgents reads whole agents, with the successor that is derived.
+const selectAgents = `SELECT ` + agentColumns + `,
+	(SELECT max(s.id) FROM agents s WHERE s.previous_agent_id = agents.id) AS successor_id
+	FROM agents `
+
+var insertAgent = `INSERT INTO agents (` + agentColumns + `) VALUES (` + placeholders(agentColumns) + `)`
+
+// updateAgent takes the rev that the row was read with after the columns.
+var updateAgent = fmt.Sprintf(`UPDATE agents SET (%s) = ROW(%s) WHERE id = $1 AND rev = $%d`,
+	agentColumns, placeholders(agentColumns), count(agentColumns)+1)
+
+const selectAgent = selectAgents + `WHERE id = $1`
+
+// Agent returns an agent; [daemon.ErrNotFound] for an unknown id.
+func (db *DB) Agent(ctx context.Context, id int64) (daemon.Agent, error) {
+	return one[daemon.Agent](ctx, db, fmt.Sprintf("agent %d", id), selectAgent, id)
+}
+
+const selectAgentByLaunch = selectAgents + `WHERE launch_hash = $1`
+
+// AgentByLaunch finds the agent of a launch secret by its SHA-256; [daemon.ErrNotFound].
+func (db *DB) AgentByLaunch(ctx context.Context, hash []byte) (daemon.Agent, error) {
+	return one[daemon.Agent](ctx, db, "agent by launch secret", selectAgentByLaunch, hash)
+}
+
+const listAgents = selectAgents + `
+	WHERE ($1 = '' OR state = $1)
+	  AND ($2 = '' OR persona = $2)
+	  AND ($3 = '' OR host = $3)
+	  AND (NOT $4 OR ended_at IS NULL)
+	  AND ($5::bigint = 0 OR previous_agent_id = $5)
+	  AND ($6::bigint = 0 OR id < $6)
+	ORDER BY id DESC LIMIT $7`
+
+// Agents lists the newest first.
+func (db *DB) Agents(ctx context.Context, f daemon.AgentFilter) ([]daemon.Agent, error) {
+	return list[daemon.Agent](ctx, db, "list of agents", listAgents,
+		storable(string(f.State), f.Persona, f.Host, f.Active, f.Previous, f.Before, limitOr(f.Limit, 100))...)
+}
+
+const listOpenAgents = `
+	SELECT id FROM agents
+	WHERE host = $1 AND ended_at IS NULL AND (state = 'starting' OR stop_asked_at IS NOT NULL)
+	UNION
+	SELECT a.id FROM handoffs h JOIN agents a ON a.id = h.agent_id
+	WHERE a.host = $1 AND h.phase NOT IN ('completed', 'failed', 'cancelled')
+	UNION
+	SELECT a.id FROM deliveries d JOIN agents a ON a.id = d.agent_id
+	WHERE a.host = $1 AND d.state <> 'done'
+	ORDER BY id`
+
+// OpenAgents returns the ids, in order, of the host's agents that have something to do: those that
+// are starting or were asked to stop and have not ended, and those, ended or not, with an open
+// handoff or an open delivery.
+func (db *DB) OpenAgents(ctx context.Context, host string) ([]int64, error) {
+	rows, err := db.pool.Query(ctx, listOpenAgents, host)
+	if err == nil {
+		var ids []int64
+		if ids, err = pgx.CollectRows(rows, pgx.RowTo[int64]); err == nil {
+			return ids, nil
+		}
+	}
+	return nil, fmt.Errorf("list of open agents: %w", err)
+}
+
+// nextID takes the name of a table; the sequence belongs to its id.
+const nextID = `SELECT nextval(pg_get_serial_sequence($1, 'id'))`
+
+// NextID returns a fresh id for a row of the given kind, before it is created.
+func (db *DB) NextID(ctx context.Context, kind daemon.IDKind) (int64, error) {
+	switch kind {
+	case daemon.AgentIDs, daemon.HandoffIDs, daemon.DeliveryIDs:
+	default:
+		return 0, fmt.Errorf("next id: unknown kind %q", kind)
+	}
+	var id int64
+	if err := db.pool.QueryRow(ctx, nextID, string(kind)).Scan(&id); err != nil {
+		return 0, fmt.Errorf("next id of %s: %w", kind, err)
+	}
+	return id, nil
+}
+
+// placeholders returns "$1, $2, …", one for each of the columns.
+func placeholders(columns string) string {
+	var b strings.Builder
+	for i := range count(columns) {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "$%d", i+1)
+	}
+	return b.String()
+}
+
+// count returns how many columns are listed.
+func count(columns string) int { return strings.Count(columns, ",") + 1 }

@@ -1,0 +1,82 @@
+package db
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// percentiles times each round and reports p50 and p99 in milliseconds.
+func percentiles(b *testing.B, round func(i int)) {
+	var took []time.Duration
+	for i := 0; b.Loop(); i++ {
+		start := time.Now()
+		round(i)
+		took = append(took, time.Since(start))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2])/1e6, "p50-ms")
+	b.ReportMetric(float64(took[len(took)*99/100])/1e6, "p99-ms")
+}
+
+// BenchmarkCommit writes what a typical move does: an agent, a handoff in its next phase, a new
+// delivery and two events.
+func BenchmarkCommit(b *testing.B) {
+	db := open(b)
+	a := newAgent(b, db, nil)
+	h := newHandoff(b, db, a.ID)
+	phases := []daemon.Phase{daemon.Instructing, daemon.AwaitingDocument, daemon.Verifying}
+	percentiles(b, func(i int) {
+		from := h.Phase
+		h.Phase = phases[i%len(phases)]
+		commit(b, db, &daemon.Change{
+			Agents: []*daemon.Agent{a}, Move: &daemon.Move{Handoff: h, From: from, Cause: "benchmark"},
+			NewDeliveries: []*daemon.Delivery{aDelivery(b, db, a.ID)},
+			Events:        []*daemon.Event{{Type: "one", Host: "h1"}, {Type: "two", Host: "h1"}},
+		})
+	})
+}
+
+// BenchmarkRecordHook stores a Stop that changes its agent.
+func BenchmarkRecordHook(b *testing.B) {
+	db := open(b)
+	a := newAgent(b, db, func(a *daemon.Agent) { a.LaunchHash = []byte("l") })
+	newHandoff(b, db, a.ID)
+	percentiles(b, func(i int) {
+		in := input(fmt.Sprint(i))
+		in.LaunchHash = a.LaunchHash
+		record(b, db, in, func(tx daemon.HookTx) daemon.HookDecision {
+			tx.Agent.LastHook = tx.HookID
+			return daemon.HookDecision{Applied: true, Change: daemon.Change{
+				Agents: []*daemon.Agent{tx.Agent}, Events: []*daemon.Event{{Type: "t", Host: "h1"}},
+			}}
+		})
+	})
+}
+
+// BenchmarkOpenAgents is the sweep of each second, over many agents that have ended.
+func BenchmarkOpenAgents(b *testing.B) {
+	db := open(b)
+	for range 500 {
+		newAgent(b, db, func(a *daemon.Agent) { a.State, a.EndedAt = daemon.Ended, ptr(now()) })
+	}
+	newDelivery(b, db, newAgent(b, db, nil).ID)
+	percentiles(b, func(int) {
+		ids, err := db.OpenAgents(b.Context(), "h1")
+		must(b, ids, err)
+	})
+}
+
+// BenchmarkMigrate is what a start pays when there is nothing to migrate.
+func BenchmarkMigrate(b *testing.B) {
+	db := open(b)
+	url := db.connect.ConnString()
+	percentiles(b, func(int) {
+		if err := Migrate(b.Context(), url); err != nil {
+			b.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,176 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// defaultMaxConns leaves most of a private server's 40 connections to other tools; hooks, flows
+// and requests together rarely hold more than a few at once.
+const defaultMaxConns = 10
+
+// Config says where the database is and how to reach it.
+type Config struct {
+	ConnString string                // URL or keywords
+	Configure  func(*pgx.ConnConfig) // last changes to each connection's settings, such as DialFunc; may be nil
+	MaxConns   int                   // of the pool; 0: 10
+	Log        *slog.Logger          // nil: nothing is logged
+}
+
+// DB is a pool of connections to a migrated database.
+type DB struct {
+	pool    *pgxpool.Pool
+	connect *pgx.ConnConfig // for connections outside the pool; copied before use
+	log     *slog.Logger
+	// quiet is how long a dedicated connection may say nothing before it is probed, and how long
+	// its answers may take.
+	quiet time.Duration
+}
+
+var _ daemon.Store = (*DB)(nil)
+
+// Open connects to the database, which must have been migrated. The caller closes the DB.
+func Open(ctx context.Context, c Config) (*DB, error) {
+	config, err := pgxpool.ParseConfig(c.ConnString)
+	if err != nil {
+		return nil, fmt.Errorf("database settings: %w", err)
+	}
+	c.settle(config.ConnConfig)
+	config.MaxConns = defaultMaxConns
+	if c.MaxConns > 0 {
+		config.MaxConns = int32(c.MaxConns)
+	}
+	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+		registerTypes(conn.TypeMap())
+		return nil
+	}
+	log := c.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("database pool: %w", err)
+	}
+	db := &DB{pool: pool, connect: config.ConnConfig.Copy(), log: log, quiet: 15 * time.Second}
+	if err := db.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return db, nil
+}
+
+// Close closes the pool, after the queries that are running. Host locks and listeners are their
+// owners' to end.
+func (db *DB) Close() { db.pool.Close() }
+
+// Ping reports whether the database answers.
+func (db *DB) Ping(ctx context.Context) error {
+	if err := db.pool.Ping(ctx); err != nil {
+		return fmt.Errorf("database connection: %w", err)
+	}
+	return nil
+}
+
+// settle gives a connection's settings our defaults, which the connection string may override, and
+// then the caller's changes.
+func (c Config) settle(config *pgx.ConnConfig) {
+	for name, value := range map[string]string{
+		"application_name": "understudy",
+		"timezone":         "UTC",
+		// A daemon that hangs inside a transaction would hold up the event log for all.
+		"idle_in_transaction_session_timeout": "10s",
+		"statement_timeout":                   "30s",
+	} {
+		if _, set := config.RuntimeParams[name]; !set {
+			config.RuntimeParams[name] = value
+		}
+	}
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = 10 * time.Second // else a server that says nothing is waited for as long as the caller waits
+	}
+	if c.Configure != nil {
+		c.Configure(config)
+	}
+}
+
+// registerTypes makes a connection return times in UTC rather than in the machine's zone, and
+// store structs whose strings hold NUL.
+func registerTypes(m *pgtype.Map) {
+	m.RegisterType(&pgtype.Type{
+		Name: "timestamptz", OID: pgtype.TimestamptzOID,
+		Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
+	})
+	m.RegisterType(&pgtype.Type{
+		Name: "jsonb", OID: pgtype.JSONBOID,
+		Codec: &pgtype.JSONBCodec{Marshal: marshalStorable, Unmarshal: json.Unmarshal},
+	})
+}
+
+// dial opens a connection of its own, outside the pool, that shows under name in pg_stat_activity.
+func (db *DB) dial(ctx context.Context, name string) (*pgx.Conn, error) {
+	config := db.connect.Copy()
+	config.RuntimeParams["application_name"] = name
+	return pgx.ConnectConfig(ctx, config)
+}
+
+// one reads the single row of a query; what names it in errors. No row is [daemon.ErrNotFound].
+func one[T any](ctx context.Context, db *DB, what, sql string, args ...any) (T, error) {
+	rows, err := db.pool.Query(ctx, sql, args...)
+	if err == nil {
+		var row T
+		if row, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[T]); err == nil {
+			return row, nil
+		}
+	}
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = daemon.ErrNotFound
+	}
+	var zero T
+	return zero, fmt.Errorf("%s: %w", what, err)
+}
+
+// list reads the rows of a query, never nil.
+func list[T any](ctx context.Context, db *DB, what, sql string, args ...any) ([]T, error) {
+	rows, err := db.pool.Query(ctx, sql, args...)
+	if err == nil {
+		var all []T
+		if all, err = pgx.CollectRows(rows, pgx.RowToStructByName[T]); err == nil {
+			return all, nil
+		}
+	}
+	return nil, fmt.Errorf("%s: %w", what, err)
+}
+
+// limitOr returns limit, or def where it is not set.
+func limitOr(limit, def int) int {
+	if limit <= 0 {
+		return def
+	}
+	return limit
+}
+
+// violates reports whether err is the violation of one of the named constraints.
+func violates(err error, constraints ...string) bool {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return false
+	}
+	for _, name := range constraints {
+		if pg.ConstraintName == name {
+			return true
+		}
+	}
+	return false
+}

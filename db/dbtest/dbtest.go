@@ -1,0 +1,147 @@
+package dbtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/db/localpg"
+)
+
+// URLVariable names the environment variable with the server to use. Its user
+// must be allowed to create databases.
+const URLVariable = "UNDERSTUDY_TEST_DATABASE_URL"
+
+// startTimeout limits the start of a server and the migration of a template.
+const startTimeout = time.Minute
+
+// Migrate brings an empty database to the schema that tests need. It closes
+// its connections before it returns.
+type Migrate = func(ctx context.Context, connString string) error
+
+// process is what the tests of this process share.
+var process struct {
+	mu        sync.Mutex
+	server    *server
+	failure   error // of the start: every test fails, none waits again
+	templates map[uintptr]*template
+}
+
+// template is made at the first use of its migration.
+type template struct {
+	once sync.Once
+	name string
+	err  error
+}
+
+// New returns the connection string of a new database that migrate has
+// prepared; nil leaves it empty. Templates are told apart by the function's
+// code, so two closures of one function literal share theirs.
+func New(t testing.TB, migrate Migrate) string {
+	t.Helper()
+	s, err := shared()
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	from := "template0"
+	if migrate != nil {
+		if from, err = s.template(migrate); err != nil {
+			t.Fatalf("migration of the template database: %v", err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	name, err := s.create(ctx, from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.cluster == nil { // a cluster of our own goes away as a whole
+		t.Cleanup(func() { s.drop(t, name) })
+	}
+	return s.connString(name)
+}
+
+// Cluster starts a cluster for one test alone, which may kill its server and
+// call Ensure to start it again. It is removed at the end of the test.
+func Cluster(t testing.TB) *localpg.Cluster {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	cluster, err := startCluster(ctx, nil)
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	t.Cleanup(func() {
+		if err := stopCluster(cluster); err != nil {
+			t.Errorf("end of the test cluster: %v", err)
+		}
+	})
+	return cluster
+}
+
+// Main runs the tests of a package and then ends the shared server, or drops
+// what is left on the one of UNDERSTUDY_TEST_DATABASE_URL. It is for TestMain:
+// os.Exit(dbtest.Main(m)). Without it the same happens a moment after the end
+// of the process, or at the next use of the server.
+func Main(m *testing.M) int {
+	code := m.Run()
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	if process.server != nil {
+		if err := process.server.end(); err != nil {
+			fmt.Fprintln(os.Stderr, "dbtest:", err)
+			code = max(code, 1)
+		}
+	}
+	return code
+}
+
+// shared is the server of this process.
+func shared() (*server, error) {
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	if process.server == nil && process.failure == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+		defer cancel()
+		process.server, process.failure = startServer(ctx)
+	}
+	return process.server, process.failure
+}
+
+// template is the name of the database that migrate has prepared.
+func (s *server) template(migrate Migrate) (string, error) {
+	process.mu.Lock()
+	if process.templates == nil {
+		process.templates = map[uintptr]*template{}
+	}
+	key := reflect.ValueOf(migrate).Pointer()
+	prepared := process.templates[key]
+	if prepared == nil {
+		prepared = &template{}
+		process.templates[key] = prepared
+	}
+	process.mu.Unlock()
+
+	prepared.once.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+		defer cancel()
+		if prepared.name, prepared.err = s.create(ctx, "template0"); prepared.err != nil {
+			return
+		}
+		prepared.err = migrate(ctx, s.connString(prepared.name))
+	})
+	return prepared.name, prepared.err
+}
+
+// explain turns a missing PostgreSQL into what to do about it in a checkout.
+func explain(err error) string {
+	if errors.Is(err, localpg.ErrMissing) {
+		return fmt.Sprintf("this test needs PostgreSQL: run `go run ./cmd/understudy doctor --fix` (%v)", err)
+	}
+	return fmt.Sprintf("PostgreSQL for tests: %v", err)
+}

@@ -1,0 +1,166 @@
+package dbtest_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/understudyd/understudy/db/dbtest"
+)
+
+// victim makes this binary a test process that uses a database and waits to be
+// killed.
+const victim = "DBTEST_TEST_VICTIM"
+
+func TestMain(m *testing.M) { os.Exit(dbtest.Main(m)) }
+
+var migrations atomic.Int32
+
+func migrate(ctx context.Context, connString string) error {
+	migrations.Add(1)
+	conn, err := pgx.Connect(ctx, connString)
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, "CREATE TABLE note (body text)")
+	return errors.Join(err, conn.Close(ctx))
+}
+
+func TestEachTestHasItsOwnDatabase(t *testing.T) {
+	for i := range 8 {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			conn := connect(t, dbtest.New(t, migrate))
+			if _, err := conn.Exec(t.Context(), "INSERT INTO note VALUES ($1)", fmt.Sprint(i)); err != nil {
+				t.Fatal(err)
+			}
+			var all int
+			if err := conn.QueryRow(t.Context(), "SELECT count(*) FROM note").Scan(&all); err != nil || all != 1 {
+				t.Errorf("%d notes, want our own: %v", all, err)
+			}
+		})
+	}
+	t.Run("migrated once", func(t *testing.T) {
+		dbtest.New(t, migrate)
+		if n := migrations.Load(); n != 1 {
+			t.Errorf("migrated %d times", n)
+		}
+	})
+	t.Run("empty", func(t *testing.T) {
+		var tables int
+		err := connect(t, dbtest.New(t, nil)).QueryRow(t.Context(),
+			"SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").Scan(&tables)
+		if err != nil || tables != 0 {
+			t.Errorf("%d tables: %v", tables, err)
+		}
+	})
+}
+
+func TestAnotherMigrationIsAnotherTemplate(t *testing.T) {
+	t.Parallel()
+	conn := connect(t, dbtest.New(t, func(ctx context.Context, connString string) error {
+		other, err := pgx.Connect(ctx, connString)
+		if err != nil {
+			return err
+		}
+		_, err = other.Exec(ctx, "CREATE TABLE other ()")
+		return errors.Join(err, other.Close(ctx))
+	}))
+	if _, err := conn.Exec(t.Context(), "SELECT FROM other"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestClusterMayBeKilled(t *testing.T) {
+	t.Parallel()
+	c := dbtest.Cluster(t)
+	killed := c.PID()
+	if err := syscall.Kill(killed, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a server after the killed one", func() bool {
+		return c.Ensure(t.Context()) == nil && c.PID() != killed
+	})
+	connect(t, c.ConnString())
+}
+
+// TestAKilledProcessLeavesNothing kills a test process that has a cluster.
+func TestAKilledProcessLeavesNothing(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(victim) != "" {
+		beVictim(t)
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestAKilledProcessLeavesNothing$")
+	cmd.Env = append(os.Environ(), victim+"=1", dbtest.URLVariable+"=")
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	dir, ok := strings.CutPrefix(strings.TrimSpace(line), "cluster ")
+	if killErr := cmd.Process.Kill(); killErr != nil {
+		t.Fatal(killErr)
+	}
+	_ = cmd.Wait() // it was killed
+	if !ok {
+		t.Fatalf("the victim said %q: %v", line, err)
+	}
+	eventually(t, "removal of "+dir, func() bool {
+		_, err := os.Stat(dir)
+		return errors.Is(err, os.ErrNotExist)
+	})
+}
+
+func beVictim(t *testing.T) {
+	config, err := pgx.ParseConfig(dbtest.New(t, migrate))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println("cluster", filepath.Dir(config.Host))
+	_, _ = io.Copy(io.Discard, os.Stdin) // ends with the test, should that be killed
+}
+
+func connect(t *testing.T, connString string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), connString)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(context.Background()) })
+	return conn
+}
+
+func eventually(t *testing.T, what string, happened func() bool) {
+	t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(30 * time.Second)
+	for !happened() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("not within 30 s: %s", what)
+		}
+	}
+}

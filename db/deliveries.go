@@ -1,0 +1,60 @@
+package db
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// deliveryColumns are the columns, in the order of [deliveryValues].
+const deliveryColumns = `id, agent_id, handoff_id, kind, text, nonce, state, verdict, attempts,
+	evidence, created_at, typed_at, decided_at, rev, hook_key`
+
+func deliveryValues(d *daemon.Delivery) []any {
+	return storable(d.ID, d.AgentID, d.HandoffID, d.Kind, d.Text, d.Nonce, d.State, d.Verdict, d.Attempts,
+		d.Evidence, d.CreatedAt, d.TypedAt, d.DecidedAt, d.Rev, d.HookKey)
+}
+
+const selectDeliveries = `SELECT ` + deliveryColumns + ` FROM deliveries `
+
+var insertDelivery = `INSERT INTO deliveries (` + deliveryColumns + `)
+	VALUES (` + placeholders(deliveryColumns) + `)`
+
+// updateDelivery takes the rev that the row was read with after the columns.
+var updateDelivery = fmt.Sprintf(`UPDATE deliveries SET (%s) = ROW(%s) WHERE id = $1 AND rev = $%d`,
+	deliveryColumns, placeholders(deliveryColumns), count(deliveryColumns)+1)
+
+// lockDeliveries locks the deliveries that a change names together with those that it drops, so
+// that all of them are locked in the order of their ids.
+const lockDeliveries = `SELECT id FROM deliveries
+	WHERE id = ANY($1) OR (agent_id = $2 AND state = 'queued')
+	ORDER BY id FOR NO KEY UPDATE`
+
+const dropQueued = `UPDATE deliveries
+	SET state = 'done', verdict = 'not_submitted', evidence = $2, decided_at = $3, rev = rev + 1
+	WHERE agent_id = $1 AND state = 'queued'`
+
+const selectDelivery = selectDeliveries + `WHERE id = $1`
+
+// Delivery returns a delivery; [daemon.ErrNotFound] for an unknown id.
+func (db *DB) Delivery(ctx context.Context, id int64) (daemon.Delivery, error) {
+	return one[daemon.Delivery](ctx, db, fmt.Sprintf("delivery %d", id), selectDelivery, id)
+}
+
+const listDeliveries = selectDeliveries + `
+	WHERE agent_id = $1 AND ($2::bigint = 0 OR id < $2) ORDER BY id DESC LIMIT $3`
+
+// Deliveries lists an agent's, newest first. Zero values of before (an id) and limit (then 100) do
+// not narrow the list.
+func (db *DB) Deliveries(ctx context.Context, agentID, before int64, limit int) ([]daemon.Delivery, error) {
+	return list[daemon.Delivery](ctx, db, fmt.Sprintf("deliveries of agent %d", agentID),
+		listDeliveries, agentID, before, limitOr(limit, 100))
+}
+
+const listOpenDeliveries = selectDeliveries + `WHERE agent_id = $1 AND state <> 'done' ORDER BY id`
+
+// OpenDeliveries lists an agent's without a verdict, oldest first.
+func (db *DB) OpenDeliveries(ctx context.Context, agentID int64) ([]daemon.Delivery, error) {
+	return list[daemon.Delivery](ctx, db, fmt.Sprintf("open deliveries of agent %d", agentID), listOpenDeliveries, agentID)
+}

@@ -1,0 +1,124 @@
+package db
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+const eventColumns = `id, type, at, host, agent_id, handoff_id, pipeline_id, step_id, payload, alert`
+
+const selectEvents = `SELECT ` + eventColumns + ` FROM events `
+
+// notifyEvents says that there are new events, not which: readers ask for what came after their id.
+const notifyEvents = `SELECT pg_notify('understudy_events', '')`
+
+// lockEvents is held from just before a transaction takes its events' ids until its rows are
+// visible, so ids are in commit order. A statement of its own: the ids must be taken by the next.
+const lockEvents = `SELECT pg_advisory_xact_lock(1970500729, 1)`
+
+const insertEvents = `
+	INSERT INTO events (type, at, host, agent_id, handoff_id, pipeline_id, step_id, payload, alert)
+	SELECT type, at, host, agent_id, handoff_id, pipeline_id, step_id, payload::jsonb, alert
+	FROM unnest($1::text[], $2::timestamptz[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[],
+	            $7::bigint[], $8::text[], $9::boolean[])
+	     WITH ORDINALITY AS e (type, at, host, agent_id, handoff_id, pipeline_id, step_id, payload, alert, n)
+	ORDER BY n
+	RETURNING id`
+
+// feed queues the events. It comes last: everything after it would be done under the lock.
+func (w *write) feed() {
+	if len(w.Events) == 0 {
+		return
+	}
+	n := len(w.Events)
+	types, hosts, payloads := make([]string, n), make([]string, n), make([]string, n)
+	at, alerts := make([]time.Time, n), make([]bool, n)
+	agents, handoffs, pipelines, steps := make([]*int64, n), make([]*int64, n), make([]*int64, n), make([]*int64, n)
+	for i, e := range w.Events {
+		types[i], hosts[i], payloads[i] = e.Type, e.Host, string(storableJSON(e.Payload))
+		at[i], alerts[i] = e.At, e.Alert
+		if e.At.IsZero() {
+			at[i] = w.at
+		}
+		agents[i], handoffs[i], pipelines[i], steps[i] = e.AgentID, e.HandoffID, e.PipelineID, e.StepID
+	}
+	w.batch.Queue(notifyEvents)
+	w.batch.Queue(lockEvents)
+	args := storable(types, at, hosts, agents, handoffs, pipelines, steps, payloads, alerts)
+	w.batch.Queue(insertEvents, args...).Query(func(rows pgx.Rows) error {
+		ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+		if err != nil {
+			return fmt.Errorf("events: %w", err)
+		}
+		w.done = append(w.done, func() {
+			for i, e := range w.Events {
+				e.ID, e.At = ids[i], at[i]
+			}
+		})
+		return nil
+	})
+}
+
+const listEvents = selectEvents + `
+	WHERE id > $1
+	  AND ($2::text[] IS NULL OR type = ANY($2))
+	  AND ($3::bigint = 0 OR agent_id = $3)
+	  AND ($4::bigint = 0 OR handoff_id = $4)
+	ORDER BY id LIMIT $5`
+
+// Events returns what came after an id, in order.
+func (db *DB) Events(ctx context.Context, f daemon.EventFilter) ([]daemon.Event, error) {
+	var types any // nil is NULL: all of them
+	if len(f.Types) > 0 {
+		types = storableTexts(f.Types)
+	}
+	return list[daemon.Event](ctx, db, fmt.Sprintf("events after %d", f.After), listEvents,
+		f.After, types, f.AgentID, f.HandoffID, limitOr(f.Limit, 500))
+}
+
+const lastEventID = `SELECT COALESCE(max(id), 0) FROM events`
+
+// LastEventID returns the newest id, 0 when there is none.
+func (db *DB) LastEventID(ctx context.Context) (int64, error) {
+	var id int64
+	if err := db.pool.QueryRow(ctx, lastEventID).Scan(&id); err != nil {
+		return 0, fmt.Errorf("last event: %w", err)
+	}
+	return id, nil
+}
+
+const listPendingAlerts = selectEvents + `
+	WHERE alert AND alerted_at IS NULL AND host = $1 ORDER BY id LIMIT $2`
+
+// PendingAlerts returns the host's events with Alert that were not marked, in order; 100 where
+// limit is 0.
+func (db *DB) PendingAlerts(ctx context.Context, host string, limit int) ([]daemon.Event, error) {
+	return list[daemon.Event](ctx, db, "pending alerts", listPendingAlerts, host, limitOr(limit, 100))
+}
+
+const markAlerted = `UPDATE events SET alerted_at = $2 WHERE id = $1 AND alert AND alerted_at IS NULL`
+
+// MarkAlerted notes that the operator was told of an event, together with the event that says so
+// (which may be nil). [daemon.ErrMoved]: there is no such pending alert; nothing was written.
+func (db *DB) MarkAlerted(ctx context.Context, eventID int64, told *daemon.Event) error {
+	c := &daemon.Change{}
+	if told != nil {
+		c.Events = []*daemon.Event{told}
+	}
+	w := newWrite(c)
+	err := pgx.BeginTxFunc(ctx, db.pool, readCommitted, func(tx pgx.Tx) error {
+		w.guarded(fmt.Sprintf("alert %d", eventID), markAlerted, eventID, w.at)
+		w.feed()
+		return w.send(ctx, tx)
+	})
+	if err != nil {
+		return commitError(err)
+	}
+	w.settle()
+	return nil
+}

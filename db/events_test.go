@@ -1,0 +1,162 @@
+package db
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// TestReaderMissesNothing has writers commit in any order while a reader asks for what came after
+// the id it saw last.
+func TestReaderMissesNothing(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	const writers, each = 16, 30
+	var agents []*daemon.Agent
+	for range writers {
+		agents = append(agents, newAgent(t, db, nil))
+	}
+	var wg sync.WaitGroup
+	for w, a := range agents {
+		wg.Go(func() {
+			for i := range each {
+				c := &daemon.Change{Agents: []*daemon.Agent{a}, Events: []*daemon.Event{
+					{Type: fmt.Sprintf("%d.%d", w, 2*i), Host: "h1"}, {Type: fmt.Sprintf("%d.%d", w, 2*i+1), Host: "h1"},
+				}}
+				if err := db.Commit(t.Context(), c); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	written := make(chan struct{})
+	go func() { wg.Wait(); close(written) }()
+	next := make(map[string]int, writers)
+	var last int64
+	for n, done := 0, false; n < 2*writers*each; {
+		events, err := db.Events(t.Context(), daemon.EventFilter{After: last, Limit: 50})
+		for _, e := range must(t, events, err) {
+			var w, i int
+			if _, err := fmt.Sscanf(e.Type, "%d.%d", &w, &i); err != nil {
+				t.Fatal(err)
+			}
+			key := fmt.Sprint(w)
+			if e.ID <= last || next[key] != i {
+				t.Fatalf("event %d of writer %d after id %d, want its event %d", i, w, last, next[key])
+			}
+			next[key], last = i+1, e.ID
+			n++
+		}
+		if len(events) == 0 && done {
+			t.Fatalf("the reader saw %d events of %d", n, 2*writers*each)
+		}
+		select {
+		case <-written:
+			done = true
+		default:
+		}
+	}
+	id, err := db.LastEventID(t.Context())
+	equal(t, "last id", must(t, id, err), last)
+}
+
+func TestEventIsKeptWhole(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	var e daemon.Event
+	fill(reflect.ValueOf(&e).Elem())
+	e.Payload = json.RawMessage(`{"a": 1}`)
+	empty := daemon.Event{Type: "t"}
+	commit(t, db, &daemon.Change{Events: []*daemon.Event{&e, &empty}})
+	if e.ID == 0 || empty.ID <= e.ID || empty.At.IsZero() {
+		t.Errorf("ids %d, %d, time %s", e.ID, empty.ID, empty.At)
+	}
+	empty.Payload = json.RawMessage(`{}`)
+	events, err := db.Events(t.Context(), daemon.EventFilter{})
+	equal(t, "events", must(t, events, err), []daemon.Event{e, empty})
+}
+
+func TestListOfEvents(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	id, err := db.LastEventID(t.Context())
+	equal(t, "last id of none", must(t, id, err), int64(0))
+	all := []*daemon.Event{
+		{Type: "a", AgentID: ptr(int64(7))}, {Type: "b", HandoffID: ptr(int64(8))}, {Type: "c", AgentID: ptr(int64(7))},
+	}
+	commit(t, db, &daemon.Change{Events: all})
+	for name, tt := range map[string]struct {
+		filter daemon.EventFilter
+		want   []string
+	}{
+		"all":     {daemon.EventFilter{}, []string{"a", "b", "c"}},
+		"after":   {daemon.EventFilter{After: all[0].ID}, []string{"b", "c"}},
+		"types":   {daemon.EventFilter{Types: []string{"c", "a", "x"}}, []string{"a", "c"}},
+		"agent":   {daemon.EventFilter{AgentID: 7, After: all[0].ID}, []string{"c"}},
+		"handoff": {daemon.EventFilter{HandoffID: 8}, []string{"b"}},
+		"limit":   {daemon.EventFilter{Limit: 2}, []string{"a", "b"}},
+		"none":    {daemon.EventFilter{After: all[2].ID}, []string{}},
+	} {
+		events, err := db.Events(t.Context(), tt.filter)
+		types := []string{}
+		for _, e := range must(t, events, err) {
+			types = append(types, e.Type)
+		}
+		equal(t, name, types, tt.want)
+	}
+}
+
+func TestAlertsAreToldOnce(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	quiet := &daemon.Event{Type: "quiet", Host: "h1"}
+	one := &daemon.Event{Type: "one", Host: "h1", Alert: true}
+	two := &daemon.Event{Type: "two", Host: "h1", Alert: true}
+	other := &daemon.Event{Type: "other", Host: "h2", Alert: true}
+	commit(t, db, &daemon.Change{Events: []*daemon.Event{quiet, one, two, other}})
+	pending := func(limit int) []string {
+		events, err := db.PendingAlerts(t.Context(), "h1", limit)
+		types := []string{}
+		for _, e := range must(t, events, err) {
+			types = append(types, e.Type)
+		}
+		return types
+	}
+	equal(t, "pending", pending(0), []string{"one", "two"})
+	equal(t, "pending, limited", pending(1), []string{"one"})
+
+	var wg sync.WaitGroup
+	errs := make([]error, 8)
+	for i := range errs {
+		wg.Go(func() {
+			errs[i] = db.MarkAlerted(t.Context(), one.ID, &daemon.Event{Type: "operator_notified", Host: "h1"})
+		})
+	}
+	wg.Wait()
+	marked := 0
+	for _, err := range errs {
+		if err == nil {
+			marked++
+		} else if !errors.Is(err, daemon.ErrMoved) {
+			t.Error(err)
+		}
+	}
+	if marked != 1 || rowCount(t, db, "events") != 5 {
+		t.Errorf("marked %d times, %d events", marked, rowCount(t, db, "events"))
+	}
+	equal(t, "still pending", pending(0), []string{"two"})
+	for _, id := range []int64{quiet.ID, 999} {
+		if err := db.MarkAlerted(t.Context(), id, nil); !errors.Is(err, daemon.ErrMoved) {
+			t.Errorf("event %d is no alert: %v", id, err)
+		}
+	}
+	if err := db.MarkAlerted(t.Context(), two.ID, nil); err != nil {
+		t.Error(err)
+	}
+	equal(t, "none pending", pending(0), []string{})
+}

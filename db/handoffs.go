@@ -1,0 +1,68 @@
+package db
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// handoffColumns are the columns that are written, in the order of [handoffValues].
+const handoffColumns = `id, ref, agent_id, persona, successor_id, reason, focus, mode, phase, note,
+	file_path, context_path, injection_prompt, structured, recorded_at, source_agent, target_agent,
+	degraded, context_checksum, context_validated, warnings, metrics, error, created_at, started_at,
+	completed_at, host, seq, phase_at, deadline, delivery_id, trouble, retrying,
+	confirmed, prompt_id, prompt_queue, stop_hook`
+
+func handoffValues(h *daemon.Handoff) []any {
+	return storable(h.ID, h.Ref, h.AgentID, h.Persona, h.SuccessorID, h.Reason, h.Focus, h.Mode, h.Phase, h.Note,
+		h.FilePath, h.ContextPath, h.InjectionPrompt, h.Structured, h.RecordedAt, h.SourceAgent, h.TargetAgent,
+		h.Degraded, h.ContextChecksum, h.ContextValidated, h.Warnings, h.Metrics, h.Error, h.CreatedAt, h.StartedAt,
+		h.CompletedAt, h.Host, h.Seq, h.PhaseAt, h.Deadline, h.DeliveryID, h.Trouble, h.Retrying,
+		h.Confirmed, h.PromptID, h.PromptQueue, h.StopHook)
+}
+
+// selectHandoffs reads whole handoffs, with the status that the database derives.
+const selectHandoffs = `SELECT ` + handoffColumns + `, status FROM handoffs `
+
+var insertHandoff = `INSERT INTO handoffs (` + handoffColumns + `)
+	VALUES (` + placeholders(handoffColumns) + `) RETURNING status`
+
+// updateHandoff takes the phase and the seq that the row was read with after the columns.
+var updateHandoff = fmt.Sprintf(
+	`UPDATE handoffs SET (%s) = ROW(%s) WHERE id = $1 AND phase = $%d AND seq = $%d RETURNING status`,
+	handoffColumns, placeholders(handoffColumns), count(handoffColumns)+1, count(handoffColumns)+2)
+
+const selectHandoff = selectHandoffs + `WHERE id = $1`
+
+// Handoff returns a handoff; [daemon.ErrNotFound] for an unknown id.
+func (db *DB) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) {
+	return one[daemon.Handoff](ctx, db, fmt.Sprintf("handoff %d", id), selectHandoff, id)
+}
+
+const listHandoffs = selectHandoffs + `
+	WHERE ($1::bigint = 0 OR agent_id = $1)
+	  AND ($2::bigint = 0 OR successor_id = $2)
+	  AND ($3 = '' OR persona = $3)
+	  AND ($4 = '' OR status = $4)
+	  AND ($5 = '' OR host = $5)
+	  AND (NOT $6 OR phase NOT IN ('completed', 'failed', 'cancelled'))
+	  AND ($7::bigint = 0 OR id < $7)
+	ORDER BY id DESC LIMIT $8`
+
+// Handoffs lists the newest first.
+func (db *DB) Handoffs(ctx context.Context, f daemon.HandoffFilter) ([]daemon.Handoff, error) {
+	return list[daemon.Handoff](ctx, db, "list of handoffs", listHandoffs,
+		storable(f.AgentID, f.SuccessorID, f.Persona, string(f.Status), f.Host, f.Open, f.Before, limitOr(f.Limit, 100))...)
+}
+
+const insertTransition = `INSERT INTO transitions (handoff_id, seq, from_phase, to_phase, cause, at)
+	VALUES ($1, $2, $3, $4, $5, $6)`
+
+const listTransitions = `SELECT handoff_id, seq, from_phase AS "from", to_phase AS "to", cause, at
+	FROM transitions WHERE handoff_id = $1 ORDER BY seq`
+
+// Transitions returns a handoff's moves in order, none for an unknown id.
+func (db *DB) Transitions(ctx context.Context, handoffID int64) ([]daemon.Transition, error) {
+	return list[daemon.Transition](ctx, db, fmt.Sprintf("transitions of handoff %d", handoffID), listTransitions, handoffID)
+}

@@ -1,0 +1,202 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// hookAttempts allows for two lost races: for the hook's key, and for the row of an agent that
+// registers by itself. Whoever loses one finds the winner's row at the next attempt.
+const hookAttempts = 3
+
+// RecordHook stores a hook and what follows from it in one transaction. decide is given what the
+// transaction has locked and must neither block nor keep what it is given: after a lost race it is
+// called again, with fresh rows.
+func (db *DB) RecordHook(
+	ctx context.Context, in daemon.HookInput, decide func(daemon.HookTx) daemon.HookDecision,
+) (daemon.HookResult, error) {
+	var err error
+	for range hookAttempts {
+		h := hook{in: in}
+		err = pgx.BeginTxFunc(ctx, db.pool, readCommitted, func(tx pgx.Tx) error { return h.record(ctx, tx, decide) })
+		if err == nil {
+			h.write.settle()
+			return h.result, nil
+		}
+		if !violates(err, "hook_events_key_key", "agents_process") {
+			break
+		}
+	}
+	return daemon.HookResult{}, fmt.Errorf("hook %s %s: %w", in.Event, in.Key, commitError(err))
+}
+
+// hook is a hook on its way through one transaction.
+type hook struct {
+	in     daemon.HookInput
+	tx     daemon.HookTx
+	write  *write
+	result daemon.HookResult
+}
+
+func (h *hook) record(ctx context.Context, tx pgx.Tx, decide func(daemon.HookTx) daemon.HookDecision) error {
+	if err := h.find(ctx, tx); err != nil {
+		return err
+	}
+	if err := h.lock(ctx, tx); err != nil {
+		return err
+	}
+	d := decide(h.tx)
+	h.write = newWrite(&d.Change)
+	if h.tx.Again {
+		h.again(d)
+	} else {
+		h.first(d)
+	}
+	return h.write.send(ctx, tx)
+}
+
+const selectHook = `SELECT id AS hook_id, COALESCE(agent_id, 0) AS agent_id, applied, reason, true AS again, output
+	FROM hook_events WHERE key = $1`
+
+const nextHookID = `SELECT nextval(pg_get_serial_sequence('hook_events', 'id'))`
+
+// find looks whether the hook is stored already, and gives it an id if it is not.
+func (h *hook) find(ctx context.Context, tx pgx.Tx) error {
+	rows, err := tx.Query(ctx, selectHook, storableText(h.in.Key))
+	if err != nil {
+		return err
+	}
+	h.result, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[daemon.HookResult])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return tx.QueryRow(ctx, nextHookID).Scan(&h.tx.HookID)
+	}
+	h.tx.HookID, h.tx.Again = h.result.HookID, true
+	return err
+}
+
+// An agent is found in one of these ways. Rows are locked against other writers, but not against
+// the foreign keys of new rows, see the package comment.
+const (
+	lockAgent          = selectAgents + `WHERE id = $1 FOR NO KEY UPDATE`
+	lockAgentByLaunch  = selectAgents + `WHERE launch_hash = $1 FOR NO KEY UPDATE`
+	lockAgentByProcess = selectAgents + `
+		WHERE host = $1 AND pid = $2 AND pid_start = $3 AND pid > 0 AND ended_at IS NULL AND NOT managed
+		FOR NO KEY UPDATE`
+	lockAgentBySession = selectAgents + `
+		WHERE host = $1 AND session_id = $2 AND NOT managed ORDER BY id DESC LIMIT 1
+		FOR NO KEY UPDATE`
+)
+
+const (
+	lockOpenHandoff = selectHandoffs + `
+		WHERE agent_id = $1 AND phase NOT IN ('completed', 'failed', 'cancelled')
+		FOR NO KEY UPDATE`
+	lockOpenDeliveries = selectDeliveries + `
+		WHERE agent_id = $1 AND state <> 'done' ORDER BY id
+		FOR NO KEY UPDATE`
+)
+
+// lock finds and locks the hook's agent, then what is open with it. These are statements of their
+// own: each sees what was committed while the one before waited for its lock.
+func (h *hook) lock(ctx context.Context, tx pgx.Tx) error {
+	agents, err := h.lockAgent(ctx, tx)
+	if err != nil {
+		return fmt.Errorf("agent: %w", err)
+	}
+	if len(agents) == 0 {
+		if h.tx.Again {
+			return nil
+		}
+		return tx.QueryRow(ctx, nextID, string(daemon.AgentIDs)).Scan(&h.tx.NewAgentID)
+	}
+	h.tx.Agent = agents[0]
+	var batch pgx.Batch
+	batch.Queue(lockOpenHandoff, h.tx.Agent.ID).Query(func(rows pgx.Rows) error {
+		open, err := pgx.CollectRows(rows, pgx.RowToAddrOfStructByName[daemon.Handoff])
+		if len(open) > 0 {
+			h.tx.Handoff = open[0]
+		}
+		return err
+	})
+	batch.Queue(lockOpenDeliveries, h.tx.Agent.ID).Query(func(rows pgx.Rows) (err error) {
+		h.tx.Deliveries, err = pgx.CollectRows(rows, pgx.RowToAddrOfStructByName[daemon.Delivery])
+		return err
+	})
+	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
+		return fmt.Errorf("open rows of agent %d: %w", h.tx.Agent.ID, err)
+	}
+	return nil
+}
+
+// lockAgent returns the hook's agent, or none.
+func (h *hook) lockAgent(ctx context.Context, tx pgx.Tx) ([]*daemon.Agent, error) {
+	in := h.in
+	var rows pgx.Rows
+	var err error
+	switch {
+	case h.tx.Again:
+		rows, err = tx.Query(ctx, lockAgent, h.result.AgentID)
+	case in.LaunchHash != nil:
+		rows, err = tx.Query(ctx, lockAgentByLaunch, in.LaunchHash)
+	case in.PID > 0 && in.PIDStart > 0:
+		rows, err = tx.Query(ctx, lockAgentByProcess, in.Host, in.PID, in.PIDStart)
+	case in.SessionID != "":
+		rows, err = tx.Query(ctx, lockAgentBySession, in.Host, storableText(in.SessionID))
+	default:
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToAddrOfStructByName[daemon.Agent])
+}
+
+const insertHook = `INSERT INTO hook_events
+	(id, key, host, agent_id, event, session_id, payload, output, applied, reason, replayed, at, received_at)
+	VALUES ($1, $2, $3, NULLIF($4, 0), $5, $6, $7, $8, $9, $10, $11, $12, $13)`
+
+// first queues the hook's row together with what follows from it.
+func (h *hook) first(d daemon.HookDecision) {
+	h.result = daemon.HookResult{HookID: h.tx.HookID, Applied: d.Applied, Reason: d.Reason, Output: d.Output}
+	switch {
+	case h.tx.Agent != nil:
+		h.result.AgentID = h.tx.Agent.ID
+	case d.Change.NewAgent != nil:
+		h.result.AgentID = d.Change.NewAgent.ID
+	}
+	var output any // nil is NULL
+	if d.Output != nil {
+		output = storableJSON(d.Output)
+	}
+	at := h.in.At
+	if at.IsZero() {
+		at = h.write.at
+	}
+	h.write.rows()
+	h.write.batch.Queue(insertHook, storable(h.tx.HookID, h.in.Key, h.in.Host, h.result.AgentID, h.in.Event, h.in.SessionID,
+		storableJSON(h.in.Body), output, d.Applied, d.Reason, h.in.Replayed, at, h.write.at)...)
+	h.write.wake()
+	h.write.feed()
+}
+
+const markReplayed = `UPDATE hook_events SET replayed = true WHERE id = $1`
+
+// again queues what follows from a hook that is stored already; its row keeps what it says.
+func (h *hook) again(d daemon.HookDecision) {
+	if d.Output != nil {
+		h.result.Output = d.Output
+	}
+	if reflect.ValueOf(d.Change).IsZero() {
+		return
+	}
+	h.write.rows()
+	h.write.batch.Queue(markReplayed, h.tx.HookID)
+	h.write.wake()
+	h.write.feed()
+}

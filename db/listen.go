@@ -1,0 +1,121 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Listener is told, by one goroutine, what other transactions have committed. Its functions must
+// not block.
+type Listener struct {
+	// Wake says that something about an agent of the host has changed; 0: about any of them.
+	Wake func(agentID int64)
+	// Events says that there are new events.
+	Events func()
+}
+
+const (
+	listenWake   = `LISTEN understudy_wake`
+	listenEvents = `LISTEN understudy_events`
+)
+
+// Pauses between attempts to connect again: short at first, since a server that restarts is back at
+// once.
+const (
+	minBackoff = 50 * time.Millisecond
+	maxBackoff = 2 * time.Second
+)
+
+// Listen tells l of the changes that concern the host until ctx ends, and then returns nil. It has
+// a connection of its own. Notifications are lost while that is down, so whenever it is up (again)
+// l is told, after LISTEN, that everything may have changed: Wake(0), Events().
+func (db *DB) Listen(ctx context.Context, host string, l Listener) error {
+	for backoff := minBackoff; ; backoff = min(2*backoff, maxBackoff) {
+		err := db.listenOnce(ctx, host, l, func() { backoff = minBackoff })
+		if ctx.Err() != nil {
+			return nil
+		}
+		db.log.Warn("listener lost its connection", "error", err, "retry_in", backoff)
+		select {
+		case <-time.After(backoff):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// listenOnce listens until its connection fails. It calls up when that is established.
+func (db *DB) listenOnce(ctx context.Context, host string, l Listener, up func()) error {
+	begin, cancel := context.WithTimeout(ctx, db.quiet)
+	defer cancel()
+	conn, err := db.dial(begin, "understudy listen")
+	if err != nil {
+		return err
+	}
+	defer closeConn(conn)
+	for _, sql := range []string{listenWake, listenEvents} {
+		if _, err := conn.Exec(begin, sql); err != nil {
+			return err
+		}
+	}
+	up()
+	l.Wake(0)
+	l.Events()
+	return db.watch(ctx, conn, func(n *pgconn.Notification) {
+		if n.Channel == "understudy_events" {
+			l.Events()
+		} else if agentID, ok := parseWake(n.Payload, host); ok {
+			l.Wake(agentID)
+		}
+	})
+}
+
+// parseWake returns the agent that a wake-up is for, if that is one of the host's. The payload is
+// the host, a space, the id; a host may contain spaces.
+func parseWake(payload, host string) (agentID int64, ok bool) {
+	i := strings.LastIndexByte(payload, ' ')
+	if i < 0 || payload[:i] != host {
+		return 0, false
+	}
+	agentID, err := strconv.ParseInt(payload[i+1:], 10, 64)
+	return agentID, err == nil
+}
+
+// watch passes notifications on (where there is somebody to) until the connection fails, which is
+// its error, or ctx ends, which is none. A connection that has been quiet is probed, so a link that
+// is dead without saying so is noticed as well; only a connection that answers the probe was merely
+// quiet.
+func (db *DB) watch(ctx context.Context, conn *pgx.Conn, pass func(*pgconn.Notification)) error {
+	for {
+		wait, cancel := context.WithTimeout(ctx, db.quiet)
+		n, err := conn.WaitForNotification(wait)
+		timeout := errors.Is(wait.Err(), context.DeadlineExceeded)
+		cancel()
+		switch {
+		case err == nil:
+			if pass != nil {
+				pass(n)
+			}
+		case ctx.Err() != nil:
+			return nil
+		case conn.IsClosed() || !timeout:
+			return err
+		default:
+			probe, cancel := context.WithTimeout(ctx, db.quiet)
+			err := conn.Ping(probe)
+			cancel()
+			if ctx.Err() != nil {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+}

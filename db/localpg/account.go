@@ -1,0 +1,144 @@
+package localpg
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// account is who the server runs as. The zero account is this process's own.
+type account struct {
+	name     string
+	uid, gid uint32
+	switched bool // not ourselves: we are root, the server is not
+}
+
+// accountFor picks the account: the owner of an existing cluster; for a new
+// one ourselves, or as root "postgres", else "nobody".
+func accountFor(data string) (account, error) {
+	us := uint32(os.Geteuid())
+	info, err := os.Stat(data)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if us != 0 {
+			return account{}, nil
+		}
+		return unprivileged()
+	case err != nil:
+		return account{}, fmt.Errorf("owner of the cluster: %w", err)
+	}
+	owner := info.Sys().(*syscall.Stat_t)
+	who := account{name: nameOf(owner.Uid), uid: owner.Uid, gid: owner.Gid, switched: true}
+	switch {
+	case us == 0 && owner.Uid == 0:
+		return account{}, &refusal{ErrBarred, fmt.Sprintf(
+			"%s belongs to root, as which PostgreSQL does not run: give it to another account with `chown -R postgres: %s`", data, data)}
+	case us == 0:
+		return who, nil
+	case us == owner.Uid:
+		return account{}, nil
+	}
+	return account{}, &refusal{ErrBarred, fmt.Sprintf(
+		"%s belongs to the account %q: start as that account or as root, or choose another folder with --data", data, who.name)}
+}
+
+// unprivileged is the account of a new cluster that root makes. "postgres" is
+// better, because "nobody" is shared with other services.
+func unprivileged() (account, error) {
+	for _, name := range []string{"postgres", "_postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, errUID := strconv.ParseInt(u.Uid, 10, 64) // macOS: nobody is -2
+		gid, errGID := strconv.ParseInt(u.Gid, 10, 64)
+		if errUID == nil && errGID == nil && uid != 0 {
+			return account{name: name, uid: uint32(uid), gid: uint32(gid), switched: true}, nil
+		}
+	}
+	return account{}, &refusal{ErrBarred,
+		`PostgreSQL does not run as root and there is no account "postgres" or "nobody": run understudy as an ordinary user`}
+}
+
+func nameOf(uid uint32) string {
+	id := strconv.FormatUint(uint64(uid), 10)
+	if u, err := user.LookupId(id); err == nil {
+		return u.Username
+	}
+	return id
+}
+
+// credential is what a child needs to run as the account.
+func (a account) credential() *syscall.Credential {
+	if !a.switched {
+		return nil
+	}
+	return &syscall.Credential{Uid: a.uid, Gid: a.gid}
+}
+
+// folder makes a folder, unless it is there, that is the account's alone. It
+// follows no link: root may be at work in a folder of an ordinary user.
+func (a account) folder(path string) error {
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return a.own(path)
+}
+
+func (a account) own(path string) error {
+	if !a.switched {
+		return nil
+	}
+	return os.Lchown(path, int(a.uid), int(a.gid))
+}
+
+// create opens a file that belongs to the account, and makes it if missing, so
+// that a cluster started once by root can still be started by its owner.
+func (a account) create(path string, flag int) (*os.File, error) {
+	file, err := os.OpenFile(path, flag|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if a.switched {
+		if err := file.Chown(int(a.uid), int(a.gid)); err != nil {
+			file.Close()
+			return nil, err
+		}
+	}
+	return file, nil
+}
+
+// barredBy names the first folder on the way to path, from the root down, that
+// the account may not pass; "" if there is none. What does not exist yet bars
+// nobody.
+func (a account) barredBy(path string) string {
+	if !a.switched {
+		return ""
+	}
+	barring := ""
+	for dir := path; ; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err == nil && !a.passes(info) {
+			barring = dir
+		}
+		if dir == filepath.Dir(dir) {
+			return barring
+		}
+	}
+}
+
+func (a account) passes(info fs.FileInfo) bool {
+	owner := info.Sys().(*syscall.Stat_t)
+	switch mode := info.Mode().Perm(); {
+	case owner.Uid == a.uid:
+		return mode&0o100 != 0
+	case owner.Gid == a.gid:
+		return mode&0o010 != 0
+	default:
+		return mode&0o001 != 0
+	}
+}

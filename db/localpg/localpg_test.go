@@ -1,0 +1,369 @@
+package localpg
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestStartsAnewAndAgain(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	c := start(t, dir)
+	if got := ask[string](t, c, "SELECT current_database() || ' ' || current_user"); got != "understudy understudy" {
+		t.Errorf("database and user: %q", got)
+	}
+	for setting, want := range map[string]string{
+		"listen_addresses": "", "data_checksums": "on", "wal_segment_size": "4MB", "wal_level": "minimal",
+		"server_encoding": "UTF8", "max_connections": "40", "fsync": "off", "dynamic_shared_memory_type": "mmap",
+	} {
+		if got := ask[string](t, c, "SHOW "+setting); got != want {
+			t.Errorf("%s is %q, want %q", setting, got, want)
+		}
+	}
+	if got := ask[string](t, c, "SELECT upper('é')"); got != "É" {
+		t.Errorf("upper case of é is %q: not a UTF-8 locale", got)
+	}
+	for _, private := range []string{"data", "sock"} {
+		info, err := os.Stat(filepath.Join(dir, private))
+		if err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("mode of %s: %v, %v", private, info.Mode(), err)
+		}
+	}
+	run(t, c, "CREATE TABLE canary AS SELECT 1 AS x")
+	pid := c.PID()
+	stop(t, c)
+	if c.belongs(pid) {
+		t.Error("the server goes on after Stop")
+	}
+	if err := c.Ensure(t.Context()); err == nil {
+		t.Error("Ensure after Stop starts the server")
+	}
+
+	if got := ask[int](t, start(t, dir), "SELECT x FROM canary"); got != 1 {
+		t.Errorf("the second start lost the data: %d", got)
+	}
+}
+
+func TestAdoptsWhatAKilledDaemonLeft(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	process, ready := startDaemon(t, dir)
+	pid := ready()
+	kill(t, process)
+
+	c := start(t, dir)
+	if c.PID() != pid {
+		t.Errorf("server %d, want the adopted %d", c.PID(), pid)
+	}
+	if got := ask[int](t, c, "SELECT 1"); got != 1 {
+		t.Error("the adopted server does not answer")
+	}
+	stop(t, c)
+	if c.belongs(pid) {
+		t.Error("the adopted server goes on after Stop")
+	}
+}
+
+func TestAdoptsAServerThatIsStopping(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	process, ready := startDaemon(t, dir)
+	pid := ready()
+	kill(t, process)
+	if err := syscall.Kill(pid, syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask[int](t, start(t, dir), "SELECT 1"); got != 1 {
+		t.Error("no server after one that was stopping")
+	}
+}
+
+func TestRecoversFromSIGKILLUnderLoad(t *testing.T) {
+	t.Parallel()
+	c, err := Start(t.Context(), Config{Dir: folder(t), Log: logger(t)}) // with sync: what is committed stays
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop(t, c)
+	run(t, c, "CREATE TABLE load (n serial, filler text)")
+	committed := make(chan int, 1)
+	writer := connect(t, c)
+	go func() {
+		n := 0
+		for {
+			if _, err := writer.Exec(t.Context(), "INSERT INTO load (filler) VALUES (repeat('x', 2000))"); err != nil {
+				committed <- n
+				return
+			}
+			n++
+		}
+	}()
+	// A backend at work notices the end of its server late.
+	busy := connect(t, c)
+	go func() { _, _ = busy.Exec(t.Context(), "SELECT count(*) FROM generate_series(1, 1000000000)") }()
+	watcher := connect(t, c)
+	eventually(t, "load", func() bool { return askOn[int](t, watcher, "SELECT count(*) FROM load") > 100 })
+	eventually(t, "a busy backend", func() bool {
+		return askOn[int](t, watcher, "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%generate_series%' AND state = 'active' AND pid <> pg_backend_pid()") == 1
+	})
+	crashed := c.PID()
+	crash(t, c)
+
+	if err := c.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if c.PID() == crashed {
+		t.Error("the process id is still that of the killed server")
+	}
+	if got, want := ask[int](t, c, "SELECT count(*) FROM load"), <-committed; got < want {
+		t.Errorf("%d rows of %d committed ones", got, want)
+	}
+}
+
+func TestStartsOverAStaleLockFile(t *testing.T) {
+	t.Parallel()
+	c := start(t, folder(t))
+	// Processes of the server's own account, a live one and a dead one that
+	// nobody waits for: PostgreSQL takes both for another server.
+	live := stranger(t, c, "sleep", "600")
+	zombie := stranger(t, c, "true")
+	eventually(t, "a zombie", func() bool { return dead(zombie) })
+
+	for name, pid := range map[string]int{"live": live, "zombie": zombie, "ourselves": os.Getpid()} {
+		crash(t, c)
+		text, err := os.ReadFile(c.lockFile())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(text), "\n")
+		for _, lock := range []string{c.lockFile(), c.socket() + ".lock"} {
+			if err := os.WriteFile(lock, []byte(strconv.Itoa(pid)+"\n"+rest), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := c.Ensure(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	crash(t, c)
+	if err := os.Truncate(c.lockFile(), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Ensure(t.Context()); err != nil {
+		t.Errorf("empty lock file: %v", err)
+	}
+	if err := syscall.Kill(live, 0); err != nil {
+		t.Errorf("the stranger was killed: %v", err)
+	}
+}
+
+func TestSweepsAHalfMadeCluster(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	half := filepath.Join(dir, "init-1234", "data")
+	if err := os.MkdirAll(half, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(half, "PG_VERSION"), []byte("15\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	process, _ := startDaemon(t, dir)
+	eventually(t, "initdb at work", func() bool {
+		files, _ := filepath.Glob(filepath.Join(dir, "init-*", "data", "base", "1", "*"))
+		return len(files) > 0
+	})
+	kill(t, process)
+	if _, err := os.Stat(filepath.Join(dir, "data")); !errors.Is(err, os.ErrNotExist) {
+		t.Fatalf("data/ exists before it is whole: %v", err)
+	}
+	if got := ask[int](t, start(t, dir), "SELECT 1"); got != 1 {
+		t.Error("no server")
+	}
+	if _, err := os.Stat(filepath.Dir(half)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the half-made cluster is still there: %v", err)
+	}
+}
+
+func TestReachesALongSocketPath(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(folder(t), strings.Repeat("quite'long/", 15))
+	if err := os.MkdirAll(dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	c := start(t, dir)
+	if len(c.socket()) < 150 {
+		t.Fatalf("not a long path: %s", c.socket())
+	}
+	if got := ask[int](t, c, "SELECT 1"); got != 1 {
+		t.Error("no answer")
+	}
+}
+
+func TestRefusesAnotherMajorVersion(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	c := start(t, dir)
+	stop(t, c)
+	version := filepath.Join(dir, "data", "PG_VERSION")
+	canary := filepath.Join(dir, "data", "canary")
+	for _, path := range []string{version, canary} {
+		if err := os.WriteFile(path, []byte("9\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := list(t, filepath.Join(dir, "data"))
+	bin, err := FindBinaries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Start(t.Context(), Config{Dir: dir})
+	if !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), "PostgreSQL 9 ") || !strings.Contains(err.Error(), bin.Version) {
+		t.Errorf("error: %v", err)
+	}
+	if after := list(t, filepath.Join(dir, "data")); !slices.Equal(before, after) {
+		t.Errorf("the cluster was touched:\n%v\n%v", before, after)
+	}
+}
+
+func TestRefusesAForeignFolder(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	holiday := filepath.Join(dir, "data", "holiday.jpg")
+	if err := os.MkdirAll(filepath.Dir(holiday), 0o711); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(holiday, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 { // else it is refused for belonging to root
+		if err := os.Chown(filepath.Dir(holiday), 65534, 65534); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Start(t.Context(), Config{Dir: dir}); err == nil || !strings.Contains(err.Error(), "move it away") {
+		t.Errorf("error: %v", err)
+	}
+	if _, err := os.Stat(holiday); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNamesTheFolderThatBars(t *testing.T) {
+	t.Parallel()
+	barring := filepath.Dir(folder(t))
+	if err := os.Chmod(barring, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(barring, "data", "postgres")
+	stranger := account{name: "stranger", uid: 4242, gid: 4242, switched: true}
+	if got := stranger.barredBy(dir); got != barring {
+		t.Errorf("barred by %q, want %q", got, barring)
+	}
+	if got := (account{}).barredBy(dir); got != "" {
+		t.Errorf("our own account is barred by %q", got)
+	}
+	if os.Geteuid() != 0 { // only root starts a server for another account
+		return
+	}
+	_, err := Start(t.Context(), Config{Dir: dir})
+	if !errors.Is(err, ErrBarred) || !strings.Contains(err.Error(), barring+" bars the account") || !strings.Contains(err.Error(), "--data") {
+		t.Errorf("error: %v", err)
+	}
+	if _, err := os.Stat(filepath.Dir(dir)); !errors.Is(err, os.ErrNotExist) {
+		t.Error("the refused start left a folder")
+	}
+}
+
+func TestRefusesASecondStarter(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	process, ready := startDaemon(t, dir)
+	ready()
+	_, err := Start(t.Context(), Config{Dir: dir})
+	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), fmt.Sprintf("process %d", process.Pid)) {
+		t.Errorf("error: %v", err)
+	}
+	kill(t, process)
+	start(t, dir)
+}
+
+func TestTemporaryLeavesNothing(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	process, ready := startDaemon(t, dir, daemonTemporary+"=1")
+	pid := ready()
+	kill(t, process)
+	eventually(t, "removal after SIGKILL", func() bool {
+		_, err := os.Stat(dir)
+		return errors.Is(err, os.ErrNotExist)
+	})
+	if err := syscall.Kill(pid, 0); err == nil && !dead(pid) {
+		t.Error("the server goes on")
+	}
+
+	c, err := Start(t.Context(), Config{Dir: dir, NoSync: true, Temporary: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop(t, c)
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("after Stop: %v", err)
+	}
+}
+
+func TestSettingsOfTheCallerWin(t *testing.T) {
+	t.Parallel()
+	c, err := Start(t.Context(), Config{Dir: folder(t), NoSync: true, Settings: map[string]string{"max_connections": "77"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop(t, c)
+	if got := ask[string](t, c, "SHOW max_connections"); got != "77" {
+		t.Errorf("max_connections is %s", got)
+	}
+}
+
+func TestPicksTheVersion(t *testing.T) {
+	t.Parallel()
+	found := []Binaries{{"/a", "15.9", 15}, {"/b", "17.2", 17}, {"/c", "15.18", 15}, {"/d", "18beta1", 18}}
+	for major, want := range map[int]string{0: "/d", 15: "/c", 17: "/b"} {
+		if got, err := newest(found, major); err != nil || got.Dir != want {
+			t.Errorf("major %d: %v, %v", major, got, err)
+		}
+	}
+	for _, c := range []struct {
+		found []Binaries
+		major int
+		want  error
+	}{{found, 16, ErrVersion}, {nil, 16, ErrMissing}, {nil, 0, ErrMissing}, {[]Binaries{{"/a", "9.6.24", 9}}, 0, ErrMissing}} {
+		if _, err := newest(c.found, c.major); !errors.Is(err, c.want) {
+			t.Errorf("major %d of %v: %v", c.major, c.found, err)
+		}
+	}
+	if _, err := newest(nil, 0); !strings.Contains(err.Error(), "`understudy doctor --fix`") {
+		t.Errorf("the error does not say what to run: %v", err)
+	}
+}
+
+// list is the name and size of everything below dir.
+func list(t *testing.T, dir string) []string {
+	t.Helper()
+	var all []string
+	err := filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
+		if err == nil {
+			all = append(all, fmt.Sprint(path, info.Mode(), info.Size(), info.ModTime()))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}

@@ -1,0 +1,205 @@
+package localpg
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// daemonDir makes this test binary a daemon that starts a cluster in the named
+// folder, says so and then waits to be killed.
+const (
+	daemonDir       = "LOCALPG_TEST_DIR"
+	daemonBin       = "LOCALPG_TEST_BIN"
+	daemonTemporary = "LOCALPG_TEST_TEMPORARY"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(daemonDir); dir != "" {
+		os.Exit(daemon(dir))
+	}
+	os.Exit(m.Run())
+}
+
+func daemon(dir string) int {
+	c, err := Start(context.Background(), Config{
+		Dir: dir, BinDir: os.Getenv(daemonBin), NoSync: true, Temporary: os.Getenv(daemonTemporary) != "",
+	})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	fmt.Println("ready", c.PID())
+	_, _ = io.Copy(io.Discard, os.Stdin) // ends with the test, should that be killed
+	return 0
+}
+
+// startDaemon runs the daemon and returns at once; ready waits for the
+// server's process id.
+func startDaemon(t *testing.T, dir string, env ...string) (process *os.Process, ready func() int) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(append(os.Environ(), daemonDir+"="+dir), env...)
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stdin.Close()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return cmd.Process, func() int {
+		t.Helper()
+		line, err := bufio.NewReader(stdout).ReadString('\n')
+		word, number, _ := strings.Cut(strings.TrimSpace(line), " ")
+		pid, errPID := strconv.Atoi(number)
+		if err != nil || word != "ready" || errPID != nil {
+			t.Fatalf("daemon said %q: %v", line, err)
+		}
+		return pid
+	}
+}
+
+func kill(t *testing.T, process *os.Process) {
+	t.Helper()
+	if err := process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := process.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// folder is a short path that every account can reach, unlike t.TempDir.
+func folder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "uspg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		sweep(filepath.Join(dir, "postgres"))
+		os.RemoveAll(dir)
+	})
+	if err := os.Chmod(dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "postgres")
+}
+
+// sweep ends a server that a failed test left.
+func sweep(dir string) {
+	if c, err := open(Config{Dir: dir}); err == nil {
+		_ = c.endLeftovers(context.Background())
+		c.release()
+	}
+}
+
+func start(t *testing.T, dir string) *Cluster {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	c, err := Start(ctx, Config{Dir: dir, NoSync: true, Log: logger(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(t, c) })
+	return c
+}
+
+func stop(t *testing.T, c *Cluster) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := c.Stop(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+func logger(t *testing.T) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }
+
+func connect(t *testing.T, c *Cluster) *pgx.Conn {
+	t.Helper()
+	config, err := pgx.ParseConfig(c.ConnString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Configure(config)
+	conn, err := pgx.ConnectConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(context.Background()) })
+	return conn
+}
+
+func run(t *testing.T, c *Cluster, sql string) {
+	t.Helper()
+	conn := connect(t, c)
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(t.Context(), sql); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func ask[T any](t *testing.T, c *Cluster, sql string) T {
+	t.Helper()
+	conn := connect(t, c)
+	defer conn.Close(context.Background())
+	return askOn[T](t, conn, sql)
+}
+
+func askOn[T any](t *testing.T, conn *pgx.Conn, sql string) T {
+	t.Helper()
+	var answer T
+	if err := conn.QueryRow(t.Context(), sql).Scan(&answer); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return answer
+}
+
+// eventually waits for what another process is about to do.
+func eventually(t *testing.T, what string, happened func() bool) {
+	t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(30 * time.Second)
+	for !happened() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("not within 30 s: %s", what)
+		}
+	}
+}
+
+// crash kills the server with SIGKILL and waits until it is dead.
+func crash(t *testing.T, c *Cluster) {
+	t.Helper()
+	pid := c.PID()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "end of the server", func() bool { return !c.belongs(pid) })
+}

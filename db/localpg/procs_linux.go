@@ -1,0 +1,69 @@
+package localpg
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+const (
+	maxSocketPath  = 107  // sun_path without its NUL
+	dialsLongPaths = true // through /proc/self/fd
+)
+
+// tie lets the kernel kill a child when the thread that forked it ends. The
+// caller keeps that thread until the child has ended.
+func tie(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
+
+// belongs reports whether pid is a live PostgreSQL process of the cluster. A
+// zombie is not: it holds neither files nor memory.
+func (c *Cluster) belongs(pid int) bool {
+	proc := "/proc/" + strconv.Itoa(pid)
+	comm, err := os.ReadFile(proc + "/comm")
+	if err != nil || !strings.HasPrefix(string(comm), "postgres") {
+		return false
+	}
+	// Every process of a cluster works in its data folder.
+	cwd, err := os.Readlink(proc + "/cwd")
+	if !errors.Is(err, fs.ErrPermission) {
+		return err == nil && cwd == c.data
+	}
+	// Root in a container without CAP_SYS_PTRACE may not read the link of
+	// another account's process; the command line is open to all and carries
+	// our cluster_name.
+	args, err := os.ReadFile(proc + "/cmdline")
+	return err == nil && bytes.Contains(args, []byte(c.name))
+}
+
+// members lists the live processes of the cluster.
+func (c *Cluster) members() []int {
+	entries, _ := os.ReadDir("/proc") // without /proc there is nothing to find
+	var pids []int
+	for _, entry := range entries {
+		if pid, err := strconv.Atoi(entry.Name()); err == nil && c.belongs(pid) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// replaced reports whether the program that pid runs is gone from the disk,
+// as after an upgrade of the package.
+func (c *Cluster) replaced(pid int) bool {
+	link := "/proc/" + strconv.Itoa(pid) + "/exe"
+	exe, err := os.Readlink(link)
+	if errors.Is(err, fs.ErrPermission) { // as in belongs; the account itself may
+		cmd := exec.Command("readlink", link)
+		cmd.Dir = "/"
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.who.credential()}
+		var out []byte
+		out, err = cmd.Output()
+		exe = strings.TrimSpace(string(out))
+	}
+	return err == nil && strings.HasSuffix(exe, " (deleted)")
+}

@@ -1,0 +1,43 @@
+//go:build !linux
+
+package localpg
+
+import (
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+const (
+	maxSocketPath  = 103
+	dialsLongPaths = false
+)
+
+func tie(*syscall.SysProcAttr) {}
+
+// belongs reports whether pid is a live PostgreSQL process of the cluster.
+func (c *Cluster) belongs(pid int) bool { return slices.Contains(c.members(), pid) }
+
+// members lists the live processes of the cluster: those that carry our
+// cluster_name in their title. A zombie has no title.
+func (c *Cluster) members() []int {
+	out, err := exec.Command("ps", "-axww", "-o", "pid=,args=").Output()
+	if err != nil {
+		return nil
+	}
+	var pids []int
+	for line := range strings.Lines(string(out)) {
+		pid, args, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if strings.Contains(args, "postgres") && strings.Contains(args, c.name) {
+			if n, err := strconv.Atoi(pid); err == nil {
+				pids = append(pids, n)
+			}
+		}
+	}
+	return pids
+}
+
+// replaced is not known here: an upgraded server serves until it is stopped.
+func (c *Cluster) replaced(int) bool { return false }

@@ -1,0 +1,42 @@
+package localpg
+
+// settings are given on the command line, so that a new release changes them
+// for old clusters too. Sized for one daemon and a person with psql: measured,
+// 16 to 24 MB idle and 1.6 MB for each busy connection.
+func (c *Cluster) settings() []string {
+	values := []string{
+		"cluster_name=" + c.name,
+		"listen_addresses=",
+		"port=" + port,
+		// Relative to the data folder, because a socket address holds 107 bytes.
+		"unix_socket_directories=../sock",
+		"unix_socket_permissions=0700",
+		"max_connections=40",
+		"shared_buffers=16MB",
+		// Nothing in /dev/shm: containers give it 64 MB, and logind empties it
+		// when the user logs out.
+		"dynamic_shared_memory_type=mmap",
+		"wal_level=minimal",
+		"max_wal_senders=0",
+		"min_wal_size=16MB",
+		"max_wal_size=256MB",
+		"max_worker_processes=2",
+		"max_parallel_workers=0",
+		"autovacuum_max_workers=1",
+		"jit=off",
+		"logging_collector=off",
+		"log_checkpoints=off",
+		"log_line_prefix=%m [%p] ",
+	}
+	if c.config.NoSync {
+		values = append(values, "fsync=off", "full_page_writes=off", "synchronous_commit=off")
+	}
+	for name, value := range c.config.Settings {
+		values = append(values, name+"="+value)
+	}
+	args := make([]string, 0, 2*len(values))
+	for _, value := range values {
+		args = append(args, "-c", value)
+	}
+	return args
+}

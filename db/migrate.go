@@ -1,0 +1,106 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Migrate brings the database's schema up to date. Several daemons may do so at once: one migrates,
+// the others wait for it.
+func Migrate(ctx context.Context, connString string) error {
+	return Config{ConnString: connString}.Migrate(ctx)
+}
+
+// Migrate is [Migrate] over connections that are made as those of [Open].
+func (c Config) Migrate(ctx context.Context) (err error) {
+	p, err := c.migrator()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := p.Close(); err == nil && closed != nil {
+			err = fmt.Errorf("database migration: %w", closed)
+		}
+	}()
+	if _, err := p.Up(ctx); err != nil {
+		return fmt.Errorf("database migration: %w", err)
+	}
+	have, want, err := p.GetVersions(ctx)
+	if err != nil {
+		return fmt.Errorf("database version: %w", err)
+	}
+	if have > want {
+		return fmt.Errorf("database schema has version %d and this understudy knows only %d: "+
+			"it was upgraded by a newer understudy, so upgrade this one, too", have, want)
+	}
+	return nil
+}
+
+// migrator returns goose on a pool of its own, which its Close closes.
+func (c Config) migrator() (*goose.Provider, error) {
+	config, err := pgx.ParseConfig(c.ConnString)
+	if err != nil {
+		return nil, fmt.Errorf("database settings: %w", err)
+	}
+	c.settle(config)
+	config.RuntimeParams["statement_timeout"] = "0" // a migration takes as long as it takes
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return nil, fmt.Errorf("embedded migrations: %w", err)
+	}
+	pool := stdlib.OpenDB(*config)
+	p, err := goose.NewProvider(goose.DialectPostgres, pool, files, goose.WithSessionLocker(migrationLock{}))
+	if err != nil {
+		_ = pool.Close() // nothing was opened yet
+		return nil, fmt.Errorf("embedded migrations: %w", err)
+	}
+	return p, nil
+}
+
+const (
+	tryMigrationLock = `SELECT pg_try_advisory_lock(1970500729, 2)`
+	migrationUnlock  = `SELECT pg_advisory_unlock(1970500729, 2)`
+)
+
+// migrationLock is goose's lock with a poll that suits a start of 50 ms: goose's own polls in whole
+// seconds.
+type migrationLock struct{}
+
+// SessionLock waits for the lock until ctx ends.
+func (migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		var locked bool
+		if err := conn.QueryRowContext(ctx, tryMigrationLock).Scan(&locked); err != nil {
+			return fmt.Errorf("migration lock: %w", err)
+		}
+		if locked {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("migration lock: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// SessionUnlock gives the lock back.
+func (migrationLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
+	if _, err := conn.ExecContext(ctx, migrationUnlock); err != nil {
+		return fmt.Errorf("migration lock: %w", err)
+	}
+	return nil
+}

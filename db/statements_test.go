@@ -1,0 +1,85 @@
+package db
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// statements are all that the package sends, fragments of others left out.
+var statements = map[string]string{
+	"insertAgent": insertAgent, "updateAgent": updateAgent, "selectAgent": selectAgent,
+	"selectAgentByLaunch": selectAgentByLaunch, "listAgents": listAgents, "listOpenAgents": listOpenAgents, "nextID": nextID,
+	"insertHandoff": insertHandoff, "updateHandoff": updateHandoff, "selectHandoff": selectHandoff,
+	"listHandoffs": listHandoffs, "insertTransition": insertTransition, "listTransitions": listTransitions,
+	"insertDelivery": insertDelivery, "updateDelivery": updateDelivery, "lockDeliveries": lockDeliveries,
+	"dropQueued": dropQueued, "selectDelivery": selectDelivery, "listDeliveries": listDeliveries,
+	"listOpenDeliveries": listOpenDeliveries,
+	"notifyEvents":       notifyEvents, "lockEvents": lockEvents, "insertEvents": insertEvents, "listEvents": listEvents,
+	"lastEventID": lastEventID, "listPendingAlerts": listPendingAlerts, "markAlerted": markAlerted,
+	"notifyWake": notifyWake,
+	"selectHook": selectHook, "nextHookID": nextHookID, "lockAgent": lockAgent, "lockAgentByLaunch": lockAgentByLaunch,
+	"lockAgentByProcess": lockAgentByProcess, "lockAgentBySession": lockAgentBySession,
+	"lockOpenHandoff": lockOpenHandoff, "lockOpenDeliveries": lockOpenDeliveries, "insertHook": insertHook,
+	"markReplayed": markReplayed,
+	"upsertHost":   upsertHost, "listHosts": listHosts, "tryHostLock": tryHostLock,
+	"tryMigrationLock": tryMigrationLock, "migrationUnlock": migrationUnlock,
+	"selectAgents": selectAgents, "selectHandoffs": selectHandoffs, "selectDeliveries": selectDeliveries,
+	"selectEvents": selectEvents,
+}
+
+func TestStatementsPrepare(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	conn, err := db.pool.Acquire(t.Context())
+	must(t, conn, err)
+	defer conn.Release()
+	for name, sql := range statements {
+		if _, err := conn.Conn().Prepare(t.Context(), "test_"+name, sql); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestStatementsAreAllListed finds SQL in the package's source that the list above does not name.
+func TestStatementsAreAllListed(t *testing.T) {
+	t.Parallel()
+	verb := regexp.MustCompile(`^\s*(?i:SELECT|INSERT|UPDATE|DELETE|WITH|TRUNCATE|CREATE|DROP|ALTER)\s`)
+	files, err := os.ReadDir(".")
+	must(t, files, err)
+	found := 0
+	for _, f := range files {
+		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), f.Name(), nil, 0)
+		must(t, parsed, err)
+		var name string // of the constant or variable that is being declared
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				name = "func " + n.Name.Name
+			case *ast.ValueSpec:
+				name = n.Names[0].Name
+			case *ast.BasicLit:
+				text, err := strconv.Unquote(n.Value)
+				if n.Kind != token.STRING || err != nil || !verb.MatchString(text) {
+					return true
+				}
+				found++
+				if _, ok := statements[name]; !ok {
+					t.Errorf("%s: %s: SQL that is not prepared by a test: %.40q", f.Name(), name, text)
+				}
+			}
+			return true
+		})
+	}
+	if found < 20 {
+		t.Errorf("only %d statements were found", found)
+	}
+}

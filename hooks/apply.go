@@ -1,0 +1,158 @@
+package hooks
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+const maxSettings = 16 << 20
+
+// ReadSettings reads a settings file for the functions that plan: nil if there
+// is none, not nil if it is empty.
+func ReadSettings(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("settings: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxSettings+1))
+	if err != nil {
+		return nil, fmt.Errorf("settings: %w", err)
+	}
+	if len(text) > maxSettings {
+		return nil, fmt.Errorf("settings %s: over %d MiB", path, maxSettings>>20)
+	}
+	return text, nil
+}
+
+// For returns the plan for the settings file at path, its backup named after
+// the time: settings.json.understudy-20060102T150405.000000Z.bak beside it.
+func (p Plan) For(path string, now time.Time) Plan {
+	p.Path, p.Backup = path, ""
+	if p.Before != nil {
+		p.Backup = path + ".understudy-" + now.UTC().Format("20060102T150405.000000") + "Z.bak"
+	}
+	return p
+}
+
+// Apply carries the plan out: it writes the backup, then replaces the file by
+// rename, keeping its mode and owner. Where path is a symbolic link, its target
+// is replaced and the link stays. A file that is no longer what the plan was
+// made from is an error, and left alone. A plan that changes nothing does
+// nothing.
+func Apply(p Plan) error {
+	if !p.Changed {
+		return nil
+	}
+	if p.Path == "" {
+		return errors.New("apply hooks: the plan has no path")
+	}
+	if err := p.apply(); err != nil {
+		return fmt.Errorf("apply hooks to %s: %w", p.Path, err)
+	}
+	return nil
+}
+
+func (p Plan) apply() error {
+	now, err := ReadSettings(p.Path)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(now, p.Before) || (now == nil) != (p.Before == nil) {
+		return errors.New("the file was changed meanwhile; run it again")
+	}
+	target, err := linkTarget(p.Path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(target)
+	if errors.Is(err, fs.ErrNotExist) {
+		info = nil
+	} else if err != nil {
+		return err
+	}
+	if p.Before != nil {
+		if p.Backup == "" {
+			p = p.For(p.Path, time.Now())
+		}
+		if err := writeNew(p.Backup, p.Before, info); err != nil {
+			return fmt.Errorf("backup: %w", err)
+		}
+	}
+	if p.After == nil {
+		return os.Remove(target)
+	}
+	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
+		return err
+	}
+	temp := fmt.Sprintf("%s.understudy-%s.tmp", target, NewKey(time.Now()))
+	if err := writeNew(temp, p.After, info); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, target); err != nil {
+		_ = os.Remove(temp)
+		return err
+	}
+	return nil
+}
+
+// linkTarget follows links at path, also to a file that does not exist yet.
+func linkTarget(path string) (string, error) {
+	for range 40 { // what the kernel allows
+		to, err := os.Readlink(path)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EINVAL) { // EINVAL: no link
+			return path, nil
+		}
+		if err != nil {
+			return "", err
+		}
+		if !filepath.IsAbs(to) {
+			// Not joined by text alone: the link's own folder may be a link.
+			dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+			if err != nil {
+				return "", err
+			}
+			to = filepath.Join(dir, to)
+		}
+		path = to
+	}
+	return "", fmt.Errorf("%s: too many links", path)
+}
+
+// writeNew writes a file that must not exist, synced, with mode and owner of
+// like (0600 and ours if nil).
+func writeNew(path string, text []byte, like fs.FileInfo) (err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err = errors.Join(err, f.Close()); err != nil {
+			_ = os.Remove(path)
+		}
+	}()
+	if _, err := f.Write(text); err != nil {
+		return err
+	}
+	if like != nil {
+		if own, ok := like.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 {
+			if err := f.Chown(int(own.Uid), int(own.Gid)); err != nil {
+				return err
+			}
+		}
+		if err := f.Chmod(like.Mode().Perm()); err != nil {
+			return err
+		}
+	}
+	return f.Sync()
+}

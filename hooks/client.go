@@ -1,0 +1,288 @@
+package hooks
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ErrRefused is the daemon's verdict that an event is wrong in itself; sending
+// it again would not help, so it is not spooled.
+var ErrRefused = errors.New("refused")
+
+var errNoAnswer = errors.New("no answer in time")
+
+const (
+	dialTimeout = 100 * time.Millisecond
+	maxAnswer   = 1 << 20
+	maxHead     = 64 << 10
+)
+
+// AnswerTimeout is how long the daemon may take to answer event. The CLI waits
+// meanwhile: longest where the answer can change what it does, and briefly at
+// a session's end, where it gives its hooks little time.
+func AnswerTimeout(event string) time.Duration {
+	switch event {
+	case Stop, UserPromptSubmit, SessionStart, PermissionRequest:
+		return 10 * time.Second
+	case SessionEnd:
+		return time.Second
+	default:
+		return 5 * time.Second
+	}
+}
+
+// Send posts e to the daemon at socket and returns its answer, which may be
+// empty. It takes at most [AnswerTimeout], or until ctx ends; the connection
+// itself 100 ms.
+//
+// Without an error the answer is complete. An error that is [ErrRefused] means
+// that the daemon judged the event itself (4xx). Any other means that no
+// complete answer came, and the caller spools: nobody at the socket, an
+// answer cut off, 5xx, and those 4xx that are about the way and not the event:
+// 401 and 404 (another daemon than ours, or an older one), 408, 425 and 429
+// (not now).
+//
+// One exchange over a unix socket needs so little of HTTP that it is written
+// out here. With net/http the hook process takes half as long again of its own:
+// 1.8 ms in place of 1.2, beside the 1.3 ms of a process that does nothing.
+func Send(ctx context.Context, socket string, e Envelope) ([]byte, error) {
+	if err := e.check(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, AnswerTimeout(e.Event), errNoAnswer)
+	defer cancel()
+	answer, err := exchange(ctx, socket, request(e))
+	if err == nil {
+		answer.body, err = answer.verdict()
+	} else if ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("hook %s to %s: %w", e.Event, socket, err)
+	}
+	return answer.body, nil
+}
+
+func request(e Envelope) []byte {
+	body := []byte(e.Body)
+	if len(body) == 0 {
+		body = []byte("{}")
+	}
+	var b bytes.Buffer
+	b.Grow(len(body) + 1024)
+	fmt.Fprintf(&b, "POST /hooks/%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"+
+		"Content-Type: application/json\r\nContent-Length: %d\r\n", e.Event, len(body))
+	header := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%s: %s\r\n", name, headerValue(value))
+		}
+	}
+	header("X-Understudy-Launch", e.Launch)
+	header("X-Tmux", e.Tmux)
+	header("X-Tmux-Pane", e.Pane)
+	if e.AgentPID > 0 {
+		header("X-Agent-Pid", strconv.Itoa(e.AgentPID))
+	}
+	header("X-Hook-Key", e.Key)
+	header("X-Hook-At", e.At.UTC().Format(time.RFC3339Nano))
+	b.WriteString("\r\n")
+	b.Write(body)
+	return b.Bytes()
+}
+
+// headerValue replaces control bytes, with which an odd environment could end
+// the header early. The values come from the environment and are not long; one
+// that is would only be refused by the server.
+func headerValue(s string) string {
+	clean := []byte(s[:min(len(s), 8<<10)])
+	for i, c := range clean {
+		if c < ' ' || c == 0x7f {
+			clean[i] = '?'
+		}
+	}
+	return string(clean)
+}
+
+func exchange(ctx context.Context, socket string, request []byte) (response, error) {
+	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "unix", socket)
+	if err != nil {
+		return response{}, err
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	// A server may answer and close before it has read everything; then the
+	// answer counts, not the failed write.
+	_, writeErr := conn.Write(request)
+	answer, err := readResponse(bufio.NewReader(conn))
+	if err != nil {
+		return response{}, errors.Join(writeErr, err)
+	}
+	return answer, nil
+}
+
+type response struct {
+	status int
+	body   []byte
+}
+
+// verdict is the body of an answer that settles the event, or why it does not.
+func (r response) verdict() ([]byte, error) {
+	switch {
+	case r.status >= 200 && r.status < 300:
+		return r.body, nil
+	case r.status == 401, r.status == 404, r.status == 408, r.status == 425, r.status == 429:
+		return nil, fmt.Errorf("status %d: %s", r.status, r.sentence())
+	case r.status >= 400 && r.status < 500:
+		return nil, fmt.Errorf("%w with status %d: %s", ErrRefused, r.status, r.sentence())
+	default:
+		return nil, fmt.Errorf("status %d: %s", r.status, r.sentence())
+	}
+}
+
+func (r response) sentence() string {
+	var told struct{ Error string }
+	if json.Unmarshal(r.body, &told) == nil && told.Error != "" {
+		return headerValue(told.Error[:min(len(told.Error), 300)])
+	}
+	return fmt.Sprintf("%.80q", r.body)
+}
+
+// readResponse reads one answer and insists on its end: a length or chunks.
+// "Until the connection closes" is no end, since a daemon that dies closes too.
+func readResponse(r *bufio.Reader) (response, error) {
+	for {
+		status, fields, err := readHead(r)
+		if err != nil {
+			return response{}, err
+		}
+		if status < 200 { // 100 Continue and the like come before the answer
+			continue
+		}
+		body, err := readBody(r, status, fields)
+		if err != nil {
+			return response{}, fmt.Errorf("status %d, body: %w", status, err)
+		}
+		return response{status, body}, nil
+	}
+}
+
+func readHead(r *bufio.Reader) (status int, fields map[string]string, err error) {
+	left := maxHead
+	line, err := readLine(r, &left)
+	if err != nil {
+		return 0, nil, fmt.Errorf("answer: %w", err)
+	}
+	proto, rest, _ := strings.Cut(line, " ")
+	code, _, _ := strings.Cut(rest, " ")
+	status, err = strconv.Atoi(code)
+	if !strings.HasPrefix(proto, "HTTP/1.") || err != nil || status < 100 || status > 999 {
+		return 0, nil, fmt.Errorf("answer is not HTTP: %.80q", line)
+	}
+	fields = map[string]string{}
+	for {
+		line, err := readLine(r, &left)
+		if err != nil {
+			return 0, nil, fmt.Errorf("answer's header: %w", err)
+		}
+		if line == "" {
+			return status, fields, nil
+		}
+		name, value, ok := strings.Cut(line, ":")
+		if !ok {
+			return 0, nil, fmt.Errorf("answer's header is not HTTP: %.80q", line)
+		}
+		fields[strings.ToLower(name)] = strings.TrimSpace(value)
+	}
+}
+
+// readLine returns a line without its end and takes its length from left.
+func readLine(r *bufio.Reader, left *int) (string, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part...)
+		if *left -= len(part); *left < 0 {
+			return "", errors.New("too long")
+		}
+		if err == nil {
+			return strings.TrimRight(string(line), "\r\n"), nil
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return "", noEOF(err)
+		}
+	}
+}
+
+func readBody(r *bufio.Reader, status int, fields map[string]string) ([]byte, error) {
+	if status == 204 || status == 304 {
+		return nil, nil
+	}
+	if te := fields["transfer-encoding"]; te != "" {
+		if !strings.EqualFold(te, "chunked") {
+			return nil, fmt.Errorf("transfer encoding %.40q is not known", te)
+		}
+		return readChunks(r)
+	}
+	length, err := strconv.ParseUint(fields["content-length"], 10, 31)
+	if err != nil {
+		return nil, errors.New("no length")
+	}
+	if length > maxAnswer {
+		return nil, fmt.Errorf("%d bytes are more than %d", length, maxAnswer)
+	}
+	body := make([]byte, length)
+	_, err = io.ReadFull(r, body)
+	return body, noEOF(err)
+}
+
+func readChunks(r *bufio.Reader) ([]byte, error) {
+	var body []byte
+	left := maxHead // for all the lines between the chunks
+	for {
+		line, err := readLine(r, &left)
+		if err != nil {
+			return nil, err
+		}
+		digits, _, _ := strings.Cut(line, ";")
+		size, err := strconv.ParseUint(strings.TrimSpace(digits), 16, 31)
+		if err != nil || len(body)+int(size) > maxAnswer {
+			return nil, fmt.Errorf("chunk of %.40q bytes", line)
+		}
+		if size == 0 {
+			break
+		}
+		start := len(body)
+		body = append(body, make([]byte, size)...)
+		if _, err := io.ReadFull(r, body[start:]); err != nil {
+			return nil, noEOF(err)
+		}
+		if line, err := readLine(r, &left); err != nil || line != "" {
+			return nil, errors.Join(errors.New("chunk has no end"), err)
+		}
+	}
+	for { // trailers
+		line, err := readLine(r, &left)
+		if err != nil || line == "" {
+			return body, err
+		}
+	}
+}
+
+// noEOF turns the end of a stream in the middle of an answer into an error
+// that nobody takes for a regular end.
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

@@ -1,0 +1,45 @@
+// Package hooks owns the border to an agent CLI's hooks: the payloads that
+// come in, the command that carries them to the daemon, the spool that keeps
+// them while the daemon is away, and the settings that make the CLI call us.
+//
+// # One hook, start to end
+//
+// The CLI runs `understudy hook EVENT` ([Command]) with the payload on stdin.
+// Command wraps it in an [Envelope], [Send]s it over the daemon's unix socket
+// and prints the answer. It always returns 0 and prints nothing but a complete
+// answer, because a broken supervisor must not break a person's session.
+//
+// # What a missing answer proves
+//
+// An envelope is put into the [Spool] exactly when no complete answer came
+// back, and under the key it was sent with. So the daemon may draw two
+// conclusions when a key comes out of the spool that it stored before: this is
+// no second event, and whatever it answered at the time was not printed.
+// The reverse does not hold: an answer that arrived here and could not be
+// printed (the CLI had closed the pipe) is not spooled.
+//
+// # Order
+//
+// Spooled files are named by the time at which the hook started, and are
+// replayed in that order. A daemon that has just come up hears live hooks
+// beside a spool that is not empty yet: it drains before it applies them.
+// Hooks of one CLI that ran at the same moment have no order of their own.
+//
+// # Concurrency
+//
+// Everything here may be called from several goroutines. Many hook processes
+// put into one spool at once; one process, the daemon, drains it, and within
+// that process a second [Spool.Drain] waits for the first.
+//
+// # What a crash leaves
+//
+// A killed hook process leaves at most a file ".new-…" in the spool, which the
+// next Drain removes when it is a minute old. Spool files are renamed into
+// place but not synced: they survive any crash of a process, while the loss of
+// power, which ends the agents too, may take the newest ones. A daemon killed
+// in a Drain delivers the file in hand once more, under the same key. A killed
+// [Apply] leaves the settings file either as it was or as planned.
+//
+// The package imports none of ours and no os/exec: it is linked into a process
+// that has a few milliseconds to live.
+package hooks

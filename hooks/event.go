@@ -1,0 +1,212 @@
+package hooks
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// The events that the daemon acts on, by Claude Code's names.
+const (
+	SessionStart      = "SessionStart"
+	UserPromptSubmit  = "UserPromptSubmit"
+	Stop              = "Stop"
+	StopFailure       = "StopFailure"
+	SessionEnd        = "SessionEnd"
+	Notification      = "Notification"
+	PermissionRequest = "PermissionRequest"
+	PreToolUse        = "PreToolUse"
+	PostToolUse       = "PostToolUse"
+	PreCompact        = "PreCompact"
+	PostCompact       = "PostCompact"
+	SubagentStart     = "SubagentStart"
+	SubagentStop      = "SubagentStop"
+)
+
+// names are the 33 events of Claude Code 2.1.329.
+var names = []string{
+	SessionStart, UserPromptSubmit, Stop, StopFailure, SessionEnd, Notification,
+	PermissionRequest, PreToolUse, PostToolUse, PreCompact, PostCompact,
+	SubagentStart, SubagentStop,
+	"ConfigChange", "CwdChanged", "DirectoryAdded", "Elicitation",
+	"ElicitationResult", "FileChanged", "InstructionsLoaded", "MessageDisplay",
+	"PermissionDenied", "PostModelSwitch", "PostToolBatch", "PostToolUseFailure",
+	"PreModelSwitch", "Setup", "TaskCompleted", "TaskCreated", "TeammateIdle",
+	"UserPromptExpansion", "WorktreeCreate", "WorktreeRemove",
+}
+
+// MaxBody is the largest payload that is taken, in bytes.
+const MaxBody = 1 << 20
+
+const maxEventName = 64
+
+// Known reports whether name is an event of the CLI versions we have seen, in
+// its canonical form.
+func Known(name string) bool { return slices.Contains(names, name) }
+
+// Canonical returns Claude Code's spelling of an event: "session-start",
+// "sessionstart" and "SessionStart" are all SessionStart. A well-formed name of
+// at most 64 bytes that is not known is accepted too, since the CLI gains
+// events with each release; [Known] tells the two apart.
+func Canonical(name string) (string, bool) {
+	if name == "" || len(name) > maxEventName {
+		return "", false
+	}
+	if camelCase(name) {
+		return name, true
+	}
+	if name != strings.ToLower(name) {
+		return "", false
+	}
+	var camel strings.Builder
+	for part := range strings.SplitSeq(name, "-") {
+		if part == "" || part[0] < 'a' || part[0] > 'z' {
+			return "", false
+		}
+		camel.WriteByte(part[0] - 'a' + 'A')
+		camel.WriteString(part[1:])
+	}
+	for _, known := range names {
+		if strings.EqualFold(known, camel.String()) {
+			return known, true
+		}
+	}
+	return camel.String(), camelCase(camel.String())
+}
+
+func camelCase(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		upper, lower, digit := 'A' <= c && c <= 'Z', 'a' <= c && c <= 'z', '0' <= c && c <= '9'
+		if !upper && (i == 0 || !lower && !digit) {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// Payload is what an event says, the fields of all events side by side. A
+// field that an event does not carry is zero.
+type Payload struct {
+	Event                string // canonical
+	SessionID            string
+	TranscriptPath       string
+	CWD                  string
+	PromptID             string // from a session's first prompt on
+	Prompt               string // UserPromptSubmit: as typed, or wrapped as pasted content
+	Source               string // SessionStart: startup, resume, clear, compact, fork
+	Model                string // SessionStart, but not after clear, resume, fork
+	SessionTitle         string
+	PermissionMode       string
+	Reason               string // SessionEnd: clear, resume, prompt_input_exit, other
+	LastAssistantMessage string
+	NotificationType     string
+	Message              string // Notification
+	ToolName             string
+	Error                string // StopFailure, PostToolUseFailure
+	ErrorDetails         string
+	Trigger              string // PreCompact, PostCompact: manual, auto
+	AgentID              string // of a subagent
+	AgentType            string
+	StopHookActive       bool // this Stop follows one that a hook blocked
+	BackgroundTasks      int  // how many still run
+	ToolInput            json.RawMessage
+
+	// Truncated and Malformed mark a body that [Command] put in place of one
+	// that was too large or no JSON; only ids survived.
+	Truncated, Malformed bool
+}
+
+// Parse reads the payload of event, in any spelling that [Canonical] takes.
+// Unknown fields are ignored, null is the same as absent. The error is a
+// sentence fit for the answer: a body over [MaxBody], bad UTF-8, no JSON
+// object, a field of the wrong type, or the payload of another event.
+func Parse(event string, body []byte) (Payload, error) {
+	name, ok := Canonical(event)
+	if !ok {
+		return Payload{}, fmt.Errorf("hook event %.80q is not a name like SessionStart or session-start", event)
+	}
+	p, err := parse(name, body)
+	if err != nil {
+		return Payload{}, fmt.Errorf("payload of hook %s: %w", name, err)
+	}
+	return p, nil
+}
+
+func parse(event string, body []byte) (Payload, error) {
+	fields, err := object(body)
+	if err != nil {
+		return Payload{}, err
+	}
+	p := Payload{Event: event}
+	var named string
+	for _, f := range []struct {
+		name string
+		to   *string
+	}{
+		{"hook_event_name", &named}, {"session_id", &p.SessionID},
+		{"transcript_path", &p.TranscriptPath}, {"cwd", &p.CWD},
+		{"prompt_id", &p.PromptID}, {"prompt", &p.Prompt}, {"source", &p.Source},
+		{"model", &p.Model}, {"session_title", &p.SessionTitle},
+		{"permission_mode", &p.PermissionMode}, {"reason", &p.Reason},
+		{"last_assistant_message", &p.LastAssistantMessage},
+		{"notification_type", &p.NotificationType}, {"message", &p.Message},
+		{"tool_name", &p.ToolName}, {"error", &p.Error},
+		{"error_details", &p.ErrorDetails}, {"trigger", &p.Trigger},
+		{"agent_id", &p.AgentID}, {"agent_type", &p.AgentType},
+	} {
+		if err := field(fields, f.name, f.to, "a string"); err != nil {
+			return Payload{}, err
+		}
+	}
+	var tasks []json.RawMessage
+	err = errors.Join(
+		field(fields, "stop_hook_active", &p.StopHookActive, "true or false"),
+		field(fields, truncatedField, &p.Truncated, "true or false"),
+		field(fields, malformedField, &p.Malformed, "true or false"),
+		field(fields, "background_tasks", &tasks, "a list"))
+	if err != nil {
+		return Payload{}, err
+	}
+	p.BackgroundTasks = len(tasks)
+	p.ToolInput = fields["tool_input"]
+	if c, ok := Canonical(named); named != "" && (!ok || c != event) {
+		return Payload{}, fmt.Errorf("hook_event_name is %.80q, which is another event", named)
+	}
+	return p, nil
+}
+
+// object splits body into its members. Names match exactly, as they do for
+// the CLI, and not in any case, as they would when decoding into a struct.
+func object(body []byte) (map[string]json.RawMessage, error) {
+	switch trimmed := bytes.TrimLeft(body, " \t\r\n"); {
+	case len(body) > MaxBody:
+		return nil, fmt.Errorf("%d bytes are more than the %d that are taken", len(body), MaxBody)
+	case !utf8.Valid(body):
+		return nil, errors.New("the body is not valid UTF-8")
+	case len(trimmed) == 0:
+		return nil, nil
+	case trimmed[0] != '{':
+		return nil, errors.New("the body is not a JSON object")
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(body, &fields); err != nil {
+		return nil, fmt.Errorf("the body is not JSON: %w", err)
+	}
+	return fields, nil
+}
+
+func field(fields map[string]json.RawMessage, name string, to any, want string) error {
+	raw, ok := fields[name]
+	if !ok {
+		return nil
+	}
+	if err := json.Unmarshal(raw, to); err != nil {
+		return fmt.Errorf("field %q must be %s", name, want)
+	}
+	return nil
+}

@@ -1,0 +1,193 @@
+package hooks
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// This file edits JSON text in place: it finds where things are and inserts or
+// cuts byte ranges, so that everything else stays as its owner wrote it.
+// It works on text that encoding/json has accepted (see checkObject), so the
+// scanner need not look for errors.
+
+// item is a member of an object, or an element of an array, in a text.
+type item struct {
+	key        string // of a member
+	start, end int    // the whole item; a member's key included
+	value      int    // where the value begins; start, for an element
+}
+
+// items lists what is in the object or array that opens at open.
+func items(text []byte, open int) []item {
+	var list []item
+	for i := skipSpace(text, open+1); text[i] != '}' && text[i] != ']'; {
+		it := item{start: i, value: i}
+		if text[open] == '{' {
+			end := skipValue(text, i)
+			_ = json.Unmarshal(text[i:end], &it.key)
+			it.value = skipSpace(text, skipSpace(text, end)+1) // over the colon
+		}
+		it.end = skipValue(text, it.value)
+		list = append(list, it)
+		if i = skipSpace(text, it.end); text[i] == ',' {
+			i = skipSpace(text, i+1)
+		}
+	}
+	return list
+}
+
+// member finds a key, the last one of that name, as JSON parsers do.
+func member(text []byte, open int, key string) (item, bool) {
+	for _, it := range slices.Backward(items(text, open)) {
+		if it.key == key {
+			return it, true
+		}
+	}
+	return item{}, false
+}
+
+func space(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+
+func skipSpace(text []byte, i int) int {
+	for i < len(text) && space(text[i]) {
+		i++
+	}
+	return i
+}
+
+// skipValue returns the end of the value that begins at i.
+func skipValue(text []byte, i int) int {
+	depth := 0
+	for {
+		switch c := text[i]; c {
+		case '"':
+			for i++; text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+			i++
+		case '{', '[':
+			depth++
+			i++
+		case '}', ']':
+			depth--
+			i++
+		case ',', ':', ' ', '\t', '\r', '\n': // between the parts of a container
+			i++
+			continue
+		default: // a number or a word
+			for i < len(text) && !space(text[i]) && !strings.ContainsRune(",:]}", rune(text[i])) {
+				i++
+			}
+		}
+		if depth == 0 {
+			return i
+		}
+	}
+}
+
+// style is how a text is laid out.
+type style struct {
+	newline string // "", "\n" or "\r\n"; "" for a text on one line
+	indent  string // one level
+}
+
+// styleOf reads the layout off the first member of the root object.
+func styleOf(text []byte, root int) style {
+	s := style{newline: "\n", indent: "  "}
+	if n := bytes.IndexByte(text, '\n'); n > 0 && text[n-1] == '\r' {
+		s.newline = "\r\n"
+	}
+	members := items(text, root)
+	if len(members) == 0 {
+		return s
+	}
+	lead := string(text[root+1 : members[0].start])
+	n := strings.LastIndexByte(lead, '\n')
+	switch {
+	case n < 0:
+		return style{}
+	case n+1 < len(lead):
+		s.indent = lead[n+1:]
+	}
+	return s
+}
+
+func (s style) lineAt(depth int) string {
+	if s.newline == "" {
+		return ""
+	}
+	return s.newline + strings.Repeat(s.indent, depth)
+}
+
+func (s style) colon() string {
+	if s.newline == "" {
+		return ":"
+	}
+	return ": "
+}
+
+// render lays v out as the value of an item at depth.
+func (s style) render(v any, depth int) (string, error) {
+	if s.newline == "" {
+		text, err := marshal(v, "", "")
+		return string(text), err
+	}
+	text, err := marshal(v, strings.Repeat(s.indent, depth), s.indent)
+	return strings.ReplaceAll(string(text), "\n", s.newline), err
+}
+
+// insert puts what after the last item of the container that opens at open,
+// whose items are at depth. remove is its exact inverse, and needs for that:
+// where the container was empty, the space before the new item is ours; the
+// space after it is ours if there is space before it, else it was there.
+func insert(text []byte, open int, what string, s style, depth int) []byte {
+	list := items(text, open)
+	at := open + 1
+	switch {
+	case len(list) > 0:
+		at = list[len(list)-1].end
+		what = "," + s.lineAt(depth) + what
+	case !space(text[at]): // {} or []
+		what = s.lineAt(depth) + what + s.lineAt(depth-1)
+	}
+	return slices.Concat(text[:at], []byte(what), text[at:])
+}
+
+// remove cuts the n-th item out of the container that opens at open.
+func remove(text []byte, open, n int) []byte {
+	list := items(text, open)
+	from, to := list[n].start, list[n].end
+	switch {
+	case n > 0:
+		from = list[n-1].end
+	case len(list) > 1:
+		to = list[1].start
+	case space(text[open+1]):
+		from, to = open+1, skipSpace(text, to)
+	}
+	return slices.Concat(text[:from], text[to:])
+}
+
+// checkObject says, with the line, why text is no JSON object.
+func checkObject(text []byte) error {
+	var whole json.RawMessage
+	err := json.Unmarshal(text, &whole)
+	if wrong, ok := errors.AsType[*json.SyntaxError](err); ok {
+		at := min(max(0, int(wrong.Offset)-1), len(text))
+		return fmt.Errorf("line %d is not JSON: %w; correct it (JSON knows no comments) and try again",
+			1+bytes.Count(text[:at], []byte("\n")), wrong)
+	}
+	if err != nil {
+		return err
+	}
+	if text[skipSpace(text, 0)] != '{' {
+		return errors.New("the file holds JSON but no object {…}")
+	}
+	return nil
+}

@@ -1,0 +1,9 @@
+package hooks
+
+import "embed"
+
+// Scripts holds scripts/*, small sh scripts for people who wire their hooks by
+// hand; see README.md.
+//
+//go:embed scripts
+var Scripts embed.FS

@@ -1,0 +1,226 @@
+package hooks
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// since lists the events we use with the version of Claude Code that brought
+// each, from its changelog. A settings file that names an event which the CLI
+// does not know makes a blocking dialog at its start.
+//
+// PostToolUse is not among them, on purpose: it would run a process for every
+// tool call, to tell what the CLI's registry file tells as well.
+var since = []struct {
+	event   string
+	version [3]int
+}{
+	{SessionStart, [3]int{1, 0, 62}},
+	{UserPromptSubmit, [3]int{1, 0, 54}},
+	{Stop, [3]int{1, 0, 38}},
+	{SessionEnd, [3]int{1, 0, 85}},
+	{Notification, [3]int{1, 0, 38}},
+	{PreCompact, [3]int{1, 0, 48}},
+	{PermissionRequest, [3]int{2, 0, 45}},
+	{StopFailure, [3]int{2, 1, 78}},
+}
+
+// core are the events to assume when the version cannot be read.
+var core = []string{SessionStart, UserPromptSubmit, Stop, SessionEnd, Notification}
+
+// KnownEvents returns the events to hook, of those that the given version of
+// Claude Code knows, as printed by `claude --version` ("2.1.329 (Claude Code)").
+// For a text that is no version it is a conservative core.
+func KnownEvents(version string) []string {
+	v, ok := parseVersion(version)
+	if !ok {
+		return slices.Clone(core)
+	}
+	var events []string
+	for _, e := range since {
+		if slices.Compare(e.version[:], v[:]) <= 0 {
+			events = append(events, e.event)
+		}
+	}
+	return events
+}
+
+func parseVersion(text string) (v [3]int, ok bool) {
+	text, _, _ = strings.Cut(strings.TrimSpace(text), " ")
+	text, _, _ = strings.Cut(strings.TrimPrefix(text, "v"), "-") // less a pre-release
+	parts := strings.Split(text, ".")
+	if len(parts) != len(v) {
+		return v, false
+	}
+	for i, part := range parts {
+		n, err := strconv.ParseUint(part, 10, 31)
+		if err != nil {
+			return v, false
+		}
+		v[i] = int(n)
+	}
+	return v, true
+}
+
+// SupportsExecForm reports whether that version starts a hook given as command
+// and args by itself, without a shell. An older one would leave the args out.
+func SupportsExecForm(version string) bool {
+	v, ok := parseVersion(version)
+	return ok && slices.Compare(v[:], []int{2, 1, 139}) >= 0
+}
+
+// commandHook is one entry of the settings, in the order the CLI documents.
+type commandHook struct {
+	Type    string   `json:"type"`
+	Command string   `json:"command"`
+	Args    []string `json:"args,omitempty"`
+	Timeout int      `json:"timeout"` // seconds
+}
+
+type hookGroup struct {
+	Hooks []commandHook `json:"hooks"`
+}
+
+// hookTimeout is when the CLI ends the hook, in seconds: after our own
+// deadlines. SessionEnd needs it most, as the CLI's default there is 1.5 s.
+func hookTimeout(event string) int {
+	if event == SessionEnd {
+		return 5
+	}
+	return 20
+}
+
+// A LaunchOption changes what [LaunchSettings] writes.
+type LaunchOption func(*launch)
+
+type launch struct {
+	exec  bool
+	extra map[string]any
+}
+
+// ExecForm has the CLI start the hooks without a shell, which saves one process
+// per hook; see [SupportsExecForm].
+func ExecForm() LaunchOption { return func(l *launch) { l.exec = true } }
+
+// Setting adds a top-level key of the settings, such as statusLine or env.
+// hooks and permissions are taken.
+func Setting(key string, value any) LaunchOption {
+	return func(l *launch) { l.extra[key] = value }
+}
+
+// LaunchSettings returns the settings file (--settings) of an agent that we
+// start: for each event a hook that runs bin, an absolute path, and the given
+// permission rules, as in Edit(//data/personas/dev-con-1/handoffs/**).
+func LaunchSettings(bin string, events []string, allow []string, options ...LaunchOption) ([]byte, error) {
+	if err := checkPath("binary", bin); err != nil {
+		return nil, fmt.Errorf("launch settings: %w", err)
+	}
+	l := launch{extra: map[string]any{}}
+	for _, o := range options {
+		o(&l)
+	}
+	for _, taken := range []string{"hooks", "permissions"} {
+		if _, ok := l.extra[taken]; ok {
+			return nil, fmt.Errorf("launch settings: the key %s is not for Setting", taken)
+		}
+	}
+	groups := map[string][]hookGroup{}
+	for _, event := range events {
+		if name, ok := Canonical(event); !ok || name != event {
+			return nil, fmt.Errorf("launch settings: event %.80q is not canonical", event)
+		}
+		h := commandHook{Type: "command", Command: shellWord(bin) + " hook " + event, Timeout: hookTimeout(event)}
+		if l.exec {
+			h.Command, h.Args = bin, []string{"hook", event}
+		}
+		groups[event] = []hookGroup{{[]commandHook{h}}}
+	}
+	l.extra["hooks"] = groups
+	if len(allow) > 0 {
+		if i := slices.IndexFunc(allow, func(rule string) bool { return strings.TrimSpace(rule) == "" || !utf8.ValidString(rule) }); i >= 0 {
+			return nil, fmt.Errorf("launch settings: permission rule %d is %q", i+1, allow[i])
+		}
+		l.extra["permissions"] = map[string]any{"allow": allow}
+	}
+	text, err := marshal(l.extra, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("launch settings: %w", err)
+	}
+	return append(text, '\n'), nil
+}
+
+// marshal is json.MarshalIndent without the HTML escapes; no indent, no lines.
+func marshal(v any, prefix, indent string) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent(prefix, indent)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+func checkPath(what, path string) error {
+	switch {
+	case !strings.HasPrefix(path, "/"):
+		return fmt.Errorf("%s %q is not an absolute path", what, path)
+	case !utf8.ValidString(path):
+		return fmt.Errorf("%s %q is not valid UTF-8, which JSON needs", what, path)
+	case strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return fmt.Errorf("%s %q has a control character", what, path)
+	}
+	return nil
+}
+
+const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-"
+
+// shellWord quotes s for sh where it needs quotes.
+func shellWord(s string) string {
+	if s != "" && strings.Trim(s, plainWord) == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+var errOpenQuote = errors.New("a quote is not closed")
+
+// shellWords splits a line of plain and single-quoted words, which is what
+// shellWord makes. Anything else that a shell would interpret stays as it is.
+func shellWords(line string) (words []string, err error) {
+	var word strings.Builder
+	inWord := false
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == '\'':
+			end := strings.IndexByte(line[i+1:], '\'')
+			if end < 0 {
+				return nil, errOpenQuote
+			}
+			word.WriteString(line[i+1 : i+1+end])
+			i += end + 1
+			inWord = true
+		case c == '\\' && i+1 < len(line):
+			i++
+			word.WriteByte(line[i])
+			inWord = true
+		case c == ' ' || c == '\t' || c == '\n':
+			if inWord {
+				words = append(words, word.String())
+				word.Reset()
+			}
+			inWord = false
+		default:
+			word.WriteByte(c)
+			inWord = true
+		}
+	}
+	if inWord {
+		words = append(words, word.String())
+	}
+	return words, nil
+}

@@ -1,0 +1,101 @@
+package hooks
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestKnownEvents(t *testing.T) {
+	t.Parallel()
+	all := KnownEvents("2.1.329 (Claude Code)\n")
+	if len(all) != len(since) {
+		t.Errorf("2.1.329 knows %v", all)
+	}
+	for _, event := range all {
+		if !Known(event) {
+			t.Errorf("%s is not in the list of names", event)
+		}
+	}
+	for version, want := range map[string][]string{
+		"2.1.77 (Claude Code)": without(all, StopFailure),
+		"2.1.78-beta.1":        all,
+		"v2.0.44":              without(all, StopFailure, PermissionRequest),
+		"10.0.0":               all,
+		"1.0.84":               {SessionStart, UserPromptSubmit, Stop, Notification, PreCompact},
+		"":                     core,
+		"unknown":              core,
+		"2.1":                  core,
+		"2.1.x":                core,
+		"-1.2.3":               core,
+	} {
+		if got := KnownEvents(version); !slices.Equal(got, want) {
+			t.Errorf("KnownEvents(%q) = %v, want %v", version, got, want)
+		}
+	}
+	for version, want := range map[string]bool{"2.1.138": false, "2.1.139 (Claude Code)": true, "": false} {
+		if got := SupportsExecForm(version); got != want {
+			t.Errorf("SupportsExecForm(%q) = %v", version, got)
+		}
+	}
+}
+
+func without(list []string, these ...string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(these, s) })
+}
+
+func TestLaunchSettings(t *testing.T) {
+	t.Parallel()
+	allow := []string{"Edit(//data/personas/developer-con-1/handoffs/**)", "Edit(//data/personas/developer-con-1/experience.md)"}
+	text, err := LaunchSettings("/opt/it's here/understudy", []string{SessionStart, SessionEnd}, allow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "testdata/launch.golden", text)
+	text, err = LaunchSettings("/opt/a&b/understudy", []string{Stop}, nil, ExecForm(), Setting("env", map[string]string{"A": "b"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "testdata/launch_exec.golden", text)
+}
+
+func TestLaunchSettingsRefuses(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]func() ([]byte, error){
+		"relative binary": func() ([]byte, error) { return LaunchSettings("understudy", []string{Stop}, nil) },
+		"bad UTF-8":       func() ([]byte, error) { return LaunchSettings("/\xff", []string{Stop}, nil) },
+		"line feed":       func() ([]byte, error) { return LaunchSettings("/a\nb", []string{Stop}, nil) },
+		"event":           func() ([]byte, error) { return LaunchSettings("/u", []string{"stop"}, nil) },
+		"empty rule":      func() ([]byte, error) { return LaunchSettings("/u", []string{Stop}, []string{" "}) },
+		"taken key":       func() ([]byte, error) { return LaunchSettings("/u", []string{Stop}, nil, Setting("hooks", 1)) },
+		"value":           func() ([]byte, error) { return LaunchSettings("/u", []string{Stop}, nil, Setting("x", func() {})) },
+	} {
+		if _, err := f(); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// TestShellWord has a real sh read the words back.
+func TestShellWord(t *testing.T) {
+	t.Parallel()
+	var line strings.Builder
+	want := []string{"/usr/bin/understudy", "", "a b", "it's", `$HOME "x" \y`, "`id`;&|<>", "*?[a]~#", "-n", "ö\ttab", "a='b'"}
+	for _, word := range want {
+		line.WriteString(" " + shellWord(word))
+	}
+	out, err := exec.CommandContext(t.Context(), "sh", "-c", "for w in"+line.String()+`; do printf '%s\0' "$w"; done`).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"); !slices.Equal(got, want) {
+		t.Errorf("sh read %q, want %q", got, want)
+	}
+	if got, err := shellWords(line.String()); err != nil || !slices.Equal(got, want) {
+		t.Errorf("shellWords = %q, %v; want %q", got, err, want)
+	}
+	if _, err := shellWords("a 'b"); err == nil {
+		t.Error("an open quote is accepted")
+	}
+}

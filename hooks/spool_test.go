@@ -1,0 +1,286 @@
+package hooks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func envelope(n int) Envelope {
+	at := time.Unix(1_800_000_000, int64(n)).UTC()
+	return Envelope{
+		Key: fmt.Sprintf("key-%d", n), Event: Stop, Launch: "secret", Tmux: "/tmp/t,1,0", Pane: "%1",
+		AgentPID: 42, At: at, Body: json.RawMessage(fmt.Sprintf(`{"n":%d,"text":"<&>"}`, n)),
+	}
+}
+
+func put(t *testing.T, s *Spool, es ...Envelope) {
+	t.Helper()
+	for _, e := range es {
+		if err := s.Put(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func wantEmpty(t *testing.T, s *Spool, want bool) {
+	t.Helper()
+	if got, err := s.Empty(); err != nil || got != want {
+		t.Errorf("Empty() = %v, %v; want %v", got, err, want)
+	}
+}
+
+func TestSpoolOrderAndContent(t *testing.T) {
+	t.Parallel()
+	s := OpenSpool(filepath.Join(t.TempDir(), "spool"))
+	wantEmpty(t, s, true)
+	put(t, s, envelope(3), envelope(1), envelope(2))
+	wantEmpty(t, s, false)
+	files, err := s.files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "01800000000000000001-key-1.json"; files[0] != want {
+		t.Errorf("file %s, want %s", files[0], want)
+	}
+	info, err := os.Stat(filepath.Join(s.dir, files[0]))
+	if err != nil || info.Mode() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	next := 1
+	n, err := s.Drain(t.Context(), func(_ context.Context, got Envelope) error {
+		want := envelope(next)
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+		next++
+		return nil
+	})
+	if n != 3 || err != nil {
+		t.Errorf("Drain = %d, %v", n, err)
+	}
+	wantEmpty(t, s, true)
+}
+
+func TestSpoolKeepsWhatWasNotAccepted(t *testing.T) {
+	t.Parallel()
+	s := OpenSpool(t.TempDir())
+	put(t, s, envelope(1), envelope(2), envelope(3))
+	away := errors.New("database is away")
+	refuse := func(_ context.Context, e Envelope) error {
+		if e.Key == "key-2" {
+			return away
+		}
+		return nil
+	}
+	if n, err := s.Drain(t.Context(), refuse); n != 1 || !errors.Is(err, away) {
+		t.Errorf("Drain = %d, %v", n, err)
+	}
+	var keys []string
+	n, err := s.Drain(t.Context(), func(_ context.Context, e Envelope) error {
+		keys = append(keys, e.Key)
+		return nil
+	})
+	if n != 2 || err != nil || fmt.Sprint(keys) != "[key-2 key-3]" {
+		t.Errorf("second Drain = %d, %v: %v", n, err, keys)
+	}
+}
+
+func TestSpoolDrainsWhatComesMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := OpenSpool(t.TempDir())
+	put(t, s, envelope(1))
+	n, err := s.Drain(t.Context(), func(_ context.Context, e Envelope) error {
+		if e.Key == "key-1" {
+			return s.Put(envelope(2))
+		}
+		return nil
+	})
+	if n != 2 || err != nil {
+		t.Errorf("Drain = %d, %v", n, err)
+	}
+}
+
+func TestSpoolStopsWithItsContext(t *testing.T) {
+	t.Parallel()
+	s := OpenSpool(t.TempDir())
+	put(t, s, envelope(1), envelope(2))
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stopping := errors.New("daemon stops")
+	n, err := s.Drain(ctx, func(context.Context, Envelope) error { cancel(stopping); return nil })
+	if n != 1 || !errors.Is(err, stopping) {
+		t.Errorf("Drain = %d, %v", n, err)
+	}
+	wantEmpty(t, s, false)
+}
+
+func TestSpoolOneDrainAtATime(t *testing.T) {
+	t.Parallel()
+	s := OpenSpool(t.TempDir())
+	for i := range 50 {
+		put(t, s, envelope(i))
+	}
+	var mu sync.Mutex
+	seen, inside := map[string]int{}, 0
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			_, err := s.Drain(t.Context(), func(_ context.Context, e Envelope) error {
+				mu.Lock()
+				inside++
+				if seen[e.Key]++; inside > 1 {
+					t.Error("two Drains at once")
+				}
+				mu.Unlock()
+				mu.Lock()
+				defer mu.Unlock()
+				inside--
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for key, n := range seen {
+		if n != 1 {
+			t.Errorf("%s came %d times", key, n)
+		}
+	}
+	if len(seen) != 50 {
+		t.Errorf("%d of 50 came", len(seen))
+	}
+	// One that waits gives up with its context.
+	s.draining <- struct{}{}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Drain(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("waiting Drain: %v", err)
+	}
+}
+
+func TestSpoolSetsBadFilesAside(t *testing.T) {
+	t.Parallel()
+	s := OpenSpool(t.TempDir())
+	bad := map[string]string{
+		"00000000000000000000-cut.json":   `{"key":"cut","ev`,
+		"00000000000000000001-empty.json": ``,
+		"00000000000000000002-event.json": `{"key":"a","event":"../x","at":"2026-11-20T00:00:00Z","body":{}}`,
+		"00000000000000000003-key.json":   `{"key":"a b","event":"Stop","at":"2026-11-20T00:00:00Z","body":{}}`,
+		"00000000000000000004-large.json": strings.Repeat(" ", maxSpoolFile+1),
+	}
+	for name, text := range bad {
+		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/etc/passwd", filepath.Join(s.dir, "00000000000000000005-link.json")); err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, envelope(1))
+	var told int
+	s.OnBad = func(path string, err error) {
+		told++
+		if _, statErr := os.Lstat(path); statErr != nil || filepath.Base(filepath.Dir(path)) != "bad" || err == nil {
+			t.Errorf("OnBad(%s, %v): %v", path, err, statErr)
+		}
+	}
+	n, err := s.Drain(t.Context(), func(context.Context, Envelope) error { return nil })
+	if n != 1 || err != nil || told != len(bad)+1 {
+		t.Errorf("Drain = %d, %v; told of %d bad files", n, err, told)
+	}
+	wantEmpty(t, s, true)
+}
+
+func TestSpoolIsBounded(t *testing.T) {
+	t.Parallel()
+	s := OpenSpool(t.TempDir())
+	if s.maxFiles != 10_000 || s.maxBytes != 256<<20 {
+		t.Errorf("limits %d files, %d bytes", s.maxFiles, s.maxBytes)
+	}
+	s.maxFiles = 2
+	put(t, s, envelope(1), envelope(2))
+	if err := s.Put(envelope(3)); err == nil || !strings.Contains(err.Error(), "full: 2 files") {
+		t.Errorf("third file: %v", err)
+	}
+	s.maxFiles, s.maxBytes = 100, 900
+	if err := s.Put(envelope(3)); err != nil {
+		t.Errorf("third file within the bytes: %v", err)
+	}
+	e := envelope(4)
+	e.Body = json.RawMessage(`"` + strings.Repeat("a", 900) + `"`)
+	if err := s.Put(e); err == nil || !strings.Contains(err.Error(), "full") {
+		t.Errorf("beyond the bytes: %v", err)
+	}
+	left, err := os.ReadDir(s.dir)
+	if err != nil || len(left) != 3 {
+		t.Errorf("%d files left, %v", len(left), err)
+	}
+}
+
+func TestSpoolRefusesWhatIsNoEnvelope(t *testing.T) {
+	t.Parallel()
+	s := OpenSpool(t.TempDir())
+	for name, change := range map[string]func(*Envelope){
+		"no key":       func(e *Envelope) { e.Key = "" },
+		"path in key":  func(e *Envelope) { e.Key = "../x" },
+		"event":        func(e *Envelope) { e.Event = "session-start" },
+		"body no JSON": func(e *Envelope) { e.Body = json.RawMessage("{") },
+		"body too big": func(e *Envelope) { e.Body = json.RawMessage(`"` + strings.Repeat("a", maxSpoolFile) + `"`) },
+	} {
+		e := envelope(1)
+		change(&e)
+		if err := s.Put(e); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	missing := OpenSpool(filepath.Join(s.dir, "a", "b"))
+	if err := missing.Put(envelope(1)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without a data directory: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(s.dir, "a")); err == nil {
+		t.Error("Put made a data directory")
+	}
+}
+
+func TestSpoolSweepsWhatAKilledHookLeft(t *testing.T) {
+	t.Parallel()
+	s := OpenSpool(filepath.Join(t.TempDir(), "a[b]*"))
+	put(t, s, envelope(1))
+	old, young := filepath.Join(s.dir, tempPrefix+"old"), filepath.Join(s.dir, tempPrefix+"young.json")
+	for _, path := range []string{old, young} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hourAgo := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(old, hourAgo, hourAgo); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.Drain(t.Context(), func(context.Context, Envelope) error { return nil }); n != 1 || err != nil {
+		t.Errorf("Drain = %d, %v", n, err)
+	}
+	if _, err := os.Stat(old); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("old temporary file: %v", err)
+	}
+	if _, err := os.Stat(young); err != nil {
+		t.Errorf("young temporary file: %v", err)
+	}
+}
+
+func TestNewKey(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	a, b, later := NewKey(now), NewKey(now), NewKey(now.Add(time.Nanosecond))
+	if a == b || !validKey(a) || max(a, b) >= later {
+		t.Errorf("keys %s, %s, then %s", a, b, later)
+	}
+}

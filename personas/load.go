@@ -1,0 +1,155 @@
+package personas
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// archive is the folder of the personas that were put away.
+const archive = ".archive"
+
+// load reads the persona in the folder at parent/slug below root. fs.ErrNotExist means that
+// there is none; every other fault becomes its Problem.
+func load(root *os.Root, parent, slug string) (Persona, error) {
+	name := path.Join(parent, slug)
+	info, err := root.Lstat(name)
+	if err != nil {
+		return Persona{}, err
+	}
+	s, err := ParseSlug(slug)
+	if err != nil {
+		return Persona{}, err
+	}
+	p := Persona{
+		Slug: slug, Role: s.Role, Name: s.Name, N: s.N,
+		Dir: filepath.Join(root.Name(), name), Archived: parent == archive,
+	}
+	if err := p.read(root, name, info); err != nil {
+		p.Problem = fmt.Sprintf("Persona %s can't be used: %v", slug, err)
+	}
+	return p, nil
+}
+
+// read fills in what the folder holds. The error is why the persona can't be used.
+func (p *Persona) read(root *os.Root, name string, named fs.FileInfo) error {
+	if named.Mode()&fs.ModeSymlink != 0 {
+		return errors.New("its folder is a symbolic link: move the folder itself here")
+	}
+	if !named.IsDir() {
+		return errors.New("it is not a folder: remove it")
+	}
+	dir, err := root.OpenRoot(name)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if opened, err := dir.Stat("."); err != nil || !os.SameFile(named, opened) {
+		return errors.Join(errors.New("its folder was exchanged while it was read"), err)
+	}
+	p.Handoffs = countHandoffs(dir)
+	experience, _, experienceErr := readFile(dir, "experience.md")
+	if errors.Is(experienceErr, fs.ErrNotExist) {
+		experienceErr = nil // nothing was learnt yet
+	}
+	// Agents write this file; a bad byte must not stop the line.
+	p.Experience = strings.ToValidUTF8(string(experience), "\uFFFD")
+
+	skill, info, err := readFile(dir, "skill.md")
+	if errors.Is(err, fs.ErrNotExist) {
+		return errors.New("it has no skill.md: write one or archive the persona")
+	}
+	if err != nil {
+		return err
+	}
+	p.ModTime = info.ModTime()
+	parsed, err := Parse(p.Slug, skill)
+	if err != nil {
+		p.SkillFile = strings.ToValidUTF8(string(skill), "\uFFFD")
+		return err
+	}
+	p.Description, p.Runtime, p.Model = parsed.Description, parsed.Runtime, parsed.Model
+	p.Skill, p.SkillFile = parsed.Skill, parsed.SkillFile
+	return experienceErr
+}
+
+// readFile reads a regular file of a persona, which may be a link that stays in its folder.
+// The look before opening keeps us from devices, O_NONBLOCK from a fifo that comes between.
+func readFile(dir *os.Root, name string) ([]byte, fs.FileInfo, error) {
+	info, err := dir.Stat(name)
+	if err != nil {
+		return nil, nil, fileError(name, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, fmt.Errorf("%s is not a regular file", name)
+	}
+	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, fileError(name, err)
+	}
+	defer f.Close()
+	if info, err = f.Stat(); err != nil {
+		return nil, nil, fileError(name, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, fmt.Errorf("%s is not a regular file", name)
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, nil, fileError(name, err)
+	}
+	if len(b) > maxFile {
+		return nil, nil, fmt.Errorf("%s has %d bytes and the limit is %d", name, max(info.Size(), maxFile+1), maxFile)
+	}
+	return b, info, nil
+}
+
+// fileError names the file without the path that the system's error repeats. Whatever does
+// not come from the system is os.Root's refusal to leave the folder, which has no name.
+func fileError(name string, err error) error {
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		return fmt.Errorf("%s is a link that leads out of the persona's folder: put the file itself there", name)
+	}
+	return fmt.Errorf("%s: %w", name, errno)
+}
+
+// countHandoffs counts the handoff documents, without their context files.
+func countHandoffs(dir *os.Root) int {
+	entries, err := readDir(dir, "handoffs")
+	if err != nil {
+		return 0
+	}
+	n := 0
+	for _, e := range entries {
+		if e.Type().IsRegular() && isDocument(e.Name()) && !strings.HasSuffix(e.Name(), ".context.md") {
+			n++
+		}
+	}
+	return n
+}
+
+// isDocument tells a Markdown file from what editors and writers leave beside it.
+func isDocument(name string) bool {
+	return strings.HasSuffix(name, ".md") && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "#")
+}
+
+// readDir lists a folder below root, sorted by name; a link in its place is refused.
+func readDir(root *os.Root, name string) ([]fs.DirEntry, error) {
+	if name != "." {
+		info, err := root.Lstat(name)
+		if err != nil {
+			return nil, err
+		}
+		if !info.IsDir() {
+			return nil, &fs.PathError{Op: "list", Path: filepath.Join(root.Name(), name), Err: syscall.ENOTDIR}
+		}
+	}
+	return fs.ReadDir(root.FS(), name)
+}

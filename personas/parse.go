@@ -1,0 +1,181 @@
+package personas
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxFile is the size of the largest skill.md and experience.md, in bytes. Both become part
+// of every session's system prompt.
+const maxFile = 256 << 10
+
+// Persona is a role somebody plays, as its files said when they were read. It is a value
+// without references: copies are independent.
+type Persona struct {
+	Slug        string
+	Role        string // Role, Name and N are the parts of the slug
+	Name        string
+	N           int
+	Description string
+	Runtime     string // "" for the default
+	Model       string // "" for the runtime's own default
+	Skill       string // the text below the front matter
+	SkillFile   string // the whole text of skill.md, as far as it is text
+	Experience  string // the whole text of experience.md
+	Dir         string // the absolute path of the folder
+	Handoffs    int    // how many handoff documents it has
+	Archived    bool
+	Problem     string // why it can't be used, in a sentence; "" if it can
+	ModTime     time.Time
+}
+
+// ParseError says what is wrong in a skill.md, and where.
+type ParseError struct {
+	Line    int // counted from 1; 0 if it is the file as a whole
+	Message string
+}
+
+func (e *ParseError) Error() string {
+	if e.Line == 0 {
+		return "skill.md " + e.Message
+	}
+	return fmt.Sprintf("skill.md, line %d: %s", e.Line, e.Message)
+}
+
+func parseError(line int, format string, args ...any) error {
+	return &ParseError{Line: line, Message: fmt.Sprintf(format, args...)}
+}
+
+// Parse reads the text of a skill.md: front matter in YAML between two lines of ---, with
+// name and description and, if wanted, runtime and model, then the skill. Further keys are
+// left to others: the files of Claude Code's own agents have tools, color and more. The error
+// is a [ParseError], or one about the slug.
+func Parse(slug string, skill []byte) (Persona, error) {
+	s, err := ParseSlug(slug)
+	if err != nil {
+		return Persona{}, err
+	}
+	if len(skill) > maxFile {
+		return Persona{}, parseError(0, "has %d bytes and the limit is %d", len(skill), maxFile)
+	}
+	if i := badText(skill); i >= 0 {
+		return Persona{}, parseError(lineAt(skill, i), "a NUL byte or invalid UTF-8: save the file as UTF-8 text")
+	}
+	front, body, err := splitFrontMatter(string(skill))
+	if err != nil {
+		return Persona{}, err
+	}
+	p := Persona{Slug: slug, Role: s.Role, Name: s.Name, N: s.N, SkillFile: string(skill), Skill: body}
+	if err := p.readFrontMatter(front); err != nil {
+		return Persona{}, err
+	}
+	if strings.TrimSpace(body) == "" {
+		return Persona{}, parseError(0, "has no text below its front matter")
+	}
+	return p, nil
+}
+
+// badText is the offset of the first byte that is not text, -1 if all is well.
+func badText(b []byte) int {
+	for i := 0; i < len(b); {
+		r, n := utf8.DecodeRune(b[i:])
+		if r == 0 || r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return -1
+}
+
+func lineAt(b []byte, offset int) int { return 1 + bytes.Count(b[:offset], []byte("\n")) }
+
+// splitFrontMatter cuts the text at the lines of ---. The first of them, blank, stays part of
+// front, so that its lines count as those of the file.
+func splitFrontMatter(text string) (front, body string, err error) {
+	text = strings.TrimPrefix(text, "\uFEFF")
+	first, rest, _ := strings.Cut(text, "\n")
+	if !isFence(first) {
+		return "", "", parseError(1, "front matter is missing: begin the file with a line of ---")
+	}
+	var b strings.Builder
+	b.WriteByte('\n')
+	for line := range strings.Lines(rest) {
+		if isFence(strings.TrimSuffix(line, "\n")) {
+			body = rest[b.Len()-1+len(line):]
+			return b.String(), strings.TrimLeft(body, "\r\n"), nil
+		}
+		b.WriteString(line)
+	}
+	return "", "", parseError(1, "front matter has no end: close it with a line of ---")
+}
+
+func isFence(line string) bool { return strings.TrimRight(line, " \t\r") == "---" }
+
+// readFrontMatter fills in what the front matter says.
+func (p *Persona) readFrontMatter(front string) error {
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(front), &doc); err != nil {
+		why := strings.TrimPrefix(err.Error(), "yaml: ")
+		return parseError(0, "has front matter that is not YAML (%s): put quotes around values that contain a colon", why)
+	}
+	if len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
+		return parseError(2, "front matter must be lines of key: value, with name and description")
+	}
+	var name string
+	fields := map[string]*string{"name": &name, "description": &p.Description, "runtime": &p.Runtime, "model": &p.Model}
+	seen := map[string]bool{}
+	for content := doc.Content[0].Content; len(content) >= 2; content = content[2:] {
+		key, value := content[0], content[1]
+		field := fields[key.Value]
+		if field == nil {
+			continue
+		}
+		if seen[key.Value] {
+			return parseError(key.Line, "%s is given twice", key.Value)
+		}
+		seen[key.Value] = true
+		text, err := scalar(key.Value, value)
+		if err != nil {
+			return err
+		}
+		*field = text
+	}
+	for _, key := range []string{"name", "description"} {
+		if *fields[key] == "" {
+			return parseError(1, "front matter has no %s", key)
+		}
+	}
+	// In agent files this word means "like the session that calls"; nobody calls ours.
+	if p.Model == "inherit" {
+		p.Model = ""
+	}
+	return nil
+}
+
+// scalar is the text of one value, trimmed. Runtime and model become arguments of a command,
+// so they are one word that is no flag.
+func scalar(key string, value *yaml.Node) (string, error) {
+	if value.Kind != yaml.ScalarNode || value.ShortTag() != "!!str" && value.ShortTag() != "!!null" {
+		return "", parseError(value.Line, "%s must be text: put it in quotes", key)
+	}
+	if value.ShortTag() == "!!null" {
+		return "", nil
+	}
+	text := strings.TrimSpace(value.Value)
+	word := key == "runtime" || key == "model"
+	for _, r := range text {
+		if unicode.IsControl(r) && (word || r != '\n' && r != '\t') {
+			return "", parseError(value.Line, "%s has a control character", key)
+		}
+	}
+	if word && (strings.ContainsFunc(text, unicode.IsSpace) || strings.HasPrefix(text, "-")) {
+		return "", parseError(value.Line, "%s must be one word that does not begin with a hyphen", key)
+	}
+	return text, nil
+}

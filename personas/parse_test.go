@@ -1,0 +1,138 @@
+package personas
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+const slug = "developer-con-1"
+
+const plain = "---\nname: con\ndescription: Writes code.\n---\n\nDo it.\n"
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, in string
+		want     Persona
+	}{
+		{"plain", plain, Persona{Description: "Writes code.", Skill: "Do it.\n"}},
+		{"all keys", "---\nname: con\ndescription: d\nruntime: claude\nmodel: claude-x-1[1m]\n---\nDo it.", Persona{Description: "d", Runtime: "claude", Model: "claude-x-1[1m]", Skill: "Do it."}},
+		{"foreign keys", "---\nname: con\ntools: [Read, Bash]\ncolor: {a: [1]}\ndescription: d\n---\nx", Persona{Description: "d", Skill: "x"}},
+		{"inherited model", "---\nname: con\ndescription: d\nmodel: inherit\n---\nx", Persona{Description: "d", Skill: "x"}},
+		{"key without value", "---\nname: con\ndescription: d\nmodel:\n---\nx", Persona{Description: "d", Skill: "x"}},
+		{"CRLF", "---\r\nname: con\r\ndescription: d\r\n---\r\n\r\nx\r\n", Persona{Description: "d", Skill: "x\r\n"}},
+		{"byte order mark", "\ufeff" + plain, Persona{Description: "Writes code.", Skill: "Do it.\n"}},
+		{"blanks after the fence", "--- \nname: con\ndescription: d\n---\t\nx", Persona{Description: "d", Skill: "x"}},
+		{"rule in the body", "---\nname: con\ndescription: d\n---\nx\n---\ny\n", Persona{Description: "d", Skill: "x\n---\ny\n"}},
+		{"folded text", "---\nname: con\ndescription: >\n  a\n  b\n---\nx", Persona{Description: "a b", Skill: "x"}},
+		{"quoted", "---\nname: \"1\"\ndescription: 'a: b'\n---\nx", Persona{Description: "a: b", Skill: "x"}},
+	}
+	for _, test := range tests {
+		got, err := Parse(slug, []byte(test.in))
+		want := test.want
+		want.Slug, want.Role, want.Name, want.N, want.SkillFile = slug, "developer", "con", 1, test.in
+		if err != nil || got != want {
+			t.Errorf("%s:\ngot  %+v, %v\nwant %+v", test.name, got, err, want)
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, in string
+		line     int
+		want     string
+	}{
+		{"empty", "", 1, "missing"},
+		{"no front matter", "# Skill\n", 1, "missing"},
+		{"blank line first", "\n" + plain, 1, "missing"},
+		{"no end", "---\nname: con\ndescription: d\n", 1, "no end"},
+		{"fence only", "---", 1, "no end"},
+		{"indented end", "---\nname: con\n ---\n", 1, "no end"},
+		{"nothing inside", "---\n---\nx", 2, "key: value"},
+		{"a list", "---\n- name\n---\nx", 2, "key: value"},
+		{"no name", "---\ndescription: d\n---\nx", 1, "no name"},
+		{"no description", "---\nname: con\n---\nx", 1, "no description"},
+		{"blank description", "---\nname: con\ndescription: ' '\n---\nx", 1, "no description"},
+		{"number", "---\nname: 1\ndescription: d\n---\nx", 2, "name must be text"},
+		{"truth", "---\nname: con\ndescription: true\n---\nx", 3, "description must be text"},
+		{"list", "---\nname: con\n\ndescription:\n  - d\n---\nx", 5, "description must be text"},
+		{"twice", "---\nname: con\ndescription: d\nname: ada\n---\nx", 4, "twice"},
+		{"not YAML", "---\nname: con\ndescription: use: it\n---\nx", 0, "line 3"},
+		{"alias", "---\na: &a x\nname: *a\ndescription: d\n---\nx", 3, "name must be text"},
+		{"model as a flag", "---\nname: con\ndescription: d\nmodel: --dangerously\n---\nx", 4, "one word"},
+		{"model of two words", "---\nname: con\ndescription: d\nmodel: a b\n---\nx", 4, "one word"},
+		{"runtime with NUL", "---\nname: con\ndescription: d\nruntime: \"a\\0\"\n---\nx", 4, "control"},
+		{"escape in the description", "---\nname: con\ndescription: \"a\\e[2J\"\n---\nx", 3, "control"},
+		{"no body", "---\nname: con\ndescription: d\n---\n \n\n", 0, "no text"},
+		{"Latin-1", "---\nname: con\ndescription: d\n---\nx\ncaf\xe9\n", 6, "UTF-8"},
+		{"NUL", "---\nname: con\x00\n", 2, "UTF-8"},
+		{"too large", plain + strings.Repeat("x", maxFile), 0, "limit"},
+	}
+	for _, test := range tests {
+		_, err := Parse(slug, []byte(test.in))
+		var parseErr *ParseError
+		if !errors.As(err, &parseErr) {
+			t.Errorf("%s: error %v", test.name, err)
+			continue
+		}
+		if parseErr.Line != test.line || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: line %d: %v; want line %d and %q", test.name, parseErr.Line, err, test.line, test.want)
+		}
+	}
+	if _, err := Parse("../x-y-1", []byte(plain)); err == nil {
+		t.Error("a bad slug was accepted")
+	}
+	fits := plain + strings.Repeat("x", maxFile-len(plain))
+	if _, err := Parse(slug, []byte(fits)); err != nil {
+		t.Errorf("file of the largest size: %v", err)
+	}
+}
+
+// What is shipped must be usable.
+func TestParseShipped(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../data/personas/*/skill.md")
+	if err != nil || len(files) < 3 {
+		t.Fatalf("shipped personas: %q, %v", files, err)
+	}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Parse(filepath.Base(filepath.Dir(file)), b); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{plain, "", "---\n---\n", "---\nname: &a [*a]\n---\nx", "---\r\nname: x\r\ndescription: |\r\n  y\r\n---\r\nz", "---\n<<: {name: x}\n? [a]\n: b\n---\nx", "---\nname: !!binary aGk=\ndescription: d\n---\nx"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		p, err := Parse(slug, in)
+		if err != nil {
+			var parseErr *ParseError
+			if !errors.As(err, &parseErr) || parseErr.Line < 0 || parseErr.Line > strings.Count(string(in), "\n")+2 {
+				t.Fatalf("error %v", err)
+			}
+			return
+		}
+		if p.SkillFile != string(in) || !utf8.Valid(in) {
+			t.Fatal("the text was changed")
+		}
+		if !strings.HasSuffix(string(in), p.Skill) || strings.TrimSpace(p.Skill) == "" {
+			t.Fatalf("skill is %q", p.Skill)
+		}
+		if p.Description == "" || strings.HasPrefix(p.Model, "-") || strings.ContainsAny(p.Model+p.Runtime, " \n\x00") {
+			t.Fatalf("got %+v", p)
+		}
+	})
+}

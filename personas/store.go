@@ -1,0 +1,203 @@
+package personas
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// ErrNotFound means that there is no persona of that slug, active or archived.
+var ErrNotFound = errors.New("persona not found")
+
+// Store serves the personas below one folder. Make it with [Open].
+type Store struct {
+	// Log hears what Run coped with; nil means slog.Default(). Set it before Run.
+	Log *slog.Logger
+
+	root    string // absolute
+	changed chan struct{}
+	scans   atomic.Uint64 // how many were begun
+
+	mu       sync.Mutex
+	snapshot []Persona // never modified, only replaced
+	latest   uint64    // the scan that it came from
+
+	// What follows is set before Run and varies in tests only.
+	newWatcher func() (*fsnotify.Watcher, error)
+	settle     time.Duration // from the first event to the scan
+	safety     time.Duration // between scans while events come
+	polling    time.Duration // between scans while they can't
+}
+
+// Open reads the personas below the folder root, which must exist.
+func Open(root string) (*Store, error) {
+	abs, err := filepath.Abs(root)
+	if err != nil {
+		return nil, fmt.Errorf("personas folder %s: %w", root, err)
+	}
+	s := &Store{
+		root:       abs,
+		changed:    make(chan struct{}, 1),
+		newWatcher: fsnotify.NewWatcher,
+		settle:     50 * time.Millisecond,
+		safety:     30 * time.Second,
+		polling:    2 * time.Second,
+	}
+	if _, err := os.Stat(abs); err != nil {
+		return nil, fmt.Errorf("personas folder: %w", err)
+	}
+	if err := s.rescan(func(string) {}); err != nil {
+		return nil, err
+	}
+	select {
+	case <-s.changed: // the first state is no change
+	default:
+	}
+	return s, nil
+}
+
+// Get reads one persona from the disk: its skill and experience as they are at this moment.
+// Of an active and an archived one of the same slug it is the active one. It returns
+// ErrNotFound if there is neither; a persona that can't be used is returned with its Problem.
+func (s *Store) Get(slug string) (Persona, error) {
+	if _, err := ParseSlug(slug); err != nil {
+		return Persona{}, fmt.Errorf("%w: %w", ErrNotFound, err)
+	}
+	root, err := os.OpenRoot(s.root)
+	if err != nil {
+		return Persona{}, fmt.Errorf("persona %s: %w", slug, err)
+	}
+	defer root.Close()
+	p, err := load(root, ".", slug)
+	if errors.Is(err, fs.ErrNotExist) {
+		p, err = load(root, archive, slug)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return Persona{}, fmt.Errorf("%w: %s", ErrNotFound, slug)
+	}
+	if err != nil {
+		return Persona{}, fmt.Errorf("persona %s: %w", slug, err)
+	}
+	return p, nil
+}
+
+// List returns the personas of the latest snapshot, the active ones first, by slug.
+func (s *Store) List() []Persona {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.snapshot)
+}
+
+// Changed receives when the snapshot differs from what it was at the last receive; several
+// changes become one signal. It is for one listener, which then calls List.
+func (s *Store) Changed() <-chan struct{} { return s.changed }
+
+// rescan replaces the snapshot. watch is called with every folder that matters before it is
+// read, so that nothing that happens in it afterwards goes unseen.
+func (s *Store) rescan(watch func(folder string)) error {
+	scan := s.scans.Add(1)
+	found, err := s.scan(watch)
+	if err != nil {
+		return fmt.Errorf("scan of the personas: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if scan < s.latest { // one that began later, and so knows more, was faster
+		return nil
+	}
+	s.latest = scan
+	if slices.Equal(s.snapshot, found) {
+		return nil
+	}
+	s.snapshot = found
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// scan reads every persona. No folder, no personas; the parent's order (active, then
+// archived) means that one that is archived meanwhile may be seen twice but not missed.
+func (s *Store) scan(watch func(folder string)) ([]Persona, error) {
+	watch(s.root)
+	root, err := os.OpenRoot(s.root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	var found []Persona
+	active := map[string]bool{}
+	for _, parent := range []string{".", archive} {
+		if parent == archive {
+			watch(filepath.Join(s.root, archive))
+		}
+		entries, err := readDir(root, parent)
+		if err != nil && parent == archive {
+			continue // there is none
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			slug := e.Name()
+			if !isPersona(e) || active[slug] {
+				continue
+			}
+			if e.IsDir() && parent == "." {
+				watch(filepath.Join(s.root, slug))
+				watch(filepath.Join(s.root, slug, "handoffs"))
+			}
+			p, err := load(root, parent, slug)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // gone since it was listed
+			}
+			if err != nil {
+				return nil, err
+			}
+			active[slug] = true
+			found = append(found, p)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Persona) int {
+		return cmp.Or(compareBool(a.Archived, b.Archived), cmp.Compare(a.Slug, b.Slug))
+	})
+	return found, nil
+}
+
+// isPersona tells by its name what is ours; a link in the place of a folder is shown, with
+// its problem.
+func isPersona(e fs.DirEntry) bool {
+	_, err := ParseSlug(e.Name())
+	return err == nil && (e.IsDir() || e.Type() == fs.ModeSymlink)
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+func (s *Store) log() *slog.Logger {
+	if s.Log != nil {
+		return s.Log
+	}
+	return slog.Default()
+}

@@ -1,0 +1,298 @@
+package personas
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// patience is how long a test waits for what must come.
+const patience = 20 * time.Second
+
+// run runs the store until the test ends and returns once it has scanned for the first time,
+// that is, once it watches.
+func run(t *testing.T, s *Store) {
+	t.Helper()
+	s.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	before := s.scans.Load()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Errorf("run ended with %v", err)
+			}
+		case <-time.After(patience):
+			t.Error("run did not end")
+		}
+	})
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); s.scans.Load() == before || !published(s, before+1); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatal("run does not scan")
+		}
+	}
+}
+
+func published(s *Store, scan uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.latest >= scan
+}
+
+// await waits for a signal after which the list is as wanted.
+func await(t *testing.T, s *Store, what string, ok func([]Persona) bool) {
+	t.Helper()
+	deadline := time.After(patience)
+	for !ok(s.List()) {
+		select {
+		case <-s.Changed():
+		case <-deadline:
+			t.Fatalf("%s: not noticed: %+v", what, s.List())
+		}
+	}
+}
+
+// eventsOnly makes sure that what a test sees was noticed by an event.
+func eventsOnly(s *Store) { s.safety, s.polling = time.Hour, time.Hour }
+
+func skillIs(want string) func([]Persona) bool {
+	return func(all []Persona) bool { return len(all) > 0 && all[0].Skill == want && all[0].Problem == "" }
+}
+
+func skill(text string) string { return strings.Replace(plain, "Do it.\n", text, 1) }
+
+func TestReload(t *testing.T) {
+	t.Parallel()
+	root := folder(t, map[string]string{slug + "/skill.md": plain})
+	s := openStore(t, root)
+	eventsOnly(s)
+	run(t, s)
+	path := filepath.Join(root, slug, "skill.md")
+
+	put(t, path, skill("plain"))
+	await(t, s, "plain write", skillIs("plain"))
+
+	// Vim with backupcopy=no; twice, because the watch must outlive the first.
+	for _, text := range []string{"vim", "vim again"} {
+		must(t, os.Rename(path, path+"~"))
+		put(t, path, skill(text))
+		must(t, os.Remove(path+"~"))
+		await(t, s, text, skillIs(text))
+	}
+	for _, text := range []string{"renamed", "renamed again"} {
+		put(t, path+".tmp", skill(text))
+		must(t, os.Rename(path+".tmp", path))
+		await(t, s, text, skillIs(text))
+	}
+
+	put(t, path, "broken")
+	await(t, s, "broken skill", func(all []Persona) bool { return all[0].Problem != "" })
+	must(t, os.Remove(path))
+	await(t, s, "removed skill", func(all []Persona) bool { return strings.Contains(all[0].Problem, "no skill.md") })
+	put(t, path, plain)
+	await(t, s, "mended skill", skillIs("Do it.\n"))
+
+	put(t, filepath.Join(root, slug, "experience.md"), "learnt")
+	await(t, s, "experience", func(all []Persona) bool { return all[0].Experience == "learnt" })
+	put(t, filepath.Join(root, slug, "handoffs/x.md"), "x") // in a folder that is new
+	await(t, s, "handoff", func(all []Persona) bool { return all[0].Handoffs == 1 })
+	put(t, filepath.Join(root, slug, "handoffs/y.md"), "y")
+	await(t, s, "second handoff", func(all []Persona) bool { return all[0].Handoffs == 2 })
+}
+
+func TestReloadFolders(t *testing.T) {
+	t.Parallel()
+	root := folder(t, nil)
+	s := openStore(t, root)
+	eventsOnly(s)
+	run(t, s)
+	list := func(want string) {
+		t.Helper()
+		await(t, s, want, func([]Persona) bool { return slugs(s) == want })
+	}
+	put(t, filepath.Join(root, "a-b-1/skill.md"), plain)
+	await(t, s, "new folder", skillIs("Do it.\n"))
+	must(t, os.Rename(filepath.Join(root, "a-b-1"), filepath.Join(root, "a-b-2")))
+	list("a-b-2")
+	put(t, filepath.Join(root, "a-b-2/skill.md"), skill("after the rename"))
+	await(t, s, "write in a renamed folder", skillIs("after the rename"))
+	must(t, os.MkdirAll(filepath.Join(root, ".archive"), 0o700))
+	must(t, os.Rename(filepath.Join(root, "a-b-2"), filepath.Join(root, ".archive/a-b-2")))
+	list("a-b-2 (archived)")
+	must(t, os.Rename(filepath.Join(root, ".archive/a-b-2"), filepath.Join(root, "a-b-2")))
+	list("a-b-2")
+	put(t, filepath.Join(root, "a-b-2/skill.md"), skill("came back"))
+	await(t, s, "write in a folder that came back", skillIs("came back"))
+	must(t, os.RemoveAll(filepath.Join(root, "a-b-2")))
+	list("")
+}
+
+// Every folder that appears in a burst is seen, with what is written into it right away.
+func TestReloadBurst(t *testing.T) {
+	t.Parallel()
+	root := folder(t, nil)
+	s := openStore(t, root)
+	eventsOnly(s)
+	run(t, s)
+	const count = 200
+	for i := range count {
+		put(t, filepath.Join(root, Slug{"a", "b", i + 1}.String(), "skill.md"), plain)
+	}
+	await(t, s, "burst", func(all []Persona) bool {
+		for _, p := range all {
+			if p.Problem != "" {
+				return false
+			}
+		}
+		return len(all) == count
+	})
+}
+
+func TestReloadWithoutInotify(t *testing.T) {
+	t.Parallel()
+	root := folder(t, map[string]string{slug + "/skill.md": plain})
+	s := openStore(t, root)
+	s.newWatcher = func() (*fsnotify.Watcher, error) { return nil, errors.New("too many open files") }
+	s.safety, s.polling = time.Hour, 5*time.Millisecond
+	run(t, s)
+	put(t, filepath.Join(root, slug, "skill.md"), skill("polled"))
+	await(t, s, "polling", skillIs("polled"))
+}
+
+func TestReloadWhenWatchesRunOut(t *testing.T) {
+	t.Parallel()
+	root := folder(t, map[string]string{slug + "/skill.md": plain})
+	s := openStore(t, root)
+	s.newWatcher = func() (*fsnotify.Watcher, error) {
+		w, err := fsnotify.NewWatcher()
+		if err == nil {
+			err = w.Close() // adding fails from now on
+			w.Events, w.Errors = nil, nil
+		}
+		return w, err
+	}
+	s.safety, s.polling = time.Hour, 5*time.Millisecond
+	run(t, s)
+	put(t, filepath.Join(root, slug, "skill.md"), skill("polled"))
+	await(t, s, "polling", skillIs("polled"))
+}
+
+func TestReloadWhenWatcherEnds(t *testing.T) {
+	t.Parallel()
+	root := folder(t, map[string]string{slug + "/skill.md": plain})
+	s := openStore(t, root)
+	s.newWatcher = func() (*fsnotify.Watcher, error) {
+		w, err := fsnotify.NewWatcher()
+		if err == nil {
+			w.Events, w.Errors = make(chan fsnotify.Event), nil
+			close(w.Events)
+		}
+		return w, err
+	}
+	s.safety, s.polling = time.Hour, 5*time.Millisecond
+	run(t, s)
+	put(t, filepath.Join(root, slug, "skill.md"), skill("polled"))
+	await(t, s, "polling", skillIs("polled"))
+}
+
+// A folder that moves takes the watch of its subfolder with it, unless that is dropped.
+func TestWatchesAreDropped(t *testing.T) {
+	t.Parallel()
+	root := folder(t, map[string]string{slug + "/skill.md": plain, slug + "/handoffs/x.md": "x"})
+	s := openStore(t, root)
+	eventsOnly(s)
+	var watcher *fsnotify.Watcher
+	s.newWatcher = func() (w *fsnotify.Watcher, err error) {
+		watcher, err = fsnotify.NewWatcher()
+		return watcher, err
+	}
+	run(t, s)
+	if got := watcher.WatchList(); len(got) != 3 {
+		t.Fatalf("watched are %q, want the root, the persona and its handoffs", got)
+	}
+	must(t, s.Archive(t.Context(), slug))
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	want := []string{root, filepath.Join(root, archive)}
+	for deadline := time.Now().Add(patience); ; <-tick.C {
+		got := slices.Sorted(slices.Values(watcher.WatchList()))
+		if slices.Equal(got, want) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("watched are %q, want %q", got, want)
+		}
+	}
+}
+
+// deaf is a watcher that reports nothing but what the test sends.
+func deaf(s *Store) (errs chan error) {
+	errs = make(chan error)
+	s.newWatcher = func() (*fsnotify.Watcher, error) {
+		w, err := fsnotify.NewWatcher()
+		if err == nil {
+			w.Events, w.Errors = nil, errs
+		}
+		return w, err
+	}
+	return errs
+}
+
+func TestReloadAfterOverflow(t *testing.T) {
+	t.Parallel()
+	root := folder(t, map[string]string{slug + "/skill.md": plain})
+	s := openStore(t, root)
+	eventsOnly(s)
+	errs := deaf(s)
+	run(t, s)
+	put(t, filepath.Join(root, slug, "skill.md"), skill("overflow"))
+	errs <- fsnotify.ErrEventOverflow
+	await(t, s, "overflow", skillIs("overflow"))
+}
+
+func TestReloadBySafetyNet(t *testing.T) {
+	t.Parallel()
+	root := folder(t, map[string]string{slug + "/skill.md": plain})
+	s := openStore(t, root)
+	deaf(s)
+	s.safety, s.polling = 5*time.Millisecond, time.Hour
+	run(t, s)
+	put(t, filepath.Join(root, slug, "skill.md"), skill("scanned"))
+	await(t, s, "safety net", skillIs("scanned"))
+	must(t, os.RemoveAll(root))
+	await(t, s, "folder gone", func(all []Persona) bool { return len(all) == 0 })
+	put(t, filepath.Join(root, slug, "skill.md"), skill("new folder"))
+	await(t, s, "folder back", skillIs("new folder"))
+}
+
+func TestRelevant(t *testing.T) {
+	t.Parallel()
+	s := &Store{root: "/p"}
+	for name, want := range map[string]bool{
+		"/p": true, "/p/a-b-1": true, "/p/.archive": true, "/p/.archive/a-b-1": true,
+		"/p/a-b-1/skill.md": true, "/p/a-b-1/experience.md": true, "/p/a-b-1/handoffs": true, "/p/a-b-1/handoffs/x.md": true,
+		"/p/a-b-1/.skill.md.swp": false, "/p/a-b-1/skill.md~": false, "/p/a-b-1/.#skill.md": false, "/p/a-b-1/#skill.md#": false,
+		"/p/a-b-1/sedXyz": false, "/p/a-b-1/4913": false, "/p/a-b-1/handoffs/.x.md": false, "/p/a-b-1/.skill.md.X.tmp": false,
+	} {
+		if got := s.relevant(fsnotify.Event{Name: name, Op: fsnotify.Write}); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+		if s.relevant(fsnotify.Event{Name: name, Op: fsnotify.Chmod}) {
+			t.Errorf("%s: a mode change counts", name)
+		}
+	}
+}

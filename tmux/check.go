@@ -1,0 +1,54 @@
+package tmux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// The oldest tmux with new-session -E, copy-mode -q, -N and pane options, and the oldest that the
+// traps in this package were tried on.
+const oldestMajor, oldestMinor = 3, 2
+
+var versionNumber = regexp.MustCompile(`(\d+)\.(\d+)`)
+
+// Check returns the version of the tmux command, such as "3.3a". The error is ErrMissing,
+// ErrTooOld, or that the command did not answer. An empty bin means "tmux".
+func Check(ctx context.Context, bin string) (version string, err error) {
+	if bin == "" {
+		bin = "tmux"
+	}
+	ctx, cancel := withDeadline(ctx, defaultTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, bin, "-V")
+	cmd.Env = clientEnv()
+	cmd.WaitDelay = killDelay
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s -V: %w", bin, runError(ctx, err, ""))
+	}
+	version = strings.TrimPrefix(strings.TrimSpace(string(out)), "tmux ")
+	if tooOld(version) {
+		return version, fmt.Errorf("%s is version %s: %w", bin, version, ErrTooOld)
+	}
+	return version, nil
+}
+
+// tooOld says whether a version is known to be too old. Development versions ("next-3.5") count
+// by their number; one without a number ("master") is new.
+func tooOld(version string) bool {
+	m := versionNumber.FindStringSubmatch(version)
+	if m == nil || strings.HasPrefix(version, "openbsd-") { // numbered like OpenBSD, not like tmux
+		return false
+	}
+	major, err1 := strconv.Atoi(m[1])
+	minor, err2 := strconv.Atoi(m[2])
+	if errors.Join(err1, err2) != nil {
+		return false
+	}
+	return major < oldestMajor || major == oldestMajor && minor < oldestMinor
+}

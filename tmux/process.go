@@ -1,0 +1,98 @@
+package tmux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+)
+
+// Process is one run of one program. The system reuses process ids; the start time tells whether
+// the process of that id is still the same one.
+type Process struct {
+	PID   int
+	Start uint64 // when it started, in the system's own unit: on Linux clock ticks since boot
+}
+
+// stat is what the system says of a process.
+type stat struct {
+	parent int
+	start  uint64
+	zombie bool // it has ended, and its parent has not asked for its status yet
+}
+
+// pollEvery is how often a process is looked at where the system cannot tell when it ends.
+const pollEvery = 250 * time.Millisecond
+
+// FindProcess returns the process that has this id now, or ErrNoProcess. A zombie is no process.
+func FindProcess(pid int) (Process, error) {
+	if pid <= 0 {
+		return Process{}, fmt.Errorf("process %d: %w", pid, ErrNoProcess)
+	}
+	st, err := readStat(pid)
+	if err != nil {
+		return Process{}, fmt.Errorf("process %d: %w", pid, err)
+	}
+	if st.zombie {
+		return Process{}, fmt.Errorf("process %d: %w", pid, ErrNoProcess)
+	}
+	return Process{PID: pid, Start: st.start}, nil
+}
+
+// Alive says whether the process has not ended.
+func (p Process) Alive() bool {
+	now, err := FindProcess(p.PID)
+	return err == nil && now == p
+}
+
+// IsDescendantOf says whether the process is pid or was started by it, directly or not. A process
+// whose parent has ended is no longer a descendant of those before.
+func (p Process) IsDescendantOf(pid int) bool {
+	if pid <= 0 || !p.Alive() {
+		return false
+	}
+	seen := map[int]bool{} // ids may be reused while we walk
+	for at := p.PID; at > 0 && !seen[at]; {
+		if at == pid {
+			return true
+		}
+		seen[at] = true
+		st, err := readStat(at)
+		if err != nil {
+			return false
+		}
+		at = st.parent
+	}
+	return false
+}
+
+// poll waits for the end of the process by looking again and again.
+func (p Process) poll(ctx context.Context) error {
+	ticker := time.NewTicker(pollEvery)
+	defer ticker.Stop()
+	for p.Alive() {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("process %d: %w", p.PID, context.Cause(ctx))
+		case <-ticker.C:
+		}
+	}
+	return nil
+}
+
+// signalByID signals where there is no pidfd; between the look and the signal the id could, in
+// theory, be reused.
+func (p Process) signalByID(sig syscall.Signal) error {
+	if !p.Alive() {
+		return p.wrap(ErrNoProcess)
+	}
+	if err := syscall.Kill(p.PID, sig); errors.Is(err, syscall.ESRCH) {
+		return p.wrap(ErrNoProcess)
+	} else if err != nil {
+		return p.wrap(err)
+	}
+	return nil
+}
+
+func (p Process) wrap(err error) error { return fmt.Errorf("process %d: %w", p.PID, err) }

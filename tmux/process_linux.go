@@ -1,0 +1,128 @@
+package tmux
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// readStat reads /proc/PID/stat, see proc_pid_stat(5).
+func readStat(pid int) (stat, error) {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+		return stat{}, ErrNoProcess
+	}
+	if err != nil {
+		return stat{}, err
+	}
+	// The name stands in parentheses and may contain anything, even parentheses and spaces.
+	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
+	const state, parent, start = 0, 1, 19 // fields 3, 4 and 22 of the manual
+	if len(fields) <= start {
+		return stat{}, fmt.Errorf("stat %q is too short", b)
+	}
+	st := stat{zombie: bytes.ContainsAny(fields[state], "ZXx")}
+	if st.parent, err = strconv.Atoi(string(fields[parent])); err != nil {
+		return stat{}, fmt.Errorf("parent in stat: %w", err)
+	}
+	if st.start, err = strconv.ParseUint(string(fields[start]), 10, 64); err != nil {
+		return stat{}, fmt.Errorf("start time in stat: %w", err)
+	}
+	return st, nil
+}
+
+// errNoPidfd means that this kernel or sandbox has no pidfds.
+var errNoPidfd = errors.New("no pidfd")
+
+// open returns a pidfd of this very process, or ErrNoProcess.
+func (p Process) open() (*os.File, error) {
+	fd, err := unix.PidfdOpen(p.PID, 0)
+	switch {
+	case errors.Is(err, unix.ESRCH), errors.Is(err, unix.EINVAL) && p.PID <= 0:
+		return nil, ErrNoProcess
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", errNoPidfd, err)
+	}
+	// Non-blocking, so that the runtime's poller waits for it: no thread per process.
+	if err := unix.SetNonblock(fd, true); err != nil {
+		_ = unix.Close(fd)
+		return nil, fmt.Errorf("pidfd: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "pidfd")
+	// Only now is it certain that the descriptor is not of a process that came after.
+	if !p.Alive() {
+		_ = f.Close()
+		return nil, ErrNoProcess
+	}
+	return f, nil
+}
+
+// Wait returns nil when the process has ended, or the cause of the context's end. Any number of
+// goroutines may wait, for processes of any parent.
+func (p Process) Wait(ctx context.Context) error {
+	f, err := p.open()
+	switch {
+	case errors.Is(err, ErrNoProcess):
+		return nil
+	case errors.Is(err, errNoPidfd):
+		return p.poll(ctx)
+	case err != nil:
+		return p.wrap(err)
+	}
+	defer f.Close() //nolint:errcheck // nothing was written
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return p.wrap(err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	err = conn.Read(func(fd uintptr) bool {
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}} //nolint:gosec // a descriptor fits
+		n, err := unix.Poll(fds, 0)
+		return n > 0 && err == nil
+	})
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("process %d: %w", p.PID, context.Cause(ctx))
+	default: // the poller does not take it
+		return p.poll(ctx)
+	}
+}
+
+// Signal sends a signal to this process and never to one that has its id later. ErrNoProcess means
+// that it has ended.
+func (p Process) Signal(sig syscall.Signal) error {
+	f, err := p.open()
+	if errors.Is(err, errNoPidfd) {
+		return p.signalByID(sig)
+	}
+	if err != nil {
+		return p.wrap(err)
+	}
+	defer f.Close() //nolint:errcheck // nothing was written
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return p.wrap(err)
+	}
+	var sent error
+	if err := conn.Control(func(fd uintptr) { sent = unix.PidfdSendSignal(int(fd), sig, nil, 0) }); err != nil {
+		return p.wrap(err)
+	}
+	if errors.Is(sent, unix.ESRCH) {
+		return p.wrap(ErrNoProcess)
+	}
+	if sent != nil {
+		return p.wrap(sent)
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package tmux_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
+)
+
+// sleeper starts a process that the test ends at the latest.
+func sleeper(t *testing.T) (tmux.Process, *exec.Cmd) {
+	t.Helper()
+	cmd := exec.Command("sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	p, err := tmux.FindProcess(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, cmd
+}
+
+func TestProcessEnds(t *testing.T) {
+	t.Parallel()
+	p, cmd := sleeper(t)
+	var wg sync.WaitGroup
+	for range 5 {
+		wg.Go(func() {
+			if err := p.Wait(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if !p.Alive() {
+		t.Error("not alive")
+	}
+	if err := p.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	wg.Wait()
+	// Nobody has waited for the child: it is a zombie, and that is gone.
+	if p.Alive() {
+		t.Error("a zombie is alive")
+	}
+	if _, err := tmux.FindProcess(p.PID); !errors.Is(err, tmux.ErrNoProcess) {
+		t.Errorf("find of a zombie: got %v", err)
+	}
+	if err := p.Signal(syscall.SIGTERM); !errors.Is(err, tmux.ErrNoProcess) {
+		t.Errorf("signal to a zombie: got %v", err)
+	}
+	_ = cmd.Wait()
+	if err := errors.Join(p.Wait(t.Context())); err != nil {
+		t.Error(err)
+	}
+	if err := p.Signal(syscall.SIGTERM); !errors.Is(err, tmux.ErrNoProcess) {
+		t.Errorf("signal to nobody: got %v", err)
+	}
+}
+
+// A process that has the id of an old one is not the old one.
+func TestProcessIDReused(t *testing.T) {
+	t.Parallel()
+	p, _ := sleeper(t)
+	old := tmux.Process{PID: p.PID, Start: p.Start - 1}
+	if old.Alive() || old.IsDescendantOf(os.Getpid()) {
+		t.Error("the old one is alive")
+	}
+	if err := old.Signal(syscall.SIGKILL); !errors.Is(err, tmux.ErrNoProcess) {
+		t.Errorf("signal: got %v", err)
+	}
+	if err := old.Wait(t.Context()); err != nil {
+		t.Errorf("wait: got %v", err)
+	}
+	if !p.Alive() {
+		t.Error("the new one was killed")
+	}
+}
+
+func TestProcessWaitLeaksNothing(t *testing.T) {
+	p, _ := sleeper(t)
+	warm, cancel := context.WithCancel(t.Context())
+	cancel()
+	_ = p.Wait(warm)
+	goroutines, fds := runtime.NumGoroutine(), openFiles(t)
+	cause := errors.New("no patience")
+	for range 50 {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		done := make(chan error)
+		go func() { done <- p.Wait(ctx) }()
+		cancel(cause)
+		if err := <-done; !errors.Is(err, cause) {
+			t.Fatalf("got %v, want the cause", err)
+		}
+	}
+	tmuxtest.Eventually(t, "all goroutines and descriptors are gone", func() bool {
+		return runtime.NumGoroutine() <= goroutines && openFiles(t) <= fds
+	})
+}
+
+func openFiles(t *testing.T) int {
+	t.Helper()
+	entries, err := filepath.Glob("/dev/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+func TestFindProcess(t *testing.T) {
+	t.Parallel()
+	for _, pid := range []int{0, -1, 1<<22 + 5} {
+		if _, err := tmux.FindProcess(pid); !errors.Is(err, tmux.ErrNoProcess) {
+			t.Errorf("process %d: got %v", pid, err)
+		}
+	}
+	me, err := tmux.FindProcess(os.Getpid())
+	if err != nil || !me.Alive() || !me.IsDescendantOf(me.PID) || !me.IsDescendantOf(os.Getppid()) || !me.IsDescendantOf(1) {
+		t.Errorf("got %+v, %v", me, err)
+	}
+	child, _ := sleeper(t)
+	if !child.IsDescendantOf(me.PID) || me.IsDescendantOf(child.PID) || child.IsDescendantOf(0) {
+		t.Error("descent is wrong")
+	}
+}

@@ -1,0 +1,127 @@
+package tmux_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
+)
+
+// readerCommand makes the test binary the program of a pane, see readRaw.
+const readerCommand = "read-raw"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == readerCommand {
+		if err := readRaw(os.Args[2]); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// readRaw is a program as agents are: its terminal is raw and it asks for bracketed paste. Each
+// byte it reads goes to a socket. It connects when tmux has seen what it asked for.
+func readRaw(socket string) error {
+	if _, err := term.MakeRaw(int(os.Stdin.Fd())); err != nil {
+		return err
+	}
+	fmt.Print("\x1b[?2004h\x1b[5n") // brackets; and a question, so that an answer means both were read
+	if _, err := io.ReadFull(os.Stdin, make([]byte, len("\x1b[0n"))); err != nil {
+		return err
+	}
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(conn, os.Stdin)
+	return err
+}
+
+// reader is a pane with readRaw in it.
+type reader struct {
+	tmux.PaneInfo
+	conn net.Conn
+}
+
+func newReader(tb testing.TB, s *tmux.Server, session string) reader {
+	tb.Helper()
+	dir, err := os.MkdirTemp("", "us")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
+	socket := filepath.Join(dir, "s")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer l.Close()
+	exe, err := os.Executable()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	pane, err := s.Spawn(tb.Context(), tmux.Spec{Session: session, Dir: "/", Argv: []string{exe, readerCommand, socket}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := l.(*net.UnixListener).SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		tb.Fatal(err)
+	}
+	conn, err := l.Accept()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = conn.Close() })
+	return reader{pane, conn}
+}
+
+// expect reads what was typed and compares.
+func (r reader) expect(tb testing.TB, want string) {
+	tb.Helper()
+	if err := r.conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		tb.Fatal(err)
+	}
+	got := make([]byte, len(want))
+	n, err := io.ReadFull(r.conn, got)
+	if err != nil || !bytes.Equal(got, []byte(want)) {
+		tb.Fatalf("the program read %.200q (%d bytes), %v; want %.200q", got[:n], n, err, want)
+	}
+}
+
+func bracketed(text string) string { return "\x1b[200~" + text + "\x1b[201~" }
+
+func paste(tb testing.TB, s *tmux.Server, ref tmux.Ref, text string) {
+	tb.Helper()
+	if err := s.Paste(tb.Context(), ref, text, tmux.PasteOptions{}); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// command runs tmux itself, to do to a server what people and programs do.
+func command(tb testing.TB, socket string, args ...string) string {
+	tb.Helper()
+	cmd := exec.CommandContext(tb.Context(), "tmux", append([]string{"-u", "-N", "-S", socket}, args...)...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		tb.Fatalf("tmux %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+func isGone(tb testing.TB, p tmux.Process) {
+	tb.Helper()
+	tmuxtest.Eventually(tb, fmt.Sprintf("process %d has ended", p.PID), func() bool { return !p.Alive() })
+}

@@ -1,0 +1,109 @@
+package tmux
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// maxSocketPath is what sockaddr_un holds on Linux, less the final NUL.
+const maxSocketPath = 107
+
+// Ref names one pane of one run of one tmux server, for ever: unlike a pane id, it never comes to
+// mean another pane when the server is restarted.
+type Ref struct {
+	Socket      string // absolute path of the server's socket
+	ServerPID   int    // the server's process id
+	ServerStart int64  // when the server started, in seconds since 1970
+	Pane        string // tmux's id of the pane, such as %5
+}
+
+// String returns the form that ParseRef reads: socket,pid,start,%pane.
+func (r Ref) String() string {
+	return fmt.Sprintf("%s,%d,%d,%s", r.Socket, r.ServerPID, r.ServerStart, r.Pane)
+}
+
+// ParseRef reads what Ref.String wrote, and only that.
+func ParseRef(text string) (Ref, error) {
+	rest, pane, _ := cutLast(text)
+	rest, start, _ := cutLast(rest)
+	socket, pid, ok := cutLast(rest)
+	if !ok {
+		return Ref{}, fmt.Errorf("pane reference %q: want socket,pid,start,%%pane", text)
+	}
+	ref := Ref{Socket: socket, Pane: pane}
+	var err error
+	if ref.ServerPID, err = strconv.Atoi(pid); err != nil {
+		return Ref{}, fmt.Errorf("pane reference %q: the server's process id: %w", text, err)
+	}
+	if ref.ServerStart, err = strconv.ParseInt(start, 10, 64); err != nil {
+		return Ref{}, fmt.Errorf("pane reference %q: the server's start time: %w", text, err)
+	}
+	if err := ref.check(); err != nil {
+		return Ref{}, err
+	}
+	if ref.String() != text {
+		return Ref{}, fmt.Errorf("pane reference %q: want %q", text, ref)
+	}
+	return ref, nil
+}
+
+// check refuses a reference that cannot be somebody's pane, before any of it gets into a command.
+func (r Ref) check() error {
+	if err := checkSocket(r.Socket); err != nil {
+		return fmt.Errorf("pane reference %q: %w", r, err)
+	}
+	if r.ServerPID <= 0 || r.ServerStart <= 0 {
+		return fmt.Errorf("pane reference %q: the server's process id and start time are missing", r)
+	}
+	return checkPane(r.Pane)
+}
+
+func checkPane(pane string) error {
+	if digits, ok := strings.CutPrefix(pane, "%"); ok {
+		if n, err := strconv.ParseUint(digits, 10, 32); err == nil && strconv.FormatUint(n, 10) == digits {
+			return nil
+		}
+	}
+	return fmt.Errorf("pane id %q: want a percent sign and a number, such as %%5", pane)
+}
+
+// FromEnv reads $TMUX, which tmux sets in every pane: socket,pid,session. The pane's own id is in
+// $TMUX_PANE; [Server.Inspect] completes the two to a Ref.
+func FromEnv(tmuxEnv string) (socket string, serverPID int, ok bool) {
+	rest, _, _ := cutLast(tmuxEnv) // the session's number: it changes when the pane is moved
+	socket, pid, ok := cutLast(rest)
+	if !ok || checkSocket(socket) != nil {
+		return "", 0, false
+	}
+	serverPID, err := strconv.Atoi(pid)
+	if err != nil || serverPID <= 0 {
+		return "", 0, false
+	}
+	return socket, serverPID, true
+}
+
+// cutLast cuts at the last comma, because a path may contain some.
+func cutLast(s string) (before, after string, found bool) {
+	i := strings.LastIndexByte(s, ',')
+	if i < 0 {
+		return "", s, false
+	}
+	return s[:i], s[i+1:], true
+}
+
+func checkSocket(path string) error {
+	switch {
+	case !filepath.IsAbs(path):
+		return fmt.Errorf("tmux socket %q: the path must be absolute", path)
+	case len(path) > maxSocketPath:
+		return fmt.Errorf("tmux socket %q: the path has %d bytes and the system allows %d; use a shorter data directory",
+			path, len(path), maxSocketPath)
+	case strings.ContainsFunc(path, isControl):
+		return fmt.Errorf("tmux socket %q: the path contains a control character", path)
+	}
+	return nil
+}
+
+func isControl(r rune) bool { return r < 0x20 || r == 0x7f }

@@ -1,0 +1,143 @@
+package tmux
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Config says which tmux to run and which server is ours.
+type Config struct {
+	Bin     string        // the tmux command; default "tmux"
+	Socket  string        // absolute path of our own server's socket, at most 107 bytes
+	Timeout time.Duration // for one run of tmux; default 5 s
+}
+
+// Server is our own tmux server, and the way to the panes of any other. Start, Spawn, List and
+// KillServer are about our own; what takes a Ref goes to the server that the Ref names.
+type Server struct {
+	bin     string
+	socket  string
+	timeout time.Duration
+	slots   chan struct{} // one token per running tmux command
+	buffers string        // prefix of our buffer names, unique to this Server
+	pastes  atomic.Uint64
+}
+
+// New checks the configuration. It starts no process.
+func New(cfg Config) (*Server, error) {
+	if err := checkSocket(cfg.Socket); err != nil {
+		return nil, err
+	}
+	if cfg.Bin == "" {
+		cfg.Bin = "tmux"
+	}
+	if cfg.Timeout <= 0 {
+		cfg.Timeout = defaultTimeout
+	}
+	return &Server{
+		bin:     cfg.Bin,
+		socket:  cfg.Socket,
+		timeout: cfg.Timeout,
+		slots:   make(chan struct{}, maxExecs),
+		buffers: "understudy-" + rand.Text() + "-",
+	}, nil
+}
+
+// startup is what a new server is told before there is anything in it. window-size is missing on
+// purpose: set globally to manual, it ends tmux 3.3a to 3.6 at the next new-session, so Spawn sets
+// it per window.
+var startup = [][]string{
+	{"start-server"},
+	{"set-option", "-s", "exit-empty", "off"},
+	{"set-option", "-s", "message-limit", "0"}, // the log would keep every command with its arguments
+	{"set-option", "-s", "default-terminal", "tmux-256color"},
+	{"set-option", "-g", "destroy-unattached", "off"},
+	{"set-option", "-g", "detach-on-destroy", "on"},
+	{"set-option", "-g", "update-environment", ""}, // nothing of whoever attaches gets into new panes
+	{"set-option", "-g", "status", "off"},
+	{"set-option", "-g", "history-limit", "2000"}, // about 1 kB per line and pane
+	{"set-option", "-g", "default-size", fmt.Sprintf("%dx%d", defaultWidth, defaultHeight)},
+	{"set-option", "-gw", "automatic-rename", "off"}, // costs a third of the server's time at 200 panes
+	{"set-option", "-gw", "allow-rename", "off"},
+	{"set-option", "-gw", "remain-on-exit", "on"}, // keeps the last screen and the exit status
+}
+
+// Start starts our own server if it does not run, in a folder that only we can enter, and sets its
+// options. Calling it again is harmless. The server outlives this process; its panes do not
+// inherit this process's environment (see Spawn).
+func (s *Server) Start(ctx context.Context) error {
+	if _, err := Check(ctx, s.bin); err != nil {
+		return err
+	}
+	if err := privateDir(filepath.Dir(s.socket)); err != nil {
+		return err
+	}
+	_, err := s.run(ctx, call{socket: s.socket, start: true, cmds: startup})
+	return err
+}
+
+// privateDir makes the folder of the socket. An existing one is never changed: it could be /tmp.
+func privateDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("folder of the tmux socket: %w", err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("folder of the tmux socket: %w", err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("folder of the tmux socket: %s is open to others (mode %04o); run `chmod 700 %[1]s`",
+			dir, info.Mode().Perm())
+	}
+	return nil
+}
+
+// KillServer ends our own server with everything in it, and returns when its process is gone. No
+// server is no error.
+func (s *Server) KillServer(ctx context.Context) error {
+	out, err := s.run(ctx, call{socket: s.socket, cmds: [][]string{{"display-message", "-p", "#{pid}"}}})
+	if errors.Is(err, ErrNoServer) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(out))
+	if err != nil {
+		return fmt.Errorf("tmux server's process id: %w", err)
+	}
+	server, err := FindProcess(pid)
+	if errors.Is(err, ErrNoProcess) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = s.run(ctx, call{socket: s.socket, cmds: [][]string{{"kill-server"}}})
+	if err != nil && !errors.Is(err, ErrNoServer) && server.Alive() {
+		return err
+	}
+	ctx, cancel := withDeadline(ctx, s.timeout)
+	defer cancel()
+	if err := server.Wait(ctx); err != nil {
+		return fmt.Errorf("tmux server %d: %w", pid, err)
+	}
+	// Some versions leave the socket file behind; a new server has not been started in between
+	// unless it listens.
+	if !listening(s.socket) {
+		if err := os.Remove(s.socket); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+			return fmt.Errorf("tmux socket: %w", err)
+		}
+	}
+	return nil
+}

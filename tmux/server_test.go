@@ -1,0 +1,263 @@
+package tmux_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
+)
+
+func reportPercentiles(b *testing.B, took []time.Duration) {
+	slices.Sort(took)
+	at := func(p int) float64 { return float64(took[(len(took)-1)*p/100].Microseconds()) / 1000 }
+	b.ReportMetric(at(50), "p50-ms")
+	b.ReportMetric(at(99), "p99-ms")
+}
+
+// shortDir is a folder whose path leaves room for a socket.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "us")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+func newServer(t *testing.T, cfg tmux.Config) *tmux.Server {
+	t.Helper()
+	s, err := tmux.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestNewChecksTheSocket(t *testing.T) {
+	t.Parallel()
+	for _, socket := range []string{"", "relative", "/" + strings.Repeat("x", 107), "/a\nb"} {
+		if _, err := tmux.New(tmux.Config{Socket: socket}); err == nil {
+			t.Errorf("socket %q: no error", socket)
+		}
+	}
+	if _, err := tmux.New(tmux.Config{Socket: "/" + strings.Repeat("x", 106)}); err != nil {
+		t.Error(err)
+	}
+}
+
+// Nothing but Start and Spawn may bring a server to life.
+func TestNoServerByAccident(t *testing.T) {
+	t.Parallel()
+	socket := filepath.Join(shortDir(t), "s")
+	s := newServer(t, tmux.Config{Socket: socket})
+	ref := tmux.Ref{Socket: socket, ServerPID: 1, ServerStart: 1, Pane: "%0"}
+	ctx := t.Context()
+	check := func(what string) {
+		t.Helper()
+		if panes, err := s.List(ctx); err != nil || len(panes) != 0 || panes == nil {
+			t.Errorf("%s: list: got %v, %v, want an empty list", what, panes, err)
+		}
+		if screens, err := s.Capture(ctx, 0, false, ref); err != nil || len(screens) != 0 {
+			t.Errorf("%s: capture: got %v, %v", what, screens, err)
+		}
+		_, inspected := s.Inspect(ctx, ref)
+		for _, err := range []error{inspected, s.Paste(ctx, ref, "x", tmux.PasteOptions{}), s.Keys(ctx, ref, tmux.Enter)} {
+			if !errors.Is(err, tmux.ErrGone) {
+				t.Errorf("%s: got %v, want ErrGone", what, err)
+			}
+		}
+		if err := errors.Join(s.Kill(ctx, ref), s.KillServer(ctx)); err != nil {
+			t.Errorf("%s: kill: %v", what, err)
+		}
+	}
+	check("no socket")
+	if _, err := os.Stat(socket); err == nil {
+		t.Fatal("there is a socket")
+	}
+	if err := os.WriteFile(socket, nil, 0o600); err != nil { // as a socket file that nobody listens on
+		t.Fatal(err)
+	}
+	check("no listener")
+}
+
+func TestSpawnStartsTheServer(t *testing.T) {
+	t.Parallel()
+	s := tmuxtest.Server(t)
+	spec := tmux.Spec{Session: "a", Dir: "/", Argv: []string{"sleep", "100"}}
+	old, err := s.Spawn(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := tmux.FindProcess(old.ServerPID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.KillServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if server.Alive() {
+		t.Error("the server is alive after KillServer")
+	}
+	pane, err := s.Spawn(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pane.Pane != old.Pane || pane.ServerPID == old.ServerPID {
+		t.Fatalf("got %s after %s, want the same id on another server", pane.Ref, old.Ref)
+	}
+	if err := s.Paste(t.Context(), old.Ref, "x", tmux.PasteOptions{}); !errors.Is(err, tmux.ErrGone) {
+		t.Errorf("paste to the old one: got %v, want ErrGone", err)
+	}
+}
+
+func TestStartIsRepeatable(t *testing.T) {
+	t.Parallel()
+	s := tmuxtest.Server(t)
+	pane, err := s.Spawn(t.Context(), tmux.Spec{Session: "a", Dir: "/", Argv: []string{"sleep", "100"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Inspect(t.Context(), pane.Ref); err != nil || got.Dead {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	options := command(t, pane.Socket, "show-options", "-s", ";", "show-options", "-g", ";", "show-options", "-gw", ";",
+		"show-options", "-w", "-t", pane.Pane)
+	for _, want := range []string{
+		"exit-empty off", "message-limit 0", "history-limit 2000", "status off", "remain-on-exit on",
+		"automatic-rename off", "allow-rename off", "window-size manual", "window-size latest",
+	} {
+		if !strings.Contains(options, want+"\n") {
+			t.Errorf("option %s is missing", want)
+		}
+	}
+}
+
+func TestStartWantsAPrivateFolder(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(shortDir(t), "new", "run")
+	s := newServer(t, tmux.Config{Socket: filepath.Join(dir, "s")})
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.KillServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("got %v, %v, want mode 0700", info.Mode(), err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the point of the test
+		t.Fatal(err)
+	}
+	if err := s.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "chmod 700 "+dir) {
+		t.Errorf("got %v, want the fix", err)
+	}
+}
+
+// What the daemon knows, a pane must not: the server keeps the environment it was started with.
+func TestNoSecretsInPanes(t *testing.T) {
+	t.Setenv("UNDERSTUDY_TEST_SECRET", "hunter2")
+	t.Setenv("TMUX", "/somewhere/else,1,0")
+	s := tmuxtest.Server(t)
+	out := filepath.Join(t.TempDir(), "env")
+	pane, err := s.Spawn(t.Context(), tmux.Spec{Session: "a", Dir: "/", Argv: []string{
+		"sh", "-c", `env > "$0.tmp"; mv "$0.tmp" "$0"; sleep 100`, out,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tmuxtest.Eventually(t, "env has run", func() bool { _, err := os.Stat(out); return err == nil })
+	env, err := os.ReadFile(out)
+	if err != nil || strings.Contains(string(env), "hunter2") || !strings.Contains(string(env), "TMUX_PANE="+pane.Pane+"\n") {
+		t.Errorf("got %s, %v", env, err)
+	}
+	for line := range strings.Lines(string(env)) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "TMUX="); ok {
+			socket, pid, ok := tmux.FromEnv(value)
+			if !ok || socket != pane.Socket || pid != pane.ServerPID {
+				t.Errorf("FromEnv(%q) = %q, %d, %v; the pane is %s", value, socket, pid, ok, pane.Ref)
+			}
+		}
+	}
+}
+
+// fakeTmux is a program in tmux's place.
+func fakeTmux(t *testing.T, script string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tmux")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]error{
+		"tmux 3.3a": nil, "tmux 3.2": nil, "tmux 3.7c": nil, "tmux 10.0": nil, "tmux next-3.6": nil, "tmux master": nil,
+		"tmux openbsd-7.4": nil, "tmux 3.1c": tmux.ErrTooOld, "tmux 2.9": tmux.ErrTooOld, "tmux 1.8": tmux.ErrTooOld,
+	} {
+		version, err := tmux.Check(t.Context(), fakeTmux(t, "echo "+said))
+		if !errors.Is(err, want) || version != strings.TrimPrefix(said, "tmux ") {
+			t.Errorf("%s: got %q, %v, want %v", said, version, err, want)
+		}
+	}
+	for _, bin := range []string{"no-such-tmux-at-all", "/no/such/tmux"} {
+		if _, err := tmux.Check(t.Context(), bin); !errors.Is(err, tmux.ErrMissing) {
+			t.Errorf("%s: got %v, want ErrMissing", bin, err)
+		}
+		s := newServer(t, tmux.Config{Bin: bin, Socket: filepath.Join(shortDir(t), "s")})
+		if err := s.Start(t.Context()); !errors.Is(err, tmux.ErrMissing) {
+			t.Errorf("start of %s: got %v, want ErrMissing", bin, err)
+		}
+		if _, err := s.List(t.Context()); !errors.Is(err, tmux.ErrMissing) {
+			t.Errorf("list of %s: got %v, want ErrMissing", bin, err)
+		}
+	}
+}
+
+func TestDeadlineHasAName(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, tmux.Config{
+		Bin: fakeTmux(t, "exec sleep 100"), Socket: filepath.Join(shortDir(t), "s"), Timeout: 50 * time.Millisecond,
+	})
+	_, err := s.List(t.Context())
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "tmux did not answer within 50ms") {
+		t.Errorf("got %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.List(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: got %v", err)
+	}
+}
+
+// A paste that we could not finish leaves no text behind for everyone on the server to read.
+func TestInterruptedPasteLeavesNoBuffer(t *testing.T) {
+	t.Parallel()
+	real := tmuxtest.Server(t)
+	pane, err := real.Spawn(t.Context(), tmux.Spec{Session: "a", Dir: "/", Argv: []string{"sleep", "100"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// It loads the buffer, as tmux does, and stops there.
+	broken := newServer(t, tmux.Config{Socket: pane.Socket, Bin: fakeTmux(t,
+		`case "$5" in load-buffer) tmux -S "$3" load-buffer -b "$7" -; exit 1;; *) exec tmux "$@";; esac`)})
+	if err := broken.Paste(t.Context(), pane.Ref, "secret", tmux.PasteOptions{}); err == nil ||
+		errors.Is(err, tmux.ErrGone) || errors.Is(err, tmux.ErrDead) {
+		t.Errorf("got %v, want an error that leaves open what happened", err)
+	}
+	if buffers := command(t, pane.Socket, "list-buffers"); buffers != "" {
+		t.Errorf("left behind: %q", buffers)
+	}
+}

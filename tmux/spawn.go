@@ -1,0 +1,149 @@
+package tmux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+const (
+	defaultWidth  = 200
+	defaultHeight = 50
+	maxSide       = 10000 // tmux's own limit
+	maxMark       = 256
+	maxArgv       = 13000 // leaves room for the rest of Spawn's command list in maxArgs
+)
+
+// sessionName keeps names out of tmux's target syntax (".", ":", "=") and format syntax ("#(…)"
+// in a name runs a shell).
+var sessionName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,99}$`)
+
+// Spec says what to run in a new pane.
+type Spec struct {
+	Session string   // the new session's name: a-z, 0-9, _ and -, not starting with a sign
+	Dir     string   // working directory, absolute
+	Argv    []string // the program and its arguments, passed on byte for byte, never through a shell
+	Mark    string   // stays on the pane for List to find, in the option @understudy; at most 256 bytes
+	Width   int      // columns; 0 means 200
+	Height  int      // lines; 0 means 50
+}
+
+// Spawn starts a program in a new session of our own server, which it starts if need be. The
+// program's environment is the tmux server's, which is minimal and without secrets; what else it
+// needs, a wrapper must give it. Arguments are visible in ps and limited to 13 kB in all.
+//
+// ErrExists means that the name is taken, perhaps by a Spawn that was interrupted: the pane has
+// its mark from the moment it exists, so List tells. A program that exits at once is no error: the
+// pane is there, dead, with its last screen.
+func (s *Server) Spawn(ctx context.Context, spec Spec) (PaneInfo, error) {
+	spec, err := spec.Checked()
+	if err != nil {
+		return PaneInfo{}, err
+	}
+	c := spec.call(s.socket)
+	out, err := s.run(ctx, c)
+	if errors.Is(err, ErrNoServer) {
+		if err := s.Start(ctx); err != nil {
+			return PaneInfo{}, err
+		}
+		out, err = s.run(ctx, c)
+	}
+	if err != nil {
+		has := call{socket: s.socket, cmds: [][]string{{"has-session", "-t", "=" + spec.Session}}}
+		if _, hasErr := s.run(ctx, has); hasErr == nil {
+			return PaneInfo{}, fmt.Errorf("session %s: %w", spec.Session, ErrExists)
+		}
+		return PaneInfo{}, fmt.Errorf("session %s: %w", spec.Session, err)
+	}
+	panes := parsePanes(s.socket, out)
+	if len(panes) != 1 {
+		return PaneInfo{}, fmt.Errorf("session %s: tmux described its pane as %q", spec.Session, out)
+	}
+	return panes[0], nil
+}
+
+// call creates the session and marks its pane in one list, so that no pane is ever without its
+// mark. The directory is the client's own: unlike -c, tmux does not expand that as a format.
+func (spec Spec) call(socket string) call {
+	target := "=" + spec.Session + ":" // exactly this session
+	create := []string{
+		"new-session", "-d", "-E", "-s", spec.Session, "-n", spec.Session,
+		"-x", strconv.Itoa(spec.Width), "-y", strconv.Itoa(spec.Height), "--",
+	}
+	return call{socket: socket, dir: spec.Dir, cmds: [][]string{
+		append(create, spec.Argv...),
+		{"set-option", "-p", "-t", target, "--", "@understudy", spec.Mark},
+		{"set-option", "-w", "-t", target, "window-size", "manual"}, // an attaching human does not resize it
+		{"display-message", "-p", "-t", target, paneFormat},
+	}}
+}
+
+// Checked returns the Spec as Spawn will use it, with its defaults and the program's full path, or
+// an error. tmux would not tell: for a missing program or directory new-session reports success and
+// runs nothing, or something elsewhere.
+func (spec Spec) Checked() (Spec, error) {
+	if !sessionName.MatchString(spec.Session) {
+		return spec, fmt.Errorf("session name %q: want up to 100 of a-z, 0-9, _ and -, starting with a letter or digit", spec.Session)
+	}
+	if len(spec.Mark) > maxMark || strings.ContainsFunc(spec.Mark, isControl) {
+		return spec, fmt.Errorf("session %s: the mark is longer than %d bytes or contains control characters", spec.Session, maxMark)
+	}
+	if spec.Width == 0 {
+		spec.Width = defaultWidth
+	}
+	if spec.Height == 0 {
+		spec.Height = defaultHeight
+	}
+	if min(spec.Width, spec.Height) < 1 || max(spec.Width, spec.Height) > maxSide {
+		return spec, fmt.Errorf("session %s: a size of %d×%d is not possible", spec.Session, spec.Width, spec.Height)
+	}
+	if !filepath.IsAbs(spec.Dir) {
+		return spec, fmt.Errorf("session %s: the directory %q must be absolute", spec.Session, spec.Dir)
+	}
+	if info, err := os.Stat(spec.Dir); err != nil {
+		return spec, fmt.Errorf("session %s: %w", spec.Session, err)
+	} else if !info.IsDir() {
+		return spec, fmt.Errorf("session %s: %s is not a directory", spec.Session, spec.Dir)
+	}
+	argv, err := commandLine(spec.Argv)
+	if err != nil {
+		return spec, fmt.Errorf("session %s: %w", spec.Session, err)
+	}
+	if n := size(argv); n > maxArgv {
+		return spec, fmt.Errorf("session %s: the command line has %d bytes and tmux takes %d; pass what is long in a file",
+			spec.Session, n, maxArgv)
+	}
+	spec.Argv = argv
+	return spec, nil
+}
+
+// commandLine returns argv with the program's full path, and with at least two words: tmux gives a
+// single one to a shell.
+func commandLine(argv []string) ([]string, error) {
+	if len(argv) == 0 {
+		return nil, errors.New("no program to run")
+	}
+	for _, arg := range argv {
+		if strings.ContainsRune(arg, 0) {
+			return nil, errors.New("an argument contains a NUL byte")
+		}
+	}
+	path, err := exec.LookPath(argv[0])
+	if err != nil {
+		return nil, err
+	}
+	if !filepath.IsAbs(path) {
+		return nil, fmt.Errorf("program %q: want an absolute path or a name in PATH", argv[0])
+	}
+	argv = append([]string{path}, argv[1:]...)
+	if len(argv) == 1 {
+		argv = []string{"env", "--", path}
+	}
+	return argv, nil
+}
