@@ -1,6 +1,8 @@
 package api
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,8 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/r3labs/sse/v2"
-
 	"github.com/understudyd/understudy/daemon"
 )
 
@@ -23,8 +23,6 @@ const (
 	silence    = 45 * time.Second // three heartbeats: the daemon is gone, though the connection is not
 	maxEvent   = 4 << 20          // bytes
 )
-
-var errSilence = errors.New("no sign of life from the daemon")
 
 // Follow calls fn with each event after an id, in order and once, until ctx ends or fn returns an
 // error, which it returns. After a negative id come those from now on. No types means all.
@@ -68,86 +66,102 @@ type follower struct {
 	stopped  error // why fn wants no more
 }
 
-// never is the library's policy for connecting again: it would go on after the context's end.
-type never struct{}
-
-func (never) NextBackOff() time.Duration { return -1 }
-func (never) Reset()                     {}
-
 // once follows one connection to its end.
 func (f *follower) once(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	alarm := time.AfterFunc(silence, func() { cancel(errSilence) })
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	alarm := time.AfterFunc(silence, cancel)
 	defer alarm.Stop()
 
 	address := f.client.base + "/api/events"
 	if len(f.types) > 0 {
 		address += "?types=" + url.QueryEscape(strings.Join(f.types, ","))
 	}
-	stream := sse.NewClient(address, sse.ClientMaxBufferSize(maxEvent))
-	stream.Connection = f.client.http
-	stream.ReconnectStrategy = never{}
-	stream.ResponseValidator = refusal
-	header := http.Header{}
-	f.client.authorize(header)
-	for name := range header {
-		stream.Headers[name] = header.Get(name)
+	request, err := http.NewRequestWithContext(ctx, "GET", address, nil)
+	if err != nil {
+		return fmt.Errorf("feed: %w", err)
 	}
+	request.Header.Set("Accept", "text/event-stream")
 	if f.last >= 0 {
-		stream.LastEventID.Store(strconv.AppendInt(nil, f.last, 10))
+		request.Header.Set("Last-Event-ID", strconv.FormatInt(f.last, 10))
 	}
-	err := stream.SubscribeRawWithContext(ctx, func(m *sse.Event) {
-		alarm.Reset(silence)
-		if f.stopped != nil || ctx.Err() != nil {
-			return // what the library had read before it noticed
-		}
-		f.received++
-		if f.stopped = f.take(m); f.stopped != nil {
-			cancel(nil)
-		}
-	})
-	var told *daemon.Error
-	if err != nil && !errors.As(err, &told) {
+	f.client.authorize(request.Header)
+	response, err := f.client.http.Do(request)
+	if err != nil {
 		return callError(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		body, err := io.ReadAll(io.LimitReader(response.Body, maxBody))
+		if err != nil {
+			return callError(err)
+		}
+		return answerError(response.StatusCode, body)
+	}
+	err = readStream(response.Body, func(id string, data []byte) error {
+		alarm.Reset(silence)
+		f.received++
+		f.stopped = f.take(id, data)
+		return f.stopped
+	})
+	if errors.Is(err, bufio.ErrTooLong) { // it would be as long the next time
+		f.stopped = fmt.Errorf("feed: event after %d has over %d bytes: %w", f.last, maxEvent, err)
 	}
 	return err
 }
 
-// take handles what the library took for an event: one of ours, or, without data, a sign of life
-// that may tell where the feed stands.
-func (f *follower) take(m *sse.Event) error {
-	id, err := strconv.ParseInt(string(m.ID), 10, 64)
-	if err != nil {
-		return fmt.Errorf("feed: event with id %.40q", m.ID)
+// readStream calls fn with what stands between two blank lines of a stream of server-sent events,
+// comments included. What is cut off before its blank line is dropped, as the standard has it:
+// the library's own client passes on half an event.
+func readStream(r io.Reader, fn func(id string, data []byte) error) error {
+	var id string
+	var data []byte
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxEvent)
+	for lines.Scan() {
+		name, value, _ := bytes.Cut(lines.Bytes(), []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch {
+		case len(lines.Bytes()) == 0:
+			if err := fn(id, data); err != nil {
+				return err
+			}
+			id, data = "", nil
+		case string(name) == "id":
+			id = string(value)
+		case string(name) == "data":
+			if data != nil {
+				data = append(data, '\n')
+			}
+			data = append(data, value...)
+		}
 	}
-	if len(m.Data) == 0 {
-		f.last = id
+	return lines.Err()
+}
+
+// take handles an event, or, without data, a sign of life, which may tell where the feed stands.
+func (f *follower) take(id string, data []byte) error {
+	if id == "" && len(data) == 0 {
 		return nil
 	}
-	if id <= f.last {
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		return fmt.Errorf("feed: event with id %.40q", id)
+	}
+	if len(data) == 0 {
+		f.last = n
+		return nil
+	}
+	if n <= f.last {
 		return nil
 	}
 	var e daemon.Event
-	if err := json.Unmarshal(m.Data, &e); err != nil {
-		return fmt.Errorf("feed: event %d: %w", id, err)
+	if err := json.Unmarshal(data, &e); err != nil {
+		return fmt.Errorf("feed: event %d: %w", n, err)
 	}
 	if err := f.fn(e); err != nil {
 		return err
 	}
-	f.last = id
+	f.last = n
 	return nil
-}
-
-// refusal is the error of an answer that is no feed.
-func refusal(_ *sse.Client, response *http.Response) error {
-	if response.StatusCode == http.StatusOK {
-		return nil
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody))
-	if err != nil {
-		return err
-	}
-	return answerError(response.StatusCode, body)
 }

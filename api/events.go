@@ -217,8 +217,6 @@ func newStreamWriter(w http.ResponseWriter, timeout time.Duration, giveUp contex
 func (w *streamWriter) Header() http.Header { return w.w.Header() }
 
 func (w *streamWriter) WriteHeader(status int) {
-	// The deadline for reading the request would end the stream with it.
-	_ = w.control.SetReadDeadline(time.Time{})
 	w.w.WriteHeader(status)
 	if status == http.StatusOK {
 		w.event.WriteString(w.preamble)

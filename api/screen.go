@@ -24,6 +24,5 @@ func (s *Server) showScreen(c echo.Context) error {
 	if asHTML {
 		return c.Blob(http.StatusOK, "text/html; charset=utf-8", []byte(`<pre class="screen">`+screenHTML(screen)+"</pre>\n"))
 	}
-	// What a terminal would do with escape sequences, it would do with these as well.
 	return c.Blob(http.StatusOK, "text/plain; charset=utf-8", []byte(strings.ToValidUTF8(screen, "\uFFFD")))
 }

@@ -143,7 +143,7 @@ func (c *converter) escape() {
 		if end := c.in[n]; end < 0x40 || end > 0x7e { // broken off: what it is belongs to the text
 			c.in = c.in[n:]
 			return
-		} else if end == 'm' {
+		} else if end == 'm' && !strings.ContainsAny(c.in[:n], "<=>? ") { // those are other sequences
 			c.sgr(c.in[:n])
 		}
 		c.in = c.in[n+1:]

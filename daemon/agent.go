@@ -92,6 +92,9 @@ func (a *Agent) Active() bool { return a.EndedAt == nil }
 // HasPane reports whether the agent can be typed to.
 func (a *Agent) HasPane() bool { return a.Pane != nil && *a.Pane != "" }
 
+// launching reports whether the agent's pane is about to be made.
+func (a *Agent) launching() bool { return a.Managed && a.SpawnedAt == nil && a.Active() }
+
 // PersonaSlug returns the persona's slug, or "".
 func (a *Agent) PersonaSlug() string {
 	if a.Persona == nil {

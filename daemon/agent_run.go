@@ -245,7 +245,7 @@ func (d *Daemon) climb(ctx context.Context, a *Agent, to StopStage) (bool, time.
 // is open, no composer) the next rung is taken instead.
 func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, error) {
 	screen, err := d.readScreen(ctx, a)
-	if err != nil || !screen.Composer || screen.Dialog != "" || screen.Draft != "" && screen.Stashed {
+	if _, cannot := screen.CanType(); err != nil || cannot != nil {
 		return d.climb(ctx, a, StopTerm)
 	}
 	id, err := d.Store.NextID(ctx, DeliveryIDs)

@@ -249,7 +249,7 @@ func (d *Daemon) SendMessage(ctx context.Context, id int64, text string, command
 		return Delivery{}, err
 	case !a.Active():
 		return Delivery{}, errAgentNotActive
-	case !a.HasPane() && a.SpawnedAt != nil, !a.HasPane() && !a.Managed:
+	case !a.HasPane() && !a.launching():
 		return Delivery{}, errAgentNoPane
 	}
 	if h, ok, err := d.openHandoff(ctx, id); err != nil {

@@ -97,9 +97,11 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *r
 	if err != nil {
 		return false, 0, err
 	}
-	opt := tmux.PasteOptions{After: []tmux.Key{tmux.Enter}, Once: fmt.Sprintf("delivery-%d", dl.ID)}
-	if screen != nil && screen.Draft != "" {
-		opt.Before = []tmux.Key{tmux.CtrlS} // puts a person's draft aside; it comes back by itself
+	opt := tmux.PasteOptions{After: []tmux.Key{tmux.Enter}, Once: d.onceToken(dl)}
+	if screen != nil {
+		if stash, err := screen.CanType(); err == nil && stash {
+			opt.Before = []tmux.Key{tmux.CtrlS} // puts a person's draft aside; it comes back by itself
+		}
 	}
 	err = term.Paste(ctx, a.Ref(), dl.Text, opt)
 	switch {
@@ -111,6 +113,12 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *r
 	}
 	dl.State = DeliveryTyped
 	return d.saveDelivery(ctx, a, dl, true)
+}
+
+// onceToken names a delivery among all that may ever be typed into a pane, which may be a person's
+// and known to more than one daemon.
+func (d *Daemon) onceToken(dl *Delivery) string {
+	return fmt.Sprintf("%s-%d", checksum([]byte(d.Host))[:12], dl.ID)
 }
 
 // confirmDelivery waits for the runtime's confirmation, which a hook brings; it looks at other

@@ -83,11 +83,17 @@ func (r *handoffRun) end(to Phase, out outcome) error {
 	return nil
 }
 
+// patience is how long a composer may not be ready before that is worth a word.
+const patience = 3 * time.Second
+
 // stay leaves the handoff where it is; a new note is made visible. It returns when to look again:
 // at the deadline if nothing is due before.
 func (r *handoffRun) stay(out outcome) (moved bool, again time.Duration, err error) {
 	h := r.h
 	again = out.again
+	if out.note == noteNotReady && r.now.Sub(h.PhaseAt) < patience {
+		out.note = h.Note // a composer that is not ready for a moment is nothing to tell
+	}
 	if h.Deadline != nil {
 		if left := max(h.Deadline.Sub(r.now), time.Millisecond); again == 0 || left < again {
 			again = left

@@ -37,7 +37,7 @@ func (d *Daemon) RequestHandoff(ctx context.Context, agentID int64, in HandoffRe
 		return Handoff{}, errAgentNotActive
 	case a.Persona == nil:
 		return Handoff{}, errAgentNoPersona
-	case !a.HasPane():
+	case !a.HasPane() && !a.launching():
 		return Handoff{}, errAgentNoPane
 	}
 	earlier, err := d.Store.Handoffs(ctx, HandoffFilter{AgentID: agentID, Limit: 500})

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"text/template"
 	"time"
-	"unicode/utf8"
 
+	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -18,11 +18,6 @@ import (
 var promptFiles embed.FS
 
 var prompts = template.Must(template.New("").ParseFS(promptFiles, "prompts/*.md"))
-
-// typedLimit is how many characters may be typed at once. Above it Claude Code wraps a prompt
-// as pasted content and tells the model to be wary of it (measured on 2.1.329: more than 800
-// characters, or 4 lines).
-const typedLimit = 800
 
 // instruction is what the outgoing agent is asked.
 type instruction struct {
@@ -46,16 +41,16 @@ type injection struct {
 // skillPrompt is what an agent that a person started is told about its persona.
 type skillPrompt struct{ Ref, Persona, Skill, Experience string }
 
-// render fills a prompt and holds it to one line of at most typedLimit characters.
+// render fills a prompt and holds it to what the runtime takes for typed.
 func render(name string, v any) (string, error) {
 	var b strings.Builder
 	if err := prompts.ExecuteTemplate(&b, name+".md", v); err != nil {
 		return "", fmt.Errorf("prompt %s: %w", name, err)
 	}
 	text := strings.TrimSpace(b.String())
-	if n := utf8.RuneCountInString(text); n > typedLimit {
+	if !runtimes.FitsTyped(text) {
 		return "", Errorf(KindUnprocessable, "prompt_too_long",
-			"The %s prompt has %d characters but at most %d may be typed: use a data directory with a shorter path", name, n, typedLimit)
+			"The %s prompt is too long to be typed: use a data directory with a shorter path", name)
 	}
 	return text, nil
 }

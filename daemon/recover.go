@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -19,6 +20,32 @@ func (d *Daemon) takeUp(ctx context.Context) {
 	}
 	for i := range agents {
 		d.Wake(agents[i].ID)
+	}
+	d.removeDeadPanes(ctx)
+}
+
+// removeDeadPanes removes what an earlier daemon had no time to: dead panes on our server whose
+// agents have ended.
+func (d *Daemon) removeDeadPanes(ctx context.Context) {
+	term, err := d.own()
+	if err != nil {
+		return
+	}
+	panes, err := term.List(ctx)
+	if err != nil {
+		return
+	}
+	for _, p := range panes {
+		id, err := strconv.ParseInt(p.Mark, 10, 64)
+		if err != nil || !p.Dead {
+			continue
+		}
+		a, err := d.Store.Agent(ctx, id)
+		if err != nil || a.Active() || a.Host != d.Host {
+			continue
+		}
+		a.setPane(&p)
+		d.cleanUp(ctx, &a)
 	}
 }
 

@@ -122,15 +122,16 @@ func (d *Daemon) composer(ctx context.Context, a *Agent) (s *runtimes.Screen, wh
 		}
 	}
 	screen, err := d.readScreen(ctx, a)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, "", time.Second
+	}
+	switch _, err := screen.CanType(); {
 	case screen.Dialog != "":
 		return nil, noteDialog, time.Second
 	case !screen.Composer || screen.Busy:
-		return nil, noteNotReady, soon * 2
-	case screen.Draft != "" && screen.Stashed:
-		return nil, "somebody is typing in the agent's pane", time.Second
+		return nil, noteNotReady, soon
+	case err != nil:
+		return nil, err.Error(), time.Second
 	}
 	return &screen, "", 0
 }

@@ -163,6 +163,7 @@ func TestWritersDoNotDeadlock(t *testing.T) {
 			if err != nil {
 				return err
 			}
+			d.State, d.Verdict = daemon.DeliveryQueued, nil // to be dropped by somebody else
 			c.Deliveries = append(c.Deliveries, &d)
 		}
 		h, err := db.Handoff(t.Context(), handoffs[rand.IntN(len(handoffs))].ID)

@@ -64,9 +64,7 @@ func (h *hook) record(ctx context.Context, tx pgx.Tx, decide func(daemon.HookTx)
 const selectHook = `SELECT id AS hook_id, COALESCE(agent_id, 0) AS agent_id, applied, reason, true AS again, output
 	FROM hook_events WHERE key = $1`
 
-const nextHookID = `SELECT nextval(pg_get_serial_sequence('hook_events', 'id'))`
-
-// find looks whether the hook is stored already, and gives it an id if it is not.
+// find looks whether the hook is stored already.
 func (h *hook) find(ctx context.Context, tx pgx.Tx) error {
 	rows, err := tx.Query(ctx, selectHook, storableText(h.in.Key))
 	if err != nil {
@@ -74,7 +72,7 @@ func (h *hook) find(ctx context.Context, tx pgx.Tx) error {
 	}
 	h.result, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[daemon.HookResult])
 	if errors.Is(err, pgx.ErrNoRows) {
-		return tx.QueryRow(ctx, nextHookID).Scan(&h.tx.HookID)
+		return nil
 	}
 	h.tx.HookID, h.tx.Again = h.result.HookID, true
 	return err
@@ -102,21 +100,34 @@ const (
 		FOR NO KEY UPDATE`
 )
 
+const nextHookID = `SELECT nextval(pg_get_serial_sequence('hook_events', 'id'))`
+
 // lock finds and locks the hook's agent, then what is open with it. These are statements of their
-// own: each sees what was committed while the one before waited for its lock.
+// own: each sees what was committed while the one before waited for its lock. The hook's id is
+// taken under the lock, so an agent's hooks are applied in the order of their ids.
 func (h *hook) lock(ctx context.Context, tx pgx.Tx) error {
 	agents, err := h.lockAgent(ctx, tx)
 	if err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
-	if len(agents) == 0 {
-		if h.tx.Again {
-			return nil
-		}
-		return tx.QueryRow(ctx, nextID, string(daemon.AgentIDs)).Scan(&h.tx.NewAgentID)
-	}
-	h.tx.Agent = agents[0]
 	var batch pgx.Batch
+	if len(agents) > 0 {
+		h.tx.Agent = agents[0]
+		h.lockOpen(&batch)
+	} else if !h.tx.Again {
+		batch.Queue(nextID, string(daemon.AgentIDs)).QueryRow(into(&h.tx.NewAgentID))
+	}
+	if !h.tx.Again {
+		batch.Queue(nextHookID).QueryRow(into(&h.tx.HookID))
+	}
+	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
+		return fmt.Errorf("open rows: %w", err)
+	}
+	return nil
+}
+
+// lockOpen queues the locks of what is open with the agent.
+func (h *hook) lockOpen(batch *pgx.Batch) {
 	batch.Queue(lockOpenHandoff, h.tx.Agent.ID).Query(func(rows pgx.Rows) error {
 		open, err := pgx.CollectRows(rows, pgx.RowToAddrOfStructByName[daemon.Handoff])
 		if len(open) > 0 {
@@ -128,10 +139,11 @@ func (h *hook) lock(ctx context.Context, tx pgx.Tx) error {
 		h.tx.Deliveries, err = pgx.CollectRows(rows, pgx.RowToAddrOfStructByName[daemon.Delivery])
 		return err
 	})
-	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
-		return fmt.Errorf("open rows of agent %d: %w", h.tx.Agent.ID, err)
-	}
-	return nil
+}
+
+// into scans a row's only column.
+func into(dst any) func(pgx.Row) error {
+	return func(row pgx.Row) error { return row.Scan(dst) }
 }
 
 // lockAgent returns the hook's agent, or none.

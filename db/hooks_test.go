@@ -232,6 +232,33 @@ func TestAgentRegistersItselfOnce(t *testing.T) {
 	}
 }
 
+func TestHooksOfAnAgentAreAppliedInTheOrderOfTheirIDs(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	newAgent(t, db, func(a *daemon.Agent) { a.LaunchHash = []byte("l") })
+	var wg sync.WaitGroup
+	var last atomic.Int64 // changed under the agent's row lock, which decide is called under
+	for w := range 16 {
+		wg.Go(func() {
+			for i := range 10 {
+				in := input(fmt.Sprint(w, ".", i))
+				in.LaunchHash = []byte("l")
+				_, err := db.RecordHook(t.Context(), in, func(tx daemon.HookTx) daemon.HookDecision {
+					if seen := last.Swap(tx.HookID); seen >= tx.HookID {
+						t.Errorf("hook %d is applied after hook %d", tx.HookID, seen)
+					}
+					tx.Agent.LastHook = tx.HookID
+					return daemon.HookDecision{Applied: true, Change: daemon.Change{Agents: []*daemon.Agent{tx.Agent}}}
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
 func TestHookThatFailsLeavesNothing(t *testing.T) {
 	t.Parallel()
 	db := open(t)

@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -95,7 +94,6 @@ func (db *DB) watch(ctx context.Context, conn *pgx.Conn, pass func(*pgconn.Notif
 	for {
 		wait, cancel := context.WithTimeout(ctx, db.quiet)
 		n, err := conn.WaitForNotification(wait)
-		timeout := errors.Is(wait.Err(), context.DeadlineExceeded)
 		cancel()
 		switch {
 		case err == nil:
@@ -104,7 +102,7 @@ func (db *DB) watch(ctx context.Context, conn *pgx.Conn, pass func(*pgconn.Notif
 			}
 		case ctx.Err() != nil:
 			return nil
-		case conn.IsClosed() || !timeout:
+		case conn.IsClosed():
 			return err
 		default:
 			probe, cancel := context.WithTimeout(ctx, db.quiet)

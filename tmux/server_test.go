@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -195,10 +196,19 @@ func TestNoSecretsInPanes(t *testing.T) {
 func fakeTmux(t *testing.T, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tmux")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+	writeProgram(t, path, "#!/bin/sh\n"+script+"\n")
+	return path
+}
+
+// writeProgram writes a file to be executed. A process that another test forks meanwhile would
+// hold it open for writing, and the system would not run it.
+func writeProgram(t *testing.T, path, content string) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if err := os.WriteFile(path, []byte(content), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return path
 }
 
 func TestCheck(t *testing.T) {

@@ -35,6 +35,9 @@ type serveConfig struct {
 	NoSync      bool   // private PostgreSQL without fsync: for a data directory that is thrown away
 	Log         *slog.Logger
 	Ready       func(*serving) // called once, when requests are answered; may be nil
+
+	// Around stands between the daemon and the world; tests put a crash there. May be nil.
+	Around func(daemon.Config) daemon.Config
 }
 
 // serving is a daemon process that answers requests.
@@ -95,11 +98,15 @@ func serve(ctx context.Context, cfg serveConfig) error {
 	if err != nil {
 		return err
 	}
-	d := daemon.New(daemon.Config{
+	conf := daemon.Config{
 		Host: host, Settings: cfg.Settings.domain(), Store: base.db, Data: dir, Personas: store,
 		Terminal: terminals(cfg.Settings), Notifier: newDesktop(cfg.Settings.Notify.Desktop, cfg.Getenv),
 		Log: cfg.Log, Environ: cfg.Environ, Binary: cfg.Binary,
-	})
+	}
+	if cfg.Around != nil {
+		conf = cfg.Around(conf)
+	}
+	d := daemon.New(conf)
 	lock, err := base.db.LockHost(ctx, host)
 	if err != nil {
 		return err
@@ -266,7 +273,7 @@ func lockDir(dir data.Dir) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := flock(f); err != nil {
 		pid, _ := io.ReadAll(io.LimitReader(f, 20))
 		f.Close()
 		return nil, fmt.Errorf("another daemon (process %s) already serves %s: stop it first, or use another --data", pid, dir.Root())
@@ -275,6 +282,18 @@ func lockDir(dir data.Dir) (unlock func(), err error) {
 		_, _ = fmt.Fprintf(f, "%d", os.Getpid()) // only for the sentence above
 	}
 	return func() { f.Close() }, nil
+}
+
+// flock takes the lock within a second. A daemon that was killed while it started a command leaves
+// the lock for as long as that takes to get from fork to exec.
+func flock(f *os.File) (err error) {
+	for range 50 {
+		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
+			return nil
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return err
 }
 
 func listen(ctx context.Context, cfg serveConfig, dir data.Dir) (ls api.Listeners, err error) {

@@ -151,7 +151,7 @@ func busyAbove(lines []string) bool {
 		if spinner.MatchString(lines[i]) {
 			return true
 		}
-		if strings.HasPrefix(lines[i], "● ") || strings.Contains(lines[i], " · done ") {
+		if strings.HasPrefix(lines[i], "● ") {
 			return false
 		}
 	}

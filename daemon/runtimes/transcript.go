@@ -52,14 +52,13 @@ func contentHas(content json.RawMessage, nonce string) bool {
 		return strings.Contains(text, nonce)
 	}
 	var blocks []struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
+		Text string `json:"text"` // text blocks alone have it
 	}
 	if json.Unmarshal(content, &blocks) != nil {
 		return false
 	}
 	for _, b := range blocks {
-		if b.Type == "text" && strings.Contains(b.Text, nonce) {
+		if strings.Contains(b.Text, nonce) {
 			return true
 		}
 	}

@@ -118,7 +118,6 @@ func TestFakeAPIFails(t *testing.T) {
 	if resp := post(t, api, body(true, asked)); resp.StatusCode != 529 {
 		t.Errorf("status %d", resp.StatusCode)
 	}
-	api.SetScript(nil)
 	if resp := post(t, api, `{"messages":7}`); resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("status %d for nonsense", resp.StatusCode)
 	}
@@ -183,7 +182,7 @@ func TestInstruction(t *testing.T) {
 		"Your skill is /d/skill.md. Write to \"/d/h/1.md\", see /x.md": "/d/h/1.md",
 		"Read /d/h/1.md":                  "",
 		"Write it down":                   "",
-		"write to d/h/1.md":               "/h/1.md",
+		"write to d/h/1.md":               "",
 		"write 1.md, see /d/1.context.md": "",
 	} {
 		if got, _ := Instruction(text); got != want {
@@ -215,9 +214,6 @@ func TestCacheDir(t *testing.T) {
 	}
 	if _, err := cacheDir(env("/dev/null/x"), user); err == nil || !strings.Contains(err.Error(), "UNDERSTUDY_CACHE") {
 		t.Errorf("unusable: %v", err)
-	}
-	if err := os.Remove(got); err != nil && !strings.Contains(err.Error(), "not empty") {
-		t.Log(err)
 	}
 }
 

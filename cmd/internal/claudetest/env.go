@@ -1,9 +1,12 @@
 package claudetest
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
+	"syscall"
 	"testing"
 )
 
@@ -25,8 +28,10 @@ func Env(t testing.TB, api *FakeAPI) Home {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A CLI that was ended by a signal may still be writing; what it leaves does not matter.
-	t.Cleanup(func() { os.RemoveAll(root) })
+	t.Cleanup(func() {
+		endProcesses(root)
+		os.RemoveAll(root) // what a process that is just ending still writes does not matter
+	})
 	if root, err = filepath.EvalSymlinks(root); err != nil { // the CLI knows itself by real paths
 		t.Fatal(err)
 	}
@@ -59,6 +64,23 @@ func Env(t testing.TB, api *FakeAPI) Home {
 		"DISABLE_AUTOUPDATER=1",
 	}
 	return h
+}
+
+// endProcesses kills what still runs in the home: background sessions and their supervisor, which
+// the CLI's agents view starts, outlive the pane. A process belongs to the home if its
+// environment says so. Without /proc nothing is found.
+func endProcesses(root string) {
+	mine := []byte("\x00CLAUDE_CONFIG_DIR=" + root + string(filepath.Separator))
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, file := range files {
+		environ, err := os.ReadFile(file)
+		if err != nil || !bytes.Contains(append([]byte{0}, environ...), mine) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && pid != os.Getpid() {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
 }
 
 // Trust sets the directories in which the CLI starts without its trust dialog; a directory below

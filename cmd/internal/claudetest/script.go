@@ -91,7 +91,7 @@ func Ask(marker string, reply Reply, next Script) Script {
 }
 
 // A path ends at white space, quotes or brackets: an instruction may put it into any of them.
-var instruction = regexp.MustCompile("(?is)\\bwrite\\b.*?(/[^\\s\"'`<>()]+?\\.md)\\b")
+var instruction = regexp.MustCompile("(?is)\\bwrite\\b.*?[\\s\"'`<(](/[^\\s\"'`<>()]+?\\.md)\\b")
 
 // Instruction finds the absolute path that a text asks to write to: the first one that ends in
 // .md after the word "write". A text that names a context file (*.context.md) is a successor's

@@ -114,7 +114,7 @@ func TestPromptRefused(t *testing.T) {
 	r.idle()
 	r.prompt("draft")
 	r.sees("blocked by hook: not now")
-	r.sees("❯ draft")
+	r.sees("❯\u00a0draft")
 	r.idle()
 	r.send("\r")
 	log := r.hooks("SessionStart(startup)", "UserPromptSubmit", "UserPromptSubmit", "Stop")

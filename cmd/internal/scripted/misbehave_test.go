@@ -126,7 +126,7 @@ func TestSwallowEnter(t *testing.T) {
 	t.Parallel()
 	r := ready(t, "swallow-enter")
 	r.prompt("hello")
-	r.sees("❯ hello")
+	r.sees("❯\u00a0hello")
 	if n := len(r.log()); n != 1 {
 		t.Fatalf("submitted by the first Enter: %v", r.order())
 	}

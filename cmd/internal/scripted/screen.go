@@ -188,6 +188,10 @@ func styled(first, rest, mark, text string, width int) []line {
 	return lines
 }
 
+// composerSign stands before the draft. As with Claude Code its blank is a no-break space, which
+// tells it from a prompt in the conversation.
+const composerSign = "❯\u00a0"
+
 // bottom is the spinner and what stands below it, with the cursor's place in it.
 func (s *screen) bottom() (lines []line, row, col int) {
 	if s.dialog != nil {
@@ -202,12 +206,16 @@ func (s *screen) bottom() (lines []line, row, col int) {
 		return lines, len(lines), 0
 	}
 	rule := line{dimStyle, strings.Repeat("─", s.width)}
-	lines = append(lines, rule)
+	aside := ""
+	if s.stashed {
+		aside = fmt.Sprintf("%*s", s.width, "draft stashed")
+	}
+	lines = append(lines, line{dimStyle, aside}, rule)
 	rows := wrap(s.composer, s.width-2)
 	rows = rows[max(len(rows)-max(s.height/3, 3), 0):]
 	for i, text := range rows {
 		if i == 0 {
-			text = "❯ " + text
+			text = composerSign + text
 		} else {
 			text = "  " + text
 		}
@@ -216,9 +224,6 @@ func (s *screen) bottom() (lines []line, row, col int) {
 	}
 	row = len(lines) - 1
 	footer := s.footer
-	if s.stashed {
-		footer += " · 1 draft stashed"
-	}
 	if s.hint != "" {
 		footer = s.hint
 	}

@@ -101,7 +101,7 @@ func (l *loop) exit(ctx context.Context) {
 	}
 	l.wg.Go(func() {
 		choice := l.ask(ctx, "exit confirmation", dialog{
-			title: "Background tasks are running", question: "Exit anyway?",
+			title: "Background work is running", question: "Exit anyway?",
 			choices: []string{"Exit and stop tasks", "Stay"},
 		})
 		if choice == 0 {

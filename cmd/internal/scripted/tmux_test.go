@@ -86,7 +86,7 @@ func TestInTmux(t *testing.T) {
 		return strings.HasPrefix(p.registry().Tmux, "main:@") && strings.HasSuffix(p.registry().Tmux, "."+p.id)
 	})
 	p.tmux("send-keys", "-t", p.id, "-l", "a draft")
-	p.shows("❯ a draft")
+	p.shows("❯\u00a0a draft")
 	text := "first line with 'quotes' and $(x)\nsecond line"
 	p.paste(text)
 	log := p.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
@@ -96,7 +96,7 @@ func TestInTmux(t *testing.T) {
 	if log[1].Pane != p.id {
 		t.Errorf("TMUX_PANE of the hook: %q", log[1].Pane)
 	}
-	p.shows("❯ a draft")
+	p.shows("❯\u00a0a draft")
 	p.idle()
 	p.tmux("send-keys", "-t", p.id, "C-u")
 	p.paste("/exit")
@@ -136,7 +136,7 @@ func TestScreenLayout(t *testing.T) {
 			}
 			rule, at := strings.Repeat("─", size[0]), -1
 			for i, row := range rows {
-				if row == "❯ being typed" {
+				if row == "❯\u00a0being typed" {
 					at = i
 				}
 			}
@@ -147,7 +147,7 @@ func TestScreenLayout(t *testing.T) {
 				t.Error("the newest prompt is not on the screen")
 			}
 			p.tmux("resize-window", "-t", "main", "-x", "60", "-y", "20")
-			p.shows("\n" + strings.Repeat("─", 60) + "\n❯ being typed\n" + strings.Repeat("─", 60) + "\n")
+			p.shows("\n" + strings.Repeat("─", 60) + "\n❯\u00a0being typed\n" + strings.Repeat("─", 60) + "\n")
 		})
 	}
 }

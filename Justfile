@@ -1,0 +1,33 @@
+# Each recipe is one command that can be pasted into a shell as well.
+
+# list the recipes
+default:
+    @just --list
+
+# run the daemon in the foreground, on ./.data
+run:
+    go build -o bin/understudy ./cmd/understudy && bin/understudy serve --data ./.data
+
+# watch a handoff from start to end, with scripted agents on a throw-away data directory
+demo:
+    go run ./cmd/understudy demo
+
+# run the tests, without the real Claude Code CLI
+test:
+    go test ./...
+
+# do exactly what CI does
+check:
+    .ci/run
+
+# measure: a whole handoff, the trigger, a delivery, a hook, the database
+bench:
+    go test -run '^$' -bench . ./...
+
+# run the linter
+lint:
+    go build -C .ci/lint -o ../../bin/lint . && bin/lint -tags e2e ./...
+
+# open psql on the private database of ./.data, while `just run` is running
+db:
+    psql -h "$PWD/.data/postgres/sock" -p 5432 -U understudy understudy

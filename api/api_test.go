@@ -1,0 +1,345 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/personas"
+)
+
+func TestAgents(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, nil), t.Context()
+	slug := h.persona()
+
+	made := must(h.client.CreateAgent(ctx, daemon.NewAgent{Persona: slug, Cwd: "/", Name: "first"}))(t)
+	if made.ID == 0 || made.Name != "first" || made.PersonaSlug() != slug || made.Generation != 1 {
+		t.Errorf("new agent: %+v", made)
+	}
+	for want, in := range map[string]daemon.NewAgent{
+		"unknown_persona": {Persona: "developer-none-1", Cwd: "/"},
+		"unknown_runtime": {Runtime: "emacs", Cwd: "/"},
+		"bad_directory":   {Cwd: "/nowhere/at/all"},
+	} {
+		_, err := h.client.CreateAgent(ctx, in)
+		wantError(t, err, daemon.KindUnprocessable, want, "")
+	}
+
+	bare := h.agent(away)
+	if got := must(h.client.Agent(ctx, bare.ID))(t); got.ID != bare.ID || got.Host != "elsewhere" || got.Persona != nil {
+		t.Errorf("agent: %+v", got)
+	}
+	_, err := h.client.Agent(ctx, 9999)
+	wantError(t, err, daemon.KindNotFound, "agent_not_found", "Agent not found")
+
+	second := h.agent(away)
+	ended := h.agent(func(a *daemon.Agent) { away(a); now := time.Now(); a.State, a.EndedAt = daemon.Ended, &now })
+	active := must(h.client.Agents(ctx, ListOptions{State: "active", Limit: 2}))(t)
+	if len(active) != 2 || active[0].ID != second.ID || active[1].ID != bare.ID {
+		t.Errorf("the two newest active agents: %+v", active)
+	}
+	older := must(h.client.Agents(ctx, ListOptions{State: "idle", Before: second.ID}))(t)
+	if len(older) != 1 || older[0].ID != bare.ID {
+		t.Errorf("idle agents before %d: %+v", second.ID, older)
+	}
+	if none := must(h.client.Agents(ctx, ListOptions{Persona: "developer-none-1"}))(t); none == nil || len(none) != 0 {
+		t.Errorf("agents of nobody: %#v, want an empty list", none)
+	}
+
+	named := must(h.client.AssignPersona(ctx, bare.ID, slug))(t)
+	if named.PersonaSlug() != slug {
+		t.Errorf("persona: %+v", named)
+	}
+	_, err = h.client.AssignPersona(ctx, bare.ID, slug)
+	wantError(t, err, daemon.KindConflict, "agent_has_persona", "")
+	_, err = h.client.AssignPersona(ctx, second.ID, "developer-none-1")
+	wantError(t, err, daemon.KindUnprocessable, "unknown_persona", "")
+
+	stopped := h.mainDoor().do("POST", at("agents", second.ID, "/stop"), `{"force": true}`)
+	if stopped.status != 202 {
+		t.Errorf("stop: %d %s", stopped.status, stopped.body)
+	}
+	_, err = h.client.StopAgent(ctx, ended.ID, false)
+	wantError(t, err, daemon.KindInvalid, "agent_not_active", "Agent is not active")
+	_, err = h.client.ResumeAgent(ctx, ended.ID)
+	wantError(t, err, daemon.KindConflict, "no_session", "")
+	session := "5c6b4a3e-0000-4000-8000-000000000001"
+	again := h.agent(func(a *daemon.Agent) {
+		now := time.Now()
+		a.State, a.EndedAt, a.SessionID, a.Persona = daemon.Ended, &now, &session, &slug
+	})
+	next := must(h.client.ResumeAgent(ctx, again.ID))(t)
+	if next.PreviousAgentID == nil || *next.PreviousAgentID != again.ID || next.Generation != 2 {
+		t.Errorf("resumed agent: %+v", next)
+	}
+}
+
+func TestScreen(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, nil), t.Context()
+	a := h.agent(nil)
+	h.tmux.SetScreen(a.Ref(), "\x1b[1;31mred\x1b[0m & <b>")
+	if got := must(h.client.Screen(ctx, a.ID, "html"))(t); got != `<pre class="screen"><span class="bold f1">red</span> &amp; &lt;b&gt;</pre>`+"\n" {
+		t.Errorf("as HTML: %q", got)
+	}
+	h.tmux.SetScreen(a.Ref(), "plain & <b>")
+	text := h.mainDoor().do("GET", at("agents", a.ID, "/screen"), "")
+	if string(text.body) != "plain & <b>" || text.header.Get("Content-Type") != "text/plain; charset=utf-8" {
+		t.Errorf("as text: %q, %s", text.body, text.header.Get("Content-Type"))
+	}
+	if text.header.Get("X-Content-Type-Options") != "nosniff" || !strings.Contains(text.header.Get("Content-Security-Policy"), "default-src 'none'") {
+		t.Errorf("a browser may make more of it: %v", text.header)
+	}
+	bare := h.agent(func(a *daemon.Agent) { a.Pane = nil })
+	_, err := h.client.Screen(ctx, bare.ID, "text")
+	wantError(t, err, daemon.KindInvalid, "agent_no_pane", "Agent has no tmux pane")
+}
+
+func TestMessages(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, nil), t.Context()
+	a := h.agent(away)
+	first := must(h.client.SendMessage(ctx, a.ID, "look at main.go\nplease", false))(t)
+	if first.AgentID != a.ID || first.Kind != daemon.KindMessage || first.State != daemon.DeliveryQueued {
+		t.Errorf("delivery: %+v", first)
+	}
+	raw := h.mainDoor().do("POST", at("agents", a.ID, "/messages"), `{"text": "/compact", "command": true}`)
+	if raw.status != 202 {
+		t.Errorf("command: %d %s", raw.status, raw.body)
+	}
+	_, err := h.client.SendMessage(ctx, a.ID, "/compact", false)
+	wantError(t, err, daemon.KindUnprocessable, "text_is_command", "")
+	list := must(h.client.Messages(ctx, a.ID, ListOptions{}))(t)
+	if len(list) != 2 || list[1].ID != first.ID || list[1].Text != first.Text {
+		t.Errorf("deliveries: %+v", list)
+	}
+	if page := must(h.client.Messages(ctx, a.ID, ListOptions{Limit: 1, Before: list[0].ID}))(t); len(page) != 1 || page[0].ID != first.ID {
+		t.Errorf("second page: %+v", page)
+	}
+	_, err = h.client.Messages(ctx, 9999, ListOptions{})
+	wantError(t, err, daemon.KindNotFound, "agent_not_found", "Agent not found")
+}
+
+func TestHandoffs(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, nil), t.Context()
+	slug := h.persona()
+	a := h.agent(func(a *daemon.Agent) { away(a); a.Persona = &slug })
+
+	_, err := h.client.LatestHandoff(ctx, a.ID)
+	wantError(t, err, daemon.KindNotFound, "handoff_not_found", "")
+	raw := h.mainDoor().do("POST", at("agents", a.ID, "/handoff"), `{"reason": "context full", "focus": "tests"}`)
+	var begun Initiated
+	if err := json.Unmarshal(raw.body, &begun); err != nil || raw.status != 200 || begun.Status != "initiated" {
+		t.Fatalf("handoff: %d %s", raw.status, raw.body)
+	}
+	got := must(h.client.Handoff(ctx, begun.HandoffID))(t)
+	if got.Ref != begun.Ref || got.FilePath != begun.FilePath || got.Reason != "context full" || got.Focus != "tests" || got.Status != daemon.StatusPending {
+		t.Errorf("handoff: %+v", got)
+	}
+	if got.Warnings == nil || got.Metrics.Phases == nil {
+		t.Errorf("warnings and times must not be null: %+v", got)
+	}
+	if latest := must(h.client.LatestHandoff(ctx, a.ID))(t); latest.ID != got.ID {
+		t.Errorf("latest: %+v", latest)
+	}
+	_, err = h.client.RequestHandoff(ctx, a.ID, daemon.HandoffRequest{})
+	wantError(t, err, daemon.KindConflict, "handoff_in_progress", "Handoff already in progress")
+	_, err = h.client.RetryHandoff(ctx, got.ID)
+	wantError(t, err, daemon.KindConflict, "handoff_not_failed", "")
+
+	for _, list := range [][]daemon.Handoff{
+		must(h.client.Handoffs(ctx, ListOptions{Persona: slug, Status: "pending"}))(t),
+		must(h.client.PersonaHandoffs(ctx, slug, ListOptions{Limit: 5}))(t),
+	} {
+		if len(list) != 1 || list[0].ID != got.ID {
+			t.Errorf("list: %+v", list)
+		}
+	}
+	_, err = h.client.PersonaHandoffs(ctx, "developer-none-1", ListOptions{})
+	wantError(t, err, daemon.KindNotFound, "persona_not_found", "Persona not found")
+
+	_, err = h.client.Document(ctx, got.ID)
+	wantError(t, err, daemon.KindNotFound, "document_missing", "")
+	check(t, os.MkdirAll(filepath.Dir(got.FilePath), 0o700))
+	check(t, os.WriteFile(got.FilePath, []byte("# What Was Done\n\nAll.\n"), 0o600))
+	document := h.mainDoor().do("GET", at("handoffs", got.ID, "/document"), "")
+	if string(document.body) != "# What Was Done\n\nAll.\n" || document.header.Get("Content-Type") != "text/markdown; charset=utf-8" {
+		t.Errorf("document: %q, %s", document.body, document.header.Get("Content-Type"))
+	}
+	_, err = h.client.ContextFile(ctx, got.ID)
+	wantError(t, err, daemon.KindNotFound, "context_missing", "")
+
+	cancelled := must(h.client.CancelHandoff(ctx, a.ID))(t)
+	if cancelled.Status != daemon.StatusCancelled || cancelled.Phase != daemon.Cancelled {
+		t.Errorf("cancelled: %+v", cancelled)
+	}
+	_, err = h.client.CancelHandoff(ctx, a.ID)
+	wantError(t, err, daemon.KindConflict, "handoff_ended", "")
+	moves := must(h.client.Transitions(ctx, got.ID))(t)
+	if len(moves) == 0 || moves[len(moves)-1].To != daemon.Cancelled {
+		t.Errorf("transitions: %+v", moves)
+	}
+	_, err = h.client.Transitions(ctx, 9999)
+	wantError(t, err, daemon.KindNotFound, "handoff_not_found", "Handoff not found")
+}
+
+func TestHandoffRefusals(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, nil), t.Context()
+	slug := h.persona()
+	for sentence, change := range map[string]func(*daemon.Agent){
+		"Agent is not active":    func(a *daemon.Agent) { now := time.Now(); a.State, a.EndedAt = daemon.Ended, &now },
+		"Agent has no persona":   func(*daemon.Agent) {},
+		"Agent has no tmux pane": func(a *daemon.Agent) { a.Persona, a.Pane = &slug, nil },
+	} {
+		_, err := h.client.RequestHandoff(ctx, h.agent(change).ID, daemon.HandoffRequest{})
+		wantError(t, err, daemon.KindInvalid, map[string]string{
+			"Agent is not active": "agent_not_active", "Agent has no persona": "agent_no_persona", "Agent has no tmux pane": "agent_no_pane",
+		}[sentence], sentence)
+	}
+	_, err := h.client.RequestHandoff(ctx, 9999, daemon.HandoffRequest{})
+	wantError(t, err, daemon.KindNotFound, "agent_not_found", "Agent not found")
+}
+
+func TestPersonas(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, nil), t.Context()
+	raw := h.mainDoor().do("POST", "/api/personas", `{"role": "site-reliability", "name": "ann", "description": "Keeps it up.", "skill": "Be calm."}`)
+	var made FullPersona
+	if err := json.Unmarshal(raw.body, &made); err != nil || raw.status != 201 || made.Slug != "site-reliability-ann-1" {
+		t.Fatalf("new persona: %d %s", raw.status, raw.body)
+	}
+	second := must(h.client.CreatePersona(ctx, personas.New{Role: "site-reliability", Name: "ann"}))(t)
+	list := must(h.client.Personas(ctx, false))(t)
+	if len(list) != 2 || list[0].Slug != made.Slug || list[1].Slug != second.Slug || list[0].Description != "Keeps it up." {
+		t.Errorf("list: %+v", list)
+	}
+	one := must(h.client.Persona(ctx, made.Slug))(t)
+	if !strings.Contains(one.Skill, "Be calm.") || !strings.Contains(one.SkillFile, "name: "+made.Slug) || one.Problem != nil || one.ModifiedAt == nil {
+		t.Errorf("persona: %+v", one)
+	}
+	if put := must(h.client.ArchivePersona(ctx, made.Slug))(t); !put.Archived {
+		t.Errorf("archived: %+v", put)
+	}
+	if rest := must(h.client.Personas(ctx, false))(t); len(rest) != 1 || rest[0].Slug != second.Slug {
+		t.Errorf("in use: %+v", rest)
+	}
+	if away := must(h.client.Personas(ctx, true))(t); len(away) != 1 || away[0].Slug != made.Slug {
+		t.Errorf("archived: %+v", away)
+	}
+	for _, in := range []personas.New{{Role: "../x", Name: "a"}, {Role: "x"}, {Role: "x", Name: "a-b"}} {
+		_, err := h.client.CreatePersona(ctx, in)
+		var code string
+		if code = "invalid_name"; in.Role != "x" {
+			code = "invalid_role"
+		}
+		wantError(t, err, daemon.KindInvalid, code, "")
+	}
+	for _, slug := range []string{"nobody-x-1", "..", "%2e%2e", "..%2f..%2fetc", "a%00b", "%ff"} {
+		got := h.mainDoor().do("GET", "/api/personas/"+slug, "")
+		if got.status != 404 {
+			t.Errorf("persona %q: %d %s", slug, got.status, got.body)
+		}
+		if got := h.mainDoor().do("DELETE", "/api/personas/"+slug, ""); got.status != 404 && got.status != 405 {
+			t.Errorf("archive of persona %q: %d %s", slug, got.status, got.body)
+		}
+	}
+}
+
+func TestHooks(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, nil), t.Context()
+	// The hook command's own client is the other half of this contract.
+	envelope := hooks.Envelope{Key: hooks.NewKey(time.Now()), Event: hooks.SessionStart, At: time.Now(), AgentPID: os.Getpid(),
+		Body: json.RawMessage(`{"hook_event_name": "SessionStart", "session_id": "5c6b4a3e-0000-4000-8000-000000000009", "cwd": "/", "source": "startup", "new_in_2.2": [1]}`)}
+	for range 2 { // a hook that comes again does no harm
+		must(hooks.Send(ctx, h.hook, envelope))(t)
+	}
+	agents := must(h.client.Agents(ctx, ListOptions{}))(t)
+	if len(agents) != 1 || agents[0].SessionID == nil || *agents[0].SessionID != "5c6b4a3e-0000-4000-8000-000000000009" {
+		t.Errorf("agents: %+v", agents)
+	}
+	door := h.hookDoor().with(hookKeyHeader, hooks.NewKey(time.Now()))
+	if got := door.do("POST", "/hooks/notification", ""); got.status != 200 || got.header.Get("Content-Length") != "0" {
+		t.Errorf("a hook that answers nothing: %d %q %v", got.status, got.body, got.header)
+	}
+	for _, bad := range []struct {
+		what, path, body, code string
+		header                 [2]string
+	}{
+		{"event", "/hooks/no_such", "{}", "unknown_event", [2]string{}},
+		{"key", "/hooks/Stop", "{}", "invalid_header", [2]string{hookKeyHeader, "a b"}},
+		{"pid", "/hooks/Stop", "{}", "invalid_header", [2]string{agentPIDHeader, "-1"}},
+		{"large pid", "/hooks/Stop", "{}", "invalid_header", [2]string{agentPIDHeader, "99999999999"}},
+		{"time", "/hooks/Stop", "{}", "invalid_header", [2]string{hookAtHeader, "today"}},
+		{"list", "/hooks/Stop", "[]", "invalid_json", [2]string{}},
+		{"null", "/hooks/Stop", "null", "invalid_json", [2]string{}},
+		{"half", "/hooks/Stop", `{"a":`, "invalid_json", [2]string{}},
+		{"bad UTF-8", "/hooks/Stop", "{\"a\":\"\xff\"}", "invalid_utf8", [2]string{}},
+		{"wrong type", "/hooks/Stop", `{"session_id": 7}`, "bad_hook", [2]string{}},
+	} {
+		d := door
+		if bad.header[0] != "" {
+			d = d.with(bad.header[0], bad.header[1])
+		}
+		d.do("POST", bad.path, bad.body).wants(t, bad.what, 400, bad.code)
+	}
+	h.hookDoor().do("POST", "/hooks/Stop", "{}").wants(t, "without a key", 400, "invalid_header")
+	large := `{"a": "` + strings.Repeat("x", maxBody) + `"}`
+	door.do("POST", "/hooks/Stop", large).wants(t, "too large", 413, "body_too_large")
+}
+
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, nil), t.Context()
+	slug := h.persona()
+	if got := must(h.client.Health(ctx))(t); got != (Health{"ok", "1.2.3"}) {
+		t.Errorf("health: %+v", got)
+	}
+	if got := must(h.client.Ready(ctx))(t); got != (Health{"ready", "1.2.3"}) {
+		t.Errorf("ready: %+v", got)
+	}
+	first := h.agent(func(a *daemon.Agent) { away(a); a.Persona = &slug })
+	second := h.agent(func(a *daemon.Agent) { away(a); a.Persona, a.State = &slug, daemon.Waiting })
+	must(h.client.RequestHandoff(ctx, first.ID, daemon.HandoffRequest{}))(t)
+	must(h.client.CancelHandoff(ctx, first.ID))(t)
+	must(h.client.RequestHandoff(ctx, second.ID, daemon.HandoffRequest{}))(t)
+	for range 2 { // counters do not count twice
+		got := h.mainDoor().do("GET", "/metrics", "")
+		for _, want := range []string{
+			"understudy_agents{state=\"idle\"} 1\n", "understudy_agents{state=\"waiting\"} 1\n", "understudy_agents{state=\"working\"} 0\n",
+			"understudy_handoffs{status=\"pending\"} 1\n", "understudy_handoffs_ended_total{status=\"cancelled\"} 1\n",
+			"understudy_handoffs_ended_total{status=\"failed\"} 0\n", "understudy_feed_subscribers 0\n", `understudy_build_info{version="1.2.3",go="go`,
+		} {
+			if !bytes.Contains(got.body, []byte(want)) {
+				t.Errorf("metrics lack %q:\n%s", want, got.body)
+			}
+		}
+	}
+	if got := h.mainDoor().do("GET", "/api/openapi.yaml", ""); !bytes.Equal(got.body, openAPI) {
+		t.Errorf("description: %d %.100q", got.status, got.body)
+	}
+	h.tmux.FailNext(context.DeadlineExceeded)
+	h.mainDoor().do("GET", "/readyz", "").wants(t, "without tmux", 503, "tmux_unavailable")
+	if got := must(h.client.Ready(ctx))(t); got.Status != "ready" {
+		t.Errorf("ready again: %+v", got)
+	}
+	h.store.Close()
+	h.mainDoor().do("GET", "/readyz", "").wants(t, "without a database", 503, "database_unavailable")
+	h.mainDoor().do("GET", "/api/agents", "").wants(t, "agents without a database", 500, "internal")
+	if n := strings.Count(h.log.String(), "route=/api/agents"); n != 1 {
+		t.Errorf("an internal error was logged %d times", n)
+	}
+	if strings.Contains(h.log.String(), "route=/readyz") {
+		t.Error("not being ready was logged as a fault")
+	}
+}

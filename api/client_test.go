@@ -1,0 +1,162 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
+)
+
+func TestClientWithoutDaemon(t *testing.T) {
+	t.Parallel()
+	dir := shortDir(t)
+	stale := filepath.Join(dir, "stale.sock")
+	l := must(ListenUnix(stale))(t)
+	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	check(t, l.Close())
+	free := must(ListenTCP(t.Context(), "127.0.0.1:0", false))(t)
+	check(t, free.Close())
+	for what, client := range map[string]*Client{
+		"no socket":      NewClient(filepath.Join(dir, "none.sock")),
+		"stale socket":   NewClient(stale),
+		"no such folder": NewClient("/nowhere/at/all.sock"),
+		"closed port":    NewTCPClient("http://"+free.Addr().String()+"/", "token"),
+	} {
+		_, err := client.Agents(t.Context(), ListOptions{})
+		follow := client.Follow(t.Context(), 0, nil, func(daemon.Event) error { return nil })
+		for _, err := range []error{err, follow} {
+			var told *daemon.Error
+			if !errors.As(err, &told) || told.Kind != daemon.KindUnavailable || told.Message != "the daemon is not running: start it with `understudy serve`" {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := NewClient(stale).Health(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled call: %v", err)
+	}
+}
+
+func TestTCPClient(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	client := NewTCPClient("http://"+h.tcp, h.token)
+	defer client.Close()
+	if got := must(client.Health(t.Context()))(t); got.Status != "ok" {
+		t.Errorf("health: %+v", got)
+	}
+	h.events(1, "agent_idle", nil)
+	err := client.Follow(t.Context(), 0, nil, func(e daemon.Event) error { return errEnough })
+	if !errors.Is(err, errEnough) {
+		t.Errorf("follow: %v", err)
+	}
+	stranger := NewTCPClient("http://"+h.tcp, "x")
+	defer stranger.Close()
+	_, err = stranger.Health(t.Context())
+	wantError(t, err, daemon.KindUnauthorized, "token_required", "")
+	err = stranger.Follow(t.Context(), 0, nil, func(daemon.Event) error { return nil })
+	wantError(t, err, daemon.KindUnauthorized, "token_required", "")
+}
+
+// TestClientOddAnswers has servers that are none of ours.
+func TestClientOddAnswers(t *testing.T) {
+	t.Parallel()
+	for what, row := range map[string]struct {
+		status int
+		body   string
+		kind   daemon.Kind
+		code   string
+	}{
+		"a page":        {502, "<html>", daemon.KindInternal, "status_502"},
+		"no sentence":   {404, "{}", daemon.KindNotFound, "status_404"},
+		"a new status":  {429, `{"error": "Later", "code": "later"}`, daemon.KindInvalid, "later"},
+		"a fault":       {500, `{"error": "Internal error", "code": "internal"}`, daemon.KindInternal, "internal"},
+		"a redirection": {304, "", daemon.KindInvalid, "status_304"},
+	} {
+		path := filepath.Join(shortDir(t), "odd.sock")
+		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(row.status)
+			_, _ = io.WriteString(w, row.body)
+		})}
+		l := must(ListenUnix(path))(t)
+		done := make(chan error, 1)
+		go func() { done <- server.Serve(l) }()
+		client := NewClient(path)
+		_, err := client.Agent(t.Context(), 1)
+		var told *daemon.Error
+		if !errors.As(err, &told) || told.Kind != row.kind || told.Code != row.code || told.Message == "" {
+			t.Errorf("%s: %#v", what, err)
+		}
+		client.Close()
+		check(t, server.Close())
+		<-done
+	}
+}
+
+// TestFollowSurvivesARestart has a daemon go and come again.
+func TestFollowSurvivesARestart(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	first := make(chan int64)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	client := NewClient(h.main)
+	defer client.Close()
+	go func() {
+		done <- client.Follow(ctx, -1, []string{"agent_idle"}, func(e daemon.Event) error {
+			first <- e.ID
+			return nil
+		})
+	}()
+	tmuxtest.Eventually(t, "it follows", func() bool { return h.server.subscribers.Load() == 1 })
+	h.events(1, "agent_working", nil)
+	h.events(1, "agent_idle", nil)
+	if id := <-first; id != 2 {
+		t.Errorf("first event: %d, want 2", id)
+	}
+	check(t, h.quit())
+	h.events(1, "agent_idle", nil) // while nobody serves
+
+	next := New(h.server.Config)
+	serving, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	ls := Listeners{Main: must(ListenUnix(h.main))(t), Hook: must(ListenUnix(h.hook))(t)}
+	go func() { served <- next.Serve(serving, ls) }()
+	defer func() { stop(); check(t, <-served) }()
+	if id := <-first; id != 3 {
+		t.Errorf("event of the time between: %d, want 3", id)
+	}
+
+	// Its context ends it, also while it waits for a daemon.
+	begun := time.Now()
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) || time.Since(begun) > time.Second {
+		t.Errorf("it ended with %v after %v", err, time.Since(begun))
+	}
+}
+
+func TestServeTellsWhichListenerFailed(t *testing.T) {
+	t.Parallel()
+	dir := shortDir(t)
+	s := New(Config{})
+	ls := Listeners{Main: must(ListenUnix(filepath.Join(dir, "a")))(t), Hook: must(ListenUnix(filepath.Join(dir, "b")))(t)}
+	check(t, ls.Hook.Close())
+	err := s.Serve(t.Context(), ls)
+	if !errors.Is(err, net.ErrClosed) || !strings.Contains(err.Error(), filepath.Join(dir, "b")) {
+		t.Errorf("Serve: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "a")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the other socket is left: %v", err)
+	}
+}

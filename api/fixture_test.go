@@ -1,0 +1,282 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/db"
+	"github.com/understudyd/understudy/db/dbtest"
+	"github.com/understudyd/understudy/personas"
+	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
+)
+
+func TestMain(m *testing.M) {
+	code := dbtest.Main(m)
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// house is a whole daemon, on a database of its own and a tmux in memory, served on two unix
+// sockets and on TCP.
+type house struct {
+	t      testing.TB
+	store  *db.DB
+	daemon *daemon.Daemon
+	tmux   *tmuxtest.Fake
+	server *Server
+	log    *logBuffer
+	spec   *spec
+
+	main, hook string // sockets
+	tcp        string // address
+	token      string
+	client     *Client
+	quit       func() error // ends the server and returns what Serve did
+}
+
+// build starts a house; change may alter the server before it serves.
+func build(t testing.TB, change func(*Server)) *house {
+	t.Helper()
+	root, err := os.MkdirTemp("", "us") // t.TempDir can be too long for a socket
+	check(t, err)
+	t.Cleanup(func() { check(t, os.RemoveAll(root)) })
+	dir := must(data.Open(filepath.Join(root, "data")))(t)
+	store := must(db.Open(t.Context(), db.Config{ConnString: dbtest.New(t, db.Migrate)}))(t)
+	t.Cleanup(store.Close)
+	h := &house{t: t, store: store, tmux: tmuxtest.NewFake(), log: &logBuffer{}, spec: loadSpec(t)}
+	people := must(personas.Open(dir.Personas()))(t)
+	log := slog.New(slog.NewTextHandler(h.log, nil))
+	h.daemon = daemon.New(daemon.Config{
+		Host: "here", Store: store, Data: dir, Personas: people, Log: log, Binary: "/bin/sh",
+		Settings: daemon.Settings{Handoff: daemon.DefaultHandoff, Runtimes: map[string][]string{"claude": {"/bin/sh"}}},
+		Terminal: func(string) (daemon.Terminal, error) { return h.tmux, nil },
+		Notifier: silent{},
+	})
+	h.token = must(dir.TokenValue())(t)
+	h.server = New(Config{Daemon: h.daemon, Personas: people, Token: h.token, Log: log, Version: "1.2.3"})
+	if change != nil {
+		change(h.server)
+	}
+	check(t, h.daemon.Prepare(t.Context()))
+	h.run(t, dir)
+	h.client = NewClient(h.main)
+	h.client.http.Transport = checkedTransport{h.client.http.Transport, h}
+	t.Cleanup(h.client.Close)
+	return h
+}
+
+// run serves and works until the test ends.
+func (h *house) run(t testing.TB, dir data.Dir) {
+	t.Helper()
+	h.main, h.hook = dir.Socket(), dir.HookSocket()
+	ls := Listeners{Main: must(ListenUnix(h.main))(t), Hook: must(ListenUnix(h.hook))(t)}
+	ls.TCP = must(ListenTCP(t.Context(), "127.0.0.1:0", false))(t)
+	h.tcp = ls.TCP.Addr().String()
+
+	working, stopWorking := context.WithCancel(context.Background())
+	serving, stopServing := context.WithCancel(context.Background())
+	var work sync.WaitGroup
+	work.Go(func() { _ = h.daemon.Run(working) })
+	work.Go(func() {
+		_ = h.store.Listen(working, "here", db.Listener{Wake: h.daemon.Wake, Events: h.daemon.EventsChanged})
+	})
+	served := make(chan error, 1)
+	go func() { served <- h.server.Serve(serving, ls) }()
+	h.quit = sync.OnceValue(func() error {
+		stopServing()
+		return <-served
+	})
+	t.Cleanup(func() {
+		check(t, h.quit())
+		stopWorking()
+		work.Wait()
+	})
+}
+
+type silent struct{}
+
+func (silent) Notify(context.Context, string, string) (string, error) { return "nowhere", nil }
+
+// logBuffer keeps what is logged, for several goroutines.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// must returns a function that unwraps a call's result or fails the test.
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		check(t, err)
+		return v
+	}
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// agent commits an agent that has registered and is idle in a pane, on this host.
+func (h *house) agent(change func(*daemon.Agent)) *daemon.Agent {
+	h.t.Helper()
+	pane := h.tmux.Add(tmux.PaneInfo{})
+	now := time.Now().UTC()
+	a := &daemon.Agent{
+		ID: must(h.store.NextID(context.Background(), daemon.AgentIDs))(h.t), Name: "a", Runtime: "claude", Host: "here",
+		State: daemon.Idle, Generation: 1, Cwd: "/", CreatedAt: now, RegisteredAt: &now, SpawnedAt: &now,
+		Pane: &pane.Pane, PaneSocket: pane.Socket, PaneServerPID: pane.ServerPID, PaneServerStart: pane.ServerStart,
+	}
+	if change != nil {
+		change(a)
+	}
+	h.commit(&daemon.Change{NewAgent: a})
+	return a
+}
+
+// away is an agent that another host's daemon works for, so that nothing happens by itself.
+func away(a *daemon.Agent) { a.Host = "elsewhere" }
+
+func (h *house) commit(c *daemon.Change) {
+	h.t.Helper()
+	check(h.t, h.store.Commit(context.Background(), c))
+}
+
+// events commits n events of one type in one transaction each.
+func (h *house) events(n int, typ string, agentID *int64) {
+	h.t.Helper()
+	for i := range n {
+		payload := json.RawMessage(fmt.Sprintf(`{"n": %d}`, i))
+		h.commit(&daemon.Change{Events: []*daemon.Event{{Type: typ, Host: "here", AgentID: agentID, Payload: payload}}})
+	}
+}
+
+// persona makes a persona and returns its slug.
+func (h *house) persona() string {
+	h.t.Helper()
+	return must(h.client.CreatePersona(h.t.Context(), personas.New{Role: "developer", Name: "con"}))(h.t).Slug
+}
+
+// door is a way into a house.
+type door struct {
+	h      *house
+	name   string
+	base   string
+	client *http.Client
+	header http.Header // of each request
+}
+
+func (h *house) mainDoor() door { return h.socketDoor("main", h.main) }
+func (h *house) hookDoor() door { return h.socketDoor("hook", h.hook) }
+
+func (h *house) socketDoor(name, path string) door {
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", path)
+	}}
+	return door{h: h, name: name, base: "http://localhost", client: &http.Client{Transport: checkedTransport{transport, h}}}
+}
+
+// tcpDoor comes in with the token.
+func (h *house) tcpDoor() door {
+	transport := &http.Transport{DisableKeepAlives: true}
+	return door{h: h, name: "tcp", base: "http://" + h.tcp, client: &http.Client{Transport: checkedTransport{transport, h}},
+		header: http.Header{"Authorization": {"Bearer " + h.token}}}
+}
+
+// with returns the door with a header more.
+func (d door) with(name, value string) door {
+	header := http.Header{}
+	maps.Copy(header, d.header)
+	header.Set(name, value)
+	d.header = header
+	return d
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// do sends a request and reads the answer. An error must have the shape of one.
+func (d door) do(method, path, body string) answer {
+	d.h.t.Helper()
+	r := must(http.NewRequestWithContext(d.h.t.Context(), method, d.base+path, strings.NewReader(body)))(d.h.t)
+	maps.Copy(r.Header, d.header)
+	if host := r.Header.Get("Host"); host != "" {
+		r.Host = host
+	}
+	response := must(d.client.Do(r))(d.h.t)
+	defer response.Body.Close()
+	got := answer{response.StatusCode, response.Header, must(io.ReadAll(response.Body))(d.h.t)}
+	if got.status >= 400 {
+		got.shape(d.h.t, method+" "+path)
+	}
+	return got
+}
+
+// shape checks that an error is exactly {"error": sentence, "code": snake_case}.
+func (a answer) shape(t testing.TB, what string) errorBody {
+	t.Helper()
+	var body errorBody
+	decoder := json.NewDecoder(bytes.NewReader(a.body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&body); err != nil || body.Error == "" || body.Code == "" || a.header.Get("Content-Type") != "application/json" {
+		t.Errorf("%s: status %d with %q (%s) is no error of ours", what, a.status, a.body, a.header.Get("Content-Type"))
+	}
+	return body
+}
+
+// wants checks the status and the code of an error.
+func (a answer) wants(t testing.TB, what string, status int, code string) {
+	t.Helper()
+	if body := a.shape(t, what); a.status != status || body.Code != code {
+		t.Errorf("%s: got %d %s, want %d %s", what, a.status, bytes.TrimSpace(a.body), status, code)
+	}
+}
+
+// wantError checks that a client's call failed with a code.
+func wantError(t testing.TB, err error, kind daemon.Kind, code, sentence string) {
+	t.Helper()
+	var told *daemon.Error
+	if !errors.As(err, &told) || told.Kind != kind || told.Code != code || sentence != "" && told.Message != sentence {
+		t.Errorf("got %#v, want kind %d, code %s, %q", err, kind, code, sentence)
+	}
+}

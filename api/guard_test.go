@@ -1,0 +1,162 @@
+package api
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/hooks"
+)
+
+func TestGuardOfTCP(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	_, port, err := net.SplitHostPort(h.tcp)
+	check(t, err)
+	for _, row := range []struct {
+		what, name, value string
+		status            int
+		code              string
+	}{
+		{"plain", "X-Nothing", "", 200, ""},
+		{"localhost", "Host", "localhost:" + port, 200, ""},
+		{"LOCALHOST without a port", "Host", "LocalHost", 200, ""},
+		{"IPv6", "Host", "[::1]:" + port, 200, ""},
+		{"forwarded port", "Host", "127.0.0.1:8080", 200, ""},
+		{"rebound name", "Host", "evil.example:" + port, 403, "foreign_host"},
+		{"name that begins like ours", "Host", "localhost.evil.example", 403, "foreign_host"},
+		{"name that ends like ours", "Host", "evil.localhost", 403, "foreign_host"},
+		{"other address of loopback", "Host", "127.0.0.2", 403, "foreign_host"},
+		{"own origin", "Origin", "http://" + h.tcp, 200, ""},
+		{"foreign origin", "Origin", "http://evil.example", 403, "foreign_origin"},
+		{"origin of another port", "Origin", "http://127.0.0.1:1", 403, "foreign_origin"},
+		{"origin of a file", "Origin", "null", 403, "foreign_origin"},
+		{"origin of an extension", "Origin", "x-extension://" + h.tcp, 403, "foreign_origin"},
+		{"empty origin", "Origin", "", 403, "foreign_origin"},
+		{"no page", "Sec-Fetch-Site", "none", 200, ""},
+		{"own page", "Sec-Fetch-Site", "same-origin", 200, ""},
+		{"page of another port", "Sec-Fetch-Site", "same-site", 403, "foreign_origin"},
+		{"foreign page", "Sec-Fetch-Site", "cross-site", 403, "foreign_origin"},
+		{"no token", "Authorization", "", 401, "token_required"},
+		{"wrong token", "Authorization", "Bearer x" + h.token[1:], 401, "token_required"},
+		{"part of the token", "Authorization", "Bearer " + h.token[:63], 401, "token_required"},
+		{"longer token", "Authorization", "Bearer " + h.token + "x", 401, "token_required"},
+		{"bare token", "Authorization", h.token, 401, "token_required"},
+		{"other scheme", "Authorization", "Basic " + h.token, 401, "token_required"},
+	} {
+		// The route does not matter: refused before anything is routed.
+		for _, path := range []string{"/api/agents", "/healthz", "/no/such/thing", "/hooks/Stop"} {
+			got := h.tcpDoor().with(row.name, row.value).do("GET", path, "")
+			switch {
+			case row.code != "":
+				got.wants(t, row.what+" at "+path, row.status, row.code)
+			case got.status == 401 || got.status == 403:
+				t.Errorf("%s at %s: refused with %s", row.what, path, got.body)
+			}
+		}
+	}
+	if got := h.tcpDoor().with("Authorization", "").do("GET", "/healthz", ""); got.header.Get("WWW-Authenticate") != "Bearer" {
+		t.Errorf("401 without WWW-Authenticate: %v", got.header)
+	}
+}
+
+func TestServerWithoutTokenLetsNobodyIn(t *testing.T) {
+	t.Parallel()
+	h := build(t, func(s *Server) { s.Token = "" })
+	for _, value := range []string{"", "Bearer", "Bearer "} {
+		h.tcpDoor().with("Authorization", value).do("GET", "/healthz", "").wants(t, value, 401, "token_required")
+	}
+}
+
+func TestUnixSocketNeedsNoToken(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	for _, d := range []door{h.mainDoor(), h.mainDoor().with("Host", "anything"), h.mainDoor().with("Authorization", "Bearer x")} {
+		if got := d.do("GET", "/api/agents", ""); got.status != http.StatusOK {
+			t.Errorf("main socket: %d %s", got.status, got.body)
+		}
+	}
+}
+
+func TestHookSocket(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	slug := h.persona()
+	agent := func(secret string, change func(*daemon.Agent)) *daemon.Agent {
+		sum := sha256.Sum256([]byte(secret))
+		return h.agent(func(a *daemon.Agent) {
+			a.LaunchHash, a.Persona, a.Managed = sum[:], &slug, true
+			a.TmuxSession = secret
+			away(a)
+			if change != nil {
+				change(a)
+			}
+		})
+	}
+	mine := agent("mine", nil)
+	other := agent("other", nil)
+	over := agent("over", func(a *daemon.Agent) { now := time.Now(); a.State, a.EndedAt = daemon.Ended, &now })
+	plain := h.hookDoor()
+	own := plain.with(launchHeader, "mine")
+
+	// Everything that the main socket has and this one has not is not there, whatever one sends.
+	allowed := map[string]bool{}
+	paths := map[string]bool{}
+	for _, r := range h.server.hookRoutes() {
+		allowed[r.method+" "+r.path], paths[r.path] = true, true
+	}
+	for _, r := range h.server.routes() {
+		if allowed[r.method+" "+r.path] {
+			continue
+		}
+		got := own.do(r.method, filled(r.path, mine.ID, slug), "")
+		if want := 404; got.status != want && (got.status != 405 || !paths[r.path]) {
+			t.Errorf("%s %s on the hook socket: %d %s", r.method, r.path, got.status, got.body)
+		}
+	}
+	for _, path := range []string{"/handoff", "/messages"} {
+		for _, method := range []string{"GET", "POST", "DELETE"} {
+			if path == "/messages" && method == "DELETE" {
+				continue
+			}
+			what := method + " " + path
+			body := ""
+			if method == "POST" {
+				body = `{"nonsense": 1}` // must not matter: the guard comes first
+			}
+			plain.do(method, at("agents", mine.ID, path), body).wants(t, what+" without a secret", 401, "launch_required")
+			plain.with(launchHeader, "nobody's").do(method, at("agents", mine.ID, path), body).wants(t, what+" with a wrong secret", 401, "unknown_launch")
+			own.do(method, at("agents", other.ID, path), body).wants(t, what+" of another", 403, "not_your_agent")
+			own.do(method, at("agents", 9999, path), body).wants(t, what+" of nobody", 403, "not_your_agent")
+			own.do(method, "/api/agents/x"+path, body).wants(t, what+" of x", 400, "invalid_id")
+			plain.with(launchHeader, "over").do(method, at("agents", over.ID, path), body).wants(t, what+" after the end", 403, "launch_over")
+		}
+	}
+	if got := own.do("POST", at("agents", mine.ID, "/messages"), `{"text": "note to self"}`); got.status != 202 {
+		t.Errorf("own message: %d %s", got.status, got.body)
+	}
+	if got := own.do("GET", at("agents", mine.ID, "/messages"), ""); got.status != 200 {
+		t.Errorf("own messages: %d %s", got.status, got.body)
+	}
+	for _, method := range []string{"POST", "GET", "DELETE"} {
+		if got := own.do(method, at("agents", mine.ID, "/handoff"), ""); got.status != 200 {
+			t.Errorf("%s of the own handoff: %d %s", method, got.status, got.body)
+		}
+	}
+	// A hook with a foreign secret is stored, not refused: the domain decides.
+	stale := plain.with(launchHeader, "nobody's").with(hookKeyHeader, hooks.NewKey(time.Now()))
+	if got := stale.do("POST", "/hooks/Stop", `{"session_id": "x"}`); got.status != 200 {
+		t.Errorf("hook of a stale launch: %d %s", got.status, got.body)
+	}
+}
+
+// filled puts values into the parameters of a path.
+func filled(path string, id int64, slug string) string {
+	return pathParam.ReplaceAllStringFunc(path, func(name string) string {
+		return map[string]string{":id": fmt.Sprint(id), ":slug": slug, ":event": "Stop"}[name]
+	})
+}

@@ -1,0 +1,246 @@
+package api
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// everyRoute calls do with each route, its parameters filled in with what exists.
+func everyRoute(h *house, do func(r route, path string)) {
+	slug := h.persona()
+	agent := h.agent(func(a *daemon.Agent) { away(a); a.Persona = &slug })
+	handoff := must(h.client.RequestHandoff(h.t.Context(), agent.ID, daemon.HandoffRequest{}))(h.t)
+	for _, r := range h.server.routes() {
+		id := agent.ID
+		if strings.HasPrefix(r.path, "/api/handoffs") {
+			id = handoff.HandoffID
+		}
+		do(r, filled(r.path, id, slug))
+	}
+}
+
+// unchanged checks that nothing was typed or stored while the test ran bad input through a route.
+func unchanged(h *house, what string, before int64) {
+	h.t.Helper()
+	if after := must(h.store.LastEventID(h.t.Context()))(h.t); after != before {
+		h.t.Errorf("%s left something in the log", what)
+	}
+}
+
+func TestBadIDs(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	for _, r := range h.server.routes() {
+		if !strings.Contains(r.path, ":id") {
+			continue
+		}
+		for _, id := range []string{"0", "-1", "+1", "01", "1.0", "1e3", "x", "%31", "%00", "%ff", "9223372036854775808", "99999999999999999999999"} {
+			path := strings.ReplaceAll(r.path, ":id", id)
+			got := h.mainDoor().do(r.method, path, "")
+			got.wants(t, r.method+" "+path, 400, "invalid_id")
+			if body := got.shape(t, path); body.Error != "Id must be a positive integer" {
+				t.Errorf("%s: %q", path, body.Error)
+			}
+		}
+		got := h.mainDoor().do(r.method, strings.ReplaceAll(r.path, ":id", "9223372036854775807"), requiredBody(r))
+		if got.status != 404 {
+			t.Errorf("%s %s of the largest id: %d %s", r.method, r.path, got.status, got.body)
+		}
+	}
+}
+
+// requiredBody is one that a route takes.
+func requiredBody(r route) string {
+	switch r.method + " " + r.path {
+	case "PATCH /api/agents/:id":
+		return `{"persona": "developer-con-1"}`
+	case "POST /api/agents/:id/messages":
+		return `{"text": "hello"}`
+	}
+	return ""
+}
+
+func TestBadParameters(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	before := int64(-1)
+	everyRoute(h, func(r route, path string) {
+		if before < 0 {
+			before = must(h.store.LastEventID(t.Context()))(t)
+		}
+		bad := map[string]string{
+			"?nonsense=1": "unknown_parameter", "?Limit=1": "unknown_parameter", "?=": "unknown_parameter",
+			"?%zz": "invalid_parameter", "?a;b": "invalid_parameter",
+		}
+		values := map[string][]string{
+			"limit":    {"", "0", "501", "-1", "x", "1.5", "99999999999999999999"},
+			"before":   {"", "0", "-1", "x", "9223372036854775808"},
+			"agent_id": {"", "0", "x"},
+			"after":    {"", "-1", "x", "9223372036854775808"},
+			"state":    {"", "dead", "Idle"},
+			"status":   {"", "done"},
+			"format":   {"", "png"},
+			"archived": {"", "1", "yes"},
+			"types":    {",", "a,,b", "a%20b", "A", "%0a"},
+			"persona":  {"%ff", "%00"},
+		}
+		for _, name := range strings.Fields(r.params) {
+			code := "invalid_parameter"
+			if name == "before" || name == "agent_id" || name == "after" {
+				code = "invalid_id"
+			}
+			for _, value := range values[name] {
+				bad["?"+name+"="+value] = code
+			}
+			bad["?"+name+"=1&"+name+"=1"] = "invalid_parameter"
+		}
+		for query, code := range bad {
+			h.mainDoor().do(r.method, path+query, "").wants(t, r.method+" "+path+query, 400, code)
+		}
+	})
+	unchanged(h, "bad parameters", before)
+}
+
+func TestBadBodies(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	before := int64(-1)
+	everyRoute(h, func(r route, path string) {
+		if before < 0 {
+			before = must(h.store.LastEventID(t.Context()))(t)
+		}
+		if r.method == "GET" || strings.HasPrefix(r.path, "/hooks/") {
+			return
+		}
+		for body, code := range map[string]string{
+			`{`: "invalid_json", `[]`: "invalid_json", `null`: "invalid_json", `"x"`: "invalid_json", `7`: "invalid_json",
+			`{} {}`: "invalid_json", `{}x`: "invalid_json", `{'a': 1}`: "invalid_json", `{"a": 1,}`: "invalid_json", "\ufeff{}": "invalid_json",
+			`{"nonsense": 1}`: "unknown_field", `{"": 1}`: "unknown_field",
+			`{"Reason": "x", "Text": "x", "Force": true, "Persona": "x", "Role": "x", "Mode": "agent"}`: "unknown_field",
+			"{\"reason\": \"\xff\"}": "invalid_utf8", "\xff": "invalid_utf8",
+			strings.Repeat("[", 100_000): "invalid_json", `{"a":` + strings.Repeat("[", 100_000): "invalid_json",
+		} {
+			h.mainDoor().do(r.method, path, body).wants(t, r.method+" "+path+" with "+body[:min(len(body), 60)], 400, code)
+		}
+		large := `{"reason": "` + strings.Repeat("x", maxBody) + `"}`
+		h.mainDoor().do(r.method, path, large).wants(t, r.method+" "+path, 413, "body_too_large")
+	})
+	unchanged(h, "bad bodies", before)
+}
+
+func TestWrongTypes(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	fields := map[string][]string{ // strings, then booleans behind a !
+		"POST /api/agents":              {"persona", "cwd", "runtime", "prompt", "name"},
+		"PATCH /api/agents/:id":         {"persona"},
+		"POST /api/agents/:id/stop":     {"!force"},
+		"POST /api/agents/:id/messages": {"text", "!command"},
+		"POST /api/agents/:id/handoff":  {"reason", "focus", "mode", "!force"},
+		"POST /api/handoffs/:id/retry":  {"mode"},
+		"POST /api/personas":            {"role", "name", "description", "skill"},
+	}
+	everyRoute(h, func(r route, path string) {
+		for _, field := range fields[r.method+" "+r.path] {
+			name, boolean := strings.CutPrefix(field, "!")
+			wrong, says := []string{"7", "true", "[]", "{}"}, `Field "`+name+`" must be a string`
+			if boolean {
+				wrong, says = []string{"7", `"true"`, "[]", "{}"}, `Field "`+name+`" must be true or false`
+			}
+			for _, value := range wrong {
+				got := h.mainDoor().do(r.method, path, `{"`+name+`": `+value+`}`)
+				got.wants(t, r.method+" "+path+" "+name, 400, "invalid_field")
+				if body := got.shape(t, path); body.Error != says {
+					t.Errorf("%s %s: %q, want %q", r.method, path, body.Error, says)
+				}
+			}
+		}
+	})
+}
+
+func TestBadText(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	a := h.agent(nil)
+	for _, text := range []string{`x\u001b[201~rm -rf`, `a\u0000b`, `\u0003`, `a\rb`, `\u009b201~`, ``, `  `} {
+		got := h.mainDoor().do("POST", at("agents", a.ID, "/messages"), `{"text": "`+text+`"}`)
+		got.wants(t, text, 400, "bad_text")
+	}
+	h.mainDoor().do("POST", at("agents", a.ID, "/messages"), "").wants(t, "no text", 400, "bad_text")
+	h.mainDoor().do("PATCH", at("agents", a.ID, ""), "{}").wants(t, "no persona", 400, "invalid_field")
+	h.mainDoor().do("POST", at("agents", a.ID, "/handoff"), `{"mode": "magic"}`).wants(t, "mode", 400, "bad_mode")
+	if typed := h.tmux.Inputs(a.Ref()); len(typed) != 0 {
+		t.Errorf("typed: %v", typed)
+	}
+}
+
+func TestRouting(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	for _, path := range []string{"/", "/api", "/api/", "/api/agents/", "/api/agents/1/nothing", "/api/pipelines", "/pipelines", "/api/audit", "/hooks", "/hooks/", "/healthz/x", "/%2e%2e/etc", "//api/agents"} {
+		for _, method := range []string{"GET", "POST", "PURGE"} {
+			h.mainDoor().do(method, path, "").wants(t, method+" "+path, 404, "not_found")
+		}
+	}
+	for _, r := range h.server.routes() {
+		path := filled(r.path, 1, "developer-con-1")
+		got := h.mainDoor().do("PUT", path, "")
+		got.wants(t, "PUT "+path, 405, "method_not_allowed")
+		if allow := strings.Split(got.header.Get("Allow"), ", "); !slices.Contains(allow, r.method) || slices.Contains(allow, "PUT") {
+			t.Errorf("PUT %s: Allow %q", path, allow)
+		}
+	}
+}
+
+// TestFaults shows errors of ours to the router itself, for no route has any to offer.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	s := New(Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	e := s.router([]route{
+		{"GET", "/panic", "", func(echo.Context) error { panic("secret of the house") }},
+		{"GET", "/error", "", func(echo.Context) error { return errors.New("secret of the house") }},
+		{"GET", "/told", "", func(echo.Context) error {
+			return &daemon.Error{Kind: daemon.KindConflict, Code: "busy", Message: "It is busy", Cause: errors.New("secret of the house")}
+		}},
+		{"GET", "/late", "", func(c echo.Context) error {
+			_ = c.String(http.StatusOK, "half an ans")
+			return errors.New("secret of the house")
+		}},
+	})
+	for path, want := range map[string]struct {
+		status int
+		body   string
+		logged int
+	}{
+		"/panic": {500, `{"error":"` + errInternal.Message + `","code":"internal"}` + "\n", 1},
+		"/error": {500, `{"error":"` + errInternal.Message + `","code":"internal"}` + "\n", 1},
+		"/told":  {409, `{"error":"It is busy","code":"busy"}` + "\n", 0},
+		"/late":  {200, "half an ans", 1},
+	} {
+		log.Reset()
+		w := httptest.NewRecorder()
+		e.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		if w.Code != want.status || w.Body.String() != want.body {
+			t.Errorf("%s: %d %q", path, w.Code, w.Body)
+		}
+		if n := strings.Count(log.String(), "secret of the house"); n != want.logged {
+			t.Errorf("%s was logged %d times, want %d: %s", path, n, want.logged, log.String())
+		}
+	}
+	log.Reset()
+	e.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/panic", nil))
+	if !strings.Contains(log.String(), "TestFaults") {
+		t.Errorf("a panic was logged without its stack: %s", log.String())
+	}
+}

@@ -1,0 +1,102 @@
+package api
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir := must(os.MkdirTemp("", "us"))(t)
+	t.Cleanup(func() { check(t, os.RemoveAll(dir)) })
+	return dir
+}
+
+func TestListenUnix(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(shortDir(t), "a.sock")
+	first := must(ListenUnix(path))(t)
+	if info := must(os.Stat(path))(t); info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, want 0600", info.Mode())
+	}
+	if _, err := ListenUnix(path); !errors.Is(err, ErrServed) {
+		t.Errorf("second listener: %v, want ErrServed", err)
+	}
+	if conn, err := net.Dial("unix", path); err != nil {
+		t.Errorf("after a second attempt: %v", err)
+	} else {
+		check(t, conn.Close())
+	}
+
+	// What a killed daemon leaves: a socket that nobody serves.
+	first.(*net.UnixListener).SetUnlinkOnClose(false)
+	check(t, first.Close())
+	again := must(ListenUnix(path))(t)
+	check(t, again.Close())
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("after Close the socket is still there: %v", err)
+	}
+}
+
+func TestListenUnixLeavesOthersAlone(t *testing.T) {
+	t.Parallel()
+	dir := shortDir(t)
+	file := filepath.Join(dir, "file")
+	check(t, os.WriteFile(file, []byte("precious"), 0o600))
+	link := filepath.Join(dir, "link")
+	check(t, os.Symlink(file, link))
+	for _, path := range []string{file, link, dir} {
+		if _, err := ListenUnix(path); err == nil || !strings.Contains(err.Error(), "move it away") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if b := must(os.ReadFile(file))(t); string(b) != "precious" {
+		t.Errorf("the file now holds %q", b)
+	}
+}
+
+func TestListenUnixLongPath(t *testing.T) {
+	t.Parallel()
+	dir := shortDir(t)
+	fits := filepath.Join(dir, strings.Repeat("x", maxSocketPath()-len(dir)-1))
+	check(t, must(ListenUnix(fits))(t).Close())
+	if _, err := ListenUnix(fits + "x"); err == nil || !strings.Contains(err.Error(), "shorter data directory") {
+		t.Errorf("one byte too long: %v", err)
+	}
+}
+
+func TestListenTCP(t *testing.T) {
+	t.Parallel()
+	for _, addr := range []string{"127.0.0.1:0", "localhost:0"} {
+		l, err := ListenTCP(t.Context(), addr, false)
+		if err != nil {
+			t.Errorf("%s: %v", addr, err)
+			continue
+		}
+		if ip := l.Addr().(*net.TCPAddr).IP; !ip.IsLoopback() {
+			t.Errorf("%s listens on %s", addr, ip)
+		}
+		check(t, l.Close())
+	}
+	for _, addr := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0", "[::ffff:192.0.2.1]:0"} {
+		if _, err := ListenTCP(t.Context(), addr, false); err == nil || !strings.Contains(err.Error(), PublicFlag) {
+			t.Errorf("%s: %v, want a sentence that names %s", addr, err, PublicFlag)
+		}
+	}
+	for _, addr := range []string{"", "7433", "127.0.0.1", "::1"} {
+		if _, err := ListenTCP(t.Context(), addr, true); err == nil || !strings.Contains(err.Error(), "host:port") {
+			t.Errorf("%q: %v", addr, err)
+		}
+	}
+	l := must(ListenTCP(t.Context(), "0.0.0.0:0", true))(t)
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	check(t, err)
+	if _, err := ListenTCP(t.Context(), "127.0.0.1:"+port, false); err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("taken port: %v", err)
+	}
+}

@@ -1,0 +1,149 @@
+package api
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+)
+
+func init() {
+	for _, contentType := range []string{"text/markdown", "text/html", "text/event-stream", "application/yaml"} {
+		openapi3filter.RegisterBodyDecoder(contentType, asText)
+	}
+}
+
+// asText makes text of a body, whatever it would be to the library.
+func asText(body io.Reader, _ http.Header, _ *openapi3.SchemaRef, _ openapi3filter.EncodingFn) (any, error) {
+	b, err := io.ReadAll(body)
+	return string(b), err
+}
+
+// spec is the description of the API, against which each exchange of the tests is checked.
+type spec struct {
+	doc    *openapi3.T
+	router routers.Router
+}
+
+func loadSpec(t testing.TB) *spec {
+	t.Helper()
+	doc := must(openapi3.NewLoader().LoadFromData(openAPI))(t)
+	check(t, doc.Validate(t.Context()))
+	doc.Servers = nil // tests come to addresses of their own
+	return &spec{doc, must(gorillamux.NewRouter(doc))(t)}
+}
+
+// checkedTransport checks each exchange against the description: answers always, requests that
+// were accepted too.
+type checkedTransport struct {
+	http.RoundTripper
+	h *house
+}
+
+func (c checkedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	var sent []byte
+	if r.Body != nil {
+		sent, _ = io.ReadAll(r.Body)
+		r = r.Clone(r.Context())
+		r.Body = io.NopCloser(bytes.NewReader(sent))
+	}
+	response, err := c.RoundTripper.RoundTrip(r)
+	if err != nil || response.Header.Get("Content-Type") == "text/event-stream" {
+		return response, err
+	}
+	got, err := io.ReadAll(response.Body)
+	response.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	response.Body = io.NopCloser(bytes.NewReader(got))
+	route, path, err := c.h.spec.router.FindRoute(r)
+	if err != nil {
+		if response.StatusCode < 400 {
+			c.h.t.Errorf("%s %s answers %d and is not described: %v", r.Method, r.URL.Path, response.StatusCode, err)
+		}
+		return response, nil
+	}
+	r = r.Clone(r.Context())
+	r.Body = io.NopCloser(bytes.NewReader(sent))
+	if len(sent) > 0 && r.Header.Get("Content-Type") == "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	input := &openapi3filter.RequestValidationInput{
+		Request: r, PathParams: path, Route: route,
+		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true},
+	}
+	if response.StatusCode < 400 {
+		if len(sent) == 0 && route.Operation.RequestBody != nil && !route.Operation.RequestBody.Value.Required {
+			input.Options.ExcludeRequestBody = true
+		}
+		if err := openapi3filter.ValidateRequest(r.Context(), input); err != nil {
+			c.h.t.Errorf("%s %s with %.200q was accepted against the description: %v", r.Method, r.URL, sent, err)
+		}
+	}
+	if len(got) == 0 && strings.HasPrefix(r.URL.Path, "/hooks/") {
+		return response, nil // a hook may print nothing
+	}
+	output := &openapi3filter.ResponseValidationInput{RequestValidationInput: input, Status: response.StatusCode, Header: response.Header, Options: input.Options}
+	output.SetBodyBytes(got)
+	if err := openapi3filter.ValidateResponse(r.Context(), output); err != nil {
+		c.h.t.Errorf("%s %s: answer %d %.300q is not as described: %v", r.Method, r.URL, response.StatusCode, got, err)
+	}
+	return response, nil
+}
+
+var pathParam = regexp.MustCompile(`:(\w+)`)
+
+func TestDescriptionHasEveryRoute(t *testing.T) {
+	t.Parallel()
+	s := New(Config{})
+	described := map[string]*openapi3.Operation{}
+	for path, item := range loadSpec(t).doc.Paths.Map() {
+		for method, operation := range item.Operations() {
+			described[method+" "+path] = operation
+			for _, shared := range item.Parameters {
+				operation.Parameters = append(operation.Parameters, shared)
+			}
+		}
+	}
+	for _, r := range s.routes() {
+		name := r.method + " " + pathParam.ReplaceAllString(r.path, "{$1}")
+		operation := described[name]
+		if operation == nil {
+			t.Errorf("%s is not described", name)
+			continue
+		}
+		delete(described, name)
+		var params []string
+		for _, p := range operation.Parameters {
+			if p.Value.In == "query" {
+				params = append(params, p.Value.Name)
+			}
+		}
+		want := strings.Fields(r.params)
+		slices.Sort(want)
+		slices.Sort(params)
+		if !slices.Equal(params, want) {
+			t.Errorf("%s takes the parameters %q but is described with %q", name, want, params)
+		}
+	}
+	for name := range described {
+		t.Errorf("%s is described but does not exist", name)
+	}
+	all := s.routes()
+	for _, r := range s.hookRoutes() {
+		if !slices.ContainsFunc(all, func(other route) bool {
+			return other.method == r.method && other.path == r.path && other.params == r.params
+		}) {
+			t.Errorf("%s %s is on the hook socket only", r.method, r.path)
+		}
+	}
+}

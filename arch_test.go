@@ -1,0 +1,295 @@
+package understudy_test
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// This file holds the rules about the tree that no compiler checks. They are read off the source,
+// not off a build, so that they hold for every platform and every build tag, and take no time.
+
+const module = "github.com/understudyd/understudy"
+
+// mayImport is the import graph: what the code of a folder may import of our own packages. A
+// folder stands for all below it that have no entry themselves, and may import those below it.
+var mayImport = map[string][]string{
+	"cmd":    {"api", "db", "daemon", "tmux", "hooks", "personas", "data"},
+	"api":    {"daemon", "tmux", "hooks", "personas", "data"},
+	"db":     {"daemon", "tmux", "hooks", "personas", "data"},
+	"daemon": {"tmux", "hooks", "personas", "data"},
+	// The leaves know nobody.
+	"tmux":     {},
+	"hooks":    {},
+	"personas": {},
+	"data":     {},
+	// What differs between runtimes is pure; a PostgreSQL knows nothing of what it is for.
+	"daemon/runtimes": {},
+	"db/localpg":      {},
+	"db/dbtest":       {"db/localpg"},
+}
+
+// testsMayImport is what the tests of a folder may import besides: real parts instead of doubles.
+var testsMayImport = map[string][]string{
+	"api": {"db"},
+}
+
+// onlyIn says where an import that not everybody may use is at home: the packages outside the
+// domain are each the only one that knows its technology.
+var onlyIn = map[string][]string{
+	"github.com/jackc/pgx":          {"db"},
+	"github.com/pressly/goose":      {"db"},
+	"database/sql":                  {"db"},
+	"github.com/labstack/echo":      {"api"},
+	"github.com/r3labs/sse":         {"api"},
+	"github.com/getkin/kin-openapi": {"api"},
+	"github.com/gen2brain/beeep":    {"cmd"},
+	"github.com/spf13/cobra":        {"cmd"},
+	"github.com/fsnotify/fsnotify":  {"personas"},
+	"net/http":                      {"api", "cmd"},
+	"os/exec":                       {"tmux", "db/localpg", "cmd"},
+}
+
+// source is one Go file of the tree.
+type source struct {
+	path string // from the root, with slashes
+	dir  string
+	test bool
+	text []byte
+	set  *token.FileSet
+	ast  *ast.File
+}
+
+func (s *source) line(p token.Pos) string {
+	return fmt.Sprintf("%s:%d", s.path, s.set.Position(p).Line)
+}
+
+// sources parses every Go file of the module.
+func sources(t *testing.T) []*source {
+	t.Helper()
+	var out []*source
+	for name, text := range files(t) {
+		if path.Ext(name) != ".go" || strings.HasPrefix(name, ".") {
+			continue // .ci/lint is a module of its own
+		}
+		s := &source{path: name, dir: path.Dir(name), test: strings.HasSuffix(name, "_test.go"), text: text, set: token.NewFileSet()}
+		var err error
+		if s.ast, err = parser.ParseFile(s.set, name, text, parser.ParseComments|parser.SkipObjectResolution); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b *source) int { return cmp.Compare(a.path, b.path) })
+	if len(out) == 0 {
+		t.Fatal("no Go files found: the test must run in the root of the tree")
+	}
+	return out
+}
+
+// files reads the tree, but for what git and .gitignore keep out of it.
+func files(t *testing.T) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{}
+	err := filepath.WalkDir(".", func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && (name == ".git" || name == ".data" || name == "bin"):
+			return fs.SkipDir
+		case !e.Type().IsRegular() || slices.Contains([]string{".test", ".prof", ".out"}, filepath.Ext(name)):
+			return nil
+		}
+		b, err := os.ReadFile(name)
+		out[filepath.ToSlash(name)] = b
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// home finds the entry of a table that a folder belongs to: its own, or its nearest parent's.
+func home(dir string, table []string) string {
+	for ; dir != "."; dir = path.Dir(dir) {
+		if slices.Contains(table, dir) {
+			return dir
+		}
+	}
+	return ""
+}
+
+// TestImports holds the import graph.
+func TestImports(t *testing.T) {
+	t.Parallel()
+	places := slices.Collect(maps.Keys(mayImport))
+	for _, s := range sources(t) {
+		from := home(s.dir, places)
+		if from == "" && s.dir != "." {
+			t.Errorf("%s: folder %s has no place in the import graph: add it to mayImport", s.path, s.dir)
+		}
+		may := mayImport[from]
+		if s.test {
+			may = slices.Concat(may, testsMayImport[from])
+		}
+		for _, imp := range s.ast.Imports {
+			name, _ := strconv.Unquote(imp.Path.Value)
+			target, ours := strings.CutPrefix(name, module+"/")
+			to := home(target, places)
+			switch {
+			case !ours:
+			case !s.test && forTests(target) && !forTests(s.dir):
+				t.Errorf("%s: %s is for tests alone", s.line(imp.Pos()), target)
+			case to == from || strings.HasPrefix(to, from+"/"):
+			case !slices.Contains(may, to) && !slices.Contains(may, parent(to)):
+				t.Errorf("%s: %s must not import %s; it may import %v", s.line(imp.Pos()), from, target, may)
+			}
+		}
+	}
+}
+
+// forTests reports whether a folder holds what only tests use: tmuxtest, dbtest, claudetest.
+func forTests(dir string) bool { return strings.HasSuffix(dir, "test") }
+
+// parent is the first folder of a path.
+func parent(dir string) string {
+	first, _, _ := strings.Cut(dir, "/")
+	return first
+}
+
+// TestTechnologies holds which package alone knows which technology.
+func TestTechnologies(t *testing.T) {
+	t.Parallel()
+	for _, s := range sources(t) {
+		for _, imp := range s.ast.Imports {
+			name, _ := strconv.Unquote(imp.Path.Value)
+			for what, places := range onlyIn {
+				if name != what && !strings.HasPrefix(name, what+"/") || home(s.dir, places) != "" || s.test {
+					continue
+				}
+				t.Errorf("%s: %s is imported in %s, but may be only in %v", s.line(imp.Pos()), what, s.dir, places)
+			}
+		}
+	}
+}
+
+const (
+	maxFileLines     = 400
+	maxFunctionLines = 80
+	maxMethods       = 5
+)
+
+// TestSizes keeps files, functions and interfaces at a size that is read in one go.
+func TestSizes(t *testing.T) {
+	t.Parallel()
+	for _, s := range sources(t) {
+		if s.test {
+			continue
+		}
+		if n := bytes.Count(s.text, []byte("\n")); n > maxFileLines {
+			t.Errorf("%s has %d lines, at most %d are allowed: split it by what its parts are about", s.path, n, maxFileLines)
+		}
+		ast.Inspect(s.ast, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				lines := s.set.Position(n.End()).Line - s.set.Position(n.Pos()).Line + 1
+				if lines > maxFunctionLines {
+					t.Errorf("%s: %s has %d lines, at most %d are allowed", s.line(n.Pos()), n.Name.Name, lines, maxFunctionLines)
+				}
+			case *ast.InterfaceType:
+				if m := methods(n); m > maxMethods {
+					t.Errorf("%s: an interface has %d methods, at most %d are allowed", s.line(n.Pos()), m, maxMethods)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// methods counts the methods that an interface declares itself.
+func methods(i *ast.InterfaceType) int {
+	n := 0
+	for _, f := range i.Methods.List {
+		n += len(f.Names)
+	}
+	return n
+}
+
+// banned are calls that a test must not make, with what to do instead.
+var banned = map[string]string{
+	"time.Sleep": "wait for the event, poll with a deadline, or use testing/synctest",
+	"Skip":       "a test that can't run must fail and say what to install",
+	"Skipf":      "a test that can't run must fail and say what to install",
+	"SkipNow":    "a test that can't run must fail and say what to install",
+}
+
+// TestTests keeps tests from sleeping and from being skipped without anybody noticing.
+func TestTests(t *testing.T) {
+	t.Parallel()
+	for _, s := range sources(t) {
+		if !s.test && !forTests(s.dir) {
+			continue
+		}
+		ast.Inspect(s.ast, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			sel, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			name := sel.Sel.Name
+			if x, ok := sel.X.(*ast.Ident); ok && x.Name == "time" {
+				name = "time." + name
+			}
+			if why, no := banned[name]; no {
+				t.Errorf("%s: %s in a test: %s", s.line(call.Pos()), name, why)
+			}
+			return true
+		})
+	}
+}
+
+// aHome finds the home directories of people; the tree must not depend on the machine it was
+// written on.
+var aHome = regexp.MustCompile(`(/home/|/Users/)[A-Za-z0-9_.-]+/`)
+
+// TestNoMachinePaths finds paths that exist on one machine only.
+func TestNoMachinePaths(t *testing.T) {
+	t.Parallel()
+	root, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files(t) {
+		for i, line := range bytes.Split(text, []byte("\n")) {
+			found := ""
+			if m := aHome.Find(line); m != nil {
+				found = string(m)
+			}
+			if bytes.Contains(line, []byte(root+"/")) {
+				found = root
+			}
+			if found != "" && !slices.Contains(examples, found) {
+				t.Errorf("%s:%d: the path %s belongs to one machine", name, i+1, found)
+			}
+		}
+	}
+}
+
+// examples are homes that nobody has, or that are the same everywhere.
+var examples = []string{"/home/dev/", "/home/linuxbrew/", "/home/u/"}

@@ -1,0 +1,358 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/daemon"
+)
+
+func (a *app) agentCommand() *cobra.Command {
+	return group("agent", "Start, look at, talk to and stop agents",
+		a.agentStart(), a.agentList(), a.agentShow(), a.agentScreen(), a.agentSend(), a.agentStop(), a.agentAttach(), a.agentResume())
+}
+
+func (a *app) agentStart() *cobra.Command {
+	var in daemon.NewAgent
+	var wait bool
+	c := a.withJSON(&cobra.Command{
+		Use:   "start [PERSONA]",
+		Short: "Start an agent, in a pane of the daemon's own tmux server",
+		Example: `  understudy agent start developer-con-1 --cwd ~/src/app
+  understudy agent start reviewer-ada-1 --prompt "Review the newest commit" --wait
+  git diff | understudy agent start tester-kit-1 --prompt -`,
+		Args:              maxArgs(1),
+		ValidArgsFunction: a.completePersonas,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				in.Persona = args[0]
+			}
+			return a.startAgent(c.Context(), in, wait)
+		},
+	})
+	c.Flags().StringVar(&in.Cwd, "cwd", ".", "working `directory`")
+	c.Flags().StringVar(&in.Runtime, "runtime", "", "`name` of the CLI in config.yaml (default the persona's, else claude)")
+	c.Flags().StringVar(&in.Prompt, "prompt", "", "`text` to give it once it is ready; - reads it from stdin")
+	c.Flags().StringVar(&in.Name, "name", "", "`name` of the agent (default the persona, else the directory)")
+	c.Flags().BoolVar(&wait, "wait", false, "wait until it has registered, not only until it has a pane")
+	return c
+}
+
+func (a *app) startAgent(ctx context.Context, in daemon.NewAgent, wait bool) error {
+	var err error
+	if in.Cwd, err = filepath.Abs(in.Cwd); err != nil {
+		return fmt.Errorf("working directory: %w", err)
+	}
+	if in.Prompt, err = a.textOrStdin(in.Prompt); err != nil {
+		return err
+	}
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	agent, err := c.CreateAgent(ctx, in)
+	if err != nil {
+		return err
+	}
+	return a.tellStarted(ctx, c, agent.ID, wait)
+}
+
+// tellStarted waits until an agent has a pane, or a session, and prints it.
+func (a *app) tellStarted(ctx context.Context, c *api.Client, id int64, registered bool) error {
+	agent, err := awaitAgent(ctx, c, id, func(g *daemon.Agent) bool {
+		return g.HasPane() && (!registered || g.RegisteredAt != nil)
+	})
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(agent)
+	}
+	pane := "its pane is gone"
+	if agent.HasPane() {
+		pane = "in pane " + *agent.Pane
+	}
+	_, err = fmt.Fprintf(a.stdout, "agent %d (%s) %s: look at it with `understudy agent attach %d`\n", id, printable(agent.Name), pane, id)
+	return err
+}
+
+// awaitAgent waits until ready holds. An agent that ends before, or that does not register, is an
+// error.
+func awaitAgent(ctx context.Context, c *api.Client, id int64, ready func(*daemon.Agent) bool) (daemon.Agent, error) {
+	var agent daemon.Agent
+	err := await(ctx, c, nil, func(ctx context.Context) (bool, error) {
+		var err error
+		if agent, err = c.Agent(ctx, id); err != nil {
+			return false, err
+		}
+		switch {
+		case ready(&agent):
+			return true, nil
+		case !agent.Active():
+			return false, fmt.Errorf("agent %d has ended: %s", id, orDash(agent.EndReason))
+		case agent.RegisteredAt == nil && agent.Note != "":
+			return false, fmt.Errorf("agent %d: %s: look at it with `understudy agent attach %d`", id, agent.Note, id)
+		}
+		return false, nil
+	})
+	return agent, err
+}
+
+func (a *app) agentList() *cobra.Command {
+	var all bool
+	o := api.ListOptions{}
+	c := a.withJSON(&cobra.Command{
+		Use:   "list",
+		Short: "List agents, the newest first: those that have not ended, unless told otherwise",
+		Example: `  understudy agent list
+  understudy agent list --all --persona developer-con-1
+  understudy agent list --state waiting --json`,
+		Args: exactArgs(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if o.State == "" && !all {
+				o.State = "active"
+			}
+			return a.listAgents(c.Context(), o)
+		},
+	})
+	c.Flags().BoolVarP(&all, "all", "a", false, "those that have ended too")
+	c.Flags().StringVar(&o.State, "state", "", "only those in a `state`: starting, idle, working, waiting or ended")
+	c.Flags().StringVar(&o.Persona, "persona", "", "only those that play this `persona`")
+	c.Flags().IntVar(&o.Limit, "limit", 100, "at most so `many`")
+	c.MarkFlagsMutuallyExclusive("all", "state")
+	return c
+}
+
+func (a *app) listAgents(ctx context.Context, o api.ListOptions) error {
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	list, err := c.Agents(ctx, o)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(list)
+	}
+	u := a.ui(a.stdout)
+	if len(list) == 0 {
+		u.printf("no agents: start one with `understudy agent start PERSONA`\n")
+		return nil
+	}
+	var rows [][]string
+	for _, g := range list {
+		used := "-"
+		if g.Context != nil {
+			used = fmt.Sprintf("%.0f%%", g.Context.Percent)
+		}
+		rows = append(rows, []string{
+			fmt.Sprint(g.ID), g.Name, string(g.State), orDash(g.Persona), orDash(g.Pane), fmt.Sprint(g.Generation), used, ago(g.CreatedAt), g.Cwd,
+		})
+	}
+	return u.table([]string{"ID", "NAME", "STATE", "PERSONA", "PANE", "GEN", "CONTEXT", "STARTED", "DIRECTORY"}, rows)
+}
+
+func (a *app) agentShow() *cobra.Command {
+	return a.withJSON(&cobra.Command{
+		Use:               "show AGENT",
+		Short:             "Show one agent",
+		Example:           "  understudy agent show 7\n  understudy agent show developer-con-1 --json",
+		Args:              exactArgs("AGENT"),
+		ValidArgsFunction: a.completeAgents,
+		RunE: func(c *cobra.Command, args []string) error {
+			_, agent, err := a.agent(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(agent)
+			}
+			a.showAgent(agent)
+			return nil
+		},
+	})
+}
+
+func (a *app) showAgent(g daemon.Agent) {
+	used := ""
+	if g.Context != nil {
+		used = fmt.Sprintf("%.0f%% of %d tokens", g.Context.Percent, g.Context.Limit)
+	}
+	a.ui(a.stdout).fields(
+		"agent", fmt.Sprint(g.ID), "name", g.Name, "state", string(g.State), "note", g.Note,
+		"persona", text(g.Persona), "runtime", g.Runtime, "host", g.Host, "pane", text(g.Pane), "tmux", g.PaneSocket,
+		"session", text(g.SessionID), "transcript", text(g.TranscriptPath), "directory", g.Cwd,
+		"generation", fmt.Sprint(g.Generation), "predecessor", number(g.PreviousAgentID), "successor", number(g.SuccessorID),
+		"context", used, "created", stamp(&g.CreatedAt), "registered", stamp(g.RegisteredAt),
+		"skill given", stamp(g.SkillInjectedAt), "ended", stamp(g.EndedAt), "end", text(g.EndReason),
+	)
+}
+
+func (a *app) agentScreen() *cobra.Command {
+	return &cobra.Command{
+		Use:               "screen AGENT",
+		Short:             "Print what an agent's pane shows",
+		Example:           "  understudy agent screen developer-con-1 | tail -5",
+		Args:              exactArgs("AGENT"),
+		ValidArgsFunction: a.completeAgents,
+		RunE: func(c *cobra.Command, args []string) error {
+			client, agent, err := a.agent(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			screen, err := client.Screen(c.Context(), agent.ID, "text")
+			if err == nil {
+				_, err = fmt.Fprintln(a.stdout, strings.TrimRight(screen, "\n"))
+			}
+			return err
+		},
+	}
+}
+
+func (a *app) agentSend() *cobra.Command {
+	var command, wait bool
+	c := a.withJSON(&cobra.Command{
+		Use:   "send AGENT TEXT",
+		Short: "Type a text to an agent, as soon as it is idle",
+		Example: `  understudy agent send 7 "Run the tests once more"
+  understudy agent send developer-con-1 --wait - < task.md
+  understudy agent send 7 --command /compact`,
+		Args:              exactArgs("AGENT", "TEXT"),
+		ValidArgsFunction: a.completeAgents,
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.send(c.Context(), args[0], args[1], command, wait)
+		},
+	})
+	c.Flags().BoolVar(&command, "command", false, "the text is meant as a command of the runtime, such as /compact")
+	c.Flags().BoolVar(&wait, "wait", false, "wait for the verdict: whether the runtime took it")
+	return c
+}
+
+func (a *app) send(ctx context.Context, word, message string, command, wait bool) error {
+	message, err := a.textOrStdin(message)
+	if err != nil {
+		return err
+	}
+	c, agent, err := a.agent(ctx, word)
+	if err != nil {
+		return err
+	}
+	d, err := c.SendMessage(ctx, agent.ID, message, command)
+	if err != nil {
+		return err
+	}
+	if wait {
+		err := await(ctx, c, nil, func(ctx context.Context) (bool, error) {
+			list, err := c.Messages(ctx, agent.ID, api.ListOptions{Before: d.ID + 1, Limit: 1})
+			if err == nil && len(list) == 1 && list[0].ID == d.ID {
+				d = list[0]
+			}
+			return !d.Open(), err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return a.tellDelivery(d)
+}
+
+// tellDelivery prints a delivery; one that is known not to have arrived is a failure.
+func (a *app) tellDelivery(d daemon.Delivery) error {
+	state := string(d.State)
+	if d.Verdict != nil {
+		state = strings.ReplaceAll(string(*d.Verdict), "_", " ")
+	}
+	if d.Evidence != "" {
+		state += " (" + printable(d.Evidence) + ")"
+	}
+	if a.json {
+		if err := a.printJSON(d); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(a.stdout, "delivery %d to agent %d: %s\n", d.ID, d.AgentID, state)
+	}
+	if d.Verdict != nil && *d.Verdict != daemon.Submitted {
+		return fmt.Errorf("delivery %d was not confirmed: look at the agent with `understudy agent attach %d`", d.ID, d.AgentID)
+	}
+	return nil
+}
+
+func (a *app) agentStop() *cobra.Command {
+	var force, wait bool
+	c := a.withJSON(&cobra.Command{
+		Use:               "stop AGENT",
+		Short:             "Ask an agent to exit, and end it if it does not",
+		Example:           "  understudy agent stop 7 --wait\n  understudy agent stop developer-con-1 --force",
+		Args:              exactArgs("AGENT"),
+		ValidArgsFunction: a.completeAgents,
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.stop(c.Context(), args[0], force, wait)
+		},
+	})
+	c.Flags().BoolVar(&force, "force", false, "signal its process without asking politely first")
+	c.Flags().BoolVar(&wait, "wait", false, "wait until it has ended")
+	return c
+}
+
+func (a *app) stop(ctx context.Context, word string, force, wait bool) error {
+	c, agent, err := a.agent(ctx, word)
+	if err != nil {
+		return err
+	}
+	if agent, err = c.StopAgent(ctx, agent.ID, force); err != nil {
+		return err
+	}
+	if wait {
+		err := await(ctx, c, nil, func(ctx context.Context) (bool, error) {
+			var err error
+			agent, err = c.Agent(ctx, agent.ID)
+			return err == nil && !agent.Active(), err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if a.json {
+		return a.printJSON(agent)
+	}
+	said := "is asked to stop"
+	if !agent.Active() {
+		said = "has ended: " + orDash(agent.EndReason)
+	}
+	_, err = fmt.Fprintf(a.stdout, "agent %d %s\n", agent.ID, printable(said))
+	return err
+}
+
+func (a *app) agentResume() *cobra.Command {
+	var wait bool
+	c := a.withJSON(&cobra.Command{
+		Use:     "resume ID",
+		Short:   "Open an ended agent's session again, as a new agent of its line",
+		Example: "  understudy agent resume 7",
+		Args:    exactArgs("ID"),
+		RunE: func(c *cobra.Command, args []string) error {
+			id, err := parseID("agent", args[0])
+			if err != nil {
+				return err
+			}
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			agent, err := client.ResumeAgent(c.Context(), id)
+			if err != nil {
+				return err
+			}
+			return a.tellStarted(c.Context(), client, agent.ID, wait)
+		},
+	})
+	c.Flags().BoolVar(&wait, "wait", false, "wait until it has registered, not only until it has a pane")
+	return c
+}

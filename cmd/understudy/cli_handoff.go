@@ -1,0 +1,328 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/daemon"
+)
+
+func (a *app) handoffCommand() *cobra.Command {
+	var in daemon.HandoffRequest
+	var wait bool
+	c := a.withJSON(&cobra.Command{
+		Use:   "handoff AGENT",
+		Short: "Hand an agent's work to its successor",
+		Long: `Hand an agent's work to its successor: the agent is asked for a document, shut down once the
+document is there, and a fresh agent of the same persona takes over with it. An agent that does
+not deliver stays alive.`,
+		Example: `  understudy handoff 7 --wait
+  understudy handoff developer-con-1 --reason "context nearly full" --focus "the failing migration"
+  understudy handoff list --status failed
+  understudy handoff retry 12 --wait`,
+		Args:              exactArgs("AGENT"),
+		ValidArgsFunction: a.completeAgents,
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.handOff(c.Context(), args[0], in, wait)
+		},
+	})
+	c.Flags().StringVar(&in.Reason, "reason", "", "`why`, in a few words (default manual)")
+	c.Flags().StringVar(&in.Focus, "focus", "", "`what` the document should dwell on")
+	c.Flags().StringVar(&in.Mode, "mode", "agent", "who writes the document: agent")
+	c.Flags().BoolVar(&wait, "wait", false, "wait for its end, and show how it goes")
+	c.AddCommand(a.handoffList(), a.handoffShow(), a.handoffCancel(), a.handoffRetry())
+	return c
+}
+
+func (a *app) handOff(ctx context.Context, word string, in daemon.HandoffRequest, wait bool) error {
+	if in.Mode != "agent" {
+		return usagef("mode %q is not known: it must be agent", in.Mode)
+	}
+	c, agent, err := a.agent(ctx, word)
+	if err != nil {
+		return err
+	}
+	answer, err := c.RequestHandoff(ctx, agent.ID, in)
+	if err != nil {
+		return err
+	}
+	if wait {
+		return a.watchHandoff(ctx, c, answer.HandoffID, 0)
+	}
+	if a.json {
+		return a.printJSON(answer)
+	}
+	_, err = fmt.Fprintf(a.stdout, "handoff %d of agent %d initiated: `understudy handoff show %[1]d` tells how it goes\n", answer.HandoffID, agent.ID)
+	return err
+}
+
+// watchHandoff shows a handoff's progress after the move numbered seq, until its end.
+func (a *app) watchHandoff(ctx context.Context, c *api.Client, id, seq int64) error {
+	out := a.stdout
+	if a.json {
+		out = a.stderr
+	}
+	p := &progress{ui: a.ui(out)}
+	p.printf("handoff %d\n", id)
+	h, err := p.watch(ctx, c, id, seq)
+	if err != nil {
+		if ctx.Err() != nil {
+			fmt.Fprintf(a.stderr, "understudy: no longer watched; handoff %d goes on: `understudy handoff cancel %[1]d` cancels it until its document is recorded\n", id)
+			return errSilent
+		}
+		return err
+	}
+	if a.json {
+		if err := a.printJSON(h); err != nil {
+			return err
+		}
+	}
+	return p.verdict(h)
+}
+
+// verdict says how a handoff ended; an end that is not completion is an error.
+func (p *progress) verdict(h daemon.Handoff) error {
+	if h.Phase == daemon.Completed {
+		p.printf("%s in %s: agent %d handed over to agent %s\n", p.green("completed"), seconds(total(&h)), h.AgentID, number(h.SuccessorID))
+		return nil
+	}
+	if h.Error == nil {
+		return fmt.Errorf("handoff %d is %s", h.ID, h.Phase)
+	}
+	return fmt.Errorf("handoff %d %s in phase %s: %s", h.ID, h.Phase, h.Error.Phase, h.Error.Message)
+}
+
+func total(h *daemon.Handoff) time.Duration {
+	return time.Duration(h.Metrics.TotalMS) * time.Millisecond
+}
+
+func (a *app) handoffList() *cobra.Command {
+	o := api.ListOptions{}
+	c := a.withJSON(&cobra.Command{
+		Use:     "list",
+		Short:   "List handoffs, the newest first",
+		Example: "  understudy handoff list --persona developer-con-1\n  understudy handoff list --status failed --json",
+		Args:    exactArgs(),
+		RunE:    func(c *cobra.Command, _ []string) error { return a.listHandoffs(c.Context(), o) },
+	})
+	c.Flags().StringVar(&o.Persona, "persona", "", "only those of this `persona`")
+	c.Flags().StringVar(&o.Status, "status", "", "only those with a `status`: pending, in_progress, completed, failed or cancelled")
+	c.Flags().IntVar(&o.Limit, "limit", 100, "at most so `many`")
+	c.Flags().Int64Var(&o.Before, "before", 0, "only those before an `id`")
+	return c
+}
+
+func (a *app) listHandoffs(ctx context.Context, o api.ListOptions) error {
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	list, err := c.Handoffs(ctx, o)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(list)
+	}
+	u := a.ui(a.stdout)
+	if len(list) == 0 {
+		u.printf("no handoffs\n")
+		return nil
+	}
+	var rows [][]string
+	for _, h := range list {
+		took := "-"
+		if !h.Open() {
+			took = seconds(total(&h))
+		}
+		successor := "-"
+		if h.SuccessorID != nil {
+			successor = number(h.SuccessorID)
+		}
+		rows = append(rows, []string{fmt.Sprint(h.ID), h.Persona, fmt.Sprint(h.AgentID), successor, words(h.Phase), took, ago(h.CreatedAt), h.Reason})
+	}
+	return u.table([]string{"ID", "PERSONA", "AGENT", "SUCCESSOR", "PHASE", "TIME", "STARTED", "REASON"}, rows)
+}
+
+func (a *app) handoffShow() *cobra.Command {
+	var document, contextFile bool
+	c := a.withJSON(&cobra.Command{
+		Use:     "show ID",
+		Short:   "Show one handoff with its times, or its document",
+		Example: "  understudy handoff show 12\n  understudy handoff show 12 --document | less",
+		Args:    exactArgs("ID"),
+		RunE: func(c *cobra.Command, args []string) error {
+			id, err := parseID("handoff", args[0])
+			if err != nil {
+				return err
+			}
+			return a.showHandoff(c.Context(), id, document, contextFile)
+		},
+	})
+	c.Flags().BoolVar(&document, "document", false, "print the document that the agent wrote")
+	c.Flags().BoolVar(&contextFile, "context", false, "print the file that the successor was given")
+	c.MarkFlagsMutuallyExclusive("document", "context", "json")
+	return c
+}
+
+func (a *app) showHandoff(ctx context.Context, id int64, document, contextFile bool) error {
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	if document || contextFile {
+		get := c.Document
+		if contextFile {
+			get = c.ContextFile
+		}
+		b, err := get(ctx, id)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(a.stdout, a.safeText(string(b)))
+		return err
+	}
+	h, err := c.Handoff(ctx, id)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(h)
+	}
+	moves, err := c.Transitions(ctx, id)
+	if err != nil {
+		return err
+	}
+	a.describeHandoff(&h, moves)
+	return nil
+}
+
+// safeText is a document as it is, but on a terminal, which could be told things by it.
+func (a *app) safeText(s string) string {
+	if !isTerminal(a.stdout) {
+		return s
+	}
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = printable(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (a *app) describeHandoff(h *daemon.Handoff, moves []daemon.Transition) {
+	u := a.ui(a.stdout)
+	failure := ""
+	if h.Error != nil {
+		failure = h.Error.Message
+	}
+	took := ""
+	if !h.Open() {
+		took = seconds(total(h))
+	}
+	u.fields(
+		"handoff", fmt.Sprint(h.ID), "phase", words(h.Phase), "waits for", h.Note, "error", failure,
+		"persona", h.Persona, "agent", fmt.Sprint(h.AgentID), "successor", number(h.SuccessorID),
+		"reason", h.Reason, "focus", h.Focus, "document", h.FilePath, "context", text(h.ContextPath),
+		"started", stamp(&h.CreatedAt), "recorded", stamp(h.RecordedAt), "ended", stamp(h.CompletedAt), "total", took,
+	)
+	p := &progress{ui: u}
+	last := h.CreatedAt
+	for _, m := range moves {
+		p.phase(m, h, m.At.Sub(last))
+		last = m.At
+	}
+}
+
+func (a *app) handoffCancel() *cobra.Command {
+	return a.withJSON(&cobra.Command{
+		Use:     "cancel ID",
+		Short:   "Cancel a handoff; the agent lives on. It works until the document is recorded",
+		Example: "  understudy handoff cancel 12",
+		Args:    exactArgs("ID"),
+		RunE: func(c *cobra.Command, args []string) error {
+			id, err := parseID("handoff", args[0])
+			if err != nil {
+				return err
+			}
+			return a.cancelHandoff(c.Context(), id)
+		},
+	})
+}
+
+func (a *app) cancelHandoff(ctx context.Context, id int64) error {
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	h, err := c.Handoff(ctx, id)
+	if err != nil {
+		return err
+	}
+	latest, err := c.LatestHandoff(ctx, h.AgentID)
+	switch {
+	case err != nil:
+		return err
+	case latest.ID != id: // the API cancels an agent's newest
+		return fmt.Errorf("handoff %d has ended: it is %s", id, h.Status)
+	}
+	if h, err = c.CancelHandoff(ctx, h.AgentID); err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(h)
+	}
+	_, err = fmt.Fprintf(a.stdout, "handoff %d is cancelled; agent %d lives on\n", h.ID, h.AgentID)
+	return err
+}
+
+func (a *app) handoffRetry() *cobra.Command {
+	var wait bool
+	c := a.withJSON(&cobra.Command{
+		Use:     "retry ID",
+		Short:   "Go on with a failed handoff, from the phase that failed",
+		Example: "  understudy handoff retry 12 --wait",
+		Args:    exactArgs("ID"),
+		RunE: func(c *cobra.Command, args []string) error {
+			id, err := parseID("handoff", args[0])
+			if err != nil {
+				return err
+			}
+			return a.retryHandoff(c.Context(), id, wait)
+		},
+	})
+	c.Flags().BoolVar(&wait, "wait", false, "wait for its end, and show how it goes")
+	return c
+}
+
+func (a *app) retryHandoff(ctx context.Context, id int64, wait bool) error {
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	before, err := c.Transitions(ctx, id)
+	if err != nil {
+		return err
+	}
+	h, err := c.RetryHandoff(ctx, id)
+	if err != nil {
+		return err
+	}
+	if wait {
+		seq := int64(0)
+		if len(before) > 0 {
+			seq = before[len(before)-1].Seq
+		}
+		return a.watchHandoff(ctx, c, id, seq)
+	}
+	if a.json {
+		return a.printJSON(h)
+	}
+	_, err = fmt.Fprintf(a.stdout, "handoff %d goes on: `understudy handoff show %[1]d` tells how\n", id)
+	return err
+}

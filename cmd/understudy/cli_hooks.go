@@ -1,0 +1,267 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/hooks"
+)
+
+// hookCommand is in the help alone: main runs it before all this is set up.
+func (a *app) hookCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "hook EVENT",
+		Short: "What an agent's hook runs: hands the event to the daemon",
+		Long: strings.TrimSpace(`What an agent's hook runs. It always exits 0, at once.
+
+` + hooks.Usage),
+		Example:            "  understudy hook session-start < event.json",
+		DisableFlagParsing: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			hooks.Command(args, a.getenv, a.stdin, a.stdout, a.stderr)
+			return nil
+		},
+	}
+}
+
+type hooksFlags struct {
+	settings string
+	dryRun   bool
+}
+
+func (a *app) hooksCommand() *cobra.Command {
+	var f hooksFlags
+	install := &cobra.Command{
+		Use:   "install",
+		Short: "Put our hooks into the user settings of Claude Code",
+		Long: `Put our hooks into the user settings of Claude Code, so that agents which you start in tmux by
+yourself register with the daemon. Agents that understudy starts need no installation. What else is in the
+file stays as it is, byte for byte; a backup is written beside it.`,
+		Example: "  understudy hooks install --dry-run\n  understudy hooks install",
+		Args:    exactArgs(),
+		RunE:    func(c *cobra.Command, _ []string) error { return a.installHooks(c.Context(), f) },
+	}
+	uninstall := &cobra.Command{
+		Use:     "uninstall",
+		Short:   "Take exactly our hooks out again",
+		Example: "  understudy hooks uninstall",
+		Args:    exactArgs(),
+		RunE:    func(*cobra.Command, []string) error { return a.uninstallHooks(f) },
+	}
+	status := a.withJSON(&cobra.Command{
+		Use:     "status",
+		Short:   "Say which of our hooks are installed, and what they run",
+		Example: "  understudy hooks status",
+		Args:    exactArgs(),
+		RunE:    func(c *cobra.Command, _ []string) error { return a.hooksStatus(c.Context(), f) },
+	})
+	for _, c := range []*cobra.Command{install, uninstall} {
+		c.Flags().BoolVarP(&f.dryRun, "dry-run", "n", false, "show what would change, and change nothing")
+	}
+	g := group("hooks", "Install, remove and look at our hooks in the user's settings", install, uninstall, status)
+	g.PersistentFlags().StringVar(&f.settings, "settings", "", "settings `file` (default settings.json in $CLAUDE_CONFIG_DIR, else in ~/.claude)")
+	return g
+}
+
+// settingsPath is the runtime's user settings file.
+func (a *app) settingsPath(flag string) (string, error) {
+	switch dir, home := a.getenv("CLAUDE_CONFIG_DIR"), a.getenv("HOME"); {
+	case flag != "":
+		return filepath.Abs(flag)
+	case dir != "":
+		return filepath.Join(dir, "settings.json"), nil
+	case home != "":
+		return filepath.Join(home, ".claude", "settings.json"), nil
+	}
+	return "", errors.New("there is no home directory with Claude Code's settings: name the file with --settings")
+}
+
+// claudeVersion is what `claude --version` prints; the error says why there is none.
+func claudeVersion(ctx context.Context, command string) (string, error) {
+	bin, err := exec.LookPath(command)
+	if err != nil {
+		return "", fmt.Errorf("%s is not in PATH", command)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, bin, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("%s --version: %w", command, err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+func (a *app) installHooks(ctx context.Context, f hooksFlags) error {
+	path, err := a.settingsPath(f.settings)
+	if err != nil {
+		return err
+	}
+	bin, err := ownBinary()
+	if err != nil {
+		return err
+	}
+	if builtByGoRun(bin) {
+		return errors.New("hooks would run a binary that goes when `go run` ends: install one with `go install ./cmd/understudy` and run that")
+	}
+	o := hooks.InstallOptions{Bin: bin}
+	if a.dataFlag != "" || a.getenv("UNDERSTUDY_DATA") != "" {
+		if o.DataDir, err = a.dataRoot(); err != nil {
+			return err
+		}
+	}
+	version, err := claudeVersion(ctx, "claude")
+	if err != nil {
+		fmt.Fprintf(a.stderr, "understudy: %v: only events that every version knows are installed\n", err)
+	}
+	o.Events = hooks.KnownEvents(version)
+	before, err := hooks.ReadSettings(path)
+	if err != nil {
+		return err
+	}
+	plan, err := hooks.PlanInstall(before, o)
+	if err != nil {
+		return err
+	}
+	return a.applyHooks(plan.For(path, time.Now()), f, "hooks are installed already")
+}
+
+func (a *app) uninstallHooks(f hooksFlags) error {
+	path, err := a.settingsPath(f.settings)
+	if err != nil {
+		return err
+	}
+	before, err := hooks.ReadSettings(path)
+	if err != nil {
+		return err
+	}
+	plan, err := hooks.PlanUninstall(before)
+	if err != nil {
+		return err
+	}
+	return a.applyHooks(plan.For(path, time.Now()), f, "no hooks of ours are installed")
+}
+
+// applyHooks shows a plan and, unless it is a dry run, carries it out.
+func (a *app) applyHooks(plan hooks.Plan, f hooksFlags, nothing string) error {
+	u := a.ui(a.stdout)
+	if !plan.Changed {
+		u.printf("%s in %s\n", nothing, plan.Path)
+		return nil
+	}
+	a.printDiff(u, plan)
+	if f.dryRun {
+		u.printf("nothing was changed: without --dry-run it would be\n")
+		return nil
+	}
+	if err := hooks.Apply(plan); err != nil {
+		return err
+	}
+	switch {
+	case plan.After == nil:
+		u.printf("removed   %s\n", plan.Path)
+	default:
+		u.printf("changed   %s\n", plan.Path)
+	}
+	if plan.Backup != "" {
+		u.printf("backup    %s\n", plan.Backup)
+	}
+	for _, list := range []struct {
+		label  string
+		events []string
+	}{{"added     ", plan.Added}, {"removed   ", without(plan.Removed, plan.Added)}} {
+		if len(list.events) > 0 {
+			u.printf("%s%s\n", list.label, strings.Join(list.events, " "))
+		}
+	}
+	return nil
+}
+
+// printDiff prints what changes in the file.
+func (a *app) printDiff(u *ui, plan hooks.Plan) {
+	for line := range strings.Lines(string(diff.Diff(plan.Path, plan.Before, plan.Path+" (new)", plan.After))) {
+		line = strings.TrimRight(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "diff "):
+			continue
+		case strings.HasPrefix(line, "+"):
+			u.printf("%s\n", u.green(line))
+		case strings.HasPrefix(line, "-"):
+			u.printf("%s\n", u.red(line))
+		default:
+			u.printf("%s\n", line)
+		}
+	}
+}
+
+func without(list, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(others, s) })
+}
+
+// hooksReport is what status prints.
+type hooksReport struct {
+	Settings string   `json:"settings"`
+	Events   []string `json:"events"`
+	Missing  []string `json:"missing"` // events that the installed CLI knows
+	Binary   string   `json:"binary"`
+	Data     string   `json:"data"` // empty: the default
+	Problem  string   `json:"problem"`
+}
+
+func (a *app) hooksReport(ctx context.Context, f hooksFlags) (hooksReport, error) {
+	r := hooksReport{Events: []string{}, Missing: []string{}}
+	var err error
+	if r.Settings, err = a.settingsPath(f.settings); err != nil {
+		return r, err
+	}
+	text, err := hooks.ReadSettings(r.Settings)
+	if err != nil {
+		return r, err
+	}
+	found, err := hooks.Status(text)
+	if err != nil {
+		return r, err
+	}
+	r.Binary, r.Data = found.Bin, found.DataDir
+	r.Events = append(r.Events, found.Events...)
+	if len(r.Events) == 0 {
+		return r, nil
+	}
+	version, _ := claudeVersion(ctx, "claude") // without one it is the events that every version knows
+	r.Missing = append(r.Missing, without(hooks.KnownEvents(version), r.Events)...)
+	switch _, err := os.Stat(r.Binary); {
+	case err != nil:
+		r.Problem = "they run a program that is not there: run `understudy hooks install` again"
+	case found.Mixed:
+		r.Problem = "they do not all run the same: run `understudy hooks install` again"
+	case len(r.Missing) > 0:
+		r.Problem = "some are missing: run `understudy hooks install` again"
+	}
+	return r, nil
+}
+
+func (a *app) hooksStatus(ctx context.Context, f hooksFlags) error {
+	r, err := a.hooksReport(ctx, f)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(r)
+	}
+	events := strings.Join(r.Events, " ")
+	if events == "" {
+		events = "none: `understudy hooks install` installs them"
+	}
+	a.ui(a.stdout).fields("settings", r.Settings, "events", events, "missing", strings.Join(r.Missing, " "),
+		"binary", r.Binary, "data", r.Data, "problem", r.Problem)
+	return nil
+}

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// A daemon is killed with SIGKILL at every point of a handoff where it commits something or has an
+// effect, before and after, and started again. Each time the handoff must end exactly once.
+
+// crashPoint names one such point: the n-th call of its kind after the handoff was requested.
+type crashPoint struct {
+	Call  string // commit, hook, paste, spawn
+	After bool
+	N     int
+}
+
+func (p crashPoint) String() string {
+	when := "before"
+	if p.After {
+		when = "after"
+	}
+	return fmt.Sprintf("%s/%s/%d", p.Call, when, p.N)
+}
+
+// crashDaemon is what the child process that gets killed is told.
+type crashDaemon struct {
+	Root     string
+	Settings settings
+	Environ  []string
+	Binary   string
+	Point    *crashPoint
+	Count    string // file for the number of calls of each kind, when the daemon stops by itself
+}
+
+// crashServe is the child: a daemon that kills itself at its point.
+func crashServe(args []string) int {
+	var c crashDaemon
+	if err := json.Unmarshal([]byte(args[0]), &c); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	bomb := &bomb{point: c.Point, calls: map[string]int{}}
+	err := serve(context.Background(), serveConfig{
+		Root: c.Root, Settings: c.Settings, Environ: c.Environ, Binary: c.Binary,
+		Getenv: func(string) string { return "" }, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)), Around: bomb.around,
+		Ready: func(*serving) { fmt.Println("ready") },
+	})
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}
+
+// bomb counts calls from the request of a handoff on, and kills its process at its point.
+type bomb struct {
+	point *crashPoint
+	mu    sync.Mutex
+	armed bool
+	calls map[string]int
+}
+
+func (b *bomb) arm() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.armed = true
+}
+
+// enter counts a call and returns its number; 0: not armed.
+func (b *bomb) enter(call string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.armed {
+		return 0
+	}
+	b.calls[call]++
+	b.fire(crashPoint{Call: call, N: b.calls[call]})
+	return b.calls[call]
+}
+
+func (b *bomb) leave(call string, n int) {
+	if n > 0 {
+		b.fire(crashPoint{Call: call, After: true, N: n})
+	}
+}
+
+func (b *bomb) fire(p crashPoint) {
+	if b.point != nil && *b.point == p {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {} // the signal is on its way
+	}
+}
+
+func (b *bomb) around(cfg daemon.Config) daemon.Config {
+	cfg.Store = &crashStore{Store: cfg.Store, b: b}
+	open := cfg.Terminal
+	cfg.Terminal = func(socket string) (daemon.Terminal, error) {
+		t, err := open(socket)
+		return &crashTerminal{Terminal: t, b: b}, err
+	}
+	return cfg
+}
+
+type crashStore struct {
+	daemon.Store
+	b *bomb
+}
+
+func (s *crashStore) Commit(ctx context.Context, c *daemon.Change) error {
+	n := s.b.enter("commit")
+	err := s.Store.Commit(ctx, c)
+	s.b.leave("commit", n)
+	if c.NewHandoff != nil && err == nil {
+		s.b.arm()
+	}
+	return err
+}
+
+func (s *crashStore) RecordHook(ctx context.Context, in daemon.HookInput, decide func(daemon.HookTx) daemon.HookDecision) (daemon.HookResult, error) {
+	n := s.b.enter("hook")
+	defer s.b.leave("hook", n)
+	return s.Store.RecordHook(ctx, in, decide)
+}
+
+type crashTerminal struct {
+	daemon.Terminal
+	b *bomb
+}
+
+func (t *crashTerminal) Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux.PasteOptions) error {
+	n := t.b.enter("paste")
+	defer t.b.leave("paste", n)
+	return t.Terminal.Paste(ctx, ref, text, opt)
+}
+
+func (t *crashTerminal) Spawn(ctx context.Context, spec tmux.Spec) (tmux.PaneInfo, error) {
+	n := t.b.enter("spawn")
+	defer t.b.leave("spawn", n)
+	return t.Terminal.Spawn(ctx, spec)
+}
+
+// child starts the daemon as a process of its own and waits until it answers.
+func (r *rig) child(point *crashPoint) *exec.Cmd {
+	r.t.Helper()
+	arg, err := json.Marshal(crashDaemon{Root: r.root, Settings: r.cfg.Settings, Environ: r.cfg.Environ, Binary: r.cfg.Binary, Point: point})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	cmd := exec.Command(r.cfg.Binary, "crash-serve", string(arg))
+	var log strings.Builder
+	cmd.Stderr = &log
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() {
+		if cmd.ProcessState == nil {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+		if r.t.Failed() {
+			r.t.Logf("daemon %d:\n%s", cmd.Process.Pid, log.String())
+		}
+	})
+	buf := make([]byte, 6)
+	if _, err := out.Read(buf); err != nil {
+		_ = cmd.Wait()
+		r.t.Fatalf("daemon did not come up: %v\n%s", err, log.String())
+	}
+	return cmd
+}
+
+// killed waits until the child has died of its bomb.
+func (r *rig) killed(cmd *exec.Cmd) {
+	r.t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	select {
+	case <-done:
+	case <-time.After(eventually):
+		r.t.Fatalf("the daemon never came to its point\n%s", r.report())
+	}
+}
+
+func TestKilledAtEveryPoint(t *testing.T) {
+	t.Parallel()
+	// How often a clean handoff comes to each kind of point: at least; the tests say so when it is
+	// more, because a point that is never reached fails.
+	counts := map[string]int{"commit": 19, "hook": 6, "paste": 3, "spawn": 1}
+	slots := make(chan struct{}, 4)
+	for call, n := range counts {
+		for i := 1; i <= n; i++ {
+			for _, after := range []bool{false, true} {
+				p := crashPoint{Call: call, After: after, N: i}
+				t.Run(p.String(), func(t *testing.T) {
+					t.Parallel()
+					slots <- struct{}{}
+					defer func() { <-slots }()
+					killedAt(t, p)
+				})
+			}
+		}
+	}
+}
+
+func killedAt(t *testing.T, p crashPoint) {
+	r := newRig(t)
+	first := r.child(&p)
+	a := r.agent("developer-con-1")
+	id := r.handoff(a.ID)
+	r.killed(first)
+	r.child(nil)
+	h := r.awaitPhase(id, daemon.Completed)
+	r.endedOnce(h)
+}
+
+// endedOnce checks what must hold after a handoff, whatever happened on the way.
+func (r *rig) endedOnce(h daemon.Handoff) {
+	r.t.Helper()
+	ctx := r.t.Context()
+	r.awaitAgent(*h.SuccessorID, "idle after its briefing", func(a daemon.Agent) bool { return a.State == daemon.Idle })
+	agents, err := r.client.Agents(ctx, api.ListOptions{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if len(agents) != 2 || agents[0].ID != *h.SuccessorID || agents[0].EndedAt != nil || agents[1].EndedAt == nil {
+		r.t.Errorf("agents %+v: want the ended one and its one successor", agents)
+	}
+	for _, a := range agents {
+		b, err := os.ReadFile(*a.TranscriptPath)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if n := submissions(b, h.Ref); n != 1 {
+			r.t.Errorf("agent %d was told %d times, want once\n%s", a.ID, n, b)
+		}
+	}
+	moves, err := r.client.Transitions(ctx, h.ID)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var path []string
+	for i, m := range moves {
+		if i > 0 && moves[i-1].To != m.From {
+			r.t.Errorf("transition %d goes on from %s, but the one before led to %s", i, m.From, moves[i-1].To)
+		}
+		path = append(path, string(m.To))
+	}
+	want := "instructing awaiting_document verifying recorded shutting_down spawning awaiting_registration injecting_skill briefing completed"
+	if got := strings.Join(path, " "); got != want {
+		r.t.Errorf("went through %s, want %s", got, want)
+	}
+	panes, err := r.tmux.List(ctx)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if len(panes) != 1 || panes[0].Mark != strconv.FormatInt(*h.SuccessorID, 10) {
+		r.t.Errorf("panes %+v: want the successor's alone", panes)
+	}
+}
+
+// submissions counts the user entries of a transcript that contain the nonce.
+func submissions(transcript []byte, nonce string) int {
+	n := 0
+	for line := range strings.Lines(string(transcript)) {
+		var e struct {
+			Type string `json:"type"`
+		}
+		if json.Unmarshal([]byte(line), &e) == nil && e.Type == "user" && strings.Contains(line, nonce) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,410 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+)
+
+const (
+	demoPersona = "developer-con-1"
+	demoPrompt  = "Parcels that are scanned twice within a second show up once in the history. Find out why, and say what you would change."
+)
+
+func (a *app) demoCommand() *cobra.Command {
+	var f demoFlags
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "Watch a handoff from start to end, on a throw-away data directory",
+		Long: `Watch a handoff from start to end: a daemon with its own PostgreSQL and tmux server, an agent that
+plays a persona and has some work behind it, its handoff document, and the successor that goes on
+from there. Everything is stopped and removed at the end.
+
+The agents are scripted: they behave towards tmux, hooks and files as Claude Code does, without a
+model behind them. What is missing on the machine, tmux or PostgreSQL, is offered to be installed.`,
+		Example: `  understudy demo
+  understudy demo --yes | cat           # in a script: install what is missing, plain lines
+  understudy demo --keep                # leave it running, to look around
+  understudy demo --agent claude        # with the real CLI, which costs tokens`,
+		Args: exactArgs(),
+		RunE: func(c *cobra.Command, _ []string) error { return a.demo(c.Context(), f) },
+	}
+	c.Flags().BoolVarP(&f.yes, "yes", "y", false, "install what is missing without asking")
+	c.Flags().BoolVar(&f.keep, "keep", false, "leave daemon and agents running until Ctrl-C")
+	c.Flags().StringVar(&f.agent, "agent", "scripted", "`kind` of agents: scripted or claude")
+	return c
+}
+
+type demoFlags struct {
+	yes, keep bool
+	agent     string
+}
+
+// demo is one run of the demo.
+type demo struct {
+	*progress
+	app    *app
+	flags  demoFlags
+	found  []finding
+	place  *demoPlace
+	client *api.Client
+	log    warnings
+	stop   context.CancelFunc // of the daemon
+	done   chan struct{}      // the daemon has ended
+}
+
+func (a *app) demo(ctx context.Context, f demoFlags) (err error) {
+	command, err := demoAgent(f.agent)
+	if err != nil {
+		return err
+	}
+	found, err := a.require(ctx, f.yes)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	d := &demo{app: a, flags: f, found: found, progress: &progress{ui: a.ui(a.stdout)}}
+	if d.place, err = newDemoPlace(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.remove()) }()
+	d.printf("%s in %s\n", d.bold("One agent hands its work to its successor"), d.place.top)
+	err = d.play(ctx, command, began)
+	d.clear()
+	switch {
+	case ctx.Err() != nil && err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return errors.New("interrupted; what the demo had made is removed")
+	case err != nil:
+		d.log.print(a.stderr)
+	}
+	return err
+}
+
+// demoAgent is the command of the demo's agents; nil stands for the scripted one, whose binary is
+// made first.
+func demoAgent(kind string) ([]string, error) {
+	switch kind {
+	case "scripted":
+		return nil, nil
+	case "claude":
+		if _, err := exec.LookPath("claude"); err != nil {
+			return nil, errors.New("claude is not in PATH: install Claude Code, or leave --agent away")
+		}
+		return []string{"claude"}, nil
+	}
+	return nil, usagef("agent %q is not known: it must be scripted or claude", kind)
+}
+
+// play tells the story. It ends when the daemon ends, with the reason.
+func (d *demo) play(ctx context.Context, command []string, began time.Time) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if err := d.serve(ctx, cancel, command); err != nil {
+		return err
+	}
+	err := d.story(ctx)
+	if err == nil {
+		d.printf("\n%s\n", d.bold("The whole demo took "+seconds(time.Since(began))))
+		d.next()
+	}
+	if d.flags.keep && ctx.Err() == nil {
+		return d.keep(ctx, err)
+	}
+	return err
+}
+
+func (d *demo) story(ctx context.Context) error {
+	agent, err := d.startAgent(ctx)
+	if err != nil {
+		return err
+	}
+	h, err := d.handOff(ctx, agent)
+	if err != nil {
+		return err
+	}
+	return d.show(ctx, h)
+}
+
+// keep leaves everything running, also after a failure, until a person has seen enough.
+func (d *demo) keep(ctx context.Context, failure error) error {
+	d.clear()
+	if failure != nil {
+		d.printf("\n%s %s\n", d.red("failed:"), sentence(failure))
+	}
+	data := " --data " + shellQuote(d.place.data)
+	d.printf("\nStill running, until Ctrl-C. From another shell:\n  %[1]s agent list%[2]s\n  %[1]s agent attach %[3]s%[2]s\n", d.place.binary, data, demoPersona)
+	<-ctx.Done()
+	if cause := context.Cause(ctx); failure == nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return failure
+}
+
+// serve starts the daemon and, while PostgreSQL is made, what the agents need.
+func (d *demo) serve(ctx context.Context, cancel context.CancelCauseFunc, command []string) error {
+	began := time.Now()
+	d.start("daemon", began)
+	s := defaultSettings()
+	s.Listen, s.Notify.Desktop = "none", false
+	environ := os.Environ()
+	if command == nil {
+		command = []string{d.place.binary, "scripted-agent"}
+		environ = append(environ, "CLAUDE_CONFIG_DIR="+d.place.claude)
+	}
+	s.Runtimes = map[string]runtimeSettings{"claude": {Command: command}}
+	// The daemon outlives an interrupted story: it is stopped in remove, in order.
+	serveCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ready := make(chan string, 1)
+	d.stop, d.done = stop, make(chan struct{})
+	go func() {
+		defer close(d.done)
+		err := serve(serveCtx, serveConfig{
+			Root: d.place.data, Settings: s, Environ: environ, Getenv: d.app.getenv, Binary: d.place.binary, NoSync: true,
+			Log: slog.New(slog.NewTextHandler(&d.log, &slog.HandlerOptions{Level: slog.LevelWarn})),
+			Ready: func(up *serving) {
+				ready <- up.Data.Socket()
+			},
+		})
+		if err == nil {
+			err = errors.New("the daemon has stopped")
+		}
+		cancel(err)
+	}()
+	if err := d.place.fill(); err != nil {
+		return err
+	}
+	redraw := time.NewTicker(100 * time.Millisecond)
+	defer redraw.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-redraw.C:
+			d.draw()
+		case socket := <-ready:
+			d.client = api.NewClient(socket)
+			d.ended("daemon", began, d.versions())
+			return nil
+		}
+	}
+}
+
+// ended prints a step of the demo's own.
+func (d *demo) ended(label string, began time.Time, detail string) {
+	d.progress.done(label, time.Since(began), detail)
+}
+
+// versions names what the daemon runs on.
+func (d *demo) versions() string {
+	var out []string
+	for _, f := range d.found {
+		version, _, _ := strings.Cut(strings.TrimPrefix(f.Detail, "version "), " in ")
+		out = append(out, f.Name+" "+version)
+	}
+	return strings.Join(out, ", ")
+}
+
+// startAgent starts the agent and gives it something to do, so that there is something to hand
+// over.
+func (d *demo) startAgent(ctx context.Context) (daemon.Agent, error) {
+	began := time.Now()
+	agent, err := d.client.CreateAgent(ctx, daemon.NewAgent{Persona: demoPersona, Cwd: d.place.project, Prompt: demoPrompt})
+	if err != nil {
+		return agent, err
+	}
+	label := fmt.Sprintf("agent %d", agent.ID)
+	d.start(label, began)
+	agent, err = d.awaitAgent(ctx, agent.ID, func(g *daemon.Agent) bool { return g.RegisteredAt != nil && g.HasPane() })
+	if err != nil {
+		return agent, err
+	}
+	d.ended(label, began, fmt.Sprintf("plays %s in pane %s", demoPersona, *agent.Pane))
+	began = time.Now()
+	d.start("first prompt", began)
+	agent, err = d.awaitTurn(ctx, agent.ID)
+	if err == nil {
+		d.ended("first prompt", began, "so that there is something to hand over")
+	}
+	return agent, err
+}
+
+// awaitAgent waits for an agent, showing what it waits for.
+func (d *demo) awaitAgent(ctx context.Context, id int64, ready func(*daemon.Agent) bool) (daemon.Agent, error) {
+	var agent daemon.Agent
+	err := await(ctx, d.client, func(bool) { d.draw() }, func(ctx context.Context) (bool, error) {
+		var err error
+		if agent, err = d.client.Agent(ctx, id); err != nil {
+			return false, err
+		}
+		switch {
+		case !agent.Active():
+			return false, fmt.Errorf("agent %d has ended: %s", id, orDash(agent.EndReason))
+		case agent.State == daemon.Waiting, agent.State == daemon.Starting && agent.Note != "":
+			d.wait(fmt.Sprintf("%s; look at it from another shell: understudy agent attach %d --data %s", firstNonEmpty(agent.Note, "it asks something"), id, d.place.data))
+		default:
+			d.wait("")
+		}
+		return ready(&agent), nil
+	})
+	return agent, err
+}
+
+// awaitTurn waits until an agent has taken what was last typed to it, and is idle again.
+func (d *demo) awaitTurn(ctx context.Context, id int64) (daemon.Agent, error) {
+	taken := false
+	return d.awaitAgent(ctx, id, func(g *daemon.Agent) bool {
+		if !taken {
+			list, err := d.client.Messages(ctx, id, api.ListOptions{Limit: 1})
+			taken = err == nil && len(list) == 1 && !list[0].Open()
+			return false // the agent's state must be newer than the verdict
+		}
+		return g.State == daemon.Idle
+	})
+}
+
+func (d *demo) handOff(ctx context.Context, agent daemon.Agent) (daemon.Handoff, error) {
+	answer, err := d.client.RequestHandoff(ctx, agent.ID, daemon.HandoffRequest{Reason: "demo"})
+	if err != nil {
+		return daemon.Handoff{}, err
+	}
+	d.printf("%s\n", d.bold(fmt.Sprintf("Handoff %d of agent %d", answer.HandoffID, agent.ID)))
+	h, err := d.watch(ctx, d.client, answer.HandoffID, 0)
+	if err != nil {
+		return h, err
+	}
+	return h, d.verdict(h)
+}
+
+// show shows what came of it: the document, the prompt, and the successor at work.
+func (d *demo) show(ctx context.Context, h daemon.Handoff) error {
+	document, err := d.client.Document(ctx, h.ID)
+	if err != nil {
+		return err
+	}
+	d.printf("\n%s\n", d.bold(fmt.Sprintf("The document that agent %d left", h.AgentID)))
+	d.block(d.excerpt(string(document), 12, false))
+	d.printf("\n%s\n", d.bold(fmt.Sprintf("The prompt that agent %s got", number(h.SuccessorID))))
+	d.block(wrap(text(h.InjectionPrompt), d.textWidth()))
+	if _, err := d.awaitTurn(ctx, *h.SuccessorID); err != nil {
+		return err
+	}
+	screen, err := d.screen(ctx, *h.SuccessorID)
+	if err != nil {
+		return err
+	}
+	d.printf("\n%s\n", d.bold(fmt.Sprintf("What agent %s shows now", number(h.SuccessorID))))
+	d.block(d.excerpt(screen, 16, true))
+	return nil
+}
+
+// screen is what an agent shows once that has come to rest: it draws a little later than its hooks
+// report.
+func (d *demo) screen(ctx context.Context, id int64) (string, error) {
+	last := ""
+	for range 10 {
+		screen, err := d.client.Screen(ctx, id, "text")
+		if err != nil || screen == last {
+			return screen, err
+		}
+		last = screen
+		select {
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return last, nil
+}
+
+// textWidth is how wide a block may be.
+func (d *demo) textWidth() int {
+	if !d.terminal {
+		return 110
+	}
+	return max(d.width()-5, 40)
+}
+
+// excerpt is a few lines of a text, from its begin or its end, none wider than the terminal.
+func (d *demo) excerpt(s string, most int, tail bool) string {
+	lines := strings.Split(strings.Trim(s, "\n"), "\n")
+	if more := len(lines) - most; more > 0 {
+		if tail {
+			lines = lines[more:]
+		} else {
+			lines = append(lines[:most], fmt.Sprintf("(%d more lines)", more))
+		}
+	}
+	wide := d.textWidth()
+	for i, line := range lines {
+		if r := []rune(line); len(r) > wide {
+			lines[i] = string(r[:wide-1]) + "…"
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// next says what to do now.
+func (d *demo) next() {
+	commands := []string{"understudy serve", "understudy agent start " + demoPersona + " --cwd DIR", "understudy handoff " + demoPersona + " --wait"}
+	if own, err := ownBinary(); err == nil && builtByGoRun(own) {
+		commands = append([]string{"go install ./cmd/understudy"}, commands[:2]...)
+	}
+	d.printf("Next, with agents of your own:\n  %s\n", strings.Join(commands, "\n  "))
+}
+
+// remove stops the daemon, ends the agents with their tmux server, and removes the folder.
+func (d *demo) remove() error {
+	d.clear()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if d.client != nil {
+		d.client.Close()
+	}
+	if d.stop != nil {
+		d.stop()
+		<-d.done
+	}
+	server, err := tmux.New(tmux.Config{Socket: d.place.tmuxSocket()})
+	if err == nil {
+		err = server.KillServer(ctx)
+	}
+	return errors.Join(err, d.place.remove())
+}
+
+// warnings keeps what the daemon logged, for the case that the demo fails.
+type warnings struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (w *warnings) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.b.Len() < 64<<10 {
+		w.b.Write(p)
+	}
+	return len(p), nil
+}
+
+func (w *warnings) print(to io.Writer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.b.Len() > 0 {
+		fmt.Fprintf(to, "The daemon's log:\n%s", w.b.String())
+	}
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// demoPlace is the folder in which everything of a demo is.
+type demoPlace struct {
+	top     string
+	data    string // data directory
+	claude  string // the scripted agents' own files
+	project string // where they work
+	binary  string // our own program
+}
+
+// longestSocket is what the paths of the sockets in a data directory may add to its own.
+const longestSocket = len("/d/postgres/sock/.s.PGSQL.5432.lock")
+
+// newDemoPlace makes the folder: with a path that is short enough for unix sockets, and as root one
+// that PostgreSQL's account can reach.
+func newDemoPlace() (*demoPlace, error) {
+	parents := []string{os.TempDir(), "/tmp", "/var/tmp"}
+	root := os.Geteuid() == 0
+	var problems []error
+	for _, parent := range slices.Compact(parents) {
+		parent, err := filepath.EvalSymlinks(parent)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		if len(parent)+len("/understudy-0123456789")+longestSocket > 103 {
+			problems = append(problems, fmt.Errorf("%s is too long a path for sockets", parent))
+			continue
+		}
+		if root && !passable(parent) {
+			problems = append(problems, fmt.Errorf("%s cannot be reached by PostgreSQL's account", parent))
+			continue
+		}
+		top, err := os.MkdirTemp(parent, "understudy-")
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		if root {
+			if err := os.Chmod(top, 0o711); err != nil {
+				return nil, errors.Join(err, os.Remove(top))
+			}
+		}
+		return &demoPlace{
+			top: top, data: filepath.Join(top, "d"), claude: filepath.Join(top, "claude"),
+			project: filepath.Join(top, "parcels"), binary: filepath.Join(top, "understudy"),
+		}, nil
+	}
+	return nil, fmt.Errorf("no folder for the demo: set TMPDIR to a short path that others may pass: %w", errors.Join(problems...))
+}
+
+// passable reports whether every account may pass through a folder and those above it.
+func passable(dir string) bool {
+	for {
+		info, err := os.Stat(dir)
+		if err != nil || info.Mode().Perm()&0o001 == 0 {
+			return false
+		}
+		if dir == filepath.Dir(dir) {
+			return true
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+func (p *demoPlace) tmuxSocket() string { return filepath.Join(p.data, "run", "tmux.sock") }
+
+// fill puts in the program, which `go run` would remove, and a project.
+func (p *demoPlace) fill() error {
+	own, err := ownBinary()
+	if err != nil {
+		return err
+	}
+	if err := linkOrCopy(own, p.binary); err != nil {
+		return fmt.Errorf("copy of this program: %w", err)
+	}
+	const executable = 1 // X_OK, which also fails where nothing may be executed
+	if err := syscall.Access(p.binary, executable); err != nil {
+		return fmt.Errorf("programs in %s may not be run (%w): set TMPDIR to a folder where they may", p.top, err)
+	}
+	if err := os.Mkdir(p.project, 0o700); err != nil {
+		return fmt.Errorf("project of the demo: %w", err)
+	}
+	for name, content := range demoProject {
+		if err := os.WriteFile(filepath.Join(p.project, name), []byte(content), 0o600); err != nil {
+			return fmt.Errorf("project of the demo: %w", err)
+		}
+	}
+	return nil
+}
+
+// remove removes the folder. Agents and PostgreSQL that are about to end may still write to it.
+func (p *demoPlace) remove() error {
+	var err error
+	for range 20 {
+		if err = os.RemoveAll(p.top); err == nil {
+			return nil
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return fmt.Errorf("folder of the demo, remove it yourself: %w", err)
+}
+
+func linkOrCopy(from, to string) error {
+	if os.Link(from, to) == nil {
+		return nil
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o700)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// demoProject is what the demo's agents work on.
+var demoProject = map[string]string{
+	"README.md": `# parcels
+
+Keeps the history of each parcel: where it was scanned, and when.
+`,
+	"history.py": `"""The history of a parcel."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Scan:
+    depot: str
+    second: int
+
+
+def merge(scans):
+    """Return the scans in order, without those that were sent twice."""
+    return sorted(set(scans), key=lambda scan: scan.second)
+`,
+	"TODO": "history.merge loses scans: two real ones within a second look like one that was sent twice\n",
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// agent returns the agent that a word names: an id, or the name or persona of exactly one that
+// has not ended.
+func (a *app) agent(ctx context.Context, word string) (*api.Client, daemon.Agent, error) {
+	c, err := a.client()
+	if err != nil {
+		return nil, daemon.Agent{}, err
+	}
+	if _, err := strconv.ParseUint(word, 10, 64); err == nil {
+		id, err := parseID("agent", word)
+		if err != nil {
+			return nil, daemon.Agent{}, err
+		}
+		agent, err := c.Agent(ctx, id)
+		return c, agent, err
+	}
+	active, err := activeAgents(ctx, c)
+	if err != nil {
+		return nil, daemon.Agent{}, err
+	}
+	var found []daemon.Agent
+	var ids []string
+	for _, g := range active {
+		if g.Name == word || g.PersonaSlug() == word {
+			found, ids = append(found, g), append(ids, fmt.Sprint(g.ID))
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, daemon.Agent{}, fmt.Errorf("no active agent is called %q: `understudy agent list` shows those that are", word)
+	case 1:
+		return c, found[0], nil
+	}
+	slices.Reverse(ids)
+	return nil, daemon.Agent{}, fmt.Errorf("%q could be agent %s: use the id", word, strings.Join(ids, " or "))
+}
+
+// activeAgents lists all agents that have not ended.
+func activeAgents(ctx context.Context, c *api.Client) ([]daemon.Agent, error) {
+	const page = 100
+	o := api.ListOptions{State: "active", Limit: page}
+	var all []daemon.Agent
+	for {
+		list, err := c.Agents(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+		if len(list) < page {
+			return all, nil
+		}
+		o.Before = list[len(list)-1].ID
+	}
+}
+
+// parseID reads an id from the command line.
+func parseID(what, word string) (int64, error) {
+	id, err := strconv.ParseInt(word, 10, 64)
+	if err != nil || id <= 0 {
+		return 0, usagef("%q is no id of %s %s: it must be a number such as 7", word, article(what), what)
+	}
+	return id, nil
+}
+
+func article(noun string) string {
+	if strings.ContainsRune("aeiou", rune(noun[0])) {
+		return "an"
+	}
+	return "a"
+}
+
+// textOrStdin returns the text, or what stdin holds if it is a dash.
+func (a *app) textOrStdin(s string) (string, error) {
+	if s != "-" {
+		return s, nil
+	}
+	const most = 1 << 20 // more than any text may have; the daemon says how many that are
+	b, err := io.ReadAll(io.LimitReader(a.stdin, most))
+	if err != nil {
+		return "", fmt.Errorf("text from stdin: %w", err)
+	}
+	return strings.TrimRight(string(b), "\n"), nil
+}
+
+// completeAgents completes the ids of active agents, with their names.
+func (a *app) completeAgents(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), time.Second)
+	defer cancel()
+	var out []string
+	if client, err := a.client(); err == nil {
+		list, _ := activeAgents(ctx, client) // no daemon: nothing to offer
+		for _, g := range list {
+			out = append(out, fmt.Sprintf("%d\t%s, %s", g.ID, printable(g.Name), g.State))
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completePersonas completes the slugs of personas.
+func (a *app) completePersonas(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), time.Second)
+	defer cancel()
+	var out []string
+	if client, err := a.client(); err == nil {
+		list, _ := client.Personas(ctx, false)
+		for _, p := range list {
+			out = append(out, p.Slug+"\t"+printable(p.Description))
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,288 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
+)
+
+const (
+	con        = "developer-con-1"
+	instructed = "hand over your work" // in each instruction
+)
+
+// TestDocumentRefused: a document that does not count halts the handoff; the outgoing agent stays
+// and is told nothing more. Once the document is right, a retry goes on without asking again.
+func TestDocumentRefused(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ behave, code string }{
+		{"no-document", data.DocumentMissing},
+		{"empty-document", data.DocumentEmpty},
+		{"blank-document", data.DocumentBlank},
+		{"directory-document", data.DocumentNotRegular},
+		{"symlink-document", data.DocumentOutside},
+		{"huge-document,size=3001", data.DocumentTooLarge},
+	}
+	for _, tt := range tests {
+		t.Run(tt.code, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.cfg.Settings.Handoff.MaxDocumentBytes = 3000
+			r.start()
+			a := r.agent(con)
+			r.misbehave(tt.behave)
+			h := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, tt.code)
+			if h.RecordedAt != nil || h.SuccessorID != nil || h.InjectionPrompt != nil {
+				t.Errorf("handoff %+v: it is recorded", h)
+			}
+			if !strings.Contains(h.Error.Message, h.FilePath) {
+				t.Errorf("failure %q does not name the document %s", h.Error.Message, h.FilePath)
+			}
+			if now := r.awaitState(a.ID, daemon.Idle); now.EndedAt != nil {
+				t.Errorf("outgoing agent %+v: ended", now)
+			}
+			r.wantKinds(a.ID, daemon.KindInstruction)
+
+			r.writeDocument(h)
+			r.retry(h.ID)
+			h = r.awaitPhase(h.ID, daemon.Completed)
+			if h.Error != nil {
+				t.Errorf("completed handoff still has error %+v", h.Error)
+			}
+			r.wantTold(a.ID, instructed)
+			r.wantKinds(a.ID, daemon.KindInstruction, daemon.KindExit)
+		})
+	}
+}
+
+// TestLateDocument: what is written after the Stop does not count for it, but for the retry.
+func TestLateDocument(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	a := r.agent(con)
+	r.misbehave("late-document=600ms")
+	h := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing)
+	r.await("late document", func() (bool, string) {
+		_, err := os.Stat(h.FilePath)
+		return err == nil, "not there"
+	})
+	if got := r.getHandoff(h.ID); got.Phase != daemon.Failed {
+		t.Errorf("handoff went on by itself: %s", got.Phase)
+	}
+	r.retry(h.ID)
+	r.awaitPhase(h.ID, daemon.Completed)
+	r.wantTold(a.ID, instructed)
+}
+
+// TestRetryInstructsAnew: without a document a retry asks once more, under a ref of its own.
+func TestRetryInstructsAnew(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	a := r.agent(con)
+	r.misbehave("no-document")
+	first := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing)
+	r.misbehave("")
+	r.retry(first.ID)
+	h := r.awaitPhase(first.ID, daemon.Completed)
+	if h.Ref == first.Ref || h.FilePath != first.FilePath {
+		t.Errorf("ref %s after %s, document %s after %s: want a new ref and the same document", h.Ref, first.Ref, h.FilePath, first.FilePath)
+	}
+	r.wantTold(a.ID, first.Ref, h.Ref)
+	if !strings.Contains(*h.InjectionPrompt, h.Ref) {
+		t.Errorf("injection prompt %q does not carry ref %s", *h.InjectionPrompt, h.Ref)
+	}
+}
+
+// TestRetryOnce: a retry is for a handoff that failed; of two at once one goes on.
+func TestRetryOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	a := r.agent(con)
+	r.misbehave("no-document")
+	h := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing)
+	r.misbehave("think=300ms")
+	refused := make(chan error, 2)
+	for range 2 {
+		go func() {
+			_, err := r.client.RetryHandoff(t.Context(), h.ID)
+			refused <- err
+		}()
+	}
+	errs := []error{<-refused, <-refused}
+	if slices.Index(errs, nil) < 0 {
+		t.Fatalf("both retries were refused: %v", errs)
+	}
+	for _, err := range errs {
+		if err != nil {
+			wantCode(t, err, "handoff_not_failed")
+		}
+	}
+	r.awaitPhase(h.ID, daemon.Completed)
+	if n := len(r.told(a.ID)); n != 2 {
+		t.Errorf("told %d times, want 2 (once by each attempt)", n)
+	}
+	_, err := r.client.RetryHandoff(t.Context(), h.ID)
+	wantCode(t, err, "handoff_not_failed")
+}
+
+// TestEarlierStop: the Stop of a turn before does not count for the document, even if it comes in
+// while the agent writes it.
+func TestEarlierStop(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	a := r.agent(con)
+	r.misbehave("think=500ms")
+	id := r.handoff(a.ID)
+	r.awaitPhase(id, daemon.AwaitingDocument)
+	r.deliver(r.hook(a.ID, "Stop", map[string]any{"prompt_id": "11111111-2222-4333-8444-555555555555", "stop_hook_active": false}))
+	if h := r.getHandoff(id); h.Phase != daemon.AwaitingDocument {
+		t.Errorf("phase %s after the Stop of another turn, want awaiting_document", h.Phase)
+	}
+	r.awaitPhase(id, daemon.Completed)
+	r.wantTold(a.ID, instructed)
+}
+
+// TestStopWithoutHandoff: the Stops of an agent without an open handoff do what they always do.
+func TestStopWithoutHandoff(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	a := r.agent(con)
+	for _, failed := range []bool{false, true} {
+		if failed {
+			r.misbehave("no-document")
+			r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing)
+			r.misbehave("")
+		}
+		before := len(r.agentEvents(a.ID, "agent_idle"))
+		dl := r.send(a.ID, "what is next?")
+		r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
+		r.await("Stop", func() (bool, string) { return len(r.agentEvents(a.ID, "agent_idle")) > before, "agent not idle" })
+		r.awaitState(a.ID, daemon.Idle)
+	}
+	r.wantTold(a.ID, "what is next?", instructed, "what is next?")
+	if h, err := r.client.LatestHandoff(t.Context(), a.ID); err != nil || h.Phase != daemon.Failed {
+		t.Errorf("handoff is %s (%v), want failed", h.Phase, err)
+	}
+}
+
+// TestNoStop: Esc in the pane sends no hook. The document is there and the runtime says idle.
+func TestNoStop(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	a := r.agent(con)
+	r.misbehave("no-stop")
+	id := r.handoff(a.ID)
+	r.awaitPhase(id, daemon.Completed)
+	moves, err := r.client.Transitions(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(moves, func(m daemon.Transition) bool {
+		return m.To == daemon.Verifying && strings.Contains(m.Cause, "without a Stop")
+	}) {
+		t.Errorf("moves %+v: want verifying without a Stop", moves)
+	}
+	r.wantTold(a.ID, instructed)
+}
+
+// TestNoStopNoDocument: without a Stop and without a document the handoff waits for its deadline.
+func TestNoStopNoDocument(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cfg.Settings.Handoff.DocumentTimeout = 1500 * time.Millisecond
+	r.start()
+	a := r.agent(con)
+	r.misbehave("no-stop,no-document")
+	h := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingDocument, "document_timeout")
+	if !strings.Contains(h.Error.Message, "1.5s") {
+		t.Errorf("failure %q does not name the limit", h.Error.Message)
+	}
+	r.awaitState(a.ID, daemon.Idle)
+	r.wantKinds(a.ID, daemon.KindInstruction)
+}
+
+// TestDocumentTimeout: an agent that works on is left to it; a retry takes what it wrote.
+func TestDocumentTimeout(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cfg.Settings.Handoff.DocumentTimeout = 300 * time.Millisecond
+	r.start()
+	a := r.agent(con)
+	r.misbehave("think=900ms")
+	h := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingDocument, "document_timeout")
+	r.await("document", func() (bool, string) {
+		_, err := os.Stat(h.FilePath)
+		return err == nil, "not there"
+	})
+	r.awaitState(a.ID, daemon.Idle)
+	r.retry(h.ID)
+	r.awaitPhase(h.ID, daemon.Completed)
+	r.wantTold(a.ID, instructed)
+}
+
+// TestRuntimeError: a turn that ends by an error of the API is named as such.
+func TestRuntimeError(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	a := r.agent(con)
+	r.misbehave("api-error")
+	h := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingDocument, "runtime_error")
+	if !strings.Contains(h.Error.Message, "rate_limit") || !strings.Contains(h.Error.Message, "429") {
+		t.Errorf("failure %q does not name the runtime's error", h.Error.Message)
+	}
+	r.awaitState(a.ID, daemon.Idle)
+	r.misbehave("")
+	r.retry(h.ID)
+	r.awaitPhase(h.ID, daemon.Completed)
+}
+
+// TestCrashMidTurn: an agent that dies over its document fails the handoff; a document that a
+// person writes in its place is taken all the same.
+func TestCrashMidTurn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	a := r.agent(con)
+	r.misbehave("crash-on-instruction")
+	h := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingDocument, "agent_gone")
+	if !strings.Contains(h.Error.Message, "understudy agent resume") || !strings.Contains(h.Error.Message, h.FilePath) {
+		t.Errorf("failure %q names neither the document nor how to open the session again", h.Error.Message)
+	}
+	r.awaitState(a.ID, daemon.Ended)
+	r.misbehave("")
+	r.retry(h.ID)
+	h = r.awaitFailure(h.ID, daemon.Verifying, data.DocumentMissing)
+	r.writeDocument(h)
+	r.retry(h.ID)
+	h = r.awaitPhase(h.ID, daemon.Completed)
+	if *h.SuccessorID == a.ID || len(r.successors(a.ID)) != 1 {
+		t.Errorf("successors %+v, want one", r.successors(a.ID))
+	}
+}
+
+// TestFocus: what does not fit into the instruction stands in a file that it names.
+func TestFocus(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	a := r.agent(con)
+	focus := strings.Repeat("the parser, above all; ", 60)
+	in, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Reason: "context full", Focus: focus})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := r.awaitPhase(in.HandoffID, daemon.Completed)
+	request := strings.TrimSuffix(h.FilePath, ".md") + ".request.md"
+	r.wantTold(a.ID, request)
+	b, err := os.ReadFile(request)
+	if err != nil || !strings.Contains(string(b), strings.TrimSpace(focus)) {
+		t.Errorf("%s: %v: %.80q", filepath.Base(request), err, b)
+	}
+	if h.Reason != "context full" || h.Focus != focus {
+		t.Errorf("reason %q, focus %.40q", h.Reason, h.Focus)
+	}
+}

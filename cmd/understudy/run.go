@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
+)
+
+// The exit codes.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// app is the world that a command lives in, and the flags that all commands share.
+type app struct {
+	getenv func(string) string
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+
+	dataFlag string // --data
+	json     bool   // --json
+	started  bool   // the command line was understood; what goes wrong from here on is no usage error
+}
+
+// usageError is a command line that cannot be meant.
+type usageError struct{ message string }
+
+func (e *usageError) Error() string { return e.message }
+
+func usagef(format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...)}
+}
+
+// errSilent ends a command with exit code 1 when all has been said.
+var errSilent = errors.New("failed")
+
+// run runs one command line and returns the exit code: 0 done, 1 failed, 2 wrong usage.
+func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{getenv: getenv, stdin: stdin, stdout: stdout, stderr: stderr}
+	root := a.rootCommand()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	var wrong *usageError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.Is(err, errSilent):
+		return exitFailed
+	case !a.started || errors.As(err, &wrong):
+		fmt.Fprintf(stderr, "understudy: %s: see `%s --help`\n", sentence(err), cmd.CommandPath())
+		return exitUsage
+	}
+	fmt.Fprintf(stderr, "understudy: %s%s\n", sentence(err), hint(err))
+	return exitFailed
+}
+
+// hint is what to do about an answer of the daemon's that is fixed by its contract and does not
+// say so itself.
+func hint(err error) string {
+	var told *daemon.Error
+	if !errors.As(err, &told) {
+		return ""
+	}
+	switch told.Code {
+	case "agent_not_found":
+		return ": `understudy agent list --all` shows those that there are"
+	case "agent_not_active":
+		return ": `understudy agent resume` opens its session again"
+	case "agent_no_persona":
+		return ": start an agent that plays one with `understudy agent start PERSONA`"
+	case "agent_no_pane":
+		return ": only an agent in tmux can be typed to"
+	case "handoff_not_found":
+		return ": `understudy handoff list` shows those that there are"
+	case "handoff_in_progress":
+		return ": `understudy handoff list` shows how it stands"
+	case "persona_not_found":
+		return ": `understudy persona list` shows those that there are"
+	}
+	return ""
+}
+
+// sentence is an error on one line, without the full stop that the prefix and the hint around it
+// do not go with.
+func sentence(err error) string {
+	return strings.TrimSuffix(strings.Join(strings.Fields(err.Error()), " "), ".")
+}
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "understudy",
+		Short: "Supervises CLI coding agents in tmux and hands their work on",
+		Long: `Understudy runs CLI coding agents in tmux panes, each playing a persona, and hands the work of
+one that is full, stuck or done over to its successor: the agent writes a document, is shut down,
+and a fresh agent of the same persona goes on from there.`,
+		Example: `  understudy demo                                       # watch a handoff from start to end
+  understudy serve                                      # the daemon, in the foreground
+  understudy agent start developer-con-1 --cwd ~/app    # an agent that plays a persona
+  understudy handoff developer-con-1 --wait             # its work goes to a successor`,
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		PersistentPreRun: func(*cobra.Command, []string) {
+			a.started = true
+		},
+	}
+	root.SetVersionTemplate("understudy {{.Version}}\n")
+	root.PersistentFlags().StringVar(&a.dataFlag, "data", "", "data `directory` (default $UNDERSTUDY_DATA, else ~/.local/share/understudy/data; for root /var/lib/understudy/data)")
+	root.AddGroup(
+		&cobra.Group{ID: "begin", Title: "To begin with:"},
+		&cobra.Group{ID: "work", Title: "Agents and their work:"},
+		&cobra.Group{ID: "setup", Title: "Around it:"},
+	)
+	root.SetHelpCommandGroupID("setup")
+	root.SetCompletionCommandGroupID("setup")
+	for group, commands := range map[string][]*cobra.Command{
+		"begin": {a.demoCommand(), a.serveCommand()},
+		"work":  {a.personaCommand(), a.agentCommand(), a.handoffCommand(), a.eventsCommand()},
+		"setup": {a.doctorCommand(), a.hooksCommand(), a.hookCommand()},
+	} {
+		for _, c := range commands {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	return root
+}
+
+// group makes a command that only has commands below it.
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{
+		Use: use + " COMMAND", Short: short,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("there is no command %q", c.CommandPath()+" "+args[0])
+			}
+			return usagef("%s needs a command", c.CommandPath())
+		},
+	}
+	c.AddCommand(commands...)
+	return c
+}
+
+// withJSON gives a command that prints data its --json flag.
+func (a *app) withJSON(c *cobra.Command) *cobra.Command {
+	c.Flags().BoolVar(&a.json, "json", false, "print JSON")
+	return c
+}
+
+// exactArgs wants the named arguments, no more and no fewer.
+func exactArgs(names ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(names):
+			return fmt.Errorf("%s is missing", names[len(args)])
+		case len(args) > len(names):
+			return fmt.Errorf("%q is one argument too many", args[len(names)])
+		}
+		return nil
+	}
+}
+
+// maxArgs wants at most so many arguments.
+func maxArgs(n int) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) > n {
+			return fmt.Errorf("%q is one argument too many", args[n])
+		}
+		return nil
+	}
+}
+
+// dataRoot is the data directory's path, absolute. It need not exist.
+func (a *app) dataRoot() (string, error) {
+	path := a.dataFlag
+	if path == "" {
+		path = a.getenv("UNDERSTUDY_DATA")
+	}
+	if path == "" {
+		return data.Default(a.getenv, os.Geteuid())
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("data directory %s: %w", path, err)
+	}
+	return abs, nil
+}
+
+// client returns a client of the daemon of the data directory.
+func (a *app) client() (*api.Client, error) {
+	root, err := a.dataRoot()
+	if err != nil {
+		return nil, err
+	}
+	return api.NewClient(socketIn(root)), nil
+}
+
+// socketIn is data.Dir.Socket of a data directory that a client must not make: data.Open would.
+func socketIn(root string) string { return filepath.Join(root, "run", "understudy.sock") }
+
+// printJSON prints v, indented.
+func (a *app) printJSON(v any) error {
+	enc := json.NewEncoder(a.stdout)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}

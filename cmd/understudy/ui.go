@@ -1,0 +1,176 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// ui prints for people: in colour on a terminal, plainly in a pipe.
+type ui struct {
+	out      io.Writer
+	terminal bool // lines may be redrawn
+	colour   bool
+}
+
+func (a *app) ui(out io.Writer) *ui {
+	terminal := isTerminal(out) && a.getenv("TERM") != "dumb"
+	return &ui{out: out, terminal: terminal, colour: terminal && a.getenv("NO_COLOR") == ""}
+}
+
+// isTerminal reports whether a stream of the command is one.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// width is how many columns the terminal has.
+func (u *ui) width() int {
+	if f, ok := u.out.(*os.File); ok {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+			return w
+		}
+	}
+	return 80
+}
+
+func (u *ui) printf(format string, args ...any) { fmt.Fprintf(u.out, format, args...) }
+
+func (u *ui) paint(code, s string) string {
+	if !u.colour || s == "" {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+func (u *ui) bold(s string) string   { return u.paint("1", s) }
+func (u *ui) dim(s string) string    { return u.paint("2", s) }
+func (u *ui) red(s string) string    { return u.paint("31", s) }
+func (u *ui) green(s string) string  { return u.paint("32", s) }
+func (u *ui) yellow(s string) string { return u.paint("33", s) }
+
+// table prints rows in aligned columns under a head. Cells hold no colour: it would count as width.
+func (u *ui) table(head []string, rows [][]string) error {
+	w := tabwriter.NewWriter(u.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, strings.Join(head, "\t"))
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = printable(cell)
+		}
+		fmt.Fprintln(w, strings.Join(row, "\t"))
+	}
+	return w.Flush()
+}
+
+// fields prints names and values, one per line, without those that are empty.
+func (u *ui) fields(pairs ...string) {
+	wide := 0
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			wide = max(wide, len(pairs[i]))
+		}
+	}
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			u.printf("%s%s  %s\n", u.dim(pairs[i]), strings.Repeat(" ", wide-len(pairs[i])), printable(pairs[i+1]))
+		}
+	}
+}
+
+// block prints a text indented, so that it can be told from what is said about it.
+func (u *ui) block(text string) {
+	for line := range strings.Lines(strings.TrimRight(text, " \t\n") + "\n") {
+		u.printf("  %s %s\n", u.dim("│"), printable(strings.TrimRight(line, "\n")))
+	}
+}
+
+// wrap breaks lines between words.
+func wrap(s string, width int) string {
+	var b strings.Builder
+	column := 0
+	for word := range strings.FieldsSeq(s) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case column == 0:
+		case column+1+n > width:
+			b.WriteByte('\n')
+			column = 0
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += n
+	}
+	return b.String()
+}
+
+// printable makes a text safe for a terminal, and one line: names, notes and screens come from
+// agents.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case unicode.IsControl(r):
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// ago is the time since t, roughly.
+func ago(t time.Time) string {
+	switch d := time.Since(t); {
+	case d < time.Second:
+		return "now"
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%ds ago", int(d.Seconds()))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%dm ago", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh ago", int(d.Hours()))
+	default:
+		return t.Local().Format(time.DateOnly)
+	}
+}
+
+// seconds is a measured time.
+func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", max(d, 0).Seconds()) }
+
+// stamp is a point in time, in full.
+func stamp(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// orDash is the value, or a dash where a cell would be empty.
+func orDash(s *string) string {
+	if s == nil || *s == "" {
+		return "-"
+	}
+	return *s
+}
+
+func number(id *int64) string {
+	if id == nil {
+		return ""
+	}
+	return fmt.Sprint(*id)
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

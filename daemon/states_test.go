@@ -1,0 +1,128 @@
+package daemon
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// TestStates keeps docs/states.md what the table says. After a change of the table:
+//
+//	go test ./daemon -run TestStates -update
+func TestStates(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join("..", "docs", "states.md")
+	want := drawStates()
+	if *update {
+		if err := os.WriteFile(path, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is not what the table in handoff.go says: run go test ./daemon -run TestStates -update", path)
+	}
+}
+
+// TestStepsAreConnected finds phases that nothing leads to or that lead nowhere.
+func TestStepsAreConnected(t *testing.T) {
+	t.Parallel()
+	reached := map[Phase]bool{Requested: true}
+	for _, s := range handoffSteps {
+		if !reached[s.at] {
+			t.Errorf("%s: no step above it leads here", s.at)
+		}
+		if len(s.next) == 0 || s.do == nil || s.does == "" {
+			t.Errorf("%s: the step leads nowhere, does nothing or does not say what", s.at)
+		}
+		if (s.limit != nil) != (s.code != "") || s.limit != nil && s.limitName == "" {
+			t.Errorf("%s: a limit needs a name and a code, and a code a limit", s.at)
+		}
+		for _, next := range s.next {
+			reached[next] = true
+			if _, ok := stepAt(next); !ok && next != Completed {
+				t.Errorf("%s leads to %s, which is neither a step nor an end", s.at, next)
+			}
+		}
+	}
+	if !reached[Completed] {
+		t.Error("nothing leads to completed")
+	}
+}
+
+const statesTop = `<!-- Generated from the table in daemon/handoff.go by daemon/states_test.go. Do not edit: run
+     go test ./daemon -run TestStates -update -->
+# The states of a handoff
+
+A handoff is a row; its phase is one of the states below. An *acting* phase has an effect and moves on; a *waiting* one stands
+until what it names has happened. Every move is a guarded write, with its event in the same transaction.
+
+`
+
+const statesBottom = `
+From every phase above a handoff can become ` + "`failed`" + `; what the limits' failures are called, and what to do about each,
+stands in [operating.md](operating.md#when-a-handoff-fails). Until the document is recorded it can be ` + "`cancelled`" + `.
+
+A failed handoff stays where it is until somebody retries it. Before the record, a retry goes to ` + "`verifying`" + `, and from
+there to ` + "`instructing`" + ` if there is still no acceptable document. After the record it goes on from the phase that failed:
+to ` + "`shutting_down`" + `, to ` + "`spawning`" + ` with a new successor if the first one is gone, else to
+` + "`awaiting_registration`" + ` or ` + "`briefing`" + `.
+
+Outside, ` + "`requested`" + ` counts as ` + "`pending`" + ` and every other phase that is not an end as ` + "`in_progress`" + `.
+`
+
+// drawStates renders the table as a diagram and as a table.
+func drawStates() []byte {
+	var b bytes.Buffer
+	b.WriteString(statesTop)
+	b.WriteString("```mermaid\nstateDiagram-v2\n")
+	fmt.Fprintf(&b, "    [*] --> %s: asked for\n", handoffSteps[0].at)
+	for i, s := range handoffSteps {
+		for _, next := range s.next {
+			label := ""
+			if j := slices.IndexFunc(handoffSteps, func(s step) bool { return s.at == next }); j >= 0 && j < i {
+				label = ": retry without a document"
+			}
+			fmt.Fprintf(&b, "    %s --> %s%s\n", s.at, next, label)
+		}
+		if beforeRecord(s.at) {
+			fmt.Fprintf(&b, "    %s --> %s: until recorded\n", s.at, Cancelled)
+		}
+	}
+	for _, s := range handoffSteps {
+		fmt.Fprintf(&b, "    %s --> %s\n", s.at, Failed)
+	}
+	for _, end := range []Phase{Completed, Cancelled} {
+		fmt.Fprintf(&b, "    %s --> [*]\n", end)
+	}
+	fmt.Fprintf(&b, "    %s --> %s: retry before the record\n", Failed, Verifying)
+	fmt.Fprintf(&b, "    %s --> %s: retry after the record, from the phase that failed\n", Failed, ShuttingDown)
+	b.WriteString("```\n\n| phase | kind | what is done, or waited for | limit | then |\n|---|---|---|---|---|\n")
+	for _, s := range handoffSteps {
+		kind := "waits"
+		if s.acts {
+			kind = "acts"
+		}
+		next := make([]string, len(s.next))
+		for i, p := range s.next {
+			next[i] = "`" + string(p) + "`"
+		}
+		limit := s.limitName
+		if s.code != "" {
+			limit += " (`" + s.code + "`)"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", s.at, kind, s.does, limit, strings.Join(next, ", "))
+	}
+	b.WriteString(statesBottom)
+	return b.Bytes()
+}
