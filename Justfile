@@ -20,9 +20,9 @@ test:
 check:
     .ci/run
 
-# measure: a whole handoff, the trigger, a delivery, a hook, the database
+# measure: a whole handoff, the trigger, a delivery, a hook, an idle daemon
 bench:
-    go test -run '^$' -bench . ./...
+    go test -run '^$' -bench . ./cmd/understudy
 
 # run the linter
 lint:

@@ -138,8 +138,11 @@ func TestImports(t *testing.T) {
 	places := slices.Collect(maps.Keys(mayImport))
 	for _, s := range sources(t) {
 		from := home(s.dir, places)
-		if from == "" && s.dir != "." {
-			t.Errorf("%s: folder %s has no place in the import graph: add it to mayImport", s.path, s.dir)
+		if from == "" {
+			if s.dir != "." {
+				t.Errorf("%s: folder %s has no place in the import graph: add it to mayImport", s.path, s.dir)
+			}
+			continue
 		}
 		may := mayImport[from]
 		if s.test {

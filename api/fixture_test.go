@@ -72,7 +72,7 @@ func build(t testing.TB, change func(*Server)) *house {
 		Host: "here", Store: store, Data: dir, Personas: people, Log: log, Binary: "/bin/sh",
 		Settings: daemon.Settings{Handoff: daemon.DefaultHandoff, Runtimes: map[string][]string{"claude": {"/bin/sh"}}},
 		Terminal: func(string) (daemon.Terminal, error) { return h.tmux, nil },
-		Notifier: silent{},
+		Notifier: silent{}, Version: func(context.Context, []string) string { return "" },
 	})
 	h.token = must(dir.TokenValue())(t)
 	h.server = New(Config{Daemon: h.daemon, Personas: people, Token: h.token, Log: log, Version: "1.2.3"})

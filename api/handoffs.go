@@ -99,7 +99,7 @@ func replyHandoff(c echo.Context, get func(context.Context, int64) (daemon.Hando
 		return err
 	}
 	h, err := get(c.Request().Context(), id)
-	return reply(c, http.StatusOK, whole(h), err)
+	return reply(c, http.StatusOK, h, err)
 }
 
 // replyHandoffs answers with the handoffs of a persona, or of all, that the parameters leave.
@@ -116,22 +116,7 @@ func (s *Server) replyHandoffs(c echo.Context, persona string) error {
 		return p.err
 	}
 	handoffs, err := s.Daemon.Handoffs(c.Request().Context(), filter)
-	for i := range handoffs {
-		handoffs[i] = whole(handoffs[i])
-	}
 	return replyList(c, handoffs, err)
-}
-
-// whole gives a handoff that has no warnings or times yet empty ones, which the outside never
-// sees as null.
-func whole(h daemon.Handoff) daemon.Handoff {
-	if h.Warnings == nil {
-		h.Warnings = []string{}
-	}
-	if h.Metrics.Phases == nil {
-		h.Metrics.Phases = map[daemon.Phase]int64{}
-	}
-	return h
 }
 
 func replyMarkdown(c echo.Context, get func(context.Context, int64) ([]byte, error)) error {

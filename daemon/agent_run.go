@@ -133,16 +133,19 @@ func (d *Daemon) reap(ctx context.Context, a *Agent) error {
 	if reason == "" {
 		reason = "process_gone"
 	}
-	screen := d.shows(ctx, a)
-	if a.RegisteredAt == nil && !expected {
-		reason = "ended before it registered" + screen
+	cause, hint := reason, fmt.Sprintf("open its session again with `understudy agent resume %d`", a.ID)
+	if !expected {
+		cause += d.lastWords(ctx, a)
+	}
+	if !expected && a.RegisteredAt == nil {
+		reason, hint = cause, "it never had a session: put that right and start it anew" // its last words are all that is known of it
 	}
 	a.State, a.EndedAt, a.EndReason, a.Note = Ended, &now, &reason, ""
 	e := d.event("agent_ended", &a.ID, nil, map[string]any{"reason": reason, "asked": a.StopAskedAt != nil})
 	if !expected {
 		e.Alert = true
-		e.Payload = mustJSON(map[string]any{"reason": reason, "asked": false, "message": fmt.Sprintf(
-			"Agent %d (%s) ended without being asked (%s%s); open its session again with `understudy agent resume %d`.", a.ID, a.Name, reason, screen, a.ID)})
+		e.Payload = mustJSON(map[string]any{"reason": reason, "asked": false,
+			"message": fmt.Sprintf("Agent %d (%s) ended without being asked (%s); %s.", a.ID, a.Name, cause, hint)})
 	}
 	if err := d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*Event{e}}); err != nil {
 		return fmt.Errorf("agent %d: end: %w", a.ID, err)
@@ -151,6 +154,28 @@ func (d *Daemon) reap(ctx context.Context, a *Agent) error {
 	d.cleanUp(ctx, a)
 	d.wakeKin(a)
 	return nil
+}
+
+// lastWords is what the pane of an agent that has ended shows. Its process may be gone before tmux
+// has read all that it wrote.
+func (d *Daemon) lastWords(ctx context.Context, a *Agent) string {
+	term, err := d.terminalOf(a)
+	if err != nil {
+		return ""
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for until := time.Now().Add(500 * time.Millisecond); a.Managed && time.Now().Before(until); {
+		if info, err := term.Inspect(ctx, a.Ref()); err != nil || info.Dead {
+			break
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ""
+		}
+	}
+	return d.shows(ctx, a)
 }
 
 // cleanUp removes what an ended agent leaves: its dead pane on our server, and its launch files,

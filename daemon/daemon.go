@@ -86,6 +86,8 @@ type Config struct {
 	Log      *slog.Logger
 	Environ  []string // what agents inherit, before it is stripped
 	Binary   string   // our own executable: launches agents and runs their hooks
+	// Version returns what a runtime's command prints as its version, "" if it can't be told.
+	Version func(ctx context.Context, command []string) string
 }
 
 // Daemon supervises the agents of one host. Its methods are safe for concurrent use.
@@ -104,6 +106,9 @@ type Daemon struct {
 
 // New makes a daemon; nothing runs before Run.
 func New(cfg Config) *Daemon {
+	if cfg.Version == nil {
+		cfg.Version = func(context.Context, []string) string { return "" }
+	}
 	d := &Daemon{
 		Config:    cfg,
 		spool:     hooks.OpenSpool(cfg.Data.Spool()),

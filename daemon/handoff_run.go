@@ -231,10 +231,10 @@ func (r *handoffRun) spawn() outcome {
 	switch {
 	case out != nil:
 		return *out
+	case next.SpawnedAt != nil: // whether it has ended since, is the next phase's question
+		return moveTo(AwaitingRegistration, "pane "+*next.Pane+" was made", Change{})
 	case !next.Active():
 		return r.failed("spawn_failed", "The successor could not be started: %s", r.endReason(next))
-	case next.SpawnedAt != nil:
-		return moveTo(AwaitingRegistration, "pane "+*next.Pane+" is alive", Change{})
 	}
 	return outcome{}
 }

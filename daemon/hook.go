@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,6 +89,9 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, replayed boo
 		out := h.decide()
 		if tx.Agent != nil {
 			kin = tx.Agent.PreviousAgentID
+			if out.Applied {
+				d.outdate(tx.Agent.ID)
+			}
 		}
 		return out
 	})
@@ -406,19 +410,32 @@ func (h *hookStep) stopFailed() {
 	h.touchHandoff()
 }
 
-// permission lets an agent write the document it was asked for, and nothing else.
+// permission lets an agent read and write the files that we ourselves point it to, and nothing
+// else. Agents that we started have rules for them; this is for those that a person started.
 func (h *hookStep) permission() {
-	hf := h.tx.Handoff
-	if hf != nil && (h.p.ToolName == "Write" || h.p.ToolName == "Edit") {
-		var in struct {
-			FilePath string `json:"file_path"`
-		}
-		if json.Unmarshal(h.p.ToolInput, &in) == nil && in.FilePath == hf.FilePath && filepath.IsAbs(in.FilePath) {
-			h.out.Output = json.RawMessage(`{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}`)
-			return
-		}
+	var in struct {
+		FilePath string `json:"file_path"`
+	}
+	if json.Unmarshal(h.p.ToolInput, &in) == nil && slices.Contains(h.pointedTo(), in.FilePath) {
+		h.out.Output = json.RawMessage(`{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}`)
+		return
 	}
 	h.setState(Waiting)
+}
+
+// pointedTo are the files that the agent was told to use with the tool it asks for.
+func (h *hookStep) pointedTo() (paths []string) {
+	a, hf := h.tx.Agent, h.tx.Handoff
+	switch {
+	case h.p.ToolName == "Read" && a.Persona != nil:
+		paths = []string{filepath.Join(h.d.Data.Persona(*a.Persona), "skill.md"), experiencePath(h.d.Data, *a.Persona)}
+		if hf != nil {
+			paths = append(paths, hf.FilePath, requestPath(hf.FilePath))
+		}
+	case (h.p.ToolName == "Write" || h.p.ToolName == "Edit") && hf != nil:
+		paths = []string{hf.FilePath, experiencePath(h.d.Data, hf.Persona)}
+	}
+	return paths
 }
 
 // setState changes the agent's state and says so once.

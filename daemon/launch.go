@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -129,7 +130,7 @@ func (d *Daemon) prepareLaunch(ctx context.Context, a *Agent) error {
 	if d.launchFilesFit(a) {
 		return nil
 	}
-	launch, err := d.plan(a)
+	launch, err := d.plan(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -185,7 +186,7 @@ func (d *Daemon) launchFilesFit(a *Agent) bool {
 }
 
 // plan turns an agent's row into what its runtime is launched with.
-func (d *Daemon) plan(a *Agent) (runtimes.Launch, error) {
+func (d *Daemon) plan(ctx context.Context, a *Agent) (runtimes.Launch, error) {
 	rt, err := runtimes.For(a.Runtime)
 	if err != nil {
 		return runtimes.Launch{}, err
@@ -220,7 +221,10 @@ func (d *Daemon) plan(a *Agent) (runtimes.Launch, error) {
 			"Edit(/" + experiencePath(d.Data, p.Slug) + ")", "Read(/" + experiencePath(d.Data, p.Slug) + ")",
 		}
 	}
-	spec.SettingsJSON, err = hooks.LaunchSettings(d.Binary, launchEvents, allow)
+	// An event that the installed version does not know would open a dialog at its start.
+	known := hooks.KnownEvents(d.Version(ctx, command))
+	events := slices.DeleteFunc(slices.Clone(launchEvents), func(e string) bool { return !slices.Contains(known, e) })
+	spec.SettingsJSON, err = hooks.LaunchSettings(d.Binary, events, allow)
 	if err != nil {
 		return runtimes.Launch{}, err
 	}

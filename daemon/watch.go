@@ -53,6 +53,17 @@ func (d *Daemon) look(a *Agent, now time.Time) sighting {
 	return s
 }
 
+// outdate has the time begin anew for which the registry of an agent must say the same: a hook has
+// just told something newer than what stands there.
+func (d *Daemon) outdate(agentID int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s, ok := d.sightings[agentID]; ok {
+		s.since = time.Now()
+		d.sightings[agentID] = s
+	}
+}
+
 // configDir is where the agent's runtime keeps its files.
 func (d *Daemon) configDir(a *Agent) string {
 	if a.TranscriptPath != nil {
@@ -88,7 +99,7 @@ func (d *Daemon) reconcile(a *Agent, now time.Time) (changed bool) {
 	case "waiting":
 		want = Waiting
 	case "busy":
-		if a.State == Waiting || a.State == Idle && steady {
+		if (a.State == Waiting || a.State == Idle) && steady {
 			want = Working
 		}
 	case "idle":
@@ -272,11 +283,15 @@ func firstLine(s string, n int) string {
 	return s
 }
 
-// lastLine returns the last line of a screen that has something on it.
+// deadPane is how tmux's own line begins, which it adds below what a program left.
+const deadPane = "Pane is dead"
+
+// lastLine returns the last line of a screen on which the program wrote something.
 func lastLine(screen string) string {
 	lines := strings.Split(screen, "\n")
 	for i := len(lines) - 1; i >= 0; i-- {
-		if line := strings.TrimSpace(strings.Trim(lines[i], "─│╭╮╰╯ ")); line != "" {
+		line := strings.TrimSpace(strings.Trim(lines[i], "─│╭╮╰╯ "))
+		if line != "" && !strings.HasPrefix(line, deadPane) {
 			return line
 		}
 	}

@@ -114,6 +114,9 @@ func (a *app) agentList() *cobra.Command {
   understudy agent list --state waiting --json`,
 		Args: exactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if all && o.State != "" {
+				return usagef("--all and --state do not go together")
+			}
 			if o.State == "" && !all {
 				o.State = "active"
 			}
@@ -124,7 +127,6 @@ func (a *app) agentList() *cobra.Command {
 	c.Flags().StringVar(&o.State, "state", "", "only those in a `state`: starting, idle, working, waiting or ended")
 	c.Flags().StringVar(&o.Persona, "persona", "", "only those that play this `persona`")
 	c.Flags().IntVar(&o.Limit, "limit", 100, "at most so `many`")
-	c.MarkFlagsMutuallyExclusive("all", "state")
 	return c
 }
 

@@ -74,7 +74,7 @@ func (a *app) examine(ctx context.Context) []finding {
 		found = append(found, finding{Name: "settings", State: findingMissing, Detail: sentence(err), Fix: "correct it"})
 		s = defaultSettings()
 	default:
-		found = append(found, ok("settings", "%s", filepath.Join(root, "config.yaml")))
+		found = append(found, ok("settings", "%s", a.settingsFile(root)))
 	}
 	if s.DatabaseURL != "" {
 		found = append(found, ok("PostgreSQL", "a shared one, by database_url"))
@@ -83,6 +83,15 @@ func (a *app) examine(ctx context.Context) []finding {
 	}
 	return append(found, checkData(root, s.DatabaseURL == ""), a.checkDaemon(ctx, root), a.checkHooks(ctx),
 		checkRuntime(ctx, s), checkNotifications(s, a.getenv))
+}
+
+// settingsFile names the settings file in use.
+func (a *app) settingsFile(root string) string {
+	path := firstNonEmpty(a.getenv("UNDERSTUDY_CONFIG"), filepath.Join(root, "config.yaml"))
+	if _, err := os.Stat(path); err != nil {
+		return "defaults; there is no " + path
+	}
+	return path
 }
 
 // checkData looks at the data directory, or at the folder in which it would be made.

@@ -162,12 +162,14 @@ func (a *app) handoffShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if document && contextFile || a.json && (document || contextFile) {
+				return usagef("--document, --context and --json do not go together")
+			}
 			return a.showHandoff(c.Context(), id, document, contextFile)
 		},
 	})
 	c.Flags().BoolVar(&document, "document", false, "print the document that the agent wrote")
 	c.Flags().BoolVar(&contextFile, "context", false, "print the file that the successor was given")
-	c.MarkFlagsMutuallyExclusive("document", "context", "json")
 	return c
 }
 

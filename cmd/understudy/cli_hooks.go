@@ -45,8 +45,8 @@ func (a *app) hooksCommand() *cobra.Command {
 		Use:   "install",
 		Short: "Put our hooks into the user settings of Claude Code",
 		Long: `Put our hooks into the user settings of Claude Code, so that agents which you start in tmux by
-yourself register with the daemon. Agents that understudy starts need no installation. What else is in the
-file stays as it is, byte for byte; a backup is written beside it.`,
+yourself register with the daemon. Agents that understudy starts need no installation. What else
+is in the file stays as it is, byte for byte; a backup is written beside it.`,
 		Example: "  understudy hooks install --dry-run\n  understudy hooks install",
 		Args:    exactArgs(),
 		RunE:    func(c *cobra.Command, _ []string) error { return a.installHooks(c.Context(), f) },
@@ -168,7 +168,7 @@ func (a *app) applyHooks(plan hooks.Plan, f hooksFlags, nothing string) error {
 	}
 	switch {
 	case plan.After == nil:
-		u.printf("removed   %s\n", plan.Path)
+		u.printf("deleted   %s\n", plan.Path)
 	default:
 		u.printf("changed   %s\n", plan.Path)
 	}

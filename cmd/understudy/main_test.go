@@ -2,19 +2,20 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/understudyd/understudy/db/dbtest"
 )
 
-// TestMain lets the test binary be `understudy`: agents, their hooks and their panes run it.
+// TestMain lets the test binary be `understudy`: agents, their hooks and their panes run it, and
+// scripts by a link of that name.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
-		if os.Args[1] == "crash-serve" {
-			os.Exit(crashServe(os.Args[2:]))
-		}
-		os.Exit(dispatch(os.Args[1:]))
+	linked := filepath.Base(os.Args[0]) == "understudy"
+	switch {
+	case !linked && (len(os.Args) < 2 || strings.HasPrefix(os.Args[1], "-test.")):
+		os.Exit(m.Run())
+	case len(os.Args) > 2 && os.Args[1] == "crash-serve":
+		os.Exit(crashServe(os.Args[2:]))
 	}
-	os.Exit(dbtest.Main(m)) // ends the cluster that the tests share
+	os.Exit(dispatch(os.Args[1:]))
 }

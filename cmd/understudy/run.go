@@ -97,10 +97,15 @@ func hint(err error) string {
 	return ""
 }
 
-// sentence is an error on one line, without the full stop that the prefix and the hint around it
-// do not go with.
+// sentence is an error on one line: without the cause that is for the log, and without the full
+// stop that the prefix and the hint around it do not go with.
 func sentence(err error) string {
-	return strings.TrimSuffix(strings.Join(strings.Fields(err.Error()), " "), ".")
+	msg := err.Error()
+	var told *daemon.Error
+	if errors.As(err, &told) && told.Cause != nil {
+		msg = strings.TrimSuffix(msg, ": "+told.Cause.Error())
+	}
+	return strings.TrimSuffix(strings.Join(strings.Fields(msg), " "), ".")
 }
 
 func (a *app) rootCommand() *cobra.Command {

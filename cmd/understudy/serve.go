@@ -101,7 +101,7 @@ func serve(ctx context.Context, cfg serveConfig) error {
 	conf := daemon.Config{
 		Host: host, Settings: cfg.Settings.domain(), Store: base.db, Data: dir, Personas: store,
 		Terminal: terminals(cfg.Settings), Notifier: newDesktop(cfg.Settings.Notify.Desktop, cfg.Getenv),
-		Log: cfg.Log, Environ: cfg.Environ, Binary: cfg.Binary,
+		Log: cfg.Log, Environ: cfg.Environ, Binary: cfg.Binary, Version: newProbe(cfg.Environ).version,
 	}
 	if cfg.Around != nil {
 		conf = cfg.Around(conf)

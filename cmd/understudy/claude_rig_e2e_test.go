@@ -1,0 +1,337 @@
+//go:build e2e
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/claudetest"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/hooks"
+)
+
+// claudeRig is a rig whose agents are the real Claude Code CLI. Only the model is played, by a
+// script of the test.
+type claudeRig struct {
+	*rig
+	cli  string
+	api  *claudetest.FakeAPI
+	home claudetest.Home
+	tap  *hookTap
+}
+
+// claudeSlots bounds how many of these tests run at once: a session of the CLI takes 200 MB and,
+// while it starts, a core.
+var claudeSlots = make(chan struct{}, 2)
+
+// manual is the mode in which the CLI asks before it does anything but read its own folder.
+var manual = []string{"--permission-mode", "manual"}
+
+// newClaudeRig makes a rig whose daemon is not started yet. The persona con knows something by
+// experience.
+func newClaudeRig(t *testing.T, script claudetest.Script) *claudeRig {
+	t.Helper()
+	cli := claudetest.Install(t)
+	claudeSlots <- struct{}{}
+	t.Cleanup(func() { <-claudeSlots })
+	fake := claudetest.NewFakeAPI(t, script)
+	home := claudetest.Env(t, fake)
+	r := &claudeRig{rig: newRig(t), cli: cli, api: fake, home: home, tap: &hookTap{}}
+	r.work = home.Workdir
+	r.cfg.Environ = append(slices.Clone(home.Environ), "GORACE=atexit_sleep_ms=0")
+	r.cfg.Settings.Runtimes = map[string]runtimeSettings{"claude": {Command: append([]string{cli}, manual...)}}
+	r.cfg.Around = func(c daemon.Config) daemon.Config {
+		c.Store = tappedStore{c.Store, r.tap}
+		return c
+	}
+	if _, err := r.dir.Seed(); err != nil {
+		t.Fatal(err)
+	}
+	if err := data.WriteFile(r.experience(), []byte(known+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("hooks:\n%s", r.tap)
+		}
+	})
+	return r
+}
+
+const (
+	known   = "- The linter wants tabs."
+	learned = "- The renderer needs a font."
+)
+
+// experience is the file of the persona con.
+func (r *claudeRig) experience() string { return filepath.Join(r.dir.Persona(con), "experience.md") }
+
+var markdown = regexp.MustCompile(`/\S+?\.md\b`)
+
+// obeys is the model that does what understudy tells it, one tool call after the other: it writes
+// the document it is asked for and adds to the persona's experience, or reads the files that it
+// is pointed to. Everything else it answers with "OK".
+func obeys(r claudetest.Request) claudetest.Reply {
+	for _, text := range r.UserTexts() {
+		for _, step := range todo(text) {
+			if !called(r, step) {
+				return step
+			}
+		}
+	}
+	return claudetest.Reply{Text: "OK"}
+}
+
+func todo(text string) (steps []claudetest.Reply) {
+	if !strings.Contains(text, "] understudy: ") {
+		return nil
+	}
+	paths := markdown.FindAllString(text, -1)
+	if document, ok := claudetest.Instruction(text); ok {
+		experience := paths[len(paths)-1]
+		return []claudetest.Reply{
+			claudetest.Write(document, claudetest.Document), read(experience),
+			{Tool: "Edit", Input: map[string]any{"file_path": experience, "old_string": known, "new_string": known + "\n" + learned}},
+		}
+	}
+	for _, path := range paths {
+		steps = append(steps, read(path))
+	}
+	return steps
+}
+
+func read(path string) claudetest.Reply {
+	return claudetest.Reply{Tool: "Read", Input: map[string]any{"file_path": path}}
+}
+
+// called tells whether the conversation has that call of that tool with that file.
+func called(r claudetest.Request, call claudetest.Reply) bool {
+	for _, m := range r.Messages {
+		for _, b := range m.Content {
+			var in struct {
+				Path string `json:"file_path"`
+			}
+			if b.Type == "tool_use" && b.Name == call.Tool && json.Unmarshal(b.Input, &in) == nil && in.Path == call.Input["file_path"] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// results are the texts that tools returned in the conversation.
+func results(r claudetest.Request) (out []string) {
+	for _, m := range r.Messages {
+		for _, b := range m.Content {
+			for _, part := range b.Content {
+				out = append(out, part.Text)
+			}
+		}
+	}
+	return out
+}
+
+// hookTap listens to the hooks on their way into the database.
+type hookTap struct {
+	mu   sync.Mutex
+	seen []tapped
+}
+
+type tapped struct {
+	in  daemon.HookInput
+	p   hooks.Payload
+	res daemon.HookResult
+}
+
+type tappedStore struct {
+	daemon.Store
+	tap *hookTap
+}
+
+func (s tappedStore) RecordHook(ctx context.Context, in daemon.HookInput, decide func(daemon.HookTx) daemon.HookDecision) (daemon.HookResult, error) {
+	res, err := s.Store.RecordHook(ctx, in, decide)
+	if p, bad := hooks.Parse(in.Event, in.Body); bad == nil && err == nil {
+		s.tap.mu.Lock()
+		s.tap.seen = append(s.tap.seen, tapped{in, p, res})
+		s.tap.mu.Unlock()
+	}
+	return res, err
+}
+
+// of are the agent's hooks of one event, in the order in which they came in.
+func (h *hookTap) of(agentID int64, event string) (out []tapped) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s := range h.seen {
+		if s.res.AgentID == agentID && s.in.Event == event {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (h *hookTap) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var b strings.Builder
+	for _, s := range h.seen {
+		fmt.Fprintf(&b, "%s agent %d pid %d %s session %s applied %t %s replayed %t tool %s %s\n", s.in.At.Format("05.000"), s.res.AgentID, s.in.PID,
+			s.in.Event, s.in.SessionID, s.res.Applied, s.res.Reason, s.in.Replayed, s.p.ToolName, firstOf(s.p.Prompt+s.p.Reason, 60))
+	}
+	return b.String()
+}
+
+func firstOf(s string, n int) string { return s[:min(n, len(s))] }
+
+// talk has the agent take a prompt and finish its turn.
+func (r *claudeRig) talk(agentID int64, text string) {
+	r.t.Helper()
+	stops := len(r.tap.of(agentID, hooks.Stop))
+	r.awaitVerdict(agentID, r.send(agentID, text).ID, daemon.Submitted)
+	r.await(fmt.Sprintf("agent %d: the end of its turn", agentID), func() (bool, string) {
+		return len(r.tap.of(agentID, hooks.Stop)) > stops, r.tap.String()
+	})
+}
+
+// requests are what the agent's session has asked of the model, oldest first. All its sessions
+// count, if it had several.
+func (r *claudeRig) requests(agentID int64) []claudetest.Request {
+	r.t.Helper()
+	var sessions []string
+	for _, s := range r.tap.of(agentID, hooks.SessionStart) {
+		sessions = append(sessions, s.in.SessionID)
+	}
+	return slices.DeleteFunc(r.api.Requests(), func(req claudetest.Request) bool { return !slices.Contains(sessions, req.SessionID) })
+}
+
+// heard are the texts that reached the model of an agent and contain part, each as often as it
+// was new to it.
+func (r *claudeRig) heard(agentID int64, part string) (out []string) {
+	r.t.Helper()
+	for _, req := range r.requests(agentID) {
+		for _, text := range req.NewTexts() {
+			if strings.Contains(text, part) {
+				out = append(out, text)
+			}
+		}
+	}
+	return out
+}
+
+// takenOver checks what must hold after every completed handoff, and prints how long it took.
+func (r *claudeRig) takenOver(h daemon.Handoff) {
+	r.t.Helper()
+	next := r.awaitState(*h.SuccessorID, daemon.Idle)
+	r.await("the successor's look at the context", func() (bool, string) {
+		reqs := r.requests(next.ID)
+		if len(reqs) == 0 {
+			return false, "no request"
+		}
+		last := reqs[len(reqs)-1]
+		return called(last, read(*h.ContextPath)) && len(results(last)) >= 2, fmt.Sprintf("%q", results(last))
+	})
+	if n := len(r.heard(h.AgentID, h.Ref)); n != 1 {
+		r.t.Errorf("the outgoing model was told %d times, want once: %q", n, r.heard(h.AgentID, h.Ref))
+	}
+	if got := r.heard(next.ID, h.Ref); len(got) != 1 || got[0] != *h.InjectionPrompt {
+		r.t.Errorf("the successor's model was told %q, want once %q", got, *h.InjectionPrompt)
+	}
+	r.exited(h.AgentID)
+	r.readBoth(next.ID, h)
+	r.knows(next.ID)
+	r.logPhases(h.ID)
+}
+
+// exited checks that the agent left by its own exit command, and that its process is gone.
+func (r *claudeRig) exited(agentID int64) {
+	r.t.Helper()
+	a := r.awaitState(agentID, daemon.Ended)
+	if a.EndReason == nil || *a.EndReason != "prompt_input_exit" {
+		r.t.Errorf("outgoing agent ended by %v, want prompt_input_exit", a.EndReason)
+	}
+	ends := r.tap.of(agentID, hooks.SessionEnd)
+	if len(ends) == 0 || ends[len(ends)-1].p.Reason != "prompt_input_exit" {
+		r.t.Errorf("outgoing agent: SessionEnd %+v, want prompt_input_exit", ends)
+	}
+	pid := r.tap.of(agentID, hooks.SessionStart)[0].in.PID
+	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && !strings.Contains(string(stat), ") Z ") {
+		r.t.Errorf("process %d of the outgoing agent is still there: %s", pid, stat)
+	}
+}
+
+// readBoth checks that the successor read the document and the context file, and was not asked
+// whether it may.
+func (r *claudeRig) readBoth(agentID int64, h daemon.Handoff) {
+	r.t.Helper()
+	reqs := r.requests(agentID)
+	got := results(reqs[len(reqs)-1])
+	for i, want := range []string{"Continue with the renderer", "<handoff-context>"} {
+		if !strings.Contains(got[i], want) {
+			r.t.Errorf("tool result %d is %.200q, want %q in it", i+1, got[i], want)
+		}
+	}
+	r.wantNoDialog(agentID)
+}
+
+// knows checks that skill and experience were in the system prompt of the agent's very first
+// request, and that the experience has what its predecessor learned.
+func (r *claudeRig) knows(agentID int64) {
+	r.t.Helper()
+	system := r.requests(agentID)[0].SystemText()
+	for _, want := range []string{"You play the persona " + con, "# Con, developer", known, learned} {
+		if !strings.Contains(system, want) {
+			r.t.Errorf("system prompt of agent %d does not contain %q", agentID, want)
+		}
+	}
+}
+
+// wantNoDialog fails if the agent's CLI ever asked for permission.
+func (r *claudeRig) wantNoDialog(agentID int64) {
+	r.t.Helper()
+	for _, s := range r.tap.of(agentID, hooks.PermissionRequest) {
+		r.t.Errorf("agent %d asked for permission: %s %s", agentID, s.p.ToolName, s.p.ToolInput)
+	}
+	if waited := r.agentEvents(agentID, "agent_waiting"); len(waited) > 0 {
+		r.t.Errorf("agent %d waited for a person: %d times", agentID, len(waited))
+	}
+}
+
+// logPhases prints how long each phase took.
+func (r *claudeRig) logPhases(handoffID int64) {
+	r.t.Helper()
+	moves, err := r.client.Transitions(r.t.Context(), handoffID)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	last := r.getHandoff(handoffID).CreatedAt
+	var b strings.Builder
+	for _, m := range moves {
+		fmt.Fprintf(&b, " %s %d", m.From, m.At.Sub(last).Milliseconds())
+		last = m.At
+	}
+	r.t.Log(r.report(), r.tap)
+	r.t.Logf("phases (ms):%s, total %d", b.String(), last.Sub(r.getHandoff(handoffID).CreatedAt).Milliseconds())
+}
+
+// stays fails if what happens within the time.
+func (r *claudeRig) stays(d time.Duration, what string, still func() bool) {
+	r.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(d); time.Now().Before(deadline); <-tick.C {
+		if !still() {
+			r.t.Fatalf("%s\n%s", what, r.report())
+		}
+	}
+}

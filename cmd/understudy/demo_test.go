@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/api"
+)
+
+// output is what a command prints, while it runs.
+type output struct {
+	mu   sync.Mutex
+	b    bytes.Buffer
+	more chan struct{}
+}
+
+func newOutput() *output { return &output{more: make(chan struct{}, 1)} }
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	select {
+	case o.more <- struct{}{}:
+	default:
+	}
+	return o.b.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+// await waits until the output matches, and returns the groups.
+func (o *output) await(t *testing.T, done <-chan int, pattern string) []string {
+	t.Helper()
+	re, late := regexp.MustCompile(pattern), time.After(eventually)
+	for {
+		if m := re.FindStringSubmatch(o.String()); m != nil {
+			return m
+		}
+		select {
+		case <-o.more:
+		case code := <-done:
+			t.Fatalf("ended with %d before %q:\n%s", code, pattern, o)
+		case <-late:
+			t.Fatalf("no %q:\n%s", pattern, o)
+		}
+	}
+}
+
+// startDemo runs a demo in this process.
+func startDemo(t *testing.T, args ...string) (stdout, stderr *output, interrupt func(), done chan int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	stdout, stderr, done = newOutput(), newOutput(), make(chan int, 1)
+	go func() {
+		done <- run(ctx, append([]string{"demo"}, args...), noEnv, strings.NewReader(""), stdout, stderr)
+	}()
+	return stdout, stderr, cancel, done
+}
+
+func TestDemoKeepsRunningUntilInterrupted(t *testing.T) {
+	t.Parallel()
+	stdout, stderr, interrupt, done := startDemo(t, "--keep")
+	dir := stdout.await(t, done, `Still running, until Ctrl-C\. From another shell:\n  \S+/understudy agent list --data (\S+)\n`)[1]
+
+	c := api.NewClient(socketIn(dir))
+	defer c.Close()
+	list, err := activeAgents(t.Context(), c)
+	if err != nil || len(list) != 1 || list[0].ID != 2 {
+		t.Errorf("active agents %v, %v; want agent 2", list, err)
+	}
+	postgres := postgresPID(t, dir)
+	interrupt()
+	if code := await1(t, done); code != exitDone || stderr.String() != "" {
+		t.Errorf("exit code %d, stderr %q", code, stderr)
+	}
+	nothingLeft(t, dir, postgres)
+}
+
+func TestDemoInterruptedLeavesNothing(t *testing.T) {
+	t.Parallel()
+	stdout, stderr, interrupt, done := startDemo(t)
+	dir := stdout.await(t, done, `successor in (\S+)\n`)[1]
+	stdout.await(t, done, `✓ agent 1 `)
+	postgres := postgresPID(t, filepath.Join(dir, "d"))
+	interrupt()
+	if code := await1(t, done); code != exitFailed {
+		t.Errorf("exit code %d", code)
+	}
+	if want := "understudy: interrupted; what the demo had made is removed\n"; stderr.String() != want {
+		t.Errorf("stderr %q, want %q", stderr, want)
+	}
+	nothingLeft(t, dir, postgres)
+}
+
+func await1(t *testing.T, done <-chan int) int {
+	t.Helper()
+	select {
+	case code := <-done:
+		return code
+	case <-time.After(eventually):
+		t.Fatal("does not end")
+		return 0
+	}
+}
+
+func postgresPID(t *testing.T, dir string) int {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, "postgres", "data", "postmaster.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, _, _ := strings.Cut(string(b), "\n")
+	pid, err := strconv.Atoi(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+// nothingLeft wants the folder and the processes of a demo gone.
+func nothingLeft(t *testing.T, dir string, postgres int) {
+	t.Helper()
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is still there: %v", dir, err)
+	}
+	if err := syscall.Kill(postgres, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("PostgreSQL still runs: %v", err)
+	}
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+)
+
+// probeLimit is how long a runtime may take to print its version.
+const probeLimit = 10 * time.Second
+
+// probe asks runtimes for their version, once for each binary as it stands on disk: an upgrade
+// while the daemon runs is seen. It is safe for concurrent use.
+type probe struct {
+	environ []string
+
+	mu    sync.Mutex
+	known map[string]string // by path, size and time of change
+}
+
+func newProbe(environ []string) *probe {
+	return &probe{environ: environ, known: map[string]string{}}
+}
+
+// version runs a runtime's command with --version. "" is an unknown version: the launch will say
+// what is wrong with the command.
+func (p *probe) version(ctx context.Context, command []string) string {
+	if len(command) == 0 {
+		return ""
+	}
+	bin, err := lookPath(command[0], p.environ)
+	if err != nil {
+		return ""
+	}
+	fi, err := os.Stat(bin)
+	if err != nil {
+		return ""
+	}
+	key := fmt.Sprintf("%s %d %d", strings.Join(append([]string{bin}, command[1:]...), "\x00"), fi.Size(), fi.ModTime().UnixNano())
+	p.mu.Lock()
+	version, ok := p.known[key]
+	p.mu.Unlock()
+	if ok {
+		return version
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, bin, append(append([]string{}, command[1:]...), "--version")...)
+	cmd.Env = p.environ
+	out, err := cmd.Output()
+	if err != nil {
+		return "" // not remembered: it may have been a passing trouble
+	}
+	version = strings.TrimSpace(string(out))
+	p.mu.Lock()
+	p.known[key] = version
+	p.mu.Unlock()
+	return version
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/db"
+	"github.com/understudyd/understudy/db/dbtest"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// TestScripts runs testdata/script/*.txt, which use the program as a person does. Each has a data
+// directory of its own, $UNDERSTUDY_DATA, and if it starts a daemon a database as well.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/script/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			t.Parallel()
+			top, err := os.MkdirTemp("", "us") // short: socket paths are limited to 107 bytes
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { os.RemoveAll(top) })
+			dir := filepath.Join(top, "d")
+			script, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			database := ""
+			if strings.Contains(string(script), "\nexec understudy serve") {
+				database = dbtest.New(t, db.Migrate)
+				t.Cleanup(func() { killTmux(t, filepath.Join(dir, "run", "tmux.sock")) })
+			}
+			testscript.Run(t, testscript.Params{
+				Files: []string{file}, RequireExplicitExec: true, RequireUniqueNames: true,
+				Setup: func(env *testscript.Env) error { return setUp(env, top, dir, database) },
+				Cmds:  map[string]func(*testscript.TestScript, bool, []string){"ready": scriptReady},
+			})
+		})
+	}
+}
+
+// setUp makes the world of a script: understudy in PATH, a home, and nothing of the user's own.
+func setUp(env *testscript.Env, top, dir, database string) error {
+	own, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	bin := filepath.Join(top, "bin")
+	if err := os.Chmod(top, 0o711); err != nil { // as root: PostgreSQL's account passes through
+		return err
+	}
+	for _, folder := range []string{bin, filepath.Join(env.WorkDir, "home")} {
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			return err
+		}
+	}
+	if err := os.Symlink(own, filepath.Join(bin, "understudy")); err != nil {
+		return err
+	}
+	env.Setenv("UNDERSTUDY", own)
+	env.Setenv("PATH", bin+":"+env.Getenv("PATH"))
+	env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
+	env.Setenv("CLAUDE_CONFIG_DIR", filepath.Join(env.WorkDir, "claude"))
+	env.Setenv("UNDERSTUDY_DATA", dir)
+	env.Setenv("UNDERSTUDY_DATABASE_URL", database)
+	env.Setenv("UNDERSTUDY_LISTEN", "none")
+	env.Setenv("UNDERSTUDY_NOTIFY_DESKTOP", "false")
+	env.Setenv("GORACE", "atexit_sleep_ms=0") // else each hook of a -race build takes a second to end
+	env.Setenv("XDG_DATA_HOME", "")
+	env.Setenv("TMUX", "")
+	return nil
+}
+
+// scriptReady waits until the daemon of $UNDERSTUDY_DATA answers.
+func scriptReady(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: ready")
+	}
+	c := api.NewClient(socketIn(ts.Getenv("UNDERSTUDY_DATA")))
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), eventually)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		_, err := c.Ready(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			ts.Fatalf("the daemon does not answer: %v", err)
+		case <-tick.C:
+		}
+	}
+}
+
+// killTmux ends the tmux server of a data directory, with all agents in it.
+func killTmux(t *testing.T, socket string) {
+	server, err := tmux.New(tmux.Config{Socket: socket})
+	if err == nil {
+		err = server.KillServer(context.Background())
+	}
+	if err != nil {
+		t.Errorf("tmux server not ended: %v", err)
+	}
+}
