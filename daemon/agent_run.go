@@ -156,28 +156,6 @@ func (d *Daemon) reap(ctx context.Context, a *Agent) error {
 	return nil
 }
 
-// lastWords is what the pane of an agent that has ended shows. Its process may be gone before tmux
-// has read all that it wrote.
-func (d *Daemon) lastWords(ctx context.Context, a *Agent) string {
-	term, err := d.terminalOf(a)
-	if err != nil {
-		return ""
-	}
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for until := time.Now().Add(500 * time.Millisecond); a.Managed && time.Now().Before(until); {
-		if info, err := term.Inspect(ctx, a.Ref()); err != nil || info.Dead {
-			break
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return ""
-		}
-	}
-	return d.shows(ctx, a)
-}
-
 // cleanUp removes what an ended agent leaves: its dead pane on our server, and its launch files,
 // which hold the secret.
 func (d *Daemon) cleanUp(ctx context.Context, a *Agent) {

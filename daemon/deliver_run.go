@@ -14,6 +14,9 @@ const (
 	// enterAfter is how long a typed text may take to be confirmed before the screen is asked
 	// whether it still stands in the composer.
 	enterAfter = time.Second
+	// paneGone is how long a pane may be gone while its process still lives, before a text for it is
+	// given up.
+	paneGone = 5 * time.Second
 	// maxEnters is how often Enter is pressed for one text.
 	maxEnters = 3
 )
@@ -106,6 +109,9 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *r
 	err = term.Paste(ctx, a.Ref(), dl.Text, opt)
 	switch {
 	case errors.Is(err, tmux.ErrGone), errors.Is(err, tmux.ErrDead):
+		if time.Since(*dl.TypedAt) < paneGone {
+			return false, 100 * time.Millisecond, nil // its process is about to be noticed to be gone, too
+		}
 		dl.decide(NotSubmitted, "the pane is gone", time.Now().UTC())
 		return d.saveDelivery(ctx, a, dl, false)
 	case err != nil && !errors.Is(err, tmux.ErrOnce):

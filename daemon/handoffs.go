@@ -29,46 +29,58 @@ func (d *Daemon) RequestHandoff(ctx context.Context, agentID int64, in HandoffRe
 	if err := in.check(); err != nil {
 		return Handoff{}, err
 	}
+	for {
+		h, err := d.requestHandoff(ctx, agentID, in)
+		switch {
+		case errors.Is(err, ErrMoved) && ctx.Err() == nil:
+			continue // another request took the document's path
+		case errors.Is(err, ErrOpenHandoff):
+			return Handoff{}, errHandoffOpen
+		case err != nil:
+			return Handoff{}, err
+		}
+		return *h, nil
+	}
+}
+
+// requestHandoff is one attempt at a new row.
+func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in HandoffRequest) (*Handoff, error) {
 	a, err := d.Agent(ctx, agentID)
 	switch {
 	case err != nil:
-		return Handoff{}, err
+		return nil, err
 	case !a.Active():
-		return Handoff{}, errAgentNotActive
+		return nil, errAgentNotActive
 	case a.Persona == nil:
-		return Handoff{}, errAgentNoPersona
-	case !a.HasPane() && !a.launching():
-		return Handoff{}, errAgentNoPane
+		return nil, errAgentNoPersona
+	case !a.HasPane():
+		return nil, errAgentNoPane
 	}
 	earlier, err := d.Store.Handoffs(ctx, HandoffFilter{AgentID: agentID, Limit: 500})
 	if err != nil {
-		return Handoff{}, err
+		return nil, err
 	}
 	taken := map[string]bool{}
 	for _, h := range earlier {
 		if h.Open() || h.RecordedAt != nil {
-			return Handoff{}, errHandoffOpen
+			return nil, errHandoffOpen
 		}
 		taken[h.FilePath] = true
 	}
 	if _, err := d.persona(*a.Persona); err != nil {
-		return Handoff{}, err
+		return nil, err
 	}
 	h, err := d.newHandoff(ctx, &a, in, taken)
 	if err != nil {
-		return Handoff{}, err
+		return nil, err
 	}
 	e := d.event("handoff_started", &agentID, &h.ID, map[string]any{
 		"reason": h.Reason, "mode": h.Mode, "persona": h.Persona, "ref": h.Ref, "file_path": h.FilePath,
 	})
-	err = d.commit(ctx, &Change{NewHandoff: h, Events: []*Event{e}})
-	if errors.Is(err, ErrOpenHandoff) {
-		return Handoff{}, errHandoffOpen
+	if err := d.commit(ctx, &Change{NewHandoff: h, Events: []*Event{e}}); err != nil {
+		return nil, fmt.Errorf("agent %d: handoff: %w", agentID, err)
 	}
-	if err != nil {
-		return Handoff{}, fmt.Errorf("agent %d: handoff: %w", agentID, err)
-	}
-	return *h, nil
+	return h, nil
 }
 
 func (in *HandoffRequest) check() error {

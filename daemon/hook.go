@@ -64,7 +64,7 @@ func (d *Daemon) badSpoolFile(path string, err error) {
 func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, replayed bool) (json.RawMessage, error) {
 	p, err := hooks.Parse(env.Event, env.Body)
 	if err != nil {
-		return nil, &Error{Kind: KindInvalid, Code: "bad_hook", Message: "The hook's body was refused", Cause: err}
+		return nil, &Error{Kind: KindInvalid, Code: "bad_hook", Message: "The hook was refused: " + err.Error()}
 	}
 	in := HookInput{
 		Key: env.Key, Event: p.Event, Host: d.Host, PID: env.AgentPID, SessionID: p.SessionID,

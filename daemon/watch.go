@@ -97,7 +97,9 @@ func (d *Daemon) reconcile(a *Agent, now time.Time) (changed bool) {
 	want := a.State
 	switch s.status {
 	case "waiting":
-		want = Waiting
+		if steady { // it says so even while a hook of ours answers the question
+			want = Waiting
+		}
 	case "busy":
 		if (a.State == Waiting || a.State == Idle) && steady {
 			want = Working
@@ -191,6 +193,34 @@ func (d *Daemon) shows(ctx context.Context, a *Agent) string {
 		}
 	}
 	if line := lastLine(text); line != "" {
+		return "; its pane shows: " + firstLine(line, 120)
+	}
+	return ""
+}
+
+// lastWords is what an agent that has ended wrote last. Its process may be gone before tmux has read
+// all of it; and for its own line tmux scrolls a dead pane up by one, which takes the only line of a
+// short message into the history (seen with 3.3a).
+func (d *Daemon) lastWords(ctx context.Context, a *Agent) string {
+	const history = 200 // lines; more than a screen
+	term, err := d.terminalOf(a)
+	if err != nil || !a.Managed {
+		return ""
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for until := time.Now().Add(500 * time.Millisecond); time.Now().Before(until); {
+		if info, err := term.Inspect(ctx, a.Ref()); err != nil || info.Dead {
+			break
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ""
+		}
+	}
+	shown, err := term.Capture(ctx, history, false, a.Ref())
+	if line := lastLine(shown[a.Ref().Pane]); err == nil && line != "" {
 		return "; its pane shows: " + firstLine(line, 120)
 	}
 	return ""

@@ -93,7 +93,7 @@ func (db *DB) OpenAgents(ctx context.Context, host string) ([]int64, error) {
 			return ids, nil
 		}
 	}
-	return nil, fmt.Errorf("list of open agents: %w", err)
+	return nil, fmt.Errorf("list of open agents: %w", away(err))
 }
 
 // nextID takes the name of a table; the sequence belongs to its id.
@@ -108,7 +108,7 @@ func (db *DB) NextID(ctx context.Context, kind daemon.IDKind) (int64, error) {
 	}
 	var id int64
 	if err := db.pool.QueryRow(ctx, nextID, string(kind)).Scan(&id); err != nil {
-		return 0, fmt.Errorf("next id of %s: %w", kind, err)
+		return 0, fmt.Errorf("next id of %s: %w", kind, away(err))
 	}
 	return id, nil
 }

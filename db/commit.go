@@ -35,12 +35,15 @@ func (db *DB) Commit(ctx context.Context, c *daemon.Change) error {
 	return nil
 }
 
-// commitError names a failed transaction, and translates the constraint that callers branch on.
+// commitError names a failed transaction, and translates the constraints that callers branch on.
 func commitError(err error) error {
-	if violates(err, "handoffs_one_per_agent") {
+	switch {
+	case violates(err, "handoffs_one_per_agent"):
 		err = daemon.ErrOpenHandoff
+	case violates(err, "handoffs_file_path_key"): // two requests of one second chose the same document
+		err = daemon.ErrMoved
 	}
-	return fmt.Errorf("commit: %w", err)
+	return fmt.Errorf("commit: %w", away(err))
 }
 
 // write is a change on its way through one transaction. Its statements travel in one batch, so that

@@ -138,7 +138,7 @@ func one[T any](ctx context.Context, db *DB, what, sql string, args ...any) (T, 
 		err = daemon.ErrNotFound
 	}
 	var zero T
-	return zero, fmt.Errorf("%s: %w", what, err)
+	return zero, fmt.Errorf("%s: %w", what, away(err))
 }
 
 // list reads the rows of a query, never nil.
@@ -150,7 +150,7 @@ func list[T any](ctx context.Context, db *DB, what, sql string, args ...any) ([]
 			return all, nil
 		}
 	}
-	return nil, fmt.Errorf("%s: %w", what, err)
+	return nil, fmt.Errorf("%s: %w", what, away(err))
 }
 
 // limitOr returns limit, or def where it is not set.

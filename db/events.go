@@ -87,7 +87,7 @@ const lastEventID = `SELECT COALESCE(max(id), 0) FROM events`
 func (db *DB) LastEventID(ctx context.Context) (int64, error) {
 	var id int64
 	if err := db.pool.QueryRow(ctx, lastEventID).Scan(&id); err != nil {
-		return 0, fmt.Errorf("last event: %w", err)
+		return 0, fmt.Errorf("last event: %w", away(err))
 	}
 	return id, nil
 }

@@ -64,7 +64,7 @@ func TestClaudeBusy(t *testing.T) {
 	r.start()
 	a := r.agent(con)
 	r.awaitVerdict(a.ID, r.send(a.ID, "count to ten").ID, daemon.Submitted)
-	r.awaitState(a.ID, daemon.Working)
+	r.asked("count to ten")
 	id := r.handoff(a.ID)
 	ref := r.awaitNote(id, "the agent is in a turn").Ref
 	r.stays(time.Second, "something was typed into a turn", func() bool {
@@ -166,7 +166,7 @@ func TestClaudeRestart(t *testing.T) {
 	a := r.agent(con)
 	id := r.handoff(a.ID)
 	h := r.awaitPhase(id, daemon.AwaitingDocument)
-	r.api.Await(t, "the instruction", func(req claudetest.Request) bool { return strings.Contains(strings.Join(req.NewTexts(), "\n"), h.Ref) })
+	r.asked(h.Ref)
 	r.halt()
 	r.api.Release()
 	r.await("a Stop in the spool", func() (bool, string) {

@@ -194,6 +194,12 @@ func (h *hookTap) String() string {
 
 func firstOf(s string, n int) string { return s[:min(n, len(s))] }
 
+// asked waits until the model was asked something that contains part.
+func (r *claudeRig) asked(part string) {
+	r.t.Helper()
+	r.api.Await(r.t, part, func(req claudetest.Request) bool { return strings.Contains(strings.Join(req.NewTexts(), "\n"), part) })
+}
+
 // talk has the agent take a prompt and finish its turn.
 func (r *claudeRig) talk(agentID int64, text string) {
 	r.t.Helper()
@@ -320,7 +326,6 @@ func (r *claudeRig) logPhases(handoffID int64) {
 		fmt.Fprintf(&b, " %s %d", m.From, m.At.Sub(last).Milliseconds())
 		last = m.At
 	}
-	r.t.Log(r.report(), r.tap)
 	r.t.Logf("phases (ms):%s, total %d", b.String(), last.Sub(r.getHandoff(handoffID).CreatedAt).Milliseconds())
 }
 

@@ -34,7 +34,7 @@ not deliver stays alive.`,
 	})
 	c.Flags().StringVar(&in.Reason, "reason", "", "`why`, in a few words (default manual)")
 	c.Flags().StringVar(&in.Focus, "focus", "", "`what` the document should dwell on")
-	c.Flags().StringVar(&in.Mode, "mode", "agent", "who writes the document: agent")
+	c.Flags().StringVar(&in.Mode, "mode", "agent", "`who` writes the document: agent")
 	c.Flags().BoolVar(&wait, "wait", false, "wait for its end, and show how it goes")
 	c.AddCommand(a.handoffList(), a.handoffShow(), a.handoffCancel(), a.handoffRetry())
 	return c

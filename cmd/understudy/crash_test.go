@@ -66,10 +66,19 @@ func crashServe(args []string) int {
 
 // bomb counts calls from the request of a handoff on, and kills its process at its point.
 type bomb struct {
-	point *crashPoint
+	act func() // nil: the process kills itself
+
 	mu    sync.Mutex
+	point *crashPoint
 	armed bool
 	calls map[string]int
+}
+
+// set puts the bomb at a point of the next handoff.
+func (b *bomb) set(p crashPoint) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.point, b.armed, b.calls = &p, false, map[string]int{}
 }
 
 func (b *bomb) arm() {
@@ -86,21 +95,36 @@ func (b *bomb) enter(call string) int {
 		return 0
 	}
 	b.calls[call]++
-	b.fire(crashPoint{Call: call, N: b.calls[call]})
+	b.fireLocked(crashPoint{Call: call, N: b.calls[call]})
 	return b.calls[call]
 }
 
 func (b *bomb) leave(call string, n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if n > 0 {
-		b.fire(crashPoint{Call: call, After: true, N: n})
+		b.fireLocked(crashPoint{Call: call, After: true, N: n})
 	}
 }
 
-func (b *bomb) fire(p crashPoint) {
-	if b.point != nil && *b.point == p {
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {} // the signal is on its way
+func (b *bomb) fireLocked(p crashPoint) {
+	if b.point == nil || *b.point != p {
+		return
 	}
+	b.point = nil
+	if b.act != nil {
+		b.act()
+		return
+	}
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {} // the signal is on its way
+}
+
+// gone reports whether the bomb has gone off.
+func (b *bomb) gone() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.point == nil
 }
 
 func (b *bomb) around(cfg daemon.Config) daemon.Config {

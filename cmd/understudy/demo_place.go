@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/understudyd/understudy/tmux"
 )
 
 // demoPlace is the folder in which everything of a demo is.
@@ -111,6 +114,36 @@ func (p *demoPlace) remove() error {
 		time.Sleep(50 * time.Millisecond)
 	}
 	return fmt.Errorf("folder of the demo, remove it yourself: %w", err)
+}
+
+// endAgents ends a tmux server of our own and returns when the agents in it are gone: until then
+// they write to their files.
+func endAgents(ctx context.Context, socket string) error {
+	server, err := tmux.New(tmux.Config{Socket: socket})
+	if err != nil {
+		return err
+	}
+	panes, err := server.List(ctx)
+	if err != nil {
+		return err
+	}
+	var agents []tmux.Process
+	for _, pane := range panes {
+		if p, err := tmux.FindProcess(pane.PID); err == nil && !pane.Dead {
+			agents = append(agents, p)
+		}
+	}
+	if err := server.KillServer(ctx); err != nil {
+		return err
+	}
+	patient, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	for _, p := range agents { // they got SIGHUP
+		if p.Wait(patient) != nil {
+			_ = p.Signal(syscall.SIGKILL) // the only error is that it is gone
+		}
+	}
+	return nil
 }
 
 func linkOrCopy(from, to string) error {

@@ -6,16 +6,17 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/tmux"
 )
 
 // output is what a command prints, while it runs.
@@ -83,12 +84,12 @@ func TestDemoKeepsRunningUntilInterrupted(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].ID != 2 {
 		t.Errorf("active agents %v, %v; want agent 2", list, err)
 	}
-	postgres := postgresPID(t, dir)
+	started := processes(t, dir)
 	interrupt()
 	if code := await1(t, done); code != exitDone || stderr.String() != "" {
 		t.Errorf("exit code %d, stderr %q", code, stderr)
 	}
-	nothingLeft(t, dir, postgres)
+	nothingLeft(t, dir, started)
 }
 
 func TestDemoInterruptedLeavesNothing(t *testing.T) {
@@ -96,7 +97,7 @@ func TestDemoInterruptedLeavesNothing(t *testing.T) {
 	stdout, stderr, interrupt, done := startDemo(t)
 	dir := stdout.await(t, done, `successor in (\S+)\n`)[1]
 	stdout.await(t, done, `✓ agent 1 `)
-	postgres := postgresPID(t, filepath.Join(dir, "d"))
+	started := processes(t, filepath.Join(dir, "d"))
 	interrupt()
 	if code := await1(t, done); code != exitFailed {
 		t.Errorf("exit code %d", code)
@@ -104,7 +105,7 @@ func TestDemoInterruptedLeavesNothing(t *testing.T) {
 	if want := "understudy: interrupted; what the demo had made is removed\n"; stderr.String() != want {
 		t.Errorf("stderr %q, want %q", stderr, want)
 	}
-	nothingLeft(t, dir, postgres)
+	nothingLeft(t, dir, started)
 }
 
 func await1(t *testing.T, done <-chan int) int {
@@ -118,27 +119,42 @@ func await1(t *testing.T, done <-chan int) int {
 	}
 }
 
-func postgresPID(t *testing.T, dir string) int {
+// processes returns the servers of a data directory: PostgreSQL and tmux.
+func processes(t *testing.T, dir string) []tmux.Process {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(dir, "postgres", "data", "postmaster.pid"))
+	postgres, err := os.ReadFile(filepath.Join(dir, "postgres", "data", "postmaster.pid"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, _, _ := strings.Cut(string(b), "\n")
-	pid, err := strconv.Atoi(line)
+	server, err := exec.Command("tmux", "-S", filepath.Join(dir, "run", "tmux.sock"), "display-message", "-p", "#{pid}").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pid
+	var found []tmux.Process
+	for _, text := range []string{string(postgres), string(server)} {
+		line, _, _ := strings.Cut(text, "\n")
+		pid, err := strconv.Atoi(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := tmux.FindProcess(pid)
+		if err != nil {
+			t.Fatalf("process %d: %v", pid, err)
+		}
+		found = append(found, p)
+	}
+	return found
 }
 
 // nothingLeft wants the folder and the processes of a demo gone.
-func nothingLeft(t *testing.T, dir string, postgres int) {
+func nothingLeft(t *testing.T, dir string, started []tmux.Process) {
 	t.Helper()
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%s is still there: %v", dir, err)
 	}
-	if err := syscall.Kill(postgres, 0); !errors.Is(err, syscall.ESRCH) {
-		t.Errorf("PostgreSQL still runs: %v", err)
+	for _, p := range started {
+		if p.Alive() {
+			t.Errorf("process %d still runs", p.PID)
+		}
 	}
 }

@@ -211,10 +211,15 @@ func (r *rig) told(agentID int64) []string {
 	return out
 }
 
-// wantTold fails unless the agent was told exactly so many texts, each containing its part.
+// wantTold waits until the agent was told so many texts, and fails unless each contains its part. A
+// runtime confirms a prompt before it writes it down.
 func (r *rig) wantTold(agentID int64, parts ...string) {
 	r.t.Helper()
-	got := r.told(agentID)
+	var got []string
+	r.await(fmt.Sprintf("agent %d: told %q", agentID, parts), func() (bool, string) {
+		got = r.told(agentID)
+		return len(got) >= len(parts), fmt.Sprintf("%q", got)
+	})
 	ok := len(got) == len(parts)
 	for i := 0; ok && i < len(parts); i++ {
 		ok = strings.Contains(got[i], parts[i])
@@ -346,8 +351,8 @@ func (r *rig) hook(agentID int64, event string, body map[string]any) hooks.Envel
 	return env
 }
 
-// secret is the launch secret that the agent was given.
-func (r *rig) secret(agentID int64) string {
+// launchFile is what the agent was launched with.
+func (r *rig) launchFile(agentID int64) daemon.LaunchFile {
 	r.t.Helper()
 	b, err := os.ReadFile(filepath.Join(r.dir.Launch(agentID), "launch.json"))
 	if err != nil {
@@ -357,7 +362,13 @@ func (r *rig) secret(agentID int64) string {
 	if err := json.Unmarshal(b, &file); err != nil {
 		r.t.Fatal(err)
 	}
-	for _, v := range file.Env {
+	return file
+}
+
+// secret is the launch secret that the agent was given.
+func (r *rig) secret(agentID int64) string {
+	r.t.Helper()
+	for _, v := range r.launchFile(agentID).Env {
 		if secret, ok := strings.CutPrefix(v, "UNDERSTUDY_LAUNCH="); ok {
 			return secret
 		}

@@ -63,6 +63,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 		return exitDone
 	case errors.Is(err, errSilent):
 		return exitFailed
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		fmt.Fprintln(stderr, "understudy: interrupted; what was asked for goes on")
+		return exitFailed
 	case !a.started || errors.As(err, &wrong):
 		fmt.Fprintf(stderr, "understudy: %s: see `%s --help`\n", sentence(err), cmd.CommandPath())
 		return exitUsage
@@ -114,7 +117,10 @@ func (a *app) rootCommand() *cobra.Command {
 		Short: "Supervises CLI coding agents in tmux and hands their work on",
 		Long: `Understudy runs CLI coding agents in tmux panes, each playing a persona, and hands the work of
 one that is full, stuck or done over to its successor: the agent writes a document, is shut down,
-and a fresh agent of the same persona goes on from there.`,
+and a fresh agent of the same persona goes on from there.
+
+A daemon and all that belongs to it live in one data directory: --data, else $UNDERSTUDY_DATA, else
+~/.local/share/understudy/data, for root /var/lib/understudy/data.`,
 		Example: `  understudy demo                                       # watch a handoff from start to end
   understudy serve                                      # the daemon, in the foreground
   understudy agent start developer-con-1 --cwd ~/app    # an agent that plays a persona
@@ -126,8 +132,9 @@ and a fresh agent of the same persona goes on from there.`,
 			a.started = true
 		},
 	}
+	root.SetUsageTemplate(usageTemplate)
 	root.SetVersionTemplate("understudy {{.Version}}\n")
-	root.PersistentFlags().StringVar(&a.dataFlag, "data", "", "data `directory` (default $UNDERSTUDY_DATA, else ~/.local/share/understudy/data; for root /var/lib/understudy/data)")
+	root.PersistentFlags().StringVar(&a.dataFlag, "data", "", "data `directory` (default $UNDERSTUDY_DATA, else see understudy --help)")
 	root.AddGroup(
 		&cobra.Group{ID: "begin", Title: "To begin with:"},
 		&cobra.Group{ID: "work", Title: "Agents and their work:"},
@@ -148,10 +155,31 @@ and a fresh agent of the same persona goes on from there.`,
 	return root
 }
 
+// usageTemplate is what stands below the description of a command in its help.
+const usageTemplate = `Usage:{{if or (not .HasAvailableSubCommands) (ne .Args nil)}}
+  {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
+  {{.CommandPath}} COMMAND [flags]{{end}}{{if .HasExample}}
+
+Examples:
+{{.Example}}{{end}}{{if .HasAvailableSubCommands}}{{$commands := .Commands}}{{if .Groups}}{{range $group := .Groups}}
+
+{{.Title}}{{range $commands}}{{if and (eq .GroupID $group.ID) (or .IsAvailableCommand (eq .Name "help"))}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{else}}
+
+Commands:{{range $commands}}{{if .IsAvailableCommand}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
+
+Flags:
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableInheritedFlags}}
+
+Everywhere:
+{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}
+`
+
 // group makes a command that only has commands below it.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{
-		Use: use + " COMMAND", Short: short,
+		Use: use, Short: short,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usagef("there is no command %q", c.CommandPath()+" "+args[0])

@@ -13,7 +13,6 @@ import (
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/db"
 	"github.com/understudyd/understudy/db/dbtest"
-	"github.com/understudyd/understudy/tmux"
 )
 
 // TestScripts runs testdata/script/*.txt, which use the program as a person does. Each has a data
@@ -40,7 +39,6 @@ func TestScripts(t *testing.T) {
 			database := ""
 			if strings.Contains(string(script), "\nexec understudy serve") {
 				database = dbtest.New(t, db.Migrate)
-				t.Cleanup(func() { killTmux(t, filepath.Join(dir, "run", "tmux.sock")) })
 			}
 			testscript.Run(t, testscript.Params{
 				Files: []string{file}, RequireExplicitExec: true, RequireUniqueNames: true,
@@ -53,6 +51,12 @@ func TestScripts(t *testing.T) {
 
 // setUp makes the world of a script: understudy in PATH, a home, and nothing of the user's own.
 func setUp(env *testscript.Env, top, dir, database string) error {
+	env.Defer(func() { // before the folder goes in which they write
+		if err := endAgents(context.Background(), filepath.Join(dir, "run", "tmux.sock")); err != nil {
+			env.T().Log("agents not ended: ", err)
+			env.T().FailNow()
+		}
+	})
 	own, err := os.Executable()
 	if err != nil {
 		return err
@@ -104,16 +108,5 @@ func scriptReady(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("the daemon does not answer: %v", err)
 		case <-tick.C:
 		}
-	}
-}
-
-// killTmux ends the tmux server of a data directory, with all agents in it.
-func killTmux(t *testing.T, socket string) {
-	server, err := tmux.New(tmux.Config{Socket: socket})
-	if err == nil {
-		err = server.KillServer(context.Background())
-	}
-	if err != nil {
-		t.Errorf("tmux server not ended: %v", err)
 	}
 }

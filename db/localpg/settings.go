@@ -29,7 +29,7 @@ func (c *Cluster) settings() []string {
 		"log_line_prefix=%m [%p] ",
 	}
 	if c.config.NoSync {
-		values = append(values, "fsync=off", "full_page_writes=off", "synchronous_commit=off")
+		values = append(values, "fsync=off", "full_page_writes=off")
 	}
 	for name, value := range c.config.Settings {
 		values = append(values, name+"="+value)
