@@ -151,6 +151,9 @@ func (d *Daemon) AssignPersona(ctx context.Context, id int64, slug string) (Agen
 		if a.Persona != nil {
 			return Errorf(KindConflict, "agent_has_persona", "Agent already plays %s", *a.Persona)
 		}
+		if err := d.here(a.Host); err != nil {
+			return err
+		}
 		p, err := d.persona(slug)
 		if err != nil {
 			return err
@@ -201,6 +204,8 @@ func (d *Daemon) ResumeAgent(ctx context.Context, id int64) (Agent, error) {
 	switch {
 	case err != nil:
 		return old, err
+	case old.Host != d.Host:
+		return old, d.here(old.Host)
 	case old.Active():
 		return old, Errorf(KindConflict, "agent_active", "Agent is still active: attach to it with `understudy agent attach %d`", id)
 	case old.SessionID == nil || old.RegisteredAt == nil:
@@ -231,7 +236,7 @@ func (d *Daemon) Screen(ctx context.Context, id int64, ansi bool) (string, error
 	case !a.HasPane():
 		return "", errAgentNoPane
 	case a.Host != d.Host:
-		return "", Errorf(KindConflict, "other_host", "Agent runs on host %s: ask the daemon there", a.Host)
+		return "", d.here(a.Host)
 	}
 	text, err := d.capture(ctx, &a, ansi)
 	if errors.Is(err, tmux.ErrGone) {

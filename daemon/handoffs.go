@@ -53,7 +53,7 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in HandoffRe
 		return nil, errAgentNotActive
 	case a.Persona == nil:
 		return nil, errAgentNoPersona
-	case !a.HasPane():
+	case !a.HasPane() && !a.launching():
 		return nil, errAgentNoPane
 	}
 	earlier, err := d.Store.Handoffs(ctx, HandoffFilter{AgentID: agentID, Limit: 500})
@@ -67,10 +67,11 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in HandoffRe
 		}
 		taken[h.FilePath] = true
 	}
-	if _, err := d.persona(*a.Persona); err != nil {
+	dir, err := d.dataOf(ctx, &a)
+	if err != nil {
 		return nil, err
 	}
-	h, err := d.newHandoff(ctx, &a, in, taken)
+	h, err := d.newHandoff(ctx, dir, &a, in, taken)
 	if err != nil {
 		return nil, err
 	}
@@ -101,15 +102,37 @@ func (in *HandoffRequest) check() error {
 	return nil
 }
 
+// dataOf returns the data directory of an agent's host. On our own the persona must still be one
+// that can be played; another host's daemon will see to that itself.
+func (d *Daemon) dataOf(ctx context.Context, a *Agent) (data.Dir, error) {
+	if a.Host == d.Host {
+		_, err := d.persona(*a.Persona)
+		return d.Data, err
+	}
+	root, err := d.Store.HostRoot(ctx, a.Host)
+	if err != nil {
+		return data.Dir{}, notFound(err, Errorf(KindConflict, "other_host", "Agent runs on host %s, which was never seen on this database", a.Host))
+	}
+	return data.At(root), nil
+}
+
+// here refuses what only the daemon of a host can do.
+func (d *Daemon) here(host string) error {
+	if host == d.Host {
+		return nil
+	}
+	return Errorf(KindConflict, "other_host", "That is on host %s: ask the daemon there", host)
+}
+
 // newHandoff makes the row. The path is named by the second, so an earlier handoff of the same
 // second takes the next one: a document is never taken for another's.
-func (d *Daemon) newHandoff(ctx context.Context, a *Agent, in HandoffRequest, taken map[string]bool) (*Handoff, error) {
+func (d *Daemon) newHandoff(ctx context.Context, where data.Dir, a *Agent, in HandoffRequest, taken map[string]bool) (*Handoff, error) {
 	id, err := d.Store.NextID(ctx, HandoffIDs)
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now().UTC()
-	dir := d.Data.Handoffs(*a.Persona)
+	dir := where.Handoffs(*a.Persona)
 	path := ""
 	for at := now; ; at = at.Add(time.Second) {
 		path = filepath.Join(dir, data.HandoffName(at, a.ID))
@@ -213,6 +236,8 @@ func (d *Daemon) RetryHandoff(ctx context.Context, id int64) (Handoff, error) {
 		switch {
 		case err != nil:
 			return h, err
+		case d.here(h.Host) != nil:
+			return h, d.here(h.Host)
 		case h.Phase != Failed || h.Error == nil:
 			return h, Errorf(KindConflict, "handoff_not_failed", "Only a failed handoff can be retried: this one is %s", h.Status)
 		}
@@ -322,6 +347,9 @@ func (d *Daemon) Document(ctx context.Context, id int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := d.here(h.Host); err != nil {
+		return nil, err
+	}
 	doc, err := data.ReadDocument(d.Data.Handoffs(h.Persona), h.FilePath, d.Settings.Handoff.MaxDocumentBytes)
 	if bad := (*data.DocumentError)(nil); errors.As(err, &bad) {
 		return nil, Errorf(KindNotFound, bad.Code, "%s", bad.Message)
@@ -333,6 +361,9 @@ func (d *Daemon) Document(ctx context.Context, id int64) ([]byte, error) {
 func (d *Daemon) ContextFile(ctx context.Context, id int64) ([]byte, error) {
 	h, err := d.Handoff(ctx, id)
 	if err != nil {
+		return nil, err
+	}
+	if err := d.here(h.Host); err != nil {
 		return nil, err
 	}
 	missing := Errorf(KindNotFound, "context_missing", "Handoff has no context file yet")

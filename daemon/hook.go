@@ -323,7 +323,8 @@ func (h *hookStep) promptSubmitted() {
 func (h *hookStep) confirm(dl *Delivery, evidence string, queued bool) {
 	dl.decide(Submitted, evidence, time.Now().UTC())
 	h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
-	h.event("delivery_submitted", deliveryPayload(dl), h.tx.Agent)
+	e := h.d.event("delivery_submitted", &h.tx.Agent.ID, dl.HandoffID, deliveryPayload(dl))
+	h.out.Change.Events = append(h.out.Change.Events, e)
 	if dl.Kind == KindSkill && h.tx.Agent.SkillInjectedAt == nil {
 		h.tx.Agent.SkillInjectedAt = dl.DecidedAt
 		h.event("agent_skill_injected", map[string]any{"persona": h.tx.Agent.PersonaSlug(), "by": "prompt"}, h.tx.Agent)

@@ -184,6 +184,12 @@ type OpenWork interface {
 	OpenAgents(ctx context.Context, host string) ([]int64, error)
 }
 
+// HostReader reads what other hosts have said of themselves.
+type HostReader interface {
+	// HostRoot returns the data directory of a host; ErrNotFound if it was never seen.
+	HostRoot(ctx context.Context, host string) (string, error)
+}
+
 // Store is everything the daemon needs of its database.
 type Store interface {
 	Committer
@@ -192,4 +198,5 @@ type Store interface {
 	DeliveryReader
 	EventReader
 	OpenWork
+	HostReader
 }

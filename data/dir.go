@@ -30,6 +30,9 @@ func Default(getenv func(string) string, euid int) (string, error) {
 	return "", errors.New("there is no home directory to keep data in: name a folder with --data")
 }
 
+// At names the paths of a data directory that is another host's; it makes and checks nothing.
+func At(root string) Dir { return Dir{root: filepath.Clean(root)} }
+
 // Root is the data directory itself.
 func (d Dir) Root() string { return d.root }
 

@@ -27,7 +27,7 @@ var statements = map[string]string{
 	"lockAgentByProcess": lockAgentByProcess, "lockAgentBySession": lockAgentBySession,
 	"lockOpenHandoff": lockOpenHandoff, "lockOpenDeliveries": lockOpenDeliveries, "insertHook": insertHook,
 	"markReplayed": markReplayed,
-	"upsertHost":   upsertHost, "listHosts": listHosts, "tryHostLock": tryHostLock,
+	"upsertHost":   upsertHost, "listHosts": listHosts, "hostRoot": hostRoot, "tryHostLock": tryHostLock,
 	"tryMigrationLock": tryMigrationLock, "migrationUnlock": migrationUnlock,
 	"selectAgents": selectAgents, "selectHandoffs": selectHandoffs, "selectDeliveries": selectDeliveries,
 	"selectEvents": selectEvents,

@@ -178,7 +178,7 @@ func TestClaudeRestart(t *testing.T) {
 	})
 	r.start()
 	r.takenOver(r.awaitPhase(id, daemon.Completed))
-	if stops := r.tap.of(a.ID, hooks.Stop); len(stops) != 1 || !stops[0].in.Replayed || !stops[0].res.Applied {
+	if stops := r.tap.of(a.ID, hooks.Stop); len(stops) != 1 || !stops[0].in.Replayed || !stops[0].Applied {
 		t.Errorf("stops %+v, want the one from the spool", stops)
 	}
 	moves, err := r.client.Transitions(t.Context(), id)
@@ -224,7 +224,7 @@ func TestClaudeForeign(t *testing.T) {
 	r.takenOver(h)
 	r.wantKinds(a.ID, daemon.KindSkill, daemon.KindInstruction, daemon.KindExit)
 	for _, asked := range r.tap.of(a.ID, hooks.PermissionRequest) {
-		if !bytes.Contains(asked.res.Output, []byte(`"allow"`)) {
+		if !bytes.Contains(asked.Output, []byte(`"allow"`)) {
 			t.Errorf("request %s %s was not answered with yes", asked.p.ToolName, asked.p.ToolInput)
 		}
 	}

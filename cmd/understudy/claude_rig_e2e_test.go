@@ -148,10 +148,12 @@ type hookTap struct {
 	seen []tapped
 }
 
+// tapped is one hook and what became of it.
 type tapped struct {
-	in  daemon.HookInput
-	p   hooks.Payload
-	res daemon.HookResult
+	in      daemon.HookInput
+	p       hooks.Payload
+	agentID int64
+	daemon.HookDecision
 }
 
 type tappedStore struct {
@@ -159,14 +161,30 @@ type tappedStore struct {
 	tap *hookTap
 }
 
+// RecordHook notes a hook before its transaction ends: what can be seen of it is in the tap.
 func (s tappedStore) RecordHook(ctx context.Context, in daemon.HookInput, decide func(daemon.HookTx) daemon.HookDecision) (daemon.HookResult, error) {
-	res, err := s.Store.RecordHook(ctx, in, decide)
-	if p, bad := hooks.Parse(in.Event, in.Body); bad == nil && err == nil {
-		s.tap.mu.Lock()
-		s.tap.seen = append(s.tap.seen, tapped{in, p, res})
-		s.tap.mu.Unlock()
+	return s.Store.RecordHook(ctx, in, func(tx daemon.HookTx) daemon.HookDecision {
+		out := decide(tx)
+		if !tx.Again {
+			s.tap.note(in, tx, out)
+		}
+		return out
+	})
+}
+
+func (h *hookTap) note(in daemon.HookInput, tx daemon.HookTx, out daemon.HookDecision) {
+	seen := tapped{in: in, HookDecision: out}
+	seen.p, _ = hooks.Parse(in.Event, in.Body) // the daemon has done so before
+	switch {
+	case tx.Agent != nil:
+		seen.agentID = tx.Agent.ID
+	case out.Change.NewAgent != nil:
+		seen.agentID = out.Change.NewAgent.ID
 	}
-	return res, err
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.seen = slices.DeleteFunc(h.seen, func(old tapped) bool { return old.in.Key == in.Key }) // its transaction is run again
+	h.seen = append(h.seen, seen)
 }
 
 // of are the agent's hooks of one event, in the order in which they came in.
@@ -174,7 +192,7 @@ func (h *hookTap) of(agentID int64, event string) (out []tapped) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, s := range h.seen {
-		if s.res.AgentID == agentID && s.in.Event == event {
+		if s.agentID == agentID && s.in.Event == event {
 			out = append(out, s)
 		}
 	}
@@ -186,13 +204,11 @@ func (h *hookTap) String() string {
 	defer h.mu.Unlock()
 	var b strings.Builder
 	for _, s := range h.seen {
-		fmt.Fprintf(&b, "%s agent %d pid %d %s session %s applied %t %s replayed %t tool %s %s\n", s.in.At.Format("05.000"), s.res.AgentID, s.in.PID,
-			s.in.Event, s.in.SessionID, s.res.Applied, s.res.Reason, s.in.Replayed, s.p.ToolName, firstOf(s.p.Prompt+s.p.Reason, 60))
+		fmt.Fprintf(&b, "%s %s agent %d pid %d session %s replayed %t applied %t %s: %.80s\n", s.in.At.Format("05.000"), s.in.Event,
+			s.agentID, s.in.PID, s.in.SessionID, s.in.Replayed, s.Applied, s.Reason, s.p.Source+s.p.Prompt+s.p.ToolName+s.p.Reason)
 	}
 	return b.String()
 }
-
-func firstOf(s string, n int) string { return s[:min(n, len(s))] }
 
 // asked waits until the model was asked something that contains part.
 func (r *claudeRig) asked(part string) {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -284,5 +285,48 @@ func TestFocus(t *testing.T) {
 	}
 	if h.Reason != "context full" || h.Focus != focus {
 		t.Errorf("reason %q, focus %.40q", h.Reason, h.Focus)
+	}
+}
+
+// TestHungAgent: an agent that takes nothing in is not typed to twice on a guess. When it wakes up
+// it finds its instruction, and the retry finds its document.
+func TestHungAgent(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cfg.Settings.Handoff.AckTimeout = 500 * time.Millisecond
+	r.start()
+	a := r.agent(con)
+	r.signal(a.ID, syscall.SIGSTOP)
+	h := r.awaitFailure(r.handoff(a.ID), daemon.Instructing, "instruction_unconfirmed")
+	r.signal(a.ID, syscall.SIGCONT)
+	r.awaitShown(a.ID, "The handoff document is written")
+	r.awaitState(a.ID, daemon.Idle)
+	if now := r.getHandoff(h.ID); now.Phase != daemon.Failed {
+		t.Errorf("handoff went on by itself: %s", now.Phase)
+	}
+	r.retry(h.ID)
+	r.awaitPhase(h.ID, daemon.Completed)
+	r.wantTold(a.ID, instructed)
+}
+
+// TestRetryBehindNewHandoff: a handoff that failed before its record makes room for a new one, and
+// cannot be taken up again beside it.
+func TestRetryBehindNewHandoff(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	a := r.agent(con)
+	r.misbehave("no-document")
+	first := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing)
+	r.misbehave("")
+	release := r.hold(a.ID, "more work")
+	second := r.handoff(a.ID)
+	_, err := r.client.RetryHandoff(t.Context(), first.ID)
+	wantError(t, err, daemon.KindConflict, "Handoff already in progress")
+	release()
+	h := r.awaitPhase(second, daemon.Completed)
+	_, err = r.client.RetryHandoff(t.Context(), first.ID)
+	wantError(t, err, daemon.KindConflict, "Handoff already in progress")
+	if h.FilePath == first.FilePath || len(r.successors(a.ID)) != 1 {
+		t.Errorf("document %s, successors %+v: want a document of its own and one successor", h.FilePath, r.successors(a.ID))
 	}
 }

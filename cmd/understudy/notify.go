@@ -24,13 +24,14 @@ const notifyLimit = 2 * time.Second
 type desktop struct {
 	enabled bool
 	getenv  func(string) string
+	limit   time.Duration // notifyLimit; shorter in tests
 	busy    chan struct{} // holds one token
 	show    func(title, message string) error
 }
 
 func newDesktop(enabled bool, getenv func(string) string) *desktop {
 	beeep.AppName = "understudy"
-	return &desktop{enabled: enabled, getenv: getenv, busy: make(chan struct{}, 1), show: func(title, message string) error {
+	return &desktop{enabled: enabled, getenv: getenv, limit: notifyLimit, busy: make(chan struct{}, 1), show: func(title, message string) error {
 		return beeep.Notify(title, message, "") // a nil icon is an error
 	}}
 }
@@ -54,7 +55,7 @@ func (n *desktop) Notify(ctx context.Context, title, message string) (channel st
 		done <- n.show(clean(title, 80), clean(message, 300))
 		<-n.busy
 	}()
-	timer := time.NewTimer(notifyLimit)
+	timer := time.NewTimer(n.limit)
 	defer timer.Stop()
 	select {
 	case err := <-done:
@@ -63,7 +64,7 @@ func (n *desktop) Notify(ctx context.Context, title, message string) (channel st
 		}
 		return "desktop", nil
 	case <-timer.C:
-		return "log", fmt.Errorf("desktop notification: no answer within %s", notifyLimit)
+		return "log", fmt.Errorf("desktop notification: no answer within %s", n.limit)
 	case <-ctx.Done():
 		return "log", context.Cause(ctx)
 	}

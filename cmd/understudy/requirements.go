@@ -36,11 +36,19 @@ func ok(name, format string, args ...any) finding {
 
 // checkTmux and checkPostgres find what must be installed before anything works.
 func checkTmux(ctx context.Context) finding {
+	f := finding{Name: "tmux", State: findingMissing, Fix: "understudy doctor --fix", pack: "tmux"}
 	version, err := tmux.Check(ctx, "")
-	if err == nil {
+	switch {
+	case err == nil:
 		return ok("tmux", "version %s", version)
+	case errors.Is(err, tmux.ErrMissing):
+		f.Detail = "tmux is not installed or not in PATH"
+	case errors.Is(err, tmux.ErrTooOld):
+		f.Detail = fmt.Sprintf("tmux %s is too old, 3.2 or newer is needed", version)
+	default: // it does not answer, which no installation mends
+		return finding{Name: "tmux", State: findingMissing, Detail: sentence(err), Fix: "see whether `tmux -V` answers"}
 	}
-	return finding{Name: "tmux", State: findingMissing, Detail: withoutHint(err), Fix: "understudy doctor --fix", pack: "tmux"}
+	return f
 }
 
 func checkPostgres() finding {
@@ -145,11 +153,16 @@ func inShell(commands [][]string) string {
 func (a *app) require(ctx context.Context, yes bool) ([]finding, error) {
 	found := []finding{checkTmux(ctx), checkPostgres()}
 	missing := lacking(found)
+	for _, f := range found {
+		if f.State == findingMissing && f.pack == "" {
+			return nil, errors.New(f.Detail)
+		}
+	}
 	if len(missing) == 0 {
 		return found, nil
 	}
 	for _, f := range missing {
-		fmt.Fprintf(a.stderr, "understudy: %s: %s\n", f.Name, f.Detail)
+		fmt.Fprintf(a.stderr, "understudy: %s\n", f.Detail)
 	}
 	if err := a.install(ctx, missing, yes); err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -46,6 +47,18 @@ func (r *rig) personTypes(agentID int64, text string, keys ...tmux.Key) {
 func (r *rig) personPresses(agentID int64, keys ...tmux.Key) {
 	r.t.Helper()
 	if err := r.tmux.Keys(r.t.Context(), r.pane(agentID).Ref, keys...); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// signal sends a signal to the agent's process.
+func (r *rig) signal(agentID int64, sig syscall.Signal) {
+	r.t.Helper()
+	p, err := tmux.FindProcess(r.pane(agentID).PID)
+	if err == nil {
+		err = p.Signal(sig)
+	}
+	if err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -142,7 +142,7 @@ func runDaemon(ctx context.Context, cfg serveConfig, base *database, d *daemon.D
 	service("database notifications", func(ctx context.Context) error {
 		return base.db.Listen(ctx, up.Host, db.Listener{Wake: d.Wake, Events: d.EventsChanged})
 	})
-	service("heartbeat", func(ctx context.Context) error { return heartbeat(ctx, base.db, up.Host, cfg.Log) })
+	service("heartbeat", func(ctx context.Context) error { return heartbeat(ctx, base.db, up, cfg.Log) })
 	service("daemon", func(ctx context.Context) error { return holdHost(ctx, cfg, base, d, up.Host, lock) })
 	cfg.Log.Info("understudy serves", "data", up.Data.Root(), "host", up.Host, "socket", up.Data.Socket(), "address", fmt.Sprint(up.Address))
 	if cfg.Ready != nil {
@@ -347,12 +347,12 @@ func terminals(settings) func(socket string) (daemon.Terminal, error) {
 	}
 }
 
-func heartbeat(ctx context.Context, store *db.DB, host string, log *slog.Logger) error {
+func heartbeat(ctx context.Context, store *db.DB, up *serving, log *slog.Logger) error {
 	name, _ := os.Hostname() // shown only
 	tick := time.NewTicker(5 * time.Second)
 	defer tick.Stop()
 	for {
-		if err := store.Heartbeat(ctx, db.Host{ID: host, Name: name, Version: version()}); err != nil && ctx.Err() == nil {
+		if err := store.Heartbeat(ctx, db.Host{ID: up.Host, Name: name, Version: version(), DataRoot: up.Data.Root()}); err != nil && ctx.Err() == nil {
 			log.Debug("heartbeat not written", "error", err)
 		}
 		select {

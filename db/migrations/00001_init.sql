@@ -6,6 +6,7 @@ CREATE TABLE hosts (
     id         text NOT NULL,
     name       text NOT NULL,
     version    text NOT NULL,
+    data_root  text NOT NULL,
     started_at timestamptz NOT NULL,
     last_seen  timestamptz NOT NULL,
     CONSTRAINT hosts_pkey PRIMARY KEY (id)

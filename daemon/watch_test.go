@@ -1,0 +1,59 @@
+package daemon
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+)
+
+// TestReconcile: the registry corrects the state by which the hooks left an agent, but only once it
+// has said the same for a while after the last of them. It is rewritten later than a hook comes.
+func TestReconcile(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name     string
+		state    AgentState
+		registry runtimes.Status
+		want     AgentState
+	}{
+		{"a Stop, and the registry is late", Idle, runtimes.StatusBusy, Working},
+		{"a prompt, and the registry is late", Working, runtimes.StatusIdle, Idle},
+		{"a dialog, and the registry is late", Waiting, runtimes.StatusBusy, Working},
+		{"a question that a hook answers", Working, runtimes.StatusWaiting, Waiting},
+		{"agreement", Idle, runtimes.StatusIdle, Idle},
+		{"a status of another version", Working, "dreaming", Working},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			path := runtimes.RegistryPath(dir, 4711)
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, fmt.Appendf(nil, `{"pid":4711,"sessionId":"s","status":%q}`, tt.registry), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Test(t, func(t *testing.T) {
+				now := time.Now()
+				d := New(Config{Environ: []string{"CLAUDE_CONFIG_DIR=" + dir}})
+				a := &Agent{ID: 1, PID: 4711, State: tt.state, RegisteredAt: &now}
+				d.look(a, now)
+				time.Sleep(time.Minute) // of the bubble: the registry has said so for long
+				d.outdate(a.ID)
+				if d.reconcile(a, time.Now()) {
+					t.Errorf("right after the hook: %s became %s", tt.state, a.State)
+				}
+				time.Sleep(settle)
+				if d.reconcile(a, time.Now()) != (tt.want != tt.state) || a.State != tt.want {
+					t.Errorf("%s later: %s, want %s", settle, a.State, tt.want)
+				}
+			})
+		})
+	}
+}
