@@ -99,7 +99,7 @@ func TestClientOddAnswers(t *testing.T) {
 		}
 		client.Close()
 		check(t, server.Close())
-		<-done
+		check(t, <-done)
 	}
 }
 

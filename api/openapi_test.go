@@ -109,9 +109,7 @@ func TestDescriptionHasEveryRoute(t *testing.T) {
 	for path, item := range loadSpec(t).doc.Paths.Map() {
 		for method, operation := range item.Operations() {
 			described[method+" "+path] = operation
-			for _, shared := range item.Parameters {
-				operation.Parameters = append(operation.Parameters, shared)
-			}
+			operation.Parameters = append(operation.Parameters, item.Parameters...)
 		}
 	}
 	for _, r := range s.routes() {

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/xml"
+	"errors"
 	"io"
 	"regexp"
 	"strings"
@@ -90,7 +91,7 @@ func FuzzScreenHTML(f *testing.F) {
 		decoder := xml.NewDecoder(strings.NewReader("<pre>" + got + "</pre>"))
 		for {
 			token, err := decoder.Token()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {

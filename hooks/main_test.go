@@ -5,7 +5,6 @@ import (
 	"flag"
 	"os"
 	"testing"
-	"time"
 )
 
 // TestMain lets the test binary be the command, for tests that need a process.
@@ -31,21 +30,6 @@ func golden(t *testing.T, path string, got []byte) {
 	}
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s differs (go test ./hooks -update writes it anew); got:\n%s", path, got)
-	}
-}
-
-// eventually waits for a condition that another goroutine or process brings about.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(10 * time.Second)
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("not in 10 s: %s", what)
-		}
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -19,6 +18,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux"
 )
 
 // claudeRig is a rig whose agents are the real Claude Code CLI. Only the model is played, by a
@@ -286,9 +286,9 @@ func (r *claudeRig) exited(agentID int64) {
 	if len(ends) == 0 || ends[len(ends)-1].p.Reason != "prompt_input_exit" {
 		r.t.Errorf("outgoing agent: SessionEnd %+v, want prompt_input_exit", ends)
 	}
-	pid := r.tap.of(agentID, hooks.SessionStart)[0].in.PID
-	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && !strings.Contains(string(stat), ") Z ") {
-		r.t.Errorf("process %d of the outgoing agent is still there: %s", pid, stat)
+	first := r.tap.of(agentID, hooks.SessionStart)[0].in
+	if (tmux.Process{PID: first.PID, Start: first.PIDStart}).Alive() {
+		r.t.Errorf("process %d of the outgoing agent is still there", first.PID)
 	}
 }
 

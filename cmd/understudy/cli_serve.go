@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -65,6 +67,8 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if builtByGoRun(binary) {
 		log.Warn("this binary goes when `go run` ends, and agents that live on need it: build one with `go build ./cmd/understudy`")
 	}
+	// Who interrupts a second time does not want to wait for a tidy end.
+	context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt, syscall.SIGTERM) })
 	return serve(ctx, serveConfig{
 		Root: root, Settings: s, Host: firstNonEmpty(f.host, a.getenv("UNDERSTUDY_HOST")), AllowPublic: f.public,
 		Environ: os.Environ(), Getenv: a.getenv, Binary: binary, Log: log,

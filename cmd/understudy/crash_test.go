@@ -212,8 +212,8 @@ func (r *rig) child(point *crashPoint) *exec.Cmd {
 // killed waits until the child has died of its bomb.
 func (r *rig) killed(cmd *exec.Cmd) {
 	r.t.Helper()
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
+	done := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(done) }() // its error is the signal
 	select {
 	case <-done:
 	case <-time.After(eventually):

@@ -1,16 +1,18 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/tmux"
 )
 
 const (
@@ -37,6 +39,8 @@ func TestDocumentRefused(t *testing.T) {
 			r.cfg.Settings.Handoff.MaxDocumentBytes = 3000
 			r.start()
 			a := r.agent(con)
+			r.awaitVerdict(a.ID, r.send(a.ID, "some work").ID, daemon.Submitted)
+			r.awaitState(a.ID, daemon.Idle)
 			r.misbehave(tt.behave)
 			h := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, tt.code)
 			if h.RecordedAt != nil || h.SuccessorID != nil || h.InjectionPrompt != nil {
@@ -48,7 +52,7 @@ func TestDocumentRefused(t *testing.T) {
 			if now := r.awaitState(a.ID, daemon.Idle); now.EndedAt != nil {
 				t.Errorf("outgoing agent %+v: ended", now)
 			}
-			r.wantKinds(a.ID, daemon.KindInstruction)
+			r.wantKinds(a.ID, daemon.KindMessage, daemon.KindInstruction)
 
 			r.writeDocument(h)
 			r.retry(h.ID)
@@ -56,8 +60,8 @@ func TestDocumentRefused(t *testing.T) {
 			if h.Error != nil {
 				t.Errorf("completed handoff still has error %+v", h.Error)
 			}
-			r.wantTold(a.ID, instructed)
-			r.wantKinds(a.ID, daemon.KindInstruction, daemon.KindExit)
+			r.wantTold(a.ID, "some work", instructed)
+			r.wantKinds(a.ID, daemon.KindMessage, daemon.KindInstruction, daemon.KindExit)
 		})
 	}
 }
@@ -288,25 +292,66 @@ func TestFocus(t *testing.T) {
 	}
 }
 
-// TestHungAgent: an agent that takes nothing in is not typed to twice on a guess. When it wakes up
-// it finds its instruction, and the retry finds its document.
-func TestHungAgent(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.cfg.Settings.Handoff.AckTimeout = 500 * time.Millisecond
-	r.start()
-	a := r.agent(con)
-	r.signal(a.ID, syscall.SIGSTOP)
-	h := r.awaitFailure(r.handoff(a.ID), daemon.Instructing, "instruction_unconfirmed")
-	r.signal(a.ID, syscall.SIGCONT)
-	r.awaitShown(a.ID, "The handoff document is written")
-	r.awaitState(a.ID, daemon.Idle)
-	if now := r.getHandoff(h.ID); now.Phase != daemon.Failed {
-		t.Errorf("handoff went on by itself: %s", now.Phase)
+// lateTerminal keeps the first instruction back: it says that it typed it, and does so later.
+type lateTerminal struct {
+	daemon.Terminal
+	held chan func() error
+}
+
+func (l *lateTerminal) Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux.PasteOptions) error {
+	if strings.Contains(text, instructed) {
+		select {
+		case l.held <- func() error { return l.Terminal.Paste(context.WithoutCancel(ctx), ref, text, opt) }:
+			return nil
+		default: // only one
+		}
 	}
-	r.retry(h.ID)
-	r.awaitPhase(h.ID, daemon.Completed)
-	r.wantTold(a.ID, instructed)
+	return l.Terminal.Paste(ctx, ref, text, opt)
+}
+
+// TestUnconfirmed: a text of which nothing is seen again is not typed twice on a guess. A retry
+// finds the document if the text arrived after all, and else asks anew.
+func TestUnconfirmed(t *testing.T) {
+	t.Parallel()
+	for _, arrives := range []bool{true, false} {
+		t.Run(fmt.Sprintf("arrives %v", arrives), func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			held := make(chan func() error, 1)
+			r.cfg.Around = func(cfg daemon.Config) daemon.Config {
+				open := cfg.Terminal
+				cfg.Terminal = func(socket string) (daemon.Terminal, error) {
+					term, err := open(socket)
+					return &lateTerminal{term, held}, err
+				}
+				return cfg
+			}
+			r.cfg.Settings.Handoff.AckTimeout = 600 * time.Millisecond
+			r.start()
+			a := r.agent(con)
+			first := r.awaitFailure(r.handoff(a.ID), daemon.Instructing, "instruction_unconfirmed")
+			want := []string{first.Ref}
+			if arrives {
+				if err := (<-held)(); err != nil {
+					t.Fatal(err)
+				}
+				r.awaitShown(a.ID, "The handoff document is written")
+				r.awaitState(a.ID, daemon.Idle)
+			}
+			if h := r.getHandoff(first.ID); h.Phase != daemon.Failed {
+				t.Errorf("handoff went on by itself: %s", h.Phase)
+			}
+			r.retry(first.ID)
+			h := r.awaitPhase(first.ID, daemon.Completed)
+			if !arrives {
+				want = []string{h.Ref}
+			}
+			r.wantTold(a.ID, want...)
+			if (h.Ref == first.Ref) != arrives {
+				t.Errorf("ref %s after %s", h.Ref, first.Ref)
+			}
+		})
+	}
 }
 
 // TestRetryBehindNewHandoff: a handoff that failed before its record makes room for a new one, and

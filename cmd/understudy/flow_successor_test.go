@@ -163,6 +163,43 @@ func TestCommandMissing(t *testing.T) {
 	r.wantOneLive(a.ID, h)
 }
 
+// TestRecordChanged: a successor is given what was recorded, or nothing. A context file that was
+// changed is made again; a document that was changed or removed is not handed over.
+func TestRecordChanged(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	a := r.agent(con)
+	r.misbehave("crash-at-start")
+	h := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingRegistration, "successor_gone")
+	r.misbehave("")
+	document, err := os.ReadFile(h.FilePath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range []func() error{
+		func() error { return os.WriteFile(h.FilePath, []byte("# Another\n"), 0o600) },
+		func() error { return os.Remove(h.FilePath) },
+	} {
+		if err := os.WriteFile(*h.ContextPath, []byte("another"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+		_, err := r.client.RetryHandoff(t.Context(), h.ID)
+		wantCode(t, err, "document_changed")
+	}
+	if err := os.WriteFile(h.FilePath, document, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.retry(h.ID)
+	r.awaitPhase(h.ID, daemon.Completed)
+	b, err := r.client.ContextFile(t.Context(), h.ID)
+	if err != nil || !strings.Contains(string(b), "<handoff-context>\n"+string(document[:20])) {
+		t.Errorf("context file: %v: %.80q", err, b)
+	}
+}
+
 // TestSuccessorDiesUnbriefed: a successor that ends before it took the prompt is replaced by a retry.
 func TestSuccessorDiesUnbriefed(t *testing.T) {
 	t.Parallel()

@@ -2,19 +2,18 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/data"
-	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -47,18 +46,6 @@ func (r *rig) personTypes(agentID int64, text string, keys ...tmux.Key) {
 func (r *rig) personPresses(agentID int64, keys ...tmux.Key) {
 	r.t.Helper()
 	if err := r.tmux.Keys(r.t.Context(), r.pane(agentID).Ref, keys...); err != nil {
-		r.t.Fatal(err)
-	}
-}
-
-// signal sends a signal to the agent's process.
-func (r *rig) signal(agentID int64, sig syscall.Signal) {
-	r.t.Helper()
-	p, err := tmux.FindProcess(r.pane(agentID).PID)
-	if err == nil {
-		err = p.Signal(sig)
-	}
-	if err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -346,65 +333,11 @@ func (r *rig) writeDocument(h daemon.Handoff) {
 	}
 }
 
-// hook makes a hook as the agent's own process sends it.
-func (r *rig) hook(agentID int64, event string, body map[string]any) hooks.Envelope {
-	r.t.Helper()
-	env := hooks.Envelope{
-		Key: hooks.NewKey(time.Now()), Event: event, At: time.Now(), AgentPID: r.pane(agentID).PID, Launch: r.secret(agentID),
-	}
-	a := r.getAgent(agentID)
-	all := map[string]any{"hook_event_name": event, "session_id": *a.SessionID, "transcript_path": *a.TranscriptPath, "cwd": a.Cwd}
-	for k, v := range body {
-		all[k] = v
-	}
-	var err error
-	if env.Body, err = json.Marshal(all); err != nil {
-		r.t.Fatal(err)
-	}
-	return env
-}
-
-// launchFile is what the agent was launched with.
-func (r *rig) launchFile(agentID int64) daemon.LaunchFile {
-	r.t.Helper()
-	b, err := os.ReadFile(filepath.Join(r.dir.Launch(agentID), "launch.json"))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	var file daemon.LaunchFile
-	if err := json.Unmarshal(b, &file); err != nil {
-		r.t.Fatal(err)
-	}
-	return file
-}
-
-// secret is the launch secret that the agent was given.
-func (r *rig) secret(agentID int64) string {
-	r.t.Helper()
-	for _, v := range r.launchFile(agentID).Env {
-		if secret, ok := strings.CutPrefix(v, "UNDERSTUDY_LAUNCH="); ok {
-			return secret
-		}
-	}
-	r.t.Fatalf("agent %d has no launch secret", agentID)
-	return ""
-}
-
-// deliver sends a hook and returns what it would print.
-func (r *rig) deliver(env hooks.Envelope) string {
-	r.t.Helper()
-	out, err := hooks.Send(r.t.Context(), r.dir.HookSocket(), env)
-	if err != nil {
-		r.t.Fatalf("hook %s: %v", env.Event, err)
-	}
-	return string(out)
-}
-
 // wantError fails unless err is exactly this sentence under this status.
 func wantError(t testing.TB, err error, kind daemon.Kind, sentence string) {
 	t.Helper()
-	e, ok := err.(*daemon.Error) //nolint:errorlint // the client returns it as it is
-	if !ok || e.Kind != kind || e.Message != sentence {
+	var e *daemon.Error
+	if !errors.As(err, &e) || e.Kind != kind || e.Message != sentence {
 		t.Errorf("got error %v, want kind %d %q", err, kind, sentence)
 	}
 }

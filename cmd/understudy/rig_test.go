@@ -90,7 +90,7 @@ func newRig(t testing.TB) *rig {
 	t.Cleanup(func() {
 		r.client.Close()
 		r.halt()
-		if err := r.tmux.KillServer(context.Background()); err != nil {
+		if err := endAgents(context.Background(), r.dir.TmuxSocket()); err != nil {
 			t.Errorf("tmux server not ended: %v", err)
 		}
 	})

@@ -32,7 +32,8 @@ type serveConfig struct {
 	Environ     []string
 	Getenv      func(string) string
 	Binary      string // what agents are launched with and their hooks run
-	NoSync      bool   // private PostgreSQL without fsync: for a data directory that is thrown away
+	NoSync      bool   // private PostgreSQL without fsync: a power failure may take what was committed
+	Temporary   bool   // private PostgreSQL that ends with this process, however that ends
 	Log         *slog.Logger
 	Ready       func(*serving) // called once, when requests are answered; may be nil
 
@@ -90,6 +91,13 @@ func serve(ctx context.Context, cfg serveConfig) error {
 	if _, err := tmux.Check(ctx, ""); err != nil {
 		return err
 	}
+	tcp, err := listenTCP(ctx, cfg) // before the database, which takes longer to refuse
+	if err != nil {
+		return err
+	}
+	if tcp != nil {
+		done.add(func() { tcp.Close() }) // again, when it was served
+	}
 	base, err := openDatabase(ctx, cfg, dir, &done)
 	if err != nil {
 		return err
@@ -115,7 +123,7 @@ func serve(ctx context.Context, cfg serveConfig) error {
 		lock.Release()
 		return err
 	}
-	ls, err := listen(ctx, cfg, dir)
+	ls, err := listen(dir, tcp)
 	if err != nil {
 		lock.Release()
 		return err
@@ -242,7 +250,7 @@ func openDatabase(ctx context.Context, cfg serveConfig, dir data.Dir, done *clos
 	b := &database{}
 	conf := db.Config{ConnString: cfg.Settings.DatabaseURL, Log: cfg.Log}
 	if conf.ConnString == "" {
-		cluster, err := localpg.Start(ctx, localpg.Config{Dir: dir.Postgres(), Log: cfg.Log, NoSync: cfg.NoSync})
+		cluster, err := localpg.Start(ctx, localpg.Config{Dir: dir.Postgres(), Log: cfg.Log, NoSync: cfg.NoSync, Temporary: cfg.Temporary})
 		if err != nil {
 			return nil, err
 		}
@@ -296,27 +304,23 @@ func flock(f *os.File) (err error) {
 	return err
 }
 
-func listen(ctx context.Context, cfg serveConfig, dir data.Dir) (ls api.Listeners, err error) {
-	var open []net.Listener
-	defer func() {
-		if err != nil {
-			for _, l := range open {
-				l.Close()
-			}
-		}
-	}()
+// listenTCP opens the address of the settings; nil: none is wanted.
+func listenTCP(ctx context.Context, cfg serveConfig) (net.Listener, error) {
+	if cfg.Settings.Listen == "" || cfg.Settings.Listen == "none" {
+		return nil, nil
+	}
+	return api.ListenTCP(ctx, cfg.Settings.Listen, cfg.AllowPublic)
+}
+
+// listen opens the unix sockets. They appear when everything behind them is ready.
+func listen(dir data.Dir, tcp net.Listener) (ls api.Listeners, err error) {
+	ls.TCP = tcp
 	if ls.Main, err = api.ListenUnix(dir.Socket()); err != nil {
 		return ls, err
 	}
-	open = append(open, ls.Main)
 	if ls.Hook, err = api.ListenUnix(dir.HookSocket()); err != nil {
+		ls.Main.Close()
 		return ls, err
-	}
-	open = append(open, ls.Hook)
-	if cfg.Settings.Listen != "" && cfg.Settings.Listen != "none" {
-		if ls.TCP, err = api.ListenTCP(ctx, cfg.Settings.Listen, cfg.AllowPublic); err != nil {
-			return ls, err
-		}
 	}
 	return ls, nil
 }

@@ -11,7 +11,7 @@ import (
 
 const claudeName = "claude"
 
-// ExitText, typed into the composer and submitted, ends Claude Code.
+// ExitText ends Claude Code when it is typed into the composer and submitted.
 const ExitText = "/exit"
 
 // Claude is Claude Code. What it relies on was measured on 2.1.329; the end-to-end tests repeat

@@ -239,5 +239,5 @@ func writeError(w http.ResponseWriter, status int, text string) {
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(v)
+	_ = json.NewEncoder(w).Encode(v) // a client that has gone notices by itself
 }

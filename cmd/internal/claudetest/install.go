@@ -81,7 +81,7 @@ func install() (string, error) {
 func npmPlatform(goos, goarch string) (string, error) {
 	arch := map[string]string{"amd64": "x64", "arm64": "arm64"}[goarch]
 	if arch == "" || (goos != "linux" && goos != "darwin") {
-		return "", fmt.Errorf("Claude Code has no native package for %s/%s: run these tests on Linux or macOS, amd64 or arm64", goos, goarch)
+		return "", fmt.Errorf("no native package of Claude Code for %s/%s: run these tests on Linux or macOS, amd64 or arm64", goos, goarch)
 	}
 	return goos + "-" + arch, nil
 }

@@ -132,9 +132,9 @@ func (r *rig) start(args ...string) {
 			}
 		}
 	}()
-	go func() { r.cmd.Wait(); close(r.exited) }()
+	go func() { _ = r.cmd.Wait(); close(r.exited) }()
 	r.t.Cleanup(func() {
-		r.cmd.Process.Kill()
+		_ = r.cmd.Process.Kill() // it may have ended
 		<-r.exited
 		r.tty.Close()
 		<-drained

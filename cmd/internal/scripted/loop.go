@@ -29,7 +29,7 @@ func (a *agent) run(stdin, stdout *os.File) (int, error) {
 	if err != nil {
 		return 0, errors.New("the scripted agent wants a terminal on its standard input")
 	}
-	defer term.Restore(int(stdin.Fd()), before)
+	defer func() { _ = term.Restore(int(stdin.Fd()), before) }() // the terminal may be gone
 
 	a.screen = &screen{out: stdout, header: a.header(), footer: a.footer()}
 	a.screen.write("\x1b[?2004h\x1b[2J")

@@ -1,0 +1,124 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/understudyd/understudy/data"
+)
+
+// RetryHandoff has a failed handoff go on from the phase that failed. Before the record that
+// means: verify again, and instruct anew if there is still no document.
+func (d *Daemon) RetryHandoff(ctx context.Context, id int64) (Handoff, error) {
+	for {
+		h, err := d.Handoff(ctx, id)
+		switch {
+		case err != nil:
+			return h, err
+		case d.here(h.Host) != nil:
+			return h, d.here(h.Host)
+		case h.Phase != Failed || h.Error == nil:
+			return h, Errorf(KindConflict, "handoff_not_failed", "Only a failed handoff can be retried: this one is %s", h.Status)
+		}
+		err = d.retry(ctx, &h)
+		switch {
+		case errors.Is(err, ErrMoved) && ctx.Err() == nil:
+			continue
+		case errors.Is(err, ErrOpenHandoff):
+			return h, errHandoffOpen
+		case err != nil:
+			return h, err
+		}
+		return d.Handoff(ctx, id)
+	}
+}
+
+func (d *Daemon) retry(ctx context.Context, h *Handoff) error {
+	a, err := d.Store.Agent(ctx, h.AgentID)
+	if err != nil {
+		return err
+	}
+	r := &handoffRun{d: d, ctx: ctx, now: time.Now().UTC(), h: h, agent: &a, set: d.Settings.Handoff}
+	failed := h.Error.Phase
+	to, c, err := r.resumeAt(failed)
+	if err != nil {
+		return fmt.Errorf("handoff %d: retry of %s: %w", h.ID, failed, err)
+	}
+	h.enter(to, r.now, r.set)
+	h.Error, h.CompletedAt = nil, nil
+	c.Move = &Move{Handoff: h, From: Failed, Cause: "retry of " + string(failed)}
+	c.Events = append(c.Events, d.event("handoff_retried", &h.AgentID, &h.ID, map[string]any{"failed": failed, "phase": to, "persona": h.Persona}))
+	if err := d.commit(ctx, &c); err != nil {
+		return fmt.Errorf("handoff %d: retry: %w", h.ID, err)
+	}
+	return nil
+}
+
+// resumeAt finds the phase in which a retry goes on, with the rows that belong to that move.
+func (r *handoffRun) resumeAt(failed Phase) (Phase, Change, error) {
+	h := r.h
+	if h.RecordedAt == nil {
+		// What was asked of the agent before this retry is in the past; what comes after it is work
+		// that must not be lost.
+		h.Retrying, h.StopHook, h.Trouble = true, r.agent.LastHook, ""
+		return Verifying, Change{}, nil
+	}
+	if failed == ShuttingDown || failed == Recorded {
+		c := Change{}
+		if r.agent.Active() && r.agent.StopStage == StopFailed {
+			r.agent.StopAskedAt, r.agent.StopStage, r.agent.StopStageAt = nil, StopNone, nil
+			c.Agents = []*Agent{r.agent}
+		}
+		return ShuttingDown, c, nil
+	}
+	if err := r.rewriteContext(); err != nil {
+		return "", Change{}, err
+	}
+	next, out := r.successor()
+	if out == nil && next.Active() && next.StopAskedAt == nil {
+		if failed != Briefing {
+			return AwaitingRegistration, Change{}, nil
+		}
+		return r.briefAgain(next)
+	}
+	fresh := r.toSpawning("retry")
+	return Spawning, fresh.with, fresh.err
+}
+
+// briefAgain sends the injection prompt once more, unless it has arrived after all.
+func (r *handoffRun) briefAgain(next *Agent) (Phase, Change, error) {
+	dl, err := r.d.Store.Delivery(r.ctx, *r.h.DeliveryID)
+	if err != nil {
+		return "", Change{}, err
+	}
+	if dl.has(Unconfirmed) && r.d.inTranscript(next, dl.Nonce) {
+		dl.decide(Submitted, "found in the transcript", r.now)
+		return Briefing, Change{Deliveries: []*Delivery{&dl}}, nil
+	}
+	c, bad := r.queuePrompt(next.ID)
+	if bad != nil && bad.err != nil {
+		return "", Change{}, bad.err
+	}
+	if bad != nil {
+		return "", Change{}, &Error{Kind: KindConflict, Code: bad.fail.Code, Message: bad.fail.Message}
+	}
+	return Briefing, c, nil
+}
+
+// rewriteContext writes the context file anew if it was changed, as long as the document is still
+// the one that was recorded.
+func (r *handoffRun) rewriteContext() error {
+	if b, err := os.ReadFile(*r.h.ContextPath); err == nil && checksum(b) == *r.h.ContextChecksum {
+		return nil
+	}
+	doc, err := os.ReadFile(r.h.FilePath)
+	context := data.RenderContext(doc)
+	if err != nil || checksum(context) != *r.h.ContextChecksum {
+		return &Error{Kind: KindConflict, Code: "document_changed", Cause: err,
+			Message: fmt.Sprintf("Document %s is not the one that was recorded: put that back, then retry", r.h.FilePath)}
+	}
+	return data.WriteFile(*r.h.ContextPath, context, 0o600)
+}
