@@ -1,0 +1,362 @@
+package daemon
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// hookStep decides what follows from one hook, inside its transaction.
+type hookStep struct {
+	d    *Daemon
+	in   HookInput
+	p    hooks.Payload
+	tx   HookTx
+	proc tmux.Process   // of the agent that sent it; zero when it is gone
+	pane *tmux.PaneInfo // where it says that it runs, verified
+
+	out HookDecision
+}
+
+func (h *hookStep) decide() HookDecision {
+	if h.tx.Again {
+		h.answerLost()
+		return h.out
+	}
+	if h.tx.Agent == nil {
+		h.register()
+		return h.out
+	}
+	if why := h.foreign(); why != "" {
+		h.out.Reason = why
+		return h.out
+	}
+	h.out.Applied = true
+	a := h.tx.Agent
+	a.LastHook = h.tx.HookID
+	h.out.Change.Agents = []*Agent{a}
+	if !a.Active() {
+		if h.p.Event == "SessionEnd" && a.EndHint == "" {
+			a.EndHint = h.p.Reason
+		}
+		return h.out
+	}
+	h.apply()
+	return h.out
+}
+
+// answerLost handles a Stop that comes from the spool although it is stored: its sender never got
+// our complete answer, so an instruction that was in it did not reach the agent and is free again.
+func (h *hookStep) answerLost() {
+	h.out.Reason = "stored already"
+	if !h.in.Replayed {
+		return
+	}
+	for _, dl := range h.tx.Deliveries {
+		if dl.State == DeliveryAnswered && dl.HookKey == h.in.Key {
+			dl.State, dl.HookKey, dl.TypedAt, dl.Attempts = DeliveryQueued, "", nil, 0
+			dl.Evidence = "the answer to the stop hook did not arrive"
+			h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
+			if a := h.tx.Agent; a != nil && a.Active() && a.State == Working {
+				h.setState(Idle)
+				h.out.Change.Agents = []*Agent{a}
+			}
+		}
+	}
+}
+
+// foreign says why a hook is not this agent's, or "". The environment of an agent is inherited
+// by whatever it starts, a "claude -p" among them; only the launch's own process speaks for it.
+func (h *hookStep) foreign() string {
+	a := h.tx.Agent
+	if a.PID == 0 || h.in.PID == a.PID {
+		return ""
+	}
+	if h.in.PID == 0 {
+		return "it does not say which process it comes from"
+	}
+	if a.RegisteredAt == nil && a.Managed && h.proc.PID != 0 && h.proc.IsDescendantOf(a.PID) {
+		return "" // a command that starts the runtime as its child
+	}
+	return fmt.Sprintf("it comes from process %d, the agent is process %d", h.in.PID, a.PID)
+}
+
+// register makes an agent of a session that a person started.
+func (h *hookStep) register() {
+	switch {
+	case h.in.LaunchHash != nil:
+		h.out.Reason = "its launch secret is nobody's"
+		return
+	case h.proc.PID == 0:
+		h.out.Reason = "no agent is known by it, and its process is gone or unnamed"
+		return
+	case h.p.Event != "SessionStart" && h.p.Event != "UserPromptSubmit":
+		h.out.Reason = "no agent is known by it"
+		return
+	}
+	now := time.Now().UTC()
+	a := &Agent{
+		ID: h.tx.NewAgentID, Name: sessionName(h.p), Runtime: "claude", Host: h.in.Host,
+		State: Idle, Cwd: h.p.CWD, Generation: 1, CreatedAt: now, RegisteredAt: &now,
+		PID: h.proc.PID, PIDStart: h.proc.Start, LastHook: h.tx.HookID,
+		TmuxSession: fmt.Sprintf("foreign-%d", h.tx.NewAgentID),
+	}
+	if h.pane != nil {
+		a.setPane(h.pane)
+	}
+	a.setSession(h.p)
+	if h.p.Event == "UserPromptSubmit" {
+		a.State, a.TurnPromptID, a.LastPrompt = Working, turnID(h.p), h.tx.HookID
+	}
+	h.out.Applied = true
+	h.out.Change.NewAgent = a
+	h.event("agent_registered", map[string]any{"by": "hook", "pane": a.Pane, "session_id": a.SessionID}, a)
+}
+
+// apply is what each hook does to an agent that is alive.
+func (h *hookStep) apply() {
+	a := h.tx.Agent
+	switch h.p.Event {
+	case "SessionStart":
+		h.sessionStart()
+	case "UserPromptSubmit":
+		h.promptSubmitted()
+	case "Stop":
+		h.stopped()
+	case "StopFailure":
+		h.stopFailed()
+	case "PermissionRequest":
+		h.permission()
+	case "Notification":
+		switch h.p.NotificationType {
+		case "permission_prompt", "agent_needs_input":
+			h.setState(Waiting)
+		case "idle_prompt":
+			h.setState(Idle)
+		}
+	case "SessionEnd":
+		if h.p.Reason != "clear" && h.p.Reason != "resume" {
+			a.EndHint = h.p.Reason
+		}
+	}
+}
+
+func (h *hookStep) sessionStart() {
+	a := h.tx.Agent
+	changed := a.SessionID != nil && *a.SessionID != h.p.SessionID
+	a.setSession(h.p)
+	if changed {
+		h.event("agent_session_changed", map[string]any{"session_id": h.p.SessionID, "source": h.p.Source}, a)
+	}
+	if h.p.Source != "compact" {
+		h.setState(Idle)
+	}
+	now := time.Now().UTC()
+	if a.RegisteredAt == nil {
+		a.RegisteredAt, a.Note = &now, ""
+		if h.proc.PID != 0 {
+			a.PID, a.PIDStart = h.proc.PID, h.proc.Start
+		}
+		h.event("agent_registered", map[string]any{"by": "launch", "pane": a.Pane, "session_id": a.SessionID}, a)
+	}
+	// The skill is part of the system prompt that the runtime was launched with: it is in place
+	// once this hook is answered.
+	if a.Managed && a.Persona != nil && a.SkillInjectedAt == nil {
+		a.SkillInjectedAt = &now
+		h.event("agent_skill_injected", map[string]any{"persona": *a.Persona, "by": "system prompt"}, a)
+	}
+}
+
+func (h *hookStep) promptSubmitted() {
+	a := h.tx.Agent
+	queued := a.State == Working
+	ours := false
+	for _, dl := range h.tx.Deliveries {
+		if dl.State != DeliveryTyping && dl.State != DeliveryTyped || !carries(h.p.Prompt, dl) {
+			continue
+		}
+		h.confirm(dl, fmt.Sprintf("UserPromptSubmit, hook %d", h.tx.HookID), queued)
+		ours = dl.Kind != KindMessage
+		break
+	}
+	if !queued {
+		a.TurnPromptID = turnID(h.p)
+	}
+	if !ours && !strings.HasPrefix(strings.TrimSpace(h.p.Prompt), "<task-notification>") {
+		a.LastPrompt = h.tx.HookID
+	}
+	h.setState(Working)
+}
+
+// confirm gives a delivery its verdict and leaves the fact with what waits for it.
+func (h *hookStep) confirm(dl *Delivery, evidence string, queued bool) {
+	dl.decide(Submitted, evidence, time.Now().UTC())
+	h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
+	e := h.d.event("delivery_submitted", &h.tx.Agent.ID, dl.HandoffID, deliveryPayload(dl))
+	h.out.Change.Events = append(h.out.Change.Events, e)
+	if dl.Kind == KindSkill && h.tx.Agent.SkillInjectedAt == nil {
+		h.tx.Agent.SkillInjectedAt = dl.DecidedAt
+		h.event("agent_skill_injected", map[string]any{"persona": h.tx.Agent.PersonaSlug(), "by": "prompt"}, h.tx.Agent)
+	}
+	if hf := h.tx.Handoff; hf != nil && hf.DeliveryID != nil && *hf.DeliveryID == dl.ID {
+		hf.Confirmed, hf.PromptQueue, hf.PromptID = true, queued, h.p.PromptID
+		h.touchHandoff()
+	}
+}
+
+func (h *hookStep) stopped() {
+	a := h.tx.Agent
+	a.LastStop, a.BackgroundTasks = h.tx.HookID, h.p.BackgroundTasks
+	for _, dl := range h.tx.Deliveries {
+		switch {
+		case dl.State == DeliveryAnswered && h.p.StopHookActive && dl.HookKey != h.in.Key:
+			h.confirm(dl, fmt.Sprintf("Stop with stop_hook_active, hook %d", h.tx.HookID), false)
+		case dl.State == DeliveryTyped && a.TurnPromptID == "":
+			// A runtime without a prompt hook: it was idle when we typed, so this is our turn's end.
+			h.confirm(dl, fmt.Sprintf("Stop, hook %d, of a runtime that reports no prompts", h.tx.HookID), false)
+			if hf := h.tx.Handoff; hf != nil {
+				hf.PromptID = ""
+			}
+		}
+	}
+	h.setState(Idle)
+	hf := h.tx.Handoff
+	if hf == nil {
+		return
+	}
+	if h.counts(hf) {
+		hf.StopHook = h.tx.HookID
+		h.touchHandoff()
+		return
+	}
+	h.block(hf)
+}
+
+// counts reports whether this Stop ends the turn that took the instruction.
+func (h *hookStep) counts(hf *Handoff) bool {
+	if hf.Phase != Instructing && hf.Phase != AwaitingDocument || !hf.Confirmed || hf.StopHook != 0 {
+		return false
+	}
+	sameTurn := hf.PromptID == "" || h.p.PromptID == "" || hf.PromptID == h.p.PromptID
+	if !hf.PromptQueue {
+		return sameTurn
+	}
+	// The instruction was queued behind a running turn, whose prompt_id it was reported with. If a
+	// tool was running it became part of that turn; else the turn stops before the model has seen
+	// it, and only the next Stop counts. Which it was shows the document.
+	return !sameTurn || fileHasContent(hf.FilePath)
+}
+
+// block answers the Stop of a busy agent with the instruction that waits for it.
+func (h *hookStep) block(hf *Handoff) {
+	if hf.Phase != Instructing || h.in.Replayed || hf.DeliveryID == nil {
+		return
+	}
+	for _, dl := range h.tx.Deliveries {
+		if dl.ID != *hf.DeliveryID || dl.State != DeliveryQueued {
+			continue
+		}
+		now := time.Now().UTC()
+		dl.State, dl.HookKey, dl.TypedAt, dl.Attempts = DeliveryAnswered, h.in.Key, &now, 1
+		dl.Evidence = fmt.Sprintf("answer to the Stop, hook %d", h.tx.HookID)
+		h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
+		h.event("delivery_answered", deliveryPayload(dl), h.tx.Agent)
+		h.out.Output = mustJSON(map[string]string{"decision": "block", "reason": dl.Text})
+		h.setState(Working)
+		return
+	}
+}
+
+func (h *hookStep) stopFailed() {
+	h.setState(Idle)
+	hf := h.tx.Handoff
+	if hf == nil || !hf.Confirmed || hf.StopHook != 0 || hf.Phase != Instructing && hf.Phase != AwaitingDocument {
+		return
+	}
+	hf.Trouble = h.p.Error
+	if more := firstNonEmpty(h.p.ErrorDetails, h.p.LastAssistantMessage); more != "" {
+		hf.Trouble += ": " + firstLine(more, 200)
+	}
+	h.touchHandoff()
+}
+
+// permission lets an agent read and write the files that we ourselves point it to, and nothing
+// else. Agents that we started have rules for them; this is for those that a person started.
+func (h *hookStep) permission() {
+	var in struct {
+		FilePath string `json:"file_path"`
+	}
+	if json.Unmarshal(h.p.ToolInput, &in) == nil && slices.Contains(h.pointedTo(), in.FilePath) {
+		h.out.Output = json.RawMessage(`{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}`)
+		return
+	}
+	h.setState(Waiting)
+}
+
+// pointedTo are the files that the agent was told to use with the tool it asks for.
+func (h *hookStep) pointedTo() (paths []string) {
+	a, hf := h.tx.Agent, h.tx.Handoff
+	switch {
+	case h.p.ToolName == "Read" && a.Persona != nil:
+		paths = []string{filepath.Join(h.d.Data.Persona(*a.Persona), "skill.md"), experiencePath(h.d.Data, *a.Persona)}
+		if hf != nil {
+			paths = append(paths, hf.FilePath, requestPath(hf.FilePath))
+		}
+	case (h.p.ToolName == "Write" || h.p.ToolName == "Edit") && hf != nil:
+		paths = []string{hf.FilePath, experiencePath(h.d.Data, hf.Persona)}
+	}
+	return paths
+}
+
+// setState changes the agent's state and says so once.
+func (h *hookStep) setState(s AgentState) {
+	a := h.tx.Agent
+	if a.State == s {
+		return
+	}
+	a.State = s
+	h.event("agent_"+string(s), map[string]any{"hook": h.p.Event}, a)
+}
+
+// touchHandoff has the handoff's row written with the hook, in the phase it is in.
+func (h *hookStep) touchHandoff() {
+	h.out.Change.Move = &Move{Handoff: h.tx.Handoff, From: h.tx.Handoff.Phase}
+}
+
+func (h *hookStep) event(typ string, payload map[string]any, a *Agent) {
+	var handoff *int64
+	if h.tx.Handoff != nil {
+		handoff = &h.tx.Handoff.ID
+	}
+	h.out.Change.Events = append(h.out.Change.Events, h.d.event(typ, &a.ID, handoff, payload))
+}
+
+// carries reports whether a submitted prompt contains what a delivery typed.
+func carries(prompt string, dl *Delivery) bool {
+	if dl.Nonce != "" {
+		return strings.Contains(prompt, dl.Nonce)
+	}
+	return runtimes.MatchesPrompt(prompt, dl.Text)
+}
+
+// turnID names a turn; runtimes that report prompts without an id still report prompts.
+func turnID(p hooks.Payload) string { return firstNonEmpty(p.PromptID, "?") }
+
+func sessionName(p hooks.Payload) string {
+	return firstNonEmpty(p.SessionTitle, filepath.Base(p.CWD), "agent")
+}
+
+// fileHasContent reports whether something non-empty is at path. It says nothing about whether
+// the document is acceptable; that is verifying's to decide.
+func fileHasContent(path string) bool {
+	fi, err := os.Lstat(path)
+	return err == nil && fi.Mode().IsRegular() && fi.Size() > 0
+}
