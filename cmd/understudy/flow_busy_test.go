@@ -52,12 +52,12 @@ const noteBusyPart = "the agent is in a turn"
 func TestBusyTimeout(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.cfg.Settings.Handoff.BusyTimeout = 500 * time.Millisecond
+	r.cfg.Settings.Handoff.BusyTimeout = 1500 * time.Millisecond
 	r.start()
 	a := r.agent(con)
 	release := r.hold(a.ID, "endless work")
 	h := r.awaitFailure(r.handoff(a.ID), daemon.Instructing, "busy_timeout")
-	if !strings.Contains(h.Error.Message, "500ms") || !strings.Contains(h.Error.Message, noteBusyPart) {
+	if !strings.Contains(h.Error.Message, "1.5s") || !strings.Contains(h.Error.Message, noteBusyPart) {
 		t.Errorf("failure %q names neither the limit nor what the agent did", h.Error.Message)
 	}
 	if dl := r.deliveries(a.ID)[1]; dl.Verdict == nil || *dl.Verdict != daemon.NotSubmitted {

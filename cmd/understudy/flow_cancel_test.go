@@ -48,7 +48,7 @@ func TestCancelAwaitingDocument(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	a := r.agent(con)
-	r.misbehave("think=400ms")
+	r.misbehave("think=1500ms")
 	r.awaitPhase(r.handoff(a.ID), daemon.AwaitingDocument)
 	first := r.cancel(a.ID, daemon.AwaitingDocument)
 	r.awaitShown(a.ID, "The handoff document is written")
@@ -73,7 +73,7 @@ func TestCancelUnconfirmed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	a := r.agent(con)
-	r.misbehave("no-prompt-hook,think=300ms")
+	r.misbehave("no-prompt-hook,think=1500ms")
 	id := r.handoff(a.ID)
 	r.await("instruction typed", func() (bool, string) {
 		list := r.deliveries(a.ID)

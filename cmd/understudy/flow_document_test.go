@@ -71,7 +71,7 @@ func TestLateDocument(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	a := r.agent(con)
-	r.misbehave("late-document=600ms")
+	r.misbehave("late-document=1500ms")
 	h := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing)
 	r.await("late document", func() (bool, string) {
 		_, err := os.Stat(h.FilePath)
@@ -142,7 +142,7 @@ func TestEarlierStop(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	a := r.agent(con)
-	r.misbehave("think=500ms")
+	r.misbehave("think=1500ms")
 	id := r.handoff(a.ID)
 	r.awaitPhase(id, daemon.AwaitingDocument)
 	r.deliver(r.hook(a.ID, "Stop", map[string]any{"prompt_id": "11111111-2222-4333-8444-555555555555", "stop_hook_active": false}))
@@ -219,7 +219,7 @@ func TestDocumentTimeout(t *testing.T) {
 	r.cfg.Settings.Handoff.DocumentTimeout = 300 * time.Millisecond
 	r.start()
 	a := r.agent(con)
-	r.misbehave("think=900ms")
+	r.misbehave("think=1500ms")
 	h := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingDocument, "document_timeout")
 	r.await("document", func() (bool, string) {
 		_, err := os.Stat(h.FilePath)
@@ -326,7 +326,7 @@ func TestUnconfirmed(t *testing.T) {
 				}
 				return cfg
 			}
-			r.cfg.Settings.Handoff.AckTimeout = 600 * time.Millisecond
+			r.cfg.Settings.Handoff.AckTimeout = 1500 * time.Millisecond
 			r.start()
 			a := r.agent(con)
 			first := r.awaitFailure(r.handoff(a.ID), daemon.Instructing, "instruction_unconfirmed")

@@ -125,7 +125,7 @@ func TestStopWhileAway(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	a := r.agent(con)
-	r.misbehave("think=600ms")
+	r.misbehave("think=1500ms")
 	id := r.handoff(a.ID)
 	r.awaitPhase(id, daemon.AwaitingDocument)
 	r.halt()

@@ -240,9 +240,9 @@ func TestForeignHooks(t *testing.T) {
 		stranger.Launch, child.AgentPID, nameless.AgentPID = "foreign-0000000000000000", os.Getpid(), 0
 		return []hooks.Envelope{stranger, child, nameless}
 	}
-	r.misbehave("think=500ms")
+	release := r.hold(a.ID, "long work")
 	id := r.handoff(a.ID)
-	r.awaitPhase(id, daemon.AwaitingDocument)
+	r.awaitNote(id, noteBusyPart)
 	before, agents := r.getAgent(a.ID), len(r.eventsWhere(func(e daemon.Event) bool { return e.Type == "agent_registered" }))
 	for _, event := range []string{"SessionStart", "UserPromptSubmit", "Stop", "StopFailure", "SessionEnd"} {
 		for _, env := range forge(event) {
@@ -254,15 +254,15 @@ func TestForeignHooks(t *testing.T) {
 	if after := r.getAgent(a.ID); !reflect.DeepEqual(after, before) {
 		t.Errorf("agent\n   was %+v\nand is %+v", before, after)
 	}
-	if h := r.getHandoff(id); h.Phase != daemon.AwaitingDocument {
-		t.Errorf("phase %s after forged hooks, want awaiting_document", h.Phase)
+	if h := r.getHandoff(id); h.Phase != daemon.Instructing {
+		t.Errorf("phase %s after forged hooks, want instructing", h.Phase)
 	}
 	if n := len(r.eventsWhere(func(e daemon.Event) bool { return e.Type == "agent_registered" })); n != agents {
 		t.Errorf("%d agents registered, want %d", n, agents)
 	}
 	// What an agent that has ended left behind changes nothing either.
 	stale := r.hook(a.ID, "SessionStart", map[string]any{"source": "resume"})
-	r.misbehave("")
+	release()
 	h := r.awaitPhase(id, daemon.Completed)
 	ended, next := r.awaitState(a.ID, daemon.Ended), r.awaitState(*h.SuccessorID, daemon.Idle)
 	r.deliver(stale)

@@ -73,7 +73,7 @@ func TestSlowExit(t *testing.T) {
 	r := newRig(t).start()
 	a := r.agent(con)
 	pid := r.pane(a.ID).PID
-	r.misbehave("exit-delay=700ms")
+	r.misbehave("exit-delay=1500ms")
 	id := r.handoff(a.ID)
 	r.awaitPhase(id, daemon.ShuttingDown)
 	r.await("hint", func() (bool, string) { return alive(pid) && r.hinted(a.ID), "no SessionEnd" })
@@ -92,7 +92,7 @@ func TestMessagesOfOutgoing(t *testing.T) {
 	a := r.agent(con)
 	release := r.hold(a.ID, "@background")
 	r.awaitState(a.ID, daemon.Idle)
-	r.misbehave("think=400ms")
+	r.misbehave("think=1500ms")
 	id := r.handoff(a.ID)
 	r.awaitPhase(id, daemon.AwaitingDocument)
 	dl := r.send(a.ID, "too late for you")

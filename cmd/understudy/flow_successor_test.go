@@ -66,12 +66,12 @@ func TestSuccessorCrashes(t *testing.T) {
 func TestNoSessionStart(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.cfg.Settings.Handoff.RegistrationTimeout = 900 * time.Millisecond
+	r.cfg.Settings.Handoff.RegistrationTimeout = 1500 * time.Millisecond
 	r.start()
 	a := r.agent(con)
 	r.misbehave("no-session-start")
 	failed := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingRegistration, "registration_timeout")
-	if !strings.Contains(failed.Error.Message, "900ms") || !strings.Contains(failed.Error.Message, "its pane shows: ") {
+	if !strings.Contains(failed.Error.Message, "1.5s") || !strings.Contains(failed.Error.Message, "its pane shows: ") {
 		t.Errorf("failure %q names neither the limit nor the screen", failed.Error.Message)
 	}
 	r.awaitShown(*failed.SuccessorID, "❯\u00a0")
@@ -92,10 +92,10 @@ func TestNoSessionStart(t *testing.T) {
 func TestLateRegistration(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.cfg.Settings.Handoff.RegistrationTimeout = 700 * time.Millisecond
+	r.cfg.Settings.Handoff.RegistrationTimeout = 1000 * time.Millisecond
 	r.start()
 	a := r.agent(con)
-	r.misbehave("slow-start=1500ms")
+	r.misbehave("slow-start=2500ms")
 	failed := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingRegistration, "registration_timeout")
 	r.awaitState(*failed.SuccessorID, daemon.Idle)
 	if h := r.getHandoff(failed.ID); h.Phase != daemon.Failed {
@@ -113,7 +113,7 @@ func TestLateRegistration(t *testing.T) {
 func TestSpawnFails(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.cfg.Settings.Handoff.ExitTimeout = 500 * time.Millisecond
+	r.cfg.Settings.Handoff.ExitTimeout = 1000 * time.Millisecond
 	r.start()
 	a := r.agent(con)
 	r.misbehave("ignore-exit")
@@ -203,15 +203,13 @@ func TestRecordChanged(t *testing.T) {
 // TestSuccessorDiesUnbriefed: a successor that ends before it took the prompt is replaced by a retry.
 func TestSuccessorDiesUnbriefed(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	r.cfg.Settings.Handoff.AckTimeout = 800 * time.Millisecond
-	r.start()
+	r := newRig(t).start()
 	a := r.agent(con)
 	release := r.hold(a.ID, "@background")
 	r.awaitState(a.ID, daemon.Idle)
 	id := r.handoff(a.ID)
 	r.awaitNote(id, "background tasks")
-	r.misbehave("slow-start=400ms")
+	r.misbehave("slow-start=1500ms")
 	release()
 	r.awaitPhase(id, daemon.AwaitingRegistration)
 	h := r.getHandoff(id)

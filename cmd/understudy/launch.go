@@ -76,7 +76,7 @@ func lookPath(name string, env []string) (string, error) {
 			return full, nil
 		}
 	}
-	return "", fmt.Errorf("%s is not in PATH (%s): set runtimes.claude.command in config.yaml to its full path", name, path)
+	return "", fmt.Errorf("%s is not in the PATH of serve: name its full path in config.yaml (runtimes: command)", name)
 }
 
 // scriptedAgent stands in for a CLI agent in the demo and in tests.
