@@ -60,7 +60,7 @@ func TestAgents(t *testing.T) {
 	}
 	_, err = h.client.AssignPersona(ctx, bare.ID, slug)
 	wantError(t, err, daemon.KindConflict, "agent_has_persona", "")
-	_, err = h.client.AssignPersona(ctx, second.ID, "developer-none-1")
+	_, err = h.client.AssignPersona(ctx, second.ID, "Nobody")
 	wantError(t, err, daemon.KindUnprocessable, "unknown_persona", "")
 
 	stopped := h.mainDoor().do("POST", at("agents", second.ID, "/stop"), `{"force": true}`)

@@ -65,6 +65,7 @@ func build(t testing.TB, change func(*Server)) *house {
 	dir := must(data.Open(filepath.Join(root, "data")))(t)
 	store := must(db.Open(t.Context(), db.Config{ConnString: dbtest.New(t, db.Migrate)}))(t)
 	t.Cleanup(store.Close)
+	check(t, store.Heartbeat(t.Context(), db.Host{ID: "elsewhere", DataRoot: dir.Root()}))
 	h := &house{t: t, store: store, tmux: tmuxtest.NewFake(), log: &logBuffer{}, spec: loadSpec(t)}
 	people := must(personas.Open(dir.Personas()))(t)
 	log := slog.New(slog.NewTextHandler(h.log, nil))

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -37,12 +36,41 @@ func (d *Daemon) runLane(ctx context.Context, key int64) (again time.Duration) {
 			return 0
 		case err != nil:
 			d.Log.Warn("agent's work stopped; trying again", "agent_id", key, "error", err)
+			d.stuck(ctx, key, err)
 			return time.Second
 		case !moved:
+			d.unstuck(key)
 			return again
 		}
 	}
 	return time.Millisecond
+}
+
+// stuckAfter is how many times in a row an agent's work may fail before the operator is told. It
+// is tried about once a second.
+const stuckAfter = 10
+
+// stuck counts an error of an agent's lane, and tells the operator once when they don't end.
+func (d *Daemon) stuck(ctx context.Context, id int64, cause error) {
+	d.mu.Lock()
+	d.errors[id]++
+	n := d.errors[id]
+	d.mu.Unlock()
+	if n != stuckAfter {
+		return
+	}
+	e := d.event("agent_stuck", &id, nil, map[string]any{"message": fmt.Sprintf(
+		"Nothing goes on for agent %d: %s. It is tried again each second; see `understudy doctor`.", id, trimDot(cause.Error()))})
+	e.Alert = true
+	if err := d.commit(ctx, &Change{Events: []*Event{e}}); err != nil && ctx.Err() == nil {
+		d.Log.Warn("event not stored", "type", e.Type, "error", err)
+	}
+}
+
+func (d *Daemon) unstuck(id int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.errors, id)
 }
 
 // work looks at one agent's rows and does the first thing that is due.
@@ -75,8 +103,30 @@ func (d *Daemon) work(ctx context.Context, id int64) (moved bool, again time.Dur
 	if err != nil || len(open) == 0 {
 		return false, again, err
 	}
-	moved, soon, err := d.deliver(ctx, &a, &open[0])
+	dl, err := d.nextDelivery(ctx, &a, open)
+	if err != nil || dl == nil {
+		return false, earlier(again, time.Second), err
+	}
+	moved, soon, err := d.deliver(ctx, &a, dl)
 	return moved, earlier(again, soon), err
+}
+
+// nextDelivery picks what is typed next: the oldest, but for a successor that is still being
+// handed the work, to which nobody speaks before it has its injection prompt.
+func (d *Daemon) nextDelivery(ctx context.Context, a *Agent, open []Delivery) (*Delivery, error) {
+	if a.PreviousAgentID == nil || !a.Active() {
+		return &open[0], nil
+	}
+	list, err := d.Store.Handoffs(ctx, HandoffFilter{SuccessorID: a.ID, Open: true, Limit: 1})
+	if err != nil || len(list) == 0 {
+		return &open[0], err
+	}
+	for i := range open {
+		if open[i].Kind == KindPrompt || open[i].Kind == KindExit {
+			return &open[i], nil
+		}
+	}
+	return nil, nil
 }
 
 // tend looks after the agent itself: its pane, its process, its state, its end.
@@ -116,7 +166,7 @@ func (d *Daemon) overdue(ctx context.Context, a *Agent) (bool, time.Duration, er
 	if a.RegisteredAt != nil || a.SpawnedAt == nil || a.Note != "" {
 		return false, 0, nil
 	}
-	if left := time.Until(a.SpawnedAt.Add(d.Settings.Handoff.RegistrationTimeout)); left > 0 {
+	if left := d.left(*a.SpawnedAt, d.Settings.Handoff.RegistrationTimeout); left > 0 {
 		return false, left, nil
 	}
 	a.Note = fmt.Sprintf("it did not register within %s%s", d.Settings.Handoff.RegistrationTimeout, d.shows(ctx, a))
@@ -150,7 +200,7 @@ func (d *Daemon) reap(ctx context.Context, a *Agent) error {
 	if err := d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*Event{e}}); err != nil {
 		return fmt.Errorf("agent %d: end: %w", a.ID, err)
 	}
-	d.Log.Info("agent ended", "agent_id", a.ID, "reason", reason)
+	d.Log.Info("agent ended", "agent_id", a.ID, "reason", withoutScreen(reason))
 	d.cleanUp(ctx, a)
 	d.wakeKin(a)
 	return nil
@@ -163,183 +213,32 @@ func (d *Daemon) cleanUp(ctx context.Context, a *Agent) {
 	if !a.Managed {
 		return
 	}
-	if term, err := d.terminalOf(a); err == nil {
-		if err := term.Kill(ctx, a.Ref()); err != nil {
-			d.Log.Warn("dead pane not removed", "agent_id", a.ID, "error", err)
-		}
+	if err := d.removePane(ctx, a); err != nil {
+		d.Log.Warn("dead pane not removed", "agent_id", a.ID, "error", err)
 	}
 	if err := os.RemoveAll(d.Data.Launch(a.ID)); err != nil {
 		d.Log.Warn("launch files not removed", "agent_id", a.ID, "error", err)
 	}
 }
 
-const (
-	dialogAfter = 2 * time.Second // /exit typed -> look for the runtime's question
-	killAfter   = 5 * time.Second // SIGTERM sent -> kill
-	giveUpAfter = 5 * time.Second // killed -> a person must look
-)
-
-// stopLadder takes an agent that was asked to stop one rung further when it is time. Each rung is
-// committed before its effect; the process itself, by pid and start time, is what is ended.
-func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration, error) {
-	var on time.Duration // how long on this rung
-	if a.StopStageAt != nil {
-		on = time.Since(*a.StopStageAt)
-	}
-	exit := d.Settings.Handoff.ExitTimeout
-	switch a.StopStage {
-	case StopNone:
-		if a.StopForce || !a.HasPane() {
-			return d.climb(ctx, a, StopTerm)
-		}
-		return d.askToExit(ctx, a)
-	case StopAsked:
-		switch {
-		case on >= exit:
-			return d.climb(ctx, a, StopTerm)
-		case on >= dialogAfter:
-			if s, err := d.readScreen(ctx, a); err == nil && s.Dialog == runtimes.DialogExitTasks {
-				return d.climb(ctx, a, StopAnswer)
-			}
-		}
-		if on >= enterAfter {
-			d.nudgeExit(ctx, a)
-		}
-		return false, time.Second, nil
-	case StopAnswer:
-		if on >= exit {
-			return d.climb(ctx, a, StopTerm)
-		}
-		return false, exit - on, d.actOnce(ctx, a)
-	case StopTerm:
-		if on >= killAfter {
-			return d.climb(ctx, a, StopKill)
-		}
-		return false, killAfter - on, d.actOnce(ctx, a)
-	case StopKill:
-		if on >= giveUpAfter {
-			return d.climb(ctx, a, StopFailed)
-		}
-		return false, giveUpAfter - on, d.actOnce(ctx, a)
-	}
-	return false, 0, nil
-}
-
-// climb commits the next rung.
-func (d *Daemon) climb(ctx context.Context, a *Agent, to StopStage) (bool, time.Duration, error) {
-	now := time.Now().UTC()
-	a.StopStage, a.StopStageAt = to, &now
-	c := Change{Agents: []*Agent{a}}
-	e := d.event("agent_stopping", &a.ID, nil, map[string]any{"stage": to})
-	if to == StopFailed {
-		e = d.event("agent_stop_failed", &a.ID, nil, map[string]any{"message": fmt.Sprintf(
-			"Agent %d (process %d) could not be ended; end it yourself.", a.ID, a.PID)})
-		e.Alert = true
-	}
-	c.Events = []*Event{e}
-	if err := d.commit(ctx, &c); err != nil {
-		return false, 0, fmt.Errorf("agent %d: stop: %w", a.ID, err)
-	}
-	d.wakeKin(a)
-	return true, 0, nil
-}
-
-// askToExit types the runtime's exit command, as a delivery; where nothing may be typed (a dialog
-// is open, no composer) the next rung is taken instead.
-func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, error) {
-	screen, err := d.readScreen(ctx, a)
-	if _, cannot := screen.CanType(); err != nil || cannot != nil {
-		return d.climb(ctx, a, StopTerm)
-	}
-	id, err := d.Store.NextID(ctx, DeliveryIDs)
+// removePane removes a pane whose process has ended. It looks again before it does: a mistake about
+// the end of a process must not end it.
+func (d *Daemon) removePane(ctx context.Context, a *Agent) error {
+	term, err := d.terminalOf(a)
 	if err != nil {
-		return false, 0, err
+		return nil // it never had one
 	}
-	now := time.Now().UTC()
-	dl := &Delivery{ID: id, AgentID: a.ID, Kind: KindExit, Text: runtimes.ExitText, State: DeliveryTyping, Attempts: 1, CreatedAt: now, TypedAt: &now}
-	a.StopStage, a.StopStageAt = StopAsked, &now
-	e := d.event("agent_stopping", &a.ID, nil, map[string]any{"stage": StopAsked})
-	c := Change{Agents: []*Agent{a}, NewDeliveries: []*Delivery{dl}, DropQueued: a.ID, DropEvidence: "the agent was asked to stop", Events: []*Event{e}}
-	if err := d.commit(ctx, &c); err != nil {
-		return false, 0, fmt.Errorf("agent %d: exit: %w", a.ID, err)
-	}
-	return d.typeText(ctx, a, dl, &screen)
-}
-
-// nudgeExit helps an exit command that was not typed by a daemon that died, or whose Enter was
-// taken for part of the text. tmux refuses to type it twice; Enter needs it in the composer.
-func (d *Daemon) nudgeExit(ctx context.Context, a *Agent) {
-	open, err := d.Store.OpenDeliveries(ctx, a.ID)
-	if err != nil {
-		return
-	}
-	for i := range open {
-		dl := &open[i]
-		switch {
-		case dl.Kind != KindExit:
-		case dl.State == DeliveryTyping:
-			_, _, err = d.typeText(ctx, a, dl, nil)
-		case dl.Attempts < maxEnters:
-			if s, screenErr := d.readScreen(ctx, a); screenErr == nil && s.Composer && strings.TrimSpace(s.Draft) == dl.Text {
-				_, _, err = d.pressEnter(ctx, a, dl)
-			}
-		}
-	}
-	if err != nil && !retryable(err) {
-		d.Log.Warn("exit command not helped", "agent_id", a.ID, "error", err)
-	}
-}
-
-// actOnce has the effect of the rung the agent is on, once per daemon: a signal that is sent again
-// after a crash does no harm.
-func (d *Daemon) actOnce(ctx context.Context, a *Agent) error {
-	d.mu.Lock()
-	done := d.acted[a.ID] == a.StopStage
-	d.acted[a.ID] = a.StopStage
-	d.mu.Unlock()
-	if done {
+	info, err := term.Inspect(ctx, a.Ref())
+	if errors.Is(err, tmux.ErrGone) {
 		return nil
 	}
-	var err error
-	switch a.StopStage {
-	case StopAnswer:
-		var term Terminal
-		if term, err = d.terminalOf(a); err == nil {
-			err = term.Keys(ctx, a.Ref(), tmux.Enter)
-		}
-	case StopTerm:
-		err = d.signal(a, syscall.SIGTERM)
-	case StopKill:
-		err = d.kill(ctx, a)
-	}
-	if err != nil {
-		d.Log.Warn("stop ladder: rung without effect", "agent_id", a.ID, "stage", string(a.StopStage), "error", err)
-	}
-	return nil
-}
-
-func (d *Daemon) signal(a *Agent, sig syscall.Signal) error {
-	if a.PID == 0 {
-		return errors.New("its process is unknown")
-	}
-	return a.Process().Signal(sig)
-}
-
-// kill ends an agent for good: with its pane on our own server; in a person's pane only the
-// process, because the person's shell is around it.
-func (d *Daemon) kill(ctx context.Context, a *Agent) error {
-	if !a.Managed || !a.HasPane() {
-		return d.signal(a, syscall.SIGKILL)
-	}
-	term, err := d.terminalOf(a)
 	if err != nil {
 		return err
 	}
-	err = term.Kill(ctx, a.Ref())
-	if a.PID != 0 && a.Process().Alive() {
-		err = errors.Join(err, d.signal(a, syscall.SIGKILL))
+	if _, err := tmux.FindProcess(info.PID); !info.Dead && !errors.Is(err, tmux.ErrNoProcess) {
+		return fmt.Errorf("process %d of pane %s still runs", info.PID, info.Pane)
 	}
-	return err
+	return term.Kill(ctx, a.Ref())
 }
 
 // inherited reads the flags that a running agent was started with and that its successor gets;

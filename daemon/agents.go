@@ -79,7 +79,7 @@ func (d *Daemon) newAgent(in NewAgent) (*Agent, error) {
 		return nil, Errorf(KindUnprocessable, "bad_directory", "cwd %s is not a directory", a.Cwd)
 	}
 	a.Name = firstNonEmpty(in.Name, a.Name, filepath.Base(a.Cwd))
-	if err := checkLine("name", a.Name, 80); err != nil {
+	if err := checkLine("name", a.Name, maxName); err != nil {
 		return nil, err
 	}
 	return a, nil
@@ -151,21 +151,24 @@ func (d *Daemon) AssignPersona(ctx context.Context, id int64, slug string) (Agen
 		if a.Persona != nil {
 			return Errorf(KindConflict, "agent_has_persona", "Agent already plays %s", *a.Persona)
 		}
-		if err := d.here(a.Host); err != nil {
+		if a.launching() {
+			return Errorf(KindConflict, "agent_starting", "Agent is being started: give it a persona when it has registered")
+		}
+		if err := d.playable(a.Host, slug); err != nil {
 			return err
 		}
-		p, err := d.persona(slug)
+		dir, err := d.dataOf(ctx, a.Host)
 		if err != nil {
 			return err
 		}
-		a.Persona = &p.Slug
-		c.Events = []*Event{d.event("agent_persona_assigned", &a.ID, nil, map[string]any{"persona": p.Slug})}
+		a.Persona = &slug
+		c.Events = []*Event{d.event("agent_persona_assigned", &a.ID, nil, map[string]any{"persona": slug})}
 		if !a.HasPane() {
 			return nil
 		}
-		ref := "skill_" + p.Slug + "_" + randomHex(4)
+		ref := "skill_" + plainName(slug, 48) + "_" + randomHex(4)
 		text, err := render("skill", skillPrompt{
-			Ref: ref, Persona: p.Slug, Skill: filepath.Join(p.Dir, "skill.md"), Experience: experiencePath(d.Data, p.Slug),
+			Ref: ref, Persona: slug, Skill: filepath.Join(dir.Persona(slug), "skill.md"), Experience: experiencePath(dir, slug),
 		})
 		if err != nil {
 			return err
@@ -204,25 +207,52 @@ func (d *Daemon) ResumeAgent(ctx context.Context, id int64) (Agent, error) {
 	switch {
 	case err != nil:
 		return old, err
-	case old.Host != d.Host:
-		return old, d.here(old.Host)
 	case old.Active():
 		return old, Errorf(KindConflict, "agent_active", "Agent is still active: attach to it with `understudy agent attach %d`", id)
 	case old.SessionID == nil || old.RegisteredAt == nil:
 		return old, Errorf(KindConflict, "no_session", "Agent never had a session that could be opened again")
+	case old.Host != d.Host:
+		return old, d.here(old.Host)
+	}
+	if err := d.resumable(ctx, &old); err != nil {
+		return old, err
 	}
 	a, err := d.successor(ctx, &old, time.Now().UTC())
 	if err != nil {
 		return old, err
 	}
 	a.Resume = *old.SessionID
-	c := &Change{NewAgent: a, Events: []*Event{d.event("agent_created", &a.ID, nil, map[string]any{
+	// The old row is written, too: of two that resume it at once, one is second.
+	c := &Change{NewAgent: a, Agents: []*Agent{&old}, Events: []*Event{d.event("agent_created", &a.ID, nil, map[string]any{
 		"persona": a.Persona, "previous_agent_id": a.PreviousAgentID, "generation": a.Generation, "name": a.Name, "resume": a.Resume,
 	})}}
-	if err := d.commit(ctx, c); err != nil {
+	err = d.commit(ctx, c)
+	if errors.Is(err, ErrMoved) {
+		return old, Errorf(KindConflict, "agent_resumed", "Agent's session is being opened again already")
+	}
+	if err != nil {
 		return old, fmt.Errorf("agent %d: resume: %w", id, err)
 	}
 	return d.Agent(ctx, a.ID)
+}
+
+// resumable refuses to open a session a second time, or one whose work somebody else has.
+func (d *Daemon) resumable(ctx context.Context, old *Agent) error {
+	if h, ok, err := d.openHandoff(ctx, old.ID); err != nil {
+		return err
+	} else if ok {
+		return Errorf(KindConflict, "handoff_in_progress", "Agent's handoff %d is in progress: wait for it, or cancel it", h.ID)
+	}
+	active, err := d.Store.Agents(ctx, AgentFilter{Active: true, Limit: 10_000})
+	if err != nil {
+		return err
+	}
+	for _, a := range active {
+		if a.PreviousAgentID != nil && *a.PreviousAgentID == old.ID || a.SessionID != nil && *a.SessionID == *old.SessionID {
+			return Errorf(KindConflict, "agent_resumed", "Agent %d goes on with its work already", a.ID)
+		}
+	}
+	return nil
 }
 
 // Screen returns what an agent's pane shows, with colours as SGR sequences if ansi is set.
@@ -256,6 +286,8 @@ func (d *Daemon) SendMessage(ctx context.Context, id int64, text string, command
 		return Delivery{}, errAgentNotActive
 	case !a.HasPane() && !a.launching():
 		return Delivery{}, errAgentNoPane
+	case a.StopAskedAt != nil:
+		return Delivery{}, Errorf(KindConflict, "agent_stopping", "Agent was asked to stop")
 	}
 	if h, ok, err := d.openHandoff(ctx, id); err != nil {
 		return Delivery{}, err
@@ -272,6 +304,9 @@ func (d *Daemon) SendMessage(ctx context.Context, id int64, text string, command
 	}
 	return *dl, nil
 }
+
+// maxName is the longest name of an agent, in characters.
+const maxName = 80
 
 // maxMessage is the longest text that may be sent, in bytes.
 const maxMessage = 64 << 10

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -43,7 +44,7 @@ func (d *Daemon) tellAlerts(ctx context.Context) {
 
 func (d *Daemon) tell(ctx context.Context, e *Event) {
 	title, message := alertText(e)
-	d.Log.Error(title, "event_id", e.ID, "type", e.Type, "message", message)
+	d.Log.Error(title, "event_id", e.ID, "type", e.Type, "message", withoutScreen(message))
 	callCtx, cancel := context.WithTimeoutCause(ctx, 3*time.Second, fmt.Errorf("notification took over 3 s"))
 	channel, err := d.Notifier.Notify(callCtx, title, message)
 	cancel()
@@ -79,6 +80,13 @@ func alertText(e *Event) (title, message string) {
 	}
 	return title, p.Message
 }
+
+// quoted is what an agent's pane shows, as it stands in a sentence: between these marks.
+var quoted = regexp.MustCompile(`‹[^›]*›`)
+
+// withoutScreen takes what a pane shows out of a sentence: it is for the operator's eyes, and what
+// it may contain must not enter a log.
+func withoutScreen(message string) string { return quoted.ReplaceAllString(message, "‹…›") }
 
 // mustJSON marshals values that cannot fail to: maps, strings and numbers of our own.
 func mustJSON(v any) json.RawMessage {

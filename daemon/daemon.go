@@ -99,6 +99,10 @@ type Daemon struct {
 	alarm chan struct{} // the alert worker has something to do
 
 	mu        sync.Mutex
+	began     time.Time              // of the run
+	unready   map[int64]time.Time    // composers that are waited for, since
+	refused   map[string]bool        // hook events whose bodies were refused, and the operator told
+	errors    map[int64]int          // errors of an agent's lane, one after the other
 	watched   map[int64]tmux.Process // processes whose end is being waited for
 	sightings map[int64]sighting     // what the runtime's registry said last
 	acted     map[int64]StopStage    // rungs of the stop ladder whose effect this daemon has had
@@ -115,6 +119,9 @@ func New(cfg Config) *Daemon {
 		alarm:     make(chan struct{}, 1),
 		watched:   map[int64]tmux.Process{},
 		sightings: map[int64]sighting{},
+		unready:   map[int64]time.Time{},
+		errors:    map[int64]int{},
+		refused:   map[string]bool{},
 		acted:     map[int64]StopStage{},
 	}
 	d.hub = newHub(cfg.Store, cfg.Log)
@@ -139,6 +146,7 @@ func (d *Daemon) Prepare(ctx context.Context) error {
 func (d *Daemon) Run(ctx context.Context) error {
 	d.mu.Lock()
 	clear(d.watched)
+	d.began = time.Now()
 	d.mu.Unlock()
 	var wg sync.WaitGroup
 	wg.Go(func() { d.lanes.run(ctx) })

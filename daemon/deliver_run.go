@@ -36,7 +36,7 @@ func (d *Daemon) deliver(ctx context.Context, a *Agent, dl *Delivery) (moved boo
 	case DeliveryQueued:
 		return d.begin(ctx, a, dl)
 	case DeliveryTyping:
-		return d.typeText(ctx, a, dl, nil)
+		return d.resumeTyping(ctx, a, dl)
 	default:
 		return d.confirmDelivery(ctx, a, dl)
 	}
@@ -50,7 +50,7 @@ func (d *Daemon) undeliverable(ctx context.Context, a *Agent, dl *Delivery) (boo
 		dl.decide(Submitted, "the process is gone", now)
 	case dl.State == DeliveryQueued || dl.State == DeliveryTyping && dl.TypedAt == nil:
 		dl.decide(NotSubmitted, "the agent ended", now)
-	case d.inTranscript(a, dl.Nonce):
+	case d.inTranscript(a, dl):
 		dl.decide(Submitted, "found in the transcript", now)
 	default:
 		dl.decide(Unconfirmed, "the agent ended", now)
@@ -66,8 +66,10 @@ func (d *Daemon) begin(ctx context.Context, a *Agent, dl *Delivery) (bool, time.
 	}
 	screen, why, again := d.composer(ctx, a)
 	if screen == nil {
+		again, why = d.notReady(a.ID, again, why)
 		return d.note(ctx, a, why, again)
 	}
+	d.isReady(a.ID)
 	now := time.Now().UTC()
 	dl.State, dl.TypedAt, dl.Attempts, dl.Evidence = DeliveryTyping, &now, 1, ""
 	c := Change{Deliveries: []*Delivery{dl}}
@@ -83,14 +85,37 @@ func (d *Daemon) begin(ctx context.Context, a *Agent, dl *Delivery) (bool, time.
 
 // note makes visible why nothing is typed to an agent.
 func (d *Daemon) note(ctx context.Context, a *Agent, why string, again time.Duration) (bool, time.Duration, error) {
-	if why == a.Note || why == noteNotReady && a.Note == "" {
-		return false, again, nil // a composer that is not ready for a moment is nothing to tell
+	if why == a.Note {
+		return false, again, nil
 	}
 	a.Note = why
 	if err := d.commit(ctx, &Change{Agents: []*Agent{a}}); err != nil {
 		return false, 0, fmt.Errorf("agent %d: note: %w", a.ID, err)
 	}
 	return true, 0, nil
+}
+
+// resumeTyping goes on with a text that an earlier daemon, or an earlier attempt, may or may not
+// have typed. As ever, nothing is typed unless the composer is there to take it: a dialog would
+// take the Enter for its answer.
+func (d *Daemon) resumeTyping(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
+	if a.StopAskedAt != nil {
+		return false, time.Second, nil // the exit command may have been typed since: evidence decides when it is gone
+	}
+	now := time.Now().UTC()
+	screen, _, again := d.composer(ctx, a)
+	if screen != nil {
+		return d.typeText(ctx, a, dl, screen)
+	}
+	if left := d.left(*dl.TypedAt, d.Settings.Handoff.AckTimeout); left > 0 {
+		return false, min(left, max(again, 100*time.Millisecond)), nil
+	}
+	if d.inTranscript(a, dl) {
+		dl.decide(Submitted, "found in the transcript", now)
+	} else {
+		dl.decide(Unconfirmed, "ack_timeout: it is not known whether it was typed, and the composer takes nothing now", now)
+	}
+	return d.saveDelivery(ctx, a, dl, false)
 }
 
 // typeText types a text whose intention is committed. tmux itself refuses a token that it has
@@ -101,10 +126,12 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *r
 		return false, 0, err
 	}
 	opt := tmux.PasteOptions{After: []tmux.Key{tmux.Enter}, Once: d.onceToken(dl)}
-	if screen != nil {
-		if stash, err := screen.CanType(); err == nil && stash {
-			opt.Before = []tmux.Key{tmux.CtrlS} // puts a person's draft aside; it comes back by itself
-		}
+	stash, err := screen.CanType()
+	if err != nil {
+		return false, time.Second, nil
+	}
+	if stash {
+		opt.Before = []tmux.Key{tmux.CtrlS} // puts a person's draft aside; it comes back by itself
 	}
 	err = term.Paste(ctx, a.Ref(), dl.Text, opt)
 	switch {
@@ -132,10 +159,10 @@ func (d *Daemon) onceToken(dl *Delivery) string {
 func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
 	now := time.Now().UTC()
 	age := now.Sub(*dl.TypedAt)
-	left := d.Settings.Handoff.AckTimeout - age
+	left := d.left(*dl.TypedAt, d.Settings.Handoff.AckTimeout)
 	if dl.State == DeliveryAnswered {
 		switch {
-		case d.inTranscript(a, dl.Nonce):
+		case d.inTranscript(a, dl):
 			dl.decide(Submitted, "the answer to the Stop is in the transcript", now)
 		case left <= 0:
 			dl.decide(Unconfirmed, "ack_timeout: neither a Stop nor the transcript shows it", now)
@@ -152,7 +179,7 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (b
 	switch {
 	case inComposer && dl.Attempts < maxEnters && left > 0:
 		return d.pressEnter(ctx, a, dl)
-	case d.inTranscript(a, firstNonEmpty(dl.Nonce, dl.Text)):
+	case d.inTranscript(a, dl):
 		dl.decide(Submitted, "found in the transcript", now)
 	case dl.Kind == KindCommand && err == nil && !inComposer:
 		dl.decide(Submitted, "it left the composer; commands are not confirmed otherwise", now)

@@ -27,11 +27,11 @@ func (d *Daemon) advance(ctx context.Context, a *Agent, h *Handoff) (moved bool,
 	}
 	r := &handoffRun{d: d, ctx: ctx, now: time.Now().UTC(), h: h, agent: a, set: d.Settings.Handoff}
 	out := s.do(r)
-	if out.err != nil {
+	late := s.limit != nil && d.left(h.PhaseAt, s.limit(r.set)) <= 0
+	if out.err != nil && (!late || retryable(out.err)) {
 		return false, 0, fmt.Errorf("handoff %d: %s: %w", h.ID, h.Phase, out.err)
 	}
-	late := h.Deadline != nil && !r.now.Before(*h.Deadline)
-	if out.next == "" && out.fail == nil && late && s.limit != nil {
+	if out.next == "" && out.fail == nil && late {
 		out = r.failed(s.code, "%s (%s %s)%s", s.says, s.limitName, s.limit(r.set), r.seen())
 	}
 	switch {
@@ -83,21 +83,16 @@ func (r *handoffRun) end(to Phase, out outcome) error {
 	return nil
 }
 
-// patience is how long a composer may not be ready before that is worth a word.
-const patience = 3 * time.Second
-
 // stay leaves the handoff where it is; a new note is made visible. It returns when to look again:
 // at the deadline if nothing is due before.
 func (r *handoffRun) stay(out outcome) (moved bool, again time.Duration, err error) {
 	h := r.h
 	again = out.again
-	if out.note == noteNotReady && r.now.Sub(h.PhaseAt) < patience {
+	if out.note == noteNotReady && r.now.Sub(h.PhaseAt) < noteAfter {
 		out.note = h.Note // a composer that is not ready for a moment is nothing to tell
 	}
-	if h.Deadline != nil {
-		if left := max(h.Deadline.Sub(r.now), time.Millisecond); again == 0 || left < again {
-			again = left
-		}
+	if s, ok := stepAt(h.Phase); ok && s.limit != nil {
+		again = earlier(again, max(r.d.left(h.PhaseAt, s.limit(r.set)), time.Millisecond))
 	}
 	if out.note == h.Note && len(out.with.Agents) == 0 && len(out.with.Deliveries) == 0 {
 		return false, again, nil
@@ -105,7 +100,7 @@ func (r *handoffRun) stay(out outcome) (moved bool, again time.Duration, err err
 	c := out.with
 	if out.note != h.Note && out.note != "" {
 		e := r.d.event("handoff_waiting", &h.AgentID, &h.ID, map[string]any{"phase": h.Phase, "message": out.note})
-		e.Alert = out.note == noteDialog || out.note == noteWorkedOn // only a person can end these waits
+		e.Alert = out.alert
 		c.Events = append(c.Events, e)
 	}
 	h.Note = out.note
@@ -155,7 +150,9 @@ func (r *handoffRun) failed(code, format string, args ...any) outcome {
 }
 
 // stayFor waits for something that nothing announces.
-func stayFor(d time.Duration, note string) outcome { return outcome{again: d, note: note} }
+func stayFor(d time.Duration, note string) outcome {
+	return outcome{again: d, note: note, alert: note == noteDialog || note == noteWorkedOn}
+}
 
 // moveTo leaves for the next phase.
 func moveTo(p Phase, cause string, with Change) outcome {

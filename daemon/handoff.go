@@ -144,6 +144,7 @@ type outcome struct {
 	cause string        // of the move, for the transition's row
 	with  Change        // rows that are committed with the move
 	note  string        // staying: what it waits for
+	alert bool          // staying: only a person can end this wait
 	again time.Duration // staying: look again after that, if nothing wakes us before
 	fail  *Failure
 	err   error // of the machine, not of the handoff: tried again

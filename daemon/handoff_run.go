@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/data"
@@ -37,17 +38,19 @@ func (r *handoffRun) queueInstruction() (Change, *outcome) {
 		o := r.failed("folder_unwritable", "The handoff folder could not be made: %v", err)
 		return Change{}, &o
 	}
-	in := instruction{Ref: r.h.Ref, Path: r.h.FilePath, Experience: experiencePath(r.d.Data, r.h.Persona)}
-	if r.h.Focus != "" {
-		in.Request = requestPath(r.h.FilePath)
-		if err := data.WriteFile(in.Request, requestText(r.h.Focus), 0o600); err != nil {
-			return bad(err)
-		}
+	in := instruction{
+		Ref: r.h.Ref, Path: r.h.FilePath, Experience: experiencePath(r.d.Data, r.h.Persona), Focus: strings.TrimSpace(r.h.Focus),
+		Request: requestPath(r.h.FilePath),
 	}
-	text, err := render("instruction", in)
+	text, request, err := in.text()
 	if err != nil {
 		o := r.failed("prompt_too_long", "%v", err)
 		return Change{}, &o
+	}
+	if request != nil {
+		if err := data.WriteFile(in.Request, request, 0o600); err != nil {
+			return bad(err)
+		}
 	}
 	id, err := r.d.Store.NextID(r.ctx, DeliveryIDs)
 	if err != nil {
@@ -80,7 +83,7 @@ func (r *handoffRun) instruct() outcome {
 	case dl.State != DeliveryQueued:
 		return outcome{} // its own deadline, ack_timeout, gives it a verdict
 	}
-	if left := r.h.PhaseAt.Add(r.set.BusyTimeout).Sub(r.now); left > 0 {
+	if left := r.d.left(r.h.PhaseAt, r.set.BusyTimeout); left > 0 {
 		return stayFor(left, r.busyNote())
 	}
 	out := r.failed("busy_timeout", "The agent could not be given the instruction within %s: %s%s", r.set.BusyTimeout, firstNonEmpty(r.busyNote(), "it was not idle"), r.seen())
@@ -129,6 +132,9 @@ func (r *handoffRun) quiet() bool {
 // verify checks the document and writes down all that the successor needs, in one transaction.
 func (r *handoffRun) verify() outcome {
 	h := r.h
+	if h.Retrying && r.agent.Active() && r.agent.State == Working && r.d.left(h.PhaseAt, r.set.BusyTimeout) > 0 {
+		return stayFor(time.Second, noteTurn) // it may be at the document right now
+	}
 	doc, err := data.ReadDocument(r.d.Data.Handoffs(h.Persona), h.FilePath, r.set.MaxDocumentBytes)
 	var bad *data.DocumentError
 	switch {
@@ -194,20 +200,40 @@ func (r *handoffRun) shutDown() outcome {
 	case a.StopAskedAt != nil:
 		return outcome{}
 	case a.State == Working:
-		return stayFor(time.Second, noteTurn)
+		return r.stayLong(time.Second, noteTurn)
 	case a.State == Waiting:
 		return stayFor(time.Second, noteDialog)
 	case a.BackgroundTasks > 0:
-		return stayFor(time.Second, noteBackground)
+		return r.stayLong(time.Second, noteBackground)
 	case a.LastPrompt > r.h.StopHook:
 		return stayFor(time.Second, noteWorkedOn)
 	}
-	ok, why, again := r.d.ready(r.ctx, a)
-	if !ok {
-		return stayFor(again, why)
+	screen, why, again := r.d.composer(r.ctx, a)
+	if screen == nil {
+		again, why = r.d.notReady(a.ID, again, why)
+		if why == noteDialog {
+			return stayFor(again, why)
+		}
+		return r.stayLong(again, why)
 	}
+	r.d.isReady(a.ID)
 	a.StopAskedAt = &r.now
 	return outcome{with: Change{Agents: []*Agent{a}}}
+}
+
+// longWait is how long the outgoing agent may hold up its end before the operator is told: the
+// phase has no deadline, because nothing may end work that is not written down.
+const longWait = time.Minute
+
+// stayLong waits like stayFor, and alerts the operator when the phase has lasted long.
+func (r *handoffRun) stayLong(d time.Duration, note string) outcome {
+	out := stayFor(d, note)
+	if note != "" && r.now.Sub(r.h.PhaseAt) > longWait {
+		out.note = fmt.Sprintf("%s, for over a minute: look at it with `understudy agent attach %d`, or end it with `understudy agent stop %d`",
+			note, r.agent.ID, r.agent.ID)
+		out.alert = true
+	}
+	return out
 }
 
 // toSpawning commits the successor's row, with the name its pane will have, before the pane is
@@ -310,7 +336,7 @@ func (r *handoffRun) brief() outcome {
 	case dl.State != DeliveryQueued:
 		return outcome{}
 	}
-	if left := r.h.PhaseAt.Add(r.set.RegistrationTimeout).Sub(r.now); left > 0 {
+	if left := r.d.left(r.h.PhaseAt, r.set.RegistrationTimeout); left > 0 {
 		return stayFor(left, firstNonEmpty(next.Note, noteNotReady))
 	}
 	bad := r.failed("successor_not_ready", "The successor could not be given the injection prompt within %s%s", r.set.RegistrationTimeout, r.d.shows(r.ctx, next))

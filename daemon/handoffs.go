@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 	"unicode"
 
 	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/personas"
 )
 
 // HandoffRequest is what a handoff is asked for with.
@@ -67,7 +69,18 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in HandoffRe
 		}
 		taken[h.FilePath] = true
 	}
-	dir, err := d.dataOf(ctx, &a)
+	// A successor that has not been told yet what it takes over has nothing to hand on.
+	arriving, err := d.Store.Handoffs(ctx, HandoffFilter{SuccessorID: agentID, Open: true, Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	if len(arriving) > 0 {
+		return nil, errHandoffOpen
+	}
+	if err := d.playable(a.Host, *a.Persona); err != nil {
+		return nil, err
+	}
+	dir, err := d.dataOf(ctx, a.Host)
 	if err != nil {
 		return nil, err
 	}
@@ -102,18 +115,29 @@ func (in *HandoffRequest) check() error {
 	return nil
 }
 
-// dataOf returns the data directory of an agent's host. On our own the persona must still be one
-// that can be played; another host's daemon will see to that itself.
-func (d *Daemon) dataOf(ctx context.Context, a *Agent) (data.Dir, error) {
-	if a.Host == d.Host {
-		_, err := d.persona(*a.Persona)
-		return d.Data, err
+// dataOf returns the data directory of a host.
+func (d *Daemon) dataOf(ctx context.Context, host string) (data.Dir, error) {
+	if host == d.Host {
+		return d.Data, nil
 	}
-	root, err := d.Store.HostRoot(ctx, a.Host)
+	root, err := d.Store.HostRoot(ctx, host)
 	if err != nil {
-		return data.Dir{}, notFound(err, Errorf(KindConflict, "other_host", "Agent runs on host %s, which was never seen on this database", a.Host))
+		return data.Dir{}, notFound(err, Errorf(KindConflict, "other_host", "That is on host %s, which was never seen on this database", host))
 	}
 	return data.At(root), nil
+}
+
+// playable refuses a persona that can't be played. Of another host's personas that host's daemon
+// knows; here only the name is checked.
+func (d *Daemon) playable(host, slug string) error {
+	if host == d.Host {
+		_, err := d.persona(slug)
+		return err
+	}
+	if _, err := personas.ParseSlug(slug); err != nil {
+		return &Error{Kind: KindUnprocessable, Code: "unknown_persona", Message: "Persona " + strconv.Quote(slug) + " does not exist", Cause: err}
+	}
+	return nil
 }
 
 // here refuses what only the daemon of a host can do.
@@ -141,7 +165,7 @@ func (d *Daemon) newHandoff(ctx context.Context, where data.Dir, a *Agent, in Ha
 		}
 	}
 	return &Handoff{
-		ID: id, Ref: newRef(a.Name, *a.Persona, now), AgentID: a.ID, Persona: *a.Persona, Reason: in.Reason, Focus: in.Focus,
+		ID: id, Ref: newRef(a.Name, a.Name, now), AgentID: a.ID, Persona: *a.Persona, Reason: in.Reason, Focus: in.Focus,
 		Mode: in.Mode, Status: StatusPending, Phase: Requested, FilePath: path, SourceAgent: a.Name, TargetAgent: a.Name,
 		Warnings: []string{}, Metrics: Metrics{Phases: map[Phase]int64{}}, CreatedAt: now, PhaseAt: now, Host: a.Host,
 	}, nil
@@ -234,10 +258,11 @@ func (d *Daemon) Document(ctx context.Context, id int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.here(h.Host); err != nil {
+	dir, err := d.dataOf(ctx, h.Host)
+	if err != nil {
 		return nil, err
 	}
-	doc, err := data.ReadDocument(d.Data.Handoffs(h.Persona), h.FilePath, d.Settings.Handoff.MaxDocumentBytes)
+	doc, err := data.ReadDocument(dir.Handoffs(h.Persona), h.FilePath, d.Settings.Handoff.MaxDocumentBytes)
 	if bad := (*data.DocumentError)(nil); errors.As(err, &bad) {
 		return nil, Errorf(KindNotFound, bad.Code, "%s", bad.Message)
 	}
@@ -248,9 +273,6 @@ func (d *Daemon) Document(ctx context.Context, id int64) ([]byte, error) {
 func (d *Daemon) ContextFile(ctx context.Context, id int64) ([]byte, error) {
 	h, err := d.Handoff(ctx, id)
 	if err != nil {
-		return nil, err
-	}
-	if err := d.here(h.Host); err != nil {
 		return nil, err
 	}
 	missing := Errorf(KindNotFound, "context_missing", "Handoff has no context file yet")

@@ -22,6 +22,8 @@ type hookStep struct {
 	tx   HookTx
 	proc tmux.Process   // of the agent that sent it; zero when it is gone
 	pane *tmux.PaneInfo // where it says that it runs, verified
+	// around is the active agent inside whose process it runs; 0: none.
+	around int64
 
 	out HookDecision
 }
@@ -43,6 +45,9 @@ func (h *hookStep) decide() HookDecision {
 	a := h.tx.Agent
 	a.LastHook = h.tx.HookID
 	h.out.Change.Agents = []*Agent{a}
+	if h.pane != nil && !a.HasPane() && !a.Managed {
+		a.setPane(h.pane)
+	}
 	if !a.Active() {
 		if h.p.Event == "SessionEnd" && a.EndHint == "" {
 			a.EndHint = h.p.Reason
@@ -97,6 +102,12 @@ func (h *hookStep) register() {
 		return
 	case h.proc.PID == 0:
 		h.out.Reason = "no agent is known by it, and its process is gone or unnamed"
+		return
+	case h.around != 0:
+		h.out.Reason = fmt.Sprintf("it runs inside agent %d", h.around)
+		return
+	case !ours(h.proc):
+		h.out.Reason = "its process is another user's"
 		return
 	case h.p.Event != "SessionStart" && h.p.Event != "UserPromptSubmit":
 		h.out.Reason = "no agent is known by it"
@@ -160,7 +171,8 @@ func (h *hookStep) sessionStart() {
 		h.setState(Idle)
 	}
 	now := time.Now().UTC()
-	if a.RegisteredAt == nil {
+	first := a.RegisteredAt == nil
+	if first {
 		a.RegisteredAt, a.Note = &now, ""
 		if h.proc.PID != 0 {
 			a.PID, a.PIDStart = h.proc.PID, h.proc.Start
@@ -169,7 +181,7 @@ func (h *hookStep) sessionStart() {
 	}
 	// The skill is part of the system prompt that the runtime was launched with: it is in place
 	// once this hook is answered.
-	if a.Managed && a.Persona != nil && a.SkillInjectedAt == nil {
+	if first && a.Managed && a.Persona != nil && a.SkillInjectedAt == nil {
 		a.SkillInjectedAt = &now
 		h.event("agent_skill_injected", map[string]any{"persona": *a.Persona, "by": "system prompt"}, a)
 	}
@@ -244,6 +256,9 @@ func (h *hookStep) stopped() {
 func (h *hookStep) counts(hf *Handoff) bool {
 	if hf.Phase != Instructing && hf.Phase != AwaitingDocument || !hf.Confirmed || hf.StopHook != 0 {
 		return false
+	}
+	if h.p.BackgroundTasks > 0 && !fileHasContent(hf.FilePath) {
+		return false // the document may be a background task's: it is picked up when it is there
 	}
 	sameTurn := hf.PromptID == "" || h.p.PromptID == "" || hf.PromptID == h.p.PromptID
 	if !hf.PromptQueue {
@@ -350,8 +365,15 @@ func carries(prompt string, dl *Delivery) bool {
 // turnID names a turn; runtimes that report prompts without an id still report prompts.
 func turnID(p hooks.Payload) string { return firstNonEmpty(p.PromptID, "?") }
 
+// sessionName names an agent that registered by itself. What could not be used as a name for its
+// successor is not used for it either.
 func sessionName(p hooks.Payload) string {
-	return firstNonEmpty(p.SessionTitle, filepath.Base(p.CWD), "agent")
+	for _, name := range []string{p.SessionTitle, filepath.Base(p.CWD)} {
+		if name = strings.TrimSpace(name); name != "" && checkLine("name", name, maxName) == nil {
+			return name
+		}
+	}
+	return "agent"
 }
 
 // fileHasContent reports whether something non-empty is at path. It says nothing about whether

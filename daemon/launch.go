@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,8 +63,8 @@ func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.D
 	switch {
 	case errors.Is(err, tmux.ErrExists):
 		return true, 0, nil // made by a command that outlived an earlier daemon: found by its mark now
-	case err != nil && ctx.Err() != nil:
-		return false, 0, err
+	case err != nil && (ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded)):
+		return false, 0, err // tmux may still make it: its mark will tell
 	case err != nil:
 		return true, 0, d.launchFailed(ctx, a, err)
 	}
@@ -119,6 +118,7 @@ func (d *Daemon) launchFailed(ctx context.Context, a *Agent, cause error) error 
 	if err := d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*Event{e}}); err != nil {
 		return fmt.Errorf("agent %d: %w", a.ID, err)
 	}
+	d.cleanUp(ctx, a)
 	d.wakeKin(a)
 	return nil
 }
@@ -253,19 +253,10 @@ func (d *Daemon) successor(ctx context.Context, a *Agent, now time.Time) (*Agent
 	}, nil
 }
 
-var notInSession = regexp.MustCompile(`[^a-z0-9]+`)
-
 // tmuxSession is the name that a person sees in `tmux ls`: unique by its id, and of characters
 // that mean nothing to tmux.
 func tmuxSession(name string, id int64) string {
-	name = strings.Trim(notInSession.ReplaceAllString(strings.ToLower(name), "-"), "-")
-	if len(name) > 60 {
-		name = strings.Trim(name[:60], "-")
-	}
-	if name == "" {
-		name = "agent"
-	}
-	return name + "-" + strconv.FormatInt(id, 10)
+	return plainName(name, 60) + "-" + strconv.FormatInt(id, 10)
 }
 
 func (a *Agent) setPane(p *tmux.PaneInfo) {

@@ -1,11 +1,13 @@
 package daemon
 
 import (
+	"bytes"
 	"crypto/rand"
 	"embed"
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"text/template"
 	"time"
@@ -23,8 +25,28 @@ var prompts = template.Must(template.New("").ParseFS(promptFiles, "prompts/*.md"
 type instruction struct {
 	Ref        string
 	Path       string // of the document to write
-	Request    string // a file with what did not fit; empty: there is none
 	Experience string
+	Focus      string // what the document should focus on; empty: everything
+	Request    string // the file that says what does not fit into one typed line
+}
+
+// text returns what is typed, and what must be written to Request before; nil: nothing. All fits
+// into the line unless there is a focus, or the paths are long. Path, topics and headings are in
+// the line in any case.
+func (in instruction) text() (line string, request []byte, err error) {
+	if in.Focus == "" {
+		if line, err = render("instruction", in); err == nil {
+			return line, nil, nil
+		}
+	}
+	if line, err = render("pointer", in); err != nil {
+		return "", nil, err
+	}
+	var b bytes.Buffer
+	if err := prompts.ExecuteTemplate(&b, "request.md", in); err != nil {
+		return "", nil, fmt.Errorf("prompt request: %w", err)
+	}
+	return line, b.Bytes(), nil
 }
 
 // injection is what the successor is told.
@@ -60,14 +82,21 @@ func requestPath(document string) string {
 	return strings.TrimSuffix(document, ".md") + ".request.md"
 }
 
-// requestText is the file at requestPath.
-func requestText(focus string) []byte {
-	return []byte("# What the handoff should focus on\n\n" + strings.TrimSpace(focus) + "\n")
+// newRef makes the unique text of a handoff; it is also the nonce in what is typed for it. Names
+// are cut and cleaned for it, so that no name can change what a prompt says or how long it is.
+func newRef(source, target string, at time.Time) string {
+	return fmt.Sprintf("handoff_%s_%s_%d_%s", plainName(source, 24), plainName(target, 24), at.UnixMilli(), randomHex(4))
 }
 
-// newRef makes the unique text of a handoff; it is also the nonce in what is typed for it.
-func newRef(source, target string, at time.Time) string {
-	return fmt.Sprintf("handoff_%s_%s_%d_%s", source, target, at.UnixMilli(), randomHex(4))
+var notPlain = regexp.MustCompile(`[^a-z0-9]+`)
+
+// plainName makes a name of a-z, 0-9 and - of at most limit bytes.
+func plainName(name string, limit int) string {
+	name = strings.Trim(notPlain.ReplaceAllString(strings.ToLower(name), "-"), "-")
+	if len(name) > limit {
+		name = strings.Trim(name[:limit], "-")
+	}
+	return firstNonEmpty(name, "agent")
 }
 
 // randomHex returns 2n hexadecimal digits from the system's source of randomness.

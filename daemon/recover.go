@@ -69,7 +69,7 @@ func (d *Daemon) runSweep(ctx context.Context) {
 func (d *Daemon) sweep(ctx context.Context) error {
 	if empty, err := d.spool.Empty(); err == nil && !empty {
 		if err := d.replaySpool(ctx); err != nil {
-			return err
+			d.Log.Warn("spool not replayed; trying again", "error", err)
 		}
 	}
 	ids, err := d.Store.OpenAgents(ctx, d.Host)

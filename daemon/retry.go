@@ -18,10 +18,11 @@ func (d *Daemon) RetryHandoff(ctx context.Context, id int64) (Handoff, error) {
 		switch {
 		case err != nil:
 			return h, err
-		case d.here(h.Host) != nil:
-			return h, d.here(h.Host)
 		case h.Phase != Failed || h.Error == nil:
 			return h, Errorf(KindConflict, "handoff_not_failed", "Only a failed handoff can be retried: this one is %s", h.Status)
+		}
+		if err := d.here(h.Host); err != nil {
+			return h, err
 		}
 		err = d.retry(ctx, &h)
 		switch {
@@ -94,7 +95,7 @@ func (r *handoffRun) briefAgain(next *Agent) (Phase, Change, error) {
 	if err != nil {
 		return "", Change{}, err
 	}
-	if dl.has(Unconfirmed) && r.d.inTranscript(next, dl.Nonce) {
+	if dl.has(Unconfirmed) && r.d.inTranscript(next, &dl) {
 		dl.decide(Submitted, "found in the transcript", r.now)
 		return Briefing, Change{Deliveries: []*Delivery{&dl}}, nil
 	}

@@ -19,6 +19,13 @@ import (
 // rewritten a little later.
 const settle = time.Second
 
+const (
+	// grace is what every wait has left at least after a daemon has started.
+	grace = 30 * time.Second
+	// noteAfter is how long a composer may not be ready before that is worth a word.
+	noteAfter = 3 * time.Second
+)
+
 // sighting is what the runtime's registry said of an agent, and since when without a break.
 type sighting struct {
 	status runtimes.Status
@@ -116,14 +123,8 @@ func (d *Daemon) reconcile(a *Agent, now time.Time) (changed bool) {
 	return true
 }
 
-// ready reports whether the agent's composer takes a text now; why says what it waits for, and
-// again when to look next.
-func (d *Daemon) ready(ctx context.Context, a *Agent) (ok bool, why string, again time.Duration) {
-	s, why, again := d.composer(ctx, a)
-	return s != nil, why, again
-}
-
-// composer is ready's look at the screen; nil: not ready.
+// composer returns the agent's screen when its composer takes a text now. Nil: not now; why says
+// what it waits for, and again when to look next.
 func (d *Daemon) composer(ctx context.Context, a *Agent) (s *runtimes.Screen, why string, again time.Duration) {
 	const soon = 25 * time.Millisecond
 	if s := d.look(a, time.Now()); s.known {
@@ -136,7 +137,7 @@ func (d *Daemon) composer(ctx context.Context, a *Agent) (s *runtimes.Screen, wh
 	}
 	screen, err := d.readScreen(ctx, a)
 	if err != nil {
-		return nil, "", time.Second
+		return nil, "the agent's screen cannot be read", time.Second
 	}
 	switch _, err := screen.CanType(); {
 	case screen.Dialog != "":
@@ -147,6 +148,47 @@ func (d *Daemon) composer(ctx context.Context, a *Agent) (s *runtimes.Screen, wh
 		return nil, err.Error(), time.Second
 	}
 	return &screen, "", 0
+}
+
+// notReady tells how to wait for a composer that is not ready, by how long that has lasted: at
+// first not a word and often, later with a note and once a second.
+func (d *Daemon) notReady(agentID int64, again time.Duration, why string) (time.Duration, string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	since, ok := d.unready[agentID]
+	if !ok {
+		since = now
+		d.unready[agentID] = now
+	}
+	age := now.Sub(since)
+	if why == noteNotReady && age < noteAfter {
+		why = ""
+	}
+	return max(again, min(age/4, time.Second)), why
+}
+
+// isReady ends what notReady counts.
+func (d *Daemon) isReady(agentID int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.unready, agentID)
+}
+
+// left is how long something that began at since may still take. Time in which nobody could do
+// anything about it, because no daemon ran or the database was away, does not count against it:
+// after a start it always has its limit again, up to half a minute.
+func (d *Daemon) left(since time.Time, limit time.Duration) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return max(time.Until(since.Add(limit)), time.Until(d.began.Add(min(limit, grace))))
+}
+
+// on is how long a rung of the stop ladder has lasted, as far as this daemon was there to act on it.
+func (d *Daemon) on(since time.Time) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return min(time.Since(since), time.Since(d.began))
 }
 
 // readScreen reads what the agent's pane shows as its runtime would mean it.
@@ -188,12 +230,15 @@ func (d *Daemon) shows(ctx context.Context, a *Agent) string {
 		return ""
 	}
 	if rt, err := runtimes.For(a.Runtime); err == nil {
-		if s := rt.ReadScreen(text); s.Dialog != "" {
+		switch s := rt.ReadScreen(text); {
+		case s.Dialog != "":
 			return "; a dialog is open: " + firstLine(s.Dialog, 120)
+		case s.Composer:
+			return "; its pane shows an open composer"
 		}
 	}
 	if line := lastLine(text); line != "" {
-		return "; its pane shows: " + firstLine(line, 120)
+		return "; its pane shows ‹" + strings.ReplaceAll(firstLine(line, 120), "›", ">") + "›"
 	}
 	return ""
 }
@@ -221,33 +266,43 @@ func (d *Daemon) lastWords(ctx context.Context, a *Agent) string {
 	}
 	shown, err := term.Capture(ctx, history, false, a.Ref())
 	if line := lastLine(shown[a.Ref().Pane]); err == nil && line != "" {
-		return "; its pane shows: " + firstLine(line, 120)
+		return "; its pane shows ‹" + strings.ReplaceAll(firstLine(line, 120), "›", ">") + "›"
 	}
 	return ""
 }
 
-// inTranscript reports whether a user entry of the agent's transcript contains nonce.
-func (d *Daemon) inTranscript(a *Agent, nonce string) bool {
-	const tail = 1 << 20 // bytes; an entry that matters is among the newest
-	if a.TranscriptPath == nil || nonce == "" {
-		return false
+// inTranscript reports whether the agent's transcript shows that it was given a text: by its nonce,
+// or, where it has none, as a whole prompt since it was typed.
+func (d *Daemon) inTranscript(a *Agent, dl *Delivery) bool {
+	jsonl := transcriptTail(a)
+	switch {
+	case dl.Nonce != "":
+		return runtimes.TranscriptContains(jsonl, dl.Nonce)
+	case dl.TypedAt != nil:
+		return runtimes.TranscriptHasPrompt(jsonl, dl.Text, *dl.TypedAt)
+	}
+	return false
+}
+
+// transcriptTail reads the end of an agent's transcript; what matters is among the newest.
+func transcriptTail(a *Agent) []byte {
+	const tail = 1 << 20 // bytes
+	if a.TranscriptPath == nil {
+		return nil
 	}
 	f, err := os.Open(*a.TranscriptPath)
 	if err != nil {
-		return false
+		return nil
 	}
 	defer f.Close()
 	fi, err := f.Stat()
 	if err != nil || !fi.Mode().IsRegular() {
-		return false
+		return nil
 	}
 	size := min(fi.Size(), tail)
 	b := make([]byte, size)
-	n, err := f.ReadAt(b, fi.Size()-size)
-	if n == 0 && err != nil {
-		return false
-	}
-	return runtimes.TranscriptContains(b[:n], nonce)
+	n, _ := f.ReadAt(b, fi.Size()-size) // what was read counts
+	return b[:n]
 }
 
 // watch wakes an agent's lane when its process ends. One goroutine per live process; they end
@@ -283,6 +338,8 @@ func (d *Daemon) forget(agentID int64) {
 	delete(d.watched, agentID)
 	delete(d.sightings, agentID)
 	delete(d.acted, agentID)
+	delete(d.unready, agentID)
+	delete(d.errors, agentID)
 }
 
 // event makes an event of this host.

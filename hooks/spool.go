@@ -239,6 +239,10 @@ func (s *Spool) Drain(ctx context.Context, fn func(context.Context, Envelope) er
 func (s *Spool) drainOne(ctx context.Context, name string, fn func(context.Context, Envelope) error) (bool, error) {
 	path := filepath.Join(s.dir, name)
 	e, err := readEnvelope(path)
+	var system *fs.PathError // the machine's trouble, not the file's: it stays where it is
+	if errors.As(err, &system) {
+		return false, fmt.Errorf("spool: %w", err)
+	}
 	if err != nil {
 		return false, s.setAside(path, err)
 	}

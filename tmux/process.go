@@ -40,10 +40,14 @@ func FindProcess(pid int) (Process, error) {
 	return Process{PID: pid, Start: st.start}, nil
 }
 
-// Alive says whether the process has not ended.
+// Alive says whether the process has not ended. Only what is known to have ended is not alive: when
+// the system can't be asked (no file descriptors are left, say), a process passes for alive.
 func (p Process) Alive() bool {
 	now, err := FindProcess(p.PID)
-	return err == nil && now == p
+	if err != nil {
+		return !errors.Is(err, ErrNoProcess)
+	}
+	return now == p
 }
 
 // IsDescendantOf says whether the process is pid or was started by it, directly or not. A process

@@ -10,8 +10,9 @@ func (a *app) agentAssign() *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "assign AGENT PERSONA",
 		Short: "Give a persona to an agent that you started yourself; its skill is typed once",
-		Long: `Give a persona to an agent that you started yourself, in your own tmux, and that registered through
-the installed hooks. It is told once to read the persona's skill. From then on it can be handed over.`,
+		Long: `Give a persona to an agent that you started yourself, in your own tmux, and that registered
+through the installed hooks. It is told once to read the persona's skill. From then on it can be
+handed over.`,
 		Example:           "  understudy agent assign 7 developer-con-1",
 		Args:              exactArgs("AGENT", "PERSONA"),
 		ValidArgsFunction: a.completeAssign,

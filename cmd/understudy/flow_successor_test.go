@@ -71,7 +71,7 @@ func TestNoSessionStart(t *testing.T) {
 	a := r.agent(con)
 	r.misbehave("no-session-start")
 	failed := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingRegistration, "registration_timeout")
-	if !strings.Contains(failed.Error.Message, "1.5s") || !strings.Contains(failed.Error.Message, "its pane shows: ") {
+	if !strings.Contains(failed.Error.Message, "1.5s") || !strings.Contains(failed.Error.Message, "its pane shows") {
 		t.Errorf("failure %q names neither the limit nor the screen", failed.Error.Message)
 	}
 	r.awaitShown(*failed.SuccessorID, "❯\u00a0")

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -29,8 +30,11 @@ type desktop struct {
 	show    func(title, message string) error
 }
 
+// nameApp sets beeep's one global variable; tests make many daemons in one process.
+var nameApp = sync.OnceFunc(func() { beeep.AppName = "understudy" })
+
 func newDesktop(enabled bool, getenv func(string) string) *desktop {
-	beeep.AppName = "understudy"
+	nameApp()
 	return &desktop{enabled: enabled, getenv: getenv, limit: notifyLimit, busy: make(chan struct{}, 1), show: func(title, message string) error {
 		return beeep.Notify(title, message, "") // a nil icon is an error
 	}}

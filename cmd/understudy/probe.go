@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
 // probeLimit is how long a runtime may take to print its version.
@@ -50,7 +52,8 @@ func (p *probe) version(ctx context.Context, command []string) string {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, bin, append(append([]string{}, command[1:]...), "--version")...)
-	cmd.Env = p.environ
+	cmd.Env = runtimes.StripEnv(p.environ)
+	cmd.WaitDelay = time.Second // a child of its own may keep the pipe open
 	out, err := cmd.Output()
 	if err != nil {
 		return "" // not remembered: it may have been a passing trouble

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+	"time"
 )
 
 // transcriptLine is one line of a transcript, as far as it is needed.
 type transcriptLine struct {
-	Type        string `json:"type"`
-	IsSidechain bool   `json:"isSidechain"`
+	Type        string    `json:"type"`
+	Timestamp   time.Time `json:"timestamp"`
+	IsSidechain bool      `json:"isSidechain"`
 	Message     struct {
 		Role    string          `json:"role"`
 		Content json.RawMessage `json:"content"` // a string, or blocks
@@ -28,39 +30,58 @@ func TranscriptContains(jsonl []byte, nonce string) bool {
 	if nonce == "" {
 		return false
 	}
+	return anyUserText(jsonl, func(text string, _ time.Time) bool { return strings.Contains(text, nonce) })
+}
+
+// TranscriptHasPrompt tells whether a prompt that is the whole text, but for what the composer
+// changes in it, was submitted at since or later. Without a nonce only that is evidence: a short
+// text may stand in many others, and may have been said before.
+func TranscriptHasPrompt(jsonl []byte, text string, since time.Time) bool {
+	want := squeeze(text)
+	return anyUserText(jsonl, func(got string, at time.Time) bool {
+		return want != "" && !at.Before(since) && squeeze(wrapper.ReplaceAllString(got, " ")) == want
+	})
+}
+
+// anyUserText looks for a text of the user's that is as wanted.
+func anyUserText(jsonl []byte, wanted func(text string, at time.Time) bool) bool {
 	for raw := range bytes.Lines(jsonl) {
-		if !bytes.Contains(raw, []byte(nonce)) {
-			continue
-		}
 		var line transcriptLine
 		if json.Unmarshal(raw, &line) != nil || line.IsSidechain {
 			continue
 		}
+		content := line.Message.Content
 		switch {
-		case line.Type == "user" && line.Message.Role == "user" && contentHas(line.Message.Content, nonce),
-			line.Type == "attachment" && line.Attachment.Type == "queued_command" && contentHas(line.Attachment.Prompt, nonce):
-			return true
+		case line.Type == "user" && line.Message.Role == "user":
+		case line.Type == "attachment" && line.Attachment.Type == "queued_command":
+			content = line.Attachment.Prompt
+		default:
+			continue
+		}
+		for _, text := range texts(content) {
+			if wanted(text, line.Timestamp) {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-// contentHas looks into a string or into the text blocks of a list.
-func contentHas(content json.RawMessage, nonce string) bool {
+// texts returns a string, or the text blocks of a list.
+func texts(content json.RawMessage) []string {
 	var text string
 	if json.Unmarshal(content, &text) == nil {
-		return strings.Contains(text, nonce)
+		return []string{text}
 	}
 	var blocks []struct {
 		Text string `json:"text"` // text blocks alone have it
 	}
 	if json.Unmarshal(content, &blocks) != nil {
-		return false
+		return nil
 	}
+	var all []string
 	for _, b := range blocks {
-		if strings.Contains(b.Text, nonce) {
-			return true
-		}
+		all = append(all, b.Text)
 	}
-	return false
+	return all
 }

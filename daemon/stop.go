@@ -1,0 +1,197 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/tmux"
+)
+
+const (
+	dialogAfter = 2 * time.Second // /exit typed -> look for the runtime's question
+	killAfter   = 5 * time.Second // SIGTERM sent -> kill
+	giveUpAfter = 5 * time.Second // killed -> a person must look
+)
+
+// stopLadder takes an agent that was asked to stop one rung further when it is time. Each rung is
+// committed before its effect; the process itself, by pid and start time, is what is ended.
+func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration, error) {
+	var on time.Duration // how long on this rung
+	if a.StopStageAt != nil {
+		on = d.on(*a.StopStageAt)
+	}
+	exit := d.Settings.Handoff.ExitTimeout
+	switch a.StopStage {
+	case StopNone:
+		if a.StopForce || !a.HasPane() {
+			return d.climb(ctx, a, StopTerm)
+		}
+		return d.askToExit(ctx, a)
+	case StopAsked:
+		switch {
+		case on >= exit:
+			return d.climb(ctx, a, StopTerm)
+		case on >= dialogAfter:
+			if s, err := d.readScreen(ctx, a); err == nil && s.Dialog == runtimes.DialogExitTasks {
+				return d.climb(ctx, a, StopAnswer)
+			}
+		}
+		if on >= enterAfter {
+			d.nudgeExit(ctx, a)
+		}
+		return false, time.Second, nil
+	case StopAnswer:
+		if on >= exit {
+			return d.climb(ctx, a, StopTerm)
+		}
+		return false, exit - on, d.actOnce(ctx, a)
+	case StopTerm:
+		if on >= killAfter {
+			return d.climb(ctx, a, StopKill)
+		}
+		return false, killAfter - on, d.actOnce(ctx, a)
+	case StopKill:
+		if on >= giveUpAfter {
+			return d.climb(ctx, a, StopFailed)
+		}
+		return false, giveUpAfter - on, d.actOnce(ctx, a)
+	}
+	return false, 0, nil
+}
+
+// climb commits the next rung.
+func (d *Daemon) climb(ctx context.Context, a *Agent, to StopStage) (bool, time.Duration, error) {
+	now := time.Now().UTC()
+	a.StopStage, a.StopStageAt = to, &now
+	c := Change{Agents: []*Agent{a}}
+	e := d.event("agent_stopping", &a.ID, nil, map[string]any{"stage": to})
+	if to == StopFailed {
+		e = d.event("agent_stop_failed", &a.ID, nil, map[string]any{"message": fmt.Sprintf(
+			"Agent %d (process %d) could not be ended; end it yourself.", a.ID, a.PID)})
+		e.Alert = true
+	}
+	c.Events = []*Event{e}
+	if err := d.commit(ctx, &c); err != nil {
+		return false, 0, fmt.Errorf("agent %d: stop: %w", a.ID, err)
+	}
+	d.wakeKin(a)
+	return true, 0, nil
+}
+
+// askToExit types the runtime's exit command, as a delivery; where nothing may be typed (a dialog
+// is open, no composer) the next rung is taken instead.
+func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, error) {
+	screen, err := d.readScreen(ctx, a)
+	if err != nil && d.on(*a.StopAskedAt) < killAfter {
+		return false, 0, err // tmux may answer the next time
+	}
+	if _, cannot := screen.CanType(); err != nil || cannot != nil {
+		return d.climb(ctx, a, StopTerm)
+	}
+	id, err := d.Store.NextID(ctx, DeliveryIDs)
+	if err != nil {
+		return false, 0, err
+	}
+	now := time.Now().UTC()
+	dl := &Delivery{ID: id, AgentID: a.ID, Kind: KindExit, Text: runtimes.ExitText, State: DeliveryTyping, Attempts: 1, CreatedAt: now, TypedAt: &now}
+	a.StopStage, a.StopStageAt = StopAsked, &now
+	e := d.event("agent_stopping", &a.ID, nil, map[string]any{"stage": StopAsked})
+	c := Change{Agents: []*Agent{a}, NewDeliveries: []*Delivery{dl}, DropQueued: a.ID, DropEvidence: "the agent was asked to stop", Events: []*Event{e}}
+	if err := d.commit(ctx, &c); err != nil {
+		return false, 0, fmt.Errorf("agent %d: exit: %w", a.ID, err)
+	}
+	return d.typeText(ctx, a, dl, &screen)
+}
+
+// nudgeExit helps an exit command that was not typed by a daemon that died, or whose Enter was
+// taken for part of the text. tmux refuses to type it twice; Enter needs it in the composer.
+func (d *Daemon) nudgeExit(ctx context.Context, a *Agent) {
+	open, err := d.Store.OpenDeliveries(ctx, a.ID)
+	if err != nil {
+		return
+	}
+	screen, err := d.readScreen(ctx, a)
+	if err != nil {
+		return
+	}
+	for i := range open {
+		dl := &open[i]
+		switch {
+		case dl.Kind != KindExit:
+		case dl.State == DeliveryTyping:
+			_, _, err = d.typeText(ctx, a, dl, &screen)
+		case dl.Attempts < maxEnters && screen.Composer && strings.TrimSpace(screen.Draft) == dl.Text:
+			_, _, err = d.pressEnter(ctx, a, dl)
+		}
+	}
+	if err != nil && !retryable(err) {
+		d.Log.Warn("exit command not helped", "agent_id", a.ID, "error", err)
+	}
+}
+
+// actOnce has the effect of the rung the agent is on, once per daemon: a signal that is sent again
+// after a crash does no harm.
+func (d *Daemon) actOnce(ctx context.Context, a *Agent) error {
+	d.mu.Lock()
+	done := d.acted[a.ID] == a.StopStage
+	d.acted[a.ID] = a.StopStage
+	d.mu.Unlock()
+	if done {
+		return nil
+	}
+	var err error
+	switch a.StopStage {
+	case StopAnswer:
+		err = d.answerExit(ctx, a)
+	case StopTerm:
+		err = d.signal(a, syscall.SIGTERM)
+	case StopKill:
+		err = d.kill(ctx, a)
+	}
+	if err != nil {
+		d.Log.Warn("stop ladder: rung without effect", "agent_id", a.ID, "stage", string(a.StopStage), "error", err)
+	}
+	return nil
+}
+
+// answerExit answers the runtime's question whether to exit, if it is still on the screen.
+func (d *Daemon) answerExit(ctx context.Context, a *Agent) error {
+	s, err := d.readScreen(ctx, a)
+	if err != nil || s.Dialog != runtimes.DialogExitTasks {
+		return err
+	}
+	term, err := d.terminalOf(a)
+	if err != nil {
+		return err
+	}
+	return term.Keys(ctx, a.Ref(), tmux.Enter)
+}
+
+func (d *Daemon) signal(a *Agent, sig syscall.Signal) error {
+	if a.PID == 0 {
+		return errors.New("its process is unknown")
+	}
+	return a.Process().Signal(sig)
+}
+
+// kill ends an agent for good: with its pane on our own server; in a person's pane only the
+// process, because the person's shell is around it.
+func (d *Daemon) kill(ctx context.Context, a *Agent) error {
+	if !a.Managed || !a.HasPane() {
+		return d.signal(a, syscall.SIGKILL)
+	}
+	term, err := d.terminalOf(a)
+	if err != nil {
+		return err
+	}
+	err = term.Kill(ctx, a.Ref())
+	if a.PID != 0 && a.Process().Alive() {
+		err = errors.Join(err, d.signal(a, syscall.SIGKILL))
+	}
+	return err
+}
