@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -386,6 +385,3 @@ func lastLine(screen string) string {
 }
 
 func trimDot(s string) string { return strings.TrimSuffix(s, ".") }
-
-// asError is errors.As for *Error, kept short because hooks branch on it.
-func asError(err error, target **Error) bool { return errors.As(err, target) }

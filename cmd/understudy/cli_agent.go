@@ -131,33 +131,17 @@ func (a *app) agentList() *cobra.Command {
 }
 
 func (a *app) listAgents(ctx context.Context, o api.ListOptions) error {
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
-	list, err := c.Agents(ctx, o)
-	if err != nil {
-		return err
-	}
-	if a.json {
-		return a.printJSON(list)
-	}
-	u := a.ui(a.stdout)
-	if len(list) == 0 {
-		u.printf("no agents: start one with `understudy agent start PERSONA`\n")
-		return nil
-	}
-	var rows [][]string
-	for _, g := range list {
+	get := func(c *api.Client) ([]daemon.Agent, error) { return c.Agents(ctx, o) }
+	columns := []string{"ID", "NAME", "STATE", "PERSONA", "PANE", "GEN", "CONTEXT", "STARTED", "DIRECTORY"}
+	return printList(a, get, "no agents: start one with `understudy agent start PERSONA`", columns, func(g daemon.Agent) []string {
 		used := "-"
 		if g.Context != nil {
 			used = fmt.Sprintf("%.0f%%", g.Context.Percent)
 		}
-		rows = append(rows, []string{
+		return []string{
 			fmt.Sprint(g.ID), g.Name, string(g.State), orDash(g.Persona), orDash(g.Pane), fmt.Sprint(g.Generation), used, ago(g.CreatedAt), g.Cwd,
-		})
-	}
-	return u.table([]string{"ID", "NAME", "STATE", "PERSONA", "PANE", "GEN", "CONTEXT", "STARTED", "DIRECTORY"}, rows)
+		}
+	})
 }
 
 func (a *app) agentShow() *cobra.Command {

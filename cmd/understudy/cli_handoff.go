@@ -119,24 +119,9 @@ func (a *app) handoffList() *cobra.Command {
 }
 
 func (a *app) listHandoffs(ctx context.Context, o api.ListOptions) error {
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
-	list, err := c.Handoffs(ctx, o)
-	if err != nil {
-		return err
-	}
-	if a.json {
-		return a.printJSON(list)
-	}
-	u := a.ui(a.stdout)
-	if len(list) == 0 {
-		u.printf("no handoffs\n")
-		return nil
-	}
-	var rows [][]string
-	for _, h := range list {
+	get := func(c *api.Client) ([]daemon.Handoff, error) { return c.Handoffs(ctx, o) }
+	columns := []string{"ID", "PERSONA", "AGENT", "SUCCESSOR", "PHASE", "TIME", "STARTED", "REASON"}
+	return printList(a, get, "no handoffs", columns, func(h daemon.Handoff) []string {
 		took := "-"
 		if !h.Open() {
 			took = seconds(total(&h))
@@ -145,9 +130,8 @@ func (a *app) listHandoffs(ctx context.Context, o api.ListOptions) error {
 		if h.SuccessorID != nil {
 			successor = number(h.SuccessorID)
 		}
-		rows = append(rows, []string{fmt.Sprint(h.ID), h.Persona, fmt.Sprint(h.AgentID), successor, words(h.Phase), took, ago(h.CreatedAt), h.Reason})
-	}
-	return u.table([]string{"ID", "PERSONA", "AGENT", "SUCCESSOR", "PHASE", "TIME", "STARTED", "REASON"}, rows)
+		return []string{fmt.Sprint(h.ID), h.Persona, fmt.Sprint(h.AgentID), successor, words(h.Phase), took, ago(h.CreatedAt), h.Reason}
+	})
 }
 
 func (a *app) handoffShow() *cobra.Command {

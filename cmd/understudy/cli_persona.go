@@ -81,31 +81,15 @@ func (a *app) personaList() *cobra.Command {
 }
 
 func (a *app) listPersonas(ctx context.Context, archived bool) error {
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
-	list, err := c.Personas(ctx, archived)
-	if err != nil {
-		return err
-	}
-	if a.json {
-		return a.printJSON(list)
-	}
-	u := a.ui(a.stdout)
-	if len(list) == 0 {
-		u.printf("no personas\n")
-		return nil
-	}
-	var rows [][]string
-	for _, p := range list {
+	get := func(c *api.Client) ([]api.Persona, error) { return c.Personas(ctx, archived) }
+	columns := []string{"PERSONA", "HANDOFFS", "MODEL", "DESCRIPTION"}
+	return printList(a, get, "no personas", columns, func(p api.Persona) []string {
 		about := p.Description
 		if p.Problem != nil {
 			about = "cannot be played: " + *p.Problem
 		}
-		rows = append(rows, []string{p.Slug, fmt.Sprint(p.Handoffs), orDash(p.Model), about})
-	}
-	return u.table([]string{"PERSONA", "HANDOFFS", "MODEL", "DESCRIPTION"}, rows)
+		return []string{p.Slug, fmt.Sprint(p.Handoffs), orDash(p.Model), about}
+	})
 }
 
 func (a *app) personaShow() *cobra.Command {
