@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/personas"
 )
 
