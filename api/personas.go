@@ -75,7 +75,7 @@ func (s *Server) archivePersona(c echo.Context) error {
 	if err := decode(c, &struct{}{}); err != nil {
 		return err
 	}
-	if err := s.Personas.Archive(c.Request().Context(), c.Param("slug")); err != nil {
+	if err := s.Daemon.ArchivePersona(c.Request().Context(), c.Param("slug")); err != nil {
 		return err
 	}
 	return s.showPersona(c)

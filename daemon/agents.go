@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -66,21 +67,28 @@ func (d *Daemon) newAgent(in NewAgent) (*Agent, error) {
 		a.Runtime = firstNonEmpty(in.Runtime, p.Runtime)
 	}
 	a.Runtime = firstNonEmpty(a.Runtime, runtimes.Claude().Name())
-	if _, ok := d.Settings.Runtimes[a.Runtime]; !ok {
+	command, ok := d.Settings.Runtimes[a.Runtime]
+	if !ok {
 		return nil, Errorf(KindUnprocessable, "unknown_runtime", "Runtime %q is not configured: set runtimes.%s.command in config.yaml", a.Runtime, a.Runtime)
 	}
 	if _, err := runtimes.For(a.Runtime); err != nil {
 		return nil, Errorf(KindUnprocessable, "unknown_runtime", "Runtime %q is not known", a.Runtime)
 	}
+	if err := d.Lookup(command); err != nil {
+		return nil, &Error{Kind: KindUnprocessable, Code: "runtime_missing", Message: "The runtime's command cannot be run: " + err.Error()}
+	}
 	if !filepath.IsAbs(in.Cwd) {
 		return nil, Errorf(KindUnprocessable, "bad_directory", "cwd must be an absolute path")
 	}
 	if fi, err := os.Stat(a.Cwd); err != nil || !fi.IsDir() {
-		return nil, Errorf(KindUnprocessable, "bad_directory", "cwd %s is not a directory", a.Cwd)
+		return nil, Errorf(KindUnprocessable, "bad_directory", "cwd %s is not a directory on the daemon's machine", a.Cwd)
 	}
 	a.Name = firstNonEmpty(in.Name, a.Name, filepath.Base(a.Cwd))
 	if err := checkLine("name", a.Name, maxName); err != nil {
 		return nil, err
+	}
+	if _, err := strconv.ParseInt(a.Name, 10, 64); err == nil {
+		return nil, Errorf(KindInvalid, "bad_name", "name must not be a number: that is what agents' ids are")
 	}
 	return a, nil
 }
@@ -94,11 +102,23 @@ func (d *Daemon) persona(slug string) (personas.Persona, error) {
 	case err != nil:
 		return p, fmt.Errorf("persona %q: %w", slug, err)
 	case p.Archived:
-		return p, Errorf(KindUnprocessable, "persona_archived", "Persona %s is archived", slug)
+		return p, Errorf(KindUnprocessable, "persona_archived", "Persona %s is archived: move personas/.archive/%s back to personas/ to play it again", slug, slug)
 	case p.Problem != "":
 		return p, Errorf(KindUnprocessable, "persona_broken", "Persona %s cannot be played: %s", slug, p.Problem)
 	}
 	return p, nil
+}
+
+// ArchivePersona puts a persona away, with its documents, unless somebody plays it.
+func (d *Daemon) ArchivePersona(ctx context.Context, slug string) error {
+	playing, err := d.Store.Agents(ctx, AgentFilter{Persona: slug, Active: true, Limit: 1})
+	if err != nil {
+		return err
+	}
+	if len(playing) > 0 {
+		return Errorf(KindConflict, "persona_played", "Persona %s is played by agent %d: stop that first", slug, playing[0].ID)
+	}
+	return d.Personas.Archive(ctx, slug)
 }
 
 // Agent returns one agent.
@@ -151,7 +171,7 @@ func (d *Daemon) AssignPersona(ctx context.Context, id int64, slug string) (Agen
 		if a.Persona != nil {
 			return Errorf(KindConflict, "agent_has_persona", "Agent already plays %s", *a.Persona)
 		}
-		if a.launching() {
+		if a.Managed && a.RegisteredAt == nil { // its launch files say which persona it plays
 			return Errorf(KindConflict, "agent_starting", "Agent is being started: give it a persona when it has registered")
 		}
 		if err := d.playable(a.Host, slug); err != nil {

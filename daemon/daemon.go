@@ -86,6 +86,8 @@ type Config struct {
 	Log      *slog.Logger
 	Environ  []string // what agents inherit, before it is stripped
 	Binary   string   // our own executable: launches agents and runs their hooks
+	// Lookup says why a runtime's command can't be run, in one sentence with the fix; nil: it can.
+	Lookup func(command []string) error
 	// Version returns what a runtime's command prints as its version, "" if it can't be told.
 	Version func(ctx context.Context, command []string) string
 }
@@ -110,6 +112,9 @@ type Daemon struct {
 
 // New makes a daemon; nothing runs before Run.
 func New(cfg Config) *Daemon {
+	if cfg.Lookup == nil {
+		cfg.Lookup = func([]string) error { return nil }
+	}
 	if cfg.Version == nil {
 		cfg.Version = func(context.Context, []string) string { return "" }
 	}

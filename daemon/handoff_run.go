@@ -138,7 +138,7 @@ func (r *handoffRun) verify() outcome {
 	doc, err := data.ReadDocument(r.d.Data.Handoffs(h.Persona), h.FilePath, r.set.MaxDocumentBytes)
 	var bad *data.DocumentError
 	switch {
-	case errors.As(err, &bad) && bad.Code == "document_unstable" && r.now.Sub(h.PhaseAt) < 5*time.Second:
+	case errors.As(err, &bad) && bad.Code == "document_unstable" && r.d.left(h.PhaseAt, 5*time.Second) > 0:
 		return stayFor(100*time.Millisecond, "the document is still being written")
 	case errors.As(err, &bad) && h.Retrying && r.agent.Active():
 		return r.instructAnew(bad)
@@ -154,10 +154,10 @@ func (r *handoffRun) verify() outcome {
 		return r.failed("context_unwritable", "The context file could not be written: %v", err)
 	}
 	sum := checksum(context)
-	prompt, err := render("injection", injection{
+	prompt, err := injection{
 		Ref: h.Ref, AgentID: r.agent.ID, Name: r.agent.Name, Persona: h.Persona, Generation: r.agent.Generation,
 		Path: h.FilePath, Context: path,
-	})
+	}.text()
 	if err != nil {
 		return r.failed("prompt_too_long", "%v", err)
 	}

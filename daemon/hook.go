@@ -71,23 +71,34 @@ func (d *Daemon) setAside(env hooks.Envelope, why error) error {
 	if err := data.WriteFile(path, b, 0o600); err != nil {
 		return err
 	}
-	d.badSpoolFile(path, why)
+	if err := d.storeWarning("hook_set_aside", asideMessage(path, why)); err != nil {
+		// A database that stores nothing is no fault of the hook's: it stays in the spool.
+		return errors.Join(err, os.Remove(path))
+	}
 	return nil
 }
 
 func (d *Daemon) badSpoolFile(path string, err error) {
-	d.warn("hook_set_aside", fmt.Sprintf("A hook could not be applied and was set aside at %s (%s): look at the file and delete it.", path, trimDot(err.Error())))
+	d.warn("hook_set_aside", asideMessage(path, err))
+}
+
+func asideMessage(path string, why error) string {
+	return fmt.Sprintf("A hook could not be applied and was set aside at %s (%s): look at the file and delete it.", path, trimDot(why.Error()))
 }
 
 // warn tells the operator of something that belongs to no agent.
 func (d *Daemon) warn(typ, message string) {
+	if err := d.storeWarning(typ, message); err != nil {
+		d.Log.Error("event not stored", "type", typ, "message", message, "error", err)
+	}
+}
+
+func (d *Daemon) storeWarning(typ, message string) error {
 	e := d.event(typ, nil, nil, map[string]any{"message": message})
 	e.Alert = true
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	if err := d.commit(ctx, &Change{Events: []*Event{e}}); err != nil {
-		d.Log.Error("event not stored", "type", typ, "message", message, "error", err)
-	}
+	return d.commit(ctx, &Change{Events: []*Event{e}})
 }
 
 // refuse answers a hook whose body can't be understood. The first of its kind is told to the

@@ -272,7 +272,7 @@ func (h *hookStep) counts(hf *Handoff) bool {
 
 // block answers the Stop of a busy agent with the instruction that waits for it.
 func (h *hookStep) block(hf *Handoff) {
-	if hf.Phase != Instructing || h.in.Replayed || hf.DeliveryID == nil {
+	if hf.Phase != Instructing || h.in.Replayed || hf.DeliveryID == nil || h.tx.Agent.StopAskedAt != nil {
 		return
 	}
 	for _, dl := range h.tx.Deliveries {

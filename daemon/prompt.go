@@ -60,6 +60,12 @@ type injection struct {
 	Context    string
 }
 
+// text returns what is typed. A long name is cut: the line must fit.
+func (in injection) text() (string, error) {
+	in.Name = firstLine(in.Name, 40)
+	return render("injection", in)
+}
+
 // skillPrompt is what an agent that a person started is told about its persona.
 type skillPrompt struct{ Ref, Persona, Skill, Experience string }
 

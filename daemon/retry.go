@@ -29,12 +29,26 @@ func (d *Daemon) RetryHandoff(ctx context.Context, id int64) (Handoff, error) {
 		case errors.Is(err, ErrMoved) && ctx.Err() == nil:
 			continue
 		case errors.Is(err, ErrOpenHandoff):
-			return h, errHandoffOpen
+			return h, d.superseded(ctx, &h)
 		case err != nil:
 			return h, err
 		}
 		return d.Handoff(ctx, id)
 	}
+}
+
+// superseded says which other handoff of the same agent stands in the way of a retry.
+func (d *Daemon) superseded(ctx context.Context, h *Handoff) error {
+	list, err := d.Store.Handoffs(ctx, HandoffFilter{AgentID: h.AgentID, Limit: 500})
+	if err != nil {
+		return err
+	}
+	for _, other := range list {
+		if other.ID != h.ID && !other.Open() && other.RecordedAt != nil {
+			return Errorf(KindConflict, "handoff_superseded", "Agent %d was handed over by handoff %d", h.AgentID, other.ID)
+		}
+	}
+	return errHandoffOpen
 }
 
 func (d *Daemon) retry(ctx context.Context, h *Handoff) error {

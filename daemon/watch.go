@@ -2,8 +2,6 @@ package daemon
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"strings"
@@ -231,15 +229,20 @@ func (d *Daemon) shows(ctx context.Context, a *Agent) string {
 	if rt, err := runtimes.For(a.Runtime); err == nil {
 		switch s := rt.ReadScreen(text); {
 		case s.Dialog != "":
-			return "; a dialog is open: " + firstLine(s.Dialog, 120)
+			return "; a dialog is open: " + quote(s.Dialog)
 		case s.Composer:
 			return "; its pane shows an open composer"
 		}
 	}
 	if line := lastLine(text); line != "" {
-		return "; its pane shows ‹" + strings.ReplaceAll(firstLine(line, 120), "›", ">") + "›"
+		return "; its pane shows " + quote(line)
 	}
 	return ""
+}
+
+// quote puts a line of a pane between the marks by which [withoutScreen] finds it.
+func quote(line string) string {
+	return "‹" + strings.ReplaceAll(firstLine(line, 200), "›", ">") + "›"
 }
 
 // lastWords is what an agent that has ended wrote last. Its process may be gone before tmux has read
@@ -265,7 +268,7 @@ func (d *Daemon) lastWords(ctx context.Context, a *Agent) string {
 	}
 	shown, err := term.Capture(ctx, history, false, a.Ref())
 	if line := lastLine(shown[a.Ref().Pane]); err == nil && line != "" {
-		return "; its pane shows ‹" + strings.ReplaceAll(firstLine(line, 120), "›", ">") + "›"
+		return "; its pane shows " + quote(line)
 	}
 	return ""
 }
@@ -345,43 +348,3 @@ func (d *Daemon) forget(agentID int64) {
 func (d *Daemon) event(typ string, agentID, handoffID *int64, payload map[string]any) *Event {
 	return &Event{Type: typ, At: time.Now().UTC(), Host: d.Host, AgentID: agentID, HandoffID: handoffID, Payload: mustJSON(payload)}
 }
-
-func checksum(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
-}
-
-func firstNonEmpty(list ...string) string {
-	for _, s := range list {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
-}
-
-// firstLine returns the first line of s, at most n runes of it.
-func firstLine(s string, n int) string {
-	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
-	if r := []rune(s); len(r) > n {
-		return string(r[:n]) + "…"
-	}
-	return s
-}
-
-// deadPane is how tmux's own line begins, which it adds below what a program left.
-const deadPane = "Pane is dead"
-
-// lastLine returns the last line of a screen on which the program wrote something.
-func lastLine(screen string) string {
-	lines := strings.Split(screen, "\n")
-	for i := len(lines) - 1; i >= 0; i-- {
-		line := strings.TrimSpace(strings.Trim(lines[i], "─│╭╮╰╯ "))
-		if line != "" && !strings.HasPrefix(line, deadPane) {
-			return line
-		}
-	}
-	return ""
-}
-
-func trimDot(s string) string { return strings.TrimSuffix(s, ".") }

@@ -30,8 +30,9 @@ func isAway(err error) bool {
 	var server *pgconn.PgError
 	switch {
 	case errors.As(err, &server):
-		// Class 08: connection exception. 57P01 to 57P03: shutting down, crashed, starting up.
-		return strings.HasPrefix(server.Code, "08") || strings.HasPrefix(server.Code, "57P0")
+		// Class 08: connection exception; 53: out of connections, disk or memory. 57P01 to 57P03:
+		// shutting down, crashed, starting up.
+		return strings.HasPrefix(server.Code, "08") || strings.HasPrefix(server.Code, "53") || strings.HasPrefix(server.Code, "57P0")
 	case errors.As(err, &refused), errors.As(err, &network):
 		return true
 	}

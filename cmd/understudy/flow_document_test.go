@@ -370,7 +370,7 @@ func TestRetryBehindNewHandoff(t *testing.T) {
 	release()
 	h := r.awaitPhase(second, daemon.Completed)
 	_, err = r.client.RetryHandoff(t.Context(), first.ID)
-	wantError(t, err, daemon.KindConflict, "Handoff already in progress")
+	wantError(t, err, daemon.KindConflict, fmt.Sprintf("Agent %d was handed over by handoff %d", a.ID, second))
 	if h.FilePath == first.FilePath || len(r.successors(a.ID)) != 1 {
 		t.Errorf("document %s, successors %+v: want a document of its own and one successor", h.FilePath, r.successors(a.ID))
 	}

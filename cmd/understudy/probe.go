@@ -28,6 +28,18 @@ func newProbe(environ []string) *probe {
 	return &probe{environ: environ, known: map[string]string{}}
 }
 
+// lookup says why a runtime's command can't be run.
+func (p *probe) lookup(command []string) error {
+	bin, err := lookPath(command[0], p.environ)
+	if err != nil {
+		return err
+	}
+	if fi, err := os.Stat(bin); err != nil || !fi.Mode().IsRegular() || fi.Mode()&0o111 == 0 {
+		return fmt.Errorf("%s is not a program: name another one in config.yaml (runtimes: command)", bin)
+	}
+	return nil
+}
+
 // version runs a runtime's command with --version. "" is an unknown version: the launch will say
 // what is wrong with the command.
 func (p *probe) version(ctx context.Context, command []string) string {

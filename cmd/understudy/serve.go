@@ -106,10 +106,16 @@ func serve(ctx context.Context, cfg serveConfig) error {
 	if err != nil {
 		return err
 	}
+	runtimes := newProbe(cfg.Environ)
+	for name, r := range cfg.Settings.Runtimes {
+		if err := runtimes.lookup(r.Command); err != nil {
+			cfg.Log.Warn("agents of a runtime cannot be started", "runtime", name, "error", err)
+		}
+	}
 	conf := daemon.Config{
 		Host: host, Settings: cfg.Settings.domain(), Store: base.db, Data: dir, Personas: store,
 		Terminal: terminals(cfg.Settings), Notifier: newDesktop(cfg.Settings.Notify.Desktop, cfg.Getenv),
-		Log: cfg.Log, Environ: cfg.Environ, Binary: cfg.Binary, Version: newProbe(cfg.Environ).version,
+		Log: cfg.Log, Environ: cfg.Environ, Binary: cfg.Binary, Version: runtimes.version, Lookup: runtimes.lookup,
 	}
 	if cfg.Around != nil {
 		conf = cfg.Around(conf)

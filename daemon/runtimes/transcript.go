@@ -38,6 +38,7 @@ func TranscriptContains(jsonl []byte, nonce string) bool {
 // text may stand in many others, and may have been said before.
 func TranscriptHasPrompt(jsonl []byte, text string, since time.Time) bool {
 	want := squeeze(text)
+	since = since.Truncate(time.Millisecond) // a transcript tells no more than that
 	return anyUserText(jsonl, func(got string, at time.Time) bool {
 		return want != "" && !at.Before(since) && squeeze(wrapper.ReplaceAllString(got, " ")) == want
 	})

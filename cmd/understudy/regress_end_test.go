@@ -1,0 +1,112 @@
+package main
+
+import (
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// TestShutdownAlert: an outgoing agent held its handoff up for as long as it liked, and nobody was
+// told.
+func TestShutdownAlert(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	a := r.agent(con)
+	release := r.hold(a.ID, "@background")
+	r.awaitState(a.ID, daemon.Idle)
+	id := r.handoff(a.ID)
+	r.awaitNote(id, "background tasks")
+	if n := len(r.handoffEvents(id, "operator_notified")); n != 0 {
+		t.Errorf("operator told %d times of a wait that has just begun", n)
+	}
+	r.away(id)
+	r.awaitNote(id, "over a minute")
+	r.awaitAlert(id, "handoff_waiting")
+	release()
+	r.awaitPhase(id, daemon.Completed)
+}
+
+// TestProcessMistaken: an agent whose process was taken for ended, by mistake, was killed with its
+// pane.
+func TestProcessMistaken(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	a := r.agent(con)
+	pid := r.pane(a.ID).PID
+	store, err := r.openDatabase(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.await("mistake", func() (bool, string) {
+		row, err := store.Agent(t.Context(), a.ID)
+		if err != nil {
+			return false, err.Error()
+		}
+		row.PIDStart++
+		err = store.Commit(t.Context(), &daemon.Change{Agents: []*daemon.Agent{&row}})
+		return err == nil, "another writer was first"
+	})
+	r.awaitState(a.ID, daemon.Ended)
+	r.await("launch files gone", func() (bool, string) { // the last that is done
+		_, err := os.Stat(r.dir.Launch(a.ID))
+		return os.IsNotExist(err), "still there"
+	})
+	if !alive(pid) || r.pane(a.ID).Dead {
+		t.Errorf("process %d was ended", pid)
+	}
+}
+
+// logged has the rig's daemon log into a buffer.
+func (r *rig) logged() *logBuffer {
+	log := &logBuffer{}
+	r.cfg.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	return log
+}
+
+// TestLogWithoutScreen: what an agent's pane showed stood in the daemon's log.
+func TestLogWithoutScreen(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	log := r.logged()
+	r.start()
+	r.misbehave("crash-at-start")
+	a, err := r.client.CreateAgent(t.Context(), daemon.NewAgent{Cwd: r.work})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := r.awaitState(a.ID, daemon.Ended)
+	const shown = "scripted crash at start"
+	if !strings.Contains(*now.EndReason, shown) {
+		t.Errorf("agent ended by %q: want what its pane showed", *now.EndReason)
+	}
+	r.await("operator told", func() (bool, string) { return len(r.agentEvents(a.ID, "operator_notified")) > 0, "" })
+	r.halt() // then all is in the log
+	if got := log.String(); strings.Contains(got, shown) || !strings.Contains(got, "agent ended") || !strings.Contains(got, "without being asked") {
+		t.Errorf("log:\n%s", got)
+	}
+}
+
+// TestLogWithoutDialog: so did the question of an open dialog.
+func TestLogWithoutDialog(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cfg.Settings.Handoff.BusyTimeout = 500 * time.Millisecond
+	log := r.logged()
+	r.start()
+	a := r.agent(con)
+	r.send(a.ID, ownWork)
+	r.awaitState(a.ID, daemon.Waiting)
+	h := r.awaitFailure(r.handoff(a.ID), daemon.Instructing, "busy_timeout")
+	const shown = "Do you want to proceed"
+	if !strings.Contains(h.Error.Message, shown) {
+		t.Errorf("failure %q: want what the pane shows", h.Error.Message)
+	}
+	r.halt()
+	if got := log.String(); strings.Contains(got, shown) || !strings.Contains(got, "a dialog is open: ") {
+		t.Errorf("log:\n%s", got)
+	}
+}

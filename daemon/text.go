@@ -1,0 +1,47 @@
+package daemon
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+func checksum(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+func firstNonEmpty(list ...string) string {
+	for _, s := range list {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// firstLine returns the first line of s, at most n runes of it.
+func firstLine(s string, n int) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	if r := []rune(s); len(r) > n {
+		return string(r[:n]) + "…"
+	}
+	return s
+}
+
+// deadPane is how tmux's own line begins, which it adds below what a program left.
+const deadPane = "Pane is dead"
+
+// lastLine returns the last line of a screen on which the program wrote something.
+func lastLine(screen string) string {
+	lines := strings.Split(screen, "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		line := strings.TrimSpace(strings.Trim(lines[i], "─│╭╮╰╯ "))
+		if line != "" && !strings.HasPrefix(line, deadPane) {
+			return line
+		}
+	}
+	return ""
+}
+
+func trimDot(s string) string { return strings.TrimSuffix(s, ".") }

@@ -1,0 +1,48 @@
+package tmux_test
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/understudyd/understudy/tmux"
+)
+
+// starved names the variable that has TestProcessWithoutDescriptors be its own child.
+const starved = "TMUX_TEST_STARVED"
+
+// TestProcessWithoutDescriptors: a program that has no file descriptors left cannot ask the system for
+// a process. It once took all of them for ended.
+func TestProcessWithoutDescriptors(t *testing.T) {
+	if os.Getenv(starved) == "" {
+		t.Parallel()
+		cmd := exec.Command(os.Args[0], "-test.run=^TestProcessWithoutDescriptors$", "-test.v")
+		cmd.Env = append(os.Environ(), starved+"=1")
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "--- PASS") {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	me, err := tmux.FindProcess(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	limit.Cur = 3 // standard input, output and error
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := os.Open(os.DevNull); err == nil {
+		f.Close()
+		t.Fatal("there are descriptors left")
+	}
+	if !me.Alive() {
+		t.Error("this very process passes for ended")
+	}
+}
