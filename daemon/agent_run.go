@@ -213,6 +213,10 @@ func (d *Daemon) cleanUp(ctx context.Context, a *Agent) {
 	if !a.Managed {
 		return
 	}
+	// People may be attached to it: when its successor has a pane they are passed on to that.
+	if h, ok, err := d.openHandoff(ctx, a.ID); err == nil && ok && h.RecordedAt != nil && h.Phase == ShuttingDown {
+		return
+	}
 	if err := d.removePane(ctx, a); err != nil {
 		d.Log.Warn("dead pane not removed", "agent_id", a.ID, "error", err)
 	}

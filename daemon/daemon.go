@@ -34,10 +34,17 @@ type Panes interface {
 	Kill(ctx context.Context, ref tmux.Ref) error
 }
 
+// Clients are the people who watch.
+type Clients interface {
+	// SwitchClients has those who are attached to one session of our server look at another.
+	SwitchClients(ctx context.Context, from, to string) error
+}
+
 // Terminal is one tmux server.
 type Terminal interface {
 	Typist
 	Panes
+	Clients
 }
 
 // Notifier tells the operator outside the API.

@@ -104,7 +104,25 @@ func (d *Daemon) launched(ctx context.Context, a *Agent, info tmux.PaneInfo) err
 		return fmt.Errorf("agent %d: pane %s: %w", a.ID, info.Pane, err)
 	}
 	d.wakeKin(a)
+	if a.PreviousAgentID != nil {
+		if prev, err := d.Store.Agent(ctx, *a.PreviousAgentID); err == nil && !prev.Active() && prev.Managed {
+			d.passOn(ctx, &prev, a)
+		}
+	}
 	return nil
+}
+
+// passOn has those who watched an agent that ended watch its successor, and removes its pane. It is
+// for people's comfort: what goes wrong with it fails nothing.
+func (d *Daemon) passOn(ctx context.Context, prev, next *Agent) {
+	term, err := d.own()
+	if err == nil {
+		err = term.SwitchClients(ctx, prev.TmuxSession, next.TmuxSession)
+	}
+	if err != nil {
+		d.Log.Debug("watchers stay where they are", "agent_id", prev.ID, "successor_id", next.ID, "error", err)
+	}
+	d.cleanUp(ctx, prev)
 }
 
 // launchFailed ends an agent that could not be started, and says so.

@@ -45,6 +45,12 @@ func (d *Daemon) removeDeadPanes(ctx context.Context) {
 			continue
 		}
 		a.setPane(&p)
+		if a.SuccessorID != nil {
+			if next, err := d.Store.Agent(ctx, *a.SuccessorID); err == nil && next.Active() && next.HasPane() {
+				d.passOn(ctx, &a, &next)
+				continue
+			}
+		}
 		d.cleanUp(ctx, &a)
 	}
 }

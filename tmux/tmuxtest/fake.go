@@ -62,6 +62,9 @@ func NewFake() *Fake {
 // Start does nothing.
 func (f *Fake) Start(context.Context) error { return f.failure() }
 
+// SwitchClients does nothing: nobody is attached to a Fake.
+func (f *Fake) SwitchClients(context.Context, string, string) error { return f.failure() }
+
 // FailNext makes the next call of a Terminal's method fail.
 func (f *Fake) FailNext(err error) {
 	f.mu.Lock()

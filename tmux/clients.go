@@ -1,0 +1,35 @@
+package tmux
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// SwitchClients has everybody who is attached to the session from look at the session to, so that
+// a person who watches a program goes on watching the one that follows it. It speaks to our own
+// server. That nobody is attached is no error; that a session does not exist is one.
+func (s *Server) SwitchClients(ctx context.Context, from, to string) error {
+	for _, name := range []string{from, to} {
+		if !sessionName.MatchString(name) {
+			return fmt.Errorf("session %q is not a name of ours", name)
+		}
+	}
+	out, err := s.run(ctx, call{socket: s.socket, cmds: [][]string{
+		{"has-session", "-t", "=" + to},
+		{"list-clients", "-t", "=" + from, "-F", "#{client_name}"},
+	}})
+	if err != nil {
+		return fmt.Errorf("clients of session %s: %w", from, err)
+	}
+	for name := range strings.Lines(out) {
+		name = strings.TrimSpace(name)
+		if name == "" {
+			continue
+		}
+		if _, err := s.run(ctx, call{socket: s.socket, cmds: [][]string{{"switch-client", "-c", name, "-t", "=" + to}}}); err != nil {
+			return fmt.Errorf("client %s of session %s: %w", name, from, err)
+		}
+	}
+	return nil
+}
