@@ -77,8 +77,7 @@ func (a *app) tellStarted(ctx context.Context, c *api.Client, id int64, register
 	if agent.HasPane() {
 		pane = "in pane " + *agent.Pane
 	}
-	_, err = fmt.Fprintf(a.stdout, "agent %d (%s) %s: look at it with `understudy agent attach %d`\n", id, printable(agent.Name), pane, id)
-	return err
+	return a.say("agent %d (%s) %s: look at it with `understudy agent attach %d`", id, printable(agent.Name), pane, id)
 }
 
 // awaitAgent waits until ready holds. An agent that ends before, or that does not register, is an
@@ -94,7 +93,7 @@ func awaitAgent(ctx context.Context, c *api.Client, id int64, ready func(*daemon
 		case ready(&agent):
 			return true, nil
 		case !agent.Active():
-			return false, fmt.Errorf("agent %d has ended: %s", id, orDash(agent.EndReason))
+			return false, fmt.Errorf("agent %d has ended: %s", id, endWords(agent.EndReason))
 		case agent.RegisteredAt == nil && agent.Note != "":
 			return false, fmt.Errorf("agent %d: %s: look at it with `understudy agent attach %d`", id, agent.Note, id)
 		}
@@ -124,7 +123,7 @@ func (a *app) agentList() *cobra.Command {
 		},
 	})
 	c.Flags().BoolVarP(&all, "all", "a", false, "those that have ended too")
-	c.Flags().StringVar(&o.State, "state", "", "only those in a `state`: starting, idle, working, waiting or ended")
+	c.Flags().StringVar(&o.State, "state", "", "only those in a `state`: starting, idle, working, waiting, ended, or active for all but the last")
 	c.Flags().StringVar(&o.Persona, "persona", "", "only those that play this `persona`")
 	c.Flags().IntVar(&o.Limit, "limit", 100, "at most so `many`")
 	return c
@@ -170,13 +169,17 @@ func (a *app) showAgent(g daemon.Agent) {
 	if g.Context != nil {
 		used = fmt.Sprintf("%.0f%% of %d tokens", g.Context.Percent, g.Context.Limit)
 	}
+	end := ""
+	if g.EndReason != nil {
+		end = endWords(g.EndReason)
+	}
 	a.ui(a.stdout).fields(
 		"agent", fmt.Sprint(g.ID), "name", g.Name, "state", string(g.State), "note", g.Note,
 		"persona", text(g.Persona), "runtime", g.Runtime, "host", g.Host, "pane", text(g.Pane), "tmux", g.PaneSocket,
 		"session", text(g.SessionID), "transcript", text(g.TranscriptPath), "directory", g.Cwd,
 		"generation", fmt.Sprint(g.Generation), "predecessor", number(g.PreviousAgentID), "successor", number(g.SuccessorID),
 		"context", used, "created", stamp(&g.CreatedAt), "registered", stamp(g.RegisteredAt),
-		"skill given", stamp(g.SkillInjectedAt), "ended", stamp(g.EndedAt), "end", text(g.EndReason),
+		"skill given", stamp(g.SkillInjectedAt), "ended", stamp(g.EndedAt), "end", end,
 	)
 }
 
@@ -201,75 +204,6 @@ func (a *app) agentScreen() *cobra.Command {
 	}
 }
 
-func (a *app) agentSend() *cobra.Command {
-	var command, wait bool
-	c := a.withJSON(&cobra.Command{
-		Use:   "send AGENT TEXT",
-		Short: "Type a text to an agent, as soon as it is idle",
-		Example: `  understudy agent send 7 "Run the tests once more"
-  understudy agent send developer-con-1 --wait - < task.md
-  understudy agent send 7 --command /compact`,
-		Args:              exactArgs("AGENT", "TEXT"),
-		ValidArgsFunction: a.completeAgents,
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.send(c.Context(), args[0], args[1], command, wait)
-		},
-	})
-	c.Flags().BoolVar(&command, "command", false, "the text is meant as a command of the runtime, such as /compact")
-	c.Flags().BoolVar(&wait, "wait", false, "wait for the verdict: whether the runtime took it")
-	return c
-}
-
-func (a *app) send(ctx context.Context, word, message string, command, wait bool) error {
-	message, err := a.textOrStdin(message)
-	if err != nil {
-		return err
-	}
-	c, agent, err := a.agent(ctx, word)
-	if err != nil {
-		return err
-	}
-	d, err := c.SendMessage(ctx, agent.ID, message, command)
-	if err != nil {
-		return err
-	}
-	if wait {
-		err := await(ctx, c, nil, func(ctx context.Context) (bool, error) {
-			list, err := c.Messages(ctx, agent.ID, api.ListOptions{Before: d.ID + 1, Limit: 1})
-			if err == nil && len(list) == 1 && list[0].ID == d.ID {
-				d = list[0]
-			}
-			return !d.Open(), err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return a.tellDelivery(d)
-}
-
-// tellDelivery prints a delivery; one that is known not to have arrived is a failure.
-func (a *app) tellDelivery(d daemon.Delivery) error {
-	state := string(d.State)
-	if d.Verdict != nil {
-		state = strings.ReplaceAll(string(*d.Verdict), "_", " ")
-	}
-	if d.Evidence != "" {
-		state += " (" + printable(d.Evidence) + ")"
-	}
-	if a.json {
-		if err := a.printJSON(d); err != nil {
-			return err
-		}
-	} else {
-		fmt.Fprintf(a.stdout, "delivery %d to agent %d: %s\n", d.ID, d.AgentID, state)
-	}
-	if d.Verdict != nil && *d.Verdict != daemon.Submitted {
-		return fmt.Errorf("delivery %d was not confirmed: look at the agent with `understudy agent attach %d`", d.ID, d.AgentID)
-	}
-	return nil
-}
-
 func (a *app) agentStop() *cobra.Command {
 	var force, wait bool
 	c := a.withJSON(&cobra.Command{
@@ -292,10 +226,13 @@ func (a *app) stop(ctx context.Context, word string, force, wait bool) error {
 	if err != nil {
 		return err
 	}
-	if agent, err = c.StopAgent(ctx, agent.ID, force); err != nil {
-		return err
+	already := !agent.Active()
+	if !already {
+		if agent, err = c.StopAgent(ctx, agent.ID, force); err != nil {
+			return err
+		}
 	}
-	if wait {
+	if wait && agent.Active() {
 		err := await(ctx, c, nil, func(ctx context.Context) (bool, error) {
 			var err error
 			agent, err = c.Agent(ctx, agent.ID)
@@ -309,8 +246,11 @@ func (a *app) stop(ctx context.Context, word string, force, wait bool) error {
 		return a.printJSON(agent)
 	}
 	said := "is asked to stop"
-	if !agent.Active() {
-		said = "has ended: " + orDash(agent.EndReason)
+	switch {
+	case already:
+		said = "has ended already"
+	case !agent.Active():
+		said = "has ended: " + endWords(agent.EndReason)
 	}
 	_, err = fmt.Fprintf(a.stdout, "agent %d %s\n", agent.ID, printable(said))
 	return err

@@ -21,7 +21,8 @@ func (a *app) agentAttach() *cobra.Command {
 		Use:   "attach AGENT",
 		Short: "Look at an agent in its pane, and type to it",
 		Long: `Look at an agent in its pane, and type to it. Inside the agent's own tmux server this switches
-there; anywhere else it attaches. The prefix key and d bring you back.`,
+there; anywhere else it attaches. Ctrl-b d leaves it; inside your own tmux, whose prefix key is
+Ctrl-b as well, it is Ctrl-b Ctrl-b d.`,
 		Example:           "  understudy agent attach 7\n  understudy agent attach developer-con-1 --print",
 		Args:              exactArgs("AGENT"),
 		ValidArgsFunction: a.completeAgents,

@@ -148,6 +148,9 @@ func (a *app) checkHooks(ctx context.Context) finding {
 	case err != nil:
 		f.Detail = sentence(err)
 		return f
+	case r.Disabled: // those of agents that understudy starts neither
+		f.Detail, f.Fix = disableAll+" keeps every hook from running", "take it out of "+r.Settings
+		return f
 	case len(r.Events) == 0:
 		f.Detail = "not installed; needed only for agents that you start yourself"
 		return f
@@ -193,7 +196,11 @@ func (a *app) printFindings(found []finding) {
 		}
 		u.printf("%s %-15s %s\n", mark, f.Name, printable(f.Detail))
 		if f.Fix != "" {
-			u.printf("  %-15s %s %s\n", "", u.dim("fix:"), f.Fix)
+			fix := f.Fix
+			if strings.HasPrefix(fix, "understudy ") {
+				fix = strings.Trim(a.withData("`"+fix+"`"), "`")
+			}
+			u.printf("  %-15s %s %s\n", "", u.dim("fix:"), fix)
 		}
 	}
 }

@@ -131,9 +131,15 @@ func (a *app) lastEvent(ctx context.Context) (int64, error) {
 	return id, nil
 }
 
+// printEvent prints one event: for people what it says, in a pipe all that it holds.
 func (a *app) printEvent(e daemon.Event) error {
 	if a.json {
 		return json.NewEncoder(a.stdout).Encode(e)
+	}
+	u := a.ui(a.stdout)
+	if u.terminal {
+		_, err := fmt.Fprintln(a.stdout, u.fit(eventLine(e, u.sentence(gist(e.Payload)), time.Now())))
+		return err
 	}
 	var about []string
 	if e.AgentID != nil {
@@ -142,8 +148,40 @@ func (a *app) printEvent(e daemon.Event) error {
 	if e.HandoffID != nil {
 		about = append(about, "handoff "+number(e.HandoffID))
 	}
-	u := a.ui(a.stdout)
 	_, err := fmt.Fprintf(a.stdout, "%6d  %s  %-28s %-20s %s\n", e.ID, e.At.Local().Format("15:04:05.000"), e.Type,
-		strings.Join(about, ", "), u.dim(printable(string(e.Payload))))
+		strings.Join(about, ", "), printable(string(e.Payload)))
 	return err
+}
+
+// eventLine is an event on a terminal: what its type is about, and what it says.
+func eventLine(e daemon.Event, says string, now time.Time) string {
+	about := ""
+	switch {
+	case e.HandoffID != nil && (e.AgentID == nil || strings.HasPrefix(e.Type, "handoff_")):
+		about = "handoff " + number(e.HandoffID)
+	case e.AgentID != nil:
+		about = "agent " + number(e.AgentID)
+	}
+	return strings.TrimRight(fmt.Sprintf("%5d  %s  %-24s %-10s  %s", e.ID, moment(e.At, now), e.Type, about, says), " ")
+}
+
+// moment is a point in local time, with its date when that is another than today's.
+func moment(t, now time.Time) string {
+	t = t.Local()
+	if t.Format(time.DateOnly) == now.Local().Format(time.DateOnly) {
+		return t.Format(time.TimeOnly)
+	}
+	return t.Format(time.DateTime)
+}
+
+// gist is what of an event's payload people read.
+func gist(payload json.RawMessage) string {
+	var p struct{ Message, Cause, Reason, Evidence, Persona, Pane string }
+	if json.Unmarshal(payload, &p) != nil {
+		return "" // of another shape: --json prints it
+	}
+	if p.Reason != "" {
+		p.Reason = endWords(&p.Reason)
+	}
+	return firstNonEmpty(p.Message, p.Cause, p.Reason, p.Evidence, p.Persona, p.Pane)
 }

@@ -49,6 +49,9 @@ func (a *app) handOff(ctx context.Context, word string, in daemon.HandoffRequest
 		return err
 	}
 	answer, err := c.RequestHandoff(ctx, agent.ID, in)
+	if hasCode(err, "agent_no_persona") {
+		return fmt.Errorf("%w: give it one with `understudy agent assign %d PERSONA`", err, agent.ID)
+	}
 	if err != nil {
 		return err
 	}
@@ -58,8 +61,7 @@ func (a *app) handOff(ctx context.Context, word string, in daemon.HandoffRequest
 	if a.json {
 		return a.printJSON(answer)
 	}
-	_, err = fmt.Fprintf(a.stdout, "handoff %d of agent %d initiated: `understudy handoff show %[1]d` tells how it goes\n", answer.HandoffID, agent.ID)
-	return err
+	return a.say("handoff %d of agent %d initiated: `understudy handoff show %[1]d` tells how it goes", answer.HandoffID, agent.ID)
 }
 
 // watchHandoff shows a handoff's progress after the move numbered seq, until its end.
@@ -73,7 +75,8 @@ func (a *app) watchHandoff(ctx context.Context, c *api.Client, id, seq int64) er
 	h, err := p.watch(ctx, c, id, seq)
 	if err != nil {
 		if ctx.Err() != nil {
-			fmt.Fprintf(a.stderr, "understudy: no longer watched; handoff %d goes on: `understudy handoff cancel %[1]d` cancels it until its document is recorded\n", id)
+			said := fmt.Sprintf("no longer watched; handoff %d goes on: `understudy handoff cancel %[1]d` cancels it until its document is recorded", id)
+			fmt.Fprintf(a.stderr, "understudy: %s\n", a.withData(said))
 			return errSilent
 		}
 		return err
@@ -83,7 +86,11 @@ func (a *app) watchHandoff(ctx context.Context, c *api.Client, id, seq int64) er
 			return err
 		}
 	}
-	return p.verdict(h)
+	if err := p.verdict(h); err != nil {
+		return err
+	}
+	p.printf("%s\n", a.withData(fmt.Sprintf("look at it: `understudy agent attach %s`", number(h.SuccessorID))))
+	return nil
 }
 
 // verdict says how a handoff ended; an end that is not completion is an error.
@@ -92,8 +99,11 @@ func (p *progress) verdict(h daemon.Handoff) error {
 		p.printf("%s in %s: agent %d handed over to agent %s\n", p.green("completed"), seconds(total(&h)), h.AgentID, number(h.SuccessorID))
 		return nil
 	}
-	if h.Error == nil {
+	switch {
+	case h.Error == nil:
 		return fmt.Errorf("handoff %d is %s", h.ID, h.Phase)
+	case h.Phase == daemon.Cancelled:
+		return fmt.Errorf("handoff %d was cancelled in phase %s", h.ID, h.Error.Phase)
 	}
 	return fmt.Errorf("handoff %d %s in phase %s: %s", h.ID, h.Phase, h.Error.Phase, h.Error.Message)
 }
@@ -203,16 +213,20 @@ func (a *app) safeText(s string) string {
 
 func (a *app) describeHandoff(h *daemon.Handoff, moves []daemon.Transition) {
 	u := a.ui(a.stdout)
-	failure := ""
+	phase, failure := words(h.Phase), ""
 	if h.Error != nil {
-		failure = h.Error.Message
+		phase += " in " + words(h.Error.Phase)
+		if h.Phase != daemon.Cancelled { // which says it all
+			phase += " (" + h.Error.Code + ")"
+			failure = h.Error.Message
+		}
 	}
 	took := ""
 	if !h.Open() {
 		took = seconds(total(h))
 	}
 	u.fields(
-		"handoff", fmt.Sprint(h.ID), "phase", words(h.Phase), "waits for", h.Note, "error", failure,
+		"handoff", fmt.Sprint(h.ID), "phase", phase, "waits for", h.Note, "error", failure,
 		"persona", h.Persona, "agent", fmt.Sprint(h.AgentID), "successor", number(h.SuccessorID),
 		"reason", h.Reason, "focus", h.Focus, "document", h.FilePath, "context", text(h.ContextPath),
 		"started", stamp(&h.CreatedAt), "recorded", stamp(h.RecordedAt), "ended", stamp(h.CompletedAt), "total", took,
@@ -309,6 +323,5 @@ func (a *app) retryHandoff(ctx context.Context, id int64, wait bool) error {
 	if a.json {
 		return a.printJSON(h)
 	}
-	_, err = fmt.Fprintf(a.stdout, "handoff %d goes on: `understudy handoff show %[1]d` tells how\n", id)
-	return err
+	return a.say("handoff %d goes on: `understudy handoff show %[1]d` tells how", id)
 }

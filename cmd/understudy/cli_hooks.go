@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -101,6 +103,44 @@ func claudeVersion(ctx context.Context, command string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
+// newest stands for a version that knows all events.
+const newest = "999.0.0"
+
+// versionNumber matches what the CLI prints of itself.
+var versionNumber = regexp.MustCompile(`^v?\d+\.\d+\.\d+`)
+
+// eventsToHook are the events that the installed CLI knows. With the error, which says why its
+// version is not known, they are those that every version knows.
+func (a *app) eventsToHook(ctx context.Context) ([]string, error) {
+	command := a.claude()
+	version, err := claudeVersion(ctx, command)
+	if err == nil && !versionNumber.MatchString(version) {
+		err = fmt.Errorf("%s --version says no version", command)
+	}
+	return hooks.KnownEvents(version), err
+}
+
+// claude is the program that config.yaml names for the CLI. Other faults of the file do not matter
+// to hooks.
+func (a *app) claude() string {
+	if root, err := a.dataRoot(); err == nil {
+		if s, err := a.settings(root, serveFlags{}); err == nil && len(s.Runtimes["claude"].Command) > 0 {
+			return s.Runtimes["claude"].Command[0]
+		}
+	}
+	return "claude"
+}
+
+// disableAll is the user's setting that keeps every hook from running.
+const disableAll = `"disableAllHooks": true`
+
+func allDisabled(settings []byte) bool {
+	var s struct {
+		DisableAllHooks bool `json:"disableAllHooks"`
+	}
+	return json.Unmarshal(settings, &s) == nil && s.DisableAllHooks
+}
+
 func (a *app) installHooks(ctx context.Context, f hooksFlags) error {
 	path, err := a.settingsPath(f.settings)
 	if err != nil {
@@ -119,14 +159,17 @@ func (a *app) installHooks(ctx context.Context, f hooksFlags) error {
 			return err
 		}
 	}
-	version, err := claudeVersion(ctx, "claude")
+	o.Events, err = a.eventsToHook(ctx)
 	if err != nil {
-		fmt.Fprintf(a.stderr, "understudy: %v: only events that every version knows are installed\n", err)
+		fmt.Fprintf(a.stderr, "understudy: %v: left out are the events that not every version knows: %s\n",
+			err, strings.Join(without(hooks.KnownEvents(newest), o.Events), " "))
 	}
-	o.Events = hooks.KnownEvents(version)
 	before, err := hooks.ReadSettings(path)
 	if err != nil {
 		return err
+	}
+	if allDisabled(before) {
+		fmt.Fprintf(a.stderr, "understudy: %s in %s: no hook runs before it is taken out\n", disableAll, path)
 	}
 	plan, err := hooks.PlanInstall(before, o)
 	if err != nil {
@@ -213,7 +256,8 @@ type hooksReport struct {
 	Events   []string `json:"events"`
 	Missing  []string `json:"missing"` // events that the installed CLI knows
 	Binary   string   `json:"binary"`
-	Data     string   `json:"data"` // empty: the default
+	Data     string   `json:"data"`     // empty: the default
+	Disabled bool     `json:"disabled"` // by disableAllHooks
 	Problem  string   `json:"problem"`
 }
 
@@ -233,12 +277,16 @@ func (a *app) hooksReport(ctx context.Context, f hooksFlags) (hooksReport, error
 	}
 	r.Binary, r.Data = found.Bin, found.DataDir
 	r.Events = append(r.Events, found.Events...)
+	if r.Disabled = allDisabled(text); r.Disabled {
+		r.Problem = "no hook runs before " + disableAll + " is taken out"
+	}
 	if len(r.Events) == 0 {
 		return r, nil
 	}
-	version, _ := claudeVersion(ctx, "claude") // without one it is the events that every version knows
-	r.Missing = append(r.Missing, without(hooks.KnownEvents(version), r.Events)...)
+	known, _ := a.eventsToHook(ctx)
+	r.Missing = append(r.Missing, without(known, r.Events)...)
 	switch _, err := os.Stat(r.Binary); {
+	case r.Disabled:
 	case err != nil:
 		r.Problem = "they run a program that is not there: run `understudy hooks install` again"
 	case found.Mixed:

@@ -19,7 +19,7 @@ func printList[T any](a *app, get func(*api.Client) ([]T, error), none string, c
 	}
 	u := a.ui(a.stdout)
 	if len(list) == 0 {
-		u.printf("%s\n", none)
+		u.printf("%s\n", a.withData(none))
 		return nil
 	}
 	rows := make([][]string, len(list))

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -118,9 +119,14 @@ func ownBinary() (string, error) {
 	return path, nil
 }
 
-// builtByGoRun reports whether the binary stands where `go run` puts and removes it.
+// inBuildCache matches where `go run` puts its programs: a temporary folder that goes with it, or
+// the build cache, which has a folder per checksum and is trimmed now and then.
+var inBuildCache = regexp.MustCompile(`/go-build\d*/|/[0-9a-f]{64}-d/`)
+
+// builtByGoRun reports whether the binary stands where `go run` puts it, so that it will not last.
+// That of a test, which stands there as well, is not meant.
 func builtByGoRun(path string) bool {
-	return strings.Contains(path, "/go-build") && filepath.Base(filepath.Dir(path)) == "exe"
+	return inBuildCache.MatchString(path) && !strings.HasSuffix(path, ".test")
 }
 
 // shellQuote quotes a word for a POSIX shell, if it needs that.

@@ -259,9 +259,9 @@ func (d *demo) awaitAgent(ctx context.Context, id int64, ready func(*daemon.Agen
 		}
 		switch {
 		case !agent.Active():
-			return false, fmt.Errorf("agent %d has ended: %s", id, orDash(agent.EndReason))
+			return false, fmt.Errorf("agent %d has ended: %s", id, endWords(agent.EndReason))
 		case agent.State == daemon.Waiting, agent.State == daemon.Starting && agent.Note != "":
-			d.wait(fmt.Sprintf("%s; look at it from another shell: understudy agent attach %d --data %s", firstNonEmpty(agent.Note, "it asks something"), id, d.place.data))
+			d.wait(fmt.Sprintf("%s; look at it from another shell: `understudy agent attach %d --data %s`", firstNonEmpty(agent.Note, "it asks something"), id, shellQuote(d.place.data)))
 		default:
 			d.wait("")
 		}

@@ -81,7 +81,7 @@ func (d *demo) excerpt(s string, most int, tail bool) string {
 func (d *demo) next() {
 	commands := []string{"understudy serve", "understudy agent start " + demoPersona + " --cwd DIR", "understudy handoff " + demoPersona + " --wait"}
 	if own, err := ownBinary(); err == nil && builtByGoRun(own) {
-		commands = append([]string{"go install ./cmd/understudy"}, commands[:2]...)
+		commands = append([]string{"go install ./cmd/understudy"}, commands...)
 	}
 	d.printf("Next, with agents of your own:\n  %s\n", strings.Join(commands, "\n  "))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
@@ -18,12 +19,16 @@ type progress struct {
 	note  string    // what it waits for
 	since time.Time // when it began
 	turn  int       // of the spinner
-	drawn bool
+	drawn int       // lines of it on the screen
 	waits time.Time // since when there is that note
 	told  bool      // of it
 }
 
-const labelWidth = 22
+const (
+	labelWidth = 22
+	lineWidth  = 2 + 1 + 1 + labelWidth + 1 + 9 // of a step, without its detail
+	margin     = "      "                       // of what stands below one
+)
 
 var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 
@@ -46,7 +51,7 @@ func (p *progress) wait(note string) {
 }
 
 // patience is how long a wait lasts before a pipe is told of it.
-const patience = 2 * time.Second
+const patience = 1500 * time.Millisecond
 
 // done prints a step that has ended well.
 func (p *progress) done(label string, took time.Duration, detail string) {
@@ -62,10 +67,35 @@ func (p *progress) line(mark, label string, took time.Duration, detail string) {
 	p.clear()
 	p.label = ""
 	line := fmt.Sprintf("  %s %-*s %9s", mark, labelWidth, label, seconds(took))
-	if detail != "" {
-		line += "  " + p.dim(printable(detail))
+	detail = printable(detail)
+	switch {
+	case detail == "":
+	case p.terminal && lineWidth+2+utf8.RuneCountInString(detail) > p.width():
+		for _, part := range p.below(detail) {
+			line += "\n" + p.dim(part)
+		}
+	default:
+		line += "  " + p.dim(detail)
 	}
 	p.printf("%s\n", line)
+}
+
+// below is a text on lines of its own below a step, broken between words, and inside a command of
+// ours only if that is wider than the terminal.
+func (p *progress) below(text string) []string {
+	const joint = "\x00"
+	wide := max(p.width()-len(margin)-1, 20)
+	text = ownCommand.ReplaceAllStringFunc(text, func(command string) string {
+		if utf8.RuneCountInString(command) > wide {
+			return command
+		}
+		return strings.ReplaceAll(command, " ", joint)
+	})
+	lines := strings.Split(wrap(text, wide), "\n")
+	for i := range lines {
+		lines[i] = margin + strings.ReplaceAll(lines[i], joint, " ")
+	}
+	return lines
 }
 
 // draw redraws the running step, on a terminal.
@@ -76,28 +106,43 @@ func (p *progress) draw() {
 	if !p.terminal {
 		if p.note != "" && !p.told && time.Since(p.waits) >= patience {
 			p.told = true
-			p.printf("  … %-*s            waits: %s\n", labelWidth, p.label, printable(p.note))
+			p.printf("  … %-*s            waits: %s\n", labelWidth, p.label, p.sentence(p.note))
 		}
 		return
 	}
 	p.turn++
 	line := fmt.Sprintf("  %c %-*s %9s", spinner[p.turn%len(spinner)], labelWidth, p.label, seconds(time.Since(p.since)))
+	lines := []string{line}
 	if p.note != "" {
-		line += "  waits: " + printable(p.note)
+		lines = append(lines, p.below("waits: "+p.sentence(p.note))...)
 	}
-	if r := []rune(line); len(r) >= p.width() { // a wrapped line could not be taken back
-		line = string(r[:p.width()-1])
+	for i := range lines { // a line that the terminal wrapped could not be taken back
+		lines[i] = cut(lines[i], p.width()-1)
 	}
-	p.printf("\r\x1b[K%s", line)
-	p.drawn = true
+	p.clear()
+	p.printf("%s", strings.Join(lines, "\n"))
+	p.drawn = len(lines)
+}
+
+// idle redraws the running step while nothing happens, or says that the daemon is away.
+func (p *progress) idle(away bool) {
+	if away {
+		p.wait("the daemon is away: start it with `understudy serve`")
+	}
+	p.draw()
 }
 
 // clear takes the running step off the screen.
 func (p *progress) clear() {
-	if p.drawn {
-		p.printf("\r\x1b[K")
-		p.drawn = false
+	if p.drawn == 0 {
+		return
 	}
+	up := ""
+	if p.drawn > 1 {
+		up = fmt.Sprintf("\x1b[%dA", p.drawn-1)
+	}
+	p.printf("\r%s\x1b[J", up)
+	p.drawn = 0
 }
 
 // watch prints the phases of a handoff as they end, those after the move numbered seq, until it
@@ -106,12 +151,7 @@ func (p *progress) watch(ctx context.Context, c *api.Client, id, seq int64) (dae
 	var h daemon.Handoff
 	last := time.Time{}
 	defer p.clear()
-	err := await(ctx, c, func(away bool) {
-		if away {
-			p.wait("the daemon is away: start it with `understudy serve`")
-		}
-		p.draw()
-	}, func(ctx context.Context) (bool, error) {
+	err := await(ctx, c, p.idle, func(ctx context.Context) (bool, error) {
 		var err error
 		if h, err = c.Handoff(ctx, id); err != nil {
 			return false, err
@@ -148,6 +188,8 @@ func (p *progress) phase(m daemon.Transition, h *daemon.Handoff, took time.Durat
 		p.printf("  %s %s\n", p.yellow("↻"), "retried: "+words(m.To))
 	case m.To == daemon.Failed || m.To == daemon.Cancelled:
 		p.failed(words(m.From), took, string(m.To))
+	case m.To == daemon.Instructing && m.From != daemon.Requested: // it is asked for once more
+		p.failed(words(m.From), took, m.Cause)
 	default:
 		p.done(words(m.From), took, phaseDetail(m, h))
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/understudyd/understudy/api"
-	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -57,6 +56,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
+	if word, ok := unknownCommand(err); ok && !a.started {
+		err = noCommand(cmd, word)
+	}
 	var wrong *usageError
 	switch {
 	case err == nil:
@@ -66,49 +68,15 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "understudy: interrupted; what was asked for goes on")
 		return exitFailed
+	case errors.As(err, &wrong) && strings.HasSuffix(wrong.message, "?"): // the way out is in it
+		fmt.Fprintf(stderr, "understudy: %s\n", wrong.message)
+		return exitUsage
 	case !a.started || errors.As(err, &wrong):
 		fmt.Fprintf(stderr, "understudy: %s: see `%s --help`\n", sentence(err), cmd.CommandPath())
 		return exitUsage
 	}
-	fmt.Fprintf(stderr, "understudy: %s%s\n", sentence(err), hint(err))
+	fmt.Fprintf(stderr, "understudy: %s\n", a.withData(sentence(err)+hint(err)))
 	return exitFailed
-}
-
-// hint is what to do about an answer of the daemon's that is fixed by its contract and does not
-// say so itself.
-func hint(err error) string {
-	var told *daemon.Error
-	if !errors.As(err, &told) {
-		return ""
-	}
-	switch told.Code {
-	case "agent_not_found":
-		return ": `understudy agent list --all` shows those that there are"
-	case "agent_not_active":
-		return ": `understudy agent resume` opens its session again"
-	case "agent_no_persona":
-		return ": start an agent that plays one with `understudy agent start PERSONA`"
-	case "agent_no_pane":
-		return ": only an agent in tmux can be typed to"
-	case "handoff_not_found":
-		return ": `understudy handoff list` shows those that there are"
-	case "handoff_in_progress":
-		return ": `understudy handoff list` shows how it stands"
-	case "persona_not_found":
-		return ": `understudy persona list` shows those that there are"
-	}
-	return ""
-}
-
-// sentence is an error on one line: without the cause that is for the log, and without the full
-// stop that the prefix and the hint around it do not go with.
-func sentence(err error) string {
-	msg := err.Error()
-	var told *daemon.Error
-	if errors.As(err, &told) && told.Cause != nil {
-		msg = strings.TrimSuffix(msg, ": "+told.Cause.Error())
-	}
-	return strings.TrimSuffix(strings.Join(strings.Fields(msg), " "), ".")
 }
 
 func (a *app) rootCommand() *cobra.Command {
@@ -120,7 +88,8 @@ one that is full, stuck or done over to its successor: the agent writes a docume
 and a fresh agent of the same persona goes on from there.
 
 A daemon and all that belongs to it live in one data directory: --data, else $UNDERSTUDY_DATA, else
-~/.local/share/understudy/data, for root /var/lib/understudy/data.`,
+for root /var/lib/understudy/data, and for others understudy/data in $XDG_DATA_HOME, which is
+~/.local/share where it is not set.`,
 		Example: `  understudy demo                                       # watch a handoff from start to end
   understudy serve                                      # the daemon, in the foreground
   understudy agent start developer-con-1 --cwd ~/app    # an agent that plays a persona
@@ -128,6 +97,8 @@ A daemon and all that belongs to it live in one data directory: --data, else $UN
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		// They are told by noCommand, in the sentence.
+		DisableSuggestions: true,
 		PersistentPreRun: func(*cobra.Command, []string) {
 			a.started = true
 		},
@@ -182,7 +153,7 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 		Use: use, Short: short,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("there is no command %q", c.CommandPath()+" "+args[0])
+				return noCommand(c, args[0])
 			}
 			return usagef("%s needs a command", c.CommandPath())
 		},

@@ -1,18 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"reflect"
 	"strconv"
 	"strings"
 	"time"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/understudyd/understudy/daemon"
 )
@@ -90,26 +86,14 @@ func loadSettings(path string, named bool, getenv func(string) string) (settings
 	case err != nil:
 		return s, fmt.Errorf("settings: %w", err)
 	default:
-		dec := yaml.NewDecoder(bytes.NewReader(b))
-		dec.KnownFields(true)
-		if err := dec.Decode(&s); err != nil && !errors.Is(err, io.EOF) {
-			return s, fmt.Errorf("settings: %s: %s", path, yamlSentence(err))
+		if err := decodeSettings(b, &s); err != nil {
+			return s, fmt.Errorf("settings: %s: %w", path, err)
 		}
 	}
 	if err := fromEnv(reflect.ValueOf(&s).Elem(), "UNDERSTUDY", getenv); err != nil {
 		return s, err
 	}
 	return s, s.check(path)
-}
-
-// yamlSentence takes the decoder's own wording down to what the person who wrote the file knows.
-func yamlSentence(err error) string {
-	msg := strings.TrimPrefix(err.Error(), "yaml: ")
-	msg = strings.TrimPrefix(msg, "unmarshal errors:\n  ")
-	if key, _, ok := strings.Cut(msg, " not found in type"); ok {
-		return strings.Replace(key, "field ", "unknown key ", 1)
-	}
-	return strings.ReplaceAll(msg, "\n", ";")
 }
 
 // fromEnv overrides each setting whose variable is set: UNDERSTUDY_LISTEN,

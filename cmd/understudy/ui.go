@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -18,11 +19,16 @@ type ui struct {
 	out      io.Writer
 	terminal bool // lines may be redrawn
 	colour   bool
+	home     string                       // written as ~ on a terminal
+	withData func(sentence string) string // app.withData; nil: as it is
 }
 
 func (a *app) ui(out io.Writer) *ui {
 	terminal := isTerminal(out) && a.getenv("TERM") != "dumb"
-	return &ui{out: out, terminal: terminal, colour: terminal && a.getenv("NO_COLOR") == ""}
+	return &ui{
+		out: out, terminal: terminal, colour: terminal && a.getenv("NO_COLOR") == "",
+		home: a.getenv("HOME"), withData: a.withData,
+	}
 }
 
 // isTerminal reports whether a stream of the command is one.
@@ -43,6 +49,14 @@ func (u *ui) width() int {
 
 func (u *ui) printf(format string, args ...any) { fmt.Fprintf(u.out, format, args...) }
 
+// sentence is one that may name commands, for a terminal.
+func (u *ui) sentence(s string) string {
+	if u.withData != nil {
+		s = u.withData(s)
+	}
+	return printable(s)
+}
+
 func (u *ui) paint(code, s string) string {
 	if !u.colour || s == "" {
 		return s
@@ -58,15 +72,48 @@ func (u *ui) yellow(s string) string { return u.paint("33", s) }
 
 // table prints rows in aligned columns under a head. Cells hold no colour: it would count as width.
 func (u *ui) table(head []string, rows [][]string) error {
-	w := tabwriter.NewWriter(u.out, 0, 0, 2, ' ', 0)
+	var b bytes.Buffer
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, strings.Join(head, "\t"))
 	for _, row := range rows {
 		for i, cell := range row {
-			row[i] = printable(cell)
+			row[i] = u.tilde(printable(cell))
 		}
 		fmt.Fprintln(w, strings.Join(row, "\t"))
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(b.String()) {
+		if _, err := fmt.Fprintln(u.out, u.fit(strings.TrimSuffix(line, "\n"))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tilde is a path as people write it, on a terminal: in a pipe somebody may open it.
+func (u *ui) tilde(path string) string {
+	if rest, ok := strings.CutPrefix(path, u.home); ok && u.terminal && u.home != "" && (rest == "" || rest[0] == '/') {
+		return "~" + rest
+	}
+	return path
+}
+
+// fit cuts a line without colours to the width of a terminal.
+func (u *ui) fit(line string) string {
+	if !u.terminal {
+		return line
+	}
+	return cut(line, u.width())
+}
+
+// cut takes a line down to a width, with a mark where something is missing.
+func cut(line string, width int) string {
+	if r := []rune(line); len(r) > width {
+		return strings.TrimRight(string(r[:max(width-1, 0)]), " ") + "…"
+	}
+	return line
 }
 
 // fields prints names and values, one per line, without those that are empty.
@@ -79,7 +126,7 @@ func (u *ui) fields(pairs ...string) {
 	}
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
-			u.printf("%s%s  %s\n", u.dim(pairs[i]), strings.Repeat(" ", wide-len(pairs[i])), printable(pairs[i+1]))
+			u.printf("%s%s  %s\n", u.dim(pairs[i]), strings.Repeat(" ", wide-len(pairs[i])), u.sentence(pairs[i+1]))
 		}
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -79,18 +80,138 @@ func TestProgress(t *testing.T) {
 	// What was drawn and taken back is not there to be seen.
 	var screen bytes.Buffer
 	story(&progress{ui: &ui{out: &screen, terminal: true}})
-	const takeBack = "\r\x1b[K"
 	if !strings.Contains(screen.String(), "⠙ instructing") && !strings.Contains(screen.String(), "⠹ instructing") {
 		t.Errorf("no spinner in %q", screen.String())
 	}
-	var seen strings.Builder
-	for line := range strings.Lines(screen.String()) {
-		if i := strings.LastIndex(line, takeBack); i >= 0 {
-			line = line[i+len(takeBack):]
-		}
-		seen.WriteString(line)
+	if got := seen(screen.String()); got != lines {
+		t.Errorf("on a terminal:\n%s\nwant:\n%s", got, lines)
 	}
-	if seen.String() != lines {
-		t.Errorf("on a terminal:\n%s\nwant:\n%s", seen.String(), lines)
+}
+
+// seen is what a terminal shows in the end of what was written to it; it knows what progress uses.
+func seen(written string) string {
+	lines, row := []string{""}, 0
+	for written != "" {
+		switch {
+		case strings.HasPrefix(written, "\r\x1b[1A"), strings.HasPrefix(written, "\r\x1b[2A"):
+			row -= int(written[3] - '0')
+			written = written[5:]
+		case strings.HasPrefix(written, "\r"):
+			written = written[1:]
+		case strings.HasPrefix(written, "\x1b[J"):
+			lines, written = append(lines[:row], ""), written[3:]
+		case written[0] == '\n':
+			row++
+			lines, written = append(lines, ""), written[1:]
+		default:
+			n := strings.IndexAny(written, "\r\n\x1b")
+			if n < 0 {
+				n = len(written)
+			}
+			if n == 0 {
+				return fmt.Sprintf("unknown to the test: %q", written)
+			}
+			lines[row], written = lines[row]+written[:n], written[n:]
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestProgressAt80Columns(t *testing.T) {
+	t.Parallel()
+	var screen bytes.Buffer
+	a := &app{getenv: noEnv, dataFlag: "/srv/d"}
+	p := &progress{ui: &ui{out: &screen, terminal: true, withData: a.withData}}
+	p.done("verifying", time.Second, "/srv/"+strings.Repeat("x", 60)+".md")
+	p.start("delivery 5", time.Now())
+	p.wait("a dialog is open in agent 12's pane: answer it with `understudy agent attach 12`")
+	got := strings.Split(seen(screen.String()), "\n")
+	if want := []string{
+		"  ✓ verifying                 1.00 s", "      /srv/" + strings.Repeat("x", 60) + ".md", "", // the spinner's
+		"      waits: a dialog is open in agent 12's pane: answer it with", "      `understudy agent attach 12 --data /srv/d`",
+	}; len(got) != len(want) || got[0] != want[0] || got[1] != want[1] || got[3] != want[3] || got[4] != want[4] {
+		t.Errorf("shows %q\nwant %q", got, want)
+	}
+	p.clear()
+	if got := seen(screen.String()); !strings.HasSuffix(got, ".md\n") {
+		t.Errorf("after it: %q", got)
+	}
+}
+
+func TestProgressAfterARetry(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	p := &progress{ui: &ui{out: &out}}
+	p.phase(daemon.Transition{From: daemon.Failed, To: daemon.Verifying}, &daemon.Handoff{}, time.Second)
+	p.phase(daemon.Transition{From: daemon.Verifying, To: daemon.Instructing, Cause: "retry: document_missing"}, &daemon.Handoff{}, time.Second)
+	if want := "  ↻ retried: verifying\n  ✗ verifying                 1.00 s  retry: document_missing\n"; out.String() != want {
+		t.Errorf("got:\n%swant:\n%s", out.String(), want)
+	}
+}
+
+func TestUITable(t *testing.T) {
+	t.Parallel()
+	rows := func() [][]string {
+		return [][]string{{"1", "/srv/me/app"}, {"2", "/srv/men/" + strings.Repeat("long ", 20)}}
+	}
+	var terminal, pipe bytes.Buffer
+	for b, on := range map[*bytes.Buffer]bool{&terminal: true, &pipe: false} {
+		if err := (&ui{out: b, terminal: on, home: "/srv/me"}).table([]string{"ID", "DIRECTORY"}, rows()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines := strings.Split(terminal.String(), "\n")
+	if len(lines) != 4 || strings.TrimRight(lines[1], " ") != "1   ~/app" || len([]rune(lines[2])) > 80 || !strings.HasPrefix(lines[2], "2   /srv/men/") || !strings.HasSuffix(lines[2], "…") {
+		t.Errorf("on a terminal:\n%s", &terminal)
+	}
+	if !strings.Contains(pipe.String(), "1   /srv/me/app\n") || strings.Contains(pipe.String(), "…") {
+		t.Errorf("in a pipe:\n%s", &pipe)
+	}
+}
+
+func TestUICommandsNameTheDataDirectory(t *testing.T) {
+	t.Parallel()
+	const said = "open it with `understudy agent resume 7`, or `tmux -V`"
+	if got := (&app{getenv: noEnv}).withData(said); got != said {
+		t.Errorf("without --data: %s", got)
+	}
+	want := "open it with `understudy agent resume 7 --data '/my data'`, or `tmux -V`"
+	a := &app{getenv: noEnv, dataFlag: "/my data"}
+	if got := a.withData(a.withData(said)); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestUIEndWords(t *testing.T) {
+	t.Parallel()
+	for reason, want := range map[string]string{
+		"prompt_input_exit": "exited by /exit", "process_gone": "its process is gone", "its last words": "its last words",
+	} {
+		if got := endWords(&reason); got != want {
+			t.Errorf("%s: %s", reason, got)
+		}
+	}
+	if got := endWords(nil); got != "-" {
+		t.Errorf("none: %s", got)
+	}
+}
+
+func TestUIDeliveryNote(t *testing.T) {
+	t.Parallel()
+	queued := &daemon.Delivery{State: daemon.DeliveryQueued}
+	for _, c := range []struct {
+		d    *daemon.Delivery
+		g    daemon.Agent
+		want string
+	}{
+		{queued, daemon.Agent{ID: 12, State: daemon.Waiting, Note: "old"}, "a dialog is open in agent 12's pane: answer it with `understudy agent attach 12`"},
+		{queued, daemon.Agent{ID: 12, State: daemon.Working}, "agent 12 is in a turn; it gets the text when that ends"},
+		{queued, daemon.Agent{ID: 12, State: daemon.Starting, Note: "it did not register"}, "it did not register"},
+		{queued, daemon.Agent{ID: 12, State: daemon.Idle, Note: "its composer holds a draft"}, "its composer holds a draft"},
+		{&daemon.Delivery{State: daemon.DeliveryTyping}, daemon.Agent{State: daemon.Working}, ""},
+	} {
+		if got := deliveryNote(c.d, &c.g); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
 	}
 }

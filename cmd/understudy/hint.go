@@ -1,0 +1,123 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// hint is what to do about an answer of the daemon's that is fixed by its contract and does not
+// say so itself.
+func hint(err error) string {
+	var told *daemon.Error
+	if !errors.As(err, &told) {
+		return ""
+	}
+	switch told.Code {
+	case "agent_not_found":
+		return ": `understudy agent list --all` shows those that there are"
+	case "agent_not_active":
+		return ": `understudy agent resume` opens its session again"
+	case "agent_no_pane":
+		return ": only an agent in tmux can be typed to"
+	case "handoff_not_found":
+		return ": `understudy handoff list` shows those that there are"
+	case "handoff_in_progress":
+		return ": `understudy handoff list` shows how it stands"
+	case "persona_not_found":
+		return ": `understudy persona list` shows those that there are"
+	}
+	return ""
+}
+
+// sentence is an error on one line: without the cause that is for the log, and without the full
+// stop that the prefix and the hint around it do not go with.
+func sentence(err error) string {
+	msg := err.Error()
+	var told *daemon.Error
+	if errors.As(err, &told) && told.Cause != nil {
+		msg = strings.TrimSuffix(msg, ": "+told.Cause.Error())
+	}
+	return strings.TrimSuffix(strings.Join(strings.Fields(msg), " "), ".")
+}
+
+// hasCode reports whether an error is the daemon's answer with that code.
+func hasCode(err error, code string) bool {
+	var told *daemon.Error
+	return errors.As(err, &told) && told.Code == code
+}
+
+// ownCommand matches a command of ours in a sentence.
+var ownCommand = regexp.MustCompile("`understudy [^`]+`")
+
+// withData makes the commands that a sentence names go to the data directory of this one, when it
+// was named by a flag: the environment goes to them by itself.
+func (a *app) withData(sentence string) string {
+	if a.dataFlag == "" {
+		return sentence
+	}
+	root, err := a.dataRoot()
+	if err != nil {
+		return sentence
+	}
+	return ownCommand.ReplaceAllStringFunc(sentence, func(command string) string {
+		if strings.Contains(command, "--data") {
+			return command
+		}
+		return strings.TrimSuffix(command, "`") + " --data " + shellQuote(root) + "`"
+	})
+}
+
+// say prints a sentence.
+func (a *app) say(format string, args ...any) error {
+	_, err := fmt.Fprintln(a.stdout, a.withData(fmt.Sprintf(format, args...)))
+	return err
+}
+
+// unknownCommand returns the word of the library's error for a command that is not there.
+func unknownCommand(err error) (string, bool) {
+	if err == nil {
+		return "", false
+	}
+	rest, ok := strings.CutPrefix(err.Error(), "unknown command ")
+	if !ok {
+		return "", false
+	}
+	quoted, err := strconv.QuotedPrefix(rest)
+	if err != nil {
+		return "", false
+	}
+	word, err := strconv.Unquote(quoted)
+	return word, err == nil
+}
+
+// noCommand says that there is no such command below c, and which one may be meant.
+func noCommand(c *cobra.Command, word string) error {
+	c.SuggestionsMinimumDistance = 2
+	if like := c.SuggestionsFor(word); len(like) > 0 {
+		return usagef("there is no command %q: did you mean %s?", c.CommandPath()+" "+word, strings.Join(like, " or "))
+	}
+	return usagef("there is no command %q", c.CommandPath()+" "+word)
+}
+
+// endWords says for people how an agent has ended; what it says itself stays as it is.
+func endWords(reason *string) string {
+	switch r := orDash(reason); r {
+	case "prompt_input_exit":
+		return "exited by /exit"
+	case "process_gone":
+		return "its process is gone"
+	case "logout":
+		return "logged out"
+	case "other":
+		return "ended by a signal or its terminal"
+	default:
+		return r
+	}
+}

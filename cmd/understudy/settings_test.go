@@ -1,0 +1,76 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestSettingsFileMistakes: a mistake is named by its key, with an example and without Go's words.
+func TestSettingsFileMistakes(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"handoff:\n  ack_timeout: soon":            `handoff.ack_timeout: "soon" is not a duration such as 30s`,
+		"handoff:\n  ack_timeout: 30":              `handoff.ack_timeout: "30" is not a duration such as 30s`,
+		"handoff:\n  ack_timeout: 0":               `handoff.ack_timeout: "0" is not a duration such as 30s`,
+		"handoff:\n  ack_timeout: [1s]":            `handoff.ack_timeout: must be a duration such as 30s`,
+		"handoff:\n  ack_timeot: 1s":               `line 2: unknown key handoff.ack_timeot`,
+		"handoff: 5":                               `handoff: must be a group of keys, each on an indented line of its own`,
+		"handoff: {auto: {warn: much}}":            `handoff.auto.warn: "much" is not a whole number such as 60`,
+		"handoff: {log_timing: perhaps}":           `handoff.log_timing: "perhaps" is not true or false`,
+		"notify: {desktop: 1}":                     `notify.desktop: "1" is not true or false`,
+		"runtimes: {claude: {command: claude -v}}": `runtimes.claude.command: must be a list such as [claude]`,
+		"runtimes: {claude: {command: [[a]]}}":     `runtimes.claude.command[0]: must be a text`,
+		"runtimes: {claude: [claude]}":             `runtimes.claude: must be a group of keys, each on an indented line of its own`,
+		"just words":                               `must be lines such as listen: none`,
+		"listen: none\nlisten: none":               `line 2: mapping key "listen" already defined at line 1`,
+		"listen: [":                                `line 1: did not find expected node content`,
+	} {
+		s := defaultSettings()
+		if err := decodeSettings([]byte(text), &s); err == nil || err.Error() != want {
+			t.Errorf("%q: %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+func TestSettingsFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	for _, text := range []string{"", "# nothing yet\n", "---\n", "listen:\nhandoff:\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := loadSettings(path, true, noEnv); err != nil || s.Handoff.AckTimeout != defaultSettings().Handoff.AckTimeout {
+			t.Errorf("%q: %v, %v", text, s, err)
+		}
+	}
+	text := "handoff:\n  ack_timeout: 7s\n  max_document_bytes: 1_000\nruntimes:\n  claude:\n    command: [claude, 2]\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := loadSettings(path, true, noEnv)
+	if err != nil || s.Handoff.AckTimeout != 7*time.Second || s.Handoff.MaxDocumentBytes != 1000 || len(s.Runtimes["claude"].Command) != 2 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if s.Handoff.ExitTimeout != defaultSettings().Handoff.ExitTimeout {
+		t.Errorf("exit_timeout %s: want the default", s.Handoff.ExitTimeout)
+	}
+}
+
+func TestSettingsGoRunIsKnown(t *testing.T) {
+	t.Parallel()
+	hash := "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	for path, want := range map[string]bool{
+		"/tmp/go-build123456/b001/exe/understudy":              true,
+		"/home/u/.cache/go-build/01/" + hash + "-d/understudy": true,
+		"/srv/cache/01/" + hash + "-d/understudy":              true,
+		"/home/u/go/bin/understudy":                            false,
+		"/home/u/go-builder/understudy":                        false,
+		"/tmp/go-build123456/b001/understudy.test":             false,
+	} {
+		if got := builtByGoRun(path); got != want {
+			t.Errorf("%s: %t", path, got)
+		}
+	}
+}
