@@ -194,7 +194,7 @@ func (r *handoffRun) shutDown() outcome {
 	a := r.agent
 	switch {
 	case !a.Active():
-		return r.toSpawning(firstNonEmpty("the agent is gone: "+r.endReason(a), ""))
+		return r.toSpawning("the agent is gone: " + r.endReason(a))
 	case a.StopStage == StopFailed:
 		return r.failed("exit_failed", "The outgoing agent could not be ended%s", r.seen())
 	case a.StopAskedAt != nil:

@@ -71,18 +71,18 @@ func TestMayEdit(t *testing.T) {
 		mode, path string
 		want       permission
 	}{
-		{"acceptEdits", "/work/a", allowed},
-		{"acceptEdits", "/worker/a", mustAsk},
+		{"acceptEdits", "/project/a", allowed},
+		{"acceptEdits", "/projects/a", mustAsk},
 		{"acceptEdits", "/data/personas/p/handoffs/x.md", allowed},
 		{"default", "/data/personas/p/experience.md", allowed},
 		{"default", "/data/personas/p/skill.md", mustAsk},
 		{"default", "/slash/x", mustAsk},
-		{"default", "/work/a", mustAsk},
+		{"default", "/project/a", mustAsk},
 		{"dontAsk", "/data/x", denied},
 		{"plan", "/data/personas/p/handoffs/x.md", mustAsk},
 		{"auto", "/anywhere", allowed},
 	} {
-		if got := s.mayEdit(row.mode, "/work", row.path); got != row.want {
+		if got := s.mayEdit(row.mode, "/project", row.path); got != row.want {
 			t.Errorf("%s %s: %d, want %d", row.mode, row.path, got, row.want)
 		}
 	}
