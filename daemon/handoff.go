@@ -48,7 +48,8 @@ type Handoff struct {
 	Mode             string      `json:"mode"`
 	Status           Status      `json:"status"` // derived from the phase by the database
 	Phase            Phase       `json:"phase"`
-	Note             string      `json:"note"` // what it waits for, when that is not plain from the phase
+	Note             string      `json:"note"`     // what it waits for, when that is not plain from the phase
+	Deadline         *time.Time  `json:"deadline"` // the phase should be over by then; time in which no daemon ran comes on top
 	FilePath         string      `json:"file_path"`
 	ContextPath      *string     `json:"context_path"`
 	InjectionPrompt  *string     `json:"injection_prompt"`
@@ -66,13 +67,12 @@ type Handoff struct {
 	StartedAt        *time.Time  `json:"started_at"`
 	CompletedAt      *time.Time  `json:"completed_at"`
 
-	Host       string     `json:"-"`
-	Seq        int64      `json:"-"` // advances with each write; with the phase it guards each move
-	PhaseAt    time.Time  `json:"-"` // entered the phase
-	Deadline   *time.Time `json:"-"` // the phase must be over by then
-	DeliveryID *int64     `json:"-"` // the instruction or the prompt that the phase waits for
-	Trouble    string     `json:"-"` // what the runtime reported instead of a Stop (StopFailure)
-	Retrying   bool       `json:"-"` // a retry before the record: a failed verification instructs anew
+	Host       string    `json:"-"`
+	Seq        int64     `json:"-"` // advances with each write; with the phase it guards each move
+	PhaseAt    time.Time `json:"-"` // entered the phase
+	DeliveryID *int64    `json:"-"` // the instruction or the prompt that the phase waits for
+	Trouble    string    `json:"-"` // what the runtime reported instead of a Stop (StopFailure)
+	Retrying   bool      `json:"-"` // a retry before the record: a failed verification instructs anew
 
 	// Facts that hooks leave behind, in whatever phase they come.
 	Confirmed   bool   `json:"-"` // the runtime took the instruction
