@@ -214,7 +214,7 @@ func (d *Daemon) cleanUp(ctx context.Context, a *Agent) {
 		return
 	}
 	// People may be attached to it: when its successor has a pane they are passed on to that.
-	if h, ok, err := d.openHandoff(ctx, a.ID); err == nil && ok && h.RecordedAt != nil && h.Phase == ShuttingDown {
+	if h, ok, err := d.openHandoff(ctx, a.ID); err == nil && ok && h.Phase == ShuttingDown {
 		return
 	}
 	if err := d.removePane(ctx, a); err != nil {

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -134,8 +133,7 @@ func (d *Daemon) Agents(ctx context.Context, f AgentFilter) ([]Agent, error) {
 
 // AgentBySecret returns the agent of a launch secret.
 func (d *Daemon) AgentBySecret(ctx context.Context, secret string) (Agent, error) {
-	sum := sha256.Sum256([]byte(secret))
-	a, err := d.Store.AgentByLaunch(ctx, sum[:])
+	a, err := d.Store.AgentByLaunch(ctx, launchHash(secret))
 	return a, notFound(err, Errorf(KindUnauthorized, "unknown_launch", "The launch secret is nobody's"))
 }
 

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -135,8 +134,7 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, replayed boo
 	}
 	in.At = in.At.UTC()
 	if env.Launch != "" {
-		sum := sha256.Sum256([]byte(env.Launch))
-		in.LaunchHash = sum[:]
+		in.LaunchHash = launchHash(env.Launch)
 	}
 	proc, err := tmux.FindProcess(in.PID)
 	if err == nil {

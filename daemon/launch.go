@@ -1,8 +1,8 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -153,8 +153,7 @@ func (d *Daemon) prepareLaunch(ctx context.Context, a *Agent) error {
 		return err
 	}
 	secret := randomHex(32)
-	sum := sha256.Sum256([]byte(secret))
-	a.LaunchHash = sum[:]
+	a.LaunchHash = launchHash(secret)
 	a.SessionID = &launch.SessionID
 	file := LaunchFile{Argv: launch.Argv, Env: append(runtimes.StripEnv(d.Environ),
 		"UNDERSTUDY_AGENT_ID="+strconv.FormatInt(a.ID, 10),
@@ -196,8 +195,7 @@ func (d *Daemon) launchFilesFit(a *Agent) bool {
 	}
 	for _, v := range file.Env {
 		if secret, ok := strings.CutPrefix(v, "UNDERSTUDY_LAUNCH="); ok {
-			sum := sha256.Sum256([]byte(secret))
-			return string(sum[:]) == string(a.LaunchHash)
+			return bytes.Equal(launchHash(secret), a.LaunchHash)
 		}
 	}
 	return false

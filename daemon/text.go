@@ -6,6 +6,12 @@ import (
 	"strings"
 )
 
+// launchHash is what is kept of a launch secret.
+func launchHash(secret string) []byte {
+	sum := sha256.Sum256([]byte(secret))
+	return sum[:]
+}
+
 func checksum(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])

@@ -167,7 +167,7 @@ func checkRuntime(ctx context.Context, s settings) finding {
 	if len(command) == 0 {
 		return finding{Name: "claude", State: findingWarning, Detail: "not configured", Fix: "set runtimes.claude.command in config.yaml"}
 	}
-	version, err := claudeVersion(ctx, command[0])
+	version, err := claudeVersion(ctx, command)
 	if err != nil {
 		return finding{Name: "claude", State: findingWarning, Detail: sentence(err), Fix: "install Claude Code, or set runtimes.claude.command in config.yaml"}
 	}

@@ -89,18 +89,16 @@ func (a *app) settingsPath(flag string) (string, error) {
 }
 
 // claudeVersion is what `claude --version` prints; the error says why there is none.
-func claudeVersion(ctx context.Context, command string) (string, error) {
-	bin, err := exec.LookPath(command)
+func claudeVersion(ctx context.Context, command []string) (string, error) {
+	bin, err := exec.LookPath(command[0])
 	if err != nil {
-		return "", fmt.Errorf("%s is not in PATH", command)
+		return "", fmt.Errorf("%s is not in PATH", command[0])
 	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, bin, "--version").Output()
+	version, err := askVersion(ctx, bin, command[1:], os.Environ())
 	if err != nil {
-		return "", fmt.Errorf("%s --version: %w", command, err)
+		return "", fmt.Errorf("%s --version: %w", strings.Join(command, " "), err)
 	}
-	return strings.TrimSpace(string(out)), nil
+	return version, nil
 }
 
 // newest stands for a version that knows all events.
@@ -115,20 +113,20 @@ func (a *app) eventsToHook(ctx context.Context) ([]string, error) {
 	command := a.claude()
 	version, err := claudeVersion(ctx, command)
 	if err == nil && !versionNumber.MatchString(version) {
-		err = fmt.Errorf("%s --version says no version", command)
+		err = fmt.Errorf("%s --version says no version", strings.Join(command, " "))
 	}
 	return hooks.KnownEvents(version), err
 }
 
-// claude is the program that config.yaml names for the CLI. Other faults of the file do not matter
+// claude is the command that config.yaml names for the CLI. Other faults of the file do not matter
 // to hooks.
-func (a *app) claude() string {
+func (a *app) claude() []string {
 	if root, err := a.dataRoot(); err == nil {
 		if s, err := a.settings(root, serveFlags{}); err == nil && len(s.Runtimes["claude"].Command) > 0 {
-			return s.Runtimes["claude"].Command[0]
+			return s.Runtimes["claude"].Command
 		}
 	}
-	return "claude"
+	return []string{"claude"}
 }
 
 // disableAll is the user's setting that keeps every hook from running.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -61,18 +62,25 @@ func (p *probe) version(ctx context.Context, command []string) string {
 	if ok {
 		return version
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeLimit)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, bin, append(append([]string{}, command[1:]...), "--version")...)
-	cmd.Env = runtimes.StripEnv(p.environ)
-	cmd.WaitDelay = time.Second // a child of its own may keep the pipe open
-	out, err := cmd.Output()
-	if err != nil {
+	if version, err = askVersion(ctx, bin, command[1:], p.environ); err != nil {
 		return "" // not remembered: it may have been a passing trouble
 	}
-	version = strings.TrimSpace(string(out))
 	p.mu.Lock()
 	p.known[key] = version
 	p.mu.Unlock()
 	return version
+}
+
+// askVersion runs a runtime, which is bin with its fixed arguments, with --version.
+func askVersion(ctx context.Context, bin string, args, environ []string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, bin, slices.Concat(args, []string{"--version"})...)
+	cmd.Env = runtimes.StripEnv(environ)
+	cmd.WaitDelay = time.Second // a child of its own may keep the pipe open
+	out, err := cmd.Output()
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(string(out)), nil
 }
