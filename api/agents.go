@@ -24,6 +24,13 @@ type stopRequest struct {
 	Force bool `json:"force"`
 }
 
+// contextRequest is what an agent's status line says of its context window.
+type contextRequest struct {
+	SessionID string `json:"session_id"`
+	Tokens    int64  `json:"tokens"`
+	Limit     int64  `json:"limit"` // tokens that the window holds
+}
+
 func (s *Server) createAgent(c echo.Context) error {
 	var in newAgentRequest
 	if err := decode(c, &in); err != nil {
@@ -102,4 +109,21 @@ func (s *Server) stopAgent(c echo.Context) error {
 	}
 	agent, err := s.Daemon.StopAgent(c.Request().Context(), id, in.Force)
 	return reply(c, http.StatusAccepted, agent, err)
+}
+
+// reportContext answers with nothing: a report of a session that is over is as good as one that
+// counts.
+func (s *Server) reportContext(c echo.Context) error {
+	id, err := pathID(c)
+	if err != nil {
+		return err
+	}
+	var in contextRequest
+	if err := decode(c, &in); err != nil {
+		return err
+	}
+	err = s.Daemon.ReportContext(c.Request().Context(), id, daemon.ContextReport{
+		SessionID: in.SessionID, Tokens: in.Tokens, Limit: in.Limit,
+	})
+	return reply(c, http.StatusOK, struct{}{}, err)
 }

@@ -27,9 +27,10 @@ const (
 // Client calls a daemon. Errors that the daemon answers with are [*daemon.Error], with code and
 // sentence; so is the one that says that there is no daemon. It is safe for concurrent use.
 type Client struct {
-	base  string // without a slash at its end
-	token string
-	http  *http.Client
+	base   string // without a slash at its end
+	token  string
+	launch string // an agent's secret
+	http   *http.Client
 }
 
 // NewClient returns a client of the daemon at a unix socket.
@@ -38,6 +39,14 @@ func NewClient(socketPath string) *Client {
 	return newClient("http://localhost", "", func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return dialer.DialContext(ctx, "unix", socketPath)
 	})
+}
+
+// NewAgentClient returns a client for an agent, which the daemon's hook socket lets ask for itself
+// alone: its own handoff and messages, by the secret of its launch.
+func NewAgentClient(socketPath, launchSecret string) *Client {
+	c := NewClient(socketPath)
+	c.launch = launchSecret
+	return c
 }
 
 // NewTCPClient returns a client of the daemon at a URL like http://127.0.0.1:7433, which presents
@@ -108,6 +117,9 @@ func (c *Client) fetch(ctx context.Context, method, path string, in any) ([]byte
 func (c *Client) authorize(h http.Header) {
 	if c.token != "" {
 		h.Set("Authorization", "Bearer "+c.token)
+	}
+	if c.launch != "" {
+		h.Set(launchHeader, c.launch)
 	}
 }
 

@@ -83,7 +83,17 @@ func (c *Client) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) 
 
 // RetryHandoff goes on from the phase that failed.
 func (c *Client) RetryHandoff(ctx context.Context, id int64) (daemon.Handoff, error) {
-	return call[daemon.Handoff](ctx, c, "POST", at("handoffs", id, "/retry"), struct{}{})
+	return c.RetryHandoffIn(ctx, id, "")
+}
+
+// RetryHandoffIn goes on from the phase that failed, in another mode; "" keeps the one it has.
+func (c *Client) RetryHandoffIn(ctx context.Context, id int64, mode string) (daemon.Handoff, error) {
+	return call[daemon.Handoff](ctx, c, "POST", at("handoffs", id, "/retry"), retryRequest{Mode: mode})
+}
+
+// Line lists the handoffs of the line that a handoff's agent belongs to, newest first.
+func (c *Client) Line(ctx context.Context, handoffID int64) ([]daemon.Handoff, error) {
+	return call[[]daemon.Handoff](ctx, c, "GET", at("handoffs", handoffID, "/line"), nil)
 }
 
 // Transitions returns the moves of a handoff, in order.

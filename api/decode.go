@@ -107,6 +107,8 @@ func wanted(field reflect.Value) string {
 		return "a string"
 	case reflect.Bool:
 		return "true or false"
+	case reflect.Int64:
+		return "an integer"
 	default:
 		panic(fmt.Sprintf("api: a request has a field of kind %s that decode cannot name", field.Kind()))
 	}

@@ -29,7 +29,7 @@ var (
 	errToken         = daemon.Errorf(daemon.KindUnauthorized, "token_required", "Send the token of the data directory's run/token as Authorization: Bearer")
 	errNoLaunch      = daemon.Errorf(daemon.KindUnauthorized, "launch_required", "Send the agent's UNDERSTUDY_LAUNCH as X-Understudy-Launch")
 	errLaunchOver    = daemon.Errorf(daemon.KindForbidden, "launch_over", "The agent of this launch has ended")
-	errNotYours      = daemon.Errorf(daemon.KindForbidden, "not_your_agent", "An agent may ask for its own handoff and messages only")
+	errNotYours      = daemon.Errorf(daemon.KindForbidden, "not_your_agent", "An agent may ask for its own handoff, messages and context only")
 )
 
 // guardTCP refuses, before anything is routed, what a browser on this machine may have been

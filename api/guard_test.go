@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -118,11 +119,8 @@ func TestHookSocket(t *testing.T) {
 			t.Errorf("%s %s on the hook socket: %d %s", r.method, r.path, got.status, got.body)
 		}
 	}
-	for _, path := range []string{"/handoff", "/messages"} {
-		for _, method := range []string{"GET", "POST", "DELETE"} {
-			if path == "/messages" && method == "DELETE" {
-				continue
-			}
+	for path, methods := range map[string]string{"/handoff": "GET POST DELETE", "/messages": "GET POST", "/context": "POST"} {
+		for method := range strings.FieldsSeq(methods) {
 			what := method + " " + path
 			body := ""
 			if method == "POST" {

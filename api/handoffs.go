@@ -12,12 +12,12 @@ import (
 type handoffRequest struct {
 	Reason string `json:"reason"`
 	Focus  string `json:"focus"`
-	Mode   string `json:"mode"`
+	Mode   string `json:"mode"` // empty: agent
 	Force  bool   `json:"force"`
 }
 
 type retryRequest struct {
-	Mode string `json:"mode"`
+	Mode string `json:"mode"` // empty: the one that the handoff has
 }
 
 // Initiated is the answer to a request for a handoff: its row is committed, nothing has been
@@ -65,10 +65,9 @@ func (s *Server) retryHandoff(c echo.Context) error {
 	if err := decode(c, &in); err != nil {
 		return err
 	}
-	if in.Mode != "" && in.Mode != "agent" {
-		return invalid("bad_mode", "Field \"mode\" must be agent")
-	}
-	return replyHandoff(c, s.Daemon.RetryHandoff)
+	return replyHandoff(c, func(ctx context.Context, id int64) (daemon.Handoff, error) {
+		return s.Daemon.RetryHandoff(ctx, id, in.Mode)
+	})
 }
 
 func (s *Server) listHandoffs(c echo.Context) error {
@@ -82,6 +81,15 @@ func (s *Server) listTransitions(c echo.Context) error {
 	}
 	transitions, err := s.Daemon.Transitions(c.Request().Context(), id)
 	return replyList(c, transitions, err)
+}
+
+func (s *Server) listLine(c echo.Context) error {
+	id, err := pathID(c)
+	if err != nil {
+		return err
+	}
+	line, err := s.Daemon.Line(c.Request().Context(), id)
+	return replyList(c, line, err)
 }
 
 func (s *Server) showDocument(c echo.Context) error {

@@ -112,14 +112,16 @@ func TestDescriptionHasEveryRoute(t *testing.T) {
 			operation.Parameters = append(operation.Parameters, item.Parameters...)
 		}
 	}
-	for _, r := range s.routes() {
+	all := slices.Concat(s.routes(), s.hookRoutes())
+	met := map[string]bool{}
+	for _, r := range all {
 		name := r.method + " " + pathParam.ReplaceAllString(r.path, "{$1}")
 		operation := described[name]
 		if operation == nil {
 			t.Errorf("%s is not described", name)
 			continue
 		}
-		delete(described, name)
+		met[name] = true
 		var params []string
 		for _, p := range operation.Parameters {
 			if p.Value.In == "query" {
@@ -134,11 +136,15 @@ func TestDescriptionHasEveryRoute(t *testing.T) {
 		}
 	}
 	for name := range described {
-		t.Errorf("%s is described but does not exist", name)
+		if !met[name] {
+			t.Errorf("%s is described but does not exist", name)
+		}
 	}
-	all := s.routes()
 	for _, r := range s.hookRoutes() {
-		if !slices.ContainsFunc(all, func(other route) bool {
+		if r.path == "/api/agents/:id/context" {
+			continue // an agent's own to tell
+		}
+		if !slices.ContainsFunc(s.routes(), func(other route) bool {
 			return other.method == r.method && other.path == r.path && other.params == r.params
 		}) {
 			t.Errorf("%s %s is on the hook socket only", r.method, r.path)

@@ -40,6 +40,7 @@ func (s *Server) routes() []route {
 		{"GET", "/api/handoffs/:id", "", s.showHandoff},
 		{"POST", "/api/handoffs/:id/retry", "", s.retryHandoff},
 		{"GET", "/api/handoffs/:id/transitions", "", s.listTransitions},
+		{"GET", "/api/handoffs/:id/line", "", s.listLine},
 		{"GET", "/api/handoffs/:id/document", "", s.showDocument},
 		{"GET", "/api/handoffs/:id/context", "", s.showContext},
 
@@ -58,7 +59,8 @@ func (s *Server) routes() []route {
 	}
 }
 
-// hookRoutes are those of the hook socket.
+// hookRoutes are those of the hook socket. What only an agent's own status line has to tell is
+// taken there alone.
 func (s *Server) hookRoutes() []route {
 	return []route{
 		{"POST", "/hooks/:event", "", s.takeHook},
@@ -67,6 +69,7 @@ func (s *Server) hookRoutes() []route {
 		{"DELETE", "/api/agents/:id/handoff", "", s.ownAgent(s.cancelHandoff)},
 		{"POST", "/api/agents/:id/messages", "", s.ownAgent(s.sendMessage)},
 		{"GET", "/api/agents/:id/messages", "limit before", s.ownAgent(s.listMessages)},
+		{"POST", "/api/agents/:id/context", "", s.ownAgent(s.reportContext)},
 	}
 }
 

@@ -77,13 +77,30 @@ type Agent struct {
 	StopForce       bool       `json:"-"` // without asking politely first
 	StopStage       StopStage  `json:"-"`
 	StopStageAt     *time.Time `json:"-"`
+	ContextStart    *float64   `json:"-"` // percent of the window at its first report, or the least since
+	AutoAskedAt     *time.Time `json:"-"` // the daemon asked for its handoff; it does so once
+	CompactHook     int64      `json:"-"` // hook id of the compaction that was refused; 0: none
 }
 
-// ContextUse is how full an agent's context window is.
+// Tier is how far an agent's context window is filled, by the settings handoff.auto.
+type Tier string
+
+// The tiers. Without a known window there is none.
+const (
+	TierNone   Tier = ""
+	TierNormal Tier = "normal"
+	TierWarn   Tier = "warn"
+	TierHigh   Tier = "high"
+)
+
+// ContextUse is how full an agent's context window is. Limit and Percent are nil when nothing told
+// how large the window is.
 type ContextUse struct {
-	Tokens  int64   `json:"tokens"`
-	Limit   int64   `json:"limit"`
-	Percent float64 `json:"percent"`
+	Tokens  int64    `json:"tokens"`
+	Limit   *int64   `json:"limit"`
+	Percent *float64 `json:"percent"`
+	Tier    Tier     `json:"tier"`
+	Source  string   `json:"source"` // statusline or transcript
 }
 
 // Active reports whether the agent has not ended.

@@ -92,8 +92,18 @@ func (d *Daemon) work(ctx context.Context, id int64) (moved bool, again time.Dur
 	if err != nil {
 		return false, 0, err
 	}
-	if ok {
+	if !ok || h.Phase != Generating {
+		d.endFork(id)
+	}
+	switch {
+	case ok:
 		moved, soon, err := d.advance(ctx, &a, &h)
+		if moved || err != nil {
+			return moved, 0, err
+		}
+		again = earlier(again, soon)
+	case a.Active():
+		moved, soon, err := d.handOverFull(ctx, &a)
 		if moved || err != nil {
 			return moved, 0, err
 		}
@@ -143,6 +153,9 @@ func (d *Daemon) tend(ctx context.Context, a *Agent) (moved bool, again time.Dur
 	}
 	if a.StopAskedAt != nil {
 		return d.stopLadder(ctx, a)
+	}
+	if moved, err := d.measure(ctx, a); moved || err != nil {
+		return moved, 0, err
 	}
 	return d.overdue(ctx, a)
 }

@@ -185,9 +185,13 @@ func (d *Daemon) AssignPersona(ctx context.Context, id int64, slug string) (Agen
 			return nil
 		}
 		ref := "skill_" + plainName(slug, 48) + "_" + randomHex(4)
-		text, err := render("skill", skillPrompt{
-			Ref: ref, Persona: slug, Skill: filepath.Join(dir.Persona(slug), "skill.md"), Experience: experiencePath(dir, slug),
-		})
+		last, err := d.lastHandoffs(ctx, slug)
+		if err != nil {
+			return err
+		}
+		text, err := skillPrompt{
+			Ref: ref, Persona: slug, Skill: filepath.Join(dir.Persona(slug), "skill.md"), Experience: experiencePath(dir, slug), Last: last,
+		}.text()
 		if err != nil {
 			return err
 		}

@@ -68,6 +68,22 @@ type HandoffSettings struct {
 	ExitTimeout         time.Duration // exit command typed -> process gone
 	RegistrationTimeout time.Duration // pane started -> session-start
 	MaxDocumentBytes    int64
+
+	MaxMessages        int           // passed on from the end of the conversation
+	IncludeAllMessages bool          // instead: as many as MaxContextBytes allows, and all decisions
+	MaxContextBytes    int64         // all that stands beside the document in the context file
+	ValidateContext    bool          // check what the successor's role requires
+	LogTiming          bool          // log how long the parts of the assembly took
+	AssemblyTimeout    time.Duration // the whole assembly of the context
+	Auto               AutoSettings
+}
+
+// AutoSettings say what the fill of a context window means, in percent.
+type AutoSettings struct {
+	Enabled bool // hand over at Trigger
+	Warn    int
+	High    int
+	Trigger int
 }
 
 // DefaultHandoff are the settings of the contract.
@@ -78,6 +94,12 @@ var DefaultHandoff = HandoffSettings{
 	ExitTimeout:         20 * time.Second,
 	RegistrationTimeout: 90 * time.Second,
 	MaxDocumentBytes:    900_000,
+	MaxMessages:         50,
+	MaxContextBytes:     1_000_000,
+	ValidateContext:     true,
+	LogTiming:           true,
+	AssemblyTimeout:     5 * time.Second,
+	Auto:                AutoSettings{Warn: 60, High: 70, Trigger: 75},
 }
 
 // Config is what a daemon is made of.
@@ -97,6 +119,12 @@ type Config struct {
 	Lookup func(command []string) error
 	// Version returns what a runtime's command prints as its version, "" if it can't be told.
 	Version func(ctx context.Context, command []string) string
+	// OneShot runs a command to its end. When ctx ends, so does the command with all that it has
+	// started, at once, and the error is the context's. A command that the daemon's own death leaves
+	// behind must end with it.
+	OneShot func(ctx context.Context, job OneShot) (OneShotResult, error)
+	// Worktree asks git about a directory; ErrNoWorktree.
+	Worktree func(ctx context.Context, q WorktreeQuery) (Worktree, error)
 }
 
 // Daemon supervises the agents of one host. Its methods are safe for concurrent use.
@@ -114,6 +142,8 @@ type Daemon struct {
 	errors    map[int64]int          // errors of an agent's lane, one after the other
 	watched   map[int64]tmux.Process // processes whose end is being waited for
 	sightings map[int64]sighting     // what the runtime's registry said last
+	measured  map[int64]int64        // Stop after which an agent's transcript was read for its use of the context
+	forks     map[int64]*fork        // one-shots of agents' sessions
 	acted     map[int64]StopStage    // rungs of the stop ladder whose effect this daemon has had
 }
 
@@ -125,6 +155,14 @@ func New(cfg Config) *Daemon {
 	if cfg.Version == nil {
 		cfg.Version = func(context.Context, []string) string { return "" }
 	}
+	if cfg.OneShot == nil {
+		cfg.OneShot = func(context.Context, OneShot) (OneShotResult, error) {
+			return OneShotResult{}, errors.New("no way to run a one-shot")
+		}
+	}
+	if cfg.Worktree == nil {
+		cfg.Worktree = func(context.Context, WorktreeQuery) (Worktree, error) { return Worktree{}, ErrNoWorktree }
+	}
 	d := &Daemon{
 		Config:    cfg,
 		spool:     hooks.OpenSpool(cfg.Data.Spool()),
@@ -135,6 +173,8 @@ func New(cfg Config) *Daemon {
 		errors:    map[int64]int{},
 		refused:   map[string]bool{},
 		acted:     map[int64]StopStage{},
+		forks:     map[int64]*fork{},
+		measured:  map[int64]int64{},
 	}
 	d.hub = newHub(cfg.Store, cfg.Log)
 	d.lanes = newLanes(d.runLane)
@@ -158,6 +198,7 @@ func (d *Daemon) Prepare(ctx context.Context) error {
 func (d *Daemon) Run(ctx context.Context) error {
 	d.mu.Lock()
 	clear(d.watched)
+	clear(d.forks) // they ended with the run before
 	d.began = time.Now()
 	d.mu.Unlock()
 	var wg sync.WaitGroup

@@ -71,6 +71,14 @@ func (d *Daemon) begin(ctx context.Context, a *Agent, dl *Delivery) (bool, time.
 	}
 	d.isReady(a.ID)
 	now := time.Now().UTC()
+	if dl.Kind == KindPrompt {
+		if same, err := d.contextUnchanged(ctx, dl); err != nil {
+			return false, 0, err
+		} else if !same {
+			dl.decide(NotSubmitted, evidenceChanged, now)
+			return d.saveDelivery(ctx, a, dl, false)
+		}
+	}
 	dl.State, dl.TypedAt, dl.Attempts, dl.Evidence = DeliveryTyping, &now, 1, ""
 	c := Change{Deliveries: []*Delivery{dl}}
 	if a.Note != "" {
@@ -81,6 +89,18 @@ func (d *Daemon) begin(ctx context.Context, a *Agent, dl *Delivery) (bool, time.
 		return false, 0, fmt.Errorf("delivery %d: %w", dl.ID, err)
 	}
 	return d.typeText(ctx, a, dl, screen)
+}
+
+// evidenceChanged is why an injection prompt is not typed.
+const evidenceChanged = "the context file was changed before it was delivered"
+
+// contextUnchanged reports whether the context file that a prompt points to is the one recorded.
+func (d *Daemon) contextUnchanged(ctx context.Context, dl *Delivery) (bool, error) {
+	h, err := d.Store.Handoff(ctx, *dl.HandoffID)
+	if err != nil {
+		return false, fmt.Errorf("delivery %d: handoff %d: %w", dl.ID, *dl.HandoffID, err)
+	}
+	return h.contextIntact(), nil
 }
 
 // note makes visible why nothing is typed to an agent.

@@ -58,10 +58,11 @@ var (
 
 // The answers of the contract, word for word.
 var (
-	errAgentNotFound   = Errorf(KindNotFound, "agent_not_found", "Agent not found")
-	errAgentNotActive  = Errorf(KindInvalid, "agent_not_active", "Agent is not active")
-	errAgentNoPersona  = Errorf(KindInvalid, "agent_no_persona", "Agent has no persona")
-	errAgentNoPane     = Errorf(KindInvalid, "agent_no_pane", "Agent has no tmux pane")
-	errHandoffOpen     = Errorf(KindConflict, "handoff_in_progress", "Handoff already in progress")
-	errHandoffNotFound = Errorf(KindNotFound, "handoff_not_found", "Handoff not found")
+	errAgentNotFound    = Errorf(KindNotFound, "agent_not_found", "Agent not found")
+	errAgentNotActive   = Errorf(KindInvalid, "agent_not_active", "Agent is not active")
+	errAgentNoPersona   = Errorf(KindInvalid, "agent_no_persona", "Agent has no persona")
+	errAgentNoPane      = Errorf(KindInvalid, "agent_no_pane", "Agent has no tmux pane")
+	errHandoffOpen      = Errorf(KindConflict, "handoff_in_progress", "Handoff already in progress")
+	errNothingToHandOff = Errorf(KindInvalid, "nothing_to_hand_off", "Nothing to hand off (no messages yet)")
+	errHandoffNotFound  = Errorf(KindNotFound, "handoff_not_found", "Handoff not found")
 )

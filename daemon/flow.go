@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 )
@@ -61,6 +62,12 @@ func (r *handoffRun) move(out outcome) error {
 		return fmt.Errorf("handoff %d: %s to %s: %w", h.ID, from, out.next, err)
 	}
 	r.d.Log.Info("handoff moved", "handoff_id", h.ID, "agent_id", h.AgentID, "from", string(from), "to", string(out.next), "cause", out.cause)
+	if out.then != nil {
+		out.then()
+	}
+	if out.next == Completed {
+		r.d.logHandoff(h, "handoff_completed", slog.LevelInfo, "")
+	}
 	return nil
 }
 
@@ -72,14 +79,14 @@ func (r *handoffRun) end(to Phase, out outcome) error {
 	c := out.with
 	c.Move = &Move{Handoff: h, From: from, Cause: out.fail.Code}
 	e := r.d.event("handoff_failed", &h.AgentID, &h.ID, map[string]any{
-		"phase": out.fail.Phase, "code": out.fail.Code, "message": out.fail.Message, "persona": h.Persona,
+		"phase": out.fail.Phase, "code": out.fail.Code, "message": out.fail.sentence(), "persona": h.Persona,
 	})
 	e.Alert = true
 	c.Events = append(c.Events, e)
 	if err := r.d.commit(r.ctx, &c); err != nil {
 		return fmt.Errorf("handoff %d: %s to %s: %w", h.ID, from, to, err)
 	}
-	r.d.Log.Warn("handoff failed", "handoff_id", h.ID, "agent_id", h.AgentID, "phase", string(from), "code", out.fail.Code)
+	r.d.logHandoff(h, "handoff_failed", slog.LevelWarn, out.fail.Code)
 	return nil
 }
 
@@ -94,7 +101,7 @@ func (r *handoffRun) stay(out outcome) (moved bool, again time.Duration, err err
 	if s, ok := stepAt(h.Phase); ok && s.limit != nil {
 		again = earlier(again, max(r.d.left(h.PhaseAt, s.limit(r.set)), time.Millisecond))
 	}
-	if out.note == h.Note && len(out.with.Agents) == 0 && len(out.with.Deliveries) == 0 {
+	if out.note == h.Note && !out.wrote && len(out.with.Agents) == 0 && len(out.with.Deliveries) == 0 {
 		return false, again, nil
 	}
 	c := out.with

@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"time"
+
+	"github.com/understudyd/understudy/data"
 )
 
 // Phase is where a handoff stands. docs/states.md is generated from the table in this file.
@@ -11,6 +13,7 @@ type Phase string
 const (
 	Requested            Phase = "requested"
 	Instructing          Phase = "instructing"
+	Generating           Phase = "generating" // in mode generate, in place of the two around it
 	AwaitingDocument     Phase = "awaiting_document"
 	Verifying            Phase = "verifying"
 	Recorded             Phase = "recorded"
@@ -36,6 +39,15 @@ const (
 	StatusCancelled  Status = "cancelled"
 )
 
+// The modes of a handoff: who writes the document.
+const (
+	ModeAgent    = "agent"    // the outgoing agent, in its pane
+	ModeGenerate = "generate" // a forked one-shot of its session; the pane is left alone
+)
+
+// ReasonContext is the reason of the handoffs that the daemon itself asks for.
+const ReasonContext = "context_limit"
+
 // Handoff is the passing of one agent's work to its successor.
 type Handoff struct {
 	ID               int64       `json:"id"`
@@ -55,6 +67,8 @@ type Handoff struct {
 	InjectionPrompt  *string     `json:"injection_prompt"`
 	Structured       *Structured `json:"structured"`
 	RecordedAt       *time.Time  `json:"recorded_at"`
+	Generation       int         `json:"generation"`  // of the outgoing agent
+	ContextUse       *ContextUse `json:"context_use"` // of the outgoing agent, when it was recorded
 	SourceAgent      string      `json:"source_agent"`
 	TargetAgent      string      `json:"target_agent"`
 	Degraded         bool        `json:"degraded"`
@@ -67,27 +81,23 @@ type Handoff struct {
 	StartedAt        *time.Time  `json:"started_at"`
 	CompletedAt      *time.Time  `json:"completed_at"`
 
-	Host       string    `json:"-"`
-	Seq        int64     `json:"-"` // advances with each write; with the phase it guards each move
-	PhaseAt    time.Time `json:"-"` // entered the phase
-	DeliveryID *int64    `json:"-"` // the instruction or the prompt that the phase waits for
-	Trouble    string    `json:"-"` // what the runtime reported instead of a Stop (StopFailure)
-	Retrying   bool      `json:"-"` // a retry before the record: a failed verification instructs anew
+	Host       string     `json:"-"`
+	Seq        int64      `json:"-"` // advances with each write; with the phase it guards each move
+	PhaseAt    time.Time  `json:"-"` // entered the phase
+	DeliveryID *int64     `json:"-"` // the instruction or the prompt that the phase waits for
+	Trouble    string     `json:"-"` // what the runtime reported instead of a Stop (StopFailure)
+	Retrying   bool       `json:"-"` // a retry before the record: a failed verification instructs anew
+	ForkedAt   *time.Time `json:"-"` // mode generate: the session was forked, StopHook says after which hook
 
 	// Facts that hooks leave behind, in whatever phase they come.
 	Confirmed   bool   `json:"-"` // the runtime took the instruction
 	PromptID    string `json:"-"` // prompt_id of the turn that took it, where there is one
 	PromptQueue bool   `json:"-"` // a turn was running when it was submitted
-	StopHook    int64  `json:"-"` // hook id of the Stop that counted; or of the newest hook when the document was found without one
+	StopHook    int64  `json:"-"` // hook id of the Stop that counted; or of the newest hook when the document was found without one, or the session forked
 }
 
 // Structured are the fields extracted from the document.
-type Structured struct {
-	WhatWasDone      *string `json:"what_was_done"`
-	DecisionsMade    *string `json:"decisions_made"`
-	OpenQuestions    *string `json:"open_questions"`
-	NextAgentContext *string `json:"next_agent_context"`
-}
+type Structured = data.Structured
 
 // Metrics are the measured times (milliseconds) and sizes of a handoff.
 type Metrics struct {
@@ -105,6 +115,16 @@ type Failure struct {
 	Phase   Phase  `json:"phase"`
 	Code    string `json:"code"`
 	Message string `json:"message"`
+	// Hint says what to do next where the message is word for word the contract's and does not.
+	Hint string `json:"hint,omitempty"`
+}
+
+// sentence is all there is to say of a failure: what happened, and what to do next.
+func (f *Failure) sentence() string {
+	if f.Hint == "" {
+		return f.Message
+	}
+	return f.Message + "; " + f.Hint + "."
 }
 
 // Open reports whether the handoff has not reached one of its three ends.
@@ -145,15 +165,17 @@ type outcome struct {
 	with  Change        // rows that are committed with the move
 	note  string        // staying: what it waits for
 	alert bool          // staying: only a person can end this wait
+	wrote bool          // staying: the handoff's own row was changed
 	again time.Duration // staying: look again after that, if nothing wakes us before
+	then  func()        // moving: called once the move is committed
 	fail  *Failure
 	err   error // of the machine, not of the handoff: tried again
 }
 
 // handoffSteps is the whole life of a handoff.
 var handoffSteps = []step{
-	{at: Requested, acts: true, does: "make the folder, queue the instruction",
-		next: []Phase{Instructing}, do: (*handoffRun).request},
+	{at: Requested, acts: true, does: "make the folder; mode agent: queue the instruction",
+		next: []Phase{Instructing, Generating}, do: (*handoffRun).request},
 	{at: Instructing, does: "the runtime confirms the instruction (typed to an idle agent; the answer to the Stop of a busy one)",
 		next: []Phase{AwaitingDocument}, limitName: "busy_timeout, then ack_timeout", do: (*handoffRun).instruct},
 	{at: AwaitingDocument, does: "Stop of the turn that took the instruction; or, without a hook, the document is there and the agent idle",
@@ -161,8 +183,10 @@ var handoffSteps = []step{
 		limit: func(s HandoffSettings) time.Duration { return s.DocumentTimeout },
 		code:  "document_timeout", says: "The agent did not finish its handoff document in time",
 		do: (*handoffRun).awaitDocument},
-	{at: Verifying, acts: true, does: "check the document, write the context file",
-		next: []Phase{Recorded, Instructing}, do: (*handoffRun).verify},
+	{at: Generating, does: "mode generate: a forked one-shot of the agent's session writes the document, once the agent is idle",
+		next: []Phase{Verifying}, limitName: "busy_timeout until the agent is idle, then document_timeout", do: (*handoffRun).generate},
+	{at: Verifying, acts: true, does: "check the document, extract its fields, assemble and write the context file",
+		next: []Phase{Recorded, Instructing, Generating}, do: (*handoffRun).verify},
 	{at: Recorded, acts: true, does: "the record is committed; nothing has been shut down before",
 		next: []Phase{ShuttingDown}, do: (*handoffRun).recorded},
 	{at: ShuttingDown, does: "the outgoing agent's process is gone; it is asked once it is idle, has no background tasks and got no prompt since",
@@ -203,7 +227,7 @@ func stepAt(p Phase) (step, bool) {
 // beforeRecord reports whether a handoff that failed in phase p has shut nothing down.
 func beforeRecord(p Phase) bool {
 	switch p {
-	case Requested, Instructing, AwaitingDocument, Verifying:
+	case Requested, Instructing, AwaitingDocument, Generating, Verifying:
 		return true
 	}
 	return false

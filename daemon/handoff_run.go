@@ -24,6 +24,12 @@ const (
 // request makes the folder and queues the instruction in the move that leaves for it, so that a
 // crash leaves either no instruction or one.
 func (r *handoffRun) request() outcome {
+	if r.h.Mode == ModeGenerate {
+		if err := os.MkdirAll(filepath.Dir(r.h.FilePath), 0o700); err != nil {
+			return r.failed("folder_unwritable", "The handoff folder could not be made: %v", err)
+		}
+		return moveTo(Generating, "the session will be forked", Change{})
+	}
 	c, out := r.queueInstruction()
 	if out != nil {
 		return *out
@@ -38,8 +44,9 @@ func (r *handoffRun) queueInstruction() (Change, *outcome) {
 		o := r.failed("folder_unwritable", "The handoff folder could not be made: %v", err)
 		return Change{}, &o
 	}
+	headings, _ := r.d.furtherHeadings(r.h.Persona) // trouble with them is told when the document is checked
 	in := instruction{
-		Ref: r.h.Ref, Path: r.h.FilePath, Experience: experiencePath(r.d.Data, r.h.Persona), Focus: strings.TrimSpace(r.h.Focus),
+		Ref: r.h.Ref, Headings: headings, Path: r.h.FilePath, Experience: experiencePath(r.d.Data, r.h.Persona), Focus: strings.TrimSpace(r.h.Focus),
 		Request: requestPath(r.h.FilePath),
 	}
 	text, request, err := in.text()
@@ -129,7 +136,7 @@ func (r *handoffRun) quiet() bool {
 	return s.status == "idle" && r.now.Sub(s.since) >= settle
 }
 
-// verify checks the document and writes down all that the successor needs, in one transaction.
+// verify checks the document; what follows from a good one is [handoffRun.record]'s.
 func (r *handoffRun) verify() outcome {
 	h := r.h
 	if h.Retrying && r.agent.Active() && r.agent.State == Working && r.d.left(h.PhaseAt, r.set.BusyTimeout) > 0 {
@@ -140,6 +147,9 @@ func (r *handoffRun) verify() outcome {
 	switch {
 	case errors.As(err, &bad) && bad.Code == "document_unstable" && r.d.left(h.PhaseAt, 5*time.Second) > 0:
 		return stayFor(100*time.Millisecond, "the document is still being written")
+	case errors.As(err, &bad) && h.Retrying && h.Mode == ModeGenerate:
+		h.Retrying, h.ForkedAt = false, nil
+		return moveTo(Generating, "retry: "+bad.Code, Change{})
 	case errors.As(err, &bad) && h.Retrying && r.agent.Active():
 		return r.instructAnew(bad)
 	case errors.As(err, &bad):
@@ -147,30 +157,7 @@ func (r *handoffRun) verify() outcome {
 	case err != nil:
 		return outcome{err: err}
 	}
-	started := time.Now()
-	context := data.RenderContext(doc.Bytes)
-	path := data.ContextPath(h.FilePath)
-	if err := data.WriteFile(path, context, 0o600); err != nil {
-		return r.failed("context_unwritable", "The context file could not be written: %v", err)
-	}
-	sum := checksum(context)
-	prompt, err := injection{
-		Ref: h.Ref, AgentID: r.agent.ID, Name: r.agent.Name, Persona: h.Persona, Generation: r.agent.Generation,
-		Path: h.FilePath, Context: path,
-	}.text()
-	if err != nil {
-		return r.failed("prompt_too_long", "%v", err)
-	}
-	h.ContextPath, h.ContextChecksum, h.ContextValidated, h.InjectionPrompt = &path, &sum, true, &prompt
-	h.RecordedAt, h.Retrying = &r.now, false
-	h.Metrics.DurationMS = time.Since(started).Milliseconds()
-	h.Metrics.ContextSizeBytes = int64(len(context))
-	c := Change{DropQueued: h.AgentID, DropEvidence: "the agent's handoff was recorded"}
-	if opts := r.d.inherited(r.agent); r.agent.Active() && opts != nil {
-		r.agent.Options = opts
-		c.Agents = []*Agent{r.agent}
-	}
-	return moveTo(Recorded, "document verified", c)
+	return r.record(doc)
 }
 
 // instructAnew is what a retry does when there is still no acceptable document.
@@ -300,9 +287,8 @@ func (r *handoffRun) injectSkill() outcome {
 // queuePrompt prepares the injection prompt for the successor, after a last look at the file that
 // it points to.
 func (r *handoffRun) queuePrompt(successor int64) (Change, *outcome) {
-	b, err := os.ReadFile(*r.h.ContextPath)
-	if err != nil || checksum(b) != *r.h.ContextChecksum {
-		o := r.failed("context_changed", "The context file %s is not the one that was recorded", *r.h.ContextPath)
+	if !r.h.contextIntact() {
+		o := r.contextChanged()
 		return Change{}, &o
 	}
 	id, err := r.d.Store.NextID(r.ctx, DeliveryIDs)
@@ -314,6 +300,11 @@ func (r *handoffRun) queuePrompt(successor int64) (Change, *outcome) {
 		ID: id, AgentID: successor, HandoffID: &r.h.ID, Kind: KindPrompt, Text: *r.h.InjectionPrompt, Nonce: r.h.Ref,
 		State: DeliveryQueued, CreatedAt: r.now,
 	}}}, nil
+}
+
+// contextChanged: the successor must not start from what nobody recorded.
+func (r *handoffRun) contextChanged() outcome {
+	return r.failed("context_changed", "The context file %s is not the one that was recorded", *r.h.ContextPath)
 }
 
 // brief waits until the runtime has taken the injection prompt.
@@ -329,6 +320,8 @@ func (r *handoffRun) brief() outcome {
 	case dl.has(Submitted):
 		r.h.CompletedAt = &r.now
 		return moveTo(Completed, dl.Evidence, Change{})
+	case dl.has(NotSubmitted) && dl.Evidence == evidenceChanged:
+		return r.contextChanged()
 	case !next.Active():
 		return r.failed("successor_gone", "The successor ended before it took the injection prompt: %s", r.endReason(next))
 	case dl.Verdict != nil:

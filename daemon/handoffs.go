@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -18,8 +20,10 @@ import (
 type HandoffRequest struct {
 	Reason string // default: manual
 	Focus  string // what the document should focus on; may be empty
-	Mode   string // default: agent
-	Force  bool
+	Mode   string // ModeAgent (the default) or ModeGenerate
+	Force  bool   // even if there is nothing to hand off
+
+	auto bool // the daemon asks; it does so once for an agent
 }
 
 // maxFocus is the longest focus, in characters.
@@ -27,7 +31,7 @@ const maxFocus = 10_000
 
 // RequestHandoff commits a new handoff's row and wakes its flow. It does not wait for the agent.
 func (d *Daemon) RequestHandoff(ctx context.Context, agentID int64, in HandoffRequest) (Handoff, error) {
-	in.Reason, in.Mode = firstNonEmpty(in.Reason, "manual"), firstNonEmpty(in.Mode, "agent")
+	in.Reason, in.Mode = firstNonEmpty(in.Reason, "manual"), firstNonEmpty(in.Mode, ModeAgent)
 	if err := in.check(); err != nil {
 		return Handoff{}, err
 	}
@@ -80,6 +84,9 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in HandoffRe
 	if err := d.playable(a.Host, *a.Persona); err != nil {
 		return nil, err
 	}
+	if !in.Force && d.saidNothing(&a) {
+		return nil, errNothingToHandOff
+	}
 	dir, err := d.dataOf(ctx, a.Host)
 	if err != nil {
 		return nil, err
@@ -88,12 +95,17 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in HandoffRe
 	if err != nil {
 		return nil, err
 	}
-	e := d.event("handoff_started", &agentID, &h.ID, map[string]any{
+	c := Change{NewHandoff: h, Events: []*Event{d.event("handoff_started", &agentID, &h.ID, map[string]any{
 		"reason": h.Reason, "mode": h.Mode, "persona": h.Persona, "ref": h.Ref, "file_path": h.FilePath,
-	})
-	if err := d.commit(ctx, &Change{NewHandoff: h, Events: []*Event{e}}); err != nil {
+	})}}
+	if in.auto {
+		a.AutoAskedAt = &h.CreatedAt
+		c.Agents = []*Agent{&a}
+	}
+	if err := d.commit(ctx, &c); err != nil {
 		return nil, fmt.Errorf("agent %d: handoff: %w", agentID, err)
 	}
+	d.logHandoff(h, "handoff_started", slog.LevelInfo, "")
 	return h, nil
 }
 
@@ -101,8 +113,8 @@ func (in *HandoffRequest) check() error {
 	if err := checkLine("reason", in.Reason, 200); err != nil {
 		return err
 	}
-	if in.Mode != "agent" {
-		return Errorf(KindInvalid, "bad_mode", "mode must be agent")
+	if err := checkMode(in.Mode); err != nil {
+		return err
 	}
 	if n := len([]rune(in.Focus)); n > maxFocus {
 		return Errorf(KindInvalid, "bad_focus", "focus has %d characters but at most %d are allowed", n, maxFocus)
@@ -113,6 +125,27 @@ func (in *HandoffRequest) check() error {
 		}
 	}
 	return nil
+}
+
+func checkMode(mode string) error {
+	if mode != ModeAgent && mode != ModeGenerate {
+		return Errorf(KindInvalid, "bad_mode", "mode must be agent or generate")
+	}
+	return nil
+}
+
+// saidNothing reports whether it is known that an agent's conversation has no content yet: fewer
+// than two messages. Of another host's agents it is not known here.
+func (d *Daemon) saidNothing(a *Agent) bool {
+	if a.Host != d.Host || a.RegisteredAt == nil || a.TranscriptPath == nil {
+		return false
+	}
+	n, err := transcriptCount(*a.TranscriptPath, 2)
+	if errors.Is(err, fs.ErrNotExist) {
+		// The runtime makes the file with the first prompt.
+		return a.LastPrompt == 0 && a.LastStop == 0
+	}
+	return err == nil && n < 2
 }
 
 // dataOf returns the data directory of a host.
@@ -166,7 +199,7 @@ func (d *Daemon) newHandoff(ctx context.Context, where data.Dir, a *Agent, in Ha
 	}
 	return &Handoff{
 		ID: id, Ref: newRef(a.Name, a.Name, now), AgentID: a.ID, Persona: *a.Persona, Reason: in.Reason, Focus: in.Focus,
-		Mode: in.Mode, Status: StatusPending, Phase: Requested, FilePath: path, SourceAgent: a.Name, TargetAgent: a.Name,
+		Generation: a.Generation, Mode: in.Mode, Status: StatusPending, Phase: Requested, FilePath: path, SourceAgent: a.Name, TargetAgent: a.Name,
 		Warnings: []string{}, Metrics: Metrics{Phases: map[Phase]int64{}}, CreatedAt: now, PhaseAt: now, Host: a.Host,
 	}, nil
 }
@@ -249,10 +282,12 @@ func (d *Daemon) cancel(ctx context.Context, h *Handoff) error {
 	if err := d.commit(ctx, c); err != nil {
 		return fmt.Errorf("handoff %d: cancel: %w", h.ID, err)
 	}
+	d.endFork(h.AgentID)
 	return nil
 }
 
-// Document returns a handoff's document as it stands on disk.
+// Document returns a handoff's document as it stands on disk; if it is not there any more, or on
+// another machine, as it was recorded.
 func (d *Daemon) Document(ctx context.Context, id int64) ([]byte, error) {
 	h, err := d.Handoff(ctx, id)
 	if err != nil {
@@ -263,13 +298,17 @@ func (d *Daemon) Document(ctx context.Context, id int64) ([]byte, error) {
 		return nil, err
 	}
 	doc, err := data.ReadDocument(dir.Handoffs(h.Persona), h.FilePath, d.Settings.Handoff.MaxDocumentBytes)
-	if bad := (*data.DocumentError)(nil); errors.As(err, &bad) {
-		return nil, Errorf(KindNotFound, bad.Code, "%s", bad.Message)
+	bad := (*data.DocumentError)(nil)
+	if !errors.As(err, &bad) {
+		return doc.Bytes, err
 	}
-	return doc.Bytes, err
+	if rec, err := d.Store.Record(ctx, id); err == nil {
+		return []byte(rec.Document), nil
+	}
+	return nil, Errorf(KindNotFound, bad.Code, "%s", bad.Message)
 }
 
-// ContextFile returns a handoff's context file.
+// ContextFile returns a handoff's context file; if it is not there, as it was recorded.
 func (d *Daemon) ContextFile(ctx context.Context, id int64) ([]byte, error) {
 	h, err := d.Handoff(ctx, id)
 	if err != nil {
@@ -280,10 +319,11 @@ func (d *Daemon) ContextFile(ctx context.Context, id int64) ([]byte, error) {
 		return nil, missing
 	}
 	b, err := os.ReadFile(*h.ContextPath)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, missing
+	if !errors.Is(err, fs.ErrNotExist) {
+		return b, err
 	}
-	return b, err
+	rec, err := d.Store.Record(ctx, id)
+	return []byte(rec.Context), notFound(err, missing)
 }
 
 // Events reads the log.

@@ -145,9 +145,10 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, replayed boo
 	if err != nil {
 		return nil, fmt.Errorf("hook %s %s: %w", env.Event, env.Key, err)
 	}
+	command := isCommand(p, replayed)
 	var kin *int64
 	res, err := d.Store.RecordHook(ctx, in, func(tx HookTx) HookDecision {
-		h := hookStep{d: d, in: in, p: p, tx: tx, proc: proc, pane: pane, around: around}
+		h := hookStep{d: d, in: in, p: p, tx: tx, proc: proc, pane: pane, around: around, command: command}
 		out := h.decide()
 		if tx.Agent != nil {
 			kin = tx.Agent.PreviousAgentID
@@ -170,6 +171,9 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, replayed boo
 		d.Wake(*kin)
 	}
 	d.EventsChanged()
+	if command && res.Applied && !res.Again {
+		return d.answerCommand(ctx, res.AgentID, p.Prompt)
+	}
 	return res.Output, nil
 }
 

@@ -23,7 +23,8 @@ type hookStep struct {
 	proc tmux.Process   // of the agent that sent it; zero when it is gone
 	pane *tmux.PaneInfo // where it says that it runs, verified
 	// around is the active agent inside whose process it runs; 0: none.
-	around int64
+	around  int64
+	command bool // it is a person's /handoff
 
 	out HookDecision
 }
@@ -124,7 +125,7 @@ func (h *hookStep) register() {
 		a.setPane(h.pane)
 	}
 	a.setSession(h.p)
-	if h.p.Event == "UserPromptSubmit" {
+	if h.p.Event == "UserPromptSubmit" && !h.command {
 		a.State, a.TurnPromptID, a.LastPrompt = Working, turnID(h.p), h.tx.HookID
 	}
 	h.out.Applied = true
@@ -153,6 +154,8 @@ func (h *hookStep) apply() {
 		case "idle_prompt":
 			h.setState(Idle)
 		}
+	case "PreCompact":
+		h.compacting()
 	case "SessionEnd":
 		if h.p.Reason != "clear" && h.p.Reason != "resume" {
 			a.EndHint = h.p.Reason
@@ -164,6 +167,9 @@ func (h *hookStep) sessionStart() {
 	a := h.tx.Agent
 	changed := a.SessionID != nil && *a.SessionID != h.p.SessionID
 	a.setSession(h.p)
+	if changed || h.p.Source == "compact" {
+		a.Context, a.ContextStart = nil, nil // a fresh window: what was measured is of the one before
+	}
 	if changed {
 		h.event("agent_session_changed", map[string]any{"session_id": h.p.SessionID, "source": h.p.Source}, a)
 	}
@@ -188,6 +194,9 @@ func (h *hookStep) sessionStart() {
 }
 
 func (h *hookStep) promptSubmitted() {
+	if h.command {
+		return
+	}
 	a := h.tx.Agent
 	queued := a.State == Working
 	ours := false
@@ -309,21 +318,24 @@ func (h *hookStep) permission() {
 	var in struct {
 		FilePath string `json:"file_path"`
 	}
-	if json.Unmarshal(h.p.ToolInput, &in) == nil && slices.Contains(h.pointedTo(), in.FilePath) {
+	if json.Unmarshal(h.p.ToolInput, &in) == nil && slices.Contains(h.pointedTo(in.FilePath), in.FilePath) {
 		h.out.Output = json.RawMessage(`{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}`)
 		return
 	}
 	h.setState(Waiting)
 }
 
-// pointedTo are the files that the agent was told to use with the tool it asks for.
-func (h *hookStep) pointedTo() (paths []string) {
+// pointedTo are the files that the agent was told to use with the tool it asks for, in for one.
+func (h *hookStep) pointedTo(in string) (paths []string) {
 	a, hf := h.tx.Agent, h.tx.Handoff
 	switch {
 	case h.p.ToolName == "Read" && a.Persona != nil:
 		paths = []string{filepath.Join(h.d.Data.Persona(*a.Persona), "skill.md"), experiencePath(h.d.Data, *a.Persona)}
 		if hf != nil {
 			paths = append(paths, hf.FilePath, requestPath(hf.FilePath))
+		}
+		if file, ok := strings.CutPrefix(in, h.d.Data.Handoffs(*a.Persona)+"/"); ok && filepath.IsLocal(file) {
+			paths = append(paths, in) // one of the persona's documents
 		}
 	case (h.p.ToolName == "Write" || h.p.ToolName == "Edit") && hf != nil:
 		paths = []string{hf.FilePath, experiencePath(h.d.Data, hf.Persona)}

@@ -30,7 +30,7 @@ type LaunchFile struct {
 }
 
 // launchEvents are the hooks that the daemon acts on.
-var launchEvents = []string{"SessionStart", "UserPromptSubmit", "Stop", "StopFailure", "SessionEnd", "Notification", "PermissionRequest"}
+var launchEvents = []string{"SessionStart", "UserPromptSubmit", "Stop", "StopFailure", "SessionEnd", "Notification", "PermissionRequest", "PreCompact"}
 
 // launch makes a managed agent's pane, or finds the one that an earlier daemon made. It can be
 // run again after a crash at any point: the session's name and the pane's mark tell.
@@ -224,7 +224,11 @@ func (d *Daemon) plan(ctx context.Context, a *Agent) (runtimes.Launch, error) {
 		if p.Problem != "" {
 			return runtimes.Launch{}, fmt.Errorf("persona %s: %s", p.Slug, p.Problem)
 		}
-		spec.SkillText = skillText(p)
+		last, err := d.lastHandoffs(ctx, p.Slug)
+		if err != nil {
+			return runtimes.Launch{}, err
+		}
+		spec.SkillText = skillText(p, last)
 		if len(a.Options) == 0 {
 			spec.Model = p.Model
 		}
@@ -235,12 +239,13 @@ func (d *Daemon) plan(ctx context.Context, a *Agent) (runtimes.Launch, error) {
 		allow = []string{
 			"Edit(/" + handoffs + "/**)", "Read(/" + handoffs + "/**)",
 			"Edit(/" + experiencePath(d.Data, p.Slug) + ")", "Read(/" + experiencePath(d.Data, p.Slug) + ")",
+			"Skill(handoff)", // its own handoff is an agent's to ask for
 		}
 	}
 	// An event that the installed version does not know would open a dialog at its start.
 	known := hooks.KnownEvents(d.Version(ctx, command))
 	events := slices.DeleteFunc(slices.Clone(launchEvents), func(e string) bool { return !slices.Contains(known, e) })
-	spec.SettingsJSON, err = hooks.LaunchSettings(d.Binary, events, allow)
+	spec.SettingsJSON, err = hooks.LaunchSettings(d.Binary, events, allow, hooks.StatusLine())
 	if err != nil {
 		return runtimes.Launch{}, err
 	}
@@ -248,12 +253,32 @@ func (d *Daemon) plan(ctx context.Context, a *Agent) (runtimes.Launch, error) {
 }
 
 // skillText is what a persona's agent knows from its first moment on.
-func skillText(p personas.Persona) string {
+func skillText(p personas.Persona, last []string) string {
 	text := "# You play the persona " + p.Slug + "\n\n" + strings.TrimSpace(p.Skill) + "\n"
 	if exp := strings.TrimSpace(p.Experience); exp != "" {
 		text += "\n# What those before you want you to know\n\n" + exp + "\n"
 	}
+	if len(last) > 0 {
+		text += "\n# The last handoffs of this persona\n\nThe newest first; read them when you need what they tell:\n\n- " + strings.Join(last, "\n- ") + "\n"
+	}
 	return text
+}
+
+// lastHandoffs are the newest three documents of a persona that were recorded on this host, the
+// newest first.
+func (d *Daemon) lastHandoffs(ctx context.Context, slug string) ([]string, error) {
+	const most = 3
+	list, err := d.Store.Handoffs(ctx, HandoffFilter{Persona: slug, Host: d.Host, Limit: 50})
+	if err != nil {
+		return nil, fmt.Errorf("handoffs of %s: %w", slug, err)
+	}
+	var paths []string
+	for i := range list {
+		if list[i].RecordedAt != nil && len(paths) < most {
+			paths = append(paths, list[i].FilePath)
+		}
+	}
+	return paths, nil
 }
 
 // successor prepares the row of the agent that follows a.

@@ -26,8 +26,9 @@ type instruction struct {
 	Ref        string
 	Path       string // of the document to write
 	Experience string
-	Focus      string // what the document should focus on; empty: everything
-	Request    string // the file that says what does not fit into one typed line
+	Focus      string   // what the document should focus on; empty: everything
+	Headings   []string // beside the four, what the successor's role requires
+	Request    string   // the file that says what does not fit into one typed line
 }
 
 // text returns what is typed, and what must be written to Request before; nil: nothing. All fits
@@ -67,7 +68,21 @@ func (in injection) text() (string, error) {
 }
 
 // skillPrompt is what an agent that a person started is told about its persona.
-type skillPrompt struct{ Ref, Persona, Skill, Experience string }
+type skillPrompt struct {
+	Ref, Persona, Skill, Experience string
+	Last                            []string // documents, the newest first
+}
+
+// text returns what is typed. Of the documents as many are named as fit.
+func (in skillPrompt) text() (line string, err error) {
+	for {
+		line, err = render("skill", in)
+		if err == nil || len(in.Last) == 0 {
+			return line, err
+		}
+		in.Last = in.Last[:len(in.Last)-1]
+	}
+}
 
 // render fills a prompt and holds it to what the runtime takes for typed.
 func render(name string, v any) (string, error) {

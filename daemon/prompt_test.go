@@ -64,10 +64,18 @@ func promptsFit(t *testing.T, dir data.Dir, slug, name string, focuses []string)
 		t.Fatal(err)
 	}
 	wantLine(t, line, ref, path, data.ContextPath(path), slug, string([]rune(name)[:min(len([]rune(name)), 40)]))
-	if _, err := render("skill", skillPrompt{
+	last := []string{path, path, path}
+	skill := skillPrompt{
 		Ref: "skill_" + plainName(slug, 48) + "_" + randomHex(4), Persona: slug, Skill: dir.Persona(slug) + "/skill.md", Experience: experiencePath(dir, slug),
-	}); err != nil {
+		Last: last,
+	}
+	line, err = skill.text()
+	if err != nil {
 		t.Fatal(err)
+	}
+	wantLine(t, line, slug, skill.Skill, skill.Experience)
+	if n := strings.Count(line, path); len(path) < 90 && n != 3 || len(path) < 150 && n == 0 {
+		t.Errorf("%d characters, which have room for more than these documents: %s", len(line), line)
 	}
 }
 

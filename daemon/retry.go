@@ -4,15 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/understudyd/understudy/data"
 )
 
 // RetryHandoff has a failed handoff go on from the phase that failed. Before the record that
-// means: verify again, and instruct anew if there is still no document.
-func (d *Daemon) RetryHandoff(ctx context.Context, id int64) (Handoff, error) {
+// means: verify again, and ask anew if there is still no document; in another mode, if one is given.
+func (d *Daemon) RetryHandoff(ctx context.Context, id int64, mode string) (Handoff, error) {
+	if mode != "" {
+		if err := checkMode(mode); err != nil {
+			return Handoff{}, err
+		}
+	}
 	for {
 		h, err := d.Handoff(ctx, id)
 		switch {
@@ -23,6 +27,12 @@ func (d *Daemon) RetryHandoff(ctx context.Context, id int64) (Handoff, error) {
 		}
 		if err := d.here(h.Host); err != nil {
 			return h, err
+		}
+		if mode != "" && mode != h.Mode {
+			if h.RecordedAt != nil {
+				return h, Errorf(KindConflict, "handoff_recorded", "The document is recorded, so the mode can no longer change: retry without one")
+			}
+			h.Mode = mode
 		}
 		err = d.retry(ctx, &h)
 		switch {
@@ -123,17 +133,28 @@ func (r *handoffRun) briefAgain(next *Agent) (Phase, Change, error) {
 	return Briefing, c, nil
 }
 
-// rewriteContext writes the context file anew if it was changed, as long as the document is still
-// the one that was recorded.
+// rewriteContext writes the files that the successor reads anew from the record: the context file if
+// it was changed, the document if it is gone. A document that somebody edited is left as it is.
 func (r *handoffRun) rewriteContext() error {
-	if b, err := os.ReadFile(*r.h.ContextPath); err == nil && checksum(b) == *r.h.ContextChecksum {
+	intact, there := r.h.contextIntact(), fileHasContent(r.h.FilePath)
+	if intact && there {
 		return nil
 	}
-	doc, err := os.ReadFile(r.h.FilePath)
-	context := data.RenderContext(doc)
-	if err != nil || checksum(context) != *r.h.ContextChecksum {
-		return &Error{Kind: KindConflict, Code: "document_changed", Cause: err,
-			Message: fmt.Sprintf("Document %s is not the one that was recorded: put that back, then retry", r.h.FilePath)}
+	rec, err := r.d.Store.Record(r.ctx, r.h.ID)
+	switch {
+	case err != nil && !errors.Is(err, ErrNotFound):
+		return err
+	case err != nil || checksum([]byte(rec.Context)) != *r.h.ContextChecksum: // recorded before copies were kept
+		return Errorf(KindConflict, "context_changed", "The files of the handoff are not those that were recorded: put %s and %s back, then retry",
+			r.h.FilePath, *r.h.ContextPath)
 	}
-	return data.WriteFile(*r.h.ContextPath, context, 0o600)
+	if !there {
+		if err := data.WriteFile(r.h.FilePath, []byte(rec.Document), 0o600); err != nil {
+			return err
+		}
+	}
+	if !intact {
+		return data.WriteFile(*r.h.ContextPath, []byte(rec.Context), 0o600)
+	}
+	return nil
 }

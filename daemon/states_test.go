@@ -65,6 +65,8 @@ func TestStepsAreConnected(t *testing.T) {
 var codes = []struct{ file, pattern string }{
 	{"handoff.go", `code:\s+"([a-z_]+)"`},
 	{"handoff_run.go", `failed\("([a-z_]+)"[,+]`},
+	{"record_run.go", `failed\("([a-z_]+)"[,+]`},
+	{"generate_run.go", `notGenerated\("([a-z_]+)",`},
 	{filepath.Join("..", "data", "document.go"), `Document\w+\s+= "(document_[a-z_]+)"`},
 }
 

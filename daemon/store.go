@@ -19,6 +19,7 @@ type Change struct {
 	Move          *Move       // guarded by From and Seq
 	NewDeliveries []*Delivery // IDs taken from NextID beforehand
 	Deliveries    []*Delivery // guarded by Rev, which is advanced in place
+	NewRecord     *Record     // what the handoff in Move keeps beside its row; replaces an earlier one
 	// DropQueued names an agent whose deliveries that are still queued become not_submitted, with
 	// the evidence given; those in NewDeliveries are left alone.
 	DropQueued   int64
@@ -145,6 +146,19 @@ type HandoffFilter struct {
 	Limit       int // 0: 100
 }
 
+// RecordReader reads what handoffs keep beside their rows, and along lines of agents. A line are
+// agents of which each is the predecessor of the next.
+type RecordReader interface {
+	// Record returns ErrNotFound for a handoff that has none.
+	Record(ctx context.Context, handoffID int64) (Record, error)
+	// LineRecords returns the records of the agents before one in its line, that of its predecessor
+	// first, at most limit. Document and Context are left out.
+	LineRecords(ctx context.Context, agentID int64, limit int) ([]Record, error)
+	// LineHandoffs returns the handoffs of the whole line that an agent belongs to, before it and
+	// after it, the newest first, at most limit.
+	LineHandoffs(ctx context.Context, agentID int64, limit int) ([]Handoff, error)
+}
+
 // DeliveryReader reads deliveries.
 type DeliveryReader interface {
 	// Delivery returns ErrNotFound for an unknown id.
@@ -195,6 +209,7 @@ type Store interface {
 	Committer
 	AgentReader
 	HandoffReader
+	RecordReader
 	DeliveryReader
 	EventReader
 	OpenWork

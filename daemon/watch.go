@@ -342,6 +342,7 @@ func (d *Daemon) forget(agentID int64) {
 	delete(d.acted, agentID)
 	delete(d.unready, agentID)
 	delete(d.errors, agentID)
+	delete(d.measured, agentID)
 }
 
 // event makes an event of this host.

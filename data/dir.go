@@ -57,6 +57,9 @@ func (d Dir) Pipelines() string { return filepath.Join(d.root, "pipelines") }
 // Config is the settings file.
 func (d Dir) Config() string { return filepath.Join(d.root, "config.yaml") }
 
+// Requirements is the file that says what each role must be told; users edit it.
+func (d Dir) Requirements() string { return filepath.Join(d.root, "requirements.yaml") }
+
 // Spool is the folder in which hooks wait while the daemon is away.
 func (d Dir) Spool() string { return filepath.Join(d.root, "spool") }
 

@@ -48,6 +48,7 @@ func TestPaths(t *testing.T) {
 		"/d/personas/dev-con-1/handoffs": d.Handoffs("dev-con-1"),
 		"/d/pipelines":                   d.Pipelines(),
 		"/d/config.yaml":                 d.Config(),
+		"/d/requirements.yaml":           d.Requirements(),
 		"/d/spool":                       d.Spool(),
 		"/d/postgres":                    d.Postgres(),
 		"/d/host_id":                     d.HostIDFile(),

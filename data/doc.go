@@ -1,5 +1,12 @@
 // Package data owns the data directory: the name of every path in it, the way files are
-// written there, the handoff document (check, read, wrap) and the personas that are shipped.
+// written there, what a handoff hands over (the document, what is read off it, the context file)
+// and the personas and requirements that are shipped.
+//
+// A document goes through it like this: [ReadDocument] checks it, [ByHeading] takes the fields out
+// of it, [ParseDecisions] and [Claims] read those, [Requirements] say what should be in it, and
+// [Context.Render] puts it all into the context file. Agents write freely: nothing but
+// ReadDocument refuses a document, the rest finds what is there. All of that is pure, and linear
+// in the length of the text.
 //
 // Concurrency: everything may be called from several goroutines and processes at once, but
 // for [Dir.Seed], which belongs to the daemon that holds [Dir.Lock].

@@ -12,10 +12,14 @@ import (
 //go:embed personas/*/*.md
 var shipped embed.FS
 
-// Seed puts the shipped personas into the data directory and returns the slugs that it added,
-// in order. A persona that is there or was archived, in whatever state, is left alone. Each
-// comes whole or, after a crash, not at all. Only the holder of [Dir.Lock] may call it.
+// Seed puts the shipped personas and the requirements file into the data directory and returns
+// the slugs of the personas that it added, in order. What is there, in whatever state, is left
+// alone, and so is a persona that was archived. Each comes whole or, after a crash, not at all.
+// Only the holder of [Dir.Lock] may call it.
 func (d Dir) Seed() (added []string, err error) {
+	if err := d.seedRequirements(); err != nil {
+		return nil, fmt.Errorf("shipped requirements: %w", err)
+	}
 	root, err := os.OpenRoot(d.Personas())
 	if err != nil {
 		return nil, fmt.Errorf("shipped personas: %w", err)
@@ -42,6 +46,13 @@ func (d Dir) Seed() (added []string, err error) {
 		return added, syncFolder(d.Personas())
 	}
 	return nil, nil
+}
+
+func (d Dir) seedRequirements() error {
+	if _, err := os.Lstat(d.Requirements()); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return createFile(d.Requirements(), shippedRequirements, 0o600)
 }
 
 // anyExists reports whether one of the names is there, be it a dangling link.

@@ -48,6 +48,9 @@ func TestSeed(t *testing.T) {
 	if got := names(t, d.Personas()); !slices.Equal(got, shippedSlugs) {
 		t.Errorf("personas holds %q", got)
 	}
+	if b, err := os.ReadFile(d.Requirements()); err != nil || string(b) != string(shippedRequirements) || mode(t, d.Requirements()) != 0o600 {
+		t.Errorf("requirements hold %q, %v", b, err)
+	}
 	if got := seeded(t, d); len(got) != 0 {
 		t.Errorf("added %q the second time", got)
 	}
@@ -61,7 +64,7 @@ func TestSeedLeavesAlone(t *testing.T) {
 	stage := filepath.Join(d.Personas(), ".seed-tester-kit-1")
 	err := firstError(
 		os.Mkdir(filepath.Dir(own), 0o700), os.WriteFile(own, []byte("mine"), 0o600),
-		os.MkdirAll(away, 0o700),
+		os.MkdirAll(away, 0o700), os.WriteFile(d.Requirements(), []byte("mine"), 0o600),
 		os.MkdirAll(filepath.Join(stage, "handoffs"), 0o700), os.WriteFile(filepath.Join(stage, "skill.md"), []byte("half"), 0o600),
 	)
 	if err != nil {
@@ -72,6 +75,9 @@ func TestSeedLeavesAlone(t *testing.T) {
 	}
 	if b, err := os.ReadFile(own); err != nil || string(b) != "mine" {
 		t.Errorf("the user's skill holds %q, %v", b, err)
+	}
+	if b, err := os.ReadFile(d.Requirements()); err != nil || string(b) != "mine" {
+		t.Errorf("the user's requirements hold %q, %v", b, err)
 	}
 	if got := names(t, filepath.Dir(own)); len(got) != 1 {
 		t.Errorf("the user's folder holds %q", got)
@@ -88,7 +94,7 @@ func TestSeedLeavesLinksAlone(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	target := filepath.Join(t.TempDir(), "elsewhere")
-	if err := os.Symlink(target, d.Persona("developer-con-1")); err != nil {
+	if err := firstError(os.Symlink(target, d.Persona("developer-con-1")), os.Symlink(target, d.Requirements())); err != nil {
 		t.Fatal(err)
 	}
 	if got := seeded(t, d); !slices.Equal(got, shippedSlugs[1:]) {

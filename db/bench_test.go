@@ -70,6 +70,36 @@ func BenchmarkOpenAgents(b *testing.B) {
 	})
 }
 
+// BenchmarkRecord commits a record with what a context file holds at most: 50 messages and 50
+// decisions.
+func BenchmarkRecord(b *testing.B) {
+	db := open(b)
+	h := newHandoff(b, db, newAgent(b, db, nil).ID)
+	r := wholeRecord(h)
+	r.Messages = slices.Repeat(r.Messages, 25)
+	r.Decisions = slices.Repeat(r.Decisions, 25)
+	h.Phase, h.RecordedAt = daemon.Recorded, ptr(now())
+	from := daemon.Requested
+	percentiles(b, func(int) {
+		commit(b, db, &daemon.Change{Move: &daemon.Move{Handoff: h, From: from}, NewRecord: r})
+		from = h.Phase
+	})
+}
+
+// BenchmarkLine reads a line of four among 5000 agents.
+func BenchmarkLine(b *testing.B) {
+	db := open(b)
+	multiply(b, db)
+	percentiles(b, func(int) {
+		records, err := db.LineRecords(b.Context(), 100, 50)
+		must(b, records, err)
+		handoffs, err := db.LineHandoffs(b.Context(), 100, 50)
+		if n := len(must(b, handoffs, err)); len(records) == 0 || n != 4 {
+			b.Fatalf("%d records, %d handoffs", len(records), n)
+		}
+	})
+}
+
 // BenchmarkMigrate is what a start pays when there is nothing to migrate.
 func BenchmarkMigrate(b *testing.B) {
 	db := open(b)

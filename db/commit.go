@@ -76,6 +76,9 @@ func (w *write) rows() {
 	if w.Move != nil {
 		w.move(w.Move)
 	}
+	if w.NewRecord != nil {
+		w.record(w.NewRecord)
+	}
 	w.deliveries()
 }
 

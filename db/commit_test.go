@@ -43,9 +43,10 @@ func TestMovedLeavesNothing(t *testing.T) {
 	a := newAgent(t, db, nil)
 	h := newHandoff(t, db, a.ID)
 	d := newDelivery(t, db, a.ID)
-	rows := func() [5]int {
-		return [5]int{
+	rows := func() [7]int {
+		return [7]int{
 			rowCount(t, db, "agents"), rowCount(t, db, "handoffs"), rowCount(t, db, "transitions"),
+			rowCount(t, db, "records"), rowCount(t, db, "decisions"),
 			rowCount(t, db, "deliveries"), rowCount(t, db, "events"),
 		}
 	}
@@ -57,6 +58,7 @@ func TestMovedLeavesNothing(t *testing.T) {
 		c.Agents, c.Deliveries = []*daemon.Agent{&agent}, []*daemon.Delivery{&delivery}
 		c.NewDeliveries = []*daemon.Delivery{aDelivery(t, db, a.ID)}
 		c.DropQueued, c.DropEvidence = a.ID, "dropped"
+		c.NewRecord = wholeRecord(h)
 		c.Events = []*daemon.Event{{Type: "t", Host: "h1"}}
 		return c
 	}
@@ -86,7 +88,7 @@ func TestMovedLeavesNothing(t *testing.T) {
 		}
 	}
 	commit(t, db, change()) // unspoilt it goes through
-	equal(t, "rows of a commit", rows(), [5]int{2, 1, 1, 2, 1})
+	equal(t, "rows of a commit", rows(), [7]int{2, 1, 1, 1, 2, 2, 1})
 }
 
 func TestEmptyChange(t *testing.T) {
@@ -109,6 +111,11 @@ func TestConstraintsKeepNonsenseOut(t *testing.T) {
 		change(d)
 		return &daemon.Change{NewDeliveries: []*daemon.Delivery{d}}
 	}
+	record := func(change func(*daemon.Record)) *daemon.Change {
+		c := recorded(h, wholeRecord(h))
+		change(c.NewRecord)
+		return c
+	}
 	for name, c := range map[string]*daemon.Change{
 		"agents_state_known":            agent(func(a *daemon.Agent) { a.State = "dead" }),
 		"agents_stop_stage_known":       agent(func(a *daemon.Agent) { a.StopStage = "asked" }),
@@ -120,6 +127,8 @@ func TestConstraintsKeepNonsenseOut(t *testing.T) {
 		"handoffs_phase_known":       moved(h, "done"),
 		"handoffs_delivery_id_fkey":  {Move: &daemon.Move{From: h.Phase, Handoff: func() *daemon.Handoff { b := *h; b.DeliveryID = ptr(int64(9)); return &b }()}},
 		"handoffs_agent_id_fkey":     {NewHandoff: aHandoff(t, db, 999)},
+		"records_handoff_id_fkey":    record(func(r *daemon.Record) { r.HandoffID = 999 }),
+		"records_agent_id_fkey":      record(func(r *daemon.Record) { r.AgentID = 999 }),
 		"deliveries_kind_known":      delivery(func(d *daemon.Delivery) { d.Kind = "joke" }),
 		"deliveries_state_known":     delivery(func(d *daemon.Delivery) { d.State = "sent" }),
 		"deliveries_verdict_known":   delivery(func(d *daemon.Delivery) { d.State, d.Verdict = daemon.DeliveryDone, ptr(daemon.Verdict("maybe")) }),

@@ -112,7 +112,7 @@ func moved(h *daemon.Handoff, to daemon.Phase) *daemon.Change {
 	next := *h
 	next.Phase, next.PhaseAt = to, now()
 	switch to {
-	case daemon.Requested, daemon.Instructing, daemon.AwaitingDocument, daemon.Verifying, daemon.Cancelled:
+	case daemon.Requested, daemon.Instructing, daemon.AwaitingDocument, daemon.Generating, daemon.Verifying, daemon.Cancelled:
 	case daemon.Failed:
 	default:
 		if next.RecordedAt == nil {

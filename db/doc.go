@@ -1,7 +1,8 @@
 // Package db keeps everything the daemon knows in PostgreSQL: agents, handoffs with their
-// transitions, deliveries, hooks and the event log. It implements [daemon.Store] with pgx and
-// hand-written SQL, owns the schema (migrations/*.sql, applied by [Migrate]), the lock that makes a
-// daemon the only one of its host ([DB.LockHost]) and the wake-ups between daemons ([DB.Listen]).
+// transitions and records, deliveries, hooks and the event log. It implements [daemon.Store] with
+// pgx and hand-written SQL, owns the schema (migrations/*.sql, applied by [Migrate]), the lock that
+// makes a daemon the only one of its host ([DB.LockHost]) and the wake-ups between daemons
+// ([DB.Listen]).
 //
 // # Ordering
 //
@@ -12,7 +13,8 @@
 // inserted later in a transaction never wait for a lock out of that order.
 //
 // Existing rows are written whole, and only if they still are as they were read (rev, or phase and
-// seq); else the write is [daemon.ErrMoved] and nothing of it remains.
+// seq); else the write is [daemon.ErrMoved] and nothing of it remains. A record has no guard of its
+// own: it is replaced as a whole, under the lock of the handoff that moves with it.
 //
 // # Concurrency
 //

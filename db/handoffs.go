@@ -9,17 +9,26 @@ import (
 
 // handoffColumns are the columns that are written, in the order of [handoffValues].
 const handoffColumns = `id, ref, agent_id, persona, successor_id, reason, focus, mode, phase, note,
-	file_path, context_path, injection_prompt, structured, recorded_at, source_agent, target_agent,
-	degraded, context_checksum, context_validated, warnings, metrics, error, created_at, started_at,
-	completed_at, host, seq, phase_at, deadline, delivery_id, trouble, retrying,
-	confirmed, prompt_id, prompt_queue, stop_hook`
+	file_path, context_path, injection_prompt, structured, recorded_at, generation, context_use,
+	source_agent, target_agent, degraded, context_checksum, context_validated, warnings, metrics,
+	error, created_at, started_at, completed_at, host, seq, phase_at, deadline, delivery_id, trouble,
+	retrying, forked_at, confirmed, prompt_id, prompt_queue, stop_hook`
 
 func handoffValues(h *daemon.Handoff) []any {
 	return storable(h.ID, h.Ref, h.AgentID, h.Persona, h.SuccessorID, h.Reason, h.Focus, h.Mode, h.Phase, h.Note,
-		h.FilePath, h.ContextPath, h.InjectionPrompt, h.Structured, h.RecordedAt, h.SourceAgent, h.TargetAgent,
-		h.Degraded, h.ContextChecksum, h.ContextValidated, h.Warnings, h.Metrics, h.Error, h.CreatedAt, h.StartedAt,
-		h.CompletedAt, h.Host, h.Seq, h.PhaseAt, h.Deadline, h.DeliveryID, h.Trouble, h.Retrying,
-		h.Confirmed, h.PromptID, h.PromptQueue, h.StopHook)
+		h.FilePath, h.ContextPath, h.InjectionPrompt, (*structured)(h.Structured), h.RecordedAt, h.Generation, h.ContextUse,
+		h.SourceAgent, h.TargetAgent, h.Degraded, h.ContextChecksum, h.ContextValidated, h.Warnings, h.Metrics,
+		h.Error, h.CreatedAt, h.StartedAt, h.CompletedAt, h.Host, h.Seq, h.PhaseAt, h.Deadline, h.DeliveryID, h.Trouble,
+		h.Retrying, h.ForkedAt, h.Confirmed, h.PromptID, h.PromptQueue, h.StopHook)
+}
+
+// structured is [daemon.Structured] as it is stored: fields that the document does not have are left
+// out, rather than null as in answers.
+type structured struct {
+	WhatWasDone      *string `json:"what_was_done,omitempty"`
+	DecisionsMade    *string `json:"decisions_made,omitempty"`
+	OpenQuestions    *string `json:"open_questions,omitempty"`
+	NextAgentContext *string `json:"next_agent_context,omitempty"`
 }
 
 // selectHandoffs reads whole handoffs, with the status that the database derives.

@@ -52,8 +52,9 @@ func TestStatusFollowsThePhase(t *testing.T) {
 	db := open(t)
 	for phase, want := range map[daemon.Phase]daemon.Status{
 		daemon.Requested: daemon.StatusPending, daemon.Instructing: daemon.StatusInProgress,
-		daemon.AwaitingDocument: daemon.StatusInProgress, daemon.Verifying: daemon.StatusInProgress,
-		daemon.Recorded: daemon.StatusInProgress, daemon.ShuttingDown: daemon.StatusInProgress,
+		daemon.AwaitingDocument: daemon.StatusInProgress, daemon.Generating: daemon.StatusInProgress,
+		daemon.Verifying: daemon.StatusInProgress,
+		daemon.Recorded:  daemon.StatusInProgress, daemon.ShuttingDown: daemon.StatusInProgress,
 		daemon.Spawning: daemon.StatusInProgress, daemon.AwaitingRegistration: daemon.StatusInProgress,
 		daemon.InjectingSkill: daemon.StatusInProgress, daemon.Briefing: daemon.StatusInProgress,
 		daemon.Completed: daemon.StatusCompleted, daemon.Failed: daemon.StatusFailed, daemon.Cancelled: daemon.StatusCancelled,
@@ -133,10 +134,12 @@ func TestTheRecordStandsFromRecordedOn(t *testing.T) {
 			t.Errorf("%s without a record: %v", phase, err)
 		}
 	}
-	c := moved(newHandoff(t, db, newAgent(t, db, nil).ID), daemon.Cancelled)
-	c.Move.Handoff.RecordedAt = ptr(now())
-	if err := db.Commit(t.Context(), c); !violates(err, "handoffs_recorded") {
-		t.Errorf("cancelled with a record: %v", err)
+	for _, phase := range []daemon.Phase{daemon.Generating, daemon.Cancelled} {
+		c := moved(newHandoff(t, db, newAgent(t, db, nil).ID), phase)
+		c.Move.Handoff.RecordedAt = ptr(now())
+		if err := db.Commit(t.Context(), c); !violates(err, "handoffs_recorded") {
+			t.Errorf("%s with a record: %v", phase, err)
+		}
 	}
 }
 
@@ -190,4 +193,31 @@ func TestListOfHandoffs(t *testing.T) {
 		}
 		equal(t, name, ids, tt.want)
 	}
+}
+
+// TestStructuredIsStoredWithoutNulls reads the column as it is, for those who query it themselves.
+func TestStructuredIsStoredWithoutNulls(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	h := aHandoff(t, db, newAgent(t, db, nil).ID)
+	h.Structured = &daemon.Structured{DecisionsMade: ptr("null"), OpenQuestions: ptr("")}
+	raw := func() (text *string) {
+		if err := db.pool.QueryRow(t.Context(), "SELECT structured::text FROM handoffs WHERE id = $1", h.ID).Scan(&text); err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	commit(t, db, &daemon.Change{NewHandoff: h})
+	equal(t, "inserted", raw(), ptr(`{"decisions_made": "null", "open_questions": ""}`))
+	got, err := db.Handoff(t.Context(), h.ID)
+	equal(t, "read", must(t, got, err).Structured, h.Structured)
+
+	c := moved(h, daemon.Instructing)
+	c.Move.Handoff.Structured = &daemon.Structured{}
+	commit(t, db, c)
+	equal(t, "updated", raw(), ptr(`{}`))
+	c = moved(c.Move.Handoff, daemon.AwaitingDocument)
+	c.Move.Handoff.Structured = nil
+	commit(t, db, c)
+	equal(t, "none", raw(), (*string)(nil))
 }

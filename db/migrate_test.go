@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/pressly/goose/v3"
 
+	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/db/dbtest"
 )
 
@@ -48,15 +50,21 @@ func TestManyMigrateAtOnce(t *testing.T) {
 	}
 }
 
+// migratorOf is goose on a database, until the end of the test.
+func migratorOf(t *testing.T, url string) *goose.Provider {
+	t.Helper()
+	p, err := Config{ConnString: url}.migrator()
+	must(t, p, err)
+	t.Cleanup(func() { _ = p.Close() }) // nothing is left to report
+	return p
+}
+
 func TestMigrateDownAndUp(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t, Migrate)
 	conn := dial(t, url)
 	before := relations(t, conn)
-	p, err := Config{ConnString: url}.migrator()
-	must(t, p, err)
-	defer func() { _ = p.Close() }() // nothing is left to report
-	if _, err := p.DownTo(t.Context(), 0); err != nil {
+	if _, err := migratorOf(t, url).DownTo(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
 	equal(t, "after down", relations(t, conn), []string{})
@@ -64,6 +72,75 @@ func TestMigrateDownAndUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	equal(t, "after up", relations(t, conn), before)
+}
+
+// schemaOf lists the schema's columns and constraints with what they say.
+func schemaOf(t *testing.T, conn *pgx.Conn) []string {
+	t.Helper()
+	rows, err := conn.Query(t.Context(), `
+		SELECT concat_ws(' ', table_name, column_name, data_type, is_nullable, column_default)
+		FROM information_schema.columns WHERE table_schema = 'public'
+		UNION ALL
+		SELECT concat_ws(' ', conrelid::regclass, conname, pg_get_constraintdef(oid))
+		FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+		ORDER BY 1`)
+	must(t, rows, err)
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return must(t, lines, err)
+}
+
+// TestMigrateRecordsWithRows takes rows down to the first version, where they lose what it did not
+// have, and up again.
+func TestMigrateRecordsWithRows(t *testing.T) {
+	t.Parallel()
+	first := dbtest.New(t, nil)
+	if _, err := migratorOf(t, first).UpTo(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+
+	db := open(t)
+	url := db.connect.ConnString()
+	a := wholeAgent(t, db)
+	h, waits := wholeHandoff(t, db), newHandoff(t, db, newAgent(t, db, nil).ID)
+	h.AgentID, h.Structured = a.ID, &daemon.Structured{WhatWasDone: ptr("all")}
+	commit(t, db, &daemon.Change{NewAgent: a, NewHandoff: h})
+	commit(t, db, &daemon.Change{Move: &daemon.Move{Handoff: h, From: h.Phase}, NewRecord: wholeRecord(h)})
+	commit(t, db, moved(waits, daemon.Generating))
+	before := schemaOf(t, dial(t, url))
+	db.Close() // what it has prepared would not fit
+
+	p := migratorOf(t, url)
+	if _, err := p.DownTo(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	conn := dial(t, url)
+	equal(t, "schema after down", schemaOf(t, conn), schemaOf(t, dial(t, first)))
+	_, err := conn.Exec(t.Context(), `UPDATE handoffs SET structured = '{"what_was_done": "all", "open_questions": null}' WHERE id = $1`, h.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if _, err := p.UpTo(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "schema after up", schemaOf(t, conn), before)
+	var text string
+	if err := conn.QueryRow(t.Context(), `SELECT structured::text FROM handoffs WHERE id = $1`, h.ID).Scan(&text); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "structured", text, `{"what_was_done": "all"}`)
+
+	db, err = Open(t.Context(), Config{ConnString: url})
+	must(t, db, err)
+	defer db.Close()
+	h.Generation, h.ContextUse, h.ForkedAt = a.Generation, nil, nil
+	gotH, err := db.Handoff(t.Context(), h.ID)
+	equal(t, "handoff", must(t, gotH, err), *h)
+	a.ContextStart, a.AutoAskedAt, a.CompactHook = nil, nil, 0
+	gotA, err := db.Agent(t.Context(), a.ID)
+	equal(t, "agent", must(t, gotA, err), *a)
+	gotH, err = db.Handoff(t.Context(), waits.ID)
+	equal(t, "phase of one that was generating", must(t, gotH, err).Phase, daemon.AwaitingDocument)
 }
 
 func TestMigrateRefusesANewerSchema(t *testing.T) {

@@ -17,6 +17,8 @@ var statements = map[string]string{
 	"selectAgentByLaunch": selectAgentByLaunch, "listAgents": listAgents, "listOpenAgents": listOpenAgents, "nextID": nextID,
 	"insertHandoff": insertHandoff, "updateHandoff": updateHandoff, "selectHandoff": selectHandoff,
 	"listHandoffs": listHandoffs, "insertTransition": insertTransition, "listTransitions": listTransitions,
+	"insertRecord": insertRecord, "deleteRecord": deleteRecord, "insertDecision": insertDecision,
+	"selectRecord": selectRecord, "listLineRecords": listLineRecords, "listLineHandoffs": listLineHandoffs,
 	"insertDelivery": insertDelivery, "updateDelivery": updateDelivery, "lockDeliveries": lockDeliveries,
 	"dropQueued": dropQueued, "selectDelivery": selectDelivery, "listDeliveries": listDeliveries,
 	"listOpenDeliveries": listOpenDeliveries,

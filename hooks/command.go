@@ -34,10 +34,15 @@ const (
 	maxDrain = 64 << 20
 )
 
+// denyTool is the answer to a one-shot that asks for a tool. The definitions of
+// the tools stay in its prompt, which must begin like the agent's own.
+const denyTool = `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny",` +
+	`"permissionDecisionReason":"This is a handoff being written: answer with the document, use no tools."}}`
+
 // Command is `understudy hook`. main calls it before it sets up anything else.
 // It always returns 0, prints nothing on stdout but the daemon's complete
-// answer, and at most one line on stderr: only when the event could be neither
-// delivered nor spooled, or was refused.
+// answer (or the one to a one-shot, below), and at most one line on stderr:
+// only when the event could be neither delivered nor spooled, or was refused.
 //
 // args are [--installed] [--data DIR] [--socket PATH] EVENT. The socket is
 // UNDERSTUDY_SOCKET, else --socket, else run/hook.sock in the data directory,
@@ -47,7 +52,9 @@ const (
 // It does nothing at all in two cases: UNDERSTUDY_ONESHOT is set (a one-shot of
 // our own, forked off an agent's session, is no agent), or it runs from
 // installed settings (--installed) inside an agent that we started
-// (UNDERSTUDY_LAUNCH is set), which has hooks of its own.
+// (UNDERSTUDY_LAUNCH is set), which has hooks of its own. Only, the hooks that
+// we give a one-shot itself, without --installed, deny it every tool: PreToolUse
+// is answered here, as no daemon needs to be asked.
 //
 // A payload over [MaxBody], or one that is no JSON, is replaced by
 // {"hook_event_name":…, "understudy_truncated": true} or
@@ -71,7 +78,12 @@ func Command(args []string, env func(string) string, stdin io.Reader, stdout, st
 		_, _ = io.WriteString(stdout, Usage)
 	case err != nil:
 		complain(stderr, err)
-	case env("UNDERSTUDY_ONESHOT") != "" || o.installed && env("UNDERSTUDY_LAUNCH") != "":
+	case env("UNDERSTUDY_ONESHOT") != "":
+		if o.event == PreToolUse && !o.installed {
+			_, _ = io.WriteString(stdout, denyTool)
+			_, _ = io.Copy(io.Discard, io.LimitReader(stdin, maxDrain)) // or the CLI could fail the hook, and go on
+		}
+	case o.installed && env("UNDERSTUDY_LAUNCH") != "":
 	default:
 		if err := o.run(at, env, stdin, stdout); err != nil {
 			complain(stderr, err)

@@ -1,6 +1,7 @@
 // Package hooks owns the border to an agent CLI's hooks: the payloads that
 // come in, the command that carries them to the daemon, the spool that keeps
-// them while the daemon is away, and the settings that make the CLI call us.
+// them while the daemon is away, the settings that make the CLI call us, and
+// the command /handoff with which a session asks for its successor.
 //
 // # One hook, start to end
 //
@@ -38,7 +39,8 @@
 // place but not synced: they survive any crash of a process, while the loss of
 // power, which ends the agents too, may take the newest ones. A daemon killed
 // in a Drain delivers the file in hand once more, under the same key. A killed
-// [Apply] leaves the settings file either as it was or as planned.
+// [Apply] leaves the settings file either as it was or as planned, a killed
+// [ApplySlash] the command's file; at worst its new folder is empty.
 //
 // The package imports none of ours and no os/exec: it is linked into a process
 // that has a few milliseconds to live.

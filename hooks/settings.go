@@ -100,13 +100,19 @@ func hookTimeout(event string) int {
 type LaunchOption func(*launch)
 
 type launch struct {
-	exec  bool
-	extra map[string]any
+	exec   bool
+	status bool
+	extra  map[string]any
 }
 
 // ExecForm has the CLI start the hooks without a shell, which saves one process
 // per hook; see [SupportsExecForm].
 func ExecForm() LaunchOption { return func(l *launch) { l.exec = true } }
+
+// StatusLine has the CLI run `bin statusline` for its status line, which tells
+// the daemon how full the context window is: no hook knows the window's size.
+// The user's own status line is run by it.
+func StatusLine() LaunchOption { return func(l *launch) { l.status = true } }
 
 // Setting adds a top-level key of the settings, such as statusLine or env.
 // hooks and permissions are taken.
@@ -124,6 +130,9 @@ func LaunchSettings(bin string, events []string, allow []string, options ...Laun
 	l := launch{extra: map[string]any{}}
 	for _, o := range options {
 		o(&l)
+	}
+	if l.status {
+		l.extra["statusLine"] = map[string]string{"type": "command", "command": shellWord(bin) + " statusline"}
 	}
 	for _, taken := range []string{"hooks", "permissions"} {
 		if _, ok := l.extra[taken]; ok {
@@ -153,6 +162,22 @@ func LaunchSettings(bin string, events []string, allow []string, options ...Laun
 		return nil, fmt.Errorf("launch settings: %w", err)
 	}
 	return append(text, '\n'), nil
+}
+
+// OneShotSettings returns the settings of a one-shot in a copy of an agent's
+// session: a hook that refuses each tool call, also when bin can't be run. It is
+// the only way that refuses them all and leaves the tools' definitions as the
+// provider has them cached (seen with 2.1.329, where a hook that is missing or
+// exits 1 refuses nothing). A user's disableAllHooks would disable it, too.
+func OneShotSettings(bin string) ([]byte, error) {
+	if err := checkPath("binary", bin); err != nil {
+		return nil, fmt.Errorf("one-shot settings: %w", err)
+	}
+	h := commandHook{Type: "command", Command: shellWord(bin) + " hook " + PreToolUse + " || exit 2", Timeout: hookTimeout(PreToolUse)}
+	return marshal(map[string]any{
+		"disableAllHooks": false,
+		"hooks":           map[string][]hookGroup{PreToolUse: {{[]commandHook{h}}}},
+	}, "", "")
 }
 
 // marshal is json.MarshalIndent without the HTML escapes; no indent, no lines.

@@ -97,7 +97,7 @@ func BenchmarkTrigger(b *testing.B) {
 	var all []time.Duration
 	for b.Loop() {
 		started := time.Now()
-		if _, err := r.client.RequestHandoff(b.Context(), a.ID, daemon.HandoffRequest{}); err != nil {
+		if _, err := r.client.RequestHandoff(b.Context(), a.ID, daemon.HandoffRequest{Force: true}); err != nil {
 			b.Fatal(err)
 		}
 		all = append(all, time.Since(started))

@@ -133,12 +133,8 @@ func (a *app) listAgents(ctx context.Context, o api.ListOptions) error {
 	get := func(c *api.Client) ([]daemon.Agent, error) { return c.Agents(ctx, o) }
 	columns := []string{"ID", "NAME", "STATE", "PERSONA", "PANE", "GEN", "CONTEXT", "STARTED", "DIRECTORY"}
 	return printList(a, get, "no agents: start one with `understudy agent start PERSONA`", columns, func(g daemon.Agent) []string {
-		used := "-"
-		if g.Context != nil {
-			used = fmt.Sprintf("%.0f%%", g.Context.Percent)
-		}
 		return []string{
-			fmt.Sprint(g.ID), g.Name, string(g.State), orDash(g.Persona), orDash(g.Pane), fmt.Sprint(g.Generation), used, ago(g.CreatedAt), g.Cwd,
+			fmt.Sprint(g.ID), g.Name, string(g.State), orDash(g.Persona), orDash(g.Pane), fmt.Sprint(g.Generation), contextWords(g.Context), ago(g.CreatedAt), g.Cwd,
 		}
 	})
 }
@@ -165,10 +161,6 @@ func (a *app) agentShow() *cobra.Command {
 }
 
 func (a *app) showAgent(g daemon.Agent) {
-	used := ""
-	if g.Context != nil {
-		used = fmt.Sprintf("%.0f%% of %d tokens", g.Context.Percent, g.Context.Limit)
-	}
 	end := ""
 	if g.EndReason != nil {
 		end = endWords(g.EndReason)
@@ -178,9 +170,44 @@ func (a *app) showAgent(g daemon.Agent) {
 		"persona", text(g.Persona), "runtime", g.Runtime, "host", g.Host, "pane", text(g.Pane), "tmux", g.PaneSocket,
 		"session", text(g.SessionID), "transcript", text(g.TranscriptPath), "directory", g.Cwd,
 		"generation", fmt.Sprint(g.Generation), "predecessor", number(g.PreviousAgentID), "successor", number(g.SuccessorID),
-		"context", used, "created", stamp(&g.CreatedAt), "registered", stamp(g.RegisteredAt),
+		"context", contextInFull(g.Context), "created", stamp(&g.CreatedAt), "registered", stamp(g.RegisteredAt),
 		"skill given", stamp(g.SkillInjectedAt), "ended", stamp(g.EndedAt), "end", end,
 	)
+}
+
+// contextWords says in a cell how full a context window is.
+func contextWords(u *daemon.ContextUse) string {
+	switch {
+	case u == nil:
+		return "-"
+	case u.Percent == nil:
+		return thousands(u.Tokens) + " tokens"
+	case u.Tier == daemon.TierWarn || u.Tier == daemon.TierHigh:
+		return fmt.Sprintf("%.0f%% %s", *u.Percent, u.Tier)
+	}
+	return fmt.Sprintf("%.0f%%", *u.Percent)
+}
+
+// contextInFull says it with the numbers behind it; nothing if they are not known.
+func contextInFull(u *daemon.ContextUse) string {
+	switch {
+	case u == nil:
+		return ""
+	case u.Percent == nil || u.Limit == nil:
+		return contextWords(u) + " of a window whose size is not known"
+	}
+	return fmt.Sprintf("%s, %s of %s tokens", contextWords(u), thousands(u.Tokens), thousands(*u.Limit))
+}
+
+// thousands is a number of tokens, roughly.
+func thousands(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprint(n)
+	case n < 999_500:
+		return fmt.Sprintf("%.0fk", float64(n)/1000)
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1e6), ".0") + "M"
 }
 
 func (a *app) agentScreen() *cobra.Command {

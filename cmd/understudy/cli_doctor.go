@@ -20,9 +20,9 @@ func (a *app) doctorCommand() *cobra.Command {
 	c := a.withJSON(&cobra.Command{
 		Use:   "doctor",
 		Short: "Check what understudy needs, and say how to get it",
-		Long: `Check what understudy needs: tmux, PostgreSQL, the data directory, hooks, notifications and the
-agents' CLI. Each finding comes with its fix; it fails if something is missing that nothing works
-without.`,
+		Long: `Check what understudy needs: tmux, PostgreSQL, the data directory, hooks, notifications, git and
+the agents' CLI. Each finding comes with its fix; it fails if something is missing that nothing
+works without.`,
 		Example: `  understudy doctor
   understudy doctor --fix               # installs what is missing, after asking
   understudy doctor --fix --yes         # in a script`,
@@ -82,7 +82,7 @@ func (a *app) examine(ctx context.Context) []finding {
 		found = append(found, checkPostgres())
 	}
 	return append(found, checkData(root, s.DatabaseURL == ""), a.checkDaemon(ctx, root), a.checkHooks(ctx),
-		checkRuntime(ctx, s), checkNotifications(s, a.getenv))
+		checkRuntime(ctx, s), checkGit(os.Environ()), checkNotifications(s, a.getenv))
 }
 
 // settingsFile names the settings file in use.

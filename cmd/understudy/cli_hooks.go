@@ -45,24 +45,27 @@ func (a *app) hooksCommand() *cobra.Command {
 	var f hooksFlags
 	install := &cobra.Command{
 		Use:   "install",
-		Short: "Put our hooks into the user settings of Claude Code",
+		Short: "Put our hooks, and /handoff, into the user settings of Claude Code",
 		Long: `Put our hooks into the user settings of Claude Code, so that agents which you start in tmux by
 yourself register with the daemon. Agents that understudy starts need no installation. What else
-is in the file stays as it is, byte for byte; a backup is written beside it.`,
+is in the file stays as it is, byte for byte; a backup is written beside it.
+
+The command /handoff [focus] comes with them, for every agent: commands/handoff.md beside the
+settings. It has a successor take over the session in which it is given.`,
 		Example: "  understudy hooks install --dry-run\n  understudy hooks install",
 		Args:    exactArgs(),
 		RunE:    func(c *cobra.Command, _ []string) error { return a.installHooks(c.Context(), f) },
 	}
 	uninstall := &cobra.Command{
 		Use:     "uninstall",
-		Short:   "Take exactly our hooks out again",
+		Short:   "Take exactly our hooks and /handoff out again",
 		Example: "  understudy hooks uninstall",
 		Args:    exactArgs(),
 		RunE:    func(*cobra.Command, []string) error { return a.uninstallHooks(f) },
 	}
 	status := a.withJSON(&cobra.Command{
 		Use:     "status",
-		Short:   "Say which of our hooks are installed, and what they run",
+		Short:   "Say which of our hooks are installed, with /handoff or not, and what they run",
 		Example: "  understudy hooks status",
 		Args:    exactArgs(),
 		RunE:    func(c *cobra.Command, _ []string) error { return a.hooksStatus(c.Context(), f) },
@@ -173,7 +176,21 @@ func (a *app) installHooks(ctx context.Context, f hooksFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.applyHooks(plan.For(path, time.Now()), f, "hooks are installed already")
+	command, err := hooks.ReadSlash(path)
+	if err != nil {
+		return err
+	}
+	slash, err := hooks.PlanSlash(command, o)
+	if err != nil {
+		return err
+	}
+	if slash.Foreign {
+		fmt.Fprintf(a.stderr, "understudy: %s and stays as it is: move it away and run this again to have ours\n", foreignCommand(slash.Path))
+	}
+	// The command goes in last, and out first: then it is nowhere without its hooks, and what a
+	// crash leaves undone the next run does.
+	return a.applyHooks(f, "hooks are installed already in "+path,
+		settingsChange(plan.For(path, time.Now())), commandChange(slash))
 }
 
 func (a *app) uninstallHooks(f hooksFlags) error {
@@ -189,47 +206,77 @@ func (a *app) uninstallHooks(f hooksFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.applyHooks(plan.For(path, time.Now()), f, "no hooks of ours are installed")
-}
-
-// applyHooks shows a plan and, unless it is a dry run, carries it out.
-func (a *app) applyHooks(plan hooks.Plan, f hooksFlags, nothing string) error {
-	u := a.ui(a.stdout)
-	if !plan.Changed {
-		u.printf("%s in %s\n", nothing, plan.Path)
-		return nil
-	}
-	a.printDiff(u, plan)
-	if f.dryRun {
-		u.printf("nothing was changed: without --dry-run it would be\n")
-		return nil
-	}
-	if err := hooks.Apply(plan); err != nil {
+	command, err := hooks.ReadSlash(path)
+	if err != nil {
 		return err
 	}
-	switch {
-	case plan.After == nil:
-		u.printf("deleted   %s\n", plan.Path)
-	default:
-		u.printf("changed   %s\n", plan.Path)
-	}
-	if plan.Backup != "" {
-		u.printf("backup    %s\n", plan.Backup)
+	return a.applyHooks(f, "no hooks of ours are installed in "+path,
+		commandChange(hooks.PlanSlashRemoval(command)), settingsChange(plan.For(path, time.Now())))
+}
+
+// foreignCommand says of a file that it is not our /handoff.
+func foreignCommand(path string) string { return path + " is another command /handoff" }
+
+// hooksChange is a planned change of one file.
+type hooksChange struct {
+	path          string
+	before, after []byte // nil: no file
+	changed       bool
+	apply         func() error
+	more          string // lines to say once it is made
+}
+
+func settingsChange(p hooks.Plan) hooksChange {
+	var more strings.Builder
+	if p.Backup != "" {
+		fmt.Fprintf(&more, "backup    %s\n", p.Backup)
 	}
 	for _, list := range []struct {
 		label  string
 		events []string
-	}{{"added     ", plan.Added}, {"removed   ", without(plan.Removed, plan.Added)}} {
+	}{{"added     ", p.Added}, {"removed   ", without(p.Removed, p.Added)}} {
 		if len(list.events) > 0 {
-			u.printf("%s%s\n", list.label, strings.Join(list.events, " "))
+			fmt.Fprintf(&more, "%s%s\n", list.label, strings.Join(list.events, " "))
 		}
+	}
+	return hooksChange{p.Path, p.Before, p.After, p.Changed, func() error { return hooks.Apply(p) }, more.String()}
+}
+
+func commandChange(p hooks.SlashPlan) hooksChange {
+	return hooksChange{p.Path, p.Before, p.After, p.Changed, func() error { return hooks.ApplySlash(p) }, ""}
+}
+
+// applyHooks shows the changes and, unless it is a dry run, makes them in their order.
+func (a *app) applyHooks(f hooksFlags, nothing string, changes ...hooksChange) error {
+	u := a.ui(a.stdout)
+	changes = slices.DeleteFunc(changes, func(c hooksChange) bool { return !c.changed })
+	if len(changes) == 0 {
+		u.printf("%s\n", nothing)
+		return nil
+	}
+	for _, c := range changes {
+		u.diff(c.path, c.before, c.after)
+	}
+	if f.dryRun {
+		u.printf("nothing was changed: without --dry-run it would be\n")
+		return nil
+	}
+	for _, c := range changes {
+		if err := c.apply(); err != nil {
+			return err
+		}
+		done := "changed"
+		if c.after == nil {
+			done = "deleted"
+		}
+		u.printf("%s   %s\n%s", done, c.path, c.more)
 	}
 	return nil
 }
 
-// printDiff prints what changes in the file.
-func (a *app) printDiff(u *ui, plan hooks.Plan) {
-	for line := range strings.Lines(string(diff.Diff(plan.Path, plan.Before, plan.Path+" (new)", plan.After))) {
+// diff prints what changes in the file.
+func (u *ui) diff(path string, before, after []byte) {
+	for line := range strings.Lines(string(diff.Diff(path, before, path+" (new)", after))) {
 		line = strings.TrimRight(line, "\n")
 		switch {
 		case strings.HasPrefix(line, "diff "):
@@ -253,6 +300,7 @@ type hooksReport struct {
 	Settings string   `json:"settings"`
 	Events   []string `json:"events"`
 	Missing  []string `json:"missing"` // events that the installed CLI knows
+	Command  string   `json:"command"` // the file of /handoff, if it is ours
 	Binary   string   `json:"binary"`
 	Data     string   `json:"data"`     // empty: the default
 	Disabled bool     `json:"disabled"` // by disableAllHooks
@@ -278,7 +326,17 @@ func (a *app) hooksReport(ctx context.Context, f hooksFlags) (hooksReport, error
 	if r.Disabled = allDisabled(text); r.Disabled {
 		r.Problem = "no hook runs before " + disableAll + " is taken out"
 	}
+	command, err := hooks.ReadSlash(r.Settings)
+	if err != nil {
+		return r, err
+	}
+	if command.Ours() {
+		r.Command = command.Path
+	}
 	if len(r.Events) == 0 {
+		if r.Command != "" && !r.Disabled {
+			r.Problem = "/handoff is there without its hooks: run `understudy hooks install` again"
+		}
 		return r, nil
 	}
 	known, _ := a.eventsToHook(ctx)
@@ -291,8 +349,24 @@ func (a *app) hooksReport(ctx context.Context, f hooksFlags) (hooksReport, error
 		r.Problem = "they do not all run the same: run `understudy hooks install` again"
 	case len(r.Missing) > 0:
 		r.Problem = "some are missing: run `understudy hooks install` again"
+	default:
+		r.Problem = commandProblem(command, found)
 	}
 	return r, nil
+}
+
+// commandProblem says why /handoff is not as the installed hooks have it.
+func commandProblem(command hooks.SlashFile, found hooks.Report) string {
+	plan, err := hooks.PlanSlash(command, hooks.InstallOptions{Bin: found.Bin, DataDir: found.DataDir})
+	switch {
+	case plan.Foreign:
+		return foreignCommand(plan.Path) + ": move it away and run `understudy hooks install` again"
+	case command.Text == nil:
+		return "/handoff is missing: run `understudy hooks install` again"
+	case err != nil || plan.Changed:
+		return "/handoff is outdated: run `understudy hooks install` again"
+	}
+	return ""
 }
 
 func (a *app) hooksStatus(ctx context.Context, f hooksFlags) error {
@@ -308,6 +382,6 @@ func (a *app) hooksStatus(ctx context.Context, f hooksFlags) error {
 		events = "none: `understudy hooks install` installs them"
 	}
 	a.ui(a.stdout).fields("settings", r.Settings, "events", events, "missing", strings.Join(r.Missing, " "),
-		"binary", r.Binary, "data", r.Data, "problem", r.Problem)
+		"command", r.Command, "binary", r.Binary, "data", r.Data, "problem", r.Problem)
 	return nil
 }

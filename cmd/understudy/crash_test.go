@@ -247,7 +247,7 @@ func killedAt(t *testing.T, p crashPoint) {
 	first := r.child(&p)
 	a := r.agent("developer-con-1")
 	// The daemon may die after it has committed the row and before it has answered.
-	_, _ = r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{})
+	_, _ = r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Force: true})
 	r.killed(first)
 	r.child(nil)
 	h, err := r.client.LatestHandoff(t.Context(), a.ID)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -49,6 +50,48 @@ func (a *app) agent(ctx context.Context, word string) (*api.Client, daemon.Agent
 	}
 	slices.Reverse(ids)
 	return nil, daemon.Agent{}, fmt.Errorf("%q could be agent %s: use the id", word, strings.Join(ids, " or "))
+}
+
+// selfWord names, in the place of an agent, the one that runs the command.
+const selfWord = "self"
+
+// agentOrSelf returns the id of the agent that a word names, with a client that may ask for its
+// handoff.
+func (a *app) agentOrSelf(ctx context.Context, word string) (*api.Client, int64, error) {
+	if word == selfWord {
+		return a.self(ctx)
+	}
+	c, agent, err := a.agent(ctx, word)
+	return c, agent.ID, err
+}
+
+// self returns the id of the agent that runs this command. One that the daemon started asks over the
+// socket that it was given, by the secret of its launch; one that a person started is found by the
+// session that its runtime names.
+func (a *app) self(ctx context.Context) (*api.Client, int64, error) {
+	word, secret, socket := a.getenv("UNDERSTUDY_AGENT_ID"), a.getenv("UNDERSTUDY_LAUNCH"), a.getenv("UNDERSTUDY_SOCKET")
+	if word != "" && secret != "" && socket != "" {
+		id, err := parseID("agent", word)
+		return api.NewAgentClient(socket, secret), id, err
+	}
+	session := a.getenv("CLAUDE_CODE_SESSION_ID")
+	if session == "" {
+		return nil, 0, errors.New("`self` works inside an agent: `understudy agent list` shows those that can be named")
+	}
+	c, err := a.client()
+	if err != nil {
+		return nil, 0, err
+	}
+	active, err := activeAgents(ctx, c)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, g := range active {
+		if g.SessionID != nil && *g.SessionID == session {
+			return c, g.ID, nil
+		}
+	}
+	return nil, 0, errors.New("no active agent has this session: `understudy hooks install` has those that you start register")
 }
 
 // activeAgents lists all agents that have not ended.

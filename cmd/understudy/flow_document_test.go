@@ -276,7 +276,7 @@ func TestFocus(t *testing.T) {
 	r := newRig(t).start()
 	a := r.agent(con)
 	focus := strings.Repeat("the parser, above all; ", 60)
-	in, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Reason: "context full", Focus: focus})
+	in, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Reason: "context full", Focus: focus, Force: true})
 	if err != nil {
 		t.Fatal(err)
 	}

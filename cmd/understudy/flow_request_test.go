@@ -49,7 +49,7 @@ func (r *rig) newest() daemon.Agent {
 // refused asks for a handoff that must be refused with this sentence.
 func (r *rig) refused(agentID int64, kind daemon.Kind, sentence string) {
 	r.t.Helper()
-	_, err := r.client.RequestHandoff(r.t.Context(), agentID, daemon.HandoffRequest{})
+	_, err := r.client.RequestHandoff(r.t.Context(), agentID, daemon.HandoffRequest{Force: true})
 	wantError(r.t, err, kind, sentence)
 }
 
@@ -106,7 +106,7 @@ func TestTwoRequests(t *testing.T) {
 		results := make(chan error, 2)
 		for range 2 {
 			go func() {
-				_, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{})
+				_, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Force: true})
 				results <- err
 			}()
 		}

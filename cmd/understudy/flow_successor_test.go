@@ -46,7 +46,7 @@ func TestSuccessorCrashes(t *testing.T) {
 		t.Errorf("failure %q names neither the screen nor the record\n%s", failed.Error.Message, r.report())
 	}
 	// What was recorded is handed over once: by its retry.
-	_, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{})
+	_, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Force: true})
 	wantError(t, err, daemon.KindInvalid, "Agent is not active")
 
 	r.misbehave("")
@@ -163,40 +163,40 @@ func TestCommandMissing(t *testing.T) {
 	r.wantOneLive(a.ID, h)
 }
 
-// TestRecordChanged: a successor is given what was recorded, or nothing. A context file that was
-// changed is made again; a document that was changed or removed is not handed over.
+// TestRecordChanged: a successor is given what was recorded, to the byte. A retry writes anew from the
+// record what was changed or removed meanwhile; a person's own edit of the document stays.
 func TestRecordChanged(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	a := r.agent(con)
 	r.misbehave("crash-at-start")
 	h := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingRegistration, "successor_gone")
-	r.misbehave("")
-	document, err := os.ReadFile(h.FilePath)
-	if err != nil {
+	document, context := r.read(h.FilePath), r.read(*h.ContextPath)
+	if err := os.WriteFile(*h.ContextPath, []byte("another"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, change := range []func() error{
-		func() error { return os.WriteFile(h.FilePath, []byte("# Another\n"), 0o600) },
-		func() error { return os.Remove(h.FilePath) },
-	} {
-		if err := os.WriteFile(*h.ContextPath, []byte("another"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := change(); err != nil {
-			t.Fatal(err)
-		}
-		_, err := r.client.RetryHandoff(t.Context(), h.ID)
-		wantCode(t, err, "document_changed")
-	}
-	if err := os.WriteFile(h.FilePath, document, 0o600); err != nil {
+	if err := os.Remove(h.FilePath); err != nil {
 		t.Fatal(err)
+	}
+	if b, err := r.client.Document(t.Context(), h.ID); err != nil || string(b) != document {
+		t.Errorf("document from the record: %v: %.80q", err, b)
 	}
 	r.retry(h.ID)
+	h = r.awaitFailure(h.ID, daemon.AwaitingRegistration, "successor_gone")
+	if r.read(h.FilePath) != document || r.read(*h.ContextPath) != context {
+		t.Error("the retry did not write document and context anew from the record")
+	}
+	if err := os.WriteFile(h.FilePath, []byte("# Another\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(*h.ContextPath); err != nil {
+		t.Fatal(err)
+	}
+	r.misbehave("")
+	r.retry(h.ID)
 	r.awaitPhase(h.ID, daemon.Completed)
-	b, err := r.client.ContextFile(t.Context(), h.ID)
-	if err != nil || !strings.Contains(string(b), "<handoff-context>\n"+string(document[:20])) {
-		t.Errorf("context file: %v: %.80q", err, b)
+	if r.read(h.FilePath) != "# Another\n" || r.read(*h.ContextPath) != context {
+		t.Error("the context was not written anew, or the person's edit was undone")
 	}
 }
 

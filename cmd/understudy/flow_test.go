@@ -30,7 +30,7 @@ func TestHandoff(t *testing.T) {
 	}
 	want := []string{
 		"handoff_started", "handoff_instructing", "delivery_submitted", "handoff_awaiting_document", "handoff_verifying",
-		"handoff_recorded", "handoff_shutting_down", "handoff_spawning", "handoff_awaiting_registration",
+		"handoff_created", "handoff_recorded", "handoff_shutting_down", "handoff_spawning", "handoff_awaiting_registration",
 		"handoff_injecting_skill", "handoff_briefing", "handoff_completed",
 	}
 	var got []string

@@ -20,6 +20,10 @@ func dispatch(args []string) int {
 		switch args[0] {
 		case "hook":
 			return hooks.Command(args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
+		case "statusline":
+			if len(args) == 1 {
+				return runStatusLine()
+			}
 		case "launch":
 			return launchAgent(args[1:], os.Environ(), os.Stderr)
 		case "scripted-agent":

@@ -22,6 +22,8 @@ type progress struct {
 	drawn int       // lines of it on the screen
 	waits time.Time // since when there is that note
 	told  bool      // of it
+
+	announced bool // in a pipe, that the document is being generated
 }
 
 const (
@@ -173,11 +175,31 @@ func (p *progress) watch(ctx context.Context, c *api.Client, id, seq int64) (dae
 		if !h.Open() {
 			return true, nil
 		}
-		p.start(words(h.Phase), last)
-		p.wait(h.Note)
+		p.start(p.running(&h), last)
+		p.wait(strings.TrimPrefix(h.Note, generatingNote))
 		return false, nil
 	})
 	return h, err
+}
+
+// generatingLabel is said while a fork writes the document, which can be cancelled at once.
+const generatingLabel = "Generating handoff… (esc to cancel)"
+
+// generatingNote is the daemon's note that says no more than the label.
+const generatingNote = "the document is being generated"
+
+// running names the phase that a handoff is in. A pipe is told once that the document is being
+// generated.
+func (p *progress) running(h *daemon.Handoff) string {
+	switch {
+	case h.Mode != daemon.ModeGenerate || h.Phase != daemon.Requested && h.Phase != daemon.Generating:
+	case p.terminal:
+		return generatingLabel
+	case !p.announced:
+		p.announced = true
+		p.printf("%s\n", generatingLabel)
+	}
+	return words(h.Phase)
 }
 
 // phase prints the phase that a move ended.
@@ -188,7 +210,7 @@ func (p *progress) phase(m daemon.Transition, h *daemon.Handoff, took time.Durat
 		p.printf("  %s %s\n", p.yellow("↻"), "retried: "+words(m.To))
 	case m.To == daemon.Failed || m.To == daemon.Cancelled:
 		p.failed(words(m.From), took, string(m.To))
-	case m.To == daemon.Instructing && m.From != daemon.Requested: // it is asked for once more
+	case (m.To == daemon.Instructing || m.To == daemon.Generating) && m.From != daemon.Requested: // it is asked for once more
 		p.failed(words(m.From), took, m.Cause)
 	default:
 		p.done(words(m.From), took, phaseDetail(m, h))

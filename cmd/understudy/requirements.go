@@ -59,6 +59,15 @@ func checkPostgres() finding {
 	return finding{Name: "PostgreSQL", State: findingMissing, Detail: withoutHint(err), Fix: "understudy doctor --fix", pack: "postgresql"}
 }
 
+// checkGit looks for git, without which a handoff still works: what its document says about files
+// is compared with the working directory alone.
+func checkGit(environ []string) finding {
+	if path, err := lookPath("git", environ); err == nil {
+		return ok("git", "%s", path)
+	}
+	return finding{Name: "git", State: findingWarning, Detail: "not in PATH; handoffs do not know what changed and was committed", Fix: "install git"}
+}
+
 // withoutHint is a sentence less its "run `understudy doctor --fix`", which doctor says itself.
 func withoutHint(err error) string {
 	msg := sentence(err)

@@ -172,13 +172,14 @@ func (r *rig) wantKinds(agentID int64, want ...daemon.DeliveryKind) {
 type entry struct {
 	Type    string `json:"type"`
 	Subtype string `json:"subtype"`
+	Summary bool   `json:"isCompactSummary"`
 	Content any    `json:"content"`
 	Message struct {
 		Content any `json:"content"`
 	} `json:"message"`
 }
 
-// transcript reads the agent's transcript as it stands.
+// transcript reads the agent's transcript as it stands: what was said, and what the system added.
 func (r *rig) transcript(agentID int64) []entry {
 	r.t.Helper()
 	path := r.getAgent(agentID).TranscriptPath
@@ -192,7 +193,10 @@ func (r *rig) transcript(agentID int64) []entry {
 	var out []entry
 	for line := range strings.Lines(string(b)) {
 		var e entry
-		if strings.HasSuffix(line, "\n") && json.Unmarshal([]byte(line), &e) == nil {
+		if !strings.HasSuffix(line, "\n") || json.Unmarshal([]byte(line), &e) != nil {
+			continue
+		}
+		if e.Type == "user" || e.Type == "assistant" || e.Type == "system" || e.Type == "attachment" {
 			out = append(out, e)
 		}
 	}
@@ -204,7 +208,7 @@ func (r *rig) told(agentID int64) []string {
 	r.t.Helper()
 	var out []string
 	for _, e := range r.transcript(agentID) {
-		if text, ok := e.Message.Content.(string); ok && e.Type == "user" {
+		if text, ok := e.Message.Content.(string); ok && e.Type == "user" && !e.Summary {
 			out = append(out, text)
 		}
 	}
@@ -227,6 +231,16 @@ func (r *rig) wantTold(agentID int64, parts ...string) {
 	if !ok {
 		r.t.Errorf("agent %d was told\n got %q\nwant %q", agentID, got, parts)
 	}
+}
+
+// read returns what a file holds.
+func (r *rig) read(path string) string {
+	r.t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return string(b)
 }
 
 // successors are the agents that followed one, oldest first.

@@ -158,10 +158,10 @@ func (r *rig) agent(persona string) daemon.Agent {
 	return r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle })
 }
 
-// handoff asks for one.
+// handoff asks for one, although most stories begin before a word was said.
 func (r *rig) handoff(agentID int64) int64 {
 	r.t.Helper()
-	in, err := r.client.RequestHandoff(r.t.Context(), agentID, daemon.HandoffRequest{})
+	in, err := r.client.RequestHandoff(r.t.Context(), agentID, daemon.HandoffRequest{Force: true})
 	if err != nil {
 		r.t.Fatalf("handoff: %v", err)
 	}

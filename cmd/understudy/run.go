@@ -116,7 +116,7 @@ for root /var/lib/understudy/data, and for others understudy/data in $XDG_DATA_H
 	for group, commands := range map[string][]*cobra.Command{
 		"begin": {a.demoCommand(), a.serveCommand()},
 		"work":  {a.personaCommand(), a.agentCommand(), a.handoffCommand(), a.eventsCommand()},
-		"setup": {a.doctorCommand(), a.hooksCommand(), a.hookCommand()},
+		"setup": {a.doctorCommand(), a.hooksCommand(), a.hookCommand(), a.statusLineCommand()},
 	} {
 		for _, c := range commands {
 			c.GroupID = group

@@ -116,6 +116,7 @@ func serve(ctx context.Context, cfg serveConfig) error {
 		Host: host, Settings: cfg.Settings.domain(), Store: base.db, Data: dir, Personas: store,
 		Terminal: terminals(cfg.Settings), Notifier: newDesktop(cfg.Settings.Notify.Desktop, cfg.Getenv),
 		Log: cfg.Log, Environ: cfg.Environ, Binary: cfg.Binary, Version: runtimes.version, Lookup: runtimes.lookup,
+		OneShot: runOneShot, Worktree: askGit(cfg.Environ),
 	}
 	if cfg.Around != nil {
 		conf = cfg.Around(conf)

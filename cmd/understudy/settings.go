@@ -68,8 +68,9 @@ func defaultSettings() settings {
 		Handoff: handoffSettings{
 			DocumentTimeout: h.DocumentTimeout, BusyTimeout: h.BusyTimeout, AckTimeout: h.AckTimeout,
 			ExitTimeout: h.ExitTimeout, RegistrationTimeout: h.RegistrationTimeout, MaxDocumentBytes: h.MaxDocumentBytes,
-			MaxMessages: 50, MaxContextBytes: 1_000_000, ValidateContext: true, LogTiming: true, AssemblyTimeout: 5 * time.Second,
-			Auto: autoSettings{Warn: 60, High: 70, Trigger: 75},
+			MaxMessages: h.MaxMessages, IncludeAllMessages: h.IncludeAllMessages, MaxContextBytes: h.MaxContextBytes,
+			ValidateContext: h.ValidateContext, LogTiming: h.LogTiming, AssemblyTimeout: h.AssemblyTimeout,
+			Auto: autoSettings(h.Auto),
 		},
 		Pipeline: pipelineSettings{StepTimeout: 10 * time.Minute, MaxRunning: 4},
 		Notify:   notifySettings{Desktop: true},
@@ -194,6 +195,9 @@ func (s *settings) domain() daemon.Settings {
 		Handoff: daemon.HandoffSettings{
 			DocumentTimeout: h.DocumentTimeout, BusyTimeout: h.BusyTimeout, AckTimeout: h.AckTimeout,
 			ExitTimeout: h.ExitTimeout, RegistrationTimeout: h.RegistrationTimeout, MaxDocumentBytes: h.MaxDocumentBytes,
+			MaxMessages: h.MaxMessages, IncludeAllMessages: h.IncludeAllMessages, MaxContextBytes: h.MaxContextBytes,
+			ValidateContext: h.ValidateContext, LogTiming: h.LogTiming, AssemblyTimeout: h.AssemblyTimeout,
+			Auto: daemon.AutoSettings(h.Auto),
 		},
 		Runtimes: map[string][]string{},
 	}

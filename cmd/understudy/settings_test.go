@@ -3,8 +3,11 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 	"time"
+
+	"github.com/understudyd/understudy/daemon"
 )
 
 // TestSettingsFileMistakes: a mistake is named by its key, with an example and without Go's words.
@@ -55,6 +58,51 @@ func TestSettingsFile(t *testing.T) {
 	}
 	if s.Handoff.ExitTimeout != defaultSettings().Handoff.ExitTimeout {
 		t.Errorf("exit_timeout %s: want the default", s.Handoff.ExitTimeout)
+	}
+}
+
+// TestSettingsDomain: every setting of a handoff reaches the domain, and its default comes from there.
+func TestSettingsDomain(t *testing.T) {
+	t.Parallel()
+	s := defaultSettings()
+	if got := s.domain().Handoff; got != daemon.DefaultHandoff {
+		t.Errorf("defaults %+v\nwant     %+v", got, daemon.DefaultHandoff)
+	}
+	text := `
+handoff:
+  document_timeout: 1s
+  busy_timeout: 2s
+  ack_timeout: 3s
+  exit_timeout: 4s
+  registration_timeout: 5s
+  max_document_bytes: 6
+  max_messages: 7
+  include_all_messages: true
+  max_context_bytes: 8
+  validate_context: false
+  log_timing: false
+  assembly_timeout: 9s
+  auto: {enabled: true, warn: 10, high: 11, trigger: 12}
+`
+	if err := decodeSettings([]byte(text), &s); err != nil {
+		t.Fatal(err)
+	}
+	want := daemon.HandoffSettings{
+		DocumentTimeout: time.Second, BusyTimeout: 2 * time.Second, AckTimeout: 3 * time.Second, ExitTimeout: 4 * time.Second,
+		RegistrationTimeout: 5 * time.Second, MaxDocumentBytes: 6, MaxMessages: 7, IncludeAllMessages: true, MaxContextBytes: 8,
+		AssemblyTimeout: 9 * time.Second, Auto: daemon.AutoSettings{Enabled: true, Warn: 10, High: 11, Trigger: 12},
+	}
+	if got := s.domain().Handoff; got != want {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	unset := defaultSettings()
+	if err := fromEnv(reflect.ValueOf(&unset).Elem(), "UNDERSTUDY", func(name string) string {
+		return map[string]string{"UNDERSTUDY_HANDOFF_AUTO_ENABLED": "true", "UNDERSTUDY_HANDOFF_AUTO_TRIGGER": "80"}[name]
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got := unset.domain().Handoff.Auto; !got.Enabled || got.Trigger != 80 || got.Warn != 60 {
+		t.Errorf("by the environment: %+v", got)
 	}
 }
 

@@ -68,6 +68,9 @@ type Runtime interface {
 	// ReadScreen reads a screen as tmux captures it: plain text, one line per row, without
 	// joining wrapped lines.
 	ReadScreen(screen string) Screen
+	// Fork returns what to run to ask a copy of a session, and ForkAnswer reads what that printed.
+	Fork(ForkSpec) (argv []string, stdin []byte, err error)
+	ForkAnswer(stdout []byte) (string, error)
 }
 
 // For returns the runtime of that name.

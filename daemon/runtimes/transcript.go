@@ -2,25 +2,37 @@ package runtimes
 
 import (
 	"bytes"
-	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 )
 
 // transcriptLine is one line of a transcript, as far as it is needed.
 type transcriptLine struct {
-	Type        string    `json:"type"`
-	Timestamp   time.Time `json:"timestamp"`
-	IsSidechain bool      `json:"isSidechain"`
-	Message     struct {
-		Role    string          `json:"role"`
-		Content json.RawMessage `json:"content"` // a string, or blocks
-	} `json:"message"`
-	Attachment struct {
-		Type   string          `json:"type"`
-		Prompt json.RawMessage `json:"prompt"` // of a queued_command; a string, or blocks
-	} `json:"attachment"`
+	kind      string // user, assistant, attachment and many more
+	at        time.Time
+	sidechain bool
+	meta      bool // put in by the CLI
+	failed    bool // an error of the API, in the shape of an answer
+	message   message
+	attached  string // kind of an attachment
+	prompt    [][]byte
+	subtype   string // kind of a system line
+	left      int64  // tokens that a compaction left
 }
+
+// message is the message of a line. One answer of the model takes several lines, one for each
+// block of it, with the same id.
+type message struct {
+	role, id, model string
+	texts           [][]byte // as they are written in JSON
+	edited          []Edit
+	failed          []string // calls
+	used            int64
+}
+
+// editors are the tools that change a file. MultiEdit is of older versions.
+var editors = []string{"Edit", "MultiEdit", "NotebookEdit", "Write"}
 
 // TranscriptContains tells whether a user's text in the transcript, which is a prompt or the
 // answer of a Stop hook, contains the nonce. jsonl is the transcript or a part of it: a line that
@@ -47,20 +59,12 @@ func TranscriptHasPrompt(jsonl []byte, text string, since time.Time) bool {
 // anyUserText looks for a text of the user's that is as wanted.
 func anyUserText(jsonl []byte, wanted func(text string, at time.Time) bool) bool {
 	for raw := range bytes.Lines(jsonl) {
-		var line transcriptLine
-		if json.Unmarshal(raw, &line) != nil || line.IsSidechain {
+		line, err := readLine(raw)
+		if err != nil || line.sidechain {
 			continue
 		}
-		content := line.Message.Content
-		switch {
-		case line.Type == "user" && line.Message.Role == "user":
-		case line.Type == "attachment" && line.Attachment.Type == "queued_command":
-			content = line.Attachment.Prompt
-		default:
-			continue
-		}
-		for _, text := range texts(content) {
-			if wanted(text, line.Timestamp) {
+		for _, text := range line.userTexts() {
+			if wanted(unquote(text), line.at) {
 				return true
 			}
 		}
@@ -68,21 +72,134 @@ func anyUserText(jsonl []byte, wanted func(text string, at time.Time) bool) bool
 	return false
 }
 
-// texts returns a string, or the text blocks of a list.
-func texts(content json.RawMessage) []string {
-	var text string
-	if json.Unmarshal(content, &text) == nil {
-		return []string{text}
+// userTexts returns what reached the model as the user's text: a prompt, the answer of a hook, or
+// what was typed while a tool ran.
+func (l *transcriptLine) userTexts() [][]byte {
+	switch {
+	case l.kind == "user" && l.message.role == "user":
+		return l.message.texts
+	case l.kind == "attachment" && l.attached == "queued_command":
+		return l.prompt
 	}
-	var blocks []struct {
-		Text string `json:"text"` // text blocks alone have it
+	return nil
+}
+
+// readLine reads one line of a transcript.
+func readLine(line []byte) (transcriptLine, error) {
+	var l transcriptLine
+	s := &skim{b: line}
+	if s.peek() != '{' {
+		s.fail()
 	}
-	if json.Unmarshal(content, &blocks) != nil {
-		return nil
+	s.object(func(key []byte) {
+		switch string(key) {
+		case "type":
+			l.kind = s.text()
+		case "timestamp":
+			l.at, _ = time.Parse(time.RFC3339, s.text()) // the zero time, if it can't be told
+		case "isSidechain":
+			l.sidechain = s.isTrue()
+		case "isMeta":
+			l.meta = s.isTrue()
+		case "isApiErrorMessage":
+			l.failed = s.isTrue()
+		case "subtype":
+			l.subtype = s.text()
+		case "compactMetadata":
+			s.object(func(key []byte) {
+				if string(key) == "postTokens" {
+					l.left = s.number()
+				}
+			})
+		case "message":
+			l.message = readMessage(s)
+		case "attachment":
+			l.attached, l.prompt = "", nil
+			s.object(func(key []byte) {
+				switch string(key) {
+				case "type":
+					l.attached = s.text()
+				case "prompt":
+					l.prompt = readContent(s).texts
+				}
+			})
+		}
+	})
+	s.end()
+	return l, s.err
+}
+
+func readMessage(s *skim) (m message) {
+	s.object(func(key []byte) {
+		switch string(key) {
+		case "role":
+			m.role = s.text()
+		case "id":
+			m.id = s.text()
+		case "model":
+			m.model = s.text()
+		case "content":
+			c := readContent(s)
+			m.texts, m.edited, m.failed = c.texts, c.edited, c.failed
+		case "usage":
+			s.object(func(key []byte) {
+				switch string(key) {
+				case "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens":
+					m.used += s.number()
+				}
+			})
+		}
+	})
+	return m
+}
+
+// readContent reads a string, or a list of blocks.
+func readContent(s *skim) (m message) {
+	if s.peek() == '"' {
+		m.texts = [][]byte{s.raw()}
+		return m
 	}
-	var all []string
-	for _, b := range blocks {
-		all = append(all, b.Text)
+	s.array(func() { m.readBlock(s) })
+	return m
+}
+
+func (m *message) readBlock(s *skim) {
+	var text []byte // text blocks alone have it
+	var id, tool, path, notebook, answered string
+	var failed bool
+	s.object(func(key []byte) {
+		switch string(key) {
+		case "text":
+			text = s.raw()
+		case "id":
+			id = s.text()
+		case "name":
+			tool = s.text()
+		case "input":
+			s.object(func(key []byte) {
+				switch string(key) {
+				case "file_path":
+					path = s.text()
+				case "notebook_path":
+					notebook = s.text()
+				}
+			})
+		case "tool_use_id":
+			answered = s.text()
+		case "is_error":
+			failed = s.isTrue()
+		}
+	})
+	if tool == "NotebookEdit" {
+		path = notebook
 	}
-	return all
+	if text != nil {
+		m.texts = append(m.texts, text)
+	}
+	if path != "" && slices.Contains(editors, tool) {
+		m.edited = append(m.edited, Edit{Path: path, Call: id})
+	}
+	if failed && answered != "" {
+		m.failed = append(m.failed, answered)
+	}
 }

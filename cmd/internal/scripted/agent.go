@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/google/uuid"
@@ -26,6 +28,7 @@ type agent struct {
 	screen     *screen  // nil in print mode
 	registry   *registry
 	transcript transcript
+	statusLine statusLine
 	memory     memory          // used by the worker alone
 	life       context.Context // ends with the session
 
@@ -75,6 +78,10 @@ func Main(args []string, environ []string, stdin *os.File, stdout, stderr *os.Fi
 		return 0
 	}
 	a, err := newAgent(opt, environ)
+	var missing errNoConversation
+	if opt.print && errors.As(err, &missing) {
+		return printMissing(opt, missing, stdout, stderr)
+	}
 	if err != nil {
 		return complain(err)
 	}
@@ -83,7 +90,7 @@ func Main(args []string, environ []string, stdin *os.File, stdout, stderr *os.Fi
 		return complain(errors.New("scripted crash at start"))
 	}
 	if opt.print {
-		return a.printAnswer(stdin, stdout)
+		return a.printAnswer(stdin, stdout, stderr)
 	}
 	code, err := a.run(stdin, stdout)
 	if err != nil {
@@ -151,16 +158,30 @@ func (a *agent) chooseSession() error {
 		a.sessionID = id
 	}
 	if id := a.opt.resume; id != "" {
-		prompts, err := a.recall(id)
-		if err != nil {
-			return fmt.Errorf("no conversation found with session ID: %s", id)
+		path := a.transcriptPath(id)
+		if a.opt.print {
+			path = a.findTranscript(id)
 		}
-		a.memory.prompts = prompts
+		past, err := recall(path)
+		if err != nil {
+			return errNoConversation(id)
+		}
+		a.memory = past.memory
+		if a.opt.print { // recorded with the session
+			a.opt.model, a.opt.name = cmp.Or(past.model, a.opt.model), cmp.Or(a.opt.name, past.name)
+		}
 		if !a.opt.fork {
-			a.sessionID = id
+			a.sessionID = strings.TrimSuffix(filepath.Base(id), ".jsonl")
 		}
 	}
 	return nil
+}
+
+// errNoConversation is a session to resume that is not there, by its id.
+type errNoConversation string
+
+func (e errNoConversation) Error() string {
+	return "no conversation found with session ID: " + string(e)
 }
 
 // behave reads the misbehaviours in force. What is wrong with them is shown, once.
@@ -265,6 +286,7 @@ func (a *agent) work(ctx context.Context) {
 		ready := a.ready
 		a.mu.Unlock()
 		if ready && ctx.Err() == nil {
+			a.refreshStatus()
 			a.settle()
 		}
 	}

@@ -19,6 +19,8 @@ var known = map[string]bool{
 	"stop-twice": false, "crash-on-instruction": false, "crash-at-start": false, "ignore-exit": false,
 	"ignore-term": false, "exit-dialog": false, "swallow-enter": false, "api-error": false,
 	"foreign-secret": false, "child-hooks": false, "task-notification": true, "think": true, "exit-delay": true,
+	"no-further": false, "no-headings": false, "claims": false,
+	"fork-empty": false, "fork-error": false, "fork-hang": true, "fork-child": false, "fork-blocks": false, "fork-tool": false,
 }
 
 // add merges a comma- or line-separated list into b. A name nobody knows is an error, so that a typing

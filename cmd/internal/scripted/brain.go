@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -15,6 +16,8 @@ type memory struct {
 	prompts     []string // oldest first, without instructions to hand over
 	predecessor string   // the document that it took over from
 	inherited   []string // the next steps that it found there
+	decisions   []string // that prompts told it
+	edited      []string // files that it changed, as prompts named them
 	late        func() error
 }
 
@@ -32,8 +35,18 @@ type directives struct {
 	busy            time.Duration
 	hold            string
 	background, ask bool
+	compact         bool
+	tokens          int
+	edits           []string
+	decisions       []string
 	say             string
 }
+
+// taskMark begins the prompt that tells of a finished task.
+const taskMark = "<task-notification>"
+
+// decide takes a decision up to the end of its line or the next directive.
+var decide = regexp.MustCompile(`@decide +([^\n]+?)(?: *(?:$|\n)| +@[a-z]+\b)`)
 
 func parseDirectives(prompt string) directives {
 	var d directives
@@ -54,7 +67,23 @@ func parseDirectives(prompt string) directives {
 			d.background = true
 		case "@ask":
 			d.ask = true
+		case "@compact":
+			d.compact = true
+		case "@tokens":
+			d.tokens, _ = strconv.Atoi(argument(i))
+		case "@edit":
+			if file := argument(i); file != "" {
+				d.edits = append(d.edits, file)
+			}
 		}
+	}
+	for rest := prompt; ; {
+		at := decide.FindStringSubmatchIndex(rest)
+		if at == nil {
+			break
+		}
+		d.decisions = append(d.decisions, rest[at[2]:at[3]])
+		rest = rest[at[3]:]
 	}
 	_, d.say, _ = strings.Cut(prompt, "@say ")
 	return d
@@ -65,6 +94,12 @@ func (a *agent) act(ctx context.Context, b behaviours, prompt string) (string, e
 	d := parseDirectives(prompt)
 	if b.has("child-hooks") {
 		a.childHooks(ctx)
+	}
+	if d.tokens > 0 {
+		a.transcript.fix(d.tokens)
+	}
+	if d.compact {
+		a.autoCompact(ctx)
 	}
 	if err := sleep(ctx, b.duration("think", thinkTime)+d.busy); err != nil {
 		return "", err
@@ -81,6 +116,10 @@ func (a *agent) act(ctx context.Context, b behaviours, prompt string) (string, e
 			return "I was not allowed to do that.", nil
 		}
 	}
+	if err := a.edit(ctx, d.edits); ctx.Err() != nil {
+		return "", err
+	}
+	a.memory.decisions = append(a.memory.decisions, d.decisions...)
 	if d.say != "" {
 		a.memory.prompts = append(a.memory.prompts, prompt)
 		return d.say, nil
@@ -92,11 +131,28 @@ func (a *agent) act(ctx context.Context, b behaviours, prompt string) (string, e
 	case takeOver:
 		return a.takeOver(ctx, task)
 	}
-	if strings.HasPrefix(prompt, "<task-notification>") {
+	if strings.HasPrefix(prompt, taskMark) {
 		return "The background task has finished.", nil
 	}
 	a.memory.prompts = append(a.memory.prompts, prompt)
+	if len(d.edits) > 0 {
+		return "Edited " + strings.Join(d.edits, ", ") + ".", nil
+	}
 	return a.answer(prompt), nil
+}
+
+// edit changes files, one call of a tool each. A call that fails is told in the transcript alone.
+func (a *agent) edit(ctx context.Context, files []string) error {
+	for _, file := range files {
+		path := file
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(a.cwd, file)
+		}
+		if err := a.use(ctx, editTool(path)); err == nil {
+			a.memory.edited = append(a.memory.edited, file)
+		}
+	}
+	return ctx.Err()
 }
 
 // answer is what the brain says to a prompt that is no handoff.
@@ -123,6 +179,7 @@ type assignment struct {
 	kind     taskKind
 	document string   // to write
 	reads    []string // to read first
+	headings []string // beside the four, of the document
 }
 
 var (
@@ -130,6 +187,7 @@ var (
 	contractName = regexp.MustCompile(`/handoffs/\d{8}T\d{6}-\d+\.md$`)
 	handoffWord  = regexp.MustCompile(`(?i)\bhand-?(off|over)\b`)
 	writeWord    = regexp.MustCompile(`(?i)\b(write|save|create|record|put)\b`)
+	handedOver   = regexp.MustCompile(`(?i)\bsession is being handed over\b`)
 	successor    = regexp.MustCompile(`(?i)\b(predecessor|previous agent|previous session|take over|taking over)\b`)
 )
 
@@ -144,6 +202,10 @@ func understand(prompt string) assignment {
 		case strings.HasSuffix(path, ".context.md"):
 			hasContext = true
 			task.reads = append(task.reads, path)
+		case strings.HasSuffix(path, ".request.md"):
+			if isFile(path) {
+				task.reads = append(task.reads, path)
+			}
 		case isHandoff && (task.document == "" || contractName.MatchString(path) && !contractName.MatchString(task.document)):
 			task.document = path
 		case filepath.Base(path) != "experience.md" && isFile(path):
@@ -155,6 +217,7 @@ func understand(prompt string) assignment {
 	switch {
 	case instructed && !follows:
 		task.kind = writeHandoff
+		task.headings = furtherHeadings(prompt)
 	case task.document != "" || hasContext:
 		task.kind = takeOver
 		if task.document != "" {

@@ -6,7 +6,19 @@
 // ($CLAUDE_CONFIG_DIR/sessions/<pid>.json) and the transcripts of its sessions
 // ($CLAUDE_CONFIG_DIR/projects/<cwd>/<session>.jsonl). CLAUDE_CONFIG_DIR defaults to ~/.claude, and
 // to .claude below TMPDIR when HOME is empty. Hooks come from --settings, from settings.json in that
-// directory and from .claude/settings.json in the working directory; only command hooks are run.
+// directory and from .claude/settings.json in the working directory; only command hooks are run. The
+// last statusLine among them is run by sh at start and after each turn, with a limit of 2 s.
+//
+// With -p it answers one prompt, given as an argument or on standard input, as text, json or stream-json,
+// and writes none of these files. With --resume and --fork-session it remembers the session's prompts,
+// name and model. A prompt that asks for a handoff is answered with the document's text; of the directives
+// @say and @decide count.
+//
+// A prompt that begins with /handoff reaches the UserPromptSubmit hooks as it was typed, when its turn
+// comes. If they block it, there is no turn.
+//
+// A handoff document has the four usual headings and those that the instruction names beside them, as
+// "## X" within a line; the files that it is told to read first are part of it.
 //
 // # Concurrency
 //
@@ -23,6 +35,14 @@
 //	@hold FILE         the turn goes on until FILE exists
 //	@background        starts a background task, listed by each Stop until the FILE of @hold exists
 //	                   (@hold does not delay the turn then); its end brings a <task-notification> turn
+//	@compact           before the answer the context is compacted, as when it is full: PreCompact(auto),
+//	                   unless blocked SubagentStop, SessionStart(compact), PostCompact and 30,000 tokens
+//	@tokens N          from now on each answer has a context of N tokens, in the transcript and for the
+//	                   status line (until the next @tokens, compaction or /clear)
+//	@edit FILE         adds a line to FILE, or makes it, by a call of Edit; a path is taken from the
+//	                   working directory. The document names FILE as modified
+//	@decide TEXT       documents from now on have TEXT among their decisions, to the end of the line or
+//	                   the next directive
 //	@ask               a tool call that needs permission: PermissionRequest, then a dialog
 //	@say TEXT          the answer is TEXT, to the end of the prompt
 //
@@ -39,6 +59,9 @@
 //	symlink-document   a symbolic link to a file in the working directory stands there
 //	huge-document      the document has size=N bytes (default 1048576)
 //	size=N             see huge-document
+//	no-further         the document has the four usual headings alone
+//	no-headings        the document has no heading at all
+//	claims             the document names ghost.go as modified, which does not exist
 //	late-document=DUR  the document is written DUR after the Stop hooks were started
 //	slow-start=DUR     nothing happens for DUR: no SessionStart, no composer on the screen
 //	no-session-start   SessionStart is never sent
@@ -59,9 +82,25 @@
 //	think=DUR          time before each answer (default 30ms)
 //	exit-delay=DUR     time between SessionEnd and the end of the process
 //
+// Those of -p:
+//
+//	fork-empty         the answer has no text; the result is a success all the same
+//	fork-error         the result is an error, "API Error: 529 overloaded", exit 1
+//	fork-hang[=DUR]    no answer, or one after DUR; SIGTERM ends it at once (unless ignore-term). The file
+//	                   named by SCRIPTED_AGENT_PIDFILE gets its process id on the first line
+//	fork-child         with fork-hang: starts a sleep of 120 s in its process group, which SIGTERM to
+//	                   itself does not end; the process id is the file's second line
+//	fork-blocks        the answer is two blocks of text in one message; the result has the second alone
+//	fork-tool          a message with text and a call of Write comes first. If PreToolUse's hooks deny it,
+//	                   it is refused, else it makes fork-tool-ran in the working directory
+//
 // # Where it differs from Claude Code
 //
 // Text typed right after the start is never lost, text sent while a tool runs waits for the next turn,
 // the cursor stays at the end of the composer, `!command` runs nothing, there are no http hooks, no
-// idle_prompt notification and no network. Reading a file never asks for permission.
+// idle_prompt notification and no network. Reading a file never asks for permission. /handoff needs no
+// command file; what no hook blocks goes on as an ordinary prompt, without UserPromptExpansion. Further
+// keys of statusLine (padding, refreshInterval) mean nothing, and it does not run while a tool does. -p
+// saves no session even without --no-session-persistence, and asks for no permission but that of hooks;
+// SIGINT kills it, where Claude Code prints a result.
 package scripted

@@ -16,13 +16,15 @@ func (a *agent) handOver(ctx context.Context, b behaviours, task assignment) (st
 	if b.has("crash-on-instruction") {
 		return "", errCrash
 	}
+	headings := task.headings
 	for _, path := range task.reads {
 		var text string
 		if err := a.use(ctx, readTool(path, &text)); ctx.Err() != nil {
 			return "", err
 		}
+		headings = append(headings, furtherHeadings(text)...)
 	}
-	content := a.document(b)
+	content := a.document(b, headings)
 	done := "The handoff document is written: " + task.document + "\nIt says what was done, what was decided, what is open and what to do next. I have stopped working."
 	if b.has("no-document") {
 		return done, nil
@@ -76,72 +78,6 @@ func (a *agent) writeDocument(b behaviours, path, content string) error {
 		return os.Symlink(target, path)
 	}
 	return writeFile(path, content)
-}
-
-// document is the text of the handoff document.
-func (a *agent) document(b behaviours) string {
-	switch {
-	case b.has("empty-document"):
-		return ""
-	case b.has("blank-document"):
-		return " \n\t\n  \n"
-	}
-	text := a.handoffText()
-	if b.has("huge-document") {
-		const filler = "One more line about nothing, as an agent writes that does not know when to stop.\n"
-		missing := max(b.size()-len(text), 0)
-		text += strings.Repeat(filler, missing/len(filler)+1)[:missing]
-	}
-	return text
-}
-
-// handoffText is a believable handoff, made of the prompts and the files of the working directory.
-func (a *agent) handoffText() string {
-	name := a.opt.name
-	if name == "" {
-		name = "scripted agent"
-	}
-	id, _ := a.ids()
-	m, files := a.memory, listFiles(a.cwd)
-	last := "no task was given"
-	if n := len(m.prompts); n > 0 {
-		last = quote(m.prompts[n-1], 100)
-	}
-	var done, questions []string
-	if m.predecessor != "" {
-		done = append(done, "Took over from "+m.predecessor)
-	}
-	for _, title := range m.titles() {
-		done = append(done, "Done: looked into “"+title+"”")
-		questions = append(questions, "Is “"+quote(title, 60)+"” finished as the user expects?")
-	}
-	next := append([]string{"Go on with “" + last + "”"}, m.inherited...)
-	next = append(next, "Read the files of "+a.cwd+" before changing any of them")
-	var w strings.Builder
-	fmt.Fprintf(&w, "# Handoff from %s\n\nSession %s, in %s.\n\n", name, id, a.cwd)
-	fmt.Fprintf(&w, "## What Was Done\n\n**Current work:** %s\n\n**Progress:**\n\n%s\n**Files modified:** none\n\n", last, list(done, "Nothing yet"))
-	fmt.Fprintf(&w, "**Intended, not done:** the changes themselves\n\n")
-	fmt.Fprintf(&w, "## Decisions Made\n\n- Work only inside %s: nothing outside belongs to this task\n- Look before changing: the tasks were noted first\n\n", a.cwd)
-	fmt.Fprintf(&w, "## Open Questions\n\n%s\n**Blockers:** none known\n\n", list(questions, "None"))
-	fmt.Fprintf(&w, "## Next Agent Context\n\nFiles here: %s\n\n**Next steps:**\n\n", orNone(files))
-	for i, step := range next[:min(len(next), 5)] {
-		fmt.Fprintf(&w, "%d. %s\n", i+1, step)
-	}
-	return w.String()
-}
-
-func list(items []string, none string) string {
-	if len(items) == 0 {
-		items = []string{none}
-	}
-	return "- " + strings.Join(items, "\n- ") + "\n"
-}
-
-func orNone(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
 }
 
 // takeOver reads what a predecessor left and says what comes next.

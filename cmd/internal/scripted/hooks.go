@@ -24,6 +24,7 @@ type hookAnswer struct {
 	context  string   // additionalContext, or plain text for SessionStart and UserPromptSubmit
 	allow    bool     // PermissionRequest allow, PreToolUse allow
 	deny     bool     // PermissionRequest deny, PreToolUse deny
+	suppress bool     // suppressOriginalPrompt
 	failures []string // what the person at the terminal is shown
 }
 
@@ -32,6 +33,7 @@ type hookOutput struct {
 	Decision string `json:"decision"`
 	Reason   string `json:"reason"`
 	Specific struct {
+		SuppressOriginalPrompt   bool   `json:"suppressOriginalPrompt"`
 		AdditionalContext        string `json:"additionalContext"`
 		PermissionDecision       string `json:"permissionDecision"`
 		PermissionDecisionReason string `json:"permissionDecisionReason"`
@@ -65,6 +67,7 @@ func (a *agent) hook(ctx context.Context, event, subject string, more fields) ho
 		all.block = all.block || one.block
 		all.allow = all.allow || one.allow
 		all.deny = all.deny || one.deny
+		all.suppress = all.suppress || one.suppress
 		all.reason = join(all.reason, one.reason)
 		all.context = join(all.context, one.context)
 		all.failures = append(all.failures, one.failures...)
@@ -108,13 +111,15 @@ func (a *agent) payload(event string, more fields) []byte {
 func (a *agent) hookEnv() []string {
 	id, _ := a.ids()
 	entrypoint := "cli"
+	var attended []string
 	if a.opt.print {
-		entrypoint = "sdk-cli"
+		entrypoint, attended = "sdk-cli", []string{"CLAUDE_CODE_SESSION_ATTENDED=0"}
 	}
 	env := append([]string(nil), a.env...)
 	for name, value := range a.settings.Env {
 		env = append(env, name+"="+value)
 	}
+	env = append(env, attended...)
 	env = append(env,
 		"CLAUDE_PID="+strconv.Itoa(a.pid),
 		"CLAUDE_PROJECT_DIR="+a.cwd,
@@ -146,17 +151,13 @@ func (h hookDef) timeout(event string) time.Duration {
 func (a *agent) runHook(ctx context.Context, event string, hook hookDef, payload []byte, env []string) hookAnswer {
 	ctx, cancel := context.WithTimeout(ctx, hook.timeout(event))
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "sh", "-c", hook.Command)
+	name, args := "sh", []string{"-c", hook.Command}
 	if hook.Args != nil {
-		cmd = exec.CommandContext(ctx, hook.Command, hook.Args...)
+		name, args = hook.Command, hook.Args
 	}
+	cmd := a.child(ctx, payload, env, name, args...)
 	var stdout, stderr bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(payload), &stdout, &stderr
-	cmd.Env, cmd.Dir = env, a.cwd
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	// The session's whole group, so that the shell's children end with it.
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	cmd.WaitDelay = time.Second
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	if ctx.Err() != nil {
 		return hookAnswer{failures: []string{event + " hook cancelled or timed out"}}
@@ -169,6 +170,17 @@ func (a *agent) runHook(ctx context.Context, event string, hook hookDef, payload
 		return hookAnswer{failures: []string{fmt.Sprintf("%s hook failed: %v %s", event, err, strings.TrimSpace(stderr.String()))}}
 	}
 	return readAnswer(event, strings.TrimSpace(stdout.String()))
+}
+
+// child makes a command in a session of its own. When ctx ends, its whole group is ended, so that a
+// shell's children end with it.
+func (a *agent) child(ctx context.Context, stdin []byte, env []string, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Stdin, cmd.Env, cmd.Dir = bytes.NewReader(stdin), env, a.cwd
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = time.Second
+	return cmd
 }
 
 func readAnswer(event, text string) hookAnswer {
@@ -186,5 +198,7 @@ func readAnswer(event, text string) hookAnswer {
 		context: out.Specific.AdditionalContext,
 		allow:   verdict == "allow",
 		deny:    verdict == "deny",
+
+		suppress: out.Specific.SuppressOriginalPrompt,
 	}
 }

@@ -32,6 +32,9 @@ func (a *agent) run(stdin, stdout *os.File) (int, error) {
 	defer func() { _ = term.Restore(int(stdin.Fd()), before) }() // the terminal may be gone
 
 	a.screen = &screen{out: stdout, header: a.header(), footer: a.footer()}
+	if a.settings.StatusLine.Command != "" {
+		a.screen.status = statusRows("")
+	}
 	a.screen.write("\x1b[?2004h\x1b[2J")
 	l := &loop{agent: a, stdout: stdout, signals: signals, input: make(chan []byte)}
 	l.resize()

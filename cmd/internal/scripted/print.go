@@ -3,56 +3,245 @@ package scripted
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
 )
 
-// printAnswer is -p: one prompt, one answer on stdout, with the hooks of a short session. It writes no
-// transcript and no registry file. Asked for a handoff, it answers with the document's text.
-func (a *agent) printAnswer(stdin, stdout *os.File) int {
-	ctx := context.Background()
+// printer is -p: one prompt, one answer on stdout, with the hooks of a short session. It writes no
+// transcript and no registry file.
+type printer struct {
+	*agent
+	b       behaviours
+	out     io.Writer
+	started time.Time
+	turns   int
+	denied  []fields // calls of tools
+}
+
+// errTerminated is the end by SIGTERM or SIGHUP.
+var errTerminated = errors.New("terminated")
+
+// printAnswer runs the one-shot and returns the exit status. Asked for a handoff, it answers with the
+// document's text.
+func (a *agent) printAnswer(stdin, stdout, stderr *os.File) int {
 	prompt := a.opt.prompt
 	if prompt == "" {
-		text, _ := io.ReadAll(stdin)
+		text, _ := io.ReadAll(stdin) // what cannot be read is no prompt
 		prompt = string(text)
 	}
-	source := "startup"
-	if a.opt.resume != "" {
-		source = "resume"
-		if a.opt.fork {
-			source = "fork"
-		}
-	}
-	b := a.behave()
-	a.hook(ctx, "SessionStart", source, fields{"source": source, "model": a.opt.model})
-	a.newPromptID()
-	a.hook(ctx, "UserPromptSubmit", "", fields{"prompt": prompt, "permission_mode": a.opt.permissionMode})
-	_ = sleep(ctx, b.duration("think", thinkTime))
-	answer := a.answer(prompt)
-	if d := parseDirectives(prompt); d.say != "" {
-		answer = d.say
-	} else if handoffWord.MatchString(prompt) {
-		answer = a.document(b)
-	}
-	a.hook(ctx, "Stop", "", a.stopFields(fields{
-		"stop_hook_active": false, "last_assistant_message": answer, "permission_mode": a.opt.permissionMode,
-	}))
-	a.hook(ctx, "SessionEnd", "other", fields{"reason": "other"})
-	if a.opt.outputFormat != "json" {
-		fmt.Fprintln(stdout, strings.TrimRight(answer, "\n"))
-		return 0
-	}
-	id, _ := a.ids()
-	text, err := json.Marshal(fields{
-		"type": "result", "subtype": "success", "is_error": false, "result": answer, "session_id": id,
-		"num_turns": 1, "total_cost_usd": 0, "permission_denials": []string{},
-		"usage": fields{"input_tokens": baseTokens, "output_tokens": len(answer)/4 + 1},
-	})
-	if err != nil {
+	if strings.TrimSpace(prompt) == "" {
+		fmt.Fprintln(stderr, "Error: no input. Provide a prompt to continue")
 		return 1
 	}
-	fmt.Fprintf(stdout, "%s\n", text)
+	ctx, stop := context.WithCancelCause(context.Background())
+	defer stop(nil)
+	p := &printer{agent: a, b: a.behave(), out: stdout, started: time.Now()}
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
+	go func() { // ends with the process
+		for sig := range signals {
+			if sig != syscall.SIGTERM || !p.b.has("ignore-term") {
+				stop(errTerminated)
+			}
+		}
+	}()
+	code := p.session(ctx, prompt)
+	a.hook(context.Background(), "SessionEnd", "other", fields{"reason": "other"})
+	if ctx.Err() != nil {
+		return 143
+	}
+	return code
+}
+
+// session is what lies between start and SessionEnd.
+func (p *printer) session(ctx context.Context, prompt string) int {
+	source := "startup"
+	switch {
+	case p.opt.resume != "" && p.opt.fork:
+		source = "fork"
+	case p.opt.resume != "":
+		source = "resume"
+	}
+	p.hook(ctx, "SessionStart", source, fields{"source": source, "model": p.opt.model})
+	p.newPromptID()
+	if p.opt.name != "" {
+		p.line(fields{"type": "system", "subtype": "session_title_changed", "title": p.opt.name})
+	}
+	p.line(fields{
+		"type": "system", "subtype": "init", "cwd": p.cwd, "model": p.opt.model, "permissionMode": p.opt.permissionMode,
+		"tools": []string{"Bash", "Edit", "Read", "Write"}, "mcp_servers": []string{}, "claude_code_version": version,
+	})
+	asked := p.hook(ctx, "UserPromptSubmit", "", fields{"prompt": prompt, "permission_mode": p.opt.permissionMode})
+	if asked.block { // measured: a success
+		return p.result("UserPromptSubmit operation blocked by hook:\n"+asked.reason+"\n\nOriginal prompt: "+prompt, nil)
+	}
+	if err := p.wait(ctx); err != nil {
+		return 1
+	}
+	if p.b.has("fork-error") {
+		return p.fail()
+	}
+	if p.b.has("fork-tool") {
+		p.tool(ctx)
+	}
+	last := p.answerTo(prompt)
+	p.hook(ctx, "Stop", "", p.stopFields(fields{
+		"stop_hook_active": false, "last_assistant_message": last, "permission_mode": p.opt.permissionMode,
+	}))
+	if ctx.Err() != nil {
+		return 1
+	}
+	return p.result(last, nil)
+}
+
+// wait is the time until the answer begins.
+func (p *printer) wait(ctx context.Context) error {
+	if p.b.has("fork-hang") {
+		if err := p.leaveTrace(); err != nil {
+			return err
+		}
+		if p.b["fork-hang"] == "" {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+	}
+	return sleep(ctx, p.b.duration("think", thinkTime)+p.b.duration("fork-hang", 0))
+}
+
+// answerTo prints the answer to a prompt and returns its last block.
+func (p *printer) answerTo(prompt string) string {
+	p.turns++
+	answer := p.answer(prompt)
+	if d := parseDirectives(prompt); d.say != "" {
+		answer = d.say
+	} else if handoffWord.MatchString(prompt) || handedOver.MatchString(prompt) {
+		p.memory.decisions = append(p.memory.decisions, d.decisions...)
+		answer = p.document(p.b, furtherHeadings(prompt))
+	}
+	if p.b.has("fork-empty") || answer == "" {
+		// Measured: it asks once more by itself.
+		p.line(fields{"type": "user", "isSynthetic": true, "message": fields{"role": "user", "content": "[Your previous response " +
+			"had no visible output. Please continue and produce a user-visible response.]"}})
+		return ""
+	}
+	blocks := []string{answer}
+	if at := strings.LastIndex(answer, "\n## "); p.b.has("fork-blocks") && at > 0 {
+		blocks = []string{answer[:at], answer[at+1:]}
+	}
+	id := newMessageID()
+	for _, text := range blocks {
+		p.assistant(id, fields{"type": "text", "text": text})
+	}
+	return blocks[len(blocks)-1]
+}
+
+// tool calls a tool before the answer, in a message of its own, if the hooks let it.
+func (p *printer) tool(ctx context.Context) {
+	p.turns++
+	const file = "fork-tool-ran"
+	message, call := newMessageID(), "toolu_"+strings.ReplaceAll(uuid.NewString(), "-", "")[:22]
+	path := p.cwd + "/" + file
+	input := fields{"file_path": path, "content": "The tool ran.\n"}
+	p.assistant(message, fields{"type": "text", "text": "I shall note something first."})
+	p.assistant(message, fields{"type": "tool_use", "id": call, "name": "Write", "input": input})
+	about := fields{"tool_name": "Write", "tool_input": input, "tool_use_id": call}
+	pre := p.hook(ctx, "PreToolUse", "Write", fields{
+		"tool_name": "Write", "tool_input": input, "tool_use_id": call, "permission_mode": p.opt.permissionMode,
+	})
+	result := toolResult(call, "File created successfully at: "+path, false)
+	if pre.deny {
+		p.denied = append(p.denied, about)
+		p.line(fields{"type": "system", "subtype": "permission_denied", "tool_name": "Write", "tool_use_id": call})
+		result = toolResult(call, refusal("Write", pre), true)
+	} else if err := writeFile(path, "The tool ran.\n"); err != nil {
+		result = toolResult(call, err.Error(), true)
+	}
+	p.line(fields{"type": "user", "message": fields{"role": "user", "content": []fields{result}}, "parent_tool_use_id": nil})
+}
+
+// fail is an answer that the API refuses to give.
+func (p *printer) fail() int {
+	const text = "API Error: 529 overloaded"
+	p.turns++
+	p.line(fields{"type": "system", "subtype": "api_retry", "attempt": 1, "max_retries": 1, "error_status": 529, "error": "overloaded"})
+	p.line(fields{
+		"type": "assistant", "is_api_error_message": true, "error": "overloaded", "parent_tool_use_id": nil,
+		"message": message(newMessageID(), synthetic, fields{"type": "text", "text": text}, "stop_sequence", usage{}),
+	})
+	return p.result(text, fields{
+		"is_error": true, "api_error_status": 529, "api_error_type": "overloaded_error", "terminal_reason": "api_error",
+	})
+}
+
+// assistant is one block of an answer. Measured: stop_reason is always null here.
+func (p *printer) assistant(id string, block fields) {
+	output := 20
+	if text, ok := block["text"].(string); ok {
+		output = len(text)/4 + 1
+	}
+	used := p.transcript.bill(output)
+	p.line(fields{
+		"type": "assistant", "message": message(id, p.opt.model, block, nil, used), "parent_tool_use_id": nil,
+	})
+}
+
+// line prints one line of a stream.
+func (p *printer) line(l fields) {
+	if p.opt.outputFormat == "stream-json" {
+		id, _ := p.ids()
+		l["session_id"], l["uuid"] = id, uuid.NewString()
+		printJSON(p.out, l)
+	}
+}
+
+// result is the last thing printed, the exit status with it. The text is that of the last block alone.
+func (p *printer) result(text string, more fields) int {
+	if p.opt.outputFormat == "text" {
+		fmt.Fprintln(p.out, strings.TrimRight(text, "\n"))
+	} else {
+		id, _ := p.ids()
+		all := fields{
+			"type": "result", "subtype": "success", "is_error": false, "num_turns": p.turns, "stop_reason": "end_turn",
+			"terminal_reason": "completed", "api_error_status": nil, "permission_denials": append([]fields{}, p.denied...),
+			"result": text, "session_id": id, "uuid": uuid.NewString(), "total_cost_usd": 0,
+			"duration_ms": time.Since(p.started).Milliseconds(), "usage": p.transcript.newest(),
+		}
+		for name, value := range more {
+			all[name] = value
+		}
+		printJSON(p.out, all)
+	}
+	if more["is_error"] == true {
+		return 1
+	}
 	return 0
+}
+
+func printJSON(out io.Writer, l fields) {
+	text, err := json.Marshal(l)
+	if err != nil {
+		panic(fmt.Sprintf("line of the output: %v", err)) // only our own plain values are in it
+	}
+	fmt.Fprintf(out, "%s\n", text)
+}
+
+// printMissing is the answer about a session that is not there.
+func printMissing(opt options, id errNoConversation, stdout, stderr io.Writer) int {
+	sentence := "No conversation found with session ID: " + string(id)
+	if opt.outputFormat != "text" {
+		printJSON(stdout, fields{
+			"type": "result", "subtype": "error_during_execution", "is_error": true, "num_turns": 0, "stop_reason": nil,
+			"errors": []string{sentence}, "session_id": uuid.NewString(), "uuid": uuid.NewString(), "permission_denials": []fields{},
+		})
+	}
+	fmt.Fprintln(stderr, sentence)
+	return 1
 }

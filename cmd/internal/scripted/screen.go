@@ -36,8 +36,9 @@ type screen struct {
 	blocks        []block
 	composer      string
 	stashed       bool
-	hint          string // in the place of the footer
-	working       string // the spinner's word; "" when idle
+	status        []string // the rows of the status line; nil: there is none
+	hint          string   // in the place of the footer
+	working       string   // the spinner's word; "" when idle
 	beat          int
 	dialog        *dialog
 	visible       bool // the composer is shown
@@ -84,6 +85,7 @@ func (s *screen) setComposer(c composer) {
 func (s *screen) setHint(hint string)     { s.update(func() { s.hint = hint }) }
 func (s *screen) setDialog(d *dialog)     { s.update(func() { s.dialog = d }) }
 func (s *screen) setWorking(label string) { s.update(func() { s.working = label }) }
+func (s *screen) setStatus(text string)   { s.update(func() { s.status = statusRows(text) }) }
 func (s *screen) setVisible()             { s.update(func() { s.visible = true }) }
 
 // write sends control sequences of its own between frames.
@@ -227,5 +229,9 @@ func (s *screen) bottom() (lines []line, row, col int) {
 	if s.hint != "" {
 		footer = s.hint
 	}
-	return append(lines, rule, line{dimStyle, clip("  "+footer, s.width)}), row, min(col, s.width-1)
+	lines = append(lines, rule)
+	for _, text := range s.status {
+		lines = append(lines, line{dimStyle, clip("  "+text, s.width)})
+	}
+	return append(lines, line{dimStyle, clip("  "+footer, s.width)}), row, min(col, s.width-1)
 }

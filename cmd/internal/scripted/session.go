@@ -57,7 +57,7 @@ func (a *agent) sessionStart(ctx context.Context, source string, more fields) {
 }
 
 func (a *agent) resumeFields() fields {
-	tokens := baseTokens + a.spend(0)
+	tokens := a.transcript.used()
 	return fields{
 		"context_tokens": tokens, "seconds_since_last_response": 1,
 		"prompt_cache_likely_expired": false, "estimated_cache_write_usd": float64(tokens) * 5e-6,
@@ -77,12 +77,30 @@ func (l *loop) command(ctx context.Context, name, args string) {
 		run(l.clear)
 	case "compact":
 		run(func(ctx context.Context) { l.compact(ctx, args) })
+	case "handoff":
+		l.handoff(strings.TrimSpace("/handoff " + args))
 	case "resume":
 		run(func(ctx context.Context) { l.resume(ctx, args) })
 	default:
 		l.screen.print(blockUser, "/"+name)
 		l.screen.print(blockError, "Unknown command: /"+name)
 	}
+}
+
+// handoff is /handoff, which the user's settings are to answer: its hook is sent when its turn comes,
+// also when it was typed while another one ran.
+func (l *loop) handoff(prompt string) {
+	waits := l.busy()
+	if waits {
+		l.screen.print(blockNote, "Queued: "+quote(prompt, 60))
+		l.record("queue-operation", fields{"operation": "enqueue", "content": prompt})
+	}
+	l.enqueue(job{turn: true, run: func(ctx context.Context) {
+		if waits {
+			l.record("queue-operation", fields{"operation": "dequeue"})
+		}
+		l.turn(ctx, prompt, typed)
+	}})
 }
 
 // exit is /exit: at once, or behind a dialog when something runs in the background.
@@ -117,9 +135,7 @@ func (a *agent) leaveSession(ctx context.Context, reason, next string) {
 	a.mu.Lock()
 	a.sessionID, a.promptID = next, ""
 	a.mu.Unlock()
-	a.transcript.mu.Lock()
-	a.transcript.parent, a.transcript.tokens = "", 0
-	a.transcript.mu.Unlock()
+	a.transcript.restart()
 	a.screen.update(func() { a.screen.footer = a.footer() })
 }
 
@@ -131,43 +147,15 @@ func (a *agent) clear(ctx context.Context) {
 }
 
 func (a *agent) resume(ctx context.Context, id string) {
-	prompts, err := a.recall(id)
+	past, err := recall(a.transcriptPath(id))
 	if _, bad := uuid.Parse(id); bad != nil || err != nil {
 		a.screen.print(blockError, fmt.Sprintf("Session %s was not found.", id))
 		return
 	}
 	a.leaveSession(ctx, "resume", id)
-	a.memory = memory{prompts: prompts}
+	a.memory = past.memory
 	a.sessionStart(ctx, "resume", a.resumeFields())
 	a.screen.print(blockNote, "Resumed "+id)
-}
-
-// compact is /compact: the session goes on under its id, with a summary in the place of its history.
-func (a *agent) compact(ctx context.Context, instructions string) {
-	a.newPromptID()
-	a.status(func(e *registryEntry) { e.Status = "busy" })
-	answer := a.hook(ctx, "PreCompact", "manual", fields{"trigger": "manual", "custom_instructions": instructions})
-	if answer.block {
-		a.screen.print(blockError, "Compaction blocked by PreCompact hook: "+answer.reason)
-		return
-	}
-	if sleep(ctx, a.behave().duration("think", thinkTime)) != nil {
-		return
-	}
-	summary := "The session so far: " + strings.Join(a.memory.titles(), "; ")
-	// Compaction is done by a subagent without a type, whose end is told.
-	a.hook(ctx, "SubagentStop", "", a.stopFields(fields{
-		"agent_id": "a" + strings.ReplaceAll(uuid.NewString(), "-", "")[:16], "agent_type": "",
-		"stop_hook_active": false, "last_assistant_message": summary,
-	}))
-	a.sessionStart(ctx, "compact", fields{"model": a.opt.model})
-	a.record("system", fields{"subtype": "compact_boundary", "content": "Conversation compacted",
-		"compactMetadata": fields{"trigger": "manual", "preTokens": baseTokens + a.spend(0)}})
-	a.transcript.mu.Lock()
-	a.transcript.tokens = len(summary) / 4
-	a.transcript.mu.Unlock()
-	a.hook(ctx, "PostCompact", "manual", fields{"trigger": "manual", "compact_summary": summary})
-	a.screen.print(blockNote, "Compacted")
 }
 
 // task is something that runs in the background and that Stop reports.
@@ -198,7 +186,7 @@ func (a *agent) background(ctx context.Context, file string) {
 
 // notify begins the turn in which the model is told of a finished task.
 func (a *agent) notify(id, what string) {
-	text := fmt.Sprintf("<task-notification>\n<task-id>%s</task-id>\n<status>completed</status>\n<summary>Background command %q completed</summary>\n</task-notification>", id, what)
+	text := fmt.Sprintf(taskMark+"\n<task-id>%s</task-id>\n<status>completed</status>\n<summary>Background command %q completed</summary>\n</task-notification>", id, what)
 	a.enqueue(job{turn: true, run: func(ctx context.Context) { a.turn(ctx, text, notification) }})
 }
 

@@ -19,6 +19,11 @@ type settings struct {
 	Permissions struct {
 		Allow []string `json:"allow"`
 	} `json:"permissions"`
+	StatusLine struct {
+		Type    string `json:"type"`
+		Command string `json:"command"`
+	} `json:"statusLine"`
+	DisableAllHooks *bool `json:"disableAllHooks"`
 }
 
 type hookGroup struct {
@@ -46,7 +51,8 @@ var events = []string{
 
 var hookTypes = []string{"command", "http", "prompt", "agent", "mcp_tool"}
 
-// loadSettings merges the user's, the project's and the given settings; the hooks of all of them run.
+// loadSettings merges the user's, the project's and the given settings; the hooks of all of them run,
+// of the rest the last one counts.
 // Unknown events and types come back as warnings: Claude Code opens a dialog for them at start.
 func loadSettings(given, configDir, cwd string) (merged settings, warnings []string, err error) {
 	merged.Hooks, merged.Env = map[string][]hookGroup{}, map[string]string{}
@@ -91,6 +97,12 @@ func (s *settings) merge(text []byte) error {
 	for name, value := range more.Env {
 		s.Env[name] = value
 	}
+	if more.StatusLine.Command != "" {
+		s.StatusLine = more.StatusLine
+	}
+	if more.DisableAllHooks != nil {
+		s.DisableAllHooks = more.DisableAllHooks
+	}
 	s.Permissions.Allow = append(s.Permissions.Allow, more.Permissions.Allow...)
 	return nil
 }
@@ -114,6 +126,9 @@ func (s *settings) unknown() []string {
 
 // matching are the hooks of an event whose matcher fits subject, each one once.
 func (s *settings) matching(event, subject string) []hookDef {
+	if s.DisableAllHooks != nil && *s.DisableAllHooks {
+		return nil
+	}
 	var out []hookDef
 	for _, group := range s.Hooks[event] {
 		if m := group.Matcher; m != "" && m != "*" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,6 +46,7 @@ func (a *agent) use(ctx context.Context, t tool) error {
 	if pre.deny || !pre.allow && !a.permitted(ctx, t, base) {
 		if ctx.Err() == nil {
 			a.screen.print(blockTool, t.name+"("+t.title+")\nNot permitted")
+			a.recordFailure(id, refusal(t.name, pre))
 		}
 		return errors.Join(errRefused, ctx.Err())
 	}
@@ -53,14 +55,16 @@ func (a *agent) use(ctx context.Context, t tool) error {
 	took := time.Since(started).Milliseconds()
 	if err != nil {
 		a.screen.print(blockTool, t.name+"("+t.title+")\n"+err.Error())
-		a.recordUser([]fields{{"type": "tool_result", "tool_use_id": id, "content": err.Error(), "is_error": true}}, nil)
+		a.recordFailure(id, err.Error())
 		a.hook(ctx, "PostToolUseFailure", t.name, base(fields{
 			"tool_use_id": id, "error": err.Error(), "is_interrupt": false, "duration_ms": took,
 		}))
 		return err
 	}
 	a.screen.print(blockTool, t.name+"("+t.title+")\n"+summary)
-	a.recordUser([]fields{{"type": "tool_result", "tool_use_id": id, "content": summary}}, fields{"toolUseResult": response})
+	a.recordUser([]fields{toolResult(id, summary, false)}, fields{
+		"toolUseResult": response, "permissionDecision": fields{"decision": "accept"},
+	})
 	a.hook(ctx, "PostToolUse", t.name, base(fields{"tool_use_id": id, "tool_response": response, "duration_ms": took}))
 	batch := base(fields{"tool_calls": []fields{{
 		"tool_name": t.name, "tool_input": t.input, "tool_use_id": id, "tool_response": summary,
@@ -69,6 +73,27 @@ func (a *agent) use(ctx context.Context, t tool) error {
 	delete(batch, "tool_input")
 	a.hook(ctx, "PostToolBatch", "", batch)
 	return ctx.Err()
+}
+
+// recordFailure writes the result of a call that failed or was not permitted.
+func (a *agent) recordFailure(id, text string) {
+	a.recordUser([]fields{toolResult(id, text, true)}, fields{"toolUseResult": "Error: " + text})
+}
+
+func toolResult(id, text string, failed bool) fields {
+	result := fields{"type": "tool_result", "tool_use_id": id, "content": text}
+	if failed {
+		result["is_error"] = true
+	}
+	return result
+}
+
+// refusal is what the model is told of a call that was not permitted.
+func refusal(tool string, pre hookAnswer) string {
+	if pre.deny {
+		return "PreToolUse:" + tool + " hook error: " + pre.reason
+	}
+	return "The user doesn't want to proceed with this tool use. The tool use was rejected."
 }
 
 // permitted decides whether a tool may run, and asks if it must: hooks first, then the person.
@@ -126,6 +151,37 @@ func writeTool(path, content string, write func() error) tool {
 				"structuredPatch": []string{}, "originalFile": nil, "userModified": false,
 			}
 			return response, fmt.Sprintf("Wrote %d lines", strings.Count(content, "\n")), nil
+		},
+	}
+}
+
+// editTool is Claude Code's Edit: it adds a line, to a new file if there is none.
+func editTool(path string) tool {
+	const added = "One line by the scripted agent.\n"
+	input := fields{"replace_all": false, "file_path": path, "old_string": "", "new_string": added}
+	before, err := os.ReadFile(path)
+	if err == nil && len(before) > 0 {
+		lines := strings.SplitAfter(strings.TrimSuffix(string(before), "\n")+"\n", "\n")
+		last := lines[len(lines)-2] // the part after the last line break is empty
+		input["old_string"], input["new_string"] = last, last+added
+	}
+	return tool{
+		name: "Edit", title: path, edits: path, input: input,
+		run: func() (any, string, error) {
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, "", err
+			}
+			text := string(before)
+			if text != "" && !strings.HasSuffix(text, "\n") {
+				text += "\n"
+			}
+			if err := writeFile(path, text+added); err != nil {
+				return nil, "", err
+			}
+			return fields{
+				"filePath": path, "oldString": input["old_string"], "newString": input["new_string"], "originalFile": string(before),
+				"structuredPatch": []string{}, "userModified": false, "replaceAll": false,
+			}, "Added 1 line", nil
 		},
 	}
 }

@@ -1,7 +1,6 @@
 package scripted
 
 import (
-	"bufio"
 	"encoding/json"
 	"maps"
 	"os"
@@ -18,11 +17,12 @@ type transcript struct {
 	mu     sync.Mutex // one line at a time
 	parent string     // uuid of the entry before
 	told   string     // the session that has the system prompt recorded; the worker alone uses it
-	tokens int        // what the conversation would have cost so far
-}
+	titled string     // the session that has its name recorded; as told
 
-// baseTokens is about what Claude Code's own system prompt and tools take.
-const baseTokens = 14000
+	tokens int    // what the conversation would have cost so far, guarded by mu as the rest
+	fixed  int    // what each answer costs instead, in all; 0: what it would
+	last   *usage // of the newest answer; nil before the first
+}
 
 func (a *agent) transcriptPath(sessionID string) string {
 	return filepath.Join(a.configDir, "projects", strings.ReplaceAll(a.cwd, "/", "-"), sessionID+".jsonl")
@@ -69,12 +69,33 @@ func (a *agent) recordSystemPrompt() {
 	}
 }
 
+// recordTitle writes the session's name once into each session.
+func (a *agent) recordTitle() {
+	id, _ := a.ids()
+	if a.opt.name != "" && a.transcript.titled != id {
+		a.transcript.titled = id
+		a.record("custom-title", fields{"customTitle": a.opt.name})
+	}
+}
+
+// recordPrompt writes what begins a turn.
+func (a *agent) recordPrompt(prompt string, from origin) {
+	source, kind, turn := "typed", "human", "human"
+	switch from {
+	case queued:
+		source = "queued"
+	case notification:
+		source, kind, turn = "system", "task-notification", "task_notification"
+	}
+	a.recordUser(prompt, fields{"origin": fields{"kind": kind}, "promptSource": source, "turnOrigin": turn})
+}
+
 // recordUser writes what came from the person (content is text) or from a tool (a list of results).
 func (a *agent) recordUser(content any, more fields) {
 	entry := fields{"message": fields{"role": "user", "content": content}, "permissionMode": a.opt.permissionMode}
 	maps.Copy(entry, more)
 	if text, ok := content.(string); ok {
-		a.spend(len(text) / 4)
+		a.transcript.spend(len(text) / 4)
 	}
 	a.record("user", entry)
 }
@@ -85,19 +106,32 @@ func (a *agent) recordAssistant(block fields, stopReason any) {
 	if text, ok := block["text"].(string); ok {
 		output = len(text)/4 + 1
 	}
-	before := a.spend(output)
 	a.record("assistant", fields{
-		"requestId": "req_" + uuid.NewString(),
-		"message": fields{
-			"id": "msg_" + uuid.NewString(), "type": "message", "role": "assistant", "model": a.opt.model,
-			"content": []fields{block}, "stop_reason": stopReason, "stop_sequence": nil,
-			"usage": fields{
-				"input_tokens": 4, "cache_creation_input_tokens": before,
-				"cache_read_input_tokens": baseTokens, "output_tokens": output,
-			},
-		},
+		"requestId": "req_" + uuid.NewString(), "apiBlockIndex": 0, "madeBy": "model",
+		"message": message(newMessageID(), a.opt.model, block, stopReason, a.transcript.bill(output)),
 	})
 }
+
+// recordTrouble writes an error of the API, which stands in an answer's place.
+func (a *agent) recordTrouble(kind string, status int, text string) {
+	a.record("assistant", fields{
+		"isApiErrorMessage": true, "error": kind, "apiErrorStatus": status, "apiErrorType": kind + "_error", "madeBy": "model",
+		"message": message(newMessageID(), synthetic, fields{"type": "text", "text": text}, "stop_sequence", usage{}),
+	})
+}
+
+// synthetic is the model of what Claude Code itself says in the model's place.
+const synthetic = "<synthetic>"
+
+// message is an answer of the API with one block.
+func message(id, model string, block fields, stopReason any, used usage) fields {
+	return fields{
+		"id": id, "type": "message", "role": "assistant", "model": model,
+		"content": []fields{block}, "stop_reason": stopReason, "stop_sequence": nil, "usage": used,
+	}
+}
+
+func newMessageID() string { return "msg_" + uuid.NewString() }
 
 // recordContext writes what a hook told the model.
 func (a *agent) recordContext(event, text string) {
@@ -107,42 +141,4 @@ func (a *agent) recordContext(event, text string) {
 	a.record("attachment", fields{"attachment": fields{
 		"type": "hook_additional_context", "hookEvent": event, "hookName": event, "content": []string{text},
 	}})
-}
-
-// spend adds tokens and returns how many there were before.
-func (a *agent) spend(tokens int) int {
-	a.transcript.mu.Lock()
-	defer a.transcript.mu.Unlock()
-	before := a.transcript.tokens
-	a.transcript.tokens += tokens
-	return before
-}
-
-// recall reads the prompts of an earlier session, oldest first; no session is an error.
-func (a *agent) recall(sessionID string) ([]string, error) {
-	file, err := os.Open(a.transcriptPath(sessionID))
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	var prompts []string
-	lines := bufio.NewReader(file)
-	for {
-		line, err := lines.ReadBytes('\n')
-		var entry struct {
-			Type    string `json:"type"`
-			IsMeta  bool   `json:"isMeta"`
-			Message struct {
-				Content any `json:"content"`
-			} `json:"message"`
-		}
-		if json.Unmarshal(line, &entry) == nil && entry.Type == "user" && !entry.IsMeta {
-			if text, ok := entry.Message.Content.(string); ok {
-				prompts = append(prompts, text)
-			}
-		}
-		if err != nil {
-			return prompts, nil
-		}
-	}
 }

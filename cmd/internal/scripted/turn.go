@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"strings"
 	"time"
 )
 
@@ -42,7 +43,8 @@ func (a *agent) turn(ctx context.Context, prompt string, from origin) {
 		return
 	}
 	a.recordSystemPrompt()
-	a.recordUser(prompt, nil)
+	a.recordTitle()
+	a.recordPrompt(prompt, from)
 	for blocks := 0; ; {
 		answer, err := a.act(ctx, b, prompt)
 		if errors.Is(err, errCrash) {
@@ -80,7 +82,8 @@ func (a *agent) turn(ctx context.Context, prompt string, from origin) {
 	a.later(b, from)
 }
 
-// submitted sends UserPromptSubmit; false means that the prompt was refused and lies in the composer again.
+// submitted sends UserPromptSubmit; false means that the prompt was refused. A plain one lies in the
+// composer again then; a command is gone, and what the hook said stands in the transcript.
 func (a *agent) submitted(ctx context.Context, b behaviours, prompt string) bool {
 	if b.has("no-prompt-hook") {
 		return true
@@ -91,8 +94,20 @@ func (a *agent) submitted(ctx context.Context, b behaviours, prompt string) bool
 	}
 	answer := a.hook(ctx, "UserPromptSubmit", "", more)
 	if answer.block {
-		a.screen.print(blockError, "UserPromptSubmit operation blocked by hook: "+answer.reason)
-		a.giveBack <- prompt
+		command := slash.MatchString(prompt)
+		original := "Original prompt: " + prompt
+		if answer.suppress || !command {
+			original = ""
+		}
+		a.screen.print(blockError, join("UserPromptSubmit operation blocked by hook: "+answer.reason, original))
+		if !command {
+			a.giveBack <- prompt
+			return false
+		}
+		a.record("system", fields{
+			"subtype": "informational", "level": "warning", "preventContinuation": true, "isMeta": false,
+			"content": strings.TrimSpace("UserPromptSubmit operation blocked by hook:\n" + answer.reason + "\n\n" + original),
+		})
 		return false
 	}
 	a.recordContext("UserPromptSubmit", answer.context)
@@ -136,7 +151,7 @@ func (a *agent) stopFields(more fields) fields {
 func (a *agent) failTurn(ctx context.Context) {
 	const message = "API Error: 429 rate_limit_error: this request would exceed your rate limit"
 	a.screen.print(blockError, message)
-	a.recordAssistant(fields{"type": "text", "text": message}, "stop_sequence")
+	a.recordTrouble("rate_limit", 429, message)
 	a.hook(ctx, "StopFailure", "rate_limit", fields{
 		"error": "rate_limit", "error_details": message, "last_assistant_message": message,
 		"effort": fields{"level": "medium"},

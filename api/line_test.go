@@ -1,0 +1,144 @@
+package api
+
+import (
+	"crypto/sha256"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// launched commits an agent with a session and the secret of a launch.
+func (h *house) launched(secret, session string, change func(*daemon.Agent)) *daemon.Agent {
+	sum := sha256.Sum256([]byte(secret))
+	return h.agent(func(a *daemon.Agent) {
+		away(a)
+		a.LaunchHash, a.SessionID, a.Managed, a.TmuxSession = sum[:], &session, true, secret
+		if change != nil {
+			change(a)
+		}
+	})
+}
+
+func TestContextReport(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, nil), t.Context()
+	a := h.launched("mine", "s-1", nil)
+	path := at("agents", a.ID, "/context")
+	own := h.hookDoor().with(launchHeader, "mine")
+
+	got := own.do("POST", path, `{"session_id": "s-1", "tokens": 86000, "limit": 200000}`)
+	if got.status != 200 || string(got.body) != "{}\n" {
+		t.Errorf("report: %d %q", got.status, got.body)
+	}
+	use := must(h.client.Agent(ctx, a.ID))(t).Context
+	if use == nil || use.Tokens != 86000 || use.Limit == nil || *use.Limit != 200000 || use.Percent == nil || *use.Percent != 43 || use.Source != "statusline" {
+		t.Errorf("context: %+v", use)
+	}
+	if got := own.do("POST", path, `{"session_id": "s-0", "tokens": 1, "limit": 200000}`); got.status != 200 {
+		t.Errorf("report of another session: %d %s", got.status, got.body)
+	}
+	if use := must(h.client.Agent(ctx, a.ID))(t).Context; use == nil || use.Tokens != 86000 {
+		t.Errorf("another session's report was taken: %+v", use)
+	}
+	for body, code := range map[string]string{
+		`{"session_id": "s-1", "tokens": -1, "limit": 5}`:  "bad_context",
+		`{"session_id": "s-1", "tokens": 1, "limit": 0}`:   "bad_context",
+		`{"session_id": "s-1"}`:                            "bad_context",
+		`{"session_id": "s-1", "tokens": 1.5, "limit": 5}`: "invalid_field",
+		`{"session_id": "s-1", "tokens": "1"}`:             "invalid_field",
+		`{"session_id": 1}`:                                "invalid_field",
+		`{"tokens": 99999999999999999999}`:                 "invalid_field",
+		`{"percent": 43}`:                                  "unknown_field",
+		`[]`:                                               "invalid_json",
+	} {
+		own.do("POST", path, body).wants(t, body, 400, code)
+	}
+	if body := own.do("POST", path, `{"tokens": true}`).shape(t, path); body.Error != `Field "tokens" must be an integer` {
+		t.Errorf("wrong type: %q", body.Error)
+	}
+	h.mainDoor().do("POST", path, `{"session_id": "s-1", "tokens": 1, "limit": 5}`).wants(t, "on the main socket", 404, "not_found")
+}
+
+func TestAgentClient(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, nil), t.Context()
+	slug := h.persona()
+	mine := h.launched("mine", "s-1", func(a *daemon.Agent) { a.Persona = &slug })
+	other := h.launched("other", "s-2", func(a *daemon.Agent) { a.Persona = &slug })
+	client := NewAgentClient(h.hook, "mine")
+	defer client.Close()
+
+	begun := must(client.RequestHandoff(ctx, mine.ID, daemon.HandoffRequest{Mode: daemon.ModeGenerate, Focus: "tests", Force: true}))(t)
+	if got := must(client.LatestHandoff(ctx, mine.ID))(t); got.ID != begun.HandoffID || got.Mode != daemon.ModeGenerate || got.Focus != "tests" {
+		t.Errorf("own handoff: %+v", got)
+	}
+	if got := must(client.CancelHandoff(ctx, mine.ID))(t); got.Status != daemon.StatusCancelled {
+		t.Errorf("cancelled: %+v", got)
+	}
+	_, err := client.RequestHandoff(ctx, other.ID, daemon.HandoffRequest{})
+	wantError(t, err, daemon.KindForbidden, "not_your_agent", "")
+	_, err = client.Handoff(ctx, begun.HandoffID)
+	wantError(t, err, daemon.KindNotFound, "not_found", "")
+	stranger := NewAgentClient(h.hook, "nobody's")
+	defer stranger.Close()
+	_, err = stranger.LatestHandoff(ctx, mine.ID)
+	wantError(t, err, daemon.KindUnauthorized, "unknown_launch", "")
+}
+
+func TestModes(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, nil), t.Context()
+	slug := h.persona()
+	a := h.agent(func(a *daemon.Agent) { away(a); a.Persona = &slug; a.Generation = 3 })
+	for _, mode := range []string{"", daemon.ModeAgent, daemon.ModeGenerate} {
+		begun := must(h.client.RequestHandoff(ctx, a.ID, daemon.HandoffRequest{Mode: mode}))(t)
+		want := mode
+		if mode == "" {
+			want = daemon.ModeAgent
+		}
+		if got := must(h.client.Handoff(ctx, begun.HandoffID))(t); got.Mode != want || got.Generation != 3 || got.ContextUse != nil {
+			t.Errorf("mode %q: %+v", mode, got)
+		}
+		_, err := h.client.RetryHandoffIn(ctx, begun.HandoffID, daemon.ModeGenerate)
+		wantError(t, err, daemon.KindConflict, "handoff_not_failed", "")
+		_, err = h.client.RetryHandoffIn(ctx, begun.HandoffID, "magic")
+		wantError(t, err, daemon.KindInvalid, "bad_mode", "")
+		must(h.client.CancelHandoff(ctx, a.ID))(t)
+	}
+	_, err := h.client.RequestHandoff(ctx, a.ID, daemon.HandoffRequest{Mode: "magic"})
+	wantError(t, err, daemon.KindInvalid, "bad_mode", "")
+}
+
+func TestLine(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, nil), t.Context()
+	slug := h.persona()
+	over := func(a *daemon.Agent) { now := time.Now(); a.State, a.EndedAt = daemon.Ended, &now }
+	plays := func(a *daemon.Agent) { away(a); a.Persona = &slug }
+	ask := func(a *daemon.Agent) int64 {
+		t.Helper()
+		id := must(h.client.RequestHandoff(ctx, a.ID, daemon.HandoffRequest{}))(t).HandoffID
+		must(h.client.CancelHandoff(ctx, a.ID))(t)
+		return id
+	}
+	first := h.agent(plays)
+	one, two := ask(first), ask(first)
+	second := h.agent(func(a *daemon.Agent) { plays(a); a.PreviousAgentID, a.Generation = &first.ID, 2 })
+	three := ask(second)
+	stranger := h.agent(plays)
+	four := ask(stranger)
+	h.agent(func(a *daemon.Agent) { plays(a); over(a); a.PreviousAgentID, a.Generation = &second.ID, 3 })
+
+	for _, id := range []int64{one, two, three} {
+		line := must(h.client.Line(ctx, id))(t)
+		if len(line) != 3 || line[0].ID != three || line[1].ID != two || line[2].ID != one || line[0].Generation != 2 {
+			t.Errorf("line of handoff %d: %+v, want %d, %d, %d", id, line, three, two, one)
+		}
+	}
+	if line := must(h.client.Line(ctx, four))(t); len(line) != 1 || line[0].ID != four {
+		t.Errorf("line of a stranger: %+v", line)
+	}
+	_, err := h.client.Line(ctx, 9999)
+	wantError(t, err, daemon.KindNotFound, "handoff_not_found", "Handoff not found")
+}

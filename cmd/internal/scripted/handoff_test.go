@@ -1,0 +1,136 @@
+package scripted
+
+import (
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestFurtherHeadings(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{
+		"Write to /x.md under exactly these headings: ## What Was Done (progress), ## Decisions Made (a list), ## Open Questions (blockers), ## Next Agent Context (x, y), ## current_story, ## Code Patterns. Keep done apart.": {"current_story", "Code Patterns"},
+		"# How\n\n- **## What Was Done**: x\n- **## tech_constraints**: y\n\n## Focus\n\nthe parser\n\n## Experience\n":                                                                                                          {"tech_constraints"},
+		"Write it": nil,
+	} {
+		if got := furtherHeadings(text); !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+var headingLine = regexp.MustCompile(`(?m)^#+ (.+)$`)
+
+func TestHeadingsOfDocuments(t *testing.T) {
+	t.Parallel()
+	four := "What Was Done|Decisions Made|Open Questions|Next Agent Context"
+	for behaviour, want := range map[string]string{
+		"":            "Handoff from developer-con-1|" + four + "|current_story|Code Patterns",
+		"no-further":  "Handoff from developer-con-1|" + four,
+		"no-headings": "",
+		"claims":      "Handoff from developer-con-1|" + four + "|current_story|Code Patterns",
+	} {
+		t.Run(behaviour, func(t *testing.T) {
+			t.Parallel()
+			r := ready(t, behaviour)
+			request := strings.TrimSuffix(r.document(), ".md") + ".request.md"
+			if err := os.WriteFile(request, []byte("# How\n\n- **## Code Patterns**: y\n\n## Focus\n\nx\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			r.prompt("Hand over. First read " + request + ". Then write a handoff document to " + r.document() +
+				" under exactly these headings: ## What Was Done, ## Decisions Made, ## Open Questions, ## Next Agent Context, ## current_story. @decide Use tabs: gofmt does")
+			r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
+			text, err := os.ReadFile(r.document())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, found := range headingLine.FindAllStringSubmatch(string(text), -1) {
+				got = append(got, found[1])
+			}
+			if strings.Join(got, "|") != want {
+				t.Errorf("headings %q, want %q", got, want)
+			}
+			if !strings.Contains(string(text), "\n- Use tabs: gofmt does\n") || strings.Contains(string(text), "ghost.go") != (behaviour == "claims") {
+				t.Errorf("document:\n%s", text)
+			}
+		})
+	}
+}
+
+func TestHandoffCommand(t *testing.T) {
+	t.Parallel()
+	for name, busy := range map[string]bool{"idle": false, "busy": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := ready(t, "")
+			want := []string{"SessionStart(startup)"}
+			if busy {
+				r.send("@hold " + r.dir + "/go\r")
+				// The transcript begins when the hook has ended, which is the one that takes an answer.
+				r.eventually("prompt sent", func() bool { return len(r.log()) == 2 && isFile(r.log()[1].field("transcript_path")) })
+				want = append(want, "UserPromptSubmit", "Stop")
+			}
+			r.write("answers/UserPromptSubmit", `{"decision":"block","reason":"Handoff 7 started"}`)
+			r.send("/handoff fix the \"x\" $(date)\r")
+			if busy {
+				r.sees("Queued: /handoff")
+				r.write("go", "")
+			}
+			log := r.hooks(append(want, "UserPromptSubmit")...)
+			if got := log[len(log)-1].field("prompt"); got != `/handoff fix the "x" $(date)` {
+				t.Errorf("prompt %q", got)
+			}
+			r.sees("UserPromptSubmit operation blocked by hook: Handoff 7 started")
+			r.sees("Original prompt: /handoff")
+			r.idle()
+			var said []entry
+			for _, e := range r.entries("system") {
+				if e.Subtype == "informational" {
+					said = append(said, e)
+				}
+			}
+			text := "UserPromptSubmit operation blocked by hook:\nHandoff 7 started\n\nOriginal prompt: /handoff fix the \"x\" $(date)"
+			if len(said) != 1 || said[0].Content != text || said[0].Level != "warning" {
+				t.Errorf("transcript: %+v", said)
+			}
+			r.send("more\r") // the composer was empty
+			log = r.hooks(append(want, "UserPromptSubmit", "UserPromptSubmit", "Stop")...)
+			if got := log[len(log)-2].field("prompt"); got != "more" {
+				t.Errorf("the next prompt is %q", got)
+			}
+		})
+	}
+}
+
+// What no hook blocks is a turn; suppressOriginalPrompt leaves the prompt out.
+func TestHandoffCommandGoesOn(t *testing.T) {
+	t.Parallel()
+	r := ready(t, "")
+	r.send("/handoff now\r")
+	r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
+	r.idle()
+	prompts := r.entries("user")
+	if p := prompts[0]; len(prompts) != 1 || p.Origin.Kind != "human" || p.PromptSource != "typed" || string(p.Message.Content) != `"/handoff now"` {
+		t.Errorf("transcript: %+v", prompts)
+	}
+	r.write("answers/UserPromptSubmit", `{"decision":"block","reason":"no","hookSpecificOutput":{"hookEventName":"UserPromptSubmit","suppressOriginalPrompt":true}}`)
+	r.send("/handoff secretly\r")
+	r.sees("blocked by hook: no")
+	if strings.Contains(r.screen(), "Original prompt") {
+		t.Error("the original prompt was shown")
+	}
+}
+
+func TestTroubleInTheTranscript(t *testing.T) {
+	t.Parallel()
+	r := ready(t, "api-error")
+	r.send("hello\r")
+	r.hooks("SessionStart(startup)", "UserPromptSubmit", "StopFailure")
+	answers := r.entries("assistant")
+	if a := answers[0]; len(answers) != 1 || a.Message.Model != synthetic || !a.IsAPIError || a.Message.Usage.context() != 0 {
+		t.Errorf("transcript: %+v", answers)
+	}
+}

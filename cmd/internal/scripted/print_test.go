@@ -1,0 +1,225 @@
+package scripted
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// question is what is asked for a handoff document in a copy of a session.
+const question = "[handoff_a_b_1_c] understudy: this session is being handed over to a successor. Answer with the document, under exactly these headings:\n\n" +
+	"- **## What Was Done**: progress.\n- **## Decisions Made**: a list.\n- **## Open Questions**: blockers.\n- **## Next Agent Context**: next.\n" +
+	"- **## current_story**: what the successor must know of it.\n\nFocus on this:\n\nnot a ## Heading\n"
+
+// streamLine is one line of --output-format stream-json.
+type streamLine struct {
+	Type, Subtype, Result string
+	SessionID             string   `json:"session_id"`
+	IsError               bool     `json:"is_error"`
+	Turns                 int      `json:"num_turns"`
+	Errors                []string `json:"errors"`
+	Denials               []any    `json:"permission_denials"`
+	Message               struct {
+		ID, Model string
+		Content   json.RawMessage
+	}
+}
+
+func (l streamLine) kind() string { return strings.Trim(l.Type+"/"+l.Subtype, "/") }
+
+// forked asks the question in a copy of the session and returns the lines and the exit status.
+func (r *rig) forked(session, misbehave string, more ...string) ([]streamLine, int) {
+	r.t.Helper()
+	cmd := r.fork(session, misbehave, more...)
+	out, err := cmd.Output()
+	if cmd.ProcessState == nil {
+		r.t.Fatal(err)
+	}
+	var lines []streamLine
+	for row := range bytes.Lines(out) {
+		var l streamLine
+		if err := json.Unmarshal(row, &l); err != nil {
+			r.t.Fatalf("line %s: %v", row, err)
+		}
+		lines = append(lines, l)
+	}
+	return lines, cmd.ProcessState.ExitCode()
+}
+
+func (r *rig) fork(session, misbehave string, more ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], append([]string{"-p", "--resume", session, "--fork-session", "--no-session-persistence",
+		"--output-format", "stream-json", "--verbose", "--behave", misbehave}, more...)...)
+	cmd.Env = append(r.environ(), "SCRIPTED_AGENT_PIDFILE="+r.dir+"/pids", "GORACE=atexit_sleep_ms=0") // else it would wait a second
+	cmd.Dir, cmd.Stdin = r.dir, strings.NewReader(question)
+	return cmd
+}
+
+// spoken is a rig whose session has had a turn and goes on.
+func spoken(t *testing.T) *rig {
+	t.Helper()
+	r := ready(t, "")
+	r.prompt("Paint the shed @decide Use red paint: it was cheap @edit shed.txt")
+	r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
+	r.idle()
+	return r
+}
+
+func kinds(lines []streamLine) []string {
+	var out []string
+	for _, l := range lines {
+		out = append(out, l.kind())
+	}
+	return out
+}
+
+// tree is every file below the agent's own directory with its content.
+func (r *rig) tree() map[string]string {
+	out := map[string]string{}
+	err := filepath.WalkDir(r.dir+"/config", func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		out[path] = string(text)
+		return err
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return out
+}
+
+func TestFork(t *testing.T) {
+	t.Parallel()
+	r := spoken(t)
+	before := r.tree()
+	lines, code := r.forked(sessionID, "")
+	want := []string{"system/session_title_changed", "system/init", "assistant", "result/success"}
+	if got := kinds(lines); code != 0 || !slices.Equal(got, want) {
+		t.Fatalf("exit %d, lines %v, want %v", code, got, want)
+	}
+	result := lines[3]
+	for _, want := range []string{"# Handoff from developer-con-1", "Paint the shed", "- Use red paint: it was cheap\n", "modified:** shed.txt", "\n## current_story\n\nOf this"} {
+		if !strings.Contains(result.Result, want) {
+			t.Errorf("the document lacks %q:\n%s", want, result.Result)
+		}
+	}
+	if strings.Contains(result.Result, "## Heading") || lines[2].Message.Model != "claude-opus-5-5" || result.SessionID == sessionID || result.Turns != 1 {
+		t.Errorf("%+v", lines)
+	}
+	after := r.tree()
+	if len(after) != len(before) {
+		t.Errorf("files: %d, then %d", len(before), len(after))
+	}
+	for path, text := range before {
+		if after[path] != text {
+			t.Errorf("%s was changed", path)
+		}
+	}
+	byPath, code := r.forked(r.dir+"/config/projects/"+strings.ReplaceAll(r.cwd, "/", "-")+"/"+sessionID+".jsonl", "")
+	if code != 0 || !strings.Contains(byPath[3].Result, "Paint the shed") {
+		t.Errorf("by its path: exit %d, %+v", code, byPath)
+	}
+}
+
+func TestForkOfNothing(t *testing.T) {
+	t.Parallel()
+	r := ready(t, "")
+	for _, id := range []string{sessionID, "aaaaaaaa-0000-4000-8000-000000000002"} {
+		lines, code := r.forked(id, "")
+		if code != 1 || len(lines) != 1 || lines[0].kind() != "result/error_during_execution" || !lines[0].IsError ||
+			!slices.Equal(lines[0].Errors, []string{"No conversation found with session ID: " + id}) {
+			t.Errorf("exit %d, %+v", code, lines)
+		}
+	}
+}
+
+func TestForkMisbehaves(t *testing.T) {
+	t.Parallel()
+	r := spoken(t)
+	deny := `{"disableAllHooks":false,"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"echo 'No tools' >&2; exit 2"}]}]}}`
+	for name, row := range map[string]struct {
+		behaviour, settings string
+		code                int
+		kinds               []string // after those of the beginning
+	}{
+		"empty":     {"fork-empty", "", 0, []string{"user", "result/success"}},
+		"error":     {"fork-error", "", 1, []string{"system/api_retry", "assistant", "result/success"}},
+		"late":      {"fork-hang=1ms", "", 0, []string{"assistant", "result/success"}},
+		"blocks":    {"fork-blocks", "", 0, []string{"assistant", "assistant", "result/success"}},
+		"tool":      {"fork-tool", "", 0, []string{"assistant", "assistant", "user", "assistant", "result/success"}},
+		"no tool":   {"fork-tool", deny, 0, []string{"assistant", "assistant", "system/permission_denied", "user", "assistant", "result/success"}},
+		"no prompt": {"", strings.ReplaceAll(deny, "PreToolUse", "UserPromptSubmit"), 0, []string{"result/success"}},
+	} {
+		lines, code := r.forked(sessionID, row.behaviour, "--settings", row.settings)
+		got := kinds(lines)[2:]
+		if code != row.code || !slices.Equal(got, row.kinds) {
+			t.Errorf("%s: exit %d, lines %v", name, code, got)
+			continue
+		}
+		lines = lines[2:]
+		last := lines[len(lines)-1]
+		ran := isFile(r.dir + "/fork-tool-ran")
+		_ = os.Remove(r.dir + "/fork-tool-ran") // not there, mostly
+		ok := false
+		switch name {
+		case "empty":
+			ok = last.Result == "" && !last.IsError
+		case "error":
+			ok = last.Result == "API Error: 529 overloaded" && last.IsError && lines[1].Message.Model == synthetic
+		case "late":
+			ok = strings.HasPrefix(last.Result, "# Handoff")
+		case "blocks":
+			ok = lines[0].Message.ID == lines[1].Message.ID && strings.HasPrefix(last.Result, "## current_story")
+		case "tool":
+			ok = ran && lines[0].Message.ID == lines[1].Message.ID && lines[3].Message.ID != lines[1].Message.ID && len(last.Denials) == 0
+		case "no tool":
+			ok = !ran && len(last.Denials) == 1 && last.Turns == 2 && strings.Contains(string(lines[3].Message.Content), "hook error: No tools")
+		case "no prompt":
+			ok = strings.HasPrefix(last.Result, "UserPromptSubmit operation blocked by hook:\nNo tools") && last.Turns == 0
+		}
+		if !ok {
+			t.Errorf("%s: %+v", name, lines)
+		}
+	}
+}
+
+// One that hangs ends at SIGTERM, and its child stays.
+func TestForkHangs(t *testing.T) {
+	t.Parallel()
+	r := spoken(t)
+	cmd := r.fork(sessionID, "fork-hang,fork-child")
+	var out bytes.Buffer
+	cmd.Stdout, cmd.SysProcAttr = &out, &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }) // the child, if nothing else
+	var ids []string
+	r.eventually("process ids", func() bool {
+		text, _ := os.ReadFile(r.dir + "/pids")
+		ids = strings.Fields(string(text))
+		return len(ids) == 2
+	})
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // its exit status is what counts
+	if code := cmd.ProcessState.ExitCode(); code != 143 || strings.Contains(out.String(), `"result"`) {
+		t.Errorf("exit %d, output %s", code, out.String())
+	}
+	child, err := strconv.Atoi(ids[1])
+	if err != nil || ids[0] != strconv.Itoa(cmd.Process.Pid) {
+		t.Fatalf("process ids %q, want %d first", ids, cmd.Process.Pid)
+	}
+	if group, err := syscall.Getpgid(child); err != nil || group != cmd.Process.Pid {
+		t.Errorf("the child's group is %d, %v", group, err)
+	}
+}

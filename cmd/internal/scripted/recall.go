@@ -1,0 +1,107 @@
+package scripted
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// recollection is what a transcript tells of its session.
+type recollection struct {
+	memory memory
+	model  string // of the newest answer
+	name   string
+}
+
+// errNoPrompt is a session in which nobody has said anything, which cannot be resumed.
+var errNoPrompt = errors.New("the session has no prompt")
+
+// recallLine is a line of a transcript, as far as it is needed.
+type recallLine struct {
+	Type      string `json:"type"`
+	IsMeta    bool   `json:"isMeta"`
+	IsSummary bool   `json:"isCompactSummary"`
+	Title     string `json:"customTitle"`
+	Message   struct {
+		Model   string `json:"model"`
+		Content any    `json:"content"`
+	} `json:"message"`
+}
+
+// recall reads the transcript of an earlier session.
+func recall(path string) (recollection, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return recollection{}, err
+	}
+	defer file.Close()
+	var got recollection
+	prompted := false
+	lines := bufio.NewReader(file)
+	for err == nil {
+		var line []byte
+		line, err = lines.ReadBytes('\n')
+		var l recallLine
+		if json.Unmarshal(line, &l) != nil {
+			continue
+		}
+		text, isPrompt := l.Message.Content.(string)
+		switch {
+		case l.Type == "user" && isPrompt && !l.IsMeta && !l.IsSummary:
+			prompted = true
+			got.memory.recall(text)
+		case l.Type == "assistant" && l.Message.Model != synthetic:
+			got.model = l.Message.Model
+		case l.Type == "custom-title":
+			got.name = l.Title
+		}
+	}
+	if !prompted {
+		return recollection{}, errNoPrompt
+	}
+	return got, nil
+}
+
+// recall remembers a prompt of an earlier session as act did when it came.
+func (m *memory) recall(prompt string) {
+	d := parseDirectives(prompt)
+	switch task := understand(prompt); {
+	case strings.HasPrefix(prompt, taskMark):
+	case d.say == "" && task.kind == writeHandoff:
+	case d.say == "" && task.kind == takeOver:
+		m.predecessor = task.reads[0]
+		for _, path := range task.reads {
+			text, _ := os.ReadFile(path) // one that is gone has no steps
+			if m.inherited = nextSteps(string(text)); len(m.inherited) > 0 {
+				return
+			}
+		}
+	default:
+		m.prompts = append(m.prompts, prompt)
+	}
+	m.decisions = append(m.decisions, d.decisions...)
+	m.edited = append(m.edited, d.edits...)
+}
+
+// findTranscript is the transcript of a session, by its id or its path: that of this directory, or of
+// any other one.
+func (a *agent) findTranscript(session string) string {
+	if filepath.IsAbs(session) {
+		return session
+	}
+	here := a.transcriptPath(session)
+	if isFile(here) {
+		return here
+	}
+	projects := filepath.Join(a.configDir, "projects")
+	dirs, _ := os.ReadDir(projects) // without any, there is no transcript
+	for _, dir := range dirs {
+		if path := filepath.Join(projects, dir.Name(), session+".jsonl"); isFile(path) {
+			return path
+		}
+	}
+	return here
+}

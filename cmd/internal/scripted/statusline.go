@@ -1,0 +1,118 @@
+package scripted
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"time"
+)
+
+// statusLimit is how long the status line's command may run.
+const statusLimit = 2 * time.Second
+
+// statusLine is the newest run of the status line's command. Its lock is held while the outcome is
+// drawn, so that the outcome of an older run never comes last.
+type statusLine struct {
+	mu     sync.Mutex
+	run    int
+	cancel context.CancelFunc
+}
+
+// begin ends the run before and returns the number of the next one.
+func (s *statusLine) begin(cancel context.CancelFunc) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cancel != nil {
+		s.cancel()
+	}
+	s.run++
+	s.cancel = cancel
+	return s.run
+}
+
+// show draws the outcome of a run, unless there is a newer one.
+func (s *statusLine) show(run int, draw func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.run == run {
+		draw()
+	}
+}
+
+// refreshStatus runs the status line's command, if there is one, and shows what it prints. It does not
+// wait for it; a run that still goes on is ended.
+func (a *agent) refreshStatus() {
+	command := a.settings.StatusLine.Command
+	if command == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(a.life, statusLimit)
+	run := a.statusLine.begin(cancel)
+	payload, env := a.statusPayload(), a.hookEnv()
+	a.wg.Go(func() {
+		defer cancel()
+		cmd := a.child(ctx, payload, env, "sh", "-c", command)
+		var out bytes.Buffer
+		cmd.Stdout = &out
+		if cmd.Run() != nil {
+			out.Reset() // measured: what a command that fails has printed is not shown
+		}
+		if a.life.Err() == nil {
+			a.statusLine.show(run, func() { a.screen.setStatus(out.String()) })
+		}
+	})
+}
+
+// statusPayload is the JSON on the command's standard input.
+func (a *agent) statusPayload() []byte {
+	id, promptID := a.ids()
+	all := fields{
+		"session_id": id, "transcript_path": a.transcriptPath(id), "cwd": a.cwd, "version": version,
+		"effort":              fields{"level": "medium"},
+		"model":               fields{"id": a.opt.model, "display_name": a.opt.model},
+		"workspace":           fields{"current_dir": a.cwd, "project_dir": a.cwd, "added_dirs": []string{}},
+		"output_style":        fields{"name": "default"},
+		"cost":                fields{"total_cost_usd": 0, "total_duration_ms": time.Now().UnixMilli() - a.registry.entry.StartedAt},
+		"context_window":      a.contextUse(),
+		"exceeds_200k_tokens": a.transcript.newest() != nil && a.transcript.newest().context() > 200_000,
+		"fast_mode":           false, "thinking": fields{"enabled": true},
+	}
+	if a.opt.name != "" {
+		all["session_name"] = a.opt.name
+	}
+	if promptID != "" {
+		all["prompt_id"] = promptID
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		panic(fmt.Sprintf("payload of the status line: %v", err)) // only our own plain values are in it
+	}
+	return text
+}
+
+// contextUse tells how full the context window is. The answer's own tokens do not count.
+func (a *agent) contextUse() fields {
+	size := contextWindow(a.opt.model)
+	last := a.transcript.newest()
+	if last == nil {
+		return fields{
+			"total_input_tokens": 0, "total_output_tokens": 0, "context_window_size": size,
+			"current_usage": nil, "used_percentage": nil, "remaining_percentage": nil,
+		}
+	}
+	percent := int(math.Round(float64(last.context()) / float64(size) * 100))
+	return fields{
+		"total_input_tokens": last.context(), "total_output_tokens": last.Output, "context_window_size": size,
+		"current_usage": last, "used_percentage": percent, "remaining_percentage": 100 - percent,
+	}
+}
+
+// statusRows makes rows of what the command printed. Nothing is one blank row.
+func statusRows(text string) []string {
+	text = escapes.ReplaceAllString(strings.ToValidUTF8(text, "\uFFFD"), "")
+	return strings.Split(strings.TrimSpace(text), "\n")
+}

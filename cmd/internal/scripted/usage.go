@@ -1,0 +1,97 @@
+package scripted
+
+import "strings"
+
+// usage is what an answer cost, in tokens. All but Output is the context that the model was given.
+type usage struct {
+	Input    int `json:"input_tokens"`
+	Creation int `json:"cache_creation_input_tokens"`
+	Read     int `json:"cache_read_input_tokens"`
+	Output   int `json:"output_tokens"`
+}
+
+func (u usage) context() int { return u.Input + u.Creation + u.Read }
+
+const (
+	// baseTokens is about what Claude Code's own system prompt and tools take.
+	baseTokens = 14000
+	// inputTokens of each request are in no cache.
+	inputTokens = 4
+	// compactedTokens are in the context after a compaction.
+	compactedTokens = 30000
+)
+
+// contextWindow is the size of a model's context window in tokens.
+func contextWindow(model string) int {
+	if strings.Contains(model, "haiku") {
+		return 200_000
+	}
+	return 1_000_000
+}
+
+// split makes the usage of a request with a context of n tokens. Like a real one's it has a share in
+// each of the three, so that nobody gets away with reading one of them.
+func split(n, output int) usage {
+	input := min(n, inputTokens)
+	creation := (n - input) / 10
+	return usage{Input: input, Creation: creation, Read: n - input - creation, Output: output}
+}
+
+// bill returns the usage of an answer of so many tokens.
+func (t *transcript) bill(output int) usage {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	u := usage{Input: inputTokens, Creation: t.tokens, Read: baseTokens, Output: output}
+	if t.fixed > 0 {
+		u = split(t.fixed, output)
+	}
+	t.tokens += output
+	t.last = &u
+	return u
+}
+
+// spend adds tokens that the next answers have in their context.
+func (t *transcript) spend(tokens int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tokens += tokens
+}
+
+// fix makes each answer from now on have a context of n tokens.
+func (t *transcript) fix(n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.fixed = n
+}
+
+// used is the context of the next request.
+func (t *transcript) used() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.fixed > 0 {
+		return t.fixed
+	}
+	return inputTokens + t.tokens + baseTokens
+}
+
+// newest is the usage of the newest answer, nil before the first.
+func (t *transcript) newest() *usage {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.last
+}
+
+// compacted is the state after a compaction.
+func (t *transcript) compacted() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	u := split(compactedTokens, 0)
+	t.fixed, t.last = compactedTokens, &u
+}
+
+// restart is the state of a session that begins inside the process.
+func (t *transcript) restart() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.parent, t.tokens, t.fixed, t.last = "", 0, 0, nil
+}

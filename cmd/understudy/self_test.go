@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// inside runs understudy as a command of an agent's, with an environment of its own.
+func (r *rig) inside(env map[string]string, stdin string, args ...string) (code int, stdout, stderr string) {
+	r.t.Helper()
+	var out, errs bytes.Buffer
+	code = run(r.t.Context(), args, func(name string) string { return env[name] }, strings.NewReader(stdin), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// environment is what the agent's process was started with.
+func (r *rig) environment(agentID int64) map[string]string {
+	r.t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", r.pane(agentID).PID))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	env := map[string]string{}
+	for entry := range strings.SplitSeq(string(b), "\x00") {
+		if name, value, ok := strings.Cut(entry, "="); ok {
+			env[name] = value
+		}
+	}
+	return env
+}
+
+// TestHandoffSelf: an agent asks for its own handoff with what it was started with, and needs no
+// data directory for it.
+func TestHandoffSelf(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	a := r.spokenTo()
+	r.misbehave("think=1h")
+	env := r.environment(a.ID)
+	if env["UNDERSTUDY_LAUNCH"] == "" {
+		t.Fatal("no secret")
+	}
+	delete(env, "UNDERSTUDY_DATA")
+	code, stdout, stderr := r.inside(env, "  the failing\nmigration \n", "handoff", "self", "--mode", "generate", "--focus", "-", "--reason", "stuck")
+	if want := "handoff 1 of agent 1 initiated: `understudy handoff cancel self` cancels it until its document is recorded\n"; code != exitDone || stdout != want {
+		t.Fatalf("exit code %d, %q, %q; want %q", code, stdout, stderr, want)
+	}
+	if h := r.getHandoff(1); h.Mode != daemon.ModeGenerate || h.Focus != "the failing\nmigration" || h.Reason != "stuck" || h.AgentID != a.ID {
+		t.Errorf("handoff %+v", h)
+	}
+	if code, _, stderr := r.inside(env, "", "handoff", "self"); code != exitFailed || !strings.HasPrefix(stderr, "understudy: Handoff already in progress") {
+		t.Errorf("a second one: exit code %d, %q", code, stderr)
+	}
+	if code, stdout, stderr := r.inside(env, "", "handoff", "cancel", "self"); code != exitDone || stdout != "handoff 1 is cancelled; agent 1 lives on\n" {
+		t.Errorf("cancel: exit code %d, %q, %q", code, stdout, stderr)
+	}
+	env["UNDERSTUDY_LAUNCH"] = "x"
+	if code, _, stderr := r.inside(env, "", "handoff", "self"); code != exitFailed || stderr == "" {
+		t.Errorf("with a wrong secret: exit code %d, %q", code, stderr)
+	}
+}
+
+// TestHandoffSelfBySession: an agent that a person started is known by its session.
+func TestHandoffSelfBySession(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	r.agent("")
+	a := r.spokenTo()
+	r.misbehave("think=1h")
+	env := map[string]string{"UNDERSTUDY_DATA": r.root, "CLAUDE_CODE_SESSION_ID": *a.SessionID}
+	code, stdout, stderr := r.inside(env, "", "handoff", "self", "--json")
+	if code != exitDone || !strings.Contains(stdout, `"handoff_id": 1`) || r.getHandoff(1).AgentID != a.ID {
+		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
+	}
+	env["CLAUDE_CODE_SESSION_ID"] = "5c6b4a3e-0000-4000-8000-000000000001"
+	code, _, stderr = r.inside(env, "", "handoff", "cancel", "self")
+	if want := "understudy: no active agent has this session: `understudy hooks install` has those that you start register\n"; code != exitFailed || stderr != want {
+		t.Errorf("another session: exit code %d, %q", code, stderr)
+	}
+}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+const (
+	maxStatus     = 1 << 20                // bytes of the runtime's JSON; it has about 2,000
+	statusRead    = time.Second            // until the runtime has written it
+	statusReport  = 300 * time.Millisecond // to the daemon and back
+	statusLineMax = 30 * time.Second       // the user's own command
+	statusLineEnv = "UNDERSTUDY_STATUSLINE"
+)
+
+// statusLineCommand is in the help alone: main runs it before all this is set up.
+func (a *app) statusLineCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "statusline",
+		Short: "What an agent's status line runs: tells the daemon how full the context is",
+		Long: `What agents that understudy starts have as their status line. It reads the runtime's JSON from
+stdin, tells the daemon how full the context window is, and runs your own status line, if your
+settings have one, with the same input; what that prints is what you see. If the daemon is away,
+nothing is told, and nothing else changes.`,
+		Example: "  understudy statusline < status.json",
+		Args:    exactArgs(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if code := statusLine(c.Context(), os.Environ(), a.stdin, a.stdout, a.stderr); code != 0 {
+				return errSilent
+			}
+			return nil
+		},
+	}
+}
+
+// runStatusLine is `understudy statusline`. main calls it before it sets up anything else, unless
+// there are arguments: they are for cobra, which has the help.
+func runStatusLine() int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt, syscall.SIGHUP)
+	defer stop()
+	return statusLine(ctx, os.Environ(), os.Stdin, os.Stdout, os.Stderr)
+}
+
+// statusLine reports how full the context window is and, at the same time, runs the user's own
+// status line with the same input, environment and output; its exit code is returned. Nothing that
+// goes wrong with the report is told: the screen is the user's. The end of ctx ends the user's
+// command as well.
+func statusLine(ctx context.Context, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	getenv := lookupIn(environ)
+	if getenv(statusLineEnv) != "" { // the user's own status line is this very command
+		return exitDone
+	}
+	input, ok := readStatus(ctx, stdin)
+	if !ok {
+		return exitDone
+	}
+	var status runtimeStatus
+	if err := json.Unmarshal(input, &status); err != nil {
+		status.Window.Usage = nil // numbers that are not understood are not told
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { reportContext(ctx, getenv, status) })
+	command := userStatusLine(status.projectDir(), getenv)
+	if command == "" {
+		return exitDone
+	}
+	return runStatusCommand(ctx, command, environ, input, stdout, stderr)
+}
+
+// readStatus reads the runtime's JSON. It gives up when nobody ends it, and when it is too long.
+func readStatus(ctx context.Context, stdin io.Reader) ([]byte, bool) {
+	read := make(chan []byte, 1)
+	go func() { // a read can't be cancelled; it ends with the process
+		b, _ := io.ReadAll(io.LimitReader(stdin, maxStatus+1))
+		read <- b
+	}()
+	limit := time.NewTimer(statusRead)
+	defer limit.Stop()
+	select {
+	case b := <-read:
+		return b, len(b) <= maxStatus
+	case <-limit.C:
+	case <-ctx.Done():
+	}
+	return nil, false
+}
+
+// runStatusCommand runs the user's command as the runtime would. Its children may outlive it, as
+// they do there: they may be filling a cache for the next time.
+func runStatusCommand(ctx context.Context, command string, environ []string, input []byte, stdout, stderr io.Writer) int {
+	ctx, cancel := context.WithTimeout(ctx, statusLineMax)
+	defer cancel()
+	runtime.LockOSThread() // see tie
+	defer runtime.UnlockOSThread()
+	cmd := inGroup(ctx, "/bin/sh", "-c", command)
+	tie(cmd.SysProcAttr)
+	cmd.Env = append(environ[:len(environ):len(environ)], statusLineEnv+"=1")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), stdout, stderr
+	if err := cmd.Start(); err != nil {
+		return exitFailed
+	}
+	_ = cmd.Wait() // the exit code says it all
+	if ctx.Err() != nil {
+		signalGroup(cmd.Process, syscall.SIGKILL)
+	}
+	return exitCode(cmd.ProcessState)
+}
+
+// runtimeStatus is what we need of the JSON that Claude Code (2.1.329) gives its status line.
+type runtimeStatus struct {
+	SessionID string `json:"session_id"`
+	Cwd       string `json:"cwd"`
+	Workspace struct {
+		ProjectDir string `json:"project_dir"`
+	} `json:"workspace"`
+	Window struct {
+		Size  int64 `json:"context_window_size"` // tokens
+		Usage *struct {
+			Input    int64 `json:"input_tokens"`
+			Creation int64 `json:"cache_creation_input_tokens"`
+			Read     int64 `json:"cache_read_input_tokens"`
+		} `json:"current_usage"` // null before the first turn and after /clear
+	} `json:"context_window"`
+}
+
+// projectDir is where the runtime looks for the project's settings.
+func (s runtimeStatus) projectDir() string {
+	return firstNonEmpty(s.Workspace.ProjectDir, s.Cwd)
+}
+
+// contextUse is the body of the report.
+type contextUse struct {
+	SessionID string `json:"session_id"`
+	Tokens    int64  `json:"tokens"` // in the window; output is not counted, as in the runtime's percentage
+	Limit     int64  `json:"limit"`  // the window's size
+}
+
+func (s runtimeStatus) use() (contextUse, bool) {
+	u := s.Window.Usage
+	if u == nil || s.Window.Size <= 0 || s.SessionID == "" {
+		return contextUse{}, false
+	}
+	return contextUse{SessionID: s.SessionID, Tokens: u.Input + u.Creation + u.Read, Limit: s.Window.Size}, true
+}
+
+// reportContext tells the daemon, which ignores what it knows already. What can't be told in
+// statusReport is not told: the next turn tells it.
+func reportContext(ctx context.Context, getenv func(string) string, status runtimeStatus) {
+	use, ok := status.use()
+	agent, err := strconv.ParseInt(getenv("UNDERSTUDY_AGENT_ID"), 10, 64)
+	socket, launch := getenv("UNDERSTUDY_SOCKET"), getenv("UNDERSTUDY_LAUNCH")
+	if !ok || err != nil || socket == "" || launch == "" || strings.ContainsAny(launch, "\r\n") || getenv("UNDERSTUDY_ONESHOT") != "" {
+		return
+	}
+	body, err := json.Marshal(use)
+	if err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, statusReport)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	// Written out like the hooks' request (hooks.Send), and for the same reason: it is quicker.
+	fmt.Fprintf(conn, "POST /api/agents/%d/context HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"+
+		"X-Understudy-Launch: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", agent, launch, len(body), body)
+	// The answer is of no use, but for its coming: a server may drop the request of one who has gone.
+	_, _ = bufio.NewReader(conn).ReadByte()
+}
+
+// userStatusLine is the command of the user's own status line, "" without one: the first that the
+// runtime's settings files name, in the runtime's order. Ours comes before them all, by --settings.
+func userStatusLine(project string, getenv func(string) string) string {
+	config := getenv("CLAUDE_CONFIG_DIR")
+	if home := getenv("HOME"); config == "" && home != "" {
+		config = filepath.Join(home, ".claude")
+	}
+	var files []string
+	if project != "" {
+		files = append(files, filepath.Join(project, ".claude", "settings.local.json"), filepath.Join(project, ".claude", "settings.json"))
+	}
+	if config != "" {
+		files = append(files, filepath.Join(config, "settings.json"))
+	}
+	for _, path := range files {
+		var file struct {
+			StatusLine struct {
+				Type    string `json:"type"`
+				Command string `json:"command"`
+			} `json:"statusLine"`
+		}
+		b, err := os.ReadFile(path)
+		if err != nil || json.Unmarshal(b, &file) != nil {
+			continue // the runtime says what is wrong with its files
+		}
+		if s := file.StatusLine; s.Type == "command" && strings.TrimSpace(s.Command) != "" {
+			return s.Command
+		}
+	}
+	return ""
+}
+
+// lookupIn is os.Getenv for an environment. As there, the last value of a name counts.
+func lookupIn(environ []string) func(string) string {
+	return func(name string) string {
+		for i := len(environ) - 1; i >= 0; i-- {
+			if value, ok := strings.CutPrefix(environ[i], name+"="); ok {
+				return value
+			}
+		}
+		return ""
+	}
+}

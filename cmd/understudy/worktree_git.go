@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/runtimes"
+)
+
+// git runs the git command in a folder.
+type git struct {
+	dir     string
+	env     []string
+	filters []string // options that switch off what the repository would have run
+}
+
+// gitEnv is an environ for git: nothing that points it elsewhere or lets it write, ask or fetch.
+func gitEnv(environ []string) []string {
+	env := slices.DeleteFunc(runtimes.StripEnv(environ), func(kv string) bool {
+		return strings.HasPrefix(kv, "GIT_") || strings.HasPrefix(kv, "LC_ALL=") || strings.HasPrefix(kv, "LANGUAGE=")
+	})
+	return append(env, "LC_ALL=C", // its messages are read
+		"GIT_OPTIONAL_LOCKS=0", // status would write the index, under the hands of an agent that uses git
+		"GIT_TERMINAL_PROMPT=0",
+		"GIT_NO_LAZY_FETCH=1",     // of a partial clone, by a command of the repository's choice
+		"GIT_ALLOW_PROTOCOL=none", // the same, for a git that does not know the variable before
+	)
+}
+
+// safely are the options before the command. A repository's configuration may name programs to run,
+// and an agent may write the configuration; of what our commands would run, file monitor and hooks
+// are switched off here, the diff programs and signature checks by the commands' own options, and
+// the filters one by one (localFilters).
+var safely = []string{"--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
+	"-c", "diff.orderFile=/dev/null"} // one that is not there fails even status
+
+// localFilters returns the options that switch off the content filters (filter.NAME.clean and so
+// on) of the repository's own configuration. Those that the user or the machine has configured,
+// such as git-lfs, go on working.
+func (g git) localFilters(ctx context.Context) ([]string, error) {
+	const command = "config"
+	out := limited{max: gitOutput}
+	stderr, exit, err := g.run(ctx, &out, command, "--show-scope", "--includes", "-z", "--name-only", "--get-regexp", `^filter\.`)
+	switch {
+	case err != nil:
+		return nil, err
+	case exit > 1: // 1: there are none
+		return nil, g.refused(command, stderr, exit)
+	}
+	var options []string
+	for records := split(out.Bytes()); len(records) > 1; records = records[2:] {
+		scope, key := records[0], records[1]
+		switch {
+		case scope != "local" && scope != "worktree":
+		case strings.Contains(key, "="): // could not be told from its value
+			return nil, fmt.Errorf("%s in the git configuration of %s has an equals sign: rename that filter", key, g.dir)
+		case strings.HasSuffix(key, ".required"):
+			options = append(options, "-c", key+"=false")
+		default:
+			options = append(options, "-c", key+"=")
+		}
+	}
+	return options, nil
+}
+
+// output runs git and returns what it prints. An error is a sentence for people, or
+// daemon.ErrNoWorktree.
+func (g git) output(ctx context.Context, args ...string) ([]byte, error) {
+	out := limited{max: gitOutput}
+	stderr, exit, err := g.run(ctx, &out, args...)
+	if err != nil {
+		return nil, err
+	}
+	if exit != 0 {
+		return nil, g.refused(args[0], stderr, exit)
+	}
+	return out.Bytes(), nil
+}
+
+// run runs git for at most gitLimit. stdout may end it by an error, which is returned.
+func (g git) run(ctx context.Context, stdout io.Writer, args ...string) (stderr string, exit int, err error) {
+	slow := fmt.Errorf("git %s took more than %s in %s: see why `git status` is slow there", args[0], gitLimit, g.dir)
+	ctx, cancel := context.WithTimeoutCause(ctx, gitLimit, slow)
+	defer cancel()
+	argv := slices.Concat([]string{"git"}, safely, g.filters, args)
+	stderr, exit, err = runCommand(ctx, daemon.OneShot{Argv: argv, Dir: g.dir, Env: g.env}, stdout)
+	if errors.Is(err, errTooMuch) {
+		err = fmt.Errorf("git %s in %s: %w: put what is generated there into .gitignore", args[0], g.dir, err)
+	}
+	return stderr, exit, err
+}
+
+// refused turns git's complaint into an error.
+func (g git) refused(command, stderr string, exit int) error {
+	line, _, _ := strings.Cut(strings.TrimSpace(stderr), "\n")
+	switch {
+	case strings.Contains(stderr, "not a git repository"), strings.Contains(stderr, "must be run in a work tree"),
+		strings.Contains(stderr, "cannot use bare repository"):
+		return daemon.ErrNoWorktree
+	case strings.Contains(stderr, "dubious ownership"):
+		dir := g.dir
+		if _, rest, ok := strings.Cut(line, "repository at '"); ok {
+			dir = strings.TrimSuffix(rest, "'")
+		}
+		return fmt.Errorf("git does not trust %s, which belongs to another user: run `git config --global --add safe.directory %[1]s` as the daemon's user", dir)
+	case line == "":
+		line = fmt.Sprintf("exit code %d", exit)
+	}
+	return fmt.Errorf("git %s failed in %s (%s): see what `git %[1]s` says there", command, g.dir, line)
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// TestWorktreeRunsNothing: a repository whose configuration names programs wherever git would run
+// one gets none of them run. Each leaves a file, so that the test knows which it was.
+func TestWorktreeRunsNothing(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	ran := t.TempDir()
+	script := func(name string) string {
+		path := filepath.Join(t.TempDir(), "program")
+		if err := os.WriteFile(path, []byte("#!/bin/sh\ntouch "+ran+"/"+name+"\ncat\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	r.write(".gitattributes", "*.c filter=evil diff=evil\n*.p filter=process\n*.i filter=included\n")
+	for _, name := range []string{"a.c", "a.p", "a.i"} {
+		r.write(name, "1\n")
+	}
+	r.commit(time.Now().Add(-time.Minute))
+	r.write("a.c", "signed, so to speak\n")
+	r.git("add", "a.c")
+	sign := exec.CommandContext(t.Context(), "git", "commit", "-q", "-S", "-m", "signed")
+	fake := filepath.Join(t.TempDir(), "gpg") // signs by saying so
+	if err := os.WriteFile(fake, []byte("#!/bin/sh\ncat >/dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\nprintf -- '-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n'\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	sign.Dir, sign.Env = r.dir, append(gitTestEnv(), "GIT_CONFIG_COUNT=3", "GIT_CONFIG_KEY_0=gpg.program", "GIT_CONFIG_VALUE_0="+fake,
+		"GIT_CONFIG_KEY_1=user.name", "GIT_CONFIG_VALUE_1=n", "GIT_CONFIG_KEY_2=user.email", "GIT_CONFIG_VALUE_2=e@localhost")
+	if out, err := sign.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+
+	r.write("included.conf", "[filter \"included\"]\n\tclean = "+script("filter-included")+"\n")
+	for key, value := range map[string]string{
+		"core.fsmonitor": script("fsmonitor"), "core.pager": script("pager"), "pager.status": "true", "pager.log": "true", "pager.diff": "true",
+		"diff.external": script("diff-external"), "diff.evil.textconv": script("textconv"), "diff.evil.command": script("diff-command"),
+		"filter.evil.clean": script("filter-clean"), "filter.evil.smudge": script("filter-smudge"), "filter.evil.required": "true",
+		"filter.process.process": script("filter-process"), "include.path": r.dir + "/included.conf",
+		"log.showSignature": "true", "gpg.program": script("gpg"), "core.hooksPath": r.dir + "/hooks",
+		"diff.orderFile": "nowhere", "color.ui": "always", "color.status": "always", "color.diff": "always",
+	} {
+		r.git("config", key, value)
+	}
+	for _, name := range []string{"a.c", "a.p", "a.i"} {
+		r.write(name, "1\n2\n")
+	}
+	if err := os.MkdirAll(r.dir+"/hooks", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(script("hook"), r.dir+"/hooks/post-index-change"); err != nil {
+		t.Fatal(err)
+	}
+
+	w := r.ask(daemon.WorktreeQuery{Since: time.Unix(1, 0), Names: []string{"a.c", "none"}})
+	files, err := os.ReadDir(ran)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		t.Errorf("git ran a program of the repository's choice: %s", f.Name())
+	}
+	want := "modified \"a.c\" +2 -1\nmodified \"a.i\" +1 -0\nmodified \"a.p\" +1 -0\nuntracked \"hooks/\" +0 -0\nuntracked \"included.conf\" +0 -0\n"
+	if got := r.changed(w); got != want || len(w.Committed) != 4 || len(w.Known) != 1 {
+		t.Errorf("changed:\n%swant:\n%scommitted %q, known %q", got, want, w.Committed, w.Known)
+	}
+
+	// The traps work: git alone falls into them.
+	r.git("config", "--unset", "diff.orderFile") // which ends it before
+	for _, args := range [][]string{{"status"}, {"diff", "HEAD"}, {"log", "-p"}, {"add", "a.c"}} {
+		_ = exec.CommandContext(t.Context(), "git", append([]string{"-C", r.dir}, args...)...).Run() // some traps make it fail
+	}
+	for _, name := range []string{"fsmonitor", "diff-command", "filter-clean", "filter-included", "gpg"} {
+		if _, err := os.Stat(filepath.Join(ran, name)); err != nil {
+			t.Errorf("the trap %s would not have been seen: %v", name, err)
+		}
+	}
+}
+
+// TestWorktreeFiltersOfTheUser: what the user has configured, as for git-lfs, goes on working: else
+// files would seem to be changed.
+func TestWorktreeFiltersOfTheUser(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	home := t.TempDir()
+	if err := os.WriteFile(home+"/.gitconfig", []byte("[filter \"upper\"]\n\tclean = tr a-z A-Z\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.write(".gitattributes", "*.c filter=upper\n")
+	r.write("a.c", "TEXT\n")
+	r.commit(time.Now())
+	r.write("a.c", "text\n")
+	w, err := askGit([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home})(t.Context(), daemon.WorktreeQuery{Dir: r.dir})
+	if err != nil || len(w.Changed) > 0 {
+		t.Errorf("changed:\n%s%v", r.changed(w), err)
+	}
+}
+
+// gitThat is a PATH whose git runs a script first; `$git` is the real one.
+func gitThat(t *testing.T, script string) []string {
+	t.Helper()
+	path, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal("the tests need git: ", err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/git", []byte("#!/bin/sh\ngit="+path+"\n"+script+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "HOME=/nowhere", "GIT_SECRET=1"}
+}
+
+// TestWorktreeFailures: a git that can't answer is an error that names the fix.
+func TestWorktreeFailures(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	r.write("a", "1\n")
+	r.commit(time.Now())
+	r.write("b", "1\n")
+	for name, tt := range map[string]struct{ script, want string }{
+		"another user's": {
+			`GIT_TEST_ASSUME_DIFFERENT_OWNER=1 exec $git "$@"`,
+			"git does not trust " + r.dir + ", which belongs to another user: run `git config --global --add safe.directory " + r.dir + "` as the daemon's user",
+		},
+		"broken": {
+			`case "$*" in *status*) echo "fatal: bad object" >&2; exit 128;; esac; exec $git "$@"`,
+			"git status failed in " + r.dir + " (fatal: bad object): see what `git status` says there",
+		},
+		"silent":        {`exit 3`, "git rev-parse failed in " + r.dir + " (exit code 3): see what `git rev-parse` says there"},
+		"slow":          {`case "$*" in *status*) sleep 1000;; esac; exec $git "$@"`, "git status took more than 2s in " + r.dir + ": see why `git status` is slow there"},
+		"talkative":     {`case "$*" in *status*) cat /dev/zero;; esac; exec $git "$@"`, "git status in " + r.dir + ": too much output: put what is generated there into .gitignore"},
+		"with our GIT_": {`[ -z "$GIT_SECRET" ] || exit 3; exec $git "$@"`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, err := askGit(gitThat(t, tt.script))(t.Context(), daemon.WorktreeQuery{Dir: r.dir, Names: []string{"a"}})
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if got != tt.want || err == nil && (len(w.Changed) != 1 || len(w.Known) != 1) {
+				t.Errorf("error %s\nwant  %s; %+v", got, tt.want, w)
+			}
+		})
+	}
+
+	// What was found before the trouble is told.
+	w, err := askGit(gitThat(t, `case "$*" in *ls-files*) exit 1;; esac; exec $git "$@"`))(t.Context(), daemon.WorktreeQuery{Dir: r.dir, Names: []string{"a"}})
+	if err == nil || w.Top != r.dir || !strings.Contains(r.changed(w), `untracked "b"`) {
+		t.Errorf("part of it: %+v, %v", w, err)
+	}
+
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("out of time")
+	cancel(why)
+	if _, err := askGit(gitTestEnv())(ctx, daemon.WorktreeQuery{Dir: r.dir}); !errors.Is(err, why) {
+		t.Errorf("ended: %v", err)
+	}
+}

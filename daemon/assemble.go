@@ -1,0 +1,261 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/personas"
+)
+
+// maxDecisions is how many decisions are passed on, unless all are asked for.
+const maxDecisions = 50
+
+// maxGenerations is how far back along a line of agents is read, in generations.
+const maxGenerations = 200
+
+// assembled is what is passed on, and what is to be said of it.
+type assembled struct {
+	context    []byte
+	structured *Structured
+	record     Record
+	warnings   []string
+	validated  bool
+	idle       int // generations in a row without progress, this one included
+	sent       data.Rendered
+	parts      []any // what took how long, for the log
+}
+
+// assembly is one attempt to put the context of a handoff together. It reads and decides; nothing
+// of it is written here.
+type assembly struct {
+	d     *Daemon
+	h     Handoff
+	agent Agent
+	doc   data.Document
+	set   HandoffSettings
+	out   assembled
+	clock time.Time
+}
+
+// assemble puts the context together within the time that it may take. What it waits for then may
+// go on in the background (a file system that hangs can't be told to stop); nobody looks at it.
+func (r *handoffRun) assemble(doc data.Document) (assembled, error) {
+	ctx, cancel := context.WithTimeoutCause(r.ctx, r.set.AssemblyTimeout, fmt.Errorf("it took longer than %s", r.set.AssemblyTimeout))
+	defer cancel()
+	s := &assembly{d: r.d, h: *r.h, agent: *r.agent, doc: doc, set: r.set, clock: time.Now()}
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if v := recover(); v != nil {
+				done <- fmt.Errorf("internal error: %v", v)
+			}
+		}()
+		done <- s.run(ctx)
+	}()
+	select {
+	case err := <-done:
+		if err != nil && ctx.Err() != nil && r.ctx.Err() == nil {
+			err = context.Cause(ctx)
+		}
+		return s.out, err
+	case <-ctx.Done():
+		return assembled{}, context.Cause(ctx)
+	}
+}
+
+func (s *assembly) run(ctx context.Context) error {
+	now := time.Now().UTC()
+	s.out.record = Record{
+		HandoffID: s.h.ID, AgentID: s.agent.ID, Agent: s.agent.Name, Persona: s.h.Persona, Document: string(s.doc.Bytes), At: now,
+	}
+	if fields, ok := data.ByHeading.Extract(s.out.record.Document); ok {
+		s.out.structured = &fields
+		if fields.DecisionsMade != nil {
+			s.out.record.Decisions = data.ParseDecisions(*fields.DecisionsMade, s.agent.Name, now)
+		}
+	}
+	s.lap("extract_ms")
+	line, err := s.d.Store.LineRecords(ctx, s.agent.ID, maxGenerations)
+	if err != nil {
+		return fmt.Errorf("predecessors: %w", err)
+	}
+	s.lap("line_ms")
+	edited := s.readConversation(ctx)
+	s.lap("transcript_ms")
+	s.readWorktree(ctx, edited)
+	s.lap("worktree_ms")
+	s.validate(line)
+	s.countProgress(line)
+	s.render(line)
+	s.lap("render_ms")
+	return context.Cause(ctx)
+}
+
+// lap notes how long a part took.
+func (s *assembly) lap(part string) {
+	now := time.Now()
+	s.out.parts = append(s.out.parts, part, float64(now.Sub(s.clock).Microseconds())/1000)
+	s.clock = now
+}
+
+func (s *assembly) warn(format string, args ...any) {
+	s.out.warnings = append(s.out.warnings, fmt.Sprintf(format, args...))
+}
+
+// readConversation takes the messages of the outgoing agent's session. It returns the files that
+// were edited in it.
+func (s *assembly) readConversation(ctx context.Context) (edited []string) {
+	if s.agent.TranscriptPath == nil {
+		s.warn("No transcript of agent %d is known: no messages are passed on.", s.agent.ID)
+		return nil
+	}
+	got, err := readTranscript(ctx, *s.agent.TranscriptPath, transcriptWant{
+		Messages: s.set.MaxMessages, All: s.set.IncludeAllMessages, MaxBytes: s.set.MaxContextBytes, Edited: true, Until: s.h.Ref,
+	})
+	if err != nil && ctx.Err() == nil {
+		s.warn("The transcript of agent %d could not be read, no messages are passed on: %s.", s.agent.ID, trimDot(err.Error()))
+		return nil
+	}
+	s.out.warnings = append(s.out.warnings, got.Warnings...)
+	for i := range got.Messages {
+		got.Messages[i].Agent = s.agent.Name
+	}
+	s.out.record.Messages = got.Messages
+	return got.Edited
+}
+
+// readWorktree finds the files that the work touched, and compares what the document says of files
+// with what is there.
+func (s *assembly) readWorktree(ctx context.Context, edited []string) {
+	var claims []data.Claim
+	if s.out.structured != nil {
+		claims = data.Claims(*s.out.structured)
+	}
+	q := WorktreeQuery{Dir: s.agent.Cwd, Since: s.agent.CreatedAt}
+	for _, c := range claims {
+		q.Names = append(q.Names, c.Path)
+	}
+	tree, err := s.d.Worktree(ctx, q)
+	if err != nil && !errors.Is(err, ErrNoWorktree) && ctx.Err() == nil {
+		s.warn("git could not be asked about %s: %s.", s.agent.Cwd, trimDot(err.Error()))
+	}
+	w := workdir{
+		dir: s.agent.Cwd, own: s.d.Data.Root(), tree: tree, git: err == nil, edited: edited, since: s.agent.CreatedAt,
+	}
+	s.out.record.References = w.references()
+	s.out.record.Progress = w.progress() || len(s.out.record.Decisions) > 0
+	s.out.warnings = append(s.out.warnings, w.check(claims)...)
+}
+
+// validate says what the successor's role requires and the handoff does not bring.
+func (s *assembly) validate(line []Record) {
+	if !s.set.ValidateContext {
+		return
+	}
+	req, err := data.ReadRequirements(s.d.Data.Requirements())
+	if err != nil {
+		s.warn("The requirements of roles could not be read, those that are shipped hold: %s.", trimDot(err.Error()))
+	}
+	role := roleOf(s.h.Persona)
+	s.out.validated = true
+	for _, name := range req.Of(role) {
+		if s.meets(req, name, line) {
+			continue
+		}
+		s.out.validated = false
+		s.warn("The role %s requires %s, and the handoff has none: there is no heading %q with text under it in the document.",
+			role, name, data.HeadingTitle(name))
+	}
+}
+
+func (s *assembly) meets(req data.Requirements, name string, line []Record) bool {
+	if data.HasSection(s.out.record.Document, name) || req.FileMeets(name, s.agent.Cwd) {
+		return true
+	}
+	wanted, ok := req.DecisionsOf(name)
+	return ok && slices.ContainsFunc(append([]Record{s.out.record}, line...), func(rec Record) bool {
+		return len(rec.Decisions) > 0 && (wanted == "" || req.Canonical(roleOf(rec.Persona)) == req.Canonical(wanted))
+	})
+}
+
+// roleOf is the role of a persona's slug.
+func roleOf(slug string) string {
+	s, err := personas.ParseSlug(slug)
+	if err != nil {
+		return slug
+	}
+	return s.Role
+}
+
+// countProgress counts the generations in a row that have come to nothing.
+func (s *assembly) countProgress(line []Record) {
+	if s.out.record.Progress {
+		return
+	}
+	s.out.idle = 1
+	for _, rec := range line {
+		if rec.Progress {
+			break
+		}
+		s.out.idle++
+	}
+	if s.out.idle >= 5 && s.h.Reason == ReasonContext {
+		s.warn("%d generations in a row have filled their context without touching a file, committing or deciding anything: see whether the work goes round in circles.", s.out.idle)
+	}
+}
+
+// render writes the context file's text, from this handoff and what its line has passed on.
+func (s *assembly) render(line []Record) {
+	decisions := slices.Clone(s.out.record.Decisions)
+	for _, rec := range line {
+		decisions = append(decisions, rec.Decisions...)
+	}
+	if !s.set.IncludeAllMessages {
+		decisions = decisions[:min(len(decisions), maxDecisions)]
+	}
+	c := data.Context{
+		Source: s.h.SourceAgent, Structured: s.out.structured, Document: s.doc.Bytes, Warnings: s.out.warnings,
+		Decisions: decisions, References: s.out.record.References, Messages: s.conversation(line), MaxBytes: s.set.MaxContextBytes,
+	}
+	s.out.sent = c.Render()
+	s.out.context = s.out.sent.Bytes
+	s.out.record.Context = string(s.out.context)
+	s.out.warnings = append(s.out.warnings, s.out.sent.Cut...)
+}
+
+// conversation is the newest of what the line said to each other, the oldest first.
+func (s *assembly) conversation(line []Record) []data.Message {
+	parts := [][]data.Message{s.out.record.Messages}
+	n := len(s.out.record.Messages)
+	for _, rec := range line {
+		if n >= s.set.MaxMessages && !s.set.IncludeAllMessages {
+			break
+		}
+		parts = append(parts, rec.Messages)
+		n += len(rec.Messages)
+	}
+	slices.Reverse(parts)
+	all := slices.Concat(parts...)
+	if !s.set.IncludeAllMessages {
+		all = all[max(0, len(all)-s.set.MaxMessages):]
+	}
+	return all
+}
+
+// furtherHeadings are the headings that a document should have beside the four, by the role of the
+// persona that goes on with it.
+func (d *Daemon) furtherHeadings(persona string) ([]string, error) {
+	if !d.Settings.Handoff.ValidateContext {
+		return nil, nil
+	}
+	req, err := data.ReadRequirements(d.Data.Requirements())
+	var titles []string
+	for _, name := range req.Of(roleOf(persona)) {
+		titles = append(titles, data.HeadingTitle(name))
+	}
+	return titles, err
+}

@@ -1,0 +1,186 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// ContextReport is what an agent's status line says of its context window.
+type ContextReport struct {
+	SessionID string
+	Tokens    int64
+	Limit     int64 // size of the window
+}
+
+// Where the numbers of a [ContextUse] come from.
+const (
+	fromStatusLine = "statusline"
+	fromTranscript = "transcript"
+)
+
+// ReportContext takes a status line's report. One of another session than the agent's current one
+// is left aside: after /clear the old session's may come late.
+func (d *Daemon) ReportContext(ctx context.Context, agentID int64, in ContextReport) error {
+	if in.Tokens < 0 || in.Limit <= 0 {
+		return Errorf(KindInvalid, "bad_context", "tokens must not be negative and limit must be positive")
+	}
+	for {
+		a, err := d.Agent(ctx, agentID)
+		switch {
+		case err != nil:
+			return err
+		case !a.Active(), a.SessionID == nil, *a.SessionID != in.SessionID:
+			return nil
+		}
+		err = d.setContext(ctx, &a, in.Tokens, &in.Limit, fromStatusLine)
+		if errors.Is(err, ErrMoved) && ctx.Err() == nil {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("agent %d: context: %w", agentID, err)
+		}
+		return nil
+	}
+}
+
+// setContext notes how full an agent's window is. What does not differ is not written; the log is
+// told of a change of tier alone.
+func (d *Daemon) setContext(ctx context.Context, a *Agent, tokens int64, limit *int64, source string) error {
+	was := ContextUse{}
+	if a.Context != nil {
+		was = *a.Context
+		if was.Tokens == tokens && (limit == nil || was.Limit != nil && *was.Limit == *limit) {
+			return nil
+		}
+		if limit == nil {
+			limit = was.Limit // the size does not change with the source of the tokens
+		}
+	}
+	use := ContextUse{Tokens: tokens, Limit: limit, Source: source}
+	if limit != nil && *limit > 0 {
+		percent := math.Round(1000*float64(tokens)/float64(*limit)) / 10
+		use.Percent, use.Tier = &percent, d.tier(percent)
+		if a.ContextStart == nil || percent < *a.ContextStart {
+			a.ContextStart = &percent
+		}
+	}
+	a.Context = &use
+	c := Change{Agents: []*Agent{a}}
+	if use.Tier != was.Tier {
+		c.Events = append(c.Events, d.tierEvent(a, was.Tier))
+	}
+	if use.Percent == nil && was.Source == "" && d.Settings.Handoff.Auto.Enabled && a.Persona != nil {
+		e := d.event("agent_context_unknown", &a.ID, nil, map[string]any{"tokens": tokens, "message": fmt.Sprintf(
+			"The size of agent %d's context window is not known, so it is not handed over by itself: keep an eye on it, or start it with `understudy agent start`, whose status line tells.", a.ID)})
+		e.Alert = true
+		c.Events = append(c.Events, e)
+	}
+	return d.commit(ctx, &c)
+}
+
+// tier is how far a window is filled, in the operator's terms.
+func (d *Daemon) tier(percent float64) Tier {
+	switch auto := d.Settings.Handoff.Auto; {
+	case percent >= float64(auto.High):
+		return TierHigh
+	case percent >= float64(auto.Warn):
+		return TierWarn
+	}
+	return TierNormal
+}
+
+// tierEvent tells of a new tier. Where nothing will happen by itself the operator is told of a high
+// one, who then need not watch a meter.
+func (d *Daemon) tierEvent(a *Agent, was Tier) *Event {
+	use := a.Context
+	payload := map[string]any{"tier": use.Tier, "was": was, "tokens": use.Tokens, "limit": use.Limit, "percent": use.Percent}
+	e := d.event("agent_context", &a.ID, nil, payload)
+	if use.Tier == TierHigh && a.Persona != nil && !d.Settings.Handoff.Auto.Enabled {
+		payload["message"] = fmt.Sprintf("Agent %d (%s) has used %.0f %% of its context: hand it over with `understudy handoff %d`.", a.ID, a.Name, *use.Percent, a.ID)
+		e.Payload, e.Alert = mustJSON(payload), true
+	}
+	return e
+}
+
+// measure reads an agent's use of its context off its transcript, once after each turn, when no
+// status line has told it since.
+func (d *Daemon) measure(ctx context.Context, a *Agent) (moved bool, err error) {
+	if a.TranscriptPath == nil || a.State != Idle || a.LastStop == 0 || a.Context != nil && a.Context.Source == fromStatusLine {
+		return false, nil
+	}
+	d.mu.Lock()
+	done := d.measured[a.ID] == a.LastStop
+	d.measured[a.ID] = a.LastStop
+	d.mu.Unlock()
+	if done {
+		return false, nil
+	}
+	used, ok, err := transcriptUse(*a.TranscriptPath)
+	if err != nil || !ok {
+		return false, nil // the transcript's troubles are told with a handoff; until then nothing depends on it
+	}
+	before := a.Rev
+	if err := d.setContext(ctx, a, used, nil, fromTranscript); err != nil {
+		d.mu.Lock()
+		delete(d.measured, a.ID)
+		d.mu.Unlock()
+		return false, fmt.Errorf("agent %d: context: %w", a.ID, err)
+	}
+	return a.Rev != before, nil
+}
+
+const (
+	// autoAfter is how old an agent must be before the daemon hands it over by itself: one that starts
+	// with a full window would be handed over for ever.
+	autoAfter = 2 * time.Minute
+	// autoGrowth is by how many points its use must have grown since its start, for the same reason.
+	autoGrowth = 10
+)
+
+// handOverFull asks for the handoff of an agent whose context is nearly full, at the end of its
+// turn; or at once of one that was about to compact it. That is done once for an agent, whatever
+// becomes of it.
+func (d *Daemon) handOverFull(ctx context.Context, a *Agent) (moved bool, again time.Duration, err error) {
+	auto := d.Settings.Handoff.Auto
+	if !auto.Enabled || a.Persona == nil || a.AutoAskedAt != nil || a.RegisteredAt == nil || a.StopAskedAt != nil {
+		return false, 0, nil
+	}
+	if a.CompactHook == 0 {
+		use := a.Context
+		if a.State != Idle || use == nil || use.Percent == nil || *use.Percent < float64(auto.Trigger) ||
+			a.ContextStart == nil || *use.Percent-*a.ContextStart < autoGrowth {
+			return false, 0, nil
+		}
+		if young := autoAfter - time.Since(*a.RegisteredAt); young > 0 {
+			return false, young, nil
+		}
+	}
+	_, err = d.RequestHandoff(ctx, a.ID, HandoffRequest{Reason: ReasonContext, Force: true, auto: true})
+	var told *Error
+	switch {
+	case errors.As(err, &told) && told.Kind != KindUnavailable && told.Kind != KindInternal:
+		return true, 0, d.notHandedOver(ctx, a, told)
+	case err != nil:
+		return false, 0, fmt.Errorf("agent %d: automatic handoff: %w", a.ID, err)
+	}
+	return true, 0, nil
+}
+
+// notHandedOver tells the operator that an agent could not be handed over by itself. It is not
+// tried again. A handoff that somebody else asked for first is as good.
+func (d *Daemon) notHandedOver(ctx context.Context, a *Agent, why *Error) error {
+	now := time.Now().UTC()
+	a.AutoAskedAt = &now
+	c := Change{Agents: []*Agent{a}}
+	if why.Code != errHandoffOpen.Code {
+		e := d.event("agent_handoff_refused", &a.ID, nil, map[string]any{"code": why.Code, "message": fmt.Sprintf(
+			"Agent %d (%s) is about to run out of context and could not be handed over: %s; do it with `understudy handoff %d` when that is put right.",
+			a.ID, a.Name, trimDot(why.Message), a.ID)})
+		e.Alert = true
+		c.Events = append(c.Events, e)
+	}
+	return d.commit(ctx, &c)
+}

@@ -1,0 +1,77 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/hooks"
+)
+
+// handoffCommand reads the command /handoff [FOCUS] off a prompt.
+func handoffCommand(prompt string) (focus string, ok bool) {
+	rest, ok := strings.CutPrefix(strings.TrimSpace(prompt), "/handoff")
+	if !ok || rest != "" && !strings.ContainsAny(rest[:1], " \t\n") {
+		return "", false
+	}
+	return strings.TrimSpace(rest), true
+}
+
+// isCommand reports whether a hook is a person's /handoff, to which the daemon itself answers: no
+// turn begins. One from the spool was not answered, so the runtime has gone on with it. A person may
+// have another command of that name, which is left to them: ours is there if it was installed.
+func isCommand(p hooks.Payload, replayed bool) bool {
+	if _, ok := handoffCommand(p.Prompt); !ok || p.Event != hooks.UserPromptSubmit || replayed {
+		return false
+	}
+	file, err := hooks.ReadSlash(filepath.Join(runtimes.ConfigDirOfTranscript(p.TranscriptPath), "settings.json"))
+	return err == nil && file.Ours()
+}
+
+// answerCommand asks for the handoff that a person at the pane wants, and tells them what came of
+// it. The runtime shows the reason and drops the prompt: nothing of it reaches the model (seen with
+// Claude Code 2.1.329).
+func (d *Daemon) answerCommand(ctx context.Context, agentID int64, prompt string) (json.RawMessage, error) {
+	focus, _ := handoffCommand(prompt)
+	h, err := d.RequestHandoff(ctx, agentID, HandoffRequest{Reason: "command", Focus: focus, Mode: ModeGenerate})
+	said := fmt.Sprintf("Handoff %d started: the document is generated from this session, then a successor takes over. `understudy handoff cancel %[1]d` cancels it.", h.ID)
+	if err != nil {
+		var told *Error
+		if !errors.As(err, &told) {
+			return nil, err
+		}
+		said = "No handoff was started: " + trimDot(told.Message)
+		if told.Code == errAgentNoPersona.Code {
+			said += fmt.Sprintf(": give it one with `understudy agent assign %d PERSONA`", agentID)
+		}
+		said += "."
+	}
+	return mustJSON(map[string]any{
+		"decision": "block", "reason": said,
+		"hookSpecificOutput": map[string]any{"hookEventName": hooks.UserPromptSubmit, "suppressOriginalPrompt": true},
+	}), nil
+}
+
+// compacting is what follows from a runtime that is about to compact its context by itself, which
+// loses what a handoff would keep. With automatic handoffs it is refused, once, and the agent is
+// handed over at the end of its turn.
+func (h *hookStep) compacting() {
+	a := h.tx.Agent
+	if h.p.Trigger != "auto" || a.Persona == nil {
+		return
+	}
+	auto := h.d.Settings.Handoff.Auto.Enabled
+	next := fmt.Sprintf("hand it over with `understudy handoff %d` if what it knows must not be lost", a.ID)
+	if auto && a.CompactHook == 0 && a.StopAskedAt == nil && !h.in.Replayed {
+		a.CompactHook = h.tx.HookID
+		h.out.Output = mustJSON(map[string]string{"decision": "block", "reason": "understudy hands this work to a successor instead"})
+		next = "it is handed over at the end of its turn instead"
+	}
+	h.event("agent_compacting", map[string]any{"refused": h.out.Output != nil, "message": fmt.Sprintf(
+		"Agent %d (%s) is about to compact its context; %s.", a.ID, a.Name, next)}, a)
+	h.out.Change.Events[len(h.out.Change.Events)-1].Alert = true
+}

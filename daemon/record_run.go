@@ -1,0 +1,116 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/understudyd/understudy/data"
+)
+
+// record writes down all that the successor needs: the context file, and then its copy with
+// everything else in one transaction. The document is good; nothing else may stop the handoff, so
+// what can't be assembled is left out, and that is said.
+func (r *handoffRun) record(doc data.Document) outcome {
+	h := r.h
+	started := time.Now()
+	got, err := r.assemble(doc)
+	var told *Error
+	switch {
+	case r.ctx.Err() != nil, errors.As(err, &told) && told.Kind == KindUnavailable:
+		return outcome{err: err} // nothing can be recorded now, either
+	case err != nil:
+		got = r.basic(doc, err)
+	}
+	h.Structured, h.Warnings, h.ContextValidated, h.Degraded = got.structured, got.warnings, got.validated, err != nil
+	if h.Warnings == nil {
+		h.Warnings = []string{}
+	}
+	path := data.ContextPath(h.FilePath)
+	if err := data.WriteFile(path, got.context, 0o600); err != nil {
+		return r.failed("context_unwritable", "The context file could not be written: %v", err)
+	}
+	sum := checksum(got.context)
+	prompt, err := injection{
+		Ref: h.Ref, AgentID: r.agent.ID, Name: r.agent.Name, Persona: h.Persona, Generation: r.agent.Generation,
+		Path: h.FilePath, Context: path,
+	}.text()
+	if err != nil {
+		return r.failed("prompt_too_long", "%v", err)
+	}
+	h.ContextPath, h.ContextChecksum, h.InjectionPrompt = &path, &sum, &prompt
+	h.RecordedAt, h.Retrying, h.ContextUse = &r.now, false, r.agent.Context
+	h.Metrics.DurationMS = time.Since(started).Milliseconds()
+	h.Metrics.ContextSizeBytes = int64(len(got.context))
+	h.Metrics.MessagesTransferred, h.Metrics.DecisionsTransferred = got.sent.Messages, got.sent.Decisions
+	h.Metrics.MemoryRefsTransferred = got.sent.References
+	c := Change{DropQueued: h.AgentID, DropEvidence: "the agent's handoff was recorded", NewRecord: &got.record}
+	if opts := r.d.inherited(r.agent); r.agent.Active() && opts != nil {
+		r.agent.Options = opts
+		c.Agents = []*Agent{r.agent}
+	}
+	c.Events = r.recordEvents(&got)
+	out := moveTo(Recorded, "document verified", c)
+	out.then = func() { r.logRecord(&got) }
+	return out
+}
+
+// basic is the least that a successor is given: who, and where the document is.
+func (r *handoffRun) basic(doc data.Document, cause error) assembled {
+	h := r.h
+	got := assembled{
+		context:  data.RenderBasic(h.SourceAgent, h.TargetAgent, h.FilePath),
+		warnings: []string{"Fallback handoff used: " + trimDot(cause.Error())},
+	}
+	got.record = Record{
+		HandoffID: h.ID, AgentID: r.agent.ID, Agent: r.agent.Name, Persona: h.Persona,
+		Document: string(doc.Bytes), Context: string(got.context), Progress: true, At: r.now,
+	}
+	// The fields are in the document itself, which is read already.
+	if fields, ok := data.ByHeading.Extract(got.record.Document); ok {
+		got.structured = &fields
+	}
+	return got
+}
+
+// recordEvents are the audit of what was recorded.
+func (r *handoffRun) recordEvents(got *assembled) []*Event {
+	h := r.h
+	event := func(typ string, payload map[string]any) *Event { return r.d.event(typ, &h.AgentID, &h.ID, payload) }
+	events := []*Event{event("handoff_created", map[string]any{"handoff_id": h.ID, "has_structured_data": got.structured != nil})}
+	if got.structured == nil {
+		events = append(events, event("handoff_extraction_failed", map[string]any{"handoff_id": h.ID}))
+	}
+	if h.Degraded {
+		e := event("handoff_fallback_used", map[string]any{"handoff_id": h.ID, "message": fmt.Sprintf(
+			"%s; the successor is pointed at the document alone: tell it what else it must know with `understudy agent send`.", got.warnings[0])})
+		e.Alert = true
+		events = append(events, e)
+	}
+	if got.idle >= 5 && h.Reason == ReasonContext {
+		e := event("agent_without_progress", map[string]any{"generations": got.idle, "message": fmt.Sprintf(
+			"The last %d generations of %s have filled their context without touching a file, committing or deciding anything: look at `understudy handoff show %d`.", got.idle, h.SourceAgent, h.ID)})
+		e.Alert = true
+		events = append(events, e)
+	}
+	return events
+}
+
+// logRecord logs what was recorded, once it is.
+func (r *handoffRun) logRecord(got *assembled) {
+	h := r.h
+	if got.structured != nil {
+		r.d.logHandoff(h, "handoff_extracted", slog.LevelInfo, "")
+	} else {
+		r.d.logHandoff(h, "handoff_extraction_failed", slog.LevelWarn, "the document has none of the headings that were asked for")
+	}
+	if h.Degraded {
+		r.d.logHandoff(h, "handoff_fallback_used", slog.LevelWarn, strings.TrimPrefix(got.warnings[0], "Fallback handoff used: "))
+	}
+	if r.set.LogTiming {
+		r.d.Log.Info("context assembled", append([]any{"handoff_id", h.ID, "duration_ms", h.Metrics.DurationMS}, slices.Clone(got.parts)...)...)
+	}
+}

@@ -1,0 +1,99 @@
+package runtimes
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ForkSpec is one question to a copy of a session, which leaves the session itself as it is.
+type ForkSpec struct {
+	Command      []string // the program and its fixed arguments, as configured
+	SessionID    string   // the session to copy
+	SettingsJSON string   // settings for this run alone
+	Prompt       string
+}
+
+// Fork returns the argument list and the standard input of the question. The model, the system
+// prompt and the tools' definitions are recorded with the session and so need not be said again:
+// the provider's cached prefix holds (compared request by request on 2.1.329; naming another model
+// or fewer tools loses it, dontAsk does not). --no-session-persistence leaves no file behind.
+func (claude) Fork(s ForkSpec) (argv []string, stdin []byte, err error) {
+	switch {
+	case len(s.Command) == 0 || s.Command[0] == "":
+		return nil, nil, errors.New("no command: set runtimes.claude.command")
+	case !uuid.MatchString(s.SessionID):
+		return nil, nil, fmt.Errorf("session id %q is not a UUID", s.SessionID)
+	}
+	argv = append(slices.Clone(s.Command), "-p", "--resume", s.SessionID, "--fork-session", "--no-session-persistence",
+		"--output-format", "stream-json", "--verbose", "--permission-mode", "dontAsk")
+	if s.SettingsJSON != "" {
+		argv = append(argv, "--settings", s.SettingsJSON)
+	}
+	return argv, []byte(s.Prompt), nil
+}
+
+// forkLine is one line of the answer's stream, as far as it is needed.
+type forkLine struct {
+	Type    string   `json:"type"`
+	Parent  *string  `json:"parent_tool_use_id"` // of a sub-agent's message
+	IsError bool     `json:"is_error"`           // of the result
+	Trouble bool     `json:"is_api_error_message"`
+	Subtype string   `json:"subtype"`
+	Result  string   `json:"result"`
+	Errors  []string `json:"errors"`
+	Message struct {
+		ID      string `json:"id"`
+		Model   string `json:"model"`
+		Content []struct {
+			Type string `json:"type"`
+			Text string `json:"text"`
+		} `json:"content"`
+	} `json:"message"`
+}
+
+// ForkAnswer reads what a question printed: the text blocks of the model's last message, joined by
+// newlines. (The result line has the last block alone.) The text may be empty; an error is what the
+// runtime itself called one, or an output that ends before its result.
+func (claude) ForkAnswer(stdout []byte) (string, error) {
+	var texts []string
+	message, ended := "", false
+	for raw := range bytes.Lines(stdout) {
+		var l forkLine
+		if json.Unmarshal(raw, &l) != nil {
+			continue
+		}
+		switch {
+		case l.Type == "assistant" && !l.Trouble && l.Message.Model != synthetic && l.Parent == nil:
+			if l.Message.ID != message {
+				message, texts = l.Message.ID, nil
+			}
+			for _, b := range l.Message.Content {
+				if b.Type == "text" && strings.TrimSpace(b.Text) != "" {
+					texts = append(texts, b.Text)
+				}
+			}
+		case l.Type == "result" && (l.IsError || l.Subtype != "success"):
+			return "", errors.New(firstOf(strings.Join(l.Errors, "; "), l.Result, l.Subtype, "unknown error"))
+		case l.Type == "result":
+			ended = true
+		}
+	}
+	if !ended {
+		return "", errors.New("it ended without a result")
+	}
+	return strings.Join(texts, "\n"), nil
+}
+
+// firstOf returns the first text that says something, as one line.
+func firstOf(texts ...string) string {
+	for _, t := range texts {
+		if t = strings.Join(strings.Fields(t), " "); t != "" {
+			return t
+		}
+	}
+	return ""
+}

@@ -1,0 +1,49 @@
+package daemon
+
+import (
+	"errors"
+	"time"
+)
+
+// OneShot is a command that runs to its end without a terminal.
+type OneShot struct {
+	Argv  []string
+	Dir   string
+	Env   []string // the whole environment
+	Stdin []byte
+}
+
+// OneShotResult is what a command that ended by itself left.
+type OneShotResult struct {
+	Stdout []byte
+	Stderr string // the end of it
+	Exit   int
+}
+
+// WorktreeQuery asks what git knows of a working directory.
+type WorktreeQuery struct {
+	Dir   string
+	Since time.Time // commits since then count
+	// Names are paths as a document names them, relative to Dir or to the work tree's top, absolute, or
+	// the last element alone.
+	Names []string
+}
+
+// Worktree is what git knows of a working directory. All paths are absolute.
+type Worktree struct {
+	Top       string       // of the work tree
+	Changed   []FileChange // not committed, sorted by path
+	Committed []string     // changed by commits since the time asked for, sorted
+	Known     []string     // of the names asked for, those that a file of the work tree has, tracked or not
+}
+
+// FileChange is a file that differs from the last commit.
+type FileChange struct {
+	Path    string
+	Status  string // added, modified, deleted, renamed, untracked
+	Added   int    // lines; 0 for binary and untracked files
+	Deleted int
+}
+
+// ErrNoWorktree says that a directory is in no git work tree, or that there is no git.
+var ErrNoWorktree = errors.New("no git work tree")

@@ -1,0 +1,222 @@
+package data
+
+import (
+	"iter"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// This file knows as much of Markdown as it takes to find headings: which lines are headings, and
+// which only look like it because they stand in fenced code.
+
+// outline is a text, its line ends all "\n", and where its fenced code is.
+type outline struct {
+	text string
+	code []span // in order
+}
+
+// span is text[start:end].
+type span struct{ start, end int }
+
+// heading is a heading of an outline.
+type heading struct {
+	level      int    // how many # it begins with
+	title      string // what stands behind them
+	start, end int    // its line, the newline included
+}
+
+// fence is a line that may open or close fenced code.
+type fence struct {
+	span        // without the newline
+	char   byte // ` or ~
+	length int  // how many of them
+	info   bool // something stands behind them, so it can't close
+}
+
+func (f fence) closes(open fence) bool {
+	return !f.info && f.char == open.char && f.length >= open.length
+}
+
+// unixLines makes every line of a text end with "\n", and drops a byte order mark.
+func unixLines(text string) string {
+	text = strings.TrimPrefix(text, "\ufeff")
+	if strings.IndexByte(text, '\r') < 0 {
+		return text
+	}
+	return strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+}
+
+// readOutline finds the fenced code of a document, as CommonMark does but for two things that
+// agents do to a document as a whole: a fence that is never closed is text, and so is one around
+// everything, which is left away.
+func readOutline(document string) outline {
+	text := unixLines(document)
+	all := fences(text)
+	if body, ok := unwrap(text, all); ok {
+		text, all = body, fences(body)
+	}
+	return outline{text: text, code: fencedCode(all)}
+}
+
+// headings yields the headings in order.
+func (o outline) headings() iter.Seq[heading] {
+	return func(yield func(heading) bool) {
+		code := o.code
+		for at := 0; at < len(o.text); {
+			if o.text[at] == '#' {
+				for len(code) > 0 && code[0].end <= at {
+					code = code[1:]
+				}
+				if (len(code) == 0 || at < code[0].start) && !yield(headingAt(o.text, at)) {
+					return
+				}
+			}
+			next := strings.Index(o.text[at:], "\n#")
+			if next < 0 {
+				return
+			}
+			at += next + 1
+		}
+	}
+}
+
+// headingAt reads the heading whose line begins at start.
+func headingAt(text string, start int) heading {
+	end := len(text)
+	if i := strings.IndexByte(text[start:], '\n'); i >= 0 {
+		end = start + i + 1
+	}
+	title := strings.TrimLeft(text[start:end], "#")
+	return heading{level: end - start - len(title), title: title, start: start, end: end}
+}
+
+// appendKey appends what makes two titles the same: letters and digits, in lower case.
+func appendKey(key []byte, title string) []byte {
+	for _, r := range title {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			key = utf8.AppendRune(key, unicode.ToLower(r))
+		}
+	}
+	return key
+}
+
+// lines yields the lines of a text and where each begins, without the newline.
+func lines(text string) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		for at := 0; at < len(text); {
+			end := len(text)
+			if i := strings.IndexByte(text[at:], '\n'); i >= 0 {
+				end = at + i
+			}
+			if !yield(at, text[at:end]) {
+				return
+			}
+			at = end + 1
+		}
+	}
+}
+
+// fences returns the lines that may open or close fenced code.
+func fences(text string) []fence {
+	var all []fence
+	marks := [2]string{"```", "~~~"}
+	next := [2]int{-1, -1} // where each mark comes next, at or after at
+	for at := 0; ; {
+		for i, mark := range marks {
+			if next[i] >= at {
+				continue
+			}
+			if next[i] = strings.Index(text[at:], mark); next[i] < 0 {
+				next[i] = len(text)
+			} else {
+				next[i] += at
+			}
+		}
+		first := min(next[0], next[1])
+		if first >= len(text) {
+			return all
+		}
+		start, end := at+strings.LastIndexByte(text[at:first], '\n')+1, len(text)
+		if i := strings.IndexByte(text[first:], '\n'); i >= 0 {
+			end = first + i
+		}
+		if f, ok := readFence(text[start:end]); ok {
+			f.span = span{start, end}
+			all = append(all, f)
+		}
+		at = min(end+1, len(text))
+	}
+}
+
+// readFence reads a line as a fence: up to three blanks, then at least three of ` or ~.
+func readFence(line string) (fence, bool) {
+	rest := line
+	for i := 0; i < 3 && strings.HasPrefix(rest, " "); i++ {
+		rest = rest[1:]
+	}
+	if !strings.HasPrefix(rest, "```") && !strings.HasPrefix(rest, "~~~") {
+		return fence{}, false
+	}
+	char := rest[0]
+	info := strings.TrimLeft(rest, string(char))
+	if char == '`' && strings.IndexByte(info, '`') >= 0 {
+		return fence{}, false // code in a line, such as ```this```
+	}
+	return fence{char: char, length: len(rest) - len(info), info: strings.Trim(info, " \t") != ""}, true
+}
+
+// fencedCode pairs fences. Its time is linear, since before it looks for the end of one it knows
+// that there is one.
+func fencedCode(all []fence) []span {
+	var longest [128]int // of the fences of a character that can close, from a place to the end
+	after := make([]int, len(all))
+	for i := len(all) - 1; i >= 0; i-- {
+		f := all[i]
+		after[i] = longest[f.char]
+		if !f.info {
+			longest[f.char] = max(longest[f.char], f.length)
+		}
+	}
+	var code []span
+	for i := 0; i < len(all); i++ {
+		if after[i] < all[i].length {
+			continue // never closed
+		}
+		open := all[i]
+		for i++; !all[i].closes(open); i++ {
+		}
+		code = append(code, span{open.start, all[i].end})
+	}
+	return code
+}
+
+// unwrap returns what is inside a fence around a whole text. Agents that wrap a document do not
+// always make the outer fence longer than those inside, so that one with a language, such as
+// ```go, counts as opened inside and its end not as the end of all.
+func unwrap(text string, all []fence) (body string, ok bool) {
+	if len(all) < 2 {
+		return "", false
+	}
+	first, last := all[0], all[len(all)-1]
+	if !last.closes(first) || strings.TrimSpace(text[:first.start]) != "" || strings.TrimSpace(text[last.end:]) != "" {
+		return "", false
+	}
+	depth, closed := 1, false
+	for _, f := range all[1 : len(all)-1] {
+		switch {
+		case f.char != first.char || f.length < first.length:
+		case f.info:
+			depth++
+		default:
+			depth, closed = depth-1, true
+		}
+		if depth == 0 {
+			return "", false
+		}
+	}
+	if closed && depth != 1 {
+		return "", false
+	}
+	return text[first.end+1 : last.start], true
+}

@@ -1,0 +1,190 @@
+package data
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxRequirements is the size of the largest requirements file, in bytes.
+const maxRequirements = 256 << 10
+
+// maxListed is how many entries of folders a search for one requirement looks at. Beyond them a
+// file counts as not there: a handoff does not wait for a folder with a million files.
+const maxListed = 10_000
+
+//go:embed requirements.yaml
+var shippedRequirements []byte
+
+// Requirements say what an agent of a role must be told when it takes over. The zero value
+// requires nothing.
+type Requirements struct {
+	Roles   map[string][]string // role -> what it requires
+	Aliases map[string]string   // other name of a role -> role
+	Files   map[string][]string // requirement -> globs in the working directory that meet it
+}
+
+// ReadRequirements reads the requirements file at path. Without a file it returns those that are
+// shipped; with one that can't be read or used, those as well, and an error for the operator that
+// names the file and, where there is one, the line.
+func ReadRequirements(path string) (Requirements, error) {
+	shipped, err := ParseRequirements(shippedRequirements)
+	if err != nil {
+		return Requirements{}, fmt.Errorf("shipped requirements, %w", err)
+	}
+	b, _, err := readSmall(path, maxRequirements)
+	if errors.Is(err, fs.ErrNotExist) {
+		return shipped, nil
+	}
+	if err != nil {
+		return shipped, fmt.Errorf("requirements: %w", err)
+	}
+	r, err := ParseRequirements(b)
+	if err != nil {
+		return shipped, fmt.Errorf("%s, %w: mend it, or delete the file to use what is shipped", path, err)
+	}
+	return r, nil
+}
+
+// Canonical is the role that a name stands for: the name itself, if it is no alias.
+func (r Requirements) Canonical(role string) string {
+	role = strings.NewReplacer("_", "-", " ", "-").Replace(strings.ToLower(strings.TrimSpace(role)))
+	if name, ok := r.Aliases[role]; ok {
+		return name
+	}
+	return role
+}
+
+// Of returns what a role requires, in the order of the file; nil for a role without an entry. The
+// list is the caller's own.
+func (r Requirements) Of(role string) []string { return slices.Clone(r.Roles[r.Canonical(role)]) }
+
+// DecisionsOf tells whose decisions meet a requirement such as pm_decisions: those of agents of a
+// role, "" for anybody's. ok is false for a requirement that no decision meets.
+func (r Requirements) DecisionsOf(requirement string) (role string, ok bool) {
+	whose, ok := strings.CutSuffix(requirement, "_decisions")
+	switch {
+	case !ok || whose == "":
+		return "", false
+	case whose == "all":
+		return "", true
+	}
+	return r.Canonical(whose), true
+}
+
+// FileMeets reports whether a file in the working directory dir meets a requirement: a regular
+// one that is not empty. Links are followed inside dir and never out of it. A folder that can't be
+// read has no files.
+func (r Requirements) FileMeets(requirement, dir string) bool {
+	globs := r.Files[requirement]
+	if len(globs) == 0 {
+		return false
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	s := search{root: root, left: maxListed}
+	return slices.ContainsFunc(globs, func(glob string) bool { return s.finds(".", strings.Split(glob, "/")) })
+}
+
+// search looks for a file by globs.
+type search struct {
+	root *os.Root
+	left int // how many entries of folders it may still look at
+}
+
+// finds reports whether a file in the folder at dir matches, name by name.
+func (s *search) finds(dir string, pattern []string) bool {
+	if len(pattern) == 0 {
+		info, err := s.root.Stat(dir)
+		return err == nil && info.Mode().IsRegular() && info.Size() > 0
+	}
+	if !strings.ContainsAny(pattern[0], `*?[`) {
+		return s.finds(path.Join(dir, pattern[0]), pattern[1:])
+	}
+	// To open what is not a folder could block: it may be a fifo.
+	if info, err := s.root.Stat(dir); err != nil || !info.IsDir() {
+		return false
+	}
+	folder, err := s.root.Open(dir)
+	if err != nil {
+		return false
+	}
+	defer folder.Close()
+	for s.left > 0 {
+		entries, err := folder.ReadDir(min(s.left, 256))
+		s.left -= len(entries)
+		for _, e := range entries {
+			if ok, _ := path.Match(pattern[0], e.Name()); ok && s.finds(path.Join(dir, e.Name()), pattern[1:]) {
+				return true
+			}
+		}
+		if err != nil { // io.EOF, or a folder that can't be read further
+			return false
+		}
+	}
+	return false
+}
+
+// HeadingTitle is the heading under which a requirement is met: "Current Story" for current_story.
+func HeadingTitle(requirement string) string {
+	words := strings.FieldsFunc(requirement, func(r rune) bool { return r == '_' || r == '-' || unicode.IsSpace(r) })
+	for i, word := range words {
+		first, n := utf8.DecodeRuneInString(word)
+		words[i] = string(unicode.ToUpper(first)) + word[n:]
+	}
+	return strings.Join(words, " ")
+}
+
+// HasSection reports whether a document has a heading of the requirement's name with text under
+// it, up to the next heading of the same level or a higher one. Headings alone are not text.
+func HasSection(document, requirement string) bool {
+	want := string(appendKey(nil, requirement))
+	if want == "" {
+		return false
+	}
+	o := readOutline(document)
+	var (
+		level int // of the section that we are in; 0: none
+		from  int
+		key   [64]byte
+	)
+	for h := range o.headings() {
+		if level > 0 && readable(o.text[from:h.start]) {
+			return true
+		}
+		if level > 0 && h.level <= level {
+			level = 0
+		}
+		if level == 0 && string(appendKey(key[:0], h.title)) == want {
+			level = h.level
+		}
+		from = h.end
+	}
+	return level > 0 && readable(o.text[from:])
+}
+
+// readable reports whether somebody who reads a text sees more in it than lines and blanks.
+func readable(text string) bool {
+	for {
+		before, rest, ok := strings.Cut(text, "<!--")
+		if strings.ContainsFunc(before, func(r rune) bool {
+			return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsSymbol(r) && r != '`' && r != '~'
+		}) {
+			return true
+		}
+		if !ok {
+			return false
+		}
+		_, text, _ = strings.Cut(rest, "-->")
+	}
+}

@@ -1,0 +1,118 @@
+package db
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
+)
+
+// recordColumns are the columns that are written, in the order of [recordValues].
+const recordColumns = `handoff_id, agent_id, agent, persona, document, context, messages, refs, progress, at`
+
+func recordValues(r *daemon.Record) []any {
+	return storable(r.HandoffID, r.AgentID, r.Agent, r.Persona, r.Document, r.Context,
+		notNil(r.Messages), notNil(r.References), r.Progress, r.At)
+}
+
+// notNil returns a list that is never nil, because nil would be null.
+func notNil[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// decisionColumns are the columns that are written, in the order of [decisionValues].
+const decisionColumns = `handoff_id, position, agent_id, agent, persona, summary, rationale, at, related_artifacts`
+
+func decisionValues(r *daemon.Record, position int, d data.Decision) []any {
+	return storable(r.HandoffID, position, r.AgentID, d.Agent, r.Persona, d.Summary, d.Rationale, d.Timestamp,
+		d.RelatedArtifacts)
+}
+
+// deleteRecord deletes a record with its decisions.
+const deleteRecord = `DELETE FROM records WHERE handoff_id = $1`
+
+var (
+	insertRecord   = `INSERT INTO records (` + recordColumns + `) VALUES (` + placeholders(recordColumns) + `)`
+	insertDecision = `INSERT INTO decisions (` + decisionColumns + `) VALUES (` + placeholders(decisionColumns) + `)`
+)
+
+// record queues the writes of a record, in place of the one that the handoff may have. The move that
+// comes with it holds the handoff's lock, and has been refused if another writer was first.
+func (w *write) record(r *daemon.Record) {
+	w.batch.Queue(deleteRecord, r.HandoffID)
+	w.batch.Queue(insertRecord, recordValues(r)...)
+	for i, d := range r.Decisions {
+		w.batch.Queue(insertDecision, decisionValues(r, i, d)...)
+	}
+}
+
+// recordFields are what is always read of a record. Times inside JSON are written in UTC
+// whatever the session's zone, so that they can be parsed.
+const recordFields = `records.handoff_id, records.agent_id, records.agent, records.persona,
+	records.messages, records.refs AS "references", records.progress, records.at,
+	(SELECT COALESCE(jsonb_agg(jsonb_build_object(
+			'agent', agent, 'summary', summary, 'rationale', rationale,
+			'timestamp', to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+			'related_artifacts', related_artifacts) ORDER BY position), '[]')
+		FROM decisions WHERE decisions.handoff_id = records.handoff_id) AS decisions`
+
+const selectRecord = `SELECT ` + recordFields + `, document, context FROM records WHERE handoff_id = $1`
+
+// Record returns what a handoff keeps beside its row; [daemon.ErrNotFound] for one that has none.
+func (db *DB) Record(ctx context.Context, handoffID int64) (daemon.Record, error) {
+	return one[daemon.Record](ctx, db, fmt.Sprintf("record of handoff %d", handoffID), selectRecord, handoffID)
+}
+
+// listLineRecords walks from predecessor to predecessor. The bound ends it also where somebody has
+// made a circle of them, in which each agent then counts where it was met first.
+const listLineRecords = `
+	WITH RECURSIVE before (agent_id, step) AS (
+		SELECT previous_agent_id, 1 FROM agents WHERE id = $1
+		UNION ALL
+		SELECT agents.previous_agent_id, before.step + 1
+		FROM before JOIN agents ON agents.id = before.agent_id
+		WHERE before.step < 1000
+	), line AS (
+		SELECT agent_id, min(step) AS step FROM before WHERE agent_id <> $1 GROUP BY agent_id
+	)
+	SELECT ` + recordFields + `, '' AS document, '' AS context
+	FROM line CROSS JOIN LATERAL (
+		SELECT * FROM records WHERE records.agent_id = line.agent_id ORDER BY handoff_id DESC LIMIT 1
+	) AS records
+	ORDER BY line.step LIMIT $2`
+
+// LineRecords returns the records of the agents before one in its line, that of its predecessor
+// first, without Document and Context; 100 where limit is 0. It looks back over 1000 agents, and at
+// the newest record of each.
+func (db *DB) LineRecords(ctx context.Context, agentID int64, limit int) ([]daemon.Record, error) {
+	return list[daemon.Record](ctx, db, fmt.Sprintf("records before agent %d", agentID), listLineRecords,
+		agentID, limitOr(limit, 100))
+}
+
+// listLineHandoffs walks both ways; UNION meets each agent once, even in a circle. An array, because
+// the planner takes lines for longer than they are and would join with all handoffs.
+const listLineHandoffs = `
+	WITH RECURSIVE before (id, previous_agent_id) AS (
+		SELECT id, previous_agent_id FROM agents WHERE id = $1
+		UNION
+		SELECT agents.id, agents.previous_agent_id
+		FROM before JOIN agents ON agents.id = before.previous_agent_id
+	), after (id) AS (
+		SELECT $1::bigint
+		UNION
+		SELECT agents.id FROM after JOIN agents ON agents.previous_agent_id = after.id
+	)
+	` + selectHandoffs + `
+	WHERE agent_id = ANY(ARRAY(SELECT id FROM before UNION SELECT id FROM after))
+	ORDER BY id DESC LIMIT $2`
+
+// LineHandoffs returns the handoffs of an agent, of all before it in its line and of all after it,
+// the newest first; 100 where limit is 0.
+func (db *DB) LineHandoffs(ctx context.Context, agentID int64, limit int) ([]daemon.Handoff, error) {
+	return list[daemon.Handoff](ctx, db, fmt.Sprintf("handoffs along the line of agent %d", agentID), listLineHandoffs,
+		agentID, limitOr(limit, 100))
+}
