@@ -142,3 +142,36 @@ func TestLine(t *testing.T) {
 	_, err := h.client.Line(ctx, 9999)
 	wantError(t, err, daemon.KindNotFound, "handoff_not_found", "Handoff not found")
 }
+
+// TestWhatMayBeNull shows the parts of agents and handoffs that are there in some only.
+func TestWhatMayBeNull(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, nil), t.Context()
+	slug := h.persona()
+	unknown := &daemon.ContextUse{Tokens: 120_000, Source: "transcript"}
+	limit, percent, done := int64(200_000), 76.5, "All."
+	known := &daemon.ContextUse{Tokens: 153_000, Limit: &limit, Percent: &percent, Tier: daemon.TierHigh, Source: "statusline"}
+	for _, use := range []*daemon.ContextUse{nil, unknown, known} {
+		a := h.agent(func(a *daemon.Agent) { away(a); a.Persona, a.Context = &slug, use })
+		if got := must(h.client.Agent(ctx, a.ID))(t).Context; (got == nil) != (use == nil) || got != nil && got.Tokens != use.Tokens {
+			t.Errorf("context: %+v, want %+v", got, use)
+		}
+		id := must(h.client.RequestHandoff(ctx, a.ID, daemon.HandoffRequest{Mode: daemon.ModeGenerate}))(t).HandoffID
+		row := must(h.client.Handoff(ctx, id))(t)
+		for _, phase := range []daemon.Phase{daemon.Generating, daemon.Failed} {
+			full := must(h.store.Handoff(ctx, id))(t)
+			from := full.Phase
+			full.Phase, full.ContextUse = phase, use
+			if phase == daemon.Failed {
+				now := time.Now().UTC()
+				full.CompletedAt, full.Structured = &now, &daemon.Structured{WhatWasDone: &done}
+				full.Error = &daemon.Failure{Phase: from, Code: "generation_empty", Message: "Handoff failed: generation produced no content", Hint: "ask once more"}
+			}
+			h.commit(&daemon.Change{Move: &daemon.Move{Handoff: &full, From: from, Cause: "a test"}})
+			row = must(h.client.Handoff(ctx, id))(t)
+		}
+		if row.Error == nil || row.Error.Hint != "ask once more" || row.Structured == nil || row.Structured.OpenQuestions != nil || (row.ContextUse == nil) != (use == nil) {
+			t.Errorf("handoff: %+v", row)
+		}
+	}
+}

@@ -95,7 +95,7 @@ func (w *workdir) check(claims []data.Claim) (warnings []string) {
 	for _, c := range claims {
 		path, there := look.find(c.Path)
 		switch {
-		case !there && c.Change == "deleted":
+		case !there && (c.Change == "deleted" || c.Change == "planned"):
 		case !there && slices.Contains(w.changedPaths("deleted"), w.absolute(c.Path)):
 		case !there:
 			warnings = append(warnings, fmt.Sprintf("The document names %s, which is not in the working directory%s.", c.Path, w.norGit()))

@@ -64,6 +64,7 @@ func TestClaimsAreChecked(t *testing.T) {
 		{"nowhere", git, data.Claim{Path: "ghost.go"}, "names ghost.go, which is not in the working directory and not known to git"},
 		{"nowhere, without git", plain, data.Claim{Path: "ghost.go"}, "names ghost.go, which is not in the working directory."},
 		{"nowhere, with a folder", plain, data.Claim{Path: "pkg/ghost.go"}, "names pkg/ghost.go"},
+		{"yet to be made", git, data.Claim{Path: "docs/next.md", Change: "planned"}, ""},
 		{"deleted, says git", git, data.Claim{Path: "gone.go"}, ""},
 		{"said to be deleted, and gone", git, data.Claim{Path: "ghost.go", Change: "deleted"}, ""},
 		{"said to be deleted, and there", git, data.Claim{Path: "old.go", Change: "deleted"}, "says that old.go was deleted, but it is there"},

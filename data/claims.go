@@ -4,15 +4,18 @@ import "strings"
 
 // Claim is a file that the structured fields of a document name, and what they say happened to it.
 type Claim struct {
-	Path   string // as written, but for a leading "./"
-	Field  string // the JSON name of the field that names it first
-	Change string // "changed", "deleted", or "" if what_was_done does not clearly say either
+	Path  string // as written, but for a leading "./"
+	Field string // the JSON name of the field that names it first
+	// Change is "changed" or "deleted" where what_was_done clearly says so; "planned" where the file is
+	// spoken of as one that is yet to be made, and need not be there; else "".
+	Change string
 }
 
 // What a document can say that happened to a file.
 const (
 	changed = "changed"
 	deleted = "deleted"
+	planned = "planned"
 )
 
 // Claims returns every file that is named in the fields, in the order of its first mention. What
@@ -20,7 +23,7 @@ const (
 //
 // A change is claimed only if the words around the name say so: "Fixed a.go", "a.go was edited",
 // an item of a list under "Files modified:". A sentence that says what was not or is not yet done
-// claims none. It rather misses a claim than makes one up: the operator sees those that don't hold.
+// claims none, nor that the file is there. It rather misses a claim than makes one up: the operator sees those that don't hold.
 func Claims(s Structured) []Claim {
 	var all []Claim
 	index := map[string]int{}
@@ -31,7 +34,8 @@ func Claims(s Structured) []Claim {
 			case !known:
 				index[m.path] = len(all)
 				all = append(all, Claim{Path: m.path, Field: f.name, Change: m.change})
-			case all[at].Change == "":
+			case m.change == planned: // it was named as one that is there
+			case all[at].Change == "" || all[at].Change == planned:
 				all[at].Change = m.change
 			case m.change != "":
 				all[at].Change = m.change // what happened last: made first, deleted later
@@ -143,6 +147,8 @@ var (
 	negations = set(`not never no nothing without todo to-do should will would shall must need needs needed plan plans
 		planned planning going yet next later could might may can cannot remaining remains pending unable failed tried
 		unchanged untouched instead renamed moved if unless until please let's want wants wanted ’t won't don't`)
+	// makes are what is done to a file that is not there yet.
+	makes = set("create creates creating write writes writing add adds adding make makes making introduce generate new missing")
 	// links may stand between a file and what is said about it: "a.go and b.go were both changed".
 	links = set("and or was were is are has have been now newly also both all the a an our file files script new old plus")
 	// places lead from what was done to where: "added a test to a.go".
@@ -161,14 +167,18 @@ type sentence struct {
 	heads    bool   // nothing but files and links so far
 	subjects int    // those files at the start of found, until something is said about them
 	verb     string // what was last said to have happened
+	planned  bool   // the sentence is about what is yet to be done
 	placed   bool   // a place followed
 	off      int    // 0: the verb is about what follows; 1: not before a place; 2: not at all
 }
 
 func (s *sentence) read(all []word, changes bool) {
 	for _, w := range all {
-		if negations[w.text] || strings.HasSuffix(w.text, "n't") {
-			changes = false
+		switch negated := negations[w.text] || strings.HasSuffix(w.text, "n't"); {
+		case negated:
+			changes, s.planned = false, true
+		case !changes && makes[w.text]:
+			s.planned = true
 		}
 	}
 	s.heads = true
@@ -192,6 +202,8 @@ func (s *sentence) read(all []word, changes bool) {
 func (s *sentence) file(path string, changes bool) {
 	m := mention{path: path}
 	switch {
+	case !changes && s.planned:
+		m.change = planned
 	case !changes:
 	case s.heads:
 		m.change = s.inherited

@@ -77,16 +77,16 @@ func TestClaimedChanges(t *testing.T) {
 		"Removed the parser from a.go":                                   "a.go=changed",
 		"Removed dead code in a.go":                                      "a.go=changed",
 		"Created a.go and removed b.go":                                  "a.go=changed b.go=deleted",
-		"Did not change a.go. Have not fixed b.go yet":                   "a.go b.go",
-		"Should be added: a.go. c.go will be updated. Didn't edit d.go":  "a.go c.go d.go",
-		"Renamed a.go to b.go":                                           "a.go b.go",
+		"Did not change a.go. Have not fixed b.go yet":                   "a.go=planned b.go=planned",
+		"Should be added: a.go. c.go will be updated. Didn't edit d.go":  "a.go=planned c.go=planned d.go=planned",
+		"Renamed a.go to b.go":                                           "a.go=planned b.go=planned",
 		"Files modified:\n- a.go\n- `b.go`: like c.go\n\nSee also d.go":  "a.go=changed b.go=changed c.go d.go",
-		"**Files changed:**\n\n1. a.go\n2. b.go (not finished)\n3. c.go": "a.go=changed b.go c.go=changed",
+		"**Files changed:**\n\n1. a.go\n2. b.go (not finished)\n3. c.go": "a.go=changed b.go=planned c.go=changed",
 		"- Deleted:\n  - a.go\n- Created:\n  - b.go\n- c.go":             "a.go=deleted b.go=changed c.go",
 		"Files added or removed:\n- a.go":                                "a.go",
 		"Files not modified:\n- a.go":                                    "a.go",
 		"Files modified: a.go, b.go":                                     "a.go=changed b.go=changed",
-		"Created a.go. Later work: deleted b.go":                         "a.go=changed b.go",
+		"Created a.go. Later work: deleted b.go":                         "a.go=changed b.go=planned",
 		"See a.go. Fixed a.go":                                           "a.go=changed",
 		"Created a.go.\nDeleted a.go.":                                   "a.go=deleted",
 		"| a.go | modified |\n| b.go | deleted |":                        "a.go=changed b.go=deleted",
@@ -104,6 +104,12 @@ func TestClaimsOfFields(t *testing.T) {
 		{"x.go", "what_was_done", "changed"}, {"y.go", "decisions_made", ""}, {"z.go", "open_questions", ""}, {"w.go", "next_agent_context", ""},
 	}
 	if got := Claims(Structured{&a, &b, &c, &d}); !slices.Equal(got, want) {
+		t.Errorf("got %+v", got)
+	}
+	// What is yet to be made need not be there, unless it was named as being there before.
+	a, d = "Fixed x.go. Did not write u.go", "Write v.go. Then read w.go, and add a test to x.go"
+	want = []Claim{{"x.go", "what_was_done", "changed"}, {"u.go", "what_was_done", "planned"}, {"v.go", "next_agent_context", "planned"}, {"w.go", "next_agent_context", "planned"}}
+	if got := Claims(Structured{WhatWasDone: &a, NextAgentContext: &d}); !slices.Equal(got, want) {
 		t.Errorf("got %+v", got)
 	}
 	if got := Claims(Structured{}); len(got) != 0 {

@@ -168,6 +168,7 @@ func (p *progress) watch(ctx context.Context, c *api.Client, id, seq int64) (dae
 		for _, m := range moves {
 			if m.Seq > seq {
 				seq = m.Seq
+				p.generating(&h, m.From)
 				p.phase(m, &h, m.At.Sub(last))
 			}
 			last = m.At
@@ -188,18 +189,25 @@ const generatingLabel = "Generating handoff… (esc to cancel)"
 // generatingNote is the daemon's note that says no more than the label.
 const generatingNote = "the document is being generated"
 
-// running names the phase that a handoff is in. A pipe is told once that the document is being
-// generated.
+// running names the phase that a handoff is in.
 func (p *progress) running(h *daemon.Handoff) string {
-	switch {
-	case h.Mode != daemon.ModeGenerate || h.Phase != daemon.Requested && h.Phase != daemon.Generating:
-	case p.terminal:
+	if p.generating(h, h.Phase) && p.terminal {
 		return generatingLabel
-	case !p.announced:
+	}
+	return words(h.Phase)
+}
+
+// generating reports whether in a phase of a handoff the document is generated. A pipe is told of
+// that once, also when it was over before anybody looked.
+func (p *progress) generating(h *daemon.Handoff, phase daemon.Phase) bool {
+	if h.Mode != daemon.ModeGenerate || phase != daemon.Requested && phase != daemon.Generating {
+		return false
+	}
+	if !p.terminal && !p.announced {
 		p.announced = true
 		p.printf("%s\n", generatingLabel)
 	}
-	return words(h.Phase)
+	return true
 }
 
 // phase prints the phase that a move ended.

@@ -79,6 +79,7 @@ func statusLine(ctx context.Context, environ []string, stdin io.Reader, stdout, 
 	wg.Go(func() { reportContext(ctx, getenv, status) })
 	command := userStatusLine(status.projectDir(), getenv)
 	if command == "" {
+		_, _ = io.WriteString(stdout, ownStatusLine(status, getenv))
 		return exitDone
 	}
 	return runStatusCommand(ctx, command, environ, input, stdout, stderr)
@@ -143,6 +144,21 @@ type runtimeStatus struct {
 // projectDir is where the runtime looks for the project's settings.
 func (s runtimeStatus) projectDir() string {
 	return firstNonEmpty(s.Workspace.ProjectDir, s.Cwd)
+}
+
+// ownStatusLine is what a person sees who has no status line of their own: the runtime would leave
+// a blank row in its place.
+func ownStatusLine(s runtimeStatus, getenv func(string) string) string {
+	id, err := strconv.ParseInt(getenv("UNDERSTUDY_AGENT_ID"), 10, 64)
+	if err != nil {
+		return "" // no agent of ours
+	}
+	who := firstNonEmpty(getenv("UNDERSTUDY_PERSONA"), fmt.Sprintf("agent %d", id))
+	use, ok := s.use()
+	if !ok {
+		return who + "\n"
+	}
+	return fmt.Sprintf("%s, %d%% of the context used\n", who, 100*use.Tokens/use.Limit)
 }
 
 // contextUse is the body of the report.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -309,7 +310,7 @@ func TestTellEnd(t *testing.T) {
 		var stdout, stderr bytes.Buffer
 		a := &app{getenv: noEnv, dataFlag: "/d", stdout: &stdout, stderr: &stderr}
 		err := a.tellEnd(&progress{ui: a.ui(a.stdout)}, c.h)
-		if err != errSilent || stdout.String() != c.stdout || stderr.String() != c.stderr {
+		if !errors.Is(err, errSilent) || stdout.String() != c.stdout || stderr.String() != c.stderr {
 			t.Errorf("%s: %v, %q, %q", name, err, &stdout, &stderr)
 		}
 	}

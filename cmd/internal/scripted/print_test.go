@@ -129,9 +129,16 @@ func TestFork(t *testing.T) {
 	}
 }
 
+// A session of which there is a transcript, but in which nobody has said anything, is none either.
 func TestForkOfNothing(t *testing.T) {
 	t.Parallel()
-	r := ready(t, "")
+	r := newRig(t)
+	r.write("answers/SessionStart", `{"hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":"you are Con"}}`)
+	r.start(r.args()...)
+	r.idle()
+	if len(r.entries("")) == 0 {
+		t.Error("there is no transcript")
+	}
 	for _, id := range []string{sessionID, "aaaaaaaa-0000-4000-8000-000000000002"} {
 		lines, code := r.forked(id, "")
 		if code != 1 || len(lines) != 1 || lines[0].kind() != "result/error_during_execution" || !lines[0].IsError ||
