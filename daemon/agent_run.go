@@ -154,10 +154,12 @@ func (d *Daemon) tend(ctx context.Context, a *Agent) (moved bool, again time.Dur
 	if a.StopAskedAt != nil {
 		return d.stopLadder(ctx, a)
 	}
-	if moved, err := d.measure(ctx, a); moved || err != nil {
+	moved, again, err = d.measure(ctx, a)
+	if moved || err != nil {
 		return moved, 0, err
 	}
-	return d.overdue(ctx, a)
+	late, soon, err := d.overdue(ctx, a)
+	return late, earlier(again, soon), err
 }
 
 // running reports whether the agent's process lives: by its process where we know it, else by

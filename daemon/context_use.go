@@ -105,31 +105,54 @@ func (d *Daemon) tierEvent(a *Agent, was Tier) *Event {
 	return e
 }
 
-// measure reads an agent's use of its context off its transcript, once after each turn, when no
-// status line has told it since.
-func (d *Daemon) measure(ctx context.Context, a *Agent) (moved bool, err error) {
+// statusLineLate is how long after a turn the status line of an agent that we started may tell. It
+// takes some 50 ms (measured with Claude Code 2.1.329).
+const statusLineLate = 3 * time.Second
+
+// measurement is when an agent's transcript was, or will be, read for its use of the context.
+type measurement struct {
+	stop int64     // hook id of the turn's end
+	seen time.Time // since when it is known
+	done bool
+}
+
+// measure reads an agent's use of its context off its transcript, once after each turn, unless a
+// status line tells it.
+func (d *Daemon) measure(ctx context.Context, a *Agent) (moved bool, again time.Duration, err error) {
 	if a.TranscriptPath == nil || a.State != Idle || a.LastStop == 0 || a.Context != nil && a.Context.Source == fromStatusLine {
-		return false, nil
+		return false, 0, nil
 	}
 	d.mu.Lock()
-	done := d.measured[a.ID] == a.LastStop
-	d.measured[a.ID] = a.LastStop
+	m := d.measured[a.ID]
+	if m.stop != a.LastStop {
+		m = measurement{stop: a.LastStop, seen: time.Now()}
+	}
+	wait := time.Duration(0)
+	if a.Managed {
+		wait = statusLineLate - time.Since(m.seen)
+	}
+	due := !m.done && wait <= 0
+	m.done = m.done || due
+	d.measured[a.ID] = m
 	d.mu.Unlock()
-	if done {
-		return false, nil
+	if !due {
+		if m.done {
+			wait = 0
+		}
+		return false, max(wait, 0), nil
 	}
 	used, ok, err := transcriptUse(*a.TranscriptPath)
 	if err != nil || !ok {
-		return false, nil // the transcript's troubles are told with a handoff; until then nothing depends on it
+		return false, 0, nil // the transcript's troubles are told with a handoff; until then nothing depends on it
 	}
 	before := a.Rev
 	if err := d.setContext(ctx, a, used, nil, fromTranscript); err != nil {
 		d.mu.Lock()
 		delete(d.measured, a.ID)
 		d.mu.Unlock()
-		return false, fmt.Errorf("agent %d: context: %w", a.ID, err)
+		return false, 0, fmt.Errorf("agent %d: context: %w", a.ID, err)
 	}
-	return a.Rev != before, nil
+	return a.Rev != before, 0, nil
 }
 
 const (

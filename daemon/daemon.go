@@ -142,7 +142,7 @@ type Daemon struct {
 	errors    map[int64]int          // errors of an agent's lane, one after the other
 	watched   map[int64]tmux.Process // processes whose end is being waited for
 	sightings map[int64]sighting     // what the runtime's registry said last
-	measured  map[int64]int64        // Stop after which an agent's transcript was read for its use of the context
+	measured  map[int64]measurement  // of agents' transcripts, for the use of the context
 	forks     map[int64]*fork        // one-shots of agents' sessions
 	acted     map[int64]StopStage    // rungs of the stop ladder whose effect this daemon has had
 }
@@ -174,7 +174,7 @@ func New(cfg Config) *Daemon {
 		refused:   map[string]bool{},
 		acted:     map[int64]StopStage{},
 		forks:     map[int64]*fork{},
-		measured:  map[int64]int64{},
+		measured:  map[int64]measurement{},
 	}
 	d.hub = newHub(cfg.Store, cfg.Log)
 	d.lanes = newLanes(d.runLane)

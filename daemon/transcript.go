@@ -94,15 +94,17 @@ func transcriptUse(path string) (used int64, ok bool, err error) {
 // tellsUse reports whether the entry says how full the context is, or that it is no longer known.
 func tellsUse(e runtimes.Entry) bool { return !e.Sidechain && (e.Used > 0 || e.Compacted) }
 
-// transcriptCount counts the messages of a transcript until there are enough.
+// transcriptCount counts what was said in a session until there is enough of it: prompts, our own
+// among them, and answers, also those of tool calls alone. It says whether there is anything to hand
+// over, which is more than what is passed on as messages.
 func transcriptCount(path string, enough int) (n int, err error) {
 	t, err := openTranscript(path)
 	if err != nil {
 		return 0, err
 	}
 	defer t.Close()
-	c := newConversation(transcriptWant{})
-	for c.read.Count < enough {
+	answers := map[string]bool{}
+	for prompts := 0; n < enough; n = prompts + len(answers) {
 		e, err := t.next(context.Background())
 		if errors.Is(err, io.EOF) {
 			break
@@ -110,9 +112,15 @@ func transcriptCount(path string, enough int) (n int, err error) {
 		if err != nil {
 			return 0, fmt.Errorf("transcript %s: %w", path, err)
 		}
-		c.add(e)
+		switch {
+		case e.Sidechain:
+		case e.MessageID != "" && (e.Used > 0 || e.Role != ""):
+			answers[e.MessageID] = true
+		case e.Role != "" || e.Ours:
+			prompts++
+		}
 	}
-	return c.read.Count, nil
+	return n, nil
 }
 
 // transcript is the file of one, read from its end.

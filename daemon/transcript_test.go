@@ -200,6 +200,20 @@ func TestTranscriptCount(t *testing.T) {
 	}
 }
 
+// TestTranscriptCountOfSuccessor: what we typed, and answers that are calls of tools alone, are no
+// messages that are passed on, but they are something to hand over.
+func TestTranscriptCountOfSuccessor(t *testing.T) {
+	t.Parallel()
+	told := lineUser("[handoff_a_b_1_c0ffee00] understudy: you take over")
+	if n, err := transcriptCount(transcriptFile(t, told), 2); n != 1 || err != nil {
+		t.Errorf("only told what it takes over: %d, %v", n, err)
+	}
+	call := `{"type":"assistant","message":{"role":"assistant","id":"m1","content":[{"type":"tool_use","id":"t1","name":"Read","input":{}}],"usage":{"input_tokens":9}}}` + "\n"
+	if n, err := transcriptCount(transcriptFile(t, told+call), 2); n != 2 || err != nil {
+		t.Errorf("at work: %d, %v", n, err)
+	}
+}
+
 // FuzzReadTranscript: reading backwards finds what reading forwards does. Each byte of the script
 // is a line of the transcript.
 func FuzzReadTranscript(f *testing.F) {

@@ -20,6 +20,7 @@ type Entry struct {
 	Used      int64    // tokens in the context, at this answer or after this compaction; 0: the line doesn't tell
 	Compacted bool     // here the context was compacted: what Used said before no longer holds
 	Sidechain bool     // of a sub-agent; never a message
+	Ours      bool     // typed by this supervisor; never a message
 	MessageID string   // of an answer; lines with the same one are one message
 }
 
@@ -67,6 +68,7 @@ func ParseEntry(line []byte) (Entry, error) {
 	texts := l.userTexts()
 	if e.Text = joined(texts, withoutMarks); e.Text == "" || l.meta {
 		e.Text = joined(texts, strings.TrimSpace)
+		e.Ours = !l.meta && ours.MatchString(e.Text)
 		return e, nil
 	}
 	e.Role = roleOf(l, "user", e.Text)

@@ -58,6 +58,7 @@ func TestParseEntryOfUser(t *testing.T) {
 	at := entryAt
 	user := func(text string) Entry { return Entry{Role: "user", Text: text, At: at} }
 	noise := func(text string) Entry { return Entry{Text: text, At: at} }
+	typed := func(text string) Entry { return Entry{Text: text, At: at, Ours: true} }
 	meta := func(line string) string { return strings.Replace(line, `"uuid"`, `"isMeta":true,"uuid"`, 1) }
 	const notification = "<task-notification>\n<task-id>b1</task-id>\n<status>completed</status>\n</task-notification>"
 	checkEntries(t, map[string]entryCase{
@@ -89,8 +90,8 @@ func TestParseEntryOfUser(t *testing.T) {
 		"HTML":                     {said(`"<b>go</b> on"`), user("<b>go</b> on")},
 		"interrupted":              {said(`[{"type":"text","text":"[Request interrupted by user for tool use]"}]`), noise("[Request interrupted by user for tool use]")},
 		"an answer of a hook":      {meta(said(`"Stop hook feedback:\nrun the tests"`)), noise("Stop hook feedback:\nrun the tests")},
-		"ours":                     {said(`"[handoff_developer-con-1_next_1795202376124_00c0ffee] understudy: hand over"`), noise("[handoff_developer-con-1_next_1795202376124_00c0ffee] understudy: hand over")},
-		"our skill":                {said(`"[skill_con_1] understudy: play"`), noise("[skill_con_1] understudy: play")},
+		"ours":                     {said(`"[handoff_developer-con-1_next_1795202376124_00c0ffee] understudy: hand over"`), typed("[handoff_developer-con-1_next_1795202376124_00c0ffee] understudy: hand over")},
+		"our skill":                {said(`"[skill_con_1] understudy: play"`), typed("[skill_con_1] understudy: play")},
 		"about ours":               {said(`"what is [handoff_a] understudy: ?"`), user("what is [handoff_a] understudy: ?")},
 		"the gist of a compaction": {strings.Replace(said(`"This session is being continued.\n\n<system-reminder>\nx\n</system-reminder>\nAll is well."`), `"uuid"`, `"isVisibleInTranscriptOnly":true,"isCompactSummary":true,"uuid"`, 1), user("This session is being continued.\n\n\nAll is well.")},
 	})

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,8 +27,32 @@ type scene struct {
 	script claudetest.Script
 	args   []string
 	env    []string
+	status string // what the status line prints
 	setup  func(*testing.T, claudetest.Home)
 	play   func(*terminal)
+}
+
+// oddStatus looks like all that a screen is read by: a composer with a draft between its rules, a
+// running turn, a dialog.
+var oddStatus = strings.Repeat("─", 60) + "\n\x1b[31m❯\u00a0rm -rf\x1b[0m\n" + strings.Repeat("─", 60) +
+	"\n\x1b[1;33mDo you want to proceed?\x1b[0m ❯ 1. Yes · esc to interrupt · draft stashed"
+
+// statusScenes are shown with a status line as well.
+var statusScenes = []string{
+	"idle", "draft", "draft_narrow", "stashed", "stashed_narrow", "busy", "busy_draft", "busy_tool", "queued", "shell_mode", "permission_write", "exit_tasks",
+	"just_started", "draft_lines", "streaming_draft","interrupted","transcript_view","model_picker","agents_view","permission_bash","permission_narrow","trust",
+}
+
+// withStatus gives the scenes of these names a status line. What is read of the screen stays the
+// same.
+func withStatus(all []scene, suffix, status string, names ...string) (out []scene) {
+	for _, sc := range all {
+		if slices.Contains(names, sc.name) {
+			sc.name, sc.status = sc.name+suffix, status
+			out = append(out, sc)
+		}
+	}
+	return out
 }
 
 var (
@@ -88,6 +113,16 @@ func scenes() []scene {
 	}
 }
 
+// statusSettings are settings with a status line that prints the text.
+func statusSettings(t *testing.T, h claudetest.Home, text string) string {
+	t.Helper()
+	file := filepath.Join(h.Dir, "status")
+	if err := os.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return `{"statusLine":{"type":"command","command":"cat ` + file + `"}}`
+}
+
 func skipBypassWarning(t *testing.T, h claudetest.Home) {
 	t.Helper()
 	err := os.WriteFile(filepath.Join(h.ConfigDir, "settings.json"), []byte(`{"skipDangerousModePermissionPrompt":true}`), 0o600)
@@ -114,7 +149,10 @@ func TestScreens(t *testing.T) {
 	if err := json.Unmarshal(raw, &wants); err != nil {
 		t.Fatal(err)
 	}
-	for _, sc := range scenes() {
+	all := scenes()
+	all = append(all, withStatus(all, "_status", "con, 12% of the context used", statusScenes...)...)
+	all = append(all, withStatus(all, "_odd_status", oddStatus, statusScenes...)...)
+	for _, sc := range all {
 		want, ok := wants[sc.name]
 		if !ok {
 			t.Errorf("%s is not in want.json", sc.name)
@@ -137,6 +175,9 @@ func (sc scene) run(t *testing.T, want runtimes.Screen) {
 	args := append([]string{"--name", "developer-con-1"}, sc.args...)
 	if len(sc.args) == 0 || sc.args[0] != "--dangerously-skip-permissions" {
 		args = append(args, "--permission-mode", "manual")
+	}
+	if sc.status != "" {
+		args = append(args, "--settings", statusSettings(t, home, sc.status))
 	}
 	x := start(t, home, size, sc.env, args...)
 	if sc.play != nil {
