@@ -26,6 +26,9 @@ type fork struct {
 	err     error
 }
 
+// noteGenerating says that the fork has begun, which may have had to wait.
+const noteGenerating = "the document is being generated"
+
 // generate has the document written by a fork of the session. The fork sees what is in the session
 // when it begins, so it begins when the agent is idle; and begins anew when the agent is given work
 // meanwhile, which would be lost otherwise.
@@ -57,7 +60,7 @@ func (r *handoffRun) generate() outcome {
 	default:
 	}
 	if left := r.d.left(*h.ForkedAt, r.set.DocumentTimeout); left > 0 {
-		return stayFor(left, "")
+		return stayFor(left, noteGenerating)
 	}
 	r.d.endFork(a.ID)
 	return r.notGenerated("document_timeout", "the document was not generated in time (document_timeout %s)", r.set.DocumentTimeout)
@@ -77,7 +80,7 @@ func (r *handoffRun) beginFork() outcome {
 		return r.notGenerated("busy_timeout", "the agent was not idle within %s: %s%s", r.set.BusyTimeout, note, r.seen())
 	}
 	r.h.ForkedAt, r.h.StopHook = &r.now, a.LastHook
-	return outcome{wrote: true}
+	return outcome{note: noteGenerating, wrote: true}
 }
 
 // generated takes what a fork has written.

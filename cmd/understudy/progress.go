@@ -177,7 +177,7 @@ func (p *progress) watch(ctx context.Context, c *api.Client, id, seq int64) (dae
 			return true, nil
 		}
 		p.start(p.running(&h), last)
-		p.wait(h.Note)
+		p.wait(strings.TrimPrefix(h.Note, generatingNote))
 		return false, nil
 	})
 	return h, err
@@ -185,6 +185,9 @@ func (p *progress) watch(ctx context.Context, c *api.Client, id, seq int64) (dae
 
 // generatingLabel is said while a fork writes the document, which can be cancelled at once.
 const generatingLabel = "Generating handoff… (esc to cancel)"
+
+// generatingNote is the daemon's note that says no more than the label.
+const generatingNote = "the document is being generated"
 
 // running names the phase that a handoff is in.
 func (p *progress) running(h *daemon.Handoff) string {

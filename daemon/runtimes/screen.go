@@ -17,7 +17,8 @@ const StashKey = "C-s"
 
 // The composer is a box at the bottom of the screen: a rule, which may carry the session's name
 // at its right end; the prompt sign with a no-break space (an earlier prompt in the conversation
-// has an ordinary one) and the draft; a rule without a name; one or more lines of footer.
+// has an ordinary one) and the draft; a rule without a name; the lines of a status line, indented by
+// two, which may show anything; the footer.
 const (
 	promptSign = "❯\u00a0"
 	shellSign  = "!\u00a0"
@@ -53,7 +54,7 @@ func (claude) ReadScreen(screen string) Screen {
 	if !ok {
 		return Screen{Dialog: findDialog(lines)}
 	}
-	box, footer := lines[top+1:bottom], strings.Join(lines[bottom+1:], "\n")
+	box, footer := lines[top+1:bottom], lines[len(lines)-1]
 	if strings.HasPrefix(box[0], "!") {
 		return Screen{Dialog: "shell mode: Enter would run the text as a command", Busy: busyAbove(lines[:top])}
 	}

@@ -34,14 +34,11 @@ type scene struct {
 
 // oddStatus looks like all that a screen is read by: a composer with a draft between its rules, a
 // running turn, a dialog.
-var oddStatus = strings.Repeat("─", 60) + "\n\x1b[31m❯\u00a0rm -rf\x1b[0m\n" + strings.Repeat("─", 60) +
+var oddStatus = strings.Repeat("─", 300) + "\n\x1b[31m❯\u00a0rm -rf\x1b[0m\n" + strings.Repeat("─", 300) +
 	"\n\x1b[1;33mDo you want to proceed?\x1b[0m ❯ 1. Yes · esc to interrupt · draft stashed"
 
 // statusScenes are shown with a status line as well.
-var statusScenes = []string{
-	"idle", "draft", "draft_narrow", "stashed", "stashed_narrow", "busy", "busy_draft", "busy_tool", "queued", "shell_mode", "permission_write", "exit_tasks",
-	"just_started", "draft_lines", "streaming_draft","interrupted","transcript_view","model_picker","agents_view","permission_bash","permission_narrow","trust",
-}
+var statusScenes = []string{"idle", "draft_narrow", "stashed", "busy_narrow", "busy_draft", "permission_write", "exit_tasks"}
 
 // withStatus gives the scenes of these names a status line. What is read of the screen stays the
 // same.
@@ -89,6 +86,7 @@ func scenes() []scene {
 		{name: "stashed", play: compose("keep this", "C-s")},
 		{name: "stashed_narrow", narrow: true, play: compose("keep this", "C-s")},
 		{name: "busy", script: held, play: submit("work")},
+		{name: "busy_narrow", narrow: true, script: waits, play: func(x *terminal) { submit("work")(x); x.shows("…") }},
 		{name: "busy_draft", script: waits, play: func(x *terminal) { submit("work")(x); x.shows("…"); x.paste("a draft meanwhile") }},
 		{name: "streaming_draft", script: held, play: func(x *terminal) { submit("work")(x); x.shows("First"); x.paste("a draft meanwhile") }},
 		{name: "busy_tool", args: []string{"--dangerously-skip-permissions"}, env: []string{"IS_SANDBOX=1"},
