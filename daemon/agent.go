@@ -68,6 +68,7 @@ type Agent struct {
 	Resume          string     `json:"-"` // session to open again; empty: a new one
 	BackgroundTasks int        `json:"-"` // as of the last Stop
 	LastPrompt      int64      `json:"-"` // hook id of the newest prompt of a person
+	LastPromptAt    *time.Time `json:"-"` // when that was given
 	LastStop        int64      `json:"-"` // hook id of the newest Stop
 	LastHook        int64      `json:"-"` // hook id of the newest hook that was applied
 	TurnPromptID    string     `json:"-"` // prompt_id of the running turn

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -51,6 +53,7 @@ func (r *handoffRun) assemble(doc data.Document) (assembled, error) {
 	go func() {
 		defer func() {
 			if v := recover(); v != nil {
+				r.d.Log.Error("assembly of the context panicked", "handoff_id", s.h.ID, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 				done <- fmt.Errorf("internal error: %v", v)
 			}
 		}()
@@ -79,13 +82,13 @@ func (s *assembly) run(ctx context.Context) error {
 		}
 	}
 	s.lap("extract_ms")
-	line, err := s.d.Store.LineRecords(ctx, s.agent.ID, maxGenerations)
+	edited := s.readConversation(ctx)
+	s.lap("transcript_ms")
+	line, err := s.d.Store.LineRecords(ctx, s.lineQuery())
 	if err != nil {
 		return fmt.Errorf("predecessors: %w", err)
 	}
 	s.lap("line_ms")
-	edited := s.readConversation(ctx)
-	s.lap("transcript_ms")
 	s.readWorktree(ctx, edited)
 	s.lap("worktree_ms")
 	s.validate(line)
@@ -93,6 +96,16 @@ func (s *assembly) run(ctx context.Context) error {
 	s.render(line)
 	s.lap("render_ms")
 	return context.Cause(ctx)
+}
+
+// lineQuery asks for what the line has passed on: of messages, as many as are still wanted.
+func (s *assembly) lineQuery() LineQuery {
+	q := LineQuery{AgentID: s.agent.ID, Limit: maxGenerations, MessageBytes: s.set.MaxContextBytes}
+	q.Messages = max(0, s.set.MaxMessages-len(s.out.record.Messages))
+	if s.set.IncludeAllMessages {
+		q.Messages = math.MaxInt32
+	}
+	return q
 }
 
 // lap notes how long a part took.
@@ -139,14 +152,23 @@ func (s *assembly) readWorktree(ctx context.Context, edited []string) {
 	for _, c := range claims {
 		q.Names = append(q.Names, c.Path)
 	}
-	tree, err := s.d.Worktree(ctx, q)
-	if err != nil && !errors.Is(err, ErrNoWorktree) && ctx.Err() == nil {
+	// git may take long in a large repository, and is the least of what is passed on.
+	gitCtx, cancel := context.WithTimeout(ctx, s.set.AssemblyTimeout/2)
+	tree, err := s.d.Worktree(gitCtx, q)
+	cancel()
+	switch {
+	case err == nil, errors.Is(err, ErrNoWorktree), ctx.Err() != nil:
+	case errors.Is(err, context.DeadlineExceeded):
+		s.warn("git took longer than %s in %s: which files were touched is not fully known.", s.set.AssemblyTimeout/2, s.agent.Cwd)
+	default:
 		s.warn("git could not be asked about %s: %s.", s.agent.Cwd, trimDot(err.Error()))
 	}
-	w := workdir{
-		dir: s.agent.Cwd, own: s.d.Data.Root(), tree: tree, git: err == nil, edited: edited, since: s.agent.CreatedAt,
+	w := newWorkdir(s.agent.Cwd, s.d.Data.Root(), tree, err == nil, edited, s.agent.CreatedAt)
+	refs, cut := w.references()
+	if cut > 0 {
+		s.warn("%d files were touched, more than are named: %d are left out.", cut+len(refs), cut)
 	}
-	s.out.record.References = w.references()
+	s.out.record.References = refs
 	s.out.record.Progress = w.progress() || len(s.out.record.Decisions) > 0
 	s.out.warnings = append(s.out.warnings, w.check(claims)...)
 }
@@ -214,8 +236,9 @@ func (s *assembly) render(line []Record) {
 	for _, rec := range line {
 		decisions = append(decisions, rec.Decisions...)
 	}
-	if !s.set.IncludeAllMessages {
-		decisions = decisions[:min(len(decisions), maxDecisions)]
+	if n := len(decisions); !s.set.IncludeAllMessages && n > maxDecisions {
+		decisions = decisions[:maxDecisions]
+		s.warn("%d decisions were made along the line, more than are passed on: the oldest %d are left out.", n, n-maxDecisions)
 	}
 	c := data.Context{
 		Source: s.h.SourceAgent, Structured: s.out.structured, Document: s.doc.Bytes, Warnings: s.out.warnings,

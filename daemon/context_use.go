@@ -72,13 +72,37 @@ func (d *Daemon) setContext(ctx context.Context, a *Agent, tokens int64, limit *
 	if use.Tier != was.Tier {
 		c.Events = append(c.Events, d.tierEvent(a, was.Tier))
 	}
-	if use.Percent == nil && was.Source == "" && d.Settings.Handoff.Auto.Enabled && a.Persona != nil {
-		e := d.event("agent_context_unknown", &a.ID, nil, map[string]any{"tokens": tokens, "message": fmt.Sprintf(
-			"The size of agent %d's context window is not known, so it is not handed over by itself: keep an eye on it, or start it with `understudy agent start`, whose status line tells.", a.ID)})
-		e.Alert = true
-		c.Events = append(c.Events, e)
+	var unknown []*Event
+	if use.Percent == nil {
+		unknown = d.unknownContext(a, "the size of its context window is not known")
+		c.Events = append(c.Events, unknown...)
 	}
-	return d.commit(ctx, &c)
+	err := d.commit(ctx, &c)
+	if err != nil && len(unknown) > 0 { // it was not told after all
+		d.mu.Lock()
+		delete(d.unknown, a.ID)
+		d.mu.Unlock()
+	}
+	return err
+}
+
+// unknownContext tells the operator, once for an agent, why it is not handed over by itself.
+func (d *Daemon) unknownContext(a *Agent, why string) []*Event {
+	if !d.Settings.Handoff.Auto.Enabled || a.Persona == nil {
+		return nil
+	}
+	d.mu.Lock()
+	told := d.unknown[a.ID]
+	d.unknown[a.ID] = true
+	d.mu.Unlock()
+	if told {
+		return nil
+	}
+	e := d.event("agent_context_unknown", &a.ID, nil, map[string]any{"message": fmt.Sprintf(
+		"Agent %d (%s) is not handed over by itself, for %s: keep an eye on it, or start it with `understudy agent start`, whose status line tells.",
+		a.ID, a.Name, why)})
+	e.Alert = true
+	return []*Event{e}
 }
 
 // tier is how far a window is filled, in the operator's terms.
@@ -143,7 +167,11 @@ func (d *Daemon) measure(ctx context.Context, a *Agent) (moved bool, again time.
 	}
 	used, ok, err := transcriptUse(*a.TranscriptPath)
 	if err != nil || !ok {
-		return false, 0, nil // the transcript's troubles are told with a handoff; until then nothing depends on it
+		events := d.unknownContext(a, "its transcript does not tell how full its context is")
+		if len(events) == 0 {
+			return false, 0, nil
+		}
+		return false, 0, d.commit(ctx, &Change{Events: events})
 	}
 	before := a.Rev
 	if err := d.setContext(ctx, a, used, nil, fromTranscript); err != nil {

@@ -143,6 +143,7 @@ type Daemon struct {
 	watched   map[int64]tmux.Process // processes whose end is being waited for
 	sightings map[int64]sighting     // what the runtime's registry said last
 	measured  map[int64]measurement  // of agents' transcripts, for the use of the context
+	unknown   map[int64]bool         // agents of which the operator was told that their use of it is not known
 	forks     map[int64]*fork        // one-shots of agents' sessions
 	acted     map[int64]StopStage    // rungs of the stop ladder whose effect this daemon has had
 }
@@ -174,6 +175,7 @@ func New(cfg Config) *Daemon {
 		refused:   map[string]bool{},
 		acted:     map[int64]StopStage{},
 		forks:     map[int64]*fork{},
+		unknown:   map[int64]bool{},
 		measured:  map[int64]measurement{},
 	}
 	d.hub = newHub(cfg.Store, cfg.Log)
@@ -193,7 +195,8 @@ func (d *Daemon) Prepare(ctx context.Context) error {
 	return d.replaySpool(ctx)
 }
 
-// Run works until ctx ends, and has ended when it returns: no goroutine of the daemon's is left.
+// Run works until ctx ends, and has ended when it returns: no goroutine of the daemon's is left, but for
+// an assembly that hung in the file system and was given up.
 // Agents go on. It may be called again, as after the database was away.
 func (d *Daemon) Run(ctx context.Context) error {
 	d.mu.Lock()

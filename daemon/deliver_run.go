@@ -100,7 +100,7 @@ func (d *Daemon) contextUnchanged(ctx context.Context, dl *Delivery) (bool, erro
 	if err != nil {
 		return false, fmt.Errorf("delivery %d: handoff %d: %w", dl.ID, *dl.HandoffID, err)
 	}
-	return h.contextIntact(), nil
+	return d.contextIntact(&h), nil
 }
 
 // note makes visible why nothing is typed to an agent.

@@ -143,6 +143,9 @@ func (h *Handoff) enter(p Phase, now time.Time, set HandoffSettings) {
 // failed makes the outcome of a failure. The sentence says what happened; what can be done is
 // added by where it happened.
 func (r *handoffRun) failed(code, format string, args ...any) outcome {
+	if r.h.Mode == ModeGenerate && beforeRecord(r.h.Phase) {
+		return r.notGenerated(code, format, args...)
+	}
 	msg := fmt.Sprintf(format, args...)
 	hint := fmt.Sprintf("look at the agent with `understudy agent attach %d`, then `understudy handoff retry %d`", r.agent.ID, r.h.ID)
 	switch {

@@ -147,11 +147,10 @@ func (r *handoffRun) verify() outcome {
 	switch {
 	case errors.As(err, &bad) && bad.Code == "document_unstable" && r.d.left(h.PhaseAt, 5*time.Second) > 0:
 		return stayFor(100*time.Millisecond, "the document is still being written")
-	case errors.As(err, &bad) && h.Retrying && h.Mode == ModeGenerate:
-		h.Retrying, h.ForkedAt = false, nil
-		return moveTo(Generating, "retry: "+bad.Code, Change{})
-	case errors.As(err, &bad) && h.Retrying && r.agent.Active():
-		return r.instructAnew(bad)
+	case errors.As(err, &bad) && h.Retrying && r.askable():
+		return r.askAnew(bad.Code)
+	case err == nil && h.Retrying && r.askable() && r.outdated(doc):
+		return r.askAnew("the document is older than the agent's last prompt")
 	case errors.As(err, &bad):
 		return r.failed(bad.Code, "%s", trimDot(bad.Message))
 	case err != nil:
@@ -160,15 +159,33 @@ func (r *handoffRun) verify() outcome {
 	return r.record(doc)
 }
 
-// instructAnew is what a retry does when there is still no acceptable document.
-func (r *handoffRun) instructAnew(bad *data.DocumentError) outcome {
+// askable reports whether somebody can be asked for the document once more.
+func (r *handoffRun) askable() bool { return r.agent.Active() || r.h.Mode == ModeGenerate }
+
+// outdated reports whether the agent was given work after a document was written, which that would
+// lose.
+func (r *handoffRun) outdated(doc data.Document) bool {
+	return r.agent.LastPromptAt != nil && doc.ModTime.Before(*r.agent.LastPromptAt)
+}
+
+// askAnew is what a retry does when there is still no acceptable document. What is there is put
+// aside, for nobody may take it for the one that is asked for.
+func (r *handoffRun) askAnew(why string) outcome {
+	aside := strings.TrimSuffix(r.h.FilePath, ".md") + ".aside.md"
+	if err := os.Rename(r.h.FilePath, aside); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return outcome{err: err}
+	}
+	if r.h.Mode == ModeGenerate {
+		r.h.Retrying, r.h.ForkedAt = false, nil
+		return moveTo(Generating, "retry: "+why, Change{})
+	}
 	r.h.Ref = newRef(r.h.SourceAgent, r.h.TargetAgent, r.now)
 	r.h.Retrying = false
 	c, out := r.queueInstruction()
 	if out != nil {
 		return *out
 	}
-	return moveTo(Instructing, "retry: "+bad.Code, c)
+	return moveTo(Instructing, "retry: "+why, c)
 }
 
 func (r *handoffRun) recorded() outcome {
@@ -287,7 +304,7 @@ func (r *handoffRun) injectSkill() outcome {
 // queuePrompt prepares the injection prompt for the successor, after a last look at the file that
 // it points to.
 func (r *handoffRun) queuePrompt(successor int64) (Change, *outcome) {
-	if !r.h.contextIntact() {
+	if !r.d.contextIntact(r.h) {
 		o := r.contextChanged()
 		return Change{}, &o
 	}

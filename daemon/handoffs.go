@@ -145,7 +145,9 @@ func (d *Daemon) saidNothing(a *Agent) bool {
 		// The runtime makes the file with the first prompt.
 		return a.LastPrompt == 0 && a.LastStop == 0
 	}
-	return err == nil && n < 2
+	// The runtime writes an answer down a moment after its Stop: 60 ms with Claude Code 2.1.329, more
+	// on a busy machine.
+	return err == nil && n < 2 && (a.LastPrompt == 0 || a.LastStop < a.LastPrompt)
 }
 
 // dataOf returns the data directory of a host.
@@ -308,7 +310,7 @@ func (d *Daemon) Document(ctx context.Context, id int64) ([]byte, error) {
 	return nil, Errorf(KindNotFound, bad.Code, "%s", bad.Message)
 }
 
-// ContextFile returns a handoff's context file; if it is not there, as it was recorded.
+// ContextFile returns a handoff's context file as it was recorded.
 func (d *Daemon) ContextFile(ctx context.Context, id int64) ([]byte, error) {
 	h, err := d.Handoff(ctx, id)
 	if err != nil {
@@ -318,12 +320,19 @@ func (d *Daemon) ContextFile(ctx context.Context, id int64) ([]byte, error) {
 	if h.ContextPath == nil {
 		return nil, missing
 	}
-	b, err := os.ReadFile(*h.ContextPath)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return b, err
-	}
 	rec, err := d.Store.Record(ctx, id)
-	return []byte(rec.Context), notFound(err, missing)
+	if !errors.Is(err, ErrNotFound) {
+		return []byte(rec.Context), err
+	}
+	dir, err := d.dataOf(ctx, h.Host) // recorded before copies were kept
+	if err != nil {
+		return nil, err
+	}
+	file, err := data.ReadDocument(dir.Handoffs(h.Persona), *h.ContextPath, h.Metrics.ContextSizeBytes)
+	if bad := (*data.DocumentError)(nil); errors.As(err, &bad) {
+		return nil, missing
+	}
+	return file.Bytes, err
 }
 
 // Events reads the log.

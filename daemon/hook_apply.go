@@ -205,14 +205,15 @@ func (h *hookStep) promptSubmitted() {
 			continue
 		}
 		h.confirm(dl, fmt.Sprintf("UserPromptSubmit, hook %d", h.tx.HookID), queued)
-		ours = dl.Kind != KindMessage
+		ours = dl.Kind != KindMessage && dl.Kind != KindCommand
 		break
 	}
 	if !queued {
 		a.TurnPromptID = turnID(h.p)
 	}
 	if !ours && !strings.HasPrefix(strings.TrimSpace(h.p.Prompt), "<task-notification>") {
-		a.LastPrompt = h.tx.HookID
+		at := h.in.At
+		a.LastPrompt, a.LastPromptAt = h.tx.HookID, &at
 	}
 	h.setState(Working)
 }
@@ -334,8 +335,8 @@ func (h *hookStep) pointedTo(in string) (paths []string) {
 		if hf != nil {
 			paths = append(paths, hf.FilePath, requestPath(hf.FilePath))
 		}
-		if file, ok := strings.CutPrefix(in, h.d.Data.Handoffs(*a.Persona)+"/"); ok && filepath.IsLocal(file) {
-			paths = append(paths, in) // one of the persona's documents
+		if filepath.Dir(in) == h.d.Data.Handoffs(*a.Persona) && fileHasContent(in) {
+			paths = append(paths, in) // one of the persona's documents, and no link to something else
 		}
 	case (h.p.ToolName == "Write" || h.p.ToolName == "Edit") && hf != nil:
 		paths = []string{hf.FilePath, experiencePath(h.d.Data, hf.Persona)}

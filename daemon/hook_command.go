@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -18,7 +19,7 @@ func handoffCommand(prompt string) (focus string, ok bool) {
 	if !ok || rest != "" && !strings.ContainsAny(rest[:1], " \t\n") {
 		return "", false
 	}
-	return strings.TrimSpace(rest), true
+	return strings.TrimSpace(strings.ReplaceAll(rest, "\r\n", "\n")), true
 }
 
 // isCommand reports whether a hook is a person's /handoff, to which the daemon itself answers: no
@@ -28,7 +29,24 @@ func isCommand(p hooks.Payload, replayed bool) bool {
 	if _, ok := handoffCommand(p.Prompt); !ok || p.Event != hooks.UserPromptSubmit || replayed {
 		return false
 	}
-	file, err := hooks.ReadSlash(filepath.Join(runtimes.ConfigDirOfTranscript(p.TranscriptPath), "settings.json"))
+	return ownSlash(runtimes.ConfigDirOfTranscript(p.TranscriptPath), p.CWD)
+}
+
+// ownSlash reports whether /handoff is our command in a session in cwd of a runtime that keeps its
+// files in config: a project may bring another one.
+func ownSlash(config, cwd string) bool {
+	if config == "" {
+		return false
+	}
+	for _, other := range []string{
+		filepath.Join(cwd, ".claude", "commands", "handoff.md"), filepath.Join(cwd, ".claude", "skills", "handoff"),
+		filepath.Join(config, "skills", "handoff"),
+	} {
+		if _, err := os.Lstat(other); err == nil {
+			return false
+		}
+	}
+	file, err := hooks.ReadSlash(filepath.Join(config, "settings.json"))
 	return err == nil && file.Ours()
 }
 
@@ -66,7 +84,8 @@ func (h *hookStep) compacting() {
 	}
 	auto := h.d.Settings.Handoff.Auto.Enabled
 	next := fmt.Sprintf("hand it over with `understudy handoff %d` if what it knows must not be lost", a.ID)
-	if auto && a.CompactHook == 0 && a.StopAskedAt == nil && !h.in.Replayed {
+	coming := a.AutoAskedAt == nil || h.tx.Handoff != nil // a handoff: it is not asked for twice
+	if auto && coming && a.CompactHook == 0 && a.StopAskedAt == nil && !h.in.Replayed {
 		a.CompactHook = h.tx.HookID
 		h.out.Output = mustJSON(map[string]string{"decision": "block", "reason": "understudy hands this work to a successor instead"})
 		next = "it is handed over at the end of its turn instead"

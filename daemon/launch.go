@@ -239,7 +239,9 @@ func (d *Daemon) plan(ctx context.Context, a *Agent) (runtimes.Launch, error) {
 		allow = []string{
 			"Edit(/" + handoffs + "/**)", "Read(/" + handoffs + "/**)",
 			"Edit(/" + experiencePath(d.Data, p.Slug) + ")", "Read(/" + experiencePath(d.Data, p.Slug) + ")",
-			"Skill(handoff)", // its own handoff is an agent's to ask for
+		}
+		if ownSlash(d.configDir(a), a.Cwd) {
+			allow = append(allow, "Skill(handoff)") // its own handoff is an agent's to ask for
 		}
 	}
 	// An event that the installed version does not know would open a dialog at its start.

@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"log/slog"
-	"os"
 	"time"
 
 	"github.com/understudyd/understudy/data"
@@ -26,10 +25,11 @@ type Record struct {
 	At       time.Time `json:"at"`
 }
 
-// contextIntact reports whether the context file holds what was recorded.
-func (h *Handoff) contextIntact() bool {
-	b, err := os.ReadFile(*h.ContextPath)
-	return err == nil && checksum(b) == *h.ContextChecksum
+// contextIntact reports whether the context file holds what was recorded. It stands where an agent
+// may write: whatever is there now is read as carefully as a document.
+func (d *Daemon) contextIntact(h *Handoff) bool {
+	file, err := data.ReadDocument(d.Data.Handoffs(h.Persona), *h.ContextPath, h.Metrics.ContextSizeBytes)
+	return err == nil && file.SHA256 == *h.ContextChecksum
 }
 
 // logHandoff logs one of the moments of a handoff that scripts look for, always with the same keys.

@@ -72,6 +72,9 @@ func (r *handoffRun) basic(doc data.Document, cause error) assembled {
 	// The fields are in the document itself, which is read already.
 	if fields, ok := data.ByHeading.Extract(got.record.Document); ok {
 		got.structured = &fields
+		if fields.DecisionsMade != nil { // stored, for those that come later
+			got.record.Decisions = data.ParseDecisions(*fields.DecisionsMade, r.agent.Name, r.now)
+		}
 	}
 	return got
 }

@@ -136,7 +136,7 @@ func (r *handoffRun) briefAgain(next *Agent) (Phase, Change, error) {
 // rewriteContext writes the files that the successor reads anew from the record: the context file if
 // it was changed, the document if it is gone. A document that somebody edited is left as it is.
 func (r *handoffRun) rewriteContext() error {
-	intact, there := r.h.contextIntact(), fileHasContent(r.h.FilePath)
+	intact, there := r.d.contextIntact(r.h), fileHasContent(r.h.FilePath)
 	if intact && there {
 		return nil
 	}

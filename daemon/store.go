@@ -152,11 +152,19 @@ type RecordReader interface {
 	// Record returns ErrNotFound for a handoff that has none.
 	Record(ctx context.Context, handoffID int64) (Record, error)
 	// LineRecords returns the records of the agents before one in its line, that of its predecessor
-	// first, at most limit. Document and Context are left out.
-	LineRecords(ctx context.Context, agentID int64, limit int) ([]Record, error)
+	// first. Document and Context are left out.
+	LineRecords(ctx context.Context, q LineQuery) ([]Record, error)
 	// LineHandoffs returns the handoffs of the whole line that an agent belongs to, before it and
 	// after it, the newest first, at most limit.
 	LineHandoffs(ctx context.Context, agentID int64, limit int) ([]Handoff, error)
+}
+
+// LineQuery says what of a line is read.
+type LineQuery struct {
+	AgentID      int64
+	Limit        int   // records; 0: 100
+	Messages     int   // records have their messages until there are so many; 0: none
+	MessageBytes int64 // or until they are about so large
 }
 
 // DeliveryReader reads deliveries.

@@ -343,6 +343,7 @@ func (d *Daemon) forget(agentID int64) {
 	delete(d.unready, agentID)
 	delete(d.errors, agentID)
 	delete(d.measured, agentID)
+	delete(d.unknown, agentID)
 }
 
 // event makes an event of this host.

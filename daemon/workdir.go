@@ -19,54 +19,64 @@ const maxReferences = 500
 // workdir is a working directory and what is known of it: by git, by the agent's own edits, and by
 // looking.
 type workdir struct {
-	dir    string // absolute
-	own    string // our data directory, whose files are not the work's
-	tree   Worktree
-	git    bool     // the tree is known
-	edited []string // by the agent, as it named them
-	since  time.Time
+	dir   string // absolute, by its real name where that is known, as git has it
+	own   string // our data directory, whose files are not the work's
+	tree  Worktree
+	git   bool                  // the tree is known
+	edits map[string]bool       // by the agent, absolute
+	state map[string]FileChange // of what is not committed, by path
+	since time.Time
 }
 
-// references are the files that the work touched, sorted, each once.
-func (w *workdir) references() []data.Reference {
+// newWorkdir puts together what is known. edited are paths as the agent named them.
+func newWorkdir(dir, own string, tree Worktree, git bool, edited []string, since time.Time) *workdir {
+	w := &workdir{dir: dir, own: own, tree: tree, git: git, since: since, edits: map[string]bool{}, state: map[string]FileChange{}}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		w.dir = real
+	}
+	for _, path := range edited {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		path = filepath.Clean(path)
+		if below(dir, path) { // the same file by the directory's real name
+			path = filepath.Join(w.dir, strings.TrimPrefix(path, dir))
+		}
+		if !below(own, path) {
+			w.edits[path] = true
+		}
+	}
+	w.tree.Committed = slices.DeleteFunc(slices.Clone(tree.Committed), func(path string) bool { return below(own, path) })
+	for _, c := range tree.Changed {
+		if !below(own, c.Path) {
+			w.state[c.Path] = c
+		}
+	}
+	return w
+}
+
+// references are the files that the work touched, sorted, each once; and how many there are besides.
+func (w *workdir) references() (refs []data.Reference, more int) {
 	notes := map[string]string{}
-	for _, path := range w.edits() {
+	for path := range w.edits {
 		notes[w.short(path)] = "edited"
 	}
 	for _, path := range w.tree.Committed {
 		notes[w.short(path)] = "committed"
 	}
-	for _, c := range w.tree.Changed {
-		if !w.ours(c.Path) {
-			notes[w.short(c.Path)] = c.note()
-		}
+	for path, c := range w.state {
+		notes[w.short(path)] = c.note()
 	}
-	out := []data.Reference{}
+	refs = []data.Reference{}
 	for _, path := range slices.Sorted(maps.Keys(notes)) {
-		out = append(out, data.Reference{Path: path, Note: notes[path]})
+		refs = append(refs, data.Reference{Path: path, Note: notes[path]})
 	}
-	return out[:min(len(out), maxReferences)]
+	n := min(len(refs), maxReferences)
+	return refs[:n], len(refs) - n
 }
 
-// progress reports whether the agent itself touched a file or committed.
-func (w *workdir) progress() bool { return len(w.edits()) > 0 || len(w.tree.Committed) > 0 }
-
-// edits are the files that the agent edited, absolute, without those of our data directory.
-func (w *workdir) edits() []string {
-	var out []string
-	for _, path := range w.edited {
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(w.dir, path)
-		}
-		if path = filepath.Clean(path); !w.ours(path) {
-			out = append(out, path)
-		}
-	}
-	return out
-}
-
-// ours reports whether a file is one of the data directory: the document, the experience.
-func (w *workdir) ours(path string) bool { return below(w.own, path) }
+// progress reports whether the agent itself touched a file, or something was committed since it began.
+func (w *workdir) progress() bool { return len(w.edits) > 0 || len(w.tree.Committed) > 0 }
 
 // short is a path as people in the directory would write it.
 func (w *workdir) short(path string) string {
@@ -88,24 +98,43 @@ func (c FileChange) note() string {
 	return fmt.Sprintf("%s, +%d -%d", c.Status, c.Added, c.Deleted)
 }
 
+// maxClaims is how many claims that don't hold are told one by one.
+const maxClaims = 50
+
 // check compares what the document says of files with what is there. It returns one sentence for
 // each claim that does not hold.
 func (w *workdir) check(claims []data.Claim) (warnings []string) {
 	look := lookup{w: w}
+	wrong := 0
 	for _, c := range claims {
-		path, there := look.find(c.Path)
-		switch {
-		case !there && (c.Change == "deleted" || c.Change == "planned"):
-		case !there && slices.Contains(w.changedPaths("deleted"), w.absolute(c.Path)):
-		case !there:
-			warnings = append(warnings, fmt.Sprintf("The document names %s, which is not in the working directory%s.", c.Path, w.norGit()))
-		case c.Change == "deleted":
-			warnings = append(warnings, fmt.Sprintf("The document says that %s was deleted, but it is there.", c.Path))
-		case c.Change == "changed" && path != "" && w.git && !w.touched(path):
-			warnings = append(warnings, fmt.Sprintf("The document says that %s was changed, but neither git nor its date shows a change since the agent began.", c.Path))
+		said := w.contradiction(&look, c)
+		if said == "" {
+			continue
+		}
+		if wrong++; wrong <= maxClaims {
+			warnings = append(warnings, said)
 		}
 	}
+	if wrong > maxClaims {
+		warnings = append(warnings, fmt.Sprintf("The document says %d more things of files that do not hold.", wrong-maxClaims))
+	}
 	return warnings
+}
+
+// contradiction is what speaks against a claim; "" if nothing does.
+func (w *workdir) contradiction(look *lookup, c data.Claim) string {
+	path, there := look.find(c.Path)
+	switch {
+	case !there && (c.Change == "deleted" || c.Change == "planned"):
+	case !there && w.state[w.absolute(c.Path)].Status == "deleted":
+	case !there:
+		return fmt.Sprintf("The document names %s, which is not in the working directory%s.", c.Path, w.norGit())
+	case c.Change == "deleted":
+		return fmt.Sprintf("The document says that %s was deleted, but it is there.", c.Path)
+	case c.Change == "changed" && path != "" && w.git && !w.touched(path):
+		return fmt.Sprintf("The document says that %s was changed, but neither git nor its date shows a change since the agent began.", c.Path)
+	}
+	return ""
 }
 
 func (w *workdir) norGit() string {
@@ -122,19 +151,10 @@ func (w *workdir) absolute(name string) string {
 	return filepath.Join(w.dir, name)
 }
 
-func (w *workdir) changedPaths(status string) []string {
-	var out []string
-	for _, c := range w.tree.Changed {
-		if status == "" || c.Status == status {
-			out = append(out, c.Path)
-		}
-	}
-	return out
-}
-
 // touched reports whether a file was changed since the agent began, by whatever shows it.
 func (w *workdir) touched(path string) bool {
-	if slices.Contains(w.tree.Committed, path) || slices.Contains(w.changedPaths(""), path) || slices.Contains(w.edits(), path) {
+	_, changed := w.state[path]
+	if changed || w.edits[path] || slices.Contains(w.tree.Committed, path) {
 		return true
 	}
 	fi, err := os.Stat(path)

@@ -42,17 +42,14 @@ func TestClaimsAreChecked(t *testing.T) {
 	began := time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
 	dir := place(t, began, "old.go", "new.go fresh", "pkg/deep.go", "edited.go", "committed.go", "staged.go")
 	at := func(name string) string { return filepath.Join(dir, name) }
-	git := workdir{
-		dir: dir, own: "/nowhere", git: true, since: began, edited: []string{"edited.go"},
-		tree: Worktree{
-			Top: dir, Committed: []string{at("committed.go")}, Known: []string{"deep.go"},
-			Changed: []FileChange{{Path: at("staged.go"), Status: "modified"}, {Path: at("gone.go"), Status: "deleted"}},
-		},
-	}
-	plain := workdir{dir: dir, own: "/nowhere", since: began}
+	git := newWorkdir(dir, "/nowhere", Worktree{
+		Top: dir, Committed: []string{at("committed.go")}, Known: []string{"deep.go"},
+		Changed: []FileChange{{Path: at("staged.go"), Status: "modified"}, {Path: at("gone.go"), Status: "deleted"}},
+	}, true, []string{"edited.go"}, began)
+	plain := newWorkdir(dir, "/nowhere", Worktree{}, false, nil, began)
 	for _, c := range []struct {
 		what  string
-		w     workdir
+		w     *workdir
 		claim data.Claim
 		want  string // part of the warning; "" holds
 	}{
@@ -84,33 +81,67 @@ func TestClaimsAreChecked(t *testing.T) {
 
 func TestReferences(t *testing.T) {
 	t.Parallel()
-	w := workdir{
-		dir: "/w/repo/sub", own: "/d/data",
-		edited: []string{"b.go", "/w/repo/sub/a.go", "/d/data/personas/x/handoffs/h.md", "/etc/other", "b.go"},
-		tree: Worktree{
-			Top: "/w/repo", Committed: []string{"/w/repo/sub/a.go", "/w/repo/top.go"},
-			Changed: []FileChange{{Path: "/w/repo/sub/b.go", Status: "modified", Added: 3, Deleted: 1}, {Path: "/w/repo/sub/new/", Status: "untracked"}},
+	tree := Worktree{
+		Top: "/w/repo", Committed: []string{"/w/repo/sub/a.go", "/w/repo/top.go", "/d/data/personas/x/skill.md"},
+		Changed: []FileChange{
+			{Path: "/w/repo/sub/b.go", Status: "modified", Added: 3, Deleted: 1}, {Path: "/w/repo/sub/new/", Status: "untracked"},
+			{Path: "/d/data/personas/x/experience.md", Status: "modified"},
 		},
 	}
+	edited := []string{"b.go", "/w/repo/sub/a.go", "/d/data/personas/x/handoffs/h.md", "/etc/other", "b.go"}
+	w := newWorkdir("/w/repo/sub", "/d/data", tree, true, edited, time.Time{})
 	want := []data.Reference{
 		{Path: "/etc/other", Note: "edited"}, {Path: "/w/repo/top.go", Note: "committed"}, {Path: "a.go", Note: "committed"},
 		{Path: "b.go", Note: "modified, +3 -1"}, {Path: "new/", Note: "untracked"},
 	}
-	if got := w.references(); !slices.Equal(got, want) {
-		t.Errorf("references %+v, want %+v", got, want)
+	if got, more := w.references(); !slices.Equal(got, want) || more != 0 {
+		t.Errorf("references %+v and %d more, want %+v", got, more, want)
 	}
 	if !w.progress() {
 		t.Error("an edit is no progress")
 	}
-	w.edited, w.tree.Committed = []string{"/d/data/personas/x/experience.md"}, nil
+	tree.Committed = nil
+	for i := range 2 * maxReferences {
+		tree.Changed = append(tree.Changed, FileChange{Path: fmt.Sprintf("/w/repo/%d", i), Status: "untracked"})
+	}
+	w = newWorkdir("/w/repo/sub", "/d/data", tree, true, []string{"/d/data/personas/x/experience.md"}, time.Time{})
 	if w.progress() {
 		t.Error("writing down one's experience is progress, and so is what somebody else left uncommitted")
 	}
-	for i := range 2 * maxReferences {
-		w.tree.Changed = append(w.tree.Changed, FileChange{Path: fmt.Sprintf("/w/repo/%d", i), Status: "untracked"})
+	if got, more := w.references(); len(got) != maxReferences || more != maxReferences+2 {
+		t.Errorf("%d references and %d more", len(got), more)
 	}
-	if n := len(w.references()); n != maxReferences {
-		t.Errorf("%d references", n)
+}
+
+// TestReferencesThroughLink: a working directory that is named by a link is the same for all who look.
+func TestReferencesThroughLink(t *testing.T) {
+	t.Parallel()
+	real, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(real, link); err != nil {
+		t.Fatal(err)
+	}
+	tree := Worktree{Top: real, Changed: []FileChange{{Path: filepath.Join(real, "a.go"), Status: "modified"}}}
+	w := newWorkdir(link, "/d/data", tree, true, []string{filepath.Join(link, "a.go"), "b.go"}, time.Time{})
+	if got, _ := w.references(); len(got) != 2 || got[0].Path != "a.go" || got[1].Path != "b.go" {
+		t.Errorf("references %+v", got)
+	}
+}
+
+// TestManyClaims: a document may say any number of wrong things.
+func TestManyClaims(t *testing.T) {
+	t.Parallel()
+	w := newWorkdir(t.TempDir(), "/d/data", Worktree{}, true, nil, time.Time{})
+	var claims []data.Claim
+	for i := range 3 * maxClaims {
+		claims = append(claims, data.Claim{Path: fmt.Sprintf("ghost%d.go", i)})
+	}
+	got := w.check(claims)
+	if len(got) != maxClaims+1 || !strings.Contains(got[maxClaims], fmt.Sprint(2*maxClaims)) {
+		t.Errorf("%d warnings, the last is %q", len(got), got[len(got)-1])
 	}
 }
 

@@ -91,7 +91,7 @@ func BenchmarkLine(b *testing.B) {
 	db := open(b)
 	multiply(b, db)
 	percentiles(b, func(int) {
-		records, err := db.LineRecords(b.Context(), 100, 50)
+		records, err := db.LineRecords(b.Context(), daemon.LineQuery{AgentID: 100, Limit: 50, Messages: 50, MessageBytes: 1 << 20})
 		must(b, records, err)
 		handoffs, err := db.LineHandoffs(b.Context(), 100, 50)
 		if n := len(must(b, handoffs, err)); len(records) == 0 || n != 4 {

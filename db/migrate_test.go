@@ -136,7 +136,7 @@ func TestMigrateRecordsWithRows(t *testing.T) {
 	h.Generation, h.ContextUse, h.ForkedAt = a.Generation, nil, nil
 	gotH, err := db.Handoff(t.Context(), h.ID)
 	equal(t, "handoff", must(t, gotH, err), *h)
-	a.ContextStart, a.AutoAskedAt, a.CompactHook = nil, nil, 0
+	a.ContextStart, a.AutoAskedAt, a.CompactHook, a.LastPromptAt = nil, nil, 0, nil
 	gotA, err := db.Agent(t.Context(), a.ID)
 	equal(t, "agent", must(t, gotA, err), *a)
 	gotH, err = db.Handoff(t.Context(), waits.ID)

@@ -9,11 +9,11 @@ import (
 )
 
 // recordColumns are the columns that are written, in the order of [recordValues].
-const recordColumns = `handoff_id, agent_id, agent, persona, document, context, messages, refs, progress, at`
+const recordColumns = `handoff_id, agent_id, agent, persona, document, context, messages, said, refs, progress, at`
 
 func recordValues(r *daemon.Record) []any {
 	return storable(r.HandoffID, r.AgentID, r.Agent, r.Persona, r.Document, r.Context,
-		notNil(r.Messages), notNil(r.References), r.Progress, r.At)
+		notNil(r.Messages), len(r.Messages), notNil(r.References), r.Progress, r.At)
 }
 
 // notNil returns a list that is never nil, because nil would be null.
@@ -53,14 +53,14 @@ func (w *write) record(r *daemon.Record) {
 // recordFields are what is always read of a record. Times inside JSON are written in UTC
 // whatever the session's zone, so that they can be parsed.
 const recordFields = `records.handoff_id, records.agent_id, records.agent, records.persona,
-	records.messages, records.refs AS "references", records.progress, records.at,
+	records.refs AS "references", records.progress, records.at,
 	(SELECT COALESCE(jsonb_agg(jsonb_build_object(
 			'agent', agent, 'summary', summary, 'rationale', rationale,
 			'timestamp', to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
 			'related_artifacts', related_artifacts) ORDER BY position), '[]')
 		FROM decisions WHERE decisions.handoff_id = records.handoff_id) AS decisions`
 
-const selectRecord = `SELECT ` + recordFields + `, document, context FROM records WHERE handoff_id = $1`
+const selectRecord = `SELECT ` + recordFields + `, messages, document, context FROM records WHERE handoff_id = $1`
 
 // Record returns what a handoff keeps beside its row; [daemon.ErrNotFound] for one that has none.
 func (db *DB) Record(ctx context.Context, handoffID int64) (daemon.Record, error) {
@@ -79,18 +79,23 @@ const listLineRecords = `
 	), line AS (
 		SELECT agent_id, min(step) AS step FROM before WHERE agent_id <> $1 GROUP BY agent_id
 	)
-	SELECT ` + recordFields + `, '' AS document, '' AS context
+	SELECT ` + recordFields + `, '' AS document, '' AS context,
+		CASE WHEN sum(said) OVER newer - said < $3 AND sum(size) OVER newer - size < $4
+			THEN messages ELSE '[]' END AS messages
 	FROM line CROSS JOIN LATERAL (
-		SELECT * FROM records WHERE records.agent_id = line.agent_id ORDER BY handoff_id DESC LIMIT 1
+		SELECT *, pg_column_size(messages)::bigint AS size
+		FROM records WHERE records.agent_id = line.agent_id ORDER BY handoff_id DESC LIMIT 1
 	) AS records
+	WINDOW newer AS (ORDER BY line.step)
 	ORDER BY line.step LIMIT $2`
 
 // LineRecords returns the records of the agents before one in its line, that of its predecessor
-// first, without Document and Context; 100 where limit is 0. It looks back over 1000 agents, and at
-// the newest record of each.
-func (db *DB) LineRecords(ctx context.Context, agentID int64, limit int) ([]daemon.Record, error) {
-	return list[daemon.Record](ctx, db, fmt.Sprintf("records before agent %d", agentID), listLineRecords,
-		agentID, limitOr(limit, 100))
+// first, without Document and Context; 100 where q.Limit is 0. It looks back over 1000 agents, and at
+// the newest record of each. What is stored is compressed, and is measured as it is stored: somewhat
+// more than q.MessageBytes may come.
+func (db *DB) LineRecords(ctx context.Context, q daemon.LineQuery) ([]daemon.Record, error) {
+	return list[daemon.Record](ctx, db, fmt.Sprintf("records before agent %d", q.AgentID), listLineRecords,
+		q.AgentID, limitOr(q.Limit, 100), q.Messages, q.MessageBytes)
 }
 
 // listLineHandoffs walks both ways; UNION meets each agent once, even in a circle. An array, because

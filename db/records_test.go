@@ -212,8 +212,38 @@ func TestRecordsOfALine(t *testing.T) {
 		"first":         {line[0].ID, 9, []daemon.Record{}},
 		"unknown agent": {999, 9, []daemon.Record{}},
 	} {
-		got, err := db.LineRecords(t.Context(), tt.agent, tt.limit)
+		got, err := db.LineRecords(t.Context(), daemon.LineQuery{AgentID: tt.agent, Limit: tt.limit, Messages: 99, MessageBytes: 1 << 20})
 		equal(t, name, must(t, got, err), tt.want)
+	}
+}
+
+// TestMessagesOfALine: messages are read until there are enough, from the nearest predecessor on.
+func TestMessagesOfALine(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	line := generations(t, db, nil, 4)
+	for _, a := range line {
+		newRecord(t, db, a.ID) // with two messages
+	}
+	for name, tt := range map[string]struct {
+		messages int
+		bytes    int64
+		want     []int
+	}{
+		"none":            {0, 1 << 20, []int{0, 0, 0}},
+		"one":             {1, 1 << 20, []int{2, 0, 0}},
+		"two":             {2, 1 << 20, []int{2, 0, 0}},
+		"three":           {3, 1 << 20, []int{2, 2, 0}},
+		"all":             {99, 1 << 20, []int{2, 2, 2}},
+		"no more bytes":   {99, 1, []int{2, 0, 0}},
+		"no bytes at all": {99, 0, []int{0, 0, 0}},
+	} {
+		got, err := db.LineRecords(t.Context(), daemon.LineQuery{AgentID: line[3].ID, Messages: tt.messages, MessageBytes: tt.bytes})
+		var n []int
+		for _, rec := range must(t, got, err) {
+			n = append(n, len(rec.Messages))
+		}
+		equal(t, name, n, tt.want)
 	}
 }
 
@@ -261,7 +291,7 @@ func TestLineInACircle(t *testing.T) {
 	for _, a := range line {
 		records = append(records, newRecord(t, db, a.ID))
 	}
-	got, err := db.LineRecords(t.Context(), line[1].ID, 9)
+	got, err := db.LineRecords(t.Context(), daemon.LineQuery{AgentID: line[1].ID, Limit: 9, Messages: 99, MessageBytes: 1 << 20})
 	equal(t, "records", must(t, got, err), []daemon.Record{brief(records[0]), brief(records[2])})
 	handoffs, err := db.LineHandoffs(t.Context(), line[1].ID, 9)
 	if n := len(must(t, handoffs, err)); n != 3 {
@@ -281,7 +311,7 @@ func TestLineIsLookedBackOverAThousandAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	for back, want := range map[int64][]daemon.Record{1000: {brief(r)}, 1001: {}} {
-		got, err := db.LineRecords(t.Context(), first.ID+back, 9)
+		got, err := db.LineRecords(t.Context(), daemon.LineQuery{AgentID: first.ID + back, Limit: 9, Messages: 99, MessageBytes: 1 << 20})
 		equal(t, "records", must(t, got, err), want)
 	}
 	handoffs, err := db.LineHandoffs(t.Context(), first.ID+1001, 9)
@@ -325,7 +355,7 @@ func TestLinesAreFoundByIndexes(t *testing.T) {
 		uses []string
 	}{
 		"record":        {selectRecord, []any{int64(99)}, []string{"records_pkey", "decisions_position_key"}},
-		"line records":  {listLineRecords, []any{int64(99), 9}, []string{"agents_pkey", "records_agent", "decisions_position_key"}},
+		"line records":  {listLineRecords, []any{int64(99), 9, 50, int64(1 << 20)}, []string{"agents_pkey", "records_agent", "decisions_position_key"}},
 		"line handoffs": {listLineHandoffs, []any{int64(99), 9}, []string{"agents_pkey", "agents_previous", "handoffs_agent"}},
 	} {
 		args := append([]any{pgx.QueryExecModeSimpleProtocol}, tt.args...) // a plan is for values, not for placeholders

@@ -48,9 +48,8 @@ func TestClaudeIdle(t *testing.T) {
 	if len(prompts) != 2 || prompts[1].p.Prompt != dl.Text || !strings.Contains(dl.Text, h.Ref) {
 		t.Errorf("prompts %+v, want the second to be %q with %s", prompts, dl.Text, h.Ref)
 	}
-	document, err := os.ReadFile(h.FilePath)
-	if err != nil || string(document) != claudetest.Document || h.RecordedAt == nil {
-		t.Errorf("document %q (%v), recorded %v", document, err, h.RecordedAt)
+	if got := r.read(h.FilePath); got != document(dl.Text) || h.RecordedAt == nil {
+		t.Errorf("document %q, recorded %v", got, h.RecordedAt)
 	}
 	if starts := r.tap.of(*h.SuccessorID, hooks.SessionStart); len(starts) != 1 || starts[0].in.SessionID == *a.SessionID {
 		t.Errorf("successor registered by %+v, want one session of its own", starts)

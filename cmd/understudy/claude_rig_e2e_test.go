@@ -4,10 +4,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -76,71 +74,6 @@ const (
 
 // experience is the file of the persona con.
 func (r *claudeRig) experience() string { return filepath.Join(r.dir.Persona(con), "experience.md") }
-
-var markdown = regexp.MustCompile(`/\S+?\.md\b`)
-
-// obeys is the model that does what understudy tells it, one tool call after the other: it writes
-// the document it is asked for and adds to the persona's experience, or reads the files that it
-// is pointed to. Everything else it answers with "OK".
-func obeys(r claudetest.Request) claudetest.Reply {
-	for _, text := range r.UserTexts() {
-		for _, step := range todo(text) {
-			if !called(r, step) {
-				return step
-			}
-		}
-	}
-	return claudetest.Reply{Text: "OK"}
-}
-
-func todo(text string) (steps []claudetest.Reply) {
-	if !strings.Contains(text, "] understudy: ") {
-		return nil
-	}
-	paths := markdown.FindAllString(text, -1)
-	if document, ok := claudetest.Instruction(text); ok {
-		experience := paths[len(paths)-1]
-		return []claudetest.Reply{
-			claudetest.Write(document, claudetest.Document), read(experience),
-			{Tool: "Edit", Input: map[string]any{"file_path": experience, "old_string": known, "new_string": known + "\n" + learned}},
-		}
-	}
-	for _, path := range paths {
-		steps = append(steps, read(path))
-	}
-	return steps
-}
-
-func read(path string) claudetest.Reply {
-	return claudetest.Reply{Tool: "Read", Input: map[string]any{"file_path": path}}
-}
-
-// called tells whether the conversation has that call of that tool with that file.
-func called(r claudetest.Request, call claudetest.Reply) bool {
-	for _, m := range r.Messages {
-		for _, b := range m.Content {
-			var in struct {
-				Path string `json:"file_path"`
-			}
-			if b.Type == "tool_use" && b.Name == call.Tool && json.Unmarshal(b.Input, &in) == nil && in.Path == call.Input["file_path"] {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// results are the texts that tools returned in the conversation.
-func results(r claudetest.Request) (out []string) {
-	for _, m := range r.Messages {
-		for _, b := range m.Content {
-			for _, part := range b.Content {
-				out = append(out, part.Text)
-			}
-		}
-	}
-	return out
-}
 
 // hookTap listens to the hooks on their way into the database.
 type hookTap struct {
@@ -251,8 +184,19 @@ func (r *claudeRig) heard(agentID int64, part string) (out []string) {
 	return out
 }
 
-// takenOver checks what must hold after every completed handoff, and prints how long it took.
+// takenOver checks what must hold after every handoff whose document the agent itself has written,
+// and prints how long it took.
 func (r *claudeRig) takenOver(h daemon.Handoff) {
+	r.t.Helper()
+	r.followed(h)
+	if n := len(r.heard(h.AgentID, h.Ref)); n != 1 {
+		r.t.Errorf("the outgoing model was told %d times, want once: %q", n, r.heard(h.AgentID, h.Ref))
+	}
+	r.knows(*h.SuccessorID)
+}
+
+// followed checks what must hold after every completed handoff.
+func (r *claudeRig) followed(h daemon.Handoff) {
 	r.t.Helper()
 	next := r.awaitState(*h.SuccessorID, daemon.Idle)
 	r.await("the successor's look at the context", func() (bool, string) {
@@ -263,15 +207,11 @@ func (r *claudeRig) takenOver(h daemon.Handoff) {
 		last := reqs[len(reqs)-1]
 		return called(last, read(*h.ContextPath)) && len(results(last)) >= 2, fmt.Sprintf("%q", results(last))
 	})
-	if n := len(r.heard(h.AgentID, h.Ref)); n != 1 {
-		r.t.Errorf("the outgoing model was told %d times, want once: %q", n, r.heard(h.AgentID, h.Ref))
-	}
 	if got := r.heard(next.ID, h.Ref); len(got) != 1 || got[0] != *h.InjectionPrompt {
 		r.t.Errorf("the successor's model was told %q, want once %q", got, *h.InjectionPrompt)
 	}
 	r.exited(h.AgentID)
 	r.readBoth(next.ID, h)
-	r.knows(next.ID)
 	r.logPhases(h.ID)
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,7 +25,7 @@ import (
 
 // crashPoint names one such point: the n-th call of its kind after the handoff was requested.
 type crashPoint struct {
-	Call  string // commit, hook, paste, spawn
+	Call  string // commit, hook, paste, spawn, fork
 	After bool
 	N     int
 }
@@ -134,6 +135,12 @@ func (b *bomb) around(cfg daemon.Config) daemon.Config {
 		t, err := open(socket)
 		return &crashTerminal{Terminal: t, b: b}, err
 	}
+	run := cfg.OneShot
+	cfg.OneShot = func(ctx context.Context, job daemon.OneShot) (daemon.OneShotResult, error) {
+		n := b.enter("fork")
+		defer b.leave("fork", n)
+		return run(ctx, job)
+	}
 	return cfg
 }
 
@@ -217,6 +224,8 @@ func (r *rig) killed(cmd *exec.Cmd) {
 	select {
 	case <-done:
 	case <-time.After(eventually):
+		_ = cmd.Process.Kill()
+		<-done
 		r.t.Fatalf("the daemon never came to its point\n%s", r.report())
 	}
 }
@@ -225,7 +234,17 @@ func TestKilledAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	// How often a clean handoff comes to each kind of point: at least; the tests say so when it is
 	// more, because a point that is never reached fails.
-	counts := map[string]int{"commit": 19, "hook": 6, "paste": 3, "spawn": 1}
+	killedAtEach(t, daemon.ModeAgent, map[string]int{"commit": 19, "hook": 6, "paste": 3, "spawn": 1})
+}
+
+// TestGenerateKilledAtEveryPoint: in mode generate the one-shot is a point as well; a daemon that is
+// killed while it runs takes it along.
+func TestGenerateKilledAtEveryPoint(t *testing.T) {
+	t.Parallel()
+	killedAtEach(t, daemon.ModeGenerate, map[string]int{"commit": 18, "hook": 4, "paste": 2, "spawn": 1, "fork": 1})
+}
+
+func killedAtEach(t *testing.T, mode string, counts map[string]int) {
 	slots := make(chan struct{}, 4)
 	for call, n := range counts {
 		for i := 1; i <= n; i++ {
@@ -235,19 +254,23 @@ func TestKilledAtEveryPoint(t *testing.T) {
 					t.Parallel()
 					slots <- struct{}{}
 					defer func() { <-slots }()
-					killedAt(t, p)
+					killedAt(t, mode, p)
 				})
 			}
 		}
 	}
 }
 
-func killedAt(t *testing.T, p crashPoint) {
+func killedAt(t *testing.T, mode string, p crashPoint) {
 	r := newRig(t)
 	first := r.child(&p)
 	a := r.agent("developer-con-1")
+	if mode == daemon.ModeGenerate {
+		r.turn(a.ID, "Find out why the tests are slow") // there is a session then
+		r.awaitAgent(a.ID, "its first report", func(a daemon.Agent) bool { return a.Context != nil })
+	}
 	// The daemon may die after it has committed the row and before it has answered.
-	_, _ = r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Force: true})
+	_, _ = r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Mode: mode, Force: true})
 	r.killed(first)
 	r.child(nil)
 	h, err := r.client.LatestHandoff(t.Context(), a.ID)
@@ -275,9 +298,16 @@ func (r *rig) endedOnce(h daemon.Handoff) {
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		if n := submissions(b, h.Ref); n != 1 {
-			r.t.Errorf("agent %d was told %d times, want once\n%s", a.ID, n, b)
+		want := 1
+		if a.EndedAt != nil && h.Mode == daemon.ModeGenerate {
+			want = 0
 		}
+		if n := submissions(b, h.Ref); n != want {
+			r.t.Errorf("agent %d was told %d times, want %d\n%s", a.ID, n, want, b)
+		}
+	}
+	if files, err := os.ReadDir(filepath.Dir(h.FilePath)); err != nil || len(files) != 2 {
+		r.t.Errorf("files %v, %v: want the document and its context", files, err)
 	}
 	moves, err := r.client.Transitions(ctx, h.ID)
 	if err != nil {
@@ -291,6 +321,9 @@ func (r *rig) endedOnce(h daemon.Handoff) {
 		path = append(path, string(m.To))
 	}
 	want := "instructing awaiting_document verifying recorded shutting_down spawning awaiting_registration injecting_skill briefing completed"
+	if h.Mode == daemon.ModeGenerate {
+		want = strings.Replace(want, "instructing awaiting_document", "generating", 1)
+	}
 	if got := strings.Join(path, " "); got != want {
 		r.t.Errorf("went through %s, want %s", got, want)
 	}
@@ -300,6 +333,52 @@ func (r *rig) endedOnce(h daemon.Handoff) {
 	}
 	if len(panes) != 1 || panes[0].Mark != strconv.FormatInt(*h.SuccessorID, 10) {
 		r.t.Errorf("panes %+v: want the successor's alone", panes)
+	}
+}
+
+// TestGenerateDaemonKilled: the fork ends with the daemon that runs it. The next one asks again.
+func TestGenerateDaemonKilled(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	traces := r.traceForks()
+	first := r.child(nil)
+	a := r.spokenTo()
+	r.misbehave("fork-hang")
+	id := r.generate(a.ID, "")
+	pids := r.awaitFork(traces)
+	if err := first.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	r.wantGoneSoon(2*time.Second, pids...)
+	r.killed(first)
+	r.misbehave("")
+	r.child(nil)
+	r.endedOnce(r.awaitPhase(id, daemon.Completed))
+}
+
+// TestGenerateDatabaseKilled: PostgreSQL is killed while the fork runs, and around it. What it answers is
+// taken when the database is back, or asked for anew.
+func TestGenerateDatabaseKilled(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cfg.Settings.DatabaseURL = "" // the private one
+	r.cfg.NoSync = true
+	b := &bomb{act: func() { r.killPostgres() }}
+	r.cfg.Around = b.around
+	r.start()
+	a := r.spokenTo()
+	for _, p := range []crashPoint{{"fork", false, 1}, {"fork", true, 1}, {"commit", false, 2}, {"commit", true, 3}} {
+		b.set(p)
+		before := r.read(*a.TranscriptPath)
+		h := r.awaitPhase(r.generate(a.ID, ""), daemon.Completed)
+		if !b.gone() {
+			t.Errorf("%s: the database was not killed", p)
+		}
+		if after := r.read(*a.TranscriptPath); after != before {
+			t.Errorf("%s: transcript of the outgoing agent grew by %q", p, strings.TrimPrefix(after, before))
+		}
+		r.wantTold(*h.SuccessorID, h.Ref)
+		a = r.awaitState(*h.SuccessorID, daemon.Idle)
 	}
 }
 

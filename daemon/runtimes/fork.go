@@ -55,10 +55,10 @@ type forkLine struct {
 	} `json:"message"`
 }
 
-// ForkAnswer reads what a question printed: the text blocks of the model's last message, joined by
-// newlines. (The result line has the last block alone.) The text may be empty; an error is what the
-// runtime itself called one, or an output that ends before its result.
-func (claude) ForkAnswer(stdout []byte) (string, error) {
+// ForkAnswer reads what a question printed: the model's messages that have text, in order, each its
+// text blocks joined by newlines. (The result line has the last block alone.) There may be none; an
+// error is what the runtime itself called one, or an output that ends before its result.
+func (claude) ForkAnswer(stdout []byte) ([]string, error) {
 	var texts []string
 	message, ended := "", false
 	for raw := range bytes.Lines(stdout) {
@@ -68,24 +68,25 @@ func (claude) ForkAnswer(stdout []byte) (string, error) {
 		}
 		switch {
 		case l.Type == "assistant" && !l.Trouble && l.Message.Model != synthetic && l.Parent == nil:
-			if l.Message.ID != message {
-				message, texts = l.Message.ID, nil
-			}
 			for _, b := range l.Message.Content {
-				if b.Type == "text" && strings.TrimSpace(b.Text) != "" {
-					texts = append(texts, b.Text)
+				switch {
+				case b.Type != "text" || strings.TrimSpace(b.Text) == "":
+				case l.Message.ID == message:
+					texts[len(texts)-1] += "\n" + b.Text
+				default:
+					message, texts = l.Message.ID, append(texts, b.Text)
 				}
 			}
 		case l.Type == "result" && (l.IsError || l.Subtype != "success"):
-			return "", errors.New(firstOf(strings.Join(l.Errors, "; "), l.Result, l.Subtype, "unknown error"))
+			return nil, errors.New(firstOf(strings.Join(l.Errors, "; "), l.Result, l.Subtype, "unknown error"))
 		case l.Type == "result":
 			ended = true
 		}
 	}
 	if !ended {
-		return "", errors.New("it ended without a result")
+		return nil, errors.New("it ended without a result")
 	}
-	return strings.Join(texts, "\n"), nil
+	return texts, nil
 }
 
 // firstOf returns the first text that says something, as one line.

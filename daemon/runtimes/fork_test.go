@@ -40,7 +40,7 @@ func TestForkAnswer(t *testing.T) {
 	for what, c := range map[string]struct{ in, text, err string }{
 		"one block":            {start + say("m1", "Only.") + ended, "Only.", ""},
 		"two blocks":           {start + say("m1", "First.") + say("m1", "Second.") + ended, "First.\nSecond.", ""},
-		"after a denied call":  {start + say("m1", "Let me look.") + call + denied + say("m2", "The document.") + ended, "The document.", ""},
+		"after a denied call":  {start + say("m1", "Let me look.") + call + denied + say("m2", "The document.") + ended, "Let me look. | The document.", ""},
 		"nothing said":         {start + `{"type":"result","subtype":"success","is_error":false,"result":""}`, "", ""},
 		"blank":                {start + say("m1", "  ") + ended, "", ""},
 		"a sub-agent's words":  {start + say("m1", "Mine.") + strings.Replace(say("s1", "Its."), "null", `"toolu_1"`, 1) + ended, "Mine.", ""},
@@ -51,8 +51,8 @@ func TestForkAnswer(t *testing.T) {
 		"nothing":              {"", "", "it ended without a result"},
 		"a line that is noise": {"warning: x\n" + start + say("m1", "Fine.") + ended, "Fine.", ""},
 	} {
-		text, err := claude{}.ForkAnswer([]byte(c.in))
-		if got := errText(err); text != c.text || got != c.err {
+		texts, err := claude{}.ForkAnswer([]byte(c.in))
+		if text, got := strings.Join(texts, " | "), errText(err); text != c.text || got != c.err {
 			t.Errorf("%s: %q, %q; want %q, %q", what, text, got, c.text, c.err)
 		}
 	}

@@ -70,7 +70,7 @@ type Runtime interface {
 	ReadScreen(screen string) Screen
 	// Fork returns what to run to ask a copy of a session, and ForkAnswer reads what that printed.
 	Fork(ForkSpec) (argv []string, stdin []byte, err error)
-	ForkAnswer(stdout []byte) (string, error)
+	ForkAnswer(stdout []byte) ([]string, error)
 }
 
 // For returns the runtime of that name.

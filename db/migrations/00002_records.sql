@@ -16,18 +16,18 @@ ALTER TABLE handoffs
             THEN recorded_at IS NULL
         ELSE recorded_at IS NOT NULL
     END),
-    ADD COLUMN generation integer,
+    -- The defaults stay: daemons of the version before, on other hosts, write rows without them.
+    ADD COLUMN generation integer NOT NULL DEFAULT 1,
     ADD COLUMN context_use jsonb,
     ADD COLUMN forked_at timestamptz;
 UPDATE handoffs h SET generation = a.generation, structured = jsonb_strip_nulls(h.structured)
     FROM agents a WHERE a.id = h.agent_id;
-ALTER TABLE handoffs ALTER COLUMN generation SET NOT NULL;
 
 ALTER TABLE agents
     ADD COLUMN context_start double precision,
     ADD COLUMN auto_asked_at timestamptz,
-    ADD COLUMN compact_hook bigint NOT NULL DEFAULT 0;
-ALTER TABLE agents ALTER COLUMN compact_hook DROP DEFAULT; -- it was for the rows that were there
+    ADD COLUMN compact_hook bigint NOT NULL DEFAULT 0,
+    ADD COLUMN last_prompt_at timestamptz;
 
 -- What a handoff keeps beside its row: all that was passed on.
 CREATE TABLE records (
@@ -38,6 +38,7 @@ CREATE TABLE records (
     document   text NOT NULL,
     context    text NOT NULL,
     messages   jsonb NOT NULL,
+    said       integer NOT NULL, -- how many messages, so that they need not be read to be counted
     refs       jsonb NOT NULL,
     progress   boolean NOT NULL,
     at         timestamptz NOT NULL,
@@ -76,7 +77,8 @@ DROP TABLE records;
 ALTER TABLE agents
     DROP COLUMN context_start,
     DROP COLUMN auto_asked_at,
-    DROP COLUMN compact_hook;
+    DROP COLUMN compact_hook,
+    DROP COLUMN last_prompt_at;
 
 -- A handoff that is generating waits for its document, which then will not come: it fails at its
 -- deadline, and nothing has been shut down.

@@ -140,8 +140,12 @@ func (s *stream) run(ctx context.Context, release <-chan struct{}) {
 	start["content"], start["stop_reason"] = []any{}, nil
 	s.send("message_start", map[string]any{"message": start})
 	index := 0
-	if s.reply.Text != "" || s.reply.Tool == "" {
-		if !s.text(ctx, index, release) {
+	for i, text := range s.reply.texts() {
+		hold := release
+		if i > 0 || !s.reply.Hold {
+			hold = nil
+		}
+		if !s.text(ctx, index, text, hold) {
 			return
 		}
 		index++
@@ -157,18 +161,19 @@ func (s *stream) run(ctx context.Context, release <-chan struct{}) {
 	s.send("message_stop", map[string]any{})
 }
 
-// text reports false when the client went away while the answer was held.
-func (s *stream) text(ctx context.Context, index int, release <-chan struct{}) bool {
+// text writes one block. Without release the answer is not held; it reports false when the client
+// went away while it was.
+func (s *stream) text(ctx context.Context, index int, text string, release <-chan struct{}) bool {
 	s.send("content_block_start", map[string]any{"index": index,
 		"content_block": map[string]any{"type": "text", "text": ""}})
 	delta := func(text string) {
 		s.send("content_block_delta", map[string]any{"index": index,
 			"delta": map[string]any{"type": "text_delta", "text": text}})
 	}
-	runes := []rune(s.reply.Text)
+	runes := []rune(text)
 	half := len(runes) / 2
 	delta(string(runes[:half]))
-	if s.reply.Hold {
+	if release != nil {
 		select {
 		case <-release:
 		case <-ctx.Done():
@@ -206,8 +211,8 @@ func (s *stream) send(event string, data map[string]any) {
 // message is the whole answer as one JSON object.
 func message(id int, model string, r Reply) map[string]any {
 	content, stop := []any{}, "end_turn"
-	if r.Text != "" || r.Tool == "" {
-		content = append(content, map[string]any{"type": "text", "text": r.Text})
+	for _, text := range r.texts() {
+		content = append(content, map[string]any{"type": "text", "text": text})
 	}
 	if r.Tool != "" {
 		stop = "tool_use"
@@ -224,6 +229,14 @@ func message(id int, model string, r Reply) map[string]any {
 		"usage": map[string]any{"input_tokens": tokens, "output_tokens": 10,
 			"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0},
 	}
+}
+
+// texts are the blocks of text of an answer, which has one block at least.
+func (r Reply) texts() []string {
+	if r.Text == "" && r.Tool != "" {
+		return r.More
+	}
+	return append([]string{r.Text}, r.More...)
 }
 
 func toolID(id int) string { return fmt.Sprintf("toolu_fake%08d", id) }

@@ -112,6 +112,33 @@ func TestFakeAPIInOnePiece(t *testing.T) {
 	}
 }
 
+func TestFakeAPIBlocks(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		reply  Reply
+		blocks int
+		text   string
+	}{
+		"one":              {Reply{Text: "a"}, 1, "a"},
+		"none":             {Reply{}, 1, ""},
+		"two":              {Reply{Text: "a", More: []string{"b"}}, 2, "ab"},
+		"a call":           {Bash("true", false), 1, ""},
+		"two and a call":   {Reply{Text: "a", More: []string{"b"}, Tool: "Bash"}, 3, "ab"},
+		"a skill of ours":  {Skill("handoff", "focus"), 1, ""},
+		"nothing and more": {Reply{More: []string{"b"}}, 2, "b"},
+	} {
+		api := NewFakeAPI(t, func(Request) Reply { return tt.reply })
+		types, text, _ := events(t, post(t, api, body(true, asked)).Body)
+		starts := len(slices.DeleteFunc(types, func(typ string) bool { return typ != "content_block_start" }))
+		if starts != tt.blocks || text != tt.text {
+			t.Errorf("%s: %d blocks with %q, want %d with %q", name, starts, text, tt.blocks, tt.text)
+		}
+		if got := len(message(1, "m", tt.reply)["content"].([]any)); got != tt.blocks {
+			t.Errorf("%s: %d blocks in one piece, want %d", name, got, tt.blocks)
+		}
+	}
+}
+
 func TestFakeAPIFails(t *testing.T) {
 	t.Parallel()
 	api := NewFakeAPI(t, Fails(529, "overloaded"))
@@ -186,6 +213,19 @@ func TestInstruction(t *testing.T) {
 		"write 1.md, see /d/1.context.md": "",
 	} {
 		if got, _ := Instruction(text); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
+
+func TestHeadings(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"under exactly these headings: ## What Was Done (progress: done), ## Open Questions (blockers), ## Code Patterns. Keep",
+		"- **## What Was Done**: progress.\n- **## Open Questions**: blockers.\n- **## Code Patterns**: what it must know",
+		"# Handoff\n## What Was Done\nAll.\n## Open Questions\n\n## Code Patterns",
+	} {
+		if got := Headings(text); !slices.Equal(got, []string{"What Was Done", "Open Questions", "Code Patterns"}) {
 			t.Errorf("%q: %q", text, got)
 		}
 	}

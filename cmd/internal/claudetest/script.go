@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// Reply is what the fake model answers to one request: an error, or a text, or a tool call, or a
-// text and then a tool call.
+// Reply is what the fake model answers to one request: an error, or a text, or a tool call, or
+// texts and then a tool call.
 type Reply struct {
 	Text  string
+	More  []string       // further blocks of text
 	Tool  string         // name of the tool to call; "" calls none
 	Input map[string]any // its input
 
@@ -72,6 +73,11 @@ func Bash(command string, background bool) Reply {
 	}}
 }
 
+// Skill is a call of the Skill tool: the model runs a command of the CLI's.
+func Skill(name, args string) Reply {
+	return Reply{Tool: "Skill", Input: map[string]any{"skill": name, "args": args}}
+}
+
 // Fails answers everything with an API error.
 func Fails(status int, message string) Script {
 	return func(Request) Reply { return Reply{Status: status, Error: message} }
@@ -105,6 +111,18 @@ func Instruction(text string) (path string, ok bool) {
 		return "", false
 	}
 	return m[1], true
+}
+
+// A heading that is asked for is in a line of prose or an item of a list; one that is written has a
+// line of its own.
+var heading = regexp.MustCompile(`## ([A-Z][A-Za-z]*(?: [A-Z][A-Za-z]*)*)`)
+
+// Headings are the headings of the second level that a text names, in order.
+func Headings(text string) (names []string) {
+	for _, m := range heading.FindAllStringSubmatch(text, -1) {
+		names = append(names, m[1])
+	}
+	return names
 }
 
 func (r Reply) status() int {

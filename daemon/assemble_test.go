@@ -1,0 +1,145 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/data"
+)
+
+// lineStore is as much of a store as the assembly asks.
+type lineStore struct {
+	Store
+	line []Record
+	err  error
+}
+
+func (s lineStore) LineRecords(context.Context, LineQuery) ([]Record, error) { return s.line, s.err }
+
+// assembler makes the step that assembles the context of an agent's handoff.
+func assembler(t testing.TB, store lineStore, transcript string) *handoffRun {
+	t.Helper()
+	set := DefaultHandoff
+	d := New(Config{Host: "here", Store: store, Data: data.At(t.TempDir()), Settings: Settings{Handoff: set}, Log: slog.New(slog.DiscardHandler)})
+	a := &Agent{ID: 7, Name: "con", Cwd: t.TempDir(), TranscriptPath: &transcript, CreatedAt: time.Now()}
+	h := &Handoff{ID: 3, Ref: "handoff_con_con_1_00c0ffee", Persona: "writer-con-1", SourceAgent: "con", TargetAgent: "con", FilePath: "/d/h.md"}
+	return &handoffRun{d: d, ctx: t.Context(), now: time.Now(), h: h, agent: a, set: set}
+}
+
+var goodDocument = data.Document{Bytes: []byte("## What Was Done\nThe parser.\n\n## Decisions Made\n- Tabs are an error: they hide.\n")}
+
+// TestConversationOfLine: the newest messages of the whole line, the oldest first, and decisions with
+// the outgoing agent's first.
+func TestConversationOfLine(t *testing.T) {
+	t.Parallel()
+	said := func(texts ...string) (out []data.Message) {
+		for _, text := range texts {
+			out = append(out, data.Message{Agent: "con", Role: "user", Text: text})
+		}
+		return out
+	}
+	store := lineStore{line: []Record{
+		{Messages: said("d", "e"), Decisions: []data.Decision{{Agent: "con", Summary: "second"}}, Progress: true},
+		{Messages: said("a", "b", "c"), Decisions: []data.Decision{{Agent: "con", Summary: "third"}}},
+	}}
+	r := assembler(t, store, transcriptFile(t, lineUser("f")))
+	r.set.MaxMessages = 4
+	got, err := r.assemble(goodDocument)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(got.context)
+	at := -1
+	for _, part := range []string{"> c\n", "> d\n", "> e\n", "> f\n"} {
+		i := strings.Index(text, part)
+		if i <= at {
+			t.Errorf("%q is missing or out of order", part)
+		}
+		at = i
+	}
+	if strings.Contains(text, "> b\n") || got.sent.Messages != 4 {
+		t.Errorf("%d messages, want the newest 4", got.sent.Messages)
+	}
+	if i, j, k := strings.Index(text, "- Tabs"), strings.LastIndex(text, "second"), strings.LastIndex(text, "third"); i < 0 || j < i || k < j || got.sent.Decisions != 3 {
+		t.Errorf("decisions at %d, %d, %d", i, j, k)
+	}
+	if len(got.record.Messages) != 1 || len(got.record.Decisions) != 1 {
+		t.Errorf("the record holds %d messages and %d decisions, want this agent's alone", len(got.record.Messages), len(got.record.Decisions))
+	}
+}
+
+// TestIdleGenerations counts those in a row that came to nothing.
+func TestIdleGenerations(t *testing.T) {
+	t.Parallel()
+	nothing := data.Document{Bytes: []byte("## What Was Done\nLooked around.\n")}
+	line := slices.Repeat([]Record{{}}, 4)
+	for _, c := range []struct {
+		what   string
+		line   []Record
+		reason string
+		doc    data.Document
+		idle   int
+		warned bool
+	}{
+		{"the fifth", line, ReasonContext, nothing, 5, true},
+		{"the fourth", line[:3], ReasonContext, nothing, 4, false},
+		{"asked for by a person", line, "manual", nothing, 5, false},
+		{"one that decided something", line, ReasonContext, goodDocument, 0, false},
+		{"after one that got somewhere", append([]Record{{Progress: true}}, line...), ReasonContext, nothing, 1, false},
+	} {
+		r := assembler(t, lineStore{line: c.line}, transcriptFile(t, ""))
+		r.h.Reason = c.reason
+		got, err := r.assemble(c.doc)
+		warned := slices.ContainsFunc(got.warnings, func(w string) bool { return strings.Contains(w, "generations in a row") })
+		if err != nil || got.idle != c.idle || warned != c.warned {
+			t.Errorf("%s: %d, warned %v, %v", c.what, got.idle, warned, err)
+		}
+	}
+}
+
+// TestAssemblyEnds: what fails, panics or hangs in the assembly is an error of it, in time.
+func TestAssemblyEnds(t *testing.T) {
+	t.Parallel()
+	transcript := transcriptFile(t, lineUser("hello"))
+	boom := assembler(t, lineStore{}, transcript)
+	boom.d.Worktree = func(context.Context, WorktreeQuery) (Worktree, error) { panic("boom") }
+	hangs := assembler(t, lineStore{}, transcript)
+	hangs.set.AssemblyTimeout = 50 * time.Millisecond
+	release := make(chan struct{})
+	defer close(release)
+	hangs.d.Worktree = func(context.Context, WorktreeQuery) (Worktree, error) { <-release; return Worktree{}, nil }
+	for _, c := range []struct {
+		what string
+		r    *handoffRun
+		want string
+	}{
+		{"a store that fails", assembler(t, lineStore{err: errors.New("no rows")}, transcript), "predecessors: no rows"},
+		{"a panic", boom, "internal error: boom"},
+		{"a system call that does not end", hangs, "it took longer than 50ms"},
+	} {
+		if _, err := c.r.assemble(goodDocument); err == nil || err.Error() != c.want {
+			t.Errorf("%s: %v, want %q", c.what, err, c.want)
+		}
+	}
+}
+
+// BenchmarkAssemble is the whole assembly but for git and the database, after a day of work.
+func BenchmarkAssemble(b *testing.B) {
+	r := assembler(b, lineStore{}, writeTranscript(b, workday()))
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for b.Loop() {
+		if _, err := r.assemble(goodDocument); err != nil {
+			b.Fatal(err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(b.N)/(1<<20), "MB-allocated/op")
+}
