@@ -209,7 +209,12 @@ func (d *Daemon) handOverFull(ctx context.Context, a *Agent) (moved bool, again 
 			return false, young, nil
 		}
 	}
-	_, err = d.RequestHandoff(ctx, a.ID, HandoffRequest{Reason: ReasonContext, Force: true, auto: true})
+	in := HandoffRequest{Reason: ReasonContext, Force: true, auto: true}
+	if a.CompactHook != 0 {
+		// An instruction would have the runtime compact before the agent reads it; a fork does not.
+		in.Mode = ModeGenerate
+	}
+	_, err = d.RequestHandoff(ctx, a.ID, in)
 	var told *Error
 	switch {
 	case errors.As(err, &told) && told.Kind != KindUnavailable && told.Kind != KindInternal:

@@ -85,10 +85,13 @@ func (h *hookStep) compacting() {
 	auto := h.d.Settings.Handoff.Auto.Enabled
 	next := fmt.Sprintf("hand it over with `understudy handoff %d` if what it knows must not be lost", a.ID)
 	coming := a.AutoAskedAt == nil || h.tx.Handoff != nil // a handoff: it is not asked for twice
-	if auto && coming && a.CompactHook == 0 && a.StopAskedAt == nil && !h.in.Replayed {
+	switch {
+	case auto && coming && a.CompactHook == 0 && a.StopAskedAt == nil && !h.in.Replayed:
 		a.CompactHook = h.tx.HookID
 		h.out.Output = mustJSON(map[string]string{"decision": "block", "reason": "understudy hands this work to a successor instead"})
 		next = "it is handed over at the end of its turn instead"
+	case h.tx.Handoff != nil:
+		next = fmt.Sprintf("its handoff %d goes on, see that its document has all of it", h.tx.Handoff.ID)
 	}
 	h.event("agent_compacting", map[string]any{"refused": h.out.Output != nil, "message": fmt.Sprintf(
 		"Agent %d (%s) is about to compact its context; %s.", a.ID, a.Name, next)}, a)

@@ -139,6 +139,12 @@ func (a *app) safeText(s string) string {
 	return strings.Join(lines, "\n")
 }
 
+// passedOn says how much the context file holds.
+func passedOn(m daemon.Metrics) string {
+	return fmt.Sprintf("%d messages, %d decisions, %d files, %d bytes in all",
+		m.MessagesTransferred, m.DecisionsTransferred, m.MemoryRefsTransferred, m.ContextSizeBytes)
+}
+
 // describeHandoff prints a handoff, its warnings one per line, and its phases.
 func describeHandoff(u *ui, h *daemon.Handoff, moves []daemon.Transition) {
 	phase, failure, hint := words(h.Phase), "", ""
@@ -149,19 +155,19 @@ func describeHandoff(u *ui, h *daemon.Handoff, moves []daemon.Transition) {
 			failure, hint = h.Error.Message, h.Error.Hint
 		}
 	}
-	took, used, structured, validated, degraded := "", "", "", "", ""
+	took, used, structured, validated, degraded, passed := "", "", "", "", "", ""
 	if !h.Open() {
 		took = seconds(total(h))
 	}
 	if h.RecordedAt != nil { // before, nothing has been looked at
-		used = contextInFull(h.ContextUse)
+		used, passed = contextInFull(h.ContextUse), passedOn(h.Metrics)
 		structured, validated, degraded = yesOrNo(h.Structured != nil), yesOrNo(h.ContextValidated), yesOrNo(h.Degraded)
 	}
 	pairs := []string{
 		"handoff", fmt.Sprint(h.ID), "phase", phase, "waits for", h.Note, "error", failure, "hint", hint,
 		"persona", h.Persona, "generation", fmt.Sprint(h.Generation), "agent", fmt.Sprint(h.AgentID), "successor", number(h.SuccessorID),
 		"reason", h.Reason, "focus", h.Focus, "mode", h.Mode, "document", h.FilePath, "structured", structured,
-		"context file", text(h.ContextPath), "validated", validated, "degraded", degraded, "context used", used,
+		"context file", text(h.ContextPath), "passed on", passed, "validated", validated, "degraded", degraded, "context used", used,
 		"started", stamp(&h.CreatedAt), "recorded", stamp(h.RecordedAt), "ended", stamp(h.CompletedAt), "total", took,
 	}
 	for _, w := range h.Warnings {

@@ -327,14 +327,17 @@ func TestCompactingAuto(t *testing.T) {
 	r.awaitShown(a.ID, "Queued: and this, too")
 	release()
 	h := r.awaitPhase(id, daemon.Completed)
-	r.wantTold(a.ID, "Find out why", "work on @compact", h.Ref, "and this, too")
+	if h.Mode != daemon.ModeGenerate {
+		t.Errorf("mode %s: an instruction would have been compacted first", h.Mode)
+	}
+	r.wantTold(a.ID, "Find out why", "work on @compact", "and this, too")
 	r.wantCompactions(a.ID, 1)
 	r.wantRefused(a.ID, true, false)
 
 	b := r.awaitState(*h.SuccessorID, daemon.Idle)
 	release = r.hold(b.ID, "work on @compact")
 	r.awaitNote(r.awaitAutomatic(b.ID).ID, noteBusyPart)
-	r.cancel(b.ID, daemon.Instructing)
+	r.cancel(b.ID, daemon.Generating)
 	release()
 	r.awaitState(b.ID, daemon.Idle)
 	r.wantCompactions(b.ID, 0)
