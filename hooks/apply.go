@@ -95,11 +95,22 @@ func (p Plan) apply() error {
 	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
 		return err
 	}
-	temp := fmt.Sprintf("%s.understudy-%s.tmp", target, NewKey(time.Now()))
-	if err := writeNew(temp, p.After, info); err != nil {
+	return replace(target, p.After)
+}
+
+// replace writes a file by rename: with the mode and owner of the one that is there, else 0600.
+func replace(path string, text []byte) error {
+	like, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		like = nil
+	} else if err != nil {
 		return err
 	}
-	if err := os.Rename(temp, target); err != nil {
+	temp := fmt.Sprintf("%s.understudy-%s.tmp", path, NewKey(time.Now()))
+	if err := writeNew(temp, text, like); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, path); err != nil {
 		_ = os.Remove(temp)
 		return err
 	}

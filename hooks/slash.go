@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // SlashFile is what stands where Claude Code looks for the command /handoff.
@@ -191,23 +190,4 @@ func (p SlashPlan) apply() error {
 		return err
 	}
 	return replace(target, p.After)
-}
-
-// replace writes a file by rename: with the mode and owner of the one that is there, else 0600.
-func replace(path string, text []byte) error {
-	like, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		like = nil
-	} else if err != nil {
-		return err
-	}
-	temp := fmt.Sprintf("%s.understudy-%s.tmp", path, NewKey(time.Now()))
-	if err := writeNew(temp, text, like); err != nil {
-		return err
-	}
-	if err := os.Rename(temp, path); err != nil {
-		_ = os.Remove(temp)
-		return err
-	}
-	return nil
 }
