@@ -153,7 +153,7 @@ func TestHandoffs(t *testing.T) {
 	}
 	_, err = h.client.RequestHandoff(ctx, a.ID, daemon.HandoffRequest{})
 	wantError(t, err, daemon.KindConflict, "handoff_in_progress", "Handoff already in progress")
-	_, err = h.client.RetryHandoff(ctx, got.ID)
+	_, err = h.client.RetryHandoff(ctx, got.ID, "")
 	wantError(t, err, daemon.KindConflict, "handoff_not_failed", "")
 
 	for _, list := range [][]daemon.Handoff{

@@ -81,13 +81,8 @@ func (c *Client) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) 
 	return call[daemon.Handoff](ctx, c, "GET", at("handoffs", id, ""), nil)
 }
 
-// RetryHandoff goes on from the phase that failed.
-func (c *Client) RetryHandoff(ctx context.Context, id int64) (daemon.Handoff, error) {
-	return c.RetryHandoffIn(ctx, id, "")
-}
-
-// RetryHandoffIn goes on from the phase that failed, in another mode; "" keeps the one it has.
-func (c *Client) RetryHandoffIn(ctx context.Context, id int64, mode string) (daemon.Handoff, error) {
+// RetryHandoff goes on from the phase that failed, in another mode; "" keeps the one it has.
+func (c *Client) RetryHandoff(ctx context.Context, id int64, mode string) (daemon.Handoff, error) {
 	return call[daemon.Handoff](ctx, c, "POST", at("handoffs", id, "/retry"), retryRequest{Mode: mode})
 }
 

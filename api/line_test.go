@@ -100,9 +100,9 @@ func TestModes(t *testing.T) {
 		if got := must(h.client.Handoff(ctx, begun.HandoffID))(t); got.Mode != want || got.Generation != 3 || got.ContextUse != nil {
 			t.Errorf("mode %q: %+v", mode, got)
 		}
-		_, err := h.client.RetryHandoffIn(ctx, begun.HandoffID, daemon.ModeGenerate)
+		_, err := h.client.RetryHandoff(ctx, begun.HandoffID, daemon.ModeGenerate)
 		wantError(t, err, daemon.KindConflict, "handoff_not_failed", "")
-		_, err = h.client.RetryHandoffIn(ctx, begun.HandoffID, "magic")
+		_, err = h.client.RetryHandoff(ctx, begun.HandoffID, "magic")
 		wantError(t, err, daemon.KindInvalid, "bad_mode", "")
 		must(h.client.CancelHandoff(ctx, a.ID))(t)
 	}

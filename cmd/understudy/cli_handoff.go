@@ -182,7 +182,7 @@ func (a *app) retryHandoff(ctx context.Context, id int64, mode string, wait bool
 	if err != nil {
 		return err
 	}
-	h, err := c.RetryHandoffIn(ctx, id, mode)
+	h, err := c.RetryHandoff(ctx, id, mode)
 	if err != nil {
 		return err
 	}

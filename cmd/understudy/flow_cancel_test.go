@@ -33,7 +33,7 @@ func TestCancelQueued(t *testing.T) {
 	r.wantTold(a.ID, "long work")
 	_, err := r.client.CancelHandoff(t.Context(), a.ID)
 	wantCode(t, err, "handoff_ended")
-	_, err = r.client.RetryHandoff(t.Context(), first.ID)
+	_, err = r.client.RetryHandoff(t.Context(), first.ID, "")
 	wantCode(t, err, "handoff_not_failed")
 
 	h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)

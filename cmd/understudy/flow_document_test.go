@@ -115,7 +115,7 @@ func TestRetryOnce(t *testing.T) {
 	refused := make(chan error, 2)
 	for range 2 {
 		go func() {
-			_, err := r.client.RetryHandoff(t.Context(), h.ID)
+			_, err := r.client.RetryHandoff(t.Context(), h.ID, "")
 			refused <- err
 		}()
 	}
@@ -132,7 +132,7 @@ func TestRetryOnce(t *testing.T) {
 	if n := len(r.told(a.ID)); n != 2 {
 		t.Errorf("told %d times, want 2 (once by each attempt)", n)
 	}
-	_, err := r.client.RetryHandoff(t.Context(), h.ID)
+	_, err := r.client.RetryHandoff(t.Context(), h.ID, "")
 	wantCode(t, err, "handoff_not_failed")
 }
 
@@ -365,11 +365,11 @@ func TestRetryBehindNewHandoff(t *testing.T) {
 	r.misbehave("")
 	release := r.hold(a.ID, "more work")
 	second := r.handoff(a.ID)
-	_, err := r.client.RetryHandoff(t.Context(), first.ID)
+	_, err := r.client.RetryHandoff(t.Context(), first.ID, "")
 	wantError(t, err, daemon.KindConflict, "Handoff already in progress")
 	release()
 	h := r.awaitPhase(second, daemon.Completed)
-	_, err = r.client.RetryHandoff(t.Context(), first.ID)
+	_, err = r.client.RetryHandoff(t.Context(), first.ID, "")
 	wantError(t, err, daemon.KindConflict, fmt.Sprintf("Agent %d was handed over by handoff %d", a.ID, second))
 	if h.FilePath == first.FilePath || len(r.successors(a.ID)) != 1 {
 		t.Errorf("document %s, successors %+v: want a document of its own and one successor", h.FilePath, r.successors(a.ID))

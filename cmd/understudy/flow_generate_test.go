@@ -175,7 +175,7 @@ func TestGenerateRetryMode(t *testing.T) {
 	id := r.generate(a.ID, "")
 	r.awaitNotGenerated(id, "generation_empty", "Handoff failed: generation produced no content")
 	r.misbehave("no-session-start")
-	if _, err := r.client.RetryHandoffIn(t.Context(), id, daemon.ModeAgent); err != nil {
+	if _, err := r.client.RetryHandoff(t.Context(), id, daemon.ModeAgent); err != nil {
 		t.Fatal(err)
 	}
 	h := r.awaitFailure(id, daemon.AwaitingRegistration, "registration_timeout")
@@ -183,7 +183,7 @@ func TestGenerateRetryMode(t *testing.T) {
 		t.Errorf("handoff %+v: want it recorded, in mode agent", h)
 	}
 	r.wantKinds(a.ID, daemon.KindMessage, daemon.KindInstruction, daemon.KindExit)
-	_, err := r.client.RetryHandoffIn(t.Context(), id, daemon.ModeGenerate)
+	_, err := r.client.RetryHandoff(t.Context(), id, daemon.ModeGenerate)
 	wantCode(t, err, "handoff_recorded")
 	if now := r.getHandoff(id); now.Phase != daemon.Failed || now.Mode != daemon.ModeAgent {
 		t.Errorf("handoff is %s in mode %s after a retry that was refused", now.Phase, now.Mode)
@@ -193,7 +193,7 @@ func TestGenerateRetryMode(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.awaitState(*h.SuccessorID, daemon.Ended)
-	if _, err := r.client.RetryHandoffIn(t.Context(), id, daemon.ModeAgent); err != nil {
+	if _, err := r.client.RetryHandoff(t.Context(), id, daemon.ModeAgent); err != nil {
 		t.Errorf("retry in the mode that it has: %v", err)
 	}
 	r.awaitPhase(id, daemon.Completed)

@@ -94,7 +94,7 @@ func TestTmuxKilledBeforeTheRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.misbehave("")
-	if _, err := r.client.RetryHandoff(t.Context(), h.ID); err != nil {
+	if _, err := r.client.RetryHandoff(t.Context(), h.ID, ""); err != nil {
 		t.Fatal(err)
 	}
 	r.awaitPhase(h.ID, daemon.Completed)
@@ -114,7 +114,7 @@ func TestTmuxKilledAfterTheRecord(t *testing.T) {
 		t.Errorf("handoff failed with %+v, want successor_gone after the record", h.Error)
 	}
 	first := *h.SuccessorID
-	if _, err := r.client.RetryHandoff(t.Context(), h.ID); err != nil {
+	if _, err := r.client.RetryHandoff(t.Context(), h.ID, ""); err != nil {
 		t.Fatal(err)
 	}
 	h = r.awaitPhase(h.ID, daemon.Completed)

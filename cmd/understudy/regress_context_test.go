@@ -20,7 +20,7 @@ func TestRetryPastBadDocument(t *testing.T) {
 	r.misbehave("blank-document")
 	h := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, "document_blank")
 	r.misbehave("")
-	if _, err := r.client.RetryHandoffIn(t.Context(), h.ID, daemon.ModeGenerate); err != nil {
+	if _, err := r.client.RetryHandoff(t.Context(), h.ID, daemon.ModeGenerate); err != nil {
 		t.Fatal(err)
 	}
 	h = r.awaitPhase(h.ID, daemon.Completed)
@@ -47,7 +47,7 @@ func TestRetryWithOldDocument(t *testing.T) {
 			r.writeDocument(h) // late, as an agent does that was too slow
 			r.misbehave("")
 			r.talk(a.ID, "and then the renderer")
-			if _, err := r.client.RetryHandoffIn(t.Context(), h.ID, mode); err != nil {
+			if _, err := r.client.RetryHandoff(t.Context(), h.ID, mode); err != nil {
 				t.Fatal(err)
 			}
 			h = r.awaitPhase(h.ID, daemon.Completed)

@@ -330,7 +330,7 @@ func (r *rig) awaitFailure(id int64, phase daemon.Phase, code string) daemon.Han
 // retry has a failed handoff go on.
 func (r *rig) retry(id int64) {
 	r.t.Helper()
-	if _, err := r.client.RetryHandoff(r.t.Context(), id); err != nil {
+	if _, err := r.client.RetryHandoff(r.t.Context(), id, ""); err != nil {
 		r.t.Fatalf("retry: %v", err)
 	}
 }
