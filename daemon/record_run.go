@@ -41,6 +41,7 @@ func (r *handoffRun) record(doc data.Document) outcome {
 	if err != nil {
 		return r.failed("prompt_too_long", "%v", err)
 	}
+	r.now = time.Now().UTC() // the assembly belongs to the phase that it ends
 	h.ContextPath, h.ContextChecksum, h.InjectionPrompt = &path, &sum, &prompt
 	h.RecordedAt, h.Retrying, h.ContextUse = &r.now, false, r.agent.Context
 	h.Metrics.DurationMS = time.Since(started).Milliseconds()

@@ -119,7 +119,7 @@ func lines(text string) iter.Seq2[int, string] {
 
 // fences returns the lines that may open or close fenced code.
 func fences(text string) []fence {
-	var all []fence
+	all := make([]fence, 0, strings.Count(text, "\n```")+strings.Count(text, "\n~~~")+1)
 	marks := [2]string{"```", "~~~"}
 	next := [2]int{-1, -1} // where each mark comes next, at or after at
 	for at := 0; ; {
