@@ -17,6 +17,7 @@ func (d *demo) show(ctx context.Context, h daemon.Handoff) error {
 	}
 	d.printf("\n%s\n", d.bold(fmt.Sprintf("The document that agent %d left", h.AgentID)))
 	d.block(d.excerpt(string(document), 12, false))
+	d.printf("with it, in the context file: %s\n", passedOn(h.Metrics))
 	d.printf("\n%s\n", d.bold(fmt.Sprintf("The prompt that agent %s got", number(h.SuccessorID))))
 	d.block(wrap(text(h.InjectionPrompt), d.textWidth()))
 	if _, err := d.awaitTurn(ctx, *h.SuccessorID); err != nil {
