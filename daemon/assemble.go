@@ -80,6 +80,8 @@ func (s *assembly) run(ctx context.Context) error {
 		if fields.DecisionsMade != nil {
 			s.out.record.Decisions = data.ParseDecisions(*fields.DecisionsMade, s.agent.Name, now)
 		}
+	} else {
+		s.warn("The document has none of the headings that were asked for: it is passed on as it is.")
 	}
 	s.lap("extract_ms")
 	edited := s.readConversation(ctx)
@@ -232,10 +234,7 @@ func (s *assembly) countProgress(line []Record) {
 
 // render writes the context file's text, from this handoff and what its line has passed on.
 func (s *assembly) render(line []Record) {
-	decisions := slices.Clone(s.out.record.Decisions)
-	for _, rec := range line {
-		decisions = append(decisions, rec.Decisions...)
-	}
+	decisions := lineDecisions(s.out.record.Decisions, line)
 	if n := len(decisions); !s.set.IncludeAllMessages && n > maxDecisions {
 		decisions = decisions[:maxDecisions]
 		s.warn("%d decisions were made along the line, more than are passed on: the oldest %d are left out.", n, n-maxDecisions)
@@ -248,6 +247,22 @@ func (s *assembly) render(line []Record) {
 	s.out.context = s.out.sent.Bytes
 	s.out.record.Context = string(s.out.context)
 	s.out.warnings = append(s.out.warnings, s.out.sent.Cut...)
+}
+
+// lineDecisions are those of an agent and of the line before it, the newest first, each once: an agent
+// repeats what it took over.
+func lineDecisions(own []data.Decision, line []Record) []data.Decision {
+	all := slices.Clone(own)
+	for _, rec := range line {
+		all = append(all, rec.Decisions...)
+	}
+	seen := map[[2]string]bool{}
+	return slices.DeleteFunc(all, func(d data.Decision) bool {
+		key := [2]string{d.Summary, d.Rationale}
+		again := seen[key]
+		seen[key] = true
+		return again
+	})
 }
 
 // conversation is the newest of what the line said to each other, the oldest first.

@@ -143,3 +143,15 @@ func BenchmarkAssemble(b *testing.B) {
 	runtime.ReadMemStats(&after)
 	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(b.N)/(1<<20), "MB-allocated/op")
 }
+
+// TestDecisionsOnce: what an agent repeats of what it took over is passed on once.
+func TestDecisionsOnce(t *testing.T) {
+	t.Parallel()
+	one, other := data.Decision{Agent: "b", Summary: "Tabs", Rationale: "they hide"}, data.Decision{Agent: "a", Summary: "Tabs", Rationale: "a house rule"}
+	again := one
+	again.Agent = "a"
+	got := lineDecisions([]data.Decision{one}, []Record{{Decisions: []data.Decision{again, other}}, {Decisions: []data.Decision{other}}})
+	if len(got) != 2 || got[0].Agent != "b" || got[1].Rationale != "a house rule" {
+		t.Errorf("decisions %+v", got)
+	}
+}

@@ -37,6 +37,8 @@ func (r *handoffRun) generate() outcome {
 	switch {
 	case a.SessionID == nil || a.RegisteredAt == nil && !a.Active():
 		return r.notGenerated("no_session", "the agent never had a session")
+	case h.ForkedAt == nil && r.d.saidNothing(a):
+		return r.notGenerated("no_session", "the session has no conversation yet that could be forked")
 	case h.ForkedAt == nil:
 		return r.beginFork()
 	case a.LastPrompt > h.StopHook:

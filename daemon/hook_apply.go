@@ -194,9 +194,6 @@ func (h *hookStep) sessionStart() {
 }
 
 func (h *hookStep) promptSubmitted() {
-	if h.command {
-		return
-	}
 	a := h.tx.Agent
 	queued := a.State == Working
 	ours := false
@@ -207,6 +204,9 @@ func (h *hookStep) promptSubmitted() {
 		h.confirm(dl, fmt.Sprintf("UserPromptSubmit, hook %d", h.tx.HookID), queued)
 		ours = dl.Kind != KindMessage && dl.Kind != KindCommand
 		break
+	}
+	if h.command {
+		return
 	}
 	if !queued {
 		a.TurnPromptID = turnID(h.p)

@@ -141,8 +141,16 @@ func (a *app) safeText(s string) string {
 
 // passedOn says how much the context file holds.
 func passedOn(m daemon.Metrics) string {
-	return fmt.Sprintf("%d messages, %d decisions, %d files, %d bytes in all",
-		m.MessagesTransferred, m.DecisionsTransferred, m.MemoryRefsTransferred, m.ContextSizeBytes)
+	return fmt.Sprintf("%s, %s, %s, %s in all", counted(m.MessagesTransferred, "message"), counted(m.DecisionsTransferred, "decision"),
+		counted(m.MemoryRefsTransferred, "file"), counted(int(m.ContextSizeBytes), "byte"))
+}
+
+// counted is a number of things.
+func counted(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
 }
 
 // describeHandoff prints a handoff, its warnings one per line, and its phases.

@@ -83,6 +83,9 @@ func capital(s string) string {
 func (p *progress) verdict(h daemon.Handoff) error {
 	if h.Phase == daemon.Completed {
 		p.printf("%s in %s: agent %d handed over to agent %s\n", p.green("completed"), seconds(total(&h)), h.AgentID, number(h.SuccessorID))
+		for _, w := range h.Warnings {
+			p.printf("%s\n", p.yellow(printable("warning: "+w)))
+		}
 		return nil
 	}
 	switch {

@@ -196,7 +196,8 @@ func TestDecisions(t *testing.T) {
 			if d := own[2]; d.Summary != "Use a table" || d.Rationale != "lookup.go grows by one line for each" || !slices.Equal(d.RelatedArtifacts, []string{"lookup.go"}) {
 				t.Errorf("decision %+v", d)
 			}
-			wantDecisions(t, c, most(append(summaries(own), summaries(stored)...)))
+			// The first two are those that the scripted agent always makes: they are passed on once.
+			wantDecisions(t, c, most(append(summaries(own), summaries(stored[2:])...)))
 			row := r.column(fmt.Sprintf("SELECT count(*), min(agent), min(persona) FROM decisions WHERE handoff_id = %d", h.ID))
 			if want := "3|" + a.Name + "|" + con; row != want {
 				t.Errorf("rows %s, want %s", row, want)

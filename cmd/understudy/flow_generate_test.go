@@ -147,7 +147,7 @@ func TestGenerateCannotBegin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.awaitNotGenerated(in.HandoffID, "generation_failed", "Handoff failed: No conversation found with session ID: "+*a.SessionID)
+	r.awaitNotGenerated(in.HandoffID, "no_session", "Handoff failed: the session has no conversation yet that could be forked")
 
 	r.turn(a.ID, "hello")
 	if err := os.Remove(script); err != nil {
