@@ -264,7 +264,10 @@ func TestForeignHooks(t *testing.T) {
 	stale := r.hook(a.ID, "SessionStart", map[string]any{"source": "resume"})
 	release()
 	h := r.awaitPhase(id, daemon.Completed)
-	ended, next := r.awaitState(a.ID, daemon.Ended), r.awaitState(*h.SuccessorID, daemon.Idle)
+	ended := r.awaitState(a.ID, daemon.Ended)
+	next := r.awaitAgent(*h.SuccessorID, "idle, and its status line has told", func(a daemon.Agent) bool {
+		return a.State == daemon.Idle && a.Context != nil
+	})
 	r.deliver(stale)
 	if now := r.getAgent(a.ID); !reflect.DeepEqual(now, ended) {
 		t.Errorf("ended agent\n   was %+v\nand is %+v", ended, now)
