@@ -26,10 +26,18 @@ type assembled struct {
 	record     Record
 	warnings   []string
 	validated  bool
-	idle       int // generations in a row without progress, this one included
+	fallback   string // why this is the basic context; "": it is not
+	idle       int    // generations in a row without progress, this one included
 	sent       data.Rendered
 	parts      []any // what took how long, for the log
 }
+
+// maxIdle is how many generations in a row may come to nothing before the operator is told.
+const maxIdle = 5
+
+// circles reports whether the work may go round in circles: generation after generation has filled
+// its context, and none has come to anything.
+func (a *assembled) circles(h *Handoff) bool { return a.idle >= maxIdle && h.Reason == ReasonContext }
 
 // assembly is one attempt to put the context of a handoff together. It reads and decides; nothing
 // of it is written here.
@@ -70,17 +78,24 @@ func (r *handoffRun) assemble(doc data.Document) (assembled, error) {
 	}
 }
 
-func (s *assembly) run(ctx context.Context) error {
+// extract is what the document alone tells: its fields, and its decisions for those that come later.
+func extract(h *Handoff, a *Agent, doc data.Document) assembled {
 	now := time.Now().UTC()
-	s.out.record = Record{
-		HandoffID: s.h.ID, AgentID: s.agent.ID, Agent: s.agent.Name, Persona: s.h.Persona, Document: string(s.doc.Bytes), At: now,
-	}
-	if fields, ok := data.ByHeading.Extract(s.out.record.Document); ok {
-		s.out.structured = &fields
+	out := assembled{record: Record{
+		HandoffID: h.ID, AgentID: a.ID, Agent: a.Name, Persona: h.Persona, Document: string(doc.Bytes), At: now,
+	}}
+	if fields, ok := data.ByHeading.Extract(out.record.Document); ok {
+		out.structured = &fields
 		if fields.DecisionsMade != nil {
-			s.out.record.Decisions = data.ParseDecisions(*fields.DecisionsMade, s.agent.Name, now)
+			out.record.Decisions = data.ParseDecisions(*fields.DecisionsMade, a.Name, now)
 		}
-	} else {
+	}
+	return out
+}
+
+func (s *assembly) run(ctx context.Context) error {
+	s.out = extract(&s.h, &s.agent, s.doc)
+	if s.out.structured == nil {
 		s.warn("The document has none of the headings that were asked for: it is passed on as it is.")
 	}
 	s.lap("extract_ms")
@@ -227,7 +242,7 @@ func (s *assembly) countProgress(line []Record) {
 		}
 		s.out.idle++
 	}
-	if s.out.idle >= 5 && s.h.Reason == ReasonContext {
+	if s.out.circles(&s.h) {
 		s.warn("%d generations in a row have filled their context without touching a file, committing or deciding anything: see whether the work goes round in circles.", s.out.idle)
 	}
 }
@@ -286,14 +301,13 @@ func (s *assembly) conversation(line []Record) []data.Message {
 
 // furtherHeadings are the headings that a document should have beside the four, by the role of the
 // persona that goes on with it.
-func (d *Daemon) furtherHeadings(persona string) ([]string, error) {
+func (d *Daemon) furtherHeadings(persona string) (titles []string) {
 	if !d.Settings.Handoff.ValidateContext {
-		return nil, nil
+		return nil
 	}
-	req, err := data.ReadRequirements(d.Data.Requirements())
-	var titles []string
+	req, _ := data.ReadRequirements(d.Data.Requirements()) // with an error those that are shipped, which validate tells
 	for _, name := range req.Of(roleOf(persona)) {
 		titles = append(titles, data.HeadingTitle(name))
 	}
-	return titles, err
+	return titles
 }

@@ -213,9 +213,9 @@ func (d *Daemon) runFork(ctx context.Context, rt runtimes.Runtime, job OneShot) 
 // looks for sessions there, and with its environment. Its tools' definitions stay, for they are part
 // of what the provider has cached; each call is refused by the hook of its settings.
 func (d *Daemon) forkJob(rt runtimes.Runtime, h *Handoff, a *Agent) (OneShot, error) {
-	headings, _ := d.furtherHeadings(h.Persona) // trouble with them is told when the document is checked
 	var b strings.Builder
-	if err := prompts.ExecuteTemplate(&b, "generate.md", instruction{Ref: h.Ref, Focus: strings.TrimSpace(h.Focus), Headings: headings}); err != nil {
+	in := instruction{Ref: h.Ref, Focus: strings.TrimSpace(h.Focus), Headings: d.furtherHeadings(h.Persona)}
+	if err := prompts.ExecuteTemplate(&b, "generate.md", in); err != nil {
 		return OneShot{}, fmt.Errorf("prompt generate: %w", err)
 	}
 	settings, err := hooks.OneShotSettings(d.Binary)

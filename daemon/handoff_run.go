@@ -25,8 +25,8 @@ const (
 // crash leaves either no instruction or one.
 func (r *handoffRun) request() outcome {
 	if r.h.Mode == ModeGenerate {
-		if err := os.MkdirAll(filepath.Dir(r.h.FilePath), 0o700); err != nil {
-			return r.failed("folder_unwritable", "The handoff folder could not be made: %v", err)
+		if out := r.makeFolder(); out != nil {
+			return *out
 		}
 		return moveTo(Generating, "the session will be forked", Change{})
 	}
@@ -37,17 +37,24 @@ func (r *handoffRun) request() outcome {
 	return moveTo(Instructing, "instruction queued", c)
 }
 
+// makeFolder makes the folder of the document; nil: it is there.
+func (r *handoffRun) makeFolder() *outcome {
+	if err := os.MkdirAll(filepath.Dir(r.h.FilePath), 0o700); err != nil {
+		out := r.failed("folder_unwritable", "The handoff folder could not be made: %v", err)
+		return &out
+	}
+	return nil
+}
+
 // queueInstruction prepares a new instruction under the handoff's current ref.
 func (r *handoffRun) queueInstruction() (Change, *outcome) {
 	bad := func(err error) (Change, *outcome) { o := outcome{err: err}; return Change{}, &o }
-	if err := os.MkdirAll(filepath.Dir(r.h.FilePath), 0o700); err != nil {
-		o := r.failed("folder_unwritable", "The handoff folder could not be made: %v", err)
-		return Change{}, &o
+	if out := r.makeFolder(); out != nil {
+		return Change{}, out
 	}
-	headings, _ := r.d.furtherHeadings(r.h.Persona) // trouble with them is told when the document is checked
 	in := instruction{
-		Ref: r.h.Ref, Headings: headings, Path: r.h.FilePath, Experience: experiencePath(r.d.Data, r.h.Persona), Focus: strings.TrimSpace(r.h.Focus),
-		Request: requestPath(r.h.FilePath),
+		Ref: r.h.Ref, Path: r.h.FilePath, Experience: experiencePath(r.d.Data, r.h.Persona), Focus: strings.TrimSpace(r.h.Focus),
+		Headings: r.d.furtherHeadings(r.h.Persona), Request: requestPath(r.h.FilePath),
 	}
 	text, request, err := in.text()
 	if err != nil {

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/data"
@@ -61,22 +59,11 @@ func (r *handoffRun) record(doc data.Document) outcome {
 
 // basic is the least that a successor is given: who, and where the document is.
 func (r *handoffRun) basic(doc data.Document, cause error) assembled {
-	h := r.h
-	got := assembled{
-		context:  data.RenderBasic(h.SourceAgent, h.TargetAgent, h.FilePath),
-		warnings: []string{"Fallback handoff used: " + trimDot(cause.Error())},
-	}
-	got.record = Record{
-		HandoffID: h.ID, AgentID: r.agent.ID, Agent: r.agent.Name, Persona: h.Persona,
-		Document: string(doc.Bytes), Context: string(got.context), Progress: true, At: r.now,
-	}
-	// The fields are in the document itself, which is read already.
-	if fields, ok := data.ByHeading.Extract(got.record.Document); ok {
-		got.structured = &fields
-		if fields.DecisionsMade != nil { // stored, for those that come later
-			got.record.Decisions = data.ParseDecisions(*fields.DecisionsMade, r.agent.Name, r.now)
-		}
-	}
+	got := extract(r.h, r.agent, doc)
+	got.fallback = trimDot(cause.Error())
+	got.warnings = []string{"Fallback handoff used: " + got.fallback}
+	got.context = data.RenderBasic(r.h.SourceAgent, r.h.TargetAgent, r.h.FilePath)
+	got.record.Context, got.record.Progress = string(got.context), true
 	return got
 }
 
@@ -94,7 +81,7 @@ func (r *handoffRun) recordEvents(got *assembled) []*Event {
 		e.Alert = true
 		events = append(events, e)
 	}
-	if got.idle >= 5 && h.Reason == ReasonContext {
+	if got.circles(h) {
 		e := event("agent_without_progress", map[string]any{"generations": got.idle, "message": fmt.Sprintf(
 			"The last %d generations of %s have filled their context without touching a file, committing or deciding anything: look at `understudy handoff show %d`.", got.idle, h.SourceAgent, h.ID)})
 		e.Alert = true
@@ -112,9 +99,9 @@ func (r *handoffRun) logRecord(got *assembled) {
 		r.d.logHandoff(h, "handoff_extraction_failed", slog.LevelWarn, "the document has none of the headings that were asked for")
 	}
 	if h.Degraded {
-		r.d.logHandoff(h, "handoff_fallback_used", slog.LevelWarn, strings.TrimPrefix(got.warnings[0], "Fallback handoff used: "))
+		r.d.logHandoff(h, "handoff_fallback_used", slog.LevelWarn, got.fallback)
 	}
 	if r.set.LogTiming {
-		r.d.Log.Info("context assembled", append([]any{"handoff_id", h.ID, "duration_ms", h.Metrics.DurationMS}, slices.Clone(got.parts)...)...)
+		r.d.Log.Info("context assembled", append([]any{"handoff_id", h.ID, "duration_ms", h.Metrics.DurationMS}, got.parts...)...)
 	}
 }

@@ -188,7 +188,7 @@ func (g git) committed(ctx context.Context, since time.Time) ([]string, error) {
 func inOrder(top string, changes map[string]*daemon.FileChange) []daemon.FileChange {
 	var out []daemon.FileChange
 	for c := range maps.Values(changes) {
-		c.Path = below(top, c.Path)
+		c.Path = fromTop(top, c.Path)
 		out = append(out, *c)
 	}
 	slices.SortFunc(out, func(a, b daemon.FileChange) int { return cmp.Compare(a.Path, b.Path) })
@@ -197,13 +197,13 @@ func inOrder(top string, changes map[string]*daemon.FileChange) []daemon.FileCha
 
 func absolute(top string, paths []string) []string {
 	for i, path := range paths {
-		paths[i] = below(top, path)
+		paths[i] = fromTop(top, path)
 	}
 	return paths
 }
 
-// below is a path of git's from the top on; the slash that ends a folder stays.
-func below(top, path string) string { return strings.TrimSuffix(top, "/") + "/" + path }
+// fromTop is a path of git's from the top on; the slash that ends a folder stays.
+func fromTop(top, path string) string { return strings.TrimSuffix(top, "/") + "/" + path }
 
 // split returns the records of git's -z.
 func split(out []byte) []string {
