@@ -159,16 +159,17 @@ func answerError(status int, answer []byte) error {
 
 // ListOptions narrow a list; zero values do not.
 type ListOptions struct {
-	State   string // of agents; "active" for those that have not ended
-	Status  string // of handoffs
-	Persona string
-	Before  int64 // id
-	Limit   int   // 0: 100
+	State    string // of agents; "active" for those that have not ended
+	Status   string // of handoffs, or of runs
+	Persona  string
+	Template string // of runs
+	Before   int64  // id
+	Limit    int    // 0: 100
 }
 
 func (o ListOptions) query() string {
 	q := url.Values{}
-	for name, value := range map[string]string{"state": o.State, "status": o.Status, "persona": o.Persona} {
+	for name, value := range map[string]string{"state": o.State, "status": o.Status, "persona": o.Persona, "template": o.Template} {
 		if value != "" {
 			q.Set(name, value)
 		}

@@ -137,6 +137,48 @@ func (c *Client) PersonaHandoffs(ctx context.Context, slug string, o ListOptions
 	return call[[]daemon.Handoff](ctx, c, "GET", "/api/personas/"+url.PathEscape(slug)+"/handoffs"+o.query(), nil)
 }
 
+// CreatePipeline makes a run of a template.
+func (c *Client) CreatePipeline(ctx context.Context, in daemon.NewPipeline) (daemon.Pipeline, error) {
+	body := newPipelineRequest{Template: in.Template, Title: in.Title, Prompt: in.Prompt, Branch: in.Branch, Cwd: in.Cwd}
+	return call[daemon.Pipeline](ctx, c, "POST", "/api/pipelines", body)
+}
+
+// Pipelines lists runs, the newest first.
+func (c *Client) Pipelines(ctx context.Context, o ListOptions) ([]daemon.Pipeline, error) {
+	return call[[]daemon.Pipeline](ctx, c, "GET", "/api/pipelines"+o.query(), nil)
+}
+
+// Pipeline returns one run.
+func (c *Client) Pipeline(ctx context.Context, id int64) (daemon.Pipeline, error) {
+	return call[daemon.Pipeline](ctx, c, "GET", at("pipelines", id, ""), nil)
+}
+
+// AbortPipeline ends a run that has not ended.
+func (c *Client) AbortPipeline(ctx context.Context, id int64) (daemon.Pipeline, error) {
+	return call[daemon.Pipeline](ctx, c, "POST", at("pipelines", id, "/abort"), struct{}{})
+}
+
+// ResumePipeline has a failed run go on from its first step that is not done; with skip, from the
+// one after it.
+func (c *Client) ResumePipeline(ctx context.Context, id int64, skip bool) (daemon.Pipeline, error) {
+	return call[daemon.Pipeline](ctx, c, "POST", at("pipelines", id, "/resume"), resumeRequest{Skip: skip})
+}
+
+// ApprovePipeline lets a run that waits for approval go on, with a comment for the step, or "".
+func (c *Client) ApprovePipeline(ctx context.Context, id int64, comment string) (daemon.Pipeline, error) {
+	return call[daemon.Pipeline](ctx, c, "POST", at("pipelines", id, "/approve"), decisionRequest{Comment: comment})
+}
+
+// RejectPipeline ends a run that waits for approval, with a comment that says why, or "".
+func (c *Client) RejectPipeline(ctx context.Context, id int64, comment string) (daemon.Pipeline, error) {
+	return call[daemon.Pipeline](ctx, c, "POST", at("pipelines", id, "/reject"), decisionRequest{Comment: comment})
+}
+
+// Templates lists the templates of runs by name, those that can't be used among them.
+func (c *Client) Templates(ctx context.Context) ([]Template, error) {
+	return call[[]Template](ctx, c, "GET", "/api/templates", nil)
+}
+
 // Health says that the daemon answers.
 func (c *Client) Health(ctx context.Context) (Health, error) {
 	return call[Health](ctx, c, "GET", "/healthz", nil)

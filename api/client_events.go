@@ -31,6 +31,28 @@ const (
 // again, for as long as it takes: events of the time between are not lost.
 func (c *Client) Follow(ctx context.Context, after int64, types []string, fn func(daemon.Event) error) error {
 	f := &follower{client: c, last: after, types: types, fn: fn}
+	return f.follow(ctx)
+}
+
+// FollowPipeline is [Client.Follow] for the events of one run alone.
+func (c *Client) FollowPipeline(ctx context.Context, id, after int64, types []string, fn func(daemon.Event) error) error {
+	f := &follower{client: c, pipeline: id, last: after, types: types, fn: fn}
+	return f.follow(ctx)
+}
+
+// follower is one call of Follow.
+type follower struct {
+	client   *Client
+	pipeline int64 // 0: events of all and of none
+	last     int64 // the newest event that fn got; negative: not known yet
+	types    []string
+	fn       func(daemon.Event) error
+	received int   // signs of life
+	stopped  error // why fn wants no more
+}
+
+// follow opens the feed, and opens it again, until there is a reason to end.
+func (f *follower) follow(ctx context.Context) error {
 	pause := firstPause
 	for {
 		before := f.received
@@ -56,14 +78,16 @@ func (c *Client) Follow(ctx context.Context, after int64, types []string, fn fun
 	}
 }
 
-// follower is one call of Follow.
-type follower struct {
-	client   *Client
-	last     int64 // the newest event that fn got; negative: not known yet
-	types    []string
-	fn       func(daemon.Event) error
-	received int   // signs of life
-	stopped  error // why fn wants no more
+// address is the feed's, as it is narrowed here.
+func (f *follower) address() string {
+	q := url.Values{}
+	if len(f.types) > 0 {
+		q.Set("types", strings.Join(f.types, ","))
+	}
+	if f.pipeline != 0 {
+		q.Set("pipeline_id", strconv.FormatInt(f.pipeline, 10))
+	}
+	return f.client.base + "/api/events?" + q.Encode()
 }
 
 // once follows one connection to its end.
@@ -73,11 +97,7 @@ func (f *follower) once(ctx context.Context) error {
 	alarm := time.AfterFunc(silence, cancel)
 	defer alarm.Stop()
 
-	address := f.client.base + "/api/events"
-	if len(f.types) > 0 {
-		address += "?types=" + url.QueryEscape(strings.Join(f.types, ","))
-	}
-	request, err := http.NewRequestWithContext(ctx, "GET", address, nil)
+	request, err := http.NewRequestWithContext(ctx, "GET", f.address(), nil)
 	if err != nil {
 		return fmt.Errorf("feed: %w", err)
 	}

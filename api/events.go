@@ -70,7 +70,7 @@ func (s *Server) streamEvents(c echo.Context) error {
 // to the same address with the newest id it saw.
 func feedFilter(c echo.Context) (filter daemon.EventFilter, fromNow bool, err error) {
 	p := paramsOf(c)
-	filter.AgentID = p.id("agent_id")
+	filter.AgentID, filter.PipelineID = p.id("agent_id"), p.id("pipeline_id")
 	if types := p.text("types"); types != "" {
 		filter.Types = strings.Split(types, ",")
 	}
@@ -182,8 +182,11 @@ func (f *feed) replay(ctx context.Context) error {
 
 func (f *feed) wants(e daemon.Event) bool {
 	return (len(f.filter.Types) == 0 || slices.Contains(f.filter.Types, e.Type)) &&
-		(f.filter.AgentID == 0 || e.AgentID != nil && *e.AgentID == f.filter.AgentID)
+		isOrAny(f.filter.AgentID, e.AgentID) && isOrAny(f.filter.PipelineID, e.PipelineID)
 }
+
+// isOrAny says whether an event's id is the one that is asked for, if one is.
+func isOrAny(want int64, id *int64) bool { return want == 0 || id != nil && *id == want }
 
 // send waits for room in the reader's buffer, which the deadline of each write bounds.
 func (f *feed) send(e daemon.Event) {

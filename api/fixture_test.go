@@ -68,15 +68,16 @@ func build(t testing.TB, change func(*Server)) *house {
 	check(t, store.Heartbeat(t.Context(), db.Host{ID: "elsewhere", DataRoot: dir.Root()}))
 	h := &house{t: t, store: store, tmux: tmuxtest.NewFake(), log: &logBuffer{}, spec: loadSpec(t)}
 	people := must(personas.Open(dir.Personas()))(t)
+	templates := must(personas.OpenTemplates(dir.Pipelines()))(t)
 	log := slog.New(slog.NewTextHandler(h.log, nil))
 	h.daemon = daemon.New(daemon.Config{
-		Host: "here", Store: store, Data: dir, Personas: people, Log: log, Binary: "/bin/sh",
+		Host: "here", Store: store, Data: dir, Personas: people, Templates: templates, Log: log, Binary: "/bin/sh",
 		Settings: daemon.Settings{Handoff: daemon.DefaultHandoff, Runtimes: map[string][]string{"claude": {"/bin/sh"}}},
 		Terminal: func(string) (daemon.Terminal, error) { return h.tmux, nil },
 		Notifier: silent{}, Version: func(context.Context, []string) string { return "" },
 	})
 	h.token = must(dir.TokenValue())(t)
-	h.server = New(Config{Daemon: h.daemon, Personas: people, Token: h.token, Log: log, Version: "1.2.3"})
+	h.server = New(Config{Daemon: h.daemon, Personas: people, Templates: templates, Token: h.token, Log: log, Version: "1.2.3"})
 	if change != nil {
 		change(h.server)
 	}

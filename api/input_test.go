@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -20,10 +21,14 @@ func everyRoute(h *house, do func(r route, path string)) {
 	slug := h.persona()
 	agent := h.agent(func(a *daemon.Agent) { away(a); a.Persona = &slug })
 	handoff := must(h.client.RequestHandoff(h.t.Context(), agent.ID, daemon.HandoffRequest{}))(h.t)
+	run := h.pipeline(nil)
 	for _, r := range h.server.routes() {
 		id := agent.ID
-		if strings.HasPrefix(r.path, "/api/handoffs") {
+		switch {
+		case strings.HasPrefix(r.path, "/api/handoffs"):
 			id = handoff.HandoffID
+		case strings.Contains(r.path, "/pipelines"):
+			id = run.ID
 		}
 		do(r, filled(r.path, id, slug))
 	}
@@ -83,20 +88,27 @@ func TestBadParameters(t *testing.T) {
 			"?%zz": "invalid_parameter", "?a;b": "invalid_parameter",
 		}
 		values := map[string][]string{
-			"limit":    {"", "0", "501", "-1", "x", "1.5", "99999999999999999999"},
-			"before":   {"", "0", "-1", "x", "9223372036854775808"},
-			"agent_id": {"", "0", "x"},
-			"after":    {"", "-1", "x", "9223372036854775808"},
-			"state":    {"", "dead", "Idle"},
-			"status":   {"", "done"},
-			"format":   {"", "png"},
-			"archived": {"", "1", "yes"},
-			"types":    {",", "a,,b", "a%20b", "A", "%0a"},
-			"persona":  {"%ff", "%00"},
+			"limit":       {"", "0", "501", "-1", "x", "1.5", "99999999999999999999"},
+			"before":      {"", "0", "-1", "x", "9223372036854775808"},
+			"agent_id":    {"", "0", "x"},
+			"pipeline_id": {"", "0", "-1", "x", "1.5"},
+			"after":       {"", "-1", "x", "9223372036854775808"},
+			"state":       {"", "dead", "Idle"},
+			"status":      {"", "over", "Failed", "pending,failed"},
+			"format":      {"", "png"},
+			"archived":    {"", "1", "yes"},
+			"types":       {",", "a,,b", "a%20b", "A", "%0a"},
+			"persona":     {"%ff", "%00"},
+			"template":    {"%ff", "%00"},
+		}
+		if strings.Contains(r.path, "/pipelines") {
+			values["status"] = append(values["status"], "in_progress", "completed", "cancelled")
+		} else {
+			values["status"] = append(values["status"], "running", "waiting_for_approval", "done")
 		}
 		for _, name := range strings.Fields(r.params) {
 			code := "invalid_parameter"
-			if name == "before" || name == "agent_id" || name == "after" {
+			if slices.Contains([]string{"before", "after", "agent_id", "pipeline_id"}, name) {
 				code = "invalid_id"
 			}
 			for _, value := range values[name] {
@@ -149,6 +161,13 @@ func TestWrongTypes(t *testing.T) {
 		"POST /api/agents/:id/handoff":  {"reason", "focus", "mode", "!force"},
 		"POST /api/handoffs/:id/retry":  {"mode"},
 		"POST /api/personas":            {"role", "name", "description", "skill"},
+		"POST /pipelines":               {"template", "title", "prompt", "branch", "cwd"},
+		"POST /pipelines/:id/resume":    {"!skip"},
+		"POST /pipelines/:id/approve":   {"comment"},
+		"POST /pipelines/:id/reject":    {"comment"},
+	}
+	for _, route := range slices.Collect(maps.Keys(fields)) {
+		fields[strings.Replace(route, " /pipelines", " /api/pipelines", 1)] = fields[route]
 	}
 	everyRoute(h, func(r route, path string) {
 		for _, field := range fields[r.method+" "+r.path] {
@@ -187,7 +206,7 @@ func TestBadText(t *testing.T) {
 func TestRouting(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
-	for _, path := range []string{"/", "/api", "/api/", "/api/agents/", "/api/agents/1/nothing", "/api/pipelines", "/pipelines", "/api/audit", "/hooks", "/hooks/", "/healthz/x", "/%2e%2e/etc", "//api/agents"} {
+	for _, path := range []string{"/", "/api", "/api/", "/api/agents/", "/api/agents/1/nothing", "/pipelines/", "/api/pipelines/1/nothing", "/api/pipelines/1/abort/", "/templates", "/api/audit", "/hooks", "/hooks/", "/healthz/x", "/%2e%2e/etc", "//api/agents"} {
 		for _, method := range []string{"GET", "POST", "PURGE"} {
 			h.mainDoor().do(method, path, "").wants(t, method+" "+path, 404, "not_found")
 		}

@@ -107,8 +107,17 @@ func TestDescriptionHasEveryRoute(t *testing.T) {
 	s := New(Config{})
 	described := map[string]*openapi3.Operation{}
 	for path, item := range loadSpec(t).doc.Paths.Map() {
+		bases := []string{""}
+		if len(item.Servers) > 0 {
+			bases = nil
+		}
+		for _, server := range item.Servers {
+			bases = append(bases, strings.TrimSuffix(server.URL, "/"))
+		}
 		for method, operation := range item.Operations() {
-			described[method+" "+path] = operation
+			for _, base := range bases {
+				described[method+" "+base+path] = operation
+			}
 			operation.Parameters = append(operation.Parameters, item.Parameters...)
 		}
 	}

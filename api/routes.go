@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"net/http"
+	"slices"
 
 	"github.com/labstack/echo/v4"
 )
@@ -21,7 +22,7 @@ type route struct {
 
 // routes are all there are: for the main socket, and for TCP behind its guard.
 func (s *Server) routes() []route {
-	return []route{
+	return slices.Concat(s.pipelineRoutes("/pipelines"), s.pipelineRoutes("/api/pipelines"), []route{
 		{"POST", "/api/agents", "", s.createAgent},
 		{"GET", "/api/agents", "state persona limit before", s.listAgents},
 		{"GET", "/api/agents/:id", "", s.showAgent},
@@ -50,12 +51,26 @@ func (s *Server) routes() []route {
 		{"DELETE", "/api/personas/:slug", "", s.archivePersona},
 		{"GET", "/api/personas/:slug/handoffs", "status limit before", s.listPersonaHandoffs},
 
-		{"GET", "/api/events", "after types agent_id", s.streamEvents},
+		{"GET", "/api/templates", "", s.listTemplates},
+		{"GET", "/api/events", "after types agent_id pipeline_id", s.streamEvents},
 		{"GET", "/api/openapi.yaml", "", s.showOpenAPI},
 		{"POST", "/hooks/:event", "", s.takeHook},
 		{"GET", "/healthz", "", s.showHealth},
 		{"GET", "/readyz", "", s.showReady},
 		{"GET", "/metrics", "", s.showMetrics},
+	})
+}
+
+// pipelineRoutes are those of runs, which stand at two addresses.
+func (s *Server) pipelineRoutes(base string) []route {
+	return []route{
+		{"POST", base, "", s.createPipeline},
+		{"GET", base, "status template limit before", s.listPipelines},
+		{"GET", base + "/:id", "", s.showPipeline},
+		{"POST", base + "/:id/abort", "", s.abortPipeline},
+		{"POST", base + "/:id/resume", "", s.resumePipeline},
+		{"POST", base + "/:id/approve", "", s.approvePipeline},
+		{"POST", base + "/:id/reject", "", s.rejectPipeline},
 	}
 }
 

@@ -17,12 +17,13 @@ import (
 
 // Config is what a server is made of.
 type Config struct {
-	Daemon   *daemon.Daemon
-	Personas *personas.Store
-	Token    string   // what TCP clients must present; empty: nobody can
-	Hosts    []string // names and addresses by which TCP clients may call us; empty: those of loopback
-	Log      *slog.Logger
-	Version  string
+	Daemon    *daemon.Daemon
+	Personas  *personas.Store
+	Templates *personas.Templates
+	Token     string   // what TCP clients must present; empty: nobody can
+	Hosts     []string // names and addresses by which TCP clients may call us; empty: those of loopback
+	Log       *slog.Logger
+	Version   string
 }
 
 // Listeners are the three ways in.

@@ -24,11 +24,12 @@ type StopStage string
 // The rungs of the stop ladder, in order.
 const (
 	StopNone   StopStage = ""
-	StopAsked  StopStage = "exit"   // the runtime's exit command was typed
-	StopAnswer StopStage = "answer" // the runtime's exit dialog was answered
-	StopTerm   StopStage = "term"   // SIGTERM was sent
-	StopKill   StopStage = "kill"   // the pane (or, in a pane of a person's, the process) was killed
-	StopFailed StopStage = "failed" // it is still there; a person must look
+	StopBreak  StopStage = "interrupt" // the running turn was interrupted
+	StopAsked  StopStage = "exit"      // the runtime's exit command was typed
+	StopAnswer StopStage = "answer"    // the runtime's exit dialog was answered
+	StopTerm   StopStage = "term"      // SIGTERM was sent
+	StopKill   StopStage = "kill"      // the pane (or, in a pane of a person's, the process) was killed
+	StopFailed StopStage = "failed"    // it is still there; a person must look
 )
 
 // Agent is one run of a CLI coding agent. The exported JSON is the contract's; the rest is the
@@ -54,7 +55,9 @@ type Agent struct {
 	RegisteredAt    *time.Time  `json:"registered_at"`
 	EndedAt         *time.Time  `json:"ended_at"`
 	EndReason       *string     `json:"end_reason"`
-	Note            string      `json:"note"` // what is wrong with it, or what it waits for
+	Note            string      `json:"note"`        // what is wrong with it, or what it waits for
+	PipelineID      *int64      `json:"pipeline_id"` // the run that it works for
+	StepID          *int64      `json:"step_id"`     // and the step
 
 	Rev             int64      `json:"-"` // advances with each write; guards against lost updates
 	Managed         bool       `json:"-"` // started by us, in a pane of our own server
@@ -81,6 +84,12 @@ type Agent struct {
 	ContextStart    *float64   `json:"-"` // percent of the window at its first report, or the least since
 	AutoAskedAt     *time.Time `json:"-"` // the daemon asked for its handoff; it does so once
 	CompactHook     int64      `json:"-"` // hook id of the compaction that was refused; 0: none
+	// WorkStop is the hook id of the newest Stop that ended a turn of its own work, not one in which
+	// it wrote a handoff document; HandingOver is set during such a turn.
+	WorkStop      int64  `json:"-"`
+	HandingOver   bool   `json:"-"`
+	Trouble       string `json:"-"` // what its runtime reported instead of the end of its last turn; "": nothing
+	StopInterrupt bool   `json:"-"` // its turn is to be interrupted before it is asked to exit
 }
 
 // Tier is how far an agent's context window is filled, by the settings handoff.auto.

@@ -17,7 +17,8 @@ import (
 // maxMoves ends a lane's turn that writes over and over; it comes back at once, after the others.
 const maxMoves = 50
 
-// runLane does what is due for an agent; key sweepLane looks for agents with something to do.
+// runLane does what is due for an agent or, for a negative key, for a run; key sweepLane looks for
+// those with something to do.
 func (d *Daemon) runLane(ctx context.Context, key int64) (again time.Duration) {
 	if key == sweepLane {
 		if err := d.sweep(ctx); err != nil && ctx.Err() == nil {
@@ -26,7 +27,7 @@ func (d *Daemon) runLane(ctx context.Context, key int64) (again time.Duration) {
 		return 0
 	}
 	for range maxMoves {
-		moved, again, err := d.work(ctx, key)
+		moved, again, err := d.workOn(ctx, key)
 		switch {
 		case ctx.Err() != nil:
 			return 0
@@ -35,7 +36,7 @@ func (d *Daemon) runLane(ctx context.Context, key int64) (again time.Duration) {
 		case errors.Is(err, ErrNotFound):
 			return 0
 		case err != nil:
-			d.Log.Warn("agent's work stopped; trying again", "agent_id", key, "error", err)
+			d.Log.Warn("work stopped; trying again", "for", subject(key), "error", err)
 			d.stuck(ctx, key, err)
 			return time.Second
 		case !moved:
@@ -46,21 +47,41 @@ func (d *Daemon) runLane(ctx context.Context, key int64) (again time.Duration) {
 	return time.Millisecond
 }
 
+// workOn does the first thing that is due for the agent or the run of a lane.
+func (d *Daemon) workOn(ctx context.Context, key int64) (moved bool, again time.Duration, err error) {
+	if key < 0 {
+		return d.workPipeline(ctx, -key)
+	}
+	return d.work(ctx, key)
+}
+
+// subject names what a lane works for.
+func subject(key int64) string {
+	if key < 0 {
+		return fmt.Sprintf("pipeline %d", -key)
+	}
+	return fmt.Sprintf("agent %d", key)
+}
+
 // stuckAfter is how many times in a row an agent's work may fail before the operator is told. It
 // is tried about once a second.
 const stuckAfter = 10
 
-// stuck counts an error of an agent's lane, and tells the operator once when they don't end.
-func (d *Daemon) stuck(ctx context.Context, id int64, cause error) {
+// stuck counts an error of a lane, and tells the operator once when they don't end.
+func (d *Daemon) stuck(ctx context.Context, key int64, cause error) {
 	d.mu.Lock()
-	d.errors[id]++
-	n := d.errors[id]
+	d.errors[key]++
+	n := d.errors[key]
 	d.mu.Unlock()
 	if n != stuckAfter {
 		return
 	}
-	e := d.event("agent_stuck", &id, nil, map[string]any{"message": fmt.Sprintf(
-		"Nothing goes on for agent %d: %s. It is tried again each second; see `understudy doctor`.", id, trimDot(cause.Error()))})
+	e := d.event("agent_stuck", &key, nil, map[string]any{"message": fmt.Sprintf(
+		"Nothing goes on for %s: %s. It is tried again each second; see `understudy doctor`.", subject(key), trimDot(cause.Error()))})
+	if key < 0 {
+		id := -key
+		e.Type, e.AgentID, e.PipelineID = "pipeline_stuck", nil, &id
+	}
 	e.Alert = true
 	if err := d.commit(ctx, &Change{Events: []*Event{e}}); err != nil && ctx.Err() == nil {
 		d.Log.Warn("event not stored", "type", e.Type, "error", err)
@@ -102,7 +123,7 @@ func (d *Daemon) work(ctx context.Context, id int64) (moved bool, again time.Dur
 			return moved, 0, err
 		}
 		again = earlier(again, soon)
-	case a.Active():
+	case a.Active() && !(a.StepID != nil && a.turnOver()): // a step that is over has nothing to hand over
 		moved, soon, err := d.handOverFull(ctx, &a)
 		if moved || err != nil {
 			return moved, 0, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -66,21 +65,11 @@ func (d *Daemon) newAgent(in NewAgent) (*Agent, error) {
 		a.Runtime = firstNonEmpty(in.Runtime, p.Runtime)
 	}
 	a.Runtime = firstNonEmpty(a.Runtime, runtimes.Claude().Name())
-	command, ok := d.Settings.Runtimes[a.Runtime]
-	if !ok {
-		return nil, Errorf(KindUnprocessable, "unknown_runtime", "Runtime %q is not configured: set runtimes.%s.command in config.yaml", a.Runtime, a.Runtime)
+	if err := d.checkRuntime(a.Runtime); err != nil {
+		return nil, err
 	}
-	if _, err := runtimes.For(a.Runtime); err != nil {
-		return nil, Errorf(KindUnprocessable, "unknown_runtime", "Runtime %q is not known", a.Runtime)
-	}
-	if err := d.Lookup(command); err != nil {
-		return nil, &Error{Kind: KindUnprocessable, Code: "runtime_missing", Message: "The runtime's command cannot be run: " + err.Error()}
-	}
-	if !filepath.IsAbs(in.Cwd) {
-		return nil, Errorf(KindUnprocessable, "bad_directory", "cwd must be an absolute path")
-	}
-	if fi, err := os.Stat(a.Cwd); err != nil || !fi.IsDir() {
-		return nil, Errorf(KindUnprocessable, "bad_directory", "cwd %s is not a directory on the daemon's machine", a.Cwd)
+	if err := checkDirectory(in.Cwd); err != nil {
+		return nil, err
 	}
 	a.Name = firstNonEmpty(in.Name, a.Name, filepath.Base(a.Cwd))
 	if err := checkLine("name", a.Name, maxName); err != nil {
@@ -90,6 +79,21 @@ func (d *Daemon) newAgent(in NewAgent) (*Agent, error) {
 		return nil, Errorf(KindInvalid, "bad_name", "name must not be a number: that is what agents' ids are")
 	}
 	return a, nil
+}
+
+// checkRuntime refuses a runtime of which no agent can be started; the error is a 422.
+func (d *Daemon) checkRuntime(name string) error {
+	command, ok := d.Settings.Runtimes[name]
+	if !ok {
+		return Errorf(KindUnprocessable, "unknown_runtime", "Runtime %q is not configured: set runtimes.%s.command in config.yaml", name, name)
+	}
+	if _, err := runtimes.For(name); err != nil {
+		return Errorf(KindUnprocessable, "unknown_runtime", "Runtime %q is not known", name)
+	}
+	if err := d.Lookup(command); err != nil {
+		return &Error{Kind: KindUnprocessable, Code: "runtime_missing", Message: "The runtime's command cannot be run: " + err.Error()}
+	}
+	return nil
 }
 
 // persona returns a persona that can be played; the error is a 422.
@@ -244,6 +248,7 @@ func (d *Daemon) ResumeAgent(ctx context.Context, id int64) (Agent, error) {
 		return old, err
 	}
 	a.Resume = *old.SessionID
+	a.PipelineID, a.StepID = nil, nil // a step goes on by its run's resume, not by a person's look at an old session
 	// The old row is written, too: of two that resume it at once, one is second.
 	c := &Change{NewAgent: a, Agents: []*Agent{&old}, Events: []*Event{d.event("agent_created", &a.ID, nil, map[string]any{
 		"persona": a.Persona, "previous_agent_id": a.PreviousAgentID, "generation": a.Generation, "name": a.Name, "resume": a.Resume,

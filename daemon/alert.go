@@ -54,7 +54,7 @@ func (d *Daemon) tell(ctx context.Context, e *Event) {
 	}
 	told := &Event{
 		Type: "operator_notified", At: time.Now().UTC(), Host: d.Host,
-		AgentID: e.AgentID, HandoffID: e.HandoffID, Payload: mustJSON(payload),
+		AgentID: e.AgentID, HandoffID: e.HandoffID, PipelineID: e.PipelineID, StepID: e.StepID, Payload: mustJSON(payload),
 	}
 	if err := d.Store.MarkAlerted(ctx, e.ID, told); err != nil && ctx.Err() == nil {
 		d.Log.Warn("alert not marked as told; it may be told again", "event_id", e.ID, "error", err)
@@ -73,6 +73,8 @@ func alertText(e *Event) (title, message string) {
 	switch {
 	case e.HandoffID != nil:
 		title = fmt.Sprintf("understudy: %s (handoff %d)", what, *e.HandoffID)
+	case e.PipelineID != nil && !strings.HasPrefix(e.Type, "agent_"):
+		title = fmt.Sprintf("understudy: %s (pipeline %d)", what, *e.PipelineID)
 	case e.AgentID != nil:
 		title = fmt.Sprintf("understudy: %s (agent %d)", what, *e.AgentID)
 	default:

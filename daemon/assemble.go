@@ -108,7 +108,11 @@ func (s *assembly) run(ctx context.Context) error {
 	s.lap("line_ms")
 	s.readWorktree(ctx, edited)
 	s.lap("worktree_ms")
-	s.validate(line)
+	steps, err := s.d.stepRecords(ctx, &s.agent)
+	if err != nil {
+		return err
+	}
+	s.validate(slices.Concat(line, steps))
 	s.countProgress(line)
 	s.render(line)
 	s.lap("render_ms")

@@ -57,6 +57,7 @@ type Notifier interface {
 // Settings are what the operator may set of the domain.
 type Settings struct {
 	Handoff  HandoffSettings
+	Pipeline PipelineSettings
 	Runtimes map[string][]string // the command of each runtime, an argument list
 }
 
@@ -76,6 +77,13 @@ type HandoffSettings struct {
 	LogTiming          bool          // log how long the parts of the assembly took
 	AssemblyTimeout    time.Duration // the whole assembly of the context
 	Auto               AutoSettings
+}
+
+// PipelineSettings are the limits of runs.
+type PipelineSettings struct {
+	StepTimeout time.Duration // a step's agent started -> end of its turn, where the template does not say
+	MaxRunning  int           // runs at work on this host, and agents of runs
+	Cwd         string        // where a run works that names no directory; "": it must name one
 }
 
 // AutoSettings say what the fill of a context window means, in percent.
@@ -104,11 +112,12 @@ var DefaultHandoff = HandoffSettings{
 
 // Config is what a daemon is made of.
 type Config struct {
-	Host     string // this machine's host id
-	Settings Settings
-	Store    Store
-	Data     data.Dir
-	Personas *personas.Store
+	Host      string // this machine's host id
+	Settings  Settings
+	Store     Store
+	Data      data.Dir
+	Personas  *personas.Store
+	Templates *personas.Templates
 	// Terminal returns the tmux server at a socket: our own, or one of a person's.
 	Terminal func(socket string) (Terminal, error)
 	Notifier Notifier
@@ -125,6 +134,7 @@ type Config struct {
 	OneShot func(ctx context.Context, job OneShot) (OneShotResult, error)
 	// Worktree asks git about a directory; ErrNoWorktree.
 	Worktree func(ctx context.Context, q WorktreeQuery) (Worktree, error)
+	Trees    Trees // of runs with a branch
 }
 
 // Daemon supervises the agents of one host. Its methods are safe for concurrent use.
@@ -217,15 +227,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 // Close ends all subscriptions. Call it before the server that serves them is shut down.
 func (d *Daemon) Close() { d.hub.close() }
 
-// Wake has an agent's lane look at its rows; 0 wakes all that have something to do. It never
-// blocks.
-func (d *Daemon) Wake(agentID int64) {
-	if agentID == 0 {
-		d.lanes.wake(sweepLane)
-		return
-	}
-	d.lanes.wake(agentID)
-}
+// Wake has an agent's lane look at its rows, or that of a run for the negative of its id; 0 wakes
+// all that have something to do. It never blocks.
+func (d *Daemon) Wake(key int64) { d.lanes.wake(key) }
 
 // EventsChanged says that the log has grown, here or on another host. It never blocks.
 func (d *Daemon) EventsChanged() {
@@ -246,6 +250,7 @@ func (d *Daemon) commit(ctx context.Context, c *Change) error {
 		if e.At.IsZero() {
 			e.At = now
 		}
+		c.attribute(e)
 	}
 	if err := d.Store.Commit(ctx, c); err != nil {
 		return err
@@ -262,9 +267,11 @@ func (d *Daemon) wakeFor(c *Change) {
 	}
 	for _, a := range agents {
 		d.Wake(a.ID)
-		if a.PreviousAgentID != nil {
-			d.Wake(*a.PreviousAgentID) // its handoff waits for this one
-		}
+		d.wakeKin(a)
+	}
+	for _, p := range c.pipelines() {
+		d.Wake(-p.ID)
+		d.Wake(sweepLane) // there may be room for another one now
 	}
 	if c.NewHandoff != nil {
 		d.Wake(c.NewHandoff.AgentID)

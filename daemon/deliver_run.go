@@ -276,6 +276,9 @@ func (d *Daemon) wakeKin(a *Agent) {
 	if a.PreviousAgentID != nil {
 		d.Wake(*a.PreviousAgentID)
 	}
+	if a.PipelineID != nil {
+		d.Wake(-*a.PipelineID)
+	}
 }
 
 func deliveryPayload(dl *Delivery) map[string]any {

@@ -54,6 +54,8 @@ var (
 	ErrMoved = errors.New("row was changed by another writer")
 	// ErrOpenHandoff says that the agent already has a handoff that is open or past its record.
 	ErrOpenHandoff = errors.New("agent has an open handoff")
+	// ErrNoRoom says that a run must wait: as many as may be are at work, or an older one waits.
+	ErrNoRoom = errors.New("no room for another run")
 )
 
 // The answers of the contract, word for word.
@@ -65,4 +67,5 @@ var (
 	errHandoffOpen      = Errorf(KindConflict, "handoff_in_progress", "Handoff already in progress")
 	errNothingToHandOff = Errorf(KindInvalid, "nothing_to_hand_off", "Nothing to hand off (no messages yet)")
 	errHandoffNotFound  = Errorf(KindNotFound, "handoff_not_found", "Handoff not found")
+	errPipelineNotFound = Errorf(KindNotFound, "pipeline_not_found", "Pipeline not found")
 )

@@ -58,7 +58,7 @@ func (r *handoffRun) move(out outcome) error {
 	c.Events = append(c.Events, r.d.event(typ, &h.AgentID, &h.ID, map[string]any{
 		"from": from, "cause": out.cause, "persona": h.Persona, "successor_id": h.SuccessorID, "file_path": h.FilePath,
 	}))
-	if err := r.d.commit(r.ctx, &c); err != nil {
+	if err := r.commit(&c); err != nil {
 		return fmt.Errorf("handoff %d: %s to %s: %w", h.ID, from, out.next, err)
 	}
 	r.d.Log.Info("handoff moved", "handoff_id", h.ID, "agent_id", h.AgentID, "from", string(from), "to", string(out.next), "cause", out.cause)
@@ -83,7 +83,7 @@ func (r *handoffRun) end(to Phase, out outcome) error {
 	})
 	e.Alert = true
 	c.Events = append(c.Events, e)
-	if err := r.d.commit(r.ctx, &c); err != nil {
+	if err := r.commit(&c); err != nil {
 		return fmt.Errorf("handoff %d: %s to %s: %w", h.ID, from, to, err)
 	}
 	r.d.logHandoff(h, "handoff_failed", slog.LevelWarn, out.fail.Code)
@@ -112,10 +112,22 @@ func (r *handoffRun) stay(out outcome) (moved bool, again time.Duration, err err
 	}
 	h.Note = out.note
 	c.Move = &Move{Handoff: h, From: h.Phase}
-	if err := r.d.commit(r.ctx, &c); err != nil {
+	if err := r.commit(&c); err != nil {
 		return false, 0, fmt.Errorf("handoff %d: %s: %w", h.ID, h.Phase, err)
 	}
 	return true, 0, nil
+}
+
+// commit writes a change of the handoff. What happens to an agent of a run happens to the run, too.
+func (r *handoffRun) commit(c *Change) error {
+	for _, e := range c.Events {
+		if e.PipelineID == nil {
+			e.PipelineID, e.StepID = r.agent.PipelineID, r.agent.StepID
+		}
+	}
+	err := r.d.commit(r.ctx, c)
+	r.d.wakeKin(r.agent)
+	return err
 }
 
 // enter puts the handoff into a phase: the time spent in the one before is counted, and the

@@ -138,10 +138,7 @@ func (r *handoffRun) awaitDocument() outcome {
 }
 
 // quiet reports whether the runtime itself says that no turn is running, twice in a row.
-func (r *handoffRun) quiet() bool {
-	s := r.d.sighted(r.agent.ID)
-	return s.status == "idle" && r.now.Sub(s.since) >= settle
-}
+func (r *handoffRun) quiet() bool { return r.d.quietFor(r.agent.ID, settle) }
 
 // verify checks the document; what follows from a good one is [handoffRun.record]'s.
 func (r *handoffRun) verify() outcome {
@@ -250,6 +247,11 @@ func (r *handoffRun) stayLong(d time.Duration, note string) outcome {
 // toSpawning commits the successor's row, with the name its pane will have, before the pane is
 // made.
 func (r *handoffRun) toSpawning(cause string) outcome {
+	if over, err := r.d.stepOver(r.ctx, r.agent); err != nil {
+		return outcome{err: err}
+	} else if over != "" {
+		return r.failed("step_over", "No successor is started: %s", over)
+	}
 	next, err := r.d.successor(r.ctx, r.agent, r.now)
 	if err != nil {
 		return outcome{err: err}

@@ -98,6 +98,7 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in HandoffRe
 	c := Change{NewHandoff: h, Events: []*Event{d.event("handoff_started", &agentID, &h.ID, map[string]any{
 		"reason": h.Reason, "mode": h.Mode, "persona": h.Persona, "ref": h.Ref, "file_path": h.FilePath,
 	})}}
+	c.Events[0].PipelineID, c.Events[0].StepID = a.PipelineID, a.StepID
 	if in.auto {
 		a.AutoAskedAt = &h.CreatedAt
 		c.Agents = []*Agent{&a}
@@ -264,12 +265,25 @@ func (d *Daemon) CancelHandoff(ctx context.Context, agentID int64) (Handoff, err
 }
 
 func (d *Daemon) cancel(ctx context.Context, h *Handoff) error {
-	from, now := h.Phase, time.Now().UTC()
+	c, err := d.cancelling(ctx, h, time.Now().UTC())
+	if err != nil {
+		return err
+	}
+	if err := d.commit(ctx, c); err != nil {
+		return fmt.Errorf("handoff %d: cancel: %w", h.ID, err)
+	}
+	d.endFork(h.AgentID)
+	return nil
+}
+
+// cancelling is the change that cancels a handoff which is not recorded.
+func (d *Daemon) cancelling(ctx context.Context, h *Handoff, now time.Time) (*Change, error) {
+	from := h.Phase
 	c := &Change{}
 	if h.DeliveryID != nil {
 		dl, err := d.Store.Delivery(ctx, *h.DeliveryID)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if dl.State == DeliveryQueued {
 			dl.decide(NotSubmitted, "the handoff was cancelled", now)
@@ -281,11 +295,7 @@ func (d *Daemon) cancel(ctx context.Context, h *Handoff) error {
 	h.Error = &Failure{Phase: from, Code: "cancelled", Message: "Handoff cancelled"}
 	c.Move = &Move{Handoff: h, From: from, Cause: "cancelled"}
 	c.Events = []*Event{d.event("handoff_cancelled", &h.AgentID, &h.ID, map[string]any{"phase": from, "persona": h.Persona})}
-	if err := d.commit(ctx, c); err != nil {
-		return fmt.Errorf("handoff %d: cancel: %w", h.ID, err)
-	}
-	d.endFork(h.AgentID)
-	return nil
+	return c, nil
 }
 
 // Document returns a handoff's document as it stands on disk; if it is not there any more, or on

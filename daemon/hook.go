@@ -146,12 +146,12 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, replayed boo
 		return nil, fmt.Errorf("hook %s %s: %w", env.Event, env.Key, err)
 	}
 	command := isCommand(p, replayed)
-	var kin *int64
+	var kin, pipeline *int64
 	res, err := d.Store.RecordHook(ctx, in, func(tx HookTx) HookDecision {
 		h := hookStep{d: d, in: in, p: p, tx: tx, proc: proc, pane: pane, around: around, command: command}
 		out := h.decide()
 		if tx.Agent != nil {
-			kin = tx.Agent.PreviousAgentID
+			kin, pipeline = tx.Agent.PreviousAgentID, tx.Agent.PipelineID
 			if out.Applied {
 				d.outdate(tx.Agent.ID)
 			}
@@ -169,6 +169,9 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, replayed boo
 	}
 	if kin != nil {
 		d.Wake(*kin)
+	}
+	if pipeline != nil {
+		d.Wake(-*pipeline)
 	}
 	d.EventsChanged()
 	if command && res.Applied && !res.Again {

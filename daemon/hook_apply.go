@@ -1,11 +1,9 @@
 package daemon
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -208,12 +206,14 @@ func (h *hookStep) promptSubmitted() {
 	if h.command {
 		return
 	}
+	a.Trouble = ""
 	if !queued {
 		a.TurnPromptID = turnID(h.p)
 	}
 	if !ours && !strings.HasPrefix(strings.TrimSpace(h.p.Prompt), "<task-notification>") {
 		at := h.in.At
 		a.LastPrompt, a.LastPromptAt = h.tx.HookID, &at
+		a.HandingOver = false
 	}
 	h.setState(Working)
 }
@@ -224,6 +224,9 @@ func (h *hookStep) confirm(dl *Delivery, evidence string, queued bool) {
 	h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
 	e := h.d.event("delivery_submitted", &h.tx.Agent.ID, dl.HandoffID, deliveryPayload(dl))
 	h.out.Change.Events = append(h.out.Change.Events, e)
+	if dl.Kind == KindInstruction {
+		h.tx.Agent.HandingOver = true
+	}
 	if dl.Kind == KindSkill && h.tx.Agent.SkillInjectedAt == nil {
 		h.tx.Agent.SkillInjectedAt = dl.DecidedAt
 		h.event("agent_skill_injected", map[string]any{"persona": h.tx.Agent.PersonaSlug(), "by": "prompt"}, h.tx.Agent)
@@ -249,6 +252,10 @@ func (h *hookStep) stopped() {
 			}
 		}
 	}
+	if !a.HandingOver { // else this turn was its handoff document's
+		a.WorkStop = h.tx.HookID
+	}
+	a.HandingOver = false
 	h.setState(Idle)
 	hf := h.tx.Handoff
 	if hf == nil {
@@ -294,6 +301,7 @@ func (h *hookStep) block(hf *Handoff) {
 		dl.Evidence = fmt.Sprintf("answer to the Stop, hook %d", h.tx.HookID)
 		h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
 		h.event("delivery_answered", deliveryPayload(dl), h.tx.Agent)
+		h.tx.Agent.HandingOver = true
 		h.out.Output = mustJSON(map[string]string{"decision": "block", "reason": dl.Text})
 		h.setState(Working)
 		return
@@ -301,47 +309,18 @@ func (h *hookStep) block(hf *Handoff) {
 }
 
 func (h *hookStep) stopFailed() {
+	a := h.tx.Agent
+	a.Trouble, a.HandingOver = firstNonEmpty(h.p.Error, "unknown"), false
+	if more := firstNonEmpty(h.p.ErrorDetails, h.p.LastAssistantMessage); more != "" {
+		a.Trouble += ": " + firstLine(more, 200)
+	}
 	h.setState(Idle)
 	hf := h.tx.Handoff
 	if hf == nil || !hf.Confirmed || hf.StopHook != 0 || hf.Phase != Instructing && hf.Phase != AwaitingDocument {
 		return
 	}
-	hf.Trouble = h.p.Error
-	if more := firstNonEmpty(h.p.ErrorDetails, h.p.LastAssistantMessage); more != "" {
-		hf.Trouble += ": " + firstLine(more, 200)
-	}
+	hf.Trouble = a.Trouble
 	h.touchHandoff()
-}
-
-// permission lets an agent read and write the files that we ourselves point it to, and nothing
-// else. Agents that we started have rules for them; this is for those that a person started.
-func (h *hookStep) permission() {
-	var in struct {
-		FilePath string `json:"file_path"`
-	}
-	if json.Unmarshal(h.p.ToolInput, &in) == nil && slices.Contains(h.pointedTo(in.FilePath), in.FilePath) {
-		h.out.Output = json.RawMessage(`{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}`)
-		return
-	}
-	h.setState(Waiting)
-}
-
-// pointedTo are the files that the agent was told to use with the tool it asks for, in for one.
-func (h *hookStep) pointedTo(in string) (paths []string) {
-	a, hf := h.tx.Agent, h.tx.Handoff
-	switch {
-	case h.p.ToolName == "Read" && a.Persona != nil:
-		paths = []string{filepath.Join(h.d.Data.Persona(*a.Persona), "skill.md"), experiencePath(h.d.Data, *a.Persona)}
-		if hf != nil {
-			paths = append(paths, hf.FilePath, requestPath(hf.FilePath))
-		}
-		if filepath.Dir(in) == h.d.Data.Handoffs(*a.Persona) && fileHasContent(in) {
-			paths = append(paths, in) // one of the persona's documents, and no link to something else
-		}
-	case (h.p.ToolName == "Write" || h.p.ToolName == "Edit") && hf != nil:
-		paths = []string{hf.FilePath, experiencePath(h.d.Data, hf.Persona)}
-	}
-	return paths
 }
 
 // setState changes the agent's state and says so once.
@@ -364,7 +343,9 @@ func (h *hookStep) event(typ string, payload map[string]any, a *Agent) {
 	if h.tx.Handoff != nil {
 		handoff = &h.tx.Handoff.ID
 	}
-	h.out.Change.Events = append(h.out.Change.Events, h.d.event(typ, &a.ID, handoff, payload))
+	e := h.d.event(typ, &a.ID, handoff, payload)
+	e.PipelineID, e.StepID = a.PipelineID, a.StepID
+	h.out.Change.Events = append(h.out.Change.Events, e)
 }
 
 // carries reports whether a submitted prompt contains what a delivery typed.

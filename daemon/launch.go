@@ -215,34 +215,22 @@ func (d *Daemon) plan(ctx context.Context, a *Agent) (runtimes.Launch, error) {
 		AgentID: a.ID, Name: a.Name, SessionID: uuid.NewString(), Resume: a.Resume, Cwd: a.Cwd,
 		Command: command, Options: a.Options, Dir: d.Data.Launch(a.ID),
 	}
+	run, step, err := d.stepOf(ctx, a)
+	if err != nil {
+		return runtimes.Launch{}, err
+	}
 	var allow []string
 	if a.Persona != nil {
-		p, err := d.Personas.Get(*a.Persona)
-		if err != nil {
-			return runtimes.Launch{}, fmt.Errorf("persona %s: %w", *a.Persona, err)
+		if allow, err = d.planPersona(ctx, a, &spec, step); err != nil {
+			return runtimes.Launch{}, err
 		}
-		if p.Problem != "" {
-			return runtimes.Launch{}, fmt.Errorf("persona %s: %s", p.Slug, p.Problem)
-		}
-		last, err := d.lastHandoffs(ctx, p.Slug)
+	}
+	if step != nil {
+		rule, err := d.planStep(a, &spec, run, step)
 		if err != nil {
 			return runtimes.Launch{}, err
 		}
-		spec.SkillText = skillText(p, last)
-		if len(a.Options) == 0 {
-			spec.Model = p.Model
-		}
-		handoffs := d.Data.Handoffs(p.Slug)
-		if err := os.MkdirAll(handoffs, 0o700); err != nil {
-			return runtimes.Launch{}, err
-		}
-		allow = []string{
-			"Edit(/" + handoffs + "/**)", "Read(/" + handoffs + "/**)",
-			"Edit(/" + experiencePath(d.Data, p.Slug) + ")", "Read(/" + experiencePath(d.Data, p.Slug) + ")",
-		}
-		if ownSlash(d.configDir(a), a.Cwd) {
-			allow = append(allow, "Skill(handoff)") // its own handoff is an agent's to ask for
-		}
+		allow = append(allow, rule...)
 	}
 	// An event that the installed version does not know would open a dialog at its start.
 	known := hooks.KnownEvents(d.Version(ctx, command))
@@ -252,6 +240,43 @@ func (d *Daemon) plan(ctx context.Context, a *Agent) (runtimes.Launch, error) {
 		return runtimes.Launch{}, err
 	}
 	return rt.Launch(spec)
+}
+
+// planPersona adds what the persona brings, and returns what its agents need not ask for. The agent of
+// a run's step has the skill that the run keeps, whatever has become of the persona.
+func (d *Daemon) planPersona(ctx context.Context, a *Agent, spec *runtimes.Spec, step *Step) (allow []string, err error) {
+	p, err := d.Personas.Get(*a.Persona)
+	switch {
+	case step != nil && (err != nil || p.Archived): // there is no folder to write to
+		spec.SkillText, spec.Model = skillText(personas.Persona{Slug: *a.Persona, Skill: step.Skill}, nil), step.Model
+		return nil, nil
+	case step != nil:
+		p.Skill, p.Model = step.Skill, step.Model
+	case err != nil:
+		return nil, fmt.Errorf("persona %s: %w", *a.Persona, err)
+	case p.Problem != "":
+		return nil, fmt.Errorf("persona %s: %s", p.Slug, p.Problem)
+	}
+	last, err := d.lastHandoffs(ctx, p.Slug)
+	if err != nil {
+		return nil, err
+	}
+	spec.SkillText = skillText(p, last)
+	if len(a.Options) == 0 {
+		spec.Model = p.Model
+	}
+	handoffs := d.Data.Handoffs(p.Slug)
+	if err := os.MkdirAll(handoffs, 0o700); err != nil {
+		return nil, err
+	}
+	allow = []string{
+		"Edit(/" + handoffs + "/**)", "Read(/" + handoffs + "/**)",
+		"Edit(/" + experiencePath(d.Data, p.Slug) + ")", "Read(/" + experiencePath(d.Data, p.Slug) + ")",
+	}
+	if ownSlash(d.configDir(a), a.Cwd) {
+		allow = append(allow, "Skill(handoff)") // its own handoff is an agent's to ask for
+	}
+	return allow, nil
 }
 
 // skillText is what a persona's agent knows from its first moment on.
@@ -292,7 +317,7 @@ func (d *Daemon) successor(ctx context.Context, a *Agent, now time.Time) (*Agent
 	return &Agent{
 		ID: id, Name: a.Name, Persona: a.Persona, Runtime: a.Runtime, Host: d.Host, State: Starting, Cwd: a.Cwd,
 		Generation: a.Generation + 1, PreviousAgentID: &a.ID, CreatedAt: now, Managed: true,
-		TmuxSession: tmuxSession(a.Name, id), Options: a.Options,
+		TmuxSession: tmuxSession(a.Name, id), Options: a.Options, PipelineID: a.PipelineID, StepID: a.StepID,
 	}, nil
 }
 

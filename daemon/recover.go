@@ -11,7 +11,7 @@ import (
 // is the truth.
 const sweepEvery = time.Second
 
-// takeUp wakes every agent that has not ended, as the rows of an earlier daemon left it.
+// takeUp wakes every agent and every run that has not ended, as the rows of an earlier daemon left them.
 func (d *Daemon) takeUp(ctx context.Context) {
 	agents, err := d.Store.Agents(ctx, AgentFilter{Host: d.Host, Active: true, Limit: 10_000})
 	if err != nil {
@@ -21,7 +21,22 @@ func (d *Daemon) takeUp(ctx context.Context) {
 	for i := range agents {
 		d.Wake(agents[i].ID)
 	}
+	if err := d.wakePipelines(ctx); err != nil {
+		d.Log.Warn("pipelines not taken up yet; the sweep will", "error", err)
+	}
 	d.removeDeadPanes(ctx)
+}
+
+// wakePipelines wakes the runs that may have something to do.
+func (d *Daemon) wakePipelines(ctx context.Context) error {
+	ids, err := d.Store.OpenPipelines(ctx, d.Host)
+	if err != nil {
+		return fmt.Errorf("open pipelines: %w", err)
+	}
+	for _, id := range ids {
+		d.Wake(-id)
+	}
+	return nil
 }
 
 // removeDeadPanes removes what an earlier daemon had no time to: dead panes on our server whose
@@ -77,6 +92,9 @@ func (d *Daemon) sweep(ctx context.Context) error {
 		if err := d.replaySpool(ctx); err != nil {
 			d.Log.Warn("spool not replayed; trying again", "error", err)
 		}
+	}
+	if err := d.wakePipelines(ctx); err != nil {
+		return err
 	}
 	ids, err := d.Store.OpenAgents(ctx, d.Host)
 	if err != nil {

@@ -67,6 +67,9 @@ var codes = []struct{ file, pattern string }{
 	{"handoff_run.go", `failed\("([a-z_]+)"[,+]`},
 	{"record_run.go", `failed\("([a-z_]+)"[,+]`},
 	{"generate_run.go", `notGenerated\("([a-z_]+)",`},
+	{"pipeline_run.go", `code:\s+"([a-z_]+)"`},
+	{"pipeline_step.go", `code:\s+"([a-z_]+)"`},
+	{"pipelines.go", `code:\s+"([a-z_]+)"`},
 	{filepath.Join("..", "data", "document.go"), `Document\w+\s+= "(document_[a-z_]+)"`},
 }
 
@@ -102,8 +105,38 @@ func TestFailureCodesAreDocumented(t *testing.T) {
 	}
 }
 
-const statesTop = `<!-- Generated from the table in daemon/handoff.go by daemon/states_test.go. Do not edit: run
-     go test ./daemon -run TestStates -update -->
+// TestStagesAreConnected finds statuses of runs and steps that nothing leads to.
+func TestStagesAreConnected(t *testing.T) {
+	t.Parallel()
+	connected(t, "run", pipelineStages, PipelineDone)
+	connected(t, "step", stepStages, StepDone, StepSkipped)
+}
+
+func connected[S ~string](t *testing.T, what string, stages []stage[S], ends ...S) {
+	t.Helper()
+	reached := map[S]bool{stages[0].at: true}
+	for _, s := range stages {
+		for _, next := range s.next {
+			reached[next] = true
+			if !slices.Contains(ends, next) && !slices.ContainsFunc(stages, func(s stage[S]) bool { return s.at == next }) {
+				t.Errorf("%s: %s leads to %s, which is neither a row nor an end", what, s.at, next)
+			}
+		}
+	}
+	for _, s := range stages {
+		if !reached[s.at] || len(s.next) == 0 || s.does == "" {
+			t.Errorf("%s: nothing leads to %s, or it leads nowhere, or it does not say what it does", what, s.at)
+		}
+	}
+	for _, end := range ends {
+		if !reached[end] {
+			t.Errorf("%s: nothing leads to %s", what, end)
+		}
+	}
+}
+
+const statesTop = `<!-- Generated from the tables in daemon/handoff.go and daemon/pipeline.go by daemon/states_test.go.
+     Do not edit: run go test ./daemon -run TestStates -update -->
 # The states of a handoff
 
 A handoff is a row; its phase is one of the states below. An *acting* phase has an effect and moves on; a *waiting* one stands
@@ -166,5 +199,51 @@ func drawStates() []byte {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", s.at, kind, s.does, limit, strings.Join(next, ", "))
 	}
 	b.WriteString(statesBottom)
+	b.WriteString(runsTop)
+	drawStages(&b, pipelineStages, PipelineDone)
+	b.WriteString(stepsTop)
+	drawStages(&b, stepStages, StepDone, StepSkipped)
+	b.WriteString(runsBottom)
 	return b.Bytes()
+}
+
+const runsTop = `
+# The states of a pipeline's run
+
+A run is a row with its steps. Its moves and theirs are guarded by one sequence number, and written together. While it is
+` + "`running`" + `, its first step that is neither done nor skipped is what goes on.
+
+`
+
+const stepsTop = `
+# The states of a step
+
+`
+
+const runsBottom = `
+What the failures are called, and what to do about each, stands in [operating.md](operating.md#when-a-pipeline-fails).
+`
+
+func drawStages[S ~string](b *bytes.Buffer, stages []stage[S], ends ...S) {
+	fmt.Fprintf(b, "```mermaid\nstateDiagram-v2\n    [*] --> %s\n", stages[0].at)
+	for _, s := range stages {
+		for _, next := range s.next {
+			fmt.Fprintf(b, "    %s --> %s\n", s.at, next)
+		}
+	}
+	for _, end := range ends {
+		fmt.Fprintf(b, "    %s --> [*]\n", end)
+	}
+	b.WriteString("```\n\n| status | kind | what is done, or waited for | then |\n|---|---|---|---|\n")
+	for _, s := range stages {
+		kind := "waits"
+		if s.acts {
+			kind = "acts"
+		}
+		next := make([]string, len(s.next))
+		for i, n := range s.next {
+			next[i] = "`" + string(n) + "`"
+		}
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", s.at, kind, s.does, strings.Join(next, ", "))
+	}
 }

@@ -13,9 +13,12 @@ import (
 )
 
 const (
-	dialogAfter = 2 * time.Second // /exit typed -> look for the runtime's question
-	killAfter   = 5 * time.Second // SIGTERM sent -> kill
-	giveUpAfter = 5 * time.Second // killed -> a person must look
+	breakSoon   = 50 * time.Millisecond // Esc pressed -> look whether the turn has ended, and again
+	breakAfter  = 3 * time.Second       // Esc pressed -> SIGTERM
+	readyAfter  = 2 * time.Second       // an idle agent was asked to stop -> its composer is not waited for any more
+	dialogAfter = 2 * time.Second       // /exit typed -> look for the runtime's question
+	killAfter   = 5 * time.Second       // SIGTERM sent -> kill
+	giveUpAfter = 5 * time.Second       // killed -> a person must look
 )
 
 // stopLadder takes an agent that was asked to stop one rung further when it is time. Each rung is
@@ -28,10 +31,26 @@ func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration,
 	exit := d.Settings.Handoff.ExitTimeout
 	switch a.StopStage {
 	case StopNone:
-		if a.StopForce || !a.HasPane() {
+		switch {
+		case a.StopForce || !a.HasPane():
 			return d.climb(ctx, a, StopTerm)
+		case a.StopInterrupt && a.State != Idle:
+			return d.climb(ctx, a, StopBreak)
+		case a.State == Idle && d.on(*a.StopAskedAt) < readyAfter:
+			// Its Stop hook may not have returned yet: what is typed then is queued behind it.
+			if screen, why, again := d.composer(ctx, a); screen == nil && why != noteDialog {
+				return false, again, nil
+			}
 		}
 		return d.askToExit(ctx, a)
+	case StopBreak:
+		switch {
+		case on >= breakAfter:
+			return d.climb(ctx, a, StopTerm)
+		case on >= breakSoon && d.interrupted(ctx, a):
+			return d.askToExit(ctx, a)
+		}
+		return false, breakSoon, d.actOnce(ctx, a)
 	case StopAsked:
 		switch {
 		case on >= exit:
@@ -146,6 +165,8 @@ func (d *Daemon) actOnce(ctx context.Context, a *Agent) error {
 	}
 	var err error
 	switch a.StopStage {
+	case StopBreak:
+		err = d.pressEscape(ctx, a)
 	case StopAnswer:
 		err = d.answerExit(ctx, a)
 	case StopTerm:
@@ -157,6 +178,24 @@ func (d *Daemon) actOnce(ctx context.Context, a *Agent) error {
 		d.Log.Warn("stop ladder: rung without effect", "agent_id", a.ID, "stage", string(a.StopStage), "error", err)
 	}
 	return nil
+}
+
+// pressEscape interrupts the running turn, or dismisses the dialog that it waits in.
+func (d *Daemon) pressEscape(ctx context.Context, a *Agent) error {
+	term, err := d.terminalOf(a)
+	if err != nil {
+		return err
+	}
+	return term.Keys(ctx, a.Ref(), tmux.Escape)
+}
+
+// interrupted reports whether no turn runs any more, as far as the registry and the screen tell.
+func (d *Daemon) interrupted(ctx context.Context, a *Agent) bool {
+	if s := d.look(a, time.Now()); s.known && s.status != "idle" {
+		return false
+	}
+	screen, err := d.readScreen(ctx, a)
+	return err == nil && screen.Composer && !screen.Busy
 }
 
 // answerExit answers the runtime's question whether to exit, if it is still on the screen.

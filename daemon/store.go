@@ -24,7 +24,44 @@ type Change struct {
 	// the evidence given; those in NewDeliveries are left alone.
 	DropQueued   int64
 	DropEvidence string
-	Events       []*Event // IDs are set by the commit, At where it is zero
+	NewPipeline  *Pipeline    // with all its Steps; IDs taken from NextID beforehand
+	Run          *RunMove     // guarded by Seq
+	NewOutput    *StepHandoff // ID taken from NextID beforehand; ErrMoved if its step has one
+	// Admit, if not 0, is how many runs and agents of runs the host of NewPipeline or Run may have at
+	// work, with this one: see ErrNoRoom.
+	Admit  int
+	Events []*Event // IDs are set by the commit, At where it is zero
+}
+
+// RunMove writes a run, and those of its steps that are named. The run's Seq is advanced in place;
+// derived fields are not written.
+type RunMove struct {
+	Pipeline *Pipeline
+	Steps    []*Step
+}
+
+// pipelines are the runs that the change writes.
+func (c *Change) pipelines() (runs []*Pipeline) {
+	if c.NewPipeline != nil {
+		runs = append(runs, c.NewPipeline)
+	}
+	if c.Run != nil {
+		runs = append(runs, c.Run.Pipeline)
+	}
+	return runs
+}
+
+// attribute names the run and the step in an event about an agent that works for one.
+func (c *Change) attribute(e *Event) {
+	if e.AgentID == nil || e.PipelineID != nil {
+		return
+	}
+	for _, a := range append([]*Agent{c.NewAgent}, c.Agents...) {
+		if a != nil && a.ID == *e.AgentID {
+			e.PipelineID, e.StepID = a.PipelineID, a.StepID
+			return
+		}
+	}
 }
 
 // Move writes a handoff that was in phase From with Seq as read. Handoff.Seq is advanced in
@@ -39,7 +76,8 @@ type Move struct {
 type Committer interface {
 	// Commit carries out c. ErrMoved: nothing was written, another writer was first.
 	// ErrOpenHandoff: the agent's one open handoff exists already (by a new row, or by a move out
-	// of failed).
+	// of failed). ErrNoRoom: c.Admit would be exceeded, or an older run of the host is pending;
+	// nothing was written. Of two that are admitted at once the second sees the first.
 	Commit(ctx context.Context, c *Change) error
 	// RecordHook stores a hook and what follows from it in one transaction, see [HookTx].
 	RecordHook(ctx context.Context, in HookInput, decide func(HookTx) HookDecision) (HookResult, error)
@@ -55,6 +93,9 @@ const (
 	AgentIDs    IDKind = "agents"
 	HandoffIDs  IDKind = "handoffs"
 	DeliveryIDs IDKind = "deliveries"
+	PipelineIDs IDKind = "pipelines"
+	StepIDs     IDKind = "steps"
+	OutputIDs   IDKind = "step_handoffs"
 )
 
 // HookInput is a hook as it came in, with what is needed to find its agent.
@@ -167,6 +208,40 @@ type LineQuery struct {
 	MessageBytes int64 // or until they are about so large
 }
 
+// PipelineReader reads runs.
+type PipelineReader interface {
+	// Pipeline returns a run with its steps; ErrNotFound for an unknown id.
+	Pipeline(ctx context.Context, id int64) (Pipeline, error)
+	// Pipelines lists the newest first, with their steps.
+	Pipelines(ctx context.Context, f PipelineFilter) ([]Pipeline, error)
+	// OpenPipelines returns the ids of the host's runs that may have something to do, the oldest first:
+	// those that have not ended, but of those that are pending the oldest alone.
+	OpenPipelines(ctx context.Context, host string) ([]int64, error)
+}
+
+// PipelineFilter narrows a list of runs; zero values do not.
+type PipelineFilter struct {
+	Status   PipelineStatus
+	Template string
+	Host     string
+	Open     bool // only those that have not ended
+	Before   int64
+	Limit    int // 0: 100
+}
+
+// HookReader reads what hooks said.
+type HookReader interface {
+	// StoredHook returns a hook as it was stored; ErrNotFound for an unknown id.
+	StoredHook(ctx context.Context, hookID int64) (StoredHook, error)
+}
+
+// StoredHook is a hook that was stored.
+type StoredHook struct {
+	Event      string
+	Body       json.RawMessage
+	ReceivedAt time.Time
+}
+
 // DeliveryReader reads deliveries.
 type DeliveryReader interface {
 	// Delivery returns ErrNotFound for an unknown id.
@@ -191,11 +266,12 @@ type EventReader interface {
 
 // EventFilter narrows the log.
 type EventFilter struct {
-	After     int64
-	Types     []string
-	AgentID   int64
-	HandoffID int64
-	Limit     int // 0: 500
+	After      int64
+	Types      []string
+	AgentID    int64
+	HandoffID  int64
+	PipelineID int64
+	Limit      int // 0: 500
 }
 
 // OpenWork names a host's agents that have something to do.
@@ -218,6 +294,8 @@ type Store interface {
 	AgentReader
 	HandoffReader
 	RecordReader
+	PipelineReader
+	HookReader
 	DeliveryReader
 	EventReader
 	OpenWork

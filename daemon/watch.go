@@ -37,6 +37,12 @@ func (d *Daemon) sighted(agentID int64) sighting {
 	return d.sightings[agentID]
 }
 
+// quietFor reports whether the runtime's registry has said for so long that no turn is running.
+func (d *Daemon) quietFor(agentID int64, long time.Duration) bool {
+	s := d.sighted(agentID)
+	return s.status == "idle" && time.Since(s.since) >= long
+}
+
 // look reads the runtime's registry file of an agent. Hooks are silent about Esc, open dialogs
 // and retries; this file is not.
 func (d *Daemon) look(a *Agent, now time.Time) sighting {

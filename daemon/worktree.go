@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"time"
 )
@@ -47,3 +48,16 @@ type FileChange struct {
 
 // ErrNoWorktree says that a directory is in no git work tree, or that there is no git.
 var ErrNoWorktree = errors.New("no git work tree")
+
+// Trees makes and removes git work trees. Its errors are sentences for people. Implementations are
+// safe for concurrent use.
+type Trees interface {
+	// Add makes a work tree at path of the repository that dir is in, on a branch: a new one that
+	// begins at the repository's HEAD or, if there is one of that name, that. It returns the folder in
+	// the work tree that corresponds to dir. What stands at path of an earlier attempt, whole or
+	// half-made, is taken or made anew: nobody has worked in it.
+	Add(ctx context.Context, dir, branch, path string) (workdir string, err error)
+	// Remove removes the work tree at path, but not if anything in it is not committed, ignored files
+	// included: then kept says why. The branch stays. A tree that is gone is no error.
+	Remove(ctx context.Context, dir, path string) (kept string, err error)
+}

@@ -54,6 +54,11 @@ func (d Dir) Handoffs(slug string) string { return filepath.Join(d.Persona(slug)
 // Pipelines is the folder of the pipeline templates.
 func (d Dir) Pipelines() string { return filepath.Join(d.root, "pipelines") }
 
+// Worktree is the git work tree of a run that has a branch.
+func (d Dir) Worktree(pipelineID int64) string {
+	return filepath.Join(d.root, "worktrees", strconv.FormatInt(pipelineID, 10))
+}
+
 // Config is the settings file.
 func (d Dir) Config() string { return filepath.Join(d.root, "config.yaml") }
 

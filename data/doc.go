@@ -1,6 +1,6 @@
 // Package data owns the data directory: the name of every path in it, the way files are
 // written there, what a handoff hands over (the document, what is read off it, the context file)
-// and the personas and requirements that are shipped.
+// and the personas, pipeline templates and requirements that are shipped.
 //
 // A document goes through it like this: [ReadDocument] checks it, [ByHeading] takes the fields out
 // of it, [ParseDecisions] and [Claims] read those, [Requirements] say what should be in it, and

@@ -7,19 +7,32 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
+	"slices"
+	"strings"
 )
 
-//go:embed personas/*/*.md
+//go:embed personas/*/*.md pipelines/*.yaml
 var shipped embed.FS
 
-// Seed puts the shipped personas and the requirements file into the data directory and returns
-// the slugs of the personas that it added, in order. What is there, in whatever state, is left
-// alone, and so is a persona that was archived. Each comes whole or, after a crash, not at all.
-// Only the holder of [Dir.Lock] may call it.
+// Seed puts the shipped personas, pipeline templates and requirements file into the data directory
+// and returns the slugs of the personas that it added, in order. What is there, in whatever state,
+// is left alone, and so is a persona that was archived. Each comes whole or, after a crash, not at
+// all. Only the holder of [Dir.Lock] may call it.
+//
+// A template comes once: those that came stand in pipelines/.shipped, by name, and one that is
+// deleted stays away until its line is taken out there, or the whole folder is deleted.
 func (d Dir) Seed() (added []string, err error) {
 	if err := d.seedRequirements(); err != nil {
 		return nil, fmt.Errorf("shipped requirements: %w", err)
 	}
+	if err := d.seedTemplates(); err != nil {
+		return nil, fmt.Errorf("shipped pipeline templates: %w", err)
+	}
+	return d.seedPersonas()
+}
+
+func (d Dir) seedPersonas() (added []string, err error) {
 	root, err := os.OpenRoot(d.Personas())
 	if err != nil {
 		return nil, fmt.Errorf("shipped personas: %w", err)
@@ -46,6 +59,56 @@ func (d Dir) Seed() (added []string, err error) {
 		return added, syncFolder(d.Personas())
 	}
 	return nil, nil
+}
+
+// shippedList is the file in pipelines/ that names the templates that were put there, one a line.
+// Being hidden it is no template itself.
+const shippedList = ".shipped"
+
+// seedTemplates makes each template before it lists it: after a crash between the two it is there,
+// and so left alone.
+func (d Dir) seedTemplates() error {
+	list := filepath.Join(d.Pipelines(), shippedList)
+	b, _, err := readSmall(list, 1<<16)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	came := strings.Fields(string(b))
+	before := len(came)
+	entries, err := fs.ReadDir(shipped, "pipelines")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := strings.TrimSuffix(e.Name(), ".yaml")
+		if slices.Contains(came, name) {
+			continue
+		}
+		if err := d.seedTemplate(name); err != nil {
+			return err
+		}
+		came = append(came, name)
+	}
+	if len(came) == before {
+		return nil
+	}
+	return WriteFile(list, []byte(strings.Join(came, "\n")+"\n"), 0o600)
+}
+
+func (d Dir) seedTemplate(name string) error {
+	root, err := os.OpenRoot(d.Pipelines())
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if taken, err := anyExists(root, name+".yaml", name+".yml"); taken || err != nil {
+		return err
+	}
+	b, err := shipped.ReadFile(path.Join("pipelines", name+".yaml"))
+	if err != nil {
+		return err
+	}
+	return createFile(filepath.Join(d.Pipelines(), name+".yaml"), b, 0o600)
 }
 
 func (d Dir) seedRequirements() error {

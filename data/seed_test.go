@@ -9,7 +9,18 @@ import (
 	"testing"
 )
 
-var shippedSlugs = []string{"developer-con-1", "reviewer-ada-1", "tester-kit-1"}
+var (
+	shippedSlugs = []string{
+		"architect-ivo-1", "designer-lin-1", "developer-con-1", "product-owner-maya-1",
+		"qa-sol-1", "reviewer-ada-1", "senior-reviewer-vera-1", "tester-kit-1",
+	}
+	shippedTemplates = []string{"full_feature.yaml", "issue_only.yaml", "quick_fix.yaml"}
+)
+
+// without returns the list but for some of it.
+func without(list []string, gone ...string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(gone, s) })
+}
 
 func seeded(t *testing.T, d Dir) []string {
 	t.Helper()
@@ -70,7 +81,7 @@ func TestSeedLeavesAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := seeded(t, d); !slices.Equal(got, []string{"tester-kit-1"}) {
+	if got := seeded(t, d); !slices.Equal(got, without(shippedSlugs, "developer-con-1", "reviewer-ada-1")) {
 		t.Errorf("added %q", got)
 	}
 	if b, err := os.ReadFile(own); err != nil || string(b) != "mine" {
@@ -82,7 +93,7 @@ func TestSeedLeavesAlone(t *testing.T) {
 	if got := names(t, filepath.Dir(own)); len(got) != 1 {
 		t.Errorf("the user's folder holds %q", got)
 	}
-	if got := names(t, d.Personas()); !slices.Equal(got, []string{".archive", "developer-con-1", "tester-kit-1"}) {
+	if got := names(t, d.Personas()); !slices.Equal(got, append([]string{".archive"}, without(shippedSlugs, "reviewer-ada-1")...)) {
 		t.Errorf("personas holds %q", got)
 	}
 	if b, err := os.ReadFile(filepath.Join(d.Persona("tester-kit-1"), "skill.md")); err != nil || string(b) == "half" {
@@ -97,10 +108,99 @@ func TestSeedLeavesLinksAlone(t *testing.T) {
 	if err := firstError(os.Symlink(target, d.Persona("developer-con-1")), os.Symlink(target, d.Requirements())); err != nil {
 		t.Fatal(err)
 	}
-	if got := seeded(t, d); !slices.Equal(got, shippedSlugs[1:]) {
+	if got := seeded(t, d); !slices.Equal(got, without(shippedSlugs, "developer-con-1")) {
 		t.Errorf("added %q", got)
 	}
 	if _, err := os.Lstat(target); err == nil {
 		t.Error("something was made where the link leads")
+	}
+}
+
+func TestSeedTemplates(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	want := append([]string{".shipped"}, shippedTemplates...)
+	seeded(t, d)
+	if got := names(t, d.Pipelines()); !slices.Equal(got, want) {
+		t.Fatalf("pipelines holds %q", got)
+	}
+	for _, name := range want {
+		if got := mode(t, filepath.Join(d.Pipelines(), name)); got != 0o600 {
+			t.Errorf("%s has mode %v", name, got)
+		}
+	}
+
+	// What a user edited stays as it is, and what they deleted stays away.
+	own := filepath.Join(d.Pipelines(), "quick_fix.yaml")
+	write(t, own, "mine")
+	remove := func(name string) {
+		t.Helper()
+		if err := os.Remove(filepath.Join(d.Pipelines(), name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove("issue_only.yaml")
+	for range 2 {
+		seeded(t, d)
+		if got := names(t, d.Pipelines()); !slices.Equal(got, without(want, "issue_only.yaml")) {
+			t.Errorf("pipelines holds %q", got)
+		}
+	}
+	remove("quick_fix.yaml")
+	remove("full_feature.yaml")
+	seeded(t, d)
+	if got := names(t, d.Pipelines()); !slices.Equal(got, []string{".shipped"}) {
+		t.Errorf("pipelines holds %q after all were deleted", got)
+	}
+
+	// A line that is taken out brings one back, as does a new version that ships one more.
+	write(t, filepath.Join(d.Pipelines(), ".shipped"), "full_feature\nquick_fix\n")
+	seeded(t, d)
+	if got := names(t, d.Pipelines()); !slices.Equal(got, []string{".shipped", "issue_only.yaml"}) {
+		t.Errorf("pipelines holds %q after a line was taken out", got)
+	}
+	if err := os.RemoveAll(d.Pipelines()); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Open(d.Root())
+	if err != nil {
+		t.Fatal(err)
+	}
+	seeded(t, d)
+	if got := names(t, d.Pipelines()); !slices.Equal(got, want) {
+		t.Errorf("pipelines holds %q after it was deleted", got)
+	}
+}
+
+func TestSeedLeavesTemplatesAlone(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	target := filepath.Join(t.TempDir(), "elsewhere")
+	at := func(name string) string { return filepath.Join(d.Pipelines(), name) }
+	write(t, at("quick_fix.yml"), "mine") // would give the same name
+	write(t, at("full_feature.yaml"), "")
+	if err := os.Symlink(target, at("issue_only.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	seeded(t, d)
+	if got := names(t, d.Pipelines()); !slices.Equal(got, []string{".shipped", "full_feature.yaml", "issue_only.yaml", "quick_fix.yml"}) {
+		t.Errorf("pipelines holds %q", got)
+	}
+	if b, err := os.ReadFile(at("full_feature.yaml")); err != nil || len(b) != 0 {
+		t.Errorf("the user's template holds %q, %v", b, err)
+	}
+	if _, err := os.Lstat(target); err == nil {
+		t.Error("something was made where the link leads")
+	}
+
+	// A list that can't be read must not bring back what was deleted.
+	if err := firstError(os.Remove(at(".shipped")), os.Remove(at("issue_only.yaml")), os.Symlink(target, at(".shipped"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Seed(); err == nil || !strings.Contains(err.Error(), "pipelines/.shipped is a symbolic link: remove it") {
+		t.Errorf("seed gives %v", err)
+	}
+	if _, err := os.Lstat(at("issue_only.yaml")); err == nil {
+		t.Error("a deleted template came back")
 	}
 }

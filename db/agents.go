@@ -16,7 +16,8 @@ const agentColumns = `id, name, persona, runtime, host, state, pane, pane_socket
 	registered_at, ended_at, end_reason, note, rev, managed, pane_server_pid, pane_server_start, pid,
 	pid_start, launch_hash, tmux_session, options, resume, background_tasks, last_prompt, last_stop,
 	last_hook, turn_prompt_id, end_hint, spawned_at, stop_asked_at, stop_force, stop_stage,
-	stop_stage_at, context_start, auto_asked_at, compact_hook, last_prompt_at`
+	stop_stage_at, context_start, auto_asked_at, compact_hook, last_prompt_at, pipeline_id, step_id,
+	work_stop, handing_over, trouble, stop_interrupt`
 
 func agentValues(a *daemon.Agent) []any {
 	var launch any // an empty hash is none: it must not meet the unique index
@@ -28,7 +29,8 @@ func agentValues(a *daemon.Agent) []any {
 		a.RegisteredAt, a.EndedAt, a.EndReason, a.Note, a.Rev, a.Managed, a.PaneServerPID, a.PaneServerStart, a.PID,
 		a.PIDStart, launch, a.TmuxSession, a.Options, a.Resume, a.BackgroundTasks, a.LastPrompt, a.LastStop,
 		a.LastHook, a.TurnPromptID, a.EndHint, a.SpawnedAt, a.StopAskedAt, a.StopForce, a.StopStage,
-		a.StopStageAt, a.ContextStart, a.AutoAskedAt, a.CompactHook, a.LastPromptAt)
+		a.StopStageAt, a.ContextStart, a.AutoAskedAt, a.CompactHook, a.LastPromptAt, a.PipelineID, a.StepID,
+		a.WorkStop, a.HandingOver, a.Trouble, a.StopInterrupt)
 }
 
 // selectAgents reads whole agents, with the successor that is derived.
@@ -102,7 +104,8 @@ const nextID = `SELECT nextval(pg_get_serial_sequence($1, 'id'))`
 // NextID returns a fresh id for a row of the given kind, before it is created.
 func (db *DB) NextID(ctx context.Context, kind daemon.IDKind) (int64, error) {
 	switch kind {
-	case daemon.AgentIDs, daemon.HandoffIDs, daemon.DeliveryIDs:
+	case daemon.AgentIDs, daemon.HandoffIDs, daemon.DeliveryIDs,
+		daemon.PipelineIDs, daemon.StepIDs, daemon.OutputIDs:
 	default:
 		return 0, fmt.Errorf("next id: unknown kind %q", kind)
 	}

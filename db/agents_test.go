@@ -16,6 +16,8 @@ func wholeAgent(t testing.TB, db *DB) *daemon.Agent {
 	fill(reflect.ValueOf(&a).Elem())
 	a.ID, a.PreviousAgentID, a.SuccessorID = nextOf(t, db, daemon.AgentIDs), &before.ID, nil
 	a.State, a.StopStage = daemon.Ended, daemon.StopKill
+	run := newRun(t, db, 1, nil)
+	a.PipelineID, a.StepID = &run.ID, &run.Steps[0].ID
 	return &a
 }
 
@@ -132,7 +134,9 @@ func TestOpenAgents(t *testing.T) {
 func TestNextID(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	for _, kind := range []daemon.IDKind{daemon.AgentIDs, daemon.HandoffIDs, daemon.DeliveryIDs} {
+	for _, kind := range []daemon.IDKind{
+		daemon.AgentIDs, daemon.HandoffIDs, daemon.DeliveryIDs, daemon.PipelineIDs, daemon.StepIDs, daemon.OutputIDs,
+	} {
 		if a, b := nextOf(t, db, kind), nextOf(t, db, kind); a <= 0 || b <= a {
 			t.Errorf("%s: %d, then %d", kind, a, b)
 		}

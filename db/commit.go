@@ -18,8 +18,9 @@ import (
 var readCommitted = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 
 // Commit carries out c in one transaction. [daemon.ErrMoved]: nothing was written, another writer
-// was first. [daemon.ErrOpenHandoff]: the agent's one handoff exists already. The rows that c points
-// to are updated (Rev, Seq, Status, event ids and times) only once the commit has succeeded.
+// was first. [daemon.ErrOpenHandoff]: the agent's one handoff exists already. [daemon.ErrNoRoom]: c.Admit
+// would be exceeded, or an older run waits. The rows that c points to are updated (Rev, Seq, Status,
+// event ids and times) only once the commit has succeeded.
 func (db *DB) Commit(ctx context.Context, c *daemon.Change) error {
 	w := newWrite(c)
 	err := pgx.BeginTxFunc(ctx, db.pool, readCommitted, func(tx pgx.Tx) error {
@@ -42,6 +43,8 @@ func commitError(err error) error {
 		err = daemon.ErrOpenHandoff
 	case violates(err, "handoffs_file_path_key"): // two requests of one second chose the same document
 		err = daemon.ErrMoved
+	case violates(err, "step_handoffs_step_id_key"): // somebody else has seen the step's end
+		err = daemon.ErrMoved
 	}
 	return fmt.Errorf("commit: %w", away(err))
 }
@@ -61,6 +64,7 @@ func newWrite(c *daemon.Change) *write {
 
 // rows queues everything but the events, in the order in which rows are locked.
 func (w *write) rows() {
+	w.admit()
 	for _, a := range sortedBy(w.Agents, func(a *daemon.Agent) int64 { return a.ID }) {
 		next := *a
 		next.Rev++
@@ -80,6 +84,7 @@ func (w *write) rows() {
 		w.record(w.NewRecord)
 	}
 	w.deliveries()
+	w.pipelines()
 }
 
 // move queues a handoff's write, and its transition where the phase changed.
@@ -151,7 +156,7 @@ func (w *write) statusOf(h *daemon.Handoff, sql string, args ...any) {
 // notifications are delivered once, when it commits.
 const notifyWake = `SELECT pg_notify('understudy_wake', host || ' ' || id) FROM agents WHERE id = ANY($1)`
 
-// wake queues the wake-ups of the agents that the change is about.
+// wake queues the wake-ups of the agents and the runs that the change is about.
 func (w *write) wake() {
 	touched := map[int64]bool{}
 	if w.NewAgent != nil {
@@ -181,6 +186,9 @@ func (w *write) wake() {
 	}
 	if len(touched) > 0 {
 		w.batch.Queue(notifyWake, slices.Sorted(maps.Keys(touched)))
+	}
+	if runs := w.runs(); len(runs) > 0 {
+		w.batch.Queue(notifyRunWake, idsOf(runs))
 	}
 }
 

@@ -69,7 +69,8 @@ const listEvents = selectEvents + `
 	  AND ($2::text[] IS NULL OR type = ANY($2))
 	  AND ($3::bigint = 0 OR agent_id = $3)
 	  AND ($4::bigint = 0 OR handoff_id = $4)
-	ORDER BY id LIMIT $5`
+	  AND ($5::bigint = 0 OR pipeline_id = $5)
+	ORDER BY id LIMIT $6`
 
 // Events returns what came after an id, in order.
 func (db *DB) Events(ctx context.Context, f daemon.EventFilter) ([]daemon.Event, error) {
@@ -78,7 +79,7 @@ func (db *DB) Events(ctx context.Context, f daemon.EventFilter) ([]daemon.Event,
 		types = storableTexts(f.Types)
 	}
 	return list[daemon.Event](ctx, db, fmt.Sprintf("events after %d", f.After), listEvents,
-		f.After, types, f.AgentID, f.HandoffID, limitOr(f.Limit, 500))
+		f.After, types, f.AgentID, f.HandoffID, f.PipelineID, limitOr(f.Limit, 500))
 }
 
 const lastEventID = `SELECT COALESCE(max(id), 0) FROM events`

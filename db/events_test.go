@@ -88,19 +88,21 @@ func TestListOfEvents(t *testing.T) {
 	equal(t, "last id of none", must(t, id, err), int64(0))
 	all := []*daemon.Event{
 		{Type: "a", AgentID: ptr(int64(7))}, {Type: "b", HandoffID: ptr(int64(8))}, {Type: "c", AgentID: ptr(int64(7))},
+		{Type: "d", PipelineID: ptr(int64(8))},
 	}
 	commit(t, db, &daemon.Change{Events: all})
 	for name, tt := range map[string]struct {
 		filter daemon.EventFilter
 		want   []string
 	}{
-		"all":     {daemon.EventFilter{}, []string{"a", "b", "c"}},
-		"after":   {daemon.EventFilter{After: all[0].ID}, []string{"b", "c"}},
-		"types":   {daemon.EventFilter{Types: []string{"c", "a", "x"}}, []string{"a", "c"}},
-		"agent":   {daemon.EventFilter{AgentID: 7, After: all[0].ID}, []string{"c"}},
-		"handoff": {daemon.EventFilter{HandoffID: 8}, []string{"b"}},
-		"limit":   {daemon.EventFilter{Limit: 2}, []string{"a", "b"}},
-		"none":    {daemon.EventFilter{After: all[2].ID}, []string{}},
+		"all":      {daemon.EventFilter{}, []string{"a", "b", "c", "d"}},
+		"after":    {daemon.EventFilter{After: all[0].ID}, []string{"b", "c", "d"}},
+		"types":    {daemon.EventFilter{Types: []string{"c", "a", "x"}}, []string{"a", "c"}},
+		"agent":    {daemon.EventFilter{AgentID: 7, After: all[0].ID}, []string{"c"}},
+		"handoff":  {daemon.EventFilter{HandoffID: 8}, []string{"b"}},
+		"pipeline": {daemon.EventFilter{PipelineID: 8}, []string{"d"}},
+		"limit":    {daemon.EventFilter{Limit: 2}, []string{"a", "b"}},
+		"none":     {daemon.EventFilter{After: all[3].ID}, []string{}},
 	} {
 		events, err := db.Events(t.Context(), tt.filter)
 		types := []string{}

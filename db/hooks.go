@@ -212,3 +212,11 @@ func (h *hook) again(d daemon.HookDecision) {
 	h.write.wake()
 	h.write.feed()
 }
+
+const selectStoredHook = `SELECT event, payload AS body, received_at FROM hook_events WHERE id = $1`
+
+// StoredHook returns a hook as it was stored; [daemon.ErrNotFound] for an unknown id. Its body says the
+// same as what came in, but need not be the same bytes.
+func (db *DB) StoredHook(ctx context.Context, hookID int64) (daemon.StoredHook, error) {
+	return one[daemon.StoredHook](ctx, db, fmt.Sprintf("hook %d", hookID), selectStoredHook, hookID)
+}

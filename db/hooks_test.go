@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/understudyd/understudy/daemon"
 )
@@ -306,5 +307,21 @@ func TestHookWithAnyBytes(t *testing.T) {
 	gotH, err := db.Handoff(t.Context(), h.ID)
 	if must(t, gotH, err); *gotH.Structured.WhatWasDone != "\uFFFD" || gotH.Error.Message != "\uFFFD" {
 		t.Errorf("handoff %+v", gotH)
+	}
+}
+
+func TestStoredHook(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	before := now()
+	res, _ := record(t, db, daemon.HookInput{Key: "k", Event: "Stop", Host: "h1", Body: json.RawMessage(`{"text": "\u0000"}`), At: before.Add(-time.Hour)}, nil)
+	got, err := db.StoredHook(t.Context(), res.HookID)
+	if must(t, got, err).ReceivedAt.Before(before) {
+		t.Errorf("received at %s, before %s", got.ReceivedAt, before)
+	}
+	got.ReceivedAt = time.Time{}
+	equal(t, "hook", got, daemon.StoredHook{Event: "Stop", Body: json.RawMessage("{\"text\": \"\uFFFD\"}")})
+	if _, err := db.StoredHook(t.Context(), 999); !errors.Is(err, daemon.ErrNotFound) {
+		t.Errorf("unknown hook: %v", err)
 	}
 }

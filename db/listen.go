@@ -13,8 +13,9 @@ import (
 // Listener is told, by one goroutine, what other transactions have committed. Its functions must
 // not block.
 type Listener struct {
-	// Wake says that something about an agent of the host has changed; 0: about any of them.
-	Wake func(agentID int64)
+	// Wake says that something about an agent of the host has changed, or about the run whose id is
+	// -id; 0: about any of them.
+	Wake func(id int64)
 	// Events says that there are new events.
 	Events func()
 }
@@ -69,21 +70,21 @@ func (db *DB) listenOnce(ctx context.Context, host string, l Listener, up func()
 	return db.watch(ctx, conn, func(n *pgconn.Notification) {
 		if n.Channel == "understudy_events" {
 			l.Events()
-		} else if agentID, ok := parseWake(n.Payload, host); ok {
-			l.Wake(agentID)
+		} else if id, ok := parseWake(n.Payload, host); ok {
+			l.Wake(id)
 		}
 	})
 }
 
-// parseWake returns the agent that a wake-up is for, if that is one of the host's. The payload is
-// the host, a space, the id; a host may contain spaces.
-func parseWake(payload, host string) (agentID int64, ok bool) {
+// parseWake returns the agent, or with a minus sign the run, that a wake-up is for, if that is one of
+// the host's. The payload is the host, a space, the id; a host may contain spaces.
+func parseWake(payload, host string) (id int64, ok bool) {
 	i := strings.LastIndexByte(payload, ' ')
 	if i < 0 || payload[:i] != host {
 		return 0, false
 	}
-	agentID, err := strconv.ParseInt(payload[i+1:], 10, 64)
-	return agentID, err == nil
+	id, err := strconv.ParseInt(payload[i+1:], 10, 64)
+	return id, err == nil
 }
 
 // watch passes notifications on (where there is somebody to) until the connection fails, which is

@@ -100,7 +100,7 @@ func TestListenNoticesADeadLink(t *testing.T) {
 func TestParseWake(t *testing.T) {
 	t.Parallel()
 	for payload, want := range map[string]int64{
-		"h1 7": 7, "h1 x 7": 0, "h2 7": 0, "h1": 0, "": 0, "h1 ": 0, "h1 7x": 0, "h1 99999999999999999999": 0,
+		"h1 7": 7, "h1 -7": -7, "h1 x 7": 0, "h2 7": 0, "h1": 0, "": 0, "h1 ": 0, "h1 7x": 0, "h1 99999999999999999999": 0,
 	} {
 		if id, ok := parseWake(payload, "h1"); ok != (want != 0) || ok && id != want {
 			t.Errorf("%q: %d, %v", payload, id, ok)

@@ -89,9 +89,9 @@ func schemaOf(t *testing.T, conn *pgx.Conn) []string {
 	return must(t, lines, err)
 }
 
-// TestMigrateRecordsWithRows takes rows down to the first version, where they lose what it did not
-// have, and up again.
-func TestMigrateRecordsWithRows(t *testing.T) {
+// TestMigrateWithRows takes rows down to the first version, where they lose what it did not have, and
+// up again.
+func TestMigrateWithRows(t *testing.T) {
 	t.Parallel()
 	first := dbtest.New(t, nil)
 	if _, err := migratorOf(t, first).UpTo(t.Context(), 1); err != nil {
@@ -106,6 +106,7 @@ func TestMigrateRecordsWithRows(t *testing.T) {
 	commit(t, db, &daemon.Change{NewAgent: a, NewHandoff: h})
 	commit(t, db, &daemon.Change{Move: &daemon.Move{Handoff: h, From: h.Phase}, NewRecord: wholeRecord(h)})
 	commit(t, db, moved(waits, daemon.Generating))
+	stops := newAgent(t, db, func(a *daemon.Agent) { a.StopStage, a.StopStageAt = daemon.StopBreak, ptr(now()) })
 	before := schemaOf(t, dial(t, url))
 	db.Close() // what it has prepared would not fit
 
@@ -120,7 +121,7 @@ func TestMigrateRecordsWithRows(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if _, err := p.UpTo(t.Context(), 2); err != nil {
+	if _, err := p.Up(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	equal(t, "schema after up", schemaOf(t, conn), before)
@@ -137,8 +138,11 @@ func TestMigrateRecordsWithRows(t *testing.T) {
 	gotH, err := db.Handoff(t.Context(), h.ID)
 	equal(t, "handoff", must(t, gotH, err), *h)
 	a.ContextStart, a.AutoAskedAt, a.CompactHook, a.LastPromptAt = nil, nil, 0, nil
+	a.PipelineID, a.StepID, a.WorkStop, a.HandingOver, a.Trouble, a.StopInterrupt = nil, nil, 0, false, "", false
 	gotA, err := db.Agent(t.Context(), a.ID)
 	equal(t, "agent", must(t, gotA, err), *a)
+	gotA, err = db.Agent(t.Context(), stops.ID)
+	equal(t, "stage of one that was interrupted", must(t, gotA, err).StopStage, daemon.StopNone)
 	gotH, err = db.Handoff(t.Context(), waits.ID)
 	equal(t, "phase of one that was generating", must(t, gotH, err).Phase, daemon.AwaitingDocument)
 }

@@ -24,15 +24,19 @@ var statements = map[string]string{
 	"listOpenDeliveries": listOpenDeliveries,
 	"notifyEvents":       notifyEvents, "lockEvents": lockEvents, "insertEvents": insertEvents, "listEvents": listEvents,
 	"lastEventID": lastEventID, "listPendingAlerts": listPendingAlerts, "markAlerted": markAlerted,
-	"notifyWake": notifyWake,
+	"notifyWake": notifyWake, "notifyRunWake": notifyRunWake,
+	"insertPipeline": insertPipeline, "insertStep": insertStep, "insertOutput": insertOutput,
+	"updatePipeline": updatePipeline, "updateStep": updateStep, "selectPipeline": selectPipeline,
+	"listPipelines": listPipelines, "listSteps": listSteps, "listOpenPipelines": listOpenPipelines,
+	"lockAdmission": lockAdmission, "hasRoom": hasRoom,
 	"selectHook": selectHook, "nextHookID": nextHookID, "lockAgent": lockAgent, "lockAgentByLaunch": lockAgentByLaunch,
 	"lockAgentByProcess": lockAgentByProcess, "lockAgentBySession": lockAgentBySession,
 	"lockOpenHandoff": lockOpenHandoff, "lockOpenDeliveries": lockOpenDeliveries, "insertHook": insertHook,
-	"markReplayed": markReplayed,
-	"upsertHost":   upsertHost, "listHosts": listHosts, "hostRoot": hostRoot, "tryHostLock": tryHostLock,
+	"markReplayed": markReplayed, "selectStoredHook": selectStoredHook,
+	"upsertHost": upsertHost, "listHosts": listHosts, "hostRoot": hostRoot, "tryHostLock": tryHostLock,
 	"tryMigrationLock": tryMigrationLock, "migrationUnlock": migrationUnlock,
 	"selectAgents": selectAgents, "selectHandoffs": selectHandoffs, "selectDeliveries": selectDeliveries,
-	"selectEvents": selectEvents,
+	"selectEvents": selectEvents, "selectPipelines": selectPipelines,
 }
 
 func TestStatementsPrepare(t *testing.T) {

@@ -17,6 +17,9 @@
 // Nothing leads out of the folder: names are checked, and every file is opened below a handle
 // of it (os.Root). A persona's folder may not be a symbolic link.
 //
+// Beside them it serves the templates of pipelines ([Templates]): flat YAML files in a folder of
+// their own, parsed strictly and followed in the same way. It makes and changes none.
+//
 // A crash leaves a persona whole, or, in the middle of [Store.Create], a folder without
 // skill.md that is listed with that problem and can be archived; its slug is never reused.
 package personas

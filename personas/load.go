@@ -79,7 +79,7 @@ func (p *Persona) read(root *os.Root, name string, named fs.FileInfo) error {
 	return experienceErr
 }
 
-// readFile reads a regular file of a persona, which may be a link that stays in its folder.
+// readFile reads a regular file of a persona or a template, which may be a link that stays in its folder.
 // The look before opening keeps us from devices, O_NONBLOCK from a fifo that comes between.
 func readFile(dir *os.Root, name string) ([]byte, fs.FileInfo, error) {
 	info, err := dir.Stat(name)
@@ -115,7 +115,7 @@ func readFile(dir *os.Root, name string) ([]byte, fs.FileInfo, error) {
 func fileError(name string, err error) error {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
-		return fmt.Errorf("%s is a link that leads out of the persona's folder: put the file itself there", name)
+		return fmt.Errorf("%s is a link that leads out of its folder: put the file itself there", name)
 	}
 	return fmt.Errorf("%s: %w", name, errno)
 }

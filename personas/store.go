@@ -11,9 +11,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
-
-	"github.com/fsnotify/fsnotify"
 )
 
 // ErrNotFound means that there is no persona of that slug, active or archived.
@@ -24,19 +21,14 @@ type Store struct {
 	// Log hears what Run coped with; nil means slog.Default(). Set it before Run.
 	Log *slog.Logger
 
-	root    string // absolute
+	root string // absolute
+	watching
 	changed chan struct{}
 	scans   atomic.Uint64 // how many were begun
 
 	mu       sync.Mutex
 	snapshot []Persona // never modified, only replaced
 	latest   uint64    // the scan that it came from
-
-	// What follows is set before Run and varies in tests only.
-	newWatcher func() (*fsnotify.Watcher, error)
-	settle     time.Duration // from the first event to the scan
-	safety     time.Duration // between scans while events come
-	polling    time.Duration // between scans while they can't
 }
 
 // Open reads the personas below the folder root, which must exist.
@@ -45,14 +37,7 @@ func Open(root string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("personas folder %s: %w", root, err)
 	}
-	s := &Store{
-		root:       abs,
-		changed:    make(chan struct{}, 1),
-		newWatcher: fsnotify.NewWatcher,
-		settle:     50 * time.Millisecond,
-		safety:     30 * time.Second,
-		polling:    2 * time.Second,
-	}
+	s := &Store{root: abs, watching: byEvents(), changed: make(chan struct{}, 1)}
 	if _, err := os.Stat(abs); err != nil {
 		return nil, fmt.Errorf("personas folder: %w", err)
 	}

@@ -4,38 +4,65 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"path/filepath"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
 )
 
-// Run keeps the snapshot up to date until ctx ends, then returns nil.
+// watching is how changes are noticed. Its fields are set before Run and vary in tests only.
+type watching struct {
+	newWatcher func() (*fsnotify.Watcher, error)
+	settle     time.Duration // from the first event to the scan
+	safety     time.Duration // between scans while events come
+	polling    time.Duration // between scans while they can't
+}
+
+func byEvents() watching {
+	return watching{
+		newWatcher: fsnotify.NewWatcher,
+		settle:     50 * time.Millisecond,
+		safety:     30 * time.Second,
+		polling:    2 * time.Second,
+	}
+}
+
+// followed is what is kept up to date.
+type followed struct {
+	// scan reads it anew. It calls watch with every folder that matters before it reads it, so
+	// that nothing that happens in it afterwards goes unseen.
+	scan     func(watch func(folder string)) error
+	relevant func(fsnotify.Event) bool // may the event have changed it?
+	log      *slog.Logger
+}
+
+// follow scans whenever something may have changed, until ctx ends.
 //
 // Folders are watched, never files: a file's watch dies with the first editor that saves by
 // rename. An event only says that it is time to scan, so none of them is ever interpreted and
 // a lost one costs no more than the time to the next scan. Without inotify (its instances are
 // few, and shared with the user's editor; network file systems have none) it polls.
-func (s *Store) Run(ctx context.Context) error {
-	w := s.watch()
+func (c watching) follow(ctx context.Context, f followed) {
+	w := c.watch(f.log)
 	defer w.close()
-	s.refresh(w)
-	every := s.safety
+	w.refresh(f)
+	every := c.safety
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	var settled <-chan time.Time
 	for {
-		if w.failed && every != s.polling {
-			every = s.polling
+		if w.failed && every != c.polling {
+			every = c.polling
 			tick.Reset(every)
 		}
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case ev, ok := <-w.events:
 			if ok {
-				if settled == nil && s.relevant(ev) {
-					settled = time.After(s.settle)
+				if settled == nil && f.relevant(ev) {
+					settled = time.After(c.settle)
 				}
 				continue
 			}
@@ -44,31 +71,20 @@ func (s *Store) Run(ctx context.Context) error {
 			if !ok {
 				w.lost()
 			} else if !errors.Is(err, fsnotify.ErrEventOverflow) {
-				s.log().Warn("persona watch", "error", err)
+				w.log.Warn("watch of a folder", "error", err)
 			}
 		case <-settled:
 		case <-tick.C:
 		}
 		settled = nil
-		s.refresh(w)
+		w.refresh(f)
 	}
 }
 
-// refresh scans and moves the watches to the folders that there are now.
-func (s *Store) refresh(w *watches) {
-	w.begin()
-	err := s.rescan(w.add)
-	if err == nil {
-		w.end()
-	}
-	if failed := err != nil; failed != w.scanFailed {
-		w.scanFailed = failed
-		if failed {
-			s.log().Warn("persona scan, the last state stays", "error", err)
-		} else {
-			s.log().Info("persona scan works again")
-		}
-	}
+// Run keeps the snapshot up to date until ctx ends, then returns nil.
+func (s *Store) Run(ctx context.Context) error {
+	s.follow(ctx, followed{scan: s.rescan, relevant: s.relevant, log: s.log().With("folder", s.root)})
+	return nil
 }
 
 // relevant reports whether an event may have changed the snapshot. Mode changes have not, nor
@@ -85,9 +101,9 @@ func (s *Store) relevant(ev fsnotify.Event) bool {
 	return err == nil
 }
 
-// watches is the set of watched folders. It belongs to Run's goroutine.
+// watches is the set of watched folders. It belongs to one goroutine.
 type watches struct {
-	store      *Store
+	log        *slog.Logger
 	watcher    *fsnotify.Watcher // nil if there is none
 	events     <-chan fsnotify.Event
 	errs       <-chan error
@@ -97,9 +113,9 @@ type watches struct {
 }
 
 // watch starts watching; if it can't, it says what would help, once.
-func (s *Store) watch() *watches {
-	w := &watches{store: s}
-	watcher, err := s.newWatcher()
+func (c watching) watch(log *slog.Logger) *watches {
+	w := &watches{log: log}
+	watcher, err := c.newWatcher()
 	if err != nil {
 		w.fail(err)
 		return w
@@ -110,7 +126,7 @@ func (s *Store) watch() *watches {
 
 func (w *watches) fail(err error) {
 	if !w.failed {
-		w.store.log().Warn("persona folders can't be watched, polling instead; raise fs.inotify.max_user_instances or max_user_watches with sysctl", "error", err)
+		w.log.Warn("folders can't be watched, polling instead; raise fs.inotify.max_user_instances or max_user_watches with sysctl", "error", err)
 	}
 	w.failed = true
 }
@@ -119,6 +135,23 @@ func (w *watches) fail(err error) {
 func (w *watches) lost() {
 	w.fail(fsnotify.ErrClosed)
 	w.events, w.errs = nil, nil
+}
+
+// refresh scans and moves the watches to the folders that there are now.
+func (w *watches) refresh(f followed) {
+	w.begin()
+	err := f.scan(w.add)
+	if err == nil {
+		w.end()
+	}
+	if failed := err != nil; failed != w.scanFailed {
+		w.scanFailed = failed
+		if failed {
+			w.log.Warn("scan of a folder, the last state stays", "error", err)
+		} else {
+			w.log.Info("scan of a folder works again")
+		}
+	}
 }
 
 func (w *watches) begin() { w.wanted = map[string]bool{} }

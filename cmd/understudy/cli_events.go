@@ -148,6 +148,9 @@ func (a *app) printEvent(e daemon.Event) error {
 	if e.HandoffID != nil {
 		about = append(about, "handoff "+number(e.HandoffID))
 	}
+	if e.PipelineID != nil {
+		about = append(about, "pipeline "+number(e.PipelineID))
+	}
 	_, err := fmt.Fprintf(a.stdout, "%6d  %s  %-28s %-20s %s\n", e.ID, e.At.Local().Format("15:04:05.000"), e.Type,
 		strings.Join(about, ", "), printable(string(e.Payload)))
 	return err
@@ -157,6 +160,8 @@ func (a *app) printEvent(e daemon.Event) error {
 func eventLine(e daemon.Event, says string, now time.Time) string {
 	about := ""
 	switch {
+	case e.PipelineID != nil && (e.AgentID == nil || strings.HasPrefix(e.Type, "pipeline_") || strings.HasPrefix(e.Type, "step_")):
+		about = "pipeline " + number(e.PipelineID)
 	case e.HandoffID != nil && (e.AgentID == nil || strings.HasPrefix(e.Type, "handoff_")):
 		about = "handoff " + number(e.HandoffID)
 	case e.AgentID != nil:
@@ -176,12 +181,12 @@ func moment(t, now time.Time) string {
 
 // gist is what of an event's payload people read.
 func gist(payload json.RawMessage) string {
-	var p struct{ Message, Cause, Reason, Evidence, Persona, Pane string }
+	var p struct{ Message, Cause, Error, Reason, Evidence, Persona, Pane string }
 	if json.Unmarshal(payload, &p) != nil {
 		return "" // of another shape: --json prints it
 	}
 	if p.Reason != "" {
 		p.Reason = endWords(&p.Reason)
 	}
-	return firstNonEmpty(p.Message, p.Cause, p.Reason, p.Evidence, p.Persona, p.Pane)
+	return firstNonEmpty(p.Message, p.Cause, p.Error, p.Reason, p.Evidence, p.Persona, p.Pane)
 }

@@ -13,6 +13,7 @@ func TestUIEventGist(t *testing.T) {
 		`{"cause": "SessionStart", "message": "Agent 7 waits."}`: "Agent 7 waits.",
 		`{"from": "requested", "cause": "instruction queued"}`:   "instruction queued",
 		`{"reason": "process_gone", "asked": true}`:              "its process is gone",
+		`{"code": "timeout", "error": "Step timed out"}`:         "Step timed out",
 		`{"registry": "idle"}`:                                   "",
 		`{"message": 7}`:                                         "",
 		`null`:                                                   "",
@@ -32,6 +33,10 @@ func TestUIEventLine(t *testing.T) {
 	}
 	e.Type = "agent_ended"
 	if got, want := eventLine(e, "", now), "   12  05:06:07  agent_ended              agent 3"; got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	e.Type, e.HandoffID, e.PipelineID = "step_done", nil, &id
+	if got, want := eventLine(e, "", now), "   12  05:06:07  step_done                pipeline 3"; got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }

@@ -30,6 +30,8 @@ func hint(err error) string {
 		return ": `understudy handoff list` shows those that there are"
 	case "handoff_in_progress":
 		return ": `understudy handoff list` shows how it stands"
+	case "pipeline_not_found":
+		return ": `understudy pipeline list` shows those that there are"
 	case "persona_not_found":
 		return ": `understudy persona list` shows those that there are"
 	}

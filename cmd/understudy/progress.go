@@ -16,6 +16,7 @@ import (
 type progress struct {
 	*ui
 	label string    // of the running step; empty: none
+	about string    // on its line, on a terminal
 	note  string    // what it waits for
 	since time.Time // when it began
 	turn  int       // of the spinner
@@ -24,6 +25,8 @@ type progress struct {
 	told  bool      // of it
 
 	announced bool // in a pipe, that the document is being generated
+
+	measure func(time.Duration) string // how times are written; nil: seconds
 }
 
 const (
@@ -39,7 +42,7 @@ func (p *progress) start(label string, since time.Time) {
 	if p.label == label {
 		return
 	}
-	p.label, p.since, p.note = label, since, ""
+	p.label, p.since, p.about, p.note = label, since, "", ""
 	p.draw()
 }
 
@@ -68,11 +71,11 @@ func (p *progress) failed(label string, took time.Duration, detail string) {
 func (p *progress) line(mark, label string, took time.Duration, detail string) {
 	p.clear()
 	p.label = ""
-	line := fmt.Sprintf("  %s %-*s %9s", mark, labelWidth, label, seconds(took))
+	line := fmt.Sprintf("  %s %-*s %9s", mark, labelWidth, label, p.measured(took))
 	detail = printable(detail)
 	switch {
 	case detail == "":
-	case p.terminal && lineWidth+2+utf8.RuneCountInString(detail) > p.width():
+	case p.terminal && lineWidth+max(utf8.RuneCountInString(label)-labelWidth, 0)+2+utf8.RuneCountInString(detail) > p.width():
 		for _, part := range p.below(detail) {
 			line += "\n" + p.dim(part)
 		}
@@ -80,6 +83,13 @@ func (p *progress) line(mark, label string, took time.Duration, detail string) {
 		line += "  " + p.dim(detail)
 	}
 	p.printf("%s\n", line)
+}
+
+func (p *progress) measured(d time.Duration) string {
+	if p.measure != nil {
+		return p.measure(d)
+	}
+	return seconds(d)
 }
 
 // below is a text on lines of its own below a step, broken between words, and inside a command of
@@ -113,7 +123,10 @@ func (p *progress) draw() {
 		return
 	}
 	p.turn++
-	line := fmt.Sprintf("  %c %-*s %9s", spinner[p.turn%len(spinner)], labelWidth, p.label, seconds(time.Since(p.since)))
+	line := fmt.Sprintf("  %c %-*s %9s", spinner[p.turn%len(spinner)], labelWidth, p.label, p.measured(time.Since(p.since)))
+	if p.about != "" {
+		line += "  " + printable(p.about)
+	}
 	lines := []string{line}
 	if p.note != "" {
 		lines = append(lines, p.below("waits: "+p.sentence(p.note))...)

@@ -115,7 +115,7 @@ for root /var/lib/understudy/data, and for others understudy/data in $XDG_DATA_H
 	root.SetCompletionCommandGroupID("setup")
 	for group, commands := range map[string][]*cobra.Command{
 		"begin": {a.demoCommand(), a.serveCommand()},
-		"work":  {a.personaCommand(), a.agentCommand(), a.handoffCommand(), a.eventsCommand()},
+		"work":  {a.personaCommand(), a.agentCommand(), a.handoffCommand(), a.pipelineCommand(), a.eventsCommand()},
 		"setup": {a.doctorCommand(), a.hooksCommand(), a.hookCommand(), a.statusLineCommand()},
 	} {
 		for _, c := range commands {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ func TestScripts(t *testing.T) {
 			testscript.Run(t, testscript.Params{
 				Files: []string{file}, RequireExplicitExec: true, RequireUniqueNames: true,
 				Setup: func(env *testscript.Env) error { return setUp(env, top, dir, database) },
-				Cmds:  map[string]func(*testscript.TestScript, bool, []string){"ready": scriptReady},
+				Cmds:  map[string]func(*testscript.TestScript, bool, []string){"ready": scriptReady, "until": scriptUntil},
 			})
 		})
 	}
@@ -106,6 +107,29 @@ func scriptReady(ts *testscript.TestScript, neg bool, args []string) {
 		select {
 		case <-ctx.Done():
 			ts.Fatalf("the daemon does not answer: %v", err)
+		case <-tick.C:
+		}
+	}
+}
+
+// scriptUntil runs a command until it succeeds and its output matches a pattern.
+func scriptUntil(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: until PATTERN COMMAND [ARG...]")
+	}
+	pattern, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	deadline := time.After(eventually)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := ts.Exec(args[1], args[2:]...)
+		if err == nil && pattern.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+		select {
+		case <-deadline:
+			ts.Fatalf("%q does not come: %v", args[0], err)
 		case <-tick.C:
 		}
 	}

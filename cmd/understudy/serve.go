@@ -102,7 +102,7 @@ func serve(ctx context.Context, cfg serveConfig) error {
 	if err != nil {
 		return err
 	}
-	store, err := personas.Open(dir.Personas())
+	store, templates, err := openPersonas(dir)
 	if err != nil {
 		return err
 	}
@@ -113,15 +113,16 @@ func serve(ctx context.Context, cfg serveConfig) error {
 		}
 	}
 	conf := daemon.Config{
-		Host: host, Settings: cfg.Settings.domain(), Store: base.db, Data: dir, Personas: store,
+		Host: host, Settings: cfg.Settings.domain(), Store: base.db, Data: dir, Personas: store, Templates: templates,
 		Terminal: terminals(cfg.Settings), Notifier: newDesktop(cfg.Settings.Notify.Desktop, cfg.Getenv),
 		Log: cfg.Log, Environ: cfg.Environ, Binary: cfg.Binary, Version: runtimes.version, Lookup: runtimes.lookup,
-		OneShot: runOneShot, Worktree: askGit(cfg.Environ),
+		OneShot: runOneShot, Worktree: askGit(cfg.Environ), Trees: newTrees(cfg.Environ),
 	}
 	if cfg.Around != nil {
 		conf = cfg.Around(conf)
 	}
 	d := daemon.New(conf)
+	templates.Log, templates.OnProblem = cfg.Log, d.TemplateProblem
 	lock, err := base.db.LockHost(ctx, host)
 	if err != nil {
 		return err
@@ -135,11 +136,21 @@ func serve(ctx context.Context, cfg serveConfig) error {
 		lock.Release()
 		return err
 	}
-	return runDaemon(ctx, cfg, base, d, store, lock, ls, &serving{Data: dir, Host: host, Address: addrOf(ls.TCP), Daemon: d}, token)
+	return runDaemon(ctx, cfg, base, d, lock, ls, &serving{Data: dir, Host: host, Address: addrOf(ls.TCP), Daemon: d}, token)
+}
+
+// openPersonas reads the personas and the templates of runs.
+func openPersonas(dir data.Dir) (*personas.Store, *personas.Templates, error) {
+	store, err := personas.Open(dir.Personas())
+	if err != nil {
+		return nil, nil, err
+	}
+	templates, err := personas.OpenTemplates(dir.Pipelines())
+	return store, templates, err
 }
 
 // runDaemon runs all services until ctx ends or one of them can't go on.
-func runDaemon(ctx context.Context, cfg serveConfig, base *database, d *daemon.Daemon, store *personas.Store,
+func runDaemon(ctx context.Context, cfg serveConfig, base *database, d *daemon.Daemon,
 	lock *db.HostLock, ls api.Listeners, up *serving, token string) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -151,9 +162,10 @@ func runDaemon(ctx context.Context, cfg serveConfig, base *database, d *daemon.D
 			}
 		})
 	}
-	server := api.New(api.Config{Daemon: d, Personas: store, Token: token, Log: cfg.Log, Version: version()})
+	server := api.New(api.Config{Daemon: d, Personas: d.Personas, Templates: d.Templates, Token: token, Log: cfg.Log, Version: version()})
 	service("api", func(ctx context.Context) error { return server.Serve(ctx, ls) })
-	service("personas", store.Run)
+	service("personas", d.Personas.Run)
+	service("templates", d.Templates.Run)
 	service("database notifications", func(ctx context.Context) error {
 		return base.db.Listen(ctx, up.Host, db.Listener{Wake: d.Wake, Events: d.EventsChanged})
 	})

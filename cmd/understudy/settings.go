@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strconv"
 	"strings"
@@ -177,6 +178,9 @@ func (s *settings) check(path string) error {
 			return bad(n.key, "must be a positive number")
 		}
 	}
+	if cwd := s.Pipeline.Cwd; cwd != "" && !filepath.IsAbs(cwd) {
+		return bad("pipeline.cwd", "must be an absolute path")
+	}
 	for name, r := range s.Runtimes {
 		if len(r.Command) == 0 || r.Command[0] == "" {
 			return bad("runtimes."+name+".command", "must be an argument list such as [claude]")
@@ -199,6 +203,7 @@ func (s *settings) domain() daemon.Settings {
 			ValidateContext: h.ValidateContext, LogTiming: h.LogTiming, AssemblyTimeout: h.AssemblyTimeout,
 			Auto: daemon.AutoSettings(h.Auto),
 		},
+		Pipeline: daemon.PipelineSettings(s.Pipeline),
 		Runtimes: map[string][]string{},
 	}
 	for name, r := range s.Runtimes {

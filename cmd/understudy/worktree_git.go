@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -16,7 +18,8 @@ import (
 type git struct {
 	dir     string
 	env     []string
-	filters []string // options that switch off what the repository would have run
+	filters []string      // options that switch off what the repository would have run
+	limit   time.Duration // of one run; 0: gitLimit
 }
 
 // gitEnv is an environ for git: nothing that points it elsewhere or lets it write, ask or fetch.
@@ -82,10 +85,11 @@ func (g git) output(ctx context.Context, args ...string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// run runs git for at most gitLimit. stdout may end it by an error, which is returned.
+// run runs git for as long as its limit allows. stdout may end it by an error, which is returned.
 func (g git) run(ctx context.Context, stdout io.Writer, args ...string) (stderr string, exit int, err error) {
-	slow := fmt.Errorf("git %s took more than %s in %s: see why `git status` is slow there", args[0], gitLimit, g.dir)
-	ctx, cancel := context.WithTimeoutCause(ctx, gitLimit, slow)
+	limit := cmp.Or(g.limit, gitLimit)
+	slow := fmt.Errorf("git %s took more than %s in %s: see why `git status` is slow there", args[0], limit, g.dir)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, slow)
 	defer cancel()
 	argv := slices.Concat([]string{"git"}, safely, g.filters, args)
 	stderr, exit, err = runCommand(ctx, daemon.OneShot{Argv: argv, Dir: g.dir, Env: g.env}, stdout)

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf16"
 )
 
@@ -33,7 +34,35 @@ func IsCommandText(text string) bool {
 	if text == "" {
 		return false
 	}
-	return text[0] == '!' || text[0] == '/' || slices.Contains([]string{"exit", "quit", ":q", ":wq"}, text)
+	return text[0] == '!' || text[0] == '/' || slices.Contains(exitWords, text)
+}
+
+// exitWords end Claude Code when they are the whole text.
+var exitWords = []string{"exit", "quit", ":q", ":q!", ":wq", ":wq!"}
+
+// MaxArgument is the longest first prompt that can be given as an argument, in bytes. Linux takes one
+// byte less than 128 KiB (measured).
+const MaxArgument = 120_000
+
+// firstLine stands before a first prompt that would be taken for a command.
+const firstLine = "Request:\n\n"
+
+// FirstPrompt returns the text as it can be given as the argument that a session begins with. That
+// reaches the model byte for byte and without a wrapper, whatever its size, with two exceptions (Claude
+// Code 2.1.329): what looks like a command is one, also behind blanks and characters that are not
+// shown, and is therefore given a line before it; and a text that begins like one, but has such
+// characters in it, would stand in the composer without being submitted.
+func FirstPrompt(text string) string {
+	shown := strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) || unicode.IsControl(r) && !unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, text))
+	if strings.HasPrefix(shown, "/") || slices.Contains(exitWords, shown) {
+		return firstLine + text
+	}
+	return text
 }
 
 // completion is a word at the very end that opens a list of files, which then takes the Enter.

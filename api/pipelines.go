@@ -1,0 +1,103 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+type newPipelineRequest struct {
+	Template string `json:"template"`
+	Title    string `json:"title"`
+	Prompt   string `json:"prompt"`
+	Branch   string `json:"branch"`
+	Cwd      string `json:"cwd"`
+}
+
+type resumeRequest struct {
+	Skip bool `json:"skip"` // the first step that is not done
+}
+
+type decisionRequest struct {
+	Comment string `json:"comment"`
+}
+
+func (s *Server) createPipeline(c echo.Context) error {
+	var in newPipelineRequest
+	if err := decode(c, &in); err != nil {
+		return err
+	}
+	run, err := s.Daemon.CreatePipeline(c.Request().Context(), daemon.NewPipeline{
+		Template: in.Template, Title: in.Title, Prompt: in.Prompt, Branch: in.Branch, Cwd: in.Cwd,
+	})
+	return reply(c, http.StatusCreated, run, err)
+}
+
+func (s *Server) listPipelines(c echo.Context) error {
+	p := paramsOf(c)
+	filter := daemon.PipelineFilter{
+		Status: daemon.PipelineStatus(p.oneOf("status", string(daemon.PipelinePending), string(daemon.PipelineRunning),
+			string(daemon.PipelineWaiting), string(daemon.PipelineDone), string(daemon.PipelineFailed))),
+		Template: p.text("template"),
+		Before:   p.id("before"),
+		Limit:    p.limit(),
+	}
+	if p.err != nil {
+		return p.err
+	}
+	runs, err := s.Daemon.Pipelines(c.Request().Context(), filter)
+	return replyList(c, runs, err)
+}
+
+func (s *Server) showPipeline(c echo.Context) error {
+	return replyPipeline(c, s.Daemon.Pipeline)
+}
+
+func (s *Server) abortPipeline(c echo.Context) error {
+	if err := decode(c, &struct{}{}); err != nil {
+		return err
+	}
+	return replyPipeline(c, s.Daemon.AbortPipeline)
+}
+
+func (s *Server) resumePipeline(c echo.Context) error {
+	var in resumeRequest
+	if err := decode(c, &in); err != nil {
+		return err
+	}
+	return replyPipeline(c, func(ctx context.Context, id int64) (daemon.Pipeline, error) {
+		return s.Daemon.ResumePipeline(ctx, id, in.Skip)
+	})
+}
+
+func (s *Server) approvePipeline(c echo.Context) error {
+	return replyDecision(c, s.Daemon.ApprovePipeline)
+}
+
+func (s *Server) rejectPipeline(c echo.Context) error {
+	return replyDecision(c, s.Daemon.RejectPipeline)
+}
+
+// replyDecision answers with what give makes of the run in the address, and of the comment.
+func replyDecision(c echo.Context, give func(context.Context, int64, string) (daemon.Pipeline, error)) error {
+	var in decisionRequest
+	if err := decode(c, &in); err != nil {
+		return err
+	}
+	return replyPipeline(c, func(ctx context.Context, id int64) (daemon.Pipeline, error) {
+		return give(ctx, id, in.Comment)
+	})
+}
+
+// replyPipeline answers with what get finds for the id in the address.
+func replyPipeline(c echo.Context, get func(context.Context, int64) (daemon.Pipeline, error)) error {
+	id, err := pathID(c)
+	if err != nil {
+		return err
+	}
+	run, err := get(c.Request().Context(), id)
+	return reply(c, http.StatusOK, run, err)
+}

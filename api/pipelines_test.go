@@ -1,0 +1,431 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// pipelineBases are the addresses that runs stand at.
+var pipelineBases = []string{"/pipelines", "/api/pipelines"}
+
+// pipeline commits a run of two steps that another host's daemon works for, so that nothing happens
+// by itself.
+func (h *house) pipeline(change func(*daemon.Pipeline)) *daemon.Pipeline {
+	h.t.Helper()
+	ctx, now := context.Background(), time.Now().UTC()
+	p := &daemon.Pipeline{
+		ID:    must(h.store.NextID(ctx, daemon.PipelineIDs))(h.t),
+		Title: "a", Template: "quick_fix", Prompt: "Mend it.", Cwd: "/", Host: "elsewhere", Status: daemon.PipelinePending,
+		Warnings: []string{}, CreatedAt: now, UpdatedAt: now,
+	}
+	for i, name := range []string{"developer", "reviewer"} {
+		p.Steps = append(p.Steps, daemon.Step{
+			ID: must(h.store.NextID(ctx, daemon.StepIDs))(h.t), PipelineID: p.ID, OrderIndex: i, AgentName: name, Status: daemon.StepPending,
+		})
+	}
+	if change != nil {
+		change(p)
+	}
+	h.commit(&daemon.Change{NewPipeline: p})
+	return p
+}
+
+// worked is a run whose first step is done, by two agents, and whose second is at work.
+func (h *house) worked() (run *daemon.Pipeline, agents []int64) {
+	h.t.Helper()
+	branch, tree, slug, now := "mend", "/trees/mend", "developer-con-1", time.Now().UTC()
+	run = h.pipeline(func(p *daemon.Pipeline) {
+		p.Branch, p.Worktree, p.WorkDir, p.Status, p.StartedAt = &branch, &tree, tree, daemon.PipelineRunning, &now
+		p.Note, p.Warnings = "the reviewer is at work", []string{"Run 7 works in the same directory"}
+		p.Steps[0].Status, p.Steps[0].StartedAt, p.Steps[0].FinishedAt, p.Steps[0].Persona = daemon.StepDone, &now, &now, &slug
+		p.Steps[0].Skill, p.Steps[0].Input, p.Steps[0].Timeout = "Be calm.", "Mend it.", time.Minute
+		p.Steps[1].Status, p.Steps[1].StartedAt, p.Steps[1].Approval, p.Steps[1].ApprovedAt = daemon.StepRunning, &now, true, &now
+		p.Steps[1].Comment, p.Steps[1].Prompt, p.Steps[1].Description = "mind the tests", "Review it.", "Reads the diff"
+	})
+	for _, step := range []int64{run.Steps[0].ID, run.Steps[0].ID, run.Steps[1].ID} {
+		a := h.agent(func(a *daemon.Agent) { away(a); a.PipelineID, a.StepID = &run.ID, &step })
+		agents = append(agents, a.ID)
+	}
+	done := "Mended."
+	h.commit(&daemon.Change{Run: &daemon.RunMove{Pipeline: run}, NewOutput: &daemon.StepHandoff{
+		ID: must(h.store.NextID(context.Background(), daemon.OutputIDs))(h.t), StepID: run.Steps[0].ID, AgentID: agents[1],
+		ContentMD: "# What Was Done\n\nMended.\n", Metadata: &daemon.Structured{WhatWasDone: &done}, CreatedAt: now,
+	}})
+	return run, agents
+}
+
+func TestPipelineOnTheWire(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, nil), t.Context()
+	run, agents := h.worked()
+	short := h.mainDoor().do("GET", fmt.Sprintf("/pipelines/%d", run.ID), "")
+	long := h.mainDoor().do("GET", fmt.Sprintf("/api/pipelines/%d", run.ID), "")
+	if short.status != 200 || !bytes.Equal(short.body, long.body) {
+		t.Errorf("the two addresses: %d %s and %d %s", short.status, short.body, long.status, long.body)
+	}
+	// What was promised, by name: a field that goes away in daemon and in the description goes
+	// unnoticed otherwise.
+	var wire struct {
+		Steps []map[string]json.RawMessage `json:"steps"`
+	}
+	check(t, json.Unmarshal(short.body, &wire))
+	var top, output map[string]json.RawMessage
+	check(t, json.Unmarshal(short.body, &top))
+	check(t, json.Unmarshal(wire.Steps[0]["latest_handoff"], &output))
+	for fields, got := range map[string]map[string]json.RawMessage{
+		"id title template prompt branch cwd status error current_agent_id created_at updated_at steps": top,
+		"id agent_name order_index status error agent_ids started_at finished_at latest_handoff":        wire.Steps[0],
+		"id content_md metadata created_at": output,
+	} {
+		for field := range strings.FieldsSeq(fields) {
+			if _, ok := got[field]; !ok {
+				t.Errorf("%s lacks %q", short.body, field)
+			}
+		}
+	}
+	if name := ownField(short.body); name != "" {
+		t.Errorf("the wire shows %s, which is the daemon's own: %s", name, short.body)
+	}
+
+	got := must(h.client.Pipeline(ctx, run.ID))(t)
+	first, second := got.Steps[0], got.Steps[1]
+	if got.CurrentAgentID == nil || *got.CurrentAgentID != agents[2] || !slices.Equal(first.AgentIDs, agents[:2]) || !slices.Equal(second.AgentIDs, agents[2:]) {
+		t.Errorf("agents: now %v, %v and %v, want %v", got.CurrentAgentID, first.AgentIDs, second.AgentIDs, agents)
+	}
+	if first.LatestHandoff == nil || first.LatestHandoff.ContentMD != "# What Was Done\n\nMended.\n" || *first.LatestHandoff.Metadata.WhatWasDone != "Mended." || second.LatestHandoff != nil {
+		t.Errorf("outputs: %+v, %+v", first.LatestHandoff, second.LatestHandoff)
+	}
+	if second.Comment != "mind the tests" || !second.Approval || second.ApprovedAt == nil || *got.Branch != "mend" || *got.Worktree != "/trees/mend" || len(got.Warnings) != 1 {
+		t.Errorf("run: %+v", got)
+	}
+	agent := must(h.client.Agent(ctx, agents[2]))(t)
+	if agent.PipelineID == nil || *agent.PipelineID != run.ID || agent.StepID == nil || *agent.StepID != second.ID {
+		t.Errorf("the agent's run and step: %v, %v", agent.PipelineID, agent.StepID)
+	}
+}
+
+// ownField returns the first of the names of fields that are no part of the wire.
+func ownField(body []byte) string {
+	for _, name := range []string{"seq", "work_dir", "skill", "runtime", "model", "input", "asked_at", "pipeline_id"} {
+		if bytes.Contains(bytes.ToLower(body), []byte(`"`+name+`":`)) {
+			return name
+		}
+	}
+	return ""
+}
+
+func TestPipelineLists(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, nil), t.Context()
+	for _, base := range pipelineBases {
+		if got := h.mainDoor().do("GET", base, ""); got.status != 200 || string(got.body) != "[]\n" {
+			t.Errorf("GET %s without runs: %d %q", base, got.status, got.body)
+		}
+	}
+	sentence, now := "Step timed out after 1.5s", time.Now()
+	statuses := []daemon.PipelineStatus{daemon.PipelinePending, daemon.PipelineRunning, daemon.PipelineWaiting, daemon.PipelineDone, daemon.PipelineFailed}
+	var runs []int64
+	for _, status := range statuses {
+		run := h.pipeline(func(p *daemon.Pipeline) {
+			p.Status = status
+			if !p.Open() {
+				p.FinishedAt = &now
+			}
+			if status == daemon.PipelineFailed {
+				p.Error, p.Template = &sentence, "issue_only"
+			}
+		})
+		runs = append(runs, run.ID)
+	}
+	newest := slices.Clone(runs)
+	slices.Reverse(newest)
+	for query, want := range map[string][]int64{
+		"":                                        newest,
+		"?limit=2":                                newest[:2],
+		"?limit=2&before=" + id(newest[1]):        newest[2:4],
+		"?limit=2&before=" + id(newest[3]):        newest[4:],
+		"?before=" + id(newest[4]):                {},
+		"?template=quick_fix":                     newest[1:],
+		"?template=issue_only":                    newest[:1],
+		"?template=nobody's":                      {},
+		"?template=":                              newest,
+		"?status=done&template=issue_only":        {},
+		"?status=done&template=quick_fix&limit=1": {runs[3]},
+	} {
+		for _, base := range pipelineBases {
+			var list []daemon.Pipeline
+			check(t, json.Unmarshal(h.mainDoor().do("GET", base+query, "").body, &list))
+			if got := runIDs(list); list == nil || !slices.Equal(got, want) {
+				t.Errorf("GET %s%s: %v, want %v", base, query, got, want)
+			}
+		}
+	}
+	for i, status := range statuses {
+		list := must(h.client.Pipelines(ctx, ListOptions{Status: string(status)}))(t)
+		if got := runIDs(list); !slices.Equal(got, runs[i:i+1]) || len(list[0].Steps) != 2 || list[0].Steps[0].AgentName != "developer" {
+			t.Errorf("runs that are %s: %+v, want %d", status, list, runs[i])
+		}
+	}
+	page := must(h.client.Pipelines(ctx, ListOptions{Template: "quick_fix", Before: newest[1], Limit: 1}))(t)
+	if got := runIDs(page); !slices.Equal(got, newest[2:3]) {
+		t.Errorf("a page: %v, want %v", got, newest[2:3])
+	}
+}
+
+func id(n int64) string { return fmt.Sprint(n) }
+
+func runIDs(list []daemon.Pipeline) (ids []int64) {
+	for _, p := range list {
+		ids = append(ids, p.ID)
+	}
+	return ids
+}
+
+// TestPipelineRefusals shows what is refused before the domain is asked, in the order of the checks.
+func TestPipelineRefusals(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, nil), t.Context()
+	run := h.pipeline(nil)
+	before := must(h.store.LastEventID(ctx))(t)
+	for _, base := range pipelineBases {
+		one := base + "/" + id(run.ID)
+		for _, row := range []struct{ method, path, body, code, sentence string }{
+			{"POST", base, `{"template": "a", "title": "b", "prompt": "c", "steps": []}`, "unknown_field", `Field "steps" is not known here`},
+			{"POST", base, `{"template": ["a"]}`, "invalid_field", `Field "template" must be a string`},
+			{"POST", base, `{"branch": true}`, "invalid_field", `Field "branch" must be a string`},
+			{"POST", base, `"full_feature"`, "invalid_json", ""},
+			{"POST", base + "?template=a", "{}", "unknown_parameter", `Parameter "template" is not known here`},
+			{"POST", one + "/abort", `{"comment": "no"}`, "unknown_field", `Field "comment" is not known here`},
+			{"POST", one + "/resume", `{"skip": "yes"}`, "invalid_field", `Field "skip" must be true or false`},
+			{"POST", one + "/resume", `{"skip": 1}`, "invalid_field", `Field "skip" must be true or false`},
+			{"POST", one + "/resume", `{"step": 1}`, "unknown_field", `Field "step" is not known here`},
+			{"POST", one + "/approve", `{"comment": 7}`, "invalid_field", `Field "comment" must be a string`},
+			{"POST", one + "/approve?comment=x", "{}", "unknown_parameter", `Parameter "comment" is not known here`},
+			{"POST", one + "/reject", `{"Comment": "no"}`, "unknown_field", `Field "Comment" is not known here`},
+			{"POST", base + "/01/abort", "{}", "invalid_id", "Id must be a positive integer"},
+			{"GET", base + "/latest", "", "invalid_id", "Id must be a positive integer"},
+			{"GET", base + "?status=ended", "", "invalid_parameter", `Parameter "status" must be one of pending, running, waiting_for_approval, done, failed`},
+			{"GET", base + "?persona=a", "", "unknown_parameter", `Parameter "persona" is not known here`},
+		} {
+			what := row.method + " " + row.path + " " + row.body
+			got := h.mainDoor().do(row.method, row.path, row.body)
+			got.wants(t, what, 400, row.code)
+			if body := got.shape(t, what); row.sentence != "" && body.Error != row.sentence {
+				t.Errorf("%s: %q, want %q", what, body.Error, row.sentence)
+			}
+		}
+		for _, verb := range []string{"", "/abort", "/resume", "/approve", "/reject"} {
+			method := map[bool]string{true: "GET", false: "POST"}[verb == ""]
+			h.mainDoor().do(method, base+"/9999"+verb, "").wants(t, method+" "+base+"/9999"+verb, 404, "pipeline_not_found")
+		}
+	}
+	unchanged(h, "what was refused", before)
+
+	_, err := h.client.Pipeline(ctx, 9999)
+	wantError(t, err, daemon.KindNotFound, "pipeline_not_found", "Pipeline not found")
+	_, err = h.client.Pipelines(ctx, ListOptions{Status: "ended"})
+	wantError(t, err, daemon.KindInvalid, "invalid_parameter", "")
+	for verb, do := range map[string]func() (daemon.Pipeline, error){
+		"abort":   func() (daemon.Pipeline, error) { return h.client.AbortPipeline(ctx, 9999) },
+		"resume":  func() (daemon.Pipeline, error) { return h.client.ResumePipeline(ctx, 9999, true) },
+		"approve": func() (daemon.Pipeline, error) { return h.client.ApprovePipeline(ctx, 9999, "go on") },
+		"reject":  func() (daemon.Pipeline, error) { return h.client.RejectPipeline(ctx, 9999, "no") },
+	} {
+		if _, err := do(); err == nil {
+			t.Errorf("%s of a run that there is not: no error", verb)
+		} else {
+			wantError(t, err, daemon.KindNotFound, "pipeline_not_found", "Pipeline not found")
+		}
+	}
+}
+
+// TestPipelineDoors shows who gets in: a program on the main socket, a client with the token, and
+// nobody else, least of all an agent that works for the run.
+func TestPipelineDoors(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	run := h.pipeline(nil)
+	sum := sha256.Sum256([]byte("mine"))
+	h.agent(func(a *daemon.Agent) {
+		away(a)
+		a.LaunchHash, a.Managed, a.TmuxSession, a.PipelineID, a.StepID = sum[:], true, "mine", &run.ID, &run.Steps[0].ID
+	})
+	routes := slices.Concat(h.server.pipelineRoutes("/pipelines"), h.server.pipelineRoutes("/api/pipelines"),
+		[]route{{method: "GET", path: "/api/templates"}})
+	for _, r := range routes {
+		path := filled(r.path, run.ID, "")
+		what := r.method + " " + path
+		for _, d := range []door{h.hookDoor(), h.hookDoor().with(launchHeader, "mine")} {
+			d.do(r.method, path, "").wants(t, what+" on the hook socket", 404, "not_found")
+		}
+		tcp := h.tcpDoor()
+		tcp.with("Authorization", "").do(r.method, path, "").wants(t, what+" without a token", 401, "token_required")
+		tcp.with("Authorization", "Bearer x").do(r.method, path, "").wants(t, what+" with a wrong token", 401, "token_required")
+		tcp.with("Origin", "http://evil.example").do(r.method, path, "").wants(t, what+" from a foreign page", 403, "foreign_origin")
+		tcp.with("Host", "evil.example").do(r.method, path, "").wants(t, what+" by a rebound name", 403, "foreign_host")
+		if r.method == http.MethodGet {
+			for _, d := range []door{h.mainDoor(), tcp} {
+				if got := d.do(r.method, path, ""); got.status != 200 {
+					t.Errorf("%s by %s: %d %s", what, d.name, got.status, got.body)
+				}
+			}
+		}
+	}
+	if got := must(h.client.Pipeline(t.Context(), run.ID))(t); got.Status != daemon.PipelinePending {
+		t.Errorf("somebody got in: %+v", got)
+	}
+}
+
+func TestFeedOfAPipeline(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, nil), t.Context()
+	run, other := h.pipeline(nil), h.pipeline(nil)
+	a := h.agent(away)
+	begin := must(h.store.LastEventID(ctx))(t)
+	log := func(typ string, pipeline *daemon.Pipeline, agent *int64) int64 {
+		t.Helper()
+		e := &daemon.Event{Type: typ, Host: "here", AgentID: agent, Payload: json.RawMessage(`{}`)}
+		if pipeline != nil {
+			e.PipelineID, e.StepID = &pipeline.ID, &pipeline.Steps[0].ID
+		}
+		h.commit(&daemon.Change{Events: []*daemon.Event{e}})
+		return e.ID
+	}
+	both := func() (of, typed, agents int64) { // of the run: two, of which one of the type, one of the agent
+		log("pipeline_created", other, nil)
+		typed = log("pipeline_created", run, nil)
+		log("agent_idle", nil, &a.ID)
+		agents = log("step_done", run, &a.ID)
+		log("step_done", other, &a.ID)
+		return typed, typed, agents
+	}
+	_, typed, agents := both()
+	queries := map[string]func(typed, agents int64) []int64{
+		"":                        func(typed, agents int64) []int64 { return []int64{typed, agents} },
+		"&types=pipeline_created": func(typed, _ int64) []int64 { return []int64{typed} },
+		"&agent_id=" + id(a.ID):   func(_, agents int64) []int64 { return []int64{agents} },
+	}
+	streams := map[string]*stream{}
+	for query, want := range queries {
+		s := h.mainDoor().open(fmt.Sprintf("?after=%d&pipeline_id=%d", begin, run.ID) + query)
+		streams[query] = s
+		wanted := want(typed, agents)
+		if got := eventIDs(s.events(len(wanted))); !slices.Equal(got, wanted) {
+			t.Errorf("backlog with %q: %v, want %v", query, got, wanted)
+		}
+	}
+	_, typed, agents = both()
+	for query, want := range queries {
+		wanted := want(typed, agents)
+		if got := eventIDs(streams[query].events(len(wanted))); !slices.Equal(got, wanted) {
+			t.Errorf("live with %q: %v, want %v", query, got, wanted)
+		}
+	}
+
+	var followed []int64
+	err := h.client.FollowPipeline(ctx, other.ID, begin, []string{"step_done", "pipeline_failed"}, func(e daemon.Event) error {
+		if e.PipelineID == nil || *e.PipelineID != other.ID || e.StepID == nil {
+			t.Errorf("followed run %d and got %+v", other.ID, e)
+		}
+		if followed = append(followed, e.ID); len(followed) == 2 {
+			return errEnough
+		}
+		return nil
+	})
+	if !errors.Is(err, errEnough) || !slices.Equal(followed, []int64{begin + 5, begin + 10}) {
+		t.Errorf("followed: %v, %v, want %d and %d", followed, err, begin+5, begin+10)
+	}
+}
+
+func eventIDs(events []daemon.Event) (ids []int64) {
+	for _, e := range events {
+		ids = append(ids, e.ID)
+	}
+	return ids
+}
+
+// TestPipelineVerbs shows that what is sent arrives; what the verbs do is the domain's.
+func TestPipelineVerbs(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, nil), t.Context()
+	for _, base := range pipelineBases {
+		post := func(run *daemon.Pipeline, verb, body string) (p daemon.Pipeline) {
+			t.Helper()
+			got := h.mainDoor().do("POST", base+"/"+id(run.ID)+verb, body)
+			if got.status != 200 {
+				t.Errorf("%s with %s: %d %s", verb, body, got.status, got.body)
+			}
+			check(t, json.Unmarshal(got.body, &p))
+			return p
+		}
+		waits := func(p *daemon.Pipeline) { p.Status, p.Steps[0].Approval = daemon.PipelineWaiting, true }
+		first, second := h.pipeline(waits), h.pipeline(waits)
+		if p := post(first, "/approve", `{"comment": "mind the tests"}`); p.Steps[0].Comment != "mind the tests" || p.Steps[0].ApprovedAt == nil || p.Status == daemon.PipelineWaiting {
+			t.Errorf("approved: %+v", p)
+		}
+		if p := post(first, "/abort", ""); p.Status != daemon.PipelineFailed || p.Error == nil || p.FinishedAt == nil {
+			t.Errorf("aborted: %+v", p)
+		}
+		if p := post(first, "/resume", `{}`); !p.Open() || p.Steps[0].Status != daemon.StepPending {
+			t.Errorf("resumed: %+v", p)
+		}
+		if p := post(second, "/reject", `{"comment": "too large"}`); p.Status != daemon.PipelineFailed || !strings.Contains(*p.Error, "too large") || p.Steps[0].Status != daemon.StepFailed {
+			t.Errorf("rejected: %+v", p)
+		}
+		if p := post(second, "/resume", `{"skip": true}`); !p.Open() || p.Steps[0].Status != daemon.StepSkipped {
+			t.Errorf("resumed with skip: %+v", p)
+		}
+	}
+	run := h.pipeline(nil)
+	_, err := h.client.ResumePipeline(ctx, run.ID, false)
+	wantError(t, err, daemon.KindConflict, "pipeline_not_failed", "")
+	_, err = h.client.ApprovePipeline(ctx, run.ID, "")
+	wantError(t, err, daemon.KindConflict, "not_waiting_for_approval", "")
+	_, err = h.client.RejectPipeline(ctx, run.ID, "")
+	wantError(t, err, daemon.KindConflict, "not_waiting_for_approval", "")
+	must(h.client.AbortPipeline(ctx, run.ID))(t)
+	_, err = h.client.AbortPipeline(ctx, run.ID)
+	wantError(t, err, daemon.KindConflict, "pipeline_ended", "")
+	if p := must(h.client.ResumePipeline(ctx, run.ID, true))(t); p.Steps[0].Status != daemon.StepSkipped {
+		t.Errorf("resumed with skip by the client: %+v", p)
+	}
+}
+
+func TestNewPipeline(t *testing.T) {
+	t.Parallel()
+	templates, cwd := templatesOf(t), t.TempDir()
+	h := build(t, func(s *Server) { s.Templates, s.Daemon.Templates = templates, templates })
+	for _, base := range pipelineBases {
+		body := fmt.Sprintf(`{"template": "quick", "title": "Mend", "prompt": "Mend it.", "cwd": %q}`, cwd)
+		got := h.mainDoor().do("POST", base, body)
+		var run daemon.Pipeline
+		if err := json.Unmarshal(got.body, &run); err != nil || got.status != 201 || run.Title != "Mend" || run.Template != "quick" || run.Prompt != "Mend it." || run.Cwd != cwd || run.Branch != nil || len(run.Steps) != 2 {
+			t.Errorf("POST %s: %d %s", base, got.status, got.body)
+		}
+	}
+	for want, in := range map[string]struct {
+		kind daemon.Kind
+		in   daemon.NewPipeline
+	}{
+		"unknown_template": {daemon.KindUnprocessable, daemon.NewPipeline{Template: "nobody's", Title: "a", Prompt: "b", Cwd: cwd}},
+		"bad_title":        {daemon.KindInvalid, daemon.NewPipeline{Template: "quick", Prompt: "b", Cwd: cwd}},
+		"bad_prompt":       {daemon.KindInvalid, daemon.NewPipeline{Template: "quick", Title: "a", Cwd: cwd}},
+		"bad_branch":       {daemon.KindInvalid, daemon.NewPipeline{Template: "quick", Title: "a", Prompt: "b", Cwd: cwd, Branch: "-x"}},
+		"bad_directory":    {daemon.KindUnprocessable, daemon.NewPipeline{Template: "quick", Title: "a", Prompt: "b", Cwd: "here"}},
+	} {
+		_, err := h.client.CreatePipeline(t.Context(), in.in)
+		wantError(t, err, in.kind, want, "")
+	}
+	h.mainDoor().do("POST", "/pipelines", "").wants(t, "an empty body", 422, "unknown_template")
+}

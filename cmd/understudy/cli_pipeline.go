@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/daemon"
+)
+
+func (a *app) pipelineCommand() *cobra.Command {
+	c := group("pipeline", "Run personas in sequence, each fed by the one before it",
+		a.pipelineRun(), a.pipelineList(), a.pipelineShow(), a.pipelineAbort(), a.pipelineResume(),
+		a.pipelineApprove(), a.pipelineReject(), a.pipelineTemplates())
+	c.Long = `Run personas in sequence. A pipeline is a run of a template: each of its steps starts an agent with
+the step's persona, gives it what the step before has left, and takes its final message as what it
+leaves itself. A step may wait for a person's approval before it begins.`
+	return c
+}
+
+func (a *app) pipelineRun() *cobra.Command {
+	var in daemon.NewPipeline
+	var wait bool
+	c := a.withJSON(&cobra.Command{
+		Use:   "run TEMPLATE",
+		Short: "Start a run of a template",
+		Long: `Start a run of a template. It goes on in the daemon, whether or not somebody waits for it; when as
+many runs are at work as may be, it waits for its turn.`,
+		Example: `  understudy pipeline run quick_fix --prompt "The login page times out" --wait
+  understudy pipeline run full_feature --title "Export as CSV" --branch csv-export --prompt - < request.md`,
+		Args:              exactArgs("TEMPLATE"),
+		ValidArgsFunction: a.completeTemplates,
+		RunE: func(c *cobra.Command, args []string) error {
+			in.Template = args[0]
+			return a.runPipeline(c.Context(), in, wait)
+		},
+	})
+	c.Flags().StringVar(&in.Prompt, "prompt", "", "`what` is to be done; - reads it from stdin")
+	c.Flags().StringVar(&in.Title, "title", "", "`name` of the run (default the prompt's first line)")
+	c.Flags().StringVar(&in.Cwd, "cwd", ".", "working `directory`; \"\" is the setting pipeline.cwd")
+	c.Flags().StringVar(&in.Branch, "branch", "", "`branch` to work on, in a git work tree of the run's own")
+	c.Flags().BoolVar(&wait, "wait", false, "wait for its end, and show the steps as they go")
+	return c
+}
+
+func (a *app) runPipeline(ctx context.Context, in daemon.NewPipeline, wait bool) error {
+	if strings.TrimSpace(in.Prompt) == "" {
+		return usagef("--prompt is missing: it says what is to be done")
+	}
+	var err error
+	if in.Prompt, err = a.textOrStdin(in.Prompt); err != nil {
+		return err
+	}
+	if strings.TrimSpace(in.Prompt) == "" {
+		return errors.New("the prompt from stdin is empty: it says what is to be done")
+	}
+	if in.Title == "" {
+		in.Title = cut(printable(firstNonEmpty(headline(in.Prompt), strings.TrimSpace(in.Prompt))), titleLength)
+	}
+	if in.Cwd != "" { // else the daemon knows where
+		if in.Cwd, err = filepath.Abs(in.Cwd); err != nil {
+			return fmt.Errorf("working directory: %w", err)
+		}
+	}
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	p, err := c.CreatePipeline(ctx, in)
+	if err != nil {
+		return err
+	}
+	return a.followPipeline(ctx, c, p, wait)
+}
+
+// titleLength is how many characters of a prompt are a title.
+const titleLength = 80
+
+// followPipeline tells how a run stands that a command has just set going, or how it goes until its end.
+func (a *app) followPipeline(ctx context.Context, c *api.Client, p daemon.Pipeline, wait bool) error {
+	switch {
+	case wait:
+		return a.watchPipeline(ctx, c, p)
+	case a.json:
+		return a.printJSON(p)
+	}
+	for _, w := range p.Warnings {
+		fmt.Fprintf(a.stderr, "understudy: %s\n", a.withData(printable("warning: "+w)))
+	}
+	why := ""
+	if p.Open() && p.Note != "" {
+		why = printable(p.Note) + "; "
+	}
+	return a.say("pipeline %d %s: %s`understudy pipeline show %[1]d` tells how it goes", p.ID, runWords(p.Status), why)
+}
+
+func (a *app) pipelineList() *cobra.Command {
+	o := api.ListOptions{}
+	c := a.withJSON(&cobra.Command{
+		Use:     "list",
+		Short:   "List runs, the newest first",
+		Example: "  understudy pipeline list --template quick_fix\n  understudy pipeline list --status waiting_for_approval --json",
+		Args:    exactArgs(),
+		RunE:    func(c *cobra.Command, _ []string) error { return a.listPipelines(c.Context(), o) },
+	})
+	c.Flags().StringVar(&o.Status, "status", "", "only those with a `status`: pending, running, waiting_for_approval, done or failed")
+	c.Flags().StringVar(&o.Template, "template", "", "only those of this `template`")
+	c.Flags().IntVar(&o.Limit, "limit", 100, "at most so `many`")
+	c.Flags().Int64Var(&o.Before, "before", 0, "only those before an `id`")
+	completeFlag(c, "template", a.completeTemplates)
+	completeFlag(c, "status", cobra.FixedCompletions(runStatuses, cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
+
+var runStatuses = []string{
+	string(daemon.PipelinePending), string(daemon.PipelineRunning), string(daemon.PipelineWaiting),
+	string(daemon.PipelineDone), string(daemon.PipelineFailed),
+}
+
+func completeFlag(c *cobra.Command, name string, f cobra.CompletionFunc) {
+	if err := c.RegisterFlagCompletionFunc(name, f); err != nil {
+		panic(err) // there is no such flag
+	}
+}
+
+func (a *app) listPipelines(ctx context.Context, o api.ListOptions) error {
+	get := func(c *api.Client) ([]daemon.Pipeline, error) { return c.Pipelines(ctx, o) }
+	columns := []string{"ID", "STATUS", "STEP", "TEMPLATE", "TIME", "CREATED", "TITLE"}
+	return printList(a, get, "no pipelines: start one with `understudy pipeline run TEMPLATE`", columns, func(p daemon.Pipeline) []string {
+		status := string(p.Status)
+		if p.Status == daemon.PipelineWaiting { // in full it would leave no room for the title
+			status = "approval"
+		}
+		return []string{fmt.Sprint(p.ID), status, stepsDone(&p), p.Template, runTime(&p), ago(p.CreatedAt), p.Title}
+	})
+}
+
+// pipelineVerb makes a command that does something to a run.
+func (a *app) pipelineVerb(word, short, example string, fits func(*daemon.Pipeline) bool, do func(context.Context, *api.Client, int64) error) *cobra.Command {
+	return a.withJSON(&cobra.Command{
+		Use: word + " ID", Short: short, Example: example,
+		Args:              exactArgs("ID"),
+		ValidArgsFunction: a.completePipelines(fits),
+		RunE: func(c *cobra.Command, args []string) error {
+			id, err := parseID("pipeline", args[0])
+			if err != nil {
+				return err
+			}
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			return do(c.Context(), client, id)
+		},
+	})
+}
+
+func (a *app) pipelineAbort() *cobra.Command {
+	return a.pipelineVerb("abort", "End a run, and the agent that works for it", "  understudy pipeline abort 7",
+		(*daemon.Pipeline).Open,
+		func(ctx context.Context, c *api.Client, id int64) error {
+			p, err := c.AbortPipeline(ctx, id)
+			return a.tellStopped(p, "aborted", err)
+		})
+}
+
+func (a *app) pipelineReject() *cobra.Command {
+	var comment string
+	c := a.pipelineVerb("reject", "End a run that waits for approval",
+		"  understudy pipeline reject 7 --comment \"The design leaves out the old clients\"",
+		func(p *daemon.Pipeline) bool { return p.Status == daemon.PipelineWaiting },
+		func(ctx context.Context, c *api.Client, id int64) error {
+			comment, err := a.textOrStdin(comment)
+			if err != nil {
+				return err
+			}
+			p, err := c.RejectPipeline(ctx, id, comment)
+			return a.tellStopped(p, "rejected", err)
+		})
+	c.Flags().StringVar(&comment, "comment", "", "`why`; - reads it from stdin")
+	return c
+}
+
+// tellStopped says that a person has ended a run.
+func (a *app) tellStopped(p daemon.Pipeline, how string, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case a.json:
+		return a.printJSON(p)
+	}
+	return a.say("pipeline %d is %s: `understudy pipeline resume %[1]d` would go on with it", p.ID, how)
+}
+
+func (a *app) pipelineApprove() *cobra.Command {
+	var comment string
+	var wait bool
+	c := a.pipelineVerb("approve", "Let a run go on that waits for approval",
+		"  understudy pipeline approve 7 --wait\n  understudy pipeline approve 7 --comment \"Without the second migration\"",
+		func(p *daemon.Pipeline) bool { return p.Status == daemon.PipelineWaiting },
+		func(ctx context.Context, c *api.Client, id int64) error {
+			comment, err := a.textOrStdin(comment)
+			if err != nil {
+				return err
+			}
+			p, err := c.ApprovePipeline(ctx, id, comment)
+			if err != nil {
+				return err
+			}
+			return a.followPipeline(ctx, c, p, wait)
+		})
+	c.Flags().StringVar(&comment, "comment", "", "`what` the next step is to be told; - reads it from stdin")
+	c.Flags().BoolVar(&wait, "wait", false, "wait for its end, and show the steps as they go")
+	return c
+}
+
+func (a *app) pipelineResume() *cobra.Command {
+	var skip, wait bool
+	c := a.pipelineVerb("resume", "Go on with a failed run, from its first step that is not done",
+		"  understudy pipeline resume 7 --wait\n  understudy pipeline resume 7 --skip",
+		func(p *daemon.Pipeline) bool { return p.Status == daemon.PipelineFailed },
+		func(ctx context.Context, c *api.Client, id int64) error {
+			p, err := c.ResumePipeline(ctx, id, skip)
+			if err != nil {
+				return err
+			}
+			return a.followPipeline(ctx, c, p, wait)
+		})
+	c.Flags().BoolVar(&skip, "skip", false, "leave that step out, and go on with the one after it")
+	c.Flags().BoolVar(&wait, "wait", false, "wait for its end, and show the steps as they go")
+	return c
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestTreesKeep: whatever would be lost with a tree keeps it, and is told; and nothing is changed.
+func TestTreesKeep(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		do   func(r repo)
+		want string
+	}{
+		"modified":  {func(r repo) { r.write("a.go", "x\n") }, "it holds 1 file that is not committed (a.go)"},
+		"deleted":   {func(r repo) { r.remove("a.go") }, "it holds 1 file that is not committed (a.go)"},
+		"staged":    {func(r repo) { r.write("n", "x\n"); r.git("add", "n") }, "it holds 1 file that is not committed (n)"},
+		"renamed":   {func(r repo) { r.git("mv", "a.go", "b.go") }, "it holds 2 files that are not committed (a.go, b.go)"},
+		"untracked": {func(r repo) { r.write("new/x", ""); r.write("new/y", "") }, "it holds 2 files that are not committed (new/x, new/y)"},
+		"ignored":   {func(r repo) { r.write("x.log", "") }, "it holds 1 file that is not committed (x.log)"},
+		"hidden by the configuration": {func(r repo) {
+			r.git("config", "status.showUntrackedFiles", "no")
+			r.git("config", "core.excludesFile", r.dir+"/.gitignore")
+			r.write("x", "")
+			r.write("x.log", "")
+		}, "it holds 2 files that are not committed (x, x.log)"},
+		"many, with names": {func(r repo) {
+			for _, name := range []string{"with space", "new\nline\x1b[31m", "ümlaut 日本", "\"quoted\"", "z"} {
+				r.write(name, "")
+			}
+		}, `it holds 5 files that are not committed ("\"quoted\"", "new\nline\x1b[31m", with space, and 2 more)`},
+		"a repository in it": {func(r repo) { r.write("inner/x", ""); r.git("init", "-q", "inner") }, "it holds 1 file that is not committed (inner/)"},
+		"skipped":            {func(r repo) { r.git("update-index", "--skip-worktree", "a.go"); r.write("a.go", "x\n") }, "it holds 1 file that git is told not to look at (a.go)"},
+		"assumed":            {func(r repo) { r.git("update-index", "--assume-unchanged", "a.go"); r.write("a.go", "x\n") }, "it holds 1 file that git is told not to look at (a.go)"},
+		"locked":             {func(r repo) { r.git("worktree", "lock", r.dir) }, "it is locked (see `git worktree list`)"},
+		"bisect":             {func(r repo) { r.git("bisect", "start") }, "it is in the middle of a bisect"},
+		"merge": {func(r repo) {
+			side(r)
+			r.git("merge", "-q", "--no-commit", "--no-ff", "-s", "ours", "side")
+		}, "it is in the middle of a merge"},
+		"rebase": {func(r repo) {
+			side(r)
+			r.git("-c", "sequence.editor=echo break >", "rebase", "-q", "-i", "HEAD~1")
+		}, "it is in the middle of a rebase"},
+		"a commit of no branch": {func(r repo) {
+			r.git("checkout", "-q", "--detach")
+			for _, text := range []string{"1", "2"} {
+				r.write("a.go", text)
+				r.commit(time.Now())
+			}
+		}, "it holds 2 commits that no branch does"},
+		"no longer a tree":  {func(r repo) { r.remove(".git") }, "it is no work tree of the repository TOP"},
+		"another's place":   {func(r repo) { r.git("worktree", "move", r.dir, r.dir+"-moved"); r.write("mine", "") }, "it is no work tree of the repository TOP"},
+		"another folder's":  {func(r repo) { elsewhere(r) }, "git takes it for TOP"},
+		"a submodule in it": {submodule, "it holds submodules"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, path := newTreeRepo(t)
+			r.add("new", path)
+			tt.do(r.at(path))
+			before := r.at(path).names()
+			kept, err := newTrees(gitTestEnv()).Remove(t.Context(), r.dir, path)
+			if want := strings.ReplaceAll(tt.want, "TOP", r.dir); kept != want || err != nil {
+				t.Errorf("kept: %s, %v\nwant  %s", kept, err, want)
+			}
+			if after := r.at(path).names(); after != before {
+				t.Errorf("it holds %q, and held %q", after, before)
+			}
+		})
+	}
+}
+
+// side makes a commit on the tree's branch and one beside it.
+func side(r repo) {
+	r.git("branch", "side")
+	r.write("mine", "")
+	r.commit(time.Now())
+	r.git("checkout", "-q", "side")
+	r.write("its", "")
+	r.commit(time.Now())
+	r.git("checkout", "-q", "new")
+}
+
+// elsewhere has git look at the repository's own files when it is asked about the tree.
+func elsewhere(r repo) {
+	top := filepath.Dir(r.says("rev-parse", "--git-common-dir"))
+	r.git("config", "extensions.worktreeConfig", "true")
+	r.git("config", "--worktree", "core.worktree", top)
+	r.write("work", "")
+}
+
+// submodule commits one, whose own changes the tree's status would tell as well.
+func submodule(r repo) {
+	r.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", filepath.Dir(r.says("rev-parse", "--git-common-dir")), "module")
+	r.commit(time.Now())
+}
+
+func TestTreesRemove(t *testing.T) {
+	t.Parallel()
+	r, path := newTreeRepo(t)
+	tip := r.says("rev-parse", "HEAD")
+	r.git("update-index", "--add", "--cacheinfo", "160000,"+tip+",module") // a submodule that is never fetched
+	r.git("commit", "-qm", "module")
+	trees := newTrees(gitTestEnv())
+	gone := func(when string) {
+		t.Helper()
+		for range 2 { // a step may run twice
+			if kept, err := trees.Remove(t.Context(), r.dir, path); kept != "" || err != nil {
+				t.Errorf("%s: kept %q, %v", when, kept, err)
+			}
+		}
+		if got := r.at(filepath.Dir(path)).names(); got != "" || strings.Contains(r.says("worktree", "list"), path+" ") {
+			t.Errorf("%s: left over %q\n%s", when, got, r.says("worktree", "list"))
+		}
+	}
+
+	tree := r.add("new", path)
+	tree.write("a.go", "package committed\n")
+	tree.commit(time.Now())
+	work := tree.says("rev-parse", "HEAD")
+	gone("committed")
+	if got := r.says("rev-parse", "new"); got != work {
+		t.Errorf("the branch is at %s, want %s", got, work)
+	}
+
+	r.add("new", path).wantTree("new", work, path) // the branch goes on
+	r.at(path).git("checkout", "-q", "--detach", "main")
+	gone("detached at a branch's commit")
+
+	r.add("new", path)
+	if err := os.RemoveAll(path); err != nil {
+		t.Fatal(err)
+	}
+	gone("deleted by hand")
+
+	r.git("worktree", "add", "-q", "--no-checkout", path, "new")
+	gone("half-made")
+
+	// Killed after the rename, and while it was deleted.
+	r.add("new", path)
+	r.git("worktree", "add", "-q", path+"-other", "-b", "other")
+	if err := errors.Join(os.RemoveAll(path+"-other"), os.Rename(path, filepath.Dir(path)+"/.removed-1"), os.Remove(filepath.Dir(path)+"/.removed-1/.git")); err != nil {
+		t.Fatal(err)
+	}
+	gone("in the middle")
+	if !strings.Contains(r.says("worktree", "list"), path+"-other") {
+		t.Error("another tree's registration went with it")
+	}
+}
+
+// TestTreesRemoveWithoutRepository: with the repository there is nothing left to tidy up; a tree
+// that is still there stays.
+func TestTreesRemoveWithoutRepository(t *testing.T) {
+	t.Parallel()
+	r, path := newTreeRepo(t)
+	r.add("new", path)
+	trees := newTrees(gitTestEnv())
+	if err := os.RemoveAll(r.dir + "/.git"); err != nil {
+		t.Fatal(err)
+	}
+	want := r.dir + " is in no git work tree any more, so that git can't say what " + path + " holds: look, and delete it by hand"
+	if kept, err := trees.Remove(t.Context(), r.dir, path); kept != "" || err == nil || err.Error() != want {
+		t.Errorf("kept %q, %v\nwant %s", kept, err, want)
+	}
+	if _, err := os.Stat(path + "/a.go"); err != nil {
+		t.Error(err)
+	}
+	if err := os.RemoveAll(path); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{r.dir, r.dir + "/none"} {
+		if kept, err := trees.Remove(t.Context(), dir, path); kept != "" || err != nil {
+			t.Errorf("both gone: kept %q, %v", kept, err)
+		}
+	}
+}

@@ -1,0 +1,478 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// newTreeRepo is a repository with a commit, and the path of a work tree to be made, in a folder
+// that is not there.
+func newTreeRepo(t testing.TB) (r repo, path string) {
+	t.Helper()
+	r = newRepo(t)
+	r.git("symbolic-ref", "HEAD", "refs/heads/main")
+	r.write("a.go", "package a\n")
+	r.write("sub/deep/b.go", "package b\n")
+	r.write(".gitignore", "*.log\n")
+	r.commit(time.Now())
+	return r, filepath.Join(realDir(t), "trees", "1")
+}
+
+func realDir(t testing.TB) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// at is another work tree, or a folder of one.
+func (r repo) at(dir string) repo { return repo{r.t, dir} }
+
+// says is what git prints.
+func (r repo) says(args ...string) string {
+	r.t.Helper()
+	cmd := exec.CommandContext(r.t.Context(), "git", args...)
+	cmd.Dir, cmd.Env = r.dir, gitTestEnv()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		r.t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSuffix(string(out), "\n")
+}
+
+// add makes a work tree, which must succeed.
+func (r repo) add(branch, path string) repo {
+	r.t.Helper()
+	workdir, err := newTrees(gitTestEnv()).Add(r.t.Context(), r.dir, branch, path)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return r.at(workdir)
+}
+
+// wantTree compares the branch, the commit, what is not committed and the folder of a tree.
+func (r repo) wantTree(branch, commit, dir string) {
+	r.t.Helper()
+	got := []string{r.says("symbolic-ref", "HEAD"), r.says("rev-parse", "HEAD"), r.says("status", "--porcelain", "--ignored"), r.dir}
+	want := []string{"refs/heads/" + branch, commit, "", dir}
+	if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
+		r.t.Errorf("the tree is %q, want %q", got, want)
+	}
+}
+
+func TestTreesAdd(t *testing.T) {
+	t.Parallel()
+	r, path := newTreeRepo(t)
+	first := r.says("rev-parse", "HEAD")
+	r.git("branch", "old")
+	r.git("branch", "also-a-tag", first)
+	r.write("a.go", "package second\n")
+	r.commit(time.Now())
+	r.git("tag", "also-a-tag") // elsewhere than the branch
+	head := r.says("rev-parse", "HEAD")
+	r.git("config", "branch.autoSetupMerge", "always")
+	r.git("config", "submodule.recurse", "true")
+
+	r.add("new", path).wantTree("new", head, path)
+	if fi, err := os.Stat(filepath.Dir(path)); err != nil || fi.Mode().Perm() != 0o700 {
+		t.Errorf("the folder of trees: %v, %v", fi.Mode(), err)
+	}
+	if got := r.says("config", "--get-regexp", "^branch"); got != "branch.autosetupmerge always" {
+		t.Errorf("the branch follows another one: %s", got)
+	}
+	r.write("a.go", "not committed\n") // is no matter of the trees
+	r.at(path).write("a.go", "begun\n")
+	r.git("commit", "-qam", "third")
+	if again := r.add("new", path); again.says("diff", "--name-only") != "a.go" {
+		t.Error("a tree that is there was not taken as it is")
+	}
+
+	r.add("old", path+"-old").wantTree("old", first, path+"-old")
+	r.add("also-a-tag", path+"-tag").wantTree("also-a-tag", first, path+"-tag")
+	linked := r.at(path+"-old").add("from/linked", path+"-linked")
+	linked.wantTree("from/linked", first, path+"-linked")
+
+	r.at(r.dir+"/sub/deep").add("sub", path+"-sub").wantTree("sub", r.says("rev-parse", "HEAD"), path+"-sub/sub/deep")
+	r.write("untracked/below/x.log", "")
+	r.at(r.dir+"/untracked/below").add("untracked", path+"-un").wantTree("untracked", r.says("rev-parse", "HEAD"), path+"-un/untracked/below")
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(r.dir+"/sub", link); err != nil {
+		t.Fatal(err)
+	}
+	r.at(link).add("by-link", path+"-link").wantTree("by-link", r.says("rev-parse", "HEAD"), path+"-link/sub")
+
+	r.git("checkout", "-q", "--detach", first)
+	r.add("from-detached", path+"-detached").wantTree("from-detached", first, path+"-detached")
+}
+
+// TestTreesKinds: repositories whose files lie elsewhere, or not all of them there.
+func TestTreesKinds(t *testing.T) {
+	t.Parallel()
+	origin, path := newTreeRepo(t)
+	head := origin.says("rev-parse", "HEAD")
+	dir := realDir(t)
+	bare := origin.at(dir + "/bare.git")
+	origin.git("clone", "-q", "--bare", origin.dir, bare.dir)
+	bare.git("worktree", "add", "-q", dir+"/of-bare", "-b", "of-bare")
+	sparse := origin.at(dir + "/sparse")
+	origin.git("clone", "-q", origin.dir, sparse.dir)
+	sparse.git("sparse-checkout", "set", "other")
+	module := origin.at(dir + "/super/module")
+	origin.git("init", "-q", dir+"/super")
+	origin.at(dir+"/super").git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", origin.dir, "module")
+	elsewhere := origin.at(dir + "/elsewhere")
+	origin.git("clone", "-q", "--separate-git-dir", dir+"/elsewhere.git", origin.dir, elsewhere.dir)
+
+	for i, r := range []repo{origin.at(dir + "/of-bare"), sparse, module, elsewhere} {
+		at := fmt.Sprint(path, i)
+		for range 2 {
+			r.add("new", at).wantTree("new", head, at)
+		}
+		if _, err := os.Stat(at + "/sub"); (err == nil) != (r != sparse) {
+			t.Errorf("the tree of %s holds %s", r.dir, r.at(at).names())
+		}
+		kept, err := newTrees(gitTestEnv()).Remove(t.Context(), r.dir, at)
+		if _, gone := os.Stat(at); kept != "" || err != nil || gone == nil {
+			t.Errorf("%s: not removed: %q, %v", r.dir, kept, err)
+		}
+	}
+}
+
+// TestTreesOddNames: folders and branches of names that shells, git and its files give a meaning.
+func TestTreesOddNames(t *testing.T) {
+	t.Parallel()
+	for i, name := range []string{"with space", "ümlaut 日本", "-rf", "$(x)`y`;&'\"", "a*?[b]\\", "new\nline", "gitdir: x", "@{-1}", "~"} {
+		r, path := newTreeRepo(t)
+		head := r.says("rev-parse", "HEAD")
+		dir := filepath.Join(r.dir, name)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		branch := fmt.Sprintf("ümlaut/$(x)`y`;&'\"%d", i)
+		for range 2 {
+			r.at(dir).add(branch, filepath.Join(path, name)).wantTree(branch, head, filepath.Join(path, name, name))
+		}
+		kept, err := newTrees(gitTestEnv()).Remove(t.Context(), dir, filepath.Join(path, name))
+		if _, gone := os.Stat(filepath.Join(path, name)); kept != "" || err != nil || gone == nil {
+			t.Errorf("%q is not removed: %q, %v", name, kept, err)
+		}
+		if got := strings.Count(r.says("worktree", "list", "--porcelain"), "worktree "); got != 1 {
+			t.Errorf("%q: %d trees are left", name, got)
+		}
+	}
+}
+
+func TestTreesRefuse(t *testing.T) {
+	t.Parallel()
+	r, path := newTreeRepo(t)
+	r.git("branch", "taken")
+	r.git("worktree", "add", "-q", path+"-gone", "-b", "gone")
+	if err := os.RemoveAll(path + "-gone"); err != nil {
+		t.Fatal(err)
+	}
+	r.add("taken", path+"-taken")
+	r.at(path+"-full").write("mine", "")
+	other, _ := newTreeRepo(t)
+	other.add("other", path+"-other")
+	r.at(filepath.Dir(path)).write("file", "")
+	if err := os.Symlink(r.dir, path+"-link"); err != nil {
+		t.Fatal(err)
+	}
+	r.git("checkout", "-q", "-b", "odd")
+	r.write("file", "")
+	if err := os.Symlink(os.TempDir(), r.dir+"/out"); err != nil {
+		t.Fatal(err)
+	}
+	r.commit(time.Now())
+	r.git("checkout", "-q", "main")
+	r.write("file/x", "")
+	r.write("out/x", "")
+	bare, empty, none := r.at(realDir(t)), newRepo(t), r.at(realDir(t))
+	bare.git("init", "-q", "--bare")
+	isThere := " is there and is no work tree of the repository " + r.dir + ": move it away"
+
+	for name, tt := range map[string]struct {
+		in                 repo
+		branch, path, want string
+	}{
+		"checked out at the top": {r, "main", path, "the branch main is checked out in " + r.dir + ": switch that to another branch, or name another one"},
+		"checked out elsewhere":  {r, "taken", path, "the branch taken is checked out in " + path + "-taken: switch that to another branch, or name another one"},
+		"checked out, gone":      {r, "gone", path, "the branch gone is checked out in " + path + "-gone, which is gone: run `git worktree prune` in " + r.dir},
+		"beside a branch":        {r, "main/x", path, "there is a branch whose name begins like main/x or is the beginning of it, and git can't keep both: name another one"},
+		"another branch":         {r, "new", path + "-taken", "the work tree " + path + "-taken is not on the branch new: run `git switch new` there, or remove it with `git worktree remove`"},
+		"not empty":              {r, "new", path + "-full", path + "-full" + isThere},
+		"another repository's":   {r, "new", path + "-other", path + "-other" + isThere},
+		"a repository":           {r, "new", other.dir, other.dir + isThere},
+		"itself":                 {r, "main", r.dir, r.dir + isThere},
+		"a file":                 {r, "new", filepath.Dir(path) + "/file", filepath.Dir(path) + "/file" + isThere},
+		"a link":                 {r, "new", path + "-link", path + "-link" + isThere},
+		"bare":                   {bare, "new", path, bare.dir + " is a bare git repository: name a folder of a work tree of it, or leave out the branch"},
+		"its .git":               {r.at(r.dir + "/.git"), "new", path, r.dir + "/.git is in no git work tree: run `git init` there, or leave out the branch"},
+		"no repository":          {none, "new", path, none.dir + " is in no git work tree: run `git init` there, or leave out the branch"},
+		"no commits":             {empty, "new", path, "the repository " + empty.dir + " has no commit for a branch to begin at: make one, or leave out the branch"},
+		"no folder":              {r.at(r.dir + "/none"), "new", path, "the working directory " + r.dir + "/none is gone: make it again"},
+		"an option":              {r, "--force", path, "\"--force\" is no name for a git branch: name one as `git help check-ref-format` says"},
+		"HEAD's other name":      {r, "@", path, "\"@\" is no name for a git branch: name one as `git help check-ref-format` says"},
+		"the one before":         {r, "@{-1}", path, "\"@{-1}\" is no name for a git branch: name one as `git help check-ref-format` says"},
+		"two dots":               {r, "a..b", path, "\"a..b\" is no name for a git branch: name one as `git help check-ref-format` says"},
+		"a file for a folder":    {r.at(r.dir + "/file"), "odd", path + "-odd", "file is no folder in the work tree " + path + "-odd: start the run from another folder of the repository"},
+		"a link that leads out":  {r.at(r.dir + "/out"), "odd", path + "-odd", "out is no folder in the work tree " + path + "-odd: start the run from another folder of the repository"},
+	} {
+		before := r.says("worktree", "list", "--porcelain")
+		got, err := newTrees(gitTestEnv()).Add(t.Context(), tt.in.dir, tt.branch, tt.path)
+		if err == nil || err.Error() != tt.want {
+			t.Errorf("%s: %q, %v\nwant %s", name, got, err, tt.want)
+		}
+		if after := r.says("worktree", "list", "--porcelain"); tt.branch != "odd" && after != before {
+			t.Errorf("%s leaves a tree:\n%s", name, after)
+		}
+	}
+	if got := r.at(path + "-full").names(); got != "mine" {
+		t.Errorf("what was in the way is now %s", got)
+	}
+	if _, err := newTrees([]string{"PATH=/nowhere"}).Add(t.Context(), r.dir, "new", path); err == nil || !strings.Contains(err.Error(), "install git") {
+		t.Errorf("without git: %v", err)
+	}
+}
+
+// names are those of the folder, .git too.
+func (r repo) names() string {
+	r.t.Helper()
+	entries, err := os.ReadDir(r.dir)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return strings.Join(names, " ")
+}
+
+// TestTreesHalfMade: whatever git had done when it was killed, the tree is made, once, and what
+// else is stale is left alone.
+func TestTreesHalfMade(t *testing.T) {
+	t.Parallel()
+	type tree struct{ repo, path, admin string }
+	do := func(errs ...error) func() error { return func() error { return errors.Join(errs...) } }
+	for name, half := range map[string]func(tree) func() error{
+		"the folder alone": func(x tree) func() error {
+			return do(os.RemoveAll(x.admin), os.RemoveAll(x.path), os.MkdirAll(x.path, 0o755))
+		},
+		"an empty .git":      func(x tree) func() error { return do(os.Truncate(x.path+"/.git", 0)) },
+		".git, unregistered": func(x tree) func() error { return do(os.RemoveAll(x.admin)) },
+		"registered, gone":   func(x tree) func() error { return do(os.RemoveAll(x.path)) },
+		"registered, empty":  func(x tree) func() error { return do(os.Remove(x.path + "/.git")) },
+		"locked, gone": func(x tree) func() error {
+			return do(os.RemoveAll(x.path), os.WriteFile(x.admin+"/locked", []byte("initializing"), 0o600))
+		},
+		"locked, no HEAD": func(x tree) func() error {
+			return do(os.Remove(x.admin+"/HEAD"), os.WriteFile(x.admin+"/locked", []byte("initializing"), 0o600))
+		},
+		"no commondir": func(x tree) func() error { return do(os.Remove(x.admin + "/commondir")) },
+		"empty HEAD":   func(x tree) func() error { return do(os.Truncate(x.admin+"/HEAD", 0)) },
+		"no files":     func(x tree) func() error { return do() },
+		"some files, a lock": func(x tree) func() error {
+			return do(os.WriteFile(x.path+"/a.go", nil, 0o600), os.WriteFile(x.admin+"/index.lock", nil, 0o600))
+		},
+		"gone, a lock, HEAD@": func(x tree) func() error {
+			return do(os.RemoveAll(x.path), os.WriteFile(x.admin+"/HEAD.lock", nil, 0o600))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, path := newTreeRepo(t)
+			r.git("worktree", "add", "-q", path+"-stale", "-b", "stale")
+			if err := os.RemoveAll(path + "-stale"); err != nil {
+				t.Fatal(err)
+			}
+			r.git("worktree", "add", "-q", "--no-checkout", path, "-b", "new")
+			if err := half(tree{r.dir, path, r.dir + "/.git/worktrees/1"})(); err != nil {
+				t.Fatal(err)
+			}
+			r.add("new", path).wantTree("new", r.says("rev-parse", "main"), path)
+			list := r.says("worktree", "list", "--porcelain")
+			if strings.Count(list, "worktree ") != 3 || strings.Count(list, "worktree "+path+"\n") != 1 || !strings.Contains(list, path+"-stale\n") {
+				t.Errorf("trees:\n%s", list)
+			}
+			if kept, err := newTrees(gitTestEnv()).Remove(t.Context(), r.dir, path); kept != "" || err != nil {
+				t.Errorf("removing it: %q, %v", kept, err)
+			}
+		})
+	}
+}
+
+// TestTreesKilled kills git while it fills a tree. A filter of the user's tells when that is.
+func TestTreesKilled(t *testing.T) {
+	t.Parallel()
+	r, path := newTreeRepo(t)
+	r.write(".gitattributes", "z filter=slow\n")
+	r.write("z", "last\n")
+	r.commit(time.Now())
+	home := t.TempDir()
+	if err := syscall.Mkfifo(home+"/fifo", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := func(smudge string) {
+		if err := os.WriteFile(home+"/.gitconfig", []byte("[filter \"slow\"]\n\trequired\n\tclean = cat\n\tsmudge = \""+smudge+"\"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	trees := newTrees([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GIT_CONFIG_NOSYSTEM=1"})
+	config("echo $$ > '" + home + "/fifo'; exec sleep 1000")
+
+	ctx, cancel := context.WithCancelCause(t.Context())
+	killed := errors.New("killed")
+	done := make(chan error)
+	go func() {
+		_, err := trees.Add(ctx, r.dir, "new", path)
+		done <- err
+	}()
+	line, err := os.ReadFile(home + "/fifo") // waits for the filter
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(line)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	group, err := syscall.Getpgid(pid)
+	if err != nil || group == syscall.Getpgrp() {
+		t.Fatalf("the filter is not in a group of git's: %d, %v", group, err)
+	}
+	if err := syscall.Kill(-group, syscall.SIGSTOP); err != nil { // so that it can't tidy up before it is killed
+		t.Fatal(err)
+	}
+	cancel(killed)
+	if err := <-done; !errors.Is(err, killed) {
+		t.Errorf("killed: %v", err)
+	}
+	if _, err := os.Stat(r.dir + "/.git/worktrees/1/index.lock"); err != nil {
+		t.Errorf("git was not killed in the middle: %v", err)
+	}
+
+	// A filter that fails is no half-made tree, whose branch nobody could use.
+	config("false")
+	_, err = trees.Add(t.Context(), r.dir, "new", path)
+	want := "git could not check out new into " + path + " (fatal: z: smudge filter slow failed): see whether `git worktree add` can in " + r.dir
+	if err == nil || err.Error() != want {
+		t.Errorf("a filter that fails: %v\nwant %s", err, want)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) || strings.Contains(r.says("worktree", "list"), path) {
+		t.Errorf("the tree that could not be made is there: %v", err)
+	}
+
+	config("tr a-z A-Z")
+	if _, err := trees.Add(t.Context(), r.dir, "new", path); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(path + "/z"); err != nil || string(b) != "LAST\n" {
+		t.Errorf("the user's filter made %q, %v", b, err)
+	}
+}
+
+// TestTreesAtOnce: of several that want the same branch, one gets it; the same path is made once.
+func TestTreesAtOnce(t *testing.T) {
+	t.Parallel()
+	r, path := newTreeRepo(t)
+	r.git("branch", "old")
+	trees := newTrees(gitTestEnv())
+	for _, branch := range []string{"new", "old"} {
+		errs := make(chan error)
+		for i := range 4 {
+			go func() {
+				_, err := trees.Add(t.Context(), r.dir, branch, fmt.Sprintf("%s-%s-%d", path, branch, i/2))
+				errs <- err
+			}()
+		}
+		made := 0
+		for range 4 {
+			if err := <-errs; err == nil {
+				made++
+			} else if !strings.HasPrefix(err.Error(), "the branch "+branch+" is checked out in "+path+"-"+branch) {
+				t.Error(err)
+			}
+		}
+		if list := r.says("worktree", "list"); made != 2 || strings.Count(list, "["+branch+"]") != 1 {
+			t.Errorf("%s: %d got it\n%s", branch, made, list)
+		}
+	}
+}
+
+// TestTreesRunNothing: nothing that the repository's configuration names runs when a tree is made
+// and removed, nor any hook.
+func TestTreesRunNothing(t *testing.T) {
+	t.Parallel()
+	r, path := newTreeRepo(t)
+	ran := t.TempDir()
+	r.write(".gitattributes", "*.go filter=evil\n*.p filter=process\n")
+	r.write("a.p", "1\n")
+	r.commit(time.Now())
+	trap := func(name string) string { return "touch '" + ran + "/" + name + "'; cat" }
+	for key, value := range map[string]string{
+		"filter.evil.smudge": trap("smudge"), "filter.evil.clean": trap("clean"), "filter.evil.required": "true",
+		"filter.process.process": trap("process"), "filter.process.required": "true", "core.fsmonitor": trap("fsmonitor"),
+		"core.pager": trap("pager"), "pager.worktree": "true", "status.submoduleSummary": "true",
+	} {
+		r.git("config", key, value)
+	}
+	for _, hook := range []string{"post-checkout", "post-index-change", "reference-transaction", "post-merge"} {
+		r.write(".git/hooks/"+hook, "#!/bin/sh\n"+trap("hook-"+hook)+" </dev/null\n")
+		if err := os.Chmod(r.dir+"/.git/hooks/"+hook, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.add("new", path)
+	if kept, err := newTrees(gitTestEnv()).Remove(t.Context(), r.dir, path); kept != "" || err != nil {
+		t.Errorf("removing it: %q, %v", kept, err)
+	}
+	if got := r.at(ran).names(); got != "" {
+		t.Errorf("git ran what the repository names: %s", got)
+	}
+	_ = exec.CommandContext(t.Context(), "git", "-C", r.dir, "worktree", "add", "-q", path, "-b", "trapped").Run() // some traps make it fail
+	for _, name := range []string{"smudge", "process", "hook-reference-transaction"} {
+		if !strings.Contains(r.at(ran).names(), name) {
+			t.Errorf("the trap %s would not have been seen", name)
+		}
+	}
+}
+
+// TestBranchNames: what the daemon takes for the name of a branch is what git takes for one.
+func TestBranchNames(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile("../../daemon/testdata/branches.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRepo(t)
+	for line := range strings.Lines(string(b)) {
+		verdict, quoted, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if verdict == "#" {
+			continue
+		}
+		name, err := strconv.Unquote(quoted)
+		if err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		cmd := exec.CommandContext(t.Context(), "git", "check-ref-format", "--branch", name)
+		cmd.Dir, cmd.Env = r.dir, gitTestEnv()
+		if err := cmd.Run(); (err == nil) != (verdict == "yes") {
+			t.Errorf("%q: %s, but git says: %v", name, verdict, err)
+		}
+	}
+}
+
+var _ daemon.Trees = (*trees)(nil)

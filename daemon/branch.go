@@ -1,0 +1,25 @@
+package daemon
+
+import "strings"
+
+// validBranch reports whether git takes a name for that of a branch: the rules of
+// git-check-ref-format(1), as `git check-ref-format --branch` applies them. It is a little stricter:
+// "@" is another name of HEAD, and what git would expand, such as "@{-1}", is no name.
+func validBranch(name string) bool {
+	switch {
+	case name == "", name == "HEAD", name == "@", strings.HasPrefix(name, "-"), strings.HasSuffix(name, "."),
+		strings.Contains(name, ".."), strings.Contains(name, "@{"), strings.ContainsAny(name, " ~^:?*[\\\x7f"):
+		return false
+	}
+	for _, c := range []byte(name) {
+		if c < ' ' {
+			return false
+		}
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock") {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,37 @@
+package daemon
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func TestValidBranch(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile("testdata/branches.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for line := range strings.Lines(string(b)) {
+		verdict, quoted, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if verdict == "#" {
+			continue
+		}
+		name, err := strconv.Unquote(quoted)
+		if err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		if got := validBranch(name); got != (verdict == "yes") {
+			t.Errorf("%q: %t, want %s", name, got, verdict)
+		}
+		n++
+	}
+	if n < 50 {
+		t.Errorf("testdata/branches.txt holds %d names", n)
+	}
+	if validBranch("@") || validBranch("a\x00b") { // which no command line can hold
+		t.Error("another name of HEAD, or NUL, is a valid branch")
+	}
+}

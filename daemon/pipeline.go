@@ -1,0 +1,181 @@
+package daemon
+
+import (
+	"slices"
+	"time"
+)
+
+// PipelineStatus is where a run stands. docs/states.md is generated from the tables in this file.
+type PipelineStatus string
+
+// The statuses of a run.
+const (
+	PipelinePending PipelineStatus = "pending"              // waits for its turn
+	PipelineRunning PipelineStatus = "running"              // a step is at work
+	PipelineWaiting PipelineStatus = "waiting_for_approval" // a person must approve the next step
+	PipelineDone    PipelineStatus = "done"
+	PipelineFailed  PipelineStatus = "failed"
+)
+
+// StepStatus is where a step of a run stands.
+type StepStatus string
+
+// The statuses of a step.
+const (
+	StepPending StepStatus = "pending"
+	StepRunning StepStatus = "running" // its agent's row is committed
+	StepDone    StepStatus = "done"    // its output is recorded
+	StepFailed  StepStatus = "failed"
+	StepSkipped StepStatus = "skipped" // it failed, and a person had the run go on without it
+)
+
+// Pipeline is a run of a template: its steps one after the other, each given what the one before
+// has left. It is written whole, with those of its steps that change, guarded by Seq.
+type Pipeline struct {
+	ID             int64          `json:"id"`
+	Title          string         `json:"title"`
+	Template       string         `json:"template"`
+	Prompt         string         `json:"prompt"` // the request, as it was asked for
+	Branch         *string        `json:"branch"`
+	Cwd            string         `json:"cwd"`      // where its agents work; with a branch: the folder that their work tree was made from
+	Worktree       *string        `json:"worktree"` // the run's own git work tree; null: it has none, or not yet
+	Host           string         `json:"host"`
+	Status         PipelineStatus `json:"status"`
+	Error          *string        `json:"error"`            // one sentence
+	Hint           string         `json:"hint"`             // what to do next
+	Note           string         `json:"note"`             // what it waits for, when its status alone does not tell
+	Warnings       []string       `json:"warnings"`         // sentences
+	CurrentAgentID *int64         `json:"current_agent_id"` // derived: the newest agent of the running step
+	CreatedAt      time.Time      `json:"created_at"`
+	UpdatedAt      time.Time      `json:"updated_at"`
+	StartedAt      *time.Time     `json:"started_at"`
+	FinishedAt     *time.Time     `json:"finished_at"`
+	Steps          []Step         `json:"steps"` // by OrderIndex
+
+	Seq     int64  `json:"-"` // advances with each write, and guards it
+	WorkDir string `json:"-"` // where agents are started; with a branch inside the work tree, "" until that is made
+}
+
+// Step is one step of a run, with the snapshot of what the template and the persona said of it.
+type Step struct {
+	ID            int64        `json:"id"`
+	AgentName     string       `json:"agent_name"` // as the template names it: a persona's slug, or a role
+	OrderIndex    int          `json:"order_index"`
+	Persona       *string      `json:"persona"` // slug; null: there was none when it was last looked for
+	Description   string       `json:"description"`
+	Prompt        string       `json:"prompt"` // the template's
+	Approval      bool         `json:"approval"`
+	ApprovedAt    *time.Time   `json:"approved_at"`
+	Comment       string       `json:"approval_comment"`
+	Status        StepStatus   `json:"status"`
+	Error         *string      `json:"error"`     // one sentence
+	AgentIDs      []int64      `json:"agent_ids"` // derived: all that worked on it, the oldest first
+	StartedAt     *time.Time   `json:"started_at"`
+	FinishedAt    *time.Time   `json:"finished_at"`
+	LatestHandoff *StepHandoff `json:"latest_handoff"`
+
+	PipelineID  int64         `json:"-"`
+	Skill       string        `json:"-"` // the persona's, when the run was created
+	Runtime     string        `json:"-"` // of the agent; "": the default
+	Model       string        `json:"-"`
+	RemindAfter time.Duration `json:"-"` // 0: never
+	Timeout     time.Duration `json:"-"` // 0: as the settings say
+	Input       string        `json:"-"` // the prompt that its agent is given
+	AskedAt     *time.Time    `json:"-"` // when its approval was asked for, or reminded of, last
+}
+
+// StepHandoff is what a step leaves to the next one. There is at most one for each step.
+type StepHandoff struct {
+	ID        int64       `json:"id"`
+	ContentMD string      `json:"content_md"` // the agent's final message, as it is
+	Metadata  *Structured `json:"metadata"`   // null: nothing could be extracted
+	CreatedAt time.Time   `json:"created_at"`
+
+	StepID  int64 `json:"-"`
+	AgentID int64 `json:"-"`
+}
+
+// Open reports whether the run has not ended.
+func (p *Pipeline) Open() bool { return p.Status != PipelineDone && p.Status != PipelineFailed }
+
+// front returns the first step that is neither done nor skipped; nil: there is none.
+func (p *Pipeline) front() *Step {
+	for i := range p.Steps {
+		if s := &p.Steps[i]; s.Status != StepDone && s.Status != StepSkipped {
+			return s
+		}
+	}
+	return nil
+}
+
+// before returns the newest step before s that has left something; nil: there is none.
+func (p *Pipeline) before(s *Step) *Step {
+	for i := s.OrderIndex - 1; i >= 0; i-- {
+		if p.Steps[i].Status == StepDone && p.Steps[i].LatestHandoff != nil {
+			return &p.Steps[i]
+		}
+	}
+	return nil
+}
+
+// step returns a step by its id; nil: it is not of this run.
+func (p *Pipeline) step(id int64) *Step {
+	for i := range p.Steps {
+		if p.Steps[i].ID == id {
+			return &p.Steps[i]
+		}
+	}
+	return nil
+}
+
+// newestAgent returns the id of the newest agent that worked on a step; 0: none has.
+func (s *Step) newestAgent() int64 {
+	if len(s.AgentIDs) == 0 {
+		return 0
+	}
+	return s.AgentIDs[len(s.AgentIDs)-1]
+}
+
+// timeout is how long the step may take.
+func (s *Step) timeout(set PipelineSettings) time.Duration {
+	if s.Timeout > 0 {
+		return s.Timeout
+	}
+	return set.StepTimeout
+}
+
+// stage is one row of the tables of runs and steps. docs/states.md is drawn from them.
+type stage[S ~string] struct {
+	at   S
+	acts bool   // it runs an effect; otherwise it waits, and says for what
+	does string // what is done, or waited for
+	next []S
+}
+
+// pipelineStages is the whole life of a run. While it is running, its first step that is neither done
+// nor skipped is what goes on; see stepStages.
+var pipelineStages = []stage[PipelineStatus]{
+	{PipelinePending, false, "fewer runs than max_running are at work on its host, and no older one waits",
+		[]PipelineStatus{PipelineRunning, PipelineFailed}},
+	{PipelineRunning, true, "make its work tree, then take each step through its stages; without one that is left it is done",
+		[]PipelineStatus{PipelineWaiting, PipelineDone, PipelineFailed}},
+	{PipelineWaiting, false, "a person approves or rejects the next step, which is pending meanwhile; it takes up no room",
+		[]PipelineStatus{PipelineRunning, PipelinePending, PipelineFailed}},
+	{PipelineFailed, false, "a person resumes it",
+		[]PipelineStatus{PipelineRunning, PipelinePending}},
+}
+
+// stepStages is the whole life of a step.
+var stepStages = []stage[StepStatus]{
+	{StepPending, true, "its turn has come, it is approved and the agent before it is gone: its agent's row is committed, with the prompt",
+		[]StepStatus{StepRunning, StepFailed, StepSkipped}},
+	{StepRunning, false, "its agent, or the agent's successor, ends its turn; the output, the audit and the end are one transaction, and the agent is shut down",
+		[]StepStatus{StepDone, StepFailed}},
+	{StepFailed, false, "a person resumes the run, with it or without it",
+		[]StepStatus{StepPending, StepSkipped}},
+}
+
+// leads reports whether a table knows the move; staying is none.
+func leads[S ~string](stages []stage[S], from, to S) bool {
+	return from == to || slices.ContainsFunc(stages, func(s stage[S]) bool { return s.at == from && slices.Contains(s.next, to) })
+}

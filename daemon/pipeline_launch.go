@@ -1,0 +1,83 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/data"
+)
+
+// stepOf returns the step that an agent works on, with its run; nil: it is of no run.
+func (d *Daemon) stepOf(ctx context.Context, a *Agent) (*Pipeline, *Step, error) {
+	if a.PipelineID == nil || a.StepID == nil {
+		return nil, nil, nil
+	}
+	p, err := d.Store.Pipeline(ctx, *a.PipelineID)
+	if err != nil {
+		return nil, nil, fmt.Errorf("agent %d: pipeline %d: %w", a.ID, *a.PipelineID, err)
+	}
+	s := p.step(*a.StepID)
+	if s == nil {
+		return nil, nil, fmt.Errorf("agent %d: pipeline %d has no step %d", a.ID, p.ID, *a.StepID)
+	}
+	return &p, s, nil
+}
+
+// planStep adds what the agent of a step is launched with: its place in the run behind the skill and,
+// unless it takes over from another agent of the step, its prompt as the runtime's own first prompt.
+func (d *Daemon) planStep(a *Agent, spec *runtimes.Spec, p *Pipeline, s *Step) (allow []string, err error) {
+	where, err := placeInRun(p, s)
+	if err != nil {
+		return nil, err
+	}
+	if spec.SkillText != "" {
+		spec.SkillText += "\n"
+	}
+	spec.SkillText += where
+	if a.PreviousAgentID != nil {
+		return nil, nil
+	}
+	if spec.Prompt = runtimes.FirstPrompt(s.Input); len(spec.Prompt) <= runtimes.MaxArgument {
+		return nil, nil
+	}
+	if err := os.MkdirAll(spec.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(spec.Dir, "task.md")
+	if err := data.WriteFile(path, []byte(s.Input), 0o600); err != nil {
+		return nil, err
+	}
+	spec.Prompt = "Your task is too long for one message. It is in the file " + path + ": read all of it first, part by part if need be, then do what it says."
+	return []string{"Read(/" + path + ")"}, nil
+}
+
+// stepOver says why an agent's step needs no successor any more; "": it does, or it is of no step.
+func (d *Daemon) stepOver(ctx context.Context, a *Agent) (string, error) {
+	p, s, err := d.stepOf(ctx, a)
+	if err != nil || s == nil || s.Status == StepRunning {
+		return "", err
+	}
+	return fmt.Sprintf("its step of pipeline %d is over, the run is %s", p.ID, p.Status), nil
+}
+
+// stepRecords are what the steps before an agent's have left, as far as decisions go, the newest first.
+func (d *Daemon) stepRecords(ctx context.Context, a *Agent) (records []Record, err error) {
+	p, s, err := d.stepOf(ctx, a)
+	if err != nil || s == nil {
+		return nil, err
+	}
+	for i := s.OrderIndex - 1; i >= 0; i-- {
+		left := p.Steps[i].LatestHandoff
+		if left == nil || left.Metadata == nil || left.Metadata.DecisionsMade == nil || p.Steps[i].Persona == nil {
+			continue
+		}
+		records = append(records, Record{
+			AgentID: left.AgentID, Agent: p.Steps[i].AgentName, Persona: *p.Steps[i].Persona, At: left.CreatedAt,
+			Decisions: data.ParseDecisions(*left.Metadata.DecisionsMade, p.Steps[i].AgentName, left.CreatedAt),
+		})
+	}
+	return records, nil
+}

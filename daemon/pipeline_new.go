@@ -1,0 +1,238 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/understudyd/understudy/personas"
+)
+
+// NewPipeline is what a run is created with.
+type NewPipeline struct {
+	Template string
+	Title    string
+	Prompt   string
+	Branch   string // the run gets a git work tree of its own on this branch; "": it works in Cwd itself
+	Cwd      string // absolute; "": the setting pipeline.cwd
+}
+
+const (
+	maxTitle         = 200       // characters
+	maxRequest       = 256 << 10 // bytes of a run's prompt
+	maxComment       = 10_000    // characters of a comment on an approval
+	maxPipelinesOpen = 10_000
+)
+
+// CreatePipeline commits a new run's row; its lane does the work. It waits for nothing: a run for
+// which there is no room is pending.
+func (d *Daemon) CreatePipeline(ctx context.Context, in NewPipeline) (Pipeline, error) {
+	p, err := d.newPipeline(ctx, in)
+	if err != nil {
+		return Pipeline{}, err
+	}
+	c := &Change{NewPipeline: p, Admit: d.Settings.Pipeline.MaxRunning}
+	p.Status, p.StartedAt = PipelineRunning, &p.CreatedAt
+	c.Events = d.createdEvents(p)
+	err = d.commit(ctx, c)
+	if errors.Is(err, ErrNoRoom) {
+		p.Status, p.StartedAt, p.Note, c.Admit = PipelinePending, nil, noteRoom, 0
+		c.Events = d.createdEvents(p)
+		err = d.commit(ctx, c)
+	}
+	if err != nil {
+		return Pipeline{}, fmt.Errorf("new pipeline %d: %w", p.ID, err)
+	}
+	return d.Pipeline(ctx, p.ID)
+}
+
+func (d *Daemon) createdEvents(p *Pipeline) []*Event {
+	events := []*Event{d.pipelineEvent("pipeline_created", p, nil, map[string]any{
+		"template": p.Template, "steps": len(p.Steps), "cwd": p.Cwd, "branch": p.Branch, "warnings": p.Warnings,
+	})}
+	if len(p.Warnings) > 0 {
+		e := d.pipelineEvent("pipeline_warning", p, nil, map[string]any{"message": strings.Join(p.Warnings, " ")})
+		e.Alert = true
+		events = append(events, e)
+	}
+	return events
+}
+
+// newPipeline checks the input and makes the row, with a snapshot of the template and of the personas
+// that play it.
+func (d *Daemon) newPipeline(ctx context.Context, in NewPipeline) (*Pipeline, error) {
+	t, err := d.template(in.Template)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkRequest(&in); err != nil {
+		return nil, err
+	}
+	if in.Cwd == "" {
+		in.Cwd = d.Settings.Pipeline.Cwd
+	}
+	if in.Cwd == "" {
+		return nil, Errorf(KindUnprocessable, "bad_directory", "No directory to work in: name one as cwd, or set pipeline.cwd in config.yaml")
+	}
+	if err := checkDirectory(in.Cwd); err != nil {
+		return nil, err
+	}
+	now := time.Now().UTC()
+	p := &Pipeline{
+		Title: in.Title, Template: t.Name, Prompt: in.Prompt, Cwd: filepath.Clean(in.Cwd), Host: d.Host,
+		Warnings: []string{}, CreatedAt: now, UpdatedAt: now,
+	}
+	if in.Branch != "" {
+		p.Branch = &in.Branch
+	} else {
+		p.WorkDir = p.Cwd
+		if err := d.warnShared(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	if p.ID, err = d.Store.NextID(ctx, PipelineIDs); err != nil {
+		return nil, err
+	}
+	for i, ts := range t.Steps {
+		s := Step{
+			PipelineID: p.ID, OrderIndex: i, AgentName: ts.Agent, Description: ts.Description, Prompt: ts.Prompt, Approval: ts.Approval,
+			RemindAfter: ts.RemindAfter, Timeout: ts.Timeout, Status: StepPending,
+		}
+		if s.ID, err = d.Store.NextID(ctx, StepIDs); err != nil {
+			return nil, err
+		}
+		if who, err := d.castOf(ts.Agent); err == nil { // else the step fails when it is reached
+			s.play(who)
+		}
+		p.Steps = append(p.Steps, s)
+	}
+	return p, nil
+}
+
+// template returns a template that can be run; the error is a 422.
+func (d *Daemon) template(name string) (personas.Template, error) {
+	t, err := d.Templates.Get(name)
+	switch {
+	case errors.Is(err, personas.ErrNoTemplate):
+		return t, Errorf(KindUnprocessable, "unknown_template", "Template %q does not exist: `understudy pipeline templates` shows those that do", name)
+	case err != nil:
+		return t, Errorf(KindUnprocessable, "template_broken", "Template %q can't be used: %s", name, trimDot(err.Error()))
+	}
+	return t, nil
+}
+
+func checkRequest(in *NewPipeline) error {
+	in.Title = strings.TrimSpace(in.Title)
+	switch {
+	case in.Title == "":
+		return Errorf(KindInvalid, "bad_title", "title is missing: say in a few words what the run is for")
+	case strings.TrimSpace(in.Prompt) == "":
+		return Errorf(KindInvalid, "bad_prompt", "prompt is missing: say what is to be done")
+	case len(in.Prompt) > maxRequest:
+		return Errorf(KindTooLarge, "prompt_too_long", "prompt has %d bytes but at most %d are taken: put it into a file and name that", len(in.Prompt), maxRequest)
+	case in.Branch != "" && !validBranch(in.Branch):
+		return Errorf(KindInvalid, "bad_branch", "branch %.80q is not a name that git takes", in.Branch)
+	}
+	if err := checkLine("title", in.Title, maxTitle); err != nil {
+		return err
+	}
+	return checkText("prompt", in.Prompt)
+}
+
+// checkText refuses a field with characters that could do more than be read.
+func checkText(field, s string) error {
+	if !utf8.ValidString(s) {
+		return Errorf(KindInvalid, "bad_"+field, "%s is not valid UTF-8", field)
+	}
+	for i, r := range s {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r' {
+			return Errorf(KindInvalid, "bad_"+field, "%s has the control character U+%04X at byte %d: it could do more than be read", field, r, i)
+		}
+	}
+	return nil
+}
+
+// checkDirectory refuses what agents can't be started in.
+func checkDirectory(path string) error {
+	if !filepath.IsAbs(path) {
+		return Errorf(KindUnprocessable, "bad_directory", "cwd must be an absolute path")
+	}
+	if fi, err := os.Stat(path); err != nil || !fi.IsDir() {
+		return Errorf(KindUnprocessable, "bad_directory", "cwd %s is not a directory on the daemon's machine", filepath.Clean(path))
+	}
+	return nil
+}
+
+// warnShared warns of other runs that work where this one will.
+func (d *Daemon) warnShared(ctx context.Context, p *Pipeline) error {
+	open, err := d.Store.Pipelines(ctx, PipelineFilter{Host: d.Host, Open: true, Limit: maxPipelinesOpen})
+	if err != nil {
+		return err
+	}
+	var ids []string
+	for i := range open {
+		if other := &open[i]; other.WorkDir != "" && sameDirectory(other.WorkDir, p.WorkDir) {
+			ids = append(ids, fmt.Sprint(other.ID))
+		}
+	}
+	if len(ids) > 0 {
+		runs, verb := "pipeline ", "works"
+		if len(ids) > 1 {
+			runs, verb = "pipelines ", "work"
+		}
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%s%s %s in %s as well: they may overwrite each other's files; give each a branch of its own.",
+			strings.ToUpper(runs[:1])+runs[1:], strings.Join(ids, ", "), verb, p.WorkDir))
+	}
+	return nil
+}
+
+// sameDirectory reports whether two paths lead to one directory.
+func sameDirectory(a, b string) bool {
+	if a == b {
+		return true
+	}
+	fa, errA := os.Stat(a)
+	fb, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(fa, fb)
+}
+
+// castOf finds who plays a step: the persona of that slug or, by its role, the first that can be
+// played.
+func (d *Daemon) castOf(agent string) (personas.Persona, error) {
+	if _, err := personas.ParseSlug(agent); err == nil {
+		if p, err := d.persona(agent); err == nil || !errors.Is(err, personas.ErrNotFound) && !unknownPersona(err) {
+			return p, err
+		}
+	}
+	for _, p := range d.Personas.List() {
+		if p.Role == agent && !p.Archived && p.Problem == "" {
+			return d.persona(p.Slug)
+		}
+	}
+	return personas.Persona{}, Errorf(KindUnprocessable, "unknown_persona", "Persona %q does not exist, as a slug or as a role", agent)
+}
+
+func unknownPersona(err error) bool {
+	var told *Error
+	return errors.As(err, &told) && told.Code == "unknown_persona"
+}
+
+// play keeps who plays the step as it is now: later edits do not change the run.
+func (s *Step) play(p personas.Persona) {
+	s.Persona, s.Skill, s.Runtime, s.Model = &p.Slug, p.Skill, p.Runtime, p.Model
+}
+
+// TemplateProblem tells the operator of a template that can't be used as its file stands.
+func (d *Daemon) TemplateProblem(t personas.Template) {
+	stays := "it can't be run until that is mended"
+	if len(t.Steps) > 0 {
+		stays = fmt.Sprintf("what %q held before stays in use", t.Name)
+	}
+	d.warn("template_broken", fmt.Sprintf("%s; %s.", trimDot(t.Problem), stays))
+}

@@ -1,0 +1,302 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// pipelineRun is one look at one run: the rows as read, and what its stages may use. Stages change
+// the rows in memory; the engine commits them.
+type pipelineRun struct {
+	d   *Daemon
+	ctx context.Context
+	now time.Time
+	p   *Pipeline
+	set PipelineSettings
+
+	// As read, to hold the moves to the tables.
+	from PipelineStatus
+	were []StepStatus
+}
+
+func (d *Daemon) runOf(ctx context.Context, p *Pipeline) *pipelineRun {
+	r := &pipelineRun{d: d, ctx: ctx, now: time.Now().UTC(), p: p, set: d.Settings.Pipeline, from: p.Status}
+	for i := range p.Steps {
+		r.were = append(r.were, p.Steps[i].Status)
+	}
+	return r
+}
+
+// runOutcome is what a look at a run comes to.
+type runOutcome struct {
+	with  *Change       // what is committed, with the run's row; nil: nothing, it stays
+	note  string        // staying: what it waits for
+	alert bool          // staying: only a person can end this wait
+	again time.Duration // staying: look again after that, if nothing wakes us before
+	err   error         // of the machine, not of the run: tried again
+}
+
+// workPipeline does the first thing that is due for a run.
+func (d *Daemon) workPipeline(ctx context.Context, id int64) (moved bool, again time.Duration, err error) {
+	p, err := d.Store.Pipeline(ctx, id)
+	if err != nil || p.Host != d.Host || !p.Open() {
+		return false, 0, err
+	}
+	r := d.runOf(ctx, &p)
+	seen := p.Note
+	var out runOutcome
+	switch p.Status {
+	case PipelinePending:
+		out = r.begin()
+	case PipelineRunning:
+		out = r.goOn()
+	case PipelineWaiting:
+		out = r.awaitApproval()
+	}
+	switch {
+	case out.err != nil:
+		return false, 0, fmt.Errorf("pipeline %d: %s: %w", id, p.Status, out.err)
+	case out.with == nil:
+		return r.stay(out)
+	}
+	err = r.commit(out.with)
+	if errors.Is(err, ErrNoRoom) {
+		if seen == noteRoom {
+			return false, 0, nil
+		}
+		r.p.Status = PipelinePending
+		return r.stay(runOutcome{note: noteRoom})
+	}
+	return err == nil, 0, err
+}
+
+// What a run waits for when its status alone does not tell.
+const (
+	noteRoom  = "as many runs as may be are at work (pipeline.max_running): it begins in its turn"
+	noteLeave = "the agent of the step before is being shut down"
+)
+
+// commit writes the run with what goes with it.
+func (r *pipelineRun) commit(c *Change) error {
+	if err := r.known(); err != nil {
+		return err
+	}
+	r.p.UpdatedAt = r.now
+	if c.Run == nil {
+		c.Run = &RunMove{}
+	}
+	c.Run.Pipeline = r.p
+	if err := r.d.commit(r.ctx, c); err != nil {
+		return fmt.Errorf("pipeline %d: %w", r.p.ID, err)
+	}
+	for _, e := range c.Events {
+		if strings.HasPrefix(e.Type, "pipeline_") || strings.HasPrefix(e.Type, "step_") {
+			r.d.Log.Info("pipeline moved", "pipeline_id", r.p.ID, "step_id", optionalID(e.StepID), "event", e.Type)
+		}
+	}
+	return nil
+}
+
+// known refuses moves that the tables do not know.
+func (r *pipelineRun) known() error {
+	if !leads(pipelineStages, r.from, r.p.Status) {
+		return fmt.Errorf("pipeline %d: the table knows no move from %s to %s", r.p.ID, r.from, r.p.Status)
+	}
+	for i, was := range r.were {
+		if s := &r.p.Steps[i]; !leads(stepStages, was, s.Status) {
+			return fmt.Errorf("pipeline %d: step %d: the table knows no move from %s to %s", r.p.ID, s.ID, was, s.Status)
+		}
+	}
+	return nil
+}
+
+// stay leaves the run where it is; a new note is made visible.
+func (r *pipelineRun) stay(out runOutcome) (moved bool, again time.Duration, err error) {
+	if out.note == r.p.Note {
+		return false, out.again, nil
+	}
+	r.p.Note = out.note
+	c := Change{}
+	if out.note != "" && r.p.Status != PipelinePending {
+		e := r.event("pipeline_waiting", r.p.front(), map[string]any{"message": fmt.Sprintf("Pipeline %d (%s): %s.", r.p.ID, r.p.Title, out.note)})
+		e.Alert = out.alert
+		c.Events = []*Event{e}
+	}
+	if err := r.commit(&c); err != nil {
+		return false, 0, err
+	}
+	return true, 0, nil
+}
+
+// event makes an event of the run, and of a step if one is given.
+func (r *pipelineRun) event(typ string, s *Step, payload map[string]any) *Event {
+	return r.d.pipelineEvent(typ, r.p, s, payload)
+}
+
+// pipelineEvent makes an event of a run, and of a step if one is given, with who works on it.
+func (d *Daemon) pipelineEvent(typ string, p *Pipeline, s *Step, payload map[string]any) *Event {
+	if payload == nil {
+		payload = map[string]any{}
+	}
+	payload["status"], payload["title"] = p.Status, p.Title
+	e := d.event(typ, nil, nil, nil)
+	e.PipelineID = &p.ID
+	if s != nil {
+		e.StepID = &s.ID
+		payload["step"], payload["agent_name"], payload["step_status"] = s.OrderIndex+1, s.AgentName, s.Status
+		if id := s.newestAgent(); id != 0 {
+			e.AgentID = &id
+		}
+	}
+	e.Payload = mustJSON(payload)
+	return e
+}
+
+// begin takes a run that waited for its turn into work, if there is room. That is decided in the
+// transaction itself.
+func (r *pipelineRun) begin() runOutcome {
+	r.start()
+	return runOutcome{with: &Change{Admit: r.set.MaxRunning, Events: []*Event{r.event("pipeline_running", nil, nil)}}}
+}
+
+func (r *pipelineRun) start() {
+	r.p.Status, r.p.Note = PipelineRunning, ""
+	if r.p.StartedAt == nil {
+		r.p.StartedAt = &r.now
+	}
+}
+
+// goOn is what a run at work does next.
+func (r *pipelineRun) goOn() runOutcome {
+	if r.p.WorkDir == "" {
+		return r.makeTree()
+	}
+	s := r.p.front()
+	switch {
+	case s == nil:
+		return r.finish()
+	case s.Status == StepRunning:
+		return r.watchStep(s)
+	}
+	return r.reach(s)
+}
+
+// makeTree makes the work tree of a run with a branch, before its first step.
+func (r *pipelineRun) makeTree() runOutcome {
+	path := r.d.Data.Worktree(r.p.ID)
+	dir, err := r.d.Trees.Add(r.ctx, r.p.Cwd, *r.p.Branch, path)
+	switch {
+	case err != nil && r.ctx.Err() != nil:
+		return runOutcome{err: err}
+	case err != nil:
+		return runOutcome{with: r.fail(nil, nil, failure{
+			code: "worktree_failed", says: "The work tree of branch " + *r.p.Branch + " could not be made: " + trimDot(err.Error()),
+		})}
+	}
+	r.p.Worktree, r.p.WorkDir, r.p.Note = &path, dir, ""
+	return runOutcome{with: &Change{Events: []*Event{r.event("pipeline_worktree_created", nil, map[string]any{"path": path, "branch": *r.p.Branch})}}}
+}
+
+// finish ends a run of which no step is left. Its work tree goes with it if nothing in it would be
+// lost; the branch stays.
+func (r *pipelineRun) finish() runOutcome {
+	c := &Change{}
+	if r.p.Worktree != nil {
+		if out := r.previousGone(len(r.p.Steps)); out != nil {
+			return *out
+		}
+		if out := r.removeTree(c); out != nil {
+			return *out
+		}
+	}
+	r.p.Status, r.p.Note, r.p.FinishedAt = PipelineDone, "", &r.now
+	c.Events = append(c.Events, r.event("pipeline_done", nil, map[string]any{"warnings": r.p.Warnings,
+		"message": fmt.Sprintf("Pipeline %d (%s) is done: `understudy pipeline show %[1]d` tells what came of it.", r.p.ID, r.p.Title)}))
+	return runOutcome{with: c}
+}
+
+func (r *pipelineRun) removeTree(c *Change) *runOutcome {
+	path := *r.p.Worktree
+	kept, err := r.d.Trees.Remove(r.ctx, r.p.Cwd, path)
+	if err != nil && r.ctx.Err() != nil {
+		return &runOutcome{err: err}
+	}
+	if err != nil {
+		kept = trimDot(err.Error())
+	}
+	if kept != "" {
+		r.p.Warnings = append(r.p.Warnings, fmt.Sprintf("The work tree %s stays: %s.", path, kept))
+		c.Events = append(c.Events, r.event("pipeline_worktree_kept", nil, map[string]any{"path": path, "why": kept}))
+		return nil
+	}
+	r.p.Worktree = nil
+	c.Events = append(c.Events, r.event("pipeline_worktree_removed", nil, map[string]any{"path": path}))
+	return nil
+}
+
+// awaitApproval waits for a person, and reminds them.
+func (r *pipelineRun) awaitApproval() runOutcome {
+	s := r.p.front()
+	if s == nil || s.RemindAfter == 0 || s.AskedAt == nil {
+		return runOutcome{}
+	}
+	if left := time.Until(s.AskedAt.Add(s.RemindAfter)); left > 0 {
+		return runOutcome{again: left}
+	}
+	s.AskedAt = &r.now
+	e := r.event("pipeline_approval_reminder", s, map[string]any{"message": r.askFor(s, "still waits")})
+	e.Alert = true
+	return runOutcome{with: &Change{Run: &RunMove{Steps: []*Step{s}}, Events: []*Event{e}}}
+}
+
+// askFor words what is asked of a person.
+func (r *pipelineRun) askFor(s *Step, waits string) string {
+	return fmt.Sprintf("Pipeline %d (%s) %s for your approval of step %d (%s): look at `understudy pipeline show %[1]d`, then `understudy pipeline approve %[1]d` or `understudy pipeline reject %[1]d`.",
+		r.p.ID, r.p.Title, waits, s.OrderIndex+1, s.AgentName)
+}
+
+// failure is why a step or a run fails.
+type failure struct {
+	code string
+	says string // one sentence without its dot; word for word the error of the rows
+	hint string // what to do next, without its dot; "": the usual
+}
+
+// fail ends the run, and with it the step that is given (nil: none was begun) and what its agent (nil:
+// it has none) is at. Steps after it stay as they are.
+func (r *pipelineRun) fail(s *Step, a *Agent, f failure) *Change {
+	if f.hint == "" {
+		f.hint = fmt.Sprintf("put that right, then `understudy pipeline resume %d`", r.p.ID)
+	}
+	r.p.Status, r.p.Note, r.p.Error, r.p.Hint, r.p.FinishedAt = PipelineFailed, "", &f.says, f.hint, &r.now
+	c := &Change{Run: &RunMove{}}
+	if s != nil {
+		s.Status, s.Error, s.FinishedAt = StepFailed, &f.says, &r.now
+		c.Run.Steps = []*Step{s}
+		c.Events = append(c.Events, r.event("step_failed", s, map[string]any{"code": f.code, "error": f.says}))
+	}
+	if a != nil && a.Active() {
+		r.dismiss(a, c, true)
+	}
+	e := r.event("pipeline_failed", s, map[string]any{"code": f.code, "error": f.says,
+		"message": fmt.Sprintf("Pipeline %d (%s) failed: %s; %s.", r.p.ID, r.p.Title, f.says, f.hint)})
+	e.Alert = true
+	c.Events = append(c.Events, e)
+	return c
+}
+
+// dismiss has an agent shut down: asked to leave at the end of its step or, with interrupt, in the
+// middle of its turn. Its row is written in any case, so that a change that is made to it meanwhile
+// counts first.
+func (r *pipelineRun) dismiss(a *Agent, c *Change, interrupt bool) {
+	c.Agents = append(c.Agents, a)
+	if a.StopAskedAt != nil {
+		return
+	}
+	a.StopAskedAt, a.StopInterrupt = &r.now, interrupt
+	c.DropQueued, c.DropEvidence = a.ID, "its step of the pipeline has ended"
+	c.Events = append(c.Events, r.d.event("agent_stop_requested", &a.ID, nil, map[string]any{"force": false, "by": "pipeline"}))
+}

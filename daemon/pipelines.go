@@ -1,0 +1,189 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Pipeline returns one run.
+func (d *Daemon) Pipeline(ctx context.Context, id int64) (Pipeline, error) {
+	p, err := d.Store.Pipeline(ctx, id)
+	return p, notFound(err, errPipelineNotFound)
+}
+
+// Pipelines lists runs, the newest first.
+func (d *Daemon) Pipelines(ctx context.Context, f PipelineFilter) ([]Pipeline, error) {
+	return d.Store.Pipelines(ctx, f)
+}
+
+// changePipeline carries out what a person wants of a run. change may be called again when another
+// writer was first; it looks at the run as it then is.
+func (d *Daemon) changePipeline(ctx context.Context, id int64, change func(*pipelineRun) (*Change, error)) (Pipeline, error) {
+	for {
+		p, err := d.Pipeline(ctx, id)
+		if err != nil {
+			return p, err
+		}
+		r := d.runOf(ctx, &p)
+		c, err := change(r)
+		if err != nil {
+			return p, err
+		}
+		err = r.commit(c)
+		if errors.Is(err, ErrNoRoom) {
+			r.queue(c)
+			err = r.commit(c)
+		}
+		switch {
+		case errors.Is(err, ErrMoved) && ctx.Err() == nil:
+			continue
+		case err != nil:
+			return p, err
+		}
+		return d.Pipeline(ctx, id)
+	}
+}
+
+// queue has a run wait for room with which it was to go on: what it goes on with is decided.
+func (r *pipelineRun) queue(c *Change) {
+	r.p.Status, r.p.Note, c.Admit = PipelinePending, noteRoom, 0
+	c.Events = slices.DeleteFunc(c.Events, func(e *Event) bool { return e.Type == "pipeline_running" })
+	c.Events = append(c.Events, r.event("pipeline_pending", nil, nil))
+}
+
+// AbortPipeline ends a run that has not ended: the running step, and the agent that works on it. It
+// may be any host's.
+func (d *Daemon) AbortPipeline(ctx context.Context, id int64) (Pipeline, error) {
+	return d.changePipeline(ctx, id, func(r *pipelineRun) (*Change, error) {
+		if !r.p.Open() {
+			return nil, Errorf(KindConflict, "pipeline_ended", "Pipeline has ended: it is %s", r.p.Status)
+		}
+		f := failure{code: "aborted", says: "Pipeline aborted", hint: fmt.Sprintf("`understudy pipeline resume %d` goes on with it", id)}
+		s := r.p.front()
+		if s == nil || s.Status != StepRunning {
+			return r.quietly(r.fail(nil, nil, f)), nil
+		}
+		a, err := d.Store.Agent(ctx, s.newestAgent())
+		if err != nil {
+			return nil, err
+		}
+		h, err := r.handoffOf(&a)
+		if err != nil {
+			return nil, err
+		}
+		c := r.fail(s, &a, f)
+		if err := r.cancelOpen(h, c); err != nil {
+			return nil, err
+		}
+		return r.quietly(c), nil
+	})
+}
+
+// quietly takes the alert out of a failure that a person asked for.
+func (r *pipelineRun) quietly(c *Change) *Change {
+	for _, e := range c.Events {
+		if e.Type == "pipeline_failed" {
+			e.Alert = false
+		}
+	}
+	return c
+}
+
+// ApprovePipeline lets a run that waits for approval go on. The comment is passed on to the step.
+func (d *Daemon) ApprovePipeline(ctx context.Context, id int64, comment string) (Pipeline, error) {
+	comment, err := checkComment(comment)
+	if err != nil {
+		return Pipeline{}, err
+	}
+	return d.changePipeline(ctx, id, func(r *pipelineRun) (*Change, error) {
+		s, err := r.gate()
+		if err != nil {
+			return nil, err
+		}
+		s.ApprovedAt, s.Comment = &r.now, comment
+		c := r.goAhead()
+		c.Run = &RunMove{Steps: []*Step{s}}
+		c.Events = append([]*Event{r.event("step_approved", s, map[string]any{"comment": comment})}, c.Events...)
+		return c, nil
+	})
+}
+
+// RejectPipeline ends a run that waits for approval.
+func (d *Daemon) RejectPipeline(ctx context.Context, id int64, comment string) (Pipeline, error) {
+	comment, err := checkComment(comment)
+	if err != nil {
+		return Pipeline{}, err
+	}
+	return d.changePipeline(ctx, id, func(r *pipelineRun) (*Change, error) {
+		s, err := r.gate()
+		if err != nil {
+			return nil, err
+		}
+		f := failure{code: "rejected", says: "Rejected", hint: fmt.Sprintf("`understudy pipeline resume %d` asks for the approval again", id)}
+		if comment != "" {
+			f.says += ": " + comment
+		}
+		c := r.fail(s, nil, f)
+		c.Events = append([]*Event{r.event("step_rejected", s, map[string]any{"comment": comment})}, c.Events...)
+		return r.quietly(c), nil
+	})
+}
+
+// gate returns the step that waits for approval.
+func (r *pipelineRun) gate() (*Step, error) {
+	s := r.p.front()
+	if r.p.Status != PipelineWaiting || s == nil {
+		return nil, Errorf(KindConflict, "not_waiting_for_approval", "Pipeline is not waiting for approval: it is %s", r.p.Status)
+	}
+	return s, nil
+}
+
+// ResumePipeline has a failed run go on from its first step that is neither done nor skipped; with
+// skip that step is left out.
+func (d *Daemon) ResumePipeline(ctx context.Context, id int64, skip bool) (Pipeline, error) {
+	return d.changePipeline(ctx, id, func(r *pipelineRun) (*Change, error) {
+		if r.p.Status != PipelineFailed {
+			return nil, Errorf(KindConflict, "pipeline_not_failed", "Only a failed pipeline can be resumed: this one is %s", r.p.Status)
+		}
+		r.p.Error, r.p.Hint, r.p.FinishedAt = nil, "", nil
+		move := &RunMove{}
+		var events []*Event
+		s := r.p.front()
+		switch {
+		case s != nil && skip:
+			s.Status, s.FinishedAt = StepSkipped, &r.now
+			move.Steps = []*Step{s}
+			events = append(events, r.event("step_skipped", s, nil))
+		case s != nil && s.Status == StepFailed:
+			s.Status, s.Error, s.FinishedAt, s.StartedAt = StepPending, nil, nil, nil
+			move.Steps = []*Step{s}
+		}
+		c := r.goAhead()
+		c.Run = move
+		c.Events = append(append([]*Event{r.event("pipeline_resumed", r.p.front(), map[string]any{"skip": skip})}, events...), c.Events...)
+		return c, nil
+	})
+}
+
+// goAhead takes a run back into work if there is room. Another host's daemon knows its own limit: a run
+// of its waits for that.
+func (r *pipelineRun) goAhead() *Change {
+	if r.p.Host != r.d.Host {
+		c := &Change{}
+		r.queue(c)
+		return c
+	}
+	r.start()
+	return &Change{Admit: r.set.MaxRunning, Events: []*Event{r.event("pipeline_running", nil, nil)}}
+}
+
+func checkComment(comment string) (string, error) {
+	comment = strings.TrimSpace(comment)
+	if n := len([]rune(comment)); n > maxComment {
+		return "", Errorf(KindInvalid, "bad_comment", "comment has %d characters but at most %d are allowed", n, maxComment)
+	}
+	return comment, checkText("comment", comment)
+}

@@ -1,0 +1,180 @@
+package db
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// pipelineColumns are the columns that are written, in the order of [pipelineValues].
+const pipelineColumns = `id, title, template, prompt, branch, cwd, worktree, work_dir, host, status,
+	error, hint, note, warnings, created_at, updated_at, started_at, finished_at, seq`
+
+func pipelineValues(p *daemon.Pipeline) []any {
+	return storable(p.ID, p.Title, p.Template, p.Prompt, p.Branch, p.Cwd, p.Worktree, p.WorkDir, p.Host, p.Status,
+		p.Error, p.Hint, p.Note, p.Warnings, p.CreatedAt, p.UpdatedAt, p.StartedAt, p.FinishedAt, p.Seq)
+}
+
+// stepColumns are the columns that are written, in the order of [stepValues].
+const stepColumns = `id, pipeline_id, order_index, agent_name, persona, skill, runtime, model,
+	description, prompt, approval, remind_after, timeout, status, error, input, comment, asked_at,
+	approved_at, started_at, finished_at`
+
+func stepValues(pipelineID int64, s *daemon.Step) []any {
+	return storable(s.ID, pipelineID, s.OrderIndex, s.AgentName, s.Persona, s.Skill, s.Runtime, s.Model,
+		s.Description, s.Prompt, s.Approval, int64(s.RemindAfter), int64(s.Timeout), s.Status, s.Error, s.Input, s.Comment, s.AskedAt,
+		s.ApprovedAt, s.StartedAt, s.FinishedAt)
+}
+
+const insertOutput = `INSERT INTO step_handoffs (id, step_id, agent_id, content_md, metadata, created_at)
+	VALUES ($1, $2, $3, $4, $5, $6)`
+
+func outputValues(o *daemon.StepHandoff) []any {
+	return storable(o.ID, o.StepID, o.AgentID, o.ContentMD, (*structured)(o.Metadata), o.CreatedAt)
+}
+
+var (
+	insertPipeline = `INSERT INTO pipelines (` + pipelineColumns + `) VALUES (` + placeholders(pipelineColumns) + `)`
+	insertStep     = `INSERT INTO steps (` + stepColumns + `) VALUES (` + placeholders(stepColumns) + `)`
+)
+
+// updatePipeline takes the seq that the row was read with after the columns.
+var updatePipeline = fmt.Sprintf(`UPDATE pipelines SET (%s) = ROW(%s) WHERE id = $1 AND seq = $%d`,
+	pipelineColumns, placeholders(pipelineColumns), count(pipelineColumns)+1)
+
+// updateStep has no guard of its own: the run's holds the row.
+var updateStep = fmt.Sprintf(`UPDATE steps SET (%s) = ROW(%s) WHERE id = $1 AND pipeline_id = $2`,
+	stepColumns, placeholders(stepColumns))
+
+const selectPipelines = `SELECT ` + pipelineColumns + ` FROM pipelines `
+
+// listSteps reads the steps of all the runs given, each with its agents and what it has left.
+const listSteps = `SELECT ` + stepColumns + `, output_id, output_agent_id, output_content, output_metadata, output_at,
+		ARRAY(SELECT agents.id FROM agents WHERE agents.step_id = steps.id ORDER BY agents.id) AS agent_ids
+	FROM steps LEFT JOIN (
+		SELECT id AS output_id, step_id AS output_step_id, agent_id AS output_agent_id,
+			content_md AS output_content, metadata AS output_metadata, created_at AS output_at
+		FROM step_handoffs
+	) AS outputs ON output_step_id = steps.id
+	WHERE pipeline_id = ANY($1) ORDER BY pipeline_id, order_index`
+
+// stepRow is a step as listSteps reads it.
+type stepRow struct {
+	daemon.Step
+	OutputID       *int64
+	OutputAgentID  *int64
+	OutputContent  *string
+	OutputMetadata *daemon.Structured
+	OutputAt       *time.Time
+}
+
+// whole returns the step with what it has left.
+func (r *stepRow) whole() daemon.Step {
+	s := r.Step
+	if r.OutputID != nil {
+		s.LatestHandoff = &daemon.StepHandoff{
+			ID: *r.OutputID, StepID: s.ID, AgentID: *r.OutputAgentID,
+			ContentMD: *r.OutputContent, Metadata: r.OutputMetadata, CreatedAt: *r.OutputAt,
+		}
+	}
+	return s
+}
+
+const selectPipeline = selectPipelines + `WHERE id = $1`
+
+// Pipeline returns a run with its steps; [daemon.ErrNotFound] for an unknown id.
+func (db *DB) Pipeline(ctx context.Context, id int64) (daemon.Pipeline, error) {
+	what := fmt.Sprintf("pipeline %d", id)
+	runs, err := db.pipelines(ctx, what, selectPipeline, id)
+	if err != nil {
+		return daemon.Pipeline{}, err
+	}
+	if len(runs) == 0 {
+		return daemon.Pipeline{}, fmt.Errorf("%s: %w", what, daemon.ErrNotFound)
+	}
+	return runs[0], nil
+}
+
+const listPipelines = selectPipelines + `
+	WHERE ($1 = '' OR status = $1)
+	  AND ($2 = '' OR template = $2)
+	  AND ($3 = '' OR host = $3)
+	  AND (NOT $4 OR status NOT IN ('done', 'failed'))
+	  AND ($5::bigint = 0 OR id < $5)
+	ORDER BY id DESC LIMIT $6`
+
+// Pipelines lists the newest first, with their steps.
+func (db *DB) Pipelines(ctx context.Context, f daemon.PipelineFilter) ([]daemon.Pipeline, error) {
+	return db.pipelines(ctx, "list of pipelines", listPipelines,
+		storable(string(f.Status), f.Template, f.Host, f.Open, f.Before, limitOr(f.Limit, 100))...)
+}
+
+// snapshot has all statements of a transaction see the same.
+var snapshot = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+
+// pipelines reads the runs of a query with their steps, never nil. Runs and steps are of one
+// snapshot, so none is seen in the middle of a write.
+func (db *DB) pipelines(ctx context.Context, what, sql string, args ...any) ([]daemon.Pipeline, error) {
+	var runs []daemon.Pipeline
+	err := pgx.BeginTxFunc(ctx, db.pool, snapshot, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, sql, args...)
+		if err != nil {
+			return err
+		}
+		// Lax: Steps and what is derived are no columns.
+		runs, err = pgx.CollectRows(rows, pgx.RowToStructByNameLax[daemon.Pipeline])
+		if err != nil || len(runs) == 0 {
+			return err
+		}
+		return addSteps(ctx, tx, runs)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, away(err))
+	}
+	return runs, nil
+}
+
+// addSteps reads the steps of the runs, and derives from them which agents are at work.
+func addSteps(ctx context.Context, tx pgx.Tx, runs []daemon.Pipeline) error {
+	byID, ids := make(map[int64]*daemon.Pipeline, len(runs)), make([]int64, len(runs))
+	for i := range runs {
+		runs[i].Steps = []daemon.Step{}
+		byID[runs[i].ID], ids[i] = &runs[i], runs[i].ID
+	}
+	rows, err := tx.Query(ctx, listSteps, ids)
+	if err != nil {
+		return err
+	}
+	steps, err := pgx.CollectRows(rows, pgx.RowToStructByNameLax[stepRow])
+	if err != nil {
+		return fmt.Errorf("steps: %w", err)
+	}
+	for i := range steps {
+		s := steps[i].whole()
+		p := byID[s.PipelineID]
+		p.Steps = append(p.Steps, s)
+		if n := len(s.AgentIDs); n > 0 && s.Status == daemon.StepRunning {
+			newest := s.AgentIDs[n-1]
+			p.CurrentAgentID = &newest
+		}
+	}
+	return nil
+}
+
+const listOpenPipelines = `SELECT id FROM pipelines WHERE host = $1 AND status NOT IN ('done', 'failed') ORDER BY id`
+
+// OpenPipelines returns the ids of the host's runs that have not ended, the oldest first.
+func (db *DB) OpenPipelines(ctx context.Context, host string) ([]int64, error) {
+	rows, err := db.pool.Query(ctx, listOpenPipelines, storableText(host))
+	if err == nil {
+		var ids []int64
+		if ids, err = pgx.CollectRows(rows, pgx.RowTo[int64]); err == nil {
+			return ids, nil
+		}
+	}
+	return nil, fmt.Errorf("list of open pipelines: %w", away(err))
+}

@@ -1,0 +1,267 @@
+package personas
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+var (
+	// ErrNoTemplate means that there is no template of that name.
+	ErrNoTemplate = errors.New("template not found")
+	// ErrBrokenTemplate means that its file can't be used, nor could since Open. The text of the
+	// error that is this one is the template's Problem.
+	ErrBrokenTemplate = errors.New("template can't be used")
+)
+
+// brokenTemplate is the Problem of a template.
+type brokenTemplate string
+
+func (e brokenTemplate) Error() string { return string(e) }
+
+func (e brokenTemplate) Is(target error) bool { return target == ErrBrokenTemplate }
+
+// Template is what a pipeline's run is made from.
+type Template struct {
+	Name        string         `json:"name"`
+	Description string         `json:"description"`
+	Steps       []TemplateStep `json:"steps"`   // never null; none: the file never was in order
+	File        string         `json:"file"`    // absolute
+	Problem     string         `json:"problem"` // why the file as it is now can't be used, with its line; "": it can. What it last held is kept, if it held anything
+}
+
+// TemplateStep is one step of a template.
+type TemplateStep struct {
+	Agent       string        `json:"agent"` // a persona's slug, or a role
+	Description string        `json:"description"`
+	Prompt      string        `json:"prompt"`
+	Approval    bool          `json:"approval"`     // a person must approve before it begins
+	RemindAfter time.Duration `json:"remind_after"` // of waiting for that approval; 0: never
+	Timeout     time.Duration `json:"timeout"`      // 0: as the settings say
+}
+
+// Templates serves the templates in one folder: its files *.yaml and *.yml, but for hidden ones.
+//
+// A file that can't be used is listed with its Problem: with what it last held in order, or if that
+// is nothing under the file's name without its suffix and without steps. Of two files that give
+// one name, the first by file name has it; for the other that is a Problem.
+type Templates struct {
+	// Log hears what Run coped with; nil means slog.Default(). Set it before Run.
+	Log *slog.Logger
+	// OnProblem is called by Run, in its goroutine, for each template whose Problem is a new one,
+	// those that Open found included. nil: it is logged. Set it before Run.
+	OnProblem func(Template)
+
+	root string // absolute
+	watching
+
+	mu       sync.Mutex
+	snapshot []Template // by file, never modified, only replaced
+}
+
+// OpenTemplates reads the templates in the folder root, which must exist.
+func OpenTemplates(root string) (*Templates, error) {
+	abs, err := filepath.Abs(root)
+	if err != nil {
+		return nil, fmt.Errorf("templates folder %s: %w", root, err)
+	}
+	if _, err := os.Stat(abs); err != nil {
+		return nil, fmt.Errorf("templates folder: %w", err)
+	}
+	t := &Templates{root: abs, watching: byEvents()}
+	if err := t.rescan(func(string) {}); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Get returns a template as it was last read in order, even if it has a Problem by now; else
+// ErrNoTemplate or ErrBrokenTemplate. It is the caller's own.
+func (t *Templates) Get(name string) (Template, error) {
+	err := fmt.Errorf("%w: %s", ErrNoTemplate, quote(name))
+	for _, found := range t.List() {
+		switch {
+		case found.Name != name:
+		case len(found.Steps) > 0:
+			return found, nil
+		default:
+			err = brokenTemplate(found.Problem)
+		}
+	}
+	return Template{}, err
+}
+
+// List returns all templates by name, those that can't be used among them. They are the caller's
+// own.
+func (t *Templates) List() []Template {
+	t.mu.Lock()
+	snapshot := t.snapshot
+	t.mu.Unlock()
+	all := make([]Template, 0, len(snapshot))
+	for _, found := range snapshot {
+		all = append(all, found.clone())
+	}
+	slices.SortStableFunc(all, func(a, b Template) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// clone shares nothing with t; its steps are never nil.
+func (t Template) clone() Template {
+	t.Steps = append([]TemplateStep{}, t.Steps...)
+	return t
+}
+
+// Run keeps the templates up to date until ctx ends, then returns nil. It runs once at a time.
+func (t *Templates) Run(ctx context.Context) error {
+	told := map[string]string{} // the problems, by file
+	t.follow(ctx, followed{
+		scan: func(watch func(folder string)) error {
+			if err := t.rescan(watch); err != nil {
+				return err
+			}
+			t.tell(told)
+			return nil
+		},
+		relevant: t.relevant,
+		log:      t.log().With("folder", t.root),
+	})
+	return nil
+}
+
+// relevant reports whether an event may have changed a template. A mode may have: a file that can't
+// be read is a Problem.
+func (t *Templates) relevant(ev fsnotify.Event) bool {
+	return ev.Name == t.root || isTemplate(filepath.Base(ev.Name))
+}
+
+// tell compares the snapshot's problems with those that were told.
+func (t *Templates) tell(told map[string]string) {
+	t.mu.Lock()
+	snapshot := t.snapshot
+	t.mu.Unlock()
+	there := map[string]bool{}
+	for _, found := range snapshot {
+		there[found.File] = true
+		if found.Problem == told[found.File] {
+			continue
+		}
+		told[found.File] = found.Problem
+		switch {
+		case found.Problem == "":
+			t.log().Info("pipeline template can be used again", "template", found.Name, "file", found.File)
+		case t.OnProblem != nil:
+			t.OnProblem(found.clone())
+		default:
+			t.log().Warn("pipeline template can't be used", "template", found.Name, "problem", found.Problem)
+		}
+	}
+	for file := range told {
+		if !there[file] {
+			delete(told, file)
+		}
+	}
+}
+
+// rescan replaces the snapshot. Open and Run call it, one after the other.
+func (t *Templates) rescan(watch func(folder string)) error {
+	t.mu.Lock()
+	before := t.snapshot
+	t.mu.Unlock()
+	found, err := t.scan(watch, before)
+	if err != nil {
+		return fmt.Errorf("scan of the pipeline templates: %w", err)
+	}
+	t.mu.Lock()
+	t.snapshot = found
+	t.mu.Unlock()
+	return nil
+}
+
+// scan reads every template. No folder, no templates.
+func (t *Templates) scan(watch func(folder string), before []Template) ([]Template, error) {
+	watch(t.root)
+	root, err := os.OpenRoot(t.root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	entries, err := readDir(root, ".")
+	if err != nil {
+		return nil, err
+	}
+	var found []Template
+	holder := map[string]string{} // of each name
+	for _, e := range entries {
+		if !isTemplate(e.Name()) {
+			continue
+		}
+		now, line, err := loadTemplate(root, e.Name())
+		if _, gone := root.Lstat(e.Name()); errors.Is(gone, fs.ErrNotExist) {
+			continue // since it was listed
+		}
+		if other := holder[now.Name]; err == nil && other != "" {
+			err = templateFile(e.Name()).errorf(line, "the name %s is that of %s: give one of them another", now.Name, other)
+		}
+		if err != nil {
+			now = lastInOrder(before, filepath.Join(t.root, e.Name()), holder)
+			now.Problem = err.Error()
+		}
+		if len(now.Steps) > 0 {
+			holder[now.Name] = e.Name()
+		}
+		found = append(found, now)
+	}
+	return found, nil
+}
+
+// lastInOrder is what a file last held, if its name is still free; else the bare file.
+func lastInOrder(before []Template, file string, holder map[string]string) Template {
+	for _, last := range before {
+		if last.File == file && len(last.Steps) > 0 && holder[last.Name] == "" {
+			return last
+		}
+	}
+	base := filepath.Base(file)
+	return Template{Name: strings.TrimSuffix(base, filepath.Ext(base)), File: file}
+}
+
+// loadTemplate reads one file, and the line of its name. The error begins with the file.
+func loadTemplate(root *os.Root, name string) (Template, int, error) {
+	b, _, err := readFile(root, name)
+	if err != nil {
+		return Template{}, 0, fmt.Errorf("%w: mend or remove it", err)
+	}
+	t, line, err := templateFile(name).parse(b)
+	if err != nil {
+		return Template{}, 0, err
+	}
+	t.File = filepath.Join(root.Name(), name)
+	return t, line, nil
+}
+
+// isTemplate tells a template from what editors and writers leave beside it.
+func isTemplate(name string) bool {
+	suffix := filepath.Ext(name)
+	return (suffix == ".yaml" || suffix == ".yml") && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "#")
+}
+
+func (t *Templates) log() *slog.Logger {
+	if t.Log != nil {
+		return t.Log
+	}
+	return slog.Default()
+}

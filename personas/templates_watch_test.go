@@ -1,0 +1,222 @@
+package personas
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// templateRun is a running Templates with what it told.
+type templateRun struct {
+	*Templates
+	root     string
+	problems chan Template
+	log      *syncBuffer
+}
+
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// runTemplates runs the templates of a folder until the test ends; changes are noticed by events
+// alone unless set says otherwise. It returns once it has scanned, that is, once it watches.
+func runTemplates(t *testing.T, files map[string]string, set func(*Templates)) *templateRun {
+	t.Helper()
+	root := folder(t, files)
+	r := &templateRun{Templates: openTemplates(t, root), root: root, problems: make(chan Template, 100), log: &syncBuffer{}}
+	r.safety, r.polling = time.Hour, time.Hour
+	r.Log = slog.New(slog.NewTextHandler(r.log, nil))
+	r.OnProblem = func(t Template) { r.problems <- t }
+	if set != nil {
+		set(r.Templates)
+	}
+	first := filepath.Join(root, "first.yaml") // seen by Run's first scan at the latest
+	put(t, first, templateOf("first", "dev"))
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- r.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Errorf("run ended with %v", err)
+			}
+		case <-time.After(patience):
+			t.Error("run did not end")
+		}
+	})
+	r.await(t, "first:dev", "first")
+	return r
+}
+
+// await waits until the list, without the template that every run has, is as wanted.
+func (r *templateRun) await(t *testing.T, want, what string) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); ; <-tick.C {
+		got := shown(r.List())
+		if got == want || strings.ReplaceAll(" "+got, " first:dev", "") == " "+want || got == "first:dev" && want == "" || what == "first" && strings.Contains(got, want) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not noticed: list is %s, want %s", what, got, want)
+		}
+	}
+}
+
+func (r *templateRun) problem(t *testing.T, want string) Template {
+	t.Helper()
+	select {
+	case got := <-r.problems:
+		if !strings.HasPrefix(got.Problem, want) {
+			t.Fatalf("told %q, want %q", got.Problem, want)
+		}
+		return got
+	case <-time.After(patience):
+		t.Fatalf("not told: %s", want)
+	}
+	return Template{}
+}
+
+func (r *templateRun) put(t *testing.T, name, text string) {
+	t.Helper()
+	put(t, filepath.Join(r.root, name), text)
+}
+
+func TestTemplatesReload(t *testing.T) {
+	t.Parallel()
+	r := runTemplates(t, map[string]string{"a.yaml": templateOf("a", "dev")}, nil)
+	path := filepath.Join(r.root, "a.yaml")
+
+	r.put(t, "a.yaml", templateOf("a", "dev", "qa"))
+	r.await(t, "a:dev,qa", "edit")
+
+	broken := "name: a\nsteps:\n  - agent: dev\n    tiemout: 5\n"
+	r.put(t, "a.yaml", broken)
+	told := r.problem(t, `a.yaml:4: step 1 has an unknown key "tiemout"`)
+	if got := shown([]Template{told}); got != "a:dev,qa!" || told.File != path {
+		t.Errorf("told %+v", told)
+	}
+	if got, err := r.Get("a"); err != nil || len(got.Steps) != 2 || got.Problem != told.Problem {
+		t.Errorf("while it is broken: %+v, %v", got, err)
+	}
+	r.put(t, "b.yaml", templateOf("b", "dev")) // the same problem is not told again
+	r.await(t, "a:dev,qa! b:dev", "another file")
+	r.put(t, "a.yaml", strings.Replace(broken, "tiemout", "tmeout", 1))
+	r.problem(t, `a.yaml:4: step 1 has an unknown key "tmeout"`)
+
+	r.put(t, "a.yaml", templateOf("a", "pm"))
+	r.await(t, "a:pm b:dev", "mended")
+	r.put(t, "a.yaml", broken) // told before, but mended since
+	r.problem(t, `a.yaml:4: step 1 has an unknown key "tiemout"`)
+	if got := r.log.String(); strings.Count(got, "can be used again") != 1 || !strings.Contains(got, "template=a") || strings.Contains(got, "can't be used") {
+		t.Errorf("log: %s", got)
+	}
+
+	// Vim with backupcopy=no, and those who write beside it; twice, for the watch must outlive the first.
+	for _, agent := range []string{"vim", "vim2"} {
+		must(t, os.Rename(path, path+"~"))
+		put(t, path, templateOf("a", agent))
+		must(t, os.Remove(path+"~"))
+		r.await(t, "a:"+agent+" b:dev", agent)
+	}
+	for _, agent := range []string{"renamed", "renamed2"} {
+		put(t, path+".tmp", templateOf("a", agent))
+		must(t, os.Rename(path+".tmp", path))
+		r.await(t, "a:"+agent+" b:dev", agent)
+	}
+	put(t, path+".tmp", "name: [")
+	must(t, os.Rename(path+".tmp", path))
+	r.problem(t, "a.yaml:1: not YAML")
+	r.await(t, "a:renamed2! b:dev", "broken by rename")
+
+	must(t, os.Remove(path))
+	r.await(t, "b:dev", "removed")
+	if _, err := r.Get("a"); !errors.Is(err, ErrNoTemplate) {
+		t.Errorf("a deleted one gives %v", err)
+	}
+	must(t, os.Rename(filepath.Join(r.root, "b.yaml"), filepath.Join(r.root, "c.yml")))
+	r.put(t, "d.yaml", "")
+	r.await(t, "b:dev d:!", "renamed file and a new one")
+	r.problem(t, "d.yaml:1: the file is empty")
+	select {
+	case got := <-r.problems:
+		t.Errorf("told as well: %s", got.Problem)
+	default:
+	}
+}
+
+func TestTemplatesTellWhatOpenFound(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{"a.yaml": templateOf("x", "dev"), "b.yaml": templateOf("x", "qa"), "c.yaml": "x"}
+	r := runTemplates(t, files, nil)
+	r.problem(t, "b.yaml:1: the name x is that of a.yaml")
+	r.problem(t, "c.yaml:1: the template must be")
+	must(t, os.Remove(filepath.Join(r.root, "c.yaml")))
+	r.put(t, "b.yaml", templateOf("y", "qa"))
+	r.await(t, "x:dev y:qa", "mended")
+
+	logged := runTemplates(t, files, func(t *Templates) { t.OnProblem = nil })
+	logged.put(t, "c.yaml", templateOf("c", "dev"))
+	logged.await(t, "b:! c:dev x:dev", "mended")
+	if got := logged.log.String(); strings.Count(got, "pipeline template can't be used") != 2 || !strings.Contains(got, "problem=\"c.yaml:1: ") {
+		t.Errorf("log: %s", got)
+	}
+}
+
+// What can't be read may be mended by its mode alone.
+func TestTemplatesReloadOnMode(t *testing.T) {
+	t.Parallel()
+	r := &Templates{root: "/p"}
+	for name, want := range map[string]bool{
+		"/p": true, "/p/a.yaml": true, "/p/a.yml": true, "/p/.a.yaml.swp": false, "/p/a.yaml~": false, "/p/4913": false,
+		"/p/.a.yaml": false, "/p/#a.yaml#": false, "/p/.shipped": false, "/p/a.md": false,
+	} {
+		for _, op := range []fsnotify.Op{fsnotify.Write, fsnotify.Chmod} {
+			if got := r.relevant(fsnotify.Event{Name: name, Op: op}); got != want {
+				t.Errorf("%s %s: %v, want %v", op, name, got, want)
+			}
+		}
+	}
+}
+
+func TestTemplatesWithoutInotify(t *testing.T) {
+	t.Parallel()
+	r := runTemplates(t, nil, func(t *Templates) {
+		t.newWatcher = func() (*fsnotify.Watcher, error) { return nil, errors.New("too many open files") }
+		t.polling = 5 * time.Millisecond
+	})
+	r.put(t, "a.yaml", templateOf("a", "dev"))
+	r.await(t, "a:dev", "polling")
+	must(t, os.RemoveAll(r.root))
+	r.await(t, "", "folder gone")
+	r.put(t, "a.yaml", templateOf("a", "qa"))
+	r.await(t, "a:qa", "folder back")
+	if got := strings.Count(r.log.String(), "polling instead"); got != 1 {
+		t.Errorf("said %d times that it polls", got)
+	}
+}
