@@ -161,7 +161,7 @@ func (r *handoffRun) failed(code, format string, args ...any) outcome {
 	msg := fmt.Sprintf(format, args...)
 	hint := fmt.Sprintf("look at the agent with `understudy agent attach %d`, then `understudy handoff retry %d`", r.agent.ID, r.h.ID)
 	switch {
-	case r.h.Phase == ShuttingDown:
+	case r.h.Phase == ShuttingDown && r.agent.Active():
 		hint = fmt.Sprintf("end the agent yourself or with `understudy agent stop --force %d`, then `understudy handoff retry %d`", r.agent.ID, r.h.ID)
 	case !beforeRecord(r.h.Phase):
 		hint = fmt.Sprintf("the record is kept; `understudy handoff retry %d` goes on from here", r.h.ID)

@@ -86,7 +86,7 @@ type Handoff struct {
 	PhaseAt    time.Time  `json:"-"` // entered the phase
 	DeliveryID *int64     `json:"-"` // the instruction or the prompt that the phase waits for
 	Trouble    string     `json:"-"` // what the runtime reported instead of a Stop (StopFailure)
-	Retrying   bool       `json:"-"` // a retry before the record: a failed verification instructs anew
+	Retrying   bool       `json:"-"` // it was retried; before the record a failed verification instructs anew then
 	ForkedAt   *time.Time `json:"-"` // mode generate: the session was forked, StopHook says after which hook
 
 	// Facts that hooks leave behind, in whatever phase they come.

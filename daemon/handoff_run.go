@@ -202,6 +202,11 @@ func (r *handoffRun) shutDown() outcome {
 	a := r.agent
 	switch {
 	case !a.Active():
+		if over, err := r.stepOver(); over != "" || err != nil {
+			out := r.failed("step_over", "No successor is started: %s", over)
+			out.err = err
+			return out
+		}
 		return r.toSpawning("the agent is gone: " + r.endReason(a))
 	case a.StopStage == StopFailed:
 		return r.failed("exit_failed", "The outgoing agent could not be ended%s", r.seen())
@@ -247,11 +252,6 @@ func (r *handoffRun) stayLong(d time.Duration, note string) outcome {
 // toSpawning commits the successor's row, with the name its pane will have, before the pane is
 // made.
 func (r *handoffRun) toSpawning(cause string) outcome {
-	if over, err := r.d.stepOver(r.ctx, r.agent); err != nil {
-		return outcome{err: err}
-	} else if over != "" {
-		return r.failed("step_over", "No successor is started: %s", over)
-	}
 	next, err := r.d.successor(r.ctx, r.agent, r.now)
 	if err != nil {
 		return outcome{err: err}

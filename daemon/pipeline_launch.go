@@ -54,15 +54,6 @@ func (d *Daemon) planStep(a *Agent, spec *runtimes.Spec, p *Pipeline, s *Step) (
 	return []string{"Read(/" + path + ")"}, nil
 }
 
-// stepOver says why an agent's step needs no successor any more; "": it does, or it is of no step.
-func (d *Daemon) stepOver(ctx context.Context, a *Agent) (string, error) {
-	p, s, err := d.stepOf(ctx, a)
-	if err != nil || s == nil || s.Status == StepRunning {
-		return "", err
-	}
-	return fmt.Sprintf("its step of pipeline %d is over, the run is %s", p.ID, p.Status), nil
-}
-
 // stepRecords are what the steps before an agent's have left, as far as decisions go, the newest first.
 func (d *Daemon) stepRecords(ctx context.Context, a *Agent) (records []Record, err error) {
 	p, s, err := d.stepOf(ctx, a)

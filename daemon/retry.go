@@ -28,6 +28,9 @@ func (d *Daemon) RetryHandoff(ctx context.Context, id int64, mode string) (Hando
 		if err := d.here(h.Host); err != nil {
 			return h, err
 		}
+		if err := d.stepWants(ctx, &h); err != nil {
+			return h, err
+		}
 		if mode != "" && mode != h.Mode {
 			if h.RecordedAt != nil {
 				return h, Errorf(KindConflict, "handoff_recorded", "The document is recorded, so the mode can no longer change: retry without one")
@@ -91,6 +94,7 @@ func (r *handoffRun) resumeAt(failed Phase) (Phase, Change, error) {
 		h.Retrying, h.StopHook, h.Trouble = true, r.agent.LastHook, ""
 		return Verifying, Change{}, nil
 	}
+	h.Retrying = true
 	if failed == ShuttingDown || failed == Recorded {
 		c := Change{}
 		if r.agent.Active() && r.agent.StopStage == StopFailed {

@@ -142,7 +142,7 @@ func (t *Templates) Run(ctx context.Context) error {
 // relevant reports whether an event may have changed a template. A mode may have: a file that can't
 // be read is a Problem.
 func (t *Templates) relevant(ev fsnotify.Event) bool {
-	return ev.Name == t.root || isTemplate(filepath.Base(ev.Name))
+	return isTemplate(filepath.Base(ev.Name))
 }
 
 // tell compares the snapshot's problems with those that were told.

@@ -52,8 +52,8 @@ func runTemplates(t *testing.T, files map[string]string, set func(*Templates)) *
 	if set != nil {
 		set(r.Templates)
 	}
-	first := filepath.Join(root, "first.yaml") // seen by Run's first scan at the latest
-	put(t, first, templateOf("first", "dev"))
+	const first = "first.yaml" // seen by Run's first scan at the latest
+	r.put(t, first, templateOf("first", "dev"))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
@@ -68,26 +68,31 @@ func runTemplates(t *testing.T, files map[string]string, set func(*Templates)) *
 			t.Error("run did not end")
 		}
 	})
-	r.await(t, "first:dev", "first")
+	isThere := func(list string) bool { return strings.Contains(list, "first:dev") }
+	r.awaitList(t, first, isThere)
+	must(t, os.Remove(filepath.Join(root, first)))
+	r.awaitList(t, "removal of "+first, func(list string) bool { return !isThere(list) })
 	return r
 }
 
-// await waits until the list, without the template that every run has, is as wanted.
+// await waits until the list is as wanted.
 func (r *templateRun) await(t *testing.T, want, what string) {
+	t.Helper()
+	r.awaitList(t, what, func(list string) bool { return list == want })
+}
+
+func (r *templateRun) awaitList(t *testing.T, what string, ok func(list string) bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(patience); ; <-tick.C {
-		got := shown(r.List())
-		if got == want || strings.ReplaceAll(" "+got, " first:dev", "") == " "+want || got == "first:dev" && want == "" || what == "first" && strings.Contains(got, want) {
-			return
-		}
+	for deadline := time.Now().Add(patience); !ok(shown(r.List())); <-tick.C {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not noticed: list is %s, want %s", what, got, want)
+			t.Fatalf("%s: not noticed: list is %s", what, shown(r.List()))
 		}
 	}
 }
 
+// problem waits for the next problem that is told.
 func (r *templateRun) problem(t *testing.T, want string) Template {
 	t.Helper()
 	select {

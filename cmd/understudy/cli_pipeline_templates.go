@@ -55,7 +55,10 @@ func (a *app) listTemplates(ctx context.Context) error {
 func describeTemplate(u *ui, t *api.Template) {
 	u.printf("%s\n", u.bold(printable(t.Name)))
 	for _, text := range []string{t.Description, templateSteps(t.Steps)} {
-		for line := range strings.Lines(wrap(printable(text), max(u.width()-len(margin)-1, 20))) {
+		if text = printable(text); u.terminal {
+			text = wrap(text, max(u.width()-len(margin)-1, 20))
+		}
+		for line := range strings.Lines(text) {
 			u.printf("%s%s\n", margin, strings.TrimSuffix(line, "\n"))
 		}
 	}

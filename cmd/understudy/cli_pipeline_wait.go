@@ -26,10 +26,11 @@ func (a *app) watchPipeline(ctx context.Context, c *api.Client, p daemon.Pipelin
 	fresh := true // what the daemon has just answered is looked at first: it may be going away
 	err := await(ctx, c, w.idle, func(ctx context.Context) (bool, error) {
 		if !fresh {
-			var err error
-			if p, err = c.Pipeline(ctx, p.ID); err != nil {
+			now, err := c.Pipeline(ctx, p.ID)
+			if err != nil {
 				return false, err
 			}
+			p = now
 		}
 		fresh = false
 		return w.look(&p), nil

@@ -20,17 +20,17 @@ const (
 	wholeTree                 // with all its files, whatever became of them since
 )
 
-// errNotOurs says that something is not to be touched.
-type errNotOurs struct{ path, repository string }
+// notOursError says that something is not to be touched.
+type notOursError struct{ path, repository string }
 
-func (e errNotOurs) Error() string {
+func (e notOursError) Error() string {
 	return fmt.Sprintf("%s is there and is no work tree of the repository %s: move it away", e.path, e.repository)
 }
 
 // look finds out what stands at a path, which is a real one. What is neither empty nor a work tree
-// of the repository is errNotOurs.
+// of the repository is a notOursError.
 func (r repository) look(path string) (standing, error) {
-	notOurs := errNotOurs{path, r.dir}
+	notOurs := notOursError{path, r.dir}
 	fi, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,7 +16,8 @@ import (
 
 // Remove implements daemon.Trees. Kept is the end of a sentence that begins with the tree. A tree is
 // kept as well when it holds commits that no branch or tag does, submodules, or files that git is
-// told not to look at, when it is locked or in the middle of a rebase, merge or the like.
+// told not to look at, when it is locked or in the middle of a rebase, merge or the like. A half-made
+// one goes: nobody has worked in it.
 //
 // It is renamed before it is deleted: what an end in the middle leaves is not taken for a tree with
 // changes, and the next Remove of that path deletes the rest.
@@ -45,8 +45,9 @@ func (t *trees) Remove(ctx context.Context, dir, path string) (kept string, err 
 	}
 	defer release()
 	found, err := r.look(at)
+	_, notOurs := errors.AsType[notOursError](err)
 	switch {
-	case errors.As(err, &errNotOurs{}):
+	case notOurs:
 		return "it is no work tree of the repository " + r.dir, nil
 	case err != nil:
 		return "", err
@@ -201,8 +202,6 @@ type records struct {
 	do   func(string)
 	part []byte // of the record that is not whole yet
 }
-
-var _ io.Writer = (*records)(nil)
 
 func (r *records) Write(p []byte) (int, error) {
 	n := len(p)

@@ -1,0 +1,83 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+func TestFeedOfAPipeline(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, nil), t.Context()
+	run, other := h.pipeline(nil), h.pipeline(nil)
+	a := h.agent(away)
+	begin := must(h.store.LastEventID(ctx))(t)
+	log := func(typ string, pipeline *daemon.Pipeline, agent *int64) int64 {
+		t.Helper()
+		e := &daemon.Event{Type: typ, Host: "here", AgentID: agent, Payload: json.RawMessage(`{}`)}
+		if pipeline != nil {
+			e.PipelineID, e.StepID = &pipeline.ID, &pipeline.Steps[0].ID
+		}
+		h.commit(&daemon.Change{Events: []*daemon.Event{e}})
+		return e.ID
+	}
+	both := func() (of, typed, agents int64) { // of the run: two, of which one of the type, one of the agent
+		log("pipeline_created", other, nil)
+		typed = log("pipeline_created", run, nil)
+		log("agent_idle", nil, &a.ID)
+		agents = log("step_done", run, &a.ID)
+		log("step_done", other, &a.ID)
+		return typed, typed, agents
+	}
+	_, typed, agents := both()
+	queries := map[string]func(typed, agents int64) []int64{
+		"":                        func(typed, agents int64) []int64 { return []int64{typed, agents} },
+		"&types=pipeline_created": func(typed, _ int64) []int64 { return []int64{typed} },
+		"&agent_id=" + id(a.ID):   func(_, agents int64) []int64 { return []int64{agents} },
+	}
+	streams := map[string]*stream{}
+	for query, want := range queries {
+		s := h.mainDoor().open(fmt.Sprintf("?after=%d&pipeline_id=%d", begin, run.ID) + query)
+		streams[query] = s
+		wanted := want(typed, agents)
+		if got := eventIDs(s.events(len(wanted))); !slices.Equal(got, wanted) {
+			t.Errorf("backlog with %q: %v, want %v", query, got, wanted)
+		}
+	}
+	_, typed, agents = both()
+	for query, want := range queries {
+		wanted := want(typed, agents)
+		if got := eventIDs(streams[query].events(len(wanted))); !slices.Equal(got, wanted) {
+			t.Errorf("live with %q: %v, want %v", query, got, wanted)
+		}
+	}
+
+	var followed []int64
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	err := h.client.FollowPipeline(ctx, other.ID, begin, []string{"step_done", "pipeline_failed"}, func(e daemon.Event) error {
+		if e.PipelineID == nil || *e.PipelineID != other.ID || e.StepID == nil {
+			t.Errorf("followed run %d and got %+v", other.ID, e)
+		}
+		if followed = append(followed, e.ID); len(followed) == 2 {
+			return errEnough
+		}
+		return nil
+	})
+	if !errors.Is(err, errEnough) || !slices.Equal(followed, []int64{begin + 5, begin + 10}) {
+		t.Errorf("followed: %v, %v, want %d and %d", followed, err, begin+5, begin+10)
+	}
+}
+
+func eventIDs(events []daemon.Event) (ids []int64) {
+	for _, e := range events {
+		ids = append(ids, e.ID)
+	}
+	return ids
+}

@@ -1,0 +1,365 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// abort ends a run and checks the answer, which is the run.
+func (r *rig) abort(id int64, steps string) daemon.Pipeline {
+	r.t.Helper()
+	p, err := r.client.AbortPipeline(r.t.Context(), id)
+	if err != nil {
+		r.t.Fatalf("abort: %v", err)
+	}
+	r.wantAborted(p, steps)
+	return p
+}
+
+// wantAborted fails unless the run is, and the step that was running as well.
+func (r *rig) wantAborted(p daemon.Pipeline, steps string) {
+	r.t.Helper()
+	if p.Status != daemon.PipelineFailed || said(p.Error) != "Pipeline aborted" || p.FinishedAt == nil || p.CurrentAgentID != nil {
+		r.t.Errorf("aborted, run %d is %s with %q and agent %v", p.ID, p.Status, said(p.Error), p.CurrentAgentID)
+	}
+	if want := fmt.Sprintf("understudy pipeline resume %d", p.ID); !strings.Contains(p.Hint, want) {
+		r.t.Errorf("hint %q does not name `%s`", p.Hint, want)
+	}
+	r.wantSteps(p, steps)
+	for i, s := range p.Steps {
+		if s.Status == daemon.StepFailed && (said(s.Error) != "Pipeline aborted" || s.FinishedAt == nil) {
+			r.t.Errorf("step %d failed with %q at %v", i+1, said(s.Error), s.FinishedAt)
+		}
+	}
+}
+
+// wantInterrupted waits for the agent's end and fails unless its turn was interrupted before.
+func (r *rig) wantInterrupted(agentID int64) {
+	r.t.Helper()
+	r.awaitState(agentID, daemon.Ended)
+	r.wantStages(agentID, daemon.StopBreak, daemon.StopAsked)
+	for _, e := range r.transcript(agentID) {
+		if strings.Contains(fmt.Sprint(e.Message.Content), "[Request interrupted by user]") {
+			return
+		}
+	}
+	r.t.Errorf("agent %d was not interrupted in its turn: %+v", agentID, r.transcript(agentID))
+}
+
+// TestAbortWorking: the agent is interrupted, then shut down. Other runs and other agents notice nothing.
+func TestAbortWorking(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	held, release := r.holding("developer")
+	r.template("held", held, "reviewer")
+	r.start()
+	plain := r.agent(con)
+	id, other := r.pipeline("held", roof).ID, r.pipeline("held", roof).ID
+	a, b := r.atWork(id, 1), r.atWork(other, 1)
+	r.abort(id, "failed pending")
+	r.wantInterrupted(a.ID)
+	if got := r.getAgent(b.ID); got.State != daemon.Working || got.StopAskedAt != nil {
+		t.Errorf("the other run's agent is %s, asked to stop at %v", got.State, got.StopAskedAt)
+	}
+	if got := r.getAgent(plain.ID); got.State != daemon.Idle || got.StopAskedAt != nil {
+		t.Errorf("an agent of no run is %s, asked to stop at %v", got.State, got.StopAskedAt)
+	}
+	_, err := r.client.AbortPipeline(t.Context(), id)
+	wantConflict(t, err, "pipeline_ended")
+	release()
+	r.awaitPipeline(other, daemon.PipelineDone)
+	_, err = r.client.AbortPipeline(t.Context(), other)
+	wantConflict(t, err, "pipeline_ended")
+	_, err = r.client.AbortPipeline(t.Context(), 999)
+	wantError(t, err, daemon.KindNotFound, "Pipeline not found")
+	for _, e := range r.runEvents(id, "pipeline_failed") {
+		if e.Alert {
+			t.Error("the operator was told of what they asked for")
+		}
+	}
+	// What was aborted goes on with a new agent, when somebody wants it to.
+	r.resume(id, false)
+	p := r.awaitPipeline(id, daemon.PipelineDone)
+	if got := p.Steps[0].AgentIDs; len(got) != 2 || got[0] != a.ID {
+		t.Errorf("agents %v of step 1, want %d and another", got, a.ID)
+	}
+}
+
+// TestAbortPending: a run that waits for its turn never begins.
+func TestAbortPending(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cfg.Settings.Pipeline.MaxRunning = 1
+	held, release := r.holding("developer")
+	r.template("held", held, "reviewer")
+	r.start()
+	running, pending := r.pipeline("held", roof).ID, r.pipeline("held", roof).ID
+	a := r.atWork(running, 1)
+	r.abort(pending, "pending pending")
+	if got := r.getAgent(a.ID); got.StopAskedAt != nil {
+		t.Errorf("the running run's agent was asked to stop")
+	}
+	release()
+	r.awaitPipeline(running, daemon.PipelineDone)
+	r.wantAborted(r.getPipeline(pending), "pending pending")
+	r.wantRunEvents(pending, "step_running", 0)
+}
+
+// TestAbortBeforeThePane: the agent's row is committed, its pane is not made yet. What is made all the
+// same is ended.
+func TestAbortBeforeThePane(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	r := newRig(t).bent(&bend{spawn: func(_ context.Context, do func() (tmux.PaneInfo, error)) (tmux.PaneInfo, error) {
+		g.pass()
+		return do()
+	}})
+	r.template("one", "developer", "reviewer")
+	r.start()
+	id := r.pipeline("one", roof).ID
+	g.await(t)
+	p := r.abort(id, "failed pending")
+	g.goOn()
+	r.awaitState(p.Steps[0].AgentIDs[0], daemon.Ended)
+	r.wantNoPanes()
+}
+
+// wantNoPanes waits until no agent is left on the rig's tmux server.
+func (r *rig) wantNoPanes() {
+	r.t.Helper()
+	r.await("no pane left", func() (bool, string) {
+		panes, err := r.tmux.List(r.t.Context())
+		return err == nil && len(panes) == 0, fmt.Sprintf("%+v %v", panes, err)
+	})
+}
+
+// TestAbortStarting: an agent that does not come up is ended all the same.
+func TestAbortStarting(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.template("one", "developer", "reviewer")
+	r.misbehave("slow-start=1h")
+	r.start()
+	id := r.pipeline("one", roof).ID
+	p := r.awaitStep(id, 1, daemon.StepRunning)
+	a := r.awaitAgent(p.Steps[0].AgentIDs[0], "a pane", func(a daemon.Agent) bool { return a.SpawnedAt != nil })
+	r.abort(id, "failed pending")
+	r.awaitState(a.ID, daemon.Ended)
+	r.wantNoPanes()
+}
+
+// TestAbortInDialog: the dialog is dismissed, not answered with yes.
+func TestAbortInDialog(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.template("one", "developer | prompt: Work. @ask", "reviewer")
+	r.start()
+	id := r.pipeline("one", roof).ID
+	p := r.awaitStep(id, 1, daemon.StepRunning)
+	a := r.awaitState(p.Steps[0].AgentIDs[0], daemon.Waiting)
+	r.awaitRun(id, "tells of the dialog", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "dialog") })
+	if p = r.abort(id, "failed pending"); p.Note != "" {
+		t.Errorf("aborted, the run still says %q", p.Note)
+	}
+	r.awaitState(a.ID, daemon.Ended)
+	r.wantNothingApproved(a.ID)
+	if got := r.stages(a.ID); got[0] != string(daemon.StopBreak) {
+		t.Errorf("stages %v, want the interrupt first", got)
+	}
+}
+
+// TestAbortBetweenSteps: while the agent of a step that is done is being shut down, no step runs. The
+// agent goes on ending, the next one never begins.
+func TestAbortBetweenSteps(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.template("two", "developer", "reviewer")
+	r.misbehave("exit-delay=1500ms")
+	r.start()
+	id := r.pipeline("two", roof).ID
+	p := r.awaitStep(id, 1, daemon.StepDone)
+	r.awaitAgent(p.Steps[0].AgentIDs[0], "asked to leave", func(a daemon.Agent) bool { return len(r.stages(a.ID)) > 0 })
+	p = r.abort(id, "done pending")
+	r.awaitState(p.Steps[0].AgentIDs[0], daemon.Ended)
+	r.wantStages(p.Steps[0].AgentIDs[0], daemon.StopAsked)
+	r.wantRunEvents(id, "step_running", 1)
+	r.misbehave("")
+	r.resume(id, false)
+	p = r.awaitPipeline(id, daemon.PipelineDone)
+	r.wantSteps(p, "done done")
+	r.wantRunEvents(id, "step_running", 2)
+}
+
+// TestAbortWaiting: nobody is asked any more. Resume asks again.
+func TestAbortWaiting(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.template("gated", "developer", "reviewer | approval: true | remind_after: 0.3")
+	r.start()
+	id := r.pipeline("gated", roof).ID
+	r.awaitRunTold(id, "pipeline_approval_reminder", 1)
+	r.abort(id, "done pending")
+	r.wantNoDecision(id)
+	n := len(r.runEvents(id, "pipeline_approval_reminder"))
+	other := r.pipeline("gated", roof).ID // its reminders tell that time has passed
+	r.awaitRunTold(other, "pipeline_approval_reminder", 2)
+	r.wantRunEvents(id, "pipeline_approval_reminder", n)
+	r.resume(id, false)
+	r.approve(id, "")
+	r.awaitPipeline(id, daemon.PipelineDone)
+	r.wantRunEvents(id, "pipeline_waiting_for_approval", 2)
+}
+
+// TestAbortAtOnce: of several aborts one is right.
+func TestAbortAtOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	held, _ := r.holding("developer")
+	r.template("held", held)
+	r.start()
+	id := r.pipeline("held", roof).ID
+	a := r.atWork(id, 1)
+	errs := make([]error, 5)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() { _, errs[i] = r.client.AbortPipeline(t.Context(), id) })
+	}
+	wg.Wait()
+	if n := len(slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err != nil })); n != 1 {
+		t.Errorf("%d aborts of 5 were right: %v", n, errs)
+	}
+	for _, err := range errs {
+		if err != nil {
+			wantConflict(t, err, "pipeline_ended")
+		}
+	}
+	r.wantInterrupted(a.ID)
+	r.wantRunEvents(id, "pipeline_failed", 1)
+	r.wantRunEvents(id, "step_failed", 1)
+}
+
+// TestAbortHandingOver: the handoff of a step's agent that has not been recorded is cancelled with the
+// run.
+func TestAbortHandingOver(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	held, _ := r.holding("developer")
+	r.template("held", held, "reviewer")
+	r.start()
+	id := r.pipeline("held", roof).ID
+	a := r.atWork(id, 1)
+	hid := r.handoff(a.ID)
+	r.awaitRun(id, "tells of the handoff", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "handed over") })
+	r.abort(id, "failed pending")
+	if h := r.getHandoff(hid); h.Status != daemon.StatusCancelled {
+		t.Errorf("handoff is %s", h.Status)
+	}
+	r.wantInterrupted(a.ID)
+	r.wantNoPanes()
+	if got := r.successors(a.ID); len(got) != 0 {
+		t.Errorf("successors %+v", got)
+	}
+}
+
+// TestAbortHandedOver: behind the record the handoff goes on to the end of its agent, and no successor
+// is started any more.
+func TestAbortHandedOver(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	held, release := r.holding("developer")
+	r.template("held", held, "reviewer")
+	r.start()
+	id := r.pipeline("held", roof).ID
+	a := r.atWork(id, 1)
+	r.misbehave("exit-delay=1500ms")
+	hid := r.handoff(a.ID)
+	r.awaitRun(id, "tells of the handoff", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "handed over") })
+	release()
+	r.awaitPhase(hid, daemon.ShuttingDown)
+	r.abort(id, "failed pending")
+	r.awaitState(a.ID, daemon.Ended)
+	h := r.awaitPhase(hid, daemon.Failed, daemon.Cancelled)
+	if len(r.successors(a.ID)) != 0 {
+		t.Errorf("handoff %+v has a successor all the same", h)
+	}
+	r.wantNoPanes()
+	r.wantAborted(r.getPipeline(id), "failed pending")
+}
+
+// TestAbortSuccessorStarting: a successor that is being started is the one that is ended.
+func TestAbortSuccessorStarting(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	held, release := r.holding("developer")
+	r.template("held", held, "reviewer")
+	r.start()
+	id := r.pipeline("held", roof).ID
+	a := r.atWork(id, 1)
+	hid := r.handoff(a.ID)
+	r.awaitRun(id, "tells of the handoff", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "handed over") })
+	r.misbehave("slow-start=1h")
+	release()
+	h := r.awaitPhase(hid, daemon.AwaitingRegistration)
+	r.abort(id, "failed pending")
+	r.awaitState(*h.SuccessorID, daemon.Ended)
+	r.awaitPhase(hid, daemon.Failed, daemon.Cancelled)
+	r.wantNoPanes()
+	if got := r.successors(*h.SuccessorID); len(got) != 0 {
+		t.Errorf("successors of the successor %+v", got)
+	}
+	r.wantAborted(r.getPipeline(id), "failed pending")
+}
+
+// twoHosts are two rigs with one database, each a host of its own.
+func twoHosts(t *testing.T) (north, south *rig) {
+	north, south = newRig(t), newRig(t)
+	north.cfg.Host, south.cfg.Host = "north", "south"
+	south.cfg.Settings.DatabaseURL = north.cfg.Settings.DatabaseURL
+	return north, south
+}
+
+// TestFromAnotherHost: any host's daemon takes what a person wants of a run; the run's own host does it.
+func TestFromAnotherHost(t *testing.T) {
+	t.Parallel()
+	north, south := twoHosts(t)
+	held, release := north.holding("developer")
+	north.template("held", held, "reviewer | approval: true")
+	north.start()
+	south.start()
+	id := north.pipeline("held", roof).ID
+	a := north.atWork(id, 1)
+	began := time.Now()
+	south.abort(id, "failed pending")
+	north.wantInterrupted(a.ID)
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("the agent's end took %s", took)
+	}
+	release()
+	if p := south.resume(id, false); p.Open() == false {
+		t.Errorf("resumed, the run is %s", p.Status)
+	}
+	north.awaitPipeline(id, daemon.PipelineWaiting)
+	if p, err := south.client.RejectPipeline(t.Context(), id, "no"); err != nil || said(p.Error) != "Rejected: no" {
+		t.Errorf("reject: %v, %q", err, said(p.Error))
+	}
+	south.resume(id, false)
+	south.approve(id, "from afar")
+	p := north.awaitPipeline(id, daemon.PipelineDone)
+	north.wantSteps(p, "done done")
+	for _, s := range p.Steps {
+		for _, agent := range s.AgentIDs {
+			if got := north.getAgent(agent); got.Host != "north" {
+				t.Errorf("agent %d of the run is of host %s", agent, got.Host)
+			}
+		}
+	}
+	south.wantNoPanes()
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// TestPipelineWaitOutlivesTheDaemon: a daemon that goes away ends neither the run nor the watching.
+func TestPipelineWaitOutlivesTheDaemon(t *testing.T) {
+	t.Parallel()
+	for _, terminal := range []bool{true, false} {
+		r := newRig(t).start()
+		r.misbehave("think=2s")
+		s := r.sit(terminal, "pipeline", "run", "issue_only", "--prompt", "# Sort the list", "--cwd", r.work, "--wait")
+		s.sees(`1/1 product-owner .*agent 1`, 1)
+		r.halt()
+		s.sees("waits: the daemon is away: start it with `understudy serve", 1)
+		r.start()
+		s.ends(exitDone, "what came of it: `understudy pipeline show 1 --step 1 --data "+r.root+"`")
+		if shown := s.shown(); !strings.Contains(shown, "pipeline 1 (issue_only): Sort the list") || !strings.Contains(shown, "✓ 1/1 product-owner ") {
+			t.Errorf("terminal %t: %s", terminal, shown)
+		}
+	}
+}
+
+// TestPipelineWaitInterrupted: Ctrl-C ends the watching alone. What ends the run then can be seen by
+// somebody who resumes it.
+func TestPipelineWaitInterrupted(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	r.misbehave("think=1h")
+	s := r.sit(true, "pipeline", "run", "issue_only", "--prompt", "Sort the list", "--cwd", r.work, "--wait")
+	s.sees(`1/1 product-owner .*agent 1`, 1)
+	s.types("\x03")
+	s.sees("no longer watched; pipeline 1 goes on: `understudy pipeline show 1 --data ", 1)
+	<-s.ended
+	if p, err := r.client.Pipeline(t.Context(), 1); err != nil || p.Status != daemon.PipelineRunning {
+		t.Errorf("run is %s, want it to go on: %v", p.Status, err)
+	}
+	if _, err := r.client.AbortPipeline(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	r.misbehave("api-error")
+	s = r.sit(false, "pipeline", "resume", "1", "--wait")
+	s.ends(exitFailed, "Put that right, then `understudy pipeline resume 1 --data "+r.root+"`.")
+	if shown := s.shown(); !strings.Contains(shown, "✗ 1/1 product-owner ") || !strings.Contains(shown, "\npipeline 1 failed: ") || strings.Contains(shown, "Pipeline aborted") {
+		t.Error(shown)
+	}
+
+	s = r.sit(false, "pipeline", "resume", "1", "--wait", "--json")
+	s.sees(`"status": "failed"`, 1)
+	<-s.ended
+	if code := s.cmd.ProcessState.ExitCode(); code != exitFailed {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestPipelineWaitInAPipeInterrupted: so does the signal.
+func TestPipelineWaitInAPipeInterrupted(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	r.misbehave("think=1h")
+	s := r.sit(false, "pipeline", "run", "issue_only", "--prompt", "Sort the list", "--cwd", r.work, "--wait")
+	s.sees(`1/1 product-owner .*agent 1`, 1)
+	s.signal(os.Interrupt)
+	s.ends(exitFailed, "understudy: no longer watched; pipeline 1 goes on: `understudy pipeline show 1 --data "+r.root+"` tells how, `understudy pipeline abort 1 --data "+r.root+"` ends it")
+	if strings.Contains(s.shown(), "\x1b") {
+		t.Errorf("%q", s.shown())
+	}
+}
