@@ -295,7 +295,7 @@ func TestPipelineVerbs(t *testing.T) {
 			t.Helper()
 			got := h.mainDoor().do("POST", base+"/"+id(run.ID)+verb, body)
 			if got.status != 200 {
-				t.Errorf("%s with %s: %d %s", verb, body, got.status, got.body)
+				t.Fatalf("%s with %s: %d %s", verb, body, got.status, got.body)
 			}
 			check(t, json.Unmarshal(got.body, &p))
 			return p

@@ -86,6 +86,9 @@ func (r *handoffRun) end(to Phase, out outcome) error {
 	if err := r.commit(&c); err != nil {
 		return fmt.Errorf("handoff %d: %s to %s: %w", h.ID, from, to, err)
 	}
+	if out.then != nil {
+		out.then()
+	}
 	r.d.logHandoff(h, "handoff_failed", slog.LevelWarn, out.fail.Code)
 	return nil
 }

@@ -167,7 +167,7 @@ type outcome struct {
 	alert bool          // staying: only a person can end this wait
 	wrote bool          // staying: the handoff's own row was changed
 	again time.Duration // staying: look again after that, if nothing wakes us before
-	then  func()        // moving: called once the move is committed
+	then  func()        // moving or failing: called once that is committed
 	fail  *Failure
 	err   error // of the machine, not of the handoff: tried again
 }

@@ -204,7 +204,7 @@ func (r *handoffRun) shutDown() outcome {
 	case !a.Active():
 		if over, err := r.stepOver(); over != "" || err != nil {
 			out := r.failed("step_over", "No successor is started: %s", over)
-			out.err = err
+			out.err, out.then = err, func() { r.d.cleanUp(r.ctx, r.agent) } // its pane waits for no successor
 			return out
 		}
 		return r.toSpawning("the agent is gone: " + r.endReason(a))

@@ -49,7 +49,7 @@ func (d *Daemon) CreatePipeline(ctx context.Context, in NewPipeline) (Pipeline, 
 	if err != nil {
 		return Pipeline{}, fmt.Errorf("new pipeline %d: %w", p.ID, err)
 	}
-	return d.Pipeline(ctx, p.ID)
+	return *p, nil // as it was created: its lane may be further already
 }
 
 func (d *Daemon) createdEvents(p *Pipeline) []*Event {
@@ -83,7 +83,7 @@ func (d *Daemon) newPipeline(ctx context.Context, in NewPipeline) (*Pipeline, er
 	if err := checkDirectory(in.Cwd); err != nil {
 		return nil, err
 	}
-	now := time.Now().UTC()
+	now := time.Now().UTC().Truncate(time.Microsecond) // as it is stored
 	p := &Pipeline{
 		Title: in.Title, Template: t.Name, Prompt: in.Prompt, Cwd: filepath.Clean(in.Cwd), Host: d.Host,
 		Warnings: []string{}, CreatedAt: now, UpdatedAt: now,
@@ -102,7 +102,7 @@ func (d *Daemon) newPipeline(ctx context.Context, in NewPipeline) (*Pipeline, er
 	for i, ts := range t.Steps {
 		s := Step{
 			PipelineID: p.ID, OrderIndex: i, AgentName: ts.Agent, Description: ts.Description, Prompt: ts.Prompt, Approval: ts.Approval,
-			RemindAfter: ts.RemindAfter, Timeout: ts.Timeout, Status: StepPending,
+			RemindAfter: ts.RemindAfter, Timeout: ts.Timeout, Status: StepPending, AgentIDs: []int64{},
 		}
 		if s.ID, err = d.Store.NextID(ctx, StepIDs); err != nil {
 			return nil, err

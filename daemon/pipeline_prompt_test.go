@@ -83,7 +83,7 @@ func TestFirstPrompt(t *testing.T) {
 			t.Errorf("%q became %q", text, got)
 		}
 	}
-	for _, text := range []string{"/exit", "/clear all of it\nand more", "exit", " quit\n", ":wq!", "\u200b/exit", "exit\u200b", "/home/x \u200b is broken", "\ufeff :q", "\x1b/exit"} {
+	for _, text := range []string{"/exit", "/clear all of it\nand more", "exit", " quit\n", ":wq!", "\u200b/exit", "exit\u200b", "/home/x \u200b is broken", "\ufeff :q", "\u3164/exit", "\x1b/exit"} {
 		if got := runtimes.FirstPrompt(text); got != "Request:\n\n"+text {
 			t.Errorf("%q became %q", text, got)
 		}

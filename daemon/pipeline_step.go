@@ -140,6 +140,9 @@ func (r *pipelineRun) watchStep(s *Step) runOutcome {
 	left := r.d.left(*s.StartedAt, limit)
 	switch {
 	case !handing && a.turnOver():
+		if wait, err := r.queuedBehind(s, &a); err != nil || wait > 0 {
+			return runOutcome{err: err, again: wait, note: r.p.Note}
+		}
 		return r.take(s, &a)
 	case left <= 0:
 		return r.failStep(s, &a, h, failure{code: "step_timeout", says: "Step timed out after " + seconds(limit) + "s"})
@@ -283,6 +286,29 @@ func (r *pipelineRun) output(a *Agent) (text string, wait time.Duration, err err
 		}
 	}
 	return "", 0, nil
+}
+
+// queuedBehind is how long to wait for whether the agent goes on with a prompt that a person has queued
+// behind the turn that ended: no hook tells, but the runtime's registry is busy again. Nothing is queued
+// behind a turn that began with the last prompt, the step's own.
+func (r *pipelineRun) queuedBehind(s *Step, a *Agent) (time.Duration, error) {
+	if a.LastPrompt == 0 || !a.Active() {
+		return 0, nil
+	}
+	hook, err := r.d.Store.StoredHook(r.ctx, a.LastPrompt)
+	if err != nil {
+		return 0, err
+	}
+	if p, err := hooks.Parse(hook.Event, hook.Body); err != nil || runtimes.MatchesPrompt(p.Prompt, s.Input) {
+		return 0, nil
+	}
+	now := time.Now()
+	seen := r.d.look(a, now)
+	busy := seen.status == runtimes.StatusBusy || seen.status == runtimes.StatusWaiting
+	if seen.known && (busy || now.Sub(seen.since) < forkSettle) {
+		return forkSettle / 3, nil
+	}
+	return 0, nil
 }
 
 // turnOver reports whether the agent has ended a turn of its own work and been given nothing since.

@@ -191,7 +191,7 @@ func (d *Daemon) pressEscape(ctx context.Context, a *Agent) error {
 
 // interrupted reports whether no turn runs any more, as far as the registry and the screen tell.
 func (d *Daemon) interrupted(ctx context.Context, a *Agent) bool {
-	if s := d.look(a, time.Now()); s.known && s.status != "idle" {
+	if s := d.look(a, time.Now()); s.status == runtimes.StatusBusy || s.status == runtimes.StatusWaiting {
 		return false
 	}
 	screen, err := d.readScreen(ctx, a)

@@ -142,7 +142,7 @@ func (t *Templates) Run(ctx context.Context) error {
 // relevant reports whether an event may have changed a template. A mode may have: a file that can't
 // be read is a Problem.
 func (t *Templates) relevant(ev fsnotify.Event) bool {
-	return isTemplate(filepath.Base(ev.Name))
+	return ev.Name == t.root || isTemplate(filepath.Base(ev.Name))
 }
 
 // tell compares the snapshot's problems with those that were told.
@@ -231,7 +231,7 @@ func (t *Templates) scan(watch func(folder string), before []Template) ([]Templa
 // lastInOrder is what a file last held, if its name is still free; else the bare file.
 func lastInOrder(before []Template, file string, holder map[string]string) Template {
 	for _, last := range before {
-		if last.File == file && len(last.Steps) > 0 && holder[last.Name] == "" {
+		if last.File == file && holder[last.Name] == "" {
 			return last
 		}
 	}

@@ -168,6 +168,10 @@ func TestTemplatesReload(t *testing.T) {
 	r.put(t, "d.yaml", "")
 	r.await(t, "b:dev d:!", "renamed file and a new one")
 	r.problem(t, "d.yaml:1: the file is empty")
+	must(t, os.Remove(filepath.Join(r.root, "d.yaml")))
+	r.await(t, "b:dev", "removed while it was broken")
+	r.put(t, "d.yaml", "") // another file, and so told again
+	r.problem(t, "d.yaml:1: the file is empty")
 	select {
 	case got := <-r.problems:
 		t.Errorf("told as well: %s", got.Problem)

@@ -32,7 +32,7 @@ func (a *app) pipelineRun() *cobra.Command {
 		Long: `Start a run of a template. It goes on in the daemon, whether or not somebody waits for it; when as
 many runs are at work as may be, it waits for its turn.`,
 		Example: `  understudy pipeline run quick_fix --prompt "The login page times out" --wait
-  understudy pipeline run full_feature --title "Export as CSV" --branch csv-export --prompt - < request.md`,
+  understudy pipeline run full_feature --branch csv-export --prompt - --wait < request.md`,
 		Args:              exactArgs("TEMPLATE"),
 		ValidArgsFunction: a.completeTemplates,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -171,7 +171,7 @@ func (a *app) pipelineAbort() *cobra.Command {
 
 func (a *app) pipelineReject() *cobra.Command {
 	var comment string
-	c := a.pipelineVerb("reject", "End a run that waits for approval",
+	c := a.pipelineVerb("reject", "Refuse the approval that a run waits for, and end the run",
 		"  understudy pipeline reject 7 --comment \"The design leaves out the old clients\"",
 		func(p *daemon.Pipeline) bool { return p.Status == daemon.PipelineWaiting },
 		func(ctx context.Context, c *api.Client, id int64) error {
@@ -182,7 +182,7 @@ func (a *app) pipelineReject() *cobra.Command {
 			p, err := c.RejectPipeline(ctx, id, comment)
 			return a.tellStopped(p, "rejected", err)
 		})
-	c.Flags().StringVar(&comment, "comment", "", "`why`; - reads it from stdin")
+	c.Flags().StringVar(&comment, "comment", "", "`why`, in a sentence; - reads it from stdin")
 	return c
 }
 
@@ -194,13 +194,13 @@ func (a *app) tellStopped(p daemon.Pipeline, how string, err error) error {
 	case a.json:
 		return a.printJSON(p)
 	}
-	return a.say("pipeline %d is %s: `understudy pipeline resume %[1]d` would go on with it", p.ID, how)
+	return a.say("%s", joined(fmt.Sprintf("pipeline %d is %s", p.ID, how), printable(p.Hint)))
 }
 
 func (a *app) pipelineApprove() *cobra.Command {
 	var comment string
 	var wait bool
-	c := a.pipelineVerb("approve", "Let a run go on that waits for approval",
+	c := a.pipelineVerb("approve", "Give the approval that a run waits for",
 		"  understudy pipeline approve 7 --wait\n  understudy pipeline approve 7 --comment \"Without the second migration\"",
 		func(p *daemon.Pipeline) bool { return p.Status == daemon.PipelineWaiting },
 		func(ctx context.Context, c *api.Client, id int64) error {

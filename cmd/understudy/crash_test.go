@@ -45,7 +45,7 @@ type crashDaemon struct {
 	Environ  []string
 	Binary   string
 	Point    *crashPoint
-	Count    string // file for the number of calls of each kind, when the daemon stops by itself
+	Arm      string // the type of the event from whose commit on calls count; "": a handoff's request
 }
 
 // crashServe is the child: a daemon that kills itself at its point.
@@ -55,7 +55,7 @@ func crashServe(args []string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	bomb := &bomb{point: c.Point, calls: map[string]int{}}
+	bomb := &bomb{point: c.Point, calls: map[string]int{}, armedBy: c.Arm}
 	err := serve(context.Background(), serveConfig{
 		Root: c.Root, Settings: c.Settings, Environ: c.Environ, Binary: c.Binary,
 		Getenv: func(string) string { return "" }, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)), Around: bomb.around,
@@ -67,7 +67,8 @@ func crashServe(args []string) int {
 
 // bomb counts calls from the request of a handoff on, and kills its process at its point.
 type bomb struct {
-	act func() // nil: the process kills itself
+	act     func() // nil: the process kills itself
+	armedBy string // type of an event; see crashDaemon.Arm
 
 	mu    sync.Mutex
 	point *crashPoint
@@ -135,6 +136,7 @@ func (b *bomb) around(cfg daemon.Config) daemon.Config {
 		t, err := open(socket)
 		return &crashTerminal{Terminal: t, b: b}, err
 	}
+	cfg.Trees = &crashTrees{Trees: cfg.Trees, b: b}
 	run := cfg.OneShot
 	cfg.OneShot = func(ctx context.Context, job daemon.OneShot) (daemon.OneShotResult, error) {
 		n := b.enter("fork")
@@ -150,7 +152,7 @@ type crashStore struct {
 }
 
 func (s *crashStore) Commit(ctx context.Context, c *daemon.Change) error {
-	n := s.b.enter("commit")
+	n := s.b.enterCommit(c)
 	err := s.Store.Commit(ctx, c)
 	s.b.leave("commit", n)
 	if c.NewHandoff != nil && err == nil {
@@ -183,9 +185,9 @@ func (t *crashTerminal) Spawn(ctx context.Context, spec tmux.Spec) (tmux.PaneInf
 }
 
 // child starts the daemon as a process of its own and waits until it answers.
-func (r *rig) child(point *crashPoint) *exec.Cmd {
+func (r *rig) child(point *crashPoint, arm ...string) *exec.Cmd {
 	r.t.Helper()
-	arg, err := json.Marshal(crashDaemon{Root: r.root, Settings: r.cfg.Settings, Environ: r.cfg.Environ, Binary: r.cfg.Binary, Point: point})
+	arg, err := json.Marshal(crashDaemon{Root: r.root, Settings: r.cfg.Settings, Environ: r.cfg.Environ, Binary: r.cfg.Binary, Point: point, Arm: strings.Join(arm, "")})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -150,7 +150,7 @@ func TestAbortStarting(t *testing.T) {
 	r.start()
 	id := r.pipeline("one", roof).ID
 	p := r.awaitStep(id, 1, daemon.StepRunning)
-	a := r.awaitAgent(p.Steps[0].AgentIDs[0], "a pane", func(a daemon.Agent) bool { return a.SpawnedAt != nil })
+	a := r.awaitAgent(p.Steps[0].AgentIDs[0], "a pane", func(a daemon.Agent) bool { return len(r.agentEvents(a.ID, "agent_started")) > 0 })
 	r.abort(id, "failed pending")
 	r.awaitState(a.ID, daemon.Ended)
 	r.wantNoPanes()

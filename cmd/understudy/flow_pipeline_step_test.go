@@ -262,12 +262,12 @@ func TestStepEscape(t *testing.T) {
 		t.Errorf("operator was told %q", text)
 	}
 	file, release := r.holdFile()
-	r.personTypes(a.ID, "the gutter only @hold "+file, tmux.Enter)
+	r.personTypes(a.ID, "@hold "+file+" @say The gutter only.", tmux.Enter)
 	p = r.awaitRun(p.ID, "no note", func(p daemon.Pipeline) bool { return p.Note == "" })
 	r.wantSteps(p, "running pending")
 	release()
 	p = r.awaitPipeline(p.ID, daemon.PipelineDone)
-	if got := r.output(p, 1); !strings.Contains(got, "the gutter only") {
+	if got := r.output(p, 1); got != "The gutter only." {
 		t.Errorf("step 1 left %q", got)
 	}
 }

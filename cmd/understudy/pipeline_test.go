@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"regexp"
 	"strings"
 	"testing"
@@ -142,7 +143,7 @@ func TestPipelineEnd(t *testing.T) {
 	} {
 		var stdout, stderr bytes.Buffer
 		a := &app{getenv: noEnv, dataFlag: "/srv/d", stdout: &stdout, stderr: &stderr}
-		if err := a.tellRunEnd(a.ui(&stdout), &c.p); err != c.err {
+		if err := a.tellRunEnd(a.ui(&stdout), &c.p); !errors.Is(err, c.err) {
 			t.Errorf("%s: error %v", c.p.Status, err)
 		}
 		if stdout.String() != c.stdout || stderr.String() != c.stderr {

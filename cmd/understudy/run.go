@@ -93,7 +93,8 @@ for root /var/lib/understudy/data, and for others understudy/data in $XDG_DATA_H
 		Example: `  understudy demo                                       # watch a handoff from start to end
   understudy serve                                      # the daemon, in the foreground
   understudy agent start developer-con-1 --cwd ~/app    # an agent that plays a persona
-  understudy handoff developer-con-1 --wait             # its work goes to a successor`,
+  understudy handoff developer-con-1 --wait             # its work goes to a successor
+  understudy pipeline run quick_fix --prompt TODO       # personas in sequence, one feeding the next`,
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -74,7 +74,7 @@ func serve(ctx context.Context, cfg serveConfig) error {
 	}
 	done.add(unlock)
 	if added, err := dir.Seed(); err != nil {
-		return fmt.Errorf("shipped personas: %w", err)
+		return err
 	} else if len(added) > 0 {
 		cfg.Log.Info("personas added", "slugs", added)
 	}

@@ -169,8 +169,9 @@ func TestTreesRunNothing(t *testing.T) {
 	t.Parallel()
 	r, path := newTreeRepo(t)
 	ran := t.TempDir()
-	r.write(".gitattributes", "*.go filter=evil\n*.p filter=process\n")
+	r.write(".gitattributes", "*.go filter=evil\n*.p filter=process\n*.own filter=own\n")
 	r.write("a.p", "1\n")
+	r.write("a.own", "1\n")
 	r.commit(time.Now())
 	trap := func(name string) string { return "touch '" + ran + "/" + name + "'; cat" }
 	for key, value := range map[string]string{
@@ -186,7 +187,12 @@ func TestTreesRunNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r.add("new", path)
+	tree := r.add("new", path)
+	r.git("config", "extensions.worktreeConfig", "true")
+	tree.git("config", "--worktree", "filter.own.clean", trap("own"))
+	if err := os.Chtimes(path+"/a.own", time.Now(), time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
 	if kept, err := newTrees(gitTestEnv()).Remove(t.Context(), r.dir, path); kept != "" || err != nil {
 		t.Errorf("removing it: %q, %v", kept, err)
 	}

@@ -57,6 +57,12 @@ func TestTreesKeep(t *testing.T) {
 		"another's place":   {func(r repo) { r.git("worktree", "move", r.dir, r.dir+"-moved"); r.write("mine", "") }, "it is no work tree of the repository TOP"},
 		"another folder's":  {func(r repo) { elsewhere(r) }, "git takes it for TOP"},
 		"a submodule in it": {submodule, "it holds submodules"},
+		"a repository committed as a submodule": {func(r repo) {
+			r.at(r.dir+"/inner").write("x", "")
+			r.git("init", "-q", "inner")
+			r.at(r.dir + "/inner").commit(time.Now())
+			r.commit(time.Now())
+		}, "it holds submodules"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

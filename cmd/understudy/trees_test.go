@@ -116,7 +116,6 @@ func TestTreesAdd(t *testing.T) {
 func TestTreesKinds(t *testing.T) {
 	t.Parallel()
 	origin, path := newTreeRepo(t)
-	head := origin.says("rev-parse", "HEAD")
 	dir := realDir(t)
 	bare := origin.at(dir + "/bare.git")
 	origin.git("clone", "-q", "--bare", origin.dir, bare.dir)
@@ -127,15 +126,17 @@ func TestTreesKinds(t *testing.T) {
 	module := origin.at(dir + "/super/module")
 	origin.git("init", "-q", dir+"/super")
 	origin.at(dir+"/super").git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", origin.dir, "module")
+	origin.at(dir+"/super").git("config", "submodule.recurse", "true")
+	origin.at(dir + "/super").commit(time.Now())
 	elsewhere := origin.at(dir + "/elsewhere")
 	origin.git("clone", "-q", "--separate-git-dir", dir+"/elsewhere.git", origin.dir, elsewhere.dir)
 
-	for i, r := range []repo{origin.at(dir + "/of-bare"), sparse, module, elsewhere} {
+	for i, r := range []repo{origin.at(dir + "/of-bare"), sparse, module, origin.at(dir + "/super"), elsewhere} {
 		at := fmt.Sprint(path, i)
 		for range 2 {
-			r.add("new", at).wantTree("new", head, at)
+			r.add("new", at).wantTree("new", r.says("rev-parse", "HEAD"), at)
 		}
-		if _, err := os.Stat(at + "/sub"); (err == nil) != (r != sparse) {
+		if _, err := os.Stat(at + "/sub"); (err == nil) != (r != sparse && i != 3) {
 			t.Errorf("the tree of %s holds %s", r.dir, r.at(at).names())
 		}
 		kept, err := newTrees(gitTestEnv()).Remove(t.Context(), r.dir, at)
@@ -182,6 +183,9 @@ func TestTreesRefuse(t *testing.T) {
 	other, _ := newTreeRepo(t)
 	other.add("other", path+"-other")
 	r.at(filepath.Dir(path)).write("file", "")
+	r.at(path+"-foreign").write(".git", "gitdir: "+other.dir+"/.git/worktrees/none\n")
+	r.at(path+"-copy").write(".git", "gitdir: "+r.dir+"/.git/worktrees/1-taken\n")
+	r.at(path+"-copy").write("mine", "")
 	if err := os.Symlink(r.dir, path+"-link"); err != nil {
 		t.Fatal(err)
 	}
@@ -209,6 +213,9 @@ func TestTreesRefuse(t *testing.T) {
 		"another branch":         {r, "new", path + "-taken", "the work tree " + path + "-taken is not on the branch new: run `git switch new` there, or remove it with `git worktree remove`"},
 		"not empty":              {r, "new", path + "-full", path + "-full" + isThere},
 		"another repository's":   {r, "new", path + "-other", path + "-other" + isThere},
+		"another's, empty":       {r, "new", path + "-foreign", path + "-foreign" + isThere},
+		"a copy":                 {r, "taken", path + "-copy", path + "-copy" + isThere},
+		"too long":               {r, strings.Repeat("x", 300), path, "git worktree failed in " + r.dir + " (fatal: cannot lock ref 'refs/heads/" + strings.Repeat("x", 300) + "': Unable to create '" + r.dir + "/.git/refs/heads/" + strings.Repeat("x", 300) + ".lock': File name too long): see what `git worktree` says there"},
 		"a repository":           {r, "new", other.dir, other.dir + isThere},
 		"itself":                 {r, "main", r.dir, r.dir + isThere},
 		"a file":                 {r, "new", filepath.Dir(path) + "/file", filepath.Dir(path) + "/file" + isThere},

@@ -54,7 +54,7 @@ const firstLine = "Request:\n\n"
 // characters in it, would stand in the composer without being submitted.
 func FirstPrompt(text string) string {
 	shown := strings.TrimSpace(strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) || unicode.IsControl(r) && !unicode.IsSpace(r) {
+		if unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) || unicode.IsControl(r) && !unicode.IsSpace(r) {
 			return -1
 		}
 		return r

@@ -125,7 +125,7 @@ func newAgent(opt options, environ []string) (*agent, error) {
 	if a.settings, a.warnings, err = loadSettings(opt.settings, a.configDir, a.cwd); err != nil {
 		return nil, err
 	}
-	if _, err := readBehaviours(opt.behave, a.env); err != nil {
+	if _, err := readBehaviours(opt, a.env); err != nil {
 		return nil, err
 	}
 	if err := a.chooseSession(); err != nil {
@@ -186,7 +186,7 @@ func (e errNoConversation) Error() string {
 
 // behave reads the misbehaviours in force. What is wrong with them is shown, once.
 func (a *agent) behave() behaviours {
-	b, err := readBehaviours(a.opt.behave, a.env)
+	b, err := readBehaviours(a.opt, a.env)
 	if err != nil && a.screen != nil {
 		a.mu.Lock()
 		told := a.complaint == err.Error()

@@ -21,14 +21,19 @@ var known = map[string]bool{
 	"foreign-secret": false, "child-hooks": false, "task-notification": true, "think": true, "exit-delay": true,
 	"no-further": false, "no-headings": false, "claims": false,
 	"fork-empty": false, "fork-error": false, "fork-hang": true, "fork-child": false, "fork-blocks": false, "fork-tool": false,
+	"no-final-message": false, "no-final-text": false, "two-blocks": false, "late-transcript": true,
 }
 
-// add merges a comma- or line-separated list into b. A name nobody knows is an error, so that a typing
-// mistake in a test does not pass for good behaviour.
-func (b behaviours) add(list string) error {
+// add merges a comma- or line-separated list into b, less what is for agents that means says no to. A
+// name nobody knows is an error, so that a typing mistake in a test does not pass for good behaviour.
+func (b behaviours) add(list string, means func(agent string) bool) error {
 	words := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == '\n' || r == ' ' })
 	for _, word := range words {
-		name, value, given := strings.Cut(word, "=")
+		agent, behaviour, scoped := strings.Cut(word, ":")
+		if !scoped {
+			behaviour = word
+		}
+		name, value, given := strings.Cut(behaviour, "=")
 		takes, ok := known[name]
 		if !ok {
 			return fmt.Errorf("unknown behaviour %q: doc.go of the scripted agent lists them", name)
@@ -39,7 +44,9 @@ func (b behaviours) add(list string) error {
 		if _, err := parseDuration(value); value != "" && err != nil {
 			return fmt.Errorf("behaviour %q: %q is neither a duration nor a number", name, value)
 		}
-		b[name] = value
+		if !scoped || means(agent) {
+			b[name] = value
+		}
 	}
 	return nil
 }
@@ -69,9 +76,9 @@ func parseDuration(s string) (time.Duration, error) {
 }
 
 // readBehaviours collects the three sources. A missing file is an empty one.
-func readBehaviours(flag string, env environment) (behaviours, error) {
+func readBehaviours(opt options, env environment) (behaviours, error) {
 	b := behaviours{}
-	lists := []string{env.get("SCRIPTED_AGENT"), flag}
+	lists := []string{env.get("SCRIPTED_AGENT"), opt.behave}
 	if file := env.get("SCRIPTED_AGENT_FILE"); file != "" {
 		text, err := os.ReadFile(file)
 		if err != nil && !os.IsNotExist(err) {
@@ -80,7 +87,7 @@ func readBehaviours(flag string, env environment) (behaviours, error) {
 		lists = append(lists, string(text))
 	}
 	for _, list := range lists {
-		if err := b.add(list); err != nil {
+		if err := b.add(list, opt.means); err != nil {
 			return b, err
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -30,68 +29,12 @@ func (m memory) titles() []string {
 	return out
 }
 
-// directives are the words in a prompt that steer the turn; doc.go describes them.
-type directives struct {
-	busy            time.Duration
-	hold            string
-	background, ask bool
-	compact         bool
-	tokens          int
-	edits           []string
-	decisions       []string
-	say             string
-}
-
 // taskMark begins the prompt that tells of a finished task.
 const taskMark = "<task-notification>"
 
-// decide takes a decision up to the end of its line or the next directive.
-var decide = regexp.MustCompile(`@decide +([^\n]+?)(?: *(?:$|\n)| +@[a-z]+\b)`)
-
-func parseDirectives(prompt string) directives {
-	var d directives
-	words := strings.Fields(prompt)
-	argument := func(i int) string {
-		if i+1 < len(words) {
-			return strings.Trim(words[i+1], "\"'`,;")
-		}
-		return ""
-	}
-	for i, word := range words {
-		switch word {
-		case "@busy":
-			d.busy, _ = parseDuration(argument(i))
-		case "@hold":
-			d.hold = argument(i)
-		case "@background":
-			d.background = true
-		case "@ask":
-			d.ask = true
-		case "@compact":
-			d.compact = true
-		case "@tokens":
-			d.tokens, _ = strconv.Atoi(argument(i))
-		case "@edit":
-			if file := argument(i); file != "" {
-				d.edits = append(d.edits, file)
-			}
-		}
-	}
-	for rest := prompt; ; {
-		at := decide.FindStringSubmatchIndex(rest)
-		if at == nil {
-			break
-		}
-		d.decisions = append(d.decisions, rest[at[2]:at[3]])
-		rest = rest[at[3]:]
-	}
-	_, d.say, _ = strings.Cut(prompt, "@say ")
-	return d
-}
-
 // act is the model's part of a turn: it thinks, does what the prompt asks for and returns the answer.
 func (a *agent) act(ctx context.Context, b behaviours, prompt string) (string, error) {
-	d := parseDirectives(prompt)
+	d := a.opt.directives(prompt)
 	if b.has("child-hooks") {
 		a.childHooks(ctx)
 	}
@@ -120,9 +63,9 @@ func (a *agent) act(ctx context.Context, b behaviours, prompt string) (string, e
 		return "", err
 	}
 	a.memory.decisions = append(a.memory.decisions, d.decisions...)
-	if d.say != "" {
+	if text, ok := a.dictated(d, prompt); ok {
 		a.memory.prompts = append(a.memory.prompts, prompt)
-		return d.say, nil
+		return text, nil
 	}
 	task := understand(prompt)
 	switch task.kind {
@@ -141,14 +84,35 @@ func (a *agent) act(ctx context.Context, b behaviours, prompt string) (string, e
 	return a.answer(prompt), nil
 }
 
+// dictated is the answer that directives put into the agent's mouth; false: none does.
+func (a *agent) dictated(d directives, prompt string) (string, bool) {
+	switch {
+	case d.say != "":
+		return d.say, true
+	case d.raw != "":
+		text, err := os.ReadFile(a.path(d.raw))
+		if err != nil {
+			return "I cannot read what to answer: " + err.Error(), true
+		}
+		return string(text), true
+	case d.report:
+		return a.report(prompt), true
+	}
+	return "", false
+}
+
+// path is a file that a prompt names, taken from the working directory.
+func (a *agent) path(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(a.cwd, name)
+}
+
 // edit changes files, one call of a tool each. A call that fails is told in the transcript alone.
 func (a *agent) edit(ctx context.Context, files []string) error {
 	for _, file := range files {
-		path := file
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(a.cwd, file)
-		}
-		if err := a.use(ctx, editTool(path)); err == nil {
+		if err := a.use(ctx, editTool(a.path(file))); err == nil {
 			a.memory.edited = append(a.memory.edited, file)
 		}
 	}

@@ -48,8 +48,8 @@ func TestUnderstand(t *testing.T) {
 
 func TestDirectives(t *testing.T) {
 	t.Parallel()
-	got := parseDirectives("do @busy 3s and @hold /tmp/x, @background @ask @say # Title\ntext")
-	if more := parseDirectives("@tokens 760000 @compact @edit a.go, @decide Use X: it is there @edit b/c.go @decide No Y\nthen @decide Z"); !reflect.DeepEqual(more, directives{
+	got := (options{}).directives("do @busy 3s and @hold /tmp/x, @background @ask @say # Title\ntext")
+	if more := (options{}).directives("@tokens 760000 @compact @edit a.go, @decide Use X: it is there @edit b/c.go @decide No Y\nthen @decide Z"); !reflect.DeepEqual(more, directives{
 		tokens: 760000, compact: true, edits: []string{"a.go", "b/c.go"}, decisions: []string{"Use X: it is there", "No Y", "Z"},
 	}) {
 		t.Errorf("got %+v", more)

@@ -14,6 +14,9 @@
 // name and model. A prompt that asks for a handoff is answered with the document's text; of the directives
 // @say and @decide count.
 //
+// A prompt on the command line is submitted after SessionStart, byte for byte. What is a command, also
+// behind blanks and characters that are not shown, is run as one, without UserPromptSubmit.
+//
 // A prompt that begins with /handoff reaches the UserPromptSubmit hooks as it was typed, when its turn
 // comes. If they block it, there is no turn.
 //
@@ -44,13 +47,24 @@
 //	@decide TEXT       documents from now on have TEXT among their decisions, to the end of the line or
 //	                   the next directive
 //	@ask               a tool call that needs permission: PermissionRequest, then a dialog
-//	@say TEXT          the answer is TEXT, to the end of the prompt
+//	@say TEXT          the answer is TEXT, to the end of the prompt or to "## Original request"
+//	@raw FILE          the answer is exactly what FILE holds; a path is taken from the working directory
+//	@report            the answer has the four headings, with a paragraph each, and names the first line
+//	                   of the prompt
+//	@step NAME …       alone on its line: the directives after it, @say to the end of the line, are for
+//	                   the agents whose --name begins with NAME, and for that of step NAME of a pipeline
+//	                   if it is a number (the system prompt says "You are step N of"). They come last
+//
+// In the prompts of a pipeline those of the step's own prompt and those of the original request count, the
+// latter in each step. Those of the step before do not count, in the paragraphs that begin with a label of
+// the header and between “ and ”, as the agent's own answers quote.
 //
 // # Misbehaviours
 //
 // A comma-separated list from the flag --behave, the variable SCRIPTED_AGENT and the file named by
 // SCRIPTED_AGENT_FILE, taken together. The file is read anew at each turn and at each exit. A duration
-// is Go's (300ms) or a bare number of milliseconds; DUR in brackets may be left out.
+// is Go's (300ms) or a bare number of milliseconds; DUR in brackets may be left out. NAME:MISBEHAVIOUR is
+// for the agents that NAME means, as in @step: developer-:crash-at-start, 2:api-error.
 //
 //	no-document        says that it wrote the handoff document, and did not
 //	empty-document     the document has no bytes
@@ -74,6 +88,11 @@
 //	ignore-term        SIGTERM does nothing (SIGHUP and SIGINT still end it)
 //	exit-dialog        /exit opens "1. Exit and stop tasks" and waits for Enter
 //	swallow-enter      the first Enter after a paste leaves the text in the composer, one more submits it
+//	no-final-message   Stop has no last_assistant_message, the transcript has the answer
+//	no-final-text      answers have no text: neither Stop nor the transcript has one
+//	two-blocks         an answer with headings is two blocks of text; Stop has the second alone
+//	late-transcript[=DUR]  the transcript gets an answer DUR (200ms) after the Stop hooks were started, or
+//	                   at the session's end. Claude Code itself is up to 400 ms late
 //	api-error          turns end with StopFailure, error rate_limit
 //	foreign-secret     hooks are run with another UNDERSTUDY_LAUNCH
 //	child-hooks        each turn runs a child with inherited environment that sends SessionStart, Stop
@@ -97,7 +116,8 @@
 // # Where it differs from Claude Code
 //
 // Text typed right after the start is never lost, text sent while a tool runs waits for the next turn,
-// the cursor stays at the end of the composer, `!command` runs nothing, there are no http hooks, no
+// a prompt on the command line keeps its control characters and those that are not shown, /help is no
+// command, the cursor stays at the end of the composer, `!command` runs nothing, there are no http hooks, no
 // idle_prompt notification and no network. Reading a file never asks for permission. /handoff needs no
 // command file; what no hook blocks goes on as an ordinary prompt, without UserPromptExpansion. Further
 // keys of statusLine (padding, refreshInterval) mean nothing, and it does not run while a tool does. -p

@@ -96,6 +96,21 @@ func (a *agent) handoffText(b behaviours, further []string) string {
 	return w.String()
 }
 
+// report is a final message under the four headings, one paragraph each, which names the first line of
+// the prompt.
+func (a *agent) report(prompt string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(prompt), "\n")
+	asked, m := quote(first, 100), a.memory
+	modified := slices.Compact(slices.Sorted(slices.Values(m.edited)))
+	decisions := append([]string{"Work only inside " + a.cwd + ": nothing outside belongs to this task"}, m.decisions...)
+	var w strings.Builder
+	fmt.Fprintf(&w, "## What Was Done\n\nLooked into “%s”. Files modified: %s.\n\n", asked, orNone(modified))
+	fmt.Fprintf(&w, "## Decisions Made\n\n%s\n", list(decisions, ""))
+	fmt.Fprintf(&w, "## Open Questions\n\n- Is “%s” finished as the user expects?\n\n", asked)
+	fmt.Fprintf(&w, "## Next Agent Context\n\nGo on with “%s”. Files here: %s.\n", asked, orNone(listFiles(a.cwd)))
+	return w.String()
+}
+
 func list(items []string, none string) string {
 	if len(items) == 0 {
 		items = []string{none}

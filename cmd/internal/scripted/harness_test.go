@@ -233,14 +233,13 @@ func (l logged) name() string {
 func (r *rig) log() []logged {
 	text, _ := os.ReadFile(r.dir + "/log") // no file: no hook has run yet
 	var out []logged
-	for _, row := range bytes.Split(text, []byte("\n")) {
+	rows := bytes.Split(text, []byte("\n"))
+	for _, row := range rows[:len(rows)-1] { // the last one is empty, or still being written
 		var l logged
-		if len(row) > 0 {
-			if err := json.Unmarshal(row, &l); err != nil {
-				r.t.Fatalf("log line %s: %v", row, err)
-			}
-			out = append(out, l)
+		if err := json.Unmarshal(row, &l); err != nil {
+			r.t.Fatalf("log line %s: %v", row, err)
 		}
+		out = append(out, l)
 	}
 	return out
 }

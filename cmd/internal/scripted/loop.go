@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -50,9 +49,7 @@ func (a *agent) run(stdin, stdout *os.File) (int, error) {
 		}
 	})
 	a.enqueue(job{run: a.start})
-	if prompt := strings.TrimSpace(a.opt.prompt); prompt != "" {
-		l.submit(ctx, prompt)
-	}
+	l.begin(ctx, a.opt.prompt)
 	q := l.loop(ctx)
 	cancel()
 	return l.end(q), nil
@@ -224,27 +221,6 @@ func (l *loop) leave(letter string) {
 	}
 	l.armed, l.armedAt = letter, time.Now()
 	l.screen.setHint("Press Ctrl-" + strings.ToUpper(letter) + " again to exit")
-}
-
-// slash is a command; a path, which has another slash, is not.
-var slash = regexp.MustCompile(`^/([A-Za-z][\w:-]*)(?:\s+((?s:.*)))?$`)
-
-// submit does what Enter does with a text that is not empty.
-func (l *loop) submit(ctx context.Context, prompt string) {
-	text := strings.TrimSpace(prompt)
-	switch command := slash.FindStringSubmatch(text); {
-	case text == "exit" || text == "quit" || text == ":wq":
-		l.exit(ctx)
-	case command != nil:
-		l.command(ctx, command[1], strings.TrimSpace(command[2]))
-	case strings.HasPrefix(text, "!"):
-		l.screen.print(blockUser, text)
-		l.screen.print(blockNote, "The scripted agent runs no shell commands.")
-	case l.busy():
-		l.queue(ctx, prompt)
-	default:
-		l.enqueue(job{turn: true, run: func(ctx context.Context) { l.turn(ctx, prompt, typed) }})
-	}
 }
 
 // queue is a prompt that comes while a turn runs: its UserPromptSubmit is sent at once, with the

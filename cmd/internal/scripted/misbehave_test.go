@@ -215,8 +215,8 @@ func TestForeignSecret(t *testing.T) {
 
 func TestUnknownBehaviourIsAnError(t *testing.T) {
 	t.Parallel()
-	for _, list := range []string{"no-documents", "no-stop=1", "think=soon"} {
-		if err := (behaviours{}).add(list); err == nil {
+	for _, list := range []string{"no-documents", "no-stop=1", "think=soon", "con:no-documents", "con:no-stop=1", "con:"} {
+		if err := (behaviours{}).add(list, options{}.means); err == nil {
 			t.Errorf("%q was accepted", list)
 		}
 	}

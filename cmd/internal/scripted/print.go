@@ -120,7 +120,7 @@ func (p *printer) wait(ctx context.Context) error {
 func (p *printer) answerTo(prompt string) string {
 	p.turns++
 	answer := p.answer(prompt)
-	if d := parseDirectives(prompt); d.say != "" {
+	if d := p.opt.directives(prompt); d.say != "" {
 		answer = d.say
 	} else if handoffWord.MatchString(prompt) || handedOver.MatchString(prompt) {
 		p.memory.decisions = append(p.memory.decisions, d.decisions...)
@@ -128,8 +128,7 @@ func (p *printer) answerTo(prompt string) string {
 	}
 	if p.b.has("fork-empty") || answer == "" {
 		// Measured: it asks once more by itself.
-		p.line(fields{"type": "user", "isSynthetic": true, "message": fields{"role": "user", "content": "[Your previous response " +
-			"had no visible output. Please continue and produce a user-visible response.]"}})
+		p.line(fields{"type": "user", "isSynthetic": true, "message": fields{"role": "user", "content": nothingToSee}})
 		return ""
 	}
 	blocks := []string{answer}

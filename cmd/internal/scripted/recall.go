@@ -52,7 +52,7 @@ func recall(path string) (recollection, error) {
 		switch {
 		case l.Type == "user" && isPrompt && !l.IsMeta && !l.IsSummary:
 			prompted = true
-			got.memory.recall(text)
+			got.memory.recall(options{name: got.name}.directives(text), text)
 		case l.Type == "assistant" && l.Message.Model != synthetic:
 			got.model = l.Message.Model
 		case l.Type == "custom-title":
@@ -66,12 +66,12 @@ func recall(path string) (recollection, error) {
 }
 
 // recall remembers a prompt of an earlier session as act did when it came.
-func (m *memory) recall(prompt string) {
-	d := parseDirectives(prompt)
+func (m *memory) recall(d directives, prompt string) {
+	said := d.say != "" || d.raw != "" || d.report
 	switch task := understand(prompt); {
 	case strings.HasPrefix(prompt, taskMark):
-	case d.say == "" && task.kind == writeHandoff:
-	case d.say == "" && task.kind == takeOver:
+	case !said && task.kind == writeHandoff:
+	case !said && task.kind == takeOver:
 		m.predecessor = task.reads[0]
 		for _, path := range task.reads {
 			text, _ := os.ReadFile(path) // one that is gone has no steps

@@ -41,7 +41,7 @@ func (a *agent) use(ctx context.Context, t tool) error {
 		}
 		return all
 	}
-	a.recordAssistant(fields{"type": "tool_use", "id": id, "name": t.name, "input": t.input}, "tool_use")
+	a.recordAssistant(newMessageID(), fields{"type": "tool_use", "id": id, "name": t.name, "input": t.input}, "tool_use")
 	pre := a.hook(ctx, "PreToolUse", t.name, base(fields{"tool_use_id": id}))
 	if pre.deny || !pre.allow && !a.permitted(ctx, t, base) {
 		if ctx.Err() == nil {

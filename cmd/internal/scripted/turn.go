@@ -60,11 +60,14 @@ func (a *agent) turn(ctx context.Context, prompt string, from origin) {
 			a.failTurn(ctx)
 			return
 		}
-		a.say(answer)
+		if b.has("no-final-text") {
+			answer = ""
+		}
+		last := a.say(b, answer)
 		if b.has("no-stop") {
 			return
 		}
-		feedback := a.stopHooks(ctx, b, blocks > 0, answer)
+		feedback := a.stopHooks(ctx, b, blocks > 0, last)
 		if ctx.Err() != nil {
 			a.interrupted()
 			return
@@ -114,13 +117,16 @@ func (a *agent) submitted(ctx context.Context, b behaviours, prompt string) bool
 	return true
 }
 
-// stopHooks sends Stop and returns the text with which the turn goes on, "" at its end.
-func (a *agent) stopHooks(ctx context.Context, b behaviours, active bool, answer string) string {
+// stopHooks sends Stop and returns the text with which the turn goes on, "" at its end. Measured: of
+// the answer the hook has the last block alone, without the blanks around it, and no key for nothing.
+func (a *agent) stopHooks(ctx context.Context, b behaviours, active bool, last string) string {
 	a.writeLate(b)
 	send := func() hookAnswer {
-		return a.hook(ctx, "Stop", "", a.stopFields(fields{
-			"stop_hook_active": active, "last_assistant_message": answer, "permission_mode": a.opt.permissionMode,
-		}))
+		more := fields{"stop_hook_active": active, "permission_mode": a.opt.permissionMode}
+		if last = strings.TrimSpace(last); last != "" && !b.has("no-final-message") {
+			more["last_assistant_message"] = last
+		}
+		return a.hook(ctx, "Stop", "", a.stopFields(more))
 	}
 	got := send()
 	if b.has("stop-twice") {
@@ -168,9 +174,36 @@ func (a *agent) interrupted() {
 	a.recordUser([]fields{{"type": "text", "text": "[Request interrupted by user]"}}, nil)
 }
 
-func (a *agent) say(answer string) {
+// nothingToSee is what Claude Code tells a model whose answer has no text, once, before it takes that
+// for the answer.
+const nothingToSee = "[Your previous response had no visible output. Please continue and produce a user-visible response.]"
+
+// say shows and records the answer, and returns its last block.
+func (a *agent) say(b behaviours, answer string) (last string) {
+	if strings.TrimSpace(answer) == "" {
+		a.recordUser(nothingToSee, fields{"isMeta": true})
+		return ""
+	}
 	a.screen.print(blockAnswer, answer)
-	a.recordAssistant(fields{"type": "text", "text": answer}, "end_turn")
+	blocks := []string{answer}
+	if at := strings.LastIndex(answer, "\n## "); b.has("two-blocks") && at > 0 {
+		blocks = []string{answer[:at], answer[at+1:]}
+	}
+	record := func() {
+		id := newMessageID()
+		for _, text := range blocks {
+			a.recordAssistant(id, fields{"type": "text", "text": text}, "end_turn")
+		}
+	}
+	if b.has("late-transcript") {
+		a.wg.Go(func() {
+			_ = sleep(a.life, b.duration("late-transcript", 200*time.Millisecond)) // at the session's end it is late enough
+			record()
+		})
+	} else {
+		record()
+	}
+	return blocks[len(blocks)-1]
 }
 
 // later arranges the turn that the agent begins by itself, if it is to misbehave so.

@@ -1,0 +1,230 @@
+package scripted
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What a prompt of a pipeline only passes on steers nobody, and a line that names an agent steers that
+// one alone.
+func TestDirectivesOfSteps(t *testing.T) {
+	t.Parallel()
+	const header = "## Handoff from previous step (developer)\n\n**What was done**: Looked into @busy 1h.\n\n" +
+		"**Decisions made**:\n- none @report\n- @hold /x\n\n**Open questions**:\n@ask\n\n**Your task**: @say nothing.\n\n"
+	developer := options{name: "developer-7", systemPrompt: "Skill.\n\nYou are step 2 of 5 of the pipeline run 3, \"x\"."}
+	for name, row := range map[string]struct {
+		prompt string
+		want   directives
+	}{
+		"header":             {header + "Look. @busy 2s\n\n## Original request\n\nMend it. @edit a.go", directives{busy: 2 * time.Second, edits: []string{"a.go"}}},
+		"say, own":           {"Work. @say Done.\n\n## Original request\n\nMend it.", directives{say: "Done."}},
+		"say, request":       {header + "Work.\n\n## Original request\n\nMend it. @say # Done\n\n## What", directives{say: "# Done\n\n## What"}},
+		"quoted":             {"Noted: “Mend it. @hold /x …”. And @busy 2s", directives{busy: 2 * time.Second}},
+		"mine":               {"Mend it.\n@step developer- @busy 2s\n@step reviewer- @ask\n@step 2 @report", directives{busy: 2 * time.Second, report: true}},
+		"mine, with colon":   {"@step developer-7: @raw out.md\r\n@step 3: @ask", directives{raw: "out.md"}},
+		"mine wins":          {"@step developer @say mine\n@busy 1s @say all's", directives{busy: time.Second, say: "mine"}},
+		"no line of its own": {"Mend it. @step developer @report", directives{report: true}},
+		"others'":            {"@say all's\n@step con @ask\n@step 22 @ask\nmore", directives{say: "all's\nmore"}},
+	} {
+		if got := developer.directives(row.prompt); !reflect.DeepEqual(got, row.want) {
+			t.Errorf("%s: got %+v, want %+v", name, got, row.want)
+		}
+	}
+}
+
+func TestBehavioursOfOneAgent(t *testing.T) {
+	t.Parallel()
+	b := behaviours{}
+	con := options{name: "developer-7", systemPrompt: "You are step 2 of 5 of the pipeline run 3."}
+	if err := b.add("no-stop,developer-:think=1s,reviewer-:api-error\n2:two-blocks 3:ignore-exit", con.means); err != nil {
+		t.Fatal(err)
+	}
+	if want := (behaviours{"no-stop": "", "think": "1s", "two-blocks": ""}); !reflect.DeepEqual(b, want) {
+		t.Errorf("got %v, want %v", b, want)
+	}
+}
+
+// The file of misbehaviours is every agent's; here it is one's and not the other's.
+func TestMisbehaviourOfAnotherAgent(t *testing.T) {
+	t.Parallel()
+	for name, code := range map[string]int{"developer-con": 1, "developer-eve": 0} {
+		r := newRig(t)
+		r.write("behave", name+":crash-at-start")
+		r.start(r.args("exit")...)
+		r.end(code)
+	}
+}
+
+func TestReport(t *testing.T) {
+	t.Parallel()
+	r := ready(t, "", "Mend the roof. @report @edit roof.go @decide Slate: it lasts\nBy noon.")
+	got := r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")[2].field("last_assistant_message")
+	at := 0
+	for _, want := range []string{"## What Was Done\n", "“Mend the roof. @report", "roof.go", "\n## Decisions Made\n", "\n- Slate: it lasts\n",
+		"\n## Open Questions\n", "\n## Next Agent Context\n"} {
+		next := strings.Index(got[at:], want)
+		if next < 0 {
+			t.Fatalf("no %q in its place:\n%s", want, got)
+		}
+		at += next
+	}
+	if strings.Contains(got, "By noon") {
+		t.Errorf("more than the first line of the prompt:\n%s", got)
+	}
+}
+
+// The answer is the file's bytes: whole in the transcript, and without the blanks around them in the hook.
+func TestRaw(t *testing.T) {
+	t.Parallel()
+	const text = "\n\n  # Tïtle\r\n\ttab @busy 1h \u200b\n\n\n"
+	r := newRig(t)
+	r.write("work/out.md", text)
+	r.start(r.args("--", "go @raw out.md")...)
+	r.idle()
+	log := r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
+	if got, want := log[2].field("last_assistant_message"), strings.TrimSpace(text); got != want {
+		t.Errorf("the hook has %q, want %q", got, want)
+	}
+	if got := r.answers(); len(got) != 1 || got[0] != text {
+		t.Errorf("the transcript has %q, want %q", got, text)
+	}
+}
+
+func TestRawWithoutFile(t *testing.T) {
+	t.Parallel()
+	r := ready(t, "", "go @raw nowhere.md")
+	if got := r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")[2].field("last_assistant_message"); !strings.Contains(got, "nowhere.md") {
+		t.Errorf("answer %q", got)
+	}
+}
+
+// The first prompt reaches hook and transcript as it was given, unless the CLI takes it for a command.
+func TestPositionalPromptIsExact(t *testing.T) {
+	t.Parallel()
+	for _, prompt := range []string{
+		"  \n\tblanks around\n\n ", "CRLF\r\nand a\ttab", "!echo hi", "#note", "@file", "--help", "exit now", "exit.", "EXIT", "Request:\n\n/exit",
+		"/home/x is broken", "/a.b", "/tmp is there", "/foo, please", "//exit", "./exit", `\/exit`, strings.Repeat("Grüße 日本\n", 4000),
+	} {
+		t.Run(fmt.Sprintf("%.16q", prompt), func(t *testing.T) {
+			t.Parallel()
+			r := ready(t, "", "--", prompt)
+			log := r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
+			if got := log[1].field("prompt"); got != prompt {
+				t.Errorf("prompt %.200q, want %.200q", got, prompt)
+			}
+		})
+	}
+}
+
+func TestPositionalCommands(t *testing.T) {
+	t.Parallel()
+	for prompt, want := range map[string]struct {
+		hooks []string
+		shows string
+		ends  bool
+	}{
+		"/exit":                    {[]string{"SessionStart(startup)", "SessionEnd(prompt_input_exit)"}, "", true},
+		"\n /exit\n\nplease":       {[]string{"SessionStart(startup)", "SessionEnd(prompt_input_exit)"}, "", true},
+		":q!":                      {[]string{"SessionStart(startup)", "SessionEnd(prompt_input_exit)"}, "", true},
+		"exit\u200b":               {[]string{"SessionStart(startup)", "SessionEnd(prompt_input_exit)"}, "", true},
+		"/clear":                   {[]string{"SessionStart(startup)", "SessionEnd(clear)", "SessionStart(clear)"}, "", false},
+		"/nosuch is broken":        {[]string{"SessionStart(startup)"}, "Unknown command: /nosuch", false},
+		"/":                        {[]string{"SessionStart(startup)"}, "Commands are in the form", false},
+		"\u2060/exit":              {[]string{"SessionStart(startup)"}, "❯\u00a0/exit", false},
+		"/home/x \u200b is broken": {[]string{"SessionStart(startup)"}, "❯\u00a0/home/x  is broken", false},
+		" \n ":                     {[]string{"SessionStart(startup)"}, "", false},
+	} {
+		t.Run(fmt.Sprintf("%.16q", prompt), func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.start(r.args("--", prompt)...)
+			if want.ends {
+				r.end(0)
+			} else {
+				r.sees(want.shows)
+			}
+			r.hooks(want.hooks...)
+			if !want.ends {
+				r.idle()
+			}
+		})
+	}
+}
+
+func TestFinalMessages(t *testing.T) {
+	t.Parallel()
+	const prompt = "go @say # Title\n\n## One\n\n1\n\n## Two\n\n2"
+	const whole = "# Title\n\n## One\n\n1\n\n## Two\n\n2"
+	for behaviour, want := range map[string]struct {
+		hook    any
+		answers []string
+	}{
+		"no-final-message":     {nil, []string{whole}},
+		"no-final-text":        {nil, nil},
+		"two-blocks":           {"## Two\n\n2", []string{"# Title\n\n## One\n\n1\n", "## Two\n\n2"}},
+		"late-transcript=30ms": {whole, []string{whole}},
+	} {
+		t.Run(behaviour, func(t *testing.T) {
+			t.Parallel()
+			r := ready(t, behaviour, prompt)
+			log := r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
+			if got, there := log[2].Payload["last_assistant_message"]; got != want.hook || there != (want.hook != nil) {
+				t.Errorf("the hook has %q (%v), want %q", got, there, want.hook)
+			}
+			r.send("exit\r")
+			r.end(0)
+			if got := r.answers(); !reflect.DeepEqual(got, want.answers) {
+				t.Errorf("the transcript has %q, want %q", got, want.answers)
+			}
+		})
+	}
+}
+
+// The Stop comes before the transcript has the answer.
+func TestLateTranscript(t *testing.T) {
+	t.Parallel()
+	r := ready(t, "late-transcript=1h", "go @say done")
+	r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
+	if got := r.answers(); got != nil {
+		t.Errorf("the transcript has %q already", got)
+	}
+	if err := r.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	r.end(143)
+	if got := r.answers(); !reflect.DeepEqual(got, []string{"done"}) {
+		t.Errorf("the transcript has %q in the end", got)
+	}
+}
+
+// answers are the texts of the agent in the transcript, one for each block.
+func (r *rig) answers() (out []string) {
+	r.t.Helper()
+	for _, row := range strings.Split(strings.TrimSpace(r.transcript()), "\n") {
+		out = append(out, answersIn(r.t, row)...)
+	}
+	return out
+}
+
+func answersIn(t testing.TB, row string) (out []string) {
+	t.Helper()
+	var l struct {
+		Type    string
+		Message struct{ Content any }
+	}
+	if err := json.Unmarshal([]byte(row), &l); err != nil {
+		t.Fatalf("line %s: %v", row, err)
+	}
+	blocks, _ := l.Message.Content.([]any)
+	for _, b := range blocks {
+		if block, _ := b.(map[string]any); l.Type == "assistant" && block["type"] == "text" {
+			out = append(out, fmt.Sprint(block["text"]))
+		}
+	}
+	return out
+}

@@ -1,0 +1,71 @@
+package scripted
+
+import (
+	"context"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// exitWords end the session when they are the whole text.
+var exitWords = []string{"exit", "quit", ":q", ":q!", ":wq", ":wq!"}
+
+// slash is a command; a path, which has another slash, is not.
+var slash = regexp.MustCompile(`^/([A-Za-z][\w:-]*)(?:\s+((?s:.*)))?$`)
+
+// submit does what Enter does with a text that is not empty.
+func (l *loop) submit(ctx context.Context, prompt string) {
+	text := strings.TrimSpace(prompt)
+	switch command := slash.FindStringSubmatch(text); {
+	case slices.Contains(exitWords, text):
+		l.exit(ctx)
+	case command != nil:
+		l.command(ctx, command[1], strings.TrimSpace(command[2]))
+	case strings.HasPrefix(text, "!"):
+		l.screen.print(blockUser, text)
+		l.screen.print(blockNote, "The scripted agent runs no shell commands.")
+	case l.busy():
+		l.queue(ctx, prompt)
+	default:
+		l.enqueue(job{turn: true, run: func(ctx context.Context) { l.turn(ctx, prompt, typed) }})
+	}
+}
+
+// begin is the prompt of the command line: submitted when the session has started, byte for byte as it
+// was given. All was measured: a command is one also behind blanks and characters that are not shown;
+// a text that begins like one but has such characters in it stays in the composer; `!command` and paths
+// are prompts.
+func (l *loop) begin(ctx context.Context, prompt string) {
+	text := strings.TrimSpace(prompt)
+	shown := strings.TrimSpace(strings.Map(dropHidden, prompt))
+	command := slash.FindStringSubmatch(shown)
+	if command != nil {
+		if _, err := os.Stat("/" + command[1]); err == nil {
+			command = nil
+		}
+	}
+	switch {
+	case shown == "":
+	case shown[0] == '/' && shown != text:
+		l.composer.text = shown
+		l.screen.setComposer(l.composer)
+	case command != nil || slices.Contains(exitWords, shown):
+		l.submit(ctx, shown)
+	case shown == "/" || strings.HasPrefix(shown, "/ "):
+		l.enqueue(job{run: func(context.Context) {
+			l.screen.print(blockNote, "Commands are in the form `/command [args]`")
+		}})
+	default:
+		l.enqueue(job{turn: true, run: func(ctx context.Context) { l.turn(ctx, prompt, typed) }})
+	}
+}
+
+// dropHidden drops the runes that a terminal shows nothing for.
+func dropHidden(r rune) rune {
+	if unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) || unicode.IsControl(r) && !unicode.IsSpace(r) {
+		return -1
+	}
+	return r
+}
