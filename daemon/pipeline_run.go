@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 )
@@ -42,10 +43,13 @@ type runOutcome struct {
 // workPipeline does the first thing that is due for a run.
 func (d *Daemon) workPipeline(ctx context.Context, id int64) (moved bool, again time.Duration, err error) {
 	p, err := d.Store.Pipeline(ctx, id)
-	if err != nil || p.Host != d.Host || !p.Open() {
+	if err != nil || p.Host != d.Host {
 		return false, 0, err
 	}
 	r := d.runOf(ctx, &p)
+	if !p.Open() {
+		return false, 0, r.tidy()
+	}
 	seen := p.Note
 	var out runOutcome
 	switch p.Status {
@@ -234,6 +238,21 @@ func (r *pipelineRun) removeTree(c *Change) *runOutcome {
 	}
 	r.p.Worktree = nil
 	c.Events = append(c.Events, r.event("pipeline_worktree_removed", nil, map[string]any{"path": path}))
+	return nil
+}
+
+// tidy removes the work tree that was being made when its run was ended: nobody has worked in it, and
+// it would keep its branch from others.
+func (r *pipelineRun) tidy() error {
+	path := r.d.Data.Worktree(r.p.ID)
+	if _, err := os.Lstat(path); r.p.Branch == nil || r.p.Worktree != nil || err != nil {
+		return nil
+	}
+	kept, err := r.d.Trees.Remove(r.ctx, r.p.Cwd, path)
+	if err == nil && kept == "" {
+		return nil
+	}
+	r.d.Log.Warn("work tree of an ended run not removed", "pipeline_id", r.p.ID, "path", path, "kept", kept, "error", err)
 	return nil
 }
 

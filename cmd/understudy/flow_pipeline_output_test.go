@@ -75,7 +75,9 @@ func (r *rig) wantAudit(p daemon.Pipeline, want ...string) {
 		number[s.ID] = i + 1
 	}
 	var got []string
-	for _, e := range r.eventsWhere(func(e daemon.Event) bool { return strings.HasPrefix(e.Type, "step_") || strings.HasPrefix(e.Type, "pipeline_") }) {
+	for _, e := range r.eventsWhere(func(e daemon.Event) bool {
+		return strings.HasPrefix(e.Type, "step_") || strings.HasPrefix(e.Type, "pipeline_")
+	}) {
 		line := e.Type
 		if e.StepID != nil {
 			line += fmt.Sprintf(" %d", number[*e.StepID])

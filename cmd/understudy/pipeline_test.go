@@ -303,3 +303,35 @@ old
 		t.Error(got)
 	}
 }
+
+// A step that was begun again counts from then, and what is drawn while the run ends is taken back.
+func TestPipelineProgressRedrawn(t *testing.T) {
+	t.Parallel()
+	var screen bytes.Buffer
+	p := approved(aRun(), "")
+	w := newStepper(&ui{out: &screen, terminal: true}, &p)
+	w.look(&p)
+	again := approved(aRun(), "")
+	began := time.Now()
+	again.Steps[1].StartedAt, again.Steps[1].AgentIDs = &began, []int64{16, 17}
+	w.look(&again)
+	if w.since != began || w.about != "agent 16 → 17" {
+		t.Errorf("shown since %s, %s", w.since, w.about)
+	}
+	done := approved(aRun(), "")
+	for i := range done.Steps {
+		done.Steps[i].Status, done.Steps[i].FinishedAt = daemon.StepSkipped, done.StartedAt
+		w.told[done.Steps[i].ID] = daemon.StepSkipped
+	}
+	w.look(&done)
+	if got := seen(screen.String()); !strings.Contains(got, " running ") {
+		t.Errorf("while the run ends: %q", got)
+	}
+	done.Status = daemon.PipelineDone
+	if !w.look(&done) {
+		t.Error("the run has ended, and it is watched on")
+	}
+	if got := seen(screen.String()); got != "" {
+		t.Errorf("left on the screen: %q", got)
+	}
+}

@@ -52,7 +52,7 @@ func (l *loop) begin(ctx context.Context, prompt string) {
 		l.composer.text = shown
 		l.screen.setComposer(l.composer)
 	case command != nil || slices.Contains(exitWords, shown):
-		l.submit(ctx, shown)
+		l.enqueue(job{run: func(context.Context) { l.submit(ctx, shown) }})
 	case shown == "/" || strings.HasPrefix(shown, "/ "):
 		l.enqueue(job{run: func(context.Context) {
 			l.screen.print(blockNote, "Commands are in the form `/command [args]`")

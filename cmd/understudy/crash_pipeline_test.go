@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// A daemon is killed with SIGKILL at every point of a run where it commits something or has an effect,
+// before and after, and started again: from the creation of a run of two steps with an approval between
+// them to the end of its last agent, and from an abort to the end of its agent.
+
+// enterCommit counts a commit. The one that the bomb is armed by counts itself.
+func (b *bomb) enterCommit(c *daemon.Change) int {
+	for _, e := range c.Events {
+		if b.armedBy != "" && e.Type == b.armedBy {
+			b.arm()
+		}
+	}
+	return b.enter("commit")
+}
+
+func (t *crashTerminal) Keys(ctx context.Context, ref tmux.Ref, keys ...tmux.Key) error {
+	n := t.b.enter("keys")
+	defer t.b.leave("keys", n)
+	return t.Terminal.Keys(ctx, ref, keys...)
+}
+
+func (t *crashTerminal) Kill(ctx context.Context, ref tmux.Ref) error {
+	n := t.b.enter("kill")
+	defer t.b.leave("kill", n)
+	return t.Terminal.Kill(ctx, ref)
+}
+
+type crashTrees struct {
+	daemon.Trees
+	b *bomb
+}
+
+func (t *crashTrees) Add(ctx context.Context, dir, branch, path string) (string, error) {
+	n := t.b.enter("tree")
+	defer t.b.leave("tree", n)
+	return t.Trees.Add(ctx, dir, branch, path)
+}
+
+func (t *crashTrees) Remove(ctx context.Context, dir, path string) (string, error) {
+	n := t.b.enter("tree")
+	defer t.b.leave("tree", n)
+	return t.Trees.Remove(ctx, dir, path)
+}
+
+// operate does a person's part, again and again, until it is over: it makes the one run if there is
+// none, and then does what is wanted of it. A daemon that is away answers nothing.
+func (r *rig) operate(in daemon.NewPipeline, want func(daemon.Pipeline), over func(*daemon.Pipeline) bool) {
+	r.t.Helper()
+	r.await("the run", func() (bool, string) {
+		list, err := r.client.Pipelines(r.t.Context(), allRows)
+		switch {
+		case err != nil:
+			return over(nil), err.Error()
+		case len(list) > 1:
+			r.t.Fatalf("%d runs, want one\n%s", len(list), r.report())
+		case len(list) == 0:
+			_, err = r.client.CreatePipeline(r.t.Context(), in)
+			return over(nil), fmt.Sprint(err)
+		}
+		want(list[0])
+		return over(&list[0]), fmt.Sprintf("%s %q %s %s", list[0].Status, list[0].Note, said(list[0].Error), stepLine(list[0]))
+	})
+}
+
+// untilKilled tells when the child has died of its bomb.
+func untilKilled(cmd *exec.Cmd) func(*daemon.Pipeline) bool {
+	dead := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(dead) }() // its error is the signal
+	return func(*daemon.Pipeline) bool {
+		select {
+		case <-dead:
+			return true
+		default:
+			return false
+		}
+	}
+}
+
+// walk runs a test for each point, four at a time.
+func walk(t *testing.T, counts map[string]int, killedAt func(*testing.T, crashPoint)) {
+	slots := make(chan struct{}, 4)
+	for call, n := range counts {
+		for i := 1; i <= n; i++ {
+			for _, after := range []bool{false, true} {
+				p := crashPoint{Call: call, After: after, N: i}
+				t.Run(p.String(), func(t *testing.T) {
+					t.Parallel()
+					slots <- struct{}{}
+					defer func() { <-slots }()
+					killedAt(t, p)
+				})
+			}
+		}
+	}
+}
+
+// approved is what a person wants of a run with approvals.
+func (r *rig) approved(p daemon.Pipeline) {
+	if p.Status == daemon.PipelineWaiting {
+		_, _ = r.client.ApprovePipeline(r.t.Context(), p.ID, "go on") // asked again if the answer is lost
+	}
+}
+
+func isDone(p *daemon.Pipeline) bool { return p != nil && p.Status == daemon.PipelineDone }
+
+func TestPipelineKilledAtEveryPoint(t *testing.T) {
+	t.Parallel()
+	// How often a clean run comes to each kind of point, at least.
+	walk(t, map[string]int{"commit": 18, "hook": 8, "paste": 2, "spawn": 2, "kill": 2}, func(t *testing.T, point crashPoint) {
+		r := newRig(t)
+		r.template("gated", "developer", "reviewer | approval: true | prompt: Look closely.")
+		in := daemon.NewPipeline{Template: "gated", Title: "a test", Prompt: roof, Cwd: r.work}
+		r.operate(in, r.approved, untilKilled(r.child(&point, "pipeline_created")))
+		r.child(nil)
+		r.operate(in, r.approved, isDone)
+		r.wantRunOnce("pipeline_waiting_for_approval", "step_approved", "pipeline_running")
+	})
+}
+
+// wantRunOnce waits for the end of all agents of the only run, which has two steps, and fails unless
+// everything that a run does was done once for each.
+func (r *rig) wantRunOnce(once ...string) {
+	r.t.Helper()
+	list, err := r.client.Pipelines(r.t.Context(), allRows)
+	if err != nil || len(list) != 1 {
+		r.t.Fatalf("runs %+v, %v: want one", list, err)
+	}
+	p := list[0]
+	r.wantSteps(p, "done done")
+	for i, s := range p.Steps {
+		if len(s.AgentIDs) != 1 || s.LatestHandoff == nil || s.LatestHandoff.ContentMD == "" || s.Error != nil {
+			r.t.Fatalf("step %d has the agents %v and left %+v (%s), want one agent's output\n%s", i+1, s.AgentIDs, s.LatestHandoff, said(s.Error), r.report())
+		}
+		r.awaitState(s.AgentIDs[0], daemon.Ended)
+		r.wantTold(s.AgentIDs[0], "Mend the roof.")
+	}
+	if got := r.told(p.Steps[1].AgentIDs[0])[0]; !strings.Contains(got, "Look closely.") || strings.Contains(got, "[Approval note: go on]") != (len(once) > 0) {
+		r.t.Errorf("step 2 was told %q", got)
+	}
+	r.wantNoPanes()
+	for typ, want := range map[string]int{
+		"pipeline_created": 1, "pipeline_done": 1, "pipeline_failed": 0, "agent_created": 2, "agent_started": 2,
+		"agent_registered": 2, "agent_ended": 2, "agent_failed": 0, "step_running": 2, "step_done": 2, "step_failed": 0, "step_handoff_created": 2,
+	} {
+		r.wantRunEvents(p.ID, typ, want)
+	}
+	for _, typ := range once {
+		r.wantRunEvents(p.ID, typ, 1)
+	}
+	if got := r.column("SELECT count(*) FROM step_handoffs"); got != "2" {
+		r.t.Errorf("%s rows of what steps left, want 2", got)
+	}
+	if list, err := r.client.Agents(r.t.Context(), allRows); err != nil || len(list) != 2 {
+		r.t.Errorf("agents %+v, %v: want 2", list, err)
+	}
+}
+
+// TestPipelineBranchKilled: a work tree that is made or removed, and not committed, is found.
+func TestPipelineBranchKilled(t *testing.T) {
+	t.Parallel()
+	walk(t, map[string]int{"tree": 2}, func(t *testing.T, point crashPoint) {
+		r, g := newRig(t), roofRepo(t)
+		r.template("two", "developer", "reviewer | prompt: Look closely.")
+		in := daemon.NewPipeline{Template: "two", Title: "a test", Prompt: roof, Cwd: g.dir, Branch: "roof"}
+		nothing := func(daemon.Pipeline) {}
+		r.operate(in, nothing, untilKilled(r.child(&point, "pipeline_created")))
+		r.child(nil)
+		r.operate(in, nothing, isDone)
+		r.wantRunOnce()
+		p := r.getPipeline(1)
+		wantNoFile(t, r.dir.Worktree(p.ID))
+		if p.Worktree != nil || len(p.Warnings) != 0 {
+			t.Errorf("the run has the work tree %s and is warned %q", said(p.Worktree), p.Warnings)
+		}
+		g.git("rev-parse", "--verify", "roof")
+		r.wantRunEvents(p.ID, "pipeline_worktree_created", 1)
+		r.wantRunEvents(p.ID, "pipeline_worktree_removed", 1)
+	})
+}
+
+// TestPipelineAbortKilled: an abort that is committed is carried out by the next daemon.
+func TestPipelineAbortKilled(t *testing.T) {
+	t.Parallel()
+	walk(t, map[string]int{"commit": 4, "keys": 1, "paste": 1, "hook": 1, "kill": 1}, func(t *testing.T, point crashPoint) {
+		r := newRig(t)
+		held, _ := r.holding("developer")
+		r.template("held", held, "reviewer")
+		first := r.child(&point, "pipeline_failed")
+		id := r.pipeline("held", roof).ID
+		a := r.atWork(id, 1)
+		aborted := func(p daemon.Pipeline) {
+			if p.Open() {
+				_, _ = r.client.AbortPipeline(r.t.Context(), id) // asked again if the answer is lost
+			}
+		}
+		r.operate(daemon.NewPipeline{}, aborted, untilKilled(first))
+		r.child(nil)
+		r.operate(daemon.NewPipeline{}, aborted, func(p *daemon.Pipeline) bool { return p != nil && !p.Open() })
+		r.wantAborted(r.getPipeline(id), "failed pending")
+		r.wantInterrupted(a.ID)
+		r.wantNoPanes()
+		for _, typ := range []string{"pipeline_failed", "step_failed", "step_running", "agent_created", "agent_ended"} {
+			r.wantRunEvents(id, typ, 1)
+		}
+	})
+}

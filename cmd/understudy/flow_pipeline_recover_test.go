@@ -1,0 +1,412 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/db"
+)
+
+// failByHand has a run and its running step fail in the database alone: the agent works on.
+func (r *rig) failByHand(id int64) {
+	r.t.Helper()
+	store, err := r.openDatabase(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.await("a failure by hand", func() (bool, string) {
+		p, err := store.Pipeline(r.t.Context(), id)
+		if err != nil {
+			return false, err.Error()
+		}
+		now, why := time.Now().UTC(), "Failed by hand"
+		p.Status, p.Error, p.FinishedAt = daemon.PipelineFailed, &why, &now
+		move := &daemon.RunMove{Pipeline: &p}
+		for i := range p.Steps {
+			if s := &p.Steps[i]; s.Status == daemon.StepRunning {
+				s.Status, s.Error, s.FinishedAt = daemon.StepFailed, &why, &now
+				move.Steps = []*daemon.Step{s}
+			}
+		}
+		err = store.Commit(r.t.Context(), &daemon.Change{Run: move})
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+// wantOneAgent fails unless each step that is done had one agent, which was told once, and left one
+// output.
+func (r *rig) wantOneAgent(p daemon.Pipeline) {
+	r.t.Helper()
+	for i, s := range p.Steps {
+		if s.Status == daemon.StepSkipped {
+			continue
+		}
+		if len(s.AgentIDs) != 1 || s.Status != daemon.StepDone || s.LatestHandoff == nil || len(r.told(s.AgentIDs[0])) != 1 {
+			r.t.Errorf("pipeline %d: step %d is %s with the agents %v and left %+v; want what one agent left that was told once\n%s",
+				p.ID, i+1, s.Status, s.AgentIDs, s.LatestHandoff, r.report())
+		}
+	}
+}
+
+// TestResume: only a failed run is resumed, at its first step that is not done, whose agent is told the
+// very same.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).limited(1)
+	held, release := r.holding("reviewer")
+	r.template("held", "developer", held, "tester | approval: true")
+	r.start()
+	id := r.pipeline("held", roof).ID
+	pending := r.pipeline("held", roof).ID
+	refused := func(id int64, when daemon.PipelineStatus) {
+		t.Helper()
+		r.awaitPipeline(id, when)
+		for _, skip := range []bool{false, true} {
+			_, err := r.client.ResumePipeline(t.Context(), id, skip)
+			wantConflict(t, err, "pipeline_not_failed")
+		}
+	}
+	refused(pending, daemon.PipelinePending)
+	a := r.atWork(id, 2)
+	refused(id, daemon.PipelineRunning)
+	r.abort(pending, "pending pending pending")
+	p := r.abort(id, "done failed pending")
+	r.awaitState(a.ID, daemon.Ended)
+	told := r.told(a.ID)
+	r.resume(id, false)
+	b := r.atWork(id, 2)
+	release()
+	refused(id, daemon.PipelineWaiting)
+	if got := r.told(b.ID); !slices.Equal(got, told) || len(got) != 1 || a.ID == b.ID {
+		t.Errorf("agent %d was told %q, agent %d before it %q", b.ID, got, a.ID, told)
+	}
+	r.approve(id, "")
+	after := r.awaitPipeline(id, daemon.PipelineDone)
+	refused(id, daemon.PipelineDone)
+	if got, want := after.Steps[0], p.Steps[0]; !slices.Equal(got.AgentIDs, want.AgentIDs) || !got.FinishedAt.Equal(*want.FinishedAt) {
+		t.Errorf("step 1, which was done, is %+v after the resume", got)
+	}
+	_, err := r.client.ResumePipeline(t.Context(), 999, false)
+	wantError(t, err, daemon.KindNotFound, "Pipeline not found")
+}
+
+// TestResumeSkip: the step is left out and the next one is fed by the one before. With nothing left the
+// run is done, and no agent is started.
+func TestResumeSkip(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.template("odd", "developer", "nobody", "tester", "nobody-else")
+	r.start()
+	id := r.pipeline("odd", "Mend the roof.").ID
+	p := r.awaitPipeline(id, daemon.PipelineFailed)
+	r.wantSteps(p, "done failed pending pending")
+	r.resume(id, true)
+	p = r.awaitRun(id, "failed again", func(p daemon.Pipeline) bool { return p.Steps[3].Status == daemon.StepFailed })
+	r.wantSteps(p, "done skipped done failed")
+	if got := r.told(p.Steps[2].AgentIDs[0]); len(got) != 1 || got[0] != p.Steps[0].LatestHandoff.ContentMD {
+		t.Errorf("step 3 was told %q, want what step 1 left", got)
+	}
+	r.resume(id, true)
+	p = r.awaitPipeline(id, daemon.PipelineDone)
+	r.wantSteps(p, "done skipped done skipped")
+	r.wantOneAgent(p)
+	r.wantRunEvents(id, "step_skipped", 2)
+	r.wantRunEvents(id, "agent_created", 2)
+}
+
+// TestResumeTakesUp: an agent that still works on the step, or has ended its turn meanwhile, goes on with
+// it; none is started beside it.
+func TestResumeTakesUp(t *testing.T) {
+	t.Parallel()
+	for _, late := range []bool{false, true} {
+		t.Run(map[bool]string{false: "working", true: "finished"}[late], func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			held, release := r.holding("developer")
+			r.template("held", held, "reviewer")
+			r.start()
+			id := r.pipeline("held", roof).ID
+			a := r.atWork(id, 1)
+			r.failByHand(id)
+			if late {
+				release()
+				r.awaitState(a.ID, daemon.Idle)
+			}
+			r.resume(id, false)
+			r.awaitRun(id, "step 1 again", func(p daemon.Pipeline) bool { return p.Steps[0].Status != daemon.StepFailed })
+			release()
+			p := r.awaitPipeline(id, daemon.PipelineDone)
+			r.wantOneAgent(p)
+			if p.Steps[0].AgentIDs[0] != a.ID {
+				t.Errorf("step 1 was done by agent %v, want %d", p.Steps[0].AgentIDs, a.ID)
+			}
+			if again := r.runEvents(id, "step_running"); len(again) != 3 || field(t, again[1], "taken_up") != true {
+				t.Errorf("events %+v: want step 1 twice, the second time taken up, and step 2", again)
+			}
+		})
+	}
+}
+
+// TestResumeSkipsAgentAtWork: with its step the agent that still works on it goes.
+func TestResumeSkipsAgentAtWork(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	held, _ := r.holding("developer")
+	r.template("held", held, "reviewer")
+	r.start()
+	id := r.pipeline("held", "Mend the roof.").ID
+	a := r.atWork(id, 1)
+	r.failByHand(id)
+	r.resume(id, true)
+	p := r.awaitPipeline(id, daemon.PipelineDone)
+	r.wantSteps(p, "skipped done")
+	r.wantInterrupted(a.ID)
+}
+
+// TestResumeAfterRetry: a step whose handoff failed has no agent. The retry of the handoff makes one,
+// and the run goes on with that.
+func TestResumeAfterRetry(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	held, release := r.holding("developer")
+	r.template("held", held, "reviewer")
+	r.start()
+	id := r.pipeline("held", roof).ID
+	a := r.atWork(id, 1)
+	hid := r.handoff(a.ID)
+	r.awaitRun(id, "tells of the handoff", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "handed over") })
+	r.misbehave("crash-at-start")
+	release()
+	r.awaitFailure(hid, daemon.AwaitingRegistration, "successor_gone")
+	p := r.awaitPipeline(id, daemon.PipelineFailed)
+	if want := fmt.Sprintf("`understudy handoff retry %d`, then `understudy pipeline resume %d`", hid, id); !strings.Contains(p.Hint, want) {
+		t.Errorf("hint %q, want %q", p.Hint, want)
+	}
+	r.misbehave("")
+	r.retry(hid)
+	r.awaitPhase(hid, daemon.Completed)
+	r.resume(id, false)
+	p = r.awaitPipeline(id, daemon.PipelineDone)
+	r.wantSteps(p, "done done")
+	if ids := p.Steps[0].AgentIDs; len(ids) != 3 || p.Steps[0].LatestHandoff.AgentID != ids[2] {
+		t.Errorf("step 1 had the agents %v and its output is of %d, want the third's", ids, p.Steps[0].LatestHandoff.AgentID)
+	}
+}
+
+// TestRestartWhileWorking: the daemon stops, or is killed, while agents of runs work and others wait for
+// room. What they do meanwhile counts, and nothing is begun twice.
+func TestRestartWhileWorking(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name         string
+		kill, finish bool
+	}{{"stopped, still working", false, false}, {"stopped, finished meanwhile", false, true}, {"killed, still working", true, false}, {"killed, finished meanwhile", true, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t).limited(1)
+			held, release := r.holding("developer")
+			r.template("held", held, "reviewer")
+			end := r.halt
+			if c.kill {
+				first := r.child(nil)
+				end = func() {
+					if err := first.Process.Kill(); err != nil {
+						t.Fatal(err)
+					}
+					r.killed(first)
+				}
+			} else {
+				r.start()
+			}
+			id := r.pipeline("held", roof).ID
+			a := r.atWork(id, 1)
+			pending := r.pipeline("held", roof).ID
+			transcript := *a.TranscriptPath
+			end()
+			if c.finish {
+				release()
+				r.await("end of the turn", func() (bool, string) { return r.spooled() > 0, r.read(transcript) })
+			}
+			r.start()
+			release()
+			for _, id := range []int64{id, pending} {
+				r.wantOneAgent(r.awaitPipeline(id, daemon.PipelineDone))
+				for _, typ := range []string{"step_running", "step_done", "step_handoff_created", "agent_created"} {
+					r.wantRunEvents(id, typ, 2)
+				}
+			}
+			r.wantAtMost(1)
+		})
+	}
+}
+
+// TestAgentEndedMeanwhile: an agent that ends while no daemon runs has failed its step, unless its turn
+// was over.
+func TestAgentEndedMeanwhile(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	held, release := r.holding("developer")
+	still, _ := r.holding("developer")
+	r.template("held", held)
+	r.template("still", still, "reviewer")
+	r.start()
+	finished, broken := r.pipeline("held", roof).ID, r.pipeline("still", roof).ID
+	a, b := r.pane(r.atWork(finished, 1).ID), r.pane(r.atWork(broken, 1).ID)
+	r.halt()
+	release()
+	r.awaitSpooled(1)
+	for _, pid := range []int{a.PID, b.PID} {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.start()
+	r.wantOneAgent(r.awaitPipeline(finished, daemon.PipelineDone))
+	p := r.awaitPipeline(broken, daemon.PipelineFailed)
+	r.wantSteps(p, "failed pending")
+	if want := fmt.Sprintf("Agent %d ended before its turn was over (", p.Steps[0].AgentIDs[0]); !strings.HasPrefix(said(p.Error), want) || said(p.Steps[0].Error) != said(p.Error) {
+		t.Errorf("run failed with %q, its step with %q, want %q", said(p.Error), said(p.Steps[0].Error), want)
+	}
+}
+
+// TestPipelineTmuxKilled: the step's agent ends with the tmux server; resume makes a new server.
+func TestPipelineTmuxKilled(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	held, release := r.holding("reviewer")
+	r.template("held", "developer", held)
+	r.start()
+	id := r.pipeline("held", roof).ID
+	a := r.atWork(id, 2)
+	r.killTmux()
+	p := r.awaitPipeline(id, daemon.PipelineFailed)
+	r.wantSteps(p, "done failed")
+	if want := fmt.Sprintf("Agent %d ended before its turn was over (", a.ID); !strings.HasPrefix(said(p.Error), want) {
+		t.Errorf("run failed with %q, want %q", said(p.Error), want)
+	}
+	r.awaitRunTold(id, "pipeline_failed", 1)
+	release()
+	r.resume(id, false)
+	p = r.awaitPipeline(id, daemon.PipelineDone)
+	r.wantSteps(p, "done done")
+	if ids := p.Steps[1].AgentIDs; len(ids) != 2 || ids[0] != a.ID {
+		t.Errorf("agents %v of step 2, want %d and another", ids, a.ID)
+	}
+}
+
+// TestPipelineDatabaseKilled kills PostgreSQL with SIGKILL at points of runs. The daemon brings it back,
+// and each run ends once.
+func TestPipelineDatabaseKilled(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cfg.Settings.DatabaseURL = "" // the private one
+	r.cfg.NoSync = true
+	b := &bomb{act: func() { r.killPostgres() }, armedBy: "pipeline_created"}
+	r.cfg.Around = b.around
+	r.template("gated", "developer", "reviewer | approval: true")
+	r.start()
+	for i, point := range []crashPoint{
+		{"commit", true, 1}, {"commit", false, 2}, {"spawn", true, 1}, {"hook", false, 2}, {"hook", false, 3}, {"commit", false, 4},
+		{"commit", true, 5}, {"paste", true, 1}, {"commit", false, 9}, {"hook", true, 7}, {"commit", false, 13},
+	} {
+		b.set(point)
+		in := daemon.NewPipeline{Template: "gated", Title: "a test", Prompt: roof, Cwd: r.work}
+		var p daemon.Pipeline
+		r.await(fmt.Sprintf("%s: the run done", point), func() (bool, string) {
+			list, err := r.client.Pipelines(context.Background(), allRows)
+			switch {
+			case err != nil:
+				return false, err.Error()
+			case len(list) == i: // not there yet, or its answer and it were lost
+				_, err = r.client.CreatePipeline(context.Background(), in)
+				return false, fmt.Sprint(err)
+			}
+			p = list[0]
+			r.approved(p)
+			return len(list) == i+1 && !p.Open(), fmt.Sprintf("%d runs; %s %s %s", len(list), p.Status, said(p.Error), stepLine(p))
+		})
+		if !b.gone() {
+			t.Errorf("%s: the database was not killed", point)
+		}
+		r.wantSteps(p, "done done")
+		for n, s := range p.Steps {
+			if len(s.AgentIDs) != 1 || s.LatestHandoff == nil {
+				t.Fatalf("%s: step %d had the agents %v and left %+v", point, n+1, s.AgentIDs, s.LatestHandoff)
+			}
+			r.awaitState(s.AgentIDs[0], daemon.Ended)
+			r.wantTold(s.AgentIDs[0], "Mend the roof.")
+		}
+	}
+}
+
+// TestTwoHosts: two daemons on one database work on their own runs alone, each with a limit of its own.
+func TestTwoHosts(t *testing.T) {
+	t.Parallel()
+	north, south := twoHosts(t)
+	hosts := []*rig{north, south}
+	var ids []int64
+	var releases []func()
+	for _, r := range hosts {
+		held, release := r.holding("developer")
+		r.limited(1).template("held", held, "reviewer")
+		r.start()
+		ids = append(ids, r.pipeline("held", roof).ID, r.pipeline("held", roof).ID)
+		releases = append(releases, release)
+	}
+	for i, r := range hosts {
+		a := r.atWork(ids[2*i], 1)
+		r.wantNoteRoom(r.getPipeline(ids[2*i+1]))
+		if panes, err := r.tmux.List(t.Context()); err != nil || len(panes) != 1 || panes[0].Mark != fmt.Sprint(a.ID) {
+			t.Errorf("panes %+v, %v; want that of agent %d alone", panes, err, a.ID)
+		}
+	}
+	north.halt() // the other one leaves its runs alone
+	releases[1]()
+	for _, id := range ids[2:] {
+		south.wantOneAgent(south.awaitPipeline(id, daemon.PipelineDone))
+	}
+	if p := south.getPipeline(ids[0]); p.Status != daemon.PipelineRunning || p.Host != "north" {
+		t.Errorf("the run of the host that is away is %s, of host %s", p.Status, p.Host)
+	}
+	releases[0]()
+	north.start()
+	for _, id := range ids[:2] {
+		north.wantOneAgent(north.awaitPipeline(id, daemon.PipelineDone))
+	}
+	north.wantAtMost(2) // of both hosts together
+}
+
+// TestSecondDaemon: no second daemon of a host starts, in its data directory or in another. When the
+// first one is killed the second goes on with its runs.
+func TestSecondDaemon(t *testing.T) {
+	t.Parallel()
+	r, other := newRig(t), newRig(t)
+	held, release := r.holding("developer")
+	r.template("held", held, "reviewer")
+	first := r.child(nil)
+	id := r.pipeline("held", roof).ID
+	r.atWork(id, 1)
+	if err := serve(t.Context(), r.cfg); err == nil || !strings.Contains(err.Error(), "another daemon") {
+		t.Errorf("a second daemon in the data directory: %v", err)
+	}
+	other.cfg.Settings.DatabaseURL, other.cfg.Host = r.cfg.Settings.DatabaseURL, r.getPipeline(id).Host
+	if err := serve(t.Context(), other.cfg); !errors.Is(err, db.ErrHostTaken) {
+		t.Errorf("a second daemon of the host elsewhere: %v", err)
+	}
+	if err := first.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	r.killed(first)
+	r.start()
+	release()
+	r.wantOneAgent(r.awaitPipeline(id, daemon.PipelineDone))
+	r.wantRunEvents(id, "step_running", 2)
+	r.wantRunEvents(id, "step_done", 2)
+}
