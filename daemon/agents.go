@@ -302,83 +302,8 @@ func (d *Daemon) Screen(ctx context.Context, id int64, ansi bool) (string, error
 	return text, err
 }
 
-// SendMessage queues a text for an agent. It is typed when the agent is idle, in order; its
-// delivery tells the verdict.
-func (d *Daemon) SendMessage(ctx context.Context, id int64, text string, command bool) (Delivery, error) {
-	a, err := d.Agent(ctx, id)
-	switch {
-	case err != nil:
-		return Delivery{}, err
-	case !a.Active():
-		return Delivery{}, errAgentNotActive
-	case !a.HasPane() && !a.launching():
-		return Delivery{}, errAgentNoPane
-	case a.StopAskedAt != nil:
-		return Delivery{}, Errorf(KindConflict, "agent_stopping", "Agent was asked to stop")
-	}
-	if h, ok, err := d.openHandoff(ctx, id); err != nil {
-		return Delivery{}, err
-	} else if ok && h.RecordedAt != nil {
-		return Delivery{}, Errorf(KindConflict, "handoff_recorded", "Agent's handoff is recorded: send the message to its successor")
-	}
-	dl, err := d.newMessage(ctx, id, text, command)
-	if err != nil {
-		return Delivery{}, err
-	}
-	c := &Change{NewDeliveries: []*Delivery{dl}, Events: []*Event{d.event("delivery_queued", &id, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind})}}
-	if err := d.commit(ctx, c); err != nil {
-		return Delivery{}, fmt.Errorf("agent %d: message: %w", id, err)
-	}
-	return *dl, nil
-}
-
 // maxName is the longest name of an agent, in characters.
 const maxName = 80
-
-// maxMessage is the longest text that may be sent, in bytes.
-const maxMessage = 64 << 10
-
-// newMessage checks a text and makes its delivery. Nothing is changed silently: what could not be
-// typed as it is, is refused.
-func (d *Daemon) newMessage(ctx context.Context, agentID int64, text string, command bool) (*Delivery, error) {
-	if len(text) > maxMessage {
-		return nil, Errorf(KindTooLarge, "text_too_long", "The text has %d bytes but at most %d may be sent: put it into a file and name that", len(text), maxMessage)
-	}
-	if !utf8.ValidString(text) {
-		return nil, Errorf(KindInvalid, "bad_text", "The text is not valid UTF-8")
-	}
-	for i, r := range text {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return nil, Errorf(KindInvalid, "bad_text", "The text has the control character U+%04X at byte %d: it could do more than be read", r, i)
-		}
-	}
-	kind := KindMessage
-	switch isCommand := runtimes.IsCommandText(text); {
-	case isCommand && !command:
-		return nil, Errorf(KindUnprocessable, "text_is_command", `The agent's runtime would take the text for a command: send it with "command": true if you mean that`)
-	case isCommand:
-		kind = KindCommand
-	default:
-		safe, err := runtimes.SafePrompt(text)
-		if err != nil {
-			return nil, &Error{Kind: KindInvalid, Code: "bad_text", Message: "The text is empty", Cause: err}
-		}
-		text = safe
-	}
-	id, err := d.Store.NextID(ctx, DeliveryIDs)
-	if err != nil {
-		return nil, err
-	}
-	return &Delivery{ID: id, AgentID: agentID, Kind: kind, Text: text, State: DeliveryQueued, CreatedAt: time.Now().UTC()}, nil
-}
-
-// Deliveries lists what was typed to an agent, the newest first.
-func (d *Daemon) Deliveries(ctx context.Context, agentID, before int64, limit int) ([]Delivery, error) {
-	if _, err := d.Agent(ctx, agentID); err != nil {
-		return nil, err
-	}
-	return d.Store.Deliveries(ctx, agentID, before, limit)
-}
 
 // checkLine refuses a field that is not one short line of text.
 func checkLine(field, s string, limit int) error {

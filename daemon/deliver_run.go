@@ -241,6 +241,10 @@ func (d *Daemon) saveDelivery(ctx context.Context, a *Agent, dl *Delivery, quiet
 			a.SkillInjectedAt = dl.DecidedAt
 			c.Agents = []*Agent{a}
 		}
+		if dl.Kind == KindInstruction && dl.has(Submitted) && a.State == Working {
+			a.HandingOver = true // the turn that runs is its document's
+			c.Agents = []*Agent{a}
+		}
 		move, err := d.confirmed(ctx, dl)
 		if err != nil {
 			return false, 0, err

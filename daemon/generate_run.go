@@ -37,7 +37,7 @@ func (r *handoffRun) generate() outcome {
 	switch {
 	case a.SessionID == nil || a.RegisteredAt == nil && !a.Active():
 		return r.notGenerated("no_session", "the agent never had a session")
-	case h.ForkedAt == nil && r.d.saidNothing(a):
+	case h.ForkedAt == nil && (a.State == Idle || !a.Active()) && r.d.saidNothing(a): // else its first turn is waited for
 		return r.notGenerated("no_session", "the session has no conversation yet that could be forked")
 	case h.ForkedAt == nil:
 		return r.beginFork()

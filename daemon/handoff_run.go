@@ -202,10 +202,10 @@ func (r *handoffRun) shutDown() outcome {
 	a := r.agent
 	switch {
 	case !a.Active():
-		if over, err := r.stepOver(); over != "" || err != nil {
-			out := r.failed("step_over", "No successor is started: %s", over)
-			out.err, out.then = err, func() { r.d.cleanUp(r.ctx, r.agent) } // its pane waits for no successor
-			return out
+		if over, err := r.stepOver(); err != nil {
+			return outcome{err: err}
+		} else if over != "" {
+			return r.notNeeded(over)
 		}
 		return r.toSpawning("the agent is gone: " + r.endReason(a))
 	case a.StopStage == StopFailed:
@@ -258,6 +258,9 @@ func (r *handoffRun) toSpawning(cause string) outcome {
 	}
 	r.h.SuccessorID, r.h.DeliveryID = &next.ID, nil
 	c := Change{NewAgent: next}
+	if r.agent.StepID != nil {
+		c.write(r.agent)
+	}
 	c.Events = []*Event{r.d.event("agent_created", &next.ID, &r.h.ID, map[string]any{
 		"persona": next.Persona, "previous_agent_id": next.PreviousAgentID, "generation": next.Generation, "name": next.Name,
 	})}

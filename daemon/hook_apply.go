@@ -48,13 +48,22 @@ func (h *hookStep) decide() HookDecision {
 		a.setPane(h.pane)
 	}
 	if !a.Active() {
-		if h.p.Event == "SessionEnd" && a.EndHint == "" {
-			a.EndHint = h.p.Reason
-		}
+		h.late()
 		return h.out
 	}
 	h.apply()
 	return h.out
+}
+
+// late takes a hook that came after its process was found gone.
+func (h *hookStep) late() {
+	a := h.tx.Agent
+	switch {
+	case h.p.Event == "SessionEnd" && a.EndHint == "":
+		a.EndHint = h.p.Reason
+	case h.p.Event == "Stop" && !a.HandingOver: // what it has left can still be taken
+		a.WorkStop, a.LastStop, a.BackgroundTasks = h.tx.HookID, h.tx.HookID, h.p.BackgroundTasks
+	}
 }
 
 // answerLost handles a Stop that comes from the spool although it is stored: its sender never got
@@ -71,6 +80,7 @@ func (h *hookStep) answerLost() {
 			h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
 			if a := h.tx.Agent; a != nil && a.Active() && a.State == Working {
 				h.setState(Idle)
+				a.HandingOver = false
 				h.out.Change.Agents = []*Agent{a}
 			}
 		}

@@ -2,22 +2,35 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // stepOver says why the outgoing agent's step needs no successor any more; "": it does, or it is of
-// none. Who retries a handoff has said that they want one: see [Daemon.stepWants].
+// none. Whoever changes who works at a step writes the row of its newest agent with it, the handoff with
+// its successor no less than the run with a new agent or an end: of two the second looks again.
 func (r *handoffRun) stepOver() (string, error) {
 	p, s, err := r.d.stepOf(r.ctx, r.agent)
-	if err != nil || s == nil || s.Status == StepRunning || r.h.Retrying {
+	if err != nil || s == nil || s.Status == StepRunning && s.newestAgent() == r.agent.ID {
 		return "", err
 	}
-	return fmt.Sprintf("its step of pipeline %d is over, the run is %s", p.ID, p.Status), nil
+	return fmt.Sprintf("step %d of pipeline %d is %s and goes on without it", s.OrderIndex+1, p.ID, s.Status), nil
 }
 
-// stepWants refuses to retry the handoff of a step's agent when the step has gone on without it: a
-// successor would be a second agent at the same work.
+// notNeeded ends a handoff whose step goes on without it. Its record is kept, and what the run's resume
+// goes on with.
+func (r *handoffRun) notNeeded(why string) outcome {
+	return outcome{
+		fail: &Failure{Phase: r.h.Phase, Code: "step_over", Message: fmt.Sprintf(
+			"No successor is started: %s; the record is kept, and `understudy pipeline resume %d` goes on from it if the run has failed.", why, *r.agent.PipelineID)},
+		then: func() { r.d.cleanUp(r.ctx, r.agent) }, // its pane waits for no successor
+	}
+}
+
+// stepWants refuses to retry the handoff of a step's agent unless the step waits for it. The handoff of a
+// step that has failed is its run's to go on with: else a successor would work for nobody.
 func (d *Daemon) stepWants(ctx context.Context, h *Handoff) error {
 	a, err := d.Store.Agent(ctx, h.AgentID)
 	if err != nil {
@@ -31,8 +44,55 @@ func (d *Daemon) stepWants(ctx context.Context, h *Handoff) error {
 	if h.SuccessorID != nil {
 		ours = append(ours, *h.SuccessorID)
 	}
-	if (s.Status == StepRunning || s.Status == StepFailed) && slices.Contains(ours, s.newestAgent()) {
+	switch newest := slices.Contains(ours, s.newestAgent()); {
+	case newest && s.Status == StepRunning:
+		return nil
+	case newest && p.Status == PipelineFailed:
+		return Errorf(KindConflict, "pipeline_failed", "Pipeline %d has failed: `understudy pipeline resume %[1]d` goes on with this handoff", p.ID)
+	}
+	return Errorf(KindConflict, "step_over", "Step %d of pipeline %d goes on without this handoff: it is %s", s.OrderIndex+1, p.ID, s.Status)
+}
+
+// handover is what a step that is begun again finds of a handoff in which the earlier attempt ended: one
+// that is still on its way is waited for; one that failed after its record is retried, once, so that what
+// was recorded is gone on with. Nil: the step begins anew.
+func (r *pipelineRun) handover(s *Step, prev *Agent) *runOutcome {
+	h, err := r.handoffOf(prev)
+	switch {
+	case err != nil:
+		return &runOutcome{err: err}
+	case h == nil:
+		return nil
+	case h.Open():
+		return &runOutcome{again: time.Second, note: fmt.Sprintf("handoff %d of agent %d comes to its end", h.ID, h.AgentID)}
+	case h.Phase != Failed || h.RecordedAt == nil || h.Retrying:
 		return nil
 	}
-	return Errorf(KindConflict, "step_over", "Step %d of pipeline %d has gone on without this handoff: it is %s", s.OrderIndex+1, p.ID, s.Status)
+	c, err := r.d.retrying(r.ctx, h)
+	var told *Error
+	switch {
+	case errors.As(err, &told): // it can't be gone on with
+		r.d.Log.Warn("step begins anew, its handoff can't be retried", "pipeline_id", r.p.ID, "handoff_id", h.ID, "error", err)
+		return nil
+	case err != nil:
+		return &runOutcome{err: err}
+	}
+	r.p.Note = ""
+	s.Status, s.Error, s.StartedAt, s.FinishedAt = StepRunning, nil, &r.now, nil
+	if c.NewAgent != nil {
+		s.AgentIDs = append(s.AgentIDs, c.NewAgent.ID)
+	}
+	c.Run = &RunMove{Steps: []*Step{s}}
+	c.write(prev)
+	e := r.event("step_running", s, map[string]any{"handoff_id": h.ID, "taken_up": true})
+	e.HandoffID = &h.ID
+	c.Events = append(c.Events, e)
+	return &runOutcome{with: c}
+}
+
+// write has an agent's row written with the change, whatever else is changed of it.
+func (c *Change) write(a *Agent) {
+	if !slices.ContainsFunc(c.Agents, func(other *Agent) bool { return other.ID == a.ID }) {
+		c.Agents = append(c.Agents, a)
+	}
 }

@@ -26,8 +26,9 @@ func (d *Daemon) stepOf(ctx context.Context, a *Agent) (*Pipeline, *Step, error)
 	return &p, s, nil
 }
 
-// planStep adds what the agent of a step is launched with: its place in the run behind the skill and,
-// unless it takes over from another agent of the step, its prompt as the runtime's own first prompt.
+// planStep adds what the agent of a step is launched with: its place in the run behind the skill and its
+// prompt as the runtime's own first prompt. Who takes over from another agent of the step is told by the
+// handoff, and where the prompt can be looked up.
 func (d *Daemon) planStep(a *Agent, spec *runtimes.Spec, p *Pipeline, s *Step) (allow []string, err error) {
 	where, err := placeInRun(p, s)
 	if err != nil {
@@ -37,11 +38,10 @@ func (d *Daemon) planStep(a *Agent, spec *runtimes.Spec, p *Pipeline, s *Step) (
 		spec.SkillText += "\n"
 	}
 	spec.SkillText += where
-	if a.PreviousAgentID != nil {
-		return nil, nil
-	}
-	if spec.Prompt = runtimes.FirstPrompt(s.Input); len(spec.Prompt) <= runtimes.MaxArgument {
-		return nil, nil
+	if a.PreviousAgentID == nil {
+		if spec.Prompt = runtimes.FirstPrompt(s.Input); len(spec.Prompt) <= runtimes.MaxArgument {
+			return nil, nil
+		}
 	}
 	if err := os.MkdirAll(spec.Dir, 0o700); err != nil {
 		return nil, err
@@ -50,7 +50,11 @@ func (d *Daemon) planStep(a *Agent, spec *runtimes.Spec, p *Pipeline, s *Step) (
 	if err := data.WriteFile(path, []byte(s.Input), 0o600); err != nil {
 		return nil, err
 	}
-	spec.Prompt = "Your task is too long for one message. It is in the file " + path + ": read all of it first, part by part if need be, then do what it says."
+	if a.PreviousAgentID == nil {
+		spec.Prompt = "Your task is too long for one message. It is in the file " + path + ": read all of it first, part by part if need be, then do what it says."
+	} else {
+		spec.SkillText += "\nYou take over from another agent in the middle of the step. What it was asked to do stands in " + path + ".\n"
+	}
 	return []string{"Read(/" + path + ")"}, nil
 }
 

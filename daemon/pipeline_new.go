@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -24,10 +26,9 @@ type NewPipeline struct {
 }
 
 const (
-	maxTitle         = 200       // characters
-	maxRequest       = 256 << 10 // bytes of a run's prompt
-	maxComment       = 10_000    // characters of a comment on an approval
-	maxPipelinesOpen = 10_000
+	maxTitle   = 200       // characters
+	maxRequest = 256 << 10 // bytes of a run's prompt
+	maxComment = 10_000    // characters of a comment on an approval
 )
 
 // CreatePipeline commits a new run's row; its lane does the work. It waits for nothing: a run for
@@ -57,9 +58,7 @@ func (d *Daemon) createdEvents(p *Pipeline) []*Event {
 		"template": p.Template, "steps": len(p.Steps), "cwd": p.Cwd, "branch": p.Branch, "warnings": p.Warnings,
 	})}
 	if len(p.Warnings) > 0 {
-		e := d.pipelineEvent("pipeline_warning", p, nil, map[string]any{"message": strings.Join(p.Warnings, " ")})
-		e.Alert = true
-		events = append(events, e)
+		events = append(events, d.warningEvent(p))
 	}
 	return events
 }
@@ -92,8 +91,12 @@ func (d *Daemon) newPipeline(ctx context.Context, in NewPipeline) (*Pipeline, er
 		p.Branch = &in.Branch
 	} else {
 		p.WorkDir = p.Cwd
-		if err := d.warnShared(ctx, p); err != nil {
+		warning, err := d.shared(ctx, p)
+		if err != nil {
 			return nil, err
+		}
+		if warning != "" {
+			p.Warnings = append(p.Warnings, warning)
 		}
 	}
 	if p.ID, err = d.Store.NextID(ctx, PipelineIDs); err != nil {
@@ -169,27 +172,49 @@ func checkDirectory(path string) error {
 	return nil
 }
 
-// warnShared warns of other runs that work where this one will.
-func (d *Daemon) warnShared(ctx context.Context, p *Pipeline) error {
-	open, err := d.Store.Pipelines(ctx, PipelineFilter{Host: d.Host, Open: true, Limit: maxPipelinesOpen})
+// shared words a warning of other runs that work where a run will; "": there are none.
+func (d *Daemon) shared(ctx context.Context, p *Pipeline) (string, error) {
+	places, err := d.Store.PipelinePlaces(ctx, p.Host)
 	if err != nil {
-		return err
+		return "", err
 	}
 	var ids []string
-	for i := range open {
-		if other := &open[i]; other.WorkDir != "" && sameDirectory(other.WorkDir, p.WorkDir) {
-			ids = append(ids, fmt.Sprint(other.ID))
+	for _, other := range places {
+		if other.ID != p.ID && other.WorkDir != "" && sameDirectory(other.WorkDir, p.WorkDir) {
+			ids = append(ids, strconv.FormatInt(other.ID, 10))
 		}
 	}
-	if len(ids) > 0 {
-		runs, verb := "pipeline ", "works"
-		if len(ids) > 1 {
-			runs, verb = "pipelines ", "work"
-		}
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%s%s %s in %s as well: they may overwrite each other's files; give each a branch of its own.",
-			strings.ToUpper(runs[:1])+runs[1:], strings.Join(ids, ", "), verb, p.WorkDir))
+	runs := "Pipeline %s works in %s as well: "
+	switch len(ids) {
+	case 0:
+		return "", nil
+	case 1:
+	default:
+		runs = "Pipelines %s work in %s as well: "
 	}
+	return fmt.Sprintf(runs+"they may overwrite each other's files; give each a branch of its own.", strings.Join(ids, ", "), p.WorkDir), nil
+}
+
+// warnShared warns of other runs in the same directory, when a step begins and nothing was said of it
+// before: of two that are created at once, and of one that is resumed.
+func (r *pipelineRun) warnShared(c *Change) error {
+	if slices.ContainsFunc(r.p.Warnings, func(w string) bool { return strings.Contains(w, " as well: they may overwrite") }) {
+		return nil
+	}
+	warning, err := r.d.shared(r.ctx, r.p)
+	if err != nil || warning == "" {
+		return err
+	}
+	r.p.Warnings = append(r.p.Warnings, warning)
+	c.Events = append(c.Events, r.d.warningEvent(r.p))
 	return nil
+}
+
+// warningEvent tells the operator of a run's warnings.
+func (d *Daemon) warningEvent(p *Pipeline) *Event {
+	e := d.pipelineEvent("pipeline_warning", p, nil, map[string]any{"message": fmt.Sprintf("Pipeline %d (%s): %s", p.ID, p.Title, strings.Join(p.Warnings, " "))})
+	e.Alert = true
+	return e
 }
 
 // sameDirectory reports whether two paths lead to one directory.

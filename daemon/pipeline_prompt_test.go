@@ -23,7 +23,9 @@ func TestStepPrompt(t *testing.T) {
 	t.Parallel()
 	const header = "## Handoff from previous step (developer)\n\n**What was done**: The roof.\n\n**Decisions made**:\n- Slate, for it lasts.\n\n**Your task**: Look at the chimney."
 	const raw = "  no headings at all\r\n\n"
-	done := func(name, text string) Step { return Step{AgentName: name, Status: StepDone, LatestHandoff: left(text)} }
+	done := func(name, text string) Step {
+		return Step{AgentName: name, Status: StepDone, LatestHandoff: left(text)}
+	}
 	for _, c := range []struct {
 		name   string
 		before []Step

@@ -50,7 +50,6 @@ func (d *Daemon) workPipeline(ctx context.Context, id int64) (moved bool, again 
 	if !p.Open() {
 		return false, 0, r.tidy()
 	}
-	seen := p.Note
 	var out runOutcome
 	switch p.Status {
 	case PipelinePending:
@@ -68,11 +67,7 @@ func (d *Daemon) workPipeline(ctx context.Context, id int64) (moved bool, again 
 	}
 	err = r.commit(out.with)
 	if errors.Is(err, ErrNoRoom) {
-		if seen == noteRoom {
-			return false, 0, nil
-		}
-		r.p.Status = PipelinePending
-		return r.stay(runOutcome{note: noteRoom})
+		return false, 0, nil // it stays pending
 	}
 	return err == nil, 0, err
 }
@@ -93,6 +88,9 @@ func (r *pipelineRun) commit(c *Change) error {
 		c.Run = &RunMove{}
 	}
 	c.Run.Pipeline = r.p
+	if err := r.tellDropped(c); err != nil {
+		return err
+	}
 	if err := r.d.commit(r.ctx, c); err != nil {
 		return fmt.Errorf("pipeline %d: %w", r.p.ID, err)
 	}
@@ -100,6 +98,28 @@ func (r *pipelineRun) commit(c *Change) error {
 		if strings.HasPrefix(e.Type, "pipeline_") || strings.HasPrefix(e.Type, "step_") {
 			r.d.Log.Info("pipeline moved", "pipeline_id", r.p.ID, "step_id", optionalID(e.StepID), "event", e.Type)
 		}
+	}
+	return nil
+}
+
+// tellDropped tells the operator of the messages that an agent is not given any more.
+func (r *pipelineRun) tellDropped(c *Change) error {
+	if c.DropQueued == 0 {
+		return nil
+	}
+	open, err := r.d.Store.OpenDeliveries(r.ctx, c.DropQueued)
+	if err != nil {
+		return err
+	}
+	for i := range open {
+		dl := &open[i]
+		if dl.State != DeliveryQueued || dl.Kind != KindMessage && dl.Kind != KindCommand {
+			continue
+		}
+		e := r.d.event("delivery_not_submitted", &dl.AgentID, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind, "evidence": c.DropEvidence,
+			"message": fmt.Sprintf("A message for agent %d was not given to it: %s; see `understudy pipeline show %d`.", dl.AgentID, c.DropEvidence, r.p.ID)})
+		e.Alert = true
+		c.Events = append(c.Events, e)
 	}
 	return nil
 }
@@ -212,7 +232,7 @@ func (r *pipelineRun) finish() runOutcome {
 		if out := r.previousGone(len(r.p.Steps)); out != nil {
 			return *out
 		}
-		if out := r.removeTree(c); out != nil {
+		if out := r.endTree(c); out != nil {
 			return *out
 		}
 	}
@@ -222,14 +242,12 @@ func (r *pipelineRun) finish() runOutcome {
 	return runOutcome{with: c}
 }
 
-func (r *pipelineRun) removeTree(c *Change) *runOutcome {
+// endTree removes the run's work tree, or says why it stays.
+func (r *pipelineRun) endTree(c *Change) *runOutcome {
 	path := *r.p.Worktree
-	kept, err := r.d.Trees.Remove(r.ctx, r.p.Cwd, path)
-	if err != nil && r.ctx.Err() != nil {
-		return &runOutcome{err: err}
-	}
+	kept, err := r.removeTree(path)
 	if err != nil {
-		kept = trimDot(err.Error())
+		return &runOutcome{err: err}
 	}
 	if kept != "" {
 		r.p.Warnings = append(r.p.Warnings, fmt.Sprintf("The work tree %s stays: %s.", path, kept))
@@ -241,6 +259,26 @@ func (r *pipelineRun) removeTree(c *Change) *runOutcome {
 	return nil
 }
 
+// removeTree removes a work tree unless something would be lost, or somebody may still work in it.
+func (r *pipelineRun) removeTree(path string) (kept string, err error) {
+	for i := range r.p.Steps {
+		for _, id := range r.p.Steps[i].AgentIDs {
+			a, err := r.d.Store.Agent(r.ctx, id)
+			if err != nil {
+				return "", err
+			}
+			if a.Active() {
+				return fmt.Sprintf("agent %d could not be ended and may work in it", id), nil
+			}
+		}
+	}
+	kept, err = r.d.Trees.Remove(r.ctx, r.p.Cwd, path)
+	if err != nil && r.ctx.Err() == nil {
+		return trimDot(err.Error()), nil
+	}
+	return kept, err
+}
+
 // tidy removes the work tree that was being made when its run was ended: nobody has worked in it, and
 // it would keep its branch from others.
 func (r *pipelineRun) tidy() error {
@@ -248,11 +286,9 @@ func (r *pipelineRun) tidy() error {
 	if _, err := os.Lstat(path); r.p.Branch == nil || r.p.Worktree != nil || err != nil {
 		return nil
 	}
-	kept, err := r.d.Trees.Remove(r.ctx, r.p.Cwd, path)
-	if err == nil && kept == "" {
-		return nil
+	if err := r.d.Trees.Discard(r.ctx, r.p.Cwd, path); err != nil {
+		r.d.Log.Warn("work tree of an ended run not removed", "pipeline_id", r.p.ID, "path", path, "error", err)
 	}
-	r.d.Log.Warn("work tree of an ended run not removed", "pipeline_id", r.p.ID, "path", path, "kept", kept, "error", err)
 	return nil
 }
 
@@ -297,7 +333,7 @@ func (r *pipelineRun) fail(s *Step, a *Agent, f failure) *Change {
 		c.Run.Steps = []*Step{s}
 		c.Events = append(c.Events, r.event("step_failed", s, map[string]any{"code": f.code, "error": f.says}))
 	}
-	if a != nil && a.Active() {
+	if a != nil {
 		r.dismiss(a, c, true)
 	}
 	e := r.event("pipeline_failed", s, map[string]any{"code": f.code, "error": f.says,
@@ -308,11 +344,11 @@ func (r *pipelineRun) fail(s *Step, a *Agent, f failure) *Change {
 }
 
 // dismiss has an agent shut down: asked to leave at the end of its step or, with interrupt, in the
-// middle of its turn. Its row is written in any case, so that a change that is made to it meanwhile
-// counts first.
+// middle of its turn. Its row is written in any case, also when it has ended, so that a change that is
+// made to it meanwhile counts first: a prompt that it was given, or its successor.
 func (r *pipelineRun) dismiss(a *Agent, c *Change, interrupt bool) {
-	c.Agents = append(c.Agents, a)
-	if a.StopAskedAt != nil {
+	c.write(a)
+	if a.StopAskedAt != nil || !a.Active() {
 		return
 	}
 	a.StopAskedAt, a.StopInterrupt = &r.now, interrupt

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
-	"github.com/understudyd/understudy/data"
-	"github.com/understudyd/understudy/hooks"
 )
 
 // reach begins a step, once it is approved and the agents before it are gone.
@@ -20,10 +18,16 @@ func (r *pipelineRun) reach(s *Step) runOutcome {
 		e.Alert = true
 		return runOutcome{with: &Change{Run: &RunMove{Steps: []*Step{s}}, Events: []*Event{e}}}
 	}
-	if a, out := r.working(s); out != nil {
-		return *out
-	} else if a != nil {
-		return r.takeUp(s, a)
+	prev, err := r.earlier(s)
+	switch {
+	case err != nil:
+		return runOutcome{err: err}
+	case prev != nil && prev.Active() && prev.StopAskedAt == nil:
+		return r.takeUp(s, prev)
+	case prev != nil:
+		if out := r.handover(s, prev); out != nil {
+			return *out
+		}
 	}
 	if out := r.previousGone(s.OrderIndex + 1); out != nil {
 		return *out
@@ -31,24 +35,17 @@ func (r *pipelineRun) reach(s *Step) runOutcome {
 	if why := r.cast(s); why != nil {
 		return runOutcome{with: r.fail(s, nil, *why)}
 	}
-	return r.startAgent(s)
+	return r.startAgent(s, prev)
 }
 
-// working returns an agent that is still at the step, of an earlier attempt or as the successor of
-// one; nil: there is none.
-func (r *pipelineRun) working(s *Step) (*Agent, *runOutcome) {
+// earlier returns the newest agent of earlier attempts at the step; nil: there is none.
+func (r *pipelineRun) earlier(s *Step) (*Agent, error) {
 	id := s.newestAgent()
 	if id == 0 {
 		return nil, nil
 	}
 	a, err := r.d.Store.Agent(r.ctx, id)
-	if err != nil {
-		return nil, &runOutcome{err: err}
-	}
-	if a.Active() && a.StopAskedAt == nil {
-		return &a, nil
-	}
-	return nil, nil
+	return &a, err
 }
 
 // takeUp has a step go on with the agent that works on it already.
@@ -64,17 +61,20 @@ func (r *pipelineRun) takeUp(s *Step, a *Agent) runOutcome {
 // nothing up: the operator was told.
 func (r *pipelineRun) previousGone(n int) *runOutcome {
 	for i := range r.p.Steps[:n] {
-		id := r.p.Steps[i].newestAgent()
-		if id == 0 {
-			continue
-		}
-		a, err := r.d.Store.Agent(r.ctx, id)
-		if err != nil {
-			return &runOutcome{err: err}
-		}
-		if a.Active() && a.StopStage != StopFailed {
+		for _, id := range r.p.Steps[i].AgentIDs {
+			a, err := r.d.Store.Agent(r.ctx, id)
+			switch {
+			case err != nil:
+				return &runOutcome{err: err}
+			case !a.Active() || a.StopStage == StopFailed:
+				continue
+			case a.StopAskedAt == nil:
+				c := &Change{}
+				r.dismiss(&a, c, true)
+				return &runOutcome{with: c}
+			}
 			note := r.p.Note
-			if a.StopAskedAt != nil && r.now.Sub(*a.StopAskedAt) > noteAfter {
+			if r.now.Sub(*a.StopAskedAt) > noteAfter {
 				note = noteLeave
 			}
 			return &runOutcome{again: time.Second, note: note}
@@ -89,16 +89,20 @@ func (r *pipelineRun) cast(s *Step) *failure {
 		return nil
 	}
 	p, err := r.d.castOf(s.AgentName)
-	if err != nil {
-		return &failure{code: "unknown_persona", says: trimDot(err.Error()),
-			hint: fmt.Sprintf("make the persona with `understudy persona add`, then `understudy pipeline resume %d`", r.p.ID)}
+	if err == nil {
+		s.play(p)
+		return nil
 	}
-	s.play(p)
-	return nil
+	f := &failure{code: "unknown_persona", says: trimDot(err.Error())}
+	if unknownPersona(err) {
+		f.hint = fmt.Sprintf("make the persona with `understudy persona add`, then `understudy pipeline resume %d`", r.p.ID)
+	}
+	return f
 }
 
-// startAgent commits the agent's row with the step; the agent's lane makes its pane.
-func (r *pipelineRun) startAgent(s *Step) runOutcome {
+// startAgent commits the agent's row with the step; the agent's lane makes its pane. prev is the agent of
+// an earlier attempt, whose row is written as well: see stepOver.
+func (r *pipelineRun) startAgent(s *Step, prev *Agent) runOutcome {
 	a := &Agent{
 		Name: s.AgentName + "-" + strconv.FormatInt(s.ID, 10), Persona: s.Persona, Runtime: firstNonEmpty(s.Runtime, runtimes.Claude().Name()),
 		Host: r.d.Host, State: Starting, Cwd: r.p.WorkDir, Generation: 1, CreatedAt: r.now, Managed: true,
@@ -116,89 +120,17 @@ func (r *pipelineRun) startAgent(s *Step) runOutcome {
 	s.Status, s.Error, s.StartedAt, s.FinishedAt = StepRunning, nil, &r.now, nil
 	s.Input = stepPrompt(r.p, s)
 	s.AgentIDs = append(s.AgentIDs, a.ID)
-	return runOutcome{with: &Change{NewAgent: a, Run: &RunMove{Steps: []*Step{s}}, Events: []*Event{
+	c := &Change{NewAgent: a, Run: &RunMove{Steps: []*Step{s}}, Events: []*Event{
 		r.d.event("agent_created", &a.ID, nil, map[string]any{"persona": a.Persona, "generation": 1, "name": a.Name}),
 		r.event("step_running", s, map[string]any{"agent_id": a.ID}),
-	}}}
-}
-
-// What a step waits for when that it is running does not tell.
-const noteInterrupted = "its agent is idle without having ended its turn, as after Esc: prompt it in its pane, or abort the run"
-
-// watchStep looks at the agent of a running step: whether its turn is over, or can't be any more.
-func (r *pipelineRun) watchStep(s *Step) runOutcome {
-	a, err := r.d.Store.Agent(r.ctx, s.newestAgent())
-	if err != nil {
+	}}
+	if prev != nil {
+		c.write(prev)
+	}
+	if err := r.warnShared(c); err != nil {
 		return runOutcome{err: err}
 	}
-	h, err := r.handoffOf(&a)
-	if err != nil {
-		return runOutcome{err: err}
-	}
-	handing := h != nil && h.Open()
-	limit := s.timeout(r.set)
-	left := r.d.left(*s.StartedAt, limit)
-	switch {
-	case !handing && a.turnOver():
-		if wait, err := r.queuedBehind(s, &a); err != nil || wait > 0 {
-			return runOutcome{err: err, again: wait, note: r.p.Note}
-		}
-		return r.take(s, &a)
-	case left <= 0:
-		return r.failStep(s, &a, h, failure{code: "step_timeout", says: "Step timed out after " + seconds(limit) + "s"})
-	case handing:
-		return runOutcome{again: left, note: fmt.Sprintf("agent %d is being handed over (handoff %d)", h.AgentID, h.ID)}
-	case a.Trouble != "":
-		return r.failStep(s, &a, h, failure{code: "runtime_error", says: "The agent's runtime reported an error instead of finishing: " + trimDot(a.Trouble)})
-	case !a.Active():
-		return r.failStep(s, &a, h, r.gone(&a, h))
-	}
-	note, alert := r.stepNote(&a)
-	return runOutcome{again: left, note: note, alert: alert}
-}
-
-// handoffOf returns the newest handoff of an agent or, if it has none, the one by which it came.
-func (r *pipelineRun) handoffOf(a *Agent) (*Handoff, error) {
-	for _, f := range []HandoffFilter{{AgentID: a.ID, Limit: 1}, {SuccessorID: a.ID, Limit: 1}} {
-		if f.SuccessorID != 0 && a.PreviousAgentID == nil {
-			break
-		}
-		list, err := r.d.Store.Handoffs(r.ctx, f)
-		if err != nil {
-			return nil, err
-		}
-		if len(list) > 0 {
-			return &list[0], nil
-		}
-	}
-	return nil, nil
-}
-
-// stepNote says what a running step waits for, when that needs a person.
-func (r *pipelineRun) stepNote(a *Agent) (note string, alert bool) {
-	switch {
-	case a.State == Waiting:
-		return fmt.Sprintf("a dialog waits in the pane of agent %d: answer it with `understudy agent attach %[1]d`", a.ID), true
-	case a.State == Idle && a.LastPrompt > a.WorkStop && r.d.quietFor(a.ID, settle):
-		return noteInterrupted, true
-	case a.State == Idle && a.BackgroundTasks > 0:
-		return "its agent has background tasks", false
-	}
-	return a.Note, false
-}
-
-// gone words the failure of a step whose agent has ended.
-func (r *pipelineRun) gone(a *Agent, h *Handoff) failure {
-	reason := "unknown"
-	if a.EndReason != nil {
-		reason = withoutScreen(*a.EndReason)
-	}
-	f := failure{code: "agent_gone", says: fmt.Sprintf("Agent %d ended before its turn was over (%s)", a.ID, trimDot(reason))}
-	if h != nil && h.Phase == Failed && h.RecordedAt != nil {
-		f.says += fmt.Sprintf("; its handoff %d failed in phase %s", h.ID, h.Error.Phase)
-		f.hint = fmt.Sprintf("`understudy handoff retry %d`, then `understudy pipeline resume %d`", h.ID, r.p.ID)
-	}
-	return f
+	return runOutcome{with: c}
 }
 
 // failStep fails the step and with it the run, and ends what is open with its agent.
@@ -224,97 +156,3 @@ func (r *pipelineRun) cancelOpen(h *Handoff, c *Change) error {
 	c.Events = append(c.Events, with.Events...)
 	return nil
 }
-
-// outputLate is how long after a Stop the runtime may take to write the turn's last message down: up to
-// 0.4 s with Claude Code 2.1.329.
-const outputLate = time.Second
-
-// take records what the agent of a step has left, which ends the step, and has the agent shut down.
-func (r *pipelineRun) take(s *Step, a *Agent) runOutcome {
-	text, wait, err := r.output(a)
-	if err != nil || wait > 0 {
-		return runOutcome{err: err, again: wait, note: r.p.Note}
-	}
-	id, err := r.d.Store.NextID(r.ctx, OutputIDs)
-	if err != nil {
-		return runOutcome{err: err}
-	}
-	out := &StepHandoff{ID: id, ContentMD: text, CreatedAt: r.now, StepID: s.ID, AgentID: a.ID}
-	c := &Change{Run: &RunMove{Steps: []*Step{s}}, NewOutput: out}
-	if fields, ok := data.ByHeading.Extract(text); ok {
-		out.Metadata = &fields
-	}
-	r.p.Note = ""
-	s.Status, s.FinishedAt, s.LatestHandoff = StepDone, &r.now, out
-	about := map[string]any{"step_handoff_id": id, "bytes": len(text), "has_structured_data": out.Metadata != nil}
-	c.Events = append(c.Events, r.event("step_handoff_created", s, about))
-	switch {
-	case text == "":
-		r.p.Warnings = append(r.p.Warnings, fmt.Sprintf("Step %d (%s) left nothing: its agent ended its turn without a message.", s.OrderIndex+1, s.AgentName))
-		e := r.event("step_output_empty", s, map[string]any{"message": fmt.Sprintf(
-			"Step %d (%s) of pipeline %d left nothing for the next one: see what it did with `understudy agent show %d`.", s.OrderIndex+1, s.AgentName, r.p.ID, a.ID)})
-		e.Alert = true
-		c.Events = append(c.Events, e)
-	case out.Metadata == nil:
-		c.Events = append(c.Events, r.event("step_extraction_failed", s, map[string]any{"step_handoff_id": id}))
-	}
-	if a.Active() {
-		r.dismiss(a, c, false)
-	}
-	took := r.now.Sub(*s.StartedAt).Milliseconds()
-	c.Events = append(c.Events, r.event("step_done", s, map[string]any{"duration_ms": took}))
-	return runOutcome{with: c}
-}
-
-// output is the final message of the turn that ended the step: as the hook has it, else as the
-// transcript has it. wait: it may still come.
-func (r *pipelineRun) output(a *Agent) (text string, wait time.Duration, err error) {
-	hook, err := r.d.Store.StoredHook(r.ctx, a.WorkStop)
-	if err != nil {
-		return "", 0, err
-	}
-	if p, err := hooks.Parse(hook.Event, hook.Body); err == nil && p.LastAssistantMessage != "" {
-		return p.LastAssistantMessage, 0, nil
-	}
-	if late := outputLate - time.Since(hook.ReceivedAt); late > 0 && a.Active() {
-		return "", late, nil
-	}
-	if a.TranscriptPath != nil {
-		got, err := readTranscript(r.ctx, *a.TranscriptPath, transcriptWant{Messages: 1})
-		if n := len(got.Messages); err == nil && n > 0 && got.Messages[n-1].Role == "assistant" {
-			return got.Messages[n-1].Text, 0, nil
-		}
-	}
-	return "", 0, nil
-}
-
-// queuedBehind is how long to wait for whether the agent goes on with a prompt that a person has queued
-// behind the turn that ended: no hook tells, but the runtime's registry is busy again. Nothing is queued
-// behind a turn that began with the last prompt, the step's own.
-func (r *pipelineRun) queuedBehind(s *Step, a *Agent) (time.Duration, error) {
-	if a.LastPrompt == 0 || !a.Active() {
-		return 0, nil
-	}
-	hook, err := r.d.Store.StoredHook(r.ctx, a.LastPrompt)
-	if err != nil {
-		return 0, err
-	}
-	if p, err := hooks.Parse(hook.Event, hook.Body); err != nil || runtimes.MatchesPrompt(p.Prompt, s.Input) {
-		return 0, nil
-	}
-	now := time.Now()
-	seen := r.d.look(a, now)
-	busy := seen.status == runtimes.StatusBusy || seen.status == runtimes.StatusWaiting
-	if seen.known && (busy || now.Sub(seen.since) < forkSettle) {
-		return forkSettle / 3, nil
-	}
-	return 0, nil
-}
-
-// turnOver reports whether the agent has ended a turn of its own work and been given nothing since.
-func (a *Agent) turnOver() bool {
-	return a.WorkStop > 0 && a.WorkStop > a.LastPrompt && a.BackgroundTasks == 0 && (a.State == Idle || !a.Active())
-}
-
-// seconds is a time in seconds, with as many digits as it needs.
-func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }

@@ -50,6 +50,9 @@ func (d *Daemon) changePipeline(ctx context.Context, id int64, change func(*pipe
 // queue has a run wait for room with which it was to go on: what it goes on with is decided.
 func (r *pipelineRun) queue(c *Change) {
 	r.p.Status, r.p.Note, c.Admit = PipelinePending, noteRoom, 0
+	if r.p.StartedAt == &r.now { // by start, for nothing
+		r.p.StartedAt = nil
+	}
 	c.Events = slices.DeleteFunc(c.Events, func(e *Event) bool { return e.Type == "pipeline_running" })
 	c.Events = append(c.Events, r.event("pipeline_pending", nil, nil))
 }
@@ -163,9 +166,33 @@ func (d *Daemon) ResumePipeline(ctx context.Context, id int64, skip bool) (Pipel
 		}
 		c := r.goAhead()
 		c.Run = move
+		if s != nil && skip {
+			if err := r.sendAway(s, c); err != nil {
+				return nil, err
+			}
+		}
 		c.Events = append(append([]*Event{r.event("pipeline_resumed", r.p.front(), map[string]any{"skip": skip})}, events...), c.Events...)
 		return c, nil
 	})
+}
+
+// sendAway ends what is still at a step that is left out: an agent that a retry of its handoff has made,
+// or that nobody could end.
+func (r *pipelineRun) sendAway(s *Step, c *Change) error {
+	id := s.newestAgent()
+	if id == 0 {
+		return nil
+	}
+	a, err := r.d.Store.Agent(r.ctx, id)
+	if err != nil || !a.Active() {
+		return err
+	}
+	h, err := r.handoffOf(&a)
+	if err != nil {
+		return err
+	}
+	r.dismiss(&a, c, true)
+	return r.cancelOpen(h, c)
 }
 
 // goAhead takes a run back into work if there is room. Another host's daemon knows its own limit: a run

@@ -65,24 +65,33 @@ func (d *Daemon) superseded(ctx context.Context, h *Handoff) error {
 }
 
 func (d *Daemon) retry(ctx context.Context, h *Handoff) error {
-	a, err := d.Store.Agent(ctx, h.AgentID)
+	c, err := d.retrying(ctx, h)
 	if err != nil {
 		return err
+	}
+	if err := d.commit(ctx, c); err != nil {
+		return fmt.Errorf("handoff %d: retry: %w", h.ID, err)
+	}
+	return nil
+}
+
+// retrying is the change that has a failed handoff go on.
+func (d *Daemon) retrying(ctx context.Context, h *Handoff) (*Change, error) {
+	a, err := d.Store.Agent(ctx, h.AgentID)
+	if err != nil {
+		return nil, err
 	}
 	r := &handoffRun{d: d, ctx: ctx, now: time.Now().UTC(), h: h, agent: &a, set: d.Settings.Handoff}
 	failed := h.Error.Phase
 	to, c, err := r.resumeAt(failed)
 	if err != nil {
-		return fmt.Errorf("handoff %d: retry of %s: %w", h.ID, failed, err)
+		return nil, fmt.Errorf("handoff %d: retry of %s: %w", h.ID, failed, err)
 	}
 	h.enter(to, r.now, r.set)
 	h.Error, h.CompletedAt = nil, nil
 	c.Move = &Move{Handoff: h, From: Failed, Cause: "retry of " + string(failed)}
 	c.Events = append(c.Events, d.event("handoff_retried", &h.AgentID, &h.ID, map[string]any{"failed": failed, "phase": to, "persona": h.Persona}))
-	if err := d.commit(ctx, &c); err != nil {
-		return fmt.Errorf("handoff %d: retry: %w", h.ID, err)
-	}
-	return nil
+	return &c, nil
 }
 
 // resumeAt finds the phase in which a retry goes on, with the rows that belong to that move.
@@ -114,6 +123,9 @@ func (r *handoffRun) resumeAt(failed Phase) (Phase, Change, error) {
 		return r.briefAgain(next)
 	}
 	fresh := r.toSpawning("retry")
+	if out == nil && r.agent.StepID != nil {
+		fresh.with.write(next) // as the newest agent of its step: see stepOver
+	}
 	return Spawning, fresh.with, fresh.err
 }
 

@@ -214,9 +214,17 @@ type PipelineReader interface {
 	Pipeline(ctx context.Context, id int64) (Pipeline, error)
 	// Pipelines lists the newest first, with their steps.
 	Pipelines(ctx context.Context, f PipelineFilter) ([]Pipeline, error)
+	// PipelinePlaces returns where the host's runs work that have not ended, the oldest first.
+	PipelinePlaces(ctx context.Context, host string) ([]PipelinePlace, error)
 	// OpenPipelines returns the ids of the host's runs that may have something to do, the oldest first:
 	// those that have not ended, but of those that are pending the oldest alone.
 	OpenPipelines(ctx context.Context, host string) ([]int64, error)
+}
+
+// PipelinePlace is where a run works; WorkDir is empty as long as it has no directory.
+type PipelinePlace struct {
+	ID      int64
+	WorkDir string
 }
 
 // PipelineFilter narrows a list of runs; zero values do not.

@@ -58,6 +58,10 @@ type Trees interface {
 	// half-made, is taken or made anew: nobody has worked in it.
 	Add(ctx context.Context, dir, branch, path string) (workdir string, err error)
 	// Remove removes the work tree at path, but not if anything in it is not committed, ignored files
-	// included: then kept says why. The branch stays. A tree that is gone is no error.
+	// included, or if git can't tell: then kept says why. The branch stays. A tree that is gone is no
+	// error.
 	Remove(ctx context.Context, dir, path string) (kept string, err error)
+	// Discard removes what Add has made at path, whole or half-made, when nobody has worked in it. The
+	// branch stays.
+	Discard(ctx context.Context, dir, path string) error
 }

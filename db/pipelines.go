@@ -165,9 +165,22 @@ func addSteps(ctx context.Context, tx pgx.Tx, runs []daemon.Pipeline) error {
 	return nil
 }
 
-const listOpenPipelines = `SELECT id FROM pipelines WHERE host = $1 AND status NOT IN ('done', 'failed') ORDER BY id`
+const listPipelinePlaces = `SELECT id, work_dir FROM pipelines WHERE host = $1 AND status NOT IN ('done', 'failed') ORDER BY id`
 
-// OpenPipelines returns the ids of the host's runs that have not ended, the oldest first.
+// PipelinePlaces returns where the host's runs work that have not ended, the oldest first.
+func (db *DB) PipelinePlaces(ctx context.Context, host string) ([]daemon.PipelinePlace, error) {
+	return list[daemon.PipelinePlace](ctx, db, "places of pipelines", listPipelinePlaces, storableText(host))
+}
+
+// Of the pending ones only the oldest can be admitted; the others wait behind it.
+const listOpenPipelines = `
+	SELECT id FROM pipelines WHERE host = $1 AND status IN ('running', 'waiting_for_approval')
+	UNION
+	SELECT min(id) FROM pipelines WHERE host = $1 AND status = 'pending' HAVING min(id) IS NOT NULL
+	ORDER BY 1`
+
+// OpenPipelines returns the ids of the host's runs that may have something to do, the oldest first: those
+// that have not ended, but of those that are pending the oldest alone.
 func (db *DB) OpenPipelines(ctx context.Context, host string) ([]int64, error) {
 	rows, err := db.pool.Query(ctx, listOpenPipelines, storableText(host))
 	if err == nil {

@@ -28,6 +28,7 @@ var statements = map[string]string{
 	"insertPipeline": insertPipeline, "insertStep": insertStep, "insertOutput": insertOutput,
 	"updatePipeline": updatePipeline, "updateStep": updateStep, "selectPipeline": selectPipeline,
 	"listPipelines": listPipelines, "listSteps": listSteps, "listOpenPipelines": listOpenPipelines,
+	"listPipelinePlaces": listPipelinePlaces,
 	"lockAdmission": lockAdmission, "hasRoom": hasRoom,
 	"selectHook": selectHook, "nextHookID": nextHookID, "lockAgent": lockAgent, "lockAgentByLaunch": lockAgentByLaunch,
 	"lockAgentByProcess": lockAgentByProcess, "lockAgentBySession": lockAgentBySession,

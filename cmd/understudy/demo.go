@@ -34,9 +34,13 @@ func (a *app) demoCommand() *cobra.Command {
 plays a persona and has some work behind it, its handoff document, and the successor that goes on
 from there. Everything is stopped and removed at the end.
 
+With --pipeline it is a run of a pipeline: two personas work on one request, one after the other,
+with an approval in between, and what the second one is told is shown.
+
 The agents are scripted: they behave towards tmux, hooks and files as Claude Code does, without a
 model behind them. What is missing on the machine, tmux or PostgreSQL, is offered to be installed.`,
 		Example: `  understudy demo
+  understudy demo --pipeline
   understudy demo --yes | cat           # in a script: install what is missing, plain lines
   understudy demo --keep                # leave it running, to look around
   understudy demo --agent claude        # with the real CLI, which costs tokens`,
@@ -45,13 +49,14 @@ model behind them. What is missing on the machine, tmux or PostgreSQL, is offere
 	}
 	c.Flags().BoolVarP(&f.yes, "yes", "y", false, "install what is missing without asking")
 	c.Flags().BoolVar(&f.keep, "keep", false, "leave daemon and agents running until Ctrl-C")
+	c.Flags().BoolVar(&f.pipeline, "pipeline", false, "show a pipeline, from the request to its end")
 	c.Flags().StringVar(&f.agent, "agent", "scripted", "`kind` of agents: scripted or claude")
 	return c
 }
 
 type demoFlags struct {
-	yes, keep bool
-	agent     string
+	yes, keep, pipeline bool
+	agent               string
 }
 
 // demo is one run of the demo.
@@ -87,7 +92,11 @@ func (a *app) demo(ctx context.Context, f demoFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.remove()) }()
-	d.printf("%s in %s\n", d.bold("One agent hands its work to its successor"), d.place.top)
+	about := "One agent hands its work to its successor"
+	if f.pipeline {
+		about = "One request goes from persona to persona"
+	}
+	d.printf("%s in %s\n", d.bold(about), d.place.top)
 	err = d.play(ctx, command, began)
 	d.clear()
 	switch {
@@ -135,6 +144,9 @@ func (d *demo) play(ctx context.Context, command []string, began time.Time) erro
 }
 
 func (d *demo) story(ctx context.Context) error {
+	if d.flags.pipeline {
+		return d.pipelineStory(ctx)
+	}
 	agent, err := d.startAgent(ctx)
 	if err != nil {
 		return err
@@ -152,8 +164,14 @@ func (d *demo) keep(ctx context.Context, failure error) error {
 	if failure != nil {
 		d.printf("\n%s %s\n", d.red("failed:"), sentence(failure))
 	}
-	data := " --data " + shellQuote(d.place.data)
-	d.printf("\nStill running, until Ctrl-C. From another shell:\n  %[1]s agent list%[2]s\n  %[1]s agent attach %[3]s%[2]s\n", d.place.binary, data, demoPersona)
+	commands := []string{"agent list", "agent attach " + demoPersona}
+	if d.flags.pipeline {
+		commands = pipelineKept
+	}
+	d.printf("\nStill running, until Ctrl-C. From another shell:\n")
+	for _, command := range commands {
+		d.printf("  %s %s --data %s\n", d.place.binary, command, shellQuote(d.place.data))
+	}
 	<-ctx.Done()
 	if cause := context.Cause(ctx); failure == nil && !errors.Is(cause, context.Canceled) {
 		return cause
@@ -169,8 +187,13 @@ func (d *demo) serve(ctx context.Context, cancel context.CancelCauseFunc, comman
 	s.Listen, s.Notify.Desktop = "none", false
 	environ := os.Environ()
 	if command == nil {
-		command = []string{d.place.binary, "scripted-agent"}
+		command = []string{d.place.binary, "scripted-agent", "--behave", "report"}
 		environ = append(environ, "CLAUDE_CONFIG_DIR="+d.place.claude)
+	}
+	if d.flags.pipeline {
+		if err := d.place.addTemplate(); err != nil {
+			return err
+		}
 	}
 	s.Runtimes = map[string]runtimeSettings{"claude": {Command: command}}
 	// The daemon outlives an interrupted story: it is stopped in remove, in order.
@@ -257,17 +280,21 @@ func (d *demo) awaitAgent(ctx context.Context, id int64, ready func(*daemon.Agen
 		if agent, err = d.client.Agent(ctx, id); err != nil {
 			return false, err
 		}
-		switch {
-		case !agent.Active():
+		if !agent.Active() {
 			return false, fmt.Errorf("agent %d has ended: %s", id, endWords(agent.EndReason))
-		case agent.State == daemon.Waiting, agent.State == daemon.Starting && agent.Note != "":
-			d.wait(fmt.Sprintf("%s; look at it from another shell: `understudy agent attach %d --data %s`", firstNonEmpty(agent.Note, "it asks something"), id, shellQuote(d.place.data)))
-		default:
-			d.wait("")
 		}
+		d.wait(d.asks(&agent))
 		return ready(&agent), nil
 	})
 	return agent, err
+}
+
+// asks says what an agent waits for, and where to answer it; "": for nothing.
+func (d *demo) asks(g *daemon.Agent) string {
+	if g.State != daemon.Waiting && (g.State != daemon.Starting || g.Note == "") {
+		return ""
+	}
+	return fmt.Sprintf("%s; look at it from another shell: `understudy agent attach %d --data %s`", firstNonEmpty(g.Note, "it asks something"), g.ID, shellQuote(d.place.data))
 }
 
 // awaitTurn waits until an agent has taken what was last typed to it, and is idle again.

@@ -81,6 +81,9 @@ func (d *demo) excerpt(s string, most int, tail bool) string {
 // next says what to do now.
 func (d *demo) next() {
 	commands := []string{"understudy serve", "understudy agent start " + demoPersona + " --cwd DIR", "understudy handoff " + demoPersona + " --wait"}
+	if d.flags.pipeline {
+		commands = pipelineNext
+	}
 	if own, err := ownBinary(); err == nil && builtByGoRun(own) {
 		commands = append([]string{"go install ./cmd/understudy"}, commands...)
 	}

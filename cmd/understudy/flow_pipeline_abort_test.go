@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/tmux"
@@ -316,50 +315,4 @@ func TestAbortSuccessorStarting(t *testing.T) {
 		t.Errorf("successors of the successor %+v", got)
 	}
 	r.wantAborted(r.getPipeline(id), "failed pending")
-}
-
-// twoHosts are two rigs with one database, each a host of its own.
-func twoHosts(t *testing.T) (north, south *rig) {
-	north, south = newRig(t), newRig(t)
-	north.cfg.Host, south.cfg.Host = "north", "south"
-	south.cfg.Settings.DatabaseURL = north.cfg.Settings.DatabaseURL
-	return north, south
-}
-
-// TestFromAnotherHost: any host's daemon takes what a person wants of a run; the run's own host does it.
-func TestFromAnotherHost(t *testing.T) {
-	t.Parallel()
-	north, south := twoHosts(t)
-	held, release := north.holding("developer")
-	north.template("held", held, "reviewer | approval: true")
-	north.start()
-	south.start()
-	id := north.pipeline("held", roof).ID
-	a := north.atWork(id, 1)
-	began := time.Now()
-	south.abort(id, "failed pending")
-	north.wantInterrupted(a.ID)
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("the agent's end took %s", took)
-	}
-	release()
-	if p := south.resume(id, false); p.Open() == false {
-		t.Errorf("resumed, the run is %s", p.Status)
-	}
-	north.awaitPipeline(id, daemon.PipelineWaiting)
-	if p, err := south.client.RejectPipeline(t.Context(), id, "no"); err != nil || said(p.Error) != "Rejected: no" {
-		t.Errorf("reject: %v, %q", err, said(p.Error))
-	}
-	south.resume(id, false)
-	south.approve(id, "from afar")
-	p := north.awaitPipeline(id, daemon.PipelineDone)
-	north.wantSteps(p, "done done")
-	for _, s := range p.Steps {
-		for _, agent := range s.AgentIDs {
-			if got := north.getAgent(agent); got.Host != "north" {
-				t.Errorf("agent %d of the run is of host %s", agent, got.Host)
-			}
-		}
-	}
-	south.wantNoPanes()
 }

@@ -175,7 +175,7 @@ func TestDecisionsOutOfTurn(t *testing.T) {
 	wantError(t, err, daemon.KindNotFound, "Pipeline not found")
 }
 
-// TestApproveAtOnce: of several that approve at once, and one that rejects too late, one is right.
+// TestApproveAtOnce: of several that approve at once one is right, and the step begins once.
 func TestApproveAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

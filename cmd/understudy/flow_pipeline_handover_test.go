@@ -70,7 +70,7 @@ func TestStepHandedOver(t *testing.T) {
 	})
 	skill := filepath.Join(r.dir.Persona(con), "skill.md")
 	was := strings.TrimSpace(r.awaitSkill(con, ""))
-	r.write(skill, "---\nname: Other\n---\n\nSomething else.\n")
+	r.write(skill, "---\nname: "+con+"\ndescription: Somebody else.\n---\n\nSomething else.\n")
 	r.awaitSkill(con, "Something else.")
 	release()
 	g.await(t)
@@ -194,32 +194,41 @@ func (r *rig) failedAfterRecord() (p daemon.Pipeline, a daemon.Agent, h daemon.H
 }
 
 // TestStepHandoffRetried: a handoff that fails after its record fails the step. Retry and resume have the
-// successor go on, and no other agent.
+// successor go on, and no other agent, whether the resume comes before the successor is up or after its
+// turn.
 func TestStepHandoffRetried(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	p, a, h := r.failedAfterRecord()
-	r.retry(h.ID)
-	h = r.awaitPhase(h.ID, daemon.Completed)
-	r.wantSteps(r.getPipeline(p.ID), "failed pending")
-	r.awaitState(*h.SuccessorID, daemon.Idle)
-	r.resume(p.ID, false)
-	p = r.awaitPipeline(p.ID, daemon.PipelineDone)
-	ids := p.Steps[0].AgentIDs
-	if len(ids) != 3 || ids[0] != a.ID || ids[2] != *h.SuccessorID {
-		t.Errorf("step 1 was worked on by %v, want %d, the one that crashed and %d", ids, a.ID, *h.SuccessorID)
+	for _, late := range []bool{false, true} {
+		t.Run(fmt.Sprintf("resumed late %v", late), func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			p, a, h := r.failedAfterRecord()
+			r.retry(h.ID)
+			if late {
+				h = r.awaitPhase(h.ID, daemon.Completed)
+				r.wantSteps(r.getPipeline(p.ID), "failed pending")
+				r.awaitState(*h.SuccessorID, daemon.Idle)
+			}
+			r.resume(p.ID, false)
+			p = r.awaitPipeline(p.ID, daemon.PipelineDone)
+			h = r.awaitPhase(h.ID, daemon.Completed)
+			ids := p.Steps[0].AgentIDs
+			if len(ids) != 3 || ids[0] != a.ID || ids[2] != *h.SuccessorID {
+				t.Errorf("step 1 was worked on by %v, want %d, the one that crashed and %d", ids, a.ID, *h.SuccessorID)
+			}
+			if said := r.answers(*h.SuccessorID); r.output(p, 1) != said[len(said)-1] {
+				t.Errorf("step 1 left %q, want %q", r.output(p, 1), said)
+			}
+			if e := r.runEvents(p.ID, "step_running"); len(e) != 3 || field(t, e[1], "taken_up") != true {
+				t.Errorf("steps began %d times, the second one %s", len(e), e[1].Payload)
+			}
+			r.wantKinds(*h.SuccessorID, daemon.KindPrompt, daemon.KindExit)
+		})
 	}
-	if said := r.answers(*h.SuccessorID); r.output(p, 1) != said[len(said)-1] {
-		t.Errorf("step 1 left %q, want %q", r.output(p, 1), said)
-	}
-	if e := r.runEvents(p.ID, "step_running"); len(e) != 3 || field(t, e[1], "taken_up") != true {
-		t.Errorf("steps began %d times, the second one %s", len(e), e[1].Payload)
-	}
-	r.wantKinds(*h.SuccessorID, daemon.KindPrompt, daemon.KindExit)
 }
 
-// TestStepHandoffResumed: resumed without a retry, the step begins anew; the retry then has nothing to
-// hand over to.
+// TestStepHandoffResumed: resumed without a retry, the step begins anew; a second agent at the same
+// work is refused.
 func TestStepHandoffResumed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -227,9 +236,8 @@ func TestStepHandoffResumed(t *testing.T) {
 	r.misbehave("think=3s")
 	r.resume(p.ID, false)
 	fresh := r.atWork(p.ID, 1)
-	if _, err := r.client.RetryHandoff(t.Context(), h.ID, ""); err == nil {
-		r.awaitPhase(h.ID, daemon.Failed)
-	}
+	_, err := r.client.RetryHandoff(t.Context(), h.ID, "")
+	wantConflict(t, err, "step_over")
 	r.misbehave("")
 	p = r.awaitPipeline(p.ID, daemon.PipelineDone)
 	if n := len(r.successors(a.ID)); n != 1 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -318,4 +319,40 @@ func TestBranchWithoutRepository(t *testing.T) {
 	if !strings.Contains(r.getAgent(p.Steps[0].AgentIDs[0]).Cwd, "worktree") {
 		t.Errorf("the agent worked in %s", r.getAgent(p.Steps[0].AgentIDs[0]).Cwd)
 	}
+}
+
+// gatedTrees are work trees whose making waits for a test.
+type gatedTrees struct {
+	daemon.Trees
+	g *gate
+}
+
+func (t *gatedTrees) Add(ctx context.Context, dir, branch, path string) (string, error) {
+	workdir, err := t.Trees.Add(ctx, dir, branch, path)
+	t.g.pass()
+	return workdir, err
+}
+
+// TestBranchAborted: a work tree that was being made when the run was aborted is nobody's and goes. The
+// branch is free for another run.
+func TestBranchAborted(t *testing.T) {
+	t.Parallel()
+	r, g, made := newRig(t), roofRepo(t), newGate(t)
+	r.cfg.Around = func(cfg daemon.Config) daemon.Config {
+		cfg.Trees = &gatedTrees{Trees: cfg.Trees, g: made}
+		return cfg
+	}
+	r.template("one", "developer")
+	r.start()
+	first := r.onBranch(g.dir, "roof", "one").ID
+	made.await(t)
+	r.abort(first, "pending")
+	made.goOn()
+	r.await("work tree gone", func() (bool, string) {
+		_, err := os.Lstat(r.dir.Worktree(first))
+		return os.IsNotExist(err), r.dir.Worktree(first)
+	})
+	r.awaitPipeline(r.onBranch(g.dir, "roof", "one").ID, daemon.PipelineDone)
+	r.resume(first, false)
+	r.awaitPipeline(first, daemon.PipelineDone)
 }

@@ -47,7 +47,9 @@ func TestPipelinePromptBytes(t *testing.T) {
 		"CRLF\r\nand a lone\rCR\n\n\nand three line feeds",
 		"Grüße, 日本語, 👩‍🚀, e\u0301, \u00a0 and \u202eright to left\u202c.",
 		"-p --model x: begins like a flag",
-		"/home/me/notes.md is a path, and so is /etc",
+		"!ls is no command here",
+		" \n\tblanks around it\n\n ",
+		"/etc/notes.md is a path, and so is /etc",
 		strings.Repeat("0123456789 abcdefghijklmnopqrstuvwxyz \"quoted\" ünïcödé\n", 1800) + "the end",
 	} {
 		want := prompt
@@ -70,24 +72,6 @@ func TestPipelinePromptBytes(t *testing.T) {
 	}
 }
 
-// TestPipelinePromptOuterBlanks: blanks around the request are the request's.
-func TestPipelinePromptOuterBlanks(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.template("one", "developer")
-	r.start()
-	file, release := r.holdFile()
-	prompt := "  \n\tMend the roof. @hold " + file + "\n\n "
-	p := r.pipeline("one", prompt)
-	a := r.atWork(p.ID, 1)
-	argv := r.launchFile(a.ID).Argv
-	if got := argv[len(argv)-1]; got != prompt {
-		t.Errorf("launched with %q, want %q", got, prompt)
-	}
-	release()
-	r.awaitPipeline(p.ID, daemon.PipelineDone)
-}
-
 // TestPipelinePromptCommand: what a runtime would take for a command of its own is a prompt all the
 // same: a request as well as what a step has left to the next.
 func TestPipelinePromptCommand(t *testing.T) {
@@ -104,6 +88,7 @@ func TestPipelinePromptCommand(t *testing.T) {
 		wants[r.pipeline("two", text).ID] = told{1, text}
 		wants[r.pipeline("two", "@say "+text).ID] = told{2, text}
 	}
+	wants[r.pipeline("two", "\n /exit now\t").ID] = told{1, "\n /exit now\t"}
 	for id, want := range wants {
 		p := r.awaitPipeline(id, daemon.PipelineDone)
 		if got := r.output(p, 1); want.step == 2 && got != want.text {

@@ -2,16 +2,15 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/db"
 )
 
 // failByHand has a run and its running step fail in the database alone: the agent works on.
@@ -195,8 +194,14 @@ func TestResumeAfterRetry(t *testing.T) {
 	r.resume(id, false)
 	p = r.awaitPipeline(id, daemon.PipelineDone)
 	r.wantSteps(p, "done done")
-	if ids := p.Steps[0].AgentIDs; len(ids) != 3 || p.Steps[0].LatestHandoff.AgentID != ids[2] {
-		t.Errorf("step 1 had the agents %v and its output is of %d, want the third's", ids, p.Steps[0].LatestHandoff.AgentID)
+	var by int64
+	if store, err := r.openDatabase(t.Context()); err != nil {
+		t.Fatal(err)
+	} else if stored, err := store.Pipeline(t.Context(), id); err == nil {
+		by = stored.Steps[0].LatestHandoff.AgentID
+	}
+	if ids := p.Steps[0].AgentIDs; len(ids) != 3 || by != ids[2] {
+		t.Errorf("step 1 had the agents %v and its output is of %d, want the third's", ids, by)
 	}
 }
 
@@ -276,6 +281,35 @@ func TestAgentEndedMeanwhile(t *testing.T) {
 	}
 }
 
+// TestAgentGoneAfterItsTurn: what an agent has left counts, also if it is gone before that is recorded.
+func TestAgentGoneAfterItsTurn(t *testing.T) {
+	t.Parallel()
+	var gone atomic.Bool
+	r := newRig(t).bent(&bend{commit: func(c *daemon.Change, do func() error) error {
+		if c.NewOutput != nil && !gone.Load() {
+			return errAway
+		}
+		return do()
+	}})
+	r.template("two", "developer", "reviewer")
+	r.start()
+	id := r.pipeline("two", roof).ID
+	p := r.awaitStep(id, 1, daemon.StepRunning)
+	a := r.awaitAgent(p.Steps[0].AgentIDs[0], "told and idle", func(a daemon.Agent) bool {
+		return a.State == daemon.Idle && len(r.told(a.ID)) > 0
+	})
+	if err := syscall.Kill(r.pane(a.ID).PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	r.awaitState(a.ID, daemon.Ended)
+	gone.Store(true)
+	p = r.awaitPipeline(id, daemon.PipelineDone)
+	r.wantOneAgent(p)
+	if got := p.Steps[0].LatestHandoff.ContentMD; !strings.Contains(got, "The roof is mended.") {
+		t.Errorf("step 1 left %q", got)
+	}
+}
+
 // TestPipelineTmuxKilled: the step's agent ends with the tmux server; resume makes a new server.
 func TestPipelineTmuxKilled(t *testing.T) {
 	t.Parallel()
@@ -344,69 +378,4 @@ func TestPipelineDatabaseKilled(t *testing.T) {
 			r.wantTold(s.AgentIDs[0], "Mend the roof.")
 		}
 	}
-}
-
-// TestTwoHosts: two daemons on one database work on their own runs alone, each with a limit of its own.
-func TestTwoHosts(t *testing.T) {
-	t.Parallel()
-	north, south := twoHosts(t)
-	hosts := []*rig{north, south}
-	var ids []int64
-	var releases []func()
-	for _, r := range hosts {
-		held, release := r.holding("developer")
-		r.limited(1).template("held", held, "reviewer")
-		r.start()
-		ids = append(ids, r.pipeline("held", roof).ID, r.pipeline("held", roof).ID)
-		releases = append(releases, release)
-	}
-	for i, r := range hosts {
-		a := r.atWork(ids[2*i], 1)
-		r.wantNoteRoom(r.getPipeline(ids[2*i+1]))
-		if panes, err := r.tmux.List(t.Context()); err != nil || len(panes) != 1 || panes[0].Mark != fmt.Sprint(a.ID) {
-			t.Errorf("panes %+v, %v; want that of agent %d alone", panes, err, a.ID)
-		}
-	}
-	north.halt() // the other one leaves its runs alone
-	releases[1]()
-	for _, id := range ids[2:] {
-		south.wantOneAgent(south.awaitPipeline(id, daemon.PipelineDone))
-	}
-	if p := south.getPipeline(ids[0]); p.Status != daemon.PipelineRunning || p.Host != "north" {
-		t.Errorf("the run of the host that is away is %s, of host %s", p.Status, p.Host)
-	}
-	releases[0]()
-	north.start()
-	for _, id := range ids[:2] {
-		north.wantOneAgent(north.awaitPipeline(id, daemon.PipelineDone))
-	}
-	north.wantAtMost(2) // of both hosts together
-}
-
-// TestSecondDaemon: no second daemon of a host starts, in its data directory or in another. When the
-// first one is killed the second goes on with its runs.
-func TestSecondDaemon(t *testing.T) {
-	t.Parallel()
-	r, other := newRig(t), newRig(t)
-	held, release := r.holding("developer")
-	r.template("held", held, "reviewer")
-	first := r.child(nil)
-	id := r.pipeline("held", roof).ID
-	r.atWork(id, 1)
-	if err := serve(t.Context(), r.cfg); err == nil || !strings.Contains(err.Error(), "another daemon") {
-		t.Errorf("a second daemon in the data directory: %v", err)
-	}
-	other.cfg.Settings.DatabaseURL, other.cfg.Host = r.cfg.Settings.DatabaseURL, r.getPipeline(id).Host
-	if err := serve(t.Context(), other.cfg); !errors.Is(err, db.ErrHostTaken) {
-		t.Errorf("a second daemon of the host elsewhere: %v", err)
-	}
-	if err := first.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	r.killed(first)
-	r.start()
-	release()
-	r.wantOneAgent(r.awaitPipeline(id, daemon.PipelineDone))
-	r.wantRunEvents(id, "step_running", 2)
-	r.wantRunEvents(id, "step_done", 2)
 }

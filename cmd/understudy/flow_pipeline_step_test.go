@@ -198,6 +198,65 @@ func TestStepShutdown(t *testing.T) {
 	}
 }
 
+// TestStepShutdownFailed: an agent that nothing ends holds up neither its run nor its result.
+func TestStepShutdownFailed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cfg.Settings.Handoff.ExitTimeout = time.Hour
+	r.template("two", "developer", "reviewer")
+	r.start()
+	r.misbehave("developer-:ignore-exit")
+	p := r.awaitStep(r.pipeline("two", "Mend the roof.").ID, 1, daemon.StepDone)
+	id := p.Steps[0].AgentIDs[0]
+	r.await("an agent that was asked to exit", func() (bool, string) { return len(r.stages(id)) > 0, "" })
+	store, err := r.openDatabase(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.await("the ladder's end", func() (bool, string) {
+		a, err := store.Agent(t.Context(), id)
+		if err != nil {
+			return false, err.Error()
+		}
+		a.StopStage = daemon.StopFailed
+		return store.Commit(t.Context(), &daemon.Change{Agents: []*daemon.Agent{&a}}) == nil, "another writer was first"
+	})
+	p = r.awaitPipeline(p.ID, daemon.PipelineDone)
+	if a := r.getAgent(id); !a.Active() || p.Error != nil {
+		t.Errorf("agent is %s, run failed with %q: want it alive and the run done", a.State, said(p.Error))
+	}
+}
+
+// TestStepMessage: a message that waits for the end of a step's turn comes too late, which is said: the
+// agent must not be ended in the middle of an answer.
+func TestStepMessage(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	g := r.atOutput()
+	looks := r.watchLooks()
+	file, release := r.holdFile()
+	r.template("one", "developer | prompt: Work. @hold "+file)
+	r.start()
+	p := r.pipeline("one", "Mend the roof.")
+	a := r.atWork(p.ID, 1)
+	dl := r.send(a.ID, "and the chimney")
+	release()
+	g.await(t)
+	for before, n := looks.Load(), int64(1); n <= 2; n++ { // the first look may have begun before
+		r.send(a.ID, "and the gutter")
+		r.await("a look at the agent", func() (bool, string) { return looks.Load() >= before+n, "" })
+	}
+	g.goOn()
+	p = r.awaitPipeline(p.ID, daemon.PipelineDone)
+	if got := r.awaitVerdict(a.ID, dl.ID, daemon.NotSubmitted); got.Evidence != "its step of the pipeline has ended" {
+		t.Errorf("evidence %q", got.Evidence)
+	}
+	r.awaitState(a.ID, daemon.Ended)
+	if got := r.told(a.ID); len(got) != 1 {
+		t.Errorf("agent was told %q", got)
+	}
+}
+
 // TestStepBackground: a turn whose background task still runs does not end the step; the turn in which
 // the agent is told of the task's end does.
 func TestStepBackground(t *testing.T) {

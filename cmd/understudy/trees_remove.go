@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,12 +17,26 @@ import (
 
 // Remove implements daemon.Trees. Kept is the end of a sentence that begins with the tree. A tree is
 // kept as well when it holds commits that no branch or tag does, submodules, or files that git is
-// told not to look at, when it is locked or in the middle of a rebase, merge or the like. A half-made
-// one goes: nobody has worked in it.
+// told not to look at, when it is locked or in the middle of a rebase, merge or the like, or when git
+// has lost its index or its registration and can't tell.
 //
 // It is renamed before it is deleted: what an end in the middle leaves is not taken for a tree with
 // changes, and the next Remove of that path deletes the rest.
 func (t *trees) Remove(ctx context.Context, dir, path string) (kept string, err error) {
+	return t.remove(ctx, dir, path, false)
+}
+
+// Discard implements daemon.Trees.
+func (t *trees) Discard(ctx context.Context, dir, path string) error {
+	kept, err := t.remove(ctx, dir, path, true)
+	if err == nil && kept != "" {
+		err = fmt.Errorf("%s stays: %s", path, kept)
+	}
+	return err
+}
+
+// remove is Remove or, if nobody has worked in the tree, Discard.
+func (t *trees) remove(ctx context.Context, dir, path string, discarding bool) (kept string, err error) {
 	at := realPath(path)
 	condemned := filepath.Join(filepath.Dir(at), ".removed-"+filepath.Base(at))
 	if err := os.RemoveAll(condemned); err != nil {
@@ -51,19 +66,35 @@ func (t *trees) Remove(ctx context.Context, dir, path string) (kept string, err 
 		return "it is no work tree of the repository " + r.dir, nil
 	case err != nil:
 		return "", err
+	case found == halfTree && !discarding && holdsFiles(at):
+		return "git has lost track of what is in it (its index or its registration is gone)", nil
 	case found != wholeTree:
 		return "", r.clear(ctx, found, at)
+	}
+	if discarding {
+		return "", r.drop(ctx, at, condemned)
 	}
 	if kept, err = r.holds(ctx, at); kept != "" || err != nil {
 		return kept, err
 	}
+	return "", r.drop(ctx, at, condemned)
+}
+
+// drop deletes the tree at a path, by way of another name.
+func (r repository) drop(ctx context.Context, at, condemned string) error {
 	if err := os.Rename(at, condemned); err != nil {
-		return "", err
+		return err
 	}
 	if err := r.unregister(ctx, at); err != nil {
-		return "", err
+		return err
 	}
-	return "", os.RemoveAll(condemned)
+	return os.RemoveAll(condemned)
+}
+
+// holdsFiles reports whether a folder holds more than git's own.
+func holdsFiles(path string) bool {
+	entries, err := os.ReadDir(path)
+	return err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != ".git" })
 }
 
 // noRepository says that a tree's repository can't be asked about it.

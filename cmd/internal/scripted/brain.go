@@ -81,6 +81,9 @@ func (a *agent) act(ctx context.Context, b behaviours, prompt string) (string, e
 	if len(d.edits) > 0 {
 		return "Edited " + strings.Join(d.edits, ", ") + ".", nil
 	}
+	if b.has("report") && placeOfStep.MatchString(a.opt.systemPrompt) {
+		return a.report(prompt), nil
+	}
 	return a.answer(prompt), nil
 }
 

@@ -78,6 +78,37 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// In a step the report names what the step was told, and the behaviour of that name makes it the ordinary
+// answer there alone.
+func TestReportOfAStep(t *testing.T) {
+	t.Parallel()
+	const prompt = "## Handoff from previous step (developer)\n\n**What was done**: Slated.\n\nCheck it.\n\n" +
+		"## Original request\n\nMend the roof.\nBy noon.\n\n[Approval note: Mind the\nchimney.]"
+	for _, row := range []struct {
+		place        string
+		want, absent []string
+	}{
+		{"You are step 2 of 2 of the pipeline run 1.",
+			[]string{"## What Was Done\n\nBegan with what the developer has left. Looked into “Mend the roof”. ", "“Mind the chimney.”"}, []string{"noon", "Check it"}},
+		{"You are a reviewer.", []string{"Noted: “"}, []string{"## What Was Done"}},
+	} {
+		r := newRig(t)
+		r.start(r.args("--behave", "report", "--append-system-prompt", row.place, "--", prompt)...)
+		r.idle()
+		got := r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")[2].field("last_assistant_message")
+		for _, want := range row.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s no %q in:\n%s", row.place, want, got)
+			}
+		}
+		for _, absent := range row.absent {
+			if strings.Contains(got, absent) {
+				t.Errorf("%s %q in:\n%s", row.place, absent, got)
+			}
+		}
+	}
+}
+
 // The answer is the file's bytes: whole in the transcript, and without the blanks around them in the hook.
 func TestRaw(t *testing.T) {
 	t.Parallel()

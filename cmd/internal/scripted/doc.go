@@ -49,8 +49,8 @@
 //	@ask               a tool call that needs permission: PermissionRequest, then a dialog
 //	@say TEXT          the answer is TEXT, to the end of the prompt or to "## Original request"
 //	@raw FILE          the answer is exactly what FILE holds; a path is taken from the working directory
-//	@report            the answer has the four headings, with a paragraph each, and names the first line
-//	                   of the prompt
+//	@report            the answer has the four headings, with a paragraph each, and names the original
+//	                   request or the prompt's first line, the step before and the approval note
 //	@step NAME …       alone on its line: the directives after it, @say to the end of the line, are for
 //	                   the agents whose --name begins with NAME, and for that of step NAME of a pipeline
 //	                   if it is a number (the system prompt says "You are step N of"). They come last
@@ -93,6 +93,8 @@
 //	two-blocks         an answer with headings is two blocks of text; Stop has the second alone
 //	late-transcript[=DUR]  the transcript gets an answer DUR (200ms) after the Stop hooks were started, or
 //	                   at the session's end. Claude Code itself is up to 400 ms late
+//	report             in a step of a pipeline answers are those of @report where nothing asks for
+//	                   others, as the system prompt wants it
 //	api-error          turns end with StopFailure, error rate_limit
 //	foreign-secret     hooks are run with another UNDERSTUDY_LAUNCH
 //	child-hooks        each turn runs a child with inherited environment that sends SessionStart, Stop

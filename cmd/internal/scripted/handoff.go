@@ -96,18 +96,37 @@ func (a *agent) handoffText(b behaviours, further []string) string {
 	return w.String()
 }
 
-// report is a final message under the four headings, one paragraph each, which names the first line of
-// the prompt.
+var (
+	// handedOn begins the prompt of a step that has another one before it.
+	handedOn = regexp.MustCompile(`^## Handoff from previous step \(([^)\n]+)\)\n`)
+
+	// approvalNote ends the prompt of a step that was approved with a comment.
+	approvalNote = regexp.MustCompile(`(?s)\n\n\[Approval note: (.*)\]\s*$`)
+)
+
+// report is a final message under the four headings, one paragraph each. It names the original request or,
+// where the prompt has none, the prompt's first line, and what else a step of a pipeline is told.
 func (a *agent) report(prompt string) string {
+	m, before := a.memory, ""
+	decisions := []string{"Work only inside " + a.cwd + ": nothing outside belongs to this task"}
+	if found := handedOn.FindStringSubmatch(prompt); found != nil {
+		before = "Began with what the " + found[1] + " has left. "
+	}
+	if at := approvalNote.FindStringSubmatchIndex(prompt); at != nil {
+		decisions = append(decisions, "The approval note goes first: “"+quote(prompt[at[2]:at[3]], 100)+"”")
+		prompt = prompt[:at[0]]
+	}
+	if at := strings.LastIndex(prompt, originalRequest); at >= 0 {
+		prompt = prompt[at+len(originalRequest):]
+	}
 	first, _, _ := strings.Cut(strings.TrimSpace(prompt), "\n")
-	asked, m := quote(first, 100), a.memory
+	asked := strings.TrimSuffix(quote(first, 100), ".")
 	modified := slices.Compact(slices.Sorted(slices.Values(m.edited)))
-	decisions := append([]string{"Work only inside " + a.cwd + ": nothing outside belongs to this task"}, m.decisions...)
 	var w strings.Builder
-	fmt.Fprintf(&w, "## What Was Done\n\nLooked into “%s”. Files modified: %s.\n\n", asked, orNone(modified))
-	fmt.Fprintf(&w, "## Decisions Made\n\n%s\n", list(decisions, ""))
-	fmt.Fprintf(&w, "## Open Questions\n\n- Is “%s” finished as the user expects?\n\n", asked)
-	fmt.Fprintf(&w, "## Next Agent Context\n\nGo on with “%s”. Files here: %s.\n", asked, orNone(listFiles(a.cwd)))
+	fmt.Fprintf(&w, "## What Was Done\n\n%sLooked into “%s”. Files modified: %s.\n\n", before, asked, orNone(modified))
+	fmt.Fprintf(&w, "## Decisions Made\n\n%s\n", list(append(decisions, m.decisions...), ""))
+	fmt.Fprintf(&w, "## Open Questions\n\n- Is that all that the user expects?\n\n")
+	fmt.Fprintf(&w, "## Next Agent Context\n\nGo on with the request from there. Files here: %s.\n", orNone(listFiles(a.cwd)))
 	return w.String()
 }
 

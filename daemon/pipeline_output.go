@@ -1,0 +1,87 @@
+package daemon
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/hooks"
+)
+
+// outputLate is how long after a Stop the runtime may take to write the turn's last message down: up to
+// 0.4 s with Claude Code 2.1.329.
+const outputLate = time.Second
+
+// take records what the agent of a step has left, which ends the step, and has the agent shut down.
+func (r *pipelineRun) take(s *Step, a *Agent) runOutcome {
+	text, wait, err := r.output(a)
+	if err != nil || wait > 0 {
+		return runOutcome{err: err, again: wait, note: r.p.Note}
+	}
+	id, err := r.d.Store.NextID(r.ctx, OutputIDs)
+	if err != nil {
+		return runOutcome{err: err}
+	}
+	out := &StepHandoff{ID: id, ContentMD: text, CreatedAt: r.now, StepID: s.ID, AgentID: a.ID}
+	c := &Change{Run: &RunMove{Steps: []*Step{s}}, NewOutput: out}
+	if fields, ok := data.ByHeading.Extract(text); ok {
+		out.Metadata = &fields
+	}
+	r.p.Note = ""
+	s.Status, s.FinishedAt, s.LatestHandoff = StepDone, &r.now, out
+	about := map[string]any{"step_handoff_id": id, "bytes": len(text), "has_structured_data": out.Metadata != nil}
+	c.Events = append(c.Events, r.event("step_handoff_created", s, about))
+	switch {
+	case text == "":
+		r.p.Warnings = append(r.p.Warnings, fmt.Sprintf("Step %d (%s) left nothing: its agent ended its turn without a message.", s.OrderIndex+1, s.AgentName))
+		e := r.event("step_output_empty", s, map[string]any{"message": fmt.Sprintf(
+			"Step %d (%s) of pipeline %d left nothing for the next one: see what it did with `understudy agent show %d`.", s.OrderIndex+1, s.AgentName, r.p.ID, a.ID)})
+		e.Alert = true
+		c.Events = append(c.Events, e)
+	case out.Metadata == nil:
+		c.Events = append(c.Events, r.event("step_extraction_failed", s, map[string]any{"step_handoff_id": id}))
+	}
+	r.dismiss(a, c, false)
+	took := r.now.Sub(*s.StartedAt).Milliseconds()
+	c.Events = append(c.Events, r.event("step_done", s, map[string]any{"duration_ms": took}))
+	return runOutcome{with: c}
+}
+
+// takeLate takes what the agent of a step has left when its time is over and only background tasks go on.
+func (r *pipelineRun) takeLate(s *Step, a *Agent) runOutcome {
+	warning := fmt.Sprintf("Step %d (%s) ended with %d background tasks of its agent still at work.", s.OrderIndex+1, s.AgentName, a.BackgroundTasks)
+	out := r.take(s, a)
+	if out.with != nil {
+		r.p.Warnings = append(r.p.Warnings, warning)
+		e := r.event("pipeline_warning", s, map[string]any{"message": fmt.Sprintf("Pipeline %d: %s", r.p.ID, warning)})
+		e.Alert = true
+		out.with.Events = append(out.with.Events, e)
+	}
+	return out
+}
+
+// output is the final message of the turn that ended the step: as the hook has it, else as the
+// transcript has it. wait: it may still come.
+func (r *pipelineRun) output(a *Agent) (text string, wait time.Duration, err error) {
+	hook, err := r.d.Store.StoredHook(r.ctx, a.WorkStop)
+	if err != nil {
+		return "", 0, err
+	}
+	if p, err := hooks.Parse(hook.Event, hook.Body); err == nil && p.LastAssistantMessage != "" {
+		return p.LastAssistantMessage, 0, nil
+	}
+	if late := outputLate - time.Since(hook.ReceivedAt); late > 0 && a.Active() {
+		return "", late, nil
+	}
+	if a.TranscriptPath != nil {
+		got, err := readTranscript(r.ctx, *a.TranscriptPath, transcriptWant{Messages: 1})
+		if n := len(got.Messages); err == nil && n > 0 && got.Messages[n-1].Role == "assistant" {
+			return got.Messages[n-1].Text, 0, nil
+		}
+	}
+	return "", 0, nil
+}
+
+// seconds is a time in seconds, with as many digits as it needs.
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }

@@ -1,0 +1,158 @@
+package daemon
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/hooks"
+)
+
+// goneLate is how long after the end of its process an agent's last hook may come: the command that
+// brings it outlives the agent.
+const goneLate = time.Second
+
+// watchStep looks at the agent of a running step: whether its turn is over, or can't be any more.
+func (r *pipelineRun) watchStep(s *Step) runOutcome {
+	a, err := r.d.Store.Agent(r.ctx, s.newestAgent())
+	if err != nil {
+		return runOutcome{err: err}
+	}
+	h, err := r.handoffOf(&a)
+	if err != nil {
+		return runOutcome{err: err}
+	}
+	handing := h != nil && h.Open()
+	limit := s.timeout(r.set)
+	left := r.d.left(*s.StartedAt, limit)
+	switch {
+	case !handing && a.turnOver():
+		if wait, err := r.goesOn(s, &a); err != nil || wait > 0 && left > 0 {
+			return runOutcome{err: err, again: min(wait, left), note: r.p.Note}
+		}
+		return r.take(s, &a)
+	case left <= 0 && !handing && a.workDone():
+		return r.takeLate(s, &a)
+	case left <= 0:
+		return r.failStep(s, &a, h, failure{code: "step_timeout", says: "Step timed out after " + seconds(limit) + "s"})
+	case handing:
+		return runOutcome{again: left, note: fmt.Sprintf("agent %d is being handed over (handoff %d)", h.AgentID, h.ID)}
+	case a.Trouble != "":
+		return r.failStep(s, &a, h, failure{code: "runtime_error", says: "The agent's runtime reported an error instead of finishing: " + trimDot(a.Trouble)})
+	case !a.Active() && time.Since(*a.EndedAt) < goneLate && a.LastPrompt > 0:
+		return runOutcome{again: goneLate / 5, note: r.p.Note}
+	case !a.Active():
+		return r.failStep(s, &a, h, r.gone(&a, h))
+	}
+	out := r.stepNote(&a, h)
+	out.again = earlier(out.again, left)
+	return out
+}
+
+// turnOver reports whether the agent has ended a turn of its own work and been given nothing since, and
+// nothing of it goes on in the background.
+func (a *Agent) turnOver() bool { return a.workDone() && a.BackgroundTasks == 0 }
+
+// workDone is turnOver, but for background tasks.
+func (a *Agent) workDone() bool {
+	return a.WorkStop > 0 && a.WorkStop > a.LastPrompt && (a.State == Idle || !a.Active())
+}
+
+// goesOn is how long to wait before looking again because the agent goes on although its turn is over: it
+// is about to be given a message, or has one that a person has queued in its pane.
+func (r *pipelineRun) goesOn(s *Step, a *Agent) (time.Duration, error) {
+	if !a.Active() {
+		return 0, nil
+	}
+	open, err := r.d.Store.OpenDeliveries(r.ctx, a.ID)
+	if err != nil {
+		return 0, err
+	}
+	for _, dl := range open {
+		if dl.Kind == KindMessage || dl.Kind == KindCommand {
+			return time.Second, nil
+		}
+	}
+	return r.queuedBehind(s, a)
+}
+
+// queuedBehind is how long to wait for whether the agent goes on with a prompt that a person has queued
+// behind the turn that ended: no hook tells, but the runtime's registry is busy again. Nothing is queued
+// behind a turn that began with the last prompt, the step's own.
+func (r *pipelineRun) queuedBehind(s *Step, a *Agent) (time.Duration, error) {
+	if a.LastPrompt == 0 {
+		return 0, nil
+	}
+	hook, err := r.d.Store.StoredHook(r.ctx, a.LastPrompt)
+	if err != nil {
+		return 0, err
+	}
+	if p, err := hooks.Parse(hook.Event, hook.Body); err != nil || runtimes.MatchesPrompt(p.Prompt, s.Input) {
+		return 0, nil
+	}
+	now := time.Now()
+	seen := r.d.look(a, now)
+	busy := seen.status == runtimes.StatusBusy || seen.status == runtimes.StatusWaiting
+	if seen.known && (busy || now.Sub(seen.since) < forkSettle) {
+		return forkSettle / 3, nil
+	}
+	return 0, nil
+}
+
+// handoffOf returns the newest handoff of an agent or, if it has none, the one by which it came.
+func (r *pipelineRun) handoffOf(a *Agent) (*Handoff, error) {
+	for _, f := range []HandoffFilter{{AgentID: a.ID, Limit: 1}, {SuccessorID: a.ID, Limit: 1}} {
+		if f.SuccessorID != 0 && a.PreviousAgentID == nil {
+			break
+		}
+		list, err := r.d.Store.Handoffs(r.ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		if len(list) > 0 {
+			return &list[0], nil
+		}
+	}
+	return nil, nil
+}
+
+// stepNote says what a running step waits for, when that is something to know.
+func (r *pipelineRun) stepNote(a *Agent, h *Handoff) runOutcome {
+	dialog := runOutcome{alert: true, note: fmt.Sprintf("a dialog waits in the pane of agent %d: answer it with `understudy agent attach %[1]d`", a.ID)}
+	asked := a.LastPrompt > a.WorkStop || a.WorkStop == 0 && h != nil && h.Phase == Completed
+	switch {
+	case a.State == Waiting:
+		return dialog
+	case a.RegisteredAt == nil && a.SpawnedAt != nil:
+		// No hook tells of a dialog that opens before the session, such as whether the folder is trusted.
+		if wait := noteAfter - time.Since(*a.SpawnedAt); wait > 0 {
+			return runOutcome{again: wait, note: a.Note}
+		}
+		if screen, err := r.d.readScreen(r.ctx, a); err == nil && screen.Dialog != "" {
+			return dialog
+		}
+		return runOutcome{again: time.Second, note: a.Note}
+	case a.State == Idle && asked && r.d.quietFor(a.ID, settle):
+		return runOutcome{alert: true, note: noteInterrupted}
+	case a.State == Idle && a.BackgroundTasks > 0:
+		return runOutcome{note: "its agent has background tasks"}
+	}
+	return runOutcome{note: a.Note}
+}
+
+// noteInterrupted is what a step waits for whose agent was interrupted.
+const noteInterrupted = "its agent is idle without having ended its turn, as after Esc: prompt it in its pane, or abort the run"
+
+// gone words the failure of a step whose agent has ended.
+func (r *pipelineRun) gone(a *Agent, h *Handoff) failure {
+	reason := "unknown"
+	if a.EndReason != nil {
+		reason = withoutScreen(*a.EndReason)
+	}
+	f := failure{code: "agent_gone", says: fmt.Sprintf("Agent %d ended before its turn was over (%s)", a.ID, trimDot(reason))}
+	if h != nil && h.Phase == Failed && h.RecordedAt != nil {
+		f.says += fmt.Sprintf("; its handoff %d failed in phase %s", h.ID, h.Error.Phase)
+		f.hint = fmt.Sprintf("`understudy pipeline resume %d` goes on with what that recorded", r.p.ID)
+	}
+	return f
+}
