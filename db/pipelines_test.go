@@ -290,3 +290,20 @@ func TestReadersSeeNoRunHalfWritten(t *testing.T) {
 	wg.Wait()
 	<-written
 }
+
+// TestOpenPipelinesOfManyPending: of those that are pending only the oldest can be admitted.
+func TestOpenPipelinesOfManyPending(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	pending := to(daemon.PipelinePending)
+	newRun(t, db, 1, to(daemon.PipelineDone))
+	first := newRun(t, db, 1, pending)
+	running := newRun(t, db, 1, to(daemon.PipelineRunning))
+	last := newRun(t, db, 1, pending)
+	ids, err := db.OpenPipelines(t.Context(), "h1")
+	equal(t, "open runs", must(t, ids, err), []int64{first.ID, running.ID})
+	places, err := db.PipelinePlaces(t.Context(), "h1")
+	equal(t, "places", must(t, places, err), []daemon.PipelinePlace{
+		{ID: first.ID, WorkDir: first.WorkDir}, {ID: running.ID, WorkDir: running.WorkDir}, {ID: last.ID, WorkDir: last.WorkDir},
+	})
+}

@@ -29,7 +29,7 @@ var statements = map[string]string{
 	"updatePipeline": updatePipeline, "updateStep": updateStep, "selectPipeline": selectPipeline,
 	"listPipelines": listPipelines, "listSteps": listSteps, "listOpenPipelines": listOpenPipelines,
 	"listPipelinePlaces": listPipelinePlaces,
-	"lockAdmission": lockAdmission, "hasRoom": hasRoom,
+	"lockAdmission":      lockAdmission, "hasRoom": hasRoom,
 	"selectHook": selectHook, "nextHookID": nextHookID, "lockAgent": lockAgent, "lockAgentByLaunch": lockAgentByLaunch,
 	"lockAgentByProcess": lockAgentByProcess, "lockAgentBySession": lockAgentBySession,
 	"lockOpenHandoff": lockOpenHandoff, "lockOpenDeliveries": lockOpenDeliveries, "insertHook": insertHook,
