@@ -180,8 +180,12 @@ func (d *Daemon) actOnce(ctx context.Context, a *Agent) error {
 	return nil
 }
 
-// pressEscape interrupts the running turn, or dismisses the dialog that it waits in.
+// pressEscape interrupts the running turn, or dismisses the dialog that it waits in. It looks whether
+// there still is one: an earlier daemon may have done it, and a second Escape would open another dialog.
 func (d *Daemon) pressEscape(ctx context.Context, a *Agent) error {
+	if s := d.look(a, time.Now()); s.status == runtimes.StatusIdle {
+		return nil
+	}
 	term, err := d.terminalOf(a)
 	if err != nil {
 		return err

@@ -102,7 +102,9 @@ func (d *demo) template(ctx context.Context) (api.Template, error) {
 // that it waits for. It returns the run as it is at its end.
 func (d *demo) followRun(ctx context.Context, p daemon.Pipeline) (daemon.Pipeline, error) {
 	d.printf("pipeline %d (%s): %s\n", p.ID, p.Template, p.Title)
-	w := newStepper(d.ui, &p)
+	here := *d.app
+	here.dataFlag = d.place.data // for the commands that the daemon names
+	w := newStepper(here.ui(d.app.stdout), &p)
 	defer w.clear()
 	err := await(ctx, d.client, w.idle, func(ctx context.Context) (bool, error) {
 		now, err := d.client.Pipeline(ctx, p.ID)

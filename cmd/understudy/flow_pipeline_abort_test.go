@@ -269,7 +269,7 @@ func TestAbortHandingOver(t *testing.T) {
 }
 
 // TestAbortHandedOver: behind the record the handoff goes on to the end of its agent, and no successor
-// is started any more.
+// is started any more until the run is resumed.
 func TestAbortHandedOver(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -291,6 +291,9 @@ func TestAbortHandedOver(t *testing.T) {
 	}
 	r.wantNoPanes()
 	r.wantAborted(r.getPipeline(id), "failed pending")
+	r.misbehave("")
+	r.resume(id, false)
+	r.wantHandedOn(id, hid, 2)
 }
 
 // TestAbortSuccessorStarting: a successor that is being started is the one that is ended.
@@ -315,4 +318,7 @@ func TestAbortSuccessorStarting(t *testing.T) {
 		t.Errorf("successors of the successor %+v", got)
 	}
 	r.wantAborted(r.getPipeline(id), "failed pending")
+	r.misbehave("")
+	r.resume(id, false)
+	r.wantHandedOn(id, hid, 3)
 }

@@ -169,9 +169,9 @@ func TestResumeSkipsAgentAtWork(t *testing.T) {
 	r.wantInterrupted(a.ID)
 }
 
-// TestResumeAfterRetry: a step whose handoff failed has no agent. The retry of the handoff makes one,
-// and the run goes on with that.
-func TestResumeAfterRetry(t *testing.T) {
+// TestResumeHandoff: a step whose handoff failed behind its record has no agent. The run's resume goes on
+// with what was recorded; the handoff alone can't be retried, since its successor would work for nobody.
+func TestResumeHandoff(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	held, release := r.holding("developer")
@@ -183,25 +183,37 @@ func TestResumeAfterRetry(t *testing.T) {
 	r.awaitRun(id, "tells of the handoff", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "handed over") })
 	r.misbehave("crash-at-start")
 	release()
-	r.awaitFailure(hid, daemon.AwaitingRegistration, "successor_gone")
+	r.awaitPhase(hid, daemon.Failed)
 	p := r.awaitPipeline(id, daemon.PipelineFailed)
-	if want := fmt.Sprintf("`understudy handoff retry %d`, then `understudy pipeline resume %d`", hid, id); !strings.Contains(p.Hint, want) {
+	if want := fmt.Sprintf("understudy pipeline resume %d", id); !strings.Contains(p.Hint, want) {
 		t.Errorf("hint %q, want %q", p.Hint, want)
 	}
+	_, err := r.client.RetryHandoff(t.Context(), hid, "")
+	wantConflict(t, err, "pipeline_failed")
 	r.misbehave("")
-	r.retry(hid)
-	r.awaitPhase(hid, daemon.Completed)
 	r.resume(id, false)
-	p = r.awaitPipeline(id, daemon.PipelineDone)
+	r.wantHandedOn(id, hid, 3)
+}
+
+// wantHandedOn waits for the end of a run of two steps, and fails unless the last of so many agents of
+// the first step came by the handoff and has left its output.
+func (r *rig) wantHandedOn(id, handoffID int64, agents int) {
+	r.t.Helper()
+	p := r.awaitPipeline(id, daemon.PipelineDone)
 	r.wantSteps(p, "done done")
-	var by int64
-	if store, err := r.openDatabase(t.Context()); err != nil {
-		t.Fatal(err)
-	} else if stored, err := store.Pipeline(t.Context(), id); err == nil {
-		by = stored.Steps[0].LatestHandoff.AgentID
+	store, err := r.openDatabase(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
 	}
-	if ids := p.Steps[0].AgentIDs; len(ids) != 3 || by != ids[2] {
-		t.Errorf("step 1 had the agents %v and its output is of %d, want the third's", ids, by)
+	stored, err := store.Pipeline(r.t.Context(), id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	ids, by := p.Steps[0].AgentIDs, stored.Steps[0].LatestHandoff.AgentID
+	h := r.awaitPhase(handoffID, daemon.Completed)
+	if len(ids) != agents || *h.SuccessorID != ids[agents-1] || by != ids[agents-1] {
+		r.t.Errorf("step 1 had the agents %v, the handoff's successor is %d, and the output is of %d; want %d and the last for both",
+			ids, *h.SuccessorID, by, agents)
 	}
 }
 
@@ -285,8 +297,11 @@ func TestAgentEndedMeanwhile(t *testing.T) {
 func TestAgentGoneAfterItsTurn(t *testing.T) {
 	t.Parallel()
 	var gone atomic.Bool
+	over := newGate(t)
+	over.goOn()
 	r := newRig(t).bent(&bend{commit: func(c *daemon.Change, do func() error) error {
 		if c.NewOutput != nil && !gone.Load() {
+			over.pass()
 			return errAway
 		}
 		return do()
@@ -294,16 +309,14 @@ func TestAgentGoneAfterItsTurn(t *testing.T) {
 	r.template("two", "developer", "reviewer")
 	r.start()
 	id := r.pipeline("two", roof).ID
-	p := r.awaitStep(id, 1, daemon.StepRunning)
-	a := r.awaitAgent(p.Steps[0].AgentIDs[0], "told and idle", func(a daemon.Agent) bool {
-		return a.State == daemon.Idle && len(r.told(a.ID)) > 0
-	})
+	over.await(t)
+	a := r.getAgent(r.getPipeline(id).Steps[0].AgentIDs[0])
 	if err := syscall.Kill(r.pane(a.ID).PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	r.awaitState(a.ID, daemon.Ended)
 	gone.Store(true)
-	p = r.awaitPipeline(id, daemon.PipelineDone)
+	p := r.awaitPipeline(id, daemon.PipelineDone)
 	r.wantOneAgent(p)
 	if got := p.Steps[0].LatestHandoff.ContentMD; !strings.Contains(got, "The roof is mended.") {
 		t.Errorf("step 1 left %q", got)
