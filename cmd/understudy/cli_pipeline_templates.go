@@ -3,16 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/understudyd/understudy/api"
-	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -116,42 +113,4 @@ func checkTemplates(root string) finding {
 	}
 	f.Detail = strings.Join(broken, "; ")
 	return f
-}
-
-// completeTemplates completes the names of templates.
-func (a *app) completeTemplates(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	ctx, cancel := context.WithTimeout(c.Context(), time.Second)
-	defer cancel()
-	var out []string
-	if client, err := a.client(); err == nil {
-		list, _ := client.Templates(ctx) // no daemon: nothing to offer
-		for _, t := range list {
-			out = append(out, printable(t.Name)+"\t"+printable(t.Description))
-		}
-	}
-	return out, cobra.ShellCompDirectiveNoFileComp
-}
-
-// completePipelines completes the ids of runs that fit, with their titles.
-func (a *app) completePipelines(fits func(*daemon.Pipeline) bool) cobra.CompletionFunc {
-	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		ctx, cancel := context.WithTimeout(c.Context(), time.Second)
-		defer cancel()
-		var out []string
-		if client, err := a.client(); err == nil {
-			list, _ := client.Pipelines(ctx, api.ListOptions{})
-			for _, p := range list {
-				if fits(&p) {
-					out = append(out, fmt.Sprintf("%d\t%s, %s", p.ID, printable(p.Title), runWords(p.Status)))
-				}
-			}
-		}
-		return out, cobra.ShellCompDirectiveNoFileComp
-	}
 }

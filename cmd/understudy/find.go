@@ -8,9 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
@@ -139,38 +136,4 @@ func (a *app) textOrStdin(s string) (string, error) {
 		return "", fmt.Errorf("text from stdin: %w", err)
 	}
 	return strings.TrimRight(string(b), "\n"), nil
-}
-
-// completeAgents completes the ids of active agents, with their names.
-func (a *app) completeAgents(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	ctx, cancel := context.WithTimeout(c.Context(), time.Second)
-	defer cancel()
-	var out []string
-	if client, err := a.client(); err == nil {
-		list, _ := activeAgents(ctx, client) // no daemon: nothing to offer
-		for _, g := range list {
-			out = append(out, fmt.Sprintf("%d\t%s, %s", g.ID, printable(g.Name), g.State))
-		}
-	}
-	return out, cobra.ShellCompDirectiveNoFileComp
-}
-
-// completePersonas completes the slugs of personas.
-func (a *app) completePersonas(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	ctx, cancel := context.WithTimeout(c.Context(), time.Second)
-	defer cancel()
-	var out []string
-	if client, err := a.client(); err == nil {
-		list, _ := client.Personas(ctx, false)
-		for _, p := range list {
-			out = append(out, p.Slug+"\t"+printable(p.Description))
-		}
-	}
-	return out, cobra.ShellCompDirectiveNoFileComp
 }
