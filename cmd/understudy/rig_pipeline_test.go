@@ -122,7 +122,15 @@ func said(s *string) string {
 // runEvents are the events of a run with this type, in order.
 func (r *rig) runEvents(id int64, typ string) []daemon.Event {
 	r.t.Helper()
-	return r.eventsWhere(func(e daemon.Event) bool { return e.PipelineID != nil && *e.PipelineID == id && e.Type == typ })
+	store, err := r.openDatabase(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	events, err := store.Events(r.t.Context(), daemon.EventFilter{PipelineID: id, Types: []string{typ}, Limit: 5000})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return events
 }
 
 // holdFile is a file for @hold, and what makes it.
