@@ -241,9 +241,15 @@ func (d *Daemon) saveDelivery(ctx context.Context, a *Agent, dl *Delivery, quiet
 			a.SkillInjectedAt = dl.DecidedAt
 			c.Agents = []*Agent{a}
 		}
-		if dl.Kind == KindInstruction && dl.has(Submitted) && a.State == Working {
-			a.HandingOver = true // the turn that runs is its document's
-			c.Agents = []*Agent{a}
+		if dl.Kind == KindInstruction && dl.has(Submitted) {
+			runs, err := d.inTurnOf(ctx, a, dl)
+			if err != nil {
+				return false, 0, err
+			}
+			if runs {
+				a.HandingOver = true // the turn that runs is its document's
+				c.Agents = []*Agent{a}
+			}
 		}
 		move, err := d.confirmed(ctx, dl)
 		if err != nil {
@@ -256,6 +262,19 @@ func (d *Daemon) saveDelivery(ctx context.Context, a *Agent, dl *Delivery, quiet
 	}
 	d.wakeKin(a)
 	return true, 0, nil
+}
+
+// inTurnOf reports whether the turn of a text that was taken has not ended. The agent's state alone does not
+// tell: no hook has told of the turn's begin, and it takes a while until the registry is believed.
+func (d *Daemon) inTurnOf(ctx context.Context, a *Agent, dl *Delivery) (bool, error) {
+	if a.State == Working || a.LastStop == 0 || dl.TypedAt == nil {
+		return true, nil
+	}
+	last, err := d.Store.StoredHook(ctx, a.LastStop)
+	if err != nil {
+		return false, fmt.Errorf("delivery %d: %w", dl.ID, err)
+	}
+	return last.ReceivedAt.Before(*dl.TypedAt), nil
 }
 
 // confirmed notes on the handoff that its instruction was taken. That goes into the transaction of

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -262,7 +263,7 @@ func (h *hookStep) stopped() {
 			}
 		}
 	}
-	if !a.HandingOver { // else this turn was its handoff document's
+	if !a.HandingOver && !h.unhooked() { // else this turn was its handoff document's
 		a.WorkStop = h.tx.HookID
 	}
 	a.HandingOver = false
@@ -295,6 +296,14 @@ func (h *hookStep) counts(hf *Handoff) bool {
 	// tool was running it became part of that turn; else the turn stops before the model has seen
 	// it, and only the next Stop counts. Which it was shows the document.
 	return !sameTurn || fileHasContent(hf.FilePath)
+}
+
+// unhooked reports whether an instruction was typed and the turn that ended is one whose prompt no hook
+// told of: its own, as the transcript will show.
+func (h *hookStep) unhooked() bool {
+	return h.p.PromptID != "" && h.p.PromptID != h.tx.Agent.TurnPromptID && slices.ContainsFunc(h.tx.Deliveries, func(dl *Delivery) bool {
+		return dl.Kind == KindInstruction && (dl.State == DeliveryTyping || dl.State == DeliveryTyped)
+	})
 }
 
 // block answers the Stop of a busy agent with the instruction that waits for it.

@@ -42,6 +42,7 @@ type Pipeline struct {
 	Host           string         `json:"host"`
 	Status         PipelineStatus `json:"status"`
 	Error          *string        `json:"error"`            // one sentence
+	ErrorCode      string         `json:"error_code"`       // "": no error
 	Hint           string         `json:"hint"`             // what to do next
 	Note           string         `json:"note"`             // what it waits for, when its status alone does not tell
 	Warnings       []string       `json:"warnings"`         // sentences
@@ -72,6 +73,7 @@ type Step struct {
 	AgentIDs      []int64      `json:"agent_ids"` // derived: all that worked on it, the oldest first
 	StartedAt     *time.Time   `json:"started_at"`
 	FinishedAt    *time.Time   `json:"finished_at"`
+	Input         string       `json:"input,omitempty"` // the prompt that its agent was given; left out of lists
 	LatestHandoff *StepHandoff `json:"latest_handoff"`
 
 	PipelineID  int64         `json:"-"`
@@ -80,7 +82,6 @@ type Step struct {
 	Model       string        `json:"-"`
 	RemindAfter time.Duration `json:"-"` // 0: never
 	Timeout     time.Duration `json:"-"` // 0: as the settings say
-	Input       string        `json:"-"` // the prompt that its agent is given
 	AskedAt     *time.Time    `json:"-"` // when its approval was asked for, or reminded of, last
 }
 

@@ -87,7 +87,7 @@ func (r *pipelineRun) handover(s *Step, prev *Agent) *runOutcome {
 	e := r.event("step_running", s, map[string]any{"handoff_id": h.ID, "taken_up": true})
 	e.HandoffID = &h.ID
 	c.Events = append(c.Events, e)
-	return &runOutcome{with: c}
+	return &runOutcome{with: c, err: r.warnShared(c)}
 }
 
 // write has an agent's row written with the change, whatever else is changed of it.

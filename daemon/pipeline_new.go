@@ -110,8 +110,11 @@ func (d *Daemon) newPipeline(ctx context.Context, in NewPipeline) (*Pipeline, er
 		if s.ID, err = d.Store.NextID(ctx, StepIDs); err != nil {
 			return nil, err
 		}
-		if who, err := d.castOf(ts.Agent); err == nil { // else the step fails when it is reached
+		who, err := d.castOf(ts.Agent)
+		if err == nil {
 			s.play(who)
+		} else { // no reason to refuse the run: the step fails when it is reached
+			p.Warnings = append(p.Warnings, fmt.Sprintf("Nobody can play step %d: %s; put that right before the run gets there.", i+1, trimDot(err.Error())))
 		}
 		p.Steps = append(p.Steps, s)
 	}

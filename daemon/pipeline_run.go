@@ -74,7 +74,7 @@ func (d *Daemon) workPipeline(ctx context.Context, id int64) (moved bool, again 
 
 // What a run waits for when its status alone does not tell.
 const (
-	noteRoom  = "as many runs as may be are at work (pipeline.max_running): it begins in its turn"
+	noteRoom  = "its turn: as many runs as may be (pipeline.max_running) are at work"
 	noteLeave = "the agent of the step before is being shut down"
 )
 
@@ -217,7 +217,8 @@ func (r *pipelineRun) makeTree() runOutcome {
 		return runOutcome{err: err}
 	case err != nil:
 		return runOutcome{with: r.fail(nil, nil, failure{
-			code: "worktree_failed", says: "The work tree of branch " + *r.p.Branch + " could not be made: " + trimDot(err.Error()),
+			code: "worktree_failed", hint: fmt.Sprintf("put that right and `understudy pipeline resume %d`, or start a run with another branch", r.p.ID),
+			says: "The work tree of branch " + *r.p.Branch + " could not be made: " + trimDot(err.Error()),
 		})}
 	}
 	r.p.Worktree, r.p.WorkDir, r.p.Note = &path, dir, ""
@@ -326,7 +327,7 @@ func (r *pipelineRun) fail(s *Step, a *Agent, f failure) *Change {
 	if f.hint == "" {
 		f.hint = fmt.Sprintf("put that right, then `understudy pipeline resume %d`", r.p.ID)
 	}
-	r.p.Status, r.p.Note, r.p.Error, r.p.Hint, r.p.FinishedAt = PipelineFailed, "", &f.says, f.hint, &r.now
+	r.p.Status, r.p.Note, r.p.Error, r.p.ErrorCode, r.p.Hint, r.p.FinishedAt = PipelineFailed, "", &f.says, f.code, f.hint, &r.now
 	c := &Change{Run: &RunMove{}}
 	if s != nil {
 		s.Status, s.Error, s.FinishedAt = StepFailed, &f.says, &r.now

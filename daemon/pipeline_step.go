@@ -3,6 +3,8 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strconv"
 	"time"
 
@@ -32,6 +34,9 @@ func (r *pipelineRun) reach(s *Step) runOutcome {
 	if out := r.previousGone(s.OrderIndex + 1); out != nil {
 		return *out
 	}
+	if _, err := os.Stat(r.p.WorkDir); r.p.Branch != nil && errors.Is(err, fs.ErrNotExist) {
+		return r.makeTree() // somebody has removed it since
+	}
 	if why := r.cast(s); why != nil {
 		return runOutcome{with: r.fail(s, nil, *why)}
 	}
@@ -52,9 +57,10 @@ func (r *pipelineRun) earlier(s *Step) (*Agent, error) {
 func (r *pipelineRun) takeUp(s *Step, a *Agent) runOutcome {
 	r.p.Note = ""
 	s.Status, s.Error, s.StartedAt, s.FinishedAt = StepRunning, nil, &r.now, nil
-	return runOutcome{with: &Change{Run: &RunMove{Steps: []*Step{s}}, Agents: []*Agent{a}, Events: []*Event{
+	c := &Change{Run: &RunMove{Steps: []*Step{s}}, Agents: []*Agent{a}, Events: []*Event{
 		r.event("step_running", s, map[string]any{"agent_id": a.ID, "taken_up": true}),
-	}}}
+	}}
+	return runOutcome{with: c, err: r.warnShared(c)}
 }
 
 // previousGone waits for the end of the agents of the first n steps. One that could not be ended holds
@@ -127,10 +133,7 @@ func (r *pipelineRun) startAgent(s *Step, prev *Agent) runOutcome {
 	if prev != nil {
 		c.write(prev)
 	}
-	if err := r.warnShared(c); err != nil {
-		return runOutcome{err: err}
-	}
-	return runOutcome{with: c}
+	return runOutcome{with: c, err: r.warnShared(c)}
 }
 
 // failStep fails the step and with it the run, and ends what is open with its agent.

@@ -34,7 +34,8 @@ func (r *pipelineRun) watchStep(s *Step) runOutcome {
 	case left <= 0 && !handing && a.workDone():
 		return r.takeLate(s, &a)
 	case left <= 0:
-		return r.failStep(s, &a, h, failure{code: "step_timeout", says: "Step timed out after " + seconds(limit) + "s"})
+		return r.failStep(s, &a, h, failure{code: "step_timeout", says: "Step timed out after " + seconds(limit) + "s",
+			hint: fmt.Sprintf("look at what it did, then `understudy pipeline resume %d`, or start a new run with a longer timeout: a run keeps the limits of its template", r.p.ID)})
 	case handing:
 		return runOutcome{again: left, note: fmt.Sprintf("agent %d is being handed over (handoff %d)", h.AgentID, h.ID)}
 	case a.Trouble != "":
@@ -149,7 +150,11 @@ func (r *pipelineRun) gone(a *Agent, h *Handoff) failure {
 	if a.EndReason != nil {
 		reason = withoutScreen(*a.EndReason)
 	}
-	f := failure{code: "agent_gone", says: fmt.Sprintf("Agent %d ended before its turn was over (%s)", a.ID, trimDot(reason))}
+	f := failure{code: "agent_gone", says: fmt.Sprintf("Agent %d ended before its turn was over (%s)", a.ID, trimDot(reason)),
+		hint: fmt.Sprintf("`understudy pipeline resume %d` begins the step again", r.p.ID)}
+	if a.StopAskedAt != nil {
+		f.says = fmt.Sprintf("Agent %d was stopped before its turn was over", a.ID)
+	}
 	if h != nil && h.Phase == Failed && h.RecordedAt != nil {
 		f.says += fmt.Sprintf("; its handoff %d failed in phase %s", h.ID, h.Error.Phase)
 		f.hint = fmt.Sprintf("`understudy pipeline resume %d` goes on with what that recorded", r.p.ID)

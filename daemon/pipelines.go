@@ -151,7 +151,7 @@ func (d *Daemon) ResumePipeline(ctx context.Context, id int64, skip bool) (Pipel
 		if r.p.Status != PipelineFailed {
 			return nil, Errorf(KindConflict, "pipeline_not_failed", "Only a failed pipeline can be resumed: this one is %s", r.p.Status)
 		}
-		r.p.Error, r.p.Hint, r.p.FinishedAt = nil, "", nil
+		r.p.Error, r.p.ErrorCode, r.p.Hint, r.p.FinishedAt = nil, "", "", nil
 		move := &RunMove{}
 		var events []*Event
 		s := r.p.front()

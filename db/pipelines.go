@@ -12,11 +12,11 @@ import (
 
 // pipelineColumns are the columns that are written, in the order of [pipelineValues].
 const pipelineColumns = `id, title, template, prompt, branch, cwd, worktree, work_dir, host, status,
-	error, hint, note, warnings, created_at, updated_at, started_at, finished_at, seq`
+	error, error_code, hint, note, warnings, created_at, updated_at, started_at, finished_at, seq`
 
 func pipelineValues(p *daemon.Pipeline) []any {
 	return storable(p.ID, p.Title, p.Template, p.Prompt, p.Branch, p.Cwd, p.Worktree, p.WorkDir, p.Host, p.Status,
-		p.Error, p.Hint, p.Note, p.Warnings, p.CreatedAt, p.UpdatedAt, p.StartedAt, p.FinishedAt, p.Seq)
+		p.Error, p.ErrorCode, p.Hint, p.Note, p.Warnings, p.CreatedAt, p.UpdatedAt, p.StartedAt, p.FinishedAt, p.Seq)
 }
 
 // stepColumns are the columns that are written, in the order of [stepValues].

@@ -55,7 +55,8 @@ type TemplateStep struct {
 //
 // A file that can't be used is listed with its Problem: with what it last held in order, or if that
 // is nothing under the file's name without its suffix and without steps. Of two files that give
-// one name, the first by file name has it; for the other that is a Problem.
+// one name, the one that had it before has it, else the first by file name; for the other that is a
+// Problem.
 type Templates struct {
 	// Log hears what Run coped with; nil means slog.Default(). Set it before Run.
 	Log *slog.Logger
@@ -67,7 +68,7 @@ type Templates struct {
 	watching
 
 	mu       sync.Mutex
-	snapshot []Template // by file, never modified, only replaced
+	snapshot []Template // never modified, only replaced
 }
 
 // OpenTemplates reads the templates in the folder root, which must exist.
@@ -203,6 +204,11 @@ func (t *Templates) scan(watch func(folder string), before []Template) ([]Templa
 	if err != nil {
 		return nil, err
 	}
+	// Who has a name keeps it, whatever a new file is called.
+	had := func(e fs.DirEntry) bool {
+		return slices.ContainsFunc(before, func(last Template) bool { return len(last.Steps) > 0 && last.File == filepath.Join(t.root, e.Name()) })
+	}
+	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int { return compareBool(!had(a), !had(b)) })
 	var found []Template
 	holder := map[string]string{} // of each name
 	for _, e := range entries {

@@ -160,10 +160,10 @@ func TestTemplatesFromScanToScan(t *testing.T) {
 			{map[string]string{"f.yaml": ""}, ""},
 			{map[string]string{"f.yaml": broken}, "f:!"},
 		},
-		"of two with one name the first has it": {
+		"who has a name keeps it": {
 			{map[string]string{"b.yaml": templateOf("x", "dev")}, "x:dev"},
 			{map[string]string{"c.yaml": templateOf("x", "qa")}, "c:! x:dev"},
-			{map[string]string{"a.yaml": templateOf("x", "pm")}, "b:! c:! x:pm"},
+			{map[string]string{"a.yaml": templateOf("x", "pm")}, "a:! c:! x:dev"},
 			{map[string]string{"a.yaml": ""}, "c:! x:dev"},
 			{map[string]string{"b.yaml": templateOf("y", "dev")}, "x:qa y:dev"},
 			{map[string]string{"c.yaml": templateOf("y", "sm")}, "x:qa! y:dev"}, // keeps what it had
@@ -174,9 +174,9 @@ func TestTemplatesFromScanToScan(t *testing.T) {
 			{map[string]string{"a.yaml": broken, "b.yaml": templateOf("x", "qa")}, "b:! x:dev!"},
 			{map[string]string{"a.yaml": ""}, "x:qa"},
 		},
-		"a broken one loses its name to an earlier one": {
+		"a broken one keeps its name from an earlier one": {
 			{map[string]string{"b.yaml": templateOf("x", "dev")}, "x:dev"},
-			{map[string]string{"b.yaml": broken, "a.yaml": templateOf("x", "qa")}, "b:! x:qa"},
+			{map[string]string{"b.yaml": broken, "a.yaml": templateOf("x", "qa")}, "a:! x:dev!"},
 		},
 		"a broken file under the name of another": {
 			{map[string]string{"a.yaml": templateOf("b", "dev"), "b.yaml": broken}, "b:dev b:!"},

@@ -53,6 +53,8 @@ func TestTreesKeep(t *testing.T) {
 				r.commit(time.Now())
 			}
 		}, "it holds 2 commits that no branch does"},
+		"without its index": {func(r repo) { loseIndex(r); r.write("work", "") }, lostTrack},
+		"without its index, of files that were committed": {loseIndex, lostTrack},
 		"no longer a tree":  {func(r repo) { r.remove(".git") }, "it is no work tree of the repository TOP"},
 		"another's place":   {func(r repo) { r.git("worktree", "move", r.dir, r.dir+"-moved"); r.write("mine", "") }, "it is no work tree of the repository TOP"},
 		"another folder's":  {func(r repo) { elsewhere(r) }, "git takes it for TOP"},
@@ -78,6 +80,15 @@ func TestTreesKeep(t *testing.T) {
 				t.Errorf("it holds %q, and held %q", after, before)
 			}
 		})
+	}
+}
+
+const lostTrack = "git has lost track of what is in it (its index or its registration is gone)"
+
+// loseIndex deletes the tree's index, as a crash or a careless hand does.
+func loseIndex(r repo) {
+	if err := os.Remove(r.says("rev-parse", "--path-format=absolute", "--git-path", "index")); err != nil {
+		r.t.Fatal(err)
 	}
 }
 
@@ -156,6 +167,50 @@ func TestTreesRemove(t *testing.T) {
 	gone("in the middle")
 	if !strings.Contains(r.says("worktree", "list"), path+"-other") {
 		t.Error("another tree's registration went with it")
+	}
+}
+
+// TestTreesDiscard: what Add has made goes when nobody has worked in it, however far it had come, and the
+// branch stays. What is not the repository's own is left alone.
+func TestTreesDiscard(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		do    func(r repo)
+		stays string
+	}{
+		"whole":             {func(repo) {}, ""},
+		"in the middle":     {func(r repo) { r.remove("sub/deep/b.go") }, ""},
+		"without its index": {loseIndex, ""},
+		"nothing but .git": {func(r repo) {
+			loseIndex(r)
+			for _, name := range []string{"a.go", "sub", ".gitignore"} {
+				if err := os.RemoveAll(filepath.Join(r.dir, name)); err != nil {
+					r.t.Fatal(err)
+				}
+			}
+		}, ""},
+		"another's place": {func(r repo) { r.git("worktree", "move", r.dir, r.dir+"-moved"); r.write("mine", "") }, "it is no work tree of the repository TOP"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, path := newTreeRepo(t)
+			r.add("new", path)
+			tt.do(r.at(path))
+			before, err := r.at(path).names(), newTrees(gitTestEnv()).Discard(t.Context(), r.dir, path)
+			if tt.stays != "" {
+				if want := path + " stays: " + strings.ReplaceAll(tt.stays, "TOP", r.dir); err == nil || err.Error() != want || r.at(path).names() != before {
+					t.Errorf("got %v, want %s; it holds %q, and held %q", err, want, r.at(path).names(), before)
+				}
+				return
+			}
+			if got := r.at(filepath.Dir(path)).names(); err != nil || got != "" || strings.Contains(r.says("worktree", "list"), path) {
+				t.Errorf("discarded: %v, left over %q\n%s", err, got, r.says("worktree", "list"))
+			}
+			r.git("rev-parse", "--verify", "new")
+			if err := newTrees(gitTestEnv()).Discard(t.Context(), r.dir, path); err != nil {
+				t.Errorf("once more: %v", err)
+			}
+		})
 	}
 }
 

@@ -14,6 +14,7 @@ CREATE TABLE pipelines (
     host        text NOT NULL,
     status      text NOT NULL,
     error       text,
+    error_code  text NOT NULL,
     hint        text NOT NULL,
     note        text NOT NULL,
     warnings    text[] NOT NULL,
