@@ -30,7 +30,10 @@ func (a *app) pipelineRun() *cobra.Command {
 		Use:   "run TEMPLATE",
 		Short: "Start a run of a template",
 		Long: `Start a run of a template. It goes on in the daemon, whether or not somebody waits for it; when as
-many runs are at work as may be, it waits for its turn.`,
+many runs are at work as may be, it waits for its turn.
+
+With --wait the command ends when the run does. Where a step needs an approval it waits, in scripts
+as well, until somebody approves or rejects it.`,
 		Example: `  understudy pipeline run quick_fix --prompt "The login page times out" --wait
   understudy pipeline run full_feature --branch csv-export --prompt - --wait < request.md`,
 		Args:              exactArgs("TEMPLATE"),
@@ -40,7 +43,7 @@ many runs are at work as may be, it waits for its turn.`,
 			return a.runPipeline(c.Context(), in, wait)
 		},
 	})
-	c.Flags().StringVar(&in.Prompt, "prompt", "", "`what` is to be done; - reads it from stdin")
+	c.Flags().StringVar(&in.Prompt, "prompt", "", "`text` that says what is to be done; - reads it from stdin")
 	c.Flags().StringVar(&in.Title, "title", "", "`name` of the run (default the prompt's first line)")
 	c.Flags().StringVar(&in.Cwd, "cwd", ".", "working `directory`; \"\" is the setting pipeline.cwd")
 	c.Flags().StringVar(&in.Branch, "branch", "", "`branch` to work on, in a git work tree of the run's own")
@@ -75,6 +78,12 @@ func (a *app) runPipeline(ctx context.Context, in daemon.NewPipeline, wait bool)
 	if err != nil {
 		return err
 	}
+	if !wait && !a.json { // it has none but those that it is created with
+		u := a.ui(a.stderr)
+		for _, w := range p.Warnings {
+			u.printf("%s\n", u.hang("understudy: warning: "+w))
+		}
+	}
 	return a.followPipeline(ctx, c, p, wait)
 }
 
@@ -89,14 +98,16 @@ func (a *app) followPipeline(ctx context.Context, c *api.Client, p daemon.Pipeli
 	case a.json:
 		return a.printJSON(p)
 	}
-	for _, w := range p.Warnings {
-		fmt.Fprintf(a.stderr, "understudy: %s\n", a.withData(printable("warning: "+w)))
+	how := runWords(p.Status) + ":"
+	switch note := noteWords(&p); {
+	case strings.HasPrefix(note, waitsForWords):
+		how = note + ";"
+	case note != "":
+		how = runWords(p.Status) + "; " + note + ";"
 	}
-	why := ""
-	if p.Open() && p.Note != "" {
-		why = printable(p.Note) + "; "
-	}
-	return a.say("pipeline %d %s: %s`understudy pipeline show %[1]d` tells how it goes", p.ID, runWords(p.Status), why)
+	u := a.ui(a.stdout)
+	u.printf("%s\n", u.hang(fmt.Sprintf("pipeline %d %s `understudy pipeline show %[1]d` tells how it goes", p.ID, how)))
+	return nil
 }
 
 func (a *app) pipelineList() *cobra.Command {
@@ -108,9 +119,9 @@ func (a *app) pipelineList() *cobra.Command {
 		Args:    exactArgs(),
 		RunE:    func(c *cobra.Command, _ []string) error { return a.listPipelines(c.Context(), o) },
 	})
-	c.Flags().StringVar(&o.Status, "status", "", "only those with a `status`: pending, running, waiting_for_approval, done or failed")
+	c.Flags().StringVar(&o.Status, "status", "", "only those with a `status`: pending, running, waiting_for_approval (or approval), done or failed")
 	c.Flags().StringVar(&o.Template, "template", "", "only those of this `template`")
-	c.Flags().IntVar(&o.Limit, "limit", 100, "at most so `many`")
+	c.Flags().IntVar(&o.Limit, "limit", 100, "at most this `number`")
 	c.Flags().Int64Var(&o.Before, "before", 0, "only those before an `id`")
 	completeFlag(c, "template", a.completeTemplates)
 	completeFlag(c, "status", cobra.FixedCompletions(runStatuses, cobra.ShellCompDirectiveNoFileComp))
@@ -129,15 +140,41 @@ func completeFlag(c *cobra.Command, name string, f cobra.CompletionFunc) {
 }
 
 func (a *app) listPipelines(ctx context.Context, o api.ListOptions) error {
+	none := noPipelines(&o)
+	if o.Status == approvalCell {
+		o.Status = string(daemon.PipelineWaiting)
+	}
 	get := func(c *api.Client) ([]daemon.Pipeline, error) { return c.Pipelines(ctx, o) }
 	columns := []string{"ID", "STATUS", "STEP", "TEMPLATE", "TIME", "CREATED", "TITLE"}
-	return printList(a, get, "no pipelines: start one with `understudy pipeline run TEMPLATE`", columns, func(p daemon.Pipeline) []string {
+	return printList(a, get, none, columns, func(p daemon.Pipeline) []string {
 		status := string(p.Status)
-		if p.Status == daemon.PipelineWaiting { // in full it would leave no room for the title
-			status = "approval"
+		if p.Status == daemon.PipelineWaiting {
+			status = approvalCell
 		}
 		return []string{fmt.Sprint(p.ID), status, stepsDone(&p), p.Template, runTime(&p), ago(p.CreatedAt), p.Title}
 	})
+}
+
+// approvalCell is the status of a run that waits for approval, in a list: in full it would leave no room
+// for the title.
+const approvalCell = "approval"
+
+// noPipelines says that none is listed.
+func noPipelines(o *api.ListOptions) string {
+	if o.Status == "" && o.Template == "" && o.Before == 0 {
+		return "no pipelines: start one with `understudy pipeline run TEMPLATE`"
+	}
+	said := "no pipelines"
+	if o.Template != "" {
+		said += " of template " + printable(o.Template)
+	}
+	if o.Status != "" {
+		said += " with status " + printable(o.Status)
+	}
+	if o.Before != 0 {
+		said += fmt.Sprintf(" before %d", o.Before)
+	}
+	return said
 }
 
 // pipelineVerb makes a command that does something to a run.
@@ -182,7 +219,7 @@ func (a *app) pipelineReject() *cobra.Command {
 			p, err := c.RejectPipeline(ctx, id, comment)
 			return a.tellStopped(p, "rejected", err)
 		})
-	c.Flags().StringVar(&comment, "comment", "", "`why`, in a sentence; - reads it from stdin")
+	c.Flags().StringVar(&comment, "comment", "", "`text` that says why; - reads it from stdin")
 	return c
 }
 
@@ -194,7 +231,9 @@ func (a *app) tellStopped(p daemon.Pipeline, how string, err error) error {
 	case a.json:
 		return a.printJSON(p)
 	}
-	return a.say("%s", joined(fmt.Sprintf("pipeline %d is %s", p.ID, how), printable(p.Hint)))
+	u := a.ui(a.stdout)
+	u.printf("%s\n", u.hang(joined(fmt.Sprintf("pipeline %d is %s", p.ID, how), p.Hint)))
+	return nil
 }
 
 func (a *app) pipelineApprove() *cobra.Command {
@@ -214,7 +253,7 @@ func (a *app) pipelineApprove() *cobra.Command {
 			}
 			return a.followPipeline(ctx, c, p, wait)
 		})
-	c.Flags().StringVar(&comment, "comment", "", "`what` the next step is to be told; - reads it from stdin")
+	c.Flags().StringVar(&comment, "comment", "", "`text` that the next step is told; - reads it from stdin")
 	c.Flags().BoolVar(&wait, "wait", false, "wait for its end, and show the steps as they go")
 	return c
 }

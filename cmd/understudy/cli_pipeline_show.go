@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -16,10 +17,13 @@ import (
 
 func (a *app) pipelineShow() *cobra.Command {
 	var step int
+	var input bool
 	c := a.withJSON(&cobra.Command{
-		Use:               "show ID",
-		Short:             "Show one run with its steps, or what one of them has left",
-		Example:           "  understudy pipeline show 7\n  understudy pipeline show 7 --step 2 | less",
+		Use:   "show ID",
+		Short: "Show one run with its steps, or what one of them has left",
+		Example: `  understudy pipeline show 7
+  understudy pipeline show 7 --step 2 | less
+  understudy pipeline show 7 --step 2 --input`,
 		Args:              exactArgs("ID"),
 		ValidArgsFunction: a.completePipelines(func(*daemon.Pipeline) bool { return true }),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -27,17 +31,20 @@ func (a *app) pipelineShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			output := c.Flags().Changed("step")
+			one := c.Flags().Changed("step")
 			switch {
-			case output && a.json:
+			case one && a.json:
 				return usagef("--step and --json do not go together")
-			case output:
-				return a.showOutput(c.Context(), id, step)
+			case input && !one:
+				return usagef("--input needs --step, which says whose prompt is meant")
+			case one:
+				return a.showStep(c.Context(), id, step, input)
 			}
 			return a.showPipeline(c.Context(), id)
 		},
 	})
 	c.Flags().IntVar(&step, "step", 0, "print what the step with this `number` has left: its agent's final message")
+	c.Flags().BoolVar(&input, "input", false, "with --step: print the prompt that it was given, and not what it has left")
 	return c
 }
 
@@ -57,8 +64,8 @@ func (a *app) showPipeline(ctx context.Context, id int64) error {
 	return nil
 }
 
-// showOutput prints what a step has left, as it is.
-func (a *app) showOutput(ctx context.Context, id int64, number int) error {
+// showStep prints what a step has left or, with input, was given, as it is.
+func (a *app) showStep(ctx context.Context, id int64, number int, input bool) error {
 	c, err := a.client()
 	if err != nil {
 		return err
@@ -71,10 +78,17 @@ func (a *app) showOutput(ctx context.Context, id int64, number int) error {
 		return fmt.Errorf("pipeline %d has no step %d: they are numbered from 1 to %d", id, number, len(p.Steps))
 	}
 	s := &p.Steps[number-1]
-	if s.LatestHandoff == nil {
+	content := s.Input
+	switch {
+	case input && content == "":
+		return fmt.Errorf("step %d of pipeline %d has been given no prompt: it is %s", number, id, s.Status)
+	case input:
+	case s.LatestHandoff == nil:
 		return fmt.Errorf("step %d of pipeline %d has left nothing: it is %s", number, id, s.Status)
+	default:
+		content = s.LatestHandoff.ContentMD
 	}
-	content := a.safeText(s.LatestHandoff.ContentMD)
+	content = a.safeText(content)
 	if isTerminal(a.stdout) && !strings.HasSuffix(content, "\n") {
 		content += "\n"
 	}
@@ -84,11 +98,19 @@ func (a *app) showOutput(ctx context.Context, id int64, number int) error {
 
 // describePipeline prints a run, what was asked for, and its steps.
 func describePipeline(u *ui, p *daemon.Pipeline) {
+	waits, note := "", noteWords(p)
+	if rest, ok := strings.CutPrefix(note, waitsForWords); ok {
+		waits, note = rest, ""
+	}
+	branch := text(p.Branch)
+	if p.Worktree != nil { // it is named with that
+		branch = ""
+	}
 	pairs := []string{
-		"pipeline", fmt.Sprint(p.ID), "title", p.Title, "status", runWords(p.Status), "waits for", waitsFor(p),
-		"error", text(p.Error), "hint", p.Hint, "template", p.Template, "directory", u.tilde(p.Cwd), "branch", text(p.Branch),
-		"work tree", u.tilde(text(p.Worktree)), "created", stamp(&p.CreatedAt), "started", stamp(p.StartedAt), "ended", stamp(p.FinishedAt),
-		"time", strings.TrimSuffix(runTime(p), "-"),
+		"pipeline", fmt.Sprint(p.ID), "title", p.Title, "status", runWords(p.Status), "waits for", waits, "note", note,
+		"error", errorWords(p), "hint", p.Hint, "template", p.Template, "directory", u.tilde(p.Cwd), "branch", branch,
+		"work tree", treeWords(u, p), "created", stamp(&p.CreatedAt), "started", stamp(p.StartedAt), "ended", stamp(p.FinishedAt),
+		"time", strings.TrimSuffix(runTime(p), "-"), "work", workTime(p),
 	}
 	for _, w := range p.Warnings {
 		pairs = append(pairs, "warning", w)
@@ -107,20 +129,70 @@ func describePipeline(u *ui, p *daemon.Pipeline) {
 	for i := range p.Steps {
 		w.describe(p, i)
 	}
+	if result := resultWords(p); result != "" && p.Status == daemon.PipelineDone {
+		u.printf("\n%s\n", u.hang(result))
+	}
 }
 
 // requestLines is how much of what was asked for is shown.
 const requestLines = 12
 
-// waitsFor says what a run waits for.
-func waitsFor(p *daemon.Pipeline) string {
+// noteWords says what a run waits for, when there is something to say.
+func noteWords(p *daemon.Pipeline) string {
 	switch {
 	case p.Status == daemon.PipelineWaiting:
-		return fmt.Sprintf("approval: `understudy pipeline approve %d` or `understudy pipeline reject %[1]d`", p.ID)
-	case p.Open():
-		return p.Note
+		look := ""
+		if n := newestOutput(p); n > 0 {
+			look = fmt.Sprintf("look at `understudy pipeline show %d --step %d`, then ", p.ID, n)
+		}
+		return fmt.Sprintf("%sapproval: %s`understudy pipeline approve %d` or `understudy pipeline reject %[3]d`", waitsForWords, look, p.ID)
+	case !p.Open():
+		return ""
+	case strings.HasPrefix(p.Note, "its turn"):
+		return waitsForWords + p.Note
+	}
+	return p.Note
+}
+
+// newestOutput is the number of the last step that has left something; 0: none has.
+func newestOutput(p *daemon.Pipeline) int {
+	for i := range slices.Backward(p.Steps) {
+		if p.Steps[i].LatestHandoff != nil {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// resultWords name the command that shows what a run has left.
+func resultWords(p *daemon.Pipeline) string {
+	if n := newestOutput(p); n > 0 {
+		return fmt.Sprintf("what came of it: `understudy pipeline show %d --step %d`", p.ID, n)
 	}
 	return ""
+}
+
+// errorWords say why a run has failed, with the code that the manual has it under.
+func errorWords(p *daemon.Pipeline) string {
+	if p.Error == nil || p.ErrorCode == "" {
+		return text(p.Error)
+	}
+	return fmt.Sprintf("%s (%s)", *p.Error, p.ErrorCode)
+}
+
+// treeWords say where a run's work tree is and, when the run has ended, how to get rid of it.
+func treeWords(u *ui, p *daemon.Pipeline) string {
+	if p.Worktree == nil {
+		return ""
+	}
+	said := fmt.Sprintf("%s (branch %s)", u.tilde(*p.Worktree), text(p.Branch))
+	if p.Open() {
+		return said
+	}
+	if p.Status == daemon.PipelineFailed {
+		said += "; unless the run is resumed"
+	}
+	return fmt.Sprintf("%s: commit there what is to be kept, then `git -C %s worktree remove %s`", said, shellQuote(p.Cwd), shellQuote(*p.Worktree))
 }
 
 // runWords is a run's status as people write it.
@@ -161,6 +233,21 @@ func stepTime(s *daemon.Step) time.Duration {
 		return s.FinishedAt.Sub(*s.StartedAt)
 	}
 	return time.Since(*s.StartedAt)
+}
+
+// workTime is how long the steps of a run were at work together: without the time in which it waited for
+// approval, or had failed. How long a step was that was left out nobody knows.
+func workTime(p *daemon.Pipeline) string {
+	work := time.Duration(0)
+	for i := range p.Steps {
+		if s := &p.Steps[i]; s.Status != daemon.StepSkipped {
+			work += stepTime(s)
+		}
+	}
+	if work == 0 {
+		return ""
+	}
+	return lasted(work)
 }
 
 // lasted is a measured time that may be long.

@@ -52,15 +52,16 @@ func (a *app) listTemplates(ctx context.Context) error {
 func describeTemplate(u *ui, t *api.Template) {
 	u.printf("%s\n", u.bold(printable(t.Name)))
 	for _, text := range []string{t.Description, templateSteps(t.Steps)} {
-		if text = printable(text); u.terminal {
-			text = wrap(text, max(u.width()-len(margin)-1, 20))
-		}
-		for line := range strings.Lines(text) {
-			u.printf("%s%s\n", margin, strings.TrimSuffix(line, "\n"))
+		for _, line := range u.fold(printable(text), len(margin)) {
+			if line != "" {
+				u.printf("%s%s\n", margin, line)
+			}
 		}
 	}
 	if t.Problem != nil {
-		u.printf("%s%s\n", margin, u.red(printable(u.tilde(problemIn(t.File, *t.Problem)))))
+		for _, line := range u.fold(printable(u.tilde(problemIn(t.File, *t.Problem))), len(margin)) {
+			u.printf("%s%s\n", margin, u.red(line))
+		}
 		if len(t.Steps) > 0 {
 			u.printf("%s%s\n", margin, u.dim("until that is mended, runs are made from what it last held"))
 		}

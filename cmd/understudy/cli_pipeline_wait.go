@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -20,7 +19,7 @@ func (a *app) watchPipeline(ctx context.Context, c *api.Client, p daemon.Pipelin
 		out = a.stderr
 	}
 	u := a.ui(out)
-	u.printf("pipeline %d (%s): %s\n", p.ID, printable(p.Template), printable(p.Title))
+	u.printf("%s\n", u.hang(fmt.Sprintf("pipeline %d (%s): %s", p.ID, p.Template, p.Title)))
 	w := newStepper(u, &p)
 	defer w.clear()
 	fresh := true // what the daemon has just answered is looked at first: it may be going away
@@ -55,25 +54,31 @@ func (a *app) watchPipeline(ctx context.Context, c *api.Client, p daemon.Pipelin
 func (a *app) tellRunEnd(u *ui, p *daemon.Pipeline) error {
 	switch {
 	case p.Worktree != nil:
-		u.printf("its work is on branch %s, in %s\n", printable(text(p.Branch)), printable(u.tilde(*p.Worktree)))
+		u.printf("%s\n", u.hang("work tree "+treeWords(u, p)))
 	case p.Branch != nil && p.Status == daemon.PipelineDone:
-		u.printf("its work is on branch %s\n", printable(*p.Branch))
+		u.printf("branch %s\n", printable(*p.Branch))
 	}
 	if p.Status == daemon.PipelineFailed {
-		fmt.Fprintf(a.stderr, "%s\n", u.sentence(fmt.Sprintf("pipeline %d failed: %s", p.ID, text(p.Error))))
+		u := a.ui(a.stderr)
+		u.printf("%s\n", u.hang(fmt.Sprintf("pipeline %d failed: %s", p.ID, errorWords(p))))
 		if p.Hint != "" {
-			fmt.Fprintf(a.stderr, "%s.\n", u.sentence(strings.TrimSuffix(capital(p.Hint), ".")))
+			u.printf("%s\n", u.hang(strings.TrimSuffix(capital(p.Hint), ".")+"."))
 		}
 		return errSilent
 	}
-	u.printf("%s in %s\n", u.green("done"), runTime(p))
-	for i := range slices.Backward(p.Steps) {
-		if p.Steps[i].LatestHandoff != nil {
-			u.printf("%s\n", u.sentence(fmt.Sprintf("what came of it: `understudy pipeline show %d --step %d`", p.ID, i+1)))
-			break
-		}
+	u.printf("%s in %s%s\n", u.green("done"), runTime(p), bracketed("work", workTime(p)))
+	if result := resultWords(p); result != "" {
+		u.printf("%s\n", u.hang(result))
 	}
 	return nil
+}
+
+// bracketed is a value with its name, after something; "" without one.
+func bracketed(name, value string) string {
+	if value == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (%s %s)", name, value)
 }
 
 // stepper prints the steps of a run, each once it has ended. On a terminal the one that the run is
@@ -108,7 +113,7 @@ func (w *stepper) name(p *daemon.Pipeline, i int) string {
 func (w *stepper) look(p *daemon.Pipeline) bool {
 	for ; w.warns < len(p.Warnings); w.warns++ {
 		w.clear()
-		w.printf("%s\n", w.yellow(w.sentence("warning: "+p.Warnings[w.warns])))
+		w.printf("%s\n", w.yellow(w.hang("warning: "+p.Warnings[w.warns])))
 	}
 	for i := range p.Steps {
 		s := &p.Steps[i]
@@ -132,7 +137,7 @@ func (w *stepper) look(p *daemon.Pipeline) bool {
 			w.printf("  … %-*s            %s\n", labelWidth, w.label, agentWords(s))
 		}
 	}
-	w.wait(waitsFor(p))
+	w.wait(noteWords(p))
 	return false
 }
 
@@ -197,9 +202,25 @@ func (w *stepper) describe(p *daemon.Pipeline, i int) {
 		w.printf("%s\n", w.dim(w.fit(strings.TrimRight(line, " "))))
 		return
 	}
-	if gate != "" {
-		w.printf("%s%s\n", margin, w.dim(printable(gate)))
+	for _, said := range []string{gate, headingWords(p, i)} {
+		for _, line := range w.below(printable(said)) {
+			if said != "" {
+				w.printf("%s\n", w.dim(line))
+			}
+		}
 	}
+}
+
+// headingWords say that a step has left a text of which nothing could be extracted.
+func headingWords(p *daemon.Pipeline, i int) string {
+	s := &p.Steps[i]
+	switch h := s.LatestHandoff; {
+	case s.Status != daemon.StepDone || h == nil || h.Metadata != nil || h.ContentMD == "":
+		return ""
+	case i == len(p.Steps)-1:
+		return "none of the four headings: kept as it is"
+	}
+	return "none of the four headings: passed on as it is"
 }
 
 // gateWords says how the approval of a step stands.

@@ -293,6 +293,26 @@ func TestBranchFailed(t *testing.T) {
 	r.wantRunEvents(id, "pipeline_worktree_created", 1)
 }
 
+// TestBranchTreeGone: a tree that a person has removed meanwhile is made anew.
+func TestBranchTreeGone(t *testing.T) {
+	t.Parallel()
+	r, g := newRig(t), roofRepo(t)
+	held, release := r.holding("reviewer")
+	r.template("held", "developer", held)
+	r.start()
+	id := r.onBranch(g.dir, "roof", "held").ID
+	before := r.atWork(id, 2)
+	tree := said(r.abort(id, "done failed").Worktree)
+	r.awaitState(before.ID, daemon.Ended)
+	g.git("worktree", "remove", "--force", tree)
+	r.resume(id, false)
+	if after := r.atWork(id, 2); after.Cwd != before.Cwd || r.head(tree) != "roof" {
+		t.Errorf("agent %d works in %s on %s", after.ID, after.Cwd, r.head(tree))
+	}
+	release()
+	r.awaitPipeline(id, daemon.PipelineDone)
+}
+
 // TestBranchWithoutRepository: the run fails with a sentence that names the fix, before its first step,
 // and goes on when that is done.
 func TestBranchWithoutRepository(t *testing.T) {

@@ -13,7 +13,9 @@ func TestMain(m *testing.M) {
 	linked := filepath.Base(os.Args[0]) == "understudy"
 	switch {
 	case !linked && (len(os.Args) < 2 || strings.HasPrefix(os.Args[1], "-test.")):
-		os.Exit(m.Run())
+		code := m.Run()
+		removeAgentBinary()
+		os.Exit(code)
 	case len(os.Args) > 2 && os.Args[1] == "crash-serve":
 		os.Exit(crashServe(os.Args[2:]))
 	}

@@ -47,7 +47,8 @@ func approved(p daemon.Pipeline, comment string) daemon.Pipeline {
 // failed ends the run with its second step.
 func failed(p daemon.Pipeline, why string) daemon.Pipeline {
 	end := p.CreatedAt.Add(5 * time.Minute)
-	p.Status, p.Error, p.Hint, p.FinishedAt = daemon.PipelineFailed, &why, "go on with `understudy pipeline resume 7`", &end
+	p.Status, p.Error, p.ErrorCode, p.FinishedAt = daemon.PipelineFailed, &why, "step_timeout", &end
+	p.Hint = "go on with `understudy pipeline resume 7`"
 	p.Steps = append([]daemon.Step(nil), p.Steps...)
 	s := &p.Steps[1]
 	s.Status, s.Error, s.FinishedAt = daemon.StepFailed, &why, &end
@@ -62,7 +63,7 @@ func tale(u *ui) {
 	running.Steps[0].Status, running.Steps[0].FinishedAt, running.Steps[0].LatestHandoff = daemon.StepRunning, nil, nil
 	running.Steps[0].AgentIDs = []int64{12}
 	pending := running
-	pending.Status, pending.Note = daemon.PipelinePending, "4 runs are at work, as many as may be"
+	pending.Status, pending.Note = daemon.PipelinePending, "its turn: 4 runs are at work, as many as may be"
 	pending.Steps = append([]daemon.Step(nil), running.Steps...)
 	pending.Steps[0].Status, pending.Steps[0].AgentIDs = daemon.StepPending, nil
 	pending.Warnings = []string{"Run 6 works in the same\x1b[2J directory"}
@@ -87,10 +88,10 @@ func TestPipelineProgress(t *testing.T) {
 `
 	var pipe bytes.Buffer
 	tale(&ui{out: &pipe})
-	if want := warning + `  … pending                           waits: 4 runs are at work, as many as may be
+	if want := warning + `  … pending                           waits for its turn: 4 runs are at work, as many as may be
   … 1/3 designer                         agent 12
   … 1/3 designer                         agent 12 → 15
-` + ended + `  … 2/3 developer                        waits: approval: ` + "`understudy pipeline approve 7` or `understudy pipeline reject 7`" + `
+` + ended + `  … 2/3 developer                        waits for approval: look at ` + "`understudy pipeline show 7 --step 1`, then `understudy pipeline approve 7` or `understudy pipeline reject 7`" + `
   … 2/3 developer                        agent 16
 ` + verdict; pipe.String() != want {
 		t.Errorf("in a pipe:\n%s\nwant:\n%s", pipe.String(), want)
@@ -102,8 +103,8 @@ func TestPipelineProgress(t *testing.T) {
 		t.Errorf("on a terminal:\n%s\nwant:\n%s", got, warning+ended+verdict)
 	}
 	for _, drawn := range []string{
-		`[⠋-⠿] pending +\d\S* ?s?\n +waits: 4 runs are at work`, `[⠋-⠿] 1/3 designer +\d+h\d+m  agent 12\r`, `[⠋-⠿] 1/3 designer +\d+h\d+m  agent 12 → 15\r`,
-		"[⠋-⠿] 2/3 developer +\\d+h\\d+m\n +waits: approval: `understudy pipeline approve 7` or\n +`understudy pipeline reject 7`", `[⠋-⠿] 2/3 developer +\d+h\d+m  agent 16\r`,
+		`[⠋-⠿] pending +\d\S* ?s?\n +waits for its turn: 4 runs are at work`, `[⠋-⠿] 1/3 designer +\d+h\d+m  agent 12\r`, `[⠋-⠿] 1/3 designer +\d+h\d+m  agent 12 → 15\r`,
+		"[⠋-⠿] 2/3 developer +\\d+h\\d+m\n +waits for approval: look at `understudy pipeline show 7 --step 1`, then\n +`understudy pipeline approve 7` or `understudy pipeline reject 7`", `[⠋-⠿] 2/3 developer +\d+h\d+m  agent 16\r`,
 	} {
 		if !regexp.MustCompile(drawn).MatchString(screen.String()) {
 			t.Errorf("%q was not drawn in %q", drawn, screen.String())
@@ -131,15 +132,18 @@ func TestPipelineEnd(t *testing.T) {
 	done := aRun()
 	end := done.StartedAt.Add(20 * time.Second)
 	done.Status, done.FinishedAt, done.Branch, done.Worktree = daemon.PipelineDone, &end, &branch, &tree
+	gone := done
+	gone.Worktree = nil
 	for _, c := range []struct {
 		p              daemon.Pipeline
 		err            error
 		stdout, stderr string
 	}{
-		{done, nil, "its work is on branch login, in /srv/d/worktrees/7\n" +
-			"done in 20.00 s\nwhat came of it: `understudy pipeline show 7 --step 1 --data /srv/d`\n", ""},
+		{done, nil, "work tree /srv/d/worktrees/7 (branch login): commit there what is to be kept, then `git -C /srv/app worktree remove /srv/d/worktrees/7`\n" +
+			"done in 20.00 s (work 12.50 s)\nwhat came of it: `understudy pipeline show 7 --step 1 --data /srv/d`\n", ""},
+		{gone, nil, "branch login\ndone in 20.00 s (work 12.50 s)\nwhat came of it: `understudy pipeline show 7 --step 1 --data /srv/d`\n", ""},
 		{failed(aRun(), "Step timed out after 180s"), errSilent, "",
-			"pipeline 7 failed: Step timed out after 180s\nGo on with `understudy pipeline resume 7 --data /srv/d`.\n"},
+			"pipeline 7 failed: Step timed out after 180s (step_timeout)\nGo on with `understudy pipeline resume 7 --data /srv/d`.\n"},
 	} {
 		var stdout, stderr bytes.Buffer
 		a := &app{getenv: noEnv, dataFlag: "/srv/d", stdout: &stdout, stderr: &stderr}
@@ -161,7 +165,7 @@ func TestPipelineShow(t *testing.T) {
 	if want := `pipeline   7
 title      Mend the login
 status     failed
-error      Step timed out after 180s
+error      Step timed out after 180s (step_timeout)
 hint       go on with ` + "`understudy pipeline resume 7`" + `
 template   full_feature
 directory  /srv/app
@@ -169,6 +173,7 @@ created    2026-07-01T09:00:00Z
 started    2026-07-01T09:00:01Z
 ended      2026-07-01T09:05:00Z
 time       4m59s
+work       3m13s
 warning    Run 6 works in the same directory
 
 request
@@ -177,6 +182,7 @@ request
 
 steps
   ✓ 1/3 designer                12.50 s  agent 12 → 15: Drew the new form[2J
+      none of the four headings: passed on as it is
   ✗ 2/3 developer                 3m00s  agent 16
       approved 2026-07-01T09:02:00Z: without the old clients
     3/3 senior-reviewer-ada-1         -  looks at[31m it
@@ -189,7 +195,7 @@ steps
 	waiting.Prompt = strings.Repeat("more\n", 2*requestLines)
 	describePipeline(&ui{out: &b}, &waiting)
 	for _, want := range []string{
-		"\nwaits for  approval: `understudy pipeline approve 7` or `understudy pipeline reject 7`\n",
+		"\nwaits for  approval: look at `understudy pipeline show 7 --step 1`, then `understudy pipeline approve 7` or `understudy pipeline reject 7`\n",
 		"  … and 12 lines more: --json has all of it\n", "2/3 developer                     -  waits for approval\n",
 	} {
 		if !strings.Contains(b.String(), want) {
@@ -202,9 +208,140 @@ steps
 	p.Steps[2].Description = strings.Repeat("long ", 20)
 	p.Steps[0].LatestHandoff.ContentMD = strings.Repeat("long ", 20)
 	describePipeline(&ui{out: &b, terminal: true}, &p)
-	for line := range strings.Lines(b.String()) {
+	narrow(t, b.String())
+}
+
+// narrow fails for lines that 80 columns do not hold.
+func narrow(t *testing.T, printed string) {
+	t.Helper()
+	for line := range strings.Lines(printed) {
 		if utf8.RuneCountInString(line) > 81 {
 			t.Errorf("line of %d: %s", utf8.RuneCountInString(line), line)
+		}
+	}
+}
+
+// Texts of any length are broken between words, with what follows indented.
+func TestPipelineShowAt80Columns(t *testing.T) {
+	t.Parallel()
+	long := strings.TrimSpace(strings.Repeat("seventeen letters ", 12))
+	p := failed(approved(aRun(), long), long)
+	p.Title, p.Warnings = long, []string{long}
+	p.Hint = "look at what it did, at all of it, and then go on with `understudy pipeline resume 7`, or without it"
+	branch, tree := "login", "/srv/d/worktrees/7"
+	p.Branch, p.Worktree = &branch, &tree
+	var b bytes.Buffer
+	describePipeline(&ui{out: &b, terminal: true}, &p)
+	narrow(t, b.String())
+	for _, want := range []string{
+		"\ntitle      seventeen letters seventeen letters seventeen letters seventeen\n           letters ",
+		"(step_timeout)\nhint       look at what it did, at all of it, and then go on with\n           `understudy pipeline resume 7`, or without it\n",
+		"\nwork tree  /srv/d/worktrees/7 (branch login); unless the run is resumed: commit\n           there what",
+		"\n           `git -C /srv/app worktree remove /srv/d/worktrees/7`\n",
+		"Z: seventeen letters seventeen letters\n      seventeen ", "\nwarning    seventeen letters ",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is not in\n%s", want, &b)
+		}
+	}
+
+	b.Reset()
+	problem := "broken.yaml:3: " + long
+	describeTemplate(&ui{out: &b, terminal: true}, &api.Template{Name: "broken", File: "/srv/d/pipelines/broken.yaml", Problem: &problem})
+	narrow(t, b.String())
+	if !strings.Contains(b.String(), "letters\n      seventeen ") && !strings.Contains(b.String(), "seventeen\n      letters ") {
+		t.Errorf("template:\n%s", &b)
+	}
+}
+
+// What a run waits for reads as a sentence, whatever the daemon's note is.
+func TestPipelineNotes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		status             daemon.PipelineStatus
+		note, field, waits string
+		said               string
+	}{
+		{daemon.PipelinePending, "its turn: as many runs as may be (pipeline.max_running) are at work",
+			"waits for  its turn: as many runs", "waits for its turn: as many", "pipeline 7 waits for its turn: as many runs as may be (pipeline.max_running) are at work; `"},
+		{daemon.PipelineRunning, "agent 12 is being handed over (handoff 3)",
+			"note       agent 12 is being handed over (handoff 3)\n", "waits: agent 12 is being", "pipeline 7 running; agent 12 is being handed over (handoff 3); `"},
+		{daemon.PipelineWaiting, "", "waits for  approval: look at `", "waits for approval: look at", "pipeline 7 waits for approval: look at `"},
+		{daemon.PipelineRunning, "", "", "", "pipeline 7 running: `"},
+		{daemon.PipelineDone, "", "", "", "pipeline 7 done: `"},
+	} {
+		p := aRun()
+		p.Status, p.Note = c.status, c.note
+		var shown, said bytes.Buffer
+		describePipeline(&ui{out: &shown}, &p)
+		if c.field == "" && (strings.Contains(shown.String(), "\nwaits for") || strings.Contains(shown.String(), "\nnote")) ||
+			!strings.Contains(shown.String(), c.field) {
+			t.Errorf("%s, %s: shown as\n%s", c.status, c.note, &shown)
+		}
+		if c.waits != "" && !strings.HasPrefix(waiting(noteWords(&p)), c.waits) {
+			t.Errorf("%s: %s", c.status, waiting(noteWords(&p)))
+		}
+		a := &app{getenv: noEnv, stdout: &said}
+		if err := a.followPipeline(t.Context(), nil, p, false); err != nil || !strings.HasPrefix(said.String(), c.said) {
+			t.Errorf("%s: %s, %v", c.status, &said, err)
+		}
+	}
+}
+
+// Warnings of old do not come with each command for the run.
+func TestPipelineWarnsOnce(t *testing.T) {
+	t.Parallel()
+	var stdout, stderr bytes.Buffer
+	p := approved(aRun(), "")
+	p.Warnings = []string{"Run 6 works in the same directory"}
+	a := &app{getenv: noEnv, stdout: &stdout, stderr: &stderr}
+	if err := a.followPipeline(t.Context(), nil, p, false); err != nil || stderr.Len() > 0 || strings.Contains(stdout.String(), "Run 6") {
+		t.Errorf("%v: %s%s", err, &stdout, &stderr)
+	}
+}
+
+func TestPipelineWork(t *testing.T) {
+	t.Parallel()
+	p := failed(approved(aRun(), ""), "no")
+	if got := workTime(&p); got != "3m13s" {
+		t.Errorf("two steps: %s", got)
+	}
+	p.Steps[1].Status = daemon.StepSkipped // when it failed is not told any more
+	if got := workTime(&p); got != "12.50 s" {
+		t.Errorf("without the one that was left out: %s", got)
+	}
+	if got := workTime(&daemon.Pipeline{Steps: make([]daemon.Step, 2)}); got != "" {
+		t.Errorf("nothing was begun: %s", got)
+	}
+}
+
+func TestHeadingWords(t *testing.T) {
+	t.Parallel()
+	p := aRun()
+	p.Steps[2].Status, p.Steps[2].LatestHandoff = daemon.StepDone, &daemon.StepHandoff{ContentMD: "ok"}
+	if got := headingWords(&p, 0); got != "none of the four headings: passed on as it is" {
+		t.Error(got)
+	}
+	if got := headingWords(&p, 2); got != "none of the four headings: kept as it is" {
+		t.Error(got)
+	}
+	p.Steps[0].LatestHandoff.Metadata, p.Steps[2].LatestHandoff.ContentMD = &daemon.Structured{}, ""
+	for i := range p.Steps {
+		if got := headingWords(&p, i); got != "" {
+			t.Errorf("step %d: %s", i+1, got)
+		}
+	}
+}
+
+func TestNoPipelines(t *testing.T) {
+	t.Parallel()
+	for said, o := range map[string]api.ListOptions{
+		"no pipelines: start one with `understudy pipeline run TEMPLATE`": {Limit: 100},
+		"no pipelines with status approval":                               {Status: "approval"},
+		"no pipelines of template quick_fix with status done before 3":    {Status: "done", Template: "quick_fix", Before: 3},
+	} {
+		if got := noPipelines(&o); got != said {
+			t.Errorf("got %q, want %q", got, said)
 		}
 	}
 }

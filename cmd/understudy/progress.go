@@ -92,23 +92,37 @@ func (p *progress) measured(d time.Duration) string {
 	return seconds(d)
 }
 
-// below is a text on lines of its own below a step, broken between words, and inside a command of
-// ours only if that is wider than the terminal.
+// below is a text on lines of its own below a step, broken between words.
 func (p *progress) below(text string) []string {
-	const joint = "\x00"
-	wide := max(p.width()-len(margin)-1, 20)
-	text = ownCommand.ReplaceAllStringFunc(text, func(command string) string {
-		if utf8.RuneCountInString(command) > wide {
-			return command
-		}
-		return strings.ReplaceAll(command, " ", joint)
-	})
-	lines := strings.Split(wrap(text, wide), "\n")
+	lines := p.fold(text, len(margin)+1)
 	for i := range lines {
-		lines[i] = margin + strings.ReplaceAll(lines[i], joint, " ")
+		lines[i] = margin + lines[i]
 	}
 	return lines
 }
+
+// redrawn is below for lines that are taken back: a command that is wider than the terminal is broken as
+// well.
+func (p *progress) redrawn(text string) []string {
+	var lines []string
+	for _, line := range p.below(text) {
+		for part := range strings.SplitSeq(wrap(line, max(p.width()-len(margin)-1, 20)), "\n") {
+			lines = append(lines, margin+part)
+		}
+	}
+	return lines
+}
+
+// waiting says that a step waits; a note may do so itself.
+func waiting(note string) string {
+	if strings.HasPrefix(note, waitsForWords) {
+		return note
+	}
+	return "waits: " + note
+}
+
+// waitsForWords begin a note that is a sentence.
+const waitsForWords = "waits for "
 
 // draw redraws the running step, on a terminal.
 func (p *progress) draw() {
@@ -118,7 +132,7 @@ func (p *progress) draw() {
 	if !p.terminal {
 		if p.note != "" && !p.told && time.Since(p.waits) >= patience {
 			p.told = true
-			p.printf("  … %-*s            waits: %s\n", labelWidth, p.label, p.sentence(p.note))
+			p.printf("  … %-*s            %s\n", labelWidth, p.label, waiting(p.sentence(p.note)))
 		}
 		return
 	}
@@ -129,7 +143,7 @@ func (p *progress) draw() {
 	}
 	lines := []string{line}
 	if p.note != "" {
-		lines = append(lines, p.below("waits: "+p.sentence(p.note))...)
+		lines = append(lines, p.redrawn(waiting(p.sentence(p.note)))...)
 	}
 	for i := range lines { // a line that the terminal wrapped could not be taken back
 		lines[i] = cut(lines[i], p.width()-1)

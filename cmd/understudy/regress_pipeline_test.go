@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/understudyd/understudy/daemon"
 )
@@ -222,11 +225,25 @@ func TestResumeHandoffOnce(t *testing.T) {
 	r.wantAtMost(1)
 }
 
+// lookedStore tells of each look at a run.
+type lookedStore struct {
+	daemon.Store
+	looked func()
+}
+
+func (s *lookedStore) Pipeline(ctx context.Context, id int64) (daemon.Pipeline, error) {
+	s.looked()
+	return s.Store.Pipeline(ctx, id)
+}
+
 // TestStepStopAfterTheEnd: the Stop of an agent that was killed right behind it came after the daemon had
-// found its process gone, and the step failed although its turn was over.
+// found its process gone, and the step failed although its turn was over. Here it comes when its run has
+// looked at that once.
 func TestStepStopAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	stopping := newGate(t)
+	var gone atomic.Bool
+	var looks atomic.Int32
 	r := newRig(t).bent(&bend{
 		hook: func(in daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error) {
 			if in.Event == "Stop" {
@@ -236,12 +253,22 @@ func TestStepStopAfterTheEnd(t *testing.T) {
 		},
 		commit: func(c *daemon.Change, do func() error) error {
 			err := do()
-			if telling("agent_ended")(c) {
-				stopping.goOn()
+			if err == nil && telling("agent_ended")(c) {
+				gone.Store(true)
 			}
 			return err
 		},
 	})
+	around := r.cfg.Around
+	r.cfg.Around = func(cfg daemon.Config) daemon.Config {
+		cfg = around(cfg)
+		cfg.Store = &lookedStore{cfg.Store, func() {
+			if gone.Load() && looks.Add(1) == 2 {
+				stopping.goOn()
+			}
+		}}
+		return cfg
+	}
 	r.template("two", "developer | prompt: Work. @say It is done.", "reviewer | prompt: Look. @say Fine.")
 	r.start()
 	p := r.pipeline("two", "-")
@@ -249,6 +276,11 @@ func TestStepStopAfterTheEnd(t *testing.T) {
 	a := r.getPipeline(p.ID).Steps[0].AgentIDs[0]
 	if err := syscall.Kill(r.pane(a).PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
+	}
+	select { // whoever asks for the run looks at it, too
+	case <-stopping.open:
+	case <-time.After(eventually):
+		t.Fatal("nobody looked at the run of the agent that is gone\n" + r.report())
 	}
 	p = r.awaitPipeline(p.ID, daemon.PipelineDone)
 	r.wantSteps(p, "done done")

@@ -217,3 +217,17 @@ func (r *rig) output(p daemon.Pipeline, n int) string {
 	}
 	return out.ContentMD
 }
+
+// row is an agent with what the API does not show.
+func (r *rig) row(agentID int64) daemon.Agent {
+	r.t.Helper()
+	store, err := r.openDatabase(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	a, err := store.Agent(r.t.Context(), agentID)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return a
+}

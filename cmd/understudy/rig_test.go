@@ -53,10 +53,7 @@ func newRig(t testing.TB) *rig {
 	if err := os.Chmod(root, 0o711); err != nil { // a private PostgreSQL's account must get through
 		t.Fatal(err)
 	}
-	binary, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := agentBinary(t)
 	r := &rig{t: t, root: filepath.Join(root, "data"), behave: filepath.Join(root, "behave"), work: filepath.Join(root, "work")}
 	for _, dir := range []string{r.work, filepath.Join(root, "home")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {

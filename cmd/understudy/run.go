@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -104,6 +105,7 @@ for root /var/lib/understudy/data, and for others understudy/data in $XDG_DATA_H
 			a.started = true
 		},
 	}
+	root.SetFlagErrorFunc(flagError)
 	root.SetUsageTemplate(usageTemplate)
 	root.SetVersionTemplate("understudy {{.Version}}\n")
 	root.PersistentFlags().StringVar(&a.dataFlag, "data", "", "data `directory` (default $UNDERSTUDY_DATA, else see understudy --help)")
@@ -125,6 +127,26 @@ for root /var/lib/understudy/data, and for others understudy/data in $XDG_DATA_H
 		}
 	}
 	return root
+}
+
+// badValue matches the library's error for a flag's value that can't be read.
+var badValue = regexp.MustCompile(`^invalid argument .* for "(?:-\w, )?--([^"]+)" flag: `)
+
+// flagError says in a sentence what is wrong with a flag.
+func flagError(c *cobra.Command, err error) error {
+	m := badValue.FindStringSubmatch(err.Error())
+	if m == nil {
+		return err
+	}
+	f := c.Flag(m[1])
+	if f == nil || f.Value.Type() != "int" && f.Value.Type() != "int64" {
+		return err
+	}
+	from := 1
+	if f.Name == "after" { // of everything, too
+		from = 0
+	}
+	return fmt.Errorf("--%s must be a number from %d", f.Name, from)
 }
 
 // usageTemplate is what stands below the description of a command in its help.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -126,7 +127,8 @@ func (u *ui) fields(pairs ...string) {
 	}
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
-			u.printf("%s%s  %s\n", u.dim(pairs[i]), strings.Repeat(" ", wide-len(pairs[i])), u.sentence(pairs[i+1]))
+			value := strings.Join(u.fold(u.sentence(pairs[i+1]), wide+2), "\n"+strings.Repeat(" ", wide+2))
+			u.printf("%s%s  %s\n", u.dim(pairs[i]), strings.Repeat(" ", wide-len(pairs[i])), value)
 		}
 	}
 }
@@ -137,6 +139,29 @@ func (u *ui) block(text string) {
 		u.printf("  %s %s\n", u.dim("│"), printable(strings.TrimRight(line, "\n")))
 	}
 }
+
+// hang is a sentence that goes on indented where it is wider than the terminal.
+func (u *ui) hang(s string) string { return strings.Join(u.fold(u.sentence(s), 2), "\n  ") }
+
+// fold breaks a text between words for a terminal of which so many columns are taken. What stands between
+// backquotes stays in one piece: a command of ours or of git also if it is wider than that, so that it can
+// be copied.
+func (u *ui) fold(text string, taken int) []string {
+	wide := max(u.width()-taken, 20)
+	if !u.terminal || utf8.RuneCountInString(text) <= wide {
+		return []string{text}
+	}
+	const joint = "\x00"
+	text = codeSpan.ReplaceAllStringFunc(text, func(s string) string {
+		if utf8.RuneCountInString(s) > wide && !strings.HasPrefix(s, "`understudy ") && !strings.HasPrefix(s, "`git ") {
+			return s
+		}
+		return strings.ReplaceAll(s, " ", joint)
+	})
+	return strings.Split(strings.ReplaceAll(wrap(text, wide), joint, " "), "\n")
+}
+
+var codeSpan = regexp.MustCompile("`[^`]+`")
 
 // wrap breaks lines between words.
 func wrap(s string, width int) string {

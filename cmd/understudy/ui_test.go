@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +52,43 @@ func TestWrap(t *testing.T) {
 	got := wrap("read  both, then go on with /a/very/long/path at once", 12)
 	if want := "read both,\nthen go on\nwith\n/a/very/long/path\nat once"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A command can be copied from a terminal of any width; what is no command is broken.
+func TestFold(t *testing.T) {
+	t.Parallel()
+	u := &ui{terminal: true}
+	const own, git, code = "`understudy pipeline show 7 --step 1`", "`git -C /srv/app worktree remove /srv/d`", "`a b`"
+	for _, c := range []struct {
+		in   string
+		want []string
+	}{
+		{"it fits  as it is", []string{"it fits  as it is"}},
+		{"it does not fit as it is", []string{"it does not fit as", "it is"}},
+		{"look at " + own + ", then go on", []string{"look at", own + ",", "then go on"}},
+		{"then do " + git, []string{"then do", git}},
+		{"you wrote and used " + code, []string{"you wrote and used", code}},
+		{"you wrote `a very long piece of code`", []string{"you wrote `a very", "long piece of code`"}},
+	} {
+		if got := u.fold(c.in, 60); !slices.Equal(got, c.want) {
+			t.Errorf("%q: %q, want %q", c.in, got, c.want)
+		}
+		if got := (&ui{}).fold(c.in, 60); len(got) != 1 || got[0] != c.in {
+			t.Errorf("in a pipe: %q", got)
+		}
+	}
+}
+
+// A line that is taken back must not be wider than the terminal, whatever it names.
+func TestProgressTakesBackLongCommands(t *testing.T) {
+	t.Parallel()
+	var screen bytes.Buffer
+	p := &progress{ui: &ui{out: &screen, terminal: true}}
+	p.start("delivery 5", time.Now())
+	p.wait("answer it with `understudy agent attach 12 --data /srv/" + strings.Repeat("x", 40) + " --and --more --of --that`")
+	if p.drawn != 4 || strings.Contains(screen.String(), "…") {
+		t.Errorf("%d lines: %q", p.drawn, screen.String())
 	}
 }
 
