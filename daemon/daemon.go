@@ -242,6 +242,9 @@ func (d *Daemon) EventsChanged() {
 
 // commit carries out a change and wakes whoever has something to do after it.
 func (d *Daemon) commit(ctx context.Context, c *Change) error {
+	if err := d.tellDropped(ctx, c); err != nil {
+		return err
+	}
 	now := time.Now().UTC()
 	for _, e := range c.Events {
 		if e.Host == "" {

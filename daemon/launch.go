@@ -137,6 +137,11 @@ func (d *Daemon) launchFailed(ctx context.Context, a *Agent, cause error) error 
 		return fmt.Errorf("agent %d: %w", a.ID, err)
 	}
 	d.cleanUp(ctx, a)
+	if a.StopAskedAt != nil && a.PreviousAgentID != nil { // its predecessor's pane waits for no successor any more
+		if prev, err := d.Store.Agent(ctx, *a.PreviousAgentID); err == nil && !prev.Active() {
+			d.cleanUp(ctx, &prev)
+		}
+	}
 	d.wakeKin(a)
 	return nil
 }

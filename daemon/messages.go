@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -96,4 +97,26 @@ func (d *Daemon) Deliveries(ctx context.Context, agentID, before int64, limit in
 		return nil, err
 	}
 	return d.Store.Deliveries(ctx, agentID, before, limit)
+}
+
+// tellDropped tells the operator of the messages that an agent is not given any more.
+func (d *Daemon) tellDropped(ctx context.Context, c *Change) error {
+	if c.DropQueued == 0 || slices.ContainsFunc(c.Events, func(e *Event) bool { return e.Type == "delivery_not_submitted" }) {
+		return nil
+	}
+	open, err := d.Store.OpenDeliveries(ctx, c.DropQueued)
+	if err != nil {
+		return err
+	}
+	for i := range open {
+		dl := &open[i]
+		if dl.State != DeliveryQueued || dl.Kind != KindMessage && dl.Kind != KindCommand {
+			continue
+		}
+		e := d.event("delivery_not_submitted", &dl.AgentID, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind, "evidence": c.DropEvidence,
+			"message": fmt.Sprintf("A message for agent %d was not given to it: %s; send it to who goes on with the work, if it still matters.", dl.AgentID, c.DropEvidence)})
+		e.Alert = true
+		c.Events = append(c.Events, e)
+	}
+	return nil
 }

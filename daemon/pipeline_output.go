@@ -50,7 +50,11 @@ func (r *pipelineRun) take(s *Step, a *Agent) runOutcome {
 
 // takeLate takes what the agent of a step has left when its time is over and only background tasks go on.
 func (r *pipelineRun) takeLate(s *Step, a *Agent) runOutcome {
-	warning := fmt.Sprintf("Step %d (%s) ended with %d background tasks of its agent still at work.", s.OrderIndex+1, s.AgentName, a.BackgroundTasks)
+	tasks := "a background task"
+	if a.BackgroundTasks > 1 {
+		tasks = fmt.Sprintf("%d background tasks", a.BackgroundTasks)
+	}
+	warning := fmt.Sprintf("Step %d (%s) ended with %s of its agent still at work.", s.OrderIndex+1, s.AgentName, tasks)
 	out := r.take(s, a)
 	if out.with != nil {
 		r.p.Warnings = append(r.p.Warnings, warning)

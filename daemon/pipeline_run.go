@@ -88,9 +88,6 @@ func (r *pipelineRun) commit(c *Change) error {
 		c.Run = &RunMove{}
 	}
 	c.Run.Pipeline = r.p
-	if err := r.tellDropped(c); err != nil {
-		return err
-	}
 	if err := r.d.commit(r.ctx, c); err != nil {
 		return fmt.Errorf("pipeline %d: %w", r.p.ID, err)
 	}
@@ -98,28 +95,6 @@ func (r *pipelineRun) commit(c *Change) error {
 		if strings.HasPrefix(e.Type, "pipeline_") || strings.HasPrefix(e.Type, "step_") {
 			r.d.Log.Info("pipeline moved", "pipeline_id", r.p.ID, "step_id", optionalID(e.StepID), "event", e.Type)
 		}
-	}
-	return nil
-}
-
-// tellDropped tells the operator of the messages that an agent is not given any more.
-func (r *pipelineRun) tellDropped(c *Change) error {
-	if c.DropQueued == 0 {
-		return nil
-	}
-	open, err := r.d.Store.OpenDeliveries(r.ctx, c.DropQueued)
-	if err != nil {
-		return err
-	}
-	for i := range open {
-		dl := &open[i]
-		if dl.State != DeliveryQueued || dl.Kind != KindMessage && dl.Kind != KindCommand {
-			continue
-		}
-		e := r.d.event("delivery_not_submitted", &dl.AgentID, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind, "evidence": c.DropEvidence,
-			"message": fmt.Sprintf("A message for agent %d was not given to it: %s; see `understudy pipeline show %d`.", dl.AgentID, c.DropEvidence, r.p.ID)})
-		e.Alert = true
-		c.Events = append(c.Events, e)
 	}
 	return nil
 }

@@ -157,7 +157,10 @@ func (d *Daemon) ResumePipeline(ctx context.Context, id int64, skip bool) (Pipel
 		s := r.p.front()
 		switch {
 		case s != nil && skip:
-			s.Status, s.FinishedAt = StepSkipped, &r.now
+			s.Status = StepSkipped
+			if s.FinishedAt == nil {
+				s.FinishedAt = &r.now
+			}
 			move.Steps = []*Step{s}
 			events = append(events, r.event("step_skipped", s, nil))
 		case s != nil && s.Status == StepFailed:

@@ -191,7 +191,11 @@ func (r *rig) child(point *crashPoint, arm ...string) *exec.Cmd {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	cmd := exec.Command(r.cfg.Binary, "crash-serve", string(arg))
+	own, err := os.Executable() // no other knows the command
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	cmd := exec.Command(own, "crash-serve", string(arg))
 	var log strings.Builder
 	cmd.Stderr = &log
 	out, err := cmd.StdoutPipe()

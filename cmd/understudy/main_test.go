@@ -1,8 +1,11 @@
 package main
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -13,6 +16,10 @@ func TestMain(m *testing.M) {
 	linked := filepath.Base(os.Args[0]) == "understudy"
 	switch {
 	case !linked && (len(os.Args) < 2 || strings.HasPrefix(os.Args[1], "-test.")):
+		// The tests wait for other processes most of the time. What the command line says overrides it.
+		if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+			panic(err)
+		}
 		code := m.Run()
 		removeAgentBinary()
 		os.Exit(code)

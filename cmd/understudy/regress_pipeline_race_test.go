@@ -39,6 +39,12 @@ var (
 	byHand = func(c *daemon.Change) bool { return c.Move != nil && c.Move.From == daemon.Failed && c.Run == nil }
 	// byRun is a handoff that the run which is resumed retries.
 	byRun = func(c *daemon.Change) bool { return c.Move != nil && c.Move.From == daemon.Failed && c.Run != nil }
+	// ofLaunch is a successor that is about to be started.
+	ofLaunch = func(c *daemon.Change) bool {
+		return c.Move == nil && c.Run == nil && slices.ContainsFunc(c.Agents, func(a *daemon.Agent) bool {
+			return a.PreviousAgentID != nil && a.SpawnedAt == nil && a.State == daemon.Starting
+		})
+	}
 	// ofOutput is the end of a step.
 	ofOutput = func(c *daemon.Change) bool { return c.NewOutput != nil }
 	// ofMessage is a message that is queued.
@@ -208,12 +214,15 @@ func TestAbortWhileRetried(t *testing.T) {
 func TestEndWhileHandedOver(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"aborted", "timed out"} {
-		for _, first := range []string{"end", "successor"} {
+		for _, first := range []string{"end", "successor", "successor's name"} {
 			t.Run(how+", the "+first+" first", func(t *testing.T) {
 				t.Parallel()
 				r := newRig(t)
-				gates := r.gates(toSuccessor, telling("pipeline_failed"))
-				naming, failing := gates[0], gates[1]
+				gates := r.gates(toSuccessor, telling("pipeline_failed"), ofLaunch)
+				naming, failing, launching := gates[0], gates[1], gates[2]
+				if first != "successor's name" {
+					launching.goOn()
+				}
 				p, a, release := r.held("")
 				hid := r.handing(a, release)
 				naming.await(t)
@@ -233,15 +242,17 @@ func TestEndWhileHandedOver(t *testing.T) {
 				} else {
 					naming.goOn()
 					r.awaitPhase(hid, daemon.Spawning, daemon.AwaitingRegistration)
+					launching.await(t)
 					failing.goOn()
 					r.awaitPipeline(p.ID, daemon.PipelineFailed)
+					launching.goOn() // a pane was to be made, and its predecessor's to be given up for it
 					r.awaitPhase(hid, daemon.Failed, daemon.Cancelled)
 				}
 				if err := r.ended(done); err != nil {
 					t.Errorf("abort: %v", err)
 				}
 				r.wantNobody(p.ID)
-				want := map[string]int{"end": 0, "successor": 1}[first]
+				want := map[string]int{"end": 0, "successor": 1, "successor's name": 1}[first]
 				if h := r.getHandoff(hid); len(r.successors(a.ID)) != want || first == "end" && h.Error.Code != "step_over" {
 					t.Errorf("handoff %+v with the successors %+v, want %d", h, r.successors(a.ID), want)
 				}

@@ -37,7 +37,7 @@ func TestStepBackgroundForever(t *testing.T) {
 	p = r.awaitPipeline(p.ID, daemon.PipelineDone)
 	r.wantSteps(p, "done done")
 	r.wantStoredOutput(p, 1, "The roof is mended.")
-	const want = "Step 1 (developer) ended with 1 background tasks of its agent still at work."
+	const want = "Step 1 (developer) ended with a background task of its agent still at work."
 	if len(p.Warnings) != 1 || p.Warnings[0] != want {
 		t.Errorf("warnings %q, want %q", p.Warnings, want)
 	}

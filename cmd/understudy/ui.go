@@ -136,7 +136,12 @@ func (u *ui) fields(pairs ...string) {
 // block prints a text indented, so that it can be told from what is said about it.
 func (u *ui) block(text string) {
 	for line := range strings.Lines(strings.TrimRight(text, " \t\n") + "\n") {
-		u.printf("  %s %s\n", u.dim("│"), printable(strings.TrimRight(line, "\n")))
+		line = printable(strings.TrimRight(line, "\n"))
+		words := strings.TrimLeft(line, " ")
+		indent := line[:len(line)-len(words)]
+		for _, part := range u.fold(words, 4+len(indent)) { // 4: the bar
+			u.printf("  %s %s%s\n", u.dim("│"), indent, part)
+		}
 	}
 }
 

@@ -80,6 +80,17 @@ func TestFold(t *testing.T) {
 	}
 }
 
+func TestBlockAt80Columns(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	u := &ui{out: &b, terminal: true}
+	u.block("# Head\n\n  - " + strings.Repeat("words ", 14) + "\n    x := 1\n")
+	want := "  │ # Head\n  │ \n  │   - " + strings.TrimSpace(strings.Repeat("words ", 12)) + "\n  │   words words\n  │     x := 1\n"
+	if b.String() != want {
+		t.Errorf("got:\n%swant:\n%s", &b, want)
+	}
+}
+
 // A line that is taken back must not be wider than the terminal, whatever it names.
 func TestProgressTakesBackLongCommands(t *testing.T) {
 	t.Parallel()
