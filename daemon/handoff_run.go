@@ -62,7 +62,7 @@ func (r *handoffRun) queueInstruction() (Change, *outcome) {
 		return Change{}, &o
 	}
 	if request != nil {
-		if err := data.WriteFile(in.Request, request, 0o600); err != nil {
+		if err := data.WriteSole(in.Request, request, 0o600); err != nil {
 			return bad(err)
 		}
 	}

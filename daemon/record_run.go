@@ -28,7 +28,7 @@ func (r *handoffRun) record(doc data.Document) outcome {
 		h.Warnings = []string{}
 	}
 	path := data.ContextPath(h.FilePath)
-	if err := data.WriteFile(path, got.context, 0o600); err != nil {
+	if err := data.WriteSole(path, got.context, 0o600); err != nil {
 		return r.failed("context_unwritable", "The context file could not be written: %v", err)
 	}
 	sum := checksum(got.context)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -25,6 +26,24 @@ func WriteFile(path string, b []byte, perm fs.FileMode) error {
 		return fmt.Errorf("write of %s: %w", path, err)
 	}
 	return nil
+}
+
+// WriteSole is WriteFile for a file that nobody else writes at the same time: what a writer that was
+// killed has left beside it is removed.
+func WriteSole(path string, b []byte, perm fs.FileMode) error {
+	dir, base := filepath.Split(path)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("write of %s: %w", path, err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "."+base+".") && strings.HasSuffix(e.Name(), ".tmp") {
+			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("write of %s: %w", path, err)
+			}
+		}
+	}
+	return WriteFile(path, b, perm)
 }
 
 // createFile is WriteFile for a file that must not exist yet, else fs.ErrExist. It links a

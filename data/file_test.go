@@ -116,3 +116,30 @@ func TestWriteFileIsWhole(t *testing.T) {
 		}
 	}
 }
+
+// TestWriteSole: what a killed writer has left goes with the next write, and nothing else does.
+func TestWriteSole(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x.context.md")
+	left, err := writeTemp(path, []byte("half"), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := writeTemp(filepath.Join(dir, "y.md"), []byte("another's"), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteSole(path, []byte("whole"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(path); err != nil || string(b) != "whole" {
+		t.Errorf("file holds %q, %v", b, err)
+	}
+	if _, err := os.Lstat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what was left is still there: %v", err)
+	}
+	if _, err := os.Lstat(other); err != nil {
+		t.Errorf("another file's is gone: %v", err)
+	}
+}
