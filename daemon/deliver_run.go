@@ -234,6 +234,7 @@ func (d *Daemon) saveDelivery(ctx context.Context, a *Agent, dl *Delivery, quiet
 	c := Change{Deliveries: []*Delivery{dl}}
 	if !quiet && dl.Verdict != nil {
 		e := d.event("delivery_"+string(*dl.Verdict), &dl.AgentID, dl.HandoffID, deliveryPayload(dl))
+		e.PipelineID, e.StepID = a.PipelineID, a.StepID
 		// A handoff that depends on it raises its own alert.
 		e.Alert = *dl.Verdict != Submitted && dl.HandoffID == nil && dl.Kind != KindExit
 		c.Events = append(c.Events, e)

@@ -234,6 +234,7 @@ func (h *hookStep) confirm(dl *Delivery, evidence string, queued bool) {
 	dl.decide(Submitted, evidence, time.Now().UTC())
 	h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
 	e := h.d.event("delivery_submitted", &h.tx.Agent.ID, dl.HandoffID, deliveryPayload(dl))
+	e.PipelineID, e.StepID = h.tx.Agent.PipelineID, h.tx.Agent.StepID
 	h.out.Change.Events = append(h.out.Change.Events, e)
 	if dl.Kind == KindInstruction {
 		h.tx.Agent.HandingOver = true
