@@ -233,8 +233,7 @@ func (d *Daemon) pressEnter(ctx context.Context, a *Agent, dl *Delivery) (bool, 
 func (d *Daemon) saveDelivery(ctx context.Context, a *Agent, dl *Delivery, quiet bool) (bool, time.Duration, error) {
 	c := Change{Deliveries: []*Delivery{dl}}
 	if !quiet && dl.Verdict != nil {
-		e := d.event("delivery_"+string(*dl.Verdict), &dl.AgentID, dl.HandoffID, deliveryPayload(dl))
-		e.PipelineID, e.StepID = a.PipelineID, a.StepID
+		e := d.event("delivery_"+string(*dl.Verdict), &dl.AgentID, dl.HandoffID, deliveryPayload(dl)).of(a)
 		// A handoff that depends on it raises its own alert.
 		e.Alert = *dl.Verdict != Submitted && dl.HandoffID == nil && dl.Kind != KindExit
 		c.Events = append(c.Events, e)
@@ -295,7 +294,8 @@ func (d *Daemon) confirmed(ctx context.Context, dl *Delivery) (*Move, error) {
 	return &Move{Handoff: &h, From: h.Phase}, nil
 }
 
-// wakeKin wakes the predecessor, whose handoff may wait for what its successor just did.
+// wakeKin wakes those that may wait for what an agent just did: the handoff of its predecessor, and its
+// run.
 func (d *Daemon) wakeKin(a *Agent) {
 	if a.PreviousAgentID != nil {
 		d.Wake(*a.PreviousAgentID)

@@ -20,3 +20,9 @@ type Event struct {
 
 	Alert bool `json:"-"` // the operator must be told
 }
+
+// of has what happens to an agent of a run happen to the run as well.
+func (e *Event) of(a *Agent) *Event {
+	e.PipelineID, e.StepID = a.PipelineID, a.StepID
+	return e
+}

@@ -121,11 +121,11 @@ func (r *handoffRun) stay(out outcome) (moved bool, again time.Duration, err err
 	return true, 0, nil
 }
 
-// commit writes a change of the handoff. What happens to an agent of a run happens to the run, too.
+// commit writes a change of the handoff.
 func (r *handoffRun) commit(c *Change) error {
 	for _, e := range c.Events {
 		if e.PipelineID == nil {
-			e.PipelineID, e.StepID = r.agent.PipelineID, r.agent.StepID
+			e.of(r.agent)
 		}
 	}
 	err := r.d.commit(r.ctx, c)

@@ -98,8 +98,7 @@ func (r *handoffRun) beginFork() outcome {
 		}
 		return r.notGenerated("busy_timeout", "the agent was not idle within %s: %s%s", r.set.BusyTimeout, note, r.seen())
 	}
-	s := r.d.sighted(a.ID)
-	if busy := s.status == runtimes.StatusBusy || s.status == runtimes.StatusWaiting; a.Active() && s.known && (busy || r.now.Sub(s.since) < forkSettle) {
+	if a.Active() && !r.d.sighted(a.ID).settled(r.now) {
 		return stayFor(forkSettle, r.h.Note) // if it stays busy, the agent's state will say so
 	}
 	r.h.ForkedAt, r.h.StopHook = &r.now, a.LastHook

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
-	"unicode"
 
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/personas"
@@ -97,8 +96,7 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in HandoffRe
 	}
 	c := Change{NewHandoff: h, Events: []*Event{d.event("handoff_started", &agentID, &h.ID, map[string]any{
 		"reason": h.Reason, "mode": h.Mode, "persona": h.Persona, "ref": h.Ref, "file_path": h.FilePath,
-	})}}
-	c.Events[0].PipelineID, c.Events[0].StepID = a.PipelineID, a.StepID
+	}).of(&a)}}
 	if in.auto {
 		a.AutoAskedAt = &h.CreatedAt
 		c.Agents = []*Agent{&a}
@@ -120,10 +118,8 @@ func (in *HandoffRequest) check() error {
 	if n := len([]rune(in.Focus)); n > maxFocus {
 		return Errorf(KindInvalid, "bad_focus", "focus has %d characters but at most %d are allowed", n, maxFocus)
 	}
-	for _, r := range in.Focus {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return Errorf(KindInvalid, "bad_focus", "focus must not contain control characters")
-		}
+	if _, i := controlIn(in.Focus, "\n\t"); i >= 0 {
+		return Errorf(KindInvalid, "bad_focus", "focus must not contain control characters")
 	}
 	return nil
 }

@@ -146,12 +146,12 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, replayed boo
 		return nil, fmt.Errorf("hook %s %s: %w", env.Event, env.Key, err)
 	}
 	command := isCommand(p, replayed)
-	var kin, pipeline *int64
+	var from Agent // what of it tells whom to wake
 	res, err := d.Store.RecordHook(ctx, in, func(tx HookTx) HookDecision {
 		h := hookStep{d: d, in: in, p: p, tx: tx, proc: proc, pane: pane, around: around, command: command}
 		out := h.decide()
 		if tx.Agent != nil {
-			kin, pipeline = tx.Agent.PreviousAgentID, tx.Agent.PipelineID
+			from.PreviousAgentID, from.PipelineID = tx.Agent.PreviousAgentID, tx.Agent.PipelineID
 			if out.Applied {
 				d.outdate(tx.Agent.ID)
 			}
@@ -167,12 +167,7 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, replayed boo
 	if res.AgentID != 0 {
 		d.Wake(res.AgentID)
 	}
-	if kin != nil {
-		d.Wake(*kin)
-	}
-	if pipeline != nil {
-		d.Wake(-*pipeline)
-	}
+	d.wakeKin(&from)
 	d.EventsChanged()
 	if command && res.Applied && !res.Again {
 		return d.answerCommand(ctx, res.AgentID, p.Prompt)

@@ -233,8 +233,7 @@ func (h *hookStep) promptSubmitted() {
 func (h *hookStep) confirm(dl *Delivery, evidence string, queued bool) {
 	dl.decide(Submitted, evidence, time.Now().UTC())
 	h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
-	e := h.d.event("delivery_submitted", &h.tx.Agent.ID, dl.HandoffID, deliveryPayload(dl))
-	e.PipelineID, e.StepID = h.tx.Agent.PipelineID, h.tx.Agent.StepID
+	e := h.d.event("delivery_submitted", &h.tx.Agent.ID, dl.HandoffID, deliveryPayload(dl)).of(h.tx.Agent)
 	h.out.Change.Events = append(h.out.Change.Events, e)
 	if dl.Kind == KindInstruction {
 		h.tx.Agent.HandingOver = true
@@ -363,9 +362,7 @@ func (h *hookStep) event(typ string, payload map[string]any, a *Agent) {
 	if h.tx.Handoff != nil {
 		handoff = &h.tx.Handoff.ID
 	}
-	e := h.d.event(typ, &a.ID, handoff, payload)
-	e.PipelineID, e.StepID = a.PipelineID, a.StepID
-	h.out.Change.Events = append(h.out.Change.Events, e)
+	h.out.Change.Events = append(h.out.Change.Events, h.d.event(typ, &a.ID, handoff, payload).of(a))
 }
 
 // carries reports whether a submitted prompt contains what a delivery typed.

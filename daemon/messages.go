@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -66,10 +65,8 @@ func (d *Daemon) newMessage(ctx context.Context, agentID int64, text string, com
 	if !utf8.ValidString(text) {
 		return nil, Errorf(KindInvalid, "bad_text", "The text is not valid UTF-8")
 	}
-	for i, r := range text {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return nil, Errorf(KindInvalid, "bad_text", "The text has the control character U+%04X at byte %d: it could do more than be read", r, i)
-		}
+	if r, i := controlIn(text, "\n\t"); i >= 0 {
+		return nil, Errorf(KindInvalid, "bad_text", "The text has the control character U+%04X at byte %d: it could do more than be read", r, i)
 	}
 	kind := KindMessage
 	switch isCommand := runtimes.IsCommandText(text); {
@@ -99,7 +96,8 @@ func (d *Daemon) Deliveries(ctx context.Context, agentID, before int64, limit in
 	return d.Store.Deliveries(ctx, agentID, before, limit)
 }
 
-// tellDropped tells the operator of the messages that an agent is not given any more.
+// tellDropped tells the operator of the messages that an agent is not given any more. A change that is
+// tried again tells it already.
 func (d *Daemon) tellDropped(ctx context.Context, c *Change) error {
 	if c.DropQueued == 0 || slices.ContainsFunc(c.Events, func(e *Event) bool { return e.Type == "delivery_not_submitted" }) {
 		return nil

@@ -99,12 +99,21 @@ type StepHandoff struct {
 // Open reports whether the run has not ended.
 func (p *Pipeline) Open() bool { return p.Status != PipelineDone && p.Status != PipelineFailed }
 
-// front returns the first step that is neither done nor skipped; nil: there is none.
-func (p *Pipeline) front() *Step {
-	for i := range p.Steps {
-		if s := &p.Steps[i]; s.Status != StepDone && s.Status != StepSkipped {
-			return s
+// Front returns the index of the first step that is neither done nor skipped, which is the one that
+// goes on; len(p.Steps) if there is none.
+func (p *Pipeline) Front() int {
+	for i, s := range p.Steps {
+		if s.Status != StepDone && s.Status != StepSkipped {
+			return i
 		}
+	}
+	return len(p.Steps)
+}
+
+// front returns the step at [Pipeline.Front]; nil: there is none.
+func (p *Pipeline) front() *Step {
+	if i := p.Front(); i < len(p.Steps) {
+		return &p.Steps[i]
 	}
 	return nil
 }

@@ -77,8 +77,7 @@ func (r *pipelineRun) handover(s *Step, prev *Agent) *runOutcome {
 	case err != nil:
 		return &runOutcome{err: err}
 	}
-	r.p.Note = ""
-	s.Status, s.Error, s.StartedAt, s.FinishedAt = StepRunning, nil, &r.now, nil
+	r.underWay(s)
 	if c.NewAgent != nil {
 		s.AgentIDs = append(s.AgentIDs, c.NewAgent.ID)
 	}

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/understudyd/understudy/personas"
@@ -156,10 +155,8 @@ func checkText(field, s string) error {
 	if !utf8.ValidString(s) {
 		return Errorf(KindInvalid, "bad_"+field, "%s is not valid UTF-8", field)
 	}
-	for i, r := range s {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r' {
-			return Errorf(KindInvalid, "bad_"+field, "%s has the control character U+%04X at byte %d: it could do more than be read", field, r, i)
-		}
+	if r, i := controlIn(s, "\n\t\r"); i >= 0 {
+		return Errorf(KindInvalid, "bad_"+field, "%s has the control character U+%04X at byte %d: it could do more than be read", field, r, i)
 	}
 	return nil
 }
@@ -195,13 +192,16 @@ func (d *Daemon) shared(ctx context.Context, p *Pipeline) (string, error) {
 	default:
 		runs = "Pipelines %s work in %s as well: "
 	}
-	return fmt.Sprintf(runs+"they may overwrite each other's files; give each a branch of its own.", strings.Join(ids, ", "), p.WorkDir), nil
+	return fmt.Sprintf(runs, strings.Join(ids, ", "), p.WorkDir) + sharedAdvice, nil
 }
+
+// sharedAdvice ends the warning, and is what it is known by.
+const sharedAdvice = "they may overwrite each other's files; give each a branch of its own."
 
 // warnShared warns of other runs in the same directory, when a step begins and nothing was said of it
 // before: of two that are created at once, and of one that is resumed.
 func (r *pipelineRun) warnShared(c *Change) error {
-	if slices.ContainsFunc(r.p.Warnings, func(w string) bool { return strings.Contains(w, " as well: they may overwrite") }) {
+	if slices.ContainsFunc(r.p.Warnings, func(w string) bool { return strings.HasSuffix(w, sharedAdvice) }) {
 		return nil
 	}
 	warning, err := r.d.shared(r.ctx, r.p)

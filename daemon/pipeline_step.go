@@ -53,10 +53,15 @@ func (r *pipelineRun) earlier(s *Step) (*Agent, error) {
 	return &a, err
 }
 
-// takeUp has a step go on with the agent that works on it already.
-func (r *pipelineRun) takeUp(s *Step, a *Agent) runOutcome {
+// underWay has an attempt at a step begin.
+func (r *pipelineRun) underWay(s *Step) {
 	r.p.Note = ""
 	s.Status, s.Error, s.StartedAt, s.FinishedAt = StepRunning, nil, &r.now, nil
+}
+
+// takeUp has a step go on with the agent that works on it already.
+func (r *pipelineRun) takeUp(s *Step, a *Agent) runOutcome {
+	r.underWay(s)
 	c := &Change{Run: &RunMove{Steps: []*Step{s}}, Agents: []*Agent{a}, Events: []*Event{
 		r.event("step_running", s, map[string]any{"agent_id": a.ID, "taken_up": true}),
 	}}
@@ -122,8 +127,7 @@ func (r *pipelineRun) startAgent(s *Step, prev *Agent) runOutcome {
 		return runOutcome{err: err}
 	}
 	a.TmuxSession = tmuxSession(a.Name, a.ID)
-	r.p.Note = ""
-	s.Status, s.Error, s.StartedAt, s.FinishedAt = StepRunning, nil, &r.now, nil
+	r.underWay(s)
 	s.Input = stepPrompt(r.p, s)
 	s.AgentIDs = append(s.AgentIDs, a.ID)
 	c := &Change{NewAgent: a, Run: &RunMove{Steps: []*Step{s}}, Events: []*Event{

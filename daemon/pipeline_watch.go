@@ -91,10 +91,7 @@ func (r *pipelineRun) queuedBehind(s *Step, a *Agent) (time.Duration, error) {
 	if p, err := hooks.Parse(hook.Event, hook.Body); err != nil || runtimes.MatchesPrompt(p.Prompt, s.Input) {
 		return 0, nil
 	}
-	now := time.Now()
-	seen := r.d.look(a, now)
-	busy := seen.status == runtimes.StatusBusy || seen.status == runtimes.StatusWaiting
-	if seen.known && (busy || now.Sub(seen.since) < forkSettle) {
+	if now := time.Now(); !r.d.look(a, now).settled(now) {
 		return forkSettle / 3, nil
 	}
 	return 0, nil

@@ -77,11 +77,11 @@ func (d *Daemon) AbortPipeline(ctx context.Context, id int64) (Pipeline, error) 
 		if err != nil {
 			return nil, err
 		}
-		c := r.fail(s, &a, f)
-		if err := r.cancelOpen(h, c); err != nil {
-			return nil, err
+		out := r.failStep(s, &a, h, f)
+		if out.err != nil {
+			return nil, out.err
 		}
-		return r.quietly(c), nil
+		return r.quietly(out.with), nil
 	})
 }
 

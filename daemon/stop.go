@@ -195,7 +195,7 @@ func (d *Daemon) pressEscape(ctx context.Context, a *Agent) error {
 
 // interrupted reports whether no turn runs any more, as far as the registry and the screen tell.
 func (d *Daemon) interrupted(ctx context.Context, a *Agent) bool {
-	if s := d.look(a, time.Now()); s.status == runtimes.StatusBusy || s.status == runtimes.StatusWaiting {
+	if d.look(a, time.Now()).busy() {
 		return false
 	}
 	screen, err := d.readScreen(ctx, a)

@@ -58,7 +58,7 @@ func (c *Change) attribute(e *Event) {
 	}
 	for _, a := range append([]*Agent{c.NewAgent}, c.Agents...) {
 		if a != nil && a.ID == *e.AgentID {
-			e.PipelineID, e.StepID = a.PipelineID, a.StepID
+			e.of(a)
 			return
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+	"unicode"
 )
 
 // launchHash is what is kept of a launch secret.
@@ -24,6 +25,17 @@ func firstNonEmpty(list ...string) string {
 		}
 	}
 	return ""
+}
+
+// controlIn finds the first control character of s that is not among those allowed, and the byte that it
+// begins at; -1: there is none.
+func controlIn(s, allowed string) (r rune, at int) {
+	for i, c := range s {
+		if unicode.IsControl(c) && !strings.ContainsRune(allowed, c) {
+			return c, i
+		}
+	}
+	return 0, -1
 }
 
 // firstLine returns the first line of s, at most n runes of it.

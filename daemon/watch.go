@@ -30,6 +30,16 @@ type sighting struct {
 	known  bool
 }
 
+// busy reports whether a turn runs, or a dialog is open in one.
+func (s sighting) busy() bool {
+	return s.status == runtimes.StatusBusy || s.status == runtimes.StatusWaiting
+}
+
+// settled reports whether no turn has run for [forkSettle], as far as that is known.
+func (s sighting) settled(now time.Time) bool {
+	return !s.known || !s.busy() && now.Sub(s.since) >= forkSettle
+}
+
 // sighted returns the last look at an agent's registry file.
 func (d *Daemon) sighted(agentID int64) sighting {
 	d.mu.Lock()

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/understudyd/understudy/daemon"
 )
 
@@ -88,14 +86,7 @@ const listOpenAgents = `
 // are starting or were asked to stop and have not ended, and those, ended or not, with an open
 // handoff or an open delivery.
 func (db *DB) OpenAgents(ctx context.Context, host string) ([]int64, error) {
-	rows, err := db.pool.Query(ctx, listOpenAgents, host)
-	if err == nil {
-		var ids []int64
-		if ids, err = pgx.CollectRows(rows, pgx.RowTo[int64]); err == nil {
-			return ids, nil
-		}
-	}
-	return nil, fmt.Errorf("list of open agents: %w", away(err))
+	return db.ids(ctx, "list of open agents", listOpenAgents, host)
 }
 
 // nextID takes the name of a table; the sequence belongs to its id.

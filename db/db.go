@@ -153,6 +153,18 @@ func list[T any](ctx context.Context, db *DB, what, sql string, args ...any) ([]
 	return nil, fmt.Errorf("%s: %w", what, away(err))
 }
 
+// ids reads a list of ids.
+func (db *DB) ids(ctx context.Context, what, sql string, args ...any) ([]int64, error) {
+	rows, err := db.pool.Query(ctx, sql, args...)
+	if err == nil {
+		var ids []int64
+		if ids, err = pgx.CollectRows(rows, pgx.RowTo[int64]); err == nil {
+			return ids, nil
+		}
+	}
+	return nil, fmt.Errorf("%s: %w", what, away(err))
+}
+
 // limitOr returns limit, or def where it is not set.
 func limitOr(limit, def int) int {
 	if limit <= 0 {

@@ -182,12 +182,5 @@ const listOpenPipelines = `
 // OpenPipelines returns the ids of the host's runs that may have something to do, the oldest first: those
 // that have not ended, but of those that are pending the oldest alone.
 func (db *DB) OpenPipelines(ctx context.Context, host string) ([]int64, error) {
-	rows, err := db.pool.Query(ctx, listOpenPipelines, storableText(host))
-	if err == nil {
-		var ids []int64
-		if ids, err = pgx.CollectRows(rows, pgx.RowTo[int64]); err == nil {
-			return ids, nil
-		}
-	}
-	return nil, fmt.Errorf("list of open pipelines: %w", away(err))
+	return db.ids(ctx, "list of open pipelines", listOpenPipelines, storableText(host))
 }

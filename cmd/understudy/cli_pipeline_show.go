@@ -148,7 +148,7 @@ func noteWords(p *daemon.Pipeline) string {
 		return fmt.Sprintf("%sapproval: %s`understudy pipeline approve %d` or `understudy pipeline reject %[3]d`", waitsForWords, look, p.ID)
 	case !p.Open():
 		return ""
-	case strings.HasPrefix(p.Note, "its turn"):
+	case p.Status == daemon.PipelinePending:
 		return waitsForWords + p.Note
 	}
 	return p.Note
@@ -198,19 +198,9 @@ func treeWords(u *ui, p *daemon.Pipeline) string {
 // runWords is a run's status as people write it.
 func runWords(s daemon.PipelineStatus) string { return strings.ReplaceAll(string(s), "_", " ") }
 
-// nextStep is the index of the step that a run is at, or will be at next; len(p.Steps) when all are done.
-func nextStep(p *daemon.Pipeline) int {
-	for i, s := range p.Steps {
-		if s.Status != daemon.StepDone && s.Status != daemon.StepSkipped {
-			return i
-		}
-	}
-	return len(p.Steps)
-}
-
 // stepsDone says in a cell at which step a run is.
 func stepsDone(p *daemon.Pipeline) string {
-	return fmt.Sprintf("%d/%d", min(nextStep(p)+1, len(p.Steps)), len(p.Steps))
+	return fmt.Sprintf("%d/%d", min(p.Front()+1, len(p.Steps)), len(p.Steps))
 }
 
 // runTime is how long a run took, or has been at work by now.

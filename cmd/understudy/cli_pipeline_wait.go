@@ -126,7 +126,7 @@ func (w *stepper) look(p *daemon.Pipeline) bool {
 		w.clear()
 		return true
 	}
-	i := nextStep(p)
+	i := p.Front()
 	if i == len(p.Steps) || p.Status == daemon.PipelinePending {
 		w.at(runWords(p.Status), "", since(p, i))
 	} else {
@@ -233,7 +233,7 @@ func gateWords(p *daemon.Pipeline, i int) string {
 		return joined("approved "+stamp(s.ApprovedAt), s.Comment)
 	case ended(s): // rejected, or skipped
 		return s.Comment
-	case p.Status == daemon.PipelineWaiting && i == nextStep(p):
+	case p.Status == daemon.PipelineWaiting && i == p.Front():
 		return "waits for approval"
 	}
 	return "needs approval"
