@@ -41,8 +41,11 @@ type Agent struct {
 	Runtime         string      `json:"runtime"`
 	Host            string      `json:"host"`
 	State           AgentState  `json:"state"`
-	Pane            *string     `json:"pane"`        // tmux's pane id, %N
-	PaneSocket      string      `json:"tmux_socket"` // of the server that holds the pane
+	StateAt         time.Time   `json:"state_at"`     // since when
+	WaitsFor        string      `json:"waits_for"`    // what it asks of a person while its state is waiting: one line
+	LastMessage     string      `json:"last_message"` // how its last answer began
+	Pane            *string     `json:"pane"`         // tmux's pane id, %N
+	PaneSocket      string      `json:"tmux_socket"`  // of the server that holds the pane
 	SessionID       *string     `json:"session_id"`
 	TranscriptPath  *string     `json:"transcript_path"`
 	Cwd             string      `json:"cwd"`
@@ -111,6 +114,18 @@ type ContextUse struct {
 	Percent *float64 `json:"percent"`
 	Tier    Tier     `json:"tier"`
 	Source  string   `json:"source"` // statusline or transcript
+}
+
+// be changes the agent's state, and reports whether it was another one.
+func (a *Agent) be(s AgentState, now time.Time) bool {
+	if a.State == s {
+		return false
+	}
+	a.State, a.StateAt = s, now
+	if s != Waiting {
+		a.WaitsFor = ""
+	}
+	return true
 }
 
 // Active reports whether the agent has not ended.

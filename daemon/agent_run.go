@@ -169,7 +169,7 @@ func (d *Daemon) tend(ctx context.Context, a *Agent) (moved bool, again time.Dur
 		return true, 0, d.reap(ctx, a)
 	}
 	if d.reconcile(a, time.Now()) {
-		e := d.event("agent_"+string(a.State), &a.ID, nil, map[string]any{"registry": a.State})
+		e := d.stateEvent(a, map[string]any{"registry": a.State})
 		return true, 0, d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*Event{e}})
 	}
 	if a.StopAskedAt != nil {
@@ -226,7 +226,8 @@ func (d *Daemon) reap(ctx context.Context, a *Agent) error {
 	if !expected && a.RegisteredAt == nil {
 		reason, hint = cause, "it never had a session: put that right and start it anew" // its last words are all that is known of it
 	}
-	a.State, a.EndedAt, a.EndReason, a.Note = Ended, &now, &reason, ""
+	a.be(Ended, now)
+	a.EndedAt, a.EndReason, a.Note = &now, &reason, ""
 	e := d.event("agent_ended", &a.ID, nil, map[string]any{"reason": reason, "asked": a.StopAskedAt != nil})
 	if !expected {
 		e.Alert = true

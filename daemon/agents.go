@@ -52,9 +52,10 @@ func (d *Daemon) CreateAgent(ctx context.Context, in NewAgent) (Agent, error) {
 
 // newAgent checks the input and makes the row, but for its id.
 func (d *Daemon) newAgent(in NewAgent) (*Agent, error) {
+	now := time.Now().UTC()
 	a := &Agent{
-		Runtime: in.Runtime, Host: d.Host, State: Starting, Cwd: filepath.Clean(in.Cwd), Generation: 1,
-		CreatedAt: time.Now().UTC(), Managed: true,
+		Runtime: in.Runtime, Host: d.Host, State: Starting, StateAt: now, Cwd: filepath.Clean(in.Cwd), Generation: 1,
+		CreatedAt: now, Managed: true,
 	}
 	if in.Persona != "" {
 		p, err := d.persona(in.Persona)

@@ -18,8 +18,19 @@ type Event struct {
 	StepID     *int64          `json:"step_id"`
 	Payload    json.RawMessage `json:"payload"`
 
-	Alert bool `json:"-"` // the operator must be told
+	Alert  bool   `json:"-"` // the operator must be told
+	Notice Notice `json:"-"` // the operator is told if they want it
 }
+
+// Notice is a kind of event, apart from failures, that operators may want to be told of.
+type Notice string
+
+// The kinds of notices.
+const (
+	NoticeNone      Notice = ""
+	NoticeWaiting   Notice = "waiting"   // somebody waits for a person
+	NoticeCompleted Notice = "completed" // a handoff or a run is done
+)
 
 // of has what happens to an agent of a run happen to the run as well.
 func (e *Event) of(a *Agent) *Event {

@@ -54,10 +54,15 @@ func (r *handoffRun) move(out outcome) error {
 	h.enter(out.next, r.now, r.set)
 	c := out.with
 	c.Move = &Move{Handoff: h, From: from, Cause: out.cause}
-	typ := "handoff_" + string(out.next)
-	c.Events = append(c.Events, r.d.event(typ, &h.AgentID, &h.ID, map[string]any{
+	payload := map[string]any{
 		"from": from, "cause": out.cause, "persona": h.Persona, "successor_id": h.SuccessorID, "file_path": h.FilePath,
-	}))
+	}
+	e := r.d.event("handoff_"+string(out.next), &h.AgentID, &h.ID, payload)
+	if out.next == Completed {
+		payload["message"] = h.completedWords()
+		e.Payload, e.Notice = mustJSON(payload), NoticeCompleted
+	}
+	c.Events = append(c.Events, e)
 	if err := r.commit(&c); err != nil {
 		return fmt.Errorf("handoff %d: %s to %s: %w", h.ID, from, out.next, err)
 	}

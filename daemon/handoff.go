@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/understudyd/understudy/data"
@@ -130,6 +131,15 @@ func (f *Failure) sentence() string {
 // Open reports whether the handoff has not reached one of its three ends.
 func (h *Handoff) Open() bool {
 	return h.Phase != Completed && h.Phase != Failed && h.Phase != Cancelled
+}
+
+// completedWords tell of a handoff that is done.
+func (h *Handoff) completedWords() string {
+	var successor int64
+	if h.SuccessorID != nil {
+		successor = *h.SuccessorID
+	}
+	return fmt.Sprintf("Handoff %d is done: agent %d goes on with what agent %d (%s) did: `understudy agent attach %[2]d`.", h.ID, successor, h.AgentID, h.Persona)
 }
 
 // Transition is one move of a handoff, as stored.

@@ -126,7 +126,7 @@ func (h *hookStep) register() {
 	now := time.Now().UTC()
 	a := &Agent{
 		ID: h.tx.NewAgentID, Name: sessionName(h.p), Runtime: "claude", Host: h.in.Host,
-		State: Idle, Cwd: h.p.CWD, Generation: 1, CreatedAt: now, RegisteredAt: &now,
+		State: Idle, StateAt: now, Cwd: h.p.CWD, Generation: 1, CreatedAt: now, RegisteredAt: &now,
 		PID: h.proc.PID, PIDStart: h.proc.Start, LastHook: h.tx.HookID,
 		TmuxSession: fmt.Sprintf("foreign-%d", h.tx.NewAgentID),
 	}
@@ -159,7 +159,7 @@ func (h *hookStep) apply() {
 	case "Notification":
 		switch h.p.NotificationType {
 		case "permission_prompt", "agent_needs_input":
-			h.setState(Waiting)
+			h.waits()
 		case "idle_prompt":
 			h.setState(Idle)
 		}
@@ -251,6 +251,9 @@ func (h *hookStep) confirm(dl *Delivery, evidence string, queued bool) {
 func (h *hookStep) stopped() {
 	a := h.tx.Agent
 	a.LastStop, a.BackgroundTasks = h.tx.HookID, h.p.BackgroundTasks
+	if said := oneLine(h.p.LastAssistantMessage, maxLastMessage); said != "" {
+		a.LastMessage = said
+	}
 	for _, dl := range h.tx.Deliveries {
 		switch {
 		case dl.State == DeliveryAnswered && h.p.StopHookActive && dl.HookKey != h.in.Key:
@@ -340,16 +343,6 @@ func (h *hookStep) stopFailed() {
 	}
 	hf.Trouble = a.Trouble
 	h.touchHandoff()
-}
-
-// setState changes the agent's state and says so once.
-func (h *hookStep) setState(s AgentState) {
-	a := h.tx.Agent
-	if a.State == s {
-		return
-	}
-	a.State = s
-	h.event("agent_"+string(s), map[string]any{"hook": h.p.Event}, a)
 }
 
 // touchHandoff has the handoff's row written with the hook, in the phase it is in.

@@ -320,7 +320,7 @@ func (d *Daemon) successor(ctx context.Context, a *Agent, now time.Time) (*Agent
 		return nil, err
 	}
 	return &Agent{
-		ID: id, Name: a.Name, Persona: a.Persona, Runtime: a.Runtime, Host: d.Host, State: Starting, Cwd: a.Cwd,
+		ID: id, Name: a.Name, Persona: a.Persona, Runtime: a.Runtime, Host: d.Host, State: Starting, StateAt: now, Cwd: a.Cwd,
 		Generation: a.Generation + 1, PreviousAgentID: &a.ID, CreatedAt: now, Managed: true,
 		TmuxSession: tmuxSession(a.Name, id), Options: a.Options, PipelineID: a.PipelineID, StepID: a.StepID,
 	}, nil

@@ -213,8 +213,10 @@ func (r *pipelineRun) finish() runOutcome {
 		}
 	}
 	r.p.Status, r.p.Note, r.p.FinishedAt = PipelineDone, "", &r.now
-	c.Events = append(c.Events, r.event("pipeline_done", nil, map[string]any{"warnings": r.p.Warnings,
-		"message": fmt.Sprintf("Pipeline %d (%s) is done: `understudy pipeline show %[1]d` tells what came of it.", r.p.ID, r.p.Title)}))
+	e := r.event("pipeline_done", nil, map[string]any{"warnings": r.p.Warnings,
+		"message": fmt.Sprintf("Pipeline %d (%s) is done: `understudy pipeline show %[1]d` tells what came of it.", r.p.ID, r.p.Title)})
+	e.Notice = NoticeCompleted
+	c.Events = append(c.Events, e)
 	return runOutcome{with: c}
 }
 
@@ -279,7 +281,7 @@ func (r *pipelineRun) awaitApproval() runOutcome {
 	}
 	s.AskedAt = &r.now
 	e := r.event("pipeline_approval_reminder", s, map[string]any{"message": r.askFor(s, "still waits")})
-	e.Alert = true
+	e.Notice = NoticeWaiting
 	return runOutcome{with: &Change{Run: &RunMove{Steps: []*Step{s}}, Events: []*Event{e}}}
 }
 

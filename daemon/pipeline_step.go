@@ -17,7 +17,7 @@ func (r *pipelineRun) reach(s *Step) runOutcome {
 		s.AskedAt = &r.now
 		r.p.Status, r.p.Note = PipelineWaiting, ""
 		e := r.event("pipeline_waiting_for_approval", s, map[string]any{"message": r.askFor(s, "waits")})
-		e.Alert = true
+		e.Notice = NoticeWaiting
 		return runOutcome{with: &Change{Run: &RunMove{Steps: []*Step{s}}, Events: []*Event{e}}}
 	}
 	prev, err := r.earlier(s)
@@ -116,7 +116,7 @@ func (r *pipelineRun) cast(s *Step) *failure {
 func (r *pipelineRun) startAgent(s *Step, prev *Agent) runOutcome {
 	a := &Agent{
 		Name: s.AgentName + "-" + strconv.FormatInt(s.ID, 10), Persona: s.Persona, Runtime: firstNonEmpty(s.Runtime, runtimes.Claude().Name()),
-		Host: r.d.Host, State: Starting, Cwd: r.p.WorkDir, Generation: 1, CreatedAt: r.now, Managed: true,
+		Host: r.d.Host, State: Starting, StateAt: r.now, Cwd: r.p.WorkDir, Generation: 1, CreatedAt: r.now, Managed: true,
 		PipelineID: &r.p.ID, StepID: &s.ID,
 	}
 	if err := errors.Join(r.d.checkRuntime(a.Runtime), checkDirectory(a.Cwd)); err != nil {

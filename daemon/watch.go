@@ -129,11 +129,7 @@ func (d *Daemon) reconcile(a *Agent, now time.Time) (changed bool) {
 			want = Idle
 		}
 	}
-	if want == a.State {
-		return false
-	}
-	a.State = want
-	return true
+	return a.be(want, now.UTC())
 }
 
 // composer returns the agent's screen when its composer takes a text now. Nil: not now; why says

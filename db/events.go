@@ -10,7 +10,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-const eventColumns = `id, type, at, host, agent_id, handoff_id, pipeline_id, step_id, payload, alert`
+const eventColumns = `id, type, at, host, agent_id, handoff_id, pipeline_id, step_id, payload, alert, notice`
 
 const selectEvents = `SELECT ` + eventColumns + ` FROM events `
 
@@ -22,11 +22,11 @@ const notifyEvents = `SELECT pg_notify('understudy_events', '')`
 const lockEvents = `SELECT pg_advisory_xact_lock(1970500729, 1)`
 
 const insertEvents = `
-	INSERT INTO events (type, at, host, agent_id, handoff_id, pipeline_id, step_id, payload, alert)
-	SELECT type, at, host, agent_id, handoff_id, pipeline_id, step_id, payload::jsonb, alert
+	INSERT INTO events (type, at, host, agent_id, handoff_id, pipeline_id, step_id, payload, alert, notice)
+	SELECT type, at, host, agent_id, handoff_id, pipeline_id, step_id, payload::jsonb, alert, notice
 	FROM unnest($1::text[], $2::timestamptz[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[],
-	            $7::bigint[], $8::text[], $9::boolean[])
-	     WITH ORDINALITY AS e (type, at, host, agent_id, handoff_id, pipeline_id, step_id, payload, alert, n)
+	            $7::bigint[], $8::text[], $9::boolean[], $10::text[])
+	     WITH ORDINALITY AS e (type, at, host, agent_id, handoff_id, pipeline_id, step_id, payload, alert, notice, n)
 	ORDER BY n
 	RETURNING id`
 
@@ -36,12 +36,12 @@ func (w *write) feed() {
 		return
 	}
 	n := len(w.Events)
-	types, hosts, payloads := make([]string, n), make([]string, n), make([]string, n)
+	types, hosts, payloads, notices := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
 	at, alerts := make([]time.Time, n), make([]bool, n)
 	agents, handoffs, pipelines, steps := make([]*int64, n), make([]*int64, n), make([]*int64, n), make([]*int64, n)
 	for i, e := range w.Events {
 		types[i], hosts[i], payloads[i] = e.Type, e.Host, string(storableJSON(e.Payload))
-		at[i], alerts[i] = e.At, e.Alert
+		at[i], alerts[i], notices[i] = e.At, e.Alert, string(e.Notice)
 		if e.At.IsZero() {
 			at[i] = w.at
 		}
@@ -49,7 +49,7 @@ func (w *write) feed() {
 	}
 	w.batch.Queue(notifyEvents)
 	w.batch.Queue(lockEvents)
-	args := storable(types, at, hosts, agents, handoffs, pipelines, steps, payloads, alerts)
+	args := storable(types, at, hosts, agents, handoffs, pipelines, steps, payloads, alerts, notices)
 	w.batch.Queue(insertEvents, args...).Query(func(rows pgx.Rows) error {
 		ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
 		if err != nil {
@@ -94,7 +94,7 @@ func (db *DB) LastEventID(ctx context.Context) (int64, error) {
 }
 
 const listPendingAlerts = selectEvents + `
-	WHERE alert AND alerted_at IS NULL AND host = $1 ORDER BY id LIMIT $2`
+	WHERE (alert OR notice <> '') AND alerted_at IS NULL AND host = $1 ORDER BY id LIMIT $2`
 
 // PendingAlerts returns the host's events with Alert that were not marked, in order; 100 where
 // limit is 0.
@@ -102,7 +102,7 @@ func (db *DB) PendingAlerts(ctx context.Context, host string, limit int) ([]daem
 	return list[daemon.Event](ctx, db, "pending alerts", listPendingAlerts, host, limitOr(limit, 100))
 }
 
-const markAlerted = `UPDATE events SET alerted_at = $2 WHERE id = $1 AND alert AND alerted_at IS NULL`
+const markAlerted = `UPDATE events SET alerted_at = $2 WHERE id = $1 AND (alert OR notice <> '') AND alerted_at IS NULL`
 
 // MarkAlerted notes that the operator was told of an event, together with the event that says so
 // (which may be nil). [daemon.ErrMoved]: there is no such pending alert; nothing was written.

@@ -70,7 +70,7 @@ func TestEventIsKeptWhole(t *testing.T) {
 	db := open(t)
 	var e daemon.Event
 	fill(reflect.ValueOf(&e).Elem())
-	e.Payload = json.RawMessage(`{"a": 1}`)
+	e.Payload, e.Notice = json.RawMessage(`{"a": 1}`), daemon.NoticeCompleted
 	empty := daemon.Event{Type: "t"}
 	commit(t, db, &daemon.Change{Events: []*daemon.Event{&e, &empty}})
 	if e.ID == 0 || empty.ID <= e.ID || empty.At.IsZero() {

@@ -1,0 +1,108 @@
+package daemon
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/understudyd/understudy/hooks"
+)
+
+const (
+	maxWaitsFor    = 200 // runes
+	maxLastMessage = 600 // runes
+)
+
+// waitsFor says in a line what a dialog asks of a person, as far as the runtime's hook tells. What an
+// agent wants to do is its own text.
+func waitsFor(p hooks.Payload) string {
+	if p.ToolName == "" {
+		return oneLine(p.Message, maxWaitsFor)
+	}
+	var in struct {
+		Command   string `json:"command"`
+		FilePath  string `json:"file_path"`
+		Path      string `json:"notebook_path"`
+		URL       string `json:"url"`
+		Questions []struct {
+			Question string `json:"question"`
+		} `json:"questions"`
+	}
+	_ = json.Unmarshal(p.ToolInput, &in) // a tool whose input is different has no details
+	switch {
+	case p.ToolName == "ExitPlanMode":
+		return "approval of its plan"
+	case len(in.Questions) > 0:
+		return oneLine(in.Questions[0].Question, maxWaitsFor)
+	}
+	what := firstNonEmpty(in.Command, in.FilePath, in.Path, in.URL)
+	if what == "" {
+		return oneLine("permission for "+p.ToolName, maxWaitsFor)
+	}
+	return oneLine(fmt.Sprintf("permission for %s: %s", p.ToolName, what), maxWaitsFor)
+}
+
+// waits has the agent wait for a person. The first hook of a dialog tells most of what it asks.
+func (h *hookStep) waits() {
+	if h.tx.Agent.WaitsFor == "" {
+		h.tx.Agent.WaitsFor = waitsFor(h.p)
+	}
+	h.setState(Waiting)
+}
+
+// setState changes the agent's state and says so once.
+func (h *hookStep) setState(s AgentState) {
+	a := h.tx.Agent
+	if !a.be(s, h.in.At) {
+		return
+	}
+	e := h.d.stateEvent(a, map[string]any{"hook": h.p.Event})
+	if h.tx.Handoff != nil {
+		e.HandoffID = &h.tx.Handoff.ID
+	}
+	h.out.Change.Events = append(h.out.Change.Events, e)
+}
+
+// stateEvent tells of an agent's new state. A dialog that nobody else tells of is one to tell of.
+func (d *Daemon) stateEvent(a *Agent, payload map[string]any) *Event {
+	e := d.event("agent_"+string(a.State), &a.ID, nil, payload).of(a)
+	if a.State != Waiting {
+		return e
+	}
+	asks := ""
+	if a.WaitsFor != "" {
+		asks = " ‹" + strings.NewReplacer("‹", "<", "›", ">").Replace(a.WaitsFor) + "›"
+	}
+	payload["waits_for"] = a.WaitsFor
+	payload["message"] = fmt.Sprintf("Agent %d (%s) waits for you%s: `understudy agent attach %[1]d`.", a.ID, a.Name, asks)
+	e.Payload = mustJSON(payload)
+	if a.PipelineID == nil { // the run says so itself
+		e.Notice = NoticeWaiting
+	}
+	return e
+}
+
+// oneLine makes one line of a text, without control characters and of at most limit runes.
+func oneLine(s string, limit int) string {
+	return clip(strings.Join(strings.Fields(strings.Map(dropControl, strings.ToValidUTF8(s, "\uFFFD"))), " "), limit)
+}
+
+// dropControl maps control characters to nothing, but those that separate words to a space.
+func dropControl(r rune) rune {
+	switch {
+	case unicode.IsSpace(r):
+		return ' '
+	case unicode.IsControl(r):
+		return -1
+	}
+	return r
+}
+
+// clip cuts a text to limit runes, the last of which then says so.
+func clip(s string, limit int) string {
+	if r := []rune(s); len(r) > limit {
+		return string(r[:limit-1]) + "…"
+	}
+	return s
+}
