@@ -50,17 +50,21 @@ var testsMayImport = map[string][]string{
 // onlyIn says where an import that not everybody may use is at home: the packages outside the
 // domain are each the only one that knows its technology.
 var onlyIn = map[string][]string{
-	"github.com/jackc/pgx":          {"db"},
-	"github.com/pressly/goose":      {"db"},
-	"database/sql":                  {"db"},
-	"github.com/labstack/echo":      {"api"},
-	"github.com/r3labs/sse":         {"api"},
-	"github.com/getkin/kin-openapi": {"api"},
-	"github.com/gen2brain/beeep":    {"cmd"},
-	"github.com/spf13/cobra":        {"cmd"},
-	"github.com/fsnotify/fsnotify":  {"personas"},
-	"net/http":                      {"api", "cmd"},
-	"os/exec":                       {"tmux", "db/localpg", "cmd"},
+	"github.com/jackc/pgx":                   {"db"},
+	"github.com/pressly/goose":               {"db"},
+	"database/sql":                           {"db"},
+	"github.com/labstack/echo":               {"api"},
+	"github.com/r3labs/sse":                  {"api"},
+	"github.com/getkin/kin-openapi":          {"api"},
+	"github.com/gen2brain/beeep":             {"cmd"},
+	"github.com/spf13/cobra":                 {"cmd"},
+	"github.com/fsnotify/fsnotify":           {"personas"},
+	"github.com/prometheus":                  {"api"},
+	"github.com/yuin/goldmark":               {"api/dashboard"},
+	"charm.land":                             {"cmd/internal/top"},
+	"github.com/modelcontextprotocol/go-sdk": {"cmd/internal/mcpserver"},
+	"net/http":                               {"api", "cmd"},
+	"os/exec":                                {"tmux", "db/localpg", "cmd"},
 }
 
 // source is one Go file of the tree.

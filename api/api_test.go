@@ -301,29 +301,11 @@ func TestHooks(t *testing.T) {
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	h, ctx := build(t, nil), t.Context()
-	slug := h.persona()
 	if got := must(h.client.Health(ctx))(t); got != (Health{"ok", "1.2.3"}) {
 		t.Errorf("health: %+v", got)
 	}
 	if got := must(h.client.Ready(ctx))(t); got != (Health{"ready", "1.2.3"}) {
 		t.Errorf("ready: %+v", got)
-	}
-	first := h.agent(func(a *daemon.Agent) { away(a); a.Persona = &slug })
-	second := h.agent(func(a *daemon.Agent) { away(a); a.Persona, a.State = &slug, daemon.Waiting })
-	must(h.client.RequestHandoff(ctx, first.ID, daemon.HandoffRequest{}))(t)
-	must(h.client.CancelHandoff(ctx, first.ID))(t)
-	must(h.client.RequestHandoff(ctx, second.ID, daemon.HandoffRequest{}))(t)
-	for range 2 { // counters do not count twice
-		got := h.mainDoor().do("GET", "/metrics", "")
-		for _, want := range []string{
-			"understudy_agents{state=\"idle\"} 1\n", "understudy_agents{state=\"waiting\"} 1\n", "understudy_agents{state=\"working\"} 0\n",
-			"understudy_handoffs{status=\"pending\"} 1\n", "understudy_handoffs_ended_total{status=\"cancelled\"} 1\n",
-			"understudy_handoffs_ended_total{status=\"failed\"} 0\n", "understudy_feed_subscribers 0\n", `understudy_build_info{version="1.2.3",go="go`,
-		} {
-			if !bytes.Contains(got.body, []byte(want)) {
-				t.Errorf("metrics lack %q:\n%s", want, got.body)
-			}
-		}
 	}
 	if got := h.mainDoor().do("GET", "/api/openapi.yaml", ""); !bytes.Equal(got.body, openAPI) {
 		t.Errorf("description: %d %.100q", got.status, got.body)

@@ -42,7 +42,8 @@ func NewClient(socketPath string) *Client {
 }
 
 // NewAgentClient returns a client for an agent, which the daemon's hook socket lets ask for itself
-// alone: its own handoff and messages, by the secret of its launch.
+// alone, by the secret of its launch: for its own handoff and messages, and for what it may know of
+// others and say to them.
 func NewAgentClient(socketPath, launchSecret string) *Client {
 	c := NewClient(socketPath)
 	c.launch = launchSecret

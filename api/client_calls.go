@@ -55,6 +55,17 @@ func (c *Client) Messages(ctx context.Context, id int64, o ListOptions) ([]daemo
 	return call[[]daemon.Delivery](ctx, c, "GET", at("agents", id, "/messages"+o.query()), nil)
 }
 
+// Peers returns what an agent may know of itself and of those beside it. Agents' clients alone may ask.
+func (c *Client) Peers(ctx context.Context, agentID int64) (daemon.Peers, error) {
+	return call[daemon.Peers](ctx, c, "GET", at("agents", agentID, "/peers"), nil)
+}
+
+// SendToPeer has a text of one agent typed to another, who is named by its id or a persona's slug.
+// Agents' clients alone may ask.
+func (c *Client) SendToPeer(ctx context.Context, agentID int64, to, text string) (PeerDelivery, error) {
+	return call[PeerDelivery](ctx, c, "POST", at("agents", agentID, "/peers/messages"), peerMessageRequest{To: to, Text: text})
+}
+
 // RequestHandoff has an agent hand over, and returns at once.
 func (c *Client) RequestHandoff(ctx context.Context, agentID int64, in daemon.HandoffRequest) (Initiated, error) {
 	body := handoffRequest{Reason: in.Reason, Focus: in.Focus, Mode: in.Mode, Force: in.Force}
@@ -187,4 +198,9 @@ func (c *Client) Health(ctx context.Context) (Health, error) {
 // Ready says that the daemon's database and tmux answer.
 func (c *Client) Ready(ctx context.Context) (Health, error) {
 	return call[Health](ctx, c, "GET", "/readyz", nil)
+}
+
+// DashboardLink makes a link that opens the dashboard once.
+func (c *Client) DashboardLink(ctx context.Context) (DashboardLink, error) {
+	return call[DashboardLink](ctx, c, "POST", "/api/dashboard/links", nil)
 }

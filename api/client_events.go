@@ -27,6 +27,9 @@ const (
 // Follow calls fn with each event after an id, in order and once, until ctx ends or fn returns an
 // error, which it returns. After a negative id come those from now on. No types means all.
 //
+// Where the log has not kept all of that, fn gets an event of type [daemon.FeedTruncated] first, whatever
+// the types.
+//
 // It returns an error at once when there is no daemon. A feed that breaks off later it opens
 // again, for as long as it takes: events of the time between are not lost.
 func (c *Client) Follow(ctx context.Context, after int64, types []string, fn func(daemon.Event) error) error {
@@ -48,6 +51,7 @@ type follower struct {
 	types    []string
 	fn       func(daemon.Event) error
 	received int   // signs of life
+	missing  int64 // fn was told that events before this one are missing
 	stopped  error // why fn wants no more
 }
 
@@ -172,16 +176,35 @@ func (f *follower) take(id string, data []byte) error {
 		f.last = n
 		return nil
 	}
-	if n <= f.last {
+	if n < f.last {
 		return nil
 	}
 	var e daemon.Event
 	if err := json.Unmarshal(data, &e); err != nil {
 		return fmt.Errorf("feed: event %d: %w", n, err)
 	}
+	if e.Type == daemon.FeedTruncated {
+		return f.truncated(e)
+	}
+	if n == f.last {
+		return nil
+	}
 	if err := f.fn(e); err != nil {
 		return err
 	}
 	f.last = n
 	return nil
+}
+
+// truncated hands on that events are missing, once: each connection begins with it until an event has come.
+func (f *follower) truncated(e daemon.Event) error {
+	var gap struct{ Oldest int64 }
+	if err := json.Unmarshal(e.Payload, &gap); err != nil {
+		return fmt.Errorf("feed: truncated: %w", err)
+	}
+	if gap.Oldest <= f.missing {
+		return nil
+	}
+	f.missing = gap.Oldest
+	return f.fn(e)
 }

@@ -109,6 +109,8 @@ func wanted(field reflect.Value) string {
 		return "true or false"
 	case reflect.Int64:
 		return "an integer"
+	case reflect.Pointer:
+		return wanted(reflect.Zero(field.Type().Elem()))
 	default:
 		panic(fmt.Sprintf("api: a request has a field of kind %s that decode cannot name", field.Kind()))
 	}

@@ -3,15 +3,16 @@ package api
 import (
 	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -41,7 +42,11 @@ func (s *Server) streamEvents(c echo.Context) error {
 	// Subscribe first, then read the backlog, then skip what was sent: nothing falls between.
 	live, unsubscribe := s.Daemon.Subscribe()
 	defer unsubscribe()
-	last, err := s.Daemon.LastEventID(ctx)
+	var last int64
+	err = s.replaying(ctx, func() (err error) {
+		last, err = s.Daemon.LastEventID(ctx)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -54,6 +59,7 @@ func (s *Server) streamEvents(c echo.Context) error {
 	f := &feed{server: s, filter: filter, live: live, out: newStream(), ready: make(chan struct{})}
 	f.out.OnSubscribe = func(string, *sse.Subscriber) { close(f.ready) }
 	w := newStreamWriter(c.Response(), s.writeTimeout, cancel)
+	f.expect = w.expect
 	w.preamble = fmt.Sprintf("id: %d\nretry: 1000\n\n", filter.After)
 	var pump sync.WaitGroup
 	pump.Go(func() {
@@ -63,6 +69,9 @@ func (s *Server) streamEvents(c echo.Context) error {
 	f.out.ServeHTTP(w, streamRequest(ctx, c.Request()))
 	cancel()
 	pump.Wait()
+	if f.behind || errors.Is(w.err, os.ErrDeadlineExceeded) {
+		s.dropped.Add(1)
+	}
 	return nil
 }
 
@@ -70,13 +79,8 @@ func (s *Server) streamEvents(c echo.Context) error {
 // to the same address with the newest id it saw.
 func feedFilter(c echo.Context) (filter daemon.EventFilter, fromNow bool, err error) {
 	p := paramsOf(c)
-	filter.AgentID, filter.PipelineID = p.id("agent_id"), p.id("pipeline_id")
-	if types := p.text("types"); types != "" {
-		filter.Types = strings.Split(types, ",")
-	}
-	if slices.ContainsFunc(filter.Types, func(t string) bool { return !eventType.MatchString(t) }) {
-		p.fail(invalid("invalid_parameter", "Parameter \"types\" must be types of events, separated by commas"))
-	}
+	filter.AgentID, filter.HandoffID, filter.PipelineID = p.id("agent_id"), p.id("handoff_id"), p.id("pipeline_id")
+	filter.Types = p.types()
 	name, value := "Parameter \"after\"", p.text("after")
 	fromNow = !p.values.Has("after")
 	if last := c.Request().Header.Get("Last-Event-ID"); last != "" {
@@ -123,9 +127,12 @@ func streamRequest(ctx context.Context, r *http.Request) *http.Request {
 type feed struct {
 	server *Server
 	filter daemon.EventFilter // After is the newest event that was sent or passed over
-	live   <-chan daemon.Event
+	floor  int64              // the reader was told that events up to here may be missing
+	live   <-chan *daemon.Published
 	out    *sse.Server
+	expect func(n int)   // tells the writer how many events are on their way
 	ready  chan struct{} // closed when the reader is registered; before, events go to nobody
+	behind bool          // the hub gave it up; to be read when pump has returned
 }
 
 // pump sends the backlog, then what comes, until ctx ends or the reader falls behind so far that
@@ -149,58 +156,57 @@ func (f *feed) pump(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-beat.C:
+			f.expect(1)
 			f.out.Publish(streamName, &sse.Event{Comment: []byte("heartbeat")})
 		case e, ok := <-f.live:
 			if !ok {
+				f.behind = true
 				return
 			}
-			if e.ID > f.filter.After && f.wants(e) {
-				f.send(e)
-			}
+			f.send(ctx, f.waiting(e))
 		}
 	}
 }
 
-func (f *feed) replay(ctx context.Context) error {
-	f.filter.Limit = eventsPage
-	for {
-		events, err := f.server.Daemon.Events(ctx, f.filter)
-		if err != nil {
-			return err
+// waiting are those events that the reader wants, of one that has come and of all that wait behind it.
+func (f *feed) waiting(e *daemon.Published) (wanted []*daemon.Published) {
+	for e != nil {
+		if e.ID > f.filter.After && f.wants(e) {
+			wanted = append(wanted, e)
 		}
-		for _, e := range events {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			f.send(e)
-		}
-		if len(events) < eventsPage {
-			return nil
+		select {
+		case e = <-f.live: // nil when it was closed, which shows again
+		default:
+			e = nil
 		}
 	}
+	return wanted
 }
 
-func (f *feed) wants(e daemon.Event) bool {
-	return (len(f.filter.Types) == 0 || slices.Contains(f.filter.Types, e.Type)) &&
-		isOrAny(f.filter.AgentID, e.AgentID) && isOrAny(f.filter.PipelineID, e.PipelineID)
+func (f *feed) wants(e *daemon.Published) bool {
+	return (len(f.filter.Types) == 0 || slices.Contains(f.filter.Types, e.Type)) && isOrAny(f.filter.AgentID, e.AgentID) &&
+		isOrAny(f.filter.HandoffID, e.HandoffID) && isOrAny(f.filter.PipelineID, e.PipelineID)
 }
 
 // isOrAny says whether an event's id is the one that is asked for, if one is.
 func isOrAny(want int64, id *int64) bool { return want == 0 || id != nil && *id == want }
 
 // send waits for room in the reader's buffer, which the deadline of each write bounds.
-func (f *feed) send(e daemon.Event) {
-	f.filter.After = e.ID
-	data, err := json.Marshal(e)
-	if err != nil {
-		f.server.Log.Error("event passed over: it is no JSON", "event_id", e.ID, "error", err)
-		return
+func (f *feed) send(ctx context.Context, events []*daemon.Published) {
+	f.expect(len(events))
+	for _, e := range events {
+		if ctx.Err() != nil {
+			return
+		}
+		f.filter.After = e.ID
+		f.out.Publish(streamName, &sse.Event{ID: strconv.AppendInt(nil, e.ID, 10), Event: []byte(e.Type), Data: e.JSON})
+		f.server.sent.Add(1)
 	}
-	f.out.Publish(streamName, &sse.Event{ID: strconv.AppendInt(nil, e.ID, 10), Event: []byte(e.Type), Data: data})
 }
 
-// streamWriter writes whole events, each under a deadline. At the first that fails it drops what
-// follows, for the library ignores errors, and gives the connection up.
+// streamWriter writes whole events, several at once where more are on their way, each time under a
+// deadline. At the first write that fails it drops what follows, for the library ignores errors, and
+// gives the connection up.
 type streamWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -209,40 +215,53 @@ type streamWriter struct {
 	// preamble follows the head. It gives the reader its position, so that one that is cut off
 	// before the first event comes back to it; without data it is no event.
 	preamble string
-	event    bytes.Buffer
-	failed   bool
+	events   bytes.Buffer
+	pending  atomic.Int64 // calls of Flush that are still to come
+	err      error        // of the first that failed
 }
 
 func newStreamWriter(w http.ResponseWriter, timeout time.Duration, giveUp context.CancelFunc) *streamWriter {
-	return &streamWriter{w: w, control: http.NewResponseController(w), timeout: timeout, giveUp: giveUp}
+	s := &streamWriter{w: w, control: http.NewResponseController(w), timeout: timeout, giveUp: giveUp}
+	s.expect(1) // of the head
+	return s
 }
+
+// expect says that so many more events will be written. Until the last one has been, the others need not
+// reach the reader.
+func (w *streamWriter) expect(n int) { w.pending.Add(int64(n)) }
 
 func (w *streamWriter) Header() http.Header { return w.w.Header() }
 
 func (w *streamWriter) WriteHeader(status int) {
 	w.w.WriteHeader(status)
 	if status == http.StatusOK {
-		w.event.WriteString(w.preamble)
+		w.events.WriteString(w.preamble)
 	}
 }
 
+// writeAtOnce is how much is collected before it is written although more is to come, in bytes.
+const writeAtOnce = 32 << 10
+
 // Write collects; Flush ends an event.
-func (w *streamWriter) Write(p []byte) (int, error) { return w.event.Write(p) }
+func (w *streamWriter) Write(p []byte) (int, error) { return w.events.Write(p) }
 
 func (w *streamWriter) Flush() {
-	defer w.event.Reset()
-	if w.failed {
+	if w.pending.Add(-1) > 0 && w.events.Len() < writeAtOnce {
+		return
+	}
+	defer w.events.Reset()
+	if w.err != nil {
 		return
 	}
 	err := w.control.SetWriteDeadline(time.Now().Add(w.timeout))
 	if err == nil {
-		_, err = w.w.Write(w.event.Bytes())
+		_, err = w.w.Write(w.events.Bytes())
 	}
 	if err == nil {
 		err = w.control.Flush()
 	}
 	if err != nil {
-		w.failed = true
+		w.err = err
 		w.giveUp()
 	}
 }

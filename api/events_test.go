@@ -294,6 +294,10 @@ func TestFeedDropsWhoDoesNotRead(t *testing.T) {
 	}
 	writing.Wait()
 	h.abandoned() // the stalled connection is still open
+	if got := h.metrics(); got["understudy_feed_readers_dropped_total"] != 1 || got["understudy_feed_events_sent_total"] < batches*each {
+		t.Errorf("%v readers dropped, %v events sent; want 1 and %d or more",
+			got["understudy_feed_readers_dropped_total"], got["understudy_feed_events_sent_total"], batches*each)
+	}
 }
 
 func TestShutdownEndsStreams(t *testing.T) {

@@ -31,6 +31,12 @@ import (
 
 func TestMain(m *testing.M) {
 	code := dbtest.Main(m)
+	if code == 0 {
+		for _, missing := range unmet() {
+			fmt.Fprintln(os.Stderr, missing)
+			code = 1
+		}
+	}
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
@@ -78,6 +84,7 @@ func build(t testing.TB, change func(*Server)) *house {
 	})
 	h.token = must(dir.TokenValue())(t)
 	h.server = New(Config{Daemon: h.daemon, Personas: people, Templates: templates, Token: h.token, Log: log, Version: "1.2.3"})
+	h.server.Address = &net.TCPAddr{} // until it is known
 	if change != nil {
 		change(h.server)
 	}
@@ -96,6 +103,9 @@ func (h *house) run(t testing.TB, dir data.Dir) {
 	ls := Listeners{Main: must(ListenUnix(h.main))(t), Hook: must(ListenUnix(h.hook))(t)}
 	ls.TCP = must(ListenTCP(t.Context(), "127.0.0.1:0", false))(t)
 	h.tcp = ls.TCP.Addr().String()
+	if h.server.Address != nil {
+		h.server.Address = ls.TCP.Addr()
+	}
 
 	working, stopWorking := context.WithCancel(context.Background())
 	serving, stopServing := context.WithCancel(context.Background())
@@ -119,7 +129,7 @@ func (h *house) run(t testing.TB, dir data.Dir) {
 
 type silent struct{}
 
-func (silent) Notify(context.Context, string, string) (string, error) { return "nowhere", nil }
+func (silent) Notify(context.Context, daemon.Notification) (string, error) { return "nowhere", nil }
 
 // logBuffer keeps what is logged, for several goroutines.
 type logBuffer struct {
@@ -248,7 +258,7 @@ func (d door) do(method, path, body string) answer {
 	response := must(d.client.Do(r))(d.h.t)
 	defer response.Body.Close()
 	got := answer{response.StatusCode, response.Header, must(io.ReadAll(response.Body))(d.h.t)}
-	if got.status >= 400 {
+	if got.status >= 400 && !strings.HasPrefix(got.header.Get("Content-Type"), "text/html") {
 		got.shape(d.h.t, method+" "+path)
 	}
 	return got

@@ -7,9 +7,11 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/understudyd/understudy/api/dashboard"
 	"github.com/understudyd/understudy/daemon"
 )
 
@@ -43,18 +45,35 @@ func (s *Server) guardTCP(next http.Handler) http.Handler {
 		switch {
 		case !s.ourHost(r.Host):
 			s.refuse(w, errForeignHost)
+		case openToAll(r): // from wherever the link is
+			next.ServeHTTP(w, r)
 		case !sameSite(r):
 			s.refuse(w, errForeignOrigin)
-		case s.Token == "" || len(r.Header.Values("Authorization")) != 1 || subtle.ConstantTimeCompare(got[:], want[:]) != 1:
-			s.refuse(w, errToken)
-		default:
+		case s.Token != "" && len(r.Header.Values("Authorization")) == 1 && subtle.ConstantTimeCompare(got[:], want[:]) == 1:
 			next.ServeHTTP(w, r)
+		case s.signedIn(r, time.Now()) && fromOurPage(r):
+			next.ServeHTTP(w, r)
+		case wantsPage(r):
+			w.Header().Set("Content-Security-Policy", dashboard.Policy)
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.Header().Set("Cache-Control", "no-store")
+			s.meter.answered(noRoute, noRoute, http.StatusUnauthorized)
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = w.Write(dashboard.Login(false)) // whoever has gone does not see it
+		default:
+			s.refuse(w, errToken)
 		}
 	})
 }
 
+// openToAll are the way in, which has a secret of its own, and what its page looks like.
+func openToAll(r *http.Request) bool {
+	return r.Method == http.MethodGet && (r.URL.Path == "/login" || r.URL.Path == "/ui/static/style.css" || r.URL.Path == "/ui/static/icon.svg")
+}
+
 func (s *Server) refuse(w http.ResponseWriter, err error) {
 	status, body, _ := verdict(err)
+	s.meter.answered(noRoute, noRoute, status)
 	s.writeError(w, status, body)
 }
 

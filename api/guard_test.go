@@ -119,7 +119,7 @@ func TestHookSocket(t *testing.T) {
 			t.Errorf("%s %s on the hook socket: %d %s", r.method, r.path, got.status, got.body)
 		}
 	}
-	for path, methods := range map[string]string{"/handoff": "GET POST DELETE", "/messages": "GET POST", "/context": "POST"} {
+	for path, methods := range map[string]string{"/handoff": "GET POST DELETE", "/messages": "GET POST", "/context": "POST", "/peers": "GET", "/peers/messages": "POST"} {
 		for method := range strings.FieldsSeq(methods) {
 			what := method + " " + path
 			body := ""

@@ -22,7 +22,7 @@ type route struct {
 
 // routes are all there are: for the main socket, and for TCP behind its guard.
 func (s *Server) routes() []route {
-	return slices.Concat(s.pipelineRoutes("/pipelines"), s.pipelineRoutes("/api/pipelines"), []route{
+	return slices.Concat(s.pipelineRoutes("/pipelines"), s.pipelineRoutes("/api/pipelines"), s.dashboardRoutes(), []route{
 		{"POST", "/api/agents", "", s.createAgent},
 		{"GET", "/api/agents", "state persona limit before", s.listAgents},
 		{"GET", "/api/agents/:id", "", s.showAgent},
@@ -52,7 +52,12 @@ func (s *Server) routes() []route {
 		{"GET", "/api/personas/:slug/handoffs", "status limit before", s.listPersonaHandoffs},
 
 		{"GET", "/api/templates", "", s.listTemplates},
-		{"GET", "/api/events", "after types agent_id pipeline_id", s.streamEvents},
+		{"GET", "/api/notifications/preferences", "", s.showPreferences},
+		{"PUT", "/api/notifications/preferences", "", s.setPreferences},
+		{"POST", "/api/notifications/test", "", s.testNotification},
+		{"GET", "/api/events", "after types agent_id handoff_id pipeline_id", s.streamEvents},
+		{"GET", "/api/audit", auditParams + " limit before", s.listAudit},
+		{"GET", "/api/audit/export", auditParams + " format", s.exportAudit},
 		{"GET", "/api/openapi.yaml", "", s.showOpenAPI},
 		{"POST", "/hooks/:event", "", s.takeHook},
 		{"GET", "/healthz", "", s.showHealth},
@@ -74,8 +79,8 @@ func (s *Server) pipelineRoutes(base string) []route {
 	}
 }
 
-// hookRoutes are those of the hook socket. What only an agent's own status line has to tell is
-// taken there alone.
+// hookRoutes are those of the hook socket. What only an agent's own status line has to tell, and
+// what agents say to each other, is taken there alone.
 func (s *Server) hookRoutes() []route {
 	return []route{
 		{"POST", "/hooks/:event", "", s.takeHook},
@@ -85,6 +90,8 @@ func (s *Server) hookRoutes() []route {
 		{"POST", "/api/agents/:id/messages", "", s.ownAgent(s.sendMessage)},
 		{"GET", "/api/agents/:id/messages", "limit before", s.ownAgent(s.listMessages)},
 		{"POST", "/api/agents/:id/context", "", s.ownAgent(s.reportContext)},
+		{"GET", "/api/agents/:id/peers", "", s.ownAgent(s.showPeers)},
+		{"POST", "/api/agents/:id/peers/messages", "", s.ownAgent(s.sendToPeer)},
 	}
 }
 
@@ -93,7 +100,7 @@ func (s *Server) router(routes []route) *echo.Echo {
 	e.HTTPErrorHandler = s.handleError
 	e.IPExtractor = echo.ExtractIPDirect() // else it believes X-Forwarded-For from anybody
 	e.SchemeExtractor = echo.ExtractSchemeDirect()
-	e.Use(s.recovered, hardened)
+	e.Use(s.measured(routes), s.recovered, hardened)
 	for _, r := range routes {
 		e.Add(r.method, r.path, withParams(r.params, r.handler))
 	}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/understudyd/understudy/api/dashboard"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/personas"
 )
@@ -24,6 +25,10 @@ type Config struct {
 	Hosts     []string // names and addresses by which TCP clients may call us; empty: those of loopback
 	Log       *slog.Logger
 	Version   string
+	Address   net.Addr // of the TCP listener, where browsers find the dashboard; nil: there is none
+	// Database reports whether the database answers, and in any case the figures of its pool of
+	// connections. Nil: metrics have neither.
+	Database func(ctx context.Context) (DatabaseStats, error)
 }
 
 // Listeners are the three ways in.
@@ -46,13 +51,21 @@ type Server struct {
 	Config
 	streams     context.Context // ends when the server shuts down, and the feed's streams with it
 	stopStreams context.CancelFunc
-	subscribers atomic.Int64
-	ended       endedHandoffs
+	subscribers atomic.Int64  // readers of the feed
+	sent        atomic.Int64  // events, to any of them
+	dropped     atomic.Int64  // readers that fell behind
+	replays     chan struct{} // has one for each of them that asks the database
+	meter       *meter
+	links       links // to the dashboard
+	pages       *dashboard.Pages
+	static      map[string]dashboard.File
 
 	// Varied in tests only.
 	heartbeat    time.Duration // between two signs of life of the feed
 	writeTimeout time.Duration // for one event to one reader
 	readTimeout  time.Duration
+	// scrapeTimeout is how long the database may keep those waiting who ask for metrics.
+	scrapeTimeout time.Duration
 }
 
 // New makes a server; nothing is served before Serve.
@@ -68,8 +81,14 @@ func New(cfg Config) *Server {
 		heartbeat:    15 * time.Second,
 		writeTimeout: 5 * time.Second,
 		readTimeout:  readTimeout,
+		replays:      make(chan struct{}, replaysAtOnce),
+
+		scrapeTimeout: 2 * time.Second,
 	}
+	s.pages = &dashboard.Pages{Daemon: cfg.Daemon, Personas: cfg.Personas, Templates: cfg.Templates, Version: cfg.Version}
+	s.static = dashboard.Files()
 	s.streams, s.stopStreams = context.WithCancel(context.Background())
+	s.meter = newMeter(s)
 	return s
 }
 
@@ -88,6 +107,10 @@ func (s *Server) Serve(ctx context.Context, ls Listeners) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var serving sync.WaitGroup
+	if s.Daemon != nil {
+		s.meter.last = s.Daemon.LogStart()
+		serving.Go(func() { s.meter.follow(ctx, s.Daemon, s.Daemon.Host) })
+	}
 	for l, server := range servers {
 		serving.Go(func() {
 			if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {

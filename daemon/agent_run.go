@@ -224,7 +224,7 @@ func (d *Daemon) reap(ctx context.Context, a *Agent) error {
 		cause += d.lastWords(ctx, a)
 	}
 	if !expected && a.RegisteredAt == nil {
-		reason, hint = cause, "it never had a session: put that right and start it anew" // its last words are all that is known of it
+		reason, hint = cause, "it never had a session: put that right and start it anew with `understudy agent start`" // its last words are all that is known of it
 	}
 	a.be(Ended, now)
 	a.EndedAt, a.EndReason, a.Note = &now, &reason, ""

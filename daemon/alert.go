@@ -2,99 +2,160 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"regexp"
-	"strings"
+	"log/slog"
+	"maps"
 	"time"
 )
 
-// runAlerts tells the operator of each event that has Alert set, in order. The rows are its
-// queue: an alert that was committed before a crash is told by the next daemon. A notifier that
-// hangs or fails holds up nothing but later alerts, two seconds each.
-func (d *Daemon) runAlerts(ctx context.Context) {
-	tick := time.NewTicker(5 * time.Second)
-	defer tick.Stop()
-	for {
-		d.tellAlerts(ctx)
+const (
+	noticeGap    = 5 * time.Second // between two notices about the same agent, or run without one
+	noticeStale  = 5 * time.Minute // an older notice is not told any more
+	alertRetry   = 5 * time.Second // the rows are looked at so often, whatever wakes the teller
+	alertsAtOnce = 200             // rows that are read at once
+	notifyWithin = 3 * time.Second // the notifier's own limit is shorter
+	markWithin   = 2 * time.Second
+)
+
+// alertStore is what the teller needs of the database; see [EventReader], [PreferenceStore].
+type alertStore interface {
+	PendingAlerts(ctx context.Context, host string, limit int) ([]Event, error)
+	MarkAlerted(ctx context.Context, ids []int64, told *Event) error
+	NotificationPreferences(ctx context.Context, host string) (NotificationPreferences, error)
+	Agent(ctx context.Context, id int64) (Agent, error)
+	Pipeline(ctx context.Context, id int64) (Pipeline, error)
+}
+
+// teller tells the operator of a host's events, one after the other. The rows are its queue: what was
+// committed before a crash is told by the next daemon, and what was marked is not told again.
+//
+// Alerts are told first, in order, always and at once. Notices are told if the operator wants them
+// and they still matter, at most one within noticeGap about the same agent: those that come sooner
+// are held, and then the newest is told for all of them. A notifier that hangs or fails holds up
+// nothing but what comes after, two seconds each.
+//
+// It belongs to one goroutine.
+type teller struct {
+	host     string
+	store    alertStore
+	notifier Notifier
+	log      *slog.Logger
+	marked   func() // called when an event was stored that says that something was told
+
+	last map[string]time.Time // when a notice was told, by topic
+	owed []mark               // what was told and could not be marked
+}
+
+// mark is what is stored of something that was told.
+type mark struct {
+	ids  []int64
+	told *Event
+}
+
+func (d *Daemon) newTeller() *teller {
+	return &teller{host: d.Host, store: d.Store, notifier: d.Notifier, log: d.Log, marked: d.hub.poke, last: map[string]time.Time{}}
+}
+
+// run tells until ctx ends. alarm says that there may be something new.
+func (t *teller) run(ctx context.Context, alarm <-chan struct{}) {
+	for ctx.Err() == nil {
+		again, err := t.tellDue(ctx)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			t.log.Warn("operator not told; trying again", "error", err)
+		case again == 0:
+			continue
+		}
+		timer := time.NewTimer(again)
 		select {
 		case <-ctx.Done():
-			return
-		case <-d.alarm:
-		case <-tick.C:
+		case <-alarm:
+		case <-timer.C:
 		}
+		timer.Stop()
 	}
 }
 
-func (d *Daemon) tellAlerts(ctx context.Context) {
-	events, err := d.Store.PendingAlerts(ctx, d.Host, 50)
+// tellDue tells all alerts that it finds, else what is due of one agent. It returns how long nothing
+// more is due, 0 if it has told something: then there may be an alert by now.
+func (t *teller) tellDue(ctx context.Context) (again time.Duration, err error) {
+	if err := t.settle(ctx); err != nil {
+		return alertRetry, err
+	}
+	events, err := t.store.PendingAlerts(ctx, t.host, alertsAtOnce)
 	if err != nil {
-		if ctx.Err() == nil {
-			d.Log.Warn("alerts not read; trying again", "error", err)
-		}
-		return
+		return alertRetry, err
 	}
-	for _, e := range events {
-		if ctx.Err() != nil {
-			return
+	n := 0
+	for ; n < len(events) && events[n].Alert; n++ {
+		if err := t.tell(ctx, &events[n], nil); err != nil {
+			return alertRetry, err
 		}
-		d.tell(ctx, &e)
 	}
+	if n > 0 {
+		return 0, nil
+	}
+	return t.tellNotices(ctx, events)
 }
 
-func (d *Daemon) tell(ctx context.Context, e *Event) {
-	title, message := alertText(e)
-	d.Log.Error(title, "event_id", e.ID, "type", e.Type, "message", withoutScreen(message))
-	callCtx, cancel := context.WithTimeoutCause(ctx, 3*time.Second, fmt.Errorf("notification took over 3 s"))
-	channel, err := d.Notifier.Notify(callCtx, title, message)
+// tell notifies the operator of an event and of those that were merged into it, and marks them.
+func (t *teller) tell(ctx context.Context, e *Event, merged []int64) error {
+	n := Notification{Urgent: e.Alert}
+	n.Title, n.Message = alertText(e)
+	kind := "error"
+	if !e.Alert {
+		kind = string(e.Notice)
+	}
+	if len(merged) > 0 {
+		n.Title += fmt.Sprintf(", and %d more", len(merged))
+	}
+	t.log.Log(ctx, level(e), n.Title, "event_id", e.ID, "type", e.Type, "message", withoutScreen(n.Message))
+	callCtx, cancel := context.WithTimeoutCause(ctx, notifyWithin, fmt.Errorf("notification took over %s", notifyWithin))
+	channel, err := t.notifier.Notify(callCtx, n)
 	cancel()
-	payload := map[string]any{"event_id": e.ID, "channel": channel, "title": title, "message": message}
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx) // cut off: the next daemon tells it
+	}
+	payload := map[string]any{"event_id": e.ID, "kind": kind, "channel": channel, "title": n.Title, "message": n.Message}
+	if len(merged) > 0 {
+		payload["merged"] = merged
+	}
 	if err != nil {
 		payload["error"] = err.Error()
 	}
-	told := &Event{
-		Type: "operator_notified", At: time.Now().UTC(), Host: d.Host,
+	t.owed = append(t.owed, mark{ids: append(merged, e.ID), told: &Event{
+		Type: "operator_notified", At: time.Now().UTC(), Host: t.host,
 		AgentID: e.AgentID, HandoffID: e.HandoffID, PipelineID: e.PipelineID, StepID: e.StepID, Payload: mustJSON(payload),
-	}
-	if err := d.Store.MarkAlerted(ctx, e.ID, told); err != nil && ctx.Err() == nil {
-		d.Log.Warn("alert not marked as told; it may be told again", "event_id", e.ID, "error", err)
-		return
-	}
-	d.hub.poke()
+	}})
+	return t.settle(ctx)
 }
 
-// alertText words an alert: what happened, and what to do next.
-func alertText(e *Event) (title, message string) {
-	var p struct {
-		Message string `json:"message"`
+// level is that of an event's line in the log: a failure asks for a person.
+func level(e *Event) slog.Level {
+	if e.Alert {
+		return slog.LevelError
 	}
-	_ = json.Unmarshal(e.Payload, &p) // an alert without a message still has its type
-	what := strings.ReplaceAll(e.Type, "_", " ")
-	switch {
-	case e.HandoffID != nil:
-		title = fmt.Sprintf("understudy: %s (handoff %d)", what, *e.HandoffID)
-	case e.PipelineID != nil && !strings.HasPrefix(e.Type, "agent_"):
-		title = fmt.Sprintf("understudy: %s (pipeline %d)", what, *e.PipelineID)
-	case e.AgentID != nil:
-		title = fmt.Sprintf("understudy: %s (agent %d)", what, *e.AgentID)
-	default:
-		title = "understudy: " + what
-	}
-	return title, p.Message
+	return slog.LevelInfo
 }
 
-// quoted is what an agent's pane shows, as it stands in a sentence: between these marks.
-var quoted = regexp.MustCompile(`‹[^›]*›`)
-
-// withoutScreen takes what a pane shows out of a sentence: it is for the operator's eyes, and what
-// it may contain must not enter a log.
-func withoutScreen(message string) string { return quoted.ReplaceAllString(message, "‹…›") }
-
-// mustJSON marshals values that cannot fail to: maps, strings and numbers of our own.
-func mustJSON(v any) json.RawMessage {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic("daemon: event payload: " + err.Error())
+// settle marks what was told, also when the daemon is about to stop. As long as it fails nothing is
+// told, so that nothing is told twice.
+func (t *teller) settle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), markWithin, fmt.Errorf("not marked within %s", markWithin))
+	defer cancel()
+	for len(t.owed) > 0 {
+		m := t.owed[0]
+		if err := t.store.MarkAlerted(ctx, m.ids, m.told); err != nil && !errors.Is(err, ErrMoved) {
+			return fmt.Errorf("event %d not marked as told: %w", m.ids[len(m.ids)-1], err)
+		}
+		t.owed = t.owed[1:]
+		t.marked()
 	}
-	return b
+	return nil
+}
+
+// forget drops what holds nothing back any more.
+func (t *teller) forget(now time.Time) {
+	maps.DeleteFunc(t.last, func(_ string, at time.Time) bool { return now.Sub(at) >= noticeGap })
 }

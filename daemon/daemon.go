@@ -47,17 +47,12 @@ type Terminal interface {
 	Clients
 }
 
-// Notifier tells the operator outside the API.
-type Notifier interface {
-	// Notify shows a message within two seconds or gives up. channel says how it was told
-	// ("desktop", "log").
-	Notify(ctx context.Context, title, message string) (channel string, err error)
-}
-
 // Settings are what the operator may set of the domain.
 type Settings struct {
 	Handoff  HandoffSettings
 	Pipeline PipelineSettings
+	Notify   NotifySettings
+	Log      LogSettings
 	Runtimes map[string][]string // the command of each runtime, an argument list
 }
 
@@ -143,7 +138,11 @@ type Daemon struct {
 	lanes *lanes
 	hub   *hub
 	spool *hooks.Spool
-	alarm chan struct{} // the alert worker has something to do
+	alarm chan struct{} // the teller has something to do
+	tells *teller       // works in Run alone
+
+	counts   counts
+	logStart int64 // see LogStart; set before Run
 
 	mu        sync.Mutex
 	began     time.Time              // of the run
@@ -189,6 +188,7 @@ func New(cfg Config) *Daemon {
 		measured:  map[int64]measurement{},
 	}
 	d.hub = newHub(cfg.Store, cfg.Log)
+	d.tells = d.newTeller()
 	d.lanes = newLanes(d.runLane)
 	d.spool.OnBad = d.badSpoolFile
 	return d
@@ -201,6 +201,7 @@ func (d *Daemon) Prepare(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("newest event: %w", err)
 	}
+	d.logStart = last
 	d.hub.start(last)
 	return d.replaySpool(ctx)
 }
@@ -217,7 +218,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { d.lanes.run(ctx) })
 	wg.Go(func() { d.hub.run(ctx) })
-	wg.Go(func() { d.runAlerts(ctx) })
+	wg.Go(func() { d.tells.run(ctx, d.alarm) })
+	wg.Go(func() { d.runRetention(ctx) })
 	d.takeUp(ctx)
 	d.runSweep(ctx)
 	wg.Wait()
@@ -258,6 +260,7 @@ func (d *Daemon) commit(ctx context.Context, c *Change) error {
 	if err := d.Store.Commit(ctx, c); err != nil {
 		return err
 	}
+	d.counts.committed(c)
 	d.wakeFor(c)
 	return nil
 }

@@ -32,6 +32,11 @@ const (
 	NoticeCompleted Notice = "completed" // a handoff or a run is done
 )
 
+// FeedTruncated is the type of an event that is in no log: the feed begins with it where the log has not
+// kept what the reader asks for. Its payload is {"after": the reader's id, "oldest": the event from which
+// on nothing is missing}.
+const FeedTruncated = "feed_truncated"
+
 // of has what happens to an agent of a run happen to the run as well.
 func (e *Event) of(a *Agent) *Event {
 	e.PipelineID, e.StepID = a.PipelineID, a.StepID

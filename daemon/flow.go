@@ -51,15 +51,15 @@ func (r *handoffRun) move(out outcome) error {
 	if !ok || !slices.Contains(s.next, out.next) {
 		return fmt.Errorf("handoff %d: the table knows no move from %s to %s", h.ID, from, out.next)
 	}
-	h.enter(out.next, r.now, r.set)
+	spent := h.enter(out.next, r.now, r.set)
 	c := out.with
 	c.Move = &Move{Handoff: h, From: from, Cause: out.cause}
 	payload := map[string]any{
-		"from": from, "cause": out.cause, "persona": h.Persona, "successor_id": h.SuccessorID, "file_path": h.FilePath,
+		"from": from, "phase_ms": spent, "cause": out.cause, "persona": h.Persona, "successor_id": h.SuccessorID, "file_path": h.FilePath,
 	}
 	e := r.d.event("handoff_"+string(out.next), &h.AgentID, &h.ID, payload)
 	if out.next == Completed {
-		payload["message"] = h.completedWords()
+		payload["message"], payload["mode"], payload["total_ms"] = h.completedWords(), h.Mode, h.Metrics.TotalMS
 		e.Payload, e.Notice = mustJSON(payload), NoticeCompleted
 	}
 	c.Events = append(c.Events, e)
@@ -79,12 +79,12 @@ func (r *handoffRun) move(out outcome) error {
 // end commits a failure: row, event and alert in one transaction.
 func (r *handoffRun) end(to Phase, out outcome) error {
 	h, from := r.h, r.h.Phase
-	h.enter(to, r.now, r.set)
+	spent := h.enter(to, r.now, r.set)
 	h.Error, h.CompletedAt = out.fail, &r.now
 	c := out.with
 	c.Move = &Move{Handoff: h, From: from, Cause: out.fail.Code}
 	e := r.d.event("handoff_failed", &h.AgentID, &h.ID, map[string]any{
-		"phase": out.fail.Phase, "code": out.fail.Code, "message": out.fail.sentence(), "persona": h.Persona,
+		"phase": out.fail.Phase, "phase_ms": spent, "code": out.fail.Code, "message": out.fail.sentence(), "persona": h.Persona,
 	})
 	e.Alert = true
 	c.Events = append(c.Events, e)
@@ -114,7 +114,7 @@ func (r *handoffRun) stay(out outcome) (moved bool, again time.Duration, err err
 	}
 	c := out.with
 	if out.note != h.Note && out.note != "" {
-		e := r.d.event("handoff_waiting", &h.AgentID, &h.ID, map[string]any{"phase": h.Phase, "message": out.note})
+		e := r.d.event("handoff_waiting", &h.AgentID, &h.ID, map[string]any{"phase": h.Phase, "message": r.waitingWords(out)})
 		e.Alert = out.alert
 		c.Events = append(c.Events, e)
 	}
@@ -139,13 +139,15 @@ func (r *handoffRun) commit(c *Change) error {
 }
 
 // enter puts the handoff into a phase: the time spent in the one before is counted, and the
-// deadline set.
-func (h *Handoff) enter(p Phase, now time.Time, set HandoffSettings) {
+// deadline set. It returns that time in milliseconds; 0 if the one before was an end.
+func (h *Handoff) enter(p Phase, now time.Time, set HandoffSettings) (spent float64) {
 	if h.Metrics.Phases == nil {
 		h.Metrics.Phases = map[Phase]int64{}
 	}
 	if h.Open() { // not the time between a failure and its retry
-		h.Metrics.Phases[h.Phase] += now.Sub(h.PhaseAt).Milliseconds()
+		in := now.Sub(h.PhaseAt)
+		h.Metrics.Phases[h.Phase] += in.Milliseconds()
+		spent = float64(in.Microseconds()) / 1000
 	}
 	h.Phase, h.PhaseAt, h.Note, h.Deadline = p, now, "", nil
 	if s, ok := stepAt(p); ok && s.limit != nil {
@@ -158,6 +160,7 @@ func (h *Handoff) enter(p Phase, now time.Time, set HandoffSettings) {
 	if !h.Open() {
 		h.Metrics.TotalMS = now.Sub(h.CreatedAt).Milliseconds()
 	}
+	return spent
 }
 
 // failed makes the outcome of a failure. The sentence says what happened; what can be done is
@@ -177,6 +180,21 @@ func (r *handoffRun) failed(code, format string, args ...any) outcome {
 		hint = fmt.Sprintf("write the document to %s yourself and `understudy handoff retry %d`, or open the session again with `understudy agent resume %d`", r.h.FilePath, r.h.ID, r.agent.ID)
 	}
 	return outcome{fail: &Failure{Phase: r.h.Phase, Code: code, Message: msg + "; " + hint + "."}}
+}
+
+// waitingWords tell what a handoff waits for; if it is a person, with the command to begin with.
+func (r *handoffRun) waitingWords(out outcome) string {
+	if !out.alert {
+		return out.note
+	}
+	words := fmt.Sprintf("Handoff %d: %s", r.h.ID, out.note)
+	switch out.note {
+	case noteDialog:
+		words += fmt.Sprintf(": `understudy agent attach %d`", r.agent.ID)
+	case noteWorkedOn:
+		words += fmt.Sprintf(": `understudy agent stop %d`", r.agent.ID)
+	}
+	return words + "."
 }
 
 // stayFor waits for something that nothing announces.

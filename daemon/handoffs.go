@@ -286,11 +286,11 @@ func (d *Daemon) cancelling(ctx context.Context, h *Handoff, now time.Time) (*Ch
 			c.Deliveries = []*Delivery{&dl}
 		}
 	}
-	h.enter(Cancelled, now, d.Settings.Handoff)
+	spent := h.enter(Cancelled, now, d.Settings.Handoff)
 	h.CompletedAt = &now
 	h.Error = &Failure{Phase: from, Code: "cancelled", Message: "Handoff cancelled"}
 	c.Move = &Move{Handoff: h, From: from, Cause: "cancelled"}
-	c.Events = []*Event{d.event("handoff_cancelled", &h.AgentID, &h.ID, map[string]any{"phase": from, "persona": h.Persona})}
+	c.Events = []*Event{d.event("handoff_cancelled", &h.AgentID, &h.ID, map[string]any{"phase": from, "phase_ms": spent, "persona": h.Persona})}
 	return c, nil
 }
 
@@ -352,7 +352,7 @@ func (d *Daemon) LastEventID(ctx context.Context) (int64, error) { return d.Stor
 // Subscribe returns a channel of new events, and a function that ends the subscription. The
 // channel is closed when its reader falls behind or the daemon ends; a reader that comes back asks
 // the log for what it missed.
-func (d *Daemon) Subscribe() (<-chan Event, func()) { return d.hub.subscribe() }
+func (d *Daemon) Subscribe() (<-chan *Published, func()) { return d.hub.subscribe() }
 
 // Ready reports whether the database and tmux answer.
 func (d *Daemon) Ready(ctx context.Context) error {

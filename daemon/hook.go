@@ -82,7 +82,7 @@ func (d *Daemon) badSpoolFile(path string, err error) {
 }
 
 func asideMessage(path string, why error) string {
-	return fmt.Sprintf("A hook could not be applied and was set aside at %s (%s): look at the file and delete it.", path, trimDot(why.Error()))
+	return fmt.Sprintf("A hook could not be applied and was set aside (%s): look at the file and delete it: `less '%s'`.", trimDot(why.Error()), path)
 }
 
 // warn tells the operator of something that belongs to no agent.
@@ -108,7 +108,7 @@ func (d *Daemon) refuse(event string, err error) *Error {
 	d.refused[event] = true
 	d.mu.Unlock()
 	if !told {
-		d.warn("hook_refused", fmt.Sprintf("A %s hook was refused (%s): agents' states may be wrong; see whether there is a newer understudy.",
+		d.warn("hook_refused", fmt.Sprintf("A %s hook was refused (%s): agents' states may be wrong; see with `understudy --version` whether there is a newer one.",
 			firstLine(event, 64), trimDot(firstLine(err.Error(), 200))))
 	}
 	return &Error{Kind: KindInvalid, Code: "bad_hook", Message: "The hook was refused: " + err.Error()}
@@ -123,6 +123,7 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, replayed boo
 		err = fmt.Errorf("session_id has %d bytes, more than the %d that are taken", len(p.SessionID), maxSession)
 	}
 	if err != nil {
+		d.counts.hook(env.Event, HookRefused)
 		return nil, d.refuse(env.Event, err)
 	}
 	in := HookInput{
@@ -146,10 +147,12 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, replayed boo
 		return nil, fmt.Errorf("hook %s %s: %w", env.Event, env.Key, err)
 	}
 	command := isCommand(p, replayed)
-	var from Agent // what of it tells whom to wake
+	var from Agent    // what of it tells whom to wake
+	var change Change // what was decided
 	res, err := d.Store.RecordHook(ctx, in, func(tx HookTx) HookDecision {
 		h := hookStep{d: d, in: in, p: p, tx: tx, proc: proc, pane: pane, around: around, command: command}
 		out := h.decide()
+		change = out.Change
 		if tx.Agent != nil {
 			from.PreviousAgentID, from.PipelineID = tx.Agent.PreviousAgentID, tx.Agent.PipelineID
 			if out.Applied {
@@ -161,6 +164,7 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, replayed boo
 	if err != nil {
 		return nil, fmt.Errorf("hook %s %s: %w", env.Event, env.Key, err)
 	}
+	d.counts.recorded(p.Event, res, &change)
 	if !res.Applied {
 		d.Log.Debug("hook stored, not applied", "event", p.Event, "hook_id", res.HookID, "reason", res.Reason)
 	}

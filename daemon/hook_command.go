@@ -89,9 +89,9 @@ func (h *hookStep) compacting() {
 	case auto && coming && a.CompactHook == 0 && a.StopAskedAt == nil && !h.in.Replayed:
 		a.CompactHook = h.tx.HookID
 		h.out.Output = mustJSON(map[string]string{"decision": "block", "reason": "understudy hands this work to a successor instead"})
-		next = "it is handed over at the end of its turn instead"
+		next = fmt.Sprintf("it is handed over at the end of its turn instead, see `understudy agent show %d`", a.ID)
 	case h.tx.Handoff != nil:
-		next = fmt.Sprintf("its handoff %d goes on, see that its document has all of it", h.tx.Handoff.ID)
+		next = fmt.Sprintf("its handoff %d goes on, see with `understudy handoff show %[1]d` that its document has all of it", h.tx.Handoff.ID)
 	}
 	h.event("agent_compacting", map[string]any{"refused": h.out.Output != nil, "message": fmt.Sprintf(
 		"Agent %d (%s) is about to compact its context; %s.", a.ID, a.Name, next)}, a)

@@ -131,7 +131,7 @@ func (d *Daemon) launchFailed(ctx context.Context, a *Agent, cause error) error 
 	reason := "not started: " + trimDot(cause.Error())
 	a.State, a.EndedAt, a.EndReason = Ended, &now, &reason
 	e := d.event("agent_failed", &a.ID, nil, map[string]any{"code": "start_failed",
-		"message": fmt.Sprintf("Agent %d (%s) could not be started: %s.", a.ID, a.Name, trimDot(cause.Error()))})
+		"message": fmt.Sprintf("Agent %d (%s) could not be started: %s; put that right and start it anew with `understudy agent start`.", a.ID, a.Name, trimDot(cause.Error()))})
 	e.Alert = a.StopAskedAt == nil // else it is what somebody wanted
 	if err := d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*Event{e}}); err != nil {
 		return fmt.Errorf("agent %d: %w", a.ID, err)

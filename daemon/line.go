@@ -14,3 +14,8 @@ func (d *Daemon) Line(ctx context.Context, handoffID int64) ([]Handoff, error) {
 	}
 	return d.Store.LineHandoffs(ctx, h.AgentID, maxLine)
 }
+
+// AgentLine returns the handoffs of the line that an agent belongs to, the newest first, at most limit.
+func (d *Daemon) AgentLine(ctx context.Context, agentID int64, limit int) ([]Handoff, error) {
+	return d.Store.LineHandoffs(ctx, agentID, limit)
+}

@@ -15,14 +15,15 @@ import (
 // delivery tells the verdict.
 func (d *Daemon) SendMessage(ctx context.Context, id int64, text string, command bool) (Delivery, error) {
 	for {
-		dl, err := d.sendMessage(ctx, id, text, command)
+		dl, err := d.sendMessage(ctx, id, text, command, nil)
 		if !errors.Is(err, ErrMoved) || ctx.Err() != nil {
 			return dl, err
 		}
 	}
 }
 
-func (d *Daemon) sendMessage(ctx context.Context, id int64, text string, command bool) (Delivery, error) {
+// sendMessage is one attempt. from is the agent that sends it, nil for the operator.
+func (d *Daemon) sendMessage(ctx context.Context, id int64, text string, command bool, from *Agent) (Delivery, error) {
 	a, err := d.Agent(ctx, id)
 	switch {
 	case err != nil:
@@ -47,6 +48,10 @@ func (d *Daemon) sendMessage(ctx context.Context, id int64, text string, command
 	if a.StepID != nil {
 		c.write(&a) // its step must not end at the same moment: nobody would give it the message
 	}
+	if from != nil {
+		c.write(from) // of two that it sends at once the second counts the first
+		c.Events = append(c.Events, d.event(eventAgentMessaged, &from.ID, nil, map[string]any{"to_agent_id": id, "delivery_id": dl.ID}))
+	}
 	if err := d.commit(ctx, c); err != nil {
 		return Delivery{}, fmt.Errorf("agent %d: message: %w", id, err)
 	}
@@ -62,11 +67,8 @@ func (d *Daemon) newMessage(ctx context.Context, agentID int64, text string, com
 	if len(text) > maxMessage {
 		return nil, Errorf(KindTooLarge, "text_too_long", "The text has %d bytes but at most %d may be sent: put it into a file and name that", len(text), maxMessage)
 	}
-	if !utf8.ValidString(text) {
-		return nil, Errorf(KindInvalid, "bad_text", "The text is not valid UTF-8")
-	}
-	if r, i := controlIn(text, "\n\t"); i >= 0 {
-		return nil, Errorf(KindInvalid, "bad_text", "The text has the control character U+%04X at byte %d: it could do more than be read", r, i)
+	if err := checkTyped(text); err != nil {
+		return nil, err
 	}
 	kind := KindMessage
 	switch isCommand := runtimes.IsCommandText(text); {
@@ -88,6 +90,17 @@ func (d *Daemon) newMessage(ctx context.Context, agentID int64, text string, com
 	return &Delivery{ID: id, AgentID: agentID, Kind: kind, Text: text, State: DeliveryQueued, CreatedAt: time.Now().UTC()}, nil
 }
 
+// checkTyped refuses what would do more in a pane than be read.
+func checkTyped(text string) error {
+	if !utf8.ValidString(text) {
+		return Errorf(KindInvalid, "bad_text", "The text is not valid UTF-8")
+	}
+	if r, i := controlIn(text, "\n\t"); i >= 0 {
+		return Errorf(KindInvalid, "bad_text", "The text has the control character U+%04X at byte %d: it could do more than be read", r, i)
+	}
+	return nil
+}
+
 // Deliveries lists what was typed to an agent, the newest first.
 func (d *Daemon) Deliveries(ctx context.Context, agentID, before int64, limit int) ([]Delivery, error) {
 	if _, err := d.Agent(ctx, agentID); err != nil {
@@ -106,13 +119,18 @@ func (d *Daemon) tellDropped(ctx context.Context, c *Change) error {
 	if err != nil {
 		return err
 	}
+	c.dropped = nil
 	for i := range open {
 		dl := &open[i]
-		if dl.State != DeliveryQueued || dl.Kind != KindMessage && dl.Kind != KindCommand {
+		if dl.State != DeliveryQueued {
+			continue
+		}
+		c.dropped = append(c.dropped, dl)
+		if dl.Kind != KindMessage && dl.Kind != KindCommand {
 			continue
 		}
 		e := d.event("delivery_not_submitted", &dl.AgentID, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind, "evidence": c.DropEvidence,
-			"message": fmt.Sprintf("A message for agent %d was not given to it: %s; send it to who goes on with the work, if it still matters.", dl.AgentID, c.DropEvidence)})
+			"message": fmt.Sprintf("A message for agent %d was not given to it: %s; if it still matters, send it to who goes on with the work by `understudy agent send`.", dl.AgentID, c.DropEvidence)})
 		e.Alert = true
 		c.Events = append(c.Events, e)
 	}

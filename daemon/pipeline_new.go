@@ -215,7 +215,8 @@ func (r *pipelineRun) warnShared(c *Change) error {
 
 // warningEvent tells the operator of a run's warnings.
 func (d *Daemon) warningEvent(p *Pipeline) *Event {
-	e := d.pipelineEvent("pipeline_warning", p, nil, map[string]any{"message": fmt.Sprintf("Pipeline %d (%s): %s", p.ID, p.Title, strings.Join(p.Warnings, " "))})
+	e := d.pipelineEvent("pipeline_warning", p, nil, map[string]any{"message": fmt.Sprintf(
+		"Pipeline %d (%s): %s See `understudy pipeline show %[1]d`.", p.ID, p.Title, strings.Join(p.Warnings, " "))})
 	e.Alert = true
 	return e
 }
@@ -262,5 +263,5 @@ func (d *Daemon) TemplateProblem(t personas.Template) {
 	if len(t.Steps) > 0 {
 		stays = fmt.Sprintf("what %q held before stays in use", t.Name)
 	}
-	d.warn("template_broken", fmt.Sprintf("%s; %s.", trimDot(t.Problem), stays))
+	d.warn("template_broken", fmt.Sprintf("%s; %s: see `understudy pipeline templates`.", trimDot(t.Problem), stays))
 }

@@ -58,7 +58,7 @@ func (r *pipelineRun) takeLate(s *Step, a *Agent) runOutcome {
 	out := r.take(s, a)
 	if out.with != nil {
 		r.p.Warnings = append(r.p.Warnings, warning)
-		e := r.event("pipeline_warning", s, map[string]any{"message": fmt.Sprintf("Pipeline %d: %s", r.p.ID, warning)})
+		e := r.event("pipeline_warning", s, map[string]any{"message": fmt.Sprintf("Pipeline %d: %s See `understudy pipeline show %[1]d`.", r.p.ID, warning)})
 		e.Alert = true
 		out.with.Events = append(out.with.Events, e)
 	}

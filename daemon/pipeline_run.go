@@ -309,7 +309,11 @@ func (r *pipelineRun) fail(s *Step, a *Agent, f failure) *Change {
 	if s != nil {
 		s.Status, s.Error, s.FinishedAt = StepFailed, &f.says, &r.now
 		c.Run.Steps = []*Step{s}
-		c.Events = append(c.Events, r.event("step_failed", s, map[string]any{"code": f.code, "error": f.says}))
+		about := map[string]any{"code": f.code, "error": f.says}
+		if s.StartedAt != nil {
+			about["duration_ms"] = r.now.Sub(*s.StartedAt).Milliseconds()
+		}
+		c.Events = append(c.Events, r.event("step_failed", s, about))
 	}
 	if a != nil {
 		r.dismiss(a, c, true)

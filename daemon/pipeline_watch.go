@@ -131,7 +131,7 @@ func (r *pipelineRun) stepNote(a *Agent, h *Handoff) runOutcome {
 		}
 		return runOutcome{again: time.Second, note: a.Note}
 	case a.State == Idle && asked && r.d.quietFor(a.ID, settle):
-		return runOutcome{alert: true, note: noteInterrupted}
+		return runOutcome{alert: true, note: fmt.Sprintf(noteInterrupted, a.ID, r.p.ID)}
 	case a.State == Idle && a.BackgroundTasks > 0:
 		return runOutcome{note: "its agent has background tasks"}
 	}
@@ -139,7 +139,7 @@ func (r *pipelineRun) stepNote(a *Agent, h *Handoff) runOutcome {
 }
 
 // noteInterrupted is what a step waits for whose agent was interrupted.
-const noteInterrupted = "its agent is idle without having ended its turn, as after Esc: prompt it in its pane, or abort the run"
+const noteInterrupted = "its agent is idle without having ended its turn, as after Esc: prompt it in its pane, `understudy agent attach %d`, or abort the run, `understudy pipeline abort %d`"
 
 // gone words the failure of a step whose agent has ended.
 func (r *pipelineRun) gone(a *Agent, h *Handoff) failure {

@@ -71,7 +71,9 @@ func (r *handoffRun) basic(doc data.Document, cause error) assembled {
 func (r *handoffRun) recordEvents(got *assembled) []*Event {
 	h := r.h
 	event := func(typ string, payload map[string]any) *Event { return r.d.event(typ, &h.AgentID, &h.ID, payload) }
-	events := []*Event{event("handoff_created", map[string]any{"handoff_id": h.ID, "has_structured_data": got.structured != nil})}
+	events := []*Event{event("handoff_created", map[string]any{
+		"handoff_id": h.ID, "has_structured_data": got.structured != nil, "assembly_ms": h.Metrics.DurationMS,
+	})}
 	if got.structured == nil {
 		events = append(events, event("handoff_extraction_failed", map[string]any{"handoff_id": h.ID}))
 	}

@@ -126,7 +126,7 @@ func (d *Daemon) sweep(ctx context.Context) error {
 // was.
 func (d *Daemon) Recovered(ctx context.Context, since time.Time) error {
 	e := d.event("database_lost", nil, nil, map[string]any{"since": since.UTC(), "message": fmt.Sprintf(
-		"The database was away for %s; nothing was done meanwhile, and everything goes on from where it stood.", time.Since(since).Round(time.Millisecond))})
+		"The database was away for %s; nothing was done meanwhile, and everything goes on from where it stood: see `understudy doctor`.", time.Since(since).Round(time.Millisecond))})
 	e.Alert = true
 	if err := d.commit(ctx, &Change{Events: []*Event{e}}); err != nil {
 		return err

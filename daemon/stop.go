@@ -91,7 +91,7 @@ func (d *Daemon) climb(ctx context.Context, a *Agent, to StopStage) (bool, time.
 	e := d.event("agent_stopping", &a.ID, nil, map[string]any{"stage": to})
 	if to == StopFailed {
 		e = d.event("agent_stop_failed", &a.ID, nil, map[string]any{"message": fmt.Sprintf(
-			"Agent %d (process %d) could not be ended; end it yourself.", a.ID, a.PID)})
+			"Agent %d (process %d) could not be ended; end it yourself: see `ps -fp %[2]d`.", a.ID, a.PID)})
 		e.Alert = true
 	}
 	c.Events = []*Event{e}

@@ -31,6 +31,8 @@ type Change struct {
 	// work, with this one: see ErrNoRoom.
 	Admit  int
 	Events []*Event // IDs are set by the commit, At where it is zero
+
+	dropped []*Delivery // what DropQueued was about to drop; for the counts only
 }
 
 // RunMove writes a run, and those of its steps that are named. The run's Seq is advanced in place;
@@ -258,6 +260,15 @@ type DeliveryReader interface {
 	Deliveries(ctx context.Context, agentID, before int64, limit int) ([]Delivery, error)
 	// OpenDeliveries lists an agent's without a verdict, oldest first.
 	OpenDeliveries(ctx context.Context, agentID int64) ([]Delivery, error)
+	// Sent counts what an agent has sent to other agents.
+	Sent(ctx context.Context, agentID int64, since time.Time) (Sent, error)
+}
+
+// Sent is how much an agent has sent to other agents.
+type Sent struct {
+	Open   int        // messages without a verdict, whenever they were sent
+	Recent int        // messages after the time asked for
+	First  *time.Time // the oldest of those; nil: there is none
 }
 
 // EventReader reads the log.
@@ -266,10 +277,12 @@ type EventReader interface {
 	Events(ctx context.Context, f EventFilter) ([]Event, error)
 	// LastEventID returns the newest id, 0 when there is none.
 	LastEventID(ctx context.Context) (int64, error)
-	// PendingAlerts returns the host's events with Alert that were not marked, in order.
+	// PendingAlerts returns the host's events with Alert or Notice that were not marked: first those
+	// with Alert, in order, then those of all agents and runs in turn, each one's in order.
 	PendingAlerts(ctx context.Context, host string, limit int) ([]Event, error)
-	// MarkAlerted notes that the operator was told of an event, together with the event that says so.
-	MarkAlerted(ctx context.Context, eventID int64, told *Event) error
+	// MarkAlerted notes that the operator was told of events, together with the event that says so
+	// (nil: they need not be told). ErrMoved: one of them was marked before; nothing was written.
+	MarkAlerted(ctx context.Context, ids []int64, told *Event) error
 }
 
 // EventFilter narrows the log.
@@ -280,6 +293,21 @@ type EventFilter struct {
 	HandoffID  int64
 	PipelineID int64
 	Limit      int // 0: 500
+}
+
+// LogKeeper reads the log backwards, and takes out of it what is not kept for ever.
+type LogKeeper interface {
+	// Audit returns events, the newest first. A search that takes too long is an [Error].
+	Audit(ctx context.Context, f AuditFilter) ([]Event, error)
+	// LogFloor says how far the log has been pruned.
+	LogFloor(ctx context.Context) (LogFloor, error)
+	// PruneEvents deletes some events, the oldest first, for which l does not want more. It leaves
+	// those that the operator is still to be told of, and those of handoffs and runs that have not
+	// ended. None: there are no more.
+	PruneEvents(ctx context.Context, l PruneLimits) (Pruned, error)
+	// PruneHooks deletes some hooks in the same way. It leaves those of agents that had not ended
+	// before l.Before, and those that an agent's row names.
+	PruneHooks(ctx context.Context, l PruneLimits) (Pruned, error)
 }
 
 // OpenWork names a host's agents that have something to do.
@@ -306,6 +334,9 @@ type Store interface {
 	HookReader
 	DeliveryReader
 	EventReader
+	LogKeeper
+	PreferenceStore
 	OpenWork
+	CensusReader
 	HostReader
 }

@@ -1,8 +1,10 @@
 package db
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -108,5 +110,39 @@ func BenchmarkMigrate(b *testing.B) {
 		if err := Migrate(b.Context(), url); err != nil {
 			b.Fatal(err)
 		}
+	})
+}
+
+// BenchmarkCommitWhilePruning logs an event while a hundred thousand others are pruned beside it.
+func BenchmarkCommitWhilePruning(b *testing.B) {
+	db := open(b)
+	old := now().Add(-48 * time.Hour)
+	manyEvents(b, db, 100_000, old)
+	ctx, cancel := context.WithCancel(b.Context())
+	var pruning sync.WaitGroup
+	rows, began := int64(0), time.Now()
+	var took time.Duration
+	pruning.Go(func() {
+		for ctx.Err() == nil {
+			done, err := db.PruneEvents(ctx, daemon.PruneLimits{Before: old.Add(time.Hour)})
+			if err != nil || done.Rows == 0 {
+				return
+			}
+			rows, took = rows+done.Rows, time.Since(began)
+		}
+	})
+	percentiles(b, func(int) { commit(b, db, &daemon.Change{Events: []*daemon.Event{{Type: "one", Host: "h1"}}}) })
+	cancel()
+	pruning.Wait()
+	b.Logf("%d events were pruned in %s", rows, took.Round(time.Millisecond))
+}
+
+// BenchmarkAuditText looks for a text that is nowhere in a hundred thousand events.
+func BenchmarkAuditText(b *testing.B) {
+	db := open(b)
+	manyEvents(b, db, 100_000, now())
+	percentiles(b, func(int) {
+		events, err := db.Audit(b.Context(), daemon.AuditFilter{Text: "nowhere"})
+		must(b, events, err)
 	})
 }

@@ -36,6 +36,8 @@ type DB struct {
 	// quiet is how long a dedicated connection may say nothing before it is probed, and how long
 	// its answers may take.
 	quiet time.Duration
+	// auditTimeout is varied in tests only.
+	auditTimeout time.Duration
 }
 
 var _ daemon.Store = (*DB)(nil)
@@ -63,7 +65,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("database pool: %w", err)
 	}
-	db := &DB{pool: pool, connect: config.ConnConfig.Copy(), log: log, quiet: 15 * time.Second}
+	db := &DB{pool: pool, connect: config.ConnConfig.Copy(), log: log, quiet: 15 * time.Second, auditTimeout: auditTimeout}
 	if err := db.Ping(ctx); err != nil {
 		pool.Close()
 		return nil, err

@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/understudyd/understudy/daemon"
 )
@@ -57,4 +58,17 @@ const listOpenDeliveries = selectDeliveries + `WHERE agent_id = $1 AND state <> 
 // OpenDeliveries lists an agent's without a verdict, oldest first.
 func (db *DB) OpenDeliveries(ctx context.Context, agentID int64) ([]daemon.Delivery, error) {
 	return list[daemon.Delivery](ctx, db, fmt.Sprintf("open deliveries of agent %d", agentID), listOpenDeliveries, agentID)
+}
+
+// countSent counts by the log, which alone tells whose message it was.
+const countSent = `
+	SELECT count(*) FILTER (WHERE d.state <> 'done') AS open,
+	       count(*) FILTER (WHERE e.at > $2) AS recent,
+	       min(e.at) FILTER (WHERE e.at > $2) AS first
+	FROM events e LEFT JOIN deliveries d ON d.id = (e.payload->>'delivery_id')::bigint
+	WHERE e.agent_id = $1 AND e.type = 'agent_messaged'`
+
+// Sent counts what an agent has sent to other agents, as far back as the log goes.
+func (db *DB) Sent(ctx context.Context, agentID int64, since time.Time) (daemon.Sent, error) {
+	return one[daemon.Sent](ctx, db, fmt.Sprintf("messages sent by agent %d", agentID), countSent, agentID, since)
 }

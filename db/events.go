@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/understudyd/understudy/daemon"
 )
@@ -82,7 +83,8 @@ func (db *DB) Events(ctx context.Context, f daemon.EventFilter) ([]daemon.Event,
 		f.After, types, f.AgentID, f.HandoffID, f.PipelineID, limitOr(f.Limit, 500))
 }
 
-const lastEventID = `SELECT COALESCE(max(id), 0) FROM events`
+// lastEventID does not go back when the newest event is pruned.
+const lastEventID = `SELECT GREATEST(pruned_to, (SELECT max(id) FROM events)) FROM log_floor`
 
 // LastEventID returns the newest id, 0 when there is none.
 func (db *DB) LastEventID(ctx context.Context) (int64, error) {
@@ -93,27 +95,37 @@ func (db *DB) LastEventID(ctx context.Context) (int64, error) {
 	return id, nil
 }
 
+// Of the notices the first of each agent (or run without one) come first, then the second ones: one
+// that makes many does not keep those of others out of the limit.
 const listPendingAlerts = selectEvents + `
-	WHERE (alert OR notice <> '') AND alerted_at IS NULL AND host = $1 ORDER BY id LIMIT $2`
+	WHERE (alert OR notice <> '') AND alerted_at IS NULL AND host = $1
+	ORDER BY alert DESC, CASE WHEN alert THEN 0
+	         ELSE row_number() OVER (PARTITION BY alert, COALESCE(agent_id, -pipeline_id) ORDER BY id) END, id
+	LIMIT $2`
 
-// PendingAlerts returns the host's events with Alert that were not marked, in order; 100 where
-// limit is 0.
+// PendingAlerts returns the host's events with Alert or Notice that were not marked: first those with
+// Alert, in order, then those of all agents and runs in turn, each one's in order; 100 where limit is 0.
 func (db *DB) PendingAlerts(ctx context.Context, host string, limit int) ([]daemon.Event, error) {
 	return list[daemon.Event](ctx, db, "pending alerts", listPendingAlerts, host, limitOr(limit, 100))
 }
 
-const markAlerted = `UPDATE events SET alerted_at = $2 WHERE id = $1 AND (alert OR notice <> '') AND alerted_at IS NULL`
+const markAlerted = `UPDATE events SET alerted_at = $2 WHERE id = ANY($1) AND (alert OR notice <> '') AND alerted_at IS NULL`
 
-// MarkAlerted notes that the operator was told of an event, together with the event that says so
-// (which may be nil). [daemon.ErrMoved]: there is no such pending alert; nothing was written.
-func (db *DB) MarkAlerted(ctx context.Context, eventID int64, told *daemon.Event) error {
+// MarkAlerted notes that the operator was told of events, together with the event that says so (which
+// may be nil). [daemon.ErrMoved]: not all of them are pending; nothing was written.
+func (db *DB) MarkAlerted(ctx context.Context, ids []int64, told *daemon.Event) error {
 	c := &daemon.Change{}
 	if told != nil {
 		c.Events = []*daemon.Event{told}
 	}
 	w := newWrite(c)
 	err := pgx.BeginTxFunc(ctx, db.pool, readCommitted, func(tx pgx.Tx) error {
-		w.guarded(fmt.Sprintf("alert %d", eventID), markAlerted, eventID, w.at)
+		w.batch.Queue(markAlerted, ids, w.at).Exec(func(tag pgconn.CommandTag) error {
+			if tag.RowsAffected() != int64(len(ids)) {
+				return fmt.Errorf("alerts %v: %w", ids, daemon.ErrMoved)
+			}
+			return nil
+		})
 		w.feed()
 		return w.send(ctx, tx)
 	})

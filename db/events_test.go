@@ -136,7 +136,7 @@ func TestAlertsAreToldOnce(t *testing.T) {
 	errs := make([]error, 8)
 	for i := range errs {
 		wg.Go(func() {
-			errs[i] = db.MarkAlerted(t.Context(), one.ID, &daemon.Event{Type: "operator_notified", Host: "h1"})
+			errs[i] = db.MarkAlerted(t.Context(), []int64{one.ID}, &daemon.Event{Type: "operator_notified", Host: "h1"})
 		})
 	}
 	wg.Wait()
@@ -153,11 +153,11 @@ func TestAlertsAreToldOnce(t *testing.T) {
 	}
 	equal(t, "still pending", pending(0), []string{"two"})
 	for _, id := range []int64{quiet.ID, 999} {
-		if err := db.MarkAlerted(t.Context(), id, nil); !errors.Is(err, daemon.ErrMoved) {
+		if err := db.MarkAlerted(t.Context(), []int64{two.ID, id}, nil); !errors.Is(err, daemon.ErrMoved) {
 			t.Errorf("event %d is no alert: %v", id, err)
 		}
 	}
-	if err := db.MarkAlerted(t.Context(), two.ID, nil); err != nil {
+	if err := db.MarkAlerted(t.Context(), []int64{two.ID}, nil); err != nil {
 		t.Error(err)
 	}
 	equal(t, "none pending", pending(0), []string{})

@@ -201,6 +201,12 @@ func (s *Spool) Empty() (bool, error) {
 	}
 }
 
+// Len returns how many envelopes wait.
+func (s *Spool) Len() (int, error) {
+	files, err := s.files()
+	return len(files), err
+}
+
 // Drain hands the envelopes to fn, oldest first, and removes each once fn has
 // returned nil. It goes on until the spool is empty, and stops at fn's first
 // error or the end of ctx; what was not accepted stays, in its place. n counts

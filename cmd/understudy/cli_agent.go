@@ -40,6 +40,8 @@ func (a *app) agentStart() *cobra.Command {
 	c.Flags().StringVar(&in.Prompt, "prompt", "", "`text` to give it once it is ready; - reads it from stdin")
 	c.Flags().StringVar(&in.Name, "name", "", "`name` of the agent (default the persona, else the directory)")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until it has registered, not only until it has a pane")
+	completeFlag(c, "cwd", folders)
+	completeFlag(c, "runtime", a.completeRuntimes)
 	return c
 }
 
@@ -123,9 +125,11 @@ func (a *app) agentList() *cobra.Command {
 		},
 	})
 	c.Flags().BoolVarP(&all, "all", "a", false, "those that have ended too")
-	c.Flags().StringVar(&o.State, "state", "", "only those in a `state`: starting, idle, working, waiting, ended, or active for all but the last")
+	c.Flags().StringVar(&o.State, "state", "", "only those in this `state`: starting, idle, working, waiting, ended, or active for all but the last")
 	c.Flags().StringVar(&o.Persona, "persona", "", "only those that play this `persona`")
-	c.Flags().IntVar(&o.Limit, "limit", 100, "at most so `many`")
+	c.Flags().IntVar(&o.Limit, "limit", 100, "at most this `number`")
+	completeFlag(c, "state", oneOf(agentStates...))
+	completeFlag(c, "persona", anyArgs(a.completePersonas))
 	return c
 }
 
@@ -147,30 +151,47 @@ func (a *app) agentShow() *cobra.Command {
 		Args:              exactArgs("AGENT"),
 		ValidArgsFunction: a.completeAgents,
 		RunE: func(c *cobra.Command, args []string) error {
-			_, agent, err := a.agent(c.Context(), args[0])
+			client, agent, err := a.agent(c.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			if a.json {
 				return a.printJSON(agent)
 			}
-			a.showAgent(agent)
+			a.showAgent(agent, workWords(c.Context(), client, &agent))
 			return nil
 		},
 	})
 }
 
-func (a *app) showAgent(g daemon.Agent) {
+// workWords says for which step of which run an agent works; without the run, its ids.
+func workWords(ctx context.Context, c *api.Client, g *daemon.Agent) string {
+	if g.PipelineID == nil {
+		return ""
+	}
+	p, err := c.Pipeline(ctx, *g.PipelineID)
+	if err != nil {
+		return fmt.Sprintf("pipeline %d", *g.PipelineID)
+	}
+	for i := range p.Steps {
+		if s := &p.Steps[i]; g.StepID != nil && s.ID == *g.StepID {
+			return fmt.Sprintf("step %d (%s) of pipeline %d (%s)", i+1, s.AgentName, p.ID, p.Title)
+		}
+	}
+	return fmt.Sprintf("pipeline %d (%s)", p.ID, p.Title)
+}
+
+func (a *app) showAgent(g daemon.Agent, work string) {
 	end := ""
 	if g.EndReason != nil {
 		end = endWords(g.EndReason)
 	}
 	a.ui(a.stdout).fields(
-		"agent", fmt.Sprint(g.ID), "name", g.Name, "state", string(g.State), "note", g.Note,
-		"persona", text(g.Persona), "runtime", g.Runtime, "host", g.Host, "pane", text(g.Pane), "tmux", g.PaneSocket,
+		"agent", fmt.Sprint(g.ID), "name", g.Name, "state", string(g.State), "waits for", g.WaitsFor, "note", g.Note,
+		"works for", work, "persona", text(g.Persona), "runtime", g.Runtime, "host", g.Host, "pane", text(g.Pane), "tmux", g.PaneSocket,
 		"session", text(g.SessionID), "transcript", text(g.TranscriptPath), "directory", g.Cwd,
 		"generation", fmt.Sprint(g.Generation), "predecessor", number(g.PreviousAgentID), "successor", number(g.SuccessorID),
-		"context", contextInFull(g.Context), "created", stamp(&g.CreatedAt), "registered", stamp(g.RegisteredAt),
+		"context", contextInFull(g.Context), "last message", g.LastMessage, "created", stamp(&g.CreatedAt), "registered", stamp(g.RegisteredAt),
 		"skill given", stamp(g.SkillInjectedAt), "ended", stamp(g.EndedAt), "end", end,
 	)
 }
@@ -286,10 +307,11 @@ func (a *app) stop(ctx context.Context, word string, force, wait bool) error {
 func (a *app) agentResume() *cobra.Command {
 	var wait bool
 	c := a.withJSON(&cobra.Command{
-		Use:     "resume ID",
-		Short:   "Open an ended agent's session again, as a new agent of its line",
-		Example: "  understudy agent resume 7",
-		Args:    exactArgs("ID"),
+		Use:               "resume ID",
+		Short:             "Open an ended agent's session again, as a new agent of its line",
+		Example:           "  understudy agent resume 7",
+		Args:              exactArgs("ID"),
+		ValidArgsFunction: a.completeEnded,
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := parseID("agent", args[0])
 			if err != nil {

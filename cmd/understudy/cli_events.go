@@ -28,6 +28,7 @@ func (a *app) eventsCommand() *cobra.Command {
 With --json each is one line.`,
 		Example: `  understudy events --follow --after 0                  # the whole log, then what comes
   understudy events --follow --types handoff_failed,handoff_completed
+  understudy events --agent developer-con-1 --follow
   understudy events --after 1200 --json`,
 		Args: exactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -39,12 +40,24 @@ With --json each is one line.`,
 			} else if f.after < 0 {
 				return usagef("--after must be the id of an event, or 0 for all")
 			}
+			for flag, id := range map[string]int64{"handoff": f.handoff, "pipeline": f.pipeline} {
+				if c.Flags().Changed(flag) && id <= 0 {
+					return usagef("--%s must be a number from 1", flag)
+				}
+			}
 			return a.events(c.Context(), f)
 		},
 	})
 	c.Flags().BoolVarP(&f.follow, "follow", "f", false, "go on with those that come, until Ctrl-C (without --after: only those)")
 	c.Flags().Int64Var(&f.after, "after", 0, "those after an event's `id`")
 	c.Flags().StringSliceVar(&f.types, "types", nil, "only these `types`, separated by commas")
+	c.Flags().StringVar(&f.agentWord, "agent", "", "only those of this `agent`")
+	c.Flags().Int64Var(&f.handoff, "handoff", 0, "only those of the handoff with this `id`")
+	c.Flags().Int64Var(&f.pipeline, "pipeline", 0, "only those of the run with this `id`")
+	completeFlag(c, "types", listOf(eventTypes))
+	completeFlag(c, "agent", anyArgs(a.completeAgents))
+	completeFlag(c, "handoff", anyArgs(a.completeHandoffs(anyHandoff)))
+	completeFlag(c, "pipeline", anyArgs(a.completePipelines(anyPipeline)))
 	return c
 }
 
@@ -52,7 +65,18 @@ type eventsFlags struct {
 	follow bool
 	after  int64
 	types  []string
+
+	agentWord                string // as it was typed
+	agent, handoff, pipeline int64  // ids; 0: all
 }
+
+// wants says whether an event is one of those asked for.
+func (f *eventsFlags) wants(e *daemon.Event) bool {
+	return e.Type == daemon.FeedTruncated || (len(f.types) == 0 || slices.Contains(f.types, e.Type)) &&
+		isAbout(f.agent, e.AgentID) && isAbout(f.handoff, e.HandoffID) && isAbout(f.pipeline, e.PipelineID)
+}
+
+func isAbout(want int64, id *int64) bool { return want == 0 || id != nil && *id == want }
 
 var (
 	errEnough   = errors.New("enough") // ends a feed
@@ -64,10 +88,22 @@ func (a *app) events(ctx context.Context, f eventsFlags) error {
 	if err != nil {
 		return err
 	}
+	if f.agentWord != "" {
+		_, agent, err := a.agent(ctx, f.agentWord)
+		if err != nil {
+			return err
+		}
+		f.agent = agent.ID
+	}
 	if !f.follow {
 		return a.backlog(ctx, c, f)
 	}
-	err = c.Follow(ctx, f.after, f.types, a.printEvent)
+	err = c.Follow(ctx, f.after, f.types, func(e daemon.Event) error {
+		if !f.wants(&e) {
+			return nil
+		}
+		return a.printEvent(e)
+	})
 	if ctx.Err() != nil {
 		return nil // Ctrl-C is how a feed ends
 	}
@@ -80,9 +116,9 @@ func (a *app) backlog(ctx context.Context, c *api.Client, f eventsFlags) error {
 	if err != nil || last <= f.after {
 		return err
 	}
-	// All types are followed, or the end would never be seen if it is of another.
+	// All are followed, or the end would never be seen if it is of another type.
 	err = c.Follow(ctx, f.after, nil, func(e daemon.Event) error {
-		if len(f.types) == 0 || slices.Contains(f.types, e.Type) {
+		if f.wants(&e) {
 			if err := a.printEvent(e); err != nil {
 				return err
 			}
@@ -136,9 +172,14 @@ func (a *app) printEvent(e daemon.Event) error {
 	if a.json {
 		return json.NewEncoder(a.stdout).Encode(e)
 	}
+	if e.Type == daemon.FeedTruncated {
+		_, err := fmt.Fprintf(a.stderr, "understudy: %s\n", e.Words())
+		return err
+	}
 	u := a.ui(a.stdout)
 	if u.terminal {
-		_, err := fmt.Fprintln(a.stdout, u.fit(eventLine(e, u.sentence(gist(e.Payload)), time.Now())))
+		line := u.fit(eventLine(e, u.sentence(gist(e.Payload)), time.Now()))
+		_, err := fmt.Fprintln(a.stdout, u.paint(eventColour(e.Type), line))
 		return err
 	}
 	var about []string
@@ -170,6 +211,21 @@ func eventLine(e daemon.Event, says string, now time.Time) string {
 	return strings.TrimRight(fmt.Sprintf("%5d  %s  %-24s %-10s  %s", e.ID, moment(e.At, now), e.Type, about, says), " ")
 }
 
+// eventColour is red for what failed, yellow for what may want a person, green for what is done; else none.
+func eventColour(typ string) string {
+	_, what, _ := strings.Cut(typ, "_")
+	switch what {
+	case "failed", "stuck", "stop_failed", "lost", "broken", "extraction_failed":
+		return "31"
+	case "waiting", "waiting_for_approval", "approval_reminder", "warning", "compacting", "handoff_refused", "without_progress",
+		"not_submitted", "fallback_used", "output_empty", "refused", "set_aside":
+		return "33"
+	case "completed", "done":
+		return "32"
+	}
+	return "0"
+}
+
 // moment is a point in local time, with its date when that is another than today's.
 func moment(t, now time.Time) string {
 	t = t.Local()
@@ -181,12 +237,24 @@ func moment(t, now time.Time) string {
 
 // gist is what of an event's payload people read.
 func gist(payload json.RawMessage) string {
-	var p struct{ Message, Cause, Error, Reason, Evidence, Persona, Pane string }
+	var p struct {
+		Message, Cause, Error, Reason, Evidence, Title, Comment, Why, Path, Persona, Pane string
+
+		Percent *float64 // of a context
+		Took    int64    `json:"duration_ms"`
+	}
 	if json.Unmarshal(payload, &p) != nil {
 		return "" // of another shape: --json prints it
 	}
 	if p.Reason != "" {
 		p.Reason = endWords(&p.Reason)
 	}
-	return firstNonEmpty(p.Message, p.Cause, p.Error, p.Reason, p.Evidence, p.Persona, p.Pane)
+	said := firstNonEmpty(p.Message, p.Cause, p.Error, p.Reason, p.Evidence, p.Title, p.Comment, p.Why, p.Path, p.Persona, p.Pane)
+	switch {
+	case said == "" && p.Percent != nil:
+		return fmt.Sprintf("its context is %.0f%% full", *p.Percent)
+	case said == "" && p.Took > 0:
+		return "in " + lasted(time.Duration(p.Took)*time.Millisecond)
+	}
+	return said
 }

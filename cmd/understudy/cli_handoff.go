@@ -32,7 +32,7 @@ Inside an agent, the word self names the agent.`,
   understudy handoff list --status failed
   understudy handoff retry 12 --wait`,
 		Args:              exactArgs("AGENT"),
-		ValidArgsFunction: a.completeAgents,
+		ValidArgsFunction: a.completeHandingOver,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.handOff(c.Context(), args[0], in, wait)
 		},
@@ -42,6 +42,7 @@ Inside an agent, the word self names the agent.`,
 	c.Flags().StringVar(&in.Mode, "mode", daemon.ModeAgent, "`who` writes the document: agent or generate")
 	c.Flags().BoolVar(&in.Force, "force", false, "even if there is nothing to hand off yet")
 	c.Flags().BoolVar(&wait, "wait", false, "wait for its end, and show how it goes")
+	completeFlag(c, "mode", oneOf(handoffModes...))
 	c.AddCommand(a.handoffList(), a.handoffShow(), a.handoffCancel(), a.handoffRetry())
 	return c
 }
@@ -89,11 +90,12 @@ func checkMode(mode string) error {
 
 func (a *app) handoffCancel() *cobra.Command {
 	return a.withJSON(&cobra.Command{
-		Use:     "cancel ID",
-		Short:   "Cancel a handoff; the agent lives on. It works until the document is recorded",
-		Long:    "Cancel a handoff; the agent lives on. It works until the document is recorded. Inside an agent, the\nword self names the agent's own.",
-		Example: "  understudy handoff cancel 12\n  understudy handoff cancel self",
-		Args:    exactArgs("ID"),
+		Use:               "cancel ID",
+		Short:             "Cancel a handoff; the agent lives on. It works until the document is recorded",
+		Long:              "Cancel a handoff; the agent lives on. It works until the document is recorded. Inside an agent, the\nword self names the agent's own.",
+		Example:           "  understudy handoff cancel 12\n  understudy handoff cancel self",
+		Args:              exactArgs("ID"),
+		ValidArgsFunction: a.completeHandoffs((*daemon.Handoff).Open),
 		RunE: func(c *cobra.Command, args []string) error {
 			if args[0] == selfWord {
 				return a.cancelOwn(c.Context())
@@ -151,10 +153,11 @@ func (a *app) handoffRetry() *cobra.Command {
 	var mode string
 	var wait bool
 	c := a.withJSON(&cobra.Command{
-		Use:     "retry ID",
-		Short:   "Go on with a failed handoff, from the phase that failed",
-		Example: "  understudy handoff retry 12 --wait\n  understudy handoff retry 12 --mode agent",
-		Args:    exactArgs("ID"),
+		Use:               "retry ID",
+		Short:             "Go on with a failed handoff, from the phase that failed",
+		Example:           "  understudy handoff retry 12 --wait\n  understudy handoff retry 12 --mode agent",
+		Args:              exactArgs("ID"),
+		ValidArgsFunction: a.completeHandoffs(func(h *daemon.Handoff) bool { return h.Phase == daemon.Failed }),
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := parseID("handoff", args[0])
 			if err != nil {
@@ -169,6 +172,7 @@ func (a *app) handoffRetry() *cobra.Command {
 		},
 	})
 	c.Flags().StringVar(&mode, "mode", "", "`who` writes a document that is not there yet: agent or generate (default as before)")
+	completeFlag(c, "mode", oneOf(handoffModes...))
 	c.Flags().BoolVar(&wait, "wait", false, "wait for its end, and show how it goes")
 	return c
 }

@@ -27,9 +27,12 @@ func (a *app) handoffList() *cobra.Command {
 		RunE:    func(c *cobra.Command, _ []string) error { return a.listHandoffs(c.Context(), o) },
 	})
 	c.Flags().StringVar(&o.Persona, "persona", "", "only those of this `persona`")
-	c.Flags().StringVar(&o.Status, "status", "", "only those with a `status`: pending, in_progress, completed, failed or cancelled")
-	c.Flags().IntVar(&o.Limit, "limit", 100, "at most so `many`")
-	c.Flags().Int64Var(&o.Before, "before", 0, "only those before an `id`")
+	c.Flags().StringVar(&o.Status, "status", "", "only those with this `status`: pending, in_progress, completed, failed or cancelled")
+	c.Flags().IntVar(&o.Limit, "limit", 100, "at most this `number`")
+	c.Flags().Int64Var(&o.Before, "before", 0, "only those before this `id`")
+	completeFlag(c, "persona", anyArgs(a.completePersonas))
+	completeFlag(c, "status", oneOf(handoffStatuses...))
+	completeFlag(c, "before", anyArgs(a.completeHandoffs(anyHandoff)))
 	return c
 }
 
@@ -66,10 +69,11 @@ func countOrDash(n int) string {
 func (a *app) handoffShow() *cobra.Command {
 	var document, contextFile bool
 	c := a.withJSON(&cobra.Command{
-		Use:     "show ID",
-		Short:   "Show one handoff with its times and its line, or its document",
-		Example: "  understudy handoff show 12\n  understudy handoff show 12 --document | less",
-		Args:    exactArgs("ID"),
+		Use:               "show ID",
+		Short:             "Show one handoff with its times and its line, or its document",
+		Example:           "  understudy handoff show 12\n  understudy handoff show 12 --document | less",
+		Args:              exactArgs("ID"),
+		ValidArgsFunction: a.completeHandoffs(anyHandoff),
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := parseID("handoff", args[0])
 			if err != nil {

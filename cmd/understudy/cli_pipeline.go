@@ -47,6 +47,7 @@ as well, until somebody approves or rejects it.`,
 	c.Flags().StringVar(&in.Title, "title", "", "`name` of the run (default the prompt's first line)")
 	c.Flags().StringVar(&in.Cwd, "cwd", ".", "working `directory`; \"\" is the setting pipeline.cwd")
 	c.Flags().StringVar(&in.Branch, "branch", "", "`branch` to work on, in a git work tree of the run's own")
+	completeFlag(c, "cwd", folders)
 	c.Flags().BoolVar(&wait, "wait", false, "wait for its end, and show the steps as they go")
 	return c
 }
@@ -119,24 +120,14 @@ func (a *app) pipelineList() *cobra.Command {
 		Args:    exactArgs(),
 		RunE:    func(c *cobra.Command, _ []string) error { return a.listPipelines(c.Context(), o) },
 	})
-	c.Flags().StringVar(&o.Status, "status", "", "only those with a `status`: pending, running, waiting_for_approval (or approval), done or failed")
+	c.Flags().StringVar(&o.Status, "status", "", "only those with this `status`: pending, running, waiting_for_approval (or approval), done or failed")
 	c.Flags().StringVar(&o.Template, "template", "", "only those of this `template`")
 	c.Flags().IntVar(&o.Limit, "limit", 100, "at most this `number`")
-	c.Flags().Int64Var(&o.Before, "before", 0, "only those before an `id`")
-	completeFlag(c, "template", a.completeTemplates)
-	completeFlag(c, "status", cobra.FixedCompletions(runStatuses, cobra.ShellCompDirectiveNoFileComp))
+	c.Flags().Int64Var(&o.Before, "before", 0, "only those before this `id`")
+	completeFlag(c, "template", anyArgs(a.completeTemplates))
+	completeFlag(c, "status", oneOf(runStatuses...))
+	completeFlag(c, "before", anyArgs(a.completePipelines(anyPipeline)))
 	return c
-}
-
-var runStatuses = []string{
-	string(daemon.PipelinePending), string(daemon.PipelineRunning), string(daemon.PipelineWaiting),
-	string(daemon.PipelineDone), string(daemon.PipelineFailed),
-}
-
-func completeFlag(c *cobra.Command, name string, f cobra.CompletionFunc) {
-	if err := c.RegisterFlagCompletionFunc(name, f); err != nil {
-		panic(err) // there is no such flag
-	}
 }
 
 func (a *app) listPipelines(ctx context.Context, o api.ListOptions) error {

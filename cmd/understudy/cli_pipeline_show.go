@@ -25,7 +25,7 @@ func (a *app) pipelineShow() *cobra.Command {
   understudy pipeline show 7 --step 2 | less
   understudy pipeline show 7 --step 2 --input`,
 		Args:              exactArgs("ID"),
-		ValidArgsFunction: a.completePipelines(func(*daemon.Pipeline) bool { return true }),
+		ValidArgsFunction: a.completePipelines(anyPipeline),
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := parseID("pipeline", args[0])
 			if err != nil {
@@ -44,6 +44,7 @@ func (a *app) pipelineShow() *cobra.Command {
 		},
 	})
 	c.Flags().IntVar(&step, "step", 0, "print what the step with this `number` has left: its agent's final message")
+	completeFlag(c, "step", cobra.NoFileCompletions)
 	c.Flags().BoolVar(&input, "input", false, "with --step: print the prompt that it was given, and not what it has left")
 	return c
 }

@@ -103,8 +103,11 @@ func (a *app) printServing(up *serving, root string) {
 	if a.dataFlag != "" {
 		look += " --data " + shellQuote(root)
 	}
-	fmt.Fprintf(a.stdout, "understudy serves\n  data     %s\n  host     %s\n  socket   %s\n  address  %s\n  look     %s\n",
-		root, up.Host, up.Data.Socket(), address, look)
+	fmt.Fprintf(a.stdout, "understudy serves\n  data       %s\n  host       %s\n  socket     %s\n  address    %s\n", root, up.Host, up.Data.Socket(), address)
+	if up.Dashboard != "" {
+		fmt.Fprintf(a.stdout, "  dashboard  %s  (opens it once, within an hour; then: understudy dashboard)\n", up.Dashboard)
+	}
+	fmt.Fprintf(a.stdout, "  look       %s\n", look)
 }
 
 // ownBinary is the path of this program, without links: agents are launched with it.

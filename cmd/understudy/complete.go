@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,15 +26,64 @@ func (a *app) completing(c *cobra.Command, args []string, list func(context.Cont
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return list(ctx, client), cobra.ShellCompDirectiveNoFileComp
+	return list(ctx, client), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-// completeAgents completes the ids of active agents, with their names.
-func (a *app) completeAgents(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+// plainWord matches what every shell takes as one word as it stands. What is none is not offered: a name
+// that an agent was given by others is typed by nobody's Tab.
+var plainWord = regexp.MustCompile(`^[\pL\pN][\pL\pN_.-]*$`)
+
+// offer adds a word and what it is, if it can be offered.
+func offer(words []string, word, about string) []string {
+	if !plainWord.MatchString(word) {
+		return words
+	}
+	return append(words, word+"\t"+printable(about))
+}
+
+// agentAbout says which agent a word is.
+func agentAbout(g *daemon.Agent) string { return fmt.Sprintf("%s, %s", g.Name, g.State) }
+
+// completeAgents completes the ids of active agents and, once a letter is typed, the names and personas by
+// which one alone of them can be named.
+func (a *app) completeAgents(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	return a.completing(c, args, func(ctx context.Context, client *api.Client) (words []string) {
 		agents, _ := activeAgents(ctx, client)
+		if prefix != "" && strings.Trim(prefix, "0123456789") != "" {
+			return completeNames(agents)
+		}
 		for _, g := range agents {
-			words = append(words, fmt.Sprintf("%d\t%s, %s", g.ID, printable(g.Name), g.State))
+			words = offer(words, fmt.Sprint(g.ID), agentAbout(&g))
+		}
+		return words
+	})
+}
+
+func completeNames(agents []daemon.Agent) (words []string) {
+	bearers := map[string][]*daemon.Agent{}
+	for i := range agents {
+		g := &agents[i]
+		for _, name := range slices.Compact([]string{g.Name, g.PersonaSlug()}) {
+			bearers[name] = append(bearers[name], g)
+		}
+	}
+	for name, list := range bearers {
+		if len(list) == 1 {
+			words = offer(words, name, fmt.Sprintf("agent %d, %s", list[0].ID, list[0].State))
+		}
+	}
+	slices.Sort(words)
+	return words
+}
+
+// completeEnded completes the ids of agents that have ended and have a session to open again.
+func (a *app) completeEnded(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return a.completing(c, args, func(ctx context.Context, client *api.Client) (words []string) {
+		agents, _ := client.Agents(ctx, api.ListOptions{State: string(daemon.Ended)})
+		for _, g := range agents {
+			if g.SessionID != nil {
+				words = offer(words, fmt.Sprint(g.ID), agentAbout(&g))
+			}
 		}
 		return words
 	})
@@ -42,7 +94,7 @@ func (a *app) completePersonas(c *cobra.Command, args []string, _ string) ([]str
 	return a.completing(c, args, func(ctx context.Context, client *api.Client) (words []string) {
 		personas, _ := client.Personas(ctx, false)
 		for _, p := range personas {
-			words = append(words, p.Slug+"\t"+printable(p.Description))
+			words = offer(words, p.Slug, p.Description)
 		}
 		return words
 	})
@@ -53,7 +105,7 @@ func (a *app) completeTemplates(c *cobra.Command, args []string, _ string) ([]st
 	return a.completing(c, args, func(ctx context.Context, client *api.Client) (words []string) {
 		templates, _ := client.Templates(ctx)
 		for _, t := range templates {
-			words = append(words, printable(t.Name)+"\t"+printable(t.Description))
+			words = offer(words, t.Name, t.Description)
 		}
 		return words
 	})
@@ -66,10 +118,112 @@ func (a *app) completePipelines(fits func(*daemon.Pipeline) bool) cobra.Completi
 			runs, _ := client.Pipelines(ctx, api.ListOptions{})
 			for _, p := range runs {
 				if fits(&p) {
-					words = append(words, fmt.Sprintf("%d\t%s, %s", p.ID, printable(p.Title), runWords(p.Status)))
+					words = offer(words, fmt.Sprint(p.ID), fmt.Sprintf("%s, %s", p.Title, runWords(p.Status)))
 				}
 			}
 			return words
 		})
 	}
 }
+
+// completeHandoffs completes the ids of handoffs that fit, with their personas.
+func (a *app) completeHandoffs(fits func(*daemon.Handoff) bool) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return a.completing(c, args, func(ctx context.Context, client *api.Client) (words []string) {
+			list, _ := client.Handoffs(ctx, api.ListOptions{})
+			for _, h := range list {
+				if fits(&h) {
+					words = offer(words, fmt.Sprint(h.ID), fmt.Sprintf("%s, %s", h.Persona, phaseWords(&h)))
+				}
+			}
+			return words
+		})
+	}
+}
+
+func anyHandoff(*daemon.Handoff) bool { return true }
+
+func anyPipeline(*daemon.Pipeline) bool { return true }
+
+// completeHandingOver completes agents, and the word for the one that runs the command.
+func (a *app) completeHandingOver(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	words, directive := a.completeAgents(c, args, prefix)
+	if len(args) == 0 && a.getenv("UNDERSTUDY_AGENT_ID") != "" {
+		words = append(words, selfWord+"\tthe agent that runs this")
+	}
+	return words, directive
+}
+
+// folders completes a directory.
+func folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// completeRuntimes completes the runtimes that the settings name.
+func (a *app) completeRuntimes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var words []string
+	if root, err := a.dataRoot(); err == nil {
+		if s, err := a.settings(root, serveFlags{}); err == nil {
+			for name, r := range s.Runtimes {
+				words = offer(words, name, strings.Join(r.Command, " "))
+			}
+		}
+	}
+	slices.Sort(words)
+	return words, cobra.ShellCompDirectiveNoFileComp
+}
+
+// anyArgs has a flag completed as the first argument of a command is, whatever stands before it.
+func anyArgs(f cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(c *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		return f(c, nil, prefix)
+	}
+}
+
+// oneOf completes fixed words, of which each may be followed by a tab and what it means.
+func oneOf(words ...string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder)
+}
+
+// listOf completes the last of several words, with commas between.
+func listOf(words []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		before := prefix[:strings.LastIndex(prefix, ",")+1]
+		var out []string
+		for _, w := range words {
+			if !strings.Contains(","+before, ","+w+",") {
+				out = append(out, before+w)
+			}
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+}
+
+func completeFlag(c *cobra.Command, name string, f cobra.CompletionFunc) {
+	if err := c.RegisterFlagCompletionFunc(name, f); err != nil {
+		panic(err) // there is no such flag
+	}
+}
+
+// The words that flags take.
+var (
+	runStatuses = []string{
+		string(daemon.PipelinePending), string(daemon.PipelineRunning), string(daemon.PipelineWaiting),
+		string(daemon.PipelineDone), string(daemon.PipelineFailed),
+	}
+	agentStates = []string{
+		string(daemon.Starting), string(daemon.Idle), string(daemon.Working), string(daemon.Waiting), string(daemon.Ended), "active",
+	}
+	handoffStatuses = []string{"pending", "in_progress", "completed", "failed", "cancelled"}
+	handoffModes    = []string{daemon.ModeAgent + "\tit writes the document itself", daemon.ModeGenerate + "\ta fork of its session does"}
+	// eventTypes are those that somebody may wait for; the log has more.
+	eventTypes = []string{
+		"agent_created", "agent_started", "agent_registered", "agent_context", "agent_compacting", "agent_ended", "agent_failed", "agent_stuck",
+		"handoff_started", "handoff_recorded", "handoff_created", "handoff_waiting", "handoff_completed", "handoff_failed", "handoff_cancelled",
+		"pipeline_created", "pipeline_running", "pipeline_waiting_for_approval", "pipeline_waiting", "pipeline_warning", "pipeline_done", "pipeline_failed",
+		"step_running", "step_done", "step_failed", "step_skipped", "step_approved", "step_rejected",
+		"delivery_queued", "delivery_submitted", "delivery_not_submitted", "operator_notified",
+	}
+)
+
+func phaseWords(h *daemon.Handoff) string { return words(h.Phase) }

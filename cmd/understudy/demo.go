@@ -51,6 +51,7 @@ model behind them. What is missing on the machine, tmux or PostgreSQL, is offere
 	c.Flags().BoolVar(&f.keep, "keep", false, "leave daemon and agents running until Ctrl-C")
 	c.Flags().BoolVar(&f.pipeline, "pipeline", false, "show a pipeline, from the request to its end")
 	c.Flags().StringVar(&f.agent, "agent", "scripted", "`kind` of agents: scripted or claude")
+	completeFlag(c, "agent", oneOf("scripted", "claude"))
 	return c
 }
 

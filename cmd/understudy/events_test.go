@@ -15,6 +15,9 @@ func TestUIEventGist(t *testing.T) {
 		`{"reason": "process_gone", "asked": true}`:              "its process is gone",
 		`{"code": "timeout", "error": "Step timed out"}`:         "Step timed out",
 		`{"registry": "idle"}`:                                   "",
+		`{"tier": "high", "percent": 71.4}`:                      "its context is 71% full",
+		`{"duration_ms": 12340}`:                                 "in 12.34 s",
+		`{"title": "Add a roof", "template": "quick_fix"}`:       "Add a roof",
 		`{"message": 7}`:                                         "",
 		`null`:                                                   "",
 	} {

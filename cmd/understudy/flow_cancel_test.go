@@ -28,6 +28,7 @@ func TestCancelQueued(t *testing.T) {
 	r.awaitNote(r.handoff(a.ID), noteBusyPart)
 	first := r.cancel(a.ID, daemon.Instructing)
 	r.awaitVerdict(a.ID, r.deliveries(a.ID)[1].ID, daemon.NotSubmitted)
+	r.countsDeliveries(1, daemon.KindInstruction, daemon.NotSubmitted)
 	release()
 	r.awaitState(a.ID, daemon.Idle)
 	r.wantTold(a.ID, "long work")

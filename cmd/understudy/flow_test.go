@@ -42,6 +42,7 @@ func TestHandoff(t *testing.T) {
 	if strings.Join(got, " ") != strings.Join(want, " ") {
 		t.Errorf("events\n got %v\nwant %v", got, want)
 	}
+	r.measured(h)
 	doc, err := os.ReadFile(h.FilePath)
 	if err != nil || !strings.Contains(string(doc), "## Next Agent Context") {
 		t.Errorf("document %s: %v\n%s", h.FilePath, err, doc)

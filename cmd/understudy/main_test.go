@@ -21,6 +21,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		code := m.Run()
+		closeChromium()
 		removeAgentBinary()
 		os.Exit(code)
 	case len(os.Args) > 2 && os.Args[1] == "crash-serve":

@@ -33,6 +33,7 @@ func TestMessageVerdicts(t *testing.T) {
 	}
 	r.awaitVerdict(a.ID, last.ID, daemon.NotSubmitted)
 	r.awaitState(a.ID, daemon.Ended)
+	r.countsDeliveries(1, daemon.KindMessage, daemon.NotSubmitted)
 }
 
 // TestMessageRefused: what would do more than be read is refused with a sentence, and nothing is

@@ -4,103 +4,127 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"runtime"
-	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 	"unicode"
 
-	"github.com/gen2brain/beeep"
+	"github.com/understudyd/understudy/daemon"
 )
 
-// notifyLimit is how long a notification may take. beeep has no time-out of its own; with a
-// notification service that hangs, a call never returns (measured).
-const notifyLimit = 2 * time.Second
+const (
+	// notifyLimit is how long a notification may take. A notification service that hangs never answers
+	// (measured).
+	notifyLimit = 2 * time.Second
+	// notifyRest is how long the desktop is left alone that has not answered: a storm of alerts must not
+	// take two seconds each.
+	notifyRest = 10 * time.Second
 
-// desktop shows notifications on the operator's desktop. At most one call is under way; while it
-// hangs, all others fail at once.
+	maxNotifyTitle   = 80  // runes
+	maxNotifyMessage = 300 // runes
+)
+
+// desktop shows notifications on the operator's desktop, one at a time. It is safe for concurrent use.
 type desktop struct {
 	enabled bool
 	getenv  func(string) string
 	limit   time.Duration // notifyLimit; shorter in tests
-	busy    chan struct{} // holds one token
-	show    func(title, message string) error
+	rest    time.Duration // notifyRest; shorter in tests
+	turn    chan struct{} // holds one token while a call is under way
+	silent  atomic.Int64  // when the desktop failed to answer last, in Unix nanoseconds; 0: it has answered since
+	show    func(context.Context, daemon.Notification) error
 }
-
-// nameApp sets beeep's one global variable; tests make many daemons in one process.
-var nameApp = sync.OnceFunc(func() { beeep.AppName = "understudy" })
 
 func newDesktop(enabled bool, getenv func(string) string) *desktop {
-	nameApp()
-	return &desktop{enabled: enabled, getenv: getenv, limit: notifyLimit, busy: make(chan struct{}, 1), show: func(title, message string) error {
-		return beeep.Notify(title, message, "") // a nil icon is an error
-	}}
+	n := &desktop{enabled: enabled, getenv: getenv, limit: notifyLimit, rest: notifyRest, turn: make(chan struct{}, 1)}
+	n.show = n.showOnDesktop
+	return n
 }
 
+var errDesktopHangs = errors.New("the desktop's notification service hangs: restart it, or end it")
+
 // Notify implements daemon.Notifier. Without a desktop, or when it does not answer, the channel is
-// "log": the daemon has written the alert there.
-func (n *desktop) Notify(ctx context.Context, title, message string) (channel string, err error) {
+// "log": the daemon has written the message there.
+func (n *desktop) Notify(ctx context.Context, m daemon.Notification) (channel string, err error) {
 	if !n.enabled {
 		return "log", nil
 	}
 	if why := n.absent(); why != "" {
 		return "log", errors.New(why)
 	}
+	if at := n.silent.Load(); at != 0 && time.Since(time.Unix(0, at)) < n.rest {
+		return "log", errDesktopHangs
+	}
+	noAnswer := fmt.Errorf("desktop notification: no answer within %s", n.limit)
+	ctx, cancel := context.WithTimeoutCause(ctx, n.limit, noAnswer)
+	defer cancel()
+	if err = n.inTurn(ctx, daemon.Notification{
+		Title: clean(m.Title, maxNotifyTitle), Message: clean(m.Message, maxNotifyMessage), Urgent: m.Urgent,
+	}); ctx.Err() != nil && err != nil {
+		err = context.Cause(ctx)
+	}
+	switch {
+	case err == nil:
+		n.silent.Store(0)
+		return "desktop", nil
+	case errors.Is(err, noAnswer):
+		n.silent.Store(time.Now().UnixNano())
+		return "log", err
+	}
+	return "log", fmt.Errorf("desktop notification: %w", err)
+}
+
+// inTurn shows a message when no other is being shown, or returns when ctx ends.
+func (n *desktop) inTurn(ctx context.Context, m daemon.Notification) error {
 	select {
-	case n.busy <- struct{}{}:
-	default:
-		return "log", errors.New("the desktop's notification service hangs")
+	case n.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	done := make(chan error, 1)
-	go func() { // may outlive the call: nothing can end a hanging beeep
-		done <- n.show(clean(title, 80), clean(message, 300))
-		<-n.busy
+	go func() { // may outlive the call where nothing can end it
+		defer func() { <-n.turn }()
+		done <- n.show(ctx, m)
 	}()
-	timer := time.NewTimer(n.limit)
-	defer timer.Stop()
 	select {
 	case err := <-done:
-		if err != nil {
-			return "log", fmt.Errorf("desktop notification: %w", err)
-		}
-		return "desktop", nil
-	case <-timer.C:
-		return "log", fmt.Errorf("desktop notification: no answer within %s", n.limit)
+		return err
 	case <-ctx.Done():
-		return "log", context.Cause(ctx)
+		return ctx.Err()
 	}
 }
 
-// absent says why there is no desktop. Without a session bus godbus would start one of its own,
-// which outlives us.
-func (n *desktop) absent() string {
-	if runtime.GOOS != "linux" || n.getenv("DBUS_SESSION_BUS_ADDRESS") != "" {
-		return ""
-	}
-	bus := filepath.Join("/run/user", strconv.Itoa(os.Geteuid()), "bus")
-	if _, err := os.Stat(bus); err != nil {
-		return "there is no desktop session (no DBUS_SESSION_BUS_ADDRESS and no " + bus + ")"
-	}
-	return ""
-}
-
-// clean makes a text safe for every notification service: one line, no markup, no option.
+// clean makes a text safe for every desktop: one line of at most limit runes, nothing that could be
+// taken for an option or turns the direction of what follows. The command that it ends with stays whole.
 func clean(s string, limit int) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t':
 			return ' '
-		case unicode.IsControl(r):
+		case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r):
 			return -1
 		}
 		return r
 	}, strings.ToValidUTF8(s, "\uFFFD"))
-	if r := []rune(s); len(r) > limit {
-		s = string(r[:limit-1]) + "…"
+	return strings.TrimLeft(fit(s, limit), "- ")
+}
+
+// fit cuts a text to limit runes. Commands at its end are left whole, as far as they take up no more
+// than two thirds: it is cut before them. What a pane shows, between ‹ and ›, is no command of ours.
+func fit(s string, limit int) string {
+	r := []rune(s)
+	if len(r) <= limit {
+		return s
 	}
-	s = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
-	return strings.TrimLeft(s, "- ")
+	for at := strings.LastIndex(s, "›") + 1; ; {
+		next := strings.Index(s[at:], "`understudy ")
+		if next < 0 {
+			return string(r[:limit-1]) + "…"
+		}
+		at += next
+		if tail := []rune(s[at:]); len(tail) <= limit*2/3 {
+			return string(r[:limit-len(tail)-2]) + "… " + string(tail)
+		}
+		at++
+	}
 }

@@ -2,34 +2,54 @@ package main
 
 import (
 	"bufio"
+	"context"
+	"fmt"
 	"os/exec"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/godbus/dbus/v5"
+
+	"github.com/understudyd/understudy/daemon"
 )
 
 // shown is one call of the notification service.
-type shown struct{ app, title, message string }
+type shown struct {
+	app, icon, title, message string
+	urgency                   byte
+}
 
 // notifications is a notification service on a real bus.
 type notifications struct {
+	able  []string // its capabilities
 	calls chan shown
 	hold  chan struct{} // an answer waits until this is closed; nil: none waits
 }
 
+// GetCapabilities is org.freedesktop.Notifications.GetCapabilities.
+func (n *notifications) GetCapabilities() ([]string, *dbus.Error) { return n.able, nil }
+
 // Notify is org.freedesktop.Notifications.Notify.
-func (n *notifications) Notify(app string, _ uint32, _, title, message string, _ []string, _ map[string]dbus.Variant, _ int32) (uint32, *dbus.Error) {
-	n.calls <- shown{app, title, message}
+func (n *notifications) Notify(app string, _ uint32, icon, title, message string, _ []string, hints map[string]dbus.Variant, _ int32) (uint32, *dbus.Error) {
+	urgency, _ := hints["urgency"].Value().(byte)
+	n.calls <- shown{app, icon, title, message, urgency}
 	if n.hold != nil {
 		<-n.hold
 	}
 	return 1, nil
 }
 
-// bus starts a session bus of the test's own and returns its address.
-func bus(t *testing.T) string {
+// sessionBus is a session bus of a test's own.
+type sessionBus struct {
+	address string
+	process *exec.Cmd
+}
+
+// bus starts a session bus, which ends with the test.
+func bus(t *testing.T) sessionBus {
 	t.Helper()
 	bin, err := exec.LookPath("dbus-daemon")
 	if err != nil {
@@ -51,83 +71,191 @@ func bus(t *testing.T) string {
 	if err != nil {
 		t.Fatalf("dbus-daemon: %v", err)
 	}
-	return strings.TrimSpace(line)
+	return sessionBus{strings.TrimSpace(line), cmd}
+}
+
+// desktop is one whose session has this bus.
+func (b sessionBus) desktop() *desktop {
+	return newDesktop(true, func(name string) string {
+		return map[string]string{"DBUS_SESSION_BUS_ADDRESS": b.address}[name]
+	})
 }
 
 // serviceOn puts the notification service on the bus.
-func serviceOn(t *testing.T, address string, n *notifications) {
+func serviceOn(t *testing.T, b sessionBus, n *notifications) {
 	t.Helper()
-	conn, err := dbus.Connect(address)
+	conn, err := dbus.Connect(b.address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	if err := conn.Export(n, "/org/freedesktop/Notifications", "org.freedesktop.Notifications"); err != nil {
+	if err := conn.Export(n, "/org/freedesktop/Notifications", notificationService); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conn.RequestName("org.freedesktop.Notifications", dbus.NameFlagDoNotQueue); err != nil {
+	if _, err := conn.RequestName(notificationService, dbus.NameFlagDoNotQueue); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestDesktop shows notifications through beeep on a real D-Bus, with a service that answers and
-// with one that hangs. It is one test because godbus keeps one session bus for a process.
+// hostile is a message as an agent may have caused it.
+const hostile = "an <agent> & more\x1b[31m\u202e\nnext: `understudy agent attach 7`."
+
+// TestDesktop shows notifications on a real D-Bus.
 func TestDesktop(t *testing.T) {
-	address := bus(t)
-	t.Setenv("DBUS_SESSION_BUS_ADDRESS", address)
-	service := &notifications{calls: make(chan shown, 10), hold: make(chan struct{})}
-	serviceOn(t, address, service)
-	getenv := func(string) string { return address }
-	n := newDesktop(true, getenv)
-	n.limit = 200 * time.Millisecond
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		able   []string
+		urgent bool
+		want   shown
+	}{
+		"with markup": {[]string{"body", "body-markup"}, true, shown{"understudy", "dialog-error", "title <b>",
+			"an &lt;agent&gt; &amp; more[31m next: `understudy agent attach 7`.", 2}},
+		"without": {[]string{"body"}, false, shown{"understudy", "dialog-information", "title <b>",
+			"an ‹agent› & more[31m next: `understudy agent attach 7`.", 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := bus(t)
+			service := &notifications{able: tt.able, calls: make(chan shown, 1)}
+			serviceOn(t, b, service)
+			n := b.desktop()
+			n.limit = 10 * time.Second
+			if channel, err := n.Notify(t.Context(), daemon.Notification{Title: "--title <b>", Message: hostile, Urgent: tt.urgent}); channel != "desktop" || err != nil {
+				t.Fatalf("told by %s, %v; want the desktop", channel, err)
+			}
+			if got := <-service.calls; got != tt.want {
+				t.Errorf("service got\n     %+v\nwant %+v", got, tt.want)
+			}
+		})
+	}
+}
 
-	// A service that hangs: the first call gives up, the second does not even wait.
-	if channel, err := n.Notify(t.Context(), "first", "message"); channel != "log" || err == nil || !strings.Contains(err.Error(), "no answer within") {
-		t.Errorf("service that hangs: %s, %v; want the log after the limit", channel, err)
+// wantLog fails unless a notification is told by the log, with a reason.
+func wantLog(t *testing.T, n *desktop, why string) {
+	t.Helper()
+	channel, err := n.Notify(t.Context(), daemon.Notification{Title: "a", Message: "b"})
+	if channel != "log" || err == nil || !strings.Contains(err.Error(), why) {
+		t.Errorf("told by %s, %v; want the log, for %q", channel, err, why)
 	}
-	started := time.Now()
-	if channel, err := n.Notify(t.Context(), "second", "message"); channel != "log" || err == nil || time.Since(started) > n.limit/2 {
-		t.Errorf("while a call hangs: %s, %v after %s; want the log at once", channel, err, time.Since(started))
-	}
-	if got := <-service.calls; got.title != "first" || got.app != "understudy" {
-		t.Errorf("service got %+v, want the first call by understudy", got)
-	}
+}
 
-	// It comes back, and so do notifications.
-	close(service.hold)
-	n.busy <- struct{}{} // the hanging call has ended
-	<-n.busy
-	n.limit = 10 * time.Second
-	channel, err := n.Notify(t.Context(), "--title <b>", "an <agent> & more\x1b[31m\nnext")
-	if channel != "desktop" || err != nil {
-		t.Errorf("service that answers: %s, %v; want desktop", channel, err)
+// TestDesktopHangs: the first notification gives up, those after it do not even wait, and when the
+// service answers again so do they.
+func TestDesktopHangs(t *testing.T) {
+	t.Parallel()
+	for name, hang := range map[string]func(t *testing.T, b sessionBus) (heal func()){
+		"service": func(t *testing.T, b sessionBus) func() {
+			service := &notifications{calls: make(chan shown, 10), hold: make(chan struct{})}
+			serviceOn(t, b, service)
+			return func() { close(service.hold) }
+		},
+		"bus": func(t *testing.T, b sessionBus) func() {
+			serviceOn(t, b, &notifications{calls: make(chan shown, 10)})
+			signal := func(s syscall.Signal) {
+				if err := b.process.Process.Signal(s); err != nil {
+					t.Error(err)
+				}
+			}
+			signal(syscall.SIGSTOP)
+			return func() { signal(syscall.SIGCONT) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := bus(t)
+			heal := hang(t, b)
+			n := b.desktop()
+			n.limit, n.rest = 200*time.Millisecond, time.Hour
+			wantLog(t, n, "no answer within 200ms")
+			started := time.Now()
+			wantLog(t, n, "hangs")
+			if took := time.Since(started); took > n.limit/2 {
+				t.Errorf("the second waited %s", took)
+			}
+			heal()
+			n.limit, n.rest = 10*time.Second, 0
+			if channel, err := n.Notify(t.Context(), daemon.Notification{Title: "a"}); channel != "desktop" || err != nil {
+				t.Errorf("when it answers again: %s, %v; want desktop", channel, err)
+			}
+			n.rest = time.Hour
+			if channel, err := n.Notify(t.Context(), daemon.Notification{Title: "a"}); channel != "desktop" || err != nil {
+				t.Errorf("after an answer: %s, %v; want desktop", channel, err)
+			}
+		})
 	}
-	if got, want := <-service.calls, (shown{"understudy", "title &lt;b&gt;", "an &lt;agent&gt; &amp; more[31m next"}); got != want {
-		t.Errorf("service got %+v, want %+v", got, want)
+}
+
+// TestDesktopTakesTurns: those that come while one is being shown wait for it, and none of them takes
+// that for a desktop that hangs.
+func TestDesktopTakesTurns(t *testing.T) {
+	t.Parallel()
+	n := sessionBus{address: "unix:path=none"}.desktop()
+	n.limit = eventually
+	var mu sync.Mutex
+	atOnce, most := 0, 0
+	n.show = func(context.Context, daemon.Notification) error {
+		mu.Lock()
+		atOnce++
+		most = max(most, atOnce)
+		mu.Unlock()
+		defer func() {
+			mu.Lock()
+			atOnce--
+			mu.Unlock()
+		}()
+		return nil
+	}
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			if channel, err := n.Notify(t.Context(), daemon.Notification{}); channel != "desktop" || err != nil {
+				t.Errorf("told by %s, %v; want the desktop", channel, err)
+			}
+		})
+	}
+	wg.Wait()
+	if most != 1 {
+		t.Errorf("%d were shown at once", most)
 	}
 }
 
 func TestNoDesktop(t *testing.T) {
 	t.Parallel()
-	n := newDesktop(false, func(string) string { return "" })
-	n.show = func(string, string) error { t.Error("shown although switched off"); return nil }
-	if channel, err := n.Notify(t.Context(), "a", "b"); channel != "log" || err != nil {
+	off := newDesktop(false, noEnv)
+	off.show = func(context.Context, daemon.Notification) error {
+		t.Error("shown although switched off")
+		return nil
+	}
+	if channel, err := off.Notify(t.Context(), daemon.Notification{Title: "a"}); channel != "log" || err != nil {
 		t.Errorf("switched off: %s, %v; want the log without an error", channel, err)
+	}
+	wantLog(t, sessionBus{address: "unix:path=" + t.TempDir() + "/none"}.desktop(), "session bus: ")
+	wantLog(t, sessionBus{address: "nonsense"}.desktop(), "session bus: ")
+	wantLog(t, bus(t).desktop(), "notification service: ") // nobody is on it
+	cut, cancel := context.WithCancelCause(t.Context())
+	cancel(fmt.Errorf("the daemon stops"))
+	if channel, err := bus(t).desktop().Notify(cut, daemon.Notification{}); channel != "log" || err == nil || !strings.Contains(err.Error(), "the daemon stops") {
+		t.Errorf("cut off: %s, %v", channel, err)
 	}
 }
 
 func TestClean(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"plain":             "plain",
-		"--help":            "help",
-		"a\nb\tc":           "a b c",
-		"\x1b]0;x\x07":      "]0;x",
-		"bad \xff":          "bad \uFFFD",
-		"<b>&":              "&lt;b&gt;&amp;",
-		"twelve characters": "twelve cha…",
+		"plain":                 "plain",
+		"--help":                "help",
+		"a\nb\tc":               "a b c",
+		"\x1b]0;x\x07":          "]0;x",
+		"bad \xff":              "bad \uFFFD",
+		"<b>&":                  "<b>&",
+		"\u202eevil\u2066":      "evil",
+		strings.Repeat("x", 41): strings.Repeat("x", 39) + "…",
+		strings.Repeat("x", 40) + " `understudy top`.":                           strings.Repeat("x", 21) + "… `understudy top`.",
+		"Do ‹`understudy evil` " + strings.Repeat("x", 40) + "›":                 "Do ‹`understudy evil` xxxxxxxxxxxxxxxxx…",
+		strings.Repeat("x", 9) + ": `understudy first one`, `understudy agent`.": "xxxxxxxxx: `underst… `understudy agent`.",
+		"`understudy " + strings.Repeat("x", 40) + "`":                           "`understudy " + strings.Repeat("x", 27) + "…",
 	} {
-		if got := clean(in, 11); got != want {
+		if got := clean(in, 40); got != want {
 			t.Errorf("clean(%q) = %q, want %q", in, got, want)
 		}
 	}

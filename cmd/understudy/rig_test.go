@@ -36,7 +36,8 @@ type rig struct {
 	mu    sync.Mutex
 	stop  context.CancelFunc
 	done  chan error
-	store *db.DB // for what the API does not show; opened when it is first asked
+	store *db.DB        // for what the API does not show; opened when it is first asked
+	moved chan struct{} // closed at the next commit; nil until somebody waits for one
 }
 
 // eventually is how long a test waits for what must happen; only a failing test waits that long.
@@ -75,6 +76,7 @@ func newRig(t testing.TB) *rig {
 		Environ: []string{
 			"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(root, "home"), "SCRIPTED_AGENT_FILE=" + r.behave,
 			"GORACE=atexit_sleep_ms=0", // else each hook of a -race build takes a second to end
+			"GOMAXPROCS=1", "GOGC=off", // agents and hooks are many small processes that end soon
 		},
 	}
 	if r.dir, err = data.Open(r.root); err != nil {
@@ -163,26 +165,6 @@ func (r *rig) handoff(agentID int64) int64 {
 		r.t.Fatalf("handoff: %v", err)
 	}
 	return in.HandoffID
-}
-
-// await polls until what returns true. What it polls for is said when it fails.
-func (r *rig) await(what string, ok func() (bool, string)) {
-	r.t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(eventually)
-	last := ""
-	for {
-		var done bool
-		if done, last = ok(); done {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			r.t.Fatalf("%s did not happen within %s: %s\n%s", what, eventually, last, r.report())
-		}
-	}
 }
 
 func (r *rig) awaitAgent(id int64, what string, ok func(daemon.Agent) bool) daemon.Agent {

@@ -115,11 +115,10 @@ for root /var/lib/understudy/data, and for others understudy/data in $XDG_DATA_H
 		&cobra.Group{ID: "setup", Title: "Around it:"},
 	)
 	root.SetHelpCommandGroupID("setup")
-	root.SetCompletionCommandGroupID("setup")
 	for group, commands := range map[string][]*cobra.Command{
 		"begin": {a.demoCommand(), a.serveCommand()},
-		"work":  {a.personaCommand(), a.agentCommand(), a.handoffCommand(), a.pipelineCommand(), a.eventsCommand()},
-		"setup": {a.doctorCommand(), a.hooksCommand(), a.hookCommand(), a.statusLineCommand()},
+		"work":  {a.personaCommand(), a.agentCommand(), a.handoffCommand(), a.pipelineCommand(), a.topCommand(), a.dashboardCommand(), a.eventsCommand(), a.auditCommand()},
+		"setup": {a.doctorCommand(), a.notificationsCommand(), a.serviceCommand(), a.completionCommand(), a.hooksCommand(), a.hookCommand(), a.statusLineCommand(), a.mcpCommand()},
 	} {
 		for _, c := range commands {
 			c.GroupID = group
@@ -139,6 +138,9 @@ func flagError(c *cobra.Command, err error) error {
 		return err
 	}
 	f := c.Flag(m[1])
+	if f != nil && f.Value.Type() == "bool" {
+		return fmt.Errorf("--%s must be true or false", f.Name)
+	}
 	if f == nil || f.Value.Type() != "int" && f.Value.Type() != "int64" {
 		return err
 	}

@@ -46,7 +46,9 @@ type serving struct {
 	Data    data.Dir
 	Host    string
 	Address net.Addr // of the TCP listener; nil: none
-	Daemon  *daemon.Daemon
+	// Dashboard is a link that opens the dashboard once; "": it has no address.
+	Dashboard string
+	Daemon    *daemon.Daemon
 }
 
 // closers take apart what was put together, the newest first.
@@ -162,7 +164,11 @@ func runDaemon(ctx context.Context, cfg serveConfig, base *database, d *daemon.D
 			}
 		})
 	}
-	server := api.New(api.Config{Daemon: d, Personas: d.Personas, Templates: d.Templates, Token: token, Log: cfg.Log, Version: version()})
+	server := api.New(api.Config{Daemon: d, Personas: d.Personas, Templates: d.Templates, Token: token, Log: cfg.Log, Version: version(),
+		Address: up.Address, Database: base.stats})
+	if link, err := server.DashboardLink(); err == nil {
+		up.Dashboard = link.URL
+	}
 	service("api", func(ctx context.Context) error { return server.Serve(ctx, ls) })
 	service("personas", d.Personas.Run)
 	service("templates", d.Templates.Run)

@@ -22,6 +22,7 @@ type settings struct {
 	Handoff     handoffSettings            `yaml:"handoff"`
 	Pipeline    pipelineSettings           `yaml:"pipeline"`
 	Notify      notifySettings             `yaml:"notify"`
+	Events      eventsSettings             `yaml:"events"`
 }
 
 type runtimeSettings struct {
@@ -61,6 +62,12 @@ type notifySettings struct {
 	Desktop bool `yaml:"desktop"`
 }
 
+// eventsSettings say how long the log is kept; 0 is for ever.
+type eventsSettings struct {
+	MaxAge  time.Duration `yaml:"max_age"`
+	MaxRows int64         `yaml:"max_rows"`
+}
+
 func defaultSettings() settings {
 	h := daemon.DefaultHandoff
 	return settings{
@@ -75,6 +82,7 @@ func defaultSettings() settings {
 		},
 		Pipeline: pipelineSettings{StepTimeout: 10 * time.Minute, MaxRunning: 4},
 		Notify:   notifySettings{Desktop: true},
+		Events:   eventsSettings(daemon.DefaultLog),
 	}
 }
 
@@ -178,6 +186,12 @@ func (s *settings) check(path string) error {
 			return bad(n.key, "must be a positive number")
 		}
 	}
+	if d := s.Events.MaxAge; d != 0 && d < time.Hour {
+		return bad("events.max_age", "must be at least 1h, or 0s to keep them for ever")
+	}
+	if n := s.Events.MaxRows; n != 0 && n < 1000 {
+		return bad("events.max_rows", "must be at least 1000, or 0 to keep all")
+	}
 	if cwd := s.Pipeline.Cwd; cwd != "" && !filepath.IsAbs(cwd) {
 		return bad("pipeline.cwd", "must be an absolute path")
 	}
@@ -204,6 +218,8 @@ func (s *settings) domain() daemon.Settings {
 			Auto: daemon.AutoSettings(h.Auto),
 		},
 		Pipeline: daemon.PipelineSettings(s.Pipeline),
+		Log:      daemon.LogSettings(s.Events),
+		Notify:   daemon.NotifySettings(s.Notify),
 		Runtimes: map[string][]string{},
 	}
 	for name, r := range s.Runtimes {

@@ -22,6 +22,7 @@ func TestSettingsFileMistakes(t *testing.T) {
 		"handoff: 5":                               `handoff: must be a group of keys, each on an indented line of its own`,
 		"handoff: {auto: {warn: much}}":            `handoff.auto.warn: "much" is not a whole number such as 60`,
 		"handoff: {log_timing: perhaps}":           `handoff.log_timing: "perhaps" is not true or false`,
+		"events: {max_age: week}":                  `events.max_age: "week" is not a duration such as 30s`,
 		"notify: {desktop: 1}":                     `notify.desktop: "1" is not true or false`,
 		"runtimes: {claude: {command: claude -v}}": `runtimes.claude.command: must be a list such as [claude]`,
 		"runtimes: {claude: {command: [[a]]}}":     `runtimes.claude.command[0]: must be a text`,

@@ -41,8 +41,11 @@ func startServer(ctx context.Context) (*server, error) {
 		mark: databasePrefix + strings.ToLower(rand.Text()[:8]),
 	}
 	if s.base == "" {
-		// Room for the pools of many parallel tests; nothing worth a vacuum.
-		cluster, err := startCluster(ctx, map[string]string{"max_connections": "200", "autovacuum": "off"})
+		// Room for the pools of many parallel tests; nothing worth a vacuum, nor worth planning a statement
+		// anew for the first five executions on each of many short-lived connections.
+		cluster, err := startCluster(ctx, map[string]string{
+			"max_connections": "200", "autovacuum": "off", "plan_cache_mode": "force_generic_plan",
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -21,6 +21,15 @@ CREATE INDEX events_untold ON events (host, id) WHERE (alert OR notice <> '') AN
 CREATE INDEX events_at ON events (at);
 CREATE INDEX hook_events_received ON hook_events (received_at);
 
+-- How far the log has been pruned: up to this event, some may be missing.
+CREATE TABLE log_floor (
+    only_one  boolean NOT NULL DEFAULT true,
+    pruned_to bigint NOT NULL,
+    CONSTRAINT log_floor_pkey PRIMARY KEY (only_one),
+    CONSTRAINT log_floor_only_one CHECK (only_one)
+);
+INSERT INTO log_floor (pruned_to) VALUES (0);
+
 CREATE TABLE notification_preferences (
     host       text NOT NULL,
     waiting    boolean NOT NULL,
@@ -32,6 +41,7 @@ CREATE TABLE notification_preferences (
 -- +goose Down
 
 DROP TABLE notification_preferences;
+DROP TABLE log_floor;
 DROP INDEX hook_events_received;
 DROP INDEX events_at;
 DROP INDEX events_untold;

@@ -1,0 +1,178 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// auditParams are the parameters that narrow the log.
+const auditParams = "types type_prefix agent_id handoff_id pipeline_id host persona since until q"
+
+const (
+	maxSearch     = 200              // runes
+	exportTimeout = 30 * time.Second // for a page of an export to be taken
+)
+
+func (s *Server) listAudit(c echo.Context) error {
+	p := paramsOf(c)
+	filter := p.audit()
+	filter.Before, filter.Limit = p.id("before"), p.limit()
+	if p.err != nil {
+		return p.err
+	}
+	events, err := s.Daemon.Audit(c.Request().Context(), filter)
+	return replyList(c, events, err)
+}
+
+// audit returns the filter that the parameters make.
+func (p *params) audit() daemon.AuditFilter {
+	f := daemon.AuditFilter{
+		Types: p.types(), TypePrefix: p.text("type_prefix"),
+		AgentID: p.id("agent_id"), HandoffID: p.id("handoff_id"), PipelineID: p.id("pipeline_id"),
+		Host: p.text("host"), Persona: p.text("persona"), Since: p.time("since"), Until: p.time("until"), Text: p.text("q"),
+	}
+	if f.TypePrefix != "" && !eventType.MatchString(f.TypePrefix) {
+		p.fail(invalid("invalid_parameter", "Parameter \"type_prefix\" must be how types of events begin, such as handoff_"))
+	}
+	if utf8.RuneCountInString(f.Text) > maxSearch {
+		p.fail(invalid("invalid_parameter", "Parameter \"q\" must have at most %d characters", maxSearch))
+	}
+	return f
+}
+
+// types returns the types of events that are asked for; nil: all.
+func (p *params) types() []string {
+	text := p.text("types")
+	if text == "" {
+		return nil
+	}
+	types := strings.Split(text, ",")
+	if slices.ContainsFunc(types, func(t string) bool { return !eventType.MatchString(t) }) {
+		p.fail(invalid("invalid_parameter", "Parameter \"types\" must be types of events, separated by commas"))
+	}
+	return types
+}
+
+// time returns a point in time, zero when it is absent.
+func (p *params) time(name string) time.Time {
+	if !p.values.Has(name) {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339, p.text(name))
+	if err != nil || t.Year() < 1 || t.Year() > 9999 {
+		p.fail(invalid("invalid_parameter", "Parameter %q must be a time such as 2006-01-02T15:04:05Z", name))
+	}
+	return t
+}
+
+// exporter writes one form of the log.
+type exporter interface {
+	head(f daemon.AuditFilter, at time.Time) []byte
+	events(page []daemon.Event) ([]byte, error)
+	end() []byte
+}
+
+// exportAudit answers with all that the parameters leave, read and written page by page. Newest first, so
+// that what is logged meanwhile makes no difference.
+func (s *Server) exportAudit(c echo.Context) error {
+	p := paramsOf(c)
+	filter := p.audit()
+	format := p.oneOf("format", "json", "md")
+	if p.err != nil {
+		return p.err
+	}
+	ctx, cancel := context.WithCancel(c.Request().Context())
+	defer cancel()
+	defer context.AfterFunc(s.streams, cancel)()
+	now := time.Now().UTC()
+	var out exporter = &jsonExport{}
+	contentType := "application/json"
+	if format == "md" {
+		out, contentType = &markdownExport{}, "text/markdown; charset=utf-8"
+	} else {
+		format = "json"
+	}
+	filter.Limit = eventsPage
+	page, err := s.Daemon.Audit(ctx, filter) // before the head: it may be refused
+	if err != nil {
+		return err
+	}
+	h := c.Response().Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="understudy-audit-%s.%s"`, now.Format("20060102T150405Z"), format))
+	h.Set("Connection", "close") // the deadline of the last write stays with it
+	w := &exportWriter{w: c.Response(), control: http.NewResponseController(c.Response())}
+	w.write(out.head(filter, now))
+	for w.err == nil {
+		b, err := out.events(page)
+		if err != nil {
+			w.err = err
+			break
+		}
+		w.write(b)
+		if len(page) < eventsPage {
+			w.write(out.end())
+			break
+		}
+		filter.Before = page[len(page)-1].ID
+		if page, err = s.Daemon.Audit(ctx, filter); err != nil {
+			w.err = err
+		}
+	}
+	if w.err != nil {
+		s.Log.Warn("export of the log cut off", "error", w.err)
+		panic(http.ErrAbortHandler) // the only way to tell who has read half of it
+	}
+	return nil
+}
+
+// exportWriter writes pages, each under a deadline, until one fails.
+type exportWriter struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	err     error
+}
+
+func (w *exportWriter) write(b []byte) {
+	if w.err == nil {
+		w.err = w.control.SetWriteDeadline(time.Now().Add(exportTimeout))
+	}
+	if w.err == nil {
+		_, w.err = w.w.Write(b)
+	}
+}
+
+// jsonExport is an array with a line for each event.
+type jsonExport struct{ begun bool }
+
+func (*jsonExport) head(daemon.AuditFilter, time.Time) []byte { return []byte("[") }
+
+func (j *jsonExport) events(page []daemon.Event) ([]byte, error) {
+	var b bytes.Buffer
+	for _, e := range page {
+		if j.begun {
+			b.WriteByte(',')
+		}
+		j.begun = true
+		line, err := json.Marshal(e)
+		if err != nil {
+			return nil, fmt.Errorf("event %d: %w", e.ID, err)
+		}
+		b.WriteByte('\n')
+		b.Write(line)
+	}
+	return b.Bytes(), nil
+}
+
+func (*jsonExport) end() []byte { return []byte("\n]\n") }

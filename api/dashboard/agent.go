@@ -1,0 +1,80 @@
+package dashboard
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+const (
+	ownHandoffs   = 20 // that are shown of one agent
+	ownDeliveries = 10
+	ownEvents     = 20
+)
+
+// agent is one agent with what has happened to it.
+type agent struct {
+	card
+	Here       bool            // it is on this host, so its screen can be shown
+	Arriving   *daemon.Handoff // brings it its work, and is open
+	Line       []generation
+	Handoffs   []handoffRow // in which it hands on or takes over
+	Deliveries []daemon.Delivery
+	Events     []daemon.Event
+}
+
+// Resumable says whether its session can be opened again.
+func (a *agent) Resumable() bool {
+	return !a.Active() && a.SuccessorID == nil && a.SessionID != nil && a.RegisteredAt != nil && a.Here
+}
+
+// Agent draws the page of one agent.
+func (p *Pages) Agent(ctx context.Context, id int64) (*Page, error) {
+	a, err := p.Daemon.Agent(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	out := &agent{Here: a.Host == p.Daemon.Host}
+	page := p.page("agent", fmt.Sprintf("%s (agent %d)", a.Name, id), "agents", idWatch("agent", id), out)
+	page.Style = "palette.css"
+	out.card = card{Agent: a, Hosts: true, Now: page.Now}
+	if err := p.ownHandoffs(ctx, out); err != nil {
+		return nil, err
+	}
+	out.Why = out.why(p.Daemon.Settings.Handoff.Auto.Enabled)
+	if out.Why != "" {
+		page.Needs = 1
+	}
+	if out.Line, err = p.line(ctx, &a, page); err != nil {
+		return nil, err
+	}
+	if out.Deliveries, err = p.Daemon.Deliveries(ctx, id, 0, ownDeliveries); err != nil {
+		return nil, err
+	}
+	if out.Events, err = p.Daemon.Audit(ctx, daemon.AuditFilter{AgentID: id, Limit: ownEvents}); err != nil {
+		return nil, err
+	}
+	return page, nil
+}
+
+// ownHandoffs finds the handoffs in which an agent hands on or takes over.
+func (p *Pages) ownHandoffs(ctx context.Context, a *agent) error {
+	out, err := p.Daemon.Handoffs(ctx, daemon.HandoffFilter{AgentID: a.ID, Limit: ownHandoffs})
+	if err != nil {
+		return err
+	}
+	if len(out) > 0 && (out[0].Open() || out[0].Phase == daemon.Failed) {
+		a.Handoff = &out[0]
+	}
+	arrived, err := p.Daemon.Handoffs(ctx, daemon.HandoffFilter{SuccessorID: a.ID, Limit: ownHandoffs})
+	if err != nil {
+		return err
+	}
+	if len(arrived) > 0 && arrived[0].Open() {
+		a.Arriving = &arrived[0]
+	}
+	a.Handoffs = handoffRows(slices.Concat(out, arrived), a.Now)
+	return nil
+}

@@ -1,0 +1,155 @@
+package dashboard
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+func TestAgentPage(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	session := "s-1"
+	ended := h.now.Add(10 * time.Minute)
+	limit, percent := int64(200_000), 71.0
+	first := h.agent(func(a *daemon.Agent) {
+		reason := "handed off"
+		a.State, a.EndedAt, a.EndReason, a.SessionID = daemon.Ended, &ended, &reason, &session
+		a.Context = &daemon.ContextUse{Tokens: 142_000, Limit: &limit, Percent: &percent}
+	})
+	second := h.agent(func(a *daemon.Agent) { a.PreviousAgentID, a.Generation = &first.ID, 2 })
+	passed := h.handoff(first, func(o *daemon.Handoff) { o.SuccessorID = &second.ID }, daemon.Instructing, daemon.AwaitingDocument, daemon.Verifying,
+		daemon.Recorded, daemon.ShuttingDown, daemon.Spawning, daemon.AwaitingRegistration, daemon.InjectingSkill, daemon.Briefing, daemon.Completed)
+	h.delivery(second, "hello there", daemon.Unconfirmed)
+	h.event("agent_stop_failed", second.ID, map[string]any{"message": "It does not go."})
+
+	page, err := h.Agent(t.Context(), second.ID)
+	doc, body := drawn(t, page, err)
+	if page.Watch != idWatch("agent", second.ID) || !strings.Contains(body, `href="/ui/static/palette.css"`) {
+		t.Errorf("watches %q, or has no palette", page.Watch)
+	}
+	id := idWatch("", second.ID)[1:]
+	wantCalls(t, "idle", doc, "message", "hand-off", "POST /api/agents/"+id+"/stop", "POST /api/agents/"+id+`/stop{"force":true}`)
+	wantText(t, doc, "main", "understudy agent attach "+id, "/work", "generation 2", "It does not go")
+	if screen := find(doc, "screen"); screen == nil || attribute(screen, "data-screen") != "/api/agents/"+id+"/screen?format=html" {
+		t.Errorf("screen: %v", screen)
+	}
+	wantText(t, doc, "generation-"+idWatch("", first.ID)[1:], "Generation 1", "10 min", "71 % of 200k context", "handed off", "completed", "its document")
+	wantText(t, doc, "handoff-"+idWatch("", passed.ID)[1:], "completed", "manual")
+	wantText(t, doc, "main", "unconfirmed", "hello there")
+
+	page, err = h.Agent(t.Context(), first.ID)
+	doc, _ = drawn(t, page, err)
+	wantCalls(t, "handed off", doc) // its session goes on as another agent's work
+	if find(doc, "screen") != nil {
+		t.Error("an ended agent has a screen")
+	}
+}
+
+func TestAgentPageOffersWhatCanBeDone(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	session := "s-1"
+	end := func(a *daemon.Agent) { a.State, a.EndedAt, a.SessionID = daemon.Ended, &h.now, &session }
+	stops := func(id string) []string {
+		return []string{"POST /api/agents/" + id + "/stop", "POST /api/agents/" + id + `/stop{"force":true}`}
+	}
+	for _, row := range []struct {
+		what  string
+		agent func(*daemon.Agent)
+		moves []daemon.Phase // of its handoff; nil: it has none
+		want  func(id, handoff string) []string
+		says  string
+	}{
+		{"ended", end, nil, func(id, _ string) []string { return []string{"POST /api/agents/" + id + "/resume"} }, "ended"},
+		{"ended elsewhere", func(a *daemon.Agent) { end(a); a.Host = "elsewhere" }, nil, func(string, string) []string { return nil }, "elsewhere"},
+		{"elsewhere", func(a *daemon.Agent) { a.Host = "elsewhere" }, nil, func(id, _ string) []string {
+			return append([]string{"message", "hand-off"}, stops(id)...)
+		}, "Its pane is on host elsewhere: the dashboard there shows it."},
+		{"no persona", func(a *daemon.Agent) { a.Persona = nil }, nil, func(id, _ string) []string {
+			return append(append([]string{"message"}, stops(id)...), "PATCH /api/agents/"+id)
+		}, "none, generation 1"},
+		{"no pane", func(a *daemon.Agent) { a.Pane = nil }, nil, func(id, _ string) []string { return stops(id) }, "no pane"},
+		{"handing off", nil, []daemon.Phase{daemon.Instructing}, func(id, _ string) []string {
+			return append([]string{"DELETE /api/agents/" + id + "/handoff", "message"}, stops(id)...)
+		}, "instructing"},
+		{"recorded", nil, []daemon.Phase{daemon.Instructing, daemon.AwaitingDocument, daemon.Verifying, daemon.Recorded, daemon.ShuttingDown}, func(id, _ string) []string {
+			return append([]string{"message"}, stops(id)...)
+		}, "shutting down"},
+		{"failed", nil, []daemon.Phase{daemon.Instructing, daemon.Failed}, func(id, handoff string) []string {
+			return append([]string{"POST /api/handoffs/" + handoff + "/retry", "message", "hand-off"}, stops(id)...)
+		}, "its handoff failed: it went wrong"},
+		{"waiting", func(a *daemon.Agent) { a.State, a.WaitsFor = daemon.Waiting, "permission for Bash: ls" }, nil, func(id, _ string) []string {
+			return append([]string{"message", "hand-off"}, stops(id)...)
+		}, "it asks for permission for Bash: ls"},
+	} {
+		a := h.agent(row.agent)
+		handoff := ""
+		if row.moves != nil {
+			o := h.handoff(a, func(o *daemon.Handoff) {
+				o.Error = &daemon.Failure{Phase: daemon.Instructing, Code: "x", Message: "it went wrong"}
+			}, row.moves...)
+			handoff = idWatch("", o.ID)[1:]
+		}
+		page, err := h.Agent(t.Context(), a.ID)
+		doc, _ := drawn(t, page, err)
+		wantCalls(t, row.what, doc, row.want(idWatch("", a.ID)[1:], handoff)...)
+		wantText(t, doc, "main", row.says)
+	}
+	var told *daemon.Error
+	if _, err := h.Agent(t.Context(), 4711); !errors.As(err, &told) || told.Kind != daemon.KindNotFound {
+		t.Errorf("an agent that is not there: %v", err)
+	}
+}
+
+func TestPersonaPages(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	first := h.agent(func(a *daemon.Agent) { a.State, a.EndedAt = daemon.Ended, &h.now })
+	other := h.agent(nil)
+	second := h.agent(func(a *daemon.Agent) { a.PreviousAgentID, a.Generation = &first.ID, 2 })
+	h.handoff(other, nil, daemon.Instructing)
+
+	page, err := h.People(t.Context())
+	doc, _ := drawn(t, page, err)
+	wantText(t, doc, "persona-"+slug, "played by 2 agents")
+	page, err = h.Persona(t.Context(), slug)
+	doc, _ = drawn(t, page, err)
+	wantCalls(t, "played", doc, "hand-off", "POST /api/agents") // the other one is being handed off
+	wantText(t, doc, "main", "Hand off agent "+idWatch("", second.ID)[1:])
+	for i, want := range [][]int64{{second.ID, first.ID}, {other.ID}} {
+		var got []int64
+		for _, g := range page.Data.(*persona).Lines[i] {
+			got = append(got, g.ID)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("line %d: %d, want %d", i, got, want)
+		}
+	}
+	check(t, h.Personas.Archive(t.Context(), slug))
+	page, err = h.Persona(t.Context(), slug)
+	doc, _ = drawn(t, page, err)
+	wantCalls(t, "archived", doc, "hand-off")
+}
+
+func TestUnplayedPersona(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	page, err := h.Persona(t.Context(), slug)
+	doc, _ := drawn(t, page, err)
+	wantCalls(t, "unplayed", doc, "DELETE /api/personas/"+slug, "POST /api/agents")
+	wantText(t, doc, "main", "Nobody has played it yet")
+}
+
+func TestLinesEnd(t *testing.T) {
+	t.Parallel()
+	one, two := int64(1), int64(2)
+	circle := []daemon.Agent{{ID: 1, PreviousAgentID: &two}, {ID: 2, PreviousAgentID: &one}}
+	if got := lines(circle, nil, time.Now()); len(got) == 0 {
+		t.Error("agents in a circle are not shown")
+	}
+}

@@ -1,0 +1,89 @@
+package dashboard
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"io"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/personas"
+)
+
+// Policy is the Content-Security-Policy of the pages.
+const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; worker-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// Pages draws the pages. It is safe for concurrent use.
+type Pages struct {
+	Daemon    *daemon.Daemon
+	Personas  *personas.Store
+	Templates *personas.Templates
+	Version   string
+}
+
+// Page is one that is ready to be written.
+type Page struct {
+	Title string
+	// Watch says which events of the feed change the page: "all", or words such as agent:7,
+	// handoff:3 and pipeline:2.
+	Watch string
+	Here  string // the entry of the navigation that it belongs to
+	Style string // a style sheet that no other page needs; may be empty
+
+	Version string
+	Needs   int // how many wait for a person; in the title
+	Now     time.Time
+	Choices Choices
+
+	name string // of its template
+	Data any
+}
+
+// Choices are what the dialogs of every page offer.
+type Choices struct {
+	Personas  []string
+	Templates []string
+	Cwd       string // where runs work that name no directory
+}
+
+//go:embed html/*.html
+var files embed.FS
+
+var templates = template.Must(template.New("").Funcs(functions).ParseFS(files, "html/*.html"))
+
+// Write writes the whole page.
+func (p *Page) Write(w io.Writer) error {
+	var b bytes.Buffer // half a page is none
+	if err := templates.ExecuteTemplate(&b, "layout", p); err != nil {
+		return fmt.Errorf("page %s: %w", p.name, err)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// Content draws the part of the page between its header and its end.
+func (p *Page) Content() (template.HTML, error) {
+	var b bytes.Buffer
+	err := templates.ExecuteTemplate(&b, p.name, p)
+	return template.HTML(b.String()), err // from a template, which has escaped what it was given
+}
+
+// page begins a page with what all have.
+func (p *Pages) page(name, title, here, watch string, data any) *Page {
+	out := &Page{
+		name: name, Title: title, Here: here, Watch: watch, Data: data, Version: p.Version, Now: time.Now().UTC(),
+		Choices: Choices{Cwd: p.Daemon.Settings.Pipeline.Cwd},
+	}
+	for _, persona := range p.Personas.List() {
+		if !persona.Archived && persona.Problem == "" {
+			out.Choices.Personas = append(out.Choices.Personas, persona.Slug)
+		}
+	}
+	for _, t := range p.Templates.List() {
+		out.Choices.Templates = append(out.Choices.Templates, t.Name)
+	}
+	return out
+}

@@ -1,0 +1,193 @@
+package dashboard
+
+import (
+	"context"
+	"fmt"
+	"html/template"
+	"slices"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+const pageOfHandoffs = 50
+
+// handoffs is the list of handoffs.
+type handoffs struct {
+	Handoffs []handoffRow
+	Status   string
+	Persona  string
+	Statuses []daemon.Status
+	Personas []string
+	Before   int64 // where the next page begins; 0: there is none
+	Later    bool  // it does not begin with the newest
+}
+
+// handoffRow is a handoff at a glance.
+type handoffRow struct {
+	*daemon.Handoff
+	Now time.Time
+}
+
+func handoffRows(list []daemon.Handoff, now time.Time) (out []handoffRow) {
+	for i := range list {
+		out = append(out, handoffRow{&list[i], now})
+	}
+	return out
+}
+
+// Handoffs draws the list of handoffs, those of one status or persona where they are given, from before an
+// id on.
+func (p *Pages) Handoffs(ctx context.Context, f daemon.HandoffFilter) (*Page, error) {
+	f.Limit = pageOfHandoffs
+	list, err := p.Daemon.Handoffs(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	out := &handoffs{Status: string(f.Status), Persona: f.Persona, Later: f.Before > 0, Statuses: []daemon.Status{
+		daemon.StatusInProgress, daemon.StatusPending, daemon.StatusFailed, daemon.StatusCompleted, daemon.StatusCancelled,
+	}}
+	for _, persona := range p.Personas.List() {
+		out.Personas = append(out.Personas, persona.Slug)
+	}
+	if f.Persona != "" && !slices.Contains(out.Personas, f.Persona) {
+		out.Personas = append(out.Personas, f.Persona)
+	}
+	if len(list) == pageOfHandoffs {
+		out.Before = list[len(list)-1].ID
+	}
+	page := p.page("handoffs", "Handoffs", "handoffs", "handoff", out)
+	out.Handoffs = handoffRows(list, page.Now)
+	return page, nil
+}
+
+// handoff is one handoff, phase by phase.
+type handoff struct {
+	daemon.Handoff
+	From   daemon.Agent
+	To     *daemon.Agent // nil: there is no successor yet
+	Stages []stage
+	Moves  []daemon.Transition
+	Here   bool // this host's daemon works on it
+}
+
+// stage is a phase of a handoff, as far as it has come.
+type stage struct {
+	Phase daemon.Phase
+	State string        // done, now, failed, cancelled, skipped or ahead
+	At    *time.Time    // when it began, for the last time
+	Took  time.Duration // all in all, without the time since At of the one that is now
+}
+
+// OtherMode is the one that a retry could change to; "": it is too late for that.
+func (h *handoff) OtherMode() string {
+	switch {
+	case h.RecordedAt != nil:
+		return ""
+	case h.Mode == daemon.ModeAgent:
+		return daemon.ModeGenerate
+	}
+	return daemon.ModeAgent
+}
+
+// HasDocument says whether there may be a document to look at.
+func (h *handoff) HasDocument() bool {
+	return h.RecordedAt != nil || h.Phase == daemon.Verifying || h.Error != nil && h.Error.Phase == daemon.Verifying
+}
+
+// Handoff draws the page of one handoff.
+func (p *Pages) Handoff(ctx context.Context, id int64) (*Page, error) {
+	h, err := p.Daemon.Handoff(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	out := &handoff{Handoff: h, Here: h.Host == p.Daemon.Host}
+	watch := idWatch("handoff", id)
+	if out.From, err = p.Daemon.Agent(ctx, h.AgentID); err != nil {
+		return nil, err
+	}
+	if h.SuccessorID != nil {
+		to, err := p.Daemon.Agent(ctx, *h.SuccessorID)
+		if err != nil {
+			return nil, err
+		}
+		out.To = &to
+		watch += " " + idWatch("agent", to.ID)
+	}
+	if out.Moves, err = p.Daemon.Transitions(ctx, id); err != nil {
+		return nil, err
+	}
+	out.Stages = stages(&h, out.Moves)
+	page := p.page("handoff", fmt.Sprintf("Handoff %d", id), "handoffs", watch+" "+idWatch("agent", h.AgentID), out)
+	if h.Phase == daemon.Failed {
+		page.Needs = 1
+	}
+	return page, nil
+}
+
+// stages are the phases that a handoff has to go through, and those that it has gone through in another
+// mode.
+func stages(h *daemon.Handoff, moves []daemon.Transition) (out []stage) {
+	began := map[daemon.Phase]*time.Time{daemon.Requested: &h.CreatedAt}
+	for i := range moves {
+		began[moves[i].To] = &moves[i].At
+	}
+	all := phases(daemon.ModeAgent)
+	all = slices.Insert(all, slices.Index(all, daemon.Verifying), daemon.Generating)
+	due := phases(h.Mode)
+	at, state := h.Phase, "now"
+	if h.Error != nil && !h.Open() {
+		at, state = h.Error.Phase, string(h.Phase)
+	}
+	end := slices.Index(all, at)
+	if h.Phase == daemon.Completed || end < 0 {
+		end = len(all)
+	}
+	for i, phase := range all {
+		s := stage{Phase: phase, State: "ahead", At: began[phase], Took: time.Duration(h.Metrics.Phases[phase]) * time.Millisecond}
+		switch {
+		case i == end:
+			s.State = state
+		case i < end && s.At != nil:
+			s.State = "done"
+		case i < end:
+			s.State = "skipped"
+		}
+		if slices.Contains(due, phase) || s.At != nil {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// paper is a document or a context file.
+type paper struct {
+	daemon.Handoff
+	Kind  string // document or context
+	Title string
+	Bytes int64
+	HTML  template.HTML
+}
+
+// Document draws a handoff's document.
+func (p *Pages) Document(ctx context.Context, id int64) (*Page, error) {
+	return p.paper(ctx, id, paper{Kind: "document", Title: "Document"}, p.Daemon.Document)
+}
+
+// Context draws a handoff's context file: what its successor was given to read.
+func (p *Pages) Context(ctx context.Context, id int64) (*Page, error) {
+	return p.paper(ctx, id, paper{Kind: "context", Title: "Context file"}, p.Daemon.ContextFile)
+}
+
+func (p *Pages) paper(ctx context.Context, id int64, out paper, read func(context.Context, int64) ([]byte, error)) (*Page, error) {
+	h, err := p.Daemon.Handoff(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	content, err := read(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	out.Handoff, out.Bytes, out.HTML = h, int64(len(content)), markdown(string(content))
+	return p.page("paper", fmt.Sprintf("%s of handoff %d", out.Title, id), "handoffs", idWatch("handoff", id), &out), nil
+}

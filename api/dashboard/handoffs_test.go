@@ -1,0 +1,129 @@
+package dashboard
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+func TestStages(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	at := func(phases ...daemon.Phase) (out []daemon.Transition) {
+		for i, p := range phases {
+			out = append(out, daemon.Transition{Seq: int64(i), To: p, At: now})
+		}
+		return out
+	}
+	fail := func(p daemon.Phase) *daemon.Failure { return &daemon.Failure{Phase: p} }
+	for _, row := range []struct {
+		what    string
+		handoff daemon.Handoff
+		moves   []daemon.Transition
+		want    string // the first letters of the states
+	}{
+		{"asked for", daemon.Handoff{Phase: daemon.Requested}, nil, "naaaaaaaaa"},
+		{"under way", daemon.Handoff{Phase: daemon.Verifying}, at(daemon.Instructing, daemon.AwaitingDocument, daemon.Verifying), "dddnaaaaaa"},
+		{"generating", daemon.Handoff{Phase: daemon.Generating, Mode: daemon.ModeGenerate}, at(daemon.Generating), "dnaaaaaaa"},
+		{"failed", daemon.Handoff{Phase: daemon.Failed, Error: fail(daemon.AwaitingDocument)}, at(daemon.Instructing, daemon.AwaitingDocument, daemon.Failed), "ddfaaaaaaa"},
+		{"cancelled", daemon.Handoff{Phase: daemon.Cancelled, Error: fail(daemon.Instructing)}, at(daemon.Instructing, daemon.Cancelled), "dcaaaaaaaa"},
+		{"the other mode after a failure", daemon.Handoff{Phase: daemon.Generating, Mode: daemon.ModeGenerate},
+			at(daemon.Instructing, daemon.Failed, daemon.Verifying, daemon.Generating), "ddnaaaaaaa"},
+		{"found the document", daemon.Handoff{Phase: daemon.Recorded}, at(daemon.Instructing, daemon.Failed, daemon.Verifying, daemon.Recorded), "ddsdnaaaaa"},
+		{"completed", daemon.Handoff{Phase: daemon.Completed, Mode: daemon.ModeGenerate}, at(daemon.Generating, daemon.Verifying, daemon.Recorded,
+			daemon.ShuttingDown, daemon.Spawning, daemon.AwaitingRegistration, daemon.InjectingSkill, daemon.Briefing, daemon.Completed), "ddddddddd"},
+	} {
+		if row.handoff.Mode == "" {
+			row.handoff.Mode = daemon.ModeAgent
+		}
+		got := ""
+		for _, s := range stages(&row.handoff, row.moves) {
+			got += s.State[:1]
+		}
+		if got != row.want {
+			t.Errorf("%s: %s, want %s", row.what, got, row.want)
+		}
+	}
+}
+
+func TestHandoffPage(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	deadline := h.now.Add(90 * time.Minute)
+	done := "It is *done*"
+	begin := func(o *daemon.Handoff) {
+		o.Deadline, o.Note = &deadline, "the agent is busy"
+		o.Structured = &daemon.Structured{WhatWasDone: &done}
+		o.Error = &daemon.Failure{Phase: daemon.AwaitingDocument, Code: "document_timeout", Message: "It took too long", Hint: "retry it"}
+	}
+	toRecord := []daemon.Phase{daemon.Instructing, daemon.AwaitingDocument, daemon.Verifying, daemon.Recorded, daemon.ShuttingDown}
+	for _, row := range []struct {
+		what  string
+		away  bool
+		moves []daemon.Phase
+		calls []string // {a} is the agent, {h} the handoff
+		says  []string
+		link  string // in the page; "": to no document
+	}{
+		{"waiting", false, toRecord[:2], []string{"DELETE /api/agents/{a}/handoff"}, []string{"the agent is busy", "It should be over in 1 h 29 min.", "who is not there yet"}, ""},
+		{"failed", false, append(toRecord[:2:2], daemon.Failed), []string{"POST /api/handoffs/{h}/retry", `POST /api/handoffs/{h}/retry{"mode":"generate"}`},
+			[]string{"It took too long", "retry it", "document_timeout", "Failed while awaiting document"}, ""},
+		{"failed elsewhere", true, append(toRecord[:2:2], daemon.Failed), nil, []string{"It can be retried on host elsewhere."}, ""},
+		{"cancelled", false, []daemon.Phase{daemon.Cancelled}, nil, []string{"Cancelled"}, ""},
+		{"recorded", false, toRecord, nil, []string{"What was done", "It is done", "Recorded"}, "/ui/handoffs/{h}/document"},
+		{"failed after the record", false, append(toRecord[:5:5], daemon.Failed), []string{"POST /api/handoffs/{h}/retry"}, nil, "/ui/handoffs/{h}/document"},
+	} {
+		a := h.agent(func(a *daemon.Agent) {
+			if row.away {
+				a.Host = "elsewhere"
+			}
+		})
+		o := h.handoff(a, begin, row.moves...)
+		fill := strings.NewReplacer("{a}", fmt.Sprint(a.ID), "{h}", fmt.Sprint(o.ID)).Replace
+		page, err := h.Handoff(t.Context(), o.ID)
+		doc, body := drawn(t, page, err)
+		for i := range row.calls {
+			row.calls[i] = fill(row.calls[i])
+		}
+		wantCalls(t, row.what, doc, row.calls...)
+		wantText(t, doc, "main", row.says...)
+		if has := strings.Contains(body, "/document\""); has != (row.link != "") || !strings.Contains(body, fill(row.link)) {
+			t.Errorf("%s: has a document: %v", row.what, has)
+		}
+		if page.Watch != fmt.Sprintf("handoff:%d agent:%d", o.ID, a.ID) {
+			t.Errorf("%s: watches %q", row.what, page.Watch)
+		}
+	}
+	page, err := h.Handoffs(t.Context(), daemon.HandoffFilter{Status: daemon.StatusFailed})
+	if doc, _ := drawn(t, page, err); len(page.Data.(*handoffs).Handoffs) != 3 || find(doc, "handoff-1") != nil {
+		t.Errorf("failed handoffs: %d", len(page.Data.(*handoffs).Handoffs))
+	}
+}
+
+func TestDocumentPages(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	path := "/nowhere/c.md"
+	o := h.handoff(h.agent(nil), func(o *daemon.Handoff) { o.ContextPath = &path }, daemon.Instructing, daemon.AwaitingDocument, daemon.Verifying, daemon.Recorded)
+	for kind, draw := range map[string]func() (*Page, error){
+		"document": func() (*Page, error) { return h.Document(t.Context(), o.ID) },
+		"context":  func() (*Page, error) { return h.Context(t.Context(), o.ID) },
+	} {
+		page, err := draw()
+		_, body := drawn(t, page, err)
+		for _, want := range []string{fmt.Sprintf(`href="/api/handoffs/%d/%s" download=`, o.ID, kind), map[string]string{"document": "<strong>done</strong>", "context": "<em>kept</em>"}[kind]} {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s: no %s in %s", kind, want, body)
+			}
+		}
+	}
+	var told *daemon.Error
+	open := h.handoff(h.agent(nil), nil, daemon.Instructing)
+	if _, err := h.Document(t.Context(), open.ID); !errors.As(err, &told) || told.Kind != daemon.KindNotFound {
+		t.Errorf("a document that is not there: %v", err)
+	}
+}

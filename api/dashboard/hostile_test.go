@@ -1,0 +1,155 @@
+package dashboard
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/personas"
+)
+
+// filled builds a house in which every field that an agent or its document can fill holds text, and
+// returns its pages by name.
+func filled(t *testing.T, text string) map[string]*html.Node {
+	t.Helper()
+	h := build(t)
+	later := h.now.Add(time.Hour)
+	check(t, h.Personas.Archive(t.Context(), slug))
+	must(h.Personas.Create(t.Context(), personas.New{Role: "tester", Name: "eve", Skill: strings.ReplaceAll(text, "\x00", "")}))(t)
+	fill := func(a *daemon.Agent) {
+		pane := text
+		a.Name, a.Persona, a.Runtime, a.Cwd, a.Note, a.WaitsFor, a.LastMessage, a.Pane, a.SessionID = text, &text, text, text, text, text, text, &pane, &pane
+		a.State = daemon.Waiting
+	}
+	old := h.agent(func(a *daemon.Agent) {
+		fill(a)
+		a.State, a.EndedAt, a.EndReason = daemon.Ended, &h.now, &text
+	})
+	heir := h.agent(func(a *daemon.Agent) {
+		fill(a)
+		a.PreviousAgentID, a.Generation = &old.ID, 2
+	})
+	away := h.agent(func(a *daemon.Agent) {
+		fill(a)
+		a.Host = "elsewhere"
+	})
+	plain := h.agent(func(a *daemon.Agent) {
+		fill(a)
+		persona := "tester-eve-1"
+		a.Persona = &persona
+	})
+	words := func(o *daemon.Handoff) {
+		o.Reason, o.Focus, o.Note, o.Deadline, o.FilePath, o.Ref = text, text, text, &later, fmt.Sprint(o.ID, text), fmt.Sprint(o.ID, text)
+		o.Warnings, o.ContextPath, o.ContextChecksum, o.InjectionPrompt = []string{text, text}, &text, &text, &text
+		o.Structured = &daemon.Structured{WhatWasDone: &text, DecisionsMade: &text, OpenQuestions: &text, NextAgentContext: &text}
+		o.Error = &daemon.Failure{Phase: daemon.Instructing, Code: text, Message: text, Hint: text}
+	}
+	recorded := h.handoff(old, func(o *daemon.Handoff) { words(o); o.SuccessorID = &heir.ID }, daemon.Instructing, daemon.AwaitingDocument, daemon.Verifying,
+		daemon.Recorded, daemon.ShuttingDown, daemon.Spawning)
+	failed := h.handoff(heir, words, daemon.Instructing, daemon.Failed)
+	open := h.handoff(away, words, daemon.Instructing)
+	h.handoff(plain, words, daemon.Instructing)
+	for _, v := range []daemon.Verdict{"", daemon.Submitted, daemon.NotSubmitted} {
+		h.delivery(heir, text, v)
+	}
+	h.event("agent_stop_failed", heir.ID, map[string]any{"message": text})
+	h.event("agent_ended", heir.ID, map[string]any{"reason": text})
+	h.event("delivery_submitted", heir.ID, map[string]any{"evidence": text, "kind": text})
+
+	out := map[string]*html.Node{}
+	ctx := t.Context()
+	add := func(name string, page *Page, err error) {
+		t.Helper()
+		out[name], _ = drawn(t, page, err)
+	}
+	for name, id := range map[string]int64{"old": old.ID, "heir": heir.ID, "away": away.ID, "plain": plain.ID} {
+		page, err := h.Agent(ctx, id)
+		add("agent "+name, page, err)
+	}
+	for name, id := range map[string]int64{"recorded": recorded.ID, "failed": failed.ID, "open": open.ID} {
+		page, err := h.Handoff(ctx, id)
+		add("handoff "+name, page, err)
+	}
+	page, err := h.Handoffs(ctx, daemon.HandoffFilter{})
+	add("handoffs", page, err)
+	page, err = h.Handoffs(ctx, daemon.HandoffFilter{Persona: text})
+	add("handoffs of a persona", page, err)
+	page, err = h.People(ctx)
+	add("personas", page, err)
+	page, err = h.Persona(ctx, "tester-eve-1")
+	add("persona", page, err)
+	page, err = h.Document(ctx, recorded.ID)
+	add("document", page, err)
+	page, err = h.Home(ctx)
+	add("home", page, err)
+	return out
+}
+
+// spoken are attributes that hold text.
+var spoken = []string{"title", "data-label", "data-confirm", "data-done", "aria-label", "value", "content", "datetime", "href", "selected"}
+
+// shape is a page without its text: its elements with their attributes. What Markdown made is left out.
+func shape(n *html.Node) string {
+	var b strings.Builder
+	var walk func(*html.Node, int)
+	walk = func(n *html.Node, depth int) {
+		if n.Type == html.ElementNode {
+			fmt.Fprintf(&b, "%*s%s", depth, "", n.Data)
+			for _, a := range n.Attr {
+				if slices.Contains(spoken, a.Key) {
+					a.Val = ""
+				}
+				fmt.Fprintf(&b, " %s=%q", a.Key, a.Val)
+			}
+			b.WriteString("\n")
+			if strings.Contains(attribute(n, "class"), "markdown") {
+				return
+			}
+		}
+		for c := range n.ChildNodes() {
+			walk(c, depth+1)
+		}
+	}
+	walk(n, 0)
+	return b.String()
+}
+
+// TestHostileText fills the pages with texts that want to be more than text: the pages must have the
+// elements that they have with a plain word, and their links must stay on their page or the daemon.
+func TestHostileText(t *testing.T) {
+	t.Parallel()
+	want := filled(t, "word")
+	// One house for all: a text that breaks out does so wherever it stands.
+	for _, text := range []string{
+		`"'><script>alert(1)</script><img src=x onerror=alert(1)> onclick=alert(1) x="</title></textarea></pre></main><!-- {{.}} ` + "`${1}` javascript:alert(1) \x1b[31m\x1b]8;;x\x07\u202e\u2066\x00" + `&lt;b&gt; //evil.example ../../x?a=b&c#d`,
+		strings.Repeat("w", 5000),
+	} {
+		for name, got := range filled(t, text) {
+			if a, b := shape(want[name]), shape(got); a != b {
+				t.Errorf("%s has another shape:\n%s", name, difference(a, b))
+			}
+			for n := range got.Descendants() {
+				if href := attribute(n, "href"); href != "" && !strings.HasPrefix(href, "#") && (!strings.HasPrefix(href, "/") || strings.HasPrefix(href, "//")) &&
+					attribute(n, "rel") != "noopener noreferrer nofollow" {
+					t.Errorf("%s has a link to %q", name, href)
+				}
+			}
+		}
+	}
+}
+
+// difference returns the first lines that differ.
+func difference(a, b string) string {
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(x), len(y)) {
+		if x[i] != y[i] {
+			return fmt.Sprintf("line %d: want %q, got %q", i, x[i], y[i])
+		}
+	}
+	return fmt.Sprintf("%d lines, want %d", len(y), len(x))
+}

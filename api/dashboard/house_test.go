@@ -1,0 +1,220 @@
+package dashboard
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/db"
+	"github.com/understudyd/understudy/db/dbtest"
+	"github.com/understudyd/understudy/personas"
+)
+
+func TestMain(m *testing.M) { os.Exit(dbtest.Main(m)) }
+
+const slug = "developer-con-1"
+
+// house are the pages of a daemon that does not run, on a database of its own.
+type house struct {
+	*Pages
+	t     testing.TB
+	store *db.DB
+	now   time.Time
+	last  int64
+}
+
+func build(t testing.TB) *house {
+	t.Helper()
+	dir := must(data.Open(filepath.Join(t.TempDir(), "data")))(t)
+	store := must(db.Open(t.Context(), db.Config{ConnString: dbtest.New(t, db.Migrate)}))(t)
+	t.Cleanup(store.Close)
+	check(t, store.Heartbeat(t.Context(), db.Host{ID: "elsewhere", DataRoot: dir.Root()}))
+	people := must(personas.Open(dir.Personas()))(t)
+	templates := must(personas.OpenTemplates(dir.Pipelines()))(t)
+	h := &house{t: t, store: store, now: time.Now().UTC().Truncate(time.Second)}
+	h.Pages = &Pages{Personas: people, Templates: templates, Daemon: daemon.New(daemon.Config{
+		Host: "here", Store: store, Data: dir, Personas: people, Templates: templates, Binary: "/bin/sh",
+		Settings: daemon.Settings{Handoff: daemon.DefaultHandoff},
+		Terminal: func(string) (daemon.Terminal, error) { return nil, errors.New("there is none") },
+		Notifier: silent{}, Version: func(context.Context, []string) string { return "" },
+	})}
+	must(people.Create(t.Context(), personas.New{Role: "developer", Name: "con"}))(t)
+	return h
+}
+
+type silent struct{}
+
+func (silent) Notify(context.Context, daemon.Notification) (string, error) { return "nowhere", nil }
+
+// must returns a function that unwraps a call's result or fails the test.
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		check(t, err)
+		return v
+	}
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (h *house) commit(c *daemon.Change) {
+	h.t.Helper()
+	check(h.t, h.store.Commit(h.t.Context(), c))
+}
+
+// agent commits an agent that is idle in a pane.
+func (h *house) agent(change func(*daemon.Agent)) *daemon.Agent {
+	h.t.Helper()
+	pane, persona := "%1", slug
+	a := &daemon.Agent{
+		ID: must(h.store.NextID(h.t.Context(), daemon.AgentIDs))(h.t), Name: "con", Persona: &persona, Runtime: "claude", Host: "here",
+		State: daemon.Idle, StateAt: h.now, Generation: 1, Cwd: "/work", CreatedAt: h.now, RegisteredAt: &h.now, Pane: &pane, PaneSocket: "/s",
+	}
+	if change != nil {
+		change(a)
+	}
+	h.commit(&daemon.Change{NewAgent: a})
+	return a
+}
+
+// handoff commits a handoff of an agent's as it was when it began, and then its moves.
+func (h *house) handoff(a *daemon.Agent, change func(*daemon.Handoff), moves ...daemon.Phase) *daemon.Handoff {
+	h.t.Helper()
+	id := must(h.store.NextID(h.t.Context(), daemon.HandoffIDs))(h.t)
+	out := &daemon.Handoff{
+		ID: id, Ref: fmt.Sprint("ref-", id), AgentID: a.ID, Persona: a.PersonaSlug(), Reason: "manual", Mode: daemon.ModeAgent,
+		Phase: daemon.Requested, FilePath: fmt.Sprintf("/nowhere/%d.md", id), SourceAgent: a.Name, TargetAgent: a.Name, Generation: a.Generation,
+		Warnings: []string{}, Metrics: daemon.Metrics{Phases: map[daemon.Phase]int64{}}, CreatedAt: h.now, PhaseAt: h.now, Host: a.Host,
+	}
+	if change != nil {
+		change(out)
+	}
+	failure := out.Error
+	out.Error = nil
+	h.commit(&daemon.Change{NewHandoff: out})
+	for i, to := range moves {
+		c := &daemon.Change{Move: &daemon.Move{Handoff: out, From: out.Phase, Cause: "cause"}}
+		at := h.now.Add(time.Duration(i+1) * time.Second)
+		out.Metrics.Phases[out.Phase] += 1000
+		out.Phase, out.PhaseAt = to, at
+		switch to {
+		case daemon.Recorded:
+			out.RecordedAt = &at
+			c.NewRecord = &daemon.Record{HandoffID: id, AgentID: a.ID, Agent: a.Name, Persona: out.Persona, At: at,
+				Document: "# Document\n\n**done**", Context: "# Context\n\n*kept*"}
+		case daemon.Failed, daemon.Cancelled:
+			out.Error = failure
+			out.CompletedAt = &at
+		case daemon.Completed:
+			out.CompletedAt = &at
+		}
+		h.commit(c)
+	}
+	return out
+}
+
+func (h *house) delivery(a *daemon.Agent, text string, verdict daemon.Verdict) {
+	h.t.Helper()
+	d := &daemon.Delivery{ID: must(h.store.NextID(h.t.Context(), daemon.DeliveryIDs))(h.t), AgentID: a.ID, Kind: daemon.KindMessage,
+		Text: text, State: daemon.DeliveryQueued, CreatedAt: h.now}
+	if verdict != "" {
+		d.State, d.Verdict, d.Evidence, d.DecidedAt = daemon.DeliveryDone, &verdict, text, &h.now
+	}
+	h.commit(&daemon.Change{NewDeliveries: []*daemon.Delivery{d}})
+}
+
+func (h *house) event(typ string, agentID int64, payload map[string]any) {
+	h.t.Helper()
+	body := must(json.Marshal(payload))(h.t)
+	h.commit(&daemon.Change{Events: []*daemon.Event{{Type: typ, Host: "here", AgentID: &agentID, Payload: body}}})
+}
+
+// drawn writes a page and parses it.
+func drawn(t testing.TB, page *Page, err error) (*html.Node, string) {
+	t.Helper()
+	check(t, err)
+	var b bytes.Buffer
+	check(t, page.Write(&b))
+	return must(html.Parse(bytes.NewReader(b.Bytes())))(t), b.String()
+}
+
+// find returns the element of an id, nil if there is none.
+func find(n *html.Node, id string) *html.Node {
+	for d := range n.Descendants() {
+		if attribute(d, "id") == id {
+			return d
+		}
+	}
+	return nil
+}
+
+func attribute(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// textIn is the text in a node, its words one space apart.
+func textIn(n *html.Node) string {
+	var b strings.Builder
+	for d := range n.Descendants() {
+		if d.Type == html.TextNode {
+			b.WriteString(d.Data)
+		}
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+// calls are what the buttons of a page call or open.
+func calls(n *html.Node) (out []string) {
+	main := find(n, "main")
+	for d := range main.Descendants() {
+		for _, name := range []string{"data-call", "data-open", "data-send"} {
+			if v := attribute(d, name); v != "" {
+				out = append(out, v+attribute(d, "data-body"))
+			}
+		}
+	}
+	return out
+}
+
+func wantCalls(t *testing.T, what string, n *html.Node, want ...string) {
+	t.Helper()
+	if got := calls(n); !slices.Equal(got, want) {
+		t.Errorf("%s: buttons do %q, want %q", what, got, want)
+	}
+}
+
+func wantText(t *testing.T, n *html.Node, id string, want ...string) {
+	t.Helper()
+	part := find(n, id)
+	if part == nil {
+		t.Errorf("there is no #%s", id)
+		return
+	}
+	for _, w := range want {
+		if got := textIn(part); !strings.Contains(got, w) {
+			t.Errorf("#%s says %q, not %q", id, got, w)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package dashboard
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+const pageOfEvents = 100
+
+// log is a page of the log, the newest events first.
+type log struct {
+	Events []daemon.Event
+	Filter LogFilter
+	Kinds  []string
+	Spans  []span
+	Older  string // the address of the next page; "": there is none
+	// Query is what the export's address has to say for the same events.
+	Query string
+}
+
+// span is how far back the log is looked at.
+type span struct{ Value, Words string }
+
+// LogFilter is what of the log is wanted, as it stands in the page's form. Since is a number of hours.
+type LogFilter struct {
+	Kind    string // how the types of the events begin
+	Agent   string
+	Handoff string
+	Run     string
+	Text    string
+	Since   string
+}
+
+// query is the filter in the names that the page's own address has.
+func (f LogFilter) query() url.Values {
+	out := url.Values{}
+	for name, value := range map[string]string{
+		"kind": f.Kind, "agent": f.Agent, "handoff": f.Handoff, "pipeline": f.Run, "q": f.Text, "since": f.Since,
+	} {
+		if value != "" {
+			out.Set(name, value)
+		}
+	}
+	return out
+}
+
+// Log draws a page of the log. want is what filter says in the domain's terms.
+func (p *Pages) Log(ctx context.Context, filter LogFilter, want daemon.AuditFilter) (*Page, error) {
+	out := &log{
+		Filter: filter, Query: exportQuery(want),
+		Kinds: []string{"agent", "handoff", "pipeline", "step", "delivery", "operator", "notification", "log"},
+		Spans: []span{{"", "all that is kept"}, {"1", "the last hour"}, {"24", "the last day"}, {"168", "the last week"}},
+	}
+	watch := "all"
+	if want.Before != 0 {
+		watch = "" // an older page does not change
+	}
+	page := p.page("log", "Log", "log", watch, out)
+	want.Limit = pageOfEvents
+	var err error
+	if out.Events, err = p.Daemon.Audit(ctx, want); err != nil {
+		return nil, err
+	}
+	if n := len(out.Events); n == pageOfEvents {
+		query := filter.query()
+		query.Set("before", strconv.FormatInt(out.Events[n-1].ID, 10))
+		out.Older = "/ui/log?" + query.Encode()
+	}
+	return page, nil
+}
+
+// exportQuery asks the API for what the page shows.
+func exportQuery(want daemon.AuditFilter) string {
+	query := url.Values{}
+	for name, id := range map[string]int64{"agent_id": want.AgentID, "handoff_id": want.HandoffID, "pipeline_id": want.PipelineID} {
+		if id != 0 {
+			query.Set(name, strconv.FormatInt(id, 10))
+		}
+	}
+	if want.TypePrefix != "" {
+		query.Set("type_prefix", want.TypePrefix)
+	}
+	if want.Text != "" {
+		query.Set("q", want.Text)
+	}
+	if !want.Since.IsZero() {
+		query.Set("since", want.Since.UTC().Format("2006-01-02T15:04:05Z"))
+	}
+	return query.Encode()
+}

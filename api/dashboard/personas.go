@@ -1,0 +1,77 @@
+package dashboard
+
+import (
+	"context"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/personas"
+)
+
+// people is the list of personas.
+type people struct {
+	Active   []played
+	Archived []played
+}
+
+// played is a persona with how many agents play it now.
+type played struct {
+	personas.Persona
+	Agents int
+}
+
+// persona is one persona with those who have played it.
+type persona struct {
+	personas.Persona
+	Lines  [][]generation
+	Active []generation // those who play it now
+	More   bool         // there were more than are shown
+}
+
+// People draws the list of personas.
+func (p *Pages) People(ctx context.Context) (*Page, error) {
+	agents, err := p.Daemon.Agents(ctx, daemon.AgentFilter{Active: true, Limit: maxAgents})
+	if err != nil {
+		return nil, err
+	}
+	playing := map[string]int{}
+	for _, a := range agents {
+		playing[a.PersonaSlug()]++
+	}
+	out := &people{}
+	for _, persona := range p.Personas.List() {
+		one := played{persona, playing[persona.Slug]}
+		if persona.Archived {
+			out.Archived = append(out.Archived, one)
+		} else {
+			out.Active = append(out.Active, one)
+		}
+	}
+	return p.page("people", "Personas", "personas", "agent handoff", out), nil
+}
+
+// Persona draws the page of one persona.
+func (p *Pages) Persona(ctx context.Context, slug string) (*Page, error) {
+	found, err := p.Personas.Get(slug)
+	if err != nil {
+		return nil, err
+	}
+	agents, err := p.Daemon.Agents(ctx, daemon.AgentFilter{Persona: slug, Limit: maxPlayed})
+	if err != nil {
+		return nil, err
+	}
+	handoffs, err := p.Daemon.Handoffs(ctx, daemon.HandoffFilter{Persona: slug, Limit: maxPlayed})
+	if err != nil {
+		return nil, err
+	}
+	out := &persona{Persona: found, More: len(agents) == maxPlayed}
+	page := p.page("persona", slug, "personas", "agent handoff", out)
+	out.Lines = lines(agents, handoffs, page.Now)
+	for _, line := range out.Lines {
+		for _, g := range line {
+			if g.Active() {
+				out.Active = append(out.Active, g)
+			}
+		}
+	}
+	return page, nil
+}

@@ -1,0 +1,93 @@
+package dashboard
+
+import (
+	"context"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/personas"
+)
+
+const pageOfRuns = 50
+
+// pipelines is the list of runs, and what they can be made from.
+type pipelines struct {
+	Runs      []run
+	Status    string
+	Statuses  []daemon.PipelineStatus
+	Before    int64 // where the next page begins; 0: there is none
+	Templates []personas.Template
+}
+
+// pipeline is one run.
+type pipeline struct {
+	run
+	Agents map[int64]*daemon.Agent // that worked on it, by id
+}
+
+// Took is how long the run took, or has been at work.
+func (p *pipeline) Took() time.Duration { return took(p.StartedAt, p.FinishedAt, p.Now) }
+
+// StepTook is how long a step took, or has been at work.
+func (p *pipeline) StepTook(s daemon.Step) time.Duration { return took(s.StartedAt, s.FinishedAt, p.Now) }
+
+// At says whether the run is at a step, or will be next.
+func (p *pipeline) At(s daemon.Step) bool { return s.OrderIndex == p.Front() }
+
+// Failed says whether the run can be resumed.
+func (p *pipeline) Failed() bool { return p.Status == daemon.PipelineFailed }
+
+// Waits says whether it waits for approval.
+func (p *pipeline) Waits() bool { return p.Status == daemon.PipelineWaiting }
+
+// took is 0 for what has not begun.
+func took(from, to *time.Time, now time.Time) time.Duration {
+	switch {
+	case from == nil:
+		return 0
+	case to == nil:
+		return now.Sub(*from)
+	}
+	return to.Sub(*from)
+}
+
+// Pipelines draws the list of runs, those of one status if it is given, from before an id on.
+func (p *Pages) Pipelines(ctx context.Context, status string, before int64) (*Page, error) {
+	out := &pipelines{Status: status, Templates: p.Templates.List(), Statuses: []daemon.PipelineStatus{
+		daemon.PipelineRunning, daemon.PipelineWaiting, daemon.PipelinePending, daemon.PipelineFailed, daemon.PipelineDone,
+	}}
+	page := p.page("pipelines", "Pipelines", "pipelines", "pipeline step", out)
+	list, err := p.Daemon.Pipelines(ctx, daemon.PipelineFilter{Status: daemon.PipelineStatus(status), Before: before, Limit: pageOfRuns})
+	if err != nil {
+		return nil, err
+	}
+	for _, pl := range list {
+		out.Runs = append(out.Runs, run{pl, page.Now})
+	}
+	if len(list) == pageOfRuns {
+		out.Before = list[len(list)-1].ID
+	}
+	return page, nil
+}
+
+// Pipeline draws one run.
+func (p *Pages) Pipeline(ctx context.Context, id int64) (*Page, error) {
+	pl, err := p.Daemon.Pipeline(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	out := &pipeline{Agents: map[int64]*daemon.Agent{}}
+	page := p.page("pipeline", pl.Title, "pipelines", idWatch("pipeline", id), out)
+	out.run = run{pl, page.Now}
+	for _, s := range pl.Steps {
+		for _, id := range s.AgentIDs {
+			a, err := p.Daemon.Agent(ctx, id)
+			if err != nil {
+				return nil, err
+			}
+			out.Agents[id] = &a
+		}
+	}
+	page.Needs = waits(&out.run)
+	return page, nil
+}

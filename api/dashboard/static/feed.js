@@ -1,0 +1,69 @@
+// follow reads the feed of events for ever and comes back after each break with the id of the last one it
+// saw. It tells of each event and of each change of the connection's state: live, away or signed-out.
+//
+// fetch rather than EventSource: the types of events are many and each is its own event there, and it
+// does not tell an expired sign-in from a daemon that is being restarted.
+
+const silence = 40_000; // ms without a byte; the daemon says something every 15 s
+
+export async function follow(tell) {
+  let last = null;
+  let wait = 200;
+  for (;;) {
+    const cut = new AbortController();
+    let timer;
+    const alive = () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => cut.abort(), silence);
+    };
+    try {
+      alive();
+      const answer = await fetch('/api/events', {
+        headers: last === null ? {} : { 'Last-Event-ID': last },
+        signal: cut.signal,
+        cache: 'no-store',
+      });
+      if (answer.status === 401 || answer.status === 403) {
+        tell({ state: 'signed-out' });
+        wait = 5000;
+      } else if (answer.ok) {
+        tell({ state: 'live' });
+        wait = 200;
+        await read(answer.body, alive, (event) => {
+          if (event.id !== undefined) last = event.id;
+          if (event.data) tell({ event: JSON.parse(event.data) });
+        });
+      }
+    } catch {
+      // The connection broke; that it did is told below.
+    }
+    clearTimeout(timer);
+    cut.abort();
+    if (wait < 5000) tell({ state: 'away' });
+    await new Promise((done) => setTimeout(done, wait));
+    wait = Math.min(wait * 1.5, 3000);
+  }
+}
+
+async function read(body, alive, take) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = '';
+  let event = {};
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    alive();
+    const lines = (rest + value).split('\n');
+    rest = lines.pop();
+    for (const line of lines) {
+      if (line === '') {
+        take(event);
+        event = {};
+      } else if (line.startsWith('id: ')) {
+        event.id = line.slice(4);
+      } else if (line.startsWith('data: ')) {
+        event.data = (event.data ?? '') + line.slice(6);
+      }
+    }
+  }
+}

@@ -1,0 +1,32 @@
+// What an agent's pane shows, as long as somebody looks.
+
+const pause = 500; // ms between two looks
+
+export async function watchScreen(pre) {
+  let shown = '';
+  for (;;) {
+    if (document.visibilityState === 'visible' && pre.closest('details')?.open !== false) {
+      try {
+        const answer = await fetch(pre.dataset.screen, { cache: 'no-store' });
+        const text = await answer.text();
+        if (!answer.ok) throw new Error(JSON.parse(text).error);
+        if (text !== shown) draw(pre, text);
+        shown = text;
+      } catch (error) {
+        shown = '';
+        pre.textContent = error.message;
+      }
+    }
+    await new Promise((done) => setTimeout(done, pause));
+  }
+}
+
+function draw(pre, html) {
+  const fresh = new DOMParser().parseFromString(html, 'text/html').body;
+  // The policy allows no style attribute; a colour set here is no attribute of the page.
+  for (const span of fresh.querySelectorAll('[data-f]')) span.style.color = span.dataset.f;
+  for (const span of fresh.querySelectorAll('[data-g]')) span.style.background = span.dataset.g;
+  const end = pre.scrollHeight - pre.scrollTop - pre.clientHeight < 4;
+  pre.replaceChildren(...fresh.childNodes);
+  if (end) pre.scrollTop = pre.scrollHeight;
+}

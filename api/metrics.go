@@ -1,0 +1,149 @@
+package api
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// meter is what a server tells Prometheus, in a registry of its own.
+//
+// Gauges are read when they are asked for. Counters start at 0 with the process. What is in the
+// log is counted from there, see [meter.follow]; the rest where it happens. Values of labels are
+// words of ours: nothing that an agent writes, and no address that somebody made up, becomes one.
+type meter struct {
+	registry *prometheus.Registry
+	last     int64 // id of the newest event that is counted; the follower's alone
+
+	agentsEnded    prometheus.Counter
+	handoffsEnded  *prometheus.CounterVec   // status
+	phases         *prometheus.HistogramVec // phase
+	handoffs       *prometheus.HistogramVec // mode
+	assembly       prometheus.Histogram
+	pipelinesEnded *prometheus.CounterVec   // status
+	steps          *prometheus.HistogramVec // status
+	notifications  *prometheus.CounterVec   // channel
+
+	requests *prometheus.CounterVec   // method, route, class
+	answers  *prometheus.HistogramVec // method, route
+}
+
+// agentStates are those of agents that have not ended.
+var agentStates = []daemon.AgentState{daemon.Starting, daemon.Idle, daemon.Working, daemon.Waiting}
+
+// Upper limits in seconds.
+var (
+	phaseBuckets    = []float64{.005, .02, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900}
+	handoffBuckets  = []float64{.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 900, 1800, 3600}
+	assemblyBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5}
+	stepBuckets     = []float64{1, 5, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200}
+	answerBuckets   = []float64{.001, .005, .025, .1, .5, 2.5, 10}
+)
+
+const sinceStart = ", since the daemon started"
+
+func newMeter(s *Server) *meter {
+	m := &meter{
+		registry:       prometheus.NewRegistry(),
+		agentsEnded:    prometheus.NewCounter(prometheus.CounterOpts{Name: "understudy_agents_ended_total", Help: "Agents that have ended" + sinceStart + "."}),
+		handoffsEnded:  counters("handoffs_ended_total", "Handoffs that have ended, by status; one that failed, was retried and completed counts as both", "status"),
+		phases:         histograms("handoff_phase_duration_seconds", "How long handoffs were in a phase, however it ended", phaseBuckets, "phase"),
+		handoffs:       histograms("handoff_duration_seconds", "How long handoffs took from the request to their completion, by mode", handoffBuckets, "mode"),
+		pipelinesEnded: counters("pipelines_ended_total", "Runs of pipelines that have ended, by status; one that failed, was resumed and is done counts as both", "status"),
+		steps:          histograms("step_duration_seconds", "How long steps of pipelines took, by how they ended", stepBuckets, "status"),
+		notifications:  counters("notifications_total", "What the operator was told, by channel", "channel"),
+		assembly: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "understudy_context_assembly_duration_seconds", Help: "How long it took to assemble the context of a handoff" + sinceStart + ".", Buckets: assemblyBuckets,
+		}),
+		requests: counters("http_requests_total", "Requests that were answered, by the pattern of their route; none: refused before there was one", "method", "route", "class"),
+		answers:  histograms("http_request_duration_seconds", "How long answers took, streams left out", answerBuckets, "method", "route"),
+	}
+	m.registry.MustRegister(m.agentsEnded, m.handoffsEnded, m.phases, m.handoffs, m.pipelinesEnded, m.steps, m.notifications, m.assembly,
+		m.requests, m.answers, newScrape(s), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "understudy_build_info", Help: "The running daemon.", ConstLabels: prometheus.Labels{"version": s.Version, "go": runtime.Version()},
+	})
+	build.Set(1)
+	m.registry.MustRegister(build)
+	m.begin()
+	return m
+}
+
+// begin has the series of whatever is known to come be there from the start, at 0: a rate needs
+// two points, and an alert must see the first failure.
+func (m *meter) begin() {
+	for _, status := range []daemon.Status{daemon.StatusCompleted, daemon.StatusFailed, daemon.StatusCancelled} {
+		m.handoffsEnded.WithLabelValues(string(status))
+	}
+	for _, phase := range daemon.OpenPhases() {
+		m.phases.WithLabelValues(string(phase))
+	}
+	for _, mode := range []string{daemon.ModeAgent, daemon.ModeGenerate} {
+		m.handoffs.WithLabelValues(mode)
+	}
+	for _, status := range []daemon.PipelineStatus{daemon.PipelineDone, daemon.PipelineFailed} {
+		m.pipelinesEnded.WithLabelValues(string(status))
+	}
+	for _, status := range []daemon.StepStatus{daemon.StepDone, daemon.StepFailed} {
+		m.steps.WithLabelValues(string(status))
+	}
+	for _, channel := range channels {
+		m.notifications.WithLabelValues(channel)
+	}
+}
+
+func counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "understudy_" + name, Help: help + sinceStart + "."}, labels)
+}
+
+func histograms(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "understudy_" + name, Help: help + sinceStart + ".", Buckets: buckets}, labels)
+}
+
+// showMetrics answers in the text format of Prometheus. What can't be read is left out.
+func (s *Server) showMetrics(c echo.Context) error {
+	promhttp.HandlerFor(s.meter.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}).ServeHTTP(c.Response(), c.Request())
+	return nil
+}
+
+// noRoute is the label of requests that were refused before they had a route, or have none.
+const noRoute = "none"
+
+// measured counts and times the answers of the routes.
+func (s *Server) measured(routes []route) echo.MiddlewareFunc {
+	known := map[string]bool{}
+	for _, r := range routes {
+		known[r.method+" "+r.path] = true
+	}
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			began := time.Now()
+			if err := next(c); err != nil {
+				c.Error(err) // answers, so that the status is known
+			}
+			method, path := c.Request().Method, c.Path()
+			if !known[method+" "+path] {
+				method, path = noRoute, noRoute
+			}
+			s.meter.answered(method, path, c.Response().Status)
+			if c.Response().Header().Get("Content-Type") != "text/event-stream" {
+				s.meter.answers.WithLabelValues(method, path).Observe(time.Since(began).Seconds())
+			}
+			return nil
+		}
+	}
+}
+
+func (m *meter) answered(method, path string, status int) {
+	class := "other"
+	if 100 <= status && status < 600 {
+		class = string(rune('0'+status/100)) + "xx"
+	}
+	m.requests.WithLabelValues(method, path, class).Inc()
+}

@@ -1,0 +1,133 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+const (
+	eventsPage = 500                    // events that are read from the log at once
+	logRetry   = 500 * time.Millisecond // until the log is looked at again when that failed
+)
+
+// eventLog is the log as it stands and as it grows.
+type eventLog interface {
+	// Subscribe returns a channel of new events, which is closed when its reader falls behind, and a
+	// function that ends the subscription.
+	Subscribe() (<-chan *daemon.Published, func())
+	// Events returns what came after an id, in order.
+	Events(ctx context.Context, f daemon.EventFilter) ([]daemon.Event, error)
+}
+
+// follow counts the events of one host, each once, until ctx ends. When it falls behind, or the
+// database is away, it goes on after the event that it counted last.
+func (m *meter) follow(ctx context.Context, log eventLog, host string) {
+	for ctx.Err() == nil {
+		live, stop := log.Subscribe()
+		if m.catchUp(ctx, log, host) {
+			m.take(ctx, live, host)
+		}
+		stop()
+		select {
+		case <-ctx.Done():
+		case <-time.After(logRetry):
+		}
+	}
+}
+
+// catchUp counts what the log has.
+func (m *meter) catchUp(ctx context.Context, log eventLog, host string) bool {
+	for {
+		events, err := log.Events(ctx, daemon.EventFilter{After: m.last, Limit: eventsPage})
+		if err != nil {
+			return false
+		}
+		for _, e := range events {
+			m.event(e, host)
+		}
+		if len(events) < eventsPage {
+			return true
+		}
+	}
+}
+
+// take counts what comes until the channel is closed.
+func (m *meter) take(ctx context.Context, live <-chan *daemon.Published, host string) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e, ok := <-live:
+			if !ok {
+				return
+			}
+			m.event(e.Event, host)
+		}
+	}
+}
+
+// channels are the ways in which the operator is told.
+var channels = []string{"desktop", "log", otherChannel}
+
+const otherChannel = "other"
+
+// event counts an event that was not counted yet.
+func (m *meter) event(e daemon.Event, host string) {
+	if e.ID <= m.last {
+		return
+	}
+	m.last = e.ID
+	if e.Host != host {
+		return // its own daemon counts it
+	}
+	var about struct {
+		From       string   `json:"from"`
+		Phase      string   `json:"phase"`
+		PhaseMS    *float64 `json:"phase_ms"`
+		TotalMS    *float64 `json:"total_ms"`
+		AssemblyMS *float64 `json:"assembly_ms"`
+		DurationMS *float64 `json:"duration_ms"`
+		Mode       string   `json:"mode"`
+		Channel    string   `json:"channel"`
+	}
+	_ = json.Unmarshal(e.Payload, &about) // what another version has written otherwise is not timed
+	switch e.Type {
+	case "agent_ended":
+		m.agentsEnded.Inc()
+	case "handoff_completed", "handoff_failed", "handoff_cancelled":
+		m.handoffsEnded.WithLabelValues(strings.TrimPrefix(e.Type, "handoff_")).Inc()
+	case "handoff_created":
+		observe(m.assembly, about.AssemblyMS)
+	case "pipeline_done", "pipeline_failed":
+		m.pipelinesEnded.WithLabelValues(strings.TrimPrefix(e.Type, "pipeline_")).Inc()
+	case "step_done", "step_failed":
+		observe(m.steps.WithLabelValues(strings.TrimPrefix(e.Type, "step_")), about.DurationMS)
+	case "operator_notified":
+		if !slices.Contains(channels, about.Channel) {
+			about.Channel = otherChannel
+		}
+		m.notifications.WithLabelValues(about.Channel).Inc()
+	}
+	if !strings.HasPrefix(e.Type, "handoff_") {
+		return
+	}
+	left := daemon.Phase(about.From + about.Phase) // there is one of them
+	if slices.Contains(daemon.OpenPhases(), left) {
+		observe(m.phases.WithLabelValues(string(left)), about.PhaseMS)
+	}
+	if about.Mode == daemon.ModeAgent || about.Mode == daemon.ModeGenerate {
+		observe(m.handoffs.WithLabelValues(about.Mode), about.TotalMS)
+	}
+}
+
+// observe takes a time in milliseconds, if there is one.
+func observe(h interface{ Observe(float64) }, ms *float64) {
+	if ms != nil {
+		h.Observe(*ms / 1000)
+	}
+}

@@ -1,0 +1,42 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// preferencesRequest is what an operator wants to be told of. What is absent stays as it is, so the
+// whole of an answer may be sent back with one field changed.
+type preferencesRequest struct {
+	Errors    *bool  `json:"errors"`
+	Waiting   *bool  `json:"waiting"`
+	Completed *bool  `json:"completed"`
+	Desktop   *bool  `json:"desktop"`
+	UpdatedAt string `json:"updated_at"` // not used
+}
+
+func (s *Server) showPreferences(c echo.Context) error {
+	p, err := s.Daemon.NotificationPreferences(c.Request().Context())
+	return reply(c, http.StatusOK, p, err)
+}
+
+func (s *Server) setPreferences(c echo.Context) error {
+	var in preferencesRequest
+	if err := decode(c, &in); err != nil {
+		return err
+	}
+	p, err := s.Daemon.SetNotificationPreferences(c.Request().Context(), daemon.PreferenceChange{
+		Errors: in.Errors, Waiting: in.Waiting, Completed: in.Completed, Desktop: in.Desktop,
+	})
+	return reply(c, http.StatusOK, p, err)
+}
+
+func (s *Server) testNotification(c echo.Context) error {
+	if err := decode(c, &struct{}{}); err != nil {
+		return err
+	}
+	return reply(c, http.StatusOK, s.Daemon.TestNotification(c.Request().Context()), nil)
+}

@@ -1,0 +1,67 @@
+package api
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+func TestPreferences(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	const path = "/api/notifications/preferences"
+	wants := func(name string, got daemon.NotificationPreferences, waiting, completed, set bool) {
+		t.Helper()
+		if !got.Errors || got.Waiting != waiting || got.Completed != completed || got.Desktop || (got.UpdatedAt != nil) != set {
+			t.Errorf("%s: %+v, want waiting %t, completed %t, set %t", name, got, waiting, completed, set)
+		}
+	}
+	changes := func() int {
+		list := must(h.store.Events(t.Context(), daemon.EventFilter{Types: []string{"operator_preferences_changed"}}))(t)
+		return len(list)
+	}
+	no := false
+	wants("at first", must(h.client.NotificationPreferences(t.Context()))(t), true, true, false)
+	wants("without a field", must(h.client.SetNotificationPreferences(t.Context(), daemon.PreferenceChange{}))(t), true, true, true)
+	if n := changes(); n != 0 {
+		t.Errorf("%d events of changes that changed nothing", n)
+	}
+	wants("waiting off", must(h.client.SetNotificationPreferences(t.Context(), daemon.PreferenceChange{Waiting: &no}))(t), false, true, true)
+	wants("completed off", must(h.client.SetNotificationPreferences(t.Context(), daemon.PreferenceChange{Completed: &no}))(t), false, false, true)
+	wants("read again", must(h.client.NotificationPreferences(t.Context()))(t), false, false, true)
+
+	// What was read may be sent back with one field changed.
+	door := h.mainDoor()
+	whole := strings.Replace(string(door.do("GET", path, "").body), `"waiting":false`, `"waiting":true`, 1)
+	if got := door.do("PUT", path, whole); got.status != 200 {
+		t.Errorf("PUT %s: %d %s", whole, got.status, got.body)
+	}
+	wants("sent back", must(h.client.NotificationPreferences(t.Context()))(t), true, false, true)
+	if n := changes(); n != 3 {
+		t.Errorf("%d events of 3 changes", n)
+	}
+	for body, code := range map[string]string{
+		`{"errors":false}`:                 `"errors_always"`,
+		`{"errors":false,"waiting":false}`: `"errors_always"`,
+		`{"desktop":true}`:                 `notify.desktop in config.yaml`,
+		`{"waiting":"no"}`:                 `Field \"waiting\" must be true or false`,
+		`{"sound":true}`:                   `"unknown_field"`,
+	} {
+		if got := door.do("PUT", path, body); got.status != 400 || !strings.Contains(string(got.body), code) {
+			t.Errorf("PUT %s: %d %s, want 400 with %s", body, got.status, got.body, code)
+		}
+	}
+	wants("after refusals", must(h.client.NotificationPreferences(t.Context()))(t), true, false, true)
+}
+
+func TestNotificationIsTested(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	if got := must(h.client.TestNotification(t.Context()))(t); got.Channel != "nowhere" || got.Error != nil {
+		t.Errorf("told by %+v, want what the notifier says", got)
+	}
+	if got := h.hookDoor().do("POST", "/api/notifications/test", ""); got.status != 404 {
+		t.Errorf("an agent's socket: %d %s", got.status, got.body)
+	}
+}

@@ -1,0 +1,146 @@
+package api
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// answered are the types of what is answered, by the names of their schemas.
+var answered = map[string]any{
+	"Error": errorBody{}, "Health": Health{}, "Agent": daemon.Agent{}, "ContextUse": daemon.ContextUse{}, "Delivery": daemon.Delivery{},
+	"Peers": daemon.Peers{}, "Peer": daemon.Peer{}, "PeerDelivery": PeerDelivery{},
+	"Initiated": Initiated{}, "Handoff": daemon.Handoff{}, "Structured": daemon.Structured{}, "Transition": daemon.Transition{},
+	"Persona": Persona{}, "FullPersona": FullPersona{}, "Pipeline": daemon.Pipeline{}, "Step": daemon.Step{},
+	"StepHandoff": daemon.StepHandoff{}, "Template": Template{}, "Event": daemon.Event{}, "DashboardLink": DashboardLink{},
+	"NotificationPreferences": daemon.NotificationPreferences{}, "TestedNotification": daemon.TestedNotification{},
+}
+
+// asked are the types of what is asked for, by the names of their bodies.
+var asked = map[string]any{
+	"Nothing": struct{}{}, "NewAgent": newAgentRequest{}, "AssignPersona": assignRequest{}, "Stop": stopRequest{}, "Message": messageRequest{},
+	"PeerMessage": peerMessageRequest{}, "Handoff": handoffRequest{}, "Retry": retryRequest{}, "ContextReport": contextRequest{},
+	"NewPersona": newPersonaRequest{}, "NewPipeline": newPipelineRequest{}, "Resume": resumeRequest{}, "Decision": decisionRequest{},
+	"NotificationPreferences": preferencesRequest{},
+	"Hook":                    json.RawMessage{}, // the runtime's own
+}
+
+// TestDescriptionHasEveryField compares the description with the types that are written and read,
+// whether a test happens to fill in the field or not.
+func TestDescriptionHasEveryField(t *testing.T) {
+	t.Parallel()
+	components := loadSpec(t).doc.Components
+	for name, schema := range components.Schemas {
+		if schema.Value.Type.Is("object") && answered[name] == nil {
+			t.Errorf("components/schemas/%s: add its Go type to answered in openapi_fields_test.go", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(answered)) {
+		schema := components.Schemas[name]
+		if schema == nil {
+			t.Errorf("api/openapi.yaml: add components/schemas/%s for %T", name, answered[name])
+			continue
+		}
+		c := comparison{t: t, answer: true}
+		c.compare("components/schemas/"+name, schema.Value, reflect.TypeOf(answered[name]))
+	}
+	for _, name := range slices.Sorted(maps.Keys(components.RequestBodies)) {
+		body := components.RequestBodies[name].Value.Content.Get("application/json")
+		switch {
+		case asked[name] == nil:
+			t.Errorf("components/requestBodies/%s: add its Go type to asked in openapi_fields_test.go", name)
+		case body == nil:
+			t.Errorf("components/requestBodies/%s is no JSON", name)
+		default:
+			c := comparison{t: t}
+			c.compare("components/requestBodies/"+name, body.Schema.Value, reflect.TypeOf(asked[name]))
+		}
+	}
+}
+
+// comparison is of a schema with a type.
+type comparison struct {
+	t      *testing.T
+	answer bool // what is written, not what is read
+}
+
+func (c comparison) compare(where string, schema *openapi3.Schema, typ reflect.Type) {
+	switch typ.Kind() {
+	case reflect.Pointer:
+		if c.answer && !schema.Nullable && !slices.ContainsFunc(schema.AllOf, func(s *openapi3.SchemaRef) bool { return s.Value.Nullable }) {
+			c.t.Errorf("%s can be null: say so in api/openapi.yaml", where)
+		}
+		c.compare(where, schema, typ.Elem())
+	case reflect.Slice, reflect.Array:
+		if typ == reflect.TypeFor[json.RawMessage]() {
+			return
+		}
+		if schema.Items == nil {
+			c.t.Errorf("%s is an array, which api/openapi.yaml does not say", where)
+			return
+		}
+		c.compare(where+"/items", schema.Items.Value, typ.Elem())
+	case reflect.Struct:
+		if typ != reflect.TypeFor[time.Time]() {
+			c.fields(where, schema, typ)
+		}
+	default:
+		if len(schema.Properties) > 0 {
+			c.t.Errorf("%s is a %s, which api/openapi.yaml describes as an object", where, typ)
+		}
+	}
+}
+
+func (c comparison) fields(where string, schema *openapi3.Schema, typ reflect.Type) {
+	if allowed := schema.AdditionalProperties.Has; allowed == nil || *allowed {
+		c.t.Errorf("%s: add `additionalProperties: false`, for %s has no other fields", where, typ)
+	}
+	has := map[string]bool{}
+	for _, field := range reflect.VisibleFields(typ) {
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if field.Anonymous || name == "-" || name == "" {
+			continue
+		}
+		has[name] = true
+		property := schema.Properties[name]
+		if property == nil {
+			c.t.Errorf("%s has a field %q, which is not described: add it to %s in api/openapi.yaml", typ, name, where)
+			continue
+		}
+		always := !strings.Contains(options, "omitempty") && !strings.Contains(options, "omitzero")
+		if c.answer && always != slices.Contains(schema.Required, name) {
+			c.t.Errorf("%s/%s is always there: %v; make `required` say so in api/openapi.yaml", where, name, always)
+		}
+		c.compare(where+"/"+name, property.Value, field.Type)
+	}
+	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		if !has[name] {
+			c.t.Errorf("%s/%s: %s has no such field; remove it from api/openapi.yaml", where, name, typ)
+		}
+	}
+}
+
+// TestDescriptionHasEveryHeader finds headers of ours that are not described.
+func TestDescriptionHasEveryHeader(t *testing.T) {
+	t.Parallel()
+	var headers []string
+	for _, p := range loadSpec(t).doc.Components.Parameters {
+		if p.Value.In == "header" {
+			headers = append(headers, p.Value.Name)
+		}
+	}
+	want := []string{launchHeader, tmuxHeader, paneHeader, agentPIDHeader, hookKeyHeader, hookAtHeader, "Last-Event-ID"}
+	slices.Sort(headers)
+	slices.Sort(want)
+	if !slices.Equal(headers, want) {
+		t.Errorf("the headers %q are described, want %q", headers, want)
+	}
+}

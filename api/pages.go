@@ -1,0 +1,135 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/labstack/echo/v4/middleware"
+
+	"github.com/understudyd/understudy/api/dashboard"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// dashboardRoutes are the pages, and what they load.
+func (s *Server) dashboardRoutes() []route {
+	return []route{
+		{"GET", "/login", "key", s.login},
+		{"POST", "/api/dashboard/links", "", s.createDashboardLink},
+		{"GET", "/", "", s.page(func(c echo.Context) (*dashboard.Page, error) { return s.pages.Home(c.Request().Context()) })},
+		{"GET", "/ui/pipelines", "status before", s.page(s.pipelinesPage)},
+		{"GET", "/ui/pipelines/:id", "", s.page(byID(s.pages.Pipeline))},
+		{"GET", "/ui/log", "q kind agent handoff pipeline since before", s.page(s.logPage)},
+		{"GET", "/ui/settings", "", s.page(func(c echo.Context) (*dashboard.Page, error) { return s.pages.Settings(c.Request().Context()) })},
+		{"GET", "/ui/agents/:id", "", s.page(byID(s.pages.Agent))},
+		{"GET", "/ui/personas", "", s.page(s.personasPage)},
+		{"GET", "/ui/personas/:slug", "", s.page(s.personaPage)},
+		{"GET", "/ui/handoffs", "persona status before", s.page(s.handoffsPage)},
+		{"GET", "/ui/handoffs/:id", "", s.page(byID(s.pages.Handoff))},
+		{"GET", "/ui/handoffs/:id/document", "", s.page(byID(s.pages.Document))},
+		{"GET", "/ui/handoffs/:id/context", "", s.page(byID(s.pages.Context))},
+		{"GET", "/ui/static/:name", "", s.showStatic},
+	}
+}
+
+// byID draws the page about something that has an id.
+func byID(draw func(context.Context, int64) (*dashboard.Page, error)) func(echo.Context) (*dashboard.Page, error) {
+	return func(c echo.Context) (*dashboard.Page, error) {
+		id, err := pathID(c)
+		if err != nil {
+			return nil, err
+		}
+		return draw(c.Request().Context(), id)
+	}
+}
+
+func (s *Server) pipelinesPage(c echo.Context) (*dashboard.Page, error) {
+	p := paramsOf(c)
+	status := p.oneOf("status", "", string(daemon.PipelinePending), string(daemon.PipelineRunning),
+		string(daemon.PipelineWaiting), string(daemon.PipelineDone), string(daemon.PipelineFailed)) // "" is what a form sends for all
+	before := p.id("before")
+	if p.err != nil {
+		return nil, p.err
+	}
+	return s.pages.Pipelines(c.Request().Context(), status, before)
+}
+
+// logPage reads the filter of the log's form, which sends what was left empty as well.
+func (s *Server) logPage(c echo.Context) (*dashboard.Page, error) {
+	p := paramsOf(c)
+	f := dashboard.LogFilter{
+		Kind: p.text("kind"), Agent: p.text("agent"), Handoff: p.text("handoff"), Run: p.text("pipeline"), Text: p.text("q"), Since: p.text("since"),
+	}
+	want := daemon.AuditFilter{TypePrefix: f.Kind, Text: f.Text, Before: p.id("before")}
+	number := func(name, text string) int64 {
+		if text == "" {
+			return 0
+		}
+		n, err := parseID(name, text)
+		p.fail(err)
+		return n
+	}
+	want.AgentID, want.HandoffID, want.PipelineID = number("Agent", f.Agent), number("Handoff", f.Handoff), number("Pipeline", f.Run)
+	if hours := number("Since", f.Since); hours != 0 {
+		want.Since = time.Now().Add(-time.Duration(min(hours, maxHours)) * time.Hour)
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	return s.pages.Log(c.Request().Context(), f, want)
+}
+
+const maxHours = 24 * 365 * 100 // a duration holds more
+
+// page answers with a page, or with one that says what is wrong.
+func (s *Server) page(draw func(echo.Context) (*dashboard.Page, error)) echo.HandlerFunc {
+	return zip(func(c echo.Context) error {
+		s.renew(c)
+		c.Response().Header().Set("Content-Security-Policy", dashboard.Policy)
+		page, err := draw(c)
+		status := http.StatusOK
+		if err != nil {
+			var body errorBody
+			var fault bool
+			status, body, fault = verdict(err)
+			if fault && !errors.Is(err, context.Canceled) {
+				s.Log.Error("page failed", "route", c.Path(), "error", err)
+			}
+			page = s.pages.Failed(status, body.Error)
+		}
+		var b bytes.Buffer
+		if err := page.Write(&b); err != nil {
+			return err
+		}
+		return c.HTMLBlob(status, b.Bytes())
+	})
+}
+
+var zip = middleware.Gzip()
+
+// showStatic answers with a file that pages load. A browser asks for it each time and is told that it has
+// not changed, so that a new daemon's pages never meet old scripts.
+func (s *Server) showStatic(c echo.Context) error {
+	f, ok := s.static[c.Param("name")]
+	if !ok {
+		return errNoRoute
+	}
+	h := c.Response().Header()
+	h.Set("Cache-Control", "no-cache")
+	h.Set("Etag", f.Version)
+	h.Set("Vary", "Accept-Encoding")
+	h.Set("Content-Security-Policy", dashboard.Policy) // a worker's own policy comes with its script
+	if c.Request().Header.Get("If-None-Match") == f.Version {
+		return c.NoContent(http.StatusNotModified)
+	}
+	body := f.Body
+	if strings.Contains(c.Request().Header.Get("Accept-Encoding"), "gzip") {
+		h.Set("Content-Encoding", "gzip")
+		body = f.Zipped
+	}
+	return c.Blob(http.StatusOK, f.Type, body)
+}

@@ -1,0 +1,46 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+type peerMessageRequest struct {
+	To   string `json:"to"` // an agent's id or a persona's slug
+	Text string `json:"text"`
+}
+
+// PeerDelivery is what an agent is told of a message to another.
+type PeerDelivery struct {
+	ID        int64                `json:"id"`
+	ToAgentID int64                `json:"to_agent_id"`
+	State     daemon.DeliveryState `json:"state"`
+}
+
+func (s *Server) showPeers(c echo.Context) error {
+	id, err := pathID(c)
+	if err != nil {
+		return err
+	}
+	peers, err := s.Daemon.Peers(c.Request().Context(), id)
+	return reply(c, http.StatusOK, peers, err)
+}
+
+func (s *Server) sendToPeer(c echo.Context) error {
+	id, err := pathID(c)
+	if err != nil {
+		return err
+	}
+	var in peerMessageRequest
+	if err := decode(c, &in); err != nil {
+		return err
+	}
+	if in.To == "" {
+		return invalid("invalid_field", "Field \"to\" must name an agent or a persona")
+	}
+	dl, err := s.Daemon.SendToPeer(c.Request().Context(), id, in.To, in.Text)
+	return reply(c, http.StatusAccepted, PeerDelivery{ID: dl.ID, ToAgentID: dl.AgentID, State: dl.State}, err)
+}

@@ -1,0 +1,165 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// nothing is what tools take that need to be told nothing.
+type nothing struct{}
+
+// self is the answer of whoami.
+type self struct {
+	AgentID        int64   `json:"agent_id"`
+	Name           string  `json:"name"`
+	Persona        string  `json:"persona,omitempty" jsonschema:"absent: you play none"`
+	State          string  `json:"state"`
+	Generation     int     `json:"generation" jsonschema:"1 for the first agent of a line; each successor has one more"`
+	PreviousAgent  int64   `json:"previous_agent_id,omitempty" jsonschema:"the agent whose work you took over"`
+	ContextPercent float64 `json:"context_percent,omitempty" jsonschema:"how full your context window is; absent: not known"`
+}
+
+func (s *server) whoami(ctx context.Context, _ nothing) (self, error) {
+	peers, err := s.client.Peers(ctx, s.agent)
+	if err != nil {
+		return self{}, err
+	}
+	you := peers.You
+	out := self{AgentID: you.ID, Name: you.Name, State: string(you.State), Generation: you.Generation}
+	if you.Persona != nil {
+		out.Persona = *you.Persona
+	}
+	if you.PreviousAgentID != nil {
+		out.PreviousAgent = *you.PreviousAgentID
+	}
+	if you.Context != nil && you.Context.Percent != nil {
+		out.ContextPercent = *you.Context.Percent
+	}
+	return out, nil
+}
+
+// cast is the answer of list_personas.
+type cast struct {
+	Personas []persona `json:"personas"`
+}
+
+type persona struct {
+	Slug        string  `json:"slug"`
+	Role        string  `json:"role"`
+	Description string  `json:"description"`
+	Agents      []agent `json:"agents" jsonschema:"the active agents that play it, the newest first"`
+}
+
+type agent struct {
+	ID    int64  `json:"id"`
+	Name  string `json:"name"`
+	State string `json:"state" jsonschema:"starting, idle, working, or waiting for a person"`
+	You   bool   `json:"you,omitempty"`
+}
+
+func (s *server) listPersonas(ctx context.Context, _ nothing) (cast, error) {
+	peers, err := s.client.Peers(ctx, s.agent)
+	if err != nil {
+		return cast{}, err
+	}
+	out := cast{Personas: []persona{}}
+	for _, p := range peers.Personas {
+		shown := persona{Slug: p.Slug, Role: p.Role, Description: p.Description, Agents: []agent{}}
+		for _, a := range p.Agents {
+			shown.Agents = append(shown.Agents, agent{ID: a.ID, Name: a.Name, State: string(a.State), You: a.ID == s.agent})
+		}
+		out.Personas = append(out.Personas, shown)
+	}
+	return out, nil
+}
+
+// message is what send_message takes.
+type message struct {
+	To   string `json:"to" jsonschema:"an agent's id, as \"7\", or a persona's slug, as \"developer-con-1\": then its newest agent"`
+	Text string `json:"text" jsonschema:"best at most two lines and 700 characters, since more reaches the other as pasted content; never more than 4,000: put that into a file and name it"`
+}
+
+// sent is its answer.
+type sent struct {
+	DeliveryID int64  `json:"delivery_id"`
+	ToAgentID  int64  `json:"to_agent_id"`
+	State      string `json:"state"`
+	Next       string `json:"next"`
+}
+
+func (s *server) sendMessage(ctx context.Context, in message) (sent, error) {
+	dl, err := s.client.SendToPeer(ctx, s.agent, in.To, in.Text)
+	if err != nil {
+		return sent{}, err
+	}
+	return sent{
+		DeliveryID: dl.ID, ToAgentID: dl.ToAgentID, State: string(dl.State),
+		Next: fmt.Sprintf("Agent %d gets it when it is idle. Go on with your work.", dl.ToAgentID),
+	}, nil
+}
+
+// request is what request_handoff takes.
+type request struct {
+	Reason string `json:"reason,omitempty" jsonschema:"why, in a few words on one line, for the operator"`
+	Focus  string `json:"focus,omitempty" jsonschema:"what the document should dwell on; absent: everything"`
+}
+
+// standing is how a handoff stands.
+type standing struct {
+	HandoffID int64  `json:"handoff_id,omitempty" jsonschema:"absent: you have asked for none"`
+	Status    string `json:"status" jsonschema:"none, pending, in_progress, completed, failed or cancelled"`
+	Phase     string `json:"phase,omitempty"`
+	Note      string `json:"note,omitempty" jsonschema:"what it waits for"`
+	Error     string `json:"error,omitempty"`
+	Next      string `json:"next" jsonschema:"what comes next, or what you are to do"`
+}
+
+// defaultReason tells the operator that nobody else has asked.
+const defaultReason = "asked for by the agent"
+
+func (s *server) requestHandoff(ctx context.Context, in request) (standing, error) {
+	if in.Reason == "" {
+		in.Reason = defaultReason
+	}
+	h, err := s.client.RequestHandoff(ctx, s.agent, daemon.HandoffRequest{Reason: in.Reason, Focus: in.Focus})
+	if err != nil {
+		return standing{}, err
+	}
+	return standing{HandoffID: h.HandoffID, Status: string(daemon.StatusPending), Phase: string(h.Phase), Next: next(h.Phase)}, nil
+}
+
+func (s *server) handoffStatus(ctx context.Context, _ nothing) (standing, error) {
+	h, err := s.client.LatestHandoff(ctx, s.agent)
+	var told *daemon.Error
+	switch {
+	case errors.As(err, &told) && told.Code == "handoff_not_found":
+		return standing{Status: "none", Next: "Go on with your work; request_handoff begins one."}, nil
+	case err != nil:
+		return standing{}, err
+	}
+	out := standing{HandoffID: h.ID, Status: string(h.Status), Phase: string(h.Phase), Note: h.Note, Next: next(h.Phase)}
+	if h.Error != nil {
+		out.Error = h.Error.Message
+	}
+	return out, nil
+}
+
+// next says what comes after a phase, for the outgoing agent.
+func next(phase daemon.Phase) string {
+	switch phase {
+	case daemon.Requested, daemon.Instructing:
+		return "Finish your turn; when it ends you will be asked for the document."
+	case daemon.AwaitingDocument:
+		return "Write the document that you were asked for, then finish your turn."
+	case daemon.Generating:
+		return "A copy of your session writes the document; nothing is asked of you."
+	case daemon.Failed:
+		return "Go on with your work; the operator sees the error and can try again."
+	case daemon.Cancelled:
+		return "Go on with your work."
+	}
+	return "Your work is going over to your successor; begin nothing new."
+}

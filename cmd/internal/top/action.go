@@ -1,0 +1,120 @@
+package top
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// verb is what can be done about a row.
+type verb int
+
+const (
+	handOff verb = iota
+	cancelHandoff
+	retryHandoff
+	approve
+	reject
+)
+
+// action is one thing that the operator asked for. It names whom it is for by ids, as they were when the
+// key was pressed, so that rows may move meanwhile.
+type action struct {
+	verb     verb
+	agent    int64
+	handoff  int64
+	pipeline int64
+	step     int64 // of the pipeline, which the decision is about
+	reason   string
+	text     string // the handoff's focus, or the comment of a decision
+}
+
+// String says what is being done.
+func (a action) String() string {
+	switch a.verb {
+	case handOff:
+		return fmt.Sprintf("handing off agent %d", a.agent)
+	case cancelHandoff:
+		return fmt.Sprintf("cancelling handoff %d", a.handoff)
+	case retryHandoff:
+		return fmt.Sprintf("retrying handoff %d", a.handoff)
+	case approve:
+		return fmt.Sprintf("approving pipeline %d", a.pipeline)
+	}
+	return fmt.Sprintf("rejecting pipeline %d", a.pipeline)
+}
+
+// doneMsg is how an action ended.
+type doneMsg struct {
+	said string
+	err  error
+}
+
+// actionTime is how long an action may take.
+const actionTime = 30 * time.Second
+
+// command has the action done beside the program.
+func (a action) command(ctx context.Context, c *api.Client) tea.Cmd {
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeoutCause(ctx, actionTime, errSlow)
+		defer cancel()
+		said, err := a.do(ctx, c)
+		return doneMsg{said, slow(ctx, err)}
+	}
+}
+
+// do returns what is to be said of it.
+func (a action) do(ctx context.Context, c *api.Client) (said string, err error) {
+	switch a.verb {
+	case handOff:
+		in, err := c.RequestHandoff(ctx, a.agent, daemon.HandoffRequest{Reason: strings.TrimSpace(a.reason), Focus: strings.TrimSpace(a.text)})
+		return fmt.Sprintf("handoff %d of agent %d is under way", in.HandoffID, a.agent), err
+	case cancelHandoff:
+		return a.cancel(ctx, c)
+	case retryHandoff:
+		_, err := c.RetryHandoff(ctx, a.handoff, "")
+		return fmt.Sprintf("handoff %d goes on", a.handoff), err
+	}
+	return a.decide(ctx, c)
+}
+
+// decide approves or rejects the step that was shown, and none that the run has come to since.
+func (a action) decide(ctx context.Context, c *api.Client) (said string, err error) {
+	p, err := c.Pipeline(ctx, a.pipeline)
+	if err != nil {
+		return "", err
+	}
+	if i := p.Front(); p.Status == daemon.PipelineWaiting && i < len(p.Steps) && p.Steps[i].ID != a.step {
+		return "", daemon.Errorf(daemon.KindConflict, "step_decided", "Pipeline %d waits for approval of another step by now: look at it first", a.pipeline)
+	}
+	comment := strings.TrimSpace(a.text)
+	if a.verb == approve {
+		_, err := c.ApprovePipeline(ctx, a.pipeline, comment)
+		return fmt.Sprintf("pipeline %d is approved and goes on", a.pipeline), err
+	}
+	p, err = c.RejectPipeline(ctx, a.pipeline, comment)
+	said = fmt.Sprintf("pipeline %d is rejected", a.pipeline)
+	if p.Hint != "" {
+		said += "; " + p.Hint
+	}
+	return said, err
+}
+
+// cancel cancels the handoff that was shown, and no newer one: the API knows an agent's newest alone.
+func (a action) cancel(ctx context.Context, c *api.Client) (string, error) {
+	latest, err := c.LatestHandoff(ctx, a.agent)
+	if err != nil {
+		return "", err
+	}
+	if latest.ID != a.handoff {
+		return "", daemon.Errorf(daemon.KindConflict, "handoff_ended", "Handoff %d has ended", a.handoff)
+	}
+	_, err = c.CancelHandoff(ctx, a.agent)
+	return fmt.Sprintf("handoff %d is cancelled; agent %d lives on", a.handoff, a.agent), err
+}

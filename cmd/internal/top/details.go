@@ -1,0 +1,256 @@
+package top
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// details are all that is shown of one row.
+type details struct {
+	key      key // the zero key: none are shown
+	row      row // as it was last
+	handoff  *daemon.Handoff
+	moves    []daemon.Transition
+	pipeline *daemon.Pipeline
+	err      error
+	old      bool // something has happened since they were read
+	reading  bool
+}
+
+// detailsMsg is what was read for a row.
+type detailsMsg struct {
+	key      key
+	handoff  *daemon.Handoff
+	moves    []daemon.Transition
+	pipeline *daemon.Pipeline
+	err      error
+}
+
+func (d *details) took(msg detailsMsg) {
+	d.reading, d.err = false, msg.err
+	if msg.err == nil {
+		d.handoff, d.moves, d.pipeline = msg.handoff, msg.moves, msg.pipeline
+	}
+}
+
+// readDetails reads what the details show, if that may have changed; each second at most.
+func (m *model) readDetails(begin bool) tea.Cmd {
+	d := &m.detail
+	if !begin && m.screen != detailScreen || !d.old || d.reading || d.key.id == 0 {
+		return nil
+	}
+	if r := m.row(); r != nil && r.key == d.key {
+		d.row = *r
+	}
+	d.old, d.reading = false, true
+	ctx, c, row, list := m.ctx, m.cfg.Client, d.row, m.data.handoffs
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeoutCause(ctx, patience, errSlow)
+		defer cancel()
+		msg := detailsMsg{key: row.key}
+		if row.kind == pipelineRow {
+			p, err := c.Pipeline(ctx, row.id)
+			msg.pipeline, msg.err = &p, slow(ctx, err)
+			return msg
+		}
+		msg.handoff, msg.err = handoffOf(ctx, c, &row, list)
+		if msg.err == nil && msg.handoff != nil {
+			msg.moves, msg.err = c.Transitions(ctx, msg.handoff.ID)
+		}
+		msg.err = slow(ctx, msg.err)
+		return msg
+	}
+}
+
+// handoffOf finds the handoff that a row's details tell of: the one it shows, else the agent's own last
+// one, else the one that it came by; nil: there is none.
+func handoffOf(ctx context.Context, c *api.Client, r *row, list []daemon.Handoff) (*daemon.Handoff, error) {
+	if r.handoff != nil {
+		h, err := c.Handoff(ctx, r.handoff.ID)
+		return &h, err
+	}
+	h, err := c.LatestHandoff(ctx, r.id)
+	var told *daemon.Error
+	switch {
+	case err == nil:
+		return &h, nil
+	case !errors.As(err, &told) || told.Kind != daemon.KindNotFound:
+		return nil, err
+	}
+	for i := range list {
+		if s := list[i].SuccessorID; s != nil && *s == r.id {
+			return &list[i], nil
+		}
+	}
+	return nil, nil
+}
+
+// detailLines are the details, whole.
+func (m *model) detailLines(columns int) []string {
+	d := &m.detail
+	if r := m.row(); r != nil && r.key == d.key {
+		d.row = *r
+	}
+	p := paper{columns: columns, words: m.cfg.Words}
+	p.head(named(&d.row))
+	here := m.row() != nil
+	if !here {
+		p.styled(yellow, m.goneWords())
+	}
+	if d.err != nil {
+		p.styled(red, m.cfg.Explain(d.err))
+	}
+	switch {
+	case d.row.kind == agentRow:
+		m.describeAgent(&p, &d.row, here)
+	case d.row.kind == pipelineRow && d.pipeline != nil:
+		m.describePipeline(&p, d.pipeline)
+	}
+	if d.handoff != nil {
+		p.blank()
+		m.describeHandoff(&p, d.handoff, d.moves)
+	}
+	return p.lines
+}
+
+// describeAgent tells of an agent. Of one that is not here any more it is not said what it does.
+func (m *model) describeAgent(p *paper, r *row, here bool) {
+	a := r.agent
+	if here {
+		p.field("state", fmt.Sprintf("%s for %s", a.State, lasted(m.now.Sub(a.StateAt))))
+		p.field("waits for", a.WaitsFor)
+		p.field("note", a.Note)
+	}
+	p.field("persona", fmt.Sprintf("%s, generation %d", orDash(a.PersonaSlug()), a.Generation))
+	p.field("context", contextInFull(a.Context))
+	p.field("directory", a.Cwd)
+	p.field("runtime", fmt.Sprintf("%s on host %s", a.Runtime, a.Host))
+	if a.PipelineID != nil {
+		p.field("works for", fmt.Sprintf("pipeline %d", *a.PipelineID))
+	}
+	if a.LastMessage != "" {
+		p.blank()
+		p.head("its last answer began")
+		p.text(a.LastMessage)
+	}
+}
+
+func (m *model) describeHandoff(p *paper, h *daemon.Handoff, moves []daemon.Transition) {
+	p.head(fmt.Sprintf("handoff %d, %s", h.ID, words(h.Status)))
+	p.field("from", fmt.Sprintf("agent %d (%s), generation %d", h.AgentID, h.SourceAgent, h.Generation))
+	if h.SuccessorID != nil {
+		p.field("to", fmt.Sprintf("agent %d", *h.SuccessorID))
+	}
+	p.field("reason", h.Reason)
+	p.field("focus", h.Focus)
+	p.field("waits for", h.Note)
+	if h.Error != nil && h.Phase == daemon.Failed {
+		p.field("failed in", fmt.Sprintf("%s (%s)", words(h.Error.Phase), h.Error.Code))
+		p.styled(red, p.words(h.Error.Message))
+		p.styled(yellow, p.words(h.Error.Hint))
+	}
+	last := h.CreatedAt
+	for _, t := range moves {
+		mark := "✓"
+		if t.To == daemon.Failed || t.To == daemon.Cancelled {
+			mark = "✗"
+		}
+		p.line(fmt.Sprintf("%s %-22s %8s", mark, words(t.From), seconds(t.At.Sub(last))))
+		last = t.At
+	}
+	if h.Open() {
+		p.line(fmt.Sprintf("… %-22s %8s", words(h.Phase), lasted(m.now.Sub(last))))
+	}
+	for _, w := range h.Warnings {
+		p.field("warning", w)
+	}
+}
+
+func (m *model) describePipeline(p *paper, r *daemon.Pipeline) {
+	p.field("status", words(r.Status))
+	p.field("template", r.Template)
+	p.field("request", r.Prompt)
+	p.field("directory", r.Cwd)
+	for _, w := range r.Warnings {
+		p.field("warning", w)
+	}
+	p.blank()
+	newest := -1
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		took := ""
+		if s.StartedAt != nil && s.FinishedAt != nil {
+			took = seconds(s.FinishedAt.Sub(*s.StartedAt))
+		}
+		p.line(fmt.Sprintf("%d. %-20s %-10s %8s", i+1, clean(s.AgentName), words(s.Status), took))
+		if s.LatestHandoff != nil {
+			newest = i
+		}
+	}
+	if newest >= 0 {
+		p.blank()
+		p.head(fmt.Sprintf("what step %d has left", newest+1))
+		p.text(r.Steps[newest].LatestHandoff.ContentMD)
+	}
+}
+
+// seconds is a measured time.
+func seconds(d time.Duration) string {
+	if d >= time.Minute {
+		return lasted(d)
+	}
+	return fmt.Sprintf("%.2f s", max(d, 0).Seconds())
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// paper takes lines that fit a width.
+type paper struct {
+	columns int
+	words   func(string) string
+	lines   []string
+}
+
+const fieldWidth = 11 // of a name and what is between it and its value
+
+func (p *paper) blank()        { p.lines = append(p.lines, "") }
+func (p *paper) line(s string) { p.lines = append(p.lines, cut(s, p.columns)) }
+func (p *paper) head(s string) { p.lines = append(p.lines, bold.Render(cut(clean(s), p.columns))) }
+
+// styled adds a text in a colour, folded.
+func (p *paper) styled(s style, text string) {
+	for _, line := range fold(clean(text), p.columns) {
+		p.lines = append(p.lines, s.Render(line))
+	}
+}
+
+// field adds a name and its value, unless that is empty.
+func (p *paper) field(name, value string) {
+	if strings.TrimSpace(value) == "" {
+		return
+	}
+	for i, line := range fold(clean(p.words(value)), p.columns-fieldWidth) {
+		if i > 0 {
+			name = ""
+		}
+		p.lines = append(p.lines, faint.Render(pad(name, fieldWidth))+line)
+	}
+}
+
+// text adds what an agent wrote.
+func (p *paper) text(s string) {
+	p.lines = append(p.lines, foldText(s, p.columns)...)
+}

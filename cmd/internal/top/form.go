@@ -1,0 +1,175 @@
+package top
+
+import (
+	"fmt"
+
+	"charm.land/bubbles/v2/textinput"
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
+)
+
+// The longest texts that the daemon takes, in characters.
+const (
+	maxReason  = 200
+	maxFocus   = 10_000
+	maxComment = 10_000
+	maxFilter  = 100
+)
+
+// form asks for what an action needs besides its row. While it is open all keys are its own.
+type form struct {
+	title   string
+	enter   string // what Enter does
+	labels  []string
+	fields  []textinput.Model
+	at      int    // the field that is typed into
+	action  action // what it is for
+	confirm string // a question that Enter leads to, before the action; "": none
+	asking  bool   // it is being asked
+}
+
+// newField makes an empty field, in the terminal's own colours.
+func newField(limit int) textinput.Model {
+	f := textinput.New()
+	f.Prompt = ""
+	f.CharLimit = limit
+	plain := textinput.StyleState{Placeholder: lipgloss.NewStyle().Faint(true)}
+	f.SetStyles(textinput.Styles{Focused: plain, Blurred: plain})
+	return f
+}
+
+// typed gives a field a key or a paste. What could not be shown is not taken.
+func typed(f *textinput.Model, msg tea.Msg) {
+	*f, _ = f.Update(msg)
+	if v := f.Value(); v != clean(v) {
+		f.SetValue(clean(v))
+	}
+}
+
+// drawn is a field in so many columns, the cursor behind its text among them.
+func drawn(f *textinput.Model, columns int) string {
+	f.SetWidth(max(columns-1, 1))
+	f.SetCursor(f.Position()) // has it take the new width into account
+	return plain.MaxWidth(max(columns, 1)).Render(f.View())
+}
+
+func handOffForm(r *row) *form {
+	reason, focus := newField(maxReason), newField(maxFocus)
+	reason.Placeholder = "manual"
+	focus.Placeholder = "what the document should dwell on"
+	f := &form{
+		title: "Hand off " + named(r), enter: "hand off",
+		labels: []string{"reason", "focus"}, fields: []textinput.Model{reason, focus},
+		action: action{verb: handOff, agent: r.id},
+	}
+	f.fields[0].Focus()
+	return f
+}
+
+func decisionForm(r *row, v verb) *form {
+	comment := newField(maxComment)
+	comment.Placeholder = "may be left empty"
+	f := &form{
+		title: "Approve " + named(r), enter: "approve",
+		labels: []string{"comment"}, fields: []textinput.Model{comment},
+		action: action{verb: v, pipeline: r.id},
+	}
+	if i := r.pipeline.Front(); i < len(r.pipeline.Steps) {
+		f.action.step = r.pipeline.Steps[i].ID
+	}
+	if v == reject {
+		f.title, f.enter = "Reject "+named(r), "go on"
+		f.confirm = fmt.Sprintf("Reject pipeline %d? That ends the run.", r.id)
+	}
+	f.fields[0].Focus()
+	return f
+}
+
+// named is a row as a form names it.
+func named(r *row) string { return fmt.Sprintf("%s (%s)", r.key, clean(r.name())) }
+
+// filled is the action with what was typed.
+func (f *form) filled() action {
+	a := f.action
+	a.text = f.fields[len(f.fields)-1].Value()
+	if a.verb == handOff {
+		a.reason = f.fields[0].Value()
+	}
+	return a
+}
+
+// answer is what a form comes to with a key.
+type answer int
+
+const (
+	stays answer = iota
+	leaves
+	does
+)
+
+// press takes a key.
+func (f *form) press(k tea.KeyPressMsg) answer {
+	name := k.String()
+	switch {
+	case name == "esc":
+		return leaves
+	case f.asking:
+		if name == "y" {
+			return does
+		}
+		return leaves
+	case name == "enter" && f.confirm != "":
+		f.asking = true
+	case name == "enter":
+		return does
+	case name == "tab" || name == "down":
+		f.move(1)
+	case name == "shift+tab" || name == "up":
+		f.move(-1)
+	default:
+		typed(&f.fields[f.at], k)
+	}
+	return stays
+}
+
+// paste puts a text into the field.
+func (f *form) paste(p tea.PasteMsg) {
+	if !f.asking {
+		typed(&f.fields[f.at], p)
+	}
+}
+
+func (f *form) move(by int) {
+	f.fields[f.at].Blur()
+	f.at = (f.at + by + len(f.fields)) % len(f.fields)
+	f.fields[f.at].Focus()
+}
+
+// lines draws the form.
+func (f *form) lines(columns int) []string {
+	out := []string{bold.Render(cut(f.title, columns))}
+	if f.asking {
+		return append(out, cut(f.confirm, columns), "", keysLine(columns, "y", "reject", "any other key", "leave it as it is"))
+	}
+	wide := 0
+	for _, l := range f.labels {
+		wide = max(wide, len(l))
+	}
+	for i := range f.fields {
+		label := pad(f.labels[i], wide) + "  "
+		out = append(out, beside(label, drawn(&f.fields[i], columns-width(label)), columns))
+	}
+	keys := []string{"Enter", f.enter, "Esc", "leave"}
+	if len(f.fields) > 1 {
+		keys = append(keys, "Tab", "next field")
+	}
+	return append(out, "", keysLine(columns, keys...))
+}
+
+// beside is a label and what belongs to it, as far as there is room.
+func beside(label, field string, columns int) string {
+	if width(label) >= columns {
+		return faint.Render(cut(label, columns))
+	}
+	return faint.Render(label) + field
+}

@@ -1,0 +1,194 @@
+package top
+
+import (
+	"fmt"
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// press does what a key asks for.
+func (m *model) press(k tea.KeyPressMsg) tea.Cmd {
+	name := k.String()
+	switch {
+	case name == "ctrl+c":
+		return tea.Quit
+	case name == "ctrl+z":
+		return tea.Suspend
+	case m.form != nil:
+		return m.pressForm(k)
+	case m.filtering:
+		m.pressFilter(k)
+		return nil
+	case m.screen == helpScreen:
+		return m.pressHelp(name)
+	case m.screen == detailScreen:
+		return m.pressDetail(name)
+	}
+	return m.pressList(name)
+}
+
+func (m *model) pressForm(k tea.KeyPressMsg) tea.Cmd {
+	switch m.form.press(k) {
+	case leaves:
+		m.form = nil
+	case does:
+		a := m.form.filled()
+		m.form = nil
+		return m.do(a)
+	}
+	return nil
+}
+
+func (m *model) pressFilter(k tea.KeyPressMsg) {
+	switch k.String() {
+	case "enter":
+		m.filtering = false
+		m.filter.Blur()
+	case "esc":
+		m.filtering = false
+		m.filter.Blur()
+		m.filter.Reset()
+		m.refilter()
+	default:
+		typed(&m.filter, k)
+		m.refilter()
+	}
+}
+
+func (m *model) pressList(name string) tea.Cmd {
+	if by, ok := m.moves(name, len(m.rows)); ok {
+		m.move(by)
+		return nil
+	}
+	switch name {
+	case "q":
+		return tea.Quit
+	case "/":
+		m.filtering = true
+		m.filter.Focus()
+	case "esc":
+		m.said = ""
+		if m.filter.Value() != "" {
+			m.filter.Reset()
+			m.refilter()
+		}
+	case "enter":
+		r := m.row()
+		if r == nil {
+			return m.refuse("select a row first")
+		}
+		m.screen, m.scroll = detailScreen, 0
+		m.detail = details{key: r.key, row: *r, old: true}
+		return m.readDetails(true)
+	default:
+		return m.pressAny(name)
+	}
+	return nil
+}
+
+// moves says by how much of so many lines a key moves.
+func (m *model) moves(name string, all int) (by int, ok bool) {
+	screenful := max(m.h-6, 1)
+	switch name {
+	case "up", "k":
+		return -1, true
+	case "down", "j":
+		return 1, true
+	case "pgup", "ctrl+b":
+		return -screenful, true
+	case "pgdown", "ctrl+f", "space":
+		return screenful, true
+	case "home", "g":
+		return -all - 1, true
+	case "end", "G":
+		return all + 1, true
+	}
+	return 0, false
+}
+
+func (m *model) pressHelp(name string) tea.Cmd {
+	if by, ok := m.moves(name, len(helpLines)); ok {
+		m.scrollBy(by)
+		return nil
+	}
+	m.screen, m.scroll = listScreen, 0
+	if m.detail.key.id != 0 {
+		m.screen = detailScreen
+	}
+	return nil
+}
+
+func (m *model) pressDetail(name string) tea.Cmd {
+	if by, ok := m.moves(name, len(m.detailLines(m.w))); ok {
+		m.scrollBy(by)
+		return nil
+	}
+	switch name {
+	case "q", "esc", "enter":
+		m.screen, m.scroll, m.detail = listScreen, 0, details{}
+		return nil
+	}
+	return m.pressAny(name)
+}
+
+// scrollBy moves the lines; the view keeps the last of them on the screen.
+func (m *model) scrollBy(by int) { m.scroll = max(m.scroll+by, 0) }
+
+// pressAny does what a key asks for in the list and in the details, about the selected row.
+func (m *model) pressAny(name string) tea.Cmd {
+	r := m.row()
+	if r == nil && slices.Contains([]string{"a", "h", "c", "t", "y", "n"}, name) {
+		return m.refuse("nothing is selected: " + m.goneWords())
+	}
+	switch name {
+	case "?":
+		m.screen, m.scroll = helpScreen, 0
+	case "a":
+		return m.attach()
+	case "h":
+		if r.kind != agentRow {
+			return m.refuse("h hands off an agent: select one")
+		}
+		m.form = handOffForm(r)
+	case "c":
+		if r.kind != agentRow || r.handoff == nil || !r.handoff.Open() {
+			return m.refuse(r.String() + " has no open handoff that could be cancelled")
+		}
+		return m.do(action{verb: cancelHandoff, agent: r.handoff.AgentID, handoff: r.handoff.ID})
+	case "t":
+		if r.handoff == nil || r.handoff.Phase != daemon.Failed {
+			return m.refuse(r.String() + " has no failed handoff that could be retried")
+		}
+		return m.do(action{verb: retryHandoff, agent: r.handoff.AgentID, handoff: r.handoff.ID})
+	case "y", "n":
+		if r.kind != pipelineRow {
+			return m.refuse("y and n decide about a pipeline: select one that waits for approval")
+		}
+		m.form = decisionForm(r, map[string]verb{"y": approve, "n": reject}[name])
+	}
+	return nil
+}
+
+// goneWords say what became of what was selected.
+func (m *model) goneWords() string {
+	switch {
+	case len(m.rows) == 0:
+		return "there is nobody here"
+	case m.gone == nil:
+		return "move to a row first"
+	case m.gone.kind != agentRow:
+		return fmt.Sprintf("%s does not need you any more", m.gone)
+	}
+	for i := range m.data.agents {
+		switch a := &m.data.agents[i]; {
+		case a.ID == m.gone.id:
+			return fmt.Sprintf("%s is filtered out", m.gone)
+		case a.PreviousAgentID != nil && *a.PreviousAgentID == m.gone.id:
+			return fmt.Sprintf("%s has ended; agent %d goes on with its work", m.gone, a.ID)
+		}
+	}
+	return fmt.Sprintf("%s has ended", m.gone)
+}

@@ -1,0 +1,329 @@
+package top
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// column is one of the list's.
+type column struct {
+	title string
+	least int // columns without which it is left out
+	most  int // that it takes when there is room
+	cell  func(r *row) (text string, s style)
+}
+
+// list draws the rows, with a head.
+func (m *model) list(room int) []string {
+	if room < 2 {
+		return nil
+	}
+	if len(m.rows) == 0 {
+		said := m.cfg.Words("no agents: start one with `understudy agent start PERSONA`")
+		if m.all > 0 {
+			said = "nothing here matches the filter"
+		}
+		var out []string
+		for _, line := range fold(clean(said), m.w) {
+			out = append(out, faint.Render(line))
+		}
+		return out
+	}
+	t := m.table()
+	head := strings.Repeat(" ", 2+m.gap())
+	for i, c := range t.columns {
+		if t.widths[i] > 0 {
+			head += pad(c.title, t.widths[i]) + strings.Repeat(" ", m.gap())
+		}
+	}
+	out := []string{faint.Render(cut(strings.TrimRight(head, " "), m.w))}
+	first := max(min(m.at-(room-1)/2, len(m.rows)-(room-1)), 0)
+	for i := first; i < min(first+room-1, len(m.rows)); i++ {
+		out = append(out, m.line(&m.rows[i], t.cells[i], t.widths))
+	}
+	return out
+}
+
+// gap is between two columns.
+func (m *model) gap() int {
+	if m.w < 60 {
+		return 1
+	}
+	return 2
+}
+
+// line draws a row. The selected one is marked by a sign and reversed.
+func (m *model) line(r *row, cells []cell, widths []int) string {
+	selected := m.selected != nil && *m.selected == r.key
+	paint := func(s style, text string) string {
+		if selected {
+			s = s.Reverse(true)
+		}
+		return s.Render(text)
+	}
+	mark := " "
+	if selected {
+		mark = "▸"
+	}
+	gap := strings.Repeat(" ", m.gap())
+	var b strings.Builder
+	b.WriteString(paint(plain, mark) + paint(groupStyle(r), r.sign()))
+	used := 2
+	for i, c := range cells {
+		if widths[i] == 0 {
+			continue
+		}
+		b.WriteString(paint(plain, gap) + paint(c.style, pad(c.text, widths[i])))
+		used += len(gap) + widths[i]
+	}
+	if rest := m.w - used; rest > 0 && selected {
+		b.WriteString(paint(plain, strings.Repeat(" ", rest)))
+	}
+	return b.String()
+}
+
+func groupStyle(r *row) style {
+	switch {
+	case r.state == "failed":
+		return red.Bold(true)
+	case r.group == needsYou:
+		return yellow.Bold(true)
+	case r.group == atWork:
+		return green
+	}
+	return faint
+}
+
+// cell is what stands in a row and a column, cleaned.
+type cell struct {
+	text  string
+	style style
+}
+
+// table is the list with the room that its columns are given.
+type table struct {
+	columns []column
+	cells   [][]cell // by row, then by column
+	wanted  []int    // how wide each column would be; 0: it says nothing
+	widths  []int    // how wide it is; 0: it is left out
+}
+
+func (m *model) table() *table {
+	t := &table{columns: m.allColumns()}
+	t.wanted, t.widths = make([]int, len(t.columns)), make([]int, len(t.columns))
+	for i := range m.rows {
+		line := make([]cell, len(t.columns))
+		for j, c := range t.columns {
+			text, s := c.cell(&m.rows[i])
+			line[j] = cell{clean(text), s}
+			t.wanted[j] = max(t.wanted[j], width(line[j].text))
+		}
+		t.cells = append(t.cells, line)
+	}
+	for j, c := range t.columns {
+		if t.wanted[j] > 0 {
+			t.wanted[j] = max(t.wanted[j], width(c.title))
+		}
+	}
+	t.share(m.w-2, m.gap())
+	return t
+}
+
+// share gives the columns room: first the least to as many as there is room for, then what is left to
+// those that hold more than they show. Sentences have no end and come last.
+func (t *table) share(left, gap int) {
+	for _, j := range byWorth {
+		if w := min(t.wanted[j], t.columns[j].least); w > 0 && w+gap <= left {
+			t.widths[j] = w
+			left -= w + gap
+		}
+	}
+	for _, j := range append(slices.DeleteFunc(slices.Clone(byWorth), func(j int) bool { return j == asksColumn }), asksColumn) {
+		if more := min(min(t.wanted[j], t.columns[j].most)-t.widths[j], left); more > 0 && t.widths[j] > 0 {
+			t.widths[j] += more
+			left -= more
+		}
+	}
+}
+
+// The columns, as they stand in a row.
+const (
+	idColumn = iota
+	nameColumn
+	personaColumn
+	stateColumn
+	asksColumn
+	contextColumn
+	generationColumn
+	handoffColumn
+	hostColumn
+)
+
+// byWorth is in which order columns are given room.
+var byWorth = []int{idColumn, nameColumn, stateColumn, contextColumn, asksColumn, handoffColumn, generationColumn, personaColumn, hostColumn}
+
+func (m *model) allColumns() []column {
+	bar, several := m.w >= 90, m.severalHosts()
+	atMost := math.MaxInt
+	return []column{
+		idColumn:   {"ID", 2, 8, func(r *row) (string, style) { return r.label(), plain }},
+		nameColumn: {"NAME", 10, 28, func(r *row) (string, style) { return r.name(), bold }},
+		personaColumn: {"PERSONA", 10, 24, func(r *row) (string, style) {
+			if r.persona() == r.name() {
+				return "", plain
+			}
+			return r.persona(), plain
+		}},
+		stateColumn: {"STATE", 11, 14, func(r *row) (string, style) {
+			return r.state + " " + lasted(m.now.Sub(r.since)), groupStyle(r)
+		}},
+		asksColumn: {"WAITS FOR", 16, atMost, func(r *row) (string, style) { return m.cfg.Words(r.asks), plain }},
+		contextColumn: {"CONTEXT", 18, 18, func(r *row) (string, style) {
+			if r.agent == nil {
+				return "", plain
+			}
+			return contextCell(r.agent.Context, bar), tierStyle(r.agent.Context)
+		}},
+		generationColumn: {"GEN", 3, 3, func(r *row) (string, style) {
+			if r.agent == nil {
+				return "", plain
+			}
+			return fmt.Sprint(r.agent.Generation), plain
+		}},
+		handoffColumn: {"HANDOFF", 12, 26, func(r *row) (string, style) {
+			if r.handoff == nil {
+				return "", plain
+			}
+			return fmt.Sprintf("%d %s", r.handoff.ID, words(r.handoff.Phase)), plain
+		}},
+		hostColumn: {"HOST", 6, 16, func(r *row) (string, style) {
+			if !several {
+				return "", plain
+			}
+			return r.host(), plain
+		}},
+	}
+}
+
+func (m *model) severalHosts() bool {
+	first := ""
+	for i := range m.rows {
+		switch h := m.rows[i].host(); {
+		case h == "" || h == first:
+		case first == "":
+			first = h
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// contextCell says how full a context window is, with a bar where there is room.
+func contextCell(u *daemon.ContextUse, bar bool) string {
+	switch {
+	case u == nil:
+		return ""
+	case u.Percent == nil:
+		return thousands(u.Tokens)
+	}
+	said := fmt.Sprintf("%.0f%%", *u.Percent)
+	if u.Tier == daemon.TierWarn || u.Tier == daemon.TierHigh {
+		said += " " + string(u.Tier)
+	}
+	if !bar {
+		return said
+	}
+	const cells = 8
+	full := int(math.Round(max(min(*u.Percent, 100), 0) * cells / 100))
+	return strings.Repeat("█", full) + strings.Repeat("░", cells-full) + " " + said
+}
+
+func tierStyle(u *daemon.ContextUse) style {
+	if u == nil {
+		return plain
+	}
+	switch u.Tier {
+	case daemon.TierHigh:
+		return red
+	case daemon.TierWarn:
+		return yellow
+	case daemon.TierNormal:
+		return green
+	}
+	return plain
+}
+
+// contextInFull says it with the numbers behind it.
+func contextInFull(u *daemon.ContextUse) string {
+	switch {
+	case u == nil:
+		return ""
+	case u.Percent == nil || u.Limit == nil:
+		return thousands(u.Tokens) + " tokens, of a window whose size is not known"
+	}
+	return fmt.Sprintf("%s, %s of %s tokens", contextCell(u, true), thousands(u.Tokens), thousands(*u.Limit))
+}
+
+// thousands is a number of tokens, roughly.
+func thousands(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprint(n)
+	case n < 999_500:
+		return fmt.Sprintf("%.0fk", float64(n)/1000)
+	}
+	return fmt.Sprintf("%.1fM", float64(n)/1e6)
+}
+
+// panel tells of the selected row what the list has no room for.
+func (m *model) panel() []string {
+	room := 0 // lines below the rule
+	switch {
+	case m.h >= 24:
+		room = 6
+	case m.h >= 18:
+		room = 4
+	case m.h >= 12:
+		room = 2
+	default:
+		return nil
+	}
+	p := paper{columns: m.w, words: m.cfg.Words}
+	if r := m.row(); r != nil {
+		m.describe(&p, r)
+	} else if len(m.rows) > 0 {
+		p.styled(faint, m.goneWords())
+	}
+	lines := p.lines
+	if len(lines) > room {
+		lines = append(lines[:room-1:room-1], faint.Render(cut("… Enter shows all", m.w)))
+	}
+	for len(lines) < room {
+		lines = append(lines, "")
+	}
+	return append([]string{m.rule()}, lines...)
+}
+
+func (m *model) describe(p *paper, r *row) {
+	about := []string{named(r)}
+	if r.agent != nil {
+		about = append(about, fmt.Sprintf("generation %d", r.agent.Generation), r.agent.Runtime, r.agent.Cwd)
+	}
+	p.head(strings.Join(about, " · "))
+	if r.group == needsYou {
+		p.field("waits for", r.asks)
+	} else {
+		p.field("note", r.asks)
+	}
+	switch {
+	case r.agent != nil:
+		p.field("said", r.agent.LastMessage)
+	case r.pipeline != nil:
+		p.field("request", r.pipeline.Prompt)
+	}
+}

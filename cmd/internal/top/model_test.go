@@ -1,0 +1,304 @@
+package top
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+var noon = time.Date(2031, 5, 4, 12, 3, 4, 0, time.Local)
+
+// agent is one in a state for so many minutes.
+func agent(id int64, state daemon.AgentState, minutes int) daemon.Agent {
+	pane := fmt.Sprintf("%%%d", id)
+	return daemon.Agent{
+		ID: id, Name: fmt.Sprintf("agent-%d", id), State: state, StateAt: noon.Add(-time.Duration(minutes) * time.Minute),
+		Pane: &pane, Host: "one", Runtime: "claude", Cwd: "/srv/app", Generation: 1,
+	}
+}
+
+// handoff is one of an agent, in a phase since noon.
+func handoff(id, agentID int64, phase daemon.Phase) daemon.Handoff {
+	h := daemon.Handoff{ID: id, AgentID: agentID, Phase: phase, SourceAgent: fmt.Sprintf("agent-%d", agentID), CreatedAt: noon, Persona: "developer-con-1"}
+	if phase == daemon.Failed {
+		h.Error = &daemon.Failure{Phase: daemon.Verifying, Code: "document_missing", Message: "There is no document.", Hint: "Ask for it"}
+	}
+	return h
+}
+
+// gate is a run whose second step waits for approval.
+func gate(id int64, minutes int) daemon.Pipeline {
+	return daemon.Pipeline{
+		ID: id, Title: "login", Template: "gate", Prompt: "make it fast", Status: daemon.PipelineWaiting, Host: "one",
+		UpdatedAt: noon.Add(-time.Duration(minutes) * time.Minute),
+		Steps: []daemon.Step{
+			{ID: 10*id + 1, AgentName: "developer", Status: daemon.StepDone, LatestHandoff: &daemon.StepHandoff{ContentMD: "# Done\n\nall of it"}},
+			{ID: 10*id + 2, AgentName: "reviewer", Status: daemon.StepPending, Approval: true},
+		},
+	}
+}
+
+// opened is the program with what there is, at 120x30.
+func opened(t *testing.T, s snapshot) *model {
+	t.Helper()
+	s.at = noon
+	same := func(s string) string { return s }
+	m := newModel(t.Context(), Config{Explain: func(err error) string { return err.Error() }, Words: same}, s)
+	m.Update(tea.WindowSizeMsg{Width: 120, Height: 30})
+	return m
+}
+
+// pressed presses keys by their names, a word of several letters letter by letter, and returns what the
+// last one led to.
+func pressed(m *model, keys ...string) (cmd tea.Cmd) {
+	special := map[string]rune{
+		"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "down": tea.KeyDown, "up": tea.KeyUp,
+		"pgdown": tea.KeyPgDown, "pgup": tea.KeyPgUp, "home": tea.KeyHome, "end": tea.KeyEnd,
+	}
+	for _, k := range keys {
+		if k == "shift+tab" {
+			_, cmd = m.Update(tea.KeyPressMsg{Code: tea.KeyTab, Mod: tea.ModShift})
+			continue
+		}
+		if code, ok := special[k]; ok {
+			_, cmd = m.Update(tea.KeyPressMsg{Code: code})
+			continue
+		}
+		for _, r := range k {
+			_, cmd = m.Update(tea.KeyPressMsg{Code: r, Text: string(r)})
+		}
+	}
+	return cmd
+}
+
+// labels are the rows, in order.
+func labels(m *model) string {
+	var out []string
+	for i := range m.rows {
+		out = append(out, m.rows[i].label())
+	}
+	return strings.Join(out, " ")
+}
+
+func (m *model) shows() string { return strings.Join(m.screenLines(), "\n") }
+
+func TestWhoNeedsAPersonComesFirst(t *testing.T) {
+	t.Parallel()
+	old := handoff(4, 90, daemon.Failed)
+	old.CreatedAt = noon.Add(-2 * lingers)
+	retried := handoff(5, 7, daemon.Failed) // which has a newer one, as has that of agent 2
+	successor := handoff(9, 91, daemon.Failed)
+	goesOn := agent(8, daemon.Idle, 5)
+	goesOn.PreviousAgentID = &successor.AgentID
+	s := snapshot{
+		at: noon,
+		agents: []daemon.Agent{
+			agent(1, daemon.Starting, 1), agent(2, daemon.Idle, 2), agent(3, daemon.Working, 3), agent(4, daemon.Waiting, 4),
+			agent(5, daemon.Waiting, 40), agent(6, daemon.Idle, 6), agent(7, daemon.Working, 7), goesOn,
+		},
+		handoffs: []daemon.Handoff{
+			successor, handoff(8, 92, daemon.Failed), handoff(7, 6, daemon.Failed), handoff(6, 7, daemon.Instructing), retried, old,
+			handoff(3, 2, daemon.Cancelled), handoff(2, 2, daemon.Failed),
+		},
+		pipelines: []daemon.Pipeline{gate(1, 20)},
+	}
+	if got, want := labels(opened(t, s)), "5 p1 4 6 h8 3 7 2 8 1"; got != want {
+		t.Errorf("rows are %s, want %s", got, want)
+	}
+}
+
+func TestSelectionStaysWithWhomItIsOn(t *testing.T) {
+	t.Parallel()
+	m := opened(t, snapshot{agents: []daemon.Agent{agent(1, daemon.Idle, 1), agent(2, daemon.Idle, 1), agent(3, daemon.Idle, 1)}})
+	pressed(m, "down", "down")
+	m.Update(freshMsg{at: noon, agents: []daemon.Agent{agent(1, daemon.Idle, 1), agent(2, daemon.Idle, 1), agent(3, daemon.Waiting, 1)}})
+	if r := m.row(); r == nil || r.id != 3 || m.at != 0 {
+		t.Fatalf("selected %v at %d, want agent 3 at the top", m.selected, m.at)
+	}
+	// It ends: nobody comes to be selected in its place.
+	heir := agent(4, daemon.Waiting, 1)
+	heir.PreviousAgentID = &m.rows[0].id
+	m.Update(freshMsg{at: noon, agents: []daemon.Agent{heir, agent(1, daemon.Idle, 1), agent(2, daemon.Idle, 1)}})
+	for _, k := range []string{"a", "h", "c", "t", "y", "n", "enter"} {
+		if cmd := pressed(m, k); cmd != nil || m.form != nil || m.screen != listScreen {
+			t.Errorf("%s did something although the selected row has gone", k)
+		}
+	}
+	if !strings.Contains(m.shows(), "agent 3 has ended; agent 4 goes on with its work") {
+		t.Errorf("it is not said what became of it:\n%s", m.shows())
+	}
+	if pressed(m, "down"); m.row() == nil || m.row().id != 4 {
+		t.Errorf("down selects %v, want who stands in its place", m.selected)
+	}
+}
+
+// An action is about whom it was asked for, whatever has happened to the list meanwhile.
+func TestActionNamesWhomItWasAskedFor(t *testing.T) {
+	t.Parallel()
+	both := snapshot{agents: []daemon.Agent{agent(1, daemon.Idle, 1), agent(2, daemon.Idle, 1)}, pipelines: []daemon.Pipeline{gate(3, 1)}}
+	m := opened(t, both)
+	pressed(m, "end", "h", "full", "tab", "the login q?/")
+	m.Update(freshMsg{at: noon, agents: []daemon.Agent{agent(1, daemon.Idle, 1)}})
+	if got, want := m.form.filled(), (action{verb: handOff, agent: 2, reason: "full", text: "the login q?/"}); got != want {
+		t.Errorf("the form is for %+v, want %+v", got, want)
+	}
+	if cmd := pressed(m, "enter"); cmd == nil || m.said != "handing off agent 2…" {
+		t.Errorf("Enter did not hand off agent 2: %q", m.said)
+	}
+
+	m = opened(t, both)
+	pressed(m, "y", "fine")
+	if got, want := m.form.filled(), (action{verb: approve, pipeline: 3, step: 32, text: "fine"}); got != want {
+		t.Errorf("the form is for %+v, want %+v", got, want)
+	}
+	if cmd := pressed(m, "enter"); cmd == nil || m.said != "approving pipeline 3…" {
+		t.Errorf("Enter did not approve: %q", m.said)
+	}
+	if cmd := pressed(m, "n", "enter"); cmd != nil || m.form == nil || !strings.Contains(m.shows(), "Reject pipeline 3? That ends the run.") {
+		t.Errorf("n did not ask:\n%s", m.shows())
+	}
+	if cmd := pressed(m, "x"); cmd != nil || m.form != nil {
+		t.Error("another key than y rejects")
+	}
+	if cmd := pressed(m, "n", "enter", "y"); cmd == nil || m.said != "rejecting pipeline 3…" {
+		t.Errorf("y did not reject: %q", m.said)
+	}
+}
+
+// What is typed is seen, also when there is no room for all of it.
+func TestFormShowsTheEndOfALongText(t *testing.T) {
+	t.Parallel()
+	m := opened(t, snapshot{agents: []daemon.Agent{agent(1, daemon.Idle, 1)}})
+	m.w = 40
+	pressed(m, "h", "tab")
+	for range 3 {
+		pressed(m, strings.Repeat("words ", 20)+"the end")
+		if !strings.Contains(sgr.ReplaceAllString(m.shows(), ""), "the end") {
+			t.Errorf("its end is not shown:\n%s", m.shows())
+		}
+		m.w += 10
+	}
+	pressed(m, "shift+tab")
+	m.Update(tea.PasteMsg{Content: "full\nof\x1b[2J 🇩🇪"})
+	if got := m.form.filled().reason; got != "full of[2J DE" {
+		t.Errorf("pasted %q", got)
+	}
+}
+
+func TestKeysThatHaveNothingToDo(t *testing.T) {
+	t.Parallel()
+	bare := agent(2, daemon.Idle, 1)
+	bare.Pane = nil
+	m := opened(t, snapshot{
+		agents:   []daemon.Agent{agent(1, daemon.Idle, 1), bare, agent(3, daemon.Idle, 1)},
+		handoffs: []daemon.Handoff{handoff(8, 3, daemon.Briefing), handoff(7, 99, daemon.Failed)},
+	})
+	for _, c := range []struct{ select_, key, want string }{
+		{"h7", "a", "select one"}, {"h7", "h", "select one"}, {"h7", "c", "handoff 7 has no open handoff"}, {"h7", "y", "select one that waits"},
+		{"1", "c", "agent 1 has no open handoff"}, {"1", "t", "agent 1 has no failed handoff"}, {"1", "n", "select one that waits"},
+		{"2", "a", "agent 2 has no tmux pane"}, {"3", "t", "agent 3 has no failed handoff"},
+	} {
+		m.choose(slices.IndexFunc(m.rows, func(r row) bool { return r.label() == c.select_ }))
+		if cmd := pressed(m, c.key); cmd != nil || m.form != nil || !m.wrong || !strings.Contains(m.said, c.want) {
+			t.Errorf("%s on %s: said %q, want %q", c.key, c.select_, m.said, c.want)
+		}
+	}
+	m.choose(slices.IndexFunc(m.rows, func(r row) bool { return r.id == 3 }))
+	if cmd := pressed(m, "c"); cmd == nil || m.said != "cancelling handoff 8…" {
+		t.Errorf("c did not cancel: %q", m.said)
+	}
+	m.choose(0)
+	if cmd := pressed(m, "t"); cmd == nil || m.said != "retrying handoff 7…" {
+		t.Errorf("t did not retry: %q", m.said)
+	}
+}
+
+func TestFilter(t *testing.T) {
+	t.Parallel()
+	con, far := agent(1, daemon.Idle, 1), agent(2, daemon.Working, 1)
+	slug := "developer-con-1"
+	con.Persona, far.Host = &slug, "mars"
+	m := opened(t, snapshot{agents: []daemon.Agent{con, far, agent(3, daemon.Idle, 1)}, pipelines: []daemon.Pipeline{gate(4, 1)}})
+	for typed, want := range map[string]string{
+		"con idle": "1", "MARS": "2", "agent-3": "3", "approval": "p4", "idle mars": "", "": "p4 2 1 3",
+	} {
+		pressed(m, "/", typed, "enter")
+		if got := labels(m); got != want {
+			t.Errorf("filter %q shows %q, want %q", typed, got, want)
+		}
+		pressed(m, "esc")
+	}
+	pressed(m, "end", "/", "agent", "enter")
+	if m.row() == nil || m.row().id != 3 || !strings.Contains(m.shows(), "filter agent: 3 of 4") {
+		t.Errorf("selected %v:\n%s", m.selected, m.shows())
+	}
+	pressed(m, "/", "-1")
+	if pressed(m, "esc"); labels(m) != "p4 2 1 3" || m.filtering {
+		t.Errorf("Esc did not clear the filter: %s", labels(m))
+	}
+}
+
+func TestStale(t *testing.T) {
+	t.Parallel()
+	m := opened(t, snapshot{agents: []daemon.Agent{agent(1, daemon.Idle, 1)}})
+	m.Update(doneMsg{said: "handoff 7 goes on"}) // that is older
+	m.Update(lostMsg{errSlow})
+	m.Update(tickMsg(noon.Add(time.Second)))
+	for _, columns := range []int{120, 40} {
+		m.w = columns
+		if first := m.screenLines()[0]; !strings.Contains(first, "stale since 12:03:04, reconnecting") {
+			t.Errorf("at %d columns the title is %q", columns, first)
+		}
+	}
+	if !strings.Contains(m.shows(), "does not answer") || !strings.Contains(m.shows(), "agent-1") {
+		t.Errorf("neither the reason nor what was there:\n%s", m.shows())
+	}
+	m.Update(freshMsg{at: noon.Add(time.Minute)})
+	if got := m.shows(); strings.Contains(got, "stale") || !strings.Contains(got, "12:04:04") || !strings.Contains(got, "no agents") {
+		t.Errorf("after it came back:\n%s", got)
+	}
+}
+
+func TestDetails(t *testing.T) {
+	t.Parallel()
+	m := opened(t, snapshot{agents: []daemon.Agent{agent(1, daemon.Idle, 1)}, handoffs: []daemon.Handoff{handoff(7, 1, daemon.Failed)}})
+	if pressed(m, "enter") == nil {
+		t.Fatal("the details are not read")
+	}
+	h := handoff(7, 1, daemon.Failed)
+	m.Update(detailsMsg{key: key{agentRow, 2}}) // late, of another
+	m.Update(detailsMsg{key: key{agentRow, 1}, handoff: &h, moves: []daemon.Transition{
+		{From: daemon.Requested, To: daemon.Instructing, At: noon.Add(10 * time.Millisecond)},
+		{From: daemon.Instructing, To: daemon.Failed, At: noon.Add(2510 * time.Millisecond)},
+	}})
+	for _, want := range []string{"✓ requested                0.01 s", "✗ instructing              2.50 s", "verifying (document_missing)", "There is no document.", "Ask for it"} {
+		if !strings.Contains(m.shows(), want) {
+			t.Errorf("%q is not among the details:\n%s", want, m.shows())
+		}
+	}
+	if cmd := pressed(m, "t"); cmd == nil || m.said != "retrying handoff 7…" {
+		t.Errorf("t did not retry: %q", m.said)
+	}
+	if pressed(m, "?", "x"); m.screen != detailScreen {
+		t.Error("help does not lead back to the details")
+	}
+	if pressed(m, "esc"); m.screen != listScreen {
+		t.Error("Esc does not lead back to the list")
+	}
+
+	m = opened(t, snapshot{pipelines: []daemon.Pipeline{gate(3, 1)}})
+	pressed(m, "enter")
+	p := gate(3, 1)
+	m.Update(detailsMsg{key: key{pipelineRow, 3}, pipeline: &p})
+	for _, want := range []string{"make it fast", "1. developer", "what step 1 has left", "all of it"} {
+		if !strings.Contains(m.shows(), want) {
+			t.Errorf("%q is not among the details:\n%s", want, m.shows())
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/creack/pty"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
+)
+
+// asked is what a tmux server answers.
+func (r *rig) asked(socket string, args ...string) string {
+	r.t.Helper()
+	out, err := exec.Command("tmux", append([]string{"-N", "-S", socket}, args...)...).CombinedOutput()
+	if err != nil {
+		r.t.Fatalf("tmux %s: %v: %s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// attachesAt sits down at a terminal of a size, and attaches.
+func (r *rig) attachesAt(a daemon.Agent, columns, rows uint16, flags ...string) *seat {
+	r.t.Helper()
+	s := r.sit(true, append([]string{"agent", "attach", fmt.Sprint(a.ID)}, flags...)...)
+	r.resizes(s, a, columns, rows)
+	return s
+}
+
+// resizes gives a terminal another size and waits until the pane's tmux server knows it.
+func (r *rig) resizes(s *seat, a daemon.Agent, columns, rows uint16) {
+	r.t.Helper()
+	want := fmt.Sprintf("%dx%d", columns, rows)
+	r.await("a client of "+want, func() (bool, string) {
+		if err := pty.Setsize(s.tty, &pty.Winsize{Rows: rows, Cols: columns}); err != nil {
+			return false, err.Error()
+		}
+		got := r.asked(a.PaneSocket, "list-clients", "-F", "#{client_width}x#{client_height}")
+		return strings.Contains(got, want), got + "\n" + s.shown()
+	})
+}
+
+// detaches leaves a session by tmux's own keys, which ends the command.
+func (s *seat) detaches(session string) {
+	s.r.t.Helper()
+	s.types("\x02d")
+	s.sees(regexp.QuoteMeta("[detached (from session "+session+")]"), 1)
+	<-s.ended
+	if code := s.cmd.ProcessState.ExitCode(); code != exitDone {
+		s.r.t.Errorf("exit code %d:\n%s", code, s.shown())
+	}
+}
+
+// windowSize is a pane's size, and the setting of its window that decides on it.
+func (r *rig) windowSize(a daemon.Agent) string {
+	r.t.Helper()
+	return r.asked(a.PaneSocket, "display-message", "-p", "-t", *a.Pane, "#{pane_width}x#{pane_height}") + " " +
+		r.asked(a.PaneSocket, "show-options", "-wqv", "-t", *a.Pane, "window-size") + " " +
+		r.asked(a.PaneSocket, "show-options", "-wqv", "-t", *a.Pane, heldOption)
+}
+
+// counter is a program that writes a line for each time that its pane has another size.
+const counter = `trap 'echo resized >>resized' WINCH; sleep 600 & : >resized; while kill -0 $!; do wait $!; done`
+
+// TestAttachKeepsTheSize: clients of other sizes come and go, on a person's own tmux server, where tmux
+// would follow the size of the only one, and the agent is told of none.
+func TestAttachKeepsTheSize(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	theirs := tmuxtest.Server(t)
+	shell, err := theirs.Spawn(t.Context(), tmux.Spec{Session: "person", Dir: r.work, Argv: []string{"sh", "-c", counter}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.asked(shell.Socket, "set-option", "-wu", "-t", shell.Pane, "window-size") // as with windows that tmux makes by itself
+	r.asked(shell.Socket, "split-window", "-d", "-t", shell.Pane, "sleep", "600")
+	r.await("the counter", func() (bool, string) {
+		_, err := os.Stat(filepath.Join(r.work, "resized"))
+		return err == nil, ""
+	})
+	r.says("SessionStart", "theirs", shell.PID, shell, shell.ServerPID)
+	a := r.newest()
+	before, told := r.windowSize(a), r.read(filepath.Join(r.work, "resized")) // of the split
+	if !strings.HasSuffix(before, "  ") {
+		t.Fatalf("the size is %q, want one that is not held", before)
+	}
+
+	r.cfg.Environ = append(r.cfg.Environ, "TMUX=/nowhere/default,1,0", "TMUX_PANE=%99") // inside another server
+	held := strings.TrimRight(before, " ") + " manual was:"
+	first := r.attachesAt(a, 60, 15)
+	second := r.attachesAt(a, 250, 80, "--read-only")
+	if got := r.windowSize(a); got != held {
+		t.Errorf("with two clients: %q, want %q", got, held)
+	}
+	flags := r.asked(a.PaneSocket, "list-clients", "-F", "#{client_flags}")
+	if strings.Count(flags, "ignore-size") != 2 || strings.Count(flags, "read-only") != 1 {
+		t.Errorf("flags of the clients: %s", flags)
+	}
+	first.detaches("person")
+	r.resizes(second, a, 40, 10)
+	if got := r.windowSize(a); got != held {
+		t.Errorf("with one client: %q, want %q", got, held)
+	}
+	second.detaches("person")
+	if got := r.windowSize(a); got != before {
+		t.Errorf("with none: %q, want %q", got, before)
+	}
+	if got := r.read(filepath.Join(r.work, "resized")); got != told {
+		t.Errorf("the agent was told of a size: %q, and %q before", got, told)
+	}
+	r.asked(a.PaneSocket, "resize-window", "-t", *a.Pane, "-x", "70", "-y", "20")
+	r.await("the counter counts", func() (bool, string) { return r.read(filepath.Join(r.work, "resized")) != told, "" })
+
+	inside := map[string]string{"UNDERSTUDY_DATA": r.root, "TMUX": fmt.Sprintf("%s,%d,0", shell.Socket, shell.ServerPID)}
+	id := fmt.Sprint(a.ID)
+	if code, out, errs := r.inside(inside, "", "agent", "attach", id, "--print"); code != exitDone || !strings.Contains(out, " switch-client -t "+shell.Pane+" ';' select-window") {
+		t.Errorf("inside: %d %s %s", code, out, errs)
+	}
+	if code, _, errs := r.inside(inside, "", "agent", "attach", id, "--read-only"); code != exitFailed || !strings.Contains(errs, "in another terminal") {
+		t.Errorf("inside, to look only: %d %s", code, errs)
+	}
+}
+
+// TestAttachOurs: an agent in our own server, whose windows have a fixed size; from another host, and after
+// its end, there is a sentence.
+func TestAttachOurs(t *testing.T) {
+	t.Parallel()
+	north, south := twoHosts(t)
+	north.start()
+	south.start()
+	a := north.agent("")
+	s := north.attachesAt(a, 60, 15)
+	if got := north.windowSize(a); got != "200x50 manual " {
+		t.Errorf("size %q", got)
+	}
+	s.detaches(north.pane(a.ID).Session)
+	there := map[string]string{"UNDERSTUDY_DATA": south.root}
+	if code, _, errs := south.inside(there, "", "agent", "attach", fmt.Sprint(a.ID)); code != exitFailed || errs != fmt.Sprintf("understudy: agent %d is on host north: run `understudy agent attach %[1]d` there\n", a.ID) {
+		t.Errorf("from another host: %d %s", code, errs)
+	}
+	if _, err := north.client.StopAgent(t.Context(), a.ID, true); err != nil {
+		t.Fatal(err)
+	}
+	north.awaitState(a.ID, daemon.Ended)
+	if code, _, errs := south.inside(there, "", "agent", "attach", fmt.Sprint(a.ID)); code != exitFailed || !strings.Contains(errs, "has ended: open its session again with `understudy agent resume") {
+		t.Errorf("ended: %d %s", code, errs)
+	}
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"html"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) dashboardCommand() *cobra.Command {
+	var open bool
+	c := a.withJSON(&cobra.Command{
+		Use:   "dashboard",
+		Short: "Print a link that opens the dashboard in a browser",
+		Long: `Print a link to the dashboard. It works once, within an hour, and signs the browser in for as
+long as it is used. The browser must run on this machine, or reach the daemon's port through a
+tunnel such as ssh -L 7433:127.0.0.1:7433 HOST.`,
+		Example: `  understudy dashboard
+  understudy dashboard --open`,
+		Args: exactArgs(),
+		RunE: func(c *cobra.Command, _ []string) error { return a.dashboard(c.Context(), open) },
+	})
+	c.Flags().BoolVar(&open, "open", false, "open it in the desktop's browser")
+	return c
+}
+
+func (a *app) dashboard(ctx context.Context, open bool) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	link, err := client.DashboardLink(ctx)
+	if err != nil {
+		return err
+	}
+	if open {
+		return a.openBrowser(ctx, link.URL)
+	}
+	if a.json {
+		return a.printJSON(link)
+	}
+	return a.say("%s", link.URL)
+}
+
+// openBrowser has the desktop open a link, by way of a file that only its owner can read: arguments are
+// seen by every user of the machine, and who is first gets in. Where that can't be done the link is printed.
+func (a *app) openBrowser(ctx context.Context, url string) error {
+	root, err := a.dataRoot()
+	if err != nil {
+		return err
+	}
+	page := filepath.Join(filepath.Dir(socketIn(root)), "dashboard.html")
+	text := fmt.Sprintf("<!doctype html><meta http-equiv=\"refresh\" content=\"0; url=%s\"><title>understudy</title>", html.EscapeString(url))
+	if err := os.WriteFile(page, []byte(text), 0o600); err != nil {
+		return err
+	}
+	command := "xdg-open"
+	if runtime.GOOS == "darwin" {
+		command = "open"
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if err := exec.CommandContext(ctx, command, page).Run(); err != nil {
+		return a.say("%s\n(`%s` did not open it: %v)", url, command, err)
+	}
+	return a.say("the dashboard opens in your browser")
+}

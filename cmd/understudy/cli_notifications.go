@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+func (a *app) notificationsCommand() *cobra.Command {
+	show := func(c *cobra.Command, _ []string) error { return a.showNotifications(c.Context()) }
+	c := a.withJSON(&cobra.Command{
+		Use:   "notifications",
+		Short: "Choose of what you are told on the desktop",
+		Long: `Show of what you are told on the desktop of the daemon's host, or choose it. What has failed is
+always told. Where there is no desktop everything is in the daemon's log, and in the events.`,
+		Example: `  understudy notifications
+  understudy notifications set --waiting=false
+  understudy notifications test`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return noCommand(c, args[0])
+			}
+			return nil
+		},
+		RunE: show,
+	})
+	c.AddCommand(a.withJSON(&cobra.Command{
+		Use:     "show",
+		Short:   "Show of what you are told",
+		Example: "  understudy notifications show --json",
+		Args:    exactArgs(),
+		RunE:    show,
+	}), a.setNotificationsCommand(), a.testNotificationCommand())
+	return c
+}
+
+func (a *app) setNotificationsCommand() *cobra.Command {
+	var waiting, completed bool
+	c := a.withJSON(&cobra.Command{
+		Use:   "set",
+		Short: "Choose of what you are told; what is not named stays as it is",
+		Example: `  understudy notifications set --waiting=false
+  understudy notifications set --waiting --completed=false`,
+		Args: exactArgs(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			var change daemon.PreferenceChange
+			if c.Flags().Changed("waiting") {
+				change.Waiting = &waiting
+			}
+			if c.Flags().Changed("completed") {
+				change.Completed = &completed
+			}
+			if change == (daemon.PreferenceChange{}) {
+				return usagef("nothing to set: --waiting or --completed is missing")
+			}
+			return a.setNotifications(c.Context(), change)
+		},
+	})
+	c.Flags().BoolVar(&waiting, "waiting", false, "an agent waits for you in a dialog, or a run for your approval")
+	c.Flags().BoolVar(&completed, "completed", false, "a handoff or a run is done")
+	for _, name := range []string{"waiting", "completed"} {
+		_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions([]string{"true", "false"}, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	}
+	return c
+}
+
+func (a *app) testNotificationCommand() *cobra.Command {
+	return a.withJSON(&cobra.Command{
+		Use:     "test",
+		Short:   "Have the daemon tell you something, now",
+		Example: "  understudy notifications test",
+		Args:    exactArgs(),
+		RunE:    func(c *cobra.Command, _ []string) error { return a.testNotification(c.Context()) },
+	})
+}
+
+func (a *app) showNotifications(ctx context.Context) error {
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	p, err := c.NotificationPreferences(ctx)
+	if err != nil {
+		return err
+	}
+	return a.printPreferences(p)
+}
+
+func (a *app) setNotifications(ctx context.Context, change daemon.PreferenceChange) error {
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	p, err := c.SetNotificationPreferences(ctx, change)
+	if err != nil {
+		return err
+	}
+	return a.printPreferences(p)
+}
+
+func (a *app) printPreferences(p daemon.NotificationPreferences) error {
+	if a.json {
+		return a.printJSON(p)
+	}
+	told := map[bool]string{true: "told", false: "not told"}
+	desktop := "on"
+	if !p.Desktop {
+		desktop = "off by notify.desktop in config.yaml: all is in the daemon's log"
+	}
+	a.ui(a.stdout).fields("errors", "always told", "waiting", told[p.Waiting], "completed", told[p.Completed], "desktop", desktop)
+	return nil
+}
+
+func (a *app) testNotification(ctx context.Context) error {
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	got, err := c.TestNotification(ctx)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(got)
+	}
+	u := a.ui(a.stdout)
+	switch {
+	case got.Error != nil:
+		u.printf("told in the %s alone: %s\n", printable(got.Channel), printable(*got.Error))
+	case got.Channel == "desktop":
+		u.printf("told on the desktop\n")
+	default:
+		u.printf("told in the %s: notify.desktop in config.yaml is off\n", printable(got.Channel))
+	}
+	return nil
+}

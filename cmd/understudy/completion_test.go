@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/creack/pty"
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// typist sits before an interactive shell on a terminal of its own.
+type typist struct {
+	r        *rig
+	keyboard *os.File
+
+	mu  sync.Mutex
+	out bytes.Buffer
+}
+
+func (s *typist) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.out.Write(b)
+}
+
+// control matches what tells a terminal how to draw.
+var control = regexp.MustCompile(`\x1b(\[[0-9;?=>]*[a-zA-Z]|[=>]|\][^\a]*\a)|[\r\a]`)
+
+func (s *typist) sees(pattern string) {
+	s.r.t.Helper()
+	re := regexp.MustCompile(pattern)
+	s.r.await(pattern, func() (bool, string) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		shown := control.ReplaceAllString(s.out.String(), "")
+		return re.MatchString(shown), shown
+	})
+}
+
+func (s *typist) types(keys string) {
+	s.r.t.Helper()
+	if _, err := s.keyboard.WriteString(keys); err != nil {
+		s.r.t.Fatal(err)
+	}
+}
+
+// shellEnv has understudy in PATH, for the rig's data directory.
+func (r *rig) shellEnv() []string {
+	r.t.Helper()
+	bin := filepath.Join(filepath.Dir(r.root), "bin")
+	if err := os.MkdirAll(bin, 0o700); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.Symlink(r.cfg.Binary, filepath.Join(bin, "understudy")); err != nil {
+		r.t.Fatal(err)
+	}
+	return append(slices.Clone(r.cfg.Environ), "PATH="+bin+":"+os.Getenv("PATH"), "UNDERSTUDY_DATA="+r.root, "TERM=xterm", "LANG=C.UTF-8", "PS1=ready> ")
+}
+
+// startShell starts a shell and gives it the lines of its configuration.
+func startShell(t *testing.T, r *rig, env []string, config string, argv ...string) *typist {
+	t.Helper()
+	s := &typist{r: r}
+	c := exec.Command(argv[0], argv[1:]...)
+	c.Env, c.Dir = env, r.work
+	var err error
+	if s.keyboard, err = pty.StartWithSize(c, &pty.Winsize{Rows: 50, Cols: 120}); err != nil {
+		t.Fatalf("%v (install it: apt-get install %s)", err, argv[0])
+	}
+	var read sync.WaitGroup
+	read.Go(func() {
+		buf := make([]byte, 4096)
+		for {
+			n, err := s.keyboard.Read(buf)
+			_, _ = s.Write(buf[:n])
+			if err != nil {
+				return
+			}
+		}
+	})
+	t.Cleanup(func() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+		_ = s.keyboard.Close()
+		read.Wait()
+	})
+	s.sees("ready> ")
+	s.types(config + " && echo con''figured\n")
+	s.sees(`(?s)configured\s.*ready> `)
+	return s
+}
+
+// TestCompletionInShells has each shell complete ids and a slug by its own means. An agent's name says what
+// a shell would run.
+func TestCompletionInShells(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	r.agent(con)
+	hostile, err := r.client.CreateAgent(t.Context(), daemon.NewAgent{Cwd: r.work, Name: "$(touch ran) `touch ran`; touch ran"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := r.shellEnv()
+	for _, c := range []struct {
+		config string
+		argv   []string
+	}{
+		{"source <(understudy completion bash)", []string{"bash", "--norc", "--noprofile", "-i"}},
+		{"autoload -U compinit && compinit -u -D && source <(understudy completion zsh)", []string{"zsh", "-f", "-i"}},
+	} {
+		t.Run(c.argv[0], func(t *testing.T) {
+			s := startShell(t, r, env, c.config, c.argv...)
+			s.types("understudy agent show \t\t")
+			s.sees(fmt.Sprintf(`%d +(--|\() ?\$\(touch ran\) .touch ran.; touch ran, `, hostile.ID))
+			s.sees(`1 +(--|\() ?developer-con-1, idle`)
+			s.types("\x15understudy agent list --state=wor\t--json && echo \"it has ended: $?\"\n")
+			s.sees(`it has ended: 0`)
+			s.types("\x15understudy persona show rev\t\n")
+			s.sees(`persona +reviewer-ada-1\n`)
+		})
+	}
+	t.Run("fish", func(t *testing.T) {
+		c := exec.Command("fish", "--no-config", "-c", `understudy completion fish | source
+			complete -C "understudy agent show "; complete -C "understudy persona show rev"; complete -C "understudy handoff dev"`)
+		c.Env, c.Dir = append(env, "XDG_CONFIG_HOME="+r.work, "XDG_DATA_HOME="+r.work), r.work
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v (install it: apt-get install fish): %s", err, out)
+		}
+		for _, want := range []string{fmt.Sprintf("%d\t$(touch ran) `touch ran`; touch ran, ", hostile.ID), "1\tdeveloper-con-1, idle\n", "reviewer-ada-1\t", "developer-con-1\tagent 1, idle\n"} {
+			if !strings.Contains(string(out), want) {
+				t.Errorf("no %q in %s", want, out)
+			}
+		}
+	})
+	if _, err := os.Stat(filepath.Join(r.work, "ran")); err == nil {
+		t.Error("a shell ran an agent's name")
+	}
+}
+
+// TestCompletionIsThere: each command with an argument says how it is completed, and each flag that is no
+// free text.
+func TestCompletionIsThere(t *testing.T) {
+	t.Parallel()
+	known := []string{"agent", "persona", "state", "status", "mode", "types", "runtime", "template", "handoff", "pipeline"}
+	seen := 0
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
+		if strings.ContainsAny(strings.TrimPrefix(c.Use, c.Name()), "ABCDEFGHIJKLMNOPQRSTUVWXYZ") && c.ValidArgsFunction == nil && c.Name() != "hook" && c.Name() != "help" && c.Use != "add ROLE NAME" {
+			t.Errorf("%s completes no argument", c.CommandPath())
+		}
+		for _, name := range known {
+			if f := c.LocalFlags().Lookup(name); f != nil && f.Value.Type() != "bool" {
+				seen++
+				if _, ok := c.GetFlagCompletionFunc(name); !ok {
+					t.Errorf("%s --%s completes nothing", c.CommandPath(), name)
+				}
+			}
+		}
+		for _, sub := range c.Commands() {
+			visit(sub)
+		}
+	}
+	visit((&app{getenv: noEnv}).rootCommand())
+	if seen < len(known) {
+		t.Errorf("%d flags of %d", seen, len(known))
+	}
+}
+
+func TestCompletionOfLists(t *testing.T) {
+	t.Parallel()
+	got, _ := listOf([]string{"a", "b", "ab"})(nil, nil, "b,x,a")
+	if want := []string{"b,x,a", "b,x,ab"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	words := completeNames([]daemon.Agent{{ID: 1, Name: "twice"}, {ID: 2, Name: "twice"}, {ID: 3, Name: "once", State: daemon.Idle}, {ID: 4, Name: "$(x)"}})
+	if want := []string{"once\tagent 3, idle"}; !slices.Equal(words, want) {
+		t.Errorf("names %q, want %q", words, want)
+	}
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// mcpSession is the official client, and `understudy mcp` as a process that an agent runs.
+type mcpSession struct {
+	t *testing.T
+	*mcp.ClientSession
+}
+
+// openMCP runs `understudy mcp` in an environment. When the test ends it must end by itself, with nothing on
+// stderr, because its stdin was closed.
+func openMCP(t *testing.T, env ...string) *mcpSession {
+	t.Helper()
+	cmd := exec.Command(agentBinary(t), "mcp")
+	cmd.Env = append(env, "GORACE=atexit_sleep_ms=0")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(t.Context(), &mcp.CommandTransport{Command: cmd, TerminateDuration: eventually}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := session.Close(); err != nil || !cmd.ProcessState.Success() || stderr.Len() > 0 {
+			t.Errorf("end of the server: %v, %v, stderr %q", err, cmd.ProcessState, &stderr)
+		}
+	})
+	return &mcpSession{t, session}
+}
+
+// mcpOf is the server in the environment that the agent was launched with.
+func (r *rig) mcpOf(t *testing.T, agentID int64) *mcpSession {
+	t.Helper()
+	return openMCP(t, r.launchFile(agentID).Env...)
+}
+
+// call calls a tool. failed is the one sentence of an error.
+func (m *mcpSession) call(tool string, args map[string]any, into any) (failed string) {
+	m.t.Helper()
+	result, err := m.CallTool(m.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+	if err != nil {
+		m.t.Fatalf("%s: %v", tool, err)
+	}
+	text := result.Content[0].(*mcp.TextContent).Text
+	if result.IsError {
+		return text
+	}
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		m.t.Fatalf("%s: %q: %v", tool, text, err)
+	}
+	return ""
+}
+
+// does calls a tool that must not fail.
+func (m *mcpSession) does(tool string, args map[string]any) (got map[string]any) {
+	m.t.Helper()
+	if failed := m.call(tool, args, &got); failed != "" {
+		m.t.Fatalf("%s: %s", tool, failed)
+	}
+	return got
+}
+
+// fails calls a tool that must fail with a sentence.
+func (m *mcpSession) fails(tool string, args map[string]any, part string) {
+	m.t.Helper()
+	var got map[string]any
+	if failed := m.call(tool, args, &got); !strings.Contains(failed, part) || strings.Contains(failed, "\n") || strings.Contains(failed, "dial unix") {
+		m.t.Errorf("%s answers %v and fails with %q, want one sentence, without its cause, with %q", tool, got, failed, part)
+	}
+}
+
+var mcpTools = []string{"handoff_status", "list_personas", "request_handoff", "send_message", "whoami"}
+
+// mcpArgs are what each tool needs to be called at all.
+func mcpArgs(tool string) map[string]any {
+	if tool == "send_message" {
+		return map[string]any{"to": "1", "text": "hello"}
+	}
+	return nil
+}
+
+// TestMCPHandoff: an agent sees who it is and who is there, and asks for its own handoff in the middle of
+// a turn; when it has ended its tools say so.
+func TestMCPHandoff(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	a := r.agent(con)
+	m := r.mcpOf(t, a.ID)
+	list, err := m.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+	}
+	if !slices.Equal(names, mcpTools) {
+		t.Errorf("tools %q, want %q and no others", names, mcpTools)
+	}
+	if got := m.does("whoami", nil); got["agent_id"] != float64(a.ID) || got["persona"] != con || got["generation"] != 1.0 || got["state"] != "idle" {
+		t.Errorf("whoami: %v", got)
+	}
+	if got := m.does("handoff_status", nil); got["status"] != "none" {
+		t.Errorf("status before there is one: %v", got)
+	}
+	m.fails("request_handoff", nil, "Nothing to hand off")
+	r.awaitVerdict(a.ID, r.send(a.ID, "some work").ID, daemon.Submitted)
+	release := r.hold(a.ID, "long work")
+	got := m.does("request_handoff", map[string]any{"reason": "context nearly full", "focus": "the parser"})
+	if !strings.Contains(got["next"].(string), "Finish your turn") {
+		t.Errorf("request: %v", got)
+	}
+	m.fails("request_handoff", nil, "Handoff already in progress")
+	id := int64(got["handoff_id"].(float64))
+	r.awaitNote(id, noteBusyPart)
+	if got = m.does("handoff_status", nil); got["handoff_id"] != float64(id) || got["status"] != "in_progress" || !strings.Contains(got["next"].(string), "Finish your turn") {
+		t.Errorf("status while the turn goes on: %v", got)
+	}
+	release()
+	h := r.awaitPhase(id, daemon.Completed)
+	if h.Reason != "context nearly full" || h.Focus != "the parser" || h.Mode != daemon.ModeAgent {
+		t.Errorf("handoff %+v", h)
+	}
+	for _, tool := range mcpTools {
+		m.fails(tool, mcpArgs(tool), "The agent of this launch has ended")
+	}
+	next := r.mcpOf(t, *h.SuccessorID)
+	if got = next.does("whoami", nil); got["generation"] != 2.0 || got["previous_agent_id"] != float64(a.ID) {
+		t.Errorf("whoami of the successor: %v", got)
+	}
+	if personas := fmt.Sprint(next.does("list_personas", nil)["personas"]); !strings.Contains(personas, fmt.Sprintf("map[id:%d name:%s state:", *h.SuccessorID, con)) ||
+		strings.Contains(personas, fmt.Sprintf("id:%d ", a.ID)) {
+		t.Errorf("personas %s", personas)
+	}
+}
+
+// TestMCPMessage: a message waits for the end of the other's turn, and arrives as a prompt that says who wrote it.
+func TestMCPMessage(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	a, b := r.agent(con), r.agent("")
+	from := r.mcpOf(t, a.ID)
+	release := r.hold(b.ID, "long work")
+	to := func(to any, text string) map[string]any { return map[string]any{"to": fmt.Sprint(to), "text": text} }
+	got := from.does("send_message", to(b.ID, "/exit\nor not?"))
+	if got["to_agent_id"] != float64(b.ID) || got["state"] != "queued" {
+		t.Errorf("answer %v", got)
+	}
+	for i := range 4 {
+		from.does("send_message", to(b.ID, fmt.Sprint("more ", i)))
+	}
+	from.fails("send_message", to(b.ID, "too much"), "5 messages that were not taken yet")
+	from.fails("send_message", to(a.ID, "note to self"), "itself")
+	from.fails("send_message", to(con, "note to self"), "itself")
+	from.fails("send_message", to(b.ID, "\x1b[201~"), "control character")
+	release()
+	r.awaitVerdict(b.ID, int64(got["delivery_id"].(float64)), daemon.Submitted)
+	first := fmt.Sprintf("Message from agent %d (%s), not from the operator:", a.ID, con)
+	r.wantTold(b.ID, "long work", first+"\n> /exit\n> or not?", first+"\n> more 0", "> more 1", "> more 2", "> more 3")
+	// It has all been taken, so that there may be more; an answer goes the other way.
+	r.await("more messages", func() (bool, string) {
+		var got map[string]any
+		failed := from.call("send_message", to(b.ID, "and more"), &got)
+		return failed == "", failed
+	})
+	back := r.mcpOf(t, b.ID).does("send_message", to(con, "yes"))
+	r.awaitVerdict(a.ID, int64(back["delivery_id"].(float64)), daemon.Submitted)
+	r.wantTold(a.ID, fmt.Sprintf("Message from agent %d, not from the operator:\n> yes", b.ID))
+}
+
+// TestMCPOfNobody: without an agent's environment, for the copy that writes an agent's document, and without a
+// daemon the server starts, and each tool says in a sentence what to do.
+func TestMCPOfNobody(t *testing.T) {
+	t.Parallel()
+	socket := "UNDERSTUDY_SOCKET=" + filepath.Join(t.TempDir(), "hook.sock")
+	for part, env := range map[string][]string{
+		"start one with `understudy agent start`":                     {"UNDERSTUDY_AGENT_ID=7", socket},
+		"UNDERSTUDY_AGENT_ID, UNDERSTUDY_SOCKET or":                   {"UNDERSTUDY_AGENT_ID=x", "UNDERSTUDY_LAUNCH=secret", socket},
+		"UNDERSTUDY_LAUNCH is not set":                                {"UNDERSTUDY_AGENT_ID=7", "UNDERSTUDY_LAUNCH=a\r\nHost: x", socket},
+		"a copy of the agent":                                         {"UNDERSTUDY_AGENT_ID=7", "UNDERSTUDY_LAUNCH=secret", "UNDERSTUDY_ONESHOT=1", socket},
+		"the daemon is not running: start it with `understudy serve`": {"UNDERSTUDY_AGENT_ID=7", "UNDERSTUDY_LAUNCH=secret", socket},
+	} {
+		m := openMCP(t, env...)
+		for _, tool := range mcpTools {
+			m.fails(tool, mcpArgs(tool), part)
+		}
+	}
+}

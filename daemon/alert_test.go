@@ -1,0 +1,393 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// alertRows are the rows that a teller works on. Everything happens in one bubble of synctest.
+type alertRows struct {
+	mu     sync.Mutex
+	events []Event
+	state  map[int64]string // of the events: told, spared
+	marks  []map[string]any // payloads of the events that say so
+	want   NotificationPreferences
+	agents map[int64]AgentState
+	runs   map[int64]PipelineStatus
+	fails  error // of marking
+}
+
+func (s *alertRows) PendingAlerts(_ context.Context, _ string, limit int) ([]Event, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	place := map[int64]int{} // of an event, among those of its topic
+	count := map[string]int{}
+	var pending []Event
+	for _, e := range s.events {
+		if s.state[e.ID] != "" {
+			continue
+		}
+		pending = append(pending, e)
+		if !e.Alert {
+			count[topic(&e)]++
+			place[e.ID] = count[topic(&e)]
+		}
+	}
+	slices.SortStableFunc(pending, func(a, b Event) int { return cmp.Compare(place[a.ID], place[b.ID]) })
+	return pending[:min(limit, len(pending))], nil
+}
+
+// change alters the rows as somebody else would.
+func (s *alertRows) change(how func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	how()
+}
+
+func (s *alertRows) MarkAlerted(ctx context.Context, ids []int64, told *Event) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := errors.Join(s.fails, ctx.Err()); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if s.state[id] != "" {
+			return ErrMoved
+		}
+	}
+	for _, id := range ids {
+		s.state[id] = "spared"
+		if told != nil {
+			s.state[id] = "told"
+		}
+	}
+	if told != nil {
+		var payload map[string]any
+		_ = json.Unmarshal(told.Payload, &payload)
+		s.marks = append(s.marks, payload)
+	}
+	return nil
+}
+
+func (s *alertRows) NotificationPreferences(context.Context, string) (NotificationPreferences, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.want, nil
+}
+
+func (s *alertRows) Agent(_ context.Context, id int64) (Agent, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state, ok := s.agents[id]
+	if !ok {
+		return Agent{}, ErrNotFound
+	}
+	return Agent{ID: id, State: state}, nil
+}
+
+func (s *alertRows) Pipeline(_ context.Context, id int64) (Pipeline, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Pipeline{ID: id, Status: s.runs[id]}, nil
+}
+
+// desk is a notifier that notes what it is given, and when.
+type desk struct {
+	mu    sync.Mutex
+	began time.Time
+	shown []string
+	takes time.Duration
+	deaf  bool // it shows what it has begun to, whatever ends
+	fails error
+}
+
+func (d *desk) Notify(ctx context.Context, n Notification) (string, error) {
+	line := fmt.Sprintf("%s %s", time.Since(d.began), strings.TrimPrefix(n.Title, "understudy: "))
+	if n.Urgent {
+		line += "!"
+	}
+	d.mu.Lock()
+	d.shown = append(d.shown, line)
+	takes, fails := d.takes, d.fails
+	if d.deaf {
+		ctx = context.WithoutCancel(ctx)
+	}
+	d.mu.Unlock()
+	select {
+	case <-time.After(takes):
+	case <-ctx.Done():
+		return "log", context.Cause(ctx)
+	}
+	if fails != nil {
+		return "log", fails
+	}
+	return "desktop", nil
+}
+
+// telling is a teller at work.
+type telling struct {
+	t     *testing.T
+	rows  *alertRows
+	desk  *desk
+	alarm chan struct{}
+	stop  func()
+}
+
+// tellers run a story in a bubble of its own, in which time passes when everybody waits.
+func tellers(t *testing.T, story func(*telling)) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &telling{t: t, alarm: make(chan struct{}, 1), desk: &desk{began: time.Now()}, rows: &alertRows{
+			state: map[int64]string{}, want: DefaultPreferences, agents: map[int64]AgentState{}, runs: map[int64]PipelineStatus{},
+		}}
+		s.start()
+		story(s)
+		s.stop()
+	})
+}
+
+// start has a new daemon's teller work on the rows.
+func (s *telling) start() {
+	ctx, cancel := context.WithCancel(s.t.Context())
+	ended := make(chan struct{})
+	d := New(Config{Host: "h", Log: slog.New(slog.DiscardHandler), Notifier: s.desk})
+	d.tells.store = s.rows
+	go func() { defer close(ended); d.tells.run(ctx, s.alarm) }()
+	s.stop = func() { cancel(); <-ended }
+}
+
+// waits commits a notice of an agent that waits; done one of an agent whose handoff is done; fails an
+// alert.
+func (s *telling) waits(agent int64) {
+	s.rows.change(func() { s.rows.agents[agent] = Waiting })
+	s.add(Event{Type: "agent_waiting", AgentID: &agent, Notice: NoticeWaiting})
+}
+
+func (s *telling) done(agent int64) {
+	s.add(Event{Type: "handoff_completed", AgentID: &agent, Notice: NoticeCompleted})
+}
+
+func (s *telling) fails(agent int64) {
+	s.add(Event{Type: "agent_failed", AgentID: &agent, Alert: true})
+}
+
+// add commits events and waits until the teller has done what it can.
+func (s *telling) add(events ...Event) {
+	s.rows.change(func() {
+		for _, e := range events {
+			e.ID = int64(len(s.rows.events) + 1)
+			if e.At.IsZero() {
+				e.At = time.Now()
+			}
+			s.rows.events = append(s.rows.events, e)
+		}
+	})
+	select {
+	case s.alarm <- struct{}{}:
+	default:
+	}
+	synctest.Wait()
+}
+
+// pass lets time pass.
+func (s *telling) pass(d time.Duration) {
+	timer := time.NewTimer(d)
+	<-timer.C
+	synctest.Wait()
+}
+
+// shown is what was shown by now, marks what the events say of it.
+func (s *telling) shown() []string {
+	s.desk.mu.Lock()
+	defer s.desk.mu.Unlock()
+	return slices.Clone(s.desk.shown)
+}
+
+func (s *telling) marks() (list []map[string]any) {
+	s.rows.change(func() { list = slices.Clone(s.rows.marks) })
+	return list
+}
+
+// shows fails unless exactly this was shown.
+func (s *telling) shows(want ...string) {
+	s.t.Helper()
+	if got := s.shown(); !slices.Equal(got, want) {
+		s.t.Errorf("shown\n got %q\nwant %q", got, want)
+	}
+}
+
+// settled fails unless the states of the events are these, in order.
+func (s *telling) settled(want string) {
+	s.t.Helper()
+	var got []string
+	s.rows.change(func() {
+		for _, e := range s.rows.events {
+			got = append(got, s.rows.state[e.ID])
+		}
+	})
+	if strings.Join(got, " ") != want {
+		s.t.Errorf("events are %q, want %q", strings.Join(got, " "), want)
+	}
+}
+
+func TestNoticesOfAnAgentAreHeld(t *testing.T) {
+	tellers(t, func(s *telling) {
+		s.waits(1)
+		s.pass(time.Second)
+		s.done(1)
+		s.waits(1)
+		s.waits(2) // another one's is not held
+		s.pass(time.Second)
+		s.fails(1) // nor is an error
+		s.fails(1)
+		s.done(1)
+		s.shows("0s agent waiting (agent 1)", "1s agent waiting (agent 2)", "2s agent failed (agent 1)!", "2s agent failed (agent 1)!")
+		s.settled("told   told told told ")
+		s.pass(10 * time.Second)
+		s.shows("0s agent waiting (agent 1)", "1s agent waiting (agent 2)", "2s agent failed (agent 1)!", "2s agent failed (agent 1)!",
+			"5s handoff completed (agent 1), and 2 more")
+		s.settled("told told told told told told told")
+		last := s.marks()[len(s.marks())-1]
+		if got := fmt.Sprintf("%v %v %v", last["merged"], last["event_id"], last["kind"]); got != "[2 3] 7 completed" {
+			t.Errorf("the event that says so: %v", last)
+		}
+		s.done(1) // the gap is over
+		if got := s.shown()[len(s.shown())-1]; got != "12s handoff completed (agent 1)" {
+			t.Errorf("after the gap: %q", got)
+		}
+	})
+}
+
+func TestNoticesOfRunsAreHeld(t *testing.T) {
+	tellers(t, func(s *telling) {
+		run, other := int64(7), int64(8)
+		s.rows.change(func() { s.rows.runs[run], s.rows.runs[other] = PipelineWaiting, PipelineWaiting })
+		for range 3 {
+			s.add(Event{Type: "pipeline_waiting_for_approval", PipelineID: &run, Notice: NoticeWaiting})
+		}
+		s.add(Event{Type: "pipeline_waiting_for_approval", PipelineID: &other, Notice: NoticeWaiting})
+		s.rows.change(func() { s.rows.runs[run] = PipelineRunning }) // approved
+		s.pass(10 * time.Second)
+		s.shows("0s pipeline waiting for approval (pipeline 7)", "0s pipeline waiting for approval (pipeline 8)")
+		s.settled("told spared spared told")
+	})
+}
+
+func TestNoticesThatAreNotTold(t *testing.T) {
+	tellers(t, func(s *telling) {
+		s.waits(1)
+		s.waits(1)
+		s.pass(time.Second)
+		s.rows.change(func() { s.rows.agents[1] = Working }) // somebody has answered
+		s.pass(10 * time.Second)
+		s.settled("told spared")
+
+		gone := int64(9)
+		s.add(Event{Type: "agent_waiting", AgentID: &gone, Notice: NoticeWaiting})
+		s.rows.change(func() { s.rows.want.Completed = false })
+		s.done(2)
+		s.rows.change(func() { s.rows.want.Completed, s.rows.want.Waiting = true, false })
+		s.waits(3)
+		s.done(4)
+		s.settled("told spared spared spared spared told")
+
+		// Those of a time in which no daemon ran; errors do not become old.
+		s.stop()
+		old, agent := time.Now(), int64(5)
+		s.pass(noticeStale + time.Second)
+		s.add(Event{Type: "handoff_completed", AgentID: &agent, Notice: NoticeCompleted, At: old})
+		s.add(Event{Type: "agent_failed", AgentID: &agent, Alert: true, At: old})
+		s.done(6)
+		s.start()
+		synctest.Wait()
+		s.settled("told spared spared spared spared told spared told told")
+	})
+}
+
+// TestHeldNoticesHoldNothingUp: more notices are held than are read at once.
+func TestHeldNoticesHoldNothingUp(t *testing.T) {
+	tellers(t, func(s *telling) {
+		agent := int64(1)
+		noisy := slices.Repeat([]Event{{Type: "handoff_completed", AgentID: &agent, Notice: NoticeCompleted}}, 2*alertsAtOnce+1)
+		s.done(1)
+		s.add(noisy...)
+		s.fails(1)
+		s.done(2)
+		s.shows("0s handoff completed (agent 1)", "0s agent failed (agent 1)!", "0s handoff completed (agent 2)")
+		s.pass(20 * time.Second)
+		s.settled(strings.TrimSpace(strings.Repeat("told ", len(noisy)+3)))
+		s.shows("0s handoff completed (agent 1)", "0s agent failed (agent 1)!", "0s handoff completed (agent 2)",
+			"5s handoff completed (agent 1), and 199 more", "10s handoff completed (agent 1), and 199 more", "15s handoff completed (agent 1)")
+	})
+}
+
+// TestErrorsGoFirst: while one notification takes its time others and an error come in.
+func TestErrorsGoFirst(t *testing.T) {
+	tellers(t, func(s *telling) {
+		s.desk.mu.Lock()
+		s.desk.takes, s.desk.fails = 2*time.Second, errors.New("no desktop")
+		s.desk.mu.Unlock()
+		for id := range int64(3) {
+			s.done(id)
+		}
+		s.fails(9)
+		s.pass(20 * time.Second)
+		s.shows("0s handoff completed (agent 0)", "2s agent failed (agent 9)!", "4s handoff completed (agent 1)", "6s handoff completed (agent 2)")
+		if second := s.marks()[1]; second["error"] != "no desktop" || second["channel"] != "log" {
+			t.Errorf("marked with %v", second)
+		}
+	})
+}
+
+// TestNothingIsToldTwice: what was told and can't be marked is not told again before it is.
+func TestNothingIsToldTwice(t *testing.T) {
+	tellers(t, func(s *telling) {
+		s.rows.change(func() { s.rows.fails = errors.New("disk full") })
+		s.fails(1)
+		s.fails(2)
+		s.pass(time.Minute)
+		s.shows("0s agent failed (agent 1)!")
+		s.rows.change(func() { s.rows.fails = nil })
+		s.pass(10 * time.Second)
+		s.settled("told told")
+		s.stop()
+		s.start()
+		s.pass(10 * time.Second)
+		if len(s.shown()) != 2 || len(s.marks()) != 2 {
+			t.Errorf("shown %q, marked with %v", s.shown(), s.marks())
+		}
+	})
+}
+
+// TestStopWhileTelling: what was cut off is told by the next daemon, what was told just then is not.
+func TestStopWhileTelling(t *testing.T) {
+	tellers(t, func(s *telling) {
+		s.desk.mu.Lock()
+		s.desk.takes = time.Second
+		s.desk.mu.Unlock()
+		s.fails(1)
+		s.stop()
+		s.settled("")
+		s.start()
+		s.pass(time.Second)
+		s.settled("told")
+		s.shows("0s agent failed (agent 1)!", "0s agent failed (agent 1)!")
+		s.desk.mu.Lock()
+		s.desk.deaf = true
+		s.desk.mu.Unlock()
+		s.fails(2)
+		s.stop()
+		s.settled("told told")
+		s.start()
+	})
+}

@@ -1,0 +1,196 @@
+package daemon
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// eventWords are what events mean whose payload does not say so itself. In braces stand what an event is
+// about and members of its payload; what stands in brackets is left out where one of those in it is not
+// there.
+var eventWords = map[string]string{
+	"agent_created":          "{agent} was created[ as {persona}][, generation {generation}]",
+	"agent_started":          "{agent} was started[ in pane {pane}][, process {pid}]",
+	"agent_registered":       "{agent} has registered[ in pane {pane}][, session {session_id}]",
+	"agent_idle":             "{agent} is idle",
+	"agent_working":          "{agent} is at work",
+	"agent_waiting":          "{agent} waits for a person",
+	"agent_ended":            "{agent} has ended[: {reason}]",
+	"agent_failed":           "{agent} has failed[: {code}]",
+	"agent_persona_assigned": "{agent} plays {persona} from now on",
+	"agent_skill_injected":   "{agent} was given the skill of {persona}",
+	"agent_session_changed":  "{agent} goes on in session {session_id}[ ({source})]",
+	"agent_stop_requested":   "{agent} was asked to stop[ by its {by}]",
+	"agent_stopping":         "{agent} is being stopped[: {stage}]",
+	"agent_context":          "{agent} has used its context[ up to {percent} %][, {tokens} tokens]",
+	eventAgentMessaged:       "{agent} has written to agent {to_agent_id}",
+
+	"handoff_started":           "{handoff} was asked for[, reason {reason}][, mode {mode}]",
+	"handoff_cancelled":         "{handoff} was cancelled[ in phase {phase}]",
+	"handoff_retried":           "{handoff} is tried again[ from phase {phase}]",
+	"handoff_created":           "{handoff} has its record",
+	"handoff_extraction_failed": "{handoff} has a document whose fields could not be read",
+
+	"delivery_queued":        "A text for {agent} waits to be typed[ ({kind})]",
+	"delivery_submitted":     "A text for {agent} was taken[ ({kind})][: {evidence}]",
+	"delivery_not_submitted": "A text for {agent} was not taken[ ({kind})][: {evidence}]",
+	"delivery_unconfirmed":   "A text for {agent} was not confirmed[ ({kind})][: {evidence}]",
+	"delivery_answered":      "A text for {agent} was given in answer to a hook[ ({kind})][: {evidence}]",
+
+	"pipeline_created":          "{pipeline} was created[ from {template}][: {title}]",
+	"pipeline_pending":          "{pipeline} waits for its turn",
+	"pipeline_running":          "{pipeline} is at work",
+	"pipeline_resumed":          "{pipeline} was resumed",
+	"pipeline_worktree_created": "{pipeline} works in {path}[ on branch {branch}]",
+	"pipeline_worktree_kept":    "{pipeline} has left its work tree {path}[: {why}]",
+	"pipeline_worktree_removed": "{pipeline} has removed its work tree {path}",
+	"step_running":              "{step} of {pipeline} is at work",
+	"step_done":                 "{step} of {pipeline} is done",
+	"step_failed":               "{step} of {pipeline} has failed[: {error}]",
+	"step_skipped":              "{step} of {pipeline} was skipped",
+	"step_approved":             "{step} of {pipeline} was approved[: {comment}]",
+	"step_rejected":             "{step} of {pipeline} was rejected[: {comment}]",
+	"step_handoff_created":      "{step} of {pipeline} has left {bytes} bytes for the next one",
+	"step_extraction_failed":    "{step} of {pipeline} has left no fields that could be read",
+
+	"operator_notified": "The operator was told of event {event_id}[ ({channel})][: {message}]",
+	"log_pruned":        "{events} events and {hooks} hooks[ until {until}] were deleted from the log",
+	FeedTruncated:       "Events after {after} are missing: the log has kept them from {oldest} on",
+}
+
+// maxWords is how long the words of an event become, in runes.
+const maxWords = 1000
+
+// Words says what happened in one plain sentence without its full stop, on one line, with the ids of all
+// that the event is about. What agents and people wrote may be in it, without control characters.
+func (e *Event) Words() string {
+	about := e.about()
+	text, known := eventWords[e.Type]
+	if message := about["message"]; message != "" && e.Type != "operator_notified" {
+		text = strings.TrimSuffix(message, ".")
+	} else {
+		if !known {
+			text = e.plainWords(about)
+		}
+		text = fillWords(text, about)
+	}
+	text = firstLine(printed(text), maxWords)
+	var missing []string
+	for _, name := range slices.Sorted(maps.Keys(about)) {
+		if of, ok := strings.CutSuffix(name, "_id"); ok {
+			if id := printed(strings.ReplaceAll(of, "_", " ") + " " + about[name]); !mentions(text, id) {
+				missing = append(missing, id)
+			}
+		}
+	}
+	if len(missing) > 0 {
+		text += " (" + strings.Join(missing, ", ") + ")"
+	}
+	return text
+}
+
+// about are the members of an event's payload, and what it is about, as text.
+func (e *Event) about() map[string]string {
+	about := map[string]string{}
+	var payload map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(e.Payload))
+	decoder.UseNumber() // an id has more digits than a float64
+	if decoder.Decode(&payload) == nil {
+		for name, value := range payload {
+			switch value := value.(type) {
+			case string:
+				about[name] = value
+			case json.Number, bool:
+				about[name] = fmt.Sprint(value)
+			}
+		}
+	}
+	for name, id := range map[string]*int64{"agent": e.AgentID, "handoff": e.HandoffID, "pipeline": e.PipelineID, "step": e.StepID} {
+		if id != nil {
+			about[name] = fmt.Sprintf("%s %d", name, *id)
+			about[name+"_id"] = fmt.Sprint(*id)
+		} else {
+			about[name] = "some " + name
+		}
+	}
+	return about
+}
+
+// plainWords are those of an event that is not in the table: a handoff's phase, or what another version
+// has logged.
+func (e *Event) plainWords(about map[string]string) string {
+	what := strings.ReplaceAll(e.Type, "_", " ")
+	if phase, ok := strings.CutPrefix(e.Type, "handoff_"); ok && e.HandoffID != nil {
+		what = "{handoff} is in phase " + strings.ReplaceAll(phase, "_", " ")
+	}
+	for _, name := range []string{"cause", "error", "reason", "evidence"} {
+		if about[name] != "" {
+			return what + ": {" + name + "}"
+		}
+	}
+	return what
+}
+
+var (
+	wordsOption = regexp.MustCompile(`\[[^\]]*\]`)
+	wordsMember = regexp.MustCompile(`\{[a-z_]+\}`)
+)
+
+// fillWords puts what an event is about into one of the sentences above.
+func fillWords(text string, about map[string]string) string {
+	text = wordsOption.ReplaceAllStringFunc(text, func(option string) string {
+		for _, member := range wordsMember.FindAllString(option, -1) {
+			if about[strings.Trim(member, "{}")] == "" {
+				return ""
+			}
+		}
+		return option[1 : len(option)-1]
+	})
+	text = wordsMember.ReplaceAllStringFunc(text, func(member string) string { return about[strings.Trim(member, "{}")] })
+	if text != "" {
+		text = strings.ToUpper(text[:1]) + text[1:]
+	}
+	return text
+}
+
+// mentions reports whether a text has a word or several, as such.
+func mentions(text, words string) bool {
+	text, words = strings.ToLower(text), strings.ToLower(words)
+	for from := 0; ; {
+		i := strings.Index(text[from:], words)
+		if i < 0 {
+			return false
+		}
+		i += from
+		before, after := " ", " "
+		if i > 0 {
+			before = text[i-1 : i]
+		}
+		if end := i + len(words); end < len(text) {
+			after = text[end : end+1]
+		}
+		if !strings.ContainsAny(before+after, "0123456789abcdefghijklmnopqrstuvwxyz") {
+			return true
+		}
+		from = i + 1
+	}
+}
+
+// printed is a text on one line, without what would change how it is shown.
+func printed(s string) string {
+	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r):
+			return -1
+		}
+		return r
+	}, s)), " ")
+}

@@ -1,0 +1,129 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// tellNotices tells what is due of the first topic that has something to tell. again is as for
+// tellDue.
+func (t *teller) tellNotices(ctx context.Context, events []Event) (again time.Duration, err error) {
+	now := time.Now()
+	t.forget(now)
+	again = alertRetry
+	for _, group := range byTopic(events) {
+		if at, held := t.last[topic(&group[0])]; held {
+			again = min(again, at.Add(noticeGap).Sub(now))
+			continue
+		}
+		told, err := t.tellNewest(ctx, group, now)
+		if err != nil {
+			return alertRetry, err
+		}
+		if told || len(events) == alertsAtOnce { // others may stand behind those that were read
+			return 0, nil
+		}
+	}
+	return again, nil
+}
+
+// tellNewest tells the newest of the notices of one topic that are to be told at all, for all of
+// them; it marks the others and logs why.
+func (t *teller) tellNewest(ctx context.Context, group []Event, now time.Time) (told bool, err error) {
+	want, err := t.store.NotificationPreferences(ctx, t.host)
+	if err != nil {
+		return false, err
+	}
+	var spared, due []int64
+	var newest *Event
+	for i := range group {
+		e := &group[i]
+		why, err := t.spare(ctx, e, &want, now)
+		if err != nil {
+			return false, err
+		}
+		if why == "" {
+			due, newest = append(due, e.ID), e
+			continue
+		}
+		spared = append(spared, e.ID)
+		t.log.Debug("operator not told", "event_id", e.ID, "type", e.Type, "reason", why)
+	}
+	if len(spared) > 0 {
+		if err := t.store.MarkAlerted(ctx, spared, nil); err != nil && !errors.Is(err, ErrMoved) {
+			return false, fmt.Errorf("notices not marked: %w", err)
+		}
+	}
+	if newest == nil {
+		return false, nil
+	}
+	t.last[topic(newest)] = time.Now()
+	return true, t.tell(ctx, newest, due[:len(due)-1])
+}
+
+// spare says why a notice is not told, "" if it is.
+func (t *teller) spare(ctx context.Context, e *Event, want *NotificationPreferences, now time.Time) (why string, err error) {
+	switch {
+	case !want.wants(e):
+		return "not wanted", nil
+	case now.Sub(e.At) > noticeStale:
+		return "too late", nil
+	case e.Notice != NoticeWaiting:
+		return "", nil
+	}
+	over, err := t.over(ctx, e)
+	if over {
+		why = "nobody waits any more"
+	}
+	return why, err
+}
+
+// over says whether who waited for a person does so no more. A run is asked for itself: its agent
+// may be one of an earlier attempt.
+func (t *teller) over(ctx context.Context, e *Event) (over bool, err error) {
+	switch {
+	case e.PipelineID != nil:
+		p, err := t.store.Pipeline(ctx, *e.PipelineID)
+		return err == nil && p.Status != PipelineWaiting || errors.Is(err, ErrNotFound), found(err)
+	case e.AgentID != nil:
+		a, err := t.store.Agent(ctx, *e.AgentID)
+		return err == nil && a.State != Waiting || errors.Is(err, ErrNotFound), found(err)
+	}
+	return false, nil
+}
+
+// found is err, unless it says that there is no such row.
+func found(err error) error {
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// topic is what a notice is about: an agent, else a run, else itself.
+func topic(e *Event) string {
+	switch {
+	case e.AgentID != nil:
+		return fmt.Sprintf("agent %d", *e.AgentID)
+	case e.PipelineID != nil:
+		return fmt.Sprintf("pipeline %d", *e.PipelineID)
+	}
+	return fmt.Sprintf("event %d", e.ID)
+}
+
+// byTopic groups events, in the order in which each group's first one came.
+func byTopic(events []Event) [][]Event {
+	var groups [][]Event
+	for _, e := range events {
+		i := slices.IndexFunc(groups, func(g []Event) bool { return topic(&g[0]) == topic(&e) })
+		if i < 0 {
+			groups = append(groups, []Event{e})
+			continue
+		}
+		groups[i] = append(groups[i], e)
+	}
+	return groups
+}

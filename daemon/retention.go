@@ -1,0 +1,114 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// LogSettings say how long the log is kept, and hooks with it. Zero is for ever.
+type LogSettings struct {
+	MaxAge  time.Duration
+	MaxRows int64 // events, the newest; hooks are kept by age alone
+}
+
+// DefaultLog are the settings that hold where the operator says nothing.
+var DefaultLog = LogSettings{MaxAge: 720 * time.Hour, MaxRows: 1_000_000}
+
+// LogFloor says how far the log has been pruned.
+type LogFloor struct {
+	PrunedTo int64 // id of the newest event that was deleted; of those before, some may be kept
+	Oldest   int64 // id of the first event after it
+}
+
+// PruneLimits say what is not kept.
+type PruneLimits struct {
+	Before time.Time // what is older; zero: nothing is too old
+	Rows   int64     // events beyond so many, the newest; 0: never too many
+	Max    int       // how many are deleted at once; 0: 5000
+}
+
+// Pruned is what was deleted.
+type Pruned struct {
+	Rows   int64
+	Newest *time.Time // when the newest of it happened; nil: nothing was
+}
+
+const (
+	pruneFirst = time.Minute // after the start, when there is more to do
+	pruneEvery = 10 * time.Minute
+	prunePause = 50 * time.Millisecond // between two batches, for those who write
+)
+
+// runRetention prunes the log from time to time until ctx ends. Several hosts may do so at once.
+func (d *Daemon) runRetention(ctx context.Context) {
+	wait := time.NewTimer(pruneFirst)
+	defer wait.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-wait.C:
+		}
+		if err := d.Prune(ctx); err != nil && ctx.Err() == nil {
+			d.Log.Warn("log not pruned to its end; trying again", "error", err, "in", pruneEvery.String())
+		}
+		wait.Reset(pruneEvery)
+	}
+}
+
+// Prune deletes what the settings do not keep of the log and of hooks, in small transactions, and logs an
+// event if there was something.
+func (d *Daemon) Prune(ctx context.Context) error {
+	set := d.Settings.Log
+	limits := PruneLimits{Rows: set.MaxRows}
+	if set.MaxAge > 0 {
+		limits.Before = time.Now().UTC().Add(-set.MaxAge)
+	}
+	events, err := pruneAll(ctx, limits, d.Store.PruneEvents)
+	var hooks Pruned
+	if err == nil {
+		hooks, err = pruneAll(ctx, limits, d.Store.PruneHooks)
+	}
+	if events.Rows+hooks.Rows == 0 {
+		return err
+	}
+	d.Log.Info("log pruned", "events", events.Rows, "hooks", hooks.Rows)
+	// What is deleted stays so if the daemon ends in the middle of it.
+	told, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	until := events.Newest
+	if until == nil {
+		until = hooks.Newest
+	}
+	e := d.event("log_pruned", nil, nil, map[string]any{"events": events.Rows, "hooks": hooks.Rows, "until": until})
+	if failed := d.commit(told, &Change{Events: []*Event{e}}); failed != nil && err == nil {
+		err = fmt.Errorf("log pruned: %w", failed)
+	}
+	return err
+}
+
+// pruneAll deletes batch after batch until there is nothing more to delete.
+func pruneAll(ctx context.Context, limits PruneLimits, prune func(context.Context, PruneLimits) (Pruned, error)) (all Pruned, err error) {
+	pause := time.NewTicker(prunePause)
+	defer pause.Stop()
+	for limits.Rows > 0 || !limits.Before.IsZero() {
+		some, err := prune(ctx, limits)
+		if err != nil || some.Rows == 0 {
+			return all, err
+		}
+		all.Rows += some.Rows
+		if all.Newest == nil || some.Newest != nil && some.Newest.After(*all.Newest) {
+			all.Newest = some.Newest
+		}
+		select {
+		case <-ctx.Done():
+			return all, ctx.Err()
+		case <-pause.C:
+		}
+	}
+	return all, nil
+}
+
+// LogFloor says how far the log has been pruned.
+func (d *Daemon) LogFloor(ctx context.Context) (LogFloor, error) { return d.Store.LogFloor(ctx) }

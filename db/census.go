@@ -1,0 +1,65 @@
+package db
+
+import (
+	"context"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+const census = `
+	SELECT 'agent' AS what, state AS name, count(*) AS n, min(state_at) AS since
+	FROM agents WHERE host = $1 AND ended_at IS NULL GROUP BY state
+	UNION ALL
+	SELECT 'handoff', phase, count(*), NULL
+	FROM handoffs WHERE host = $1 AND phase NOT IN ('completed', 'failed', 'cancelled') GROUP BY phase
+	UNION ALL
+	SELECT 'pipeline', status, count(*), NULL
+	FROM pipelines WHERE host = $1 AND status NOT IN ('done', 'failed') GROUP BY status`
+
+// Census counts what a host has at work, in one query. States that nothing is in are left out.
+func (db *DB) Census(ctx context.Context, host string) (daemon.Census, error) {
+	type row struct {
+		What, Name string
+		N          int
+		Since      *time.Time
+	}
+	out := daemon.Census{
+		Agents: map[daemon.AgentState]int{}, Handoffs: map[daemon.Phase]int{}, Pipelines: map[daemon.PipelineStatus]int{},
+	}
+	rows, err := list[row](ctx, db, "census", census, host)
+	if err != nil {
+		return out, err
+	}
+	for _, r := range rows {
+		switch r.What {
+		case "agent":
+			state := daemon.AgentState(r.Name)
+			out.Agents[state] = r.N
+			if state == daemon.Waiting {
+				out.WaitingSince = r.Since
+			}
+		case "handoff":
+			out.Handoffs[daemon.Phase(r.Name)] = r.N
+		case "pipeline":
+			out.Pipelines[daemon.PipelineStatus(r.Name)] = r.N
+		}
+	}
+	return out, nil
+}
+
+// PoolStats is what the pool of connections has been through since it was opened.
+type PoolStats struct {
+	Idle, Acquired, Constructing, Max int
+	Waits                             int64 // for a connection, because none was idle
+	Waited                            time.Duration
+}
+
+// Stats returns the figures of the pool. It asks nothing of the database.
+func (db *DB) Stats() PoolStats {
+	s := db.pool.Stat()
+	return PoolStats{
+		Idle: int(s.IdleConns()), Acquired: int(s.AcquiredConns()), Constructing: int(s.ConstructingConns()), Max: int(s.MaxConns()),
+		Waits: s.EmptyAcquireCount(), Waited: s.EmptyAcquireWaitTime(),
+	}
+}

@@ -1,0 +1,64 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+const selectPreferences = `SELECT waiting, completed, updated_at FROM notification_preferences WHERE host = $1`
+
+// NotificationPreferences returns a host's, and [daemon.DefaultPreferences] where none were set.
+func (db *DB) NotificationPreferences(ctx context.Context, host string) (daemon.NotificationPreferences, error) {
+	p, err := one[daemon.NotificationPreferences](ctx, db, fmt.Sprintf("preferences of host %.64q", host), selectPreferences, storableText(host))
+	if errors.Is(err, daemon.ErrNotFound) {
+		return daemon.DefaultPreferences, nil
+	}
+	return p, err
+}
+
+// addPreferences makes the row that lockPreferences locks.
+const addPreferences = `
+	INSERT INTO notification_preferences (host, waiting, completed, updated_at) VALUES ($1, $2, $3, $4)
+	ON CONFLICT DO NOTHING`
+
+const lockPreferences = selectPreferences + ` FOR UPDATE`
+
+const updatePreferences = `UPDATE notification_preferences SET waiting = $2, completed = $3, updated_at = $4 WHERE host = $1`
+
+// ChangeNotificationPreferences alters a host's preferences and appends the event that change returns,
+// if it is not nil, in one transaction. Of two changes at once the second sees what the first has made.
+func (db *DB) ChangeNotificationPreferences(ctx context.Context, host string,
+	change func(*daemon.NotificationPreferences) *daemon.Event) (p daemon.NotificationPreferences, err error) {
+	var w *write
+	err = pgx.BeginTxFunc(ctx, db.pool, readCommitted, func(tx pgx.Tx) error {
+		w = newWrite(&daemon.Change{})
+		first := daemon.DefaultPreferences
+		if _, err := tx.Exec(ctx, addPreferences, storable(host, first.Waiting, first.Completed, w.at)...); err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, lockPreferences, storableText(host))
+		if err != nil {
+			return err
+		}
+		if p, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[daemon.NotificationPreferences]); err != nil {
+			return err
+		}
+		if e := change(&p); e != nil {
+			w.Events = []*daemon.Event{e}
+		}
+		p.UpdatedAt = &w.at
+		w.batch.Queue(updatePreferences, storable(host, p.Waiting, p.Completed, w.at)...)
+		w.feed()
+		return w.send(ctx, tx)
+	})
+	if err != nil {
+		return daemon.NotificationPreferences{}, fmt.Errorf("preferences of host %.64q: %w", host, away(err))
+	}
+	w.settle()
+	return p, nil
+}
