@@ -42,7 +42,7 @@ func (p *params) audit() daemon.AuditFilter {
 		AgentID: p.id("agent_id"), HandoffID: p.id("handoff_id"), PipelineID: p.id("pipeline_id"),
 		Host: p.text("host"), Persona: p.text("persona"), Since: p.time("since"), Until: p.time("until"), Text: p.text("q"),
 	}
-	if f.TypePrefix != "" && !eventType.MatchString(f.TypePrefix) {
+	if f.TypePrefix != "" && !eventType().MatchString(f.TypePrefix) {
 		p.fail(invalid("invalid_parameter", "Parameter \"type_prefix\" must be how types of events begin, such as handoff_"))
 	}
 	if utf8.RuneCountInString(f.Text) > maxSearch {
@@ -58,7 +58,7 @@ func (p *params) types() []string {
 		return nil
 	}
 	types := strings.Split(text, ",")
-	if slices.ContainsFunc(types, func(t string) bool { return !eventType.MatchString(t) }) {
+	if slices.ContainsFunc(types, func(t string) bool { return !eventType().MatchString(t) }) {
 		p.fail(invalid("invalid_parameter", "Parameter \"types\" must be types of events, separated by commas"))
 	}
 	return types

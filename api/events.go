@@ -21,7 +21,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-var eventType = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+var eventType = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`) })
 
 // streamName is the name of the one stream that a connection's own sse.Server has.
 const streamName = "feed"

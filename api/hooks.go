@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"regexp"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -12,7 +13,7 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-var hookKey = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var hookKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`) })
 
 // takeHook takes a hook with the runtime's own JSON as its body and answers with what the hook
 // is to print, which may be nothing.
@@ -39,7 +40,7 @@ func envelope(c echo.Context) (hooks.Envelope, error) {
 		return env, invalid("unknown_event", "The address must end in the name of an event, like SessionStart or session-start")
 	}
 	env.Event = event
-	if !hookKey.MatchString(env.Key) {
+	if !hookKey().MatchString(env.Key) {
 		return env, invalid("invalid_header", "Header %s must be a unique key of 1 to 64 letters, digits, - and _", hookKeyHeader)
 	}
 	if pid := header.Get(agentPIDHeader); pid != "" {

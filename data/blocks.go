@@ -4,6 +4,7 @@ import (
 	"iter"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // block is a paragraph, a row of a table or the first paragraph of a list item.
@@ -53,7 +54,9 @@ func (o outline) plainLines() iter.Seq2[int, string] {
 }
 
 // marker is what a list item begins with, and the box of a task.
-var marker = regexp.MustCompile(`^([-*+]|[0-9]{1,9}[.)])(?:[ \t]+(\[[ xX]\][ \t]+)?|$)`)
+var marker = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([-*+]|[0-9]{1,9}[.)])(?:[ \t]+(\[[ xX]\][ \t]+)?|$)`)
+})
 
 // listItem reads a line: how far it is indented and what it says, without the marker if it begins
 // a list item.
@@ -66,7 +69,7 @@ func listItem(line string) (indent int, content string, item bool) {
 			indent++
 		}
 	}
-	found := marker.FindString(content)
+	found := marker().FindString(content)
 	if found == "" || isRule(content) {
 		return indent, content, false
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"sync"
 )
 
 const (
@@ -15,9 +16,13 @@ const (
 var (
 	// closingTag finds whatever a reader could take for the end of the wrapper: in any case, with
 	// visible or invisible blanks inside, with attributes, or cut off at the end of the document.
-	closingTag = regexp.MustCompile(`(?i)<([\s\p{Z}\p{Cf}]*)/([\s\p{Z}\p{Cf}]*handoff-context)([\s\p{Z}\p{Cf}/>]|$)`)
+	closingTag = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)<([\s\p{Z}\p{Cf}]*)/([\s\p{Z}\p{Cf}]*handoff-context)([\s\p{Z}\p{Cf}/>]|$)`)
+	})
 	// openingTag finds what could be taken for its beginning.
-	openingTag = regexp.MustCompile(`(?i)<([\s\p{Z}\p{Cf}]*handoff-context)([\s\p{Z}\p{Cf}/>]|$)`)
+	openingTag = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)<([\s\p{Z}\p{Cf}]*handoff-context)([\s\p{Z}\p{Cf}/>]|$)`)
+	})
 )
 
 // Context is what goes into a context file. Texts in it are those of agents and people: none of
@@ -66,7 +71,7 @@ func (c Context) Render() Rendered {
 // backslash before its slash, so that the document can't end its own wrapper and speak as us;
 // no other byte is touched, but for the newline at the end that is added if missing.
 func RenderContext(document []byte) []byte {
-	safe := closingTag.ReplaceAll(document, []byte(`<${1}\/${2}${3}`))
+	safe := closingTag().ReplaceAll(document, []byte(`<${1}\/${2}${3}`))
 	var b bytes.Buffer
 	b.Grow(len(contextOpen) + len(safe) + 1 + len(contextClose))
 	b.WriteString(contextOpen)

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -73,14 +74,18 @@ func saysNone(text string) bool {
 // decisionOf takes a decision apart: what was decided, and the rest.
 func decisionOf(text string) Decision {
 	head, tail := firstParagraph(text)
-	summary, rest := splitSummary(withoutEmphasis(label.ReplaceAllString(head, "")))
+	summary, rest := splitSummary(withoutEmphasis(label().ReplaceAllString(head, "")))
 	rest = strings.TrimSpace(rest + "\n" + tail)
-	return Decision{Summary: summary, Rationale: reason.ReplaceAllString(rest, "")}
+	return Decision{Summary: summary, Rationale: reason().ReplaceAllString(rest, "")}
 }
 
 var (
-	label  = regexp.MustCompile(`(?i)^[*_]*(decision|decided)( #?[0-9]+)?[*_]*:[*_]*\s+`)
-	reason = regexp.MustCompile(`(?i)^([-*+]\s+)?[*_]*(rationale|reason|why|because)[*_]*:[*_]*\s*`)
+	label = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)^[*_]*(decision|decided)( #?[0-9]+)?[*_]*:[*_]*\s+`)
+	})
+	reason = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)^([-*+]\s+)?[*_]*(rationale|reason|why|because)[*_]*:[*_]*\s*`)
+	})
 )
 
 // firstParagraph returns the first paragraph of a text in one line, and what follows.
@@ -156,7 +161,9 @@ func shorten(summary, rest string) (string, string) {
 }
 
 // underlined finds emphasis by _ that is no part of a name such as __init__.py.
-var underlined = regexp.MustCompile(`(^|[\s(])_{1,3}([^_\s](?:[^_]*[^_\s])?)_{1,3}([\s,;:!?)]|\.\s|\.?$)`)
+var underlined = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(^|[\s(])_{1,3}([^_\s](?:[^_]*[^_\s])?)_{1,3}([\s,;:!?)]|\.\s|\.?$)`)
+})
 
 // withoutEmphasis drops the marks of bold and italic text, outside code.
 func withoutEmphasis(line string) string {
@@ -185,5 +192,5 @@ func withoutEmphasis(line string) string {
 	if code || !strings.Contains(b.String(), "_") {
 		return b.String()
 	}
-	return underlined.ReplaceAllString(b.String(), "$1$2$3")
+	return underlined().ReplaceAllString(b.String(), "$1$2$3")
 }

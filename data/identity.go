@@ -9,11 +9,12 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 var (
-	hostIDs = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$`)
-	tokens  = regexp.MustCompile(`^[0-9A-Za-z_-]{64}$`)
+	hostIDs = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$`) })
+	tokens  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Za-z_-]{64}$`) })
 )
 
 // HostID returns the id of this host, which is made on first use from the host's name and a
@@ -26,7 +27,7 @@ func (d Dir) HostID() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("host id: %w", err)
 	}
-	if !hostIDs.MatchString(id) {
+	if !hostIDs().MatchString(id) {
 		return "", fmt.Errorf("host id: %s does not hold one: write an id of a-z, 0-9 and inner hyphens into it, or remove it for a new one", d.HostIDFile())
 	}
 	return id, nil
@@ -44,7 +45,7 @@ func (d Dir) TokenValue() (string, error) {
 		return "", fmt.Errorf("API token: others have access to %s (mode %04o), so it is no secret: remove it for a new one", d.Token(), info.Mode().Perm())
 	case owner(info) != os.Geteuid():
 		return "", fmt.Errorf("API token: %s belongs to user %d: remove it for a new one", d.Token(), owner(info))
-	case !tokens.MatchString(token):
+	case !tokens().MatchString(token):
 		return "", fmt.Errorf("API token: %s does not hold 64 characters of ours: remove it for a new one", d.Token())
 	}
 	return token, nil

@@ -307,8 +307,8 @@ func quote(text, mark string) string {
 
 // safe is a text without control characters in which no tag of the document's wrapper counts.
 func safe(text string) string {
-	text = closingTag.ReplaceAllString(visibleText(text), `<${1}\/${2}${3}`)
-	return openingTag.ReplaceAllString(text, `<\${1}${2}`)
+	text = closingTag().ReplaceAllString(visibleText(text), `<${1}\/${2}${3}`)
+	return openingTag().ReplaceAllString(text, `<\${1}${2}`)
 }
 
 // codeSpans writes names as code, whatever backticks are in them.

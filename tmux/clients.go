@@ -11,7 +11,7 @@ import (
 // server. That nobody is attached is no error; that a session does not exist is one.
 func (s *Server) SwitchClients(ctx context.Context, from, to string) error {
 	for _, name := range []string{from, to} {
-		if !sessionName.MatchString(name) {
+		if !sessionName().MatchString(name) {
 			return fmt.Errorf("session %q is not a name of ours", name)
 		}
 	}

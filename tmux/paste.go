@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -157,7 +158,7 @@ func guard(ref Ref, condition string) string {
 		ref.Pane, ref.ServerPID, ref.ServerStart, condition)
 }
 
-var onceToken = regexp.MustCompile(`^[a-z0-9-]{0,64}$`)
+var onceToken = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9-]{0,64}$`) })
 
 // fresh is the condition that the pane is alive and does not have the token noted on it.
 func fresh(once string) string {
@@ -183,7 +184,7 @@ func (o PasteOptions) Check() error {
 			return fmt.Errorf("%v is not a key that may be pressed", key)
 		}
 	}
-	if !onceToken.MatchString(o.Once) {
+	if !onceToken().MatchString(o.Once) {
 		return fmt.Errorf("once %q: want up to 64 of a-z, 0-9 and -", o.Once)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 const (
@@ -22,7 +23,7 @@ const (
 
 // sessionName keeps names out of tmux's target syntax (".", ":", "=") and format syntax ("#(…)"
 // in a name runs a shell).
-var sessionName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,99}$`)
+var sessionName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,99}$`) })
 
 // Spec says what to run in a new pane.
 type Spec struct {
@@ -88,7 +89,7 @@ func (spec Spec) call(socket string) call {
 // an error. tmux would not tell: for a missing program or directory new-session reports success and
 // runs nothing, or something elsewhere.
 func (spec Spec) Checked() (Spec, error) {
-	if !sessionName.MatchString(spec.Session) {
+	if !sessionName().MatchString(spec.Session) {
 		return spec, fmt.Errorf("session name %q: want up to 100 of a-z, 0-9, _ and -, starting with a letter or digit", spec.Session)
 	}
 	if len(spec.Mark) > maxMark || strings.ContainsFunc(spec.Mark, isControl) {

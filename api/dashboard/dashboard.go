@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
@@ -52,12 +53,16 @@ type Choices struct {
 //go:embed html/*.html
 var files embed.FS
 
-var templates = template.Must(template.New("").Funcs(functions).ParseFS(files, "html/*.html"))
+// templates are parsed when the first page is asked for: this program is also the hook that an agent waits
+// for at every turn.
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(functions).ParseFS(files, "html/*.html"))
+})
 
 // Write writes the whole page.
 func (p *Page) Write(w io.Writer) error {
 	var b bytes.Buffer // half a page is none
-	if err := templates.ExecuteTemplate(&b, "layout", p); err != nil {
+	if err := templates().ExecuteTemplate(&b, "layout", p); err != nil {
 		return fmt.Errorf("page %s: %w", p.name, err)
 	}
 	_, err := w.Write(b.Bytes())
@@ -67,7 +72,7 @@ func (p *Page) Write(w io.Writer) error {
 // Content draws the part of the page between its header and its end.
 func (p *Page) Content() (template.HTML, error) {
 	var b bytes.Buffer
-	err := templates.ExecuteTemplate(&b, p.name, p)
+	err := templates().ExecuteTemplate(&b, p.name, p)
 	return template.HTML(b.String()), err // from a template, which has escaped what it was given
 }
 

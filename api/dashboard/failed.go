@@ -23,7 +23,7 @@ func (p *Pages) Failed(status int, message string) *Page {
 // get a link that works.
 func Login(good bool) []byte {
 	var b bytes.Buffer
-	if err := templates.ExecuteTemplate(&b, "login", good); err != nil {
+	if err := templates().ExecuteTemplate(&b, "login", good); err != nil {
 		panic(fmt.Sprintf("dashboard: the page has no data that could be wrong: %v", err))
 	}
 	return b.Bytes()

@@ -32,7 +32,6 @@ type house struct {
 	t     testing.TB
 	store *db.DB
 	now   time.Time
-	last  int64
 }
 
 func build(t testing.TB) *house {

@@ -33,7 +33,7 @@ func TestSettingsOfTheLog(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	for text, ok := range map[string]bool{
-		"events: {max_age: 0, max_rows: 0}": true, "events: {max_age: 0s}": true, "events: {max_age: 1h, max_rows: 1000}": true,
+		"events: {max_age: 0s, max_rows: 0}": true, "events: {max_age: 0}": false, "events: {max_age: 1h, max_rows: 1000}": true,
 		"events: {max_age: 59m}": false, "events: {max_age: -1h}": false, "events: {max_rows: 999}": false, "events: {max_rows: -1}": false,
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -41,7 +41,7 @@ func TestBrowserFollows(t *testing.T) {
 
 	log := b.open("/ui/log")
 	for _, tab := range []*tab{p, log} {
-		tab.offline = true
+		tab.refused = true
 	}
 	r.halt()
 	p.sees("#light[data-state=away]", "the daemon does not answer")
@@ -102,7 +102,7 @@ func TestBrowserHandsOff(t *testing.T) {
 	}
 	p.shot("handoff")
 	p.visit("/ui/handoffs/1/document")
-	p.sees(".markdown h2", "What Was Done")
+	p.sees(".markdown", "What Was Done")
 	p.shot("document")
 	p.visit("/ui/personas/developer-con-1")
 	p.sees("main", "generation 2")
@@ -112,6 +112,7 @@ func TestBrowserHandsOff(t *testing.T) {
 	p.sees("#screen", "I have taken over")
 	p.shot("agent")
 	p.click("button[data-open=message]")
+	p.refused = true
 	p.types("#message [name=text]", "/exit")
 	p.click("#message .primary")
 	p.sees("#message .failed", "command") // the API's own words, and the dialog stays

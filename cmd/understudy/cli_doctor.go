@@ -178,7 +178,7 @@ func checkNotifications(s settings, getenv func(string) string) finding {
 	if !s.Notify.Desktop {
 		return ok("notifications", "off by notify.desktop: alerts are in the log")
 	}
-	if why := newDesktop(true, getenv).absent(); why != "" {
+	if why := newDesktop(true, getenv, "").absent(); why != "" {
 		return finding{Name: "notifications", State: findingWarning, Detail: why + "; alerts are in the log", Fix: "run the daemon in your desktop session"}
 	}
 	return ok("notifications", "on the desktop")

@@ -97,7 +97,6 @@ func (d *dunstDesktop) process(cmd *exec.Cmd) {
 // dunstNote is a notification as dunst remembers it.
 type dunstNote struct {
 	app, title, body string
-	stays            bool // until it is dismissed, as critical ones do
 }
 
 // history closes all notifications and returns them, by title.
@@ -114,7 +113,7 @@ func (d *dunstDesktop) history() map[string]dunstNote {
 	notes := map[string]dunstNote{}
 	for _, n := range list {
 		text := func(name string) string { s, _ := n[name].Value().(string); return s }
-		notes[text("summary")] = dunstNote{text("appname"), text("summary"), text("body"), n["timeout"].Value() == int64(0)}
+		notes[text("summary")] = dunstNote{text("appname"), text("summary"), text("body")}
 	}
 	return notes
 }
@@ -157,9 +156,9 @@ func TestDunst(t *testing.T) {
 	r.awaitPhase(h, daemon.Completed)
 	want := map[string]dunstNote{}
 	for _, n := range []dunstNote{
-		{"understudy", fmt.Sprintf("understudy: agent ended (agent %d)", broken.ID), fmt.Sprintf("`understudy agent resume %d`", broken.ID), true},
-		{"understudy", fmt.Sprintf("understudy: agent waiting (agent %d)", waiting.ID), fmt.Sprintf("`understudy agent attach %d`", waiting.ID), false},
-		{"understudy", fmt.Sprintf("understudy: handoff completed (handoff %d)", h), "`understudy agent attach ", false},
+		{"understudy", fmt.Sprintf("understudy: agent ended (agent %d)", broken.ID), fmt.Sprintf("`understudy agent resume %d`", broken.ID)},
+		{"understudy", fmt.Sprintf("understudy: agent waiting (agent %d)", waiting.ID), fmt.Sprintf("`understudy agent attach %d`", waiting.ID)},
+		{"understudy", fmt.Sprintf("understudy: handoff completed (handoff %d)", h), "`understudy agent attach "},
 	} {
 		want[n.title] = n
 	}
@@ -174,12 +173,12 @@ func TestDunst(t *testing.T) {
 	}
 	d.shot("notifications.png")
 	got := d.history()
-	if body := got["hostile <b>"].body; body == "" || strings.ContainsAny(body, "<>\x1b\u202e") {
+	if body := got["hostile ‹b›"].body; body == "" || strings.ContainsAny(body, "<>\x1b\u202e") {
 		t.Errorf("what an agent wrote is shown as %q", body)
 	}
-	delete(got, "hostile <b>")
+	delete(got, "hostile ‹b›")
 	for title, w := range want {
-		if g := got[title]; g.app != w.app || g.stays != w.stays || !strings.Contains(g.body, w.body) {
+		if g := got[title]; g.app != w.app || !strings.Contains(g.body, w.body) {
 			t.Errorf("%s: dunst shows %+v, want %+v", title, g, w)
 		}
 		delete(got, title)

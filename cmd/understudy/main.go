@@ -24,6 +24,10 @@ func dispatch(args []string) int {
 			if len(args) == 1 {
 				return runStatusLine()
 			}
+		case notifyCommand:
+			if len(args) == 1 {
+				return notifyDesktop(os.Stdin, os.Stderr)
+			}
 		case "launch":
 			return launchAgent(args[1:], os.Environ(), os.Stderr)
 		case "scripted-agent":

@@ -28,6 +28,7 @@ const (
 type desktop struct {
 	enabled bool
 	getenv  func(string) string
+	binary  string
 	limit   time.Duration // notifyLimit; shorter in tests
 	rest    time.Duration // notifyRest; shorter in tests
 	turn    chan struct{} // holds one token while a call is under way
@@ -35,8 +36,9 @@ type desktop struct {
 	show    func(context.Context, daemon.Notification) error
 }
 
-func newDesktop(enabled bool, getenv func(string) string) *desktop {
-	n := &desktop{enabled: enabled, getenv: getenv, limit: notifyLimit, rest: notifyRest, turn: make(chan struct{}, 1)}
+// newDesktop makes the desktop that the variables lead to. binary is this program.
+func newDesktop(enabled bool, getenv func(string) string, binary string) *desktop {
+	n := &desktop{enabled: enabled, getenv: getenv, binary: binary, limit: notifyLimit, rest: notifyRest, turn: make(chan struct{}, 1)}
 	n.show = n.showOnDesktop
 	return n
 }
@@ -81,17 +83,8 @@ func (n *desktop) inTurn(ctx context.Context, m daemon.Notification) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	done := make(chan error, 1)
-	go func() { // may outlive the call where nothing can end it
-		defer func() { <-n.turn }()
-		done <- n.show(ctx, m)
-	}()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	defer func() { <-n.turn }()
+	return n.show(ctx, m)
 }
 
 // clean makes a text safe for every desktop: one line of at most limit runes, nothing that could be

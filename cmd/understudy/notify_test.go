@@ -16,6 +16,9 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
+// notificationService is on every desktop, by the Desktop Notifications Specification.
+const notificationService = "org.freedesktop.Notifications"
+
 // shown is one call of the notification service.
 type shown struct {
 	app, icon, title, message string
@@ -24,13 +27,9 @@ type shown struct {
 
 // notifications is a notification service on a real bus.
 type notifications struct {
-	able  []string // its capabilities
 	calls chan shown
 	hold  chan struct{} // an answer waits until this is closed; nil: none waits
 }
-
-// GetCapabilities is org.freedesktop.Notifications.GetCapabilities.
-func (n *notifications) GetCapabilities() ([]string, *dbus.Error) { return n.able, nil }
 
 // Notify is org.freedesktop.Notifications.Notify.
 func (n *notifications) Notify(app string, _ uint32, icon, title, message string, _ []string, hints map[string]dbus.Variant, _ int32) (uint32, *dbus.Error) {
@@ -44,6 +43,7 @@ func (n *notifications) Notify(app string, _ uint32, icon, title, message string
 
 // sessionBus is a session bus of a test's own.
 type sessionBus struct {
+	t       *testing.T
 	address string
 	process *exec.Cmd
 }
@@ -71,14 +71,14 @@ func bus(t *testing.T) sessionBus {
 	if err != nil {
 		t.Fatalf("dbus-daemon: %v", err)
 	}
-	return sessionBus{strings.TrimSpace(line), cmd}
+	return sessionBus{t, strings.TrimSpace(line), cmd}
 }
 
 // desktop is one whose session has this bus.
 func (b sessionBus) desktop() *desktop {
 	return newDesktop(true, func(name string) string {
 		return map[string]string{"DBUS_SESSION_BUS_ADDRESS": b.address}[name]
-	})
+	}, agentBinary(b.t))
 }
 
 // serviceOn puts the notification service on the bus.
@@ -103,20 +103,18 @@ const hostile = "an <agent> & more\x1b[31m\u202e\nnext: `understudy agent attach
 // TestDesktop shows notifications on a real D-Bus.
 func TestDesktop(t *testing.T) {
 	t.Parallel()
+	const message = "an ‹agent› ＆ more[31m next: `understudy agent attach 7`."
 	for name, tt := range map[string]struct {
-		able   []string
 		urgent bool
 		want   shown
 	}{
-		"with markup": {[]string{"body", "body-markup"}, true, shown{"understudy", "dialog-error", "title <b>",
-			"an &lt;agent&gt; &amp; more[31m next: `understudy agent attach 7`.", 2}},
-		"without": {[]string{"body"}, false, shown{"understudy", "dialog-information", "title <b>",
-			"an ‹agent› & more[31m next: `understudy agent attach 7`.", 1}},
+		"urgent": {true, shown{"understudy", "dialog-error", "title ‹b›", message, 2}},
+		"not":    {false, shown{"understudy", "dialog-information", "title ‹b›", message, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := bus(t)
-			service := &notifications{able: tt.able, calls: make(chan shown, 1)}
+			service := &notifications{calls: make(chan shown, 1)}
 			serviceOn(t, b, service)
 			n := b.desktop()
 			n.limit = 10 * time.Second
@@ -189,7 +187,7 @@ func TestDesktopHangs(t *testing.T) {
 // that for a desktop that hangs.
 func TestDesktopTakesTurns(t *testing.T) {
 	t.Parallel()
-	n := sessionBus{address: "unix:path=none"}.desktop()
+	n := sessionBus{t: t, address: "unix:path=none"}.desktop()
 	n.limit = eventually
 	var mu sync.Mutex
 	atOnce, most := 0, 0
@@ -221,7 +219,7 @@ func TestDesktopTakesTurns(t *testing.T) {
 
 func TestNoDesktop(t *testing.T) {
 	t.Parallel()
-	off := newDesktop(false, noEnv)
+	off := newDesktop(false, noEnv, "")
 	off.show = func(context.Context, daemon.Notification) error {
 		t.Error("shown although switched off")
 		return nil
@@ -229,9 +227,9 @@ func TestNoDesktop(t *testing.T) {
 	if channel, err := off.Notify(t.Context(), daemon.Notification{Title: "a"}); channel != "log" || err != nil {
 		t.Errorf("switched off: %s, %v; want the log without an error", channel, err)
 	}
-	wantLog(t, sessionBus{address: "unix:path=" + t.TempDir() + "/none"}.desktop(), "session bus: ")
-	wantLog(t, sessionBus{address: "nonsense"}.desktop(), "session bus: ")
-	wantLog(t, bus(t).desktop(), "notification service: ") // nobody is on it
+	wantLog(t, sessionBus{t: t, address: "unix:path=" + t.TempDir() + "/none"}.desktop(), "desktop notification: ")
+	wantLog(t, sessionBus{t: t, address: "nonsense"}.desktop(), "desktop notification: ")
+	wantLog(t, bus(t).desktop(), "desktop notification: ") // nobody is on it
 	cut, cancel := context.WithCancelCause(t.Context())
 	cancel(fmt.Errorf("the daemon stops"))
 	if channel, err := bus(t).desktop().Notify(cut, daemon.Notification{}); channel != "log" || err == nil || !strings.Contains(err.Error(), "the daemon stops") {

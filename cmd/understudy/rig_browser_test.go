@@ -64,7 +64,7 @@ type tab struct {
 
 	mu       sync.Mutex
 	problems []string
-	offline  bool // requests that fail are to be expected
+	refused  bool // requests that fail are to be expected
 	received float64
 }
 
@@ -143,7 +143,7 @@ func (p *tab) heard(event any) {
 	case *runtime.EventExceptionThrown:
 		p.problems = append(p.problems, fmt.Sprintf("exception: %s", e.ExceptionDetails.Text))
 	case *log.EventEntryAdded:
-		if e.Entry.Level == log.EntryLevelError && (!p.offline || e.Entry.Source != log.EntrySourceNetwork) {
+		if e.Entry.Level == log.EntryLevelError && (!p.refused || e.Entry.Source != log.EntrySourceNetwork) {
 			p.problems = append(p.problems, fmt.Sprintf("%s: %s %s", e.Entry.Source, e.Entry.Text, e.Entry.URL))
 		}
 	case *network.EventLoadingFinished:

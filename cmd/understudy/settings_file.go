@@ -96,7 +96,7 @@ func checkScalar(n *yaml.Node, key string, t reflect.Type) error {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
 		_, err := time.ParseDuration(n.Value)
-		wants, right = "a duration such as 30s", right && err == nil && (n.ShortTag() != "!!int" || key == "events.max_age")
+		wants, right = "a duration such as 30s", right && err == nil && n.ShortTag() != "!!int"
 	case t.Kind() == reflect.Bool:
 		wants, right = "true or false", right && n.ShortTag() == "!!bool"
 	case t.Kind() == reflect.String:
