@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // alertText words what the operator is told of an event: what happened, and what to do next.
@@ -28,11 +29,11 @@ func alertText(e *Event) (title, message string) {
 }
 
 // quoted is what an agent's pane shows, as it stands in a sentence: between these marks.
-var quoted = regexp.MustCompile(`‹[^›]*›`)
+var quoted = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`‹[^›]*›`) })
 
 // withoutScreen takes what a pane shows out of a sentence: it is for the operator's eyes, and what
 // it may contain must not enter a log.
-func withoutScreen(message string) string { return quoted.ReplaceAllString(message, "‹…›") }
+func withoutScreen(message string) string { return quoted().ReplaceAllString(message, "‹…›") }
 
 // mustJSON marshals values that cannot fail to: maps, strings and numbers of our own.
 func mustJSON(v any) json.RawMessage {

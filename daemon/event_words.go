@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -138,21 +139,21 @@ func (e *Event) plainWords(about map[string]string) string {
 }
 
 var (
-	wordsOption = regexp.MustCompile(`\[[^\]]*\]`)
-	wordsMember = regexp.MustCompile(`\{[a-z_]+\}`)
+	wordsOption = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[[^\]]*\]`) })
+	wordsMember = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{[a-z_]+\}`) })
 )
 
 // fillWords puts what an event is about into one of the sentences above.
 func fillWords(text string, about map[string]string) string {
-	text = wordsOption.ReplaceAllStringFunc(text, func(option string) string {
-		for _, member := range wordsMember.FindAllString(option, -1) {
+	text = wordsOption().ReplaceAllStringFunc(text, func(option string) string {
+		for _, member := range wordsMember().FindAllString(option, -1) {
 			if about[strings.Trim(member, "{}")] == "" {
 				return ""
 			}
 		}
 		return option[1 : len(option)-1]
 	})
-	text = wordsMember.ReplaceAllStringFunc(text, func(member string) string { return about[strings.Trim(member, "{}")] })
+	text = wordsMember().ReplaceAllStringFunc(text, func(member string) string { return about[strings.Trim(member, "{}")] })
 	if text != "" {
 		text = strings.ToUpper(text[:1]) + text[1:]
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"text/template"
 	"time"
 
@@ -109,11 +110,11 @@ func newRef(source, target string, at time.Time) string {
 	return fmt.Sprintf("handoff_%s_%s_%d_%s", plainName(source, 24), plainName(target, 24), at.UnixMilli(), randomHex(4))
 }
 
-var notPlain = regexp.MustCompile(`[^a-z0-9]+`)
+var notPlain = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9]+`) })
 
 // plainName makes a name of a-z, 0-9 and - of at most limit bytes.
 func plainName(name string, limit int) string {
-	name = strings.Trim(notPlain.ReplaceAllString(strings.ToLower(name), "-"), "-")
+	name = strings.Trim(notPlain().ReplaceAllString(strings.ToLower(name), "-"), "-")
 	if len(name) > limit {
 		name = strings.Trim(name[:limit], "-")
 	}

@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/yuin/goldmark"
@@ -185,14 +186,14 @@ func writeLink(w util.BufWriter, address, text []byte) {
 }
 
 // leads are the addresses that a link may lead to. Of all others browsers make something of their own.
-var leads = regexp.MustCompile(`^(?i:https?://|mailto:)[!-~]+$`)
+var leads = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?i:https?://|mailto:)[!-~]+$`) })
 
 // anchor returns what stands before the text of a link and behind it. An address that leads nowhere good
 // can be read but not followed.
 func anchor(address []byte) (open, end string) {
 	shown := string(util.URLEscape(address[:min(len(address), maxAddress)], true))
 	escaped := template.HTMLEscapeString(shown)
-	if len(address) > maxAddress || !leads.MatchString(shown) {
+	if len(address) > maxAddress || !leads().MatchString(shown) {
 		return `<span class="nolink" title="` + escaped + `">`, "</span>"
 	}
 	return `<a href="` + escaped + `" title="` + escaped + `" rel="noopener noreferrer nofollow" target="_blank">`, "</a>"

@@ -85,7 +85,7 @@ func harmless(t *testing.T, source string) {
 			if a.Key == "class" && !slices.Contains([]string{"nolink", "text", "hint"}, a.Val) {
 				t.Errorf("%.200q has class %q", source, a.Val)
 			}
-			if a.Key == "href" && (!leads.MatchString(a.Val) || attribute(n, "rel") != "noopener noreferrer nofollow" || attribute(n, "title") != a.Val) {
+			if a.Key == "href" && (!leads().MatchString(a.Val) || attribute(n, "rel") != "noopener noreferrer nofollow" || attribute(n, "title") != a.Val) {
 				t.Errorf("%.200q leads to %q without saying so", source, a.Val)
 			}
 		}

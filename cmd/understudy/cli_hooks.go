@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -108,14 +109,14 @@ func claudeVersion(ctx context.Context, command []string) (string, error) {
 const newest = "999.0.0"
 
 // versionNumber matches what the CLI prints of itself.
-var versionNumber = regexp.MustCompile(`^v?\d+\.\d+\.\d+`)
+var versionNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^v?\d+\.\d+\.\d+`) })
 
 // eventsToHook are the events that the installed CLI knows. With the error, which says why its
 // version is not known, they are those that every version knows.
 func (a *app) eventsToHook(ctx context.Context) ([]string, error) {
 	command := a.claude()
 	version, err := claudeVersion(ctx, command)
-	if err == nil && !versionNumber.MatchString(version) {
+	if err == nil && !versionNumber().MatchString(version) {
 		err = fmt.Errorf("%s --version says no version", strings.Join(command, " "))
 	}
 	return hooks.KnownEvents(version), err

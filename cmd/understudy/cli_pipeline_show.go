@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -271,7 +272,7 @@ func outputWords(s *daemon.Step) string {
 		return ""
 	}
 	content := s.LatestHandoff.ContentMD
-	out := firstNonEmpty(headline(headings.ReplaceAllString(content, "")), headline(content))
+	out := firstNonEmpty(headline(headings().ReplaceAllString(content, "")), headline(content))
 	if m := s.LatestHandoff.Metadata; m != nil && m.WhatWasDone != nil {
 		out = firstNonEmpty(headline(*m.WhatWasDone), out)
 	}
@@ -282,7 +283,7 @@ func outputWords(s *daemon.Step) string {
 const outputLength = 160
 
 // headings matches Markdown's, which say what comes and not what was done.
-var headings = regexp.MustCompile(`(?m)^ *#{1,6} .*$`)
+var headings = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^ *#{1,6} .*$`) })
 
 // headline is a text's first line that says something, without the marks of Markdown around it.
 func headline(text string) string {

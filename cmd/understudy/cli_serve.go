@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -124,12 +125,12 @@ func ownBinary() (string, error) {
 
 // inBuildCache matches where `go run` puts its programs: a temporary folder that goes with it, or
 // the build cache, which has a folder per checksum and is trimmed now and then.
-var inBuildCache = regexp.MustCompile(`/go-build\d*/|/[0-9a-f]{64}-d/`)
+var inBuildCache = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/go-build\d*/|/[0-9a-f]{64}-d/`) })
 
 // builtByGoRun reports whether the binary stands where `go run` puts it, so that it will not last.
 // That of a test, which stands there as well, is not meant.
 func builtByGoRun(path string) bool {
-	return inBuildCache.MatchString(path) && !strings.HasSuffix(path, ".test")
+	return inBuildCache().MatchString(path) && !strings.HasSuffix(path, ".test")
 }
 
 // shellQuote quotes a word for a POSIX shell, if it needs that.

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,11 +32,11 @@ func (a *app) completing(c *cobra.Command, args []string, list func(context.Cont
 
 // plainWord matches what every shell takes as one word as it stands. What is none is not offered: a name
 // that an agent was given by others is typed by nobody's Tab.
-var plainWord = regexp.MustCompile(`^[\pL\pN][\pL\pN_.-]*$`)
+var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\pL\pN][\pL\pN_.-]*$`) })
 
 // offer adds a word and what it is, if it can be offered.
 func offer(words []string, word, about string) []string {
-	if !plainWord.MatchString(word) {
+	if !plainWord().MatchString(word) {
 		return words
 	}
 	return append(words, word+"\t"+printable(about))

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -56,7 +57,7 @@ func hasCode(err error, code string) bool {
 }
 
 // ownCommand matches a command of ours in a sentence.
-var ownCommand = regexp.MustCompile("`understudy [^`]+`")
+var ownCommand = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("`understudy [^`]+`") })
 
 // withData makes the commands that a sentence names go to the data directory of this one, when it
 // was named by a flag: the environment goes to them by itself.
@@ -68,7 +69,7 @@ func (a *app) withData(sentence string) string {
 	if err != nil {
 		return sentence
 	}
-	return ownCommand.ReplaceAllStringFunc(sentence, func(command string) string {
+	return ownCommand().ReplaceAllStringFunc(sentence, func(command string) string {
 		if strings.Contains(command, "--data") {
 			return command
 		}

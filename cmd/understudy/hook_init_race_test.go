@@ -31,7 +31,7 @@ func TestHookStartsLean(t *testing.T) {
 		}
 		total += n
 	}
-	const most = 13_000
+	const most = 11_000
 	if total == 0 || total > most {
 		t.Errorf("packages allocate %d times before main begins, want at most %d: compile, parse and fill on first use\n%s", total, most, trace)
 	}

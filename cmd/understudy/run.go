@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -129,11 +130,13 @@ for root /var/lib/understudy/data, and for others understudy/data in $XDG_DATA_H
 }
 
 // badValue matches the library's error for a flag's value that can't be read.
-var badValue = regexp.MustCompile(`^invalid argument .* for "(?:-\w, )?--([^"]+)" flag: `)
+var badValue = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^invalid argument .* for "(?:-\w, )?--([^"]+)" flag: `)
+})
 
 // flagError says in a sentence what is wrong with a flag.
 func flagError(c *cobra.Command, err error) error {
-	m := badValue.FindStringSubmatch(err.Error())
+	m := badValue().FindStringSubmatch(err.Error())
 	if m == nil {
 		return err
 	}

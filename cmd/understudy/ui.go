@@ -7,6 +7,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 	"unicode"
@@ -157,7 +158,7 @@ func (u *ui) fold(text string, taken int) []string {
 		return []string{text}
 	}
 	const joint = "\x00"
-	text = codeSpan.ReplaceAllStringFunc(text, func(s string) string {
+	text = codeSpan().ReplaceAllStringFunc(text, func(s string) string {
 		if utf8.RuneCountInString(s) > wide && !strings.HasPrefix(s, "`understudy ") && !strings.HasPrefix(s, "`git ") {
 			return s
 		}
@@ -166,7 +167,7 @@ func (u *ui) fold(text string, taken int) []string {
 	return strings.Split(strings.ReplaceAll(wrap(text, wide), joint, " "), "\n")
 }
 
-var codeSpan = regexp.MustCompile("`[^`]+`")
+var codeSpan = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("`[^`]+`") })
 
 // wrap breaks lines between words.
 func wrap(s string, width int) string {

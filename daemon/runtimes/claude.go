@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 const claudeName = "claude"
@@ -23,7 +24,9 @@ type claude struct{}
 func (claude) Name() string { return claudeName }
 
 var (
-	uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+	uuid = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+	})
 
 	// permissionModes are the values of --permission-mode. Hooks call the mode "manual" by its
 	// old name, "default", which is therefore understood as well.
@@ -95,9 +98,9 @@ func checkSpec(s Spec) error {
 		return errors.New("no command: set runtimes.claude.command")
 	case !filepath.IsAbs(s.Dir):
 		return fmt.Errorf("directory %q is not absolute", s.Dir)
-	case s.Resume == "" && !uuid.MatchString(s.SessionID):
+	case s.Resume == "" && !uuid().MatchString(s.SessionID):
 		return fmt.Errorf("session id %q is not a UUID", s.SessionID)
-	case s.Resume != "" && !uuid.MatchString(s.Resume):
+	case s.Resume != "" && !uuid().MatchString(s.Resume):
 		return fmt.Errorf("session id %q to resume is not a UUID", s.Resume)
 	case strings.ContainsAny(s.Name, "\n\r"):
 		return fmt.Errorf("name %q has more than one line", s.Name)

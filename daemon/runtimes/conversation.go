@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -68,7 +69,7 @@ func ParseEntry(line []byte) (Entry, error) {
 	texts := l.userTexts()
 	if e.Text = joined(texts, withoutMarks); e.Text == "" || l.meta {
 		e.Text = joined(texts, strings.TrimSpace)
-		e.Ours = !l.meta && ours.MatchString(e.Text)
+		e.Ours = !l.meta && ours().MatchString(e.Text)
 		return e, nil
 	}
 	e.Role = roleOf(l, "user", e.Text)
@@ -96,9 +97,9 @@ func joined(texts [][]byte, clean func(string) string) string {
 
 var (
 	// reminder is what the CLI tells the model within a user's text.
-	reminder = regexp.MustCompile(`(?s)<system-reminder>.*?</system-reminder>`)
+	reminder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)<system-reminder>.*?</system-reminder>`) })
 	// ours is how a text begins that this supervisor typed, or gave as the answer to a Stop.
-	ours = regexp.MustCompile(`^\[(handoff|skill)_[^\]\s]+\] understudy:`)
+	ours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\[(handoff|skill)_[^\]\s]+\] understudy:`) })
 )
 
 // marks enclose what the CLI writes in the user's name: a command and what it printed, a shell
@@ -112,13 +113,13 @@ var notices = []string{"[Request interrupted by user", "Stop hook feedback:"}
 // withoutMarks returns what a user said; "" if nothing of the text is the user's.
 func withoutMarks(text string) string {
 	if strings.Contains(text, "<system-reminder>") {
-		text = reminder.ReplaceAllString(text, "")
+		text = reminder().ReplaceAllString(text, "")
 	}
 	if strings.Contains(text, "pasted_content") {
-		text = wrapper.ReplaceAllString(text, "")
+		text = wrapper().ReplaceAllString(text, "")
 	}
 	text = withoutLeadingMarks(strings.TrimSpace(text))
-	if slices.ContainsFunc(notices, func(n string) bool { return strings.HasPrefix(text, n) }) || ours.MatchString(text) {
+	if slices.ContainsFunc(notices, func(n string) bool { return strings.HasPrefix(text, n) }) || ours().MatchString(text) {
 		return ""
 	}
 	return text

@@ -25,7 +25,7 @@ func (claude) Fork(s ForkSpec) (argv []string, stdin []byte, err error) {
 	switch {
 	case len(s.Command) == 0 || s.Command[0] == "":
 		return nil, nil, errors.New("no command: set runtimes.claude.command")
-	case !uuid.MatchString(s.SessionID):
+	case !uuid().MatchString(s.SessionID):
 		return nil, nil, fmt.Errorf("session id %q is not a UUID", s.SessionID)
 	}
 	argv = append(slices.Clone(s.Command), "-p", "--resume", s.SessionID, "--fork-session", "--no-session-persistence",

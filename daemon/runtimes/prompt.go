@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf16"
 )
@@ -66,7 +67,7 @@ func FirstPrompt(text string) string {
 }
 
 // completion is a word at the very end that opens a list of files, which then takes the Enter.
-var completion = regexp.MustCompile(`(^|\s)@\S*$`)
+var completion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|\s)@\S*$`) })
 
 // SafePrompt returns the text as it can be typed and submitted with one Enter: without blanks
 // around it, and with one blank at the end where the last character would otherwise take the
@@ -81,13 +82,13 @@ func SafePrompt(text string) (string, error) {
 		first, _, _ := strings.Cut(text, "\n")
 		return "", fmt.Errorf("the agent would take %.40q for a command: say explicitly that it is one", first)
 	}
-	if strings.HasSuffix(text, `\`) || completion.MatchString(text) {
+	if strings.HasSuffix(text, `\`) || completion().MatchString(text) {
 		text += " "
 	}
 	return text, nil
 }
 
-var wrapper = regexp.MustCompile(`</?pasted_content id="[^"]*">`)
+var wrapper = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`</?pasted_content id="[^"]*">`) })
 
 // MatchesPrompt tells whether the prompt that a hook reports contains the text that was typed.
 // The CLI trims blanks, turns tabs into blanks, wraps large texts as pasted content and puts a
@@ -95,7 +96,7 @@ var wrapper = regexp.MustCompile(`</?pasted_content id="[^"]*">`)
 // wrapper not at all.
 func MatchesPrompt(hookPrompt, typed string) bool {
 	typed = squeeze(typed)
-	return typed != "" && strings.Contains(squeeze(wrapper.ReplaceAllString(hookPrompt, " ")), typed)
+	return typed != "" && strings.Contains(squeeze(wrapper().ReplaceAllString(hookPrompt, " ")), typed)
 }
 
 func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }

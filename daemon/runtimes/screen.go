@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -28,9 +29,9 @@ const (
 var (
 	// A running turn, above the composer: "✽ Orbiting… (1s · ↓ 3 tokens)". A finished one,
 	// "✻ Worked for 2s · done 4:22 PM", has no ellipsis.
-	spinner = regexp.MustCompile(`^[·✢✳✶✻✽*] \S.*…`)
+	spinner = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[·✢✳✶✻✽*] \S.*…`) })
 
-	placeholder = regexp.MustCompile(`^(Press up to edit queued messages|Try ".*")$`)
+	placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(Press up to edit queued messages|Try ".*")$`) })
 )
 
 // dialogs name what is open where the composer would be, by a text that only it shows. The first
@@ -139,7 +140,7 @@ func draft(box []string) string {
 		}
 	}
 	text := strings.Join(lines, "\n")
-	if placeholder.MatchString(text) {
+	if placeholder().MatchString(text) {
 		return ""
 	}
 	return text
@@ -149,7 +150,7 @@ func draft(box []string) string {
 func busyAbove(lines []string) bool {
 	const reach = 20 // tips, queued prompts and a list of tasks may stand below the spinner
 	for i := len(lines) - 1; i >= max(0, len(lines)-reach); i-- {
-		if spinner.MatchString(lines[i]) {
+		if spinner().MatchString(lines[i]) {
 			return true
 		}
 		if strings.HasPrefix(lines[i], "● ") {

@@ -52,7 +52,7 @@ func TranscriptHasPrompt(jsonl []byte, text string, since time.Time) bool {
 	want := squeeze(text)
 	since = since.Truncate(time.Millisecond) // a transcript tells no more than that
 	return anyUserText(jsonl, func(got string, at time.Time) bool {
-		return want != "" && !at.Before(since) && squeeze(wrapper.ReplaceAllString(got, " ")) == want
+		return want != "" && !at.Before(since) && squeeze(wrapper().ReplaceAllString(got, " ")) == want
 	})
 }
 

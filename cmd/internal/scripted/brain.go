@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -81,7 +82,7 @@ func (a *agent) act(ctx context.Context, b behaviours, prompt string) (string, e
 	if len(d.edits) > 0 {
 		return "Edited " + strings.Join(d.edits, ", ") + ".", nil
 	}
-	if b.has("report") && placeOfStep.MatchString(a.opt.systemPrompt) {
+	if b.has("report") && placeOfStep().MatchString(a.opt.systemPrompt) {
 		return a.report(prompt), nil
 	}
 	return a.answer(prompt), nil
@@ -150,12 +151,14 @@ type assignment struct {
 }
 
 var (
-	markdownEnd  = regexp.MustCompile("[^\\s\"'`<>()]\\.md\\b")
-	contractName = regexp.MustCompile(`/handoffs/\d{8}T\d{6}-\d+\.md$`)
-	handoffWord  = regexp.MustCompile(`(?i)\bhand-?(off|over)\b`)
-	writeWord    = regexp.MustCompile(`(?i)\b(write|save|create|record|put)\b`)
-	handedOver   = regexp.MustCompile(`(?i)\bsession is being handed over\b`)
-	successor    = regexp.MustCompile(`(?i)\b(predecessor|previous agent|previous session|take over|taking over)\b`)
+	markdownEnd  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("[^\\s\"'`<>()]\\.md\\b") })
+	contractName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/handoffs/\d{8}T\d{6}-\d+\.md$`) })
+	handoffWord  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\bhand-?(off|over)\b`) })
+	writeWord    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\b(write|save|create|record|put)\b`) })
+	handedOver   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\bsession is being handed over\b`) })
+	successor    = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)\b(predecessor|previous agent|previous session|take over|taking over)\b`)
+	})
 )
 
 // understand reads a prompt. To write a handoff takes the word, a verb and a path below /handoffs/; a
@@ -173,14 +176,14 @@ func understand(prompt string) assignment {
 			if isFile(path) {
 				task.reads = append(task.reads, path)
 			}
-		case isHandoff && (task.document == "" || contractName.MatchString(path) && !contractName.MatchString(task.document)):
+		case isHandoff && (task.document == "" || contractName().MatchString(path) && !contractName().MatchString(task.document)):
 			task.document = path
 		case filepath.Base(path) != "experience.md" && isFile(path):
 			task.reads = append(task.reads, path)
 		}
 	}
-	instructed := task.document != "" && writeWord.MatchString(prompt) && handoffWord.MatchString(prompt)
-	follows := hasContext || successor.MatchString(prompt) && isFile(task.document)
+	instructed := task.document != "" && writeWord().MatchString(prompt) && handoffWord().MatchString(prompt)
+	follows := hasContext || successor().MatchString(prompt) && isFile(task.document)
 	switch {
 	case instructed && !follows:
 		task.kind = writeHandoff
@@ -200,7 +203,7 @@ func findPaths(text string) []string {
 	var out []string
 	seen := map[string]bool{}
 	from := 0
-	for _, match := range markdownEnd.FindAllStringIndex(text, -1) {
+	for _, match := range markdownEnd().FindAllStringIndex(text, -1) {
 		end, best := match[1], ""
 		for start := end - 1; start >= from && text[start] != '\n'; start-- {
 			if text[start] != '/' || start > 0 && !strings.ContainsRune(" \t\n\"'`(<:=", rune(text[start-1])) {

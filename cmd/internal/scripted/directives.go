@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -23,17 +24,19 @@ type directives struct {
 
 var (
 	// decide takes a decision up to the end of its line or the next directive.
-	decide = regexp.MustCompile(`@decide +([^\n]+?)(?: *(?:$|\n)| +@[a-z]+\b)`)
+	decide = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`@decide +([^\n]+?)(?: *(?:$|\n)| +@[a-z]+\b)`) })
 
 	// onlyFor is a line whose directives are one agent's.
-	onlyFor = regexp.MustCompile(`(?m)^@step +(\S+?):? +(.*?)\r?$\n?`)
+	onlyFor = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^@step +(\S+?):? +(.*?)\r?$\n?`) })
 
 	// passedOn is what a prompt of a pipeline repeats of the step before, by the paragraph, and what an
 	// answer of ours quotes.
-	passedOn = regexp.MustCompile(`(?s)^## Handoff from previous step|\*\*(?:What was done|Decisions made|Open questions|Your task)\*\*:.*?(?:\n\n|$)|“[^\n]*?”`)
+	passedOn = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?s)^## Handoff from previous step|\*\*(?:What was done|Decisions made|Open questions|Your task)\*\*:.*?(?:\n\n|$)|“[^\n]*?”`)
+	})
 
 	// placeOfStep is how an agent of a pipeline is told which step it is.
-	placeOfStep = regexp.MustCompile(`(?m)^You are step (\d+) of \d+ `)
+	placeOfStep = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^You are step (\d+) of \d+ `) })
 )
 
 // originalRequest heads what a pipeline was asked for, below what the step is asked.
@@ -42,15 +45,15 @@ const originalRequest = "\n\n## Original request\n"
 // means reports whether the name in a directive or a misbehaviour is this agent's: its own name begins
 // with it, or it is the number of its step.
 func (opt options) means(name string) bool {
-	at := placeOfStep.FindStringSubmatch(opt.systemPrompt)
+	at := placeOfStep().FindStringSubmatch(opt.systemPrompt)
 	return at != nil && at[1] == name || name != "" && strings.HasPrefix(opt.name, name)
 }
 
 // directives are those of a prompt that count for this agent. Those of its own lines come last, and win.
 func (opt options) directives(prompt string) directives {
 	var d directives
-	d.read(onlyFor.ReplaceAllString(prompt, ""))
-	for _, line := range onlyFor.FindAllStringSubmatch(prompt, -1) {
+	d.read(onlyFor().ReplaceAllString(prompt, ""))
+	for _, line := range onlyFor().FindAllStringSubmatch(prompt, -1) {
 		if opt.means(line[1]) {
 			d.read(line[2])
 		}
@@ -60,10 +63,10 @@ func (opt options) directives(prompt string) directives {
 
 // read adds the directives of a text.
 func (d *directives) read(text string) {
-	asked := passedOn.ReplaceAllStringFunc(text, func(s string) string { return strings.Repeat(" ", len(s)) })
+	asked := passedOn().ReplaceAllStringFunc(text, func(s string) string { return strings.Repeat(" ", len(s)) })
 	d.readWords(strings.Fields(asked))
 	for from := 0; ; {
-		at := decide.FindStringSubmatchIndex(asked[from:])
+		at := decide().FindStringSubmatchIndex(asked[from:])
 		if at == nil {
 			break
 		}

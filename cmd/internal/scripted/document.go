@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -125,7 +126,7 @@ func author(document string) string {
 	return "a document without a title"
 }
 
-var listItem = regexp.MustCompile(`^\s*(?:[-*]|\d+[.)])\s+(.+)$`)
+var listItem = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*(?:[-*]|\d+[.)])\s+(.+)$`) })
 
 // nextSteps are the list items after the words "next steps", else those of Next Agent Context.
 func nextSteps(document string) []string {
@@ -139,7 +140,7 @@ func nextSteps(document string) []string {
 	}
 	var steps []string
 	for _, text := range strings.Split(document[min(at, len(document)):], "\n")[1:] {
-		if item := listItem.FindStringSubmatch(text); item != nil && len(steps) < 5 {
+		if item := listItem().FindStringSubmatch(text); item != nil && len(steps) < 5 {
 			steps = append(steps, item[1])
 		} else if strings.HasPrefix(text, "#") || strings.HasPrefix(text, "</") {
 			break

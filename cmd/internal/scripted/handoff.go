@@ -5,20 +5,21 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // headings that every handoff document has.
 var headings = []string{"What Was Done", "Decisions Made", "Open Questions", "Next Agent Context"}
 
 // askedHeading is a heading that a text names; one that begins a line is the text's own.
-var askedHeading = regexp.MustCompile(`[^#\n]## +([^\s,.;:()*#"\x60][^,.;:()*#"\x60\n]*)`)
+var askedHeading = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^#\n]## +([^\s,.;:()*#"\x60][^,.;:()*#"\x60\n]*)`) })
 
 // furtherHeadings are the headings that an instruction, or the file that it points to, asks for beside
 // the four. What follows "Focus on this:" is the focus's own.
 func furtherHeadings(instruction string) []string {
 	instruction, _, _ = strings.Cut(instruction, "\nFocus on this:\n")
 	var out []string
-	for _, found := range askedHeading.FindAllStringSubmatch(instruction, -1) {
+	for _, found := range askedHeading().FindAllStringSubmatch(instruction, -1) {
 		name := strings.TrimSpace(found[1])
 		if !slices.Contains(headings, name) && !slices.Contains(out, name) {
 			out = append(out, name)
@@ -98,10 +99,10 @@ func (a *agent) handoffText(b behaviours, further []string) string {
 
 var (
 	// handedOn begins the prompt of a step that has another one before it.
-	handedOn = regexp.MustCompile(`^## Handoff from previous step \(([^)\n]+)\)\n`)
+	handedOn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^## Handoff from previous step \(([^)\n]+)\)\n`) })
 
 	// approvalNote ends the prompt of a step that was approved with a comment.
-	approvalNote = regexp.MustCompile(`(?s)\n\n\[Approval note: (.*)\]\s*$`)
+	approvalNote = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)\n\n\[Approval note: (.*)\]\s*$`) })
 )
 
 // report is a final message under the four headings, one paragraph each. It names the original request or,
@@ -109,10 +110,10 @@ var (
 func (a *agent) report(prompt string) string {
 	m, before := a.memory, ""
 	decisions := []string{"Work only inside " + a.cwd + ": nothing outside belongs to this task"}
-	if found := handedOn.FindStringSubmatch(prompt); found != nil {
+	if found := handedOn().FindStringSubmatch(prompt); found != nil {
 		before = "Began with what the " + found[1] + " has left. "
 	}
-	if at := approvalNote.FindStringSubmatchIndex(prompt); at != nil {
+	if at := approvalNote().FindStringSubmatchIndex(prompt); at != nil {
 		decisions = append(decisions, "The approval note goes first: “"+quote(prompt[at[2]:at[3]], 100)+"”")
 		prompt = prompt[:at[0]]
 	}

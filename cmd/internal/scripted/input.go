@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -133,11 +134,11 @@ func plain(data []byte) ([]key, int) {
 	return keys, end
 }
 
-var csi = regexp.MustCompile(`^\x1b(\[[0-9;?<=>]*[ -/]*[@-~]|O[@-~])`)
+var csi = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\x1b(\[[0-9;?<=>]*[ -/]*[@-~]|O[@-~])`) })
 
 // escape reads one escape sequence.
 func escape(data []byte) ([]key, int) {
-	if seq := csi.Find(data); seq != nil {
+	if seq := csi().Find(data); seq != nil {
 		switch string(seq[1:]) {
 		case "[A", "OA":
 			return []key{{kind: keyUp}}, len(seq)
@@ -157,11 +158,11 @@ func escape(data []byte) ([]key, int) {
 	return nil, 2 // Alt and some letter
 }
 
-var escapes = regexp.MustCompile(`\x1b(\[[0-9;?<=>]*[ -/]*[@-~]|.)?`)
+var escapes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\x1b(\[[0-9;?<=>]*[ -/]*[@-~]|.)?`) })
 
 // cleanPaste makes text of pasted bytes: no escape sequences, no control bytes, \n between lines, a tab is four blanks.
 func cleanPaste(data []byte) string {
-	text := escapes.ReplaceAllString(strings.ToValidUTF8(string(data), "\uFFFD"), "")
+	text := escapes().ReplaceAllString(strings.ToValidUTF8(string(data), "\uFFFD"), "")
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\t", "    ").Replace(text)
 	return strings.Map(func(r rune) rune {
 		if (r < 0x20 && r != '\n') || r == 0x7f {

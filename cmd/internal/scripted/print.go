@@ -122,7 +122,7 @@ func (p *printer) answerTo(prompt string) string {
 	answer := p.answer(prompt)
 	if d := p.opt.directives(prompt); d.say != "" {
 		answer = d.say
-	} else if handoffWord.MatchString(prompt) || handedOver.MatchString(prompt) {
+	} else if handoffWord().MatchString(prompt) || handedOver().MatchString(prompt) {
 		p.memory.decisions = append(p.memory.decisions, d.decisions...)
 		answer = p.document(p.b, furtherHeadings(prompt))
 	}

@@ -113,6 +113,6 @@ func (a *agent) contextUse() fields {
 
 // statusRows makes rows of what the command printed. Nothing is one blank row.
 func statusRows(text string) []string {
-	text = escapes.ReplaceAllString(strings.ToValidUTF8(text, "\uFFFD"), "")
+	text = escapes().ReplaceAllString(strings.ToValidUTF8(text, "\uFFFD"), "")
 	return strings.Split(strings.TrimSpace(text), "\n")
 }

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -13,12 +14,12 @@ import (
 var exitWords = []string{"exit", "quit", ":q", ":q!", ":wq", ":wq!"}
 
 // slash is a command; a path, which has another slash, is not.
-var slash = regexp.MustCompile(`^/([A-Za-z][\w:-]*)(?:\s+((?s:.*)))?$`)
+var slash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^/([A-Za-z][\w:-]*)(?:\s+((?s:.*)))?$`) })
 
 // submit does what Enter does with a text that is not empty.
 func (l *loop) submit(ctx context.Context, prompt string) {
 	text := strings.TrimSpace(prompt)
-	switch command := slash.FindStringSubmatch(text); {
+	switch command := slash().FindStringSubmatch(text); {
 	case slices.Contains(exitWords, text):
 		l.exit(ctx)
 	case command != nil:
@@ -40,7 +41,7 @@ func (l *loop) submit(ctx context.Context, prompt string) {
 func (l *loop) begin(ctx context.Context, prompt string) {
 	text := strings.TrimSpace(prompt)
 	shown := strings.TrimSpace(strings.Map(dropHidden, prompt))
-	command := slash.FindStringSubmatch(shown)
+	command := slash().FindStringSubmatch(shown)
 	if command != nil {
 		if _, err := os.Stat("/" + command[1]); err == nil {
 			command = nil

@@ -97,7 +97,7 @@ func (a *agent) submitted(ctx context.Context, b behaviours, prompt string) bool
 	}
 	answer := a.hook(ctx, "UserPromptSubmit", "", more)
 	if answer.block {
-		command := slash.MatchString(prompt)
+		command := slash().MatchString(prompt)
 		original := "Original prompt: " + prompt
 		if answer.suppress || !command {
 			original = ""
