@@ -111,7 +111,7 @@ func files(t *testing.T) map[string][]byte {
 		switch {
 		case err != nil:
 			return err
-		case e.IsDir() && (name == ".git" || name == ".data" || name == "bin"):
+		case e.IsDir() && (name == ".git" || name == ".data" || name == "bin" || name == "build"):
 			return fs.SkipDir
 		case !e.Type().IsRegular() || slices.Contains([]string{".test", ".prof", ".out"}, filepath.Ext(name)):
 			return nil

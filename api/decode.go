@@ -203,6 +203,7 @@ func (p *params) limit() int {
 func (p *params) oneOf(name string, words ...string) string {
 	value := p.text(name)
 	if p.values.Has(name) && !slices.Contains(words, value) {
+		words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
 		p.fail(invalid("invalid_parameter", "Parameter %q must be one of %s", name, strings.Join(words, ", ")))
 		return ""
 	}

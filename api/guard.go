@@ -53,7 +53,7 @@ func (s *Server) guardTCP(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		case s.signedIn(r, time.Now()) && fromOurPage(r):
 			next.ServeHTTP(w, r)
-		case wantsPage(r):
+		case isPage(r) && wantsPage(r):
 			w.Header().Set("Content-Security-Policy", dashboard.Policy)
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			w.Header().Set("Cache-Control", "no-store")

@@ -32,7 +32,7 @@ const (
 var (
 	errNoAddress = daemon.Errorf(daemon.KindConflict, "no_address",
 		"The dashboard needs a TCP address, and the daemon listens on none: set `listen: 127.0.0.1:7433` in config.yaml and restart it")
-	errSignedOut = daemon.Errorf(daemon.KindUnauthorized, "signed_out", "Open the dashboard by the link that `understudy dashboard` prints")
+	errPrefetch = daemon.Errorf(daemon.KindUnavailable, "prefetch", "The link is opened by a click, not ahead of one")
 )
 
 // DashboardLink opens the dashboard in a browser, once.
@@ -103,7 +103,7 @@ func (s *Server) createDashboardLink(c echo.Context) error {
 func (s *Server) login(c echo.Context) error {
 	r := c.Request()
 	if strings.Contains(r.Header.Get("Sec-Purpose"), "prefetch") { // the link would be used up before anybody clicks
-		return c.NoContent(http.StatusServiceUnavailable)
+		return errPrefetch
 	}
 	status := http.StatusOK
 	now := time.Now()
@@ -179,5 +179,11 @@ func fromOurPage(r *http.Request) bool {
 
 // wantsPage says whether somebody looks at the answer.
 func wantsPage(r *http.Request) bool {
-	return r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html")
+	return strings.Contains(r.Header.Get("Accept"), "text/html")
+}
+
+// isPage says whether an address is that of a page.
+func isPage(r *http.Request) bool {
+	path := r.URL.Path
+	return r.Method == http.MethodGet && (path == "/" || strings.HasPrefix(path, "/ui/") && !strings.HasPrefix(path, "/ui/static/"))
 }

@@ -85,14 +85,16 @@ func (s *Server) logPage(c echo.Context) (*dashboard.Page, error) {
 
 const maxHours = 24 * 365 * 100 // a duration holds more
 
-// page answers with a page, or with one that says what is wrong.
+// page answers with a page, or with one that says what is wrong, if it is looked at.
 func (s *Server) page(draw func(echo.Context) (*dashboard.Page, error)) echo.HandlerFunc {
 	return zip(func(c echo.Context) error {
 		s.renew(c)
-		c.Response().Header().Set("Content-Security-Policy", dashboard.Policy)
 		page, err := draw(c)
 		status := http.StatusOK
 		if err != nil {
+			if !wantsPage(c.Request()) {
+				return err
+			}
 			var body errorBody
 			var fault bool
 			status, body, fault = verdict(err)
@@ -105,6 +107,7 @@ func (s *Server) page(draw func(echo.Context) (*dashboard.Page, error)) echo.Han
 		if err := page.Write(&b); err != nil {
 			return err
 		}
+		c.Response().Header().Set("Content-Security-Policy", dashboard.Policy)
 		return c.HTMLBlob(status, b.Bytes())
 	})
 }

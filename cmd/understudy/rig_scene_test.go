@@ -64,10 +64,14 @@ func (r *rig) stage(say, write func(string) string) *scene {
 		agents: map[string]int64{}, handoffs: map[string]int64{}, runs: map[string]int64{},
 		r: r, store: store, own: host, now: time.Now().UTC().Truncate(time.Second), say: say, write: write,
 	}
-	s.agent("old", "architect-ivo-1", daemon.Ended, 90, func(a *daemon.Agent) {
-		reason := say("handed over")
-		a.EndedAt, a.EndReason, a.Host = new(s.now.Add(-4*time.Minute)), &reason, host
-	})
+	for _, key := range []string{"old", "past"} {
+		s.agent(key, "architect-ivo-1", daemon.Ended, 90, func(a *daemon.Agent) {
+			a.EndedAt, a.EndReason = new(s.now.Add(-4*time.Minute)), new(say("its process is gone"))
+			if key == "past" {
+				a.Host = host // its session can be opened again
+			}
+		})
+	}
 	for _, role := range cast {
 		s.agent(role.key, role.slug, role.state, role.used, func(a *daemon.Agent) {
 			a.StateAt = s.now.Add(-time.Duration(role.minutes) * time.Minute)
@@ -113,7 +117,7 @@ func (s *scene) agent(key, slug string, state daemon.AgentState, used int, chang
 	began := s.now.Add(-50 * time.Hour)
 	a := &daemon.Agent{
 		ID: id, Name: s.say(slug), Persona: &slug, Runtime: s.say("claude"), Host: farHost, State: state, StateAt: began, Generation: 1,
-		Cwd: s.say("/home/con/parcels"), CreatedAt: began, RegisteredAt: &began, Pane: new("%7"), PaneSocket: "/nowhere",
+		Cwd: s.say("/home/dev/parcels"), CreatedAt: began, RegisteredAt: &began, Pane: new("%7"), PaneSocket: "/nowhere",
 		SessionID: new(s.say("0b6ff3ee-51a2-4f0c-9d0e-" + fmt.Sprint(id))),
 	}
 	if used > 0 {
@@ -151,7 +155,7 @@ func (s *scene) stageHandoffs() {
 	s.handoff("completed", "old", s.own, func(h *daemon.Handoff) {
 		h.SuccessorID, h.Degraded, h.ContextValidated = new(s.agents["heir"]), true, true
 		h.Warnings = []string{s.say("The document names src/scan.go, which is not there.")}
-		h.ContextPath, h.InjectionPrompt = new(s.say("/home/con/.understudy/context.md")), new(s.write("Read the context file first."))
+		h.ContextPath, h.InjectionPrompt = new(s.say("/home/dev/.understudy/context.md")), new(s.write("Read the context file first."))
 		h.ContextChecksum = new("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")
 		h.Structured = &data.Structured{WhatWasDone: new(s.write("The first part.")), DecisionsMade: new(s.write("- one key\n- no lock")),
 			OpenQuestions: new(s.write("Who owns the schema?")), NextAgentContext: new(s.write("Begin with `schema.sql`."))}
@@ -169,15 +173,18 @@ func (s *scene) handoff(key, agent, host string, change func(*daemon.Handoff), m
 	began := s.now.Add(-4 * time.Minute)
 	h := &daemon.Handoff{
 		ID: id, Ref: fmt.Sprint("handoff-", id), AgentID: agentID, Persona: persona, Reason: s.say("context_limit"), Focus: s.say("The schema first.\nThen the callers."),
-		Mode: daemon.ModeAgent, Phase: daemon.Requested, FilePath: s.say("/home/con/.understudy/handoff.md") + fmt.Sprint(id), SourceAgent: s.say(persona),
+		Mode: daemon.ModeAgent, Phase: daemon.Requested, FilePath: s.say("/home/dev/.understudy/handoff.md") + fmt.Sprint(id), SourceAgent: s.say(persona),
 		TargetAgent: s.say(persona), Generation: 1, Warnings: []string{}, Metrics: daemon.Metrics{Phases: map[daemon.Phase]int64{}},
-		CreatedAt: began, PhaseAt: began, Host: host,
+		CreatedAt: began, PhaseAt: began, Host: farHost, // so that nobody takes it up on its way
 	}
 	change(h)
 	failure := h.Error
 	h.Error = nil
 	s.commit(&daemon.Change{NewHandoff: h, Events: []*daemon.Event{{Type: "handoff_started", Host: host, AgentID: &agentID, HandoffID: &id, Payload: json.RawMessage(`{"reason":"context_limit"}`)}}})
 	for i, to := range moves {
+		if i == len(moves)-1 {
+			h.Host = host
+		}
 		c := &daemon.Change{Move: &daemon.Move{Handoff: h, From: h.Phase, Cause: s.say("the agent's Stop came")}}
 		at := began.Add(time.Duration(i+1) * 4 * time.Second)
 		h.Metrics.Phases[h.Phase] += 4000
@@ -223,7 +230,7 @@ func (s *scene) stageRuns() {
 	s.run("failed", daemon.PipelineFailed, s.own, func(p *daemon.Pipeline) {
 		p.Error, p.ErrorCode, p.Hint = new(s.say("Step 2 (tester-kit-1): its agent ended before its turn was over")), "agent_gone", s.say("resume the run, or skip the step")
 		p.Warnings = []string{s.say("The work tree has files that are in no commit.")}
-		p.Branch, p.Worktree = new(s.say("feature/parcels")), new(s.say("/home/con/.understudy/worktrees/2"))
+		p.Branch, p.Worktree = new(s.say("feature/parcels")), new(s.say("/home/dev/.understudy/worktrees/2"))
 	}, done, failed, daemon.StepPending)
 	s.run("running", daemon.PipelineRunning, farHost, func(p *daemon.Pipeline) { p.Note = s.say("step 2 is reminded of its end") }, daemon.StepSkipped, daemon.StepRunning, daemon.StepPending)
 	s.run("done", daemon.PipelineDone, s.own, nil, done, done)
@@ -235,7 +242,7 @@ func (s *scene) run(key string, status daemon.PipelineStatus, host string, chang
 	began, ended := s.now.Add(-40*time.Minute), s.now.Add(-time.Minute)
 	p := &daemon.Pipeline{
 		ID: s.id(daemon.PipelineIDs), Title: s.say("Scans within a second"),
-		Template: "full_feature", Prompt: s.write("A scan within a second must not overwrite the one before."), Cwd: s.say("/home/con/parcels"), WorkDir: "/",
+		Template: "full_feature", Prompt: s.write("A scan within a second must not overwrite the one before."), Cwd: s.say("/home/dev/parcels"), WorkDir: "/",
 		Host: host, Status: status, Warnings: []string{}, CreatedAt: began, UpdatedAt: began, StartedAt: &began,
 	}
 	if change != nil {
@@ -308,4 +315,33 @@ func (s *scene) stageWords() {
 			"session_id": s.say("0b6ff3ee"), "evidence": s.say("its hook came"), "kind": "message", "code": s.say("agent_gone")})}})
 	}
 	s.commit(&daemon.Change{Events: []*daemon.Event{s.event("agent_stop_failed", id, map[string]any{"message": s.say("Agent 3 does not end.")})}})
+}
+
+// page is one of the dashboard's.
+type page struct{ name, path string }
+
+// pages are all that show something of the scene.
+func (s *scene) pages() []page {
+	at := func(form string, id int64) string { return fmt.Sprintf(form, id) }
+	return []page{
+		{"agents", "/"},
+		{"agent", at("/ui/agents/%d", s.agents["heir"])},
+		{"agent-waiting", at("/ui/agents/%d", s.agents["asks"])},
+		{"agent-ended", at("/ui/agents/%d", s.agents["past"])},
+		{"handoffs", "/ui/handoffs"},
+		{"handoff-open", at("/ui/handoffs/%d", s.handoffs["open"])},
+		{"handoff-failed", at("/ui/handoffs/%d", s.handoffs["failed"])},
+		{"handoff-completed", at("/ui/handoffs/%d", s.handoffs["completed"])},
+		{"document", at("/ui/handoffs/%d/document", s.handoffs["completed"])},
+		{"context", at("/ui/handoffs/%d/context", s.handoffs["completed"])},
+		{"personas", "/ui/personas"},
+		{"persona", "/ui/personas/architect-ivo-1"},
+		{"pipelines", "/ui/pipelines"},
+		{"pipeline-approval", at("/ui/pipelines/%d", s.runs["approval"])},
+		{"pipeline-failed", at("/ui/pipelines/%d", s.runs["failed"])},
+		{"pipeline-running", at("/ui/pipelines/%d", s.runs["running"])},
+		{"pipeline-done", at("/ui/pipelines/%d", s.runs["done"])},
+		{"log", "/ui/log"},
+		{"settings", "/ui/settings"},
+	}
 }

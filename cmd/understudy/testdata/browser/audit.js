@@ -13,7 +13,7 @@
   for (const e of document.querySelectorAll('[id]')) {
     if (seen.has(e.id)) say('an id is there twice', e);
     seen.add(e.id);
-    if (!/^[a-z][a-z0-9-]*$/.test(e.id)) say('an id is not ours', e);
+    if (!/^[a-z][a-z0-9_-]*$/.test(e.id)) say('an id is not ours', e);
   }
   for (const [id, name] of [['main', 'MAIN'], ['light', 'P'], ['announce', 'DIV'], ['toasts', 'DIV'], ['confirm', 'DIALOG'], ['hand-off', 'DIALOG']]) {
     if (document.getElementById(id)?.nodeName !== name) say(`#${id} is not ours`);
