@@ -11,7 +11,8 @@ import (
 
 // screenHTML turns what tmux captured of a pane (text with SGR sequences, and the shifts of line
 // drawing) into HTML: escaped text in spans. Attributes and the 256 colours are classes (bold,
-// f12 for a foreground, g12 for a background); other colours are data-f and data-g, because a
+// f12 for a foreground, g12 for a background, as they are seen: reversed already where they are reversed);
+// other colours are data-f and data-g, because a
 // style attribute would need a policy that allows all of them. Whatever else a pane holds, control
 // bytes, links and titles, is dropped. A style goes on over the end of a line, as tmux means it.
 func screenHTML(screen string) string {
@@ -101,6 +102,9 @@ func (c *converter) span(s style) {
 }
 
 func (s style) markup() string {
+	if s.attributes&reverse != 0 { // the class says what that makes of the terminal's own colours
+		s.fore, s.back = s.back, s.fore
+	}
 	var classes []string
 	for i, name := range attributeNames {
 		if s.attributes&(1<<i) != 0 {

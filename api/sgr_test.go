@@ -39,6 +39,8 @@ func TestScreenHTML(t *testing.T) {
 		"\x1b[1;2;3;4;5;7;8;9;53mx":      `<span class="bold dim italic underline blink reverse hidden strike overline">x</span>`,
 		"\x1b[1;2;3;4;5;7;8;9mx\x1b[22;23;24;25;27;28;29my": `<span class="bold dim italic underline blink reverse hidden strike">x</span>y`,
 		"\x1b[7mbar\nnext":                        "<span class=\"reverse\">bar\nnext</span>",
+		"\x1b[7;31mx":                             `<span class="reverse g1">x</span>`,
+		"\x1b[31;48;2;1;2;3;7mx\x1b[27my":         `<span class="reverse g1" data-f="#010203">x</span><span class="f1" data-g="#010203">y</span>`,
 		"\x1b]8;;http://x\x1b\\link\x1b]8;;\x07!": "link!",
 		"\x1b]0;title":                            "",
 		"\x1b]0;title\nline":                      "\nline",

@@ -29,7 +29,9 @@ type pipeline struct {
 func (p *pipeline) Took() time.Duration { return took(p.StartedAt, p.FinishedAt, p.Now) }
 
 // StepTook is how long a step took, or has been at work.
-func (p *pipeline) StepTook(s daemon.Step) time.Duration { return took(s.StartedAt, s.FinishedAt, p.Now) }
+func (p *pipeline) StepTook(s daemon.Step) time.Duration {
+	return took(s.StartedAt, s.FinishedAt, p.Now)
+}
 
 // At says whether the run is at a step, or will be next.
 func (p *pipeline) At(s daemon.Step) bool { return s.OrderIndex == p.Front() }

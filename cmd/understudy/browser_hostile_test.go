@@ -85,13 +85,16 @@ func TestBrowserHostile(t *testing.T) {
 	p := b.open("/")
 	p.listensForViolations()
 	usual := map[string]string{}
+	ofOne := regexp.MustCompile(`/\d+`)
 	for _, page := range plain.pages() {
-		p.visit(page.path)
-		usual[page.name] = eval[string](p, shapeOf+`("main")`)
+		if ofOne.MatchString(page.path) {
+			p.visit(page.path)
+			usual[page.name] = eval[string](p, shapeOf+`("main")`)
+		}
 	}
 	for _, page := range evil.pages() {
 		p.visit(page.path)
-		if strings.HasPrefix(page.path, "/ui/") && regexp.MustCompile(`\d`).MatchString(page.path) {
+		if ofOne.MatchString(page.path) {
 			if got := eval[string](p, shapeOf+`("main")`); got != usual[page.name] {
 				t.Errorf("%s has other elements than with plain words: %s", page.name, firstDifference(usual[page.name], got))
 			}

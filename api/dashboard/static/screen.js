@@ -4,7 +4,7 @@ const pause = 500; // ms between two looks
 
 export async function watchScreen(pre) {
   let shown = '';
-  for (;;) {
+  while (pre.isConnected) {
     if (document.visibilityState === 'visible' && pre.closest('details')?.open !== false) {
       try {
         const answer = await fetch(pre.dataset.screen, { cache: 'no-store' });
@@ -22,7 +22,7 @@ export async function watchScreen(pre) {
 }
 
 function draw(pre, html) {
-  const fresh = new DOMParser().parseFromString(html, 'text/html').body;
+  const fresh = new DOMParser().parseFromString(html, 'text/html').querySelector('pre');
   // The policy allows no style attribute; a colour set here is no attribute of the page.
   for (const span of fresh.querySelectorAll('[data-f]')) span.style.color = span.dataset.f;
   for (const span of fresh.querySelectorAll('[data-g]')) span.style.background = span.dataset.g;
