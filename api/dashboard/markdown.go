@@ -13,6 +13,7 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	tasks "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/renderer/html"
 	"github.com/yuin/goldmark/text"
@@ -114,6 +115,7 @@ func (d drawing) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindLink, d.link)
 	r.Register(ast.KindAutoLink, d.autoLink)
 	r.Register(ast.KindImage, d.image)
+	r.Register(tasks.KindTaskCheckBox, d.box)
 }
 
 // heading is one level lower: the page has a first one.
@@ -176,6 +178,18 @@ func (drawing) image(w util.BufWriter, source []byte, n ast.Node, entering bool)
 		writeLink(w, n.(*ast.Image).Destination, alt)
 	}
 	return ast.WalkSkipChildren, nil
+}
+
+// box has a name for those who cannot see it.
+func (drawing) box(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	switch {
+	case !entering:
+	case n.(*tasks.TaskCheckBox).IsChecked:
+		fmt.Fprint(w, `<input type="checkbox" aria-label="done" checked disabled> `)
+	default:
+		fmt.Fprint(w, `<input type="checkbox" aria-label="to do" disabled> `)
+	}
+	return ast.WalkContinue, nil
 }
 
 func writeLink(w util.BufWriter, address, text []byte) {

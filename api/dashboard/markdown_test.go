@@ -15,7 +15,7 @@ func TestMarkdown(t *testing.T) {
 	for source, want := range map[string]string{
 		"# A\n\nb *c* **d** ~~e~~ `f`":       "<h2>A</h2>\n<p>b <em>c</em> <strong>d</strong> <del>e</del> <code>f</code></p>\n",
 		"A\n===\n\n###### B":                 "<h2>A</h2>\n<h6>B</h6>\n",
-		"- [x] a\n- [ ] b":                   "<ul>\n<li><input checked=\"\" disabled=\"\" type=\"checkbox\"> a</li>\n<li><input disabled=\"\" type=\"checkbox\"> b</li>\n</ul>\n",
+		"- [x] a\n- [ ] b":                   "<ul>\n<li><input type=\"checkbox\" aria-label=\"done\" checked disabled> a</li>\n<li><input type=\"checkbox\" aria-label=\"to do\" disabled> b</li>\n</ul>\n",
 		"|a|b|\n|-|:-:|\n|c|d|":              "<table>\n<thead>\n<tr>\n<th>a</th>\n<th align=\"center\">b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>c</td>\n<td align=\"center\">d</td>\n</tr>\n</tbody>\n</table>\n",
 		"```go\na <b>\n```":                  "<pre><code>a &lt;b&gt;\n</code></pre>\n",
 		"[a](https://e.org/?b=1&c=\"2\")":    `<p><a href="https://e.org/?b=1&amp;c=%222%22" ` + strings.Replace(link, "%s", "https://e.org/?b=1&amp;c=%222%22", 1) + ">a</a></p>\n",
@@ -52,7 +52,7 @@ var hostile = []string{
 
 // allowed are the elements that Markdown may become, with their attributes.
 var allowed = map[atom.Atom][]string{
-	atom.A: {"href", "title", "rel", "target"}, atom.Span: {"class", "title"}, atom.Pre: {"class"}, atom.P: {"class"}, atom.Input: {"checked", "disabled", "type"},
+	atom.A: {"href", "title", "rel", "target"}, atom.Span: {"class", "title"}, atom.Pre: {"class"}, atom.P: {"class"}, atom.Input: {"checked", "disabled", "type", "aria-label"},
 	atom.Ol: {"start"}, atom.Th: {"align"}, atom.Td: {"align"}, atom.Ul: nil, atom.Li: nil, atom.Code: nil, atom.Em: nil, atom.Strong: nil, atom.Del: nil, atom.Blockquote: nil,
 	atom.H2: nil, atom.H3: nil, atom.H4: nil, atom.H5: nil, atom.H6: nil, atom.Hr: nil, atom.Br: nil, atom.Table: nil, atom.Thead: nil, atom.Tbody: nil, atom.Tr: nil,
 }
@@ -81,6 +81,9 @@ func harmless(t *testing.T, source string) {
 		for _, a := range n.Attr {
 			if !slices.Contains(names, a.Key) {
 				t.Errorf("%.200q becomes <%s %s=%q>", source, n.Data, a.Key, a.Val)
+			}
+			if a.Key == "aria-label" && a.Val != "done" && a.Val != "to do" {
+				t.Errorf("%.200q is called %q", source, a.Val)
 			}
 			if a.Key == "class" && !slices.Contains([]string{"nolink", "text", "hint"}, a.Val) {
 				t.Errorf("%.200q has class %q", source, a.Val)

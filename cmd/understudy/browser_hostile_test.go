@@ -79,8 +79,8 @@ func TestBrowserHostile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	b := r.dashboard()
-	same := func(text string) string { return text }
-	plain := r.stage(same, same)
+	word := func(text string) string { return "word " + text }
+	plain := r.stage(word, word)
 	evil := r.stage(func(string) string { return hostileLine }, func(string) string { return hostileDocument })
 	p := b.open("/")
 	p.listensForViolations()

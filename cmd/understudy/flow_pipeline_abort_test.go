@@ -204,12 +204,12 @@ func TestAbortWaiting(t *testing.T) {
 	r.template("gated", "developer", "reviewer | approval: true | remind_after: 0.3")
 	r.start()
 	id := r.pipeline("gated", roof).ID
-	r.awaitRunTold(id, "pipeline_approval_reminder", 1)
+	r.awaitRunLogged(id, "pipeline_approval_reminder", 1)
 	r.abort(id, "done pending")
 	r.wantNoDecision(id)
 	n := len(r.runEvents(id, "pipeline_approval_reminder"))
 	other := r.pipeline("gated", roof).ID // its reminders tell that time has passed
-	r.awaitRunTold(other, "pipeline_approval_reminder", 2)
+	r.awaitRunLogged(other, "pipeline_approval_reminder", 2)
 	r.wantRunEvents(id, "pipeline_approval_reminder", n)
 	r.resume(id, false)
 	r.approve(id, "")

@@ -63,6 +63,21 @@ func (r *rig) awaitRunTold(id int64, typ string, n int) (message string) {
 	return message
 }
 
+// awaitRunLogged waits until the log has so many events of a type about the run, and returns what the last
+// of them says. Of those that come soon after each other the operator is told at once.
+func (r *rig) awaitRunLogged(id int64, typ string, n int) (message string) {
+	r.t.Helper()
+	r.await(fmt.Sprintf("pipeline %d: %d events %s", id, n, typ), func() (bool, string) {
+		about := r.runEvents(id, typ)
+		if len(about) < n {
+			return false, fmt.Sprintf("%d such events", len(about))
+		}
+		message, _ = field(r.t, about[n-1], "message").(string)
+		return true, ""
+	})
+	return message
+}
+
 // wantRunEvents fails unless the run has so many events of a type.
 func (r *rig) wantRunEvents(id int64, typ string, want int) {
 	r.t.Helper()
@@ -114,7 +129,7 @@ func TestGates(t *testing.T) {
 	})
 	r.wantSteps(p, "done pending pending")
 	r.wantTold(p.Steps[0].AgentIDs[0], "Mend the roof.\n\n[Approval note: mind the gutters]")
-	if got := r.awaitRunTold(id, "pipeline_waiting_for_approval", 2); !strings.Contains(got, "step 2 (reviewer)") {
+	if got := r.awaitRunLogged(id, "pipeline_waiting_for_approval", 2); !strings.Contains(got, "step 2 (reviewer)") {
 		t.Errorf("the operator was told %q", got)
 	}
 	r.approve(id, "")
@@ -234,7 +249,7 @@ func TestReject(t *testing.T) {
 	if p.Error != nil || p.Steps[1].Error != nil || p.Hint != "" {
 		t.Errorf("resumed, the run still says %q %q, its step %q", said(p.Error), p.Hint, said(p.Steps[1].Error))
 	}
-	r.awaitRunTold(id, "pipeline_waiting_for_approval", 2)
+	r.awaitRunLogged(id, "pipeline_waiting_for_approval", 2)
 	p, err = r.client.RejectPipeline(t.Context(), id, "")
 	if err != nil || said(p.Error) != "Rejected" {
 		t.Errorf("rejected without a word: %v, %q", err, said(p.Error))
@@ -255,14 +270,14 @@ func TestReminders(t *testing.T) {
 	r.template("seldom", "developer | approval: true | remind_after: 2")
 	r.start()
 	often, seldom := r.pipeline("often", roof).ID, r.pipeline("seldom", roof).ID
-	if got := r.awaitRunTold(often, "pipeline_approval_reminder", 3); !strings.Contains(got, fmt.Sprintf("`understudy pipeline approve %d`", often)) {
+	if got := r.awaitRunLogged(often, "pipeline_approval_reminder", 3); !strings.Contains(got, fmt.Sprintf("`understudy pipeline approve %d`", often)) {
 		t.Errorf("the operator was reminded with %q", got)
 	}
 	r.approve(often, "")
-	r.awaitRunTold(seldom, "pipeline_approval_reminder", 1)
+	r.awaitRunLogged(seldom, "pipeline_approval_reminder", 1)
 	r.halt()
 	r.start()
-	r.awaitRunTold(seldom, "pipeline_approval_reminder", 2)
+	r.awaitRunLogged(seldom, "pipeline_approval_reminder", 2)
 	r.wantRunEvents(seldom, "pipeline_waiting_for_approval", 1)
 	for id, every := range map[int64]time.Duration{often: 300 * time.Millisecond, seldom: 2 * time.Second} {
 		last := r.runEvents(id, "pipeline_waiting_for_approval")[0].At

@@ -46,13 +46,25 @@ async function press(button) {
   }
 }
 
+let answered = null; // takes the answer to the question that is being asked
+
+// settle gives the answer, once the dialog is closed. What says that it was comes late: another question may
+// be in it by then.
+function settle() {
+  const dialog = document.getElementById('confirm');
+  if (dialog.open) return;
+  answered?.(dialog.returnValue === 'yes');
+  answered = null;
+}
+
 function ask(question) {
   const dialog = document.getElementById('confirm');
+  settle();
   dialog.querySelector('[data-slot=label]').textContent = question;
   dialog.returnValue = 'no';
   dialog.showModal();
   return new Promise((done) => {
-    dialog.addEventListener('close', () => done(dialog.returnValue === 'yes'), { once: true });
+    answered = done;
   });
 }
 
@@ -102,6 +114,7 @@ async function send(form) {
 }
 
 export function listen() {
+  document.getElementById('confirm').addEventListener('close', settle);
   document.addEventListener('click', (event) => {
     const button = event.target.closest('button');
     if (!button) return;

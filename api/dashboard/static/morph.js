@@ -1,19 +1,25 @@
 // morph makes one element like another that was drawn anew, and changes no more than differs, so that
-// focus, selection, scroll, open details and what is being typed stay. Children are matched by id, and
-// those without one by their place among those of the same name.
+// focus, selection, scroll, open details and what is being typed stay. What has an id is the same element
+// afterwards, wherever in it it stands then; what has none is matched by its place among those of the same
+// name.
 
 export function morph(old, fresh) {
-  if (old.nodeType !== fresh.nodeType || old.nodeName !== fresh.nodeName) {
-    old.replaceWith(fresh);
-    return;
-  }
+  const work = {
+    known: new Map([...old.querySelectorAll('[id]')].map((e) => [e.id, e])),
+    gone: new Set(), // removed at the end: what has an id may be wanted elsewhere until then
+  };
+  one(old, fresh, work);
+  for (const node of work.gone) node.remove();
+}
+
+function one(old, fresh, work) {
   if (old.nodeType !== Node.ELEMENT_NODE) {
     if (old.nodeValue !== fresh.nodeValue) old.nodeValue = fresh.nodeValue;
     return;
   }
   if (old.hasAttribute('data-keep')) return; // its content is made here, not by the server
   attributes(old, fresh);
-  children(old, fresh);
+  children(old, fresh, work);
 }
 
 // What the person at the page has changed is theirs.
@@ -30,26 +36,33 @@ function attributes(old, fresh) {
   }
 }
 
-function children(old, fresh) {
-  const byId = new Map();
-  for (const child of old.children) if (child.id) byId.set(child.id, child);
+function children(old, fresh, work) {
+  const pairs = [];
   let at = old.firstChild;
   for (const want of [...fresh.childNodes]) {
-    let have = want.id ? byId.get(want.id) : at;
+    let have = want.id ? work.known.get(want.id) : at;
     while (!want.id && have && have.id) have = have.nextSibling; // those are matched by their ids
-    if (have && have.nodeName === want.nodeName && have.nodeType === want.nodeType && (have.id || '') === (want.id || '')) {
+    if (have && have.nodeName === want.nodeName) {
+      work.known.delete(want.id);
+      work.gone.delete(have);
       if (have === at) at = at.nextSibling;
       else place(old, have, at);
-      morph(have, want);
+      pairs.push([have, want]);
+    } else if (knows(want, work)) {
+      const made = want.cloneNode(false);
+      old.insertBefore(made, at);
+      pairs.push([made, want]);
     } else {
       old.insertBefore(want, at);
     }
   }
-  while (at) {
-    const next = at.nextSibling;
-    at.remove();
-    at = next;
-  }
+  for (; at; at = at.nextSibling) work.gone.add(at);
+  for (const [have, want] of pairs) one(have, want, work); // what is here may go into them
+}
+
+// knows says whether there is something in a new element that is on the page already.
+function knows(want, work) {
+  return want.nodeType === Node.ELEMENT_NODE && [...want.querySelectorAll('[id]')].some((e) => work.known.has(e.id));
 }
 
 // Moving an element takes the focus from it.

@@ -20,7 +20,7 @@
   }
 
   // What agents wrote may have no more than this.
-  const plain = new Set(['class', 'href', 'title', 'rel', 'target', 'align', 'start', 'type', 'checked', 'disabled', 'data-f', 'data-g', 'style']);
+  const plain = new Set(['class', 'href', 'title', 'rel', 'target', 'align', 'start', 'type', 'checked', 'disabled', 'aria-label', 'data-f', 'data-g', 'style']);
   for (const e of document.querySelectorAll('.markdown *, #screen *')) {
     for (const { name, value } of e.attributes) {
       if (!plain.has(name)) say(`attribute ${name} of what an agent wrote`, e);
