@@ -178,11 +178,11 @@ func TestHandoffs(t *testing.T) {
 	_, err = h.client.ContextFile(ctx, got.ID)
 	wantError(t, err, daemon.KindNotFound, "context_missing", "")
 
-	cancelled := must(h.client.CancelHandoff(ctx, a.ID))(t)
+	cancelled := must(h.client.CancelHandoff(ctx, a.ID, 0))(t)
 	if cancelled.Status != daemon.StatusCancelled || cancelled.Phase != daemon.Cancelled {
 		t.Errorf("cancelled: %+v", cancelled)
 	}
-	_, err = h.client.CancelHandoff(ctx, a.ID)
+	_, err = h.client.CancelHandoff(ctx, a.ID, 0)
 	wantError(t, err, daemon.KindConflict, "handoff_ended", "")
 	moves := must(h.client.Transitions(ctx, got.ID))(t)
 	if len(moves) == 0 || moves[len(moves)-1].To != daemon.Cancelled {

@@ -187,6 +187,14 @@ func (o ListOptions) query() string {
 	return "?" + q.Encode()
 }
 
+// givenID is an id in a body; 0 is left out.
+func givenID(id int64) *int64 {
+	if id == 0 {
+		return nil
+	}
+	return &id
+}
+
 // at makes an address of a resource with an id.
 func at(kind string, id int64, rest string) string {
 	return fmt.Sprintf("/api/%s/%d%s", kind, id, rest)

@@ -77,9 +77,10 @@ func (c *Client) LatestHandoff(ctx context.Context, agentID int64) (daemon.Hando
 	return call[daemon.Handoff](ctx, c, "GET", at("agents", agentID, "/handoff"), nil)
 }
 
-// CancelHandoff cancels an agent's handoff, which works until its document is recorded.
-func (c *Client) CancelHandoff(ctx context.Context, agentID int64) (daemon.Handoff, error) {
-	return call[daemon.Handoff](ctx, c, "DELETE", at("agents", agentID, "/handoff"), nil)
+// CancelHandoff cancels an agent's handoff, which works until its document is recorded: the one with an
+// id and no other, or with 0 the newest.
+func (c *Client) CancelHandoff(ctx context.Context, agentID, id int64) (daemon.Handoff, error) {
+	return call[daemon.Handoff](ctx, c, "DELETE", at("agents", agentID, "/handoff"), cancelRequest{givenID(id)})
 }
 
 // Handoffs lists the newest first.
@@ -176,13 +177,13 @@ func (c *Client) ResumePipeline(ctx context.Context, id int64, skip bool) (daemo
 }
 
 // ApprovePipeline lets a run that waits for approval go on, with a comment for the step, or "".
-func (c *Client) ApprovePipeline(ctx context.Context, id int64, comment string) (daemon.Pipeline, error) {
-	return call[daemon.Pipeline](ctx, c, "POST", at("pipelines", id, "/approve"), decisionRequest{Comment: comment})
+func (c *Client) ApprovePipeline(ctx context.Context, id int64, in daemon.Decision) (daemon.Pipeline, error) {
+	return call[daemon.Pipeline](ctx, c, "POST", at("pipelines", id, "/approve"), decisionRequest{givenID(in.StepID), in.Comment})
 }
 
 // RejectPipeline ends a run that waits for approval, with a comment that says why, or "".
-func (c *Client) RejectPipeline(ctx context.Context, id int64, comment string) (daemon.Pipeline, error) {
-	return call[daemon.Pipeline](ctx, c, "POST", at("pipelines", id, "/reject"), decisionRequest{Comment: comment})
+func (c *Client) RejectPipeline(ctx context.Context, id int64, in daemon.Decision) (daemon.Pipeline, error) {
+	return call[daemon.Pipeline](ctx, c, "POST", at("pipelines", id, "/reject"), decisionRequest{givenID(in.StepID), in.Comment})
 }
 
 // Templates lists the templates of runs by name, those that can't be used among them.

@@ -128,6 +128,17 @@ func parseID(name, s string) (int64, error) {
 	return id, nil
 }
 
+// fieldID returns the id in a field of the body, 0 when it is absent.
+func fieldID(name string, id *int64) (int64, error) {
+	switch {
+	case id == nil:
+		return 0, nil
+	case *id <= 0:
+		return 0, invalid("invalid_field", "Field %q must be a positive integer", name)
+	}
+	return *id, nil
+}
+
 // params are the parameters of a query. Its methods check one each; the first that is wrong
 // becomes err, and zero values follow.
 type params struct {

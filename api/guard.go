@@ -51,24 +51,33 @@ func (s *Server) guardTCP(next http.Handler) http.Handler {
 			s.refuse(w, errForeignOrigin)
 		case s.Token != "" && len(r.Header.Values("Authorization")) == 1 && subtle.ConstantTimeCompare(got[:], want[:]) == 1:
 			next.ServeHTTP(w, r)
-		case s.signedIn(r, time.Now()) && fromOurPage(r):
+		case s.signedIn(r, time.Now()) && s.hasKey(r):
 			next.ServeHTTP(w, r)
+		case isPage(r) && wantsPage(r) && s.signedIn(r, time.Now()):
+			s.writePage(w, http.StatusOK, dashboard.Frame())
 		case isPage(r) && wantsPage(r):
-			w.Header().Set("Content-Security-Policy", dashboard.Policy)
-			w.Header().Set("Content-Type", "text/html; charset=utf-8")
-			w.Header().Set("Cache-Control", "no-store")
-			s.meter.answered(noRoute, noRoute, http.StatusUnauthorized)
-			w.WriteHeader(http.StatusUnauthorized)
-			_, _ = w.Write(dashboard.Login(false)) // whoever has gone does not see it
+			s.writePage(w, http.StatusUnauthorized, dashboard.SignedOut())
 		default:
 			s.refuse(w, errToken)
 		}
 	})
 }
 
-// openToAll are the way in, which has a secret of its own, and what its page looks like.
+// openToAll are the way in, which has a secret of its own, and what pages load, which is no secret.
 func openToAll(r *http.Request) bool {
-	return r.Method == http.MethodGet && (r.URL.Path == "/login" || r.URL.Path == "/ui/static/style.css" || r.URL.Path == "/ui/static/icon.svg")
+	return r.Method == http.MethodGet && (r.URL.Path == "/login" || strings.HasPrefix(r.URL.Path, "/ui/static/"))
+}
+
+// writePage answers, before anything is routed, with a page in which nothing is said.
+func (s *Server) writePage(w http.ResponseWriter, status int, page []byte) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", dashboard.Policy)
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	s.meter.answered(noRoute, noRoute, status)
+	w.WriteHeader(status)
+	_, _ = w.Write(page) // whoever has gone does not see it
 }
 
 func (s *Server) refuse(w http.ResponseWriter, err error) {

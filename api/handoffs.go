@@ -16,6 +16,10 @@ type handoffRequest struct {
 	Force  bool   `json:"force"`
 }
 
+type cancelRequest struct {
+	HandoffID *int64 `json:"handoff_id,omitempty"` // absent: the agent's newest
+}
+
 type retryRequest struct {
 	Mode string `json:"mode"` // empty: the one that the handoff has
 }
@@ -50,10 +54,17 @@ func (s *Server) latestHandoff(c echo.Context) error {
 }
 
 func (s *Server) cancelHandoff(c echo.Context) error {
-	if err := decode(c, &struct{}{}); err != nil {
+	var in cancelRequest
+	if err := decode(c, &in); err != nil {
 		return err
 	}
-	return replyHandoff(c, s.Daemon.CancelHandoff)
+	shown, err := fieldID("handoff_id", in.HandoffID)
+	if err != nil {
+		return err
+	}
+	return replyHandoff(c, func(ctx context.Context, id int64) (daemon.Handoff, error) {
+		return s.Daemon.CancelHandoff(ctx, id, shown)
+	})
 }
 
 func (s *Server) showHandoff(c echo.Context) error {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -40,5 +41,61 @@ func TestRecordedHandoff(t *testing.T) {
 	}
 	if got = must(h.client.RetryHandoff(ctx, id, ""))(t); got.Status != daemon.StatusInProgress || got.Error != nil {
 		t.Errorf("retried: %+v", got)
+	}
+}
+
+// TestCancelTheHandoffThatWasShown: with an id that handoff is cancelled and no other.
+func TestCancelTheHandoffThatWasShown(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, nil), t.Context()
+	slug := h.persona()
+	plays := func(a *daemon.Agent) { away(a); a.Persona = &slug }
+	a, other := h.agent(plays), h.agent(plays)
+	ask := func(a *daemon.Agent) int64 {
+		t.Helper()
+		return must(h.client.RequestHandoff(ctx, a.ID, daemon.HandoffRequest{}))(t).HandoffID
+	}
+	shown, foreign := ask(a), ask(other)
+	if got := must(h.client.CancelHandoff(ctx, a.ID, shown))(t); got.ID != shown || got.Status != daemon.StatusCancelled {
+		t.Errorf("cancelled: %+v", got)
+	}
+	_, err := h.client.CancelHandoff(ctx, a.ID, foreign)
+	wantError(t, err, daemon.KindNotFound, "handoff_not_found", "Handoff not found")
+
+	open, before := ask(a), must(h.store.LastEventID(ctx))(t)
+	for _, id := range []int64{shown, foreign, 9999} {
+		_, err := h.client.CancelHandoff(ctx, a.ID, id)
+		wantError(t, err, daemon.KindConflict, "another_handoff", fmt.Sprintf("Agent %d is in handoff %d by now, not in %d: look at it again", a.ID, open, id))
+	}
+	for _, value := range []string{`"7"`, "1.5", "0", "-1"} {
+		got := h.mainDoor().do("DELETE", at("agents", a.ID, "/handoff"), `{"handoff_id": `+value+`}`)
+		got.wants(t, "handoff_id "+value, 400, "invalid_field")
+	}
+	unchanged(h, "cancelling another handoff", before)
+	must(h.client.CancelHandoff(ctx, a.ID, open))(t)
+	_, err = h.client.CancelHandoff(ctx, a.ID, shown)
+	wantError(t, err, daemon.KindConflict, "handoff_ended", "Handoff has ended: it is cancelled")
+}
+
+// TestCancelARetriedHandoff: one that failed and goes on is found behind a newer one.
+func TestCancelARetriedHandoff(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, nil), t.Context()
+	slug := h.persona()
+	a := h.agent(func(a *daemon.Agent) { a.Persona = &slug })
+	now := time.Now().UTC()
+	var ids []int64
+	for i, phase := range []daemon.Phase{daemon.Failed, daemon.Cancelled} {
+		ids = append(ids, must(h.store.NextID(ctx, daemon.HandoffIDs))(t))
+		h.commit(&daemon.Change{NewHandoff: &daemon.Handoff{
+			ID: ids[i], Ref: fmt.Sprint("ref-", i), AgentID: a.ID, Persona: slug, Host: "here", Reason: "manual", Mode: daemon.ModeAgent, Generation: 1,
+			Phase: phase, PhaseAt: now, Error: &daemon.Failure{Phase: daemon.Verifying, Code: "document_missing", Message: "There is none."},
+			FilePath: fmt.Sprintf("/handoffs/%d.md", i), Warnings: []string{}, Metrics: daemon.Metrics{Phases: map[daemon.Phase]int64{}},
+			CreatedAt: now, StartedAt: &now, CompletedAt: &now,
+		}})
+	}
+	must(h.client.RetryHandoff(ctx, ids[0], ""))(t)
+	if got := must(h.client.CancelHandoff(ctx, a.ID, ids[0]))(t); got.ID != ids[0] || got.Status != daemon.StatusCancelled {
+		t.Errorf("cancelled: %+v", got)
 	}
 }

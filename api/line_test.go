@@ -73,7 +73,7 @@ func TestAgentClient(t *testing.T) {
 	if got := must(client.LatestHandoff(ctx, mine.ID))(t); got.ID != begun.HandoffID || got.Mode != daemon.ModeGenerate || got.Focus != "tests" {
 		t.Errorf("own handoff: %+v", got)
 	}
-	if got := must(client.CancelHandoff(ctx, mine.ID))(t); got.Status != daemon.StatusCancelled {
+	if got := must(client.CancelHandoff(ctx, mine.ID, 0))(t); got.Status != daemon.StatusCancelled {
 		t.Errorf("cancelled: %+v", got)
 	}
 	_, err := client.RequestHandoff(ctx, other.ID, daemon.HandoffRequest{})
@@ -104,7 +104,7 @@ func TestModes(t *testing.T) {
 		wantError(t, err, daemon.KindConflict, "handoff_not_failed", "")
 		_, err = h.client.RetryHandoff(ctx, begun.HandoffID, "magic")
 		wantError(t, err, daemon.KindInvalid, "bad_mode", "")
-		must(h.client.CancelHandoff(ctx, a.ID))(t)
+		must(h.client.CancelHandoff(ctx, a.ID, 0))(t)
 	}
 	_, err := h.client.RequestHandoff(ctx, a.ID, daemon.HandoffRequest{Mode: "magic"})
 	wantError(t, err, daemon.KindInvalid, "bad_mode", "")
@@ -119,7 +119,7 @@ func TestLine(t *testing.T) {
 	ask := func(a *daemon.Agent) int64 {
 		t.Helper()
 		id := must(h.client.RequestHandoff(ctx, a.ID, daemon.HandoffRequest{}))(t).HandoffID
-		must(h.client.CancelHandoff(ctx, a.ID))(t)
+		must(h.client.CancelHandoff(ctx, a.ID, 0))(t)
 		return id
 	}
 	first := h.agent(plays)

@@ -19,14 +19,21 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// A browser cannot send the token with every request, and should not have it. It opens a link instead
-// that works once, and gets a cookie that only the dashboard of this daemon takes. The cookie is signed
-// with the token and needs no memory of ours, so that it outlives the daemon's restarts; another token
-// ends all of them.
+// A browser cannot send the token when a page is opened, and should not have it. It opens a link instead
+// that works once, and gets two things, both made with the token, so that they need no memory of ours,
+// outlive the daemon's restarts, and end with the token:
+//
+// The cookie opens the frame of a page, in which nothing is said yet. Browsers send it to whatever listens
+// on any port of this machine: who has it has nothing.
+//
+// The key stays with the pages of this very address, port included, and goes with each of their own
+// requests in a header, which no page of another address can send. Cookie and key together are as good as
+// the token.
 
 const (
 	linkLife   = time.Hour
 	cookieLife = 24 * time.Hour // since the last page, at the least half of it
+	keyHeader  = "X-Understudy-Page"
 )
 
 var (
@@ -105,16 +112,19 @@ func (s *Server) login(c echo.Context) error {
 	if strings.Contains(r.Header.Get("Sec-Purpose"), "prefetch") { // the link would be used up before anybody clicks
 		return errPrefetch
 	}
-	status := http.StatusOK
+	c.Response().Header().Set("Content-Security-Policy", dashboard.Policy)
 	now := time.Now()
 	switch {
 	case s.links.take(paramsOf(c).text("key"), now):
+		if s.LinkUsed != nil {
+			s.LinkUsed(paramsOf(c).text("key"))
+		}
 		http.SetCookie(c.Response(), s.newCookie(r, now))
-	case !s.signedIn(r, now):
-		status = http.StatusUnauthorized
+		return c.HTMLBlob(http.StatusOK, dashboard.SignedIn(s.pageKey()))
+	case s.signedIn(r, now):
+		return c.HTMLBlob(http.StatusOK, dashboard.SignedIn("")) // the key is given for a link alone
 	}
-	c.Response().Header().Set("Content-Security-Policy", dashboard.Policy)
-	return c.HTMLBlob(status, dashboard.Login(status == http.StatusOK))
+	return c.HTMLBlob(http.StatusUnauthorized, dashboard.SignedOut())
 }
 
 // cookieName is that of the address a browser calls: cookies know no ports, and another daemon's would
@@ -129,15 +139,18 @@ func cookieName(r *http.Request) string {
 func (s *Server) newCookie(r *http.Request, now time.Time) *http.Cookie {
 	expires := strconv.FormatInt(now.Add(cookieLife).Unix(), 10)
 	return &http.Cookie{
-		Name: cookieName(r), Value: expires + "." + s.signature(expires), Path: "/", MaxAge: int(cookieLife.Seconds()),
+		Name: cookieName(r), Value: expires + "." + s.signature("cookie until "+expires), Path: "/", MaxAge: int(cookieLife.Seconds()),
 		HttpOnly: true, SameSite: http.SameSiteStrictMode,
 	}
 }
 
-// signature proves that a cookie comes from us, and cannot be used as the token.
-func (s *Server) signature(expires string) string {
+// pageKey is what pages prove with that they are ours.
+func (s *Server) pageKey() string { return s.signature("page") }
+
+// signature proves that something comes from us, and cannot be used as the token.
+func (s *Server) signature(what string) string {
 	mac := hmac.New(sha256.New, []byte(s.Token))
-	mac.Write([]byte("dashboard cookie until " + expires))
+	mac.Write([]byte("dashboard " + what))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
@@ -149,17 +162,17 @@ func (s *Server) signedIn(r *http.Request, now time.Time) bool {
 
 // cookieEnd returns until when the request's cookie is good, if it is.
 func (s *Server) cookieEnd(r *http.Request, now time.Time) (end time.Time, good bool) {
-	cookie, err := r.Cookie(cookieName(r))
-	if err != nil || s.Token == "" {
+	if s.Token == "" {
 		return end, false
 	}
-	expires, signature, _ := strings.Cut(cookie.Value, ".")
-	if !hmac.Equal([]byte(signature), []byte(s.signature(expires))) {
-		return end, false
+	for _, cookie := range r.CookiesNamed(cookieName(r)) { // another port may have set one of our name
+		expires, signature, _ := strings.Cut(cookie.Value, ".")
+		unix, err := strconv.ParseInt(expires, 10, 64)
+		if end = time.Unix(unix, 0); err == nil && now.Before(end) && hmac.Equal([]byte(signature), []byte(s.signature("cookie until "+expires))) {
+			return end, true
+		}
 	}
-	unix, err := strconv.ParseInt(expires, 10, 64)
-	end = time.Unix(unix, 0)
-	return end, err == nil && now.Before(end)
+	return end, false
 }
 
 // renew gives a browser that is used a cookie that lasts longer.
@@ -170,11 +183,9 @@ func (s *Server) renew(c echo.Context) {
 	}
 }
 
-// fromOurPage says whether a request that changes something was made by a page of ours: with a cookie
-// alone a browser must say so, as all do.
-func fromOurPage(r *http.Request) bool {
-	return r.Method == http.MethodGet || r.Method == http.MethodHead ||
-		r.Header.Get("Sec-Fetch-Site") == "same-origin" || r.Header.Get("Origin") != ""
+// hasKey reports whether a request was made by a page of ours.
+func (s *Server) hasKey(r *http.Request) bool {
+	return hmac.Equal([]byte(r.Header.Get(keyHeader)), []byte(s.pageKey()))
 }
 
 // wantsPage says whether somebody looks at the answer.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/understudyd/understudy/daemon"
 )
 
 // browser is the door of a browser that was not signed in.
@@ -15,14 +17,21 @@ func (h *house) browser() door {
 	return h.tcpDoor().with("Authorization", "").with("Accept", "text/html")
 }
 
-// signIn opens a fresh link and returns the cookie that the browser got.
-func signIn(t *testing.T, h *house) string {
+// keyIn is the key that a page gives to the browser.
+func keyIn(body []byte) string {
+	_, after, _ := strings.Cut(string(body), `data-key="`)
+	key, _, _ := strings.Cut(after, `"`)
+	return key
+}
+
+// signIn opens a fresh link and returns the cookie and the key that the browser got.
+func signIn(t *testing.T, h *house) (cookie, key string) {
 	t.Helper()
 	link := must(h.server.DashboardLink())(t)
 	u := must(url.Parse(link.URL))(t)
 	got := h.browser().do("GET", u.RequestURI(), "")
-	cookie := got.header.Get("Set-Cookie")
-	if got.status != 200 || !strings.Contains(string(got.body), `content="0; url=/"`) || cookie == "" {
+	cookie, key = got.header.Get("Set-Cookie"), keyIn(got.body)
+	if got.status != 200 || key == "" || cookie == "" {
 		t.Fatalf("link: %d %s, cookie %q", got.status, got.body, cookie)
 	}
 	for _, flag := range []string{"HttpOnly", "SameSite=Strict", "Path=/"} {
@@ -30,11 +39,11 @@ func signIn(t *testing.T, h *house) string {
 			t.Errorf("cookie without %s: %s", flag, cookie)
 		}
 	}
-	if strings.Contains(cookie, h.token) || strings.Contains(cookie, "Domain") {
+	if strings.Contains(cookie, key) || strings.Contains(key, h.token) || strings.Contains(cookie, h.token) || strings.Contains(cookie, "Domain") {
 		t.Errorf("cookie: %s", cookie)
 	}
-	value, _, _ := strings.Cut(cookie, ";")
-	return value
+	cookie, _, _ = strings.Cut(cookie, ";")
+	return cookie, key
 }
 
 func TestLinkOpensTheDashboardOnce(t *testing.T) {
@@ -60,8 +69,8 @@ func TestLinkOpensTheDashboardOnce(t *testing.T) {
 	}
 	cookie, _, _ := strings.Cut(first.header.Get("Set-Cookie"), ";")
 	again := h.browser().with("Cookie", cookie).do("GET", path, "")
-	if again.status != 200 {
-		t.Errorf("a browser that is signed in: %d", again.status)
+	if again.status != 200 || keyIn(again.body) != "" {
+		t.Errorf("a browser that is signed in: %d, key %q", again.status, keyIn(again.body))
 	}
 	for _, key := range []string{"", "?key=", "?key=ABC", "?key=" + strings.Repeat("A", 26)} {
 		if got := h.browser().do("GET", "/login"+key, ""); got.status != 401 || got.header.Get("Set-Cookie") != "" {
@@ -89,18 +98,31 @@ func TestLinkExpires(t *testing.T) {
 	}
 }
 
+// TestCookie: cookie and key together are as good as the token, either alone is nothing.
 func TestCookie(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
-	cookie := signIn(t, h)
-	in := h.browser().with("Cookie", cookie)
-	for _, path := range []string{"/", "/ui/pipelines", "/ui/settings", "/ui/static/app.js", "/api/agents"} {
-		if got := in.do("GET", path, ""); got.status != 200 {
+	a := h.agent(func(a *daemon.Agent) { a.Name = "needle-in-the-page" })
+	cookie, key := signIn(t, h)
+	both := h.browser().with("Cookie", cookie).with(keyHeader, key)
+	for _, path := range []string{"/", "/ui/pipelines", "/ui/settings", fmt.Sprintf("/ui/agents/%d", a.ID), "/api/agents", "/api/audit", "/metrics"} {
+		page := isPage(&http.Request{Method: "GET", URL: &url.URL{Path: path}})
+		if got := both.do("GET", path, ""); got.status != 200 || path == "/" && !strings.Contains(string(got.body), a.Name) {
 			t.Errorf("%s: %d %s", path, got.status, got.body)
 		}
-		if got := h.browser().do("GET", path, ""); got.status != 401 || isPage(&http.Request{Method: "GET", URL: &url.URL{Path: path}}) != strings.Contains(string(got.body), "understudy dashboard") {
-			t.Errorf("%s without a cookie: %d %s", path, got.status, got.body)
+		got := h.browser().with("Cookie", cookie).do("GET", path, "")
+		if want := map[bool]int{true: 200, false: 401}[page]; got.status != want || strings.Contains(string(got.body), a.Name) {
+			t.Errorf("%s with the cookie alone: %d %s", path, got.status, got.body)
 		}
+		for what, d := range map[string]door{"the key alone": h.browser().with(keyHeader, key), "neither": h.browser()} {
+			if got := d.do("GET", path, ""); got.status != 401 || page != strings.Contains(string(got.body), "understudy dashboard") {
+				t.Errorf("%s with %s: %d %s", path, what, got.status, got.body)
+			}
+		}
+	}
+	others := "understudy=x; " + strings.SplitN(cookie, "=", 2)[0] + "=shadow; "
+	if got := both.with("Cookie", others+cookie).do("GET", "/api/agents", ""); got.status != 200 {
+		t.Errorf("beside a cookie of another port: %d", got.status)
 	}
 	name, value, _ := strings.Cut(cookie, "=")
 	expires, signature, _ := strings.Cut(value, ".")
@@ -113,13 +135,15 @@ func TestCookie(t *testing.T) {
 		"another end":          fmt.Sprintf("%s=%d.%s", name, later+1, signature),
 		"another signature":    name + "=" + expires + "." + signature[1:] + "A",
 		"of another port":      "understudy_1=" + value,
-		"that has ended":       name + "=" + past + "." + h.server.signature(past),
+		"that has ended":       name + "=" + past + "." + h.server.signature("cookie until "+past),
 		"the token":            name + "=" + h.token,
-		"signed for no time":   name + "=." + h.server.signature(""),
-		"signed for no number": name + "=x." + h.server.signature("x"),
+		"signed for no time":   name + "=." + h.server.signature("cookie until "),
+		"signed for no number": name + "=x." + h.server.signature("cookie until x"),
 	} {
-		if got := h.browser().with("Cookie", forged).do("GET", "/api/agents", ""); got.status != 401 {
-			t.Errorf("%s: %d", what, got.status)
+		for _, path := range []string{"/api/agents", "/"} {
+			if got := h.browser().with("Cookie", forged).with(keyHeader, key).do("GET", path, ""); got.status != 401 {
+				t.Errorf("%s at %s: %d", what, path, got.status)
+			}
 		}
 	}
 }
@@ -128,34 +152,29 @@ func TestCookie(t *testing.T) {
 func TestCookieOfAForeignPage(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
-	in := h.tcpDoor().with("Authorization", "").with("Cookie", signIn(t, h))
-	body := `{"errors":true}`
-	if got := in.with("Origin", "http://"+h.tcp).do("PUT", "/api/notifications/preferences", body); got.status != 200 {
+	cookie, key := signIn(t, h)
+	alone := h.tcpDoor().with("Authorization", "").with("Cookie", cookie)
+	both := alone.with(keyHeader, key)
+	do := func(d door) answer { return d.do("PUT", "/api/notifications/preferences", `{"errors":true}`) }
+	if got := do(both.with("Origin", "http://"+h.tcp)); got.status != 200 {
 		t.Errorf("our page: %d %s", got.status, got.body)
 	}
-	for _, row := range []struct{ what, name, value, code string }{
-		{"another site", "Origin", "http://evil.example", "foreign_origin"},
-		{"another port", "Origin", "http://127.0.0.1:1", "foreign_origin"},
-		{"another port, of an old browser", "Sec-Fetch-Site", "same-site", "foreign_origin"},
-		{"nobody says who", "X-Nothing", "", "token_required"},
-	} {
-		got := in.with(row.name, row.value).do("PUT", "/api/notifications/preferences", body)
-		want := 403
-		if row.code == "token_required" {
-			want = 401
-		}
-		got.wants(t, row.what, want, row.code)
-	}
+	do(alone.with("Origin", "http://"+h.tcp)).wants(t, "whoever got the cookie", 401, "token_required")
+	do(alone.with(keyHeader, key[1:]+"A")).wants(t, "with a wrong key", 401, "token_required")
+	do(both.with("Origin", "http://evil.example")).wants(t, "another site", 403, "foreign_origin")
+	do(both.with("Origin", "http://127.0.0.1:1")).wants(t, "another port", 403, "foreign_origin")
+	do(both.with("Sec-Fetch-Site", "same-site")).wants(t, "another port, of an old browser", 403, "foreign_origin")
 }
 
 // TestCookieIsRenewed has a browser that is used stay signed in.
 func TestCookieIsRenewed(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
-	name, _, _ := strings.Cut(signIn(t, h), "=")
+	cookie, key := signIn(t, h)
+	name, _, _ := strings.Cut(cookie, "=")
 	for left, want := range map[time.Duration]bool{cookieLife/2 - time.Minute: true, cookieLife/2 + time.Minute: false} {
 		expires := strconv.FormatInt(time.Now().Add(left).Unix(), 10)
-		got := h.browser().with("Cookie", name+"="+expires+"."+h.server.signature(expires)).do("GET", "/", "")
+		got := h.browser().with(keyHeader, key).with("Cookie", name+"="+expires+"."+h.server.signature("cookie until "+expires)).do("GET", "/", "")
 		if got.status != 200 || (got.header.Get("Set-Cookie") != "") != want {
 			t.Errorf("with %s left: %d, cookie %q", left, got.status, got.header.Get("Set-Cookie"))
 		}

@@ -27,7 +27,7 @@ var answered = map[string]any{
 // asked are the types of what is asked for, by the names of their bodies.
 var asked = map[string]any{
 	"Nothing": struct{}{}, "NewAgent": newAgentRequest{}, "AssignPersona": assignRequest{}, "Stop": stopRequest{}, "Message": messageRequest{},
-	"PeerMessage": peerMessageRequest{}, "Handoff": handoffRequest{}, "Retry": retryRequest{}, "ContextReport": contextRequest{},
+	"PeerMessage": peerMessageRequest{}, "Handoff": handoffRequest{}, "Cancel": cancelRequest{}, "Retry": retryRequest{}, "ContextReport": contextRequest{},
 	"NewPersona": newPersonaRequest{}, "NewPipeline": newPipelineRequest{}, "Resume": resumeRequest{}, "Decision": decisionRequest{},
 	"NotificationPreferences": preferencesRequest{},
 	"Hook":                    json.RawMessage{}, // the runtime's own

@@ -22,6 +22,7 @@ type resumeRequest struct {
 }
 
 type decisionRequest struct {
+	StepID  *int64 `json:"step_id,omitempty"` // absent: the step before which the run waits by then
 	Comment string `json:"comment"`
 }
 
@@ -86,14 +87,18 @@ func (s *Server) rejectPipeline(c echo.Context) error {
 	return replyDecision(c, s.Daemon.RejectPipeline)
 }
 
-// replyDecision answers with what give makes of the run in the address, and of the comment.
-func replyDecision(c echo.Context, give func(context.Context, int64, string) (daemon.Pipeline, error)) error {
+// replyDecision answers with what give makes of the run in the address, and of the decision.
+func replyDecision(c echo.Context, give func(context.Context, int64, daemon.Decision) (daemon.Pipeline, error)) error {
 	var in decisionRequest
 	if err := decode(c, &in); err != nil {
 		return err
 	}
+	step, err := fieldID("step_id", in.StepID)
+	if err != nil {
+		return err
+	}
 	return replyPipeline(c, func(ctx context.Context, id int64) (daemon.Pipeline, error) {
-		return give(ctx, id, in.Comment)
+		return give(ctx, id, daemon.Decision{StepID: step, Comment: in.Comment})
 	})
 }
 

@@ -239,10 +239,14 @@ func TestPipelineRefusals(t *testing.T) {
 	_, err = h.client.Pipelines(ctx, ListOptions{Status: "ended"})
 	wantError(t, err, daemon.KindInvalid, "invalid_parameter", "")
 	for verb, do := range map[string]func() (daemon.Pipeline, error){
-		"abort":   func() (daemon.Pipeline, error) { return h.client.AbortPipeline(ctx, 9999) },
-		"resume":  func() (daemon.Pipeline, error) { return h.client.ResumePipeline(ctx, 9999, true) },
-		"approve": func() (daemon.Pipeline, error) { return h.client.ApprovePipeline(ctx, 9999, "go on") },
-		"reject":  func() (daemon.Pipeline, error) { return h.client.RejectPipeline(ctx, 9999, "no") },
+		"abort":  func() (daemon.Pipeline, error) { return h.client.AbortPipeline(ctx, 9999) },
+		"resume": func() (daemon.Pipeline, error) { return h.client.ResumePipeline(ctx, 9999, true) },
+		"approve": func() (daemon.Pipeline, error) {
+			return h.client.ApprovePipeline(ctx, 9999, daemon.Decision{Comment: "go on"})
+		},
+		"reject": func() (daemon.Pipeline, error) {
+			return h.client.RejectPipeline(ctx, 9999, daemon.Decision{Comment: "no"})
+		},
 	} {
 		if _, err := do(); err == nil {
 			t.Errorf("%s of a run that there is not: no error", verb)
@@ -324,9 +328,9 @@ func TestPipelineVerbs(t *testing.T) {
 	run := h.pipeline(nil)
 	_, err := h.client.ResumePipeline(ctx, run.ID, false)
 	wantError(t, err, daemon.KindConflict, "pipeline_not_failed", "")
-	_, err = h.client.ApprovePipeline(ctx, run.ID, "")
+	_, err = h.client.ApprovePipeline(ctx, run.ID, daemon.Decision{})
 	wantError(t, err, daemon.KindConflict, "not_waiting_for_approval", "")
-	_, err = h.client.RejectPipeline(ctx, run.ID, "")
+	_, err = h.client.RejectPipeline(ctx, run.ID, daemon.Decision{})
 	wantError(t, err, daemon.KindConflict, "not_waiting_for_approval", "")
 	must(h.client.AbortPipeline(ctx, run.ID))(t)
 	_, err = h.client.AbortPipeline(ctx, run.ID)
@@ -334,6 +338,43 @@ func TestPipelineVerbs(t *testing.T) {
 	if p := must(h.client.ResumePipeline(ctx, run.ID, true))(t); p.Steps[0].Status != daemon.StepSkipped {
 		t.Errorf("resumed with skip by the client: %+v", p)
 	}
+}
+
+// TestDecisionAboutAnotherStep: who was shown the step before decides about nothing.
+func TestDecisionAboutAnotherStep(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, nil), t.Context()
+	now := time.Now().UTC()
+	run := h.pipeline(func(p *daemon.Pipeline) {
+		p.Status, p.StartedAt, p.Steps[1].Approval = daemon.PipelineWaiting, &now, true
+		p.Steps[0].Status, p.Steps[0].StartedAt, p.Steps[0].FinishedAt = daemon.StepDone, &now, &now
+	})
+	before := must(h.store.LastEventID(ctx))(t)
+	shown, waits := run.Steps[0].ID, run.Steps[1].ID
+	for _, base := range pipelineBases {
+		for _, verb := range []string{"/approve", "/reject"} {
+			path := base + "/" + id(run.ID) + verb
+			got := h.mainDoor().do("POST", path, fmt.Sprintf(`{"step_id": %d, "comment": "fine"}`, shown))
+			got.wants(t, path+" for another step", 409, "another_step")
+			if want := fmt.Sprintf("Pipeline %d waits at step 2 (reviewer) by now: look at it again", run.ID); got.shape(t, path).Error != want {
+				t.Errorf("%s: %q, want %q", path, got.shape(t, path).Error, want)
+			}
+			for value, says := range map[string]string{`"7"`: "an integer", "1.5": "an integer", "0": "a positive integer", "-1": "a positive integer"} {
+				got := h.mainDoor().do("POST", path, `{"step_id": `+value+`}`)
+				got.wants(t, path+" with "+value, 400, "invalid_field")
+				if want := `Field "step_id" must be ` + says; got.shape(t, path).Error != want {
+					t.Errorf("%s with %s: %q, want %q", path, value, got.shape(t, path).Error, want)
+				}
+			}
+		}
+	}
+	unchanged(h, "decisions about another step", before)
+
+	if p := must(h.client.RejectPipeline(ctx, run.ID, daemon.Decision{StepID: waits}))(t); p.Status != daemon.PipelineFailed {
+		t.Errorf("rejected: %+v", p)
+	}
+	_, err := h.client.ApprovePipeline(ctx, run.ID, daemon.Decision{StepID: waits})
+	wantError(t, err, daemon.KindConflict, "not_waiting_for_approval", "")
 }
 
 func TestNewPipeline(t *testing.T) {

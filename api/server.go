@@ -29,6 +29,8 @@ type Config struct {
 	// Database reports whether the database answers, and in any case the figures of its pool of
 	// connections. Nil: metrics have neither.
 	Database func(ctx context.Context) (DatabaseStats, error)
+	// LinkUsed is told the key of a link to the dashboard that was opened; may be nil.
+	LinkUsed func(key string)
 }
 
 // Listeners are the three ways in.

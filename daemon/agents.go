@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -312,7 +311,7 @@ func checkLine(field, s string, limit int) error {
 		return Errorf(KindInvalid, "bad_"+field, "%s has %d characters but at most %d are allowed", field, n, limit)
 	}
 	for _, r := range s {
-		if unicode.IsControl(r) || r == utf8.RuneError {
+		if isControl(r) || r == utf8.RuneError {
 			return Errorf(KindInvalid, "bad_"+field, "%s must be one line without control characters", field)
 		}
 	}

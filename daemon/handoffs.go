@@ -237,10 +237,11 @@ func (d *Daemon) LatestHandoff(ctx context.Context, agentID int64) (Handoff, err
 	return list[0], nil
 }
 
-// CancelHandoff cancels an agent's open handoff, until its document is recorded.
-func (d *Daemon) CancelHandoff(ctx context.Context, agentID int64) (Handoff, error) {
+// CancelHandoff cancels an agent's open handoff, until its document is recorded. With the id of a handoff
+// it cancels that one and no other; 0 is the agent's newest.
+func (d *Daemon) CancelHandoff(ctx context.Context, agentID, id int64) (Handoff, error) {
 	for {
-		h, err := d.LatestHandoff(ctx, agentID)
+		h, err := d.handoffToCancel(ctx, agentID, id)
 		switch {
 		case err != nil:
 			return h, err
@@ -258,6 +259,23 @@ func (d *Daemon) CancelHandoff(ctx context.Context, agentID int64) (Handoff, err
 		}
 		return d.Handoff(ctx, h.ID)
 	}
+}
+
+// handoffToCancel returns the handoff of the agent that is meant. An older one than the newest is open
+// after a retry.
+func (d *Daemon) handoffToCancel(ctx context.Context, agentID, id int64) (Handoff, error) {
+	newest, err := d.LatestHandoff(ctx, agentID)
+	switch {
+	case err != nil || id == 0 || newest.ID == id:
+		return newest, err
+	case newest.Open():
+		return newest, Errorf(KindConflict, "another_handoff", "Agent %d is in handoff %d by now, not in %d: look at it again", agentID, newest.ID, id)
+	}
+	h, err := d.Handoff(ctx, id)
+	if err == nil && h.AgentID != agentID {
+		err = errHandoffNotFound
+	}
+	return h, err
 }
 
 func (d *Daemon) cancel(ctx context.Context, h *Handoff) error {

@@ -95,14 +95,20 @@ func (r *pipelineRun) quietly(c *Change) *Change {
 	return c
 }
 
+// Decision is what a person makes of the step before which a run waits for approval.
+type Decision struct {
+	StepID  int64 // the step that the person was shown; 0: the one before which the run waits by then
+	Comment string
+}
+
 // ApprovePipeline lets a run that waits for approval go on. The comment is passed on to the step.
-func (d *Daemon) ApprovePipeline(ctx context.Context, id int64, comment string) (Pipeline, error) {
-	comment, err := checkComment(comment)
+func (d *Daemon) ApprovePipeline(ctx context.Context, id int64, in Decision) (Pipeline, error) {
+	comment, err := checkComment(in.Comment)
 	if err != nil {
 		return Pipeline{}, err
 	}
 	return d.changePipeline(ctx, id, func(r *pipelineRun) (*Change, error) {
-		s, err := r.gate()
+		s, err := r.gate(in.StepID)
 		if err != nil {
 			return nil, err
 		}
@@ -115,13 +121,13 @@ func (d *Daemon) ApprovePipeline(ctx context.Context, id int64, comment string) 
 }
 
 // RejectPipeline ends a run that waits for approval.
-func (d *Daemon) RejectPipeline(ctx context.Context, id int64, comment string) (Pipeline, error) {
-	comment, err := checkComment(comment)
+func (d *Daemon) RejectPipeline(ctx context.Context, id int64, in Decision) (Pipeline, error) {
+	comment, err := checkComment(in.Comment)
 	if err != nil {
 		return Pipeline{}, err
 	}
 	return d.changePipeline(ctx, id, func(r *pipelineRun) (*Change, error) {
-		s, err := r.gate()
+		s, err := r.gate(in.StepID)
 		if err != nil {
 			return nil, err
 		}
@@ -135,11 +141,14 @@ func (d *Daemon) RejectPipeline(ctx context.Context, id int64, comment string) (
 	})
 }
 
-// gate returns the step that waits for approval.
-func (r *pipelineRun) gate() (*Step, error) {
+// gate returns the step that waits for approval, which must be the one that was shown, unless shown is 0.
+func (r *pipelineRun) gate(shown int64) (*Step, error) {
 	s := r.p.front()
-	if r.p.Status != PipelineWaiting || s == nil {
+	switch {
+	case r.p.Status != PipelineWaiting || s == nil:
 		return nil, Errorf(KindConflict, "not_waiting_for_approval", "Pipeline is not waiting for approval: it is %s", r.p.Status)
+	case shown != 0 && shown != s.ID:
+		return nil, Errorf(KindConflict, "another_step", "Pipeline %d waits at step %d (%s) by now: look at it again", r.p.ID, s.OrderIndex+1, s.AgentName)
 	}
 	return s, nil
 }

@@ -28,6 +28,9 @@ type PruneLimits struct {
 	Max    int       // how many are deleted at once; 0: 5000
 }
 
+// NeverPruned is how long events stay whatever the limits say: what agents may send is counted from them.
+const NeverPruned = peerWindow
+
 // Pruned is what was deleted.
 type Pruned struct {
 	Rows   int64

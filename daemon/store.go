@@ -302,8 +302,8 @@ type LogKeeper interface {
 	// LogFloor says how far the log has been pruned.
 	LogFloor(ctx context.Context) (LogFloor, error)
 	// PruneEvents deletes some events, the oldest first, for which l does not want more. It leaves
-	// those that the operator is still to be told of, and those of handoffs and runs that have not
-	// ended. None: there are no more.
+	// those that are younger than NeverPruned, those that the operator is still to be told of, and those
+	// of handoffs and runs that have not ended. None: there are no more.
 	PruneEvents(ctx context.Context, l PruneLimits) (Pruned, error)
 	// PruneHooks deletes some hooks in the same way. It leaves those of agents that had not ended
 	// before l.Before, and those that an agent's row names.

@@ -43,21 +43,28 @@ func waitsFor(p hooks.Payload) string {
 	return oneLine(fmt.Sprintf("permission for %s: %s", p.ToolName, what), maxWaitsFor)
 }
 
-// waits has the agent wait for a person. The first hook of a dialog tells most of what it asks.
+// waits has the agent wait for a person. A request for permission is a dialog of its own, though nothing
+// may have told of the end of the one before; a notification comes later, and tells less of the same one.
 func (h *hookStep) waits() {
-	if h.tx.Agent.WaitsFor == "" {
-		h.tx.Agent.WaitsFor = waitsFor(h.p)
+	a := h.tx.Agent
+	if a.WaitsFor != "" && h.p.Event != "PermissionRequest" {
+		return
 	}
-	h.setState(Waiting)
+	a.WaitsFor = waitsFor(h.p)
+	a.be(Waiting, h.in.At)
+	h.tellState()
 }
 
 // setState changes the agent's state and says so once.
 func (h *hookStep) setState(s AgentState) {
 	a := h.tx.Agent
-	if !a.be(s, h.in.At) {
-		return
+	if a.be(s, h.in.At) {
+		h.tellState()
 	}
-	e := h.d.stateEvent(a, map[string]any{"hook": h.p.Event})
+}
+
+func (h *hookStep) tellState() {
+	e := h.d.stateEvent(h.tx.Agent, map[string]any{"hook": h.p.Event})
 	if h.tx.Handoff != nil {
 		e.HandoffID = &h.tx.Handoff.ID
 	}
@@ -83,7 +90,8 @@ func (d *Daemon) stateEvent(a *Agent, payload map[string]any) *Event {
 	return e
 }
 
-// oneLine makes one line of a text, without control characters and of at most limit runes.
+// oneLine makes one line of a text, without control characters, those that turn the direction of writing
+// among them, and of at most limit runes.
 func oneLine(s string, limit int) string {
 	return clip(strings.Join(strings.Fields(strings.Map(dropControl, strings.ToValidUTF8(s, "\uFFFD"))), " "), limit)
 }
@@ -93,11 +101,15 @@ func dropControl(r rune) rune {
 	switch {
 	case unicode.IsSpace(r):
 		return ' '
-	case unicode.IsControl(r):
+	case isControl(r):
 		return -1
 	}
 	return r
 }
+
+// isControl says whether a character steers a terminal, or makes a line read in another order than it is
+// written in.
+func isControl(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
 
 // clip cuts a text to limit runes, the last of which then says so.
 func clip(s string, limit int) string {

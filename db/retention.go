@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"time"
 
 	"github.com/understudyd/understudy/daemon"
 )
@@ -14,11 +15,12 @@ func (db *DB) LogFloor(ctx context.Context) (daemon.LogFloor, error) {
 	return one[daemon.LogFloor](ctx, db, "log's floor", selectFloor)
 }
 
-// prunable is what may go: the operator need not be told of it any more, and what it belongs to has ended.
+// prunable is what may go: it is older than $3, the operator need not be told of it any more, and what it
+// belongs to has ended.
 // Scalar subqueries are looked up row by row, so that a batch reads no more than it deletes; joins would be
 // made over the whole log first.
 const prunable = `
-	NOT ((alert OR notice <> '') AND alerted_at IS NULL)
+	at < $3 AND NOT ((alert OR notice <> '') AND alerted_at IS NULL)
 	AND COALESCE((SELECT h.phase IN ('completed', 'failed', 'cancelled') FROM handoffs h WHERE h.id = handoff_id), true)
 	AND COALESCE((SELECT p.status IN ('done', 'failed') FROM pipelines p WHERE p.id = pipeline_id), true)`
 
@@ -47,11 +49,12 @@ const pruneBatch = 5000 // rows
 
 // PruneEvents deletes some events that l does not want, the oldest first, but for those that must stay.
 func (db *DB) PruneEvents(ctx context.Context, l daemon.PruneLimits) (done daemon.Pruned, err error) {
+	young := time.Now().Add(-daemon.NeverPruned)
 	if !l.Before.IsZero() {
-		done, err = db.prune(ctx, "old events", pruneOldEvents, l.Before, limitOr(l.Max, pruneBatch))
+		done, err = db.prune(ctx, "old events", pruneOldEvents, l.Before, limitOr(l.Max, pruneBatch), young)
 	}
 	if err == nil && done.Rows == 0 && l.Rows > 0 {
-		done, err = db.prune(ctx, "too many events", pruneManyEvents, l.Rows, limitOr(l.Max, pruneBatch))
+		done, err = db.prune(ctx, "too many events", pruneManyEvents, l.Rows, limitOr(l.Max, pruneBatch), young)
 	}
 	return done, err
 }

@@ -62,9 +62,14 @@ func TestPruneEventsKeepsWhatIsNeeded(t *testing.T) {
 	equal(t, "floor", must(t, floor, err), daemon.LogFloor{PrunedTo: 7, Oldest: 8})
 
 	// By count, those that must stay do not count against the others.
-	commit(t, db, &daemon.Change{Events: []*daemon.Event{{Type: "a"}, {Type: "b"}, {Type: "c"}}})
+	past := now().Add(-daemon.NeverPruned - time.Minute)
+	if _, err := db.pool.Exec(t.Context(), "UPDATE events SET at = $1 WHERE type = 'fresh'", past); err != nil {
+		t.Fatal(err)
+	}
+	commit(t, db, &daemon.Change{Events: []*daemon.Event{{Type: "a", At: past}, {Type: "b"}, {Type: "c"}}})
 	equal(t, "too many", pruneWith(t, db, daemon.PruneLimits{Rows: 2}), int64(2))
 	equal(t, "what is left", logged(t, db), "untold notice open b c")
+	equal(t, "too many of the last minutes", pruneWith(t, db, daemon.PruneLimits{Rows: 1, Before: now()}), int64(0))
 	equal(t, "for ever", pruneWith(t, db, daemon.PruneLimits{}), int64(0))
 
 	// The newest id is known although its row is gone.
@@ -76,6 +81,20 @@ func TestPruneEventsKeepsWhatIsNeeded(t *testing.T) {
 	equal(t, "last id after it was pruned", must(t, last, err), int64(12))
 	floor, err = db.LogFloor(t.Context())
 	equal(t, "floor above all", must(t, floor, err), daemon.LogFloor{PrunedTo: 12, Oldest: 13})
+}
+
+// TestFloorStays: an event that is pruned after a newer one does not bring the floor back down.
+func TestFloorStays(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	commit(t, db, &daemon.Change{Events: []*daemon.Event{
+		{Type: "late", At: now().Add(-2 * time.Hour)}, {Type: "middle"}, {Type: "early", At: now().Add(-4 * time.Hour)}, {Type: "last"},
+	}})
+	for _, age := range []time.Duration{3 * time.Hour, time.Hour} {
+		equal(t, "pruned", pruneWith(t, db, daemon.PruneLimits{Before: now().Add(-age)}), int64(1))
+		floor, err := db.LogFloor(t.Context())
+		equal(t, "floor", must(t, floor, err), daemon.LogFloor{PrunedTo: 3, Oldest: 4})
+	}
 }
 
 // TestPruneTogether has several hosts prune one log while events are written. Each row is counted once.

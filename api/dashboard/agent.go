@@ -17,7 +17,6 @@ const (
 // agent is one agent with what has happened to it.
 type agent struct {
 	card
-	Here       bool            // it is on this host, so its screen can be shown
 	Arriving   *daemon.Handoff // brings it its work, and is open
 	Line       []generation
 	Handoffs   []handoffRow // in which it hands on or takes over
@@ -36,12 +35,14 @@ func (p *Pages) Agent(ctx context.Context, id int64) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &agent{Here: a.Host == p.Daemon.Host}
+	out := &agent{}
 	page := p.page("agent", fmt.Sprintf("%s (agent %d)", a.Name, id), "agents", idWatch("agent", id), out)
-	page.Style = "palette.css"
-	out.card = card{Agent: a, Hosts: true, Now: page.Now}
+	out.card = card{Agent: a, Hosts: true, Here: a.Host == p.Daemon.Host, Now: page.Now}
 	if err := p.ownHandoffs(ctx, out); err != nil {
 		return nil, err
+	}
+	if h := out.Arriving; h != nil { // its events are its predecessor's
+		page.Watch += " " + idWatch("handoff", h.ID)
 	}
 	out.Why = out.why(p.Daemon.Settings.Handoff.Auto.Enabled)
 	if out.Why != "" {

@@ -74,8 +74,8 @@ func TestAgentPageOffersWhatCanBeDone(t *testing.T) {
 			return append(append([]string{"message"}, stops(id)...), "PATCH /api/agents/"+id)
 		}, "none, generation 1"},
 		{"no pane", func(a *daemon.Agent) { a.Pane = nil }, nil, func(id, _ string) []string { return stops(id) }, "no pane"},
-		{"handing off", nil, []daemon.Phase{daemon.Instructing}, func(id, _ string) []string {
-			return append([]string{"DELETE /api/agents/" + id + "/handoff", "message"}, stops(id)...)
+		{"handing off", nil, []daemon.Phase{daemon.Instructing}, func(id, handoff string) []string {
+			return append([]string{"DELETE /api/agents/" + id + `/handoff{"handoff_id":` + handoff + "}", "message"}, stops(id)...)
 		}, "instructing"},
 		{"recorded", nil, []daemon.Phase{daemon.Instructing, daemon.AwaitingDocument, daemon.Verifying, daemon.Recorded, daemon.ShuttingDown}, func(id, _ string) []string {
 			return append([]string{"message"}, stops(id)...)

@@ -32,7 +32,6 @@ type Page struct {
 	// handoff:3 and pipeline:2.
 	Watch string
 	Here  string // the entry of the navigation that it belongs to
-	Style string // a style sheet that no other page needs; may be empty
 
 	Version string
 	Needs   int // how many wait for a person; in the title
@@ -71,6 +70,9 @@ func (p *Page) Write(w io.Writer) error {
 
 // Content draws the part of the page between its header and its end.
 func (p *Page) Content() (template.HTML, error) {
+	if p.name == "" {
+		return "", nil // the frame alone
+	}
 	var b bytes.Buffer
 	err := templates().ExecuteTemplate(&b, p.name, p)
 	return template.HTML(b.String()), err // from a template, which has escaped what it was given

@@ -19,12 +19,21 @@ func (p *Pages) Failed(status int, message string) *Page {
 	return p.page("failed", title, "", "all", failed{status, title, message})
 }
 
-// Login is the page that a link to the dashboard leads to: it goes on to the first page, or says how to
-// get a link that works.
-func Login(good bool) []byte {
+// SignedIn is the page that a link to the dashboard leads to. It keeps the key, unless that is empty, with
+// the pages of its address, and goes on to the first one.
+func SignedIn(key string) []byte { return plain("signed-in", key) }
+
+// SignedOut is the page for whoever may not see the others: it says how to get a link.
+func SignedOut() []byte { return plain("signed-out", nil) }
+
+// Frame is what all pages have in common. The script in it asks for the rest, with the key.
+func Frame() []byte { return plain("layout", &Page{Title: "understudy", Watch: "all"}) }
+
+// plain draws a page without anything that could go wrong.
+func plain(name string, data any) []byte {
 	var b bytes.Buffer
-	if err := templates().ExecuteTemplate(&b, "login", good); err != nil {
-		panic(fmt.Sprintf("dashboard: the page has no data that could be wrong: %v", err))
+	if err := templates().ExecuteTemplate(&b, name, data); err != nil {
+		panic(fmt.Sprintf("dashboard: page %s: %v", name, err))
 	}
 	return b.Bytes()
 }

@@ -69,7 +69,7 @@ func TestHandoffPage(t *testing.T) {
 		says  []string
 		link  string // in the page; "": to no document
 	}{
-		{"waiting", false, toRecord[:2], []string{"DELETE /api/agents/{a}/handoff"}, []string{"the agent is busy", "It should be over in 1 h 29 min.", "who is not there yet"}, ""},
+		{"waiting", false, toRecord[:2], []string{`DELETE /api/agents/{a}/handoff{"handoff_id":{h}}`}, []string{"the agent is busy", "It should be over in 1 h 29 min.", "who is not there yet"}, ""},
 		{"failed", false, append(toRecord[:2:2], daemon.Failed), []string{"POST /api/handoffs/{h}/retry", `POST /api/handoffs/{h}/retry{"mode":"generate"}`},
 			[]string{"It took too long", "retry it", "document_timeout", "Failed while awaiting document"}, ""},
 		{"failed elsewhere", true, append(toRecord[:2:2], daemon.Failed), nil, []string{"It can be retried on host elsewhere."}, ""},
@@ -115,7 +115,7 @@ func TestDocumentPages(t *testing.T) {
 	} {
 		page, err := draw()
 		_, body := drawn(t, page, err)
-		for _, want := range []string{fmt.Sprintf(`href="/api/handoffs/%d/%s" download=`, o.ID, kind), map[string]string{"document": "<strong>done</strong>", "context": "<em>kept</em>"}[kind]} {
+		for _, want := range []string{fmt.Sprintf(`href="/api/handoffs/%d/%s" data-save download=`, o.ID, kind), map[string]string{"document": "<strong>done</strong>", "context": "<em>kept</em>"}[kind]} {
 			if !strings.Contains(body, want) {
 				t.Errorf("%s: no %s in %s", kind, want, body)
 			}

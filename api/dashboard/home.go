@@ -18,8 +18,9 @@ const (
 // home is the first page: all agents that have not ended, those that need somebody first.
 type home struct {
 	Needs  []card
+	Failed []run // lately, and nobody meant them to
 	Groups []group
-	Runs   []run
+	Runs   []run  // that have not ended
 	Ended  []card // the newest
 	More   bool   // there are more agents than are shown
 }
@@ -36,6 +37,7 @@ type card struct {
 	Handoff *daemon.Handoff // open, or failed and not followed by another one
 	Why     string          // it needs somebody; "": it does not
 	Hosts   bool            // there are several, so its host is shown
+	Here    bool            // it is this daemon's, which can retry its handoff
 	Now     time.Time
 }
 
@@ -94,11 +96,26 @@ func (p *Pages) Home(ctx context.Context) (*Page, error) {
 		out.Runs = append(out.Runs, run{pl, page.Now})
 	}
 	slices.SortStableFunc(out.Runs, func(a, b run) int { return cmp.Compare(waits(&b), waits(&a)) })
-	page.Needs = len(out.Needs)
+	if out.Failed, err = p.failed(ctx, page.Now); err != nil {
+		return nil, err
+	}
+	page.Needs = len(out.Needs) + len(out.Failed)
 	for i := range out.Runs {
 		page.Needs += waits(&out.Runs[i])
 	}
 	return page, nil
+}
+
+// failed returns the runs that have failed lately without a person's wanting it.
+func (p *Pages) failed(ctx context.Context, now time.Time) (out []run, err error) {
+	list, err := p.Daemon.Pipelines(ctx, daemon.PipelineFilter{Status: daemon.PipelineFailed, Limit: 20})
+	for _, pl := range list {
+		meant := pl.ErrorCode == "aborted" || pl.ErrorCode == "rejected"
+		if !meant && pl.FinishedAt != nil && now.Sub(*pl.FinishedAt) < recent {
+			out = append(out, run{pl, now})
+		}
+	}
+	return out, err
 }
 
 // waits is 1 for a run that waits for a person.
@@ -109,7 +126,7 @@ func waits(r *run) int {
 	return 0
 }
 
-// unsettled returns the handoffs by their agents that are open, or that have failed lately and were the
+// unsettled returns the handoffs by their agents that are open, or that have failed lately and are the
 // agent's last.
 func (p *Pages) unsettled(ctx context.Context, now time.Time) (map[int64]*daemon.Handoff, error) {
 	out := map[int64]*daemon.Handoff{}
@@ -125,6 +142,18 @@ func (p *Pages) unsettled(ctx context.Context, now time.Time) (map[int64]*daemon
 			}
 		}
 	}
+	for id, h := range out {
+		if h.Open() {
+			continue
+		}
+		last, err := p.Daemon.Handoffs(ctx, daemon.HandoffFilter{AgentID: id, Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		if len(last) == 0 || last[0].ID != h.ID { // what came of the later one counts
+			delete(out, id)
+		}
+	}
 	return out, nil
 }
 
@@ -132,7 +161,7 @@ func (p *Pages) cards(agents []daemon.Agent, handoffs map[int64]*daemon.Handoff,
 	several := slices.ContainsFunc(agents, func(a daemon.Agent) bool { return a.Host != p.Daemon.Host })
 	var out []card
 	for _, a := range agents {
-		c := card{Agent: a, Handoff: handoffs[a.ID], Hosts: several, Now: now}
+		c := card{Agent: a, Handoff: handoffs[a.ID], Hosts: several, Here: a.Host == p.Daemon.Host, Now: now}
 		c.Why = c.why(p.Daemon.Settings.Handoff.Auto.Enabled)
 		out = append(out, c)
 	}

@@ -51,7 +51,7 @@ func (f LogFilter) query() url.Values {
 func (p *Pages) Log(ctx context.Context, filter LogFilter, want daemon.AuditFilter) (*Page, error) {
 	out := &log{
 		Filter: filter, Query: exportQuery(want),
-		Kinds: []string{"agent", "handoff", "pipeline", "step", "delivery", "operator", "notification", "log"},
+		Kinds: []string{"agent", "handoff", "pipeline", "step", "delivery", "operator", "log", "database", "hook", "template"},
 		Spans: []span{{"", "all that is kept"}, {"1", "the last hour"}, {"24", "the last day"}, {"168", "the last week"}},
 	}
 	watch := "all"

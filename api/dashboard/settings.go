@@ -22,7 +22,7 @@ func (p *Pages) Settings(ctx context.Context) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.page("settings", "Settings", "settings", "notification", &settings{
+	return p.page("settings", "Settings", "settings", "operator", &settings{
 		Notify: preferences, Auto: p.Daemon.Settings.Handoff.Auto, Runs: p.Daemon.Settings.Pipeline,
 		Host: p.Daemon.Host, Root: p.Daemon.Data.Root(), Version: p.Version,
 	}), nil

@@ -101,7 +101,7 @@ func BenchmarkTrigger(b *testing.B) {
 			b.Fatal(err)
 		}
 		all = append(all, time.Since(started))
-		if _, err := r.client.CancelHandoff(b.Context(), a.ID); err != nil {
+		if _, err := r.client.CancelHandoff(b.Context(), a.ID, 0); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -123,14 +123,25 @@ func TestBrowserHandsOff(t *testing.T) {
 	p.sees("#screen", "well done")
 }
 
-// TestBrowserApproves approves a step by keyboard alone.
+// TestBrowserApproves approves a step by keyboard alone. What was to be said of the step before, which
+// somebody else has approved meanwhile, is not taken for it.
 func TestBrowserApproves(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	b := r.dashboard()
-	r.template("gated", "developer", "reviewer | approval: true")
+	r.template("gated", "developer | approval: true", "reviewer | approval: true")
 	p := b.open("/")
 	run := r.pipeline("gated", "sort the parcels")
+	approve := fmt.Sprintf("#approval-%d button[data-open=approve]", run.ID)
+	p.sees("#needs .why", "step 1 (developer)")
+	p.click(approve)
+	p.types("#approve [name=comment]", "about step 1")
+	r.approve(run.ID, "")
+	p.sees("#needs .why", "step 2 (reviewer)")
+	p.refused = true
+	p.click("#approve .primary")
+	p.sees("#approve .failed", "waits at step 2 (reviewer) by now")
+	p.click("#approve [data-close]")
 	p.sees("#needs h3", "a test")
 	if got := eval[string](p, "document.title"); !strings.HasPrefix(got, "(1)") {
 		t.Errorf("title %q", got)
@@ -139,7 +150,6 @@ func TestBrowserApproves(t *testing.T) {
 		t.Errorf("what a screen reader says: %q", got)
 	}
 	p.shot("needs-you")
-	approve := fmt.Sprintf("#approval-%d button[data-open=approve]", run.ID)
 	p.do(chromedp.Focus(chromedp.CSS(approve)), chromedp.KeyEvent(kb.Enter))
 	p.do(chromedp.WaitVisible(chromedp.CSS("#approve")), chromedp.KeyEvent("ship it"), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter))
 	p.do(chromedp.WaitNotVisible(chromedp.CSS("#approve")))
@@ -166,7 +176,7 @@ func TestBrowserTwelveTabs(t *testing.T) {
 	for _, p := range tabs {
 		p.sees(fmt.Sprintf("#agent-%d .state", a.ID), "idle")
 	}
-	metrics := eval[string](tabs[0], "fetch('/metrics').then(a => a.text())")
+	metrics := eval[string](tabs[0], "fetch('/metrics', {headers: {'X-Understudy-Page': localStorage.getItem('understudy')}}).then(a => a.text())")
 	if !strings.Contains(metrics, "understudy_feed_readers 1\n") {
 		t.Errorf("12 tabs are not one reader of the feed:\n%s", metrics)
 	}

@@ -173,7 +173,7 @@ func TestClaudeGenerateCancelled(t *testing.T) {
 	r.talk(a.ID, "hello")
 	r.awaitState(a.ID, daemon.Idle)
 	r.generate(a.ID, "") // the CLI has not written down its answer yet, and yet there is something to hand off
-	if _, err := r.client.CancelHandoff(t.Context(), a.ID); err != nil {
+	if _, err := r.client.CancelHandoff(t.Context(), a.ID, 0); err != nil {
 		t.Fatal(err)
 	}
 	r.settledTranscript(a.ID)

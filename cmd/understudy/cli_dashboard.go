@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"html"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/data"
 )
 
 func (a *app) dashboardCommand() *cobra.Command {
@@ -50,14 +53,17 @@ func (a *app) dashboard(ctx context.Context, open bool) error {
 
 // openBrowser has the desktop open a link, by way of a file that only its owner can read: arguments are
 // seen by every user of the machine, and who is first gets in. Where that can't be done the link is printed.
+//
+// The file stays until its link is used, which nobody but the daemon gets to know: it removes it then, and
+// at its start, when all links of before have ended. A link that is not used ends within the hour.
 func (a *app) openBrowser(ctx context.Context, url string) error {
 	root, err := a.dataRoot()
 	if err != nil {
 		return err
 	}
-	page := filepath.Join(filepath.Dir(socketIn(root)), "dashboard.html")
+	page := linkPage(data.At(root))
 	text := fmt.Sprintf("<!doctype html><meta http-equiv=\"refresh\" content=\"0; url=%s\"><title>understudy</title>", html.EscapeString(url))
-	if err := os.WriteFile(page, []byte(text), 0o600); err != nil {
+	if err := data.WriteFile(page, []byte(text), 0o600); err != nil {
 		return err
 	}
 	command := "xdg-open"
@@ -66,8 +72,26 @@ func (a *app) openBrowser(ctx context.Context, url string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	if err := exec.CommandContext(ctx, command, page).Run(); err != nil {
+	bin, err := lookPath(command, []string{"PATH=" + a.getenv("PATH")})
+	if err == nil {
+		err = exec.CommandContext(ctx, bin, page).Run()
+	}
+	if err != nil {
+		os.Remove(page) // the link that it leads to is printed
 		return a.say("%s\n(`%s` did not open it: %v)", url, command, err)
 	}
 	return a.say("the dashboard opens in your browser")
+}
+
+// linkPage is the file that leads a browser to a link.
+func linkPage(dir data.Dir) string {
+	return filepath.Join(filepath.Dir(dir.Socket()), "dashboard.html")
+}
+
+// dropLinkPage removes the file that leads to the link with a key; "" is any.
+func dropLinkPage(dir data.Dir, key string) {
+	page := linkPage(dir)
+	if b, err := os.ReadFile(page); err == nil && bytes.Contains(b, []byte(key)) {
+		os.Remove(page) // if it stays, it leads nowhere
+	}
 }

@@ -118,14 +118,7 @@ func (a *app) cancelHandoff(ctx context.Context, id int64) error {
 	if err != nil {
 		return err
 	}
-	latest, err := c.LatestHandoff(ctx, h.AgentID)
-	switch {
-	case err != nil:
-		return err
-	case latest.ID != id: // the API cancels an agent's newest
-		return fmt.Errorf("handoff %d has ended: it is %s", id, h.Status)
-	}
-	return a.cancelNewest(ctx, c, h.AgentID)
+	return a.cancelOf(ctx, c, h.AgentID, id)
 }
 
 // cancelOwn cancels the handoff of the agent that runs this command.
@@ -134,11 +127,12 @@ func (a *app) cancelOwn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.cancelNewest(ctx, c, agentID)
+	return a.cancelOf(ctx, c, agentID, 0)
 }
 
-func (a *app) cancelNewest(ctx context.Context, c *api.Client, agentID int64) error {
-	h, err := c.CancelHandoff(ctx, agentID)
+// cancelOf cancels one handoff of an agent; 0: its newest.
+func (a *app) cancelOf(ctx context.Context, c *api.Client, agentID, id int64) error {
+	h, err := c.CancelHandoff(ctx, agentID, id)
 	if err != nil {
 		return err
 	}

@@ -207,7 +207,7 @@ func (a *app) pipelineReject() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p, err := c.RejectPipeline(ctx, id, comment)
+			p, err := c.RejectPipeline(ctx, id, daemon.Decision{Comment: comment})
 			return a.tellStopped(p, "rejected", err)
 		})
 	c.Flags().StringVar(&comment, "comment", "", "`text` that says why; - reads it from stdin")
@@ -238,7 +238,7 @@ func (a *app) pipelineApprove() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p, err := c.ApprovePipeline(ctx, id, comment)
+			p, err := c.ApprovePipeline(ctx, id, daemon.Decision{Comment: comment})
 			if err != nil {
 				return err
 			}

@@ -105,10 +105,31 @@ func (a *app) printServing(up *serving, root string) {
 		look += " --data " + shellQuote(root)
 	}
 	fmt.Fprintf(a.stdout, "understudy serves\n  data       %s\n  host       %s\n  socket     %s\n  address    %s\n", root, up.Host, up.Data.Socket(), address)
-	if up.Dashboard != "" {
-		fmt.Fprintf(a.stdout, "  dashboard  %s  (opens it once, within an hour; then: understudy dashboard)\n", up.Dashboard)
+	if up.Address != nil {
+		fmt.Fprintf(a.stdout, "  dashboard  %s\n", a.dashboardHint(up))
 	}
 	fmt.Fprintf(a.stdout, "  look       %s\n", look)
+}
+
+// dashboardHint says how to open the dashboard: by a link that is made for that, unless what is printed here
+// is kept, for whoever reads it could get in before the operator does.
+func (a *app) dashboardHint(up *serving) string {
+	const command = "understudy dashboard"
+	if a.runByInit() && !isTerminal(a.stdout) {
+		return "run: " + command
+	}
+	link, err := up.Dashboard()
+	if err != nil {
+		return "run: " + command
+	}
+	return link.URL + "  (opens it once, within an hour; then: " + command + ")"
+}
+
+// runByInit says whether systemd or launchd has set this process's environment, which it gives to the
+// terminals of a desktop as well.
+func (a *app) runByInit() bool {
+	job := a.getenv("XPC_SERVICE_NAME") // "0" in a terminal
+	return a.getenv("INVOCATION_ID") != "" || a.getenv("JOURNAL_STREAM") != "" || job != "" && job != "0"
 }
 
 // ownBinary is the path of this program, without links: agents are launched with it.

@@ -104,23 +104,32 @@ type serviceRun struct {
 
 func (r *serviceRun) install(ctx context.Context, left []string) error {
 	s, u := r.service, r.app.ui(r.app.stdout)
-	state, err := s.state()
-	if err == nil && state == serviceForeign {
-		err = s.errForeign()
-	}
-	if err != nil {
+	state, root, err := s.state()
+	switch {
+	case err != nil:
 		return err
-	}
-	if r.dryRun {
-		u.printf("%s:\n", s.path)
-		u.block(s.content)
-		r.printCommands("then", s.start)
-		u.printf("nothing was changed\n")
-		return nil
+	case state == serviceForeign:
+		return s.errForeign()
+	case root != "" && root != s.root:
+		return s.errAnother(root)
 	}
 	running := r.run(ctx, s.active) == nil
 	if !running && r.answers(ctx) {
 		return errors.New("a daemon runs on the data directory already: stop it, and run this again; its agents go on")
+	}
+	commands := s.start
+	switch {
+	case running && state == serviceSame:
+		commands = s.keep
+	case running:
+		commands = s.renew
+	}
+	if r.dryRun {
+		u.printf("%s:\n", s.path)
+		u.block(s.content)
+		r.printCommands("then", commands)
+		u.printf("nothing was changed\n")
+		return nil
 	}
 	if state != serviceSame {
 		if err := os.MkdirAll(filepath.Dir(s.path), 0o755); err != nil {
@@ -133,13 +142,6 @@ func (r *serviceRun) install(ctx context.Context, left []string) error {
 		u.printf("written    %s\n", s.path)
 	} else {
 		u.printf("unchanged  %s\n", s.path)
-	}
-	commands := s.start
-	switch {
-	case running && state == serviceSame:
-		commands = s.keep
-	case running:
-		commands = s.renew
 	}
 	if err := r.runAll(ctx, commands); err != nil {
 		return err
@@ -172,49 +174,45 @@ func (r *serviceRun) advise(u *ui, left []string) {
 
 func (r *serviceRun) uninstall(ctx context.Context) error {
 	s, u := r.service, r.app.ui(r.app.stdout)
-	state, err := s.state()
-	switch {
-	case err != nil:
+	state, root, err := s.state()
+	if err != nil {
 		return err
+	}
+	commands, running := s.drop, r.run(ctx, s.active) == nil
+	if running {
+		commands = s.stop
+	}
+	switch {
 	case state == serviceForeign:
 		return s.errForeign()
+	case state == serviceAbsent && running:
+		return errors.New(runsWithoutFile)
 	case state == serviceAbsent:
 		u.printf("no service is installed: there is no %s\n", s.path)
 		return nil
 	case r.dryRun:
-		r.printCommands("first", s.stop)
+		r.printCommands("first", commands)
 		u.printf("then       remove %s\n", s.path)
 		r.printCommands("last", s.forget)
 		u.printf("nothing was changed\n")
 		return nil
 	}
-	commands := s.drop
-	if r.run(ctx, s.active) == nil {
-		commands = s.stop
+	if err := r.runAll(ctx, commands); err != nil {
+		return fmt.Errorf("nothing was removed, for the daemon may still run: %w; or end it yourself and remove %s", err, s.path)
 	}
-	stopped := r.runAll(ctx, commands)
 	if err := os.Remove(s.path); err != nil {
 		return fmt.Errorf("service: %w", err)
 	}
 	u.printf("removed    %s\n", s.path)
-	if stopped != nil {
-		return fmt.Errorf("the file is gone, but the daemon may still run: %w", stopped)
-	}
 	if err := r.runAll(ctx, s.forget); err != nil {
 		return err
 	}
-	u.printf("the daemon has stopped; its agents go on: `tmux -S %s list-sessions` lists them\n", shellQuote(r.socket()))
+	u.printf("the daemon has stopped; its agents go on: `tmux -S %s list-sessions` lists them\n", shellQuote(data.At(firstNonEmpty(root, s.root)).TmuxSocket()))
 	return nil
 }
 
-// socket is that of the tmux server with the agents.
-func (r *serviceRun) socket() string {
-	root, err := r.app.dataRoot()
-	if err != nil {
-		return ""
-	}
-	return data.At(root).TmuxSocket()
-}
+// runsWithoutFile is what is wrong where init still runs a daemon whose file somebody has removed.
+const runsWithoutFile = "it runs although its file is gone: `understudy service install` writes it again, and `understudy service uninstall` ends it then"
 
 // serviceReport is what status prints.
 type serviceReport struct {
@@ -229,13 +227,15 @@ func (r *serviceRun) report(ctx context.Context) (serviceReport, error) {
 	s := r.service
 	rep := serviceReport{File: s.path}
 	var err error
-	if rep.State, err = s.state(); err != nil {
+	if rep.State, _, err = s.state(); err != nil {
 		return rep, err
 	}
 	rep.Running, rep.Answers = r.run(ctx, s.active) == nil, r.answers(ctx)
 	switch {
 	case rep.State == serviceForeign:
 		rep.Problem = "the file was not written by `understudy service install`"
+	case rep.State == serviceAbsent && rep.Running:
+		rep.Problem = runsWithoutFile
 	case rep.State == serviceAbsent:
 	case rep.Running && !rep.Answers:
 		rep.Problem = "it does not serve this data directory, or not yet: `" + s.log + "` tells"

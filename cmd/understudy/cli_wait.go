@@ -33,7 +33,7 @@ func (a *app) watchHandoff(ctx context.Context, c *api.Client, w watched) error 
 	watching := ctx
 	if w.mode == daemon.ModeGenerate {
 		var release func()
-		watching, release = a.cancellable(ctx, c, w.agent)
+		watching, release = a.cancellable(ctx, c, w)
 		defer release()
 	}
 	h, err := p.watch(watching, c, w.id, w.seq)
@@ -104,18 +104,18 @@ const (
 	signalGrace = 100 * time.Millisecond
 )
 
-// cancellable returns a context to watch an agent's handoff in, which outlives ctx while a cancel
+// cancellable returns a context to watch a handoff in, which outlives ctx while a cancel
 // takes effect. Esc at the terminal cancels the handoff, and so does an interrupt; if it can't be
 // cancelled any more the first does nothing, and the second ends the watching, as other signals do.
 // The returned function waits for all of that to end and puts the terminal back as it was.
-func (a *app) cancellable(ctx context.Context, c *api.Client, agentID int64) (context.Context, func()) {
+func (a *app) cancellable(ctx context.Context, c *api.Client, w watched) (context.Context, func()) {
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
 	cancel := func() error {
 		ctx, done := context.WithTimeout(watching, cancelLimit)
 		defer done()
-		_, err := c.CancelHandoff(ctx, agentID)
+		_, err := c.CancelHandoff(ctx, w.agent, w.id)
 		return err
 	}
 	var work sync.WaitGroup

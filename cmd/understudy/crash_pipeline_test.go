@@ -109,7 +109,7 @@ func walk(t *testing.T, counts map[string]int, killedAt func(*testing.T, crashPo
 // approved is what a person wants of a run with approvals.
 func (r *rig) approved(p daemon.Pipeline) {
 	if p.Status == daemon.PipelineWaiting {
-		_, _ = r.client.ApprovePipeline(r.t.Context(), p.ID, "go on") // asked again if the answer is lost
+		_, _ = r.client.ApprovePipeline(r.t.Context(), p.ID, daemon.Decision{Comment: "go on"}) // asked again if the answer is lost
 	}
 }
 

@@ -130,7 +130,7 @@ func (d *demo) followRun(ctx context.Context, p daemon.Pipeline) (daemon.Pipelin
 
 // approve does what a person does at a gate.
 func (d *demo) approve(ctx context.Context, w *stepper, p *daemon.Pipeline) error {
-	if _, err := d.client.ApprovePipeline(ctx, p.ID, pipelineComment); err != nil {
+	if _, err := d.client.ApprovePipeline(ctx, p.ID, daemon.Decision{Comment: pipelineComment}); err != nil {
 		return err
 	}
 	command := fmt.Sprintf("`understudy pipeline approve %d --comment \"%s\"`", p.ID, pipelineComment)

@@ -117,7 +117,7 @@ func TestAutoOnce(t *testing.T) {
 	r.misbehave("think=1s")
 	r.send(a.ID, "go on @tokens 760000")
 	r.awaitAutomatic(a.ID)
-	if _, err := r.client.CancelHandoff(t.Context(), a.ID); err != nil {
+	if _, err := r.client.CancelHandoff(t.Context(), a.ID, 0); err != nil {
 		t.Fatal(err)
 	}
 	r.misbehave("")
@@ -374,7 +374,7 @@ func TestCompactingAfterCancel(t *testing.T) {
 	r.misbehave("think=1s")
 	r.send(a.ID, "go on @tokens 760000")
 	r.awaitAutomatic(a.ID)
-	if _, err := r.client.CancelHandoff(t.Context(), a.ID); err != nil {
+	if _, err := r.client.CancelHandoff(t.Context(), a.ID, 0); err != nil {
 		t.Fatal(err)
 	}
 	r.misbehave("")

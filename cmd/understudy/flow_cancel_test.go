@@ -9,7 +9,7 @@ import (
 // cancel cancels the agent's handoff and checks what is said of it.
 func (r *rig) cancel(agentID int64, in daemon.Phase) daemon.Handoff {
 	r.t.Helper()
-	h, err := r.client.CancelHandoff(r.t.Context(), agentID)
+	h, err := r.client.CancelHandoff(r.t.Context(), agentID, 0)
 	if err != nil {
 		r.t.Fatalf("cancel: %v", err)
 	}
@@ -32,7 +32,7 @@ func TestCancelQueued(t *testing.T) {
 	release()
 	r.awaitState(a.ID, daemon.Idle)
 	r.wantTold(a.ID, "long work")
-	_, err := r.client.CancelHandoff(t.Context(), a.ID)
+	_, err := r.client.CancelHandoff(t.Context(), a.ID, 0)
 	wantCode(t, err, "handoff_ended")
 	_, err = r.client.RetryHandoff(t.Context(), first.ID, "")
 	wantCode(t, err, "handoff_not_failed")
@@ -99,7 +99,7 @@ func TestCancelAtOnce(t *testing.T) {
 	r.misbehave("think=100ms")
 	for range 5 {
 		r.handoff(a.ID)
-		if h, err := r.client.CancelHandoff(t.Context(), a.ID); err != nil || h.Status != daemon.StatusCancelled {
+		if h, err := r.client.CancelHandoff(t.Context(), a.ID, 0); err != nil || h.Status != daemon.StatusCancelled {
 			t.Fatalf("cancel: %v, handoff is %s", err, h.Status)
 		}
 	}
@@ -121,11 +121,11 @@ func TestCancelRecorded(t *testing.T) {
 	r.awaitState(a.ID, daemon.Idle)
 	id := r.handoff(a.ID)
 	r.awaitNote(id, "background tasks")
-	_, err := r.client.CancelHandoff(t.Context(), a.ID)
+	_, err := r.client.CancelHandoff(t.Context(), a.ID, 0)
 	wantCode(t, err, "handoff_recorded")
 	release()
 	r.awaitPhase(id, daemon.Completed)
-	_, err = r.client.CancelHandoff(t.Context(), a.ID)
+	_, err = r.client.CancelHandoff(t.Context(), a.ID, 0)
 	wantCode(t, err, "handoff_recorded")
 }
 
@@ -134,14 +134,14 @@ func TestCancelNothing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	a := r.agent(con)
-	_, err := r.client.CancelHandoff(t.Context(), a.ID)
+	_, err := r.client.CancelHandoff(t.Context(), a.ID, 0)
 	wantError(t, err, daemon.KindNotFound, "Handoff not found")
-	_, err = r.client.CancelHandoff(t.Context(), a.ID+1)
+	_, err = r.client.CancelHandoff(t.Context(), a.ID+1, 0)
 	wantError(t, err, daemon.KindNotFound, "Agent not found")
 
 	r.misbehave("no-document")
 	r.awaitFailure(r.handoff(a.ID), daemon.Verifying, "document_missing")
-	_, err = r.client.CancelHandoff(t.Context(), a.ID)
+	_, err = r.client.CancelHandoff(t.Context(), a.ID, 0)
 	wantCode(t, err, "handoff_ended")
 	// A failure before the record is no obstacle to a new handoff.
 	r.misbehave("")

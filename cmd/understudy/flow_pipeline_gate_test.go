@@ -26,7 +26,7 @@ func (r *rig) holding(agent string) (step string, release func()) {
 func (r *rig) approve(id int64, comment string) daemon.Pipeline {
 	r.t.Helper()
 	r.awaitPipeline(id, daemon.PipelineWaiting)
-	p, err := r.client.ApprovePipeline(r.t.Context(), id, comment)
+	p, err := r.client.ApprovePipeline(r.t.Context(), id, daemon.Decision{Comment: comment})
 	if err != nil {
 		r.t.Fatalf("approve: %v", err)
 	}
@@ -98,9 +98,9 @@ func wantConflict(t testing.TB, err error, code string) {
 // wantNoDecision fails unless the run can be neither approved nor rejected.
 func (r *rig) wantNoDecision(id int64) {
 	r.t.Helper()
-	_, err := r.client.ApprovePipeline(r.t.Context(), id, "yes")
+	_, err := r.client.ApprovePipeline(r.t.Context(), id, daemon.Decision{Comment: "yes"})
 	wantConflict(r.t, err, "not_waiting_for_approval")
-	_, err = r.client.RejectPipeline(r.t.Context(), id, "no")
+	_, err = r.client.RejectPipeline(r.t.Context(), id, daemon.Decision{Comment: "no"})
 	wantConflict(r.t, err, "not_waiting_for_approval")
 }
 
@@ -184,9 +184,9 @@ func TestDecisionsOutOfTurn(t *testing.T) {
 	r.approve(running, "")
 	r.awaitPipeline(running, daemon.PipelineDone)
 	r.wantNoDecision(running)
-	_, err := r.client.ApprovePipeline(t.Context(), 999, "")
+	_, err := r.client.ApprovePipeline(t.Context(), 999, daemon.Decision{})
 	wantError(t, err, daemon.KindNotFound, "Pipeline not found")
-	_, err = r.client.RejectPipeline(t.Context(), 999, "")
+	_, err = r.client.RejectPipeline(t.Context(), 999, daemon.Decision{})
 	wantError(t, err, daemon.KindNotFound, "Pipeline not found")
 }
 
@@ -202,7 +202,9 @@ func TestApproveAtOnce(t *testing.T) {
 	errs := make([]error, 6)
 	var wg sync.WaitGroup
 	for i := range errs {
-		wg.Go(func() { _, errs[i] = r.client.ApprovePipeline(t.Context(), id, fmt.Sprint(i)) })
+		wg.Go(func() {
+			_, errs[i] = r.client.ApprovePipeline(t.Context(), id, daemon.Decision{Comment: fmt.Sprint(i)})
+		})
 	}
 	wg.Wait()
 	won := -1
@@ -224,6 +226,37 @@ func TestApproveAtOnce(t *testing.T) {
 	r.wantRunEvents(id, "step_approved", 1)
 }
 
+// TestTwoPeopleDecide: both are shown that the first step waits. What the second says of it once the first has
+// approved it and the run waits at the next step is not taken for a word about that one.
+func TestTwoPeopleDecide(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.template("gated", "developer | approval: true", "reviewer | approval: true")
+	r.start()
+	id := r.pipeline("gated", roof).ID
+	steps := r.awaitPipeline(id, daemon.PipelineWaiting).Steps
+	shown := daemon.Decision{StepID: steps[0].ID, Comment: "fine"}
+	if _, err := r.client.ApprovePipeline(t.Context(), id, shown); err != nil {
+		t.Fatalf("approve: %v", err)
+	}
+	r.awaitRun(id, "asks for step 2", func(p daemon.Pipeline) bool {
+		return p.Steps[0].Status == daemon.StepDone && p.Status == daemon.PipelineWaiting
+	})
+	_, err := r.client.ApprovePipeline(t.Context(), id, shown)
+	wantConflict(t, err, "another_step")
+	_, err = r.client.RejectPipeline(t.Context(), id, shown)
+	wantConflict(t, err, "another_step")
+	if p := r.getPipeline(id); p.Status != daemon.PipelineWaiting || p.Steps[1].ApprovedAt != nil {
+		t.Errorf("the run is %s and its second step was approved at %v by a word about the first", p.Status, p.Steps[1].ApprovedAt)
+	}
+	if _, err := r.client.ApprovePipeline(t.Context(), id, daemon.Decision{StepID: steps[1].ID}); err != nil {
+		t.Errorf("approve the second step: %v", err)
+	}
+	r.awaitPipeline(id, daemon.PipelineDone)
+	r.wantRunEvents(id, "step_approved", 2)
+	r.wantRunEvents(id, "step_rejected", 0)
+}
+
 // TestReject: step and run fail with the comment, what comes later stays as it is, and resume asks
 // again.
 func TestReject(t *testing.T) {
@@ -233,7 +266,7 @@ func TestReject(t *testing.T) {
 	r.start()
 	id := r.pipeline("gated", roof).ID
 	r.awaitPipeline(id, daemon.PipelineWaiting)
-	p, err := r.client.RejectPipeline(t.Context(), id, "the ladder is missing")
+	p, err := r.client.RejectPipeline(t.Context(), id, daemon.Decision{Comment: "the ladder is missing"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +283,7 @@ func TestReject(t *testing.T) {
 		t.Errorf("resumed, the run still says %q %q, its step %q", said(p.Error), p.Hint, said(p.Steps[1].Error))
 	}
 	r.awaitRunLogged(id, "pipeline_waiting_for_approval", 2)
-	p, err = r.client.RejectPipeline(t.Context(), id, "")
+	p, err = r.client.RejectPipeline(t.Context(), id, daemon.Decision{})
 	if err != nil || said(p.Error) != "Rejected" {
 		t.Errorf("rejected without a word: %v, %q", err, said(p.Error))
 	}

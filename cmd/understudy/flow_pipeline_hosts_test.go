@@ -40,7 +40,7 @@ func TestFromAnotherHost(t *testing.T) {
 		t.Errorf("resumed, the run is %s", p.Status)
 	}
 	north.awaitPipeline(id, daemon.PipelineWaiting)
-	if p, err := south.client.RejectPipeline(t.Context(), id, "no"); err != nil || said(p.Error) != "Rejected: no" {
+	if p, err := south.client.RejectPipeline(t.Context(), id, daemon.Decision{Comment: "no"}); err != nil || said(p.Error) != "Rejected: no" {
 		t.Errorf("reject: %v, %q", err, said(p.Error))
 	}
 	south.resume(id, false)

@@ -183,7 +183,7 @@ func TestPipelinePromptResumed(t *testing.T) {
 	}
 	r.wantSteps(r.awaitPipeline(p.ID, daemon.PipelineWaiting), "done skipped pending")
 	r.misbehave("api-error")
-	if _, err := r.client.ApprovePipeline(t.Context(), p.ID, "Mind the \"chimney\",\nand $(be) quick."); err != nil {
+	if _, err := r.client.ApprovePipeline(t.Context(), p.ID, daemon.Decision{Comment: "Mind the \"chimney\",\nand $(be) quick."}); err != nil {
 		t.Fatal(err)
 	}
 	r.awaitPipeline(p.ID, daemon.PipelineFailed)

@@ -119,7 +119,7 @@ func TestTwoRequests(t *testing.T) {
 			t.Fatalf("round %d: both were refused: %v", round, second)
 		}
 		if round < rounds-1 {
-			if _, err := r.client.CancelHandoff(t.Context(), a.ID); err != nil {
+			if _, err := r.client.CancelHandoff(t.Context(), a.ID, 0); err != nil {
 				t.Fatal(err)
 			}
 		}

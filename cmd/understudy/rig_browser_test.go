@@ -153,7 +153,7 @@ func (p *tab) heard(event any) {
 
 func (p *tab) visit(path string) {
 	p.r.t.Helper()
-	p.do(chromedp.Navigate(p.b.base+path), chromedp.WaitVisible(chromedp.CSS("#light[data-state=live]")))
+	p.do(chromedp.Navigate(p.b.base+path), chromedp.WaitVisible(chromedp.CSS("#light[data-state=live]")), chromedp.WaitVisible(chromedp.CSS("main > *")))
 }
 
 func (p *tab) do(steps ...chromedp.Action[chromedp.Void]) {

@@ -46,8 +46,8 @@ type serving struct {
 	Data    data.Dir
 	Host    string
 	Address net.Addr // of the TCP listener; nil: none
-	// Dashboard is a link that opens the dashboard once; "": it has no address.
-	Dashboard string
+	// Dashboard makes a link that opens the dashboard once; without an address it fails.
+	Dashboard func() (api.DashboardLink, error)
 	Daemon    *daemon.Daemon
 }
 
@@ -165,10 +165,9 @@ func runDaemon(ctx context.Context, cfg serveConfig, base *database, d *daemon.D
 		})
 	}
 	server := api.New(api.Config{Daemon: d, Personas: d.Personas, Templates: d.Templates, Token: token, Log: cfg.Log, Version: version(),
-		Address: up.Address, Database: base.stats})
-	if link, err := server.DashboardLink(); err == nil {
-		up.Dashboard = link.URL
-	}
+		Address: up.Address, Database: base.stats, LinkUsed: func(key string) { dropLinkPage(up.Data, key) }})
+	up.Dashboard = server.DashboardLink
+	dropLinkPage(up.Data, "") // of a daemon before this one: its links have ended with it
 	service("api", func(ctx context.Context) error { return server.Serve(ctx, ls) })
 	service("personas", d.Personas.Run)
 	service("templates", d.Templates.Run)

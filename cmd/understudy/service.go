@@ -29,7 +29,11 @@ type service struct {
 	path    string // of the file
 	content string // of the file
 	mark    string // a file that we wrote begins with it
+	root    string // data directory
 	log     string // shows what the daemon logs
+
+	// rootIn is the data directory that a file's content names; "": none that we would have written so.
+	rootIn func(content string) string
 
 	active commandLine   // succeeds while init runs the daemon
 	start  []commandLine // it does not: take the file up and start
@@ -158,20 +162,27 @@ const (
 	serviceSame    = "same"
 )
 
-// state looks at the service's file.
-func (s *service) state() (string, error) {
+// state looks at the service's file, and at which data directory the daemon that it describes serves; root is
+// empty where it does not tell.
+func (s *service) state() (state, root string, err error) {
 	b, err := os.ReadFile(s.path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return serviceAbsent, nil
+		return serviceAbsent, "", nil
 	case err != nil:
-		return "", fmt.Errorf("service: %w", err)
+		return "", "", fmt.Errorf("service: %w", err)
 	case string(b) == s.content:
-		return serviceSame, nil
+		return serviceSame, s.root, nil
 	case strings.HasPrefix(string(b), s.mark):
-		return serviceOther, nil
+		return serviceOther, s.rootIn(string(b)), nil
 	}
-	return serviceForeign, nil
+	return serviceForeign, "", nil
+}
+
+// errAnother says that the service serves another data directory: replacing it would end the daemon there.
+func (s *service) errAnother(root string) error {
+	return fmt.Errorf("the service serves %s and not %s: run `understudy service uninstall --data %s` first; its agents go on",
+		root, s.root, shellQuote(root))
 }
 
 // errForeign says that the file is not ours to touch.

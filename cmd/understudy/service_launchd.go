@@ -3,7 +3,9 @@ package main
 import (
 	"encoding/xml"
 	"fmt"
+	"html"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -18,7 +20,7 @@ func launchdService(spec serviceSpec, home string) *service {
 		domain, library, dir = "system", "/Library", "/Library/LaunchDaemons"
 		spec.env = append([]string{"HOME=/var/root"}, spec.env...)
 	}
-	s := &service{path: filepath.Join(dir, launchLabel+".plist"), patience: 30 * time.Second}
+	s := &service{path: filepath.Join(dir, launchLabel+".plist"), root: spec.root, rootIn: plistRoot, patience: 30 * time.Second}
 	target := domain + "/" + launchLabel
 	logFile := filepath.Join(library, "Logs", "understudy.log")
 	take := []commandLine{{"launchctl", "enable", target}, {"launchctl", "bootstrap", domain, s.path}}
@@ -79,6 +81,15 @@ func plistElement(tag, s string) string {
 }
 
 func plistString(s string) string { return plistElement("string", s) }
+
+// plistRoot is the data directory that a property list of ours names.
+func plistRoot(plist string) string {
+	root := regexp.MustCompile(`<string>--data</string>\s*<string>([^<]*)</string>`).FindStringSubmatch(plist)
+	if root == nil {
+		return ""
+	}
+	return html.UnescapeString(root[1])
+}
 
 func plistStrings(list []string) string {
 	var b strings.Builder

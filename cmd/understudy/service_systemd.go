@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -27,6 +28,8 @@ func systemdService(spec serviceSpec, home string) *service {
 	s := &service{
 		path:     filepath.Join(dir, unitName),
 		mark:     mark,
+		root:     spec.root,
+		rootIn:   unitRoot,
 		log:      journal + " -n 20",
 		active:   do("is-active", "--quiet", unitName),
 		start:    []commandLine{do("daemon-reload"), do("enable", "--now", unitName)},
@@ -73,6 +76,15 @@ TimeoutStopSec=30s
 [Install]
 WantedBy=%s
 `
+
+// unitRoot is the data directory that a unit of ours names, without the quoting of unitArgument.
+func unitRoot(unit string) string {
+	line := regexp.MustCompile(`(?m)^ExecStart=.* serve --data "((?:[^"\\]|\\.)*)"`).FindStringSubmatch(unit)
+	if line == nil {
+		return ""
+	}
+	return strings.NewReplacer(`\\`, `\`, `\"`, `"`, "%%", "%", "$$", "$").Replace(line[1])
+}
 
 // configHome is where a user's settings are. What is not absolute does not count, says its standard.
 func configHome(getenv func(string) string, home string) string {

@@ -58,6 +58,12 @@ func TestServiceFiles(t *testing.T) {
 			if c.goos == "darwin" {
 				wantStrings(t, s.content, nastyPath+"/understudy", nasty+"/data", nasty+":/usr/bin")
 			}
+			if got := s.rootIn(s.content); got != nasty+"/data" {
+				t.Errorf("the data directory is read as %s", got)
+			}
+			if got := s.rootIn(s.mark); got != "" {
+				t.Errorf("a file without a data directory has %s", got)
+			}
 		})
 	}
 	if got := configHome(func(string) string { return "/cfg/" }, "/home/dev"); got != "/cfg" {
@@ -187,6 +193,23 @@ func (m *machine) file(name string, there bool) {
 	}
 }
 
+// says fails unless the dry run of a command names exactly these commands of init.
+func (m *machine) says(what func(*serviceRun, context.Context) error, want string) {
+	m.t.Helper()
+	m.dry = true
+	said, told, err := m.does(what)
+	m.dry = false
+	var got []string
+	for line := range strings.Lines(said) {
+		if _, command, ok := strings.Cut(line, "  systemctl --user "); ok {
+			got = append(got, strings.TrimSpace(command))
+		}
+	}
+	if err != nil || told != "" || strings.Join(got, "; ") != want {
+		m.t.Errorf("the dry run says %q, want %q; it told systemctl %q (%v)", strings.Join(got, "; "), want, told, err)
+	}
+}
+
 // does runs a command and returns what it printed and what systemctl was told, but for questions.
 func (m *machine) does(what func(*serviceRun, context.Context) error) (said, told string, err error) {
 	m.t.Helper()
@@ -250,18 +273,20 @@ func TestServiceInstall(t *testing.T) {
 	if info, err := os.Stat(m.service.path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file: %v %v", info, err)
 	}
+	m.says(install, "daemon-reload; enable --now understudy.service")
+	m.says(uninstall, "disable understudy.service; daemon-reload")
 	m.wants(install, silent, "daemon-reload; enable --now understudy.service", "unchanged  ")
 	m.file("running", true)
+	m.says(install, "enable understudy.service")
 	m.wants(install, silent, "enable understudy.service", "unchanged  ")
 	m.describe("/opt/bin")
+	m.says(install, "daemon-reload; enable understudy.service; restart understudy.service")
 	m.wants(install, silent, "daemon-reload; enable understudy.service; restart understudy.service", "written    ")
 	if b, err := os.ReadFile(m.service.path); err != nil || !strings.Contains(string(b), "PATH=/opt/bin") {
 		t.Errorf("the file holds %s (%v)", b, err)
 	}
 
-	m.dry = true
-	m.wants(uninstall, "", "", "remove "+m.service.path, "disable --now")
-	m.dry = false
+	m.says(uninstall, "disable --now understudy.service; daemon-reload")
 	beside := filepath.Join(filepath.Dir(m.service.path), "mine.service")
 	if err := os.WriteFile(beside, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -289,16 +314,60 @@ func TestServiceForeign(t *testing.T) {
 	}
 }
 
-// TestServiceWithoutInit: the file is written and removed, and the error names what failed.
+// TestServiceOfAnotherDirectory: it is not replaced, and it can be uninstalled from here.
+func TestServiceOfAnotherDirectory(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.wants(install, "does not answer", "daemon-reload; enable --now understudy.service")
+	first := m.root
+	m.root = filepath.Join(m.dir, "another one")
+	m.describe("/usr/bin")
+	for _, m.dry = range []bool{true, false} {
+		m.wants(install, "serves "+first+" and not "+m.root+": run `understudy service uninstall --data "+first+"` first", "")
+	}
+	if b, err := os.ReadFile(m.service.path); err != nil || !strings.Contains(string(b), first) {
+		t.Errorf("the file holds %s (%v)", b, err)
+	}
+	m.wants(uninstall, "", "disable understudy.service; daemon-reload", "`tmux -S "+first+"/run/tmux.sock")
+	m.wants(install, "does not answer", "daemon-reload; enable --now understudy.service")
+}
+
+// TestServiceWithoutFile: the daemon goes on when somebody removes the file, and that is told.
+func TestServiceWithoutFile(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.file("running", true)
+	const gone = "it runs although its file is gone: `understudy service install"
+	m.wants((*serviceRun).status, "", "", "running         yes", gone)
+	m.wants(uninstall, gone, "")
+	m.wants(install, "does not answer", "daemon-reload; enable understudy.service; restart understudy.service")
+	m.wants(uninstall, "", "disable --now understudy.service; daemon-reload", "removed    ")
+}
+
+// TestServiceWithoutInit: the file is written, and stays when its daemon can't be stopped; the error names what
+// failed.
 func TestServiceWithoutInit(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.file("broken", true)
 	m.wants(install, "`systemctl --user daemon-reload` failed: Failed to connect to bus: No medium found: log in as the user itself", "daemon-reload", "written    ")
-	m.wants(uninstall, "the file is gone, but the daemon may still run: `systemctl --user disable understudy.service` failed: ", "disable understudy.service", "removed    ")
-	if _, err := os.Stat(m.service.path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the file: %v", err)
+	for _, running := range []bool{false, true} {
+		command := "disable understudy.service"
+		if running {
+			m.file("running", true)
+			command = "disable --now understudy.service"
+		}
+		m.wants(uninstall, "nothing was removed, for the daemon may still run: `systemctl --user "+command+"` failed: Failed to connect to bus: "+
+			"No medium found: log in as the user itself", command)
+		if _, err := os.Stat(m.service.path); err != nil {
+			t.Errorf("the file: %v", err)
+		}
 	}
+	_, _, err := m.does(uninstall)
+	if err == nil || !strings.HasSuffix(err.Error(), "or end it yourself and remove "+m.service.path) {
+		t.Errorf("uninstall: %v", err)
+	}
+	m.file("running", false)
 	m.service.active = commandLine{"no-such-init"}
 	m.service.start = []commandLine{{"no-such-init", "start"}}
 	m.wants(install, "`no-such-init start` failed: there is no no-such-init: ", "")
@@ -312,6 +381,7 @@ func TestServiceBesideDaemon(t *testing.T) {
 	r := newRig(t).start()
 	m.root = r.root
 	m.describe("/usr/bin")
+	m.service.patience = eventually
 	m.wants(install, "a daemon runs on the data directory already", "")
 	if _, err := os.Stat(m.service.path); err == nil {
 		t.Error("the file was written")

@@ -190,14 +190,14 @@ func wrap(s string, width int) string {
 	return b.String()
 }
 
-// printable makes a text safe for a terminal, and one line: names, notes and screens come from
-// agents.
+// printable makes a text safe for a terminal, and one line that reads in the order it is written in: names,
+// notes and screens come from agents.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t':
 			return ' '
-		case unicode.IsControl(r):
+		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
 			return -1
 		}
 		return r

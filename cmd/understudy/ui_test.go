@@ -32,7 +32,7 @@ func TestShellQuote(t *testing.T) {
 
 func TestWhatAgentsWroteCannotSteerTheTerminal(t *testing.T) {
 	t.Parallel()
-	if got, want := printable("a\x1b[2Jb\r\nc\td\u009be\u007f"), "a[2Jb c de"; got != want {
+	if got, want := printable("a\x1b[2Jb\r\nc\td\u009be\u007f\u202ef\u2066g\u061ch\u200di"), "a[2Jb c defgh\u200di"; got != want {
 		t.Errorf("printable: %q, want %q", got, want)
 	}
 	var b bytes.Buffer

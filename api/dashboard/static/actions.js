@@ -1,7 +1,9 @@
+import { withKey } from './key.js';
+
 // Buttons and forms that call the API. What they call stands in their data attributes:
 //
 //   data-call="POST /api/handoffs/3/retry"   a button; data-confirm asks before, data-body is sent
-//   data-open="hand-off" data-id data-label   opens a dialog about something
+//   data-open="hand-off" data-id data-label   opens a dialog about something; data-body goes with its form
 //   data-send="POST /api/agents/{id}/handoff" a form; its fields are sent as JSON, {id} is the dialog's
 //   data-done="Handoff {handoff_id} has begun"  what is said then, with fields of the answer
 //   data-then="/ui/handoffs/{handoff_id}"     where to go then
@@ -10,7 +12,7 @@ export async function call(what, body) {
   const [method, path] = what.split(' ');
   const answer = await fetch(path, {
     method,
-    headers: { 'Content-Type': 'application/json' },
+    headers: withKey({ 'Content-Type': 'application/json' }),
     body: method === 'GET' ? undefined : JSON.stringify(body ?? {}),
   });
   const value = await answer.json().catch(() => ({}));
@@ -28,23 +30,49 @@ export function toast(text, bad = false) {
   setTimeout(() => p.remove(), bad ? 12_000 : 5000);
 }
 
-function finish(element, answer, from) {
+function finish({ done, then }, answer, from) {
   const values = { ...from, ...answer };
-  if (element.dataset.done) toast(fill(element.dataset.done, values));
-  if (element.dataset.then) location.assign(fill(element.dataset.then, values));
+  if (done) toast(fill(done, values));
+  if (then) location.assign(fill(then, values));
+}
+
+// busy keeps an element from being pressed again; the page leaves that alone when it is drawn anew.
+function busy(element, is) {
+  element.disabled = is;
+  element.toggleAttribute('data-busy', is);
 }
 
 async function press(button) {
-  if (button.dataset.confirm && !(await ask(button.dataset.confirm))) return;
-  button.disabled = true;
+  const says = { ...button.dataset }; // as it was pressed: it may be another one by the time of the answer
+  if (says.confirm && !(await ask(says.confirm, button.classList.contains('danger')))) return;
+  busy(button, true);
   try {
-    finish(button, await call(button.dataset.call, JSON.parse(button.dataset.body ?? '{}')), {});
+    finish(says, await call(says.call, JSON.parse(says.body ?? '{}')), {});
   } catch (error) {
     toast(error.message, true);
   } finally {
-    button.disabled = false;
+    busy(button, false);
   }
 }
+
+// save has the browser keep, or show as text, what an address of the API answers with.
+async function save(link) {
+  try {
+    const answer = await fetch(link.href, { headers: withKey(), cache: 'no-store' });
+    const body = await answer.blob();
+    if (!answer.ok) throw new Error(JSON.parse(await body.text()).error);
+    const at = document.createElement('a');
+    at.href = URL.createObjectURL(new Blob([body], { type: 'text/plain;charset=utf-8' }));
+    if (link.hasAttribute('download')) at.download = link.download || named(answer) || 'understudy.txt';
+    else at.target = '_blank';
+    at.click();
+    setTimeout(() => URL.revokeObjectURL(at.href), 60_000);
+  } catch (error) {
+    toast(error.message, true);
+  }
+}
+
+const named = (answer) => /filename="([^"]+)"/.exec(answer.headers.get('Content-Disposition') ?? '')?.[1];
 
 let answered = null; // takes the answer to the question that is being asked
 
@@ -57,12 +85,13 @@ function settle() {
   answered = null;
 }
 
-function ask(question) {
+function ask(question, danger) {
   const dialog = document.getElementById('confirm');
   settle();
   dialog.querySelector('[data-slot=label]').textContent = question;
   dialog.returnValue = 'no';
   dialog.showModal();
+  if (danger) dialog.querySelector('[value=no]').focus();
   return new Promise((done) => {
     answered = done;
   });
@@ -71,8 +100,10 @@ function ask(question) {
 function open(button) {
   const dialog = document.getElementById(button.dataset.open);
   const form = dialog.querySelector('form');
-  if (dialog.dataset.id !== button.dataset.id) form.reset(); // what was typed for another is not for this one
+  const body = button.dataset.body ?? '{}'; // as it was pressed: the page may show another by the time of sending
+  if (dialog.dataset.id !== button.dataset.id || dialog.dataset.body !== body) form.reset(); // what was typed for another is not for this one
   dialog.dataset.id = button.dataset.id ?? '';
+  dialog.dataset.body = body;
   for (const slot of dialog.querySelectorAll('[data-slot=label]')) slot.textContent = button.dataset.label ?? '';
   dialog.querySelector('.failed').textContent = '';
   dialog.showModal();
@@ -100,22 +131,28 @@ async function send(form) {
   const buttons = form.querySelectorAll('button');
   const from = { id: dialog?.dataset.id };
   failed.textContent = '';
-  for (const button of buttons) button.disabled = true; // so that nothing is sent twice
+  for (const button of buttons) busy(button, true); // so that nothing is sent twice
   try {
-    const answer = await call(fill(form.dataset.send, from), fields(form));
+    const answer = await call(fill(form.dataset.send, from), { ...JSON.parse(dialog?.dataset.body ?? '{}'), ...fields(form) });
     dialog?.close();
     if (dialog) form.reset();
-    finish(form, answer, from);
+    finish(form.dataset, answer, from);
   } catch (error) {
     failed.textContent = error.message;
   } finally {
-    for (const button of buttons) button.disabled = false;
+    for (const button of buttons) busy(button, false);
   }
 }
 
 export function listen() {
   document.getElementById('confirm').addEventListener('close', settle);
   document.addEventListener('click', (event) => {
+    const link = event.target.closest('a[data-save]');
+    if (link) {
+      event.preventDefault();
+      save(link);
+      return;
+    }
     const button = event.target.closest('button');
     if (!button) return;
     if (button.dataset.call) press(button);

@@ -2,53 +2,65 @@
 // and puts what differs in place.
 
 import { listen } from './actions.js';
+import { key, withKey } from './key.js';
 import { morph } from './morph.js';
 
-const pause = 100; // ms between two looks, however many events come
+// However many events come, the page is busy with them a third of the time at most.
+const [leastPause, mostPause] = [30, 1000]; // ms between the beginnings of two looks
 const light = document.getElementById('light');
 
 let looking = false; // a look is under way
 let again = false; // something has happened since it began
 let lookedAt = 0;
-let state = 'connecting';
-let seenAt = new Date(); // when what is on screen was true
+let took = 0; // ms, the last look
+let feed = 'connecting'; // as it tells of itself
+let page = ''; // why the last look came to nothing: away or signed-out; empty: it did not
+let seenAt = null; // when what is on screen was true
 
+const rest = (ms) => ms > 0 && new Promise((done) => setTimeout(done, ms));
+
+// look asks for the page again, soon: at most one look is under way, and none while nobody sees it.
 async function look() {
-  if (looking) {
-    again = true;
-    return;
-  }
-  if (document.visibilityState !== 'visible') {
-    again = true; // a tab that nobody sees costs nothing
-    return;
-  }
+  again = true;
+  if (looking) return;
   looking = true;
-  again = false;
-  const wait = lookedAt + pause - performance.now();
-  if (wait > 0) await new Promise((done) => setTimeout(done, wait));
-  lookedAt = performance.now();
-  const began = new Date();
-  try {
-    const answer = await fetch(location.href, { cache: 'no-store', headers: { Accept: 'text/html' } });
-    if (answer.ok || answer.status === 404) {
-      show(new DOMParser().parseFromString(await answer.text(), 'text/html'));
-      seenAt = began;
-    } else if (answer.status === 401) {
-      tell('signed-out');
-    } else {
-      again = true; // the daemon says that it cannot answer now
-      setTimeout(look, 1000);
+  for (let retry = 1000; again && document.visibilityState === 'visible'; ) {
+    again = false;
+    await rest(lookedAt + Math.min(Math.max(3 * took, leastPause), mostPause) - performance.now());
+    lookedAt = performance.now();
+    page = await draw();
+    took = performance.now() - lookedAt;
+    tell();
+    if (page === 'away') {
+      again = true;
+      await rest(retry);
+      retry = Math.min(retry * 2, 10_000);
     }
-  } catch {
-    tell('away'); // the feed's return has it look again
   }
   looking = false;
-  if (again && state === 'live') look();
+}
+
+// draw puts the page as it is now on screen. It returns why it could not.
+async function draw() {
+  const began = new Date();
+  try {
+    const answer = await fetch(location.href, { cache: 'no-store', headers: withKey({ Accept: 'text/html' }) });
+    if (answer.status === 401 || !key()) return 'signed-out'; // without a key it is the frame alone
+    const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    if (answer.status >= 500 || !fresh.getElementById('main')) return 'away';
+    show(fresh);
+    seenAt = began;
+    return '';
+  } catch {
+    return 'away';
+  }
 }
 
 function show(fresh) {
   const before = needs();
   morph(document.getElementById('main'), fresh.getElementById('main'));
+  morph(document.getElementById('nav'), fresh.getElementById('nav'));
+  if (!document.querySelector('dialog[open]')) morph(document.getElementById('dialogs'), fresh.getElementById('dialogs'));
   document.title = fresh.title;
   document.body.dataset.watch = fresh.body.dataset.watch;
   filter();
@@ -65,19 +77,16 @@ function needs() {
 }
 
 // tell shows how old what is on screen may be.
-function tell(now) {
-  if (now === state) return;
-  const was = state;
-  state = now;
-  light.dataset.state = now;
-  document.body.classList.toggle('stale', now !== 'live');
-  const since = seenAt.toLocaleTimeString();
+function tell() {
+  const state = page || feed;
+  if (light.dataset.state === state) return;
+  light.dataset.state = state;
+  document.body.classList.toggle('stale', seenAt !== null && state !== 'live');
+  const since = seenAt ? `; this is from ${seenAt.toLocaleTimeString()}` : '';
   light.querySelector('.text').textContent = {
-    live: 'live',
-    away: `the daemon does not answer; this is from ${since}`,
-    'signed-out': `signed out; this is from ${since}. Run: understudy dashboard`,
-  }[now] ?? now;
-  if (now === 'live' && was !== 'live') look();
+    away: `the daemon does not answer${since}`,
+    'signed-out': `signed out${since}. Run: understudy dashboard`,
+  }[state] ?? state;
 }
 
 function concerns(event) {
@@ -92,17 +101,22 @@ function concerns(event) {
 
 function follow() {
   const take = (message) => {
-    if (message.state) tell(message.state);
+    if (message.state) {
+      feed = message.state;
+      tell();
+      if (feed === 'live') look(); // for what it has missed
+    }
     if (message.event && concerns(message.event)) look();
   };
   if (!window.SharedWorker) {
-    import('./feed.js').then((feed) => feed.follow(take));
+    import('./feed.js').then(({ follow: read }) => read(take, withKey));
     return;
   }
   const worker = new SharedWorker('/ui/static/worker.js', { type: 'module', name: 'understudy' });
   worker.port.onmessage = ({ data }) => take(data);
-  worker.onerror = () => tell('away');
-  addEventListener('pagehide', () => worker.port.postMessage('gone'));
+  worker.port.postMessage({ key: key() });
+  worker.onerror = () => take({ state: 'away' });
+  addEventListener('pagehide', () => worker.port.postMessage({ gone: true }));
   addEventListener('pageshow', ({ persisted }) => persisted && location.reload());
 }
 
@@ -154,4 +168,5 @@ setInterval(tick, 1000);
 listen();
 prepare();
 tick();
+look();
 follow();

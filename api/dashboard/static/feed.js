@@ -1,12 +1,13 @@
-// follow reads the feed of events for ever and comes back after each break with the id of the last one it
-// saw. It tells of each event and of each change of the connection's state: live, away or signed-out.
+// follow reads the feed of events for ever, with the headers that prove who asks, and comes back after each
+// break with the id of the last one it saw. It tells of each event and of each change of the connection's
+// state: live, away or signed-out.
 //
 // fetch rather than EventSource: the types of events are many and each is its own event there, and it
 // does not tell an expired sign-in from a daemon that is being restarted.
 
 const silence = 40_000; // ms without a byte; the daemon says something every 15 s
 
-export async function follow(tell) {
+export async function follow(tell, headers) {
   let last = null;
   let wait = 200;
   for (;;) {
@@ -19,7 +20,7 @@ export async function follow(tell) {
     try {
       alive();
       const answer = await fetch('/api/events', {
-        headers: last === null ? {} : { 'Last-Event-ID': last },
+        headers: last === null ? headers() : { ...headers(), 'Last-Event-ID': last },
         signal: cut.signal,
         cache: 'no-store',
       });

@@ -18,13 +18,16 @@ function one(old, fresh, work) {
     return;
   }
   if (old.hasAttribute('data-keep')) return; // its content is made here, not by the server
+  if (old.id && old.isEqualNode(fresh)) return; // most are, and this is fast
   attributes(old, fresh);
   children(old, fresh, work);
 }
 
 // What the person at the page has changed is theirs.
 function kept(element, name) {
-  return (name === 'open' && element.nodeName === 'DETAILS') || (name === 'hidden' && element.hasAttribute('data-filtered'));
+  return (name === 'open' && element.nodeName === 'DETAILS')
+    || (name === 'hidden' && element.hasAttribute('data-filtered'))
+    || ((name === 'disabled' || name === 'data-busy') && element.hasAttribute('data-busy'));
 }
 
 function attributes(old, fresh) {

@@ -1,5 +1,7 @@
 // What an agent's pane shows, as long as somebody looks.
 
+import { withKey } from './key.js';
+
 const pause = 500; // ms between two looks
 
 export async function watchScreen(pre) {
@@ -7,7 +9,7 @@ export async function watchScreen(pre) {
   while (pre.isConnected) {
     if (document.visibilityState === 'visible' && pre.closest('details')?.open !== false) {
       try {
-        const answer = await fetch(pre.dataset.screen, { cache: 'no-store' });
+        const answer = await fetch(pre.dataset.screen, { cache: 'no-store', headers: withKey() });
         const text = await answer.text();
         if (!answer.ok) throw new Error(JSON.parse(text).error);
         if (text !== shown) draw(pre, text);

@@ -4,6 +4,7 @@ import { follow } from './feed.js';
 
 const ports = new Set();
 let state = { state: 'connecting' };
+let key = ''; // which pages have and workers have not
 
 function tell(message) {
   if (message.state) state = message;
@@ -12,8 +13,14 @@ function tell(message) {
 
 self.onconnect = ({ ports: [port] }) => {
   ports.add(port);
-  port.onmessage = () => ports.delete(port); // the only thing that pages say is that they go
+  port.onmessage = ({ data }) => {
+    if (data.gone) {
+      ports.delete(port);
+      return;
+    }
+    const first = key === '';
+    key = data.key;
+    if (first && key) follow(tell, () => ({ 'X-Understudy-Page': key }));
+  };
   port.postMessage(state);
 };
-
-follow(tell);

@@ -76,7 +76,8 @@ func (a action) do(ctx context.Context, c *api.Client) (said string, err error) 
 		in, err := c.RequestHandoff(ctx, a.agent, daemon.HandoffRequest{Reason: strings.TrimSpace(a.reason), Focus: strings.TrimSpace(a.text)})
 		return fmt.Sprintf("handoff %d of agent %d is under way", in.HandoffID, a.agent), err
 	case cancelHandoff:
-		return a.cancel(ctx, c)
+		_, err := c.CancelHandoff(ctx, a.agent, a.handoff)
+		return fmt.Sprintf("handoff %d is cancelled; agent %d lives on", a.handoff, a.agent), err
 	case retryHandoff:
 		_, err := c.RetryHandoff(ctx, a.handoff, "")
 		return fmt.Sprintf("handoff %d goes on", a.handoff), err
@@ -86,35 +87,15 @@ func (a action) do(ctx context.Context, c *api.Client) (said string, err error) 
 
 // decide approves or rejects the step that was shown, and none that the run has come to since.
 func (a action) decide(ctx context.Context, c *api.Client) (said string, err error) {
-	p, err := c.Pipeline(ctx, a.pipeline)
-	if err != nil {
-		return "", err
-	}
-	if i := p.Front(); p.Status == daemon.PipelineWaiting && i < len(p.Steps) && p.Steps[i].ID != a.step {
-		return "", daemon.Errorf(daemon.KindConflict, "step_decided", "Pipeline %d waits for approval of another step by now: look at it first", a.pipeline)
-	}
-	comment := strings.TrimSpace(a.text)
+	in := daemon.Decision{StepID: a.step, Comment: strings.TrimSpace(a.text)}
 	if a.verb == approve {
-		_, err := c.ApprovePipeline(ctx, a.pipeline, comment)
+		_, err := c.ApprovePipeline(ctx, a.pipeline, in)
 		return fmt.Sprintf("pipeline %d is approved and goes on", a.pipeline), err
 	}
-	p, err = c.RejectPipeline(ctx, a.pipeline, comment)
+	p, err := c.RejectPipeline(ctx, a.pipeline, in)
 	said = fmt.Sprintf("pipeline %d is rejected", a.pipeline)
 	if p.Hint != "" {
 		said += "; " + p.Hint
 	}
 	return said, err
-}
-
-// cancel cancels the handoff that was shown, and no newer one: the API knows an agent's newest alone.
-func (a action) cancel(ctx context.Context, c *api.Client) (string, error) {
-	latest, err := c.LatestHandoff(ctx, a.agent)
-	if err != nil {
-		return "", err
-	}
-	if latest.ID != a.handoff {
-		return "", daemon.Errorf(daemon.KindConflict, "handoff_ended", "Handoff %d has ended", a.handoff)
-	}
-	_, err = c.CancelHandoff(ctx, a.agent)
-	return fmt.Sprintf("handoff %d is cancelled; agent %d lives on", a.handoff, a.agent), err
 }

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/data"
+)
+
+// TestServePrintsNoLinkIntoJournals: whoever reads what a service has printed must not get in by it.
+func TestServePrintsNoLinkIntoJournals(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		what string
+		env  map[string]string
+		link bool
+	}{
+		{"started by hand", nil, true},
+		{"a terminal of macOS", map[string]string{"XPC_SERVICE_NAME": "0"}, true},
+		{"systemd", map[string]string{"INVOCATION_ID": "0af3"}, false},
+		{"systemd, output to the journal", map[string]string{"JOURNAL_STREAM": "8:1234"}, false},
+		{"launchd", map[string]string{"XPC_SERVICE_NAME": launchLabel}, false},
+	} {
+		var stdout bytes.Buffer
+		a := &app{getenv: func(name string) string { return c.env[name] }, stdout: &stdout}
+		made := 0
+		up := &serving{Data: data.At("/srv/data"), Address: &net.TCPAddr{Port: 7433}, Dashboard: func() (api.DashboardLink, error) {
+			made++
+			return api.DashboardLink{URL: "http://127.0.0.1:7433/login?key=SECRET"}, nil
+		}}
+		a.printServing(up, "/srv/data")
+		want := "\n  dashboard  run: understudy dashboard\n"
+		if c.link {
+			want = "\n  dashboard  http://127.0.0.1:7433/login?key=SECRET  ("
+		}
+		if (made == 1) != c.link || !strings.Contains(stdout.String(), want) || strings.Contains(stdout.String(), "SECRET") != c.link {
+			t.Errorf("%s: %d links made, printed %s", c.what, made, &stdout)
+		}
+	}
+}
+
+// TestDashboardOpenLeavesNoKey: the file that leads the desktop's browser to a link goes when the link is used,
+// when the daemon that made it has ended, and when there is no browser.
+func TestDashboardOpenLeavesNoKey(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cfg.Settings.Listen = freeAddress(t)
+	r.start()
+	bin, page := t.TempDir(), filepath.Join(r.root, "run", "dashboard.html")
+	desktop := func(script string) {
+		t.Helper()
+		for _, name := range []string{"xdg-open", "open"} {
+			if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	open := func() (said string) {
+		t.Helper()
+		var stdout bytes.Buffer
+		a := &app{dataFlag: r.root, stdout: &stdout, stderr: io.Discard, getenv: func(name string) string {
+			return map[string]string{"PATH": bin}[name]
+		}}
+		if err := a.dashboard(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		return stdout.String()
+	}
+	there := func(what string, want bool) {
+		t.Helper()
+		if _, err := os.Stat(page); err != nil && !errors.Is(err, os.ErrNotExist) || (err == nil) != want {
+			t.Errorf("%s: is the file there? want %t, %v", what, want, err)
+		}
+	}
+	visit := func(url string) {
+		t.Helper()
+		res, err := http.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s", url, res.Status)
+		}
+	}
+
+	desktop(`test "$1" = "` + page + `"`)
+	if said := open(); !strings.Contains(said, "opens in your browser") {
+		t.Errorf("said %q", said)
+	}
+	b, err := os.ReadFile(page)
+	if info, statErr := os.Stat(page); err != nil || statErr != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("the file: %v, %v %v", info, err, statErr)
+	}
+	other, err := r.client.DashboardLink(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	visit(other.URL)
+	there("another link was used", true)
+	_, url, _ := strings.Cut(string(b), "url=")
+	url, _, _ = strings.Cut(url, `"`)
+	visit(url)
+	there("its link was used", false)
+
+	open()
+	there("opened again", true)
+	r.halt()
+	r.start()
+	there("the daemon was started again", false)
+
+	desktop("exit 3")
+	if said := open(); !strings.Contains(said, "/login?key=") {
+		t.Errorf("said %q", said)
+	}
+	there("no browser", false)
+}

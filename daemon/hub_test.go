@@ -1,0 +1,45 @@
+package daemon
+
+import (
+	"log/slog"
+	"testing"
+)
+
+// TestSubscriberFallsBehind: one that does not read gets all events up to some, and then its channel's end,
+// never events with one missing between them; one that reads gets all.
+func TestSubscriberFallsBehind(t *testing.T) {
+	t.Parallel()
+	h := newHub(nil, slog.New(slog.DiscardHandler))
+	slow, stopSlow := h.subscribe()
+	quick, stopQuick := h.subscribe()
+	defer stopSlow()
+	defer stopQuick()
+	const pages, page = 4, subscriberBuffer/2 + 1
+	read := func(ch <-chan *Published, from, to int64) {
+		t.Helper()
+		for id := from; id < to; id++ {
+			if e, ok := <-ch; !ok || e.ID != id {
+				t.Fatalf("got %v (open: %t), want event %d", e, ok, id)
+			}
+		}
+	}
+	id := int64(0)
+	for range pages {
+		events := make([]Event, page)
+		for i := range events {
+			events[i].ID = id + int64(i)
+		}
+		h.publish(events)
+		read(quick, id, id+page)
+		id += page
+	}
+	read(slow, 0, subscriberBuffer)
+	select {
+	case e, ok := <-slow:
+		if ok {
+			t.Errorf("event %d came after a gap", e.ID)
+		}
+	default:
+		t.Error("a subscriber that fell behind is not told so")
+	}
+}
