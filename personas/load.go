@@ -120,7 +120,8 @@ func fileError(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, errno)
 }
 
-// countHandoffs counts the handoff documents, without their context files.
+// countHandoffs counts the handoff documents, without what stands beside them: context files, and what was
+// asked for.
 func countHandoffs(dir *os.Root) int {
 	entries, err := readDir(dir, "handoffs")
 	if err != nil {
@@ -128,7 +129,7 @@ func countHandoffs(dir *os.Root) int {
 	}
 	n := 0
 	for _, e := range entries {
-		if e.Type().IsRegular() && isDocument(e.Name()) && !strings.HasSuffix(e.Name(), ".context.md") {
+		if e.Type().IsRegular() && isDocument(e.Name()) && !strings.HasSuffix(e.Name(), ".context.md") && !strings.HasSuffix(e.Name(), ".request.md") {
 			n++
 		}
 	}

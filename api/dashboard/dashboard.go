@@ -90,7 +90,9 @@ func (p *Pages) page(name, title, here, watch string, data any) *Page {
 		}
 	}
 	for _, t := range p.Templates.List() {
-		out.Choices.Templates = append(out.Choices.Templates, t.Name)
+		if t.Problem == "" {
+			out.Choices.Templates = append(out.Choices.Templates, t.Name)
+		}
 	}
 	return out
 }

@@ -92,7 +92,7 @@ func (h *handoff) OtherMode() string {
 
 // HasDocument says whether there may be a document to look at.
 func (h *handoff) HasDocument() bool {
-	return h.RecordedAt != nil || h.Phase == daemon.Verifying || h.Error != nil && h.Error.Phase == daemon.Verifying
+	return h.RecordedAt != nil || h.Phase == daemon.Verifying || h.Error != nil && h.Error.Phase == daemon.Verifying && h.Error.Code != "document_missing"
 }
 
 // Handoff draws the page of one handoff.

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"context"
+	"html/template"
 	"net/url"
 	"strconv"
 
@@ -18,7 +19,7 @@ type log struct {
 	Spans  []span
 	Older  string // the address of the next page; "": there is none
 	// Query is what the export's address has to say for the same events.
-	Query string
+	Query template.URL
 }
 
 // span is how far back the log is looked at.
@@ -73,7 +74,7 @@ func (p *Pages) Log(ctx context.Context, filter LogFilter, want daemon.AuditFilt
 }
 
 // exportQuery asks the API for what the page shows.
-func exportQuery(want daemon.AuditFilter) string {
+func exportQuery(want daemon.AuditFilter) template.URL {
 	query := url.Values{}
 	for name, id := range map[string]int64{"agent_id": want.AgentID, "handoff_id": want.HandoffID, "pipeline_id": want.PipelineID} {
 		if id != 0 {
@@ -89,5 +90,5 @@ func exportQuery(want daemon.AuditFilter) string {
 	if !want.Since.IsZero() {
 		query.Set("since", want.Since.UTC().Format("2006-01-02T15:04:05Z"))
 	}
-	return query.Encode()
+	return template.URL(query.Encode()) // which has escaped it
 }

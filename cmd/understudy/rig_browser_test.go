@@ -146,6 +146,10 @@ func (p *tab) heard(event any) {
 		if e.Entry.Level == log.EntryLevelError && (!p.refused || e.Entry.Source != log.EntrySourceNetwork) {
 			p.problems = append(p.problems, fmt.Sprintf("%s: %s %s", e.Entry.Source, e.Entry.Text, e.Entry.URL))
 		}
+	case *network.EventRequestWillBeSent:
+		if !strings.HasPrefix(e.Request.URL, p.b.base+"/") {
+			p.problems = append(p.problems, "it calls "+e.Request.URL)
+		}
 	case *network.EventLoadingFinished:
 		p.received += e.EncodedDataLength
 	}

@@ -10,7 +10,7 @@ import { withKey } from './key.js';
 
 export async function call(what, body) {
   const [method, path] = what.split(' ');
-  const answer = await fetch(path, {
+  const answer = await reach(path, {
     method,
     headers: withKey({ 'Content-Type': 'application/json' }),
     body: method === 'GET' ? undefined : JSON.stringify(body ?? {}),
@@ -18,6 +18,15 @@ export async function call(what, body) {
   const value = await answer.json().catch(() => ({}));
   if (!answer.ok) throw new Error(value.error ?? `The daemon answered ${answer.status}`);
   return value;
+}
+
+// reach says in a sentence that nobody is there.
+async function reach(path, how) {
+  try {
+    return await fetch(path, how);
+  } catch {
+    throw new Error('The daemon does not answer: start it with `understudy serve`, and do this again');
+  }
 }
 
 const fill = (text, from) => text.replaceAll(/\{(\w+)\}/g, (_, name) => from[name] ?? '');
@@ -58,7 +67,7 @@ async function press(button) {
 // save has the browser keep, or show as text, what an address of the API answers with.
 async function save(link) {
   try {
-    const answer = await fetch(link.href, { headers: withKey(), cache: 'no-store' });
+    const answer = await reach(link.href, { headers: withKey(), cache: 'no-store' });
     const body = await answer.blob();
     if (!answer.ok) throw new Error(JSON.parse(await body.text()).error);
     const at = document.createElement('a');

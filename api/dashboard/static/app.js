@@ -142,6 +142,11 @@ function filter() {
     card.hidden = !words.every((word) => text.includes(word));
     card.toggleAttribute('data-filtered', card.hidden);
   }
+  for (const section of document.querySelectorAll('#main > section')) {
+    const list = [...section.querySelectorAll(':scope > .cards > li, :scope > .rows > li')];
+    section.hidden = list.length > 0 && list.every((item) => item.hidden);
+    section.toggleAttribute('data-filtered', section.hidden);
+  }
 }
 
 function prepare() {

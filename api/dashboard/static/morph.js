@@ -45,7 +45,7 @@ function children(old, fresh, work) {
   for (const want of [...fresh.childNodes]) {
     let have = want.id ? work.known.get(want.id) : at;
     while (!want.id && have && have.id) have = have.nextSibling; // those are matched by their ids
-    if (have && have.nodeName === want.nodeName) {
+    if (have && alike(have, want)) {
       work.known.delete(want.id);
       work.gone.delete(have);
       if (have === at) at = at.nextSibling;
@@ -61,6 +61,13 @@ function children(old, fresh, work) {
   }
   for (; at; at = at.nextSibling) work.gone.add(at);
   for (const [have, want] of pairs) one(have, want, work); // what is here may go into them
+}
+
+// alike says whether an element can become another one. A button that does something else is another one:
+// whoever has the focus on it, or is about to press it, means what it was.
+function alike(have, want) {
+  if (have.nodeName !== want.nodeName) return false;
+  return have.nodeName !== 'BUTTON' || ['call', 'open', 'id'].every((name) => have.dataset[name] === want.dataset[name]);
 }
 
 // knows says whether there is something in a new element that is on the page already.
