@@ -43,6 +43,9 @@ func signIn(t *testing.T, h *house) (cookie, key string) {
 		t.Errorf("cookie: %s", cookie)
 	}
 	cookie, _, _ = strings.Cut(cookie, ";")
+	if _, port, _ := strings.Cut(h.tcp, ":"); !strings.HasPrefix(cookie, "understudy_"+port+"=") { // cookies know no ports
+		t.Errorf("cookie %s does not name port %s", cookie, port)
+	}
 	return cookie, key
 }
 
