@@ -22,6 +22,8 @@ var functions = template.FuncMap{
 	"words":    words,
 	"plural":   plural,
 	"dict":     dict,
+	// What app.js imports: else browsers ask for it only once they have read that.
+	"preloads": func() []string { return []string{"actions.js", "key.js", "morph.js"} },
 	"markdown": markdown,
 	"phase":    func(p daemon.Phase) string { return phaseWords[p] },
 	"clip":     clip,
