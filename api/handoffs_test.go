@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,6 +39,12 @@ func TestRecordedHandoff(t *testing.T) {
 	})
 	if file := must(h.client.ContextFile(ctx, id))(t); string(file) != "the context" {
 		t.Errorf("context file: %q", file)
+	}
+	for _, kind := range []string{"document", "context"} { // the page draws what the API gives
+		path := fmt.Sprintf("/ui/handoffs/%d/%s", id, kind)
+		if got := h.mainDoor().with("Accept", "text/html").do("GET", path, ""); got.status != 200 || !strings.Contains(string(got.body), "the "+kind) {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
 	}
 	if got = must(h.client.RetryHandoff(ctx, id, ""))(t); got.Status != daemon.StatusInProgress || got.Error != nil {
 		t.Errorf("retried: %+v", got)

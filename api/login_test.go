@@ -198,6 +198,15 @@ func TestNoDashboardWithoutAddress(t *testing.T) {
 func TestPagesKeepTheirPolicy(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
+	if link := must(h.client.DashboardLink(t.Context()))(t); !strings.Contains(link.URL, "/login?key=") {
+		t.Errorf("link %q", link.URL)
+	}
+	run := h.pipeline(nil)
+	for _, path := range []string{"/ui/log?q=x&kind=agent&agent=&since=24", fmt.Sprintf("/ui/pipelines/%d", run.ID)} {
+		if got := h.mainDoor().do("GET", path, ""); got.status != 200 {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
+	}
 	for _, path := range []string{"/", "/ui/nothing", "/ui/pipelines/99", "/login", "/ui/static/worker.js"} {
 		got := h.mainDoor().with("Accept", "text/html").do("GET", path, "")
 		policy := got.header.Get("Content-Security-Policy")

@@ -154,7 +154,8 @@ func (r *rig) agent(persona string) daemon.Agent {
 	if err != nil {
 		r.t.Fatalf("agent: %v", err)
 	}
-	return r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle })
+	// Its first hook may be faster than the commit of its pane.
+	return r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.HasPane() })
 }
 
 // handoff asks for one, although most stories begin before a word was said.
