@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -90,15 +91,24 @@ func (r *rig) dashboard() *browser {
 	return b
 }
 
+// nextPort is where freeAddress looks on: below what the system gives to connections, which would take the
+// port of a daemon that is being restarted, and at a place of this process's own.
+var nextPort atomic.Int64
+
+func init() { nextPort.Store(16_000 + int64(os.Getpid())%800*16) }
+
 // freeAddress is one of loopback that a daemon can have again after its restart.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", nextPort.Add(1)))
+		if err == nil {
+			defer l.Close()
+			return l.Addr().String()
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("of 100 ports none is free")
+	return ""
 }
 
 // open opens a page in a tab of its own and waits until it follows the feed.
