@@ -153,11 +153,11 @@ type crashStore struct {
 
 func (s *crashStore) Commit(ctx context.Context, c *daemon.Change) error {
 	n := s.b.enterCommit(c)
-	err := s.Store.Commit(ctx, c)
-	s.b.leave("commit", n)
-	if c.NewHandoff != nil && err == nil {
+	if c.NewHandoff != nil { // before the commit: the lane that it wakes may be faster than its answer
 		s.b.arm()
 	}
+	err := s.Store.Commit(ctx, c)
+	s.b.leave("commit", n)
 	return err
 }
 
