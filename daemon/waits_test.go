@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/understudyd/understudy/hooks"
@@ -22,5 +23,36 @@ func TestNamesReadAsTheyAreWritten(t *testing.T) {
 		if err := checkLine("name", name, maxName); (err == nil) != good {
 			t.Errorf("%q: %v", name, err)
 		}
+	}
+}
+
+// TestWaits: each request for permission is told of, though nobody told of the end of the one before; a
+// notification adds nothing to what is known.
+func TestWaits(t *testing.T) {
+	t.Parallel()
+	a := &Agent{ID: 7, Name: "a", State: Working}
+	told := func(event, tool, input string) (texts []string) {
+		h := &hookStep{d: &Daemon{}, tx: HookTx{Agent: a}}
+		h.p.Event, h.p.ToolName, h.p.Message, h.p.ToolInput = event, tool, "Claude needs your permission", []byte(input)
+		h.waits()
+		for _, e := range h.out.Change.Events {
+			if e.Type != "agent_waiting" || e.Notice != NoticeWaiting {
+				t.Errorf("event %s, notice %q", e.Type, e.Notice)
+			}
+			texts = append(texts, string(e.Payload))
+		}
+		return texts
+	}
+	for _, command := range []string{"ls", "rm -rf /"} {
+		texts := told("PermissionRequest", "Bash", `{"command": "`+command+`"}`)
+		if want := "permission for Bash: " + command; a.State != Waiting || a.WaitsFor != want || len(texts) != 1 || !strings.Contains(texts[0], want) {
+			t.Errorf("%s: %s for %q, told %q", command, a.State, a.WaitsFor, texts)
+		}
+	}
+	if texts := told("Notification", "", "{}"); len(texts) != 0 || a.WaitsFor != "permission for Bash: rm -rf /" {
+		t.Errorf("a notification: %q, told %q", a.WaitsFor, texts)
+	}
+	if a.be(Working, a.StateAt); a.WaitsFor != "" {
+		t.Errorf("at work it still waits for %q", a.WaitsFor)
 	}
 }
