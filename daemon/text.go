@@ -38,6 +38,35 @@ func controlIn(s, allowed string) (r rune, at int) {
 	return 0, -1
 }
 
+// oneLine makes one line of a text, without control characters, those that turn the direction of writing
+// among them, and of at most limit runes.
+func oneLine(s string, limit int) string {
+	return clip(strings.Join(strings.Fields(strings.Map(dropControl, strings.ToValidUTF8(s, "\uFFFD"))), " "), limit)
+}
+
+// dropControl maps control characters to nothing, but those that separate words to a space.
+func dropControl(r rune) rune {
+	switch {
+	case unicode.IsSpace(r):
+		return ' '
+	case isControl(r):
+		return -1
+	}
+	return r
+}
+
+// isControl says whether a character steers a terminal, or makes a line read in another order than it is
+// written in.
+func isControl(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
+
+// clip cuts a text to limit runes, the last of which then says so.
+func clip(s string, limit int) string {
+	if r := []rune(s); len(r) > limit {
+		return string(r[:limit-1]) + "…"
+	}
+	return s
+}
+
 // firstLine returns the first line of s, at most n runes of it.
 func firstLine(s string, n int) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")

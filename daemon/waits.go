@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode"
 
 	"github.com/understudyd/understudy/hooks"
 )
@@ -88,33 +87,4 @@ func (d *Daemon) stateEvent(a *Agent, payload map[string]any) *Event {
 		e.Notice = NoticeWaiting
 	}
 	return e
-}
-
-// oneLine makes one line of a text, without control characters, those that turn the direction of writing
-// among them, and of at most limit runes.
-func oneLine(s string, limit int) string {
-	return clip(strings.Join(strings.Fields(strings.Map(dropControl, strings.ToValidUTF8(s, "\uFFFD"))), " "), limit)
-}
-
-// dropControl maps control characters to nothing, but those that separate words to a space.
-func dropControl(r rune) rune {
-	switch {
-	case unicode.IsSpace(r):
-		return ' '
-	case isControl(r):
-		return -1
-	}
-	return r
-}
-
-// isControl says whether a character steers a terminal, or makes a line read in another order than it is
-// written in.
-func isControl(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
-
-// clip cuts a text to limit runes, the last of which then says so.
-func clip(s string, limit int) string {
-	if r := []rune(s); len(r) > limit {
-		return string(r[:limit-1]) + "…"
-	}
-	return s
 }

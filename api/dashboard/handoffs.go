@@ -132,9 +132,7 @@ func stages(h *daemon.Handoff, moves []daemon.Transition) (out []stage) {
 	for i := range moves {
 		began[moves[i].To] = &moves[i].At
 	}
-	all := phases(daemon.ModeAgent)
-	all = slices.Insert(all, slices.Index(all, daemon.Verifying), daemon.Generating)
-	due := phases(h.Mode)
+	all, due := daemon.OpenPhases(), phases(h.Mode)
 	at, state := h.Phase, "now"
 	if h.Error != nil && !h.Open() {
 		at, state = h.Error.Phase, string(h.Phase)

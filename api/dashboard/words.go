@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -106,13 +107,11 @@ func percent(f *float64) int {
 
 // phases are those that a handoff goes through, in order.
 func phases(mode string) []daemon.Phase {
-	writes := []daemon.Phase{daemon.Instructing, daemon.AwaitingDocument}
+	others := []daemon.Phase{daemon.Generating}
 	if mode == daemon.ModeGenerate {
-		writes = []daemon.Phase{daemon.Generating}
+		others = []daemon.Phase{daemon.Instructing, daemon.AwaitingDocument}
 	}
-	out := append([]daemon.Phase{daemon.Requested}, writes...)
-	return append(out, daemon.Verifying, daemon.Recorded, daemon.ShuttingDown, daemon.Spawning,
-		daemon.AwaitingRegistration, daemon.InjectingSkill, daemon.Briefing)
+	return slices.DeleteFunc(daemon.OpenPhases(), func(p daemon.Phase) bool { return slices.Contains(others, p) })
 }
 
 // phaseWords say what is done in a phase, or waited for.

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-	"unicode"
 
 	"github.com/understudyd/understudy/daemon"
 )
@@ -90,16 +89,7 @@ func (n *desktop) inTurn(ctx context.Context, m daemon.Notification) error {
 // clean makes a text safe for every desktop: one line of at most limit runes, nothing that could be
 // taken for an option or turns the direction of what follows. The command that it ends with stays whole.
 func clean(s string, limit int) string {
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return ' '
-		case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r):
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
-	return strings.TrimLeft(fit(s, limit), "- ")
+	return strings.TrimLeft(fit(printable(strings.ToValidUTF8(s, "\uFFFD")), limit), "- ")
 }
 
 // fit cuts a text to limit runes. Commands at its end are left whole, as far as they take up no more
