@@ -12,17 +12,21 @@ run:
 demo:
     go run ./cmd/understudy demo
 
-# run the tests, without the real Claude Code CLI
+# run the tests that need only what the demo installs
 test:
     go test ./...
+
+# run all tests: browser, desktop, shells, the real Claude Code CLI, walks of kills
+test-all:
+    go test -tags e2e ./...
 
 # do exactly what CI does
 check:
     .ci/run
 
-# measure: a whole handoff, the trigger, a delivery, a hook, an idle daemon
+# measure: a whole handoff, the trigger, a delivery, a hook, an idle daemon, the dashboard in a browser
 bench:
-    go test -run '^$' -bench . ./cmd/understudy
+    go test -tags e2e -run '^$' -bench . ./cmd/understudy
 
 # run the linter
 lint:

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"go/ast"
+	"go/build/constraint"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -303,3 +304,38 @@ func TestNoMachinePaths(t *testing.T) {
 
 // examples are homes that nobody has, or that are the same everywhere.
 var examples = []string{"/home/dev/", "/home/linuxbrew/", "/home/u/"}
+
+// onlyTagged are the programs and packages that `demo --yes` does not install. A test that needs one stands
+// behind the tag e2e, so that `go test ./...` passes on a machine where only the demo has run.
+var onlyTagged = []string{
+	"chromium", "github.com/chromedp/chromedp", "Xvfb", "dunst", "dbus-daemon", "import", "zsh", "fish", "npm", "python3",
+}
+
+// TestUntaggedTestsNeedOnlyTheDemo finds tests without the tag e2e that name such a program.
+func TestUntaggedTestsNeedOnlyTheDemo(t *testing.T) {
+	t.Parallel()
+	for _, s := range sources(t) {
+		if !s.test || s.dir == "." || behindTag(s) {
+			continue
+		}
+		ast.Inspect(s.ast, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				if text, err := strconv.Unquote(lit.Value); err == nil && slices.Contains(onlyTagged, text) {
+					t.Errorf("%s: %q is needed, and `demo --yes` does not install it: put the test behind //go:build e2e", s.line(lit.Pos()), text)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// behindTag reports whether a file is built with the tag e2e alone.
+func behindTag(s *source) bool {
+	for line := range bytes.Lines(s.text) {
+		if text := strings.TrimSpace(string(line)); constraint.IsGoBuild(text) {
+			expr, err := constraint.Parse(text)
+			return err == nil && !expr.Eval(func(tag string) bool { return tag != "e2e" })
+		}
+	}
+	return false
+}

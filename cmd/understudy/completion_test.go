@@ -100,52 +100,43 @@ func startShell(t *testing.T, r *rig, env []string, config string, argv ...strin
 	return s
 }
 
-// TestCompletionInShells has each shell complete ids and a slug by its own means. An agent's name says what
-// a shell would run.
-func TestCompletionInShells(t *testing.T) {
+// TestCompletionInBash has it complete ids and a slug. An agent's name says what a shell would run.
+func TestCompletionInBash(t *testing.T) {
 	t.Parallel()
+	c := newCompletion(t)
+	c.inShell(t, "source <(understudy completion bash)", "bash", "--norc", "--noprofile", "-i")
+	wantNoFile(t, filepath.Join(c.r.work, "ran"))
+}
+
+// completion is what a shell has to complete: an agent with a persona, and one whose name is hostile.
+type completion struct {
+	r       *rig
+	env     []string
+	hostile daemon.Agent
+}
+
+func newCompletion(t *testing.T) completion {
+	t.Helper()
 	r := newRig(t).start()
 	r.agent(con)
 	hostile, err := r.client.CreateAgent(t.Context(), daemon.NewAgent{Cwd: r.work, Name: "$(touch ran) `touch ran`; touch ran"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := r.shellEnv()
-	for _, c := range []struct {
-		config string
-		argv   []string
-	}{
-		{"source <(understudy completion bash)", []string{"bash", "--norc", "--noprofile", "-i"}},
-		{"autoload -U compinit && compinit -u -D && source <(understudy completion zsh)", []string{"zsh", "-f", "-i"}},
-	} {
-		t.Run(c.argv[0], func(t *testing.T) {
-			s := startShell(t, r, env, c.config, c.argv...)
-			s.types("understudy agent show \t\t")
-			s.sees(fmt.Sprintf(`%d +(--|\() ?\$\(touch ran\) .touch ran.; touch ran, `, hostile.ID))
-			s.sees(`1 +(--|\() ?developer-con-1, idle`)
-			s.types("\x15understudy agent list --state=wor\t--json && echo \"it has ended: $?\"\n")
-			s.sees(`it has ended: 0`)
-			s.types("\x15understudy persona show rev\t\n")
-			s.sees(`persona +reviewer-ada-1\n`)
-		})
-	}
-	t.Run("fish", func(t *testing.T) {
-		c := exec.Command("fish", "--no-config", "-c", `understudy completion fish | source
-			complete -C "understudy agent show "; complete -C "understudy persona show rev"; complete -C "understudy handoff dev"`)
-		c.Env, c.Dir = append(env, "XDG_CONFIG_HOME="+r.work, "XDG_DATA_HOME="+r.work), r.work
-		out, err := c.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v (install it: apt-get install fish): %s", err, out)
-		}
-		for _, want := range []string{fmt.Sprintf("%d\t$(touch ran) `touch ran`; touch ran, ", hostile.ID), "1\tdeveloper-con-1, idle\n", "reviewer-ada-1\t", "developer-con-1\tagent 1, idle\n"} {
-			if !strings.Contains(string(out), want) {
-				t.Errorf("no %q in %s", want, out)
-			}
-		}
-	})
-	if _, err := os.Stat(filepath.Join(r.work, "ran")); err == nil {
-		t.Error("a shell ran an agent's name")
-	}
+	return completion{r, r.shellEnv(), hostile}
+}
+
+// inShell has an interactive shell complete by its own means.
+func (c completion) inShell(t *testing.T, config string, argv ...string) {
+	t.Helper()
+	s := startShell(t, c.r, c.env, config, argv...)
+	s.types("understudy agent show \t\t")
+	s.sees(fmt.Sprintf(`%d +(--|\() ?\$\(touch ran\) .touch ran.; touch ran, `, c.hostile.ID))
+	s.sees(`1 +(--|\() ?developer-con-1, idle`)
+	s.types("\x15understudy agent list --state=wor\t--json && echo \"it has ended: $?\"\n")
+	s.sees(`it has ended: 0`)
+	s.types("\x15understudy persona show rev\t\n")
+	s.sees(`persona +reviewer-ada-1\n`)
 }
 
 // TestCompletionIsThere: each command with an argument says how it is completed, and each flag that is no

@@ -1,3 +1,5 @@
+//go:build e2e
+
 package main
 
 import (
@@ -8,51 +10,11 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/tmux"
 )
 
 // A daemon is killed with SIGKILL at every point of a run where it commits something or has an effect,
 // before and after, and started again: from the creation of a run of two steps with an approval between
 // them to the end of its last agent, and from an abort to the end of its agent.
-
-// enterCommit counts a commit. The one that the bomb is armed by counts itself.
-func (b *bomb) enterCommit(c *daemon.Change) int {
-	for _, e := range c.Events {
-		if b.armedBy != "" && e.Type == b.armedBy {
-			b.arm()
-		}
-	}
-	return b.enter("commit")
-}
-
-func (t *crashTerminal) Keys(ctx context.Context, ref tmux.Ref, keys ...tmux.Key) error {
-	n := t.b.enter("keys")
-	defer t.b.leave("keys", n)
-	return t.Terminal.Keys(ctx, ref, keys...)
-}
-
-func (t *crashTerminal) Kill(ctx context.Context, ref tmux.Ref) error {
-	n := t.b.enter("kill")
-	defer t.b.leave("kill", n)
-	return t.Terminal.Kill(ctx, ref)
-}
-
-type crashTrees struct {
-	daemon.Trees
-	b *bomb
-}
-
-func (t *crashTrees) Add(ctx context.Context, dir, branch, path string) (string, error) {
-	n := t.b.enter("tree")
-	defer t.b.leave("tree", n)
-	return t.Trees.Add(ctx, dir, branch, path)
-}
-
-func (t *crashTrees) Remove(ctx context.Context, dir, path string) (string, error) {
-	n := t.b.enter("tree")
-	defer t.b.leave("tree", n)
-	return t.Trees.Remove(ctx, dir, path)
-}
 
 // operate does a person's part, again and again, until it is over: it makes the one run if there is
 // none, and then does what is wanted of it. A daemon that is away answers nothing.
@@ -84,24 +46,6 @@ func untilKilled(cmd *exec.Cmd) func(*daemon.Pipeline) bool {
 			return true
 		default:
 			return false
-		}
-	}
-}
-
-// walk runs a test for each point, four at a time.
-func walk(t *testing.T, counts map[string]int, killedAt func(*testing.T, crashPoint)) {
-	slots := make(chan struct{}, 4)
-	for call, n := range counts {
-		for i := 1; i <= n; i++ {
-			for _, after := range []bool{false, true} {
-				p := crashPoint{Call: call, After: after, N: i}
-				t.Run(p.String(), func(t *testing.T) {
-					t.Parallel()
-					slots <- struct{}{}
-					defer func() { <-slots }()
-					killedAt(t, p)
-				})
-			}
 		}
 	}
 }
@@ -215,4 +159,49 @@ func TestPipelineAbortKilled(t *testing.T) {
 			r.wantRunEvents(id, typ, 1)
 		}
 	})
+}
+
+// TestPipelineDatabaseKilled kills PostgreSQL with SIGKILL at points of runs. The daemon brings it back,
+// and each run ends once.
+func TestPipelineDatabaseKilled(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cfg.Settings.DatabaseURL = "" // the private one
+	r.cfg.NoSync = true
+	b := &bomb{act: func() { r.killPostgres() }, armedBy: "pipeline_created"}
+	r.cfg.Around = b.around
+	r.template("gated", "developer", "reviewer | approval: true")
+	r.start()
+	for i, point := range []crashPoint{
+		{"commit", true, 1}, {"commit", false, 2}, {"spawn", true, 1}, {"hook", false, 2}, {"hook", false, 3}, {"commit", false, 4},
+		{"commit", true, 5}, {"paste", true, 1}, {"commit", false, 9}, {"hook", true, 7}, {"commit", false, 13},
+	} {
+		b.set(point)
+		in := daemon.NewPipeline{Template: "gated", Title: "a test", Prompt: roof, Cwd: r.work}
+		var p daemon.Pipeline
+		r.await(fmt.Sprintf("%s: the run done", point), func() (bool, string) {
+			list, err := r.client.Pipelines(context.Background(), allRows)
+			switch {
+			case err != nil:
+				return false, err.Error()
+			case len(list) == i: // not there yet, or its answer and it were lost
+				_, err = r.client.CreatePipeline(context.Background(), in)
+				return false, fmt.Sprint(err)
+			}
+			p = list[0]
+			r.approved(p)
+			return len(list) == i+1 && !p.Open(), fmt.Sprintf("%d runs; %s %s %s", len(list), p.Status, said(p.Error), stepLine(p))
+		})
+		if !b.gone() {
+			t.Errorf("%s: the database was not killed", point)
+		}
+		r.wantSteps(p, "done done")
+		for n, s := range p.Steps {
+			if len(s.AgentIDs) != 1 || s.LatestHandoff == nil {
+				t.Fatalf("%s: step %d had the agents %v and left %+v", point, n+1, s.AgentIDs, s.LatestHandoff)
+			}
+			r.awaitState(s.AgentIDs[0], daemon.Ended)
+			r.wantTold(s.AgentIDs[0], "Mend the roof.")
+		}
+	}
 }

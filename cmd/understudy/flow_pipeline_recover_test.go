@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -345,50 +344,5 @@ func TestPipelineTmuxKilled(t *testing.T) {
 	r.wantSteps(p, "done done")
 	if ids := p.Steps[1].AgentIDs; len(ids) != 2 || ids[0] != a.ID {
 		t.Errorf("agents %v of step 2, want %d and another", ids, a.ID)
-	}
-}
-
-// TestPipelineDatabaseKilled kills PostgreSQL with SIGKILL at points of runs. The daemon brings it back,
-// and each run ends once.
-func TestPipelineDatabaseKilled(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.cfg.Settings.DatabaseURL = "" // the private one
-	r.cfg.NoSync = true
-	b := &bomb{act: func() { r.killPostgres() }, armedBy: "pipeline_created"}
-	r.cfg.Around = b.around
-	r.template("gated", "developer", "reviewer | approval: true")
-	r.start()
-	for i, point := range []crashPoint{
-		{"commit", true, 1}, {"commit", false, 2}, {"spawn", true, 1}, {"hook", false, 2}, {"hook", false, 3}, {"commit", false, 4},
-		{"commit", true, 5}, {"paste", true, 1}, {"commit", false, 9}, {"hook", true, 7}, {"commit", false, 13},
-	} {
-		b.set(point)
-		in := daemon.NewPipeline{Template: "gated", Title: "a test", Prompt: roof, Cwd: r.work}
-		var p daemon.Pipeline
-		r.await(fmt.Sprintf("%s: the run done", point), func() (bool, string) {
-			list, err := r.client.Pipelines(context.Background(), allRows)
-			switch {
-			case err != nil:
-				return false, err.Error()
-			case len(list) == i: // not there yet, or its answer and it were lost
-				_, err = r.client.CreatePipeline(context.Background(), in)
-				return false, fmt.Sprint(err)
-			}
-			p = list[0]
-			r.approved(p)
-			return len(list) == i+1 && !p.Open(), fmt.Sprintf("%d runs; %s %s %s", len(list), p.Status, said(p.Error), stepLine(p))
-		})
-		if !b.gone() {
-			t.Errorf("%s: the database was not killed", point)
-		}
-		r.wantSteps(p, "done done")
-		for n, s := range p.Steps {
-			if len(s.AgentIDs) != 1 || s.LatestHandoff == nil {
-				t.Fatalf("%s: step %d had the agents %v and left %+v", point, n+1, s.AgentIDs, s.LatestHandoff)
-			}
-			r.awaitState(s.AgentIDs[0], daemon.Ended)
-			r.wantTold(s.AgentIDs[0], "Mend the roof.")
-		}
 	}
 }

@@ -10,6 +10,9 @@ import (
 	"testing"
 )
 
+// afterTests end what all tests of this process share.
+var afterTests []func()
+
 // TestMain lets the test binary be `understudy`: agents, their hooks and their panes run it, and
 // scripts by a link of that name.
 func TestMain(m *testing.M) {
@@ -21,8 +24,9 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		code := m.Run()
-		closeChromium()
-		removeAgentBinary()
+		for _, end := range afterTests {
+			end()
+		}
 		os.Exit(code)
 	case len(os.Args) > 2 && os.Args[1] == "crash-serve":
 		os.Exit(crashServe(os.Args[2:]))

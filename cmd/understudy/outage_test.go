@@ -13,10 +13,15 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestDatabaseKilled kills PostgreSQL with SIGKILL at points of a handoff. The daemon brings it
-// back, and each handoff ends once.
+// TestDatabaseKilled kills PostgreSQL at a few of the points of TestDatabaseKilledAtManyPoints.
 func TestDatabaseKilled(t *testing.T) {
 	t.Parallel()
+	databaseKilledAt(t, crashPoint{"commit", true, 3}, crashPoint{"hook", false, 5})
+}
+
+// databaseKilledAt kills PostgreSQL with SIGKILL at points of handoffs, one after the other. The daemon
+// brings it back, and each handoff ends once.
+func databaseKilledAt(t *testing.T, points ...crashPoint) {
 	r := newRig(t)
 	r.cfg.Settings.DatabaseURL = "" // the private one
 	r.cfg.NoSync = true
@@ -24,10 +29,7 @@ func TestDatabaseKilled(t *testing.T) {
 	r.cfg.Around = b.around
 	r.start()
 	a := r.agent("developer-con-1")
-	for _, p := range []crashPoint{
-		{"commit", false, 1}, {"commit", true, 3}, {"hook", false, 1}, {"hook", true, 2}, {"commit", false, 8},
-		{"commit", true, 10}, {"spawn", true, 1}, {"hook", false, 5}, {"paste", true, 3}, {"commit", false, 17},
-	} {
+	for _, p := range points {
 		b.set(p)
 		h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
 		if !b.gone() {
@@ -36,9 +38,9 @@ func TestDatabaseKilled(t *testing.T) {
 		r.toldOnce(h)
 		a = r.awaitAgent(*h.SuccessorID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.Pane != nil })
 	}
-	events, err := r.client.Handoffs(t.Context(), api.ListOptions{})
-	if err != nil || len(events) != 10 {
-		t.Errorf("%d handoffs, %v; want 10", len(events), err)
+	handoffs, err := r.client.Handoffs(t.Context(), api.ListOptions{})
+	if err != nil || len(handoffs) != len(points) {
+		t.Errorf("%d handoffs, %v; want %d", len(handoffs), err, len(points))
 	}
 }
 

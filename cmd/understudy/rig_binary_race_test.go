@@ -41,6 +41,8 @@ func agentBinary(t testing.TB) string {
 	return binary
 }
 
+func init() { afterTests = append(afterTests, removeAgentBinary) }
+
 func removeAgentBinary() {
 	if agentBinaryDir != "" {
 		_ = os.RemoveAll(agentBinaryDir)

@@ -16,5 +16,3 @@ func agentBinary(t testing.TB) string {
 	}
 	return binary
 }
-
-func removeAgentBinary() {}

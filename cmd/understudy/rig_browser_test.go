@@ -1,16 +1,15 @@
+//go:build e2e
+
 package main
 
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
-	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -42,6 +41,8 @@ func startChromium() {
 		stopAllocator()
 	}
 }
+
+func init() { afterTests = append(afterTests, closeChromium) }
 
 // closeChromium ends the browser that tests have started, if they have.
 func closeChromium() {
@@ -89,26 +90,6 @@ func (r *rig) dashboard() *browser {
 		r.t.Fatalf("sign in: %v", err)
 	}
 	return b
-}
-
-// nextPort is where freeAddress looks on: below what the system gives to connections, which would take the
-// port of a daemon that is being restarted, and at a place of this process's own.
-var nextPort atomic.Int64
-
-func init() { nextPort.Store(16_000 + int64(os.Getpid())%800*16) }
-
-// freeAddress is one of loopback that a daemon can have again after its restart.
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	for range 100 {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", nextPort.Add(1)))
-		if err == nil {
-			defer l.Close()
-			return l.Addr().String()
-		}
-	}
-	t.Fatal("of 100 ports none is free")
-	return ""
 }
 
 // open opens a page in a tab of its own and waits until it follows the feed.

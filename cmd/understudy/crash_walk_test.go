@@ -1,0 +1,82 @@
+//go:build e2e
+
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// The walks: the daemon, or PostgreSQL, is killed at each point in turn.
+
+// walk runs a test for each point, four at a time.
+func walk(t *testing.T, counts map[string]int, killedAt func(*testing.T, crashPoint)) {
+	slots := make(chan struct{}, 4)
+	for call, n := range counts {
+		for i := 1; i <= n; i++ {
+			for _, after := range []bool{false, true} {
+				p := crashPoint{Call: call, After: after, N: i}
+				t.Run(p.String(), func(t *testing.T) {
+					t.Parallel()
+					slots <- struct{}{}
+					defer func() { <-slots }()
+					killedAt(t, p)
+				})
+			}
+		}
+	}
+}
+
+// TestKilledAtEveryPoint: how often a clean handoff comes to each kind of point, at least. A point that is
+// never reached fails.
+func TestKilledAtEveryPoint(t *testing.T) {
+	t.Parallel()
+	walk(t, map[string]int{"commit": 19, "hook": 6, "paste": 3, "spawn": 1}, func(t *testing.T, p crashPoint) {
+		killedAt(t, daemon.ModeAgent, p)
+	})
+}
+
+// TestGenerateKilledAtEveryPoint: in mode generate the one-shot is a point as well; a daemon that is
+// killed while it runs takes it along.
+func TestGenerateKilledAtEveryPoint(t *testing.T) {
+	t.Parallel()
+	walk(t, map[string]int{"commit": 18, "hook": 4, "paste": 2, "spawn": 1, "fork": 1}, func(t *testing.T, p crashPoint) {
+		killedAt(t, daemon.ModeGenerate, p)
+	})
+}
+
+func TestDatabaseKilledAtManyPoints(t *testing.T) {
+	t.Parallel()
+	databaseKilledAt(t, []crashPoint{
+		{"commit", false, 1}, {"commit", true, 3}, {"hook", false, 1}, {"hook", true, 2}, {"commit", false, 8},
+		{"commit", true, 10}, {"spawn", true, 1}, {"hook", false, 5}, {"paste", true, 3}, {"commit", false, 17},
+	}...)
+}
+
+// TestGenerateDatabaseKilled: PostgreSQL is killed while the fork runs, and around it. What it answers is
+// taken when the database is back, or asked for anew.
+func TestGenerateDatabaseKilled(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cfg.Settings.DatabaseURL = "" // the private one
+	r.cfg.NoSync = true
+	b := &bomb{act: func() { r.killPostgres() }}
+	r.cfg.Around = b.around
+	r.start()
+	a := r.spokenTo()
+	for _, p := range []crashPoint{{"fork", false, 1}, {"fork", true, 1}, {"commit", false, 2}, {"commit", true, 3}} {
+		b.set(p)
+		before := r.read(*a.TranscriptPath)
+		h := r.awaitPhase(r.generate(a.ID, ""), daemon.Completed)
+		if !b.gone() {
+			t.Errorf("%s: the database was not killed", p)
+		}
+		if after := r.read(*a.TranscriptPath); after != before {
+			t.Errorf("%s: transcript of the outgoing agent grew by %q", p, strings.TrimPrefix(after, before))
+		}
+		r.wantTold(*h.SuccessorID, h.Ref)
+		a = r.awaitState(*h.SuccessorID, daemon.Idle)
+	}
+}
