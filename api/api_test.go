@@ -280,6 +280,7 @@ func TestHooks(t *testing.T) {
 		{"key", "/hooks/Stop", "{}", "invalid_header", [2]string{hookKeyHeader, "a b"}},
 		{"pid", "/hooks/Stop", "{}", "invalid_header", [2]string{agentPIDHeader, "-1"}},
 		{"large pid", "/hooks/Stop", "{}", "invalid_header", [2]string{agentPIDHeader, "99999999999"}},
+		{"start", "/hooks/Stop", "{}", "invalid_header", [2]string{agentStartHeader, "-1"}},
 		{"time", "/hooks/Stop", "{}", "invalid_header", [2]string{hookAtHeader, "today"}},
 		{"list", "/hooks/Stop", "[]", "invalid_json", [2]string{}},
 		{"null", "/hooks/Stop", "null", "invalid_json", [2]string{}},

@@ -17,12 +17,14 @@ import (
 
 // Headers of our own. Canonical in Go's sense, which is how they are looked up.
 const (
-	launchHeader   = "X-Understudy-Launch"
-	tmuxHeader     = "X-Tmux"
-	paneHeader     = "X-Tmux-Pane"
-	agentPIDHeader = "X-Agent-Pid"
-	hookKeyHeader  = "X-Hook-Key"
-	hookAtHeader   = "X-Hook-At"
+	launchHeader     = "X-Understudy-Launch"
+	tmuxHeader       = "X-Tmux"
+	paneHeader       = "X-Tmux-Pane"
+	agentPIDHeader   = "X-Agent-Pid"
+	agentStartHeader = "X-Agent-Start"
+	bootIDHeader     = "X-Boot-Id"
+	hookKeyHeader    = "X-Hook-Key"
+	hookAtHeader     = "X-Hook-At"
 )
 
 var (

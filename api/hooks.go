@@ -50,6 +50,14 @@ func envelope(c echo.Context) (hooks.Envelope, error) {
 		}
 		env.AgentPID = int(n)
 	}
+	env.Boot = header.Get(bootIDHeader)
+	if start := header.Get(agentStartHeader); start != "" {
+		n, err := strconv.ParseUint(start, 10, 64)
+		if err != nil {
+			return env, invalid("invalid_header", "Header %s must be a number of clock ticks", agentStartHeader)
+		}
+		env.AgentStart = n
+	}
 	if at := header.Get(hookAtHeader); at != "" {
 		t, err := time.Parse(time.RFC3339Nano, at)
 		if err != nil {

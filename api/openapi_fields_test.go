@@ -137,7 +137,7 @@ func TestDescriptionHasEveryHeader(t *testing.T) {
 			headers = append(headers, p.Value.Name)
 		}
 	}
-	want := []string{launchHeader, tmuxHeader, paneHeader, agentPIDHeader, hookKeyHeader, hookAtHeader, "Last-Event-ID"}
+	want := []string{launchHeader, tmuxHeader, paneHeader, agentPIDHeader, agentStartHeader, bootIDHeader, hookKeyHeader, hookAtHeader, "Last-Event-ID"}
 	slices.Sort(headers)
 	slices.Sort(want)
 	if !slices.Equal(headers, want) {

@@ -92,6 +92,10 @@ func request(e Envelope) []byte {
 	if e.AgentPID > 0 {
 		header("X-Agent-Pid", strconv.Itoa(e.AgentPID))
 	}
+	if e.AgentStart > 0 {
+		header("X-Agent-Start", strconv.FormatUint(e.AgentStart, 10))
+	}
+	header("X-Boot-Id", e.Boot)
 	header("X-Hook-Key", e.Key)
 	header("X-Hook-At", e.At.UTC().Format(time.RFC3339Nano))
 	b.WriteString("\r\n")

@@ -162,8 +162,9 @@ func (o options) run(at time.Time, env func(string) string, stdin io.Reader, std
 	if err != nil || pid < 0 {
 		pid = 0
 	}
+	start, boot := startOf(pid)
 	e := Envelope{
-		Key: NewKey(at), Event: o.event, At: at, AgentPID: pid,
+		Key: NewKey(at), Event: o.event, At: at, AgentPID: pid, AgentStart: start, Boot: boot,
 		Launch: env("UNDERSTUDY_LAUNCH"), Tmux: env("TMUX"), Pane: env("TMUX_PANE"),
 		Body: payload(ctx, o.event, stdin),
 	}

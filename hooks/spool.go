@@ -17,14 +17,18 @@ import (
 
 // Envelope is one hook on its way to the daemon.
 type Envelope struct {
-	Key      string          `json:"key"`              // unique, see [NewKey]
-	Event    string          `json:"event"`            // canonical
-	Launch   string          `json:"launch,omitempty"` // the launch secret, empty for agents of other origin
-	Tmux     string          `json:"tmux,omitempty"`   // $TMUX: socket, server pid, session
-	Pane     string          `json:"pane,omitempty"`   // $TMUX_PANE
-	AgentPID int             `json:"agent_pid,omitempty"`
-	At       time.Time       `json:"at"`   // when the hook started
-	Body     json.RawMessage `json:"body"` // the CLI's own JSON; empty means {}
+	Key      string `json:"key"`              // unique, see [NewKey]
+	Event    string `json:"event"`            // canonical
+	Launch   string `json:"launch,omitempty"` // the launch secret, empty for agents of other origin
+	Tmux     string `json:"tmux,omitempty"`   // $TMUX: socket, server pid, session
+	Pane     string `json:"pane,omitempty"`   // $TMUX_PANE
+	AgentPID int    `json:"agent_pid,omitempty"`
+	// AgentStart and Boot tell the agent's process from one that has its id later: when it started, in
+	// clock ticks since the boot with this id. Zero and empty where the system does not say.
+	AgentStart uint64          `json:"agent_start,omitempty"`
+	Boot       string          `json:"boot,omitempty"`
+	At         time.Time       `json:"at"`   // when the hook started
+	Body       json.RawMessage `json:"body"` // the CLI's own JSON; empty means {}
 }
 
 // NewKey returns a key for a hook that started at the given time: 32

@@ -17,7 +17,7 @@ func envelope(n int) Envelope {
 	at := time.Unix(1_800_000_000, int64(n)).UTC()
 	return Envelope{
 		Key: fmt.Sprintf("key-%d", n), Event: Stop, Launch: "secret", Tmux: "/tmp/t,1,0", Pane: "%1",
-		AgentPID: 42, At: at, Body: json.RawMessage(fmt.Sprintf(`{"n":%d,"text":"<&>"}`, n)),
+		AgentPID: 42, AgentStart: 4711, Boot: "boot-1", At: at, Body: json.RawMessage(fmt.Sprintf(`{"n":%d,"text":"<&>"}`, n)),
 	}
 }
 

@@ -1,0 +1,36 @@
+package hooks
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestSpooledHookTellsItsProcess: a process that has the agent's id later, or after the next boot, is told
+// from the agent by what the hook noted while the agent ran.
+func TestSpooledHookTellsItsProcess(t *testing.T) {
+	t.Parallel()
+	stat, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		stat = []byte(strings.Repeat("0 ", 22)) // a system without /proc tells nothing
+	}
+	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // as above
+	want, err := strconv.ParseUint(strings.Fields(string(stat))[21], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pid, start := range map[int]uint64{os.Getpid(): want, 0: 0, 1 << 30: 0} {
+		data := shortDir(t)
+		if out, complaint := hook(t, vars{"CLAUDE_PID": strconv.Itoa(pid)}, "{}", "--data", data, "Stop"); out+complaint != "" {
+			t.Errorf("%q, %q", out, complaint)
+		}
+		boot := strings.TrimSpace(string(id))
+		if start == 0 {
+			boot = ""
+		}
+		if got := drained(t, data); len(got) != 1 || got[0].AgentPID != pid || got[0].AgentStart != start || got[0].Boot != boot {
+			t.Errorf("process %d spooled %+v, want start %d since boot %q", pid, got, start, boot)
+		}
+	}
+}
