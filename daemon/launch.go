@@ -22,13 +22,6 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// LaunchFile is what the launch wrapper execs: written with mode 0600 before the pane is made, so
-// that neither the secret nor the argument list goes through tmux or stands in ps.
-type LaunchFile struct {
-	Argv []string `json:"argv"`
-	Env  []string `json:"env"`
-}
-
 // launchEvents are the hooks that the daemon acts on.
 var launchEvents = []string{"SessionStart", "UserPromptSubmit", "Stop", "StopFailure", "SessionEnd", "Notification", "PermissionRequest", "PreCompact"}
 
@@ -160,7 +153,7 @@ func (d *Daemon) prepareLaunch(ctx context.Context, a *Agent) error {
 	secret := randomHex(32)
 	a.LaunchHash = launchHash(secret)
 	a.SessionID = &launch.SessionID
-	file := LaunchFile{Argv: launch.Argv, Env: append(runtimes.StripEnv(d.Environ),
+	file := hooks.LaunchFile{Argv: launch.Argv, Env: append(runtimes.StripEnv(d.Environ),
 		"UNDERSTUDY_AGENT_ID="+strconv.FormatInt(a.ID, 10),
 		"UNDERSTUDY_LAUNCH="+secret,
 		"UNDERSTUDY_SOCKET="+d.Data.HookSocket(),
@@ -194,7 +187,7 @@ func (d *Daemon) launchFilesFit(a *Agent) bool {
 	if err != nil {
 		return false
 	}
-	var file LaunchFile
+	var file hooks.LaunchFile
 	if json.Unmarshal(b, &file) != nil {
 		return false
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"strconv"
 	"strings"
 	"time"
@@ -21,9 +20,8 @@ var ErrRefused = errors.New("refused")
 var errNoAnswer = errors.New("no answer in time")
 
 const (
-	dialTimeout = 100 * time.Millisecond
-	maxAnswer   = 1 << 20
-	maxHead     = 64 << 10
+	maxAnswer = 1 << 20
+	maxHead   = 64 << 10
 )
 
 // AnswerTimeout is how long the daemon may take to answer event. The CLI waits
@@ -52,8 +50,7 @@ func AnswerTimeout(event string) time.Duration {
 // (not now).
 //
 // One exchange over a unix socket needs so little of HTTP that it is written
-// out here. With net/http the hook process takes half as long again of its own:
-// 1.8 ms in place of 1.2, beside the 1.3 ms of a process that does nothing.
+// out here: a process that is linked with net/http takes half as long again to start.
 func Send(ctx context.Context, socket string, e Envelope) ([]byte, error) {
 	if err := e.check(); err != nil {
 		return nil, err
@@ -72,32 +69,44 @@ func Send(ctx context.Context, socket string, e Envelope) ([]byte, error) {
 	return answer.body, nil
 }
 
+// Tell posts a JSON body, less urgent than a hook, to a path of the daemon's at socket and waits for
+// an answer until ctx ends. What the answer says is of no use to the caller.
+func Tell(ctx context.Context, socket, launch, path string, body []byte) error {
+	answer, err := exchange(ctx, socket, post(path, body, "X-Understudy-Launch", launch))
+	if err == nil {
+		_, err = answer.verdict()
+	}
+	return err
+}
+
 func request(e Envelope) []byte {
 	body := []byte(e.Body)
 	if len(body) == 0 {
 		body = []byte("{}")
 	}
+	number := func(n uint64) string {
+		if n == 0 {
+			return ""
+		}
+		return strconv.FormatUint(n, 10)
+	}
+	return post("/hooks/"+e.Event, body,
+		"X-Understudy-Launch", e.Launch, "X-Tmux", e.Tmux, "X-Tmux-Pane", e.Pane, "X-Agent-Pid", number(uint64(max(0, e.AgentPID))),
+		"X-Agent-Start", number(e.AgentStart), "X-Boot-Id", e.Boot,
+		"X-Hook-Key", e.Key, "X-Hook-At", e.At.UTC().Format(time.RFC3339Nano))
+}
+
+// post writes a request. Of the headers, names and values in turn, those without a value are left out.
+func post(path string, body []byte, headers ...string) []byte {
 	var b bytes.Buffer
 	b.Grow(len(body) + 1024)
-	fmt.Fprintf(&b, "POST /hooks/%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"+
-		"Content-Type: application/json\r\nContent-Length: %d\r\n", e.Event, len(body))
-	header := func(name, value string) {
-		if value != "" {
+	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"+
+		"Content-Type: application/json\r\nContent-Length: %d\r\n", path, len(body))
+	for i := 0; i < len(headers); i += 2 {
+		if name, value := headers[i], headers[i+1]; value != "" {
 			fmt.Fprintf(&b, "%s: %s\r\n", name, headerValue(value))
 		}
 	}
-	header("X-Understudy-Launch", e.Launch)
-	header("X-Tmux", e.Tmux)
-	header("X-Tmux-Pane", e.Pane)
-	if e.AgentPID > 0 {
-		header("X-Agent-Pid", strconv.Itoa(e.AgentPID))
-	}
-	if e.AgentStart > 0 {
-		header("X-Agent-Start", strconv.FormatUint(e.AgentStart, 10))
-	}
-	header("X-Boot-Id", e.Boot)
-	header("X-Hook-Key", e.Key)
-	header("X-Hook-At", e.At.UTC().Format(time.RFC3339Nano))
 	b.WriteString("\r\n")
 	b.Write(body)
 	return b.Bytes()
@@ -117,7 +126,7 @@ func headerValue(s string) string {
 }
 
 func exchange(ctx context.Context, socket string, request []byte) (response, error) {
-	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "unix", socket)
+	conn, err := dial(ctx, socket)
 	if err != nil {
 		return response{}, err
 	}

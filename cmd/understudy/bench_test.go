@@ -51,7 +51,6 @@ func benchRig(b *testing.B) *rig {
 	b.Helper()
 	r := newRig(b)
 	r.cfg.Binary = build(b)
-	r.cfg.Settings.Runtimes["claude"] = runtimeSettings{Command: []string{r.cfg.Binary, "scripted-agent"}}
 	r.misbehave("think=0")
 	return r
 }
@@ -145,7 +144,7 @@ func BenchmarkHook(b *testing.B) {
 	}
 	var all []time.Duration
 	for b.Loop() {
-		cmd := exec.Command(r.cfg.Binary, "hook", "--socket", filepath.Join(r.root, "run", "hook.sock"), "Stop")
+		cmd := exec.Command(r.cfg.HookBinary, "hook", "--socket", filepath.Join(r.root, "run", "hook.sock"), "Stop")
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
 		cmd.Stdin = bytes.NewReader(body)
 		started := time.Now()
@@ -181,8 +180,8 @@ func BenchmarkIdle(b *testing.B) {
 // serveProcess runs the real binary as the daemon, and waits until it answers.
 func (r *rig) serveProcess() *exec.Cmd {
 	r.t.Helper()
-	config := fmt.Sprintf("listen: none\ndatabase_url: %q\nnotify: {desktop: false}\nruntimes:\n  claude: {command: [%q, scripted-agent]}\n",
-		r.cfg.Settings.DatabaseURL, r.cfg.Binary)
+	config := fmt.Sprintf("listen: none\ndatabase_url: %q\nnotify: {desktop: false}\nruntimes:\n  claude: {command: [%q]}\n",
+		r.cfg.Settings.DatabaseURL, agentProgram(r.t))
 	if err := os.WriteFile(filepath.Join(r.root, "config.yaml"), []byte(config), 0o600); err != nil {
 		r.t.Fatal(err)
 	}

@@ -249,7 +249,7 @@ func (r *claudeRig) installHooks() {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	plan, err := hooks.PlanInstall(before, hooks.InstallOptions{Bin: r.cfg.Binary, DataDir: r.root, Events: hooks.KnownEvents(claudetest.Version)})
+	plan, err := hooks.PlanInstall(before, hooks.InstallOptions{Bin: r.cfg.HookBinary, DataDir: r.root, Events: hooks.KnownEvents(claudetest.Version)})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -295,7 +295,7 @@ func (r *claudeRig) argv(agentID int64) []string {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	var file daemon.LaunchFile
+	var file hooks.LaunchFile
 	if err := json.Unmarshal(b, &file); err != nil {
 		r.t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func TestClaudeMCP(t *testing.T) {
 	r := newClaudeRig(t, callsMCP("who are you?", "whoami", map[string]any{},
 		callsMCP("tell the other", "send_message", map[string]any{"to": "2", "text": "!ls\nis not what I want"},
 			callsMCP("hand over", "request_handoff", map[string]any{"reason": "told to"}, obeys))))
-	add := exec.Command(r.cli, "mcp", "add", "--scope", "user", "understudy", "--", r.cfg.Binary, "mcp")
+	add := exec.Command(r.cli, "mcp", "add", "--scope", "user", "understudy", "--", mainProgram(r.t), "mcp")
 	add.Env, add.Dir = r.home.Environ, r.home.Workdir
 	if out, err := add.CombinedOutput(); err != nil {
 		t.Fatalf("mcp add: %v\n%s", err, out)

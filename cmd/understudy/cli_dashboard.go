@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/understudyd/understudy/cmd/internal/child"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -72,7 +73,7 @@ func (a *app) openBrowser(ctx context.Context, url string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	bin, err := lookPath(command, []string{"PATH=" + a.getenv("PATH")})
+	bin, err := child.LookPath(command, []string{"PATH=" + a.getenv("PATH")})
 	if err == nil {
 		err = exec.CommandContext(ctx, bin, page).Run()
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/child"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -328,7 +329,7 @@ func (r *serviceRun) runAll(ctx context.Context, list []commandLine) error {
 func (r *serviceRun) run(ctx context.Context, command commandLine) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, 2*time.Minute, errors.New("it did not end within 2 minutes"))
 	defer cancel()
-	bin, err := lookPath(command[0], r.environ)
+	bin, err := child.LookPath(command[0], r.environ)
 	if err != nil {
 		return fmt.Errorf("there is no %s", command[0])
 	}

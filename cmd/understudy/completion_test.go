@@ -61,7 +61,7 @@ func (r *rig) shellEnv() []string {
 	if err := os.MkdirAll(bin, 0o700); err != nil {
 		r.t.Fatal(err)
 	}
-	if err := os.Symlink(r.cfg.Binary, filepath.Join(bin, "understudy")); err != nil {
+	if err := os.Symlink(mainProgram(r.t), filepath.Join(bin, "understudy")); err != nil {
 		r.t.Fatal(err)
 	}
 	return append(slices.Clone(r.cfg.Environ), "PATH="+bin+":"+os.Getenv("PATH"), "UNDERSTUDY_DATA="+r.root, "TERM=xterm", "LANG=C.UTF-8", "PS1=ready> ")

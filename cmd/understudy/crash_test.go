@@ -44,6 +44,7 @@ type crashDaemon struct {
 	Settings settings
 	Environ  []string
 	Binary   string
+	Hook     string
 	Point    *crashPoint
 	Arm      string // the type of the event from whose commit on calls count; "": a handoff's request
 }
@@ -57,7 +58,7 @@ func crashServe(args []string) int {
 	}
 	bomb := &bomb{point: c.Point, calls: map[string]int{}, armedBy: c.Arm}
 	err := serve(context.Background(), serveConfig{
-		Root: c.Root, Settings: c.Settings, Environ: c.Environ, Binary: c.Binary,
+		Root: c.Root, Settings: c.Settings, Environ: c.Environ, Binary: c.Binary, HookBinary: c.Hook,
 		Getenv: func(string) string { return "" }, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)), Around: bomb.around,
 		Ready: func(*serving) { fmt.Println("ready") },
 	})
@@ -226,7 +227,7 @@ func (t *crashTrees) Remove(ctx context.Context, dir, path string) (string, erro
 // child starts the daemon as a process of its own and waits until it answers.
 func (r *rig) child(point *crashPoint, arm ...string) *exec.Cmd {
 	r.t.Helper()
-	arg, err := json.Marshal(crashDaemon{Root: r.root, Settings: r.cfg.Settings, Environ: r.cfg.Environ, Binary: r.cfg.Binary, Point: point, Arm: strings.Join(arm, "")})
+	arg, err := json.Marshal(crashDaemon{Root: r.root, Settings: r.cfg.Settings, Environ: r.cfg.Environ, Binary: r.cfg.Binary, Hook: r.cfg.HookBinary, Point: point, Arm: strings.Join(arm, "")})
 	if err != nil {
 		r.t.Fatal(err)
 	}

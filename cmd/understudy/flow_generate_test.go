@@ -133,7 +133,7 @@ func TestGenerateCannotBegin(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	script := filepath.Join(filepath.Dir(r.root), "claude")
-	text := fmt.Appendf(nil, "#!/bin/sh\nexec '%s' scripted-agent \"$@\"\n", r.cfg.Binary)
+	text := fmt.Appendf(nil, "#!/bin/sh\nexec '%s' \"$@\"\n", agentProgram(t))
 	write := func() {
 		if err := os.WriteFile(script, text, 0o700); err != nil {
 			t.Fatal(err)

@@ -32,13 +32,13 @@ func (r *rig) hook(agentID int64, event string, body map[string]any) hooks.Envel
 }
 
 // launchFile is what the agent was launched with.
-func (r *rig) launchFile(agentID int64) daemon.LaunchFile {
+func (r *rig) launchFile(agentID int64) hooks.LaunchFile {
 	r.t.Helper()
 	b, err := os.ReadFile(filepath.Join(r.dir.Launch(agentID), "launch.json"))
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	var file daemon.LaunchFile
+	var file hooks.LaunchFile
 	if err := json.Unmarshal(b, &file); err != nil {
 		r.t.Fatal(err)
 	}

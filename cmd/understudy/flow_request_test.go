@@ -161,7 +161,7 @@ func (r *rig) foreignAgent(server *tmux.Server, args string) (daemon.Agent, tmux
 	r.t.Helper()
 	home := filepath.Join(filepath.Dir(r.root), "home")
 	plan, err := hooks.PlanInstall(nil, hooks.InstallOptions{
-		Bin: r.cfg.Binary, DataDir: r.root, Events: hooks.KnownEvents("2.1.329 (Claude Code)"),
+		Bin: r.cfg.HookBinary, DataDir: r.root, Events: hooks.KnownEvents("2.1.329 (Claude Code)"),
 	})
 	if err != nil {
 		r.t.Fatal(err)
@@ -178,7 +178,7 @@ func (r *rig) foreignAgent(server *tmux.Server, args string) (daemon.Agent, tmux
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	line := r.cfg.Binary + " scripted-agent " + args
+	line := agentProgram(r.t) + " " + args
 	if err := server.Paste(r.t.Context(), shell.Ref, line, tmux.PasteOptions{After: []tmux.Key{tmux.Enter}}); err != nil {
 		r.t.Fatal(err)
 	}

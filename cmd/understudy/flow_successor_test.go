@@ -141,10 +141,10 @@ func TestCommandMissing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	command := filepath.Join(filepath.Dir(r.root), "agent-cli")
-	if err := os.Symlink(r.cfg.Binary, command); err != nil {
+	if err := os.Symlink(agentProgram(t), command); err != nil {
 		t.Fatal(err)
 	}
-	r.cfg.Settings.Runtimes = map[string]runtimeSettings{"claude": {Command: []string{command, "scripted-agent"}}}
+	r.cfg.Settings.Runtimes = map[string]runtimeSettings{"claude": {Command: []string{command}}}
 	r.start()
 	a := r.agent(con)
 	if err := os.Remove(command); err != nil {
@@ -154,7 +154,7 @@ func TestCommandMissing(t *testing.T) {
 	if !strings.Contains(failed.Error.Message, "could not be started") || !strings.Contains(failed.Error.Message, command) {
 		t.Errorf("failure %q does not name the command", failed.Error.Message)
 	}
-	if err := os.Symlink(r.cfg.Binary, command); err != nil {
+	if err := os.Symlink(agentProgram(t), command); err != nil {
 		t.Fatal(err)
 	}
 	r.retry(failed.ID)

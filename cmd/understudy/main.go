@@ -8,30 +8,26 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/cmd/internal/inside"
+	"github.com/understudyd/understudy/cmd/internal/scripted"
 )
 
 func main() { os.Exit(dispatch(os.Args[1:])) }
 
-// dispatch sends the commands that agents run on their way before anything else is set up: a
-// hook costs the agent its whole run time, at every turn.
+// dispatch sends the commands that agents and the desktop wait for on their way before anything else
+// is set up.
 func dispatch(args []string) int {
+	if code, ok := inside.Main(args); ok {
+		return code
+	}
 	if len(args) > 0 {
 		switch args[0] {
-		case "hook":
-			return hooks.Command(args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
-		case "statusline":
-			if len(args) == 1 {
-				return runStatusLine()
-			}
 		case notifyCommand:
 			if len(args) == 1 {
 				return notifyDesktop(os.Stdin, os.Stderr)
 			}
-		case "launch":
-			return launchAgent(args[1:], os.Environ(), os.Stderr)
-		case "scripted-agent":
-			return scriptedAgent(args[1:])
+		case "scripted-agent": // stands in for a CLI agent in the demo
+			return scripted.Main(args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)
 		}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)

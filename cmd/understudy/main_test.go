@@ -13,8 +13,8 @@ import (
 // afterTests end what all tests of this process share.
 var afterTests []func()
 
-// TestMain lets the test binary be `understudy`: agents, their hooks and their panes run it, and
-// scripts by a link of that name.
+// TestMain lets the test binary be `understudy`, for the demo and the tests that run it, and for scripts
+// by a link of that name.
 func TestMain(m *testing.M) {
 	linked := filepath.Base(os.Args[0]) == "understudy"
 	switch {

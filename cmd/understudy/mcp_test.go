@@ -24,7 +24,7 @@ type mcpSession struct {
 // stderr, because its stdin was closed.
 func openMCP(t *testing.T, env ...string) *mcpSession {
 	t.Helper()
-	cmd := exec.Command(agentBinary(t), "mcp")
+	cmd := exec.Command(mainProgram(t), "mcp")
 	cmd.Env = append(env, "GORACE=atexit_sleep_ms=0")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr

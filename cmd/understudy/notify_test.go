@@ -14,7 +14,7 @@ func desktopOf(t *testing.T, address string) *desktop {
 	t.Helper()
 	return newDesktop(true, func(name string) string {
 		return map[string]string{"DBUS_SESSION_BUS_ADDRESS": address}[name]
-	}, agentBinary(t))
+	}, mainProgram(t))
 }
 
 // hostile is a message as an agent may have caused it.

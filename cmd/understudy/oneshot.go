@@ -10,16 +10,15 @@ import (
 	"os/exec"
 	"runtime"
 	"syscall"
-	"time"
 	"unicode/utf8"
 
+	"github.com/understudyd/understudy/cmd/internal/child"
 	"github.com/understudyd/understudy/daemon"
 )
 
 const (
 	oneShotStdout = 16 << 20 // bytes
 	stderrTail    = 4 << 10  // bytes
-	endGrace      = 500 * time.Millisecond
 )
 
 // runOneShot is daemon.Config.OneShot. A command that prints more than oneShotStdout is ended and
@@ -38,16 +37,16 @@ func runOneShot(ctx context.Context, job daemon.OneShot) (daemon.OneShotResult, 
 }
 
 // runCommand runs a command to its end, in a process group of its own. When ctx ends, or stdout
-// refuses what is written to it, the group gets SIGTERM, after endGrace SIGKILL, and the error is
+// refuses what is written to it, the group gets SIGTERM, after child.EndGrace SIGKILL, and the error is
 // the context's cause or stdout's. What the command leaves behind of its group ends with it.
 //
-// If this process is killed, the command goes as well on Linux, see tie; elsewhere it is left with
+// If this process is killed, the command goes as well on Linux, see child.Tie; elsewhere it is left with
 // closed pipes.
 func runCommand(ctx context.Context, job daemon.OneShot, stdout io.Writer) (stderr string, exit int, err error) {
 	if len(job.Argv) == 0 {
 		return "", 0, errors.New("one-shot: no command")
 	}
-	bin, err := lookPath(job.Argv[0], job.Env)
+	bin, err := child.LookPath(job.Argv[0], job.Env)
 	if err != nil {
 		return "", 0, err
 	}
@@ -60,8 +59,8 @@ func runCommand(ctx context.Context, job daemon.OneShot, stdout io.Writer) (stde
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var complaints tail
-	cmd := inGroup(ctx, bin)
-	tie(cmd.SysProcAttr)
+	cmd := child.InGroup(ctx, bin)
+	child.Tie(cmd.SysProcAttr)
 	cmd.Args, cmd.Dir, cmd.Env = job.Argv, job.Dir, job.Env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(job.Stdin), refusing{stdout, stop}, &complaints
 	if err := cmd.Start(); err != nil {
@@ -71,7 +70,7 @@ func runCommand(ctx context.Context, job daemon.OneShot, stdout io.Writer) (stde
 		return "", 0, fmt.Errorf("%w: name a program that runs in config.yaml (runtimes: command)", err)
 	}
 	err = cmd.Wait()
-	signalGroup(cmd.Process, syscall.SIGKILL)
+	child.SignalGroup(cmd.Process, syscall.SIGKILL)
 	if ctx.Err() != nil {
 		return "", 0, context.Cause(ctx)
 	}
@@ -79,35 +78,7 @@ func runCommand(ctx context.Context, job daemon.OneShot, stdout io.Writer) (stde
 	if err != nil && !errors.As(err, &failed) && !errors.Is(err, exec.ErrWaitDelay) {
 		return "", 0, fmt.Errorf("%s: %w", bin, err)
 	}
-	return complaints.String(), exitCode(cmd.ProcessState), nil
-}
-
-// inGroup makes a command that leads a process group of its own. At ctx's end the group gets
-// SIGTERM, and endGrace later the leader SIGKILL; then Wait returns, and what is left of the group
-// is the caller's. Children that hold the command's pipes open delay Wait by endGrace at most.
-func inGroup(ctx context.Context, bin string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, bin, args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error {
-		signalGroup(cmd.Process, syscall.SIGTERM)
-		return nil
-	}
-	cmd.WaitDelay = endGrace
-	return cmd
-}
-
-// signalGroup signals all that is left of the group that p leads or led. A group keeps its number
-// as long as it has a member, so that nobody else is meant.
-func signalGroup(p *os.Process, sig syscall.Signal) {
-	_ = syscall.Kill(-p.Pid, sig) // nobody left is what we want
-}
-
-// exitCode is a process's exit code as a shell gives it.
-func exitCode(s *os.ProcessState) int {
-	if ws, ok := s.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return 128 + int(ws.Signal())
-	}
-	return s.ExitCode()
+	return complaints.String(), child.ExitCode(cmd.ProcessState), nil
 }
 
 // refusing ends the command when its output is refused, for the reason given.

@@ -8,13 +8,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/understudyd/understudy/cmd/internal/child"
+	"github.com/understudyd/understudy/cmd/internal/child/childtest"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/tmux"
 )
 
 // shell is a one-shot that runs a script in dir.
@@ -95,21 +95,16 @@ func TestOneShotPrintsTooMuch(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "printed more than 16 MB") || len(got.Stdout) > 0 {
 		t.Errorf("endless output: %d bytes, %v", len(got.Stdout), err)
 	}
-	wantGone(t, filepath.Join(dir, "pid"))
+	childtest.WantGone(t, filepath.Join(dir, "pid"))
 }
-
-// family is a script that starts a child which ignores SIGTERM and holds the output open, and
-// leaves the process ids of both in files.
-const family = `sh -c 'trap "" TERM; echo $$ >child.new; mv child.new child; while :; do sleep 1000; done' &
-echo $$ >leader.new; mv leader.new leader; `
 
 // TestOneShotCancelled: the command ends at once with all that it has started, whatever they do
 // about SIGTERM, and the error is the context's.
 func TestOneShotCancelled(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{
-		"willing":   family + "wait",
-		"unwilling": "trap '' TERM; " + family + "while :; do wait; done",
+		"willing":   childtest.Family + "wait",
+		"unwilling": "trap '' TERM; " + childtest.Family + "while :; do wait; done",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -121,17 +116,17 @@ func TestOneShotCancelled(t *testing.T) {
 				_, err := runOneShot(ctx, shell(dir, script))
 				done <- err
 			}()
-			awaitFile(t, filepath.Join(dir, "leader"))
-			awaitFile(t, filepath.Join(dir, "child"))
+			childtest.AwaitFile(t, filepath.Join(dir, "leader"))
+			childtest.AwaitFile(t, filepath.Join(dir, "child"))
 			from := time.Now()
 			cancel(why)
 			if err := <-done; !errors.Is(err, why) {
 				t.Errorf("error %v", err)
 			}
-			if took := time.Since(from); took > endGrace+2*time.Second {
+			if took := time.Since(from); took > child.EndGrace+2*time.Second {
 				t.Errorf("it took %s", took)
 			}
-			wantGone(t, filepath.Join(dir, "leader"), filepath.Join(dir, "child"))
+			childtest.WantGone(t, filepath.Join(dir, "leader"), filepath.Join(dir, "child"))
 		})
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -151,7 +146,7 @@ func TestOneShotDaemonKilled(t *testing.T) {
 		t.Fatal("the one-shot has ended: ", err)
 	}
 	if runtime.GOOS != "linux" {
-		return // see tie
+		return // see child.Tie
 	}
 	dir := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestOneShotDaemonKilled$")
@@ -159,57 +154,10 @@ func TestOneShotDaemonKilled(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	awaitFile(t, filepath.Join(dir, "leader"))
+	childtest.AwaitFile(t, filepath.Join(dir, "leader"))
 	if err := cmd.Process.Kill(); err != nil {
 		t.Error(err)
 	}
 	_ = cmd.Wait() // killed
-	wantGone(t, filepath.Join(dir, "leader"))
-}
-
-// awaitFile waits until a file is there.
-func awaitFile(t *testing.T, path string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), eventually)
-	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if _, err := os.Stat(path); err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("%s did not appear", path)
-		case <-tick.C:
-		}
-	}
-}
-
-// wantGone waits a moment for the end of the processes whose ids stand in the files: one that was
-// killed is gone only when the kernel has come to it.
-func wantGone(t *testing.T, pidFiles ...string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-	defer cancel()
-	for _, path := range pidFiles {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := tmux.FindProcess(pid)
-		if errors.Is(err, tmux.ErrNoProcess) {
-			continue
-		}
-		if err == nil {
-			err = p.Wait(ctx)
-		}
-		if err != nil {
-			t.Errorf("%s: process %d is still there: %v", filepath.Base(path), pid, err)
-		}
-	}
+	childtest.WantGone(t, filepath.Join(dir, "leader"))
 }

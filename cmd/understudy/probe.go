@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/understudyd/understudy/cmd/internal/child"
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
@@ -31,7 +32,7 @@ func newProbe(environ []string) *probe {
 
 // lookup says why a runtime's command can't be run.
 func (p *probe) lookup(command []string) error {
-	bin, err := lookPath(command[0], p.environ)
+	bin, err := child.LookPath(command[0], p.environ)
 	if err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func (p *probe) version(ctx context.Context, command []string) string {
 	if len(command) == 0 {
 		return ""
 	}
-	bin, err := lookPath(command[0], p.environ)
+	bin, err := child.LookPath(command[0], p.environ)
 	if err != nil {
 		return ""
 	}

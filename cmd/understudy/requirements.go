@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/understudyd/understudy/cmd/internal/child"
 	"github.com/understudyd/understudy/db/localpg"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -62,7 +63,7 @@ func checkPostgres() finding {
 // checkGit looks for git, without which a handoff still works: what its document says about files
 // is compared with the working directory alone.
 func checkGit(environ []string) finding {
-	if path, err := lookPath("git", environ); err == nil {
+	if path, err := child.LookPath("git", environ); err == nil {
 		return ok("git", "%s", path)
 	}
 	return finding{Name: "git", State: findingWarning, Detail: "not in PATH; handoffs do not know what changed and was committed", Fix: "install git"}

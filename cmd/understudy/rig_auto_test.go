@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/understudyd/understudy/cmd/internal/inside"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/hooks"
 )
@@ -301,7 +302,7 @@ func (r *rig) reportContext(agentID int64, session string, tokens, size int64) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	code := statusLine(r.t.Context(), r.launchFile(agentID).Env, strings.NewReader(string(status)), io.Discard, io.Discard)
+	code := inside.StatusLine(r.t.Context(), r.launchFile(agentID).Env, strings.NewReader(string(status)), io.Discard, io.Discard)
 	if code != exitDone {
 		r.t.Fatalf("status line: exit code %d", code)
 	}
@@ -319,7 +320,7 @@ func (r *rig) installCommand() hooks.SlashPlan {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	plan, err := hooks.PlanSlash(now, hooks.InstallOptions{Bin: r.cfg.Binary, DataDir: r.root})
+	plan, err := hooks.PlanSlash(now, hooks.InstallOptions{Bin: mainProgram(r.t), DataDir: r.root})
 	if err == nil {
 		err = hooks.ApplySlash(plan)
 	}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// agentBinary is what agents and their hooks are run with: the test binary itself.
-func agentBinary(t testing.TB) string {
+// mainProgram is understudy for tests that run it: the test binary itself.
+func mainProgram(t testing.TB) string {
 	t.Helper()
 	binary, err := os.Executable()
 	if err != nil {

@@ -54,7 +54,6 @@ func newRig(t testing.TB) *rig {
 	if err := os.Chmod(root, 0o711); err != nil { // a private PostgreSQL's account must get through
 		t.Fatal(err)
 	}
-	binary := agentBinary(t)
 	r := &rig{t: t, root: filepath.Join(root, "data"), behave: filepath.Join(root, "behave"), work: filepath.Join(root, "work")}
 	for _, dir := range []string{r.work, filepath.Join(root, "home")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -66,13 +65,13 @@ func newRig(t testing.TB) *rig {
 	s.Listen = "none"
 	s.DatabaseURL = dbtest.New(t, db.Migrate)
 	s.Notify.Desktop = false
-	s.Runtimes = map[string]runtimeSettings{"claude": {Command: []string{binary, "scripted-agent"}}}
+	s.Runtimes = map[string]runtimeSettings{"claude": {Command: []string{agentProgram(t)}}}
 	var log slog.Handler = slog.DiscardHandler
 	if testing.Verbose() {
 		log = slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})
 	}
 	r.cfg = serveConfig{
-		Root: r.root, Settings: s, Getenv: func(string) string { return "" }, Binary: binary, Log: slog.New(log),
+		Root: r.root, Settings: s, Getenv: func(string) string { return "" }, Binary: os.Args[0], HookBinary: hookProgram(t), Log: slog.New(log),
 		Environ: []string{
 			"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(root, "home"), "SCRIPTED_AGENT_FILE=" + r.behave,
 			"GORACE=atexit_sleep_ms=0", // else each hook of a -race build takes a second to end

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,8 @@ type serveConfig struct {
 	AllowPublic bool   // listen beyond loopback
 	Environ     []string
 	Getenv      func(string) string
-	Binary      string // what agents are launched with and their hooks run
+	Binary      string // this program, for notifications
+	HookBinary  string // what agents are launched with and their hooks run; Binary if empty
 	NoSync      bool   // private PostgreSQL without fsync: a power failure may take what was committed
 	Temporary   bool   // private PostgreSQL that ends with this process, however that ends
 	Log         *slog.Logger
@@ -117,7 +119,7 @@ func serve(ctx context.Context, cfg serveConfig) error {
 	conf := daemon.Config{
 		Host: host, Settings: cfg.Settings.domain(), Store: base.db, Data: dir, Personas: store, Templates: templates,
 		Terminal: terminals(cfg.Settings), Notifier: newDesktop(cfg.Settings.Notify.Desktop, cfg.Getenv, cfg.Binary),
-		Log: cfg.Log, Environ: cfg.Environ, Binary: cfg.Binary, Version: runtimes.version, Lookup: runtimes.lookup,
+		Log: cfg.Log, Environ: cfg.Environ, Binary: cmp.Or(cfg.HookBinary, cfg.Binary), Version: runtimes.version, Lookup: runtimes.lookup,
 		OneShot: runOneShot, Worktree: askGit(cfg.Environ), Trees: newTrees(cfg.Environ),
 	}
 	if cfg.Around != nil {

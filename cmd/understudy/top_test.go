@@ -22,7 +22,7 @@ type topPane struct {
 func (r *rig) top(columns, lines int) *topPane {
 	r.t.Helper()
 	s := &topPane{r, filepath.Join(filepath.Dir(r.root), "seat.sock")}
-	s.tell("new-session", "-d", "-x", fmt.Sprint(columns), "-y", fmt.Sprint(lines), r.cfg.Binary, "top", "--data", r.root)
+	s.tell("new-session", "-d", "-x", fmt.Sprint(columns), "-y", fmt.Sprint(lines), mainProgram(r.t), "top", "--data", r.root)
 	r.t.Cleanup(func() { _ = s.command("kill-server").Run() }) // it has gone with top, if all is well
 	return s
 }

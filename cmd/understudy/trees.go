@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/understudyd/understudy/cmd/internal/child"
 	"github.com/understudyd/understudy/daemon"
 )
 
@@ -46,7 +47,7 @@ func newTrees(environ []string) daemon.Trees {
 
 // Add implements daemon.Trees. Path's folder is made, for this user alone, if it is not there.
 func (t *trees) Add(ctx context.Context, dir, branch, path string) (workdir string, err error) {
-	if _, err := lookPath("git", t.env); err != nil {
+	if _, err := child.LookPath("git", t.env); err != nil {
 		return "", errors.New("there is no git, which a work tree needs: install git, or leave out the branch")
 	}
 	r, err := t.open(ctx, dir)

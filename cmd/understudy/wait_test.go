@@ -40,7 +40,7 @@ func (s *seat) Write(b []byte) (int, error) {
 func (r *rig) sit(terminal bool, args ...string) *seat {
 	r.t.Helper()
 	s := &seat{r: r, ended: make(chan struct{})}
-	s.cmd = exec.Command(r.cfg.Binary, append(args, "--data", r.root)...)
+	s.cmd = exec.Command(mainProgram(r.t), append(args, "--data", r.root)...)
 	s.cmd.Env = append([]string{"TERM=xterm-256color", "NO_COLOR=1"}, r.cfg.Environ...)
 	var read sync.WaitGroup
 	if terminal {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/understudyd/understudy/cmd/internal/child"
 	"github.com/understudyd/understudy/daemon"
 )
 
@@ -27,7 +28,7 @@ const (
 func askGit(environ []string) func(context.Context, daemon.WorktreeQuery) (daemon.Worktree, error) {
 	env := gitEnv(environ)
 	return func(ctx context.Context, q daemon.WorktreeQuery) (daemon.Worktree, error) {
-		if _, err := lookPath("git", env); err != nil {
+		if _, err := child.LookPath("git", env); err != nil {
 			return daemon.Worktree{}, daemon.ErrNoWorktree
 		}
 		if fi, err := os.Stat(q.Dir); err != nil || !fi.IsDir() {

@@ -1,16 +1,15 @@
-package main
+package inside
 
 import (
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 
-	"github.com/understudyd/understudy/cmd/internal/scripted"
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/cmd/internal/child"
+	"github.com/understudyd/understudy/hooks"
 )
 
 // launchAgent is what runs first in an agent's pane. It execs what its file says, so that neither
@@ -31,7 +30,7 @@ func execLaunchFile(path string, environ []string) error {
 	if err != nil {
 		return err
 	}
-	var file daemon.LaunchFile
+	var file hooks.LaunchFile
 	if err := json.Unmarshal(b, &file); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -39,7 +38,7 @@ func execLaunchFile(path string, environ []string) error {
 		return fmt.Errorf("%s: no command", path)
 	}
 	env := append(file.Env, paneEnv(environ)...)
-	bin, err := lookPath(file.Argv[0], env)
+	bin, err := child.LookPath(file.Argv[0], env)
 	if err != nil {
 		return err
 	}
@@ -57,29 +56,4 @@ func paneEnv(environ []string) []string {
 		}
 	}
 	return out
-}
-
-// lookPath finds a program in the PATH of the environment that it will get, which is not ours.
-func lookPath(name string, env []string) (string, error) {
-	if strings.Contains(name, "/") {
-		return name, nil
-	}
-	path := ""
-	for _, v := range env {
-		if p, ok := strings.CutPrefix(v, "PATH="); ok {
-			path = p
-		}
-	}
-	for _, dir := range filepath.SplitList(path) {
-		full := filepath.Join(dir, name)
-		if fi, err := os.Stat(full); err == nil && fi.Mode().IsRegular() && fi.Mode()&0o111 != 0 {
-			return full, nil
-		}
-	}
-	return "", fmt.Errorf("%s is not in the PATH of serve: name its full path in config.yaml (runtimes: command)", name)
-}
-
-// scriptedAgent stands in for a CLI agent in the demo and in tests.
-func scriptedAgent(args []string) int {
-	return scripted.Main(args, os.Environ(), os.Stdin, os.Stdout, os.Stderr)
 }

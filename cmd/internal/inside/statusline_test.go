@@ -1,4 +1,4 @@
-package main
+package inside
 
 import (
 	"bytes"
@@ -14,7 +14,18 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/child"
+	"github.com/understudyd/understudy/cmd/internal/child/childtest"
 )
+
+// TestMain lets the test binary be the program.
+func TestMain(m *testing.M) {
+	if code, ok := Main(os.Args[1:]); ok {
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
 
 // statusInput is what Claude Code 2.1.329 gives its status line after a turn.
 const statusInput = `{"session_id":"s-1","transcript_path":"/t","cwd":"DIR/sub","model":{"id":"m"},` +
@@ -107,7 +118,7 @@ func (r *statusRig) wantReports(want ...string) {
 			if got != w {
 				r.t.Errorf("told %s\nwant %s", got, w)
 			}
-		case <-time.After(eventually):
+		case <-time.After(30 * time.Second):
 			r.t.Fatalf("not told: %s", w)
 		}
 	}
@@ -270,15 +281,15 @@ func TestStatusLineTerminated(t *testing.T) {
 	t.Parallel()
 	r := newStatusRig(t)
 	r.daemon(noContent)
-	r.settings("home/.claude/settings.json", family+"while :; do wait; done")
+	r.settings("home/.claude/settings.json", childtest.Family+"while :; do wait; done")
 	var out bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "statusline")
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout = r.dir, r.env, strings.NewReader(r.input), &out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	awaitFile(t, r.dir+"/leader")
-	awaitFile(t, r.dir+"/child")
+	childtest.AwaitFile(t, r.dir+"/leader")
+	childtest.AwaitFile(t, r.dir+"/child")
 	r.wantReports(wantReport) // before that
 	from := time.Now()
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -287,10 +298,10 @@ func TestStatusLineTerminated(t *testing.T) {
 	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 143 || out.Len() > 0 {
 		t.Errorf("%v, %q", err, &out)
 	}
-	if took := time.Since(from); took > endGrace+2*time.Second {
+	if took := time.Since(from); took > child.EndGrace+2*time.Second {
 		t.Errorf("it took %s", took)
 	}
-	wantGone(t, r.dir+"/leader", r.dir+"/child")
+	childtest.WantGone(t, r.dir+"/leader", r.dir+"/child")
 }
 
 // TestStatusLineWithoutEnd: nobody closes stdin.
@@ -300,7 +311,7 @@ func TestStatusLineWithoutEnd(t *testing.T) {
 	in, w := io.Pipe()
 	t.Cleanup(func() { _ = w.Close() })
 	var out bytes.Buffer
-	if code := statusLine(t.Context(), r.env, in, &out, &out); code != 0 || out.Len() > 0 {
+	if code := StatusLine(t.Context(), r.env, in, &out, &out); code != 0 || out.Len() > 0 {
 		t.Errorf("exit code %d, %q", code, &out)
 	}
 }

@@ -1,13 +1,12 @@
-package main
+package inside
 
 import (
-	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -18,57 +17,37 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/understudyd/understudy/cmd/internal/child"
+	"github.com/understudyd/understudy/hooks"
 )
 
 const (
-	maxStatus     = 1 << 20                // bytes of the runtime's JSON; it has about 2,000
-	statusRead    = time.Second            // until the runtime has written it
-	statusReport  = 300 * time.Millisecond // to the daemon and back
-	statusLineMax = 30 * time.Second       // the user's own command
+	maxStatus     = 1 << 20          // bytes of the runtime's JSON; it has about 2,000
+	statusRead    = time.Second      // until the runtime has written it
+	statusReport  = time.Second      // to the daemon and back, on a machine with much to do
+	statusLineMax = 30 * time.Second // the user's own command
 	statusLineEnv = "UNDERSTUDY_STATUSLINE"
 )
 
-// statusLineCommand is in the help alone: main runs it before all this is set up.
-func (a *app) statusLineCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "statusline",
-		Short: "What an agent's status line runs: tells the daemon how full the context is",
-		Long: `What agents that understudy starts have as their status line. It reads the runtime's JSON from
-stdin, tells the daemon how full the context window is, and runs your own status line, if your
-settings have one, with the same input; what that prints is what you see. If the daemon is away,
-nothing is told, and nothing else changes.`,
-		Example: "  understudy statusline < status.json",
-		Args:    exactArgs(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			if code := statusLine(c.Context(), os.Environ(), a.stdin, a.stdout, a.stderr); code != 0 {
-				return errSilent
-			}
-			return nil
-		},
-	}
-}
-
-// runStatusLine is `understudy statusline`. main calls it before it sets up anything else, unless
-// there are arguments: they are for cobra, which has the help.
+// runStatusLine is `understudy statusline` as a process of its own.
 func runStatusLine() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt, syscall.SIGHUP)
 	defer stop()
-	return statusLine(ctx, os.Environ(), os.Stdin, os.Stdout, os.Stderr)
+	return StatusLine(ctx, os.Environ(), os.Stdin, os.Stdout, os.Stderr)
 }
 
-// statusLine reports how full the context window is and, at the same time, runs the user's own
+// StatusLine reports how full the context window is and, at the same time, runs the user's own
 // status line with the same input, environment and output; its exit code is returned. Nothing that
 // goes wrong with the report is told: the screen is the user's. The end of ctx ends the user's
 // command as well.
-func statusLine(ctx context.Context, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
+func StatusLine(ctx context.Context, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	getenv := lookupIn(environ)
 	if getenv(statusLineEnv) != "" { // the user's own status line is this very command
-		return exitDone
+		return 0
 	}
 	input, ok := readStatus(ctx, stdin)
 	if !ok {
-		return exitDone
+		return 0
 	}
 	var status runtimeStatus
 	if err := json.Unmarshal(input, &status); err != nil {
@@ -80,7 +59,7 @@ func statusLine(ctx context.Context, environ []string, stdin io.Reader, stdout, 
 	command := userStatusLine(status.projectDir(), getenv)
 	if command == "" {
 		_, _ = io.WriteString(stdout, ownStatusLine(status, getenv))
-		return exitDone
+		return 0
 	}
 	return runStatusCommand(ctx, command, environ, input, stdout, stderr)
 }
@@ -108,20 +87,20 @@ func readStatus(ctx context.Context, stdin io.Reader) ([]byte, bool) {
 func runStatusCommand(ctx context.Context, command string, environ []string, input []byte, stdout, stderr io.Writer) int {
 	ctx, cancel := context.WithTimeout(ctx, statusLineMax)
 	defer cancel()
-	runtime.LockOSThread() // see tie
+	runtime.LockOSThread() // see child.Tie
 	defer runtime.UnlockOSThread()
-	cmd := inGroup(ctx, "/bin/sh", "-c", command)
-	tie(cmd.SysProcAttr)
+	cmd := child.InGroup(ctx, "/bin/sh", "-c", command)
+	child.Tie(cmd.SysProcAttr)
 	cmd.Env = append(environ[:len(environ):len(environ)], statusLineEnv+"=1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), stdout, stderr
 	if err := cmd.Start(); err != nil {
-		return exitFailed
+		return 1
 	}
 	_ = cmd.Wait() // the exit code says it all
 	if ctx.Err() != nil {
-		signalGroup(cmd.Process, syscall.SIGKILL)
+		child.SignalGroup(cmd.Process, syscall.SIGKILL)
 	}
-	return exitCode(cmd.ProcessState)
+	return child.ExitCode(cmd.ProcessState)
 }
 
 // runtimeStatus is what we need of the JSON that Claude Code (2.1.329) gives its status line.
@@ -143,7 +122,7 @@ type runtimeStatus struct {
 
 // projectDir is where the runtime looks for the project's settings.
 func (s runtimeStatus) projectDir() string {
-	return firstNonEmpty(s.Workspace.ProjectDir, s.Cwd)
+	return cmp.Or(s.Workspace.ProjectDir, s.Cwd)
 }
 
 // ownStatusLine is what a person sees who has no status line of their own: the runtime would leave
@@ -153,7 +132,7 @@ func ownStatusLine(s runtimeStatus, getenv func(string) string) string {
 	if err != nil {
 		return "" // no agent of ours
 	}
-	who := firstNonEmpty(getenv("UNDERSTUDY_PERSONA"), fmt.Sprintf("agent %d", id))
+	who := cmp.Or(getenv("UNDERSTUDY_PERSONA"), fmt.Sprintf("agent %d", id))
 	use, ok := s.use()
 	if !ok {
 		return who + "\n"
@@ -191,18 +170,7 @@ func reportContext(ctx context.Context, getenv func(string) string, status runti
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusReport)
 	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
-	if err != nil {
-		return
-	}
-	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
-	// Written out like the hooks' request (hooks.Send), and for the same reason: it is quicker.
-	fmt.Fprintf(conn, "POST /api/agents/%d/context HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"+
-		"X-Understudy-Launch: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", agent, launch, len(body), body)
-	// The answer is of no use, but for its coming: a server may drop the request of one who has gone.
-	_, _ = bufio.NewReader(conn).ReadByte()
+	_ = hooks.Tell(ctx, socket, launch, fmt.Sprintf("/api/agents/%d/context", agent), body)
 }
 
 // userStatusLine is the command of the user's own status line, "" without one: the first that the

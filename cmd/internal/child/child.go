@@ -1,0 +1,65 @@
+// Package child starts commands that end when they have to: with what they started themselves, and
+// with this process.
+package child
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// EndGrace is how long a command has between SIGTERM and SIGKILL.
+const EndGrace = 500 * time.Millisecond
+
+// InGroup makes a command that leads a process group of its own. At ctx's end the group gets
+// SIGTERM, and EndGrace later the leader SIGKILL; then Wait returns, and what is left of the group
+// is the caller's. Children that hold the command's pipes open delay Wait by EndGrace at most.
+func InGroup(ctx context.Context, bin string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, bin, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error {
+		SignalGroup(cmd.Process, syscall.SIGTERM)
+		return nil
+	}
+	cmd.WaitDelay = EndGrace
+	return cmd
+}
+
+// SignalGroup signals all that is left of the group that p leads or led. A group keeps its number
+// as long as it has a member, so that nobody else is meant.
+func SignalGroup(p *os.Process, sig syscall.Signal) {
+	_ = syscall.Kill(-p.Pid, sig) // nobody left is what we want
+}
+
+// ExitCode is a process's exit code as a shell gives it.
+func ExitCode(s *os.ProcessState) int {
+	if ws, ok := s.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return 128 + int(ws.Signal())
+	}
+	return s.ExitCode()
+}
+
+// LookPath finds a program in the PATH of the environment that it will get, which is not ours.
+func LookPath(name string, env []string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	path := ""
+	for _, v := range env {
+		if p, ok := strings.CutPrefix(v, "PATH="); ok {
+			path = p
+		}
+	}
+	for _, dir := range filepath.SplitList(path) {
+		full := filepath.Join(dir, name)
+		if fi, err := os.Stat(full); err == nil && fi.Mode().IsRegular() && fi.Mode()&0o111 != 0 {
+			return full, nil
+		}
+	}
+	return "", fmt.Errorf("%s is not in the PATH of serve: name its full path in config.yaml (runtimes: command)", name)
+}

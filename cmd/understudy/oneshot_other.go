@@ -1,9 +1,0 @@
-//go:build !linux
-
-package main
-
-import "syscall"
-
-// tie does nothing: other kernels than Linux know no such bond. A child whose parent is killed is
-// left with closed pipes, at which most programs end when they next read or write.
-func tie(*syscall.SysProcAttr) {}
