@@ -93,6 +93,7 @@ type Agent struct {
 	HandingOver   bool   `json:"-"`
 	Trouble       string `json:"-"` // what its runtime reported instead of the end of its last turn; "": nothing
 	StopInterrupt bool   `json:"-"` // its turn is to be interrupted before it is asked to exit
+	StopYields    bool   `json:"-"` // its handoff asked, and takes that back if the agent was given work meanwhile
 }
 
 // Tier is how far an agent's context window is filled, by the settings handoff.auto.

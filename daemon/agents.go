@@ -217,6 +217,7 @@ func (d *Daemon) StopAgent(ctx context.Context, id int64, force bool) (Agent, er
 		if a.StopAskedAt == nil || a.StopStage == StopFailed {
 			a.StopAskedAt, a.StopStage, a.StopStageAt = &now, StopNone, nil
 		}
+		a.StopYields = false // a person wants it, whatever the agent does
 		if force && !a.StopForce {
 			a.StopForce = true
 			if a.StopStage == StopAsked || a.StopStage == StopAnswer {

@@ -29,6 +29,7 @@ var eventWords = map[string]string{
 	"agent_session_changed":  "{agent} goes on in session {session_id}[ ({source})]",
 	"agent_stop_requested":   "{agent} was asked to stop[ by its {by}]",
 	"agent_stopping":         "{agent} is being stopped[: {stage}]",
+	"agent_stop_withdrawn":   "{agent} goes on: it was given work before it was asked to exit",
 	"agent_context":          "{agent} has used its context[ up to {percent} %][, {tokens} tokens]",
 	eventAgentMessaged:       "{agent} has written to agent {to_agent_id}",
 

@@ -192,7 +192,7 @@ func (r *handoffRun) waitingWords(out outcome) string {
 	case noteDialog:
 		words += fmt.Sprintf(": `understudy agent attach %d`", r.agent.ID)
 	case noteWorkedOn:
-		words += fmt.Sprintf(": `understudy agent stop %d`", r.agent.ID)
+		words += fmt.Sprintf(": `understudy handoff retry %d` or `understudy agent stop %d`", r.h.ID, r.agent.ID)
 	}
 	return words + "."
 }

@@ -133,6 +133,16 @@ func (h *Handoff) Open() bool {
 	return h.Phase != Completed && h.Phase != Failed && h.Phase != Cancelled
 }
 
+// Retryable reports whether a retry can have the handoff go on: it failed, or it waits for a person to
+// decide about work that its document may not mention.
+func (h *Handoff) Retryable() bool { return h.Phase == Failed && h.Error != nil || h.awaitsDecision() }
+
+// awaitsDecision reports whether the handoff waits because its agent was given work after the document.
+func (h *Handoff) awaitsDecision() bool { return h.Phase == ShuttingDown && h.Note == noteWorkedOn }
+
+// takenBack reports whether the document of the handoff was recorded, and that was taken back by a retry.
+func (h *Handoff) takenBack() bool { return h.RecordedAt == nil && h.ContextChecksum != nil }
+
 // completedWords tell of a handoff that is done.
 func (h *Handoff) completedWords() string {
 	var successor int64
@@ -199,7 +209,7 @@ var handoffSteps = []step{
 		next: []Phase{Recorded, Instructing, Generating}, do: (*handoffRun).verify},
 	{at: Recorded, acts: true, does: "the record is committed; nothing has been shut down before",
 		next: []Phase{ShuttingDown}, do: (*handoffRun).recorded},
-	{at: ShuttingDown, does: "the outgoing agent's process is gone; it is asked once it is idle, has no background tasks and got no prompt since",
+	{at: ShuttingDown, does: "the outgoing agent's process is gone; it is asked once it is idle, has no background tasks and was given no work after the instruction",
 		next: []Phase{Spawning}, limitName: "exit_timeout, then the stop ladder", do: (*handoffRun).shutDown},
 	{at: Spawning, does: "the successor's pane is alive; its row was committed in the move that led here",
 		next: []Phase{AwaitingRegistration}, limitName: "30 s",

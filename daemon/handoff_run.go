@@ -18,7 +18,7 @@ const (
 	noteNotReady   = "the agent's composer is not ready"
 	noteBackground = "the agent still has background tasks"
 	noteTurn       = "the agent is in a turn"
-	noteWorkedOn   = "the agent was given work after its document was verified; end it with `understudy agent stop` when that work may end"
+	noteWorkedOn   = "the agent was given work that its document may not mention; `understudy handoff retry` has it write the document anew, `understudy agent stop` ends it without"
 )
 
 // request makes the folder and queues the instruction in the move that leaves for it, so that a
@@ -153,6 +153,8 @@ func (r *handoffRun) verify() outcome {
 		return stayFor(100*time.Millisecond, "the document is still being written")
 	case errors.As(err, &bad) && h.Retrying && r.askable():
 		return r.askAnew(bad.Code)
+	case err == nil && h.Retrying && r.askable() && h.takenBack():
+		return r.askAnew("the agent was given work that the document may not mention")
 	case err == nil && h.Retrying && r.askable() && r.outdated(doc):
 		return r.askAnew("the document is older than the agent's last prompt")
 	case errors.As(err, &bad):
@@ -160,36 +162,10 @@ func (r *handoffRun) verify() outcome {
 	case err != nil:
 		return outcome{err: err}
 	}
+	if h.Retrying {
+		h.DeliveryID = nil // the document answers what was said until now, not the instruction alone
+	}
 	return r.record(doc)
-}
-
-// askable reports whether somebody can be asked for the document once more.
-func (r *handoffRun) askable() bool { return r.agent.Active() || r.h.Mode == ModeGenerate }
-
-// outdated reports whether the agent was given work after a document was written, which that would
-// lose.
-func (r *handoffRun) outdated(doc data.Document) bool {
-	return r.agent.LastPromptAt != nil && doc.ModTime.Before(*r.agent.LastPromptAt)
-}
-
-// askAnew is what a retry does when there is still no acceptable document. What is there is put
-// aside, for nobody may take it for the one that is asked for.
-func (r *handoffRun) askAnew(why string) outcome {
-	aside := strings.TrimSuffix(r.h.FilePath, ".md") + ".aside.md"
-	if err := os.Rename(r.h.FilePath, aside); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return outcome{err: err}
-	}
-	if r.h.Mode == ModeGenerate {
-		r.h.Retrying, r.h.ForkedAt = false, nil
-		return moveTo(Generating, "retry: "+why, Change{})
-	}
-	r.h.Ref = newRef(r.h.SourceAgent, r.h.TargetAgent, r.now)
-	r.h.Retrying = false
-	c, out := r.queueInstruction()
-	if out != nil {
-		return *out
-	}
-	return moveTo(Instructing, "retry: "+why, c)
 }
 
 func (r *handoffRun) recorded() outcome {
@@ -218,8 +194,11 @@ func (r *handoffRun) shutDown() outcome {
 		return stayFor(time.Second, noteDialog)
 	case a.BackgroundTasks > 0:
 		return r.stayLong(time.Second, noteBackground)
-	case a.LastPrompt > r.h.StopHook:
-		return stayFor(time.Second, noteWorkedOn)
+	}
+	if given, err := r.d.givenWork(r.ctx, r.h, a); err != nil || given {
+		out := stayFor(time.Second, noteWorkedOn)
+		out.err = err
+		return out
 	}
 	screen, why, again := r.d.composer(r.ctx, a)
 	if screen == nil {
@@ -230,7 +209,7 @@ func (r *handoffRun) shutDown() outcome {
 		return r.stayLong(again, why)
 	}
 	r.d.isReady(a.ID)
-	a.StopAskedAt = &r.now
+	a.StopAskedAt, a.StopYields = &r.now, true
 	return outcome{with: Change{Agents: []*Agent{a}}}
 }
 

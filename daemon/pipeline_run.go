@@ -330,6 +330,7 @@ func (r *pipelineRun) fail(s *Step, a *Agent, f failure) *Change {
 // made to it meanwhile counts first: a prompt that it was given, or its successor.
 func (r *pipelineRun) dismiss(a *Agent, c *Change, interrupt bool) {
 	c.write(a)
+	a.StopYields = false // its step is over, whatever the agent does
 	if a.StopAskedAt != nil || !a.Active() {
 		return
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/data"
@@ -11,6 +13,8 @@ import (
 
 // RetryHandoff has a failed handoff go on from the phase that failed. Before the record that
 // means: verify again, and ask anew if there is still no document; in another mode, if one is given.
+// A handoff that waits because its agent was given work that the document may not mention goes back
+// before the record and asks for another document.
 func (d *Daemon) RetryHandoff(ctx context.Context, id int64, mode string) (Handoff, error) {
 	if mode != "" {
 		if err := checkMode(mode); err != nil {
@@ -22,7 +26,7 @@ func (d *Daemon) RetryHandoff(ctx context.Context, id int64, mode string) (Hando
 		switch {
 		case err != nil:
 			return h, err
-		case h.Phase != Failed || h.Error == nil:
+		case !h.Retryable():
 			return h, Errorf(KindConflict, "handoff_not_failed", "Only a failed handoff can be retried: this one is %s", h.Status)
 		}
 		if err := d.here(h.Host); err != nil {
@@ -32,7 +36,7 @@ func (d *Daemon) RetryHandoff(ctx context.Context, id int64, mode string) (Hando
 			return h, err
 		}
 		if mode != "" && mode != h.Mode {
-			if h.RecordedAt != nil {
+			if h.RecordedAt != nil && !h.awaitsDecision() {
 				return h, Errorf(KindConflict, "handoff_recorded", "The document is recorded, so the mode can no longer change: retry without one")
 			}
 			h.Mode = mode
@@ -82,6 +86,9 @@ func (d *Daemon) retrying(ctx context.Context, h *Handoff) (*Change, error) {
 		return nil, err
 	}
 	r := &handoffRun{d: d, ctx: ctx, now: time.Now().UTC(), h: h, agent: &a, set: d.Settings.Handoff}
+	if h.awaitsDecision() {
+		return r.takeBack()
+	}
 	failed := h.Error.Phase
 	to, c, err := r.resumeAt(failed)
 	if err != nil {
@@ -92,6 +99,21 @@ func (d *Daemon) retrying(ctx context.Context, h *Handoff) (*Change, error) {
 	c.Move = &Move{Handoff: h, From: Failed, Cause: "retry of " + string(failed)}
 	c.Events = append(c.Events, d.event("handoff_retried", &h.AgentID, &h.ID, map[string]any{"failed": failed, "phase": to, "persona": h.Persona}))
 	return &c, nil
+}
+
+// takeBack is the change by which a handoff that is recorded goes back and asks for another document. The
+// agent's row is written, too: of this and its end, one is second.
+func (r *handoffRun) takeBack() (*Change, error) {
+	h, a := r.h, r.agent
+	if !a.Active() || a.StopAskedAt != nil {
+		return nil, Errorf(KindConflict, "agent_ending", "Agent %d is being ended: its handoff goes on with the document that is recorded", a.ID)
+	}
+	from, cause := h.Phase, "retry: the agent was given work after its document"
+	h.enter(Verifying, r.now, r.set)
+	h.RecordedAt, h.InjectionPrompt, h.Retrying, h.StopHook = nil, nil, true, a.LastHook
+	return &Change{Agents: []*Agent{a}, Move: &Move{Handoff: h, From: from, Cause: cause}, Events: []*Event{
+		r.d.event("handoff_retried", &h.AgentID, &h.ID, map[string]any{"failed": from, "phase": Verifying, "persona": h.Persona}),
+	}}, nil
 }
 
 // resumeAt finds the phase in which a retry goes on, with the rows that belong to that move.
@@ -173,4 +195,34 @@ func (r *handoffRun) rewriteContext() error {
 		return data.WriteFile(*r.h.ContextPath, []byte(rec.Context), 0o600)
 	}
 	return nil
+}
+
+// askable reports whether somebody can be asked for the document once more.
+func (r *handoffRun) askable() bool { return r.agent.Active() || r.h.Mode == ModeGenerate }
+
+// outdated reports whether the agent was given work after a document was written, which that would
+// lose.
+func (r *handoffRun) outdated(doc data.Document) bool {
+	return r.agent.LastPromptAt != nil && doc.ModTime.Before(*r.agent.LastPromptAt)
+}
+
+// askAnew is what a retry does when there is still no acceptable document. What is there is put
+// aside, for nobody may take it for the one that is asked for.
+func (r *handoffRun) askAnew(why string) outcome {
+	aside := strings.TrimSuffix(r.h.FilePath, ".md") + ".aside.md"
+	if err := os.Rename(r.h.FilePath, aside); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return outcome{err: err}
+	}
+	r.h.ContextChecksum = nil // what is written from now on is another document
+	if r.h.Mode == ModeGenerate {
+		r.h.Retrying, r.h.ForkedAt = false, nil
+		return moveTo(Generating, "retry: "+why, Change{})
+	}
+	r.h.Ref = newRef(r.h.SourceAgent, r.h.TargetAgent, r.now)
+	r.h.Retrying = false
+	c, out := r.queueInstruction()
+	if out != nil {
+		return *out
+	}
+	return moveTo(Instructing, "retry: "+why, c)
 }

@@ -153,6 +153,9 @@ there to ` + "`instructing`" + ` if there is still no acceptable document. After
 to ` + "`shutting_down`" + `, to ` + "`spawning`" + ` with a new successor if the first one is gone, else to
 ` + "`awaiting_registration`" + ` or ` + "`briefing`" + `.
 
+A handoff whose agent was given work that its document may not mention waits in ` + "`shutting_down`" + ` for a person. A retry
+goes back to ` + "`verifying`" + `, before the record, and asks for another document; ` + "`agent stop`" + ` goes on with the one there is.
+
 Outside, ` + "`requested`" + ` counts as ` + "`pending`" + ` and every other phase that is not an end as ` + "`in_progress`" + `.
 `
 
@@ -181,6 +184,7 @@ func drawStates() []byte {
 		fmt.Fprintf(&b, "    %s --> [*]\n", end)
 	}
 	fmt.Fprintf(&b, "    %s --> %s: retry before the record\n", Failed, Verifying)
+	fmt.Fprintf(&b, "    %s --> %s: retry where work came after the document\n", ShuttingDown, Verifying)
 	fmt.Fprintf(&b, "    %s --> %s: retry after the record, from the phase that failed\n", Failed, ShuttingDown)
 	b.WriteString("```\n\n| phase | kind | what is done, or waited for | limit | then |\n|---|---|---|---|---|\n")
 	for _, s := range handoffSteps {

@@ -29,6 +29,9 @@ func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration,
 		on = d.on(*a.StopStageAt)
 	}
 	exit := d.Settings.Handoff.ExitTimeout
+	if yielded, err := d.yields(ctx, a); yielded || err != nil {
+		return yielded, 0, err
+	}
 	switch a.StopStage {
 	case StopNone:
 		switch {
@@ -109,7 +112,11 @@ func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, 
 	if err != nil && d.on(*a.StopAskedAt) < killAfter {
 		return false, 0, err // tmux may answer the next time
 	}
-	if _, cannot := screen.CanType(); err != nil || cannot != nil {
+	switch _, cannot := screen.CanType(); {
+	case err == nil && cannot == nil:
+	case a.StopYields:
+		return true, 0, d.withdrawExit(ctx, a)
+	default:
 		return d.climb(ctx, a, StopTerm)
 	}
 	id, err := d.Store.NextID(ctx, DeliveryIDs)
@@ -123,6 +130,15 @@ func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, 
 	c := Change{Agents: []*Agent{a}, NewDeliveries: []*Delivery{dl}, DropQueued: a.ID, DropEvidence: "the agent was asked to stop", Events: []*Event{e}}
 	if err := d.commit(ctx, &c); err != nil {
 		return false, 0, fmt.Errorf("agent %d: exit: %w", a.ID, err)
+	}
+	if a.StopYields { // the commit took its time: look at the hooks that came meanwhile
+		now, err := d.Store.Agent(ctx, a.ID)
+		if err != nil {
+			return false, 0, err
+		}
+		if yielded, err := d.yields(ctx, &now); yielded || err != nil {
+			return yielded, 0, err
+		}
 	}
 	return d.typeText(ctx, a, dl, &screen)
 }

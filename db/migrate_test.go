@@ -139,7 +139,7 @@ func TestMigrateWithRows(t *testing.T) {
 	equal(t, "handoff", must(t, gotH, err), *h)
 	a.ContextStart, a.AutoAskedAt, a.CompactHook, a.LastPromptAt = nil, nil, 0, nil
 	a.StateAt, a.WaitsFor, a.LastMessage = *a.EndedAt, "", "" // since when is not known
-	a.PipelineID, a.StepID, a.WorkStop, a.HandingOver, a.Trouble, a.StopInterrupt = nil, nil, 0, false, "", false
+	a.PipelineID, a.StepID, a.WorkStop, a.HandingOver, a.Trouble, a.StopInterrupt, a.StopYields = nil, nil, 0, false, "", false, false
 	gotA, err := db.Agent(t.Context(), a.ID)
 	equal(t, "agent", must(t, gotA, err), *a)
 	gotA, err = db.Agent(t.Context(), stops.ID)

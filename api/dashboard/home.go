@@ -176,6 +176,8 @@ func (c *card) why(auto bool) string {
 		return fmt.Sprintf("its handoff failed: %s", h.Error.Message)
 	case !c.Active():
 		return ""
+	case h != nil && h.Retryable():
+		return h.Note
 	case c.State == daemon.Waiting && c.WaitsFor != "":
 		return "it asks for " + c.WaitsFor
 	case c.State == daemon.Waiting:

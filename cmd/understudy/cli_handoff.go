@@ -148,10 +148,10 @@ func (a *app) handoffRetry() *cobra.Command {
 	var wait bool
 	c := a.withJSON(&cobra.Command{
 		Use:               "retry ID",
-		Short:             "Go on with a failed handoff, from the phase that failed",
+		Short:             "Go on with a failed handoff, or ask for another document where work came after it",
 		Example:           "  understudy handoff retry 12 --wait\n  understudy handoff retry 12 --mode agent",
 		Args:              exactArgs("ID"),
-		ValidArgsFunction: a.completeHandoffs(func(h *daemon.Handoff) bool { return h.Phase == daemon.Failed }),
+		ValidArgsFunction: a.completeHandoffs((*daemon.Handoff).Retryable),
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := parseID("handoff", args[0])
 			if err != nil {

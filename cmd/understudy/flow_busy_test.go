@@ -130,33 +130,6 @@ func TestBackgroundTasks(t *testing.T) {
 	r.wantTold(a.ID, "@background", instructed, "<task-notification>")
 }
 
-// TestPromptAfterDocument: work given after the verified Stop is not lost: the handoff waits, says
-// so, and goes on when the operator ends the agent.
-func TestPromptAfterDocument(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	a := r.agent(con)
-	release := r.hold(a.ID, "@background")
-	r.awaitState(a.ID, daemon.Idle)
-	id := r.handoff(a.ID)
-	r.awaitNote(id, "background tasks")
-	r.personTypes(a.ID, "one more thing", tmux.Enter)
-	r.awaitShown(a.ID, "Noted: “one more thing”")
-	release()
-	h := r.awaitNote(id, "given work after its document was verified")
-	r.awaitAlert(id, "handoff_waiting")
-	if h.Phase != daemon.ShuttingDown || !strings.Contains(h.Note, "understudy agent stop") {
-		t.Errorf("%s, note %q: want shutting_down and what to do", h.Phase, h.Note)
-	}
-	if now := r.getAgent(a.ID); now.EndedAt != nil {
-		t.Error("outgoing agent ended")
-	}
-	if _, err := r.client.StopAgent(t.Context(), a.ID, false); err != nil {
-		t.Fatal(err)
-	}
-	r.awaitPhase(id, daemon.Completed)
-}
-
 // TestPersonsDraft: what a person has begun to type is put aside and comes back.
 func TestPersonsDraft(t *testing.T) {
 	t.Parallel()
@@ -178,20 +151,4 @@ func TestPersonsDraft(t *testing.T) {
 	if *old.EndReason != "prompt_input_exit" {
 		t.Errorf("outgoing agent ended by %s, want its exit command", *old.EndReason)
 	}
-}
-
-// TestQueuedBehindTurn: a prompt that a person queues while the instruction waits is a turn of its
-// own. The document's Stop is the one that counts, and that turn is over before the agent is ended.
-func TestQueuedBehindTurn(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	a := r.agent(con)
-	release := r.hold(a.ID, "long work")
-	id := r.handoff(a.ID)
-	h := r.awaitNote(id, noteBusyPart)
-	r.personTypes(a.ID, "and this, please", tmux.Enter)
-	r.awaitShown(a.ID, "Queued: and this, please")
-	release()
-	r.awaitPhase(id, daemon.Completed)
-	r.wantTold(a.ID, "long work", h.Ref, "and this, please")
 }

@@ -31,8 +31,11 @@ var (
 	// "✻ Worked for 2s · done 4:22 PM", has no ellipsis.
 	spinner = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[·✢✳✶✻✽*] \S.*…`) })
 
-	placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(Press up to edit queued messages|Try ".*")$`) })
+	placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(` + queuedHint + `|Try ".*")$`) })
 )
+
+// queuedHint stands in an empty composer while prompts are queued, whose turn is about to begin.
+const queuedHint = "Press up to edit queued messages"
 
 // dialogs name what is open where the composer would be, by a text that only it shows. The first
 // that matches wins.
@@ -63,7 +66,7 @@ func (claude) ReadScreen(screen string) Screen {
 		Composer: true,
 		Draft:    draft(box),
 		Stashed:  top > 0 && strings.Contains(lines[top-1], "draft stashed"),
-		Busy:     strings.Contains(footer, "esc to interrupt") || busyAbove(lines[:top]),
+		Busy:     strings.Contains(footer, "esc to interrupt") || strings.HasSuffix(box[0], queuedHint) || busyAbove(lines[:top]),
 	}
 }
 

@@ -13,12 +13,15 @@ type transcriptLine struct {
 	at        time.Time
 	sidechain bool
 	meta      bool // put in by the CLI
+	gist      bool // what a compaction left of the conversation
 	failed    bool // an error of the API, in the shape of an answer
 	message   message
 	attached  string // kind of an attachment
 	prompt    [][]byte
 	subtype   string // kind of a system line
 	left      int64  // tokens that a compaction left
+	operation string // on the queue of prompts
+	content   []byte // what was queued, or taken out; as it is written in JSON
 }
 
 // message is the message of a line. One answer of the model takes several lines, one for each
@@ -101,8 +104,14 @@ func readLine(line []byte) (transcriptLine, error) {
 			l.sidechain = s.isTrue()
 		case "isMeta":
 			l.meta = s.isTrue()
+		case "isCompactSummary":
+			l.gist = s.isTrue()
 		case "isApiErrorMessage":
 			l.failed = s.isTrue()
+		case "operation":
+			l.operation = s.text()
+		case "content":
+			l.content = s.raw()
 		case "subtype":
 			l.subtype = s.text()
 		case "compactMetadata":

@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	tea "charm.land/bubbletea/v2"
-
-	"github.com/understudyd/understudy/daemon"
 )
 
 // press does what a key asks for.
@@ -159,8 +157,8 @@ func (m *model) pressAny(name string) tea.Cmd {
 		}
 		return m.do(action{verb: cancelHandoff, agent: r.handoff.AgentID, handoff: r.handoff.ID})
 	case "t":
-		if r.handoff == nil || r.handoff.Phase != daemon.Failed {
-			return m.refuse(r.String() + " has no failed handoff that could be retried")
+		if r.handoff == nil || !r.handoff.Retryable() {
+			return m.refuse(r.String() + " has no handoff that could be retried")
 		}
 		return m.do(action{verb: retryHandoff, agent: r.handoff.AgentID, handoff: r.handoff.ID})
 	case "y", "n":

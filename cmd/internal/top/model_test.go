@@ -201,8 +201,8 @@ func TestKeysThatHaveNothingToDo(t *testing.T) {
 	})
 	for _, c := range []struct{ select_, key, want string }{
 		{"h7", "a", "select one"}, {"h7", "h", "select one"}, {"h7", "c", "handoff 7 has no open handoff"}, {"h7", "y", "select one that waits"},
-		{"1", "c", "agent 1 has no open handoff"}, {"1", "t", "agent 1 has no failed handoff"}, {"1", "n", "select one that waits"},
-		{"2", "a", "agent 2 has no tmux pane"}, {"3", "t", "agent 3 has no failed handoff"},
+		{"1", "c", "agent 1 has no open handoff"}, {"1", "t", "agent 1 has no handoff that could"}, {"1", "n", "select one that waits"},
+		{"2", "a", "agent 2 has no tmux pane"}, {"3", "t", "agent 3 has no handoff that could"},
 	} {
 		m.choose(slices.IndexFunc(m.rows, func(r row) bool { return r.label() == c.select_ }))
 		if cmd := pressed(m, c.key); cmd != nil || m.form != nil || !m.wrong || !strings.Contains(m.said, c.want) {

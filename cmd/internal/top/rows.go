@@ -110,6 +110,8 @@ func agentLine(a *daemon.Agent, h *daemon.Handoff) row {
 	case h == nil || a.State == daemon.Waiting:
 	case h.Phase == daemon.Failed:
 		r.group, r.asks, r.since, r.state = needsYou, failure(h), endOf(h), "failed"
+	case h.Retryable():
+		r.group, r.asks = needsYou, h.Note
 	case h.Note != "":
 		r.asks = h.Note
 	}

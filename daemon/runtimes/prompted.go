@@ -1,0 +1,60 @@
+package runtimes
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"time"
+)
+
+// PromptedAfter reports whether a transcript shows work that the session was given after the text with
+// the nonce: a prompt of a turn, a prompt that was put into the running turn, or one that is still queued.
+// Commands, notifications, answers of hooks and what this supervisor typed are no work.
+//
+// A prompt that was queued has the time at which it was typed, and stands where the model got it. So its
+// place counts, and its time only where the nonce is not found at since or later. Prompts that were queued
+// before from are left out: a session that was killed leaves its queue behind.
+func PromptedAfter(jsonl []byte, nonce string, since, from time.Time) bool {
+	since = since.Truncate(time.Millisecond) // a transcript tells no more than that
+	var queue []string
+	told, given := false, false
+	for raw := range bytes.Lines(jsonl) {
+		line, err := readLine(raw)
+		if err != nil || line.sidechain || line.gist {
+			continue
+		}
+		if line.kind == "queue-operation" {
+			if !line.at.Before(from) {
+				queue = line.queued(queue)
+			}
+			continue
+		}
+		texts := line.userTexts()
+		if nonce != "" && !line.at.Before(since) && slices.ContainsFunc(texts, func(raw []byte) bool { return strings.Contains(unquote(raw), nonce) }) {
+			told, given = true, false
+			continue
+		}
+		if (told || line.at.After(since)) && !line.meta && joined(texts, withoutMarks) != "" {
+			given = true
+		}
+	}
+	return given || slices.ContainsFunc(queue, func(text string) bool { return withoutMarks(text) != "" })
+}
+
+// queued returns what is queued after the line.
+func (l *transcriptLine) queued(queue []string) []string {
+	switch l.operation {
+	case "enqueue":
+		return append(queue, unquote(l.content))
+	case "dequeue":
+		return queue[min(1, len(queue)):]
+	case "remove", "popAll": // put into the running turn; taken back by a person
+		if i := slices.Index(queue, unquote(l.content)); i >= 0 {
+			return slices.Delete(queue, i, i+1)
+		}
+		if len(l.content) == 0 {
+			return nil
+		}
+	}
+	return queue
+}

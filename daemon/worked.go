@@ -1,0 +1,81 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+)
+
+// givenWork reports whether an agent was given work that the document of its recorded handoff may not
+// mention: a prompt of a person, or a message, that came after the instruction. Such a prompt may have begun
+// a turn, with a hook of its own. While the document was written it was queued: it became part of that turn,
+// before the document or after it, or a turn that no prompt hook tells of.
+func (d *Daemon) givenWork(ctx context.Context, h *Handoff, a *Agent) (bool, error) {
+	if a.LastPrompt > h.StopHook {
+		return true, nil
+	}
+	since, nonce := *h.RecordedAt, "" // the document answers all that was said before
+	switch {
+	case h.DeliveryID != nil:
+		dl, err := d.Store.Delivery(ctx, *h.DeliveryID)
+		if err != nil {
+			return false, fmt.Errorf("delivery %d: %w", *h.DeliveryID, err)
+		}
+		if dl.TypedAt == nil {
+			break
+		}
+		since, nonce = *dl.TypedAt, h.Ref
+		if a.LastPromptAt != nil && a.LastPromptAt.After(since) {
+			return true, nil
+		}
+	case h.ForkedAt != nil:
+		since = *h.ForkedAt
+	}
+	return runtimes.PromptedAfter(transcriptTail(a), nonce, since, a.CreatedAt), nil
+}
+
+// yields takes the request to exit back that a handoff has made, if the agent was given work before it was
+// asked. The handoff then waits for a person.
+func (d *Daemon) yields(ctx context.Context, a *Agent) (bool, error) {
+	if !a.StopYields || a.StopStage != StopNone && a.StopStage != StopAsked {
+		return false, nil
+	}
+	h, ok, err := d.openHandoff(ctx, a.ID)
+	if err != nil || !ok || h.Phase != ShuttingDown {
+		return false, err
+	}
+	given, err := d.givenWork(ctx, &h, a)
+	if err != nil {
+		return false, err
+	}
+	// Once it is asked, the agent may be busy with its end.
+	if !given && (a.StopStage == StopAsked || a.State == Idle) {
+		return false, nil
+	}
+	return true, d.withdrawExit(ctx, a)
+}
+
+// withdrawExit has an agent go on that was asked to exit.
+func (d *Daemon) withdrawExit(ctx context.Context, a *Agent) error {
+	open, err := d.Store.OpenDeliveries(ctx, a.ID)
+	if err != nil {
+		return err
+	}
+	a.StopAskedAt, a.StopStage, a.StopStageAt, a.StopYields = nil, StopNone, nil, false
+	c := Change{Agents: []*Agent{a}, Events: []*Event{d.event("agent_stop_withdrawn", &a.ID, nil, map[string]any{})}}
+	for i := range open {
+		if dl := &open[i]; dl.Kind == KindExit {
+			dl.decide(NotSubmitted, "the agent is needed for something else", time.Now().UTC())
+			c.Deliveries = append(c.Deliveries, dl)
+		}
+	}
+	if err := d.commit(ctx, &c); err != nil {
+		return fmt.Errorf("agent %d: exit withdrawn: %w", a.ID, err)
+	}
+	d.mu.Lock()
+	delete(d.acted, a.ID)
+	d.mu.Unlock()
+	return nil
+}
