@@ -205,3 +205,23 @@ func (c *Client) Ready(ctx context.Context) (Health, error) {
 func (c *Client) DashboardLink(ctx context.Context) (DashboardLink, error) {
 	return call[DashboardLink](ctx, c, "POST", "/api/dashboard/links", nil)
 }
+
+// Logins lists the browsers that are signed in to the dashboard, the newest first.
+func (c *Client) Logins(ctx context.Context) ([]Login, error) {
+	return call[[]Login](ctx, c, "GET", "/api/dashboard/logins", nil)
+}
+
+// RevokeLogins signs browsers out, all of them if no id is given, and returns those that were signed in.
+func (c *Client) RevokeLogins(ctx context.Context, ids ...string) (gone []Login, err error) {
+	if len(ids) == 0 {
+		return call[[]Login](ctx, c, "DELETE", "/api/dashboard/logins", nil)
+	}
+	for _, id := range ids {
+		one, err := call[[]Login](ctx, c, "DELETE", "/api/dashboard/logins/"+url.PathEscape(id), nil)
+		if err != nil {
+			return gone, err
+		}
+		gone = append(gone, one...)
+	}
+	return gone, nil
+}

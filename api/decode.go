@@ -42,15 +42,22 @@ func decode(c echo.Context, into any) error {
 
 // readBody returns the whole body, of at most 1 MiB and valid UTF-8.
 func readBody(c echo.Context) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(c.Response(), c.Request().Body, maxBody))
+	body, err := readAll(c.Response(), c.Request())
+	if err == nil && !utf8.Valid(body) {
+		err = invalid("invalid_utf8", "The body is not valid UTF-8")
+	}
+	return body, err
+}
+
+// readAll returns the bytes of a body, at most 1 MiB.
+func readAll(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
 		return nil, errTooLarge
 	case err != nil:
 		return nil, &daemon.Error{Kind: daemon.KindInvalid, Code: "body_cut_off", Message: "The body could not be read to its end", Cause: err}
-	case !utf8.Valid(body):
-		return nil, invalid("invalid_utf8", "The body is not valid UTF-8")
 	}
 	return body, nil
 }

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -53,14 +52,8 @@ func (s *Server) guardTCP(next http.Handler) http.Handler {
 			s.refuse(w, errForeignOrigin)
 		case s.Token != "" && len(r.Header.Values("Authorization")) == 1 && subtle.ConstantTimeCompare(got[:], want[:]) == 1:
 			next.ServeHTTP(w, r)
-		case s.signedIn(r, time.Now()) && s.hasKey(r):
-			next.ServeHTTP(w, r)
-		case isPage(r) && wantsPage(r) && s.signedIn(r, time.Now()):
-			s.writePage(w, http.StatusOK, dashboard.Frame())
-		case isPage(r) && wantsPage(r):
-			s.writePage(w, http.StatusUnauthorized, dashboard.SignedOut())
 		default:
-			s.refuse(w, errToken)
+			s.guardBrowser(next, w, r)
 		}
 	})
 }

@@ -155,6 +155,6 @@ func TestHookSocket(t *testing.T) {
 // filled puts values into the parameters of a path.
 func filled(path string, id int64, slug string) string {
 	return pathParam.ReplaceAllStringFunc(path, func(name string) string {
-		return map[string]string{":id": fmt.Sprint(id), ":slug": slug, ":event": "Stop", ":name": "app.js"}[name]
+		return map[string]string{":id": fmt.Sprint(id), ":slug": slug, ":event": "Stop", ":name": "app.js", ":login": "nobody"}[name]
 	})
 }

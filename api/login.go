@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -19,22 +18,16 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// A browser cannot send the token when a page is opened, and should not have it. It opens a link instead
-// that works once, and gets two things, both made with the token, so that they need no memory of ours,
-// outlive the daemon's restarts, and end with the token:
+// A browser cannot send the token when a page is opened, and should not have it. It opens a link instead that
+// works once, and signs it in: the browser gets a cookie, and a key that it keeps where no script can read it.
 //
-// The cookie opens the frame of a page, in which nothing is said yet. Browsers send it to whatever listens
-// on any port of this machine: who has it has nothing.
+// The cookie names the login and opens the frame of a page, in which nothing is said yet. Browsers send it to
+// whatever listens on any port of this machine: who has it has nothing.
 //
-// The key stays with the pages of this very address, port included, and goes with each of their own
-// requests in a header, which no page of another address can send. Cookie and key together are as good as
-// the token.
+// The key never leaves the browser again. Each request of a page carries a proof that is made with it, and the
+// daemon proves itself to the page with the same key first. See proof.go.
 
-const (
-	linkLife   = time.Hour
-	cookieLife = 24 * time.Hour // since the last page, at the least half of it
-	keyHeader  = "X-Understudy-Page"
-)
+const linkLife = time.Hour
 
 var (
 	errNoAddress = daemon.Errorf(daemon.KindConflict, "no_address",
@@ -105,7 +98,7 @@ func (s *Server) createDashboardLink(c echo.Context) error {
 	return reply(c, http.StatusCreated, link, err)
 }
 
-// login takes the key of a link and gives the cookie. The page that it answers with goes on by itself: a
+// login takes the key of a link and signs the browser in. The page that it answers with goes on by itself: a
 // redirect would be part of whatever led to the link, and a strict cookie is not sent on such a way.
 func (s *Server) login(c echo.Context) error {
 	r := c.Request()
@@ -113,15 +106,20 @@ func (s *Server) login(c echo.Context) error {
 		return errPrefetch
 	}
 	c.Response().Header().Set("Content-Security-Policy", dashboard.Policy)
-	now := time.Now()
+	now, key := time.Now(), paramsOf(c).text("key")
 	switch {
-	case s.links.take(paramsOf(c).text("key"), now):
+	case s.links.take(key, now):
 		if s.LinkUsed != nil {
-			s.LinkUsed(paramsOf(c).text("key"))
+			s.LinkUsed(key)
 		}
-		http.SetCookie(c.Response(), s.newCookie(r, now))
-		return c.HTMLBlob(http.StatusOK, dashboard.SignedIn(s.pageKey()))
-	case s.signedIn(r, now):
+		id, err := s.logins.add(r.UserAgent(), now)
+		if err != nil {
+			s.Log.Warn("a browser's login ends with this run of the daemon", "login", id, "error", err)
+		}
+		s.Log.Info("a browser signed in", "login", id)
+		http.SetCookie(c.Response(), s.newCookie(r, id))
+		return c.HTMLBlob(http.StatusOK, dashboard.SignedIn(base64.RawURLEncoding.EncodeToString(s.loginKey(id))))
+	case s.signedIn(r, now) != nil:
 		return c.HTMLBlob(http.StatusOK, dashboard.SignedIn("")) // the key is given for a link alone
 	}
 	return c.HTMLBlob(http.StatusUnauthorized, dashboard.SignedOut())
@@ -136,56 +134,77 @@ func cookieName(r *http.Request) string {
 	return "understudy"
 }
 
-func (s *Server) newCookie(r *http.Request, now time.Time) *http.Cookie {
-	expires := strconv.FormatInt(now.Add(cookieLife).Unix(), 10)
+// newCookie names a login. It may outlive the login, whose end the daemon knows.
+func (s *Server) newCookie(r *http.Request, id string) *http.Cookie {
 	return &http.Cookie{
-		Name: cookieName(r), Value: expires + "." + s.signature("cookie until "+expires), Path: "/", MaxAge: int(cookieLife.Seconds()),
+		Name: cookieName(r), Value: id + "." + s.cookieSignature(id), Path: "/", MaxAge: int(loginLife.Seconds()),
 		HttpOnly: true, SameSite: http.SameSiteStrictMode,
 	}
 }
 
-// pageKey is what pages prove with that they are ours.
-func (s *Server) pageKey() string { return s.signature("page") }
+func (s *Server) cookieSignature(id string) string {
+	return base64.RawURLEncoding.EncodeToString(s.mac("cookie of " + id))
+}
 
-// signature proves that something comes from us, and cannot be used as the token.
-func (s *Server) signature(what string) string {
+// mac is good for one purpose, comes from us, and cannot be used as the token.
+func (s *Server) mac(purpose string) []byte {
 	mac := hmac.New(sha256.New, []byte(s.Token))
-	mac.Write([]byte("dashboard " + what))
-	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+	mac.Write([]byte("dashboard " + purpose))
+	return mac.Sum(nil)
 }
 
-// signedIn reports whether a request has a cookie that is good.
-func (s *Server) signedIn(r *http.Request, now time.Time) bool {
-	_, good := s.cookieEnd(r, now)
-	return good
-}
-
-// cookieEnd returns until when the request's cookie is good, if it is.
-func (s *Server) cookieEnd(r *http.Request, now time.Time) (end time.Time, good bool) {
+// signedIn returns the login that a request's cookie names; nil: there is none that is good.
+func (s *Server) signedIn(r *http.Request, now time.Time) *login {
 	if s.Token == "" {
-		return end, false
+		return nil
 	}
 	for _, cookie := range r.CookiesNamed(cookieName(r)) { // another port may have set one of our name
-		expires, signature, _ := strings.Cut(cookie.Value, ".")
-		unix, err := strconv.ParseInt(expires, 10, 64)
-		if end = time.Unix(unix, 0); err == nil && now.Before(end) && hmac.Equal([]byte(signature), []byte(s.signature("cookie until "+expires))) {
-			return end, true
+		id, signature, _ := strings.Cut(cookie.Value, ".")
+		if !hmac.Equal([]byte(signature), []byte(s.cookieSignature(id))) {
+			continue
+		}
+		if l := s.logins.known(id, now); l != nil {
+			return l
 		}
 	}
-	return end, false
+	return nil
 }
 
-// renew gives a browser that is used a cookie that lasts longer.
-func (s *Server) renew(c echo.Context) {
-	now := time.Now()
-	if end, good := s.cookieEnd(c.Request(), now); good && end.Sub(now) < cookieLife/2 {
-		http.SetCookie(c.Response(), s.newCookie(c.Request(), now))
+func (s *Server) listLogins(c echo.Context) error {
+	return replyList(c, s.logins.list(time.Now()), nil)
+}
+
+// revokeLogin signs one browser out.
+func (s *Server) revokeLogin(c echo.Context) error {
+	if err := decode(c, &struct{}{}); err != nil {
+		return err
 	}
+	id, now := c.Param("login"), time.Now()
+	one := s.logins.known(id, now)
+	if one == nil {
+		return errNoLogin
+	}
+	return s.revoke(c, []Login{one.Login}, now)
 }
 
-// hasKey reports whether a request was made by a page of ours.
-func (s *Server) hasKey(r *http.Request) bool {
-	return hmac.Equal([]byte(r.Header.Get(keyHeader)), []byte(s.pageKey()))
+// revokeLogins signs all browsers out.
+func (s *Server) revokeLogins(c echo.Context) error {
+	if err := decode(c, &struct{}{}); err != nil {
+		return err
+	}
+	now := time.Now()
+	return s.revoke(c, s.logins.list(now), now)
+}
+
+// revoke ends logins and answers with them.
+func (s *Server) revoke(c echo.Context, gone []Login, now time.Time) error {
+	var ids []string
+	for _, one := range gone {
+		ids = append(ids, one.ID)
+	}
+	err := s.logins.revoke(now, ids...)
+	s.Log.Info("browsers signed out", "logins", ids)
+	return replyList(c, gone, err)
 }
 
 // wantsPage says whether somebody looks at the answer.

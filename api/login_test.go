@@ -1,10 +1,17 @@
 package api
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
-	"strconv"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -101,85 +108,290 @@ func TestLinkExpires(t *testing.T) {
 	}
 }
 
-// TestCookie: cookie and key together are as good as the token, either alone is nothing.
-func TestCookie(t *testing.T) {
+// browserTab is a page of a browser that is signed in. It proves itself as session.js does.
+type browserTab struct {
+	h           *house
+	cookie, key string
+	nonce       string
+}
+
+// visitor signs a browser in and has the daemon prove itself.
+func visitor(t *testing.T, h *house) *browserTab {
+	t.Helper()
+	b := &browserTab{h: h}
+	b.cookie, b.key = signIn(t, h)
+	b.nonce = b.hello(t, "a challenge of a page")
+	return b
+}
+
+// mac signs lines as a page does.
+func (b *browserTab) mac(t *testing.T, lines ...string) string {
+	t.Helper()
+	key, err := base64.RawURLEncoding.DecodeString(b.key)
+	check(t, err)
+	m := hmac.New(sha256.New, key)
+	m.Write([]byte(strings.Join(lines, "\n")))
+	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
+}
+
+// hello returns the nonce of a daemon that proves itself.
+func (b *browserTab) hello(t *testing.T, challenge string) string {
+	t.Helper()
+	got := b.h.browser().with("Cookie", b.cookie).do("GET", helloPath+"?challenge="+url.QueryEscape(challenge), "")
+	var hello Hello
+	if err := json.Unmarshal(got.body, &hello); err != nil || got.status != 200 || hello.Proof != b.mac(t, "server", challenge, hello.Nonce) {
+		t.Fatalf("hello: %d %s", got.status, got.body)
+	}
+	return hello.Nonce
+}
+
+func (b *browserTab) proof(t *testing.T, method, path, body string) string {
+	t.Helper()
+	sum := sha256.Sum256([]byte(body))
+	return b.mac(t, "request", b.nonce, method, path, hex.EncodeToString(sum[:]))
+}
+
+// door is the way in for one request.
+func (b *browserTab) door(t *testing.T, method, path, body string) door {
+	t.Helper()
+	return b.h.browser().with("Cookie", b.cookie).with(proofHeader, b.proof(t, method, path, body))
+}
+
+func (b *browserTab) do(t *testing.T, method, path, body string) answer {
+	t.Helper()
+	return b.door(t, method, path, body).do(method, path, body)
+}
+
+// TestCookieAndProof: a cookie with a proof for the request is as good as the token, either alone is nothing.
+func TestCookieAndProof(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
 	a := h.agent(func(a *daemon.Agent) { a.Name = "needle-in-the-page" })
-	cookie, key := signIn(t, h)
-	both := h.browser().with("Cookie", cookie).with(keyHeader, key)
-	for _, path := range []string{"/", "/ui/pipelines", "/ui/settings", fmt.Sprintf("/ui/agents/%d", a.ID), "/api/agents", "/api/audit", "/metrics"} {
-		page := isPage(&http.Request{Method: "GET", URL: &url.URL{Path: path}})
-		if got := both.do("GET", path, ""); got.status != 200 || path == "/" && !strings.Contains(string(got.body), a.Name) {
+	b := visitor(t, h)
+	for _, path := range []string{"/", "/ui/pipelines?status=done", "/ui/settings", fmt.Sprintf("/ui/agents/%d", a.ID), "/api/agents", "/api/audit", "/metrics"} {
+		u := must(url.Parse(path))(t)
+		page := isPage(&http.Request{Method: "GET", URL: u})
+		got := b.do(t, "GET", path, "")
+		if got.status != 200 || path == "/" && !strings.Contains(string(got.body), a.Name) {
 			t.Errorf("%s: %d %s", path, got.status, got.body)
 		}
-		got := h.browser().with("Cookie", cookie).do("GET", path, "")
+		sum := sha256.Sum256(got.body)
+		if want := b.mac(t, "answer", b.proof(t, "GET", path, ""), hex.EncodeToString(sum[:])); page && got.header.Get(answerHeader) != want {
+			t.Errorf("%s: the page's proof is %q, want %q", path, got.header.Get(answerHeader), want)
+		}
+		got = h.browser().with("Cookie", b.cookie).do("GET", path, "")
 		if want := map[bool]int{true: 200, false: 401}[page]; got.status != want || strings.Contains(string(got.body), a.Name) {
 			t.Errorf("%s with the cookie alone: %d %s", path, got.status, got.body)
 		}
-		for what, d := range map[string]door{"the key alone": h.browser().with(keyHeader, key), "neither": h.browser()} {
+		for what, d := range map[string]door{"the proof alone": b.door(t, "GET", path, "").with("Cookie", ""), "neither": h.browser()} {
 			if got := d.do("GET", path, ""); got.status != 401 || page != strings.Contains(string(got.body), "understudy dashboard") {
 				t.Errorf("%s with %s: %d %s", path, what, got.status, got.body)
 			}
 		}
 	}
-	others := "understudy=x; " + strings.SplitN(cookie, "=", 2)[0] + "=shadow; "
-	if got := both.with("Cookie", others+cookie).do("GET", "/api/agents", ""); got.status != 200 {
+	others := "understudy=x; " + strings.SplitN(b.cookie, "=", 2)[0] + "=shadow; "
+	if got := b.door(t, "GET", "/api/agents", "").with("Cookie", others+b.cookie).do("GET", "/api/agents", ""); got.status != 200 {
 		t.Errorf("beside a cookie of another port: %d", got.status)
 	}
-	name, value, _ := strings.Cut(cookie, "=")
-	expires, signature, _ := strings.Cut(value, ".")
-	later, err := strconv.ParseInt(expires, 10, 64)
-	check(t, err)
-	past := strconv.FormatInt(time.Now().Unix()-1, 10)
+	name, value, _ := strings.Cut(b.cookie, "=")
+	id, signature, _ := strings.Cut(value, ".")
 	for what, forged := range map[string]string{
 		"empty":                name + "=",
-		"no signature":         name + "=" + expires,
-		"another end":          fmt.Sprintf("%s=%d.%s", name, later+1, signature),
-		"another signature":    name + "=" + expires + "." + signature[1:] + "A",
+		"no signature":         name + "=" + id,
+		"another login":        name + "=" + id[1:] + "a." + signature,
+		"another signature":    name + "=" + id + "." + signature[1:] + "A",
 		"of another port":      "understudy_1=" + value,
-		"that has ended":       name + "=" + past + "." + h.server.signature("cookie until "+past),
+		"signed, and no login": name + "=nobody." + h.server.cookieSignature("nobody"),
 		"the token":            name + "=" + h.token,
-		"signed for no time":   name + "=." + h.server.signature("cookie until "),
-		"signed for no number": name + "=x." + h.server.signature("cookie until x"),
 	} {
 		for _, path := range []string{"/api/agents", "/"} {
-			if got := h.browser().with("Cookie", forged).with(keyHeader, key).do("GET", path, ""); got.status != 401 {
+			if got := b.door(t, "GET", path, "").with("Cookie", forged).do("GET", path, ""); got.status != 401 {
 				t.Errorf("%s at %s: %d", what, path, got.status)
 			}
 		}
 	}
 }
 
-// TestCookieOfAForeignPage has pages of others try with the browser's cookie.
-func TestCookieOfAForeignPage(t *testing.T) {
+// TestProofIsForOneRequest: what a page has sent is good for nothing else.
+func TestProofIsForOneRequest(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
-	cookie, key := signIn(t, h)
-	alone := h.tcpDoor().with("Authorization", "").with("Cookie", cookie)
-	both := alone.with(keyHeader, key)
-	do := func(d door) answer { return d.do("PUT", "/api/notifications/preferences", `{"errors":true}`) }
-	if got := do(both.with("Origin", "http://"+h.tcp)); got.status != 200 {
-		t.Errorf("our page: %d %s", got.status, got.body)
+	b := visitor(t, h)
+	const path, body = "/api/notifications/preferences", `{"waiting":true,"completed":true}`
+	if got := b.do(t, "PUT", path, body); got.status != 200 {
+		t.Fatalf("our page: %d %s", got.status, got.body)
 	}
-	do(alone.with("Origin", "http://"+h.tcp)).wants(t, "whoever got the cookie", 401, "token_required")
-	do(alone.with(keyHeader, key[1:]+"A")).wants(t, "with a wrong key", 401, "token_required")
-	do(both.with("Origin", "http://evil.example")).wants(t, "another site", 403, "foreign_origin")
-	do(both.with("Origin", "http://127.0.0.1:1")).wants(t, "another port", 403, "foreign_origin")
-	do(both.with("Sec-Fetch-Site", "same-site")).wants(t, "another port, of an old browser", 403, "foreign_origin")
+	good := b.door(t, "PUT", path, body)
+	good.do("PUT", path, `{"waiting":false,"completed":true}`).wants(t, "another body", 401, "proof_required")
+	good.do("GET", path, "").wants(t, "another method", 401, "proof_required")
+	good.do("PUT", path+"?", body).wants(t, "another address", 401, "proof_required")
+	good.with(proofHeader, "").do("PUT", path, body).wants(t, "whoever got the cookie", 401, "proof_required")
+	good.with(proofHeader, b.key).do("PUT", path, body).wants(t, "the key in place of the proof", 401, "proof_required")
+	good.with("Origin", "http://evil.example").do("PUT", path, body).wants(t, "another site", 403, "foreign_origin")
+	good.with("Origin", "http://127.0.0.1:1").do("PUT", path, body).wants(t, "another port", 403, "foreign_origin")
+	good.with("Sec-Fetch-Site", "same-site").do("PUT", path, body).wants(t, "another port, of an old browser", 403, "foreign_origin")
+	if got := good.with("Origin", "http://"+h.tcp).do("PUT", path, body); got.status != 200 {
+		t.Errorf("our page, with its origin: %d %s", got.status, got.body)
+	}
+	large := strings.Repeat("x", maxBody+1)
+	b.do(t, "PUT", path, large).wants(t, "too large", 413, "body_too_large")
+	other := visitor(t, h)
+	good.with("Cookie", other.cookie).do("PUT", path, body).wants(t, "the proof of another browser", 401, "proof_required")
 }
 
-// TestCookieIsRenewed has a browser that is used stay signed in.
-func TestCookieIsRenewed(t *testing.T) {
+// TestHelloWantsAChallenge: the daemon signs what is of some length, and for a browser that is signed in.
+func TestHelloWantsAChallenge(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
-	cookie, key := signIn(t, h)
-	name, _, _ := strings.Cut(cookie, "=")
-	for left, want := range map[time.Duration]bool{cookieLife/2 - time.Minute: true, cookieLife/2 + time.Minute: false} {
-		expires := strconv.FormatInt(time.Now().Add(left).Unix(), 10)
-		got := h.browser().with(keyHeader, key).with("Cookie", name+"="+expires+"."+h.server.signature("cookie until "+expires)).do("GET", "/", "")
-		if got.status != 200 || (got.header.Get("Set-Cookie") != "") != want {
-			t.Errorf("with %s left: %d, cookie %q", left, got.status, got.header.Get("Set-Cookie"))
+	b := visitor(t, h)
+	for _, challenge := range []string{"", "short", strings.Repeat("x", maxChallenge+1)} {
+		h.browser().with("Cookie", b.cookie).do("GET", helloPath+"?challenge="+challenge, "").wants(t, challenge, 400, "invalid_challenge")
+	}
+	const path = helloPath + "?challenge=0123456789abcdef"
+	h.browser().do("GET", path, "").wants(t, "nobody", 401, "token_required")
+	h.mainDoor().do("GET", path, "").wants(t, "no browser", 401, "token_required")
+}
+
+// TestLoginsOutliveTheDaemon: a browser stays signed in over a restart, and nothing that it sent before is good
+// for the next run.
+func TestLoginsOutliveTheDaemon(t *testing.T) {
+	t.Parallel()
+	file, token := filepath.Join(t.TempDir(), "logins.json"), strings.Repeat("t", 64)
+	run := func() *house {
+		return build(t, func(s *Server) {
+			s.Token = token
+			s.logins = must(openLogins(file, time.Now()))(t)
+		})
+	}
+	first := run()
+	b := visitor(t, first)
+	sent := b.door(t, "GET", "/api/agents", "")
+	if got := sent.do("GET", "/api/agents", ""); got.status != 200 {
+		t.Fatalf("before: %d %s", got.status, got.body)
+	}
+	if info := must(os.Stat(file))(t); info.Mode().Perm() != 0o600 {
+		t.Errorf("the file's mode is %v", info.Mode())
+	}
+	if kept := string(must(os.ReadFile(file))(t)); strings.Contains(kept, b.key) || strings.Contains(b.cookie, kept) {
+		t.Errorf("the file tells a key: %s", kept)
+	}
+	check(t, first.quit())
+
+	second := run()
+	// The cookie is named after the port, which a daemon has again after its restart; here it is another one.
+	_, value, _ := strings.Cut(b.cookie, "=")
+	_, port, _ := strings.Cut(second.tcp, ":")
+	b.h, b.cookie = second, "understudy_"+port+"="+value
+	replayed := second.browser().with("Cookie", b.cookie).with(proofHeader, sent.header.Get(proofHeader))
+	replayed.do("GET", "/api/agents", "").wants(t, "what was sent before", 401, "proof_required")
+	b.nonce = b.hello(t, "another challenge")
+	if got := b.do(t, "GET", "/api/agents", ""); got.status != 200 {
+		t.Errorf("after: %d %s", got.status, got.body)
+	}
+}
+
+// TestLoginsEnd: a login ends when nobody uses it for a day, and in any case after thirty.
+func TestLoginsEnd(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "logins.json")
+	now := time.Now()
+	l := must(openLogins(file, now))(t)
+	idle := must(l.add("", now))(t)
+	if l.known(idle, now.Add(loginIdle-time.Second)) == nil || l.known(idle, now.Add(loginIdle)) != nil {
+		t.Error("a login that is not used is good for a day")
+	}
+	used := must(l.add("", now))(t)
+	at := now
+	for ; must(l.use(used, at))(t) != nil; at = at.Add(loginIdle / 2) {
+		if at.Sub(now) > 2*loginLife {
+			t.Fatal("a login that is used does not end")
+		}
+	}
+	if at.Sub(now) != loginLife {
+		t.Errorf("a login that is used ends after %s, want %s", at.Sub(now), loginLife)
+	}
+	kept := must(openLogins(file, now))(t).list(now)
+	if len(kept) != 1 || kept[0].ID != used {
+		t.Errorf("the file keeps %v, want what was in use alone", kept)
+	}
+	check(t, os.WriteFile(file, []byte("{"), 0o600))
+	if broken, err := openLogins(file, now); err == nil || len(broken.list(now)) != 0 || !strings.Contains(err.Error(), file) {
+		t.Errorf("of a broken file: %v, %v", broken.list(now), err)
+	}
+}
+
+// TestRevoke signs browsers out: at once, with what is being answered to them, and for good.
+func TestRevoke(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "logins.json")
+	h := build(t, func(s *Server) { s.logins = must(openLogins(file, time.Now()))(t) })
+	one, two, three := visitor(t, h), visitor(t, h), visitor(t, h)
+	id := func(b *browserTab) string {
+		_, value, _ := strings.Cut(b.cookie, "=")
+		id, _, _ := strings.Cut(value, ".")
+		return id
+	}
+	stream := must(http.NewRequestWithContext(t.Context(), "GET", "http://"+h.tcp+"/api/events", nil))(t)
+	stream.Header.Set("Cookie", one.cookie)
+	stream.Header.Set(proofHeader, one.proof(t, "GET", "/api/events", ""))
+	reading := must(http.DefaultClient.Do(stream))(t)
+	defer reading.Body.Close()
+	if reading.StatusCode != 200 {
+		t.Fatalf("feed: %s", reading.Status)
+	}
+
+	gone := must(h.client.RevokeLogins(t.Context(), id(one)))(t)
+	if len(gone) != 1 || gone[0].ID != id(one) {
+		t.Errorf("revoked %v", gone)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(io.Discard, reading.Body)
+		ended <- err
+	}()
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Error("the feed goes on for a browser that was signed out")
+	}
+	one.do(t, "GET", "/api/agents", "").wants(t, "the one", 401, "token_required")
+	if got := two.do(t, "GET", "/api/agents", ""); got.status != 200 {
+		t.Errorf("the other: %d %s", got.status, got.body)
+	}
+	_, err := h.client.RevokeLogins(t.Context(), id(one))
+	wantError(t, err, daemon.KindNotFound, "login_not_found", "")
+	if page := two.do(t, "GET", "/ui/settings", ""); !strings.Contains(string(page.body), `id="login-`+id(three)) || strings.Contains(string(page.body), id(one)) {
+		t.Errorf("the page of settings:\n%s", page.body)
+	}
+
+	if gone := must(h.client.RevokeLogins(t.Context()))(t); len(gone) != 2 {
+		t.Errorf("revoked %v, want both", gone)
+	}
+	if left := must(h.client.Logins(t.Context()))(t); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+	if kept := must(openLogins(file, time.Now()))(t).list(time.Now()); len(kept) != 0 {
+		t.Errorf("the file still has %v", kept)
+	}
+	two.do(t, "GET", "/api/agents", "").wants(t, "all", 401, "token_required")
+	if got := h.browser().with("Cookie", three.cookie).do("GET", "/", ""); got.status != 401 {
+		t.Errorf("the frame: %d", got.status)
+	}
+}
+
+func TestBrowserNames(t *testing.T) {
+	t.Parallel()
+	const webkit = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
+	for header, want := range map[string]string{
+		webkit + "Chrome/156.0.0.0 Safari/537.36":                                 "Chrome 156",
+		webkit + "Chrome/156.0.0.0 Safari/537.36 Edg/156.0":                       "Edge 156",
+		"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0":  "Firefox 140",
+		"Mozilla/5.0 (Macintosh) AppleWebKit/605 (KHTML) Version/18.1 Safari/605": "Safari 18",
+		"curl/8 \x1b[31m": "another browser",
+		"":                "another browser",
+	} {
+		if got := browserName(header); got != want {
+			t.Errorf("%q: %q, want %q", header, got, want)
 		}
 	}
 }

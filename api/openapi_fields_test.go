@@ -21,6 +21,7 @@ var answered = map[string]any{
 	"Initiated": Initiated{}, "Handoff": daemon.Handoff{}, "Structured": daemon.Structured{}, "Transition": daemon.Transition{},
 	"Persona": Persona{}, "FullPersona": FullPersona{}, "Pipeline": daemon.Pipeline{}, "Step": daemon.Step{},
 	"StepHandoff": daemon.StepHandoff{}, "Template": Template{}, "Event": daemon.Event{}, "DashboardLink": DashboardLink{},
+	"Login": Login{}, "Hello": Hello{},
 	"NotificationPreferences": daemon.NotificationPreferences{}, "TestedNotification": daemon.TestedNotification{},
 }
 

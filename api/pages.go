@@ -19,12 +19,16 @@ import (
 func (s *Server) dashboardRoutes() []route {
 	return []route{
 		{"GET", "/login", "key", s.login},
+		{"GET", helloPath, "challenge", s.hello},
 		{"POST", "/api/dashboard/links", "", s.createDashboardLink},
+		{"GET", "/api/dashboard/logins", "", s.listLogins},
+		{"DELETE", "/api/dashboard/logins", "", s.revokeLogins},
+		{"DELETE", "/api/dashboard/logins/:login", "", s.revokeLogin},
 		{"GET", "/", "", s.page(func(c echo.Context) (*dashboard.Page, error) { return s.pages.Home(c.Request().Context()) })},
 		{"GET", "/ui/pipelines", "status before", s.page(s.pipelinesPage)},
 		{"GET", "/ui/pipelines/:id", "", s.page(byID(s.pages.Pipeline))},
 		{"GET", "/ui/log", "q kind agent handoff pipeline since before", s.page(s.logPage)},
-		{"GET", "/ui/settings", "", s.page(func(c echo.Context) (*dashboard.Page, error) { return s.pages.Settings(c.Request().Context()) })},
+		{"GET", "/ui/settings", "", s.page(s.settingsPage)},
 		{"GET", "/ui/agents/:id", "", s.page(byID(s.pages.Agent))},
 		{"GET", "/ui/personas", "", s.page(s.personasPage)},
 		{"GET", "/ui/personas/:slug", "", s.page(s.personaPage)},
@@ -83,12 +87,23 @@ func (s *Server) logPage(c echo.Context) (*dashboard.Page, error) {
 	return s.pages.Log(c.Request().Context(), f, want)
 }
 
+// settingsPage lists the browsers that are signed in as well, the one that asks among them.
+func (s *Server) settingsPage(c echo.Context) (*dashboard.Page, error) {
+	var browsers []dashboard.Browser
+	mine := requestLogin(c.Request())
+	for _, one := range s.logins.list(time.Now()) {
+		browsers = append(browsers, dashboard.Browser{
+			Login: one.ID, Name: one.Browser, Since: one.CreatedAt, Used: one.UsedAt, Ends: one.ExpiresAt, This: mine != nil && mine.ID == one.ID,
+		})
+	}
+	return s.pages.Settings(c.Request().Context(), browsers)
+}
+
 const maxHours = 24 * 365 * 100 // a duration holds more
 
 // page answers with a page, or with one that says what is wrong, if it is looked at.
 func (s *Server) page(draw func(echo.Context) (*dashboard.Page, error)) echo.HandlerFunc {
 	return zip(func(c echo.Context) error {
-		s.renew(c)
 		page, err := draw(c)
 		status := http.StatusOK
 		if err != nil {
@@ -108,6 +123,7 @@ func (s *Server) page(draw func(echo.Context) (*dashboard.Page, error)) echo.Han
 			return err
 		}
 		c.Response().Header().Set("Content-Security-Policy", dashboard.Policy)
+		s.proveAnswer(c, b.Bytes())
 		return c.HTMLBlob(status, b.Bytes())
 	})
 }

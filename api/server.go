@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -29,6 +30,9 @@ type Config struct {
 	// Database reports whether the database answers, and in any case the figures of its pool of
 	// connections. Nil: metrics have neither.
 	Database func(ctx context.Context) (DatabaseStats, error)
+	// Logins is the file that keeps which browsers are signed in to the dashboard; empty: they are signed out
+	// when the server ends.
+	Logins string
 	// LinkUsed is told the key of a link to the dashboard that was opened; may be nil.
 	LinkUsed func(key string)
 }
@@ -58,7 +62,9 @@ type Server struct {
 	dropped     atomic.Int64  // readers that fell behind
 	replays     chan struct{} // has one for each of them that asks the database
 	meter       *meter
-	links       links // to the dashboard
+	links       links   // to the dashboard
+	logins      *logins // browsers that are signed in to it
+	nonce       string  // of this run, in what pages prove
 	pages       *dashboard.Pages
 	static      map[string]dashboard.File
 
@@ -84,8 +90,13 @@ func New(cfg Config) *Server {
 		writeTimeout: 5 * time.Second,
 		readTimeout:  readTimeout,
 		replays:      make(chan struct{}, replaysAtOnce),
+		nonce:        rand.Text(),
 
 		scrapeTimeout: 2 * time.Second,
+	}
+	var err error
+	if s.logins, err = openLogins(cfg.Logins, time.Now()); err != nil {
+		cfg.Log.Error("browsers must sign in again: run understudy dashboard", "error", err)
 	}
 	s.pages = &dashboard.Pages{Daemon: cfg.Daemon, Personas: cfg.Personas, Templates: cfg.Templates, Version: cfg.Version}
 	s.static = dashboard.Files()

@@ -83,6 +83,9 @@ func (d Dir) HookSocket() string { return d.run("hook.sock") }
 // Token holds what a TCP client of the API must present; see [Dir.TokenValue].
 func (d Dir) Token() string { return d.run("token") }
 
+// Logins is the file that keeps which browsers are signed in to the dashboard.
+func (d Dir) Logins() string { return d.run("logins.json") }
+
 // TmuxSocket is the socket of our own tmux server.
 func (d Dir) TmuxSocket() string { return d.run("tmux.sock") }
 

@@ -2,28 +2,39 @@ package dashboard
 
 import (
 	"context"
+	"time"
 
 	"github.com/understudyd/understudy/daemon"
 )
 
 // settings is what the operator sets here, and what is set elsewhere.
 type settings struct {
-	Notify  daemon.NotificationPreferences
-	Auto    daemon.AutoSettings
-	Runs    daemon.PipelineSettings
-	Host    string
-	Root    string // the data directory
-	Version string
+	Browsers []Browser
+	Notify   daemon.NotificationPreferences
+	Auto     daemon.AutoSettings
+	Runs     daemon.PipelineSettings
+	Host     string
+	Root     string // the data directory
+	Version  string
 }
 
-// Settings draws the page of what is told and how this daemon is set up.
-func (p *Pages) Settings(ctx context.Context) (*Page, error) {
+// Browser is one that is signed in to the dashboard.
+type Browser struct {
+	Login             string // its id
+	Name              string // as people call it
+	Since, Used, Ends time.Time
+	This              bool // it asks for the page
+}
+
+// Settings draws the page of what is told, who is signed in and how this daemon is set up.
+func (p *Pages) Settings(ctx context.Context, browsers []Browser) (*Page, error) {
 	preferences, err := p.Daemon.NotificationPreferences(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return p.page("settings", "Settings", "settings", "operator", &settings{
-		Notify: preferences, Auto: p.Daemon.Settings.Handoff.Auto, Runs: p.Daemon.Settings.Pipeline,
+		Browsers: browsers,
+		Notify:   preferences, Auto: p.Daemon.Settings.Handoff.Auto, Runs: p.Daemon.Settings.Pipeline,
 		Host: p.Daemon.Host, Root: p.Daemon.Data.Root(), Version: p.Version,
 	}), nil
 }

@@ -24,7 +24,7 @@ var functions = template.FuncMap{
 	"plural":   plural,
 	"dict":     dict,
 	// What app.js imports: else browsers ask for it only once they have read that.
-	"preloads": func() []string { return []string{"actions.js", "key.js", "morph.js"} },
+	"preloads": func() []string { return []string{"actions.js", "feed.js", "morph.js", "screen.js", "session.js"} },
 	"markdown": markdown,
 	"phase":    func(p daemon.Phase) string { return phaseWords[p] },
 	"clip":     clip,

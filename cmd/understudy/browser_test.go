@@ -178,7 +178,7 @@ func TestBrowserTwelveTabs(t *testing.T) {
 	for _, p := range tabs {
 		p.sees(fmt.Sprintf("#agent-%d .state", a.ID), "idle")
 	}
-	metrics := eval[string](tabs[0], "fetch('/metrics', {headers: {'X-Understudy-Page': localStorage.getItem('understudy')}}).then(a => a.text())")
+	metrics := eval[string](tabs[0], "import('/ui/static/session.js').then(s => s.ask('/metrics')).then(a => a.text())")
 	if !strings.Contains(metrics, "understudy_feed_readers 1\n") {
 		t.Errorf("12 tabs are not one reader of the feed:\n%s", metrics)
 	}

@@ -18,20 +18,79 @@ import (
 )
 
 func (a *app) dashboardCommand() *cobra.Command {
-	var open bool
+	var open, list, revoke bool
 	c := a.withJSON(&cobra.Command{
-		Use:   "dashboard",
+		Use:   "dashboard [--logins | --revoke [LOGIN...]]",
 		Short: "Print a link that opens the dashboard in a browser",
-		Long: `Print a link to the dashboard. It works once, within an hour, and signs the browser in for as
-long as it is used. The browser must run on this machine, or reach the daemon's port through a
-tunnel such as ssh -L 7433:127.0.0.1:7433 HOST.`,
+		Long: `Print a link to the dashboard. It works once, within an hour, and signs the browser in: as long as
+it is used each day, and for 30 days at most. The browser must run on this machine, or reach the
+daemon's port through a tunnel such as ssh -L 7433:127.0.0.1:7433 HOST.
+
+--logins lists the browsers that are signed in. --revoke signs out those that are named, or all.`,
 		Example: `  understudy dashboard
-  understudy dashboard --open`,
-		Args: exactArgs(),
-		RunE: func(c *cobra.Command, _ []string) error { return a.dashboard(c.Context(), open) },
+  understudy dashboard --open
+  understudy dashboard --revoke               # signs all browsers out`,
+		RunE: func(c *cobra.Command, ids []string) error {
+			switch {
+			case len(ids) > 0 && !revoke:
+				return usagef("%q is one argument too many", ids[0])
+			case revoke:
+				return a.revokeLogins(c.Context(), ids)
+			case list:
+				return a.listLogins(c.Context())
+			}
+			return a.dashboard(c.Context(), open)
+		},
+		ValidArgsFunction: a.completeLogins,
 	})
 	c.Flags().BoolVar(&open, "open", false, "open it in the desktop's browser")
+	c.Flags().BoolVar(&list, "logins", false, "list the browsers that are signed in")
+	c.Flags().BoolVar(&revoke, "revoke", false, "sign out the browsers of these logins, or all")
+	c.MarkFlagsMutuallyExclusive("open", "logins", "revoke")
 	return c
+}
+
+func (a *app) listLogins(ctx context.Context) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	logins, err := client.Logins(ctx)
+	switch {
+	case err != nil:
+		return err
+	case a.json:
+		return a.printJSON(logins)
+	case len(logins) == 0:
+		return a.say("no browser is signed in: `understudy dashboard` prints a link that signs one in")
+	}
+	var rows [][]string
+	for _, l := range logins {
+		rows = append(rows, []string{l.ID, l.Browser, ago(l.CreatedAt), ago(l.UsedAt), stamp(&l.ExpiresAt)})
+	}
+	return a.ui(a.stdout).table([]string{"LOGIN", "BROWSER", "SIGNED IN", "LAST USED", "ENDS"}, rows)
+}
+
+func (a *app) revokeLogins(ctx context.Context, ids []string) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	gone, err := client.RevokeLogins(ctx, ids...)
+	switch {
+	case err != nil:
+		return err
+	case a.json:
+		return a.printJSON(gone)
+	case len(gone) == 0:
+		return a.say("no browser was signed in")
+	}
+	for _, l := range gone {
+		if err := a.say("signed out: %s (%s)", l.Browser, l.ID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (a *app) dashboard(ctx context.Context, open bool) error {

@@ -112,6 +112,17 @@ func (a *app) completeTemplates(c *cobra.Command, args []string, _ string) ([]st
 	})
 }
 
+// completeLogins completes the browsers that are signed in to the dashboard.
+func (a *app) completeLogins(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return a.completing(c, args, func(ctx context.Context, client *api.Client) (words []string) {
+		logins, _ := client.Logins(ctx)
+		for _, l := range logins {
+			words = offer(words, l.ID, l.Browser)
+		}
+		return words
+	})
+}
+
 // completePipelines completes the ids of runs that fit, with their titles.
 func (a *app) completePipelines(fits func(*daemon.Pipeline) bool) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

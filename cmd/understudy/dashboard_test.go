@@ -123,3 +123,53 @@ func TestDashboardOpenLeavesNoKey(t *testing.T) {
 	}
 	there("no browser", false)
 }
+
+// TestDashboardLogins: the command line lists the browsers that are signed in, and signs them out.
+func TestDashboardLogins(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cfg.Settings.Listen = freeAddress(t)
+	r.start()
+	do := func(args ...string) (code int, out string) {
+		var stdout, stderr bytes.Buffer
+		code = run(t.Context(), append([]string{"--data", r.root, "dashboard"}, args...), func(string) string { return "" }, nil, &stdout, &stderr)
+		return code, stdout.String() + stderr.String()
+	}
+	if code, out := do("--logins"); code != exitDone || !strings.Contains(out, "no browser is signed in") {
+		t.Errorf("nobody: %d %s", code, out)
+	}
+	for range 2 {
+		link, err := r.client.DashboardLink(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.Get(link.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+	}
+	logins, err := r.client.Logins(t.Context())
+	if err != nil || len(logins) != 2 {
+		t.Fatalf("logins %v, %v", logins, err)
+	}
+	first, second := logins[0].ID, logins[1].ID
+	if code, out := do("--logins"); code != exitDone || !strings.Contains(out, first) || !strings.Contains(out, second) {
+		t.Errorf("both: %d %s", code, out)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{first}, exitUsage, "one argument too many"},
+		{[]string{"--revoke", "nobody"}, exitFailed, "understudy dashboard --logins"},
+		{[]string{"--revoke", first}, exitDone, "signed out: another browser (" + first + ")"},
+		{[]string{"--revoke"}, exitDone, second},
+		{[]string{"--revoke"}, exitDone, "no browser was signed in"},
+	} {
+		if code, out := do(c.args...); code != c.code || !strings.Contains(out, c.want) {
+			t.Errorf("%v: %d %s", c.args, code, out)
+		}
+	}
+}

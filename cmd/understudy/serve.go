@@ -167,7 +167,7 @@ func runDaemon(ctx context.Context, cfg serveConfig, base *database, d *daemon.D
 		})
 	}
 	server := api.New(api.Config{Daemon: d, Personas: d.Personas, Templates: d.Templates, Token: token, Log: cfg.Log, Version: version(),
-		Address: up.Address, Database: base.stats, LinkUsed: func(key string) { dropLinkPage(up.Data, key) }})
+		Address: up.Address, Database: base.stats, Logins: up.Data.Logins(), LinkUsed: func(key string) { dropLinkPage(up.Data, key) }})
 	up.Dashboard = server.DashboardLink
 	dropLinkPage(up.Data, "") // of a daemon before this one: its links have ended with it
 	service("api", func(ctx context.Context) error { return server.Serve(ctx, ls) })

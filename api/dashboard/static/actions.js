@@ -1,4 +1,4 @@
-import { withKey } from './key.js';
+import { ask as request } from './session.js';
 
 // Buttons and forms that call the API. What they call stands in their data attributes:
 //
@@ -10,23 +10,14 @@ import { withKey } from './key.js';
 
 export async function call(what, body) {
   const [method, path] = what.split(' ');
-  const answer = await reach(path, {
+  const answer = await request(path, {
     method,
-    headers: withKey({ 'Content-Type': 'application/json' }),
-    body: method === 'GET' ? undefined : JSON.stringify(body ?? {}),
+    headers: { 'Content-Type': 'application/json' },
+    body: method === 'GET' ? '' : JSON.stringify(body ?? {}),
   });
   const value = await answer.json().catch(() => ({}));
   if (!answer.ok) throw new Error(value.error ?? `The daemon answered ${answer.status}`);
   return value;
-}
-
-// reach says in a sentence that nobody is there.
-async function reach(path, how) {
-  try {
-    return await fetch(path, how);
-  } catch {
-    throw new Error('The daemon does not answer: start it with `understudy serve`, and do this again');
-  }
 }
 
 const fill = (text, from) => text.replaceAll(/\{(\w+)\}/g, (_, name) => from[name] ?? '');
@@ -67,7 +58,7 @@ async function press(button) {
 // save has the browser keep, or show as text, what an address of the API answers with.
 async function save(link) {
   try {
-    const answer = await reach(link.href, { headers: withKey(), cache: 'no-store' });
+    const answer = await request(link.href);
     const body = await answer.blob();
     if (!answer.ok) throw new Error(JSON.parse(await body.text()).error);
     const at = document.createElement('a');

@@ -2,8 +2,10 @@
 // and puts what differs in place.
 
 import { listen } from './actions.js';
-import { key, withKey } from './key.js';
+import { follow as read } from './feed.js';
 import { morph } from './morph.js';
+import { watchScreen } from './screen.js';
+import { ask } from './session.js';
 
 // However many events come, the page is busy with them a third of the time at most.
 const [leastPause, mostPause] = [30, 1000]; // ms between the beginnings of two looks
@@ -14,7 +16,7 @@ let again = false; // something has happened since it began
 let lookedAt = 0;
 let took = 0; // ms, the last look
 let feed = 'connecting'; // as it tells of itself
-let page = ''; // why the last look came to nothing: away or signed-out; empty: it did not
+let page = ''; // why the last look came to nothing: away, stranger or signed-out; empty: it did not
 let seenAt = null; // when what is on screen was true
 
 const rest = (ms) => ms > 0 && new Promise((done) => setTimeout(done, ms));
@@ -31,7 +33,7 @@ async function look() {
     page = await draw();
     took = performance.now() - lookedAt;
     tell();
-    if (page === 'away') {
+    if (page === 'away' || page === 'stranger') {
       again = true;
       await rest(retry);
       retry = Math.min(retry * 2, 10_000);
@@ -44,15 +46,15 @@ async function look() {
 async function draw() {
   const began = new Date();
   try {
-    const answer = await fetch(location.href, { cache: 'no-store', headers: withKey({ Accept: 'text/html' }) });
-    if (answer.status === 401 || !key()) return 'signed-out'; // without a key it is the frame alone
-    const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
-    if (answer.status >= 500 || !fresh.getElementById('main')) return 'away';
-    show(fresh);
+    const answer = await ask(location.pathname + location.search, { headers: { Accept: 'text/html' } });
+    if (answer.status >= 500) return 'away';
+    const text = await answer.text();
+    await answer.proven(text);
+    show(new DOMParser().parseFromString(text, 'text/html'));
     seenAt = began;
     return '';
-  } catch {
-    return 'away';
+  } catch (trouble) {
+    return trouble.state ?? 'away';
   }
 }
 
@@ -85,6 +87,7 @@ function tell() {
   const since = seenAt ? `; this is from ${seenAt.toLocaleTimeString()}` : '';
   light.querySelector('.text').textContent = {
     away: `the daemon does not answer${since}`,
+    stranger: `another program answers at the daemon's address and is told nothing${since}`,
     'signed-out': `signed out${since}. Run: understudy dashboard`,
   }[state] ?? state;
 }
@@ -109,12 +112,11 @@ function follow() {
     if (message.event && concerns(message.event)) look();
   };
   if (!window.SharedWorker) {
-    import('./feed.js').then(({ follow: read }) => read(take, withKey));
+    read(take);
     return;
   }
   const worker = new SharedWorker('/ui/static/worker.js', { type: 'module', name: 'understudy' });
   worker.port.onmessage = ({ data }) => take(data);
-  worker.port.postMessage({ key: key() });
   worker.onerror = () => take({ state: 'away' });
   addEventListener('pagehide', () => worker.port.postMessage({ gone: true }));
   addEventListener('pageshow', ({ persisted }) => persisted && location.reload());
@@ -152,7 +154,7 @@ function filter() {
 function prepare() {
   for (const pre of document.querySelectorAll('[data-screen]:not([data-watched])')) {
     pre.dataset.watched = '';
-    import('./screen.js').then((screen) => screen.watchScreen(pre));
+    watchScreen(pre);
   }
 }
 

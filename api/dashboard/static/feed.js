@@ -1,13 +1,14 @@
-// follow reads the feed of events for ever, with the headers that prove who asks, and comes back after each
-// break with the id of the last one it saw. It tells of each event and of each change of the connection's
-// state: live, away or signed-out.
+// follow reads the feed of events for ever and comes back after each break with the id of the last one it saw.
+// It tells of each event and of each change of the connection's state: live, or that of a trouble.
 //
-// fetch rather than EventSource: the types of events are many and each is its own event there, and it
-// does not tell an expired sign-in from a daemon that is being restarted.
+// fetch rather than EventSource: the types of events are many and each is its own event there, and it can send
+// no proof.
+
+import { ask } from './session.js';
 
 const silence = 40_000; // ms without a byte; the daemon says something every 15 s
 
-export async function follow(tell, headers) {
+export async function follow(tell) {
   let last = null;
   let wait = 200;
   for (;;) {
@@ -17,17 +18,11 @@ export async function follow(tell, headers) {
       clearTimeout(timer);
       timer = setTimeout(() => cut.abort(), silence);
     };
+    let state = 'away';
     try {
       alive();
-      const answer = await fetch('/api/events', {
-        headers: last === null ? headers() : { ...headers(), 'Last-Event-ID': last },
-        signal: cut.signal,
-        cache: 'no-store',
-      });
-      if (answer.status === 401 || answer.status === 403) {
-        tell({ state: 'signed-out' });
-        wait = 5000;
-      } else if (answer.ok) {
+      const answer = await ask('/api/events', { headers: last === null ? {} : { 'Last-Event-ID': last }, signal: cut.signal });
+      if (answer.ok) {
         tell({ state: 'live' });
         wait = 200;
         await read(answer.body, alive, (event) => {
@@ -35,12 +30,13 @@ export async function follow(tell, headers) {
           if (event.data) tell({ event: JSON.parse(event.data) });
         });
       }
-    } catch {
-      // The connection broke; that it did is told below.
+    } catch (trouble) {
+      state = trouble.state ?? state; // without one the connection broke
     }
     clearTimeout(timer);
     cut.abort();
-    if (wait < 5000) tell({ state: 'away' });
+    tell({ state });
+    if (state === 'signed-out') wait = 5000;
     await new Promise((done) => setTimeout(done, wait));
     wait = Math.min(wait * 1.5, 3000);
   }

@@ -1,6 +1,6 @@
 // What an agent's pane shows, as long as somebody looks.
 
-import { withKey } from './key.js';
+import { ask } from './session.js';
 
 const pause = 500; // ms between two looks
 
@@ -9,7 +9,7 @@ export async function watchScreen(pre) {
   while (pre.isConnected) {
     if (document.visibilityState === 'visible' && pre.closest('details')?.open !== false) {
       try {
-        const answer = await fetch(pre.dataset.screen, { cache: 'no-store', headers: withKey() });
+        const answer = await ask(pre.dataset.screen);
         const text = await answer.text();
         if (!answer.ok) throw new Error(JSON.parse(text).error);
         if (text !== shown) draw(pre, text);

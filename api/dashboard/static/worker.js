@@ -4,7 +4,7 @@ import { follow } from './feed.js';
 
 const ports = new Set();
 let state = { state: 'connecting' };
-let key = ''; // which pages have and workers have not
+let following = false;
 
 function tell(message) {
   if (message.state) state = message;
@@ -14,13 +14,10 @@ function tell(message) {
 self.onconnect = ({ ports: [port] }) => {
   ports.add(port);
   port.onmessage = ({ data }) => {
-    if (data.gone) {
-      ports.delete(port);
-      return;
-    }
-    const first = key === '';
-    key = data.key;
-    if (first && key) follow(tell, () => ({ 'X-Understudy-Page': key }));
+    if (data.gone) ports.delete(port);
   };
   port.postMessage(state);
+  if (following) return;
+  following = true;
+  follow(tell);
 };

@@ -1,0 +1,143 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/understudyd/understudy/api/dashboard"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// Pages and the daemon prove to each other who they are, with the key of the browser's login, which is on its
+// way once, when the browser signs in. Whoever takes the daemon's port while it is away gets a cookie that
+// opens an empty frame, and no proof that is good for a daemon that runs again:
+//
+//	the daemon's   server ⏎ challenge ⏎ nonce            before a page sends anything
+//	a request's    request ⏎ nonce ⏎ method ⏎ path and query ⏎ SHA-256 of the body
+//	a page's       answer ⏎ the request's proof ⏎ SHA-256 of the page
+//
+// Each is the HMAC-SHA256 of such lines. The nonce is of one run of the daemon.
+
+const (
+	proofHeader  = "X-Understudy-Page"   // of a request
+	answerHeader = "X-Understudy-Answer" // of a page
+	helloPath    = "/api/dashboard/hello"
+	maxChallenge = 100 // bytes
+)
+
+var errProof = daemon.Errorf(daemon.KindUnauthorized, "proof_required",
+	"The request lacks the page's proof for this run of the daemon: load the page again")
+
+// Hello is the daemon's proof.
+type Hello struct {
+	Nonce string `json:"nonce"`
+	Proof string `json:"proof"`
+}
+
+// hello proves to a page that this is the daemon which its browser has signed in to.
+func (s *Server) hello(c echo.Context) error {
+	p := paramsOf(c)
+	challenge := p.text("challenge")
+	if p.err != nil {
+		return p.err
+	}
+	l := s.signedIn(c.Request(), time.Now())
+	if l == nil {
+		return errToken
+	}
+	if len(challenge) < 16 || len(challenge) > maxChallenge {
+		return daemon.Errorf(daemon.KindInvalid, "invalid_challenge", "challenge must have 16 to %d characters", maxChallenge)
+	}
+	return reply(c, http.StatusOK, Hello{s.nonce, s.prove(l, "server", challenge, s.nonce)}, nil)
+}
+
+// loginKey is the key of a login. It ends with the token.
+func (s *Server) loginKey(id string) []byte { return s.mac("key of " + id) }
+
+// prove signs lines with the key of a login.
+func (s *Server) prove(l *login, lines ...string) string {
+	mac := hmac.New(sha256.New, s.loginKey(l.ID))
+	for i, line := range lines {
+		if i > 0 {
+			mac.Write([]byte{'\n'})
+		}
+		mac.Write([]byte(line))
+	}
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+func hashed(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// guardBrowser lets a request of the dashboard's own pages pass, and answers a browser that opens one.
+func (s *Server) guardBrowser(next http.Handler, w http.ResponseWriter, r *http.Request) {
+	now := time.Now()
+	l, opens := s.signedIn(r, now), isPage(r) && wantsPage(r)
+	switch {
+	case l == nil && opens:
+		s.writePage(w, http.StatusUnauthorized, dashboard.SignedOut())
+		return
+	case l == nil:
+		s.refuse(w, errToken)
+		return
+	case r.Method == http.MethodGet && r.URL.Path == helloPath:
+		next.ServeHTTP(w, r)
+		return
+	case opens && r.Header.Get(proofHeader) == "":
+		s.writePage(w, http.StatusOK, dashboard.Frame())
+		return
+	}
+	if err := s.proved(w, r, l); err != nil {
+		s.refuse(w, err)
+		return
+	}
+	if _, err := s.logins.use(l.ID, now); err != nil {
+		s.Log.Warn("use of a login not kept", "login", l.ID, "error", err)
+	}
+	ctx, stop := context.WithCancel(context.WithValue(r.Context(), loginOf{}, l))
+	defer stop()
+	defer context.AfterFunc(l.ctx, stop)() // whoever is signed out is answered no longer
+	next.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// proved returns nil if a page of the login has made the request, for this run of the daemon. It reads the body,
+// and puts back what it read.
+func (s *Server) proved(w http.ResponseWriter, r *http.Request, l *login) error {
+	body, err := readAll(w, r)
+	if err != nil {
+		return err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	want := s.prove(l, "request", s.nonce, r.Method, r.RequestURI, hashed(body))
+	if !hmac.Equal([]byte(r.Header.Get(proofHeader)), []byte(want)) {
+		return errProof
+	}
+	return nil
+}
+
+// loginOf is the key of the login in the context of a request that a page has made.
+type loginOf struct{}
+
+// requestLogin is the login of the page that made a request; nil: another program made it.
+func requestLogin(r *http.Request) *login {
+	l, _ := r.Context().Value(loginOf{}).(*login)
+	return l
+}
+
+// proveAnswer has a page say that it comes from the daemon, if a page of ours asks.
+func (s *Server) proveAnswer(c echo.Context, page []byte) {
+	if l := requestLogin(c.Request()); l != nil {
+		c.Response().Header().Set(answerHeader, s.prove(l, "answer", c.Request().Header.Get(proofHeader), hashed(page)))
+	}
+}
