@@ -14,6 +14,8 @@ type newAgentRequest struct {
 	Runtime string `json:"runtime"`
 	Prompt  string `json:"prompt"`
 	Name    string `json:"name"`
+	Columns int    `json:"columns,omitempty"`
+	Rows    int    `json:"rows,omitempty"`
 }
 
 type assignRequest struct {
@@ -37,7 +39,7 @@ func (s *Server) createAgent(c echo.Context) error {
 		return err
 	}
 	agent, err := s.Daemon.CreateAgent(c.Request().Context(), daemon.NewAgent{
-		Persona: in.Persona, Cwd: in.Cwd, Runtime: in.Runtime, Prompt: in.Prompt, Name: in.Name,
+		Persona: in.Persona, Cwd: in.Cwd, Runtime: in.Runtime, Prompt: in.Prompt, Name: in.Name, Columns: in.Columns, Rows: in.Rows,
 	})
 	return reply(c, http.StatusCreated, agent, err)
 }

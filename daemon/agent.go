@@ -66,6 +66,8 @@ type Agent struct {
 	Managed         bool       `json:"-"` // started by us, in a pane of our own server
 	PaneServerPID   int        `json:"-"`
 	PaneServerStart int64      `json:"-"` // Unix seconds
+	PaneColumns     int        `json:"-"` // that its pane is made with; 0: as many as is usual
+	PaneRows        int        `json:"-"`
 	PID             int        `json:"-"` // the runtime's process; 0 unknown
 	PIDStart        uint64     `json:"-"` // clock ticks since boot: guards against a reused pid
 	LaunchHash      []byte     `json:"-"` // SHA-256 of the launch secret

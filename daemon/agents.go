@@ -21,6 +21,8 @@ type NewAgent struct {
 	Runtime string // default: the persona's, else claude
 	Prompt  string // delivered once it has registered; may be empty
 	Name    string // default: the persona's slug, else the folder's name
+	Columns int    // of its pane; 0: as many as is usual
+	Rows    int
 }
 
 // CreateAgent commits a new agent's row; its lane makes the pane. It does not wait for it.
@@ -54,7 +56,10 @@ func (d *Daemon) newAgent(in NewAgent) (*Agent, error) {
 	now := time.Now().UTC()
 	a := &Agent{
 		Runtime: in.Runtime, Host: d.Host, State: Starting, StateAt: now, Cwd: filepath.Clean(in.Cwd), Generation: 1,
-		CreatedAt: now, Managed: true,
+		CreatedAt: now, Managed: true, PaneColumns: in.Columns, PaneRows: in.Rows,
+	}
+	if err := checkSize(in.Columns, in.Rows); err != nil {
+		return nil, err
 	}
 	if in.Persona != "" {
 		p, err := d.persona(in.Persona)
@@ -79,6 +84,30 @@ func (d *Daemon) newAgent(in NewAgent) (*Agent, error) {
 		return nil, Errorf(KindInvalid, "bad_name", "name must not be a number: that is what agents' ids are")
 	}
 	return a, nil
+}
+
+// A pane may be made with these sizes: in a smaller one the daemon would miss what it looks for on the
+// screen, and a larger one costs memory.
+const (
+	minColumns, maxColumns = 80, 500
+	minRows, maxRows       = 24, 200
+)
+
+func checkSize(columns, rows int) error {
+	for _, side := range []struct {
+		name          string
+		n, least, max int
+	}{{"columns", columns, minColumns, maxColumns}, {"rows", rows, minRows, maxRows}} {
+		if side.n != 0 && (side.n < side.least || side.n > side.max) {
+			return Errorf(KindInvalid, "bad_size", "%s must be a number from %d to %d", side.name, side.least, side.max)
+		}
+	}
+	return nil
+}
+
+// PaneSize is the size of a pane for a terminal: as large, within what a pane may be made with.
+func PaneSize(columns, rows int) (int, int) {
+	return min(max(columns, minColumns), maxColumns), min(max(rows, minRows), maxRows)
 }
 
 // checkRuntime refuses a runtime of which no agent can be started; the error is a 422.

@@ -51,6 +51,7 @@ func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.D
 	}
 	info, err := term.Spawn(ctx, tmux.Spec{
 		Session: a.TmuxSession, Dir: a.Cwd, Mark: strconv.FormatInt(a.ID, 10),
+		Width: a.PaneColumns, Height: a.PaneRows,
 		Argv: []string{d.Binary, "launch", d.launchPath(a.ID)},
 	})
 	switch {
@@ -316,6 +317,7 @@ func (d *Daemon) successor(ctx context.Context, a *Agent, now time.Time) (*Agent
 		ID: id, Name: a.Name, Persona: a.Persona, Runtime: a.Runtime, Host: d.Host, State: Starting, StateAt: now, Cwd: a.Cwd,
 		Generation: a.Generation + 1, PreviousAgentID: &a.ID, CreatedAt: now, Managed: true,
 		TmuxSession: tmuxSession(a.Name, id), Options: a.Options, PipelineID: a.PipelineID, StepID: a.StepID,
+		PaneColumns: a.PaneColumns, PaneRows: a.PaneRows,
 	}, nil
 }
 

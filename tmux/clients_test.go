@@ -5,9 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/creack/pty"
-
-	"github.com/understudyd/understudy/tmux"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
@@ -15,40 +12,12 @@ import (
 func TestSwitchClients(t *testing.T) {
 	t.Parallel()
 	server := tmuxtest.Server(t)
-	dir := t.TempDir()
-	var socket string
-	for _, name := range []string{"before", "after"} {
-		pane, err := server.Spawn(t.Context(), tmux.Spec{Session: name, Dir: dir, Argv: []string{"sleep", "600"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		socket = pane.Socket
-	}
+	socket := spawn(t, server, "before").Socket
+	spawn(t, server, "after")
 	if err := server.SwitchClients(t.Context(), "before", "after"); err != nil {
 		t.Errorf("nobody is attached: %v", err)
 	}
-	client := exec.Command("tmux", "-u", "-S", socket, "attach-session", "-t", "=before")
-	client.Env = []string{"TERM=xterm-256color", "LANG=C.UTF-8"}
-	terminal, err := pty.Start(client)
-	if err != nil {
-		t.Fatal(err)
-	}
-	drained := make(chan struct{})
-	go func() {
-		defer close(drained)
-		buf := make([]byte, 4096)
-		for {
-			if _, err := terminal.Read(buf); err != nil {
-				return
-			}
-		}
-	}()
-	t.Cleanup(func() {
-		_ = client.Process.Kill()
-		_ = client.Wait()
-		_ = terminal.Close()
-		<-drained
-	})
+	attach(t, socket, 100, 30, []string{"attach-session", "-t", "=before"})
 	attached := func() string {
 		out, err := exec.Command("tmux", "-S", socket, "list-clients", "-F", "#{client_session}").Output()
 		if err != nil {
@@ -66,4 +35,29 @@ func TestSwitchClients(t *testing.T) {
 			t.Errorf("from %s to %s: no error", pair[0], pair[1])
 		}
 	}
+}
+
+// TestSwitchedWindowFits: who typed before a handoff sees all of the successor as well, and who looked on
+// changes no size there either.
+func TestSwitchedWindowFits(t *testing.T) {
+	t.Parallel()
+	s := tmuxtest.Server(t)
+	before := spawn(t, s, "before")
+	looks(t, before, 60, 15)
+	wantSize(t, before, "200x50 manual manual 200 50 1 attached")
+	after := spawn(t, s, "after")
+	wantSize(t, after, "200x50 manual 0 attached")
+	if err := s.SwitchClients(t.Context(), "before", "after"); err != nil {
+		t.Fatal(err)
+	}
+	wantSize(t, after, "200x50 manual 1 attached")
+	typist := types(t, before, 80, 24)
+	wantSize(t, before, "80x24 latest manual 200 50 1 attached")
+	if err := s.SwitchClients(t.Context(), "before", "after"); err != nil {
+		t.Fatal(err)
+	}
+	wantSize(t, after, "80x24 latest manual 200 50 2 attached")
+	typist.leaves()
+	settle(t, s)
+	wantSize(t, after, "200x50 manual manual 200 50 1 attached")
 }

@@ -80,7 +80,8 @@ func (spec Spec) call(socket string) call {
 	return call{socket: socket, dir: spec.Dir, cmds: [][]string{
 		append(create, spec.Argv...),
 		{"set-option", "-p", "-t", target, "--", "@understudy", spec.Mark},
-		{"set-option", "-w", "-t", target, "window-size", "manual"}, // an attaching human does not resize it
+		// A client that is attached elsewhere may have lent the window its size. This also fixes it.
+		{"resize-window", "-t", target, "-x", strconv.Itoa(spec.Width), "-y", strconv.Itoa(spec.Height)},
 		{"display-message", "-p", "-t", target, paneFormat},
 	}}
 }

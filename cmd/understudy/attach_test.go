@@ -63,14 +63,14 @@ func (r *rig) windowSize(a daemon.Agent) string {
 	r.t.Helper()
 	return r.asked(a.PaneSocket, "display-message", "-p", "-t", *a.Pane, "#{pane_width}x#{pane_height}") + " " +
 		r.asked(a.PaneSocket, "show-options", "-wqv", "-t", *a.Pane, "window-size") + " " +
-		r.asked(a.PaneSocket, "show-options", "-wqv", "-t", *a.Pane, heldOption)
+		r.asked(a.PaneSocket, "show-options", "-wqv", "-t", *a.Pane, "@understudy-size")
 }
 
 // counter is a program that writes a line for each time that its pane has another size.
 const counter = `trap 'echo resized >>resized' WINCH; sleep 600 & : >resized; while kill -0 $!; do wait $!; done`
 
-// TestAttachKeepsTheSize: clients of other sizes come and go, on a person's own tmux server, where tmux
-// would follow the size of the only one, and the agent is told of none.
+// TestAttachKeepsTheSize: clients of other sizes that are asked to change none come and go, on a person's
+// own tmux server, where tmux would follow the size of the only one, and the agent is told of none.
 func TestAttachKeepsTheSize(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
@@ -93,8 +93,8 @@ func TestAttachKeepsTheSize(t *testing.T) {
 	}
 
 	r.cfg.Environ = append(r.cfg.Environ, "TMUX=/nowhere/default,1,0", "TMUX_PANE=%99") // inside another server
-	held := strings.TrimRight(before, " ") + " manual was:"
-	first := r.attachesAt(a, 60, 15)
+	held := strings.TrimRight(before, " ") + " manual latest 200 50"
+	first := r.attachesAt(a, 60, 15, "--keep-size")
 	second := r.attachesAt(a, 250, 80, "--read-only")
 	if got := r.windowSize(a); got != held {
 		t.Errorf("with two clients: %q, want %q", got, held)
@@ -128,16 +128,66 @@ func TestAttachKeepsTheSize(t *testing.T) {
 	}
 }
 
-// TestAttachOurs: an agent in our own server, whose windows have a fixed size; from another host, and after
-// its end, there is a sentence.
+// detachesFrom leaves the agent in the operator's pane, which ends with the command. The keys are the inner
+// tmux's: nothing is bound to send-keys.
+func (s *topPane) detachesFrom() {
+	s.t.Helper()
+	s.press("C-b", "d")
+	s.await("the end of attach", func() (bool, string) { return s.command("has-session").Run() != nil, "" })
+}
+
+// wantSize waits for what windowSize says.
+func (r *rig) wantSize(a daemon.Agent, want string) {
+	r.t.Helper()
+	r.await("a window of "+want, func() (bool, string) {
+		got := r.windowSize(a)
+		return got == want, got
+	})
+}
+
+// TestAttachFits: an agent has the size of the terminal that it was started from, and as long as somebody
+// types at another one that one's, of which all is seen; so does the successor that comes meanwhile.
+func TestAttachFits(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	r.sit(true, "agent", "start", con, "--cwd", r.work, "--wait").sees("agent 1 .* in pane", 1) // at 100x50
+	a := r.newest()
+	r.wantSize(a, "100x50 manual ")
+
+	s := r.inPane(80, 24, "agent", "attach", fmt.Sprint(a.ID))
+	r.wantSize(a, "80x24 latest manual 100 50")
+	s.press("-l", "do I see what I type?")
+	s.awaitScreen("❯\u00a0do I see what I type?", "\n"+strings.Repeat("─", 80)+"\n")
+	if seen, shown := s.tell("capture-pane", "-p"), r.asked(a.PaneSocket, "-u", "capture-pane", "-p", "-t", *a.Pane); strings.TrimSpace(seen) != shown {
+		t.Errorf("seen:\n%s\nof:\n%s", seen, shown)
+	}
+	s.press("C-u")
+	next := r.awaitPhase(r.handoff(a.ID), daemon.Completed).SuccessorID
+	b, err := r.client.Agent(t.Context(), *next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.wantSize(b, "80x24 latest manual 100 50")
+	s.detachesFrom()
+	r.wantSize(b, "100x50 manual ")
+
+	top := r.top(140, 40)
+	top.awaitScreen("attach")
+	top.press("a")
+	r.wantSize(b, "140x40 latest manual 100 50")
+	top.press("C-b", "d")
+	r.wantSize(b, "100x50 manual ")
+}
+
+// TestAttachOurs: an agent in our own server; from another host, and after its end, there is a sentence.
 func TestAttachOurs(t *testing.T) {
 	t.Parallel()
 	north, south := twoHosts(t)
 	north.start()
 	south.start()
 	a := north.agent("")
-	s := north.attachesAt(a, 60, 15)
-	if got := north.windowSize(a); got != "200x50 manual " {
+	s := north.attachesAt(a, 60, 15, "--keep-size")
+	if got := north.windowSize(a); got != "200x50 manual manual 200 50" {
 		t.Errorf("size %q", got)
 	}
 	s.detaches(north.pane(a.ID).Session)

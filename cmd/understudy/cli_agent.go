@@ -53,6 +53,7 @@ func (a *app) startAgent(ctx context.Context, in daemon.NewAgent, wait bool) err
 	if in.Prompt, err = a.textOrStdin(in.Prompt); err != nil {
 		return err
 	}
+	in.Columns, in.Rows = a.paneSize()
 	c, err := a.client()
 	if err != nil {
 		return err

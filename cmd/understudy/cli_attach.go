@@ -15,39 +15,56 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
+// attachMode is how somebody attaches.
+type attachMode struct {
+	readOnly bool // looks on: no key reaches the agent
+	keepSize bool // changes no size
+}
+
 func (a *app) agentAttach() *cobra.Command {
-	var print, readOnly bool
+	var print bool
+	var mode attachMode
 	c := &cobra.Command{
 		Use:   "attach AGENT",
 		Short: "Look at an agent in its pane, and type to it",
-		Long: `Look at an agent in its pane, and type to it. The pane keeps its size, whatever yours is: of one
-that is larger than your terminal you see the part with the cursor. Ctrl-b d leaves it; inside your
-own tmux, whose prefix key is Ctrl-b as well, it is Ctrl-b Ctrl-b d.
+		Long: `Look at an agent in its pane, and type to it. Meanwhile the pane has the size of your terminal;
+of several who type, that of the one who did so last. When the last of them has left, it has its own
+again. With --read-only or --keep-size it keeps its size: where it is larger than your terminal, you
+see the part with the cursor, or, if the agent hides that, the upper left corner.
 
-Inside the agent's own tmux server this switches there, with the size that your tmux gives it.`,
+Ctrl-b d leaves it; inside your own tmux, whose prefix key is Ctrl-b as well, it is Ctrl-b Ctrl-b d.
+Inside the agent's own tmux server this switches there.`,
 		Example:           "  understudy agent attach 7\n  understudy agent attach developer-con-1 --read-only\n  understudy agent attach 7 --print",
 		Args:              exactArgs("AGENT"),
 		ValidArgsFunction: a.completeAgents,
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.attach(c.Context(), args[0], readOnly, print)
+			return a.attach(c.Context(), args[0], mode, print)
 		},
 	}
-	c.Flags().BoolVarP(&readOnly, "read-only", "r", false, "look only: no key reaches the agent")
+	c.Flags().BoolVarP(&mode.readOnly, "read-only", "r", false, "look only: no key reaches the agent, and its pane keeps its size")
+	c.Flags().BoolVar(&mode.keepSize, "keep-size", false, "do not fit the pane to this terminal")
 	c.Flags().BoolVar(&print, "print", false, "print the command instead of running it")
 	return c
 }
 
-func (a *app) attach(ctx context.Context, word string, readOnly, print bool) error {
+func (a *app) attach(ctx context.Context, word string, mode attachMode, print bool) error {
 	agent, err := a.attachable(ctx, word)
 	if err != nil {
 		return err
 	}
 	inside, _, in := tmux.FromEnv(a.getenv("TMUX"))
 	in = in && inside == agent.PaneSocket
-	if in && readOnly {
-		return fmt.Errorf("you are inside the tmux server of agent %d, where --read-only would last: run this in another terminal, or look with `understudy agent screen %[1]d`", agent.ID)
+	if in && (mode.readOnly || mode.keepSize) {
+		return fmt.Errorf("you are inside the tmux server of agent %d, where --read-only and --keep-size would last: run this in another terminal, or look with `understudy agent screen %[1]d`", agent.ID)
 	}
-	argv := attachCommand(agent, in, readOnly)
+	root, err := a.dataRoot()
+	if err != nil {
+		return err
+	}
+	argv := attachCommand(agent, mode)
+	if in {
+		argv = switchCommand(agent, tmuxSocketIn(root))
+	}
 	if print {
 		_, err := fmt.Fprintln(a.stdout, commandLine(argv))
 		return err
@@ -62,16 +79,12 @@ func (a *app) attach(ctx context.Context, word string, readOnly, print bool) err
 	if in {
 		return fmt.Errorf("%s: %w", bin, syscall.Exec(bin, argv, os.Environ()))
 	}
-	h := holdOn(agent)
-	held, err := h.hold(ctx)
+	server, err := tmux.New(tmux.Config{Socket: agent.PaneSocket})
 	if err != nil {
 		return err
 	}
-	if !held {
-		return fmt.Errorf("%s: %w", bin, syscall.Exec(bin, argv, attachEnv(os.Environ())))
-	}
 	err = runInFront(bin, argv, attachEnv(os.Environ()))
-	return errors.Join(err, h.release(context.WithoutCancel(ctx)))
+	return errors.Join(err, server.Settle(context.WithoutCancel(ctx)))
 }
 
 // attachable returns the agent that a word names, if it has a pane on this machine. Its daemon is asked for
@@ -96,21 +109,45 @@ func (a *app) attachable(ctx context.Context, word string) (daemon.Agent, error)
 	return agent, err
 }
 
-// attachCommand shows the pane. It is selected as well, for a person's own pane may be one of several in
-// its window; who else looks at that window keeps the pane that they are in.
-func attachCommand(g daemon.Agent, inside, readOnly bool) []string {
+// attachCommand shows the pane, from outside of its tmux server.
+func attachCommand(g daemon.Agent, mode attachMode) []string {
 	pane := *g.Pane
-	argv := []string{"tmux", "-N", "-S", g.PaneSocket}
-	if inside {
-		argv = append(argv, "switch-client", "-t", pane)
-	} else {
-		flags := "ignore-size,active-pane"
-		if readOnly {
-			flags += ",read-only"
-		}
-		argv = append(argv, "attach-session", "-f", flags, "-t", pane)
+	flags := tmux.LookingFlags
+	if mode.readOnly {
+		flags += ",read-only"
 	}
-	return append(argv, ";", "select-window", "-t", pane, ";", "select-pane", "-t", pane)
+	if mode.readOnly || mode.keepSize {
+		return tmuxCommand(g, append(tmux.Hold(pane), showPane(pane, "attach-session", "-f", flags)...))
+	}
+	return tmuxCommand(g, append(showPane(pane, "attach-session", "-f", tmux.TypingFlags), tmux.Fit(pane)...))
+}
+
+// switchCommand shows the pane to a client of its own tmux server. A person's server decides on sizes
+// itself; in ours they are fixed.
+func switchCommand(g daemon.Agent, ours string) []string {
+	list := showPane(*g.Pane, "switch-client")
+	if g.PaneSocket == ours {
+		list = append(list, tmux.Fit(*g.Pane)...)
+	}
+	return tmuxCommand(g, list)
+}
+
+// showPane has a client show a pane. It is selected as well, for a person's own pane may be one of several
+// in its window; who else looks at that window keeps the pane that they are in.
+func showPane(pane string, command ...string) [][]string {
+	return [][]string{append(command, "-t", pane), {"select-window", "-t", pane}, {"select-pane", "-t", pane}}
+}
+
+// tmuxCommand is a list of commands for the agent's tmux server, as one command line.
+func tmuxCommand(g daemon.Agent, list [][]string) []string {
+	argv := []string{"tmux", "-u", "-N", "-S", g.PaneSocket}
+	for i, command := range list {
+		if i > 0 {
+			argv = append(argv, ";")
+		}
+		argv = append(argv, command...)
+	}
+	return argv
 }
 
 // attachEnv lets tmux attach from inside another server, which it would refuse for the danger of

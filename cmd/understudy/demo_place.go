@@ -78,7 +78,7 @@ func passable(dir string) bool {
 	}
 }
 
-func (p *demoPlace) tmuxSocket() string { return filepath.Join(p.data, "run", "tmux.sock") }
+func (p *demoPlace) tmuxSocket() string { return tmuxSocketIn(p.data) }
 
 // fill puts in the program, which `go run` would remove, and a project.
 func (p *demoPlace) fill() error {

@@ -247,6 +247,9 @@ func (a *app) client() (*api.Client, error) {
 // socketIn is data.Dir.Socket of a data directory that a client must not make: data.Open would.
 func socketIn(root string) string { return filepath.Join(root, "run", "understudy.sock") }
 
+// tmuxSocketIn is data.Dir.TmuxSocket likewise.
+func tmuxSocketIn(root string) string { return filepath.Join(root, "run", "tmux.sock") }
+
 // printJSON prints v, indented.
 func (a *app) printJSON(v any) error {
 	enc := json.NewEncoder(a.stdout)

@@ -19,11 +19,15 @@ type topPane struct {
 	socket string
 }
 
-func (r *rig) top(columns, lines int) *topPane {
+func (r *rig) top(columns, lines int) *topPane { return r.inPane(columns, lines, "top") }
+
+// inPane is understudy with other arguments likewise. The server is for one at a time.
+func (r *rig) inPane(columns, lines int, args ...string) *topPane {
 	r.t.Helper()
 	s := &topPane{r, filepath.Join(filepath.Dir(r.root), "seat.sock")}
-	s.tell("new-session", "-d", "-x", fmt.Sprint(columns), "-y", fmt.Sprint(lines), mainProgram(r.t), "top", "--data", r.root)
-	r.t.Cleanup(func() { _ = s.command("kill-server").Run() }) // it has gone with top, if all is well
+	list := append([]string{"new-session", "-d", "-x", fmt.Sprint(columns), "-y", fmt.Sprint(lines), mainProgram(r.t)}, args...)
+	s.tell(append(list, "--data", r.root)...)
+	r.t.Cleanup(func() { _ = s.command("kill-server").Run() }) // it has gone with the command, if all is well
 	return s
 }
 

@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/understudyd/understudy/daemon"
 )
 
 // ui prints for people: in colour on a terminal, plainly in a pipe.
@@ -37,6 +39,18 @@ func (a *app) ui(out io.Writer) *ui {
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// paneSize is the size of a pane for the terminal that the command is used at; zeros if there is none.
+func (a *app) paneSize() (columns, rows int) {
+	for _, stream := range []any{a.stdin, a.stdout, a.stderr} {
+		if f, ok := stream.(*os.File); ok {
+			if columns, rows, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 && rows > 0 {
+				return daemon.PaneSize(columns, rows)
+			}
+		}
+	}
+	return 0, 0
 }
 
 // width is how many columns the terminal has.

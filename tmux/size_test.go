@@ -1,0 +1,236 @@
+package tmux_test
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/creack/pty"
+
+	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
+)
+
+// client is a real one, in a terminal of its own.
+type client struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	keys func(string)
+}
+
+// attach runs a command list of tmux in a terminal of a size.
+func attach(t *testing.T, socket string, columns, rows uint16, list ...[]string) client {
+	t.Helper()
+	args := []string{"-u", "-N", "-S", socket}
+	for i, command := range list {
+		if i > 0 {
+			args = append(args, ";")
+		}
+		args = append(args, command...)
+	}
+	cmd := exec.Command("tmux", args...)
+	cmd.Env = []string{"TERM=xterm-256color", "LANG=C.UTF-8"}
+	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: columns, Rows: rows})
+	if err != nil {
+		t.Fatal(err)
+	}
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		buf := make([]byte, 4096)
+		for {
+			if _, err := terminal.Read(buf); err != nil {
+				return
+			}
+		}
+	}()
+	c := client{t: t, cmd: cmd, keys: func(text string) {
+		if _, err := terminal.WriteString(text); err != nil {
+			t.Errorf("keys %q: %v", text, err)
+		}
+	}}
+	t.Cleanup(func() {
+		c.dies()
+		_ = terminal.Close()
+		<-drained
+	})
+	return c
+}
+
+// leaves detaches by tmux's own keys.
+func (c client) leaves() {
+	c.t.Helper()
+	c.keys("\x02d")
+	if err := c.cmd.Wait(); err != nil {
+		c.t.Errorf("client: %v", err)
+	}
+}
+
+// dies ends as with its machine.
+func (c client) dies() {
+	_ = c.cmd.Process.Kill()
+	_ = c.cmd.Wait()
+}
+
+// types attaches somebody who types, and looks somebody who looks on, as the command line does.
+func types(t *testing.T, p tmux.PaneInfo, columns, rows uint16) client {
+	t.Helper()
+	list := append([][]string{{"attach-session", "-f", tmux.TypingFlags, "-t", p.Pane}}, tmux.Fit(p.Pane)...)
+	return attach(t, p.Socket, columns, rows, list...)
+}
+
+func looks(t *testing.T, p tmux.PaneInfo, columns, rows uint16) client {
+	t.Helper()
+	return attach(t, p.Socket, columns, rows, append(tmux.Hold(p.Pane), []string{"attach-session", "-f", tmux.LookingFlags + ",read-only", "-t", p.Pane})...)
+}
+
+func spawn(t *testing.T, s *tmux.Server, session string) tmux.PaneInfo {
+	t.Helper()
+	p, err := s.Spawn(t.Context(), tmux.Spec{Session: session, Dir: t.TempDir(), Argv: []string{"sleep", "600"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func settle(t *testing.T, s *tmux.Server) {
+	t.Helper()
+	if err := s.Settle(t.Context()); err != nil {
+		t.Errorf("settle: %v", err)
+	}
+}
+
+func ask(t *testing.T, p tmux.PaneInfo, args ...string) string {
+	t.Helper()
+	out, err := exec.Command("tmux", append([]string{"-N", "-S", p.Socket}, args...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("tmux %s: %v: %s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// size is that of a pane, what its window has to say on it, and how many are attached.
+func size(t *testing.T, p tmux.PaneInfo) string {
+	t.Helper()
+	return strings.Join(strings.Fields(strings.Join([]string{
+		ask(t, p, "display-message", "-p", "-t", p.Pane, "#{pane_width}x#{pane_height}"),
+		ask(t, p, "show-options", "-wqv", "-t", p.Pane, "window-size"),
+		ask(t, p, "show-options", "-wqv", "-t", p.Pane, "@understudy-size"),
+		fmt.Sprintf("%d attached", len(strings.Fields(ask(t, p, "list-clients", "-t", p.Pane, "-F", "#{client_pid}")))),
+	}, " ")), " ")
+}
+
+func wantSize(t *testing.T, p tmux.PaneInfo, want string) {
+	t.Helper()
+	got := ""
+	defer func() {
+		if t.Failed() {
+			t.Logf("size: %s", got)
+		}
+	}()
+	tmuxtest.Eventually(t, "size: "+want, func() bool {
+		got = size(t, p)
+		return got == want
+	})
+}
+
+// TestWindowFitsWhoTypes: of several the one who did so last; who looks on changes nothing, also when left
+// alone; at the end all is as before.
+func TestWindowFitsWhoTypes(t *testing.T) {
+	t.Parallel()
+	s := tmuxtest.Server(t)
+	p := spawn(t, s, "one")
+	settle(t, s)
+
+	looker := looks(t, p, 60, 15)
+	wantSize(t, p, "200x50 manual manual 200 50 1 attached")
+	first := types(t, p, 80, 24)
+	wantSize(t, p, "80x24 latest manual 200 50 2 attached")
+	second := types(t, p, 140, 40)
+	wantSize(t, p, "140x40 latest manual 200 50 3 attached")
+	first.keys("x")
+	wantSize(t, p, "80x24 latest manual 200 50 3 attached")
+	first.leaves()
+	settle(t, s)
+	wantSize(t, p, "140x40 latest manual 200 50 2 attached")
+	second.leaves()
+	settle(t, s)
+	wantSize(t, p, "200x50 manual manual 200 50 1 attached")
+	looker.leaves()
+	settle(t, s)
+	wantSize(t, p, "200x50 manual 0 attached")
+}
+
+// TestSizeAfterACrash: nobody settled what one that was killed left; the next one does.
+func TestSizeAfterACrash(t *testing.T) {
+	t.Parallel()
+	s := tmuxtest.Server(t)
+	p, other := spawn(t, s, "one"), spawn(t, s, "two")
+	killed := types(t, p, 80, 24)
+	wantSize(t, p, "80x24 latest manual 200 50 1 attached")
+	killed.dies()
+	wantSize(t, p, "80x24 latest manual 200 50 0 attached")
+	next := types(t, other, 100, 30)
+	wantSize(t, other, "100x30 latest manual 200 50 1 attached")
+	next.leaves()
+	settle(t, s)
+	wantSize(t, other, "200x50 manual 0 attached")
+	wantSize(t, p, "200x50 manual 0 attached")
+}
+
+// TestSizeOnAPersonsServer: what it says on sizes is as before when the last one has left, and what nobody
+// of ours changed is not touched.
+func TestSizeOnAPersonsServer(t *testing.T) {
+	t.Parallel()
+	for before, after := range map[string]string{
+		"":         "80x24 0 attached", // tmux's own way: it stays with the last client
+		"smallest": "80x24 smallest 0 attached",
+		"manual":   "200x50 manual 0 attached",
+	} {
+		t.Run("window-size "+before, func(t *testing.T) {
+			t.Parallel()
+			s := tmuxtest.Server(t)
+			p := spawn(t, s, "person")
+			if before == "" {
+				ask(t, p, "set-option", "-wu", "-t", p.Pane, "window-size")
+			} else {
+				ask(t, p, "set-option", "-w", "-t", p.Pane, "window-size", before)
+			}
+			if got, want := size(t, p), strings.TrimSpace(strings.Join([]string{"200x50", before}, " "))+" 0 attached"; got != want {
+				t.Fatalf("at first %q, want %q", got, want)
+			}
+			looker := looks(t, p, 60, 15)
+			policy := before
+			if before == "" {
+				policy = "latest"
+			}
+			wantSize(t, p, "200x50 manual "+policy+" 200 50 1 attached")
+			typist := types(t, p, 80, 24)
+			wantSize(t, p, "80x24 latest "+policy+" 200 50 2 attached")
+			looker.leaves()
+			settle(t, s)
+			wantSize(t, p, "80x24 latest "+policy+" 200 50 1 attached")
+			typist.leaves()
+			settle(t, s)
+			wantSize(t, p, after)
+		})
+	}
+}
+
+// TestSettleBelievesNothing: any program may write the option that says what a window had.
+func TestSettleBelievesNothing(t *testing.T) {
+	t.Parallel()
+	s := tmuxtest.Server(t)
+	p := spawn(t, s, "one")
+	for _, value := range []string{"x", "manual 1;kill-server 5", "latest;kill-server 1 1", "manual -1 5", "manual 5 5 5", "#(touch /tmp/x) 5 5"} {
+		ask(t, p, "set-option", "-w", "-t", p.Pane, "@understudy-size", value)
+		settle(t, s)
+		wantSize(t, p, "200x50 manual "+value+" 0 attached")
+	}
+	gone, err := tmux.New(tmux.Config{Socket: t.TempDir() + "/none.sock"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	settle(t, gone)
+}
