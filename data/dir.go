@@ -80,6 +80,9 @@ func (d Dir) Socket() string { return d.run("understudy.sock") }
 // HookSocket is the unix socket that agents are given.
 func (d Dir) HookSocket() string { return d.run("hook.sock") }
 
+// HookProgram is the copy of the program of agents' hooks that agents are given.
+func (d Dir) HookProgram() string { return filepath.Join(d.root, "bin", "understudy-hook") }
+
 // Token holds what a TCP client of the API must present; see [Dir.TokenValue].
 func (d Dir) Token() string { return d.run("token") }
 

@@ -20,8 +20,8 @@ func (a *app) doctorCommand() *cobra.Command {
 	c := a.withJSON(&cobra.Command{
 		Use:   "doctor",
 		Short: "Check what understudy needs, and say how to get it",
-		Long: `Check what understudy needs: tmux, PostgreSQL, the data directory, pipelines' templates, hooks,
-notifications, git and the agents' CLI. Each finding comes with its fix; it fails if something is
+		Long: `Check what understudy needs: tmux, PostgreSQL, the data directory, pipelines' templates, hooks
+and their program, notifications, git and the agents' CLI. Each finding comes with its fix; it fails if something is
 missing that nothing works without.`,
 		Example: `  understudy doctor
   understudy doctor --fix               # installs what is missing, after asking
@@ -81,7 +81,7 @@ func (a *app) examine(ctx context.Context) []finding {
 	} else {
 		found = append(found, checkPostgres())
 	}
-	return append(found, checkData(root, s.DatabaseURL == ""), checkTemplates(root), a.checkDaemon(ctx, root), a.checkHooks(ctx),
+	return append(found, checkData(root, s.DatabaseURL == ""), checkTemplates(root), a.checkDaemon(ctx, root), a.checkHooks(ctx), checkHookProgram(),
 		checkRuntime(ctx, s), checkGit(os.Environ()), checkNotifications(s, a.getenv))
 }
 

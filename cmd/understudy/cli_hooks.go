@@ -153,9 +153,9 @@ func (a *app) installHooks(ctx context.Context, f hooksFlags) error {
 		return err
 	}
 	if builtByGoRun(bin) {
-		return errors.New("hooks would run a binary that goes when `go run` ends: install one with `go install ./cmd/understudy` and run that")
+		return errors.New("hooks would run a binary that goes when `go run` ends: install one with `go install ./cmd/...` and run that")
 	}
-	o := hooks.InstallOptions{Bin: bin}
+	o := hooks.InstallOptions{Bin: hookProgramOf(bin)}
 	if a.dataFlag != "" || a.getenv("UNDERSTUDY_DATA") != "" {
 		if o.DataDir, err = a.dataRoot(); err != nil {
 			return err
@@ -181,6 +181,7 @@ func (a *app) installHooks(ctx context.Context, f hooksFlags) error {
 	if err != nil {
 		return err
 	}
+	o.Bin = bin // which /handoff runs
 	slash, err := hooks.PlanSlash(command, o)
 	if err != nil {
 		return err
@@ -350,15 +351,27 @@ func (a *app) hooksReport(ctx context.Context, f hooksFlags) (hooksReport, error
 		r.Problem = "they do not all run the same: run `understudy hooks install` again"
 	case len(r.Missing) > 0:
 		r.Problem = "some are missing: run `understudy hooks install` again"
+	case slowHooks(r.Binary):
+		r.Problem = hookName + " does the same and starts faster: run `understudy hooks install` again"
 	default:
 		r.Problem = commandProblem(command, found)
 	}
 	return r, nil
 }
 
+// slowHooks reports whether installed hooks run this program although the smaller one may be used.
+func slowHooks(bin string) bool {
+	own, err := ownBinary()
+	return err == nil && bin == own && hookProgramOf(own) != own
+}
+
 // commandProblem says why /handoff is not as the installed hooks have it.
 func commandProblem(command hooks.SlashFile, found hooks.Report) string {
-	plan, err := hooks.PlanSlash(command, hooks.InstallOptions{Bin: found.Bin, DataDir: found.DataDir})
+	bin := found.Bin
+	if own, err := ownBinary(); err == nil && filepath.Base(bin) == hookName {
+		bin = filepath.Join(filepath.Dir(bin), filepath.Base(own)) // it was beside the program that installed it
+	}
+	plan, err := hooks.PlanSlash(command, hooks.InstallOptions{Bin: bin, DataDir: found.DataDir})
 	switch {
 	case plan.Foreign:
 		return foreignCommand(plan.Path) + ": move it away and run `understudy hooks install` again"

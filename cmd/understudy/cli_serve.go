@@ -71,9 +71,13 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	}
 	// Who interrupts a second time does not want to wait for a tidy end.
 	context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt, syscall.SIGTERM) })
+	hook, err := findHookProgram(binary)
+	if err != nil {
+		log.Info("agents run this program at every turn, which a smaller one does faster: see understudy doctor", "reason", err)
+	}
 	return serve(ctx, serveConfig{
 		Root: root, Settings: s, Host: firstNonEmpty(f.host, a.getenv("UNDERSTUDY_HOST")), AllowPublic: f.public,
-		Environ: os.Environ(), Getenv: a.getenv, Binary: binary, Log: log,
+		Environ: os.Environ(), Getenv: a.getenv, Binary: binary, HookBinary: hook, Log: log,
 		Ready: func(up *serving) { a.printServing(up, root) },
 	})
 }

@@ -21,6 +21,7 @@ type demoPlace struct {
 	claude  string // the scripted agents' own files
 	project string // where they work
 	binary  string // our own program
+	hook    string // that of agents' hooks; empty: ours
 }
 
 // longestSocket is what the paths of the sockets in a data directory may add to its own.
@@ -89,8 +90,8 @@ func (p *demoPlace) fill() error {
 	if err := linkOrCopy(own, p.binary); err != nil {
 		return fmt.Errorf("copy of this program: %w", err)
 	}
-	const executable = 1 // X_OK, which also fails where nothing may be executed
-	if err := syscall.Access(p.binary, executable); err != nil {
+	p.hook, _ = findHookProgram(own) // the daemon copies it; `go run` has none
+	if err := executable(p.binary); err != nil {
 		return fmt.Errorf("programs in %s may not be run (%w): set TMPDIR to a folder where they may", p.top, err)
 	}
 	if err := os.Mkdir(p.project, 0o700); err != nil {

@@ -85,7 +85,7 @@ func (d *demo) next() {
 		commands = pipelineNext
 	}
 	if own, err := ownBinary(); err == nil && builtByGoRun(own) {
-		commands = append([]string{"go install ./cmd/understudy"}, commands...)
+		commands = append([]string{"go install ./cmd/..."}, commands...)
 	}
 	d.printf("Next, with agents of your own:\n  %s\n", strings.Join(commands, "\n  "))
 }

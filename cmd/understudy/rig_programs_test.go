@@ -45,7 +45,7 @@ func buildPrograms(packages ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	out, err := exec.Command("go", append([]string{"build", "-race=false", "-o", dir + "/"}, packages...)...).CombinedOutput()
+	out, err := exec.Command("go", append([]string{"build", "-race=false", "-buildvcs=false", "-o", dir + "/"}, packages...)...).CombinedOutput()
 	if err != nil {
 		err = errors.Join(err, fmt.Errorf("%s", out))
 	}

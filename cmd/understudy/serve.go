@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +32,7 @@ type serveConfig struct {
 	Environ     []string
 	Getenv      func(string) string
 	Binary      string // this program, for notifications
-	HookBinary  string // what agents are launched with and their hooks run; Binary if empty
+	HookBinary  string // understudy-hook, which agents are launched with and their hooks run; empty: Binary
 	NoSync      bool   // private PostgreSQL without fsync: a power failure may take what was committed
 	Temporary   bool   // private PostgreSQL that ends with this process, however that ends
 	Log         *slog.Logger
@@ -82,6 +81,7 @@ func serve(ctx context.Context, cfg serveConfig) error {
 	} else if len(added) > 0 {
 		cfg.Log.Info("personas added", "slugs", added)
 	}
+	hook := hookProgramIn(dir, cfg)
 	token, err := dir.TokenValue()
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func serve(ctx context.Context, cfg serveConfig) error {
 	conf := daemon.Config{
 		Host: host, Settings: cfg.Settings.domain(), Store: base.db, Data: dir, Personas: store, Templates: templates,
 		Terminal: terminals(cfg.Settings), Notifier: newDesktop(cfg.Settings.Notify.Desktop, cfg.Getenv, cfg.Binary),
-		Log: cfg.Log, Environ: cfg.Environ, Binary: cmp.Or(cfg.HookBinary, cfg.Binary), Version: runtimes.version, Lookup: runtimes.lookup,
+		Log: cfg.Log, Environ: cfg.Environ, Binary: hook, Version: runtimes.version, Lookup: runtimes.lookup,
 		OneShot: runOneShot, Worktree: askGit(cfg.Environ), Trees: newTrees(cfg.Environ),
 	}
 	if cfg.Around != nil {
@@ -141,6 +141,19 @@ func serve(ctx context.Context, cfg serveConfig) error {
 		return err
 	}
 	return runDaemon(ctx, cfg, base, d, lock, ls, &serving{Data: dir, Host: host, Address: addrOf(ls.TCP), Daemon: d}, token)
+}
+
+// hookProgramIn is what agents of the data directory are launched with, and their hooks run.
+func hookProgramIn(dir data.Dir, cfg serveConfig) string {
+	if cfg.HookBinary == "" {
+		return cfg.Binary
+	}
+	kept, err := keepHookProgram(dir, cfg.HookBinary)
+	if err != nil {
+		cfg.Log.Warn("agents lose hooks while their program is replaced: it could not be copied into the data directory", "program", cfg.HookBinary, "error", err)
+		return cfg.HookBinary
+	}
+	return kept
 }
 
 // openPersonas reads the personas and the templates of runs.

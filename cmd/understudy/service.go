@@ -90,7 +90,7 @@ func serviceBinary(path string) (string, error) {
 		return "", err
 	}
 	if builtByGoRun(own) {
-		return "", errors.New("the service would run a binary that goes when `go run` ends: install one with `go install ./cmd/understudy` and run that")
+		return "", errors.New("the service would run a binary that goes when `go run` ends: install one with `go install ./cmd/...` and run that")
 	}
 	for _, dir := range filepath.SplitList(path) {
 		named := filepath.Join(dir, "understudy")

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"syscall"
+
+	"github.com/understudyd/understudy/data"
+)
+
+// hookName is the program that does for agents what `understudy hook`, `understudy statusline` and
+// `understudy launch` do, and starts several times as fast.
+const hookName = "understudy-hook"
+
+// getHookProgram is how one comes by it.
+const getHookProgram = "install both programs, in a clone: go install ./cmd/..."
+
+// findHookProgram looks for the program of agents' hooks beside ours. The error says why agents have
+// to run ours instead.
+func findHookProgram(own string) (string, error) {
+	path := filepath.Join(filepath.Dir(own), hookName)
+	theirs, err := buildinfo.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%s is not there", path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s can't be read: %w", path, err)
+	}
+	ours, ok := debug.ReadBuildInfo()
+	if !ok || !slices.Equal(buildOf(ours), buildOf(theirs)) {
+		return "", fmt.Errorf("%s is of another build than this program", path)
+	}
+	if err := executable(path); err != nil {
+		return "", fmt.Errorf("%s can't be run: %w", path, err)
+	}
+	return path, nil
+}
+
+// buildOf is what two programs have in common that were built from the same tree with the same Go. Of
+// a tree with changes that are not committed it says no more than that there are some.
+func buildOf(b *debug.BuildInfo) []string {
+	build := []string{b.Main.Path, b.Main.Version, b.GoVersion}
+	for _, key := range []string{"vcs.revision", "vcs.modified", "GOOS", "GOARCH"} {
+		i := slices.IndexFunc(b.Settings, func(s debug.BuildSetting) bool { return s.Key == key })
+		if i < 0 {
+			build = append(build, "")
+			continue
+		}
+		build = append(build, b.Settings[i].Value)
+	}
+	return build
+}
+
+// executable fails for what may not be run, also where that is the file system's.
+func executable(path string) error {
+	const mode = 1 // X_OK
+	return syscall.Access(path, mode)
+}
+
+// hookProgramOf is the program that hooks name: the fast one if it may be used, else ours.
+func hookProgramOf(own string) string {
+	if path, err := findHookProgram(own); err == nil {
+		return path
+	}
+	return own
+}
+
+// keepHookProgram copies the program of agents' hooks into the data directory and returns the path
+// of the copy, which agents name as long as they live: an agent loses no hook when the installed one
+// is replaced or removed. The copy is made by rename, so that it is whole at any moment. It is not
+// synced: the next start of a daemon compares it, and agents do not outlive a power failure.
+func keepHookProgram(dir data.Dir, installed string) (string, error) {
+	text, err := os.ReadFile(installed)
+	if err != nil {
+		return "", err
+	}
+	path := dir.HookProgram()
+	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, text) {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return "", err
+		}
+		if err := writeProgram(path, text); err != nil {
+			return "", err
+		}
+	}
+	return path, executable(path)
+}
+
+// writeProgram starts no process meanwhile: a child would hold the file open for writing until it
+// executes its own, and the kernel runs no program that is being written.
+func writeProgram(path string, text []byte) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	temp := path + ".new" // the daemon's alone, which holds the directory's lock
+	if err := os.WriteFile(temp, text, 0o700); err != nil {
+		return err
+	}
+	return os.Rename(temp, path)
+}
+
+// checkHookProgram says which program agents run at every turn.
+func checkHookProgram() finding {
+	f := finding{Name: "hook program", State: findingWarning, Fix: getHookProgram}
+	own, err := ownBinary()
+	if err == nil {
+		var path string
+		if path, err = findHookProgram(own); err == nil {
+			return ok(f.Name, "%s, of the same build as this program", path)
+		}
+	}
+	f.Detail = fmt.Sprintf("agents run %s, which takes several times as long to start: %s", own, sentence(err))
+	return f
+}
