@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,8 +59,9 @@ func benchRig(b *testing.B) *rig {
 // BenchmarkHandoff is a whole handoff with an agent that does not think. Our own share is what is
 // left without the phases in which we wait for its process: its turn and its start. Its exit is
 // still in it.
-func BenchmarkHandoff(b *testing.B) {
-	r := benchRig(b)
+func BenchmarkHandoff(b *testing.B) { bothPrograms(b, benchmarkHandoff) }
+
+func benchmarkHandoff(b *testing.B, r *rig) {
 	r.start()
 	a := r.agent("developer-con-1")
 	var total, own []time.Duration
@@ -77,9 +79,9 @@ func BenchmarkHandoff(b *testing.B) {
 	}
 	quantiles(b, "handoff", total)
 	quantiles(b, "own-share", own)
-	for p, all := range phases {
-		slices.Sort(all)
-		b.Logf("%-22s p50 %s", p, all[len(all)/2])
+	for _, p := range slices.Sorted(maps.Keys(phases)) {
+		slices.Sort(phases[p])
+		b.ReportMetric(float64(median(phases[p]).Milliseconds()), strings.ReplaceAll(string(p), "_", "-")+"-ms")
 	}
 }
 
