@@ -72,6 +72,19 @@ func hookProgramOf(own string) string {
 	return own
 }
 
+// hookProgramIn is what agents of the data directory are launched with, and their hooks run.
+func hookProgramIn(dir data.Dir, cfg serveConfig) string {
+	if cfg.HookBinary == "" {
+		return cfg.Binary
+	}
+	kept, err := keepHookProgram(dir, cfg.HookBinary)
+	if err != nil {
+		cfg.Log.Warn("agents lose hooks while their program is replaced: it could not be copied into the data directory", "program", cfg.HookBinary, "error", err)
+		return cfg.HookBinary
+	}
+	return kept
+}
+
 // keepHookProgram copies the program of agents' hooks into the data directory and returns the path
 // of the copy, which agents name as long as they live: an agent loses no hook when the installed one
 // is replaced or removed. The copy is made by rename, so that it is whole at any moment. It is not

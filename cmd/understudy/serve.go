@@ -143,19 +143,6 @@ func serve(ctx context.Context, cfg serveConfig) error {
 	return runDaemon(ctx, cfg, base, d, lock, ls, &serving{Data: dir, Host: host, Address: addrOf(ls.TCP), Daemon: d}, token)
 }
 
-// hookProgramIn is what agents of the data directory are launched with, and their hooks run.
-func hookProgramIn(dir data.Dir, cfg serveConfig) string {
-	if cfg.HookBinary == "" {
-		return cfg.Binary
-	}
-	kept, err := keepHookProgram(dir, cfg.HookBinary)
-	if err != nil {
-		cfg.Log.Warn("agents lose hooks while their program is replaced: it could not be copied into the data directory", "program", cfg.HookBinary, "error", err)
-		return cfg.HookBinary
-	}
-	return kept
-}
-
 // openPersonas reads the personas and the templates of runs.
 func openPersonas(dir data.Dir) (*personas.Store, *personas.Templates, error) {
 	store, err := personas.Open(dir.Personas())
