@@ -11,7 +11,7 @@ type AgentState string
 
 // The states of an agent.
 const (
-	Starting AgentState = "starting" // launched, not yet registered
+	Starting AgentState = "starting" // launched, not yet registered, and no dialog is open
 	Idle     AgentState = "idle"     // waits for a prompt
 	Working  AgentState = "working"  // a turn is running
 	Waiting  AgentState = "waiting"  // a dialog waits for a human
@@ -56,6 +56,7 @@ type Agent struct {
 	SkillInjectedAt *time.Time  `json:"skill_injected_at"`
 	CreatedAt       time.Time   `json:"created_at"`
 	RegisteredAt    *time.Time  `json:"registered_at"`
+	FirstPromptID   *int64      `json:"first_prompt_id"` // the delivery of the prompt that it was started with
 	EndedAt         *time.Time  `json:"ended_at"`
 	EndReason       *string     `json:"end_reason"`
 	Note            string      `json:"note"`        // what is wrong with it, or what it waits for
@@ -82,6 +83,7 @@ type Agent struct {
 	TurnPromptID    string     `json:"-"` // prompt_id of the running turn
 	EndHint         string     `json:"-"` // SessionEnd's reason; only a hint until the process is gone
 	SpawnedAt       *time.Time `json:"-"` // its pane was made
+	AnsweredAt      *time.Time `json:"-"` // the last dialog before its session was gone from its pane
 	StopAskedAt     *time.Time `json:"-"` // somebody wants it stopped
 	StopForce       bool       `json:"-"` // without asking politely first
 	StopStage       StopStage  `json:"-"`

@@ -172,6 +172,10 @@ func (d *Daemon) tend(ctx context.Context, a *Agent) (moved bool, again time.Dur
 		e := d.stateEvent(a, map[string]any{"registry": a.State})
 		return true, 0, d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*Event{e}})
 	}
+	if d.opening(a, time.Now()) {
+		e := d.stateEvent(a, map[string]any{"screen": a.State})
+		return true, 0, d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*Event{e}})
+	}
 	if a.StopAskedAt != nil {
 		return d.stopLadder(ctx, a)
 	}
@@ -195,21 +199,6 @@ func (d *Daemon) running(ctx context.Context, a *Agent) bool {
 	}
 	info, err := term.Inspect(ctx, a.Ref())
 	return !errors.Is(err, tmux.ErrGone) && (err != nil || !info.Dead)
-}
-
-// overdue says once that an agent which nobody hands over has not registered.
-func (d *Daemon) overdue(ctx context.Context, a *Agent) (bool, time.Duration, error) {
-	if a.RegisteredAt != nil || a.SpawnedAt == nil || a.Note != "" {
-		return false, 0, nil
-	}
-	if left := d.left(*a.SpawnedAt, d.Settings.Handoff.RegistrationTimeout); left > 0 {
-		return false, left, nil
-	}
-	a.Note = fmt.Sprintf("it did not register within %s%s", d.Settings.Handoff.RegistrationTimeout, d.shows(ctx, a))
-	e := d.event("agent_failed", &a.ID, nil, map[string]any{"code": "registration_timeout",
-		"message": fmt.Sprintf("Agent %d: %s; look at it with `understudy agent attach %d`.", a.ID, a.Note, a.ID)})
-	e.Alert = true
-	return true, 0, d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*Event{e}})
 }
 
 // reap commits the end of an agent whose process is gone.

@@ -43,7 +43,7 @@ func (d *Daemon) CreateAgent(ctx context.Context, in NewAgent) (Agent, error) {
 		if err != nil {
 			return Agent{}, err
 		}
-		c.NewDeliveries = []*Delivery{dl}
+		c.NewDeliveries, a.FirstPromptID = []*Delivery{dl}, &dl.ID
 	}
 	if err := d.commit(ctx, c); err != nil {
 		return Agent{}, fmt.Errorf("new agent %d: %w", a.ID, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/understudyd/understudy/data"
@@ -144,6 +145,8 @@ type Daemon struct {
 	counts   counts
 	logStart int64 // see LogStart; set before Run
 
+	peeking atomic.Bool // see peek
+
 	mu        sync.Mutex
 	began     time.Time              // of the run
 	unready   map[int64]time.Time    // composers that are waited for, since
@@ -151,6 +154,7 @@ type Daemon struct {
 	errors    map[int64]int          // errors of an agent's lane, one after the other
 	watched   map[int64]tmux.Process // processes whose end is being waited for
 	sightings map[int64]sighting     // what the runtime's registry said last
+	glimpses  map[int64]glimpse      // what the panes of agents without a session showed last
 	measured  map[int64]measurement  // of agents' transcripts, for the use of the context
 	unknown   map[int64]bool         // agents of which the operator was told that their use of it is not known
 	forks     map[int64]*fork        // one-shots of agents' sessions
@@ -179,6 +183,7 @@ func New(cfg Config) *Daemon {
 		alarm:     make(chan struct{}, 1),
 		watched:   map[int64]tmux.Process{},
 		sightings: map[int64]sighting{},
+		glimpses:  map[int64]glimpse{},
 		unready:   map[int64]time.Time{},
 		errors:    map[int64]int{},
 		refused:   map[string]bool{},

@@ -79,9 +79,15 @@ func (d *Daemon) begin(ctx context.Context, a *Agent, dl *Delivery) (bool, time.
 			return d.saveDelivery(ctx, a, dl, false)
 		}
 	}
+	if taken, err := d.takenAfterAll(ctx, a, dl); err != nil {
+		return false, 0, err
+	} else if taken {
+		dl.decide(Submitted, "taken from the command line after all", now)
+		return d.saveDelivery(ctx, a, dl, false)
+	}
 	dl.State, dl.TypedAt, dl.Attempts, dl.Evidence = DeliveryTyping, &now, 1, ""
 	c := Change{Deliveries: []*Delivery{dl}}
-	if a.Note != "" {
+	if a.Note != "" || a.startedWith(dl) { // a prompt that is taken meanwhile writes the agent's row: then look again
 		a.Note = ""
 		c.Agents = []*Agent{a}
 	}

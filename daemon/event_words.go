@@ -19,6 +19,7 @@ var eventWords = map[string]string{
 	"agent_created":          "{agent} was created[ as {persona}][, generation {generation}]",
 	"agent_started":          "{agent} was started[ in pane {pane}][, process {pid}]",
 	"agent_registered":       "{agent} has registered[ in pane {pane}][, session {session_id}]",
+	"agent_starting":         "{agent} goes on starting",
 	"agent_idle":             "{agent} is idle",
 	"agent_working":          "{agent} is at work",
 	"agent_waiting":          "{agent} waits for a person",

@@ -28,7 +28,7 @@ func (d *Daemon) advance(ctx context.Context, a *Agent, h *Handoff) (moved bool,
 	}
 	r := &handoffRun{d: d, ctx: ctx, now: time.Now().UTC(), h: h, agent: a, set: d.Settings.Handoff}
 	out := s.do(r)
-	late := s.limit != nil && d.left(h.PhaseAt, s.limit(r.set)) <= 0
+	late := s.limit != nil && !out.extended && d.left(h.PhaseAt, s.limit(r.set)) <= 0
 	if out.err != nil && (!late || retryable(out.err)) {
 		return false, 0, fmt.Errorf("handoff %d: %s: %w", h.ID, h.Phase, out.err)
 	}
@@ -106,7 +106,7 @@ func (r *handoffRun) stay(out outcome) (moved bool, again time.Duration, err err
 	if out.note == noteNotReady && r.now.Sub(h.PhaseAt) < noteAfter {
 		out.note = h.Note // a composer that is not ready for a moment is nothing to tell
 	}
-	if s, ok := stepAt(h.Phase); ok && s.limit != nil {
+	if s, ok := stepAt(h.Phase); ok && s.limit != nil && !out.extended {
 		again = earlier(again, max(r.d.left(h.PhaseAt, s.limit(r.set)), time.Millisecond))
 	}
 	if out.note == h.Note && !out.wrote && len(out.with.Agents) == 0 && len(out.with.Deliveries) == 0 {

@@ -180,16 +180,18 @@ type step struct {
 
 // outcome is what a step comes to.
 type outcome struct {
-	next  Phase         // "": stay
-	cause string        // of the move, for the transition's row
-	with  Change        // rows that are committed with the move
-	note  string        // staying: what it waits for
-	alert bool          // staying: only a person can end this wait
-	wrote bool          // staying: the handoff's own row was changed
-	again time.Duration // staying: look again after that, if nothing wakes us before
-	then  func()        // moving or failing: called once that is committed
-	fail  *Failure
-	err   error // of the machine, not of the handoff: tried again
+	next  Phase  // "": stay
+	cause string // of the move, for the transition's row
+	with  Change // rows that are committed with the move
+	note  string // staying: what it waits for
+	alert bool   // staying: only a person can end this wait
+	wrote bool   // staying: the handoff's own row was changed
+	// extended: staying: the phase's limit does not count now.
+	extended bool
+	again    time.Duration // staying: look again after that, if nothing wakes us before
+	then     func()        // moving or failing: called once that is committed
+	fail     *Failure
+	err      error // of the machine, not of the handoff: tried again
 }
 
 // handoffSteps is the whole life of a handoff.
@@ -216,7 +218,7 @@ var handoffSteps = []step{
 		limit: func(HandoffSettings) time.Duration { return spawnLimit },
 		code:  "spawn_timeout", says: "The successor's pane did not come up in time",
 		do: (*handoffRun).spawn},
-	{at: AwaitingRegistration, does: "SessionStart of that launch",
+	{at: AwaitingRegistration, does: "SessionStart of that launch; a person may have to answer dialogs before it: for each there is an hour, and from the last answer on the limit again",
 		next: []Phase{InjectingSkill}, limitName: "registration_timeout",
 		limit: func(s HandoffSettings) time.Duration { return s.RegistrationTimeout },
 		code:  "registration_timeout", says: "The successor did not register in time",

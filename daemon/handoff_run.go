@@ -260,19 +260,6 @@ func (r *handoffRun) spawn() outcome {
 	return outcome{}
 }
 
-func (r *handoffRun) awaitRegistration() outcome {
-	next, out := r.successor()
-	switch {
-	case out != nil:
-		return *out
-	case next.RegisteredAt != nil:
-		return moveTo(InjectingSkill, "SessionStart", Change{})
-	case !next.Active():
-		return r.failed("successor_gone", "The successor ended before it registered: %s", r.endReason(next))
-	}
-	return stayFor(time.Second, next.Note)
-}
-
 // injectSkill waits until the skill is in place, and queues the injection prompt in the move that
 // leaves for it.
 func (r *handoffRun) injectSkill() outcome {

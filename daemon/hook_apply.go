@@ -182,10 +182,13 @@ func (h *hookStep) sessionStart() {
 	if changed {
 		h.event("agent_session_changed", map[string]any{"session_id": h.p.SessionID, "source": h.p.Source}, a)
 	}
+	now := time.Now().UTC()
+	if a.asksFirst() {
+		a.answered(now)
+	}
 	if h.p.Source != "compact" {
 		h.setState(Idle)
 	}
-	now := time.Now().UTC()
 	first := a.RegisteredAt == nil
 	if first {
 		a.RegisteredAt, a.Note = &now, ""

@@ -232,7 +232,11 @@ func (d *Daemon) plan(ctx context.Context, a *Agent) (runtimes.Launch, error) {
 		allow = append(allow, rule...)
 	}
 	// An event that the installed version does not know would open a dialog at its start.
-	known := hooks.KnownEvents(d.Version(ctx, command))
+	version := d.Version(ctx, command)
+	if err := hooks.CheckVersion(version); err != nil {
+		return runtimes.Launch{}, err
+	}
+	known := hooks.KnownEvents(version)
 	events := slices.DeleteFunc(slices.Clone(launchEvents), func(e string) bool { return !slices.Contains(known, e) })
 	spec.SettingsJSON, err = hooks.LaunchSettings(d.Binary, events, allow, hooks.StatusLine())
 	if err != nil {

@@ -43,19 +43,27 @@ func (d *Daemon) planStep(a *Agent, spec *runtimes.Spec, p *Pipeline, s *Step) (
 			return nil, nil
 		}
 	}
-	if err := os.MkdirAll(spec.Dir, 0o700); err != nil {
-		return nil, err
-	}
-	path := filepath.Join(spec.Dir, "task.md")
-	if err := data.WriteFile(path, []byte(s.Input), 0o600); err != nil {
+	path, words, err := d.taskFile(a, s)
+	if err != nil {
 		return nil, err
 	}
 	if a.PreviousAgentID == nil {
-		spec.Prompt = "Your task is too long for one message. It is in the file " + path + ": read all of it first, part by part if need be, then do what it says."
+		spec.Prompt = words
 	} else {
 		spec.SkillText += "\nYou take over from another agent in the middle of the step. What it was asked to do stands in " + path + ".\n"
 	}
 	return []string{"Read(/" + path + ")"}, nil
+}
+
+// taskFile writes a step's prompt to a file among its agent's launch files. words tell the agent to read it.
+func (d *Daemon) taskFile(a *Agent, s *Step) (path, words string, err error) {
+	dir := d.Data.Launch(a.ID)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", "", err
+	}
+	path = filepath.Join(dir, "task.md")
+	words = "Your task is too long for one message. It is in the file " + path + ": read all of it first, part by part if need be, then do what it says."
+	return path, words, data.WriteFile(path, []byte(s.Input), 0o600)
 }
 
 // stepRecords are what the steps before an agent's have left, as far as decisions go, the newest first.

@@ -24,7 +24,7 @@ func (r *pipelineRun) watchStep(s *Step) runOutcome {
 	}
 	handing := h != nil && h.Open()
 	limit := s.timeout(r.set)
-	left := r.d.left(*s.StartedAt, limit)
+	left := r.stepLeft(s, &a)
 	switch {
 	case !handing && a.turnOver():
 		if wait, err := r.goesOn(s, &a); err != nil || wait > 0 && left > 0 {
@@ -33,6 +33,9 @@ func (r *pipelineRun) watchStep(s *Step) runOutcome {
 		return r.take(s, &a)
 	case left <= 0 && !handing && a.workDone():
 		return r.takeLate(s, &a)
+	case left <= 0 && a.asksFirst():
+		return r.failStep(s, &a, h, failure{code: "step_timeout", says: fmt.Sprintf("Nobody answered the dialog in the pane of agent %d within %s", a.ID, openingLimit),
+			hint: fmt.Sprintf("put right what it asks for, then `understudy pipeline resume %d`", r.p.ID)})
 	case left <= 0:
 		return r.failStep(s, &a, h, failure{code: "step_timeout", says: "Step timed out after " + seconds(limit) + "s",
 			hint: fmt.Sprintf("look at what it did, then `understudy pipeline resume %d`, or start a new run with a longer timeout: a run keeps the limits of its template", r.p.ID)})
@@ -45,9 +48,24 @@ func (r *pipelineRun) watchStep(s *Step) runOutcome {
 	case !a.Active():
 		return r.failStep(s, &a, h, r.gone(&a, h))
 	}
+	if out, due := r.promptAgain(s, &a); due {
+		return out
+	}
 	out := r.stepNote(&a, h)
 	out.again = earlier(out.again, left)
 	return out
+}
+
+// stepLeft is how long a step may still take. The time that a person takes to answer a dialog before the
+// agent's session does not count.
+func (r *pipelineRun) stepLeft(s *Step, a *Agent) time.Duration {
+	switch {
+	case a.asksFirst():
+		return r.d.left(r.d.startDeadline(a))
+	case a.AnsweredAt != nil && a.AnsweredAt.After(*s.StartedAt):
+		return r.d.left(*a.AnsweredAt, s.timeout(r.set))
+	}
+	return r.d.left(*s.StartedAt, s.timeout(r.set))
 }
 
 // turnOver reports whether the agent has ended a turn of its own work and been given nothing since, and
@@ -121,15 +139,6 @@ func (r *pipelineRun) stepNote(a *Agent, h *Handoff) runOutcome {
 	switch {
 	case a.State == Waiting:
 		return dialog
-	case a.RegisteredAt == nil && a.SpawnedAt != nil:
-		// No hook tells of a dialog that opens before the session, such as whether the folder is trusted.
-		if wait := noteAfter - time.Since(*a.SpawnedAt); wait > 0 {
-			return runOutcome{again: wait, note: a.Note}
-		}
-		if screen, err := r.d.readScreen(r.ctx, a); err == nil && screen.Dialog != "" {
-			return dialog
-		}
-		return runOutcome{again: time.Second, note: a.Note}
 	case a.State == Idle && asked && r.d.quietFor(a.ID, settle):
 		return runOutcome{alert: true, note: fmt.Sprintf(noteInterrupted, a.ID, r.p.ID)}
 	case a.State == Idle && a.BackgroundTasks > 0:

@@ -109,6 +109,7 @@ func (d *Daemon) sweep(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("active agents: %w", err)
 	}
+	d.peekAt(ctx, agents)
 	now := time.Now()
 	for i := range agents {
 		a := &agents[i]

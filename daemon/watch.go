@@ -351,6 +351,7 @@ func (d *Daemon) forget(agentID int64) {
 	defer d.mu.Unlock()
 	delete(d.watched, agentID)
 	delete(d.sightings, agentID)
+	delete(d.glimpses, agentID)
 	delete(d.acted, agentID)
 	delete(d.unready, agentID)
 	delete(d.errors, agentID)

@@ -16,7 +16,7 @@ const agentColumns = `id, name, persona, runtime, host, state, pane, pane_socket
 	last_hook, turn_prompt_id, end_hint, spawned_at, stop_asked_at, stop_force, stop_stage,
 	stop_stage_at, context_start, auto_asked_at, compact_hook, last_prompt_at, pipeline_id, step_id,
 	work_stop, handing_over, trouble, stop_interrupt, state_at, waits_for, last_message,
-	stop_yields, pane_columns, pane_rows`
+	stop_yields, pane_columns, pane_rows, answered_at, first_prompt_id`
 
 func agentValues(a *daemon.Agent) []any {
 	var launch any // an empty hash is none: it must not meet the unique index
@@ -30,7 +30,7 @@ func agentValues(a *daemon.Agent) []any {
 		a.LastHook, a.TurnPromptID, a.EndHint, a.SpawnedAt, a.StopAskedAt, a.StopForce, a.StopStage,
 		a.StopStageAt, a.ContextStart, a.AutoAskedAt, a.CompactHook, a.LastPromptAt, a.PipelineID, a.StepID,
 		a.WorkStop, a.HandingOver, a.Trouble, a.StopInterrupt, a.StateAt, a.WaitsFor, a.LastMessage,
-		a.StopYields, a.PaneColumns, a.PaneRows)
+		a.StopYields, a.PaneColumns, a.PaneRows, a.AnsweredAt, a.FirstPromptID)
 }
 
 // selectAgents reads whole agents, with the successor that is derived.

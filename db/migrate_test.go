@@ -139,6 +139,7 @@ func TestMigrateWithRows(t *testing.T) {
 	equal(t, "handoff", must(t, gotH, err), *h)
 	a.ContextStart, a.AutoAskedAt, a.CompactHook, a.LastPromptAt = nil, nil, 0, nil
 	a.StateAt, a.WaitsFor, a.LastMessage = *a.EndedAt, "", "" // since when is not known
+	a.AnsweredAt, a.FirstPromptID = nil, nil
 	a.PipelineID, a.StepID, a.WorkStop, a.HandingOver, a.Trouble, a.StopInterrupt, a.StopYields = nil, nil, 0, false, "", false, false
 	a.PaneColumns, a.PaneRows = 0, 0
 	gotA, err := db.Agent(t.Context(), a.ID)

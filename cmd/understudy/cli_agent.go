@@ -39,7 +39,7 @@ func (a *app) agentStart() *cobra.Command {
 	c.Flags().StringVar(&in.Runtime, "runtime", "", "`name` of the CLI in config.yaml (default the persona's, else claude)")
 	c.Flags().StringVar(&in.Prompt, "prompt", "", "`text` to give it once it is ready; - reads it from stdin")
 	c.Flags().StringVar(&in.Name, "name", "", "`name` of the agent (default the persona, else the directory)")
-	c.Flags().BoolVar(&wait, "wait", false, "wait until it has registered, not only until it has a pane")
+	c.Flags().BoolVar(&wait, "wait", false, "wait until it has registered and taken its prompt, not only until it has a pane")
 	completeFlag(c, "cwd", folders)
 	completeFlag(c, "runtime", a.completeRuntimes)
 	return c
@@ -65,13 +65,30 @@ func (a *app) startAgent(ctx context.Context, in daemon.NewAgent, wait bool) err
 	return a.tellStarted(ctx, c, agent.ID, wait)
 }
 
-// tellStarted waits until an agent has a pane, or a session, and prints it.
+// tellStarted waits until an agent has a pane, or a session and its first prompt, and prints it.
 func (a *app) tellStarted(ctx context.Context, c *api.Client, id int64, registered bool) error {
+	asked := ""
 	agent, err := awaitAgent(ctx, c, id, func(g *daemon.Agent) bool {
+		if words := startWords(g); registered && words != "" && words != asked {
+			asked = words
+			a.ui(a.stderr).printf("%s\n", a.withData(printable(asked)))
+		}
 		return g.HasPane() && (!registered || g.RegisteredAt != nil)
 	})
 	if err != nil {
 		return err
+	}
+	if registered && agent.FirstPromptID != nil {
+		d, err := a.awaitDelivery(ctx, c, daemon.Delivery{ID: *agent.FirstPromptID, AgentID: id})
+		if err != nil {
+			return err
+		}
+		if err := promptTaken(&d); err != nil {
+			return err
+		}
+		if agent, err = c.Agent(ctx, id); err != nil {
+			return err
+		}
 	}
 	if a.json {
 		return a.printJSON(agent)
@@ -81,6 +98,22 @@ func (a *app) tellStarted(ctx context.Context, c *api.Client, id int64, register
 		pane = "in pane " + *agent.Pane
 	}
 	return a.say("agent %d (%s) %s: look at it with `understudy agent attach %d`", id, printable(agent.Name), pane, id)
+}
+
+// startWords say what an agent that has not registered asks of a person; "": nothing.
+func startWords(g *daemon.Agent) string {
+	if g.State != daemon.Waiting || g.RegisteredAt != nil {
+		return ""
+	}
+	return fmt.Sprintf("agent %d waits for you (%s): answer it with `understudy agent attach %[1]d`; it goes on by itself then", g.ID, g.WaitsFor)
+}
+
+// promptTaken is an error if an agent has not taken its first prompt.
+func promptTaken(d *daemon.Delivery) error {
+	if d.Verdict != nil && *d.Verdict == daemon.Submitted {
+		return nil
+	}
+	return fmt.Errorf("agent %d has not taken its prompt (%s): look at it with `understudy agent attach %[1]d`, and send it again with `understudy agent send %[1]d TEXT` if it is not there", d.AgentID, d.Evidence)
 }
 
 // awaitAgent waits until ready holds. An agent that ends before, or that does not register, is an
@@ -159,7 +192,7 @@ func (a *app) agentShow() *cobra.Command {
 			if a.json {
 				return a.printJSON(agent)
 			}
-			a.showAgent(agent, workWords(c.Context(), client, &agent))
+			a.showAgent(agent, workWords(c.Context(), client, &agent), promptWords(c.Context(), client, &agent))
 			return nil
 		},
 	})
@@ -182,14 +215,26 @@ func workWords(ctx context.Context, c *api.Client, g *daemon.Agent) string {
 	return fmt.Sprintf("pipeline %d (%s)", p.ID, p.Title)
 }
 
-func (a *app) showAgent(g daemon.Agent, work string) {
+// promptWords says what has become of the prompt that an agent was started with.
+func promptWords(ctx context.Context, c *api.Client, g *daemon.Agent) string {
+	if g.FirstPromptID == nil {
+		return ""
+	}
+	list, err := c.Messages(ctx, g.ID, api.ListOptions{Before: *g.FirstPromptID + 1, Limit: 1})
+	if err != nil || len(list) != 1 {
+		return fmt.Sprintf("delivery %d", *g.FirstPromptID)
+	}
+	return deliveryWords(&list[0])
+}
+
+func (a *app) showAgent(g daemon.Agent, work, prompt string) {
 	end := ""
 	if g.EndReason != nil {
 		end = endWords(g.EndReason)
 	}
 	a.ui(a.stdout).fields(
 		"agent", fmt.Sprint(g.ID), "name", g.Name, "state", string(g.State), "waits for", g.WaitsFor, "note", g.Note,
-		"works for", work, "persona", text(g.Persona), "runtime", g.Runtime, "host", g.Host, "pane", text(g.Pane), "tmux", g.PaneSocket,
+		"works for", work, "first prompt", prompt, "persona", text(g.Persona), "runtime", g.Runtime, "host", g.Host, "pane", text(g.Pane), "tmux", g.PaneSocket,
 		"session", text(g.SessionID), "transcript", text(g.TranscriptPath), "directory", g.Cwd,
 		"generation", fmt.Sprint(g.Generation), "predecessor", number(g.PreviousAgentID), "successor", number(g.SuccessorID),
 		"context", contextInFull(g.Context), "last message", g.LastMessage, "created", stamp(&g.CreatedAt), "registered", stamp(g.RegisteredAt),

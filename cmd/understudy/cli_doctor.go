@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/hooks"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -170,6 +171,9 @@ func checkRuntime(ctx context.Context, s settings) finding {
 	version, err := claudeVersion(ctx, command)
 	if err != nil {
 		return finding{Name: "claude", State: findingWarning, Detail: sentence(err), Fix: "install Claude Code, or set runtimes.claude.command in config.yaml"}
+	}
+	if err := hooks.CheckVersion(version); err != nil {
+		return finding{Name: "claude", State: findingWarning, Detail: sentence(err), Fix: "claude update"}
 	}
 	return ok("claude", "%s", printable(version))
 }

@@ -93,21 +93,26 @@ func deliveryNote(d *daemon.Delivery, g *daemon.Agent) string {
 	return g.Note
 }
 
-// tellDelivery prints a delivery; one that is known not to have arrived is a failure.
-func (a *app) tellDelivery(d daemon.Delivery) error {
+// deliveryWords say what has become of a delivery.
+func deliveryWords(d *daemon.Delivery) string {
 	state := string(d.State)
 	if d.Verdict != nil {
 		state = strings.ReplaceAll(string(*d.Verdict), "_", " ")
 	}
 	if d.Evidence != "" {
-		state += " (" + printable(d.Evidence) + ")"
+		state += " (" + d.Evidence + ")"
 	}
+	return state
+}
+
+// tellDelivery prints a delivery; one that is known not to have arrived is a failure.
+func (a *app) tellDelivery(d daemon.Delivery) error {
 	if a.json {
 		if err := a.printJSON(d); err != nil {
 			return err
 		}
 	} else {
-		fmt.Fprintf(a.stdout, "delivery %d to agent %d: %s\n", d.ID, d.AgentID, state)
+		fmt.Fprintf(a.stdout, "delivery %d to agent %d: %s\n", d.ID, d.AgentID, printable(deliveryWords(&d)))
 	}
 	if d.Verdict != nil && *d.Verdict != daemon.Submitted {
 		return fmt.Errorf("delivery %d was not confirmed: look at the agent with `understudy agent attach %d`", d.ID, d.AgentID)

@@ -115,8 +115,8 @@ func (s *seat) signal(sig os.Signal) {
 	}
 }
 
-// ends waits for the end and checks the exit code and the last lines.
-func (s *seat) ends(code int, last ...string) {
+// exits waits for the end and checks the exit code.
+func (s *seat) exits(code int) {
 	s.r.t.Helper()
 	s.r.await("its end", func() (bool, string) {
 		select {
@@ -129,6 +129,12 @@ func (s *seat) ends(code int, last ...string) {
 	if got := s.cmd.ProcessState.ExitCode(); got != code {
 		s.r.t.Errorf("exit code %d, want %d:\n%s", got, code, s.shown())
 	}
+}
+
+// ends is exits, and checks the last lines.
+func (s *seat) ends(code int, last ...string) {
+	s.r.t.Helper()
+	s.exits(code)
 	s.sees(regexp.QuoteMeta(last[len(last)-1]), 1) // a terminal hands it on a little later
 	lines := strings.Split(strings.TrimRight(strings.ReplaceAll(s.shown(), "\r\n", "\n"), "\n"), "\n")
 	tail := lines[max(len(lines)-len(last), 0):]

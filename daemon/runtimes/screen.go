@@ -38,8 +38,16 @@ var (
 const queuedHint = "Press up to edit queued messages"
 
 // dialogs name what is open where the composer would be, by a text that only it shows. The first
-// that matches wins.
+// that matches wins. No name has anything of the screen: what is asked at a login is secret.
 var dialogs = []struct{ text, name string }{
+	{"Paste code here", "login: log in with the browser"},
+	{"Select login method", "login: which account is the CLI to use?"},
+	{"Login successful", "login: press Enter to go on"},
+	{"Choose the text style", "theme: which colours suit the terminal?"},
+	{"Security notes", "security notes: press Enter to go on"},
+	{"use this API key?", "API key: may the key in the environment be used?"},
+	{"MCP server found in this project", "MCP servers: may those of the project be used?"},
+	{"MCP servers found in this project", "MCP servers: may those of the project be used?"},
 	{"Background work is running", DialogExitTasks},
 	{"Showing detailed transcript", "transcript view"},
 	{"Select model", "model picker"},
@@ -177,8 +185,9 @@ func findDialog(lines []string) string {
 	}
 	region := lines[from:to]
 	text := strings.Join(region, "\n")
+	words := strings.Join(strings.Fields(text), " ") // a narrow pane breaks lines anywhere between words
 	for _, d := range dialogs {
-		if strings.Contains(text, d.text) {
+		if strings.Contains(words, d.text) {
 			return d.name
 		}
 	}
@@ -195,9 +204,10 @@ func findDialog(lines []string) string {
 	return ""
 }
 
+// title is a dialog's first line that is not an address: one of a login would let others in.
 func title(lines []string) string {
 	for _, l := range lines {
-		if l = strings.TrimSpace(l); l != "" {
+		if l = strings.TrimSpace(l); l != "" && !strings.Contains(l, "://") {
 			return l
 		}
 	}

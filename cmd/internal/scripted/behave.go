@@ -22,7 +22,7 @@ var known = map[string]bool{
 	"no-further": false, "no-headings": false, "claims": false,
 	"fork-empty": false, "fork-error": false, "fork-hang": true, "fork-child": false, "fork-blocks": false, "fork-tool": false,
 	"no-final-message": false, "no-final-text": false, "two-blocks": false, "late-transcript": true,
-	"report": false,
+	"report": false, "trust": false, "login": false, "lost-prompt": false,
 }
 
 // add merges a comma- or line-separated list into b, less what is for agents that means says no to. A

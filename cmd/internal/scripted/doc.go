@@ -88,6 +88,9 @@
 //	ignore-term        SIGTERM does nothing (SIGHUP and SIGINT still end it)
 //	exit-dialog        /exit opens "1. Exit and stop tasks" and waits for Enter
 //	swallow-enter      the first Enter after a paste leaves the text in the composer, one more submits it
+//	login              asks for a login in the browser before the session; Enter goes on
+//	trust              asks before the session whether the folder is trusted; Enter is "No, exit"
+//	lost-prompt        the prompt on the command line is forgotten
 //	no-final-message   Stop has no last_assistant_message, the transcript has the answer
 //	no-final-text      answers have no text: neither Stop nor the transcript has one
 //	two-blocks         an answer with headings is two blocks of text; Stop has the second alone

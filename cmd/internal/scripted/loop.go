@@ -49,7 +49,9 @@ func (a *agent) run(stdin, stdout *os.File) (int, error) {
 		}
 	})
 	a.enqueue(job{run: a.start})
-	l.begin(ctx, a.opt.prompt)
+	if !a.behave().has("lost-prompt") {
+		l.begin(ctx, a.opt.prompt)
+	}
 	q := l.loop(ctx)
 	cancel()
 	return l.end(q), nil

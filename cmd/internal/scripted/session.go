@@ -22,6 +22,9 @@ func (a *agent) start(ctx context.Context) {
 			question: "How do you want to go on?", choices: []string{"Continue without these settings"},
 		})
 	}
+	if !a.welcome(ctx, b) {
+		return
+	}
 	a.screen.setVisible()
 	source, more := "startup", fields{"model": a.opt.model}
 	if a.opt.resume != "" {
@@ -45,6 +48,27 @@ func (a *agent) start(ctx context.Context) {
 	a.ready = true
 	a.mu.Unlock()
 	a.settle()
+}
+
+// welcome asks what Claude Code asks before its first session; false: it was refused.
+func (a *agent) welcome(ctx context.Context, b behaviours) bool {
+	if b.has("login") {
+		a.ask(ctx, "login", dialog{
+			title: "Browser didn't open? Use the URL below to sign in", detail: "https://example.com/oauth/authorize?code_challenge=SECRET",
+			question: "Paste code here if prompted >",
+		})
+	}
+	if !b.has("trust") {
+		return true
+	}
+	choice := a.ask(ctx, "trust", dialog{
+		title: "Accessing workspace:", detail: a.cwd, question: "Is this a project you created or one you trust?",
+		choices: []string{"No, exit", "Yes, I trust this folder"},
+	})
+	if choice != 1 && ctx.Err() == nil {
+		a.stop(quit{code: 1})
+	}
+	return choice == 1
 }
 
 func (a *agent) sessionStart(ctx context.Context, source string, more fields) {

@@ -1,0 +1,183 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// openingLimit is how long a person may take to answer a dialog that a runtime opens before its session:
+// is the folder trusted, how to log in. Until then no deadline for the registration runs.
+const openingLimit = time.Hour
+
+// glimpse is what the pane of an agent without a session showed last.
+type glimpse struct {
+	dialog string // the last one that was seen
+	gone   int    // how many times in a row there was none
+}
+
+// open reports whether a dialog is open. Between two dialogs the pane may be empty for a moment.
+func (g glimpse) open() bool { return g.dialog != "" && g.gone < 2 }
+
+// peekAt looks at the panes of those agents that have not registered: no hook tells of a dialog before the
+// session. It does not wait for tmux; a look that takes longer than the time between two is the only one.
+func (d *Daemon) peekAt(ctx context.Context, agents []Agent) {
+	var starting []Agent
+	for i := range agents {
+		if a := &agents[i]; a.RegisteredAt == nil && a.SpawnedAt != nil && a.HasPane() {
+			starting = append(starting, *a)
+		}
+	}
+	if len(starting) == 0 || !d.peeking.CompareAndSwap(false, true) {
+		return
+	}
+	d.lanes.spawn(func() {
+		defer d.peeking.Store(false)
+		if err := d.peek(ctx, starting); err != nil && ctx.Err() == nil {
+			d.Log.Debug("panes of starting agents not read; trying again", "error", err)
+		}
+	})
+}
+
+// peek reads the panes by one call for each tmux server, and wakes the agents whose rows say something else.
+func (d *Daemon) peek(ctx context.Context, starting []Agent) error {
+	refs := map[string][]tmux.Ref{}
+	for i := range starting {
+		refs[starting[i].PaneSocket] = append(refs[starting[i].PaneSocket], starting[i].Ref())
+	}
+	for socket, refs := range refs {
+		term, err := d.Terminal(socket)
+		if err != nil {
+			return err
+		}
+		shown, err := term.Capture(ctx, 0, false, refs...)
+		if err != nil {
+			return err
+		}
+		for i := range starting {
+			a := &starting[i]
+			text, ok := shown[*a.Pane]
+			rt, err := runtimes.For(a.Runtime)
+			if a.PaneSocket == socket && ok && err == nil && d.glimpsed(a, rt.ReadScreen(text).Dialog) {
+				d.Wake(a.ID)
+			}
+		}
+	}
+	return nil
+}
+
+// glimpsed notes what an agent's pane shows, and reports whether that is news for its row.
+func (d *Daemon) glimpsed(a *Agent, dialog string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	g := d.glimpses[a.ID]
+	g.gone++
+	if dialog != "" {
+		g = glimpse{dialog: oneLine(dialog, maxWaitsFor)}
+	}
+	d.glimpses[a.ID] = g
+	return g.open() != (a.State == Waiting) || g.open() && g.dialog != a.WaitsFor
+}
+
+// opening brings the row of an agent without a session up to what its pane showed last, and reports whether
+// it has changed. A daemon that has not looked yet believes the row.
+func (d *Daemon) opening(a *Agent, now time.Time) (changed bool) {
+	d.mu.Lock()
+	g, known := d.glimpses[a.ID]
+	d.mu.Unlock()
+	switch {
+	case !known || a.RegisteredAt != nil || !g.open() && (a.State != Waiting || g.gone < 2):
+		return false
+	case !g.open():
+		a.answered(now)
+		a.be(Starting, now.UTC())
+	case a.State == Waiting && a.WaitsFor == g.dialog:
+		return false
+	default:
+		a.WaitsFor = g.dialog
+		a.be(Waiting, now.UTC())
+	}
+	a.Note = ""
+	return true
+}
+
+// answered notes that the dialog is gone for which an agent waited before its session.
+func (a *Agent) answered(now time.Time) {
+	now = now.UTC()
+	a.AnsweredAt = &now
+}
+
+// asksFirst reports whether a dialog is open in the agent's pane and its session has not begun.
+func (a *Agent) asksFirst() bool { return a.State == Waiting && a.RegisteredAt == nil }
+
+// startDeadline is when an agent should have registered. While a dialog is open it is the person who must
+// answer it; afterwards the runtime has its whole time again.
+func (d *Daemon) startDeadline(a *Agent) (since time.Time, limit time.Duration) {
+	limit = d.Settings.Handoff.RegistrationTimeout
+	switch {
+	case a.asksFirst():
+		return a.StateAt, max(openingLimit, limit)
+	case a.AnsweredAt != nil:
+		return *a.AnsweredAt, limit
+	}
+	return *a.SpawnedAt, limit
+}
+
+// overdue says once that an agent which nobody hands over has not registered.
+func (d *Daemon) overdue(ctx context.Context, a *Agent) (bool, time.Duration, error) {
+	if a.RegisteredAt != nil || a.SpawnedAt == nil || a.Note != "" {
+		return false, 0, nil
+	}
+	since, limit := d.startDeadline(a)
+	if left := d.left(since, limit); left > 0 {
+		return false, left, nil
+	}
+	a.Note = fmt.Sprintf("it did not register within %s%s", limit, d.shows(ctx, a))
+	if a.asksFirst() {
+		a.Note = fmt.Sprintf("nobody has answered the dialog in its pane for %s: %s", limit, quote(a.WaitsFor))
+	}
+	e := d.event("agent_failed", &a.ID, nil, map[string]any{"code": "registration_timeout",
+		"message": fmt.Sprintf("Agent %d: %s; look at it with `understudy agent attach %d`.", a.ID, a.Note, a.ID)})
+	e.Alert = true
+	return true, 0, d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*Event{e}})
+}
+
+func (r *handoffRun) awaitRegistration() outcome {
+	next, out := r.successor()
+	switch {
+	case out != nil:
+		return *out
+	case next.RegisteredAt != nil:
+		return moveTo(InjectingSkill, "SessionStart", Change{})
+	case !next.Active():
+		return r.failed("successor_gone", "The successor ended before it registered: %s", r.endReason(next))
+	}
+	return r.awaitAnswer(next)
+}
+
+// awaitAnswer waits on for a successor that has not registered. A person who answers a dialog in its pane
+// is given the time for that: the phase's own deadline counts from the answer.
+func (r *handoffRun) awaitAnswer(next *Agent) outcome {
+	out := stayFor(time.Second, next.Note)
+	if !next.asksFirst() && next.AnsweredAt == nil {
+		return out
+	}
+	since, limit := r.d.startDeadline(next)
+	switch out.extended = r.d.left(since, limit) > 0; {
+	case !out.extended && next.asksFirst():
+		return r.failed("registration_timeout", "Nobody answered the dialog in the successor's pane within %s%s", limit, r.seen())
+	case !out.extended:
+		return out
+	}
+	if at := since.Add(limit); r.h.Deadline == nil || !r.h.Deadline.Equal(at) {
+		r.h.Deadline, out.wrote = &at, true
+	}
+	if next.asksFirst() {
+		out.note = fmt.Sprintf("a dialog is open in the pane of agent %d (%s): answer it with `understudy agent attach %[1]d`", next.ID, next.WaitsFor)
+		out.alert = next.PipelineID != nil // else the successor's own event tells the operator
+	}
+	return out
+}

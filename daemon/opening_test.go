@@ -1,0 +1,74 @@
+package daemon
+
+import (
+	"testing"
+	"time"
+)
+
+// TestOpening: a dialog before the session makes an agent wait for a person, until two looks in a row find
+// none: between two dialogs the pane may be empty for a moment.
+func TestOpening(t *testing.T) {
+	t.Parallel()
+	const theme, trust = "theme: which?", "trust: may it?"
+	d, now := New(Config{}), time.Now()
+	spawned := now.Add(-time.Minute)
+	a := &Agent{ID: 7, State: Starting, SpawnedAt: &spawned, Note: "it did not register"}
+	for i, step := range []struct {
+		dialog string
+		state  AgentState
+		asks   string
+		news   bool
+	}{
+		{"", Starting, "", false}, {theme, Waiting, theme, true}, {theme, Waiting, theme, false}, {"", Waiting, theme, false},
+		{trust, Waiting, trust, true}, {"", Waiting, trust, false}, {"", Starting, "", true}, {"", Starting, "", false},
+	} {
+		woken := d.glimpsed(a, step.dialog)
+		if news := d.opening(a, now); news != step.news || a.State != step.state || a.WaitsFor != step.asks || step.news && !woken {
+			t.Fatalf("look %d (%q): news %t, woken %t, %s for %q", i, step.dialog, news, woken, a.State, a.WaitsFor)
+		}
+	}
+	if a.Note != "" || a.AnsweredAt == nil || !a.AnsweredAt.Equal(now) {
+		t.Errorf("note %q, answered at %v", a.Note, a.AnsweredAt)
+	}
+	a.RegisteredAt = &now
+	d.glimpsed(a, theme)
+	if d.opening(a, now) {
+		t.Error("with a session it waits for a dialog that was before it")
+	}
+}
+
+// TestOpeningBelievesTheRow: a daemon that has just started has seen no pane yet.
+func TestOpeningBelievesTheRow(t *testing.T) {
+	t.Parallel()
+	d, now := New(Config{}), time.Now()
+	a := &Agent{ID: 7, State: Waiting, WaitsFor: "trust"}
+	if d.opening(a, now) || a.State != Waiting {
+		t.Errorf("without a look: %s", a.State)
+	}
+	for range 2 { // it was answered while no daemon ran
+		d.glimpsed(a, "")
+	}
+	if !d.opening(a, now) || a.State != Starting {
+		t.Errorf("after two looks: %s", a.State)
+	}
+}
+
+// TestStartDeadline: a person who answers a dialog has an hour, and the runtime its whole time after that.
+func TestStartDeadline(t *testing.T) {
+	t.Parallel()
+	d, now := New(Config{Settings: Settings{Handoff: DefaultHandoff}}), time.Now()
+	made, asked := now.Add(-2*time.Hour), now.Add(-time.Hour)
+	a := &Agent{State: Starting, StateAt: made, SpawnedAt: &made}
+	want := func(since time.Time, limit time.Duration) {
+		t.Helper()
+		if s, l := d.startDeadline(a); !s.Equal(since) || l != limit {
+			t.Errorf("%s after %s, want %s after %s", l, s, limit, since)
+		}
+	}
+	want(made, DefaultHandoff.RegistrationTimeout)
+	a.be(Waiting, asked)
+	want(asked, openingLimit)
+	a.answered(now)
+	a.be(Starting, now)
+	want(now, DefaultHandoff.RegistrationTimeout)
+}

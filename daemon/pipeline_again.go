@@ -1,0 +1,70 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/hooks"
+)
+
+// promptAgain queues the prompt of a step whose agent has begun its session without it, as a runtime may
+// that has forgotten its command line over a dialog: it has ack_timeout to take it. That is done once for an agent: its row says so, and
+// is written with the delivery, so that a hook that tells of the prompt meanwhile comes first. due: out is
+// what the step comes to.
+func (r *pipelineRun) promptAgain(s *Step, a *Agent) (out runOutcome, due bool) {
+	if a.PreviousAgentID != nil || a.FirstPromptID != nil || a.RegisteredAt == nil || a.State != Idle ||
+		a.LastPrompt != 0 || a.WorkStop != 0 || a.StopAskedAt != nil || !a.HasPane() {
+		return out, false
+	}
+	if wait := r.d.left(*a.RegisteredAt, r.d.Settings.Handoff.AckTimeout); wait > 0 {
+		return runOutcome{again: wait, note: r.p.Note}, true
+	}
+	text, err := r.typedPrompt(s, a)
+	if err != nil {
+		return runOutcome{err: err}, true
+	}
+	// A turn that waits for hooks of the user's has begun on the screen already.
+	screen, _, _ := r.d.composer(r.ctx, a)
+	if screen == nil || screen.Holds(text) || runtimes.TranscriptHasPrompt(transcriptTail(a), s.Input, a.CreatedAt) {
+		return out, false
+	}
+	id, err := r.d.Store.NextID(r.ctx, DeliveryIDs)
+	if err != nil {
+		return runOutcome{err: err}, true
+	}
+	a.FirstPromptID = &id
+	dl := &Delivery{ID: id, AgentID: a.ID, Kind: KindMessage, Text: text, State: DeliveryQueued, CreatedAt: r.now,
+		Evidence: "the runtime did not take the prompt of its command line"}
+	e := r.d.event("delivery_queued", &a.ID, nil, map[string]any{"delivery_id": id, "kind": dl.Kind, "evidence": dl.Evidence})
+	return runOutcome{with: &Change{Agents: []*Agent{a}, NewDeliveries: []*Delivery{dl}, Events: []*Event{e}}}, true
+}
+
+// typedPrompt is a step's prompt as it can be typed.
+func (r *pipelineRun) typedPrompt(s *Step, a *Agent) (string, error) {
+	text := runtimes.FirstPrompt(s.Input)
+	if safe, err := runtimes.SafePrompt(text); err == nil && len(text) <= maxMessage && checkTyped(text) == nil {
+		return safe, nil
+	}
+	_, words, err := r.d.taskFile(a, s)
+	return words, err
+}
+
+// takenAfterAll reports whether a step's agent has taken the prompt of its command line since that was
+// queued to be typed.
+func (d *Daemon) takenAfterAll(ctx context.Context, a *Agent, dl *Delivery) (bool, error) {
+	if a.StepID == nil || !a.startedWith(dl) || a.LastPrompt == 0 {
+		return false, nil
+	}
+	hook, err := d.Store.StoredHook(ctx, a.LastPrompt)
+	if err != nil {
+		return false, fmt.Errorf("delivery %d: %w", dl.ID, err)
+	}
+	p, err := hooks.Parse(hook.Event, hook.Body)
+	return err == nil && runtimes.MatchesPrompt(p.Prompt, dl.Text), nil
+}
+
+// startedWith reports whether a delivery is the prompt that the agent was started with.
+func (a *Agent) startedWith(dl *Delivery) bool {
+	return a.FirstPromptID != nil && *a.FirstPromptID == dl.ID
+}

@@ -1,0 +1,23 @@
+package hooks
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestCheckVersion: what is too old to register is refused, and nothing that cannot be told.
+func TestCheckVersion(t *testing.T) {
+	t.Parallel()
+	for version, refused := range map[string]bool{
+		"2.1.200 (Claude Code)": true, "2.1.212": true, "1.0.128 (Claude Code)": true,
+		"2.1.213 (Claude Code)": false, "2.1.329 (Claude Code)": false, "3.0.0": false, "": false, "a wrapper": false,
+	} {
+		err := CheckVersion(version)
+		if (err != nil) != refused {
+			t.Errorf("%q: %v", version, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), "2.1.213") {
+			t.Errorf("%q: %q does not name the oldest that works", version, err)
+		}
+	}
+}
