@@ -339,3 +339,29 @@ func behindTag(s *source) bool {
 	}
 	return false
 }
+
+// TestFirstUse keeps packages from preparing patterns and templates before main begins: each command
+// that a person runs would wait for all of them.
+func TestFirstUse(t *testing.T) {
+	t.Parallel()
+	for _, s := range sources(t) {
+		if s.test || forTests(s.dir) {
+			continue
+		}
+		for _, d := range s.ast.Decls {
+			v, ok := d.(*ast.GenDecl)
+			if !ok || v.Tok != token.VAR {
+				continue
+			}
+			ast.Inspect(v, func(n ast.Node) bool {
+				if _, later := n.(*ast.FuncLit); later {
+					return false
+				}
+				if sel, ok := n.(*ast.SelectorExpr); ok && (sel.Sel.Name == "MustCompile" || sel.Sel.Name == "Must") {
+					t.Errorf("%s: %s runs before main begins: put it into a sync.OnceValue", s.line(n.Pos()), sel.Sel.Name)
+				}
+				return true
+			})
+		}
+	}
+}

@@ -214,7 +214,7 @@ func (d *Daemon) runFork(ctx context.Context, rt runtimes.Runtime, job OneShot) 
 func (d *Daemon) forkJob(rt runtimes.Runtime, h *Handoff, a *Agent) (OneShot, error) {
 	var b strings.Builder
 	in := instruction{Ref: h.Ref, Focus: strings.TrimSpace(h.Focus), Headings: d.furtherHeadings(h.Persona)}
-	if err := prompts.ExecuteTemplate(&b, "generate.md", in); err != nil {
+	if err := prompts().ExecuteTemplate(&b, "generate.md", in); err != nil {
 		return OneShot{}, fmt.Errorf("prompt generate: %w", err)
 	}
 	settings, err := hooks.OneShotSettings(d.Binary)

@@ -50,7 +50,7 @@ func asked(p *Pipeline, s *Step) string {
 // last message.
 func placeInRun(p *Pipeline, s *Step) (string, error) {
 	var b bytes.Buffer
-	err := prompts.ExecuteTemplate(&b, "step.md", map[string]any{
+	err := prompts().ExecuteTemplate(&b, "step.md", map[string]any{
 		"Run": p.ID, "Title": p.Title, "N": s.OrderIndex + 1, "Of": len(p.Steps), "Description": strings.TrimSpace(s.Description),
 		"Last": s.OrderIndex == len(p.Steps)-1,
 	})

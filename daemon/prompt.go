@@ -20,7 +20,9 @@ import (
 //go:embed prompts/*.md
 var promptFiles embed.FS
 
-var prompts = template.Must(template.New("").ParseFS(promptFiles, "prompts/*.md"))
+var prompts = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").ParseFS(promptFiles, "prompts/*.md"))
+})
 
 // instruction is what the outgoing agent is asked.
 type instruction struct {
@@ -45,7 +47,7 @@ func (in instruction) text() (line string, request []byte, err error) {
 		return "", nil, err
 	}
 	var b bytes.Buffer
-	if err := prompts.ExecuteTemplate(&b, "request.md", in); err != nil {
+	if err := prompts().ExecuteTemplate(&b, "request.md", in); err != nil {
 		return "", nil, fmt.Errorf("prompt request: %w", err)
 	}
 	return line, b.Bytes(), nil
@@ -88,7 +90,7 @@ func (in skillPrompt) text() (line string, err error) {
 // render fills a prompt and holds it to what the runtime takes for typed.
 func render(name string, v any) (string, error) {
 	var b strings.Builder
-	if err := prompts.ExecuteTemplate(&b, name+".md", v); err != nil {
+	if err := prompts().ExecuteTemplate(&b, name+".md", v); err != nil {
 		return "", fmt.Errorf("prompt %s: %w", name, err)
 	}
 	text := strings.TrimSpace(b.String())

@@ -10,13 +10,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 )
 
 var (
-	roleName        = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
-	requirementName = regexp.MustCompile(`^[a-z0-9]+(_[a-z0-9]+)*$`)
+	roleName        = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`) })
+	requirementName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]+(_[a-z0-9]+)*$`) })
 )
 
 // ParseRequirements reads the text of a requirements file. What it leaves out is empty. The error
@@ -55,12 +56,12 @@ func ParseRequirements(b []byte) (Requirements, error) {
 }
 
 func (r Requirements) addRole(e entry) error {
-	if !roleName.MatchString(e.key) {
+	if !roleName().MatchString(e.key) {
 		return e.errorf("a role is words of a-z and 0-9 joined by hyphens")
 	}
 	r.Roles[e.key] = []string{}
 	return e.eachItem(func(item *yaml.Node) error {
-		if !requirementName.MatchString(item.Value) {
+		if !requirementName().MatchString(item.Value) {
 			return e.errorfAt(item, "%q is not a requirement: those are words of a-z and 0-9 joined by _", item.Value)
 		}
 		if !slices.Contains(r.Roles[e.key], item.Value) {
@@ -71,7 +72,7 @@ func (r Requirements) addRole(e entry) error {
 }
 
 func (r Requirements) addAlias(e entry) error {
-	if !roleName.MatchString(e.key) {
+	if !roleName().MatchString(e.key) {
 		return e.errorf("a role is words of a-z and 0-9 joined by hyphens")
 	}
 	if _, ok := r.Roles[e.key]; ok {
@@ -88,7 +89,7 @@ func (r Requirements) addAlias(e entry) error {
 }
 
 func (r Requirements) addFiles(e entry) error {
-	if !requirementName.MatchString(e.key) {
+	if !requirementName().MatchString(e.key) {
 		return e.errorf("a requirement is words of a-z and 0-9 joined by _")
 	}
 	return e.eachItem(func(item *yaml.Node) error {

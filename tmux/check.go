@@ -8,13 +8,14 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // The oldest tmux with new-session -E, copy-mode -q, -N and pane options, and the oldest that the
 // traps in this package were tried on.
 const oldestMajor, oldestMinor = 3, 2
 
-var versionNumber = regexp.MustCompile(`(\d+)\.(\d+)`)
+var versionNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\d+)\.(\d+)`) })
 
 // Check returns the version of the tmux command, such as "3.3a". The error is ErrMissing,
 // ErrTooOld, or that the command did not answer. An empty bin means "tmux".
@@ -41,7 +42,7 @@ func Check(ctx context.Context, bin string) (version string, err error) {
 // tooOld says whether a version is known to be too old. Development versions ("next-3.5") count
 // by their number; one without a number ("master") is new.
 func tooOld(version string) bool {
-	m := versionNumber.FindStringSubmatch(version)
+	m := versionNumber().FindStringSubmatch(version)
 	if m == nil || strings.HasPrefix(version, "openbsd-") { // numbered like OpenBSD, not like tmux
 		return false
 	}

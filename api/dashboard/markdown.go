@@ -49,11 +49,11 @@ func layOut(b *bytes.Buffer, from string) error {
 		return errTooLarge
 	}
 	source := []byte(from)
-	doc := markdownParser.Parse(text.NewReader(source))
+	doc := layout().Parser().Parse(text.NewReader(source))
 	if linked(doc) > maxLinked {
 		return errTangled
 	}
-	if layout.Renderer().Render(b, source, doc) != nil {
+	if layout().Renderer().Render(b, source, doc) != nil {
 		return errTangled
 	}
 	return nil
@@ -93,17 +93,19 @@ func readable(s string) string {
 }
 
 // layout is GitHub's Markdown, drawn in our way.
-var layout = goldmark.New(
-	goldmark.WithParser(markdownParser),
-	goldmark.WithExtensions(
-		extension.NewLinkify(extension.WithLinkifyAllowedProtocols([]string{"http:", "https:"})),
-		extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)), // a style would need another policy
-		extension.Strikethrough, extension.TaskList,
-	),
-	goldmark.WithRenderer(renderer.NewRenderer(renderer.WithNodeRenderers(
-		util.Prioritized(drawing{}, 100), util.Prioritized(html.NewRenderer(), 1000),
-	))),
-)
+var layout = sync.OnceValue(func() goldmark.Markdown {
+	return goldmark.New(
+		goldmark.WithParser(newMarkdownParser()),
+		goldmark.WithExtensions(
+			extension.NewLinkify(extension.WithLinkifyAllowedProtocols([]string{"http:", "https:"})),
+			extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)), // a style would need another policy
+			extension.Strikethrough, extension.TaskList,
+		),
+		goldmark.WithRenderer(renderer.NewRenderer(renderer.WithNodeRenderers(
+			util.Prioritized(drawing{}, 100), util.Prioritized(html.NewRenderer(), 1000),
+		))),
+	)
+})
 
 // drawing draws the nodes that are drawn in another way than goldmark's.
 type drawing struct{}

@@ -39,31 +39,33 @@ func (e *effort) read(marks int) bool {
 	return marks <= maxMarks && e.marks <= maxEffort
 }
 
-// markdownParser knows no HTML: that is text.
-var markdownParser = parser.NewParser(
-	parser.WithBlockParsers(
-		util.Prioritized(parser.NewSetextHeadingParser(), 100),
-		util.Prioritized(parser.NewThematicBreakParser(), 200),
-		util.Prioritized(shallow{parser.NewListParser()}, 300),
-		util.Prioritized(parser.NewListItemParser(), 400),
-		util.Prioritized(parser.NewCodeBlockParser(), 500),
-		util.Prioritized(simple{parser.NewATXHeadingParser()}, 600),
-		util.Prioritized(parser.NewFencedCodeBlockParser(), 700),
-		util.Prioritized(shallow{parser.NewBlockquoteParser()}, 800),
-		util.Prioritized(parser.NewParagraphParser(), 1000),
-	),
-	parser.WithInlineParsers(
-		util.Prioritized(parser.NewCodeSpanParser(), 100),
-		util.Prioritized(parser.NewLinkParser(), 200),
-		util.Prioritized(parser.NewAutoLinkParser(), 300),
-		util.Prioritized(parser.NewEmphasisParser(), 500),
-	),
-	parser.WithParagraphTransformers(
-		util.Prioritized(bound(takesTable), 50), // before references and tables are taken out
-		util.Prioritized(parser.LinkReferenceParagraphTransformer, 100),
-		util.Prioritized(bound(takesText), 300),
-	),
-)
+// newMarkdownParser knows no HTML: that is text.
+func newMarkdownParser() parser.Parser {
+	return parser.NewParser(
+		parser.WithBlockParsers(
+			util.Prioritized(parser.NewSetextHeadingParser(), 100),
+			util.Prioritized(parser.NewThematicBreakParser(), 200),
+			util.Prioritized(shallow{parser.NewListParser()}, 300),
+			util.Prioritized(parser.NewListItemParser(), 400),
+			util.Prioritized(parser.NewCodeBlockParser(), 500),
+			util.Prioritized(simple{parser.NewATXHeadingParser()}, 600),
+			util.Prioritized(parser.NewFencedCodeBlockParser(), 700),
+			util.Prioritized(shallow{parser.NewBlockquoteParser()}, 800),
+			util.Prioritized(parser.NewParagraphParser(), 1000),
+		),
+		parser.WithInlineParsers(
+			util.Prioritized(parser.NewCodeSpanParser(), 100),
+			util.Prioritized(parser.NewLinkParser(), 200),
+			util.Prioritized(parser.NewAutoLinkParser(), 300),
+			util.Prioritized(parser.NewEmphasisParser(), 500),
+		),
+		parser.WithParagraphTransformers(
+			util.Prioritized(bound(takesTable), 50), // before references and tables are taken out
+			util.Prioritized(parser.LinkReferenceParagraphTransformer, 100),
+			util.Prioritized(bound(takesText), 300),
+		),
+	)
+}
 
 // shallow opens a block unless it is nested too deep.
 type shallow struct{ parser.BlockParser }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -22,6 +23,11 @@ func dispatch(args []string) int {
 	}
 	if len(args) > 0 {
 		switch args[0] {
+		case "--version": // all commands would be made, to say a word
+			if len(args) == 1 {
+				fmt.Printf(versionLine, version())
+				return exitDone
+			}
 		case notifyCommand:
 			if len(args) == 1 {
 				return notifyDesktop(os.Stdin, os.Stderr)

@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// versionLine is what --version prints.
+const versionLine = "understudy %s\n"
+
 // version is the module's version as built: a release, or the commit, or "dev".
 func version() string {
 	info, ok := debug.ReadBuildInfo()
