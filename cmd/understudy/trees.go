@@ -107,10 +107,7 @@ func (t *trees) open(ctx context.Context, dir string) (r repository, err error) 
 	if err != nil {
 		return r, err
 	}
-	if r.common, err = filepath.EvalSymlinks(from(top, common)); err != nil {
-		return r, err
-	}
-	r.filters, err = r.localFilters(ctx)
+	r.common, err = filepath.EvalSymlinks(from(top, common))
 	return r, err
 }
 
@@ -263,8 +260,13 @@ func (r repository) notRegistered(branch, stderr string, exit int) error {
 
 // checkout fills a new tree.
 func (r repository) checkout(ctx context.Context, branch, path string) error {
-	g := r.git
-	g.dir, g.limit = path, checkoutLimit
+	at := r.git
+	at.dir, at.limit = path, checkoutLimit
+	g, err := at.shielded(ctx)
+	if err != nil {
+		return err
+	}
+	defer g.close()
 	stderr, exit, err := g.run(ctx, io.Discard, "reset", "--hard", "--quiet", "--no-recurse-submodules")
 	if err == nil && exit != 0 {
 		err = fmt.Errorf("git could not check out %s into %s (%s): see whether `git worktree add` can in %s",

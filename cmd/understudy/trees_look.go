@@ -136,15 +136,21 @@ func discard(path string) error {
 	return os.RemoveAll(path)
 }
 
-// unregister has git forget the tree at a path where nothing is any more, and no other. Git locks a
-// tree while it makes it, and that of one that was killed stays locked.
+// unregister has git forget the tree at a path where nothing is any more, and no other. Git locks a tree while it
+// makes it, and that of one that was killed stays locked. Behind a shield, for git looks for changes in a tree that
+// somebody has put there again.
 func (r repository) unregister(ctx context.Context, path string) error {
-	if _, _, err := r.run(ctx, io.Discard, "worktree", "unlock", "--", path); err != nil {
+	g, err := r.shielded(ctx)
+	if err != nil {
 		return err
 	}
-	stderr, exit, err := r.run(ctx, io.Discard, "worktree", "remove", "--", path)
+	defer g.close()
+	if _, _, err := g.run(ctx, io.Discard, "worktree", "unlock", "--", path); err != nil {
+		return err
+	}
+	stderr, exit, err := g.run(ctx, io.Discard, "worktree", "remove", "--", path)
 	if err == nil && exit != 0 && !strings.Contains(stderr, "is not a working tree") {
-		err = r.refused("worktree", stderr, exit)
+		err = g.refused("worktree", stderr, exit)
 	}
 	return err
 }

@@ -104,17 +104,15 @@ func (t *trees) noRepository(dir, path string) error {
 
 // holds says what would be lost with the tree at path, or keeps git from giving it up; "" if nothing.
 func (r repository) holds(ctx context.Context, path string) (string, error) {
-	tree := r.git
-	tree.dir = path
-	top, err := tree.line(ctx, "rev-parse", "--show-toplevel")
-	switch {
-	case err != nil:
+	at := r.git
+	at.dir = path
+	tree, err := at.shielded(ctx)
+	if err != nil {
 		return "", err
-	case top != path:
-		return "git takes it for " + top, nil
 	}
-	if tree.filters, err = tree.localFilters(ctx); err != nil {
-		return "", err
+	defer tree.close()
+	if tree.dir != path {
+		return "git takes it for " + tree.dir, nil
 	}
 	admin, _ := r.admin(path)
 	if why := unfinished(admin); why != "" {

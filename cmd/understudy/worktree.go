@@ -24,7 +24,7 @@ const (
 // askGit returns daemon.Config.Worktree: what the git command says, run with an environment that
 // comes from environ. With an error the work tree holds what was found out before it.
 //
-// Neither the repository's configuration nor the names asked for are trusted: see git.run.
+// Neither the repository's configuration nor the names asked for are trusted: see [shield].
 func askGit(environ []string) func(context.Context, daemon.WorktreeQuery) (daemon.Worktree, error) {
 	env := gitEnv(environ)
 	return func(ctx context.Context, q daemon.WorktreeQuery) (daemon.Worktree, error) {
@@ -41,15 +41,13 @@ func askGit(environ []string) func(context.Context, daemon.WorktreeQuery) (daemo
 
 // worktree asks one thing after the other.
 func (g git) worktree(ctx context.Context, q daemon.WorktreeQuery) (w daemon.Worktree, err error) {
-	top, err := g.output(ctx, "rev-parse", "--show-toplevel")
+	behind, err := g.shielded(ctx)
 	if err != nil {
 		return w, err
 	}
-	w.Top = strings.TrimSuffix(string(top), "\n")
-	g.dir = w.Top // from here on paths are given from the top
-	if g.filters, err = g.localFilters(ctx); err != nil {
-		return w, err
-	}
+	defer behind.close()
+	g = behind.git // from here on paths are given from the top
+	w.Top = g.dir
 	changes, born, err := g.changes(ctx)
 	if err != nil {
 		return w, err

@@ -16,10 +16,9 @@ import (
 
 // git runs the git command in a folder.
 type git struct {
-	dir     string
-	env     []string
-	filters []string      // options that switch off what the repository would have run
-	limit   time.Duration // of one run; 0: gitLimit
+	dir   string
+	env   []string
+	limit time.Duration // of one run; 0: gitLimit
 }
 
 // gitEnv is an environ for git: nothing that points it elsewhere or lets it write, ask or fetch.
@@ -35,41 +34,11 @@ func gitEnv(environ []string) []string {
 	)
 }
 
-// safely are the options before the command. A repository's configuration may name programs to run,
-// and an agent may write the configuration; of what our commands would run, file monitor and hooks
-// are switched off here, the diff programs and signature checks by the commands' own options, and
-// the filters one by one (localFilters).
+// safely are the options before the command. The user's own configuration may name programs for people that need
+// not run for us, and before a [shield] is there the repository's is read, too. Of what our commands would run, file
+// monitor and hooks are switched off here, the diff programs and signature checks by the commands' own options.
 var safely = []string{"--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
 	"-c", "diff.orderFile=/dev/null"} // one that is not there fails even status
-
-// localFilters returns the options that switch off the content filters (filter.NAME.clean and so
-// on) of the repository's own configuration. Those that the user or the machine has configured,
-// such as git-lfs, go on working.
-func (g git) localFilters(ctx context.Context) ([]string, error) {
-	const command = "config"
-	out := limited{max: gitOutput}
-	stderr, exit, err := g.run(ctx, &out, command, "--show-scope", "--includes", "-z", "--name-only", "--get-regexp", `^filter\.`)
-	switch {
-	case err != nil:
-		return nil, err
-	case exit > 1: // 1: there are none
-		return nil, g.refused(command, stderr, exit)
-	}
-	var options []string
-	for records := split(out.Bytes()); len(records) > 1; records = records[2:] {
-		scope, key := records[0], records[1]
-		switch {
-		case scope != "local" && scope != "worktree":
-		case strings.Contains(key, "="): // could not be told from its value
-			return nil, fmt.Errorf("%s in the git configuration of %s has an equals sign: rename that filter", key, g.dir)
-		case strings.HasSuffix(key, ".required"):
-			options = append(options, "-c", key+"=false")
-		default:
-			options = append(options, "-c", key+"=")
-		}
-	}
-	return options, nil
-}
 
 // output runs git and returns what it prints. An error is a sentence for people, or
 // daemon.ErrNoWorktree.
@@ -91,7 +60,7 @@ func (g git) run(ctx context.Context, stdout io.Writer, args ...string) (stderr 
 	slow := fmt.Errorf("git %s took more than %s in %s: see why `git status` is slow there", args[0], limit, g.dir)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, slow)
 	defer cancel()
-	argv := slices.Concat([]string{"git"}, safely, g.filters, args)
+	argv := slices.Concat([]string{"git"}, safely, args)
 	stderr, exit, err = runCommand(ctx, daemon.OneShot{Argv: argv, Dir: g.dir, Env: g.env}, stdout)
 	if errors.Is(err, errTooMuch) {
 		err = fmt.Errorf("git %s in %s: %w: put what is generated there into .gitignore", args[0], g.dir, err)

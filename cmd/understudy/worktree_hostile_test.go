@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -87,6 +90,143 @@ func TestWorktreeRunsNothing(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(ran, name)); err != nil {
 			t.Errorf("the trap %s would not have been seen: %v", name, err)
 		}
+	}
+}
+
+// changing is a git that has the repository's configuration name a program before each command of that name, as an
+// agent may between two of ours.
+func changing(t *testing.T, r repo, command, key, program string) []string {
+	t.Helper()
+	return gitThat(t, `case " $* " in *" `+command+` "*) (cd '`+r.dir+`' && env -u GIT_DIR -u GIT_COMMON_DIR -u GIT_WORK_TREE $git config `+key+` "`+program+`");; esac; exec $git "$@"`)
+}
+
+// TestWorktreeChangesUnderway: a repository whose configuration changes between two commands, or has an include that
+// says something else each time, gets no program run.
+func TestWorktreeChangesUnderway(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	ran := filepath.Join(t.TempDir(), "ran")
+	program := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\ntouch '"+ran+"'\ncat\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	wantQuiet := func(when string) {
+		t.Helper()
+		if err := os.Remove(ran); err == nil {
+			t.Errorf("%s: git ran a program of the tree's", when)
+		}
+	}
+	r.write(".gitattributes", "*.c filter=late\n")
+	r.write("a.c", "1\n")
+	r.commit(time.Now())
+	for _, command := range []string{"status", "diff", "log", "ls-files"} {
+		r.write("a.c", command)
+		w, err := askGit(changing(t, r, command, "filter.late.clean", program))(t.Context(), daemon.WorktreeQuery{Dir: r.dir, Since: time.Unix(1, 0), Names: []string{"none"}})
+		if err != nil || len(w.Changed) != 1 {
+			t.Errorf("%s: %+v, %v", command, w, err)
+		}
+		wantQuiet("changed before " + command)
+		r.git("config", "--unset", "filter.late.clean")
+	}
+
+	include := filepath.Join(t.TempDir(), "include")
+	if err := syscall.Mkfifo(include, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.git("config", "include.path", include)
+	for innocent := range 8 { // so many reads get nothing, those after them the program
+		done := make(chan struct{})
+		wrote := make(chan struct{})
+		go func() {
+			defer close(wrote)
+			for n := 0; ; n++ {
+				f, err := os.OpenFile(include, os.O_WRONLY, 0) // waits until somebody reads
+				if err != nil {
+					return
+				}
+				select {
+				case <-done:
+					f.Close()
+					return
+				default:
+				}
+				if n >= innocent {
+					fmt.Fprintf(f, "[filter \"late\"]\n\tclean = %s\n", program)
+				}
+				f.Close()
+			}
+		}()
+		r.write("a.c", fmt.Sprint("changed ", innocent))
+		if _, err := askGit(gitTestEnv())(t.Context(), daemon.WorktreeQuery{Dir: r.dir}); err != nil {
+			t.Errorf("an include that is a pipe: %v", err)
+		}
+		close(done)
+		end, err := os.OpenFile(include, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-wrote
+		end.Close()
+		wantQuiet(fmt.Sprintf("an include that changes after %d reads", innocent))
+	}
+}
+
+// TestTreesChangeUnderway: the same for a tree that is made and removed.
+func TestTreesChangeUnderway(t *testing.T) {
+	t.Parallel()
+	r, path := newTreeRepo(t)
+	ran := filepath.Join(t.TempDir(), "ran")
+	r.write(".gitattributes", "*.go filter=late\n")
+	r.commit(time.Now())
+	program := "touch '" + ran + "'; cat"
+	if _, err := newTrees(changing(t, r, "reset", "filter.late.smudge", program)).Add(t.Context(), r.dir, "new", path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(path+"/a.go", time.Now(), time.Unix(1, 0)); err != nil { // so that git looks into it
+		t.Fatal(err)
+	}
+	if kept, err := newTrees(changing(t, r, "status", "filter.late.clean", program)).Remove(t.Context(), r.dir, path); kept != "" || err != nil {
+		t.Errorf("removing it: %q, %v", kept, err)
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("git ran a program of the tree's")
+	}
+	if got := r.says("config", "filter.late.smudge") + r.says("config", "filter.late.clean"); got != program+program {
+		t.Errorf("the configuration was not changed under way: %q", got)
+	}
+}
+
+// TestShieldKeepsSettings: what a repository says of how its files and objects are kept goes on counting, what names
+// a program does not.
+func TestShieldKeepsSettings(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	for key, value := range map[string]string{
+		"core.autocrlf": "input", "core.excludesFile": `/a "b" \c	d#;`, "remote.origin.url": "https://example.org/a.git",
+		"remote.evil.url": "ext::touch ran", "core.sshCommand": "touch ran", "lfs.customtransfer.evil.path": "ran", "credential.helper": "!touch ran",
+	} {
+		r.git("config", key, value)
+	}
+	s, err := git{env: gitEnv(gitTestEnv()), dir: r.dir}.shielded(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	got, err := s.output(t.Context(), "config", "--list", "--local")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "core.bare=false\ncore.filemode=true\ncore.autocrlf=input\ncore.excludesfile=/a \"b\" \\c\td#;\nremote.origin.url=https://example.org/a.git\n"
+	lines := strings.Split(strings.TrimSuffix(string(got), "\n"), "\n")
+	slices.Sort(lines)
+	wants := strings.Split(strings.TrimSuffix(want, "\n"), "\n")
+	slices.Sort(wants)
+	if !slices.Equal(lines, wants) {
+		t.Errorf("settings %q\nwant     %q", lines, wants)
+	}
+	s.close()
+	if _, err := os.Stat(s.folder); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the shield is left: %v", err)
 	}
 }
 

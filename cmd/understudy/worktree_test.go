@@ -254,6 +254,21 @@ func TestWorktreeKnown(t *testing.T) {
 	}
 }
 
+// TestWorktreeOfSHA256: a repository whose objects have names of 256 bits, and whose index is split, says as much as
+// another.
+func TestWorktreeOfSHA256(t *testing.T) {
+	t.Parallel()
+	r := repo{t, realDir(t)}
+	r.git("init", "-q", "--object-format=sha256")
+	r.git("config", "core.splitIndex", "true")
+	r.write("a", "1\n")
+	r.commit(time.Now())
+	r.write("a", "2\n")
+	r.write("b", "1\n")
+	r.git("add", "b")
+	r.wantChanged("modified \"a\" +1 -1\nadded \"b\" +1 -0\n")
+}
+
 func TestWorktreeNone(t *testing.T) {
 	t.Parallel()
 	plain, r := t.TempDir(), newRepo(t)
