@@ -12,16 +12,28 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// away marks an error that comes from a database that does not answer, for people to read and for
+// away marks an error that comes from a database that does not answer or takes no writes, for people to read and for
 // senders to try again. All other errors pass unchanged.
 func away(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || !isAway(err) {
 		return err
 	}
-	return &daemon.Error{
+	told := &daemon.Error{
 		Kind: daemon.KindUnavailable, Code: "database_unavailable", Cause: err,
 		Message: "The database does not answer; everything goes on when it is back: try again",
 	}
+	var server *pgconn.PgError
+	if errors.As(err, &server) {
+		switch server.Code {
+		case readOnlyState:
+			told.Code = "database_read_only"
+			told.Message = "The database is read-only, as a standby is; everything goes on when it takes writes: promote it, or have the address lead to the primary"
+		case diskFullState:
+			told.Code = "database_full"
+			told.Message = "The database's disk is full; everything goes on when there is room: make some on the machine of the database"
+		}
+	}
+	return told
 }
 
 func isAway(err error) bool {
@@ -32,7 +44,7 @@ func isAway(err error) bool {
 	case errors.As(err, &server):
 		// Class 08: connection exception; 53: out of connections, disk or memory. 57P01 to 57P03:
 		// shutting down, crashed, starting up.
-		return strings.HasPrefix(server.Code, "08") || strings.HasPrefix(server.Code, "53") || strings.HasPrefix(server.Code, "57P0")
+		return server.Code == readOnlyState || strings.HasPrefix(server.Code, "08") || strings.HasPrefix(server.Code, "53") || strings.HasPrefix(server.Code, "57P0")
 	case errors.As(err, &refused), errors.As(err, &network):
 		return true
 	}

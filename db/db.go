@@ -6,9 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/multitracer"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -33,11 +37,15 @@ type DB struct {
 	pool    *pgxpool.Pool
 	connect *pgx.ConnConfig // for connections outside the pool; copied before use
 	log     *slog.Logger
-	// quiet is how long a dedicated connection may say nothing before it is probed, and how long
-	// its answers may take.
-	quiet time.Duration
-	// auditTimeout is varied in tests only.
-	auditTimeout time.Duration
+
+	mu   sync.Mutex
+	kept map[*pgx.Conn]struct{} // outside the pool; see keep
+	full atomic.Bool            // the disk was, and no larger write has succeeded since
+
+	// Varied in tests only.
+	lockPace, listenPace pace
+	ghostSilence         time.Duration
+	auditTimeout         time.Duration
 }
 
 var _ daemon.Store = (*DB)(nil)
@@ -61,13 +69,17 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
+	db := &DB{
+		log: log, kept: map[*pgx.Conn]struct{}{}, lockPace: lockPace, listenPace: listenPace, ghostSilence: ghostSilence, auditTimeout: auditTimeout,
+	}
+	config.ConnConfig.Tracer = multitracer.New(append(given(config.ConnConfig.Tracer), refusals{db})...)
+	config.PingTimeout = lockPace.answer // of a connection that was idle: it may be dead
+	db.connect = config.ConnConfig.Copy()
+	if db.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, fmt.Errorf("database pool: %w", err)
 	}
-	db := &DB{pool: pool, connect: config.ConnConfig.Copy(), log: log, quiet: 15 * time.Second, auditTimeout: auditTimeout}
 	if err := db.Ping(ctx); err != nil {
-		pool.Close()
+		db.pool.Close()
 		return nil, err
 	}
 	return db, nil
@@ -88,13 +100,15 @@ func (db *DB) Ping(ctx context.Context) error {
 // settle gives a connection's settings our defaults, which the connection string may override, and
 // then the caller's changes.
 func (c Config) settle(config *pgx.ConnConfig) {
-	for name, value := range map[string]string{
+	defaults := map[string]string{
 		"application_name": "understudy",
 		"timezone":         "UTC",
 		// A daemon that hangs inside a transaction would hold up the event log for all.
 		"idle_in_transaction_session_timeout": "10s",
 		"statement_timeout":                   "30s",
-	} {
+	}
+	maps.Copy(defaults, serverKeepalives)
+	for name, value := range defaults {
 		if _, set := config.RuntimeParams[name]; !set {
 			config.RuntimeParams[name] = value
 		}
@@ -102,6 +116,7 @@ func (c Config) settle(config *pgx.ConnConfig) {
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = 10 * time.Second // else a server that says nothing is waited for as long as the caller waits
 	}
+	config.DialFunc = newDialer().DialContext
 	if c.Configure != nil {
 		c.Configure(config)
 	}
@@ -165,6 +180,14 @@ func (db *DB) ids(ctx context.Context, what, sql string, args ...any) ([]int64, 
 		}
 	}
 	return nil, fmt.Errorf("%s: %w", what, away(err))
+}
+
+// given is the tracer that Configure has set, if it has.
+func given(t pgx.QueryTracer) []pgx.QueryTracer {
+	if t == nil {
+		return nil
+	}
+	return []pgx.QueryTracer{t}
 }
 
 // limitOr returns limit, or def where it is not set.

@@ -25,6 +25,12 @@ const (
 	listenEvents = `LISTEN understudy_events`
 )
 
+// listenPace has a listener that lost its link connect again within ten seconds.
+var listenPace = pace{quiet: 5 * time.Second, answer: 5 * time.Second}
+
+// listenBegin limits how long a listener may take to connect and subscribe.
+const listenBegin = 15 * time.Second
+
 // Pauses between attempts to connect again: short at first, since a server that restarts is back at
 // once.
 const (
@@ -52,13 +58,14 @@ func (db *DB) Listen(ctx context.Context, host string, l Listener) error {
 
 // listenOnce listens until its connection fails. It calls up when that is established.
 func (db *DB) listenOnce(ctx context.Context, host string, l Listener, up func()) error {
-	begin, cancel := context.WithTimeout(ctx, db.quiet)
+	begin, cancel := context.WithTimeout(ctx, listenBegin)
 	defer cancel()
 	conn, err := db.dial(begin, "understudy listen")
 	if err != nil {
 		return err
 	}
 	defer closeConn(conn)
+	defer db.keep(conn)()
 	for _, sql := range []string{listenWake, listenEvents} {
 		if _, err := conn.Exec(begin, sql); err != nil {
 			return err
@@ -67,7 +74,7 @@ func (db *DB) listenOnce(ctx context.Context, host string, l Listener, up func()
 	up()
 	l.Wake(0)
 	l.Events()
-	return db.watch(ctx, conn, func(n *pgconn.Notification) {
+	return watch(ctx, conn, db.listenPace, func(n *pgconn.Notification) {
 		if n.Channel == "understudy_events" {
 			l.Events()
 		} else if id, ok := parseWake(n.Payload, host); ok {
@@ -91,9 +98,9 @@ func parseWake(payload, host string) (id int64, ok bool) {
 // its error, or ctx ends, which is none. A connection that has been quiet is probed, so a link that
 // is dead without saying so is noticed as well; only a connection that answers the probe was merely
 // quiet.
-func (db *DB) watch(ctx context.Context, conn *pgx.Conn, pass func(*pgconn.Notification)) error {
+func watch(ctx context.Context, conn *pgx.Conn, p pace, pass func(*pgconn.Notification)) error {
 	for {
-		wait, cancel := context.WithTimeout(ctx, db.quiet)
+		wait, cancel := context.WithTimeout(ctx, p.quiet)
 		n, err := conn.WaitForNotification(wait)
 		cancel()
 		switch {
@@ -106,7 +113,7 @@ func (db *DB) watch(ctx context.Context, conn *pgx.Conn, pass func(*pgconn.Notif
 		case conn.IsClosed():
 			return err
 		default:
-			probe, cancel := context.WithTimeout(ctx, db.quiet)
+			probe, cancel := context.WithTimeout(ctx, p.answer)
 			err := conn.Ping(probe)
 			cancel()
 			if ctx.Err() != nil {

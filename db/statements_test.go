@@ -39,6 +39,8 @@ var statements = map[string]string{
 	"lockOpenHandoff": lockOpenHandoff, "lockOpenDeliveries": lockOpenDeliveries, "insertHook": insertHook,
 	"markReplayed": markReplayed, "selectStoredHook": selectStoredHook,
 	"upsertHost": upsertHost, "listHosts": listHosts, "hostRoot": hostRoot, "tryHostLock": tryHostLock,
+	"selectHostSession": selectHostSession, "endSession": endSession, "selectHolder": selectHolder, "upsertHolder": upsertHolder,
+	"writeHost": writeHost, "writeMuch": writeMuch,
 	"tryMigrationLock": tryMigrationLock, "migrationUnlock": migrationUnlock,
 	"selectAgents": selectAgents, "selectHandoffs": selectHandoffs, "selectDeliveries": selectDeliveries,
 	"selectEvents": selectEvents, "selectPipelines": selectPipelines,

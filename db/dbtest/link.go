@@ -1,0 +1,139 @@
+package dbtest
+
+import (
+	"context"
+	"io"
+	"net"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Link is a network between clients and a server that can be cut without a word: what is sent is lost,
+// and neither side learns that the other one is gone.
+type Link struct {
+	to  *pgx.ConnConfig
+	tcp net.Listener
+
+	mu    sync.Mutex
+	cut   bool
+	wires map[*wire]struct{}
+}
+
+// wire is one connection over the link. When the link is cut the wire is dead for good, as after a change of
+// address.
+type wire struct {
+	dead           chan struct{}
+	client, server net.Conn
+}
+
+// NewLink opens a link to the server of a connection string. It ends with the test.
+func NewLink(t testing.TB, connString string) *Link {
+	t.Helper()
+	to, err := pgx.ParseConfig(connString)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &Link{to: to, wires: map[*wire]struct{}{}}
+	if l.tcp, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	running.Go(func() { l.accept(&running) })
+	t.Cleanup(func() {
+		l.tcp.Close()
+		l.mu.Lock()
+		l.cut = true
+		for w := range l.wires {
+			w.client.Close()
+			w.server.Close()
+		}
+		l.mu.Unlock()
+		running.Wait()
+	})
+	return l
+}
+
+// ConnString leads to the server's database over the link.
+func (l *Link) ConnString() string {
+	port := strconv.Itoa(l.tcp.Addr().(*net.TCPAddr).Port)
+	return "host=127.0.0.1 port=" + port + " sslmode=disable user=" + l.to.User + " dbname=" + l.to.Database
+}
+
+// Cut loses from now on all that is sent, and accepts connections that nobody answers.
+func (l *Link) Cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut = true
+	for w := range l.wires {
+		select {
+		case <-w.dead:
+		default:
+			close(w.dead)
+		}
+	}
+}
+
+// Mend has new connections work again.
+func (l *Link) Mend() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut = false
+}
+
+func (l *Link) accept(running *sync.WaitGroup) {
+	for {
+		client, err := l.tcp.Accept()
+		if err != nil {
+			return
+		}
+		network, address := pgconn.NetworkAddress(l.to.Host, l.to.Port)
+		server, err := new(net.Dialer).DialContext(context.Background(), network, address)
+		if err != nil {
+			client.Close()
+			continue
+		}
+		w := &wire{dead: make(chan struct{}), client: client, server: server}
+		l.mu.Lock()
+		l.wires[w] = struct{}{}
+		if l.cut {
+			close(w.dead)
+		}
+		l.mu.Unlock()
+		running.Go(func() { l.carry(w, client, server) })
+		running.Go(func() { l.carry(w, server, client) })
+	}
+}
+
+// carry copies one direction until its sender is done, and tells the receiver unless the wire is dead.
+func (l *Link) carry(w *wire, from, to net.Conn) {
+	_, _ = io.Copy(carrier{w, to}, from) // whatever ends it, the other side is told
+	select {
+	case <-w.dead:
+		return
+	default:
+	}
+	l.mu.Lock()
+	delete(l.wires, w)
+	l.mu.Unlock()
+	from.Close()
+	to.Close()
+}
+
+// carrier swallows what a dead wire is given.
+type carrier struct {
+	*wire
+	to net.Conn
+}
+
+func (c carrier) Write(b []byte) (int, error) {
+	select {
+	case <-c.dead:
+		return len(b), nil
+	default:
+		return c.to.Write(b)
+	}
+}

@@ -1,0 +1,302 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/understudyd/understudy/tmux"
+)
+
+// ErrHostTaken says that another daemon runs the host, and is alive.
+var ErrHostTaken = errors.New("another daemon runs this host on this database")
+
+// Holder is one run of a daemon, as it names itself when it takes a host's lock. An identity that
+// could not be found out is empty, and proves nothing.
+type Holder struct {
+	Instance  string // unique to this run
+	Machine   string // the same after a reboot, another one on another machine
+	Boot      string // the machine's
+	Directory string // of the data directory; a copy of the directory has another one
+	DataRoot  string
+	PID       int
+	PIDStart  uint64 // see [tmux.Process]
+}
+
+// sameDirectory says whether both runs worked in one data directory of one machine. Who asks holds
+// that directory's file lock.
+func (h Holder) sameDirectory(other Holder) bool {
+	return h.Machine != "" && h.Machine == other.Machine && h.Directory != "" && h.Directory == other.Directory
+}
+
+// gone says whether the run has certainly ended, seen from me: the machine was booted since, or its
+// process is not there any more.
+func (h Holder) gone(me Holder) bool {
+	if h.Boot == "" || me.Boot == "" {
+		return false
+	}
+	return h.Boot != me.Boot || !tmux.Process{PID: h.PID, Start: h.PIDStart}.Alive()
+}
+
+// pace is how a dedicated connection is probed: after it has said nothing for quiet, and its answer
+// may take answer.
+type pace struct{ quiet, answer time.Duration }
+
+// lockPace has a holder notice a dead link within four seconds. The server gives up on a client that
+// does not answer after ten ([serverKeepalives]), so a holder has stopped before anybody else can get its lock.
+var lockPace = pace{quiet: time.Second, answer: 3 * time.Second}
+
+const (
+	// hostLockPatience is for a holder that was killed: its session ends within milliseconds.
+	hostLockPatience = time.Second
+	hostLockPoll     = 20 * time.Millisecond
+	// ghostSilence is how long a session must have done nothing, while it was watched, to pass for
+	// abandoned. A living holder says something each second.
+	ghostSilence = 5 * time.Second
+	// askHolder bounds each question about the lock, so that a link that dies meanwhile is noticed.
+	askHolder = 5 * time.Second
+)
+
+// HostLock makes its holder the only daemon of a host. It lives as long as its connection.
+type HostLock struct {
+	before  *Holder
+	lost    chan struct{}
+	watched chan struct{} // closed when nobody uses the connection any more
+	cancel  context.CancelFunc
+	conn    *pgx.Conn
+	release func()
+}
+
+// hostKey is the host's advisory lock.
+const hostKey = `hashtextextended('understudy host ' || $1, 0)`
+
+const tryHostLock = `SELECT pg_try_advisory_lock(` + hostKey + `)`
+
+// LockHost takes the host's lock for me, on a connection of its own, and waits while it can't be known
+// whether the session that has it belongs to a living daemon; waiting is told of that, again and again,
+// and may be nil. [ErrHostTaken]: another daemon has the lock and is alive. A session that an earlier run
+// of me has left, because its machine or its link is gone, is ended. ctx is for the taking alone: the lock
+// is held until Release.
+func (db *DB) LockHost(ctx context.Context, host string, me Holder, waiting func(held string)) (*HostLock, error) {
+	l, err := db.lockHost(ctx, host, me, waiting)
+	if err != nil {
+		return nil, fmt.Errorf("lock of host %s: %w", host, away(err))
+	}
+	return l, nil
+}
+
+func (db *DB) lockHost(ctx context.Context, host string, me Holder, waiting func(string)) (*HostLock, error) {
+	conn, err := db.dial(ctx, "understudy host lock")
+	if err != nil {
+		return nil, err
+	}
+	l := &HostLock{lost: make(chan struct{}), watched: make(chan struct{}), conn: conn}
+	c := claim{db: db, conn: conn, host: host, me: me, waiting: waiting}
+	if err = c.await(ctx); err == nil {
+		l.before, err = c.sign(ctx)
+	}
+	if err != nil {
+		closeConn(conn)
+		return nil, err
+	}
+	watched, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	l.cancel = cancel
+	l.release = sync.OnceFunc(db.keep(conn))
+	go func() {
+		defer close(l.watched)
+		if err := watch(watched, conn, db.lockPace, nil); err != nil {
+			db.log.Error("host lock is lost", "host", host, "error", err)
+			close(l.lost)
+		}
+	}()
+	return l, nil
+}
+
+// Lost is closed when the connection drops and another daemon may have the lock: start no effect
+// after that. It is not closed by Release.
+func (l *HostLock) Lost() <-chan struct{} { return l.lost }
+
+// Before is who held the lock before; nil: nobody who said so.
+func (l *HostLock) Before() *Holder { return l.before }
+
+// Release gives the lock back. It may be called more than once, and after the lock was lost.
+func (l *HostLock) Release() {
+	l.release()
+	l.cancel()
+	<-l.watched
+	closeConn(l.conn)
+}
+
+// closeConn says goodbye to the server, which frees the session's locks at once.
+func closeConn(conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = conn.Close(ctx) // a connection that cannot be closed in good order is dropped all the same
+}
+
+// claim is an attempt to take a host's lock.
+type claim struct {
+	db      *DB
+	conn    *pgx.Conn
+	host    string
+	me      Holder
+	waiting func(string)
+
+	first session   // as it was when it was first seen
+	since time.Time // that was
+	said  time.Time // when waiting was last told
+}
+
+// session is the one that holds the lock. Times are nil where this account may not see them; the holder's
+// names are empty if the session has not signed.
+type session struct {
+	BackendPID   int
+	BackendStart *time.Time
+	ActiveAt     *time.Time
+	Holder
+}
+
+const selectHostSession = `
+	SELECT l.pid AS backend_pid, s.backend_start, s.state_change AS active_at,
+		COALESCE(h.instance, '') AS instance, COALESCE(h.machine, '') AS machine, COALESCE(h.boot, '') AS boot,
+		COALESCE(h.directory, '') AS directory, COALESCE(h.data_root, '') AS data_root,
+		COALESCE(h.pid, 0) AS pid, COALESCE(h.pid_start, 0) AS pid_start
+	FROM pg_locks AS l
+	LEFT JOIN pg_stat_activity AS s ON s.pid = l.pid
+	LEFT JOIN host_holders AS h ON h.host = $1 AND h.backend_pid = l.pid AND h.backend_start = s.backend_start
+	WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+		AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+		AND l.classid = ((` + hostKey + ` >> 32) & 4294967295)::oid AND l.objid = (` + hostKey + ` & 4294967295)::oid`
+
+// await returns when the connection has the lock.
+func (c *claim) await(ctx context.Context) error {
+	tick := time.NewTicker(hostLockPoll)
+	defer tick.Stop()
+	for {
+		locked, err := c.try(ctx)
+		if err != nil || locked {
+			return err
+		}
+		select {
+		case <-tick.C:
+			if !c.since.IsZero() && time.Since(c.since) > hostLockPatience {
+				tick.Reset(10 * hostLockPoll)
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// try asks for the lock once, and does about its holder what can be done.
+func (c *claim) try(ctx context.Context) (locked bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askHolder)
+	defer cancel()
+	if err := c.conn.QueryRow(ctx, tryHostLock, storableText(c.host)).Scan(&locked); err != nil || locked {
+		return locked, err
+	}
+	rows, err := c.conn.Query(ctx, selectHostSession, storableText(c.host))
+	if err != nil {
+		return false, err
+	}
+	s, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[session])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil // it has just ended
+	}
+	if err != nil {
+		return false, err
+	}
+	switch c.judge(s, time.Now()) {
+	case rivalAlive:
+		return false, fmt.Errorf("%w: %s: stop that one, or give this one another name with --host", ErrHostTaken, s.describe())
+	case ownGhost:
+		return false, c.end(ctx, s)
+	}
+	return false, nil
+}
+
+// judgement is what is known of the session that holds the lock.
+type judgement int
+
+const (
+	unknown judgement = iota
+	rivalAlive
+	ownGhost
+)
+
+func (c *claim) judge(s session, now time.Time) judgement {
+	if c.since.IsZero() || s.BackendPID != c.first.BackendPID || !sameTime(s.BackendStart, c.first.BackendStart) {
+		c.first, c.since, c.said = s, now, now
+	}
+	watched := now.Sub(c.since)
+	switch {
+	case s.Instance != "" && s.Instance == c.me.Instance:
+		return ownGhost // we have left this session ourselves
+	case !sameTime(s.ActiveAt, c.first.ActiveAt):
+		if watched < hostLockPatience {
+			return unknown // it may be ending
+		}
+		return rivalAlive
+	case s.sameDirectory(c.me) && s.gone(c.me) && s.ActiveAt != nil && watched >= c.db.ghostSilence:
+		return ownGhost
+	}
+	if now.Sub(c.said) >= c.db.ghostSilence && c.waiting != nil {
+		c.said = now
+		c.waiting(s.describe())
+	}
+	return unknown
+}
+
+func sameTime(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }
+
+// describe names the holder for people.
+func (s session) describe() string {
+	if s.Instance == "" {
+		return fmt.Sprintf("database session %d, of a daemon that did not say who it is", s.BackendPID)
+	}
+	return fmt.Sprintf("database session %d, of process %d on machine %s, data directory %s", s.BackendPID, s.PID, s.Machine, s.DataRoot)
+}
+
+const endSession = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND backend_start = $2`
+
+// end ends a session that an earlier run of ours has left.
+func (c *claim) end(ctx context.Context, s session) error {
+	if _, err := c.conn.Exec(ctx, endSession, s.BackendPID, s.BackendStart); err != nil {
+		return fmt.Errorf("end of our own dead session %d: %w", s.BackendPID, err)
+	}
+	c.db.log.Warn("ended the session that an earlier run has left with the host's lock", "host", c.host,
+		"session", s.BackendPID, "process", s.PID, "other_boot", s.Boot != c.me.Boot)
+	return nil
+}
+
+const selectHolder = `SELECT instance, machine, boot, directory, data_root, pid, pid_start FROM host_holders WHERE host = $1`
+
+const upsertHolder = `
+	INSERT INTO host_holders (host, backend_pid, backend_start, instance, machine, boot, directory, data_root, pid, pid_start, taken_at)
+	SELECT $1, pid, backend_start, $2, $3, $4, $5, $6, $7, $8, now() FROM pg_stat_activity WHERE pid = pg_backend_pid()
+	ON CONFLICT (host) DO UPDATE SET
+		backend_pid = EXCLUDED.backend_pid, backend_start = EXCLUDED.backend_start, instance = EXCLUDED.instance,
+		machine = EXCLUDED.machine, boot = EXCLUDED.boot, directory = EXCLUDED.directory, data_root = EXCLUDED.data_root,
+		pid = EXCLUDED.pid, pid_start = EXCLUDED.pid_start, taken_at = EXCLUDED.taken_at`
+
+// sign notes who holds the lock, and returns who held it before. A database that takes no writes fails
+// here: an advisory lock alone can be had on a standby.
+func (c *claim) sign(ctx context.Context) (*Holder, error) {
+	ctx, cancel := context.WithTimeout(ctx, askHolder)
+	defer cancel()
+	rows, err := c.conn.Query(ctx, selectHolder, storableText(c.host))
+	if err != nil {
+		return nil, err
+	}
+	before, err := pgx.CollectExactlyOneRow(rows, pgx.RowToAddrOfStructByName[Holder])
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return nil, err
+	}
+	m := c.me
+	_, err = c.conn.Exec(ctx, upsertHolder, storable(c.host, m.Instance, m.Machine, m.Boot, m.Directory, m.DataRoot, m.PID, int64(m.PIDStart))...)
+	return before, err
+}

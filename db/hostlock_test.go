@@ -1,0 +1,274 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/understudyd/understudy/db/dbtest"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// holder is a run of a daemon on this machine, in the data directory given.
+func holder(instance, directory string) Holder {
+	return Holder{Instance: instance, Machine: "m1", Boot: "b1", Directory: directory, DataRoot: "/" + directory, PID: os.Getpid(), PIDStart: 1}
+}
+
+func lockHost(t *testing.T, db *DB, id string) *HostLock {
+	t.Helper()
+	l, err := db.LockHost(t.Context(), id, holder("first", "d1"), nil)
+	must(t, l, err)
+	t.Cleanup(l.Release)
+	return l
+}
+
+func isLost(l *HostLock) bool {
+	select {
+	case <-l.Lost():
+		return true
+	default:
+		return false
+	}
+}
+
+func TestHostHasOneDaemon(t *testing.T) {
+	t.Parallel()
+	db := quick(open(t))
+	first := lockHost(t, db, "h1")
+	lockHost(t, db, "h2")
+	if _, err := db.LockHost(t.Context(), "h1", holder("second", "d2"), nil); !errors.Is(err, ErrHostTaken) {
+		t.Errorf("second daemon: %v", err)
+	}
+	first.Release()
+	first.Release()
+	second := lockHost(t, db, "h1")
+	if isLost(first) || isLost(second) {
+		t.Error("a lock that was released, or that is held, is lost")
+	}
+}
+
+func TestHostIsFreeWhenItsHolderIsKilled(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	first := lockHost(t, db, "h1")
+	terminate(t, db, "understudy host lock")
+	wait(t, "loss of the lock", first.Lost())
+	lockHost(t, db, "h1")
+	first.Release()
+}
+
+func TestHostLockIsPatientWithADyingHolder(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	first := lockHost(t, db, "h1")
+	taken := make(chan error, 1)
+	go func() {
+		l, err := db.LockHost(t.Context(), "h1", holder("second", "d2"), nil)
+		if err == nil {
+			l.Release()
+		}
+		taken <- err
+	}()
+	eventually(t, "second daemon waits", func() bool {
+		var n int
+		err := db.pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND application_name = 'understudy host lock'`).Scan(&n)
+		return must(t, n, err) == 2
+	})
+	first.Release()
+	if err := wait(t, "second daemon", taken); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLockHostObeysItsContext(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	lockHost(t, db, "h1")
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := db.LockHost(ctx, "h1", holder("second", "d2"), nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("after its context: %v", err)
+	}
+	if l := lockHost(t, db, "h3"); isLost(l) {
+		t.Error("lost")
+	}
+}
+
+// link is a network that can go dead without a word.
+type link struct {
+	dead      atomic.Bool
+	swallowed atomic.Int64 // writes
+}
+
+// linked returns a DB whose connections outside the pool run over a link.
+func linked(t *testing.T) (*DB, *link) {
+	t.Helper()
+	l := &link{}
+	url := dbtest.New(t, Migrate)
+	db, err := Open(t.Context(), Config{ConnString: url, Configure: func(c *pgx.ConnConfig) {
+		dial := c.DialFunc
+		c.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := dial(ctx, network, addr)
+			return linkConn{conn, l}, err
+		}
+	}})
+	must(t, db, err)
+	t.Cleanup(db.Close)
+	db.lockPace, db.listenPace = pace{50 * time.Millisecond, 50 * time.Millisecond}, pace{50 * time.Millisecond, 50 * time.Millisecond}
+	return db, l
+}
+
+type linkConn struct {
+	net.Conn
+	link *link
+}
+
+// Write pretends to have sent what a dead link swallows.
+func (c linkConn) Write(b []byte) (int, error) {
+	if c.link.dead.Load() {
+		c.link.swallowed.Add(1)
+		return len(b), nil
+	}
+	return c.Conn.Write(b)
+}
+
+func TestHostLockNoticesADeadLink(t *testing.T) {
+	t.Parallel()
+	db, link := linked(t)
+	l := lockHost(t, db, "h1")
+	eventually(t, "quiet connection is probed", func() bool {
+		var n int
+		err := db.pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+			AND application_name = 'understudy host lock' AND query NOT LIKE '%advisory%'`).Scan(&n)
+		return must(t, n, err) == 1
+	})
+	if isLost(l) {
+		t.Fatal("a quiet connection was taken for a dead one")
+	}
+	link.dead.Store(true)
+	wait(t, "loss of the lock", l.Lost())
+}
+
+// quick has ghosts pass for dead and rivals for alive without much waiting.
+func quick(db *DB) *DB {
+	db.lockPace, db.ghostSilence = pace{50 * time.Millisecond, 200 * time.Millisecond}, 500*time.Millisecond
+	return db
+}
+
+// overLink returns a DB whose connections go over a link.
+func overLink(t *testing.T, url string) (*DB, *dbtest.Link) {
+	t.Helper()
+	l := dbtest.NewLink(t, url)
+	db, err := Open(t.Context(), Config{ConnString: l.ConnString()})
+	must(t, db, err)
+	t.Cleanup(db.Close)
+	return quick(db), l
+}
+
+// at opens a database without a link.
+func at(t *testing.T, url string) *DB {
+	t.Helper()
+	db, err := Open(t.Context(), Config{ConnString: url})
+	must(t, db, err)
+	t.Cleanup(db.Close)
+	return quick(db)
+}
+
+// TestOwnSessionIsEndedAfterAChangeOfAddress: the daemon has lost its link, the server has not noticed.
+func TestOwnSessionIsEndedAfterAChangeOfAddress(t *testing.T) {
+	t.Parallel()
+	db, link := overLink(t, dbtest.New(t, Migrate))
+	l := lockHost(t, db, "h1")
+	link.Cut()
+	wait(t, "loss of the lock", l.Lost())
+	l.Release()
+	link.Mend()
+	again := lockHost(t, db, "h1")
+	if b := again.Before(); b == nil || b.Instance != "first" {
+		t.Errorf("the lock was held before by %+v", b)
+	}
+	if isLost(again) {
+		t.Error("lost")
+	}
+}
+
+// TestSessionOfAnEarlierBootIsEnded: the machine lost power, and the server has not noticed.
+func TestSessionOfAnEarlierBootIsEnded(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t, Migrate)
+	db, link := overLink(t, url)
+	lockHost(t, db, "h1")
+	link.Cut()
+	now := holder("second", "d1")
+	now.Boot = "b2"
+	l, err := at(t, url).LockHost(t.Context(), "h1", now, nil)
+	must(t, l, err)
+	l.Release()
+}
+
+// TestSessionOfAnotherIsWaitedFor: nothing proves that a silent holder has ended, so it is neither ended nor
+// taken for a rival.
+func TestSessionOfAnotherIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	same := holder("second", "d1") // its process is this one, which lives
+	self, err := tmux.FindProcess(os.Getpid())
+	must(t, self, err)
+	for name, row := range map[string]struct{ held, me Holder }{
+		"a copied data directory":  {holder("first", "d1"), holder("second", "d2")},
+		"another machine":          {holder("first", "d1"), Holder{Instance: "second", Machine: "m2", Boot: "b2", Directory: "d1"}},
+		"a process that lives":     {Holder{Instance: "first", Machine: "m1", Boot: "b1", Directory: "d1", PID: self.PID, PIDStart: self.Start}, same},
+		"a boot that is not known": {Holder{Instance: "first", Machine: "m1", Directory: "d1"}, same},
+		"no names":                 {Holder{}, same},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := dbtest.New(t, Migrate)
+			db, link := overLink(t, url)
+			first, err := db.LockHost(t.Context(), "h1", row.held, nil)
+			must(t, first, err)
+			t.Cleanup(first.Release)
+			link.Cut()
+			wait(t, "loss of the lock", first.Lost())
+			second, told, taken := at(t, url), make(chan string, 100), make(chan error, 1)
+			go func() {
+				l, err := second.LockHost(t.Context(), "h1", row.me, func(held string) { told <- held })
+				if err == nil {
+					l.Release()
+				}
+				taken <- err
+			}()
+			wait(t, "word of the wait", told)
+			wait(t, "word of the wait, again", told)
+			select {
+			case err := <-taken:
+				t.Fatalf("the lock of a session that may live: %v", err)
+			default:
+			}
+			terminate(t, second, "understudy host lock")
+			if err := wait(t, "lock", taken); err != nil && !isAway(err) { // the waiting session has that name as well
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestLivingHolderIsARival, even one that has all our names: a clone of this machine.
+func TestLivingHolderIsARival(t *testing.T) {
+	t.Parallel()
+	db := quick(open(t))
+	lockHost(t, db, "h1")
+	me := holder("second", "d1")
+	me.Boot = "b2"
+	_, err := db.LockHost(t.Context(), "h1", me, nil)
+	if !errors.Is(err, ErrHostTaken) || !strings.Contains(err.Error(), "on machine m1, data directory /d1: stop that one") {
+		t.Errorf("got %v", err)
+	}
+}
