@@ -19,7 +19,7 @@ func (s *Server) showHealth(c echo.Context) error {
 	return reply(c, http.StatusOK, Health{"ok", s.Version}, nil)
 }
 
-// showReady says whether the database and tmux answer.
+// showReady says whether the database takes writes and tmux answers.
 func (s *Server) showReady(c echo.Context) error {
 	err := s.Daemon.Ready(c.Request().Context())
 	if status, _, fault := verdict(err); err != nil && (fault || status != http.StatusServiceUnavailable) {

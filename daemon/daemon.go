@@ -148,6 +148,7 @@ type Daemon struct {
 	peeking atomic.Bool // see peek
 
 	mu        sync.Mutex
+	paused    pause
 	began     time.Time              // of the run
 	unready   map[int64]time.Time    // composers that are waited for, since
 	refused   map[string]bool        // hook events whose bodies were refused, and the operator told
@@ -219,6 +220,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	clear(d.watched)
 	clear(d.forks) // they ended with the run before
 	d.began = time.Now()
+	d.paused.on = false
 	d.mu.Unlock()
 	var wg sync.WaitGroup
 	wg.Go(func() { d.lanes.run(ctx) })

@@ -371,18 +371,3 @@ func (d *Daemon) LastEventID(ctx context.Context) (int64, error) { return d.Stor
 // channel is closed when its reader falls behind or the daemon ends; a reader that comes back asks
 // the log for what it missed.
 func (d *Daemon) Subscribe() (<-chan *Published, func()) { return d.hub.subscribe() }
-
-// Ready reports whether the database and tmux answer.
-func (d *Daemon) Ready(ctx context.Context) error {
-	if _, err := d.Store.LastEventID(ctx); err != nil {
-		return &Error{Kind: KindUnavailable, Code: "database_unavailable", Message: "The database does not answer", Cause: err}
-	}
-	term, err := d.own()
-	if err == nil {
-		_, err = term.List(ctx)
-	}
-	if err != nil {
-		return &Error{Kind: KindUnavailable, Code: "tmux_unavailable", Message: "tmux does not answer", Cause: err}
-	}
-	return nil
-}

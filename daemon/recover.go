@@ -122,15 +122,3 @@ func (d *Daemon) sweep(ctx context.Context) error {
 	}
 	return nil
 }
-
-// Recovered takes up what piled up while the database was away, and tells the operator that it
-// was.
-func (d *Daemon) Recovered(ctx context.Context, since time.Time) error {
-	e := d.event("database_lost", nil, nil, map[string]any{"since": since.UTC(), "message": fmt.Sprintf(
-		"The database was away for %s; nothing was done meanwhile, and everything goes on from where it stood: see `understudy doctor`.", time.Since(since).Round(time.Millisecond))})
-	e.Alert = true
-	if err := d.commit(ctx, &Change{Events: []*Event{e}}); err != nil {
-		return err
-	}
-	return d.replaySpool(ctx)
-}

@@ -318,8 +318,11 @@ type OpenWork interface {
 	OpenAgents(ctx context.Context, host string) ([]int64, error)
 }
 
-// HostReader reads what other hosts have said of themselves.
-type HostReader interface {
+// Hosts are the rows of the hosts.
+type Hosts interface {
+	// TryWrite writes to the row of a host and changes nothing. An error says why the database takes no
+	// writes.
+	TryWrite(ctx context.Context, host string) error
 	// HostRoot returns the data directory of a host; ErrNotFound if it was never seen.
 	HostRoot(ctx context.Context, host string) (string, error)
 }
@@ -338,5 +341,5 @@ type Store interface {
 	PreferenceStore
 	OpenWork
 	CensusReader
-	HostReader
+	Hosts
 }

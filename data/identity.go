@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 var (
@@ -29,6 +30,19 @@ func (d Dir) HostID() (string, error) {
 	}
 	if !hostIDs().MatchString(id) {
 		return "", fmt.Errorf("host id: %s does not hold one: write an id of a-z, 0-9 and inner hyphens into it, or remove it for a new one", d.HostIDFile())
+	}
+	return id, nil
+}
+
+// Identity tells this directory from its copies: a random text that is made on first use, and the inode of
+// the file that holds it, which a copied file has not. It is not part of a backup.
+func (d Dir) Identity() (string, error) {
+	id, info, err := d.keep(d.run("identity"), func() string { return randomHex(16) })
+	if err != nil {
+		return "", fmt.Errorf("identity of the data directory: %w", err)
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		id = fmt.Sprintf("%s-%d", id, stat.Ino)
 	}
 	return id, nil
 }

@@ -20,6 +20,8 @@ func TestAway(t *testing.T) {
 	}{
 		{&pgconn.PgError{Code: "57P01"}, true},
 		{&pgconn.PgError{Code: "53300"}, true},
+		{&pgconn.PgError{Code: "53100"}, true},
+		{&pgconn.PgError{Code: "25006"}, true},
 		{fmt.Errorf("query: %w", io.ErrUnexpectedEOF), true},
 		{&pgconn.PgError{Code: "23505"}, false},
 		{daemon.ErrMoved, false},

@@ -111,6 +111,7 @@ func (db *DB) lockHost(ctx context.Context, host string, me Holder, waiting func
 		if err := watch(watched, conn, db.lockPace, nil); err != nil {
 			db.log.Error("host lock is lost", "host", host, "error", err)
 			close(l.lost)
+			db.dropConnections() // those to the same server are as dead, and each would have to be found out
 		}
 	}()
 	return l, nil
@@ -230,7 +231,7 @@ const (
 
 func (c *claim) judge(s session, now time.Time) judgement {
 	if c.since.IsZero() || s.BackendPID != c.first.BackendPID || !sameTime(s.BackendStart, c.first.BackendStart) {
-		c.first, c.since, c.said = s, now, now
+		c.first, c.since = s, now
 	}
 	watched := now.Sub(c.since)
 	switch {
@@ -244,7 +245,7 @@ func (c *claim) judge(s session, now time.Time) judgement {
 	case s.sameDirectory(c.me) && s.gone(c.me) && s.ActiveAt != nil && watched >= c.db.ghostSilence:
 		return ownGhost
 	}
-	if now.Sub(c.said) >= c.db.ghostSilence && c.waiting != nil {
+	if watched >= hostLockPatience && now.Sub(c.said) >= c.db.ghostSilence && c.waiting != nil {
 		c.said = now
 		c.waiting(s.describe())
 	}

@@ -186,12 +186,18 @@ func at(t *testing.T, url string) *DB {
 func TestOwnSessionIsEndedAfterAChangeOfAddress(t *testing.T) {
 	t.Parallel()
 	db, link := overLink(t, dbtest.New(t, Migrate))
-	l := lockHost(t, db, "h1")
+	self, err := tmux.FindProcess(os.Getpid())
+	me := holder("first", "d1")
+	me.PIDStart = must(t, self, err).Start // it lives
+	l, err := db.LockHost(t.Context(), "h1", me, nil)
+	must(t, l, err)
 	link.Cut()
 	wait(t, "loss of the lock", l.Lost())
 	l.Release()
 	link.Mend()
-	again := lockHost(t, db, "h1")
+	again, err := db.LockHost(t.Context(), "h1", me, nil)
+	must(t, again, err)
+	defer again.Release()
 	if b := again.Before(); b == nil || b.Instance != "first" {
 		t.Errorf("the lock was held before by %+v", b)
 	}

@@ -98,12 +98,27 @@ const (
 func (db *DB) TryWrite(ctx context.Context, host string) error {
 	_, err := db.pool.Exec(ctx, writeHost, storableText(host))
 	if err == nil && db.full.Load() {
-		if _, err = db.pool.Exec(ctx, writeMuch); err == nil {
-			db.full.Store(false)
+		if _, err = db.pool.Exec(ctx, writeMuch); !isAway(err) {
+			db.full.Store(false) // an account that may not make temporary tables cannot tell
+			err = nil
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("write to the row of host %s: %w", host, away(err))
 	}
 	return nil
+}
+
+// Probe reports whether a database can be reached and takes writes, with one connection. It need not have been
+// migrated.
+func Probe(ctx context.Context, connString string) error {
+	db, err := Open(ctx, Config{ConnString: connString, MaxConns: 1})
+	if err != nil {
+		return away(err)
+	}
+	defer db.Close()
+	if _, err = db.pool.Exec(ctx, writeMuch); isAway(err) {
+		return away(err)
+	}
+	return nil // it may not allow temporary tables, which nothing needs
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/db"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -78,7 +80,7 @@ func (a *app) examine(ctx context.Context) []finding {
 		found = append(found, ok("settings", "%s", a.settingsFile(root)))
 	}
 	if s.DatabaseURL != "" {
-		found = append(found, ok("PostgreSQL", "a shared one, by database_url"))
+		found = append(found, checkShared(ctx, s.DatabaseURL))
 	} else {
 		found = append(found, checkPostgres())
 	}
@@ -93,6 +95,16 @@ func (a *app) settingsFile(root string) string {
 		return "defaults; there is no " + path
 	}
 	return path
+}
+
+// checkShared tries a write to a shared database.
+func checkShared(ctx context.Context, url string) finding {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if err := db.Probe(ctx, url); err != nil {
+		return finding{Name: "PostgreSQL", State: findingMissing, Detail: sentence(err), Fix: "mend that, or correct database_url"}
+	}
+	return ok("PostgreSQL", "a shared one, by database_url; it takes writes")
 }
 
 // checkData looks at the data directory, or at the folder in which it would be made.
@@ -134,7 +146,12 @@ func (a *app) checkDaemon(ctx context.Context, root string) finding {
 	defer c.Close()
 	health, err := c.Ready(ctx)
 	if err != nil {
-		return finding{Name: "daemon", State: findingWarning, Detail: sentence(err), Fix: "understudy serve"}
+		f := finding{Name: "daemon", State: findingWarning, Detail: sentence(err), Fix: "understudy serve"}
+		told, ok := errors.AsType[*daemon.Error](err)
+		if ok && (strings.HasPrefix(told.Code, "database_") || told.Code == "host_waiting") {
+			f.Fix = "it goes on by itself once that is over"
+		}
+		return f
 	}
 	if own := version(); health.Version != own {
 		return finding{Name: "daemon", State: findingWarning, Detail: fmt.Sprintf("it is version %s and this is %s", health.Version, own), Fix: "stop it and start it again; agents go on"}

@@ -127,20 +127,39 @@ func serve(ctx context.Context, cfg serveConfig) error {
 	}
 	d := daemon.New(conf)
 	templates.Log, templates.OnProblem = cfg.Log, d.TemplateProblem
-	lock, err := base.db.LockHost(ctx, host)
+	up := &serving{Data: dir, Host: host, Address: addrOf(tcp), Daemon: d}
+	server := api.New(api.Config{Daemon: d, Personas: store, Templates: templates, Token: token, Log: cfg.Log, Version: version(),
+		Address: up.Address, Database: base.stats, Logins: dir.Logins(), LinkUsed: func(key string) { dropLinkPage(dir, key) }})
+	up.Dashboard = server.DashboardLink
+	return beginServing(ctx, cfg, base, server, api.Listeners{TCP: tcp}, up)
+}
+
+// beginServing takes hold of the host, takes up what earlier daemons left, and runs the daemon.
+func beginServing(ctx context.Context, cfg serveConfig, base *database, server *api.Server, ls api.Listeners, up *serving) (err error) {
+	d, dir := up.Daemon, up.Data
+	if ls.Main, err = api.ListenUnix(dir.Socket()); err != nil {
+		return err
+	}
+	defer ls.Main.Close() // again, when it was served
+	keeper, err := newKeeper(cfg, base, d, dir)
 	if err != nil {
+		return err
+	}
+	defer keeper.release()
+	if err := keeper.begin(ctx, server, ls); err != nil {
 		return err
 	}
 	if err := d.Prepare(ctx); err != nil {
-		lock.Release()
 		return err
 	}
-	ls, err := listen(dir, tcp)
-	if err != nil {
-		lock.Release()
+	if err := d.Recovered(ctx); err != nil {
 		return err
 	}
-	return runDaemon(ctx, cfg, base, d, lock, ls, &serving{Data: dir, Host: host, Address: addrOf(ls.TCP), Daemon: d}, token)
+	// After the spool was replayed: what comes in finds all before it applied.
+	if ls.Hook, err = api.ListenUnix(dir.HookSocket()); err != nil {
+		return err
+	}
+	return runDaemon(ctx, cfg, keeper, server, ls, up)
 }
 
 // openPersonas reads the personas and the templates of runs.
@@ -154,8 +173,7 @@ func openPersonas(dir data.Dir) (*personas.Store, *personas.Templates, error) {
 }
 
 // runDaemon runs all services until ctx ends or one of them can't go on.
-func runDaemon(ctx context.Context, cfg serveConfig, base *database, d *daemon.Daemon,
-	lock *db.HostLock, ls api.Listeners, up *serving, token string) error {
+func runDaemon(ctx context.Context, cfg serveConfig, keeper *keeper, server *api.Server, ls api.Listeners, up *serving) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var wg sync.WaitGroup
@@ -166,18 +184,16 @@ func runDaemon(ctx context.Context, cfg serveConfig, base *database, d *daemon.D
 			}
 		})
 	}
-	server := api.New(api.Config{Daemon: d, Personas: d.Personas, Templates: d.Templates, Token: token, Log: cfg.Log, Version: version(),
-		Address: up.Address, Database: base.stats, Logins: up.Data.Logins(), LinkUsed: func(key string) { dropLinkPage(up.Data, key) }})
-	up.Dashboard = server.DashboardLink
+	d, store := up.Daemon, keeper.base.db
 	dropLinkPage(up.Data, "") // of a daemon before this one: its links have ended with it
 	service("api", func(ctx context.Context) error { return server.Serve(ctx, ls) })
 	service("personas", d.Personas.Run)
 	service("templates", d.Templates.Run)
 	service("database notifications", func(ctx context.Context) error {
-		return base.db.Listen(ctx, up.Host, db.Listener{Wake: d.Wake, Events: d.EventsChanged})
+		return store.Listen(ctx, up.Host, db.Listener{Wake: d.Wake, Events: d.EventsChanged})
 	})
-	service("heartbeat", func(ctx context.Context) error { return heartbeat(ctx, base.db, up, cfg.Log) })
-	service("daemon", func(ctx context.Context) error { return holdHost(ctx, cfg, base, d, up.Host, lock) })
+	service("heartbeat", func(ctx context.Context) error { return heartbeat(ctx, store, up, cfg.Log) })
+	service("daemon", keeper.run)
 	cfg.Log.Info("understudy serves", "data", up.Data.Root(), "host", up.Host, "socket", up.Data.Socket(), "address", fmt.Sprint(up.Address))
 	if cfg.Ready != nil {
 		cfg.Ready(up)
@@ -193,83 +209,20 @@ func runDaemon(ctx context.Context, cfg serveConfig, base *database, d *daemon.D
 	return cause
 }
 
-// holdHost runs the daemon's work while this process holds the host's lock. Without the lock no
-// effect may happen, because another daemon could have it: when the connection that holds it is
-// lost, work ends, the database is brought back, and work begins again from the rows.
-func holdHost(ctx context.Context, cfg serveConfig, base *database, d *daemon.Daemon, host string, lock *db.HostLock) error {
-	for {
-		runCtx, cancel := context.WithCancel(ctx)
-		go func(lock *db.HostLock) {
-			select {
-			case <-lock.Lost():
-			case <-runCtx.Done():
-			}
-			cancel()
-		}(lock)
-		_ = d.Run(runCtx) // always the context's end
-		cancel()
-		if ctx.Err() != nil {
-			lock.Release()
-			return nil
-		}
-		lost := time.Now()
-		cfg.Log.Error("connection to the database lost; nothing is done until it is back", "host", host)
-		var err error
-		if lock, err = regain(ctx, cfg, base, host); err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			return err
-		}
-		cfg.Log.Info("database is back; going on", "host", host, "away", time.Since(lost).Round(time.Millisecond).String())
-		if err := d.Recovered(ctx, lost); err != nil && ctx.Err() == nil {
-			cfg.Log.Warn("recovery not fully taken up yet; the sweep will", "error", err)
-		}
-	}
-}
-
-// regain brings the database back and takes the host's lock again. Only another daemon that has
-// the lock by now ends the attempts.
-func regain(ctx context.Context, cfg serveConfig, base *database, host string) (*db.HostLock, error) {
-	wait := 20 * time.Millisecond
-	taken := 0
-	for {
-		err := base.ensure(ctx)
-		if err == nil {
-			var lock *db.HostLock
-			if lock, err = base.db.LockHost(ctx, host); err == nil {
-				return lock, nil
-			}
-		}
-		if errors.Is(err, db.ErrHostTaken) {
-			if taken++; taken > 20 {
-				return nil, err
-			}
-		}
-		cfg.Log.Warn("database not back yet; trying again", "error", err, "wait", wait.String())
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(wait):
-		}
-		wait = min(2*wait, 2*time.Second)
-	}
-}
-
 // database is the one the daemon uses: a shared one by URL, or a private cluster.
 type database struct {
 	db      *db.DB
 	cluster *localpg.Cluster // nil: shared
 }
 
-// ensure starts the private cluster again if it is gone.
-func (b *database) ensure(ctx context.Context) error {
+// ensure starts the private cluster again if it is gone, and sees that the database takes writes.
+func (b *database) ensure(ctx context.Context, host string) error {
 	if b.cluster != nil {
 		if err := b.cluster.Ensure(ctx); err != nil {
 			return err
 		}
 	}
-	return b.db.Ping(ctx)
+	return b.db.TryWrite(ctx, host)
 }
 
 func openDatabase(ctx context.Context, cfg serveConfig, dir data.Dir, done *closers) (*database, error) {
@@ -338,19 +291,6 @@ func listenTCP(ctx context.Context, cfg serveConfig) (net.Listener, error) {
 	return api.ListenTCP(ctx, cfg.Settings.Listen, cfg.AllowPublic)
 }
 
-// listen opens the unix sockets. They appear when everything behind them is ready.
-func listen(dir data.Dir, tcp net.Listener) (ls api.Listeners, err error) {
-	ls.TCP = tcp
-	if ls.Main, err = api.ListenUnix(dir.Socket()); err != nil {
-		return ls, err
-	}
-	if ls.Hook, err = api.ListenUnix(dir.HookSocket()); err != nil {
-		ls.Main.Close()
-		return ls, err
-	}
-	return ls, nil
-}
-
 func addrOf(l net.Listener) net.Addr {
 	if l == nil {
 		return nil
@@ -374,21 +314,5 @@ func terminals(settings) func(socket string) (daemon.Terminal, error) {
 		}
 		known[socket] = s
 		return s, nil
-	}
-}
-
-func heartbeat(ctx context.Context, store *db.DB, up *serving, log *slog.Logger) error {
-	name, _ := os.Hostname() // shown only
-	tick := time.NewTicker(5 * time.Second)
-	defer tick.Stop()
-	for {
-		if err := store.Heartbeat(ctx, db.Host{ID: up.Host, Name: name, Version: version(), DataRoot: up.Data.Root()}); err != nil && ctx.Err() == nil {
-			log.Debug("heartbeat not written", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
 	}
 }

@@ -57,8 +57,8 @@ const unitText = `%s, which writes it anew. What you change goes beside it: %s
 [Unit]
 Description=understudy: supervises coding agents and hands their work on
 Documentation=https://github.com/understudyd/understudy
-StartLimitIntervalSec=5min
-StartLimitBurst=30
+# However often it could not start, for want of a network or a database, it is started again.
+StartLimitIntervalSec=0
 
 [Service]
 Type=exec

@@ -1,0 +1,61 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// ServeWaiting answers until ctx ends, in place of Serve, while the daemon cannot begin: /healthz says that
+// the process is alive, and everything else is refused with what it waits for. The listeners stay open, so
+// that no one else can take the address meanwhile.
+func (s *Server) ServeWaiting(ctx context.Context, ls Listeners, why func() error) {
+	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && r.URL.Path == "/healthz" {
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(Health{"ok", s.Version}) // who does not read it has gone
+			return
+		}
+		err := why()
+		if err == nil {
+			err = errCutOff // it begins just now
+		}
+		status, body, _ := verdict(err)
+		s.writeError(w, status, body)
+	})
+	handlers := map[net.Listener]http.Handler{ls.Main: answer}
+	if ls.TCP != nil {
+		handlers[ls.TCP] = s.guardTCP(answer)
+	}
+	var serving sync.WaitGroup
+	for l, handler := range handlers {
+		server := &http.Server{Handler: handler, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: s.readTimeout, MaxHeaderBytes: maxHeader}
+		serving.Go(func() { _ = server.Serve(lent{l}) }) // ends with the shutdown, or for good with the process
+		serving.Go(func() {
+			<-ctx.Done()
+			s.shutdown(server)
+		})
+	}
+	serving.Wait()
+	for l := range handlers {
+		setDeadline(l, time.Time{})
+	}
+}
+
+// lent is a listener that stays open when its server closes it.
+type lent struct{ net.Listener }
+
+// Close has Accept return.
+func (l lent) Close() error {
+	setDeadline(l.Listener, time.Unix(1, 0))
+	return nil
+}
+
+func setDeadline(l net.Listener, t time.Time) {
+	if d, ok := l.(interface{ SetDeadline(time.Time) error }); ok {
+		_ = d.SetDeadline(t) // a listener that is closed needs none
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package main
+
+// bootID is empty: the boot is not known.
+func bootID() string { return "" }
