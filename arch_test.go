@@ -28,7 +28,7 @@ const module = "github.com/understudyd/understudy"
 // mayImport is the import graph: what the code of a folder may import of our own packages. A
 // folder stands for all below it that have no entry themselves, and may import those below it.
 var mayImport = map[string][]string{
-	"cmd":    {"api", "db", "daemon", "tmux", "hooks", "personas", "data"},
+	"cmd":    {"api", "db", "daemon", "tmux", "hooks", "personas", "data", "warden"},
 	"api":    {"daemon", "tmux", "hooks", "personas", "data"},
 	"db":     {"daemon", "tmux", "hooks", "personas", "data"},
 	"daemon": {"tmux", "hooks", "personas", "data"},
@@ -37,13 +37,14 @@ var mayImport = map[string][]string{
 	"hooks":    {},
 	"personas": {},
 	"data":     {},
+	"warden":   {},
 	// What differs between runtimes is pure; a PostgreSQL knows nothing of what it is for.
 	"daemon/runtimes": {},
 	"db/localpg":      {},
-	"db/dbtest":       {"db/localpg"},
+	"db/dbtest":       {"db/localpg", "warden"},
 }
 
-// testsMayImport is what the tests of a folder may import besides: real parts instead of doubles.
+// testsMayImport is what the tests of a folder may import besides: real parts instead of doubles. All have a warden.
 var testsMayImport = map[string][]string{
 	"api": {"db"},
 }
@@ -65,7 +66,7 @@ var onlyIn = map[string][]string{
 	"charm.land":                             {"cmd/internal/top"},
 	"github.com/modelcontextprotocol/go-sdk": {"cmd/internal/mcpserver"},
 	"net/http":                               {"api", "cmd"},
-	"os/exec":                                {"tmux", "db/localpg", "cmd"},
+	"os/exec":                                {"tmux", "db/localpg", "warden", "cmd"},
 }
 
 // source is one Go file of the tree.
@@ -151,7 +152,7 @@ func TestImports(t *testing.T) {
 		}
 		may := mayImport[from]
 		if s.test {
-			may = slices.Concat(may, testsMayImport[from])
+			may = slices.Concat(may, testsMayImport[from], []string{"warden"})
 		}
 		for _, imp := range s.ast.Imports {
 			name, _ := strconv.Unquote(imp.Path.Value)
@@ -362,6 +363,33 @@ func TestFirstUse(t *testing.T) {
 				}
 				return true
 			})
+		}
+	}
+}
+
+// TestTestsLeaveNothing: tests that make folders, or start what does, are run with a warden.
+func TestTestsLeaveNothing(t *testing.T) {
+	t.Parallel()
+	makes, watched := map[string]string{}, map[string]bool{}
+	for _, s := range sources(t) {
+		ast.Inspect(s.ast, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok || !s.test {
+				return true
+			}
+			x, _ := sel.X.(*ast.Ident)
+			switch {
+			case sel.Sel.Name == "TempDir" || sel.Sel.Name == "MkdirTemp":
+				makes[s.dir] = s.line(sel.Pos())
+			case x != nil && (x.Name == "wardentest" && sel.Sel.Name == "Run" || x.Name == "dbtest" && sel.Sel.Name == "Main"):
+				watched[s.dir] = true
+			}
+			return true
+		})
+	}
+	for dir, line := range makes {
+		if !watched[dir] {
+			t.Errorf("%s: a killed test leaves this folder: func TestMain(m *testing.M) { os.Exit(wardentest.Run(m.Run)) }", line)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"flag"
 	"os"
 	"testing"
+
+	"github.com/understudyd/understudy/warden/wardentest"
 )
 
 // TestMain lets the test binary be the command, for tests that need a process.
@@ -12,7 +14,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("HOOKS_TEST_COMMAND") != "" {
 		os.Exit(Command(os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 	}
-	os.Exit(m.Run())
+	os.Exit(wardentest.Run(m.Run))
 }
 
 var update = flag.Bool("update", false, "write the golden files anew")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/understudyd/understudy/tmux"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
+	"github.com/understudyd/understudy/warden/wardentest"
 )
 
 // readerCommand makes the test binary the program of a pane, see readRaw.
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(wardentest.Run(m.Run))
 }
 
 // readRaw is a program as agents are: its terminal is raw and it asks for bracketed paste. Each

@@ -112,10 +112,14 @@ func TestPasteIntoDyingPanes(t *testing.T) {
 	s := tmuxtest.Server(t)
 	keep := newReader(t, s, "keep")
 	counts := map[string]int{}
-	for i := range 25 {
+	for i := 0; i < 25 || counts["typed"] == 0 && i < 50; i++ {
+		life := time.Duration(i) * time.Millisecond
+		if i >= 25 { // a machine so busy that each was dead before the first paste
+			life = time.Duration(i-24) * 50 * time.Millisecond
+		}
 		pane, err := s.Spawn(t.Context(), tmux.Spec{
 			Session: fmt.Sprintf("p%d", i), Dir: "/",
-			Argv: []string{"sleep", fmt.Sprintf("0.0%d", i)},
+			Argv: []string{"sleep", fmt.Sprint(life.Seconds())},
 		})
 		if err != nil {
 			t.Fatal(err)

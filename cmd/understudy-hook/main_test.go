@@ -11,7 +11,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/understudyd/understudy/warden/wardentest"
 )
+
+func TestMain(m *testing.M) { os.Exit(wardentest.Run(m.Run)) }
 
 // ours are the packages of this module that the program may be linked with.
 var ours = []string{"hooks", "cmd/internal/inside", "cmd/internal/child", "cmd/understudy-hook"}

@@ -204,7 +204,7 @@ func (d *demo) serve(ctx context.Context, cancel context.CancelCauseFunc, comman
 	go func() {
 		defer close(d.done)
 		err := serve(serveCtx, serveConfig{
-			Root: d.place.data, Settings: s, Environ: environ, Getenv: d.app.getenv, Binary: d.place.binary, HookBinary: d.place.hook, NoSync: true, Temporary: true,
+			Root: d.place.data, Settings: s, Environ: environ, Getenv: d.app.getenv, Binary: d.place.binary, HookBinary: d.place.hook, NoSync: true,
 			Log: slog.New(slog.NewTextHandler(&d.log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 			Ready: func(up *serving) {
 				ready <- up.Data.Socket()

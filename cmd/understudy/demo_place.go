@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/warden"
 )
 
 // demoPlace is the folder in which everything of a demo is.
@@ -22,6 +23,7 @@ type demoPlace struct {
 	project string // where they work
 	binary  string // our own program
 	hook    string // that of agents' hooks; empty: ours
+	warden  *warden.Warden
 }
 
 // longestSocket is what the paths of the sockets in a data directory may add to its own.
@@ -57,12 +59,25 @@ func newDemoPlace() (*demoPlace, error) {
 				return nil, errors.Join(err, os.Remove(top))
 			}
 		}
-		return &demoPlace{
+		place := &demoPlace{
 			top: top, data: filepath.Join(top, "d"), claude: filepath.Join(top, "claude"),
 			project: filepath.Join(top, "parcels"), binary: filepath.Join(top, "understudy"),
-		}, nil
+		}
+		return place, place.guard()
 	}
 	return nil, fmt.Errorf("no folder for the demo: set TMPDIR to a short path that others may pass: %w", errors.Join(problems...))
+}
+
+// guard has everything in the folder ended, and the folder removed, should the demo be killed.
+func (p *demoPlace) guard() error {
+	var err error
+	if p.warden, err = warden.Start(); err == nil {
+		err = p.warden.Watch(p.top)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(p.top))
+	}
+	return nil
 }
 
 // passable reports whether every account may pass through a folder and those above it.
@@ -107,6 +122,7 @@ func (p *demoPlace) fill() error {
 
 // remove removes the folder. Agents and PostgreSQL that are about to end may still write to it.
 func (p *demoPlace) remove() error {
+	defer p.warden.End()
 	var err error
 	for range 20 {
 		if err = os.RemoveAll(p.top); err == nil {

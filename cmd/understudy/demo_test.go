@@ -17,6 +17,7 @@ import (
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
 // output is what a command prints, while it runs.
@@ -108,6 +109,39 @@ func TestDemoInterruptedLeavesNothing(t *testing.T) {
 	nothingLeft(t, dir, started)
 }
 
+// TestDemoKilledLeavesNothing: neither the servers nor the agent.
+func TestDemoKilledLeavesNothing(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command(mainProgram(t), "demo", "--keep")
+	stdout := newOutput()
+	cmd.Stdout, cmd.Stderr = stdout, stdout
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan int, 1)
+	go func() { _ = cmd.Wait(); done <- cmd.ProcessState.ExitCode() }()
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	dir := stdout.await(t, done, `successor in (\S+)\n`)[1]
+	stdout.await(t, done, `Still running`)
+	started := processes(t, filepath.Join(dir, "d"))
+	agents, err := exec.Command("tmux", "-S", filepath.Join(dir, "d", "run", "tmux.sock"), "list-panes", "-a", "-F", "#{pane_pid}").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text := range strings.FieldsSeq(string(agents)) {
+		started = append(started, process(t, text))
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	await1(t, done)
+	tmuxtest.Eventually(t, "removal of the demo's folder", func() bool {
+		_, err := os.Stat(dir)
+		return errors.Is(err, fs.ErrNotExist)
+	})
+	nothingLeft(t, dir, started)
+}
+
 func await1(t *testing.T, done <-chan int) int {
 	t.Helper()
 	select {
@@ -133,17 +167,22 @@ func processes(t *testing.T, dir string) []tmux.Process {
 	var found []tmux.Process
 	for _, text := range []string{string(postgres), string(server)} {
 		line, _, _ := strings.Cut(text, "\n")
-		pid, err := strconv.Atoi(line)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := tmux.FindProcess(pid)
-		if err != nil {
-			t.Fatalf("process %d: %v", pid, err)
-		}
-		found = append(found, p)
+		found = append(found, process(t, line))
 	}
 	return found
+}
+
+func process(t *testing.T, number string) tmux.Process {
+	t.Helper()
+	pid, err := strconv.Atoi(number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := tmux.FindProcess(pid)
+	if err != nil {
+		t.Fatalf("process %d: %v", pid, err)
+	}
+	return p
 }
 
 // nothingLeft wants the folder and the processes of a demo gone.

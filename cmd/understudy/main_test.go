@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/understudyd/understudy/warden/wardentest"
 )
 
 // afterTests end what all tests of this process share.
@@ -23,11 +25,13 @@ func TestMain(m *testing.M) {
 		if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
 			panic(err)
 		}
-		code := m.Run()
-		for _, end := range afterTests {
-			end()
-		}
-		os.Exit(code)
+		os.Exit(wardentest.Run(func() int {
+			code := m.Run()
+			for _, end := range afterTests {
+				end()
+			}
+			return code
+		}))
 	case len(os.Args) > 2 && os.Args[1] == "crash-serve":
 		os.Exit(crashServe(os.Args[2:]))
 	}

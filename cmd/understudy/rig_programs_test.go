@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// programs are built once, when a test first needs them, into a folder that goes with the last test.
+// programs are built once, when a test first needs them, into a folder that goes with this process.
 // They are built without the race detector, with which each process would take a tenth of a second
 // to begin and to end: what they do at once is tested with it in their own packages.
 var programs struct {
@@ -29,14 +29,6 @@ func programsDir() (string, error) {
 		programs.dir, err = dir, os.Chmod(dir, 0o711)
 	}
 	return dir, err
-}
-
-func init() { afterTests = append(afterTests, removePrograms) }
-
-func removePrograms() {
-	if programs.dir != "" {
-		_ = os.RemoveAll(programs.dir)
-	}
 }
 
 // buildPrograms runs go build for packages, each of which becomes the program of its folder's name.

@@ -34,7 +34,6 @@ type serveConfig struct {
 	Binary      string // this program, for notifications
 	HookBinary  string // understudy-hook, which agents are launched with and their hooks run; empty: Binary
 	NoSync      bool   // private PostgreSQL without fsync: a power failure may take what was committed
-	Temporary   bool   // private PostgreSQL that ends with this process, however that ends
 	Log         *slog.Logger
 	Ready       func(*serving) // called once, when requests are answered; may be nil
 
@@ -229,7 +228,7 @@ func openDatabase(ctx context.Context, cfg serveConfig, dir data.Dir, done *clos
 	b := &database{}
 	conf := db.Config{ConnString: cfg.Settings.DatabaseURL, Log: cfg.Log}
 	if conf.ConnString == "" {
-		cluster, err := localpg.Start(ctx, localpg.Config{Dir: dir.Postgres(), Log: cfg.Log, NoSync: cfg.NoSync, Temporary: cfg.Temporary})
+		cluster, err := localpg.Start(ctx, localpg.Config{Dir: dir.Postgres(), Log: cfg.Log, NoSync: cfg.NoSync})
 		if err != nil {
 			return nil, err
 		}

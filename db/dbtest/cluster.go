@@ -3,9 +3,9 @@ package dbtest
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/understudyd/understudy/db/localpg"
+	"github.com/understudyd/understudy/warden/wardentest"
 )
 
 // inMemory is a folder in memory, on Linux. A cluster takes 40 MB and each
@@ -15,22 +15,18 @@ const (
 	roomInMemory = 1 << 30
 )
 
-// startCluster starts a cluster that ends with this process.
-func startCluster(ctx context.Context, settings map[string]string) (*localpg.Cluster, error) {
-	parent := os.TempDir()
+// startCluster starts a cluster that ends with this process. Its folder goes then, if the caller
+// does not remove it first.
+func startCluster(ctx context.Context, settings map[string]string) (cluster *localpg.Cluster, dir string, err error) {
+	parent := ""
 	if freeBytes(inMemory) >= roomInMemory {
 		parent = inMemory
 	}
-	dir, err := os.MkdirTemp(parent, "understudy-test-")
-	if err != nil {
-		return nil, fmt.Errorf("folder for the test cluster: %w", err)
+	if dir, err = wardentest.Folder(parent); err != nil {
+		return nil, "", fmt.Errorf("folder for the test cluster: %w", err)
 	}
-	cluster, err := localpg.Start(ctx, localpg.Config{Dir: dir, NoSync: true, Temporary: true, Settings: settings})
-	if err != nil {
-		_ = os.RemoveAll(dir) // it may be gone already
-		return nil, err
-	}
-	return cluster, nil
+	cluster, err = localpg.Start(ctx, localpg.Config{Dir: dir, NoSync: true, Settings: settings})
+	return cluster, dir, err
 }
 
 func stopCluster(cluster *localpg.Cluster) error {

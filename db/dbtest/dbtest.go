@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/db/localpg"
+	"github.com/understudyd/understudy/warden/wardentest"
 )
 
 // URLVariable names the environment variable with the server to use. Its user
@@ -72,23 +73,28 @@ func Cluster(t testing.TB) *localpg.Cluster {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	cluster, err := startCluster(ctx, nil)
+	cluster, dir, err := startCluster(ctx, nil)
 	if err != nil {
 		t.Fatal(explain(err))
 	}
 	t.Cleanup(func() {
-		if err := stopCluster(cluster); err != nil {
+		if err := errors.Join(stopCluster(cluster), os.RemoveAll(dir)); err != nil {
 			t.Errorf("end of the test cluster: %v", err)
 		}
 	})
 	return cluster
 }
 
-// Main runs the tests of a package and then ends the shared server, or drops
-// what is left on the one of UNDERSTUDY_TEST_DATABASE_URL. It is for TestMain:
-// os.Exit(dbtest.Main(m)). Without it the same happens a moment after the end
-// of the process, or at the next use of the server.
+// Main runs the tests of a package as [wardentest.Run] does, and then ends the
+// shared server, or drops what is left on the one of
+// UNDERSTUDY_TEST_DATABASE_URL. It is for TestMain: os.Exit(dbtest.Main(m)).
+// Without it the same happens a moment after the end of the process, or at the
+// next use of the server.
 func Main(m *testing.M) int {
+	return wardentest.Run(func() int { return run(m) })
+}
+
+func run(m *testing.M) int {
 	code := m.Run()
 	process.mu.Lock()
 	defer process.mu.Unlock()

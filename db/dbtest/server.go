@@ -43,7 +43,7 @@ func startServer(ctx context.Context) (*server, error) {
 	if s.base == "" {
 		// Room for the pools of many parallel tests; nothing worth a vacuum, nor worth planning a statement
 		// anew for the first five executions on each of many short-lived connections.
-		cluster, err := startCluster(ctx, map[string]string{
+		cluster, _, err := startCluster(ctx, map[string]string{
 			"max_connections": "200", "autovacuum": "off", "plan_cache_mode": "force_generic_plan",
 		})
 		if err != nil {

@@ -24,10 +24,6 @@ type Config struct {
 
 	// NoSync gives up what a power failure takes, for tests and demos.
 	NoSync bool
-	// Temporary ties the cluster to this process: when it stops or the process
-	// ends, even by SIGKILL, the server ends and Dir is removed. Dir must be
-	// new or empty.
-	Temporary bool
 	// Settings are added to the server's command line and win over ours.
 	Settings map[string]string
 }
@@ -42,9 +38,8 @@ type Cluster struct {
 	who    account
 	log    *slog.Logger
 
-	life   sync.Mutex // held while the server is started or stopped
-	lock   *os.File   // nil once stopped
-	warden *warden    // nil unless Temporary
+	life sync.Mutex // held while the server is started or stopped
+	lock *os.File   // nil once stopped
 
 	running atomic.Pointer[server] // nil before the first start
 }
@@ -77,22 +72,11 @@ func open(config Config) (*Cluster, error) {
 	if err := c.locate(); err != nil {
 		return nil, err
 	}
-	if config.Temporary {
-		if entries, err := os.ReadDir(c.dir); err != nil || len(entries) > 0 {
-			return nil, errors.Join(fmt.Errorf("temporary PostgreSQL in %s, which is not empty", c.dir), err)
-		}
-	}
 	lock, err := c.hold(filepath.Join(c.dir, "lock"))
 	if err != nil {
 		return nil, err
 	}
 	c.lock = lock
-	if config.Temporary {
-		if c.warden, err = startWarden(c.dir, c.name); err != nil {
-			c.release()
-			return nil, err
-		}
-	}
 	return c, nil
 }
 
@@ -190,11 +174,8 @@ func (c *Cluster) hold(path string) (*os.File, error) {
 	return file, nil
 }
 
-// release lets go of the folder; a temporary cluster is gone when it returns.
+// release lets go of the folder.
 func (c *Cluster) release() {
-	if c.warden != nil {
-		c.warden.end()
-	}
 	c.lock.Close()
 	c.lock = nil
 }

@@ -294,30 +294,6 @@ func TestRefusesASecondStarter(t *testing.T) {
 	start(t, dir)
 }
 
-func TestTemporaryLeavesNothing(t *testing.T) {
-	t.Parallel()
-	dir := folder(t)
-	process, ready := startDaemon(t, dir, daemonTemporary+"=1")
-	pid := ready()
-	kill(t, process)
-	eventually(t, "removal after SIGKILL", func() bool {
-		_, err := os.Stat(dir)
-		return errors.Is(err, os.ErrNotExist)
-	})
-	if err := syscall.Kill(pid, 0); err == nil && !dead(pid) {
-		t.Error("the server goes on")
-	}
-
-	c, err := Start(t.Context(), Config{Dir: dir, NoSync: true, Temporary: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop(t, c)
-	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("after Stop: %v", err)
-	}
-}
-
 func TestSettingsOfTheCallerWin(t *testing.T) {
 	t.Parallel()
 	c, err := Start(t.Context(), Config{Dir: folder(t), NoSync: true, Settings: map[string]string{"max_connections": "77"}})

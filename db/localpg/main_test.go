@@ -16,27 +16,26 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/understudyd/understudy/warden/wardentest"
 )
 
 // daemonDir makes this test binary a daemon that starts a cluster in the named
 // folder, says so and then waits to be killed.
 const (
-	daemonDir       = "LOCALPG_TEST_DIR"
-	daemonBin       = "LOCALPG_TEST_BIN"
-	daemonTemporary = "LOCALPG_TEST_TEMPORARY"
+	daemonDir = "LOCALPG_TEST_DIR"
+	daemonBin = "LOCALPG_TEST_BIN"
 )
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(daemonDir); dir != "" {
 		os.Exit(daemon(dir))
 	}
-	os.Exit(m.Run())
+	os.Exit(wardentest.Run(m.Run))
 }
 
 func daemon(dir string) int {
-	c, err := Start(context.Background(), Config{
-		Dir: dir, BinDir: os.Getenv(daemonBin), NoSync: true, Temporary: os.Getenv(daemonTemporary) != "",
-	})
+	c, err := Start(context.Background(), Config{Dir: dir, BinDir: os.Getenv(daemonBin), NoSync: true})
 	if err != nil {
 		fmt.Println(err)
 		return 1

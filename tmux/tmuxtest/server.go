@@ -14,7 +14,7 @@ import (
 
 // patience bounds every wait for something outside the test. It is long because it is only reached
 // when a test fails.
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 // Server returns a tmux server of the test's own. It and all its panes end with the test. A
 // missing tmux fails the test.

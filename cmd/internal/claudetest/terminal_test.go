@@ -20,6 +20,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/warden/wardentest"
 )
 
 // hookVariable makes this test binary a hook command: it hands what it got to the URL and prints
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 		runHook(url)
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(wardentest.Run(m.Run))
 }
 
 // hookCall is one call of the hook command.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/child"
 	"github.com/understudyd/understudy/cmd/internal/child/childtest"
+	"github.com/understudyd/understudy/warden/wardentest"
 )
 
 // TestMain lets the test binary be the program.
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) {
 	if code, ok := Main(os.Args[1:]); ok {
 		os.Exit(code)
 	}
-	os.Exit(m.Run())
+	os.Exit(wardentest.Run(m.Run))
 }
 
 // statusInput is what Claude Code 2.1.329 gives its status line after a turn.

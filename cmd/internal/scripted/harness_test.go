@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+
+	"github.com/understudyd/understudy/warden/wardentest"
 )
 
 // TestMain makes the test binary the scripted agent when it is run as one.
@@ -22,7 +24,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("SCRIPTED_AGENT_TEST") == "1" {
 		os.Exit(Main(os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 	}
-	os.Exit(m.Run())
+	os.Exit(wardentest.Run(m.Run))
 }
 
 const sessionID = "aaaaaaaa-0000-4000-8000-000000000001"

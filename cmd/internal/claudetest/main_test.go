@@ -1,0 +1,12 @@
+//go:build !e2e
+
+package claudetest
+
+import (
+	"os"
+	"testing"
+
+	"github.com/understudyd/understudy/warden/wardentest"
+)
+
+func TestMain(m *testing.M) { os.Exit(wardentest.Run(m.Run)) }

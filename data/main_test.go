@@ -1,0 +1,10 @@
+package data
+
+import (
+	"os"
+	"testing"
+
+	"github.com/understudyd/understudy/warden/wardentest"
+)
+
+func TestMain(m *testing.M) { os.Exit(wardentest.Run(m.Run)) }

@@ -1,0 +1,192 @@
+package warden_test
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/warden"
+	"github.com/understudyd/understudy/warden/wardentest"
+)
+
+// victim makes this binary a test process that leaves everything it can, and waits to be killed.
+const victim = "WARDEN_TEST_VICTIM"
+
+func TestMain(m *testing.M) { os.Exit(wardentest.Run(m.Run)) }
+
+// TestVictim is not a test but what is killed by the others.
+func TestVictim(t *testing.T) {
+	if os.Getenv(victim) == "" {
+		return
+	}
+	dir := t.TempDir()
+	// One ends by SIGTERM, one by nothing less than SIGKILL and with a child; a session of its own each.
+	for _, script := range []string{"sleep 1000", "trap '' TERM HUP; while :; do sleep 1000; done"} {
+		cmd := exec.Command("/bin/sh", "-c", script)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println("left", cmd.Process.Pid, dir)
+	}
+	fmt.Println("left all", os.Getpid())
+	<-time.After(time.Minute) // should the test be killed that is to kill this one
+}
+
+// left is what a victim says that it leaves.
+type left struct {
+	self int
+	pids []int
+	dirs []string
+}
+
+// start runs a command that is a victim, or runs one.
+func start(t *testing.T, cmd *exec.Cmd) left {
+	t.Helper()
+	cmd.Env = append(os.Environ(), victim+"=1")
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var l left
+	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+		var pid int
+		var dir string
+		if _, err := fmt.Sscanf(lines.Text(), "left all %d", &l.self); err == nil {
+			return l
+		}
+		if _, err := fmt.Sscanf(lines.Text(), "left %d %s", &pid, &dir); err == nil {
+			l.pids, l.dirs = append(l.pids, pid), append(l.dirs, dir)
+		}
+	}
+	t.Fatal("the victim ended")
+	return l
+}
+
+// wantNothing waits until all is gone.
+func (l left) wantNothing(t *testing.T) {
+	t.Helper()
+	for _, pid := range append(l.pids, l.self) {
+		eventually(t, fmt.Sprintf("end of process %d", pid), func() bool { return gone(pid) })
+	}
+	for _, dir := range l.dirs {
+		own, _, _ := strings.Cut(strings.TrimPrefix(dir, os.TempDir()+"/"), "/")
+		eventually(t, "removal of "+own, func() bool {
+			_, err := os.Stat(filepath.Join(os.TempDir(), own))
+			return os.IsNotExist(err)
+		})
+	}
+}
+
+// gone reports whether a process has ended, waited for or not.
+func gone(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return true
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && strings.Contains(string(stat), ") Z ")
+}
+
+func eventually(t *testing.T, what string, happened func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(30 * time.Second)
+	for !happened() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("not within 30 s: %s", what)
+		}
+	}
+}
+
+func TestAKilledTestLeavesNothing(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestVictim$")
+	l := start(t, cmd)
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	l.wantNothing(t)
+}
+
+// TestAKilledGoCommandLeavesNothing kills `go test` and not the process of the tests.
+func TestAKilledGoCommandLeavesNothing(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("go", "test", "-vet=off", "-count=1", "-run=^TestVictim$", "-v", ".")
+	l := start(t, cmd)
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	l.wantNothing(t)
+}
+
+// TestEndLeavesTheRest: a folder that is gone when the warden is told to end costs nobody anything, nor does one
+// with another name.
+func TestEndLeavesTheRest(t *testing.T) {
+	t.Parallel()
+	w, err := warden.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	removed, watched, other := t.TempDir(), t.TempDir(), t.TempDir()
+	alive := func(dir string) *exec.Cmd {
+		cmd := exec.Command("sleep", "1000")
+		cmd.Env = []string{"SOME=" + dir + "/below"}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		})
+		return cmd
+	}
+	a, b, c := alive(removed), alive(watched), alive(other)
+	for _, dir := range []string{removed, watched} {
+		if err := w.Watch(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(removed); err != nil {
+		t.Fatal(err)
+	}
+	w.End()
+	if gone(a.Process.Pid) || !gone(b.Process.Pid) || gone(c.Process.Pid) {
+		t.Errorf("ended: of the removed folder %t, of the watched one %t, of another %t; want the second alone",
+			gone(a.Process.Pid), gone(b.Process.Pid), gone(c.Process.Pid))
+	}
+	if _, err := os.Stat(watched); !os.IsNotExist(err) {
+		t.Errorf("the watched folder is there: %v", err)
+	}
+	if _, err := os.Stat(other); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWatchRefusesPaths(t *testing.T) {
+	t.Parallel()
+	w, err := warden.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.End()
+	for _, dir := range []string{"", "/", "relative", "/tmp/a b", "/tmp/*", "/tmp/a\n/etc", "//"} {
+		if w.Watch(dir) == nil {
+			t.Errorf("%q is watched", dir)
+		}
+	}
+}
