@@ -196,7 +196,7 @@ func findDialog(lines []string) string {
 			return "permission: " + l
 		}
 	}
-	for _, sign := range []string{"Esc to cancel", "Enter to confirm", "Enter to select", "Enter to continue", "❯ 1. "} {
+	for _, sign := range []string{"Esc to cancel", "Esc to go back", "Enter to confirm", "Enter to select", "Enter to continue", "❯ 1. "} {
 		if strings.Contains(text, sign) {
 			return "dialog: " + title(region)
 		}

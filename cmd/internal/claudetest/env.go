@@ -99,3 +99,12 @@ func (h Home) Trust(t testing.TB, dirs ...string) {
 		t.Fatal(err)
 	}
 }
+
+// Forget makes the home that of a person who has never started the CLI. It must be called before the CLI
+// is started.
+func (h Home) Forget(t testing.TB) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(h.ConfigDir, ".claude.json")); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -106,6 +106,16 @@ func scenes() []scene {
 		{name: "exit_tasks", script: claudetest.Ask("go", claudetest.Bash("sleep 300", true), claudetest.Says("done")),
 			play: func(x *terminal) { submit("go")(x); x.shows("1 shell"); x.ready(); x.deliver(runtimes.ExitText) }},
 		{name: "trust", setup: func(t *testing.T, h claudetest.Home) { h.Trust(t) }},
+		{name: "theme", setup: firstStart},
+		{name: "theme_narrow", narrow: true, setup: firstStart},
+		{name: "security_notes", setup: firstStart, play: func(x *terminal) { x.shows("Choose the text style"); x.keys("Enter"); x.shows("Security notes") }},
+		{name: "api_key", env: []string{"ANTHROPIC_API_KEY=sk-ant-api03-dummy-0123456789abcdefghijklmnop", "ANTHROPIC_AUTH_TOKEN="}},
+		{name: "mcp_server", setup: func(t *testing.T, h claudetest.Home) {
+			server := `{"mcpServers":{"notes":{"command":"true"}}}`
+			if err := os.WriteFile(filepath.Join(h.Workdir, ".mcp.json"), []byte(server), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}},
 		{name: "settings_warning", args: []string{"--settings", `{"hooks":{"NoSuchEvent":[{"hooks":[{"type":"command","command":"true"}]}]}}`}},
 		{name: "bypass", args: []string{"--dangerously-skip-permissions"}, env: []string{"IS_SANDBOX=1"}},
 	}
@@ -120,6 +130,9 @@ func statusSettings(t *testing.T, h claudetest.Home, text string) string {
 	}
 	return `{"statusLine":{"type":"command","command":"cat ` + file + `"}}`
 }
+
+// firstStart has the CLI find no settings at all.
+func firstStart(t *testing.T, h claudetest.Home) { h.Forget(t) }
 
 func skipBypassWarning(t *testing.T, h claudetest.Home) {
 	t.Helper()
