@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/hooks"
@@ -26,7 +27,7 @@ func (r *pipelineRun) promptAgain(s *Step, a *Agent) (out runOutcome, due bool) 
 	}
 	// A turn that waits for hooks of the user's has begun on the screen already.
 	screen, _, _ := r.d.composer(r.ctx, a)
-	if screen == nil || screen.Holds(text) || runtimes.TranscriptHasPrompt(transcriptTail(a), s.Input, a.CreatedAt) {
+	if screen == nil || screen.Holds(text) || hasPrompt(a, runtimes.FirstPrompt(s.Input), text) {
 		return out, false
 	}
 	id, err := r.d.Store.NextID(r.ctx, DeliveryIDs)
@@ -38,6 +39,12 @@ func (r *pipelineRun) promptAgain(s *Step, a *Agent) (out runOutcome, due bool) 
 		Evidence: "the runtime did not take the prompt of its command line"}
 	e := r.d.event("delivery_queued", &a.ID, nil, map[string]any{"delivery_id": id, "kind": dl.Kind, "evidence": dl.Evidence})
 	return runOutcome{with: &Change{Agents: []*Agent{a}, NewDeliveries: []*Delivery{dl}, Events: []*Event{e}}}, true
+}
+
+// hasPrompt reports whether an agent's transcript has one of the texts, in which its prompt may have been given.
+func hasPrompt(a *Agent, texts ...string) bool {
+	jsonl := transcriptTail(a)
+	return slices.ContainsFunc(texts, func(text string) bool { return runtimes.TranscriptHasPrompt(jsonl, text, a.CreatedAt) })
 }
 
 // typedPrompt is a step's prompt as it can be typed.
