@@ -51,7 +51,8 @@ func (s *Server) List(ctx context.Context) ([]PaneInfo, error) {
 	return parsePanes(s.socket, out), nil
 }
 
-// Inspect returns what tmux says of one pane, or ErrGone. A Ref without ServerStart is good enough
+// Inspect returns what tmux says of one pane, or ErrGone; that is ErrNoServer as well if the pane's server is
+// gone, whether or not another one answers on its socket. A Ref without ServerStart is good enough
 // here, and only here: the answer completes it.
 //
 // tmux sometimes misses the end of a child and learns of it only with the next one (6 to 20 % of
@@ -75,7 +76,7 @@ func (s *Server) Inspect(ctx context.Context, ref Ref) (PaneInfo, error) {
 func (s *Server) inspect(ctx context.Context, ref Ref, cmds ...[]string) (PaneInfo, error) {
 	out, err := s.run(ctx, call{socket: ref.Socket, cmds: cmds})
 	if errors.Is(err, ErrNoServer) {
-		return PaneInfo{}, fmt.Errorf("pane %s: %w", ref, ErrGone)
+		return PaneInfo{}, fmt.Errorf("pane %s: %w: %w", ref, ErrGone, ErrNoServer)
 	}
 	if err != nil {
 		return PaneInfo{}, fmt.Errorf("pane %s: %w", ref, err)
@@ -85,6 +86,10 @@ func (s *Server) inspect(ctx context.Context, ref Ref, cmds ...[]string) (PaneIn
 			(ref.ServerStart == 0 || pane.ServerStart == ref.ServerStart) {
 			return pane, nil
 		}
+	}
+	// tmux prints a line for a pane that is gone, too. It begins with the server that answered.
+	if answered, _, ok := strings.Cut(out, "\t"); ok && answered != strconv.Itoa(ref.ServerPID) {
+		return PaneInfo{}, fmt.Errorf("pane %s: %w: %w", ref, ErrGone, ErrNoServer)
 	}
 	return PaneInfo{}, fmt.Errorf("pane %s: %w", ref, ErrGone)
 }

@@ -70,6 +70,9 @@ func TestNoServerByAccident(t *testing.T) {
 			t.Errorf("%s: capture: got %v, %v", what, screens, err)
 		}
 		_, inspected := s.Inspect(ctx, ref)
+		if !errors.Is(inspected, tmux.ErrNoServer) {
+			t.Errorf("%s: inspect: got %v, want ErrNoServer", what, inspected)
+		}
 		for _, err := range []error{inspected, s.Paste(ctx, ref, "x", tmux.PasteOptions{}), s.Keys(ctx, ref, tmux.Enter)} {
 			if !errors.Is(err, tmux.ErrGone) {
 				t.Errorf("%s: got %v, want ErrGone", what, err)
@@ -116,6 +119,14 @@ func TestSpawnStartsTheServer(t *testing.T) {
 	}
 	if err := s.Paste(t.Context(), old.Ref, "x", tmux.PasteOptions{}); !errors.Is(err, tmux.ErrGone) {
 		t.Errorf("paste to the old one: got %v, want ErrGone", err)
+	}
+	if _, err := s.Inspect(t.Context(), old.Ref); !errors.Is(err, tmux.ErrGone) || !errors.Is(err, tmux.ErrNoServer) {
+		t.Errorf("look at the old one: got %v, want ErrGone for want of the server", err)
+	}
+	gone := pane.Ref
+	gone.Pane = "%999"
+	if _, err := s.Inspect(t.Context(), gone); !errors.Is(err, tmux.ErrGone) || errors.Is(err, tmux.ErrNoServer) {
+		t.Errorf("look at a pane that is gone: got %v, want ErrGone alone", err)
 	}
 }
 
