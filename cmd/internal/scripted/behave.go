@@ -17,7 +17,7 @@ var known = map[string]bool{
 	"symlink-document": false, "huge-document": false, "size": true, "late-document": true,
 	"slow-start": true, "no-session-start": false, "no-prompt-hook": false, "no-stop": false,
 	"stop-twice": false, "crash-on-instruction": false, "crash-at-start": false, "ignore-exit": false,
-	"ignore-term": false, "exit-dialog": false, "swallow-enter": false, "api-error": false,
+	"ignore-term": false, "exit-dialog": false, "swallow-enter": false, "api-error": true,
 	"foreign-secret": false, "child-hooks": false, "task-notification": true, "think": true, "exit-delay": true,
 	"no-further": false, "no-headings": false, "claims": false,
 	"fork-empty": false, "fork-error": false, "fork-hang": true, "fork-child": false, "fork-blocks": false, "fork-tool": false,
@@ -42,8 +42,9 @@ func (b behaviours) add(list string, means func(agent string) bool) error {
 		if given && !takes {
 			return fmt.Errorf("behaviour %q takes no value", name)
 		}
-		if _, err := parseDuration(value); value != "" && err != nil {
-			return fmt.Errorf("behaviour %q: %q is neither a duration nor a number", name, value)
+		_, failure := failures[value]
+		if _, err := parseDuration(value); value != "" && err != nil && !(name == "api-error" && failure) {
+			return fmt.Errorf("behaviour %q takes no value %q: doc.go of the scripted agent says which", name, value)
 		}
 		if !scoped || means(agent) {
 			b[name] = value

@@ -98,7 +98,8 @@
 //	                   at the session's end. Claude Code itself is up to 400 ms late
 //	report             in a step of a pipeline answers are those of @report where nothing asks for
 //	                   others, as the system prompt wants it
-//	api-error          turns end with StopFailure, error rate_limit
+//	api-error[=KIND]   turns end with StopFailure, error KIND: rate_limit, authentication_failed or unknown; with
+//	                   usage_limit it is rate_limit, with what Claude Code says of a subscription's limit
 //	foreign-secret     hooks are run with another UNDERSTUDY_LAUNCH
 //	child-hooks        each turn runs a child with inherited environment that sends SessionStart, Stop
 //	                   and SessionEnd with a CLAUDE_PID of its own, as `claude -p` inside an agent does

@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"cmp"
 	"os"
 	"strings"
 	"syscall"
@@ -82,6 +83,7 @@ func TestHooksOfMisbehaviours(t *testing.T) {
 		{"no-prompt-hook", "hello\r", []string{"SessionStart(startup)", "Stop"}},
 		{"stop-twice", "hello\r", []string{"SessionStart(startup)", "UserPromptSubmit", "Stop", "Stop"}},
 		{"api-error", "hello\r", []string{"SessionStart(startup)", "UserPromptSubmit", "StopFailure"}},
+		{"api-error=authentication_failed", "hello\r", []string{"SessionStart(startup)", "UserPromptSubmit", "StopFailure"}},
 		{"task-notification=10", "hello\r", []string{"SessionStart(startup)", "UserPromptSubmit", "Stop", "UserPromptSubmit", "Stop"}},
 		{"slow-start=50ms", "hello\r", []string{"SessionStart(startup)", "UserPromptSubmit", "Stop"}},
 		{"child-hooks", "hello\r", []string{
@@ -95,7 +97,7 @@ func TestHooksOfMisbehaviours(t *testing.T) {
 			r.send(row.keys)
 			log := r.hooks(row.want...)
 			r.idle()
-			if row.behaviour == "api-error" && log[2].field("error") != "rate_limit" {
+			if name, kind, _ := strings.Cut(row.behaviour, "="); name == "api-error" && log[2].field("error") != cmp.Or(kind, "rate_limit") {
 				t.Errorf("StopFailure: %v", log[2].Payload)
 			}
 			if row.behaviour == "child-hooks" {

@@ -57,7 +57,7 @@ func (a *agent) turn(ctx context.Context, prompt string, from origin) {
 			return
 		}
 		if b.has("api-error") {
-			a.failTurn(ctx)
+			a.failTurn(ctx, failures[b["api-error"]])
 			return
 		}
 		if b.has("no-final-text") {
@@ -153,13 +153,28 @@ func (a *agent) stopFields(more fields) fields {
 	return more
 }
 
-// failTurn ends a turn as a rate limit does.
-func (a *agent) failTurn(ctx context.Context) {
-	const message = "API Error: 429 rate_limit_error: this request would exceed your rate limit"
-	a.screen.print(blockError, message)
-	a.recordTrouble("rate_limit", 429, message)
-	a.hook(ctx, "StopFailure", "rate_limit", fields{
-		"error": "rate_limit", "error_details": message, "last_assistant_message": message,
+// failure is what a turn ends with when the API refuses its requests.
+type failure struct {
+	kind    string // the hook's error
+	status  int
+	message string
+}
+
+// failures are those that the value of api-error names.
+var failures = map[string]failure{
+	"":                      {"rate_limit", 429, "API Error: 429 rate_limit_error: this request would exceed your rate limit"},
+	"rate_limit":            {"rate_limit", 429, "API Error: Request rejected (429)"},
+	"usage_limit":           {"rate_limit", 429, "You've hit your 5-hour limit · resets 7:08am (UTC)"},
+	"authentication_failed": {"authentication_failed", 401, "Please run /login · API Error: 401 Invalid bearer token"},
+	"unknown":               {"unknown", 400, "API Error: 400 The request is malformed"},
+}
+
+// failTurn ends a turn as such a failure does.
+func (a *agent) failTurn(ctx context.Context, f failure) {
+	a.screen.print(blockError, f.message)
+	a.recordTrouble(f.kind, f.status, f.message)
+	a.hook(ctx, "StopFailure", f.kind, fields{
+		"error": f.kind, "error_details": f.message, "last_assistant_message": f.message,
 		"effort": fields{"level": "medium"},
 	})
 }
