@@ -21,10 +21,10 @@ type DatabaseStats struct {
 type scrape struct {
 	server *Server
 
-	agents, longestWait, handoffs, pipelines *prometheus.Desc
-	deliveries, hooks, spool                 *prometheus.Desc
-	readers, sent, dropped                   *prometheus.Desc
-	up, ping, conns, maxConns, waits, waited *prometheus.Desc
+	agents, trouble, longestWait, handoffs, pipelines *prometheus.Desc
+	deliveries, hooks, spool                          *prometheus.Desc
+	readers, sent, dropped                            *prometheus.Desc
+	up, ping, conns, maxConns, waits, waited          *prometheus.Desc
 }
 
 func newScrape(s *Server) *scrape {
@@ -34,6 +34,7 @@ func newScrape(s *Server) *scrape {
 	return &scrape{
 		server:      s,
 		agents:      desc("agents", "Agents of this host that have not ended, by state", "state"),
+		trouble:     desc("agents_in_trouble", "Agents of this host that have not ended and whose newest turn to end has failed by their runtime, by the code of the trouble", "code"),
 		longestWait: desc("agents_longest_wait_seconds", "How long that agent of this host has waited for a person that has waited longest; 0: none waits"),
 		handoffs:    desc("handoffs", "Handoffs of this host that have not ended, by phase", "phase"),
 		pipelines:   desc("pipelines", "Runs of this host that have not ended, by status", "status"),
@@ -55,7 +56,7 @@ func newScrape(s *Server) *scrape {
 // Describe names what Collect may send.
 func (s *scrape) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		s.agents, s.longestWait, s.handoffs, s.pipelines, s.deliveries, s.hooks, s.spool,
+		s.agents, s.trouble, s.longestWait, s.handoffs, s.pipelines, s.deliveries, s.hooks, s.spool,
 		s.readers, s.sent, s.dropped, s.up, s.ping, s.conns, s.maxConns, s.waits, s.waited,
 	} {
 		to <- d
@@ -109,6 +110,9 @@ func (r reading) database(ctx context.Context) float64 {
 func (r reading) census(c daemon.Census) {
 	for _, state := range agentStates {
 		r.gauge(r.agents, float64(c.Agents[state]), string(state))
+	}
+	for _, code := range daemon.TroubleCodes() {
+		r.gauge(r.trouble, float64(c.Trouble[code]), code)
 	}
 	longest := 0.0
 	if c.WaitingSince != nil {

@@ -16,7 +16,7 @@ import (
 
 // answered are the types of what is answered, by the names of their schemas.
 var answered = map[string]any{
-	"Error": errorBody{}, "Health": Health{}, "Agent": daemon.Agent{}, "ContextUse": daemon.ContextUse{}, "Delivery": daemon.Delivery{},
+	"Error": errorBody{}, "Health": Health{}, "Agent": daemon.Agent{}, "ContextUse": daemon.ContextUse{}, "Trouble": daemon.Trouble{}, "Delivery": daemon.Delivery{},
 	"Peers": daemon.Peers{}, "Peer": daemon.Peer{}, "PeerDelivery": PeerDelivery{},
 	"Initiated": Initiated{}, "Handoff": daemon.Handoff{}, "Structured": daemon.Structured{}, "Transition": daemon.Transition{},
 	"Persona": Persona{}, "FullPersona": FullPersona{}, "Pipeline": daemon.Pipeline{}, "Step": daemon.Step{},

@@ -43,9 +43,10 @@ type Agent struct {
 	State           AgentState  `json:"state"`
 	StateAt         time.Time   `json:"state_at"`     // since when
 	WaitsFor        string      `json:"waits_for"`    // what it asks of a person while its state is waiting: one line
-	LastMessage     string      `json:"last_message"` // how its last answer began
-	Pane            *string     `json:"pane"`         // tmux's pane id, %N
-	PaneSocket      string      `json:"tmux_socket"`  // of the server that holds the pane
+	LastMessage     string      `json:"last_message"` // how its last answer began; "" while it is in trouble
+	Trouble         *Trouble    `json:"trouble" db:"in_trouble"`
+	Pane            *string     `json:"pane"`        // tmux's pane id, %N
+	PaneSocket      string      `json:"tmux_socket"` // of the server that holds the pane
 	SessionID       *string     `json:"session_id"`
 	TranscriptPath  *string     `json:"transcript_path"`
 	Cwd             string      `json:"cwd"`
@@ -81,6 +82,7 @@ type Agent struct {
 	LastStop        int64      `json:"-"` // hook id of the newest Stop
 	LastHook        int64      `json:"-"` // hook id of the newest hook that was applied
 	TurnPromptID    string     `json:"-"` // prompt_id of the running turn
+	EndCause        string     `json:"-"` // what else ended with it, see [Event]; "": nothing that is known
 	EndHint         string     `json:"-"` // SessionEnd's reason; only a hint until the process is gone
 	SpawnedAt       *time.Time `json:"-"` // its pane was made
 	AnsweredAt      *time.Time `json:"-"` // the last dialog before its session was gone from its pane
@@ -95,9 +97,9 @@ type Agent struct {
 	// it wrote a handoff document; HandingOver is set during such a turn.
 	WorkStop      int64  `json:"-"`
 	HandingOver   bool   `json:"-"`
-	Trouble       string `json:"-"` // what its runtime reported instead of the end of its last turn; "": nothing
-	StopInterrupt bool   `json:"-"` // its turn is to be interrupted before it is asked to exit
-	StopYields    bool   `json:"-"` // its handoff asked, and takes that back if the agent was given work meanwhile
+	TurnError     string `json:"-" db:"trouble"` // what its runtime reported instead of the end of its newest turn; "": nothing
+	StopInterrupt bool   `json:"-"`              // its turn is to be interrupted before it is asked to exit
+	StopYields    bool   `json:"-"`              // its handoff asked, and takes that back if the agent was given work meanwhile
 }
 
 // Tier is how far an agent's context window is filled, by the settings handoff.auto.

@@ -204,32 +204,62 @@ func (d *Daemon) running(ctx context.Context, a *Agent) bool {
 // reap commits the end of an agent whose process is gone.
 func (d *Daemon) reap(ctx context.Context, a *Agent) error {
 	now := time.Now().UTC()
-	reason, expected := a.EndHint, a.EndHint != "" && a.EndHint != "other" || a.StopAskedAt != nil || !a.Managed
-	if reason == "" {
-		reason = "process_gone"
-	}
-	cause, hint := reason, fmt.Sprintf("open its session again with `understudy agent resume %d`", a.ID)
-	if !expected {
-		cause += d.lastWords(ctx, a)
-	}
-	if !expected && a.RegisteredAt == nil {
-		reason, hint = cause, "it never had a session: put that right and start it anew with `understudy agent start`" // its last words are all that is known of it
-	}
-	a.be(Ended, now)
-	a.EndedAt, a.EndReason, a.Note = &now, &reason, ""
-	e := d.event("agent_ended", &a.ID, nil, map[string]any{"reason": reason, "asked": a.StopAskedAt != nil})
-	if !expected {
-		e.Alert = true
-		e.Payload = mustJSON(map[string]any{"reason": reason, "asked": false,
-			"message": fmt.Sprintf("Agent %d (%s) ended without being asked (%s); %s.", a.ID, a.Name, cause, hint)})
-	}
-	if err := d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*Event{e}}); err != nil {
+	e, err := d.endOf(ctx, a)
+	if err != nil {
 		return fmt.Errorf("agent %d: end: %w", a.ID, err)
 	}
-	d.Log.Info("agent ended", "agent_id", a.ID, "reason", withoutScreen(reason))
+	c := &Change{Agents: []*Agent{a}}
+	if over := d.endTrouble(a, "end"); over != nil {
+		c.Events = append(c.Events, over)
+	}
+	c.Events = append(c.Events, e)
+	a.be(Ended, now)
+	a.EndedAt, a.Note = &now, ""
+	if err := d.commit(ctx, c); err != nil {
+		return fmt.Errorf("agent %d: end: %w", a.ID, err)
+	}
+	d.Log.Info("agent ended", "agent_id", a.ID, "reason", withoutScreen(*a.EndReason))
 	d.cleanUp(ctx, a)
 	d.wakeKin(a)
 	return nil
+}
+
+// endOf finds out why an agent has ended, and makes the event. It is an alert unless the end was asked for, or a
+// person has ended what they had started.
+func (d *Daemon) endOf(ctx context.Context, a *Agent) (*Event, error) {
+	asked := a.EndHint != "" && a.EndHint != "other" || a.StopAskedAt != nil
+	reason := firstNonEmpty(a.EndHint, "process_gone")
+	payload := map[string]any{"asked": a.StopAskedAt != nil}
+	told := !asked && a.Managed
+	if !asked && d.serverGone(ctx, a) {
+		reason, a.EndCause = "tmux_server_gone", serverCause(a.Ref())
+		if !a.Managed {
+			var err error
+			if told, err = d.endedTogether(ctx, a); err != nil {
+				return nil, err
+			}
+		}
+	}
+	e := d.event(eventEnded, &a.ID, nil, nil)
+	if told {
+		cause, hint := reason, fmt.Sprintf("open its session again with `understudy agent resume %d`", a.ID)
+		if a.EndCause == "" {
+			cause += d.lastWords(ctx, a)
+		}
+		if a.RegisteredAt == nil {
+			reason, hint = cause, "it never had a session: put that right and start it anew with `understudy agent start`" // its last words are all that is known of it
+		}
+		tied, err := d.tied(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		payload["agent_name"], payload["tied"], payload["tmux_socket"], payload["own_server"] = a.Name, tied, a.PaneSocket, a.Managed
+		payload["message"] = fmt.Sprintf("Agent %d (%s) ended without being asked (%s); %s.", a.ID, a.Name, cause, hint)
+		e.Alert, e.Cause = true, a.EndCause
+	}
+	a.EndReason, payload["reason"] = &reason, reason
+	e.Payload = mustJSON(payload)
+	return e, nil
 }
 
 // cleanUp removes what an ended agent leaves: its dead pane on our server, and its launch files,

@@ -10,11 +10,14 @@ import (
 )
 
 const (
-	noticeGap    = 5 * time.Second // between two notices about the same agent, or run without one
-	noticeStale  = 5 * time.Minute // an older notice is not told any more
-	alertRetry   = 5 * time.Second // the rows are looked at so often, whatever wakes the teller
-	alertsAtOnce = 200             // rows that are read at once
-	notifyWithin = 3 * time.Second // the notifier's own limit is shorter
+	noticeGap    = 5 * time.Second  // between two notices about the same agent, or run without one
+	causeGap     = time.Minute      // between two notices of the same cause
+	causeQuiet   = 2 * time.Second  // events of one cause are told once none has come for so long
+	causeLongest = 10 * time.Second // or the first of them is so old
+	noticeStale  = 5 * time.Minute  // an older notice is not told any more
+	alertRetry   = 5 * time.Second  // the rows are looked at so often, whatever wakes the teller
+	alertsAtOnce = 200              // rows that are read at once
+	notifyWithin = 3 * time.Second  // the notifier's own limit is shorter
 	markWithin   = 2 * time.Second
 )
 
@@ -32,8 +35,9 @@ type alertStore interface {
 //
 // Alerts are told first, in order, always and at once. Notices are told if the operator wants them
 // and they still matter, at most one within noticeGap about the same agent: those that come sooner
-// are held, and then the newest is told for all of them. A notifier that hangs or fails holds up
-// nothing but what comes after, two seconds each.
+// are held, and then the newest is told for all of them. Events that name their cause, alerts or
+// notices, are gathered until no more of it come, and told as one. A notifier that hangs or fails holds
+// up nothing but what comes after, two seconds each.
 //
 // It belongs to one goroutine.
 type teller struct {
@@ -43,7 +47,7 @@ type teller struct {
 	log      *slog.Logger
 	marked   func() // called when an event was stored that says that something was told
 
-	last map[string]time.Time // when a notice was told, by topic
+	held map[string]time.Time // until when no notice of a topic is told
 	owed []mark               // what was told and could not be marked
 }
 
@@ -54,7 +58,7 @@ type mark struct {
 }
 
 func (d *Daemon) newTeller() *teller {
-	return &teller{host: d.Host, store: d.Store, notifier: d.Notifier, log: d.Log, marked: d.hub.poke, last: map[string]time.Time{}}
+	return &teller{host: d.Host, store: d.Store, notifier: d.Notifier, log: d.Log, marked: d.hub.poke, held: map[string]time.Time{}}
 }
 
 // run tells until ctx ends. alarm says that there may be something new.
@@ -77,8 +81,8 @@ func (t *teller) run(ctx context.Context, alarm <-chan struct{}) {
 	}
 }
 
-// tellDue tells all alerts that it finds, else what is due of one agent. It returns how long nothing
-// more is due, 0 if it has told something: then there may be an alert by now.
+// tellDue tells all alerts that are due, else what is due of one topic of notices. It returns how long
+// nothing more is due, 0 if it has told something: then there may be an alert by now.
 func (t *teller) tellDue(ctx context.Context) (again time.Duration, err error) {
 	if err := t.settle(ctx); err != nil {
 		return alertRetry, err
@@ -87,28 +91,37 @@ func (t *teller) tellDue(ctx context.Context) (again time.Duration, err error) {
 	if err != nil {
 		return alertRetry, err
 	}
-	n := 0
-	for ; n < len(events) && events[n].Alert; n++ {
-		if err := t.tell(ctx, &events[n], nil); err != nil {
+	now, told := time.Now(), false
+	again = alertRetry
+	for _, group := range inGroups(alertsOf(events), alertTopic) {
+		if left := gathering(group, now); left > 0 {
+			again = min(again, left)
+			continue
+		}
+		if err := t.tell(ctx, group); err != nil {
 			return alertRetry, err
 		}
+		told = true
 	}
-	if n > 0 {
+	if told {
 		return 0, nil
 	}
-	return t.tellNotices(ctx, events)
+	soon, err := t.tellNotices(ctx, events[len(alertsOf(events)):], now, len(events) == alertsAtOnce)
+	return min(again, soon), err
 }
 
-// tell notifies the operator of an event and of those that were merged into it, and marks them.
-func (t *teller) tell(ctx context.Context, e *Event, merged []int64) error {
+// tell notifies the operator of events, of which the newest stands for all, and marks them.
+func (t *teller) tell(ctx context.Context, group []Event) error {
+	e := &group[len(group)-1]
 	n := Notification{Urgent: e.Alert}
-	n.Title, n.Message = alertText(e)
+	n.Title, n.Message = groupText(group)
 	kind := "error"
 	if !e.Alert {
 		kind = string(e.Notice)
 	}
-	if len(merged) > 0 {
-		n.Title += fmt.Sprintf(", and %d more", len(merged))
+	var merged []int64
+	for i := range group[:len(group)-1] {
+		merged = append(merged, group[i].ID)
 	}
 	t.log.Log(ctx, level(e), n.Title, "event_id", e.ID, "type", e.Type, "message", withoutScreen(n.Message))
 	callCtx, cancel := context.WithTimeoutCause(ctx, notifyWithin, fmt.Errorf("notification took over %s", notifyWithin))
@@ -126,7 +139,9 @@ func (t *teller) tell(ctx context.Context, e *Event, merged []int64) error {
 	}
 	t.owed = append(t.owed, mark{ids: append(merged, e.ID), told: &Event{
 		Type: "operator_notified", At: time.Now().UTC(), Host: t.host,
-		AgentID: e.AgentID, HandoffID: e.HandoffID, PipelineID: e.PipelineID, StepID: e.StepID, Payload: mustJSON(payload),
+		AgentID: common(group, func(e *Event) *int64 { return e.AgentID }), HandoffID: common(group, func(e *Event) *int64 { return e.HandoffID }),
+		PipelineID: common(group, func(e *Event) *int64 { return e.PipelineID }), StepID: common(group, func(e *Event) *int64 { return e.StepID }),
+		Payload: mustJSON(payload),
 	}})
 	return t.settle(ctx)
 }
@@ -157,5 +172,5 @@ func (t *teller) settle(ctx context.Context) error {
 
 // forget drops what holds nothing back any more.
 func (t *teller) forget(now time.Time) {
-	maps.DeleteFunc(t.last, func(_ string, at time.Time) bool { return now.Sub(at) >= noticeGap })
+	maps.DeleteFunc(t.held, func(_ string, until time.Time) bool { return !now.Before(until) })
 }

@@ -23,6 +23,7 @@ type alertRows struct {
 	marks  []map[string]any // payloads of the events that say so
 	want   NotificationPreferences
 	agents map[int64]AgentState
+	stuck  map[int64]*Trouble // of the agents
 	runs   map[int64]PipelineStatus
 	fails  error // of marking
 }
@@ -92,7 +93,7 @@ func (s *alertRows) Agent(_ context.Context, id int64) (Agent, error) {
 	if !ok {
 		return Agent{}, ErrNotFound
 	}
-	return Agent{ID: id, State: state}, nil
+	return Agent{ID: id, State: state, Trouble: s.stuck[id]}, nil
 }
 
 func (s *alertRows) Pipeline(_ context.Context, id int64) (Pipeline, error) {
@@ -148,7 +149,7 @@ func tellers(t *testing.T, story func(*telling)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &telling{t: t, alarm: make(chan struct{}, 1), desk: &desk{began: time.Now()}, rows: &alertRows{
-			state: map[int64]string{}, want: DefaultPreferences, agents: map[int64]AgentState{}, runs: map[int64]PipelineStatus{},
+			state: map[int64]string{}, want: DefaultPreferences, agents: map[int64]AgentState{}, stuck: map[int64]*Trouble{}, runs: map[int64]PipelineStatus{},
 		}}
 		s.start()
 		story(s)

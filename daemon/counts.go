@@ -13,6 +13,7 @@ import (
 // Census is what a host has at work.
 type Census struct {
 	Agents       map[AgentState]int     // that have not ended
+	Trouble      map[string]int         // of those, by the code of the trouble that they are in
 	WaitingSince *time.Time             // since when that agent waits for a person that has waited longest; nil: none waits
 	Handoffs     map[Phase]int          // that are open
 	Pipelines    map[PipelineStatus]int // that have not ended

@@ -20,6 +20,8 @@ type Event struct {
 
 	Alert  bool   `json:"-"` // the operator must be told
 	Notice Notice `json:"-"` // the operator is told if they want it
+	// Cause names what the event came of where others come of the same: the operator is told of them together.
+	Cause string `json:"-"`
 }
 
 // Notice is a kind of event, apart from failures, that operators may want to be told of.

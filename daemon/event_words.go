@@ -32,6 +32,8 @@ var eventWords = map[string]string{
 	"agent_stopping":         "{agent} is being stopped[: {stage}]",
 	"agent_stop_withdrawn":   "{agent} goes on: it was given work before it was asked to exit",
 	"agent_context":          "{agent} has used its context[ up to {percent} %][, {tokens} tokens]",
+	eventTrouble:             "{agent} is in trouble: {code}",
+	eventTroubleOver:         "{agent} is out of its trouble[: {code}]",
 	eventAgentMessaged:       "{agent} has written to agent {to_agent_id}",
 
 	"handoff_started":           "{handoff} was asked for[, reason {reason}][, mode {mode}]",

@@ -86,7 +86,7 @@ func (r *handoffRun) end(to Phase, out outcome) error {
 	e := r.d.event("handoff_failed", &h.AgentID, &h.ID, map[string]any{
 		"phase": out.fail.Phase, "phase_ms": spent, "code": out.fail.Code, "message": out.fail.sentence(), "persona": h.Persona,
 	})
-	e.Alert = true
+	e.Alert, e.Cause = true, r.endCause(from)
 	c.Events = append(c.Events, e)
 	if err := r.commit(&c); err != nil {
 		return fmt.Errorf("handoff %d: %s to %s: %w", h.ID, from, to, err)
@@ -96,6 +96,19 @@ func (r *handoffRun) end(to Phase, out outcome) error {
 	}
 	r.d.logHandoff(h, "handoff_failed", slog.LevelWarn, out.fail.Code)
 	return nil
+}
+
+// endCause is what the end of the agent came of that the handoff needs in a phase, if it has ended.
+func (r *handoffRun) endCause(in Phase) string {
+	a := r.agent
+	if !beforeRecord(in) && in != ShuttingDown {
+		next, out := r.successor()
+		if out != nil {
+			return ""
+		}
+		a = next
+	}
+	return endCauseOf(a, r.now)
 }
 
 // stay leaves the handoff where it is; a new note is made visible. It returns when to look again:

@@ -124,7 +124,7 @@ func (r *handoffRun) awaitDocument() outcome {
 	case h.StopHook != 0:
 		return moveTo(Verifying, fmt.Sprintf("Stop, hook %d", h.StopHook), Change{})
 	case h.Trouble != "":
-		return r.failed("runtime_error", "The agent's runtime reported an error instead of finishing: %s", h.Trouble)
+		return r.failed("runtime_error", "The agent's runtime reported an error instead of finishing: %s", trimDot(h.Trouble))
 	case !r.agent.Active():
 		return r.failed("agent_gone", "The agent ended (%s) before it finished its handoff document", r.endReason(r.agent))
 	case r.agent.State == Waiting:

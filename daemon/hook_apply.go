@@ -220,7 +220,7 @@ func (h *hookStep) promptSubmitted() {
 	if h.command {
 		return
 	}
-	a.Trouble = ""
+	a.TurnError = ""
 	if !queued {
 		a.TurnPromptID = turnID(h.p)
 	}
@@ -253,7 +253,10 @@ func (h *hookStep) confirm(dl *Delivery, evidence string, queued bool) {
 
 func (h *hookStep) stopped() {
 	a := h.tx.Agent
-	a.LastStop, a.BackgroundTasks = h.tx.HookID, h.p.BackgroundTasks
+	a.LastStop, a.BackgroundTasks, a.TurnError = h.tx.HookID, h.p.BackgroundTasks, ""
+	if e := h.d.endTrouble(a, "turn"); e != nil {
+		h.out.Change.Events = append(h.out.Change.Events, e)
+	}
 	if said := oneLine(h.p.LastAssistantMessage, maxLastMessage); said != "" {
 		a.LastMessage = said
 	}
@@ -331,21 +334,6 @@ func (h *hookStep) block(hf *Handoff) {
 		h.setState(Working)
 		return
 	}
-}
-
-func (h *hookStep) stopFailed() {
-	a := h.tx.Agent
-	a.Trouble, a.HandingOver = firstNonEmpty(h.p.Error, "unknown"), false
-	if more := firstNonEmpty(h.p.ErrorDetails, h.p.LastAssistantMessage); more != "" {
-		a.Trouble += ": " + firstLine(more, 200)
-	}
-	h.setState(Idle)
-	hf := h.tx.Handoff
-	if hf == nil || !hf.Confirmed || hf.StopHook != 0 || hf.Phase != Instructing && hf.Phase != AwaitingDocument {
-		return
-	}
-	hf.Trouble = a.Trouble
-	h.touchHandoff()
 }
 
 // touchHandoff has the handoff's row written with the hook, in the phase it is in.

@@ -4,26 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 )
 
-// tellNotices tells what is due of the first topic that has something to tell. again is as for
-// tellDue.
-func (t *teller) tellNotices(ctx context.Context, events []Event) (again time.Duration, err error) {
-	now := time.Now()
+// tellNotices tells what is due of the first topic that has something to tell. cut says that there may
+// be more events than those that were read; again is as for tellDue.
+func (t *teller) tellNotices(ctx context.Context, notices []Event, now time.Time, cut bool) (again time.Duration, err error) {
 	t.forget(now)
 	again = alertRetry
-	for _, group := range byTopic(events) {
-		if at, held := t.last[topic(&group[0])]; held {
-			again = min(again, at.Add(noticeGap).Sub(now))
+	for _, group := range inGroups(notices, topic) {
+		left := gathering(group, now)
+		if until, held := t.held[topic(&group[0])]; held {
+			left = max(left, until.Sub(now))
+		}
+		if left > 0 {
+			again = min(again, left)
 			continue
 		}
 		told, err := t.tellNewest(ctx, group, now)
 		if err != nil {
 			return alertRetry, err
 		}
-		if told || len(events) == alertsAtOnce { // others may stand behind those that were read
+		if told || cut { // others may stand behind those that were read
 			return 0, nil
 		}
 	}
@@ -37,8 +39,8 @@ func (t *teller) tellNewest(ctx context.Context, group []Event, now time.Time) (
 	if err != nil {
 		return false, err
 	}
-	var spared, due []int64
-	var newest *Event
+	var spared []int64
+	var due []Event
 	for i := range group {
 		e := &group[i]
 		why, err := t.spare(ctx, e, &want, now)
@@ -46,7 +48,7 @@ func (t *teller) tellNewest(ctx context.Context, group []Event, now time.Time) (
 			return false, err
 		}
 		if why == "" {
-			due, newest = append(due, e.ID), e
+			due = append(due, *e)
 			continue
 		}
 		spared = append(spared, e.ID)
@@ -57,11 +59,15 @@ func (t *teller) tellNewest(ctx context.Context, group []Event, now time.Time) (
 			return false, fmt.Errorf("notices not marked: %w", err)
 		}
 	}
-	if newest == nil {
+	if len(due) == 0 {
 		return false, nil
 	}
-	t.last[topic(newest)] = time.Now()
-	return true, t.tell(ctx, newest, due[:len(due)-1])
+	gap := noticeGap
+	if due[0].Cause != "" {
+		gap = causeGap
+	}
+	t.held[topic(&due[0])] = time.Now().Add(gap)
+	return true, t.tell(ctx, due)
 }
 
 // spare says why a notice is not told, "" if it is.
@@ -90,7 +96,11 @@ func (t *teller) over(ctx context.Context, e *Event) (over bool, err error) {
 		return err == nil && p.Status != PipelineWaiting || errors.Is(err, ErrNotFound), found(err)
 	case e.AgentID != nil:
 		a, err := t.store.Agent(ctx, *e.AgentID)
-		return err == nil && a.State != Waiting || errors.Is(err, ErrNotFound), found(err)
+		waits := a.State == Waiting
+		if e.Type == eventTrouble {
+			waits = a.Trouble != nil
+		}
+		return err == nil && !waits || errors.Is(err, ErrNotFound), found(err)
 	}
 	return false, nil
 }
@@ -103,27 +113,15 @@ func found(err error) error {
 	return err
 }
 
-// topic is what a notice is about: an agent, else a run, else itself.
+// topic is what a notice is about: what it came of, else an agent, else a run, else itself.
 func topic(e *Event) string {
 	switch {
+	case e.Cause != "":
+		return e.Cause
 	case e.AgentID != nil:
 		return fmt.Sprintf("agent %d", *e.AgentID)
 	case e.PipelineID != nil:
 		return fmt.Sprintf("pipeline %d", *e.PipelineID)
 	}
 	return fmt.Sprintf("event %d", e.ID)
-}
-
-// byTopic groups events, in the order in which each group's first one came.
-func byTopic(events []Event) [][]Event {
-	var groups [][]Event
-	for _, e := range events {
-		i := slices.IndexFunc(groups, func(g []Event) bool { return topic(&g[0]) == topic(&e) })
-		if i < 0 {
-			groups = append(groups, []Event{e})
-			continue
-		}
-		groups[i] = append(groups[i], e)
-	}
-	return groups
 }

@@ -38,9 +38,10 @@ type PeerPersona struct {
 
 // Peer is all that an agent learns of another.
 type Peer struct {
-	ID    int64      `json:"id"`
-	Name  string     `json:"name"`
-	State AgentState `json:"state"`
+	ID      int64      `json:"id"`
+	Name    string     `json:"name"`
+	State   AgentState `json:"state"`
+	Trouble string     `json:"trouble"` // the code; "": it is in none
 }
 
 // eventAgentMessaged says that an agent has sent a message to another.
@@ -94,7 +95,13 @@ func (d *Daemon) beside(ctx context.Context, a *Agent, slug string) ([]Agent, er
 	return d.Store.Agents(ctx, AgentFilter{Active: true, Host: a.Host, Persona: slug, Limit: 10_000})
 }
 
-func (a *Agent) peer() Peer { return Peer{ID: a.ID, Name: a.Name, State: a.State} }
+func (a *Agent) peer() Peer {
+	p := Peer{ID: a.ID, Name: a.Name, State: a.State}
+	if a.Trouble != nil {
+		p.Trouble = a.Trouble.Code
+	}
+	return p
+}
 
 // SendToPeer queues a text of one agent for another, who is named by its id or by a persona, whose
 // newest active agent gets it. The receiver is told who wrote it. Nothing that a text says can make a

@@ -315,12 +315,13 @@ func (r *pipelineRun) fail(s *Step, a *Agent, f failure) *Change {
 		}
 		c.Events = append(c.Events, r.event("step_failed", s, about))
 	}
-	if a != nil {
-		r.dismiss(a, c, true)
-	}
 	e := r.event("pipeline_failed", s, map[string]any{"code": f.code, "error": f.says,
 		"message": fmt.Sprintf("Pipeline %d (%s) failed: %s; %s.", r.p.ID, r.p.Title, f.says, f.hint)})
 	e.Alert = true
+	if a != nil {
+		e.Cause = endCauseOf(a, r.now)
+		r.dismiss(a, c, true)
+	}
 	c.Events = append(c.Events, e)
 	return c
 }

@@ -41,8 +41,8 @@ func (r *pipelineRun) watchStep(s *Step) runOutcome {
 			hint: fmt.Sprintf("look at what it did, then `understudy pipeline resume %d`, or start a new run with a longer timeout: a run keeps the limits of its template", r.p.ID)})
 	case handing:
 		return runOutcome{again: left, note: fmt.Sprintf("agent %d is being handed over (handoff %d)", h.AgentID, h.ID)}
-	case a.Trouble != "":
-		return r.failStep(s, &a, h, failure{code: "runtime_error", says: "The agent's runtime reported an error instead of finishing: " + trimDot(a.Trouble)})
+	case a.TurnError != "":
+		return r.failStep(s, &a, h, failure{code: "runtime_error", says: "The agent's runtime reported an error instead of finishing: " + trimDot(a.TurnError)})
 	case !a.Active() && time.Since(*a.EndedAt) < goneLate && a.LastPrompt > 0:
 		return runOutcome{again: goneLate / 5, note: r.p.Note}
 	case !a.Active():

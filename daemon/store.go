@@ -165,6 +165,7 @@ type AgentFilter struct {
 	Before   int64 // id
 	Limit    int   // 0: 100
 	Previous int64 // only successors of this agent
+	EndCause string
 }
 
 // HandoffReader reads handoffs.

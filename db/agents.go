@@ -16,7 +16,7 @@ const agentColumns = `id, name, persona, runtime, host, state, pane, pane_socket
 	last_hook, turn_prompt_id, end_hint, spawned_at, stop_asked_at, stop_force, stop_stage,
 	stop_stage_at, context_start, auto_asked_at, compact_hook, last_prompt_at, pipeline_id, step_id,
 	work_stop, handing_over, trouble, stop_interrupt, state_at, waits_for, last_message,
-	stop_yields, pane_columns, pane_rows, answered_at, first_prompt_id`
+	stop_yields, pane_columns, pane_rows, answered_at, first_prompt_id, in_trouble, end_cause`
 
 func agentValues(a *daemon.Agent) []any {
 	var launch any // an empty hash is none: it must not meet the unique index
@@ -29,8 +29,8 @@ func agentValues(a *daemon.Agent) []any {
 		a.PIDStart, launch, a.TmuxSession, a.Options, a.Resume, a.BackgroundTasks, a.LastPrompt, a.LastStop,
 		a.LastHook, a.TurnPromptID, a.EndHint, a.SpawnedAt, a.StopAskedAt, a.StopForce, a.StopStage,
 		a.StopStageAt, a.ContextStart, a.AutoAskedAt, a.CompactHook, a.LastPromptAt, a.PipelineID, a.StepID,
-		a.WorkStop, a.HandingOver, a.Trouble, a.StopInterrupt, a.StateAt, a.WaitsFor, a.LastMessage,
-		a.StopYields, a.PaneColumns, a.PaneRows, a.AnsweredAt, a.FirstPromptID)
+		a.WorkStop, a.HandingOver, a.TurnError, a.StopInterrupt, a.StateAt, a.WaitsFor, a.LastMessage,
+		a.StopYields, a.PaneColumns, a.PaneRows, a.AnsweredAt, a.FirstPromptID, a.Trouble, a.EndCause)
 }
 
 // selectAgents reads whole agents, with the successor that is derived.
@@ -65,12 +65,13 @@ const listAgents = selectAgents + `
 	  AND (NOT $4 OR ended_at IS NULL)
 	  AND ($5::bigint = 0 OR previous_agent_id = $5)
 	  AND ($6::bigint = 0 OR id < $6)
-	ORDER BY id DESC LIMIT $7`
+	  AND ($7 = '' OR end_cause = $7)
+	ORDER BY id DESC LIMIT $8`
 
 // Agents lists the newest first.
 func (db *DB) Agents(ctx context.Context, f daemon.AgentFilter) ([]daemon.Agent, error) {
 	return list[daemon.Agent](ctx, db, "list of agents", listAgents,
-		storable(string(f.State), f.Persona, f.Host, f.Active, f.Previous, f.Before, limitOr(f.Limit, 100))...)
+		storable(string(f.State), f.Persona, f.Host, f.Active, f.Previous, f.Before, f.EndCause, limitOr(f.Limit, 100))...)
 }
 
 const listOpenAgents = `

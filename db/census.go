@@ -11,6 +11,9 @@ const census = `
 	SELECT 'agent' AS what, state AS name, count(*) AS n, min(state_at) AS since
 	FROM agents WHERE host = $1 AND ended_at IS NULL GROUP BY state
 	UNION ALL
+	SELECT 'trouble', in_trouble->>'code', count(*), NULL
+	FROM agents WHERE host = $1 AND ended_at IS NULL AND in_trouble IS NOT NULL GROUP BY 2
+	UNION ALL
 	SELECT 'handoff', phase, count(*), NULL
 	FROM handoffs WHERE host = $1 AND phase NOT IN ('completed', 'failed', 'cancelled') GROUP BY phase
 	UNION ALL
@@ -25,7 +28,7 @@ func (db *DB) Census(ctx context.Context, host string) (daemon.Census, error) {
 		Since      *time.Time
 	}
 	out := daemon.Census{
-		Agents: map[daemon.AgentState]int{}, Handoffs: map[daemon.Phase]int{}, Pipelines: map[daemon.PipelineStatus]int{},
+		Agents: map[daemon.AgentState]int{}, Trouble: map[string]int{}, Handoffs: map[daemon.Phase]int{}, Pipelines: map[daemon.PipelineStatus]int{},
 	}
 	rows, err := list[row](ctx, db, "census", census, host)
 	if err != nil {
@@ -39,6 +42,8 @@ func (db *DB) Census(ctx context.Context, host string) (daemon.Census, error) {
 			if state == daemon.Waiting {
 				out.WaitingSince = r.Since
 			}
+		case "trouble":
+			out.Trouble[r.Name] = r.N
 		case "handoff":
 			out.Handoffs[daemon.Phase(r.Name)] = r.N
 		case "pipeline":

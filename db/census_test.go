@@ -12,7 +12,7 @@ func TestCensus(t *testing.T) {
 	db := open(t)
 	nobody, err := db.Census(t.Context(), "h1")
 	equal(t, "an empty host", must(t, nobody, err), daemon.Census{
-		Agents: map[daemon.AgentState]int{}, Handoffs: map[daemon.Phase]int{}, Pipelines: map[daemon.PipelineStatus]int{},
+		Agents: map[daemon.AgentState]int{}, Trouble: map[string]int{}, Handoffs: map[daemon.Phase]int{}, Pipelines: map[daemon.PipelineStatus]int{},
 	})
 	since := now().Add(-time.Hour)
 	state := func(s daemon.AgentState, at time.Time) func(*daemon.Agent) {
@@ -20,8 +20,9 @@ func TestCensus(t *testing.T) {
 	}
 	newAgent(t, db, state(daemon.Waiting, since.Add(time.Minute)))
 	newAgent(t, db, state(daemon.Waiting, since))
-	newAgent(t, db, state(daemon.Idle, since.Add(-time.Hour)))
-	newAgent(t, db, func(a *daemon.Agent) { a.State, a.EndedAt = daemon.Ended, ptr(now()) })
+	trouble := &daemon.Trouble{Code: "usage_limit", Since: since}
+	newAgent(t, db, func(a *daemon.Agent) { state(daemon.Idle, since.Add(-time.Hour))(a); a.Trouble = trouble })
+	newAgent(t, db, func(a *daemon.Agent) { a.State, a.EndedAt, a.Trouble = daemon.Ended, ptr(now()), trouble })
 	elsewhere := newAgent(t, db, func(a *daemon.Agent) { a.Host, a.State, a.StateAt = "h2", daemon.Waiting, since.Add(-time.Hour) })
 	working := newAgent(t, db, state(daemon.Working, since))
 	h := newHandoff(t, db, working.ID)
@@ -38,6 +39,7 @@ func TestCensus(t *testing.T) {
 	got, err := db.Census(t.Context(), "h1")
 	equal(t, "a host", must(t, got, err), daemon.Census{
 		Agents:       map[daemon.AgentState]int{daemon.Waiting: 2, daemon.Idle: 1, daemon.Working: 2},
+		Trouble:      map[string]int{"usage_limit": 1},
 		WaitingSince: &since,
 		Handoffs:     map[daemon.Phase]int{daemon.Verifying: 1},
 		Pipelines:    map[daemon.PipelineStatus]int{daemon.PipelineWaiting: 1},

@@ -11,7 +11,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-const eventColumns = `id, type, at, host, agent_id, handoff_id, pipeline_id, step_id, payload, alert, notice`
+const eventColumns = `id, type, at, host, agent_id, handoff_id, pipeline_id, step_id, payload, alert, notice, cause`
 
 const selectEvents = `SELECT ` + eventColumns + ` FROM events `
 
@@ -23,11 +23,11 @@ const notifyEvents = `SELECT pg_notify('understudy_events', '')`
 const lockEvents = `SELECT pg_advisory_xact_lock(1970500729, 1)`
 
 const insertEvents = `
-	INSERT INTO events (type, at, host, agent_id, handoff_id, pipeline_id, step_id, payload, alert, notice)
-	SELECT type, at, host, agent_id, handoff_id, pipeline_id, step_id, payload::jsonb, alert, notice
+	INSERT INTO events (type, at, host, agent_id, handoff_id, pipeline_id, step_id, payload, alert, notice, cause)
+	SELECT type, at, host, agent_id, handoff_id, pipeline_id, step_id, payload::jsonb, alert, notice, cause
 	FROM unnest($1::text[], $2::timestamptz[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[],
-	            $7::bigint[], $8::text[], $9::boolean[], $10::text[])
-	     WITH ORDINALITY AS e (type, at, host, agent_id, handoff_id, pipeline_id, step_id, payload, alert, notice, n)
+	            $7::bigint[], $8::text[], $9::boolean[], $10::text[], $11::text[])
+	     WITH ORDINALITY AS e (type, at, host, agent_id, handoff_id, pipeline_id, step_id, payload, alert, notice, cause, n)
 	ORDER BY n
 	RETURNING id`
 
@@ -37,12 +37,13 @@ func (w *write) feed() {
 		return
 	}
 	n := len(w.Events)
-	types, hosts, payloads, notices := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
+	types, hosts, payloads := make([]string, n), make([]string, n), make([]string, n)
+	notices, causes := make([]string, n), make([]string, n)
 	at, alerts := make([]time.Time, n), make([]bool, n)
 	agents, handoffs, pipelines, steps := make([]*int64, n), make([]*int64, n), make([]*int64, n), make([]*int64, n)
 	for i, e := range w.Events {
 		types[i], hosts[i], payloads[i] = e.Type, e.Host, string(storableJSON(e.Payload))
-		at[i], alerts[i], notices[i] = e.At, e.Alert, string(e.Notice)
+		at[i], alerts[i], notices[i], causes[i] = e.At, e.Alert, string(e.Notice), e.Cause
 		if e.At.IsZero() {
 			at[i] = w.at
 		}
@@ -50,7 +51,7 @@ func (w *write) feed() {
 	}
 	w.batch.Queue(notifyEvents)
 	w.batch.Queue(lockEvents)
-	args := storable(types, at, hosts, agents, handoffs, pipelines, steps, payloads, alerts, notices)
+	args := storable(types, at, hosts, agents, handoffs, pipelines, steps, payloads, alerts, notices, causes)
 	w.batch.Queue(insertEvents, args...).Query(func(rows pgx.Rows) error {
 		ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
 		if err != nil {

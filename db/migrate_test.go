@@ -140,8 +140,9 @@ func TestMigrateWithRows(t *testing.T) {
 	a.ContextStart, a.AutoAskedAt, a.CompactHook, a.LastPromptAt = nil, nil, 0, nil
 	a.StateAt, a.WaitsFor, a.LastMessage = *a.EndedAt, "", "" // since when is not known
 	a.AnsweredAt, a.FirstPromptID = nil, nil
-	a.PipelineID, a.StepID, a.WorkStop, a.HandingOver, a.Trouble, a.StopInterrupt, a.StopYields = nil, nil, 0, false, "", false, false
+	a.PipelineID, a.StepID, a.WorkStop, a.HandingOver, a.TurnError, a.StopInterrupt, a.StopYields = nil, nil, 0, false, "", false, false
 	a.PaneColumns, a.PaneRows = 0, 0
+	a.Trouble, a.EndCause = nil, ""
 	gotA, err := db.Agent(t.Context(), a.ID)
 	equal(t, "agent", must(t, gotA, err), *a)
 	gotA, err = db.Agent(t.Context(), stops.ID)

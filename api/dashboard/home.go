@@ -182,6 +182,8 @@ func (c *card) why(auto bool) string {
 		return "it asks for " + c.WaitsFor
 	case c.State == daemon.Waiting:
 		return "a dialog waits for an answer"
+	case c.InTrouble() != nil:
+		return "its turns fail: " + c.Trouble.Words()
 	case c.Note != "":
 		return c.Note
 	case h == nil && !auto && c.Context != nil && c.Context.Tier == daemon.TierHigh && c.Persona != nil:

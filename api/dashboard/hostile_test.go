@@ -24,7 +24,7 @@ func filled(t *testing.T, text string) map[string]*html.Node {
 	fill := func(a *daemon.Agent) {
 		pane := text
 		a.Name, a.Persona, a.Runtime, a.Cwd, a.Note, a.WaitsFor, a.LastMessage, a.Pane, a.SessionID = text, &text, text, text, text, text, text, &pane, &pane
-		a.State = daemon.Waiting
+		a.State, a.Trouble = daemon.Waiting, &daemon.Trouble{Code: daemon.TroubleCodes()[0], Message: text, Since: h.now}
 	}
 	old := h.agent(func(a *daemon.Agent) {
 		fill(a)

@@ -90,6 +90,7 @@ func (a *app) tellStarted(ctx context.Context, c *api.Client, id int64, register
 			return err
 		}
 	}
+	a.warnTrouble(&agent)
 	if a.json {
 		return a.printJSON(agent)
 	}
@@ -172,7 +173,7 @@ func (a *app) listAgents(ctx context.Context, o api.ListOptions) error {
 	columns := []string{"ID", "NAME", "STATE", "PERSONA", "PANE", "GEN", "CONTEXT", "STARTED", "DIRECTORY"}
 	return printList(a, get, "no agents: start one with `understudy agent start PERSONA`", columns, func(g daemon.Agent) []string {
 		return []string{
-			fmt.Sprint(g.ID), g.Name, string(g.State), orDash(g.Persona), orDash(g.Pane), fmt.Sprint(g.Generation), contextWords(g.Context), ago(g.CreatedAt), g.Cwd,
+			fmt.Sprint(g.ID), g.Name, stateCell(&g), orDash(g.Persona), orDash(g.Pane), fmt.Sprint(g.Generation), contextWords(g.Context), ago(g.CreatedAt), g.Cwd,
 		}
 	})
 }
@@ -233,7 +234,7 @@ func (a *app) showAgent(g daemon.Agent, work, prompt string) {
 		end = endWords(g.EndReason)
 	}
 	a.ui(a.stdout).fields(
-		"agent", fmt.Sprint(g.ID), "name", g.Name, "state", string(g.State), "waits for", g.WaitsFor, "note", g.Note,
+		"agent", fmt.Sprint(g.ID), "name", g.Name, "state", string(g.State), "trouble", troubleInFull(&g), "waits for", g.WaitsFor, "note", g.Note,
 		"works for", work, "first prompt", prompt, "persona", text(g.Persona), "runtime", g.Runtime, "host", g.Host, "pane", text(g.Pane), "tmux", g.PaneSocket,
 		"session", text(g.SessionID), "transcript", text(g.TranscriptPath), "directory", g.Cwd,
 		"generation", fmt.Sprint(g.Generation), "predecessor", number(g.PreviousAgentID), "successor", number(g.SuccessorID),

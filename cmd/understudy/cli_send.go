@@ -51,6 +51,9 @@ func (a *app) send(ctx context.Context, word, message string, command, wait bool
 		if d, err = a.awaitDelivery(ctx, c, d); err != nil {
 			return err
 		}
+		if now, err := c.Agent(ctx, d.AgentID); err == nil { // else it is the verdict alone that is told
+			a.warnTrouble(&now)
+		}
 	}
 	return a.tellDelivery(d)
 }
@@ -89,6 +92,8 @@ func deliveryNote(d *daemon.Delivery, g *daemon.Agent) string {
 		return fmt.Sprintf("agent %d is in a turn; it gets the text when that ends", g.ID)
 	case g.Note == "" && g.State == daemon.Starting:
 		return fmt.Sprintf("agent %d is starting", g.ID)
+	case g.Note == "" && g.Trouble != nil:
+		return fmt.Sprintf("agent %d is in trouble: %s", g.ID, g.Trouble.Words())
 	}
 	return g.Note
 }

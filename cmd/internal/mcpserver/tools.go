@@ -57,7 +57,9 @@ type agent struct {
 	ID    int64  `json:"id"`
 	Name  string `json:"name"`
 	State string `json:"state" jsonschema:"starting, idle, working, or waiting for a person"`
-	You   bool   `json:"you,omitempty"`
+	// A text for an agent in trouble is typed all the same, but its turns fail.
+	Trouble string `json:"trouble,omitempty" jsonschema:"why its turns fail, such as usage_limit: it won't answer before that is over"`
+	You     bool   `json:"you,omitempty"`
 }
 
 func (s *server) listPersonas(ctx context.Context, _ nothing) (cast, error) {
@@ -69,7 +71,7 @@ func (s *server) listPersonas(ctx context.Context, _ nothing) (cast, error) {
 	for _, p := range peers.Personas {
 		shown := persona{Slug: p.Slug, Role: p.Role, Description: p.Description, Agents: []agent{}}
 		for _, a := range p.Agents {
-			shown.Agents = append(shown.Agents, agent{ID: a.ID, Name: a.Name, State: string(a.State), You: a.ID == s.agent})
+			shown.Agents = append(shown.Agents, agent{ID: a.ID, Name: a.Name, State: string(a.State), Trouble: a.Trouble, You: a.ID == s.agent})
 		}
 		out.Personas = append(out.Personas, shown)
 	}

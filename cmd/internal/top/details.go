@@ -124,6 +124,9 @@ func (m *model) detailLines(columns int) []string {
 // describeAgent tells of an agent. Of one that is not here any more it is not said what it does.
 func (m *model) describeAgent(p *paper, r *row, here bool) {
 	a := r.agent
+	if a.Trouble != nil {
+		p.field("trouble", fmt.Sprintf("%s for %s; %s", strings.TrimSuffix(a.Trouble.Words(), "."), lasted(m.now.Sub(a.Trouble.Since)), a.TroubleHint()))
+	}
 	if here {
 		p.field("state", fmt.Sprintf("%s for %s", a.State, lasted(m.now.Sub(a.StateAt))))
 		p.field("waits for", a.WaitsFor)

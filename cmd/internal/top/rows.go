@@ -96,18 +96,21 @@ func rowsOf(s snapshot) []row {
 
 func agentLine(a *daemon.Agent, h *daemon.Handoff) row {
 	r := row{key: key{agentRow, a.ID}, since: a.StateAt, state: string(a.State), asks: a.Note, agent: a, handoff: h}
-	switch a.State {
-	case daemon.Waiting:
+	trouble := a.InTrouble()
+	switch {
+	case a.State == daemon.Waiting:
 		r.group, r.asks = needsYou, cmp.Or(a.WaitsFor, a.Note)
-	case daemon.Working:
+	case trouble != nil:
+		r.group, r.state, r.since, r.asks = needsYou, "trouble", trouble.Since, trouble.Words()
+	case a.State == daemon.Working:
 		r.group = atWork
-	case daemon.Idle:
+	case a.State == daemon.Idle:
 		r.group = idle
 	default:
 		r.group = starting
 	}
 	switch {
-	case h == nil || a.State == daemon.Waiting:
+	case h == nil || a.State == daemon.Waiting || trouble != nil && h.Open():
 	case h.Phase == daemon.Failed:
 		r.group, r.asks, r.since, r.state = needsYou, failure(h), endOf(h), "failed"
 	case h.Retryable():

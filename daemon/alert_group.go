@@ -1,0 +1,188 @@
+package daemon
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// What [Event.Cause] begins with.
+const (
+	causeTrouble = "trouble "     // and its code
+	causeServer  = "tmux server " // and which one
+)
+
+// alertsOf are the alerts among pending events; they come first.
+func alertsOf(events []Event) []Event {
+	n := slices.IndexFunc(events, func(e Event) bool { return !e.Alert })
+	if n < 0 {
+		n = len(events)
+	}
+	return events[:n]
+}
+
+// alertTopic is what alerts are told together by: what they came of.
+func alertTopic(e *Event) string {
+	if e.Cause != "" {
+		return e.Cause
+	}
+	return fmt.Sprintf("event %d", e.ID)
+}
+
+// inGroups groups events by what they are about, in the order in which each group's first one came.
+func inGroups(events []Event, about func(*Event) string) [][]Event {
+	var groups [][]Event
+	at := map[string]int{}
+	for _, e := range events {
+		name := about(&e)
+		i, ok := at[name]
+		if !ok {
+			i = len(groups)
+			at[name], groups = i, append(groups, nil)
+		}
+		groups[i] = append(groups[i], e)
+	}
+	return groups
+}
+
+// gathering is how long more events of a group's cause are waited for; 0: no longer, or it has none.
+func gathering(group []Event, now time.Time) time.Duration {
+	if group[0].Cause == "" {
+		return 0
+	}
+	left := min(group[len(group)-1].At.Add(causeQuiet).Sub(now), group[0].At.Add(causeLongest).Sub(now))
+	if left > causeLongest {
+		return 0 // the clock was set back
+	}
+	return max(left, 0)
+}
+
+// common is the id that all events of a group have; nil: they have none, or several.
+func common(group []Event, id func(*Event) *int64) *int64 {
+	first := id(&group[0])
+	for i := range group {
+		if this := id(&group[i]); first == nil || this == nil || *this != *first {
+			return nil
+		}
+	}
+	return first
+}
+
+// groupText words what the operator is told of events that are told together.
+func groupText(group []Event) (title, message string) {
+	newest := &group[len(group)-1]
+	switch {
+	case strings.HasPrefix(newest.Cause, causeServer) && slices.ContainsFunc(group, func(e Event) bool { return e.Type == eventEnded }):
+		return serverText(group)
+	case len(group) > 1 && newest.Type == eventTrouble:
+		return troubleText(group)
+	}
+	title, message = alertText(newest)
+	if more := len(group) - 1; more > 0 {
+		title += fmt.Sprintf(", and %d more", more)
+	}
+	return title, message
+}
+
+// groupPayload are the members of an event's payload that the sentences below are made of.
+type groupPayload struct {
+	Name     string `json:"agent_name"`
+	Reported string `json:"reported"` // by a runtime
+	Socket   string `json:"tmux_socket"`
+	Own      bool   `json:"own_server"`
+	Tied     string `json:"tied"` // why its session is not to be opened again by itself
+	Phase    Phase  `json:"phase"`
+}
+
+func payloadOf(e *Event) (p groupPayload) {
+	_ = json.Unmarshal(e.Payload, &p) // what another version has written may lack them
+	return p
+}
+
+// troubleText words the same trouble of several agents.
+func troubleText(group []Event) (title, message string) {
+	newest := &group[len(group)-1]
+	var who []string
+	for i := range group {
+		if name := agentName(&group[i], ""); !slices.Contains(who, name) {
+			who = append(who, name)
+		}
+	}
+	code, text := strings.ReplaceAll(strings.TrimPrefix(newest.Cause, causeTrouble), "_", " "), payloadOf(newest).Reported
+	if text != "" {
+		text = " " + quote(text)
+	}
+	return fmt.Sprintf("understudy: %d agents in trouble, %s", len(who), code),
+		fmt.Sprintf("%d agents are in trouble, %s%s: %s. What to do about each: `understudy agent show ID`.", len(who), code, text, listed(who))
+}
+
+// serverText words the end of a tmux server, with the agents that ended by it and what has failed for want
+// of them.
+func serverText(group []Event) (title, message string) {
+	var who, open, fresh, look, retry, runs []string
+	var p groupPayload
+	for i := range group {
+		e := &group[i]
+		switch about := payloadOf(e); {
+		case e.Type == eventEnded && e.AgentID != nil:
+			p = about
+			who = append(who, agentName(e, about.Tied))
+			switch about.Tied {
+			case "":
+				open = append(open, fmt.Sprint(*e.AgentID))
+			case tiedNoSession:
+				fresh = append(fresh, fmt.Sprint(*e.AgentID))
+			}
+		case e.Type == "handoff_failed" && e.HandoffID != nil && beforeRecord(about.Phase):
+			look = append(look, fmt.Sprint(*e.HandoffID))
+		case e.Type == "handoff_failed" && e.HandoffID != nil:
+			retry = append(retry, fmt.Sprint(*e.HandoffID))
+		case e.Type == "pipeline_failed" && e.PipelineID != nil:
+			runs = append(runs, fmt.Sprint(*e.PipelineID))
+		}
+	}
+	n, many := len(who), "agents"
+	if n == 1 {
+		many = "agent"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "The tmux server at %s has ended, and %d %s with it: %s.", p.Socket, n, many, listed(who))
+	for _, next := range []struct {
+		ids  []string
+		text string
+	}{
+		{runs, " Pipeline %s failed by it: `understudy pipeline resume ID`."},
+		{retry, " Handoff %s failed by it, its record is kept: `understudy handoff retry ID`."},
+		{look, " Handoff %s failed by it, before its record: `understudy handoff show ID` says how to go on."},
+		{fresh, " Start anew, for want of a session: agent %s, by `understudy agent start`."},
+		{open, " Open sessions again: agent %s, by `understudy agent resume ID`."},
+	} {
+		if len(next.ids) > 0 {
+			fmt.Fprintf(&b, next.text, listed(next.ids))
+		}
+	}
+	if p.Own {
+		b.WriteString(" The next agent gets a new server.")
+	}
+	return fmt.Sprintf("understudy: tmux server ended, and %d %s with it", n, many), b.String()
+}
+
+// agentName names the agent of an event.
+func agentName(e *Event, more string) string {
+	words := payloadOf(e).Name
+	if more != "" {
+		words += ", " + more
+	}
+	return fmt.Sprintf("%d (%s)", *e.AgentID, words)
+}
+
+// listed is a list of which the end is left out if it is long.
+func listed(items []string) string {
+	const most = 20
+	if more := len(items) - most; more > 0 {
+		return strings.Join(items[:most], ", ") + fmt.Sprintf(" and %d more", more)
+	}
+	return strings.Join(items, ", ")
+}

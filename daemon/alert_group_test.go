@@ -1,0 +1,118 @@
+package daemon
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// stuck commits the notice of an agent that has got into trouble.
+func (s *telling) stuck(agent int64, code string) {
+	s.rows.change(func() { s.rows.agents[agent], s.rows.stuck[agent] = Idle, &Trouble{Code: code} })
+	s.add(Event{Type: eventTrouble, AgentID: &agent, Notice: NoticeWaiting, Cause: causeTrouble + code, Payload: mustJSON(map[string]any{
+		"agent_name": fmt.Sprintf("con-%d", agent), "reported": "later", "message": fmt.Sprintf("Agent %d is in trouble.", agent)})})
+}
+
+// died commits the end of an agent with its tmux server.
+func (s *telling) died(agent int64, tied string) {
+	s.add(Event{Type: eventEnded, AgentID: &agent, Alert: true, Cause: causeServer + "1 2 /run/tmux.sock", Payload: mustJSON(map[string]any{
+		"agent_name": fmt.Sprintf("con-%d", agent), "tied": tied, "tmux_socket": "/run/tmux.sock", "own_server": true})})
+}
+
+// last is the message of what was told last.
+func (s *telling) last() string {
+	marks := s.marks()
+	if len(marks) == 0 {
+		return ""
+	}
+	return fmt.Sprint(marks[len(marks)-1]["message"])
+}
+
+// TestTheSameTroubleIsToldOnce: a limit stops all agents within seconds.
+func TestTheSameTroubleIsToldOnce(t *testing.T) {
+	tellers(t, func(s *telling) {
+		for agent := range int64(6) {
+			s.stuck(agent+1, "usage_limit")
+			s.pass(time.Second)
+		}
+		s.stuck(7, "authentication_failed") // another kind
+		s.stuck(8, "usage_limit")
+		s.rows.change(func() { s.rows.stuck[2] = nil }) // which somebody has helped
+		s.pass(5 * time.Second)
+		s.shows("8s 6 agents in trouble, usage limit", "8s agent trouble (agent 7)")
+		if got := s.marks()[0]["message"]; got != "6 agents are in trouble, usage limit ‹later›: 1 (con-1), 3 (con-3), 4 (con-4), 5 (con-5), 6 (con-6), 8 (con-8). "+
+			"What to do about each: `understudy agent show ID`." {
+			t.Errorf("told %q", got)
+		}
+		s.stuck(9, "usage_limit") // late: no notification for each
+		s.pass(20 * time.Second)
+		s.stuck(10, "usage_limit")
+		s.pass(time.Second)
+		if n := len(s.shown()); n != 2 {
+			t.Errorf("told %d times: %q", n, s.shown())
+		}
+		s.pass(time.Minute)
+		if got := s.shown()[2:]; !slices.Equal(got, []string{"1m8s 2 agents in trouble, usage limit"}) {
+			t.Errorf("told %q", got)
+		}
+		s.settled("told spared told told told told told told told told")
+	})
+}
+
+// TestOneAlertForADeadServer: its agents, and what failed for want of them, whoever committed it when.
+func TestOneAlertForADeadServer(t *testing.T) {
+	tellers(t, func(s *telling) {
+		cause, agent, handoff, later, run := causeServer+"1 2 /run/tmux.sock", int64(2), int64(31), int64(32), int64(41)
+		for i, tied := range []string{"", "handoff 31", "pipeline 41", tiedNoSession, "", ""} {
+			s.died(int64(i+1), tied)
+		}
+		s.fails(7) // of something else, which is told at once
+		s.shows("0s agent failed (agent 7)!")
+		s.pass(time.Second)
+		s.add(Event{Type: "handoff_failed", AgentID: &agent, HandoffID: &handoff, Alert: true, Cause: cause, Payload: json.RawMessage(`{"phase": "awaiting_document"}`)},
+			Event{Type: "handoff_failed", AgentID: &agent, HandoffID: &later, Alert: true, Cause: cause, Payload: json.RawMessage(`{"phase": "briefing"}`)})
+		s.stop() // killed before it was told
+		s.settled("      told  ")
+		s.start()
+		s.add(Event{Type: "pipeline_failed", PipelineID: &run, Alert: true, Cause: cause})
+		s.pass(10 * time.Second)
+		s.shows("0s agent failed (agent 7)!", "3s tmux server ended, and 6 agents with it!")
+		const want = "The tmux server at /run/tmux.sock has ended, and 6 agents with it: 1 (con-1), 2 (con-2, handoff 31), 3 (con-3, pipeline 41), " +
+			"4 (con-4, it never had a session), 5 (con-5), 6 (con-6). Pipeline 41 failed by it: `understudy pipeline resume ID`. " +
+			"Handoff 32 failed by it, its record is kept: `understudy handoff retry ID`. " +
+			"Handoff 31 failed by it, before its record: `understudy handoff show ID` says how to go on. " +
+			"Start anew, for want of a session: agent 4, by `understudy agent start`. " +
+			"Open sessions again: agent 1, 5, 6, by `understudy agent resume ID`. The next agent gets a new server."
+		if s.last() != want {
+			t.Errorf("told\n%s, want\n%s", s.last(), want)
+		}
+		s.settled(strings.TrimSpace(strings.Repeat("told ", 10)))
+		if mark := s.marks()[1]; len(mark["merged"].([]any)) != 8 {
+			t.Errorf("the event that says so: %v", mark)
+		}
+		s.died(8, "") // late
+		s.pass(3 * time.Second)
+		if got := s.shown()[2:]; len(got) != 1 || !strings.Contains(s.last(), "and 1 agent with it: 8 (con-8).") {
+			t.Errorf("told %q: %q", got, s.last())
+		}
+	})
+}
+
+// TestGatheringEnds: events of one cause that go on coming are told all the same, and a clock that was set
+// back holds nothing up.
+func TestGatheringEnds(t *testing.T) {
+	tellers(t, func(s *telling) {
+		for agent := range int64(25) {
+			s.died(agent+1, "")
+			s.pass(500 * time.Millisecond)
+		}
+		s.pass(3 * time.Second)
+		s.shows("10s tmux server ended, and 20 agents with it!", "14s tmux server ended, and 5 agents with it!")
+		ahead := int64(99)
+		s.add(Event{Type: eventEnded, AgentID: &ahead, Alert: true, Cause: causeServer + "3", At: time.Now().Add(time.Hour)})
+		s.shows("10s tmux server ended, and 20 agents with it!", "14s tmux server ended, and 5 agents with it!", "15.5s tmux server ended, and 1 agent with it!")
+	})
+}

@@ -1,0 +1,92 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/understudyd/understudy/tmux"
+)
+
+const eventEnded = "agent_ended"
+
+// endedLately is for how long after an agent's end what fails for want of it is told with it.
+const endedLately = time.Minute
+
+// tiedNoSession is why an agent's session can't be opened again; else agents are tied to a handoff or a run.
+const tiedNoSession = "it never had a session"
+
+// endCauseOf is what an agent's end came of, for the event of what fails for want of it; "": it has
+// not just ended, or by itself.
+func endCauseOf(a *Agent, now time.Time) string {
+	if a.Active() || now.Sub(*a.EndedAt) > endedLately {
+		return ""
+	}
+	return a.EndCause
+}
+
+// serverGone reports whether the tmux server of an ended agent's pane is gone. The agents of a server that
+// is ending may end before its process does; it answers nobody meanwhile.
+func (d *Daemon) serverGone(ctx context.Context, a *Agent) bool {
+	const patience = time.Second
+	term, err := d.terminalOf(a)
+	if err != nil || a.PaneServerPID == 0 {
+		return false
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for until := time.Now().Add(patience); ; {
+		if _, err := tmux.FindProcess(a.PaneServerPID); errors.Is(err, tmux.ErrNoProcess) {
+			return true
+		}
+		_, err := term.Inspect(ctx, a.Ref())
+		switch {
+		case errors.Is(err, tmux.ErrNoServer):
+			return true
+		case err == nil || errors.Is(err, tmux.ErrGone) || time.Now().After(until):
+			return false
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// endedTogether reports whether another agent has ended by the same, or is about to.
+func (d *Daemon) endedTogether(ctx context.Context, a *Agent) (bool, error) {
+	active, err := d.Store.Agents(ctx, AgentFilter{Host: d.Host, Active: true, Limit: 10_000})
+	if err != nil {
+		return false, err
+	}
+	for i := range active {
+		if b := &active[i]; b.ID != a.ID && b.HasPane() && serverCause(b.Ref()) == a.EndCause {
+			return true, nil
+		}
+	}
+	ended, err := d.Store.Agents(ctx, AgentFilter{Host: d.Host, EndCause: a.EndCause, Limit: 1})
+	return len(ended) > 0, err
+}
+
+// serverCause names a tmux server as a cause.
+func serverCause(ref tmux.Ref) string {
+	return fmt.Sprintf("%s%d %d %s", causeServer, ref.ServerPID, ref.ServerStart, ref.Socket)
+}
+
+// tied says why an ended agent's session is not to be opened again by itself, "" if it may be.
+func (d *Daemon) tied(ctx context.Context, a *Agent) (string, error) {
+	h, ok, err := d.openHandoff(ctx, a.ID)
+	switch {
+	case err != nil:
+		return "", err
+	case ok:
+		return fmt.Sprintf("handoff %d", h.ID), nil
+	case a.PipelineID != nil:
+		return fmt.Sprintf("pipeline %d", *a.PipelineID), nil
+	case a.RegisteredAt == nil || a.SessionID == nil:
+		return tiedNoSession, nil
+	}
+	return "", nil
+}

@@ -1,0 +1,115 @@
+package daemon
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/runtimes"
+)
+
+// Trouble is what an agent's runtime reports instead of the end of a turn: the API refuses its requests. It
+// begins with a turn that ends so, and lasts until a turn ends well.
+type Trouble struct {
+	Code    string    `json:"code"`    // one of [TroubleCodes]
+	Message string    `json:"message"` // the runtime's own text, one line; may be empty
+	Since   time.Time `json:"since"`
+}
+
+const maxTrouble = 300 // runes of its message
+
+// The events with which an agent's trouble begins, or becomes another one, and ends.
+const (
+	eventTrouble     = "agent_trouble"
+	eventTroubleOver = "agent_trouble_over"
+)
+
+// TroubleCodes are the codes of all kinds of trouble.
+func TroubleCodes() []string { return runtimes.TroubleCodes() }
+
+// Words are the code and the runtime's text. Wherever trouble is told of, it is told of in these words.
+func (t *Trouble) Words() string {
+	if t.Message == "" {
+		return t.Code
+	}
+	return t.Code + ": " + t.Message
+}
+
+// InTrouble returns the trouble that an agent is in and does nothing about; nil: it is in none, has ended, or is in
+// a turn, which may end it.
+func (a *Agent) InTrouble() *Trouble {
+	if !a.Active() || a.State == Working {
+		return nil
+	}
+	return a.Trouble
+}
+
+// TroubleHint says what to do about an agent's trouble, without a full stop; "" if it is in none.
+func (a *Agent) TroubleHint() string {
+	if a.Trouble == nil {
+		return ""
+	}
+	switch a.Trouble.Code {
+	case runtimes.UsageLimit:
+		return fmt.Sprintf("after the reset Claude Code may go on by itself: look with `understudy agent attach %d`, else `understudy agent send %[1]d \"Go on\"`", a.ID)
+	case runtimes.Unauthenticated:
+		return fmt.Sprintf("log in with /login in its pane: `understudy agent attach %d`", a.ID)
+	case runtimes.Billing:
+		return fmt.Sprintf("put the account's billing right, then `understudy agent send %d \"Go on\"`", a.ID)
+	case runtimes.UnknownModel:
+		return fmt.Sprintf("choose another model with /model in its pane: `understudy agent attach %d`", a.ID)
+	case runtimes.InvalidRequest, runtimes.OutputLimit:
+		return fmt.Sprintf("the same again would fail again: look at it with `understudy agent attach %d`", a.ID)
+	}
+	return fmt.Sprintf("have it try again in a while: `understudy agent send %d \"Go on\"`", a.ID)
+}
+
+// stopFailed applies a StopFailure: the runtime has ended a turn with an error of its own.
+func (h *hookStep) stopFailed() {
+	if h.p.AgentID != "" {
+		return // a sub-agent's, or that of a compaction: the agent's own turn goes on and reports its own end
+	}
+	a := h.tx.Agent
+	code, text := runtimes.ReadTrouble(h.p.Error, h.p.LastAssistantMessage, h.p.ErrorDetails)
+	now := Trouble{Code: code, Message: oneLine(text, maxTrouble), Since: h.in.At}
+	was, hint := a.Trouble, a.TroubleHint()
+	if was != nil {
+		now.Since = was.Since
+	}
+	// The answer of an earlier turn would pass for that of this one.
+	a.Trouble, a.TurnError, a.LastMessage, a.HandingOver = &now, now.Words(), "", false
+	h.setState(Idle)
+	hf := h.tx.Handoff
+	handing := hf != nil && hf.Confirmed && hf.StopHook == 0 && (hf.Phase == Instructing || hf.Phase == AwaitingDocument)
+	if handing {
+		hf.Trouble = a.TurnError
+		h.touchHandoff()
+	}
+	if was == nil || was.Code != code {
+		h.event(eventTrouble, map[string]any{"code": code, "since": now.Since, "agent_name": a.Name, "reported": now.Message, "message": a.troubleWords()}, a)
+		// Another notification only for what asks for something else of a person. A handoff or a run fails by
+		// it, and says so itself.
+		if a.TroubleHint() != hint && !handing && a.PipelineID == nil {
+			e := h.out.Change.Events[len(h.out.Change.Events)-1]
+			e.Notice, e.Cause = NoticeWaiting, causeTrouble+code
+		}
+	}
+}
+
+func (a *Agent) troubleWords() string {
+	text := ""
+	if a.Trouble.Message != "" {
+		text = " " + quote(a.Trouble.Message)
+	}
+	return fmt.Sprintf("Agent %d (%s) is in trouble, %s%s: %s.", a.ID, a.Name, strings.ReplaceAll(a.Trouble.Code, "_", " "), text, a.TroubleHint())
+}
+
+// endTrouble ends the trouble of an agent, if it is in any. The event says by what.
+func (d *Daemon) endTrouble(a *Agent, by string) *Event {
+	if a.Trouble == nil {
+		return nil
+	}
+	e := d.event(eventTroubleOver, &a.ID, nil, map[string]any{"code": a.Trouble.Code, "since": a.Trouble.Since, "by": by}).of(a)
+	a.Trouble = nil
+	return e
+}

@@ -1,0 +1,167 @@
+package daemon
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/hooks"
+)
+
+// hooked is an agent to whose rows hooks are applied, one after the other.
+type hooked struct {
+	t       *testing.T
+	agent   *Agent
+	handoff *Handoff
+	id      int64 // of the last hook
+	at      time.Time
+}
+
+func hookedAgent(t *testing.T) *hooked {
+	now := time.Date(2031, 5, 4, 3, 0, 0, 0, time.UTC)
+	return &hooked{t: t, at: now, agent: &Agent{ID: 3, Name: "con", State: Idle, StateAt: now, PID: 7, RegisteredAt: &now}}
+}
+
+// gets applies a hook a minute after the last one, and returns what the change says of the agent's trouble.
+func (h *hooked) gets(event string, fields map[string]any) (about []*Event) {
+	h.t.Helper()
+	h.id++
+	h.at = h.at.Add(time.Minute)
+	body, err := json.Marshal(fields)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	p, err := hooks.Parse(event, body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	d := New(Config{Host: "h", Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	step := hookStep{d: d, p: p, in: HookInput{Key: fmt.Sprint(h.id), PID: 7, At: h.at}, tx: HookTx{HookID: h.id, Agent: h.agent, Handoff: h.handoff}}
+	out := step.decide()
+	if !out.Applied {
+		h.t.Fatalf("%s was not applied: %s", event, out.Reason)
+	}
+	return slices.DeleteFunc(out.Change.Events, func(e *Event) bool { return !strings.HasPrefix(e.Type, eventTrouble) })
+}
+
+// says fails unless the events are these: their types, with ! after those that a person is told of.
+func (h *hooked) says(about []*Event, want string) {
+	h.t.Helper()
+	var got []string
+	for _, e := range about {
+		name := e.Type
+		if e.Notice == NoticeWaiting {
+			name += "!"
+		}
+		got = append(got, name)
+	}
+	if s := strings.Join(got, " "); s != want {
+		h.t.Errorf("events %q, want %q", s, want)
+	}
+}
+
+func (h *hooked) fails(kind, text string) []*Event {
+	h.t.Helper()
+	h.gets("UserPromptSubmit", map[string]any{"prompt": "on", "prompt_id": fmt.Sprint(h.id)})
+	return h.gets("StopFailure", map[string]any{"error": kind, "last_assistant_message": text})
+}
+
+// TestTroubleFromAFailedTurnToAGoodOne: it is told of once, however often the agent tries in vain.
+func TestTroubleFromAFailedTurnToAGoodOne(t *testing.T) {
+	t.Parallel()
+	h := hookedAgent(t)
+	h.gets("Stop", map[string]any{"last_assistant_message": "All is done."})
+	if h.agent.LastMessage != "All is done." || h.agent.Trouble != nil {
+		t.Fatalf("agent %+v after a good turn", h.agent)
+	}
+	about := h.fails("rate_limit", "You've hit your 5-hour limit · \x1bresets\n7:08am (UTC)")
+	h.says(about, "agent_trouble!")
+	began := h.at
+	want := Trouble{Code: "usage_limit", Message: "You've hit your 5-hour limit · resets 7:08am (UTC)", Since: began}
+	if a := h.agent; a.Trouble == nil || *a.Trouble != want || a.State != Idle || a.LastMessage != "" || a.InTrouble() == nil {
+		t.Errorf("agent %+v in trouble %+v, want %+v and no answer", a, a.Trouble, want)
+	}
+	const told = "Agent 3 (con) is in trouble, usage limit ‹You've hit your 5-hour limit · resets 7:08am (UTC)›: " +
+		"after the reset Claude Code may go on by itself: look with `understudy agent attach 3`, else `understudy agent send 3 \"Go on\"`."
+	if _, message := alertText(about[0]); message != told || withoutScreen(message) == message {
+		t.Errorf("told %q, want %q, and the runtime's text marked as such", message, told)
+	}
+
+	h.gets("UserPromptSubmit", map[string]any{"prompt": "on", "prompt_id": "p"})
+	if a := h.agent; a.Trouble == nil || a.InTrouble() != nil || a.TurnError != "" {
+		t.Errorf("agent %+v in its next turn: want it in trouble still, which the turn may end", a)
+	}
+	h.says(h.gets("StopFailure", map[string]any{"error": "rate_limit", "last_assistant_message": "You've hit your weekly limit"}), "")
+	if got := h.agent.Trouble; got.Message != "You've hit your weekly limit" || !got.Since.Equal(began) {
+		t.Errorf("trouble %+v after another try, want the newest text and the old time", got)
+	}
+
+	// Another kind is told of where it asks for something else of a person.
+	h.says(h.fails("authentication_failed", "Please run /login"), "agent_trouble!")
+	h.says(h.fails("overloaded", "API Error: 529"), "agent_trouble!")
+	h.says(h.fails("server_error", "API Error: 500"), "agent_trouble")
+
+	h.gets("SessionStart", map[string]any{"session_id": "new", "source": "clear"})
+	if h.agent.Trouble == nil {
+		t.Error("a new session has ended the trouble before a turn of it has")
+	}
+	over := h.gets("Stop", map[string]any{"session_id": "new", "last_assistant_message": "Here I am."})
+	h.says(over, "agent_trouble_over")
+	if a := h.agent; a.Trouble != nil || a.TurnError != "" || a.LastMessage != "Here I am." {
+		t.Errorf("agent %+v after a good turn", a)
+	}
+	if words := over[0].Words(); words != "Agent 3 is out of its trouble: server_error" {
+		t.Errorf("the event says %q", words)
+	}
+	h.says(h.gets("Stop", map[string]any{}), "")
+	h.says(h.fails("server_error", "API Error: 500"), "agent_trouble!")
+}
+
+// TestTroubleOfASubagentIsNotTheAgents: its turn goes on.
+func TestTroubleOfASubagentIsNotTheAgents(t *testing.T) {
+	t.Parallel()
+	h := hookedAgent(t)
+	h.gets("UserPromptSubmit", map[string]any{"prompt": "on", "prompt_id": "p"})
+	h.says(h.gets("StopFailure", map[string]any{"error": "invalid_request", "agent_id": "adc372cf0542a8dc7"}), "")
+	if a := h.agent; a.Trouble != nil || a.State != Working {
+		t.Errorf("agent is %s in trouble %+v", a.State, a.Trouble)
+	}
+}
+
+// TestTroubleThatOthersTellOf: a handoff and a run that fail by it say so in the same words.
+func TestTroubleThatOthersTellOf(t *testing.T) {
+	t.Parallel()
+	h := hookedAgent(t)
+	h.handoff = &Handoff{ID: 5, Phase: AwaitingDocument, Confirmed: true}
+	h.says(h.fails("overloaded", "API Error: 529 Overloaded."), "agent_trouble")
+	if h.handoff.Trouble != "overloaded: API Error: 529 Overloaded." || h.handoff.Trouble != h.agent.TurnError || h.agent.TurnError != h.agent.Trouble.Words() {
+		t.Errorf("the handoff has %q, a run %q, the agent %q", h.handoff.Trouble, h.agent.TurnError, h.agent.Trouble.Words())
+	}
+	h = hookedAgent(t)
+	run := int64(9)
+	h.agent.PipelineID = &run
+	h.says(h.fails("overloaded", "API Error: 529 Overloaded."), "agent_trouble")
+
+	h = hookedAgent(t) // the handoff has not begun with it: its own phase is not over by this
+	h.handoff = &Handoff{ID: 5, Phase: Instructing}
+	h.says(h.fails("overloaded", "API Error: 529 Overloaded."), "agent_trouble!")
+	if h.handoff.Trouble != "" {
+		t.Errorf("the handoff has %q", h.handoff.Trouble)
+	}
+}
+
+// TestTroubleHasAHint for each kind, with a command to run.
+func TestTroubleHasAHint(t *testing.T) {
+	t.Parallel()
+	for _, code := range TroubleCodes() {
+		a := Agent{ID: 3, Trouble: &Trouble{Code: code}}
+		if hint := a.TroubleHint(); !strings.Contains(hint, "`understudy agent ") || a.Trouble.Words() != code {
+			t.Errorf("%s: hint %q, words %q", code, hint, a.Trouble.Words())
+		}
+	}
+}
