@@ -12,7 +12,7 @@ import (
 const (
 	noticeGap    = 5 * time.Second  // between two notices about the same agent, or run without one
 	causeGap     = time.Minute      // between two notices of the same cause
-	causeQuiet   = 2 * time.Second  // events of one cause are told once none has come for so long
+	causeQuiet   = 3 * time.Second  // events of one cause are told once none has come for so long
 	causeLongest = 10 * time.Second // or the first of them is so old
 	noticeStale  = 5 * time.Minute  // an older notice is not told any more
 	alertRetry   = 5 * time.Second  // the rows are looked at so often, whatever wakes the teller
@@ -47,8 +47,9 @@ type teller struct {
 	log      *slog.Logger
 	marked   func() // called when an event was stored that says that something was told
 
-	held map[string]time.Time // until when no notice of a topic is told
-	owed []mark               // what was told and could not be marked
+	began time.Time            // of the run
+	held  map[string]time.Time // until when no notice of a topic is told
+	owed  []mark               // what was told and could not be marked
 }
 
 // mark is what is stored of something that was told.
@@ -63,6 +64,7 @@ func (d *Daemon) newTeller() *teller {
 
 // run tells until ctx ends. alarm says that there may be something new.
 func (t *teller) run(ctx context.Context, alarm <-chan struct{}) {
+	t.began = time.Now()
 	for ctx.Err() == nil {
 		again, err := t.tellDue(ctx)
 		switch {
@@ -94,7 +96,7 @@ func (t *teller) tellDue(ctx context.Context) (again time.Duration, err error) {
 	now, told := time.Now(), false
 	again = alertRetry
 	for _, group := range inGroups(alertsOf(events), alertTopic) {
-		if left := gathering(group, now); left > 0 {
+		if left := t.gathering(group, now); left > 0 {
 			again = min(again, left)
 			continue
 		}

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -47,12 +48,14 @@ func inGroups(events []Event, about func(*Event) string) [][]Event {
 	return groups
 }
 
-// gathering is how long more events of a group's cause are waited for; 0: no longer, or it has none.
-func gathering(group []Event, now time.Time) time.Duration {
+// gathering is how long more events of a group's cause are waited for; 0: no longer, or it has none. A daemon
+// that has just started may be about to see what came of it while none ran.
+func (t *teller) gathering(group []Event, now time.Time) time.Duration {
 	if group[0].Cause == "" {
 		return 0
 	}
 	left := min(group[len(group)-1].At.Add(causeQuiet).Sub(now), group[0].At.Add(causeLongest).Sub(now))
+	left = max(left, t.began.Add(causeQuiet).Sub(now))
 	if left > causeLongest {
 		return 0 // the clock was set back
 	}
@@ -105,8 +108,8 @@ func payloadOf(e *Event) (p groupPayload) {
 func troubleText(group []Event) (title, message string) {
 	newest := &group[len(group)-1]
 	var who []string
-	for i := range group {
-		if name := agentName(&group[i], ""); !slices.Contains(who, name) {
+	for _, e := range byAgent(group) {
+		if name := agentName(e, ""); !slices.Contains(who, name) {
 			who = append(who, name)
 		}
 	}
@@ -123,8 +126,7 @@ func troubleText(group []Event) (title, message string) {
 func serverText(group []Event) (title, message string) {
 	var who, open, fresh, look, retry, runs []string
 	var p groupPayload
-	for i := range group {
-		e := &group[i]
+	for _, e := range byAgent(group) {
 		switch about := payloadOf(e); {
 		case e.Type == eventEnded && e.AgentID != nil:
 			p = about
@@ -167,6 +169,22 @@ func serverText(group []Event) (title, message string) {
 		b.WriteString(" The next agent gets a new server.")
 	}
 	return fmt.Sprintf("understudy: tmux server ended, and %d %s with it", n, many), b.String()
+}
+
+// byAgent are events in the order of their agents.
+func byAgent(group []Event) []*Event {
+	var sorted []*Event
+	for i := range group {
+		sorted = append(sorted, &group[i])
+	}
+	id := func(e *Event) int64 {
+		if e.AgentID == nil {
+			return 0
+		}
+		return *e.AgentID
+	}
+	slices.SortStableFunc(sorted, func(a, b *Event) int { return cmp.Compare(id(a), id(b)) })
+	return sorted
 }
 
 // agentName names the agent of an event.

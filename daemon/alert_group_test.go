@@ -42,7 +42,7 @@ func TestTheSameTroubleIsToldOnce(t *testing.T) {
 		s.stuck(8, "usage_limit")
 		s.rows.change(func() { s.rows.stuck[2] = nil }) // which somebody has helped
 		s.pass(5 * time.Second)
-		s.shows("8s 6 agents in trouble, usage limit", "8s agent trouble (agent 7)")
+		s.shows("9s 6 agents in trouble, usage limit", "9s agent trouble (agent 7)")
 		if got := s.marks()[0]["message"]; got != "6 agents are in trouble, usage limit ‹later›: 1 (con-1), 3 (con-3), 4 (con-4), 5 (con-5), 6 (con-6), 8 (con-8). "+
 			"What to do about each: `understudy agent show ID`." {
 			t.Errorf("told %q", got)
@@ -55,7 +55,7 @@ func TestTheSameTroubleIsToldOnce(t *testing.T) {
 			t.Errorf("told %d times: %q", n, s.shown())
 		}
 		s.pass(time.Minute)
-		if got := s.shown()[2:]; !slices.Equal(got, []string{"1m8s 2 agents in trouble, usage limit"}) {
+		if got := s.shown()[2:]; !slices.Equal(got, []string{"1m9s 2 agents in trouble, usage limit"}) {
 			t.Errorf("told %q", got)
 		}
 		s.settled("told spared told told told told told told told told")
@@ -76,10 +76,12 @@ func TestOneAlertForADeadServer(t *testing.T) {
 			Event{Type: "handoff_failed", AgentID: &agent, HandoffID: &later, Alert: true, Cause: cause, Payload: json.RawMessage(`{"phase": "briefing"}`)})
 		s.stop() // killed before it was told
 		s.settled("      told  ")
-		s.start()
+		s.pass(4 * time.Second)
+		s.start() // the next daemon has yet to see what came of it
+		s.pass(time.Second)
 		s.add(Event{Type: "pipeline_failed", PipelineID: &run, Alert: true, Cause: cause})
 		s.pass(10 * time.Second)
-		s.shows("0s agent failed (agent 7)!", "3s tmux server ended, and 6 agents with it!")
+		s.shows("0s agent failed (agent 7)!", "9s tmux server ended, and 6 agents with it!")
 		const want = "The tmux server at /run/tmux.sock has ended, and 6 agents with it: 1 (con-1), 2 (con-2, handoff 31), 3 (con-3, pipeline 41), " +
 			"4 (con-4, it never had a session), 5 (con-5), 6 (con-6). Pipeline 41 failed by it: `understudy pipeline resume ID`. " +
 			"Handoff 32 failed by it, its record is kept: `understudy handoff retry ID`. " +
@@ -94,7 +96,7 @@ func TestOneAlertForADeadServer(t *testing.T) {
 			t.Errorf("the event that says so: %v", mark)
 		}
 		s.died(8, "") // late
-		s.pass(3 * time.Second)
+		s.pass(causeQuiet)
 		if got := s.shown()[2:]; len(got) != 1 || !strings.Contains(s.last(), "and 1 agent with it: 8 (con-8).") {
 			t.Errorf("told %q: %q", got, s.last())
 		}
@@ -109,10 +111,10 @@ func TestGatheringEnds(t *testing.T) {
 			s.died(agent+1, "")
 			s.pass(500 * time.Millisecond)
 		}
-		s.pass(3 * time.Second)
-		s.shows("10s tmux server ended, and 20 agents with it!", "14s tmux server ended, and 5 agents with it!")
+		s.pass(causeQuiet)
+		s.shows("10s tmux server ended, and 20 agents with it!", "15s tmux server ended, and 5 agents with it!")
 		ahead := int64(99)
 		s.add(Event{Type: eventEnded, AgentID: &ahead, Alert: true, Cause: causeServer + "3", At: time.Now().Add(time.Hour)})
-		s.shows("10s tmux server ended, and 20 agents with it!", "14s tmux server ended, and 5 agents with it!", "15.5s tmux server ended, and 1 agent with it!")
+		s.shows("10s tmux server ended, and 20 agents with it!", "15s tmux server ended, and 5 agents with it!", "15.5s tmux server ended, and 1 agent with it!")
 	})
 }

@@ -13,7 +13,7 @@ func (t *teller) tellNotices(ctx context.Context, notices []Event, now time.Time
 	t.forget(now)
 	again = alertRetry
 	for _, group := range inGroups(notices, topic) {
-		left := gathering(group, now)
+		left := t.gathering(group, now)
 		if until, held := t.held[topic(&group[0])]; held {
 			left = max(left, until.Sub(now))
 		}

@@ -194,4 +194,3 @@ func (r *rig) getServer(s *tmux.Server) int {
 	}
 	return panes[0].ServerPID
 }
-
