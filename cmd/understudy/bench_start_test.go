@@ -106,4 +106,5 @@ func benchmarkFleet(b *testing.B, r *rig) {
 	slices.Sort(all)
 	b.ReportMetric(median(all).Seconds(), "fleet-s")
 	quantiles(b, "trigger", triggers)
+	b.Logf("%d handoffs at once among %d agents: %s; %d triggers meanwhile, p50 %s", handedOver, fleet, median(all), len(triggers), median(triggers))
 }
