@@ -1,0 +1,190 @@
+//go:build e2e && linux
+
+package db
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/db/dbtest"
+	"github.com/understudyd/understudy/db/localpg"
+)
+
+// lostMachine makes this binary a daemon on a machine that will lose its network: it has the address of the
+// database.
+const lostMachine = "UNDERSTUDY_TEST_LOST_MACHINE"
+
+// asRoot runs a command as root, who may make networks and mount.
+func asRoot(t *testing.T, words ...string) {
+	t.Helper()
+	if out, err := rootCommand(words...).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v: %s (this test needs root, or sudo without a password)", strings.Join(words, " "), err, out)
+	}
+}
+
+func rootCommand(words ...string) *exec.Cmd {
+	if os.Geteuid() != 0 {
+		words = append([]string{"sudo", "-n"}, words...)
+	}
+	return exec.Command(words[0], words[1:]...)
+}
+
+// folder is one that the account of a server passes through.
+func folder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "us")
+	must(t, dir, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestServerDropsALostMachine has a machine of its own, a network namespace, hold the lock and lose its
+// address. Nobody ends its session: the server gives it up by what the connection has asked of it.
+func TestServerDropsALostMachine(t *testing.T) {
+	if url := os.Getenv(lostMachine); url != "" {
+		beLost(t, url)
+		return
+	}
+	t.Parallel()
+	id := os.Getpid() % 200
+	name, near, far := fmt.Sprintf("us%d", os.Getpid()), fmt.Sprintf("10.91.%d.1", id), fmt.Sprintf("10.91.%d.2", id)
+	asRoot(t, "ip", "netns", "add", name)
+	t.Cleanup(func() { asRoot(t, "ip", "netns", "del", name) })
+	asRoot(t, "ip", "link", "add", name+"a", "type", "veth", "peer", "name", name+"b", "netns", name)
+	asRoot(t, "ip", "addr", "add", near+"/30", "dev", name+"a")
+	asRoot(t, "ip", "link", "set", name+"a", "up")
+	asRoot(t, "ip", "-n", name, "addr", "add", far+"/30", "dev", name+"b")
+	asRoot(t, "ip", "-n", name, "link", "set", name+"b", "up")
+
+	dir := folder(t)
+	hba := filepath.Join(dir, "hba")
+	if err := os.WriteFile(hba, []byte("local all all trust\nhost all all "+far+"/32 trust\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cluster, err := localpg.Start(t.Context(), localpg.Config{Dir: filepath.Join(dir, "pg"), NoSync: true, Temporary: true,
+		Settings: map[string]string{"listen_addresses": near, "port": "5432", "hba_file": hba}})
+	must(t, cluster, err)
+	t.Cleanup(func() {
+		if err := cluster.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := Migrate(t.Context(), cluster.ConnString()); err != nil {
+		t.Fatal(err)
+	}
+	url := fmt.Sprintf("host=%s port=5432 user=understudy dbname=understudy sslmode=disable", near)
+	lost := rootCommand("ip", "netns", "exec", name, "env", lostMachine+"="+url, os.Args[0], "-test.run=^TestServerDropsALostMachine$")
+	stdin, err := lost.StdinPipe()
+	must(t, stdin, err)
+	stdout, err := lost.StdoutPipe()
+	must(t, stdout, err)
+	if err := lost.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said, err := bufio.NewReader(stdout).ReadString('\n')
+	if said != "locked\n" {
+		t.Fatalf("the other machine said %q: %v", said, err)
+	}
+	asRoot(t, "ip", "-n", name, "addr", "del", far+"/30", "dev", name+"b")
+	began := time.Now()
+	stdin.Close()
+	_ = lost.Wait() // it ends as a machine without power does: its word does not get through
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	l, err := at(t, cluster.ConnString()).LockHost(ctx, "h1", holder("second", "d2"), nil)
+	must(t, l, err)
+	l.Release()
+	took := time.Since(began)
+	t.Logf("the server gave the machine up after %s", took.Round(100*time.Millisecond))
+	if took < lockPace.quiet+lockPace.answer || took > 25*time.Second {
+		t.Errorf("the lock was free after %s: before its holder gave up, or too late", took)
+	}
+}
+
+// beLost takes the lock, says so, and ends when it is told to.
+func beLost(t *testing.T, url string) {
+	db, err := Open(t.Context(), Config{ConnString: url})
+	must(t, db, err)
+	l, err := db.LockHost(t.Context(), "h1", holder("first", "d1"), nil)
+	must(t, l, err)
+	fmt.Println("locked")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	os.Exit(0)
+}
+
+// TestFullDisk fills the disk of a database.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	disk := filepath.Join(dir, "disk")
+	if err := os.Mkdir(disk, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	mounted := false
+	t.Cleanup(func() { // after the server has ended
+		if mounted {
+			asRoot(t, "umount", disk)
+		}
+	})
+	cluster := dbtest.Cluster(t)
+	config, err := pgx.ParseConfig(cluster.ConnString())
+	must(t, config, err)
+	info, err := os.Stat(filepath.Join(filepath.Dir(config.Host), "data"))
+	must(t, info, err)
+	owner := info.Sys().(*syscall.Stat_t)
+	asRoot(t, "mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=24m,mode=0700,uid=%d,gid=%d", owner.Uid, owner.Gid), "tmpfs", disk)
+	mounted = true
+	run := dbtest.Admin(t, cluster.ConnString())
+	run(`CREATE TABLESPACE disk LOCATION '` + disk + `'`)
+	run(`CREATE DATABASE small TEMPLATE template0 TABLESPACE disk`)
+	url := cluster.ConnString() + " dbname=small"
+	if err := Migrate(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	db := at(t, url)
+	if err := db.Heartbeat(t.Context(), Host{ID: "h1"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.TryWrite(t.Context(), "h1"); err != nil {
+		t.Fatal(err)
+	}
+	l := lockHost(t, db, "h1")
+	filler := filepath.Join(disk, "filler")
+	if err := os.WriteFile(filler, make([]byte, 32<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("the disk is not full: %v", err)
+	}
+	large := func() *daemon.Change {
+		return &daemon.Change{Events: []*daemon.Event{{Type: "t", Host: "h1", Payload: []byte(`{"pad": "` + strings.Repeat(rand.Text(), 4000) + `"}`)}}}
+	}
+	eventually(t, "a write that is refused", func() bool {
+		err = db.Commit(t.Context(), large())
+		return err != nil
+	})
+	wantCode(t, err, "database_full")
+	wait(t, "loss of the lock", l.Lost())
+	wantCode(t, db.TryWrite(t.Context(), "h1"), "database_full")
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.TryWrite(t.Context(), "h1"); err != nil {
+		t.Errorf("room again: %v", err)
+	}
+	commit(t, db, large())
+}
