@@ -28,6 +28,6 @@
 // program, not that the program has read them, and less that it has done anything with them. What
 // the program does is for the program to confirm.
 //
-// [ErrGone], [ErrDead], [ErrOnce] and [ErrMissing] mean that nothing was typed. After any other error, such
+// [ErrGone], [ErrDead], [ErrOnce], [ErrChanged] and [ErrMissing] mean that nothing was typed. After any other error, such
 // as a deadline, it is unknown whether the bytes arrived; typing again would be a guess.
 package tmux

@@ -18,6 +18,9 @@ var (
 	ErrGone = errors.New("the pane no longer exists")
 	// ErrOnce means that a paste with the same Once was carried out before, and nothing was typed now.
 	ErrOnce = errors.New("it was typed before")
+	// ErrChanged means that the pane no longer shows, or no longer runs, what it did when the caller
+	// looked, and nothing was typed.
+	ErrChanged = errors.New("the pane has changed since it was looked at")
 	// ErrNoProcess means that the process has ended, or that its id belongs to another one now.
 	ErrNoProcess = errors.New("no such process")
 )

@@ -49,16 +49,19 @@ func (k Key) String() string {
 // pass, and a paste with the Once that is noted there types nothing and returns ErrOnce. So a
 // caller that was killed, and can't tell whether it typed, may just paste again. A pane remembers
 // only the last one. It is up to 64 of a-z, 0-9 and -.
+//
+// If is what the pane must show and run, in the same pass, or nothing is typed and ErrChanged returned.
 type PasteOptions struct {
 	Before, After []Key
 	Once          string
+	If            Sight
 }
 
 // Paste types text into a pane, sanitized, as one bracketed paste if the program asked for those.
 // If the pane is scrolled or in another mode, the mode is left first, because it would swallow
 // keys and hide the program's wish for brackets.
 //
-// It returns ErrGone, ErrDead or ErrOnce when nothing was typed for that reason, and an error for a
+// It returns ErrGone, ErrDead, ErrOnce or ErrChanged when nothing was typed for that reason, and an error for a
 // text with nothing in it. After any other error the text may have been typed. A program that reads
 // lines from its terminal gets at most 4095 bytes of each; the kernel drops the rest.
 func (s *Server) Paste(ctx context.Context, ref Ref, text string, opt PasteOptions) error {
@@ -80,8 +83,8 @@ func (s *Server) Paste(ctx context.Context, ref Ref, text string, opt PasteOptio
 	err := s.guarded(ctx, ref, call{
 		stdin: text,
 		cmds:  [][]string{{"load-buffer", "-b", buffer, "-"}},
-	}, opt.Once, do, "delete-buffer -b "+buffer+" ; ")
-	if err != nil && !errors.Is(err, ErrGone) && !errors.Is(err, ErrDead) && !errors.Is(err, ErrOnce) {
+	}, condition{opt.Once, opt.If}, do, "delete-buffer -b "+buffer+" ; ")
+	if err != nil && !errors.Is(err, ErrGone) && !errors.Is(err, ErrDead) && !errors.Is(err, ErrOnce) && !errors.Is(err, ErrChanged) {
 		s.dropBuffer(ctx, ref.Socket, buffer)
 	}
 	return err
@@ -89,6 +92,11 @@ func (s *Server) Paste(ctx context.Context, ref Ref, text string, opt PasteOptio
 
 // Keys presses keys in a pane, with the guard and the errors of Paste.
 func (s *Server) Keys(ctx context.Context, ref Ref, keys ...Key) error {
+	return s.Press(ctx, ref, Sight{}, keys...)
+}
+
+// Press presses keys in a pane that still shows and runs what was seen, with the errors of Paste.
+func (s *Server) Press(ctx context.Context, ref Ref, seen Sight, keys ...Key) error {
 	if err := ref.check(); err != nil {
 		return err
 	}
@@ -98,7 +106,7 @@ func (s *Server) Keys(ctx context.Context, ref Ref, keys ...Key) error {
 	if err := (PasteOptions{Before: keys}).Check(); err != nil {
 		return fmt.Errorf("pane %s: %w", ref, err)
 	}
-	return s.guarded(ctx, ref, call{}, "", sendKeys(ref, keys), "")
+	return s.guarded(ctx, ref, call{}, condition{seen: seen}, sendKeys(ref, keys), "")
 }
 
 // What a guarded list prints, so that success is never assumed from silence: this word, or which
@@ -108,13 +116,20 @@ const (
 	identity = "#{pane_id} #{pid} #{start_time} #{pane_dead} #{@understudy_once}"
 )
 
-// guarded runs c and then do, the latter only if the pane is the one that ref means, alive, and
-// without the token once noted on it; else it runs otherwise. The test and what depends on it are
+// condition is what must hold of a pane beside its identity: it is alive, does not have the token noted
+// on it, and is as it was seen.
+type condition struct {
+	once string
+	seen Sight
+}
+
+// guarded runs c and then do, the latter only if the pane is the one that ref means and the condition
+// holds; else it runs otherwise. The test and what depends on it are
 // one pass of the server's event loop: nothing can end the pane in between.
-func (s *Server) guarded(ctx context.Context, ref Ref, c call, once, do, otherwise string) error {
+func (s *Server) guarded(ctx context.Context, ref Ref, c call, when condition, do, otherwise string) error {
 	c.socket = ref.Socket
 	c.cmds = append(c.cmds, []string{
-		"if-shell", "-F", "-t", ref.Pane, guard(ref, fresh(once)),
+		"if-shell", "-F", "-t", ref.Pane, guard(ref, when.format()),
 		// The space before the semicolon counts: "%5;" is a syntax error.
 		"copy-mode -q -t " + ref.Pane + " ; " + do + "display-message -p " + typed,
 		otherwise + "display-message -p -t " + ref.Pane + " '" + identity + "'",
@@ -130,22 +145,24 @@ func (s *Server) guarded(ctx context.Context, ref Ref, c call, once, do, otherwi
 	if answer == typed {
 		return nil
 	}
-	return fmt.Errorf("pane %s: %w", ref, refusal(ref, once, answer))
+	return fmt.Errorf("pane %s: %w", ref, refusal(ref, when, answer))
 }
 
 // refusal says why nothing was typed, from a line of the format identity. Of a dead pane that was
 // typed into before it says the latter: after ErrDead a caller believes that it never was.
-func refusal(ref Ref, once, answer string) error {
+func refusal(ref Ref, when condition, answer string) error {
 	f := strings.Split(answer, " ")
 	switch {
 	case len(f) != 5:
 		return fmt.Errorf("tmux did not say whether it typed: %q", answer)
 	case f[0] != ref.Pane || f[1] != strconv.Itoa(ref.ServerPID) || f[2] != strconv.FormatInt(ref.ServerStart, 10):
 		return ErrGone
-	case once != "" && f[4] == once:
+	case when.once != "" && f[4] == when.once:
 		return ErrOnce
 	case f[3] == "1":
 		return ErrDead
+	case when.seen != Sight{}:
+		return ErrChanged
 	}
 	return fmt.Errorf("tmux refused without a reason: %q", answer)
 }
@@ -160,12 +177,20 @@ func guard(ref Ref, condition string) string {
 
 var onceToken = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9-]{0,64}$`) })
 
-// fresh is the condition that the pane is alive and does not have the token noted on it.
-func fresh(once string) string {
-	if once == "" {
-		return "#{==:#{pane_dead},0}"
+// format is the condition in tmux's words.
+func (c condition) format() string {
+	all := "#{==:#{pane_dead},0}"
+	and := func(format string) { all = "#{&&:" + all + "," + format + "}" }
+	if c.once != "" {
+		and("#{!=:#{@understudy_once}," + c.once + "}")
 	}
-	return "#{&&:#{==:#{pane_dead},0},#{!=:#{@understudy_once}," + once + "}}"
+	if c.seen.Command != "" {
+		and("#{m/r:^" + pattern(c.seen.Command) + "$,#{pane_current_command}}")
+	}
+	if c.seen.Row != "" {
+		and("#{C/r:^" + pattern(c.seen.Row) + "$}")
+	}
+	return all
 }
 
 // noteOnce is the command that notes the token on the pane.

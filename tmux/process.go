@@ -20,6 +20,10 @@ type stat struct {
 	parent int
 	start  uint64
 	zombie bool // it has ended, and its parent has not asked for its status yet
+
+	stopped bool // by a signal, as Ctrl-Z sends one
+	group   int  // its process group
+	front   int  // the group in the foreground of its terminal; not positive: it has no terminal
 }
 
 // pollEvery is how often a process is looked at where the system cannot tell when it ends.
@@ -69,6 +73,20 @@ func (p Process) IsDescendantOf(pid int) bool {
 		at = st.parent
 	}
 	return false
+}
+
+// Stopped says whether the process is stopped by a signal, as Ctrl-Z sends one. What can't be known is not.
+func (p Process) Stopped() bool {
+	st, err := readStat(p.PID)
+	return err == nil && st.start == p.Start && st.stopped
+}
+
+// InFront says whether the process gets what is typed into its terminal: it is not stopped, and belongs to
+// the terminal's foreground process group. The shell does while a command of its own is stopped, runs in
+// the background or has ended. A process that can't be looked at, or has no terminal, is not in front.
+func (p Process) InFront() bool {
+	st, err := readStat(p.PID)
+	return err == nil && st.start == p.Start && !st.zombie && !st.stopped && st.front > 0 && st.front == st.group
 }
 
 // poll waits for the end of the process by looking again and again.

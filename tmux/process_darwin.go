@@ -10,7 +10,7 @@ import (
 
 // readStat asks the kernel's process table.
 func readStat(pid int) (stat, error) {
-	const zombie = 5 // SZOMB of sys/proc.h
+	const stopped, zombie = 4, 5 // SSTOP and SZOMB of sys/proc.h
 	kp, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EIO) || err == nil && kp.Proc.P_pid == 0 {
 		return stat{}, ErrNoProcess // the answer for an id that is free is an empty one
@@ -23,6 +23,10 @@ func readStat(pid int) (stat, error) {
 		parent: int(kp.Eproc.Ppid),
 		start:  uint64(started.Sec)*1_000_000 + uint64(started.Usec),
 		zombie: kp.Proc.P_stat == zombie,
+
+		stopped: kp.Proc.P_stat == stopped,
+		group:   int(kp.Eproc.Pgid),
+		front:   int(kp.Eproc.Tpgid),
 	}, nil
 }
 

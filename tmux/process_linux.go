@@ -25,13 +25,19 @@ func readStat(pid int) (stat, error) {
 	}
 	// The name stands in parentheses and may contain anything, even parentheses and spaces.
 	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
-	const state, parent, start = 0, 1, 19 // fields 3, 4 and 22 of the manual
+	const state, parent, group, front, start = 0, 1, 2, 5, 19 // fields 3, 4, 5, 8 and 22 of the manual
 	if len(fields) <= start {
 		return stat{}, fmt.Errorf("stat %q is too short", b)
 	}
-	st := stat{zombie: bytes.ContainsAny(fields[state], "ZXx")}
+	st := stat{zombie: bytes.ContainsAny(fields[state], "ZXx"), stopped: bytes.ContainsAny(fields[state], "Tt")}
 	if st.parent, err = strconv.Atoi(string(fields[parent])); err != nil {
 		return stat{}, fmt.Errorf("parent in stat: %w", err)
+	}
+	if st.group, err = strconv.Atoi(string(fields[group])); err != nil {
+		return stat{}, fmt.Errorf("process group in stat: %w", err)
+	}
+	if st.front, err = strconv.Atoi(string(fields[front])); err != nil {
+		return stat{}, fmt.Errorf("foreground group in stat: %w", err)
 	}
 	if st.start, err = strconv.ParseUint(string(fields[start]), 10, 64); err != nil {
 		return stat{}, fmt.Errorf("start time in stat: %w", err)

@@ -20,6 +20,7 @@ type Maker interface {
 type Typist interface {
 	Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux.PasteOptions) error
 	Keys(ctx context.Context, ref tmux.Ref, keys ...tmux.Key) error
+	Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight, keys ...tmux.Key) error
 }
 
 // Viewer looks at panes.
@@ -27,6 +28,7 @@ type Viewer interface {
 	List(ctx context.Context) ([]tmux.PaneInfo, error)
 	Inspect(ctx context.Context, ref tmux.Ref) (tmux.PaneInfo, error)
 	Capture(ctx context.Context, lines int, ansi bool, refs ...tmux.Ref) (map[string]string, error)
+	Look(ctx context.Context, ref tmux.Ref) (tmux.View, error)
 }
 
 // Terminal is what [tmux.Server] and [Fake] have in common.
@@ -55,6 +57,7 @@ func Conformance(t *testing.T, open func(t *testing.T) Terminal) {
 		"a dead pane is not typed into":     deadPane,
 		"a signal is told from a status":    deadBySignal,
 		"another pane is not typed into":    anotherPane,
+		"a changed pane is not typed into":  changedPane,
 		"killed is gone":                    killed,
 		"the last lines of a screen":        lastLines,
 	} {

@@ -218,10 +218,15 @@ func (f *Fake) Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux.Pa
 
 // Keys records the keys.
 func (f *Fake) Keys(ctx context.Context, ref tmux.Ref, pressed ...tmux.Key) error {
+	return f.Press(ctx, ref, tmux.Sight{}, pressed...)
+}
+
+// Press records the keys, if the pane is as it was seen.
+func (f *Fake) Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight, pressed ...tmux.Key) error {
 	if len(pressed) == 0 {
 		return fmt.Errorf("pane %s: there are no keys to press", ref)
 	}
-	return f.input(ctx, ref, tmux.PasteOptions{Before: pressed}, keys(pressed))
+	return f.input(ctx, ref, tmux.PasteOptions{Before: pressed, If: seen}, keys(pressed))
 }
 
 func keys(pressed []tmux.Key) []Input {
@@ -239,7 +244,7 @@ func (f *Fake) input(ctx context.Context, ref tmux.Ref, opt tmux.PasteOptions, i
 	if err := opt.Check(); err != nil {
 		return fmt.Errorf("pane %s: %w", ref, err)
 	}
-	if err := f.record(ref, opt.Once, inputs); err != nil {
+	if err := f.record(ref, opt, inputs); err != nil {
 		return err
 	}
 	for _, in := range inputs {
@@ -253,18 +258,22 @@ func (f *Fake) input(ctx context.Context, ref tmux.Ref, opt tmux.PasteOptions, i
 }
 
 // record keeps the inputs of one call together, whoever else types.
-func (f *Fake) record(ref tmux.Ref, once string, inputs []Input) error {
+func (f *Fake) record(ref tmux.Ref, opt tmux.PasteOptions, inputs []Input) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p, err := f.find(ref)
 	if err != nil {
 		return err
 	}
+	once, seen := opt.Once, opt.If
 	if once != "" && p.once == once {
 		return fmt.Errorf("pane %s: %w", ref, tmux.ErrOnce)
 	}
 	if p.Dead {
 		return fmt.Errorf("pane %s: %w", ref, tmux.ErrDead)
+	}
+	if seen.Command != "" && seen.Command != p.CurrentCommand || seen.Row != "" && !slices.Contains(strings.Split(p.show(0), "\n"), seen.Row) {
+		return fmt.Errorf("pane %s: %w", ref, tmux.ErrChanged)
 	}
 	if once != "" {
 		p.once = once
@@ -296,6 +305,20 @@ func (f *Fake) Capture(ctx context.Context, lines int, _ bool, refs ...tmux.Ref)
 		screens[ref.Pane] = p.show(lines)
 	}
 	return screens, nil
+}
+
+// Look returns what SetScreen, or cat, has put there, and the name of the program.
+func (f *Fake) Look(ctx context.Context, ref tmux.Ref) (tmux.View, error) {
+	if err := cmp.Or(f.failure(), ctx.Err()); err != nil {
+		return tmux.View{}, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p, err := f.find(ref)
+	if err != nil {
+		return tmux.View{}, err
+	}
+	return tmux.View{Screen: p.show(0), Command: p.CurrentCommand}, nil
 }
 
 // List returns the panes in the order in which they came to be.

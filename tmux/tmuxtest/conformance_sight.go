@@ -1,0 +1,53 @@
+package tmuxtest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/tmux"
+)
+
+func changedPane(t *testing.T, s suite) {
+	pane := s.cat(t, "a")
+	s.mustPaste(t, pane.Ref, "❯\u00a0it's #{pid}, {b} $(c); d%5 ❯")
+	s.waitScreen(t, pane.Ref, "d%5 ❯\n❯")
+	view, err := s.Look(t.Context(), pane.Ref)
+	if err != nil || view.Command == "" || !strings.HasPrefix(view.Screen, "ready\nready\n❯") {
+		t.Fatalf("look: %+v, %v", view, err)
+	}
+	good := tmux.Sight{Command: view.Command, Row: "❯\u00a0it's #{pid}, {b} $(c); d%5 ❯"}
+	for what, seen := range map[string]tmux.Sight{
+		"nothing": {}, "the command": {Command: view.Command}, "the row": {Row: good.Row}, "both": good, "a plain row": {Row: "ready"},
+	} {
+		if err := s.Press(t.Context(), pane.Ref, seen, tmux.CtrlU); err != nil {
+			t.Errorf("%s is as it was: %v", what, err)
+		}
+	}
+	for what, seen := range map[string]tmux.Sight{
+		"another command":            {Command: "bash", Row: good.Row},
+		"the command's beginning":    {Command: view.Command[:len(view.Command)-1]},
+		"a row that is not there":    {Command: view.Command, Row: "❯\u00a0"},
+		"the beginning of a row":     {Row: "read"},
+		"the end of a row":           {Row: "eady"},
+		"a row with more before it":  {Row: "x" + good.Row},
+		"a row of the history alone": {Row: "readyready"},
+	} {
+		wantErr(t, what+": keys", s.Press(t.Context(), pane.Ref, seen, tmux.CtrlD), tmux.ErrChanged)
+		err := s.Paste(t.Context(), pane.Ref, "wrong", tmux.PasteOptions{If: seen, Once: "delivery-1", After: []tmux.Key{tmux.CtrlD}})
+		wantErr(t, what+": paste", err, tmux.ErrChanged)
+	}
+	once := tmux.PasteOptions{If: good, Once: "delivery-1", After: []tmux.Key{tmux.Enter}}
+	if err := s.Paste(t.Context(), pane.Ref, "right", once); err != nil { // the token was not noted above
+		t.Fatal(err)
+	}
+	if screen := s.waitScreen(t, pane.Ref, "right\nright"); strings.Contains(screen, "wrong") {
+		t.Errorf("something was typed before: %q", screen)
+	}
+	once.If.Command = "bash"
+	wantErr(t, "typed before, and changed", s.Paste(t.Context(), pane.Ref, "right", once), tmux.ErrOnce)
+	for what, ref := range strangers(pane.Ref) {
+		_, err := s.Look(t.Context(), ref)
+		wantErr(t, what+": look", err, tmux.ErrGone)
+		wantErr(t, what+": press", s.Press(t.Context(), ref, good, tmux.CtrlD), tmux.ErrGone)
+	}
+}
