@@ -18,10 +18,13 @@ import (
 // Typist types into panes and reads them. Implementations are safe for concurrent use.
 type Typist interface {
 	// Paste types text into a pane, with the keys of opt before and after it, in one step that
-	// nothing can come between. tmux.ErrGone, tmux.ErrDead: nothing was typed. tmux.ErrOnce: the
-	// same opt.Once was typed before, and nothing was typed now.
+	// nothing can come between. tmux.ErrGone, tmux.ErrDead, tmux.ErrChanged: nothing was typed.
+	// tmux.ErrOnce: the same opt.Once was typed before, and nothing was typed now.
 	Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux.PasteOptions) error
-	Keys(ctx context.Context, ref tmux.Ref, keys ...tmux.Key) error
+	// Press presses keys in a pane that still shows and runs what was seen, with the errors of Paste.
+	Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight, keys ...tmux.Key) error
+	// Look returns what a pane shows and runs.
+	Look(ctx context.Context, ref tmux.Ref) (tmux.View, error)
 	// Capture returns what the panes show, by pane id; panes that are gone are left out.
 	Capture(ctx context.Context, lines int, ansi bool, refs ...tmux.Ref) (map[string]string, error)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -19,6 +18,12 @@ const (
 	paneGone = 5 * time.Second
 	// maxEnters is how often Enter is pressed for one text.
 	maxEnters = 3
+	// lookFresh is how old a look at the screen may be when a text is typed. What can't be compared by
+	// tmux itself must not have changed meanwhile.
+	lookFresh = 100 * time.Millisecond
+	// shownWithin is how long a typed text may take to stand in the composer before Enter is pressed all
+	// the same, if anything stands there: a long text is folded, or scrolled.
+	shownWithin = 300 * time.Millisecond
 )
 
 // deliver does what is due for the oldest open delivery of an agent; the others wait for it.
@@ -94,7 +99,19 @@ func (d *Daemon) begin(ctx context.Context, a *Agent, dl *Delivery) (bool, time.
 	if err := d.commit(ctx, &c); err != nil {
 		return false, 0, fmt.Errorf("delivery %d: %w", dl.ID, err)
 	}
+	if time.Since(screen.at) > lookFresh { // the commit took its time
+		if screen, why, _ = d.composer(ctx, a); screen == nil {
+			return d.requeue(ctx, a, dl, firstNonEmpty(why, noteTurn))
+		}
+	}
 	return d.typeText(ctx, a, dl, screen)
+}
+
+// requeue has a text wait again that was not typed, because what would have taken it had changed.
+func (d *Daemon) requeue(ctx context.Context, a *Agent, dl *Delivery, why string) (bool, time.Duration, error) {
+	dl.State, dl.TypedAt, dl.Attempts, dl.Evidence = DeliveryQueued, nil, 0, why
+	_, _, err := d.saveDelivery(ctx, a, dl, true)
+	return false, 100 * time.Millisecond, err
 }
 
 // evidenceChanged is why an injection prompt is not typed.
@@ -144,14 +161,14 @@ func (d *Daemon) resumeTyping(ctx context.Context, a *Agent, dl *Delivery) (bool
 	return d.saveDelivery(ctx, a, dl, false)
 }
 
-// typeText types a text whose intention is committed. tmux itself refuses a token that it has
-// seen, so that this can be run again after a crash.
-func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *runtimes.Screen) (bool, time.Duration, error) {
+// typeText types a text whose intention is committed, and then presses Enter. tmux itself refuses a token
+// that it has seen, so that this can be run again after a crash, and a pane that is not as it was seen.
+func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *screen) (bool, time.Duration, error) {
 	term, err := d.terminalOf(a)
 	if err != nil {
 		return false, 0, err
 	}
-	opt := tmux.PasteOptions{After: []tmux.Key{tmux.Enter}, Once: d.onceToken(dl)}
+	opt := tmux.PasteOptions{Once: d.onceToken(dl), If: screen.sight()}
 	stash, err := screen.CanType()
 	if err != nil {
 		return false, time.Second, nil
@@ -161,17 +178,52 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *r
 	}
 	err = term.Paste(ctx, a.Ref(), dl.Text, opt)
 	switch {
+	case err == nil:
+		d.submit(ctx, a, dl)
+	case errors.Is(err, tmux.ErrChanged) && dl.Kind == KindExit:
+		return false, 100 * time.Millisecond, nil // the stop ladder tries again, or goes on
+	case errors.Is(err, tmux.ErrChanged):
+		return d.requeue(ctx, a, dl, err.Error())
 	case errors.Is(err, tmux.ErrGone), errors.Is(err, tmux.ErrDead):
 		if time.Since(*dl.TypedAt) < paneGone {
 			return false, 100 * time.Millisecond, nil // its process is about to be noticed to be gone, too
 		}
 		dl.decide(NotSubmitted, "the pane is gone", time.Now().UTC())
 		return d.saveDelivery(ctx, a, dl, false)
-	case err != nil && !errors.Is(err, tmux.ErrOnce):
+	case !errors.Is(err, tmux.ErrOnce):
 		return false, 0, fmt.Errorf("delivery %d: %w", dl.ID, err)
 	}
 	dl.State = DeliveryTyped
 	return d.saveDelivery(ctx, a, dl, true)
+}
+
+// submit presses Enter for a text that was just pasted, once the composer shows it: whatever has opened
+// since would take the Enter for an answer. If the text is not seen, the confirmation looks again.
+func (d *Daemon) submit(ctx context.Context, a *Agent, dl *Delivery) {
+	const soon = 5 * time.Millisecond
+	term, err := d.terminalOf(a)
+	if err != nil {
+		return
+	}
+	tick := time.NewTicker(soon)
+	defer tick.Stop()
+	for until := time.Now().Add(shownWithin); ; {
+		late := time.Now().After(until)
+		s, err := d.readScreen(ctx, a)
+		if err == nil && s.Composer && (s.Holds(dl.Text) || late && s.Draft != "") && inFront(a) {
+			if err = term.Press(ctx, a.Ref(), s.sight(), tmux.Enter); !errors.Is(err, tmux.ErrChanged) {
+				return
+			}
+		}
+		if late {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // onceToken names a delivery among all that may ever be typed into a pane, which may be a person's
@@ -201,10 +253,13 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (b
 		return false, min(left, next-age), nil
 	}
 	screen, err := d.readScreen(ctx, a)
+	if err == nil && !inFront(a) {
+		err = errors.New(noteBehind) // what the pane shows is no longer the agent's
+	}
 	inComposer := err == nil && screen.Composer && screen.Holds(dl.Text)
 	switch {
 	case inComposer && dl.Attempts < maxEnters && left > 0:
-		return d.pressEnter(ctx, a, dl)
+		return d.pressEnter(ctx, a, dl, screen)
 	case d.inTranscript(a, dl):
 		dl.decide(Submitted, "found in the transcript", now)
 	case dl.Kind == KindCommand && err == nil && !inComposer:
@@ -220,7 +275,7 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (b
 }
 
 // pressEnter presses Enter once more for a text that stands in the composer.
-func (d *Daemon) pressEnter(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
+func (d *Daemon) pressEnter(ctx context.Context, a *Agent, dl *Delivery, screen *screen) (bool, time.Duration, error) {
 	dl.Attempts++
 	if moved, again, err := d.saveDelivery(ctx, a, dl, true); err != nil {
 		return moved, again, err
@@ -229,7 +284,7 @@ func (d *Daemon) pressEnter(ctx context.Context, a *Agent, dl *Delivery) (bool, 
 	if err != nil {
 		return false, 0, err
 	}
-	if err := term.Keys(ctx, a.Ref(), tmux.Enter); err != nil {
+	if err := term.Press(ctx, a.Ref(), screen.sight(), tmux.Enter); err != nil && !errors.Is(err, tmux.ErrChanged) {
 		return false, 0, fmt.Errorf("delivery %d: enter: %w", dl.ID, err)
 	}
 	return true, 0, nil

@@ -113,7 +113,7 @@ func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, 
 		return false, 0, err // tmux may answer the next time
 	}
 	switch _, cannot := screen.CanType(); {
-	case err == nil && cannot == nil:
+	case err == nil && cannot == nil && inFront(a):
 	case a.StopYields:
 		return true, 0, d.withdrawExit(ctx, a)
 	default:
@@ -140,7 +140,7 @@ func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, 
 			return yielded, 0, err
 		}
 	}
-	return d.typeText(ctx, a, dl, &screen)
+	return d.typeText(ctx, a, dl, screen)
 }
 
 // nudgeExit helps an exit command that was not typed by a daemon that died, or whose Enter was
@@ -151,7 +151,7 @@ func (d *Daemon) nudgeExit(ctx context.Context, a *Agent) {
 		return
 	}
 	screen, err := d.readScreen(ctx, a)
-	if err != nil {
+	if err != nil || !inFront(a) {
 		return
 	}
 	for i := range open {
@@ -159,9 +159,9 @@ func (d *Daemon) nudgeExit(ctx context.Context, a *Agent) {
 		switch {
 		case dl.Kind != KindExit:
 		case dl.State == DeliveryTyping:
-			_, _, err = d.typeText(ctx, a, dl, &screen)
+			_, _, err = d.typeText(ctx, a, dl, screen)
 		case dl.Attempts < maxEnters && screen.Composer && strings.TrimSpace(screen.Draft) == dl.Text:
-			_, _, err = d.pressEnter(ctx, a, dl)
+			_, _, err = d.pressEnter(ctx, a, dl, screen)
 		}
 	}
 	if err != nil && !retryable(err) {
@@ -203,10 +203,10 @@ func (d *Daemon) pressEscape(ctx context.Context, a *Agent) error {
 		return nil
 	}
 	term, err := d.terminalOf(a)
-	if err != nil {
+	if err != nil || !inFront(a) {
 		return err
 	}
-	return term.Keys(ctx, a.Ref(), tmux.Escape)
+	return term.Press(ctx, a.Ref(), tmux.Sight{}, tmux.Escape)
 }
 
 // interrupted reports whether no turn runs any more, as far as the registry and the screen tell.
@@ -221,14 +221,14 @@ func (d *Daemon) interrupted(ctx context.Context, a *Agent) bool {
 // answerExit answers the runtime's question whether to exit, if it is still on the screen.
 func (d *Daemon) answerExit(ctx context.Context, a *Agent) error {
 	s, err := d.readScreen(ctx, a)
-	if err != nil || s.Dialog != runtimes.DialogExitTasks {
+	if err != nil || s.Dialog != runtimes.DialogExitTasks || !inFront(a) {
 		return err
 	}
 	term, err := d.terminalOf(a)
 	if err != nil {
 		return err
 	}
-	return term.Keys(ctx, a.Ref(), tmux.Enter)
+	return term.Press(ctx, a.Ref(), s.sight(), tmux.Enter)
 }
 
 func (d *Daemon) signal(a *Agent, sig syscall.Signal) error {

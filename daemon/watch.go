@@ -109,6 +109,14 @@ func (d *Daemon) reconcile(a *Agent, now time.Time) (changed bool) {
 	if a.RegisteredAt == nil {
 		return false
 	}
+	switch {
+	case a.PID != 0 && a.Process().Stopped():
+		changed = a.be(Waiting, now.UTC()) || a.WaitsFor != waitsForFg
+		a.WaitsFor = waitsForFg
+		return changed
+	case a.WaitsFor == waitsForFg:
+		return a.be(Idle, now.UTC()) // if a turn runs, the registry says so
+	}
 	s := d.look(a, now)
 	if !s.known {
 		return false
@@ -132,9 +140,19 @@ func (d *Daemon) reconcile(a *Agent, now time.Time) (changed bool) {
 	return a.be(want, now.UTC())
 }
 
+// screen is what an agent's pane showed, as its runtime means it, and ran.
+type screen struct {
+	runtimes.Screen
+	command string
+	at      time.Time // begin of the look
+}
+
+// sight is what must not have changed when something is typed to what the screen showed.
+func (s *screen) sight() tmux.Sight { return tmux.Sight{Command: s.command, Row: s.Row} }
+
 // composer returns the agent's screen when its composer takes a text now. Nil: not now; why says
 // what it waits for, and again when to look next.
-func (d *Daemon) composer(ctx context.Context, a *Agent) (s *runtimes.Screen, why string, again time.Duration) {
+func (d *Daemon) composer(ctx context.Context, a *Agent) (s *screen, why string, again time.Duration) {
 	const soon = 25 * time.Millisecond
 	if s := d.look(a, time.Now()); s.known {
 		switch s.status {
@@ -144,19 +162,22 @@ func (d *Daemon) composer(ctx context.Context, a *Agent) (s *runtimes.Screen, wh
 			return nil, noteDialog, time.Second
 		}
 	}
-	screen, err := d.readScreen(ctx, a)
+	if !inFront(a) {
+		return nil, noteBehind, time.Second
+	}
+	now, err := d.readScreen(ctx, a)
 	if err != nil {
 		return nil, "the agent's screen cannot be read", time.Second
 	}
-	switch _, err := screen.CanType(); {
-	case screen.Dialog != "":
+	switch _, err := now.CanType(); {
+	case now.Dialog != "":
 		return nil, noteDialog, time.Second
-	case !screen.Composer || screen.Busy:
+	case !now.Composer || now.Busy:
 		return nil, noteNotReady, soon
 	case err != nil:
 		return nil, err.Error(), time.Second
 	}
-	return &screen, "", 0
+	return now, "", 0
 }
 
 // notReady tells how to wait for a composer that is not ready, by how long that has lasted: at
@@ -201,16 +222,21 @@ func (d *Daemon) on(since time.Time) time.Duration {
 }
 
 // readScreen reads what the agent's pane shows as its runtime would mean it.
-func (d *Daemon) readScreen(ctx context.Context, a *Agent) (runtimes.Screen, error) {
-	text, err := d.capture(ctx, a, false)
+func (d *Daemon) readScreen(ctx context.Context, a *Agent) (*screen, error) {
+	at := time.Now()
+	term, err := d.terminalOf(a)
 	if err != nil {
-		return runtimes.Screen{}, err
+		return &screen{}, err
 	}
 	rt, err := runtimes.For(a.Runtime)
 	if err != nil {
-		return runtimes.Screen{}, err
+		return &screen{}, err
 	}
-	return rt.ReadScreen(text), nil
+	view, err := term.Look(ctx, a.Ref())
+	if err != nil {
+		return &screen{}, fmt.Errorf("agent %d: screen: %w", a.ID, err)
+	}
+	return &screen{Screen: rt.ReadScreen(view.Screen), command: view.Command, at: at}, nil
 }
 
 func (d *Daemon) capture(ctx context.Context, a *Agent, ansi bool) (string, error) {

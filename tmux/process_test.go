@@ -3,10 +3,12 @@ package tmux_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -133,5 +135,63 @@ func TestFindProcess(t *testing.T) {
 	child, _ := sleeper(t)
 	if !child.IsDescendantOf(me.PID) || me.IsDescendantOf(child.PID) || child.IsDescendantOf(0) {
 		t.Error("descent is wrong")
+	}
+}
+
+// TestInFront: a program in a shell has its terminal until it is stopped; then the shell has it.
+func TestInFront(t *testing.T) {
+	t.Parallel()
+	s := tmuxtest.Server(t)
+	shell, err := s.Spawn(t.Context(), tmux.Spec{Session: "a", Dir: "/", Argv: []string{"env", "PS1=ready> ", "sh", "-i"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := func(text string) {
+		t.Helper()
+		if err := s.Paste(t.Context(), shell.Ref, text, tmux.PasteOptions{After: []tmux.Key{tmux.Enter}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shows := func(want string) string {
+		t.Helper()
+		var view tmux.View
+		tmuxtest.Eventually(t, want, func() bool {
+			view, err = s.Look(t.Context(), shell.Ref)
+			return err == nil && strings.Contains(view.Screen, want)
+		})
+		return view.Screen
+	}
+	shows("ready>")
+	own, err := tmux.FindProcess(shell.PID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line(`sh -c 'echo "cat is $$"; exec cat'`)
+	screen := shows("cat is ")
+	tmuxtest.Eventually(t, "the shell is behind", func() bool { return !own.InFront() })
+	var pid int
+	for row := range strings.Lines(screen) {
+		if _, err := fmt.Sscanf(row, "cat is %d", &pid); err == nil {
+			break
+		}
+	}
+	cat, err := tmux.FindProcess(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !cat.InFront() || cat.Stopped() {
+		t.Error("cat is not in front")
+	}
+	if err := cat.Signal(syscall.SIGTSTP); err != nil {
+		t.Fatal(err)
+	}
+	tmuxtest.Eventually(t, "cat is stopped, and the shell in front", func() bool { return cat.Stopped() && !cat.InFront() && own.InFront() })
+	if !cat.Alive() {
+		t.Error("a stopped process has not ended")
+	}
+	line("fg")
+	tmuxtest.Eventually(t, "cat is in front again", func() bool { return !cat.Stopped() && cat.InFront() && !own.InFront() })
+	if (tmux.Process{PID: pid, Start: cat.Start + 1}).InFront() {
+		t.Error("another process of that id is in front")
 	}
 }

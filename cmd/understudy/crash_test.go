@@ -195,10 +195,10 @@ func (b *bomb) enterCommit(c *daemon.Change) int {
 	return b.enter("commit")
 }
 
-func (t *crashTerminal) Keys(ctx context.Context, ref tmux.Ref, keys ...tmux.Key) error {
+func (t *crashTerminal) Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight, keys ...tmux.Key) error {
 	n := t.b.enter("keys")
 	defer t.b.leave("keys", n)
-	return t.Terminal.Keys(ctx, ref, keys...)
+	return t.Terminal.Press(ctx, ref, seen, keys...)
 }
 
 func (t *crashTerminal) Kill(ctx context.Context, ref tmux.Ref) error {

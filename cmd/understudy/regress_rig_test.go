@@ -55,8 +55,8 @@ func (t *bentTerminal) Paste(ctx context.Context, ref tmux.Ref, text string, opt
 	return t.b.paste(ctx, text, do)
 }
 
-func (t *bentTerminal) Keys(ctx context.Context, ref tmux.Ref, keys ...tmux.Key) error {
-	do := func() error { return t.Terminal.Keys(ctx, ref, keys...) }
+func (t *bentTerminal) Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight, keys ...tmux.Key) error {
+	do := func() error { return t.Terminal.Press(ctx, ref, seen, keys...) }
 	if t.b.keys == nil {
 		return do()
 	}
@@ -77,6 +77,20 @@ func (t *bentTerminal) Capture(ctx context.Context, lines int, ansi bool, refs .
 		return do()
 	}
 	return t.b.capture(do)
+}
+
+func (t *bentTerminal) Look(ctx context.Context, ref tmux.Ref) (tmux.View, error) {
+	if t.b.capture == nil {
+		return t.Terminal.Look(ctx, ref)
+	}
+	var view tmux.View
+	shown, err := t.b.capture(func() (map[string]string, error) {
+		var err error
+		view, err = t.Terminal.Look(ctx, ref)
+		return map[string]string{ref.Pane: view.Screen}, err
+	})
+	view.Screen = shown[ref.Pane]
+	return view, err
 }
 
 type bentStore struct {

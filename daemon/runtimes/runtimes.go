@@ -47,6 +47,8 @@ type Screen struct {
 	// Draft is the text in the composer, one line per screen line: a text that was too wide is
 	// broken where the screen broke it. Use Holds to look for a text.
 	Draft string
+	// Row is the composer's first row as it stands on the screen.
+	Row string
 	// Stashed: the composer keeps a draft aside. The stash key would swap it back in, so it must
 	// not be pressed over an empty composer, and over a draft it would lose what is aside.
 	Stashed bool

@@ -72,6 +72,7 @@ func (claude) ReadScreen(screen string) Screen {
 	}
 	return Screen{
 		Composer: true,
+		Row:      box[0],
 		Draft:    draft(box),
 		Stashed:  top > 0 && strings.Contains(lines[top-1], "draft stashed"),
 		Busy:     strings.Contains(footer, "esc to interrupt") || strings.HasSuffix(box[0], queuedHint) || busyAbove(lines[:top]),

@@ -35,7 +35,7 @@ func (a *agent) run(stdin, stdout *os.File) (int, error) {
 		a.screen.status = statusRows("")
 	}
 	a.screen.write("\x1b[?2004h\x1b[2J")
-	l := &loop{agent: a, stdout: stdout, signals: signals, input: make(chan []byte)}
+	l := &loop{agent: a, stdin: stdin, stdout: stdout, before: before, signals: signals, input: make(chan []byte)}
 	l.resize()
 	go l.read(stdin)
 
@@ -78,7 +78,9 @@ func (a *agent) footer() string {
 // loop owns the keyboard and the composer.
 type loop struct {
 	*agent
+	stdin    *os.File
 	stdout   *os.File
+	before   *term.State // of the terminal
 	signals  chan os.Signal
 	input    chan []byte // closed when the terminal is gone
 	keys     keyboard
@@ -204,7 +206,20 @@ func (l *loop) control(letter string) {
 		c.killWord()
 	case "c", "d":
 		l.leave(letter)
+	case "z":
+		l.suspend()
 	}
+}
+
+// suspend gives the terminal back and stops the process until a shell brings it to the foreground again.
+func (l *loop) suspend() {
+	l.screen.write("\x1b[?2004l\x1b[2J\x1b[H")
+	_ = term.Restore(int(l.stdin.Fd()), l.before)
+	fmt.Fprintln(l.stdout, "The scripted agent has been suspended. Run `fg` to bring it back.")
+	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) // it is this process's own
+	_, _ = term.MakeRaw(int(l.stdin.Fd()))         // the terminal may be gone, which the next read shows
+	l.screen.write("\x1b[?2004h\x1b[2J")
+	l.resize()
 }
 
 // leave is C-c or C-d: C-c interrupts a turn or empties the composer first; pressed twice within a
