@@ -60,6 +60,8 @@ func (p *params) types() []string {
 	types := strings.Split(text, ",")
 	if slices.ContainsFunc(types, func(t string) bool { return !eventType().MatchString(t) }) {
 		p.fail(invalid("invalid_parameter", "Parameter \"types\" must be types of events, separated by commas"))
+	} else if err := daemon.CheckEventTypes(types); err != nil {
+		p.fail(err)
 	}
 	return types
 }

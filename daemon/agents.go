@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -80,10 +82,27 @@ func (d *Daemon) newAgent(in NewAgent) (*Agent, error) {
 	if err := checkLine("name", a.Name, maxName); err != nil {
 		return nil, err
 	}
-	if _, err := strconv.ParseInt(a.Name, 10, 64); err == nil {
-		return nil, Errorf(KindInvalid, "bad_name", "name must not be a number: that is what agents' ids are")
+	if err := checkName(a.Name); err != nil {
+		return nil, err
 	}
 	return a, nil
+}
+
+// reservedNames mean something else where commands take an agent: `understudy handoff list` is no agent's.
+var reservedNames = []string{"self", "list", "show", "cancel", "retry", "help"}
+
+// checkName refuses a name by which no command could reach the agent.
+func checkName(name string) error {
+	_, err := strconv.ParseInt(name, 10, 64)
+	switch {
+	case err == nil:
+		return Errorf(KindInvalid, "bad_name", "name must not be a number: that is what agents' ids are")
+	case slices.Contains(reservedNames, name):
+		return Errorf(KindInvalid, "bad_name", "name must not be %q: commands take that word for something else", name)
+	case strings.HasPrefix(name, "-") || strings.TrimSpace(name) != name:
+		return Errorf(KindInvalid, "bad_name", "name must not begin with a hyphen, nor begin or end with a blank")
+	}
+	return nil
 }
 
 // A pane may be made with these sizes: in a smaller one the daemon would miss what it looks for on the

@@ -116,7 +116,8 @@ func (e *Event) about() map[string]string {
 			}
 		}
 	}
-	for name, id := range map[string]*int64{"agent": e.AgentID, "handoff": e.HandoffID, "pipeline": e.PipelineID, "step": e.StepID} {
+	about["step"] = stepWords(about["step"], about["agent_name"])
+	for name, id := range map[string]*int64{"agent": e.AgentID, "handoff": e.HandoffID, "pipeline": e.PipelineID} {
 		if id != nil {
 			about[name] = fmt.Sprintf("%s %d", name, *id)
 			about[name+"_id"] = fmt.Sprint(*id)
@@ -125,6 +126,17 @@ func (e *Event) about() map[string]string {
 		}
 	}
 	return about
+}
+
+// stepWords is a step as people count them; its row's id says nothing to them.
+func stepWords(number, agent string) string {
+	switch {
+	case number == "":
+		return "a step"
+	case agent == "":
+		return "step " + number
+	}
+	return fmt.Sprintf("step %s (%s)", number, agent)
 }
 
 // plainWords are those of an event that is not in the table: a handoff's phase, or what another version

@@ -15,7 +15,7 @@ func TestEventWords(t *testing.T) {
 		want    string
 	}{
 		{Event{Type: "agent_idle", AgentID: id(7)}, `{"hook": "Stop"}`, "Agent 7 is idle"},
-		{Event{Type: "agent_idle", AgentID: id(7), PipelineID: id(2), StepID: id(5)}, `{}`, "Agent 7 is idle (pipeline 2, step 5)"},
+		{Event{Type: "agent_idle", AgentID: id(7), PipelineID: id(2), StepID: id(5)}, `{}`, "Agent 7 is idle (pipeline 2)"},
 		{Event{Type: "agent_created", AgentID: id(7)}, `{"persona": "a-b-1", "generation": 3}`, "Agent 7 was created as a-b-1, generation 3"},
 		{Event{Type: "agent_created", AgentID: id(7)}, `{"persona": null}`, "Agent 7 was created"},
 		{Event{Type: "agent_waiting", AgentID: id(7), HandoffID: id(77)}, `{"message": "Agent 77 waits."}`, "Agent 77 waits (agent 7, handoff 77)"},
@@ -24,7 +24,7 @@ func TestEventWords(t *testing.T) {
 		{Event{Type: "operator_notified", AgentID: id(7)}, `{"event_id": 12, "channel": "log", "message": "Agent 7 waits."}`, "The operator was told of event 12 (log): Agent 7 waits."},
 		{Event{Type: "log_pruned"}, `{"events": 5, "hooks": 0, "until": null}`, "5 events and 0 hooks were deleted from the log"},
 		{Event{Type: FeedTruncated}, `{"after": 5, "oldest": 90}`, "Events after 5 are missing: the log has kept them from 90 on"},
-		{Event{Type: "step_failed", PipelineID: id(2), StepID: id(5)}, `{"error": "no\u001b[31m\nroom\u202e"}`, "Step 5 of pipeline 2 has failed: no[31m room"},
+		{Event{Type: "step_failed", PipelineID: id(2), StepID: id(5)}, `{"step": 2, "agent_name": "reviewer", "error": "no\u001b[31m\nroom\u202e"}`, "Step 2 (reviewer) of pipeline 2 has failed: no[31m room"},
 		{Event{Type: "of_another_version", AgentID: id(1)}, `[1]`, "Of another version (agent 1)"},
 		{Event{Type: "agent_idle"}, ``, "Some agent is idle"},
 	} {

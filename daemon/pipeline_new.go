@@ -113,12 +113,16 @@ func (d *Daemon) newPipeline(ctx context.Context, in NewPipeline) (*Pipeline, er
 		if err == nil {
 			s.play(who)
 		} else { // no reason to refuse the run: the step fails when it is reached
-			p.Warnings = append(p.Warnings, fmt.Sprintf("Nobody can play step %d: %s; put that right before the run gets there.", i+1, trimDot(err.Error())))
+			p.Warnings = append(p.Warnings, fmt.Sprintf(nobodyPlays+"%d: %s; put that right before the run gets there.", i+1, trimDot(err.Error())))
 		}
 		p.Steps = append(p.Steps, s)
 	}
 	return p, nil
 }
+
+// nobodyPlays begins the warning that a step has no persona, and is what it is known by: a run that has
+// got past the step warns of it no more.
+const nobodyPlays = "Nobody can play step "
 
 // template returns a template that can be run; the error is a 422.
 func (d *Daemon) template(name string) (personas.Template, error) {

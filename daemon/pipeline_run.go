@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -212,6 +213,7 @@ func (r *pipelineRun) finish() runOutcome {
 			return *out
 		}
 	}
+	r.p.Warnings = slices.DeleteFunc(r.p.Warnings, func(w string) bool { return strings.HasPrefix(w, nobodyPlays) })
 	r.p.Status, r.p.Note, r.p.FinishedAt = PipelineDone, "", &r.now
 	e := r.event("pipeline_done", nil, map[string]any{"warnings": r.p.Warnings,
 		"message": fmt.Sprintf("Pipeline %d (%s) is done: `understudy pipeline show %[1]d` tells what came of it.", r.p.ID, r.p.Title)})

@@ -16,7 +16,7 @@ var functions = template.FuncMap{
 	"age":      func(now, t time.Time) string { return age(now.Sub(t)) },
 	"duration": duration,
 	"ms":       func(ms int64) string { return duration(time.Duration(ms) * time.Millisecond) },
-	"stamp":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+	"stamp":    func(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") },
 	"iso":      func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
 	"bytes":    bytesWords,
 	"tokens":   tokens,

@@ -171,7 +171,11 @@ func (a *app) agentList() *cobra.Command {
 func (a *app) listAgents(ctx context.Context, o api.ListOptions) error {
 	get := func(c *api.Client) ([]daemon.Agent, error) { return c.Agents(ctx, o) }
 	columns := []string{"ID", "NAME", "STATE", "PERSONA", "PANE", "GEN", "CONTEXT", "STARTED", "DIRECTORY"}
-	return printList(a, get, "no agents: start one with `understudy agent start PERSONA`", columns, func(g daemon.Agent) []string {
+	none := "no agents: start one with `understudy agent start PERSONA`"
+	if o.Persona != "" || o.State != "" && o.State != "active" {
+		none = "no agent is like that: `understudy agent list --all` shows those that there are"
+	}
+	return printList(a, get, none, columns, func(g daemon.Agent) []string {
 		return []string{
 			fmt.Sprint(g.ID), g.Name, stateCell(&g), orDash(g.Persona), orDash(g.Pane), fmt.Sprint(g.Generation), contextWords(g.Context), ago(g.CreatedAt), g.Cwd,
 		}

@@ -61,7 +61,7 @@ they leave is written to --output, or else printed: as JSON, or as a report in M
 	completeFlag(c, "handoff", anyArgs(a.completeHandoffs(anyHandoff)))
 	completeFlag(c, "pipeline", anyArgs(a.completePipelines(anyPipeline)))
 	completeFlag(c, "persona", anyArgs(a.completePersonas))
-	completeFlag(c, "types", listOf(eventTypes))
+	completeFlag(c, "types", listOf(daemon.EventTypes()))
 	completeFlag(c, "export", oneOf("md", "json"))
 	return c
 }
@@ -74,6 +74,9 @@ func (f *auditFlags) check(c *cobra.Command, now time.Time) (err error) {
 		if c.Flags().Changed(name) && n <= 0 {
 			return usagef("--%s must be a number from 1", name)
 		}
+	}
+	if err := daemon.CheckEventTypes(f.filter.Types); err != nil {
+		return usagef("--types: %s", err)
 	}
 	if f.export != "" && f.export != "md" && f.export != "json" {
 		return usagef("--export must be md or json")
@@ -126,7 +129,7 @@ func (a *app) audit(ctx context.Context, f auditFlags) error {
 	}
 	get := func(c *api.Client) ([]daemon.Event, error) { return c.Audit(ctx, f.filter) }
 	now := time.Now()
-	return printList(a, get, "nothing in the log is like that", []string{"ID", "TIME", "EVENT", "WHAT HAPPENED"}, func(e daemon.Event) []string {
+	return printList(a, get, "nothing in the log is like that", []string{"ID", "TIME (" + now.Format("MST") + ")", "EVENT", "WHAT HAPPENED"}, func(e daemon.Event) []string {
 		return []string{fmt.Sprint(e.ID), moment(e.At, now), e.Type, e.Words()}
 	})
 }

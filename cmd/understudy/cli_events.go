@@ -40,6 +40,9 @@ With --json each is one line.`,
 			} else if f.after < 0 {
 				return usagef("--after must be the id of an event, or 0 for all")
 			}
+			if err := daemon.CheckEventTypes(f.types); err != nil {
+				return usagef("--types: %s", err)
+			}
 			for flag, id := range map[string]int64{"handoff": f.handoff, "pipeline": f.pipeline} {
 				if c.Flags().Changed(flag) && id <= 0 {
 					return usagef("--%s must be a number from 1", flag)
@@ -54,7 +57,7 @@ With --json each is one line.`,
 	c.Flags().StringVar(&f.agentWord, "agent", "", "only those of this `agent`")
 	c.Flags().Int64Var(&f.handoff, "handoff", 0, "only those of the handoff with this `id`")
 	c.Flags().Int64Var(&f.pipeline, "pipeline", 0, "only those of the run with this `id`")
-	completeFlag(c, "types", listOf(eventTypes))
+	completeFlag(c, "types", listOf(daemon.EventTypes()))
 	completeFlag(c, "agent", anyArgs(a.completeAgents))
 	completeFlag(c, "handoff", anyArgs(a.completeHandoffs(anyHandoff)))
 	completeFlag(c, "pipeline", anyArgs(a.completePipelines(anyPipeline)))
@@ -192,7 +195,7 @@ func (a *app) printEvent(e daemon.Event) error {
 	if e.PipelineID != nil {
 		about = append(about, "pipeline "+number(e.PipelineID))
 	}
-	_, err := fmt.Fprintf(a.stdout, "%6d  %s  %-28s %-20s %s\n", e.ID, e.At.Local().Format("15:04:05.000"), e.Type,
+	_, err := fmt.Fprintf(a.stdout, "%6d  %s  %-28s %-20s %s\n", e.ID, e.At.UTC().Format("2006-01-02T15:04:05.000Z"), e.Type,
 		strings.Join(about, ", "), printable(string(e.Payload)))
 	return err
 }

@@ -61,20 +61,15 @@ func (a *app) completeAgents(c *cobra.Command, args []string, prefix string) ([]
 }
 
 func completeNames(agents []daemon.Agent) (words []string) {
-	bearers := map[string][]*daemon.Agent{}
 	for i := range agents {
-		g := &agents[i]
-		for _, name := range slices.Compact([]string{g.Name, g.PersonaSlug()}) {
-			bearers[name] = append(bearers[name], g)
-		}
-	}
-	for name, list := range bearers {
-		if len(list) == 1 {
-			words = offer(words, name, fmt.Sprintf("agent %d, %s", list[0].ID, list[0].State))
+		for _, name := range []string{agents[i].Name, agents[i].PersonaSlug()} {
+			if list := called(agents, name); name != "" && len(list) == 1 {
+				words = offer(words, name, fmt.Sprintf("agent %d, %s", list[0].ID, list[0].State))
+			}
 		}
 	}
 	slices.Sort(words)
-	return words
+	return slices.Compact(words)
 }
 
 // completeEnded completes the ids of agents that have ended and have a session to open again.
@@ -228,14 +223,6 @@ var (
 	}
 	handoffStatuses = []string{"pending", "in_progress", "completed", "failed", "cancelled"}
 	handoffModes    = []string{daemon.ModeAgent + "\tit writes the document itself", daemon.ModeGenerate + "\ta fork of its session does"}
-	// eventTypes are those that somebody may wait for; the log has more.
-	eventTypes = []string{
-		"agent_created", "agent_started", "agent_registered", "agent_context", "agent_compacting", "agent_ended", "agent_failed", "agent_stuck",
-		"handoff_started", "handoff_recorded", "handoff_created", "handoff_waiting", "handoff_completed", "handoff_failed", "handoff_cancelled",
-		"pipeline_created", "pipeline_running", "pipeline_waiting_for_approval", "pipeline_waiting", "pipeline_warning", "pipeline_done", "pipeline_failed",
-		"step_running", "step_done", "step_failed", "step_skipped", "step_approved", "step_rejected",
-		"delivery_queued", "delivery_submitted", "delivery_not_submitted", "operator_notified",
-	}
 )
 
 func phaseWords(h *daemon.Handoff) string { return words(h.Phase) }

@@ -32,12 +32,10 @@ func (a *app) agent(ctx context.Context, word string) (*api.Client, daemon.Agent
 	if err != nil {
 		return nil, daemon.Agent{}, err
 	}
-	var found []daemon.Agent
+	found := called(active, word)
 	var ids []string
-	for _, g := range active {
-		if g.Name == word || g.PersonaSlug() == word {
-			found, ids = append(found, g), append(ids, fmt.Sprint(g.ID))
-		}
+	for _, g := range found {
+		ids = append(ids, fmt.Sprint(g.ID))
 	}
 	switch len(found) {
 	case 0:
@@ -47,6 +45,21 @@ func (a *app) agent(ctx context.Context, word string) (*api.Client, daemon.Agent
 	}
 	slices.Reverse(ids)
 	return nil, daemon.Agent{}, fmt.Errorf("%q could be agent %s: use the id", word, strings.Join(ids, " or "))
+}
+
+// called returns the agents that a word names: those with the name, and else those that play the persona.
+func called(agents []daemon.Agent, word string) (found []daemon.Agent) {
+	for _, by := range []func(*daemon.Agent) string{func(g *daemon.Agent) string { return g.Name }, (*daemon.Agent).PersonaSlug} {
+		for i := range agents {
+			if by(&agents[i]) == word {
+				found = append(found, agents[i])
+			}
+		}
+		if len(found) > 0 {
+			return found
+		}
+	}
+	return nil
 }
 
 // selfWord names, in the place of an agent, the one that runs the command.

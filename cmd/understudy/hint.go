@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -102,11 +103,45 @@ func unknownCommand(err error) (string, bool) {
 
 // noCommand says that there is no such command below c, and which one may be meant.
 func noCommand(c *cobra.Command, word string) error {
-	c.SuggestionsMinimumDistance = 2
-	if like := c.SuggestionsFor(word); len(like) > 0 {
+	if like := likely(c, word); len(like) > 0 {
 		return usagef("there is no command %q: did you mean %s?", c.CommandPath()+" "+word, strings.Join(like, " or "))
 	}
 	return usagef("there is no command %q", c.CommandPath()+" "+word)
+}
+
+// likely returns the commands that may be meant by a word that is none below c.
+func likely(c *cobra.Command, word string) []string {
+	if !c.HasParent() {
+		switch word {
+		case "status", "ps":
+			return []string{"agent list", "top", "doctor"}
+		case "log", "logs", "history":
+			return []string{"events", "audit"}
+		case "kill", "end":
+			return []string{"agent stop"}
+		}
+	}
+	var like []string
+	for _, group := range c.Commands() { // what is a command one word further down
+		for _, below := range group.Commands() {
+			if below.Name() == word && !forAgents(group) {
+				like = append(like, group.Name()+" "+word)
+			}
+		}
+	}
+	if len(like) > 0 {
+		return like
+	}
+	c.SuggestionsMinimumDistance = 2
+	return slices.DeleteFunc(c.SuggestionsFor(word), func(name string) bool {
+		found, _, err := c.Find([]string{name})
+		return err == nil && forAgents(found)
+	})
+}
+
+// forAgents are the commands that agents run, and no person.
+func forAgents(c *cobra.Command) bool {
+	return slices.Contains([]string{"hook", "mcp", "statusline"}, c.Name()) && !c.Parent().HasParent()
 }
 
 // endWords says for people how an agent has ended; what it says itself stays as it is.

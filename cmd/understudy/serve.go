@@ -193,7 +193,11 @@ func runDaemon(ctx context.Context, cfg serveConfig, keeper *keeper, server *api
 	})
 	service("heartbeat", func(ctx context.Context) error { return heartbeat(ctx, store, up, cfg.Log) })
 	service("daemon", keeper.run)
-	cfg.Log.Info("understudy serves", "data", up.Data.Root(), "host", up.Host, "socket", up.Data.Socket(), "address", fmt.Sprint(up.Address))
+	address := "none"
+	if up.Address != nil {
+		address = up.Address.String()
+	}
+	cfg.Log.Info("understudy serves", "data", up.Data.Root(), "host", up.Host, "socket", up.Data.Socket(), "address", address)
 	if cfg.Ready != nil {
 		cfg.Ready(up)
 	}

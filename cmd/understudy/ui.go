@@ -237,12 +237,12 @@ func ago(t time.Time) string {
 // seconds is a measured time.
 func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", max(d, 0).Seconds()) }
 
-// stamp is a point in time, in full.
+// stamp is a point in local time, in full.
 func stamp(t *time.Time) string {
 	if t == nil {
 		return ""
 	}
-	return t.UTC().Format(time.RFC3339)
+	return t.Local().Format("2006-01-02 15:04:05 MST")
 }
 
 // orDash is the value, or a dash where a cell would be empty.

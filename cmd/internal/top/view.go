@@ -82,7 +82,7 @@ func (m *model) title() string {
 	if len(parts) == 0 {
 		said = "no agents"
 	}
-	clock := m.now.Local().Format("15:04:05")
+	clock := m.now.Local().Format("15:04:05 MST")
 	left := cut(said, m.w-width(name)-2)
 	gap := m.w - width(name) - 2 - width(left) - width(clock)
 	if gap < 2 {
