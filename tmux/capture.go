@@ -21,17 +21,22 @@ func (s *Server) Capture(ctx context.Context, lines int, ansi bool, refs ...Ref)
 	if lines < 0 {
 		return nil, fmt.Errorf("screen of %d lines: want 0 or more", lines)
 	}
-	bySocket := map[string][]Ref{}
+	type server struct {
+		socket string
+		pid    int
+	}
+	byServer := map[server][]Ref{}
 	for _, ref := range refs {
 		if err := ref.check(); err != nil {
 			return nil, err
 		}
-		bySocket[ref.Socket] = append(bySocket[ref.Socket], ref)
+		of := server{ref.Socket, ref.ServerPID}
+		byServer[of] = append(byServer[of], ref)
 	}
 	screens := make(map[string]string, len(refs))
-	for socket, refs := range bySocket {
+	for _, refs := range byServer {
 		for len(refs) > 0 {
-			c, n := captureCall(socket, lines, ansi, refs)
+			c, n := captureCall(lines, ansi, refs)
 			out, err := s.run(ctx, c.call)
 			if err != nil && !errors.Is(err, ErrNoServer) {
 				return nil, err
@@ -49,8 +54,9 @@ type capture struct {
 	fence string
 }
 
-// captureCall returns the call for as many of refs as fit into one, and how many those are.
-func captureCall(socket string, lines int, ansi bool, refs []Ref) (capture, int) {
+// captureCall returns the call for as many of refs, all of one server, as fit into one, and how many
+// those are.
+func captureCall(lines int, ansi bool, refs []Ref) (capture, int) {
 	fence := rand.Text()
 	show := "capture-pane -p"
 	if ansi {
@@ -59,8 +65,8 @@ func captureCall(socket string, lines int, ansi bool, refs []Ref) (capture, int)
 	if lines > 0 {
 		show += " -S -" + strconv.Itoa(lines)
 	}
-	c := capture{call{socket: socket, cmds: [][]string{{"display-message", "-p", "#{pid} #{start_time}"}}}, fence}
-	total := size(c.args())
+	c := capture{call{socket: refs[0].Socket, server: refs[0].ServerPID, cmds: [][]string{{"display-message", "-p", "#{pid} #{start_time}"}}}, fence}
+	total := size(c.args(c.socket))
 	for i, ref := range refs {
 		cmd := []string{
 			// A pane that is gone must not end the list for the others.

@@ -24,7 +24,7 @@ func (s *Server) Kill(ctx context.Context, ref Ref) error {
 	if err := killGroup(pane); err != nil {
 		return err
 	}
-	_, err = s.run(ctx, call{socket: ref.Socket, cmds: [][]string{
+	_, err = s.run(ctx, call{socket: ref.Socket, server: ref.ServerPID, cmds: [][]string{
 		{"if-shell", "-F", "-t", ref.Pane, guard(ref, "1"), "kill-pane -t " + ref.Pane},
 	}})
 	if err != nil && !errors.Is(err, ErrNoServer) {

@@ -74,9 +74,9 @@ func (s *Server) Inspect(ctx context.Context, ref Ref) (PaneInfo, error) {
 }
 
 func (s *Server) inspect(ctx context.Context, ref Ref, cmds ...[]string) (PaneInfo, error) {
-	out, err := s.run(ctx, call{socket: ref.Socket, cmds: cmds})
+	out, err := s.run(ctx, call{socket: ref.Socket, server: ref.ServerPID, cmds: cmds})
 	if errors.Is(err, ErrNoServer) {
-		return PaneInfo{}, fmt.Errorf("pane %s: %w: %w", ref, ErrGone, ErrNoServer)
+		return PaneInfo{}, fmt.Errorf("pane %s: %w: %w", ref, ErrGone, err)
 	}
 	if err != nil {
 		return PaneInfo{}, fmt.Errorf("pane %s: %w", ref, err)

@@ -85,7 +85,7 @@ func (s *Server) Paste(ctx context.Context, ref Ref, text string, opt PasteOptio
 		cmds:  [][]string{{"load-buffer", "-b", buffer, "-"}},
 	}, condition{opt.Once, opt.If}, do, "delete-buffer -b "+buffer+" ; ")
 	if err != nil && !errors.Is(err, ErrGone) && !errors.Is(err, ErrDead) && !errors.Is(err, ErrOnce) && !errors.Is(err, ErrChanged) {
-		s.dropBuffer(ctx, ref.Socket, buffer)
+		s.dropBuffer(ctx, ref, buffer)
 	}
 	return err
 }
@@ -127,7 +127,7 @@ type condition struct {
 // holds; else it runs otherwise. The test and what depends on it are
 // one pass of the server's event loop: nothing can end the pane in between.
 func (s *Server) guarded(ctx context.Context, ref Ref, c call, when condition, do, otherwise string) error {
-	c.socket = ref.Socket
+	c.socket, c.server = ref.Socket, ref.ServerPID
 	c.cmds = append(c.cmds, []string{
 		"if-shell", "-F", "-t", ref.Pane, guard(ref, when.format()),
 		// The space before the semicolon counts: "%5;" is a syntax error.
@@ -228,8 +228,8 @@ func sendKeys(ref Ref, keys []Key) string {
 
 // dropBuffer deletes a buffer that an interrupted paste may have left, so that the text does not
 // stay in the server's memory for everyone on it to read. It is the best that can be done.
-func (s *Server) dropBuffer(ctx context.Context, socket, buffer string) {
+func (s *Server) dropBuffer(ctx context.Context, ref Ref, buffer string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	_, _ = s.run(ctx, call{socket: socket, cmds: [][]string{{"delete-buffer", "-b", buffer}}})
+	_, _ = s.run(ctx, call{socket: ref.Socket, server: ref.ServerPID, cmds: [][]string{{"delete-buffer", "-b", buffer}}})
 }

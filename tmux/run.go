@@ -29,6 +29,7 @@ const (
 // call is one run of the tmux command.
 type call struct {
 	socket string
+	server int    // process id of the server that is meant; 0: whichever it is
 	start  bool   // whether a server may be started for it
 	dir    string // the client's working directory, which is where new-session starts its program
 	stdin  string
@@ -37,8 +38,8 @@ type call struct {
 
 // args returns the command line. An argument that ends in a semicolon would end its command, and
 // what follows would run as the next one: its semicolon is escaped.
-func (c call) args() []string {
-	args := []string{"-u", "-S", c.socket}
+func (c call) args(socket string) []string {
+	args := []string{"-u", "-S", socket}
 	if c.start {
 		args = append(args, "-f", "/dev/null") // the user's tmux.conf is not ours to run
 	} else {
@@ -61,7 +62,7 @@ func (c call) args() []string {
 // run runs tmux and returns what it printed. The error is ErrMissing, ErrNoServer, the cause of
 // the context's end, or what tmux said.
 func (s *Server) run(ctx context.Context, c call) (string, error) {
-	args := c.args()
+	args := c.args(c.socket)
 	if n := size(args); n > maxArgs {
 		return "", fmt.Errorf("tmux %s: %d bytes of arguments, and tmux takes %d", c.cmds[0][0], n, maxArgs)
 	}
@@ -74,7 +75,17 @@ func (s *Server) run(ctx context.Context, c call) (string, error) {
 		return "", fmt.Errorf("tmux %s: %w", c.cmds[0][0], context.Cause(ctx))
 	}
 
+	var at address // zero: our own server's, which lies in a folder of ours
+	if s.foreign || c.socket != s.socket {
+		var err error
+		if at, err = lookAt(ctx, c.socket, c.server, s.bin); err != nil {
+			return "", fmt.Errorf("tmux %s on %s: %w", c.cmds[0][0], c.socket, err)
+		}
+		defer at.close()
+		args = c.args(at.path())
+	}
 	cmd := exec.CommandContext(ctx, s.bin, args...)
+	cmd.ExtraFiles = at.files()
 	cmd.WaitDelay = killDelay
 	cmd.Env = clientEnv()
 	cmd.Dir = "/" // the server keeps the directory it was started in

@@ -20,6 +20,9 @@ type Config struct {
 	Bin     string        // the tmux command; default "tmux"
 	Socket  string        // absolute path of our own server's socket, at most 107 bytes
 	Timeout time.Duration // for one run of tmux; default 5 s
+	// Foreign says that Socket is not of our own server but of a person's. Each command then looks
+	// first who listens there, as it does for a Ref of another socket.
+	Foreign bool
 }
 
 // Server is our own tmux server, and the way to the panes of any other. Start, Spawn, List and
@@ -27,6 +30,7 @@ type Config struct {
 type Server struct {
 	bin     string
 	socket  string
+	foreign bool
 	timeout time.Duration
 	slots   chan struct{} // one token per running tmux command
 	buffers string        // prefix of our buffer names, unique to this Server
@@ -47,6 +51,7 @@ func New(cfg Config) (*Server, error) {
 	return &Server{
 		bin:     cfg.Bin,
 		socket:  cfg.Socket,
+		foreign: cfg.Foreign,
 		timeout: cfg.Timeout,
 		slots:   make(chan struct{}, maxExecs),
 		buffers: "understudy-" + rand.Text() + "-",

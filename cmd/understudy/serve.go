@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -117,7 +116,7 @@ func serve(ctx context.Context, cfg serveConfig) error {
 	}
 	conf := daemon.Config{
 		Host: host, Settings: cfg.Settings.domain(), Store: base.db, Data: dir, Personas: store, Templates: templates,
-		Terminal: terminals(cfg.Settings), Notifier: newDesktop(cfg.Settings.Notify.Desktop, cfg.Getenv, cfg.Binary),
+		Terminal: terminals(dir), Notifier: newDesktop(cfg.Settings.Notify.Desktop, cfg.Getenv, cfg.Binary),
 		Log: cfg.Log, Environ: cfg.Environ, Binary: hook, Version: runtimes.version, Lookup: runtimes.lookup,
 		OneShot: runOneShot, Worktree: askGit(cfg.Environ), Trees: newTrees(cfg.Environ),
 	}
@@ -299,23 +298,4 @@ func addrOf(l net.Listener) net.Addr {
 		return nil
 	}
 	return l.Addr()
-}
-
-// terminals returns the tmux server at each socket, one driver each.
-func terminals(settings) func(socket string) (daemon.Terminal, error) {
-	var mu sync.Mutex
-	known := map[string]*tmux.Server{}
-	return func(socket string) (daemon.Terminal, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if s := known[socket]; s != nil {
-			return s, nil
-		}
-		s, err := tmux.New(tmux.Config{Socket: filepath.Clean(socket)})
-		if err != nil {
-			return nil, err
-		}
-		known[socket] = s
-		return s, nil
-	}
 }

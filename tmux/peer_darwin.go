@@ -1,0 +1,96 @@
+package tmux
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// peerCredentials asks who is at the other end of a socket.
+func peerCredentials(fd int) (pid, uid int, err error) {
+	cred, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
+	if err != nil {
+		return 0, 0, err
+	}
+	pid, err = unix.GetsockoptInt(fd, unix.SOL_LOCAL, unix.LOCAL_PEERPID)
+	return pid, int(cred.Uid), err
+}
+
+// SharesNamespaces returns nil: there is one of each kind.
+func (p Process) SharesNamespaces(...string) error { return nil }
+
+// Owner returns the id of the user in whose name the process runs.
+func (p Process) Owner() (uid int, err error) {
+	kp, err := unix.SysctlKinfoProc("kern.proc.pid", p.PID)
+	if err != nil {
+		return 0, p.wrap(err)
+	}
+	return int(kp.Eproc.Ucred.Uid), nil
+}
+
+// Name returns the short name of the program that the process runs.
+func (p Process) Name() string {
+	kp, err := unix.SysctlKinfoProc("kern.proc.pid", p.PID)
+	if err != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(kp.Proc.P_comm[:])
+}
+
+// BootID is empty: hooks do not tell start times here.
+func BootID() string { return "" }
+
+// program returns the file that a process runs, by the path with which it was started.
+func program(pid int) (os.FileInfo, string, error) {
+	args, err := unix.SysctlRaw("kern.procargs2", pid)
+	if err != nil {
+		return nil, "", err
+	}
+	const count = 4 // bytes that tell the number of arguments
+	if len(args) <= count {
+		return nil, "", errors.New("the system does not tell its program")
+	}
+	name, _, _ := bytes.Cut(args[count:], []byte{0})
+	info, err := os.Stat(string(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, string(name) + deleted, nil
+	}
+	return info, string(name), err
+}
+
+// address is a socket that was looked at. Another one may stand at its path when tmux connects, so that
+// its folder must be one in which only its owner can put it.
+type address struct{ socket string }
+
+// lookAt checks who listens on a socket. An error that is ErrNoServer means that the tmux server with
+// this process id does not.
+func lookAt(ctx context.Context, socket string, pid int, bin string) (address, error) {
+	folder, err := os.Stat(filepath.Dir(socket))
+	if err != nil {
+		return address{}, err
+	}
+	if st, ok := folder.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != os.Geteuid() || folder.Mode().Perm()&0o022 != 0 {
+		return address{}, fmt.Errorf("%w: the folder of %s is not ours alone", ErrNoServer, socket)
+	}
+	peer, err := ServerAt(ctx, socket)
+	if err != nil {
+		return address{}, err
+	}
+	if err := checkServer(peer, pid, bin); err != nil {
+		return address{}, err
+	}
+	return address{socket}, nil
+}
+
+func (a address) path() string { return a.socket }
+
+func (a address) files() []*os.File { return nil }
+
+func (a address) close() {}

@@ -1,0 +1,122 @@
+package tmux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// peerCredentials asks who is at the other end of a socket. Of a socket that listens these are the
+// credentials of who called listen, from the moment of that call.
+func peerCredentials(fd int) (pid, uid int, err error) {
+	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return 0, 0, err
+	}
+	return int(cred.Pid), int(cred.Uid), nil
+}
+
+// SharesNamespaces returns nil if the process is in the same namespaces of these kinds ("pid", "mnt",
+// "user") as this one. Process ids and paths mean the same to both then.
+func (p Process) SharesNamespaces(kinds ...string) error {
+	for _, kind := range kinds {
+		ours, err := os.Readlink("/proc/self/ns/" + kind)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // the kernel has no such namespaces
+		}
+		if err != nil {
+			return err
+		}
+		theirs, err := os.Readlink("/proc/" + strconv.Itoa(p.PID) + "/ns/" + kind)
+		if err != nil {
+			return fmt.Errorf("process %d: %w", p.PID, err)
+		}
+		if ours != theirs {
+			return stranger(fmt.Sprintf("process %d is in another %s namespace, perhaps a container's", p.PID, kind))
+		}
+	}
+	return nil
+}
+
+// Owner returns the id of the user in whose name the process runs.
+func (p Process) Owner() (uid int, err error) {
+	var st unix.Stat_t
+	if err := unix.Stat("/proc/"+strconv.Itoa(p.PID), &st); err != nil {
+		return 0, p.wrap(err)
+	}
+	return int(st.Uid), nil
+}
+
+// Name returns the short name of the program that the process runs.
+func (p Process) Name() string {
+	name, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/comm")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(name))
+}
+
+// BootID names this boot of the system; start times are counted from it.
+var BootID = sync.OnceValue(func() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(id))
+})
+
+// program returns the file that a process runs, and the path it had.
+func program(pid int) (os.FileInfo, string, error) {
+	link := "/proc/" + strconv.Itoa(pid) + "/exe"
+	name, err := os.Readlink(link)
+	if err != nil {
+		return nil, "", err
+	}
+	info, err := os.Stat(link) // of a file that is deleted as well
+	return info, name, err
+}
+
+// address is a socket that was looked at, for a tmux command to connect to: the very socket and not
+// whatever stands at its path by then.
+type address struct{ file *os.File }
+
+// lookAt holds on to the socket at a path and checks who listens on it. An error that is ErrNoServer
+// means that the tmux server with this process id does not.
+func lookAt(ctx context.Context, socket string, pid int, bin string) (address, error) {
+	fd, err := unix.Open(socket, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+		return address{}, ErrNoServer
+	}
+	if err != nil {
+		return address{}, &os.PathError{Op: "open", Path: socket, Err: err}
+	}
+	a := address{os.NewFile(uintptr(fd), socket)}
+	peer, err := ServerAt(ctx, "/proc/self/fd/"+strconv.Itoa(fd))
+	if err == nil {
+		err = checkServer(peer, pid, bin)
+	}
+	if err != nil {
+		a.close()
+		return address{}, err
+	}
+	return a, nil
+}
+
+// path is where a command that was given the files of files finds the socket.
+func (a address) path() string { return "/proc/self/fd/3" }
+
+func (a address) files() []*os.File {
+	if a.file == nil {
+		return nil
+	}
+	return []*os.File{a.file}
+}
+
+func (a address) close() { _ = a.file.Close() } // nothing was written

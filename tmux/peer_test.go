@@ -1,0 +1,250 @@
+package tmux_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
+)
+
+// everything runs each command that takes a Ref, and returns their errors.
+func everything(t *testing.T, s *tmux.Server, ref tmux.Ref) map[string]error {
+	t.Helper()
+	errs := map[string]error{}
+	errs["paste"] = s.Paste(t.Context(), ref, "text", tmux.PasteOptions{})
+	errs["keys"] = s.Keys(t.Context(), ref, tmux.Enter)
+	_, errs["inspect"] = s.Inspect(t.Context(), ref)
+	shown, err := s.Capture(t.Context(), 0, false, ref)
+	if err == nil && len(shown) == 0 {
+		err = tmux.ErrGone // that is how it says so
+	}
+	errs["capture"] = err
+	return errs
+}
+
+func wantGone(t *testing.T, what string, s *tmux.Server, ref tmux.Ref) {
+	t.Helper()
+	for command, err := range everything(t, s, ref) {
+		if !errors.Is(err, tmux.ErrGone) {
+			t.Errorf("%s: %s: %v, want ErrGone", what, command, err)
+		}
+	}
+	if err := s.Kill(t.Context(), ref); err != nil {
+		t.Errorf("%s: kill: %v", what, err)
+	}
+}
+
+// TestImpostorIsNotTalkedTo: a program that listens where a tmux server is said to be has a tmux client run
+// what it likes. No client is run on its socket, whichever way the socket was named.
+func TestImpostorIsNotTalkedTo(t *testing.T) {
+	t.Parallel()
+	fake := tmuxtest.NewImpostor(t)
+	ref := tmux.Ref{Socket: fake.Socket, ServerPID: os.Getpid(), ServerStart: 1, Pane: "%0"}
+	wantGone(t, "of a Ref", tmuxtest.Server(t), ref)
+	foreign, err := tmux.New(tmux.Config{Socket: fake.Socket, Foreign: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantGone(t, "of a person's server", foreign, ref)
+	if panes, err := foreign.List(t.Context()); err != nil || len(panes) != 0 {
+		t.Errorf("panes %v, %v", panes, err)
+	}
+	if fake.Fooled() {
+		t.Error("a tmux client talked to the impostor")
+	}
+}
+
+// TestLookTakesNoTime: a socket whose queue is full, with nobody who accepts, holds nobody up.
+func TestLookTakesNoTime(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "us")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	path := filepath.Join(dir, "sock")
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(fd)
+	if err := errors.Join(syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}), syscall.Listen(fd, 0)); err != nil {
+		t.Fatal(err)
+	}
+	waiting, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(waiting)
+	if err := syscall.Connect(waiting, &syscall.SockaddrUnix{Name: path}); err != nil {
+		t.Fatal(err)
+	}
+	s := tmuxtest.Server(t)
+	began := time.Now()
+	results := make(chan error)
+	for range 20 {
+		go func() {
+			_, err := s.Inspect(t.Context(), tmux.Ref{Socket: path, ServerPID: os.Getpid(), ServerStart: 1, Pane: "%0"})
+			results <- err
+		}()
+	}
+	for range 20 {
+		if err := <-results; err == nil || errors.Is(err, tmux.ErrGone) {
+			t.Errorf("%v: want an error that says nothing about the pane", err)
+		}
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("20 looks took %v", took)
+	}
+}
+
+// copied is a tmux program of the test's own.
+func copied(t *testing.T, to string) {
+	t.Helper()
+	from, err := exec.LookPath("tmux")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(from)
+	if err == nil {
+		err = errors.Join(os.WriteFile(to+".new", b, 0o700), os.Rename(to+".new", to))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestServerOfAnotherProgram: a person's server is one of theirs that runs our tmux program, also when a
+// newer package has replaced its file, and no other program.
+func TestServerOfAnotherProgram(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "us")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	ours, other := filepath.Join(dir, "tmux"), filepath.Join(dir, "other")
+	copied(t, ours)
+	copied(t, other)
+	server, err := tmux.New(tmux.Config{Bin: ours, Socket: filepath.Join(dir, "sock")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pane, err := server.Spawn(t.Context(), tmux.Spec{Session: "person", Dir: dir, Argv: []string{"sleep", "60"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.KillServer(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	reach := func(bin string) *tmux.Server {
+		s, err := tmux.New(tmux.Config{Bin: bin, Socket: filepath.Join(dir, "own")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	if _, err := reach(ours).Inspect(t.Context(), pane.Ref); err != nil {
+		t.Errorf("the program that we use: %v", err)
+	}
+	copied(t, ours)
+	if _, err := reach(ours).Inspect(t.Context(), pane.Ref); err != nil {
+		t.Errorf("its file was replaced: %v", err)
+	}
+	wantGone(t, "another program", reach(other), pane.Ref)
+	later := pane.Ref
+	later.ServerPID++
+	wantGone(t, "another server", reach(ours), later)
+}
+
+// TestServerInAnotherNamespace: a server in a container, whose socket is seen here, is not talked to.
+func TestServerInAnotherNamespace(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "us")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	socket := filepath.Join(dir, "sock")
+	cmd := exec.Command("sh", "-c", `tmux -S "$1" -f /dev/null new-session -d sleep 60 && echo up && read line`, "sh", socket)
+	tmuxtest.Contain(cmd)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Logf("this system lets nobody make a namespace: %v", err)
+		return
+	}
+	t.Cleanup(func() { _ = stdin.Close(); _ = cmd.Process.Kill(); _ = cmd.Wait() }) // and all that it contains
+	if b, err := io.ReadAll(io.LimitReader(stdout, 3)); err != nil || strings.TrimSpace(string(b)) != "up" {
+		t.Fatalf("contained tmux server: %q, %v", b, err)
+	}
+	peer, err := tmux.ServerAt(t.Context(), socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := tmux.Ref{Socket: socket, ServerPID: peer.PID, ServerStart: 1, Pane: "%0"}
+	ours := tmuxtest.Server(t)
+	wantGone(t, "contained", ours, ref)
+	if _, err = ours.Inspect(t.Context(), ref); !errors.Is(err, tmux.ErrNoServer) || !strings.Contains(err.Error(), "namespace") {
+		t.Errorf("inspect: %v, want it refused for its namespace", err)
+	}
+}
+
+// TestSocketThatIsReplaced: what is looked at is what is talked to, though another socket takes its path
+// in between again and again.
+func TestSocketThatIsReplaced(t *testing.T) {
+	t.Parallel()
+	person := tmuxtest.Server(t)
+	pane, err := person.Spawn(t.Context(), tmux.Spec{Session: "person", Dir: "/", Argv: []string{"sleep", "60"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fake := tmuxtest.NewImpostor(t)
+	path := fake.Socket + ".link"
+	ctx, stop := context.WithCancel(t.Context())
+	swapped := make(chan error, 1)
+	go func() {
+		for ctx.Err() == nil {
+			for _, to := range []string{pane.Socket, fake.Socket} {
+				if err := errors.Join(os.Symlink(to, path+".new"), os.Rename(path+".new", path)); err != nil {
+					swapped <- err
+					return
+				}
+			}
+		}
+		swapped <- nil
+	}()
+	ours := tmuxtest.Server(t)
+	ref := pane.Ref
+	ref.Socket = path
+	found := 0
+	for range 100 {
+		if _, err := ours.Inspect(t.Context(), ref); err == nil {
+			found++
+		}
+	}
+	stop()
+	if err := <-swapped; err != nil {
+		t.Fatal(err)
+	}
+	if fake.Fooled() || found == 0 {
+		t.Errorf("fooled: %v; the person's server was found %d times", fake.Fooled(), found)
+	}
+}
