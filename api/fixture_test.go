@@ -24,12 +24,16 @@ import (
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/db"
 	"github.com/understudyd/understudy/db/dbtest"
+	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/personas"
 	"github.com/understudyd/understudy/tmux"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv("API_TEST_HOOK") != "" {
+		os.Exit(hooks.Command(os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
+	}
 	code := dbtest.Main(m)
 	if code == 0 {
 		for _, missing := range unmet() {

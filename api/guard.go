@@ -32,6 +32,7 @@ var (
 	errToken         = daemon.Errorf(daemon.KindUnauthorized, "token_required", "Send the token of the data directory's run/token as Authorization: Bearer")
 	errNoLaunch      = daemon.Errorf(daemon.KindUnauthorized, "launch_required", "Send the agent's UNDERSTUDY_LAUNCH as X-Understudy-Launch")
 	errLaunchOver    = daemon.Errorf(daemon.KindForbidden, "launch_over", "The agent of this launch has ended")
+	errOperatorOnly  = daemon.Errorf(daemon.KindForbidden, "operator_only", "Commands are given by the operator only: send the text without \"command\"")
 	errNotYours      = daemon.Errorf(daemon.KindForbidden, "not_your_agent", "An agent may ask for its own handoff, messages and context only")
 )
 

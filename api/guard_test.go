@@ -137,6 +137,13 @@ func TestHookSocket(t *testing.T) {
 	if got := own.do("POST", at("agents", mine.ID, "/messages"), `{"text": "note to self"}`); got.status != 202 {
 		t.Errorf("own message: %d %s", got.status, got.body)
 	}
+	for _, text := range []string{"!touch x", "/permissions", "note to self"} {
+		body := `{"command": true, "text": "` + text + `"}`
+		own.do("POST", at("agents", mine.ID, "/messages"), body).wants(t, "command "+text, 403, "operator_only")
+	}
+	for _, text := range []string{"!touch x", "/permissions", "exit"} {
+		own.do("POST", at("agents", mine.ID, "/messages"), `{"text": "`+text+`"}`).wants(t, "text "+text, 422, "text_is_command")
+	}
 	if got := own.do("GET", at("agents", mine.ID, "/messages"), ""); got.status != 200 {
 		t.Errorf("own messages: %d %s", got.status, got.body)
 	}

@@ -22,7 +22,7 @@ func (s *Server) takeHook(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	out, err := s.Daemon.Hook(c.Request().Context(), env)
+	out, err := s.Daemon.Hook(c.Request().Context(), env, sender(c.Request()))
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,15 @@ type messageRequest struct {
 	Command bool   `json:"command"`
 }
 
-// sendMessage hands the text on as it is: what may be typed, the domain judges.
-func (s *Server) sendMessage(c echo.Context) error {
+// sendMessage takes a message of the operator's.
+func (s *Server) sendMessage(c echo.Context) error { return s.takeMessage(c, true) }
+
+// sendOwnMessage takes a message of an agent to itself. What the runtime does with a command is beyond what
+// the agent may do: a shell command, another mode, other permissions.
+func (s *Server) sendOwnMessage(c echo.Context) error { return s.takeMessage(c, false) }
+
+// takeMessage hands the text on as it is: what may be typed, the domain judges.
+func (s *Server) takeMessage(c echo.Context, operator bool) error {
 	id, err := pathID(c)
 	if err != nil {
 		return err
@@ -20,6 +27,9 @@ func (s *Server) sendMessage(c echo.Context) error {
 	var in messageRequest
 	if err := decode(c, &in); err != nil {
 		return err
+	}
+	if in.Command && !operator {
+		return errOperatorOnly
 	}
 	delivery, err := s.Daemon.SendMessage(c.Request().Context(), id, in.Text, in.Command)
 	return reply(c, http.StatusAccepted, delivery, err)

@@ -87,7 +87,7 @@ func (s *Server) hookRoutes() []route {
 		{"POST", "/api/agents/:id/handoff", "", s.ownAgent(s.requestHandoff)},
 		{"GET", "/api/agents/:id/handoff", "", s.ownAgent(s.latestHandoff)},
 		{"DELETE", "/api/agents/:id/handoff", "", s.ownAgent(s.cancelHandoff)},
-		{"POST", "/api/agents/:id/messages", "", s.ownAgent(s.sendMessage)},
+		{"POST", "/api/agents/:id/messages", "", s.ownAgent(s.sendOwnMessage)},
 		{"GET", "/api/agents/:id/messages", "limit before", s.ownAgent(s.listMessages)},
 		{"POST", "/api/agents/:id/context", "", s.ownAgent(s.reportContext)},
 		{"GET", "/api/agents/:id/peers", "", s.ownAgent(s.showPeers)},

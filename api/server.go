@@ -162,7 +162,8 @@ func (s *Server) httpServer(h http.Handler) *http.Server {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		// No WriteTimeout: it would cut the feed, which has a deadline on each write instead.
-		ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
+		ErrorLog:    slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
+		ConnContext: withPeer,
 	}
 	server.RegisterOnShutdown(s.stopStreams) // Shutdown waits for streams but does not end them
 	return server

@@ -134,6 +134,8 @@ type Config struct {
 	// Worktree asks git about a directory; ErrNoWorktree.
 	Worktree func(ctx context.Context, q WorktreeQuery) (Worktree, error)
 	Trees    Trees // of runs with a branch
+	// Servers returns the processes of the servers that the daemon runs for itself, but for tmux.
+	Servers func() []int
 }
 
 // Daemon supervises the agents of one host. Its methods are safe for concurrent use.
@@ -144,6 +146,8 @@ type Daemon struct {
 	spool *hooks.Spool
 	alarm chan struct{} // the teller has something to do
 	tells *teller       // works in Run alone
+
+	paneLooks chan struct{} // has one for each hook that looks for its pane
 
 	counts   counts
 	logStart int64 // see LogStart; set before Run
@@ -178,6 +182,9 @@ func New(cfg Config) *Daemon {
 			return OneShotResult{}, errors.New("no way to run a one-shot")
 		}
 	}
+	if cfg.Servers == nil {
+		cfg.Servers = func() []int { return nil }
+	}
 	if cfg.Worktree == nil {
 		cfg.Worktree = func(context.Context, WorktreeQuery) (Worktree, error) { return Worktree{}, ErrNoWorktree }
 	}
@@ -185,6 +192,7 @@ func New(cfg Config) *Daemon {
 		Config:    cfg,
 		spool:     hooks.OpenSpool(cfg.Data.Spool()),
 		alarm:     make(chan struct{}, 1),
+		paneLooks: make(chan struct{}, paneLooks),
 		watched:   map[int64]tmux.Process{},
 		sightings: map[int64]sighting{},
 		glimpses:  map[int64]glimpse{},

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/understudyd/understudy/data"
@@ -16,16 +14,22 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// Hook stores a hook and applies it to its agent. It returns what the hook prints, which may be
-// nothing. A hook with a key that is stored already is answered from its row.
-func (d *Daemon) Hook(ctx context.Context, env hooks.Envelope) (json.RawMessage, error) {
+// Hook stores a hook and applies it to its agent. from is the process that sent it; nil: it came over TCP,
+// where that is not known. Hook returns what the hook prints, which may be nothing. A hook with a key that
+// is stored already is answered from its row.
+func (d *Daemon) Hook(ctx context.Context, env hooks.Envelope, from *tmux.Peer) (json.RawMessage, error) {
+	// The sender is looked at first: it may be ended while it waits for what was spooled.
+	claim, err := d.claimOf(ctx, env, from, false)
+	if err != nil {
+		return nil, fmt.Errorf("hook %s %s: %w", env.Event, env.Key, err)
+	}
 	// What came before and was spooled is applied before what comes now.
 	if empty, err := d.spool.Empty(); err == nil && !empty {
 		if err := d.replaySpool(ctx); err != nil {
 			return nil, err
 		}
 	}
-	return d.applyHook(ctx, env, false)
+	return d.applyHook(ctx, env, claim, false)
 }
 
 // replaySpool applies spooled hooks in order, each once. One that can't be applied, for a reason
@@ -34,7 +38,11 @@ func (d *Daemon) replaySpool(ctx context.Context) error {
 	n, err := d.spool.Drain(ctx, func(ctx context.Context, env hooks.Envelope) error {
 		var err error
 		for range 3 {
-			if _, err = d.applyHook(ctx, env, true); err == nil || passing(ctx, err) {
+			var c claim
+			if c, err = d.claimOf(ctx, env, nil, true); err != nil {
+				return err
+			}
+			if _, err = d.applyHook(ctx, env, c, true); err == nil || passing(ctx, err) {
 				return err
 			}
 		}
@@ -117,7 +125,7 @@ func (d *Daemon) refuse(event string, err error) *Error {
 // maxSession is the longest session id that is taken, in bytes. Real ones are UUIDs.
 const maxSession = 200
 
-func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, replayed bool) (json.RawMessage, error) {
+func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, replayed bool) (json.RawMessage, error) {
 	p, err := hooks.Parse(env.Event, env.Body)
 	if err == nil && len(p.SessionID) > maxSession {
 		err = fmt.Errorf("session_id has %d bytes, more than the %d that are taken", len(p.SessionID), maxSession)
@@ -137,22 +145,22 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, replayed boo
 	if env.Launch != "" {
 		in.LaunchHash = launchHash(env.Launch)
 	}
-	proc, err := tmux.FindProcess(in.PID)
-	if err == nil {
-		in.PIDStart = proc.Start
+	in.PIDStart = c.proc.Start
+	step := hookStep{d: d, in: in, p: p, claim: c, command: isCommand(p, replayed)}
+	if mayRegister(env) && c.bind == "" {
+		step.pane, step.noPane = d.paneOf(ctx, env, c.proc)
+		if step.around, err = d.agentAround(ctx, c.proc); err != nil {
+			return nil, fmt.Errorf("hook %s %s: %w", env.Event, env.Key, err)
+		}
 	}
-	pane := d.paneOf(ctx, env, proc)
-	around, err := d.agentAround(ctx, env, proc)
-	if err != nil {
-		return nil, fmt.Errorf("hook %s %s: %w", env.Event, env.Key, err)
-	}
-	command := isCommand(p, replayed)
-	var from Agent    // what of it tells whom to wake
-	var change Change // what was decided
+	var from Agent         // what of it tells whom to wake
+	var change Change      // what was decided
+	var disbelieved string // why it made no agent, if somebody made it up
 	res, err := d.Store.RecordHook(ctx, in, func(tx HookTx) HookDecision {
-		h := hookStep{d: d, in: in, p: p, tx: tx, proc: proc, pane: pane, around: around, command: command}
+		h := step // it may be called again
+		h.tx = tx
 		out := h.decide()
-		change = out.Change
+		change, disbelieved = out.Change, h.disbelieved
 		if tx.Agent != nil {
 			from.PreviousAgentID, from.PipelineID = tx.Agent.PreviousAgentID, tx.Agent.PipelineID
 			if out.Applied {
@@ -168,12 +176,15 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, replayed boo
 	if !res.Applied {
 		d.Log.Debug("hook stored, not applied", "event", p.Event, "hook_id", res.HookID, "reason", res.Reason)
 	}
+	if disbelieved != "" && !res.Again {
+		d.disbelieved(p.Event, disbelieved)
+	}
 	if res.AgentID != 0 {
 		d.Wake(res.AgentID)
 	}
 	d.wakeKin(&from)
 	d.EventsChanged()
-	if command && res.Applied && !res.Again {
+	if step.command && res.Applied && !res.Again {
 		return d.answerCommand(ctx, res.AgentID, p.Prompt)
 	}
 	return res.Output, nil
@@ -186,56 +197,17 @@ func mayRegister(env hooks.Envelope) bool {
 
 // agentAround returns the active agent inside whose process a session runs, 0 for none: a
 // "claude -p" that an agent starts is no agent of its own.
-func (d *Daemon) agentAround(ctx context.Context, env hooks.Envelope, proc tmux.Process) (int64, error) {
-	if !mayRegister(env) || proc.PID == 0 {
-		return 0, nil
-	}
+func (d *Daemon) agentAround(ctx context.Context, proc tmux.Process) (int64, error) {
 	active, err := d.Store.Agents(ctx, AgentFilter{Host: d.Host, Active: true, Limit: 10_000})
 	if err != nil {
 		return 0, err
 	}
 	for i := range active {
-		if a := &active[i]; a.PID != 0 && a.PID != proc.PID && a.Process().Alive() && proc.IsDescendantOf(a.PID) {
+		a := &active[i]
+		if a.PID != 0 && a.PID != proc.PID && a.Process().Alive() && proc.IsDescendantOf(a.PID) &&
+			(a.Managed || d.protected(ctx, a.Process()) == "") { // else all sessions would be inside it
 			return a.ID, nil
 		}
 	}
 	return 0, nil
-}
-
-// ours reports whether a process belongs to the daemon's own user. Where the system does not tell,
-// signals will be refused anyway.
-func ours(p tmux.Process) bool {
-	fi, err := os.Stat("/proc/" + strconv.Itoa(p.PID))
-	if err != nil {
-		return true
-	}
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	return !ok || int(st.Uid) == os.Geteuid()
-}
-
-// paneOf finds the pane that a hook names, for agents that register by themselves. Nil: it is
-// not in tmux. What the environment says is checked, because it may be stale or made up: the server
-// must be the one that was meant, and the process must run in that pane.
-func (d *Daemon) paneOf(ctx context.Context, env hooks.Envelope, proc tmux.Process) *tmux.PaneInfo {
-	if !mayRegister(env) || proc.PID == 0 {
-		return nil
-	}
-	socket, server, ok := tmux.FromEnv(env.Tmux)
-	if !ok || env.Pane == "" {
-		return nil
-	}
-	term, err := d.Terminal(socket)
-	if err != nil {
-		return nil
-	}
-	panes, err := term.List(ctx)
-	if err != nil {
-		return nil
-	}
-	for _, p := range panes {
-		if p.Pane == env.Pane && p.ServerPID == server && proc.IsDescendantOf(p.PID) {
-			return &p
-		}
-	}
-	return nil
 }

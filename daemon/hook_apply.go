@@ -15,17 +15,19 @@ import (
 
 // hookStep decides what follows from one hook, inside its transaction.
 type hookStep struct {
-	d    *Daemon
-	in   HookInput
-	p    hooks.Payload
-	tx   HookTx
-	proc tmux.Process   // of the agent that sent it; zero when it is gone
-	pane *tmux.PaneInfo // where it says that it runs, verified
+	d  *Daemon
+	in HookInput
+	p  hooks.Payload
+	tx HookTx
+	claim
+	pane   *tmux.PaneInfo // where it says that it runs, verified
+	noPane string         // what is wrong with where it says that it runs
 	// around is the active agent inside whose process it runs; 0: none.
 	around  int64
 	command bool // it is a person's /handoff
 
-	out HookDecision
+	out         HookDecision
+	disbelieved string // why the operator should look at who sent it
 }
 
 func (h *hookStep) decide() HookDecision {
@@ -88,22 +90,6 @@ func (h *hookStep) answerLost() {
 	}
 }
 
-// foreign says why a hook is not this agent's, or "". The environment of an agent is inherited
-// by whatever it starts, a "claude -p" among them; only the launch's own process speaks for it.
-func (h *hookStep) foreign() string {
-	a := h.tx.Agent
-	if a.PID == 0 || h.in.PID == a.PID {
-		return ""
-	}
-	if h.in.PID == 0 {
-		return "it does not say which process it comes from"
-	}
-	if a.RegisteredAt == nil && a.Managed && h.proc.PID != 0 && h.proc.IsDescendantOf(a.PID) {
-		return "" // a command that starts the runtime as its child
-	}
-	return fmt.Sprintf("it comes from process %d, the agent is process %d", h.in.PID, a.PID)
-}
-
 // register makes an agent of a session that a person started.
 func (h *hookStep) register() {
 	switch {
@@ -116,11 +102,11 @@ func (h *hookStep) register() {
 	case h.around != 0:
 		h.out.Reason = fmt.Sprintf("it runs inside agent %d", h.around)
 		return
-	case !ours(h.proc):
-		h.out.Reason = "its process is another user's"
-		return
 	case h.p.Event != "SessionStart" && h.p.Event != "UserPromptSubmit":
 		h.out.Reason = "no agent is known by it"
+		return
+	case h.bind != "":
+		h.out.Reason, h.disbelieved = h.bind, h.bind
 		return
 	}
 	now := time.Now().UTC()
@@ -132,6 +118,8 @@ func (h *hookStep) register() {
 	}
 	if h.pane != nil {
 		a.setPane(h.pane)
+	} else if h.noPane != "" {
+		a.Note = "it has no pane: " + firstLine(h.noPane, 300)
 	}
 	a.setSession(h.p)
 	if h.p.Event == "UserPromptSubmit" && !h.command {
@@ -192,7 +180,7 @@ func (h *hookStep) sessionStart() {
 	first := a.RegisteredAt == nil
 	if first {
 		a.RegisteredAt, a.Note = &now, ""
-		if h.proc.PID != 0 {
+		if h.proc.PID != 0 && (h.in.PID != a.PID || a.PIDStart == 0) {
 			a.PID, a.PIDStart = h.proc.PID, h.proc.Start
 		}
 		h.event("agent_registered", map[string]any{"by": "launch", "pane": a.Pane, "session_id": a.SessionID}, a)

@@ -186,7 +186,7 @@ func (d *Daemon) actOnce(ctx context.Context, a *Agent) error {
 	case StopAnswer:
 		err = d.answerExit(ctx, a)
 	case StopTerm:
-		err = d.signal(a, syscall.SIGTERM)
+		err = d.signal(ctx, a, syscall.SIGTERM)
 	case StopKill:
 		err = d.kill(ctx, a)
 	}
@@ -231,9 +231,12 @@ func (d *Daemon) answerExit(ctx context.Context, a *Agent) error {
 	return term.Press(ctx, a.Ref(), s.sight(), tmux.Enter)
 }
 
-func (d *Daemon) signal(a *Agent, sig syscall.Signal) error {
+func (d *Daemon) signal(ctx context.Context, a *Agent, sig syscall.Signal) error {
 	if a.PID == 0 {
 		return errors.New("its process is unknown")
+	}
+	if why := d.protected(ctx, a.Process()); why != "" && !a.Managed {
+		return errors.New(why)
 	}
 	return a.Process().Signal(sig)
 }
@@ -242,7 +245,7 @@ func (d *Daemon) signal(a *Agent, sig syscall.Signal) error {
 // process, because the person's shell is around it.
 func (d *Daemon) kill(ctx context.Context, a *Agent) error {
 	if !a.Managed || !a.HasPane() {
-		return d.signal(a, syscall.SIGKILL)
+		return d.signal(ctx, a, syscall.SIGKILL)
 	}
 	term, err := d.terminalOf(a)
 	if err != nil {
@@ -250,7 +253,7 @@ func (d *Daemon) kill(ctx context.Context, a *Agent) error {
 	}
 	err = term.Kill(ctx, a.Ref())
 	if a.PID != 0 && a.Process().Alive() {
-		err = errors.Join(err, d.signal(a, syscall.SIGKILL))
+		err = errors.Join(err, d.signal(ctx, a, syscall.SIGKILL))
 	}
 	return err
 }

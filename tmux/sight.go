@@ -26,7 +26,7 @@ func (s *Server) Look(ctx context.Context, ref Ref) (View, error) {
 	if err := ref.check(); err != nil {
 		return View{}, err
 	}
-	out, err := s.run(ctx, call{socket: ref.Socket, cmds: [][]string{{
+	out, err := s.run(ctx, call{socket: ref.Socket, server: ref.ServerPID, cmds: [][]string{{
 		"if-shell", "-F", "-t", ref.Pane, guard(ref, "1"),
 		"display-message -p -t " + ref.Pane + " '" + printable("pane_current_command") + "' ; capture-pane -p -t " + ref.Pane,
 	}}})

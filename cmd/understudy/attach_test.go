@@ -85,8 +85,7 @@ func TestAttachKeepsTheSize(t *testing.T) {
 		_, err := os.Stat(filepath.Join(r.work, "resized"))
 		return err == nil, ""
 	})
-	r.says("SessionStart", "theirs", shell.PID, shell, shell.ServerPID)
-	a := r.newest()
+	a := r.registers("theirs", shell)
 	before, told := r.windowSize(a), r.read(filepath.Join(r.work, "resized")) // of the split
 	if !strings.HasSuffix(before, "  ") {
 		t.Fatalf("the size is %q, want one that is not held", before)

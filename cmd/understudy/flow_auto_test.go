@@ -235,7 +235,7 @@ func TestAutoUnknownWindow(t *testing.T) {
 	})
 	for _, event := range []string{"UserPromptSubmit", "Stop", "PostToolUse"} {
 		before := looks.Load()
-		r.deliver(r.foreignHook(a, event))
+		r.spool(r.foreignHook(a, event))
 		r.await("a look at the agent", func() (bool, string) { return looks.Load() > before, "" })
 	}
 	if now := r.getAgent(a.ID); now.State != daemon.Idle || now.Context == nil || now.Context.Tokens != 760_000 {

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -21,19 +19,9 @@ import (
 // paneless has a session register that runs outside tmux. The returned function ends its process.
 func (r *rig) paneless() (a daemon.Agent, end func()) {
 	r.t.Helper()
-	process := exec.Command("sleep", "60")
-	if err := process.Start(); err != nil {
-		r.t.Fatal(err)
-	}
-	end = func() { _ = process.Process.Kill(); _ = process.Wait() } // may have ended already
-	r.t.Cleanup(end)
-	body, err := json.Marshal(map[string]string{"hook_event_name": "SessionStart", "session_id": "outside", "cwd": r.work, "source": "startup"})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	now := time.Now()
-	r.deliver(hooks.Envelope{Key: hooks.NewKey(now), Event: "SessionStart", At: now, AgentPID: process.Process.Pid, Body: body})
-	return r.newest(), end
+	p := r.person(nil)
+	p.says("SessionStart", "outside", tmux.PaneInfo{})
+	return r.newest(), p.end
 }
 
 // newest is the agent that came last.

@@ -6,14 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/hooks"
@@ -177,61 +173,43 @@ func TestSweepWithoutSpool(t *testing.T) {
 	}
 }
 
-// process starts a program that does nothing, as another user if uid is not 0.
-func (r *rig) process(uid uint32) int {
-	r.t.Helper()
-	cmd := exec.Command("sleep", "60")
-	if uid != 0 {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
-	}
-	if err := cmd.Start(); err != nil {
-		r.t.Fatal(err)
-	}
-	r.t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	return cmd.Process.Pid
-}
-
-// says has a session say that it runs as this process, in this pane.
-func (r *rig) says(event, session string, pid int, server tmux.PaneInfo, serverPID int) {
-	r.t.Helper()
-	body, err := json.Marshal(map[string]string{
-		"hook_event_name": event, "session_id": session, "cwd": r.work, "source": "startup", "prompt": "x", "transcript_path": "/t/" + session + ".jsonl",
-	})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	now := time.Now()
-	r.deliver(hooks.Envelope{
-		Key: hooks.NewKey(now), Event: event, At: now, AgentPID: pid, Body: body,
-		Tmux: fmt.Sprintf("%s,%d,0", server.Socket, serverPID), Pane: server.Pane,
-	})
-}
-
 // TestPaneOfStranger: what a hook said of its pane was believed. A stale or made-up $TMUX put an agent
 // on the pane of another one, which then was typed to.
 func TestPaneOfStranger(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	ours := r.agent(con)
-	pane := r.pane(ours.ID)
-	r.says("SessionStart", "outside", r.process(0), pane, pane.ServerPID)
+	r.person(nil).says("SessionStart", "outside", r.pane(ours.ID))
 	if a := r.newest(); a.ID == ours.ID || a.Pane != nil {
 		t.Errorf("agent %+v: want one without a pane", a)
 	}
 
-	theirs := tmuxtest.Server(t)
-	shell, err := theirs.Spawn(t.Context(), tmux.Spec{Session: "person", Dir: r.work, Argv: []string{"sleep", "60"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.says("SessionStart", "stale", shell.PID, shell, shell.ServerPID+1) // of a server before this one
+	p := r.person(tmuxtest.Server(t))
+	stale := p.pane
+	stale.ServerPID++ // of a server before this one
+	p.says("SessionStart", "stale", stale)
 	a := r.newest()
 	if a.Pane != nil || *a.SessionID != "stale" {
 		t.Errorf("agent %+v: want one without a pane", a)
 	}
-	r.says("SessionStart", "stale", shell.PID, shell, shell.ServerPID)
-	if a = r.getAgent(a.ID); a.Pane == nil || *a.Pane != shell.Pane {
-		t.Errorf("agent %+v: want it in pane %s", a, shell.Pane)
+	p.says("SessionStart", "stale", p.pane)
+	if a = r.getAgent(a.ID); a.Pane == nil || *a.Pane != p.pane.Pane {
+		t.Errorf("agent %+v: want it in pane %s", a, p.pane.Pane)
+	}
+}
+
+// TestSocketOfImpostor: a hook names a socket on which something else than tmux listens, which has each tmux
+// command run a program. The session has no pane then, and says why; no tmux command talks to the socket.
+func TestSocketOfImpostor(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	fake := tmuxtest.NewImpostor(t) // in this process, in which the session runs as well
+	r.person(nil).says("SessionStart", "fooled", tmux.PaneInfo{Ref: tmux.Ref{Socket: fake.Socket, ServerPID: os.Getpid(), Pane: "%0"}})
+	if a := r.newest(); a.Pane != nil || !strings.Contains(a.Note, "it has no pane") || !strings.Contains(a.Note, "tmux") {
+		t.Errorf("agent %+v: want one without a pane, and a note of it", a)
+	}
+	if fake.Fooled() {
+		t.Error("a tmux command talked to the socket")
 	}
 }
 
@@ -252,36 +230,4 @@ func TestRunsInsideAgent(t *testing.T) {
 	if now := r.getAgent(a.ID); *now.SessionID != *a.SessionID || now.Pane == nil || *now.Pane != *a.Pane {
 		t.Errorf("agent\n   was %+v\nand is %+v", a, now)
 	}
-}
-
-// TestAnotherUsersProcess: the process of another user was taken for an agent, which could never be
-// ended.
-func TestAnotherUsersProcess(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	pid := r.notOurs()
-	r.says("SessionStart", "stranger", pid, tmux.PaneInfo{}, 0)
-	if list, err := r.client.Agents(t.Context(), allRows); err != nil || len(list) != 0 && pid != 0 {
-		t.Errorf("agents %+v (%v), want none", list, err)
-	}
-}
-
-// notOurs is the id of a process that runs as another user; 0 if there is none.
-func (r *rig) notOurs() int {
-	r.t.Helper()
-	if os.Geteuid() == 0 {
-		return r.process(65534)
-	}
-	list, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range list {
-		fi, err := os.Stat(dir)
-		if err != nil {
-			continue
-		}
-		if st, ok := fi.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() {
-			pid, _ := strconv.Atoi(filepath.Base(dir))
-			return pid
-		}
-	}
-	return 0
 }

@@ -116,7 +116,7 @@ func serve(ctx context.Context, cfg serveConfig) error {
 	}
 	conf := daemon.Config{
 		Host: host, Settings: cfg.Settings.domain(), Store: base.db, Data: dir, Personas: store, Templates: templates,
-		Terminal: terminals(dir), Notifier: newDesktop(cfg.Settings.Notify.Desktop, cfg.Getenv, cfg.Binary),
+		Terminal: terminals(dir), Servers: base.servers, Notifier: newDesktop(cfg.Settings.Notify.Desktop, cfg.Getenv, cfg.Binary),
 		Log: cfg.Log, Environ: cfg.Environ, Binary: hook, Version: runtimes.version, Lookup: runtimes.lookup,
 		OneShot: runOneShot, Worktree: askGit(cfg.Environ), Trees: newTrees(cfg.Environ),
 	}

@@ -1,0 +1,190 @@
+package api
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
+)
+
+// session is a process whose children send hooks, as those of a session that a person started do.
+type session struct {
+	h     *house
+	cmd   *exec.Cmd
+	stdin io.Writer
+	lines *bufio.Reader
+}
+
+// session starts one; contain may have it run elsewhere. Nil: this system does not start such a process.
+func (h *house) session(contain func(*exec.Cmd)) *session {
+	h.t.Helper()
+	s := &session{h: h, cmd: exec.Command("sh", "-c", `while read -r line; do eval "$line"; echo done; done`)}
+	if contain != nil {
+		contain(s.cmd)
+	}
+	s.cmd.Env = append(os.Environ(), "API_TEST_HOOK=1", "CLAUDE_PID=", "TMUX=", "UNDERSTUDY_LAUNCH=", "UNDERSTUDY_SOCKET=")
+	stdin := must(s.cmd.StdinPipe())(h.t)
+	s.stdin, s.lines = stdin, bufio.NewReader(must(s.cmd.StdoutPipe())(h.t))
+	if err := s.cmd.Start(); err != nil {
+		h.t.Logf("no such process can be started here: %v", err)
+		return nil
+	}
+	h.t.Cleanup(func() { _ = stdin.Close(); _ = s.cmd.Wait() }) // its status is that of the last hook
+	return s
+}
+
+// says has a child of the session send a hook that names this process.
+func (s *session) says(event, id string, pid int) {
+	s.h.t.Helper()
+	body := fmt.Sprintf(`{"hook_event_name":"%s","session_id":"%s","cwd":"/","source":"startup","prompt":"x","transcript_path":"/t.jsonl"}`, event, id)
+	_, err := fmt.Fprintf(s.stdin, "echo '%s' | CLAUDE_PID=%d '%s' --socket '%s' %s\n", body, pid, must(os.Executable())(s.h.t), s.h.hook, event)
+	check(s.h.t, err)
+	for {
+		line := must(s.lines.ReadString('\n'))(s.h.t)
+		if line == "done\n" {
+			return
+		}
+		s.h.t.Errorf("hook says %q", line)
+	}
+}
+
+func (s *session) pid() int { return s.cmd.Process.Pid }
+
+// sessions are the session ids of the agents, the newest first.
+func (h *house) sessions() string {
+	h.t.Helper()
+	var ids []string
+	for _, a := range must(h.client.Agents(h.t.Context(), ListOptions{}))(h.t) {
+		ids = append(ids, *a.SessionID)
+	}
+	return strings.Join(ids, " ")
+}
+
+// TestSenderIsRegistered: a session is registered as the process that its hooks are children of, and as no
+// other. What is not believed is told once.
+func TestSenderIsRegistered(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	mine, other := h.session(nil), h.session(nil)
+	for what, pid := range map[string]int{
+		"init": 1, "the daemon": os.Getpid(), "what the daemon runs in": os.Getppid(), "another session": other.pid(), "nobody": 1 << 30,
+	} {
+		mine.says("SessionStart", "forged", pid)
+		mine.says("UserPromptSubmit", "forged", pid)
+		if got := h.sessions(); got != "" {
+			t.Fatalf("%s (%d) was registered: %s", what, pid, got)
+		}
+	}
+	mine.says("SessionStart", "mine", mine.pid())
+	other.says("SessionStart", "other", other.pid())
+	if got := h.sessions(); got != "other mine" {
+		t.Errorf("registered: %q, want each session once", got)
+	}
+	told := 0
+	for _, e := range must(h.client.Audit(t.Context(), daemon.AuditFilter{}))(t) {
+		if e.Type == "hook_disbelieved" {
+			told++
+		}
+	}
+	if told != 2 {
+		t.Errorf("told %d times, want once for each event", told)
+	}
+}
+
+// TestSenderSpeaksForItself: of an agent that a person started, only what runs in it tells what it does.
+func TestSenderSpeaksForItself(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	mine, other := h.session(nil), h.session(nil)
+	mine.says("SessionStart", "mine", mine.pid())
+	state := func() daemon.AgentState {
+		return must(h.client.Agents(t.Context(), ListOptions{}))(t)[0].State
+	}
+	other.says("UserPromptSubmit", "mine", mine.pid())
+	if got := state(); got != daemon.Idle {
+		t.Errorf("a stranger's hook made it %s", got)
+	}
+	mine.says("UserPromptSubmit", "mine", mine.pid())
+	if got := state(); got != daemon.Working {
+		t.Errorf("its own hook left it %s", got)
+	}
+}
+
+// TestSenderInAContainer: whoever is in another PID namespace names processes that are not those of these
+// ids here.
+func TestSenderInAContainer(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	if s := h.session(tmuxtest.Contain); s != nil {
+		s.says("SessionStart", "contained", s.pid()) // which is how it is seen from here
+		s.says("SessionStart", "contained", 1)       // and from there
+	}
+	if got := h.sessions(); got != "" {
+		t.Errorf("registered: %s", got)
+	}
+}
+
+// TestTCPRegistersNobody: over TCP nothing tells which process sends a hook.
+func TestTCPRegistersNobody(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	s := h.session(nil)
+	door := h.tcpDoor().with(agentPIDHeader, fmt.Sprint(s.pid())).with(hookKeyHeader, hooks.NewKey(time.Now()))
+	if got := door.do("POST", "/hooks/SessionStart", `{"session_id": "tcp", "cwd": "/"}`); got.status != http.StatusOK {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	if got := h.sessions(); got != "" {
+		t.Errorf("registered: %s", got)
+	}
+}
+
+// TestReplayedSessionStart: a hook that lay in the spool registers the process that it was sent by, and
+// not one that has its id by now.
+func TestReplayedSessionStart(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	s := h.session(nil)
+	proc := must(tmux.FindProcess(s.pid()))(t)
+	spool := hooks.OpenSpool(filepath.Join(filepath.Dir(filepath.Dir(h.hook)), "spool"))
+	replay := func(id string, pid int, start uint64, boot string) {
+		now := time.Now()
+		check(t, spool.Put(hooks.Envelope{
+			Key: hooks.NewKey(now), Event: "SessionStart", At: now, AgentPID: pid, AgentStart: start, Boot: boot,
+			Body: json.RawMessage(`{"session_id": "` + id + `", "cwd": "/"}`),
+		}))
+		h.hookDoor().with(hookKeyHeader, hooks.NewKey(now)).do("POST", "/hooks/Notification", `{}`) // after what is spooled
+	}
+	replay("older", proc.PID, proc.Start-1, tmux.BootID())
+	replay("before-the-boot", proc.PID, proc.Start, "another-boot")
+	replay("untold", proc.PID, 0, "")
+	init := must(tmux.FindProcess(1))(t)
+	replay("init", init.PID, init.Start, tmux.BootID())
+	if os.Geteuid() == 0 {
+		cmd := exec.Command("sleep", "60")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		check(t, cmd.Start())
+		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+		theirs := must(tmux.FindProcess(cmd.Process.Pid))(t)
+		replay("another-users", theirs.PID, theirs.Start, tmux.BootID())
+	}
+	if got := h.sessions(); got != "" {
+		t.Errorf("registered: %s", got)
+	}
+	replay("itself", proc.PID, proc.Start, tmux.BootID())
+	if got := h.sessions(); got != "itself" {
+		t.Errorf("registered: %q", got)
+	}
+}
