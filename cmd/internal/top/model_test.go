@@ -302,3 +302,20 @@ func TestDetails(t *testing.T) {
 		}
 	}
 }
+
+// TestTroubleNeedsAPerson: an agent whose turns fail is not idle among those that are done. While it tries again it
+// is at work.
+func TestTroubleNeedsAPerson(t *testing.T) {
+	t.Parallel()
+	fails, tries := agent(2, daemon.Idle, 1), agent(3, daemon.Working, 1)
+	for _, a := range []*daemon.Agent{&fails, &tries} {
+		a.Trouble = &daemon.Trouble{Code: "usage_limit", Message: "You've hit your limit", Since: noon.Add(-time.Hour)}
+	}
+	m := opened(t, snapshot{agents: []daemon.Agent{agent(1, daemon.Idle, 1), fails, tries}})
+	if got := labels(m); got != "2 3 1" {
+		t.Errorf("rows are %s", got)
+	}
+	if shown := m.shows(); strings.Count(shown, "usage_limit: You've hit your limit") == 0 || !strings.Contains(shown, "trouble 1h") {
+		t.Errorf("it shows\n%s", shown)
+	}
+}
