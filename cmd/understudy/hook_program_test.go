@@ -64,6 +64,7 @@ func TestHookProgramIsKept(t *testing.T) {
 	}
 	older := []byte("#!/bin/sh\necho older\n")
 	var kept string
+	var previous []byte
 	for _, version := range [][]byte{older, program, program} {
 		if err := os.WriteFile(installed, version, 0o700); err != nil {
 			t.Fatal(err)
@@ -79,14 +80,15 @@ func TestHookProgramIsKept(t *testing.T) {
 		}
 		if before != nil {
 			var still bytes.Buffer
-			if _, err := still.ReadFrom(before); err != nil || still.Len() != len(older) && still.Len() != len(program) {
-				t.Errorf("the program that ran was written over: %d bytes, %v", still.Len(), err)
+			if _, err := still.ReadFrom(before); err != nil || !bytes.Equal(still.Bytes(), previous) {
+				t.Errorf("the program that ran was written over: %d bytes, had %d: %v", still.Len(), len(previous), err)
 			}
 			_ = before.Close()
 		}
 		if got, err := os.ReadFile(kept); err != nil || !bytes.Equal(got, version) {
 			t.Errorf("kept %d bytes, want %d: %v", len(got), len(version), err)
 		}
+		previous = version
 	}
 	if err := os.Remove(installed); err != nil {
 		t.Fatal(err)
