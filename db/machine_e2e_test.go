@@ -21,7 +21,6 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/db/dbtest"
-	"github.com/understudyd/understudy/db/localpg"
 )
 
 // lostMachine makes this binary a daemon on a machine that will lose its network: it has the address of the
@@ -78,14 +77,7 @@ func TestServerDropsALostMachine(t *testing.T) {
 	if err := os.WriteFile(hba, []byte("local all all trust\nhost all all "+far+"/32 trust\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cluster, err := localpg.Start(t.Context(), localpg.Config{Dir: filepath.Join(dir, "pg"), NoSync: true, Temporary: true,
-		Settings: map[string]string{"listen_addresses": near, "port": "5432", "hba_file": hba}})
-	must(t, cluster, err)
-	t.Cleanup(func() {
-		if err := cluster.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	cluster := dbtest.ClusterWith(t, map[string]string{"listen_addresses": near, "hba_file": hba})
 	if err := Migrate(t.Context(), cluster.ConnString()); err != nil {
 		t.Fatal(err)
 	}

@@ -71,9 +71,15 @@ func New(t testing.TB, migrate Migrate) string {
 // call Ensure to start it again. It is removed at the end of the test.
 func Cluster(t testing.TB) *localpg.Cluster {
 	t.Helper()
+	return ClusterWith(t, nil)
+}
+
+// ClusterWith is [Cluster] with settings of the server.
+func ClusterWith(t testing.TB, settings map[string]string) *localpg.Cluster {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	cluster, dir, err := startCluster(ctx, nil)
+	cluster, dir, err := startCluster(ctx, settings)
 	if err != nil {
 		t.Fatal(explain(err))
 	}

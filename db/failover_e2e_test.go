@@ -1,0 +1,41 @@
+//go:build e2e
+
+package db
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/understudyd/understudy/db/dbtest"
+)
+
+// TestFailover has two servers change their roles. The connections to the one that was demoted are dropped,
+// and the next ones find the other.
+func TestFailover(t *testing.T) {
+	t.Parallel()
+	var hosts [2]string
+	var run [2]func(string)
+	for i := range hosts {
+		url := dbtest.Cluster(t).ConnString()
+		config, err := pgx.ParseConfig(url)
+		hosts[i] = must(t, config, err).Host
+		if err := Migrate(t.Context(), url); err != nil {
+			t.Fatal(err)
+		}
+		run[i] = dbtest.Admin(t, url)
+	}
+	run[0](dbtest.SetReadOnly)
+	db := at(t, "host="+hosts[0]+","+hosts[1]+" port=5432,5432 user=understudy dbname=understudy target_session_attrs=read-write")
+	l := lockHost(t, db, "h1")
+	run[0](dbtest.SetWritable)
+	run[1](dbtest.SetReadOnly)
+	wait(t, "loss of the lock", l.Lost())
+	l.Release()
+	if err := db.TryWrite(t.Context(), "h1"); err != nil {
+		t.Fatal(err)
+	}
+	if before := lockHost(t, db, "h1").Before(); before != nil {
+		t.Errorf("the lock is on the server that was demoted: held before by %+v", before)
+	}
+}
