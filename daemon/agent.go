@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/tmux"
@@ -137,6 +138,15 @@ func (a *Agent) be(s AgentState, now time.Time) bool {
 
 // Active reports whether the agent has not ended.
 func (a *Agent) Active() bool { return a.EndedAt == nil }
+
+// Died reports whether it has ended by itself in another way than agents exit by, or was never started:
+// somebody has to see to its work. A person's own terminal may be closed by that person.
+func (a *Agent) Died() bool {
+	if a.Active() || a.StopAskedAt != nil || a.EndReason == nil {
+		return false
+	}
+	return *a.EndReason == "process_gone" || *a.EndReason == "other" && a.Managed || strings.HasPrefix(*a.EndReason, notStarted)
+}
 
 // HasPane reports whether the agent can be typed to.
 func (a *Agent) HasPane() bool { return a.Pane != nil && *a.Pane != "" }

@@ -119,10 +119,13 @@ func (d *Daemon) passOn(ctx context.Context, prev, next *Agent) {
 	d.cleanUp(ctx, prev)
 }
 
+// notStarted begins the end's reason of an agent that could not be started.
+const notStarted = "not started: "
+
 // launchFailed ends an agent that could not be started, and says so.
 func (d *Daemon) launchFailed(ctx context.Context, a *Agent, cause error) error {
 	now := time.Now().UTC()
-	reason := "not started: " + trimDot(cause.Error())
+	reason := notStarted + trimDot(cause.Error())
 	a.State, a.EndedAt, a.EndReason = Ended, &now, &reason
 	e := d.event("agent_failed", &a.ID, nil, map[string]any{"code": "start_failed",
 		"message": fmt.Sprintf("Agent %d (%s) could not be started: %s; put that right and start it anew with `understudy agent start`.", a.ID, a.Name, trimDot(cause.Error()))})

@@ -165,6 +165,7 @@ type AgentFilter struct {
 	Before   int64 // id
 	Limit    int   // 0: 100
 	Previous int64 // only successors of this agent
+	Lately   bool  // those that have ended, the newest end first; nothing else but Limit counts
 	EndCause string
 }
 

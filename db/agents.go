@@ -68,8 +68,13 @@ const listAgents = selectAgents + `
 	  AND ($7 = '' OR end_cause = $7)
 	ORDER BY id DESC LIMIT $8`
 
-// Agents lists the newest first.
+const listEndedAgents = selectAgents + `WHERE ended_at IS NOT NULL ORDER BY ended_at DESC, id DESC LIMIT $1`
+
+// Agents lists the newest first, by their ids, or by their ends if lately is asked for.
 func (db *DB) Agents(ctx context.Context, f daemon.AgentFilter) ([]daemon.Agent, error) {
+	if f.Lately {
+		return list[daemon.Agent](ctx, db, "list of agents by their ends", listEndedAgents, limitOr(f.Limit, 100))
+	}
 	return list[daemon.Agent](ctx, db, "list of agents", listAgents,
 		storable(string(f.State), f.Persona, f.Host, f.Active, f.Previous, f.Before, f.EndCause, limitOr(f.Limit, 100))...)
 }

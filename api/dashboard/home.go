@@ -12,6 +12,7 @@ import (
 
 const (
 	maxAgents = 500            // on one page
+	maxEnded  = 8              // of those that have ended
 	recent    = 24 * time.Hour // how long what has ended badly needs somebody
 )
 
@@ -71,7 +72,7 @@ func (p *Pages) Home(ctx context.Context) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	ended, err := p.Daemon.Agents(ctx, daemon.AgentFilter{State: daemon.Ended, Limit: 8})
+	ended, err := p.Daemon.Agents(ctx, daemon.AgentFilter{Lately: true, Limit: 100})
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +89,7 @@ func (p *Pages) Home(ctx context.Context) (*Page, error) {
 	for _, c := range p.cards(ended, handoffs, page.Now) {
 		if c.Why != "" {
 			out.Needs = append(out.Needs, c)
-		} else {
+		} else if len(out.Ended) < maxEnded {
 			out.Ended = append(out.Ended, c)
 		}
 	}
@@ -174,6 +175,8 @@ func (c *card) why(auto bool) string {
 	switch {
 	case h != nil && h.Phase == daemon.Failed && (c.Active() || h.RecordedAt != nil && c.SuccessorID == nil):
 		return fmt.Sprintf("its handoff failed: %s", h.Error.Message)
+	case !c.Active() && c.SuccessorID == nil && c.PipelineID == nil && c.Died() && c.Now.Sub(*c.EndedAt) < recent:
+		return "it died, which nobody asked for"
 	case !c.Active():
 		return ""
 	case h != nil && h.Retryable():

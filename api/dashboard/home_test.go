@@ -1,0 +1,51 @@
+package dashboard
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// TestHomeOfTheEnded: lately is by the end and not by the id, and who died of itself needs somebody, for a
+// day, unless somebody goes on with the work.
+func TestHomeOfTheEnded(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	end := func(ago time.Duration, reason string, asked bool) *daemon.Agent {
+		return h.agent(func(a *daemon.Agent) {
+			at := h.now.Add(-ago)
+			a.State, a.EndedAt, a.EndReason, a.Managed = daemon.Ended, &at, &reason, true
+			if asked {
+				a.StopAskedAt = &at
+			}
+		})
+	}
+	long := end(time.Minute, "prompt_input_exit", false) // the oldest id, the newest end
+	for range 10 {
+		end(48*time.Hour, "process_gone", false)
+	}
+	died := end(time.Hour, "process_gone", false)
+	failed := end(time.Hour, "not started: no such folder", false)
+	end(2*time.Hour, "process_gone", true)
+	followed := end(time.Hour, "other", false)
+	h.agent(func(a *daemon.Agent) { a.PreviousAgentID = &followed.ID })
+
+	page, err := h.Home(t.Context())
+	drawn(t, page, err)
+	ids := func(cards []card) (out []int64) {
+		for _, c := range cards {
+			out = append(out, c.ID)
+		}
+		slices.Sort(out)
+		return out
+	}
+	got := page.Data.(*home)
+	if want := []int64{died.ID, failed.ID}; !slices.Equal(ids(got.Needs), want) {
+		t.Errorf("in need: %d, want %d", ids(got.Needs), want)
+	}
+	if len(got.Ended) != maxEnded || got.Ended[0].ID != long.ID {
+		t.Errorf("ended lately: %d, want %d, the first of them %d", ids(got.Ended), maxEnded, long.ID)
+	}
+}
