@@ -1,0 +1,36 @@
+package db
+
+import (
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// TestMigrateKeepsTrouble: an agent whose last turn has failed is in trouble after the upgrade, too.
+func TestMigrateKeepsTrouble(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	url := db.connect.ConnString()
+	fails := newAgent(t, db, func(a *daemon.Agent) { a.TurnError, a.LastMessage = "rate_limit: later", "All is done." })
+	fine := newAgent(t, db, nil)
+	db.Close() // what it has prepared would not fit
+	p := migratorOf(t, url)
+	if _, err := p.DownTo(t.Context(), 4); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	db, err := Open(t.Context(), Config{ConnString: url})
+	must(t, db, err)
+	defer db.Close()
+	got, err := db.Agent(t.Context(), fails.ID)
+	if now := must(t, got, err).Trouble; now == nil || now.Words() != "runtime_error: rate_limit: later" || !now.Since.Equal(fails.StateAt) {
+		t.Errorf("the agent is in trouble %+v", now)
+	}
+	equal(t, "last answer", got.LastMessage, "")
+	got, err = db.Agent(t.Context(), fine.ID)
+	if must(t, got, err).Trouble != nil {
+		t.Errorf("an agent without trouble has %+v", got.Trouble)
+	}
+}
