@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -67,7 +68,7 @@ func newRig(t testing.TB) *rig {
 	s.Notify.Desktop = false
 	s.Runtimes = map[string]runtimeSettings{"claude": {Command: []string{agentProgram(t)}}}
 	var log slog.Handler = slog.DiscardHandler
-	if testing.Verbose() {
+	if v := flag.Lookup("test.v"); v.Value.String() == "true" { // not for go test -json, which is verbose too
 		log = slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})
 	}
 	r.cfg = serveConfig{
