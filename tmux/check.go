@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // The oldest tmux with new-session -E, copy-mode -q, -N and pane options, and the oldest that the
@@ -17,13 +18,17 @@ const oldestMajor, oldestMinor = 3, 2
 
 var versionNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\d+)\.(\d+)`) })
 
+// versionTimeout is how long tmux may take to print its version. A busy machine must not pass for one without
+// tmux.
+const versionTimeout = 30 * time.Second
+
 // Check returns the version of the tmux command, such as "3.3a". The error is ErrMissing,
 // ErrTooOld, or that the command did not answer. An empty bin means "tmux".
 func Check(ctx context.Context, bin string) (version string, err error) {
 	if bin == "" {
 		bin = "tmux"
 	}
-	ctx, cancel := withDeadline(ctx, defaultTimeout)
+	ctx, cancel := withDeadline(ctx, versionTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, bin, "-V")
 	cmd.Env = clientEnv()

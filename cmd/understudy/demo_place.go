@@ -63,7 +63,11 @@ func newDemoPlace() (*demoPlace, error) {
 			top: top, data: filepath.Join(top, "d"), claude: filepath.Join(top, "claude"),
 			project: filepath.Join(top, "parcels"), binary: filepath.Join(top, "understudy"),
 		}
-		return place, place.guard()
+		if err := place.guard(); err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		return place, nil
 	}
 	return nil, fmt.Errorf("no folder for the demo: set TMPDIR to a short path that others may pass: %w", errors.Join(problems...))
 }

@@ -57,6 +57,9 @@ func checkPostgres() finding {
 	if err == nil {
 		return ok("PostgreSQL", "version %s in %s", found.Version, found.Dir)
 	}
+	if !errors.Is(err, localpg.ErrMissing) { // it does not answer, which no installation mends
+		return finding{Name: "PostgreSQL", State: findingMissing, Detail: sentence(err), Fix: "see whether that command answers"}
+	}
 	return finding{Name: "PostgreSQL", State: findingMissing, Detail: withoutHint(err), Fix: "understudy doctor --fix", pack: "postgresql"}
 }
 

@@ -37,10 +37,25 @@ type Binaries struct {
 // Path is the path of the named program, such as "pg_dump".
 func (b Binaries) Path(program string) string { return filepath.Join(b.Dir, program) }
 
+// versionLimit is how long a server may take to print its version. A busy
+// machine must not pass for one without PostgreSQL.
+const versionLimit = 30 * time.Second
+
 // FindBinaries finds the newest PostgreSQL in PATH and where packages put it.
 // With none, the error is ErrMissing and says what to run.
 func FindBinaries() (Binaries, error) {
-	return newest(installed("", account{}), 0)
+	return find("", account{}, 0)
+}
+
+// find picks from what is installed. If nothing serves, and a server is there
+// that does not answer, the error is about that one.
+func find(dir string, who account, major int) (Binaries, error) {
+	found, silent := installed(dir, who)
+	best, err := newest(found, major)
+	if err != nil && silent != nil {
+		return Binaries{}, fmt.Errorf("PostgreSQL does not run: %w", silent)
+	}
+	return best, err
 }
 
 // newest picks the highest version, or the highest of one major version unless
@@ -75,8 +90,9 @@ func newest(found []Binaries, major int) (Binaries, error) {
 }
 
 // installed lists every server that the account can run: those in dir, or with
-// an empty dir those in PATH and placesOfBinaries.
-func installed(dir string, who account) []Binaries {
+// an empty dir those in PATH and placesOfBinaries. The error is about those
+// that do not answer.
+func installed(dir string, who account) (found []Binaries, silent error) {
 	places := []string{dir}
 	if dir == "" {
 		places = filepath.SplitList(os.Getenv("PATH"))
@@ -85,7 +101,6 @@ func installed(dir string, who account) []Binaries {
 			places = append(places, match...)
 		}
 	}
-	var found []Binaries
 	seen := map[string]bool{}
 	for _, place := range places {
 		// PATH may hold a link to the real folder; PostgreSQL finds its own
@@ -95,34 +110,48 @@ func installed(dir string, who account) []Binaries {
 			continue
 		}
 		seen[server] = true
-		if b, err := probe(filepath.Dir(server)); err == nil {
-			found = append(found, b)
+		if !complete(filepath.Dir(server)) {
+			continue
+		}
+		b, err := probe(filepath.Dir(server))
+		if err != nil {
+			silent = errors.Join(silent, err)
+			continue
+		}
+		found = append(found, b)
+	}
+	return found, silent
+}
+
+// complete reports whether the programs of a server are in dir.
+func complete(dir string) bool {
+	for _, program := range []string{"initdb", "postgres"} {
+		if info, err := os.Stat(filepath.Join(dir, program)); err != nil || info.Mode()&0o111 == 0 {
+			return false
 		}
 	}
-	return found
+	return true
 }
 
 // probe asks the server in dir for its version.
 func probe(dir string) (Binaries, error) {
-	for _, program := range []string{"initdb", "postgres"} {
-		if info, err := os.Stat(filepath.Join(dir, program)); err != nil || info.Mode()&0o111 == 0 {
-			return Binaries{}, errors.Join(fmt.Errorf("%s in %s", program, dir), err)
-		}
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), versionLimit, fmt.Errorf("no answer within %s", versionLimit))
 	defer cancel()
 	out, err := exec.CommandContext(ctx, filepath.Join(dir, "postgres"), "--version").Output()
 	if err != nil {
-		return Binaries{}, fmt.Errorf("version of postgres in %s: %w", dir, err)
+		if late := context.Cause(ctx); late != nil {
+			err = late
+		}
+		return Binaries{}, fmt.Errorf("%s/postgres --version: %w", dir, err)
 	}
 	// "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)", "… 18beta1"
 	fields := strings.Fields(string(out))
 	if len(fields) < 3 {
-		return Binaries{}, fmt.Errorf("version of postgres in %s: %q", dir, out)
+		return Binaries{}, fmt.Errorf("%s/postgres --version: %q", dir, out)
 	}
 	b := Binaries{Dir: dir, Version: fields[2]}
 	if b.Major = leadingNumber(b.Version); b.Major == 0 {
-		return Binaries{}, fmt.Errorf("version of postgres in %s: %q", dir, out)
+		return Binaries{}, fmt.Errorf("%s/postgres --version: %q", dir, out)
 	}
 	return b, nil
 }

@@ -27,7 +27,7 @@ func (c *Cluster) initialise(ctx context.Context) error {
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("PostgreSQL cluster: %w", err)
 	}
-	bin, err := newest(installed(c.config.BinDir, c.who), 0)
+	bin, err := find(c.config.BinDir, c.who, 0)
 	if err != nil {
 		return err
 	}

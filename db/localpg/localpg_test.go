@@ -328,6 +328,24 @@ func TestPicksTheVersion(t *testing.T) {
 	}
 }
 
+// TestBrokenServerIsNotMissing: one that is there and does not run is no reason to install another.
+func TestBrokenServerIsNotMissing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, program := range []string{"initdb", "postgres"} {
+		if err := os.WriteFile(filepath.Join(dir, program), []byte("#!/bin/sh\nexit 3\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := find(dir, account{}, 0)
+	if err == nil || errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), dir+"/postgres --version: exit status 3") {
+		t.Errorf("error: %v", err)
+	}
+	if _, err := find(t.TempDir(), account{}, 0); !errors.Is(err, ErrMissing) {
+		t.Errorf("an empty folder: %v", err)
+	}
+}
+
 // list is the name and size of everything below dir.
 func list(t *testing.T, dir string) []string {
 	t.Helper()

@@ -180,7 +180,7 @@ func (c *Cluster) binaries() (Binaries, error) {
 	if err != nil {
 		return Binaries{}, fmt.Errorf("version of the cluster in %s: %w", c.data, err)
 	}
-	return newest(installed(c.config.BinDir, c.who), major)
+	return find(c.config.BinDir, c.who, major)
 }
 
 // launch starts the server in a session of its own, so that neither our end
