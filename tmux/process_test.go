@@ -152,29 +152,26 @@ func TestInFront(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	shows := func(want string) string {
-		t.Helper()
-		var view tmux.View
-		tmuxtest.Eventually(t, want, func() bool {
-			view, err = s.Look(t.Context(), shell.Ref)
-			return err == nil && strings.Contains(view.Screen, want)
-		})
-		return view.Screen
-	}
-	shows("ready>")
+	tmuxtest.Eventually(t, "a prompt", func() bool {
+		view, err := s.Look(t.Context(), shell.Ref)
+		return err == nil && strings.Contains(view.Screen, "ready>")
+	})
 	own, err := tmux.FindProcess(shell.PID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	line(`sh -c 'echo "cat is $$"; exec cat'`)
-	screen := shows("cat is ")
-	tmuxtest.Eventually(t, "the shell is behind", func() bool { return !own.InFront() })
 	var pid int
-	for row := range strings.Lines(screen) {
-		if _, err := fmt.Sscanf(row, "cat is %d", &pid); err == nil {
-			break
+	tmuxtest.Eventually(t, "cat's process id is shown", func() bool {
+		view, err := s.Look(t.Context(), shell.Ref)
+		for row := range strings.Lines(view.Screen) {
+			if n, _ := fmt.Sscanf(row, "cat is %d", &pid); n == 1 {
+				return err == nil
+			}
 		}
-	}
+		return false
+	})
+	tmuxtest.Eventually(t, "the shell is behind", func() bool { return !own.InFront() })
 	cat, err := tmux.FindProcess(pid)
 	if err != nil {
 		t.Fatal(err)
