@@ -26,7 +26,7 @@ func obeys(r claudetest.Request) claudetest.Reply {
 			return claudetest.Reply{Text: document(text)}
 		}
 		for _, step := range todo(text) {
-			if !called(r, step) {
+			if !answeredCall(r, step) {
 				return step
 			}
 		}
@@ -79,8 +79,8 @@ func read(path string) claudetest.Reply {
 	return claudetest.Reply{Tool: "Read", Input: map[string]any{"file_path": path}}
 }
 
-// called tells whether the conversation has that call of that tool with that file.
-func called(r claudetest.Request, call claudetest.Reply) bool {
+// answeredCall tells whether the conversation has that call of that tool with that file.
+func answeredCall(r claudetest.Request, call claudetest.Reply) bool {
 	for _, m := range r.Messages {
 		for _, b := range m.Content {
 			var in struct {

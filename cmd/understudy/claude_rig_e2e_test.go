@@ -205,7 +205,7 @@ func (r *claudeRig) followed(h daemon.Handoff) {
 			return false, "no request"
 		}
 		last := reqs[len(reqs)-1]
-		return called(last, read(*h.ContextPath)) && len(results(last)) >= 2, fmt.Sprintf("%q", results(last))
+		return answeredCall(last, read(*h.ContextPath)) && len(results(last)) >= 2, fmt.Sprintf("%q", results(last))
 	})
 	if got := r.heard(next.ID, h.Ref); len(got) != 1 || got[0] != *h.InjectionPrompt {
 		r.t.Errorf("the successor's model was told %q, want once %q", got, *h.InjectionPrompt)
