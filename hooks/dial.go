@@ -2,6 +2,7 @@ package hooks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"syscall"
@@ -48,7 +49,7 @@ func connect(ctx context.Context, fd int, socket string) error {
 		switch {
 		case err == nil:
 			return syscall.SetNonblock(fd, true)
-		case err != syscall.EINTR || time.Now().After(until): //nolint:errorlint // as it comes from the kernel
+		case !errors.Is(err, syscall.EINTR) || time.Now().After(until):
 			return err
 		case ctx.Err() != nil:
 			return context.Cause(ctx)

@@ -76,7 +76,7 @@ func TestLookTakesNoTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer syscall.Close(fd)
+	defer func() { _ = syscall.Close(fd) }()
 	if err := errors.Join(syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}), syscall.Listen(fd, 0)); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestLookTakesNoTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer syscall.Close(waiting)
+	defer func() { _ = syscall.Close(waiting) }()
 	if err := syscall.Connect(waiting, &syscall.SockaddrUnix{Name: path}); err != nil {
 		t.Fatal(err)
 	}

@@ -51,8 +51,11 @@ func TestBrowserMeetsASquatter(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := &http.Server{Handler: squat}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(l) }()
+	served := make(chan struct{})
+	go func() {
+		_ = server.Serve(l) // until it is closed
+		close(served)
+	}()
 	p.sees("#light[data-state=stranger]", "another program answers")
 	if failed := eval[string](p, "import('/ui/static/actions.js').then(a => a.call('POST /api/agents', {prompt: 'a secret'})).then(() => '', e => e.message)"); !strings.Contains(failed, "told nothing") {
 		t.Errorf("a click while it listens: %q", failed)
@@ -60,7 +63,9 @@ func TestBrowserMeetsASquatter(t *testing.T) {
 	if shown := eval[string](p, "document.body.innerText"); strings.Contains(shown, "owned") {
 		t.Errorf("the page shows what the squatter says: %s", shown)
 	}
-	server.Close()
+	if err := server.Close(); err != nil {
+		t.Error(err)
+	}
 	<-served
 
 	r.start()
