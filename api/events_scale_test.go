@@ -151,11 +151,11 @@ func TestFeedTellsWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	h := pruned(t)
 	for query, want := range map[string]string{
-		"?after=0":            "0 feed_truncated|2 b|4 log_pruned|",
-		"?after=1":            "1 feed_truncated|2 b|4 log_pruned|",
-		"?after=2":            "2 feed_truncated|4 log_pruned|",
-		"?after=2&types=none": "2 feed_truncated|",
-		"?after=3":            "4 log_pruned|",
+		"?after=0":                   "0 feed_truncated|2 b|4 log_pruned|",
+		"?after=1":                   "1 feed_truncated|2 b|4 log_pruned|",
+		"?after=2":                   "2 feed_truncated|4 log_pruned|",
+		"?after=2&types=agent_ended": "2 feed_truncated|",
+		"?after=3":                   "4 log_pruned|",
 	} {
 		s := h.mainDoor().open(query)
 		var got strings.Builder
@@ -175,7 +175,7 @@ func TestFeedTellsWhatIsMissing(t *testing.T) {
 		s.close()
 	}
 	if s := h.mainDoor().open(""); s != nil {
-		h.events(1, "e", nil)
+		h.events(1, "agent_ended", nil)
 		if got := ids(s.events(1)); got != "5" {
 			t.Errorf("from now: %s", got)
 		}
@@ -190,19 +190,19 @@ func TestFollowTellsWhatIsMissing(t *testing.T) {
 	client := newClient("http://localhost", "", c.dial)
 	defer client.Close()
 	var got strings.Builder
-	err := client.Follow(t.Context(), 1, []string{"e"}, func(e daemon.Event) error {
+	err := client.Follow(t.Context(), 1, []string{"agent_ended"}, func(e daemon.Event) error {
 		fmt.Fprintf(&got, "%d %s|", e.ID, e.Type)
-		if e.Type == "e" {
+		if e.Type == "agent_ended" {
 			return errEnough
 		}
 		c.cut()
 		go func() {
 			tmuxtest.Eventually(t, "the client has come back", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return c.n > 1 })
-			h.events(1, "e", nil)
+			h.events(1, "agent_ended", nil)
 		}()
 		return nil
 	})
-	if want := "1 feed_truncated|5 e|"; !errors.Is(err, errEnough) || got.String() != want {
+	if want := "1 feed_truncated|5 agent_ended|"; !errors.Is(err, errEnough) || got.String() != want {
 		t.Errorf("got %s, %v; want %s", &got, err, want)
 	}
 }

@@ -80,8 +80,12 @@ func codeOf(n ast.Node) ast.Expr {
 			return n.Args[1]
 		}
 	case *ast.ValueSpec: // what is wrong with documents is named by constants
-		if len(n.Values) == 1 && strings.HasPrefix(text(n.Values[0]), "document_") {
+		if len(n.Values) == 1 && (strings.HasPrefix(text(n.Values[0]), "document_") || strings.HasPrefix(n.Names[0].Name, "code")) {
 			return n.Values[0]
+		}
+	case *ast.AssignStmt:
+		if len(n.Rhs) == 1 && nameOf(n.Lhs[0]) == "Code" {
+			return n.Rhs[0]
 		}
 	case *ast.CompositeLit:
 		typ := nameOf(n.Type)
