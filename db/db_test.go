@@ -149,7 +149,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// wait waits for a channel for at most five seconds.
+// wait waits for a channel; only a failing test waits long.
 func wait[T any](t testing.TB, what string, c <-chan T) T {
 	t.Helper()
 	select {

@@ -197,6 +197,11 @@ func (d *demo) serve(ctx context.Context, cancel context.CancelCauseFunc, comman
 		}
 	}
 	s.Runtimes = map[string]runtimeSettings{"claude": {Command: command}}
+	own, err := ownBinary()
+	if err != nil {
+		return err
+	}
+	hook, _ := findHookProgram(own) // the daemon copies it; `go run` has none
 	// The daemon outlives an interrupted story: it is stopped in remove, in order.
 	serveCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ready := make(chan string, 1)
@@ -204,7 +209,7 @@ func (d *demo) serve(ctx context.Context, cancel context.CancelCauseFunc, comman
 	go func() {
 		defer close(d.done)
 		err := serve(serveCtx, serveConfig{
-			Root: d.place.data, Settings: s, Environ: environ, Getenv: d.app.getenv, Binary: d.place.binary, HookBinary: d.place.hook, NoSync: true,
+			Root: d.place.data, Settings: s, Environ: environ, Getenv: d.app.getenv, Binary: d.place.binary, HookBinary: hook, NoSync: true,
 			Log: slog.New(slog.NewTextHandler(&d.log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 			Ready: func(up *serving) {
 				ready <- up.Data.Socket()

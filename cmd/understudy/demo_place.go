@@ -22,7 +22,6 @@ type demoPlace struct {
 	claude  string // the scripted agents' own files
 	project string // where they work
 	binary  string // our own program
-	hook    string // that of agents' hooks; empty: ours
 	warden  *warden.Warden
 }
 
@@ -109,7 +108,6 @@ func (p *demoPlace) fill() error {
 	if err := linkOrCopy(own, p.binary); err != nil {
 		return fmt.Errorf("copy of this program: %w", err)
 	}
-	p.hook, _ = findHookProgram(own) // the daemon copies it; `go run` has none
 	if err := executable(p.binary); err != nil {
 		return fmt.Errorf("programs in %s may not be run (%w): set TMPDIR to a folder where they may", p.top, err)
 	}
