@@ -28,20 +28,20 @@ const module = "github.com/understudyd/understudy"
 // mayImport is the import graph: what the code of a folder may import of our own packages. A
 // folder stands for all below it that have no entry themselves, and may import those below it.
 var mayImport = map[string][]string{
-	"cmd":    {"api", "db", "daemon", "tmux", "hooks", "personas", "data", "warden"},
+	"cmd":    {"api", "db", "daemon", "tmux", "hooks", "personas", "data"},
 	"api":    {"daemon", "tmux", "hooks", "personas", "data"},
 	"db":     {"daemon", "tmux", "hooks", "personas", "data"},
 	"daemon": {"tmux", "hooks", "personas", "data"},
 	// The leaves know nobody.
-	"tmux":     {},
-	"hooks":    {},
-	"personas": {},
-	"data":     {},
-	"warden":   {},
+	"tmux":        {},
+	"hooks":       {},
+	"personas":    {},
+	"data":        {},
+	"tmux/warden": {},
 	// What differs between runtimes is pure; a PostgreSQL knows nothing of what it is for.
 	"daemon/runtimes": {},
 	"db/localpg":      {},
-	"db/dbtest":       {"db/localpg", "warden"},
+	"db/dbtest":       {"db/localpg", "tmux/warden"},
 }
 
 // testsMayImport is what the tests of a folder may import besides: real parts instead of doubles. All have a warden.
@@ -66,7 +66,7 @@ var onlyIn = map[string][]string{
 	"charm.land":                             {"cmd/internal/top"},
 	"github.com/modelcontextprotocol/go-sdk": {"cmd/internal/mcpserver"},
 	"net/http":                               {"api", "cmd"},
-	"os/exec":                                {"tmux", "db/localpg", "warden", "cmd"},
+	"os/exec":                                {"tmux", "tmux/warden", "db/localpg", "cmd"},
 }
 
 // source is one Go file of the tree.
@@ -152,7 +152,7 @@ func TestImports(t *testing.T) {
 		}
 		may := mayImport[from]
 		if s.test {
-			may = slices.Concat(may, testsMayImport[from], []string{"warden"})
+			may = slices.Concat(may, testsMayImport[from], []string{"tmux/warden"})
 		}
 		for _, imp := range s.ast.Imports {
 			name, _ := strconv.Unquote(imp.Path.Value)

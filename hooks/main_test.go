@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/understudyd/understudy/warden/wardentest"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestMain lets the test binary be the command, for tests that need a process.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/understudyd/understudy/tmux"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
-	"github.com/understudyd/understudy/warden/wardentest"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // readerCommand makes the test binary the program of a pane, see readRaw.

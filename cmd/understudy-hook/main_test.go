@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/understudyd/understudy/warden/wardentest"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 func TestMain(m *testing.M) { os.Exit(wardentest.Run(m.Run)) }

@@ -24,8 +24,8 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Check what understudy needs, and say how to get it",
 		Long: `Check what understudy needs: tmux, PostgreSQL, the data directory, pipelines' templates, hooks
-and their program, notifications, git and the agents' CLI. Each finding comes with its fix; it fails if something is
-missing that nothing works without.`,
+and their program, notifications, git and the agents' CLI. Each finding comes with its fix; it
+fails if something is missing that nothing works without.`,
 		Example: `  understudy doctor
   understudy doctor --fix               # installs what is missing, after asking
   understudy doctor --fix --yes         # in a script`,

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/tmux"
-	"github.com/understudyd/understudy/warden"
+	"github.com/understudyd/understudy/tmux/warden"
 )
 
 // demoPlace is the folder in which everything of a demo is.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/understudyd/understudy/warden/wardentest"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // afterTests end what all tests of this process share.

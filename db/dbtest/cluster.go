@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/understudyd/understudy/db/localpg"
-	"github.com/understudyd/understudy/warden/wardentest"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // inMemory is a folder in memory, on Linux. A cluster takes 40 MB and each

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/db/localpg"
-	"github.com/understudyd/understudy/warden/wardentest"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // URLVariable names the environment variable with the server to use. Its user

@@ -20,7 +20,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon/runtimes"
-	"github.com/understudyd/understudy/warden/wardentest"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // hookVariable makes this test binary a hook command: it hands what it got to the URL and prints

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/understudyd/understudy/warden"
+	"github.com/understudyd/understudy/tmux/warden"
 )
 
 // ours is the warden of this test process, started at the first use.

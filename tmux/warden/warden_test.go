@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/understudyd/understudy/warden"
-	"github.com/understudyd/understudy/warden/wardentest"
+	"github.com/understudyd/understudy/tmux/warden"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // victim makes this binary a test process that leaves everything it can, and waits to be killed.
