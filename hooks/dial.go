@@ -16,6 +16,9 @@ const dialTimeout = 100 * time.Millisecond
 // it is linked with the C library too, where there is a C compiler, and takes half as long again to
 // start.
 func dial(ctx context.Context, socket string) (*os.File, error) {
+	if ctx.Err() != nil { // a connect that does not wait would not look, and what is spooled be sent as well
+		return nil, context.Cause(ctx)
+	}
 	fd, err := newSocket()
 	if err != nil {
 		return nil, fmt.Errorf("socket: %w", err)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
@@ -21,6 +22,7 @@ func TestMain(m *testing.M) {
 	linked := filepath.Base(os.Args[0]) == "understudy"
 	switch {
 	case !linked && (len(os.Args) < 2 || strings.HasPrefix(os.Args[1], "-test.")):
+		time.Local = time.UTC // what commands print for people is in local time
 		// The tests wait for other processes most of the time. What the command line says overrides it.
 		if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
 			panic(err)

@@ -169,9 +169,9 @@ error      Step timed out after 180s (step_timeout)
 hint       go on with ` + "`understudy pipeline resume 7`" + `
 template   full_feature
 directory  /srv/app
-created    2026-07-01T09:00:00Z
-started    2026-07-01T09:00:01Z
-ended      2026-07-01T09:05:00Z
+created    2026-07-01 09:00:00 UTC
+started    2026-07-01 09:00:01 UTC
+ended      2026-07-01 09:05:00 UTC
 time       4m59s
 work       3m13s
 warning    Run 6 works in the same directory
@@ -184,7 +184,7 @@ steps
   ✓ 1/3 designer                12.50 s  agent 12 → 15: Drew the new form[2J
       none of the four headings: passed on as it is
   ✗ 2/3 developer                 3m00s  agent 16
-      approved 2026-07-01T09:02:00Z: without the old clients
+      approved 2026-07-01 09:02:00 UTC: without the old clients
     3/3 senior-reviewer-ada-1         -  looks at[31m it
 `; b.String() != want {
 		t.Errorf("got:\n%s\nwant:\n%s", b.String(), want)

@@ -17,7 +17,7 @@ func TestPipelineWaitOutlivesTheDaemon(t *testing.T) {
 		s := r.sit(terminal, "pipeline", "run", "issue_only", "--prompt", "# Sort the list", "--cwd", r.work, "--wait")
 		s.sees(`1/1 product-owner .*agent 1`, 1)
 		r.halt()
-		s.sees("waits: the daemon is away: start it with `understudy serve", 1)
+		s.sees("waits: the daemon is away: start it with\\s+`understudy serve", 1) // it wraps
 		r.start()
 		s.ends(exitDone, "what came of it: `understudy pipeline show 1 --step 1 --data "+r.root+"`")
 		if shown := s.shown(); !strings.Contains(shown, "pipeline 1 (issue_only): Sort the list") || !strings.Contains(shown, "✓ 1/1 product-owner ") {

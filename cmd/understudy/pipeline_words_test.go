@@ -26,7 +26,7 @@ func TestPipelineShowAt80Columns(t *testing.T) {
 		"(step_timeout)\nhint       look at what it did, at all of it, and then go on with\n           `understudy pipeline resume 7`, or without it\n",
 		"\nwork tree  /srv/d/worktrees/7 (branch login); unless the run is resumed: commit\n           there what",
 		"\n           `git -C /srv/app worktree remove /srv/d/worktrees/7`\n",
-		"Z: seventeen letters seventeen letters\n      seventeen ", "\nwarning    seventeen letters ",
+		"UTC: seventeen letters seventeen letters\n      seventeen ", "\nwarning    seventeen letters ",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, &b)

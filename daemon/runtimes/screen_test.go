@@ -39,11 +39,17 @@ func TestReadScreen(t *testing.T) {
 			if !ok {
 				t.Fatal("not in want.json")
 			}
-			if got := Claude().ReadScreen(string(screen)); got != want {
+			if got := withoutRow(Claude().ReadScreen(string(screen))); got != want {
 				t.Errorf("got  %+v\nwant %+v\n%s", got, want, screen)
 			}
 		})
 	}
+}
+
+// withoutRow leaves away what stands on the screen as it is.
+func withoutRow(s Screen) Screen {
+	s.Row = ""
+	return s
 }
 
 func TestReadScreenOfNothing(t *testing.T) {
@@ -74,7 +80,7 @@ func TestReadScreenBelievesOnlyTheBottom(t *testing.T) {
 		bar + "\n Do you want to proceed?\n ❯ 1. Yes\n\n Esc to cancel",
 		"esc to interrupt", "enter to return", "draft stashed\n", "! for shell mode",
 	} {
-		if got, want := Claude().ReadScreen("● "+text+composer), (Screen{Composer: true}); got != want {
+		if got, want := withoutRow(Claude().ReadScreen("● "+text+composer)), (Screen{Composer: true}); got != want {
 			t.Errorf("%q: %+v", text, got)
 		}
 	}
