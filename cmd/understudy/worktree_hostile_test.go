@@ -24,9 +24,7 @@ func TestWorktreeRunsNothing(t *testing.T) {
 	ran := t.TempDir()
 	script := func(name string) string {
 		path := filepath.Join(t.TempDir(), "program")
-		if err := os.WriteFile(path, []byte("#!/bin/sh\ntouch "+ran+"/"+name+"\ncat\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		writeScript(t, path, "#!/bin/sh\ntouch "+ran+"/"+name+"\ncat\n")
 		return path
 	}
 	r.write(".gitattributes", "*.c filter=evil diff=evil\n*.p filter=process\n*.i filter=included\n")
@@ -107,9 +105,7 @@ func TestWorktreeChangesUnderway(t *testing.T) {
 	r := newRepo(t)
 	ran := filepath.Join(t.TempDir(), "ran")
 	program := filepath.Join(t.TempDir(), "program")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\ntouch '"+ran+"'\ncat\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	writeScript(t, program, "#!/bin/sh\ntouch '"+ran+"'\ncat\n")
 	wantQuiet := func(when string) {
 		t.Helper()
 		if err := os.Remove(ran); err == nil {
@@ -249,6 +245,14 @@ func TestWorktreeFiltersOfTheUser(t *testing.T) {
 	}
 }
 
+// writeScript writes a program for a test.
+func writeScript(t *testing.T, path, text string) {
+	t.Helper()
+	if err := writeProgram(path, []byte(text)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // gitThat is a PATH whose git runs a script first; `$git` is the real one.
 func gitThat(t *testing.T, script string) []string {
 	t.Helper()
@@ -257,9 +261,7 @@ func gitThat(t *testing.T, script string) []string {
 		t.Fatal("the tests need git: ", err)
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(dir+"/git", []byte("#!/bin/sh\ngit="+path+"\n"+script+"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	writeScript(t, dir+"/git", "#!/bin/sh\ngit="+path+"\n"+script+"\n")
 	return []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "HOME=/nowhere", "GIT_SECRET=1"}
 }
 

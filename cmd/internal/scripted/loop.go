@@ -213,12 +213,16 @@ func (l *loop) control(letter string) {
 
 // suspend gives the terminal back and stops the process until a shell brings it to the foreground again.
 func (l *loop) suspend() {
-	l.screen.write("\x1b[?2004l\x1b[2J\x1b[H")
-	_ = term.Restore(int(l.stdin.Fd()), l.before)
-	fmt.Fprintln(l.stdout, "The scripted agent has been suspended. Run `fg` to bring it back.")
-	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) // it is this process's own
-	_, _ = term.MakeRaw(int(l.stdin.Fd()))         // the terminal may be gone, which the next read shows
-	l.screen.write("\x1b[?2004h\x1b[2J")
+	back := make(chan os.Signal, 1)
+	signal.Notify(back, syscall.SIGCONT)
+	defer signal.Stop(back)
+	l.screen.giveUp(func() {
+		_ = term.Restore(int(l.stdin.Fd()), l.before)
+		fmt.Fprintln(l.stdout, "The scripted agent has been suspended. Run `fg` to bring it back.")
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) // it is this process's own
+		<-back                                         // the signal may reach another thread first, and this one would run on
+		_, _ = term.MakeRaw(int(l.stdin.Fd()))         // the terminal may be gone, which the next read shows
+	})
 	l.resize()
 }
 

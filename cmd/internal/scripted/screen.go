@@ -95,6 +95,16 @@ func (s *screen) write(text string) {
 	_, _ = io.WriteString(s.out, text) // a terminal that is gone is noticed by the reader
 }
 
+// giveUp leaves the terminal to others while they run. Nothing is drawn meanwhile: the status line may come
+// from a goroutine of its own.
+func (s *screen) giveUp(others func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, _ = io.WriteString(s.out, "\x1b[?2004l\x1b[2J\x1b[H")
+	others()
+	_, _ = io.WriteString(s.out, "\x1b[?2004h\x1b[2J")
+}
+
 // draw paints one frame in one write, if it differs from the last one. The composer follows the
 // conversation directly; when both do not fit, the conversation's beginning makes room, not the header.
 func (s *screen) draw() {
