@@ -18,6 +18,8 @@ func (d *Daemon) givenWork(ctx context.Context, h *Handoff, a *Agent) (bool, err
 	}
 	since, nonce := *h.RecordedAt, "" // the document answers all that was said before
 	switch {
+	case h.Mode == ModeGenerate && h.ForkedAt != nil: // also if the agent was asked for the document before
+		since = *h.ForkedAt
 	case h.DeliveryID != nil:
 		dl, err := d.Store.Delivery(ctx, *h.DeliveryID)
 		if err != nil {
@@ -30,8 +32,6 @@ func (d *Daemon) givenWork(ctx context.Context, h *Handoff, a *Agent) (bool, err
 		if a.LastPromptAt != nil && a.LastPromptAt.After(since) {
 			return true, nil
 		}
-	case h.ForkedAt != nil:
-		since = *h.ForkedAt
 	}
 	return runtimes.PromptedAfter(transcriptTail(a), nonce, since, a.CreatedAt), nil
 }
