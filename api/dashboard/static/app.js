@@ -5,7 +5,7 @@ import { listen } from './actions.js';
 import { follow as read } from './feed.js';
 import { morph } from './morph.js';
 import { watchScreen } from './screen.js';
-import { ask } from './session.js';
+import { ask, forget } from './session.js';
 
 // However many events come, the page is busy with them a third of the time at most.
 const [leastPause, mostPause] = [30, 1000]; // ms between the beginnings of two looks
@@ -106,6 +106,7 @@ function follow() {
   const take = (message) => {
     if (message.state) {
       feed = message.state;
+      if (feed !== 'live') forget();
       tell();
       if (feed === 'live') look(); // for what it has missed
     }

@@ -43,7 +43,8 @@ export async function keep(word) {
 let key = null; // of the login, or what reads it
 let met = null; // the nonce of a daemon that has proved itself, or what asks for it
 
-function forget() {
+// forget has the daemon prove itself again before anything else is sent.
+export function forget() {
   key = null;
   met = null;
 }
@@ -90,6 +91,7 @@ async function meet() {
 // unless the body, which must be a page, is the daemon's.
 export async function ask(path, { method = 'GET', headers = {}, body = '', signal } = {}) {
   const url = new URL(path, location.origin);
+  if (method !== 'GET') met = null; // what a person has written goes to a daemon that has just proved itself
   for (let last = false; ; last = true) {
     try {
       const nonce = await (met ??= meet());
