@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -330,7 +331,7 @@ func transcriptTail(a *Agent) []byte {
 	if a.TranscriptPath == nil {
 		return nil
 	}
-	f, err := os.Open(*a.TranscriptPath)
+	f, err := os.OpenFile(*a.TranscriptPath, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would keep us waiting
 	if err != nil {
 		return nil
 	}

@@ -47,10 +47,10 @@ const shapeOf = `(selector => {
 // then: without what grows older, and what the page has made itself.
 const updated = `(async times => {
 	const { morph } = await import('/ui/static/morph.js');
-	const { withKey } = await import('/ui/static/key.js');
+	const { ask } = await import('/ui/static/session.js');
 	const main = document.getElementById('main');
 	for (let i = 0; i < times; i++) {
-		morph(main, new DOMParser().parseFromString(await (await fetch(location.href, { headers: withKey({ Accept: 'text/html' }) })).text(), 'text/html').getElementById('main'));
+		morph(main, new DOMParser().parseFromString(await (await ask(location.pathname, { headers: { Accept: 'text/html' } })).text(), 'text/html').getElementById('main'));
 	}
 	const copy = main.cloneNode(true);
 	for (const time of copy.querySelectorAll('time')) time.textContent = '';

@@ -335,6 +335,7 @@ func TestUnconfirmed(t *testing.T) {
 				if err := (<-held)(); err != nil {
 					t.Fatal(err)
 				}
+				r.asked(a.PaneSocket, "send-keys", "-t", *a.Pane, "Enter") // by a person, who finds it in the composer
 				r.awaitShown(a.ID, "The handoff document is written")
 				r.awaitState(a.ID, daemon.Idle)
 			}
