@@ -96,10 +96,14 @@ func (s Screen) CanType() (stash bool, err error) {
 	return !s.Stashed, nil
 }
 
-// Holds tells whether the composer has the text, wherever the screen broke it.
+// heldEnd is how many bytes of a text's end are enough to know it by.
+const heldEnd = 100
+
+// Holds tells whether the composer has the text, wherever the screen broke it. A small pane shows the end alone
+// of a long text.
 func (s Screen) Holds(text string) bool {
-	text = unspaced(text)
-	return text != "" && strings.Contains(unspaced(s.Draft), text)
+	text, draft := unspaced(text), unspaced(s.Draft)
+	return text != "" && (strings.Contains(draft, text) || len(draft) >= heldEnd && strings.HasSuffix(text, draft))
 }
 
 func unspaced(s string) string {
@@ -131,15 +135,18 @@ func findBox(lines []string) (top, bottom int, ok bool) {
 	}
 	first := lines[top+1]
 	shell := strings.TrimRight(first, "\u00a0") == "!" || strings.HasPrefix(first, shellSign)
-	return top, bottom, strings.HasPrefix(first, promptSign) || shell
+	return top, bottom, strings.HasPrefix(first, promptSign) || strings.HasPrefix(lines[top], scrolled) || shell
 }
 
 func plainRule(l string) bool {
 	return len(l) >= ruleLength*len("─") && strings.Trim(l, "─") == ""
 }
 
+// scrolled begins the upper rule of a composer that has more above than it shows.
+const scrolled = "─── ↑ "
+
 func rule(l string) bool {
-	return strings.HasPrefix(l, strings.Repeat("─", ruleLength)) && strings.HasSuffix(l, "─")
+	return (strings.HasPrefix(l, strings.Repeat("─", ruleLength)) || strings.HasPrefix(l, scrolled)) && strings.HasSuffix(l, "─")
 }
 
 func draft(box []string) string {

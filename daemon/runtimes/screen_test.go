@@ -140,3 +140,15 @@ func FuzzReadScreen(f *testing.F) {
 		}
 	})
 }
+
+// TestHoldsTheEnd: a composer that has scrolled shows the end of what it has.
+func TestHoldsTheEnd(t *testing.T) {
+	t.Parallel()
+	const end = "Agent Context (current work, what is intended but not done, next steps), ## Current Story, ## Code Patterns. Keep done and intended apart."
+	rule := strings.Repeat("─", 80)
+	screen := "● OK\n\n─── ↑ 5 more " + strings.Repeat("─", 49) + " developer-con-1 ─\n  " + end[:76] + "\n  " + end[76:] + "\n" + rule + "\n  ⏸ manual mode on\n"
+	got := claude{}.ReadScreen(screen)
+	if !got.Holds("[nonce] Write a document: ## Next "+end) || got.Holds("[nonce] Something else") || got.Holds(end+" And more") {
+		t.Errorf("draft %q", got.Draft)
+	}
+}
