@@ -95,7 +95,8 @@ func (t *teller) tellDue(ctx context.Context) (again time.Duration, err error) {
 	}
 	now, told := time.Now(), false
 	again = alertRetry
-	for _, group := range inGroups(alertsOf(events), alertTopic) {
+	alerts := alertsOf(events)
+	for _, group := range inGroups(alerts, alertTopic) {
 		if left := t.gathering(group, now); left > 0 {
 			again = min(again, left)
 			continue
@@ -108,7 +109,7 @@ func (t *teller) tellDue(ctx context.Context) (again time.Duration, err error) {
 	if told {
 		return 0, nil
 	}
-	soon, err := t.tellNotices(ctx, events[len(alertsOf(events)):], now, len(events) == alertsAtOnce)
+	soon, err := t.tellNotices(ctx, events[len(alerts):], now, len(events) == alertsAtOnce)
 	return min(again, soon), err
 }
 

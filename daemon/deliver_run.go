@@ -179,7 +179,7 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 	err = term.Paste(ctx, a.Ref(), dl.Text, opt)
 	switch {
 	case err == nil:
-		d.submit(ctx, a, dl)
+		d.submit(ctx, a, dl, term)
 	case errors.Is(err, tmux.ErrChanged) && dl.Kind == KindExit:
 		return false, 100 * time.Millisecond, nil // the stop ladder tries again, or goes on
 	case errors.Is(err, tmux.ErrChanged):
@@ -199,12 +199,8 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 
 // submit presses Enter for a text that was just pasted, once the composer shows it: whatever has opened
 // since would take the Enter for an answer. If the text is not seen, the confirmation looks again.
-func (d *Daemon) submit(ctx context.Context, a *Agent, dl *Delivery) {
+func (d *Daemon) submit(ctx context.Context, a *Agent, dl *Delivery, term Terminal) {
 	const soon = 5 * time.Millisecond
-	term, err := d.terminalOf(a)
-	if err != nil {
-		return
-	}
 	tick := time.NewTicker(soon)
 	defer tick.Stop()
 	for until := time.Now().Add(shownWithin); ; {

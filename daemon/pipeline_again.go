@@ -10,9 +10,9 @@ import (
 )
 
 // promptAgain queues the prompt of a step whose agent has begun its session without it, as a runtime may
-// that has forgotten its command line over a dialog: it has ack_timeout to take it. That is done once for an agent: its row says so, and
-// is written with the delivery, so that a hook that tells of the prompt meanwhile comes first. due: out is
-// what the step comes to.
+// that has forgotten its command line over a dialog: it has ack_timeout to take it. That is done once for an
+// agent: its row says so, and is written with the delivery, so that a hook that tells of the prompt meanwhile
+// comes first. due: out is what the step comes to.
 func (r *pipelineRun) promptAgain(s *Step, a *Agent) (out runOutcome, due bool) {
 	if a.PreviousAgentID != nil || a.FirstPromptID != nil || a.RegisteredAt == nil || a.State != Idle ||
 		a.LastPrompt != 0 || a.WorkStop != 0 || a.StopAskedAt != nil || !a.HasPane() {

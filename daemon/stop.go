@@ -235,8 +235,10 @@ func (d *Daemon) signal(ctx context.Context, a *Agent, sig syscall.Signal) error
 	if a.PID == 0 {
 		return errors.New("its process is unknown")
 	}
-	if why := d.protected(ctx, a.Process()); why != "" && !a.Managed {
-		return errors.New(why)
+	if !a.Managed {
+		if why := d.protected(ctx, a.Process()); why != "" {
+			return errors.New(why)
+		}
 	}
 	return a.Process().Signal(sig)
 }

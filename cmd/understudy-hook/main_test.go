@@ -8,10 +8,10 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/understudyd/understudy/cmd/internal/child/childtest"
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
@@ -63,23 +63,8 @@ func TestStartsLean(t *testing.T) {
 	}
 	cmd := exec.Command(bin, "hook", "stop")
 	cmd.Stdin = strings.NewReader("{}")
-	cmd.Env = []string{"GODEBUG=inittrace=1", "UNDERSTUDY_DATA=" + dir}
-	trace, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, trace)
-	}
-	total := 0
-	for _, m := range regexp.MustCompile(`(?m)^init .* (\d+) allocs$`).FindAllSubmatch(trace, -1) {
-		n, err := strconv.Atoi(string(m[1]))
-		if err != nil {
-			t.Fatal(err)
-		}
-		total += n
-	}
-	const most = 60
-	if total == 0 || total > most {
-		t.Errorf("packages allocate %d times before main begins, want at most %d\n%s", total, most, trace)
-	}
+	cmd.Env = []string{"UNDERSTUDY_DATA=" + dir}
+	childtest.WantLean(t, cmd, 60)
 }
 
 // needsLoader reports whether a program names an interpreter, as each does that is linked dynamically.

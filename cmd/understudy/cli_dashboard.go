@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/child"
 	"github.com/understudyd/understudy/data"
 )
@@ -51,24 +52,12 @@ daemon's port through a tunnel such as ssh -L 7433:127.0.0.1:7433 HOST.
 }
 
 func (a *app) listLogins(ctx context.Context) error {
-	client, err := a.client()
-	if err != nil {
-		return err
-	}
-	logins, err := client.Logins(ctx)
-	switch {
-	case err != nil:
-		return err
-	case a.json:
-		return a.printJSON(logins)
-	case len(logins) == 0:
-		return a.say("no browser is signed in: `understudy dashboard` prints a link that signs one in")
-	}
-	var rows [][]string
-	for _, l := range logins {
-		rows = append(rows, []string{l.ID, l.Browser, ago(l.CreatedAt), ago(l.UsedAt), stamp(&l.ExpiresAt)})
-	}
-	return a.ui(a.stdout).table([]string{"LOGIN", "BROWSER", "SIGNED IN", "LAST USED", "ENDS"}, rows)
+	return printList(a, func(c *api.Client) ([]api.Login, error) { return c.Logins(ctx) },
+		"no browser is signed in: `understudy dashboard` prints a link that signs one in",
+		[]string{"LOGIN", "BROWSER", "SIGNED IN", "LAST USED", "ENDS"},
+		func(l api.Login) []string {
+			return []string{l.ID, l.Browser, ago(l.CreatedAt), ago(l.UsedAt), stamp(&l.ExpiresAt)}
+		})
 }
 
 func (a *app) revokeLogins(ctx context.Context, ids []string) error {

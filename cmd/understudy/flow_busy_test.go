@@ -115,10 +115,7 @@ func TestBackgroundTasks(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	a := r.agent(con)
-	release := r.hold(a.ID, "@background")
-	r.awaitState(a.ID, daemon.Idle)
-	id := r.handoff(a.ID)
-	h := r.awaitNote(id, "background tasks")
+	h, release := r.behindTasks(a.ID)
 	if h.Phase != daemon.ShuttingDown || h.RecordedAt == nil || h.SuccessorID != nil {
 		t.Errorf("handoff %+v: want one that is recorded and shutting down", h)
 	}
@@ -126,7 +123,7 @@ func TestBackgroundTasks(t *testing.T) {
 		t.Errorf("outgoing agent is %s, want idle", now.State)
 	}
 	release()
-	r.awaitPhase(id, daemon.Completed)
+	r.awaitPhase(h.ID, daemon.Completed)
 	r.wantTold(a.ID, "@background", instructed, "<task-notification>")
 }
 

@@ -41,14 +41,11 @@ func TestPromptAfterDocument(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	a := r.agent(con)
-	release := r.hold(a.ID, "@background")
-	r.awaitState(a.ID, daemon.Idle)
-	id := r.handoff(a.ID)
-	r.awaitNote(id, "background tasks")
+	h, release := r.behindTasks(a.ID)
 	r.personTypes(a.ID, oneMore, tmux.Enter)
 	r.awaitShown(a.ID, "Noted: “one more thing”")
 	release()
-	r.decide(r.awaitDecision(id, a.ID))
+	r.decide(r.awaitDecision(h.ID, a.ID))
 }
 
 // TestQueuedWhileWriting: a prompt that is queued while the document is written becomes a turn of which no

@@ -18,7 +18,7 @@ func thisRun(dir data.Dir) (db.Holder, error) {
 		return db.Holder{}, err
 	}
 	me := db.Holder{
-		Instance: rand.Text(), Machine: machineID(), Boot: bootID(), Directory: directory, DataRoot: dir.Root(), PID: os.Getpid(),
+		Instance: rand.Text(), Machine: machineID(), Boot: tmux.BootID(), Directory: directory, DataRoot: dir.Root(), PID: os.Getpid(),
 	}
 	if self, err := tmux.FindProcess(me.PID); err == nil {
 		me.PIDStart = self.Start

@@ -16,18 +16,15 @@ func TestShutdownAlert(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	a := r.agent(con)
-	release := r.hold(a.ID, "@background")
-	r.awaitState(a.ID, daemon.Idle)
-	id := r.handoff(a.ID)
-	r.awaitNote(id, "background tasks")
-	if n := len(r.handoffEvents(id, "operator_notified")); n != 0 {
+	h, release := r.behindTasks(a.ID)
+	if n := len(r.handoffEvents(h.ID, "operator_notified")); n != 0 {
 		t.Errorf("operator told %d times of a wait that has just begun", n)
 	}
-	r.away(id)
-	r.awaitNote(id, "over a minute")
-	r.awaitAlert(id, "handoff_waiting")
+	r.away(h.ID)
+	r.awaitNote(h.ID, "over a minute")
+	r.awaitAlert(h.ID, "handoff_waiting")
 	release()
-	r.awaitPhase(id, daemon.Completed)
+	r.awaitPhase(h.ID, daemon.Completed)
 }
 
 // TestProcessMistaken: an agent whose process was taken for ended, by mistake, was killed with its

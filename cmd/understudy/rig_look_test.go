@@ -104,6 +104,15 @@ func (r *rig) awaitNote(id int64, note string) daemon.Handoff {
 	return h
 }
 
+// behindTasks hands an agent off and returns the handoff as it waits, recorded, for background tasks, which
+// end when the returned function is called.
+func (r *rig) behindTasks(agentID int64) (h daemon.Handoff, release func()) {
+	r.t.Helper()
+	release = r.hold(agentID, "@background")
+	r.awaitState(agentID, daemon.Idle)
+	return r.awaitNote(r.handoff(agentID), "background tasks"), release
+}
+
 // send has a text typed to the agent, through the API.
 func (r *rig) send(agentID int64, text string) daemon.Delivery {
 	r.t.Helper()

@@ -37,11 +37,9 @@ var harmless = sync.OnceValue(func() *regexp.Regexp {
 // shielded returns git for the work tree that g's folder is in, behind a shield that the caller closes. git itself
 // finds the work tree first: an error is that of [git.output], among them that the user does not trust its owner.
 func (g git) shielded(ctx context.Context) (s shield, err error) {
-	var at [3]string // each asked for by itself: their names may have line breaks
-	for i, which := range []string{"--show-toplevel", "--git-dir", "--git-common-dir"} {
-		if at[i], err = g.line(ctx, "rev-parse", "--path-format=absolute", which); err != nil {
-			return s, err
-		}
+	at, err := g.paths(ctx, "--show-toplevel", "--git-dir", "--git-common-dir")
+	if err != nil {
+		return s, err
 	}
 	s.git = g
 	s.dir = at[0]
@@ -58,6 +56,28 @@ func (g git) shielded(ctx context.Context) (s shield, err error) {
 	}
 	s.env = append(s.env[:len(s.env):len(s.env)], "GIT_WORK_TREE="+at[0], "GIT_DIR="+at[1], "GIT_COMMON_DIR="+s.folder)
 	return s, nil
+}
+
+// paths returns the absolute paths that rev-parse has for each of its options.
+func (g git) paths(ctx context.Context, options ...string) ([]string, error) {
+	ask := []string{"rev-parse", "--path-format=absolute"}
+	all, err := g.line(ctx, append(ask, options...)...)
+	if err != nil {
+		return nil, err
+	}
+	paths := strings.Split(all, "\n")
+	if len(paths) == len(options) {
+		return paths, nil
+	}
+	paths = paths[:0] // one has a line break: each is asked for by itself
+	for _, option := range options {
+		path, err := g.line(ctx, append(ask[:2:2], option)...)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
 }
 
 func (s shield) fill(common, config string) error {

@@ -13,11 +13,11 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/understudyd/understudy/db/dbtest"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // victim makes this binary a test process that uses a database and waits to be
@@ -90,7 +90,7 @@ func TestClusterMayBeKilled(t *testing.T) {
 	if err := syscall.Kill(killed, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a server after the killed one", func() bool {
+	wardentest.Eventually(t, "a server after the killed one", func() bool {
 		return c.Ensure(t.Context()) == nil && c.PID() != killed
 	})
 	connect(t, c.ConnString())
@@ -126,7 +126,7 @@ func TestAKilledProcessLeavesNothing(t *testing.T) {
 	if !ok {
 		t.Fatalf("the victim said %q: %v", line, err)
 	}
-	eventually(t, "removal of "+dir, func() bool {
+	wardentest.Eventually(t, "removal of "+dir, func() bool {
 		_, err := os.Stat(dir)
 		return errors.Is(err, os.ErrNotExist)
 	})
@@ -149,18 +149,4 @@ func connect(t *testing.T, connString string) *pgx.Conn {
 	}
 	t.Cleanup(func() { conn.Close(context.Background()) })
 	return conn
-}
-
-func eventually(t *testing.T, what string, happened func() bool) {
-	t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(30 * time.Second)
-	for !happened() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("not within 30 s: %s", what)
-		}
-	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 func TestStartsAnewAndAgain(t *testing.T) {
@@ -109,8 +111,8 @@ func TestRecoversFromSIGKILLUnderLoad(t *testing.T) {
 	busy := connect(t, c)
 	go func() { _, _ = busy.Exec(t.Context(), "SELECT count(*) FROM generate_series(1, 1000000000)") }()
 	watcher := connect(t, c)
-	eventually(t, "load", func() bool { return askOn[int](t, watcher, "SELECT count(*) FROM load") > 100 })
-	eventually(t, "a busy backend", func() bool {
+	wardentest.Eventually(t, "load", func() bool { return askOn[int](t, watcher, "SELECT count(*) FROM load") > 100 })
+	wardentest.Eventually(t, "a busy backend", func() bool {
 		return askOn[int](t, watcher, "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%generate_series%' AND state = 'active' AND pid <> pg_backend_pid()") == 1
 	})
 	crashed := c.PID()
@@ -134,7 +136,7 @@ func TestStartsOverAStaleLockFile(t *testing.T) {
 	// nobody waits for: PostgreSQL takes both for another server.
 	live := stranger(t, c, "sleep", "600")
 	zombie := stranger(t, c, "true")
-	eventually(t, "a zombie", func() bool { return dead(zombie) })
+	wardentest.Eventually(t, "a zombie", func() bool { return dead(zombie) })
 
 	for name, pid := range map[string]int{"live": live, "zombie": zombie, "ourselves": os.Getpid()} {
 		crash(t, c)
@@ -175,7 +177,7 @@ func TestSweepsAHalfMadeCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	process, _ := startDaemon(t, dir)
-	eventually(t, "initdb at work", func() bool {
+	wardentest.Eventually(t, "initdb at work", func() bool {
 		files, _ := filepath.Glob(filepath.Join(dir, "init-*", "data", "base", "1", "*"))
 		return len(files) > 0
 	})

@@ -178,21 +178,6 @@ func askOn[T any](t *testing.T, conn *pgx.Conn, sql string) T {
 	return answer
 }
 
-// eventually waits for what another process is about to do.
-func eventually(t *testing.T, what string, happened func() bool) {
-	t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(30 * time.Second)
-	for !happened() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("not within 30 s: %s", what)
-		}
-	}
-}
-
 // crash kills the server with SIGKILL and waits until it is dead.
 func crash(t *testing.T, c *Cluster) {
 	t.Helper()
@@ -200,5 +185,5 @@ func crash(t *testing.T, c *Cluster) {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "end of the server", func() bool { return !c.belongs(pid) })
+	wardentest.Eventually(t, "end of the server", func() bool { return !c.belongs(pid) })
 }

@@ -77,11 +77,11 @@ func start(t *testing.T, cmd *exec.Cmd) left {
 func (l left) wantNothing(t *testing.T) {
 	t.Helper()
 	for _, pid := range append(l.pids, l.self) {
-		eventually(t, fmt.Sprintf("end of process %d", pid), func() bool { return gone(pid) })
+		wardentest.Eventually(t, fmt.Sprintf("end of process %d", pid), func() bool { return gone(pid) })
 	}
 	for _, dir := range l.dirs {
 		own, _, _ := strings.Cut(strings.TrimPrefix(dir, os.TempDir()+"/"), "/")
-		eventually(t, "removal of "+own, func() bool {
+		wardentest.Eventually(t, "removal of "+own, func() bool {
 			_, err := os.Stat(filepath.Join(os.TempDir(), own))
 			return os.IsNotExist(err)
 		})
@@ -95,20 +95,6 @@ func gone(pid int) bool {
 	}
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && strings.Contains(string(stat), ") Z ")
-}
-
-func eventually(t *testing.T, what string, happened func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(30 * time.Second)
-	for !happened() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("not within 30 s: %s", what)
-		}
-	}
 }
 
 func TestAKilledTestLeavesNothing(t *testing.T) {

@@ -1,0 +1,21 @@
+package wardentest
+
+import (
+	"testing"
+	"time"
+)
+
+// Eventually waits, 30 seconds at most, for what another process is about to do.
+func Eventually(t testing.TB, what string, happened func() bool) {
+	t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(30 * time.Second)
+	for !happened() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("not within 30 s: %s", what)
+		}
+	}
+}
