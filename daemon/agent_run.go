@@ -57,6 +57,9 @@ func (d *Daemon) workOn(ctx context.Context, key int64) (moved bool, again time.
 
 // subject names what a lane works for.
 func subject(key int64) string {
+	if key == sweepLane {
+		return "sweep"
+	}
 	if key < 0 {
 		return fmt.Sprintf("pipeline %d", -key)
 	}
@@ -191,7 +194,7 @@ func (d *Daemon) tend(ctx context.Context, a *Agent) (moved bool, again time.Dur
 // its pane.
 func (d *Daemon) running(ctx context.Context, a *Agent) bool {
 	if a.PID != 0 {
-		return a.Process().Alive()
+		return d.lives(a.Process())
 	}
 	term, err := d.terminalOf(a)
 	if err != nil {
@@ -295,7 +298,7 @@ func (d *Daemon) removePane(ctx context.Context, a *Agent) error {
 	if err != nil {
 		return err
 	}
-	if _, err := tmux.FindProcess(info.PID); !info.Dead && !errors.Is(err, tmux.ErrNoProcess) {
+	if _, err := d.Processes.Find(info.PID); !info.Dead && !errors.Is(err, tmux.ErrNoProcess) {
 		return fmt.Errorf("process %d of pane %s still runs", info.PID, info.Pane)
 	}
 	return term.Kill(ctx, a.Ref())
@@ -308,7 +311,7 @@ func (d *Daemon) inherited(a *Agent) []string {
 		return nil
 	}
 	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(a.PID), "cmdline"))
-	if err != nil || !a.Process().Alive() {
+	if err != nil || !d.lives(a.Process()) {
 		return nil
 	}
 	argv := strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")

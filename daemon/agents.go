@@ -236,7 +236,7 @@ func (d *Daemon) AssignPersona(ctx context.Context, id int64, slug string) (Agen
 		if !a.HasPane() {
 			return nil
 		}
-		ref := "skill_" + plainName(slug, 48) + "_" + randomHex(4)
+		ref := "skill_" + plainName(slug, 48) + "_" + randomHex(d.Random, 4)
 		last, err := d.lastHandoffs(ctx, slug)
 		if err != nil {
 			return err

@@ -78,6 +78,7 @@ func (t *teller) run(ctx context.Context, alarm <-chan struct{}) {
 		case <-ctx.Done():
 		case <-alarm:
 		case <-timer.C:
+			drain(alarm) // one look is enough for both
 		}
 		timer.Stop()
 	}

@@ -53,7 +53,7 @@ type assembly struct {
 
 // assemble puts the context together within the time that it may take. What it waits for then may
 // go on in the background (a file system that hangs can't be told to stop); nobody looks at it.
-func (r *handoffRun) assemble(doc data.Document) (assembled, error) {
+func (r *handoffRun) assemble(doc data.Document) (out assembled, err error) {
 	ctx, cancel := context.WithTimeoutCause(r.ctx, r.set.AssemblyTimeout, fmt.Errorf("it took longer than %s", r.set.AssemblyTimeout))
 	defer cancel()
 	s := &assembly{d: r.d, h: *r.h, agent: *r.agent, doc: doc, set: r.set, clock: time.Now()}
@@ -68,14 +68,18 @@ func (r *handoffRun) assemble(doc data.Document) (assembled, error) {
 		done <- s.run(ctx)
 	}()
 	select {
-	case err := <-done:
-		if err != nil && ctx.Err() != nil && r.ctx.Err() == nil {
-			err = context.Cause(ctx)
-		}
-		return s.out, err
+	case err = <-done:
 	case <-ctx.Done():
-		return assembled{}, context.Cause(ctx)
+		select {
+		case err = <-done: // what is ready counts, however late it is
+		default:
+			return assembled{}, context.Cause(ctx)
+		}
 	}
+	if err != nil && ctx.Err() != nil && r.ctx.Err() == nil {
+		err = context.Cause(ctx)
+	}
+	return s.out, err
 }
 
 // extract is what the document alone tells: its fields, and its decisions for those that come later.

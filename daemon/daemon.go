@@ -2,8 +2,10 @@ package daemon
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -120,9 +122,13 @@ type Config struct {
 	// Terminal returns the tmux server at a socket: our own, or one of a person's.
 	Terminal func(socket string) (Terminal, error)
 	Notifier Notifier
-	Log      *slog.Logger
-	Environ  []string // what agents inherit, before it is stripped
-	Binary   string   // our own executable: launches agents and runs their hooks
+	// Processes are those of the machine; nil: as the system tells of them.
+	Processes Processes
+	// Random is where secrets and what must be unique come from; nil: crypto/rand. It never ends.
+	Random  io.Reader
+	Log     *slog.Logger
+	Environ []string // what agents inherit, before it is stripped
+	Binary  string   // our own executable: launches agents and runs their hooks
 	// Lookup says why a runtime's command can't be run, in one sentence with the fix; nil: it can.
 	Lookup func(command []string) error
 	// Version returns what a runtime's command prints as its version, "" if it can't be told.
@@ -171,6 +177,12 @@ type Daemon struct {
 
 // New makes a daemon; nothing runs before Run.
 func New(cfg Config) *Daemon {
+	if cfg.Processes == nil {
+		cfg.Processes = system{}
+	}
+	if cfg.Random == nil {
+		cfg.Random = rand.Reader
+	}
 	if cfg.Lookup == nil {
 		cfg.Lookup = func([]string) error { return nil }
 	}
@@ -235,10 +247,10 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.mu.Unlock()
 	var wg sync.WaitGroup
 	wg.Go(func() { d.lanes.run(ctx) })
-	wg.Go(func() { d.hub.run(ctx) })
-	wg.Go(func() { d.tells.run(ctx, d.alarm) })
-	wg.Go(func() { d.runRetention(ctx) })
-	d.takeUp(ctx)
+	wg.Go(func() { d.hub.run(WithCaller(ctx, "hub")) })
+	wg.Go(func() { d.tells.run(WithCaller(ctx, "teller"), d.alarm) })
+	wg.Go(func() { d.runRetention(WithCaller(ctx, "retention")) })
+	d.takeUp(WithCaller(ctx, "start"))
 	d.runSweep(ctx)
 	wg.Wait()
 	return context.Cause(ctx)

@@ -206,7 +206,7 @@ func (d *Daemon) submit(ctx context.Context, a *Agent, dl *Delivery, term Termin
 	for until := time.Now().Add(shownWithin); ; {
 		late := time.Now().After(until)
 		s, err := d.readScreen(ctx, a)
-		if err == nil && s.Composer && (s.Holds(dl.Text) || late && s.Draft != "") && inFront(a) {
+		if err == nil && s.Composer && (s.Holds(dl.Text) || late && s.Draft != "") && d.inFront(a) {
 			if err = term.Press(ctx, a.Ref(), s.sight(), tmux.Enter); !errors.Is(err, tmux.ErrChanged) {
 				return
 			}
@@ -249,7 +249,7 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (b
 		return false, min(left, next-age), nil
 	}
 	screen, err := d.readScreen(ctx, a)
-	if err == nil && !inFront(a) {
+	if err == nil && !d.inFront(a) {
 		err = errors.New(noteBehind) // what the pane shows is no longer the agent's
 	}
 	inComposer := err == nil && screen.Composer && screen.Holds(dl.Text)

@@ -8,4 +8,6 @@ const noteBehind = "the agent is not in the foreground of its terminal, which a 
 
 // inFront reports whether what is typed into the agent's terminal reaches it. Of an agent whose process is
 // not known, the pane's own, that is taken for granted.
-func inFront(a *Agent) bool { return a.PID == 0 || a.Process().InFront() }
+func (d *Daemon) inFront(a *Agent) bool {
+	return a.PID == 0 || d.Processes.Standing(a.Process()).InFront
+}

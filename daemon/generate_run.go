@@ -235,7 +235,7 @@ func (d *Daemon) forkJob(rt runtimes.Runtime, h *Handoff, a *Agent) (OneShot, er
 // environOf is the environment of an agent's process, less what must not reach another one; that
 // of those that we start, if it can't be read any more.
 func (d *Daemon) environOf(a *Agent) []string {
-	if a.PID != 0 && a.Process().Alive() {
+	if a.PID != 0 && d.lives(a.Process()) {
 		if b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(a.PID), "environ")); err == nil && len(b) > 0 {
 			return runtimes.StripEnv(strings.Split(strings.TrimRight(string(b), "\x00"), "\x00"))
 		}

@@ -197,7 +197,7 @@ func (d *Daemon) newHandoff(ctx context.Context, where data.Dir, a *Agent, in Ha
 		}
 	}
 	return &Handoff{
-		ID: id, Ref: newRef(a.Name, a.Name, now), AgentID: a.ID, Persona: *a.Persona, Reason: in.Reason, Focus: in.Focus,
+		ID: id, Ref: newRef(d.Random, a.Name, a.Name, now), AgentID: a.ID, Persona: *a.Persona, Reason: in.Reason, Focus: in.Focus,
 		Generation: a.Generation, Mode: in.Mode, Status: StatusPending, Phase: Requested, FilePath: path, SourceAgent: a.Name, TargetAgent: a.Name,
 		Warnings: []string{}, Metrics: Metrics{Phases: map[Phase]int64{}}, CreatedAt: now, PhaseAt: now, Host: a.Host,
 	}, nil

@@ -204,7 +204,7 @@ func (d *Daemon) agentAround(ctx context.Context, proc tmux.Process) (int64, err
 	}
 	for i := range active {
 		a := &active[i]
-		if a.PID != 0 && a.PID != proc.PID && a.Process().Alive() && proc.IsDescendantOf(a.PID) &&
+		if a.PID != 0 && a.PID != proc.PID && d.lives(a.Process()) && d.Processes.Within(proc, a.PID) &&
 			(a.Managed || d.protected(ctx, a.Process()) == "") { // else all sessions would be inside it
 			return a.ID, nil
 		}

@@ -25,16 +25,16 @@ type claim struct {
 // it came over TCP, or out of the spool.
 func (d *Daemon) claimOf(ctx context.Context, env hooks.Envelope, from *tmux.Peer, replayed bool) (claim, error) {
 	var c claim
-	if from != nil && from.PID != 0 && !from.Alive() {
+	if from != nil && from.PID != 0 && !d.lives(from.Process) {
 		// What it sent can't be checked any more. If it was ended while it waited, it spools the hook.
 		return c, Errorf(KindUnavailable, "sender_gone", "The hook's process has ended")
 	}
-	proc, err := tmux.FindProcess(env.AgentPID)
-	if err == nil && (env.AgentStart == 0 || env.AgentStart == proc.Start && env.Boot == tmux.BootID()) {
+	proc, err := d.Processes.Find(env.AgentPID)
+	if err == nil && (env.AgentStart == 0 || env.AgentStart == proc.Start && env.Boot == d.Processes.Boot()) {
 		c.proc = proc
 	}
 	if from != nil {
-		c.speak = strange(from, c.proc)
+		c.speak = d.Processes.Strange(from, c.proc)
 	}
 	switch {
 	case c.proc.PID == 0:
@@ -67,53 +67,29 @@ func (h *hookStep) foreign() string {
 		return ""
 	case h.in.PID == 0:
 		return "it does not say which process it comes from"
-	case a.PID == 0, a.RegisteredAt == nil && a.Managed && h.proc.PID != 0 && h.proc.IsDescendantOf(a.PID):
+	case a.PID == 0, a.RegisteredAt == nil && a.Managed && h.proc.PID != 0 && h.d.Processes.Within(h.proc, a.PID):
 		return h.bind // a command may start the runtime as its child
 	}
 	return fmt.Sprintf("it comes from process %d, the agent is process %d", h.in.PID, a.PID)
 }
 
-// strange says why a sender is neither the process that its hook names nor a child of it, or "". Of a process
-// that has ended no more is known than that the sender is one of ours.
-func strange(from *tmux.Peer, proc tmux.Process) string {
-	if from.UID != os.Geteuid() {
-		return fmt.Sprintf("its sender, process %d, is another user's", from.PID)
-	}
-	if err := from.SharesNamespaces("pid"); err != nil {
-		return "its sender is a stranger: " + err.Error()
-	}
-	if proc.PID != 0 && !from.IsDescendantOf(proc.PID) {
-		return fmt.Sprintf("its sender, process %d, is no child of process %d, which it names", from.PID, proc.PID)
-	}
-	return ""
-}
-
 // protected says why a process is nobody's agent, or "": its end would be that of others.
 func (d *Daemon) protected(ctx context.Context, proc tmux.Process) string {
+	if why := d.Processes.Foreign(proc); why != "" {
+		return why
+	}
 	const of = "process %d is no agent: %s"
-	if proc.PID == 1 || proc.Name() == "systemd" {
-		return fmt.Sprintf(of, proc.PID, "it is init")
-	}
-	if uid, err := proc.Owner(); err == nil && uid != os.Geteuid() {
-		return fmt.Sprintf(of, proc.PID, "it is another user's")
-	}
-	if err := proc.SharesNamespaces("pid"); err != nil {
-		return err.Error()
-	}
-	if proc.RunsTmux() {
-		return fmt.Sprintf(of, proc.PID, "it runs tmux")
-	}
 	servers := d.Servers()
 	for _, pid := range servers {
-		if proc.IsDescendantOf(pid) {
+		if d.Processes.Within(proc, pid) {
 			return fmt.Sprintf(of, proc.PID, "it belongs to a server of the daemon's")
 		}
 	}
-	if server, err := tmux.ServerAt(ctx, d.Data.TmuxSocket()); err == nil {
+	if server, err := d.Processes.ServerAt(ctx, d.Data.TmuxSocket()); err == nil {
 		servers = append(servers, server.PID)
 	}
 	for _, pid := range append(servers, os.Getpid()) {
-		if p, err := tmux.FindProcess(pid); err == nil && p.IsDescendantOf(proc.PID) {
+		if p, err := d.Processes.Find(pid); err == nil && d.Processes.Within(p, proc.PID) {
 			return fmt.Sprintf(of, proc.PID, "the daemon or a server of it runs in it")
 		}
 	}
@@ -132,7 +108,7 @@ const (
 // must run in the tmux server that is meant, and in that pane of it, and only then that server is spoken to.
 func (d *Daemon) paneOf(ctx context.Context, env hooks.Envelope, proc tmux.Process) (pane *tmux.PaneInfo, why string) {
 	socket, server, ok := tmux.FromEnv(env.Tmux)
-	if !ok || env.Pane == "" || !proc.IsDescendantOf(server) {
+	if !ok || env.Pane == "" || !d.Processes.Within(proc, server) {
 		return nil, ""
 	}
 	term, err := d.Terminal(socket)
@@ -151,7 +127,7 @@ func (d *Daemon) paneOf(ctx context.Context, env hooks.Envelope, proc tmux.Proce
 	switch {
 	case err != nil:
 		return nil, err.Error()
-	case !proc.IsDescendantOf(info.PID):
+	case !d.Processes.Within(proc, info.PID):
 		return nil, ""
 	}
 	return &info, ""

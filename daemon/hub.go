@@ -76,6 +76,17 @@ func (h *hub) run(ctx context.Context) {
 		case <-h.poked:
 		case <-tick.C:
 		}
+		// One look is enough for both. Without this the select above would decide whether there is another one.
+		drain(h.poked)
+		drain(tick.C)
+	}
+}
+
+// drain takes what is ready in a channel.
+func drain[T any](c <-chan T) {
+	select {
+	case <-c:
+	default:
 	}
 }
 

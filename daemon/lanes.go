@@ -85,7 +85,7 @@ func (l *lanes) startLocked(key int64, ln *lane) {
 
 func (l *lanes) work(key int64, ln *lane) {
 	for {
-		again := l.do(l.ctx, key)
+		again := l.do(WithCaller(l.ctx, subject(key)), key)
 		l.mu.Lock()
 		if ln.dirty && l.ctx.Err() == nil {
 			ln.dirty = false

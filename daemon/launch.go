@@ -89,7 +89,7 @@ func (d *Daemon) launched(ctx context.Context, a *Agent, info tmux.PaneInfo) err
 	a.setPane(&info)
 	if a.PID == 0 { // else its SessionStart was faster than we
 		a.PID = info.PID
-		if p, err := tmux.FindProcess(info.PID); err == nil {
+		if p, err := d.Processes.Find(info.PID); err == nil {
 			a.PIDStart = p.Start
 		}
 	}
@@ -154,7 +154,7 @@ func (d *Daemon) prepareLaunch(ctx context.Context, a *Agent) error {
 	if err != nil {
 		return err
 	}
-	secret := randomHex(32)
+	secret := randomHex(d.Random, 32)
 	a.LaunchHash = launchHash(secret)
 	a.SessionID = &launch.SessionID
 	file := hooks.LaunchFile{Argv: launch.Argv, Env: append(runtimes.StripEnv(d.Environ),
@@ -213,8 +213,12 @@ func (d *Daemon) plan(ctx context.Context, a *Agent) (runtimes.Launch, error) {
 	if len(command) == 0 {
 		return runtimes.Launch{}, fmt.Errorf("runtime %s has no command: set runtimes.%s.command in config.yaml", a.Runtime, a.Runtime)
 	}
+	session, err := uuid.NewRandomFromReader(d.Random)
+	if err != nil {
+		return runtimes.Launch{}, fmt.Errorf("session id: %w", err)
+	}
 	spec := runtimes.Spec{
-		AgentID: a.ID, Name: a.Name, SessionID: uuid.NewString(), Resume: a.Resume, Cwd: a.Cwd,
+		AgentID: a.ID, Name: a.Name, SessionID: session.String(), Resume: a.Resume, Cwd: a.Cwd,
 		Command: command, Options: a.Options, Dir: d.Data.Launch(a.ID),
 	}
 	run, step, err := d.stepOf(ctx, a)

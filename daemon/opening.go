@@ -3,6 +3,8 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -48,12 +50,12 @@ func (d *Daemon) peek(ctx context.Context, starting []Agent) error {
 	for i := range starting {
 		refs[starting[i].PaneSocket] = append(refs[starting[i].PaneSocket], starting[i].Ref())
 	}
-	for socket, refs := range refs {
+	for _, socket := range slices.Sorted(maps.Keys(refs)) {
 		term, err := d.Terminal(socket)
 		if err != nil {
 			return err
 		}
-		shown, err := term.Capture(ctx, 0, false, refs...)
+		shown, err := term.Capture(ctx, 0, false, refs[socket]...)
 		if err != nil {
 			return err
 		}

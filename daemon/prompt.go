@@ -2,10 +2,10 @@ package daemon
 
 import (
 	"bytes"
-	"crypto/rand"
 	"embed"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -108,8 +108,8 @@ func requestPath(document string) string {
 
 // newRef makes the unique text of a handoff; it is also the nonce in what is typed for it. Names
 // are cut and cleaned for it, so that no name can change what a prompt says or how long it is.
-func newRef(source, target string, at time.Time) string {
-	return fmt.Sprintf("handoff_%s_%s_%d_%s", plainName(source, 24), plainName(target, 24), at.UnixMilli(), randomHex(4))
+func newRef(random io.Reader, source, target string, at time.Time) string {
+	return fmt.Sprintf("handoff_%s_%s_%d_%s", plainName(source, 24), plainName(target, 24), at.UnixMilli(), randomHex(random, 4))
 }
 
 var notPlain = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9]+`) })
@@ -123,10 +123,12 @@ func plainName(name string, limit int) string {
 	return firstNonEmpty(name, "agent")
 }
 
-// randomHex returns 2n hexadecimal digits from the system's source of randomness.
-func randomHex(n int) string {
+// randomHex returns 2n hexadecimal digits that nobody can guess.
+func randomHex(random io.Reader, n int) string {
 	b := make([]byte, n)
-	_, _ = rand.Read(b) // never fails (crypto/rand)
+	if _, err := io.ReadFull(random, b); err != nil {
+		panic(fmt.Sprintf("random numbers: %v", err)) // crypto/rand never fails; a secret of zeros is none
+	}
 	return hex.EncodeToString(b)
 }
 

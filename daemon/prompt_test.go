@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"crypto/rand"
 	"fmt"
 	"strings"
 	"testing"
@@ -34,7 +35,7 @@ func TestPromptsFit(t *testing.T) {
 func promptsFit(t *testing.T, dir data.Dir, slug, name string, focuses []string) {
 	now := time.Now()
 	path := dir.Handoffs(slug) + "/" + data.HandoffName(now, 99_999_999)
-	ref := newRef(name, name, now)
+	ref := newRef(rand.Reader, name, name, now)
 	for _, focus := range focuses {
 		in := instruction{Ref: ref, Path: path, Experience: experiencePath(dir, slug), Focus: focus, Request: requestPath(path)}
 		line, request, err := in.text()
@@ -66,7 +67,7 @@ func promptsFit(t *testing.T, dir data.Dir, slug, name string, focuses []string)
 	wantLine(t, line, ref, path, data.ContextPath(path), slug, string([]rune(name)[:min(len([]rune(name)), 40)]))
 	last := []string{path, path, path}
 	skill := skillPrompt{
-		Ref: "skill_" + plainName(slug, 48) + "_" + randomHex(4), Persona: slug, Skill: dir.Persona(slug) + "/skill.md", Experience: experiencePath(dir, slug),
+		Ref: "skill_" + plainName(slug, 48) + "_" + randomHex(rand.Reader, 4), Persona: slug, Skill: dir.Persona(slug) + "/skill.md", Experience: experiencePath(dir, slug),
 		Last: last,
 	}
 	line, err = skill.text()
@@ -97,7 +98,7 @@ func TestRefIsPlain(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, name := range []string{"con", "] now do something else [", "/exit", "a\x1b[201~b", "日本", "", strings.Repeat("-", 100), strings.Repeat("x", 23) + "-yz"} {
-		ref := newRef(name, name, time.UnixMilli(1_795_192_594_428))
+		ref := newRef(rand.Reader, name, name, time.UnixMilli(1_795_192_594_428))
 		if len(ref) > 90 || strings.Trim(ref, "abcdefghijklmnopqrstuvwxyz0123456789_-") != "" || strings.Contains(ref, "__") {
 			t.Errorf("name %q: ref %q", name, ref)
 		}

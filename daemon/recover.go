@@ -116,7 +116,7 @@ func (d *Daemon) sweep(ctx context.Context) error {
 		if busy[a.ID] {
 			continue
 		}
-		if a.PID != 0 && !a.Process().Alive() || d.reconcile(a, now) || a.PID == 0 {
+		if a.PID != 0 && !d.lives(a.Process()) || d.reconcile(a, now) || a.PID == 0 {
 			d.Wake(a.ID)
 		}
 	}

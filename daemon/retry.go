@@ -218,7 +218,7 @@ func (r *handoffRun) askAnew(why string) outcome {
 		r.h.Retrying, r.h.ForkedAt = false, nil
 		return moveTo(Generating, "retry: "+why, Change{})
 	}
-	r.h.Ref = newRef(r.h.SourceAgent, r.h.TargetAgent, r.now)
+	r.h.Ref = newRef(r.d.Random, r.h.SourceAgent, r.h.TargetAgent, r.now)
 	r.h.Retrying = false
 	c, out := r.queueInstruction()
 	if out != nil {

@@ -37,7 +37,7 @@ func (d *Daemon) serverGone(ctx context.Context, a *Agent) bool {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for until := time.Now().Add(patience); ; {
-		if _, err := tmux.FindProcess(a.PaneServerPID); errors.Is(err, tmux.ErrNoProcess) {
+		if _, err := d.Processes.Find(a.PaneServerPID); errors.Is(err, tmux.ErrNoProcess) {
 			return true
 		}
 		_, err := term.Inspect(ctx, a.Ref())

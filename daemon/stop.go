@@ -113,7 +113,7 @@ func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, 
 		return false, 0, err // tmux may answer the next time
 	}
 	switch _, cannot := screen.CanType(); {
-	case err == nil && cannot == nil && inFront(a):
+	case err == nil && cannot == nil && d.inFront(a):
 	case a.StopYields:
 		return true, 0, d.withdrawExit(ctx, a)
 	default:
@@ -151,7 +151,7 @@ func (d *Daemon) nudgeExit(ctx context.Context, a *Agent) {
 		return
 	}
 	screen, err := d.readScreen(ctx, a)
-	if err != nil || !inFront(a) {
+	if err != nil || !d.inFront(a) {
 		return
 	}
 	for i := range open {
@@ -203,7 +203,7 @@ func (d *Daemon) pressEscape(ctx context.Context, a *Agent) error {
 		return nil
 	}
 	term, err := d.terminalOf(a)
-	if err != nil || !inFront(a) {
+	if err != nil || !d.inFront(a) {
 		return err
 	}
 	return term.Press(ctx, a.Ref(), tmux.Sight{}, tmux.Escape)
@@ -221,7 +221,7 @@ func (d *Daemon) interrupted(ctx context.Context, a *Agent) bool {
 // answerExit answers the runtime's question whether to exit, if it is still on the screen.
 func (d *Daemon) answerExit(ctx context.Context, a *Agent) error {
 	s, err := d.readScreen(ctx, a)
-	if err != nil || s.Dialog != runtimes.DialogExitTasks || !inFront(a) {
+	if err != nil || s.Dialog != runtimes.DialogExitTasks || !d.inFront(a) {
 		return err
 	}
 	term, err := d.terminalOf(a)
@@ -240,7 +240,7 @@ func (d *Daemon) signal(ctx context.Context, a *Agent, sig syscall.Signal) error
 			return errors.New(why)
 		}
 	}
-	return a.Process().Signal(sig)
+	return d.Processes.Signal(a.Process(), sig)
 }
 
 // kill ends an agent for good: with its pane on our own server; in a person's pane only the
@@ -254,7 +254,7 @@ func (d *Daemon) kill(ctx context.Context, a *Agent) error {
 		return err
 	}
 	err = term.Kill(ctx, a.Ref())
-	if a.PID != 0 && a.Process().Alive() {
+	if a.PID != 0 && d.lives(a.Process()) {
 		err = errors.Join(err, d.signal(ctx, a, syscall.SIGKILL))
 	}
 	return err

@@ -111,7 +111,7 @@ func (d *Daemon) reconcile(a *Agent, now time.Time) (changed bool) {
 		return false
 	}
 	switch {
-	case a.PID != 0 && a.Process().Stopped():
+	case a.PID != 0 && d.Processes.Standing(a.Process()).Stopped:
 		changed = a.be(Waiting, now.UTC()) || a.WaitsFor != waitsForFg
 		a.WaitsFor = waitsForFg
 		return changed
@@ -163,7 +163,7 @@ func (d *Daemon) composer(ctx context.Context, a *Agent) (s *screen, why string,
 			return nil, noteDialog, time.Second
 		}
 	}
-	if !inFront(a) {
+	if !d.inFront(a) {
 		return nil, noteBehind, time.Second
 	}
 	now, err := d.readScreen(ctx, a)
@@ -362,7 +362,7 @@ func (d *Daemon) watch(ctx context.Context, a *Agent) {
 	d.mu.Unlock()
 	id := a.ID
 	d.lanes.spawn(func() {
-		if err := p.Wait(ctx); err != nil {
+		if err := d.Processes.Wait(ctx, p); err != nil {
 			if ctx.Err() == nil {
 				d.Log.Warn("process not watched; the sweep looks instead", "agent_id", id, "pid", p.PID, "error", err)
 			}

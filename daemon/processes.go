@@ -1,0 +1,109 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/understudyd/understudy/tmux"
+)
+
+// ProcessTable tells of processes, and ends them. Only Wait may take long: the others are asked inside
+// transactions.
+type ProcessTable interface {
+	// Find returns the process that has this id now. tmux.ErrNoProcess: there is none. Any other error:
+	// it is not known.
+	Find(pid int) (tmux.Process, error)
+	// Standing tells how a process stands to its terminal.
+	Standing(p tmux.Process) Standing
+	// Within says whether a process lives and is pid, or was started by it, directly or not.
+	Within(p tmux.Process, pid int) bool
+	// Wait returns nil when a process has ended, or the cause of the context's end.
+	Wait(ctx context.Context, p tmux.Process) error
+	// Signal sends a signal to this process, never to one that has its id later; tmux.ErrNoProcess.
+	Signal(p tmux.Process, sig syscall.Signal) error
+}
+
+// Standing is how a process stands to its terminal.
+type Standing struct {
+	Stopped bool // by a signal, as Ctrl-Z sends one
+	InFront bool // it gets what is typed into its terminal
+}
+
+// Senders tell who processes are that say something of themselves.
+type Senders interface {
+	// Boot names this boot of the system, from which the start times of processes count.
+	Boot() string
+	// Strange says why a sender is neither a process nor a child of it, or "". Of a process that has ended
+	// no more is known than that the sender is one of ours.
+	Strange(from *tmux.Peer, p tmux.Process) string
+	// Foreign says why a process cannot be an agent of this user, as far as the system tells, or "".
+	Foreign(p tmux.Process) string
+	// ServerAt returns the process that listens on a socket.
+	ServerAt(ctx context.Context, socket string) (tmux.Process, error)
+}
+
+// Processes are those of the machine. Implementations are safe for concurrent use.
+type Processes interface {
+	ProcessTable
+	Senders
+}
+
+// system is the machine that the daemon runs on.
+type system struct{}
+
+func (system) Find(pid int) (tmux.Process, error)              { return tmux.FindProcess(pid) }
+func (system) Within(p tmux.Process, pid int) bool             { return p.IsDescendantOf(pid) }
+func (system) Wait(ctx context.Context, p tmux.Process) error  { return p.Wait(ctx) }
+func (system) Signal(p tmux.Process, sig syscall.Signal) error { return p.Signal(sig) }
+func (system) Boot() string                                    { return tmux.BootID() }
+func (system) Standing(p tmux.Process) Standing {
+	return Standing{Stopped: p.Stopped(), InFront: p.InFront()}
+}
+
+func (system) Strange(from *tmux.Peer, p tmux.Process) string {
+	if from.UID != os.Geteuid() {
+		return fmt.Sprintf("its sender, process %d, is another user's", from.PID)
+	}
+	if err := from.SharesNamespaces("pid"); err != nil {
+		return "its sender is a stranger: " + err.Error()
+	}
+	if p.PID != 0 && !from.IsDescendantOf(p.PID) {
+		return fmt.Sprintf("its sender, process %d, is no child of process %d, which it names", from.PID, p.PID)
+	}
+	return ""
+}
+
+func (system) Foreign(p tmux.Process) string {
+	const of = "process %d is no agent: %s"
+	if p.PID == 1 || p.Name() == "systemd" {
+		return fmt.Sprintf(of, p.PID, "it is init")
+	}
+	if uid, err := p.Owner(); err == nil && uid != os.Geteuid() {
+		return fmt.Sprintf(of, p.PID, "it is another user's")
+	}
+	if err := p.SharesNamespaces("pid"); err != nil {
+		return err.Error()
+	}
+	if p.RunsTmux() {
+		return fmt.Sprintf(of, p.PID, "it runs tmux")
+	}
+	return ""
+}
+
+func (system) ServerAt(ctx context.Context, socket string) (tmux.Process, error) {
+	peer, err := tmux.ServerAt(ctx, socket)
+	return peer.Process, err
+}
+
+// lives says whether a process has not ended. Only what is known to have ended does not live: when the
+// system can't be asked, a process passes for alive.
+func (d *Daemon) lives(p tmux.Process) bool {
+	now, err := d.Processes.Find(p.PID)
+	if err != nil {
+		return !errors.Is(err, tmux.ErrNoProcess)
+	}
+	return now == p
+}
