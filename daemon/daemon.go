@@ -154,6 +154,7 @@ type Daemon struct {
 	tells *teller       // works in Run alone
 
 	paneLooks chan struct{} // has one for each hook that looks for its pane
+	fileLooks chan struct{} // has one for each look at a file for a hook, those that hang among them
 
 	counts   counts
 	logStart int64 // see LogStart; set before Run
@@ -205,6 +206,7 @@ func New(cfg Config) *Daemon {
 		spool:     hooks.OpenSpool(cfg.Data.Spool()),
 		alarm:     make(chan struct{}, 1),
 		paneLooks: make(chan struct{}, paneLooks),
+		fileLooks: make(chan struct{}, fileLooks),
 		watched:   map[int64]tmux.Process{},
 		sightings: map[int64]sighting{},
 		glimpses:  map[int64]glimpse{},
@@ -236,7 +238,7 @@ func (d *Daemon) Prepare(ctx context.Context) error {
 }
 
 // Run works until ctx ends, and has ended when it returns: no goroutine of the daemon's is left, but for
-// an assembly that hung in the file system and was given up.
+// what hung in the file system and was given up: an assembly, looks at files for hooks.
 // Agents go on. It may be called again, as after the database was away.
 func (d *Daemon) Run(ctx context.Context) error {
 	d.mu.Lock()

@@ -146,48 +146,62 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, rep
 		in.LaunchHash = launchHash(env.Launch)
 	}
 	in.PIDStart = c.proc.Start
-	step := hookStep{d: d, in: in, p: p, claim: c, command: isCommand(p, replayed)}
+	step := hookStep{d: d, in: in, p: p, claim: c, command: d.isCommand(ctx, p, replayed)}
 	if mayRegister(env) && c.bind == "" {
 		step.pane, step.noPane = d.paneOf(ctx, env, c.proc)
 		if step.around, err = d.agentAround(ctx, c.proc); err != nil {
 			return nil, fmt.Errorf("hook %s %s: %w", env.Event, env.Key, err)
 		}
 	}
-	var from Agent         // what of it tells whom to wake
-	var change Change      // what was decided
-	var disbelieved string // why it made no agent, if somebody made it up
-	res, err := d.Store.RecordHook(ctx, in, func(tx HookTx) HookDecision {
-		h := step // it may be called again
-		h.tx = tx
-		out := h.decide()
-		change, disbelieved = out.Change, h.disbelieved
-		if tx.Agent != nil {
-			from.PreviousAgentID, from.PipelineID = tx.Agent.PreviousAgentID, tx.Agent.PipelineID
-			if out.Applied {
-				d.outdate(tx.Agent.ID)
-			}
-		}
-		return out
-	})
+	decided, res, err := d.recordHook(ctx, step)
 	if err != nil {
 		return nil, fmt.Errorf("hook %s %s: %w", env.Event, env.Key, err)
 	}
-	d.counts.recorded(p.Event, res, &change)
+	d.counts.recorded(p.Event, res, &decided.out.Change)
 	if !res.Applied {
 		d.Log.Debug("hook stored, not applied", "event", p.Event, "hook_id", res.HookID, "reason", res.Reason)
 	}
-	if disbelieved != "" && !res.Again {
-		d.disbelieved(p.Event, disbelieved)
+	if decided.disbelieved != "" && !res.Again {
+		d.disbelieved(p.Event, decided.disbelieved)
 	}
 	if res.AgentID != 0 {
 		d.Wake(res.AgentID)
 	}
-	d.wakeKin(&from)
+	if a := decided.tx.Agent; a != nil {
+		d.wakeKin(a)
+	}
 	d.EventsChanged()
 	if step.command && res.Applied && !res.Again {
 		return d.answerCommand(ctx, res.AgentID, p.Prompt)
 	}
 	return res.Output, nil
+}
+
+// errUnseen has a hook's transaction undone until somebody has looked at the file that decide asks about.
+var errUnseen = errors.New("a file must be looked at first")
+
+// recordHook stores a hook with what follows from it, and returns the step as it was decided. Files that the
+// decision asks about are looked at between two transactions: a file system that hangs must not hold row locks.
+func (d *Daemon) recordHook(ctx context.Context, step hookStep) (decided hookStep, res HookResult, err error) {
+	step.files = map[string]bool{}
+	for {
+		res, err = d.Store.RecordHook(ctx, step.in, func(tx HookTx) HookDecision {
+			decided = step // the store may call this again
+			decided.tx = tx
+			out := decided.decide()
+			if decided.unseen != "" {
+				return HookDecision{Undone: errUnseen}
+			}
+			if tx.Agent != nil && out.Applied {
+				d.outdate(tx.Agent.ID)
+			}
+			return out
+		})
+		if !errors.Is(err, errUnseen) {
+			return decided, res, err
+		}
+		step.files[decided.unseen] = d.hasContent(ctx, decided.unseen)
+	}
 }
 
 // mayRegister reports whether a hook can make an agent of a session that a person started.

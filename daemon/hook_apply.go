@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,7 +12,8 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// hookStep decides what follows from one hook, inside its transaction.
+// hookStep decides what follows from one hook, inside its transaction. It decides from what it is given: rows
+// are locked, so that it must not look at files.
 type hookStep struct {
 	d  *Daemon
 	in HookInput
@@ -25,6 +25,10 @@ type hookStep struct {
 	// around is the active agent inside whose process it runs; 0: none.
 	around  int64
 	command bool // it is a person's /handoff
+	// files says of each path at which was looked before the transaction whether something is there.
+	files map[string]bool
+	// unseen is a path that decide needs to know of and that is not in files.
+	unseen string
 
 	out         HookDecision
 	disbelieved string // why the operator should look at who sent it
@@ -282,7 +286,7 @@ func (h *hookStep) counts(hf *Handoff) bool {
 	if hf.Phase != Instructing && hf.Phase != AwaitingDocument || !hf.Confirmed || hf.StopHook != 0 {
 		return false
 	}
-	if h.p.BackgroundTasks > 0 && !fileHasContent(hf.FilePath) {
+	if h.p.BackgroundTasks > 0 && !h.hasContent(hf.FilePath) {
 		return false // the document may be a background task's: it is picked up when it is there
 	}
 	sameTurn := hf.PromptID == "" || h.p.PromptID == "" || hf.PromptID == h.p.PromptID
@@ -292,7 +296,16 @@ func (h *hookStep) counts(hf *Handoff) bool {
 	// The instruction was queued behind a running turn, whose prompt_id it was reported with. If a
 	// tool was running it became part of that turn; else the turn stops before the model has seen
 	// it, and only the next Stop counts. Which it was shows the document.
-	return !sameTurn || fileHasContent(hf.FilePath)
+	return !sameTurn || h.hasContent(hf.FilePath)
+}
+
+// hasContent reports whether something was at path before the transaction began.
+func (h *hookStep) hasContent(path string) bool {
+	there, seen := h.files[path]
+	if !seen {
+		h.unseen = path
+	}
+	return there
 }
 
 // unhooked reports whether an instruction was typed and the turn that ended is one whose prompt no hook
@@ -357,11 +370,4 @@ func sessionName(p hooks.Payload) string {
 		}
 	}
 	return "agent"
-}
-
-// fileHasContent reports whether something non-empty is at path. It says nothing about whether
-// the document is acceptable; that is verifying's to decide.
-func fileHasContent(path string) bool {
-	fi, err := os.Lstat(path)
-	return err == nil && fi.Mode().IsRegular() && fi.Size() > 0
 }

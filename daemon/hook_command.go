@@ -25,11 +25,11 @@ func handoffCommand(prompt string) (focus string, ok bool) {
 // isCommand reports whether a hook is a person's /handoff, to which the daemon itself answers: no
 // turn begins. One from the spool was not answered, so the runtime has gone on with it. A person may
 // have another command of that name, which is left to them: ours is there if it was installed.
-func isCommand(p hooks.Payload, replayed bool) bool {
+func (d *Daemon) isCommand(ctx context.Context, p hooks.Payload, replayed bool) bool {
 	if _, ok := handoffCommand(p.Prompt); !ok || p.Event != hooks.UserPromptSubmit || replayed {
 		return false
 	}
-	return ownSlash(runtimes.ConfigDirOfTranscript(p.TranscriptPath), p.CWD)
+	return d.lookAt(ctx, p.CWD, func() bool { return ownSlash(runtimes.ConfigDirOfTranscript(p.TranscriptPath), p.CWD) })
 }
 
 // ownSlash reports whether /handoff is our command in a session in cwd of a runtime that keeps its

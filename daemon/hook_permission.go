@@ -28,7 +28,7 @@ func (h *hookStep) pointedTo(in string) (paths []string) {
 		if hf != nil {
 			paths = append(paths, hf.FilePath, requestPath(hf.FilePath))
 		}
-		if filepath.Dir(in) == h.d.Data.Handoffs(*a.Persona) && fileHasContent(in) {
+		if filepath.Dir(in) == h.d.Data.Handoffs(*a.Persona) && h.hasContent(in) {
 			paths = append(paths, in) // one of the persona's documents, and no link to something else
 		}
 	case (h.p.ToolName == "Write" || h.p.ToolName == "Edit") && hf != nil:

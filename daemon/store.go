@@ -130,6 +130,8 @@ type HookTx struct {
 
 // HookDecision is what follows from a hook.
 type HookDecision struct {
+	// Undone, if not nil, has RecordHook write nothing, not even the hook, and return this error.
+	Undone  error
 	Applied bool
 	Reason  string          // why it was not applied
 	Output  json.RawMessage // the answer; nil: none

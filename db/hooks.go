@@ -52,6 +52,9 @@ func (h *hook) record(ctx context.Context, tx pgx.Tx, decide func(daemon.HookTx)
 		return err
 	}
 	d := decide(h.tx)
+	if d.Undone != nil {
+		return d.Undone
+	}
 	h.write = newWrite(&d.Change)
 	if h.tx.Again {
 		h.again(d)

@@ -1,0 +1,125 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/hooks"
+)
+
+// fileStore is a database in which a file appears or goes while a hook's rows are locked.
+type fileStore struct {
+	Store
+	handoff      Handoff
+	locked, over func() // called when a transaction has locked its rows, and when it is over
+	wrote        int    // transactions that were committed
+}
+
+func (s *fileStore) RecordHook(_ context.Context, _ HookInput, decide func(HookTx) HookDecision) (HookResult, error) {
+	s.locked()
+	defer s.over()
+	hf := s.handoff
+	a := Agent{ID: 1, PID: 7, Managed: true, Persona: &hf.Persona, State: Working}
+	out := decide(HookTx{HookID: 3, Agent: &a, Handoff: &hf})
+	if out.Undone != nil {
+		return HookResult{}, errors.Join(errors.New("hook"), out.Undone)
+	}
+	s.wrote++
+	s.handoff = hf
+	return HookResult{HookID: 3, Applied: out.Applied, Output: out.Output}, nil
+}
+
+// TestHookDecidesFromWhatWasSeenBeforeItsTransaction: while rows are locked nobody looks at the file system, which
+// may hang. So what changes there meanwhile changes no decision.
+func TestHookDecidesFromWhatWasSeenBeforeItsTransaction(t *testing.T) {
+	t.Parallel()
+	write := func(path string) {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("text"), 0o600)); err != nil {
+			t.Error(err)
+		}
+	}
+	remove := func(path string) {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Error(err)
+		}
+	}
+	handoff := Handoff{ID: 5, Persona: "ana", Phase: AwaitingDocument, Confirmed: true}
+	for _, there := range []bool{true, false} {
+		for _, c := range []struct {
+			name, event, body string
+			handoff           func(*Handoff)
+			yes               func(s *fileStore, out json.RawMessage) bool
+		}{
+			{"background tasks", hooks.Stop, `{"background_tasks":[{"id":"x"}]}`, func(*Handoff) {},
+				func(s *fileStore, _ json.RawMessage) bool { return s.handoff.StopHook != 0 }},
+			{"queued instruction", hooks.Stop, `{}`, func(h *Handoff) { h.PromptQueue = true },
+				func(s *fileStore, _ json.RawMessage) bool { return s.handoff.StopHook != 0 }},
+			{"permission", hooks.PermissionRequest, "", func(h *Handoff) { h.FilePath = "/elsewhere" },
+				func(_ *fileStore, out json.RawMessage) bool { return out != nil }},
+		} {
+			dir := data.At(t.TempDir())
+			doc := filepath.Join(dir.Handoffs(handoff.Persona), "doc.md")
+			before, meanwhile := write, remove
+			if !there {
+				before, meanwhile = remove, write
+			}
+			before(doc)
+			s := &fileStore{handoff: handoff, locked: func() { meanwhile(doc) }, over: func() { before(doc) }}
+			s.handoff.FilePath = doc
+			c.handoff(&s.handoff)
+			d := New(Config{Host: "h", Store: s, Data: dir, Log: slog.New(slog.DiscardHandler)})
+			body := c.body
+			if body == "" {
+				b, err := json.Marshal(map[string]any{"tool_name": "Read", "tool_input": map[string]string{"file_path": doc}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				body = string(b)
+			}
+			env := hooks.Envelope{Key: "k", Event: c.event, AgentPID: 7, Launch: "secret", Body: json.RawMessage(body)}
+			out, err := d.applyHook(t.Context(), env, claim{}, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := c.yes(s, out); got != there || s.wrote != 1 {
+				t.Errorf("%s: document there: %t; taken for there: %t, with %d transactions committed", c.name, there, got, s.wrote)
+			}
+		}
+	}
+}
+
+// TestLookGivesUpOnAFileSystemThatHangs: the hook's agent waits for two seconds at most, and what hangs does not
+// pile up.
+func TestLookGivesUpOnAFileSystemThatHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := New(Config{Host: "h", Log: slog.New(slog.DiscardHandler)})
+		mended, hanging := make(chan struct{}), 0
+		for range 2 * fileLooks {
+			began := time.Now()
+			if d.lookAt(t.Context(), "/hung", func() bool { hanging++; <-mended; return true }) {
+				t.Error("a look that hangs has found something")
+			}
+			if took := time.Since(began); took != lookTimeout {
+				t.Errorf("a look took %s", took)
+			}
+		}
+		if hanging != fileLooks {
+			t.Errorf("%d looks hang at once, %d may", hanging, fileLooks)
+		}
+		close(mended)
+		synctest.Wait()
+		if !d.lookAt(t.Context(), "/mended", func() bool { return true }) {
+			t.Error("after the file system was mended nobody may look")
+		}
+	})
+}
