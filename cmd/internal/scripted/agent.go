@@ -13,6 +13,8 @@ import (
 	"sync"
 
 	"github.com/google/uuid"
+
+	"github.com/understudyd/understudy/daemon/actor"
 )
 
 // agent is one running scripted agent.
@@ -193,7 +195,7 @@ func (a *agent) behave() behaviours {
 		a.complaint = err.Error()
 		a.mu.Unlock()
 		if !told {
-			a.screen.print(blockError, err.Error())
+			a.screen.print(actor.BlockError, err.Error())
 		}
 	}
 	return b

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/understudyd/understudy/daemon/actor"
 )
 
 func TestTurn(t *testing.T) {
@@ -35,7 +37,7 @@ func TestTurn(t *testing.T) {
 	if tasks, ok := stop.Payload["background_tasks"].([]any); !ok || len(tasks) != 0 {
 		t.Errorf("Stop: background_tasks %v, want []", stop.Payload["background_tasks"])
 	}
-	if path := stop.field("transcript_path"); !isFile(path) {
+	if path := stop.field("transcript_path"); !actor.IsFile(path) {
 		t.Errorf("transcript_path %s is no file", path)
 	}
 	var last struct {
@@ -275,7 +277,7 @@ func TestPermissionByHook(t *testing.T) {
 	r.idle()
 	r.prompt("Write the handoff document to " + outside)
 	r.hooks("SessionStart(startup)", "UserPromptSubmit", "PermissionRequest", "Stop")
-	if !isFile(outside) {
+	if !actor.IsFile(outside) {
 		t.Error("the document was not written")
 	}
 }

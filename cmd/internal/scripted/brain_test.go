@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/actor"
 )
 
 func TestUnderstand(t *testing.T) {
@@ -26,20 +28,20 @@ func TestUnderstand(t *testing.T) {
 	}
 	for name, row := range map[string]struct {
 		prompt string
-		want   assignment
+		want   actor.Assignment
 	}{
-		"write":          {"Write a handoff document to " + fresh + ".", assignment{kind: writeHandoff, document: fresh}},
-		"write, quoted":  {"Handoff: save it as `" + fresh + "`, please", assignment{kind: writeHandoff, document: fresh}},
-		"write anew":     {"[h 1] Write your handoff for your successor to " + doc + " and stop", assignment{kind: writeHandoff, document: doc}},
-		"write, topics":  {"Read /x/y.md first, then write your handoff to " + fresh, assignment{kind: writeHandoff, document: fresh}},
-		"experience":     {"Write the handoff to " + fresh + "; add to " + dir + "/experience.md what a successor should know", assignment{kind: writeHandoff, document: fresh}},
-		"read":           {"Your predecessor left a handoff document: " + doc + ". Read it and write nothing yet.", assignment{kind: takeOver, document: doc, reads: []string{doc}}},
-		"read, context":  {"Read " + doc + " and " + context + " and go on. Create what is missing. Handoff.", assignment{kind: takeOver, document: doc, reads: []string{doc, context}}},
-		"something else": {"Look at /etc/hosts and README.md", assignment{}},
+		"write":          {"Write a handoff document to " + fresh + ".", actor.Assignment{Kind: actor.WriteHandoff, Document: fresh}},
+		"write, quoted":  {"Handoff: save it as `" + fresh + "`, please", actor.Assignment{Kind: actor.WriteHandoff, Document: fresh}},
+		"write anew":     {"[h 1] Write your handoff for your successor to " + doc + " and stop", actor.Assignment{Kind: actor.WriteHandoff, Document: doc}},
+		"write, topics":  {"Read /x/y.md first, then write your handoff to " + fresh, actor.Assignment{Kind: actor.WriteHandoff, Document: fresh}},
+		"experience":     {"Write the handoff to " + fresh + "; add to " + dir + "/experience.md what a successor should know", actor.Assignment{Kind: actor.WriteHandoff, Document: fresh}},
+		"read":           {"Your predecessor left a handoff document: " + doc + ". Read it and write nothing yet.", actor.Assignment{Kind: actor.TakeOver, Document: doc, Reads: []string{doc}}},
+		"read, context":  {"Read " + doc + " and " + context + " and go on. Create what is missing. Handoff.", actor.Assignment{Kind: actor.TakeOver, Document: doc, Reads: []string{doc, context}}},
+		"something else": {"Look at /etc/hosts and README.md", actor.Assignment{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := understand(row.prompt); !reflect.DeepEqual(got, row.want) {
+			if got := actor.Understand(row.prompt); !reflect.DeepEqual(got, row.want) {
 				t.Errorf("got  %+v\nwant %+v", got, row.want)
 			}
 		})
@@ -63,7 +65,7 @@ func TestDirectives(t *testing.T) {
 func TestNextSteps(t *testing.T) {
 	t.Parallel()
 	document := "# T\n## Next Agent Context\n\nFiles\n\n**Next steps:**\n\n1. one\n2. two\n\n## More\n- no\n"
-	if got := nextSteps(document); !reflect.DeepEqual(got, []string{"one", "two"}) {
+	if got := actor.NextSteps(document); !reflect.DeepEqual(got, []string{"one", "two"}) {
 		t.Errorf("got %q", got)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"github.com/understudyd/understudy/daemon/actor"
 )
 
 // compact is /compact: the session goes on under its id, with a summary in the place of its history.
@@ -13,7 +15,7 @@ func (a *agent) compact(ctx context.Context, instructions string) {
 	a.status(func(e *registryEntry) { e.Status = "busy" })
 	answer := a.hook(ctx, "PreCompact", "manual", fields{"trigger": "manual", "custom_instructions": instructions})
 	if answer.block {
-		a.screen.print(blockError, "Compaction blocked by PreCompact hook: "+answer.reason)
+		a.screen.print(actor.BlockError, "Compaction blocked by PreCompact hook: "+answer.reason)
 		return
 	}
 	a.summarise(ctx, "manual")
@@ -34,7 +36,7 @@ func (a *agent) summarise(ctx context.Context, trigger string) {
 		return
 	}
 	before := a.transcript.used()
-	summary := "The session so far: " + strings.Join(a.memory.titles(), "; ")
+	summary := "The session so far: " + strings.Join(a.memory.Titles(), "; ")
 	// Compaction is done by a subagent without a type, whose end is told.
 	a.hook(ctx, "SubagentStop", "", a.stopFields(fields{
 		"agent_id": "a" + strings.ReplaceAll(uuid.NewString(), "-", "")[:16], "agent_type": "",
@@ -50,5 +52,5 @@ func (a *agent) summarise(ctx context.Context, trigger string) {
 		"The summary below covers what was said in it.\n\n"+summary, fields{"isCompactSummary": true, "isVisibleInTranscriptOnly": true})
 	a.transcript.compacted()
 	a.hook(ctx, "PostCompact", trigger, fields{"trigger": trigger, "compact_summary": summary})
-	a.screen.print(blockNote, "Compacted")
+	a.screen.print(actor.BlockNote, "Compacted")
 }

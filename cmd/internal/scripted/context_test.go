@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/understudyd/understudy/daemon/actor"
 )
 
 // withStatusLine adds a status line to the rig's settings.
@@ -72,7 +74,7 @@ func TestStatusLine(t *testing.T) {
 	if third := r.statusRuns()[2]; third["session_id"] == sessionID || third["context_window"].(map[string]any)["current_usage"] != nil {
 		t.Errorf("after /clear: %v", third)
 	}
-	if isFile(r.dir + "/theirs") {
+	if actor.IsFile(r.dir + "/theirs") {
 		t.Error("the user's own command was run")
 	}
 }
@@ -206,7 +208,7 @@ func TestEdit(t *testing.T) {
 	r.write("answers/PreToolUse", `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"frozen"}}`)
 	r.prompt("@edit never.txt")
 	r.eventually("Stop", func() bool { return len(r.log()) == 5 })
-	if !strings.Contains(r.transcript(), `"PreToolUse:Edit hook error: frozen","is_error":true`) || isFile(r.cwd+"/never.txt") {
+	if !strings.Contains(r.transcript(), `"PreToolUse:Edit hook error: frozen","is_error":true`) || actor.IsFile(r.cwd+"/never.txt") {
 		t.Error("the refusal is not in the transcript, or the file was written")
 	}
 }

@@ -2,45 +2,24 @@ package scripted
 
 import (
 	"context"
-	"fmt"
 	"strconv"
-	"strings"
+
+	"github.com/understudyd/understudy/daemon/actor"
 )
 
-// dialog is a question that takes the composer's place. Text typed into it vanishes; Enter picks the
-// selected choice, Esc is a refusal.
+// dialog is an open dialog with its answer.
 type dialog struct {
-	title    string
-	detail   string
-	question string
-	choices  []string
-	selected int
-	answer   chan int // capacity 1: the choice, or cancelled
+	actor.Dialog
+	answer chan int // capacity 1: the choice, or cancelled
 }
 
 // cancelled is the answer of Esc.
 const cancelled = -1
 
-func (d *dialog) lines(width int) []line {
-	out := []line{{accentStyle, strings.Repeat("─", width)}, {boldStyle, clip(" "+d.title, width)}}
-	if d.detail != "" {
-		out = append(out, line{dimStyle, clip("   "+d.detail, width)})
-	}
-	out = append(out, line{}, line{plainStyle, clip(" "+d.question, width)})
-	for i, choice := range d.choices {
-		mark, style := "   ", plainStyle
-		if i == d.selected {
-			mark, style = " ❯ ", accentStyle
-		}
-		out = append(out, line{style, clip(fmt.Sprintf("%s%d. %s", mark, i+1, choice), width)})
-	}
-	return append(out, line{}, line{dimStyle, " Esc to cancel"})
-}
-
 // ask shows a dialog and waits for its answer. Meanwhile the registry says waiting for what. It
 // returns cancelled when ctx ends or Esc was pressed.
-func (a *agent) ask(ctx context.Context, waitingFor string, d dialog) int {
-	d.answer = make(chan int, 1)
+func (a *agent) ask(ctx context.Context, waitingFor string, asked actor.Dialog) int {
+	d := dialog{Dialog: asked, answer: make(chan int, 1)}
 	before := a.status(func(e *registryEntry) { e.Status, e.WaitingFor = "waiting", waitingFor })
 	a.setDialog(&d)
 	defer func() {
@@ -59,7 +38,11 @@ func (a *agent) setDialog(d *dialog) {
 	a.mu.Lock()
 	a.dialog = d
 	a.mu.Unlock()
-	a.screen.setDialog(d)
+	var shown *actor.Dialog
+	if d != nil {
+		shown = &d.Dialog
+	}
+	a.screen.setDialog(shown)
 }
 
 // dialogKey gives a key to the open dialog; false when there is none.
@@ -78,7 +61,7 @@ func (a *agent) dialogKey(k key) bool {
 	}
 	switch k.kind {
 	case keyEnter:
-		reply(d.selected)
+		reply(d.Selected)
 	case keyEsc:
 		reply(cancelled)
 	case keyControl:
@@ -86,11 +69,11 @@ func (a *agent) dialogKey(k key) bool {
 			reply(cancelled)
 		}
 	case keyUp:
-		a.screen.update(func() { d.selected = max(d.selected-1, 0) })
+		a.screen.update(func() { d.Selected = max(d.Selected-1, 0) })
 	case keyDown:
-		a.screen.update(func() { d.selected = min(d.selected+1, len(d.choices)-1) })
+		a.screen.update(func() { d.Selected = min(d.Selected+1, len(d.Choices)-1) })
 	case keyText:
-		if n, err := strconv.Atoi(k.text); err == nil && n >= 1 && n <= len(d.choices) {
+		if n, err := strconv.Atoi(k.text); err == nil && n >= 1 && n <= len(d.Choices) {
 			reply(n - 1)
 		}
 	}

@@ -6,41 +6,41 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/actor"
 )
 
 // handOver writes the handoff document that the prompt asks for, or misbehaves about it.
-func (a *agent) handOver(ctx context.Context, b behaviours, task assignment) (string, error) {
+func (a *agent) handOver(ctx context.Context, b behaviours, task actor.Assignment) (string, error) {
 	if b.has("crash-on-instruction") {
 		return "", errCrash
 	}
-	headings := task.headings
-	for _, path := range task.reads {
+	headings := task.Headings
+	for _, path := range task.Reads {
 		var text string
 		if err := a.use(ctx, readTool(path, &text)); ctx.Err() != nil {
 			return "", err
 		}
-		headings = append(headings, furtherHeadings(text)...)
+		headings = append(headings, actor.FurtherHeadings(text)...)
 	}
 	content := a.document(b, headings)
-	done := "The handoff document is written: " + task.document + "\nIt says what was done, what was decided, what is open and what to do next. I have stopped working."
+	done := "The handoff document is written: " + task.Document + "\nIt says what was done, what was decided, what is open and what to do next. I have stopped working."
 	if b.has("no-document") {
 		return done, nil
 	}
-	write := func() error { return a.writeDocument(b, task.document, content) }
+	write := func() error { return a.writeDocument(b, task.Document, content) }
 	if b.has("late-document") {
 		a.memory.late = write
 		return done, nil
 	}
-	err := a.use(ctx, writeTool(task.document, content, write))
+	err := a.use(ctx, writeTool(task.Document, content, write))
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case errors.Is(err, errRefused):
-		return "I was not allowed to write " + task.document + ".", nil
+		return "I was not allowed to write " + task.Document + ".", nil
 	case err != nil:
 		return "I could not write the handoff document: " + err.Error(), nil
 	}
@@ -57,7 +57,7 @@ func (a *agent) writeLate(b behaviours) {
 	a.wg.Go(func() {
 		if sleep(a.life, b.duration("late-document", 100*time.Millisecond)) == nil {
 			if err := write(); err != nil {
-				a.screen.print(blockError, err.Error())
+				a.screen.print(actor.BlockError, err.Error())
 			}
 		}
 	})
@@ -81,11 +81,11 @@ func (a *agent) writeDocument(b behaviours, path, content string) error {
 	return writeFile(path, content)
 }
 
-// takeOver reads what a predecessor left and says what comes next.
-func (a *agent) takeOver(ctx context.Context, task assignment) (string, error) {
+// actor.TakeOver reads what a predecessor left and says what comes next.
+func (a *agent) takeOver(ctx context.Context, task actor.Assignment) (string, error) {
 	var texts []string
 	var missing []string
-	for _, path := range task.reads {
+	for _, path := range task.Reads {
 		var text string
 		if err := a.use(ctx, readTool(path, &text)); ctx.Err() != nil {
 			return "", ctx.Err()
@@ -98,53 +98,20 @@ func (a *agent) takeOver(ctx context.Context, task assignment) (string, error) {
 	if len(texts) == 0 {
 		return "I cannot take over: " + strings.Join(missing, ", ") + " cannot be read.", nil
 	}
-	a.memory.predecessor = task.reads[0]
+	a.memory.Predecessor = task.Reads[0]
 	for _, text := range texts {
-		if steps := nextSteps(text); len(steps) > 0 {
-			a.memory.inherited = steps
+		if steps := actor.NextSteps(text); len(steps) > 0 {
+			a.memory.Inherited = steps
 			break
 		}
 	}
 	var w strings.Builder
-	fmt.Fprintf(&w, "I have taken over (%s). Next steps:\n", author(texts[0]))
-	for i, step := range a.memory.inherited {
+	fmt.Fprintf(&w, "I have taken over (%s). Next steps:\n", actor.Author(texts[0]))
+	for i, step := range a.memory.Inherited {
 		fmt.Fprintf(&w, "%d. %s\n", i+1, step)
 	}
-	if len(a.memory.inherited) == 0 {
+	if len(a.memory.Inherited) == 0 {
 		w.WriteString("none were named; I shall ask.\n")
 	}
 	return strings.TrimSpace(w.String()), nil
-}
-
-// author is the first heading of a document.
-func author(document string) string {
-	for _, text := range strings.Split(document, "\n") {
-		if title, ok := strings.CutPrefix(text, "# "); ok {
-			return quote(title, 80)
-		}
-	}
-	return "a document without a title"
-}
-
-var listItem = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*(?:[-*]|\d+[.)])\s+(.+)$`) })
-
-// nextSteps are the list items after the words "next steps", else those of Next Agent Context.
-func nextSteps(document string) []string {
-	lower := strings.ToLower(document)
-	at := strings.LastIndex(lower, "next steps")
-	if at < 0 {
-		at = strings.Index(lower, "## next agent context")
-	}
-	if at < 0 {
-		return nil
-	}
-	var steps []string
-	for _, text := range strings.Split(document[min(at, len(document)):], "\n")[1:] {
-		if item := listItem().FindStringSubmatch(text); item != nil && len(steps) < 5 {
-			steps = append(steps, item[1])
-		} else if strings.HasPrefix(text, "#") || strings.HasPrefix(text, "</") {
-			break
-		}
-	}
-	return steps
 }

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/understudyd/understudy/daemon/actor"
 )
 
 func TestFurtherHeadings(t *testing.T) {
@@ -15,7 +17,7 @@ func TestFurtherHeadings(t *testing.T) {
 		"# How\n\n- **## What Was Done**: x\n- **## tech_constraints**: y\n\n## Focus\n\nthe parser\n\n## Experience\n":                                                                                                          {"tech_constraints"},
 		"Write it": nil,
 	} {
-		if got := furtherHeadings(text); !reflect.DeepEqual(got, want) {
+		if got := actor.FurtherHeadings(text); !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
@@ -70,7 +72,7 @@ func TestHandoffCommand(t *testing.T) {
 			if busy {
 				r.send("@hold " + r.dir + "/go\r")
 				// The transcript begins when the hook has ended, which is the one that takes an answer.
-				r.eventually("prompt sent", func() bool { return len(r.log()) == 2 && isFile(r.log()[1].field("transcript_path")) })
+				r.eventually("prompt sent", func() bool { return len(r.log()) == 2 && actor.IsFile(r.log()[1].field("transcript_path")) })
 				want = append(want, "UserPromptSubmit", "Stop")
 			}
 			r.write("answers/UserPromptSubmit", `{"decision":"block","reason":"Handoff 7 started"}`)

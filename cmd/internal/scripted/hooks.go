@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/actor"
 )
 
 // fields are the members of a hook payload beside those that every payload has.
@@ -74,7 +76,7 @@ func (a *agent) hook(ctx context.Context, event, subject string, more fields) ho
 	}
 	if ctx.Err() == nil && a.screen != nil {
 		for _, failure := range all.failures {
-			a.screen.print(blockError, failure)
+			a.screen.print(actor.BlockError, failure)
 		}
 	}
 	return all

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/understudyd/understudy/daemon/actor"
 )
 
 func TestKeyboard(t *testing.T) {
@@ -69,30 +71,30 @@ func FuzzKeyboard(f *testing.F) {
 
 func TestComposer(t *testing.T) {
 	t.Parallel()
-	var c composer
-	c.text = "draft"
-	c.putAway()
-	c.putAway() // no harm on an empty composer
-	c.paste("a\nb  \n")
-	if got := c.take(); got != "a\nb" {
+	var c actor.Composer
+	c.Text = "draft"
+	c.PutAway()
+	c.PutAway() // no harm on an empty composer
+	c.Paste("a\nb  \n")
+	if got := c.Take(); got != "a\nb" {
 		t.Errorf("prompt %q", got)
 	}
-	if c.text != "draft" {
-		t.Errorf("the draft did not come back: %q", c.text)
+	if c.Text != "draft" {
+		t.Errorf("the draft did not come back: %q", c.Text)
 	}
-	c.text = "one\ntwo"
+	c.Text = "one\ntwo"
 	for _, want := range []string{"one\n", "one", ""} {
-		if c.killLine(); c.text != want {
-			t.Errorf("C-u: %q, want %q", c.text, want)
+		if c.KillLine(); c.Text != want {
+			t.Errorf("C-u: %q, want %q", c.Text, want)
 		}
 	}
-	long := strings.Repeat("y", foldRunes+1)
-	c.text = "see "
-	c.paste(long)
-	if c.text != "see [Pasted text #1 +0 lines]" {
-		t.Errorf("composer %q", c.text)
+	long := strings.Repeat("y", 801)
+	c.Text = "see "
+	c.Paste(long)
+	if c.Text != "see [Pasted text #1 +0 lines]" {
+		t.Errorf("composer %q", c.Text)
 	}
-	if got := c.take(); got != "see \n\n<pasted_content id=\"f982\">\n"+long+"\n</pasted_content id=\"f982\">\n" {
+	if got := c.Take(); got != "see \n\n<pasted_content id=\"f982\">\n"+long+"\n</pasted_content id=\"f982\">\n" {
 		t.Errorf("prompt %q", got)
 	}
 }
@@ -110,8 +112,8 @@ func TestWrap(t *testing.T) {
 		{"漢字漢字", 5, []string{"漢字", "漢字"}},
 		{"a\n\nb", 5, []string{"a", "", "b"}},
 	} {
-		if got := wrap(row.text, row.width); !reflect.DeepEqual(got, row.want) {
-			t.Errorf("wrap(%q, %d) = %q, want %q", row.text, row.width, got, row.want)
+		if got := actor.Wrap(row.text, row.width); !reflect.DeepEqual(got, row.want) {
+			t.Errorf("actor.Wrap(%q, %d) = %q, want %q", row.text, row.width, got, row.want)
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/understudyd/understudy/daemon/actor"
 )
 
 // Measured: two C-c within 50 ms end the session, 1.5 s apart they do not.
@@ -30,9 +32,9 @@ func (a *agent) run(stdin, stdout *os.File) (int, error) {
 	}
 	defer func() { _ = term.Restore(int(stdin.Fd()), before) }() // the terminal may be gone
 
-	a.screen = &screen{out: stdout, header: a.header(), footer: a.footer()}
+	a.screen = &screen{out: stdout, Frame: actor.Frame{Header: a.header(), Footer: a.footer()}}
 	if a.settings.StatusLine.Command != "" {
-		a.screen.status = statusRows("")
+		a.screen.Status = statusRows("")
 	}
 	a.screen.write("\x1b[?2004h\x1b[2J")
 	l := &loop{agent: a, stdin: stdin, stdout: stdout, before: before, signals: signals, input: make(chan []byte)}
@@ -84,7 +86,7 @@ type loop struct {
 	signals  chan os.Signal
 	input    chan []byte // closed when the terminal is gone
 	keys     keyboard
-	composer composer
+	composer actor.Composer
 	armed    string    // "c" or "d": pressed once
 	armedAt  time.Time // when
 }
@@ -137,7 +139,7 @@ func (l *loop) loop(ctx context.Context) quit {
 			l.armed = ""
 			l.screen.setHint("")
 		case text := <-l.giveBack:
-			l.composer.text = join(text, l.composer.text)
+			l.composer.Text = join(text, l.composer.Text)
 			l.screen.setComposer(l.composer)
 		}
 	}
@@ -167,26 +169,26 @@ func (l *loop) edit(ctx context.Context, k key) {
 	c := &l.composer
 	switch k.kind {
 	case keyText:
-		c.text += k.text
+		c.Text += k.text
 	case keyPaste:
-		c.paste(k.text)
+		c.Paste(k.text)
 	case keyNewline:
-		c.text += "\n"
+		c.Text += "\n"
 	case keyBackspace:
-		c.backspace()
+		c.Backspace()
 	case keyEsc:
 		l.interruptTurn()
 	case keyEnter:
-		if rest, ok := strings.CutSuffix(c.text, `\`); ok {
-			c.text = rest + "\n"
+		if rest, ok := strings.CutSuffix(c.Text, `\`); ok {
+			c.Text = rest + "\n"
 			return
 		}
-		if c.swallow && l.behave().has("swallow-enter") {
-			c.swallow = false
+		if c.Pasted && l.behave().has("swallow-enter") {
+			c.Pasted = false
 			return
 		}
-		if strings.TrimSpace(c.text) != "" {
-			prompt := c.take()
+		if strings.TrimSpace(c.Text) != "" {
+			prompt := c.Take()
 			l.screen.setComposer(*c)
 			l.submit(ctx, prompt)
 		}
@@ -199,11 +201,11 @@ func (l *loop) control(letter string) {
 	c := &l.composer
 	switch letter {
 	case "s":
-		c.putAway()
+		c.PutAway()
 	case "u":
-		c.killLine()
+		c.KillLine()
 	case "w":
-		c.killWord()
+		c.KillWord()
 	case "c", "d":
 		l.leave(letter)
 	case "z":
@@ -229,11 +231,12 @@ func (l *loop) suspend() {
 // leave is C-c or C-d: C-c interrupts a turn or empties the composer first; pressed twice within a
 // moment either of them ends the session.
 func (l *loop) leave(letter string) {
-	if letter == "c" && (l.interruptTurn() || l.composer.text != "") {
-		l.composer.text, l.composer.pastes, l.armed = "", nil, ""
+	if letter == "c" && (l.interruptTurn() || l.composer.Text != "") {
+		l.composer.Clear()
+		l.armed = ""
 		return
 	}
-	if l.composer.text != "" {
+	if l.composer.Text != "" {
 		return
 	}
 	if l.armed == letter && time.Since(l.armedAt) < twice {
@@ -247,7 +250,7 @@ func (l *loop) leave(letter string) {
 // queue is a prompt that comes while a turn runs: its UserPromptSubmit is sent at once, with the
 // running turn's prompt id, and its turn begins after that turn's Stop.
 func (l *loop) queue(ctx context.Context, prompt string) {
-	l.screen.print(blockNote, "Queued: "+quote(prompt, 60))
+	l.screen.print(actor.BlockNote, "Queued: "+actor.Quote(prompt, 60))
 	l.record("queue-operation", fields{"operation": "enqueue", "content": prompt})
 	l.wg.Go(func() {
 		if !l.submitted(ctx, l.behave(), prompt) || ctx.Err() != nil {
@@ -276,7 +279,7 @@ func (l *loop) end(q quit) int {
 		l.linger(delay)
 	}
 	l.registry.remove()
-	l.screen.write(fmt.Sprintf("\x1b[?2004l\x1b[?25h\x1b[%d;1H\r\n", l.screen.height))
+	l.screen.write(fmt.Sprintf("\x1b[?2004l\x1b[?25h\x1b[%d;1H\r\n", l.screen.Height))
 	return q.code
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/understudyd/understudy/daemon/actor"
 )
 
 // instruct tells the agent to write its handoff document.
@@ -66,10 +68,10 @@ func TestLateDocument(t *testing.T) {
 	r := ready(t, "late-document=600ms")
 	r.instruct()
 	r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")
-	if isFile(r.document()) {
+	if actor.IsFile(r.document()) {
 		t.Error("the document was there before its time")
 	}
-	r.eventually("document", func() bool { return isFile(r.document()) })
+	r.eventually("document", func() bool { return actor.IsFile(r.document()) })
 }
 
 // Each row is a behaviour, what is typed, and the hooks that come of it.

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/understudyd/understudy/daemon/actor"
 )
 
 // printer is -p: one prompt, one answer on stdout, with the hooks of a short session. It writes no
@@ -122,9 +124,9 @@ func (p *printer) answerTo(prompt string) string {
 	answer := p.answer(prompt)
 	if d := p.opt.directives(prompt); d.say != "" {
 		answer = d.say
-	} else if handoffWord().MatchString(prompt) || handedOver().MatchString(prompt) {
-		p.memory.decisions = append(p.memory.decisions, d.decisions...)
-		answer = p.document(p.b, furtherHeadings(prompt))
+	} else if actor.AsksToHandOver(prompt) {
+		p.memory.Decisions = append(p.memory.Decisions, d.decisions...)
+		answer = p.document(p.b, actor.FurtherHeadings(prompt))
 	}
 	if p.b.has("fork-empty") || answer == "" {
 		// Measured: it asks once more by itself.

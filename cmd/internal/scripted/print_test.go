@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/understudyd/understudy/daemon/actor"
 )
 
 // question is what is asked for a handoff document in a copy of a session.
@@ -173,7 +175,7 @@ func TestForkMisbehaves(t *testing.T) {
 		}
 		lines = lines[2:]
 		last := lines[len(lines)-1]
-		ran := isFile(r.dir + "/fork-tool-ran")
+		ran := actor.IsFile(r.dir + "/fork-tool-ran")
 		_ = os.Remove(r.dir + "/fork-tool-ran") // not there, mostly
 		ok := false
 		switch name {

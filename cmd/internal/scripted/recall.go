@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/understudyd/understudy/daemon/actor"
 )
 
 // recollection is what a transcript tells of its session.
@@ -68,22 +70,22 @@ func recall(path string) (recollection, error) {
 // recall remembers a prompt of an earlier session as act did when it came.
 func (m *memory) recall(d directives, prompt string) {
 	said := d.say != "" || d.raw != "" || d.report
-	switch task := understand(prompt); {
+	switch task := actor.Understand(prompt); {
 	case strings.HasPrefix(prompt, taskMark):
-	case !said && task.kind == writeHandoff:
-	case !said && task.kind == takeOver:
-		m.predecessor = task.reads[0]
-		for _, path := range task.reads {
+	case !said && task.Kind == actor.WriteHandoff:
+	case !said && task.Kind == actor.TakeOver:
+		m.Predecessor = task.Reads[0]
+		for _, path := range task.Reads {
 			text, _ := os.ReadFile(path) // one that is gone has no steps
-			if m.inherited = nextSteps(string(text)); len(m.inherited) > 0 {
+			if m.Inherited = actor.NextSteps(string(text)); len(m.Inherited) > 0 {
 				return
 			}
 		}
 	default:
-		m.prompts = append(m.prompts, prompt)
+		m.Prompts = append(m.Prompts, prompt)
 	}
-	m.decisions = append(m.decisions, d.decisions...)
-	m.edited = append(m.edited, d.edits...)
+	m.Decisions = append(m.Decisions, d.decisions...)
+	m.Edited = append(m.Edited, d.edits...)
 }
 
 // findTranscript is the transcript of a session, by its id or its path: that of this directory, or of
@@ -93,13 +95,13 @@ func (a *agent) findTranscript(session string) string {
 		return session
 	}
 	here := a.transcriptPath(session)
-	if isFile(here) {
+	if actor.IsFile(here) {
 		return here
 	}
 	projects := filepath.Join(a.configDir, "projects")
 	dirs, _ := os.ReadDir(projects) // without any, there is no transcript
 	for _, dir := range dirs {
-		if path := filepath.Join(projects, dir.Name(), session+".jsonl"); isFile(path) {
+		if path := filepath.Join(projects, dir.Name(), session+".jsonl"); actor.IsFile(path) {
 			return path
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/understudyd/understudy/daemon/actor"
 )
 
 // start begins the session: SessionStart's hooks, then the signs that it is ready.
@@ -17,9 +19,9 @@ func (a *agent) start(ctx context.Context) {
 		return
 	}
 	if len(a.warnings) > 0 {
-		a.ask(ctx, "settings warning", dialog{
-			title: "Settings Warning", detail: strings.Join(a.warnings, "; "),
-			question: "How do you want to go on?", choices: []string{"Continue without these settings"},
+		a.ask(ctx, "settings warning", actor.Dialog{
+			Title: "Settings Warning", Detail: strings.Join(a.warnings, "; "),
+			Question: "How do you want to go on?", Choices: []string{"Continue without these settings"},
 		})
 	}
 	if !a.welcome(ctx, b) {
@@ -53,17 +55,17 @@ func (a *agent) start(ctx context.Context) {
 // welcome asks what Claude Code asks before its first session; false: it was refused.
 func (a *agent) welcome(ctx context.Context, b behaviours) bool {
 	if b.has("login") {
-		a.ask(ctx, "login", dialog{
-			title: "Browser didn't open? Use the URL below to sign in", detail: "https://example.com/oauth/authorize?code_challenge=SECRET",
-			question: "Paste code here if prompted >",
+		a.ask(ctx, "login", actor.Dialog{
+			Title: "Browser didn't open? Use the URL below to sign in", Detail: "https://example.com/oauth/authorize?code_challenge=SECRET",
+			Question: "Paste code here if prompted >",
 		})
 	}
 	if !b.has("trust") {
 		return true
 	}
-	choice := a.ask(ctx, "trust", dialog{
-		title: "Accessing workspace:", detail: a.cwd, question: "Is this a project you created or one you trust?",
-		choices: []string{"No, exit", "Yes, I trust this folder"},
+	choice := a.ask(ctx, "trust", actor.Dialog{
+		Title: "Accessing workspace:", Detail: a.cwd, Question: "Is this a project you created or one you trust?",
+		Choices: []string{"No, exit", "Yes, I trust this folder"},
 	})
 	if choice != 1 && ctx.Err() == nil {
 		a.stop(quit{code: 1})
@@ -91,7 +93,7 @@ func (a *agent) resumeFields() fields {
 // command runs a slash command.
 func (l *loop) command(ctx context.Context, name, args string) {
 	run := func(f func(context.Context)) {
-		l.screen.print(blockUser, strings.TrimSpace("/"+name+" "+args))
+		l.screen.print(actor.BlockUser, strings.TrimSpace("/"+name+" "+args))
 		l.enqueue(job{run: f})
 	}
 	switch name {
@@ -106,8 +108,8 @@ func (l *loop) command(ctx context.Context, name, args string) {
 	case "resume":
 		run(func(ctx context.Context) { l.resume(ctx, args) })
 	default:
-		l.screen.print(blockUser, "/"+name)
-		l.screen.print(blockError, "Unknown command: /"+name)
+		l.screen.print(actor.BlockUser, "/"+name)
+		l.screen.print(actor.BlockError, "Unknown command: /"+name)
 	}
 }
 
@@ -116,7 +118,7 @@ func (l *loop) command(ctx context.Context, name, args string) {
 func (l *loop) handoff(prompt string) {
 	waits := l.busy()
 	if waits {
-		l.screen.print(blockNote, "Queued: "+quote(prompt, 60))
+		l.screen.print(actor.BlockNote, "Queued: "+actor.Quote(prompt, 60))
 		l.record("queue-operation", fields{"operation": "enqueue", "content": prompt})
 	}
 	l.enqueue(job{turn: true, run: func(ctx context.Context) {
@@ -131,7 +133,7 @@ func (l *loop) handoff(prompt string) {
 func (l *loop) exit(ctx context.Context) {
 	b := l.behave()
 	if b.has("ignore-exit") {
-		l.screen.print(blockUser, "/exit")
+		l.screen.print(actor.BlockUser, "/exit")
 		return
 	}
 	l.mu.Lock()
@@ -142,9 +144,9 @@ func (l *loop) exit(ctx context.Context) {
 		return
 	}
 	l.wg.Go(func() {
-		choice := l.ask(ctx, "exit confirmation", dialog{
-			title: "Background work is running", question: "Exit anyway?",
-			choices: []string{"Exit and stop tasks", "Stay"},
+		choice := l.ask(ctx, "exit confirmation", actor.Dialog{
+			Title: "Background work is running", Question: "Exit anyway?",
+			Choices: []string{"Exit and stop tasks", "Stay"},
 		})
 		if choice == 0 {
 			l.stop(quit{reason: "prompt_input_exit"})
@@ -160,26 +162,26 @@ func (a *agent) leaveSession(ctx context.Context, reason, next string) {
 	a.sessionID, a.promptID = next, ""
 	a.mu.Unlock()
 	a.transcript.restart()
-	a.screen.update(func() { a.screen.footer = a.footer() })
+	a.screen.update(func() { a.screen.Footer = a.footer() })
 }
 
 func (a *agent) clear(ctx context.Context) {
 	a.leaveSession(ctx, "clear", uuid.NewString())
 	a.memory = memory{}
-	a.screen.update(func() { a.screen.blocks = nil })
+	a.screen.update(func() { a.screen.Forget() })
 	a.sessionStart(ctx, "clear", fields{})
 }
 
 func (a *agent) resume(ctx context.Context, id string) {
 	past, err := recall(a.transcriptPath(id))
 	if _, bad := uuid.Parse(id); bad != nil || err != nil {
-		a.screen.print(blockError, fmt.Sprintf("Session %s was not found.", id))
+		a.screen.print(actor.BlockError, fmt.Sprintf("Session %s was not found.", id))
 		return
 	}
 	a.leaveSession(ctx, "resume", id)
 	a.memory = past.memory
 	a.sessionStart(ctx, "resume", a.resumeFields())
-	a.screen.print(blockNote, "Resumed "+id)
+	a.screen.print(actor.BlockNote, "Resumed "+id)
 }
 
 // task is something that runs in the background and that Stop reports.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+
+	"github.com/understudyd/understudy/daemon/actor"
 )
 
 // exitWords end the session when they are the whole text.
@@ -25,8 +27,8 @@ func (l *loop) submit(ctx context.Context, prompt string) {
 	case command != nil:
 		l.command(ctx, command[1], strings.TrimSpace(command[2]))
 	case strings.HasPrefix(text, "!"):
-		l.screen.print(blockUser, text)
-		l.screen.print(blockNote, "The scripted agent runs no shell commands.")
+		l.screen.print(actor.BlockUser, text)
+		l.screen.print(actor.BlockNote, "The scripted agent runs no shell commands.")
 	case l.busy():
 		l.queue(ctx, prompt)
 	default:
@@ -50,13 +52,13 @@ func (l *loop) begin(ctx context.Context, prompt string) {
 	switch {
 	case shown == "":
 	case shown[0] == '/' && shown != text:
-		l.composer.text = shown
+		l.composer.Text = shown
 		l.screen.setComposer(l.composer)
 	case command != nil || slices.Contains(exitWords, shown):
 		l.enqueue(job{run: func(context.Context) { l.submit(ctx, shown) }})
 	case shown == "/" || strings.HasPrefix(shown, "/ "):
 		l.enqueue(job{run: func(context.Context) {
-			l.screen.print(blockNote, "Commands are in the form `/command [args]`")
+			l.screen.print(actor.BlockNote, "Commands are in the form `/command [args]`")
 		}})
 	default:
 		l.enqueue(job{turn: true, run: func(ctx context.Context) { l.turn(ctx, prompt, typed) }})

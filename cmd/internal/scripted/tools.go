@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/understudyd/understudy/daemon/actor"
 )
 
 // tool is one tool call of the brain.
@@ -45,7 +47,7 @@ func (a *agent) use(ctx context.Context, t tool) error {
 	pre := a.hook(ctx, "PreToolUse", t.name, base(fields{"tool_use_id": id}))
 	if pre.deny || !pre.allow && !a.permitted(ctx, t, base) {
 		if ctx.Err() == nil {
-			a.screen.print(blockTool, t.name+"("+t.title+")\nNot permitted")
+			a.screen.print(actor.BlockTool, t.name+"("+t.title+")\nNot permitted")
 			a.recordFailure(id, refusal(t.name, pre))
 		}
 		return errors.Join(errRefused, ctx.Err())
@@ -54,14 +56,14 @@ func (a *agent) use(ctx context.Context, t tool) error {
 	response, summary, err := t.run()
 	took := time.Since(started).Milliseconds()
 	if err != nil {
-		a.screen.print(blockTool, t.name+"("+t.title+")\n"+err.Error())
+		a.screen.print(actor.BlockTool, t.name+"("+t.title+")\n"+err.Error())
 		a.recordFailure(id, err.Error())
 		a.hook(ctx, "PostToolUseFailure", t.name, base(fields{
 			"tool_use_id": id, "error": err.Error(), "is_interrupt": false, "duration_ms": took,
 		}))
 		return err
 	}
-	a.screen.print(blockTool, t.name+"("+t.title+")\n"+summary)
+	a.screen.print(actor.BlockTool, t.name+"("+t.title+")\n"+summary)
 	a.recordUser([]fields{toolResult(id, summary, false)}, fields{
 		"toolUseResult": response, "permissionDecision": fields{"decision": "accept"},
 	})
@@ -125,9 +127,9 @@ func (a *agent) permitted(ctx context.Context, t tool, base func(fields) fields)
 	if t.edits != "" {
 		question = "Do you want to create " + filepath.Base(t.edits) + "?"
 	}
-	choice := a.ask(ctx, "permission prompt", dialog{
-		title: t.name, detail: t.title, question: question,
-		choices: []string{"Yes", "Yes, and do not ask again this session", "No"},
+	choice := a.ask(ctx, "permission prompt", actor.Dialog{
+		Title: t.name, Detail: t.title, Question: question,
+		Choices: []string{"Yes", "Yes, and do not ask again this session", "No"},
 	})
 	if choice == cancelled {
 		a.interruptTurn() // Esc in the dialog interrupts the turn, without a hook

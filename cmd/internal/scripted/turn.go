@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/actor"
 )
 
 // origin says where a prompt came from.
@@ -34,7 +36,7 @@ func (a *agent) turn(ctx context.Context, prompt string, from origin) {
 	a.status(func(e *registryEntry) { e.Status = "busy" })
 	stopSpinner := a.spin()
 	defer stopSpinner()
-	a.screen.print(blockUser, prompt)
+	a.screen.print(actor.BlockUser, prompt)
 	if from != queued && !a.submitted(ctx, b, prompt) {
 		return
 	}
@@ -76,7 +78,7 @@ func (a *agent) turn(ctx context.Context, prompt string, from origin) {
 			break
 		}
 		if blocks++; blocks >= blockCap {
-			a.screen.print(blockError, "Stop hook blocked 9 times in a row and was overridden")
+			a.screen.print(actor.BlockError, "Stop hook blocked 9 times in a row and was overridden")
 			break
 		}
 		a.recordUser(feedback, fields{"isMeta": true})
@@ -102,7 +104,7 @@ func (a *agent) submitted(ctx context.Context, b behaviours, prompt string) bool
 		if answer.suppress || !command {
 			original = ""
 		}
-		a.screen.print(blockError, join("UserPromptSubmit operation blocked by hook: "+answer.reason, original))
+		a.screen.print(actor.BlockError, join("UserPromptSubmit operation blocked by hook: "+answer.reason, original))
 		if !command {
 			a.giveBack <- prompt
 			return false
@@ -134,10 +136,10 @@ func (a *agent) stopHooks(ctx context.Context, b behaviours, active bool, last s
 	}
 	switch {
 	case got.block:
-		a.screen.print(blockNote, "Stop hook reported a problem:\n"+got.reason)
+		a.screen.print(actor.BlockNote, "Stop hook reported a problem:\n"+got.reason)
 		return "Stop hook feedback:\n" + got.reason
 	case got.context != "":
-		a.screen.print(blockNote, "Stop hook says:\n"+got.context)
+		a.screen.print(actor.BlockNote, "Stop hook says:\n"+got.context)
 		return "<system-reminder>Stop hook additional context: " + got.context + "</system-reminder>"
 	}
 	return ""
@@ -171,7 +173,7 @@ var failures = map[string]failure{
 
 // failTurn ends a turn as such a failure does.
 func (a *agent) failTurn(ctx context.Context, f failure) {
-	a.screen.print(blockError, f.message)
+	a.screen.print(actor.BlockError, f.message)
 	a.recordTrouble(f.kind, f.status, f.message)
 	a.hook(ctx, "StopFailure", f.kind, fields{
 		"error": f.kind, "error_details": f.message, "last_assistant_message": f.message,
@@ -185,7 +187,7 @@ func (a *agent) interrupted() {
 	if a.life.Err() != nil {
 		return
 	}
-	a.screen.print(blockError, "Interrupted · what should the agent do instead?")
+	a.screen.print(actor.BlockError, "Interrupted · what should the agent do instead?")
 	a.recordUser([]fields{{"type": "text", "text": "[Request interrupted by user]"}}, nil)
 }
 
@@ -199,7 +201,7 @@ func (a *agent) say(b behaviours, answer string) (last string) {
 		a.recordUser(nothingToSee, fields{"isMeta": true})
 		return ""
 	}
-	a.screen.print(blockAnswer, answer)
+	a.screen.print(actor.BlockAnswer, answer)
 	blocks := []string{answer}
 	if at := strings.LastIndex(answer, "\n## "); b.has("two-blocks") && at > 0 {
 		blocks = []string{answer[:at], answer[at+1:]}
@@ -241,7 +243,7 @@ func (a *agent) spin() (stop func()) {
 	go func() {
 		defer close(done)
 		for sleep(ctx, 120*time.Millisecond) == nil {
-			a.screen.update(func() { a.screen.beat++ })
+			a.screen.update(func() { a.screen.Beat++ })
 		}
 	}()
 	return func() {
@@ -263,6 +265,6 @@ func (a *agent) childHooks(ctx context.Context) {
 	cmd := exec.CommandContext(ctx, exe, args...)
 	cmd.Env = a.env.without("SCRIPTED_AGENT", "SCRIPTED_AGENT_FILE")
 	if err := cmd.Run(); err != nil {
-		a.screen.print(blockError, "child: "+err.Error())
+		a.screen.print(actor.BlockError, "child: "+err.Error())
 	}
 }

@@ -1,4 +1,4 @@
-package scripted
+package actor
 
 import (
 	"strings"
@@ -19,7 +19,8 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-func textWidth(s string) int {
+// Width is how many columns a terminal gives a text.
+func Width(s string) int {
 	n := 0
 	for _, r := range s {
 		n += runeWidth(r)
@@ -27,9 +28,9 @@ func textWidth(s string) int {
 	return n
 }
 
-// clip shortens s to width columns, the last of which says that something is missing.
-func clip(s string, width int) string {
-	if textWidth(s) <= width {
+// Clip shortens s to width columns, the last of which says that something is missing.
+func Clip(s string, width int) string {
+	if Width(s) <= width {
 		return s
 	}
 	n := 0
@@ -44,18 +45,18 @@ func clip(s string, width int) string {
 // clipMiddle shortens a tool call such as Read(/long/path/to/file.md), keeping its name and the path's end.
 func clipMiddle(s string, width int) string {
 	name, rest, ok := strings.Cut(s, "(")
-	if !ok || textWidth(s) <= width {
+	if !ok || Width(s) <= width {
 		return s
 	}
-	for textWidth(name)+2+textWidth(rest) > width && rest != "" {
+	for Width(name)+2+Width(rest) > width && rest != "" {
 		_, n := utf8.DecodeRuneInString(rest)
 		rest = rest[n:]
 	}
 	return name + "(…" + rest
 }
 
-// wrap breaks text into rows of at most width columns, at blanks where it can. There is at least one row.
-func wrap(text string, width int) []string {
+// Wrap breaks text into rows of at most width columns, at blanks where it can. There is at least one row.
+func Wrap(text string, width int) []string {
 	width = max(width, 1)
 	var rows []string
 	for _, paragraph := range strings.Split(text, "\n") {
@@ -86,7 +87,7 @@ func fit(s string, width int) int {
 	return len(s)
 }
 
-// quote is the beginning of a text as one short line.
-func quote(s string, width int) string {
-	return clip(strings.Join(strings.Fields(s), " "), width)
+// Quote is the beginning of a text as one short line.
+func Quote(s string, width int) string {
+	return Clip(strings.Join(strings.Fields(s), " "), width)
 }

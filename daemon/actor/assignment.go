@@ -1,0 +1,152 @@
+package actor
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// TaskKind says what a prompt asks for.
+type TaskKind int
+
+// What a prompt may ask for.
+const (
+	SomethingElse TaskKind = iota
+	WriteHandoff
+	TakeOver
+)
+
+// Assignment is a prompt, understood.
+type Assignment struct {
+	Kind     TaskKind
+	Document string   // to write
+	Reads    []string // to read first
+	Headings []string // beside the four, of the document
+}
+
+var (
+	markdownEnd  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("[^\\s\"'`<>()]\\.md\\b") })
+	contractName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/handoffs/\d{8}T\d{6}-\d+\.md$`) })
+	handoffWord  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\bhand-?(off|over)\b`) })
+	writeWord    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\b(write|save|create|record|put)\b`) })
+	handedOver   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\bsession is being handed over\b`) })
+	successor    = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)\b(predecessor|previous agent|previous session|take over|taking over)\b`)
+	})
+)
+
+// Understand reads a prompt. To write a handoff takes the word, a verb and a path below /handoffs/; a
+// prompt that names files which exist, among them a document or a context file, is one to take over.
+func Understand(prompt string) Assignment {
+	var task Assignment
+	hasContext := false
+	for _, path := range findPaths(prompt) {
+		isHandoff := strings.Contains(path, "/handoffs/")
+		switch {
+		case strings.HasSuffix(path, ".context.md"):
+			hasContext = true
+			task.Reads = append(task.Reads, path)
+		case strings.HasSuffix(path, ".request.md"):
+			if IsFile(path) {
+				task.Reads = append(task.Reads, path)
+			}
+		case isHandoff && (task.Document == "" || contractName().MatchString(path) && !contractName().MatchString(task.Document)):
+			task.Document = path
+		case filepath.Base(path) != "experience.md" && IsFile(path):
+			task.Reads = append(task.Reads, path)
+		}
+	}
+	instructed := task.Document != "" && writeWord().MatchString(prompt) && handoffWord().MatchString(prompt)
+	follows := hasContext || successor().MatchString(prompt) && IsFile(task.Document)
+	switch {
+	case instructed && !follows:
+		task.Kind = WriteHandoff
+		task.Headings = FurtherHeadings(prompt)
+	case task.Document != "" || hasContext:
+		task.Kind = TakeOver
+		if task.Document != "" {
+			task.Reads = append([]string{task.Document}, task.Reads...)
+		}
+	}
+	return task
+}
+
+// AsksToHandOver reports whether a prompt speaks of a handoff at all.
+func AsksToHandOver(prompt string) bool {
+	return handoffWord().MatchString(prompt) || handedOver().MatchString(prompt)
+}
+
+// findPaths finds the absolute paths of Markdown files in a text. A path may have blanks in it: of the
+// slashes that could begin it, the nearest one that leads to an existing place wins.
+func findPaths(text string) []string {
+	var out []string
+	seen := map[string]bool{}
+	from := 0
+	for _, match := range markdownEnd().FindAllStringIndex(text, -1) {
+		end, best := match[1], ""
+		for start := end - 1; start >= from && text[start] != '\n'; start-- {
+			if text[start] != '/' || start > 0 && !strings.ContainsRune(" \t\n\"'`(<:=", rune(text[start-1])) {
+				continue
+			}
+			path := text[start:end]
+			if best == "" {
+				best = path
+			}
+			if info, err := os.Stat(filepath.Dir(filepath.Dir(path))); IsFile(path) || err == nil && info.IsDir() {
+				best = path
+				break
+			}
+		}
+		if best != "" && !seen[best] {
+			seen[best] = true
+			out = append(out, filepath.Clean(best))
+		}
+		from = end
+	}
+	return out
+}
+
+// IsFile reports whether a regular file is at a path.
+func IsFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// ListFiles names some files of a directory, without the hidden ones.
+func ListFiles(dir string) []string {
+	const most = 8
+	entries, _ := os.ReadDir(dir) // a directory that cannot be read looks empty
+	var names []string
+	for _, entry := range entries {
+		if name := entry.Name(); !strings.HasPrefix(name, ".") && len(names) < most {
+			if entry.IsDir() {
+				name += "/"
+			}
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// headings that every handoff document has.
+var headings = []string{"What Was Done", "Decisions Made", "Open Questions", "Next Agent Context"}
+
+// askedHeading is a heading that a text names; one that begins a line is the text's own.
+var askedHeading = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^#\n]## +([^\s,.;:()*#"\x60][^,.;:()*#"\x60\n]*)`) })
+
+// FurtherHeadings are the headings that an instruction, or the file that it points to, asks for beside
+// the four. What follows "Focus on this:" is the focus's own.
+func FurtherHeadings(instruction string) []string {
+	instruction, _, _ = strings.Cut(instruction, "\nFocus on this:\n")
+	var out []string
+	for _, found := range askedHeading().FindAllStringSubmatch(instruction, -1) {
+		name := strings.TrimSpace(found[1])
+		if !slices.Contains(headings, name) && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}

@@ -1,0 +1,223 @@
+package actor
+
+import (
+	"fmt"
+	"strings"
+)
+
+// BlockKind says how a piece of the conversation is shown.
+type BlockKind int
+
+// The kinds of blocks.
+const (
+	BlockUser BlockKind = iota
+	BlockAnswer
+	BlockTool // a tool call and, after the line break, its outcome
+	BlockNote
+	BlockError
+)
+
+// Block is a piece of the conversation.
+type Block struct {
+	kind BlockKind
+	text string
+}
+
+// keepBlocks bounds the memory of a long session; more than fits on any screen.
+const keepBlocks = 400
+
+// Frame is what the screen shows: header, conversation and composer.
+type Frame struct {
+	Width, Height int
+	Header        []string
+	Footer        string
+	Composer      string
+	Stashed       bool
+	Status        []string // the rows of the status line; nil: there is none
+	Hint          string   // in the place of the footer
+	Working       string   // the spinner's word; "" when idle
+	Beat          int
+	Dialog        *Dialog
+	Visible       bool // the composer is shown
+
+	blocks []Block
+}
+
+// Print adds to the conversation.
+func (s *Frame) Print(kind BlockKind, text string) {
+	s.blocks = append(s.blocks, Block{kind, text})
+	if extra := len(s.blocks) - keepBlocks; extra > 0 {
+		s.blocks = append(s.blocks[:0:0], s.blocks[extra:]...)
+	}
+}
+
+// Forget empties the conversation.
+func (s *Frame) Forget() { s.blocks = nil }
+
+// Edit shows what a composer holds.
+func (s *Frame) Edit(c Composer) { s.Composer, s.Stashed = c.Text, c.Stashed() }
+
+// Draw returns the rows of the frame and the place of the cursor. The composer follows the conversation
+// directly; when both do not fit, the conversation's beginning makes room, not the header.
+func (s *Frame) Draw() (lines []Line, row, col int) {
+	bottom, row, col := s.bottom()
+	room := s.Height - len(s.Header) - 1 - len(bottom)
+	lines = []Line{{accentStyle, Clip(s.Header[0], s.Width)}}
+	for _, text := range s.Header[1:] {
+		lines = append(lines, Line{dimStyle, Clip(text, s.Width)})
+	}
+	lines = append(lines, Line{})
+	lines = append(lines, s.conversation(max(room, 0))...)
+	row += len(lines)
+	lines = append(lines, bottom...)
+	if len(lines) > s.Height {
+		row -= len(lines) - s.Height
+		lines = lines[len(lines)-s.Height:]
+	}
+	return lines, row, col
+}
+
+// Text is the frame without its styles.
+func (s *Frame) Text() string {
+	lines, _, _ := s.Draw()
+	rows := make([]string, len(lines))
+	for i, l := range lines {
+		rows[i] = l.Text
+	}
+	return strings.Join(rows, "\n")
+}
+
+// Styles are SGR parameters; the default colours of the terminal stay.
+const (
+	plainStyle  = ""
+	boldStyle   = "1"
+	dimStyle    = "2"
+	accentStyle = "38;5;173"
+	goodStyle   = "32"
+	badStyle    = "31"
+)
+
+// Line is one row: text that is never wider than the screen.
+type Line struct{ Style, Text string }
+
+// conversation is the tail of the conversation that fits into room rows.
+func (s *Frame) conversation(room int) []Line {
+	var chunks [][]Line
+	total := 0
+	for i := len(s.blocks) - 1; i >= 0 && total < room; i-- {
+		chunk := append(s.blocks[i].lines(s.Width), Line{})
+		total += len(chunk)
+		chunks = append(chunks, chunk)
+	}
+	var lines []Line
+	for i := len(chunks) - 1; i >= 0; i-- {
+		lines = append(lines, chunks[i]...)
+	}
+	lines = lines[max(len(lines)-room, 0):]
+	if len(lines) > 0 && lines[0].Text == "" { // cut between two blocks: the header brings its own blank row
+		lines = lines[1:]
+	}
+	return lines
+}
+
+func (b Block) lines(width int) []Line {
+	switch b.kind {
+	case BlockUser:
+		return styled(boldStyle, boldStyle, "❯ ", b.text, width)
+	case BlockTool:
+		head, outcome, _ := strings.Cut(b.text, "\n")
+		head = clipMiddle(head, width-2)
+		return append(styled(goodStyle, plainStyle, "● ", head, width), styled(dimStyle, dimStyle, "  ⎿  ", outcome, width)...)
+	case BlockNote:
+		return styled(dimStyle, dimStyle, "  ⎿  ", b.text, width)
+	case BlockError:
+		return styled(badStyle, badStyle, "  ⎿  ", b.text, width)
+	}
+	return styled(plainStyle, plainStyle, "● ", b.text, width)
+}
+
+// styled wraps text behind a mark; rows after the first are indented by the mark's width.
+func styled(first, rest, mark, text string, width int) []Line {
+	indent := strings.Repeat(" ", Width(mark))
+	var lines []Line
+	for i, row := range Wrap(text, width-len(indent)) {
+		if i == 0 {
+			lines = append(lines, Line{first, mark + row})
+		} else {
+			lines = append(lines, Line{rest, indent + row})
+		}
+	}
+	return lines
+}
+
+// composerSign stands before the draft. As with Claude Code its blank is a no-break space, which
+// tells it from a prompt in the conversation.
+const composerSign = "❯\u00a0"
+
+// bottom is the spinner and what stands below it, with the cursor's place in it.
+func (s *Frame) bottom() (lines []Line, row, col int) {
+	if s.Dialog != nil {
+		return s.Dialog.lines(s.Width), 0, 0
+	}
+	if s.Working != "" {
+		marks := []rune("·✢✳✶✻✽✻✶✳✢")
+		label := fmt.Sprintf("%c %s… (esc to interrupt)", marks[s.Beat%len(marks)], s.Working)
+		lines = append(lines, Line{accentStyle, Clip(label, s.Width)}, Line{})
+	}
+	if !s.Visible {
+		return lines, len(lines), 0
+	}
+	rule := Line{dimStyle, strings.Repeat("─", s.Width)}
+	aside := ""
+	if s.Stashed {
+		aside = fmt.Sprintf("%*s", s.Width, "draft stashed")
+	}
+	lines = append(lines, Line{dimStyle, aside}, rule)
+	rows := Wrap(s.Composer, s.Width-2)
+	rows = rows[max(len(rows)-max(s.Height/3, 3), 0):]
+	for i, text := range rows {
+		if i == 0 {
+			text = composerSign + text
+		} else {
+			text = "  " + text
+		}
+		lines = append(lines, Line{plainStyle, text})
+		col = Width(text)
+	}
+	row = len(lines) - 1
+	footer := s.Footer
+	if s.Hint != "" {
+		footer = s.Hint
+	}
+	lines = append(lines, rule)
+	for _, text := range s.Status {
+		lines = append(lines, Line{dimStyle, Clip("  "+text, s.Width)})
+	}
+	return append(lines, Line{dimStyle, Clip("  "+footer, s.Width)}), row, min(col, s.Width-1)
+}
+
+// Dialog is a question that takes the composer's place. Text typed into it vanishes; Enter picks the
+// selected choice, Esc is a refusal.
+type Dialog struct {
+	Title    string
+	Detail   string
+	Question string
+	Choices  []string
+	Selected int
+}
+
+func (d *Dialog) lines(width int) []Line {
+	out := []Line{{accentStyle, strings.Repeat("─", width)}, {boldStyle, Clip(" "+d.Title, width)}}
+	if d.Detail != "" {
+		out = append(out, Line{dimStyle, Clip("   "+d.Detail, width)})
+	}
+	out = append(out, Line{}, Line{plainStyle, Clip(" "+d.Question, width)})
+	for i, choice := range d.Choices {
+		mark, style := "   ", plainStyle
+		if i == d.Selected {
+			mark, style = " ❯ ", accentStyle
+		}
+		out = append(out, Line{style, Clip(fmt.Sprintf("%s%d. %s", mark, i+1, choice), width)})
+	}
+	return append(out, Line{}, Line{dimStyle, " Esc to cancel"})
+}
