@@ -157,6 +157,7 @@ type Daemon struct {
 	fileLooks chan struct{} // has one for each look at a file for a hook, those that hang among them
 
 	counts   counts
+	arriving underway
 	logStart int64 // see LogStart; set before Run
 
 	peeking atomic.Bool // see peek

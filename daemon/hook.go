@@ -18,6 +18,7 @@ import (
 // where that is not known. Hook returns what the hook prints, which may be nothing. A hook with a key that
 // is stored already is answered from its row.
 func (d *Daemon) Hook(ctx context.Context, env hooks.Envelope, from *tmux.Peer) (json.RawMessage, error) {
+	defer d.arriving.begin(env.Launch)()
 	// The sender is looked at first: it may be ended while it waits for what was spooled.
 	claim, err := d.claimOf(ctx, env, from, false)
 	if err != nil {

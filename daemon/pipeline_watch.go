@@ -9,7 +9,7 @@ import (
 )
 
 // goneLate is how long after the end of its process an agent's last hook may come: the command that
-// brings it outlives the agent.
+// brings it outlives the agent. One that has come by then is waited for.
 const goneLate = time.Second
 
 // watchStep looks at the agent of a running step: whether its turn is over, or can't be any more.
@@ -43,7 +43,7 @@ func (r *pipelineRun) watchStep(s *Step) runOutcome {
 		return runOutcome{again: left, note: fmt.Sprintf("agent %d is being handed over (handoff %d)", h.AgentID, h.ID)}
 	case a.TurnError != "":
 		return r.failStep(s, &a, h, failure{code: "runtime_error", says: "The agent's runtime reported an error instead of finishing: " + trimDot(a.TurnError)})
-	case !a.Active() && time.Since(*a.EndedAt) < goneLate && a.LastPrompt > 0:
+	case !a.Active() && a.LastPrompt > 0 && (time.Since(*a.EndedAt) < goneLate || r.d.arriving.of(&a)):
 		return runOutcome{again: goneLate / 5, note: r.p.Note}
 	case !a.Active():
 		return r.failStep(s, &a, h, r.gone(&a, h))

@@ -237,13 +237,12 @@ func (s *lookedStore) Pipeline(ctx context.Context, id int64) (daemon.Pipeline, 
 }
 
 // TestStepStopAfterTheEnd: the Stop of an agent that was killed right behind it came after the daemon had
-// found its process gone, and the step failed although its turn was over. Here it comes when its run has
-// looked at that once.
+// found its process gone, and the step failed although its turn was over. Here it has come, and is applied
+// long after its run has looked at that for the first time.
 func TestStepStopAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	stopping := newGate(t)
-	var gone atomic.Bool
-	var looks atomic.Int32
+	var gone atomic.Pointer[time.Time]
 	r := newRig(t).bent(&bend{
 		hook: func(in daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error) {
 			if in.Event == "Stop" {
@@ -254,7 +253,8 @@ func TestStepStopAfterTheEnd(t *testing.T) {
 		commit: func(c *daemon.Change, do func() error) error {
 			err := do()
 			if err == nil && telling("agent_ended")(c) {
-				gone.Store(true)
+				now := time.Now()
+				gone.Store(&now)
 			}
 			return err
 		},
@@ -263,7 +263,7 @@ func TestStepStopAfterTheEnd(t *testing.T) {
 	r.cfg.Around = func(cfg daemon.Config) daemon.Config {
 		cfg = around(cfg)
 		cfg.Store = &lookedStore{cfg.Store, func() {
-			if gone.Load() && looks.Add(1) == 2 {
+			if at := gone.Load(); at != nil && time.Since(*at) > 2*time.Second {
 				stopping.goOn()
 			}
 		}}
