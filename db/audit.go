@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/storetext"
 )
 
 // auditTimeout is how long a search may take: one for a text that is rare reads the whole log.
@@ -58,8 +59,8 @@ func (db *DB) Audit(ctx context.Context, f daemon.AuditFilter) (events []daemon.
 			return err
 		}
 		// Without a name, so that the plan is made for these values.
-		rows, err := tx.Query(ctx, listAudit, pgx.QueryExecModeCacheDescribe, f.Before, types, storableText(f.TypePrefix),
-			f.AgentID, f.HandoffID, f.PipelineID, storableText(f.Host), storableText(f.Persona), since, until,
+		rows, err := tx.Query(ctx, listAudit, pgx.QueryExecModeCacheDescribe, f.Before, types, storetext.Text(f.TypePrefix),
+			f.AgentID, f.HandoffID, f.PipelineID, storetext.Text(f.Host), storetext.Text(f.Persona), since, until,
 			containing(f.Text), limitOr(f.Limit, 100))
 		if err != nil {
 			return err
@@ -84,5 +85,5 @@ func containing(text string) string {
 	if text == "" {
 		return ""
 	}
-	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(storableText(text)) + "%"
+	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(storetext.Text(text)) + "%"
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/storetext"
 )
 
 // runs returns the runs that the change writes.
@@ -52,7 +53,7 @@ func (w *write) admit() {
 		return
 	}
 	for _, p := range w.runs() {
-		host := storableText(p.Host)
+		host := storetext.Text(p.Host)
 		w.batch.Queue(lockAdmission, host)
 		w.batch.Queue(hasRoom, host, p.ID, w.Admit).QueryRow(func(row pgx.Row) error {
 			var room bool

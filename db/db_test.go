@@ -2,20 +2,17 @@ package db
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"reflect"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
-	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/db/dbtest"
 )
 
@@ -46,80 +43,6 @@ func must[T any](t testing.TB, v T, err error) T {
 		t.Fatal(err)
 	}
 	return v
-}
-
-func commit(t testing.TB, db *DB, c *daemon.Change) {
-	t.Helper()
-	if err := db.Commit(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func nextOf(t testing.TB, db *DB, kind daemon.IDKind) int64 {
-	t.Helper()
-	id, err := db.NextID(t.Context(), kind)
-	return must(t, id, err)
-}
-
-// newAgent commits an agent of host h1.
-func newAgent(t testing.TB, db *DB, change func(*daemon.Agent)) *daemon.Agent {
-	t.Helper()
-	id := nextOf(t, db, daemon.AgentIDs)
-	a := &daemon.Agent{
-		ID: id, Name: "a", Runtime: "claude", Host: "h1", State: daemon.Idle, Generation: 1, CreatedAt: now(),
-		Managed: true, TmuxSession: fmt.Sprintf("agent-%d", id),
-	}
-	if change != nil {
-		change(a)
-	}
-	commit(t, db, &daemon.Change{NewAgent: a})
-	return a
-}
-
-func aHandoff(t testing.TB, db *DB, agentID int64) *daemon.Handoff {
-	t.Helper()
-	id := nextOf(t, db, daemon.HandoffIDs)
-	return &daemon.Handoff{
-		ID: id, Ref: fmt.Sprintf("ref-%d", id), AgentID: agentID, Persona: "developer-con-1", Reason: "manual", Mode: "agent",
-		Phase: daemon.Requested, FilePath: fmt.Sprintf("/handoffs/%d.md", id), CreatedAt: now(), PhaseAt: now(), Host: "h1",
-	}
-}
-
-func newHandoff(t testing.TB, db *DB, agentID int64) *daemon.Handoff {
-	t.Helper()
-	h := aHandoff(t, db, agentID)
-	commit(t, db, &daemon.Change{NewHandoff: h})
-	return h
-}
-
-func aDelivery(t testing.TB, db *DB, agentID int64) *daemon.Delivery {
-	t.Helper()
-	return &daemon.Delivery{
-		ID: nextOf(t, db, daemon.DeliveryIDs), AgentID: agentID, Kind: daemon.KindMessage, Text: "hello",
-		State: daemon.DeliveryQueued, CreatedAt: now(),
-	}
-}
-
-func newDelivery(t testing.TB, db *DB, agentID int64) *daemon.Delivery {
-	t.Helper()
-	d := aDelivery(t, db, agentID)
-	commit(t, db, &daemon.Change{NewDeliveries: []*daemon.Delivery{d}})
-	return d
-}
-
-// moved returns a copy of h in another phase, as a change.
-func moved(h *daemon.Handoff, to daemon.Phase) *daemon.Change {
-	next := *h
-	next.Phase, next.PhaseAt = to, now()
-	switch to {
-	case daemon.Requested, daemon.Instructing, daemon.AwaitingDocument, daemon.Generating, daemon.Verifying, daemon.Cancelled:
-	case daemon.Failed:
-	default:
-		if next.RecordedAt == nil {
-			next.RecordedAt = ptr(now())
-		}
-	}
-	return &daemon.Change{Move: &daemon.Move{Handoff: &next, From: h.Phase, Cause: "test"}}
 }
 
 // now is a time that PostgreSQL keeps exactly.
@@ -168,53 +91,6 @@ func terminate(t testing.TB, db *DB, name string) {
 		WHERE datname = current_database() AND application_name = $1`, name)
 	if err != nil || tag.RowsAffected() == 0 {
 		t.Fatalf("terminate %q: %v, %v", name, tag, err)
-	}
-}
-
-var filled atomic.Int64
-
-// fill gives every field of a struct a value that is neither zero nor another field's, so that a
-// column that is missing or in another's place shows.
-func fill(v reflect.Value) {
-	n := filled.Add(1)
-	switch v.Interface().(type) {
-	case time.Time:
-		v.Set(reflect.ValueOf(time.Date(2026, 1, 2, 3, 4, int(n%60), int(n)*1000, time.UTC)))
-		return
-	case []byte, json.RawMessage:
-		v.SetBytes(fmt.Append(nil, n)) // a number is JSON, too
-		return
-	}
-	switch v.Kind() {
-	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(v.Field(i))
-		}
-	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		fill(v.Elem())
-	case reflect.String:
-		v.SetString(fmt.Sprint("s", n))
-	case reflect.Bool:
-		v.SetBool(true)
-	case reflect.Int, reflect.Int64:
-		v.SetInt(n)
-	case reflect.Uint64:
-		v.SetUint(uint64(n))
-	case reflect.Float64:
-		v.SetFloat(float64(n) / 4)
-	case reflect.Slice:
-		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
-		fill(v.Index(0))
-		fill(v.Index(1))
-	case reflect.Map:
-		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
-		fill(key)
-		fill(value)
-		v.Set(reflect.MakeMap(v.Type()))
-		v.SetMapIndex(key, value)
-	default:
-		panic("fill: " + v.Type().String())
 	}
 }
 

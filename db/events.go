@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/storetext"
 )
 
 const eventColumns = `id, type, at, host, agent_id, handoff_id, pipeline_id, step_id, payload, alert, notice, cause`
@@ -42,7 +43,7 @@ func (w *write) feed() {
 	at, alerts := make([]time.Time, n), make([]bool, n)
 	agents, handoffs, pipelines, steps := make([]*int64, n), make([]*int64, n), make([]*int64, n), make([]*int64, n)
 	for i, e := range w.Events {
-		types[i], hosts[i], payloads[i] = e.Type, e.Host, string(storableJSON(e.Payload))
+		types[i], hosts[i], payloads[i] = e.Type, e.Host, string(storetext.JSON(e.Payload))
 		at[i], alerts[i], notices[i], causes[i] = e.At, e.Alert, string(e.Notice), e.Cause
 		if e.At.IsZero() {
 			at[i] = w.at

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/storetext"
 )
 
 // hookAttempts allows for two lost races: for the hook's key, and for the row of an agent that
@@ -69,7 +70,7 @@ const selectHook = `SELECT id AS hook_id, COALESCE(agent_id, 0) AS agent_id, app
 
 // find looks whether the hook is stored already.
 func (h *hook) find(ctx context.Context, tx pgx.Tx) error {
-	rows, err := tx.Query(ctx, selectHook, storableText(h.in.Key))
+	rows, err := tx.Query(ctx, selectHook, storetext.Text(h.in.Key))
 	if err != nil {
 		return err
 	}
@@ -162,7 +163,7 @@ func (h *hook) lockAgent(ctx context.Context, tx pgx.Tx) ([]*daemon.Agent, error
 	case in.PID > 0 && in.PIDStart > 0:
 		rows, err = tx.Query(ctx, lockAgentByProcess, in.Host, in.PID, in.PIDStart)
 	case in.SessionID != "":
-		rows, err = tx.Query(ctx, lockAgentBySession, in.Host, storableText(in.SessionID))
+		rows, err = tx.Query(ctx, lockAgentBySession, in.Host, storetext.Text(in.SessionID))
 	default:
 		return nil, nil
 	}
@@ -187,7 +188,7 @@ func (h *hook) first(d daemon.HookDecision) {
 	}
 	var output any // nil is NULL
 	if d.Output != nil {
-		output = storableJSON(d.Output)
+		output = storetext.JSON(d.Output)
 	}
 	at := h.in.At
 	if at.IsZero() {
@@ -195,7 +196,7 @@ func (h *hook) first(d daemon.HookDecision) {
 	}
 	h.write.rows()
 	h.write.batch.Queue(insertHook, storable(h.tx.HookID, h.in.Key, h.in.Host, h.result.AgentID, h.in.Event, h.in.SessionID,
-		storableJSON(h.in.Body), output, d.Applied, d.Reason, h.in.Replayed, at, h.write.at)...)
+		storetext.JSON(h.in.Body), output, d.Applied, d.Reason, h.in.Replayed, at, h.write.at)...)
 	h.write.wake()
 	h.write.feed()
 }

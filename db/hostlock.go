@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/understudyd/understudy/daemon/storetext"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -197,10 +198,10 @@ func (c *claim) await(ctx context.Context) error {
 func (c *claim) try(ctx context.Context) (locked bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askHolder)
 	defer cancel()
-	if err := c.conn.QueryRow(ctx, tryHostLock, storableText(c.host)).Scan(&locked); err != nil || locked {
+	if err := c.conn.QueryRow(ctx, tryHostLock, storetext.Text(c.host)).Scan(&locked); err != nil || locked {
 		return locked, err
 	}
-	rows, err := c.conn.Query(ctx, selectHostSession, storableText(c.host))
+	rows, err := c.conn.Query(ctx, selectHostSession, storetext.Text(c.host))
 	if err != nil {
 		return false, err
 	}
@@ -289,7 +290,7 @@ const upsertHolder = `
 func (c *claim) sign(ctx context.Context) (*Holder, error) {
 	ctx, cancel := context.WithTimeout(ctx, askHolder)
 	defer cancel()
-	rows, err := c.conn.Query(ctx, selectHolder, storableText(c.host))
+	rows, err := c.conn.Query(ctx, selectHolder, storetext.Text(c.host))
 	if err != nil {
 		return nil, err
 	}

@@ -8,13 +8,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/storetext"
 )
 
 const selectPreferences = `SELECT waiting, completed, updated_at FROM notification_preferences WHERE host = $1`
 
 // NotificationPreferences returns a host's, and [daemon.DefaultPreferences] where none were set.
 func (db *DB) NotificationPreferences(ctx context.Context, host string) (daemon.NotificationPreferences, error) {
-	p, err := one[daemon.NotificationPreferences](ctx, db, fmt.Sprintf("preferences of host %.64q", host), selectPreferences, storableText(host))
+	p, err := one[daemon.NotificationPreferences](ctx, db, fmt.Sprintf("preferences of host %.64q", host), selectPreferences, storetext.Text(host))
 	if errors.Is(err, daemon.ErrNotFound) {
 		return daemon.DefaultPreferences, nil
 	}
@@ -41,7 +42,7 @@ func (db *DB) ChangeNotificationPreferences(ctx context.Context, host string,
 		if _, err := tx.Exec(ctx, addPreferences, storable(host, first.Waiting, first.Completed, w.at)...); err != nil {
 			return err
 		}
-		rows, err := tx.Query(ctx, lockPreferences, storableText(host))
+		rows, err := tx.Query(ctx, lockPreferences, storetext.Text(host))
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/storetext"
 )
 
 // pipelineColumns are the columns that are written, in the order of [pipelineValues].
@@ -169,7 +170,7 @@ const listPipelinePlaces = `SELECT id, work_dir FROM pipelines WHERE host = $1 A
 
 // PipelinePlaces returns where the host's runs work that have not ended, the oldest first.
 func (db *DB) PipelinePlaces(ctx context.Context, host string) ([]daemon.PipelinePlace, error) {
-	return list[daemon.PipelinePlace](ctx, db, "places of pipelines", listPipelinePlaces, storableText(host))
+	return list[daemon.PipelinePlace](ctx, db, "places of pipelines", listPipelinePlaces, storetext.Text(host))
 }
 
 // Of the pending ones only the oldest can be admitted; the others wait behind it.
@@ -182,5 +183,5 @@ const listOpenPipelines = `
 // OpenPipelines returns the ids of the host's runs that may have something to do, the oldest first: those
 // that have not ended, but of those that are pending the oldest alone.
 func (db *DB) OpenPipelines(ctx context.Context, host string) ([]int64, error) {
-	return db.ids(ctx, "list of open pipelines", listOpenPipelines, storableText(host))
+	return db.ids(ctx, "list of open pipelines", listOpenPipelines, storetext.Text(host))
 }

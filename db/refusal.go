@@ -7,6 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/understudyd/understudy/daemon/storetext"
 )
 
 // The SQLSTATEs with which a database that answers takes no writes.
@@ -96,7 +98,7 @@ const (
 // TryWrite reports whether the database takes writes, by one to the host's own row. After the disk was
 // full it also tries whether there is room again.
 func (db *DB) TryWrite(ctx context.Context, host string) error {
-	_, err := db.pool.Exec(ctx, writeHost, storableText(host))
+	_, err := db.pool.Exec(ctx, writeHost, storetext.Text(host))
 	if err == nil && db.full.Load() {
 		if _, err = db.pool.Exec(ctx, writeMuch); !isAway(err) {
 			db.full.Store(false) // an account that may not make temporary tables cannot tell

@@ -1,33 +1,20 @@
 package db
 
 import (
-	"bytes"
 	"encoding/json"
-	"strconv"
-	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
-)
 
-// Limits within which JSON is stored as it is. jsonb keeps numbers as decimals, so a few bytes of
-// exponent would become many kilobytes or an error, and it descends with the server's stack.
-const (
-	maxJSONDepth    = 1000
-	maxJSONNumber   = 1000 // characters
-	maxJSONExponent = 3    // digits
+	"github.com/understudyd/understudy/daemon/storetext"
 )
-
-const replacement = "\uFFFD"
 
 // storable makes the strings among a statement's arguments fit for PostgreSQL, in place.
 func storable(args ...any) []any {
 	for i, arg := range args {
 		switch v := arg.(type) {
 		case string:
-			args[i] = storableText(v)
+			args[i] = storetext.Text(v)
 		case *string:
 			if v != nil {
-				args[i] = storableText(*v)
+				args[i] = storetext.Text(*v)
 			}
 		case []string:
 			args[i] = storableTexts(v)
@@ -40,17 +27,9 @@ func storable(args ...any) []any {
 func storableTexts(texts []string) []string {
 	out := make([]string, len(texts))
 	for i, s := range texts {
-		out[i] = storableText(s)
+		out[i] = storetext.Text(s)
 	}
 	return out
-}
-
-// storableText replaces what a text column cannot hold.
-func storableText(s string) string {
-	if strings.IndexByte(s, 0) < 0 && utf8.ValidString(s) {
-		return s
-	}
-	return strings.ReplaceAll(strings.ToValidUTF8(s, replacement), "\x00", replacement)
 }
 
 // marshalStorable is json.Marshal for a jsonb column.
@@ -59,110 +38,5 @@ func marshalStorable(v any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return storableJSON(raw), nil
-}
-
-// storableJSON replaces what a jsonb column cannot hold: NUL and halves of surrogate pairs, as
-// escapes, and bytes that are not UTF-8. What is not JSON at all, or more than jsonb should be
-// given, becomes a JSON string of itself; nothing at all becomes an empty object.
-func storableJSON(raw []byte) []byte {
-	if len(raw) == 0 {
-		return []byte("{}")
-	}
-	if !json.Valid(raw) || excessive(raw) {
-		raw, _ = json.Marshal(string(raw)) // a string can always be marshalled
-	}
-	if !utf8.Valid(raw) {
-		raw = bytes.ToValidUTF8(raw, []byte(replacement))
-	}
-	if !bytes.Contains(raw, []byte(`\u`)) {
-		return raw
-	}
-	// In valid JSON a backslash stands in a string and its escape is complete.
-	out := make([]byte, 0, len(raw))
-	for i := 0; i < len(raw); {
-		n := 1
-		switch {
-		case raw[i] != '\\':
-		case raw[i+1] != 'u':
-			n = 2
-		case storableEscape(raw[i:]) == 0:
-			out = append(out, replacement...)
-			i += 6
-			continue
-		default:
-			n = storableEscape(raw[i:])
-		}
-		out = append(out, raw[i:i+n]...)
-		i += n
-	}
-	return out
-}
-
-// storableEscape returns the length of the \u escape (or pair of them) that raw begins with, 0 when
-// jsonb cannot hold it.
-func storableEscape(raw []byte) int {
-	r := unicodeEscape(raw)
-	switch {
-	case r == 0:
-		return 0
-	case !utf16.IsSurrogate(r):
-		return 6
-	case utf16.DecodeRune(r, unicodeEscape(raw[6:])) == utf8.RuneError:
-		return 0
-	}
-	return 12
-}
-
-// unicodeEscape returns the code unit of the \u escape that raw begins with, -1 where it does not.
-func unicodeEscape(raw []byte) rune {
-	if len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' {
-		return -1
-	}
-	n, err := strconv.ParseUint(string(raw[2:6]), 16, 16)
-	if err != nil {
-		return -1
-	}
-	return rune(n)
-}
-
-// excessive reports whether valid JSON is nested too deeply, or holds a number that is too long.
-func excessive(raw []byte) bool {
-	depth, inString := 0, false
-	for i := 0; i < len(raw); i++ {
-		switch c := raw[i]; {
-		case inString:
-			if c == '\\' {
-				i++
-			} else if c == '"' {
-				inString = false
-			}
-		case c == '"':
-			inString = true
-		case c == '[' || c == '{':
-			if depth++; depth > maxJSONDepth {
-				return true
-			}
-		case c == ']' || c == '}':
-			depth--
-		case c == '-' || '0' <= c && c <= '9':
-			number := raw[i : i+numberLen(raw[i:])]
-			exponent := bytes.IndexAny(number, "eE")
-			if len(number) > maxJSONNumber || exponent >= 0 && len(number)-exponent-1 > maxJSONExponent {
-				return true
-			}
-			i += len(number) - 1
-		}
-	}
-	return false
-}
-
-// numberLen returns the length of the JSON number that raw begins with.
-func numberLen(raw []byte) int {
-	for i, c := range raw {
-		if !strings.ContainsRune("+-.eE0123456789", rune(c)) {
-			return i
-		}
-	}
-	return len(raw)
+	return storetext.JSON(raw), nil
 }

@@ -1,25 +1,24 @@
-package db
+package storetest
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestReaderMissesNothing has writers commit in any order while a reader asks for what came after
+// readerMissesNothing has writers commit in any order while a reader asks for what came after
 // the id it saw last.
-func TestReaderMissesNothing(t *testing.T) {
-	t.Parallel()
-	db := open(t)
+func readerMissesNothing(t *testing.T, st daemon.Store) {
 	const writers, each = 16, 30
 	var agents []*daemon.Agent
 	for range writers {
-		agents = append(agents, newAgent(t, db, nil))
+		agents = append(agents, NewAgent(t, st, nil))
 	}
 	var wg sync.WaitGroup
 	for w, a := range agents {
@@ -28,7 +27,7 @@ func TestReaderMissesNothing(t *testing.T) {
 				c := &daemon.Change{Agents: []*daemon.Agent{a}, Events: []*daemon.Event{
 					{Type: fmt.Sprintf("%d.%d", w, 2*i), Host: "h1"}, {Type: fmt.Sprintf("%d.%d", w, 2*i+1), Host: "h1"},
 				}}
-				if err := db.Commit(t.Context(), c); err != nil {
+				if err := st.Commit(t.Context(), c); err != nil {
 					t.Error(err)
 				}
 			}
@@ -39,7 +38,7 @@ func TestReaderMissesNothing(t *testing.T) {
 	next := make(map[string]int, writers)
 	var last int64
 	for n, done := 0, false; n < 2*writers*each; {
-		events, err := db.Events(t.Context(), daemon.EventFilter{After: last, Limit: 50})
+		events, err := st.Events(t.Context(), daemon.EventFilter{After: last, Limit: 50})
 		for _, e := range must(t, events, err) {
 			var w, i int
 			if _, err := fmt.Sscanf(e.Type, "%d.%d", &w, &i); err != nil {
@@ -61,36 +60,32 @@ func TestReaderMissesNothing(t *testing.T) {
 		default:
 		}
 	}
-	id, err := db.LastEventID(t.Context())
+	id, err := st.LastEventID(t.Context())
 	equal(t, "last id", must(t, id, err), last)
 }
 
-func TestEventIsKeptWhole(t *testing.T) {
-	t.Parallel()
-	db := open(t)
+func eventIsKeptWhole(t *testing.T, st daemon.Store) {
 	var e daemon.Event
 	fill(reflect.ValueOf(&e).Elem())
 	e.Payload, e.Notice = json.RawMessage(`{"a": 1}`), daemon.NoticeCompleted
 	empty := daemon.Event{Type: "t"}
-	commit(t, db, &daemon.Change{Events: []*daemon.Event{&e, &empty}})
+	Commit(t, st, &daemon.Change{Events: []*daemon.Event{&e, &empty}})
 	if e.ID == 0 || empty.ID <= e.ID || empty.At.IsZero() {
 		t.Errorf("ids %d, %d, time %s", e.ID, empty.ID, empty.At)
 	}
 	empty.Payload = json.RawMessage(`{}`)
-	events, err := db.Events(t.Context(), daemon.EventFilter{})
+	events, err := st.Events(t.Context(), daemon.EventFilter{})
 	equal(t, "events", must(t, events, err), []daemon.Event{e, empty})
 }
 
-func TestListOfEvents(t *testing.T) {
-	t.Parallel()
-	db := open(t)
-	id, err := db.LastEventID(t.Context())
+func listOfEvents(t *testing.T, st daemon.Store) {
+	id, err := st.LastEventID(t.Context())
 	equal(t, "last id of none", must(t, id, err), int64(0))
 	all := []*daemon.Event{
 		{Type: "a", AgentID: ptr(int64(7))}, {Type: "b", HandoffID: ptr(int64(8))}, {Type: "c", AgentID: ptr(int64(7))},
 		{Type: "d", PipelineID: ptr(int64(8))},
 	}
-	commit(t, db, &daemon.Change{Events: all})
+	Commit(t, st, &daemon.Change{Events: all})
 	for name, tt := range map[string]struct {
 		filter daemon.EventFilter
 		want   []string
@@ -104,7 +99,7 @@ func TestListOfEvents(t *testing.T) {
 		"limit":    {daemon.EventFilter{Limit: 2}, []string{"a", "b"}},
 		"none":     {daemon.EventFilter{After: all[3].ID}, []string{}},
 	} {
-		events, err := db.Events(t.Context(), tt.filter)
+		events, err := st.Events(t.Context(), tt.filter)
 		types := []string{}
 		for _, e := range must(t, events, err) {
 			types = append(types, e.Type)
@@ -113,16 +108,14 @@ func TestListOfEvents(t *testing.T) {
 	}
 }
 
-func TestAlertsAreToldOnce(t *testing.T) {
-	t.Parallel()
-	db := open(t)
+func alertsAreToldOnce(t *testing.T, st daemon.Store) {
 	quiet := &daemon.Event{Type: "quiet", Host: "h1"}
 	one := &daemon.Event{Type: "one", Host: "h1", Alert: true}
 	two := &daemon.Event{Type: "two", Host: "h1", Alert: true}
 	other := &daemon.Event{Type: "other", Host: "h2", Alert: true}
-	commit(t, db, &daemon.Change{Events: []*daemon.Event{quiet, one, two, other}})
+	Commit(t, st, &daemon.Change{Events: []*daemon.Event{quiet, one, two, other}})
 	pending := func(limit int) []string {
-		events, err := db.PendingAlerts(t.Context(), "h1", limit)
+		events, err := st.PendingAlerts(t.Context(), "h1", limit)
 		types := []string{}
 		for _, e := range must(t, events, err) {
 			types = append(types, e.Type)
@@ -136,7 +129,7 @@ func TestAlertsAreToldOnce(t *testing.T) {
 	errs := make([]error, 8)
 	for i := range errs {
 		wg.Go(func() {
-			errs[i] = db.MarkAlerted(t.Context(), []int64{one.ID}, &daemon.Event{Type: "operator_notified", Host: "h1"})
+			errs[i] = st.MarkAlerted(t.Context(), []int64{one.ID}, &daemon.Event{Type: "operator_notified", Host: "h1"})
 		})
 	}
 	wg.Wait()
@@ -148,17 +141,43 @@ func TestAlertsAreToldOnce(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if marked != 1 || rowCount(t, db, "events") != 5 {
-		t.Errorf("marked %d times, %d events", marked, rowCount(t, db, "events"))
+	if n := len(events(t, st)); marked != 1 || n != 5 {
+		t.Errorf("marked %d times, %d events", marked, n)
 	}
 	equal(t, "still pending", pending(0), []string{"two"})
 	for _, id := range []int64{quiet.ID, 999} {
-		if err := db.MarkAlerted(t.Context(), []int64{two.ID, id}, nil); !errors.Is(err, daemon.ErrMoved) {
+		if err := st.MarkAlerted(t.Context(), []int64{two.ID, id}, nil); !errors.Is(err, daemon.ErrMoved) {
 			t.Errorf("event %d is no alert: %v", id, err)
 		}
 	}
-	if err := db.MarkAlerted(t.Context(), []int64{two.ID}, nil); err != nil {
+	if err := st.MarkAlerted(t.Context(), []int64{two.ID}, nil); err != nil {
 		t.Error(err)
 	}
 	equal(t, "none pending", pending(0), []string{})
+}
+
+// pendingAlertsAreInOrder: alerts first; then the notices of all agents and runs in turn, so that
+// one with many does not keep others out.
+func pendingAlertsAreInOrder(t *testing.T, st daemon.Store) {
+	a, b := NewAgent(t, st, nil), NewAgent(t, st, nil)
+	notice := func(typ string, agent *daemon.Agent) *daemon.Event {
+		return &daemon.Event{Type: typ, Host: "h1", AgentID: &agent.ID, Notice: daemon.NoticeCompleted}
+	}
+	Commit(t, st, &daemon.Change{Events: []*daemon.Event{
+		notice("a1", a), notice("a2", a), notice("a3", a), notice("b1", b), notice("b2", b),
+		{Type: "alert1", Host: "h1", Alert: true, AgentID: &b.ID}, {Type: "alert2", Host: "h1", Alert: true, AgentID: &a.ID},
+		{Type: "alert3", Host: "h1", Alert: true, AgentID: &b.ID},
+	}})
+	for limit, want := range map[int]string{
+		0: "alert1 alert2 alert3 a1 b1 a2 b2 a3",
+		5: "alert1 alert2 alert3 a1 b1",
+		2: "alert1 alert2",
+	} {
+		events, err := st.PendingAlerts(t.Context(), "h1", limit)
+		var got []string
+		for _, e := range must(t, events, err) {
+			got = append(got, e.Type)
+		}
+		equal(t, "pending", strings.Join(got, " "), want)
+	}
 }

@@ -1,22 +1,16 @@
-package db
+package storetext_test
 
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/understudyd/understudy/daemon/storetest"
+	"github.com/understudyd/understudy/daemon/storetext"
 )
 
-// nastyJSON is what jsonb refuses, or what it must not be given.
-var nastyJSON = []string{
-	``, `null`, `{"a": "b"}`, `{"a": "\u0000"}`, `{"\u0000": "\\u0000 \\\u0000"}`, `"\ud800"`, `"\ud800\ud800"`, `"\udc00\ud800"`,
-	`"\ud83d\ude00"`, `"\ud83d\u0041"`, "{\"a\": \"\xff\"}", "\"\x00\"", "not JSON", "{\"a\": \x00}", `{"a": 1`, `{"a": 1e999999999}`,
-	`{"a": -1.5E-999999}`, `1e400000`, "[" + strings.Repeat("1", 2000) + "]", strings.Repeat("[", 9000) + strings.Repeat("]", 9000),
-	`{"a": "1e999999 [[[["}`, `"\\"`, `"\""`, `[1e10, -2.5, {"x": 0}]`,
-}
-
-func TestStorableJSON(t *testing.T) {
+func TestJSON(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		``:                            `{}`,
@@ -32,23 +26,23 @@ func TestStorableJSON(t *testing.T) {
 		`1e1000`:                      `"1e1000"`,
 		`{"a": "1e99999", "b": [-1]}`: `{"a": "1e99999", "b": [-1]}`,
 	} {
-		if got := string(storableJSON([]byte(in))); got != want {
+		if got := string(storetext.JSON([]byte(in))); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}
 	}
 }
 
-func FuzzStorableJSON(f *testing.F) {
-	for _, seed := range nastyJSON {
+func FuzzJSON(f *testing.F) {
+	for _, seed := range storetest.NastyJSON {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		before := bytes.Clone(raw)
-		out := storableJSON(raw)
+		out := storetext.JSON(raw)
 		if !json.Valid(out) || !utf8.Valid(out) {
 			t.Errorf("%q became %q", raw, out)
 		}
-		if again := storableJSON(out); !bytes.Equal(again, out) {
+		if again := storetext.JSON(out); !bytes.Equal(again, out) {
 			t.Errorf("%q became %q, then %q", raw, out, again)
 		}
 		if !bytes.Equal(before, raw) {

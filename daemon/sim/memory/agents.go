@@ -1,0 +1,162 @@
+package memory
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+var (
+	agentStates = []daemon.AgentState{daemon.Starting, daemon.Idle, daemon.Working, daemon.Waiting, daemon.Ended}
+	stopStages  = []daemon.StopStage{
+		daemon.StopNone, daemon.StopBreak, daemon.StopAsked, daemon.StopAnswer, daemon.StopTerm, daemon.StopKill, daemon.StopFailed,
+	}
+)
+
+func (t *tx) putAgent(a *daemon.Agent) error {
+	row := kept(*a)
+	row.SuccessorID = nil
+	agents := &t.agents
+	foreign := func(a *daemon.Agent) bool { return a.Active() && a.PID > 0 && !a.Managed }
+	if err := check(
+		"agents_ended", (row.State == daemon.Ended) == !row.Active(),
+		"agents_state_known", slices.Contains(agentStates, row.State),
+		"agents_stop_stage_known", slices.Contains(stopStages, row.StopStage),
+		"agents_launch_hash", row.LaunchHash == nil || !agents.any(row.ID, func(b *daemon.Agent) bool {
+			return bytes.Equal(b.LaunchHash, row.LaunchHash)
+		}),
+		"agents_tmux_session", row.TmuxSession == "" || !agents.any(row.ID, func(b *daemon.Agent) bool {
+			return b.TmuxSession == row.TmuxSession
+		}),
+		"agents_process", !foreign(&row) || !agents.any(row.ID, func(b *daemon.Agent) bool {
+			return foreign(b) && b.Host == row.Host && b.Process() == row.Process()
+		}),
+	); err != nil {
+		return err
+	}
+	write(t, agents, row.ID, &row)
+	return check(
+		"agents_previous_agent_id_fkey", agents.has(row.PreviousAgentID),
+		"agents_pipeline_id_fkey", t.pipelines.has(row.PipelineID),
+		"agents_step_id_fkey", t.steps.has(row.StepID),
+	)
+}
+
+// derive adds what an agent's row does not hold.
+func (s *Store) derive(a *daemon.Agent) {
+	for id, b := range s.agents.newest() {
+		if b.PreviousAgentID != nil && *b.PreviousAgentID == a.ID {
+			a.SuccessorID = &id
+			return
+		}
+	}
+}
+
+// agent returns the newest agent that is as asked for.
+func (s *Store) agent(is func(*daemon.Agent) bool) (*daemon.Agent, error) {
+	for _, a := range s.agents.newest() {
+		if is(a) {
+			found := clone(*a)
+			s.derive(&found)
+			return &found, nil
+		}
+	}
+	return nil, daemon.ErrNotFound
+}
+
+// Agent returns an agent; [daemon.ErrNotFound] for an unknown id.
+func (s *Store) Agent(ctx context.Context, id int64) (daemon.Agent, error) {
+	leave, err := s.enter(ctx, "agent %d", id)
+	if err != nil {
+		return daemon.Agent{}, err
+	}
+	defer leave()
+	a, err := s.agent(func(a *daemon.Agent) bool { return a.ID == id })
+	if err != nil {
+		return daemon.Agent{}, fmt.Errorf("agent %d: %w", id, err)
+	}
+	return *a, nil
+}
+
+// AgentByLaunch finds the agent of a launch secret by its SHA-256; [daemon.ErrNotFound].
+func (s *Store) AgentByLaunch(ctx context.Context, hash []byte) (daemon.Agent, error) {
+	leave, err := s.enter(ctx, "agent by launch secret")
+	if err != nil {
+		return daemon.Agent{}, err
+	}
+	defer leave()
+	a, err := s.agent(launchedBy(hash))
+	if err != nil {
+		return daemon.Agent{}, fmt.Errorf("agent by launch secret: %w", err)
+	}
+	return *a, nil
+}
+
+func launchedBy(hash []byte) func(*daemon.Agent) bool {
+	return func(a *daemon.Agent) bool { return len(hash) > 0 && bytes.Equal(a.LaunchHash, hash) }
+}
+
+// Agents lists the newest first, by their ids, or by their ends if lately is asked for.
+func (s *Store) Agents(ctx context.Context, f daemon.AgentFilter) ([]daemon.Agent, error) {
+	leave, err := s.enter(ctx, "list of agents")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	var agents []daemon.Agent
+	if f.Lately {
+		agents = collect(s.agents.newest(), -1, func(a *daemon.Agent) bool { return !a.Active() })
+		slices.SortStableFunc(agents, func(a, b daemon.Agent) int { return cmp.Compare(b.EndedAt.UnixMicro(), a.EndedAt.UnixMicro()) })
+		agents = agents[:min(len(agents), limitOr(f.Limit, 100))]
+	} else {
+		agents = collect(s.agents.newest(), limitOr(f.Limit, 100), func(a *daemon.Agent) bool {
+			return (f.State == "" || a.State == f.State) &&
+				(f.Persona == "" || a.PersonaSlug() == f.Persona) &&
+				(f.Host == "" || a.Host == f.Host) &&
+				(!f.Active || a.Active()) &&
+				(f.Previous == 0 || a.PreviousAgentID != nil && *a.PreviousAgentID == f.Previous) &&
+				(f.Before == 0 || a.ID < f.Before) &&
+				(f.EndCause == "" || a.EndCause == f.EndCause)
+		})
+	}
+	for i := range agents {
+		s.derive(&agents[i])
+	}
+	return agents, nil
+}
+
+// OpenAgents returns the ids, in order, of the host's agents that have something to do.
+func (s *Store) OpenAgents(ctx context.Context, host string) ([]int64, error) {
+	leave, err := s.enter(ctx, "list of open agents")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	busy := map[int64]bool{}
+	for id, a := range s.agents.all() {
+		if a.Active() && (a.State == daemon.Starting || a.StopAskedAt != nil) {
+			busy[id] = true
+		}
+	}
+	for _, h := range s.handoffs.all() {
+		if h.Open() {
+			busy[h.AgentID] = true
+		}
+	}
+	for _, d := range s.deliveries.all() {
+		if d.Open() {
+			busy[d.AgentID] = true
+		}
+	}
+	ids := []int64{}
+	for id, a := range s.agents.all() {
+		if a.Host == host && busy[id] {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}

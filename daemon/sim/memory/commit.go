@@ -1,0 +1,155 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// Commit carries out c, or nothing of it.
+func (s *Store) Commit(ctx context.Context, c *daemon.Change) error {
+	leave, err := s.enter(ctx, "commit")
+	if err != nil {
+		return err
+	}
+	defer leave()
+	t := s.begin(c)
+	if err := t.end(inOrder(t.rows, t.feed)); err != nil {
+		return named(err)
+	}
+	return nil
+}
+
+// rows writes everything but the events.
+func (t *tx) rows() error {
+	return inOrder(t.admit, t.oldAgents, t.newAgent, t.newHandoff, t.move, t.record, t.deliveryRows, t.pipelineRows)
+}
+
+func (t *tx) oldAgents() error {
+	for _, a := range sortedBy(t.c.Agents, func(a *daemon.Agent) int64 { return a.ID }) {
+		row := t.agents.get(a.ID)
+		if row == nil || row.Rev != a.Rev {
+			t.refuse(fmt.Errorf("agent %d: %w", a.ID, daemon.ErrMoved))
+			continue
+		}
+		next := *a
+		next.Rev++
+		if err := t.putAgent(&next); err != nil {
+			return err
+		}
+		t.done = append(t.done, func() { a.Rev = next.Rev })
+	}
+	return nil
+}
+
+func (t *tx) newAgent() error {
+	if t.c.NewAgent == nil {
+		return nil
+	}
+	if t.agents.get(t.c.NewAgent.ID) != nil {
+		return violation("agents_pkey")
+	}
+	return t.putAgent(t.c.NewAgent)
+}
+
+func (t *tx) newHandoff() error {
+	h := t.c.NewHandoff
+	if h == nil {
+		return nil
+	}
+	if t.handoffs.get(h.ID) != nil {
+		return violation("handoffs_pkey")
+	}
+	t.done = append(t.done, func() { h.Status = statusOf(h.Phase) })
+	return t.putHandoff(h)
+}
+
+func (t *tx) move() error {
+	m := t.c.Move
+	if m == nil {
+		return nil
+	}
+	h := m.Handoff
+	next := *h
+	next.Seq++
+	if row := t.handoffs.get(h.ID); row == nil || row.Phase != m.From || row.Seq != h.Seq {
+		t.refuse(fmt.Errorf("handoff %d: %w", h.ID, daemon.ErrMoved))
+	} else if err := t.putHandoff(&next); err != nil {
+		return err
+	}
+	t.done = append(t.done, func() { h.Seq, h.Status = next.Seq, statusOf(h.Phase) })
+	if m.From == h.Phase {
+		return nil
+	}
+	return t.putTransition(daemon.Transition{HandoffID: h.ID, Seq: next.Seq, From: m.From, To: h.Phase, Cause: m.Cause, At: h.PhaseAt})
+}
+
+// deliveryRows drops what is to be dropped before new deliveries are there to be dropped with it.
+func (t *tx) deliveryRows() error {
+	for _, d := range sortedBy(t.c.Deliveries, func(d *daemon.Delivery) int64 { return d.ID }) {
+		row := t.deliveries.get(d.ID)
+		if row == nil || row.Rev != d.Rev {
+			t.refuse(fmt.Errorf("delivery %d: %w", d.ID, daemon.ErrMoved))
+			continue
+		}
+		next := *d
+		next.Rev++
+		if err := t.putDelivery(&next); err != nil {
+			return err
+		}
+		t.done = append(t.done, func() { d.Rev = next.Rev })
+	}
+	t.dropQueued()
+	for _, d := range t.c.NewDeliveries {
+		if t.deliveries.get(d.ID) != nil {
+			return violation("deliveries_pkey")
+		}
+		if err := t.putDelivery(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tx) dropQueued() {
+	if t.c.DropQueued == 0 {
+		return
+	}
+	for id, d := range t.deliveries.all() {
+		if d.AgentID != t.c.DropQueued || d.State != daemon.DeliveryQueued {
+			continue
+		}
+		next, verdict := *d, daemon.NotSubmitted
+		next.State, next.Verdict, next.Evidence, next.DecidedAt = daemon.DeliveryDone, &verdict, t.c.DropEvidence, &t.at
+		next.Rev++
+		next = kept(next)
+		write(t, &t.deliveries, id, &next)
+	}
+}
+
+// feed appends the events, each under the next id.
+func (t *tx) feed() error {
+	for _, e := range t.c.Events {
+		t.lastEvent++
+		id, at := t.lastEvent, e.At
+		if at.IsZero() {
+			at = t.at
+		}
+		row := event{Event: kept(*e)}
+		row.ID, row.At = id, micros(at)
+		if !slices.Contains([]daemon.Notice{daemon.NoticeNone, daemon.NoticeWaiting, daemon.NoticeCompleted}, e.Notice) {
+			return violation("events_notice_known")
+		}
+		write(t, &t.events, id, &row)
+		t.done = append(t.done, func() { e.ID, e.At = id, at })
+	}
+	return nil
+}
+
+// sortedBy returns the rows in the order of their ids, in which they are locked.
+func sortedBy[T any](rows []*T, id func(*T) int64) []*T {
+	return slices.SortedStableFunc(slices.Values(rows), func(a, b *T) int { return cmp.Compare(id(a), id(b)) })
+}

@@ -1,0 +1,113 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// collectEvents returns copies of the events that are as asked for, at most limit, never nil.
+func collectEvents(rows iter.Seq2[int64, *event], limit int, is func(*event) bool) []daemon.Event {
+	out := []daemon.Event{}
+	for _, e := range rows {
+		if len(out) == limit {
+			break
+		}
+		if is(e) {
+			out = append(out, clone(e.Event))
+		}
+	}
+	return out
+}
+
+// of reports whether an id that may be nil is the one asked for; 0 asks for any.
+func of(id *int64, asked int64) bool { return asked == 0 || id != nil && *id == asked }
+
+// Events returns what came after an id, in order.
+func (s *Store) Events(ctx context.Context, f daemon.EventFilter) ([]daemon.Event, error) {
+	leave, err := s.enter(ctx, "events after %d", f.After)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return collectEvents(s.events.after(f.After), limitOr(f.Limit, 500), func(e *event) bool {
+		return (len(f.Types) == 0 || slices.Contains(f.Types, e.Type)) &&
+			of(e.AgentID, f.AgentID) && of(e.HandoffID, f.HandoffID) && of(e.PipelineID, f.PipelineID)
+	}), nil
+}
+
+// LastEventID returns the newest id, 0 when there is none. It does not go back when that event is pruned.
+func (s *Store) LastEventID(ctx context.Context) (int64, error) {
+	leave, err := s.enter(ctx, "last event")
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
+	for id := range s.events.newest() {
+		return max(id, s.prunedTo), nil
+	}
+	return s.prunedTo, nil
+}
+
+// pending reports whether the operator is still to be told of an event.
+func (e *event) pending() bool { return (e.Alert || e.Notice != daemon.NoticeNone) && !e.alerted }
+
+// PendingAlerts returns the host's events with Alert or Notice that were not marked: first those with
+// Alert, in order, then the first notice of each agent (or run without one), then the second ones.
+func (s *Store) PendingAlerts(ctx context.Context, host string, limit int) ([]daemon.Event, error) {
+	leave, err := s.enter(ctx, "pending alerts")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	pending := collectEvents(s.events.all(), -1, func(e *event) bool { return e.Host == host && e.pending() })
+	turn, turns := map[int64]int{}, map[int64]int{} // by event; by agent, and by run as a negative number
+	for _, e := range pending {
+		if e.Alert {
+			continue
+		}
+		var topic int64
+		switch {
+		case e.AgentID != nil:
+			topic = *e.AgentID
+		case e.PipelineID != nil:
+			topic = -*e.PipelineID
+		}
+		turns[topic]++
+		turn[e.ID] = turns[topic]
+	}
+	slices.SortStableFunc(pending, func(a, b daemon.Event) int { return cmp.Compare(turn[a.ID], turn[b.ID]) })
+	return pending[:min(len(pending), limitOr(limit, 100))], nil
+}
+
+// MarkAlerted notes that the operator was told of events, together with the event that says so, which may
+// be nil. [daemon.ErrMoved]: not all of them are pending; nothing was written.
+func (s *Store) MarkAlerted(ctx context.Context, ids []int64, told *daemon.Event) error {
+	leave, err := s.enter(ctx, "alerts %v", ids)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	t := s.begin(&daemon.Change{})
+	if told != nil {
+		t.c.Events = []*daemon.Event{told}
+	}
+	for _, id := range ids {
+		e := s.events.get(id)
+		if e == nil || !e.pending() {
+			t.refuse(fmt.Errorf("alerts %v: %w", ids, daemon.ErrMoved))
+			continue
+		}
+		marked := *e
+		marked.alerted = true
+		write(t, &s.events, id, &marked)
+	}
+	if err := t.end(t.feed()); err != nil {
+		return named(err)
+	}
+	return nil
+}

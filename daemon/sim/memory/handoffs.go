@@ -1,0 +1,117 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// phases are those that the schema knows, with whether a handoff in them has its record.
+var phases = map[daemon.Phase]struct{ before, after bool }{
+	daemon.Requested: {before: true}, daemon.Instructing: {before: true}, daemon.AwaitingDocument: {before: true},
+	daemon.Generating: {before: true}, daemon.Verifying: {before: true}, daemon.Cancelled: {before: true},
+	daemon.Recorded: {after: true}, daemon.ShuttingDown: {after: true}, daemon.Spawning: {after: true},
+	daemon.AwaitingRegistration: {after: true}, daemon.InjectingSkill: {after: true}, daemon.Briefing: {after: true},
+	daemon.Completed: {after: true}, daemon.Failed: {before: true, after: true},
+}
+
+// statusOf is the status that the database derives from a phase.
+func statusOf(p daemon.Phase) daemon.Status {
+	switch p {
+	case daemon.Requested:
+		return daemon.StatusPending
+	case daemon.Completed, daemon.Failed, daemon.Cancelled:
+		return daemon.Status(p)
+	}
+	return daemon.StatusInProgress
+}
+
+// claims reports whether a handoff is the one that its agent may have: it is open or completed, or it failed
+// after its record.
+func claims(h *daemon.Handoff) bool {
+	return h.Phase != daemon.Failed && h.Phase != daemon.Cancelled || h.Phase == daemon.Failed && h.RecordedAt != nil
+}
+
+func (t *tx) putHandoff(h *daemon.Handoff) error {
+	row := kept(*h)
+	row.Status = statusOf(row.Phase)
+	phase, known := phases[row.Phase]
+	other := func(is func(*daemon.Handoff) bool) bool { return t.handoffs.any(row.ID, is) }
+	if err := check(
+		"handoffs_phase_known", known,
+		"handoffs_recorded", row.RecordedAt == nil && phase.before || row.RecordedAt != nil && phase.after,
+		"handoffs_ref_key", !other(func(b *daemon.Handoff) bool { return b.Ref == row.Ref }),
+		"handoffs_file_path_key", !other(func(b *daemon.Handoff) bool { return b.FilePath == row.FilePath }),
+		"handoffs_one_per_agent", !claims(&row) || !other(func(b *daemon.Handoff) bool { return b.AgentID == row.AgentID && claims(b) }),
+	); err != nil {
+		return err
+	}
+	write(t, &t.handoffs, row.ID, &row)
+	return check(
+		"handoffs_agent_id_fkey", t.agents.get(row.AgentID) != nil,
+		"handoffs_successor_id_fkey", t.agents.has(row.SuccessorID),
+	)
+}
+
+func (t *tx) putTransition(m daemon.Transition) error {
+	var all []daemon.Transition
+	if before := t.transitions.get(m.HandoffID); before != nil {
+		all = slices.Clone(*before)
+	}
+	if err := check(
+		"transitions_pkey", !slices.ContainsFunc(all, func(b daemon.Transition) bool { return b.Seq == m.Seq }),
+		"transitions_handoff_id_fkey", t.handoffs.get(m.HandoffID) != nil,
+	); err != nil {
+		return err
+	}
+	all = append(all, kept(m))
+	write(t, &t.transitions, m.HandoffID, &all)
+	return nil
+}
+
+// Handoff returns a handoff; [daemon.ErrNotFound] for an unknown id.
+func (s *Store) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) {
+	leave, err := s.enter(ctx, "handoff %d", id)
+	if err != nil {
+		return daemon.Handoff{}, err
+	}
+	defer leave()
+	row := s.handoffs.get(id)
+	if row == nil {
+		return daemon.Handoff{}, fmt.Errorf("handoff %d: %w", id, daemon.ErrNotFound)
+	}
+	return clone(*row), nil
+}
+
+// Handoffs lists the newest first.
+func (s *Store) Handoffs(ctx context.Context, f daemon.HandoffFilter) ([]daemon.Handoff, error) {
+	leave, err := s.enter(ctx, "list of handoffs")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return collect(s.handoffs.newest(), limitOr(f.Limit, 100), func(h *daemon.Handoff) bool {
+		return (f.AgentID == 0 || h.AgentID == f.AgentID) &&
+			(f.SuccessorID == 0 || h.SuccessorID != nil && *h.SuccessorID == f.SuccessorID) &&
+			(f.Persona == "" || h.Persona == f.Persona) &&
+			(f.Status == "" || h.Status == f.Status) &&
+			(f.Host == "" || h.Host == f.Host) &&
+			(!f.Open || h.Open()) &&
+			(f.Before == 0 || h.ID < f.Before)
+	}), nil
+}
+
+// Transitions returns a handoff's moves in order, none for an unknown id.
+func (s *Store) Transitions(ctx context.Context, handoffID int64) ([]daemon.Transition, error) {
+	leave, err := s.enter(ctx, "transitions of handoff %d", handoffID)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if all := s.transitions.get(handoffID); all != nil {
+		return clone(*all), nil
+	}
+	return []daemon.Transition{}, nil
+}

@@ -1,0 +1,135 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/storetext"
+)
+
+// RecordHook stores a hook and what follows from it in one transaction. decide is called while no other
+// call can change anything; it must neither block, nor call the store, nor keep what it is given.
+func (s *Store) RecordHook(
+	ctx context.Context, in daemon.HookInput, decide func(daemon.HookTx) daemon.HookDecision,
+) (daemon.HookResult, error) {
+	leave, err := s.enter(ctx, "hook %s %s", in.Event, in.Key)
+	if err != nil {
+		return daemon.HookResult{}, err
+	}
+	defer leave()
+	result, err := s.recordHook(in, decide)
+	if err != nil {
+		return daemon.HookResult{}, fmt.Errorf("hook %s %s: %w", in.Event, in.Key, named(err))
+	}
+	return result, nil
+}
+
+func (s *Store) recordHook(in daemon.HookInput, decide func(daemon.HookTx) daemon.HookDecision) (result daemon.HookResult, err error) {
+	locked := s.lock(in)
+	d := decide(locked)
+	t := s.begin(&d.Change)
+	if locked.Again {
+		stored := s.hooks.get(locked.HookID)
+		result = clone(stored.result)
+		if d.Output != nil {
+			result.Output = d.Output
+		}
+		if reflect.ValueOf(d.Change).IsZero() {
+			return result, nil
+		}
+		return result, t.end(inOrder(t.rows, t.feed))
+	}
+	result = daemon.HookResult{HookID: locked.HookID, Applied: d.Applied, Reason: d.Reason, Output: d.Output}
+	switch {
+	case locked.Agent != nil:
+		result.AgentID = locked.Agent.ID
+	case d.Change.NewAgent != nil:
+		result.AgentID = d.Change.NewAgent.ID
+	}
+	return result, t.end(inOrder(t.rows, func() error { return t.storeHook(in, result) }, t.feed))
+}
+
+// storeHook writes the row of a hook that comes for the first time.
+func (t *tx) storeHook(in daemon.HookInput, result daemon.HookResult) error {
+	key := storetext.Text(in.Key)
+	row := hook{key: key, StoredHook: kept(daemon.StoredHook{Event: in.Event, Body: in.Body, ReceivedAt: t.at})}
+	row.result = clone(result)
+	row.result.Again, row.result.Reason = true, storetext.Text(result.Reason)
+	if result.Output != nil {
+		row.result.Output = jsonb(result.Output)
+	}
+	write(t, &t.hooks, result.HookID, &row)
+	t.hookKeys[key] = result.HookID
+	t.undo = append(t.undo, func() { delete(t.hookKeys, key) })
+	return check("hook_events_agent_id_fkey", result.AgentID == 0 || t.agents.get(result.AgentID) != nil)
+}
+
+// lock finds what a hook's transaction is about. The hook's id is taken after that.
+func (s *Store) lock(in daemon.HookInput) (locked daemon.HookTx) {
+	is := hookAgent(in)
+	if id, again := s.hookKeys[storetext.Text(in.Key)]; again {
+		locked.HookID, locked.Again = id, true
+		agentID := s.hooks.get(id).result.AgentID
+		is = func(a *daemon.Agent) bool { return a.ID == agentID }
+	}
+	if a, err := s.agent(is); err == nil {
+		locked.Agent = a
+		s.lockOpen(&locked)
+	} else if !locked.Again {
+		s.sequences[daemon.AgentIDs]++
+		locked.NewAgentID = s.sequences[daemon.AgentIDs]
+	}
+	if !locked.Again {
+		s.lastHook++
+		locked.HookID = s.lastHook
+	}
+	return locked
+}
+
+// hookAgent says which agent a hook belongs to: that of its launch; without one, of those that people
+// started on its host, that of its process, or of its session when the process is gone.
+func hookAgent(in daemon.HookInput) func(*daemon.Agent) bool {
+	session := storetext.Text(in.SessionID)
+	return func(a *daemon.Agent) bool {
+		switch {
+		case in.LaunchHash != nil:
+			return launchedBy(in.LaunchHash)(a)
+		case a.Managed || a.Host != in.Host:
+			return false
+		case in.PID > 0 && in.PIDStart > 0:
+			return a.Active() && a.PID == in.PID && a.PIDStart == in.PIDStart
+		}
+		return session != "" && a.SessionID != nil && *a.SessionID == session
+	}
+}
+
+// lockOpen adds what is open with the agent.
+func (s *Store) lockOpen(locked *daemon.HookTx) {
+	for _, h := range s.handoffs.all() {
+		if h.AgentID == locked.Agent.ID && h.Open() {
+			open := clone(*h)
+			locked.Handoff = &open
+		}
+	}
+	open := s.openDeliveries(locked.Agent.ID)
+	locked.Deliveries = []*daemon.Delivery{}
+	for i := range open {
+		locked.Deliveries = append(locked.Deliveries, &open[i])
+	}
+}
+
+// StoredHook returns a hook as it was stored; [daemon.ErrNotFound] for an unknown id.
+func (s *Store) StoredHook(ctx context.Context, hookID int64) (daemon.StoredHook, error) {
+	leave, err := s.enter(ctx, "hook %d", hookID)
+	if err != nil {
+		return daemon.StoredHook{}, err
+	}
+	defer leave()
+	row := s.hooks.get(hookID)
+	if row == nil {
+		return daemon.StoredHook{}, fmt.Errorf("hook %d: %w", hookID, daemon.ErrNotFound)
+	}
+	return clone(row.StoredHook), nil
+}

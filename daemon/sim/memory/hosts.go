@@ -1,0 +1,80 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/storetext"
+)
+
+// SetHost notes that a host's daemon is there, and where it keeps its data.
+func (s *Store) SetHost(host, dataRoot string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.roots[host] = storetext.Text(dataRoot)
+}
+
+// HostRoot returns the data directory of a host; [daemon.ErrNotFound] if it was never seen.
+func (s *Store) HostRoot(ctx context.Context, host string) (string, error) {
+	leave, err := s.enter(ctx, "host %s: data directory", host)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	root, seen := s.roots[host]
+	if !seen {
+		return "", fmt.Errorf("host %s: data directory: %w", host, daemon.ErrNotFound)
+	}
+	return root, nil
+}
+
+// TryWrite succeeds: memory takes writes.
+func (s *Store) TryWrite(ctx context.Context, host string) error {
+	leave, err := s.enter(ctx, "write to the row of host %s", host)
+	if err != nil {
+		return err
+	}
+	leave()
+	return nil
+}
+
+// NotificationPreferences returns a host's, and [daemon.DefaultPreferences] where none were set.
+func (s *Store) NotificationPreferences(ctx context.Context, host string) (daemon.NotificationPreferences, error) {
+	leave, err := s.enter(ctx, "preferences of host %.64q", host)
+	if err != nil {
+		return daemon.NotificationPreferences{}, err
+	}
+	defer leave()
+	if p, set := s.preferences[storetext.Text(host)]; set {
+		return clone(p), nil
+	}
+	return daemon.DefaultPreferences, nil
+}
+
+// ChangeNotificationPreferences alters a host's preferences and appends the event that change returns, if it
+// is not nil, in one transaction. change is called while no other call can change anything.
+func (s *Store) ChangeNotificationPreferences(
+	ctx context.Context, host string, change func(*daemon.NotificationPreferences) *daemon.Event,
+) (daemon.NotificationPreferences, error) {
+	leave, err := s.enter(ctx, "preferences of host %.64q", host)
+	if err != nil {
+		return daemon.NotificationPreferences{}, err
+	}
+	defer leave()
+	t := s.begin(&daemon.Change{})
+	key := storetext.Text(host)
+	p, set := s.preferences[key]
+	if p = clone(p); !set {
+		p = daemon.NotificationPreferences{Waiting: daemon.DefaultPreferences.Waiting, Completed: daemon.DefaultPreferences.Completed, UpdatedAt: &t.at}
+	}
+	if e := change(&p); e != nil {
+		t.c.Events = []*daemon.Event{e}
+	}
+	p.UpdatedAt = &t.at
+	if err := t.end(t.feed()); err != nil {
+		return daemon.NotificationPreferences{}, fmt.Errorf("preferences of host %.64q: %w", host, err)
+	}
+	s.preferences[key] = daemon.NotificationPreferences{Waiting: p.Waiting, Completed: p.Completed, UpdatedAt: &t.at}
+	return p, nil
+}

@@ -1,0 +1,253 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// admit asks whether the change's run may be at work. An agent counts as long as it lives, also one whose
+// run has ended or waits, but a run that is at work counts once, with all its agents. Who waits goes in the
+// order of the ids.
+func (t *tx) admit() error {
+	if t.c.Admit == 0 {
+		return nil
+	}
+	runs := []*daemon.Pipeline{t.c.NewPipeline}
+	if t.c.Run != nil {
+		runs = append(runs, t.c.Run.Pipeline)
+	}
+	for _, p := range runs {
+		if p != nil && !t.hasRoom(p, t.c.Admit) {
+			t.refuse(fmt.Errorf("pipeline %d: %w", p.ID, daemon.ErrNoRoom))
+		}
+	}
+	return nil
+}
+
+func (s *Store) hasRoom(p *daemon.Pipeline, admit int) bool {
+	used := 0
+	for id, other := range s.pipelines.all() {
+		switch {
+		case other.Host != p.Host || id == p.ID:
+		case other.Status == daemon.PipelineRunning:
+			used++
+		case other.Status == daemon.PipelinePending && id < p.ID:
+			return false
+		}
+	}
+	for _, a := range s.agents.all() {
+		if a.Host != p.Host || !a.Active() || a.PipelineID == nil || *a.PipelineID == p.ID {
+			continue
+		}
+		if s.pipelines.get(*a.PipelineID).Status != daemon.PipelineRunning {
+			used++
+		}
+	}
+	return used < admit
+}
+
+func (t *tx) pipelineRows() error {
+	if p := t.c.NewPipeline; p != nil {
+		if t.pipelines.get(p.ID) != nil {
+			return violation("pipelines_pkey")
+		}
+		if err := t.putPipeline(p); err != nil {
+			return err
+		}
+		for i := range p.Steps {
+			if t.steps.get(p.Steps[i].ID) != nil {
+				return violation("steps_pkey")
+			}
+			if err := t.putStep(p.ID, &p.Steps[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return inOrder(t.run, t.output)
+}
+
+// run writes a run with its steps. The step that begins comes last: at no time may two of a run be at work.
+func (t *tx) run() error {
+	if t.c.Run == nil {
+		return nil
+	}
+	p := t.c.Run.Pipeline
+	next := *p
+	next.Seq++
+	if row := t.pipelines.get(p.ID); row == nil || row.Seq != p.Seq {
+		t.refuse(fmt.Errorf("pipeline %d: %w", p.ID, daemon.ErrMoved))
+	} else if err := t.putPipeline(&next); err != nil {
+		return err
+	}
+	t.done = append(t.done, func() { p.Seq = next.Seq })
+	begins := func(s *daemon.Step) int {
+		if s.Status == daemon.StepRunning {
+			return 1
+		}
+		return 0
+	}
+	steps := slices.SortedStableFunc(slices.Values(t.c.Run.Steps), func(a, b *daemon.Step) int { return cmp.Compare(begins(a), begins(b)) })
+	for _, step := range steps {
+		if row := t.steps.get(step.ID); row == nil || row.PipelineID != p.ID {
+			t.refuse(fmt.Errorf("step %d of pipeline %d: %w", step.ID, p.ID, daemon.ErrMoved))
+		} else if err := t.putStep(p.ID, step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var (
+	runStatuses = []daemon.PipelineStatus{
+		daemon.PipelinePending, daemon.PipelineRunning, daemon.PipelineWaiting, daemon.PipelineDone, daemon.PipelineFailed,
+	}
+	stepStatuses = []daemon.StepStatus{daemon.StepPending, daemon.StepRunning, daemon.StepDone, daemon.StepFailed, daemon.StepSkipped}
+)
+
+func (t *tx) putPipeline(p *daemon.Pipeline) error {
+	bare := *p
+	bare.Steps, bare.CurrentAgentID = nil, nil
+	row := kept(bare)
+	if err := check(
+		"pipelines_failed", (row.Status == daemon.PipelineFailed) == (row.Error != nil),
+		"pipelines_finished", row.Open() == (row.FinishedAt == nil),
+		"pipelines_status_known", slices.Contains(runStatuses, row.Status),
+	); err != nil {
+		return err
+	}
+	write(t, &t.pipelines, row.ID, &row)
+	return nil
+}
+
+func (t *tx) putStep(pipelineID int64, s *daemon.Step) error {
+	bare := *s
+	bare.PipelineID, bare.AgentIDs, bare.LatestHandoff = pipelineID, nil, nil
+	row := kept(bare)
+	sibling := func(is func(*daemon.Step) bool) bool {
+		return t.steps.any(row.ID, func(b *daemon.Step) bool { return b.PipelineID == pipelineID && is(b) })
+	}
+	if err := check(
+		"steps_status_known", slices.Contains(stepStatuses, row.Status),
+		"steps_order", !sibling(func(b *daemon.Step) bool { return b.OrderIndex == row.OrderIndex }),
+		"steps_one_running", row.Status != daemon.StepRunning || !sibling(func(b *daemon.Step) bool { return b.Status == daemon.StepRunning }),
+	); err != nil {
+		return err
+	}
+	write(t, &t.steps, row.ID, &row)
+	return check("steps_pipeline_id_fkey", t.pipelines.get(pipelineID) != nil)
+}
+
+func (t *tx) output() error {
+	if t.c.NewOutput == nil {
+		return nil
+	}
+	row := kept(*t.c.NewOutput)
+	if err := check(
+		"step_handoffs_pkey", t.outputs.get(row.ID) == nil,
+		"step_handoffs_step_id_key", !t.outputs.any(row.ID, func(b *daemon.StepHandoff) bool { return b.StepID == row.StepID }),
+	); err != nil {
+		return err
+	}
+	write(t, &t.outputs, row.ID, &row)
+	return check(
+		"step_handoffs_step_id_fkey", t.steps.get(row.StepID) != nil,
+		"step_handoffs_agent_id_fkey", t.agents.get(row.AgentID) != nil,
+	)
+}
+
+// whole adds a run's steps, and what is derived.
+func (s *Store) whole(p *daemon.Pipeline) {
+	p.Steps = collect(s.steps.all(), -1, func(step *daemon.Step) bool { return step.PipelineID == p.ID })
+	slices.SortFunc(p.Steps, func(a, b daemon.Step) int { return cmp.Compare(a.OrderIndex, b.OrderIndex) })
+	for i := range p.Steps {
+		step := &p.Steps[i]
+		step.AgentIDs = []int64{}
+		for id, a := range s.agents.all() {
+			if a.StepID != nil && *a.StepID == step.ID {
+				step.AgentIDs = append(step.AgentIDs, id)
+			}
+		}
+		if n := len(step.AgentIDs); n > 0 && step.Status == daemon.StepRunning {
+			newest := step.AgentIDs[n-1]
+			p.CurrentAgentID = &newest
+		}
+		if left := collect(s.outputs.all(), 1, func(o *daemon.StepHandoff) bool { return o.StepID == step.ID }); len(left) > 0 {
+			step.LatestHandoff = &left[0]
+		}
+	}
+}
+
+// Pipeline returns a run with its steps; [daemon.ErrNotFound] for an unknown id.
+func (s *Store) Pipeline(ctx context.Context, id int64) (daemon.Pipeline, error) {
+	leave, err := s.enter(ctx, "pipeline %d", id)
+	if err != nil {
+		return daemon.Pipeline{}, err
+	}
+	defer leave()
+	row := s.pipelines.get(id)
+	if row == nil {
+		return daemon.Pipeline{}, fmt.Errorf("pipeline %d: %w", id, daemon.ErrNotFound)
+	}
+	p := clone(*row)
+	s.whole(&p)
+	return p, nil
+}
+
+// Pipelines lists the newest first, with their steps.
+func (s *Store) Pipelines(ctx context.Context, f daemon.PipelineFilter) ([]daemon.Pipeline, error) {
+	leave, err := s.enter(ctx, "list of pipelines")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	runs := collect(s.pipelines.newest(), limitOr(f.Limit, 100), func(p *daemon.Pipeline) bool {
+		return (f.Status == "" || p.Status == f.Status) &&
+			(f.Template == "" || p.Template == f.Template) &&
+			(f.Host == "" || p.Host == f.Host) &&
+			(!f.Open || p.Open()) &&
+			(f.Before == 0 || p.ID < f.Before)
+	})
+	for i := range runs {
+		s.whole(&runs[i])
+	}
+	return runs, nil
+}
+
+// PipelinePlaces returns where the host's runs work that have not ended, the oldest first.
+func (s *Store) PipelinePlaces(ctx context.Context, host string) ([]daemon.PipelinePlace, error) {
+	leave, err := s.enter(ctx, "places of pipelines")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	places := []daemon.PipelinePlace{}
+	for id, p := range s.pipelines.all() {
+		if p.Host == host && p.Open() {
+			places = append(places, daemon.PipelinePlace{ID: id, WorkDir: p.WorkDir})
+		}
+	}
+	return places, nil
+}
+
+// OpenPipelines returns the ids of the host's runs that have not ended, the oldest first, but of those that
+// are pending the oldest alone.
+func (s *Store) OpenPipelines(ctx context.Context, host string) ([]int64, error) {
+	leave, err := s.enter(ctx, "list of open pipelines")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	ids, pending := []int64{}, false
+	for id, p := range s.pipelines.all() {
+		if p.Host != host || !p.Open() || pending && p.Status == daemon.PipelinePending {
+			continue
+		}
+		pending = pending || p.Status == daemon.PipelinePending
+		ids = append(ids, id)
+	}
+	return ids, nil
+}

@@ -1,0 +1,124 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
+)
+
+// record writes a record in place of the one that the handoff may have.
+func (t *tx) record() error {
+	r := t.c.NewRecord
+	if r == nil {
+		return nil
+	}
+	row := kept(*r)
+	write(t, &t.records, row.HandoffID, &row)
+	return check(
+		"records_handoff_id_fkey", t.handoffs.get(row.HandoffID) != nil,
+		"records_agent_id_fkey", t.agents.get(row.AgentID) != nil,
+	)
+}
+
+// Record returns what a handoff keeps beside its row; [daemon.ErrNotFound] for one that has none.
+func (s *Store) Record(ctx context.Context, handoffID int64) (daemon.Record, error) {
+	leave, err := s.enter(ctx, "record of handoff %d", handoffID)
+	if err != nil {
+		return daemon.Record{}, err
+	}
+	defer leave()
+	row := s.records.get(handoffID)
+	if row == nil {
+		return daemon.Record{}, fmt.Errorf("record of handoff %d: %w", handoffID, daemon.ErrNotFound)
+	}
+	return clone(*row), nil
+}
+
+// lookBack is over how many agents records of a line are looked for.
+const lookBack = 1000
+
+// before returns the agents before one in its line, its predecessor first. In a circle each is met once.
+func (s *Store) before(agentID int64) (ids []int64) {
+	met := map[int64]bool{agentID: true}
+	at := s.agents.get(agentID)
+	for range lookBack {
+		if at == nil || at.PreviousAgentID == nil {
+			break
+		}
+		id := *at.PreviousAgentID
+		if !met[id] {
+			met[id] = true
+			ids = append(ids, id)
+		}
+		at = s.agents.get(id)
+	}
+	return ids
+}
+
+// LineRecords returns the newest record of each agent before one in its line, that of its predecessor
+// first, without Document and Context; 100 where q.Limit is 0. A record has its messages if those that come
+// before it have neither so many nor about so many bytes as are asked for.
+func (s *Store) LineRecords(ctx context.Context, q daemon.LineQuery) ([]daemon.Record, error) {
+	leave, err := s.enter(ctx, "records before agent %d", q.AgentID)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	out := []daemon.Record{}
+	var messages int
+	var size int64
+	for _, id := range s.before(q.AgentID) {
+		if len(out) == limitOr(q.Limit, 100) {
+			break
+		}
+		newest := collect(s.records.newest(), 1, func(r *daemon.Record) bool { return r.AgentID == id })
+		if len(newest) == 0 {
+			continue
+		}
+		r := newest[0]
+		enough := messages >= q.Messages || size >= q.MessageBytes
+		messages, size = messages+len(r.Messages), size+sizeOf(r.Messages)
+		r.Document, r.Context = "", ""
+		if enough {
+			r.Messages = []data.Message{}
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+func sizeOf(messages []data.Message) int64 {
+	raw, err := json.Marshal(messages)
+	if err != nil {
+		panic(err) // they were JSON before
+	}
+	return int64(len(raw))
+}
+
+// LineHandoffs returns the handoffs of an agent, of all before it in its line and of all after it, the
+// newest first; 100 where limit is 0.
+func (s *Store) LineHandoffs(ctx context.Context, agentID int64, limit int) ([]daemon.Handoff, error) {
+	leave, err := s.enter(ctx, "handoffs along the line of agent %d", agentID)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	line := map[int64]bool{agentID: true}
+	for at := s.agents.get(agentID); at != nil && at.PreviousAgentID != nil && !line[*at.PreviousAgentID]; {
+		line[*at.PreviousAgentID] = true
+		at = s.agents.get(*at.PreviousAgentID)
+	}
+	after := map[int64]bool{agentID: true}
+	for grown := true; grown; {
+		grown = false
+		for id, a := range s.agents.all() {
+			if a.PreviousAgentID != nil && after[*a.PreviousAgentID] && !after[id] {
+				after[id], grown = true, true
+			}
+		}
+	}
+	return collect(s.handoffs.newest(), limitOr(limit, 100), func(h *daemon.Handoff) bool { return line[h.AgentID] || after[h.AgentID] }), nil
+}

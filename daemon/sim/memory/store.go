@@ -1,0 +1,108 @@
+// Package memory keeps in memory what [daemon.Store] keeps, for simulations. It answers as the store on
+// PostgreSQL does: package storetest holds both to the same suite, and compares them.
+//
+// A [Store] is safe for concurrent use. One mutex guards it; it starts no goroutine, draws no random
+// number, asks only [time.Now] for the time, and iterates in the order of ids, so that equal calls have
+// equal results. Rows are copied on the way in and on the way out.
+//
+// A change is carried out statement by statement in the order in which PostgreSQL gets them, with its
+// constraints, under their names; if one is refused, what came before is undone. Ids are not given back
+// then, as those of a sequence are not: the log has gaps.
+package memory
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// Store is a database in memory. Make one with [New].
+type Store struct {
+	mu sync.Mutex // never held across anything that can block
+
+	sequences map[daemon.IDKind]int64 // the newest id of each
+	lastEvent int64
+	lastHook  int64
+	prunedTo  int64 // the log's floor
+
+	agents      table[daemon.Agent]
+	handoffs    table[daemon.Handoff]
+	transitions table[[]daemon.Transition] // by handoff
+	records     table[daemon.Record]       // by handoff
+	deliveries  table[daemon.Delivery]
+	pipelines   table[daemon.Pipeline] // without their steps
+	steps       table[daemon.Step]     // without what is derived
+	outputs     table[daemon.StepHandoff]
+	hooks       table[hook]
+	hookKeys    map[string]int64
+	events      table[event]
+	preferences map[string]daemon.NotificationPreferences // by host
+	roots       map[string]string                         // data directories by host
+}
+
+var _ daemon.Store = (*Store)(nil)
+
+// hook is a hook that was stored.
+type hook struct {
+	daemon.StoredHook
+	key    string
+	result daemon.HookResult // as it is answered when the hook comes again
+}
+
+// event is an event of the log.
+type event struct {
+	daemon.Event
+	alerted bool
+}
+
+// New returns an empty store.
+func New() *Store {
+	return &Store{
+		sequences: map[daemon.IDKind]int64{
+			daemon.AgentIDs: 0, daemon.HandoffIDs: 0, daemon.DeliveryIDs: 0,
+			daemon.PipelineIDs: 0, daemon.StepIDs: 0, daemon.OutputIDs: 0,
+		},
+		hookKeys: map[string]int64{}, preferences: map[string]daemon.NotificationPreferences{}, roots: map[string]string{},
+	}
+}
+
+// enter takes the store for one call, which calls leave at its end. A call whose context is over is
+// refused; what names the call.
+func (s *Store) enter(ctx context.Context, what string, args ...any) (leave func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf(what+": %w", append(args, err)...)
+	}
+	s.mu.Lock()
+	return s.mu.Unlock, nil
+}
+
+// now is the time as PostgreSQL keeps it.
+func now() time.Time { return micros(time.Now()) }
+
+// micros is a time as PostgreSQL keeps it.
+func micros(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+
+// NextID returns a fresh id for a row of the given kind.
+func (s *Store) NextID(ctx context.Context, kind daemon.IDKind) (int64, error) {
+	leave, err := s.enter(ctx, "next id of %s", kind)
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
+	if _, known := s.sequences[kind]; !known {
+		return 0, fmt.Errorf("next id: unknown kind %q", kind)
+	}
+	s.sequences[kind]++
+	return s.sequences[kind], nil
+}
+
+// limitOr returns limit, or def where it is not set.
+func limitOr(limit, def int) int {
+	if limit <= 0 {
+		return def
+	}
+	return limit
+}

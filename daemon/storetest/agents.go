@@ -1,0 +1,135 @@
+package storetest
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// WholeAgent is an agent in which no field is empty.
+func WholeAgent(t testing.TB, st daemon.Store) *daemon.Agent {
+	t.Helper()
+	before := NewAgent(t, st, nil)
+	var a daemon.Agent
+	fill(reflect.ValueOf(&a).Elem())
+	a.ID, a.PreviousAgentID, a.SuccessorID = nextOf(t, st, daemon.AgentIDs), &before.ID, nil
+	a.State, a.StopStage = daemon.Ended, daemon.StopKill
+	run := NewRun(t, st, 1, nil)
+	a.PipelineID, a.StepID = &run.ID, &run.Steps[0].ID
+	return &a
+}
+
+func agentIsKeptWhole(t *testing.T, st daemon.Store) {
+	a := WholeAgent(t, st)
+	Commit(t, st, &daemon.Change{NewAgent: a})
+	got, err := st.Agent(t.Context(), a.ID)
+	equal(t, "inserted", must(t, got, err), *a)
+
+	b := WholeAgent(t, st)
+	b.ID, b.Rev = a.ID, a.Rev
+	Commit(t, st, &daemon.Change{Agents: []*daemon.Agent{b}})
+	if b.Rev != a.Rev+1 {
+		t.Errorf("rev %d, want %d", b.Rev, a.Rev+1)
+	}
+	got, err = st.Agent(t.Context(), a.ID)
+	equal(t, "updated", must(t, got, err), *b)
+
+	empty := NewAgent(t, st, nil)
+	got, err = st.Agent(t.Context(), empty.ID)
+	empty.Options = []string{}
+	equal(t, "empty", must(t, got, err), *empty)
+}
+
+func agentSuccessorIsTheNewest(t *testing.T, st daemon.Store) {
+	a := NewAgent(t, st, nil)
+	for range 2 {
+		last := NewAgent(t, st, func(b *daemon.Agent) { b.PreviousAgentID = &a.ID })
+		got, err := st.Agent(t.Context(), a.ID)
+		if must(t, got, err).SuccessorID == nil || *got.SuccessorID != last.ID {
+			t.Errorf("successor %v, want %d", got.SuccessorID, last.ID)
+		}
+	}
+}
+
+func unknownAgent(t *testing.T, st daemon.Store) {
+	if _, err := st.Agent(t.Context(), 9); !errors.Is(err, daemon.ErrNotFound) {
+		t.Errorf("agent: %v", err)
+	}
+	for _, hash := range [][]byte{nil, {}, []byte("no")} {
+		NewAgent(t, st, func(a *daemon.Agent) { a.LaunchHash = []byte{} })
+		if _, err := st.AgentByLaunch(t.Context(), hash); !errors.Is(err, daemon.ErrNotFound) {
+			t.Errorf("agent by launch %q: %v", hash, err)
+		}
+	}
+	a := NewAgent(t, st, func(a *daemon.Agent) { a.LaunchHash = []byte("hash") })
+	if got, err := st.AgentByLaunch(t.Context(), []byte("hash")); err != nil || got.ID != a.ID {
+		t.Errorf("agent by launch: %d, %v", got.ID, err)
+	}
+}
+
+func listagentContentss(t *testing.T, st daemon.Store) {
+	one := NewAgent(t, st, func(a *daemon.Agent) { a.Persona = ptr("p") })
+	two := NewAgent(t, st, func(a *daemon.Agent) { a.Host, a.PreviousAgentID = "h2", &one.ID })
+	three := NewAgent(t, st, func(a *daemon.Agent) { a.State, a.EndedAt = daemon.Ended, ptr(now()) })
+	for name, tt := range map[string]struct {
+		filter daemon.AgentFilter
+		want   []int64
+	}{
+		"all":      {daemon.AgentFilter{}, []int64{three.ID, two.ID, one.ID}},
+		"state":    {daemon.AgentFilter{State: daemon.Ended}, []int64{three.ID}},
+		"persona":  {daemon.AgentFilter{Persona: "p"}, []int64{one.ID}},
+		"host":     {daemon.AgentFilter{Host: "h1"}, []int64{three.ID, one.ID}},
+		"active":   {daemon.AgentFilter{Active: true}, []int64{two.ID, one.ID}},
+		"before":   {daemon.AgentFilter{Before: two.ID}, []int64{one.ID}},
+		"limit":    {daemon.AgentFilter{Limit: 1}, []int64{three.ID}},
+		"previous": {daemon.AgentFilter{Previous: one.ID}, []int64{two.ID}},
+		"none":     {daemon.AgentFilter{Persona: "x\x00"}, []int64{}},
+	} {
+		agents, err := st.Agents(t.Context(), tt.filter)
+		ids := []int64{}
+		for _, a := range must(t, agents, err) {
+			ids = append(ids, a.ID)
+		}
+		equal(t, name, ids, tt.want)
+	}
+}
+
+func openAgents(t *testing.T, st daemon.Store) {
+	ended := func(a *daemon.Agent) { a.State, a.EndedAt = daemon.Ended, ptr(now()) }
+	NewAgent(t, st, nil)   // nothing to do
+	NewAgent(t, st, ended) // nothing more to do
+	NewAgent(t, st, func(a *daemon.Agent) { a.State, a.Host = daemon.Starting, "h2" })
+	starting := NewAgent(t, st, func(a *daemon.Agent) { a.State = daemon.Starting })
+	stopping := NewAgent(t, st, func(a *daemon.Agent) { a.StopAskedAt = ptr(now()) })
+	NewAgent(t, st, func(a *daemon.Agent) { ended(a); a.StopAskedAt = ptr(now()) })
+	handsOver := NewAgent(t, st, ended)
+	h := NewHandoff(t, st, handsOver.ID)
+	told := NewAgent(t, st, nil)
+	d := NewDelivery(t, st, told.ID)
+
+	ids, err := st.OpenAgents(t.Context(), "h1")
+	equal(t, "open", must(t, ids, err), []int64{starting.ID, stopping.ID, handsOver.ID, told.ID})
+
+	d.State, d.Verdict = daemon.DeliveryDone, ptr(daemon.Submitted)
+	Commit(t, st, &daemon.Change{Deliveries: []*daemon.Delivery{d}})
+	Commit(t, st, Moved(h, daemon.Cancelled))
+	ids, err = st.OpenAgents(t.Context(), "h1")
+	equal(t, "less is open", must(t, ids, err), []int64{starting.ID, stopping.ID})
+	ids, err = st.OpenAgents(t.Context(), "h3")
+	equal(t, "another host", must(t, ids, err), []int64{})
+}
+
+func nextID(t *testing.T, st daemon.Store) {
+	for _, kind := range []daemon.IDKind{
+		daemon.AgentIDs, daemon.HandoffIDs, daemon.DeliveryIDs, daemon.PipelineIDs, daemon.StepIDs, daemon.OutputIDs,
+	} {
+		if a, b := nextOf(t, st, kind), nextOf(t, st, kind); a <= 0 || b <= a {
+			t.Errorf("%s: %d, then %d", kind, a, b)
+		}
+	}
+	if _, err := st.NextID(t.Context(), "hosts"); err == nil {
+		t.Error("an unknown kind has ids")
+	}
+}

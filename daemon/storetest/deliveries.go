@@ -1,0 +1,80 @@
+package storetest
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+func deliveryIsKeptWhole(t *testing.T, st daemon.Store) {
+	a := NewAgent(t, st, nil)
+	h := NewHandoff(t, st, a.ID)
+	whole := func(id int64) *daemon.Delivery {
+		var d daemon.Delivery
+		fill(reflect.ValueOf(&d).Elem())
+		d.ID, d.AgentID, d.HandoffID = id, a.ID, &h.ID
+		d.Kind, d.State, d.Verdict = daemon.KindPrompt, daemon.DeliveryDone, ptr(daemon.Unconfirmed)
+		return &d
+	}
+	d := whole(nextOf(t, st, daemon.DeliveryIDs))
+	Commit(t, st, &daemon.Change{NewDeliveries: []*daemon.Delivery{d}})
+	got, err := st.Delivery(t.Context(), d.ID)
+	equal(t, "inserted", must(t, got, err), *d)
+
+	next := whole(d.ID)
+	next.Rev = d.Rev
+	Commit(t, st, &daemon.Change{Deliveries: []*daemon.Delivery{next}})
+	got, err = st.Delivery(t.Context(), d.ID)
+	equal(t, "updated", must(t, got, err), *next)
+	if next.Rev != d.Rev+1 {
+		t.Errorf("rev %d, want %d", next.Rev, d.Rev+1)
+	}
+	if _, err := st.Delivery(t.Context(), 999); !errors.Is(err, daemon.ErrNotFound) {
+		t.Errorf("unknown delivery: %v", err)
+	}
+}
+
+func listsOfDeliveries(t *testing.T, st daemon.Store) {
+	a := NewAgent(t, st, nil)
+	one, two, three := NewDelivery(t, st, a.ID), NewDelivery(t, st, a.ID), NewDelivery(t, st, a.ID)
+	NewDelivery(t, st, NewAgent(t, st, nil).ID)
+	two.State, two.Verdict = daemon.DeliveryDone, ptr(daemon.Submitted)
+	Commit(t, st, &daemon.Change{Deliveries: []*daemon.Delivery{two}})
+	ids := func(all []daemon.Delivery, err error) (ids []int64) {
+		for _, d := range must(t, all, err) {
+			ids = append(ids, d.ID)
+		}
+		return ids
+	}
+	equal(t, "all", ids(st.Deliveries(t.Context(), a.ID, 0, 0)), []int64{three.ID, two.ID, one.ID})
+	equal(t, "before, limit", ids(st.Deliveries(t.Context(), a.ID, three.ID, 1)), []int64{two.ID})
+	equal(t, "open", ids(st.OpenDeliveries(t.Context(), a.ID)), []int64{one.ID, three.ID})
+}
+
+func dropQueued(t *testing.T, st daemon.Store) {
+	a := NewAgent(t, st, nil)
+	queued, typed, given := NewDelivery(t, st, a.ID), NewDelivery(t, st, a.ID), NewDelivery(t, st, a.ID)
+	others := NewDelivery(t, st, NewAgent(t, st, nil).ID)
+	typed.State, given.State = daemon.DeliveryTyped, daemon.DeliveryTyping
+	Commit(t, st, &daemon.Change{Deliveries: []*daemon.Delivery{typed}})
+	fresh := ADelivery(t, st, a.ID)
+	Commit(t, st, &daemon.Change{
+		DropQueued: a.ID, DropEvidence: "recorded\x00",
+		Deliveries: []*daemon.Delivery{given}, NewDeliveries: []*daemon.Delivery{fresh},
+	})
+	for _, d := range []*daemon.Delivery{typed, given, fresh, others} {
+		got, err := st.Delivery(t.Context(), d.ID)
+		equal(t, "left alone", must(t, got, err), *d)
+	}
+	got, err := st.Delivery(t.Context(), queued.ID)
+	must(t, got, err)
+	if got.State != daemon.DeliveryDone || got.Verdict == nil || *got.Verdict != daemon.NotSubmitted ||
+		got.Evidence != "recorded\uFFFD" || got.DecidedAt == nil || got.Rev != queued.Rev+1 {
+		t.Errorf("dropped: %+v", got)
+	}
+	if err := st.Commit(t.Context(), &daemon.Change{Deliveries: []*daemon.Delivery{queued}}); !errors.Is(err, daemon.ErrMoved) {
+		t.Errorf("a dropped delivery was written: %v", err)
+	}
+}

@@ -1,0 +1,119 @@
+package storetest
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// hosts are those whose rows are read.
+var hosts = []string{"h1", "h2"}
+
+// all is a limit that no test reaches.
+const all = 10_000
+
+// contents is all that can be read of a store, hooks and data directories left out.
+type contents struct {
+	Agents, Ended []daemon.Agent
+	Handoffs      []daemon.Handoff
+	Transitions   []daemon.Transition
+	Records       []daemon.Record
+	Deliveries    []daemon.Delivery
+	Runs          []daemon.Pipeline
+	Events        []daemon.Event
+	Backwards     []daemon.Event
+	LastEvent     int64
+	Floor         daemon.LogFloor
+	ByAgent       []agentContents
+	ByHost        []hostContents
+}
+
+// agentContents is what is read for one agent.
+type agentContents struct {
+	ID           int64
+	Open         []daemon.Delivery
+	Sent         daemon.Sent
+	LineHandoffs []int64
+	LineRecords  []daemon.Record
+}
+
+// hostContents is what is read for one host.
+type hostContents struct {
+	Host          string
+	OpenAgents    []int64
+	OpenPipelines []int64
+	Places        []daemon.PipelinePlace
+	Pending       []daemon.Event
+	Census        daemon.Census
+	Preferences   daemon.NotificationPreferences
+}
+
+// everything reads all that can be read.
+func everything(t testing.TB, st daemon.Store) (e contents) {
+	t.Helper()
+	ctx := t.Context()
+	e.Agents = result(st.Agents(ctx, daemon.AgentFilter{Limit: all}))(t)
+	e.Ended = result(st.Agents(ctx, daemon.AgentFilter{Limit: all, Lately: true}))(t)
+	e.Handoffs = result(st.Handoffs(ctx, daemon.HandoffFilter{Limit: all}))(t)
+	for _, h := range e.Handoffs {
+		e.Transitions = append(e.Transitions, result(st.Transitions(ctx, h.ID))(t)...)
+		if r, err := st.Record(ctx, h.ID); !errors.Is(err, daemon.ErrNotFound) {
+			e.Records = append(e.Records, must(t, r, err))
+		}
+	}
+	for _, a := range e.Agents {
+		e.Deliveries = append(e.Deliveries, result(st.Deliveries(ctx, a.ID, 0, all))(t)...)
+		e.ByAgent = append(e.ByAgent, readAgent(t, st, a.ID))
+	}
+	e.Runs = result(st.Pipelines(ctx, daemon.PipelineFilter{Limit: all}))(t)
+	e.Events = result(st.Events(ctx, daemon.EventFilter{Limit: all}))(t)
+	e.Backwards = result(st.Audit(ctx, daemon.AuditFilter{Limit: all}))(t)
+	e.LastEvent = result(st.LastEventID(ctx))(t)
+	e.Floor = result(st.LogFloor(ctx))(t)
+	for _, host := range hosts {
+		e.ByHost = append(e.ByHost, readHost(t, st, host))
+	}
+	return e
+}
+
+func readAgent(t testing.TB, st daemon.Store, id int64) agentContents {
+	t.Helper()
+	ctx := t.Context()
+	of := agentContents{ID: id}
+	of.Open = result(st.OpenDeliveries(ctx, id))(t)
+	of.Sent = result(st.Sent(ctx, id, time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)))(t)
+	for _, h := range result(st.LineHandoffs(ctx, id, all))(t) {
+		of.LineHandoffs = append(of.LineHandoffs, h.ID)
+	}
+	of.LineRecords = result(st.LineRecords(ctx, daemon.LineQuery{AgentID: id, Messages: 3, MessageBytes: 1 << 20}))(t)
+	return of
+}
+
+func readHost(t testing.TB, st daemon.Store, host string) hostContents {
+	t.Helper()
+	ctx := t.Context()
+	of := hostContents{Host: host}
+	of.OpenAgents = result(st.OpenAgents(ctx, host))(t)
+	of.OpenPipelines = result(st.OpenPipelines(ctx, host))(t)
+	of.Places = result(st.PipelinePlaces(ctx, host))(t)
+	of.Pending = result(st.PendingAlerts(ctx, host, all))(t)
+	of.Census = result(st.Census(ctx, host))(t)
+	of.Preferences = result(st.NotificationPreferences(ctx, host))(t)
+	return of
+}
+
+// result takes the result of a call that may not fail.
+func result[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		return must(t, v, err)
+	}
+}
+
+// events reads the whole log.
+func events(t testing.TB, st daemon.Store) []daemon.Event {
+	t.Helper()
+	return result(st.Events(t.Context(), daemon.EventFilter{Limit: all}))(t)
+}

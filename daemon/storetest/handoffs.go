@@ -1,0 +1,183 @@
+package storetest
+
+import (
+	"errors"
+	"reflect"
+	"sync"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// WholeHandoff is a handoff in which no field is empty, not committed.
+func WholeHandoff(t testing.TB, st daemon.Store) *daemon.Handoff {
+	t.Helper()
+	a, b := NewAgent(t, st, nil), NewAgent(t, st, nil)
+	var h daemon.Handoff
+	fill(reflect.ValueOf(&h).Elem())
+	h.ID, h.AgentID, h.SuccessorID = nextOf(t, st, daemon.HandoffIDs), a.ID, &b.ID
+	h.DeliveryID = &NewDelivery(t, st, b.ID).ID
+	h.Phase, h.Status = daemon.Briefing, daemon.StatusInProgress
+	return &h
+}
+
+func handoffIsKeptWhole(t *testing.T, st daemon.Store) {
+	h := WholeHandoff(t, st)
+	Commit(t, st, &daemon.Change{NewHandoff: h})
+	got, err := st.Handoff(t.Context(), h.ID)
+	equal(t, "inserted", must(t, got, err), *h)
+
+	next := WholeHandoff(t, st)
+	next.ID, next.Seq, next.Phase = h.ID, h.Seq, daemon.Failed
+	Commit(t, st, &daemon.Change{Move: &daemon.Move{Handoff: next, From: h.Phase, Cause: "c"}})
+	if next.Seq != h.Seq+1 || next.Status != daemon.StatusFailed {
+		t.Errorf("after the move: seq %d, status %s", next.Seq, next.Status)
+	}
+	got, err = st.Handoff(t.Context(), h.ID)
+	equal(t, "moved", must(t, got, err), *next)
+
+	empty := NewHandoff(t, st, NewAgent(t, st, nil).ID)
+	got, err = st.Handoff(t.Context(), empty.ID)
+	empty.Warnings = []string{}
+	equal(t, "empty", must(t, got, err), *empty)
+
+	if _, err := st.Handoff(t.Context(), 999); !errors.Is(err, daemon.ErrNotFound) {
+		t.Errorf("unknown handoff: %v", err)
+	}
+}
+
+func statusFollowsThePhase(t *testing.T, st daemon.Store) {
+	for phase, want := range map[daemon.Phase]daemon.Status{
+		daemon.Requested: daemon.StatusPending, daemon.Instructing: daemon.StatusInProgress,
+		daemon.AwaitingDocument: daemon.StatusInProgress, daemon.Generating: daemon.StatusInProgress,
+		daemon.Verifying: daemon.StatusInProgress,
+		daemon.Recorded:  daemon.StatusInProgress, daemon.ShuttingDown: daemon.StatusInProgress,
+		daemon.Spawning: daemon.StatusInProgress, daemon.AwaitingRegistration: daemon.StatusInProgress,
+		daemon.InjectingSkill: daemon.StatusInProgress, daemon.Briefing: daemon.StatusInProgress,
+		daemon.Completed: daemon.StatusCompleted, daemon.Failed: daemon.StatusFailed, daemon.Cancelled: daemon.StatusCancelled,
+	} {
+		h := NewHandoff(t, st, NewAgent(t, st, nil).ID)
+		c := Moved(h, phase)
+		Commit(t, st, c)
+		if c.Move.Handoff.Status != want {
+			t.Errorf("%s: %s, want %s", phase, c.Move.Handoff.Status, want)
+		}
+	}
+}
+
+func oneHandoffPerAgent(t *testing.T, st daemon.Store) {
+	for _, tt := range []struct {
+		name     string
+		phase    daemon.Phase
+		recorded bool
+		want     error
+	}{
+		{"requested", daemon.Requested, false, daemon.ErrOpenHandoff},
+		{"recorded", daemon.Recorded, true, daemon.ErrOpenHandoff},
+		{"completed", daemon.Completed, true, daemon.ErrOpenHandoff},
+		{"failed after the record", daemon.Failed, true, daemon.ErrOpenHandoff},
+		{"failed before the record", daemon.Failed, false, nil},
+		{"cancelled", daemon.Cancelled, false, nil},
+	} {
+		a := NewAgent(t, st, nil)
+		h := NewHandoff(t, st, a.ID)
+		c := Moved(h, tt.phase)
+		if tt.recorded {
+			c.Move.Handoff.RecordedAt = ptr(now())
+		}
+		Commit(t, st, c)
+		if err := st.Commit(t.Context(), &daemon.Change{NewHandoff: AHandoff(t, st, a.ID)}); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
+		}
+	}
+}
+
+func oneHandoffAmongManyRequests(t *testing.T, st daemon.Store) {
+	a := NewAgent(t, st, nil)
+	var wg sync.WaitGroup
+	errs := make([]error, 64)
+	for i := range errs {
+		h := AHandoff(t, st, a.ID)
+		wg.Go(func() {
+			errs[i] = st.Commit(t.Context(), &daemon.Change{NewHandoff: h, Events: []*daemon.Event{{Type: "handoff_started", Host: "h1"}}})
+		})
+	}
+	wg.Wait()
+	won := 0
+	for _, err := range errs {
+		switch {
+		case err == nil:
+			won++
+		case !errors.Is(err, daemon.ErrOpenHandoff):
+			t.Error(err)
+		}
+	}
+	if left := everything(t, st); won != 1 || len(left.Handoffs) != 1 || len(left.Events) != 1 {
+		t.Errorf("%d requests won, %d handoffs, %d events", won, len(left.Handoffs), len(left.Events))
+	}
+}
+
+func theRecordStandsFromRecordedOn(t *testing.T, st daemon.Store) {
+	for _, phase := range []daemon.Phase{daemon.Recorded, daemon.ShuttingDown, daemon.Completed} {
+		c := Moved(NewHandoff(t, st, NewAgent(t, st, nil).ID), phase)
+		c.Move.Handoff.RecordedAt = nil
+		if err := st.Commit(t.Context(), c); !violates(err, "handoffs_recorded") {
+			t.Errorf("%s without a record: %v", phase, err)
+		}
+	}
+	for _, phase := range []daemon.Phase{daemon.Generating, daemon.Cancelled} {
+		c := Moved(NewHandoff(t, st, NewAgent(t, st, nil).ID), phase)
+		c.Move.Handoff.RecordedAt = ptr(now())
+		if err := st.Commit(t.Context(), c); !violates(err, "handoffs_recorded") {
+			t.Errorf("%s with a record: %v", phase, err)
+		}
+	}
+}
+
+func transitionsAreTheChangesOfPhase(t *testing.T, st daemon.Store) {
+	h := NewHandoff(t, st, NewAgent(t, st, nil).ID)
+	c := Moved(h, daemon.Instructing)
+	Commit(t, st, c)
+	in := c.Move.Handoff
+	in.Note = "the agent is in a turn"
+	Commit(t, st, Moved(in, daemon.Instructing))
+	in.Seq++
+	c = Moved(in, daemon.Failed)
+	Commit(t, st, c)
+	all, err := st.Transitions(t.Context(), h.ID)
+	equal(t, "transitions", must(t, all, err), []daemon.Transition{
+		{HandoffID: h.ID, Seq: 1, From: daemon.Requested, To: daemon.Instructing, Cause: "test", At: in.PhaseAt},
+		{HandoffID: h.ID, Seq: 3, From: daemon.Instructing, To: daemon.Failed, Cause: "test", At: c.Move.Handoff.PhaseAt},
+	})
+}
+
+func listOfHandoffs(t *testing.T, st daemon.Store) {
+	a, b := NewAgent(t, st, nil), NewAgent(t, st, nil)
+	one := NewHandoff(t, st, a.ID)
+	Commit(t, st, Moved(one, daemon.Cancelled))
+	two := AHandoff(t, st, a.ID)
+	two.SuccessorID, two.Persona, two.Host = &b.ID, "reviewer-eve-1", "h2"
+	Commit(t, st, &daemon.Change{NewHandoff: two})
+	for name, tt := range map[string]struct {
+		filter daemon.HandoffFilter
+		want   []int64
+	}{
+		"all":       {daemon.HandoffFilter{}, []int64{two.ID, one.ID}},
+		"agent":     {daemon.HandoffFilter{AgentID: a.ID}, []int64{two.ID, one.ID}},
+		"other":     {daemon.HandoffFilter{AgentID: b.ID}, []int64{}},
+		"successor": {daemon.HandoffFilter{SuccessorID: b.ID}, []int64{two.ID}},
+		"persona":   {daemon.HandoffFilter{Persona: one.Persona}, []int64{one.ID}},
+		"status":    {daemon.HandoffFilter{Status: daemon.StatusCancelled}, []int64{one.ID}},
+		"host":      {daemon.HandoffFilter{Host: "h2"}, []int64{two.ID}},
+		"open":      {daemon.HandoffFilter{Open: true}, []int64{two.ID}},
+		"before":    {daemon.HandoffFilter{Before: two.ID}, []int64{one.ID}},
+		"limit":     {daemon.HandoffFilter{Limit: 1}, []int64{two.ID}},
+	} {
+		handoffs, err := st.Handoffs(t.Context(), tt.filter)
+		ids := []int64{}
+		for _, h := range must(t, handoffs, err) {
+			ids = append(ids, h.ID)
+		}
+		equal(t, name, ids, tt.want)
+	}
+}

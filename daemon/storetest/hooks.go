@@ -1,0 +1,330 @@
+package storetest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// RecordHook records a hook and returns what its transaction had locked.
+func RecordHook(t testing.TB, st daemon.Store, in daemon.HookInput, decide func(daemon.HookTx) daemon.HookDecision) (daemon.HookResult, daemon.HookTx) {
+	t.Helper()
+	var seen daemon.HookTx
+	res, err := st.RecordHook(t.Context(), in, func(tx daemon.HookTx) daemon.HookDecision {
+		seen = tx
+		if decide == nil {
+			return daemon.HookDecision{Applied: true}
+		}
+		return decide(tx)
+	})
+	return must(t, res, err), seen
+}
+
+// Input is a Stop of host h1 that belongs to no agent.
+func Input(key string) daemon.HookInput {
+	return daemon.HookInput{Key: key, Event: "Stop", Host: "h1", Body: json.RawMessage(`{"a": 1}`), At: now()}
+}
+
+func hookFindsItsAgent(t *testing.T, st daemon.Store) {
+	foreign := func(pid int, session string, ended bool) func(*daemon.Agent) {
+		return func(a *daemon.Agent) {
+			a.Managed, a.PID, a.PIDStart, a.SessionID = false, pid, 1000, &session
+			if ended {
+				a.State, a.EndedAt = daemon.Ended, ptr(now())
+			}
+		}
+	}
+	ours := NewAgent(t, st, func(a *daemon.Agent) { a.LaunchHash, a.PID, a.PIDStart = []byte("ours"), 10, 1000 })
+	ended := NewAgent(t, st, func(a *daemon.Agent) {
+		a.LaunchHash, a.State, a.EndedAt = []byte("ended"), daemon.Ended, ptr(now())
+	})
+	NewAgent(t, st, foreign(20, "s1", true)) // the pid was used before
+	person := NewAgent(t, st, foreign(20, "s1", false))
+	NewAgent(t, st, func(a *daemon.Agent) { foreign(30, "s2", false)(a); a.Host = "h2" })
+	gone := NewAgent(t, st, foreign(40, "s3", true))
+	for name, tt := range map[string]struct {
+		in   daemon.HookInput
+		want int64
+	}{
+		"launch":                      {daemon.HookInput{LaunchHash: []byte("ours")}, ours.ID},
+		"launch of an ended agent":    {daemon.HookInput{LaunchHash: []byte("ended"), PID: 20, PIDStart: 1000}, ended.ID},
+		"unknown launch":              {daemon.HookInput{LaunchHash: []byte("x"), PID: 20, PIDStart: 1000, SessionID: "s1"}, 0},
+		"empty launch":                {daemon.HookInput{LaunchHash: []byte{}, PID: 20, PIDStart: 1000}, 0},
+		"process":                     {daemon.HookInput{PID: 20, PIDStart: 1000}, person.ID},
+		"process that was reused":     {daemon.HookInput{PID: 20, PIDStart: 1001, SessionID: "s1"}, 0},
+		"process of ours":             {daemon.HookInput{PID: 10, PIDStart: 1000}, 0},
+		"process of another host":     {daemon.HookInput{PID: 30, PIDStart: 1000}, 0},
+		"session":                     {daemon.HookInput{PID: 20, SessionID: "s1"}, person.ID},
+		"session of an ended agent":   {daemon.HookInput{SessionID: "s3"}, gone.ID},
+		"session of another host":     {daemon.HookInput{SessionID: "s2"}, 0},
+		"neither process nor session": {daemon.HookInput{}, 0},
+	} {
+		tt.in.Key, tt.in.Event, tt.in.Host = name, "Stop", "h1"
+		res, tx := RecordHook(t, st, tt.in, nil)
+		if res.AgentID != tt.want || (tx.Agent == nil) != (tt.want == 0) || (tx.NewAgentID == 0) != (tt.want != 0) {
+			t.Errorf("%s: agent %d, want %d (%+v)", name, res.AgentID, tt.want, tx)
+		}
+	}
+}
+
+func hookLocksWhatIsOpen(t *testing.T, st daemon.Store) {
+	a := NewAgent(t, st, func(a *daemon.Agent) { a.LaunchHash = []byte("l") })
+	Commit(t, st, Moved(NewHandoff(t, st, a.ID), daemon.Cancelled))
+	h := NewHandoff(t, st, a.ID)
+	NewHandoff(t, st, NewAgent(t, st, nil).ID)
+	done, one, two := NewDelivery(t, st, a.ID), NewDelivery(t, st, a.ID), NewDelivery(t, st, a.ID)
+	done.State, done.Verdict = daemon.DeliveryDone, ptr(daemon.Submitted)
+	Commit(t, st, &daemon.Change{Deliveries: []*daemon.Delivery{done}})
+
+	in := Input("k")
+	in.LaunchHash = []byte("l")
+	output := json.RawMessage(`{"decision":"block"}`)
+	event := &daemon.Event{Type: "t", Host: "h1"}
+	var locked daemon.HookTx
+	res, _ := RecordHook(t, st, in, func(tx daemon.HookTx) daemon.HookDecision {
+		locked = tx
+		equal(t, "agent", *tx.Agent, func() daemon.Agent { b := *a; b.Options = []string{}; return b }())
+		equal(t, "handoff", tx.Handoff.ID, h.ID)
+		if len(tx.Deliveries) != 2 || tx.Deliveries[0].ID != one.ID || tx.Deliveries[1].ID != two.ID {
+			t.Errorf("deliveries %+v", tx.Deliveries)
+		}
+		tx.Agent.State, tx.Agent.LastHook = daemon.Working, tx.HookID
+		tx.Handoff.StopHook = tx.HookID
+		tx.Deliveries[0].State = daemon.DeliveryTyping
+		return daemon.HookDecision{Applied: true, Output: output, Change: daemon.Change{
+			Agents: []*daemon.Agent{tx.Agent}, Move: &daemon.Move{Handoff: tx.Handoff, From: tx.Handoff.Phase},
+			Deliveries: tx.Deliveries, Events: []*daemon.Event{event},
+		}}
+	})
+	equal(t, "result", res, daemon.HookResult{HookID: locked.HookID, AgentID: a.ID, Applied: true, Output: output})
+	got, err := st.Agent(t.Context(), a.ID)
+	equal(t, "agent", must(t, got, err), *locked.Agent)
+	gotH, err := st.Handoff(t.Context(), h.ID)
+	equal(t, "handoff", must(t, gotH, err), *locked.Handoff)
+	gotD, err := st.Delivery(t.Context(), one.ID)
+	equal(t, "delivery", must(t, gotD, err), *locked.Deliveries[0])
+	if event.ID == 0 || locked.Agent.Rev != a.Rev+1 || locked.Handoff.Seq != h.Seq+1 {
+		t.Errorf("not advanced: %+v %+v %+v", event, locked.Agent, locked.Handoff)
+	}
+}
+
+func hookComesAgain(t *testing.T, st daemon.Store) {
+	a := NewAgent(t, st, func(a *daemon.Agent) { a.LaunchHash = []byte("l") })
+	d := NewDelivery(t, st, a.ID)
+	in := Input("k")
+	in.LaunchHash = []byte("l")
+	first, _ := RecordHook(t, st, in, func(daemon.HookTx) daemon.HookDecision {
+		return daemon.HookDecision{Applied: true, Reason: "because", Output: json.RawMessage(`{"a": 1}`)}
+	})
+	in.LaunchHash = nil // its agent is the one that was found at first
+	again, tx := RecordHook(t, st, in, func(tx daemon.HookTx) daemon.HookDecision { return daemon.HookDecision{Reason: "stored"} })
+	first.Again = true
+	equal(t, "again", again, first)
+	if !tx.Again || tx.HookID != first.HookID || tx.Agent == nil || tx.Agent.ID != a.ID || len(tx.Deliveries) != 1 {
+		t.Errorf("again: %+v", tx)
+	}
+
+	in.Replayed = true
+	output := json.RawMessage(`{"b": 2}`)
+	again, _ = RecordHook(t, st, in, func(tx daemon.HookTx) daemon.HookDecision {
+		tx.Deliveries[0].Evidence = "the answer did not arrive"
+		return daemon.HookDecision{Output: output, Change: daemon.Change{Deliveries: tx.Deliveries}}
+	})
+	first.Output = output
+	equal(t, "replayed", again, first)
+	got, err := st.Delivery(t.Context(), d.ID)
+	if must(t, got, err).Evidence == "" {
+		t.Errorf("after the replay: %+v", got)
+	}
+
+	next, _ := RecordHook(t, st, Input("nobody's"), nil)
+	if next.HookID != first.HookID+1 { // no id was taken for what came again
+		t.Errorf("the next hook has id %d, the first %d", next.HookID, first.HookID)
+	}
+	if _, tx := RecordHook(t, st, Input("nobody's"), nil); !tx.Again || tx.Agent != nil || tx.NewAgentID != 0 {
+		t.Errorf("again, of nobody: %+v", tx)
+	}
+}
+
+func hookIsStoredOnce(t *testing.T, st daemon.Store) {
+	a := NewAgent(t, st, func(a *daemon.Agent) { a.LaunchHash = []byte("l") })
+	for name, hash := range map[string][]byte{"of an agent": []byte("l"), "of nobody": []byte("x")} {
+		t.Run(name, func(t *testing.T) {
+			in := Input(name)
+			in.LaunchHash = hash
+			var wg sync.WaitGroup
+			var first atomic.Int64
+			for range 16 {
+				wg.Go(func() {
+					res, err := st.RecordHook(t.Context(), in, func(tx daemon.HookTx) daemon.HookDecision {
+						if tx.Again {
+							return daemon.HookDecision{}
+						}
+						d := daemon.HookDecision{Applied: true, Change: daemon.Change{Events: []*daemon.Event{{Type: name, Host: "h1"}}}}
+						if tx.Agent != nil {
+							tx.Agent.LastHook = tx.HookID
+							d.Change.Agents = []*daemon.Agent{tx.Agent}
+						}
+						return d
+					})
+					if err != nil || !res.Applied {
+						t.Errorf("%+v, %v", res, err)
+					}
+					if !res.Again {
+						first.Add(1)
+					}
+				})
+			}
+			wg.Wait()
+			events, err := st.Events(t.Context(), daemon.EventFilter{Types: []string{name}})
+			if n := len(must(t, events, err)); first.Load() != 1 || n != 1 {
+				t.Errorf("stored %d times, with %d events", first.Load(), n)
+			}
+		})
+	}
+	got, err := st.Agent(t.Context(), a.ID)
+	if must(t, got, err).Rev != a.Rev+1 {
+		t.Errorf("the agent was written %d times", got.Rev-a.Rev)
+	}
+}
+
+func agentRegistersItselfOnce(t *testing.T, st daemon.Store) {
+	var wg sync.WaitGroup
+	var owned atomic.Int64
+	for i := range 8 {
+		in := Input(fmt.Sprint("k", i))
+		in.PID, in.PIDStart = 77, 5
+		wg.Go(func() {
+			res, err := st.RecordHook(t.Context(), in, func(tx daemon.HookTx) daemon.HookDecision {
+				if tx.Agent != nil {
+					tx.Agent.LastHook = tx.HookID
+					return daemon.HookDecision{Applied: true, Change: daemon.Change{Agents: []*daemon.Agent{tx.Agent}}}
+				}
+				return daemon.HookDecision{Applied: true, Change: daemon.Change{NewAgent: &daemon.Agent{
+					ID: tx.NewAgentID, Host: "h1", State: daemon.Idle, PID: 77, PIDStart: 5, CreatedAt: now(),
+					TmuxSession: fmt.Sprint("foreign-", tx.NewAgentID),
+				}}}
+			})
+			if err != nil {
+				t.Errorf("%+v, %v", res, err)
+			}
+			if again, err := st.RecordHook(t.Context(), in, func(daemon.HookTx) daemon.HookDecision { return daemon.HookDecision{} }); err == nil &&
+				again.Again && again.AgentID == res.AgentID && res.AgentID != 0 {
+				owned.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if agents, hooks := len(everything(t, st).Agents), owned.Load(); agents != 1 || hooks != 8 {
+		t.Errorf("%d agents, %d hooks of theirs", agents, hooks)
+	}
+}
+
+func hooksOfAnAgentAreAppliedInTheOrderOfTheirIDs(t *testing.T, st daemon.Store) {
+	NewAgent(t, st, func(a *daemon.Agent) { a.LaunchHash = []byte("l") })
+	var wg sync.WaitGroup
+	var last atomic.Int64 // changed under the agent's row lock, which decide is called under
+	for w := range 16 {
+		wg.Go(func() {
+			for i := range 10 {
+				in := Input(fmt.Sprint(w, ".", i))
+				in.LaunchHash = []byte("l")
+				_, err := st.RecordHook(t.Context(), in, func(tx daemon.HookTx) daemon.HookDecision {
+					if seen := last.Swap(tx.HookID); seen >= tx.HookID {
+						t.Errorf("hook %d is applied after hook %d", tx.HookID, seen)
+					}
+					tx.Agent.LastHook = tx.HookID
+					return daemon.HookDecision{Applied: true, Change: daemon.Change{Agents: []*daemon.Agent{tx.Agent}}}
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func hookThatFailsLeavesNothing(t *testing.T, st daemon.Store) {
+	a := NewAgent(t, st, nil)
+	before := everything(t, st)
+	var id int64
+	_, err := st.RecordHook(t.Context(), Input("k"), func(tx daemon.HookTx) daemon.HookDecision {
+		id = tx.HookID
+		stale := *a
+		stale.Rev--
+		return daemon.HookDecision{Change: daemon.Change{Agents: []*daemon.Agent{&stale}, Events: []*daemon.Event{{Type: "t", Host: "h1"}}}}
+	})
+	if !errors.Is(err, daemon.ErrMoved) {
+		t.Errorf("%v, want ErrMoved", err)
+	}
+	equal(t, "what is left", everything(t, st), before)
+	if hook, err := st.StoredHook(t.Context(), id); !errors.Is(err, daemon.ErrNotFound) {
+		t.Errorf("the hook was stored: %+v, %v", hook, err)
+	}
+	if _, tx := RecordHook(t, st, Input("k"), nil); tx.Again {
+		t.Error("its key was kept")
+	}
+}
+
+// hookWithAnyBytes stores what PostgreSQL refuses when it is given as it is.
+func hookWithAnyBytes(t *testing.T, st daemon.Store) {
+	for i, body := range NastyJSON {
+		in := Input(fmt.Sprintf("k\x00\xff%d", i))
+		in.SessionID, in.Body = "s\x00\xff", json.RawMessage(body)
+		res, _ := RecordHook(t, st, in, func(daemon.HookTx) daemon.HookDecision {
+			return daemon.HookDecision{
+				Reason: "r\x00", Output: json.RawMessage(body),
+				Change: daemon.Change{Events: []*daemon.Event{{Type: "t\x00", Host: "h1", Payload: json.RawMessage(body)}}},
+			}
+		})
+		got, err := st.StoredHook(t.Context(), res.HookID)
+		if err != nil || !json.Valid(got.Body) {
+			t.Errorf("%.40q: %.60q %v", body, got.Body, err)
+		}
+		if _, tx := RecordHook(t, st, in, nil); !tx.Again {
+			t.Errorf("%.40q: not found again by its key", body)
+		}
+	}
+	a := NewAgent(t, st, func(a *daemon.Agent) { a.Cwd, a.Options, a.EndReason = "/\x00", []string{"\xff"}, ptr("\x00") })
+	got, err := st.Agent(t.Context(), a.ID)
+	if must(t, got, err).Cwd != "/\uFFFD" || got.Options[0] != "\uFFFD" || *got.EndReason != "\uFFFD" {
+		t.Errorf("agent %+v", got)
+	}
+	h := AHandoff(t, st, a.ID)
+	h.Structured, h.Error = &daemon.Structured{WhatWasDone: ptr("\x00")}, &daemon.Failure{Message: "\xff"}
+	Commit(t, st, &daemon.Change{NewHandoff: h})
+	gotH, err := st.Handoff(t.Context(), h.ID)
+	if must(t, gotH, err); *gotH.Structured.WhatWasDone != "\uFFFD" || gotH.Error.Message != "\uFFFD" {
+		t.Errorf("handoff %+v", gotH)
+	}
+}
+
+func storedHook(t *testing.T, st daemon.Store) {
+	before := now()
+	res, _ := RecordHook(t, st, daemon.HookInput{Key: "k", Event: "Stop", Host: "h1", Body: json.RawMessage(`{"text": "\u0000"}`), At: before.Add(-time.Hour)}, nil)
+	got, err := st.StoredHook(t.Context(), res.HookID)
+	if must(t, got, err).ReceivedAt.Before(before) {
+		t.Errorf("received at %s, before %s", got.ReceivedAt, before)
+	}
+	got.ReceivedAt = time.Time{}
+	equal(t, "hook", got, daemon.StoredHook{Event: "Stop", Body: json.RawMessage("{\"text\": \"\uFFFD\"}")})
+	if _, err := st.StoredHook(t.Context(), 999); !errors.Is(err, daemon.ErrNotFound) {
+		t.Errorf("unknown hook: %v", err)
+	}
+}
+
+// NastyJSON is what jsonb refuses, or what it must not be given.
+var NastyJSON = []string{
+	``, `null`, `{"a": "b"}`, `{"a": "\u0000"}`, `{"\u0000": "\\u0000 \\\u0000"}`, `"\ud800"`, `"\ud800\ud800"`, `"\udc00\ud800"`,
+	`"\ud83d\ude00"`, `"\ud83d\u0041"`, "{\"a\": \"\xff\"}", "\"\x00\"", "not JSON", "{\"a\": \x00}", `{"a": 1`, `{"a": 1e999999999}`,
+	`{"a": -1.5E-999999}`, `1e400000`, "[" + strings.Repeat("1", 2000) + "]", strings.Repeat("[", 9000) + strings.Repeat("]", 9000),
+	`{"a": "1e999999 [[[["}`, `"\\"`, `"\""`, `[1e10, -2.5, {"x": 0}]`,
+}

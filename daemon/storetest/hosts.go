@@ -1,0 +1,69 @@
+package storetest
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+func preferences(t *testing.T, st daemon.Store) {
+	get := func(host string) daemon.NotificationPreferences {
+		p, err := st.NotificationPreferences(t.Context(), host)
+		return must(t, p, err)
+	}
+	equal(t, "at first", get("h1"), daemon.DefaultPreferences)
+	p, err := st.ChangeNotificationPreferences(t.Context(), "h1", func(p *daemon.NotificationPreferences) *daemon.Event {
+		p.Waiting = false
+		return &daemon.Event{Type: "changed", Host: "h1"}
+	})
+	equal(t, "changed", get("h1"), must(t, p, err))
+	if p.Waiting || !p.Completed || p.UpdatedAt == nil || len(events(t, st)) != 1 {
+		t.Errorf("changed: %+v, %d events", p, len(events(t, st)))
+	}
+	equal(t, "of another host", get("h2"), daemon.DefaultPreferences)
+
+	// Each sees what those before it have made, also when the row is new.
+	var wg sync.WaitGroup
+	var flips atomic.Int64
+	for range 9 {
+		wg.Go(func() {
+			_, err := st.ChangeNotificationPreferences(t.Context(), "h3", func(p *daemon.NotificationPreferences) *daemon.Event {
+				flips.Add(1)
+				p.Completed = !p.Completed
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if p := get("h3"); flips.Load() != 9 || p.Completed || !p.Waiting {
+		t.Errorf("after %d flips: %+v", flips.Load(), p)
+	}
+
+	// What cannot be stored whole is not stored at all.
+	const broken = "no such host\x00"
+	_, err = st.ChangeNotificationPreferences(t.Context(), "h4", func(p *daemon.NotificationPreferences) *daemon.Event {
+		p.Waiting = false
+		return &daemon.Event{Type: "t", Host: "h4", Notice: broken}
+	})
+	if err == nil || errors.Is(err, daemon.ErrMoved) {
+		t.Errorf("an event that can't be stored: %v", err)
+	}
+	equal(t, "after a failure", get("h4"), daemon.DefaultPreferences)
+}
+
+func hostRoot(t *testing.T, h Harness) {
+	st := h.Store
+	if _, err := st.HostRoot(t.Context(), "h1"); !errors.Is(err, daemon.ErrNotFound) {
+		t.Errorf("host that was never seen: %v, want ErrNotFound", err)
+	}
+	h.SetHost(t, "h1", "/srv/data")
+	if root, err := st.HostRoot(t.Context(), "h1"); root != "/srv/data" || err != nil {
+		t.Errorf("data directory %q, %v; want /srv/data", root, err)
+	}
+}

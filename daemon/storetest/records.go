@@ -1,0 +1,115 @@
+package storetest
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
+)
+
+// WholeRecord is a record of a handoff in which no field is empty.
+func WholeRecord(h *daemon.Handoff) *daemon.Record {
+	var r daemon.Record
+	fill(reflect.ValueOf(&r).Elem())
+	r.HandoffID, r.AgentID = h.ID, h.AgentID
+	return &r
+}
+
+// Recorded returns the move of h into recorded together with its record.
+func Recorded(h *daemon.Handoff, r *daemon.Record) *daemon.Change {
+	c := Moved(h, daemon.Recorded)
+	c.NewRecord = r
+	return c
+}
+
+// NewRecord commits a new handoff of an agent and its record.
+func NewRecord(t testing.TB, st daemon.Store, agentID int64) *daemon.Record {
+	t.Helper()
+	h := NewHandoff(t, st, agentID)
+	r := WholeRecord(h)
+	Commit(t, st, Recorded(h, r))
+	return r
+}
+
+func recordIsKeptWhole(t *testing.T, st daemon.Store) {
+	r := NewRecord(t, st, NewAgent(t, st, nil).ID)
+	got, err := st.Record(t.Context(), r.HandoffID)
+	equal(t, "whole", must(t, got, err), *r)
+
+	h := NewHandoff(t, st, NewAgent(t, st, nil).ID)
+	Commit(t, st, Recorded(h, &daemon.Record{HandoffID: h.ID, AgentID: h.AgentID, Decisions: []data.Decision{{}}}))
+	got, err = st.Record(t.Context(), h.ID)
+	equal(t, "empty", must(t, got, err), daemon.Record{
+		HandoffID: h.ID, AgentID: h.AgentID, Messages: []data.Message{}, References: []data.Reference{},
+		Decisions: []data.Decision{{RelatedArtifacts: []string{}}},
+	})
+
+	h = NewHandoff(t, st, NewAgent(t, st, nil).ID)
+	Commit(t, st, Recorded(h, &daemon.Record{HandoffID: h.ID, AgentID: h.AgentID}))
+	got, err = st.Record(t.Context(), h.ID)
+	equal(t, "no decisions", must(t, got, err).Decisions, []data.Decision{})
+	if _, err := st.Record(t.Context(), NewHandoff(t, st, NewAgent(t, st, nil).ID).ID); !errors.Is(err, daemon.ErrNotFound) {
+		t.Errorf("a handoff without a record: %v", err)
+	}
+}
+
+func recordIsReplaced(t *testing.T, st daemon.Store) {
+	h := NewHandoff(t, st, NewAgent(t, st, nil).ID)
+	first := WholeRecord(h)
+	first.Decisions = append(first.Decisions, first.Decisions...)
+	c := Recorded(h, first)
+	Commit(t, st, c)
+	other := NewRecord(t, st, NewAgent(t, st, nil).ID)
+
+	late := Recorded(c.Move.Handoff, WholeRecord(h))
+	late.Move.Handoff.Seq--
+	if err := st.Commit(t.Context(), late); !errors.Is(err, daemon.ErrMoved) {
+		t.Errorf("a late move: %v", err)
+	}
+	got, err := st.Record(t.Context(), h.ID)
+	equal(t, "after a late move", must(t, got, err), *first)
+
+	second := WholeRecord(h)
+	second.Decisions = second.Decisions[:1]
+	Commit(t, st, Recorded(c.Move.Handoff, second))
+	got, err = st.Record(t.Context(), h.ID)
+	equal(t, "replaced", must(t, got, err), *second)
+	got, err = st.Record(t.Context(), other.HandoffID)
+	equal(t, "another handoff's", must(t, got, err), *other)
+}
+
+func recordWithAnyBytes(t *testing.T, st daemon.Store) {
+	const bad, good = "a\x00\xffb\\u0000", "a\uFFFD\uFFFDb\\u0000"
+	with := func(h *daemon.Handoff, s string) *daemon.Record {
+		return &daemon.Record{
+			HandoffID: h.ID, AgentID: h.AgentID, Agent: s, Persona: s, Document: s, Context: s, At: now(),
+			Messages:   []data.Message{{Agent: s, Role: s, Text: s}},
+			References: []data.Reference{{Path: s, Note: s}},
+			Decisions:  []data.Decision{{Agent: s, Summary: s, Rationale: s, RelatedArtifacts: []string{s, s}}},
+		}
+	}
+	h := NewHandoff(t, st, NewAgent(t, st, nil).ID)
+	want := with(h, good)
+	given := with(h, bad)
+	given.At = want.At
+	Commit(t, st, Recorded(h, given))
+	got, err := st.Record(t.Context(), h.ID)
+	equal(t, "record", must(t, got, err), *want)
+}
+
+func hooksLeaveTheRecordAlone(t *testing.T, st daemon.Store) {
+	a := NewAgent(t, st, func(a *daemon.Agent) { a.LaunchHash = []byte("l") })
+	r := NewRecord(t, st, a.ID)
+	in := Input("k")
+	in.LaunchHash = a.LaunchHash
+	RecordHook(t, st, in, func(tx daemon.HookTx) daemon.HookDecision {
+		tx.Handoff.StopHook = tx.HookID
+		return daemon.HookDecision{Applied: true, Change: daemon.Change{
+			Agents: []*daemon.Agent{tx.Agent}, Move: &daemon.Move{Handoff: tx.Handoff, From: tx.Handoff.Phase},
+		}}
+	})
+	got, err := st.Record(t.Context(), r.HandoffID)
+	equal(t, "record", must(t, got, err), *r)
+}

@@ -1,0 +1,138 @@
+package storetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// Commit carries out a change that may not fail.
+func Commit(t testing.TB, st daemon.Store, c *daemon.Change) {
+	t.Helper()
+	if err := st.Commit(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func nextOf(t testing.TB, st daemon.Store, kind daemon.IDKind) int64 {
+	t.Helper()
+	id, err := st.NextID(t.Context(), kind)
+	return must(t, id, err)
+}
+
+// NewAgent commits an agent of host h1.
+func NewAgent(t testing.TB, st daemon.Store, change func(*daemon.Agent)) *daemon.Agent {
+	t.Helper()
+	id := nextOf(t, st, daemon.AgentIDs)
+	a := &daemon.Agent{
+		ID: id, Name: "a", Runtime: "claude", Host: "h1", State: daemon.Idle, Generation: 1, CreatedAt: now(),
+		Managed: true, TmuxSession: fmt.Sprintf("agent-%d", id),
+	}
+	if change != nil {
+		change(a)
+	}
+	Commit(t, st, &daemon.Change{NewAgent: a})
+	return a
+}
+
+// AHandoff is a handoff of an agent of host h1, not committed.
+func AHandoff(t testing.TB, st daemon.Store, agentID int64) *daemon.Handoff {
+	t.Helper()
+	id := nextOf(t, st, daemon.HandoffIDs)
+	return &daemon.Handoff{
+		ID: id, Ref: fmt.Sprintf("ref-%d", id), AgentID: agentID, Persona: "developer-con-1", Reason: "manual", Mode: "agent",
+		Phase: daemon.Requested, FilePath: fmt.Sprintf("/handoffs/%d.md", id), CreatedAt: now(), PhaseAt: now(), Host: "h1",
+	}
+}
+
+// NewHandoff commits a handoff of an agent of host h1.
+func NewHandoff(t testing.TB, st daemon.Store, agentID int64) *daemon.Handoff {
+	t.Helper()
+	h := AHandoff(t, st, agentID)
+	Commit(t, st, &daemon.Change{NewHandoff: h})
+	return h
+}
+
+// ADelivery is a message for an agent, not committed.
+func ADelivery(t testing.TB, st daemon.Store, agentID int64) *daemon.Delivery {
+	t.Helper()
+	return &daemon.Delivery{
+		ID: nextOf(t, st, daemon.DeliveryIDs), AgentID: agentID, Kind: daemon.KindMessage, Text: "hello",
+		State: daemon.DeliveryQueued, CreatedAt: now(),
+	}
+}
+
+// NewDelivery commits a message for an agent.
+func NewDelivery(t testing.TB, st daemon.Store, agentID int64) *daemon.Delivery {
+	t.Helper()
+	d := ADelivery(t, st, agentID)
+	Commit(t, st, &daemon.Change{NewDeliveries: []*daemon.Delivery{d}})
+	return d
+}
+
+// Moved returns a copy of h in another phase, as a change.
+func Moved(h *daemon.Handoff, to daemon.Phase) *daemon.Change {
+	next := *h
+	next.Phase, next.PhaseAt = to, now()
+	switch to {
+	case daemon.Requested, daemon.Instructing, daemon.AwaitingDocument, daemon.Generating, daemon.Verifying, daemon.Cancelled:
+	case daemon.Failed:
+	default:
+		if next.RecordedAt == nil {
+			next.RecordedAt = ptr(now())
+		}
+	}
+	return &daemon.Change{Move: &daemon.Move{Handoff: &next, From: h.Phase, Cause: "test"}}
+}
+
+var filled atomic.Int64
+
+// fill gives every field of a struct a value that is neither zero nor another field's, so that a
+// column that is missing or in another's place shows.
+func fill(v reflect.Value) {
+	n := filled.Add(1)
+	switch v.Interface().(type) {
+	case time.Time:
+		v.Set(reflect.ValueOf(time.Date(2026, 1, 2, 3, 4, int(n%60), int(n)*1000, time.UTC)))
+		return
+	case []byte, json.RawMessage:
+		v.SetBytes(fmt.Append(nil, n)) // a number is JSON, too
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i))
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
+	case reflect.String:
+		v.SetString(fmt.Sprint("s", n))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(n)
+	case reflect.Uint64:
+		v.SetUint(uint64(n))
+	case reflect.Float64:
+		v.SetFloat(float64(n) / 4)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		fill(v.Index(0))
+		fill(v.Index(1))
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(key)
+		fill(value)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
+	default:
+		panic("fill: " + v.Type().String())
+	}
+}

@@ -1,0 +1,238 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// ARun is a run of host h1 that is pending, with steps that are, too.
+func ARun(t testing.TB, st daemon.Store, steps int) *daemon.Pipeline {
+	t.Helper()
+	p := &daemon.Pipeline{
+		ID: nextOf(t, st, daemon.PipelineIDs), Title: "t", Template: "quick_fix", Host: "h1", Status: daemon.PipelinePending,
+		Warnings: []string{}, CreatedAt: now(), UpdatedAt: now(), Steps: []daemon.Step{},
+	}
+	for i := range steps {
+		p.Steps = append(p.Steps, daemon.Step{
+			ID: nextOf(t, st, daemon.StepIDs), PipelineID: p.ID, OrderIndex: i, AgentName: "developer",
+			Status: daemon.StepPending, AgentIDs: []int64{},
+		})
+	}
+	return p
+}
+
+// NewRun commits a run of host h1, after change.
+func NewRun(t testing.TB, st daemon.Store, steps int, change func(*daemon.Pipeline)) *daemon.Pipeline {
+	t.Helper()
+	p := ARun(t, st, steps)
+	if change != nil {
+		change(p)
+	}
+	Commit(t, st, &daemon.Change{NewPipeline: p})
+	return p
+}
+
+// To returns a change of a run's status, for [NewRun].
+func To(status daemon.PipelineStatus) func(*daemon.Pipeline) {
+	return func(p *daemon.Pipeline) {
+		p.Status, p.Error, p.FinishedAt = status, nil, nil
+		if !p.Open() {
+			p.FinishedAt = ptr(now())
+		}
+		if status == daemon.PipelineFailed {
+			p.Error = ptr("it broke")
+		}
+	}
+}
+
+// NewWorker commits an agent that works for a step.
+func NewWorker(t testing.TB, st daemon.Store, p *daemon.Pipeline, step int) *daemon.Agent {
+	t.Helper()
+	return NewAgent(t, st, func(a *daemon.Agent) { a.PipelineID, a.StepID = &p.ID, &p.Steps[step].ID })
+}
+
+// RunOf returns a run as it is stored.
+func RunOf(t testing.TB, st daemon.Store, id int64) *daemon.Pipeline {
+	t.Helper()
+	p, err := st.Pipeline(t.Context(), id)
+	return ptr(must(t, p, err))
+}
+
+// wholeRun is a run in which no field of what is written is empty.
+func wholeRun(t testing.TB, st daemon.Store) *daemon.Pipeline {
+	t.Helper()
+	var p daemon.Pipeline
+	fill(reflect.ValueOf(&p).Elem())
+	p.ID, p.Status, p.CurrentAgentID = nextOf(t, st, daemon.PipelineIDs), daemon.PipelineFailed, nil
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		s.ID, s.PipelineID, s.OrderIndex = nextOf(t, st, daemon.StepIDs), p.ID, i
+		s.Status, s.AgentIDs, s.LatestHandoff = daemon.StepFailed, []int64{}, nil
+	}
+	return &p
+}
+
+// WholeOutput is what a step leaves, with no field empty.
+func WholeOutput(t testing.TB, st daemon.Store, stepID, agentID int64) *daemon.StepHandoff {
+	t.Helper()
+	var o daemon.StepHandoff
+	fill(reflect.ValueOf(&o).Elem())
+	o.ID, o.StepID, o.AgentID = nextOf(t, st, daemon.OutputIDs), stepID, agentID
+	return &o
+}
+
+func runIsKeptWhole(t *testing.T, st daemon.Store) {
+	p := wholeRun(t, st)
+	Commit(t, st, &daemon.Change{NewPipeline: p})
+	equal(t, "inserted", RunOf(t, st, p.ID), p)
+
+	next := wholeRun(t, st)
+	next.ID, next.Seq, next.Status = p.ID, p.Seq, daemon.PipelineFailed
+	var steps []*daemon.Step
+	for i := range next.Steps {
+		next.Steps[i].ID, next.Steps[i].PipelineID = p.Steps[i].ID, p.ID
+		steps = append(steps, &next.Steps[i])
+	}
+	next.Steps[0].Status, next.Steps[1].Status = daemon.StepSkipped, daemon.StepRunning
+	Commit(t, st, &daemon.Change{Run: &daemon.RunMove{Pipeline: next, Steps: steps}})
+	if next.Seq != p.Seq+1 {
+		t.Errorf("seq %d, want %d", next.Seq, p.Seq+1)
+	}
+	equal(t, "updated", RunOf(t, st, p.ID), next)
+
+	one, two, three := NewWorker(t, st, next, 1), NewWorker(t, st, next, 0), NewWorker(t, st, next, 1)
+	o := WholeOutput(t, st, next.Steps[0].ID, two.ID)
+	Commit(t, st, &daemon.Change{NewOutput: o})
+	next.Steps[0].AgentIDs, next.Steps[1].AgentIDs = []int64{two.ID}, []int64{one.ID, three.ID}
+	next.Steps[0].LatestHandoff, next.CurrentAgentID = o, &three.ID
+	equal(t, "with what is derived", RunOf(t, st, p.ID), next)
+	next.Steps[1].Status, next.CurrentAgentID = daemon.StepFailed, nil
+	Commit(t, st, &daemon.Change{Run: &daemon.RunMove{Pipeline: next, Steps: steps}})
+	equal(t, "after the step", RunOf(t, st, p.ID), next)
+
+	bare := NewRun(t, st, 1, func(p *daemon.Pipeline) { p.Warnings = nil })
+	o = &daemon.StepHandoff{ID: nextOf(t, st, daemon.OutputIDs), StepID: bare.Steps[0].ID, AgentID: one.ID, CreatedAt: now()}
+	Commit(t, st, &daemon.Change{NewOutput: o})
+	bare.Warnings, bare.Steps[0].LatestHandoff = []string{}, o
+	equal(t, "bare", RunOf(t, st, bare.ID), bare)
+	empty := NewRun(t, st, 0, nil)
+	equal(t, "without steps", RunOf(t, st, empty.ID), empty)
+	if _, err := st.Pipeline(t.Context(), 999); !errors.Is(err, daemon.ErrNotFound) {
+		t.Errorf("unknown run: %v", err)
+	}
+}
+
+func runsKeepStrangeBytes(t *testing.T, st daemon.Store) {
+	const nul, kept = "a\x00\xff", "a\uFFFD\uFFFD"
+	spoil := func(p *daemon.Pipeline) {
+		p.Title, p.Template, p.Prompt, p.Branch, p.Hint, p.Note, p.Warnings = nul, nul, nul, ptr(nul), nul, nul, []string{nul}
+		s := &p.Steps[0]
+		s.AgentName, s.Persona, s.Skill, s.Prompt, s.Error, s.Input, s.Comment = nul, ptr(nul), nul, nul, ptr(nul), nul, nul
+	}
+	p := NewRun(t, st, 1, spoil)
+	Commit(t, st, &daemon.Change{Run: &daemon.RunMove{Pipeline: p, Steps: []*daemon.Step{&p.Steps[0]}}})
+	o := WholeOutput(t, st, p.Steps[0].ID, NewWorker(t, st, p, 0).ID)
+	o.ContentMD, o.Metadata = nul, &daemon.Structured{WhatWasDone: ptr("a\x00")}
+	Commit(t, st, &daemon.Change{NewOutput: o})
+	got := RunOf(t, st, p.ID)
+	s := got.Steps[0]
+	for i, text := range []string{
+		got.Title, got.Template, got.Prompt, *got.Branch, got.Hint, got.Note, got.Warnings[0], s.AgentName, *s.Persona, s.Skill,
+		s.Prompt, *s.Error, s.Input, s.Comment, s.LatestHandoff.ContentMD, *s.LatestHandoff.Metadata.WhatWasDone + "\uFFFD",
+	} {
+		if text != kept && text != "a\uFFFD" { // bytes in a row become one character
+			t.Errorf("text %d became %q", i, text)
+		}
+	}
+}
+
+func listOfRuns(t *testing.T, st daemon.Store) {
+	one := NewRun(t, st, 2, nil)
+	two := NewRun(t, st, 1, To(daemon.PipelineDone))
+	three := NewRun(t, st, 0, func(p *daemon.Pipeline) { p.Host, p.Template = "h2", "full_feature" })
+	four := NewRun(t, st, 1, To(daemon.PipelineFailed))
+	five := NewRun(t, st, 1, To(daemon.PipelineWaiting))
+	for name, tt := range map[string]struct {
+		filter daemon.PipelineFilter
+		want   []int64
+	}{
+		"all":      {daemon.PipelineFilter{}, []int64{five.ID, four.ID, three.ID, two.ID, one.ID}},
+		"status":   {daemon.PipelineFilter{Status: daemon.PipelineDone}, []int64{two.ID}},
+		"template": {daemon.PipelineFilter{Template: "full_feature"}, []int64{three.ID}},
+		"host":     {daemon.PipelineFilter{Host: "h2"}, []int64{three.ID}},
+		"open":     {daemon.PipelineFilter{Open: true}, []int64{five.ID, three.ID, one.ID}},
+		"before":   {daemon.PipelineFilter{Before: three.ID}, []int64{two.ID, one.ID}},
+		"limit":    {daemon.PipelineFilter{Limit: 1}, []int64{five.ID}},
+		"none":     {daemon.PipelineFilter{Template: "x\x00"}, []int64{}},
+	} {
+		runs, err := st.Pipelines(t.Context(), tt.filter)
+		ids := []int64{}
+		for _, p := range must(t, runs, err) {
+			ids = append(ids, p.ID)
+			equal(t, name, &p, RunOf(t, st, p.ID))
+		}
+		equal(t, name, ids, tt.want)
+		if runs == nil {
+			t.Errorf("%s: the list is nil", name)
+		}
+	}
+	for host, want := range map[string][]int64{"h1": {one.ID, five.ID}, "h2": {three.ID}, "h3": {}} {
+		ids, err := st.OpenPipelines(t.Context(), host)
+		equal(t, "open runs of "+host, must(t, ids, err), want)
+	}
+}
+
+// readersSeeNoRunHalfWritten has a run and its step change together while both are read.
+func readersSeeNoRunHalfWritten(t *testing.T, st daemon.Store) {
+	p := NewRun(t, st, 1, nil)
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		for i := range 300 {
+			p.Note, p.Steps[0].Comment = fmt.Sprint(i), fmt.Sprint(i)
+			if err := st.Commit(t.Context(), &daemon.Change{Run: &daemon.RunMove{Pipeline: p, Steps: []*daemon.Step{&p.Steps[0]}}}); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}()
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			for {
+				got, err := st.Pipeline(t.Context(), p.ID)
+				if err != nil || got.Note != got.Steps[0].Comment {
+					t.Errorf("a run at %q, its step at %q, %v", got.Note, got.Steps[0].Comment, err)
+					return
+				}
+				select {
+				case <-written:
+					return
+				default:
+				}
+			}
+		})
+	}
+	wg.Wait()
+	<-written
+}
+
+// openPipelinesOfManyPending: of those that are pending only the oldest can be admitted.
+func openPipelinesOfManyPending(t *testing.T, st daemon.Store) {
+	pending := To(daemon.PipelinePending)
+	NewRun(t, st, 1, To(daemon.PipelineDone))
+	first := NewRun(t, st, 1, pending)
+	running := NewRun(t, st, 1, To(daemon.PipelineRunning))
+	last := NewRun(t, st, 1, pending)
+	ids, err := st.OpenPipelines(t.Context(), "h1")
+	equal(t, "open runs", must(t, ids, err), []int64{first.ID, running.ID})
+	places, err := st.PipelinePlaces(t.Context(), "h1")
+	equal(t, "places", must(t, places, err), []daemon.PipelinePlace{
+		{ID: first.ID, WorkDir: first.WorkDir}, {ID: running.ID, WorkDir: running.WorkDir}, {ID: last.ID, WorkDir: last.WorkDir},
+	})
+}

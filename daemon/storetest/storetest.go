@@ -1,0 +1,140 @@
+// Package storetest says what a [daemon.Store] does, as a suite that every store passes: the one on
+// PostgreSQL, and the one in memory that simulations run on. [Compare] draws changes from a seed and gives
+// them to two stores, which must answer the same.
+//
+// What is about PostgreSQL itself (locks, plans, connections, migrations) is tested in package db.
+package storetest
+
+import (
+	"errors"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// Harness is an empty store, with what a test cannot do to it as the daemon does.
+type Harness struct {
+	Store daemon.Store
+	// SetHost has the daemon of a host be seen, with its data directory.
+	SetHost func(t testing.TB, host, dataRoot string)
+	// Line commits n copies of an agent. Each is the successor of the one before, the first that of the agent,
+	// and their ids follow the agent's.
+	Line func(t testing.TB, first *daemon.Agent, n int)
+}
+
+// tests are the suite.
+var tests = []struct {
+	name string
+	run  func(*testing.T, Harness)
+}{
+	{"AgentIsKeptWhole", alone(agentIsKeptWhole)},
+	{"AgentSuccessorIsTheNewest", alone(agentSuccessorIsTheNewest)},
+	{"UnknownAgent", alone(unknownAgent)},
+	{"ListagentContentss", alone(listagentContentss)},
+	{"OpenAgents", alone(openAgents)},
+	{"NextID", alone(nextID)},
+	{"OneOfManyMoversWins", alone(oneOfManyMoversWins)},
+	{"MovedLeavesNothing", alone(movedLeavesNothing)},
+	{"EmptyChange", alone(emptyChange)},
+	{"ConstraintsKeepNonsenseOut", alone(constraintsKeepNonsenseOut)},
+	{"OneOfManyWritersOfARunWins", alone(oneOfManyWritersOfARunWins)},
+	{"MovedRunLeavesNothing", alone(movedRunLeavesNothing)},
+	{"AStepLeavesOneOutput", alone(aStepLeavesOneOutput)},
+	{"TheNextStepBeginsAsOneEnds", alone(theNextStepBeginsAsOneEnds)},
+	{"ConstraintsKeepNonsenseOutOfRuns", alone(constraintsKeepNonsenseOutOfRuns)},
+	{"AdmissionUnderPressure", alone(admissionUnderPressure)},
+	{"AdmissionCountsWhatIsAtWork", alone(admissionCountsWhatIsAtWork)},
+	{"AdmissionKeepsTheOrder", alone(admissionKeepsTheOrder)},
+	{"Census", alone(census)},
+	{"DeliveryIsKeptWhole", alone(deliveryIsKeptWhole)},
+	{"ListsOfDeliveries", alone(listsOfDeliveries)},
+	{"DropQueued", alone(dropQueued)},
+	{"ReaderMissesNothing", alone(readerMissesNothing)},
+	{"EventIsKeptWhole", alone(eventIsKeptWhole)},
+	{"ListOfEvents", alone(listOfEvents)},
+	{"AlertsAreToldOnce", alone(alertsAreToldOnce)},
+	{"PendingAlertsAreInOrder", alone(pendingAlertsAreInOrder)},
+	{"HandoffIsKeptWhole", alone(handoffIsKeptWhole)},
+	{"StatusFollowsThePhase", alone(statusFollowsThePhase)},
+	{"OneHandoffPerAgent", alone(oneHandoffPerAgent)},
+	{"OneHandoffAmongManyRequests", alone(oneHandoffAmongManyRequests)},
+	{"TheRecordStandsFromRecordedOn", alone(theRecordStandsFromRecordedOn)},
+	{"TransitionsAreTheChangesOfPhase", alone(transitionsAreTheChangesOfPhase)},
+	{"ListOfHandoffs", alone(listOfHandoffs)},
+	{"HookFindsItsAgent", alone(hookFindsItsAgent)},
+	{"HookLocksWhatIsOpen", alone(hookLocksWhatIsOpen)},
+	{"HookComesAgain", alone(hookComesAgain)},
+	{"HookIsStoredOnce", alone(hookIsStoredOnce)},
+	{"AgentRegistersItselfOnce", alone(agentRegistersItselfOnce)},
+	{"HooksOfAnAgentAreAppliedInTheOrderOfTheirIDs", alone(hooksOfAnAgentAreAppliedInTheOrderOfTheirIDs)},
+	{"HookThatFailsLeavesNothing", alone(hookThatFailsLeavesNothing)},
+	{"HookWithAnyBytes", alone(hookWithAnyBytes)},
+	{"StoredHook", alone(storedHook)},
+	{"RunIsKeptWhole", alone(runIsKeptWhole)},
+	{"RunsKeepStrangeBytes", alone(runsKeepStrangeBytes)},
+	{"ListOfRuns", alone(listOfRuns)},
+	{"ReadersSeeNoRunHalfWritten", alone(readersSeeNoRunHalfWritten)},
+	{"OpenPipelinesOfManyPending", alone(openPipelinesOfManyPending)},
+	{"RecordIsKeptWhole", alone(recordIsKeptWhole)},
+	{"RecordIsReplaced", alone(recordIsReplaced)},
+	{"RecordWithAnyBytes", alone(recordWithAnyBytes)},
+	{"HooksLeaveTheRecordAlone", alone(hooksLeaveTheRecordAlone)},
+	{"RecordsOfALine", alone(recordsOfALine)},
+	{"MessagesOfALine", alone(messagesOfALine)},
+	{"HandoffsOfALine", alone(handoffsOfALine)},
+	{"LineInACircle", alone(lineInACircle)},
+	{"LineIsLookedBackOverAThousandAgents", lineIsLookedBackOverAThousandAgents},
+	{"PruneEventsKeepsWhatIsNeeded", alone(pruneEventsKeepsWhatIsNeeded)},
+	{"FloorStays", alone(floorStays)},
+	{"PruneTogether", alone(pruneTogether)},
+	{"PruneHooks", alone(pruneHooks)},
+	{"Audit", alone(audit)},
+	{"Preferences", alone(preferences)},
+	{"HostRoot", hostRoot},
+}
+
+// alone is a test that needs nothing but a store.
+func alone(run func(*testing.T, daemon.Store)) func(*testing.T, Harness) {
+	return func(t *testing.T, h Harness) { run(t, h.Store) }
+}
+
+// Run runs the suite, each test with a store of its own.
+func Run(t *testing.T, open func(*testing.T) Harness) {
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tt.run(t, open(t))
+		})
+	}
+}
+
+// must unwraps the result of a call that may not fail.
+func must[T any](t testing.TB, v T, err error) T {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// now is a time that a store keeps exactly.
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+
+func ptr[T any](v T) *T { return &v }
+
+func equal(t testing.TB, what string, got, want any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%s:\n got %+v\nwant %+v", what, got, want)
+	}
+}
+
+// violates reports whether a change was refused by a constraint of the schema, whose names all stores know.
+func violates(err error, constraint string) bool {
+	return err != nil && strings.Contains(err.Error(), strconv.Quote(constraint)) &&
+		!errors.Is(err, daemon.ErrMoved) && !errors.Is(err, daemon.ErrOpenHandoff) && !errors.Is(err, daemon.ErrNoRoom)
+}
