@@ -227,7 +227,7 @@ func (r *claudeRig) sessionFiles() (out []string) {
 	r.t.Helper()
 	for _, dir := range []string{"projects", "sessions"} {
 		err := filepath.WalkDir(filepath.Join(r.home.ConfigDir, dir), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
+			if err != nil || d.IsDir() || filepath.Ext(path) == ".key" { // a fork that is killed late enough leaves its key
 				return err
 			}
 			if dir == "projects" {

@@ -114,7 +114,7 @@ func TestAutoOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).auto().start()
 	a := r.aged()
-	r.misbehave("think=1s")
+	r.misbehave("think=1m")
 	r.send(a.ID, "go on @tokens 760000")
 	r.awaitAutomatic(a.ID)
 	if _, err := r.client.CancelHandoff(t.Context(), a.ID, 0); err != nil {
@@ -371,7 +371,7 @@ func TestCompactingAfterCancel(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).auto().start()
 	a := r.aged()
-	r.misbehave("think=1s")
+	r.misbehave("think=1m")
 	r.send(a.ID, "go on @tokens 760000")
 	r.awaitAutomatic(a.ID)
 	if _, err := r.client.CancelHandoff(t.Context(), a.ID, 0); err != nil {

@@ -49,12 +49,12 @@ func TestCancelAwaitingDocument(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	a := r.agent(con)
-	r.misbehave("think=1500ms")
+	r.misbehave("think=1m")
 	r.awaitPhase(r.handoff(a.ID), daemon.AwaitingDocument)
 	first := r.cancel(a.ID, daemon.AwaitingDocument)
+	r.misbehave("")
 	r.awaitShown(a.ID, "The handoff document is written")
 	r.awaitState(a.ID, daemon.Idle)
-	r.misbehave("")
 	dl := r.send(a.ID, "still there?")
 	r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
 	if h := r.getHandoff(first.ID); h.Phase != daemon.Cancelled || h.RecordedAt != nil {
@@ -74,16 +74,16 @@ func TestCancelUnconfirmed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	a := r.agent(con)
-	r.misbehave("no-prompt-hook,think=1500ms")
+	r.misbehave("no-prompt-hook,think=1m")
 	id := r.handoff(a.ID)
 	r.await("instruction typed", func() (bool, string) {
 		list := r.deliveries(a.ID)
 		return len(list) == 1 && list[0].State == daemon.DeliveryTyped, "not typed"
 	})
 	r.cancel(a.ID, daemon.Instructing)
+	r.misbehave("")
 	r.awaitVerdict(a.ID, r.deliveries(a.ID)[0].ID, daemon.Submitted)
 	r.awaitShown(a.ID, "The handoff document is written")
-	r.misbehave("")
 	if h := r.getHandoff(id); h.Phase != daemon.Cancelled {
 		t.Errorf("phase %s, want cancelled", h.Phase)
 	}

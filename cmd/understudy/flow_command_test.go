@@ -213,11 +213,12 @@ func TestNothingToHandOff(t *testing.T) {
 	r.awaitState(gone.ID, daemon.Ended)
 	wantError(t, ask(gone, daemon.HandoffRequest{}), daemon.KindInvalid, "Agent is not active")
 
-	r.misbehave("think=2s")
+	r.misbehave("think=1m")
 	if err := ask(a, daemon.HandoffRequest{Force: true}); err != nil {
 		t.Fatal(err)
 	}
 	wantError(t, ask(a, daemon.HandoffRequest{}), daemon.KindConflict, "Handoff already in progress")
+	r.misbehave("")
 	h := r.handoffsOf(a.ID)[0]
 	r.awaitPhase(h.ID, daemon.Completed)
 }

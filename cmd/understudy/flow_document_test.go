@@ -142,13 +142,14 @@ func TestEarlierStop(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	a := r.agent(con)
-	r.misbehave("think=1500ms")
+	r.misbehave("think=1m")
 	id := r.handoff(a.ID)
 	r.awaitPhase(id, daemon.AwaitingDocument)
 	r.deliver(r.hook(a.ID, "Stop", map[string]any{"prompt_id": "11111111-2222-4333-8444-555555555555", "stop_hook_active": false}))
 	if h := r.getHandoff(id); h.Phase != daemon.AwaitingDocument {
 		t.Errorf("phase %s after the Stop of another turn, want awaiting_document", h.Phase)
 	}
+	r.misbehave("")
 	r.awaitPhase(id, daemon.Completed)
 	r.wantTold(a.ID, instructed)
 }
@@ -219,8 +220,9 @@ func TestDocumentTimeout(t *testing.T) {
 	r.cfg.Settings.Handoff.DocumentTimeout = 300 * time.Millisecond
 	r.start()
 	a := r.agent(con)
-	r.misbehave("think=1500ms")
+	r.misbehave("think=1m")
 	h := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingDocument, "document_timeout")
+	r.misbehave("")
 	r.await("document", func() (bool, string) {
 		_, err := os.Stat(h.FilePath)
 		return err == nil, "not there"

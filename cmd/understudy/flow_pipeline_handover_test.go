@@ -156,11 +156,12 @@ func TestStepHandoffFails(t *testing.T) {
 				r.cancel(a.ID, daemon.Instructing)
 				release()
 			default:
-				r.misbehave("think=2s,no-document")
+				r.misbehave("think=1m,no-document")
 				release()
 				r.awaitPhase(id, daemon.AwaitingDocument)
 				r.wantSteps(r.getPipeline(p.ID), "running pending")
 				r.cancel(a.ID, daemon.AwaitingDocument)
+				r.misbehave("no-document")
 			}
 			p = r.awaitPipeline(p.ID, daemon.PipelineDone)
 			if got := strings.TrimSpace(r.output(p, 1)); got != "The roof is mended." {

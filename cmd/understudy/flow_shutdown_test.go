@@ -92,10 +92,11 @@ func TestMessagesOfOutgoing(t *testing.T) {
 	a := r.agent(con)
 	release := r.hold(a.ID, "@background")
 	r.awaitState(a.ID, daemon.Idle)
-	r.misbehave("think=1500ms")
+	r.misbehave("think=1m")
 	id := r.handoff(a.ID)
 	r.awaitPhase(id, daemon.AwaitingDocument)
 	dl := r.send(a.ID, "too late for you")
+	r.misbehave("")
 	got := r.awaitVerdict(a.ID, dl.ID, daemon.NotSubmitted)
 	if got.Evidence != "the agent's handoff was recorded" {
 		t.Errorf("evidence %q", got.Evidence)

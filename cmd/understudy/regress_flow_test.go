@@ -39,7 +39,7 @@ func TestAwayCountsAgainstNothing(t *testing.T) {
 		t.Parallel()
 		r := newRig(t).start()
 		a := r.agent(con)
-		r.misbehave("think=1500ms")
+		r.misbehave("think=3s")
 		id := r.handoff(a.ID)
 		r.awaitPhase(id, daemon.AwaitingDocument)
 		h := away(r, id)

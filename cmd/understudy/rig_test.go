@@ -42,7 +42,7 @@ type rig struct {
 }
 
 // eventually is how long a test waits for what must happen; only a failing test waits that long.
-const eventually = 30 * time.Second
+const eventually = 2 * time.Minute
 
 // newRig makes a rig whose daemon is not started yet.
 func newRig(t testing.TB) *rig {

@@ -20,6 +20,23 @@ type memory struct {
 // taskMark begins the prompt that tells of a finished task.
 const taskMark = "<task-notification>"
 
+// think takes the model's time, and busy more. A test that takes the misbehaviour back ends the thinking.
+func (a *agent) think(ctx context.Context, b behaviours, busy time.Duration) error {
+	if !b.has("think") {
+		return sleep(ctx, thinkTime+busy)
+	}
+	const look = 20 * time.Millisecond
+	for left := b.duration("think", thinkTime) + busy; left > 0; left -= look {
+		if err := sleep(ctx, min(left, look)); err != nil {
+			return err
+		}
+		if !a.behave().has("think") {
+			break
+		}
+	}
+	return nil
+}
+
 // act is the model's part of a turn: it thinks, does what the prompt asks for and returns the answer.
 func (a *agent) act(ctx context.Context, b behaviours, prompt string) (string, error) {
 	d := a.opt.directives(prompt)
@@ -32,7 +49,7 @@ func (a *agent) act(ctx context.Context, b behaviours, prompt string) (string, e
 	if d.compact {
 		a.autoCompact(ctx)
 	}
-	if err := sleep(ctx, b.duration("think", thinkTime)+d.busy); err != nil {
+	if err := a.think(ctx, b, d.busy); err != nil {
 		return "", err
 	}
 	if d.background {

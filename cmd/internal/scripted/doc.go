@@ -104,7 +104,7 @@
 //	child-hooks        each turn runs a child with inherited environment that sends SessionStart, Stop
 //	                   and SessionEnd with a CLAUDE_PID of its own, as `claude -p` inside an agent does
 //	task-notification[=DUR]  a turn of its own with UserPromptSubmit, DUR (50ms) after the end of a turn
-//	think=DUR          time before each answer (default 30ms)
+//	think=DUR          time before each answer (default 30ms), which ends when this is taken back
 //	exit-delay=DUR     time between SessionEnd and the end of the process
 //
 // Those of -p:
