@@ -67,10 +67,10 @@ func (api *FakeAPI) Requests() []Request {
 	return slices.Clone(api.requests)
 }
 
-// Await returns the first request that match accepts, waiting for it at most 30 s.
+// Await returns the first request that match accepts, waiting for it at most two minutes.
 func (api *FakeAPI) Await(t testing.TB, what string, match func(Request) bool) Request {
 	t.Helper()
-	timeout := time.After(30 * time.Second)
+	timeout := time.After(2 * time.Minute)
 	for seen := 0; ; {
 		api.mu.Lock()
 		fresh, changed := api.requests[seen:], api.changed

@@ -208,7 +208,7 @@ func (x *terminal) settled(want runtimes.Screen) string {
 	x.t.Helper()
 	var got runtimes.Screen
 	var screen string
-	same, deadline := time.Now(), time.Now().Add(10*time.Second)
+	same, deadline := time.Now(), time.Now().Add(time.Minute)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for time.Since(same) < 200*time.Millisecond || got != want {

@@ -112,7 +112,7 @@ func (l *hookLog) all() []hookCall {
 // await returns the first call, from number skip on, that match accepts.
 func (l *hookLog) await(t *testing.T, what string, match func(hookCall) bool) hookCall {
 	t.Helper()
-	timeout := time.After(30 * time.Second)
+	timeout := time.After(2 * time.Minute)
 	for seen := 0; ; {
 		l.mu.Lock()
 		fresh, changed := l.calls[seen:], l.changed
@@ -297,7 +297,7 @@ func poll(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); {
+	for deadline := time.Now().Add(2 * time.Minute); !ok(); {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain for %s", what)
 		}

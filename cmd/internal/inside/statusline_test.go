@@ -119,7 +119,7 @@ func (r *statusRig) wantReports(want ...string) {
 			if got != w {
 				r.t.Errorf("told %s\nwant %s", got, w)
 			}
-		case <-time.After(30 * time.Second):
+		case <-time.After(2 * time.Minute):
 			r.t.Fatalf("not told: %s", w)
 		}
 	}

@@ -129,7 +129,7 @@ func (a *answers) watched() <-chan tea.Msg {
 // until waits for a message that is as it should be.
 func until(t *testing.T, sent <-chan tea.Msg, what string, ok func(tea.Msg) bool) {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	for {
 		select {
 		case m := <-sent:
