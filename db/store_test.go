@@ -1,9 +1,12 @@
 package db
 
 import (
+	"flag"
+	"fmt"
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/sim/memory"
 	"github.com/understudyd/understudy/daemon/storetest"
 )
 
@@ -54,4 +57,43 @@ func TestStore(t *testing.T) {
 			},
 		}
 	})
+}
+
+var (
+	seed  = flag.Uint64("seed", 0, "compare the stores with this seed alone")
+	seeds = flag.Uint64("seeds", 150, "compare the stores with so many seeds")
+)
+
+// emptied takes every row out of a database, and starts its sequences anew.
+func emptied(t *testing.T, db *DB) {
+	t.Helper()
+	_, err := db.pool.Exec(t.Context(), `
+		DELETE FROM notification_preferences; DELETE FROM events; DELETE FROM hook_events; DELETE FROM decisions; DELETE FROM records;
+		DELETE FROM transitions; DELETE FROM deliveries; DELETE FROM handoffs; DELETE FROM step_handoffs; DELETE FROM agents;
+		DELETE FROM steps; DELETE FROM pipelines; UPDATE log_floor SET pruned_to = 0;
+		SELECT setval(pg_get_serial_sequence(name, 'id'), 1, false)
+			FROM unnest('{agents,handoffs,deliveries,hook_events,events,pipelines,steps,step_handoffs}'::text[]) AS name`)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSameAsMemory gives the same changes to this store and to the one in memory.
+func TestSameAsMemory(t *testing.T) {
+	t.Parallel()
+	first, last := uint64(1), *seeds
+	if *seed != 0 {
+		first, last = *seed, *seed
+	}
+	const workers = 2
+	for w := range uint64(workers) {
+		t.Run(fmt.Sprint("worker", w), func(t *testing.T) {
+			t.Parallel()
+			db := open(t)
+			for s := first + w; s <= last; s += workers {
+				emptied(t, db)
+				storetest.Compare(t, s, 30, memory.New(), db)
+			}
+		})
+	}
 }

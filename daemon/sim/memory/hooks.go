@@ -2,12 +2,17 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/storetext"
 )
+
+// hookAttempts are for an agent that registers by itself, as in PostgreSQL, where another hook of its process
+// may have been first. There each attempt takes an id.
+const hookAttempts = 3
 
 // RecordHook stores a hook and what follows from it in one transaction. decide is called while no other
 // call can change anything; it must neither block, nor call the store, nor keep what it is given.
@@ -19,11 +24,16 @@ func (s *Store) RecordHook(
 		return daemon.HookResult{}, err
 	}
 	defer leave()
-	result, err := s.recordHook(in, decide)
-	if err != nil {
-		return daemon.HookResult{}, fmt.Errorf("hook %s %s: %w", in.Event, in.Key, named(err))
+	for range hookAttempts {
+		var result daemon.HookResult
+		if result, err = s.recordHook(in, decide); err == nil {
+			return result, nil
+		}
+		if !errors.Is(err, violation("agents_process")) {
+			break
+		}
 	}
-	return result, nil
+	return daemon.HookResult{}, fmt.Errorf("hook %s %s: %w", in.Event, in.Key, named(err))
 }
 
 func (s *Store) recordHook(in daemon.HookInput, decide func(daemon.HookTx) daemon.HookDecision) (result daemon.HookResult, err error) {

@@ -1,0 +1,214 @@
+package storetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
+)
+
+// What follows draws rows that are mostly as the daemon writes them, and now and then are nonsense.
+
+var (
+	someAgentStates    = []daemon.AgentState{daemon.Starting, daemon.Idle, daemon.Working, daemon.Waiting, daemon.Ended}
+	somePhases         = []daemon.Phase{daemon.Requested, daemon.Verifying, daemon.Recorded, daemon.Briefing, daemon.Completed, daemon.Failed, daemon.Cancelled}
+	someDeliveryStates = []daemon.DeliveryState{daemon.DeliveryQueued, daemon.DeliveryQueued, daemon.DeliveryTyping, daemon.DeliveryTyped, daemon.DeliveryDone}
+	someRunStatuses    = []daemon.PipelineStatus{daemon.PipelinePending, daemon.PipelineRunning, daemon.PipelineWaiting, daemon.PipelineDone, daemon.PipelineFailed}
+	someStepStatuses   = []daemon.StepStatus{daemon.StepPending, daemon.StepPending, daemon.StepRunning, daemon.StepDone, daemon.StepFailed, daemon.StepSkipped}
+)
+
+// word draws a text. Some hold what no column can.
+func (d *drawer) word() string {
+	return one(d, "", "alpha", "Beta", "100% ünder_way", "a\x00b", "\xff", `say "hi" \ there`)
+}
+
+func (d *drawer) persona() *string { return one(d, nil, ptr("developer"), ptr("reviewer")) }
+
+func (d *drawer) newID(kind daemon.IDKind) int64 { return int64(d.unique()) + 1000*kindNumber(kind) }
+
+// kindNumber has the ids of rows of different kinds differ, so that none passes for another's.
+func kindNumber(kind daemon.IDKind) int64 {
+	return int64(1e6) * int64(1+slices.Index([]daemon.IDKind{daemon.AgentIDs, daemon.HandoffIDs, daemon.DeliveryIDs, daemon.PipelineIDs, daemon.StepIDs, daemon.OutputIDs}, kind))
+}
+
+func (d *drawer) agent(a *daemon.Agent) *daemon.Agent {
+	a.Name, a.Persona, a.Host = d.word(), d.persona(), one(d, hosts...)
+	a.State, a.EndedAt, a.StateAt = one(d, someAgentStates...), nil, d.at()
+	if (a.State == daemon.Ended) == d.mostly() {
+		a.EndedAt = ptr(d.at())
+	}
+	a.Managed, a.PID, a.PIDStart = d.half(), d.rand.IntN(3), uint64(d.rand.IntN(2))
+	a.SessionID, a.EndCause, a.EndReason = maybe(d, one(d, "s1", "s2")), one(d, "", "tmux"), maybe(d, d.word())
+	a.LaunchHash, a.Options = one(d, nil, []byte{}, fmt.Append(nil, d.unique())), one(d, nil, []string{}, []string{d.word(), "-x"})
+	a.TmuxSession, a.StopStage = one(d, "", fmt.Sprint("session-", d.unique())), one(d, daemon.StopNone, daemon.StopTerm)
+	a.StopAskedAt, a.CreatedAt = maybe(d, d.at()), d.at()
+	a.Context, a.Trouble = d.context(), nil
+	if d.half() {
+		a.Trouble = &daemon.Trouble{Code: one(d, "usage_limit", "overloaded"), Message: d.word(), Since: d.at()}
+	}
+	a.LastStop, a.WorkStop = int64(d.rand.IntN(20)), int64(d.rand.IntN(20))
+	a.PreviousAgentID, a.PipelineID, a.StepID = nil, nil, nil
+	if d.half() && len(d.agents) > 0 {
+		a.PreviousAgentID = ptr(d.agentID())
+	}
+	if d.half() && len(d.runs) > 0 {
+		p := one(d, d.runs...)
+		a.PipelineID = &p.ID
+		if len(p.Steps) > 0 {
+			a.StepID = ptr(one(d, p.Steps...).ID)
+		}
+	}
+	if d.rand.IntN(4) == 0 {
+		a.LaunchHash, a.TmuxSession = one(d, a.LaunchHash, []byte("l1")), one(d, a.TmuxSession, "taken")
+	}
+	if !d.mostly() {
+		a.State, a.StopStage = one(d, "dead", a.State), one(d, "asked", a.StopStage)
+	}
+	return a
+}
+
+func (d *drawer) context() *daemon.ContextUse {
+	if d.half() {
+		return nil
+	}
+	return &daemon.ContextUse{Tokens: d.rand.Int64N(1e12), Limit: maybe(d, int64(200_000)), Percent: maybe(d, d.rand.Float64()), Source: d.word()}
+}
+
+func (d *drawer) structured() *daemon.Structured {
+	if d.half() {
+		return nil
+	}
+	return &daemon.Structured{WhatWasDone: maybe(d, d.word()), OpenQuestions: maybe(d, d.word())}
+}
+
+func (d *drawer) handoff(h *daemon.Handoff) *daemon.Handoff {
+	h.Ref, h.FilePath = fmt.Sprint("ref-", d.unique()), fmt.Sprint("/handoffs/", d.unique())
+	if !d.mostly() {
+		h.Ref, h.FilePath = one(d, "ref", h.Ref), one(d, "/handoffs/taken", h.FilePath)
+	}
+	h.AgentID, h.Persona, h.Host = d.agentID(), one(d, "developer", "reviewer"), one(d, hosts...)
+	h.Phase, h.RecordedAt, h.PhaseAt, h.CreatedAt = one(d, somePhases...), nil, d.at(), d.at()
+	switch h.Phase {
+	case daemon.Recorded, daemon.Briefing, daemon.Completed:
+		h.RecordedAt = ptr(d.at())
+	case daemon.Failed:
+		h.RecordedAt = maybe(d, d.at())
+	}
+	if !d.mostly() {
+		h.Phase = one(d, "done", somePhases[d.rand.IntN(len(somePhases))])
+	}
+	h.SuccessorID, h.DeliveryID = nil, nil
+	if d.half() {
+		h.SuccessorID = ptr(d.agentID())
+	}
+	if d.half() && len(d.deliveries) > 0 {
+		h.DeliveryID = ptr(d.deliveryID())
+	}
+	h.Structured, h.ContextUse, h.Warnings = d.structured(), d.context(), one(d, nil, []string{d.word()})
+	h.Metrics = daemon.Metrics{TotalMS: d.rand.Int64N(1e15), Phases: one(d, nil, map[daemon.Phase]int64{daemon.Briefing: 3, daemon.Recorded: 1})}
+	h.Error, h.Deadline, h.Note = one(d, nil, &daemon.Failure{Phase: daemon.Briefing, Code: "c", Message: d.word()}), maybe(d, d.at()), d.word()
+	return h
+}
+
+func (d *drawer) record() *daemon.Record {
+	r := &daemon.Record{
+		HandoffID: d.handoffID(), AgentID: d.agentID(), Agent: d.word(), Persona: d.word(), Document: d.word(), Context: d.word(),
+		Progress: d.half(), At: d.at(),
+	}
+	for range d.rand.IntN(3) {
+		r.Messages = append(r.Messages, data.Message{Agent: d.word(), Role: "user", Text: d.word(), At: d.at()})
+		r.Decisions = append(r.Decisions, data.Decision{Summary: d.word(), Timestamp: d.at(), RelatedArtifacts: one(d, nil, []string{d.word()})})
+		r.References = append(r.References, data.Reference{Path: d.word()})
+	}
+	return r
+}
+
+func (d *drawer) delivery(x *daemon.Delivery) *daemon.Delivery {
+	x.AgentID, x.Kind, x.Text, x.Evidence = d.agentID(), one(d, daemon.KindMessage, daemon.KindPrompt), d.word(), d.word()
+	x.State, x.Verdict, x.CreatedAt, x.HandoffID = one(d, someDeliveryStates...), nil, d.at(), nil
+	if (x.State == daemon.DeliveryDone) == d.mostly() {
+		x.Verdict = ptr(one(d, daemon.Submitted, daemon.Unconfirmed))
+	}
+	if d.half() && len(d.handoffs) > 0 {
+		x.HandoffID = ptr(d.handoffID())
+	}
+	if !d.mostly() {
+		x.Kind, x.State = one(d, "joke", x.Kind), one(d, "sent", x.State)
+	}
+	return x
+}
+
+func (d *drawer) run(p *daemon.Pipeline) *daemon.Pipeline {
+	p.Title, p.Template, p.Host, p.WorkDir = d.word(), one(d, "quick_fix", "full_feature"), one(d, hosts...), d.word()
+	p.Status, p.Error, p.FinishedAt = one(d, someRunStatuses...), nil, nil
+	if p.Status == daemon.PipelineFailed && d.mostly() {
+		p.Error = ptr(d.word())
+	}
+	if !p.Open() && d.mostly() {
+		p.FinishedAt = ptr(d.at())
+	}
+	p.Branch, p.Warnings, p.CreatedAt, p.UpdatedAt = maybe(d, d.word()), one(d, nil, []string{d.word()}), d.at(), d.at()
+	if !d.mostly() {
+		p.Status = one(d, "broken", p.Status)
+	}
+	return p
+}
+
+func (d *drawer) runStep(s *daemon.Step) *daemon.Step {
+	s.AgentName, s.Persona, s.Comment, s.Approval = d.word(), d.persona(), d.word(), d.half()
+	s.Status, s.Error, s.AskedAt = one(d, someStepStatuses...), maybe(d, d.word()), maybe(d, d.at())
+	if !d.mostly() {
+		s.Status = one(d, "broken", s.Status)
+	}
+	return s
+}
+
+func (d *drawer) newRun() *daemon.Pipeline {
+	p := d.run(&daemon.Pipeline{ID: d.newID(daemon.PipelineIDs)})
+	for i := range d.rand.IntN(3) {
+		p.Steps = append(p.Steps, *d.runStep(&daemon.Step{ID: d.newID(daemon.StepIDs), OrderIndex: i}))
+	}
+	if len(p.Steps) > 1 && !d.mostly() {
+		p.Steps[1].OrderIndex = 0
+	}
+	return p
+}
+
+func (d *drawer) output() *daemon.StepHandoff {
+	o := &daemon.StepHandoff{
+		ID: d.newID(daemon.OutputIDs), StepID: 999, AgentID: d.agentID(), ContentMD: d.word(), Metadata: d.structured(), CreatedAt: d.at(),
+	}
+	if len(d.runs) > 0 {
+		if p := one(d, d.runs...); len(p.Steps) > 0 {
+			o.StepID = one(d, p.Steps...).ID
+		}
+	}
+	return o
+}
+
+func (d *drawer) event() *daemon.Event {
+	e := &daemon.Event{
+		Type: one(d, "agent_idle", "agent_messaged", "handoff_failed", "Other"), Host: one(d, hosts...), Alert: d.rand.IntN(4) == 0,
+		Notice: one(d, daemon.NoticeNone, daemon.NoticeNone, daemon.NoticeWaiting, daemon.NoticeCompleted), Cause: d.word(),
+		Payload: json.RawMessage(one(d, "", "{}", `"text"`, `{"b": 1.50, "a": "Ünder\u0000", "a": [1e3, null]}`, "broken",
+			fmt.Sprintf(`{"delivery_id": %d}`, d.deliveryID()), fmt.Sprintf(`{"delivery_id": "%d"}`, d.deliveryID()))),
+	}
+	if d.mostly() {
+		e.At = d.at()
+	}
+	if d.half() {
+		e.AgentID = ptr(d.agentID())
+	}
+	if d.half() {
+		e.HandoffID = ptr(d.handoffID())
+	}
+	if d.half() {
+		e.PipelineID = ptr(d.runID())
+	}
+	if d.rand.IntN(60) == 0 {
+		e.Notice = "broken"
+	}
+	return e
+}

@@ -1,0 +1,290 @@
+package storetest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// commit draws a change.
+func (d *drawer) commit() step {
+	c, what := d.change()
+	return step{"commit " + what, func(t testing.TB, st daemon.Store) (any, error) {
+		err := st.Commit(t.Context(), c)
+		return c, err
+	}}
+}
+
+// change draws one to three things that a change can hold.
+func (d *drawer) change() (c *daemon.Change, what string) {
+	c = &daemon.Change{}
+	var parts []string
+	for range 1 + d.rand.IntN(3) {
+		parts = append(parts, d.part(c))
+	}
+	for range d.rand.IntN(3) {
+		c.Events = append(c.Events, d.event())
+		parts = append(parts, "event")
+	}
+	return c, strings.Join(parts, ", ")
+}
+
+func (d *drawer) part(c *daemon.Change) string {
+	parts := []func(*daemon.Change) string{d.addAgent}
+	if len(d.agents) > 1 {
+		parts = append(parts, d.changeAgent, d.addHandoff, d.addDelivery, d.addDelivery, d.drop, d.addRun)
+	}
+	if len(d.handoffs) > 0 {
+		parts = append(parts, d.move, d.move, d.addRecord)
+	}
+	if len(d.deliveries) > 0 {
+		parts = append(parts, d.changeDelivery, d.changeDelivery)
+	}
+	if len(d.runs) > 0 {
+		parts = append(parts, d.changeRun, d.changeRun, d.addOutput)
+	}
+	return one(d, parts...)(c)
+}
+
+func (d *drawer) addAgent(c *daemon.Change) string {
+	c.NewAgent = d.agent(&daemon.Agent{ID: d.newID(daemon.AgentIDs)})
+	return "new agent"
+}
+
+func (d *drawer) changeAgent(c *daemon.Change) string {
+	a := one(d, d.agents...)
+	d.stale(&a.Rev)
+	c.Agents = append(c.Agents, d.agent(&a))
+	return fmt.Sprint("agent ", a.ID)
+}
+
+func (d *drawer) addHandoff(c *daemon.Change) string {
+	c.NewHandoff = d.handoff(&daemon.Handoff{ID: d.newID(daemon.HandoffIDs)})
+	return "new handoff"
+}
+
+func (d *drawer) move(c *daemon.Change) string {
+	h := one(d, d.handoffs...)
+	from := h.Phase
+	if !d.mostly() {
+		from = one(d, somePhases...)
+	}
+	d.stale(&h.Seq)
+	c.Move = &daemon.Move{Handoff: d.handoff(&h), From: from, Cause: d.word()}
+	return fmt.Sprintf("move of handoff %d from %s to %s", h.ID, from, h.Phase)
+}
+
+func (d *drawer) addRecord(c *daemon.Change) string {
+	c.NewRecord = d.record()
+	return "record"
+}
+
+func (d *drawer) addDelivery(c *daemon.Change) string {
+	c.NewDeliveries = append(c.NewDeliveries, d.delivery(&daemon.Delivery{ID: d.newID(daemon.DeliveryIDs)}))
+	return "new delivery"
+}
+
+func (d *drawer) changeDelivery(c *daemon.Change) string {
+	x := one(d, d.deliveries...)
+	d.stale(&x.Rev)
+	c.Deliveries = append(c.Deliveries, d.delivery(&x))
+	return fmt.Sprint("delivery ", x.ID)
+}
+
+func (d *drawer) drop(c *daemon.Change) string {
+	c.DropQueued, c.DropEvidence = d.agentID(), d.word()
+	return "dropped deliveries"
+}
+
+func (d *drawer) addRun(c *daemon.Change) string {
+	c.NewPipeline, c.Admit = d.newRun(), d.rand.IntN(4)
+	return "new run"
+}
+
+func (d *drawer) changeRun(c *daemon.Change) string {
+	p := one(d, d.runs...)
+	d.stale(&p.Seq)
+	c.Run, c.Admit = &daemon.RunMove{Pipeline: d.run(&p)}, d.rand.IntN(4)
+	for i := range p.Steps {
+		if d.half() {
+			c.Run.Steps = append(c.Run.Steps, d.runStep(&p.Steps[i]))
+		}
+	}
+	return fmt.Sprintf("run %d to %s", p.ID, p.Status)
+}
+
+func (d *drawer) addOutput(c *daemon.Change) string {
+	c.NewOutput = d.output()
+	return "output"
+}
+
+// stale has a guard be another one than was read, now and then.
+func (d *drawer) stale(guard *int64) {
+	if !d.mostly() {
+		*guard += int64(d.rand.IntN(3) - 1)
+	}
+}
+
+// hook draws a hook, which may have come before, and what follows from it.
+func (d *drawer) hook() step {
+	in := daemon.HookInput{
+		Key: fmt.Sprint("k", d.rand.IntN(d.step+2)), Event: one(d, "Stop", "SessionStart"), Host: one(d, hosts...),
+		SessionID: one(d, "", "s1", "s2"), Body: d.event().Payload, At: one(d, time.Time{}, d.at()), Replayed: d.half(),
+	}
+	switch d.rand.IntN(3) {
+	case 0:
+		in.LaunchHash = one(d, []byte("l1"), []byte{}, []byte("unknown"))
+	case 1:
+		in.PID, in.PIDStart = 1+d.rand.IntN(2), uint64(d.rand.IntN(2))
+	}
+	follows := daemon.HookDecision{
+		Applied: d.half(), Reason: d.word(), Output: one(d, nil, d.event().Payload), Change: daemon.Change{Events: []*daemon.Event{d.event()}},
+	}
+	if d.half() {
+		follows = daemon.HookDecision{Reason: d.word()}
+	}
+	fresh := d.agent(&daemon.Agent{})
+	fresh.Managed, fresh.PID, fresh.PIDStart, fresh.LaunchHash = false, in.PID, in.PIDStart, nil
+	writes, moves := d.half(), d.half()
+	return step{"hook " + in.Key, func(t testing.TB, st daemon.Store) (any, error) {
+		var seen daemon.HookTx
+		res, err := st.RecordHook(t.Context(), in, func(tx daemon.HookTx) daemon.HookDecision {
+			seen = tx
+			out := follows
+			switch {
+			case !writes:
+			case tx.Agent == nil && !tx.Again && in.LaunchHash == nil:
+				fresh.ID = tx.NewAgentID
+				out.Change.NewAgent = fresh
+			case tx.Agent != nil:
+				tx.Agent.LastHook, tx.Agent.TurnPromptID = tx.HookID, in.Key
+				out.Change.Agents, out.Change.Deliveries = []*daemon.Agent{tx.Agent}, tx.Deliveries
+				if tx.Handoff != nil && moves {
+					tx.Handoff.StopHook = tx.HookID
+					out.Change.Move = &daemon.Move{Handoff: tx.Handoff, From: tx.Handoff.Phase}
+				}
+			}
+			return out
+		})
+		if err != nil {
+			return seen, err
+		}
+		stored, err := st.StoredHook(t.Context(), res.HookID)
+		return []any{seen, res, stored, follows.Change.Events}, err
+	}}
+}
+
+// mark draws events of which the operator was told.
+func (d *drawer) mark() step {
+	var ids []int64
+	for range d.rand.IntN(3) {
+		ids = append(ids, d.eventID())
+	}
+	for _, e := range d.events {
+		if len(ids) < 2 && (e.Alert || e.Notice != "") && d.half() {
+			ids = append(ids, e.ID)
+		}
+	}
+	told := maybe(d, *d.event())
+	return step{fmt.Sprint("mark ", ids), func(t testing.TB, st daemon.Store) (any, error) {
+		err := st.MarkAlerted(t.Context(), ids, told)
+		return told, err
+	}}
+}
+
+func (d *drawer) prefer() step {
+	host, waiting, completed, told := one(d, hosts...), d.half(), d.half(), maybe(d, *d.event())
+	return step{"preferences of " + host, func(t testing.TB, st daemon.Store) (any, error) {
+		var was daemon.NotificationPreferences
+		p, err := st.ChangeNotificationPreferences(t.Context(), host, func(p *daemon.NotificationPreferences) *daemon.Event {
+			was = *p
+			was.UpdatedAt = nil // p's own is set afterwards
+			p.Waiting, p.Completed = waiting, completed
+			return told
+		})
+		return []any{was, p, told}, err
+	}}
+}
+
+func (d *drawer) prune() step {
+	l := daemon.PruneLimits{
+		Before: one(d, time.Time{}, d.at(), d.at(), time.Now().Add(time.Hour)), Rows: int64(d.rand.IntN(6)), Max: d.rand.IntN(4),
+	}
+	hooks := d.rand.IntN(3) == 0
+	return step{fmt.Sprintf("prune %+v", l), func(t testing.TB, st daemon.Store) (any, error) {
+		if hooks && l.Max == 0 { // hooks of one moment have no order among them
+			done, err := st.PruneHooks(t.Context(), l)
+			return done, err
+		}
+		done, err := st.PruneEvents(t.Context(), l)
+		return done, err
+	}}
+}
+
+// question draws a list with a filter.
+func (d *drawer) question() step {
+	persona, host, limit := one(d, "", "developer"), one(d, "", "h1"), d.rand.IntN(4)
+	switch d.rand.IntN(9) {
+	case 0:
+		f := daemon.AgentFilter{
+			State: one(d, "", daemon.Idle), Persona: persona, Host: host, Active: d.half(), Before: one(d, 0, d.agentID()),
+			Limit: limit, Previous: one(d, 0, d.agentID()), Lately: !d.mostly(), EndCause: one(d, "", "tmux"),
+		}
+		return ask("agents", func(t testing.TB, st daemon.Store) (any, error) { return st.Agents(t.Context(), f) })
+	case 1:
+		f := daemon.HandoffFilter{
+			AgentID: one(d, 0, d.agentID()), SuccessorID: one(d, 0, d.agentID()), Persona: persona, Status: one(d, "", daemon.StatusFailed),
+			Host: host, Open: d.half(), Before: one(d, 0, d.handoffID()), Limit: limit,
+		}
+		return ask("handoffs", func(t testing.TB, st daemon.Store) (any, error) { return st.Handoffs(t.Context(), f) })
+	case 2:
+		f := daemon.PipelineFilter{
+			Status: one(d, "", daemon.PipelineRunning), Template: one(d, "", "quick_fix"), Host: host, Open: d.half(), Before: one(d, 0, d.runID()), Limit: limit,
+		}
+		return ask("runs", func(t testing.TB, st daemon.Store) (any, error) { return st.Pipelines(t.Context(), f) })
+	case 3:
+		f := daemon.EventFilter{
+			After: one(d, 0, d.eventID()), Types: one(d, nil, []string{"agent_idle", "Other"}), AgentID: one(d, 0, d.agentID()),
+			HandoffID: one(d, 0, d.handoffID()), PipelineID: one(d, 0, d.runID()), Limit: limit,
+		}
+		return ask("events", func(t testing.TB, st daemon.Store) (any, error) { return st.Events(t.Context(), f) })
+	case 4, 5:
+		f := daemon.AuditFilter{
+			Types: one(d, nil, nil, []string{"agent_idle", "Other"}), TypePrefix: one(d, "", "", "agent_"), AgentID: one(d, 0, 0, d.agentID()),
+			HandoffID: one(d, 0, 0, d.handoffID()), PipelineID: one(d, 0, 0, d.runID()), Host: host, Persona: persona,
+			Since: one(d, time.Time{}, d.at()), Until: one(d, time.Time{}, d.at()), Text: one(d, "", "ÜNDER", "1.50", "OTH", `": `, "%"),
+			Before: one(d, 0, d.eventID()), Limit: limit,
+		}
+		return ask("audit", func(t testing.TB, st daemon.Store) (any, error) { return st.Audit(t.Context(), f) })
+	case 6:
+		agent, before, since := d.agentID(), one(d, 0, d.deliveryID()), d.at()
+		return ask("deliveries", func(t testing.TB, st daemon.Store) (any, error) {
+			list, err := st.Deliveries(t.Context(), agent, before, limit)
+			if err != nil {
+				return nil, err
+			}
+			sent, err := st.Sent(t.Context(), agent, since)
+			return []any{list, sent}, err
+		})
+	case 7:
+		// About so many bytes is a matter of how they are stored: either none are too many, or all are few.
+		q := daemon.LineQuery{AgentID: d.agentID(), Limit: limit, Messages: d.rand.IntN(5), MessageBytes: one(d, int64(0), 1<<20)}
+		return ask("line", func(t testing.TB, st daemon.Store) (any, error) {
+			records, err := st.LineRecords(t.Context(), q)
+			if err != nil {
+				return nil, err
+			}
+			handoffs, err := st.LineHandoffs(t.Context(), q.AgentID, limit)
+			return []any{records, handoffs}, err
+		})
+	}
+	kind := one(d, daemon.AgentIDs, daemon.OutputIDs, "hosts")
+	return ask("id", func(t testing.TB, st daemon.Store) (any, error) { return st.NextID(t.Context(), kind) })
+}
+
+func ask(what string, do func(testing.TB, daemon.Store) (any, error)) step {
+	return step{"list of " + what, do}
+}
