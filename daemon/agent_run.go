@@ -17,12 +17,18 @@ import (
 // maxMoves ends a lane's turn that writes over and over; it comes back at once, after the others.
 const maxMoves = 50
 
-// runLane does what is due for an agent or, for a negative key, for a run; key sweepLane looks for
-// those with something to do.
+// runLane does what is due for an agent or, for a negative key, for a run; sweepLane looks for those with
+// something to do, and spoolLane applies spooled hooks. Errors of these two come again with the next sweep.
 func (d *Daemon) runLane(ctx context.Context, key int64) (again time.Duration) {
-	if key == sweepLane {
+	switch key {
+	case sweepLane:
 		if err := d.sweep(ctx); err != nil && ctx.Err() == nil {
 			d.Log.Warn("sweep incomplete; trying again", "error", err)
+		}
+		return 0
+	case spoolLane:
+		if err := d.replaySpool(ctx); err != nil && ctx.Err() == nil {
+			d.Log.Warn("spool not replayed; trying again", "error", err)
 		}
 		return 0
 	}

@@ -164,6 +164,7 @@ type Daemon struct {
 
 	mu        sync.Mutex
 	paused    pause
+	spoolTold bool                   // the operator knows that the spool can't be read
 	began     time.Time              // of the run
 	unready   map[int64]time.Time    // composers that are waited for, since
 	refused   map[string]bool        // hook events whose bodies were refused, and the operator told

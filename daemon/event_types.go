@@ -19,6 +19,7 @@ var EventTypes = sync.OnceValue(func() []string {
 		handoff_started handoff_retried handoff_created handoff_extraction_failed handoff_fallback_used handoff_superseded
 		handoff_waiting handoff_extracted
 		hook_disbelieved hook_refused hook_set_aside host_moved log_pruned operator_notified operator_preferences_changed
+		spool_unreadable
 		pipeline_created pipeline_pending pipeline_running pipeline_resumed pipeline_waiting pipeline_waiting_for_approval
 		pipeline_approval_reminder pipeline_stuck pipeline_warning pipeline_done pipeline_failed pipeline_worktree_created
 		pipeline_worktree_kept pipeline_worktree_removed

@@ -5,11 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
-	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -24,74 +21,10 @@ func (d *Daemon) Hook(ctx context.Context, env hooks.Envelope, from *tmux.Peer) 
 	if err != nil {
 		return nil, fmt.Errorf("hook %s %s: %w", env.Event, env.Key, err)
 	}
-	// What came before and was spooled is applied before what comes now.
-	if empty, err := d.spool.Empty(); err == nil && !empty {
-		if err := d.replaySpool(ctx); err != nil {
-			return nil, err
-		}
+	if err := d.replayBefore(ctx, env); err != nil {
+		return nil, err
 	}
 	return d.applyHook(ctx, env, claim, false)
-}
-
-// replaySpool applies spooled hooks in order, each once. One that can't be applied, for a reason
-// that will not pass, is set aside: it would hold up all that follow, of every agent.
-func (d *Daemon) replaySpool(ctx context.Context) error {
-	n, err := d.spool.Drain(ctx, func(ctx context.Context, env hooks.Envelope) error {
-		var err error
-		for range 3 {
-			var c claim
-			if c, err = d.claimOf(ctx, env, nil, true); err != nil {
-				return err
-			}
-			if _, err = d.applyHook(ctx, env, c, true); err == nil || passing(ctx, err) {
-				return err
-			}
-		}
-		return d.setAside(env, err)
-	})
-	if n > 0 {
-		d.Log.Info("spooled hooks replayed", "count", n)
-	}
-	if err != nil {
-		return fmt.Errorf("spool: %w", err)
-	}
-	return nil
-}
-
-// passing reports whether an error of a hook may be gone the next time.
-func passing(ctx context.Context, err error) bool {
-	var e *Error
-	return ctx.Err() != nil || errors.Is(err, ErrMoved) || errors.Is(err, context.DeadlineExceeded) ||
-		errors.As(err, &e) && e.Kind == KindUnavailable
-}
-
-// setAside keeps a hook that can't be applied where a person finds it.
-func (d *Daemon) setAside(env hooks.Envelope, why error) error {
-	b, err := json.Marshal(env)
-	if err != nil {
-		return err
-	}
-	dir := filepath.Join(d.Data.Spool(), "bad")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	path := filepath.Join(dir, filepath.Base(env.Key)+".json")
-	if err := data.WriteFile(path, b, 0o600); err != nil {
-		return err
-	}
-	if err := d.storeWarning("hook_set_aside", asideMessage(path, why)); err != nil {
-		// A database that stores nothing is no fault of the hook's: it stays in the spool.
-		return errors.Join(err, os.Remove(path))
-	}
-	return nil
-}
-
-func (d *Daemon) badSpoolFile(path string, err error) {
-	d.warn("hook_set_aside", asideMessage(path, err))
-}
-
-func asideMessage(path string, why error) string {
-	return fmt.Sprintf("A hook could not be applied and was set aside (%s): look at the file and delete it: `less '%s'`.", trimDot(why.Error()), path)
 }
 
 // warn tells the operator of something that belongs to no agent.

@@ -2,12 +2,15 @@ package daemon
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 )
 
-// sweepLane is the lane that looks for agents with something to do.
-const sweepLane int64 = 0
+const (
+	sweepLane int64 = 0             // looks for agents with something to do
+	spoolLane int64 = math.MinInt64 // applies spooled hooks, which may take long
+)
 
 // lanes run work by key: one piece at a time for each key, different keys at once. A wake that
 // comes while the key's work runs makes it run once more afterwards, so none is lost; any number

@@ -88,10 +88,8 @@ func (d *Daemon) runSweep(ctx context.Context) {
 // sweep wakes the agents that have something to do, and those whose runtime's registry or process
 // tells something that no hook told. Idle agents cost a file's read each.
 func (d *Daemon) sweep(ctx context.Context) error {
-	if empty, err := d.spool.Empty(); err == nil && !empty {
-		if err := d.replaySpool(ctx); err != nil {
-			d.Log.Warn("spool not replayed; trying again", "error", err)
-		}
+	if empty, err := d.spool.Empty(); err != nil || !empty {
+		d.Wake(spoolLane)
 	}
 	if err := d.wakePipelines(ctx); err != nil {
 		return err

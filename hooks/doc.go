@@ -22,15 +22,16 @@
 // # Order
 //
 // Spooled files are named by the time at which the hook started, and are
-// replayed in that order. A daemon that has just come up hears live hooks
-// beside a spool that is not empty yet: it drains before it applies them.
+// replayed in that order. While the spool is not empty the daemon hears live
+// hooks, too: it applies what a live hook's agent has spooled before it, and
+// refuses the live hook if that takes long, so that it is spooled behind them.
 // Hooks of one CLI that ran at the same moment have no order of their own.
 //
 // # Concurrency
 //
 // Everything here may be called from several goroutines. Many hook processes
-// put into one spool at once; one process, the daemon, drains it, and within
-// that process a second [Spool.Drain] waits for the first.
+// put into one spool at once; one process, the daemon, drains it. Several
+// [Spool.Drain] of that process take turns at each agent's envelopes.
 //
 // # What a crash leaves
 //

@@ -2,16 +2,19 @@ package hooks
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -67,23 +70,38 @@ const (
 	staleTemp     = time.Minute
 )
 
+// ErrUnreadable says that the directory of the spool can't be listed.
+var ErrUnreadable = errors.New("spool can't be read")
+
 // Spool is a directory of envelopes that could not be delivered, one file
-// each, named {unix nanoseconds, 20 digits}-{key}.json.
+// each, named {unix nanoseconds, 20 digits}-{key}.{agent}.json. The agent is a
+// tag of what its hooks say of it, see [Envelope.agent]. Files of an older
+// version have none.
 type Spool struct {
-	// OnBad, if set, is told of a file that is no envelope and where it was
-	// moved to (bad/ in the spool). Set it before the first Drain.
-	OnBad func(path string, err error)
+	// OnBad, if set, is told of a file that can't be read or is no envelope,
+	// and of its new place, bad/ in the spool, before it is moved there. If it
+	// returns an error, the file stays and the Drain ends. Set it before the
+	// first Drain.
+	OnBad func(path string, why error) error
 
 	dir                string
 	maxFiles, maxBytes int64
-	draining           chan struct{} // holds one token while a Drain runs
+	read               func(path string) (Envelope, error) // these two are varied in tests only
+	remove             func(path string) error
+
+	mu    sync.Mutex
+	turns map[string]chan struct{} // agents of which an envelope is being handed out; closed when that is over
+	stuck map[string]bool          // names of files that can't be moved; true: it was applied
 }
 
 // OpenSpool returns the spool in dir. Nothing is touched: the directory is made
 // by the first Put, its parent never, so that a hook of a daemon that was
 // removed does not bring its data directory back.
 func OpenSpool(dir string) *Spool {
-	return &Spool{dir: dir, maxFiles: maxSpoolFiles, maxBytes: maxSpoolBytes, draining: make(chan struct{}, 1)}
+	return &Spool{
+		dir: dir, maxFiles: maxSpoolFiles, maxBytes: maxSpoolBytes, read: readEnvelope, remove: os.Remove,
+		turns: map[string]chan struct{}{}, stuck: map[string]bool{},
+	}
 }
 
 // Put adds e. It refuses when the spool holds 10 000 files or 256 MiB already.
@@ -112,7 +130,26 @@ func (s *Spool) Put(e Envelope) error {
 }
 
 func fileName(e Envelope) string {
-	return fmt.Sprintf("%020d-%s.json", max(0, e.At.UnixNano()), e.Key)
+	return fmt.Sprintf("%020d-%s.%s.json", max(0, e.At.UnixNano()), e.Key, e.agent())
+}
+
+// agent is a tag by which the hooks of one agent are known among others: of its launch secret, else of its
+// process, else of its session. Two agents may have the same by chance; then one waits for the other's hooks.
+func (e Envelope) agent() string {
+	sum := fnv.New64a()
+	switch {
+	case e.Launch != "":
+		_, _ = io.WriteString(sum, "launch "+e.Launch)
+	case e.AgentPID != 0:
+		_, _ = io.WriteString(sum, "process "+strconv.Itoa(e.AgentPID))
+	default:
+		var body struct {
+			SessionID string `json:"session_id"`
+		}
+		_ = json.Unmarshal(e.Body, &body) // without one it has a tag, too
+		_, _ = io.WriteString(sum, "session "+body.SessionID)
+	}
+	return fmt.Sprintf("%016x", sum.Sum64())
 }
 
 func encode(e Envelope) ([]byte, error) {
@@ -167,7 +204,7 @@ func (s *Spool) files() ([]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("spool: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	var files []string
 	for _, e := range entries {
@@ -190,7 +227,7 @@ func (s *Spool) Empty() (bool, error) {
 		return true, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("spool: %w", err)
+		return false, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	defer dir.Close()
 	// Names come in small helpings: one spooled file settles the question.
@@ -199,8 +236,11 @@ func (s *Spool) Empty() (bool, error) {
 		if slices.ContainsFunc(list, spooled) {
 			return false, nil
 		}
-		if err != nil || len(list) == 0 {
-			return true, nil // io.EOF, or a directory that has just gone
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, fs.ErrNotExist): // it has just gone
+			return true, nil
+		case err != nil:
+			return false, fmt.Errorf("%w: %w", ErrUnreadable, err)
 		}
 	}
 }
@@ -209,110 +249,4 @@ func (s *Spool) Empty() (bool, error) {
 func (s *Spool) Len() (int, error) {
 	files, err := s.files()
 	return len(files), err
-}
-
-// Drain hands the envelopes to fn, oldest first, and removes each once fn has
-// returned nil. It goes on until the spool is empty, and stops at fn's first
-// error or the end of ctx; what was not accepted stays, in its place. n counts
-// the accepted ones. A file that is no envelope goes to bad/ and to OnBad, so
-// that it cannot block what comes after it. A second Drain waits for the first.
-//
-// An envelope may come twice, after a crash: fn tells by its key.
-func (s *Spool) Drain(ctx context.Context, fn func(context.Context, Envelope) error) (n int, err error) {
-	select {
-	case s.draining <- struct{}{}:
-		defer func() { <-s.draining }()
-	case <-ctx.Done():
-		return 0, fmt.Errorf("spool %s: %w", s.dir, context.Cause(ctx))
-	}
-	s.sweep()
-	for {
-		files, err := s.files()
-		if err != nil || len(files) == 0 {
-			return n, err
-		}
-		for _, name := range files {
-			if ctx.Err() != nil {
-				return n, fmt.Errorf("spool %s: %w", s.dir, context.Cause(ctx))
-			}
-			accepted, err := s.drainOne(ctx, name, fn)
-			if err != nil {
-				return n, err
-			}
-			if accepted {
-				n++
-			}
-		}
-	}
-}
-
-func (s *Spool) drainOne(ctx context.Context, name string, fn func(context.Context, Envelope) error) (bool, error) {
-	path := filepath.Join(s.dir, name)
-	e, err := readEnvelope(path)
-	var system *fs.PathError // the machine's trouble, not the file's: it stays where it is
-	if errors.As(err, &system) {
-		return false, fmt.Errorf("spool: %w", err)
-	}
-	if err != nil {
-		return false, s.setAside(path, err)
-	}
-	if err := fn(ctx, e); err != nil {
-		return false, fmt.Errorf("spooled hook %s %s: %w", e.Event, e.Key, err)
-	}
-	if err := os.Remove(path); err != nil {
-		return false, fmt.Errorf("spooled hook %s %s after delivery: %w", e.Event, e.Key, err)
-	}
-	return true, nil
-}
-
-func readEnvelope(path string) (Envelope, error) {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return Envelope{}, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxSpoolFile {
-		return Envelope{}, fmt.Errorf("%s is not a regular file of at most %d bytes", path, maxSpoolFile)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return Envelope{}, err
-	}
-	var e Envelope
-	if err := json.Unmarshal(text, &e); err != nil {
-		return Envelope{}, fmt.Errorf("spool file %s: %w", path, err)
-	}
-	if err := e.check(); err != nil {
-		return Envelope{}, fmt.Errorf("spool file %s: %w", path, err)
-	}
-	return e, nil
-}
-
-func (s *Spool) setAside(path string, why error) error {
-	bad := filepath.Join(s.dir, "bad")
-	if err := os.Mkdir(bad, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("spool: %w (%w)", err, why)
-	}
-	to := filepath.Join(bad, filepath.Base(path))
-	if err := os.Rename(path, to); err != nil {
-		return fmt.Errorf("spool: %w (%w)", err, why)
-	}
-	if s.OnBad != nil {
-		s.OnBad(to, why)
-	}
-	return nil
-}
-
-// sweep removes what killed hook processes left. A failure is no reason to keep
-// the events back, and the next Drain tries again.
-func (s *Spool) sweep() {
-	left, _ := filepath.Glob(filepath.Join(escapeGlob(s.dir), tempPrefix+"*"))
-	for _, path := range left {
-		if info, err := os.Lstat(path); err == nil && time.Since(info.ModTime()) > staleTemp {
-			_ = os.Remove(path)
-		}
-	}
-}
-
-func escapeGlob(dir string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(dir)
 }

@@ -47,7 +47,7 @@ func TestSpoolOrderAndContent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "01800000000000000001-key-1.json"; files[0] != want {
+	if want := "01800000000000000001-key-1." + envelope(1).agent() + ".json"; files[0] != want {
 		t.Errorf("file %s, want %s", files[0], want)
 	}
 	info, err := os.Stat(filepath.Join(s.dir, files[0]))
@@ -159,7 +159,10 @@ func TestSpoolOneDrainAtATime(t *testing.T) {
 		t.Errorf("%d of 50 came", len(seen))
 	}
 	// One that waits gives up with its context.
-	s.draining <- struct{}{}
+	put(t, s, envelope(1))
+	if _, err := s.turn(t.Context(), envelope(1).agent()); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.Drain(ctx, nil); !errors.Is(err, context.Canceled) {
@@ -187,15 +190,19 @@ func TestSpoolSetsBadFilesAside(t *testing.T) {
 	}
 	put(t, s, envelope(1))
 	var told int
-	s.OnBad = func(path string, err error) {
+	s.OnBad = func(path string, why error) error {
 		told++
-		if _, statErr := os.Lstat(path); statErr != nil || filepath.Base(filepath.Dir(path)) != "bad" || err == nil {
-			t.Errorf("OnBad(%s, %v): %v", path, err, statErr)
+		if filepath.Base(filepath.Dir(path)) != "bad" || why == nil {
+			t.Errorf("OnBad(%s, %v)", path, why)
 		}
+		return nil
 	}
 	n, err := s.Drain(t.Context(), func(context.Context, Envelope) error { return nil })
 	if n != 1 || err != nil || told != len(bad)+1 {
 		t.Errorf("Drain = %d, %v; told of %d bad files", n, err, told)
+	}
+	if aside, err := os.ReadDir(filepath.Join(s.dir, "bad")); err != nil || len(aside) != told {
+		t.Errorf("%d files in bad/, %v", len(aside), err)
 	}
 	wantEmpty(t, s, true)
 }

@@ -221,7 +221,7 @@ func eventColour(typ string) string {
 	case "failed", "stuck", "stop_failed", "lost", "broken", "extraction_failed":
 		return "31"
 	case "waiting", "waiting_for_approval", "approval_reminder", "warning", "compacting", "handoff_refused", "without_progress",
-		"not_submitted", "fallback_used", "output_empty", "refused", "set_aside":
+		"not_submitted", "fallback_used", "output_empty", "refused", "set_aside", "unreadable":
 		return "33"
 	case "completed", "done":
 		return "32"

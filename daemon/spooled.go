@@ -1,0 +1,120 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/hooks"
+)
+
+// replaySpool applies spooled hooks in order, each once.
+func (d *Daemon) replaySpool(ctx context.Context) error {
+	n, err := d.spool.Drain(ctx, d.replay)
+	if n > 0 {
+		d.Log.Info("spooled hooks replayed", "count", n)
+	}
+	return d.spoolError(err)
+}
+
+// replayBefore applies what the sender of a live hook has spooled before: hooks of one agent are applied in order.
+// Those of other agents are not waited for. The agent waits meanwhile, so that a live hook that has waited for a
+// quarter of its time is refused, and follows the others into the spool.
+func (d *Daemon) replayBefore(ctx context.Context, live hooks.Envelope) error {
+	if empty, err := d.spool.Empty(); err != nil || empty {
+		return d.spoolError(err)
+	}
+	limit, cancel := context.WithTimeout(ctx, hooks.AnswerTimeout(live.Event)/4)
+	defer cancel()
+	_, err := d.spool.DrainBefore(limit, live, d.replay)
+	if err != nil && limit.Err() != nil && ctx.Err() == nil {
+		return Errorf(KindUnavailable, "hooks_spooled", "Hooks that this agent has spooled before are still being applied")
+	}
+	return d.spoolError(err)
+}
+
+// replay applies a spooled hook. One that can't be applied, for a reason that will not pass, is set aside: it
+// would hold up all that follow.
+func (d *Daemon) replay(ctx context.Context, env hooks.Envelope) error {
+	var err error
+	for range 3 {
+		var c claim
+		if c, err = d.claimOf(ctx, env, nil, true); err != nil {
+			return err
+		}
+		if _, err = d.applyHook(ctx, env, c, true); err == nil || passing(ctx, err) {
+			return err
+		}
+	}
+	return d.setAside(env, err)
+}
+
+// spoolError handles how a look into the spool has ended. A directory that can't be read holds nobody up; the
+// operator is told, once until it can be read.
+func (d *Daemon) spoolError(err error) error {
+	unreadable := errors.Is(err, hooks.ErrUnreadable)
+	d.mu.Lock()
+	told := d.spoolTold
+	d.spoolTold = unreadable
+	d.mu.Unlock()
+	switch {
+	case err == nil:
+		return nil
+	case !unreadable:
+		return fmt.Errorf("spool: %w", err)
+	case told:
+		return nil
+	}
+	err = d.storeWarning("spool_unreadable", fmt.Sprintf("The spool %s can't be read (%s): hooks that came while the daemon was away are not applied, and agents' states may be wrong; see `ls -ld '%[1]s'`, and once it can be read everything goes on by itself.",
+		d.Data.Spool(), trimDot(err.Error())))
+	if err != nil {
+		d.mu.Lock()
+		d.spoolTold = false
+		d.mu.Unlock()
+		d.Log.Error("operator not told that the spool can't be read; trying again", "error", err)
+	}
+	return nil
+}
+
+// passing reports whether an error of a hook may be gone the next time.
+func passing(ctx context.Context, err error) bool {
+	var e *Error
+	return ctx.Err() != nil || errors.Is(err, ErrMoved) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.As(err, &e) && e.Kind == KindUnavailable
+}
+
+// setAside keeps a hook that can't be applied where a person finds it.
+func (d *Daemon) setAside(env hooks.Envelope, why error) error {
+	b, err := json.Marshal(env)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(d.Data.Spool(), "bad")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, filepath.Base(env.Key)+".json")
+	if err := data.WriteFile(path, b, 0o600); err != nil {
+		return err
+	}
+	if err := d.storeWarning("hook_set_aside", asideMessage(path, why)); err != nil {
+		// A database that stores nothing is no fault of the hook's: it stays in the spool.
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
+}
+
+// badSpoolFile tells the operator of a file in the spool that is no hook, or can't be read.
+func (d *Daemon) badSpoolFile(path string, why error) error {
+	return d.storeWarning("hook_set_aside", fmt.Sprintf(
+		"A spooled hook could not be taken, and holds up nothing (%s): look at the file and delete it, or mend it and move it back into the spool: `ls -l '%s'`.",
+		trimDot(why.Error()), path))
+}
+
+func asideMessage(path string, why error) string {
+	return fmt.Sprintf("A hook could not be applied and was set aside (%s): look at the file and delete it: `less '%s'`.", trimDot(why.Error()), path)
+}

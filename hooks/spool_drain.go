@@ -1,0 +1,230 @@
+package hooks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Drain hands the envelopes to fn, oldest first, and removes each once fn has
+// returned nil. It goes on until nothing is left that can be handed out, and
+// stops at fn's first error or the end of ctx; what was not accepted stays, in
+// its place. n counts the accepted ones. Of several Drains at once one at a
+// time hands out an agent's envelopes, in their order.
+//
+// A file that can't be read or is no envelope goes to bad/, so that it can't
+// block what comes after it. One that can't be moved either stays where it is,
+// is passed over, and is tried again by the next Drain.
+//
+// An envelope may come twice, after a crash: fn tells by its key.
+func (s *Spool) Drain(ctx context.Context, fn func(context.Context, Envelope) error) (n int, err error) {
+	s.sweep()
+	return s.drain(ctx, func(string) bool { return true }, fn)
+}
+
+// DrainBefore is a Drain of one agent's envelopes alone: of the agent that sent live.
+func (s *Spool) DrainBefore(ctx context.Context, live Envelope, fn func(context.Context, Envelope) error) (n int, err error) {
+	agent := live.agent()
+	return s.drain(ctx, func(name string) bool {
+		if of := agentOf(name); of != "" {
+			return of == agent
+		}
+		e, err := s.read(filepath.Join(s.dir, name))
+		return err == nil && e.agent() == agent
+	}, fn)
+}
+
+// agentOf is the tag in a file's name, "" in one of an older version.
+func agentOf(name string) string {
+	if parts := strings.Split(name, "."); len(parts) == 3 {
+		return parts[1]
+	}
+	return ""
+}
+
+func (s *Spool) drain(ctx context.Context, want func(name string) bool, fn func(context.Context, Envelope) error) (n int, err error) {
+	for {
+		files, err := s.files()
+		if err != nil {
+			return n, err
+		}
+		fewer := false
+		for _, name := range files {
+			if !want(name) {
+				continue
+			}
+			handed, gone, err := s.drainOne(ctx, name, fn)
+			if handed {
+				n++
+			}
+			if err != nil {
+				return n, err
+			}
+			fewer = fewer || gone
+		}
+		if !fewer {
+			return n, nil
+		}
+	}
+}
+
+// turn waits until nobody else hands out an agent's envelopes.
+func (s *Spool) turn(ctx context.Context, agent string) (end func(), err error) {
+	for ctx.Err() == nil {
+		s.mu.Lock()
+		other := s.turns[agent]
+		if other == nil {
+			mine := make(chan struct{})
+			s.turns[agent] = mine
+			s.mu.Unlock()
+			return func() {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				delete(s.turns, agent)
+				close(mine)
+			}, nil
+		}
+		s.mu.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done():
+		}
+	}
+	return nil, fmt.Errorf("spool %s: %w", s.dir, context.Cause(ctx))
+}
+
+// drainOne hands out one file, if it is still there. gone: it is not in the spool any more.
+func (s *Spool) drainOne(ctx context.Context, name string, fn func(context.Context, Envelope) error) (handed, gone bool, err error) {
+	end, err := s.turn(ctx, agentOf(name))
+	if err != nil {
+		return false, false, err
+	}
+	defer end()
+	path := filepath.Join(s.dir, name)
+	e, err := s.read(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, true, nil // another Drain has handed it out
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOMEM):
+		return false, false, fmt.Errorf("spool: %w", err) // the machine's trouble, not the file's
+	case err != nil:
+		gone, err = s.setAside(name, err)
+		return false, gone, err
+	}
+	if applied, _ := s.isStuck(name); !applied {
+		if err := fn(ctx, e); err != nil {
+			return false, false, fmt.Errorf("spooled hook %s %s: %w", e.Event, e.Key, err)
+		}
+		handed = true
+	}
+	err = s.remove(path)
+	switch {
+	case err == nil, errors.Is(err, fs.ErrNotExist):
+		s.free(name)
+		return handed, true, nil
+	case handed:
+		if err = s.bad(path, fmt.Errorf("it was applied, and can't be removed: %w", err)); err == nil {
+			s.stick(name, true)
+		}
+		return true, false, err
+	}
+	return false, false, nil
+}
+
+// isStuck reports what is remembered of a file that could not be moved.
+func (s *Spool) isStuck(name string) (applied, told bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	applied, told = s.stuck[name]
+	return applied, told
+}
+
+func (s *Spool) stick(name string, applied bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stuck[name] = applied
+}
+
+func (s *Spool) free(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.stuck, name)
+}
+
+func readEnvelope(path string) (Envelope, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return Envelope{}, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxSpoolFile {
+		return Envelope{}, fmt.Errorf("%s is not a regular file of at most %d bytes", path, maxSpoolFile)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Envelope{}, err
+	}
+	var e Envelope
+	if err := json.Unmarshal(text, &e); err != nil {
+		return Envelope{}, fmt.Errorf("spool file %s: %w", path, err)
+	}
+	if err := e.check(); err != nil {
+		return Envelope{}, fmt.Errorf("spool file %s: %w", path, err)
+	}
+	return e, nil
+}
+
+// setAside moves a file to bad/. One that can't be moved stays, and is told of once.
+func (s *Spool) setAside(name string, why error) (moved bool, err error) {
+	from, bad := filepath.Join(s.dir, name), filepath.Join(s.dir, "bad")
+	to := filepath.Join(bad, name)
+	_, told := s.isStuck(name)
+	if !told { // before it is moved: a daemon that is killed in between tells of it twice rather than never
+		if err := s.bad(to, why); err != nil {
+			return false, err
+		}
+	}
+	err = os.Mkdir(bad, 0o700)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		err = os.Rename(from, to)
+	}
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		s.free(name)
+		return true, nil
+	}
+	if !told {
+		if err := s.bad(from, fmt.Errorf("%w; it can't be moved either: %w", why, err)); err != nil {
+			return false, err
+		}
+		s.stick(name, false)
+	}
+	return false, nil
+}
+
+func (s *Spool) bad(path string, why error) error {
+	if s.OnBad == nil {
+		return nil
+	}
+	return s.OnBad(path, why)
+}
+
+// sweep removes what killed hook processes left. A failure is no reason to keep
+// the events back, and the next Drain tries again.
+func (s *Spool) sweep() {
+	left, _ := filepath.Glob(filepath.Join(escapeGlob(s.dir), tempPrefix+"*"))
+	for _, path := range left {
+		if info, err := os.Lstat(path); err == nil && time.Since(info.ModTime()) > staleTemp {
+			_ = os.Remove(path)
+		}
+	}
+}
+
+func escapeGlob(dir string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(dir)
+}

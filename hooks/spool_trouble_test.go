@@ -1,0 +1,220 @@
+package hooks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// of is a hook of an agent.
+func of(launch string, pid int, session string, n int) Envelope {
+	e := envelope(n)
+	e.Launch, e.AgentPID, e.Body = launch, pid, json.RawMessage(fmt.Sprintf(`{"session_id":%q}`, session))
+	return e
+}
+
+// keys collects the keys of what is drained.
+func keys(to *[]string) func(context.Context, Envelope) error {
+	return func(_ context.Context, e Envelope) error {
+		*to = append(*to, e.Key)
+		return nil
+	}
+}
+
+// TestSpoolGoesOnPastAFileThatCannotBeRead: the file goes to bad/, and one that can't be moved stays. Neither
+// holds up the others, and each is told of once.
+func TestSpoolGoesOnPastAFileThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for _, movable := range []bool{true, false} {
+		s := OpenSpool(t.TempDir())
+		put(t, s, envelope(1), envelope(2), envelope(3))
+		if !movable {
+			if err := os.WriteFile(filepath.Join(s.dir, "bad"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		broken := errors.Join(errors.New("open"), syscall.EIO)
+		s.read = func(path string) (Envelope, error) {
+			if strings.Contains(path, "key-2") && broken != nil {
+				return Envelope{}, broken
+			}
+			return readEnvelope(path)
+		}
+		var told []string
+		s.OnBad = func(path string, why error) error {
+			told = append(told, path)
+			if !errors.Is(why, syscall.EIO) {
+				t.Errorf("OnBad(%s, %v)", path, why)
+			}
+			return nil
+		}
+		name, want := fileName(envelope(2)), 1
+		if !movable {
+			want = 2 // where it should have gone, then where it has stayed
+		}
+		for range 3 {
+			var got []string
+			if _, err := s.Drain(t.Context(), keys(&got)); err != nil {
+				t.Fatalf("movable %t: %v", movable, err)
+			}
+			if len(got) != 0 && !slices.Equal(got, []string{"key-1", "key-3"}) {
+				t.Errorf("movable %t: drained %v", movable, got)
+			}
+		}
+		place := filepath.Join(s.dir, "bad", name)
+		if !movable {
+			place = filepath.Join(s.dir, name)
+		}
+		if len(told) != want || told[len(told)-1] != place {
+			t.Errorf("movable %t: told of %q, want %s in the end", movable, told, place)
+		}
+		if _, err := os.Lstat(place); err != nil {
+			t.Errorf("movable %t: %v", movable, err)
+		}
+		broken = nil // mended by a person, who puts it back where it was moved
+		if movable {
+			if err := os.Rename(place, filepath.Join(s.dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var got []string
+		if _, err := s.Drain(t.Context(), keys(&got)); err != nil || !slices.Equal(got, []string{"key-2"}) {
+			t.Errorf("movable %t: mended, and drained %v, %v", movable, got, err)
+		}
+	}
+}
+
+// TestSpoolKeepsWhatNobodyWasToldOf: a file is not moved as long as the operator can't be told; and trouble of the
+// whole machine is no trouble of a file.
+func TestSpoolKeepsWhatNobodyWasToldOf(t *testing.T) {
+	t.Parallel()
+	for _, why := range []error{syscall.EIO, syscall.EMFILE} {
+		s := OpenSpool(t.TempDir())
+		put(t, s, envelope(1))
+		s.read = func(string) (Envelope, error) { return Envelope{}, why }
+		away := errors.New("database is away")
+		s.OnBad = func(string, error) error { return away }
+		if n, err := s.Drain(t.Context(), nil); n != 0 || !errors.Is(err, away) && !errors.Is(err, why) {
+			t.Errorf("%v: Drain = %d, %v", why, n, err)
+		}
+		wantEmpty(t, s, false)
+	}
+}
+
+// TestSpoolAppliesOnceWhatCannotBeRemoved: a file that stays after its hook was applied is not handed out again.
+func TestSpoolAppliesOnceWhatCannotBeRemoved(t *testing.T) {
+	t.Parallel()
+	s := OpenSpool(t.TempDir())
+	put(t, s, envelope(1), envelope(2))
+	readOnly := true
+	s.remove = func(path string) error {
+		if readOnly && strings.Contains(path, "key-1") {
+			return syscall.EROFS
+		}
+		return os.Remove(path)
+	}
+	told := 0
+	s.OnBad = func(path string, why error) error {
+		if told++; filepath.Base(path) != fileName(envelope(1)) || !errors.Is(why, syscall.EROFS) {
+			t.Errorf("OnBad(%s, %v)", path, why)
+		}
+		return nil
+	}
+	var got []string
+	for range 2 {
+		if _, err := s.Drain(t.Context(), keys(&got)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	readOnly = false
+	if _, err := s.Drain(t.Context(), keys(&got)); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got, []string{"key-1", "key-2"}) || told != 1 {
+		t.Errorf("drained %v, told of %d files", got, told)
+	}
+	wantEmpty(t, s, true)
+}
+
+// TestSpoolThatIsNoFolder is an error of its own.
+func TestSpoolThatIsNoFolder(t *testing.T) {
+	t.Parallel()
+	s := OpenSpool(filepath.Join(t.TempDir(), "spool"))
+	if err := os.WriteFile(s.dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Empty(); !errors.Is(err, ErrUnreadable) {
+		t.Errorf("Empty: %v", err)
+	}
+	if _, err := s.Drain(t.Context(), nil); !errors.Is(err, ErrUnreadable) {
+		t.Errorf("Drain: %v", err)
+	}
+}
+
+// TestDrainBeforeIsOfOneAgent: of the one with the same launch secret, else the same process, else the same session.
+func TestDrainBeforeIsOfOneAgent(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		live  Envelope
+		other []Envelope
+	}{
+		{"launch", of("a", 1, "s", 9), []Envelope{of("b", 1, "s", 4), of("", 1, "s", 5)}},
+		{"process", of("", 1, "s", 9), []Envelope{of("a", 1, "s", 4), of("", 2, "s", 5), of("", 0, "s", 6)}},
+		{"session", of("", 0, "s", 9), []Envelope{of("", 0, "r", 4), of("", 0, "", 5)}},
+	} {
+		s := OpenSpool(t.TempDir())
+		first, second, old := c.live, c.live, c.live
+		first.Key, second.Key, old.Key = "first", "second", "old"
+		first.At, second.At, old.At = envelope(1).At, envelope(7).At, envelope(3).At
+		put(t, s, second, first, old)
+		put(t, s, c.other...)
+		// An older version has not told in the name whose it is.
+		name := filepath.Join(s.dir, fileName(old))
+		if err := os.Rename(name, strings.TrimSuffix(name, "."+old.agent()+".json")+".json"); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		if n, err := s.DrainBefore(t.Context(), c.live, keys(&got)); err != nil || n != 3 || !slices.Equal(got, []string{"first", "old", "second"}) {
+			t.Errorf("%s: drained %v, %v", c.name, got, err)
+		}
+		if n, err := s.Len(); err != nil || n != len(c.other) {
+			t.Errorf("%s: %d files are left, %v", c.name, n, err)
+		}
+	}
+}
+
+// TestDrainBeforeWaitsForNoOtherAgent: while one agent's hook takes long to apply, another one's are applied.
+func TestDrainBeforeWaitsForNoOtherAgent(t *testing.T) {
+	t.Parallel()
+	s := OpenSpool(t.TempDir())
+	slow, quick := of("slow", 1, "s", 1), of("quick", 2, "s", 2)
+	put(t, s, slow, quick)
+	begun, end, drained := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		_, err := s.Drain(t.Context(), func(_ context.Context, e Envelope) error {
+			if e.Key == slow.Key {
+				close(begun)
+				<-end
+			}
+			return nil
+		})
+		drained <- err
+	}()
+	<-begun
+	var got []string
+	if _, err := s.DrainBefore(t.Context(), quick, keys(&got)); err != nil || !slices.Equal(got, []string{quick.Key}) {
+		t.Errorf("drained %v, %v", got, err)
+	}
+	close(end)
+	if err := <-drained; err != nil {
+		t.Error(err)
+	}
+}
