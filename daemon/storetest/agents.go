@@ -4,6 +4,7 @@ import (
 	"errors"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/understudyd/understudy/daemon"
 )
@@ -72,7 +73,7 @@ func unknownAgent(t *testing.T, st daemon.Store) {
 func listagentContentss(t *testing.T, st daemon.Store) {
 	one := NewAgent(t, st, func(a *daemon.Agent) { a.Persona = ptr("p") })
 	two := NewAgent(t, st, func(a *daemon.Agent) { a.Host, a.PreviousAgentID = "h2", &one.ID })
-	three := NewAgent(t, st, func(a *daemon.Agent) { a.State, a.EndedAt = daemon.Ended, ptr(now()) })
+	three := NewAgent(t, st, func(a *daemon.Agent) { a.State, a.EndedAt, a.EndCause = daemon.Ended, ptr(now()), "tmux" })
 	for name, tt := range map[string]struct {
 		filter daemon.AgentFilter
 		want   []int64
@@ -85,6 +86,8 @@ func listagentContentss(t *testing.T, st daemon.Store) {
 		"before":   {daemon.AgentFilter{Before: two.ID}, []int64{one.ID}},
 		"limit":    {daemon.AgentFilter{Limit: 1}, []int64{three.ID}},
 		"previous": {daemon.AgentFilter{Previous: one.ID}, []int64{two.ID}},
+		"cause":    {daemon.AgentFilter{EndCause: "tmux"}, []int64{three.ID}},
+		"both":     {daemon.AgentFilter{Active: true, Host: "h1"}, []int64{one.ID}},
 		"none":     {daemon.AgentFilter{Persona: "x\x00"}, []int64{}},
 	} {
 		agents, err := st.Agents(t.Context(), tt.filter)
@@ -131,5 +134,47 @@ func nextID(t *testing.T, st daemon.Store) {
 	}
 	if _, err := st.NextID(t.Context(), "hosts"); err == nil {
 		t.Error("an unknown kind has ids")
+	}
+}
+
+// agentsByTheirEnds: only those that have ended count, and nothing else of the filter but its limit.
+func agentsByTheirEnds(t *testing.T, st daemon.Store) {
+	ended := func(ago time.Duration, host string) int64 {
+		return NewAgent(t, st, func(a *daemon.Agent) { a.Host, a.State, a.EndedAt = host, daemon.Ended, ptr(now().Add(-ago)) }).ID
+	}
+	last, first, middle := ended(time.Minute, "h1"), ended(time.Hour, "h2"), ended(time.Minute*2, "h1")
+	NewAgent(t, st, nil)
+	same := NewAgent(t, st, func(a *daemon.Agent) {
+		a.State, a.EndedAt = daemon.Ended, result(st.Agent(t.Context(), last))(t).EndedAt
+	}).ID
+	for limit, want := range map[int][]int64{0: {same, last, middle, first}, 2: {same, last}} {
+		var ids []int64
+		for _, a := range result(st.Agents(t.Context(), daemon.AgentFilter{Lately: true, Host: "h1", Active: true, Before: 1, Limit: limit}))(t) {
+			ids = append(ids, a.ID)
+		}
+		equal(t, "by their ends", ids, want)
+	}
+}
+
+func listsHaveALimit(t *testing.T, st daemon.Store) {
+	c := &daemon.Change{}
+	first := NewAgent(t, st, nil)
+	for range 101 {
+		c.NewDeliveries = append(c.NewDeliveries, ADelivery(t, st, first.ID))
+	}
+	for range 501 {
+		c.Events = append(c.Events, &daemon.Event{Type: "t", Host: "h1", Alert: true})
+	}
+	Commit(t, st, c)
+	for name, n := range map[string][2]int{
+		"deliveries":      {len(result(st.Deliveries(t.Context(), first.ID, 0, 0))(t)), 100},
+		"open deliveries": {len(result(st.OpenDeliveries(t.Context(), first.ID))(t)), 101},
+		"events":          {len(result(st.Events(t.Context(), daemon.EventFilter{}))(t)), 500},
+		"audit":           {len(result(st.Audit(t.Context(), daemon.AuditFilter{}))(t)), 100},
+		"pending alerts":  {len(result(st.PendingAlerts(t.Context(), "h1", 0))(t)), 100},
+	} {
+		if n[0] != n[1] {
+			t.Errorf("%s: %d, want %d", name, n[0], n[1])
+		}
 	}
 }

@@ -2,8 +2,10 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/understudyd/understudy/daemon"
 )
@@ -77,4 +79,27 @@ func dropQueued(t *testing.T, st daemon.Store) {
 	if err := st.Commit(t.Context(), &daemon.Change{Deliveries: []*daemon.Delivery{queued}}); !errors.Is(err, daemon.ErrMoved) {
 		t.Errorf("a dropped delivery was written: %v", err)
 	}
+}
+
+// sentIsCounted by the log, which alone tells whose message a delivery was.
+func sentIsCounted(t *testing.T, st daemon.Store) {
+	from, to := NewAgent(t, st, nil), NewAgent(t, st, nil)
+	sent := func(by *daemon.Agent, d *daemon.Delivery, ago time.Duration, typ string) *daemon.Event {
+		return &daemon.Event{
+			Type: typ, Host: "h1", At: now().Add(-ago), AgentID: &by.ID, Payload: fmt.Appendf(nil, `{"delivery_id": %d}`, d.ID),
+		}
+	}
+	equal(t, "nothing", result(st.Sent(t.Context(), from.ID, now()))(t), daemon.Sent{})
+	done, open, old := NewDelivery(t, st, to.ID), NewDelivery(t, st, to.ID), NewDelivery(t, st, to.ID)
+	done.State, done.Verdict = daemon.DeliveryDone, ptr(daemon.Submitted)
+	first, second := sent(from, done, 5*time.Minute, "agent_messaged"), sent(from, open, 4*time.Minute, "agent_messaged")
+	Commit(t, st, &daemon.Change{Deliveries: []*daemon.Delivery{done}, Events: []*daemon.Event{
+		second, first, sent(from, old, time.Hour, "agent_messaged"),
+		sent(to, open, time.Minute, "agent_messaged"), sent(from, open, time.Minute, "delivery_queued"),
+		{Type: "agent_messaged", Host: "h1", At: now().Add(-time.Hour), AgentID: &from.ID},
+	}})
+	got := result(st.Sent(t.Context(), from.ID, now().Add(-10*time.Minute)))(t)
+	equal(t, "sent", got, daemon.Sent{Open: 2, Recent: 2, First: &first.At})
+	got = result(st.Sent(t.Context(), from.ID, first.At))(t)
+	equal(t, "sent after that moment", got, daemon.Sent{Open: 2, Recent: 1, First: &second.At})
 }

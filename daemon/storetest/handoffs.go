@@ -144,7 +144,9 @@ func transitionsAreTheChangesOfPhase(t *testing.T, st daemon.Store) {
 	in.Seq++
 	c = Moved(in, daemon.Failed)
 	Commit(t, st, c)
-	all, err := st.Transitions(t.Context(), h.ID)
+	all, err := st.Transitions(t.Context(), 999)
+	equal(t, "transitions of an unknown handoff", must(t, all, err), []daemon.Transition{})
+	all, err = st.Transitions(t.Context(), h.ID)
 	equal(t, "transitions", must(t, all, err), []daemon.Transition{
 		{HandoffID: h.ID, Seq: 1, From: daemon.Requested, To: daemon.Instructing, Cause: "test", At: in.PhaseAt},
 		{HandoffID: h.ID, Seq: 3, From: daemon.Instructing, To: daemon.Failed, Cause: "test", At: c.Move.Handoff.PhaseAt},
@@ -180,4 +182,37 @@ func listOfHandoffs(t *testing.T, st daemon.Store) {
 		}
 		equal(t, name, ids, tt.want)
 	}
+}
+
+// theOpenHandoffMeetsARetry: a handoff that failed before its record cannot go on beside a newer one.
+func theOpenHandoffMeetsARetry(t *testing.T, st daemon.Store) {
+	a := NewAgent(t, st, nil)
+	c := Moved(NewHandoff(t, st, a.ID), daemon.Failed)
+	Commit(t, st, c)
+	failed := c.Move.Handoff
+	newer := NewHandoff(t, st, a.ID)
+	retry := Moved(failed, daemon.Instructing)
+	retry.Events = []*daemon.Event{{Type: "t", Host: "h1"}}
+	before := everything(t, st)
+	if err := st.Commit(t.Context(), retry); !errors.Is(err, daemon.ErrOpenHandoff) {
+		t.Errorf("retry beside a newer handoff: %v, want ErrOpenHandoff", err)
+	}
+	equal(t, "what can be read", everything(t, st), before)
+	if retry.Move.Handoff.Seq != failed.Seq || retry.Move.Handoff.Status != failed.Status {
+		t.Errorf("the handoff was advanced: %+v", retry.Move.Handoff)
+	}
+	Commit(t, st, Moved(newer, daemon.Cancelled))
+	Commit(t, st, retry)
+}
+
+// aDocumentIsOneHandoffs: of two requests that chose the same file the second chooses again.
+func aDocumentIsOneHandoffs(t *testing.T, st daemon.Store) {
+	first := NewHandoff(t, st, NewAgent(t, st, nil).ID)
+	second := AHandoff(t, st, NewAgent(t, st, nil).ID)
+	second.FilePath = first.FilePath
+	if err := st.Commit(t.Context(), &daemon.Change{NewHandoff: second}); !errors.Is(err, daemon.ErrMoved) {
+		t.Errorf("a document of two handoffs: %v, want ErrMoved", err)
+	}
+	second.FilePath += "-2"
+	Commit(t, st, &daemon.Change{NewHandoff: second})
 }

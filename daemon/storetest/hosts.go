@@ -67,3 +67,18 @@ func hostRoot(t *testing.T, h Harness) {
 		t.Errorf("data directory %q, %v; want /srv/data", root, err)
 	}
 }
+
+// tryWriteChangesNothing, whether or not the host was ever seen.
+func tryWriteChangesNothing(t *testing.T, h Harness) {
+	h.SetHost(t, "h1", "/srv/data")
+	before := everything(t, h.Store)
+	for _, host := range []string{"h1", "h2"} {
+		if err := h.Store.TryWrite(t.Context(), host); err != nil {
+			t.Errorf("host %s: %v", host, err)
+		}
+	}
+	equal(t, "what can be read", everything(t, h.Store), before)
+	if _, err := h.Store.HostRoot(t.Context(), "h2"); !errors.Is(err, daemon.ErrNotFound) {
+		t.Errorf("the other host was seen: %v", err)
+	}
+}

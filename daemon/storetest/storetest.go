@@ -35,6 +35,8 @@ var tests = []struct {
 	{"AgentSuccessorIsTheNewest", alone(agentSuccessorIsTheNewest)},
 	{"UnknownAgent", alone(unknownAgent)},
 	{"ListagentContentss", alone(listagentContentss)},
+	{"AgentsByTheirEnds", alone(agentsByTheirEnds)},
+	{"ListsHaveALimit", alone(listsHaveALimit)},
 	{"OpenAgents", alone(openAgents)},
 	{"NextID", alone(nextID)},
 	{"OneOfManyMoversWins", alone(oneOfManyMoversWins)},
@@ -53,6 +55,7 @@ var tests = []struct {
 	{"DeliveryIsKeptWhole", alone(deliveryIsKeptWhole)},
 	{"ListsOfDeliveries", alone(listsOfDeliveries)},
 	{"DropQueued", alone(dropQueued)},
+	{"SentIsCounted", alone(sentIsCounted)},
 	{"ReaderMissesNothing", alone(readerMissesNothing)},
 	{"EventIsKeptWhole", alone(eventIsKeptWhole)},
 	{"ListOfEvents", alone(listOfEvents)},
@@ -65,6 +68,8 @@ var tests = []struct {
 	{"TheRecordStandsFromRecordedOn", alone(theRecordStandsFromRecordedOn)},
 	{"TransitionsAreTheChangesOfPhase", alone(transitionsAreTheChangesOfPhase)},
 	{"ListOfHandoffs", alone(listOfHandoffs)},
+	{"TheOpenHandoffMeetsARetry", alone(theOpenHandoffMeetsARetry)},
+	{"ADocumentIsOneHandoffs", alone(aDocumentIsOneHandoffs)},
 	{"HookFindsItsAgent", alone(hookFindsItsAgent)},
 	{"HookLocksWhatIsOpen", alone(hookLocksWhatIsOpen)},
 	{"HookComesAgain", alone(hookComesAgain)},
@@ -95,6 +100,10 @@ var tests = []struct {
 	{"Audit", alone(audit)},
 	{"Preferences", alone(preferences)},
 	{"HostRoot", hostRoot},
+	{"TryWriteChangesNothing", tryWriteChangesNothing},
+	{"CallsWithoutContext", alone(callsWithoutContext)},
+	{"RowsAreCopied", alone(rowsAreCopied)},
+	{"TimesAreMicroseconds", alone(timesAreMicroseconds)},
 }
 
 // alone is a test that needs nothing but a store.

@@ -1,0 +1,171 @@
+package storetest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
+)
+
+// callsWithoutContext: no call is carried out whose context is over.
+func callsWithoutContext(t *testing.T, st daemon.Store) {
+	a := NewAgent(t, st, func(a *daemon.Agent) { a.LaunchHash = []byte("l") })
+	r := NewRecord(t, st, a.ID)
+	d, p := NewDelivery(t, st, a.ID), NewRun(t, st, 1, nil)
+	hook, _ := RecordHook(t, st, Input("k"), nil)
+	alert := &daemon.Event{Type: "t", Host: "h1", At: now().Add(-time.Hour), Alert: true}
+	Commit(t, st, &daemon.Change{Events: []*daemon.Event{alert}})
+	before := everything(t, st)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	prune := daemon.PruneLimits{Before: now()}
+	for name, err := range map[string]error{
+		"Commit": st.Commit(over, &daemon.Change{Agents: []*daemon.Agent{a}}),
+		"RecordHook": errorOf(st.RecordHook(over, Input("new"), func(daemon.HookTx) daemon.HookDecision {
+			t.Error("decide was called")
+			return daemon.HookDecision{}
+		})),
+		"NextID": errorOf(st.NextID(over, daemon.AgentIDs)), "Agent": errorOf(st.Agent(over, a.ID)),
+		"AgentByLaunch": errorOf(st.AgentByLaunch(over, a.LaunchHash)), "Agents": errorOf(st.Agents(over, daemon.AgentFilter{})),
+		"Handoff": errorOf(st.Handoff(over, r.HandoffID)), "Handoffs": errorOf(st.Handoffs(over, daemon.HandoffFilter{})),
+		"Transitions": errorOf(st.Transitions(over, r.HandoffID)), "Record": errorOf(st.Record(over, r.HandoffID)),
+		"LineRecords":    errorOf(st.LineRecords(over, daemon.LineQuery{AgentID: a.ID})),
+		"LineHandoffs":   errorOf(st.LineHandoffs(over, a.ID, 1)),
+		"Pipeline":       errorOf(st.Pipeline(over, p.ID)),
+		"Pipelines":      errorOf(st.Pipelines(over, daemon.PipelineFilter{})),
+		"PipelinePlaces": errorOf(st.PipelinePlaces(over, "h1")), "OpenPipelines": errorOf(st.OpenPipelines(over, "h1")),
+		"StoredHook": errorOf(st.StoredHook(over, hook.HookID)), "Delivery": errorOf(st.Delivery(over, d.ID)),
+		"Deliveries": errorOf(st.Deliveries(over, a.ID, 0, 0)), "OpenDeliveries": errorOf(st.OpenDeliveries(over, a.ID)),
+		"Sent": errorOf(st.Sent(over, a.ID, now())), "Events": errorOf(st.Events(over, daemon.EventFilter{})),
+		"LastEventID": errorOf(st.LastEventID(over)), "PendingAlerts": errorOf(st.PendingAlerts(over, "h1", 0)),
+		"MarkAlerted": st.MarkAlerted(over, []int64{alert.ID}, nil), "Audit": errorOf(st.Audit(over, daemon.AuditFilter{})),
+		"LogFloor": errorOf(st.LogFloor(over)), "PruneEvents": errorOf(st.PruneEvents(over, prune)),
+		"PruneHooks": errorOf(st.PruneHooks(over, prune)), "OpenAgents": errorOf(st.OpenAgents(over, "h1")),
+		"TryWrite": st.TryWrite(over, "h1"), "HostRoot": errorOf(st.HostRoot(over, "h1")), "Census": errorOf(st.Census(over, "h1")),
+		"NotificationPreferences": errorOf(st.NotificationPreferences(over, "h1")),
+		"ChangeNotificationPreferences": errorOf(st.ChangeNotificationPreferences(over, "h1",
+			func(p *daemon.NotificationPreferences) *daemon.Event { p.Waiting = false; return nil })),
+	} {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v, want context.Canceled", name, err)
+		}
+	}
+	equal(t, "what can be read", everything(t, st), before)
+	if next, _ := RecordHook(t, st, Input("after"), nil); next.HookID != hook.HookID+1 {
+		t.Errorf("an id was taken: %d after %d", next.HookID, hook.HookID)
+	}
+}
+
+func errorOf[T any](_ T, err error) error { return err }
+
+// rowsAreCopied: what callers do with what they gave and with what they got changes nothing that is stored.
+func rowsAreCopied(t *testing.T, st daemon.Store) {
+	var give []any
+	a := WholeAgent(t, st)
+	Commit(t, st, &daemon.Change{NewAgent: a})
+	h := WholeHandoff(t, st)
+	h.AgentID = a.ID
+	Commit(t, st, &daemon.Change{NewHandoff: h})
+	m := &daemon.Move{Handoff: h, From: h.Phase}
+	r := WholeRecord(h)
+	Commit(t, st, &daemon.Change{Move: m, NewRecord: r})
+	d := NewDelivery(t, st, a.ID)
+	d.TypedAt, d.HandoffID = ptr(now()), &h.ID
+	Commit(t, st, &daemon.Change{Deliveries: []*daemon.Delivery{d}})
+	p := wholeRun(t, st)
+	Commit(t, st, &daemon.Change{NewPipeline: p})
+	o := WholeOutput(t, st, p.Steps[0].ID, a.ID)
+	e := &daemon.Event{Type: "t", Host: "h1", AgentID: &a.ID, Payload: json.RawMessage(`{"a": 1}`), Alert: true}
+	Commit(t, st, &daemon.Change{NewOutput: o, Events: []*daemon.Event{e}})
+	in := Input("k")
+	in.LaunchHash = a.LaunchHash
+	output := json.RawMessage(`{"b": 2}`)
+	hook, _ := RecordHook(t, st, in, func(tx daemon.HookTx) daemon.HookDecision {
+		give = append(give, tx.Agent, tx.Handoff, tx.Deliveries)
+		return daemon.HookDecision{Output: output}
+	})
+	if give[1].(*daemon.Handoff) == nil || len(give[2].([]*daemon.Delivery)) == 0 {
+		t.Fatal("nothing was open")
+	}
+	id := hook.HookID
+	before, stored := everything(t, st), result(st.StoredHook(t.Context(), id))(t)
+	kept, keptHook := everything(t, st), result(st.StoredHook(t.Context(), id))(t)
+	equal(t, "read twice", kept, before)
+	for _, v := range append(give, a, h, r, d, p, o, e, &in, &output, &hook, &kept, &keptHook) {
+		spoil(reflect.ValueOf(v))
+	}
+	equal(t, "what can be read", everything(t, st), before)
+	equal(t, "hook", result(st.StoredHook(t.Context(), id))(t), stored)
+	again, _ := RecordHook(t, st, Input("k"), nil)
+	equal(t, "its output", string(again.Output), `{"b": 2}`)
+}
+
+// spoil overwrites all that a value refers to.
+func spoil(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return
+		}
+		if v.Elem().Kind() != reflect.Struct || v.Type().Elem() == reflect.TypeFor[time.Time]() {
+			v.Elem().SetZero()
+			return
+		}
+		spoil(v.Elem())
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() && v.Type() != reflect.TypeFor[time.Time]() {
+				spoil(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			if item := v.Index(i); item.Kind() == reflect.Struct || item.Kind() == reflect.Pointer {
+				spoil(item)
+			} else {
+				item.SetZero()
+			}
+		}
+	case reflect.Map:
+		v.Clear()
+	}
+	if v.CanSet() && v.Kind() != reflect.Pointer {
+		v.SetZero()
+	}
+}
+
+// timesAreMicroseconds in UTC, in rows of their own; inside JSON they are kept as they are.
+func timesAreMicroseconds(t *testing.T, st daemon.Store) {
+	given := time.Date(2026, 5, 6, 7, 8, 9, 123456789, time.FixedZone("", 3600))
+	want := time.Date(2026, 5, 6, 6, 8, 9, 123456000, time.UTC)
+	a := NewAgent(t, st, func(a *daemon.Agent) {
+		a.CreatedAt, a.SpawnedAt, a.StateAt, a.Trouble = given, &given, given, &daemon.Trouble{Code: "c", Since: given}
+	})
+	got := result(st.Agent(t.Context(), a.ID))(t)
+	equal(t, "agent", []time.Time{got.CreatedAt, *got.SpawnedAt, got.StateAt}, []time.Time{want, want, want})
+	if !got.Trouble.Since.Equal(given) {
+		t.Errorf("inside JSON: %s, want %s", got.Trouble.Since, given)
+	}
+	h := NewHandoff(t, st, a.ID)
+	c := Recorded(h, &daemon.Record{HandoffID: h.ID, AgentID: a.ID, At: given, Decisions: []data.Decision{{Timestamp: given}}})
+	c.Move.Handoff.PhaseAt = given
+	c.Events = []*daemon.Event{{Type: "t", Host: "h1", At: given}}
+	Commit(t, st, c)
+	r := result(st.Record(t.Context(), h.ID))(t)
+	moves := result(st.Transitions(t.Context(), h.ID))(t)
+	equal(t, "handoff", []time.Time{r.At, r.Decisions[0].Timestamp, moves[0].At, events(t, st)[0].At}, []time.Time{want, want, want, want})
+	for name, found := range map[string]int{
+		"since":        len(result(st.Audit(t.Context(), daemon.AuditFilter{Since: given}))(t)),
+		"just until":   len(result(st.Audit(t.Context(), daemon.AuditFilter{Until: given.Add(time.Microsecond)}))(t)),
+		"pruned until": int(result(st.PruneEvents(t.Context(), daemon.PruneLimits{Before: given.Add(time.Microsecond)}))(t).Rows),
+	} {
+		if found != 1 {
+			t.Errorf("%s: %d events", name, found)
+		}
+	}
+}
