@@ -297,6 +297,8 @@ func (d *Daemon) saveDelivery(ctx context.Context, a *Agent, dl *Delivery, quiet
 		if dl.Kind == KindSkill && dl.has(Submitted) && a.SkillInjectedAt == nil {
 			a.SkillInjectedAt = dl.DecidedAt
 			c.Agents = []*Agent{a}
+			c.Events = append(c.Events, d.event("agent_skill_injected", &a.ID, dl.HandoffID,
+				map[string]any{"persona": a.PersonaSlug(), "by": "prompt"}).of(a))
 		}
 		if dl.Kind == KindInstruction && dl.has(Submitted) {
 			runs, err := d.inTurnOf(ctx, a, dl)

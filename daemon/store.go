@@ -189,6 +189,7 @@ type HandoffFilter struct {
 	Status      Status
 	Host        string
 	Open        bool
+	Last        bool // only those after which their agent had no other one
 	Before      int64
 	Limit       int // 0: 100
 }

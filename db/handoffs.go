@@ -57,12 +57,13 @@ const listHandoffs = selectHandoffs + `
 	  AND ($5 = '' OR host = $5)
 	  AND (NOT $6 OR phase NOT IN ('completed', 'failed', 'cancelled'))
 	  AND ($7::bigint = 0 OR id < $7)
-	ORDER BY id DESC LIMIT $8`
+	  AND (NOT $8 OR NOT EXISTS (SELECT FROM handoffs later WHERE later.agent_id = handoffs.agent_id AND later.id > handoffs.id))
+	ORDER BY id DESC LIMIT $9`
 
 // Handoffs lists the newest first.
 func (db *DB) Handoffs(ctx context.Context, f daemon.HandoffFilter) ([]daemon.Handoff, error) {
 	return list[daemon.Handoff](ctx, db, "list of handoffs", listHandoffs,
-		storable(f.AgentID, f.SuccessorID, f.Persona, string(f.Status), f.Host, f.Open, f.Before, limitOr(f.Limit, 100))...)
+		storable(f.AgentID, f.SuccessorID, f.Persona, string(f.Status), f.Host, f.Open, f.Before, f.Last, limitOr(f.Limit, 100))...)
 }
 
 const insertTransition = `INSERT INTO transitions (handoff_id, seq, from_phase, to_phase, cause, at)

@@ -128,10 +128,10 @@ func waits(r *run) int {
 }
 
 // unsettled returns the handoffs by their agents that are open, or that have failed lately and are the
-// agent's last.
+// agent's last: what came of a later one counts.
 func (p *Pages) unsettled(ctx context.Context, now time.Time) (map[int64]*daemon.Handoff, error) {
 	out := map[int64]*daemon.Handoff{}
-	for _, f := range []daemon.HandoffFilter{{Status: daemon.StatusFailed, Limit: 50}, {Open: true, Limit: maxAgents}} {
+	for _, f := range []daemon.HandoffFilter{{Status: daemon.StatusFailed, Last: true, Limit: 50}, {Open: true, Limit: maxAgents}} {
 		list, err := p.Daemon.Handoffs(ctx, f)
 		if err != nil {
 			return nil, err
@@ -141,18 +141,6 @@ func (p *Pages) unsettled(ctx context.Context, now time.Time) (map[int64]*daemon
 			if old := out[h.AgentID]; (old == nil || old.ID < h.ID) && (h.Open() || now.Sub(*h.CompletedAt) < recent) {
 				out[h.AgentID] = h
 			}
-		}
-	}
-	for id, h := range out {
-		if h.Open() {
-			continue
-		}
-		last, err := p.Daemon.Handoffs(ctx, daemon.HandoffFilter{AgentID: id, Limit: 1})
-		if err != nil {
-			return nil, err
-		}
-		if len(last) == 0 || last[0].ID != h.ID { // what came of the later one counts
-			delete(out, id)
 		}
 	}
 	return out, nil

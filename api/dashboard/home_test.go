@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -47,5 +48,49 @@ func TestHomeOfTheEnded(t *testing.T) {
 	}
 	if len(got.Ended) != maxEnded || got.Ended[0].ID != long.ID {
 		t.Errorf("ended lately: %d, want %d, the first of them %d", ids(got.Ended), maxEnded, long.ID)
+	}
+}
+
+// asked counts how often handoffs are read.
+type asked struct {
+	daemon.Store
+	handoffs int
+}
+
+func (s *asked) Handoffs(ctx context.Context, f daemon.HandoffFilter) ([]daemon.Handoff, error) {
+	s.handoffs++
+	return s.Store.Handoffs(ctx, f)
+}
+
+// TestHomeReadsFailedHandoffsAtOnce: however many there are; and of an agent's handoffs the last one counts.
+func TestHomeReadsFailedHandoffsAtOnce(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	var failed []int64
+	for i := range 5 {
+		a := h.agent(nil)
+		h.handoff(a, func(hf *daemon.Handoff) {
+			hf.Error = &daemon.Failure{Phase: daemon.Instructing, Code: "c", Message: "it went wrong"}
+		}, daemon.Instructing, daemon.Failed)
+		if i > 0 {
+			failed = append(failed, a.ID)
+			continue
+		}
+		h.handoff(a, nil, daemon.Cancelled)
+	}
+	store := &asked{Store: h.Daemon.Store}
+	h.Daemon.Store = store
+	page, err := h.Home(t.Context())
+	drawn(t, page, err)
+	if store.handoffs != 2 {
+		t.Errorf("handoffs were read %d times, want once those that are open and once those that have failed", store.handoffs)
+	}
+	var needs []int64
+	for _, c := range page.Data.(*home).Needs {
+		needs = append(needs, c.ID)
+	}
+	slices.Sort(needs)
+	if !slices.Equal(needs, failed) {
+		t.Errorf("agents %d need somebody, want %d", needs, failed)
 	}
 }

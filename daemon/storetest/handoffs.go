@@ -172,6 +172,8 @@ func listOfHandoffs(t *testing.T, st daemon.Store) {
 		"status":    {daemon.HandoffFilter{Status: daemon.StatusCancelled}, []int64{one.ID}},
 		"host":      {daemon.HandoffFilter{Host: "h2"}, []int64{two.ID}},
 		"open":      {daemon.HandoffFilter{Open: true}, []int64{two.ID}},
+		"last":      {daemon.HandoffFilter{Last: true}, []int64{two.ID}},
+		"last that": {daemon.HandoffFilter{Last: true, Status: daemon.StatusCancelled}, []int64{}},
 		"before":    {daemon.HandoffFilter{Before: two.ID}, []int64{one.ID}},
 		"limit":     {daemon.HandoffFilter{Limit: 1}, []int64{two.ID}},
 	} {

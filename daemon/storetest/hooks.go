@@ -274,6 +274,27 @@ func hookThatFailsLeavesNothing(t *testing.T, st daemon.Store) {
 	}
 }
 
+// undoneHookLeavesNothing: the daemon looks at a file between two transactions, and the second must find
+// everything as the first did.
+func undoneHookLeavesNothing(t *testing.T, st daemon.Store) {
+	a := NewAgent(t, st, func(a *daemon.Agent) { a.LaunchHash = []byte("ours") })
+	before := everything(t, st)
+	in := Input("k")
+	in.LaunchHash = a.LaunchHash
+	undone := errors.New("not now")
+	_, err := st.RecordHook(t.Context(), in, func(tx daemon.HookTx) daemon.HookDecision {
+		tx.Agent.Name = "changed"
+		return daemon.HookDecision{Applied: true, Undone: undone, Change: daemon.Change{Agents: []*daemon.Agent{tx.Agent}}}
+	})
+	if !errors.Is(err, undone) {
+		t.Errorf("%v, want what the decision was undone for", err)
+	}
+	equal(t, "what is left", everything(t, st), before)
+	if _, tx := RecordHook(t, st, in, nil); tx.Again {
+		t.Error("its key was kept")
+	}
+}
+
 // hookWithAnyBytes stores what PostgreSQL refuses when it is given as it is.
 func hookWithAnyBytes(t *testing.T, st daemon.Store) {
 	for i, body := range NastyJSON {

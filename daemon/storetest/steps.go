@@ -237,7 +237,7 @@ func (d *drawer) question() step {
 	case 1:
 		f := daemon.HandoffFilter{
 			AgentID: one(d, 0, d.agentID()), SuccessorID: one(d, 0, d.agentID()), Persona: persona, Status: one(d, "", daemon.StatusFailed),
-			Host: host, Open: d.half(), Before: one(d, 0, d.handoffID()), Limit: limit,
+			Host: host, Open: d.half(), Last: d.half(), Before: one(d, 0, d.handoffID()), Limit: limit,
 		}
 		return ask("handoffs", func(t testing.TB, st daemon.Store) (any, error) { return st.Handoffs(t.Context(), f) })
 	case 2:

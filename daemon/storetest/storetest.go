@@ -77,6 +77,7 @@ var tests = []struct {
 	{"AgentRegistersItselfOnce", alone(agentRegistersItselfOnce)},
 	{"HooksOfAnAgentAreAppliedInTheOrderOfTheirIDs", alone(hooksOfAnAgentAreAppliedInTheOrderOfTheirIDs)},
 	{"HookThatFailsLeavesNothing", alone(hookThatFailsLeavesNothing)},
+	{"UndoneHookLeavesNothing", alone(undoneHookLeavesNothing)},
 	{"HookWithAnyBytes", alone(hookWithAnyBytes)},
 	{"StoredHook", alone(storedHook)},
 	{"RunIsKeptWhole", alone(runIsKeptWhole)},

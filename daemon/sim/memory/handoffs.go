@@ -92,8 +92,13 @@ func (s *Store) Handoffs(ctx context.Context, f daemon.HandoffFilter) ([]daemon.
 		return nil, err
 	}
 	defer leave()
+	last := map[int64]int64{} // handoffs by their agents
+	for _, h := range s.handoffs.all() {
+		last[h.AgentID] = max(last[h.AgentID], h.ID)
+	}
 	return collect(s.handoffs.newest(), limitOr(f.Limit, 100), func(h *daemon.Handoff) bool {
-		return (f.AgentID == 0 || h.AgentID == f.AgentID) &&
+		return (!f.Last || last[h.AgentID] == h.ID) &&
+			(f.AgentID == 0 || h.AgentID == f.AgentID) &&
 			(f.SuccessorID == 0 || h.SuccessorID != nil && *h.SuccessorID == f.SuccessorID) &&
 			(f.Persona == "" || h.Persona == f.Persona) &&
 			(f.Status == "" || h.Status == f.Status) &&

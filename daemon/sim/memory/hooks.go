@@ -39,6 +39,9 @@ func (s *Store) RecordHook(
 func (s *Store) recordHook(in daemon.HookInput, decide func(daemon.HookTx) daemon.HookDecision) (result daemon.HookResult, err error) {
 	locked := s.lock(in)
 	d := decide(locked)
+	if d.Undone != nil {
+		return daemon.HookResult{}, d.Undone
+	}
 	t := s.begin(&d.Change)
 	if locked.Again {
 		stored := s.hooks.get(locked.HookID)

@@ -1,0 +1,46 @@
+package daemon
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestSkillFoundInTheTranscriptIsAnEvent: a skill that was typed counts as given once it was taken, whatever shows
+// that, and the log says so once.
+func TestSkillFoundInTheTranscriptIsAnEvent(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		verdict Verdict
+		given   bool // before
+		want    int
+	}{
+		{"taken", Submitted, false, 1},
+		{"taken, and given before", Submitted, true, 0},
+		{"not taken", NotSubmitted, false, 0},
+	} {
+		s := &spoolStore{}
+		d := New(Config{Host: "h", Store: s, Log: slog.New(slog.DiscardHandler)})
+		persona, now := "ana", time.Now().UTC()
+		a := &Agent{ID: 1, Persona: &persona}
+		if c.given {
+			a.SkillInjectedAt = &now
+		}
+		dl := &Delivery{ID: 2, AgentID: 1, Kind: KindSkill, State: DeliveryTyped, TypedAt: &now}
+		dl.decide(c.verdict, "found in the transcript", now)
+		if _, _, err := d.saveDelivery(t.Context(), a, dl, false); err != nil {
+			t.Fatal(err)
+		}
+		events := 0
+		for _, e := range s.told {
+			if strings.HasPrefix(e, `agent_skill_injected {"by":"prompt","persona":"ana"`) {
+				events++
+			}
+		}
+		if events != c.want || (a.SkillInjectedAt != nil) != (c.given || c.want == 1) {
+			t.Errorf("%s: %d events, given at %v: %q", c.name, events, a.SkillInjectedAt, s.told)
+		}
+	}
+}
