@@ -16,7 +16,7 @@ demo:
 test:
     go test ./...
 
-# run all tests: browser, desktop, shells, the real Claude Code CLI, walks of kills
+# run all tests: browser, desktop, shells, the real Claude Code CLI, all stories, walks of kills
 test-all:
     go test -tags e2e ./...
 

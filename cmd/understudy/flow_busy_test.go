@@ -1,3 +1,5 @@
+//go:build e2e
+
 package main
 
 import (
@@ -6,17 +8,8 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/tmux"
 )
-
-// wantComposer fails unless the agent's composer holds exactly this.
-func (r *rig) wantComposer(agentID int64, draft string) {
-	r.t.Helper()
-	if s := runtimes.Claude().ReadScreen(r.shown(agentID)); s.Draft != draft {
-		r.t.Errorf("composer of agent %d holds %q, want %q", agentID, s.Draft, draft)
-	}
-}
 
 // TestBusyAgent: nothing is typed behind a running turn; its Stop is answered with the instruction.
 func TestBusyAgent(t *testing.T) {
@@ -44,9 +37,6 @@ func TestBusyAgent(t *testing.T) {
 		t.Errorf("instruction confirmed by %q, want the next Stop or the transcript", e)
 	}
 }
-
-// noteBusyPart is in the note of a handoff whose agent is in a turn.
-const noteBusyPart = "the agent is in a turn"
 
 // TestBusyTimeout: a turn that goes on for too long fails the handoff; its Stop is left alone then.
 func TestBusyTimeout(t *testing.T) {

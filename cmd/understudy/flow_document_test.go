@@ -1,3 +1,5 @@
+//go:build e2e
+
 package main
 
 import (
@@ -13,11 +15,6 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/tmux"
-)
-
-const (
-	con        = "developer-con-1"
-	instructed = "hand over your work" // in each instruction
 )
 
 // TestDocumentRefused: a document that does not count halts the handoff; the outgoing agent stays

@@ -1,8 +1,9 @@
+//go:build e2e
+
 package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -11,47 +12,6 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/tmux"
 )
-
-// abort ends a run and checks the answer, which is the run.
-func (r *rig) abort(id int64, steps string) daemon.Pipeline {
-	r.t.Helper()
-	p, err := r.client.AbortPipeline(r.t.Context(), id)
-	if err != nil {
-		r.t.Fatalf("abort: %v", err)
-	}
-	r.wantAborted(p, steps)
-	return p
-}
-
-// wantAborted fails unless the run is, and the step that was running as well.
-func (r *rig) wantAborted(p daemon.Pipeline, steps string) {
-	r.t.Helper()
-	if p.Status != daemon.PipelineFailed || said(p.Error) != "Pipeline aborted" || p.FinishedAt == nil || p.CurrentAgentID != nil {
-		r.t.Errorf("aborted, run %d is %s with %q and agent %v", p.ID, p.Status, said(p.Error), p.CurrentAgentID)
-	}
-	if want := fmt.Sprintf("understudy pipeline resume %d", p.ID); !strings.Contains(p.Hint, want) {
-		r.t.Errorf("hint %q does not name `%s`", p.Hint, want)
-	}
-	r.wantSteps(p, steps)
-	for i, s := range p.Steps {
-		if s.Status == daemon.StepFailed && (said(s.Error) != "Pipeline aborted" || s.FinishedAt == nil) {
-			r.t.Errorf("step %d failed with %q at %v", i+1, said(s.Error), s.FinishedAt)
-		}
-	}
-}
-
-// wantInterrupted waits for the agent's end and fails unless its turn was interrupted before.
-func (r *rig) wantInterrupted(agentID int64) {
-	r.t.Helper()
-	r.awaitState(agentID, daemon.Ended)
-	r.wantStages(agentID, daemon.StopBreak, daemon.StopAsked)
-	for _, e := range r.transcript(agentID) {
-		if strings.Contains(fmt.Sprint(e.Message.Content), "[Request interrupted by user]") {
-			return
-		}
-	}
-	r.t.Errorf("agent %d was not interrupted in its turn: %+v", agentID, r.transcript(agentID))
-}
 
 // TestAbortWorking: the agent is interrupted, then shut down. Other runs and other agents notice nothing.
 func TestAbortWorking(t *testing.T) {
@@ -129,15 +89,6 @@ func TestAbortBeforeThePane(t *testing.T) {
 	g.goOn()
 	r.awaitState(p.Steps[0].AgentIDs[0], daemon.Ended)
 	r.wantNoPanes()
-}
-
-// wantNoPanes waits until no agent is left on the rig's tmux server.
-func (r *rig) wantNoPanes() {
-	r.t.Helper()
-	r.await("no pane left", func() (bool, string) {
-		panes, err := r.tmux.List(r.t.Context())
-		return err == nil && len(panes) == 0, fmt.Sprintf("%+v %v", panes, err)
-	})
 }
 
 // TestAbortStarting: an agent that does not come up is ended all the same.

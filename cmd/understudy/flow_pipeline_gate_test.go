@@ -1,3 +1,5 @@
+//go:build e2e
+
 package main
 
 import (
@@ -10,38 +12,6 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 )
-
-// roof is a request after which each step leaves fields, so that the next one is told what the template
-// asks of it.
-const roof = "Mend the roof. @say ## What Was Done\n\nThe roof is mended.\n"
-
-// holding is a line of a template whose step goes on until release is called.
-func (r *rig) holding(agent string) (step string, release func()) {
-	r.t.Helper()
-	file, release := r.holdFile()
-	return agent + " | prompt: Work. @hold " + file, release
-}
-
-// approve lets a run go on that waits for it.
-func (r *rig) approve(id int64, comment string) daemon.Pipeline {
-	r.t.Helper()
-	r.awaitPipeline(id, daemon.PipelineWaiting)
-	p, err := r.client.ApprovePipeline(r.t.Context(), id, daemon.Decision{Comment: comment})
-	if err != nil {
-		r.t.Fatalf("approve: %v", err)
-	}
-	return p
-}
-
-// resume has a failed run go on.
-func (r *rig) resume(id int64, skip bool) daemon.Pipeline {
-	r.t.Helper()
-	p, err := r.client.ResumePipeline(r.t.Context(), id, skip)
-	if err != nil {
-		r.t.Fatalf("resume: %v", err)
-	}
-	return p
-}
 
 // awaitRunTold waits until the operator was told of the run's n-th event of a type, counted from 1, and
 // returns what was said.
@@ -76,14 +46,6 @@ func (r *rig) awaitRunLogged(id int64, typ string, n int) (message string) {
 		return true, ""
 	})
 	return message
-}
-
-// wantRunEvents fails unless the run has so many events of a type.
-func (r *rig) wantRunEvents(id int64, typ string, want int) {
-	r.t.Helper()
-	if got := r.runEvents(id, typ); len(got) != want {
-		r.t.Errorf("pipeline %d has %d events %s, want %d\n%s", id, len(got), typ, want, r.report())
-	}
 }
 
 // wantConflict fails unless err is a 409 with that code.

@@ -1,3 +1,5 @@
+//go:build e2e
+
 package main
 
 import (
@@ -93,17 +95,6 @@ func TestStepHandedOver(t *testing.T) {
 	if n := len(r.runEvents(p.ID, "handoff_completed")); n != 1 {
 		t.Errorf("%d events of the handoff's end in the run's audit, want 1", n)
 	}
-}
-
-// awaitSkill waits until the persona's skill has a part, and returns it.
-func (r *rig) awaitSkill(slug, part string) (skill string) {
-	r.t.Helper()
-	r.await("skill of "+slug, func() (bool, string) {
-		full, err := r.client.Persona(r.t.Context(), slug)
-		skill = full.Skill
-		return err == nil && strings.Contains(skill, part), fmt.Sprintf("%q %v", skill, err)
-	})
-	return skill
 }
 
 // TestStepHandedOverFull: so it is when the agent is about to compact its context.

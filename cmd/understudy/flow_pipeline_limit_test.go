@@ -1,3 +1,5 @@
+//go:build e2e
+
 package main
 
 import (
@@ -13,38 +15,6 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 )
-
-// limited sets how many runs may be at work at once.
-func (r *rig) limited(n int) *rig {
-	r.cfg.Settings.Pipeline.MaxRunning = n
-	return r
-}
-
-// wantNoteRoom fails unless the run is pending and says that it waits for room.
-func (r *rig) wantNoteRoom(p daemon.Pipeline) {
-	r.t.Helper()
-	if p.Status != daemon.PipelinePending || !strings.Contains(p.Note, "pipeline.max_running") {
-		r.t.Errorf("pipeline %d is %s with the note %q, want it pending for lack of room", p.ID, p.Status, p.Note)
-	}
-}
-
-// wantAtMost fails if more agents of runs ever lived at once than there may be. Events are in the order
-// in which things were committed.
-func (r *rig) wantAtMost(limit int) {
-	r.t.Helper()
-	live := map[int64]bool{}
-	for _, e := range r.eventsWhere(func(e daemon.Event) bool { return e.PipelineID != nil && e.AgentID != nil }) {
-		switch e.Type {
-		case "agent_created":
-			live[*e.AgentID] = true
-		case "agent_ended", "agent_failed":
-			delete(live, *e.AgentID)
-		}
-		if len(live) > limit {
-			r.t.Errorf("event %d: agents %v live at once, at most %d may", e.ID, live, limit)
-		}
-	}
-}
 
 // TestLimit: of five runs that are created at once two begin. The others wait, and begin in their order.
 func TestLimit(t *testing.T) {
@@ -210,14 +180,6 @@ func (r *rig) head(dir string) string {
 		r.t.Fatalf("%s is no work tree", dir)
 	}
 	return strings.TrimSpace(strings.TrimPrefix(r.read(filepath.Join(gitDir, "HEAD")), "ref: refs/heads/"))
-}
-
-// wantNoFile fails if there is anything at a path.
-func wantNoFile(t testing.TB, path string) {
-	t.Helper()
-	if _, err := os.Lstat(path); !os.IsNotExist(err) {
-		t.Errorf("%s is still there (%v)", path, err)
-	}
 }
 
 // TestBranch: each run has a work tree of its own, in which its agents work. What holds nothing that is

@@ -1,3 +1,5 @@
+//go:build e2e
+
 package main
 
 import (
@@ -19,17 +21,6 @@ func quoted(text string) string {
 		panic(err)
 	}
 	return string(b)
-}
-
-// wantPrompt fails unless the only thing that the agent was told is exactly this text, and nothing but
-// its exit was typed.
-func (r *rig) wantPrompt(agentID int64, want string) {
-	r.t.Helper()
-	if got := r.told(agentID); len(got) != 1 || got[0] != want {
-		r.t.Errorf("agent %d was told %.2000q, want %.2000q", agentID, got, want)
-	}
-	r.awaitState(agentID, daemon.Ended)
-	r.wantKinds(agentID, daemon.KindExit)
 }
 
 // TestPipelinePromptBytes: the first prompt reaches the agent byte for byte, whatever it consists of.

@@ -1,3 +1,5 @@
+//go:build e2e
+
 package main
 
 import (
@@ -36,21 +38,6 @@ func (r *rig) failByHand(id int64) {
 		err = store.Commit(r.t.Context(), &daemon.Change{Run: move})
 		return err == nil, fmt.Sprint(err)
 	})
-}
-
-// wantOneAgent fails unless each step that is done had one agent, which was told once, and left one
-// output.
-func (r *rig) wantOneAgent(p daemon.Pipeline) {
-	r.t.Helper()
-	for i, s := range p.Steps {
-		if s.Status == daemon.StepSkipped {
-			continue
-		}
-		if len(s.AgentIDs) != 1 || s.Status != daemon.StepDone || s.LatestHandoff == nil || len(r.told(s.AgentIDs[0])) != 1 {
-			r.t.Errorf("pipeline %d: step %d is %s with the agents %v and left %+v; want what one agent left that was told once\n%s",
-				p.ID, i+1, s.Status, s.AgentIDs, s.LatestHandoff, r.report())
-		}
-	}
 }
 
 // TestResume: only a failed run is resumed, at its first step that is not done, whose agent is told the

@@ -1,7 +1,8 @@
+//go:build e2e
+
 package main
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -22,16 +23,6 @@ func (r *rig) paneless() (a daemon.Agent, end func()) {
 	p := r.person(nil)
 	p.says("SessionStart", "outside", tmux.PaneInfo{})
 	return r.newest(), p.end
-}
-
-// newest is the agent that came last.
-func (r *rig) newest() daemon.Agent {
-	r.t.Helper()
-	list, err := r.client.Agents(r.t.Context(), allRows)
-	if err != nil || len(list) == 0 {
-		r.t.Fatalf("agents: %v, %v", list, err)
-	}
-	return list[0]
 }
 
 // refused asks for a handoff that must be refused with this sentence.
@@ -142,39 +133,6 @@ func TestPathOfDocument(t *testing.T) {
 	if want := data.ContextPath(h.FilePath); *h.ContextPath != want {
 		t.Errorf("context %s, want %s", *h.ContextPath, want)
 	}
-}
-
-// foreignAgent has a person start an agent in a tmux server of their own, with our hooks installed.
-func (r *rig) foreignAgent(server *tmux.Server, args string) (daemon.Agent, tmux.PaneInfo) {
-	r.t.Helper()
-	home := filepath.Join(filepath.Dir(r.root), "home")
-	plan, err := hooks.PlanInstall(nil, hooks.InstallOptions{
-		Bin: r.cfg.HookBinary, DataDir: r.root, Events: hooks.KnownEvents("2.1.329 (Claude Code)"),
-	})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(home, ".claude"), 0o700); err != nil {
-		r.t.Fatal(err)
-	}
-	if err := data.WriteFile(filepath.Join(home, ".claude", "settings.json"), plan.After, 0o600); err != nil {
-		r.t.Fatal(err)
-	}
-	shell, err := server.Spawn(r.t.Context(), tmux.Spec{
-		Session: "person", Dir: r.work, Argv: append(append([]string{"env"}, r.cfg.Environ...), "sh"),
-	})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	line := agentProgram(r.t) + " " + args
-	if err := server.Paste(r.t.Context(), shell.Ref, line, tmux.PasteOptions{After: []tmux.Key{tmux.Enter}}); err != nil {
-		r.t.Fatal(err)
-	}
-	r.await("agent that registers by itself", func() (bool, string) {
-		list, err := r.client.Agents(context.Background(), allRows)
-		return err == nil && len(list) > 0, ""
-	})
-	return r.newest(), shell
 }
 
 // TestForeignAgent: an agent that a person started on another tmux server gets a persona and is

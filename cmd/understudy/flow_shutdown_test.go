@@ -1,31 +1,13 @@
+//go:build e2e
+
 package main
 
 import (
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
 )
-
-// stages are the rungs of the stop ladder that the agent was taken to.
-func (r *rig) stages(agentID int64) []string {
-	r.t.Helper()
-	var out []string
-	for _, e := range r.agentEvents(agentID, "agent_stopping") {
-		stage, _ := field(r.t, e, "stage").(string)
-		out = append(out, stage)
-	}
-	return out
-}
-
-func (r *rig) wantStages(agentID int64, want ...daemon.StopStage) {
-	r.t.Helper()
-	got := r.stages(agentID)
-	if !slices.EqualFunc(got, want, func(g string, w daemon.StopStage) bool { return g == string(w) }) {
-		r.t.Errorf("agent %d was stopped by %v, want %v", agentID, got, want)
-	}
-}
 
 // TestShutdownLadder: an agent that does not go when asked is ended, one rung after the other, and
 // its successor comes all the same.

@@ -1,3 +1,5 @@
+//go:build e2e
+
 package main
 
 import (
@@ -25,15 +27,6 @@ func (r *rig) setAside() []string {
 		r.t.Fatal(err)
 	}
 	return list
-}
-
-func (r *rig) spool(list ...hooks.Envelope) {
-	r.t.Helper()
-	for _, env := range list {
-		if err := hooks.OpenSpool(r.dir.Spool()).Put(env); err != nil {
-			r.t.Fatal(err)
-		}
-	}
 }
 
 // TestPoisonHook: one hook that could not be applied kept a daemon from starting, and held up the

@@ -1,3 +1,5 @@
+//go:build e2e
+
 package main
 
 import (
@@ -10,8 +12,6 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/tmux"
 )
-
-const ownWork = "deploy it @ask" // what a person types meanwhile; it opens a dialog
 
 // failFirst bends the first paste of a text: the daemon waits at the gate, and then nothing was typed.
 // So a daemon finds it that was killed in between.
