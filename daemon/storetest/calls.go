@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -92,15 +93,24 @@ func rowsAreCopied(t *testing.T, st daemon.Store) {
 	if give[1].(*daemon.Handoff) == nil || len(give[2].([]*daemon.Delivery)) == 0 {
 		t.Fatal("nothing was open")
 	}
-	id := hook.HookID
-	before, stored := everything(t, st), result(st.StoredHook(t.Context(), id))(t)
-	kept, keptHook := everything(t, st), result(st.StoredHook(t.Context(), id))(t)
-	equal(t, "read twice", kept, before)
-	for _, v := range append(give, a, h, r, d, p, o, e, &in, &output, &hook, &kept, &keptHook) {
+	ids := struct{ a, h, d, p, hook int64 }{a.ID, h.ID, d.ID, p.ID, hook.HookID}
+	hash := slices.Clone(a.LaunchHash)
+	singly := func() []any {
+		ctx := t.Context()
+		return []any{
+			result(st.Agent(ctx, ids.a))(t), result(st.AgentByLaunch(ctx, hash))(t), result(st.Handoff(ctx, ids.h))(t),
+			result(st.Record(ctx, ids.h))(t), result(st.Delivery(ctx, ids.d))(t), result(st.Pipeline(ctx, ids.p))(t),
+			result(st.StoredHook(ctx, ids.hook))(t),
+		}
+	}
+	before, beforeSingly := everything(t, st), singly()
+	read, readSingly := everything(t, st), singly()
+	equal(t, "read twice", read, before)
+	for _, v := range append(give, a, h, r, d, p, o, e, &in, &output, &hook, &read, &readSingly) {
 		spoil(reflect.ValueOf(v))
 	}
 	equal(t, "what can be read", everything(t, st), before)
-	equal(t, "hook", result(st.StoredHook(t.Context(), id))(t), stored)
+	equal(t, "what can be read, row by row", singly(), beforeSingly)
 	again, _ := RecordHook(t, st, Input("k"), nil)
 	equal(t, "its output", string(again.Output), `{"b": 2}`)
 }
@@ -125,7 +135,14 @@ func spoil(v reflect.Value) {
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			if item := v.Index(i); item.Kind() == reflect.Struct || item.Kind() == reflect.Pointer {
+			item := v.Index(i)
+			if item.Kind() == reflect.Interface { // a struct, whose pointers and lists are what matters
+				inner := reflect.New(item.Elem().Type()).Elem()
+				inner.Set(item.Elem())
+				spoil(inner)
+				continue
+			}
+			if item.Kind() == reflect.Struct || item.Kind() == reflect.Pointer {
 				spoil(item)
 			} else {
 				item.SetZero()

@@ -60,6 +60,7 @@ func hookFindsItsAgent(t *testing.T, st daemon.Store) {
 		"process":                     {daemon.HookInput{PID: 20, PIDStart: 1000}, person.ID},
 		"process that was reused":     {daemon.HookInput{PID: 20, PIDStart: 1001, SessionID: "s1"}, 0},
 		"process of ours":             {daemon.HookInput{PID: 10, PIDStart: 1000}, 0},
+		"process that has ended":      {daemon.HookInput{PID: 40, PIDStart: 1000, SessionID: "s3"}, 0},
 		"process of another host":     {daemon.HookInput{PID: 30, PIDStart: 1000}, 0},
 		"session":                     {daemon.HookInput{PID: 20, SessionID: "s1"}, person.ID},
 		"session of an ended agent":   {daemon.HookInput{SessionID: "s3"}, gone.ID},
