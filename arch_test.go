@@ -160,7 +160,7 @@ func TestImports(t *testing.T) {
 			to := home(target, places)
 			switch {
 			case !ours:
-			case !s.test && forTests(target) && !forTests(s.dir):
+			case !s.test && (forTests(target) && !forTests(s.dir) || simulated(target) && !simulated(s.dir)):
 				t.Errorf("%s: %s is for tests alone", s.line(imp.Pos()), target)
 			case to == from || strings.HasPrefix(to, from+"/"):
 			case !slices.Contains(may, to) && !slices.Contains(may, parent(to)):
@@ -172,6 +172,9 @@ func TestImports(t *testing.T) {
 
 // forTests reports whether a folder holds what only tests use: tmuxtest, dbtest, claudetest.
 func forTests(dir string) bool { return strings.HasSuffix(dir, "test") }
+
+// simulated reports whether a folder holds what only simulations use.
+func simulated(dir string) bool { return dir == "daemon/sim" || strings.HasPrefix(dir, "daemon/sim/") }
 
 // parent is the first folder of a path.
 func parent(dir string) string {

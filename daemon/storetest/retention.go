@@ -88,6 +88,18 @@ func floorStays(t *testing.T, st daemon.Store) {
 	}
 }
 
+// logThatIsEmptied still knows its newest id, and gives the next one to the next event.
+func logThatIsEmptied(t *testing.T, st daemon.Store) {
+	old := now().Add(-time.Hour)
+	Commit(t, st, &daemon.Change{Events: []*daemon.Event{{Type: "a", At: old}, {Type: "b", At: old}}})
+	equal(t, "pruned", pruneWith(t, st, daemon.PruneLimits{Before: now()}), int64(2))
+	equal(t, "last id", result(st.LastEventID(t.Context()))(t), int64(2))
+	equal(t, "floor", result(st.LogFloor(t.Context()))(t), daemon.LogFloor{PrunedTo: 2, Oldest: 3})
+	next := &daemon.Event{Type: "c"}
+	Commit(t, st, &daemon.Change{Events: []*daemon.Event{next}})
+	equal(t, "next id", next.ID, int64(3))
+}
+
 // pruneTogether has several hosts prune one log while events are written. Each row is counted once.
 func pruneTogether(t *testing.T, st daemon.Store) {
 	many := &daemon.Change{}
