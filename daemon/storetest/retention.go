@@ -88,6 +88,35 @@ func floorStays(t *testing.T, st daemon.Store) {
 	}
 }
 
+// pruneTheOldestFirst: by their times where they are too old, by their ids where they are too many.
+func pruneTheOldestFirst(t *testing.T, st daemon.Store) {
+	hours := func(n int) time.Time { return now().Add(time.Duration(-n) * time.Hour) }
+	Commit(t, st, &daemon.Change{Events: []*daemon.Event{
+		{Type: "late", At: hours(2)}, {Type: "early", At: hours(4)}, {Type: "middle", At: hours(3)},
+	}})
+	for _, left := range []string{"late middle", "late", ""} {
+		before := result(st.Audit(t.Context(), daemon.AuditFilter{}))(t)
+		done := result(st.PruneEvents(t.Context(), daemon.PruneLimits{Before: hours(1), Max: 1}))(t)
+		equal(t, "left", logged(t, st), left)
+		for _, e := range before {
+			if done.Rows != 1 || done.Newest == nil || e.At.Before(*done.Newest) {
+				t.Errorf("%+v was pruned before %s of %s", done, e.Type, e.At)
+			}
+		}
+	}
+	Commit(t, st, &daemon.Change{Events: []*daemon.Event{
+		{Type: "a", At: hours(1)}, {Type: "b", At: hours(4)}, {Type: "c", At: hours(3)}, {Type: "d", At: hours(2)},
+	}})
+	for _, tt := range []struct {
+		left   string
+		pruned int64
+	}{{"b c d", 1}, {"c d", 1}, {"c d", 0}} {
+		done := result(st.PruneEvents(t.Context(), daemon.PruneLimits{Rows: 2, Max: 1}))(t)
+		equal(t, "left", logged(t, st), tt.left)
+		equal(t, "pruned", done.Rows, tt.pruned)
+	}
+}
+
 // logThatIsEmptied still knows its newest id, and gives the next one to the next event.
 func logThatIsEmptied(t *testing.T, st daemon.Store) {
 	old := now().Add(-time.Hour)

@@ -96,6 +96,7 @@ var tests = []struct {
 	{"LineIsLookedBackOverAThousandAgents", lineIsLookedBackOverAThousandAgents},
 	{"PruneEventsKeepsWhatIsNeeded", alone(pruneEventsKeepsWhatIsNeeded)},
 	{"FloorStays", alone(floorStays)},
+	{"PruneTheOldestFirst", alone(pruneTheOldestFirst)},
 	{"LogThatIsEmptied", alone(logThatIsEmptied)},
 	{"PruneTogether", alone(pruneTogether)},
 	{"PruneHooks", alone(pruneHooks)},
