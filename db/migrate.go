@@ -41,10 +41,35 @@ func (c Config) Migrate(ctx context.Context) (err error) {
 		return fmt.Errorf("database version: %w", err)
 	}
 	if have > want {
-		return fmt.Errorf("database schema has version %d and this understudy knows only %d: "+
-			"it was upgraded by a newer understudy, so upgrade this one, too", have, want)
+		return mayServe(ctx, c, have, want)
 	}
 	return nil
+}
+
+const selectOldest = `SELECT oldest FROM schema_oldest`
+
+// mayServe says why a daemon that knows migrations up to want must not work with a schema that has more; nil: it may. It
+// may if it is of the release before the schema's.
+func mayServe(ctx context.Context, c Config, have, want int64) error {
+	config, err := pgx.ParseConfig(c.ConnString)
+	if err != nil {
+		return fmt.Errorf("database settings: %w", err)
+	}
+	c.settle(config)
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return fmt.Errorf("database version: %w", err)
+	}
+	defer conn.Close(ctx)
+	var oldest int64
+	if err := conn.QueryRow(ctx, selectOldest).Scan(&oldest); err != nil {
+		return fmt.Errorf("database version: %w", err)
+	}
+	if want >= oldest {
+		return nil
+	}
+	return fmt.Errorf("database schema has version %d and this understudy knows only %d: "+
+		"it was upgraded by an understudy that is more than one release newer, so upgrade this one, too", have, want)
 }
 
 // migrator returns goose on a pool of its own, which its Close closes.

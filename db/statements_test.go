@@ -41,7 +41,7 @@ var statements = map[string]string{
 	"upsertHost": upsertHost, "listHosts": listHosts, "hostRoot": hostRoot, "tryHostLock": tryHostLock,
 	"selectHostSession": selectHostSession, "endSession": endSession, "selectHolder": selectHolder, "upsertHolder": upsertHolder,
 	"writeHost": writeHost, "writeMuch": writeMuch,
-	"tryMigrationLock": tryMigrationLock, "migrationUnlock": migrationUnlock,
+	"tryMigrationLock": tryMigrationLock, "migrationUnlock": migrationUnlock, "selectOldest": selectOldest,
 	"selectAgents": selectAgents, "selectHandoffs": selectHandoffs, "selectDeliveries": selectDeliveries,
 	"selectEvents": selectEvents, "selectPipelines": selectPipelines,
 }
