@@ -1,3 +1,5 @@
+//go:build e2e
+
 package main
 
 import (
@@ -20,18 +22,6 @@ func (r *rig) fillTo(agentID int64, tokens int64) {
 	r.t.Helper()
 	r.talk(agentID, fmt.Sprintf("@tokens %d @say as you like", tokens))
 	r.awaitAgent(agentID, fmt.Sprintf("%d tokens", tokens), func(a daemon.Agent) bool { return a.Context != nil && a.Context.Tokens == tokens })
-}
-
-// systemPrompt is what the agent knew before its first prompt.
-func (r *rig) systemPrompt(agentID int64) string {
-	r.t.Helper()
-	for _, e := range r.transcript(agentID) {
-		if text, ok := e.Content.(string); ok && e.Subtype == "append_system_prompt" {
-			return text
-		}
-	}
-	r.t.Fatalf("agent %d has no system prompt", agentID)
-	return ""
 }
 
 // TestHistory: the line of generations can be looked through from any of its handoffs, and each

@@ -1,3 +1,5 @@
+//go:build e2e
+
 package main
 
 import (
@@ -10,14 +12,6 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/db"
 )
-
-// twoHosts are two rigs with one database, each a host of its own.
-func twoHosts(t *testing.T) (north, south *rig) {
-	north, south = newRig(t), newRig(t)
-	north.cfg.Host, south.cfg.Host = "north", "south"
-	south.cfg.Settings.DatabaseURL = north.cfg.Settings.DatabaseURL
-	return north, south
-}
 
 // TestFromAnotherHost: any host's daemon takes what a person wants of a run; the run's own host does it.
 func TestFromAnotherHost(t *testing.T) {

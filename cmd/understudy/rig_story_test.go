@@ -271,3 +271,23 @@ func (r *rig) wantAborted(p daemon.Pipeline, steps string) {
 		}
 	}
 }
+
+// systemPrompt is what the agent knew before its first prompt.
+func (r *rig) systemPrompt(agentID int64) string {
+	r.t.Helper()
+	for _, e := range r.transcript(agentID) {
+		if text, ok := e.Content.(string); ok && e.Subtype == "append_system_prompt" {
+			return text
+		}
+	}
+	r.t.Fatalf("agent %d has no system prompt", agentID)
+	return ""
+}
+
+// twoHosts are two rigs with one database, each a host of its own.
+func twoHosts(t *testing.T) (north, south *rig) {
+	north, south = newRig(t), newRig(t)
+	north.cfg.Host, south.cfg.Host = "north", "south"
+	south.cfg.Settings.DatabaseURL = north.cfg.Settings.DatabaseURL
+	return north, south
+}
