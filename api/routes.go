@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/understudyd/understudy/daemon"
 )
 
 //go:embed openapi.yaml
@@ -100,7 +102,7 @@ func (s *Server) router(routes []route) *echo.Echo {
 	e.HTTPErrorHandler = s.handleError
 	e.IPExtractor = echo.ExtractIPDirect() // else it believes X-Forwarded-For from anybody
 	e.SchemeExtractor = echo.ExtractSchemeDirect()
-	e.Use(s.measured(routes), s.recovered, hardened)
+	e.Use(s.measured(routes), s.recovered, hardened, apart)
 	for _, r := range routes {
 		e.Add(r.method, r.path, withParams(r.params, r.handler))
 	}
@@ -114,6 +116,16 @@ func hardened(next echo.HandlerFunc) echo.HandlerFunc {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 		h.Set("Cache-Control", "no-store")
+		return next(c)
+	}
+}
+
+// apart has reads served apart from what hooks and the daemon's own work need.
+func apart(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if r := c.Request(); r.Method == http.MethodGet {
+			c.SetRequest(r.WithContext(daemon.AsReader(r.Context())))
+		}
 		return next(c)
 	}
 }

@@ -41,8 +41,8 @@ var errAuditSlow = &daemon.Error{
 	Message: "The search took over 8 seconds: narrow it down by agent, handoff, pipeline or time",
 }
 
-// Audit returns events, the newest first, 100 where there is no limit. One that takes over 8 seconds is an
-// [daemon.Error].
+// Audit returns events, the newest first, 100 where there is no limit. One that takes over 8 seconds, and one
+// for which there is no room within 8 seconds, is an [daemon.Error].
 func (db *DB) Audit(ctx context.Context, f daemon.AuditFilter) (events []daemon.Event, err error) {
 	var types, since, until any // nil is NULL
 	if len(f.Types) > 0 {
@@ -54,7 +54,12 @@ func (db *DB) Audit(ctx context.Context, f daemon.AuditFilter) (events []daemon.
 	if !f.Until.IsZero() {
 		until = f.Until
 	}
-	err = pgx.BeginTxFunc(ctx, db.pool, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+	leave, err := db.enterSearch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	err = pgx.BeginTxFunc(ctx, db.from(ctx), pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, limitStatement, strconv.FormatInt(db.auditTimeout.Milliseconds(), 10)); err != nil {
 			return err
 		}
@@ -78,6 +83,23 @@ func (db *DB) Audit(ctx context.Context, f daemon.AuditFilter) (events []daemon.
 		err = &slow
 	}
 	return nil, fmt.Errorf("audit: %w", away(err))
+}
+
+var errAuditBusy = &daemon.Error{
+	Kind: daemon.KindUnavailable, Code: "audit_busy",
+	Message: "Other searches of the log are under way: try again when they are over",
+}
+
+// enterSearch waits until a search may begin, as long as one may take.
+func (db *DB) enterSearch(ctx context.Context) (leave func(), err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, db.auditTimeout, errAuditBusy)
+	defer cancel()
+	select {
+	case db.search <- struct{}{}:
+		return func() { <-db.search }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("audit: %w", context.Cause(ctx))
+	}
 }
 
 // containing is the pattern of what contains a text; "" for any.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/understudyd/understudy/daemon"
 )
 
@@ -53,18 +55,24 @@ func (db *DB) Census(ctx context.Context, host string) (daemon.Census, error) {
 	return out, nil
 }
 
-// PoolStats is what the pool of connections has been through since it was opened.
+// PoolStats is what the pools of connections have been through since it was opened.
 type PoolStats struct {
 	Idle, Acquired, Constructing, Max int
 	Waits                             int64 // for a connection, because none was idle
 	Waited                            time.Duration
 }
 
-// Stats returns the figures of the pool. It asks nothing of the database.
+// Stats returns the figures of the pools together. It asks nothing of the database.
 func (db *DB) Stats() PoolStats {
-	s := db.pool.Stat()
-	return PoolStats{
-		Idle: int(s.IdleConns()), Acquired: int(s.AcquiredConns()), Constructing: int(s.ConstructingConns()), Max: int(s.MaxConns()),
-		Waits: s.EmptyAcquireCount(), Waited: s.EmptyAcquireWaitTime(),
+	var all PoolStats
+	for _, pool := range []*pgxpool.Pool{db.pool, db.reads} {
+		s := pool.Stat()
+		all.Idle += int(s.IdleConns())
+		all.Acquired += int(s.AcquiredConns())
+		all.Constructing += int(s.ConstructingConns())
+		all.Max += int(s.MaxConns())
+		all.Waits += s.EmptyAcquireCount()
+		all.Waited += s.EmptyAcquireWaitTime()
 	}
+	return all
 }

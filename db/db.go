@@ -20,9 +20,15 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// defaultMaxConns leaves most of a private server's 40 connections to other tools; hooks, flows
-// and requests together rarely hold more than a few at once.
-const defaultMaxConns = 10
+const (
+	// defaultMaxConns leaves most of a private server's 40 connections to other tools; hooks and lanes together rarely
+	// hold more than a few at once.
+	defaultMaxConns = 10
+	// readConns are for what people and programs read through the API, so that hooks and lanes never wait for it.
+	readConns = 4
+	// maxSearches leaves some of those to reads that take no time.
+	maxSearches = 2
+)
 
 // Config says where the database is and how to reach it.
 type Config struct {
@@ -32,9 +38,11 @@ type Config struct {
 	Log        *slog.Logger          // nil: nothing is logged
 }
 
-// DB is a pool of connections to a migrated database.
+// DB is two pools of connections to a migrated database.
 type DB struct {
 	pool    *pgxpool.Pool
+	reads   *pgxpool.Pool   // see daemon.AsReader
+	search  chan struct{}   // has one for each search of the log
 	connect *pgx.ConnConfig // for connections outside the pool; copied before use
 	log     *slog.Logger
 
@@ -70,7 +78,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	db := &DB{
-		log: log, kept: map[*pgx.Conn]struct{}{}, lockPace: lockPace, listenPace: listenPace, ghostSilence: ghostSilence, auditTimeout: auditTimeout,
+		log: log, search: make(chan struct{}, maxSearches), kept: map[*pgx.Conn]struct{}{}, lockPace: lockPace, listenPace: listenPace, ghostSilence: ghostSilence, auditTimeout: auditTimeout,
 	}
 	config.ConnConfig.Tracer = multitracer.New(append(given(config.ConnConfig.Tracer), refusals{db})...)
 	config.PingTimeout = lockPace.answer // of a connection that was idle: it may be dead
@@ -78,16 +86,33 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if db.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, fmt.Errorf("database pool: %w", err)
 	}
-	if err := db.Ping(ctx); err != nil {
+	readers := config.Copy()
+	readers.MaxConns, readers.MinConns = readConns, 0
+	if db.reads, err = pgxpool.NewWithConfig(ctx, readers); err != nil {
 		db.pool.Close()
+		return nil, fmt.Errorf("database pool: %w", err)
+	}
+	if err := db.Ping(ctx); err != nil {
+		db.Close()
 		return nil, err
 	}
 	return db, nil
 }
 
-// Close closes the pool, after the queries that are running. Host locks and listeners are their
+// Close closes the pools, after the queries that are running. Host locks and listeners are their
 // owners' to end.
-func (db *DB) Close() { db.pool.Close() }
+func (db *DB) Close() {
+	db.reads.Close()
+	db.pool.Close()
+}
+
+// from is the pool for a read.
+func (db *DB) from(ctx context.Context) *pgxpool.Pool {
+	if daemon.IsReader(ctx) {
+		return db.reads
+	}
+	return db.pool
+}
 
 // Ping reports whether the database answers.
 func (db *DB) Ping(ctx context.Context) error {
@@ -144,7 +169,7 @@ func (db *DB) dial(ctx context.Context, name string) (*pgx.Conn, error) {
 
 // one reads the single row of a query; what names it in errors. No row is [daemon.ErrNotFound].
 func one[T any](ctx context.Context, db *DB, what, sql string, args ...any) (T, error) {
-	rows, err := db.pool.Query(ctx, sql, args...)
+	rows, err := db.from(ctx).Query(ctx, sql, args...)
 	if err == nil {
 		var row T
 		if row, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[T]); err == nil {
@@ -160,7 +185,7 @@ func one[T any](ctx context.Context, db *DB, what, sql string, args ...any) (T, 
 
 // list reads the rows of a query, never nil.
 func list[T any](ctx context.Context, db *DB, what, sql string, args ...any) ([]T, error) {
-	rows, err := db.pool.Query(ctx, sql, args...)
+	rows, err := db.from(ctx).Query(ctx, sql, args...)
 	if err == nil {
 		var all []T
 		if all, err = pgx.CollectRows(rows, pgx.RowToStructByName[T]); err == nil {
@@ -172,7 +197,7 @@ func list[T any](ctx context.Context, db *DB, what, sql string, args ...any) ([]
 
 // ids reads a list of ids.
 func (db *DB) ids(ctx context.Context, what, sql string, args ...any) ([]int64, error) {
-	rows, err := db.pool.Query(ctx, sql, args...)
+	rows, err := db.from(ctx).Query(ctx, sql, args...)
 	if err == nil {
 		var ids []int64
 		if ids, err = pgx.CollectRows(rows, pgx.RowTo[int64]); err == nil {

@@ -91,7 +91,7 @@ const lastEventID = `SELECT GREATEST(pruned_to, (SELECT max(id) FROM events)) FR
 // LastEventID returns the newest id, 0 when there is none.
 func (db *DB) LastEventID(ctx context.Context) (int64, error) {
 	var id int64
-	if err := db.pool.QueryRow(ctx, lastEventID).Scan(&id); err != nil {
+	if err := db.from(ctx).QueryRow(ctx, lastEventID).Scan(&id); err != nil {
 		return 0, fmt.Errorf("last event: %w", away(err))
 	}
 	return id, nil

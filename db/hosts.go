@@ -51,7 +51,7 @@ const hostRoot = `SELECT data_root FROM hosts WHERE id = $1`
 // HostRoot returns the data directory of a host, daemon.ErrNotFound if it was never seen.
 func (db *DB) HostRoot(ctx context.Context, host string) (string, error) {
 	var root string
-	err := db.pool.QueryRow(ctx, hostRoot, host).Scan(&root)
+	err := db.from(ctx).QueryRow(ctx, hostRoot, host).Scan(&root)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = daemon.ErrNotFound
 	}

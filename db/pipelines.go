@@ -121,7 +121,7 @@ var snapshot = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadO
 // snapshot, so none is seen in the middle of a write.
 func (db *DB) pipelines(ctx context.Context, what, sql string, args ...any) ([]daemon.Pipeline, error) {
 	var runs []daemon.Pipeline
-	err := pgx.BeginTxFunc(ctx, db.pool, snapshot, func(tx pgx.Tx) error {
+	err := pgx.BeginTxFunc(ctx, db.from(ctx), snapshot, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, sql, args...)
 		if err != nil {
 			return err

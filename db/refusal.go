@@ -70,6 +70,7 @@ func (db *DB) dropConnections() {
 	}
 	db.mu.Unlock()
 	db.pool.Reset()
+	db.reads.Reset()
 }
 
 // keep has a connection outside the pool dropped with all others. The caller calls forget before it

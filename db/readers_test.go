@@ -1,0 +1,69 @@
+package db
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// TestSearchesKeepNobodyWaiting: ten searches of the log at once leave hooks their connections, and most of those of
+// reads to other reads.
+func TestSearchesKeepNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.auditTimeout = 2 * time.Second
+	// The test holds the log, so that searches last as long as they may.
+	holder := dial(t, db.connect.ConnString())
+	if _, err := holder.Exec(t.Context(), "BEGIN; LOCK TABLE events"); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	codes := make(chan string, 10)
+	for range cap(codes) {
+		wg.Go(func() {
+			_, err := db.Audit(daemon.AsReader(t.Context()), daemon.AuditFilter{})
+			var told *daemon.Error
+			errors.As(err, &told)
+			codes <- told.Code
+		})
+	}
+	eventually(t, "searches", func() bool { return db.reads.Stat().AcquiredConns() >= maxSearches })
+	began := time.Now()
+	if _, err := db.Agents(daemon.AsReader(t.Context()), daemon.AgentFilter{}); err != nil {
+		t.Error(err)
+	}
+	for range 20 { // more than there are connections
+		record(t, db, input(time.Now().String()), nil)
+	}
+	if took := time.Since(began); took >= db.auditTimeout {
+		t.Errorf("a read and hooks took %s, as long as the searches", took)
+	}
+	wg.Wait()
+	close(codes)
+	count := map[string]int{}
+	for code := range codes {
+		count[code]++
+	}
+	if count["audit_too_slow"] < maxSearches || count["audit_busy"] == 0 || len(count) != 2 {
+		t.Errorf("searches ended as %v", count)
+	}
+}
+
+// TestReadersHaveConnectionsOfTheirOwn: when all of them are taken, hooks and lanes go on.
+func TestReadersHaveConnectionsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	for range readConns {
+		conn, err := db.reads.Acquire(t.Context())
+		must(t, conn, err)
+		defer conn.Release()
+	}
+	a := newAgent(t, db, nil)
+	got, err := db.Agent(t.Context(), a.ID)
+	if must(t, got, err); got.ID != a.ID || db.pool.Stat().AcquiredConns() != 0 {
+		t.Errorf("read %+v", got)
+	}
+}
