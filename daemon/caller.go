@@ -10,7 +10,7 @@ func WithCaller(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, callerKey{}, name)
 }
 
-// Caller returns what WithCaller noted: "agent 7", "pipeline 3", "sweep", "hub", "teller", "retention" or
+// Caller returns what WithCaller noted: "agent 7", "pipeline 3", "sweep", "spool", "hub", "teller", "retention" or
 // "start"; "" for nothing.
 func Caller(ctx context.Context) string {
 	name, _ := ctx.Value(callerKey{}).(string)

@@ -214,9 +214,7 @@ func (d *Daemon) submit(ctx context.Context, a *Agent, dl *Delivery, term Termin
 		if late {
 			return
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+		if !ticked(ctx, tick.C) {
 			return
 		}
 	}

@@ -72,9 +72,11 @@ func (h *hub) run(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-			return
 		case <-h.poked:
 		case <-tick.C:
+		}
+		if ctx.Err() != nil {
+			return
 		}
 		// One look is enough for both. Without this the select above would decide whether there is another one.
 		drain(h.poked)

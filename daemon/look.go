@@ -18,6 +18,9 @@ const (
 func (d *Daemon) lookAt(ctx context.Context, path string, look func() bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
+	if ctx.Err() != nil {
+		return false // nobody waits for the answer
+	}
 	found := make(chan bool, 1)
 	select {
 	case d.fileLooks <- struct{}{}:

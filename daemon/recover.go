@@ -74,14 +74,9 @@ func (d *Daemon) removeDeadPanes(ctx context.Context) {
 func (d *Daemon) runSweep(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
-	d.Wake(0)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			d.Wake(0)
-		}
+	d.Wake(sweepLane)
+	for ticked(ctx, tick.C) {
+		d.Wake(sweepLane)
 	}
 }
 
@@ -119,4 +114,14 @@ func (d *Daemon) sweep(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// ticked waits for a tick and reports whether ctx goes on: of a tick and the end of ctx, which may be there both,
+// the end counts.
+func ticked(ctx context.Context, tick <-chan time.Time) bool {
+	select {
+	case <-tick:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
 }

@@ -48,10 +48,8 @@ func (d *Daemon) runRetention(ctx context.Context) {
 	wait := time.NewTimer(pruneFirst)
 	defer wait.Stop()
 	for {
-		select {
-		case <-ctx.Done():
+		if !ticked(ctx, wait.C) {
 			return
-		case <-wait.C:
 		}
 		if err := d.Prune(ctx); err != nil && ctx.Err() == nil {
 			d.Log.Warn("log not pruned to its end; trying again", "error", err, "in", pruneEvery.String())
@@ -104,10 +102,8 @@ func pruneAll(ctx context.Context, limits PruneLimits, prune func(context.Contex
 		if all.Newest == nil || some.Newest != nil && some.Newest.After(*all.Newest) {
 			all.Newest = some.Newest
 		}
-		select {
-		case <-ctx.Done():
+		if !ticked(ctx, pause.C) {
 			return all, ctx.Err()
-		case <-pause.C:
 		}
 	}
 	return all, nil

@@ -47,9 +47,7 @@ func (d *Daemon) serverGone(ctx context.Context, a *Agent) bool {
 		case err == nil || errors.Is(err, tmux.ErrGone) || time.Now().After(until):
 			return false
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+		if !ticked(ctx, tick.C) {
 			return false
 		}
 	}
