@@ -22,8 +22,14 @@ const maxMoves = 50
 func (d *Daemon) runLane(ctx context.Context, key int64) (again time.Duration) {
 	switch key {
 	case sweepLane:
-		if err := d.sweep(ctx); err != nil && ctx.Err() == nil {
+		err := d.sweep(ctx)
+		if err != nil && ctx.Err() == nil {
 			d.Log.Warn("sweep incomplete; trying again", "error", err)
+		}
+		if err == nil {
+			d.mu.Lock()
+			d.presence.prove(time.Now())
+			d.mu.Unlock()
 		}
 		return 0
 	case spoolLane:
@@ -63,10 +69,12 @@ func (d *Daemon) workOn(ctx context.Context, key int64) (moved bool, again time.
 
 // subject names what a lane works for.
 func subject(key int64) string {
-	if key == sweepLane {
+	switch {
+	case key == sweepLane:
 		return "sweep"
-	}
-	if key < 0 {
+	case key == spoolLane:
+		return "spool"
+	case key < 0:
 		return fmt.Sprintf("pipeline %d", -key)
 	}
 	return fmt.Sprintf("agent %d", key)
@@ -93,7 +101,10 @@ func (d *Daemon) stuck(ctx context.Context, key int64, cause error) {
 	}
 	e.Alert = true
 	if err := d.commit(ctx, &Change{Events: []*Event{e}}); err != nil && ctx.Err() == nil {
-		d.Log.Warn("event not stored", "type", e.Type, "error", err)
+		d.Log.Warn("event not stored; trying again", "type", e.Type, "error", err)
+		d.mu.Lock()
+		d.errors[key]-- // the next error tells it
+		d.mu.Unlock()
 	}
 }
 

@@ -164,8 +164,9 @@ type Daemon struct {
 
 	mu        sync.Mutex
 	paused    pause
-	spoolTold bool                   // the operator knows that the spool can't be read
-	began     time.Time              // of the run
+	spoolTold bool      // the operator knows that the spool can't be read
+	began     time.Time // of the run
+	presence  presence
 	unready   map[int64]time.Time    // composers that are waited for, since
 	refused   map[string]bool        // hook events whose bodies were refused, and the operator told
 	errors    map[int64]int          // errors of an agent's lane, one after the other
@@ -247,6 +248,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	clear(d.watched)
 	clear(d.forks) // they ended with the run before
 	d.began = time.Now()
+	d.presence.begin(d.began)
 	d.paused.on = false
 	d.mu.Unlock()
 	var wg sync.WaitGroup

@@ -206,20 +206,22 @@ func (d *Daemon) isReady(agentID int64) {
 	delete(d.unready, agentID)
 }
 
-// left is how long something that began at since may still take. Time in which nobody could do
-// anything about it, because no daemon ran or the database was away, does not count against it:
-// after a start it always has its limit again, up to half a minute.
+// left is how long something that began at since may still take. Time in which nobody could do anything about it
+// does not count: see absence. No daemon ran before this one's start: from then on it has its limit again, up to
+// half a minute.
 func (d *Daemon) left(since time.Time, limit time.Duration) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return max(time.Until(since.Add(limit)), time.Until(d.began.Add(min(limit, grace))))
+	now := time.Now()
+	return max(limit-d.presence.spent(since, now), min(limit, grace)-d.presence.spent(d.began, now))
 }
 
 // on is how long a rung of the stop ladder has lasted, as far as this daemon was there to act on it.
 func (d *Daemon) on(since time.Time) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return min(time.Since(since), time.Since(d.began))
+	now := time.Now()
+	return min(d.presence.spent(since, now), d.presence.spent(d.began, now))
 }
 
 // readScreen reads what the agent's pane shows as its runtime would mean it.
@@ -299,9 +301,7 @@ func (d *Daemon) lastWords(ctx context.Context, a *Agent) string {
 		if info, err := term.Inspect(ctx, a.Ref()); err != nil || info.Dead {
 			break
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+		if !ticked(ctx, tick.C) {
 			return ""
 		}
 	}
