@@ -319,13 +319,21 @@ func (d *Daemon) resumable(ctx context.Context, old *Agent) error {
 	} else if ok {
 		return Errorf(KindConflict, "handoff_in_progress", "Agent's handoff %d is in progress: wait for it, or cancel it", h.ID)
 	}
+	return d.noHeir(ctx, old, nil)
+}
+
+// noHeir refuses a second agent for the work of one that has ended: a successor, or one that has opened its
+// session again. but is the one that may be there, a handoff's own.
+func (d *Daemon) noHeir(ctx context.Context, old *Agent, but *int64) error {
 	active, err := d.Store.Agents(ctx, AgentFilter{Active: true, Limit: 10_000})
 	if err != nil {
 		return err
 	}
 	for _, a := range active {
-		if a.PreviousAgentID != nil && *a.PreviousAgentID == old.ID || a.SessionID != nil && *a.SessionID == *old.SessionID {
-			return Errorf(KindConflict, "agent_resumed", "Agent %d goes on with its work already", a.ID)
+		follows := a.PreviousAgentID != nil && *a.PreviousAgentID == old.ID
+		same := a.SessionID != nil && old.SessionID != nil && *a.SessionID == *old.SessionID
+		if a.ID != old.ID && (but == nil || a.ID != *but) && (follows || same) {
+			return Errorf(KindConflict, "agent_resumed", "Agent %d goes on with its work already: stop it first with `understudy agent stop %[1]d`, or leave the work to it", a.ID)
 		}
 	}
 	return nil

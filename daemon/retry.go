@@ -90,7 +90,15 @@ func (d *Daemon) retrying(ctx context.Context, h *Handoff) (*Change, error) {
 		return r.takeBack()
 	}
 	failed := h.Error.Phase
+	if !a.Active() {
+		if err := d.noHeir(ctx, &a, h.SuccessorID); err != nil {
+			return nil, err
+		}
+	}
 	to, c, err := r.resumeAt(failed)
+	if err == nil && !a.Active() {
+		c.write(&a) // of this and of a resume of the agent's session, one is second
+	}
 	if err != nil {
 		return nil, fmt.Errorf("handoff %d: retry of %s: %w", h.ID, failed, err)
 	}
