@@ -39,7 +39,7 @@ func (d *Daemon) givenWork(ctx context.Context, h *Handoff, a *Agent) (bool, err
 // yields takes the request to exit back that a handoff has made, if the agent was given work before it was
 // asked. The handoff then waits for a person.
 func (d *Daemon) yields(ctx context.Context, a *Agent) (bool, error) {
-	if !a.StopYields || a.StopStage != StopNone && a.StopStage != StopAsked {
+	if !a.StopYields || a.StopStage == StopKill || a.StopStage == StopFailed {
 		return false, nil
 	}
 	h, ok, err := d.openHandoff(ctx, a.ID)
@@ -51,7 +51,7 @@ func (d *Daemon) yields(ctx context.Context, a *Agent) (bool, error) {
 		return false, err
 	}
 	// Once it is asked, the agent may be busy with its end.
-	if !given && (a.StopStage == StopAsked || a.State == Idle) {
+	if !given && (a.StopStage != StopNone || a.State == Idle) {
 		return false, nil
 	}
 	return true, d.withdrawExit(ctx, a)
