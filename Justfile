@@ -32,6 +32,10 @@ bench:
 lint:
     go build -C .ci/lint -o ../../bin/lint . && bin/lint -tags e2e ./...
 
+# run the simulation with N seeds on all cores, from seed FIRST on
+sim N="10000" FIRST="1":
+    go test ./daemon/sim -run TestSeeds -seeds {{N}} -first {{FIRST}} -progress -timeout 0 -v
+
 # open psql on the private database of ./.data, while `just run` is running
 db:
     psql -h "$PWD/.data/postgres/sock" -p 5432 -U understudy understudy

@@ -1,0 +1,328 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/actor"
+	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
+)
+
+// agent is an agent in memory: the mind of the scripted agent without its process. It has a generator of its
+// own, so that what it does depends on which agent it is, and not on how it was scheduled. Its fields belong to
+// whoever runs alone.
+type agent struct {
+	owner
+	w    *world
+	h    *host
+	rng  *rand.Rand
+	mood mood
+	proc tmux.Process
+	ref  tmux.Ref
+
+	id       int64 // its row
+	env      map[string]string
+	session  string
+	name     string
+	resumed  bool
+	skilled  bool   // it was launched with a skill
+	prompt   string // of the command line
+	ready    bool   // SessionStart was answered
+	status   string // in the registry
+	frame    actor.Frame
+	composer actor.Composer
+	memory   actor.Memory
+
+	keys     chan struct{} // something was typed
+	inputs   []tmuxtest.Input
+	work     chan struct{} // there is another job
+	jobs     []job
+	stop     context.CancelCauseFunc // of the running turn; nil: none runs
+	promptID string
+	dialog   *dialog
+	tasks    int
+	leaving  bool // it was asked to exit, or told by a signal to
+	ended    chan struct{}
+
+	documentAt  time.Time // when it wrote its newest handoff document
+	unmentioned []string  // prompts of people that it took after that
+}
+
+type job struct {
+	prompt string
+	from   origin
+}
+
+// origin says where a prompt came from.
+type origin int
+
+const (
+	typed        origin = iota // into the empty composer
+	queued                     // while a turn ran; its hook has been sent
+	notification               // from the agent itself
+)
+
+// dialog is an open question.
+type dialog struct {
+	actor.Dialog
+	answer chan int
+	exit   bool // it asks whether to exit although tasks run
+}
+
+// newAgent starts the process in a pane.
+func newAgent(h *host, ref tmux.Ref, p tmux.Process, launch string) *agent {
+	a := &agent{
+		owner: owner{name: fmt.Sprintf("%s agent-%d", h.name, p.PID-firstPID), host: h}, w: h.w, h: h, proc: p, ref: ref,
+		rng:  generator(h.w.seed, fmt.Sprint(h.name, " agent ", p.PID)),
+		keys: make(chan struct{}, 1), work: make(chan struct{}, 1), ended: make(chan struct{}), env: map[string]string{},
+	}
+	a.mood = newMood(a.rng, h.w.plan)
+	a.frame = actor.Frame{Width: 200, Height: 50, Header: []string{"✻ Simulated agent"}, Footer: "auto"}
+	h.table.find(p.PID).signal = a.signal
+	h.w.agents = append(h.w.agents, a)
+	go a.run(launch)
+	return a
+}
+
+// step is one thing that the agent does: it takes a while, and others may be faster.
+func (a *agent) step(what string, lo, hi time.Duration) { a.stepIn(ctx(), what, lo, hi) }
+
+// stepIn reports whether ctx was over before the step was taken.
+func (a *agent) stepIn(ctx context.Context, what string, lo, hi time.Duration) (cut bool) {
+	o := a.w.park(&call{own: &a.owner, what: what, ctx: ctx, slow: func() time.Duration { return between(a.rng, lo, hi) }})
+	return o.cut != nil
+}
+
+// run is the life of the process.
+func (a *agent) run(launch string) {
+	a.step("starts", 10*time.Millisecond, a.mood.start)
+	if err := a.read(launch); err != nil {
+		a.frame.Print(actor.BlockError, "error: "+err.Error())
+		a.draw()
+		a.die("it could not read its launch file: "+err.Error(), 1)
+	}
+	go a.keyboard()
+	if a.mood.trust {
+		a.ask("trust", "startup", dialog{Dialog: actor.Dialog{Title: "Accessing workspace:", Question: "Is this a project you trust? trust this folder",
+			Choices: []string{"Yes, I trust this folder", "No, exit"}}})
+	}
+	a.frame.Visible = true
+	a.draw()
+	source := "startup"
+	if a.resumed {
+		source = "resume"
+	}
+	a.hook(hooks.SessionStart, map[string]any{"source": source, "session_title": a.name})
+	a.ready = true
+	a.settle()
+	if a.prompt != "" {
+		a.jobs = append([]job{{a.prompt, typed}}, a.jobs...)
+	}
+	a.worker()
+}
+
+// read takes over what the daemon has launched it with.
+func (a *agent) read(path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var file hooks.LaunchFile
+	if err := json.Unmarshal(text, &file); err != nil {
+		return err
+	}
+	for _, v := range file.Env {
+		name, value, _ := strings.Cut(v, "=")
+		a.env[name] = value
+	}
+	a.id, _ = strconv.ParseInt(a.env["UNDERSTUDY_AGENT_ID"], 10, 64)
+	for i := 1; i < len(file.Argv); i++ {
+		value := func() string { i++; return file.Argv[i] }
+		switch file.Argv[i] {
+		case "--session-id":
+			a.session = value()
+		case "--resume":
+			a.session, a.resumed = value(), true
+		case "--name":
+			a.name = value()
+		case "--append-system-prompt-file":
+			a.skilled = strings.TrimSpace(mustRead(value())) != ""
+		case "--settings", "--model", "--permission-mode":
+			value()
+		case "--":
+			a.prompt = strings.Join(file.Argv[i+1:], " ")
+			i = len(file.Argv)
+		}
+	}
+	if a.session == "" {
+		return errors.New("no session")
+	}
+	a.w.launched(a)
+	return nil
+}
+
+func mustRead(path string) string {
+	b, _ := os.ReadFile(path) // what can't be read is empty
+	return string(b)
+}
+
+// worker runs one job after the other.
+func (a *agent) worker() {
+	for {
+		if len(a.jobs) == 0 {
+			select {
+			case <-a.work:
+			case <-a.ended:
+				return
+			}
+			a.step("wakes", 0, 2*time.Millisecond)
+			continue
+		}
+		next := a.jobs[0]
+		a.jobs = a.jobs[1:]
+		a.turn(next)
+		a.settle()
+	}
+}
+
+// enqueue adds a job.
+func (a *agent) enqueue(j job) {
+	a.jobs = append(a.jobs, j)
+	nudge(a.work)
+}
+
+func nudge(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// settle says idle, unless more turns wait.
+func (a *agent) settle() {
+	a.frame.Working = ""
+	switch {
+	case a.dialog != nil:
+	case len(a.jobs) > 0:
+		a.register("busy")
+	default:
+		a.register("idle")
+	}
+	a.draw()
+}
+
+// register writes the registry file.
+func (a *agent) register(status string) {
+	a.status = status
+	a.w.write(filepath.Join(a.h.config, "sessions", strconv.Itoa(a.proc.PID)+".json"), map[string]any{
+		"pid": a.proc.PID, "sessionId": a.session, "cwd": a.h.cwd, "status": status, "name": a.name,
+	})
+}
+
+// draw shows the frame in the pane.
+func (a *agent) draw() {
+	a.frame.Edit(a.composer)
+	a.frame.Dialog = nil
+	if a.dialog != nil {
+		a.frame.Dialog = &a.dialog.Dialog
+	}
+	rows := strings.Split(a.frame.Text(), "\n")
+	for i := range rows {
+		rows[i] = strings.TrimRight(rows[i], " ") // as tmux tells them
+	}
+	a.h.term.SetScreen(a.ref, strings.Join(rows, "\n"))
+}
+
+// hook runs a hook and waits for it.
+func (a *agent) hook(event string, more map[string]any) hookAnswer {
+	payload := map[string]any{"session_id": a.session, "transcript_path": a.transcript(), "cwd": a.h.cwd, "hook_event_name": event}
+	if a.promptID != "" {
+		payload["prompt_id"] = a.promptID
+	}
+	for k, v := range more {
+		payload[k] = v
+	}
+	answer := a.h.hook(a, event, payload)
+	a.step(event+" answered", 0, time.Millisecond)
+	return answer
+}
+
+// ask opens a dialog and waits for its answer, -1 for a refusal.
+func (a *agent) ask(what, status string, d dialog) int {
+	a.press() // what was typed before the dialog opened is none of it
+	d.answer = make(chan int, 1)
+	before := a.status
+	a.dialog = &d
+	if status != "startup" {
+		a.register("waiting")
+	}
+	a.draw()
+	a.w.trace.note(a.owner.name, "opens a dialog: %s", what)
+	var choice int
+	select {
+	case choice = <-d.answer:
+	case <-a.ended:
+		runtime.Goexit()
+	}
+	a.step("dialog answered", 0, 5*time.Millisecond)
+	a.dialog = nil
+	if status != "startup" {
+		a.register(before)
+	}
+	a.draw()
+	return choice
+}
+
+// signal is a signal to the process.
+func (a *agent) signal(sig syscall.Signal) {
+	switch {
+	case a.dead:
+	case sig == syscall.SIGKILL:
+		a.end("killed", 137)
+	case sig == syscall.SIGTERM && a.mood.ignoreTerm:
+	case a.leaving && sig != syscall.SIGHUP:
+	default:
+		a.leaving = true
+		go a.leave("other", 143)
+	}
+}
+
+// leave is an orderly end: SessionEnd, then the process.
+func (a *agent) leave(reason string, code int) {
+	a.step("leaves: "+reason, 0, a.mood.exit)
+	if a.ready {
+		a.hook(hooks.SessionEnd, map[string]any{"reason": reason})
+	}
+	_ = os.Remove(filepath.Join(a.h.config, "sessions", strconv.Itoa(a.proc.PID)+".json"))
+	a.die(reason, code)
+}
+
+// die ends the process by one of its own goroutines, which ends with it.
+func (a *agent) die(why string, code int) {
+	a.end(why, code)
+	runtime.Goexit()
+}
+
+// end ends the process.
+func (a *agent) end(why string, code int) {
+	if a.dead {
+		return
+	}
+	a.w.trace.note(a.owner.name, "process ends: %s", why)
+	a.w.kill(&a.owner)
+	close(a.ended)
+	a.h.table.end(a.proc)
+	a.h.term.Exit(a.ref, code)
+}

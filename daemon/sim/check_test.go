@@ -1,0 +1,231 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// checks hold what must be true at every moment, whatever goes wrong.
+type checks struct {
+	moves map[int64]int // transitions of each handoff that were looked at
+	last  map[int64]daemon.Phase
+	takes map[string]int // how often a model was given a delivery's text
+}
+
+func newChecks() checks {
+	return checks{moves: map[int64]int{}, last: map[int64]daemon.Phase{}, takes: map[string]int{}}
+}
+
+// committed is called when a transaction of g was carried out, before anybody else goes on.
+func (w *world) committed(g *generation) {
+	for _, h := range w.hosts {
+		if other := h.gen; other != nil && other != g && other.listening { // as the database notifies other hosts
+			other.d.Wake(0)
+			other.d.EventsChanged()
+		}
+	}
+	agents, handoffs := w.rows()
+	open, heirs, sessions := map[int64]int64{}, map[int64]int64{}, map[string]int64{}
+	for i := range handoffs {
+		h := &handoffs[i]
+		w.checkHandoff(h)
+		if h.Open() {
+			if other := open[h.AgentID]; other != 0 {
+				w.fail("agent %d has two open handoffs: %d and %d", h.AgentID, other, h.ID)
+			}
+			open[h.AgentID] = h.ID
+		}
+	}
+	for i := range agents {
+		a := &agents[i]
+		if !a.Active() {
+			continue
+		}
+		if p := a.PreviousAgentID; p != nil {
+			if other := heirs[*p]; other != 0 {
+				w.fail("agents %d and %d go on with the work of agent %d, both at once", other, a.ID, *p)
+			}
+			heirs[*p] = a.ID
+		}
+		if s := a.SessionID; s != nil {
+			if other := sessions[*s]; other != 0 {
+				w.fail("agents %d and %d are the same session", other, a.ID)
+			}
+			sessions[*s] = a.ID
+		}
+	}
+}
+
+// checkHandoff holds what must be true of a handoff at every moment.
+func (w *world) checkHandoff(h *daemon.Handoff) {
+	list, err := w.store.Transitions(context.Background(), h.ID)
+	if err != nil {
+		w.fail("%v", err)
+		return
+	}
+	for _, t := range list[w.moves[h.ID]:] {
+		from, known := w.last[h.ID]
+		if !known {
+			from = daemon.Requested
+		}
+		if t.From != from {
+			w.fail("handoff %d moved from %s, but was %s", h.ID, t.From, from)
+		}
+		if from == daemon.Completed || from == daemon.Cancelled {
+			w.fail("handoff %d had ended as %s and moved to %s", h.ID, from, t.To)
+		}
+		w.last[h.ID] = t.To
+		if t.To == daemon.Failed {
+			w.checkTime(h)
+		}
+	}
+	w.moves[h.ID] = len(list)
+	if last, known := w.last[h.ID]; known && last != h.Phase {
+		w.fail("handoff %d is %s, its transitions end with %s", h.ID, h.Phase, last)
+	}
+	switch h.Phase {
+	case daemon.ShuttingDown, daemon.Spawning, daemon.AwaitingRegistration, daemon.InjectingSkill, daemon.Briefing, daemon.Completed:
+		if h.RecordedAt == nil {
+			w.fail("handoff %d is %s without a record", h.ID, h.Phase)
+		} else if _, err := w.store.Record(context.Background(), h.ID); err != nil {
+			w.fail("handoff %d is %s: %v", h.ID, h.Phase, err)
+		}
+	case daemon.Failed:
+		if h.Error == nil || h.Error.Message == "" {
+			w.fail("handoff %d failed without saying why", h.ID)
+		}
+	}
+}
+
+func takeKey(agent int64, text string) string { return fmt.Sprint(agent, " ", text) }
+
+// token is what tells a delivery's text from others.
+func token(d *daemon.Delivery) string {
+	if d.Nonce != "" {
+		return d.Nonce
+	}
+	return d.Text
+}
+
+// taken is called when a model is given a prompt.
+func (w *world) taken(a *agent, prompt string, from origin) {
+	w.trace.note(a.owner.name, "takes %q", prompt[:min(len(prompt), 70)])
+	list, err := w.store.Deliveries(context.Background(), a.id, 0, 500)
+	if err != nil {
+		w.fail("%v", err)
+		return
+	}
+	ours := false
+	counted := map[string]int{}
+	for i := range list {
+		d := &list[i]
+		if !strings.Contains(prompt, token(d)) {
+			continue
+		}
+		if d.State != daemon.DeliveryQueued {
+			counted[token(d)]++
+		}
+		ours = ours || d.Kind == daemon.KindInstruction || d.Kind == daemon.KindPrompt
+		if d.Verdict != nil && *d.Verdict == daemon.NotSubmitted && counted[token(d)] == 1 && !w.asked(list, token(d)) {
+			w.fail("agent %d takes delivery %d, which is said not to have reached it (%s)", a.id, d.ID, d.Evidence)
+		}
+		if d.Kind == daemon.KindPrompt {
+			w.checkSkill(a)
+		}
+	}
+	for key, sent := range counted {
+		w.takes[takeKey(a.id, key)]++
+		if n := w.takes[takeKey(a.id, key)]; n > sent {
+			w.fail("agent %d took %d times what was sent %d times: %.80q", a.id, n, sent, key)
+		}
+	}
+	if !ours && !a.documentAt.IsZero() && from != notification {
+		a.unmentioned = append(a.unmentioned, prompt)
+	}
+}
+
+// asked reports whether another delivery of the same text did not fail.
+func (w *world) asked(list []daemon.Delivery, text string) bool {
+	return slices.ContainsFunc(list, func(d daemon.Delivery) bool {
+		return token(&d) == text && d.State != daemon.DeliveryQueued && (d.Verdict == nil || *d.Verdict != daemon.NotSubmitted)
+	})
+}
+
+// checkSkill: an agent knows whom it plays before it is told what to go on with.
+func (w *world) checkSkill(a *agent) {
+	row, err := w.store.Agent(context.Background(), a.id)
+	if err != nil {
+		w.fail("%v", err)
+	} else if row.SkillInjectedAt == nil || !a.skilled {
+		w.fail("agent %d got its injection prompt before its skill", a.id)
+	}
+}
+
+// launched is called when a process has read what it is to be.
+func (w *world) launched(a *agent) {
+	w.trace.note(a.owner.name, "is agent %d", a.id)
+	for _, b := range w.agents {
+		if b != a && b.id == a.id && !b.dead {
+			w.fail("agent %d runs twice", a.id)
+		}
+	}
+}
+
+// exiting is called when an agent is about to exit because /exit was submitted.
+func (w *world) exiting(a *agent) { w.checkEnd(a, "was told to exit") }
+
+// ending is called before a run of a daemon ends a process.
+func (w *world) ending(g *generation, pid int, how string) {
+	w.trace.note(g.name, "ends process %d: %s", pid-firstPID, how)
+	for _, a := range w.agents {
+		if a.h == g.h && a.proc.PID == pid && !a.dead {
+			w.checkEnd(a, how)
+		}
+	}
+}
+
+// checkEnd: a process is ended because somebody wants it, or because its handoff is recorded and nothing was
+// given to it since.
+func (w *world) checkEnd(a *agent, how string) {
+	if a.id == 0 {
+		return // it has not read yet what it is to be
+	}
+	row, err := w.store.Agent(context.Background(), a.id)
+	if err != nil {
+		w.fail("process of agent %d: %v", a.id, err)
+		return
+	}
+	if row.EndedAt != nil || row.StopAskedAt == nil && how == "was told to exit" {
+		return // it is about its pane; or the daemon has taken the request back, and looks whether it comes too late
+	}
+	if row.StopAskedAt == nil {
+		w.fail("agent %d is ended (%s), and nobody asked for it", a.id, how)
+		return
+	}
+	if !row.StopYields {
+		return
+	}
+	_, handoffs := w.rows()
+	i := slices.IndexFunc(handoffs, func(h daemon.Handoff) bool { return h.AgentID == a.id && h.Phase == daemon.ShuttingDown })
+	switch {
+	case i < 0 || handoffs[i].RecordedAt == nil:
+		w.fail("agent %d is ended (%s) by a handoff that is not recorded", a.id, how)
+	case len(a.unmentioned) > 0:
+		w.fail("agent %d is ended (%s) by handoff %d with work that no document mentions: %.60q", a.id, how, handoffs[i].ID, a.unmentioned[0])
+	}
+}
+
+// pasting is called before something is typed into a pane.
+func (w *world) pasting(g *generation, a *agent, ref tmux.Ref, text string) {
+	if a == nil || a.ref != ref || a.dead {
+		return // the terminal refuses it
+	}
+	if a.dialog != nil && !a.dialog.exit {
+		w.trace.note(g.name, "types although a dialog is open: the terminal must refuse it")
+	}
+}

@@ -1,0 +1,170 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// finished reports whether nothing is left to do.
+func (w *world) finished() bool {
+	if w.busy > 0 {
+		return false
+	}
+	agents, handoffs := w.rows()
+	for i := range handoffs {
+		if handoffs[i].Open() {
+			return false
+		}
+	}
+	for i := range agents {
+		a := &agents[i]
+		open, err := w.store.OpenDeliveries(context.Background(), a.ID)
+		if err != nil || len(open) > 0 || a.Active() && (a.SpawnedAt == nil || a.StopAskedAt != nil && a.StopStage != daemon.StopFailed) {
+			return false
+		}
+	}
+	for _, h := range w.hosts {
+		if list, err := w.store.PendingAlerts(context.Background(), h.name, 10); err != nil || len(list) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// unfinished says what has not ended although it should.
+func (w *world) unfinished() {
+	agents, handoffs := w.rows()
+	for i := range handoffs {
+		if h := &handoffs[i]; h.Open() {
+			w.fail("handoff %d is still %s (%s) %s after the last fault", h.ID, h.Phase, h.Note, patience)
+		}
+	}
+	for i := range agents {
+		a := &agents[i]
+		open, err := w.store.OpenDeliveries(context.Background(), a.ID)
+		if err != nil {
+			w.fail("%v", err)
+		}
+		for _, d := range open {
+			w.fail("delivery %d (%s) of agent %d is still %s %s after the last fault", d.ID, d.Kind, a.ID, d.State, patience)
+		}
+		if a.Active() && (a.SpawnedAt == nil || a.StopAskedAt != nil && a.StopStage != daemon.StopFailed) {
+			w.fail("agent %d is still starting or stopping (%q) %s after the last fault", a.ID, a.StopStage, patience)
+		}
+	}
+	for _, h := range w.hosts {
+		if list, err := w.store.PendingAlerts(context.Background(), h.name, 10); err != nil || len(list) > 0 {
+			w.fail("%s: %d events were never told, the first %q (%v)", h.name, len(list), list[0].Type, err)
+		}
+	}
+	if len(w.failures) == 0 {
+		w.fail("people still wait for something %s after the last fault", patience)
+	}
+}
+
+// ended holds what must be true when nothing goes wrong any more and nothing is left to do.
+func (w *world) ended() {
+	agents, handoffs := w.rows()
+	events := w.log()
+	for i := range agents {
+		w.checkAgent(&agents[i], events)
+	}
+	for i := range handoffs {
+		h := &handoffs[i]
+		w.checkLog(h, events)
+		if h.Phase == daemon.Completed && w.of(*h.SuccessorID) != nil && w.takes[takeKey(*h.SuccessorID, h.Ref)] == 0 {
+			w.fail("handoff %d is completed, and agent %d never got its prompt", h.ID, *h.SuccessorID)
+		}
+	}
+	for i := range events {
+		switch e := &events[i]; e.Type {
+		case "hook_set_aside", "hook_refused", "hook_disbelieved":
+			w.fail("event %d: %s %s", e.ID, e.Type, e.Payload)
+		}
+	}
+	for _, a := range w.agents {
+		i := slices.IndexFunc(agents, func(row daemon.Agent) bool { return row.ID == a.id })
+		if !a.dead && a.id != 0 && (i < 0 || !agents[i].Active()) {
+			w.fail("process %d runs, and agent %d has ended", a.proc.PID-firstPID, a.id)
+		}
+	}
+}
+
+// log is the whole event log.
+func (w *world) log() (all []daemon.Event) {
+	for after := int64(0); ; {
+		page, err := w.store.Events(context.Background(), daemon.EventFilter{After: after, Limit: 500})
+		if err != nil {
+			w.fail("%v", err)
+		}
+		if len(page) == 0 {
+			return all
+		}
+		all = append(all, page...)
+		after = page[len(page)-1].ID
+	}
+}
+
+// checkAgent: a row says what is, and its end is in the log once.
+func (w *world) checkAgent(a *daemon.Agent, events []daemon.Event) {
+	p := w.of(a.ID)
+	if a.Active() && p == nil {
+		w.fail("agent %d is %s, and its process has ended", a.ID, a.State)
+	}
+	ends := 0
+	for i := range events {
+		e := &events[i]
+		if e.AgentID != nil && *e.AgentID == a.ID && (e.Type == "agent_ended" || e.Type == "agent_failed" && strings.Contains(string(e.Payload), "start_failed")) {
+			ends++
+		}
+	}
+	if want := 1; !a.Active() && ends != want || a.Active() && ends != 0 {
+		w.fail("agent %d is %s, and the log has %d ends of it", a.ID, a.State, ends)
+	}
+}
+
+// phases are those that a handoff moves to.
+var phases = []daemon.Phase{
+	daemon.Instructing, daemon.Generating, daemon.AwaitingDocument, daemon.Verifying, daemon.Recorded, daemon.ShuttingDown, daemon.Spawning,
+	daemon.AwaitingRegistration, daemon.InjectingSkill, daemon.Briefing, daemon.Completed, daemon.Failed, daemon.Cancelled,
+}
+
+// checkLog: each move of a handoff has its event, in order, and each failure is an alert.
+func (w *world) checkLog(h *daemon.Handoff, events []daemon.Event) {
+	moves, err := w.store.Transitions(context.Background(), h.ID)
+	if err != nil {
+		w.fail("%v", err)
+		return
+	}
+	var told []string
+	for i := range events {
+		e := &events[i]
+		if e.HandoffID == nil || *e.HandoffID != h.ID {
+			continue
+		}
+		switch phase := strings.TrimPrefix(e.Type, "handoff_"); {
+		case e.Type == "handoff_retried":
+			var p struct{ Phase string }
+			if err := json.Unmarshal(e.Payload, &p); err != nil {
+				w.fail("event %d: %v", e.ID, err)
+			}
+			told = append(told, p.Phase)
+		case slices.Contains(phases, daemon.Phase(phase)):
+			told = append(told, phase)
+		}
+		if e.Type == "handoff_failed" && !e.Alert {
+			w.fail("handoff %d failed without an alert", h.ID)
+		}
+	}
+	var did []string
+	for _, m := range moves {
+		did = append(did, string(m.To))
+	}
+	if !slices.Equal(did, told) {
+		w.fail("handoff %d moved to %v, and the log tells of %v", h.ID, did, told)
+	}
+}

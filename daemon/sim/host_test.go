@@ -1,0 +1,303 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/personas"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// host is a machine: its files, its tmux server, its processes, and at most one run of a daemon at a time.
+type host struct {
+	w      *world
+	name   string
+	dir    data.Dir
+	config string // of the agents' runtime
+	cwd    string // where agents work
+	table  *table
+	term   *terminal
+	gens   int
+	gen    *generation // nil: no daemon runs
+	asleep time.Time   // the machine sleeps until then
+	absent []span      // in which nobody could do anything
+	began  time.Time   // when the newest daemon did
+	nonce  int         // of hooks' keys
+	others []*owner    // processes of hooks
+}
+
+// settings are those of the contract, but for deadlines that are short enough to be met or missed in a run.
+func settings() daemon.Settings {
+	set := daemon.Settings{
+		Handoff:  daemon.DefaultHandoff,
+		Runtimes: map[string][]string{"claude": {"claude"}},
+		Log:      daemon.LogSettings{MaxRows: 100_000},
+	}
+	set.Handoff.DocumentTimeout = 90 * time.Second
+	set.Handoff.BusyTimeout = 2 * time.Minute
+	return set
+}
+
+func newHost(w *world, name string) (*host, error) {
+	root := filepath.Join(w.root, name)
+	h := &host{w: w, name: name, dir: data.At(filepath.Join(root, "data")), config: filepath.Join(root, "claude"), cwd: filepath.Join(root, "work")}
+	for _, dir := range []string{h.dir.Pipelines(), filepath.Join(h.dir.Root(), "run"), filepath.Join(h.config, "sessions"), h.cwd} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	for _, slug := range personaSlugs {
+		if err := os.MkdirAll(h.dir.Persona(slug), 0o700); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(filepath.Join(h.dir.Persona(slug), "skill.md"), []byte("---\nname: "+slug+"\ndescription: develops\n---\nYou develop with care.\n"), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	h.table = newTable()
+	h.term = newTerminal(h)
+	return h, nil
+}
+
+var personaSlugs = []string{"developer-con-1", "developer-kim-2", "developer-ada-3"}
+
+// generation is one run of a daemon, from its start to its end.
+type generation struct {
+	owner
+	w         *world
+	h         *host
+	d         *daemon.Daemon
+	cancel    context.CancelCauseFunc
+	ctx       context.Context
+	listening bool
+}
+
+var (
+	errStopped = errors.New("the daemon was asked to stop")
+	errCrashed = errors.New("the daemon was killed")
+)
+
+// start runs a daemon on the host, as its service manager does.
+func (h *host) start() error {
+	h.gens++
+	g := &generation{owner: owner{name: fmt.Sprintf("%s.%d", h.name, h.gens), host: h}, w: h.w, h: h}
+	g.ctx, g.cancel = context.WithCancelCause(context.Background())
+	people, err := personas.Open(h.dir.Personas())
+	if err != nil {
+		return err
+	}
+	templates, err := personas.OpenTemplates(h.dir.Pipelines())
+	if err != nil {
+		return err
+	}
+	g.d = daemon.New(daemon.Config{
+		Host: h.name, Settings: settings(), Store: &gated{g, h.w.store}, Data: h.dir, Personas: people, Templates: templates,
+		Terminal:  func(string) (daemon.Terminal, error) { return &console{g, h.term}, nil },
+		Notifier:  notifier{g},
+		Processes: processes{g},
+		Random:    &numbers{rng: generator(h.w.seed, g.name)},
+		Log:       slog.New(&logger{w: h.w, who: g.name}),
+		Environ:   []string{"CLAUDE_CONFIG_DIR=" + h.config, "PATH=/bin"},
+		Binary:    "/bin/true",
+		Trees:     nil,
+	})
+	h.gen = g
+	h.w.trace.note(g.name, "daemon starts")
+	go g.run()
+	return nil
+}
+
+// run is what the program does with its daemon.
+func (g *generation) run() {
+	ctx := daemon.WithCaller(g.ctx, "start")
+	if err := g.d.Prepare(ctx); err != nil {
+		g.end("could not begin: " + err.Error())
+		return
+	}
+	g.listening, g.h.began = true, time.Now()
+	err := g.d.Run(g.ctx)
+	g.w.park(&call{own: &g.owner, what: "ended"})
+	g.end(fmt.Sprint(err))
+}
+
+// end is an orderly end. The service manager starts the next one.
+func (g *generation) end(why string) {
+	g.w.trace.note(g.name, "daemon ends: %s", why)
+	g.gone()
+}
+
+// crash kills the daemon, by one of its own goroutines, which ends with it.
+func (g *generation) crash() {
+	g.w.trace.note(g.name, "daemon is killed")
+	g.gone()
+	runtime.Goexit()
+}
+
+func (g *generation) gone() {
+	g.listening = false
+	g.w.kill(&g.owner)
+	g.cancel(errCrashed)
+	if g.h.gen == g {
+		g.h.gen = nil
+		g.h.w.restart(g.h)
+	}
+}
+
+// call has a daemon do what somebody asks of it. The answer is false if the daemon ended before it answered.
+func (g *generation) call(name string, within time.Duration, do func(ctx context.Context, d *daemon.Daemon) error) (answered bool, err error) {
+	answer := make(chan error, 1)
+	go func() {
+		defer close(answer)
+		ctx, cancel := context.WithTimeout(daemon.WithCaller(g.ctx, name), within)
+		defer cancel()
+		err := do(ctx, g.d)
+		o := g.w.park(&call{own: &g.owner, who: name, what: "answers", kind: deciding})
+		switch o.fault {
+		case crashBefore, crashAfter:
+			g.crash()
+		case lostReply:
+			return
+		}
+		answer <- err
+	}()
+	timer := time.NewTimer(within + time.Second)
+	defer timer.Stop()
+	select {
+	case err, answered = <-answer:
+	case <-timer.C:
+	}
+	return answered, err
+}
+
+// notifier is the operator's desktop.
+type notifier struct{ g *generation }
+
+func (n notifier) Notify(ctx context.Context, in daemon.Notification) (string, error) {
+	return carry(n.g, ctx, telling, "Notify "+in.Title, func() (string, error) {
+		n.g.w.trace.note(n.g.name, "☞ %s: %s", in.Title, in.Message)
+		return "desktop", nil
+	})
+}
+
+// numbers are random numbers of a seed. A daemon draws them after a call across a seam, when it runs alone.
+type numbers struct {
+	mu  sync.Mutex
+	rng *rand.Rand
+}
+
+func (n *numbers) Read(b []byte) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i := range b {
+		b[i] = byte(n.rng.Uint32())
+	}
+	return len(b), nil
+}
+
+// logger takes what a daemon logs into the trace. An error about the daemon itself is a failure of the run.
+type logger struct {
+	w   *world
+	who string
+}
+
+func (l *logger) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
+func (l *logger) WithAttrs([]slog.Attr) slog.Handler               { return l }
+func (l *logger) WithGroup(string) slog.Handler                    { return l }
+
+func (l *logger) Handle(_ context.Context, r slog.Record) error {
+	var b strings.Builder
+	b.WriteString(r.Message)
+	r.Attrs(func(a slog.Attr) bool { fmt.Fprintf(&b, " %s=%v", a.Key, a.Value); return true })
+	l.w.logged(l.who, r.Level, b.String())
+	return nil
+}
+
+// hook is a process that an agent runs for one of its hooks: it hands the payload to the daemon and prints the
+// answer, or puts it into the spool.
+func (h *host) hook(a *agent, event string, payload map[string]any) (answer hookAnswer) {
+	h.nonce++
+	p := h.table.add(a.proc.PID)
+	own := &owner{name: fmt.Sprintf("%s hook %s-%d of %d", h.name, event, h.nonce, a.proc.PID), host: h}
+	h.others = append(h.others, own)
+	body, err := json.Marshal(payload)
+	if err != nil {
+		panic(err) // plain values of ours
+	}
+	at := time.Now()
+	env := hooks.Envelope{
+		Key: fmt.Sprintf("%016x%04x%012x", at.UnixNano(), a.proc.PID%65536, h.nonce), Event: event, Launch: a.env["UNDERSTUDY_LAUNCH"],
+		AgentPID: a.proc.PID, AgentStart: a.proc.Start, Boot: boot, At: at, Body: body,
+	}
+	done := make(chan hookAnswer, 1)
+	go func() {
+		defer close(done)
+		defer h.table.end(p)
+		done <- h.send(own, a, p, env)
+	}()
+	select {
+	case answer = <-done:
+	case <-a.ended:
+		runtime.Goexit()
+	}
+	return answer
+}
+
+func (h *host) send(own *owner, a *agent, p tmux.Process, env hooks.Envelope) (answer hookAnswer) {
+	if o := h.w.park(&call{own: own, what: "connects", kind: sending}); o.fault == lostHook {
+		return answer
+	}
+	spool := func(why string) hookAnswer {
+		h.w.park(&call{own: own, what: "spools: " + why})
+		if err := hooks.OpenSpool(h.dir.Spool()).Put(env); err != nil {
+			h.w.trace.note(own.name, "not spooled: %v", err)
+		}
+		return hookAnswer{}
+	}
+	g := h.gen
+	if g == nil || !g.listening {
+		return spool("no daemon listens")
+	}
+	var said json.RawMessage
+	within := hooks.AnswerTimeout(env.Event)
+	answered, err := g.call("hook "+env.Event+" of "+fmt.Sprint(a.proc.PID)+" "+env.Key[20:], within, func(ctx context.Context, d *daemon.Daemon) (err error) {
+		said, err = d.Hook(ctx, env, &tmux.Peer{Process: p, UID: os.Geteuid()})
+		return err
+	})
+	var told *daemon.Error
+	switch {
+	case !answered:
+		return spool("no answer")
+	case errors.As(err, &told) && told.Kind != daemon.KindUnavailable && told.Kind != daemon.KindInternal:
+		h.w.fail("hook %s was refused: %v", env.Event, err)
+		return answer
+	case err != nil:
+		return spool(err.Error())
+	}
+	if len(said) > 0 {
+		var out struct{ Decision, Reason string }
+		if err := json.Unmarshal(said, &out); err == nil {
+			answer = hookAnswer{block: out.Decision == "block", reason: out.Reason}
+		}
+	}
+	h.w.park(&call{own: own, what: "returns"})
+	return answer
+}
+
+// hookAnswer is what the daemon said to a hook.
+type hookAnswer struct {
+	block  bool
+	reason string
+}

@@ -1,0 +1,278 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
+)
+
+// firstPID is above any process id that the system gives out, and above those of the fake terminal.
+const firstPID = 1<<22 + 1000
+
+// boot names the boot that start times count from.
+const boot = "simulated"
+
+// table is the process table of a machine.
+type table struct {
+	mu    sync.Mutex
+	next  int
+	procs map[int]*process
+}
+
+type process struct {
+	tmux.Process
+	parent int
+	ended  chan struct{}
+	gone   bool
+	signal func(syscall.Signal)
+}
+
+func newTable() *table { return &table{next: firstPID, procs: map[int]*process{}} }
+
+// add starts a process.
+func (t *table) add(parent int) tmux.Process {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.next++
+	return t.putLocked(t.next, parent)
+}
+
+// put starts a process with an id that somebody else has chosen.
+func (t *table) put(pid int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.putLocked(pid, 0)
+}
+
+func (t *table) putLocked(pid, parent int) tmux.Process {
+	p := tmux.Process{PID: pid, Start: uint64(pid) * 10}
+	t.procs[pid] = &process{Process: p, parent: parent, ended: make(chan struct{})}
+	return p
+}
+
+// end ends a process.
+func (t *table) end(p tmux.Process) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if q := t.procs[p.PID]; q != nil && !q.gone {
+		q.gone = true
+		close(q.ended)
+	}
+}
+
+// find returns a process that has not ended; nil: there is none.
+func (t *table) find(pid int) *process {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if q := t.procs[pid]; q != nil && !q.gone {
+		return q
+	}
+	return nil
+}
+
+// processes is the table as a run of a daemon sees it.
+type processes struct{ g *generation }
+
+var _ daemon.Processes = processes{}
+
+func (p processes) table() *table { return p.g.h.table }
+
+func (p processes) Find(pid int) (tmux.Process, error) {
+	if q := p.table().find(pid); q != nil {
+		return q.Process, nil
+	}
+	return tmux.Process{}, fmt.Errorf("process %d: %w", pid, tmux.ErrNoProcess)
+}
+
+func (p processes) Standing(q tmux.Process) daemon.Standing {
+	found := p.table().find(q.PID)
+	return daemon.Standing{InFront: found != nil && found.Process == q}
+}
+
+func (p processes) Within(q tmux.Process, pid int) bool {
+	for at := p.table().find(q.PID); at != nil; at = p.table().find(at.parent) {
+		if at.PID == pid {
+			return true
+		}
+	}
+	return false
+}
+
+func (p processes) Wait(ctx context.Context, q tmux.Process) error {
+	found := p.table().find(q.PID)
+	if found != nil && found.Process == q {
+		select {
+		case <-found.ended:
+		case <-ctx.Done():
+		}
+	}
+	p.g.w.park(&call{own: &p.g.owner, who: daemon.Caller(ctx), what: "Wait " + strconv.Itoa(q.PID)})
+	return context.Cause(ctx)
+}
+
+func (p processes) Signal(q tmux.Process, sig syscall.Signal) error {
+	_, err := carry(p.g, context.Background(), typing, fmt.Sprintf("Signal %d %s", q.PID, sig), func() (struct{}, error) {
+		found := p.table().find(q.PID)
+		if found == nil || found.Process != q {
+			return struct{}{}, tmux.ErrNoProcess
+		}
+		p.g.w.ending(p.g, q.PID, sig.String())
+		if found.signal != nil {
+			found.signal(sig)
+		}
+		return struct{}{}, nil
+	})
+	return err
+}
+
+func (processes) Boot() string                            { return boot }
+func (processes) Strange(*tmux.Peer, tmux.Process) string { return "" }
+func (processes) Foreign(tmux.Process) string             { return "" }
+func (p processes) ServerAt(context.Context, string) (tmux.Process, error) {
+	return p.Find(p.g.h.term.server)
+}
+
+// terminal is a machine's tmux server with what runs in its panes.
+type terminal struct {
+	*tmuxtest.Fake
+	h      *host
+	server int               // its process
+	agents map[string]*agent // by pane
+}
+
+func newTerminal(h *host) *terminal {
+	t := &terminal{Fake: tmuxtest.NewFake(), h: h, server: 1<<22 + 1, agents: map[string]*agent{}}
+	h.table.put(t.server)
+	t.OnSpawn = t.spawned
+	t.OnInput = func(ref tmux.Ref, in tmuxtest.Input) {
+		if a := t.agents[ref.Pane]; a != nil {
+			a.typed(in)
+		}
+	}
+	return t
+}
+
+// spawned runs what the daemon has started in a pane.
+func (t *terminal) spawned(spec tmux.Spec, pane tmux.PaneInfo) error {
+	if len(spec.Argv) != 3 || spec.Argv[1] != "launch" {
+		return fmt.Errorf("nobody knows how to run %q", spec.Argv)
+	}
+	p := t.h.table.add(t.server)
+	t.Update(pane.Ref, func(info *tmux.PaneInfo) { info.PID = p.PID })
+	t.agents[pane.Pane] = newAgent(t.h, pane.Ref, p, spec.Argv[2])
+	return nil
+}
+
+// die ends the server with all that runs in it. The next command starts another one.
+func (t *terminal) die() {
+	t.h.table.end(tmux.Process{PID: t.server})
+	for _, a := range t.h.w.agentsOf(t.h) {
+		if a.ref.ServerPID == t.server {
+			a.signal(syscall.SIGHUP)
+		}
+	}
+	t.Restart()
+	t.server++
+	t.agents = map[string]*agent{}
+	t.h.table.put(t.server)
+}
+
+// console is the terminal as a run of a daemon sees it.
+type console struct {
+	g *generation
+	t *terminal
+}
+
+var _ daemon.Terminal = (*console)(nil)
+
+// see carries out a call that only looks.
+func see[T any](c *console, ctx context.Context, what string, do func() (T, error)) (T, error) {
+	return carry(c.g, ctx, looking, what, do)
+}
+
+// act carries out a call that changes something.
+func act(c *console, ctx context.Context, what string, do func() error) error {
+	_, err := carry(c.g, ctx, typing, what, func() (struct{}, error) { return struct{}{}, do() })
+	return err
+}
+
+// server is the error of a pane whose server is gone.
+func (c *console) gone(ref tmux.Ref, err error) error {
+	if errors.Is(err, tmux.ErrGone) && ref.ServerPID != c.t.server {
+		return fmt.Errorf("%w: %w", err, tmux.ErrNoServer)
+	}
+	return err
+}
+
+func (c *console) Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux.PasteOptions) error {
+	return act(c, ctx, fmt.Sprintf("Paste %s %.60q", ref.Pane, text), func() error {
+		c.g.w.pasting(c.g, c.t.agents[ref.Pane], ref, text)
+		return c.Fake().Paste(context.Background(), ref, text, opt)
+	})
+}
+
+func (c *console) Fake() *tmuxtest.Fake { return c.t.Fake }
+
+func (c *console) Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight, keys ...tmux.Key) error {
+	return act(c, ctx, fmt.Sprintf("Press %s %v", ref.Pane, keys), func() error {
+		return c.Fake().Press(context.Background(), ref, seen, keys...)
+	})
+}
+
+func (c *console) Look(ctx context.Context, ref tmux.Ref) (tmux.View, error) {
+	return see(c, ctx, "Look "+ref.Pane, func() (tmux.View, error) { return c.Fake().Look(ctx, ref) })
+}
+
+func (c *console) Capture(ctx context.Context, lines int, ansi bool, refs ...tmux.Ref) (map[string]string, error) {
+	return see(c, ctx, "Capture", func() (map[string]string, error) { return c.Fake().Capture(ctx, lines, ansi, refs...) })
+}
+
+func (c *console) Start(ctx context.Context) error {
+	return act(c, ctx, "Start", func() error { return c.Fake().Start(context.Background()) })
+}
+
+func (c *console) Spawn(ctx context.Context, spec tmux.Spec) (tmux.PaneInfo, error) {
+	return carry(c.g, ctx, typing, "Spawn "+spec.Session, func() (tmux.PaneInfo, error) {
+		if _, err := os.Stat(spec.Argv[2]); err != nil {
+			c.g.w.fail("pane %s is made without its launch file: %v", spec.Session, err)
+		}
+		return c.Fake().Spawn(context.Background(), spec)
+	})
+}
+
+func (c *console) List(ctx context.Context) ([]tmux.PaneInfo, error) {
+	return see(c, ctx, "List", func() ([]tmux.PaneInfo, error) { return c.Fake().List(ctx) })
+}
+
+func (c *console) Inspect(ctx context.Context, ref tmux.Ref) (tmux.PaneInfo, error) {
+	return see(c, ctx, "Inspect "+ref.Pane, func() (tmux.PaneInfo, error) {
+		info, err := c.Fake().Inspect(ctx, ref)
+		return info, c.gone(ref, err)
+	})
+}
+
+func (c *console) Kill(ctx context.Context, ref tmux.Ref) error {
+	return act(c, ctx, "Kill "+ref.Pane, func() error {
+		a := c.t.agents[ref.Pane]
+		if a != nil && a.ref == ref && !a.dead {
+			c.g.w.ending(c.g, a.proc.PID, "pane killed")
+		}
+		err := c.Fake().Kill(context.Background(), ref)
+		if a != nil && a.ref == ref && !a.dead && err == nil {
+			a.signal(syscall.SIGHUP)
+		}
+		return err
+	})
+}
+
+func (c *console) SwitchClients(ctx context.Context, from, to string) error {
+	return act(c, ctx, "SwitchClients "+from+" "+to, func() error { return c.Fake().SwitchClients(ctx, from, to) })
+}

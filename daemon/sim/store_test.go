@@ -1,0 +1,270 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// gated is the store as a run of a daemon sees it: each call waits until the schedule lets it go.
+type gated struct {
+	g     *generation
+	inner daemon.Store
+}
+
+var _ daemon.Store = (*gated)(nil)
+
+// query carries out a call that only reads.
+func query[T any](s *gated, ctx context.Context, what string, do func() (T, error)) (T, error) {
+	return carry(s.g, ctx, reading, what, do)
+}
+
+// carry waits for its turn and carries out a call, with what the schedule has go wrong.
+func carry[T any](g *generation, ctx context.Context, k kind, what string, do func() (T, error)) (out T, err error) {
+	c := &call{own: &g.owner, who: daemon.Caller(ctx), what: what, kind: k, ctx: ctx}
+	o := g.w.park(c)
+	switch {
+	case o.fault == crashBefore:
+		g.crash()
+	case o.fault == failed, o.fault == moved, o.cut != nil && (o.fault != lostAnswer || k != writing):
+		return out, o.err(c)
+	}
+	out, err = do()
+	if o.fault == crashAfter {
+		g.crash()
+	}
+	if fault := o.err(c); fault != nil {
+		var none T
+		return none, fault
+	}
+	return out, err
+}
+
+// write carries out a transaction, after which all invariants must hold.
+func write[T any](s *gated, ctx context.Context, what string, do func() (T, error)) (T, error) {
+	return carry(s.g, ctx, writing, what, func() (T, error) {
+		out, err := do()
+		if err == nil {
+			s.g.w.committed(s.g)
+		}
+		return out, err
+	})
+}
+
+func (s *gated) Commit(ctx context.Context, c *daemon.Change) error {
+	what := describe(c)
+	_, err := write(s, ctx, "Commit "+what, func() (struct{}, error) {
+		// The caller's context may be over; PostgreSQL may have got the COMMIT all the same.
+		err := s.inner.Commit(context.WithoutCancel(ctx), c)
+		if err == nil {
+			s.g.w.trace.note(s.g.name+" "+daemon.Caller(ctx), "● %s", what)
+			for _, d := range c.Deliveries {
+				s.g.w.checkUnconfirmed(d)
+			}
+		}
+		return struct{}{}, err
+	})
+	return err
+}
+
+func (s *gated) RecordHook(ctx context.Context, in daemon.HookInput, decide func(daemon.HookTx) daemon.HookDecision) (daemon.HookResult, error) {
+	return write(s, ctx, "RecordHook "+in.Event, func() (daemon.HookResult, error) {
+		res, err := s.inner.RecordHook(context.WithoutCancel(ctx), in, decide)
+		if err == nil {
+			why := ""
+			if !res.Applied {
+				why = ", not applied: " + res.Reason
+			}
+			s.g.w.trace.note(s.g.name+" "+daemon.Caller(ctx), "● hook %d %s of agent %d%s", res.HookID, in.Event, res.AgentID, why)
+		}
+		return res, err
+	})
+}
+
+func (s *gated) MarkAlerted(ctx context.Context, ids []int64, told *daemon.Event) error {
+	_, err := write(s, ctx, fmt.Sprintf("MarkAlerted %v", ids), func() (struct{}, error) {
+		return struct{}{}, s.inner.MarkAlerted(context.WithoutCancel(ctx), ids, told)
+	})
+	return err
+}
+
+func (s *gated) ChangeNotificationPreferences(ctx context.Context, host string, change func(*daemon.NotificationPreferences) *daemon.Event) (daemon.NotificationPreferences, error) {
+	return write(s, ctx, "ChangeNotificationPreferences", func() (daemon.NotificationPreferences, error) {
+		return s.inner.ChangeNotificationPreferences(ctx, host, change)
+	})
+}
+
+func (s *gated) PruneEvents(ctx context.Context, l daemon.PruneLimits) (daemon.Pruned, error) {
+	return write(s, ctx, "PruneEvents", func() (daemon.Pruned, error) { return s.inner.PruneEvents(ctx, l) })
+}
+
+func (s *gated) PruneHooks(ctx context.Context, l daemon.PruneLimits) (daemon.Pruned, error) {
+	return write(s, ctx, "PruneHooks", func() (daemon.Pruned, error) { return s.inner.PruneHooks(ctx, l) })
+}
+
+func (s *gated) NextID(ctx context.Context, kind daemon.IDKind) (int64, error) {
+	return query(s, ctx, "NextID "+string(kind), func() (int64, error) { return s.inner.NextID(ctx, kind) })
+}
+
+func (s *gated) Agent(ctx context.Context, id int64) (daemon.Agent, error) {
+	return query(s, ctx, fmt.Sprint("Agent ", id), func() (daemon.Agent, error) { return s.inner.Agent(ctx, id) })
+}
+
+func (s *gated) AgentByLaunch(ctx context.Context, hash []byte) (daemon.Agent, error) {
+	return query(s, ctx, "AgentByLaunch", func() (daemon.Agent, error) { return s.inner.AgentByLaunch(ctx, hash) })
+}
+
+func (s *gated) Agents(ctx context.Context, f daemon.AgentFilter) ([]daemon.Agent, error) {
+	return query(s, ctx, "Agents", func() ([]daemon.Agent, error) { return s.inner.Agents(ctx, f) })
+}
+
+func (s *gated) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) {
+	return query(s, ctx, fmt.Sprint("Handoff ", id), func() (daemon.Handoff, error) { return s.inner.Handoff(ctx, id) })
+}
+
+func (s *gated) Handoffs(ctx context.Context, f daemon.HandoffFilter) ([]daemon.Handoff, error) {
+	return query(s, ctx, "Handoffs", func() ([]daemon.Handoff, error) { return s.inner.Handoffs(ctx, f) })
+}
+
+func (s *gated) Transitions(ctx context.Context, id int64) ([]daemon.Transition, error) {
+	return query(s, ctx, "Transitions", func() ([]daemon.Transition, error) { return s.inner.Transitions(ctx, id) })
+}
+
+func (s *gated) Record(ctx context.Context, id int64) (daemon.Record, error) {
+	return query(s, ctx, "Record", func() (daemon.Record, error) { return s.inner.Record(ctx, id) })
+}
+
+func (s *gated) LineRecords(ctx context.Context, q daemon.LineQuery) ([]daemon.Record, error) {
+	return query(s, ctx, "LineRecords", func() ([]daemon.Record, error) { return s.inner.LineRecords(ctx, q) })
+}
+
+func (s *gated) LineHandoffs(ctx context.Context, id int64, limit int) ([]daemon.Handoff, error) {
+	return query(s, ctx, "LineHandoffs", func() ([]daemon.Handoff, error) { return s.inner.LineHandoffs(ctx, id, limit) })
+}
+
+func (s *gated) Pipeline(ctx context.Context, id int64) (daemon.Pipeline, error) {
+	return query(s, ctx, "Pipeline", func() (daemon.Pipeline, error) { return s.inner.Pipeline(ctx, id) })
+}
+
+func (s *gated) Pipelines(ctx context.Context, f daemon.PipelineFilter) ([]daemon.Pipeline, error) {
+	return query(s, ctx, "Pipelines", func() ([]daemon.Pipeline, error) { return s.inner.Pipelines(ctx, f) })
+}
+
+func (s *gated) PipelinePlaces(ctx context.Context, host string) ([]daemon.PipelinePlace, error) {
+	return query(s, ctx, "PipelinePlaces", func() ([]daemon.PipelinePlace, error) { return s.inner.PipelinePlaces(ctx, host) })
+}
+
+func (s *gated) OpenPipelines(ctx context.Context, host string) ([]int64, error) {
+	return query(s, ctx, "OpenPipelines", func() ([]int64, error) { return s.inner.OpenPipelines(ctx, host) })
+}
+
+func (s *gated) StoredHook(ctx context.Context, id int64) (daemon.StoredHook, error) {
+	return query(s, ctx, "StoredHook", func() (daemon.StoredHook, error) { return s.inner.StoredHook(ctx, id) })
+}
+
+func (s *gated) Delivery(ctx context.Context, id int64) (daemon.Delivery, error) {
+	return query(s, ctx, fmt.Sprint("Delivery ", id), func() (daemon.Delivery, error) { return s.inner.Delivery(ctx, id) })
+}
+
+func (s *gated) Deliveries(ctx context.Context, agentID, before int64, limit int) ([]daemon.Delivery, error) {
+	return query(s, ctx, "Deliveries", func() ([]daemon.Delivery, error) { return s.inner.Deliveries(ctx, agentID, before, limit) })
+}
+
+func (s *gated) OpenDeliveries(ctx context.Context, agentID int64) ([]daemon.Delivery, error) {
+	return query(s, ctx, "OpenDeliveries", func() ([]daemon.Delivery, error) { return s.inner.OpenDeliveries(ctx, agentID) })
+}
+
+func (s *gated) Sent(ctx context.Context, agentID int64, since time.Time) (daemon.Sent, error) {
+	return query(s, ctx, "Sent", func() (daemon.Sent, error) { return s.inner.Sent(ctx, agentID, since) })
+}
+
+func (s *gated) Events(ctx context.Context, f daemon.EventFilter) ([]daemon.Event, error) {
+	return query(s, ctx, "Events", func() ([]daemon.Event, error) { return s.inner.Events(ctx, f) })
+}
+
+func (s *gated) LastEventID(ctx context.Context) (int64, error) {
+	return query(s, ctx, "LastEventID", func() (int64, error) { return s.inner.LastEventID(ctx) })
+}
+
+func (s *gated) PendingAlerts(ctx context.Context, host string, limit int) ([]daemon.Event, error) {
+	return query(s, ctx, "PendingAlerts", func() ([]daemon.Event, error) { return s.inner.PendingAlerts(ctx, host, limit) })
+}
+
+func (s *gated) Audit(ctx context.Context, f daemon.AuditFilter) ([]daemon.Event, error) {
+	return query(s, ctx, "Audit", func() ([]daemon.Event, error) { return s.inner.Audit(ctx, f) })
+}
+
+func (s *gated) LogFloor(ctx context.Context) (daemon.LogFloor, error) {
+	return query(s, ctx, "LogFloor", func() (daemon.LogFloor, error) { return s.inner.LogFloor(ctx) })
+}
+
+func (s *gated) NotificationPreferences(ctx context.Context, host string) (daemon.NotificationPreferences, error) {
+	return query(s, ctx, "NotificationPreferences", func() (daemon.NotificationPreferences, error) {
+		return s.inner.NotificationPreferences(ctx, host)
+	})
+}
+
+func (s *gated) OpenAgents(ctx context.Context, host string) ([]int64, error) {
+	return query(s, ctx, "OpenAgents", func() ([]int64, error) { return s.inner.OpenAgents(ctx, host) })
+}
+
+func (s *gated) Census(ctx context.Context, host string) (daemon.Census, error) {
+	return query(s, ctx, "Census", func() (daemon.Census, error) { return s.inner.Census(ctx, host) })
+}
+
+func (s *gated) TryWrite(ctx context.Context, host string) error {
+	_, err := query(s, ctx, "TryWrite", func() (struct{}, error) { return struct{}{}, s.inner.TryWrite(ctx, host) })
+	return err
+}
+
+func (s *gated) HostRoot(ctx context.Context, host string) (string, error) {
+	return query(s, ctx, "HostRoot", func() (string, error) { return s.inner.HostRoot(ctx, host) })
+}
+
+// describe tells of a change in one line.
+func describe(c *daemon.Change) string {
+	text := ""
+	add := func(format string, args ...any) {
+		if text != "" {
+			text += "; "
+		}
+		text += fmt.Sprintf(format, args...)
+	}
+	if c.NewHandoff != nil {
+		add("new handoff %d of agent %d", c.NewHandoff.ID, c.NewHandoff.AgentID)
+	}
+	if m := c.Move; m != nil {
+		to := ""
+		if m.Handoff.Phase != m.From {
+			to = fmt.Sprintf(" → %s (%s)", m.Handoff.Phase, m.Cause)
+		}
+		add("handoff %d %s%s %s", m.Handoff.ID, m.From, to, m.Handoff.Note)
+	}
+	if a := c.NewAgent; a != nil {
+		add("new agent %d", a.ID)
+	}
+	for _, a := range c.Agents {
+		asked := ""
+		if a.StopAskedAt != nil {
+			asked = fmt.Sprintf(" asked to stop, rung %q", a.StopStage)
+		}
+		add("agent %d %s%s %s", a.ID, a.State, asked, a.Note)
+	}
+	for _, list := range [][]*daemon.Delivery{c.NewDeliveries, c.Deliveries} {
+		for _, d := range list {
+			add("delivery %d (%s for agent %d) %s %s", d.ID, d.Kind, d.AgentID, d.State, d.Evidence)
+		}
+	}
+	if c.NewPipeline != nil {
+		add("new pipeline %d", c.NewPipeline.ID)
+	}
+	if c.Run != nil {
+		add("pipeline %d %s", c.Run.Pipeline.ID, c.Run.Pipeline.Status)
+	}
+	for _, e := range c.Events {
+		add("«%s»", e.Type)
+	}
+	return text
+}

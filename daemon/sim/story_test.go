@@ -1,0 +1,179 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"os"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// story runs a world in which nothing goes wrong but what tell does, which is somebody's part in it. What holds of
+// every run is checked here as well.
+func story(t *testing.T, tell func(t *testing.T, p *person, h *host)) {
+	t.Helper()
+	t.Parallel()
+	root, err := folder(t.TempDir(), 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w, err := newWorld(1, root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.hosts = w.hosts[:1]
+		clear(w.plan.on)
+		w.plan.until, w.calm = w.trace.began, w.trace.began
+		w.live(func() {
+			w.begin("story", func(p *person) { tell(t, p, w.hosts[0]) })
+		})
+		for _, f := range w.failures {
+			t.Error(f)
+		}
+		if t.Failed() {
+			for _, l := range w.trace.lines {
+				if l.shown {
+					t.Log(l)
+				}
+			}
+		}
+	})
+	if err := os.RemoveAll(root); err != nil {
+		t.Error(err)
+	}
+}
+
+// agent starts an agent and returns it once it has registered and is idle.
+func (p *person) agent(h *host) *agent {
+	var id int64
+	if err := p.ask(h, "start an agent", func(ctx context.Context, d *daemon.Daemon) error {
+		a, err := d.CreateAgent(ctx, daemon.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: "claude"})
+		id = a.ID
+		return err
+	}); err != nil {
+		p.w.fail("%v", err)
+	}
+	p.await("its registration", time.Minute, func() bool {
+		a, err := p.w.store.Agent(ctx(), id)
+		return err == nil && a.RegisteredAt != nil && a.State == daemon.Idle
+	})
+	return p.w.of(id)
+}
+
+// request asks for a handoff and waits until it is in a phase.
+func (p *person) request(h *host, a *agent, until daemon.Phase) daemon.Handoff {
+	if err := p.ask(h, "hand over", func(ctx context.Context, d *daemon.Daemon) error {
+		_, err := d.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true})
+		return err
+	}); err != nil {
+		p.w.fail("%v", err)
+	}
+	return p.reach(a, until)
+}
+
+// reach waits until the handoff of an agent is in a phase.
+func (p *person) reach(a *agent, until daemon.Phase) (h daemon.Handoff) {
+	if !p.await(string(until), 5*time.Minute, func() bool {
+		h = p.handoffs(a.id)[0]
+		return h.Phase == until
+	}) {
+		p.w.fail("handoff %d is %s, not %s", h.ID, h.Phase, until)
+	}
+	return h
+}
+
+func wantCode(t *testing.T, err error, code string) {
+	t.Helper()
+	var told *daemon.Error
+	if !errors.As(err, &told) || told.Code != code {
+		t.Errorf("got %v, want the code %s", err, code)
+	}
+}
+
+// TestOneHeir: when an agent has died and somebody has opened its session again, its handoff starts no successor
+// beside that.
+func TestOneHeir(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		a.mood.think = time.Minute
+		p.request(h, a, daemon.AwaitingDocument)
+		a.signal(syscall.SIGKILL)
+		failed := p.reach(a, daemon.Failed)
+		if failed.Error.Code != "agent_gone" {
+			t.Errorf("failed with %s", failed.Error.Code)
+		}
+		var heir daemon.Agent
+		if err := p.ask(h, "resume", func(ctx context.Context, d *daemon.Daemon) (err error) {
+			heir, err = d.ResumeAgent(ctx, a.id)
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+		retry := func(ctx context.Context, d *daemon.Daemon) error {
+			_, err := d.RetryHandoff(ctx, failed.ID, "")
+			return err
+		}
+		wantCode(t, p.ask(h, "retry", retry), "agent_resumed")
+		if err := p.ask(h, "stop", func(ctx context.Context, d *daemon.Daemon) error {
+			_, err := d.StopAgent(ctx, heir.ID, true)
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+		p.await("its end", time.Minute, func() bool { return p.w.of(heir.ID) == nil })
+		p.wait("lets the daemon notice", 5*time.Second, 5*time.Second)
+		if err := p.ask(h, "retry", retry); err != nil { // there is no document: it fails again, as it should
+			t.Error(err)
+		}
+		p.reach(a, daemon.Failed)
+	})
+}
+
+// TestSleepCountsAgainstNothing: a machine that sleeps through a deadline fails nothing.
+func TestSleepCountsAgainstNothing(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		a.mood.think = time.Minute
+		p.request(h, a, daemon.AwaitingDocument)
+		h.asleep = time.Now().Add(time.Hour)
+		h.nobody(h.asleep)
+		p.w.calm = h.asleep
+		p.wait("sleeps", time.Hour, time.Hour)
+		if done := p.reach(a, daemon.Completed); done.Error != nil {
+			t.Error(done.Error)
+		}
+	})
+}
+
+// TestWorkAfterSIGTERM: an agent that ignores the request to exit and SIGTERM, and is given work then, is not killed by
+// its handoff.
+func TestWorkAfterSIGTERM(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		a.mood.ignoreTerm, a.mood.deaf = true, true
+		p.request(h, a, daemon.ShuttingDown)
+		p.await("SIGTERM", time.Minute, func() bool {
+			row, err := p.w.store.Agent(ctx(), a.id)
+			return err == nil && row.StopStage == daemon.StopTerm
+		})
+		a.person("one more thing", tmux.Enter)
+		p.await("the daemon to ask", time.Minute, func() bool { return p.handoffs(a.id)[0].Retryable() })
+		if a.dead {
+			t.Error("the agent was ended with work that no document mentions")
+		}
+		a.mood.deaf = false
+		if err := p.ask(h, "retry", func(ctx context.Context, d *daemon.Daemon) error {
+			_, err := d.RetryHandoff(ctx, p.handoffs(a.id)[0].ID, "")
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+		p.reach(a, daemon.Completed)
+	})
+}

@@ -1,0 +1,355 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/actor"
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
+)
+
+// mood is how an agent is on the day.
+type mood struct {
+	start, hands, think, exit        time.Duration // the longest it takes for these
+	trust, ignoreTerm, ignoreExit    bool
+	deaf                             bool    // to /exit, whatever the time
+	swallow, asks, fails, background float64 // chances, of each turn or Enter
+	noDocument, late, hangs, crashes float64
+}
+
+func newMood(rng *rand.Rand, p *plan) mood {
+	m := mood{
+		start: between(rng, 100*time.Millisecond, 6*time.Second), hands: between(rng, time.Millisecond, 400*time.Millisecond),
+		think: between(rng, 50*time.Millisecond, 8*time.Second), exit: between(rng, time.Millisecond, 4*time.Second),
+	}
+	if rng.IntN(4) == 0 { // somebody who takes long for everything
+		m.hands *= 4
+	}
+	odds := func(n float64) float64 {
+		if rng.Float64() < 0.4 {
+			return n
+		}
+		return 0
+	}
+	swallow, asks, fails, background, hangs, crashes := odds(0.5), odds(0.2), odds(0.2), odds(0.3), odds(0.1), odds(0.2)
+	trust, ignoreTerm, ignoreExit := rng.Float64() < 0.2, rng.Float64() < 0.2, rng.Float64() < 0.1
+	noDocument, late := odds(0.3), odds(0.3)
+	if p.has("agents misbehave") {
+		m.swallow, m.asks, m.fails, m.background, m.hangs, m.crashes = swallow, asks, fails, background, hangs, crashes
+		m.trust, m.ignoreTerm, m.ignoreExit = trust, ignoreTerm, ignoreExit
+	}
+	if p.has("documents fail") {
+		m.noDocument, m.late = noDocument, late
+	}
+	return m
+}
+
+// odd draws whether something goes wrong that the agent does.
+func (a *agent) odd(what string, chance float64) bool {
+	hit := a.rng.Float64() < chance && time.Now().Before(a.w.plan.until)
+	if hit {
+		a.w.plan.count(what)
+	}
+	return hit
+}
+
+// typed takes what the daemon types into the pane.
+func (a *agent) typed(in tmuxtest.Input) {
+	if in.Key == tmux.Enter && a.dialog != nil && !a.dialog.exit {
+		a.w.fail("Enter was pressed into the dialog %q of agent %d", a.dialog.Title, a.id)
+	}
+	a.inputs = append(a.inputs, in)
+	nudge(a.keys)
+}
+
+// keyboard handles what was typed.
+func (a *agent) keyboard() {
+	a.step("opens its keyboard", 0, time.Millisecond)
+	for {
+		if len(a.inputs) == 0 {
+			select {
+			case <-a.keys:
+			case <-a.ended:
+				return
+			}
+		}
+		a.step("reads its keyboard", 0, a.mood.hands)
+		a.press()
+	}
+}
+
+// press handles all that was typed.
+func (a *agent) press() {
+	for len(a.inputs) > 0 {
+		in := a.inputs[0]
+		a.inputs = a.inputs[1:]
+		a.key(in)
+	}
+	a.draw()
+}
+
+func (a *agent) key(in tmuxtest.Input) {
+	switch {
+	case a.dialog != nil:
+		switch in.Key {
+		case tmux.Enter:
+			a.reply(0)
+		case tmux.Escape, tmux.CtrlC:
+			a.reply(-1)
+		}
+	case in.Text != "":
+		a.composer.Paste(in.Text)
+	case in.Key == tmux.CtrlS:
+		a.composer.PutAway()
+	case in.Key == tmux.CtrlU:
+		a.composer.KillLine()
+	case in.Key == tmux.Escape && a.stop != nil:
+		a.stop(errInterrupted)
+	case in.Key == tmux.Enter && a.composer.Pasted && a.odd("Enter swallowed", a.mood.swallow):
+		a.composer.Pasted = false
+	case in.Key == tmux.Enter && strings.TrimSpace(a.composer.Text) != "":
+		a.submit(a.composer.Take())
+	}
+}
+
+var errInterrupted = errors.New("interrupted by Esc")
+
+// reply answers the open dialog.
+func (a *agent) reply(choice int) {
+	select {
+	case a.dialog.answer <- choice:
+	default: // answered already
+	}
+}
+
+// submit does what Enter does with a text.
+func (a *agent) submit(prompt string) {
+	text := strings.TrimSpace(prompt)
+	switch {
+	case text == runtimes.ExitText:
+		a.w.exiting(a)
+		go a.exit()
+	case a.busy():
+		a.frame.Print(actor.BlockNote, "Queued: "+actor.Quote(prompt, 60))
+		go func() { // its hook is sent at once, with the running turn's prompt id
+			a.step("queues a prompt", 0, 5*time.Millisecond)
+			a.hook(hooks.UserPromptSubmit, map[string]any{"prompt": prompt})
+			a.enqueue(job{prompt, queued})
+		}()
+	default:
+		a.enqueue(job{prompt, typed})
+	}
+}
+
+func (a *agent) busy() bool { return a.stop != nil || len(a.jobs) > 0 || !a.ready }
+
+// exit is /exit: behind a dialog when something runs in the background.
+func (a *agent) exit() {
+	a.step("exits", 0, a.mood.exit)
+	if a.leaving || a.mood.deaf || a.odd("exit ignored", b2f(a.mood.ignoreExit)) {
+		return
+	}
+	if a.tasks > 0 {
+		choice := a.ask("exit", "waiting", dialog{exit: true, Dialog: actor.Dialog{
+			Title: "Background work is running", Question: "Exit anyway?", Choices: []string{"Exit and stop tasks", "Stay"}}})
+		if choice != 0 || a.leaving {
+			return
+		}
+	}
+	a.leaving = true
+	a.leave("prompt_input_exit", 0)
+}
+
+func b2f(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// turn runs one prompt: UserPromptSubmit, the mind, Stop, and on for as long as Stop is blocked.
+func (a *agent) turn(j job) {
+	ctx, stop := context.WithCancelCause(context.Background())
+	defer stop(nil)
+	a.stop = stop
+	defer func() { a.stop = nil }()
+	a.promptID = uuid(a.rng)
+	a.register("busy")
+	a.frame.Working = "Thinking"
+	a.frame.Print(actor.BlockUser, j.prompt)
+	a.draw()
+	if j.from != queued {
+		if answer := a.hook(hooks.UserPromptSubmit, map[string]any{"prompt": j.prompt}); answer.block {
+			return
+		}
+	}
+	prompt, active := j.prompt, false
+	a.take(prompt, j.from)
+	for blocks := 0; blocks < 9; blocks++ {
+		answer, done := a.act(ctx, prompt)
+		if !done {
+			a.record("user", "[Request interrupted by user]")
+			a.w.trace.note(a.owner.name, "turn ends: %v", context.Cause(ctx))
+			return
+		}
+		if a.odd("API error", a.mood.fails) {
+			a.hook(hooks.StopFailure, map[string]any{"error": "rate_limit", "error_details": "429", "last_assistant_message": "API Error: Request rejected (429)"})
+			return
+		}
+		a.frame.Print(actor.BlockAnswer, answer)
+		a.record("assistant", answer)
+		got := a.hook(hooks.Stop, map[string]any{"stop_hook_active": active, "last_assistant_message": answer, "background_tasks": make([]struct{}, a.tasks)})
+		if !got.block {
+			return
+		}
+		prompt, active = "Stop hook feedback:\n"+got.reason, true
+		a.take(prompt, notification)
+	}
+}
+
+// take is what the model gets.
+func (a *agent) take(prompt string, from origin) {
+	a.record("user", prompt)
+	a.w.taken(a, prompt, from)
+}
+
+// act is the model's part of a turn.
+func (a *agent) act(ctx context.Context, prompt string) (answer string, done bool) {
+	if a.stepIn(ctx, "thinks", 20*time.Millisecond, a.mood.think) {
+		return "", false
+	}
+	if a.odd("agent hangs", a.mood.hangs) && a.stepIn(ctx, "hangs", time.Minute, 10*time.Minute) {
+		return "", false
+	}
+	if a.odd("permission dialog", a.mood.asks) {
+		a.ask("permission", "waiting", dialog{Dialog: actor.Dialog{Title: "Bash", Detail: "rm -r build", Question: "Do you want to proceed?",
+			Choices: []string{"Yes", "No"}}})
+		if ctx.Err() != nil {
+			return "", false
+		}
+	}
+	if a.odd("background task", a.mood.background) {
+		a.background()
+	}
+	task := actor.Understand(prompt)
+	switch task.Kind {
+	case actor.WriteHandoff:
+		return a.handOver(ctx, task)
+	case actor.TakeOver:
+		a.memory.Predecessor = task.Document
+		return "I have taken over.", true
+	}
+	a.memory.Prompts = append(a.memory.Prompts, prompt)
+	return "Noted: " + actor.Quote(prompt, 60), true
+}
+
+// handOver writes the document.
+func (a *agent) handOver(ctx context.Context, task actor.Assignment) (string, bool) {
+	if a.odd("crash while the document is written", a.mood.crashes) {
+		a.die("crashed", 1)
+	}
+	text := actor.Session{Name: a.name, ID: a.session, Cwd: a.h.cwd, Memory: a.memory}.Document(task.Headings)
+	write := func() {
+		_ = os.MkdirAll(filepath.Dir(task.Document), 0o700) // the file's own error tells
+		if err := os.WriteFile(task.Document, []byte(text), 0o600); err != nil {
+			a.w.fail("document: %v", err)
+		}
+		now := time.Now()
+		_ = os.Chtimes(task.Document, now, now)
+		a.documentAt, a.unmentioned = now, nil
+		a.w.trace.note(a.owner.name, "writes %s", filepath.Base(task.Document))
+	}
+	if a.odd("no document", a.mood.noDocument) {
+		text = [...]string{"", " \n\n", "x"}[a.rng.IntN(3)]
+		if text == "" {
+			return "I have stopped working.", true
+		}
+	}
+	if a.odd("late document", a.mood.late) {
+		go func() {
+			a.step("writes late", 100*time.Millisecond, 5*time.Second)
+			write()
+		}()
+		return "I have stopped working.", true
+	}
+	if a.stepIn(ctx, "writes the document", 10*time.Millisecond, a.mood.think) {
+		return "", false
+	}
+	write()
+	return "The handoff document is written.", true
+}
+
+// background starts a task that goes on after the turn.
+func (a *agent) background() {
+	a.tasks++
+	go func() {
+		a.step("background task ends", time.Second, 30*time.Second)
+		a.tasks--
+		a.enqueue(job{"<task-notification>done</task-notification>", notification})
+	}()
+}
+
+func (a *agent) transcript() string {
+	return filepath.Join(a.h.config, "projects", strings.ReplaceAll(a.h.cwd, "/", "-"), a.session+".jsonl")
+}
+
+// record appends to the transcript.
+func (a *agent) record(role, text string) {
+	entry := map[string]any{
+		"type": role, "uuid": uuid(a.rng), "isSidechain": false, "timestamp": time.Now().UTC().Format("2006-01-02T15:04:05.000Z"),
+		"sessionId": a.session, "cwd": a.h.cwd, "promptId": a.promptID, "message": map[string]any{"role": role, "content": text},
+	}
+	if role == "assistant" {
+		entry["message"] = map[string]any{
+			"id": "msg_" + uuid(a.rng), "type": "message", "role": role, "model": "claude-opus-5-5",
+			"content": []any{map[string]any{"type": "text", "text": text}}, "stop_reason": "end_turn",
+			"usage": map[string]any{"input_tokens": 4, "cache_creation_input_tokens": 10, "cache_read_input_tokens": 14000, "output_tokens": 20},
+		}
+	}
+	b, err := json.Marshal(entry)
+	if err != nil {
+		panic(err) // plain values of ours
+	}
+	path := a.transcript()
+	_ = os.MkdirAll(filepath.Dir(path), 0o700)
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		a.w.fail("transcript: %v", err)
+		return
+	}
+	_, err = f.Write(append(b, '\n'))
+	if err = errors.Join(err, f.Close()); err != nil {
+		a.w.fail("transcript: %v", err)
+	}
+	now := time.Now()
+	_ = os.Chtimes(path, now, now)
+}
+
+// uuid draws a random id.
+func uuid(rng *rand.Rand) string {
+	return fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", rng.Uint32(), rng.IntN(1<<16), rng.IntN(1<<12), rng.IntN(1<<12), rng.Int64N(1<<48))
+}
+
+// person is what somebody does at the agent's pane.
+func (a *agent) person(text string, keys ...tmux.Key) {
+	if a.dead {
+		return
+	}
+	if text != "" {
+		a.inputs = append(a.inputs, tmuxtest.Input{Text: text})
+	}
+	for _, k := range keys {
+		a.inputs = append(a.inputs, tmuxtest.Input{Key: k})
+	}
+	nudge(a.keys)
+}

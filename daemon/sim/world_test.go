@@ -1,0 +1,218 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/sim/memory"
+)
+
+// world is all that there is in one run: hosts, a database, agents and people. Its fields belong to whoever runs
+// alone.
+type world struct {
+	seed  uint64
+	root  string
+	store *memory.Store
+	*schedule
+	hosts  []*host
+	agents []*agent
+	self   *owner // of what happens by itself: people, service managers, accidents
+	rng    *rand.Rand
+	busy   int // people who have not done all that they wanted to
+	checks
+
+	calm     time.Time // from when on nothing goes wrong any more
+	failures []string
+}
+
+const mostFailures = 5
+
+// fail notes that something is not as it must be.
+func (w *world) fail(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if slices.Contains(w.failures, text) || len(w.failures) >= mostFailures {
+		return
+	}
+	w.failures = append(w.failures, text)
+	w.trace.note("✗✗✗", "%s", text)
+}
+
+// newWorld makes the machines of a run; nothing runs yet.
+func newWorld(seed uint64, root string) (*world, error) {
+	tr := &trace{began: time.Now(), hide: strings.NewReplacer(root, "…")}
+	w := &world{
+		seed: seed, root: root, store: memory.New(), schedule: newSchedule(seed, tr), self: &owner{name: "world"}, rng: generator(seed, "people"),
+		checks: newChecks(),
+	}
+	w.plan.until = tr.began.Add(between(w.rng, 40*time.Second, 3*time.Minute))
+	w.calm = w.plan.until
+	w.plan.away = map[*host]time.Time{}
+	hosts := 1
+	if w.rng.IntN(5) == 0 {
+		hosts = 2
+	}
+	for i := range hosts {
+		h, err := newHost(w, fmt.Sprintf("host%d", i+1))
+		if err != nil {
+			return nil, err
+		}
+		w.hosts = append(w.hosts, h)
+		w.store.SetHost(h.name, h.dir.Root())
+	}
+	tr.note("seed", "%d: %s", seed, w.plan.names())
+	return w, nil
+}
+
+// live runs the world until nothing is left to do, and checks how it ended.
+func (w *world) live(people func()) {
+	for _, h := range w.hosts {
+		if err := h.start(); err != nil {
+			w.fail("%s: %v", h.name, err)
+			return
+		}
+	}
+	people()
+	var quiet, looked time.Time
+	w.run(func() bool {
+		now := time.Now()
+		if len(w.failures) > 0 {
+			return true
+		}
+		if now.Sub(looked) < time.Second {
+			return false
+		}
+		looked = now
+		switch {
+		case now.After(w.calm.Add(patience)):
+			w.unfinished()
+			return true
+		case now.Before(w.calm) || !w.finished():
+			quiet = time.Time{}
+		case quiet.IsZero():
+			quiet = now
+		}
+		return !quiet.IsZero() && now.Sub(quiet) > 20*time.Second
+	})
+	if w.stuck {
+		w.fail("a loop that nothing slows down: %s", w.trace.lines[len(w.trace.lines)-1])
+	}
+	if len(w.failures) == 0 {
+		w.ended()
+	}
+	w.over()
+}
+
+// patience is how long what is open may take once nothing goes wrong any more.
+const patience = 25 * time.Minute
+
+// over ends everything.
+func (w *world) over() {
+	w.kill(w.self)
+	for _, h := range w.hosts {
+		if g := h.gen; g != nil {
+			h.gen = nil
+			w.kill(&g.owner)
+			g.cancel(errStopped)
+		}
+		for _, o := range h.others {
+			w.kill(o)
+		}
+	}
+	for _, a := range w.agents {
+		if !a.dead {
+			w.kill(&a.owner)
+			close(a.ended)
+			a.h.table.end(a.proc)
+		}
+	}
+}
+
+// restart has the service manager start a daemon again.
+func (w *world) restart(h *host) {
+	own := w.self
+	go func() {
+		w.park(&call{own: own, who: "service manager", what: "restarts " + h.name, slow: func() time.Duration {
+			return between(w.rng, 50*time.Millisecond, 4*time.Second)
+		}})
+		if err := h.start(); err != nil {
+			w.fail("%s: %v", h.name, err)
+		}
+	}()
+}
+
+// agentsOf are the agents on a machine that live.
+func (w *world) agentsOf(h *host) (list []*agent) {
+	for _, a := range w.agents {
+		if a.h == h && !a.dead {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// of returns the living process of an agent's row; nil: there is none.
+func (w *world) of(id int64) *agent {
+	for _, a := range w.agents {
+		if a.id == id && !a.dead {
+			return a
+		}
+	}
+	return nil
+}
+
+// write writes a file of JSON by rename, with the time of the world.
+func (w *world) write(path string, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // plain values of ours
+	}
+	if err := os.WriteFile(path+".tmp", b, 0o600); err != nil {
+		w.fail("%v", err)
+		return
+	}
+	if err := os.Rename(path+".tmp", path); err != nil {
+		w.fail("%v", err)
+	}
+	now := time.Now()
+	_ = os.Chtimes(path, now, now)
+}
+
+// logged takes what a daemon has logged.
+func (w *world) logged(who string, level slog.Level, text string) {
+	w.trace.note(who, "%s: %s", level, text)
+	if strings.Contains(text, "panic") || strings.Contains(text, "knows no move") {
+		w.fail("%s: %s", who, text)
+	}
+}
+
+// rows are the agents and handoffs as they are stored.
+func (w *world) rows() ([]daemon.Agent, []daemon.Handoff) {
+	ctx := context.Background()
+	agents, err := w.store.Agents(ctx, daemon.AgentFilter{Limit: 1000})
+	if err != nil {
+		w.fail("%v", err)
+	}
+	handoffs, err := w.store.Handoffs(ctx, daemon.HandoffFilter{Limit: 1000})
+	if err != nil {
+		w.fail("%v", err)
+	}
+	return agents, handoffs
+}
+
+// folder makes a folder of its own for a run; its name is always as long.
+func folder(base string, seed uint64, try int) (string, error) {
+	root := filepath.Join(base, fmt.Sprintf("s%016x-%04d", seed, try))
+	return root, os.Mkdir(root, 0o700)
+}
+
+// ctx is that of the world's own queries, which nothing cuts off.
+func ctx() context.Context { return context.Background() }
