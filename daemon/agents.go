@@ -325,7 +325,7 @@ func (d *Daemon) resumable(ctx context.Context, old *Agent) error {
 // noHeir refuses a second agent for the work of one that has ended: a successor, or one that has opened its
 // session again. but is the one that may be there, a handoff's own.
 func (d *Daemon) noHeir(ctx context.Context, old *Agent, but *int64) error {
-	active, err := d.Store.Agents(ctx, AgentFilter{Active: true, Limit: 10_000})
+	active, err := d.allAgents(ctx, AgentFilter{Active: true})
 	if err != nil {
 		return err
 	}

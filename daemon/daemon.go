@@ -156,6 +156,7 @@ type Daemon struct {
 	paneLooks chan struct{} // has one for each hook that looks for its pane
 	fileLooks chan struct{} // has one for each look at a file for a hook, those that hang among them
 
+	roster   *roster
 	counts   counts
 	arriving underway
 	logStart int64 // see LogStart; set before Run
@@ -221,6 +222,7 @@ func New(cfg Config) *Daemon {
 		unknown:   map[int64]bool{},
 		measured:  map[int64]measurement{},
 	}
+	d.roster = &roster{store: cfg.Store, host: cfg.Host, rows: map[int64]Agent{}}
 	d.hub = newHub(cfg.Store, cfg.Log)
 	d.tells = d.newTeller()
 	d.lanes = newLanes(d.runLane)

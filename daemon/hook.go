@@ -146,7 +146,7 @@ func mayRegister(env hooks.Envelope) bool {
 // agentAround returns the active agent inside whose process a session runs, 0 for none: a
 // "claude -p" that an agent starts is no agent of its own.
 func (d *Daemon) agentAround(ctx context.Context, proc tmux.Process) (int64, error) {
-	active, err := d.Store.Agents(ctx, AgentFilter{Host: d.Host, Active: true, Limit: 10_000})
+	active, err := d.roster.agents(ctx)
 	if err != nil {
 		return 0, err
 	}

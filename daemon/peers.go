@@ -92,7 +92,7 @@ func (d *Daemon) Peers(ctx context.Context, agentID int64) (Peers, error) {
 
 // beside lists the active agents on an agent's host, itself among them, the newest first.
 func (d *Daemon) beside(ctx context.Context, a *Agent, slug string) ([]Agent, error) {
-	return d.Store.Agents(ctx, AgentFilter{Active: true, Host: a.Host, Persona: slug, Limit: 10_000})
+	return d.allAgents(ctx, AgentFilter{Active: true, Host: a.Host, Persona: slug})
 }
 
 func (a *Agent) peer() Peer {

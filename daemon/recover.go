@@ -13,13 +13,13 @@ const sweepEvery = time.Second
 
 // takeUp wakes every agent and every run that has not ended, as the rows of an earlier daemon left them.
 func (d *Daemon) takeUp(ctx context.Context) {
-	agents, err := d.Store.Agents(ctx, AgentFilter{Host: d.Host, Active: true, Limit: 10_000})
+	agents, err := d.Store.ActiveAgents(ctx, d.Host)
 	if err != nil {
 		d.Log.Warn("agents not taken up yet; the sweep will", "error", err)
 		return
 	}
-	for i := range agents {
-		d.Wake(agents[i].ID)
+	for _, a := range agents {
+		d.Wake(a.ID)
 	}
 	if err := d.wakePipelines(ctx); err != nil {
 		d.Log.Warn("pipelines not taken up yet; the sweep will", "error", err)
@@ -98,9 +98,9 @@ func (d *Daemon) sweep(ctx context.Context) error {
 		busy[id] = true
 		d.Wake(id)
 	}
-	agents, err := d.Store.Agents(ctx, AgentFilter{Host: d.Host, Active: true, Limit: 10_000})
+	agents, err := d.roster.agents(ctx)
 	if err != nil {
-		return fmt.Errorf("active agents: %w", err)
+		return err
 	}
 	d.peekAt(ctx, agents)
 	now := time.Now()

@@ -55,7 +55,7 @@ func (d *Daemon) serverGone(ctx context.Context, a *Agent) bool {
 
 // endedTogether reports whether another agent has ended by the same, or is about to.
 func (d *Daemon) endedTogether(ctx context.Context, a *Agent) (bool, error) {
-	active, err := d.Store.Agents(ctx, AgentFilter{Host: d.Host, Active: true, Limit: 10_000})
+	active, err := d.roster.agents(ctx)
 	if err != nil {
 		return false, err
 	}

@@ -315,12 +315,21 @@ type LogKeeper interface {
 	PruneHooks(ctx context.Context, l PruneLimits) (Pruned, error)
 }
 
-// OpenWork names a host's agents that have something to do.
+// OpenWork names a host's agents that have something to do, or may have. It is asked each second.
 type OpenWork interface {
 	// OpenAgents returns the ids of the host's agents that have something to do: those that are
 	// starting or were asked to stop and have not ended, and those, ended or not, with an open
 	// handoff or an open delivery.
 	OpenAgents(ctx context.Context, host string) ([]int64, error)
+	// ActiveAgents returns all of the host's agents that have not ended, in the order of their ids.
+	ActiveAgents(ctx context.Context, host string) ([]AgentRev, error)
+	// AgentsByID returns those of some agents that there are, in the order of their ids.
+	AgentsByID(ctx context.Context, ids []int64) ([]Agent, error)
+}
+
+// AgentRev is an agent's row as it is known by its revision.
+type AgentRev struct {
+	ID, Rev int64
 }
 
 // Hosts are the rows of the hosts.

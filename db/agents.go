@@ -97,6 +97,20 @@ func (db *DB) OpenAgents(ctx context.Context, host string) ([]int64, error) {
 	return db.ids(ctx, "list of open agents", listOpenAgents, host)
 }
 
+const listActiveAgents = `SELECT id, rev FROM agents WHERE host = $1 AND ended_at IS NULL ORDER BY id`
+
+// ActiveAgents returns all of the host's agents that have not ended, in the order of their ids.
+func (db *DB) ActiveAgents(ctx context.Context, host string) ([]daemon.AgentRev, error) {
+	return list[daemon.AgentRev](ctx, db, "list of active agents", listActiveAgents, host)
+}
+
+const listAgentsByID = selectAgents + `WHERE id = ANY($1) ORDER BY id`
+
+// AgentsByID returns those of some agents that there are, in the order of their ids.
+func (db *DB) AgentsByID(ctx context.Context, ids []int64) ([]daemon.Agent, error) {
+	return list[daemon.Agent](ctx, db, "agents by id", listAgentsByID, ids)
+}
+
 // nextID takes the name of a table; the sequence belongs to its id.
 const nextID = `SELECT nextval(pg_get_serial_sequence($1, 'id'))`
 

@@ -14,7 +14,7 @@ import (
 // statements are all that the package sends, fragments of others left out.
 var statements = map[string]string{
 	"insertAgent": insertAgent, "updateAgent": updateAgent, "selectAgent": selectAgent,
-	"selectAgentByLaunch": selectAgentByLaunch, "listAgents": listAgents, "listOpenAgents": listOpenAgents, "nextID": nextID,
+	"selectAgentByLaunch": selectAgentByLaunch, "listAgents": listAgents, "listOpenAgents": listOpenAgents, "listActiveAgents": listActiveAgents, "listAgentsByID": listAgentsByID, "nextID": nextID,
 	"insertHandoff": insertHandoff, "updateHandoff": updateHandoff, "selectHandoff": selectHandoff,
 	"listHandoffs": listHandoffs, "insertTransition": insertTransition, "listTransitions": listTransitions,
 	"insertRecord": insertRecord, "deleteRecord": deleteRecord, "insertDecision": insertDecision,

@@ -120,6 +120,14 @@ func (s *gated) Agents(ctx context.Context, f daemon.AgentFilter) ([]daemon.Agen
 	return query(s, ctx, "Agents", func() ([]daemon.Agent, error) { return s.inner.Agents(ctx, f) })
 }
 
+func (s *gated) ActiveAgents(ctx context.Context, host string) ([]daemon.AgentRev, error) {
+	return query(s, ctx, "ActiveAgents", func() ([]daemon.AgentRev, error) { return s.inner.ActiveAgents(ctx, host) })
+}
+
+func (s *gated) AgentsByID(ctx context.Context, ids []int64) ([]daemon.Agent, error) {
+	return query(s, ctx, "AgentsByID", func() ([]daemon.Agent, error) { return s.inner.AgentsByID(ctx, ids) })
+}
+
 func (s *gated) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) {
 	return query(s, ctx, fmt.Sprint("Handoff ", id), func() (daemon.Handoff, error) { return s.inner.Handoff(ctx, id) })
 }

@@ -124,6 +124,29 @@ func openAgents(t *testing.T, st daemon.Store) {
 	equal(t, "another host", must(t, ids, err), []int64{})
 }
 
+func activeAgents(t *testing.T, st daemon.Store) {
+	first := NewAgent(t, st, nil)
+	NewAgent(t, st, func(a *daemon.Agent) { a.State, a.EndedAt = daemon.Ended, ptr(now()) })
+	other := NewAgent(t, st, func(a *daemon.Agent) { a.Host = "h2" })
+	second := NewAgent(t, st, func(a *daemon.Agent) { a.PreviousAgentID = &first.ID })
+	first.State = daemon.Working
+	Commit(t, st, &daemon.Change{Agents: []*daemon.Agent{first}})
+	revs, err := st.ActiveAgents(t.Context(), "h1")
+	equal(t, "active", must(t, revs, err), []daemon.AgentRev{{ID: first.ID, Rev: first.Rev}, {ID: second.ID, Rev: second.Rev}})
+	revs, err = st.ActiveAgents(t.Context(), "h3")
+	equal(t, "another host", must(t, revs, err), []daemon.AgentRev{})
+
+	agents, err := st.AgentsByID(t.Context(), []int64{other.ID, first.ID, 1 << 40})
+	want := []daemon.Agent{}
+	for _, id := range []int64{first.ID, other.ID} {
+		a, err := st.Agent(t.Context(), id)
+		want = append(want, must(t, a, err))
+	}
+	equal(t, "by id", must(t, agents, err), want)
+	agents, err = st.AgentsByID(t.Context(), nil)
+	equal(t, "none", must(t, agents, err), []daemon.Agent{})
+}
+
 func nextID(t *testing.T, st daemon.Store) {
 	for _, kind := range []daemon.IDKind{
 		daemon.AgentIDs, daemon.HandoffIDs, daemon.DeliveryIDs, daemon.PipelineIDs, daemon.StepIDs, daemon.OutputIDs,

@@ -38,6 +38,7 @@ var tests = []struct {
 	{"AgentsByTheirEnds", alone(agentsByTheirEnds)},
 	{"ListsHaveALimit", alone(listsHaveALimit)},
 	{"OpenAgents", alone(openAgents)},
+	{"ActiveAgents", alone(activeAgents)},
 	{"NextID", alone(nextID)},
 	{"OneOfManyMoversWins", alone(oneOfManyMoversWins)},
 	{"MovedLeavesNothing", alone(movedLeavesNothing)},

@@ -160,3 +160,37 @@ func (s *Store) OpenAgents(ctx context.Context, host string) ([]int64, error) {
 	}
 	return ids, nil
 }
+
+// ActiveAgents returns all of the host's agents that have not ended, in the order of their ids.
+func (s *Store) ActiveAgents(ctx context.Context, host string) ([]daemon.AgentRev, error) {
+	leave, err := s.enter(ctx, "list of active agents")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	revs := []daemon.AgentRev{}
+	for id, a := range s.agents.all() {
+		if a.Host == host && a.Active() {
+			revs = append(revs, daemon.AgentRev{ID: id, Rev: a.Rev})
+		}
+	}
+	return revs, nil
+}
+
+// AgentsByID returns those of some agents that there are, in the order of their ids.
+func (s *Store) AgentsByID(ctx context.Context, ids []int64) ([]daemon.Agent, error) {
+	leave, err := s.enter(ctx, "agents by id")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	agents := []daemon.Agent{}
+	for id, a := range s.agents.all() {
+		if slices.Contains(ids, id) {
+			found := clone(*a)
+			s.derive(&found)
+			agents = append(agents, found)
+		}
+	}
+	return agents, nil
+}

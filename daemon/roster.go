@@ -1,0 +1,87 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+)
+
+// rosterPage is how many rows are read at once.
+const rosterPage = 500
+
+// roster is the host's agents that have not ended. It is asked each second and by each session that a person starts, so
+// it keeps their rows, and reads anew only those that have another revision by now.
+type roster struct {
+	store OpenWork
+	host  string
+
+	mu   sync.Mutex
+	rows map[int64]Agent
+}
+
+// agents returns all of them, in the order of their ids. SuccessorID, which is no part of the row, may be old.
+func (r *roster) agents(ctx context.Context) ([]Agent, error) {
+	revs, err := r.store.ActiveAgents(ctx, r.host)
+	if err != nil {
+		return nil, fmt.Errorf("active agents: %w", err)
+	}
+	for ids := range slices.Chunk(r.changed(revs), rosterPage) {
+		rows, err := r.store.AgentsByID(ctx, ids)
+		if err != nil {
+			return nil, fmt.Errorf("active agents: %w", err)
+		}
+		r.keep(rows)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	agents := make([]Agent, 0, len(revs))
+	active := make(map[int64]bool, len(revs))
+	for _, rev := range revs {
+		active[rev.ID] = true
+		if a, ok := r.rows[rev.ID]; ok && a.Active() { // else it has ended meanwhile
+			agents = append(agents, a)
+		}
+	}
+	maps.DeleteFunc(r.rows, func(id int64, _ Agent) bool { return !active[id] })
+	return agents, nil
+}
+
+// changed returns the ids of those whose rows are not known as they are by now.
+func (r *roster) changed(revs []AgentRev) (ids []int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, rev := range revs {
+		if a, ok := r.rows[rev.ID]; !ok || a.Rev < rev.Rev {
+			ids = append(ids, rev.ID)
+		}
+	}
+	return ids
+}
+
+// keep takes rows in, but for those that another caller has read later.
+func (r *roster) keep(rows []Agent) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, a := range rows {
+		if old, ok := r.rows[a.ID]; !ok || old.Rev <= a.Rev {
+			r.rows[a.ID] = a
+		}
+	}
+}
+
+// allAgents returns all agents of a list, however many there are.
+func (d *Daemon) allAgents(ctx context.Context, f AgentFilter) (all []Agent, err error) {
+	for f.Limit = rosterPage; ; {
+		page, err := d.Store.Agents(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page...)
+		if len(page) < f.Limit {
+			return all, nil
+		}
+		f.Before = page[len(page)-1].ID
+	}
+}

@@ -1,0 +1,123 @@
+package daemon
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// rowStore is a database of agents that counts the whole rows that are read.
+type rowStore struct {
+	Store
+	mu    sync.Mutex
+	rows  map[int64]Agent
+	whole []int64
+}
+
+func (s *rowStore) ActiveAgents(context.Context, string) (out []AgentRev, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, a := range s.rows {
+		if a.Active() {
+			out = append(out, AgentRev{id, a.Rev})
+		}
+	}
+	slices.SortFunc(out, func(a, b AgentRev) int { return int(a.ID - b.ID) })
+	return out, nil
+}
+
+func (s *rowStore) AgentsByID(_ context.Context, ids []int64) (out []Agent, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.whole = append(s.whole, ids...)
+	for _, id := range ids {
+		out = append(out, s.rows[id])
+	}
+	return out, nil
+}
+
+func (s *rowStore) Agents(_ context.Context, f AgentFilter) (out []Agent, err error) {
+	for id := int64(len(s.rows)); id > 0 && len(out) < f.Limit; id-- {
+		if f.Before == 0 || id < f.Before {
+			out = append(out, s.rows[id])
+		}
+	}
+	return out, nil
+}
+
+func (s *rowStore) OpenAgents(context.Context, string) ([]int64, error) { return nil, nil }
+
+func (s *rowStore) OpenPipelines(context.Context, string) ([]int64, error) { return nil, nil }
+
+func manyRows(n int) *rowStore {
+	s := &rowStore{rows: map[int64]Agent{}}
+	for id := range int64(n) {
+		s.rows[id+1] = Agent{ID: id + 1, State: Idle}
+	}
+	return s
+}
+
+// TestSweepReadsWhatHasChanged: however many agents there are, none is left out, and each second only those are read
+// that have changed.
+func TestSweepReadsWhatHasChanged(t *testing.T) {
+	t.Parallel()
+	s := manyRows(12_000)
+	d := New(Config{Host: "h", Store: s, Log: slog.New(slog.DiscardHandler)})
+	woken := map[int64]bool{}
+	d.lanes = newLanes(func(context.Context, int64) time.Duration { return 0 })
+	sweep := func() int {
+		t.Helper()
+		s.whole = nil
+		if err := d.sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		clear(woken)
+		for key, ln := range d.lanes.state {
+			woken[key] = ln.dirty
+		}
+		return len(s.whole)
+	}
+	if n := sweep(); n != 12_000 || !woken[1] || !woken[12_000] {
+		t.Errorf("the first sweep read %d rows; agents woken: the first %t, the last %t", n, woken[1], woken[12_000])
+	}
+	if n := sweep(); n != 0 {
+		t.Errorf("a sweep after which nothing has changed read %d rows", n)
+	}
+	now := time.Now()
+	s.rows[7], s.rows[8] = Agent{ID: 7, Rev: 1, State: Working}, Agent{ID: 8, Rev: 1, State: Ended, EndedAt: &now}
+	if n := sweep(); n != 1 {
+		t.Errorf("of one agent that has changed and one that has ended %d rows were read", n)
+	}
+	agents, err := d.roster.agents(t.Context())
+	if err != nil || len(agents) != 11_999 || agents[6].State != Working || slices.ContainsFunc(agents, func(a Agent) bool { return a.ID == 8 }) {
+		t.Errorf("%d agents, %v; agent 7 is %s", len(agents), err, agents[6].State)
+	}
+	if len(d.roster.rows) != 11_999 {
+		t.Errorf("%d rows are kept", len(d.roster.rows))
+	}
+}
+
+// TestRosterKeepsTheNewestRow: of two that read at once the slower one changes nothing back.
+func TestRosterKeepsTheNewestRow(t *testing.T) {
+	t.Parallel()
+	r := &roster{rows: map[int64]Agent{}}
+	r.keep([]Agent{{ID: 1, Rev: 2, Name: "new"}})
+	r.keep([]Agent{{ID: 1, Rev: 1, Name: "old"}})
+	if r.rows[1].Name != "new" {
+		t.Errorf("kept %+v", r.rows[1])
+	}
+}
+
+// TestAllAgentsAreAll: no list ends where a page does.
+func TestAllAgentsAreAll(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{0, 1, rosterPage, rosterPage + 1, 3 * rosterPage} {
+		d := New(Config{Host: "h", Store: manyRows(n), Log: slog.New(slog.DiscardHandler)})
+		if all, err := d.allAgents(t.Context(), AgentFilter{}); err != nil || len(all) != n {
+			t.Errorf("%d of %d agents, %v", len(all), n, err)
+		}
+	}
+}
