@@ -122,10 +122,6 @@ func spoil(v reflect.Value) {
 		if v.IsNil() {
 			return
 		}
-		if v.Elem().Kind() != reflect.Struct || v.Type().Elem() == reflect.TypeFor[time.Time]() {
-			v.Elem().SetZero()
-			return
-		}
 		spoil(v.Elem())
 	case reflect.Struct:
 		for i := range v.NumField() {

@@ -110,8 +110,9 @@ func pruneTheOldestFirst(t *testing.T, st daemon.Store) {
 	for _, tt := range []struct {
 		left   string
 		pruned int64
-	}{{"b c d", 1}, {"c d", 1}, {"c d", 0}} {
-		done := result(st.PruneEvents(t.Context(), daemon.PruneLimits{Rows: 2, Max: 1}))(t)
+		rows   int64
+	}{{"b c d", 1, 3}, {"c d", 1, 2}, {"c d", 0, 2}} {
+		done := result(st.PruneEvents(t.Context(), daemon.PruneLimits{Rows: tt.rows}))(t)
 		equal(t, "left", logged(t, st), tt.left)
 		equal(t, "pruned", done.Rows, tt.pruned)
 	}

@@ -93,8 +93,10 @@ func (s *Store) Handoffs(ctx context.Context, f daemon.HandoffFilter) ([]daemon.
 	}
 	defer leave()
 	last := map[int64]int64{} // handoffs by their agents
-	for _, h := range s.handoffs.all() {
-		last[h.AgentID] = max(last[h.AgentID], h.ID)
+	if f.Last {
+		for _, h := range s.handoffs.all() {
+			last[h.AgentID] = max(last[h.AgentID], h.ID)
+		}
 	}
 	return collect(s.handoffs.newest(), limitOr(f.Limit, 100), func(h *daemon.Handoff) bool {
 		return (!f.Last || last[h.AgentID] == h.ID) &&

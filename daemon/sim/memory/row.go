@@ -3,6 +3,7 @@ package memory
 import (
 	"encoding/json"
 	"reflect"
+	"sync"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
@@ -43,19 +44,22 @@ func copyTo(to, from reflect.Value, keep bool) {
 			to.Set(reflect.ValueOf(micros(from.Interface().(time.Time))))
 		}
 		return
-	case typ == rawType && keep:
+	case !keep:
+	case typ == rawType:
 		to.SetBytes(jsonb(from.Bytes()))
 		return
-	case jsonColumns[typ] && keep && !(typ.Kind() == reflect.Slice && from.IsNil()):
+	case jsonColumns[typ] && !(typ.Kind() == reflect.Slice && from.IsNil()):
 		viaJSON(to, from)
 		return
 	}
 	switch from.Kind() {
 	case reflect.Struct:
-		for i := range from.NumField() {
+		to.Set(from)
+		for _, i := range fieldsOf(from.Type(), keep) {
 			copyTo(to.Field(i), from.Field(i), keep)
 		}
 	case reflect.Pointer:
+		to.SetZero()
 		if !from.IsNil() {
 			to.Set(reflect.New(from.Type().Elem()))
 			copyTo(to.Elem(), from.Elem(), keep)
@@ -63,6 +67,7 @@ func copyTo(to, from reflect.Value, keep bool) {
 	case reflect.Slice:
 		copySlice(to, from, keep)
 	case reflect.Map: // only inside JSON, whose keys and values are plain
+		to.SetZero()
 		if !from.IsNil() {
 			to.Set(reflect.MakeMapWithSize(from.Type(), from.Len()))
 			for _, key := range from.MapKeys() {
@@ -79,7 +84,42 @@ func copyTo(to, from reflect.Value, keep bool) {
 	}
 }
 
+// fields caches what [fieldsOf] finds out.
+var fields sync.Map
+
+type fieldsKey struct {
+	of   reflect.Type
+	keep bool
+}
+
+// fieldsOf are the fields of a struct that are not copied by copying the struct: those that refer to something,
+// and for a row that is kept those that a column may change as well.
+func fieldsOf(typ reflect.Type, keep bool) []int {
+	key := fieldsKey{typ, keep}
+	if known, ok := fields.Load(key); ok {
+		return known.([]int)
+	}
+	var list []int
+	for i := range typ.NumField() {
+		switch f := typ.Field(i).Type; f.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Map:
+			list = append(list, i)
+		case reflect.Struct:
+			if keep || f != timeType && len(fieldsOf(f, keep)) > 0 {
+				list = append(list, i)
+			}
+		case reflect.String:
+			if keep {
+				list = append(list, i)
+			}
+		}
+	}
+	fields.Store(key, list)
+	return list
+}
+
 func copySlice(to, from reflect.Value, keep bool) {
+	to.SetZero()
 	bytes := from.Type().Elem().Kind() == reflect.Uint8
 	if from.IsNil() && (!keep || bytes) || keep && bytes && from.Len() == 0 {
 		return // bytes may be NULL; an empty launch hash is none
@@ -97,6 +137,7 @@ func copySlice(to, from reflect.Value, keep bool) {
 // viaJSON copies as a column of JSON does.
 func viaJSON(to, from reflect.Value) {
 	raw, err := json.Marshal(from.Interface())
+	to.SetZero()
 	if err == nil {
 		err = json.Unmarshal(storetext.JSON(raw), to.Addr().Interface())
 	}
