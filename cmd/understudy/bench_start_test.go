@@ -92,6 +92,10 @@ func BenchmarkFleet(b *testing.B) { bothPrograms(b, benchmarkFleet) }
 
 func benchmarkFleet(b *testing.B, r *rig) {
 	r.start()
+	b.Cleanup(func() { // so many agents make tmux slow to say goodbye
+		r.halt()
+		r.killTmux()
+	})
 	ids := r.agents(fleet)
 	if _, err := r.client.SendMessage(b.Context(), ids[0], "@hold "+filepath.Join(r.work, "go on"), false); err != nil {
 		b.Fatal(err)
