@@ -51,9 +51,18 @@ type assembly struct {
 	clock time.Time
 }
 
-// assemble puts the context together within the time that it may take. What it waits for then may
+// maxAssemblies bounds the assemblies that run at once: each may read hundreds of megabytes.
+const maxAssemblies = 4
+
+// assemble puts the context together within the time that it may take, which begins when it is its turn. What it waits for then may
 // go on in the background (a file system that hangs can't be told to stop); nobody looks at it.
 func (r *handoffRun) assemble(doc data.Document) (out assembled, err error) {
+	select {
+	case r.d.assemblies <- struct{}{}:
+		defer func() { <-r.d.assemblies }()
+	case <-r.ctx.Done():
+		return assembled{}, context.Cause(r.ctx)
+	}
 	ctx, cancel := context.WithTimeoutCause(r.ctx, r.set.AssemblyTimeout, fmt.Errorf("it took longer than %s", r.set.AssemblyTimeout))
 	defer cancel()
 	s := &assembly{d: r.d, h: *r.h, agent: *r.agent, doc: doc, set: r.set, clock: time.Now()}

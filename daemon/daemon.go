@@ -153,8 +153,9 @@ type Daemon struct {
 	alarm chan struct{} // the teller has something to do
 	tells *teller       // works in Run alone
 
-	paneLooks chan struct{} // has one for each hook that looks for its pane
-	fileLooks chan struct{} // has one for each look at a file for a hook, those that hang among them
+	paneLooks  chan struct{} // has one for each hook that looks for its pane
+	assemblies chan struct{} // has one for each that runs
+	fileLooks  chan struct{} // has one for each look at a file for a hook, those that hang among them
 
 	roster   *roster
 	counts   counts
@@ -177,6 +178,7 @@ type Daemon struct {
 	measured  map[int64]measurement  // of agents' transcripts, for the use of the context
 	unknown   map[int64]bool         // agents of which the operator was told that their use of it is not known
 	forks     map[int64]*fork        // one-shots of agents' sessions
+	forking   map[int64]bool         // agents whose sessions are being forked, or are about to be; see maxForks
 	acted     map[int64]StopStage    // rungs of the stop ladder whose effect this daemon has had
 }
 
@@ -206,21 +208,23 @@ func New(cfg Config) *Daemon {
 		cfg.Worktree = func(context.Context, WorktreeQuery) (Worktree, error) { return Worktree{}, ErrNoWorktree }
 	}
 	d := &Daemon{
-		Config:    cfg,
-		spool:     hooks.OpenSpool(cfg.Data.Spool()),
-		alarm:     make(chan struct{}, 1),
-		paneLooks: make(chan struct{}, paneLooks),
-		fileLooks: make(chan struct{}, fileLooks),
-		watched:   map[int64]tmux.Process{},
-		sightings: map[int64]sighting{},
-		glimpses:  map[int64]glimpse{},
-		unready:   map[int64]time.Time{},
-		errors:    map[int64]int{},
-		refused:   map[string]bool{},
-		acted:     map[int64]StopStage{},
-		forks:     map[int64]*fork{},
-		unknown:   map[int64]bool{},
-		measured:  map[int64]measurement{},
+		Config:     cfg,
+		spool:      hooks.OpenSpool(cfg.Data.Spool()),
+		alarm:      make(chan struct{}, 1),
+		paneLooks:  make(chan struct{}, paneLooks),
+		assemblies: make(chan struct{}, maxAssemblies),
+		fileLooks:  make(chan struct{}, fileLooks),
+		watched:    map[int64]tmux.Process{},
+		sightings:  map[int64]sighting{},
+		glimpses:   map[int64]glimpse{},
+		unready:    map[int64]time.Time{},
+		errors:     map[int64]int{},
+		refused:    map[string]bool{},
+		acted:      map[int64]StopStage{},
+		forks:      map[int64]*fork{},
+		forking:    map[int64]bool{},
+		unknown:    map[int64]bool{},
+		measured:   map[int64]measurement{},
 	}
 	d.roster = &roster{store: cfg.Store, host: cfg.Host, rows: map[int64]Agent{}}
 	d.hub = newHub(cfg.Store, cfg.Log)
@@ -249,6 +253,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.mu.Lock()
 	clear(d.watched)
 	clear(d.forks) // they ended with the run before
+	clear(d.forking)
 	d.began = time.Now()
 	d.presence.begin(d.began)
 	d.paused.on = false

@@ -101,8 +101,27 @@ func (r *handoffRun) beginFork() outcome {
 	if a.Active() && !r.d.sighted(a.ID).settled(r.now) {
 		return stayFor(forkSettle, r.h.Note) // if it stays busy, the agent's state will say so
 	}
+	if !r.d.mayFork(a.ID) {
+		return stayFor(time.Second, noteForks)
+	}
 	r.h.ForkedAt, r.h.StopHook = &r.now, a.LastHook
 	return outcome{note: noteGenerating, wrote: true}
+}
+
+// maxForks bounds the documents that are generated at once. Each is a process of a runtime with a session in memory.
+const maxForks = 4
+
+const noteForks = "the document is generated when those of other agents are"
+
+// mayFork takes an agent's place among those whose sessions are forked, unless all are taken. endFork gives it back.
+func (d *Daemon) mayFork(agentID int64) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.forking[agentID] && len(d.forking) >= maxForks {
+		return false
+	}
+	d.forking[agentID] = true
+	return true
 }
 
 // generated takes what a fork has written.
@@ -164,12 +183,17 @@ func (d *Daemon) forkOf(ctx context.Context, h *Handoff, a *Agent, limit time.Du
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	f = &fork{handoff: h.ID, at: *h.ForkedAt, cancel: cancel, done: make(chan struct{})}
 	d.mu.Lock()
-	d.forks[a.ID] = f
+	d.forks[a.ID], d.forking[a.ID] = f, true
 	d.mu.Unlock()
 	id := a.ID
 	d.lanes.spawn(func() {
 		defer cancel()
 		f.texts, f.err = d.runFork(ctx, rt, job)
+		d.mu.Lock()
+		if d.forks[id] == f {
+			delete(d.forking, id)
+		}
+		d.mu.Unlock()
 		close(f.done)
 		d.Wake(id)
 	})
@@ -189,6 +213,7 @@ func (d *Daemon) endFork(agentID int64) {
 	d.mu.Lock()
 	f := d.forks[agentID]
 	delete(d.forks, agentID)
+	delete(d.forking, agentID)
 	d.mu.Unlock()
 	if f != nil {
 		f.cancel()

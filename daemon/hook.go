@@ -45,15 +45,26 @@ func (d *Daemon) storeWarning(typ, message string) error {
 // refuse answers a hook whose body can't be understood. The first of its kind is told to the
 // operator: a newer runtime may send all of them so.
 func (d *Daemon) refuse(event string, err error) *Error {
-	d.mu.Lock()
-	told := d.refused[event]
-	d.refused[event] = true
-	d.mu.Unlock()
-	if !told {
+	if d.first("refused " + event) {
 		d.warn("hook_refused", fmt.Sprintf("A %s hook was refused (%s): agents' states may be wrong; see with `understudy --version` whether there is a newer one.",
 			firstLine(event, 64), trimDot(firstLine(err.Error(), 200))))
 	}
 	return &Error{Kind: KindInvalid, Code: "bad_hook", Message: "The hook was refused: " + err.Error()}
+}
+
+// maxFirsts bounds what is remembered of what the operator was told. Who has been told of so many different things
+// knows that something is wrong.
+const maxFirsts = 200
+
+// first reports whether something is to be told because it has not been told before.
+func (d *Daemon) first(what string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.refused[what] || len(d.refused) >= maxFirsts {
+		return false
+	}
+	d.refused[what] = true
+	return true
 }
 
 // maxSession is the longest session id that is taken, in bytes. Real ones are UUIDs.

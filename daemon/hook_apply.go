@@ -216,7 +216,11 @@ func (h *hookStep) promptSubmitted() {
 	if !queued {
 		a.TurnPromptID = turnID(h.p)
 	}
-	if !ours && !strings.HasPrefix(strings.TrimSpace(h.p.Prompt), "<task-notification>") {
+	taskOver := strings.HasPrefix(strings.TrimSpace(h.p.Prompt), "<task-notification>")
+	if taskOver && a.BackgroundTasks > 0 {
+		a.BackgroundTasks-- // the turn's Stop says how many are left; one that fails has none
+	}
+	if !ours && !taskOver {
 		at := h.in.At
 		a.LastPrompt, a.LastPromptAt = h.tx.HookID, &at
 		a.HandingOver = false

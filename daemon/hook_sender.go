@@ -136,11 +136,7 @@ func (d *Daemon) paneOf(ctx context.Context, env hooks.Envelope, proc tmux.Proce
 // disbelieved tells the operator of a hook that would have made an agent of a process and was not believed.
 // It is told once for each event: who can send one can send many.
 func (d *Daemon) disbelieved(event, why string) {
-	d.mu.Lock()
-	told := d.refused["disbelieved "+event]
-	d.refused["disbelieved "+event] = true
-	d.mu.Unlock()
-	if !told {
+	if d.first("disbelieved " + event) {
 		d.warn("hook_disbelieved", fmt.Sprintf("A %s hook was not believed (%s): no agent was registered by it; if it is of a session of yours, see docs/operating.md, \"Sessions that are not registered\", else look who sends it.",
 			firstLine(event, 64), trimDot(firstLine(why, 200))))
 	}

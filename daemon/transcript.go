@@ -24,7 +24,8 @@ const (
 	transcriptTexts = 16 << 20  // of messages
 	transcriptPaths = 10_000    // number of edited files
 	transcriptPath  = 4096      // the longest path of one
-	transcriptBack  = 8 << 20   // how far transcriptUse looks back
+	transcriptBack  = 8 << 20   // how far transcriptUse and transcriptCount look back
+	transcriptFar   = 256 << 20 // how far anybody does
 )
 
 // transcriptWant says what is wanted of a transcript.
@@ -32,7 +33,8 @@ type transcriptWant struct {
 	Messages int    // at most so many, the newest
 	MaxBytes int64  // of their texts, the newest are kept; 0: 16 MB, which is also the most
 	All      bool   // as many messages as MaxBytes allows, whatever Messages says
-	Edited   bool   // the files that were edited, also after Until; reads the whole transcript
+	Edited   bool   // the files that were edited, also after Until; reads all that Far allows
+	Far      int64  // the newest bytes that are read; 0: 256 MB
 	Until    string // the message that contains it and all after it are left out
 }
 
@@ -54,6 +56,10 @@ func readTranscript(ctx context.Context, path string, want transcriptWant) (tran
 		return transcriptRead{}, err
 	}
 	defer t.Close()
+	if want.Far <= 0 {
+		want.Far = transcriptFar
+	}
+	t.lines.floor = max(0, t.lines.off-want.Far)
 	c := newConversation(want)
 	for !c.done() {
 		e, err := t.next(ctx)
@@ -65,6 +71,7 @@ func readTranscript(ctx context.Context, path string, want transcriptWant) (tran
 		}
 		c.add(e)
 	}
+	c.short = t.lines.floor > 0 && t.lines.off == t.lines.floor
 	return c.result(t.bad, t.lines.long), nil
 }
 
@@ -103,6 +110,7 @@ func transcriptCount(path string, enough int) (n int, err error) {
 		return 0, err
 	}
 	defer t.Close()
+	t.lines.floor = max(0, t.lines.off-transcriptBack)
 	answers := map[string]bool{}
 	for prompts := 0; n < enough; n = prompts + len(answers) {
 		e, err := t.next(context.Background())
@@ -177,6 +185,7 @@ type conversation struct {
 	edited   map[string]bool
 	failed   map[string]bool // calls
 	more     bool            // edited files than are kept
+	short    bool            // there is more of the transcript than was read
 }
 
 // blocks is a message whose blocks were written as several lines.
@@ -301,6 +310,7 @@ func (c *conversation) result(bad, long int) transcriptRead {
 	warn(bad > 1, "%d lines of the transcript could not be read and were left out.", bad)
 	warn(long == 1, "1 line of the transcript is longer than %d MB and was left out.", transcriptLine>>20)
 	warn(long > 1, "%d lines of the transcript are longer than %d MB and were left out.", long, transcriptLine>>20)
+	warn(c.short, "Of the transcript only the newest %d bytes were read.", c.want.Far)
 	warn(c.cut, "The messages of the transcript were cut to the newest %d bytes.", c.want.MaxBytes)
 	warn(c.more, "Of the files that the transcript names as edited, only the newest %d were kept.", transcriptPaths)
 	return c.read

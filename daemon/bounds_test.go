@@ -1,0 +1,132 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestForksAreBounded: so many sessions are forked at once, and a handoff that finds no place waits and says so.
+func TestForksAreBounded(t *testing.T) {
+	t.Parallel()
+	d := New(Config{Host: "h", Log: slog.New(slog.DiscardHandler)})
+	begin := func(agentID int64) (outcome, *Handoff) {
+		h := &Handoff{ID: agentID, Phase: Generating, PhaseAt: time.Now()}
+		a := &Agent{ID: agentID, State: Idle, RegisteredAt: ptrTo(time.Now())}
+		r := &handoffRun{d: d, ctx: t.Context(), now: time.Now(), h: h, agent: a, set: DefaultHandoff}
+		return r.beginFork(), h
+	}
+	for id := range int64(maxForks) {
+		if out, h := begin(id); !out.wrote || h.ForkedAt == nil {
+			t.Errorf("session %d was not forked: %+v", id, out)
+		}
+	}
+	if out, _ := begin(0); !out.wrote {
+		t.Errorf("who has a place does not keep it: %+v", out)
+	}
+	if out, h := begin(99); h.ForkedAt != nil || out.note != noteForks || out.again <= 0 {
+		t.Errorf("one more was forked, or does not say why it waits: %+v", out)
+	}
+	d.endFork(2)
+	if out, h := begin(99); !out.wrote || h.ForkedAt == nil {
+		t.Errorf("a place that is free again was not taken: %+v", out)
+	}
+}
+
+func ptrTo[T any](v T) *T { return &v }
+
+// TestForkThatHasEndedGivesItsPlaceBack, read or not.
+func TestForkThatHasEndedGivesItsPlaceBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := New(Config{Host: "h", Binary: "/bin/understudy", Settings: Settings{Runtimes: map[string][]string{"claude": {"claude"}}}, Log: slog.New(slog.DiscardHandler)})
+		d.OneShot = func(context.Context, OneShot) (OneShotResult, error) { return OneShotResult{}, errors.New("it broke") }
+		ctx, stop := context.WithCancel(t.Context())
+		d.lanes = newLanes(func(context.Context, int64) time.Duration { return 0 })
+		go d.lanes.run(ctx)
+		synctest.Wait()
+		session := "00000000-0000-4000-8000-000000000001"
+		a := &Agent{ID: 1, Runtime: "claude", SessionID: &session}
+		f, err := d.forkOf(ctx, &Handoff{ID: 2, ForkedAt: ptrTo(time.Now())}, a, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-f.done
+		if len(d.forking) != 0 {
+			t.Errorf("places are taken: %v", d.forking)
+		}
+		stop()
+		synctest.Wait()
+	})
+}
+
+// TestAssembliesAreBounded: the time of one that waits for its turn begins with its turn.
+func TestAssembliesAreBounded(t *testing.T) {
+	t.Parallel()
+	transcript := transcriptFile(t, lineUser("hello"))
+	synctest.Test(t, func(t *testing.T) {
+		r := assembler(t, lineStore{}, transcript)
+		r.d.Worktree = func(context.Context, WorktreeQuery) (Worktree, error) { return Worktree{}, ErrNoWorktree }
+		for range maxAssemblies {
+			r.d.assemblies <- struct{}{}
+		}
+		done := make(chan error, 1)
+		go func() {
+			_, err := r.assemble(goodDocument)
+			done <- err
+		}()
+		time.Sleep(10 * r.set.AssemblyTimeout)
+		select {
+		case err := <-done:
+			t.Fatalf("it did not wait for its turn: %v", err)
+		default:
+		}
+		<-r.d.assemblies
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestTranscriptIsReadSoFar: of a transcript the newest bytes are read, and the operator is told that there is more.
+func TestTranscriptIsReadSoFar(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	for i := range 100 {
+		text.WriteString(lineWrite(fmt.Sprint(i), fmt.Sprintf("/work/%d.go", i), "x"))
+	}
+	path := transcriptFile(t, text.String())
+	want := transcriptWant{Messages: 5, Edited: true}
+	all, err := readTranscript(t.Context(), path, want)
+	if err != nil || len(all.Edited) != 100 || len(all.Warnings) != 0 {
+		t.Errorf("%d files, %q, %v", len(all.Edited), all.Warnings, err)
+	}
+	want.Far = int64(text.Len() / 2)
+	half, err := readTranscript(t.Context(), path, want)
+	if n := len(half.Edited); err != nil || n < 40 || n > 60 || !slices.Contains(half.Edited, "/work/99.go") {
+		t.Errorf("%d files of half a transcript, %v", n, err)
+	}
+	if len(half.Warnings) != 1 || !strings.Contains(half.Warnings[0], "only the newest") {
+		t.Errorf("warnings %q", half.Warnings)
+	}
+}
+
+// TestToldOnceIsBounded: whoever makes events up does not fill the memory, and the operator is told often enough.
+func TestToldOnceIsBounded(t *testing.T) {
+	t.Parallel()
+	s := &spoolStore{}
+	d := New(Config{Host: "h", Store: s, Log: slog.New(slog.DiscardHandler)})
+	for i := range 10 * maxFirsts {
+		_ = d.refuse(fmt.Sprint("Event", i), errors.New("no"))
+		d.disbelieved(fmt.Sprint("Event", i), "no")
+	}
+	if len(d.refused) != maxFirsts || len(s.told) != maxFirsts {
+		t.Errorf("%d are remembered, and %d were told", len(d.refused), len(s.told))
+	}
+}
