@@ -81,7 +81,9 @@ type Committer interface {
 	// of failed). ErrNoRoom: c.Admit would be exceeded, or an older run of the host is pending;
 	// nothing was written. Of two that are admitted at once the second sees the first.
 	Commit(ctx context.Context, c *Change) error
-	// RecordHook stores a hook and what follows from it in one transaction, see [HookTx].
+	// RecordHook stores a hook and what follows from it in one transaction, see [HookTx]. decide must neither
+	// block, nor call the store, nor keep what it is given. It is called again, with fresh rows, if another
+	// hook was first.
 	RecordHook(ctx context.Context, in HookInput, decide func(HookTx) HookDecision) (HookResult, error)
 	// NextID returns a fresh id for a row of the given kind, before it is created.
 	NextID(ctx context.Context, kind IDKind) (int64, error)
@@ -203,7 +205,7 @@ type RecordReader interface {
 	// first. Document and Context are left out.
 	LineRecords(ctx context.Context, q LineQuery) ([]Record, error)
 	// LineHandoffs returns the handoffs of the whole line that an agent belongs to, before it and
-	// after it, the newest first, at most limit.
+	// after it, the newest first, at most limit; 100 where that is 0.
 	LineHandoffs(ctx context.Context, agentID int64, limit int) ([]Handoff, error)
 }
 
@@ -261,11 +263,11 @@ type StoredHook struct {
 type DeliveryReader interface {
 	// Delivery returns ErrNotFound for an unknown id.
 	Delivery(ctx context.Context, id int64) (Delivery, error)
-	// Deliveries lists an agent's, newest first.
+	// Deliveries lists an agent's, newest first: those before an id, at most limit; 0: any, 100.
 	Deliveries(ctx context.Context, agentID, before int64, limit int) ([]Delivery, error)
 	// OpenDeliveries lists an agent's without a verdict, oldest first.
 	OpenDeliveries(ctx context.Context, agentID int64) ([]Delivery, error)
-	// Sent counts what an agent has sent to other agents.
+	// Sent counts what an agent has sent to other agents, as far back as the log goes.
 	Sent(ctx context.Context, agentID int64, since time.Time) (Sent, error)
 }
 
@@ -283,7 +285,7 @@ type EventReader interface {
 	// LastEventID returns the newest id, 0 when there is none.
 	LastEventID(ctx context.Context) (int64, error)
 	// PendingAlerts returns the host's events with Alert or Notice that were not marked: first those
-	// with Alert, in order, then those of all agents and runs in turn, each one's in order.
+	// with Alert, in order, then those of all agents and runs in turn, each one's in order. At most limit; 0: 100.
 	PendingAlerts(ctx context.Context, host string, limit int) ([]Event, error)
 	// MarkAlerted notes that the operator was told of events, together with the event that says so
 	// (nil: they need not be told). ErrMoved: one of them was marked before; nothing was written.
@@ -341,7 +343,13 @@ type Hosts interface {
 	HostRoot(ctx context.Context, host string) (string, error)
 }
 
-// Store is everything the daemon needs of its database.
+// Store is everything the daemon needs of its database. Package storetest holds each store to this contract,
+// and to what follows from it for all calls:
+//
+// A call whose context is over does nothing and returns its error. Rows belong to the caller, those that are
+// given and those that are returned; lists are never nil. Times are kept in microseconds and returned in UTC,
+// texts and JSON are kept as package storetext says. Ids ascend, with gaps: those of a change that was refused
+// are not given again.
 type Store interface {
 	Committer
 	AgentReader
