@@ -237,7 +237,7 @@ func (d *Daemon) AssignPersona(ctx context.Context, id int64, slug string) (Agen
 			return nil
 		}
 		ref := "skill_" + plainName(slug, 48) + "_" + randomHex(d.Random, 4)
-		last, err := d.lastHandoffs(ctx, slug)
+		last, err := d.lastHandoffs(ctx, a.Host, slug)
 		if err != nil {
 			return err
 		}

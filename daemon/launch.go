@@ -60,7 +60,15 @@ func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.D
 	case err != nil && (ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded)):
 		return false, 0, err // tmux may still make it: its mark will tell
 	case err != nil:
-		return true, 0, d.launchFailed(ctx, a, err)
+		// An agent that runs must not pass for one that could not be started: nobody would look after it.
+		made, ok, lookErr := d.findPane(ctx, term, a)
+		switch {
+		case lookErr != nil:
+			return false, 0, errors.Join(err, lookErr)
+		case !ok:
+			return true, 0, d.launchFailed(ctx, a, err)
+		}
+		info = made
 	}
 	return true, 0, d.launched(ctx, a, info)
 }
@@ -267,7 +275,7 @@ func (d *Daemon) planPersona(ctx context.Context, a *Agent, spec *runtimes.Spec,
 	case p.Problem != "":
 		return nil, fmt.Errorf("persona %s: %s", p.Slug, p.Problem)
 	}
-	last, err := d.lastHandoffs(ctx, p.Slug)
+	last, err := d.lastHandoffs(ctx, d.Host, p.Slug)
 	if err != nil {
 		return nil, err
 	}
@@ -301,11 +309,11 @@ func skillText(p personas.Persona, last []string) string {
 	return text
 }
 
-// lastHandoffs are the newest three documents of a persona that were recorded on this host, the
-// newest first.
-func (d *Daemon) lastHandoffs(ctx context.Context, slug string) ([]string, error) {
+// lastHandoffs are the newest three documents of a persona that were recorded on a host, where alone they can be
+// read, the newest first.
+func (d *Daemon) lastHandoffs(ctx context.Context, host, slug string) ([]string, error) {
 	const most = 3
-	list, err := d.Store.Handoffs(ctx, HandoffFilter{Persona: slug, Host: d.Host, Limit: 50})
+	list, err := d.Store.Handoffs(ctx, HandoffFilter{Persona: slug, Host: host, Limit: 50})
 	if err != nil {
 		return nil, fmt.Errorf("handoffs of %s: %w", slug, err)
 	}
