@@ -168,6 +168,13 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 	if err != nil {
 		return false, 0, err
 	}
+	if dl.Kind == KindInstruction {
+		if wanted, err := d.stillWanted(ctx, dl); err != nil {
+			return false, 0, err
+		} else if !wanted {
+			return d.notWanted(ctx, a, dl)
+		}
+	}
 	opt := tmux.PasteOptions{Once: d.onceToken(dl), If: screen.sight()}
 	stash, err := screen.CanType()
 	if err != nil {
@@ -206,6 +213,9 @@ func (d *Daemon) submit(ctx context.Context, a *Agent, dl *Delivery, term Termin
 	for until := time.Now().Add(shownWithin); ; {
 		late := time.Now().After(until)
 		s, err := d.readScreen(ctx, a)
+		if err == nil && dl.Kind == KindExit && d.busyAgain(a, s) {
+			return
+		}
 		if err == nil && s.Composer && (s.Holds(dl.Text) || late && s.Draft != "") && d.inFront(a) {
 			if err = term.Press(ctx, a.Ref(), s.sight(), tmux.Enter); !errors.Is(err, tmux.ErrChanged) {
 				return

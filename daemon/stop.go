@@ -151,7 +151,7 @@ func (d *Daemon) nudgeExit(ctx context.Context, a *Agent) {
 		return
 	}
 	screen, err := d.readScreen(ctx, a)
-	if err != nil || !d.inFront(a) {
+	if err != nil || !d.inFront(a) || d.busyAgain(a, screen) {
 		return
 	}
 	for i := range open {

@@ -2,10 +2,14 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/tmux"
 )
 
 // givenWork reports whether an agent was given work that the document of its recorded handoff may not
@@ -63,6 +67,7 @@ func (d *Daemon) withdrawExit(ctx context.Context, a *Agent) error {
 	if err != nil {
 		return err
 	}
+	d.takeExitBack(ctx, a, open)
 	a.StopAskedAt, a.StopStage, a.StopStageAt, a.StopYields = nil, StopNone, nil, false
 	c := Change{Agents: []*Agent{a}, Events: []*Event{d.event("agent_stop_withdrawn", &a.ID, nil, map[string]any{})}}
 	for i := range open {
@@ -78,4 +83,31 @@ func (d *Daemon) withdrawExit(ctx context.Context, a *Agent) error {
 	delete(d.acted, a.ID)
 	d.mu.Unlock()
 	return nil
+}
+
+// takeExitBack removes the exit command from the composer if it stands there alone: what is typed next would be
+// joined to it. It goes before the commit, because whoever asks again types it again.
+func (d *Daemon) takeExitBack(ctx context.Context, a *Agent, open []Delivery) {
+	typed := slices.ContainsFunc(open, func(dl Delivery) bool { return dl.Kind == KindExit })
+	term, err := d.terminalOf(a)
+	if !typed || err != nil {
+		return
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for until := time.Now().Add(shownWithin); ; { // it may have been pasted a moment ago
+		s, err := d.readScreen(ctx, a)
+		if err == nil && s.Composer && strings.TrimSpace(s.Draft) == runtimes.ExitText && d.inFront(a) {
+			if err = term.Press(ctx, a.Ref(), s.sight(), tmux.CtrlU); err == nil {
+				return
+			}
+		}
+		if err != nil && !errors.Is(err, tmux.ErrChanged) {
+			d.Log.Warn("exit command not taken back", "agent_id", a.ID, "error", err)
+			return
+		}
+		if time.Now().After(until) || !ticked(ctx, tick.C) {
+			return
+		}
+	}
 }

@@ -1,0 +1,34 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// stillWanted reports whether a handoff still waits for its instruction to be taken.
+func (d *Daemon) stillWanted(ctx context.Context, dl *Delivery) (bool, error) {
+	h, err := d.Store.Handoff(ctx, *dl.HandoffID)
+	if err != nil {
+		return false, fmt.Errorf("delivery %d: handoff %d: %w", dl.ID, *dl.HandoffID, err)
+	}
+	return h.Open() && h.DeliveryID != nil && *h.DeliveryID == dl.ID, nil
+}
+
+// notWanted closes an instruction whose handoff was cancelled after the intention to type it was committed. An
+// earlier daemon may have typed it.
+func (d *Daemon) notWanted(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
+	now := time.Now().UTC()
+	if d.inTranscript(a, dl) {
+		dl.decide(Submitted, "found in the transcript", now)
+	} else {
+		dl.decide(Unconfirmed, "the handoff ended while it was typed", now)
+	}
+	return d.saveDelivery(ctx, a, dl, false)
+}
+
+// busyAgain reports whether an agent that its handoff asks to exit has been given a prompt since: Enter would submit
+// the exit command over it. The stop ladder takes the request back when the prompt's hook has come.
+func (d *Daemon) busyAgain(a *Agent, s *screen) bool {
+	return a.StopYields && (s.Busy || d.look(a, time.Now()).busy())
+}
