@@ -58,6 +58,7 @@ type agent struct {
 
 	documentAt  time.Time // when it wrote its newest handoff document
 	unmentioned []string  // prompts of people that it took after that
+	pending     []string  // prompts that were submitted, and that its model was not given yet
 }
 
 type job struct {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/tmux"
@@ -215,6 +216,8 @@ func (w *world) checkEnd(a *agent, how string) {
 	switch {
 	case i < 0 || handoffs[i].RecordedAt == nil:
 		w.fail("agent %d is ended (%s) by a handoff that is not recorded", a.id, how)
+	case len(a.pending) > 0:
+		w.fail("agent %d is ended (%s) by handoff %d over a prompt that it was not given yet: %.60q", a.id, how, handoffs[i].ID, a.pending[0])
 	case len(a.unmentioned) > 0:
 		w.fail("agent %d is ended (%s) by handoff %d with work that no document mentions: %.60q", a.id, how, handoffs[i].ID, a.unmentioned[0])
 	}
@@ -224,6 +227,13 @@ func (w *world) checkEnd(a *agent, how string) {
 func (w *world) pasting(g *generation, a *agent, ref tmux.Ref, text string) {
 	if a == nil || a.ref != ref || a.dead {
 		return // the terminal refuses it
+	}
+	_, handoffs := w.rows()
+	for i := range handoffs {
+		h := &handoffs[i]
+		if h.Phase == daemon.Cancelled && h.AgentID == a.id && strings.Contains(text, h.Ref) && time.Since(*h.CompletedAt) > 15*time.Second {
+			w.fail("the instruction of handoff %d is typed, which was cancelled %s before", h.ID, time.Since(*h.CompletedAt))
+		}
 	}
 	if a.dialog != nil && !a.dialog.exit {
 		w.trace.note(g.name, "types although a dialog is open: the terminal must refuse it")

@@ -146,6 +146,7 @@ type terminal struct {
 	h      *host
 	server int               // its process
 	agents map[string]*agent // by pane
+	before func(text string) // if set, called before something is pasted
 }
 
 func newTerminal(h *host) *terminal {
@@ -214,6 +215,9 @@ func (c *console) gone(ref tmux.Ref, err error) error {
 
 func (c *console) Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux.PasteOptions) error {
 	return act(c, ctx, fmt.Sprintf("Paste %s %.60q", ref.Pane, text), func() error {
+		if c.t.before != nil {
+			c.t.before(text)
+		}
 		c.g.w.pasting(c.g, c.t.agents[ref.Pane], ref, text)
 		return c.Fake().Paste(context.Background(), ref, text, opt)
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 	"time"
 
@@ -285,7 +286,7 @@ func (p *person) caretake() {
 			switch {
 			case h.Retryable() && h.Open() && tries[h.ID] < 3:
 				p.retry(h)
-			case h.Retryable() && h.Open():
+			case h.Open() && h.Phase == daemon.ShuttingDown && (h.Retryable() || !p.faulty() && strings.Contains(h.Note, "understudy agent stop")):
 				_ = p.ask(p.home(h.Host), fmt.Sprintf("stop agent %d", h.AgentID), func(ctx context.Context, d *daemon.Daemon) error {
 					_, err := d.StopAgent(ctx, h.AgentID, tries[h.ID] > 5)
 					return err

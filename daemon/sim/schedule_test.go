@@ -60,11 +60,13 @@ type schedule struct {
 	rng   *rand.Rand
 	trace *trace
 	plan  *plan
-	poke  chan struct{}
-	steps int
-	at    time.Time // of the newest step
-	still int       // steps at that time
-	stuck bool      // there were too many of them
+	// inject, if set, is asked before the plan what goes wrong with a call.
+	inject func(c *call) fault
+	poke   chan struct{}
+	steps  int
+	at     time.Time // of the newest step
+	still  int       // steps at that time
+	stuck  bool      // there were too many of them
 
 	mu      sync.Mutex
 	arrived []*call
@@ -247,6 +249,9 @@ func (s *schedule) decide(c *call) order {
 		}
 	} else {
 		o.fault = s.plan.fault(s.rng, c)
+		if s.inject != nil {
+			o.fault = s.inject(c)
+		}
 	}
 	s.trace.call(c, o)
 	return o

@@ -63,6 +63,9 @@ func (s *gated) Commit(ctx context.Context, c *daemon.Change) error {
 			for _, d := range c.Deliveries {
 				s.g.w.checkUnconfirmed(d)
 			}
+			if s.g.w.after != nil {
+				s.g.w.after(what)
+			}
 		}
 		return struct{}{}, err
 	})

@@ -17,6 +17,12 @@ import (
 // every run is checked here as well.
 func story(t *testing.T, tell func(t *testing.T, p *person, h *host)) {
 	t.Helper()
+	storyOn(t, 1, tell)
+}
+
+// storyOn is a story with so many hosts; tell begins on the first.
+func storyOn(t *testing.T, hosts int, tell func(t *testing.T, p *person, h *host)) {
+	t.Helper()
 	t.Parallel()
 	root, err := folder(t.TempDir(), 1, 0)
 	if err != nil {
@@ -27,7 +33,12 @@ func story(t *testing.T, tell func(t *testing.T, p *person, h *host)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.hosts = w.hosts[:1]
+		w.hosts = nil
+		for range hosts {
+			if err := w.addHost(); err != nil {
+				t.Fatal(err)
+			}
+		}
 		clear(w.plan.on)
 		w.plan.until, w.calm = w.trace.began, w.trace.began
 		w.live(func() {

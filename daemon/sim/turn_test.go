@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -140,6 +141,7 @@ func (a *agent) submit(prompt string) {
 		a.w.exiting(a)
 		go a.exit()
 	case a.busy():
+		a.pending = append(a.pending, prompt)
 		a.frame.Print(actor.BlockNote, "Queued: "+actor.Quote(prompt, 60))
 		go func() { // its hook is sent at once, with the running turn's prompt id
 			a.step("queues a prompt", 0, 5*time.Millisecond)
@@ -147,6 +149,7 @@ func (a *agent) submit(prompt string) {
 			a.enqueue(job{prompt, queued})
 		}()
 	default:
+		a.pending = append(a.pending, prompt)
 		a.enqueue(job{prompt, typed})
 	}
 }
@@ -219,6 +222,9 @@ func (a *agent) turn(j job) {
 
 // take is what the model gets.
 func (a *agent) take(prompt string, from origin) {
+	if i := slices.Index(a.pending, prompt); i >= 0 {
+		a.pending = slices.Delete(a.pending, i, i+1)
+	}
 	a.record("user", prompt)
 	a.w.taken(a, prompt, from)
 }

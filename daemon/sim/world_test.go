@@ -30,7 +30,8 @@ type world struct {
 	busy   int // people who have not done all that they wanted to
 	checks
 
-	calm     time.Time // from when on nothing goes wrong any more
+	after    func(what string) // if set, called after each commit of a change
+	calm     time.Time         // from when on nothing goes wrong any more
 	failures []string
 }
 
@@ -60,16 +61,24 @@ func newWorld(seed uint64, root string) (*world, error) {
 	if w.rng.IntN(5) == 0 {
 		hosts = 2
 	}
-	for i := range hosts {
-		h, err := newHost(w, fmt.Sprintf("host%d", i+1))
-		if err != nil {
+	for range hosts {
+		if err := w.addHost(); err != nil {
 			return nil, err
 		}
-		w.hosts = append(w.hosts, h)
-		w.store.SetHost(h.name, h.dir.Root())
 	}
 	tr.note("seed", "%d: %s", seed, w.plan.names())
 	return w, nil
+}
+
+// addHost adds a machine on which nothing runs yet.
+func (w *world) addHost() error {
+	h, err := newHost(w, fmt.Sprintf("host%d", len(w.hosts)+1))
+	if err != nil {
+		return err
+	}
+	w.hosts = append(w.hosts, h)
+	w.store.SetHost(h.name, h.dir.Root())
+	return nil
 }
 
 // live runs the world until nothing is left to do, and checks how it ended.

@@ -1,0 +1,129 @@
+package sim
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// row is an agent as it is stored.
+func (p *person) row(a *agent) daemon.Agent {
+	row, err := p.w.store.Agent(ctx(), a.id)
+	if err != nil {
+		p.w.fail("%v", err)
+	}
+	return row
+}
+
+// TestPromptUnderExit: a prompt that is submitted while its handoff types the exit command is not exited over, and
+// the exit command does not stay in the composer for what is typed next.
+func TestPromptUnderExit(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		a.mood.think = 20 * time.Second
+		a.mood.hands = 10 * time.Millisecond
+		h.term.before = func(text string) { // somebody is faster than the paste, by a moment
+			if text == "/exit" {
+				h.term.before = nil
+				a.submit("one more thing")
+			}
+		}
+		p.request(h, a, daemon.ShuttingDown)
+		p.await("the daemon to ask", time.Minute, func() bool { return p.handoffs(a.id)[0].Retryable() })
+		if a.dead || a.composer.Text != "" {
+			t.Errorf("ended: %v; the composer holds %q", a.dead, a.composer.Text)
+		}
+		if err := p.ask(h, "retry", func(ctx context.Context, d *daemon.Daemon) error {
+			_, err := d.RetryHandoff(ctx, p.handoffs(a.id)[0].ID, "")
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+		p.reach(a, daemon.Completed)
+	})
+}
+
+// TestCancelWhileTyping: an instruction whose handoff is cancelled before it is typed is not typed any more. The
+// daemon stands still between the intention and the effect, and another one cancels.
+func TestCancelWhileTyping(t *testing.T) {
+	storyOn(t, 2, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.w.after = func(what string) {
+			if strings.Contains(what, "(instruction for agent") && strings.Contains(what, " typing ") {
+				p.w.after = nil
+				h.gen.frozen = time.Now().Add(20 * time.Second)
+			}
+		}
+		if err := p.ask(h, "hand over", func(ctx context.Context, d *daemon.Daemon) error {
+			_, err := d.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true})
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+		p.await("the daemon to stand still", time.Minute, func() bool { return !h.gen.frozen.IsZero() })
+		if err := p.ask(p.w.hosts[1], "cancel", func(ctx context.Context, d *daemon.Daemon) error {
+			_, err := d.CancelHandoff(ctx, a.id, 0)
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+		p.wait("waits", time.Minute, time.Minute)
+		if len(a.pending) > 0 || !a.documentAt.IsZero() {
+			t.Error("the agent was asked for the document of a handoff that was cancelled before")
+		}
+	})
+}
+
+// TestDocumentsOfAnotherHost: an agent is pointed to documents that it can read.
+func TestDocumentsOfAnotherHost(t *testing.T) {
+	storyOn(t, 2, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.request(h, a, daemon.Completed)
+		other := p.w.hosts[1]
+		var id int64
+		if err := p.ask(other, "start an agent without a persona", func(ctx context.Context, d *daemon.Daemon) error {
+			b, err := d.CreateAgent(ctx, daemon.NewAgent{Cwd: other.cwd, Runtime: "claude"})
+			id = b.ID
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+		p.await("its registration", time.Minute, func() bool {
+			row, err := p.w.store.Agent(ctx(), id)
+			return err == nil && row.RegisteredAt != nil
+		})
+		if err := p.ask(h, "assign a persona from the other host", func(ctx context.Context, d *daemon.Daemon) error {
+			_, err := d.AssignPersona(ctx, id, personaSlugs[0])
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+		list, err := p.w.store.Deliveries(ctx(), id, 0, 10)
+		if err != nil || len(list) == 0 {
+			t.Errorf("no skill for the agent: %v", err)
+			return
+		}
+		if strings.Contains(list[0].Text, h.dir.Root()) {
+			t.Errorf("it names files of another host: %s", list[0].Text)
+		}
+	})
+}
+
+// TestSpawnAnswerLost: a pane that was made although tmux said that it failed is the agent's.
+func TestSpawnAnswerLost(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		p.w.inject = func(c *call) fault {
+			if strings.HasPrefix(c.what, "Spawn") {
+				p.w.inject = nil
+				return lostAnswer
+			}
+			return none
+		}
+		if a := p.agent(h); a == nil || p.row(a).EndedAt != nil {
+			t.Error("the agent runs, and its row says that it could not be started")
+		}
+	})
+}
