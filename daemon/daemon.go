@@ -59,6 +59,7 @@ type Settings struct {
 	Pipeline PipelineSettings
 	Notify   NotifySettings
 	Log      LogSettings
+	History  HistorySettings
 	Runtimes map[string][]string // the command of each runtime, an argument list
 }
 

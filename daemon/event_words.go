@@ -65,6 +65,7 @@ var eventWords = map[string]string{
 	"step_extraction_failed":    "{step} of {pipeline} has left no fields that could be read",
 
 	"operator_notified": "The operator was told of event {event_id}[ ({channel})][: {message}]",
+	"history_pruned":    "{agents} agents, {handoffs} handoffs and {pipelines} pipelines[ that ended before {until}] were deleted",
 	"log_pruned":        "{events} events and {hooks} hooks[ until {until}] were deleted from the log",
 	FeedTruncated:       "Events after {after} are missing: the log has kept them from {oldest} on",
 }

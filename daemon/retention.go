@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -14,6 +15,12 @@ type LogSettings struct {
 
 // DefaultLog are the settings that hold where the operator says nothing.
 var DefaultLog = LogSettings{MaxAge: 720 * time.Hour, MaxRows: 1_000_000}
+
+// HistorySettings say how long runs and agents are kept after their ends, with their handoffs. Zero is for ever.
+// Documents are files, and are kept whatever this says.
+type HistorySettings struct {
+	MaxAge time.Duration
+}
 
 // LogFloor says how far the log has been pruned.
 type LogFloor struct {
@@ -37,10 +44,17 @@ type Pruned struct {
 	Newest *time.Time // when the newest of it happened; nil: nothing was
 }
 
+// PrunedHistory is what was deleted of what had ended.
+type PrunedHistory struct {
+	Runs, Agents, Handoffs int64
+}
+
 const (
 	pruneFirst = time.Minute // after the start, when there is more to do
 	pruneEvery = 10 * time.Minute
-	prunePause = 50 * time.Millisecond // between two batches, for those who write
+	// historyBatch is smaller than that of events: much belongs to an agent.
+	historyBatch = 200
+	prunePause   = 50 * time.Millisecond // between two batches, for those who write
 )
 
 // runRetention prunes the log from time to time until ctx ends. Several hosts may do so at once.
@@ -66,6 +80,9 @@ func (d *Daemon) Prune(ctx context.Context) error {
 	if set.MaxAge > 0 {
 		limits.Before = time.Now().UTC().Add(-set.MaxAge)
 	}
+	if err := d.pruneHistory(ctx); err != nil {
+		return err
+	}
 	events, err := pruneAll(ctx, limits, d.Store.PruneEvents)
 	var hooks Pruned
 	if err == nil {
@@ -87,6 +104,41 @@ func (d *Daemon) Prune(ctx context.Context) error {
 		err = fmt.Errorf("log pruned: %w", failed)
 	}
 	return err
+}
+
+// pruneHistory deletes the runs and agents that ended too long ago.
+func (d *Daemon) pruneHistory(ctx context.Context) error {
+	if d.Settings.History.MaxAge <= 0 {
+		return nil
+	}
+	before := time.Now().UTC().Add(-d.Settings.History.MaxAge)
+	var all PrunedHistory
+	pause := time.NewTicker(prunePause)
+	defer pause.Stop()
+	for {
+		some, err := d.Store.PruneHistory(ctx, before, historyBatch)
+		all.Runs, all.Agents, all.Handoffs = all.Runs+some.Runs, all.Agents+some.Agents, all.Handoffs+some.Handoffs
+		if err != nil || some == (PrunedHistory{}) {
+			return errors.Join(err, d.tellHistory(ctx, all, before))
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), d.tellHistory(ctx, all, before))
+		case <-pause.C:
+		}
+	}
+}
+
+// tellHistory logs what was deleted, which stays so if the daemon ends in the middle of it.
+func (d *Daemon) tellHistory(ctx context.Context, all PrunedHistory, before time.Time) error {
+	if all == (PrunedHistory{}) {
+		return nil
+	}
+	d.Log.Info("history pruned", "agents", all.Agents, "handoffs", all.Handoffs, "runs", all.Runs)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	e := d.event("history_pruned", nil, nil, map[string]any{"agents": all.Agents, "handoffs": all.Handoffs, "pipelines": all.Runs, "until": before})
+	return d.commit(ctx, &Change{Events: []*Event{e}})
 }
 
 // pruneAll deletes batch after batch until there is nothing more to delete.

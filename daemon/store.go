@@ -312,9 +312,12 @@ type LogKeeper interface {
 	// those that are younger than NeverPruned, those that the operator is still to be told of, and those
 	// of handoffs and runs that have not ended. None: there are no more.
 	PruneEvents(ctx context.Context, l PruneLimits) (Pruned, error)
-	// PruneHooks deletes some hooks in the same way. It leaves those of agents that had not ended
-	// before l.Before, and those that an agent's row names.
+	// PruneHooks deletes some hooks in the same way. It leaves those that an agent's row names.
 	PruneHooks(ctx context.Context, l PruneLimits) (Pruned, error)
+	// PruneHistory deletes some runs that ended before a time, or if there are none some agents, the oldest first, with
+	// their handoffs, records, deliveries and hooks; at most so many, 0: 5000. An agent stays as long as one after it in
+	// its line, or the one before it has not ended, or its run is there, or something of it is open. None: there are no more.
+	PruneHistory(ctx context.Context, before time.Time, most int) (PrunedHistory, error)
 }
 
 // OpenWork names a host's agents that have something to do, or may have. It is asked each second.

@@ -59,14 +59,13 @@ func (db *DB) PruneEvents(ctx context.Context, l daemon.PruneLimits) (done daemo
 	return done, err
 }
 
-// pruneHooks leaves a hook as long as its agent has not ended, or had not by then: it may come again out of
-// a spool, and its key tells. What an agent's row names is read later on, as what a step has left.
+// pruneHooks leaves what an agent's row names: it is read later on, as what a step has left. A hook that is older may not
+// come again: a daemon drains its spool before it prunes.
 const pruneHooks = `
 	WITH doomed AS (
 		SELECT id FROM hook_events
 		WHERE received_at < $1 AND COALESCE((
-			SELECT a.ended_at IS NOT NULL AND a.ended_at < $1 AND
-				hook_events.id NOT IN (a.last_prompt, a.last_stop, a.work_stop, a.last_hook, a.compact_hook)
+			SELECT hook_events.id NOT IN (a.last_prompt, a.last_stop, a.work_stop, a.last_hook, a.compact_hook)
 			FROM agents a WHERE a.id = agent_id), true)
 		ORDER BY received_at LIMIT $2 FOR UPDATE SKIP LOCKED),
 	gone AS (DELETE FROM hook_events WHERE id = ANY(ARRAY(SELECT id FROM doomed)) RETURNING received_at)

@@ -23,6 +23,7 @@ type settings struct {
 	Pipeline    pipelineSettings           `yaml:"pipeline"`
 	Notify      notifySettings             `yaml:"notify"`
 	Events      eventsSettings             `yaml:"events"`
+	History     historySettings            `yaml:"history"`
 }
 
 type runtimeSettings struct {
@@ -66,6 +67,11 @@ type notifySettings struct {
 type eventsSettings struct {
 	MaxAge  time.Duration `yaml:"max_age"`
 	MaxRows int64         `yaml:"max_rows"`
+}
+
+// historySettings say how long what has ended is kept; 0 is for ever.
+type historySettings struct {
+	MaxAge time.Duration `yaml:"max_age"`
 }
 
 func defaultSettings() settings {
@@ -189,6 +195,9 @@ func (s *settings) check(path string) error {
 	if d := s.Events.MaxAge; d != 0 && d < time.Hour {
 		return bad("events.max_age", "must be at least 1h, or 0s to keep them for ever")
 	}
+	if d := s.History.MaxAge; d != 0 && d < 24*time.Hour {
+		return bad("history.max_age", "must be at least 24h, or 0s to keep it for ever")
+	}
 	if n := s.Events.MaxRows; n != 0 && n < 1000 {
 		return bad("events.max_rows", "must be at least 1000, or 0 to keep all")
 	}
@@ -219,6 +228,7 @@ func (s *settings) domain() daemon.Settings {
 		},
 		Pipeline: daemon.PipelineSettings(s.Pipeline),
 		Log:      daemon.LogSettings(s.Events),
+		History:  daemon.HistorySettings(s.History),
 		Notify:   daemon.NotifySettings(s.Notify),
 		Runtimes: map[string][]string{},
 	}

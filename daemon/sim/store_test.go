@@ -107,6 +107,10 @@ func (s *gated) PruneHooks(ctx context.Context, l daemon.PruneLimits) (daemon.Pr
 	return write(s, ctx, "PruneHooks", func() (daemon.Pruned, error) { return s.inner.PruneHooks(ctx, l) })
 }
 
+func (s *gated) PruneHistory(ctx context.Context, before time.Time, most int) (daemon.PrunedHistory, error) {
+	return write(s, ctx, "PruneHistory", func() (daemon.PrunedHistory, error) { return s.inner.PruneHistory(ctx, before, most) })
+}
+
 func (s *gated) NextID(ctx context.Context, kind daemon.IDKind) (int64, error) {
 	return query(s, ctx, "NextID "+string(kind), func() (int64, error) { return s.inner.NextID(ctx, kind) })
 }

@@ -100,6 +100,8 @@ var tests = []struct {
 	{"PruneTheOldestFirst", alone(pruneTheOldestFirst)},
 	{"LogThatIsEmptied", alone(logThatIsEmptied)},
 	{"PruneTogether", alone(pruneTogether)},
+	{"PruneHistory", alone(pruneHistory)},
+	{"PruneHistoryKeepsWhatIsNeeded", alone(pruneHistoryKeepsWhatIsNeeded)},
 	{"PruneHooks", alone(pruneHooks)},
 	{"Audit", alone(audit)},
 	{"Preferences", alone(preferences)},

@@ -131,7 +131,7 @@ func (s *Store) PruneHooks(ctx context.Context, l daemon.PruneLimits) (done daem
 	before := micros(l.Before)
 	var doomed []int64
 	for id, h := range s.hooks.all() {
-		if h.ReceivedAt.Before(before) && s.mayForget(h, before) {
+		if h.ReceivedAt.Before(before) && s.mayForget(h) {
 			doomed = append(doomed, id)
 		}
 	}
@@ -144,12 +144,12 @@ func (s *Store) PruneHooks(ctx context.Context, l daemon.PruneLimits) (done daem
 	return done, nil
 }
 
-// mayForget reports whether a hook may go: its agent had ended before that time, and names it no more.
-func (s *Store) mayForget(h *hook, before time.Time) bool {
+// mayForget reports whether a hook may go: its agent names it no more.
+func (s *Store) mayForget(h *hook) bool {
 	a := s.agents.get(h.result.AgentID)
 	if a == nil {
 		return true
 	}
 	named := []int64{a.LastPrompt, a.LastStop, a.WorkStop, a.LastHook, a.CompactHook}
-	return !a.Active() && a.EndedAt.Before(before) && !slices.Contains(named, h.result.HookID)
+	return !slices.Contains(named, h.result.HookID)
 }

@@ -1,0 +1,53 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// historyStore has some history to prune, and fails in the end if it is told to.
+type historyStore struct {
+	spoolStore
+	left   []PrunedHistory
+	before time.Time
+	fail   error
+}
+
+func (s *historyStore) PruneHistory(_ context.Context, before time.Time, _ int) (some PrunedHistory, err error) {
+	s.before = before
+	if len(s.left) == 0 {
+		return some, s.fail
+	}
+	some, s.left = s.left[0], s.left[1:]
+	return some, nil
+}
+
+// TestHistoryIsPrunedByItsSetting, to its end, and the log says what went, also when the rest failed.
+func TestHistoryIsPrunedByItsSetting(t *testing.T) {
+	t.Parallel()
+	for _, fail := range []error{nil, errors.New("the database is away")} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &historyStore{left: []PrunedHistory{{Runs: 1}, {Agents: 200, Handoffs: 3}, {Agents: 5}}, fail: fail}
+			d := New(Config{Host: "h", Store: s, Log: slog.New(slog.DiscardHandler)})
+			if err := d.pruneHistory(t.Context()); err != nil || len(s.left) != 3 {
+				t.Errorf("without a setting: %v, %d batches are left", err, len(s.left))
+			}
+			d.Settings.History.MaxAge = 48 * time.Hour
+			began := time.Now()
+			if err := d.pruneHistory(t.Context()); !errors.Is(err, fail) || len(s.left) != 0 {
+				t.Errorf("%v, %d batches are left", err, len(s.left))
+			}
+			if age := began.Sub(s.before); age > 48*time.Hour || age < 47*time.Hour {
+				t.Errorf("pruned what ended %s ago", age)
+			}
+			if len(s.told) != 1 || !strings.Contains(s.told[0], `history_pruned {"agents":205,"handoffs":3,"pipelines":1`) {
+				t.Errorf("told %q", s.told)
+			}
+		})
+	}
+}

@@ -1,0 +1,137 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// PruneHistory deletes some runs that ended before a time, or if there are none some agents, the oldest first, with all
+// that belongs to them.
+func (s *Store) PruneHistory(ctx context.Context, before time.Time, most int) (done daemon.PrunedHistory, err error) {
+	leave, err := s.enter(ctx, "history")
+	if err != nil {
+		return done, err
+	}
+	defer leave()
+	before = micros(before)
+	if runs := s.oldRuns(before); len(runs) > 0 {
+		runs = runs[:min(len(runs), limitOr(most, pruneBatch))]
+		for _, id := range runs {
+			s.forgetRun(id)
+		}
+		done.Runs = int64(len(runs))
+		return done, nil
+	}
+	agents := s.oldAgents(before)
+	agents = agents[:min(len(agents), limitOr(most, pruneBatch))]
+	for _, id := range agents {
+		done.Handoffs += s.forgetAgent(id)
+	}
+	done.Agents = int64(len(agents))
+	return done, nil
+}
+
+func (s *Store) oldRuns(before time.Time) (ids []int64) {
+	works := map[int64]bool{}
+	for _, a := range s.agents.all() {
+		if a.PipelineID != nil && (a.Active() || !a.EndedAt.Before(before)) {
+			works[*a.PipelineID] = true
+		}
+	}
+	for id, p := range s.pipelines.all() {
+		if !p.Open() && p.FinishedAt != nil && p.FinishedAt.Before(before) && !works[id] {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortStableFunc(ids, func(a, b int64) int { return s.pipelines.get(a).FinishedAt.Compare(*s.pipelines.get(b).FinishedAt) })
+	return ids
+}
+
+func (s *Store) forgetRun(id int64) {
+	for agentID, a := range maps.Collect(s.agents.all()) {
+		if a.PipelineID != nil && *a.PipelineID == id {
+			next := *a
+			next.PipelineID, next.StepID = nil, nil
+			next.Rev++
+			s.agents.put(agentID, &next)
+		}
+	}
+	for stepID, step := range maps.Collect(s.steps.all()) {
+		if step.PipelineID != id {
+			continue
+		}
+		for outputID, o := range maps.Collect(s.outputs.all()) {
+			if o.StepID == stepID {
+				s.outputs.put(outputID, nil)
+			}
+		}
+		s.steps.put(stepID, nil)
+	}
+	s.pipelines.put(id, nil)
+}
+
+// oldAgents are those with which a line ends.
+func (s *Store) oldAgents(before time.Time) (ids []int64) {
+	needed := map[int64]bool{}
+	for _, a := range s.agents.all() {
+		if a.PreviousAgentID != nil {
+			needed[*a.PreviousAgentID] = true
+		}
+	}
+	for _, o := range s.outputs.all() {
+		needed[o.AgentID] = true
+	}
+	for _, d := range s.deliveries.all() {
+		needed[d.AgentID] = needed[d.AgentID] || d.Open()
+	}
+	for _, h := range s.handoffs.all() {
+		needed[h.AgentID] = needed[h.AgentID] || h.Open()
+		if h.SuccessorID != nil && h.Open() {
+			needed[*h.SuccessorID] = true
+		}
+	}
+	for id, a := range s.agents.all() {
+		old := !a.Active() && a.EndedAt.Before(before) && a.PipelineID == nil && !needed[id]
+		if old && a.PreviousAgentID != nil {
+			old = !s.agents.get(*a.PreviousAgentID).Active()
+		}
+		if old {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortStableFunc(ids, func(a, b int64) int {
+		return cmp.Or(s.agents.get(a).EndedAt.Compare(*s.agents.get(b).EndedAt), cmp.Compare(a, b))
+	})
+	return ids
+}
+
+// forgetAgent deletes an agent with what belongs to it, and returns how many handoffs did.
+func (s *Store) forgetAgent(id int64) (handoffs int64) {
+	gone := map[int64]bool{}
+	for handoffID, h := range maps.Collect(s.handoffs.all()) {
+		if h.AgentID == id || h.SuccessorID != nil && *h.SuccessorID == id {
+			gone[handoffID] = true
+			s.transitions.put(handoffID, nil)
+			s.records.put(handoffID, nil)
+			s.handoffs.put(handoffID, nil)
+		}
+	}
+	for deliveryID, d := range maps.Collect(s.deliveries.all()) {
+		if d.AgentID == id || d.HandoffID != nil && gone[*d.HandoffID] {
+			s.deliveries.put(deliveryID, nil)
+		}
+	}
+	for hookID, h := range maps.Collect(s.hooks.all()) {
+		if h.result.AgentID == id {
+			delete(s.hookKeys, h.key)
+			s.hooks.put(hookID, nil)
+		}
+	}
+	s.agents.put(id, nil)
+	return int64(len(gone))
+}
