@@ -207,10 +207,8 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 // submit presses Enter for a text that was just pasted, once the composer shows it: whatever has opened
 // since would take the Enter for an answer. If the text is not seen, the confirmation looks again.
 func (d *Daemon) submit(ctx context.Context, a *Agent, dl *Delivery, term Terminal) {
-	const soon = 5 * time.Millisecond
-	tick := time.NewTicker(soon)
-	defer tick.Stop()
-	for until := time.Now().Add(shownWithin); ; {
+	wait := 5 * time.Millisecond // and twice as long each time: a look costs a process
+	for until := time.Now().Add(shownWithin); ; wait *= 2 {
 		late := time.Now().After(until)
 		s, err := d.readScreen(ctx, a)
 		if err == nil && dl.Kind == KindExit && d.busyAgain(a, s) {
@@ -221,10 +219,7 @@ func (d *Daemon) submit(ctx context.Context, a *Agent, dl *Delivery, term Termin
 				return
 			}
 		}
-		if late {
-			return
-		}
-		if !ticked(ctx, tick.C) {
+		if late || !ticked(ctx, time.After(wait)) {
 			return
 		}
 	}
