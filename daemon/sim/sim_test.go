@@ -21,6 +21,7 @@ var (
 	seeds    = flag.Int("seeds", 200, "how many seeds TestSeeds runs")
 	first    = flag.Uint64("first", 1, "the first seed")
 	replays  = flag.Int("replays", 24, "how many seeds TestReplay runs twice")
+	bail     = flag.Bool("bail", false, "run no more seeds once one has failed")
 	progress = flag.Bool("progress", false, "say every ten seconds how far the seeds have got")
 )
 
@@ -77,7 +78,7 @@ func TestSeeds(t *testing.T) {
 					for _, f := range out.failures {
 						t.Errorf("%s\n\tgo test ./daemon/sim -run TestSeeds -seed %d -v", f, seed)
 					}
-					if sum.add(out) > mostFailed {
+					if failed := sum.add(out); failed > mostFailed || *bail && failed > 0 {
 						return
 					}
 				}
