@@ -64,6 +64,7 @@ type agent struct {
 type job struct {
 	prompt string
 	from   origin
+	hooked chan struct{} // of a queued prompt: closed when its hook was answered
 }
 
 // origin says where a prompt came from.
@@ -129,7 +130,7 @@ func (a *agent) run(launch string) {
 	a.ready = true
 	a.settle()
 	if a.prompt != "" {
-		a.jobs = append([]job{{a.prompt, typed}}, a.jobs...)
+		a.jobs = append([]job{{prompt: a.prompt}}, a.jobs...)
 	}
 	a.worker()
 }

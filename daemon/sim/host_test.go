@@ -112,7 +112,7 @@ func (h *host) start() error {
 		Log:       slog.New(&logger{w: h.w, who: g.name}),
 		Environ:   []string{"CLAUDE_CONFIG_DIR=" + h.config, "PATH=/bin"},
 		Binary:    "/bin/true",
-		Trees:     nil,
+		OneShot:   g.oneShot,
 	})
 	h.gen = g
 	h.w.trace.note(g.name, "daemon starts")

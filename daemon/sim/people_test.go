@@ -150,8 +150,12 @@ func (p *person) send(id int64) {
 // handOver asks for a handoff and returns the successor, 0 for none.
 func (p *person) handOver(id int64) int64 {
 	w := p.w
-	if p.ask(p.somewhere(), fmt.Sprintf("hand over agent %d", id), func(ctx context.Context, d *daemon.Daemon) error {
-		_, err := d.RequestHandoff(ctx, id, daemon.HandoffRequest{Force: true})
+	in := daemon.HandoffRequest{Force: true}
+	if w.rng.IntN(4) == 0 {
+		in.Mode = daemon.ModeGenerate
+	}
+	if p.ask(p.somewhere(), fmt.Sprintf("hand over agent %d %s", id, in.Mode), func(ctx context.Context, d *daemon.Daemon) error {
+		_, err := d.RequestHandoff(ctx, id, in)
 		return err
 	}) != nil && !p.hasHandoff(id) {
 		return 0

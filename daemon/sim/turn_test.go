@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -143,18 +144,20 @@ func (a *agent) submit(prompt string) {
 	case a.busy():
 		a.pending = append(a.pending, prompt)
 		a.frame.Print(actor.BlockNote, "Queued: "+actor.Quote(prompt, 60))
+		j := job{prompt, queued, make(chan struct{})}
+		a.enqueue(j)
 		go func() { // its hook is sent at once, with the running turn's prompt id
 			a.step("queues a prompt", 0, 5*time.Millisecond)
 			a.hook(hooks.UserPromptSubmit, map[string]any{"prompt": prompt})
-			a.enqueue(job{prompt, queued})
+			close(j.hooked)
 		}()
 	default:
 		a.pending = append(a.pending, prompt)
-		a.enqueue(job{prompt, typed})
+		a.enqueue(job{prompt: prompt})
 	}
 }
 
-func (a *agent) busy() bool { return a.stop != nil || len(a.jobs) > 0 || !a.ready }
+func (a *agent) busy() bool { return a.ready && (a.stop != nil || len(a.jobs) > 0) }
 
 // exit is /exit: behind a dialog when something runs in the background.
 func (a *agent) exit() {
@@ -182,6 +185,14 @@ func b2f(b bool) float64 {
 
 // turn runs one prompt: UserPromptSubmit, the mind, Stop, and on for as long as Stop is blocked.
 func (a *agent) turn(j job) {
+	if j.hooked != nil {
+		select {
+		case <-j.hooked:
+		case <-a.ended:
+			runtime.Goexit()
+		}
+		a.step("takes a prompt off its queue", 0, 5*time.Millisecond)
+	}
 	ctx, stop := context.WithCancelCause(context.Background())
 	defer stop(nil)
 	a.stop = stop
@@ -301,7 +312,7 @@ func (a *agent) background() {
 	go func() {
 		a.step("background task ends", time.Second, 30*time.Second)
 		a.tasks--
-		a.enqueue(job{"<task-notification>done</task-notification>", notification})
+		a.enqueue(job{prompt: "<task-notification>done</task-notification>", from: notification})
 	}()
 }
 
