@@ -37,6 +37,12 @@ func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.D
 	} else if ok {
 		return true, 0, d.launched(ctx, a, info)
 	}
+	if a.RegisteredAt != nil { // it was made, and its session has begun: a second one would be nobody's
+		if d.lives(a.Process()) {
+			return false, time.Second, nil
+		}
+		return true, 0, d.reap(ctx, a)
+	}
 	if a.StopAskedAt != nil {
 		return true, 0, d.launchFailed(ctx, a, errors.New("it was stopped before it was started"))
 	}

@@ -127,3 +127,28 @@ func TestSpawnAnswerLost(t *testing.T) {
 		}
 	})
 }
+
+// TestServerEndsWhileLaunched: an agent that has registered, and whose tmux server ends before its pane is noted, is
+// not started a second time.
+func TestServerEndsWhileLaunched(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		p.w.inject = func(c *call) fault {
+			if !strings.Contains(c.what, "agent_started") {
+				return none
+			}
+			if row, err := p.w.store.Agent(ctx(), 1); err == nil && row.RegisteredAt != nil {
+				p.w.inject = nil
+				h.term.die()
+			}
+			return failed
+		}
+		_ = p.agent(h)
+		p.await("the end", time.Minute, func() bool {
+			row, err := p.w.store.Agent(ctx(), 1)
+			return err == nil && row.EndedAt != nil
+		})
+		if len(p.w.agents) != 1 {
+			t.Errorf("the agent was started %d times", len(p.w.agents))
+		}
+	})
+}
