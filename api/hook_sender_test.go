@@ -165,7 +165,8 @@ func TestReplayedSessionStart(t *testing.T) {
 			Key: hooks.NewKey(now), Event: "SessionStart", At: now, AgentPID: pid, AgentStart: start, Boot: boot,
 			Body: json.RawMessage(`{"session_id": "` + id + `", "cwd": "/"}`),
 		}))
-		h.hookDoor().with(hookKeyHeader, hooks.NewKey(now)).do("POST", "/hooks/Notification", `{}`) // after what is spooled
+		live := h.hookDoor().with(hookKeyHeader, hooks.NewKey(now)).with(agentPIDHeader, fmt.Sprint(pid))
+		live.do("POST", "/hooks/Notification", `{}`) // after what the same process has spooled
 	}
 	replay("older", proc.PID, proc.Start-1, tmux.BootID())
 	replay("before-the-boot", proc.PID, proc.Start, "another-boot")

@@ -22,14 +22,14 @@ var answered = map[string]any{
 	"Persona": Persona{}, "FullPersona": FullPersona{}, "Pipeline": daemon.Pipeline{}, "Step": daemon.Step{},
 	"StepHandoff": daemon.StepHandoff{}, "Template": Template{}, "Event": daemon.Event{}, "DashboardLink": DashboardLink{},
 	"Login": Login{}, "Hello": Hello{},
-	"NotificationPreferences": daemon.NotificationPreferences{}, "TestedNotification": daemon.TestedNotification{},
+	"NotificationPreferences": daemon.NotificationPreferences{}, "PruneReport": daemon.PruneReport{}, "TestedNotification": daemon.TestedNotification{},
 }
 
 // asked are the types of what is asked for, by the names of their bodies.
 var asked = map[string]any{
 	"Nothing": struct{}{}, "NewAgent": newAgentRequest{}, "AssignPersona": assignRequest{}, "Stop": stopRequest{}, "Message": messageRequest{},
 	"PeerMessage": peerMessageRequest{}, "Handoff": handoffRequest{}, "Cancel": cancelRequest{}, "Retry": retryRequest{}, "ContextReport": contextRequest{},
-	"NewPersona": newPersonaRequest{}, "NewPipeline": newPipelineRequest{}, "Resume": resumeRequest{}, "Decision": decisionRequest{},
+	"NewPersona": newPersonaRequest{}, "NewPipeline": newPipelineRequest{}, "Resume": resumeRequest{}, "Prune": pruneRequest{}, "Decision": decisionRequest{},
 	"NotificationPreferences": preferencesRequest{},
 	"Hook":                    json.RawMessage{}, // the runtime's own
 }

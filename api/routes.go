@@ -58,6 +58,7 @@ func (s *Server) routes() []route {
 		{"PUT", "/api/notifications/preferences", "", s.setPreferences},
 		{"POST", "/api/notifications/test", "", s.testNotification},
 		{"GET", "/api/events", "after types agent_id handoff_id pipeline_id", s.streamEvents},
+		{"POST", "/api/prune", "", s.prune},
 		{"GET", "/api/audit", auditParams + " limit before", s.listAudit},
 		{"GET", "/api/audit/export", auditParams + " format", s.exportAudit},
 		{"GET", "/api/openapi.yaml", "", s.showOpenAPI},

@@ -34,12 +34,16 @@ func TestHistoryIsPrunedByItsSetting(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := &historyStore{left: []PrunedHistory{{Runs: 1}, {Agents: 200, Handoffs: 3}, {Agents: 5}}, fail: fail}
 			d := New(Config{Host: "h", Store: s, Log: slog.New(slog.DiscardHandler)})
-			if err := d.pruneHistory(t.Context()); err != nil || len(s.left) != 3 {
+			prune := func(ctx context.Context) error {
+				_, history := d.pruneLimits()
+				return d.pruneHistory(ctx, history)
+			}
+			if err := prune(t.Context()); err != nil || len(s.left) != 3 {
 				t.Errorf("without a setting: %v, %d batches are left", err, len(s.left))
 			}
 			d.Settings.History.MaxAge = 48 * time.Hour
 			began := time.Now()
-			if err := d.pruneHistory(t.Context()); !errors.Is(err, fail) || len(s.left) != 0 {
+			if err := prune(t.Context()); !errors.Is(err, fail) || len(s.left) != 0 {
 				t.Errorf("%v, %d batches are left", err, len(s.left))
 			}
 			if age := began.Sub(s.before); age > 48*time.Hour || age < 47*time.Hour {

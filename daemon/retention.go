@@ -72,15 +72,39 @@ func (d *Daemon) runRetention(ctx context.Context) {
 	}
 }
 
-// Prune deletes what the settings do not keep of the log and of hooks, in small transactions, and logs an
-// event if there was something.
-func (d *Daemon) Prune(ctx context.Context) error {
-	set := d.Settings.Log
-	limits := PruneLimits{Rows: set.MaxRows}
-	if set.MaxAge > 0 {
-		limits.Before = time.Now().UTC().Add(-set.MaxAge)
+// PruneReport is what was deleted, or would be.
+type PruneReport struct {
+	Events    int64 `json:"events"`
+	Hooks     int64 `json:"hooks"` // those of agents that are deleted left out
+	Agents    int64 `json:"agents"`
+	Handoffs  int64 `json:"handoffs"`
+	Pipelines int64 `json:"pipelines"`
+}
+
+// WouldPrune says what Prune would delete now.
+func (d *Daemon) WouldPrune(ctx context.Context) (PruneReport, error) {
+	limits, history := d.pruneLimits()
+	return d.Store.WouldPrune(ctx, limits, history)
+}
+
+// pruneLimits are what the settings do not keep; a zero time: all history is kept.
+func (d *Daemon) pruneLimits() (limits PruneLimits, history time.Time) {
+	limits.Rows = d.Settings.Log.MaxRows
+	now := time.Now().UTC()
+	if age := d.Settings.Log.MaxAge; age > 0 {
+		limits.Before = now.Add(-age)
 	}
-	if err := d.pruneHistory(ctx); err != nil {
+	if age := d.Settings.History.MaxAge; age > 0 {
+		history = now.Add(-age)
+	}
+	return limits, history
+}
+
+// Prune deletes what the settings do not keep of the log, of hooks and of what has ended, in small transactions, and
+// logs an event if there was something.
+func (d *Daemon) Prune(ctx context.Context) error {
+	limits, history := d.pruneLimits()
+	if err := d.pruneHistory(ctx, history); err != nil {
 		return err
 	}
 	events, err := pruneAll(ctx, limits, d.Store.PruneEvents)
@@ -106,12 +130,11 @@ func (d *Daemon) Prune(ctx context.Context) error {
 	return err
 }
 
-// pruneHistory deletes the runs and agents that ended too long ago.
-func (d *Daemon) pruneHistory(ctx context.Context) error {
-	if d.Settings.History.MaxAge <= 0 {
+// pruneHistory deletes the runs and agents that ended before a time, unless that is zero.
+func (d *Daemon) pruneHistory(ctx context.Context, before time.Time) error {
+	if before.IsZero() {
 		return nil
 	}
-	before := time.Now().UTC().Add(-d.Settings.History.MaxAge)
 	var all PrunedHistory
 	pause := time.NewTicker(prunePause)
 	defer pause.Stop()

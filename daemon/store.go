@@ -320,6 +320,13 @@ type LogKeeper interface {
 	PruneHistory(ctx context.Context, before time.Time, most int) (PrunedHistory, error)
 }
 
+// PruneForecast says what pruning would delete.
+type PruneForecast interface {
+	// WouldPrune counts what PruneEvents and PruneHooks with l, and PruneHistory with the time, would delete to their ends.
+	// A zero time: no history.
+	WouldPrune(ctx context.Context, l PruneLimits, history time.Time) (PruneReport, error)
+}
+
 // OpenWork names a host's agents that have something to do, or may have. It is asked each second.
 type OpenWork interface {
 	// OpenAgents returns the ids of the host's agents that have something to do: those that are
@@ -363,6 +370,7 @@ type Store interface {
 	DeliveryReader
 	EventReader
 	LogKeeper
+	PruneForecast
 	PreferenceStore
 	OpenWork
 	CensusReader

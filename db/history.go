@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -51,40 +52,83 @@ const (
 // PruneHistory deletes some runs that ended before a time, or if there are none some agents, the oldest first, with all
 // that belongs to them.
 func (db *DB) PruneHistory(ctx context.Context, before time.Time, most int) (done daemon.PrunedHistory, err error) {
-	err = pgx.BeginTxFunc(ctx, db.pool, readCommitted, func(tx pgx.Tx) error {
-		done = daemon.PrunedHistory{}
-		runs, err := idsIn(ctx, tx, listOldRuns, before, limitOr(most, pruneBatch))
-		if err != nil {
-			return err
-		}
-		if len(runs) > 0 {
-			done.Runs = int64(len(runs))
-			return sendAll(ctx, tx, []any{runs}, leaveRuns, deleteOutputs, deleteSteps, deleteRuns)
-		}
-		agents, err := idsIn(ctx, tx, listOldAgents, before, limitOr(most, pruneBatch))
-		if err != nil || len(agents) == 0 {
-			return err
-		}
-		handoffs, err := idsIn(ctx, tx, listHandoffsOf, agents)
-		if err != nil {
-			return err
-		}
-		done.Agents, done.Handoffs = int64(len(agents)), int64(len(handoffs))
-		if err := sendAll(ctx, tx, []any{handoffs}, deleteTransitions, deleteRecords); err != nil {
-			return err
-		}
-		if err := sendAll(ctx, tx, []any{agents, handoffs}, deleteDeliveries); err != nil {
-			return err
-		}
-		if err := sendAll(ctx, tx, []any{handoffs}, deleteHandoffs); err != nil {
-			return err
-		}
-		return sendAll(ctx, tx, []any{agents}, deleteHooks, deleteAgents)
+	err = pgx.BeginTxFunc(ctx, db.pool, readCommitted, func(tx pgx.Tx) (err error) {
+		done, err = forget(ctx, tx, before, limitOr(most, pruneBatch))
+		return err
 	})
 	if err != nil {
 		return daemon.PrunedHistory{}, fmt.Errorf("history: %w", away(err))
 	}
 	return done, nil
+}
+
+// forget is PruneHistory in a transaction.
+func forget(ctx context.Context, tx pgx.Tx, before time.Time, most int) (done daemon.PrunedHistory, err error) {
+	runs, err := idsIn(ctx, tx, listOldRuns, before, most)
+	if err != nil {
+		return done, err
+	}
+	if len(runs) > 0 {
+		done.Runs = int64(len(runs))
+		return done, sendAll(ctx, tx, []any{runs}, leaveRuns, deleteOutputs, deleteSteps, deleteRuns)
+	}
+	agents, err := idsIn(ctx, tx, listOldAgents, before, most)
+	if err != nil || len(agents) == 0 {
+		return done, err
+	}
+	handoffs, err := idsIn(ctx, tx, listHandoffsOf, agents)
+	if err != nil {
+		return done, err
+	}
+	done.Agents, done.Handoffs = int64(len(agents)), int64(len(handoffs))
+	if err := sendAll(ctx, tx, []any{handoffs}, deleteTransitions, deleteRecords); err != nil {
+		return done, err
+	}
+	if err := sendAll(ctx, tx, []any{agents, handoffs}, deleteDeliveries); err != nil {
+		return done, err
+	}
+	if err := sendAll(ctx, tx, []any{handoffs}, deleteHandoffs); err != nil {
+		return done, err
+	}
+	return done, sendAll(ctx, tx, []any{agents}, deleteHooks, deleteAgents)
+}
+
+// WouldPrune deletes everything in a transaction, and takes that back.
+func (db *DB) WouldPrune(ctx context.Context, l daemon.PruneLimits, history time.Time) (out daemon.PruneReport, err error) {
+	const everything = math.MaxInt32
+	tx, err := db.from(ctx).Begin(ctx)
+	if err != nil {
+		return out, fmt.Errorf("prune, forecast: %w", away(err))
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // a connection that is lost has taken it back
+	for more := !history.IsZero(); more; {
+		some, err := forget(ctx, tx, history, everything)
+		if err != nil {
+			return out, fmt.Errorf("prune, forecast: %w", away(err))
+		}
+		out.Agents, out.Handoffs, out.Pipelines = out.Agents+some.Agents, out.Handoffs+some.Handoffs, out.Pipelines+some.Runs
+		more = some != (daemon.PrunedHistory{})
+	}
+	count := func(to *int64, sql string, args ...any) {
+		var rows int64
+		var newest *time.Time
+		if err == nil {
+			err = tx.QueryRow(ctx, sql, args...).Scan(&rows, &newest)
+			*to += rows
+		}
+	}
+	young := time.Now().Add(-daemon.NeverPruned)
+	if !l.Before.IsZero() {
+		count(&out.Events, pruneOldEvents, l.Before, everything, young)
+		count(&out.Hooks, pruneHooks, l.Before, everything)
+	}
+	if l.Rows > 0 {
+		count(&out.Events, pruneManyEvents, l.Rows, everything, young)
+	}
+	if err != nil {
+		return out, fmt.Errorf("prune, forecast: %w", away(err))
+	}
+	return out, nil
 }
 
 // idsIn reads a list of ids in a transaction.

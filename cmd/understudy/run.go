@@ -119,7 +119,7 @@ for root /var/lib/understudy/data, and for others understudy/data in $XDG_DATA_H
 	for group, commands := range map[string][]*cobra.Command{
 		"begin": {a.demoCommand(), a.serveCommand()},
 		"work":  {a.personaCommand(), a.agentCommand(), a.handoffCommand(), a.pipelineCommand(), a.topCommand(), a.dashboardCommand(), a.eventsCommand(), a.auditCommand()},
-		"setup": {a.doctorCommand(), a.notificationsCommand(), a.serviceCommand(), a.completionCommand(), a.versionCommand(), a.hooksCommand(), a.hookCommand(), a.statusLineCommand(), a.mcpCommand()},
+		"setup": {a.doctorCommand(), a.notificationsCommand(), a.pruneCommand(), a.serviceCommand(), a.completionCommand(), a.versionCommand(), a.hooksCommand(), a.hookCommand(), a.statusLineCommand(), a.mcpCommand()},
 	} {
 		for _, c := range commands {
 			c.GroupID = group

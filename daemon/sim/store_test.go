@@ -111,6 +111,10 @@ func (s *gated) PruneHistory(ctx context.Context, before time.Time, most int) (d
 	return write(s, ctx, "PruneHistory", func() (daemon.PrunedHistory, error) { return s.inner.PruneHistory(ctx, before, most) })
 }
 
+func (s *gated) WouldPrune(ctx context.Context, l daemon.PruneLimits, history time.Time) (daemon.PruneReport, error) {
+	return query(s, ctx, "WouldPrune", func() (daemon.PruneReport, error) { return s.inner.WouldPrune(ctx, l, history) })
+}
+
 func (s *gated) NextID(ctx context.Context, kind daemon.IDKind) (int64, error) {
 	return query(s, ctx, "NextID "+string(kind), func() (int64, error) { return s.inner.NextID(ctx, kind) })
 }

@@ -74,6 +74,10 @@ func pruneHistory(t *testing.T, st daemon.Store) {
 	Commit(t, st, over)
 	end(t, st, first, second, third, worker)
 
+	all := everything(t, st)
+	would, err := st.WouldPrune(t.Context(), daemon.PruneLimits{Before: now().Add(time.Hour)}, now().Add(-time.Hour))
+	equal(t, "would be pruned", must(t, would, err), daemon.PruneReport{Agents: 4, Handoffs: 2, Pipelines: 1})
+	equal(t, "left by that", everything(t, st), all)
 	equal(t, "pruned", forget(t, st), daemon.PrunedHistory{Runs: 1, Agents: 4, Handoffs: 2})
 	equal(t, "left", everything(t, st), before)
 	if _, err := st.StoredHook(t.Context(), hook.HookID); !errors.Is(err, daemon.ErrNotFound) {

@@ -135,3 +135,38 @@ func (s *Store) forgetAgent(id int64) (handoffs int64) {
 	s.agents.put(id, nil)
 	return int64(len(gone))
 }
+
+// WouldPrune deletes everything, and takes that back.
+func (s *Store) WouldPrune(ctx context.Context, l daemon.PruneLimits, history time.Time) (out daemon.PruneReport, err error) {
+	leave, err := s.enter(ctx, "prune, forecast")
+	if err != nil {
+		return out, err
+	}
+	keys := maps.Clone(s.hookKeys)
+	copied := &Store{ // rows are never changed, but replaced
+		sequences: s.sequences, lastEvent: s.lastEvent, lastHook: s.lastHook, prunedTo: s.prunedTo,
+		agents: s.agents.copied(), handoffs: s.handoffs.copied(), transitions: s.transitions.copied(), records: s.records.copied(),
+		deliveries: s.deliveries.copied(), pipelines: s.pipelines.copied(), steps: s.steps.copied(), outputs: s.outputs.copied(),
+		hooks: s.hooks.copied(), hookKeys: keys, events: s.events.copied(),
+	}
+	leave()
+	for more := !history.IsZero(); more; {
+		some, err := copied.PruneHistory(ctx, history, len(copied.agents.rows)+len(copied.pipelines.rows))
+		if err != nil {
+			return out, err
+		}
+		out.Agents, out.Handoffs, out.Pipelines = out.Agents+some.Agents, out.Handoffs+some.Handoffs, out.Pipelines+some.Runs
+		more = some != (daemon.PrunedHistory{})
+	}
+	for what, prune := range map[*int64]func(context.Context, daemon.PruneLimits) (daemon.Pruned, error){&out.Events: copied.PruneEvents, &out.Hooks: copied.PruneHooks} {
+		for more := true; more; {
+			some, err := prune(ctx, l)
+			if err != nil {
+				return out, err
+			}
+			*what += some.Rows
+			more = some.Rows > 0
+		}
+	}
+	return out, nil
+}

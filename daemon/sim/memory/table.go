@@ -18,6 +18,9 @@ func (t *table[T]) find(id int64) (int, bool) {
 	return slices.BinarySearchFunc(t.rows, id, func(e entry[T], id int64) int { return cmp.Compare(e.id, id) })
 }
 
+// copied returns a table of the same rows.
+func (t *table[T]) copied() table[T] { return table[T]{slices.Clone(t.rows)} }
+
 // get returns a row; nil: there is none.
 func (t *table[T]) get(id int64) *T {
 	if i, ok := t.find(id); ok {

@@ -1,0 +1,35 @@
+package api
+
+import (
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// TestPrune: a dry run says what would go and leaves it, and without one it goes.
+func TestPrune(t *testing.T) {
+	t.Parallel()
+	h := build(t, func(s *Server) {
+		s.Daemon.Settings.Log.MaxAge, s.Daemon.Settings.History.MaxAge = time.Hour, 24*time.Hour
+	})
+	old := time.Now().Add(-48 * time.Hour).UTC()
+	h.commit(&daemon.Change{Events: []*daemon.Event{{Type: "agent_idle", Host: "here", At: old}}})
+	ended := h.agent(func(a *daemon.Agent) { a.State, a.EndedAt = daemon.Ended, &old })
+	want := daemon.PruneReport{Events: 1, Agents: 1}
+	for range 2 {
+		if got := must(h.client.Prune(t.Context(), true))(t); got != want {
+			t.Errorf("would delete %+v, want %+v", got, want)
+		}
+	}
+	must(h.store.Agent(t.Context(), ended.ID))(t)
+	if got := must(h.client.Prune(t.Context(), false))(t); got != want {
+		t.Errorf("deleted %+v, want %+v", got, want)
+	}
+	if _, err := h.store.Agent(t.Context(), ended.ID); err == nil {
+		t.Error("the agent is there")
+	}
+	if got := must(h.client.Prune(t.Context(), true))(t); got != (daemon.PruneReport{}) {
+		t.Errorf("once more: %+v", got)
+	}
+}
