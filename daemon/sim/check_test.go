@@ -89,6 +89,12 @@ func (w *world) checkHandoff(h *daemon.Handoff) {
 	if last, known := w.last[h.ID]; known && last != h.Phase {
 		w.fail("handoff %d is %s, its transitions end with %s", h.ID, h.Phase, last)
 	}
+	if h.DeliveryID != nil && (h.Phase == daemon.AwaitingDocument || h.Phase == daemon.Completed) {
+		d, err := w.store.Delivery(context.Background(), *h.DeliveryID)
+		if err != nil || d.Verdict == nil || *d.Verdict != daemon.Submitted {
+			w.fail("handoff %d is %s, and delivery %d was not confirmed: %s %v", h.ID, h.Phase, *h.DeliveryID, d.State, err)
+		}
+	}
 	switch h.Phase {
 	case daemon.ShuttingDown, daemon.Spawning, daemon.AwaitingRegistration, daemon.InjectingSkill, daemon.Briefing, daemon.Completed:
 		if h.RecordedAt == nil {
