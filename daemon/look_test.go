@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -103,18 +104,18 @@ func TestLookGivesUpOnAFileSystemThatHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := New(Config{Host: "h", Log: slog.New(slog.DiscardHandler)})
-		mended, hanging := make(chan struct{}), 0
+		mended, hanging := make(chan struct{}), new(atomic.Int64)
 		for range 2 * fileLooks {
 			began := time.Now()
-			if d.lookAt(t.Context(), "/hung", func() bool { hanging++; <-mended; return true }) {
+			if d.lookAt(t.Context(), "/hung", func() bool { hanging.Add(1); <-mended; return true }) {
 				t.Error("a look that hangs has found something")
 			}
 			if took := time.Since(began); took != lookTimeout {
 				t.Errorf("a look took %s", took)
 			}
 		}
-		if hanging != fileLooks {
-			t.Errorf("%d looks hang at once, %d may", hanging, fileLooks)
+		if n := hanging.Load(); n != fileLooks {
+			t.Errorf("%d looks hang at once, %d may", n, fileLooks)
 		}
 		close(mended)
 		synctest.Wait()
