@@ -56,6 +56,14 @@ func (d *Daemon) RetryHandoff(ctx context.Context, id int64, mode string) (Hando
 
 // superseded says which other handoff of the same agent stands in the way of a retry.
 func (d *Daemon) superseded(ctx context.Context, h *Handoff) error {
+	if err := d.handedOver(ctx, h); err != nil {
+		return err
+	}
+	return errHandoffOpen
+}
+
+// handedOver refuses a retry of a handoff whose agent has been handed over by another one.
+func (d *Daemon) handedOver(ctx context.Context, h *Handoff) error {
 	list, err := d.Store.Handoffs(ctx, HandoffFilter{AgentID: h.AgentID, Limit: 500})
 	if err != nil {
 		return err
@@ -65,7 +73,7 @@ func (d *Daemon) superseded(ctx context.Context, h *Handoff) error {
 			return Errorf(KindConflict, "handoff_superseded", "Agent %d was handed over by handoff %d", h.AgentID, other.ID)
 		}
 	}
-	return errHandoffOpen
+	return nil
 }
 
 func (d *Daemon) retry(ctx context.Context, h *Handoff) error {
@@ -91,6 +99,9 @@ func (d *Daemon) retrying(ctx context.Context, h *Handoff) (*Change, error) {
 	}
 	failed := h.Error.Phase
 	if !a.Active() {
+		if err := d.handedOver(ctx, h); err != nil {
+			return nil, err
+		}
 		if err := d.noHeir(ctx, &a, h.SuccessorID); err != nil {
 			return nil, err
 		}
