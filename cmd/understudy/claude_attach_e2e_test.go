@@ -90,7 +90,11 @@ func (r *claudeRig) shot(s *topPane, name string) {
 	if dir == "" {
 		return
 	}
-	if err := os.WriteFile(filepath.Join(dir, name+".txt"), []byte(s.tell("capture-pane", "-p")), 0o600); err != nil {
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, name+".txt"), []byte(s.tell("capture-pane", "-p")), 0o600)
+	}
+	if err != nil {
 		r.t.Error(err)
 	}
 }

@@ -1,0 +1,6 @@
+//go:build !race
+
+package sim
+
+// slower is how much longer a seed takes than without the race detector.
+const slower = 1
