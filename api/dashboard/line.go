@@ -22,9 +22,6 @@ type generation struct {
 	Now     time.Time
 }
 
-// Took is how long it was there, or has been.
-func (g *generation) Took() time.Duration { return took(&g.CreatedAt, g.EndedAt, g.Now) }
-
 // Use is how full its context was when its work was recorded, or is known to have been last.
 func (g *generation) Use() *daemon.ContextUse {
 	if g.Handoff != nil && g.Handoff.ContextUse != nil {

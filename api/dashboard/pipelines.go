@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"context"
-	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/personas"
@@ -25,14 +24,6 @@ type pipeline struct {
 	Agents map[int64]*daemon.Agent // that worked on it, by id
 }
 
-// Took is how long the run took, or has been at work.
-func (p *pipeline) Took() time.Duration { return took(p.StartedAt, p.FinishedAt, p.Now) }
-
-// StepTook is how long a step took, or has been at work.
-func (p *pipeline) StepTook(s daemon.Step) time.Duration {
-	return took(s.StartedAt, s.FinishedAt, p.Now)
-}
-
 // At says whether the run is at a step, or will be next.
 func (p *pipeline) At(s daemon.Step) bool { return s.OrderIndex == p.Front() }
 
@@ -41,17 +32,6 @@ func (p *pipeline) Failed() bool { return p.Status == daemon.PipelineFailed }
 
 // Waits says whether it waits for approval.
 func (p *pipeline) Waits() bool { return p.Status == daemon.PipelineWaiting }
-
-// took is 0 for what has not begun.
-func took(from, to *time.Time, now time.Time) time.Duration {
-	switch {
-	case from == nil:
-		return 0
-	case to == nil:
-		return now.Sub(*from)
-	}
-	return to.Sub(*from)
-}
 
 // Pipelines draws the list of runs, those of one status if it is given, from before an id on.
 func (p *Pages) Pipelines(ctx context.Context, status string, before int64) (*Page, error) {

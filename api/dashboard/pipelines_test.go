@@ -3,28 +3,41 @@ package dashboard
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/net/html"
 
 	"github.com/understudyd/understudy/daemon"
 )
+
+// run is a run on another host, which began at a time.
+func (h *house) run(status daemon.PipelineStatus, at time.Time) *daemon.Pipeline {
+	h.t.Helper()
+	return &daemon.Pipeline{
+		ID: must(h.store.NextID(h.t.Context(), daemon.PipelineIDs))(h.t), Title: "login", Template: "gated", Prompt: "Mend it.", Cwd: "/",
+		Host: "elsewhere", Status: status, StartedAt: &at, Warnings: []string{}, CreatedAt: at, UpdatedAt: at,
+	}
+}
+
+// step is a step of a run, with approval.
+func (h *house) step(run *daemon.Pipeline, index int, status daemon.StepStatus) daemon.Step {
+	h.t.Helper()
+	return daemon.Step{
+		ID: must(h.store.NextID(h.t.Context(), daemon.StepIDs))(h.t), PipelineID: run.ID, OrderIndex: index,
+		AgentName: "developer", Status: status, Approval: true,
+	}
+}
 
 // TestDecisionsNameTheirStep: what is approved or rejected is the step that the page shows, wherever the run
 // is by then.
 func TestDecisionsNameTheirStep(t *testing.T) {
 	t.Parallel()
 	h := build(t)
-	run := &daemon.Pipeline{
-		ID: must(h.store.NextID(t.Context(), daemon.PipelineIDs))(t), Title: "login", Template: "gated", Prompt: "Mend it.", Cwd: "/",
-		Host: "elsewhere", Status: daemon.PipelineWaiting, StartedAt: &h.now, Warnings: []string{}, CreatedAt: h.now, UpdatedAt: h.now,
-	}
-	for i, name := range []string{"developer", "reviewer"} {
-		s := daemon.Step{ID: must(h.store.NextID(t.Context(), daemon.StepIDs))(t), PipelineID: run.ID, OrderIndex: i, AgentName: name}
-		s.Status, s.Approval = daemon.StepPending, true
-		if i == 0 {
-			s.Status, s.StartedAt, s.FinishedAt, s.ApprovedAt = daemon.StepDone, &h.now, &h.now, &h.now
-		}
-		run.Steps = append(run.Steps, s)
-	}
+	run := h.run(daemon.PipelineWaiting, h.now)
+	run.Steps = []daemon.Step{h.step(run, 0, daemon.StepDone), h.step(run, 1, daemon.StepPending)}
+	run.Steps[0].StartedAt, run.Steps[0].FinishedAt, run.Steps[0].ApprovedAt = &h.now, &h.now, &h.now
 	h.commit(&daemon.Change{NewPipeline: run})
 	for name, draw := range map[string]func() (*Page, error){
 		"home":     func() (*Page, error) { return h.Home(t.Context()) },
@@ -37,5 +50,31 @@ func TestDecisionsNameTheirStep(t *testing.T) {
 				t.Errorf("%s: buttons do %q, want %s among them", name, calls(doc), want)
 			}
 		}
+	}
+}
+
+// TestRunGrowsOlder: the age of a run and of its step that works is an element that app.js counts on; what has
+// ended says how long it took.
+func TestRunGrowsOlder(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	begun, ended := h.now.Add(-40*time.Minute), h.now.Add(-10*time.Minute)
+	run := h.run(daemon.PipelineRunning, begun)
+	run.Steps = []daemon.Step{h.step(run, 0, daemon.StepDone), h.step(run, 1, daemon.StepRunning)}
+	run.Steps[0].StartedAt, run.Steps[0].FinishedAt, run.Steps[1].StartedAt = &begun, &ended, &ended
+	h.commit(&daemon.Change{NewPipeline: run})
+	page, err := h.Pipeline(t.Context(), run.ID)
+	doc, text := drawn(t, page, err)
+	var ages []string
+	for n := range doc.Descendants() {
+		if slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == "data-age" }) {
+			ages = append(ages, n.FirstChild.Data)
+		}
+	}
+	if want := []string{"40 min", "10 min"}; !slices.Equal(ages, want) {
+		t.Errorf("ages that count on %q, want %q", ages, want)
+	}
+	if want := `<span class="dim">30 min`; !strings.Contains(text, want) {
+		t.Errorf("no %q in %s", want, text)
 	}
 }

@@ -15,6 +15,7 @@ import (
 var functions = template.FuncMap{
 	"age":      func(now, t time.Time) string { return age(now.Sub(t)) },
 	"duration": duration,
+	"between":  func(from, to time.Time) string { return duration(to.Sub(from)) },
 	"ms":       func(ms int64) string { return duration(time.Duration(ms) * time.Millisecond) },
 	"stamp":    func(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") },
 	"iso":      func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
