@@ -54,8 +54,8 @@ type assembly struct {
 // maxAssemblies bounds the assemblies that run at once: each may read hundreds of megabytes.
 const maxAssemblies = 4
 
-// assemble puts the context together within the time that it may take, which begins when it is its turn. What it waits for then may
-// go on in the background (a file system that hangs can't be told to stop); nobody looks at it.
+// assemble puts the context together within the time that it may take, which begins when it is its turn. What it
+// waits for then may go on in the background (a file system that hangs can't be told to stop); nobody looks at it.
 func (r *handoffRun) assemble(doc data.Document) (out assembled, err error) {
 	select {
 	case r.d.assemblies <- struct{}{}:

@@ -9,22 +9,14 @@ import (
 
 // EventTypes are the types of the events that a daemon logs, sorted.
 var EventTypes = sync.OnceValue(func() []string {
+	// Those whose payload says itself what they mean; eventWords has the others.
 	all := strings.Fields(`
-		agent_compacting agent_context agent_context_unknown agent_created agent_ended agent_failed agent_handoff_refused
-		agent_messaged agent_needs_input agent_persona_assigned agent_registered agent_resumed agent_session_changed
-		agent_skill_injected agent_started agent_stop_failed agent_stop_requested agent_stop_withdrawn agent_stopping
-		agent_stuck agent_without_progress
-		database_lost database_unavailable delivery_answered delivery_queued delivery_submitted delivery_not_submitted
-		delivery_unconfirmed
-		handoff_started handoff_retried handoff_created handoff_extraction_failed handoff_fallback_used handoff_superseded
-		handoff_waiting handoff_extracted
-		hook_disbelieved hook_refused hook_set_aside host_moved log_pruned operator_notified operator_preferences_changed
-		spool_unreadable
-		pipeline_created pipeline_pending pipeline_running pipeline_resumed pipeline_waiting pipeline_waiting_for_approval
-		pipeline_approval_reminder pipeline_stuck pipeline_warning pipeline_done pipeline_failed pipeline_worktree_created
-		pipeline_worktree_kept pipeline_worktree_removed
-		step_running step_done step_failed step_skipped step_approved step_rejected step_handoff_created step_output_empty
-		step_extraction_failed template_broken`)
+		agent_compacting agent_context_unknown agent_handoff_refused agent_messaged agent_needs_input
+		agent_resumed agent_stop_failed agent_stuck agent_without_progress database_lost
+		database_unavailable handoff_fallback_used handoff_superseded handoff_waiting handoff_extracted
+		hook_disbelieved hook_refused hook_set_aside host_moved operator_preferences_changed
+		spool_unreadable pipeline_waiting pipeline_waiting_for_approval pipeline_approval_reminder
+		pipeline_stuck pipeline_warning pipeline_done pipeline_failed step_output_empty template_broken`)
 	for _, s := range []AgentState{Starting, Idle, Working, Waiting} {
 		all = append(all, "agent_"+string(s))
 	}

@@ -144,10 +144,8 @@ func (d *Daemon) pruneHistory(ctx context.Context, before time.Time) error {
 		if err != nil || some == (PrunedHistory{}) {
 			return errors.Join(err, d.tellHistory(ctx, all, before))
 		}
-		select {
-		case <-ctx.Done():
+		if !ticked(ctx, pause.C) {
 			return errors.Join(ctx.Err(), d.tellHistory(ctx, all, before))
-		case <-pause.C:
 		}
 	}
 }
