@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
@@ -19,12 +18,13 @@ import (
 
 // agent is one running scripted agent.
 type agent struct {
+	Process
+	alive      context.Context // ends when the process does
+	kill       func()          // ends it, with all that it does
 	opt        options
 	env        environment
-	self       []string // the command line that runs this program, without its arguments
 	cwd        string
 	configDir  string
-	pid        int
 	settings   settings
 	warnings   []string // about the settings
 	screen     *screen  // nil in print mode
@@ -64,77 +64,60 @@ type job struct {
 	run  func(context.Context)
 }
 
-// Main runs the scripted agent until its session ends and returns the exit status. args are the
-// arguments after the program's name (and after the subcommand, if it is one of another program).
-func Main(args []string, environ []string, stdin *os.File, stdout, stderr *os.File) int {
+// main is what the program does.
+func (a *agent) main() int {
 	complain := func(err error) int {
-		fmt.Fprintf(stderr, "error: %v\n", err)
+		fmt.Fprintf(a.Stderr, "error: %v\n", err)
 		return 1
 	}
-	opt, err := parseOptions(args)
+	opt, err := parseOptions(a.Args)
 	if err != nil {
 		return complain(err)
 	}
 	if opt.version {
-		fmt.Fprintf(stdout, "%s (scripted agent)\n", version)
+		fmt.Fprintf(a.Stdout, "%s (scripted agent)\n", version)
 		return 0
 	}
-	a, err := newAgent(opt, environ)
+	err = a.prepare(opt)
 	var missing errNoConversation
 	if opt.print && errors.As(err, &missing) {
-		return printMissing(opt, missing, stdout, stderr)
+		return printMissing(opt, missing, a.Stdout, a.Stderr)
 	}
 	if err != nil {
 		return complain(err)
 	}
-	a.self = ownCommand(args)
 	if a.behave().has("crash-at-start") {
 		return complain(errors.New("scripted crash at start"))
 	}
 	if opt.print {
-		return a.printAnswer(stdin, stdout, stderr)
+		return a.printAnswer()
 	}
-	code, err := a.run(stdin, stdout)
+	code, err := a.run()
 	if err != nil {
 		return complain(err)
 	}
 	return code
 }
 
-// ownCommand is the beginning of this process's command line, before args.
-func ownCommand(args []string) []string {
-	if n := len(os.Args) - len(args); n > 0 && slices.Equal(os.Args[n:], args) {
-		return os.Args[:n]
-	}
-	return os.Args[:1]
-}
-
-// newAgent finds directories and settings and decides on the session.
-func newAgent(opt options, environ []string) (*agent, error) {
-	a := &agent{
-		opt: opt, env: environ, pid: os.Getpid(),
-		life:  context.Background(),
-		quits: make(chan quit, 4), giveBack: make(chan string, 16), wake: make(chan struct{}, 1),
-	}
-	cwd, err := os.Getwd()
-	if err != nil {
-		return nil, fmt.Errorf("working directory: %w", err)
-	}
-	if a.cwd, err = filepath.EvalSymlinks(cwd); err != nil {
-		return nil, fmt.Errorf("working directory: %w", err)
+// prepare finds directories and settings and decides on the session.
+func (a *agent) prepare(opt options) (err error) {
+	a.opt, a.env, a.life = opt, a.Environ, a.alive
+	a.quits, a.giveBack, a.wake = make(chan quit, 4), make(chan string, 16), make(chan struct{}, 1)
+	if a.cwd, err = filepath.EvalSymlinks(a.Dir); err != nil {
+		return fmt.Errorf("working directory: %w", err)
 	}
 	a.configDir = configDir(a.env)
 	if a.settings, a.warnings, err = loadSettings(opt.settings, a.configDir, a.cwd); err != nil {
-		return nil, err
+		return err
 	}
 	if _, err := readBehaviours(opt, a.env); err != nil {
-		return nil, err
+		return err
 	}
 	if err := a.chooseSession(); err != nil {
-		return nil, err
+		return err
 	}
-	a.registry = newRegistry(a.configDir, a.pid, a.cwd, opt.name)
-	return a, nil
+	a.registry = a.newRegistry()
+	return nil
 }
 
 // configDir is where Claude Code keeps its state.

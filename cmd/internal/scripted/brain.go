@@ -120,7 +120,7 @@ func (a *agent) path(name string) string {
 // edit changes files, one call of a tool each. A call that fails is told in the transcript alone.
 func (a *agent) edit(ctx context.Context, files []string) error {
 	for _, file := range files {
-		if err := a.use(ctx, editTool(a.path(file))); err == nil {
+		if err := a.use(ctx, a.editTool(a.path(file))); err == nil {
 			a.memory.Edited = append(a.memory.Edited, file)
 		}
 	}

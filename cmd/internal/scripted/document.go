@@ -67,10 +67,11 @@ func (a *agent) writeLate(b behaviours) {
 func (a *agent) writeDocument(b behaviours, path, content string) error {
 	switch {
 	case b.has("directory-document"):
+		defer a.wrote(path)
 		return os.MkdirAll(path, 0o755)
 	case b.has("symlink-document"):
 		target := filepath.Join(a.cwd, "outside-"+filepath.Base(path))
-		if err := writeFile(target, content); err != nil {
+		if err := a.writeFile(target, content); err != nil {
 			return err
 		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -78,7 +79,7 @@ func (a *agent) writeDocument(b behaviours, path, content string) error {
 		}
 		return os.Symlink(target, path)
 	}
-	return writeFile(path, content)
+	return a.writeFile(path, content)
 }
 
 // actor.TakeOver reads what a predecessor left and says what comes next.

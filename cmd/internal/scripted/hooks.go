@@ -1,16 +1,13 @@
 package scripted
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/actor"
@@ -50,7 +47,7 @@ type hookOutput struct {
 // subject is what matchers are held against. It never fails; failures are shown, as Claude Code does.
 func (a *agent) hook(ctx context.Context, event, subject string, more fields) hookAnswer {
 	hooks := a.settings.matching(event, subject)
-	if len(hooks) == 0 {
+	if len(hooks) == 0 || a.alive.Err() != nil {
 		return hookAnswer{}
 	}
 	payload, env := a.payload(event, more), a.hookEnv()
@@ -123,7 +120,7 @@ func (a *agent) hookEnv() []string {
 	}
 	env = append(env, attended...)
 	env = append(env,
-		"CLAUDE_PID="+strconv.Itoa(a.pid),
+		"CLAUDE_PID="+strconv.Itoa(a.PID),
 		"CLAUDE_PROJECT_DIR="+a.cwd,
 		"CLAUDE_CODE_SESSION_ID="+id,
 		"CLAUDE_CODE_ENTRYPOINT="+entrypoint)
@@ -149,40 +146,26 @@ func (h hookDef) timeout(event string) time.Duration {
 	return 10 * time.Minute
 }
 
-// runHook runs one command hook in a session of its own and reads its answer.
+// runHook runs one command hook and reads its answer.
 func (a *agent) runHook(ctx context.Context, event string, hook hookDef, payload []byte, env []string) hookAnswer {
 	ctx, cancel := context.WithTimeout(ctx, hook.timeout(event))
 	defer cancel()
-	name, args := "sh", []string{"-c", hook.Command}
+	argv := []string{"sh", "-c", hook.Command}
 	if hook.Args != nil {
-		name, args = hook.Command, hook.Args
+		argv = append([]string{hook.Command}, hook.Args...)
 	}
-	cmd := a.child(ctx, payload, env, name, args...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
+	got := a.Run(ctx, Command{Argv: argv, Environ: env, Stdin: payload})
 	if ctx.Err() != nil {
 		return hookAnswer{failures: []string{event + " hook cancelled or timed out"}}
 	}
-	code := cmd.ProcessState.ExitCode() // -1 when it did not start
-	if code == 2 {
-		return hookAnswer{block: true, deny: event == "PreToolUse", reason: strings.TrimSpace(stderr.String())}
+	problem := strings.TrimSpace(string(got.Stderr))
+	if got.Code == 2 {
+		return hookAnswer{block: true, deny: event == "PreToolUse", reason: problem}
 	}
-	if code != 0 {
-		return hookAnswer{failures: []string{fmt.Sprintf("%s hook failed: %v %s", event, err, strings.TrimSpace(stderr.String()))}}
+	if got.Code != 0 {
+		return hookAnswer{failures: []string{fmt.Sprintf("%s hook failed: %v %s", event, got.Err, problem)}}
 	}
-	return readAnswer(event, strings.TrimSpace(stdout.String()))
-}
-
-// child makes a command in a session of its own. When ctx ends, its whole group is ended, so that a
-// shell's children end with it.
-func (a *agent) child(ctx context.Context, stdin []byte, env []string, name string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Stdin, cmd.Env, cmd.Dir = bytes.NewReader(stdin), env, a.cwd
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	cmd.WaitDelay = time.Second
-	return cmd
+	return readAnswer(event, strings.TrimSpace(string(got.Stdout)))
 }
 
 func readAnswer(event, text string) hookAnswer {

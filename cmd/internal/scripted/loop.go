@@ -2,15 +2,11 @@ package scripted
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
 	"syscall"
 	"time"
-
-	"golang.org/x/term"
 
 	"github.com/understudyd/understudy/daemon/actor"
 )
@@ -22,31 +18,24 @@ const twice = 800 * time.Millisecond
 const escapeWait = 20 * time.Millisecond
 
 // run takes the terminal, works until the session ends and gives it back.
-func (a *agent) run(stdin, stdout *os.File) (int, error) {
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGWINCH)
-	defer signal.Stop(signals)
-	before, err := term.MakeRaw(int(stdin.Fd()))
+func (a *agent) run() (int, error) {
+	input, err := a.Terminal.Open()
 	if err != nil {
-		return 0, errors.New("the scripted agent wants a terminal on its standard input")
+		return 0, err
 	}
-	defer func() { _ = term.Restore(int(stdin.Fd()), before) }() // the terminal may be gone
-
-	a.screen = &screen{out: stdout, Frame: actor.Frame{Header: a.header(), Footer: a.footer()}}
+	a.screen = &screen{terminal: a.Terminal, alive: a.alive, Frame: actor.Frame{Header: a.header(), Footer: a.footer()}}
 	if a.settings.StatusLine.Command != "" {
 		a.screen.Status = statusRows("")
 	}
-	a.screen.write("\x1b[?2004h\x1b[2J")
-	l := &loop{agent: a, stdin: stdin, stdout: stdout, before: before, signals: signals, input: make(chan []byte)}
+	l := &loop{agent: a, input: input, signals: a.Signals(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGWINCH)}
 	l.resize()
-	go l.read(stdin)
 
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(a.alive)
 	defer cancel()
 	a.life = ctx
 	a.wg.Go(func() { a.work(ctx) })
 	a.wg.Go(func() {
-		if address := tmuxAddress(ctx, a.env); address != "" {
+		if address := a.tmuxAddress(ctx); address != "" {
 			a.registry.setTmux(address)
 		}
 	})
@@ -80,30 +69,12 @@ func (a *agent) footer() string {
 // loop owns the keyboard and the composer.
 type loop struct {
 	*agent
-	stdin    *os.File
-	stdout   *os.File
-	before   *term.State // of the terminal
-	signals  chan os.Signal
-	input    chan []byte // closed when the terminal is gone
+	signals  <-chan os.Signal
+	input    <-chan []byte // closed when the terminal is gone
 	keys     keyboard
 	composer actor.Composer
 	armed    string    // "c" or "d": pressed once
 	armedAt  time.Time // when
-}
-
-// read passes on what is typed. It ends with the process or the terminal.
-func (l *loop) read(stdin *os.File) {
-	for {
-		chunk := make([]byte, 64<<10)
-		n, err := stdin.Read(chunk)
-		if n > 0 {
-			l.input <- chunk[:n]
-		}
-		if err != nil {
-			close(l.input)
-			return
-		}
-	}
 }
 
 // loop handles what happens until somebody ends the session.
@@ -113,6 +84,8 @@ func (l *loop) loop(ctx context.Context) quit {
 	defer disarm.Stop()
 	for {
 		select {
+		case <-ctx.Done(): // killed
+			return quit{code: 137}
 		case q := <-l.quits:
 			return q
 		case sig := <-l.signals:
@@ -145,13 +118,7 @@ func (l *loop) loop(ctx context.Context) quit {
 	}
 }
 
-func (l *loop) resize() {
-	width, height, err := term.GetSize(int(l.stdout.Fd()))
-	if err != nil || width == 0 || height == 0 {
-		width, height = 80, 24
-	}
-	l.screen.resize(width, height)
-}
+func (l *loop) resize() { l.screen.resize(l.Terminal.Size()) }
 
 func (l *loop) press(ctx context.Context, keys []key) {
 	for _, k := range keys {
@@ -209,23 +176,9 @@ func (l *loop) control(letter string) {
 	case "c", "d":
 		l.leave(letter)
 	case "z":
-		l.suspend()
+		l.screen.suspend()
+		l.resize()
 	}
-}
-
-// suspend gives the terminal back and stops the process until a shell brings it to the foreground again.
-func (l *loop) suspend() {
-	back := make(chan os.Signal, 1)
-	signal.Notify(back, syscall.SIGCONT)
-	defer signal.Stop(back)
-	l.screen.giveUp(func() {
-		_ = term.Restore(int(l.stdin.Fd()), l.before)
-		fmt.Fprintln(l.stdout, "The scripted agent has been suspended. Run `fg` to bring it back.")
-		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) // it is this process's own
-		<-back                                         // the signal may reach another thread first, and this one would run on
-		_, _ = term.MakeRaw(int(l.stdin.Fd()))         // the terminal may be gone, which the next read shows
-	})
-	l.resize()
 }
 
 // leave is C-c or C-d: C-c interrupts a turn or empties the composer first; pressed twice within a
@@ -266,6 +219,8 @@ func (l *loop) queue(ctx context.Context, prompt string) {
 // end waits for the worker, sends SessionEnd, tidies up and returns the exit status.
 func (l *loop) end(q quit) int {
 	if q.reason == "" {
+		l.kill()
+		l.wg.Wait()
 		return q.code
 	}
 	ended := make(chan struct{})
@@ -274,12 +229,12 @@ func (l *loop) end(q quit) int {
 	case <-ended:
 	case <-time.After(3 * time.Second): // a hook that outlives its signal does not hold the exit
 	}
-	l.hook(context.Background(), "SessionEnd", q.reason, fields{"reason": q.reason})
+	l.hook(l.alive, "SessionEnd", q.reason, fields{"reason": q.reason})
 	if delay := l.behave().duration("exit-delay", 0); delay > 0 {
 		l.linger(delay)
 	}
 	l.registry.remove()
-	l.screen.write(fmt.Sprintf("\x1b[?2004l\x1b[?25h\x1b[%d;1H\r\n", l.screen.Height))
+	l.screen.close()
 	return q.code
 }
 
@@ -289,6 +244,8 @@ func (l *loop) linger(delay time.Duration) {
 	for {
 		select {
 		case <-after:
+			return
+		case <-l.alive.Done():
 			return
 		case sig := <-l.signals:
 			if sig != syscall.SIGWINCH && (sig != syscall.SIGTERM || !l.behave().has("ignore-term")) {

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"strings"
 	"syscall"
 	"time"
@@ -22,7 +20,6 @@ import (
 type printer struct {
 	*agent
 	b       behaviours
-	out     io.Writer
 	started time.Time
 	turns   int
 	denied  []fields // calls of tools
@@ -33,30 +30,34 @@ var errTerminated = errors.New("terminated")
 
 // printAnswer runs the one-shot and returns the exit status. Asked for a handoff, it answers with the
 // document's text.
-func (a *agent) printAnswer(stdin, stdout, stderr *os.File) int {
+func (a *agent) printAnswer() int {
 	prompt := a.opt.prompt
 	if prompt == "" {
-		text, _ := io.ReadAll(stdin) // what cannot be read is no prompt
+		text, _ := io.ReadAll(a.Stdin) // what cannot be read is no prompt
 		prompt = string(text)
 	}
 	if strings.TrimSpace(prompt) == "" {
-		fmt.Fprintln(stderr, "Error: no input. Provide a prompt to continue")
+		fmt.Fprintln(a.Stderr, "Error: no input. Provide a prompt to continue")
 		return 1
 	}
-	ctx, stop := context.WithCancelCause(context.Background())
+	ctx, stop := context.WithCancelCause(a.alive)
 	defer stop(nil)
-	p := &printer{agent: a, b: a.behave(), out: stdout, started: time.Now()}
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
-	go func() { // ends with the process
-		for sig := range signals {
-			if sig != syscall.SIGTERM || !p.b.has("ignore-term") {
-				stop(errTerminated)
+	p := &printer{agent: a, b: a.behave(), started: time.Now()}
+	signals := a.Signals(syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		for {
+			select {
+			case sig := <-signals:
+				if sig != syscall.SIGTERM || !p.b.has("ignore-term") {
+					stop(errTerminated)
+				}
+			case <-ctx.Done():
+				return
 			}
 		}
 	}()
 	code := p.session(ctx, prompt)
-	a.hook(context.Background(), "SessionEnd", "other", fields{"reason": "other"})
+	a.hook(a.alive, "SessionEnd", "other", fields{"reason": "other"})
 	if ctx.Err() != nil {
 		return 143
 	}
@@ -162,7 +163,7 @@ func (p *printer) tool(ctx context.Context) {
 		p.denied = append(p.denied, about)
 		p.line(fields{"type": "system", "subtype": "permission_denied", "tool_name": "Write", "tool_use_id": call})
 		result = toolResult(call, refusal("Write", pre), true)
-	} else if err := writeFile(path, "The tool ran.\n"); err != nil {
+	} else if err := p.writeFile(path, "The tool ran.\n"); err != nil {
 		result = toolResult(call, err.Error(), true)
 	}
 	p.line(fields{"type": "user", "message": fields{"role": "user", "content": []fields{result}}, "parent_tool_use_id": nil})
@@ -199,14 +200,14 @@ func (p *printer) line(l fields) {
 	if p.opt.outputFormat == "stream-json" {
 		id, _ := p.ids()
 		l["session_id"], l["uuid"] = id, uuid.NewString()
-		printJSON(p.out, l)
+		printJSON(p.Stdout, l)
 	}
 }
 
 // result is the last thing printed, the exit status with it. The text is that of the last block alone.
 func (p *printer) result(text string, more fields) int {
 	if p.opt.outputFormat == "text" {
-		fmt.Fprintln(p.out, strings.TrimRight(text, "\n"))
+		fmt.Fprintln(p.Stdout, strings.TrimRight(text, "\n"))
 	} else {
 		id, _ := p.ids()
 		all := fields{
@@ -218,7 +219,7 @@ func (p *printer) result(text string, more fields) int {
 		for name, value := range more {
 			all[name] = value
 		}
-		printJSON(p.out, all)
+		printJSON(p.Stdout, all)
 	}
 	if more["is_error"] == true {
 		return 1

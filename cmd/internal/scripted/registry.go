@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 // registry is the file by which Claude Code tells others what a running session does.
 type registry struct {
+	agent *agent
 	mu    sync.Mutex // serialises the writes, so that the last status wins on disk too
 	path  string
 	shown bool // the file is there
@@ -35,11 +35,11 @@ type registryEntry struct {
 	WaitingFor string `json:"waitingFor,omitempty"`
 }
 
-func newRegistry(configDir string, pid int, cwd, name string) *registry {
+func (a *agent) newRegistry() *registry {
 	return &registry{
-		path: filepath.Join(configDir, "sessions", strconv.Itoa(pid)+".json"),
+		agent: a, path: filepath.Join(a.configDir, "sessions", strconv.Itoa(a.PID)+".json"),
 		entry: registryEntry{
-			PID: pid, CWD: cwd, Name: name, StartedAt: time.Now().UnixMilli(),
+			PID: a.PID, CWD: a.cwd, Name: a.opt.name, StartedAt: time.Now().UnixMilli(),
 			Version: version, Kind: "interactive", Entrypoint: "cli",
 		},
 	}
@@ -68,33 +68,36 @@ func (r *registry) setTmux(address string) {
 func (r *registry) write() {
 	r.entry.UpdatedAt = time.Now().UnixMilli()
 	text, err := json.Marshal(r.entry)
-	if err != nil || os.MkdirAll(filepath.Dir(r.path), 0o700) != nil {
+	if err != nil || r.agent.alive.Err() != nil || os.MkdirAll(filepath.Dir(r.path), 0o700) != nil {
 		return
 	}
-	if os.WriteFile(r.path+".tmp", text, 0o600) == nil {
-		_ = os.Rename(r.path+".tmp", r.path)
+	if os.WriteFile(r.path+".tmp", text, 0o600) == nil && os.Rename(r.path+".tmp", r.path) == nil {
+		r.agent.wrote(r.path)
 	}
 }
 
 func (r *registry) remove() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_ = os.Remove(r.path)
+	if r.agent.alive.Err() == nil {
+		_ = os.Remove(r.path)
+	}
 }
 
 // tmuxAddress asks tmux where this process runs: "session:@window.%pane", or "" outside tmux.
-func tmuxAddress(ctx context.Context, env environment) string {
-	pane := env.get("TMUX_PANE")
-	if env.get("TMUX") == "" || pane == "" {
+func (a *agent) tmuxAddress(ctx context.Context) string {
+	pane := a.env.get("TMUX_PANE")
+	if a.env.get("TMUX") == "" || pane == "" {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "tmux", "display-message", "-p", "-t", pane, "#{session_name}:#{window_id}.#{pane_id}")
-	cmd.Env = env
-	out, err := cmd.Output()
-	if err != nil {
+	got := a.Run(ctx, Command{
+		Argv:    []string{"tmux", "display-message", "-p", "-t", pane, "#{session_name}:#{window_id}.#{pane_id}"},
+		Environ: a.env, Group: true,
+	})
+	if got.Err != nil {
 		return ""
 	}
-	return strings.TrimSpace(string(out))
+	return strings.TrimSpace(string(got.Stdout))
 }

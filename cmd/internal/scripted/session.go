@@ -45,7 +45,7 @@ func (a *agent) start(ctx context.Context) {
 	if title == "" {
 		title = "Scripted agent"
 	}
-	a.screen.write("\x1b]2;✳ " + title + "\a")
+	a.screen.setTitle("✳ " + title)
 	a.mu.Lock()
 	a.ready = true
 	a.mu.Unlock()

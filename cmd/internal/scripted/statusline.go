@@ -1,7 +1,6 @@
 package scripted
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -55,14 +54,13 @@ func (a *agent) refreshStatus() {
 	payload, env := a.statusPayload(), a.hookEnv()
 	a.wg.Go(func() {
 		defer cancel()
-		cmd := a.child(ctx, payload, env, "sh", "-c", command)
-		var out bytes.Buffer
-		cmd.Stdout = &out
-		if cmd.Run() != nil {
-			out.Reset() // measured: what a command that fails has printed is not shown
+		got := a.Run(ctx, Command{Argv: []string{"sh", "-c", command}, Environ: env, Stdin: payload})
+		shown := string(got.Stdout)
+		if got.Err != nil {
+			shown = "" // measured: what a command that fails has printed is not shown
 		}
 		if a.life.Err() == nil {
-			a.statusLine.show(run, func() { a.screen.setStatus(out.String()) })
+			a.statusLine.show(run, func() { a.screen.setStatus(shown) })
 		}
 	})
 }

@@ -137,11 +137,8 @@ func (a *agent) permitted(ctx context.Context, t tool, base func(fields) fields)
 	return choice == 0 || choice == 1
 }
 
-// writeTool is Claude Code's Write. write is given for documents that misbehave; nil writes content.
+// writeTool is Claude Code's Write, as which write counts.
 func writeTool(path, content string, write func() error) tool {
-	if write == nil {
-		write = func() error { return writeFile(path, content) }
-	}
 	return tool{
 		name: "Write", title: path, edits: path, input: fields{"file_path": path, "content": content},
 		run: func() (any, string, error) {
@@ -158,7 +155,7 @@ func writeTool(path, content string, write func() error) tool {
 }
 
 // editTool is Claude Code's Edit: it adds a line, to a new file if there is none.
-func editTool(path string) tool {
+func (a *agent) editTool(path string) tool {
 	const added = "One line by the scripted agent.\n"
 	input := fields{"replace_all": false, "file_path": path, "old_string": "", "new_string": added}
 	before, err := os.ReadFile(path)
@@ -177,7 +174,7 @@ func editTool(path string) tool {
 			if text != "" && !strings.HasSuffix(text, "\n") {
 				text += "\n"
 			}
-			if err := writeFile(path, text+added); err != nil {
+			if err := a.writeFile(path, text+added); err != nil {
 				return nil, "", err
 			}
 			return fields{
@@ -216,9 +213,20 @@ func askTool() tool {
 	}
 }
 
-func writeFile(path, content string) error {
+func (a *agent) writeFile(path, content string) error {
+	if err := a.alive.Err(); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
+	defer a.wrote(path)
 	return os.WriteFile(path, []byte(content), 0o644)
+}
+
+// wrote tells those who want to know that a file was written.
+func (a *agent) wrote(path string) {
+	if a.Wrote != nil {
+		a.Wrote(path)
+	}
 }

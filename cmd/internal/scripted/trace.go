@@ -3,20 +3,19 @@ package scripted
 import (
 	"fmt"
 	"os"
-	"os/exec"
 )
 
 // leaveTrace starts the child of fork-child and writes the process ids, one a line, to the file that
 // SCRIPTED_AGENT_PIDFILE names: this process's own, then the child's. The file appears when it is whole.
 func (p *printer) leaveTrace() error {
-	ids := fmt.Sprintln(p.pid)
+	ids := fmt.Sprintln(p.PID)
 	if p.b.has("fork-child") {
-		child := exec.Command("sleep", "120") // stays in this process's group, and outlives it if let
-		if err := child.Start(); err != nil {
-			return fmt.Errorf("child: %w", err)
+		// The child outlives this process if it is let.
+		child := p.Run(p.alive, Command{Argv: []string{"sleep", "120"}, Environ: p.env, Group: true, Detached: true})
+		if child.Err != nil {
+			return fmt.Errorf("child: %w", child.Err)
 		}
-		ids += fmt.Sprintln(child.Process.Pid)
-		go func() { _ = child.Wait() }() // so that it does not remain as a zombie
+		ids += fmt.Sprintln(child.PID)
 	}
 	file := p.env.get("SCRIPTED_AGENT_PIDFILE")
 	if file == "" {

@@ -47,7 +47,7 @@ func (a *agent) record(kind string, more fields) {
 	maps.Copy(entry, more)
 	text, err := json.Marshal(entry)
 	path := a.transcriptPath(id)
-	if err != nil || os.MkdirAll(filepath.Dir(path), 0o700) != nil {
+	if err != nil || a.alive.Err() != nil || os.MkdirAll(filepath.Dir(path), 0o700) != nil {
 		return
 	}
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -57,6 +57,7 @@ func (a *agent) record(kind string, more fields) {
 	defer file.Close()
 	if _, err := file.Write(append(text, '\n')); err == nil {
 		t.parent, _ = entry["uuid"].(string)
+		a.wrote(path)
 	}
 }
 

@@ -3,8 +3,6 @@ package scripted
 import (
 	"context"
 	"errors"
-	"os"
-	"os/exec"
 	"strings"
 	"time"
 
@@ -106,7 +104,10 @@ func (a *agent) submitted(ctx context.Context, b behaviours, prompt string) bool
 		}
 		a.screen.print(actor.BlockError, join("UserPromptSubmit operation blocked by hook: "+answer.reason, original))
 		if !command {
-			a.giveBack <- prompt
+			select {
+			case a.giveBack <- prompt:
+			case <-a.life.Done():
+			}
 			return false
 		}
 		a.record("system", fields{
@@ -256,15 +257,12 @@ func (a *agent) spin() (stop func()) {
 // childHooks runs this program once more in print mode, as an agent runs `claude -p` by a shell tool:
 // with the whole environment inherited and the same settings.
 func (a *agent) childHooks(ctx context.Context) {
-	exe, err := os.Executable()
-	if err != nil {
-		return
-	}
-	args := append([]string(nil), a.self[1:]...)
-	args = append(args, "-p", "--settings", a.opt.settings, "a question of the agent's own")
-	cmd := exec.CommandContext(ctx, exe, args...)
-	cmd.Env = a.env.without("SCRIPTED_AGENT", "SCRIPTED_AGENT_FILE")
-	if err := cmd.Run(); err != nil {
-		a.screen.print(actor.BlockError, "child: "+err.Error())
+	argv := append([]string(nil), a.Self...)
+	got := a.Run(ctx, Command{
+		Argv:    append(argv, "-p", "--settings", a.opt.settings, "a question of the agent's own"),
+		Environ: a.env.without("SCRIPTED_AGENT", "SCRIPTED_AGENT_FILE"), Group: true,
+	})
+	if got.Err != nil {
+		a.screen.print(actor.BlockError, "child: "+got.Err.Error())
 	}
 }

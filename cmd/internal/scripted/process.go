@@ -1,0 +1,93 @@
+package scripted
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"github.com/understudyd/understudy/daemon/actor"
+)
+
+// Process is what an agent has around it. [Main] makes one of the operating system's.
+type Process struct {
+	Args     []string // after the program's name
+	Environ  []string
+	Self     []string // the command line that runs this program, without Args
+	Dir      string   // the working directory
+	PID      int
+	Stdin    io.Reader // holds the prompt of -p, unless Args do
+	Stdout   io.Writer // -p answers there
+	Stderr   io.Writer
+	Terminal Terminal
+
+	// Signals has these signals come by the channel. Other signals end the process.
+	Signals func(...os.Signal) <-chan os.Signal
+
+	// Run runs a command until it ends or ctx does. A detached one is only started.
+	Run func(ctx context.Context, c Command) Result
+
+	// Wrote is called after the agent has written a file; nil: nobody wants to know.
+	Wrote func(path string)
+}
+
+// Terminal is where an interactive agent shows itself and is typed to.
+type Terminal interface {
+	// Open takes the terminal. What is typed comes by the channel, which is closed when the terminal is gone.
+	Open() (keys <-chan []byte, err error)
+
+	Size() (width, height int)
+
+	// Draw shows a frame in the place of the one before. It is called by one goroutine at a time.
+	Draw(Frame)
+
+	// Suspend is Ctrl-Z: it returns when a shell has brought the agent to the foreground again.
+	Suspend()
+
+	// Close is called when the session has ended in order.
+	Close()
+}
+
+// Frame is what the screen shows.
+type Frame struct {
+	Width    int
+	Lines    []actor.Line
+	Row, Col int  // of the cursor
+	Cursor   bool // the cursor is shown
+	Title    string
+	Anew     bool // draw it even if it equals the one before
+}
+
+// Rows are the texts of the frame's lines.
+func (f Frame) Rows() []string {
+	rows := make([]string, len(f.Lines))
+	for i, l := range f.Lines {
+		rows[i] = l.Text
+	}
+	return rows
+}
+
+// Command is another program that an agent runs, in its own working directory.
+type Command struct {
+	Argv     []string
+	Environ  []string
+	Stdin    []byte
+	Group    bool // in the agent's own group of processes, and not in a session of its own
+	Detached bool // nobody waits for its end
+}
+
+// Result is how a command ended.
+type Result struct {
+	Stdout, Stderr []byte
+	Code           int   // -1: it was not started, or a signal ended it
+	PID            int   // of a detached one
+	Err            error // why Code is not 0
+}
+
+// Run runs an agent until its session ends and returns its exit status. When ctx ends, the agent has been
+// killed: it does nothing more, and Run returns when all its goroutines have ended.
+func Run(ctx context.Context, p Process) int {
+	life, kill := context.WithCancel(ctx)
+	defer kill()
+	a := &agent{Process: p, alive: life, kill: kill}
+	return a.main()
+}

@@ -1,0 +1,190 @@
+package scripted
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/understudyd/understudy/daemon/actor"
+)
+
+// Main runs the scripted agent until its session ends and returns the exit status. args are the
+// arguments after the program's name (and after the subcommand, if it is one of another program).
+func Main(args []string, environ []string, stdin *os.File, stdout, stderr *os.File) int {
+	dir, err := os.Getwd()
+	if err != nil {
+		fmt.Fprintf(stderr, "error: working directory: %v\n", err)
+		return 1
+	}
+	tty := &tty{in: stdin, out: stdout}
+	defer tty.restore()
+	return Run(context.Background(), Process{
+		Args: args, Environ: environ, Self: ownCommand(args), Dir: dir, PID: os.Getpid(),
+		Stdin: stdin, Stdout: stdout, Stderr: stderr, Terminal: tty, Run: runCommand,
+		Signals: func(which ...os.Signal) <-chan os.Signal {
+			signals := make(chan os.Signal, 8)
+			signal.Notify(signals, which...)
+			return signals
+		},
+	})
+}
+
+// ownCommand is the beginning of this process's command line, before args.
+func ownCommand(args []string) []string {
+	own := slices.Clone(os.Args)
+	if n := len(own) - len(args); n > 0 && slices.Equal(own[n:], args) {
+		own = own[:n]
+	} else {
+		own = own[:1]
+	}
+	if exe, err := os.Executable(); err == nil {
+		own[0] = exe
+	}
+	return own
+}
+
+// runCommand runs a command of the operating system. When ctx ends, its whole group is ended, so that a shell's
+// children end with it.
+func runCommand(ctx context.Context, c Command) Result {
+	if c.Detached {
+		ctx = context.Background()
+	}
+	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
+	var stdout, stderr bytes.Buffer
+	cmd.Env = c.Environ
+	if c.Stdin != nil {
+		cmd.Stdin = bytes.NewReader(c.Stdin)
+	}
+	if !c.Detached {
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	}
+	if !c.Group {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+		cmd.WaitDelay = time.Second
+	}
+	if err := cmd.Start(); err != nil {
+		return Result{Code: -1, Err: err}
+	}
+	if c.Detached {
+		go func() { _ = cmd.Wait() }() // so that it does not remain as a zombie
+		return Result{PID: cmd.Process.Pid}
+	}
+	err := cmd.Wait()
+	return Result{Stdout: stdout.Bytes(), Stderr: stderr.Bytes(), Code: cmd.ProcessState.ExitCode(), Err: err}
+}
+
+// tty is the terminal on a program's standard input and output.
+type tty struct {
+	in, out *os.File
+	before  *term.State // nil: not taken yet
+
+	last  string // the frame that it shows
+	title string
+}
+
+func (t *tty) Open() (<-chan []byte, error) {
+	before, err := term.MakeRaw(int(t.in.Fd()))
+	if err != nil {
+		return nil, errors.New("the scripted agent wants a terminal on its standard input")
+	}
+	t.before = before
+	t.write("\x1b[?2004h\x1b[2J")
+	keys := make(chan []byte)
+	go t.read(keys)
+	return keys, nil
+}
+
+// read passes on what is typed. It ends with the process or the terminal.
+func (t *tty) read(keys chan<- []byte) {
+	defer close(keys)
+	for {
+		chunk := make([]byte, 64<<10)
+		n, err := t.in.Read(chunk)
+		if n > 0 {
+			keys <- chunk[:n]
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// restore gives the terminal the mode that it had.
+func (t *tty) restore() {
+	if t.before != nil {
+		_ = term.Restore(int(t.in.Fd()), t.before) // the terminal may be gone
+	}
+}
+
+func (t *tty) Size() (width, height int) {
+	width, height, err := term.GetSize(int(t.out.Fd()))
+	if err != nil || width == 0 || height == 0 {
+		return 80, 24
+	}
+	return width, height
+}
+
+func (t *tty) write(text string) {
+	_, _ = t.out.WriteString(text) // a terminal that is gone is noticed by the reader
+}
+
+// Draw paints one frame in one write, if it differs from the last one.
+func (t *tty) Draw(f Frame) {
+	var b strings.Builder
+	b.WriteString("\x1b[?25l\x1b[H")
+	for i, l := range f.Lines {
+		if i > 0 {
+			b.WriteString("\r\n")
+		}
+		if l.Style != "" {
+			fmt.Fprintf(&b, "\x1b[%sm%s\x1b[0m", l.Style, l.Text)
+		} else {
+			b.WriteString(l.Text)
+		}
+		if actor.Width(l.Text) < f.Width { // in the last column, erasing would take the last cell
+			b.WriteString("\x1b[K")
+		}
+	}
+	b.WriteString("\x1b[J")
+	if f.Cursor {
+		fmt.Fprintf(&b, "\x1b[%d;%dH\x1b[?25h", f.Row+1, f.Col+1)
+	}
+	if frame := b.String(); frame != t.last || f.Anew {
+		t.last = frame
+		t.write(frame)
+	}
+	if f.Title != t.title {
+		t.title = f.Title
+		t.write("\x1b]2;" + f.Title + "\a")
+	}
+}
+
+// Suspend gives the terminal back and stops the process until a shell brings it to the foreground again.
+func (t *tty) Suspend() {
+	back := make(chan os.Signal, 1)
+	signal.Notify(back, syscall.SIGCONT)
+	defer signal.Stop(back)
+	t.write("\x1b[?2004l\x1b[2J\x1b[H")
+	t.restore()
+	t.write("The scripted agent has been suspended. Run `fg` to bring it back.\n")
+	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) // it is this process's own
+	<-back                                         // the signal may reach another thread first, and this one would run on
+	_, _ = term.MakeRaw(int(t.in.Fd()))            // the terminal may be gone, which the next read shows
+	t.write("\x1b[?2004h\x1b[2J")
+}
+
+func (t *tty) Close() {
+	_, height := t.Size()
+	t.write(fmt.Sprintf("\x1b[?2004l\x1b[?25h\x1b[%d;1H\r\n", height))
+}
