@@ -1,0 +1,245 @@
+package scripted
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// inMemory is an agent without a process of its own, in a bubble. Its hooks are noted, and it is a terminal.
+type inMemory struct {
+	t      *testing.T
+	dir    string
+	keys   chan []byte
+	kill   context.CancelFunc
+	code   chan int
+	out    bytes.Buffer // what it prints
+	answer func(event string) string
+
+	mu    sync.Mutex
+	rows  []string
+	hooks []string
+	wrote []string
+}
+
+func (m *inMemory) Open() (<-chan []byte, error) { return m.keys, nil }
+func (m *inMemory) Size() (width, height int)    { return 200, 50 }
+func (m *inMemory) Suspend()                     {}
+func (m *inMemory) Close()                       {}
+
+func (m *inMemory) Draw(f Frame) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.rows = f.Rows()
+}
+
+// run is a hook: it notes the event, and prints the answer that there is for it.
+func (m *inMemory) run(ctx context.Context, c Command) Result {
+	event := c.Argv[len(c.Argv)-1]
+	m.mu.Lock()
+	m.hooks = append(m.hooks, event)
+	said := ""
+	if m.answer != nil {
+		said = m.answer(event)
+	}
+	m.mu.Unlock()
+	if said == "hang" {
+		<-ctx.Done()
+		return Result{Code: -1, Err: ctx.Err()}
+	}
+	return Result{Stdout: []byte(said)}
+}
+
+// startInMemory starts an agent, and begins a bubble's test.
+func startInMemory(t *testing.T, args ...string) *inMemory {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &inMemory{t: t, dir: dir, keys: make(chan []byte, 16), code: make(chan int, 1)}
+	all := map[string]any{}
+	for _, event := range []string{"SessionStart", "SessionEnd", "UserPromptSubmit", "Stop", "PreToolUse"} {
+		all[event] = []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": event}}}}
+	}
+	settings, err := json.Marshal(map[string]any{"hooks": all, "permissions": map[string]any{"allow": []string{"Edit(/" + dir + "/**)"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, kill := context.WithCancel(t.Context())
+	m.kill = kill
+	p := Process{
+		Args:    append([]string{"--settings", string(settings), "--session-id", sessionID, "--permission-mode", "acceptEdits"}, args...),
+		Environ: []string{"CLAUDE_CONFIG_DIR=" + dir + "/config"},
+		Dir:     dir, PID: 1 << 22, Stdin: strings.NewReader(""), Stdout: &m.out, Stderr: &m.out, Terminal: m, Run: m.run,
+		Signals: func(...os.Signal) <-chan os.Signal { return make(chan os.Signal) },
+		Wrote: func(path string) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.wrote = append(m.wrote, path)
+		},
+	}
+	go func() { m.code <- Run(ctx, p) }()
+	t.Cleanup(kill)
+	return m
+}
+
+// answers has hooks answered from now on; "hang" is no answer.
+func (m *inMemory) answers(answer func(event string) string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.answer = answer
+}
+
+// prompt pastes a text, presses Enter and waits until the agent is idle or holds.
+func (m *inMemory) prompt(text string) {
+	m.keys <- []byte(pasteBegin + text + pasteEnd + "\r")
+	time.Sleep(time.Second)
+	synctest.Wait()
+}
+
+func (m *inMemory) want(hooks ...string) {
+	m.t.Helper()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !slices.Equal(m.hooks, hooks) {
+		m.t.Errorf("hooks %q, want %q", m.hooks, hooks)
+	}
+}
+
+func (m *inMemory) shows(text string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return strings.Contains(strings.Join(m.rows, "\n"), text)
+}
+
+func (m *inMemory) file(name string) string {
+	text, err := os.ReadFile(filepath.Join(m.dir, name))
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+func (m *inMemory) transcript() string {
+	return "config/projects/" + strings.ReplaceAll(m.dir, "/", "-") + "/" + sessionID + ".jsonl"
+}
+
+const itsRegistry = "config/sessions/4194304.json"
+
+// TestInMemory is a session with two turns, whose second one writes a document, as goroutines of the test.
+func TestInMemory(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := startInMemory(t)
+		document := m.dir + "/handoffs/20261120T141500-00000007.md"
+		blocked := false
+		m.answers(func(event string) string {
+			if event != "Stop" || blocked {
+				return ""
+			}
+			blocked = true
+			return `{"decision":"block","reason":"Write the handoff document to ` + document + `"}`
+		})
+		time.Sleep(time.Second)
+		m.prompt("Paint the shed")
+		m.want("SessionStart", "UserPromptSubmit", "Stop", "PreToolUse", "Stop")
+		if text := m.file("handoffs/" + filepath.Base(document)); !strings.Contains(text, "Paint the shed") {
+			t.Errorf("document %q", text)
+		}
+		if !m.shows("● ") || !m.shows("❯\u00a0") || !strings.Contains(m.file(itsRegistry), `"status":"idle"`) {
+			t.Errorf("screen %q, registry %s", m.rows, m.file(itsRegistry))
+		}
+		for _, path := range []string{document, m.dir + "/" + m.transcript(), m.dir + "/" + itsRegistry} {
+			if !slices.Contains(m.wrote, path) {
+				t.Errorf("%s was written and not told of", path)
+			}
+		}
+		m.keys <- []byte("/exit\r")
+		if code := <-m.code; code != 0 {
+			t.Errorf("exit status %d", code)
+		}
+		m.want("SessionStart", "UserPromptSubmit", "Stop", "PreToolUse", "Stop", "SessionEnd")
+	})
+}
+
+// TestKilledInMemory: an agent that is killed, at whatever it does, writes nothing more and sends no hook, and
+// Run returns when none of its goroutines is left.
+func TestKilledInMemory(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		prompt, behave, hangs string
+		code                  int
+	}{
+		"idle":               {"hello", "", "", 137},
+		"in a turn":          {"@hold /nowhere", "", "", 137},
+		"in a hook":          {"hello", "", "Stop", 137},
+		"in the background":  {"@background @hold /nowhere", "", "", 137},
+		"late transcript":    {"hello", "late-transcript=1h", "", 137},
+		"task notification":  {"hello", "task-notification=1h", "", 137},
+		"in a dialog":        {"@ask", "", "", 137},
+		"a crash of its own": {"Write the handoff document to /tmp/handoffs/20261120T141500-00000007.md", "crash-on-instruction,late-transcript=1h", "", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m := startInMemory(t, "--behave", row.behave)
+				time.Sleep(time.Second)
+				m.answers(func(event string) string {
+					if event == row.hangs {
+						return "hang"
+					}
+					return ""
+				})
+				if row.code == 1 {
+					m.prompt("hello")
+				}
+				m.prompt(row.prompt)
+				before, hooks := m.file(m.transcript())+m.file(itsRegistry), len(m.hooks)
+				m.kill()
+				select {
+				case code := <-m.code:
+					if code != row.code {
+						t.Errorf("exit status %d, want %d", code, row.code)
+					}
+				case <-time.After(time.Millisecond):
+					t.Error("it goes on")
+				}
+				time.Sleep(2 * time.Hour)
+				if after := m.file(m.transcript()) + m.file(itsRegistry); after != before || len(m.hooks) != hooks {
+					t.Errorf("after its end it has sent %q and written %s", m.hooks[hooks:], strings.TrimPrefix(after, before))
+				}
+				if !strings.Contains(before, `"pid":`) {
+					t.Errorf("registry: %s", before)
+				}
+			})
+		})
+	}
+}
+
+// TestPrintInMemory is print mode without a process.
+func TestPrintInMemory(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := startInMemory(t, "-p", "Write a handoff document")
+		if code := <-m.code; code != 0 || !strings.Contains(m.out.String(), "## Next Agent Context") {
+			t.Errorf("exit status %d: %s", code, m.out.String())
+		}
+		m.want("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")
+		hung := startInMemory(t, "-p", "--behave", "fork-hang", "Write a handoff document")
+		time.Sleep(time.Hour)
+		hung.kill()
+		if code := <-hung.code; code == 0 || hung.out.Len() > 0 {
+			t.Errorf("exit status %d, it printed %q", code, hung.out.String())
+		}
+		hung.want("SessionStart", "UserPromptSubmit")
+	})
+}
