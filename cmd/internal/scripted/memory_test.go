@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,6 +24,8 @@ type inMemory struct {
 	code   chan int
 	out    bytes.Buffer // what it prints
 	answer func(event string) string
+
+	hung atomic.Bool // a hook hangs
 
 	mu    sync.Mutex
 	rows  []string
@@ -52,7 +55,10 @@ func (m *inMemory) run(ctx context.Context, c Command) Result {
 	}
 	m.mu.Unlock()
 	if said == "hang" {
+		m.hung.Store(true)
 		<-ctx.Done()
+		time.Sleep(10 * time.Microsecond)
+		m.hung.Store(false)
 		return Result{Code: -1, Err: ctx.Err()}
 	}
 	return Result{Stdout: []byte(said)}
@@ -207,8 +213,8 @@ func TestKilledInMemory(t *testing.T) {
 				m.kill()
 				select {
 				case code := <-m.code:
-					if code != row.code {
-						t.Errorf("exit status %d, want %d", code, row.code)
+					if code != row.code || m.hung.Load() {
+						t.Errorf("exit status %d, want %d; a hook of it hangs: %v", code, row.code, m.hung.Load())
 					}
 				case <-time.After(time.Millisecond):
 					t.Error("it goes on")
@@ -217,8 +223,8 @@ func TestKilledInMemory(t *testing.T) {
 				if after := m.file(m.transcript()) + m.file(itsRegistry); after != before || len(m.hooks) != hooks {
 					t.Errorf("after its end it has sent %q and written %s", m.hooks[hooks:], strings.TrimPrefix(after, before))
 				}
-				if !strings.Contains(before, `"pid":`) {
-					t.Errorf("registry: %s", before)
+				if !strings.Contains(before, `"pid":`) || strings.Contains(row.behave, "late") && strings.Contains(before, "Noted") {
+					t.Errorf("registry and transcript: %s", before)
 				}
 			})
 		})
