@@ -33,7 +33,6 @@ type Typist interface {
 
 // Panes makes and ends panes. Implementations are safe for concurrent use.
 type Panes interface {
-	Start(ctx context.Context) error
 	Spawn(ctx context.Context, spec tmux.Spec) (tmux.PaneInfo, error)
 	List(ctx context.Context) ([]tmux.PaneInfo, error)
 	Inspect(ctx context.Context, ref tmux.Ref) (tmux.PaneInfo, error)

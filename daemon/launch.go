@@ -32,10 +32,12 @@ func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.D
 	if err != nil {
 		return false, 0, err
 	}
-	if info, ok, err := d.findPane(ctx, term, a); err != nil {
-		return false, 0, err
-	} else if ok {
-		return true, 0, d.launched(ctx, a, info)
+	if a.LaunchHash != nil { // else no daemon has come as far as to make a pane
+		if info, ok, err := d.findPane(ctx, term, a); err != nil {
+			return false, 0, err
+		} else if ok {
+			return true, 0, d.launched(ctx, a, info)
+		}
 	}
 	if a.RegisteredAt != nil { // it was made, and its session has begun: a second one would be nobody's
 		if d.lives(a.Process()) {
@@ -52,9 +54,6 @@ func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.D
 		}
 		return true, 0, d.launchFailed(ctx, a, err)
 	}
-	if err := term.Start(ctx); err != nil {
-		return true, 0, d.launchFailed(ctx, a, err)
-	}
 	info, err := term.Spawn(ctx, tmux.Spec{
 		Session: a.TmuxSession, Dir: a.Cwd, Mark: strconv.FormatInt(a.ID, 10),
 		Width: a.PaneColumns, Height: a.PaneRows,
@@ -69,7 +68,7 @@ func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.D
 		// An agent that runs must not pass for one that could not be started: nobody would look after it.
 		made, ok, lookErr := d.findPane(ctx, term, a)
 		switch {
-		case lookErr != nil:
+		case lookErr != nil && !errors.Is(err, tmux.ErrMissing): // without a tmux nothing was made
 			return false, 0, errors.Join(err, lookErr)
 		case !ok:
 			return true, 0, d.launchFailed(ctx, a, err)

@@ -15,37 +15,65 @@ import (
 // that is dead shows its last screen, often without what its program printed just before it ended
 // (seen with tmux 3.3a).
 //
-// All panes of a server are read by one command (by several from about 90 panes on). Refs of
+// All panes of a server are read by one command (by several from about 65 panes on). Refs of
 // different servers must not have the same pane id.
 func (s *Server) Capture(ctx context.Context, lines int, ansi bool, refs ...Ref) (map[string]string, error) {
 	if lines < 0 {
 		return nil, fmt.Errorf("screen of %d lines: want 0 or more", lines)
 	}
-	type server struct {
-		socket string
-		pid    int
-	}
-	byServer := map[server][]Ref{}
 	for _, ref := range refs {
 		if err := ref.check(); err != nil {
 			return nil, err
 		}
-		of := server{ref.Socket, ref.ServerPID}
-		byServer[of] = append(byServer[of], ref)
+	}
+	show := "capture-pane -p"
+	if ansi {
+		show += " -e"
+	}
+	if lines > 0 {
+		show += " -S -" + strconv.Itoa(lines)
 	}
 	screens := make(map[string]string, len(refs))
-	for _, refs := range byServer {
-		for len(refs) > 0 {
-			c, n := captureCall(lines, ansi, refs)
-			out, err := s.run(ctx, c.call)
-			if err != nil && !errors.Is(err, ErrNoServer) {
-				return nil, err
-			}
-			c.read(out, lines, refs[:n], screens)
-			refs = refs[n:]
+	for of, refs := range byServer(refs) {
+		views, err := s.views(ctx, of, show, refs)
+		if err != nil {
+			return nil, err
+		}
+		for ref, view := range views {
+			screens[ref.Pane] = tail(view.Screen, lines)
 		}
 	}
 	return screens, nil
+}
+
+// serverID is a server as a [Ref] names it.
+type serverID struct {
+	socket string
+	pid    int
+}
+
+func byServer(refs []Ref) map[serverID][]Ref {
+	all := map[serverID][]Ref{}
+	for _, ref := range refs {
+		of := serverID{ref.Socket, ref.ServerPID}
+		all[of] = append(all[of], ref)
+	}
+	return all
+}
+
+// views reads panes of one server by a command that shows a screen. What is gone is absent.
+func (s *Server) views(ctx context.Context, of serverID, show string, refs []Ref) (map[Ref]View, error) {
+	views := make(map[Ref]View, len(refs))
+	for len(refs) > 0 {
+		c, n := captureCall(of, show, refs)
+		out, err := s.run(ctx, c.call)
+		if err != nil && !errors.Is(err, ErrNoServer) {
+			return nil, err
+		}
+		c.read(out, refs[:n], views)
+		refs = refs[n:]
+	}
+	return views, nil
 }
 
 // capture is a call whose output is cut at lines that begin with a word no pane can know.
@@ -56,22 +84,15 @@ type capture struct {
 
 // captureCall returns the call for as many of refs, all of one server, as fit into one, and how many
 // those are.
-func captureCall(lines int, ansi bool, refs []Ref) (capture, int) {
+func captureCall(of serverID, show string, refs []Ref) (capture, int) {
 	fence := rand.Text()
-	show := "capture-pane -p"
-	if ansi {
-		show += " -e"
-	}
-	if lines > 0 {
-		show += " -S -" + strconv.Itoa(lines)
-	}
-	c := capture{call{socket: refs[0].Socket, server: refs[0].ServerPID, cmds: [][]string{{"display-message", "-p", "#{pid} #{start_time}"}}}, fence}
+	c := capture{call{socket: of.socket, server: of.pid, cmds: [][]string{{"display-message", "-p", "#{pid} #{start_time}"}}}, fence}
 	total := size(c.args(c.socket))
 	for i, ref := range refs {
 		cmd := []string{
 			// A pane that is gone must not end the list for the others.
 			"if-shell", "-F", "-t", ref.Pane, "#{==:#{pane_id}," + ref.Pane + "}",
-			"display-message -p -t " + ref.Pane + " '" + fence + " #{pane_id}' ; " + show + " -t " + ref.Pane,
+			"display-message -p -t " + ref.Pane + " '" + fence + " #{pane_id} " + printable("pane_current_command") + "' ; " + show + " -t " + ref.Pane,
 		}
 		if total += size(cmd) + 2; total > maxArgs && i > 0 {
 			return c, i
@@ -81,19 +102,20 @@ func captureCall(lines int, ansi bool, refs []Ref) (capture, int) {
 	return c, len(refs)
 }
 
-// read puts the screens of those refs that belong to the server which answered into screens.
-func (c capture) read(out string, lines int, refs []Ref, screens map[string]string) {
+// read puts what is shown by those refs that belong to the server which answered into views.
+func (c capture) read(out string, refs []Ref, views map[Ref]View) {
 	server, out, _ := strings.Cut(out, "\n")
-	found := map[string]string{}
+	found := map[string]View{}
 	for i, part := range strings.Split("\n"+out, "\n"+c.fence+" ") {
-		if pane, screen, ok := strings.Cut(part, "\n"); ok && i > 0 {
-			found[pane] = tail(strings.TrimRight(screen, "\n"), lines)
+		if head, screen, ok := strings.Cut(part, "\n"); ok && i > 0 {
+			pane, command, _ := strings.Cut(head, " ")
+			found[pane] = View{Screen: strings.TrimRight(screen, "\n"), Command: command}
 		}
 	}
 	for _, ref := range refs {
-		screen, ok := found[ref.Pane]
+		view, ok := found[ref.Pane]
 		if ok && server == fmt.Sprintf("%d %d", ref.ServerPID, ref.ServerStart) {
-			screens[ref.Pane] = screen
+			views[ref] = view
 		}
 	}
 }

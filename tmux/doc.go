@@ -18,7 +18,8 @@
 //
 // # Ordering and concurrency
 //
-// A [Server] is safe for concurrent use. It runs at most six commands at a time and has no lock
+// A [Server] is safe for concurrent use. It runs at most six commands at a time, of looks and of lists one
+// each: what is asked for meanwhile goes together into the next one. It has no lock
 // per pane: a caller that needs a paste and the keys after it to stay together sends them in one
 // [Server.Paste], or orders its own calls.
 //

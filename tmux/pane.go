@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -36,8 +37,22 @@ const paneFields = 14
 
 func printable(field string) string { return "#{s/[\x01-\x1f]/?/:" + field + "}" }
 
-// List returns the panes of our own server, each once. No server is an empty list.
+// List returns the panes of our own server, each once. No server is an empty list. Lists that are asked for while
+// another one is under way are one.
 func (s *Server) List(ctx context.Context) ([]PaneInfo, error) {
+	list, err := s.lists.ask(ctx, struct{}{})
+	return slices.Clone(list), err
+}
+
+// list answers all that want a list.
+func (s *Server) list(ctx context.Context, all []*question[struct{}, []PaneInfo]) {
+	list, err := s.panes(ctx)
+	for _, q := range all {
+		q.result, q.err = list, err
+	}
+}
+
+func (s *Server) panes(ctx context.Context) ([]PaneInfo, error) {
 	// Without any session list-panes fails with "no current target".
 	out, err := s.run(ctx, call{socket: s.socket, cmds: [][]string{
 		{"if-shell", "-F", "#{S:1}", "list-panes -a -F '" + paneFormat + "'"},

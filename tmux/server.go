@@ -35,6 +35,9 @@ type Server struct {
 	slots   chan struct{} // one token per running tmux command
 	buffers string        // prefix of our buffer names, unique to this Server
 	pastes  atomic.Uint64
+	started atomic.Bool // Start has succeeded: the server has our options, whoever started it
+	looks   together[Ref, View]
+	lists   together[struct{}, []PaneInfo]
 }
 
 // New checks the configuration. It starts no process.
@@ -48,14 +51,16 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Timeout <= 0 {
 		cfg.Timeout = defaultTimeout
 	}
-	return &Server{
+	s := &Server{
 		bin:     cfg.Bin,
 		socket:  cfg.Socket,
 		foreign: cfg.Foreign,
 		timeout: cfg.Timeout,
 		slots:   make(chan struct{}, maxExecs),
 		buffers: "understudy-" + rand.Text() + "-",
-	}, nil
+	}
+	s.looks.answer, s.lists.answer = s.look, s.list
+	return s, nil
 }
 
 // startup is what a new server is told before there is anything in it. window-size is missing on
@@ -88,6 +93,7 @@ func (s *Server) Start(ctx context.Context) error {
 		return err
 	}
 	_, err := s.run(ctx, call{socket: s.socket, start: true, cmds: startup})
+	s.started.Store(err == nil)
 	return err
 }
 

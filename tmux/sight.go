@@ -2,7 +2,6 @@ package tmux
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"unicode"
@@ -21,23 +20,37 @@ type View struct {
 	Command string // as in [Sight]
 }
 
-// Look returns what a pane shows and runs, or ErrGone.
+// Look returns what a pane shows and runs, or ErrGone. Looks that are asked for while others are under way go
+// together into one run of tmux.
 func (s *Server) Look(ctx context.Context, ref Ref) (View, error) {
 	if err := ref.check(); err != nil {
 		return View{}, err
 	}
-	out, err := s.run(ctx, call{socket: ref.Socket, server: ref.ServerPID, cmds: [][]string{{
-		"if-shell", "-F", "-t", ref.Pane, guard(ref, "1"),
-		"display-message -p -t " + ref.Pane + " '" + printable("pane_current_command") + "' ; capture-pane -p -t " + ref.Pane,
-	}}})
-	command, screen, found := strings.Cut(out, "\n")
-	switch {
-	case errors.Is(err, ErrNoServer), err == nil && !found:
-		return View{}, fmt.Errorf("pane %s: %w", ref, ErrGone)
-	case err != nil:
+	view, err := s.looks.ask(ctx, ref)
+	if err != nil {
 		return View{}, fmt.Errorf("pane %s: %w", ref, err)
 	}
-	return View{Screen: strings.TrimRight(screen, "\n"), Command: command}, nil
+	return view, nil
+}
+
+// look answers all looks that were asked for.
+func (s *Server) look(ctx context.Context, all []*question[Ref, View]) {
+	refs := make([]Ref, len(all))
+	for i, q := range all {
+		refs[i] = q.of
+	}
+	for of, refs := range byServer(refs) {
+		views, err := s.views(ctx, of, "capture-pane -p", refs)
+		for _, q := range all {
+			if q.of.Socket != of.socket || q.of.ServerPID != of.pid {
+				continue
+			}
+			view, shown := views[q.of]
+			if q.result, q.err = view, err; err == nil && !shown {
+				q.err = ErrGone
+			}
+		}
+	}
 }
 
 // maxPattern is how much of a text is compared, in bytes. What is compared is part of a command line.

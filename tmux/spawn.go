@@ -47,6 +47,11 @@ func (s *Server) Spawn(ctx context.Context, spec Spec) (PaneInfo, error) {
 	if err != nil {
 		return PaneInfo{}, err
 	}
+	if !s.started.Load() {
+		if err := s.Start(ctx); err != nil {
+			return PaneInfo{}, err
+		}
+	}
 	c := spec.call(s.socket)
 	out, err := s.run(ctx, c)
 	if errors.Is(err, ErrNoServer) {

@@ -239,10 +239,6 @@ func (c *console) Capture(ctx context.Context, lines int, ansi bool, refs ...tmu
 	return see(c, ctx, "Capture", func() (map[string]string, error) { return c.Fake().Capture(ctx, lines, ansi, refs...) })
 }
 
-func (c *console) Start(ctx context.Context) error {
-	return act(c, ctx, "Start", func() error { return c.Fake().Start(context.Background()) })
-}
-
 func (c *console) Spawn(ctx context.Context, spec tmux.Spec) (tmux.PaneInfo, error) {
 	return carry(c.g, ctx, typing, "Spawn "+spec.Session, func() (tmux.PaneInfo, error) {
 		if _, err := os.Stat(spec.Argv[2]); err != nil {

@@ -47,7 +47,8 @@ func TestPromptUnderExit(t *testing.T) {
 }
 
 // TestCancelWhileTyping: an instruction whose handoff is cancelled before it is typed is not typed any more. The
-// daemon stands still between the intention and the effect, and another one cancels.
+// daemon stands still between the intention and the effect, and the other one, which was asked for the handoff too,
+// cancels.
 func TestCancelWhileTyping(t *testing.T) {
 	storyOn(t, 2, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
@@ -57,7 +58,7 @@ func TestCancelWhileTyping(t *testing.T) {
 				h.gen.frozen = time.Now().Add(20 * time.Second)
 			}
 		}
-		if err := p.ask(h, "hand over", func(ctx context.Context, d *daemon.Daemon) error {
+		if err := p.ask(p.w.hosts[1], "hand over", func(ctx context.Context, d *daemon.Daemon) error {
 			_, err := d.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true})
 			return err
 		}); err != nil {

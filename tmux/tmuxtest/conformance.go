@@ -58,6 +58,7 @@ func Conformance(t *testing.T, open func(t *testing.T) Terminal) {
 		"a signal is told from a status":    deadBySignal,
 		"another pane is not typed into":    anotherPane,
 		"a changed pane is not typed into":  changedPane,
+		"looks at once are told apart":      looksAtOnce,
 		"killed is gone":                    killed,
 		"the last lines of a screen":        lastLines,
 	} {

@@ -2,6 +2,7 @@ package tmuxtest
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/understudyd/understudy/tmux"
@@ -50,4 +51,36 @@ func changedPane(t *testing.T, s suite) {
 		wantErr(t, what+": look", err, tmux.ErrGone)
 		wantErr(t, what+": press", s.Press(t.Context(), ref, good, tmux.CtrlD), tmux.ErrGone)
 	}
+}
+
+// looksAtOnce: of looks and lists that are asked for at the same time each has the answer to its own.
+func looksAtOnce(t *testing.T, s suite) {
+	panes := map[string]tmux.Ref{"a": s.cat(t, "a").Ref, "b": s.cat(t, "b").Ref}
+	for name, ref := range panes {
+		s.mustPaste(t, ref, "I am "+name)
+		s.waitScreen(t, ref, "I am "+name)
+	}
+	var all sync.WaitGroup
+	for range 10 {
+		for name, ref := range panes {
+			all.Go(func() {
+				view, err := s.Look(t.Context(), ref)
+				if err != nil || view.Command == "" || !strings.Contains(view.Screen, "I am "+name) {
+					t.Errorf("look at %s: %+v, %v", name, view, err)
+				}
+			})
+			for what, ref := range strangers(ref) {
+				all.Go(func() {
+					_, err := s.Look(t.Context(), ref)
+					wantErr(t, what+": look", err, tmux.ErrGone)
+				})
+			}
+			all.Go(func() {
+				if list, err := s.List(t.Context()); err != nil || len(list) != len(panes) {
+					t.Errorf("list: %+v, %v", list, err)
+				}
+			})
+		}
+	}
+	all.Wait()
 }

@@ -59,9 +59,6 @@ func NewFake() *Fake {
 	}
 }
 
-// Start does nothing.
-func (f *Fake) Start(context.Context) error { return f.failure() }
-
 // SwitchClients does nothing: nobody is attached to a Fake.
 func (f *Fake) SwitchClients(context.Context, string, string) error { return f.failure() }
 
