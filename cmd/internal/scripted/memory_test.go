@@ -57,7 +57,7 @@ func (m *inMemory) run(ctx context.Context, c Command) Result {
 	if said == "hang" {
 		m.hung.Store(true)
 		<-ctx.Done()
-		time.Sleep(10 * time.Microsecond)
+		<-time.After(10 * time.Microsecond)
 		m.hung.Store(false)
 		return Result{Code: -1, Err: ctx.Err()}
 	}
@@ -108,7 +108,7 @@ func (m *inMemory) answers(answer func(event string) string) {
 // prompt pastes a text, presses Enter and waits until the agent is idle or holds.
 func (m *inMemory) prompt(text string) {
 	m.keys <- []byte(pasteBegin + text + pasteEnd + "\r")
-	time.Sleep(time.Second)
+	<-time.After(time.Second)
 	synctest.Wait()
 }
 
@@ -155,7 +155,7 @@ func TestInMemory(t *testing.T) {
 			blocked = true
 			return `{"decision":"block","reason":"Write the handoff document to ` + document + `"}`
 		})
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		m.prompt("Paint the shed")
 		m.want("SessionStart", "UserPromptSubmit", "Stop", "PreToolUse", "Stop")
 		if text := m.file("handoffs/" + filepath.Base(document)); !strings.Contains(text, "Paint the shed") {
@@ -198,7 +198,7 @@ func TestKilledInMemory(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				m := startInMemory(t, "--behave", row.behave)
-				time.Sleep(time.Second)
+				<-time.After(time.Second)
 				m.answers(func(event string) string {
 					if event == row.hangs {
 						return "hang"
@@ -219,7 +219,7 @@ func TestKilledInMemory(t *testing.T) {
 				case <-time.After(time.Millisecond):
 					t.Error("it goes on")
 				}
-				time.Sleep(2 * time.Hour)
+				<-time.After(2 * time.Hour)
 				if after := m.file(m.transcript()) + m.file(itsRegistry); after != before || len(m.hooks) != hooks {
 					t.Errorf("after its end it has sent %q and written %s", m.hooks[hooks:], strings.TrimPrefix(after, before))
 				}
@@ -241,7 +241,7 @@ func TestPrintInMemory(t *testing.T) {
 		}
 		m.want("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")
 		hung := startInMemory(t, "-p", "--behave", "fork-hang", "Write a handoff document")
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		hung.kill()
 		if code := <-hung.code; code == 0 || hung.out.Len() > 0 {
 			t.Errorf("exit status %d, it printed %q", code, hung.out.String())
