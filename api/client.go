@@ -56,6 +56,12 @@ func NewTCPClient(url, token string) *Client {
 	return newClient(strings.TrimSuffix(url, "/"), token, (&net.Dialer{Timeout: dialTimeout}).DialContext)
 }
 
+// NewClientOver returns a client whose calls a transport of the caller's carries out, as one over a unix
+// socket would.
+func NewClientOver(transport http.RoundTripper) *Client {
+	return &Client{base: "http://localhost", http: &http.Client{Transport: transport}}
+}
+
 func newClient(base, token string, dial func(context.Context, string, string) (net.Conn, error)) *Client {
 	return &Client{base: base, token: token, http: &http.Client{Transport: &http.Transport{
 		DialContext:           dial,

@@ -105,14 +105,19 @@ func New(cfg Config) *Server {
 	return s
 }
 
+// Handlers are what Serve answers with on the two unix sockets.
+func (s *Server) Handlers() (everything, hooks http.Handler) {
+	return s.router(s.routes()), s.router(s.hookRoutes())
+}
+
 // Serve answers on the listeners, which it closes, until ctx ends or one of them fails. When it
 // returns, requests have been answered (or cut off after five seconds) and streams have ended.
 // It returns nil when ctx has ended. A server serves once.
 func (s *Server) Serve(ctx context.Context, ls Listeners) error {
-	everything := s.router(s.routes())
+	everything, hooks := s.Handlers()
 	servers := map[net.Listener]*http.Server{
 		ls.Main: s.httpServer(everything),
-		ls.Hook: s.httpServer(s.router(s.hookRoutes())),
+		ls.Hook: s.httpServer(hooks),
 	}
 	if ls.TCP != nil {
 		servers[ls.TCP] = s.httpServer(s.guardTCP(everything))

@@ -28,6 +28,12 @@ func byEvents() watching {
 	}
 }
 
+// Poll has Run read the folder every two seconds, as where the system can't tell of changes. It is called
+// before Run.
+func (c *watching) Poll() {
+	c.newWatcher = func() (*fsnotify.Watcher, error) { return nil, errors.New("asked to poll") }
+}
+
 // followed is what is kept up to date.
 type followed struct {
 	// scan reads it anew. It calls watch with every folder that matters before it reads it, so

@@ -84,15 +84,15 @@ type dialog struct {
 }
 
 // newAgent starts the process in a pane.
-func newAgent(h *host, ref tmux.Ref, p tmux.Process, launch string) *agent {
-	a := &agent{
-		owner: owner{name: fmt.Sprintf("%s agent-%d", h.name, p.PID-firstPID), host: h}, w: h.w, h: h, proc: p, ref: ref,
+func newAgent(h *host, ref tmux.Ref, server int, launch string) (a *agent) {
+	p := h.table.Start(server, func(sig syscall.Signal) { a.signal(sig) })
+	a = &agent{
+		owner: owner{name: fmt.Sprintf("%s agent-%d", h.name, p.PID-tmuxtest.AbovePID), host: h}, w: h.w, h: h, proc: p, ref: ref,
 		rng:  generator(h.w.seed, fmt.Sprint(h.name, " agent ", p.PID)),
 		keys: make(chan struct{}, 1), work: make(chan struct{}, 1), ended: make(chan struct{}), env: map[string]string{},
 	}
 	a.mood = newMood(a.rng, h.w.plan)
 	a.frame = actor.Frame{Width: 200, Height: 50, Header: []string{"✻ Simulated agent"}, Footer: "auto"}
-	h.table.find(p.PID).signal = a.signal
 	h.w.agents = append(h.w.agents, a)
 	go a.run(launch)
 	return a
@@ -325,6 +325,6 @@ func (a *agent) end(why string, code int) {
 	a.w.trace.note(a.owner.name, "process ends: %s", why)
 	a.w.kill(&a.owner)
 	close(a.ended)
-	a.h.table.end(a.proc)
+	a.h.table.End(a.proc)
 	a.h.term.Exit(a.ref, code)
 }

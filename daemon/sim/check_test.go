@@ -9,6 +9,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
 // checks hold what must be true at every moment, whatever goes wrong.
@@ -188,7 +189,7 @@ func (w *world) exiting(a *agent) { w.checkEnd(a, "was told to exit") }
 
 // ending is called before a run of a daemon ends a process.
 func (w *world) ending(g *generation, pid int, how string) {
-	w.trace.note(g.name, "ends process %d: %s", pid-firstPID, how)
+	w.trace.note(g.name, "ends process %d: %s", pid-tmuxtest.AbovePID, how)
 	for _, a := range w.agents {
 		if a.h == g.h && a.proc.PID == pid && !a.dead {
 			w.checkEnd(a, how)

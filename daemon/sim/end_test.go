@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
 // finished reports whether nothing is left to do.
@@ -89,7 +90,7 @@ func (w *world) ended() {
 	for _, a := range w.agents {
 		i := slices.IndexFunc(agents, func(row daemon.Agent) bool { return row.ID == a.id })
 		if !a.dead && a.id != 0 && (i < 0 || !agents[i].Active()) {
-			w.fail("process %d runs, and agent %d has ended", a.proc.PID-firstPID, a.id)
+			w.fail("process %d runs, and agent %d has ended", a.proc.PID-tmuxtest.AbovePID, a.id)
 		}
 	}
 }

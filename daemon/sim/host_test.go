@@ -19,6 +19,7 @@ import (
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/personas"
 	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
 // host is a machine: its files, its tmux server, its processes, and at most one run of a daemon at a time.
@@ -28,7 +29,7 @@ type host struct {
 	dir    data.Dir
 	config string // of the agents' runtime
 	cwd    string // where agents work
-	table  *table
+	table  *tmuxtest.Processes
 	term   *terminal
 	gens   int
 	gen    *generation // nil: no daemon runs
@@ -67,7 +68,7 @@ func newHost(w *world, name string) (*host, error) {
 			return nil, err
 		}
 	}
-	h.table = newTable()
+	h.table = tmuxtest.NewProcesses()
 	h.term = newTerminal(h)
 	return h, nil
 }
@@ -229,7 +230,7 @@ func (l *logger) Handle(_ context.Context, r slog.Record) error {
 // answer, or puts it into the spool.
 func (h *host) hook(a *agent, event string, payload map[string]any) (answer hookAnswer) {
 	h.nonce++
-	p := h.table.add(a.proc.PID)
+	p := h.table.Start(a.proc.PID, nil)
 	own := &owner{name: fmt.Sprintf("%s hook %s-%d of %d", h.name, event, h.nonce, a.proc.PID), host: h}
 	h.others = append(h.others, own)
 	body, err := json.Marshal(payload)
@@ -244,7 +245,7 @@ func (h *host) hook(a *agent, event string, payload map[string]any) (answer hook
 	done := make(chan hookAnswer, 1)
 	go func() {
 		defer close(done)
-		defer h.table.end(p)
+		defer h.table.End(p)
 		done <- h.send(own, a, p, env)
 	}()
 	select {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"sync"
 	"syscall"
 
 	"github.com/understudyd/understudy/daemon"
@@ -14,121 +13,34 @@ import (
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
-// firstPID is above any process id that the system gives out, and above those of the fake terminal.
-const firstPID = 1<<22 + 1000
-
 // boot names the boot that start times count from.
 const boot = "simulated"
-
-// table is the process table of a machine.
-type table struct {
-	mu    sync.Mutex
-	next  int
-	procs map[int]*process
-}
-
-type process struct {
-	tmux.Process
-	parent int
-	ended  chan struct{}
-	gone   bool
-	signal func(syscall.Signal)
-}
-
-func newTable() *table { return &table{next: firstPID, procs: map[int]*process{}} }
-
-// add starts a process.
-func (t *table) add(parent int) tmux.Process {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.next++
-	return t.putLocked(t.next, parent)
-}
-
-// put starts a process with an id that somebody else has chosen.
-func (t *table) put(pid int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.putLocked(pid, 0)
-}
-
-func (t *table) putLocked(pid, parent int) tmux.Process {
-	p := tmux.Process{PID: pid, Start: uint64(pid) * 10}
-	t.procs[pid] = &process{Process: p, parent: parent, ended: make(chan struct{})}
-	return p
-}
-
-// end ends a process.
-func (t *table) end(p tmux.Process) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if q := t.procs[p.PID]; q != nil && !q.gone {
-		q.gone = true
-		close(q.ended)
-	}
-}
-
-// find returns a process that has not ended; nil: there is none.
-func (t *table) find(pid int) *process {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if q := t.procs[pid]; q != nil && !q.gone {
-		return q
-	}
-	return nil
-}
 
 // processes is the table as a run of a daemon sees it.
 type processes struct{ g *generation }
 
 var _ daemon.Processes = processes{}
 
-func (p processes) table() *table { return p.g.h.table }
+func (p processes) table() *tmuxtest.Processes { return p.g.h.table }
 
-func (p processes) Find(pid int) (tmux.Process, error) {
-	if q := p.table().find(pid); q != nil {
-		return q.Process, nil
-	}
-	return tmux.Process{}, fmt.Errorf("process %d: %w", pid, tmux.ErrNoProcess)
-}
-
+func (p processes) Find(pid int) (tmux.Process, error)  { return p.table().Find(pid) }
+func (p processes) Within(q tmux.Process, pid int) bool { return p.table().Within(q, pid) }
 func (p processes) Standing(q tmux.Process) daemon.Standing {
-	found := p.table().find(q.PID)
-	return daemon.Standing{InFront: found != nil && found.Process == q}
-}
-
-func (p processes) Within(q tmux.Process, pid int) bool {
-	for at := p.table().find(q.PID); at != nil; at = p.table().find(at.parent) {
-		if at.PID == pid {
-			return true
-		}
-	}
-	return false
+	return daemon.Standing{InFront: p.table().Lives(q)}
 }
 
 func (p processes) Wait(ctx context.Context, q tmux.Process) error {
-	found := p.table().find(q.PID)
-	if found != nil && found.Process == q {
-		select {
-		case <-found.ended:
-		case <-ctx.Done():
-		}
-	}
+	_ = p.table().Wait(ctx, q) // the context tells
 	p.g.w.park(&call{own: &p.g.owner, who: daemon.Caller(ctx), what: "Wait " + strconv.Itoa(q.PID)})
 	return context.Cause(ctx)
 }
 
 func (p processes) Signal(q tmux.Process, sig syscall.Signal) error {
 	_, err := carry(p.g, context.Background(), typing, fmt.Sprintf("Signal %d %s", q.PID, sig), func() (struct{}, error) {
-		found := p.table().find(q.PID)
-		if found == nil || found.Process != q {
-			return struct{}{}, tmux.ErrNoProcess
+		if p.table().Lives(q) {
+			p.g.w.ending(p.g, q.PID, sig.String())
 		}
-		p.g.w.ending(p.g, q.PID, sig.String())
-		if found.signal != nil {
-			found.signal(sig)
-		}
-		return struct{}{}, nil
+		return struct{}{}, p.table().Signal(q, sig)
 	})
 	return err
 }
@@ -151,7 +63,7 @@ type terminal struct {
 
 func newTerminal(h *host) *terminal {
 	t := &terminal{Fake: tmuxtest.NewFake(), h: h, server: 1<<22 + 1, agents: map[string]*agent{}}
-	h.table.put(t.server)
+	h.table.Put(t.server)
 	t.OnSpawn = t.spawned
 	t.OnInput = func(ref tmux.Ref, in tmuxtest.Input) {
 		if a := t.agents[ref.Pane]; a != nil {
@@ -166,15 +78,15 @@ func (t *terminal) spawned(spec tmux.Spec, pane tmux.PaneInfo) error {
 	if len(spec.Argv) != 3 || spec.Argv[1] != "launch" {
 		return fmt.Errorf("nobody knows how to run %q", spec.Argv)
 	}
-	p := t.h.table.add(t.server)
-	t.Update(pane.Ref, func(info *tmux.PaneInfo) { info.PID = p.PID })
-	t.agents[pane.Pane] = newAgent(t.h, pane.Ref, p, spec.Argv[2])
+	a := newAgent(t.h, pane.Ref, t.server, spec.Argv[2])
+	t.Update(pane.Ref, func(info *tmux.PaneInfo) { info.PID = a.proc.PID })
+	t.agents[pane.Pane] = a
 	return nil
 }
 
 // die ends the server with all that runs in it. The next command starts another one.
 func (t *terminal) die() {
-	t.h.table.end(tmux.Process{PID: t.server})
+	t.h.table.End(tmux.Process{PID: t.server})
 	for _, a := range t.h.w.agentsOf(t.h) {
 		if a.ref.ServerPID == t.server {
 			a.signal(syscall.SIGHUP)
@@ -183,7 +95,7 @@ func (t *terminal) die() {
 	t.Restart()
 	t.server++
 	t.agents = map[string]*agent{}
-	t.h.table.put(t.server)
+	t.h.table.Put(t.server)
 }
 
 // console is the terminal as a run of a daemon sees it.

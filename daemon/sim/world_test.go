@@ -140,7 +140,7 @@ func (w *world) over() {
 		if !a.dead {
 			w.kill(&a.owner)
 			close(a.ended)
-			a.h.table.end(a.proc)
+			a.h.table.End(a.proc)
 		}
 	}
 }
