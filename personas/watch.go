@@ -13,10 +13,10 @@ import (
 
 // watching is how changes are noticed. Its fields are set before Run and vary in tests only.
 type watching struct {
-	newWatcher func() (*fsnotify.Watcher, error)
-	settle     time.Duration // from the first event to the scan
-	safety     time.Duration // between scans while events come
-	polling    time.Duration // between scans while they can't
+	newWatcher func() (*fsnotify.Watcher, error) // nil: poll
+	settle     time.Duration                     // from the first event to the scan
+	safety     time.Duration                     // between scans while events come
+	polling    time.Duration                     // between scans while they can't
 }
 
 func byEvents() watching {
@@ -30,9 +30,7 @@ func byEvents() watching {
 
 // Poll has Run read the folder every two seconds, as where the system can't tell of changes. It is called
 // before Run.
-func (c *watching) Poll() {
-	c.newWatcher = func() (*fsnotify.Watcher, error) { return nil, errors.New("asked to poll") }
-}
+func (c *watching) Poll() { c.newWatcher = nil }
 
 // followed is what is kept up to date.
 type followed struct {
@@ -118,9 +116,13 @@ type watches struct {
 	scanFailed bool
 }
 
-// watch starts watching; if it can't, it says what would help, once.
+// watch starts watching, if it is to; if it can't, it says what would help, once.
 func (c watching) watch(log *slog.Logger) *watches {
 	w := &watches{log: log}
+	if c.newWatcher == nil {
+		w.failed = true
+		return w
+	}
 	watcher, err := c.newWatcher()
 	if err != nil {
 		w.fail(err)

@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -171,6 +173,28 @@ func TestReloadWithoutInotify(t *testing.T) {
 	run(t, s)
 	put(t, filepath.Join(root, slug, "skill.md"), skill("polled"))
 	await(t, s, "polling", skillIs("polled"))
+}
+
+// TestPoll: a store that polls waits for nothing but time, so that it can run in a bubble.
+func TestPoll(t *testing.T) {
+	t.Parallel()
+	root := folder(t, map[string]string{slug + "/skill.md": plain})
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t, root)
+		s.Poll()
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { _ = s.Run(ctx) })
+		synctest.Wait()
+		put(t, filepath.Join(root, slug, "skill.md"), skill("polled"))
+		began := time.Now()
+		<-s.Changed()
+		if took := time.Since(began); took > 2*time.Second || !skillIs("polled")(s.List()) {
+			t.Errorf("after %s: %+v", took, s.List())
+		}
+		stop()
+		running.Wait()
+	})
 }
 
 func TestReloadWhenWatchesRunOut(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"sync"
 )
 
 //go:embed static
@@ -27,8 +28,11 @@ var types = map[string]string{
 	".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
 }
 
-// Files returns what pages load, by name.
-func Files() map[string]File {
+// Files returns what pages load, by name. It makes them once, since compressing takes longer than all else that a
+// server begins with; nobody changes the map.
+var Files = sync.OnceValue(zipAll)
+
+func zipAll() map[string]File {
 	out := map[string]File{"palette.css": file("palette.css", palette())}
 	names, err := fs.Glob(static, "static/*")
 	if err != nil {

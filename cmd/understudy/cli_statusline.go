@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/understudyd/understudy/cmd/internal/inside"
+	"github.com/understudyd/understudy/hooks"
 )
 
 // statusLineCommand is in the help alone: main runs it before all this is set up.
@@ -20,7 +21,7 @@ nothing is told, and nothing else changes.`,
 		Example: "  understudy statusline < status.json",
 		Args:    exactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if code := inside.StatusLine(c.Context(), os.Environ(), a.stdin, a.stdout, a.stderr); code != 0 {
+			if code := inside.StatusLine(c.Context(), hooks.Tell, os.Environ(), a.stdin, a.stdout, a.stderr); code != 0 {
 				return errSilent
 			}
 			return nil

@@ -217,7 +217,7 @@ func TestGenerateCancelled(t *testing.T) {
 		r.misbehave("fork-hang,fork-child")
 		id := r.generate(a.ID, "")
 		pids := r.awaitFork(traces)
-		if len(pids) != 2 || !alive(pids[0]) || !alive(pids[1]) {
+		if len(pids) != 2 || !r.alive(pids[0]) || !r.alive(pids[1]) {
 			t.Fatalf("processes %v, want two that run", pids)
 		}
 		r.awaitNote(id, forkNote)

@@ -57,16 +57,6 @@ func (r *rig) secret(agentID int64) string {
 	return ""
 }
 
-// deliver sends a hook and returns what it would print.
-func (r *rig) deliver(env hooks.Envelope) string {
-	r.t.Helper()
-	out, err := hooks.Send(r.t.Context(), r.dir.HookSocket(), env)
-	if err != nil {
-		r.t.Fatalf("hook %s: %v", env.Event, err)
-	}
-	return string(out)
-}
-
 // spooled is how many hooks wait in the spool.
 func (r *rig) spooled() int {
 	r.t.Helper()

@@ -58,7 +58,7 @@ func TestSlowExit(t *testing.T) {
 	r.misbehave("exit-delay=1500ms")
 	id := r.handoff(a.ID)
 	r.awaitPhase(id, daemon.ShuttingDown)
-	r.await("hint", func() (bool, string) { return alive(pid) && r.hinted(a.ID), "no SessionEnd" })
+	r.await("hint", func() (bool, string) { return r.alive(pid) && r.hinted(a.ID), "no SessionEnd" })
 	if h := r.getHandoff(id); h.Phase != daemon.ShuttingDown {
 		t.Errorf("phase %s while the process is there, want shutting_down", h.Phase)
 	}

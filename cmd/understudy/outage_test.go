@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -124,15 +123,4 @@ func TestTmuxKilledAfterTheRecord(t *testing.T) {
 		t.Errorf("successor is still agent %d, which is gone", first)
 	}
 	r.toldOnce(h)
-}
-
-func (r *rig) killTmux() {
-	panes, err := r.tmux.List(context.Background())
-	if err != nil || len(panes) == 0 {
-		r.t.Errorf("tmux: %d panes, %v", len(panes), err)
-		return
-	}
-	if err := syscall.Kill(panes[0].ServerPID, syscall.SIGKILL); err != nil {
-		r.t.Errorf("tmux server %d: %v", panes[0].ServerPID, err)
-	}
 }

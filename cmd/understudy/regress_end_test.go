@@ -54,7 +54,7 @@ func TestProcessMistaken(t *testing.T) {
 		_, err := os.Stat(r.dir.Launch(a.ID))
 		return os.IsNotExist(err), "still there"
 	})
-	if !alive(pid) || r.pane(a.ID).Dead {
+	if !r.alive(pid) || r.pane(a.ID).Dead {
 		t.Errorf("process %d was ended", pid)
 	}
 }

@@ -113,7 +113,7 @@ func (r *rig) wantGoneSoon(limit time.Duration, pids ...int) {
 	r.t.Helper()
 	asked := time.Now()
 	for _, pid := range pids {
-		r.await(fmt.Sprintf("end of process %d", pid), func() (bool, string) { return !alive(pid), "it runs" })
+		r.await(fmt.Sprintf("end of process %d", pid), func() (bool, string) { return !r.alive(pid), "it runs" })
 	}
 	if took := time.Since(asked); took > limit {
 		r.t.Errorf("processes %v ended after %s, want at most %s", pids, took, limit)
@@ -302,7 +302,11 @@ func (r *rig) reportContext(agentID int64, session string, tokens, size int64) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	code := inside.StatusLine(r.t.Context(), r.launchFile(agentID).Env, strings.NewReader(string(status)), io.Discard, io.Discard)
+	tell := hooks.Tell
+	if r.memory != nil {
+		tell = r.memory.tell
+	}
+	code := inside.StatusLine(r.t.Context(), tell, r.launchFile(agentID).Env, strings.NewReader(string(status)), io.Discard, io.Discard)
 	if code != exitDone {
 		r.t.Fatalf("status line: exit code %d", code)
 	}

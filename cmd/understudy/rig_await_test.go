@@ -19,7 +19,7 @@ const (
 func (r *rig) await(what string, ok func() (bool, string)) {
 	r.t.Helper()
 	var tick *time.Ticker
-	deadline := time.After(eventually)
+	began, deadline := time.Now(), time.After(eventually)
 	for {
 		moved := r.nextCommit() // taken before the look, so that none is missed in between
 		done, last := ok()
@@ -34,6 +34,9 @@ func (r *rig) await(what string, ok func() (bool, string)) {
 			tick = time.NewTicker(every)
 			defer tick.Stop()
 		}
+		if r.memory != nil {
+			tick.Reset(nextTick(time.Since(began)))
+		}
 		select {
 		case <-moved:
 		case <-tick.C:
@@ -43,8 +46,12 @@ func (r *rig) await(what string, ok func() (bool, string)) {
 	}
 }
 
+// nextTick is how long a story in memory waits for what is no commit: the longer, the longer it has waited.
+// Its time costs nothing, but each look does.
+func nextTick(waited time.Duration) time.Duration { return min(max(tickAlone, waited/4), time.Second) }
+
 // private reports whether the daemon has a database of its own, which a story may end.
-func (r *rig) private() bool { return r.cfg.Settings.DatabaseURL == "" }
+func (r *rig) private() bool { return r.memory == nil && r.cfg.Settings.DatabaseURL == "" }
 
 // nextCommit is closed when any daemon next commits something in the rig's database; with a private
 // one it never is.
@@ -52,6 +59,9 @@ func (r *rig) nextCommit() <-chan struct{} {
 	r.t.Helper()
 	if r.private() {
 		return nil
+	}
+	if r.memory != nil {
+		return r.memory.base.next()
 	}
 	r.mu.Lock()
 	moved := r.moved
@@ -65,7 +75,7 @@ func (r *rig) nextCommit() <-chan struct{} {
 // listen has each commit close the channel of [rig.nextCommit], until the test ends.
 func (r *rig) listen() <-chan struct{} {
 	r.t.Helper()
-	store, err := r.openDatabase(context.Background())
+	store, err := r.openDB(context.Background())
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -10,4 +10,4 @@ import (
 var buildMain = sync.OnceValues(func() (string, error) { return buildPrograms(".") })
 
 // mainProgram is understudy for tests that run it: the real one, without the race detector.
-func mainProgram(t testing.TB) string { return program(t, buildMain, "understudy") }
+func mainProgram(t testing.TB) string { return builtProgram(t, buildMain, "understudy") }

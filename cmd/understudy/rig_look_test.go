@@ -378,9 +378,3 @@ func (r *rig) hinted(agentID int64) bool {
 	}
 	return a.EndHint != ""
 }
-
-// alive reports whether a process is there.
-func alive(pid int) bool {
-	_, err := tmux.FindProcess(pid)
-	return err == nil
-}

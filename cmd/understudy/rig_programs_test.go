@@ -47,10 +47,10 @@ func buildPrograms(packages ...string) (string, error) {
 var buildAgent = sync.OnceValues(func() (string, error) { return buildPrograms("../understudy-hook", "./testdata/agent") })
 
 // hookProgram is what agents' hooks are run with, the real one, and agentProgram the scripted agent.
-func hookProgram(t testing.TB) string  { return program(t, buildAgent, "understudy-hook") }
-func agentProgram(t testing.TB) string { return program(t, buildAgent, "agent") }
+func hookProgram(t testing.TB) string  { return builtProgram(t, buildAgent, "understudy-hook") }
+func agentProgram(t testing.TB) string { return builtProgram(t, buildAgent, "agent") }
 
-func program(t testing.TB, build func() (string, error), name string) string {
+func builtProgram(t testing.TB, build func() (string, error), name string) string {
 	t.Helper()
 	dir, err := build()
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/data"
-	"github.com/understudyd/understudy/db"
 )
 
 // scene is what a busy person has, as rows of the database that no daemon works on: each thing by a word
@@ -17,7 +16,7 @@ type scene struct {
 	agents, handoffs, runs map[string]int64
 
 	r     *rig
-	store *db.DB
+	store daemon.Store
 	own   string // the host of the rig's daemon, for what has ended and can be taken up again
 	now   time.Time
 	say   func(string) string // what is written by agents goes through it

@@ -23,7 +23,8 @@ import (
 )
 
 // rig is a whole understudy: a daemon with a data directory, a database, a tmux server of its
-// own, and scripted agents whose misbehaviour a file tells.
+// own, and scripted agents whose misbehaviour a file tells. It consists of real processes (newRig), or is in
+// memory (story).
 type rig struct {
 	t      testing.TB
 	root   string
@@ -32,22 +33,55 @@ type rig struct {
 	behave string // the file that the scripted agents read at each turn
 	work   string // where agents work
 	dir    data.Dir
-	tmux   *tmux.Server
+	tmux   screens
+	memory *computer // nil: real processes
+	serve  func(context.Context, serveConfig) error
 
 	mu    sync.Mutex
 	stop  context.CancelFunc
 	done  chan error
-	store *db.DB        // for what the API does not show; opened when it is first asked
+	db    *db.DB        // for what the API does not show; opened when it is first asked
 	moved chan struct{} // closed at the next commit; nil until somebody waits for one
+}
+
+// screens are the panes of the rig's tmux server, as a person has them.
+type screens interface {
+	List(ctx context.Context) ([]tmux.PaneInfo, error)
+	Capture(ctx context.Context, lines int, ansi bool, refs ...tmux.Ref) (map[string]string, error)
+	Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux.PasteOptions) error
+	Keys(ctx context.Context, ref tmux.Ref, keys ...tmux.Key) error
+	Kill(ctx context.Context, ref tmux.Ref) error
 }
 
 // eventually is how long a test waits for what must happen; only a failing test waits that long.
 const eventually = 2 * time.Minute
 
-// newRig makes a rig whose daemon is not started yet.
+// newRig makes a rig of real processes, whose daemon is not started yet.
 func newRig(t testing.TB) *rig {
 	t.Helper()
-	root, err := os.MkdirTemp("", "us") // short: socket paths are limited to 107 bytes
+	r := bareRig(t, "") // short: socket paths are limited to 107 bytes
+	r.cfg.Settings.DatabaseURL = dbtest.New(t, db.Migrate)
+	r.cfg.Settings.Runtimes = map[string]runtimeSettings{"claude": {Command: []string{agentProgram(t)}}}
+	r.cfg.HookBinary = hookProgram(t)
+	server, err := tmux.New(tmux.Config{Socket: r.dir.TmuxSocket()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.tmux, r.client, r.serve = server, api.NewClient(r.dir.Socket()), serve
+	t.Cleanup(func() {
+		r.client.Close()
+		r.halt()
+		if err := endAgents(context.Background(), r.dir.TmuxSocket()); err != nil {
+			t.Errorf("tmux server not ended: %v", err)
+		}
+	})
+	return r
+}
+
+// bareRig makes the settings of a rig and, in a folder, its folders; "" is the system's for temporary files.
+func bareRig(t testing.TB, in string) *rig {
+	t.Helper()
+	root, err := os.MkdirTemp(in, "us")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,15 +98,13 @@ func newRig(t testing.TB) *rig {
 	r.misbehave("")
 	s := defaultSettings()
 	s.Listen = "none"
-	s.DatabaseURL = dbtest.New(t, db.Migrate)
 	s.Notify.Desktop = false
-	s.Runtimes = map[string]runtimeSettings{"claude": {Command: []string{agentProgram(t)}}}
 	var log slog.Handler = slog.DiscardHandler
 	if v := flag.Lookup("test.v"); v.Value.String() == "true" { // not for go test -json, which is verbose too
 		log = slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})
 	}
 	r.cfg = serveConfig{
-		Root: r.root, Settings: s, Getenv: func(string) string { return "" }, Binary: os.Args[0], HookBinary: hookProgram(t), Log: slog.New(log),
+		Root: r.root, Settings: s, Getenv: func(string) string { return "" }, Binary: os.Args[0], Log: slog.New(log),
 		Environ: []string{
 			"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(root, "home"), "SCRIPTED_AGENT_FILE=" + r.behave,
 			"GORACE=atexit_sleep_ms=0", // else each hook of a -race build takes a second to end
@@ -82,17 +114,6 @@ func newRig(t testing.TB) *rig {
 	if r.dir, err = data.Open(r.root); err != nil {
 		t.Fatal(err)
 	}
-	if r.tmux, err = tmux.New(tmux.Config{Socket: r.dir.TmuxSocket()}); err != nil {
-		t.Fatal(err)
-	}
-	r.client = api.NewClient(r.dir.Socket())
-	t.Cleanup(func() {
-		r.client.Close()
-		r.halt()
-		if err := endAgents(context.Background(), r.dir.TmuxSocket()); err != nil {
-			t.Errorf("tmux server not ended: %v", err)
-		}
-	})
 	return r
 }
 
@@ -104,7 +125,7 @@ func (r *rig) start() *rig {
 	cfg := r.cfg
 	cfg.Ready = func(*serving) { close(ready) }
 	done := make(chan error, 1)
-	go func() { done <- serve(ctx, cfg) }()
+	go func() { done <- r.serve(ctx, cfg) }()
 	r.mu.Lock()
 	r.stop, r.done = cancel, done
 	r.mu.Unlock()
@@ -233,18 +254,25 @@ func (r *rig) events(ctx context.Context) ([]daemon.Event, error) {
 }
 
 // openDatabase opens the daemon's database when it is first asked.
-func (r *rig) openDatabase(ctx context.Context) (*db.DB, error) {
+func (r *rig) openDatabase(ctx context.Context) (daemon.Store, error) {
+	if r.memory != nil {
+		return r.memory.base, nil
+	}
+	return r.openDB(ctx)
+}
+
+func (r *rig) openDB(ctx context.Context) (*db.DB, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.store == nil {
+	if r.db == nil {
 		store, err := db.Open(ctx, db.Config{ConnString: r.cfg.Settings.DatabaseURL, MaxConns: 1})
 		if err != nil {
 			return nil, err
 		}
-		r.store = store
+		r.db = store
 		r.t.Cleanup(store.Close)
 	}
-	return r.store, nil
+	return r.db, nil
 }
 
 // types returns the types of the handoff's events, in order.

@@ -104,7 +104,7 @@ func serve(ctx context.Context, cfg serveConfig) error {
 	if err != nil {
 		return err
 	}
-	store, templates, err := openPersonas(dir)
+	conf, err := cfg.daemonConfig(dir, host)
 	if err != nil {
 		return err
 	}
@@ -114,19 +114,11 @@ func serve(ctx context.Context, cfg serveConfig) error {
 			cfg.Log.Warn("agents of a runtime cannot be started", "runtime", name, "error", err)
 		}
 	}
-	conf := daemon.Config{
-		Host: host, Settings: cfg.Settings.domain(), Store: base.db, Data: dir, Personas: store, Templates: templates,
-		Terminal: terminals(dir), Servers: base.servers, Notifier: newDesktop(cfg.Settings.Notify.Desktop, cfg.Getenv, cfg.Binary),
-		Log: cfg.Log, Environ: cfg.Environ, Binary: hook, Version: runtimes.version, Lookup: runtimes.lookup,
-		OneShot: runOneShot, Worktree: askGit(cfg.Environ), Trees: newTrees(cfg.Environ),
-	}
-	if cfg.Around != nil {
-		conf = cfg.Around(conf)
-	}
-	d := daemon.New(conf)
-	templates.Log, templates.OnProblem = cfg.Log, d.TemplateProblem
+	conf.Store, conf.Terminal, conf.Servers = base.db, terminals(dir), base.servers
+	conf.Binary, conf.Version, conf.Lookup, conf.OneShot = hook, runtimes.version, runtimes.lookup, runOneShot
+	d := cfg.newDaemon(conf)
 	up := &serving{Data: dir, Host: host, Address: addrOf(tcp), Daemon: d}
-	server := api.New(api.Config{Daemon: d, Personas: store, Templates: templates, Token: token, Log: cfg.Log, Version: version(),
+	server := api.New(api.Config{Daemon: d, Personas: d.Personas, Templates: d.Templates, Token: token, Log: cfg.Log, Version: version(),
 		Address: up.Address, Database: base.stats, Logins: dir.Logins(), LinkUsed: func(key string) { dropLinkPage(dir, key) }})
 	up.Dashboard = server.DashboardLink
 	return beginServing(ctx, cfg, base, server, api.Listeners{TCP: tcp}, up)
@@ -160,14 +152,27 @@ func beginServing(ctx context.Context, cfg serveConfig, base *database, server *
 	return runDaemon(ctx, cfg, keeper, server, ls, up)
 }
 
-// openPersonas reads the personas and the templates of runs.
-func openPersonas(dir data.Dir) (*personas.Store, *personas.Templates, error) {
-	store, err := personas.Open(dir.Personas())
+// daemonConfig is what a daemon is made of, but for its database, its terminals, and how it runs other programs.
+func (cfg serveConfig) daemonConfig(dir data.Dir, host string) (daemon.Config, error) {
+	people, err := personas.Open(dir.Personas())
 	if err != nil {
-		return nil, nil, err
+		return daemon.Config{}, err
 	}
 	templates, err := personas.OpenTemplates(dir.Pipelines())
-	return store, templates, err
+	return daemon.Config{
+		Host: host, Settings: cfg.Settings.domain(), Data: dir, Personas: people, Templates: templates,
+		Notifier: newDesktop(cfg.Settings.Notify.Desktop, cfg.Getenv, cfg.Binary),
+		Log:      cfg.Log, Environ: cfg.Environ, Worktree: askGit(cfg.Environ), Trees: newTrees(cfg.Environ),
+	}, err
+}
+
+func (cfg serveConfig) newDaemon(conf daemon.Config) *daemon.Daemon {
+	if cfg.Around != nil {
+		conf = cfg.Around(conf)
+	}
+	d := daemon.New(conf)
+	d.Templates.Log, d.Templates.OnProblem = cfg.Log, d.TemplateProblem
+	return d
 }
 
 // runDaemon runs all services until ctx ends or one of them can't go on.

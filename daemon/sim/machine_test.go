@@ -49,21 +49,20 @@ func (processes) Boot() string                            { return boot }
 func (processes) Strange(*tmux.Peer, tmux.Process) string { return "" }
 func (processes) Foreign(tmux.Process) string             { return "" }
 func (p processes) ServerAt(context.Context, string) (tmux.Process, error) {
-	return p.Find(p.g.h.term.server)
+	return p.Find(p.g.h.term.Server())
 }
 
 // terminal is a machine's tmux server with what runs in its panes.
 type terminal struct {
 	*tmuxtest.Fake
 	h      *host
-	server int               // its process
 	agents map[string]*agent // by pane
 	before func(text string) // if set, called before something is pasted
 }
 
 func newTerminal(h *host) *terminal {
-	t := &terminal{Fake: tmuxtest.NewFake(), h: h, server: 1<<22 + 1, agents: map[string]*agent{}}
-	h.table.Put(t.server)
+	t := &terminal{Fake: tmuxtest.NewFake(), h: h, agents: map[string]*agent{}}
+	h.table.Put(t.Server())
 	t.OnSpawn = t.spawned
 	t.OnInput = func(ref tmux.Ref, in tmuxtest.Input) {
 		if a := t.agents[ref.Pane]; a != nil {
@@ -78,7 +77,7 @@ func (t *terminal) spawned(spec tmux.Spec, pane tmux.PaneInfo) error {
 	if len(spec.Argv) != 3 || spec.Argv[1] != "launch" {
 		return fmt.Errorf("nobody knows how to run %q", spec.Argv)
 	}
-	a := newAgent(t.h, pane.Ref, t.server, spec.Argv[2])
+	a := newAgent(t.h, pane.Ref, t.Server(), spec.Argv[2])
 	t.Update(pane.Ref, func(info *tmux.PaneInfo) { info.PID = a.proc.PID })
 	t.agents[pane.Pane] = a
 	return nil
@@ -86,16 +85,16 @@ func (t *terminal) spawned(spec tmux.Spec, pane tmux.PaneInfo) error {
 
 // die ends the server with all that runs in it. The next command starts another one.
 func (t *terminal) die() {
-	t.h.table.End(tmux.Process{PID: t.server})
+	server := t.Server()
+	t.h.table.End(tmux.Process{PID: server})
 	for _, a := range t.h.w.agentsOf(t.h) {
-		if a.ref.ServerPID == t.server {
+		if a.ref.ServerPID == server {
 			a.signal(syscall.SIGHUP)
 		}
 	}
 	t.Restart()
-	t.server++
 	t.agents = map[string]*agent{}
-	t.h.table.Put(t.server)
+	t.h.table.Put(t.Server())
 }
 
 // console is the terminal as a run of a daemon sees it.
@@ -119,7 +118,7 @@ func act(c *console, ctx context.Context, what string, do func() error) error {
 
 // server is the error of a pane whose server is gone.
 func (c *console) gone(ref tmux.Ref, err error) error {
-	if errors.Is(err, tmux.ErrGone) && ref.ServerPID != c.t.server {
+	if errors.Is(err, tmux.ErrGone) && ref.ServerPID != c.t.Server() {
 		return fmt.Errorf("%w: %w", err, tmux.ErrNoServer)
 	}
 	return err

@@ -59,6 +59,13 @@ func NewFake() *Fake {
 	}
 }
 
+// Server is the process id of the server, which its panes' refs have as well.
+func (f *Fake) Server() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ref.ServerPID
+}
+
 // SwitchClients does nothing: nobody is attached to a Fake.
 func (f *Fake) SwitchClients(context.Context, string, string) error { return f.failure() }
 

@@ -33,14 +33,17 @@ const (
 func runStatusLine() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt, syscall.SIGHUP)
 	defer stop()
-	return StatusLine(ctx, os.Environ(), os.Stdin, os.Stdout, os.Stderr)
+	return StatusLine(ctx, hooks.Tell, os.Environ(), os.Stdin, os.Stdout, os.Stderr)
 }
+
+// Tell gives the daemon at a socket a report, as [hooks.Tell] does.
+type Tell func(ctx context.Context, socket, launch, path string, body []byte) error
 
 // StatusLine reports how full the context window is and, at the same time, runs the user's own
 // status line with the same input, environment and output; its exit code is returned. Nothing that
 // goes wrong with the report is told: the screen is the user's. The end of ctx ends the user's
 // command as well.
-func StatusLine(ctx context.Context, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
+func StatusLine(ctx context.Context, tell Tell, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	getenv := lookupIn(environ)
 	if getenv(statusLineEnv) != "" { // the user's own status line is this very command
 		return 0
@@ -55,7 +58,7 @@ func StatusLine(ctx context.Context, environ []string, stdin io.Reader, stdout, 
 	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	wg.Go(func() { reportContext(ctx, getenv, status) })
+	wg.Go(func() { reportContext(ctx, tell, getenv, status) })
 	command := userStatusLine(status.projectDir(), getenv)
 	if command == "" {
 		_, _ = io.WriteString(stdout, ownStatusLine(status, getenv))
@@ -157,7 +160,7 @@ func (s runtimeStatus) use() (contextUse, bool) {
 
 // reportContext tells the daemon, which ignores what it knows already. What can't be told in
 // statusReport is not told: the next turn tells it.
-func reportContext(ctx context.Context, getenv func(string) string, status runtimeStatus) {
+func reportContext(ctx context.Context, tell Tell, getenv func(string) string, status runtimeStatus) {
 	use, ok := status.use()
 	agent, err := strconv.ParseInt(getenv("UNDERSTUDY_AGENT_ID"), 10, 64)
 	socket, launch := getenv("UNDERSTUDY_SOCKET"), getenv("UNDERSTUDY_LAUNCH")
@@ -170,7 +173,7 @@ func reportContext(ctx context.Context, getenv func(string) string, status runti
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusReport)
 	defer cancel()
-	_ = hooks.Tell(ctx, socket, launch, fmt.Sprintf("/api/agents/%d/context", agent), body)
+	_ = tell(ctx, socket, launch, fmt.Sprintf("/api/agents/%d/context", agent), body)
 }
 
 // userStatusLine is the command of the user's own status line, "" without one: the first that the

@@ -17,6 +17,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/child"
 	"github.com/understudyd/understudy/cmd/internal/child/childtest"
+	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
@@ -312,7 +313,7 @@ func TestStatusLineWithoutEnd(t *testing.T) {
 	in, w := io.Pipe()
 	t.Cleanup(func() { _ = w.Close() })
 	var out bytes.Buffer
-	if code := StatusLine(t.Context(), r.env, in, &out, &out); code != 0 || out.Len() > 0 {
+	if code := StatusLine(t.Context(), hooks.Tell, r.env, in, &out, &out); code != 0 || out.Len() > 0 {
 		t.Errorf("exit code %d, %q", code, &out)
 	}
 }
