@@ -140,6 +140,11 @@ func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, 
 			return yielded, 0, err
 		}
 	}
+	if time.Since(screen.at) > lookFresh {
+		if screen, err = d.readScreen(ctx, a); err != nil || !d.inFront(a) {
+			return false, enterAfter, nil // nudgeExit looks again, and types it then
+		}
+	}
 	return d.typeText(ctx, a, dl, screen)
 }
 

@@ -58,6 +58,7 @@ type agent struct {
 
 	documentAt  time.Time // when it wrote its newest handoff document
 	unmentioned []string  // prompts of people that it took after that
+	working     string    // what its turn works at, if that is not its document
 	pending     []string  // prompts that were submitted, and that its model was not given yet
 }
 

@@ -75,6 +75,7 @@ func (w *world) checkHandoff(h *daemon.Handoff) {
 		if !known {
 			from = daemon.Requested
 		}
+		w.checkMove(0, fmt.Sprintf("handoff %d", h.ID), string(from), string(t.To))
 		if t.From != from {
 			w.fail("handoff %d moved from %s, but was %s", h.ID, t.From, from)
 		}
@@ -84,6 +85,7 @@ func (w *world) checkHandoff(h *daemon.Handoff) {
 		w.last[h.ID] = t.To
 		if t.To == daemon.Failed {
 			w.checkTime(h)
+			w.checkCode(h)
 		}
 	}
 	w.moves[h.ID] = len(list)
@@ -152,7 +154,10 @@ func (w *world) taken(a *agent, prompt string, from origin) {
 			w.fail("agent %d took %d times what was sent %d times: %.80q", a.id, n, sent, key)
 		}
 	}
-	if !ours && !a.documentAt.IsZero() && from != notification {
+	if a.working = ""; !ours && from != notification {
+		a.working = prompt
+	}
+	if a.working != "" && !a.documentAt.IsZero() {
 		a.unmentioned = append(a.unmentioned, prompt)
 	}
 }
@@ -225,6 +230,8 @@ func (w *world) checkEnd(a *agent, how string) {
 		w.fail("agent %d is ended (%s) by a handoff that is not recorded", a.id, how)
 	case len(a.pending) > 0:
 		w.fail("agent %d is ended (%s) by handoff %d over a prompt that it was not given yet: %.60q", a.id, how, handoffs[i].ID, a.pending[0])
+	case a.stop != nil && a.working != "":
+		w.fail("agent %d is ended (%s) by handoff %d in the middle of its work: %.60q", a.id, how, handoffs[i].ID, a.working)
 	case len(a.unmentioned) > 0:
 		w.fail("agent %d is ended (%s) by handoff %d with work that no document mentions: %.60q", a.id, how, handoffs[i].ID, a.unmentioned[0])
 	}

@@ -81,6 +81,7 @@ func (w *world) ended() {
 			w.fail("handoff %d is completed, and agent %d never got its prompt", h.ID, *h.SuccessorID)
 		}
 	}
+	w.checkMessages(agents, events)
 	for i := range events {
 		switch e := &events[i]; e.Type {
 		case "hook_set_aside", "hook_refused", "hook_disbelieved":

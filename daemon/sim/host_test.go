@@ -84,6 +84,7 @@ type generation struct {
 	cancel    context.CancelCauseFunc
 	ctx       context.Context
 	listening bool
+	knows     knowledge
 }
 
 var (
@@ -94,7 +95,7 @@ var (
 // start runs a daemon on the host, as its service manager does.
 func (h *host) start() error {
 	h.gens++
-	g := &generation{owner: owner{name: fmt.Sprintf("%s.%d", h.name, h.gens), host: h}, w: h.w, h: h}
+	g := &generation{owner: owner{name: fmt.Sprintf("%s.%d", h.name, h.gens), host: h}, w: h.w, h: h, knows: newKnowledge()}
 	g.ctx, g.cancel = context.WithCancelCause(context.Background())
 	people, err := personas.Open(h.dir.Personas())
 	if err != nil {

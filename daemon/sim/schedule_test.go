@@ -62,11 +62,13 @@ type schedule struct {
 	plan  *plan
 	// inject, if set, is asked before the plan what goes wrong with a call.
 	inject func(c *call) fault
-	poke   chan struct{}
-	steps  int
-	at     time.Time // of the newest step
-	still  int       // steps at that time
-	stuck  bool      // there were too many of them
+	// delay, if set, is how much longer a call takes.
+	delay func(c *call) time.Duration
+	poke  chan struct{}
+	steps int
+	at    time.Time // of the newest step
+	still int       // steps at that time
+	stuck bool      // there were too many of them
 
 	mu      sync.Mutex
 	arrived []*call
@@ -201,6 +203,9 @@ func (s *schedule) admit() {
 			c.due = now.Add(c.slow())
 		} else {
 			c.due = now.Add(s.plan.latency(s.rng, c))
+		}
+		if s.delay != nil {
+			c.due = c.due.Add(s.delay(c))
 		}
 	}
 	s.mu.Lock()

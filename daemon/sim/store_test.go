@@ -24,7 +24,9 @@ func query[T any](s *gated, ctx context.Context, what string, do func() (T, erro
 // carry waits for its turn and carries out a call, with what the schedule has go wrong.
 func carry[T any](g *generation, ctx context.Context, k kind, what string, do func() (T, error)) (out T, err error) {
 	c := &call{own: &g.owner, who: daemon.Caller(ctx), what: what, kind: k, ctx: ctx}
+	began := time.Now()
 	o := g.w.park(c)
+	g.looksFirst(c, began)
 	switch {
 	case o.fault == crashBefore:
 		g.crash()
@@ -57,11 +59,15 @@ func (s *gated) Commit(ctx context.Context, c *daemon.Change) error {
 	what := describe(c)
 	_, err := write(s, ctx, "Commit "+what, func() (struct{}, error) {
 		// The caller's context may be over; PostgreSQL may have got the COMMIT all the same.
+		was := s.g.w.before(c)
 		err := s.inner.Commit(context.WithoutCancel(ctx), c)
 		if err == nil {
+			s.g.w.checkVerdicts(c)
+			s.g.knows.wrote(daemon.Caller(ctx))
 			s.g.w.trace.note(s.g.name+" "+daemon.Caller(ctx), "● %s", what)
 			for _, d := range c.Deliveries {
 				s.g.w.checkUnconfirmed(d)
+				s.g.w.intended(s.g, daemon.Caller(ctx), d, was[d.ID])
 			}
 			if s.g.w.after != nil {
 				s.g.w.after(what)
@@ -74,8 +80,20 @@ func (s *gated) Commit(ctx context.Context, c *daemon.Change) error {
 
 func (s *gated) RecordHook(ctx context.Context, in daemon.HookInput, decide func(daemon.HookTx) daemon.HookDecision) (daemon.HookResult, error) {
 	return write(s, ctx, "RecordHook "+in.Event, func() (daemon.HookResult, error) {
-		res, err := s.inner.RecordHook(context.WithoutCancel(ctx), in, decide)
+		var tx daemon.HookTx
+		var was []daemon.Delivery
+		var out daemon.HookDecision
+		res, err := s.inner.RecordHook(context.WithoutCancel(ctx), in, func(t daemon.HookTx) daemon.HookDecision {
+			tx, was = t, nil
+			for _, d := range t.Deliveries {
+				was = append(was, *d)
+			}
+			out = decide(t)
+			return out
+		})
 		if err == nil {
+			s.g.w.checkVerdicts(&out.Change)
+			s.g.w.checkHook(in, tx, was, &out)
 			why := ""
 			if !res.Applied {
 				why = ", not applied: " + res.Reason
@@ -120,7 +138,11 @@ func (s *gated) NextID(ctx context.Context, kind daemon.IDKind) (int64, error) {
 }
 
 func (s *gated) Agent(ctx context.Context, id int64) (daemon.Agent, error) {
-	return query(s, ctx, fmt.Sprint("Agent ", id), func() (daemon.Agent, error) { return s.inner.Agent(ctx, id) })
+	return query(s, ctx, fmt.Sprint("Agent ", id), func() (daemon.Agent, error) {
+		a, err := s.inner.Agent(ctx, id)
+		s.g.knows.agents[fmt.Sprint(daemon.Caller(ctx), " ", id)] = a
+		return a, err
+	})
 }
 
 func (s *gated) AgentByLaunch(ctx context.Context, hash []byte) (daemon.Agent, error) {

@@ -67,8 +67,8 @@ func (a *agent) odd(what string, chance float64) bool {
 
 // typed takes what the daemon types into the pane.
 func (a *agent) typed(in tmuxtest.Input) {
-	if in.Key == tmux.Enter && a.dialog != nil && !a.dialog.exit {
-		a.w.fail("Enter was pressed into the dialog %q of agent %d", a.dialog.Title, a.id)
+	if (in.Key == tmux.Enter || in.Text != "") && a.dialog != nil && !a.dialog.exit {
+		a.w.fail("%q%s was typed into the dialog %q of agent %d", in.Text, in.Key, a.dialog.Title, a.id)
 	}
 	a.inputs = append(a.inputs, in)
 	nudge(a.keys)

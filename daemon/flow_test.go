@@ -1,0 +1,27 @@
+package daemon
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+)
+
+// TestMoveOutsideTheTableIsRefused: a step that leads where the table does not is an error, and nothing is written.
+func TestMoveOutsideTheTableIsRefused(t *testing.T) {
+	t.Parallel()
+	d := New(Config{Host: "h", Store: &spoolStore{}, Log: slog.New(slog.DiscardHandler)})
+	r := &handoffRun{d: d, ctx: t.Context(), h: &Handoff{ID: 7, Phase: Requested}, agent: &Agent{ID: 1}}
+	if err := r.move(moveTo(Completed, "a mistake", Change{})); err == nil || !strings.Contains(err.Error(), "knows no move") {
+		t.Errorf("got %v", err)
+	}
+	p := &Pipeline{ID: 3, Status: PipelineDone, Steps: []Step{{ID: 4, Status: StepDone}}}
+	run := d.runOf(t.Context(), p)
+	p.Status = PipelineRunning
+	if err := run.commit(&Change{}); err == nil || !strings.Contains(err.Error(), "knows no move from done") {
+		t.Errorf("a run: got %v", err)
+	}
+	p.Status, p.Steps[0].Status = PipelineDone, StepRunning
+	if err := run.commit(&Change{}); err == nil || !strings.Contains(err.Error(), "step 4: the table knows no move") {
+		t.Errorf("a step: got %v", err)
+	}
+}

@@ -1,0 +1,204 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/hooks"
+)
+
+// knowledge is what the lanes of one run of a daemon have seen, each under its own name.
+type knowledge struct {
+	agents map[string]daemon.Agent // as read last, by lane and id
+	looks  map[string]time.Time    // when the lane began its newest look at a pane
+	stale  map[string]bool         // the lane has committed something since, and that took its time
+}
+
+func newKnowledge() knowledge {
+	return knowledge{map[string]daemon.Agent{}, map[string]time.Time{}, map[string]bool{}}
+}
+
+// lookFresh is how old a look at a pane may be when something is typed there.
+const lookFresh = 100 * time.Millisecond
+
+// looksFirst notes a look at a pane, which began at a time, and holds that nothing is typed without one.
+func (g *generation) looksFirst(c *call, began time.Time) {
+	switch {
+	case strings.HasPrefix(c.what, "Look "):
+		g.knows.looks[c.who], g.knows.stale[c.who] = began, false
+	case strings.HasPrefix(c.what, "Paste ") && g.knows.stale[c.who]:
+		g.w.fail("%s: without a look at the pane after the last commit", c.what)
+	}
+}
+
+// wrote notes that a lane has committed something: what it saw before is old by now, unless that was quick.
+func (k *knowledge) wrote(lane string) {
+	if at, ok := k.looks[lane]; ok && time.Since(at) > lookFresh {
+		k.stale[lane] = true
+	}
+}
+
+// intended holds what must be true of an intention to type: whose lane commits it has seen an agent that takes it.
+func (w *world) intended(g *generation, lane string, d *daemon.Delivery, was *daemon.Delivery) {
+	if d.State != daemon.DeliveryTyping || was == nil || was.State != daemon.DeliveryQueued {
+		return
+	}
+	a, ok := g.knows.agents[fmt.Sprint(lane, " ", d.AgentID)]
+	if !ok || a.State != daemon.Idle || a.RegisteredAt == nil || a.StopAskedAt != nil {
+		w.fail("delivery %d is about to be typed, and agent %d was seen as %s, registered %v, asked to stop %v", d.ID, d.AgentID, a.State, a.RegisteredAt, a.StopAskedAt)
+	}
+}
+
+// before returns the deliveries of a change as they are stored.
+func (w *world) before(c *daemon.Change) map[int64]*daemon.Delivery {
+	was := map[int64]*daemon.Delivery{}
+	for _, d := range c.Deliveries {
+		if row, err := w.store.Delivery(ctx(), d.ID); err == nil {
+			was[d.ID] = &row
+		}
+	}
+	return was
+}
+
+// checkVerdicts: whoever decides about a text says so in the same transaction, by an event of the text or of the
+// handoff that it belongs to.
+func (w *world) checkVerdicts(c *daemon.Change) {
+	for _, d := range c.Deliveries {
+		if d.Verdict == nil {
+			continue
+		}
+		told := slices.ContainsFunc(c.Events, func(e *daemon.Event) bool {
+			if e.Type == "delivery_"+string(*d.Verdict) {
+				return tells(e, d.ID)
+			}
+			ofHandoff := d.HandoffID != nil && e.HandoffID != nil && *e.HandoffID == *d.HandoffID && strings.HasPrefix(e.Type, "handoff_")
+			return ofHandoff || d.Kind == daemon.KindExit && e.Type == "agent_stop_withdrawn"
+		})
+		if !told {
+			w.fail("delivery %d is %s (%s), and no event tells of it", d.ID, *d.Verdict, d.Evidence)
+		}
+	}
+}
+
+// tells reports whether an event is about a delivery.
+func tells(e *daemon.Event, id int64) bool {
+	var p struct {
+		DeliveryID int64 `json:"delivery_id"`
+	}
+	return json.Unmarshal(e.Payload, &p) == nil && p.DeliveryID == id
+}
+
+// checkMessages: what people have sent has a verdict in the log, and nothing is sent twice.
+func (w *world) checkMessages(agents []daemon.Agent, events []daemon.Event) {
+	for i := range agents {
+		list, err := w.store.Deliveries(ctx(), agents[i].ID, 0, 500)
+		if err != nil {
+			w.fail("%v", err)
+		}
+		for j := range list {
+			d := &list[j]
+			if d.Kind != daemon.KindMessage || d.Verdict == nil {
+				continue
+			}
+			n := 0
+			for k := range events {
+				if e := &events[k]; e.Type == "delivery_"+string(*d.Verdict) && tells(e, d.ID) {
+					n++
+				}
+			}
+			if n != 1 {
+				w.fail("message %d for agent %d is %s (%s), and the log tells of it %d times", d.ID, d.AgentID, *d.Verdict, d.Evidence, n)
+			}
+		}
+	}
+}
+
+// checkHook: what a hook proves is believed when it comes. was are the agent's deliveries before it.
+func (w *world) checkHook(in daemon.HookInput, tx daemon.HookTx, was []daemon.Delivery, out *daemon.HookDecision) {
+	p, err := hooks.Parse(in.Event, in.Body)
+	if err != nil {
+		w.fail("hook %s: %v", in.Event, err)
+		return
+	}
+	now := func(id int64) (state daemon.DeliveryState, confirmed bool) {
+		for _, d := range tx.Deliveries {
+			if d.ID == id {
+				state, confirmed = d.State, d.Verdict != nil && *d.Verdict == daemon.Submitted
+			}
+		}
+		return state, confirmed
+	}
+	for i := range was {
+		d := &was[i]
+		state, confirmed := now(d.ID)
+		typed := d.State == daemon.DeliveryTyping || d.State == daemon.DeliveryTyped
+		answered := d.State == daemon.DeliveryAnswered
+		switch {
+		case tx.Again && in.Replayed && answered && d.HookKey == in.Key && state != daemon.DeliveryQueued:
+			w.fail("the answer to hook %s with delivery %d was lost, and nobody gives it again", in.Key, d.ID)
+		case tx.Again || !out.Applied || tx.Agent == nil || !tx.Agent.Active():
+		case in.Event == hooks.UserPromptSubmit && typed && strings.Contains(p.Prompt, token(d)) && !confirmed:
+			w.fail("hook %d proves that delivery %d was taken, and it is %s", tx.HookID, d.ID, state)
+		case in.Event == hooks.Stop && p.StopHookActive && answered && d.HookKey != in.Key && !confirmed:
+			w.fail("hook %d proves that the answer with delivery %d was taken, and it is %s", tx.HookID, d.ID, state)
+		}
+	}
+}
+
+// moves are what the tables of states allow, as docs/states.md has them: of handoffs, of runs and of steps.
+var moves = sync.OnceValues(func() (tables [3]map[string]bool, err error) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "states.md"))
+	if err != nil {
+		return tables, err
+	}
+	diagrams := strings.Split(string(text), "```mermaid")
+	if len(diagrams) != len(tables)+1 {
+		return tables, fmt.Errorf("docs/states.md has %d diagrams", len(diagrams)-1)
+	}
+	for i := range tables {
+		tables[i] = map[string]bool{}
+		diagram, _, _ := strings.Cut(diagrams[i+1], "```")
+		for _, m := range regexp.MustCompile(`(?m)^ +(\w+) --> (\w+)`).FindAllStringSubmatch(diagram, -1) {
+			tables[i][m[1]+" "+m[2]] = true
+		}
+	}
+	for _, phase := range []daemon.Phase{daemon.Spawning, daemon.AwaitingRegistration, daemon.Briefing} {
+		tables[0]["failed "+string(phase)] = true // "from the phase that failed"
+	}
+	return tables, nil
+})
+
+// checkMove: a row moves as its table says.
+func (w *world) checkMove(table int, what, from, to string) {
+	tables, err := moves()
+	if err != nil {
+		w.fail("%v", err)
+	} else if !tables[table][from+" "+to] {
+		w.fail("%s moved from %s to %s, which the table does not know", what, from, to)
+	}
+}
+
+// checkCode: a handoff that failed because an agent ended says that, and not what else came of it.
+func (w *world) checkCode(h *daemon.Handoff) {
+	if h.DeliveryID == nil || h.Error == nil {
+		return
+	}
+	d, err := w.store.Delivery(context.Background(), *h.DeliveryID)
+	if err != nil {
+		w.fail("%v", err)
+		return
+	}
+	ended := d.Verdict != nil && *d.Verdict != daemon.Submitted && d.Evidence == "the agent ended"
+	if ended && (strings.HasPrefix(h.Error.Code, "prompt_") || strings.HasPrefix(h.Error.Code, "instruction_")) {
+		w.fail("handoff %d failed with %s, and what happened is that agent %d ended", h.ID, h.Error.Code, d.AgentID)
+	}
+}

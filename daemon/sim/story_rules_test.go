@@ -1,0 +1,99 @@
+package sim
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// change writes an agent's row as nothing in the daemon does.
+func (p *person) change(id int64, change func(*daemon.Agent)) {
+	row, err := p.w.store.Agent(ctx(), id)
+	if err == nil {
+		change(&row)
+		err = p.w.store.Commit(ctx(), &daemon.Change{Agents: []*daemon.Agent{&row}})
+	}
+	if err != nil {
+		p.w.fail("agent %d: %v", id, err)
+	}
+}
+
+// TestSkillIsAwaited: a successor is not told what to go on with before it knows whom it plays.
+func TestSkillIsAwaited(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		var next int64
+		var given *time.Time
+		p.w.after = func(what string) {
+			if strings.Contains(what, " → injecting_skill") {
+				p.w.after = nil
+				next = *p.handoffs(a.id)[0].SuccessorID
+				p.change(next, func(row *daemon.Agent) { row.SkillInjectedAt, given = nil, row.SkillInjectedAt })
+			}
+		}
+		p.request(h, a, daemon.InjectingSkill)
+		p.wait("waits", 5*time.Second, 5*time.Second)
+		if got := p.handoffs(a.id)[0].Phase; got != daemon.InjectingSkill {
+			t.Errorf("the handoff is %s, and its successor has no skill", got)
+		}
+		p.change(next, func(row *daemon.Agent) { row.SkillInjectedAt = given })
+		p.reach(a, daemon.Completed)
+	})
+}
+
+// TestExitDialogIsAnswered: an agent that asks whether to exit although its tasks run is told to, and not killed.
+func TestExitDialogIsAnswered(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		a.tasks = 1
+		if err := p.ask(h, "stop", func(ctx context.Context, d *daemon.Daemon) error {
+			_, err := d.StopAgent(ctx, a.id, false)
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+		p.await("its end", time.Minute, func() bool { return p.row(a).EndedAt != nil })
+		if why := p.row(a).EndReason; why == nil || *why != "prompt_input_exit" {
+			t.Errorf("it did not leave by itself: %v", why)
+		}
+		if slices.ContainsFunc(p.w.trace.lines, func(l line) bool { return strings.HasPrefix(l.what, "ends process") }) {
+			t.Error("its process was ended, and its question had an answer")
+		}
+	})
+}
+
+// TestSuccessorEndsWhileBriefed: the handoff says that its successor ended, which is what happened.
+func TestSuccessorEndsWhileBriefed(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.w.after = func(what string) {
+			if strings.Contains(what, " → briefing") {
+				p.w.after = nil
+				p.w.of(*p.handoffs(a.id)[0].SuccessorID).signal(syscall.SIGKILL)
+			}
+		}
+		if failed := p.request(h, a, daemon.Failed); failed.Error == nil || failed.Error.Code != "successor_gone" {
+			t.Errorf("it failed with %v", failed.Error)
+		}
+	})
+}
+
+// TestExitIsTypedToWhatWasSeen: after a commit that took its time the pane is looked at again before the exit command
+// is typed: a rule of every run says so.
+func TestExitIsTypedToWhatWasSeen(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.w.delay = func(c *call) time.Duration {
+			if strings.HasPrefix(c.what, "Commit ") && strings.Contains(c.what, "(exit for agent") {
+				return 2 * time.Second
+			}
+			return 0
+		}
+		p.request(h, a, daemon.Completed)
+	})
+}
