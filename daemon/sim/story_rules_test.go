@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/actor"
+	"github.com/understudyd/understudy/tmux"
 )
 
 // change writes an agent's row as nothing in the daemon does.
@@ -95,5 +97,30 @@ func TestExitIsTypedToWhatWasSeen(t *testing.T) {
 			return 0
 		}
 		p.request(h, a, daemon.Completed)
+	})
+}
+
+// TestDialogOpensUnderAPaste: what was about to be typed into a composer is not typed into the dialog that has taken its
+// place: a rule of every run says so.
+func TestDialogOpensUnderAPaste(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		typing := false
+		p.w.delay = func(c *call) time.Duration {
+			if !strings.HasPrefix(c.what, "Paste ") {
+				return 0
+			}
+			p.w.delay, typing = nil, true
+			return 5 * time.Second
+		}
+		p.request(h, a, daemon.Instructing)
+		p.await("the paste", time.Minute, func() bool { return typing })
+		go func() {
+			a.step("thinks of something", 0, time.Millisecond)
+			a.ask("permission", "waiting", dialog{Dialog: actor.Dialog{Title: "Bash", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
+		}()
+		p.wait("looks elsewhere", 10*time.Second, 10*time.Second)
+		a.person("", tmux.Enter)
+		p.reach(a, daemon.Completed)
 	})
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -68,7 +69,7 @@ func (a *agent) odd(what string, chance float64) bool {
 // typed takes what the daemon types into the pane.
 func (a *agent) typed(in tmuxtest.Input) {
 	if (in.Key == tmux.Enter || in.Text != "") && a.dialog != nil && !a.dialog.exit {
-		a.w.fail("%q%s was typed into the dialog %q of agent %d", in.Text, in.Key, a.dialog.Title, a.id)
+		a.w.fail("%.60q was typed into the dialog %q of agent %d", cmp.Or(in.Text, in.Key.String()), a.dialog.Title, a.id)
 	}
 	a.inputs = append(a.inputs, in)
 	nudge(a.keys)
