@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/hooks"
@@ -30,15 +31,67 @@ func (r *pipelineRun) promptAgain(s *Step, a *Agent) (out runOutcome, due bool) 
 	if screen == nil || screen.Holds(text) || hasPrompt(a, runtimes.FirstPrompt(s.Input), text) {
 		return out, false
 	}
-	id, err := r.d.Store.NextID(r.ctx, DeliveryIDs)
+	return r.queueStepPrompt(a, text), true
+}
+
+// promptForgotten is promptAgain for an agent that forgot its prompt and was given another one before anybody noticed:
+// what it did is not its step. h is the handoff that may say why it has ended.
+func (r *pipelineRun) promptForgotten(s *Step, a *Agent, h *Handoff) (out runOutcome, due bool) {
+	forgotten, err := r.forgot(s, a)
+	switch {
+	case err != nil:
+		return runOutcome{err: err}, true
+	case !forgotten:
+		return out, false
+	case !a.Active():
+		return r.failStep(s, a, h, r.gone(a, h)), true
+	case a.StopAskedAt != nil || !a.HasPane():
+		return runOutcome{again: time.Second, note: r.p.Note}, true
+	}
+	text, err := r.typedPrompt(s, a)
 	if err != nil {
 		return runOutcome{err: err}, true
+	}
+	return r.queueStepPrompt(a, text), true
+}
+
+// forgot reports whether an agent was given prompts, and never that of its step. Its transcript must be whole and have
+// the others: else it proves nothing.
+func (r *pipelineRun) forgot(s *Step, a *Agent) (bool, error) {
+	if a.PreviousAgentID != nil || a.FirstPromptID != nil || a.LastPrompt == 0 {
+		return false, nil
+	}
+	hook, err := r.d.Store.StoredHook(r.ctx, a.LastPrompt)
+	if err != nil {
+		return false, err
+	}
+	p, err := hooks.Parse(hook.Event, hook.Body)
+	if err != nil || runtimes.MatchesPrompt(p.Prompt, runtimes.FirstPrompt(s.Input)) {
+		return false, nil
+	}
+	sessions, err := r.d.Store.Events(r.ctx, EventFilter{AgentID: a.ID, Types: []string{"agent_session_changed"}, Limit: 1})
+	if err != nil {
+		return false, err
+	}
+	text, err := r.typedPrompt(s, a)
+	if err != nil {
+		return false, err
+	}
+	whole := len(sessions) == 0 && len(transcriptTail(a)) < transcriptEnd
+	return whole && hasPrompt(a, p.Prompt) && !hasPrompt(a, runtimes.FirstPrompt(s.Input), text), nil
+}
+
+// queueStepPrompt queues the prompt of a step's agent to be typed.
+func (r *pipelineRun) queueStepPrompt(a *Agent, text string) runOutcome {
+	id, err := r.d.Store.NextID(r.ctx, DeliveryIDs)
+	if err != nil {
+		return runOutcome{err: err}
 	}
 	a.FirstPromptID = &id
 	dl := &Delivery{ID: id, AgentID: a.ID, Kind: KindMessage, Text: text, State: DeliveryQueued, CreatedAt: r.now,
 		Evidence: "the runtime did not take the prompt of its command line"}
 	e := r.d.event("delivery_queued", &a.ID, nil, map[string]any{"delivery_id": id, "kind": dl.Kind, "evidence": dl.Evidence})
-	return runOutcome{with: &Change{Agents: []*Agent{a}, NewDeliveries: []*Delivery{dl}, Events: []*Event{e}}}, true
+	return runOutcome{with: &Change{Agents: []*Agent{a}, NewDeliveries: []*Delivery{dl}, Events: []*Event{e}}}
 }
 
 // hasPrompt reports whether an agent's transcript has one of the texts, in which its prompt may have been given.

@@ -30,6 +30,9 @@ func (r *pipelineRun) watchStep(s *Step) runOutcome {
 		if wait, err := r.goesOn(s, &a); err != nil || wait > 0 && left > 0 {
 			return runOutcome{err: err, again: min(wait, left), note: r.p.Note}
 		}
+		if out, due := r.promptForgotten(s, &a, h); due {
+			return out
+		}
 		return r.take(s, &a)
 	case left <= 0 && !handing && a.workDone():
 		return r.takeLate(s, &a)

@@ -325,9 +325,11 @@ func (d *Daemon) inTranscript(a *Agent, dl *Delivery) bool {
 	return false
 }
 
+// transcriptEnd is how much of a transcript's end is read, in bytes.
+const transcriptEnd = 1 << 20
+
 // transcriptTail reads the end of an agent's transcript; what matters is among the newest.
 func transcriptTail(a *Agent) []byte {
-	const tail = 1 << 20 // bytes
 	if a.TranscriptPath == nil {
 		return nil
 	}
@@ -340,7 +342,7 @@ func transcriptTail(a *Agent) []byte {
 	if err != nil || !fi.Mode().IsRegular() {
 		return nil
 	}
-	size := min(fi.Size(), tail)
+	size := min(fi.Size(), transcriptEnd)
 	b := make([]byte, size)
 	n, _ := f.ReadAt(b, fi.Size()-size) // what was read counts
 	return b[:n]

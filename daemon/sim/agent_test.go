@@ -53,7 +53,8 @@ type agent struct {
 	promptID string
 	dialog   *dialog
 	tasks    int
-	leaving  bool // it was asked to exit, or told by a signal to
+	answers  []string // its messages at the end of turns
+	leaving  bool     // it was asked to exit, or told by a signal to
 	ended    chan struct{}
 
 	documentAt  time.Time // when it wrote its newest handoff document
@@ -95,6 +96,9 @@ func newAgent(h *host, ref tmux.Ref, server int, launch string) (a *agent) {
 	a.mood = newMood(a.rng, h.w.plan)
 	a.frame = actor.Frame{Width: 200, Height: 50, Header: []string{"✻ Simulated agent"}, Footer: "auto"}
 	h.w.agents = append(h.w.agents, a)
+	if h.w.born != nil {
+		h.w.born(a)
+	}
 	go a.run(launch)
 	return a
 }
@@ -120,6 +124,9 @@ func (a *agent) run(launch string) {
 	if a.mood.trust {
 		a.ask("trust", "startup", dialog{Dialog: actor.Dialog{Title: "Accessing workspace:", Question: "Is this a project you trust? trust this folder",
 			Choices: []string{"Yes, I trust this folder", "No, exit"}}})
+		if a.mood.forgets {
+			a.prompt = ""
+		}
 	}
 	a.frame.Visible = true
 	a.draw()

@@ -32,6 +32,7 @@ func (w *world) committed(g *generation) {
 		}
 	}
 	agents, handoffs := w.rows()
+	w.checkRuns(agents)
 	open, heirs, sessions := map[int64]int64{}, map[int64]int64{}, map[string]int64{}
 	for i := range handoffs {
 		h := &handoffs[i]
@@ -130,6 +131,7 @@ func (w *world) taken(a *agent, prompt string, from origin) {
 		w.fail("%v", err)
 		return
 	}
+	w.takenByStep(a, prompt)
 	ours := false
 	counted := map[string]int{}
 	for i := range list {

@@ -33,7 +33,7 @@ func (w *world) finished() bool {
 			return false
 		}
 	}
-	return true
+	return w.runsFinished()
 }
 
 // unfinished says what has not ended although it should.
@@ -62,6 +62,7 @@ func (w *world) unfinished() {
 			w.fail("%s: %d events were never told, the first %q (%v)", h.name, len(list), list[0].Type, err)
 		}
 	}
+	w.runsUnfinished()
 	if len(w.failures) == 0 {
 		w.fail("people still wait for something %s after the last fault", patience)
 	}
@@ -82,6 +83,7 @@ func (w *world) ended() {
 		}
 	}
 	w.checkMessages(agents, events)
+	w.runsEnded(agents, events)
 	for i := range events {
 		switch e := &events[i]; e.Type {
 		case "hook_set_aside", "hook_refused", "hook_disbelieved":

@@ -49,6 +49,7 @@ func settings() daemon.Settings {
 	}
 	set.Handoff.DocumentTimeout = 90 * time.Second
 	set.Handoff.BusyTimeout = 2 * time.Minute
+	set.Pipeline = daemon.PipelineSettings{StepTimeout: 3 * time.Minute, MaxRunning: maxRunning}
 	return set
 }
 
@@ -67,6 +68,9 @@ func newHost(w *world, name string) (*host, error) {
 		if err := os.WriteFile(filepath.Join(h.dir.Persona(slug), "skill.md"), []byte("---\nname: "+slug+"\ndescription: develops\n---\nYou develop with care.\n"), 0o600); err != nil {
 			return nil, err
 		}
+	}
+	if err := writeTemplates(h.dir.Pipelines()); err != nil {
+		return nil, err
 	}
 	h.table = tmuxtest.NewProcesses()
 	h.term = newTerminal(h)
@@ -115,6 +119,7 @@ func (h *host) start() error {
 		Environ:   []string{"CLAUDE_CONFIG_DIR=" + h.config, "PATH=/bin"},
 		Binary:    "/bin/true",
 		OneShot:   g.oneShot,
+		Trees:     trees{g},
 	})
 	h.gen = g
 	h.w.trace.note(g.name, "daemon starts")

@@ -20,6 +20,9 @@ func (w *world) people() {
 		for j := range n {
 			w.begin(fmt.Sprintf("operator of %s/%d", h.name, j), func(p *person) { p.operate(h, personaSlugs[(i+j)%len(personaSlugs)]) })
 		}
+		if w.rng.IntN(3) == 0 {
+			w.begin("director of "+h.name, func(p *person) { p.direct(h) })
+		}
 		w.begin("accidents on "+h.name, func(p *person) { p.accidents(h) })
 		w.aside("somebody on "+h.name, func(p *person) { p.look(h) })
 	}
@@ -281,9 +284,10 @@ func laterOf(a, b time.Time) time.Time {
 // caretake does what failures ask for: it tries again, a few times while things go wrong, and always afterwards.
 func (p *person) caretake() {
 	w := p.w
-	tries := map[int64]int{}
+	tries, runs := map[int64]int{}, map[int64]int{}
 	for {
 		p.wait("looks after things", 5*time.Second, 15*time.Second)
+		p.seeToRuns(runs)
 		agents, handoffs := w.rows()
 		for i := range handoffs {
 			h := &handoffs[i]

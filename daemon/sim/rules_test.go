@@ -89,6 +89,14 @@ func (w *world) checkVerdicts(c *daemon.Change) {
 	}
 }
 
+// word returns a field of an event's payload that is a word, or nothing.
+func word(e *daemon.Event, field string) string {
+	var p map[string]any
+	_ = json.Unmarshal(e.Payload, &p) // then it has none
+	s, _ := p[field].(string)
+	return s
+}
+
 // tells reports whether an event is about a delivery.
 func tells(e *daemon.Event, id int64) bool {
 	var p struct {

@@ -65,6 +65,9 @@ func (s *gated) Commit(ctx context.Context, c *daemon.Change) error {
 			s.g.w.checkVerdicts(c)
 			s.g.knows.wrote(daemon.Caller(ctx))
 			s.g.w.trace.note(s.g.name+" "+daemon.Caller(ctx), "● %s", what)
+			if c.NewOutput != nil {
+				s.g.w.checkOutput(c.NewOutput)
+			}
 			for _, d := range c.Deliveries {
 				s.g.w.checkUnconfirmed(d)
 				s.g.w.intended(s.g, daemon.Caller(ctx), d, was[d.ID])

@@ -26,6 +26,7 @@ type mood struct {
 	start, hands, think, exit        time.Duration // the longest it takes for these
 	trust, ignoreTerm, ignoreExit    bool
 	deaf                             bool    // to /exit, whatever the time
+	forgets                          bool    // the prompt of its command line, over a dialog
 	swallow, asks, fails, background float64 // chances, of each turn or Enter
 	noDocument, late, hangs, crashes float64
 }
@@ -47,9 +48,10 @@ func newMood(rng *rand.Rand, p *plan) mood {
 	swallow, asks, fails, background, hangs, crashes := odds(0.5), odds(0.2), odds(0.2), odds(0.3), odds(0.1), odds(0.2)
 	trust, ignoreTerm, ignoreExit := rng.Float64() < 0.2, rng.Float64() < 0.2, rng.Float64() < 0.1
 	noDocument, late := odds(0.3), odds(0.3)
+	forgets := rng.IntN(2) == 0
 	if p.has("agents misbehave") {
 		m.swallow, m.asks, m.fails, m.background, m.hangs, m.crashes = swallow, asks, fails, background, hangs, crashes
-		m.trust, m.ignoreTerm, m.ignoreExit = trust, ignoreTerm, ignoreExit
+		m.trust, m.ignoreTerm, m.ignoreExit, m.forgets = trust, ignoreTerm, ignoreExit, forgets
 	}
 	if p.has("documents fail") {
 		m.noDocument, m.late = noDocument, late
@@ -223,6 +225,7 @@ func (a *agent) turn(j job) {
 		}
 		a.frame.Print(actor.BlockAnswer, answer)
 		a.record("assistant", answer)
+		a.answers = append(a.answers, answer)
 		got := a.hook(hooks.Stop, map[string]any{"stop_hook_active": active, "last_assistant_message": answer, "background_tasks": make([]struct{}, a.tasks)})
 		if !got.block {
 			return

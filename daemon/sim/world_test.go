@@ -29,8 +29,10 @@ type world struct {
 	rng    *rand.Rand
 	busy   int // people who have not done all that they wanted to
 	checks
+	runChecks
 
 	after    func(what string) // if set, called after each commit of a change
+	born     func(a *agent)    // if set, called with each process of an agent before it does anything
 	calm     time.Time         // from when on nothing goes wrong any more
 	failures []string
 }
@@ -52,7 +54,7 @@ func newWorld(seed uint64, root string) (*world, error) {
 	tr := &trace{began: time.Now(), hide: strings.NewReplacer(root, "…")}
 	w := &world{
 		seed: seed, root: root, store: memory.New(), schedule: newSchedule(seed, tr), self: &owner{name: "world"}, rng: generator(seed, "people"),
-		checks: newChecks(),
+		checks: newChecks(), runChecks: newRunChecks(),
 	}
 	w.plan.until = tr.began.Add(between(w.rng, 40*time.Second, 3*time.Minute))
 	w.calm = w.plan.until
