@@ -142,8 +142,8 @@ func pruned(t *testing.T) *house {
 	h.commit(&daemon.Change{Events: []*daemon.Event{
 		{Type: "a", At: old, Host: "gone"}, {Type: "b", At: old, Host: "gone", Alert: true}, {Type: "c", At: old, Host: "gone"},
 	}})
-	check(t, h.daemon.Prune(t.Context())) // 4: log_pruned
-	check(t, h.daemon.Prune(t.Context()))
+	must(h.daemon.Prune(t.Context()))(t) // 4: log_pruned
+	must(h.daemon.Prune(t.Context()))(t)
 	return h
 }
 

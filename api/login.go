@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -180,11 +181,11 @@ func (s *Server) revokeLogin(c echo.Context) error {
 		return err
 	}
 	id, now := c.Param("login"), time.Now()
-	one := s.logins.known(id, now)
-	if one == nil {
+	gone := slices.DeleteFunc(s.logins.list(now), func(l Login) bool { return l.ID != id })
+	if len(gone) == 0 {
 		return errNoLogin
 	}
-	return s.revoke(c, []Login{one.Login}, now)
+	return s.revoke(c, gone, now)
 }
 
 // revokeLogins signs all browsers out.

@@ -93,7 +93,7 @@ func (s *Server) settingsPage(c echo.Context) (*dashboard.Page, error) {
 	mine := requestLogin(c.Request())
 	for _, one := range s.logins.list(time.Now()) {
 		browsers = append(browsers, dashboard.Browser{
-			Login: one.ID, Name: one.Browser, Since: one.CreatedAt, Used: one.UsedAt, Ends: one.ExpiresAt, This: mine != nil && mine.ID == one.ID,
+			Login: one.ID, Name: one.Browser, Since: one.CreatedAt, Used: one.UsedAt, This: mine != nil && mine.ID == one.ID,
 		})
 	}
 	return s.pages.Settings(c.Request().Context(), browsers)

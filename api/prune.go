@@ -19,11 +19,11 @@ func (s *Server) prune(c echo.Context) error {
 	if err := decode(c, &in); err != nil {
 		return err
 	}
-	ctx := c.Request().Context()
-	out, err := s.Daemon.WouldPrune(daemon.AsReader(ctx))
-	if err == nil && !in.DryRun {
-		err = s.Daemon.Prune(ctx)
+	ctx, prune := c.Request().Context(), s.Daemon.Prune
+	if in.DryRun {
+		ctx, prune = daemon.AsReader(ctx), s.Daemon.WouldPrune
 	}
+	out, err := prune(ctx)
 	return reply(c, http.StatusOK, out, err)
 }
 

@@ -145,7 +145,8 @@ func (a *Agent) Died() bool {
 	if a.Active() || a.StopAskedAt != nil || a.EndReason == nil {
 		return false
 	}
-	return *a.EndReason == "process_gone" || *a.EndReason == "other" && a.Managed || strings.HasPrefix(*a.EndReason, notStarted)
+	reason, _, _ := strings.Cut(*a.EndReason, paneShows) // of one that never had a session it has the last words
+	return reason == "process_gone" || (reason == "other" || reason == "tmux_server_gone") && a.Managed || strings.HasPrefix(reason, notStarted)
 }
 
 // HasPane reports whether the agent can be typed to.

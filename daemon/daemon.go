@@ -170,7 +170,7 @@ type Daemon struct {
 	began     time.Time // of the run
 	presence  presence
 	unready   map[int64]time.Time    // composers that are waited for, since
-	refused   map[string]bool        // hook events whose bodies were refused, and the operator told
+	refused   map[string]bool        // what the operator was told of once, see first
 	errors    map[int64]int          // errors of an agent's lane, one after the other
 	watched   map[int64]tmux.Process // processes whose end is being waited for
 	sightings map[int64]sighting     // what the runtime's registry said last

@@ -133,6 +133,11 @@ func (h *Handoff) Open() bool {
 	return h.Phase != Completed && h.Phase != Failed && h.Phase != Cancelled
 }
 
+// awaitsStop reports whether the turn that took the instruction has not ended yet.
+func (h *Handoff) awaitsStop() bool {
+	return h.Confirmed && h.StopHook == 0 && (h.Phase == Instructing || h.Phase == AwaitingDocument)
+}
+
 // Retryable reports whether a retry can have the handoff go on: it failed, or it waits for a person to
 // decide about work that its document may not mention.
 func (h *Handoff) Retryable() bool { return h.Phase == Failed && h.Error != nil || h.awaitsDecision() }

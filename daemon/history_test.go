@@ -36,7 +36,8 @@ func TestHistoryIsPrunedByItsSetting(t *testing.T) {
 			d := New(Config{Host: "h", Store: s, Log: slog.New(slog.DiscardHandler)})
 			prune := func(ctx context.Context) error {
 				_, history := d.pruneLimits()
-				return d.pruneHistory(ctx, history)
+				_, err := d.pruneHistory(ctx, history)
+				return err
 			}
 			if err := prune(t.Context()); err != nil || len(s.left) != 3 {
 				t.Errorf("without a setting: %v, %d batches are left", err, len(s.left))

@@ -53,6 +53,9 @@ func (h *hookStep) decide() HookDecision {
 	h.out.Change.Agents = []*Agent{a}
 	if h.pane != nil && !a.HasPane() && !a.Managed {
 		a.setPane(h.pane)
+		if strings.HasPrefix(a.Note, noPane) {
+			a.Note = ""
+		}
 	}
 	if !a.Active() {
 		h.late()
@@ -94,6 +97,9 @@ func (h *hookStep) answerLost() {
 	}
 }
 
+// noPane begins the note of an agent whose pane could not be found.
+const noPane = "it has no pane: "
+
 // register makes an agent of a session that a person started.
 func (h *hookStep) register() {
 	switch {
@@ -123,7 +129,7 @@ func (h *hookStep) register() {
 	if h.pane != nil {
 		a.setPane(h.pane)
 	} else if h.noPane != "" {
-		a.Note = "it has no pane: " + firstLine(h.noPane, 300)
+		a.Note = noPane + firstLine(h.noPane, 300)
 	}
 	a.setSession(h.p)
 	if h.p.Event == "UserPromptSubmit" && !h.command {
@@ -287,7 +293,7 @@ func (h *hookStep) stopped() {
 
 // counts reports whether this Stop ends the turn that took the instruction.
 func (h *hookStep) counts(hf *Handoff) bool {
-	if hf.Phase != Instructing && hf.Phase != AwaitingDocument || !hf.Confirmed || hf.StopHook != 0 {
+	if !hf.awaitsStop() {
 		return false
 	}
 	if h.p.BackgroundTasks > 0 && !h.hasContent(hf.FilePath) {

@@ -78,11 +78,10 @@ func (d *Daemon) protected(ctx context.Context, proc tmux.Process) string {
 	if why := d.Processes.Foreign(proc); why != "" {
 		return why
 	}
-	const of = "process %d is no agent: %s"
 	servers := d.Servers()
 	for _, pid := range servers {
 		if d.Processes.Within(proc, pid) {
-			return fmt.Sprintf(of, proc.PID, "it belongs to a server of the daemon's")
+			return fmt.Sprintf(noAgent, proc.PID, "it belongs to a server of the daemon's")
 		}
 	}
 	if server, err := d.Processes.ServerAt(ctx, d.Data.TmuxSocket()); err == nil {
@@ -90,7 +89,7 @@ func (d *Daemon) protected(ctx context.Context, proc tmux.Process) string {
 	}
 	for _, pid := range append(servers, os.Getpid()) {
 		if p, err := d.Processes.Find(pid); err == nil && d.Processes.Within(p, proc.PID) {
-			return fmt.Sprintf(of, proc.PID, "the daemon or a server of it runs in it")
+			return fmt.Sprintf(noAgent, proc.PID, "the daemon or a server of it runs in it")
 		}
 	}
 	return ""

@@ -22,13 +22,16 @@ func (r *pipelineRun) promptAgain(s *Step, a *Agent) (out runOutcome, due bool) 
 	if wait := r.d.left(*a.RegisteredAt, r.d.Settings.Handoff.AckTimeout); wait > 0 {
 		return runOutcome{again: wait, note: r.p.Note}, true
 	}
+	screen, _, _ := r.d.composer(r.ctx, a)
+	if screen == nil {
+		return out, false
+	}
 	text, err := r.typedPrompt(s, a)
 	if err != nil {
 		return runOutcome{err: err}, true
 	}
 	// A turn that waits for hooks of the user's has begun on the screen already.
-	screen, _, _ := r.d.composer(r.ctx, a)
-	if screen == nil || screen.Holds(text) || hasPrompt(a, runtimes.FirstPrompt(s.Input), text) {
+	if screen.Holds(text) || hasPrompt(a, runtimes.FirstPrompt(s.Input), text) {
 		return out, false
 	}
 	return r.queueStepPrompt(a, text), true

@@ -37,7 +37,8 @@ func (r *pipelineRun) watchStep(s *Step) runOutcome {
 	case left <= 0 && !handing && a.workDone():
 		return r.takeLate(s, &a)
 	case left <= 0 && a.asksFirst():
-		return r.failStep(s, &a, h, failure{code: "step_timeout", says: fmt.Sprintf("Nobody answered the dialog in the pane of agent %d within %s", a.ID, openingLimit),
+		_, asked := r.d.startDeadline(&a)
+		return r.failStep(s, &a, h, failure{code: "step_timeout", says: fmt.Sprintf("Nobody answered the dialog in the pane of agent %d within %s", a.ID, asked),
 			hint: fmt.Sprintf("put right what it asks for, then `understudy pipeline resume %d`", r.p.ID)})
 	case left <= 0:
 		return r.failStep(s, &a, h, failure{code: "step_timeout", says: "Step timed out after " + seconds(limit) + "s",

@@ -60,7 +60,8 @@ func (system) Wait(ctx context.Context, p tmux.Process) error  { return p.Wait(c
 func (system) Signal(p tmux.Process, sig syscall.Signal) error { return p.Signal(sig) }
 func (system) Boot() string                                    { return tmux.BootID() }
 func (system) Standing(p tmux.Process) Standing {
-	return Standing{Stopped: p.Stopped(), InFront: p.InFront()}
+	stopped, inFront := p.Standing()
+	return Standing{Stopped: stopped, InFront: inFront}
 }
 
 func (system) Strange(from *tmux.Peer, p tmux.Process) string {
@@ -76,19 +77,21 @@ func (system) Strange(from *tmux.Peer, p tmux.Process) string {
 	return ""
 }
 
+// noAgent says why a process is nobody's agent.
+const noAgent = "process %d is no agent: %s"
+
 func (system) Foreign(p tmux.Process) string {
-	const of = "process %d is no agent: %s"
 	if p.PID == 1 || p.Name() == "systemd" {
-		return fmt.Sprintf(of, p.PID, "it is init")
+		return fmt.Sprintf(noAgent, p.PID, "it is init")
 	}
 	if uid, err := p.Owner(); err == nil && uid != os.Geteuid() {
-		return fmt.Sprintf(of, p.PID, "it is another user's")
+		return fmt.Sprintf(noAgent, p.PID, "it is another user's")
 	}
 	if err := p.SharesNamespaces("pid"); err != nil {
 		return err.Error()
 	}
 	if p.RunsTmux() {
-		return fmt.Sprintf(of, p.PID, "it runs tmux")
+		return fmt.Sprintf(noAgent, p.PID, "it runs tmux")
 	}
 	return ""
 }

@@ -81,7 +81,8 @@ func (d *Daemon) runSweep(ctx context.Context) {
 }
 
 // sweep wakes the agents that have something to do, and those whose runtime's registry or process
-// tells something that no hook told. Idle agents cost a file's read each.
+// tells something that no hook told. Idle agents cost two looks at their process and a file's read
+// each.
 func (d *Daemon) sweep(ctx context.Context) error {
 	if empty, err := d.spool.Empty(); err != nil || !empty {
 		d.Wake(spoolLane)

@@ -57,7 +57,8 @@ const (
 	prunePause   = 50 * time.Millisecond // between two batches, for those who write
 )
 
-// runRetention prunes the log from time to time until ctx ends. Several hosts may do so at once.
+// runRetention deletes what the settings do not keep from time to time until ctx ends. Several hosts may do so at
+// once.
 func (d *Daemon) runRetention(ctx context.Context) {
 	wait := time.NewTimer(pruneFirst)
 	defer wait.Stop()
@@ -65,8 +66,8 @@ func (d *Daemon) runRetention(ctx context.Context) {
 		if !ticked(ctx, wait.C) {
 			return
 		}
-		if err := d.Prune(ctx); err != nil && ctx.Err() == nil {
-			d.Log.Warn("log not pruned to its end; trying again", "error", err, "in", pruneEvery.String())
+		if _, err := d.Prune(ctx); err != nil && ctx.Err() == nil {
+			d.Log.Warn("what is not kept was not deleted to its end; trying again", "error", err, "in", pruneEvery.String())
 		}
 		wait.Reset(pruneEvery)
 	}
@@ -101,19 +102,22 @@ func (d *Daemon) pruneLimits() (limits PruneLimits, history time.Time) {
 }
 
 // Prune deletes what the settings do not keep of the log, of hooks and of what has ended, in small transactions, and
-// logs an event if there was something.
-func (d *Daemon) Prune(ctx context.Context) error {
+// logs an event if there was something. With an error, it returns what was deleted before it.
+func (d *Daemon) Prune(ctx context.Context) (out PruneReport, err error) {
 	limits, history := d.pruneLimits()
-	if err := d.pruneHistory(ctx, history); err != nil {
-		return err
+	gone, err := d.pruneHistory(ctx, history)
+	out.Agents, out.Handoffs, out.Pipelines = gone.Agents, gone.Handoffs, gone.Runs
+	if err != nil {
+		return out, err
 	}
 	events, err := pruneAll(ctx, limits, d.Store.PruneEvents)
 	var hooks Pruned
 	if err == nil {
 		hooks, err = pruneAll(ctx, limits, d.Store.PruneHooks)
 	}
+	out.Events, out.Hooks = events.Rows, hooks.Rows
 	if events.Rows+hooks.Rows == 0 {
-		return err
+		return out, err
 	}
 	d.Log.Info("log pruned", "events", events.Rows, "hooks", hooks.Rows)
 	// What is deleted stays so if the daemon ends in the middle of it.
@@ -127,27 +131,29 @@ func (d *Daemon) Prune(ctx context.Context) error {
 	if failed := d.commit(told, &Change{Events: []*Event{e}}); failed != nil && err == nil {
 		err = fmt.Errorf("log pruned: %w", failed)
 	}
-	return err
+	return out, err
 }
 
 // pruneHistory deletes the runs and agents that ended before a time, unless that is zero.
-func (d *Daemon) pruneHistory(ctx context.Context, before time.Time) error {
+func (d *Daemon) pruneHistory(ctx context.Context, before time.Time) (all PrunedHistory, err error) {
 	if before.IsZero() {
-		return nil
+		return all, nil
 	}
-	var all PrunedHistory
 	pause := time.NewTicker(prunePause)
 	defer pause.Stop()
 	for {
-		some, err := d.Store.PruneHistory(ctx, before, historyBatch)
+		var some PrunedHistory
+		some, err = d.Store.PruneHistory(ctx, before, historyBatch)
 		all.Runs, all.Agents, all.Handoffs = all.Runs+some.Runs, all.Agents+some.Agents, all.Handoffs+some.Handoffs
 		if err != nil || some == (PrunedHistory{}) {
-			return errors.Join(err, d.tellHistory(ctx, all, before))
+			break
 		}
 		if !ticked(ctx, pause.C) {
-			return errors.Join(ctx.Err(), d.tellHistory(ctx, all, before))
+			err = ctx.Err()
+			break
 		}
 	}
+	return all, errors.Join(err, d.tellHistory(ctx, all, before))
 }
 
 // tellHistory logs what was deleted, which stays so if the daemon ends in the middle of it.

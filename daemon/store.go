@@ -82,8 +82,8 @@ type Committer interface {
 	// nothing was written. Of two that are admitted at once the second sees the first.
 	Commit(ctx context.Context, c *Change) error
 	// RecordHook stores a hook and what follows from it in one transaction, see [HookTx]. decide must neither
-	// block, nor call the store, nor keep what it is given. It is called again, with fresh rows, if another
-	// hook was first.
+	// block nor call the store. It is called again, with fresh rows, if another hook was first; what it was
+	// given before counts no more.
 	RecordHook(ctx context.Context, in HookInput, decide func(HookTx) HookDecision) (HookResult, error)
 	// NextID returns a fresh id for a row of the given kind, before it is created.
 	NextID(ctx context.Context, kind IDKind) (int64, error)

@@ -80,7 +80,7 @@ func (h *hookStep) stopFailed() {
 	a.Trouble, a.TurnError, a.LastMessage, a.HandingOver = &now, now.Words(), "", false
 	h.setState(Idle)
 	hf := h.tx.Handoff
-	handing := hf != nil && hf.Confirmed && hf.StopHook == 0 && (hf.Phase == Instructing || hf.Phase == AwaitingDocument)
+	handing := hf != nil && hf.awaitsStop()
 	if handing {
 		hf.Trouble = a.TurnError
 		h.touchHandoff()

@@ -272,14 +272,17 @@ func (d *Daemon) shows(ctx context.Context, a *Agent) string {
 		case s.Dialog != "":
 			return "; a dialog is open: " + quote(s.Dialog)
 		case s.Composer:
-			return "; its pane shows an open composer"
+			return paneShows + "an open composer"
 		}
 	}
 	if line := lastLine(text); line != "" {
-		return "; its pane shows " + quote(line)
+		return paneShows + quote(line)
 	}
 	return ""
 }
+
+// paneShows stands between why an agent has ended, or does nothing, and what its pane shows.
+const paneShows = "; its pane shows "
 
 // quote puts a line of a pane between the marks by which [withoutScreen] finds it.
 func quote(line string) string {
@@ -307,7 +310,7 @@ func (d *Daemon) lastWords(ctx context.Context, a *Agent) string {
 	}
 	shown, err := term.Capture(ctx, history, false, a.Ref())
 	if line := lastLine(shown[a.Ref().Pane]); err == nil && line != "" {
-		return "; its pane shows " + quote(line)
+		return paneShows + quote(line)
 	}
 	return ""
 }

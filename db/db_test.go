@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/understudyd/understudy/db/dbtest"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 func TestMain(m *testing.M) {
@@ -59,18 +60,7 @@ func rowCount(t testing.TB, db *DB, table string) (n int) {
 	return n
 }
 
-// eventually polls until ok, for at most five seconds.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(30 * time.Second); !ok(); {
-		if time.Now().After(deadline) {
-			t.Fatal("not within 30 s: " + what)
-		}
-		<-tick.C
-	}
-}
+var eventually = wardentest.Eventually
 
 // wait waits for a channel; only a failing test waits long.
 func wait[T any](t testing.TB, what string, c <-chan T) T {

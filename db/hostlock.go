@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -106,7 +105,7 @@ func (db *DB) lockHost(ctx context.Context, host string, me Holder, waiting func
 	}
 	watched, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	l.cancel = cancel
-	l.release = sync.OnceFunc(db.keep(conn))
+	l.release = db.keep(conn)
 	go func() {
 		defer close(l.watched)
 		if err := watch(watched, conn, db.lockPace, nil); err != nil {

@@ -51,11 +51,10 @@ const selectOldest = `SELECT oldest FROM schema_oldest`
 // mayServe says why a daemon that knows migrations up to want must not work with a schema that has more; nil: it may. It
 // may if it is of the release before the schema's.
 func mayServe(ctx context.Context, c Config, have, want int64) error {
-	config, err := pgx.ParseConfig(c.ConnString)
+	config, err := c.settled()
 	if err != nil {
-		return fmt.Errorf("database settings: %w", err)
+		return err
 	}
-	c.settle(config)
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return fmt.Errorf("database version: %w", err)
@@ -72,13 +71,22 @@ func mayServe(ctx context.Context, c Config, have, want int64) error {
 		"it was upgraded by an understudy that is more than one release newer, so upgrade this one, too", have, want)
 }
 
-// migrator returns goose on a pool of its own, which its Close closes.
-func (c Config) migrator() (*goose.Provider, error) {
+// settled are the settings of a connection.
+func (c Config) settled() (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(c.ConnString)
 	if err != nil {
 		return nil, fmt.Errorf("database settings: %w", err)
 	}
 	c.settle(config)
+	return config, nil
+}
+
+// migrator returns goose on a pool of its own, which its Close closes.
+func (c Config) migrator() (*goose.Provider, error) {
+	config, err := c.settled()
+	if err != nil {
+		return nil, err
+	}
 	config.RuntimeParams["statement_timeout"] = "0" // a migration takes as long as it takes
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {

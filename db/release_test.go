@@ -235,8 +235,13 @@ func someHours(t *testing.T, db *DB) {
 	commit(t, db, c)
 	commit(t, db, &daemon.Change{NewOutput: wholeOutput(t, db, p.Steps[0].ID, newWorker(t, db, p, 0).ID)})
 	readAll(t, db, a.ID, h.ID, locked.HookID)
+	newRun(t, db, 1, to(daemon.PipelineDone))
+	newAgent(t, db, func(a *daemon.Agent) { a.State, a.EndedAt = daemon.Ended, ptr(now()) })
+	for range 2 { // runs, and then agents
+		check(db.PruneHistory(ctx, time.Now().Add(time.Hour), 10))
+	}
 	check(db.PruneEvents(ctx, daemon.PruneLimits{Before: time.Now(), Rows: 1}))
-	check(db.PruneHooks(ctx, daemon.PruneLimits{Before: time.Now()}))
+	check(db.PruneHooks(ctx, daemon.PruneLimits{Before: time.Now().Add(-time.Hour)})) // a reader looks at those above
 }
 
 // readAll reads every kind of row.

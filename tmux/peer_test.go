@@ -66,11 +66,7 @@ func TestImpostorIsNotTalkedTo(t *testing.T) {
 // TestLookTakesNoTime: a socket whose queue is full, with nobody who accepts, holds nobody up.
 func TestLookTakesNoTime(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "us")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := shortDir(t)
 	path := filepath.Join(dir, "sock")
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err != nil {
@@ -127,18 +123,11 @@ func copied(t *testing.T, to string) {
 // newer package has replaced its file, and no other program.
 func TestServerOfAnotherProgram(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "us")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := shortDir(t)
 	ours, other := filepath.Join(dir, "tmux"), filepath.Join(dir, "other")
 	copied(t, ours)
 	copied(t, other)
-	server, err := tmux.New(tmux.Config{Bin: ours, Socket: filepath.Join(dir, "sock")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := newServer(t, tmux.Config{Bin: ours, Socket: filepath.Join(dir, "sock")})
 	pane, err := server.Spawn(t.Context(), tmux.Spec{Session: "person", Dir: dir, Argv: []string{"sleep", "60"}})
 	if err != nil {
 		t.Fatal(err)
@@ -149,11 +138,7 @@ func TestServerOfAnotherProgram(t *testing.T) {
 		}
 	})
 	reach := func(bin string) *tmux.Server {
-		s, err := tmux.New(tmux.Config{Bin: bin, Socket: filepath.Join(dir, "own")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
+		return newServer(t, tmux.Config{Bin: bin, Socket: filepath.Join(dir, "own")})
 	}
 	if _, err := reach(ours).Inspect(t.Context(), pane.Ref); err != nil {
 		t.Errorf("the program that we use: %v", err)
@@ -171,11 +156,7 @@ func TestServerOfAnotherProgram(t *testing.T) {
 // TestServerInAnotherNamespace: a server in a container, whose socket is seen here, is not talked to.
 func TestServerInAnotherNamespace(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "us")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := shortDir(t)
 	socket := filepath.Join(dir, "sock")
 	cmd := exec.Command("sh", "-c", `tmux -S "$1" -f /dev/null new-session -d sleep 60 && echo up && read line`, "sh", socket)
 	tmuxtest.Contain(cmd)

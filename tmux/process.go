@@ -76,17 +76,20 @@ func (p Process) IsDescendantOf(pid int) bool {
 }
 
 // Stopped says whether the process is stopped by a signal, as Ctrl-Z sends one. What can't be known is not.
-func (p Process) Stopped() bool {
-	st, err := readStat(p.PID)
-	return err == nil && st.start == p.Start && st.stopped
-}
+func (p Process) Stopped() bool { stopped, _ := p.Standing(); return stopped }
 
 // InFront says whether the process gets what is typed into its terminal: it is not stopped, and belongs to
 // the terminal's foreground process group. The shell does while a command of its own is stopped, runs in
 // the background or has ended. A process that can't be looked at, or has no terminal, is not in front.
-func (p Process) InFront() bool {
+func (p Process) InFront() bool { _, inFront := p.Standing(); return inFront }
+
+// Standing is [Process.Stopped] and [Process.InFront] by one look.
+func (p Process) Standing() (stopped, inFront bool) {
 	st, err := readStat(p.PID)
-	return err == nil && st.start == p.Start && !st.zombie && !st.stopped && st.front > 0 && st.front == st.group
+	if err != nil || st.start != p.Start {
+		return false, false
+	}
+	return st.stopped, !st.zombie && !st.stopped && st.front > 0 && st.front == st.group
 }
 
 // poll waits for the end of the process by looking again and again.

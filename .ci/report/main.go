@@ -19,8 +19,8 @@ const slowest = 20
 
 // event is a line of `go test -json`; see `go doc test2json`.
 type event struct {
-	Action, Package, ImportPath, Test, Output string
-	Elapsed                                   float64
+	Action, Package, Test, Output string
+	Elapsed                       float64
 }
 
 type took struct {

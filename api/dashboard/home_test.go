@@ -29,6 +29,8 @@ func TestHomeOfTheEnded(t *testing.T) {
 	}
 	died := end(time.Hour, "process_gone", false)
 	failed := end(time.Hour, "not started: no such folder", false)
+	server := end(time.Hour, "tmux_server_gone", false)
+	mute := end(time.Hour, "process_gone; its pane shows ‹bad flag›", false) // it never had a session
 	end(2*time.Hour, "process_gone", true)
 	followed := end(time.Hour, "other", false)
 	h.agent(func(a *daemon.Agent) { a.PreviousAgentID = &followed.ID })
@@ -43,7 +45,7 @@ func TestHomeOfTheEnded(t *testing.T) {
 		return out
 	}
 	got := page.Data.(*home)
-	if want := []int64{died.ID, failed.ID}; !slices.Equal(ids(got.Needs), want) {
+	if want := []int64{died.ID, failed.ID, server.ID, mute.ID}; !slices.Equal(ids(got.Needs), want) {
 		t.Errorf("in need: %d, want %d", ids(got.Needs), want)
 	}
 	if len(got.Ended) != maxEnded || got.Ended[0].ID != long.ID {

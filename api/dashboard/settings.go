@@ -20,10 +20,10 @@ type settings struct {
 
 // Browser is one that is signed in to the dashboard.
 type Browser struct {
-	Login             string // its id
-	Name              string // as people call it
-	Since, Used, Ends time.Time
-	This              bool // it asks for the page
+	Login       string // its id
+	Name        string // as people call it
+	Since, Used time.Time
+	This        bool // it asks for the page
 }
 
 // Settings draws the page of what is told, who is signed in and how this daemon is set up.

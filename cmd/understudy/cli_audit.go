@@ -61,7 +61,7 @@ they leave is written to --output, or else printed: as JSON, or as a report in M
 	completeFlag(c, "handoff", anyArgs(a.completeHandoffs(anyHandoff)))
 	completeFlag(c, "pipeline", anyArgs(a.completePipelines(anyPipeline)))
 	completeFlag(c, "persona", anyArgs(a.completePersonas))
-	completeFlag(c, "types", listOf(daemon.EventTypes()))
+	completeFlag(c, "types", listOf(daemon.EventTypes))
 	completeFlag(c, "export", oneOf("md", "json"))
 	return c
 }

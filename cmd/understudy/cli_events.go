@@ -57,7 +57,7 @@ With --json each is one line.`,
 	c.Flags().StringVar(&f.agentWord, "agent", "", "only those of this `agent`")
 	c.Flags().Int64Var(&f.handoff, "handoff", 0, "only those of the handoff with this `id`")
 	c.Flags().Int64Var(&f.pipeline, "pipeline", 0, "only those of the run with this `id`")
-	completeFlag(c, "types", listOf(daemon.EventTypes()))
+	completeFlag(c, "types", listOf(daemon.EventTypes))
 	completeFlag(c, "agent", anyArgs(a.completeAgents))
 	completeFlag(c, "handoff", anyArgs(a.completeHandoffs(anyHandoff)))
 	completeFlag(c, "pipeline", anyArgs(a.completePipelines(anyPipeline)))

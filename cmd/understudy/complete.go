@@ -193,11 +193,11 @@ func oneOf(words ...string) cobra.CompletionFunc {
 }
 
 // listOf completes the last of several words, with commas between.
-func listOf(words []string) cobra.CompletionFunc {
+func listOf(words func() []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		before := prefix[:strings.LastIndex(prefix, ",")+1]
 		var out []string
-		for _, w := range words {
+		for _, w := range words() {
 			if !strings.Contains(","+before, ","+w+",") {
 				out = append(out, before+w)
 			}

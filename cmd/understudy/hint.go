@@ -151,6 +151,8 @@ func endWords(reason *string) string {
 		return "exited by /exit"
 	case "process_gone":
 		return "its process is gone"
+	case "tmux_server_gone":
+		return "its tmux server is gone"
 	case "logout":
 		return "logged out"
 	case "other":

@@ -38,7 +38,7 @@ func errText(err error) string {
 	return err.Error()
 }
 
-// told waits for an event of the type that the operator is told of.
+// alerted waits for an event of the type that the operator is told of.
 func (r *rig) alerted(kind string) {
 	r.t.Helper()
 	r.await(kind, func() (bool, string) {

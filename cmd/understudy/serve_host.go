@@ -22,13 +22,11 @@ type keeper struct {
 	d    *daemon.Daemon
 	me   db.Holder
 	lock *db.HostLock // nil: not taken yet
-
-	waits func() // called whenever the lock cannot be had yet
 }
 
 func newKeeper(cfg serveConfig, base *database, d *daemon.Daemon, dir data.Dir) (*keeper, error) {
 	me, err := thisRun(dir)
-	return &keeper{cfg: cfg, base: base, d: d, me: me, waits: func() {}}, err
+	return &keeper{cfg: cfg, base: base, d: d, me: me}, err
 }
 
 // begin takes the lock for the first time. While it waits for it, the server says so on the listeners.
@@ -37,14 +35,13 @@ func (k *keeper) begin(ctx context.Context, server *api.Server, ls api.Listeners
 	ctx, stop := context.WithCancel(ctx)
 	defer waiting.Wait()
 	defer stop()
-	k.waits = sync.OnceFunc(func() {
+	waits := sync.OnceFunc(func() {
 		waiting.Go(func() { server.ServeWaiting(ctx, ls, k.d.Interrupted) })
 	})
-	k.lock, err = k.take(ctx, func(err error) bool {
+	k.lock, err = k.take(ctx, waits, func(err error) bool {
 		told, ok := errors.AsType[*daemon.Error](err)
 		return ok && told.Kind == daemon.KindUnavailable
 	})
-	k.waits = func() {}
 	if err != nil {
 		return err
 	}
@@ -72,7 +69,7 @@ func (k *keeper) run(ctx context.Context) error {
 		lost := time.Now()
 		k.cfg.Log.Error("connection to the database lost; nothing is done until it is back", "host", k.d.Host)
 		k.lock.Release()
-		lock, err := k.take(ctx, func(error) bool { return true })
+		lock, err := k.take(ctx, func() {}, func(error) bool { return true })
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil
@@ -107,10 +104,11 @@ func (k *keeper) work(ctx context.Context) {
 
 // take brings the database back and takes the host's lock. It tries until ctx ends, but for two errors:
 // another daemon has the lock and lives, or patient says that waiting does not help.
-func (k *keeper) take(ctx context.Context, patient func(error) bool) (*db.HostLock, error) {
+// waits is called whenever the lock cannot be had yet.
+func (k *keeper) take(ctx context.Context, waits func(), patient func(error) bool) (*db.HostLock, error) {
 	pause := func(err error) {
 		k.d.Interrupt(ctx, err)
-		k.waits()
+		waits()
 	}
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
 		err := k.base.ensure(ctx, k.d.Host)

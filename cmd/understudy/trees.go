@@ -95,19 +95,12 @@ type repository struct {
 // open finds the repository that a folder is in, or returns daemon.ErrNoWorktree.
 func (t *trees) open(ctx context.Context, dir string) (r repository, err error) {
 	r.git = git{env: t.env, dir: dir, limit: treeLimit}
-	top, err := r.line(ctx, "rev-parse", "--show-toplevel")
+	at, err := r.paths(ctx, "--show-toplevel", "--show-prefix", "--git-common-dir")
 	if err != nil {
 		return r, err
 	}
-	if r.prefix, err = r.line(ctx, "rev-parse", "--show-prefix"); err != nil {
-		return r, err
-	}
-	r.dir = top // from here on
-	common, err := r.line(ctx, "rev-parse", "--git-common-dir")
-	if err != nil {
-		return r, err
-	}
-	r.common, err = filepath.EvalSymlinks(from(top, common))
+	r.dir, r.prefix = at[0], at[1]
+	r.common, err = filepath.EvalSymlinks(at[2])
 	return r, err
 }
 

@@ -234,7 +234,8 @@ func TestUICommandsNameTheDataDirectory(t *testing.T) {
 func TestUIEndWords(t *testing.T) {
 	t.Parallel()
 	for reason, want := range map[string]string{
-		"prompt_input_exit": "exited by /exit", "process_gone": "its process is gone", "its last words": "its last words",
+		"prompt_input_exit": "exited by /exit", "process_gone": "its process is gone", "tmux_server_gone": "its tmux server is gone",
+		"its last words": "its last words",
 	} {
 		if got := endWords(&reason); got != want {
 			t.Errorf("%s: %s", reason, got)

@@ -58,7 +58,7 @@ func (g git) shielded(ctx context.Context) (s shield, err error) {
 	return s, nil
 }
 
-// paths returns the absolute paths that rev-parse has for each of its options.
+// paths returns what rev-parse has for each of its options: absolute paths, but for those that are never so.
 func (g git) paths(ctx context.Context, options ...string) ([]string, error) {
 	ask := []string{"rev-parse", "--path-format=absolute"}
 	all, err := g.line(ctx, append(ask, options...)...)

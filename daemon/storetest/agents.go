@@ -70,7 +70,7 @@ func unknownAgent(t *testing.T, st daemon.Store) {
 	}
 }
 
-func listagentContentss(t *testing.T, st daemon.Store) {
+func listAgents(t *testing.T, st daemon.Store) {
 	one := NewAgent(t, st, func(a *daemon.Agent) { a.Persona = ptr("p") })
 	two := NewAgent(t, st, func(a *daemon.Agent) { a.Host, a.PreviousAgentID = "h2", &one.ID })
 	three := NewAgent(t, st, func(a *daemon.Agent) { a.State, a.EndedAt, a.EndCause = daemon.Ended, ptr(now()), "tmux" })

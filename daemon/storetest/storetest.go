@@ -34,7 +34,7 @@ var tests = []struct {
 	{"AgentIsKeptWhole", alone(agentIsKeptWhole)},
 	{"AgentSuccessorIsTheNewest", alone(agentSuccessorIsTheNewest)},
 	{"UnknownAgent", alone(unknownAgent)},
-	{"ListagentContentss", alone(listagentContentss)},
+	{"ListAgents", alone(listAgents)},
 	{"AgentsByTheirEnds", alone(agentsByTheirEnds)},
 	{"ListsHaveALimit", alone(listsHaveALimit)},
 	{"OpenAgents", alone(openAgents)},

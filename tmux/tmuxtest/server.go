@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // patience bounds every wait for something outside the test. It is long because it is only reached
@@ -60,14 +61,5 @@ func killServer(tb testing.TB, s *tmux.Server) {
 // Eventually waits until the condition holds, and fails the test if it never does.
 func Eventually(tb testing.TB, what string, holds func() bool) {
 	tb.Helper()
-	deadline := time.After(patience)
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
-	for !holds() {
-		select {
-		case <-deadline:
-			tb.Fatalf("waited %v in vain: %s", patience, what)
-		case <-ticker.C:
-		}
-	}
+	wardentest.Eventually(tb, what, holds)
 }

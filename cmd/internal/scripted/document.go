@@ -82,7 +82,7 @@ func (a *agent) writeDocument(b behaviours, path, content string) error {
 	return a.writeFile(path, content)
 }
 
-// actor.TakeOver reads what a predecessor left and says what comes next.
+// takeOver reads what a predecessor left and says what comes next.
 func (a *agent) takeOver(ctx context.Context, task actor.Assignment) (string, error) {
 	var texts []string
 	var missing []string

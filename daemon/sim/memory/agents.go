@@ -60,12 +60,18 @@ func (s *Store) derive(a *daemon.Agent) {
 func (s *Store) agent(is func(*daemon.Agent) bool) (*daemon.Agent, error) {
 	for _, a := range s.agents.newest() {
 		if is(a) {
-			found := clone(*a)
-			s.derive(&found)
+			found := s.derived(a)
 			return &found, nil
 		}
 	}
 	return nil, daemon.ErrNotFound
+}
+
+// derived returns a copy of an agent's row, with what the row does not hold.
+func (s *Store) derived(row *daemon.Agent) daemon.Agent {
+	a := clone(*row)
+	s.derive(&a)
+	return a
 }
 
 // Agent returns an agent; [daemon.ErrNotFound] for an unknown id.
@@ -75,11 +81,11 @@ func (s *Store) Agent(ctx context.Context, id int64) (daemon.Agent, error) {
 		return daemon.Agent{}, err
 	}
 	defer leave()
-	a, err := s.agent(func(a *daemon.Agent) bool { return a.ID == id })
-	if err != nil {
-		return daemon.Agent{}, fmt.Errorf("agent %d: %w", id, err)
+	row := s.agents.get(id)
+	if row == nil {
+		return daemon.Agent{}, fmt.Errorf("agent %d: %w", id, daemon.ErrNotFound)
 	}
-	return *a, nil
+	return s.derived(row), nil
 }
 
 // AgentByLaunch finds the agent of a launch secret by its SHA-256; [daemon.ErrNotFound].
@@ -185,11 +191,9 @@ func (s *Store) AgentsByID(ctx context.Context, ids []int64) ([]daemon.Agent, er
 	}
 	defer leave()
 	agents := []daemon.Agent{}
-	for id, a := range s.agents.all() {
-		if slices.Contains(ids, id) {
-			found := clone(*a)
-			s.derive(&found)
-			agents = append(agents, found)
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
+		if a := s.agents.get(id); a != nil {
+			agents = append(agents, s.derived(a))
 		}
 	}
 	return agents, nil

@@ -13,13 +13,8 @@ import (
 // collectEvents returns copies of the events that are as asked for, at most limit, never nil.
 func collectEvents(rows iter.Seq2[int64, *event], limit int, is func(*event) bool) []daemon.Event {
 	out := []daemon.Event{}
-	for _, e := range rows {
-		if len(out) == limit {
-			break
-		}
-		if is(e) {
-			out = append(out, clone(e.Event))
-		}
+	for _, e := range collect(rows, limit, is) {
+		out = append(out, e.Event)
 	}
 	return out
 }

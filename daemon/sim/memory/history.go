@@ -53,7 +53,7 @@ func (s *Store) oldRuns(before time.Time) (ids []int64) {
 }
 
 func (s *Store) forgetRun(id int64) {
-	for agentID, a := range maps.Collect(s.agents.all()) {
+	for agentID, a := range s.agents.snapshot() {
 		if a.PipelineID != nil && *a.PipelineID == id {
 			next := *a
 			next.PipelineID, next.StepID = nil, nil
@@ -61,11 +61,11 @@ func (s *Store) forgetRun(id int64) {
 			s.agents.put(agentID, &next)
 		}
 	}
-	for stepID, step := range maps.Collect(s.steps.all()) {
+	for stepID, step := range s.steps.snapshot() {
 		if step.PipelineID != id {
 			continue
 		}
-		for outputID, o := range maps.Collect(s.outputs.all()) {
+		for outputID, o := range s.outputs.snapshot() {
 			if o.StepID == stepID {
 				s.outputs.put(outputID, nil)
 			}
@@ -113,7 +113,7 @@ func (s *Store) oldAgents(before time.Time) (ids []int64) {
 // forgetAgent deletes an agent with what belongs to it, and returns how many handoffs did.
 func (s *Store) forgetAgent(id int64) (handoffs int64) {
 	gone := map[int64]bool{}
-	for handoffID, h := range maps.Collect(s.handoffs.all()) {
+	for handoffID, h := range s.handoffs.snapshot() {
 		if h.AgentID == id || h.SuccessorID != nil && *h.SuccessorID == id {
 			gone[handoffID] = true
 			s.transitions.put(handoffID, nil)
@@ -121,12 +121,12 @@ func (s *Store) forgetAgent(id int64) (handoffs int64) {
 			s.handoffs.put(handoffID, nil)
 		}
 	}
-	for deliveryID, d := range maps.Collect(s.deliveries.all()) {
+	for deliveryID, d := range s.deliveries.snapshot() {
 		if d.AgentID == id || d.HandoffID != nil && gone[*d.HandoffID] {
 			s.deliveries.put(deliveryID, nil)
 		}
 	}
-	for hookID, h := range maps.Collect(s.hooks.all()) {
+	for hookID, h := range s.hooks.snapshot() {
 		if h.result.AgentID == id {
 			delete(s.hookKeys, h.key)
 			s.hooks.put(hookID, nil)
@@ -158,13 +158,16 @@ func (s *Store) WouldPrune(ctx context.Context, l daemon.PruneLimits, history ti
 		out.Agents, out.Handoffs, out.Pipelines = out.Agents+some.Agents, out.Handoffs+some.Handoffs, out.Pipelines+some.Runs
 		more = some != (daemon.PrunedHistory{})
 	}
-	for what, prune := range map[*int64]func(context.Context, daemon.PruneLimits) (daemon.Pruned, error){&out.Events: copied.PruneEvents, &out.Hooks: copied.PruneHooks} {
+	for _, one := range []struct {
+		counted *int64
+		prune   func(context.Context, daemon.PruneLimits) (daemon.Pruned, error)
+	}{{&out.Events, copied.PruneEvents}, {&out.Hooks, copied.PruneHooks}} {
 		for more := true; more; {
-			some, err := prune(ctx, l)
+			some, err := one.prune(ctx, l)
 			if err != nil {
 				return out, err
 			}
-			*what += some.Rows
+			*one.counted += some.Rows
 			more = some.Rows > 0
 		}
 	}

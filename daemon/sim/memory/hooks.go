@@ -15,7 +15,7 @@ import (
 const hookAttempts = 3
 
 // RecordHook stores a hook and what follows from it in one transaction. decide is called while no other
-// call can change anything; it must neither block, nor call the store, nor keep what it is given.
+// call can change anything; it must neither block nor call the store.
 func (s *Store) RecordHook(
 	ctx context.Context, in daemon.HookInput, decide func(daemon.HookTx) daemon.HookDecision,
 ) (daemon.HookResult, error) {

@@ -55,6 +55,12 @@ func (t *table[T]) all() iter.Seq2[int64, *T] {
 	}
 }
 
+// snapshot goes through the rows that there are now, also while some of them go.
+func (t *table[T]) snapshot() iter.Seq2[int64, *T] {
+	now := t.copied()
+	return now.all()
+}
+
 // newest goes through the rows from the last id back.
 func (t *table[T]) newest() iter.Seq2[int64, *T] {
 	return func(yield func(int64, *T) bool) {
