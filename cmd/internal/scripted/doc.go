@@ -27,8 +27,12 @@
 //
 // The loop (loop.go) owns the keyboard and the composer. One worker runs the session's jobs in order:
 // start, turns, /clear, /compact, /resume. Screen, registry and transcript have a lock of their own.
-// The goroutine that reads the terminal ends with the process: a read of a terminal cannot be
-// cancelled. A crash leaves the registry file and the terminal in raw mode, as a killed Claude Code does.
+// A crash leaves the registry file, as a killed Claude Code does.
+//
+// What is one for a whole process (working directory, environment, signals, terminal, other programs) comes by
+// [Process]. [Main] takes the operating system's; a test can run agents as goroutines, in a synctest bubble. [Run]
+// waits for all goroutines of an agent that is killed. The one that reads a real terminal ends with the program:
+// such a read cannot be cancelled.
 //
 // # Directives
 //
