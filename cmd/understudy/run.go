@@ -32,6 +32,9 @@ type app struct {
 	stdout io.Writer
 	stderr io.Writer
 
+	// connect makes a client of the daemon at a socket; nil: [api.NewClient].
+	connect func(socket string) *api.Client
+
 	dataFlag string // --data
 	json     bool   // --json
 	started  bool   // the command line was understood; what goes wrong from here on is no usage error
@@ -51,11 +54,15 @@ var errSilent = errors.New("failed")
 
 // run runs one command line and returns the exit code: 0 done, 1 failed, 2 wrong usage.
 func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{getenv: getenv, stdin: stdin, stdout: stdout, stderr: stderr}
+	return (&app{getenv: getenv, stdin: stdin, stdout: stdout, stderr: stderr}).run(ctx, args)
+}
+
+func (a *app) run(ctx context.Context, args []string) int {
+	stderr := a.stderr
 	root := a.rootCommand()
 	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetOut(stdout)
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
 	if word, ok := unknownCommand(err); ok && !a.started {
@@ -241,7 +248,10 @@ func (a *app) client() (*api.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return api.NewClient(socketIn(root)), nil
+	if a.connect == nil {
+		return api.NewClient(socketIn(root)), nil
+	}
+	return a.connect(socketIn(root)), nil
 }
 
 // socketIn is data.Dir.Socket of a data directory that a client must not make: data.Open would.
