@@ -18,9 +18,12 @@ type scraped map[string]*dto.MetricFamily
 
 // metrics asks the daemon for its metrics as Prometheus does.
 func (r *rig) metrics(ctx context.Context) (scraped, error) {
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	var transport http.RoundTripper = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", r.dir.Socket())
 	}}
+	if r.memory != nil {
+		transport = r.memory
+	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/metrics", nil)
 	if err != nil {
 		return nil, err
