@@ -1,5 +1,3 @@
-//go:build e2e
-
 package main
 
 import (
@@ -14,7 +12,6 @@ import (
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
-	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
 // paneless has a session register that runs outside tmux. The returned function ends its process.
@@ -34,229 +31,195 @@ func (r *rig) refused(agentID int64, kind daemon.Kind, sentence string) {
 
 // TestRequestRefused: the sentences of the contract, in their order.
 func TestRequestRefused(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	r.refused(999, daemon.KindNotFound, "Agent not found")
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		r.refused(999, daemon.KindNotFound, "Agent not found")
 
-	a, end := r.paneless()
-	if a.Pane != nil || a.Persona != nil || a.State != daemon.Idle {
-		t.Errorf("agent %+v: want one without pane and persona", a)
-	}
-	r.refused(a.ID, daemon.KindInvalid, "Agent has no persona")
-	_, err := r.client.SendMessage(t.Context(), a.ID, "hello", false)
-	wantError(t, err, daemon.KindInvalid, "Agent has no tmux pane")
-	if _, err := r.client.AssignPersona(t.Context(), a.ID, con); err != nil {
-		t.Fatal(err)
-	}
-	r.refused(a.ID, daemon.KindInvalid, "Agent has no tmux pane")
-	r.wantKinds(a.ID) // there is no pane to type the skill into
-	end()
-	r.awaitState(a.ID, daemon.Ended)
-	r.refused(a.ID, daemon.KindInvalid, "Agent is not active")
+		a, end := r.paneless()
+		if a.Pane != nil || a.Persona != nil || a.State != daemon.Idle {
+			t.Errorf("agent %+v: want one without pane and persona", a)
+		}
+		r.refused(a.ID, daemon.KindInvalid, "Agent has no persona")
+		_, err := r.client.SendMessage(t.Context(), a.ID, "hello", false)
+		wantError(t, err, daemon.KindInvalid, "Agent has no tmux pane")
+		if _, err := r.client.AssignPersona(t.Context(), a.ID, con); err != nil {
+			t.Fatal(err)
+		}
+		r.refused(a.ID, daemon.KindInvalid, "Agent has no tmux pane")
+		r.wantKinds(a.ID) // there is no pane to type the skill into
+		end()
+		r.awaitState(a.ID, daemon.Ended)
+		r.refused(a.ID, daemon.KindInvalid, "Agent is not active")
 
-	bare := r.agent("")
-	r.refused(bare.ID, daemon.KindInvalid, "Agent has no persona")
-	if _, err := r.client.StopAgent(t.Context(), bare.ID, false); err != nil {
-		t.Fatal(err)
-	}
-	r.awaitState(bare.ID, daemon.Ended)
-	r.refused(bare.ID, daemon.KindInvalid, "Agent is not active")
+		bare := r.agent("")
+		r.refused(bare.ID, daemon.KindInvalid, "Agent has no persona")
+		if _, err := r.client.StopAgent(t.Context(), bare.ID, false); err != nil {
+			t.Fatal(err)
+		}
+		r.awaitState(bare.ID, daemon.Ended)
+		r.refused(bare.ID, daemon.KindInvalid, "Agent is not active")
 
-	b := r.agent(con)
-	release := r.hold(b.ID, "@background")
-	r.awaitState(b.ID, daemon.Idle)
-	id := r.handoff(b.ID)
-	r.refused(b.ID, daemon.KindConflict, "Handoff already in progress")
-	r.awaitNote(id, "background tasks")
-	r.refused(b.ID, daemon.KindConflict, "Handoff already in progress")
-	release()
-	r.awaitPhase(id, daemon.Completed)
-	r.refused(b.ID, daemon.KindInvalid, "Agent is not active")
+		b := r.agent(con)
+		release := r.hold(b.ID, "@background")
+		r.awaitState(b.ID, daemon.Idle)
+		id := r.handoff(b.ID)
+		r.refused(b.ID, daemon.KindConflict, "Handoff already in progress")
+		r.awaitNote(id, "background tasks")
+		r.refused(b.ID, daemon.KindConflict, "Handoff already in progress")
+		release()
+		r.awaitPhase(id, daemon.Completed)
+		r.refused(b.ID, daemon.KindInvalid, "Agent is not active")
+	})
 }
 
 // TestTwoRequests: of two posts at once one gets 200 and one 409, and one instruction is given.
 func TestTwoRequests(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	a := r.agent(con)
-	release := r.hold(a.ID, "long work")
-	const rounds = 20
-	for round := range rounds {
-		results := make(chan error, 2)
-		for range 2 {
-			go func() {
-				_, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Force: true})
-				results <- err
-			}()
-		}
-		first, second := <-results, <-results
-		if first == nil {
-			first, second = second, first
-		}
-		wantError(t, first, daemon.KindConflict, "Handoff already in progress")
-		if second != nil {
-			t.Fatalf("round %d: both were refused: %v", round, second)
-		}
-		if round < rounds-1 {
-			if _, err := r.client.CancelHandoff(t.Context(), a.ID, 0); err != nil {
-				t.Fatal(err)
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		release := r.hold(a.ID, "long work")
+		const rounds = 20
+		for round := range rounds {
+			results := make(chan error, 2)
+			for range 2 {
+				go func() {
+					_, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Force: true})
+					results <- err
+				}()
+			}
+			first, second := <-results, <-results
+			if first == nil {
+				first, second = second, first
+			}
+			wantError(t, first, daemon.KindConflict, "Handoff already in progress")
+			if second != nil {
+				t.Fatalf("round %d: both were refused: %v", round, second)
+			}
+			if round < rounds-1 {
+				if _, err := r.client.CancelHandoff(t.Context(), a.ID, 0); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
-	}
-	release()
-	h, err := r.client.LatestHandoff(t.Context(), a.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h = r.awaitPhase(h.ID, daemon.Completed)
-	r.wantTold(a.ID, "long work", h.Ref)
-	if n := len(r.eventsWhere(func(e daemon.Event) bool { return e.Type == "handoff_started" })); n != rounds {
-		t.Errorf("%d handoffs were started, want %d", n, rounds)
-	}
+		release()
+		h, err := r.client.LatestHandoff(t.Context(), a.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h = r.awaitPhase(h.ID, daemon.Completed)
+		r.wantTold(a.ID, "long work", h.Ref)
+		if n := len(r.eventsWhere(func(e daemon.Event) bool { return e.Type == "handoff_started" })); n != rounds {
+			t.Errorf("%d handoffs were started, want %d", n, rounds)
+		}
+	})
 }
 
 // TestPathOfDocument: the document's path is as the contract has it, and its folder is made.
 func TestPathOfDocument(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	a := r.agent(con)
-	folder := r.dir.Handoffs(con)
-	if err := os.RemoveAll(folder); err != nil {
-		t.Fatal(err)
-	}
-	h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
-	name, ok := strings.CutPrefix(h.FilePath, folder+"/")
-	at, err := time.Parse("20060102T150405", strings.TrimSuffix(name, "-00000001.md"))
-	if !ok || err != nil || a.ID != 1 || h.CreatedAt.Sub(at) > 2*time.Second || !filepath.IsAbs(h.FilePath) {
-		t.Errorf("path %s of agent %d at %s (%v)", h.FilePath, a.ID, h.CreatedAt, err)
-	}
-	if want := data.ContextPath(h.FilePath); *h.ContextPath != want {
-		t.Errorf("context %s, want %s", *h.ContextPath, want)
-	}
-}
-
-// TestForeignAgent: an agent that a person started on another tmux server gets a persona and is
-// handed over. Its successor runs on ours; the person's shell stays.
-func TestForeignAgent(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	theirs := tmuxtest.Server(t)
-	// In mode manual writing takes a permission, which is given for the document alone.
-	a, shell := r.foreignAgent(theirs, "--model opus-of-theirs --permission-mode manual")
-	if a.Pane == nil || *a.Pane != shell.Pane || a.PaneSocket != shell.Socket || a.Persona != nil {
-		t.Fatalf("agent %+v: want it in pane %s", a, shell.Ref)
-	}
-	r.refused(a.ID, daemon.KindInvalid, "Agent has no persona")
-	if _, err := r.client.AssignPersona(t.Context(), a.ID, con); err != nil {
-		t.Fatal(err)
-	}
-	a = r.awaitAgent(a.ID, "skill", func(a daemon.Agent) bool { return a.SkillInjectedAt != nil })
-	_, err := r.client.AssignPersona(t.Context(), a.ID, "tester-kit-1")
-	wantCode(t, err, "agent_has_persona")
-	r.wantTold(a.ID, "you play the persona "+con)
-
-	h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
-	r.wantTold(a.ID, "you play the persona", h.Ref)
-	r.wantKinds(a.ID, daemon.KindSkill, daemon.KindInstruction, daemon.KindExit)
-	next := r.getAgent(*h.SuccessorID)
-	if next.PaneSocket != r.dir.TmuxSocket() || next.Generation != 2 || next.Cwd != a.Cwd {
-		t.Errorf("successor %+v: want it on our server, in %s", next, a.Cwd)
-	}
-	if argv := strings.Join(r.launchFile(next.ID).Argv, " "); !strings.Contains(argv, "--model opus-of-theirs") || !strings.Contains(argv, "--permission-mode manual") {
-		t.Errorf("successor launched by %q: want its predecessor's model and mode", argv)
-	}
-
-	if err := theirs.Paste(t.Context(), shell.Ref, "echo still-$((40+2))", tmux.PasteOptions{After: []tmux.Key{tmux.Enter}}); err != nil {
-		t.Fatal(err)
-	}
-	tmuxtest.Eventually(t, "the person's shell answers", func() bool {
-		shown, err := theirs.Capture(t.Context(), 0, false, shell.Ref)
-		return err == nil && strings.Contains(shown[shell.Pane], "still-42")
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		folder := r.dir.Handoffs(con)
+		if err := os.RemoveAll(folder); err != nil {
+			t.Fatal(err)
+		}
+		h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+		name, ok := strings.CutPrefix(h.FilePath, folder+"/")
+		at, err := time.Parse("20060102T150405", strings.TrimSuffix(name, "-00000001.md"))
+		if !ok || err != nil || a.ID != 1 || h.CreatedAt.Sub(at) > 2*time.Second || !filepath.IsAbs(h.FilePath) {
+			t.Errorf("path %s of agent %d at %s (%v)", h.FilePath, a.ID, h.CreatedAt, err)
+		}
+		if want := data.ContextPath(h.FilePath); *h.ContextPath != want {
+			t.Errorf("context %s, want %s", *h.ContextPath, want)
+		}
 	})
 }
 
 // TestForeignHooks: hooks that are not from the launch's own process change nothing.
 func TestForeignHooks(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	a := r.agent(con)
-	forge := func(event string) []hooks.Envelope {
-		body := map[string]any{"session_id": "somebody-elses", "source": "startup", "reason": "logout", "prompt": "x"}
-		stranger, child, nameless := r.hook(a.ID, event, body), r.hook(a.ID, event, body), r.hook(a.ID, event, body)
-		stranger.Launch, child.AgentPID, nameless.AgentPID = "foreign-0000000000000000", os.Getpid(), 0
-		return []hooks.Envelope{stranger, child, nameless}
-	}
-	release := r.hold(a.ID, "long work")
-	id := r.handoff(a.ID)
-	r.awaitNote(id, noteBusyPart)
-	before, agents := r.getAgent(a.ID), len(r.eventsWhere(func(e daemon.Event) bool { return e.Type == "agent_registered" }))
-	for _, event := range []string{"SessionStart", "UserPromptSubmit", "Stop", "StopFailure", "SessionEnd"} {
-		for _, env := range forge(event) {
-			if out := r.deliver(env); out != "" {
-				t.Errorf("forged %s answered with %q", event, out)
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		forge := func(event string) []hooks.Envelope {
+			body := map[string]any{"session_id": "somebody-elses", "source": "startup", "reason": "logout", "prompt": "x"}
+			stranger, child, nameless := r.hook(a.ID, event, body), r.hook(a.ID, event, body), r.hook(a.ID, event, body)
+			stranger.Launch, child.AgentPID, nameless.AgentPID = "foreign-0000000000000000", os.Getpid(), 0
+			return []hooks.Envelope{stranger, child, nameless}
+		}
+		release := r.hold(a.ID, "long work")
+		id := r.handoff(a.ID)
+		r.awaitNote(id, noteBusyPart)
+		before, agents := r.getAgent(a.ID), len(r.eventsWhere(func(e daemon.Event) bool { return e.Type == "agent_registered" }))
+		for _, event := range []string{"SessionStart", "UserPromptSubmit", "Stop", "StopFailure", "SessionEnd"} {
+			for _, env := range forge(event) {
+				if out := r.deliver(env); out != "" {
+					t.Errorf("forged %s answered with %q", event, out)
+				}
 			}
 		}
-	}
-	if after := r.getAgent(a.ID); !reflect.DeepEqual(after, before) {
-		t.Errorf("agent\n   was %+v\nand is %+v", before, after)
-	}
-	if h := r.getHandoff(id); h.Phase != daemon.Instructing {
-		t.Errorf("phase %s after forged hooks, want instructing", h.Phase)
-	}
-	if n := len(r.eventsWhere(func(e daemon.Event) bool { return e.Type == "agent_registered" })); n != agents {
-		t.Errorf("%d agents registered, want %d", n, agents)
-	}
-	// What an agent that has ended left behind changes nothing either.
-	stale := r.hook(a.ID, "SessionStart", map[string]any{"source": "resume"})
-	release()
-	h := r.awaitPhase(id, daemon.Completed)
-	ended := r.awaitState(a.ID, daemon.Ended)
-	next := r.awaitAgent(*h.SuccessorID, "idle, and its status line has told", func(a daemon.Agent) bool {
-		return a.State == daemon.Idle && a.Context != nil
+		if after := r.getAgent(a.ID); !reflect.DeepEqual(after, before) {
+			t.Errorf("agent\n   was %+v\nand is %+v", before, after)
+		}
+		if h := r.getHandoff(id); h.Phase != daemon.Instructing {
+			t.Errorf("phase %s after forged hooks, want instructing", h.Phase)
+		}
+		if n := len(r.eventsWhere(func(e daemon.Event) bool { return e.Type == "agent_registered" })); n != agents {
+			t.Errorf("%d agents registered, want %d", n, agents)
+		}
+		// What an agent that has ended left behind changes nothing either.
+		stale := r.hook(a.ID, "SessionStart", map[string]any{"source": "resume"})
+		release()
+		h := r.awaitPhase(id, daemon.Completed)
+		ended := r.awaitState(a.ID, daemon.Ended)
+		next := r.awaitAgent(*h.SuccessorID, "idle, and its status line has told", func(a daemon.Agent) bool {
+			return a.State == daemon.Idle && a.Context != nil
+		})
+		r.deliver(stale)
+		if now := r.getAgent(a.ID); !reflect.DeepEqual(now, ended) {
+			t.Errorf("ended agent\n   was %+v\nand is %+v", ended, now)
+		}
+		if now := r.getAgent(next.ID); !reflect.DeepEqual(now, next) {
+			t.Errorf("successor\n   was %+v\nand is %+v", next, now)
+		}
 	})
-	r.deliver(stale)
-	if now := r.getAgent(a.ID); !reflect.DeepEqual(now, ended) {
-		t.Errorf("ended agent\n   was %+v\nand is %+v", ended, now)
-	}
-	if now := r.getAgent(next.ID); !reflect.DeepEqual(now, next) {
-		t.Errorf("successor\n   was %+v\nand is %+v", next, now)
-	}
 }
 
 // TestChildHooks: an agent's own `claude -p` inherits its environment, and speaks for nobody.
 func TestChildHooks(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	a := r.agent(con)
-	r.misbehave("child-hooks")
-	h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
-	r.wantTold(a.ID, h.Ref)
-	r.wantTold(*h.SuccessorID, h.Ref)
-	next := r.awaitState(*h.SuccessorID, daemon.Idle)
-	for _, id := range []int64{a.ID, next.ID} {
-		if n := len(r.agentEvents(id, "agent_session_changed")) + len(r.agentEvents(id, "agent_registered")); n != 1 {
-			t.Errorf("agent %d: %d registrations and changes of session, want 1", id, n)
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.misbehave("child-hooks")
+		h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+		r.wantTold(a.ID, h.Ref)
+		r.wantTold(*h.SuccessorID, h.Ref)
+		next := r.awaitState(*h.SuccessorID, daemon.Idle)
+		for _, id := range []int64{a.ID, next.ID} {
+			if n := len(r.agentEvents(id, "agent_session_changed")) + len(r.agentEvents(id, "agent_registered")); n != 1 {
+				t.Errorf("agent %d: %d registrations and changes of session, want 1", id, n)
+			}
 		}
-	}
-	list, err := r.client.Agents(t.Context(), allRows)
-	if err != nil || len(list) != 2 {
-		t.Errorf("%d agents (%v), want 2", len(list), err)
-	}
+		list, err := r.client.Agents(t.Context(), allRows)
+		if err != nil || len(list) != 2 {
+			t.Errorf("%d agents (%v), want 2", len(list), err)
+		}
+	})
 }
 
 // TestSessionChanges: the session id changes inside one pane; the agent is followed and handed over.
 func TestSessionChanges(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	a := r.agent(con)
-	r.personTypes(a.ID, "/clear", tmux.Enter)
-	now := r.awaitAgent(a.ID, "another session", func(now daemon.Agent) bool { return *now.SessionID != *a.SessionID })
-	if now.State != daemon.Idle || now.EndedAt != nil || !strings.Contains(*now.TranscriptPath, *now.SessionID) {
-		t.Errorf("agent %+v: want it idle, in the new session", now)
-	}
-	h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
-	r.wantTold(a.ID, h.Ref)
-	if old := r.awaitState(a.ID, daemon.Ended); *old.SessionID != *now.SessionID {
-		t.Errorf("session %s, want %s", *old.SessionID, *now.SessionID)
-	}
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.personTypes(a.ID, "/clear", tmux.Enter)
+		now := r.awaitAgent(a.ID, "another session", func(now daemon.Agent) bool { return *now.SessionID != *a.SessionID })
+		if now.State != daemon.Idle || now.EndedAt != nil || !strings.Contains(*now.TranscriptPath, *now.SessionID) {
+			t.Errorf("agent %+v: want it idle, in the new session", now)
+		}
+		h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+		r.wantTold(a.ID, h.Ref)
+		if old := r.awaitState(a.ID, daemon.Ended); *old.SessionID != *now.SessionID {
+			t.Errorf("session %s, want %s", *old.SessionID, *now.SessionID)
+		}
+	})
 }

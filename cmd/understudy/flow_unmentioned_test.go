@@ -1,5 +1,3 @@
-//go:build e2e
-
 package main
 
 import (
@@ -40,41 +38,43 @@ func (r *rig) decide(h daemon.Handoff) {
 // TestPromptAfterDocument: work given after the verified Stop is not lost: the handoff waits, says
 // so, and goes on when the operator ends the agent.
 func TestPromptAfterDocument(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	a := r.agent(con)
-	h, release := r.behindTasks(a.ID)
-	r.personTypes(a.ID, oneMore, tmux.Enter)
-	r.awaitShown(a.ID, "Noted: “one more thing”")
-	release()
-	r.decide(r.awaitDecision(h.ID, a.ID))
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		h, release := r.behindTasks(a.ID)
+		r.personTypes(a.ID, oneMore, tmux.Enter)
+		r.awaitShown(a.ID, "Noted: “one more thing”")
+		release()
+		r.decide(r.awaitDecision(h.ID, a.ID))
+	})
 }
 
 // TestQueuedWhileWriting: a prompt that is queued while the document is written becomes a turn of which no
 // hook tells. The handoff waits, and a retry has the agent write another document, which is recorded in
 // place of the first.
 func TestQueuedWhileWriting(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	a := r.agent(con)
-	r.misbehave("think=1m")
-	id := r.handoff(a.ID)
-	r.awaitPhase(id, daemon.AwaitingDocument)
-	r.personTypes(a.ID, oneMore, tmux.Enter)
-	r.awaitShown(a.ID, "Queued: "+oneMore)
-	r.misbehave("")
-	first := r.awaitDecision(id, a.ID)
-	r.wantTold(a.ID, first.Ref, oneMore)
-	before := r.recordOf(id)
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.misbehave("think=1m")
+		id := r.handoff(a.ID)
+		r.awaitPhase(id, daemon.AwaitingDocument)
+		r.personTypes(a.ID, oneMore, tmux.Enter)
+		r.awaitShown(a.ID, "Queued: "+oneMore)
+		r.misbehave("")
+		first := r.awaitDecision(id, a.ID)
+		r.wantTold(a.ID, first.Ref, oneMore)
+		before := r.recordOf(id)
 
-	r.retry(id)
-	h := r.awaitPhase(id, daemon.Completed)
-	r.wantTold(a.ID, first.Ref, oneMore, h.Ref)
-	if h.Ref == first.Ref || !r.recordOf(id).At.After(before.At) {
-		t.Errorf("ref %s after %s, recorded at %s after %s: want another document", h.Ref, first.Ref, r.recordOf(id).At, before.At)
-	}
-	r.wantKinds(a.ID, daemon.KindInstruction, daemon.KindInstruction, daemon.KindExit)
-	r.retryRefused(id)
+		r.retry(id)
+		h := r.awaitPhase(id, daemon.Completed)
+		r.wantTold(a.ID, first.Ref, oneMore, h.Ref)
+		if h.Ref == first.Ref || !r.recordOf(id).At.After(before.At) {
+			t.Errorf("ref %s after %s, recorded at %s after %s: want another document", h.Ref, first.Ref, r.recordOf(id).At, before.At)
+		}
+		r.wantKinds(a.ID, daemon.KindInstruction, daemon.KindInstruction, daemon.KindExit)
+		r.retryRefused(id)
+	})
 }
 
 // retryRefused fails unless a retry is refused, as it is of a handoff that neither failed nor waits.
@@ -87,19 +87,20 @@ func (r *rig) retryRefused(id int64) {
 // TestQueuedBehindTurn: so is one that was queued before the instruction, behind the turn whose Stop is
 // answered with it.
 func TestQueuedBehindTurn(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	a := r.agent(con)
-	release := r.hold(a.ID, "long work")
-	id := r.handoff(a.ID)
-	h := r.awaitNote(id, noteBusyPart)
-	r.personTypes(a.ID, oneMore, tmux.Enter)
-	r.awaitShown(a.ID, "Queued: "+oneMore)
-	r.retryRefused(id)
-	release()
-	r.awaitDecision(id, a.ID)
-	r.wantTold(a.ID, "long work", h.Ref, oneMore)
-	r.decide(h)
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		release := r.hold(a.ID, "long work")
+		id := r.handoff(a.ID)
+		h := r.awaitNote(id, noteBusyPart)
+		r.personTypes(a.ID, oneMore, tmux.Enter)
+		r.awaitShown(a.ID, "Queued: "+oneMore)
+		r.retryRefused(id)
+		release()
+		r.awaitDecision(id, a.ID)
+		r.wantTold(a.ID, "long work", h.Ref, oneMore)
+		r.decide(h)
+	})
 }
 
 // TestWorkBeforeExit: what a person types between the record and the exit command is not ended either.
@@ -110,29 +111,30 @@ func TestWorkBeforeExit(t *testing.T) {
 		"not yet typed": func(a *daemon.Agent) bool { return a.StopStage == daemon.StopAsked },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			g := newGate(t)
-			r := newRig(t).bent(&bend{commit: func(c *daemon.Change, do func() error) error {
-				err := do()
-				if err == nil && len(c.Agents) == 1 && at(c.Agents[0]) {
-					g.pass()
+			story(t, func(t *testing.T, r *rig) {
+				g := newGate(t)
+				r.bent(&bend{commit: func(c *daemon.Change, do func() error) error {
+					err := do()
+					if err == nil && len(c.Agents) == 1 && at(c.Agents[0]) {
+						g.pass()
+					}
+					return err
+				}}).start()
+				a := r.agent(con)
+				id := r.handoff(a.ID)
+				g.await(t)
+				r.personTypes(a.ID, oneMore, tmux.Enter)
+				r.awaitShown(a.ID, "Noted: “one more thing”")
+				r.awaitRow(a.ID, "its prompt", func(a daemon.Agent) bool { return a.LastPrompt > 0 })
+				g.goOn()
+				h := r.awaitDecision(id, a.ID)
+				for _, dl := range r.deliveries(a.ID) {
+					if dl.Kind == daemon.KindExit && !(dl.Verdict != nil && *dl.Verdict == daemon.NotSubmitted) {
+						t.Errorf("exit command %+v, want not_submitted", dl)
+					}
 				}
-				return err
-			}}).start()
-			a := r.agent(con)
-			id := r.handoff(a.ID)
-			g.await(t)
-			r.personTypes(a.ID, oneMore, tmux.Enter)
-			r.awaitShown(a.ID, "Noted: “one more thing”")
-			r.awaitRow(a.ID, "its prompt", func(a daemon.Agent) bool { return a.LastPrompt > 0 })
-			g.goOn()
-			h := r.awaitDecision(id, a.ID)
-			for _, dl := range r.deliveries(a.ID) {
-				if dl.Kind == daemon.KindExit && !(dl.Verdict != nil && *dl.Verdict == daemon.NotSubmitted) {
-					t.Errorf("exit command %+v, want not_submitted", dl)
-				}
-			}
-			r.decide(h)
+				r.decide(h)
+			})
 		})
 	}
 }
@@ -146,15 +148,16 @@ func (r *rig) awaitRow(agentID int64, what string, ok func(daemon.Agent) bool) {
 // TestMessageWhileWriting: a message that waits for the end of the document's turn is not typed after the
 // record: it says that it was not submitted.
 func TestMessageWhileWriting(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	a := r.agent(con)
-	r.misbehave("think=1m")
-	id := r.handoff(a.ID)
-	r.awaitPhase(id, daemon.AwaitingDocument)
-	dl := r.send(a.ID, oneMore)
-	r.misbehave("")
-	r.awaitVerdict(a.ID, dl.ID, daemon.NotSubmitted)
-	r.awaitPhase(id, daemon.Completed)
-	r.wantTold(a.ID, instructed)
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.misbehave("think=1m")
+		id := r.handoff(a.ID)
+		r.awaitPhase(id, daemon.AwaitingDocument)
+		dl := r.send(a.ID, oneMore)
+		r.misbehave("")
+		r.awaitVerdict(a.ID, dl.ID, daemon.NotSubmitted)
+		r.awaitPhase(id, daemon.Completed)
+		r.wantTold(a.ID, instructed)
+	})
 }

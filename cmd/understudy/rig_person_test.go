@@ -25,12 +25,20 @@ type person struct {
 	dir   string
 	hooks int
 	end   func()
+
+	process *program // in memory
 }
 
-// person starts a session, in a pane of this server or, without one, in none.
+// person starts a session, in a pane of this server or, without one, in none. In memory it is in none.
 func (r *rig) person(server *tmux.Server) *person {
 	r.t.Helper()
-	p := &person{r: r, dir: r.t.TempDir()}
+	p := &person{r: r}
+	if r.memory != nil {
+		p.process = r.memory.program(0)
+		p.pid, p.end = p.process.PID, func() { p.process.signal(syscall.SIGKILL) }
+		return p
+	}
+	p.dir = r.t.TempDir()
 	fifo := filepath.Join(p.dir, "lines")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		r.t.Fatal(err)
@@ -85,6 +93,10 @@ func (p *person) says(event, session string, pane tmux.PaneInfo) {
 	})
 	if err != nil {
 		p.r.t.Fatal(err)
+	}
+	if p.process != nil {
+		p.process.hook(p.r.t.Context(), event, environment{fmt.Sprintf("CLAUDE_PID=%d", p.pid)}, body)
+		return
 	}
 	p.hooks++
 	done := filepath.Join(p.dir, strconv.Itoa(p.hooks))

@@ -113,7 +113,7 @@ func (p *program) launch(ctx context.Context, file, dir string) int {
 		p.m.term.SetScreen(p.pane.Ref, "understudy: the agent could not be started: "+err.Error())
 		return 127
 	}
-	return scripted.Run(ctx, p.agent(launch.Argv, launch.Env, dir, strings.NewReader(""), io.Discard, io.Discard))
+	return scripted.Run(ctx, p.agent(launch.Argv, launch.Env, dir, strings.NewReader(""), p, p))
 }
 
 // agent is the process as the scripted agent has it.
@@ -131,6 +131,12 @@ func (p *program) agent(argv, environ []string, dir string, stdin io.Reader, std
 
 // Open takes the terminal.
 func (p *program) Open() (<-chan []byte, error) { return p.keys, nil }
+
+// Write shows in the pane what the program prints before it takes the terminal.
+func (p *program) Write(b []byte) (int, error) {
+	p.m.term.SetScreen(p.pane.Ref, string(b))
+	return len(b), nil
+}
 
 // Size is that of the pane.
 func (p *program) Size() (width, height int) { return p.pane.Width, p.pane.Height }
