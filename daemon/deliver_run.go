@@ -336,7 +336,8 @@ func (d *Daemon) inTurnOf(ctx context.Context, a *Agent, dl *Delivery) (bool, er
 	if err != nil {
 		return false, fmt.Errorf("delivery %d: %w", dl.ID, err)
 	}
-	return last.ReceivedAt.Before(*dl.TypedAt), nil
+	// A text is noted as typed before it is: what came in the same instant was there before it.
+	return !last.ReceivedAt.After(*dl.TypedAt), nil
 }
 
 // confirmed notes on the handoff that its instruction was taken. That goes into the transaction of
