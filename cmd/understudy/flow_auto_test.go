@@ -301,20 +301,6 @@ func TestCompacting(t *testing.T) {
 	r.wantAlerts(bare.ID, "agent_compacting", 0, "")
 }
 
-// wantCompactions fails unless the agent has compacted its context so often.
-func (r *rig) wantCompactions(agentID int64, want int) {
-	r.t.Helper()
-	n := 0
-	for _, e := range r.transcript(agentID) {
-		if e.Subtype == "compact_boundary" {
-			n++
-		}
-	}
-	if n != want {
-		r.t.Errorf("agent %d has compacted %d times, want %d", agentID, n, want)
-	}
-}
-
 // TestCompactingAuto: the first compaction is refused, and the agent handed over at the end of that
 // turn, however young and empty it is. A second one goes on: an agent must not run into its limit.
 func TestCompactingAuto(t *testing.T) {

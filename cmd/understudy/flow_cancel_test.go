@@ -6,19 +6,6 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// cancel cancels the agent's handoff and checks what is said of it.
-func (r *rig) cancel(agentID int64, in daemon.Phase) daemon.Handoff {
-	r.t.Helper()
-	h, err := r.client.CancelHandoff(r.t.Context(), agentID, 0)
-	if err != nil {
-		r.t.Fatalf("cancel: %v", err)
-	}
-	if h.Status != daemon.StatusCancelled || h.Error == nil || h.Error.Message != "Handoff cancelled" || h.Error.Phase != in || h.CompletedAt == nil {
-		r.t.Errorf("cancelled handoff %s %+v, want `Handoff cancelled` in %s", h.Status, h.Error, in)
-	}
-	return h
-}
-
 // TestCancelQueued: a handoff whose instruction waits for a busy agent leaves no trace with it.
 func TestCancelQueued(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {

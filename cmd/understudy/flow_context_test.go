@@ -70,21 +70,6 @@ func TestConversation(t *testing.T) {
 	wantHeard(t, "third generation", c.messages, slices.Concat(first[5:], second, third))
 }
 
-// answers are what the agent said, oldest first.
-func (r *rig) answers(agentID int64) []string {
-	r.t.Helper()
-	var out []string
-	for _, e := range r.transcript(agentID) {
-		blocks, _ := e.Message.Content.([]any)
-		for _, b := range blocks {
-			if block, _ := b.(map[string]any); e.Type == "assistant" && block["type"] == "text" {
-				out = append(out, fmt.Sprint(block["text"]))
-			}
-		}
-	}
-	return out
-}
-
 // TestAllMessages: all that was said is passed on when that is asked for, whatever max_messages says.
 func TestAllMessages(t *testing.T) {
 	t.Parallel()

@@ -1,5 +1,3 @@
-//go:build e2e
-
 package main
 
 import (
@@ -61,70 +59,71 @@ func (r *rig) wantContinued(id int64, a daemon.Agent, h daemon.Handoff) daemon.P
 // TestStepHandedOver: the agent of a step is handed over by hand while it works; its successor goes on
 // with the step, and the run shows both.
 func TestStepHandedOver(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	g := r.atOutput()
-	p, a, release := r.held("")
-	id := r.handoff(a.ID)
-	r.awaitNote(id, noteBusyPart)
-	r.awaitRun(p.ID, "note on the handoff", func(p daemon.Pipeline) bool {
-		return strings.Contains(p.Note, fmt.Sprintf("agent %d is being handed over (handoff %d)", a.ID, id)) && *p.CurrentAgentID == a.ID
+	story(t, func(t *testing.T, r *rig) {
+		g := r.atOutput()
+		p, a, release := r.held("")
+		id := r.handoff(a.ID)
+		r.awaitNote(id, noteBusyPart)
+		r.awaitRun(p.ID, "note on the handoff", func(p daemon.Pipeline) bool {
+			return strings.Contains(p.Note, fmt.Sprintf("agent %d is being handed over (handoff %d)", a.ID, id)) && *p.CurrentAgentID == a.ID
+		})
+		skill := filepath.Join(r.dir.Persona(con), "skill.md")
+		was := strings.TrimSpace(r.awaitSkill(con, ""))
+		r.write(skill, "---\nname: "+con+"\ndescription: Somebody else.\n---\n\nSomething else.\n")
+		r.awaitSkill(con, "Something else.")
+		release()
+		g.await(t)
+		h := r.awaitPhase(id, daemon.Completed)
+		now := r.getPipeline(p.ID)
+		if now.CurrentAgentID == nil || *now.CurrentAgentID != *h.SuccessorID || now.Status != daemon.PipelineRunning {
+			t.Errorf("run %s, current agent %v, want %d", now.Status, now.CurrentAgentID, *h.SuccessorID)
+		}
+		r.wantSteps(now, "running pending")
+		if text := r.systemPrompt(*h.SuccessorID); !strings.Contains(text, was) || strings.Contains(text, "Something else.") || !strings.Contains(text, "You are step 1 of 2") {
+			t.Errorf("successor knows\n%s", text)
+		}
+		g.goOn()
+		p = r.wantContinued(p.ID, a, h)
+		r.wantKinds(a.ID, daemon.KindInstruction, daemon.KindExit)
+		r.wantTold(a.ID, "Work.", instructed)
+		if next := r.getAgent(*h.SuccessorID); p.Steps[1].StartedAt.Before(*next.EndedAt) || next.Name != a.Name {
+			t.Errorf("step 2 began at %s, before the end of agent %+v", p.Steps[1].StartedAt, next)
+		}
+		if n := len(r.runEvents(p.ID, "handoff_completed")); n != 1 {
+			t.Errorf("%d events of the handoff's end in the run's audit, want 1", n)
+		}
 	})
-	skill := filepath.Join(r.dir.Persona(con), "skill.md")
-	was := strings.TrimSpace(r.awaitSkill(con, ""))
-	r.write(skill, "---\nname: "+con+"\ndescription: Somebody else.\n---\n\nSomething else.\n")
-	r.awaitSkill(con, "Something else.")
-	release()
-	g.await(t)
-	h := r.awaitPhase(id, daemon.Completed)
-	now := r.getPipeline(p.ID)
-	if now.CurrentAgentID == nil || *now.CurrentAgentID != *h.SuccessorID || now.Status != daemon.PipelineRunning {
-		t.Errorf("run %s, current agent %v, want %d", now.Status, now.CurrentAgentID, *h.SuccessorID)
-	}
-	r.wantSteps(now, "running pending")
-	if text := r.systemPrompt(*h.SuccessorID); !strings.Contains(text, was) || strings.Contains(text, "Something else.") || !strings.Contains(text, "You are step 1 of 2") {
-		t.Errorf("successor knows\n%s", text)
-	}
-	g.goOn()
-	p = r.wantContinued(p.ID, a, h)
-	r.wantKinds(a.ID, daemon.KindInstruction, daemon.KindExit)
-	r.wantTold(a.ID, "Work.", instructed)
-	if next := r.getAgent(*h.SuccessorID); p.Steps[1].StartedAt.Before(*next.EndedAt) || next.Name != a.Name {
-		t.Errorf("step 2 began at %s, before the end of agent %+v", p.Steps[1].StartedAt, next)
-	}
-	if n := len(r.runEvents(p.ID, "handoff_completed")); n != 1 {
-		t.Errorf("%d events of the handoff's end in the run's audit, want 1", n)
-	}
 }
 
 // TestStepHandedOverFull: so it is when the agent is about to compact its context.
 func TestStepHandedOverFull(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).auto()
-	p, a, release := r.held("@compact")
-	id := r.awaitAutomatic(a.ID).ID
-	r.awaitNote(id, noteBusyPart)
-	release()
-	h := r.awaitPhase(id, daemon.Completed)
-	r.wantContinued(p.ID, a, h)
-	r.wantCompactions(a.ID, 0)
+	story(t, func(t *testing.T, r *rig) {
+		r.auto()
+		p, a, release := r.held("@compact")
+		id := r.awaitAutomatic(a.ID).ID
+		r.awaitNote(id, noteBusyPart)
+		release()
+		h := r.awaitPhase(id, daemon.Completed)
+		r.wantContinued(p.ID, a, h)
+		r.wantCompactions(a.ID, 0)
+	})
 }
 
 // TestStepHandedOverInBackground: so it is while a background task keeps the step open.
 func TestStepHandedOverInBackground(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	file, release := r.holdFile()
-	r.template("held", "developer | prompt: Work. @background @hold "+file, "reviewer | prompt: Look. @say Fine.")
-	r.start()
-	p := r.pipeline("held", "Mend the roof.")
-	p = r.awaitRun(p.ID, "note on background tasks", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "background tasks") })
-	a := r.getAgent(p.Steps[0].AgentIDs[0])
-	id := r.handoff(a.ID)
-	r.awaitNote(id, "background tasks")
-	r.wantSteps(r.getPipeline(p.ID), "running pending")
-	release()
-	r.wantContinued(p.ID, a, r.awaitPhase(id, daemon.Completed))
+	story(t, func(t *testing.T, r *rig) {
+		file, release := r.holdFile()
+		r.template("held", "developer | prompt: Work. @background @hold "+file, "reviewer | prompt: Look. @say Fine.")
+		r.start()
+		p := r.pipeline("held", "Mend the roof.")
+		p = r.awaitRun(p.ID, "note on background tasks", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "background tasks") })
+		a := r.getAgent(p.Steps[0].AgentIDs[0])
+		id := r.handoff(a.ID)
+		r.awaitNote(id, "background tasks")
+		r.wantSteps(r.getPipeline(p.ID), "running pending")
+		release()
+		r.wantContinued(p.ID, a, r.awaitPhase(id, daemon.Completed))
+	})
 }
 
 // TestStepHandoffFails: a handoff that comes to nothing before its record costs the step nothing: it ends
@@ -133,35 +132,35 @@ func TestStepHandoffFails(t *testing.T) {
 	t.Parallel()
 	for _, cancelled := range []string{"", "in the turn", "at the document"} {
 		t.Run("cancelled "+cancelled, func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t)
-			r.misbehave("no-document")
-			p, a, release := r.held("@say The roof is mended.")
-			id := r.handoff(a.ID)
-			r.awaitNote(id, noteBusyPart)
-			switch cancelled {
-			case "":
-				release()
-				r.awaitFailure(id, daemon.Verifying, data.DocumentMissing)
-			case "in the turn":
-				r.cancel(a.ID, daemon.Instructing)
-				release()
-			default:
-				r.misbehave("think=1m,no-document")
-				release()
-				r.awaitPhase(id, daemon.AwaitingDocument)
-				r.wantSteps(r.getPipeline(p.ID), "running pending")
-				r.cancel(a.ID, daemon.AwaitingDocument)
+			story(t, func(t *testing.T, r *rig) {
 				r.misbehave("no-document")
-			}
-			p = r.awaitPipeline(p.ID, daemon.PipelineDone)
-			if got := strings.TrimSpace(r.output(p, 1)); got != "The roof is mended." {
-				t.Errorf("step 1 left %q", got)
-			}
-			if ids := p.Steps[0].AgentIDs; len(ids) != 1 || len(r.successors(a.ID)) != 0 {
-				t.Errorf("step 1 was worked on by %v", ids)
-			}
-			r.awaitState(a.ID, daemon.Ended)
+				p, a, release := r.held("@say The roof is mended.")
+				id := r.handoff(a.ID)
+				r.awaitNote(id, noteBusyPart)
+				switch cancelled {
+				case "":
+					release()
+					r.awaitFailure(id, daemon.Verifying, data.DocumentMissing)
+				case "in the turn":
+					r.cancel(a.ID, daemon.Instructing)
+					release()
+				default:
+					r.misbehave("think=1m,no-document")
+					release()
+					r.awaitPhase(id, daemon.AwaitingDocument)
+					r.wantSteps(r.getPipeline(p.ID), "running pending")
+					r.cancel(a.ID, daemon.AwaitingDocument)
+					r.misbehave("no-document")
+				}
+				p = r.awaitPipeline(p.ID, daemon.PipelineDone)
+				if got := strings.TrimSpace(r.output(p, 1)); got != "The roof is mended." {
+					t.Errorf("step 1 left %q", got)
+				}
+				if ids := p.Steps[0].AgentIDs; len(ids) != 1 || len(r.successors(a.ID)) != 0 {
+					t.Errorf("step 1 was worked on by %v", ids)
+				}
+				r.awaitState(a.ID, daemon.Ended)
+			})
 		})
 	}
 }
@@ -188,26 +187,26 @@ func (r *rig) failedAfterRecord() (p daemon.Pipeline, a daemon.Agent, h daemon.H
 // TestStepHandoffResumed: a handoff that fails after its record fails the step. Resume has a successor go
 // on with what is recorded, and no other agent; the handoff alone is not retried.
 func TestStepHandoffResumed(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	p, a, h := r.failedAfterRecord()
-	_, err := r.client.RetryHandoff(t.Context(), h.ID, "")
-	wantConflict(t, err, "pipeline_failed")
-	r.resume(p.ID, false)
-	p = r.awaitPipeline(p.ID, daemon.PipelineDone)
-	h = r.awaitPhase(h.ID, daemon.Completed)
-	if ids := p.Steps[0].AgentIDs; len(ids) != 3 || ids[0] != a.ID || ids[2] != *h.SuccessorID {
-		t.Errorf("step 1 was worked on by %v, want %d, the one that crashed and %d", ids, a.ID, *h.SuccessorID)
-	}
-	if said := r.answers(*h.SuccessorID); r.output(p, 1) != said[len(said)-1] {
-		t.Errorf("step 1 left %q, want %q", r.output(p, 1), said)
-	}
-	r.wantTold(*h.SuccessorID, h.Ref)
-	r.awaitState(*h.SuccessorID, daemon.Ended)
-	r.wantKinds(*h.SuccessorID, daemon.KindPrompt, daemon.KindExit)
-	if n := len(r.successors(a.ID)); n != 2 {
-		t.Errorf("%d successors of agent %d, want the one that crashed and one more", n, a.ID)
-	}
+	story(t, func(t *testing.T, r *rig) {
+		p, a, h := r.failedAfterRecord()
+		_, err := r.client.RetryHandoff(t.Context(), h.ID, "")
+		wantConflict(t, err, "pipeline_failed")
+		r.resume(p.ID, false)
+		p = r.awaitPipeline(p.ID, daemon.PipelineDone)
+		h = r.awaitPhase(h.ID, daemon.Completed)
+		if ids := p.Steps[0].AgentIDs; len(ids) != 3 || ids[0] != a.ID || ids[2] != *h.SuccessorID {
+			t.Errorf("step 1 was worked on by %v, want %d, the one that crashed and %d", ids, a.ID, *h.SuccessorID)
+		}
+		if said := r.answers(*h.SuccessorID); r.output(p, 1) != said[len(said)-1] {
+			t.Errorf("step 1 left %q, want %q", r.output(p, 1), said)
+		}
+		r.wantTold(*h.SuccessorID, h.Ref)
+		r.awaitState(*h.SuccessorID, daemon.Ended)
+		r.wantKinds(*h.SuccessorID, daemon.KindPrompt, daemon.KindExit)
+		if n := len(r.successors(a.ID)); n != 2 {
+			t.Errorf("%d successors of agent %d, want the one that crashed and one more", n, a.ID)
+		}
+	})
 }
 
 // TestStepTimeoutInHandoff: a step that is over needs no successor, wherever its handoff stands.
@@ -218,30 +217,30 @@ func TestStepTimeoutInHandoff(t *testing.T) {
 		"@background @hold nowhere": daemon.ShuttingDown,
 	} {
 		t.Run(string(phase), func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t)
-			r.template("two", "developer | timeout: 9.5 | prompt: Work. "+words, "reviewer")
-			r.start()
-			p := r.pipeline("two", "Mend the roof.")
-			a := r.atWork(p.ID, 1)
-			if phase == daemon.ShuttingDown {
-				r.awaitRun(p.ID, "note on background tasks", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "background tasks") })
-			}
-			id := r.handoff(a.ID)
-			r.awaitPhase(id, phase)
-			p = r.awaitRunFailed(p.ID, 1, "Step timed out after 9.5s")
-			r.awaitState(a.ID, daemon.Ended)
-			var h daemon.Handoff
-			r.await("the end of the handoff", func() (bool, string) {
-				h = r.getHandoff(id)
-				return !h.Open(), fmt.Sprintf("%s %q", h.Phase, h.Note)
+			story(t, func(t *testing.T, r *rig) {
+				r.template("two", "developer | timeout: 9.5 | prompt: Work. "+words, "reviewer")
+				r.start()
+				p := r.pipeline("two", "Mend the roof.")
+				a := r.atWork(p.ID, 1)
+				if phase == daemon.ShuttingDown {
+					r.awaitRun(p.ID, "note on background tasks", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "background tasks") })
+				}
+				id := r.handoff(a.ID)
+				r.awaitPhase(id, phase)
+				p = r.awaitRunFailed(p.ID, 1, "Step timed out after 9.5s")
+				r.awaitState(a.ID, daemon.Ended)
+				var h daemon.Handoff
+				r.await("the end of the handoff", func() (bool, string) {
+					h = r.getHandoff(id)
+					return !h.Open(), fmt.Sprintf("%s %q", h.Phase, h.Note)
+				})
+				if h.SuccessorID != nil || len(r.successors(a.ID)) != 0 || len(p.Steps[0].AgentIDs) != 1 {
+					t.Errorf("handoff %+v: a successor was started", h)
+				}
+				if h.RecordedAt == nil && h.Status != daemon.StatusCancelled || h.RecordedAt != nil && h.Error.Code != "step_over" {
+					t.Errorf("handoff is %s: %+v", h.Status, h.Error)
+				}
 			})
-			if h.SuccessorID != nil || len(r.successors(a.ID)) != 0 || len(p.Steps[0].AgentIDs) != 1 {
-				t.Errorf("handoff %+v: a successor was started", h)
-			}
-			if h.RecordedAt == nil && h.Status != daemon.StatusCancelled || h.RecordedAt != nil && h.Error.Code != "step_over" {
-				t.Errorf("handoff is %s: %+v", h.Status, h.Error)
-			}
 		})
 	}
 }

@@ -1,11 +1,8 @@
-//go:build e2e
-
 package main
 
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -23,103 +20,63 @@ func quoted(text string) string {
 	return string(b)
 }
 
-// TestPipelinePromptBytes: the first prompt reaches the agent byte for byte, whatever it consists of.
-// Nothing is typed, and no wrapper is around it.
-func TestPipelinePromptBytes(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.template("one", "developer")
-	r.start()
-	wants := map[int64]string{}
-	for _, prompt := range []string{
-		"Mend the roof.",
-		"Two\nlines,\tand a \"tab\" in 'quotes' with a \\ and `backticks`.",
-		"$(touch pwned) ${HOME} $HOME; rm -rf x && echo %s %d # no comment",
-		"CRLF\r\nand a lone\rCR\n\n\nand three line feeds",
-		"Grüße, 日本語, 👩‍🚀, e\u0301, \u00a0 and \u202eright to left\u202c.",
-		"-p --model x: begins like a flag",
-		"!ls is no command here",
-		" \n\tblanks around it\n\n ",
-		"/etc/notes.md is a path, and so is /etc",
-		strings.Repeat("0123456789 abcdefghijklmnopqrstuvwxyz \"quoted\" ünïcödé\n", 1800) + "the end",
-	} {
-		want := prompt
-		if strings.HasPrefix(prompt, "/") {
-			want = "Request:\n\n" + prompt
-		}
-		if len(prompt) > 1000 && (len(prompt) < 100_000 || len(prompt) > 120_000) {
-			t.Fatalf("%d bytes", len(prompt))
-		}
-		p := r.pipeline("one", prompt)
-		if wants[p.ID] = want; p.Prompt != prompt {
-			t.Errorf("run keeps the prompt %.200q, want %.200q", p.Prompt, prompt)
-		}
-	}
-	for id, want := range wants {
-		r.wantPrompt(r.awaitPipeline(id, daemon.PipelineDone).Steps[0].AgentIDs[0], want)
-	}
-	if _, err := os.Stat(r.work + "/pwned"); err == nil {
-		t.Error("a prompt was run by a shell")
-	}
-}
-
 // TestPipelinePromptCommand: what a runtime would take for a command of its own is a prompt all the
 // same: a request as well as what a step has left to the next.
 func TestPipelinePromptCommand(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.template("two", "developer", "reviewer")
-	r.start()
-	type told struct {
-		step int
-		text string
-	}
-	wants := map[int64]told{}
-	for _, text := range []string{"/exit", "exit", ":wq", "/clear now", "\u200b/exit"} {
-		wants[r.pipeline("two", text).ID] = told{1, text}
-		wants[r.pipeline("two", "@say "+text).ID] = told{2, text}
-	}
-	wants[r.pipeline("two", "\n /exit now\t").ID] = told{1, "\n /exit now\t"}
-	for id, want := range wants {
-		p := r.awaitPipeline(id, daemon.PipelineDone)
-		if got := r.output(p, 1); want.step == 2 && got != want.text {
-			t.Errorf("step 1 left %q, want %q", got, want.text)
+	story(t, func(t *testing.T, r *rig) {
+		r.template("two", "developer", "reviewer")
+		r.start()
+		type told struct {
+			step int
+			text string
 		}
-		r.wantPrompt(p.Steps[want.step-1].AgentIDs[0], "Request:\n\n"+want.text)
-	}
+		wants := map[int64]told{}
+		for _, text := range []string{"/exit", "exit", ":wq", "/clear now", "\u200b/exit"} {
+			wants[r.pipeline("two", text).ID] = told{1, text}
+			wants[r.pipeline("two", "@say "+text).ID] = told{2, text}
+		}
+		wants[r.pipeline("two", "\n /exit now\t").ID] = told{1, "\n /exit now\t"}
+		for id, want := range wants {
+			p := r.awaitPipeline(id, daemon.PipelineDone)
+			if got := r.output(p, 1); want.step == 2 && got != want.text {
+				t.Errorf("step 1 left %q, want %q", got, want.text)
+			}
+			r.wantPrompt(p.Steps[want.step-1].AgentIDs[0], "Request:\n\n"+want.text)
+		}
+	})
 }
 
 // TestPipelinePromptLong: what is too long for an argument lies in a file that the agent may read, byte
 // for byte.
 func TestPipelinePromptLong(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.template("one", "developer")
-	r.start()
-	r.misbehave("no-stop")
-	prompt := strings.Repeat("Mend the roof\r\nand \"paint\" it: ünïcödé.\n", 3500) + " "
-	if len(prompt) <= 120_000 {
-		t.Fatalf("%d bytes", len(prompt))
-	}
-	p := r.pipeline("one", prompt)
-	a := r.awaitRun(p.ID, "the end of a turn that nobody tells of", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "Esc") })
-	agent := a.Steps[0].AgentIDs[0]
-	got := r.told(agent)
-	path := r.dir.Launch(agent) + "/task.md"
-	if len(got) != 1 || len(got[0]) > 1000 || !strings.Contains(got[0], path) {
-		t.Fatalf("agent was told %.2000q, want a word on %s", got, path)
-	}
-	if r.read(path) != prompt {
-		t.Error("the file does not hold the prompt byte for byte")
-	}
-	argv := r.launchFile(agent).Argv
-	settings := r.read(argv[slices.Index(argv, "--settings")+1])
-	if rule := fmt.Sprintf("%q", "Read(/"+path+")"); !strings.Contains(settings, rule) {
-		t.Errorf("settings do not allow %s:\n%s", rule, settings)
-	}
-	r.misbehave("")
-	r.personTypes(agent, "read it", tmux.Enter)
-	r.awaitPipeline(p.ID, daemon.PipelineDone)
+	story(t, func(t *testing.T, r *rig) {
+		r.template("one", "developer")
+		r.start()
+		r.misbehave("no-stop")
+		prompt := strings.Repeat("Mend the roof\r\nand \"paint\" it: ünïcödé.\n", 3500) + " "
+		if len(prompt) <= 120_000 {
+			t.Fatalf("%d bytes", len(prompt))
+		}
+		p := r.pipeline("one", prompt)
+		a := r.awaitRun(p.ID, "the end of a turn that nobody tells of", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "Esc") })
+		agent := a.Steps[0].AgentIDs[0]
+		got := r.told(agent)
+		path := r.dir.Launch(agent) + "/task.md"
+		if len(got) != 1 || len(got[0]) > 1000 || !strings.Contains(got[0], path) {
+			t.Fatalf("agent was told %.2000q, want a word on %s", got, path)
+		}
+		if r.read(path) != prompt {
+			t.Error("the file does not hold the prompt byte for byte")
+		}
+		argv := r.launchFile(agent).Argv
+		settings := r.read(argv[slices.Index(argv, "--settings")+1])
+		if rule := fmt.Sprintf("%q", "Read(/"+path+")"); !strings.Contains(settings, rule) {
+			t.Errorf("settings do not allow %s:\n%s", rule, settings)
+		}
+		r.misbehave("")
+		r.personTypes(agent, "read it", tmux.Enter)
+		r.awaitPipeline(p.ID, daemon.PipelineDone)
+	})
 }
 
 const (
@@ -129,69 +86,69 @@ const (
 
 // TestPipelinePromptChain: header, the step's own prompt, the request; each byte of it.
 func TestPipelinePromptChain(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.template("chain", "developer | prompt: "+quoted("Work first."), "reviewer | prompt: "+quoted("Look closely,\nat \"all\" of it."), "tester")
-	r.template("bare", "developer", "reviewer", "tester | prompt: Try it.")
-	r.start()
+	story(t, func(t *testing.T, r *rig) {
+		r.template("chain", "developer | prompt: "+quoted("Work first."), "reviewer | prompt: "+quoted("Look closely,\nat \"all\" of it."), "tester")
+		r.template("bare", "developer", "reviewer", "tester | prompt: Try it.")
+		r.start()
 
-	request := "Mend the roof.\n\n@say " + structured
-	p := r.awaitPipeline(r.pipeline("bare", request).ID, daemon.PipelineDone)
-	r.wantPrompt(p.Steps[0].AgentIDs[0], request)
-	if got := r.output(p, 1); got != structured {
-		t.Errorf("step 1 left %q, want %q", got, structured)
-	}
-	second := asHeader + "\n\n## Original request\n\n" + request
-	r.wantPrompt(p.Steps[1].AgentIDs[0], second)
-	third := strings.Replace(asHeader, "(developer)", "(reviewer)", 1) + "\n\nTry it.\n\n## Original request\n\n" + request
-	r.wantPrompt(p.Steps[2].AgentIDs[0], third)
+		request := "Mend the roof.\n\n@say " + structured
+		p := r.awaitPipeline(r.pipeline("bare", request).ID, daemon.PipelineDone)
+		r.wantPrompt(p.Steps[0].AgentIDs[0], request)
+		if got := r.output(p, 1); got != structured {
+			t.Errorf("step 1 left %q, want %q", got, structured)
+		}
+		second := asHeader + "\n\n## Original request\n\n" + request
+		r.wantPrompt(p.Steps[1].AgentIDs[0], second)
+		third := strings.Replace(asHeader, "(developer)", "(reviewer)", 1) + "\n\nTry it.\n\n## Original request\n\n" + request
+		r.wantPrompt(p.Steps[2].AgentIDs[0], third)
 
-	p = r.awaitPipeline(r.pipeline("chain", request).ID, daemon.PipelineDone)
-	r.wantPrompt(p.Steps[0].AgentIDs[0], "Work first.\n\n## Original request\n\n"+request)
-	r.wantPrompt(p.Steps[1].AgentIDs[0], asHeader+"\n\nLook closely,\nat \"all\" of it.\n\n## Original request\n\n"+request)
+		p = r.awaitPipeline(r.pipeline("chain", request).ID, daemon.PipelineDone)
+		r.wantPrompt(p.Steps[0].AgentIDs[0], "Work first.\n\n## Original request\n\n"+request)
+		r.wantPrompt(p.Steps[1].AgentIDs[0], asHeader+"\n\nLook closely,\nat \"all\" of it.\n\n## Original request\n\n"+request)
 
-	// Nothing to take fields from: the text alone, with neither prompt nor request.
-	raw := "No heading.\r\n\tJust \"words\"\u00a0— and  blanks"
-	p = r.awaitPipeline(r.pipeline("chain", "@say "+raw).ID, daemon.PipelineDone)
-	if got := r.output(p, 1); got != raw {
-		t.Errorf("step 1 left %q, want %q", got, raw)
-	}
-	r.wantPrompt(p.Steps[1].AgentIDs[0], raw)
+		// Nothing to take fields from: the text alone, with neither prompt nor request.
+		raw := "No heading.\r\n\tJust \"words\"\u00a0— and  blanks"
+		p = r.awaitPipeline(r.pipeline("chain", "@say "+raw).ID, daemon.PipelineDone)
+		if got := r.output(p, 1); got != raw {
+			t.Errorf("step 1 left %q, want %q", got, raw)
+		}
+		r.wantPrompt(p.Steps[1].AgentIDs[0], raw)
+	})
 }
 
 // TestPipelinePromptResumed: a step that was skipped is passed over, the note of an approval comes last,
 // and a second attempt is given the very same bytes.
 func TestPipelinePromptResumed(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.template("gated", "developer", "nobody-yet", "reviewer | approval: true | prompt: Look closely.")
-	r.start()
-	request := "Mend the roof.\n@say " + structured
-	p := r.pipeline("gated", request)
-	r.awaitPipeline(p.ID, daemon.PipelineFailed)
-	if _, err := r.client.ResumePipeline(t.Context(), p.ID, true); err != nil {
-		t.Fatal(err)
-	}
-	r.wantSteps(r.awaitPipeline(p.ID, daemon.PipelineWaiting), "done skipped pending")
-	r.misbehave("api-error")
-	if _, err := r.client.ApprovePipeline(t.Context(), p.ID, daemon.Decision{Comment: "Mind the \"chimney\",\nand $(be) quick."}); err != nil {
-		t.Fatal(err)
-	}
-	r.awaitPipeline(p.ID, daemon.PipelineFailed)
-	want := asHeader + "\n\nLook closely.\n\n## Original request\n\n" + request + "\n\n[Approval note: Mind the \"chimney\",\nand $(be) quick.]"
-	if got := r.stepInput(p.ID, 3); got != want {
-		t.Errorf("step 3 is given %q, want %q", got, want)
-	}
-	r.misbehave("")
-	if _, err := r.client.ResumePipeline(t.Context(), p.ID, false); err != nil {
-		t.Fatal(err)
-	}
-	p = r.awaitPipeline(p.ID, daemon.PipelineDone)
-	r.wantSteps(p, "done skipped done")
-	if ids := p.Steps[2].AgentIDs; len(ids) != 2 {
-		t.Fatalf("step 3 was worked on by %v, want two agents", ids)
-	}
-	for _, id := range p.Steps[2].AgentIDs {
-		r.wantPrompt(id, want)
-	}
+	story(t, func(t *testing.T, r *rig) {
+		r.template("gated", "developer", "nobody-yet", "reviewer | approval: true | prompt: Look closely.")
+		r.start()
+		request := "Mend the roof.\n@say " + structured
+		p := r.pipeline("gated", request)
+		r.awaitPipeline(p.ID, daemon.PipelineFailed)
+		if _, err := r.client.ResumePipeline(t.Context(), p.ID, true); err != nil {
+			t.Fatal(err)
+		}
+		r.wantSteps(r.awaitPipeline(p.ID, daemon.PipelineWaiting), "done skipped pending")
+		r.misbehave("api-error")
+		if _, err := r.client.ApprovePipeline(t.Context(), p.ID, daemon.Decision{Comment: "Mind the \"chimney\",\nand $(be) quick."}); err != nil {
+			t.Fatal(err)
+		}
+		r.awaitPipeline(p.ID, daemon.PipelineFailed)
+		want := asHeader + "\n\nLook closely.\n\n## Original request\n\n" + request + "\n\n[Approval note: Mind the \"chimney\",\nand $(be) quick.]"
+		if got := r.stepInput(p.ID, 3); got != want {
+			t.Errorf("step 3 is given %q, want %q", got, want)
+		}
+		r.misbehave("")
+		if _, err := r.client.ResumePipeline(t.Context(), p.ID, false); err != nil {
+			t.Fatal(err)
+		}
+		p = r.awaitPipeline(p.ID, daemon.PipelineDone)
+		r.wantSteps(p, "done skipped done")
+		if ids := p.Steps[2].AgentIDs; len(ids) != 2 {
+			t.Fatalf("step 3 was worked on by %v, want two agents", ids)
+		}
+		for _, id := range p.Steps[2].AgentIDs {
+			r.wantPrompt(id, want)
+		}
+	})
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"os"
 	"syscall"
 
 	"github.com/understudyd/understudy/daemon"
@@ -20,6 +22,20 @@ func (r *rig) alive(pid int) bool {
 	}
 	_, err := find(pid)
 	return err == nil
+}
+
+// workingDir is where the agent's process works.
+func (r *rig) workingDir(agentID int64) string {
+	r.t.Helper()
+	pane := r.pane(agentID)
+	if r.memory != nil {
+		return r.memory.term.in(pane.Ref).dir
+	}
+	dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pane.PID))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return dir
 }
 
 // kill kills the process in the agent's pane.

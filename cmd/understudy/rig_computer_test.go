@@ -71,11 +71,11 @@ func (t *terminal) spawned(spec tmux.Spec, pane tmux.PaneInfo) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := t.m.program(t.Server())
-	p.pane = pane
+	p.pane, p.dir = pane, spec.Dir
 	p.ended = func(code int) { t.Exit(pane.Ref, code) }
 	t.inPanes[pane.Pane] = p
 	t.Update(pane.Ref, func(info *tmux.PaneInfo) { info.PID = p.PID })
-	p.start(func(ctx context.Context) int { return p.launch(ctx, spec.Argv[2], spec.Dir) })
+	p.start(func(ctx context.Context) int { return p.launch(ctx, spec.Argv[2]) })
 	return nil
 }
 

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/data"
@@ -126,15 +124,10 @@ func (r *rig) send(agentID int64, text string) daemon.Delivery {
 // hold begins a turn that goes on until the returned function is called.
 func (r *rig) hold(agentID int64, directive string) (release func()) {
 	r.t.Helper()
-	file := filepath.Join(filepath.Dir(r.root), fmt.Sprintf("go-on-%d", time.Now().UnixNano()))
+	file, release := r.holdFile()
 	dl := r.send(agentID, directive+" @hold "+file)
 	r.awaitVerdict(agentID, dl.ID, daemon.Submitted)
-	return func() {
-		r.t.Helper()
-		if err := os.WriteFile(file, nil, 0o600); err != nil {
-			r.t.Fatal(err)
-		}
-	}
+	return release
 }
 
 // deliveries are all texts for the agent, oldest first.

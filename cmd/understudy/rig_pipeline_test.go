@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/understudyd/understudy/daemon"
 )
@@ -136,7 +135,7 @@ func (r *rig) runEvents(id int64, typ string) []daemon.Event {
 // holdFile is a file for @hold, and what makes it.
 func (r *rig) holdFile() (path string, release func()) {
 	r.t.Helper()
-	path = filepath.Join(filepath.Dir(r.root), fmt.Sprintf("go-on-%d", time.Now().UnixNano()))
+	path = filepath.Join(filepath.Dir(r.root), fmt.Sprintf("go-on-%d", r.holds.Add(1)))
 	return path, func() { r.t.Helper(); r.write(path, "") }
 }
 

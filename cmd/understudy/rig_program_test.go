@@ -29,6 +29,7 @@ type program struct {
 	tmux.Process
 	m    *computer
 	pane tmux.PaneInfo // zero: it is in none
+	dir  string        // where it works
 	keys chan []byte
 	kill context.CancelFunc
 	ctx  context.Context
@@ -103,7 +104,7 @@ func (p *program) notify(sigs ...os.Signal) <-chan os.Signal {
 }
 
 // launch is what understudy's launch does in a pane.
-func (p *program) launch(ctx context.Context, file, dir string) int {
+func (p *program) launch(ctx context.Context, file string) int {
 	b, err := os.ReadFile(file)
 	var launch hooks.LaunchFile
 	if err == nil {
@@ -113,15 +114,15 @@ func (p *program) launch(ctx context.Context, file, dir string) int {
 		p.m.term.SetScreen(p.pane.Ref, "understudy: the agent could not be started: "+err.Error())
 		return 127
 	}
-	return scripted.Run(ctx, p.agent(launch.Argv, launch.Env, dir, strings.NewReader(""), p, p))
+	return scripted.Run(ctx, p.agent(launch.Argv, launch.Env, strings.NewReader(""), p, p))
 }
 
 // agent is the process as the scripted agent has it.
-func (p *program) agent(argv, environ []string, dir string, stdin io.Reader, stdout, stderr io.Writer) scripted.Process {
+func (p *program) agent(argv, environ []string, stdin io.Reader, stdout, stderr io.Writer) scripted.Process {
 	return scripted.Process{
-		Args: argv[1:], Environ: environ, Self: argv[:1], Dir: dir, PID: p.PID, Stdin: stdin, Stdout: stdout, Stderr: stderr,
+		Args: argv[1:], Environ: environ, Self: argv[:1], Dir: p.dir, PID: p.PID, Stdin: stdin, Stdout: stdout, Stderr: stderr,
 		Terminal: p, Signals: p.notify,
-		Run: func(ctx context.Context, c scripted.Command) scripted.Result { return p.run(ctx, c, dir) },
+		Run: p.run,
 		Wrote: func(path string) {
 			now := time.Now()
 			_ = os.Chtimes(path, now, now) // it may be gone
@@ -170,9 +171,10 @@ func (m *computer) version(ctx context.Context, command []string) string {
 func (m *computer) oneShot(ctx context.Context, job daemon.OneShot) (daemon.OneShotResult, error) {
 	var stdout, stderr bytes.Buffer
 	p := m.program(os.Getpid())
+	p.dir = job.Dir
 	code := make(chan int, 1)
 	p.start(func(ctx context.Context) int {
-		status := scripted.Run(ctx, p.agent(job.Argv, job.Env, job.Dir, bytes.NewReader(job.Stdin), &stdout, &stderr))
+		status := scripted.Run(ctx, p.agent(job.Argv, job.Env, bytes.NewReader(job.Stdin), &stdout, &stderr))
 		code <- status
 		return status
 	})
@@ -191,9 +193,9 @@ func (m *computer) oneShot(ctx context.Context, job daemon.OneShot) (daemon.OneS
 }
 
 // run is a command that the process runs: one of understudy's, or itself.
-func (p *program) run(ctx context.Context, c scripted.Command, dir string) scripted.Result {
+func (p *program) run(ctx context.Context, c scripted.Command) scripted.Result {
 	if c.Argv[0] == "claude" {
-		res, err := p.m.oneShot(ctx, daemon.OneShot{Argv: c.Argv, Env: c.Environ, Dir: dir, Stdin: c.Stdin})
+		res, err := p.m.oneShot(ctx, daemon.OneShot{Argv: c.Argv, Env: c.Environ, Dir: p.dir, Stdin: c.Stdin})
 		return scripted.Result{Stdout: res.Stdout, Stderr: []byte(res.Stderr), Code: res.Exit, Err: err}
 	}
 	env := environment(c.Environ)

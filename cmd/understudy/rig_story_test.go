@@ -291,3 +291,45 @@ func twoHosts(t *testing.T) (north, south *rig) {
 	south.cfg.Settings.DatabaseURL = north.cfg.Settings.DatabaseURL
 	return north, south
 }
+
+// cancel cancels the agent's handoff and checks what is said of it.
+func (r *rig) cancel(agentID int64, in daemon.Phase) daemon.Handoff {
+	r.t.Helper()
+	h, err := r.client.CancelHandoff(r.t.Context(), agentID, 0)
+	if err != nil {
+		r.t.Fatalf("cancel: %v", err)
+	}
+	if h.Status != daemon.StatusCancelled || h.Error == nil || h.Error.Message != "Handoff cancelled" || h.Error.Phase != in || h.CompletedAt == nil {
+		r.t.Errorf("cancelled handoff %s %+v, want `Handoff cancelled` in %s", h.Status, h.Error, in)
+	}
+	return h
+}
+
+// answers are what the agent said, oldest first.
+func (r *rig) answers(agentID int64) []string {
+	r.t.Helper()
+	var out []string
+	for _, e := range r.transcript(agentID) {
+		blocks, _ := e.Message.Content.([]any)
+		for _, b := range blocks {
+			if block, _ := b.(map[string]any); e.Type == "assistant" && block["type"] == "text" {
+				out = append(out, fmt.Sprint(block["text"]))
+			}
+		}
+	}
+	return out
+}
+
+// wantCompactions fails unless the agent has compacted its context so often.
+func (r *rig) wantCompactions(agentID int64, want int) {
+	r.t.Helper()
+	n := 0
+	for _, e := range r.transcript(agentID) {
+		if e.Subtype == "compact_boundary" {
+			n++
+		}
+	}
+	if n != want {
+		r.t.Errorf("agent %d has compacted %d times, want %d", agentID, n, want)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,6 +37,8 @@ type rig struct {
 	tmux   screens
 	memory *computer // nil: real processes
 	serve  func(context.Context, serveConfig) error
+
+	holds atomic.Int64 // files for @hold
 
 	mu    sync.Mutex
 	stop  context.CancelFunc
