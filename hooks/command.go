@@ -34,9 +34,9 @@ const (
 	maxDrain = 64 << 20
 )
 
-// denyTool is the answer to a one-shot that asks for a tool. The definitions of
+// DenyTool is the answer to a one-shot that asks for a tool. The definitions of
 // the tools stay in its prompt, which must begin like the agent's own.
-const denyTool = `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny",` +
+const DenyTool = `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny",` +
 	`"permissionDecisionReason":"This is a handoff being written: answer with the document, use no tools."}}`
 
 // Command is `understudy hook`. main calls it before it sets up anything else.
@@ -80,7 +80,7 @@ func Command(args []string, env func(string) string, stdin io.Reader, stdout, st
 		complain(stderr, err)
 	case env("UNDERSTUDY_ONESHOT") != "":
 		if o.event == PreToolUse && !o.installed {
-			_, _ = io.WriteString(stdout, denyTool)
+			_, _ = io.WriteString(stdout, DenyTool)
 			_, _ = io.Copy(io.Discard, io.LimitReader(stdin, maxDrain)) // or the CLI could fail the hook, and go on
 		}
 	case o.installed && env("UNDERSTUDY_LAUNCH") != "":

@@ -221,15 +221,12 @@ func (e environment) get(name string) string {
 	return ""
 }
 
-// denyTool is what a one-shot is answered that asks for a tool.
-const denyTool = `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"This is a handoff being written: answer with the document, use no tools."}}`
-
 // hook is `understudy hook`: it hands the payload to the daemon and prints the answer, or puts it into the spool.
 func (p *program) hook(ctx context.Context, event string, env environment, payload []byte) scripted.Result {
 	switch {
 	case env.get("UNDERSTUDY_ONESHOT") == "":
 	case event == hooks.PreToolUse:
-		return scripted.Result{Stdout: []byte(denyTool)}
+		return scripted.Result{Stdout: []byte(hooks.DenyTool)}
 	default:
 		return scripted.Result{}
 	}
