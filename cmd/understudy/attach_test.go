@@ -53,7 +53,7 @@ func (s *seat) detaches(session string) {
 	s.types("\x02d")
 	s.sees(regexp.QuoteMeta("[detached (from session "+session+")]"), 1)
 	<-s.ended
-	if code := s.cmd.ProcessState.ExitCode(); code != exitDone {
+	if code := s.code; code != exitDone {
 		s.r.t.Errorf("exit code %d:\n%s", code, s.shown())
 	}
 }

@@ -1,10 +1,7 @@
-//go:build e2e
-
 package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,209 +15,171 @@ import (
 // TestCommand: /handoff typed at the pane is answered there. No turn begins, nothing of it reaches the
 // model, and the handoff goes its way.
 func TestCommand(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	traces := r.traceForks()
-	f := r.watchForks()
-	r.start()
-	r.installCommand()
-	a := r.spokenTo()
-	working := len(r.agentEvents(a.ID, "agent_working"))
-	r.misbehave("fork-hang")
-	r.personTypes(a.ID, `/handoff the "parser" isn't done; $(date) `, tmux.Enter)
-	r.awaitShown(a.ID, "Handoff 1 started: the document is generated from this session")
-	h := r.getHandoff(1)
-	if h.Mode != daemon.ModeGenerate || h.Focus != `the "parser" isn't done; $(date)` || h.Reason != "command" || h.AgentID != a.ID {
-		t.Errorf("handoff %+v: want the focus as it was typed", h)
-	}
-	r.awaitFork(traces)
-	r.wantComposer(a.ID, "")
-	r.personTypes(a.ID, "/handoff", tmux.Enter)
-	r.awaitShown(a.ID, "No handoff was started: Handoff already in progress.")
-	r.wantComposer(a.ID, "")
-	if n := len(r.agentEvents(a.ID, "agent_working")); n != working || r.getAgent(a.ID).State != daemon.Idle {
-		t.Errorf("a turn began: %d times, and the agent is %s", n-working, r.getAgent(a.ID).State)
-	}
-	r.wantTold(a.ID, "Find out why")
-	r.cancel(a.ID, daemon.Generating)
+	story(t, func(t *testing.T, r *rig) {
+		traces := r.traceForks()
+		f := r.watchForks()
+		r.start()
+		r.installCommand()
+		a := r.spokenTo()
+		working := len(r.agentEvents(a.ID, "agent_working"))
+		r.misbehave("fork-hang")
+		r.personTypes(a.ID, `/handoff the "parser" isn't done; $(date) `, tmux.Enter)
+		r.awaitShown(a.ID, "Handoff 1 started: the document is generated from this session")
+		h := r.getHandoff(1)
+		if h.Mode != daemon.ModeGenerate || h.Focus != `the "parser" isn't done; $(date)` || h.Reason != "command" || h.AgentID != a.ID {
+			t.Errorf("handoff %+v: want the focus as it was typed", h)
+		}
+		r.awaitFork(traces)
+		r.wantComposer(a.ID, "")
+		r.personTypes(a.ID, "/handoff", tmux.Enter)
+		r.awaitShown(a.ID, "No handoff was started: Handoff already in progress.")
+		r.wantComposer(a.ID, "")
+		if n := len(r.agentEvents(a.ID, "agent_working")); n != working || r.getAgent(a.ID).State != daemon.Idle {
+			t.Errorf("a turn began: %d times, and the agent is %s", n-working, r.getAgent(a.ID).State)
+		}
+		r.wantTold(a.ID, "Find out why")
+		r.cancel(a.ID, daemon.Generating)
 
-	r.misbehave("")
-	r.personTypes(a.ID, "/handoff", tmux.Enter)
-	r.await("another handoff", func() (bool, string) { return len(r.handoffsOf(a.ID)) == 2, r.shown(a.ID) })
-	h = r.awaitPhase(2, daemon.Completed)
-	r.wantTold(a.ID, "Find out why")
-	r.wantTold(*h.SuccessorID, h.Ref)
-	if asked := f.prompts(); len(asked) != 2 || h.Focus != "" || !strings.Contains(asked[0], `Focus on this:`) || strings.Contains(asked[1], "Focus on this:") {
-		t.Errorf("focus %q, asked %q", h.Focus, asked)
-	}
-	r.wantKinds(a.ID, daemon.KindMessage, daemon.KindExit)
+		r.misbehave("")
+		r.personTypes(a.ID, "/handoff", tmux.Enter)
+		r.await("another handoff", func() (bool, string) { return len(r.handoffsOf(a.ID)) == 2, r.shown(a.ID) })
+		h = r.awaitPhase(2, daemon.Completed)
+		r.wantTold(a.ID, "Find out why")
+		r.wantTold(*h.SuccessorID, h.Ref)
+		if asked := f.prompts(); len(asked) != 2 || h.Focus != "" || !strings.Contains(asked[0], `Focus on this:`) || strings.Contains(asked[1], "Focus on this:") {
+			t.Errorf("focus %q, asked %q", h.Focus, asked)
+		}
+		r.wantKinds(a.ID, daemon.KindMessage, daemon.KindExit)
+	})
 }
 
 // TestCommandRefused: what keeps a handoff from being started is said at the pane, with what to do.
 func TestCommandRefused(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	r.installCommand()
-	fresh, bare := r.agent(con), r.agent("")
-	r.personTypes(fresh.ID, "/handoff", tmux.Enter)
-	r.awaitShown(fresh.ID, "No handoff was started: Nothing to hand off (no messages yet).")
-	r.personTypes(bare.ID, "/handoff now", tmux.Enter)
-	r.awaitShown(bare.ID, "No handoff was started: Agent has no persona: give it one with `understudy agent assign 2 PERSONA`")
-	for _, a := range []daemon.Agent{fresh, bare} {
-		r.wantComposer(a.ID, "")
-		r.wantTold(a.ID)
-		if list := r.handoffsOf(a.ID); len(list) != 0 {
-			t.Errorf("handoffs %+v, want none", list)
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		r.installCommand()
+		fresh, bare := r.agent(con), r.agent("")
+		r.personTypes(fresh.ID, "/handoff", tmux.Enter)
+		r.awaitShown(fresh.ID, "No handoff was started: Nothing to hand off (no messages yet).")
+		r.personTypes(bare.ID, "/handoff now", tmux.Enter)
+		r.awaitShown(bare.ID, "No handoff was started: Agent has no persona: give it one with `understudy agent assign 2 PERSONA`")
+		for _, a := range []daemon.Agent{fresh, bare} {
+			r.wantComposer(a.ID, "")
+			r.wantTold(a.ID)
+			if list := r.handoffsOf(a.ID); len(list) != 0 {
+				t.Errorf("handoffs %+v, want none", list)
+			}
 		}
-	}
+	})
 }
 
 // TestCommandBusy: in a turn the command waits for its end, as Claude Code's do. That turn's work is in
 // the document.
 func TestCommandBusy(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	r.installCommand()
-	a := r.spokenTo()
-	release := r.hold(a.ID, "long work")
-	r.personTypes(a.ID, "/handoff", tmux.Enter)
-	r.awaitShown(a.ID, "Queued: /handoff")
-	if list := r.handoffsOf(a.ID); len(list) != 0 {
-		t.Errorf("handoffs %+v in the turn", list)
-	}
-	release()
-	r.await("the handoff", func() (bool, string) { return len(r.handoffsOf(a.ID)) == 1, r.shown(a.ID) })
-	h := r.awaitPhase(1, daemon.Completed)
-	if doc := r.read(h.FilePath); !strings.Contains(doc, "long work") {
-		t.Errorf("document without the turn's work:\n%s", doc)
-	}
-	r.wantTold(a.ID, "Find out why", "long work")
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		r.installCommand()
+		a := r.spokenTo()
+		release := r.hold(a.ID, "long work")
+		r.personTypes(a.ID, "/handoff", tmux.Enter)
+		r.awaitShown(a.ID, "Queued: /handoff")
+		if list := r.handoffsOf(a.ID); len(list) != 0 {
+			t.Errorf("handoffs %+v in the turn", list)
+		}
+		release()
+		r.await("the handoff", func() (bool, string) { return len(r.handoffsOf(a.ID)) == 1, r.shown(a.ID) })
+		h := r.awaitPhase(1, daemon.Completed)
+		if doc := r.read(h.FilePath); !strings.Contains(doc, "long work") {
+			t.Errorf("document without the turn's work:\n%s", doc)
+		}
+		r.wantTold(a.ID, "Find out why", "long work")
+	})
 }
 
 // TestCommandForeign: a command of that name that is a person's own is theirs, and so is the prompt if
 // there is none at all.
 func TestCommandForeign(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	a := r.agent(con)
-	r.personTypes(a.ID, "/handoff without a file", tmux.Enter)
-	r.wantTold(a.ID, "/handoff without a file")
-	r.awaitState(a.ID, daemon.Idle)
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.personTypes(a.ID, "/handoff without a file", tmux.Enter)
+		r.wantTold(a.ID, "/handoff without a file")
+		r.awaitState(a.ID, daemon.Idle)
 
-	const own = "---\ndescription: My own\n---\nWrite a note for $ARGUMENTS.\n"
-	path := hooks.SlashPath(r.settingsFile())
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := data.WriteFile(path, []byte(own), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r.personTypes(a.ID, "/handoff to my colleague", tmux.Enter)
-	r.wantTold(a.ID, "/handoff without a file", "/handoff to my colleague")
-	r.awaitState(a.ID, daemon.Idle)
-	r.wantHandoffs(a.ID, 0)
-	if got := r.read(path); got != own {
-		t.Errorf("the person's command is now %q", got)
-	}
+		const own = "---\ndescription: My own\n---\nWrite a note for $ARGUMENTS.\n"
+		path := hooks.SlashPath(r.settingsFile())
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := data.WriteFile(path, []byte(own), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r.personTypes(a.ID, "/handoff to my colleague", tmux.Enter)
+		r.wantTold(a.ID, "/handoff without a file", "/handoff to my colleague")
+		r.awaitState(a.ID, daemon.Idle)
+		r.wantHandoffs(a.ID, 0)
+		if got := r.read(path); got != own {
+			t.Errorf("the person's command is now %q", got)
+		}
+	})
 }
 
 // TestCommandAway: while the daemon is away the prompt goes on as a turn of its own. The hook that was
 // spooled starts nothing later.
 func TestCommandAway(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	r.installCommand()
-	a := r.spokenTo()
-	r.halt()
-	r.personTypes(a.ID, "/handoff please", tmux.Enter)
-	r.awaitSpooled(2) // UserPromptSubmit, Stop
-	r.start()
-	r.awaitSpooled(0)
-	r.awaitState(a.ID, daemon.Idle)
-	r.wantHandoffs(a.ID, 0)
-	r.wantTold(a.ID, "Find out why", "/handoff please", "and now?")
-	if n := len(r.setAside()); n != 0 {
-		t.Errorf("%d hooks set aside", n)
-	}
-}
-
-// TestCommandOfTheModel: the model runs the command as a skill, whose shell line asks the daemon with the
-// agent's own secret, over the socket that agents are given. The focus passes the shell as it is.
-func TestCommandOfTheModel(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	plan := r.installCommand()
-	a := r.spokenTo()
-	const focus = `the "parser"; $(touch ran) 'and' ` + "`touch ran`"
-	_, block, _ := strings.Cut(string(plan.After), "```!\n")
-	line, _, ok := strings.Cut(block, "\n```")
-	if !ok || !strings.Contains(line, "$ARGUMENTS") {
-		t.Fatalf("no shell line in\n%s", plan.After)
-	}
-	line = strings.ReplaceAll(line, "$ARGUMENTS", focus)
-	ask := func(socket string) (string, error) {
-		cmd := exec.Command("bash", "-c", line)
-		cmd.Dir = r.work
-		cmd.Env = append(cmd.Env, r.cfg.Environ...)
-		for name, value := range r.environment(a.ID) {
-			if name == "UNDERSTUDY_SOCKET" && socket != "" {
-				value = socket
-			}
-			cmd.Env = append(cmd.Env, name+"="+value)
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		r.installCommand()
+		a := r.spokenTo()
+		r.halt()
+		r.personTypes(a.ID, "/handoff please", tmux.Enter)
+		r.awaitSpooled(2) // UserPromptSubmit, Stop
+		r.start()
+		r.awaitSpooled(0)
+		r.awaitState(a.ID, daemon.Idle)
+		r.wantHandoffs(a.ID, 0)
+		r.wantTold(a.ID, "Find out why", "/handoff please", "and now?")
+		if n := len(r.setAside()); n != 0 {
+			t.Errorf("%d hooks set aside", n)
 		}
-		out, err := cmd.CombinedOutput()
-		return string(out), err
-	}
-	if env := r.environment(a.ID); env["UNDERSTUDY_SOCKET"] != r.dir.HookSocket() {
-		t.Errorf("the agent was given socket %s, want %s", env["UNDERSTUDY_SOCKET"], r.dir.HookSocket())
-	}
-	out, err := ask("")
-	if err != nil || !strings.HasPrefix(out, "handoff 1 of agent 1 initiated") {
-		t.Fatalf("%v: %s", err, out)
-	}
-	h := r.awaitPhase(1, daemon.Completed)
-	if h.Mode != daemon.ModeGenerate || h.Focus != focus {
-		t.Errorf("mode %s, focus %q, want %q", h.Mode, h.Focus, focus)
-	}
-	if _, err := os.Stat(filepath.Join(r.work, "ran")); !os.IsNotExist(err) {
-		t.Errorf("the focus was run: %v", err)
-	}
+	})
 }
 
 // TestNothingToHandOff: an agent to which nobody has said a word has nothing to hand off. That is the
 // last thing to be checked, and can be overridden.
 func TestNothingToHandOff(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	ask := func(a daemon.Agent, in daemon.HandoffRequest) error {
-		_, err := r.client.RequestHandoff(t.Context(), a.ID, in)
-		return err
-	}
-	a, bare := r.agent(con), r.agent("")
-	for _, mode := range []string{daemon.ModeAgent, daemon.ModeGenerate} {
-		err := ask(a, daemon.HandoffRequest{Mode: mode})
-		wantError(t, err, daemon.KindInvalid, "Nothing to hand off (no messages yet)")
-		wantCode(t, err, "nothing_to_hand_off")
-	}
-	if list := r.handoffsOf(a.ID); len(list) != 0 {
-		t.Errorf("a refused handoff left %+v", list)
-	}
-	wantError(t, ask(bare, daemon.HandoffRequest{}), daemon.KindInvalid, "Agent has no persona")
-	gone, end := r.paneless()
-	if _, err := r.client.AssignPersona(t.Context(), gone.ID, con); err != nil {
-		t.Fatal(err)
-	}
-	wantError(t, ask(gone, daemon.HandoffRequest{}), daemon.KindInvalid, "Agent has no tmux pane")
-	end()
-	r.awaitState(gone.ID, daemon.Ended)
-	wantError(t, ask(gone, daemon.HandoffRequest{}), daemon.KindInvalid, "Agent is not active")
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		ask := func(a daemon.Agent, in daemon.HandoffRequest) error {
+			_, err := r.client.RequestHandoff(t.Context(), a.ID, in)
+			return err
+		}
+		a, bare := r.agent(con), r.agent("")
+		for _, mode := range []string{daemon.ModeAgent, daemon.ModeGenerate} {
+			err := ask(a, daemon.HandoffRequest{Mode: mode})
+			wantError(t, err, daemon.KindInvalid, "Nothing to hand off (no messages yet)")
+			wantCode(t, err, "nothing_to_hand_off")
+		}
+		if list := r.handoffsOf(a.ID); len(list) != 0 {
+			t.Errorf("a refused handoff left %+v", list)
+		}
+		wantError(t, ask(bare, daemon.HandoffRequest{}), daemon.KindInvalid, "Agent has no persona")
+		gone, end := r.paneless()
+		if _, err := r.client.AssignPersona(t.Context(), gone.ID, con); err != nil {
+			t.Fatal(err)
+		}
+		wantError(t, ask(gone, daemon.HandoffRequest{}), daemon.KindInvalid, "Agent has no tmux pane")
+		end()
+		r.awaitState(gone.ID, daemon.Ended)
+		wantError(t, ask(gone, daemon.HandoffRequest{}), daemon.KindInvalid, "Agent is not active")
 
-	r.misbehave("think=1m")
-	if err := ask(a, daemon.HandoffRequest{Force: true}); err != nil {
-		t.Fatal(err)
-	}
-	wantError(t, ask(a, daemon.HandoffRequest{}), daemon.KindConflict, "Handoff already in progress")
-	r.misbehave("")
-	h := r.handoffsOf(a.ID)[0]
-	r.awaitPhase(h.ID, daemon.Completed)
+		r.misbehave("think=1m")
+		if err := ask(a, daemon.HandoffRequest{Force: true}); err != nil {
+			t.Fatal(err)
+		}
+		wantError(t, ask(a, daemon.HandoffRequest{}), daemon.KindConflict, "Handoff already in progress")
+		r.misbehave("")
+		h := r.handoffsOf(a.ID)[0]
+		r.awaitPhase(h.ID, daemon.Completed)
+	})
 }

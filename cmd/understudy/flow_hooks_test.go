@@ -16,6 +16,9 @@ import (
 // hook makes a hook as the agent's own process sends it.
 func (r *rig) hook(agentID int64, event string, body map[string]any) hooks.Envelope {
 	r.t.Helper()
+	if r.memory != nil {
+		passes()
+	}
 	env := hooks.Envelope{
 		Key: hooks.NewKey(time.Now()), Event: event, At: time.Now(), AgentPID: r.pane(agentID).PID, Launch: r.secret(agentID),
 	}

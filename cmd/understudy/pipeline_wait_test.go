@@ -55,7 +55,7 @@ func TestPipelineWaitInterrupted(t *testing.T) {
 	s = r.sit(false, "pipeline", "resume", "1", "--wait", "--json")
 	s.sees(`"status": "failed"`, 1)
 	<-s.ended
-	if code := s.cmd.ProcessState.ExitCode(); code != exitFailed {
+	if code := s.code; code != exitFailed {
 		t.Errorf("exit code %d", code)
 	}
 }

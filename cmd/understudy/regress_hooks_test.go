@@ -1,5 +1,3 @@
-//go:build e2e
-
 package main
 
 import (
@@ -16,7 +14,6 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
-	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
 // setAside are the hooks that a person must look at.
@@ -32,195 +29,140 @@ func (r *rig) setAside() []string {
 // TestPoisonHook: one hook that could not be applied kept a daemon from starting, and held up the
 // hooks of all agents for ever.
 func TestPoisonHook(t *testing.T) {
-	t.Parallel()
-	var poison atomic.Value // the key
-	poison.Store("")
-	r := newRig(t).bent(&bend{hook: func(in daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error) {
-		if in.Key == poison.Load() {
-			return daemon.HookResult{}, errors.New("a constraint of the database")
-		}
-		return do()
-	}}).start()
-	a := r.agent(con)
-	refused, unread := r.hook(a.ID, "UserPromptSubmit", nil), r.hook(a.ID, "Stop", nil)
-	unread.Body = json.RawMessage(`["not an object"]`)
-	work, stop := r.hook(a.ID, "UserPromptSubmit", map[string]any{"prompt": "x"}), r.hook(a.ID, "Stop", nil)
-	r.halt()
+	story(t, func(t *testing.T, r *rig) {
+		var poison atomic.Value // the key
+		poison.Store("")
+		r.bent(&bend{hook: func(in daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error) {
+			if in.Key == poison.Load() {
+				return daemon.HookResult{}, errors.New("a constraint of the database")
+			}
+			return do()
+		}}).start()
+		a := r.agent(con)
+		refused, unread := r.hook(a.ID, "UserPromptSubmit", nil), r.hook(a.ID, "Stop", nil)
+		unread.Body = json.RawMessage(`["not an object"]`)
+		work, stop := r.hook(a.ID, "UserPromptSubmit", map[string]any{"prompt": "x"}), r.hook(a.ID, "Stop", nil)
+		r.halt()
 
-	poison.Store(refused.Key)
-	r.spool(refused, unread, work, stop)
-	r.start() // for the first: it starts
-	r.await("good hooks", func() (bool, string) { return len(r.agentEvents(a.ID, "agent_working")) == 1, r.report() })
-	r.awaitState(a.ID, daemon.Idle)
-	if n := r.spooled(); n != 0 {
-		t.Errorf("%d hooks are still spooled", n)
-	}
-	bad, told := r.setAside(), r.alerts("hook_set_aside")
-	if len(bad) != 2 || len(told) != 2 {
-		t.Fatalf("set aside %v, told %q: want two", bad, told)
-	}
-	for i, message := range told {
-		if !strings.Contains(message, bad[i]) || !strings.Contains(message, "delete it") {
-			t.Errorf("alert %q: want it to name %s and what to do", message, bad[i])
+		poison.Store(refused.Key)
+		r.spool(refused, unread, work, stop)
+		r.start() // for the first: it starts
+		r.await("good hooks", func() (bool, string) { return len(r.agentEvents(a.ID, "agent_working")) == 1, r.report() })
+		r.awaitState(a.ID, daemon.Idle)
+		if n := r.spooled(); n != 0 {
+			t.Errorf("%d hooks are still spooled", n)
 		}
-	}
-	if !strings.Contains(told[0], "a constraint of the database") {
-		t.Errorf("alert %q does not say why", told[0])
-	}
-	b, err := os.ReadFile(bad[0])
-	var kept hooks.Envelope
-	if err != nil || json.Unmarshal(b, &kept) != nil || kept.Key != refused.Key {
-		t.Errorf("%s: %v: %.200q: want the hook", bad[0], err, b)
-	}
-	r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+		bad, told := r.setAside(), r.alerts("hook_set_aside")
+		if len(bad) != 2 || len(told) != 2 {
+			t.Fatalf("set aside %v, told %q: want two", bad, told)
+		}
+		for i, message := range told {
+			if !strings.Contains(message, bad[i]) || !strings.Contains(message, "delete it") {
+				t.Errorf("alert %q: want it to name %s and what to do", message, bad[i])
+			}
+		}
+		if !strings.Contains(told[0], "a constraint of the database") {
+			t.Errorf("alert %q does not say why", told[0])
+		}
+		b, err := os.ReadFile(bad[0])
+		var kept hooks.Envelope
+		if err != nil || json.Unmarshal(b, &kept) != nil || kept.Key != refused.Key {
+			t.Errorf("%s: %v: %.200q: want the hook", bad[0], err, b)
+		}
+		r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+	})
 }
 
 // TestFullDatabase: a database that can store nothing at all is no fault of the hook that comes: it is
 // kept, and applied later.
 func TestFullDatabase(t *testing.T) {
-	t.Parallel()
-	var full atomic.Bool
-	var tries atomic.Int64
-	errFull := errors.New("no space left on device")
-	r := newRig(t).bent(&bend{
-		hook: func(_ daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error) {
-			if full.Load() {
-				return daemon.HookResult{}, errFull
-			}
-			return do()
-		},
-		commit: func(_ *daemon.Change, do func() error) error {
-			if full.Load() {
-				tries.Add(1)
-				return errFull
-			}
-			return do()
-		},
-	}).start()
-	a := r.agent("")
-	env := r.hook(a.ID, "UserPromptSubmit", map[string]any{"prompt": "x"})
-	full.Store(true)
-	r.spool(env)
-	r.await("two attempts", func() (bool, string) { return tries.Load() >= 2, "" })
-	full.Store(false)
-	r.awaitSpooled(0)
-	if n := len(r.agentEvents(a.ID, "agent_working")); n != 1 || len(r.setAside()) != 0 {
-		t.Errorf("applied %d times, set aside %v: want it applied", n, r.setAside())
-	}
+	story(t, func(t *testing.T, r *rig) {
+		var full atomic.Bool
+		var tries atomic.Int64
+		errFull := errors.New("no space left on device")
+		r.bent(&bend{
+			hook: func(_ daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error) {
+				if full.Load() {
+					return daemon.HookResult{}, errFull
+				}
+				return do()
+			},
+			commit: func(_ *daemon.Change, do func() error) error {
+				if full.Load() {
+					tries.Add(1)
+					return errFull
+				}
+				return do()
+			},
+		}).start()
+		a := r.agent("")
+		env := r.hook(a.ID, "UserPromptSubmit", map[string]any{"prompt": "x"})
+		full.Store(true)
+		r.spool(env)
+		r.await("two attempts", func() (bool, string) { return tries.Load() >= 2, "" })
+		full.Store(false)
+		r.awaitSpooled(0)
+		if n := len(r.agentEvents(a.ID, "agent_working")); n != 1 || len(r.setAside()) != 0 {
+			t.Errorf("applied %d times, set aside %v: want it applied", n, r.setAside())
+		}
+	})
 }
 
 // TestHookRefused: a body that cannot be understood is refused; the operator is told once for each
 // event, because a newer runtime may send all of them so.
 func TestHookRefused(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	a := r.agent(con)
-	for _, event := range []string{"Stop", "Stop", "Notification", "Stop"} {
-		env := r.hook(a.ID, event, map[string]any{"session_id": strings.Repeat("s", 201)})
-		if event == "Notification" {
-			env.Body = json.RawMessage(`{"hook_event_name":7}`)
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		for _, event := range []string{"Stop", "Stop", "Notification", "Stop"} {
+			env := r.hook(a.ID, event, map[string]any{"session_id": strings.Repeat("s", 201)})
+			if event == "Notification" {
+				env.Body = json.RawMessage(`{"hook_event_name":7}`)
+			}
+			_, err := r.sends(env)
+			if err == nil || !strings.Contains(err.Error(), "400") && !strings.Contains(err.Error(), "refused") {
+				t.Errorf("%s: %v, want it refused", event, err)
+			}
 		}
-		_, err := hooks.Send(t.Context(), r.dir.HookSocket(), env)
-		if err == nil || !strings.Contains(err.Error(), "400") && !strings.Contains(err.Error(), "refused") {
-			t.Errorf("%s: %v, want it refused", event, err)
+		told := r.alerts("hook_refused")
+		if len(told) != 2 || !strings.Contains(told[0], "Stop") || !strings.Contains(told[0], "201 bytes") || !strings.Contains(told[1], "Notification") {
+			t.Errorf("told %q, want once for each event", told)
 		}
-	}
-	told := r.alerts("hook_refused")
-	if len(told) != 2 || !strings.Contains(told[0], "Stop") || !strings.Contains(told[0], "201 bytes") || !strings.Contains(told[1], "Notification") {
-		t.Errorf("told %q, want once for each event", told)
-	}
-	if now := r.getAgent(a.ID); *now.SessionID != *a.SessionID {
-		t.Errorf("session %.20s: changed", *now.SessionID)
-	}
-	r.deliver(r.hook(a.ID, "SessionStart", map[string]any{"session_id": strings.Repeat("s", 200), "source": "clear"}))
-	if now := r.getAgent(a.ID); len(*now.SessionID) != 200 {
-		t.Errorf("session %.20s: want the one of 200 bytes", *now.SessionID)
-	}
+		if now := r.getAgent(a.ID); *now.SessionID != *a.SessionID {
+			t.Errorf("session %.20s: changed", *now.SessionID)
+		}
+		r.deliver(r.hook(a.ID, "SessionStart", map[string]any{"session_id": strings.Repeat("s", 200), "source": "clear"}))
+		if now := r.getAgent(a.ID); len(*now.SessionID) != 200 {
+			t.Errorf("session %.20s: want the one of 200 bytes", *now.SessionID)
+		}
+	})
 }
 
 // TestSweepWithoutSpool: while the spool could not be replayed, nothing else was looked at either.
 func TestSweepWithoutSpool(t *testing.T) {
-	t.Parallel()
-	var held atomic.Value
-	held.Store("")
-	r := newRig(t).bent(&bend{hook: func(in daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error) {
-		if in.Key == held.Load() {
-			return daemon.HookResult{}, fmt.Errorf("locked: %w", context.DeadlineExceeded)
+	story(t, func(t *testing.T, r *rig) {
+		var held atomic.Value
+		held.Store("")
+		r.bent(&bend{hook: func(in daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error) {
+			if in.Key == held.Load() {
+				return daemon.HookResult{}, fmt.Errorf("locked: %w", context.DeadlineExceeded)
+			}
+			return do()
+		}}).start()
+		a := r.agent("")
+		defer r.hold(a.ID, "endless work")()
+		env := r.hook(a.ID, "Notification", nil)
+		held.Store(env.Key)
+		r.spool(env)
+		r.personPresses(a.ID, tmux.Escape) // without a hook: only the sweep notices
+		r.awaitState(a.ID, daemon.Idle)
+		if n := r.spooled(); n != 1 || len(r.setAside()) != 0 {
+			t.Errorf("%d hooks in the spool, set aside %v: want it kept, what holds it passes", n, r.setAside())
 		}
-		return do()
-	}}).start()
-	a := r.agent("")
-	defer r.hold(a.ID, "endless work")()
-	env := r.hook(a.ID, "Notification", nil)
-	held.Store(env.Key)
-	r.spool(env)
-	r.personPresses(a.ID, tmux.Escape) // without a hook: only the sweep notices
-	r.awaitState(a.ID, daemon.Idle)
-	if n := r.spooled(); n != 1 || len(r.setAside()) != 0 {
-		t.Errorf("%d hooks in the spool, set aside %v: want it kept, what holds it passes", n, r.setAside())
-	}
-	held.Store("")
-	r.awaitSpooled(0)
-	if n := len(r.setAside()); n != 0 {
-		t.Errorf("%d hooks set aside", n)
-	}
-}
-
-// TestPaneOfStranger: what a hook said of its pane was believed. A stale or made-up $TMUX put an agent
-// on the pane of another one, which then was typed to.
-func TestPaneOfStranger(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	ours := r.agent(con)
-	r.person(nil).says("SessionStart", "outside", r.pane(ours.ID))
-	if a := r.newest(); a.ID == ours.ID || a.Pane != nil {
-		t.Errorf("agent %+v: want one without a pane", a)
-	}
-
-	p := r.person(tmuxtest.Server(t))
-	stale := p.pane
-	stale.ServerPID++ // of a server before this one
-	p.says("SessionStart", "stale", stale)
-	a := r.newest()
-	if a.Pane != nil || *a.SessionID != "stale" {
-		t.Errorf("agent %+v: want one without a pane", a)
-	}
-	p.says("SessionStart", "stale", p.pane)
-	if a = r.getAgent(a.ID); a.Pane == nil || *a.Pane != p.pane.Pane {
-		t.Errorf("agent %+v: want it in pane %s", a, p.pane.Pane)
-	}
-}
-
-// TestSocketOfImpostor: a hook names a socket on which something else than tmux listens, which has each tmux
-// command run a program. The session has no pane then, and says why; no tmux command talks to the socket.
-func TestSocketOfImpostor(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	fake := tmuxtest.NewImpostor(t) // in this process, in which the session runs as well
-	r.person(nil).says("SessionStart", "fooled", tmux.PaneInfo{Ref: tmux.Ref{Socket: fake.Socket, ServerPID: os.Getpid(), Pane: "%0"}})
-	if a := r.newest(); a.Pane != nil || !strings.Contains(a.Note, "it has no pane") || !strings.Contains(a.Note, "tmux") {
-		t.Errorf("agent %+v: want one without a pane, and a note of it", a)
-	}
-	if fake.Fooled() {
-		t.Error("a tmux command talked to the socket")
-	}
-}
-
-// TestRunsInsideAgent: a `claude -p` inside an agent that a person started became an agent of its own,
-// in the same pane.
-func TestRunsInsideAgent(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	a, _ := r.foreignAgent(tmuxtest.Server(t), "")
-	r.misbehave("child-hooks")
-	dl := r.send(a.ID, "some work")
-	r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
-	r.awaitState(a.ID, daemon.Idle)
-	list, err := r.client.Agents(t.Context(), allRows)
-	if err != nil || len(list) != 1 {
-		t.Errorf("agents %+v (%v), want one", list, err)
-	}
-	if now := r.getAgent(a.ID); *now.SessionID != *a.SessionID || now.Pane == nil || *now.Pane != *a.Pane {
-		t.Errorf("agent\n   was %+v\nand is %+v", a, now)
-	}
+		held.Store("")
+		r.awaitSpooled(0)
+		if n := len(r.setAside()); n != 0 {
+			t.Errorf("%d hooks set aside", n)
+		}
+	})
 }

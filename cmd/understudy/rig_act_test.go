@@ -71,14 +71,18 @@ func (r *rig) killTmux() {
 	}
 }
 
+// sends sends a hook.
+func (r *rig) sends(env hooks.Envelope) (json.RawMessage, error) {
+	if r.memory != nil {
+		return r.memory.take(r.t.Context(), r.memory.program(0), env)
+	}
+	return hooks.Send(r.t.Context(), r.dir.HookSocket(), env)
+}
+
 // deliver sends a hook, and returns the daemon's answer.
 func (r *rig) deliver(env hooks.Envelope) string {
 	r.t.Helper()
-	send := func() (json.RawMessage, error) { return hooks.Send(r.t.Context(), r.dir.HookSocket(), env) }
-	if r.memory != nil {
-		send = func() (json.RawMessage, error) { return r.memory.take(r.t.Context(), r.memory.program(0), env) }
-	}
-	out, err := send()
+	out, err := r.sends(env)
 	if err != nil {
 		r.t.Fatalf("hook %s: %v", env.Event, err)
 	}

@@ -347,6 +347,9 @@ func (r *rig) writeDocument(h daemon.Handoff) {
 	if err := data.WriteFile(h.FilePath, []byte(text), 0o600); err != nil {
 		r.t.Fatal(err)
 	}
+	if r.memory != nil {
+		dateFile(h.FilePath)
+	}
 }
 
 // wantError fails unless err is exactly this sentence under this status.

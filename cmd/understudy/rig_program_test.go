@@ -122,12 +122,17 @@ func (p *program) agent(argv, environ []string, stdin io.Reader, stdout, stderr 
 	return scripted.Process{
 		Args: argv[1:], Environ: environ, Self: argv[:1], Dir: p.dir, PID: p.PID, Stdin: stdin, Stdout: stdout, Stderr: stderr,
 		Terminal: p, Signals: p.notify,
-		Run: p.run,
-		Wrote: func(path string) {
-			now := time.Now()
-			_ = os.Chtimes(path, now, now) // it may be gone
-		},
+		Run: p.run, Wrote: dateFile,
 	}
+}
+
+// passes lets a moment pass, as something does that is done. Hooks in the spool are in the order of their times.
+func passes() { <-time.After(time.Millisecond) }
+
+// dateFile gives a file the time of the bubble.
+func dateFile(path string) {
+	now := time.Now()
+	_ = os.Chtimes(path, now, now) // it may be gone
 }
 
 // Open takes the terminal.
@@ -230,6 +235,7 @@ func (p *program) hook(ctx context.Context, event string, env environment, paylo
 	default:
 		return scripted.Result{}
 	}
+	passes()
 	at := time.Now()
 	e := hooks.Envelope{Key: hooks.NewKey(at), Event: event, At: at.UTC(), Launch: env.get("UNDERSTUDY_LAUNCH"), Boot: boot, Body: payload}
 	e.AgentPID, _ = strconv.Atoi(env.get("CLAUDE_PID")) // without it the daemon says what is wrong

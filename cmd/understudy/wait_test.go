@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,16 +15,19 @@ import (
 
 	"github.com/creack/pty"
 
+	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
 )
 
-// seat is a command that runs in front of a person: on a terminal of its own, or with pipes.
+// seat is a command that runs in front of a person: on a terminal of its own, or with pipes. In memory it runs in
+// the story's own process.
 type seat struct {
 	r        *rig
 	cmd      *exec.Cmd
 	keyboard *os.File // of the terminal; nil: pipes
 	tty      *os.File
 	ended    chan struct{}
+	code     int // of its exit, once it has ended
 
 	mu     sync.Mutex
 	output bytes.Buffer
@@ -40,7 +44,11 @@ func (s *seat) Write(b []byte) (int, error) {
 func (r *rig) sit(terminal bool, args ...string) *seat {
 	r.t.Helper()
 	s := &seat{r: r, ended: make(chan struct{})}
-	s.cmd = exec.Command(mainProgram(r.t), append(args, "--data", r.root)...)
+	args = append(args, "--data", r.root)
+	if r.memory != nil {
+		return s.runs(args)
+	}
+	s.cmd = exec.Command(mainProgram(r.t), args...)
 	s.cmd.Env = append([]string{"TERM=xterm-256color", "NO_COLOR=1"}, r.cfg.Environ...)
 	var read sync.WaitGroup
 	if terminal {
@@ -71,6 +79,7 @@ func (r *rig) sit(terminal bool, args ...string) *seat {
 	}
 	go func() {
 		_ = s.cmd.Wait() // its exit code tells
+		s.code = s.cmd.ProcessState.ExitCode()
 		close(s.ended)
 	}()
 	r.t.Cleanup(func() {
@@ -81,6 +90,24 @@ func (r *rig) sit(terminal bool, args ...string) *seat {
 			read.Wait()
 			_ = s.keyboard.Close()
 		}
+	})
+	return s
+}
+
+// runs has the command run here.
+func (s *seat) runs(args []string) *seat {
+	ctx, cancel := context.WithCancel(context.Background())
+	a := &app{
+		getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: s, stderr: s,
+		connect: func(string) *api.Client { return api.NewClientOver(s.r.memory) },
+	}
+	go func() {
+		s.code = a.run(ctx, args)
+		close(s.ended)
+	}()
+	s.r.t.Cleanup(func() {
+		cancel()
+		<-s.ended
 	})
 	return s
 }
@@ -126,7 +153,7 @@ func (s *seat) exits(code int) {
 			return false, s.shown()
 		}
 	})
-	if got := s.cmd.ProcessState.ExitCode(); got != code {
+	if got := s.code; got != code {
 		s.r.t.Errorf("exit code %d, want %d:\n%s", got, code, s.shown())
 	}
 }
