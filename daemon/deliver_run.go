@@ -205,7 +205,8 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 }
 
 // submit presses Enter for a text that was just pasted, once the composer shows it: whatever has opened
-// since would take the Enter for an answer. If the text is not seen, the confirmation looks again.
+// since would take the Enter for an answer. If the text is not seen, the confirmation looks again. The exit command is
+// short enough to be seen: as long as it is not, keys of a person may come before it.
 func (d *Daemon) submit(ctx context.Context, a *Agent, dl *Delivery, term Terminal) {
 	wait := 5 * time.Millisecond // and twice as long each time: a look costs a process
 	for until := time.Now().Add(shownWithin); ; wait *= 2 {
@@ -214,7 +215,7 @@ func (d *Daemon) submit(ctx context.Context, a *Agent, dl *Delivery, term Termin
 		if err == nil && dl.Kind == KindExit && d.busyAgain(a, s) {
 			return
 		}
-		if err == nil && s.Composer && (s.Holds(dl.Text) || late && s.Draft != "") && d.inFront(a) {
+		if err == nil && s.Composer && (s.Holds(dl.Text) || late && s.Draft != "" && dl.Kind != KindExit) && d.inFront(a) {
 			if err = term.Press(ctx, a.Ref(), s.sight(), tmux.Enter); !errors.Is(err, tmux.ErrChanged) {
 				return
 			}

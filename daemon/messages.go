@@ -45,9 +45,7 @@ func (d *Daemon) sendMessage(ctx context.Context, id int64, text string, command
 		return Delivery{}, err
 	}
 	c := &Change{NewDeliveries: []*Delivery{dl}, Events: []*Event{d.event("delivery_queued", &id, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind})}}
-	if a.StepID != nil {
-		c.write(&a) // its step must not end at the same moment: nobody would give it the message
-	}
+	c.write(&a) // of this and of what drops its messages one is second: nobody would give it this one, or tell of that
 	if from != nil {
 		c.write(from) // of two that it sends at once the second counts the first
 		c.Events = append(c.Events, d.event(eventAgentMessaged, &from.ID, nil, map[string]any{"to_agent_id": id, "delivery_id": dl.ID}))

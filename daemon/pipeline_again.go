@@ -61,8 +61,14 @@ func (r *pipelineRun) promptForgotten(s *Step, a *Agent, h *Handoff) (out runOut
 // forgot reports whether an agent was given prompts, and never that of its step. Its transcript must be whole and have
 // the others: else it proves nothing.
 func (r *pipelineRun) forgot(s *Step, a *Agent) (bool, error) {
-	if a.PreviousAgentID != nil || a.FirstPromptID != nil || a.LastPrompt == 0 {
+	if a.PreviousAgentID != nil || a.LastPrompt == 0 {
 		return false, nil
+	}
+	if a.FirstPromptID != nil {
+		dl, err := r.d.Store.Delivery(r.ctx, *a.FirstPromptID)
+		if err != nil || dl.has(Submitted) || dl.Open() && a.Active() {
+			return false, err
+		}
 	}
 	hook, err := r.d.Store.StoredHook(r.ctx, a.LastPrompt)
 	if err != nil {

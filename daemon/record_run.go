@@ -46,10 +46,9 @@ func (r *handoffRun) record(doc data.Document) outcome {
 	h.Metrics.ContextSizeBytes = int64(len(got.context))
 	h.Metrics.MessagesTransferred, h.Metrics.DecisionsTransferred = got.sent.Messages, got.sent.Decisions
 	h.Metrics.MemoryRefsTransferred = got.sent.References
-	c := Change{DropQueued: h.AgentID, DropEvidence: "the agent's handoff was recorded", NewRecord: &got.record}
+	c := Change{Agents: []*Agent{r.agent}, DropQueued: h.AgentID, DropEvidence: "the agent's handoff was recorded", NewRecord: &got.record}
 	if opts := r.d.inherited(r.agent); r.agent.Active() && opts != nil {
 		r.agent.Options = opts
-		c.Agents = []*Agent{r.agent}
 	}
 	c.Events = r.recordEvents(&got)
 	out := moveTo(Recorded, "document verified", c)

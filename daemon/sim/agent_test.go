@@ -37,6 +37,7 @@ type agent struct {
 	session  string
 	name     string
 	resumed  bool
+	own      bool   // a person has started it
 	skilled  bool   // it was launched with a skill
 	prompt   string // of the command line
 	ready    bool   // SessionStart was answered
@@ -145,6 +146,10 @@ func (a *agent) run(launch string) {
 
 // read takes over what the daemon has launched it with.
 func (a *agent) read(path string) error {
+	if a.own {
+		a.readOwn()
+		return nil
+	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -334,5 +339,9 @@ func (a *agent) end(why string, code int) {
 	a.w.kill(&a.owner)
 	close(a.ended)
 	a.h.table.End(a.proc)
-	a.h.term.Exit(a.ref, code)
+	if a.own {
+		a.backToShell()
+	} else {
+		a.h.term.Exit(a.ref, code)
+	}
 }

@@ -32,6 +32,7 @@ func (w *world) committed(g *generation) {
 		}
 	}
 	agents, handoffs := w.rows()
+	w.known(agents)
 	w.checkRuns(agents)
 	open, heirs, sessions := map[int64]int64{}, map[int64]int64{}, map[string]int64{}
 	for i := range handoffs {
@@ -142,7 +143,7 @@ func (w *world) taken(a *agent, prompt string, from origin) {
 		if d.State != daemon.DeliveryQueued {
 			counted[token(d)]++
 		}
-		ours = ours || d.Kind == daemon.KindInstruction || d.Kind == daemon.KindPrompt
+		ours = ours || d.Kind == daemon.KindInstruction || d.Kind == daemon.KindPrompt || d.Kind == daemon.KindSkill
 		if d.Verdict != nil && *d.Verdict == daemon.NotSubmitted && counted[token(d)] == 1 && !w.asked(list, token(d)) {
 			w.fail("agent %d takes delivery %d, which is said not to have reached it (%s)", a.id, d.ID, d.Evidence)
 		}

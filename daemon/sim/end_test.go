@@ -24,7 +24,7 @@ func (w *world) finished() bool {
 	for i := range agents {
 		a := &agents[i]
 		open, err := w.store.OpenDeliveries(context.Background(), a.ID)
-		if err != nil || len(open) > 0 || a.Active() && (a.SpawnedAt == nil || a.StopAskedAt != nil && a.StopStage != daemon.StopFailed) {
+		if err != nil || len(open) > 0 || a.Active() && (a.Managed && a.SpawnedAt == nil || a.StopAskedAt != nil && a.StopStage != daemon.StopFailed) {
 			return false
 		}
 	}
@@ -53,7 +53,7 @@ func (w *world) unfinished() {
 		for _, d := range open {
 			w.fail("delivery %d (%s) of agent %d is still %s %s after the last fault", d.ID, d.Kind, a.ID, d.State, patience)
 		}
-		if a.Active() && (a.SpawnedAt == nil || a.StopAskedAt != nil && a.StopStage != daemon.StopFailed) {
+		if a.Active() && (a.Managed && a.SpawnedAt == nil || a.StopAskedAt != nil && a.StopStage != daemon.StopFailed) {
 			w.fail("agent %d is still starting or stopping (%q) %s after the last fault", a.ID, a.StopStage, patience)
 		}
 	}
@@ -82,6 +82,8 @@ func (w *world) ended() {
 			w.fail("handoff %d is completed, and agent %d never got its prompt", h.ID, *h.SuccessorID)
 		}
 	}
+	w.ownEnded()
+	w.checkCompact(agents)
 	w.checkMessages(agents, events)
 	w.runsEnded(agents, events)
 	for i := range events {

@@ -49,6 +49,7 @@ func settings() daemon.Settings {
 	}
 	set.Handoff.DocumentTimeout = 90 * time.Second
 	set.Handoff.BusyTimeout = 2 * time.Minute
+	set.Handoff.Auto.Enabled = true
 	set.Pipeline = daemon.PipelineSettings{StepTimeout: 3 * time.Minute, MaxRunning: maxRunning}
 	return set
 }
@@ -247,6 +248,9 @@ func (h *host) hook(a *agent, event string, payload map[string]any) (answer hook
 	env := hooks.Envelope{
 		Key: fmt.Sprintf("%016x%04x%012x", at.UnixNano(), a.proc.PID%65536, h.nonce), Event: event, Launch: a.env["UNDERSTUDY_LAUNCH"],
 		AgentPID: a.proc.PID, AgentStart: a.proc.Start, Boot: boot, At: at, Body: body,
+	}
+	if a.own {
+		env.Tmux, env.Pane = fmt.Sprintf("%s,%d,0", a.ref.Socket, a.ref.ServerPID), a.ref.Pane
 	}
 	done := make(chan hookAnswer, 1)
 	go func() {

@@ -23,6 +23,9 @@ func (w *world) people() {
 		if w.rng.IntN(3) == 0 {
 			w.begin("director of "+h.name, func(p *person) { p.direct(h) })
 		}
+		if w.rng.IntN(4) == 0 {
+			w.begin("worker on "+h.name, func(p *person) { p.work(h) })
+		}
 		w.begin("accidents on "+h.name, func(p *person) { p.accidents(h) })
 		w.aside("somebody on "+h.name, func(p *person) { p.look(h) })
 	}

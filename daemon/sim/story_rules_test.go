@@ -124,3 +124,47 @@ func TestDialogOpensUnderAPaste(t *testing.T) {
 		p.reach(a, daemon.Completed)
 	})
 }
+
+// TestPromptIsReadUnderExit: a prompt whose keys the agent has not read yet when the exit command is typed behind them
+// is not exited over: a rule of every run says so.
+func TestPromptIsReadUnderExit(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		a.mood.think = 20 * time.Second
+		h.term.before = func(text string) {
+			if text == "/exit" {
+				h.term.before, a.frozen = nil, time.Now().Add(time.Second)
+				a.person("one more thing", tmux.Enter)
+			}
+		}
+		p.request(h, a, daemon.AwaitingDocument)
+		a.person("half a thought ")
+		p.reach(a, daemon.ShuttingDown)
+		p.await("the daemon to ask", time.Minute, func() bool { return p.handoffs(a.id)[0].Retryable() })
+		if a.dead {
+			t.Error("it was exited over a prompt")
+		}
+		p.retry(&p.handoffs(a.id)[0])
+		p.reach(a, daemon.Completed)
+	})
+}
+
+// TestMessageWhileRecorded: a message that comes while a handoff is being recorded, which drops what waits for the
+// agent, is not dropped without a word: a rule of every run says so.
+func TestMessageWhileRecorded(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		recording := false
+		p.w.delay = func(c *call) time.Duration {
+			if !strings.HasPrefix(c.what, "Commit ") || !strings.Contains(c.what, " → recorded") {
+				return 0
+			}
+			p.w.delay, recording = nil, true
+			return 5 * time.Second
+		}
+		p.request(h, a, daemon.Verifying)
+		p.await("the record", time.Minute, func() bool { return recording })
+		p.send(a.id)
+		p.reach(a, daemon.Completed)
+	})
+}

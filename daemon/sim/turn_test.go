@@ -29,6 +29,7 @@ type mood struct {
 	forgets                          bool    // the prompt of its command line, over a dialog
 	swallow, asks, fails, background float64 // chances, of each turn or Enter
 	noDocument, late, hangs, crashes float64
+	compacts                         float64
 }
 
 func newMood(rng *rand.Rand, p *plan) mood {
@@ -48,10 +49,13 @@ func newMood(rng *rand.Rand, p *plan) mood {
 	swallow, asks, fails, background, hangs, crashes := odds(0.5), odds(0.2), odds(0.2), odds(0.3), odds(0.1), odds(0.2)
 	trust, ignoreTerm, ignoreExit := rng.Float64() < 0.2, rng.Float64() < 0.2, rng.Float64() < 0.1
 	noDocument, late := odds(0.3), odds(0.3)
-	forgets := rng.IntN(2) == 0
+	forgets, compacts := rng.IntN(2) == 0, odds(0.2)
 	if p.has("agents misbehave") {
 		m.swallow, m.asks, m.fails, m.background, m.hangs, m.crashes = swallow, asks, fails, background, hangs, crashes
 		m.trust, m.ignoreTerm, m.ignoreExit, m.forgets = trust, ignoreTerm, ignoreExit, forgets
+	}
+	if p.has("agents compact") {
+		m.compacts = compacts
 	}
 	if p.has("documents fail") {
 		m.noDocument, m.late = noDocument, late
@@ -72,6 +76,10 @@ func (a *agent) odd(what string, chance float64) bool {
 func (a *agent) typed(in tmuxtest.Input) {
 	if (in.Key == tmux.Enter || in.Text != "") && a.dialog != nil && !a.dialog.exit {
 		a.w.fail("%.60q was typed into the dialog %q of agent %d", cmp.Or(in.Text, in.Key.String()), a.dialog.Title, a.id)
+	}
+	if a.dead {
+		a.w.fail("%.60q was typed into the shell that is left of agent %d", cmp.Or(in.Text, in.Key.String()), a.id)
+		return
 	}
 	a.inputs = append(a.inputs, in)
 	nudge(a.keys)
@@ -258,6 +266,9 @@ func (a *agent) act(ctx context.Context, prompt string) (answer string, done boo
 		if ctx.Err() != nil {
 			return "", false
 		}
+	}
+	if a.odd("compaction", a.mood.compacts) {
+		a.compact()
 	}
 	if a.odd("background task", a.mood.background) {
 		a.background()
