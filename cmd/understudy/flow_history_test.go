@@ -1,5 +1,3 @@
-//go:build e2e
-
 package main
 
 import (
@@ -14,7 +12,6 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/data"
-	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
 // fillTo has the agent's context filled to so many tokens, and waits until that is known.
@@ -27,53 +24,54 @@ func (r *rig) fillTo(agentID int64, tokens int64) {
 // TestHistory: the line of generations can be looked through from any of its handoffs, and each
 // successor knows where the last three documents of its persona are.
 func TestHistory(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	other, _, _ := r.handOver(r.agent("tester-kit-1").ID)
-	a := r.agent(con)
-	if text := r.launchText(a); strings.Contains(text, "handoffs/") {
-		t.Errorf("first agent's skill names handoffs:\n%s", text)
-	}
-	var line []daemon.Handoff // the newest first
-	for n := range int64(4) {
-		if n == 2 { // what was never recorded is a part of the line, and nothing to read
-			r.misbehave("no-document")
-			line = append([]daemon.Handoff{r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing)}, line...)
-			r.misbehave("")
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		other, _, _ := r.handOver(r.agent("tester-kit-1").ID)
+		a := r.agent(con)
+		if text := r.launchText(a); strings.Contains(text, "handoffs/") {
+			t.Errorf("first agent's skill names handoffs:\n%s", text)
 		}
-		r.fillTo(a.ID, 100_000*(n+1))
-		h, _, next := r.handOver(a.ID)
-		line = append([]daemon.Handoff{h}, line...)
-		if h.Generation != int(n)+1 || next.Generation != int(n)+2 {
-			t.Errorf("handoff of generation %d, successor of %d, want %d and %d", h.Generation, next.Generation, n+1, n+2)
+		var line []daemon.Handoff // the newest first
+		for n := range int64(4) {
+			if n == 2 { // what was never recorded is a part of the line, and nothing to read
+				r.misbehave("no-document")
+				line = append([]daemon.Handoff{r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing)}, line...)
+				r.misbehave("")
+			}
+			r.fillTo(a.ID, 100_000*(n+1))
+			h, _, next := r.handOver(a.ID)
+			line = append([]daemon.Handoff{h}, line...)
+			if h.Generation != int(n)+1 || next.Generation != int(n)+2 {
+				t.Errorf("handoff of generation %d, successor of %d, want %d and %d", h.Generation, next.Generation, n+1, n+2)
+			}
+			if c := h.ContextUse; c == nil || c.Tokens != 100_000*(n+1) || c.Limit == nil || c.Percent == nil || *c.Percent != float64(10*(n+1)) {
+				t.Errorf("handoff %d: context %+v, want %d %%", h.ID, c, 10*(n+1))
+			}
+			r.wantLast(next.ID, line)
+			a = next
 		}
-		if c := h.ContextUse; c == nil || c.Tokens != 100_000*(n+1) || c.Limit == nil || c.Percent == nil || *c.Percent != float64(10*(n+1)) {
-			t.Errorf("handoff %d: context %+v, want %d %%", h.ID, c, 10*(n+1))
+		var ids []int64
+		for _, h := range line {
+			ids = append(ids, h.ID)
 		}
-		r.wantLast(next.ID, line)
-		a = next
-	}
-	var ids []int64
-	for _, h := range line {
-		ids = append(ids, h.ID)
-	}
-	for _, of := range []int{0, 2, len(line) - 1} {
-		got, err := r.client.Line(t.Context(), line[of].ID)
-		if err != nil || !reflect.DeepEqual(got, line) {
-			t.Errorf("line of handoff %d (%v)\n got %+v\nwant %+v", line[of].ID, err, got, line)
+		for _, of := range []int{0, 2, len(line) - 1} {
+			got, err := r.client.Line(t.Context(), line[of].ID)
+			if err != nil || !reflect.DeepEqual(got, line) {
+				t.Errorf("line of handoff %d (%v)\n got %+v\nwant %+v", line[of].ID, err, got, line)
+			}
 		}
-	}
-	if got, err := r.client.PersonaHandoffs(t.Context(), con, allRows); err != nil || !reflect.DeepEqual(got, line) {
-		t.Errorf("handoffs of %s (%v)\n got %+v\nwant %+v", con, err, got, line)
-	}
-	if got, err := r.client.Line(t.Context(), other.ID); err != nil || len(got) != 1 || got[0].ID != other.ID {
-		t.Errorf("line of another persona: %+v (%v)", got, err)
-	}
-	shown := r.sit(false, "handoff", "show", fmt.Sprint(ids[1]))
-	shown.sees(`(?m)^   1 +\d+ .*\b10%`, 1)
-	shown.sees(`(?m)^▸  3 +\d+ .*\b30%`, 1)
-	shown.sees(`(?m)^   5 +\d+ +idle `, 1)
-	r.sit(false, "handoff", "list", "--persona", con, "--json").sees(`"generation": *4`, 1)
+		if got, err := r.client.PersonaHandoffs(t.Context(), con, allRows); err != nil || !reflect.DeepEqual(got, line) {
+			t.Errorf("handoffs of %s (%v)\n got %+v\nwant %+v", con, err, got, line)
+		}
+		if got, err := r.client.Line(t.Context(), other.ID); err != nil || len(got) != 1 || got[0].ID != other.ID {
+			t.Errorf("line of another persona: %+v (%v)", got, err)
+		}
+		shown := r.sit(false, "handoff", "show", fmt.Sprint(ids[1]))
+		shown.sees(`(?m)^   1 +\d+ .*\b10%`, 1)
+		shown.sees(`(?m)^▸  3 +\d+ .*\b30%`, 1)
+		shown.sees(`(?m)^   5 +\d+ +idle `, 1)
+		r.sit(false, "handoff", "list", "--persona", con, "--json").sees(`"generation": *4`, 1)
+	})
 }
 
 // launchText is the skill that the agent is launched with; it has said nothing yet.
@@ -104,56 +102,39 @@ func (r *rig) wantLast(agentID int64, handoffs []daemon.Handoff) {
 	}
 }
 
-// TestHistoryForPerson: an agent that a person started is told of the last handoffs with its skill.
-func TestHistoryForPerson(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	theirs, _ := r.foreignAgent(tmuxtest.Server(t), "")
-	first, _, next := r.handOver(r.agent(con).ID)
-	second, _, _ := r.handOver(next.ID)
-	if _, err := r.client.AssignPersona(t.Context(), theirs.ID, con); err != nil {
-		t.Fatal(err)
-	}
-	r.awaitAgent(theirs.ID, "skill", func(a daemon.Agent) bool { return a.SkillInjectedAt != nil })
-	r.wantTold(theirs.ID, "you play the persona "+con)
-	if told := r.told(theirs.ID)[0]; !strings.HasSuffix(told, second.FilePath+", "+first.FilePath+".") {
-		t.Errorf("told %q, want it to end with the last handoffs, the newest first:\n%s\n%s", told, second.FilePath, first.FilePath)
-	}
-}
-
 // TestHandoffLog: the moments that scripts look for are logged with the same keys each.
 func TestHandoffLog(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	log := r.keepLog()
-	r.cfg.Around = func(cfg daemon.Config) daemon.Config {
-		git := cfg.Worktree
-		var calls atomic.Int32
-		cfg.Worktree = func(ctx context.Context, q daemon.WorktreeQuery) (daemon.Worktree, error) {
-			if calls.Add(1) == 1 {
-				return git(ctx, q)
+	story(t, func(t *testing.T, r *rig) {
+		log := r.keepLog()
+		r.cfg.Around = func(cfg daemon.Config) daemon.Config {
+			git := cfg.Worktree
+			var calls atomic.Int32
+			cfg.Worktree = func(ctx context.Context, q daemon.WorktreeQuery) (daemon.Worktree, error) {
+				if calls.Add(1) == 1 {
+					return git(ctx, q)
+				}
+				panic("no such thing")
 			}
-			panic("no such thing")
+			return cfg
 		}
-		return cfg
-	}
-	r.start()
-	a := r.agent(con)
-	r.talk(a.ID, "some work")
-	r.misbehave("no-document")
-	id := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing).ID
-	r.misbehave("")
-	r.retry(id)
-	h := r.awaitPhase(id, daemon.Completed)
-	degraded, _, _ := r.handOver(r.taken(h).ID)
+		r.start()
+		a := r.agent(con)
+		r.talk(a.ID, "some work")
+		r.misbehave("no-document")
+		id := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing).ID
+		r.misbehave("")
+		r.retry(id)
+		h := r.awaitPhase(id, daemon.Completed)
+		degraded, _, _ := r.handOver(r.taken(h).ID)
 
-	r.wantMoment(log, h, "handoff_started", "INFO", "", false)
-	r.wantMoment(log, h, "handoff_failed", "WARN", data.DocumentMissing, false)
-	r.wantMoment(log, h, "handoff_extracted", "INFO", "", true)
-	r.wantMoment(log, h, "handoff_completed", "INFO", "", true)
-	r.awaitLogged(log, "handoff_fallback_used", h.ID, 0)
-	r.wantMoment(log, degraded, "handoff_fallback_used", "WARN", "internal error: no such thing", true)
-	r.wantMoment(log, degraded, "handoff_completed", "INFO", "", true)
+		r.wantMoment(log, h, "handoff_started", "INFO", "", false)
+		r.wantMoment(log, h, "handoff_failed", "WARN", data.DocumentMissing, false)
+		r.wantMoment(log, h, "handoff_extracted", "INFO", "", true)
+		r.wantMoment(log, h, "handoff_completed", "INFO", "", true)
+		r.awaitLogged(log, "handoff_fallback_used", h.ID, 0)
+		r.wantMoment(log, degraded, "handoff_fallback_used", "WARN", "internal error: no such thing", true)
+		r.wantMoment(log, degraded, "handoff_completed", "INFO", "", true)
+	})
 }
 
 // wantMoment fails unless a moment of the handoff was logged once, at this level; recorded: with the

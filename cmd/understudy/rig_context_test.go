@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"reflect"
@@ -182,14 +183,50 @@ func (r *rig) written(agentID int64, path string) string {
 	return ""
 }
 
-// wantStored fails unless the fields are stored just so.
+// wantStored fails unless exactly these fields are stored; nil: none at all.
 func (r *rig) wantStored(handoffID int64, want map[string]any) {
 	r.t.Helper()
-	raw := r.column(fmt.Sprintf("SELECT structured FROM handoffs WHERE id = %d", handoffID))
+	store, err := r.openDatabase(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	h, err := store.Handoff(r.t.Context(), handoffID)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	raw, err := json.Marshal(h.Structured)
 	var got map[string]any
-	if err := json.Unmarshal([]byte(raw), &got); err != nil || !reflect.DeepEqual(got, want) {
+	if err == nil {
+		err = json.Unmarshal(raw, &got)
+	}
+	maps.DeleteFunc(got, func(_ string, v any) bool { return v == nil })
+	if err != nil || !reflect.DeepEqual(got, want) {
 		r.t.Errorf("stored %s (%v), want %v", raw, err, want)
 	}
+}
+
+// wantFallback fails unless the successor was given the basic context, and the operator told why.
+func (r *rig) wantFallback(h daemon.Handoff, cause string) {
+	r.t.Helper()
+	if want := []string{"Fallback handoff used: " + cause}; !h.Degraded || h.ContextValidated || !slices.Equal(h.Warnings, want) {
+		r.t.Errorf("handoff degraded %v, validated %v, warnings %q: want %q", h.Degraded, h.ContextValidated, h.Warnings, want)
+	}
+	c := r.contextOf(h)
+	for _, part := range []string{"From: " + h.SourceAgent + "\n", "To: " + h.TargetAgent + "\n", h.FilePath + "\n"} {
+		if !strings.Contains(c.text, part) {
+			r.t.Errorf("basic context names no %q:\n%s", part, c.text)
+		}
+	}
+	m := h.Metrics
+	if h.Structured == nil || m.ContextSizeBytes != int64(len(c.text)) || m.MessagesTransferred+m.DecisionsTransferred+m.MemoryRefsTransferred > 0 {
+		r.t.Errorf("structured %+v, metrics %+v of %d bytes", h.Structured, m, len(c.text))
+	}
+	r.awaitAlert(h.ID, "handoff_fallback_used")
+	message, _ := field(r.t, r.handoffEvents(h.ID, "handoff_fallback_used")[0], "message").(string)
+	if !strings.HasPrefix(message, "Fallback handoff used: "+cause) {
+		r.t.Errorf("operator told %q, want the cause %q", message, cause)
+	}
+	r.sit(false, "handoff", "show", fmt.Sprint(h.ID)).sees(`degraded +yes`, 1)
 }
 
 // under is the text under a heading of the document, up to the next one, trimmed.
