@@ -115,59 +115,62 @@ func TestSpool(t *testing.T) {
 // TestStopWhileAway: a daemon that was stopped while the agent wrote its document finds the Stop in
 // the spool and goes on; nothing is typed again.
 func TestStopWhileAway(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	a := r.agent(con)
-	r.misbehave("think=1m")
-	id := r.handoff(a.ID)
-	r.awaitPhase(id, daemon.AwaitingDocument)
-	r.halt()
-	r.misbehave("")
-	r.awaitSpooled(1)
-	r.start()
-	h := r.awaitPhase(id, daemon.Completed)
-	r.wantTold(a.ID, instructed)
-	r.wantTold(*h.SuccessorID, h.Ref)
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.misbehave("think=1m")
+		id := r.handoff(a.ID)
+		r.awaitPhase(id, daemon.AwaitingDocument)
+		r.halt()
+		r.misbehave("")
+		r.awaitSpooled(1)
+		r.start()
+		h := r.awaitPhase(id, daemon.Completed)
+		r.wantTold(a.ID, instructed)
+		r.wantTold(*h.SuccessorID, h.Ref)
+	})
 }
 
 // TestAnswerLost: a Stop was answered with the instruction, but the answer did not arrive: its hook
 // spooled it. The instruction is typed then.
 func TestAnswerLost(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	a := r.agent(con)
-	r.deliver(r.hook(a.ID, "UserPromptSubmit", map[string]any{"prompt": "work", "prompt_id": "p1"}))
-	id := r.handoff(a.ID)
-	r.awaitPhase(id, daemon.Instructing)
-	stop := r.hook(a.ID, "Stop", map[string]any{"prompt_id": "p1", "stop_hook_active": false})
-	if out := r.deliver(stop); !strings.Contains(out, `"block"`) || !strings.Contains(out, instructed) {
-		t.Fatalf("Stop of a busy agent answered with %q", out)
-	}
-	// Asked again, the daemon gives the same answer; only the spool says that it was lost.
-	if out := r.deliver(stop); !strings.Contains(out, `"block"`) {
-		t.Errorf("Stop that came again answered with %q", out)
-	}
-	if err := hooks.OpenSpool(r.dir.Spool()).Put(stop); err != nil {
-		t.Fatal(err)
-	}
-	r.awaitPhase(id, daemon.Completed)
-	r.wantTold(a.ID, instructed)
-	if n := len(r.handoffEvents(id, "delivery_answered")); n != 1 {
-		t.Errorf("answered %d times", n)
-	}
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.deliver(r.hook(a.ID, "UserPromptSubmit", map[string]any{"prompt": "work", "prompt_id": "p1"}))
+		id := r.handoff(a.ID)
+		r.awaitPhase(id, daemon.Instructing)
+		stop := r.hook(a.ID, "Stop", map[string]any{"prompt_id": "p1", "stop_hook_active": false})
+		if out := r.deliver(stop); !strings.Contains(out, `"block"`) || !strings.Contains(out, instructed) {
+			t.Fatalf("Stop of a busy agent answered with %q", out)
+		}
+		// Asked again, the daemon gives the same answer; only the spool says that it was lost.
+		if out := r.deliver(stop); !strings.Contains(out, `"block"`) {
+			t.Errorf("Stop that came again answered with %q", out)
+		}
+		if err := hooks.OpenSpool(r.dir.Spool()).Put(stop); err != nil {
+			t.Fatal(err)
+		}
+		r.awaitPhase(id, daemon.Completed)
+		r.wantTold(a.ID, instructed)
+		if n := len(r.handoffEvents(id, "delivery_answered")); n != 1 {
+			t.Errorf("answered %d times", n)
+		}
+	})
 }
 
 // TestStopTwice: a hook that the runtime sends twice counts once.
 func TestStopTwice(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).start()
-	a := r.agent(con)
-	release := r.hold(a.ID, "long work")
-	r.misbehave("stop-twice")
-	id := r.handoff(a.ID)
-	r.awaitNote(id, noteBusyPart)
-	release()
-	h := r.awaitPhase(id, daemon.Completed)
-	r.wantTold(a.ID, "long work", h.Ref)
-	r.wantTold(*h.SuccessorID, h.Ref)
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		release := r.hold(a.ID, "long work")
+		r.misbehave("stop-twice")
+		id := r.handoff(a.ID)
+		r.awaitNote(id, noteBusyPart)
+		release()
+		h := r.awaitPhase(id, daemon.Completed)
+		r.wantTold(a.ID, "long work", h.Ref)
+		r.wantTold(*h.SuccessorID, h.Ref)
+	})
 }

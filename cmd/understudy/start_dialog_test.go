@@ -84,22 +84,22 @@ func TestDialogBeforeSession(t *testing.T) {
 
 // TestPromptLostAtStart: a runtime that forgets the prompt of its command line is given it again, once.
 func TestPromptLostAtStart(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.cfg.Settings.Handoff.AckTimeout = 5 * time.Second
-	r.misbehave("trust,lost-prompt")
-	r.template("two", "developer", "reviewer")
-	r.start()
-	id := r.pipeline("two", roof).ID
-	a := r.awaitRun(id, "its agent", func(p daemon.Pipeline) bool { return len(p.Steps[0].AgentIDs) > 0 }).Steps[0].AgentIDs[0]
-	r.awaitAsked(a, trusts)
-	r.answerTrust(a)
-	r.misbehave("")
-	r.awaitRun(id, "the next step", func(p daemon.Pipeline) bool { return p.Steps[0].Status == daemon.StepDone })
-	if list := r.deliveries(a); len(list) == 0 || list[len(list)-1].Verdict == nil || *list[len(list)-1].Verdict != daemon.Submitted {
-		t.Errorf("the prompt was not typed: %+v", list)
-	}
-	r.wantTold(a, "Mend the roof.")
+	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Handoff.AckTimeout = 5 * time.Second
+		r.misbehave("trust,lost-prompt")
+		r.template("two", "developer", "reviewer")
+		r.start()
+		id := r.pipeline("two", roof).ID
+		a := r.awaitRun(id, "its agent", func(p daemon.Pipeline) bool { return len(p.Steps[0].AgentIDs) > 0 }).Steps[0].AgentIDs[0]
+		r.awaitAsked(a, trusts)
+		r.answerTrust(a)
+		r.misbehave("")
+		r.awaitRun(id, "the next step", func(p daemon.Pipeline) bool { return p.Steps[0].Status == daemon.StepDone })
+		if list := r.deliveries(a); len(list) == 0 || list[len(list)-1].Verdict == nil || *list[len(list)-1].Verdict != daemon.Submitted {
+			t.Errorf("the prompt was not typed: %+v", list)
+		}
+		r.wantTold(a, "Mend the roof.")
+	})
 }
 
 // TestStartTooOld: a CLI that would never register is not started.
