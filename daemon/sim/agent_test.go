@@ -54,6 +54,7 @@ type agent struct {
 	promptID string
 	dialog   *dialog
 	tasks    int
+	failing  bool     // each turn ends with an error of the API
 	answers  []string // its messages at the end of turns
 	leaving  bool     // it was asked to exit, or told by a signal to
 	ended    chan struct{}

@@ -33,7 +33,7 @@ func (w *world) committed(g *generation) {
 	}
 	agents, handoffs := w.rows()
 	w.known(agents)
-	w.checkRuns(agents)
+	w.checkRuns(agents, handoffs)
 	open, heirs, sessions := map[int64]int64{}, map[int64]int64{}, map[string]int64{}
 	for i := range handoffs {
 		h := &handoffs[i]

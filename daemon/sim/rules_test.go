@@ -210,3 +210,11 @@ func (w *world) checkCode(h *daemon.Handoff) {
 		w.fail("handoff %d failed with %s, and what happened is that agent %d ended", h.ID, h.Error.Code, d.AgentID)
 	}
 }
+
+// isHook reports whether calls are those of a hook.
+func isHook(own *owner, event string) bool { return strings.Contains(own.name, " hook "+event+"-") }
+
+// isCommit reports whether a call is a transaction of which something is told.
+func isCommit(c *call, what string) bool {
+	return strings.HasPrefix(c.what, "Commit ") && strings.Contains(c.what, what)
+}

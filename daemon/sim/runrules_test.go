@@ -27,7 +27,7 @@ func newRunChecks() runChecks {
 const maxRunning = 2
 
 // checkRuns holds what must be true of runs after each transaction.
-func (w *world) checkRuns(agents []daemon.Agent) {
+func (w *world) checkRuns(agents []daemon.Agent, handoffs []daemon.Handoff) {
 	atWork := map[string]int{}
 	for _, p := range w.runs() {
 		w.checkRun(&p)
@@ -41,6 +41,19 @@ func (w *world) checkRuns(agents []daemon.Agent) {
 			}
 		}
 		w.checkAgentsOf(&p, agents)
+		w.checkHandoffsOf(&p, handoffs)
+	}
+}
+
+// checkHandoffsOf: no handoff of a step goes on, unless it is recorded, when the step does not.
+func (w *world) checkHandoffsOf(p *daemon.Pipeline, handoffs []daemon.Handoff) {
+	for i := range handoffs {
+		h := &handoffs[i]
+		for j := range p.Steps {
+			if s := &p.Steps[j]; s.Status != daemon.StepRunning && h.Open() && h.RecordedAt == nil && slices.Contains(s.AgentIDs, h.AgentID) {
+				w.fail("step %d of run %d is %s, and handoff %d of its agent %d is %s", j+1, p.ID, s.Status, h.ID, h.AgentID, h.Phase)
+			}
+		}
 	}
 }
 

@@ -46,3 +46,68 @@ func TestForgottenPrompt(t *testing.T) {
 		p.reachRun(id, daemon.PipelineDone)
 	})
 }
+
+// TestGate: a run that waits for an approval reminds people of it, takes it once, and is done after it.
+func TestGate(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		id := p.run(h, "two")
+		p.newest(id, 0)
+		approve := func(ctx context.Context, d *daemon.Daemon) error {
+			_, err := d.ApprovePipeline(ctx, id, daemon.Decision{})
+			return err
+		}
+		wantCode(t, p.ask(h, "approve too early", approve), "not_waiting_for_approval")
+		run := p.reachRun(id, daemon.PipelineWaiting)
+		p.wait("is away", 100*time.Second, 100*time.Second)
+		reminders := 0
+		for _, e := range p.w.log() {
+			if e.Type == "pipeline_approval_reminder" {
+				reminders++
+			}
+		}
+		if reminders != 2 {
+			t.Errorf("%d reminders in 100 s, one each 40 s", reminders)
+		}
+		p.w.approved[run.Steps[1].ID] = true
+		if err := p.ask(h, "approve", approve); err != nil {
+			t.Error(err)
+		}
+		p.reachRun(id, daemon.PipelineDone)
+		wantCode(t, p.ask(h, "resume what is done", func(ctx context.Context, d *daemon.Daemon) error {
+			_, err := d.ResumePipeline(ctx, id, false)
+			return err
+		}), "pipeline_not_failed")
+	})
+}
+
+// TestResumeGoesOnWithTheRecord: a run that was aborted while its agent was handed over goes on with the successor, when
+// the document was recorded; whether the handoff has come to its end by then or not. Nobody retries it beside the run.
+func TestResumeGoesOnWithTheRecord(t *testing.T) {
+	for name, wait := range map[string]time.Duration{"at once": 0, "later": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				p.w.born = func(a *agent) { a.mood.think = 5 * time.Second }
+				id := p.run(h, "one")
+				a := p.newest(id, 0)
+				p.often("its turn", func() bool { return a.stop != nil })
+				a.mood.deaf = true
+				handoff := p.request(h, a, daemon.ShuttingDown)
+				p.abort(h, id)
+				p.wait("thinks", wait, wait)
+				if wait > 0 {
+					wantCode(t, p.ask(h, "retry", func(ctx context.Context, d *daemon.Daemon) error {
+						_, err := d.RetryHandoff(ctx, handoff.ID, "")
+						return err
+					}), "pipeline_failed")
+				}
+				run := p.reachRun(id, daemon.PipelineFailed)
+				p.resume(&run, false)
+				done := p.reachRun(id, daemon.PipelineDone)
+				ids := done.Steps[0].AgentIDs
+				if last, err := p.w.store.Agent(ctx(), ids[len(ids)-1]); err != nil || last.PreviousAgentID == nil || *last.PreviousAgentID != a.id {
+					t.Errorf("agent %d ended the step, and is no successor of agent %d: %v", last.ID, a.id, err)
+				}
+			})
+		})
+	}
+}

@@ -227,7 +227,7 @@ func (a *agent) turn(j job) {
 			a.w.trace.note(a.owner.name, "turn ends: %v", context.Cause(ctx))
 			return
 		}
-		if a.odd("API error", a.mood.fails) {
+		if a.failing || a.odd("API error", a.mood.fails) {
 			a.hook(hooks.StopFailure, map[string]any{"error": "rate_limit", "error_details": "429", "last_assistant_message": "API Error: Request rejected (429)"})
 			return
 		}
