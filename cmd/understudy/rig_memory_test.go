@@ -114,11 +114,7 @@ func (b *base) committed(by *daemon.Daemon) {
 	}
 }
 
-func (b *base) Commit(ctx context.Context, c *daemon.Change) error {
-	return (&connection{b, nil}).Commit(ctx, c)
-}
-
-// connection is a daemon's own to the database.
+// connection is a daemon's or the story's own to the database. Others are told of what it commits.
 type connection struct {
 	*base
 	of *daemon.Daemon // nil: the story's
@@ -148,7 +144,7 @@ func (c *connection) MarkAlerted(ctx context.Context, ids []int64, told *daemon.
 	return err
 }
 
-// serving is a daemon that answers requests, in memory.
+// servingHere is a daemon that answers requests, as [serving] is.
 type servingHere struct {
 	d          *daemon.Daemon
 	everything http.Handler

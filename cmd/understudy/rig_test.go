@@ -259,7 +259,7 @@ func (r *rig) events(ctx context.Context) ([]daemon.Event, error) {
 // openDatabase opens the daemon's database when it is first asked.
 func (r *rig) openDatabase(ctx context.Context) (daemon.Store, error) {
 	if r.memory != nil {
-		return r.memory.base, nil
+		return &connection{base: r.memory.base}, nil
 	}
 	return r.openDB(ctx)
 }

@@ -95,7 +95,7 @@ func TestPromptLostAtStart(t *testing.T) {
 		r.answerTrust(a)
 		r.misbehave("")
 		r.awaitRun(id, "the next step", func(p daemon.Pipeline) bool { return p.Steps[0].Status == daemon.StepDone })
-		if list := r.deliveries(a); len(list) == 0 || list[len(list)-1].Verdict == nil || *list[len(list)-1].Verdict != daemon.Submitted {
+		if list := r.deliveries(a); len(list) == 0 || list[0].Verdict == nil || *list[0].Verdict != daemon.Submitted {
 			t.Errorf("the prompt was not typed: %+v", list)
 		}
 		r.wantTold(a, "Mend the roof.")
