@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -206,6 +208,14 @@ func (d *Daemon) orphaned(h *Handoff, a *Agent) bool {
 	defer d.mu.Unlock()
 	f := d.forks[a.ID]
 	return (f == nil || f.handoff != h.ID) && h.ForkedAt.Before(d.began)
+}
+
+// forked are the agents whose sessions are being forked. A handoff that another host has cancelled is open no
+// more; without the word of that cancel only a look at the agent ends its fork.
+func (d *Daemon) forked() []int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Sorted(maps.Keys(d.forking))
 }
 
 // endFork ends an agent's fork at once, if there is one.

@@ -95,7 +95,7 @@ func (d *Daemon) sweep(ctx context.Context) error {
 		return fmt.Errorf("open agents: %w", err)
 	}
 	busy := map[int64]bool{}
-	for _, id := range ids {
+	for _, id := range append(ids, d.forked()...) {
 		busy[id] = true
 		d.Wake(id)
 	}
