@@ -38,6 +38,7 @@ type program struct {
 
 	mu      sync.Mutex
 	over    bool
+	group   []*program
 	signals map[os.Signal]chan os.Signal // those that it wants to be told of
 }
 
@@ -89,6 +90,16 @@ func (p *program) signal(sig syscall.Signal) {
 	select {
 	case told <- sig:
 	default: // as the system does
+	}
+}
+
+// signalGroup is a signal to the process and to those that it has left in its group.
+func (p *program) signalGroup(sig syscall.Signal) {
+	p.mu.Lock()
+	group := append([]*program{p}, p.group...)
+	p.mu.Unlock()
+	for _, q := range group {
+		q.signal(sig)
 	}
 }
 
@@ -177,6 +188,7 @@ func (m *computer) oneShot(ctx context.Context, job daemon.OneShot) (daemon.OneS
 	var stdout, stderr bytes.Buffer
 	p := m.program(os.Getpid())
 	p.dir = job.Dir
+	defer p.signalGroup(syscall.SIGKILL) // what is left of it
 	code := make(chan int, 1)
 	p.start(func(ctx context.Context) int {
 		status := scripted.Run(ctx, p.agent(job.Argv, job.Env, bytes.NewReader(job.Stdin), &stdout, &stderr))
@@ -188,11 +200,10 @@ func (m *computer) oneShot(ctx context.Context, job daemon.OneShot) (daemon.OneS
 		return daemon.OneShotResult{Stdout: stdout.Bytes(), Stderr: stderr.String(), Exit: status}, nil
 	case <-ctx.Done():
 	}
-	p.signal(syscall.SIGTERM)
+	p.signalGroup(syscall.SIGTERM)
 	select {
 	case <-code:
 	case <-time.After(child.EndGrace):
-		p.signal(syscall.SIGKILL)
 	}
 	return daemon.OneShotResult{}, context.Cause(ctx)
 }
@@ -203,6 +214,9 @@ func (p *program) run(ctx context.Context, c scripted.Command) scripted.Result {
 		res, err := p.m.oneShot(ctx, daemon.OneShot{Argv: c.Argv, Env: c.Environ, Dir: p.dir, Stdin: c.Stdin})
 		return scripted.Result{Stdout: res.Stdout, Stderr: []byte(res.Stderr), Code: res.Exit, Err: err}
 	}
+	if c.Detached {
+		return p.leaves(c)
+	}
 	env := environment(c.Environ)
 	words := strings.Fields(c.Argv[len(c.Argv)-1])
 	switch {
@@ -212,6 +226,26 @@ func (p *program) run(ctx context.Context, c scripted.Command) scripted.Result {
 		return p.statusLine(ctx, env, c.Stdin)
 	}
 	return scripted.Result{Code: 127, Err: fmt.Errorf("nobody knows how to run %q", c.Argv)}
+}
+
+// leaves starts a program that does nothing for as long as its argument says, in seconds.
+func (p *program) leaves(c scripted.Command) scripted.Result {
+	seconds, err := strconv.Atoi(c.Argv[1])
+	if err != nil {
+		return scripted.Result{Code: 127, Err: err}
+	}
+	left := p.m.program(p.PID)
+	p.mu.Lock()
+	p.group = append(p.group, left)
+	p.mu.Unlock()
+	left.start(func(ctx context.Context) int {
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Duration(seconds) * time.Second):
+		}
+		return 0
+	})
+	return scripted.Result{PID: left.PID}
 }
 
 // environment is a list of NAME=value, of which the last counts.
