@@ -64,6 +64,7 @@ var (
 	errAgentNotActive   = Errorf(KindInvalid, "agent_not_active", "Agent is not active")
 	errAgentNoPersona   = Errorf(KindInvalid, "agent_no_persona", "Agent has no persona")
 	errAgentNoPane      = Errorf(KindInvalid, "agent_no_pane", "Agent has no tmux pane")
+	errAgentStopping    = Errorf(KindConflict, "agent_stopping", "Agent was asked to stop")
 	errHandoffOpen      = Errorf(KindConflict, "handoff_in_progress", "Handoff already in progress")
 	errNothingToHandOff = Errorf(KindInvalid, "nothing_to_hand_off", "Nothing to hand off (no messages yet)")
 	errHandoffNotFound  = Errorf(KindNotFound, "handoff_not_found", "Handoff not found")

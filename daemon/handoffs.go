@@ -60,6 +60,8 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in HandoffRe
 		return nil, errAgentNoPersona
 	case !a.HasPane() && !a.launching():
 		return nil, errAgentNoPane
+	case a.StepID != nil && a.StopAskedAt != nil:
+		return nil, errAgentStopping
 	}
 	earlier, err := d.Store.Handoffs(ctx, HandoffFilter{AgentID: agentID, Limit: 500})
 	if err != nil {
@@ -99,8 +101,8 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in HandoffRe
 	}).of(&a)}}
 	if in.auto {
 		a.AutoAskedAt = &h.CreatedAt
-		c.Agents = []*Agent{&a}
 	}
+	c.write(&a) // of this and of the end of its step one is second
 	if err := d.commit(ctx, &c); err != nil {
 		return nil, fmt.Errorf("agent %d: handoff: %w", agentID, err)
 	}

@@ -33,7 +33,7 @@ func (d *Daemon) sendMessage(ctx context.Context, id int64, text string, command
 	case !a.HasPane() && !a.launching():
 		return Delivery{}, errAgentNoPane
 	case a.StopAskedAt != nil:
-		return Delivery{}, Errorf(KindConflict, "agent_stopping", "Agent was asked to stop")
+		return Delivery{}, errAgentStopping
 	}
 	if h, ok, err := d.openHandoff(ctx, id); err != nil {
 		return Delivery{}, err

@@ -259,6 +259,7 @@ func (p *person) accidents(h *host) {
 			h.term.die()
 		case what == "daemon frozen" && h.gen != nil:
 			h.gen.frozen = laterOf(h.gen.frozen, time.Now().Add(between(rng, time.Second, time.Minute)))
+			p.w.calm = laterOf(p.w.calm, h.gen.frozen)
 			h.nobody(h.gen.frozen)
 		case what == "daemon stopped" && h.gen != nil:
 			h.gen.cancel(errStopped)
@@ -268,6 +269,7 @@ func (p *person) accidents(h *host) {
 			h.nobody(h.asleep)
 		case what == "store away":
 			plan.away[h] = laterOf(plan.away[h], time.Now().Add(between(rng, time.Second, 40*time.Second)))
+			p.w.calm = laterOf(p.w.calm, plan.away[h])
 			h.nobody(plan.away[h])
 		default:
 			continue

@@ -189,3 +189,30 @@ func TestForgottenPromptIsTypedOnce(t *testing.T) {
 		})
 	})
 }
+
+// TestHandoffAsItsStepEnds: a handoff that is asked for in the moment in which the agent's step ends is refused, and not
+// begun for an agent that is sent away: a rule of every run says so.
+func TestHandoffAsItsStepEnds(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		ending := false
+		p.w.delay = func(c *call) time.Duration {
+			if !isCommit(c, "«step_done»") {
+				return 0
+			}
+			p.w.delay, ending = nil, true
+			return 150 * time.Millisecond
+		}
+		id := p.run(h, "one")
+		a := p.newest(id, 0)
+		p.often("the end of the step", func() bool { return ending })
+		ask := func(ctx context.Context, d *daemon.Daemon) error {
+			_, err := d.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true})
+			return err
+		}
+		if err := p.ask(h, "hand over", ask); err != nil { // it was first: the step goes on with the successor
+			t.Error(err)
+		}
+		a.mood.deaf = true
+		p.reachRun(id, daemon.PipelineDone)
+	})
+}
