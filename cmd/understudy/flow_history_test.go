@@ -106,14 +106,14 @@ func (r *rig) wantLast(agentID int64, handoffs []daemon.Handoff) {
 func TestHandoffLog(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		log := r.keepLog()
+		var broken atomic.Bool
 		r.cfg.Around = func(cfg daemon.Config) daemon.Config {
 			git := cfg.Worktree
-			var calls atomic.Int32
 			cfg.Worktree = func(ctx context.Context, q daemon.WorktreeQuery) (daemon.Worktree, error) {
-				if calls.Add(1) == 1 {
-					return git(ctx, q)
+				if broken.Load() {
+					panic("no such thing")
 				}
-				panic("no such thing")
+				return git(ctx, q)
 			}
 			return cfg
 		}
@@ -125,6 +125,7 @@ func TestHandoffLog(t *testing.T) {
 		r.misbehave("")
 		r.retry(id)
 		h := r.awaitPhase(id, daemon.Completed)
+		broken.Store(true)
 		degraded, _, _ := r.handOver(r.taken(h).ID)
 
 		r.wantMoment(log, h, "handoff_started", "INFO", "", false)
