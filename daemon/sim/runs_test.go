@@ -115,8 +115,7 @@ func (p *person) command(what string, run *daemon.Pipeline, h *host, do func(ctx
 	_ = p.ask(h, fmt.Sprintf("%s run %d", what, run.ID), do)
 }
 
-// approve and resume are noted before they are asked for: what they allow may come before their answer.
-
+// approve is noted before it is asked for: what it allows may come before its answer.
 func (p *person) approve(run *daemon.Pipeline, h *host) {
 	if i := run.Front(); i < len(run.Steps) {
 		p.w.approved[run.Steps[i].ID] = true
@@ -128,12 +127,12 @@ func (p *person) approve(run *daemon.Pipeline, h *host) {
 }
 
 func (p *person) resume(run *daemon.Pipeline, skip bool) {
-	p.w.resumed[run.ID]++
 	what := "resume"
 	if skip {
 		what = "skip and resume"
 	}
 	p.command(what, run, p.somewhere(), func(ctx context.Context, d *daemon.Daemon) error {
+		p.w.resumed[run.ID]++ // with each attempt: one whose answer was lost may have been carried out
 		_, err := d.ResumePipeline(ctx, run.ID, skip)
 		return err
 	})

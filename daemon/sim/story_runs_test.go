@@ -111,3 +111,19 @@ func TestResumeGoesOnWithTheRecord(t *testing.T) {
 		})
 	}
 }
+
+// TestAbortEndsTheHandoff: with its step a handoff is cancelled that is not recorded: a rule of every run says so.
+func TestAbortEndsTheHandoff(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		p.w.born = func(a *agent) { a.mood.think = time.Minute }
+		id := p.run(h, "one")
+		a := p.newest(id, 0)
+		p.often("its turn", func() bool { return a.stop != nil })
+		a.stop(errInterrupted)
+		handoff := p.request(h, a, daemon.AwaitingDocument)
+		p.abort(h, id)
+		if got, err := p.w.store.Handoff(ctx(), handoff.ID); err != nil || got.Phase != daemon.Cancelled {
+			t.Errorf("the handoff of an aborted run is %s: %v", got.Phase, err)
+		}
+	})
+}
