@@ -140,7 +140,7 @@ func (w *world) takenByStep(a *agent, prompt string) {
 		return
 	}
 	s := w.step(*row.PipelineID, *row.StepID)
-	if s == nil || prompt != runtimes.FirstPrompt(s.Input) {
+	if s == nil || !runtimes.MatchesPrompt(prompt, runtimes.FirstPrompt(s.Input)) { // a person may have typed behind it
 		return
 	}
 	switch w.told[a.id]++; {
