@@ -216,3 +216,18 @@ func TestHandoffAsItsStepEnds(t *testing.T) {
 		p.reachRun(id, daemon.PipelineDone)
 	})
 }
+
+// TestAgentOfAStepEnds: a step whose agent is killed in its turn fails soon, and says so.
+func TestAgentOfAStepEnds(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		p.w.born = func(a *agent) { a.mood.think = time.Hour }
+		id := p.run(h, "one")
+		a := p.newest(id, 0)
+		p.often("its turn", func() bool { return a.working != "" })
+		a.signal(syscall.SIGKILL)
+		began := time.Now()
+		if failed := p.reachRun(id, daemon.PipelineFailed); failed.ErrorCode != "agent_gone" || time.Since(began) > 10*time.Second {
+			t.Errorf("it failed with %s after %s", failed.ErrorCode, time.Since(began))
+		}
+	})
+}
