@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -39,7 +40,7 @@ func TestKilledTestsLeaveNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() { _ = cmd.Wait(); done <- cmd.ProcessState.ExitCode() }()
-	said := stdout.await(t, done, `left (\d+) (\d+) (\d+) in (\S+) and (\S+)\n`)
+	said := stdout.await(t, done, `left (\d+) (\d+) (\d+) in (\S+), (\S+) and (\S+)\n`)
 	var left []tmux.Process
 	for _, number := range said[1:4] {
 		left = append(left, process(t, number))
@@ -79,6 +80,6 @@ func beVictim(t *testing.T) {
 	if _, err := fmt.Sscan(string(postmaster), &pid); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Println("left", agent.PID, agent.ServerPID, pid, "in", filepath.Dir(agent.Socket), "and", cluster)
+	fmt.Println("left", agent.PID, agent.ServerPID, pid, "in", filepath.Dir(agent.Socket)+",", cluster, "and", cmp.Or(tempInMemory(), cluster))
 	<-time.After(time.Minute) // should the test be killed that is to kill this one
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/sim/memory"
 	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // A story in memory has the same daemon, API and scripted agents as one of real processes. In memory are the
@@ -25,25 +26,27 @@ import (
 func story(t *testing.T, tell func(t *testing.T, r *rig)) {
 	t.Helper()
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { tell(t, rigInMemory(t, newBase())) })
+	in := tempInMemory()
+	synctest.Test(t, func(t *testing.T) { tell(t, rigInMemory(t, in, newBase())) })
 }
 
 // storyOfTwo is a story of two hosts, north and south, on one database.
 func storyOfTwo(t *testing.T, tell func(t *testing.T, north, south *rig)) {
 	t.Helper()
 	t.Parallel()
+	in := tempInMemory()
 	synctest.Test(t, func(t *testing.T) {
 		both := newBase()
-		north, south := rigInMemory(t, both), rigInMemory(t, both)
+		north, south := rigInMemory(t, in, both), rigInMemory(t, in, both)
 		north.cfg.Host, south.cfg.Host = "north", "south"
 		tell(t, north, south)
 	})
 }
 
-// rigInMemory makes a rig in a bubble.
-func rigInMemory(t *testing.T, b *base) *rig {
+// rigInMemory makes a rig in a bubble, with its files in a folder of that one.
+func rigInMemory(t *testing.T, in string, b *base) *rig {
 	t.Helper()
-	r := bareRig(t, tempInMemory())
+	r := bareRig(t, in)
 	r.cfg.HookBinary = "/bin/true" // a program that is there; nobody runs it
 	r.cfg.Settings.Runtimes = map[string]runtimeSettings{"claude": {Command: []string{"claude"}}}
 	m := newComputer(t, r.dir, b)
@@ -56,14 +59,14 @@ func rigInMemory(t *testing.T, b *base) *rig {
 	return r
 }
 
-// tempInMemory is a folder for temporary files whose syncing takes no time, where there is one.
+// tempInMemory is a folder for temporary files whose syncing takes no time, where there is one; else "". It goes with
+// this process, however that ends.
 var tempInMemory = sync.OnceValue(func() string {
-	const shared = "/dev/shm"
-	dir, err := os.MkdirTemp(shared, "us")
-	if err != nil || os.Remove(dir) != nil {
+	dir, err := wardentest.Folder("/dev/shm")
+	if err != nil {
 		return ""
 	}
-	return shared
+	return dir
 })
 
 // base is a database in memory that tells of each commit.
