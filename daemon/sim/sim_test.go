@@ -18,7 +18,7 @@ import (
 var (
 	oneSeed  = flag.Int64("seed", -1, "run this seed alone; with -v show its timeline")
 	whole    = flag.Bool("whole", false, "with -seed: show every call, not the timeline alone")
-	seeds    = flag.Int("seeds", 200/slower, "how many seeds TestSeeds runs")
+	seeds    = flag.Int("seeds", 150/slower, "how many seeds TestSeeds runs")
 	first    = flag.Uint64("first", 1, "the first seed")
 	replays  = flag.Int("replays", 24/slower, "how many seeds TestReplay runs twice")
 	bail     = flag.Bool("bail", false, "run no more seeds once one has failed")
