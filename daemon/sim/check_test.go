@@ -137,8 +137,8 @@ func (w *world) taken(a *agent, prompt string, from origin) {
 	counted := map[string]int{}
 	for i := range list {
 		d := &list[i]
-		if !strings.Contains(prompt, token(d)) {
-			continue
+		if d.Kind == daemon.KindExit || !strings.Contains(prompt, token(d)) {
+			continue // a person who types behind the exit command makes a prompt of it
 		}
 		if d.State != daemon.DeliveryQueued {
 			counted[token(d)]++
