@@ -25,9 +25,11 @@ func TestShutdownLadder(t *testing.T) {
 				r.start()
 				a := r.agent(con)
 				r.misbehave(tt.behave)
-				id := r.handoff(a.ID)
-				r.awaitPhase(id, daemon.Completed)
+				h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
 				r.wantStages(a.ID, tt.stages...)
+				if took := h.CompletedAt.Sub(*h.RecordedAt); took > 10*time.Second {
+					t.Errorf("the agent was gone and its successor briefed after %s", took)
+				}
 				r.wantTold(a.ID, instructed)
 			})
 		})
