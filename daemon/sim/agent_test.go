@@ -55,6 +55,8 @@ type agent struct {
 	dialog   *dialog
 	tasks    int
 	failing  bool     // each turn ends with an error of the API
+	undead   bool     // no signal ends it
+	given    []string // what was submitted to it, or given in answer to a Stop
 	answers  []string // its messages at the end of turns
 	leaving  bool     // it was asked to exit, or told by a signal to
 	ended    chan struct{}
@@ -141,6 +143,7 @@ func (a *agent) run(launch string) {
 	a.settle()
 	if a.prompt != "" {
 		a.jobs = append([]job{{prompt: a.prompt}}, a.jobs...)
+		a.given = append(a.given, a.prompt)
 	}
 	a.worker()
 }
@@ -304,7 +307,7 @@ func (a *agent) ask(what, status string, d dialog) int {
 // signal is a signal to the process.
 func (a *agent) signal(sig syscall.Signal) {
 	switch {
-	case a.dead:
+	case a.dead, a.undead:
 	case sig == syscall.SIGKILL:
 		a.end("killed", 137)
 	case sig == syscall.SIGTERM && a.mood.ignoreTerm:

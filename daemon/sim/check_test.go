@@ -172,6 +172,18 @@ func (w *world) asked(list []daemon.Delivery, text string) bool {
 	})
 }
 
+// checkGiven: what is said to have been taken was given to the agent.
+func (w *world) checkGiven(d *daemon.Delivery) {
+	if d.Verdict == nil || *d.Verdict != daemon.Submitted || d.Kind == daemon.KindExit {
+		return
+	}
+	if !slices.ContainsFunc(w.agents, func(a *agent) bool {
+		return a.id == d.AgentID && slices.ContainsFunc(a.given, func(text string) bool { return strings.Contains(text, token(d)) })
+	}) {
+		w.fail("delivery %d is said to have been taken (%s), and nobody gave it to agent %d", d.ID, d.Evidence, d.AgentID)
+	}
+}
+
 // checkSkill: an agent knows whom it plays before it is told what to go on with.
 func (w *world) checkSkill(a *agent) {
 	row, err := w.store.Agent(context.Background(), a.id)

@@ -76,6 +76,7 @@ func (w *world) checkVerdicts(c *daemon.Change) {
 		if d.Verdict == nil {
 			continue
 		}
+		w.checkGiven(d)
 		told := slices.ContainsFunc(c.Events, func(e *daemon.Event) bool {
 			if e.Type == "delivery_"+string(*d.Verdict) {
 				return tells(e, d.ID)

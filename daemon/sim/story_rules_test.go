@@ -168,3 +168,32 @@ func TestMessageWhileRecorded(t *testing.T) {
 		p.reach(a, daemon.Completed)
 	})
 }
+
+// TestExitFails: a handoff whose agent nobody can end says so, and goes on by a retry once somebody has ended it.
+func TestExitFails(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		a.undead, a.mood.deaf = true, true
+		failed := p.request(h, a, daemon.Failed)
+		if failed.Error == nil || failed.Error.Code != "exit_failed" {
+			t.Errorf("it failed with %v", failed.Error)
+		}
+		a.undead = false
+		a.signal(syscall.SIGKILL)
+		p.retry(&failed)
+		p.reach(a, daemon.Completed)
+	})
+}
+
+// TestTextOfAnAgentThatEnded: a text that an agent had not read when it ended does not count as taken: a rule of every
+// run says so.
+func TestTextOfAnAgentThatEnded(t *testing.T) {
+	story(t, func(_ *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		a.frozen = time.Now().Add(time.Hour)
+		p.request(h, a, daemon.Instructing)
+		p.wait("waits", 2*time.Second, 2*time.Second)
+		a.signal(syscall.SIGKILL)
+		p.reach(a, daemon.Failed)
+	})
+}

@@ -184,6 +184,7 @@ func TestForgottenPromptIsTypedOnce(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
+			a.given = append(a.given, run.Steps[0].Input)
 			a.enqueue(job{prompt: run.Steps[0].Input})
 			p.reachRun(id, daemon.PipelineDone)
 		})

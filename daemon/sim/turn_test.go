@@ -148,6 +148,7 @@ func (a *agent) reply(choice int) {
 // submit does what Enter does with a text.
 func (a *agent) submit(prompt string) {
 	text := strings.TrimSpace(prompt)
+	a.given = append(a.given, prompt)
 	switch {
 	case text == runtimes.ExitText:
 		a.w.exiting(a)
@@ -239,6 +240,7 @@ func (a *agent) turn(j job) {
 			return
 		}
 		prompt, active = "Stop hook feedback:\n"+got.reason, true
+		a.given = append(a.given, prompt)
 		a.take(prompt, notification)
 	}
 }
