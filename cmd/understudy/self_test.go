@@ -47,16 +47,18 @@ func TestHandoffSelf(t *testing.T) {
 	}
 	delete(env, "UNDERSTUDY_DATA")
 	code, stdout, stderr := r.inside(env, "  the failing\nmigration \n", "handoff", "self", "--mode", "generate", "--focus", "-", "--reason", "stuck")
-	if want := "handoff 1 of agent 1 initiated: `understudy handoff cancel self` cancels it until its document is recorded\n"; code != exitDone || stdout != want {
+	h := r.latest(a.ID)
+	if want := fmt.Sprintf("handoff %d of agent %d initiated: `understudy handoff cancel self` cancels it until its document is recorded\n", h.ID, a.ID); code != exitDone || stdout != want {
 		t.Fatalf("exit code %d, %q, %q; want %q", code, stdout, stderr, want)
 	}
-	if h := r.getHandoff(1); h.Mode != daemon.ModeGenerate || h.Focus != "the failing\nmigration" || h.Reason != "stuck" || h.AgentID != a.ID {
+	if h.Mode != daemon.ModeGenerate || h.Focus != "the failing\nmigration" || h.Reason != "stuck" {
 		t.Errorf("handoff %+v", h)
 	}
 	if code, _, stderr := r.inside(env, "", "handoff", "self"); code != exitFailed || !strings.HasPrefix(stderr, "understudy: Handoff already in progress") {
 		t.Errorf("a second one: exit code %d, %q", code, stderr)
 	}
-	if code, stdout, stderr := r.inside(env, "", "handoff", "cancel", "self"); code != exitDone || stdout != "handoff 1 is cancelled; agent 1 lives on\n" {
+	cancelled := fmt.Sprintf("handoff %d is cancelled; agent %d lives on\n", h.ID, a.ID)
+	if code, stdout, stderr := r.inside(env, "", "handoff", "cancel", "self"); code != exitDone || stdout != cancelled {
 		t.Errorf("cancel: exit code %d, %q, %q", code, stdout, stderr)
 	}
 	env["UNDERSTUDY_LAUNCH"] = "x"
@@ -74,7 +76,7 @@ func TestHandoffSelfBySession(t *testing.T) {
 	r.misbehave("think=1h")
 	env := map[string]string{"UNDERSTUDY_DATA": r.root, "CLAUDE_CODE_SESSION_ID": *a.SessionID}
 	code, stdout, stderr := r.inside(env, "", "handoff", "self", "--json")
-	if code != exitDone || !strings.Contains(stdout, `"handoff_id": 1`) || r.getHandoff(1).AgentID != a.ID {
+	if code != exitDone || !strings.Contains(stdout, fmt.Sprintf(`"handoff_id": %d`, r.latest(a.ID).ID)) {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 	}
 	env["CLAUDE_CODE_SESSION_ID"] = "5c6b4a3e-0000-4000-8000-000000000001"
