@@ -138,6 +138,9 @@ func (w *world) checkHook(in daemon.HookInput, tx daemon.HookTx, was []daemon.De
 		w.fail("hook %s: %v", in.Event, err)
 		return
 	}
+	if in.Replayed && !tx.Again && len(out.Output) > 0 {
+		w.fail("hook %d comes out of the spool, and is answered: %s", tx.HookID, out.Output)
+	}
 	now := func(id int64) (state daemon.DeliveryState, confirmed bool) {
 		for _, d := range tx.Deliveries {
 			if d.ID == id {

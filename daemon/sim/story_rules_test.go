@@ -197,3 +197,15 @@ func TestTextOfAnAgentThatEnded(t *testing.T) {
 		p.reach(a, daemon.Failed)
 	})
 }
+
+// TestKilledInTheEnd: an agent that heeds neither /exit nor SIGTERM is killed.
+func TestKilledInTheEnd(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		a.mood.deaf, a.mood.ignoreTerm = true, true
+		p.request(h, a, daemon.Completed)
+		if !a.dead || p.row(a).StopStage != daemon.StopKill {
+			t.Errorf("it is dead: %t, on the rung %q", a.dead, p.row(a).StopStage)
+		}
+	})
+}
