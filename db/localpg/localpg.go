@@ -174,8 +174,10 @@ func (c *Cluster) hold(path string) (*os.File, error) {
 	return file, nil
 }
 
-// release lets go of the folder.
+// release lets go of the folder. It says so to the system: a child that is between fork and exec has the file open,
+// too, and would keep the lock for as long as that takes.
 func (c *Cluster) release() {
+	_ = syscall.Flock(int(c.lock.Fd()), syscall.LOCK_UN) // else Close does it
 	c.lock.Close()
 	c.lock = nil
 }

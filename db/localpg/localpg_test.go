@@ -53,6 +53,20 @@ func TestStartsAnewAndAgain(t *testing.T) {
 	}
 }
 
+// TestStopsBesideAFork: what was forked while the server ran, and is not exec'd yet, keeps nothing of the folder.
+func TestStopsBesideAFork(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	c := start(t, dir)
+	forked, err := syscall.Dup(int(c.lock.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Close(forked) })
+	stop(t, c)
+	start(t, dir)
+}
+
 func TestAdoptsWhatAKilledDaemonLeft(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
