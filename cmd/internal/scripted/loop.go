@@ -44,6 +44,9 @@ func (a *agent) run() (int, error) {
 		l.begin(ctx, a.opt.prompt)
 	}
 	q := l.loop(ctx)
+	if q.reason == "" { // a crash: what waits for the session's end must not take it for one, and write
+		l.kill()
+	}
 	cancel()
 	return l.end(q), nil
 }
@@ -219,7 +222,6 @@ func (l *loop) queue(ctx context.Context, prompt string) {
 // end waits for the worker, sends SessionEnd, tidies up and returns the exit status.
 func (l *loop) end(q quit) int {
 	if q.reason == "" {
-		l.kill()
 		l.wg.Wait()
 		return q.code
 	}
