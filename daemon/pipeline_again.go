@@ -31,7 +31,7 @@ func (r *pipelineRun) promptAgain(s *Step, a *Agent) (out runOutcome, due bool) 
 		return runOutcome{err: err}, true
 	}
 	// A turn that waits for hooks of the user's has begun on the screen already.
-	if screen.Holds(text) || hasPrompt(a, runtimes.FirstPrompt(s.Input), text) {
+	if screen.Holds(text) || a.hasPrompt(transcriptTail(a), runtimes.FirstPrompt(s.Input), text) {
 		return out, false
 	}
 	return r.queueStepPrompt(a, text), true
@@ -40,54 +40,53 @@ func (r *pipelineRun) promptAgain(s *Step, a *Agent) (out runOutcome, due bool) 
 // promptForgotten is promptAgain for an agent that forgot its prompt and was given another one before anybody noticed:
 // what it did is not its step. h is the handoff that may say why it has ended.
 func (r *pipelineRun) promptForgotten(s *Step, a *Agent, h *Handoff) (out runOutcome, due bool) {
-	forgotten, err := r.forgot(s, a)
+	text, err := r.forgot(s, a)
 	switch {
 	case err != nil:
 		return runOutcome{err: err}, true
-	case !forgotten:
+	case text == "":
 		return out, false
 	case !a.Active():
 		return r.failStep(s, a, h, r.gone(a, h)), true
 	case a.StopAskedAt != nil || !a.HasPane():
 		return runOutcome{again: time.Second, note: r.p.Note}, true
 	}
-	text, err := r.typedPrompt(s, a)
-	if err != nil {
-		return runOutcome{err: err}, true
-	}
 	return r.queueStepPrompt(a, text), true
 }
 
-// forgot reports whether an agent was given prompts, and never that of its step. Its transcript must be whole and have
-// the others: else it proves nothing.
-func (r *pipelineRun) forgot(s *Step, a *Agent) (bool, error) {
+// forgot returns the prompt of its step, as it can be typed, if an agent was given prompts and never that one; else "".
+// Its transcript must be whole and have the others: else it proves nothing.
+func (r *pipelineRun) forgot(s *Step, a *Agent) (text string, err error) {
 	if a.PreviousAgentID != nil || a.LastPrompt == 0 {
-		return false, nil
+		return "", nil
 	}
 	if a.FirstPromptID != nil {
 		dl, err := r.d.Store.Delivery(r.ctx, *a.FirstPromptID)
 		if err != nil || dl.has(Submitted) || dl.Open() && a.Active() {
-			return false, err
+			return "", err
 		}
 	}
 	hook, err := r.d.Store.StoredHook(r.ctx, a.LastPrompt)
 	if err != nil {
-		return false, err
+		return "", err
 	}
+	first := runtimes.FirstPrompt(s.Input)
 	p, err := hooks.Parse(hook.Event, hook.Body)
-	if err != nil || runtimes.MatchesPrompt(p.Prompt, runtimes.FirstPrompt(s.Input)) {
-		return false, nil
+	if err != nil || runtimes.MatchesPrompt(p.Prompt, first) {
+		return "", nil
 	}
 	sessions, err := r.d.Store.Events(r.ctx, EventFilter{AgentID: a.ID, Types: []string{"agent_session_changed"}, Limit: 1})
-	if err != nil {
-		return false, err
+	if err != nil || len(sessions) > 0 {
+		return "", err
 	}
-	text, err := r.typedPrompt(s, a)
-	if err != nil {
-		return false, err
+	if text, err = r.typedPrompt(s, a); err != nil {
+		return "", err
 	}
-	whole := len(sessions) == 0 && len(transcriptTail(a)) < transcriptEnd
-	return whole && hasPrompt(a, p.Prompt) && !hasPrompt(a, runtimes.FirstPrompt(s.Input), text), nil
+	jsonl := transcriptTail(a)
+	if len(jsonl) == transcriptEnd || !a.hasPrompt(jsonl, p.Prompt) || a.hasPrompt(jsonl, first, text) {
+		return "", nil
+	}
+	return text, nil
 }
 
 // queueStepPrompt queues the prompt of a step's agent to be typed.
@@ -103,9 +102,8 @@ func (r *pipelineRun) queueStepPrompt(a *Agent, text string) runOutcome {
 	return runOutcome{with: &Change{Agents: []*Agent{a}, NewDeliveries: []*Delivery{dl}, Events: []*Event{e}}}
 }
 
-// hasPrompt reports whether an agent's transcript has one of the texts, in which its prompt may have been given.
-func hasPrompt(a *Agent, texts ...string) bool {
-	jsonl := transcriptTail(a)
+// hasPrompt reports whether a transcript of the agent's has one of the texts as a prompt.
+func (a *Agent) hasPrompt(jsonl []byte, texts ...string) bool {
 	return slices.ContainsFunc(texts, func(text string) bool { return runtimes.TranscriptHasPrompt(jsonl, text, a.CreatedAt) })
 }
 

@@ -83,10 +83,7 @@ func (r *rig) lastWords(agentID int64, text string) time.Time {
 	r.t.Helper()
 	a := r.row(agentID)
 	a.LastMessage = text
-	store, err := r.openDatabase(r.t.Context())
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	store := r.database()
 	if err := store.Commit(r.t.Context(), &daemon.Change{Agents: []*daemon.Agent{&a}, Events: []*daemon.Event{
 		{Type: "agent_idle", Host: a.Host, AgentID: &agentID, Payload: json.RawMessage(`{}`)}}}); err != nil {
 		r.t.Fatal(err)

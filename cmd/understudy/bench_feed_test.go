@@ -30,10 +30,7 @@ func BenchmarkFeed(b *testing.B) {
 	l.Close()
 	r.cfg.Environ = append(r.cfg.Environ, "UNDERSTUDY_LISTEN="+address)
 	process := r.serveProcess()
-	store, err := r.openDatabase(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
+	store := r.database()
 	token, err := r.dir.TokenValue()
 	if err != nil {
 		b.Fatal(err)

@@ -187,10 +187,7 @@ func TestBrowserTwelveTabs(t *testing.T) {
 // fifty puts as many agents into the database as a busy person has, with all that a card can show.
 func (r *rig) fifty(hostile string) {
 	r.t.Helper()
-	store, err := r.openDatabase(r.t.Context())
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	store := r.database()
 	states := []daemon.AgentState{daemon.Working, daemon.Idle, daemon.Waiting}
 	for i := range 50 {
 		id, err := store.NextID(r.t.Context(), daemon.AgentIDs)

@@ -111,18 +111,25 @@ func TestAuto(t *testing.T) {
 	})
 }
 
+// autoCancelled is an agent whose automatic handoff somebody has cancelled.
+func (r *rig) autoCancelled() daemon.Agent {
+	r.t.Helper()
+	r.auto().start()
+	a := r.aged()
+	r.misbehave("think=1m")
+	r.send(a.ID, "go on @tokens 760000")
+	r.awaitAutomatic(a.ID)
+	if _, err := r.client.CancelHandoff(r.t.Context(), a.ID, 0); err != nil {
+		r.t.Fatal(err)
+	}
+	r.misbehave("")
+	return a
+}
+
 // TestAutoOnce: whatever becomes of the handoff, an agent is handed over by itself once.
 func TestAutoOnce(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.auto().start()
-		a := r.aged()
-		r.misbehave("think=1m")
-		r.send(a.ID, "go on @tokens 760000")
-		r.awaitAutomatic(a.ID)
-		if _, err := r.client.CancelHandoff(t.Context(), a.ID, 0); err != nil {
-			t.Fatal(err)
-		}
-		r.misbehave("")
+		a := r.autoCancelled()
 		r.await("the end of all turns", func() (bool, string) { return r.getAgent(a.ID).State == daemon.Idle, "" })
 		r.fill(a.ID, 800_000)
 		r.wantHandoffs(a.ID, 1)
@@ -323,15 +330,7 @@ func (r *rig) wantRefused(agentID int64, want ...any) {
 // again; so its compaction is not refused for one.
 func TestCompactingAfterCancel(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.auto().start()
-		a := r.aged()
-		r.misbehave("think=1m")
-		r.send(a.ID, "go on @tokens 760000")
-		r.awaitAutomatic(a.ID)
-		if _, err := r.client.CancelHandoff(t.Context(), a.ID, 0); err != nil {
-			t.Fatal(err)
-		}
-		r.misbehave("")
+		a := r.autoCancelled()
 		r.awaitState(a.ID, daemon.Idle)
 		r.turn(a.ID, "work on @compact")
 		r.wantCompactions(a.ID, 1)

@@ -199,13 +199,7 @@ func TestAbortAtOnce(t *testing.T) {
 // run.
 func TestAbortHandingOver(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		held, _ := r.holding("developer")
-		r.template("held", held, "reviewer")
-		r.start()
-		id := r.pipeline("held", roof).ID
-		a := r.atWork(id, 1)
-		hid := r.handoff(a.ID)
-		r.awaitRun(id, "tells of the handoff", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "handed over") })
+		id, hid, a, _ := r.handsOver()
 		r.abort(id, "failed pending")
 		if h := r.getHandoff(hid); h.Status != daemon.StatusCancelled {
 			t.Errorf("handoff is %s", h.Status)
@@ -222,14 +216,8 @@ func TestAbortHandingOver(t *testing.T) {
 // is started any more until the run is resumed.
 func TestAbortHandedOver(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		held, release := r.holding("developer")
-		r.template("held", held, "reviewer")
-		r.start()
-		id := r.pipeline("held", roof).ID
-		a := r.atWork(id, 1)
+		id, hid, a, release := r.handsOver()
 		r.misbehave("exit-delay=1500ms")
-		hid := r.handoff(a.ID)
-		r.awaitRun(id, "tells of the handoff", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "handed over") })
 		release()
 		r.awaitPhase(hid, daemon.ShuttingDown)
 		r.abort(id, "failed pending")
@@ -249,13 +237,7 @@ func TestAbortHandedOver(t *testing.T) {
 // TestAbortSuccessorStarting: a successor that is being started is the one that is ended.
 func TestAbortSuccessorStarting(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		held, release := r.holding("developer")
-		r.template("held", held, "reviewer")
-		r.start()
-		id := r.pipeline("held", roof).ID
-		a := r.atWork(id, 1)
-		hid := r.handoff(a.ID)
-		r.awaitRun(id, "tells of the handoff", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "handed over") })
+		id, hid, _, release := r.handsOver()
 		r.misbehave("slow-start=1h")
 		release()
 		h := r.awaitPhase(hid, daemon.AwaitingRegistration)

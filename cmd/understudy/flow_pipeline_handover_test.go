@@ -22,6 +22,20 @@ func (r *rig) held(words string) (p daemon.Pipeline, a daemon.Agent, release fun
 	return p, r.atWork(p.ID, 1), release
 }
 
+// handsOver is a run of two steps whose first agent is being handed over, in a turn that goes on until release is
+// called.
+func (r *rig) handsOver() (id, handoffID int64, a daemon.Agent, release func()) {
+	r.t.Helper()
+	held, release := r.holding("developer")
+	r.template("held", held, "reviewer")
+	r.start()
+	id = r.pipeline("held", roof).ID
+	a = r.atWork(id, 1)
+	handoffID = r.handoff(a.ID)
+	r.awaitRun(id, "tells of the handoff", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "handed over") })
+	return id, handoffID, a, release
+}
+
 // atOutput holds a daemon back that is about to record what a step has left, for the first time.
 func (r *rig) atOutput() *gate {
 	g := newGate(r.t)

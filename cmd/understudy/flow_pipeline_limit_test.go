@@ -38,10 +38,7 @@ func TestLimit(t *testing.T) {
 		if len(waited) != 3 {
 			t.Errorf("runs %v wait, want 3 of 5", waited)
 		}
-		store, err := r.openDatabase(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := r.database()
 		release()
 		r.await("all runs done", func() (bool, string) {
 			runs, err := store.Pipelines(t.Context(), daemon.PipelineFilter{Status: daemon.PipelineRunning})

@@ -31,10 +31,7 @@ func (r *rig) wantStoredOutput(p daemon.Pipeline, n int, want string) {
 // storedOutput is what a step has left, as the database has it.
 func (r *rig) storedOutput(p daemon.Pipeline, n int) daemon.StepHandoff {
 	r.t.Helper()
-	store, err := r.openDatabase(r.t.Context())
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	store := r.database()
 	stored, err := store.Pipeline(r.t.Context(), p.ID)
 	if err != nil || stored.Steps[n-1].LatestHandoff == nil {
 		r.t.Fatalf("step %d of pipeline %d left nothing that is stored: %v", n, p.ID, err)

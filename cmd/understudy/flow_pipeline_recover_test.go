@@ -14,10 +14,7 @@ import (
 // failByHand has a run and its running step fail in the database alone: the agent works on.
 func (r *rig) failByHand(id int64) {
 	r.t.Helper()
-	store, err := r.openDatabase(r.t.Context())
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	store := r.database()
 	r.await("a failure by hand", func() (bool, string) {
 		p, err := store.Pipeline(r.t.Context(), id)
 		if err != nil {
@@ -157,13 +154,7 @@ func TestResumeSkipsAgentAtWork(t *testing.T) {
 // with what was recorded; the handoff alone can't be retried, since its successor would work for nobody.
 func TestResumeHandoff(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		held, release := r.holding("developer")
-		r.template("held", held, "reviewer")
-		r.start()
-		id := r.pipeline("held", roof).ID
-		a := r.atWork(id, 1)
-		hid := r.handoff(a.ID)
-		r.awaitRun(id, "tells of the handoff", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "handed over") })
+		id, hid, _, release := r.handsOver()
 		r.misbehave("crash-at-start")
 		release()
 		r.awaitPhase(hid, daemon.Failed)
@@ -185,10 +176,7 @@ func (r *rig) wantHandedOn(id, handoffID int64, agents int) {
 	r.t.Helper()
 	p := r.awaitPipeline(id, daemon.PipelineDone)
 	r.wantSteps(p, "done done")
-	store, err := r.openDatabase(r.t.Context())
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	store := r.database()
 	stored, err := store.Pipeline(r.t.Context(), id)
 	if err != nil {
 		r.t.Fatal(err)

@@ -210,10 +210,7 @@ func TestStepShutdownFailed(t *testing.T) {
 		p := r.awaitStep(r.pipeline("two", "Mend the roof.").ID, 1, daemon.StepDone)
 		id := p.Steps[0].AgentIDs[0]
 		r.await("an agent that was asked to exit", func() (bool, string) { return len(r.stages(id)) > 0, "" })
-		store, err := r.openDatabase(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := r.database()
 		r.await("the ladder's end", func() (bool, string) {
 			a, err := store.Agent(t.Context(), id)
 			if err != nil {

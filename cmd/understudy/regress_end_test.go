@@ -35,10 +35,7 @@ func TestProcessMistaken(t *testing.T) {
 		r.start()
 		a := r.agent(con)
 		pid := r.pane(a.ID).PID
-		store, err := r.openDatabase(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := r.database()
 		r.await("mistake", func() (bool, string) {
 			row, err := store.Agent(t.Context(), a.ID)
 			if err != nil {

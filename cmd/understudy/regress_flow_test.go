@@ -229,10 +229,7 @@ func TestStopWithTasks(t *testing.T) {
 		r.deliver(r.hook(a.ID, "Stop", map[string]any{
 			"stop_hook_active": false, "background_tasks": []map[string]string{{"id": "b1", "status": "running"}},
 		}))
-		store, err := r.openDatabase(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := r.database()
 		h, err := store.Handoff(t.Context(), id)
 		if err != nil || h.Phase != daemon.AwaitingDocument || h.StopHook != 0 {
 			t.Errorf("phase %s, ended by hook %d (%v): want it to await the document", h.Phase, h.StopHook, err)

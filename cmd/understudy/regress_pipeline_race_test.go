@@ -69,10 +69,7 @@ func nth(n int32, at func(*daemon.Change) bool) func(*daemon.Change) bool {
 // outOfTime has the time of a running step, counted from 1, be over.
 func (r *rig) outOfTime(id int64, n int) {
 	r.t.Helper()
-	store, err := r.openDatabase(r.t.Context())
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	store := r.database()
 	r.await("the end of the step's time", func() (bool, string) {
 		p, err := store.Pipeline(r.t.Context(), id)
 		if err != nil {

@@ -157,10 +157,7 @@ var errAway = errors.New("away for a moment")
 // to its rung of the stop ladder: so it looks to a daemon that was away.
 func (r *rig) away(handoffID int64) {
 	r.t.Helper()
-	store, err := r.openDatabase(r.t.Context())
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	store := r.database()
 	r.await("an hour", func() (bool, string) {
 		ctx := r.t.Context()
 		h, err := store.Handoff(ctx, handoffID)

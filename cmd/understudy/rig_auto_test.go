@@ -197,10 +197,7 @@ func (r *rig) aged() daemon.Agent {
 // age makes it ten minutes earlier that the agent registered.
 func (r *rig) age(agentID int64) {
 	r.t.Helper()
-	store, err := r.openDatabase(r.t.Context())
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	store := r.database()
 	r.await("ten minutes", func() (bool, string) {
 		a, err := store.Agent(r.t.Context(), agentID)
 		if err != nil {
@@ -219,10 +216,7 @@ func (r *rig) age(agentID int64) {
 // handoffsOf are the agent's handoffs, oldest first.
 func (r *rig) handoffsOf(agentID int64) []daemon.Handoff {
 	r.t.Helper()
-	store, err := r.openDatabase(r.t.Context())
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	store := r.database()
 	list, err := store.Handoffs(r.t.Context(), daemon.HandoffFilter{AgentID: agentID, Limit: 100})
 	if err != nil {
 		r.t.Fatal(err)
@@ -354,10 +348,7 @@ func (r *rig) appendLine(path string, line map[string]any) {
 // foreignHook is a hook of an agent that a person started.
 func (r *rig) foreignHook(a daemon.Agent, event string) hooks.Envelope {
 	r.t.Helper()
-	store, err := r.openDatabase(r.t.Context())
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	store := r.database()
 	row, err := store.Agent(r.t.Context(), a.ID)
 	if err != nil {
 		r.t.Fatal(err)

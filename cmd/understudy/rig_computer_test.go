@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"syscall"
@@ -115,15 +114,6 @@ func (t *terminal) Kill(ctx context.Context, ref tmux.Ref) error {
 		p.signal(syscall.SIGHUP)
 	}
 	return err
-}
-
-// Inspect tells a pane that is gone from a server that is.
-func (t *terminal) Inspect(ctx context.Context, ref tmux.Ref) (tmux.PaneInfo, error) {
-	info, err := t.Fake.Inspect(ctx, ref)
-	if errors.Is(err, tmux.ErrGone) && ref.ServerPID != t.Server() {
-		err = fmt.Errorf("%w: %w", err, tmux.ErrNoServer)
-	}
-	return info, err
 }
 
 // die ends the server with all that runs in it. The next command starts another one.

@@ -140,10 +140,7 @@ func (r *rig) contextOf(h daemon.Handoff) contextFile {
 // recordOf is what a handoff keeps beside its row.
 func (r *rig) recordOf(handoffID int64) daemon.Record {
 	r.t.Helper()
-	store, err := r.openDatabase(r.t.Context())
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	store := r.database()
 	rec, err := store.Record(r.t.Context(), handoffID)
 	if err != nil {
 		r.t.Fatal(err)
@@ -186,10 +183,7 @@ func (r *rig) written(agentID int64, path string) string {
 // wantStored fails unless exactly these fields are stored; nil: none at all.
 func (r *rig) wantStored(handoffID int64, want map[string]any) {
 	r.t.Helper()
-	store, err := r.openDatabase(r.t.Context())
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	store := r.database()
 	h, err := store.Handoff(r.t.Context(), handoffID)
 	if err != nil {
 		r.t.Fatal(err)

@@ -77,6 +77,16 @@ func (r *rig) getAgent(id int64) daemon.Agent {
 	return a
 }
 
+// latest is the agent's newest handoff. Its id may be any: an attempt to make one that came second took one as well.
+func (r *rig) latest(agentID int64) daemon.Handoff {
+	r.t.Helper()
+	h, err := r.client.LatestHandoff(r.t.Context(), agentID)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return h
+}
+
 func (r *rig) getHandoff(id int64) daemon.Handoff {
 	r.t.Helper()
 	h, err := r.client.Handoff(r.t.Context(), id)
@@ -364,10 +374,7 @@ func wantError(t testing.TB, err error, kind daemon.Kind, sentence string) {
 // hinted reports whether the agent's SessionEnd has come in.
 func (r *rig) hinted(agentID int64) bool {
 	r.t.Helper()
-	store, err := r.openDatabase(r.t.Context())
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	store := r.database()
 	a, err := store.Agent(r.t.Context(), agentID)
 	if err != nil {
 		r.t.Fatal(err)

@@ -121,10 +121,7 @@ func said(s *string) string {
 // runEvents are the events of a run with this type, in order.
 func (r *rig) runEvents(id int64, typ string) []daemon.Event {
 	r.t.Helper()
-	store, err := r.openDatabase(r.t.Context())
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	store := r.database()
 	events, err := store.Events(r.t.Context(), daemon.EventFilter{PipelineID: id, Types: []string{typ}, Limit: 5000})
 	if err != nil {
 		r.t.Fatal(err)
@@ -196,10 +193,7 @@ func (r *rig) awaitRunAlert(id int64, typ string) (text string) {
 // stepInput is the prompt that a step's agent is given, as it is stored.
 func (r *rig) stepInput(id int64, n int) string {
 	r.t.Helper()
-	store, err := r.openDatabase(r.t.Context())
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	store := r.database()
 	p, err := store.Pipeline(r.t.Context(), id)
 	if err != nil {
 		r.t.Fatal(err)
@@ -220,10 +214,7 @@ func (r *rig) output(p daemon.Pipeline, n int) string {
 // row is an agent with what the API does not show.
 func (r *rig) row(agentID int64) daemon.Agent {
 	r.t.Helper()
-	store, err := r.openDatabase(r.t.Context())
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	store := r.database()
 	a, err := store.Agent(r.t.Context(), agentID)
 	if err != nil {
 		r.t.Fatal(err)

@@ -51,10 +51,7 @@ var cast = []struct {
 // stage puts a scene into the database of a rig whose daemon runs.
 func (r *rig) stage(say, write func(string) string) *scene {
 	r.t.Helper()
-	store, err := r.openDatabase(r.t.Context())
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	store := r.database()
 	host, err := r.dir.HostID()
 	if err != nil {
 		r.t.Fatal(err)

@@ -264,6 +264,16 @@ func (r *rig) openDatabase(ctx context.Context) (daemon.Store, error) {
 	return r.openDB(ctx)
 }
 
+// database is openDatabase for a test that can't go on without.
+func (r *rig) database() daemon.Store {
+	r.t.Helper()
+	store, err := r.openDatabase(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return store
+}
+
 func (r *rig) openDB(ctx context.Context) (*db.DB, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -214,8 +214,8 @@ func TestGenerateEscCancels(t *testing.T) {
 	s.types("\x1b[A\x1bOP#\x1bx") // an arrow, a function key, a letter, another with Alt
 	frames := strings.Count(s.shown(), generatingLabel)
 	s.sees(regexp.QuoteMeta(generatingLabel), frames+8)
-	if h, err := r.client.LatestHandoff(t.Context(), a.ID); err != nil || h.Phase != daemon.Generating {
-		t.Fatalf("handoff is %s, %v; want it generating", h.Phase, err)
+	if h := r.latest(a.ID); h.Phase != daemon.Generating {
+		t.Fatalf("handoff is %s; want it generating", h.Phase)
 	}
 	if strings.Contains(s.shown(), "^[") || strings.Contains(s.shown(), "#") {
 		t.Errorf("what was typed is shown: %q", s.shown())
@@ -295,16 +295,6 @@ func TestGenerateRecorded(t *testing.T) {
 // notWatched is what is said of a handoff that nobody watches any more.
 func (r *rig) notWatched(h daemon.Handoff) string {
 	return fmt.Sprintf("understudy: no longer watched; handoff %d goes on: `understudy handoff cancel %[1]d --data %s` cancels it until its document is recorded", h.ID, r.root)
-}
-
-// latest is the agent's newest handoff. Its id may be any: an attempt to make one that came second took one as well.
-func (r *rig) latest(agentID int64) daemon.Handoff {
-	r.t.Helper()
-	h, err := r.client.LatestHandoff(r.t.Context(), agentID)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return h
 }
 
 func TestGenerateCompletes(t *testing.T) {

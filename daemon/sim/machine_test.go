@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -116,14 +115,6 @@ func act(c *console, ctx context.Context, what string, do func() error) error {
 	return err
 }
 
-// server is the error of a pane whose server is gone.
-func (c *console) gone(ref tmux.Ref, err error) error {
-	if errors.Is(err, tmux.ErrGone) && ref.ServerPID != c.t.Server() {
-		return fmt.Errorf("%w: %w", err, tmux.ErrNoServer)
-	}
-	return err
-}
-
 func (c *console) Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux.PasteOptions) error {
 	return act(c, ctx, fmt.Sprintf("Paste %s %.60q", ref.Pane, text), func() error {
 		if c.t.before != nil {
@@ -164,10 +155,7 @@ func (c *console) List(ctx context.Context) ([]tmux.PaneInfo, error) {
 }
 
 func (c *console) Inspect(ctx context.Context, ref tmux.Ref) (tmux.PaneInfo, error) {
-	return see(c, ctx, "Inspect "+ref.Pane, func() (tmux.PaneInfo, error) {
-		info, err := c.Fake().Inspect(ctx, ref)
-		return info, c.gone(ref, err)
-	})
+	return see(c, ctx, "Inspect "+ref.Pane, func() (tmux.PaneInfo, error) { return c.Fake().Inspect(ctx, ref) })
 }
 
 func (c *console) Kill(ctx context.Context, ref tmux.Ref) error {

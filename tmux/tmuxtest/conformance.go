@@ -278,6 +278,9 @@ func anotherPane(t *testing.T, s suite) {
 		wantErr(t, what+": keys", s.Keys(t.Context(), ref, tmux.CtrlD), tmux.ErrGone)
 		_, err := s.Inspect(t.Context(), ref)
 		wantErr(t, what+": inspect", err, tmux.ErrGone)
+		if got, want := errors.Is(err, tmux.ErrNoServer), ref.ServerPID != pane.ServerPID; got != want {
+			t.Errorf("%s: inspect says %v: the server is gone: %t, want %t", what, err, got, want)
+		}
 		screens, err := s.Capture(t.Context(), 0, false, ref)
 		if err != nil || len(screens) != 0 {
 			t.Errorf("%s: capture: got %v, %v, want nothing", what, screens, err)

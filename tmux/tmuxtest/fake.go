@@ -353,10 +353,13 @@ func (f *Fake) Inspect(ctx context.Context, ref tmux.Ref) (tmux.PaneInfo, error)
 		ref.ServerStart = f.ref.ServerStart
 	}
 	p, err := f.find(ref)
-	if err != nil {
-		return tmux.PaneInfo{}, err
+	switch {
+	case err == nil:
+		return p.PaneInfo, nil
+	case ref.ServerPID != f.ref.ServerPID:
+		err = fmt.Errorf("%w: %w", err, tmux.ErrNoServer)
 	}
-	return p.PaneInfo, nil
+	return tmux.PaneInfo{}, err
 }
 
 // KillServer removes all panes.
