@@ -5,7 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,37 +16,32 @@ import (
 // before and after, and started again: from the creation of a run of two steps with an approval between
 // them to the end of its last agent, and from an abort to the end of its agent.
 
-// operate does a person's part, again and again, until it is over: it makes the one run if there is
-// none, and then does what is wanted of it. A daemon that is away answers nothing.
-func (r *rig) operate(in daemon.NewPipeline, want func(daemon.Pipeline), over func(*daemon.Pipeline) bool) {
-	r.t.Helper()
-	r.await("the run", func() (bool, string) {
+// operate does a person's part until it is over: it makes the one run if there is none, and then does what is wanted
+// of it. A daemon that is away answers nothing.
+func (r *rig) operate(in daemon.NewPipeline, want func(daemon.Pipeline), over func(daemon.Pipeline) bool) func() (bool, string) {
+	return func() (bool, string) {
+		r.t.Helper()
 		list, err := r.client.Pipelines(r.t.Context(), allRows)
 		switch {
 		case err != nil:
-			return over(nil), err.Error()
+			return false, err.Error()
 		case len(list) > 1:
 			r.t.Fatalf("%d runs, want one\n%s", len(list), r.report())
 		case len(list) == 0:
 			_, err = r.client.CreatePipeline(r.t.Context(), in)
-			return over(nil), fmt.Sprint(err)
+			return false, fmt.Sprint(err)
 		}
 		want(list[0])
-		return over(&list[0]), fmt.Sprintf("%s %q %s %s", list[0].Status, list[0].Note, said(list[0].Error), stepLine(list[0]))
-	})
+		return over(list[0]), fmt.Sprintf("%s %q %s %s", list[0].Status, list[0].Note, said(list[0].Error), stepLine(list[0]))
+	}
 }
 
-// untilKilled tells when the child has died of its bomb.
-func untilKilled(cmd *exec.Cmd) func(*daemon.Pipeline) bool {
-	dead := make(chan struct{})
-	go func() { _ = cmd.Wait(); close(dead) }() // its error is the signal
-	return func(*daemon.Pipeline) bool {
-		select {
-		case <-dead:
-			return true
-		default:
-			return false
-		}
+// left reports whether the run has ended so, and with it all agents.
+func (r *rig) left(status daemon.PipelineStatus) func(daemon.Pipeline) bool {
+	return func(p daemon.Pipeline) bool {
+		agents, err := r.client.Agents(r.t.Context(), allRows)
+		running := func(a daemon.Agent) bool { return a.EndedAt == nil }
+		return p.Status == status && err == nil && !slices.ContainsFunc(agents, running)
 	}
 }
 
@@ -57,20 +52,15 @@ func (r *rig) approved(p daemon.Pipeline) {
 	}
 }
 
-func isDone(p *daemon.Pipeline) bool { return p != nil && p.Status == daemon.PipelineDone }
-
 func TestPipelineKilledAtEveryPoint(t *testing.T) {
 	t.Parallel()
-	// How often a clean run comes to each kind of point, at least.
-	walk(t, map[string]int{"commit": 18, "hook": 8, "paste": 2, "spawn": 2, "kill": 2}, func(t *testing.T, point crashPoint) {
-		r := newRig(t)
-		r.template("gated", "developer", "reviewer | approval: true | prompt: Look closely.")
-		in := daemon.NewPipeline{Template: "gated", Title: "a test", Prompt: roof, Cwd: r.work}
-		r.operate(in, r.approved, untilKilled(r.child(&point, "pipeline_created")))
-		r.child(nil)
-		r.operate(in, r.approved, isDone)
-		r.wantRunOnce("pipeline_waiting_for_approval", "step_approved", "pipeline_running")
-	})
+	r := newRig(t)
+	r.template("gated", "developer", "reviewer | approval: true | prompt: Look closely.")
+	in := daemon.NewPipeline{Template: "gated", Title: "a test", Prompt: roof, Cwd: r.work}
+	w := r.walk("pipeline_created")
+	w.until("the run done", r.operate(in, r.approved, r.left(daemon.PipelineDone)))
+	w.end(map[string]int{"commit": 16, "hook": 8, "paste": 2, "spawn": 2, "kill": 2})
+	r.wantRunOnce("pipeline_waiting_for_approval", "step_approved", "pipeline_running")
 }
 
 // wantRunOnce waits for the end of all agents of the only run, which has two steps, and fails unless
@@ -114,51 +104,45 @@ func (r *rig) wantRunOnce(once ...string) {
 // TestPipelineBranchKilled: a work tree that is made or removed, and not committed, is found.
 func TestPipelineBranchKilled(t *testing.T) {
 	t.Parallel()
-	walk(t, map[string]int{"tree": 2}, func(t *testing.T, point crashPoint) {
-		r, g := newRig(t), roofRepo(t)
-		r.template("two", "developer", "reviewer | prompt: Look closely.")
-		in := daemon.NewPipeline{Template: "two", Title: "a test", Prompt: roof, Cwd: g.dir, Branch: "roof"}
-		nothing := func(daemon.Pipeline) {}
-		r.operate(in, nothing, untilKilled(r.child(&point, "pipeline_created")))
-		r.child(nil)
-		r.operate(in, nothing, isDone)
-		r.wantRunOnce()
-		p := r.getPipeline(1)
-		wantNoFile(t, r.dir.Worktree(p.ID))
-		if p.Worktree != nil || len(p.Warnings) != 0 {
-			t.Errorf("the run has the work tree %s and is warned %q", said(p.Worktree), p.Warnings)
-		}
-		g.git("rev-parse", "--verify", "roof")
-		r.wantRunEvents(p.ID, "pipeline_worktree_created", 1)
-		r.wantRunEvents(p.ID, "pipeline_worktree_removed", 1)
-	})
+	r, g := newRig(t), roofRepo(t)
+	r.template("two", "developer", "reviewer | prompt: Look closely.")
+	in := daemon.NewPipeline{Template: "two", Title: "a test", Prompt: roof, Cwd: g.dir, Branch: "roof"}
+	w := r.walk("pipeline_created", "tree")
+	w.until("the run done", r.operate(in, func(daemon.Pipeline) {}, r.left(daemon.PipelineDone)))
+	w.end(map[string]int{"tree": 2})
+	r.wantRunOnce()
+	p := r.getPipeline(1)
+	wantNoFile(t, r.dir.Worktree(p.ID))
+	if p.Worktree != nil || len(p.Warnings) != 0 {
+		t.Errorf("the run has the work tree %s and is warned %q", said(p.Worktree), p.Warnings)
+	}
+	g.git("rev-parse", "--verify", "roof")
+	r.wantRunEvents(p.ID, "pipeline_worktree_created", 1)
+	r.wantRunEvents(p.ID, "pipeline_worktree_removed", 1)
 }
 
 // TestPipelineAbortKilled: an abort that is committed is carried out by the next daemon.
 func TestPipelineAbortKilled(t *testing.T) {
 	t.Parallel()
-	walk(t, map[string]int{"commit": 4, "keys": 1, "paste": 1, "hook": 1, "kill": 1}, func(t *testing.T, point crashPoint) {
-		r := newRig(t)
-		held, _ := r.holding("developer")
-		r.template("held", held, "reviewer")
-		first := r.child(&point, "pipeline_failed")
-		id := r.pipeline("held", roof).ID
-		a := r.atWork(id, 1)
-		aborted := func(p daemon.Pipeline) {
-			if p.Open() {
-				_, _ = r.client.AbortPipeline(r.t.Context(), id) // asked again if the answer is lost
-			}
+	r := newRig(t)
+	held, _ := r.holding("developer")
+	r.template("held", held, "reviewer")
+	w := r.walk("pipeline_failed")
+	id := r.pipeline("held", roof).ID
+	a := r.atWork(id, 1)
+	abort := func(p daemon.Pipeline) {
+		if p.Open() {
+			_, _ = r.client.AbortPipeline(t.Context(), id) // asked again if the answer is lost
 		}
-		r.operate(daemon.NewPipeline{}, aborted, untilKilled(first))
-		r.child(nil)
-		r.operate(daemon.NewPipeline{}, aborted, func(p *daemon.Pipeline) bool { return p != nil && !p.Open() })
-		r.wantAborted(r.getPipeline(id), "failed pending")
-		r.wantInterrupted(a.ID)
-		r.wantNoPanes()
-		for _, typ := range []string{"pipeline_failed", "step_failed", "step_running", "agent_created", "agent_ended"} {
-			r.wantRunEvents(id, typ, 1)
-		}
-	})
+	}
+	w.until("the run aborted", r.operate(daemon.NewPipeline{}, abort, r.left(daemon.PipelineFailed)))
+	w.end(map[string]int{"commit": 4, "keys": 1, "paste": 1, "hook": 1, "kill": 1})
+	r.wantAborted(r.getPipeline(id), "failed pending")
+	r.wantInterrupted(a.ID)
+	r.wantNoPanes()
+	for _, typ := range []string{"pipeline_failed", "step_failed", "step_running", "agent_created", "agent_ended"} {
+		r.wantRunEvents(id, typ, 1)
+	}
 }
 
 // TestPipelineDatabaseKilled kills PostgreSQL with SIGKILL at points of runs. The daemon brings it back,
@@ -168,7 +152,7 @@ func TestPipelineDatabaseKilled(t *testing.T) {
 	r := newRig(t)
 	r.cfg.Settings.DatabaseURL = "" // the private one
 	r.cfg.NoSync = true
-	b := &bomb{act: func() { r.killPostgres() }, armedBy: "pipeline_created"}
+	b := &bomb{act: func(crashPoint, string) { r.killPostgres() }, armedBy: "pipeline_created"}
 	r.cfg.Around = b.around
 	r.template("gated", "developer", "reviewer | approval: true")
 	r.start()
@@ -192,7 +176,7 @@ func TestPipelineDatabaseKilled(t *testing.T) {
 			r.approved(p)
 			return len(list) == i+1 && !p.Open(), fmt.Sprintf("%d runs; %s %s %s", len(list), p.Status, said(p.Error), stepLine(p))
 		})
-		if !b.gone() {
+		if !b.wentOff() {
 			t.Errorf("%s: the database was not killed", point)
 		}
 		r.wantSteps(p, "done done")

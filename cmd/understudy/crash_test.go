@@ -4,14 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -20,68 +18,44 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// A daemon is killed with SIGKILL at points of a handoff where it commits something or has an effect,
-// before and after, and started again. Each time the handoff must end exactly once.
+// A daemon is killed with SIGKILL at points of a flow where it commits something or has an effect, before and after,
+// and started again. The flow must end exactly once.
 
-// crashPoint names one such point: the n-th call of its kind after the handoff was requested.
+// crashPoint is the n-th call of its kind since the bomb was armed.
 type crashPoint struct {
-	Call  string // commit, hook, paste, spawn, fork
+	Call  string // commit, hook, paste, keys, spawn, kill, tree, fork
 	After bool
 	N     int
 }
 
-func (p crashPoint) String() string {
-	when := "before"
-	if p.After {
-		when = "after"
+func (p crashPoint) String() string { return fmt.Sprintf("%s/%s/%d", p.Call, whether(p.After), p.N) }
+
+func whether(after bool) string {
+	if after {
+		return "after"
 	}
-	return fmt.Sprintf("%s/%s/%d", p.Call, when, p.N)
+	return "before"
 }
 
-// crashDaemon is what the child process that gets killed is told.
-type crashDaemon struct {
-	Root     string
-	Settings settings
-	Environ  []string
-	Binary   string
-	Hook     string
-	Point    *crashPoint
-	Arm      string // the type of the event from whose commit on calls count; "": a handoff's request
-}
-
-// crashServe is the child: a daemon that kills itself at its point.
-func crashServe(args []string) int {
-	var c crashDaemon
-	if err := json.Unmarshal([]byte(args[0]), &c); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 2
-	}
-	bomb := &bomb{point: c.Point, calls: map[string]int{}, armedBy: c.Arm}
-	err := serve(context.Background(), serveConfig{
-		Root: c.Root, Settings: c.Settings, Environ: c.Environ, Binary: c.Binary, HookBinary: c.Hook,
-		Getenv: func(string) string { return "" }, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)), Around: bomb.around,
-		Ready: func(*serving) { fmt.Println("ready") },
-	})
-	fmt.Fprintln(os.Stderr, err)
-	return 1
-}
-
-// bomb counts calls from the request of a handoff on, and kills its process at its point.
+// bomb sees the calls of a daemon by which it commits something or has an effect, and goes off at some.
 type bomb struct {
-	act     func() // nil: the process kills itself
-	armedBy string // type of an event; see crashDaemon.Arm
+	due     func(p crashPoint, what string) bool // what tells calls of one kind apart
+	act     func(p crashPoint, what string)
+	fatal   bool   // act ends the process
+	armedBy string // the type of the event from whose commit on calls count; "": a handoff's request
 
 	mu    sync.Mutex
-	point *crashPoint
 	armed bool
 	calls map[string]int
+	gone  bool // it has gone off since it was set
 }
 
-// set puts the bomb at a point of the next handoff.
+// set has the bomb go off at a point of the next handoff, once.
 func (b *bomb) set(p crashPoint) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.point, b.armed, b.calls = &p, false, map[string]int{}
+	b.armed, b.calls, b.gone = false, map[string]int{}, false
+	b.due = func(at crashPoint, _ string) bool { return at == p && !b.gone }
 }
 
 func (b *bomb) arm() {
@@ -90,44 +64,41 @@ func (b *bomb) arm() {
 	b.armed = true
 }
 
-// enter counts a call and returns its number; 0: not armed.
-func (b *bomb) enter(call string) int {
+// reach is the point before a call; what it returns is the one after it. A call that ends the process is waited for:
+// no other one comes to its point meanwhile. A fork has calls of its own, so it is not.
+func (b *bomb) reach(call, what string) (after func()) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	if !b.armed {
-		return 0
+		b.mu.Unlock()
+		return func() {}
 	}
 	b.calls[call]++
-	b.fireLocked(crashPoint{Call: call, N: b.calls[call]})
-	return b.calls[call]
+	at := crashPoint{Call: call, N: b.calls[call]}
+	b.fireLocked(at, what)
+	at.After = true
+	if b.fatal && call != "fork" && b.due(at, what) {
+		return func() { b.fireLocked(at, what) }
+	}
+	b.mu.Unlock()
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.fireLocked(at, what)
+	}
 }
 
-func (b *bomb) leave(call string, n int) {
+func (b *bomb) fireLocked(at crashPoint, what string) {
+	if b.due(at, what) {
+		b.gone = true
+		b.act(at, what)
+	}
+}
+
+// wentOff reports whether the bomb has gone off since it was set.
+func (b *bomb) wentOff() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if n > 0 {
-		b.fireLocked(crashPoint{Call: call, After: true, N: n})
-	}
-}
-
-func (b *bomb) fireLocked(p crashPoint) {
-	if b.point == nil || *b.point != p {
-		return
-	}
-	b.point = nil
-	if b.act != nil {
-		b.act()
-		return
-	}
-	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-	select {} // the signal is on its way
-}
-
-// gone reports whether the bomb has gone off.
-func (b *bomb) gone() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.point == nil
+	return b.gone
 }
 
 func (b *bomb) around(cfg daemon.Config) daemon.Config {
@@ -140,8 +111,7 @@ func (b *bomb) around(cfg daemon.Config) daemon.Config {
 	cfg.Trees = &crashTrees{Trees: cfg.Trees, b: b}
 	run := cfg.OneShot
 	cfg.OneShot = func(ctx context.Context, job daemon.OneShot) (daemon.OneShotResult, error) {
-		n := b.enter("fork")
-		defer b.leave("fork", n)
+		defer b.reach("fork", "")()
 		return run(ctx, job)
 	}
 	return cfg
@@ -153,18 +123,45 @@ type crashStore struct {
 }
 
 func (s *crashStore) Commit(ctx context.Context, c *daemon.Change) error {
-	n := s.b.enterCommit(c)
+	for _, e := range c.Events {
+		if s.b.armedBy != "" && e.Type == s.b.armedBy {
+			s.b.arm()
+		}
+	}
+	after := s.b.reach("commit", summary(c))
 	if c.NewHandoff != nil { // before the commit: the lane that it wakes may be faster than its answer
 		s.b.arm()
 	}
 	err := s.Store.Commit(ctx, c)
-	s.b.leave("commit", n)
+	after()
 	return err
 }
 
+// summary tells a commit from the others of its flow. No id of a new row is in it: asked for again, the row has another.
+func summary(c *daemon.Change) string {
+	var said []string
+	if c.Move != nil {
+		said = append(said, string(c.Move.From)+"→"+string(c.Move.Handoff.Phase))
+	}
+	for _, dl := range slices.Concat(c.NewDeliveries, c.Deliveries) {
+		said = append(said, string(dl.Kind)+" "+string(dl.State))
+	}
+	for _, a := range c.Agents {
+		said = append(said, fmt.Sprint("agent ", a.ID))
+	}
+	if c.Run != nil {
+		for _, step := range c.Run.Steps {
+			said = append(said, fmt.Sprint("step ", step.OrderIndex+1))
+		}
+	}
+	for _, e := range c.Events {
+		said = append(said, e.Type)
+	}
+	return strings.Join(said, ", ")
+}
+
 func (s *crashStore) RecordHook(ctx context.Context, in daemon.HookInput, decide func(daemon.HookTx) daemon.HookDecision) (daemon.HookResult, error) {
-	n := s.b.enter("hook")
-	defer s.b.leave("hook", n)
+	defer s.b.reach("hook", in.Event+" "+in.Key)()
 	return s.Store.RecordHook(ctx, in, decide)
 }
 
@@ -174,36 +171,22 @@ type crashTerminal struct {
 }
 
 func (t *crashTerminal) Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux.PasteOptions) error {
-	n := t.b.enter("paste")
-	defer t.b.leave("paste", n)
+	defer t.b.reach("paste", ref.Pane+" "+text)()
 	return t.Terminal.Paste(ctx, ref, text, opt)
 }
 
 func (t *crashTerminal) Spawn(ctx context.Context, spec tmux.Spec) (tmux.PaneInfo, error) {
-	n := t.b.enter("spawn")
-	defer t.b.leave("spawn", n)
+	defer t.b.reach("spawn", spec.Mark)()
 	return t.Terminal.Spawn(ctx, spec)
 }
 
-// enterCommit counts a commit. The one that the bomb is armed by counts itself.
-func (b *bomb) enterCommit(c *daemon.Change) int {
-	for _, e := range c.Events {
-		if b.armedBy != "" && e.Type == b.armedBy {
-			b.arm()
-		}
-	}
-	return b.enter("commit")
-}
-
 func (t *crashTerminal) Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight, keys ...tmux.Key) error {
-	n := t.b.enter("keys")
-	defer t.b.leave("keys", n)
+	defer t.b.reach("keys", fmt.Sprint(ref.Pane, keys))()
 	return t.Terminal.Press(ctx, ref, seen, keys...)
 }
 
 func (t *crashTerminal) Kill(ctx context.Context, ref tmux.Ref) error {
-	n := t.b.enter("kill")
-	defer t.b.leave("kill", n)
+	defer t.b.reach("kill", ref.Pane)()
 	return t.Terminal.Kill(ctx, ref)
 }
 
@@ -213,83 +196,25 @@ type crashTrees struct {
 }
 
 func (t *crashTrees) Add(ctx context.Context, dir, branch, path string) (string, error) {
-	n := t.b.enter("tree")
-	defer t.b.leave("tree", n)
+	defer t.b.reach("tree", "add "+path)()
 	return t.Trees.Add(ctx, dir, branch, path)
 }
 
 func (t *crashTrees) Remove(ctx context.Context, dir, path string) (string, error) {
-	n := t.b.enter("tree")
-	defer t.b.leave("tree", n)
+	defer t.b.reach("tree", "remove "+path)()
 	return t.Trees.Remove(ctx, dir, path)
 }
 
-// child starts the daemon as a process of its own and waits until it answers.
-func (r *rig) child(point *crashPoint, arm ...string) *exec.Cmd {
-	r.t.Helper()
-	arg, err := json.Marshal(crashDaemon{Root: r.root, Settings: r.cfg.Settings, Environ: r.cfg.Environ, Binary: r.cfg.Binary, Hook: r.cfg.HookBinary, Point: point, Arm: strings.Join(arm, "")})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	own, err := os.Executable() // no other knows the command
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	cmd := exec.Command(own, "crash-serve", string(arg))
-	var log strings.Builder
-	cmd.Stderr = &log
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		r.t.Fatal(err)
-	}
-	r.t.Cleanup(func() {
-		if cmd.ProcessState == nil {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		}
-		if r.t.Failed() {
-			r.t.Logf("daemon %d:\n%s", cmd.Process.Pid, log.String())
-		}
-	})
-	buf := make([]byte, 6)
-	if _, err := out.Read(buf); err != nil {
-		_ = cmd.Wait()
-		r.t.Fatalf("daemon did not come up: %v\n%s", err, log.String())
-	}
-	return cmd
-}
-
-// killed waits until the child has died of its bomb.
-func (r *rig) killed(cmd *exec.Cmd) {
-	r.t.Helper()
-	done := make(chan struct{})
-	go func() { _ = cmd.Wait(); close(done) }() // its error is the signal
-	select {
-	case <-done:
-	case <-time.After(eventually):
-		_ = cmd.Process.Kill()
-		<-done
-		r.t.Fatalf("the daemon never came to its point\n%s", r.report())
-	}
-}
-
-// TestKilled kills the daemon at a few of the points that TestKilledAtEveryPoint walks through.
+// TestKilled is a short [TestKilledAtEveryPoint].
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	for _, p := range []crashPoint{{"commit", true, 3}, {"paste", true, 1}, {"spawn", true, 1}} {
-		t.Run(p.String(), func(t *testing.T) {
-			t.Parallel()
-			killedAt(t, daemon.ModeAgent, p)
-		})
-	}
+	walkHandoff(t, daemon.ModeAgent, map[string]int{"paste": 3, "spawn": 1}, "paste", "spawn")
 }
 
-func killedAt(t *testing.T, mode string, p crashPoint) {
+// walkHandoff is a handoff whose daemon is killed at every point of these kinds.
+func walkHandoff(t *testing.T, mode string, least map[string]int, calls ...string) {
 	r := newRig(t)
-	first := r.child(&p)
+	w := r.walk("", calls...)
 	a := r.agent("developer-con-1")
 	if mode == daemon.ModeGenerate {
 		r.turn(a.ID, "Find out why the tests are slow") // there is a session then
@@ -297,13 +222,22 @@ func killedAt(t *testing.T, mode string, p crashPoint) {
 	}
 	// The daemon may die after it has committed the row and before it has answered.
 	_, _ = r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Mode: mode, Force: true})
-	r.killed(first)
-	r.child(nil)
-	h, err := r.client.LatestHandoff(t.Context(), a.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h = r.awaitPhase(h.ID, daemon.Completed)
+	var h daemon.Handoff
+	w.until("the handoff, and its successor idle", func() (bool, string) {
+		var err error
+		if h, err = r.client.LatestHandoff(t.Context(), a.ID); err != nil {
+			return false, err.Error()
+		}
+		if h.Phase != daemon.Completed {
+			if !h.Open() {
+				t.Fatalf("handoff %s: %+v\n%s\n%s", h.Phase, h.Error, strings.Join(beenTo(w.told.Walk), "\n"), r.report())
+			}
+			return false, fmt.Sprintf("%s %s", h.Phase, h.Note)
+		}
+		successor, err := r.client.Agent(t.Context(), *h.SuccessorID)
+		return err == nil && successor.State == daemon.Idle, fmt.Sprintf("%s %v", successor.State, err)
+	})
+	w.end(least)
 	r.endedOnce(h)
 }
 
@@ -367,18 +301,15 @@ func TestGenerateDaemonKilled(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	traces := r.traceForks()
-	first := r.child(nil)
+	first := r.child()
 	a := r.spokenTo()
 	r.misbehave("fork-hang")
 	id := r.generate(a.ID, "")
 	pids := r.awaitFork(traces)
-	if err := first.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	first.kill()
 	r.wantGoneSoon(2*time.Second, pids...)
-	r.killed(first)
 	r.misbehave("")
-	r.child(nil)
+	r.child()
 	r.endedOnce(r.awaitPhase(id, daemon.Completed))
 }
 

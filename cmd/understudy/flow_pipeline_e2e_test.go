@@ -5,7 +5,6 @@ package main
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -62,7 +61,7 @@ func TestSecondDaemon(t *testing.T) {
 	r, other := newRig(t), newRig(t)
 	held, release := r.holding("developer")
 	r.template("held", held, "reviewer")
-	first := r.child(nil)
+	first := r.child()
 	id := r.pipeline("held", roof).ID
 	r.atWork(id, 1)
 	if err := serve(t.Context(), r.cfg); err == nil || !strings.Contains(err.Error(), "another daemon") {
@@ -72,10 +71,7 @@ func TestSecondDaemon(t *testing.T) {
 	if err := serve(t.Context(), other.cfg); !errors.Is(err, db.ErrHostTaken) {
 		t.Errorf("a second daemon of the host elsewhere: %v", err)
 	}
-	if err := first.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	r.killed(first)
+	first.kill()
 	r.start()
 	release()
 	r.wantOneAgent(r.awaitPipeline(id, daemon.PipelineDone))
@@ -90,13 +86,8 @@ func TestKilledWhileWorking(t *testing.T) {
 		t.Run(map[bool]string{false: "still working", true: "finished meanwhile"}[finish], func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
-			var first *exec.Cmd
-			r.restarted(finish, func() { first = r.child(nil) }, func() {
-				if err := first.Process.Kill(); err != nil {
-					t.Fatal(err)
-				}
-				r.killed(first)
-			})
+			var first *daemonChild
+			r.restarted(finish, func() { first = r.child() }, func() { first.kill() })
 		})
 	}
 }

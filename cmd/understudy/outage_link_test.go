@@ -80,13 +80,10 @@ func TestPowerFailure(t *testing.T) {
 	direct := r.cfg.Settings.DatabaseURL
 	link := dbtest.NewLink(t, direct)
 	r.cfg.Settings.DatabaseURL = link.ConnString()
-	first := r.child(nil)
+	first := r.child()
 	a := r.agent("developer-con-1")
 	link.Cut()
-	if err := first.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	r.killed(first)
+	first.kill()
 	r.cfg.Settings.DatabaseURL = direct
 	var alive, waits atomic.Bool
 	looked, stop := context.WithCancel(t.Context())

@@ -24,14 +24,14 @@ func databaseKilledAt(t *testing.T, points ...crashPoint) {
 	r := newRig(t)
 	r.cfg.Settings.DatabaseURL = "" // the private one
 	r.cfg.NoSync = true
-	b := &bomb{act: func() { r.killPostgres() }}
+	b := &bomb{act: func(crashPoint, string) { r.killPostgres() }}
 	r.cfg.Around = b.around
 	r.start()
 	a := r.agent("developer-con-1")
 	for _, p := range points {
 		b.set(p)
 		h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
-		if !b.gone() {
+		if !b.wentOff() {
 			t.Errorf("%s: the database was not killed", p)
 		}
 		r.toldOnce(h)
@@ -80,7 +80,7 @@ func (r *rig) toldOnce(h daemon.Handoff) {
 func TestTmuxKilledBeforeTheRecord(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := &bomb{act: func() { r.killTmux() }}
+	b := &bomb{act: func(crashPoint, string) { r.killTmux() }}
 	r.cfg.Around = b.around
 	b.set(crashPoint{"paste", true, 1})
 	r.misbehave("think=5000")
@@ -105,7 +105,7 @@ func TestTmuxKilledBeforeTheRecord(t *testing.T) {
 func TestTmuxKilledAfterTheRecord(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := &bomb{act: func() { r.killTmux() }}
+	b := &bomb{act: func(crashPoint, string) { r.killTmux() }}
 	r.cfg.Around = b.around
 	b.set(crashPoint{"paste", false, 3}) // instruction, exit, prompt
 	r.start()
