@@ -34,7 +34,7 @@ const (
 type Config struct {
 	ConnString string                // URL or keywords
 	Configure  func(*pgx.ConnConfig) // last changes to each connection's settings, such as DialFunc; may be nil
-	MaxConns   int                   // of the pool; 0: 10
+	MaxConns   int                   // of the pool; 0: what ConnString says as pool_max_conns, else 10
 	Log        *slog.Logger          // nil: nothing is logged
 }
 
@@ -60,14 +60,9 @@ var _ daemon.Store = (*DB)(nil)
 
 // Open connects to the database, which must have been migrated. The caller closes the DB.
 func Open(ctx context.Context, c Config) (*DB, error) {
-	config, err := pgxpool.ParseConfig(c.ConnString)
+	config, err := c.settled()
 	if err != nil {
-		return nil, fmt.Errorf("database settings: %w", err)
-	}
-	c.settle(config.ConnConfig)
-	config.MaxConns = defaultMaxConns
-	if c.MaxConns > 0 {
-		config.MaxConns = int32(c.MaxConns)
+		return nil, err
 	}
 	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
 		registerTypes(conn.TypeMap())
@@ -87,7 +82,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 		return nil, fmt.Errorf("database pool: %w", err)
 	}
 	readers := config.Copy()
-	readers.MaxConns, readers.MinConns = readConns, 0
+	readers.MaxConns, readers.MinConns = min(readConns, config.MaxConns), 0
 	if db.reads, err = pgxpool.NewWithConfig(ctx, readers); err != nil {
 		db.pool.Close()
 		return nil, fmt.Errorf("database pool: %w", err)
@@ -120,6 +115,27 @@ func (db *DB) Ping(ctx context.Context) error {
 		return fmt.Errorf("database connection: %w", err)
 	}
 	return nil
+}
+
+// settled are the settings of a pool, and of its connections.
+func (c Config) settled() (*pgxpool.Config, error) {
+	config, err := pgxpool.ParseConfig(c.ConnString)
+	if err != nil {
+		return nil, fmt.Errorf("database settings: %w", err)
+	}
+	// The pool's settings are gone from the parsed ones, and its default depends on the machine.
+	given, err := pgx.ParseConfig(c.ConnString)
+	if err != nil {
+		return nil, fmt.Errorf("database settings: %w", err)
+	}
+	if _, set := given.RuntimeParams["pool_max_conns"]; !set {
+		config.MaxConns = defaultMaxConns
+	}
+	if c.MaxConns > 0 {
+		config.MaxConns = int32(c.MaxConns)
+	}
+	c.settle(config.ConnConfig)
+	return config, nil
 }
 
 // settle gives a connection's settings our defaults, which the connection string may override, and

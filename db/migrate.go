@@ -6,6 +6,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -20,6 +21,57 @@ var migrations embed.FS
 // the others wait for it.
 func Migrate(ctx context.Context, connString string) error {
 	return Config{ConnString: connString}.Migrate(ctx)
+}
+
+const (
+	hasVersions    = `SELECT to_regclass('goose_db_version') IS NOT NULL`
+	selectVersions = `SELECT version_id FROM goose_db_version WHERE is_applied ORDER BY version_id`
+)
+
+// OpenMigrated is [Open] of a database whose schema may not be up to date yet. At nearly every start
+// of a daemon it is, and a connection of the daemon's own finds that out.
+func OpenMigrated(ctx context.Context, c Config) (*DB, error) {
+	db, err := Open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	ready, err := db.upToDate(ctx)
+	if err == nil && !ready {
+		err = c.Migrate(ctx)
+	}
+	if err != nil {
+		db.Close()
+		return nil, err
+	}
+	return db, nil
+}
+
+// upToDate says whether the schema has had exactly the migrations that this program knows.
+func (db *DB) upToDate(ctx context.Context) (bool, error) {
+	var migrated bool
+	if err := db.pool.QueryRow(ctx, hasVersions).Scan(&migrated); err != nil {
+		return false, fmt.Errorf("database version: %w", err)
+	}
+	if !migrated {
+		return false, nil
+	}
+	had, err := db.ids(ctx, "database version", selectVersions)
+	if err != nil {
+		return false, err
+	}
+	names, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil {
+		return false, fmt.Errorf("embedded migrations: %w", err)
+	}
+	known := []int64{0} // goose's own, of an empty schema
+	for _, name := range names {
+		version, err := goose.NumericComponent(name)
+		if err != nil {
+			return false, fmt.Errorf("embedded migrations: %w", err)
+		}
+		known = append(known, version)
+	}
+	return slices.Equal(had, known), nil
 }
 
 // Migrate is [Migrate] over connections that are made as those of [Open].
@@ -55,7 +107,7 @@ func mayServe(ctx context.Context, c Config, have, want int64) error {
 	if err != nil {
 		return err
 	}
-	conn, err := pgx.ConnectConfig(ctx, config)
+	conn, err := pgx.ConnectConfig(ctx, config.ConnConfig)
 	if err != nil {
 		return fmt.Errorf("database version: %w", err)
 	}
@@ -71,28 +123,18 @@ func mayServe(ctx context.Context, c Config, have, want int64) error {
 		"it was upgraded by an understudy that is more than one release newer, so upgrade this one, too", have, want)
 }
 
-// settled are the settings of a connection.
-func (c Config) settled() (*pgx.ConnConfig, error) {
-	config, err := pgx.ParseConfig(c.ConnString)
-	if err != nil {
-		return nil, fmt.Errorf("database settings: %w", err)
-	}
-	c.settle(config)
-	return config, nil
-}
-
 // migrator returns goose on a pool of its own, which its Close closes.
 func (c Config) migrator() (*goose.Provider, error) {
 	config, err := c.settled()
 	if err != nil {
 		return nil, err
 	}
-	config.RuntimeParams["statement_timeout"] = "0" // a migration takes as long as it takes
+	config.ConnConfig.RuntimeParams["statement_timeout"] = "0" // a migration takes as long as it takes
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return nil, fmt.Errorf("embedded migrations: %w", err)
 	}
-	pool := stdlib.OpenDB(*config)
+	pool := stdlib.OpenDB(*config.ConnConfig)
 	p, err := goose.NewProvider(goose.DialectPostgres, pool, files, goose.WithSessionLocker(migrationLock{}))
 	if err != nil {
 		_ = pool.Close() // nothing was opened yet

@@ -170,6 +170,39 @@ func TestMigrateRefusesASchemaThatIsTooNew(t *testing.T) {
 	}
 }
 
+// TestOpenMigrated: a schema that is as old or as new as it may be is open in the end, whatever had to be done for that.
+func TestOpenMigrated(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t, nil)
+	opens := func(what string) {
+		t.Helper()
+		db, err := OpenMigrated(t.Context(), Config{ConnString: url})
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		defer db.Close()
+		if ready, err := db.upToDate(t.Context()); !ready || err != nil {
+			t.Errorf("%s: not up to date: %v", what, err)
+		}
+	}
+	opens("an empty database")
+	opens("the same schema again")
+	if _, err := migratorOf(t, url).Down(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	opens("an older schema")
+	conn := dial(t, url)
+	if _, err := conn.Exec(t.Context(), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), `UPDATE schema_oldest SET oldest = 9998`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenMigrated(t.Context(), Config{ConnString: url}); err == nil || !strings.Contains(err.Error(), "upgrade this one") {
+		t.Errorf("schema of a later release: %v", err)
+	}
+}
+
 func TestMigrateWaitsForTheLockUntilItsContextEnds(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t, nil)

@@ -42,7 +42,7 @@ var statements = map[string]string{
 	"upsertHost": upsertHost, "listHosts": listHosts, "hostRoot": hostRoot, "tryHostLock": tryHostLock,
 	"selectHostSession": selectHostSession, "endSession": endSession, "selectHolder": selectHolder, "upsertHolder": upsertHolder,
 	"writeHost": writeHost, "writeMuch": writeMuch,
-	"tryMigrationLock": tryMigrationLock, "migrationUnlock": migrationUnlock, "selectOldest": selectOldest,
+	"tryMigrationLock": tryMigrationLock, "migrationUnlock": migrationUnlock, "selectOldest": selectOldest, "hasVersions": hasVersions, "selectVersions": selectVersions,
 	"selectAgents": selectAgents, "selectHandoffs": selectHandoffs, "selectDeliveries": selectDeliveries,
 	"selectEvents": selectEvents, "selectPipelines": selectPipelines,
 }

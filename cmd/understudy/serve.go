@@ -250,11 +250,8 @@ func openDatabase(ctx context.Context, cfg serveConfig, dir data.Dir, done *clos
 		})
 		conf.ConnString, conf.Configure = cluster.ConnString(), cluster.Configure
 	}
-	if err := conf.Migrate(ctx); err != nil {
-		return nil, fmt.Errorf("database: %w", err)
-	}
 	var err error
-	if b.db, err = db.Open(ctx, conf); err != nil {
+	if b.db, err = db.OpenMigrated(ctx, conf); err != nil {
 		return nil, fmt.Errorf("database: %w", err)
 	}
 	done.add(b.db.Close)

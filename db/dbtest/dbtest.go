@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -65,6 +67,18 @@ func New(t testing.TB, migrate Migrate) string {
 		t.Cleanup(func() { s.drop(t, name) })
 	}
 	return s.connString(name)
+}
+
+// With is a connection string with one more setting.
+func With(connString, name, value string) string {
+	u, err := url.Parse(connString)
+	if err != nil || !strings.HasPrefix(u.Scheme, "postgres") {
+		return connString + " " + name + "=" + value
+	}
+	q := u.Query()
+	q.Set(name, value)
+	u.RawQuery = q.Encode()
+	return u.String()
 }
 
 // Cluster starts a cluster for one test alone, which may kill its server and

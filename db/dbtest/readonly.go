@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // SetReadOnly has all new sessions of the database be read-only and ends those that are open, as when a
@@ -21,7 +22,11 @@ const (
 // for those that come later.
 func Admin(t testing.TB, connString string) func(sql string) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), connString)
+	config, err := pgxpool.ParseConfig(connString) // a pool's, perhaps
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.ConnectConfig(t.Context(), config.ConnConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
