@@ -302,7 +302,7 @@ func TestHooks(t *testing.T) {
 
 func TestHealth(t *testing.T) {
 	t.Parallel()
-	h, ctx := build(t, nil), t.Context()
+	h, ctx := buildOnPostgres(t, nil), t.Context()
 	if got := must(h.client.Health(ctx))(t); got != (Health{"ok", "1.2.3"}) {
 		t.Errorf("health: %+v", got)
 	}
@@ -317,7 +317,7 @@ func TestHealth(t *testing.T) {
 	if got := must(h.client.Ready(ctx))(t); got.Status != "ready" {
 		t.Errorf("ready again: %+v", got)
 	}
-	h.store.Close()
+	h.away()
 	h.mainDoor().do("GET", "/readyz", "").wants(t, "without a database", 503, "database_unavailable")
 	h.mainDoor().do("GET", "/api/agents", "").wants(t, "agents without a database", 500, "internal")
 	if n := strings.Count(h.log.String(), "route=/api/agents"); n != 1 {

@@ -64,7 +64,7 @@ func TestFeedChurn(t *testing.T) {
 // TestFeedHerd has many readers come back at once. Others get their turn at the database meanwhile.
 func TestFeedHerd(t *testing.T) {
 	t.Parallel()
-	h := build(t, nil)
+	h := buildOnPostgres(t, nil)
 	h.events(20, "agent_idle", nil)
 	const herd = 200
 	var all []*stream

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/sim/memory"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/db"
 	"github.com/understudyd/understudy/db/dbtest"
@@ -52,7 +53,7 @@ func TestMain(m *testing.M) {
 // sockets and on TCP.
 type house struct {
 	t      testing.TB
-	store  *db.DB
+	store  daemon.Store
 	daemon *daemon.Daemon
 	tmux   *tmuxtest.Fake
 	server *Server
@@ -64,24 +65,51 @@ type house struct {
 	token      string
 	client     *Client
 	quit       func() error // ends the server and returns what Serve did
+
+	listen func(context.Context) // tells the daemon of commits; nil: the store does
+	away   func()                // ends the database
 }
 
-// build starts a house; change may alter the server before it serves.
+// build starts a house, whose database is in memory; change may alter the server before it serves.
 func build(t testing.TB, change func(*Server)) *house {
+	t.Helper()
+	return buildOn(t, change, func(h *house, dir data.Dir) {
+		base := memory.New()
+		base.SetHost("elsewhere", dir.Root())
+		h.store = &memory.Telling{Store: base, Committed: func() {
+			h.daemon.Wake(0)
+			h.daemon.EventsChanged()
+		}}
+	})
+}
+
+// buildOnPostgres is [build] with PostgreSQL, for what is about its connections.
+func buildOnPostgres(t testing.TB, change func(*Server)) *house {
+	t.Helper()
+	return buildOn(t, change, func(h *house, dir data.Dir) {
+		store := must(db.Open(t.Context(), db.Config{ConnString: dbtest.New(t, db.Migrate)}))(t)
+		t.Cleanup(store.Close)
+		check(t, store.Heartbeat(t.Context(), db.Host{ID: "elsewhere", DataRoot: dir.Root()}))
+		h.store, h.away = store, store.Close
+		h.listen = func(ctx context.Context) {
+			_ = store.Listen(ctx, "here", db.Listener{Wake: h.daemon.Wake, Events: h.daemon.EventsChanged})
+		}
+	})
+}
+
+func buildOn(t testing.TB, change func(*Server), open func(*house, data.Dir)) *house {
 	t.Helper()
 	root, err := os.MkdirTemp("", "us") // t.TempDir can be too long for a socket
 	check(t, err)
 	t.Cleanup(func() { check(t, os.RemoveAll(root)) })
 	dir := must(data.Open(filepath.Join(root, "data")))(t)
-	store := must(db.Open(t.Context(), db.Config{ConnString: dbtest.New(t, db.Migrate)}))(t)
-	t.Cleanup(store.Close)
-	check(t, store.Heartbeat(t.Context(), db.Host{ID: "elsewhere", DataRoot: dir.Root()}))
-	h := &house{t: t, store: store, tmux: tmuxtest.NewFake(), log: &logBuffer{}, spec: loadSpec(t)}
+	h := &house{t: t, tmux: tmuxtest.NewFake(), log: &logBuffer{}, spec: loadSpec(t)}
+	open(h, dir)
 	people := must(personas.Open(dir.Personas()))(t)
 	templates := must(personas.OpenTemplates(dir.Pipelines()))(t)
 	log := slog.New(slog.NewTextHandler(h.log, nil))
 	h.daemon = daemon.New(daemon.Config{
-		Host: "here", Store: store, Data: dir, Personas: people, Templates: templates, Log: log, Binary: "/bin/sh",
+		Host: "here", Store: h.store, Data: dir, Personas: people, Templates: templates, Log: log, Binary: "/bin/sh",
 		Settings: daemon.Settings{Handoff: daemon.DefaultHandoff, Runtimes: map[string][]string{"claude": {"/bin/sh"}}},
 		Terminal: func(string) (daemon.Terminal, error) { return h.tmux, nil },
 		Notifier: silent{}, Version: func(context.Context, []string) string { return "" },
@@ -115,9 +143,9 @@ func (h *house) run(t testing.TB, dir data.Dir) {
 	serving, stopServing := context.WithCancel(context.Background())
 	var work sync.WaitGroup
 	work.Go(func() { _ = h.daemon.Run(working) })
-	work.Go(func() {
-		_ = h.store.Listen(working, "here", db.Listener{Wake: h.daemon.Wake, Events: h.daemon.EventsChanged})
-	})
+	if h.listen != nil {
+		work.Go(func() { h.listen(working) })
+	}
 	served := make(chan error, 1)
 	go func() { served <- h.server.Serve(serving, ls) }()
 	h.quit = sync.OnceValue(func() error {

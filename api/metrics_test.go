@@ -252,7 +252,7 @@ func TestMetricsOfWhoFallsBehind(t *testing.T) {
 // TestMetricsWithoutDatabase: whoever asks is answered in time, with what needs no database.
 func TestMetricsWithoutDatabase(t *testing.T) {
 	t.Parallel()
-	h := build(t, func(s *Server) {
+	h := buildOnPostgres(t, func(s *Server) {
 		s.scrapeTimeout = 100 * time.Millisecond
 		s.Database = func(ctx context.Context) (DatabaseStats, error) {
 			<-ctx.Done() // it says nothing
@@ -266,7 +266,7 @@ func TestMetricsWithoutDatabase(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 	h.server.Database = nil // and now it is gone
-	h.store.Close()
+	h.away()
 	for what, got := range map[string]map[string]float64{"that says nothing": got, "that is gone": h.metrics()} {
 		for name, want := range map[string]float64{
 			"understudy_database_up": 0, `understudy_hooks_received_total{event="Stop",outcome="stored"}`: 1, "understudy_spool_hooks": 0,

@@ -16,30 +16,29 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/sim/memory"
 	"github.com/understudyd/understudy/data"
-	"github.com/understudyd/understudy/db"
-	"github.com/understudyd/understudy/db/dbtest"
 	"github.com/understudyd/understudy/personas"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
-func TestMain(m *testing.M) { os.Exit(dbtest.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(wardentest.Run(m.Run)) }
 
 const slug = "developer-con-1"
 
-// house are the pages of a daemon that does not run, on a database of its own.
+// house are the pages of a daemon that does not run, on a database in memory.
 type house struct {
 	*Pages
 	t     testing.TB
-	store *db.DB
+	store *memory.Store
 	now   time.Time
 }
 
 func build(t testing.TB) *house {
 	t.Helper()
 	dir := must(data.Open(filepath.Join(t.TempDir(), "data")))(t)
-	store := must(db.Open(t.Context(), db.Config{ConnString: dbtest.New(t, db.Migrate)}))(t)
-	t.Cleanup(store.Close)
-	check(t, store.Heartbeat(t.Context(), db.Host{ID: "elsewhere", DataRoot: dir.Root()}))
+	store := memory.New()
+	store.SetHost("elsewhere", dir.Root())
 	people := must(personas.Open(dir.Personas()))(t)
 	templates := must(personas.OpenTemplates(dir.Pipelines()))(t)
 	h := &house{t: t, store: store, now: time.Now().UTC().Truncate(time.Second)}

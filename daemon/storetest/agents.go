@@ -71,7 +71,7 @@ func unknownAgent(t *testing.T, st daemon.Store) {
 }
 
 func listAgents(t *testing.T, st daemon.Store) {
-	one := NewAgent(t, st, func(a *daemon.Agent) { a.Persona = ptr("p") })
+	one := NewAgent(t, st, func(a *daemon.Agent) { a.Persona = ptr("p\x00") })
 	two := NewAgent(t, st, func(a *daemon.Agent) { a.Host, a.PreviousAgentID = "h2", &one.ID })
 	three := NewAgent(t, st, func(a *daemon.Agent) { a.State, a.EndedAt, a.EndCause = daemon.Ended, ptr(now()), "tmux" })
 	for name, tt := range map[string]struct {
@@ -80,7 +80,7 @@ func listAgents(t *testing.T, st daemon.Store) {
 	}{
 		"all":      {daemon.AgentFilter{}, []int64{three.ID, two.ID, one.ID}},
 		"state":    {daemon.AgentFilter{State: daemon.Ended}, []int64{three.ID}},
-		"persona":  {daemon.AgentFilter{Persona: "p"}, []int64{one.ID}},
+		"persona":  {daemon.AgentFilter{Persona: "p\x00"}, []int64{one.ID}},
 		"host":     {daemon.AgentFilter{Host: "h1"}, []int64{three.ID, one.ID}},
 		"active":   {daemon.AgentFilter{Active: true}, []int64{two.ID, one.ID}},
 		"before":   {daemon.AgentFilter{Before: two.ID}, []int64{one.ID}},

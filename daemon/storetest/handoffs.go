@@ -158,7 +158,7 @@ func listOfHandoffs(t *testing.T, st daemon.Store) {
 	one := NewHandoff(t, st, a.ID)
 	Commit(t, st, Moved(one, daemon.Cancelled))
 	two := AHandoff(t, st, a.ID)
-	two.SuccessorID, two.Persona, two.Host = &b.ID, "reviewer-eve-1", "h2"
+	two.SuccessorID, two.Persona, two.Host = &b.ID, "reviewer\x00", "h2"
 	Commit(t, st, &daemon.Change{NewHandoff: two})
 	for name, tt := range map[string]struct {
 		filter daemon.HandoffFilter
@@ -169,6 +169,7 @@ func listOfHandoffs(t *testing.T, st daemon.Store) {
 		"other":     {daemon.HandoffFilter{AgentID: b.ID}, []int64{}},
 		"successor": {daemon.HandoffFilter{SuccessorID: b.ID}, []int64{two.ID}},
 		"persona":   {daemon.HandoffFilter{Persona: one.Persona}, []int64{one.ID}},
+		"NUL in it": {daemon.HandoffFilter{Persona: "reviewer\x00"}, []int64{two.ID}},
 		"status":    {daemon.HandoffFilter{Status: daemon.StatusCancelled}, []int64{one.ID}},
 		"host":      {daemon.HandoffFilter{Host: "h2"}, []int64{two.ID}},
 		"open":      {daemon.HandoffFilter{Open: true}, []int64{two.ID}},

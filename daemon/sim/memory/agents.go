@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/storetext"
 )
 
 var (
@@ -113,6 +114,7 @@ func (s *Store) Agents(ctx context.Context, f daemon.AgentFilter) ([]daemon.Agen
 		return nil, err
 	}
 	defer leave()
+	persona := storetext.Text(f.Persona)
 	var agents []daemon.Agent
 	if f.Lately {
 		agents = collect(s.agents.newest(), -1, func(a *daemon.Agent) bool { return !a.Active() })
@@ -121,7 +123,7 @@ func (s *Store) Agents(ctx context.Context, f daemon.AgentFilter) ([]daemon.Agen
 	} else {
 		agents = collect(s.agents.newest(), limitOr(f.Limit, 100), func(a *daemon.Agent) bool {
 			return (f.State == "" || a.State == f.State) &&
-				(f.Persona == "" || a.PersonaSlug() == f.Persona) &&
+				(f.Persona == "" || a.PersonaSlug() == persona) &&
 				(f.Host == "" || a.Host == f.Host) &&
 				(!f.Active || a.Active()) &&
 				(f.Previous == 0 || a.PreviousAgentID != nil && *a.PreviousAgentID == f.Previous) &&

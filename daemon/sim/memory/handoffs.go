@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/storetext"
 )
 
 // phases are those that the schema knows, with whether a handoff in them has its record.
@@ -98,11 +99,12 @@ func (s *Store) Handoffs(ctx context.Context, f daemon.HandoffFilter) ([]daemon.
 			last[h.AgentID] = max(last[h.AgentID], h.ID)
 		}
 	}
+	persona := storetext.Text(f.Persona)
 	return collect(s.handoffs.newest(), limitOr(f.Limit, 100), func(h *daemon.Handoff) bool {
 		return (!f.Last || last[h.AgentID] == h.ID) &&
 			(f.AgentID == 0 || h.AgentID == f.AgentID) &&
 			(f.SuccessorID == 0 || h.SuccessorID != nil && *h.SuccessorID == f.SuccessorID) &&
-			(f.Persona == "" || h.Persona == f.Persona) &&
+			(f.Persona == "" || h.Persona == persona) &&
 			(f.Status == "" || h.Status == f.Status) &&
 			(f.Host == "" || h.Host == f.Host) &&
 			(!f.Open || h.Open()) &&

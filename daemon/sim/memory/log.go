@@ -17,7 +17,7 @@ func (s *Store) Audit(ctx context.Context, f daemon.AuditFilter) ([]daemon.Event
 		return nil, err
 	}
 	defer leave()
-	text := strings.ToLower(storetext.Text(f.Text))
+	text, persona := strings.ToLower(storetext.Text(f.Text)), storetext.Text(f.Persona)
 	since, until := micros(f.Since), micros(f.Until)
 	return collectEvents(s.events.newest(), limitOr(f.Limit, 100), func(e *event) bool {
 		return (f.Before == 0 || e.ID < f.Before) &&
@@ -25,7 +25,7 @@ func (s *Store) Audit(ctx context.Context, f daemon.AuditFilter) ([]daemon.Event
 			strings.HasPrefix(e.Type, f.TypePrefix) &&
 			of(e.AgentID, f.AgentID) && of(e.HandoffID, f.HandoffID) && of(e.PipelineID, f.PipelineID) &&
 			(f.Host == "" || e.Host == f.Host) &&
-			(f.Persona == "" || s.plays(e.AgentID, f.Persona)) &&
+			(f.Persona == "" || s.plays(e.AgentID, persona)) &&
 			(f.Since.IsZero() || !e.At.Before(since)) &&
 			(f.Until.IsZero() || e.At.Before(until)) &&
 			(strings.Contains(strings.ToLower(e.Type), text) || strings.Contains(strings.ToLower(string(e.Payload)), text))
