@@ -1,11 +1,8 @@
 package main
 
 import (
-	"context"
 	"sync"
 	"time"
-
-	"github.com/understudyd/understudy/db"
 )
 
 // A story looks again whenever a daemon has committed something. What is no row (a screen, a file, a
@@ -53,56 +50,34 @@ func nextTick(waited time.Duration) time.Duration { return min(max(tickAlone, wa
 // private reports whether the daemon has a database of its own, which a story may end.
 func (r *rig) private() bool { return r.memory == nil && r.cfg.Settings.DatabaseURL == "" }
 
-// nextCommit is closed when any daemon next commits something in the rig's database; with a private
-// one it never is.
+// nextCommit is closed when a daemon of the rig next commits something; with a private database it never is.
 func (r *rig) nextCommit() <-chan struct{} {
-	r.t.Helper()
 	if r.private() {
 		return nil
 	}
 	if r.memory != nil {
 		return r.memory.base.next()
 	}
-	r.mu.Lock()
-	moved := r.moved
-	r.mu.Unlock()
-	if moved != nil {
-		return moved
-	}
-	return r.listen()
+	return r.commits.next()
 }
 
-// listen has each commit close the channel of [rig.nextCommit], until the test ends.
-func (r *rig) listen() <-chan struct{} {
-	r.t.Helper()
-	store, err := r.openDB(context.Background())
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	host, err := r.dir.HostID()
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.moved != nil { // another goroutine was faster
-		return r.moved
-	}
-	r.moved = make(chan struct{})
-	ring := func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		close(r.moved)
-		r.moved = make(chan struct{})
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var listening sync.WaitGroup
-	listening.Go(func() {
-		_ = store.Listen(ctx, host, db.Listener{Wake: func(int64) { ring() }, Events: ring}) // always the context's end
-	})
-	r.t.Cleanup(func() {
-		cancel()
-		listening.Wait()
-	})
-	return r.moved
+// bell rings at each commit.
+type bell struct {
+	mu    sync.Mutex
+	rings chan struct{} // closed at the next commit
+}
+
+func newBell() *bell { return &bell{rings: make(chan struct{})} }
+
+func (b *bell) next() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.rings
+}
+
+func (b *bell) ring() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	close(b.rings)
+	b.rings = make(chan struct{})
 }

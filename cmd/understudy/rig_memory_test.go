@@ -73,19 +73,13 @@ var tempInMemory = sync.OnceValue(func() string {
 type base struct {
 	*memory.Store
 
+	*bell
+
 	mu      sync.Mutex
-	moved   chan struct{} // closed at the next commit
 	daemons []*daemon.Daemon
 }
 
-func newBase() *base { return &base{Store: memory.New(), moved: make(chan struct{})} }
-
-// next is closed at the next commit.
-func (b *base) next() <-chan struct{} {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.moved
-}
+func newBase() *base { return &base{Store: memory.New(), bell: newBell()} }
 
 // serves says that a daemon is there, or that it is gone.
 func (b *base) serves(d *daemon.Daemon, there bool) {
@@ -104,9 +98,8 @@ func (b *base) serves(d *daemon.Daemon, there bool) {
 
 // committed tells everybody of a commit, as PostgreSQL does by NOTIFY.
 func (b *base) committed(by *daemon.Daemon) {
+	b.ring()
 	b.mu.Lock()
-	close(b.moved)
-	b.moved = make(chan struct{})
 	daemons := b.daemons
 	b.mu.Unlock()
 	for _, d := range daemons {
@@ -117,34 +110,9 @@ func (b *base) committed(by *daemon.Daemon) {
 	}
 }
 
-// connection is a daemon's or the story's own to the database. Others are told of what it commits.
-type connection struct {
-	*base
-	of *daemon.Daemon // nil: the story's
-}
-
-func (c *connection) Commit(ctx context.Context, change *daemon.Change) error {
-	err := c.Store.Commit(ctx, change)
-	if err == nil {
-		c.committed(c.of)
-	}
-	return err
-}
-
-func (c *connection) RecordHook(ctx context.Context, in daemon.HookInput, decide func(daemon.HookTx) daemon.HookDecision) (daemon.HookResult, error) {
-	res, err := c.Store.RecordHook(ctx, in, decide)
-	if err == nil {
-		c.committed(c.of)
-	}
-	return res, err
-}
-
-func (c *connection) MarkAlerted(ctx context.Context, ids []int64, told *daemon.Event) error {
-	err := c.Store.MarkAlerted(ctx, ids, told)
-	if err == nil {
-		c.committed(c.of)
-	}
-	return err
+// connect is a daemon's or, with nil, the story's own connection to the database. Others are told of what it commits.
+func (b *base) connect(of *daemon.Daemon) *memory.Telling {
+	return &memory.Telling{Store: b.Store, Committed: func() { b.committed(of) }}
 }
 
 // servingHere is a daemon that answers requests, as [serving] is.
@@ -178,11 +146,11 @@ func (m *computer) serve(ctx context.Context, cfg serveConfig) error {
 	}
 	conf.Personas.Poll()
 	conf.Templates.Poll()
-	conn := &connection{base: m.base}
+	conn := m.base.connect(nil)
 	conf.Store, conf.Terminal, conf.Processes = conn, m.terminal, processTable{m.table, m.term}
 	conf.Binary, conf.Version, conf.OneShot = cfg.HookBinary, m.version, m.oneShot
 	d := cfg.newDaemon(conf)
-	conn.of = d
+	conn.Committed = func() { m.base.committed(d) }
 	if err := d.Prepare(ctx); err != nil {
 		return err
 	}

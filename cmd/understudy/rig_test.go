@@ -17,6 +17,7 @@ import (
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/sim/memory"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/db"
 	"github.com/understudyd/understudy/db/dbtest"
@@ -40,11 +41,12 @@ type rig struct {
 
 	holds atomic.Int64 // files for @hold
 
-	mu    sync.Mutex
-	stop  context.CancelFunc
-	done  chan error
-	db    *db.DB        // for what the API does not show; opened when it is first asked
-	moved chan struct{} // closed at the next commit; nil until somebody waits for one
+	commits *bell // of a rig of real processes
+
+	mu   sync.Mutex
+	stop context.CancelFunc
+	done chan error
+	db   *db.DB // for what the API does not show; opened when it is first asked
 }
 
 // screens are the panes of the rig's tmux server, as a person has them.
@@ -64,13 +66,17 @@ func newRig(t testing.TB) *rig {
 	t.Helper()
 	r := bareRig(t, "") // short: socket paths are limited to 107 bytes
 	r.cfg.Settings.DatabaseURL = dbtest.New(t, db.Migrate)
+	if _, measures := t.(*testing.B); !measures {
+		// A daemon rarely needs more connections at once for its work, and each takes the CPU of hundreds of queries.
+		r.cfg.Settings.DatabaseURL = dbtest.With(r.cfg.Settings.DatabaseURL, "pool_max_conns", "2")
+	}
 	r.cfg.Settings.Runtimes = map[string]runtimeSettings{"claude": {Command: []string{agentProgram(t)}}}
 	r.cfg.HookBinary = hookProgram(t)
 	server, err := tmux.New(tmux.Config{Socket: r.dir.TmuxSocket()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.tmux, r.client, r.serve = server, api.NewClient(r.dir.Socket()), serve
+	r.tmux, r.client, r.serve, r.commits = server, api.NewClient(r.dir.Socket()), r.serveHere, newBell()
 	t.Cleanup(func() {
 		r.client.Close()
 		r.halt()
@@ -79,6 +85,19 @@ func newRig(t testing.TB) *rig {
 		}
 	})
 	return r
+}
+
+// serveHere is [serve] in this process, which tells of each commit.
+func (r *rig) serveHere(ctx context.Context, cfg serveConfig) error {
+	around := cfg.Around
+	cfg.Around = func(conf daemon.Config) daemon.Config {
+		if around != nil {
+			conf = around(conf)
+		}
+		conf.Store = &memory.Telling{Store: conf.Store, Committed: r.commits.ring}
+		return conf
+	}
+	return serve(ctx, cfg)
 }
 
 // bareRig makes the settings of a rig and, in a folder, its folders; "" is the system's for temporary files.
@@ -259,7 +278,7 @@ func (r *rig) events(ctx context.Context) ([]daemon.Event, error) {
 // openDatabase opens the daemon's database when it is first asked.
 func (r *rig) openDatabase(ctx context.Context) (daemon.Store, error) {
 	if r.memory != nil {
-		return &connection{base: r.memory.base}, nil
+		return r.memory.base.connect(nil), nil
 	}
 	return r.openDB(ctx)
 }
