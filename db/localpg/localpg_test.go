@@ -56,7 +56,7 @@ func TestStartsAnewAndAgain(t *testing.T) {
 // TestStopsBesideAFork: what was forked while the server ran, and is not exec'd yet, keeps nothing of the folder.
 func TestStopsBesideAFork(t *testing.T) {
 	t.Parallel()
-	dir := folder(t)
+	dir := cluster(t)
 	c := start(t, dir)
 	forked, err := syscall.Dup(int(c.lock.Fd()))
 	if err != nil {
@@ -69,7 +69,7 @@ func TestStopsBesideAFork(t *testing.T) {
 
 func TestAdoptsWhatAKilledDaemonLeft(t *testing.T) {
 	t.Parallel()
-	dir := folder(t)
+	dir := cluster(t)
 	process, ready := startDaemon(t, dir)
 	pid := ready()
 	kill(t, process)
@@ -89,7 +89,7 @@ func TestAdoptsWhatAKilledDaemonLeft(t *testing.T) {
 
 func TestAdoptsAServerThatIsStopping(t *testing.T) {
 	t.Parallel()
-	dir := folder(t)
+	dir := cluster(t)
 	process, ready := startDaemon(t, dir)
 	pid := ready()
 	kill(t, process)
@@ -103,7 +103,7 @@ func TestAdoptsAServerThatIsStopping(t *testing.T) {
 
 func TestRecoversFromSIGKILLUnderLoad(t *testing.T) {
 	t.Parallel()
-	c, err := Start(t.Context(), Config{Dir: folder(t), Log: logger(t)}) // with sync: what is committed stays
+	c, err := Start(t.Context(), Config{Dir: cluster(t), Log: logger(t)}) // with sync: what is committed stays
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestRecoversFromSIGKILLUnderLoad(t *testing.T) {
 
 func TestStartsOverAStaleLockFile(t *testing.T) {
 	t.Parallel()
-	c := start(t, folder(t))
+	c := start(t, cluster(t))
 	// Processes of the server's own account, a live one and a dead one that
 	// nobody waits for: PostgreSQL takes both for another server.
 	live := stranger(t, c, "sleep", "600")
@@ -224,9 +224,7 @@ func TestReachesALongSocketPath(t *testing.T) {
 
 func TestRefusesAnotherMajorVersion(t *testing.T) {
 	t.Parallel()
-	dir := folder(t)
-	c := start(t, dir)
-	stop(t, c)
+	dir := cluster(t)
 	version := filepath.Join(dir, "data", "PG_VERSION")
 	canary := filepath.Join(dir, "data", "canary")
 	for _, path := range []string{version, canary} {
@@ -299,7 +297,7 @@ func TestNamesTheFolderThatBars(t *testing.T) {
 
 func TestRefusesASecondStarter(t *testing.T) {
 	t.Parallel()
-	dir := folder(t)
+	dir := cluster(t)
 	process, ready := startDaemon(t, dir)
 	ready()
 	_, err := Start(t.Context(), Config{Dir: dir})
@@ -312,7 +310,7 @@ func TestRefusesASecondStarter(t *testing.T) {
 
 func TestSettingsOfTheCallerWin(t *testing.T) {
 	t.Parallel()
-	c, err := Start(t.Context(), Config{Dir: folder(t), NoSync: true, Settings: map[string]string{"max_connections": "77"}})
+	c, err := Start(t.Context(), Config{Dir: cluster(t), NoSync: true, Settings: map[string]string{"max_connections": "77"}})
 	if err != nil {
 		t.Fatal(err)
 	}

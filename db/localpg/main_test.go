@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -106,6 +107,36 @@ func folder(t *testing.T) string {
 	}
 	return filepath.Join(dir, "postgres")
 }
+
+// cluster is a folder with a cluster that was stopped, for tests of what is no initdb: that takes a second of CPU.
+func cluster(t *testing.T) string {
+	t.Helper()
+	made, err := firstCluster()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := folder(t)
+	if out, err := exec.Command("cp", "-a", made, dir).CombinedOutput(); err != nil { // with its owners
+		t.Fatalf("copy of a cluster: %v: %s", err, out)
+	}
+	return dir
+}
+
+// firstCluster is what all others are copied from. It goes with this process.
+var firstCluster = sync.OnceValues(func() (string, error) {
+	in, err := wardentest.Folder("")
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(in, "postgres")
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	c, err := Start(ctx, Config{Dir: dir, NoSync: true})
+	if err != nil {
+		return "", err
+	}
+	return dir, c.Stop(ctx)
+})
 
 // sweep ends a server that a failed test left.
 func sweep(dir string) {

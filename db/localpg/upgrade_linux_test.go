@@ -9,7 +9,7 @@ import (
 
 func TestReplacesAnUpgradedServer(t *testing.T) {
 	t.Parallel()
-	dir := folder(t)
+	dir := cluster(t)
 	installed, err := FindBinaries()
 	if err != nil {
 		t.Fatal(err)
