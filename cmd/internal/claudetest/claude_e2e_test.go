@@ -80,6 +80,7 @@ func (s session) submitted(text string) hookCall {
 // The process that the hooks name is the one in the pane, the session is the one we chose, and
 // the first text may be typed once the registry says idle and the composer is on screen.
 func TestRegistration(t *testing.T) {
+	t.Parallel()
 	s := open(t, sessionConfig{})
 	c := s.hooks.await(t, "SessionStart", event("SessionStart"))
 	if got, want := c.Env["CLAUDE_PID"], fmt.Sprint(s.pid); got != want {
@@ -119,6 +120,7 @@ func TestRegistration(t *testing.T) {
 // A prompt on the command line is submitted by itself, also one that looks like a flag, and also
 // behind a flag that takes many values.
 func TestFirstPrompt(t *testing.T) {
+	t.Parallel()
 	s := open(t, sessionConfig{change: func(s *runtimes.Spec) {
 		s.Prompt, s.Options = "--first on the command line", []string{"--disallowedTools", "WebFetch", "WebSearch"}
 	}})
@@ -129,6 +131,7 @@ func TestFirstPrompt(t *testing.T) {
 // without a prompt hook; the Stop after it says so. The rule for the directory is enough to write
 // there without a dialog, in the mode that asks for everything.
 func TestStopBlockWritesWithoutDialog(t *testing.T) {
+	t.Parallel()
 	document := func(h claudetest.Home) string { return filepath.Join(h.Dir, "data", "handoffs", "x.md") }
 	s := open(t, sessionConfig{
 		allow: func(h claudetest.Home) []string { return []string{"Edit(/" + filepath.Dir(document(h)) + "/**)"} },
@@ -169,6 +172,7 @@ func TestStopBlockWritesWithoutDialog(t *testing.T) {
 
 // Outside the rule the same mode asks, at once by hook and a moment later in the registry.
 func TestDialog(t *testing.T) {
+	t.Parallel()
 	s := open(t, sessionConfig{script: claudetest.Ask("go", claudetest.Write("notes.md", "x"), claudetest.Says("done"))})
 	s.idle()
 	s.deliver("go")
@@ -190,6 +194,7 @@ func TestDialog(t *testing.T) {
 // A human's draft is put aside and comes back. A draft that is aside already is what the stash
 // key swaps in: over an empty composer it must not be pressed.
 func TestDraft(t *testing.T) {
+	t.Parallel()
 	s := open(t, sessionConfig{script: claudetest.Says("OK")})
 	s.idle()
 	const human, ours = "a human's draft", "our text with nonce-2"
@@ -213,6 +218,7 @@ func TestDraft(t *testing.T) {
 
 // What is larger than a typed text arrives wrapped; the size is counted in UTF-16 units.
 func TestTypedSize(t *testing.T) {
+	t.Parallel()
 	s := open(t, sessionConfig{script: claudetest.Says("OK")})
 	for i, fill := range []string{
 		strings.Repeat("x", 793), strings.Repeat("x", 794), strings.Repeat("é", 793), strings.Repeat("😀", 396), strings.Repeat("😀", 397),
@@ -241,6 +247,7 @@ func (s session) stops() int {
 
 // A safe prompt needs one Enter, whatever its last character is.
 func TestSafePrompts(t *testing.T) {
+	t.Parallel()
 	s := open(t, sessionConfig{script: claudetest.Says("OK")})
 	for i, text := range []string{`a path C:\`, "look at @", "look at @note", "# no memory", "& no cloud", "? no help"} {
 		s.idle()

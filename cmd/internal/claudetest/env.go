@@ -58,7 +58,8 @@ func Env(t testing.TB, api *FakeAPI) Home {
 		"ANTHROPIC_BASE_URL=" + api.URL,
 		"ANTHROPIC_AUTH_TOKEN=dummy", // an ANTHROPIC_API_KEY would bring a dialog
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
-		"CLAUDE_CODE_MAX_RETRIES=1", // a failing API is a failing turn after 1 s, not after 10 tries
+		"CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL=1", // else each start asks GitHub for it, by ssh and git
+		"CLAUDE_CODE_MAX_RETRIES=1",                              // a failing API is a failing turn after 1 s, not after 10 tries
 		"DISABLE_TELEMETRY=1",
 		"DISABLE_ERROR_REPORTING=1",
 		"DISABLE_AUTOUPDATER=1",

@@ -3,14 +3,12 @@
 package claudetest_test
 
 import (
-	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -30,7 +28,20 @@ type scene struct {
 	status string // what the status line prints
 	setup  func(*testing.T, claudetest.Home)
 	play   func(*terminal)
+	// first: the scene needs a CLI that has just started. last: no scene can follow it. One with arguments, variables or
+	// a setup of its own is both.
+	first, last bool
 }
+
+func (sc scene) size() [2]int {
+	if sc.narrow {
+		return [2]int{80, 24}
+	}
+	return [2]int{120, 40}
+}
+
+// own tells whether the scene shares the CLI with no other.
+func (sc scene) own() bool { return sc.setup != nil || len(sc.args) > 0 || len(sc.env) > 0 }
 
 // oddStatus looks like all that a screen is read by: a composer with a draft between its rules, a
 // running turn, a dialog.
@@ -66,6 +77,13 @@ func scenes() []scene {
 	submit := func(text string) func(*terminal) {
 		return func(x *terminal) { x.ready(); x.deliver(text) }
 	}
+	busy := func(x *terminal) {
+		before := len(x.api.Requests())
+		submit("work")(x)
+		poll(x.t, "the model's turn", func() bool {
+			return slices.ContainsFunc(x.api.Requests()[before:], func(r claudetest.Request) bool { return slices.Contains(r.NewTexts(), "work") })
+		})
+	}
 	compose := func(text string, keys ...string) func(*terminal) {
 		return func(x *terminal) {
 			x.ready()
@@ -77,7 +95,8 @@ func scenes() []scene {
 		}
 	}
 	return []scene{
-		{name: "just_started", play: func(x *terminal) { x.shows("Claude Code") }},
+		{name: "just_started", first: true, play: func(x *terminal) { x.shows("Claude Code") }},
+		{name: "agents_view", last: true, play: func(x *terminal) { x.ready(); x.keys("Left"); x.shows("Completed") }},
 		{name: "idle", script: claudetest.Says("Hello."), play: func(x *terminal) { submit("hello")(x); x.shows("done ") }},
 		{name: "draft", play: compose("please look at the parser")},
 		{name: "draft_lines", play: compose("first line\n\nthird line")},
@@ -86,25 +105,27 @@ func scenes() []scene {
 		{name: "stashed", play: compose("keep this", "C-s")},
 		{name: "stashed_narrow", narrow: true, play: compose("keep this", "C-s")},
 		{name: "busy", script: held, play: submit("work")},
-		{name: "busy_narrow", narrow: true, script: waits, play: func(x *terminal) { submit("work")(x); x.shows("…") }},
-		{name: "busy_draft", script: waits, play: func(x *terminal) { submit("work")(x); x.shows("…"); x.paste("a draft meanwhile") }},
+		{name: "busy_narrow", narrow: true, script: waits, play: busy},
+		{name: "busy_draft", script: waits, play: func(x *terminal) { busy(x); x.paste("a draft meanwhile") }},
 		{name: "streaming_draft", script: held, play: func(x *terminal) { submit("work")(x); x.shows("First"); x.paste("a draft meanwhile") }},
-		{name: "busy_tool", args: []string{"--dangerously-skip-permissions"}, env: []string{"IS_SANDBOX=1"},
-			setup: skipBypassWarning, script: claudetest.Ask("go", claudetest.Bash("tail -f /dev/null", false), claudetest.Says("done")),
-			play: func(x *terminal) { submit("go")(x); x.shows("tail -f") }},
-		{name: "queued", script: held, play: func(x *terminal) { submit("work")(x); x.shows("…"); x.deliver("and this"); x.shows("Queued") }},
+		{name: "queued", script: held, play: func(x *terminal) { busy(x); x.deliver("and this"); x.shows("Queued") }},
 		{name: "quotes_a_dialog", script: claudetest.Says(quote), play: func(x *terminal) { submit("hello")(x); x.shows("done ") }},
 		{name: "interrupted", script: held, play: func(x *terminal) { submit("work")(x); x.shows("First"); x.keys("Escape"); x.shows("Interrupted") }},
 		{name: "api_error", script: claudetest.Fails(400, "no such thing"), play: func(x *terminal) { submit("work")(x); x.shows("API Error") }},
 		{name: "shell_mode", play: func(x *terminal) { x.ready(); x.keys("!") }},
 		{name: "transcript_view", script: claudetest.Says("Hello."), play: func(x *terminal) { submit("hello")(x); x.shows("done "); x.keys("C-o") }},
 		{name: "model_picker", play: compose("/model", "Enter")},
-		{name: "agents_view", play: func(x *terminal) { x.ready(); x.keys("Left"); x.shows("Completed") }},
 		{name: "permission_write", script: writesNotes, play: submit("go")},
 		{name: "permission_narrow", narrow: true, script: writesNotes, play: submit("go")},
 		{name: "permission_bash", script: claudetest.Ask("go", claudetest.Bash("touch /nowhere/x", false), claudetest.Says("done")), play: submit("go")},
-		{name: "exit_tasks", script: claudetest.Ask("go", claudetest.Bash("sleep 300", true), claudetest.Says("done")),
+		{name: "exit_tasks", last: true, script: claudetest.Ask("go", claudetest.Bash("sleep 300", true), claudetest.Says("done")),
 			play: func(x *terminal) { submit("go")(x); x.shows("1 shell"); x.ready(); x.deliver(runtimes.ExitText) }},
+	}
+}
+
+// firstScenes each need a home or a command line of their own.
+func firstScenes() []scene {
+	return []scene{
 		{name: "trust", setup: func(t *testing.T, h claudetest.Home) { h.Trust(t) }},
 		{name: "theme", setup: firstStart},
 		{name: "theme_narrow", narrow: true, setup: firstStart},
@@ -118,6 +139,9 @@ func scenes() []scene {
 		}},
 		{name: "settings_warning", args: []string{"--settings", `{"hooks":{"NoSuchEvent":[{"hooks":[{"type":"command","command":"true"}]}]}}`}},
 		{name: "bypass", args: []string{"--dangerously-skip-permissions"}, env: []string{"IS_SANDBOX=1"}},
+		{name: "busy_tool", args: []string{"--dangerously-skip-permissions"}, env: []string{"IS_SANDBOX=1"},
+			setup: skipBypassWarning, script: claudetest.Ask("go", claudetest.Bash("tail -f /dev/null", false), claudetest.Says("done")),
+			play: func(x *terminal) { x.ready(); x.deliver("go"); x.shows("tail -f") }},
 	}
 }
 
@@ -140,89 +164,4 @@ func skipBypassWarning(t *testing.T, h claudetest.Home) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// shows waits for a text on the screen.
-func (x *terminal) shows(text string) {
-	x.t.Helper()
-	text, _, _ = strings.Cut(text, "\n")
-	poll(x.t, "the text "+text, func() bool { return strings.Contains(x.screen(), text) })
-}
-
-// TestScreens holds what ReadScreen says of the real CLI against want.json, which the golden test
-// of daemon/runtimes uses as well. With -update it writes the golden screens.
-func TestScreens(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join(screensDir, "want.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	wants := map[string]runtimes.Screen{}
-	if err := json.Unmarshal(raw, &wants); err != nil {
-		t.Fatal(err)
-	}
-	all := scenes()
-	all = append(all, withStatus(all, "_status", "con, 12% of the context used", statusScenes...)...)
-	all = append(all, withStatus(all, "_odd_status", oddStatus, statusScenes...)...)
-	for _, sc := range all {
-		want, ok := wants[sc.name]
-		if !ok {
-			t.Errorf("%s is not in want.json", sc.name)
-			continue
-		}
-		t.Run(sc.name, func(t *testing.T) { sc.run(t, want) })
-	}
-}
-
-func (sc scene) run(t *testing.T, want runtimes.Screen) {
-	api := claudetest.NewFakeAPI(t, sc.script)
-	home := claudetest.Env(t, api)
-	if sc.setup != nil {
-		sc.setup(t, home)
-	}
-	size := [2]int{120, 40}
-	if sc.narrow {
-		size = [2]int{80, 24}
-	}
-	args := append([]string{"--name", "developer-con-1"}, sc.args...)
-	if len(sc.args) == 0 || sc.args[0] != "--dangerously-skip-permissions" {
-		args = append(args, "--permission-mode", "manual")
-	}
-	if sc.status != "" {
-		args = append(args, "--settings", statusSettings(t, home, sc.status))
-	}
-	x := start(t, home, size, sc.env, args...)
-	if sc.play != nil {
-		sc.play(x)
-	}
-	screen := x.settled(want)
-	if *update {
-		screen = strings.ReplaceAll(screen, filepath.Dir(home.Workdir), "/home/dev")
-		if err := os.WriteFile(filepath.Join(screensDir, sc.name+".txt"), []byte(screen), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// settled waits until ReadScreen has said the same for a fifth of a second, and compares that.
-func (x *terminal) settled(want runtimes.Screen) string {
-	x.t.Helper()
-	var got runtimes.Screen
-	var screen string
-	same, deadline := time.Now(), time.Now().Add(time.Minute)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for time.Since(same) < 200*time.Millisecond || got != want {
-		if time.Now().After(deadline) {
-			x.t.Errorf("screen says %+v, want %+v", got, want)
-			break
-		}
-		<-tick.C
-		screen = x.screen()
-		now := runtimes.Claude().ReadScreen(screen)
-		now.Row = "" // want.json is of what the row means, not of the row: an empty composer proposes now this, now that
-		if now != got {
-			got, same = now, time.Now()
-		}
-	}
-	return screen
 }

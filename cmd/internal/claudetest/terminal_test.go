@@ -163,7 +163,10 @@ type terminal struct {
 	t    *testing.T
 	sock string
 	home claudetest.Home
-	pid  int // of the CLI
+	pid  int                 // of the CLI
+	look *look               // nil until the pane is there
+	api  *claudetest.FakeAPI // of a stage
+	end  func()              // ends all of it, at the latest with the test
 }
 
 // start runs the CLI in a pane of the given size. extra is appended to the environment.
@@ -187,22 +190,29 @@ func start(t *testing.T, home claudetest.Home, size [2]int, extra []string, args
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("last screen:\n%s", x.screen())
+	x.end = sync.OnceFunc(func() {
+		if x.look != nil {
+			if x.t.Failed() {
+				x.t.Logf("last screen:\n%s", x.screen())
+			}
+			_ = x.look.close() // the end of its server ends it as well
 		}
 		x.tmux("kill-server")
-		waitGone(t, server)
+		waitGone(x.t, server)
 		if x.pid != 0 {
-			waitGone(t, x.pid)
+			waitGone(x.t, x.pid)
 		}
 	})
+	t.Cleanup(func() { x.end() })
 	argv := append([]string{"new-session", "-d", "-x", strconv.Itoa(size[0]), "-y", strconv.Itoa(size[1]),
 		"-c", home.Workdir, "-P", "-F", "#{pane_pid}", "--", cli}, args...)
 	if len(args) == 0 { // a single word would go through a shell
 		t.Fatal("start needs arguments for the CLI")
 	}
 	if x.pid, err = strconv.Atoi(strings.TrimSpace(x.tmux(argv...))); err != nil {
+		t.Fatal(err)
+	}
+	if x.look, err = newLook(x.sock); err != nil {
 		t.Fatal(err)
 	}
 	return x
@@ -224,7 +234,14 @@ func (x *terminal) tmuxIn(stdin string, args ...string) string {
 	return string(out)
 }
 
-func (x *terminal) screen() string { return x.tmux("capture-pane", "-p") }
+func (x *terminal) screen() string {
+	x.t.Helper()
+	screen, err := x.look.screen()
+	if err != nil {
+		x.t.Fatalf("look at the pane: %v", err)
+	}
+	return screen
+}
 
 func (x *terminal) keys(keys ...string) { x.tmux(append([]string{"send-keys", "--"}, keys...)...) }
 
@@ -246,15 +263,16 @@ func (x *terminal) guarded(text, list string) {
 	}
 }
 
-// until polls the screen until ok, at most 20 s.
-func (x *terminal) until(what string, ok func(runtimes.Screen, string) bool) string {
+// lookEvery is how often a test looks at the screen.
+const lookEvery = 40 * time.Millisecond
+
+// until polls the screen until ok.
+func (x *terminal) until(what string, ok func(runtimes.Screen, string) bool) {
 	x.t.Helper()
-	var last string
-	poll(x.t, what, func() bool {
-		last = x.screen()
-		return ok(runtimes.Claude().ReadScreen(last), last)
+	pollEvery(x.t, lookEvery, what, func() bool {
+		screen := x.screen()
+		return ok(runtimes.Claude().ReadScreen(screen), screen)
 	})
-	return last
 }
 
 func (x *terminal) ready() {
@@ -295,7 +313,12 @@ func waitGone(t *testing.T, pid int) {
 
 func poll(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
+	pollEvery(t, 5*time.Millisecond, what, ok)
+}
+
+func pollEvery(t *testing.T, every time.Duration, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for deadline := time.Now().Add(2 * time.Minute); !ok(); {
 		if time.Now().After(deadline) {

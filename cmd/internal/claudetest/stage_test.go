@@ -1,0 +1,197 @@
+//go:build e2e
+
+package claudetest_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/claudetest"
+	"github.com/understudyd/understudy/daemon/runtimes"
+)
+
+// TestScreens and the tests named after it hold what ReadScreen says of the real CLI against want.json, which the golden
+// test of daemon/runtimes uses as well. With -update they write the golden screens.
+func TestScreens(t *testing.T) { performAll(t, scenes()) }
+
+func TestScreensOfFirstStarts(t *testing.T) { performAll(t, firstScenes()) }
+
+func TestScreensWithStatusLine(t *testing.T) {
+	performAll(t, withStatus(scenes(), "_status", "con, 12% of the context used", statusScenes...))
+}
+
+func TestScreensWithOddStatusLine(t *testing.T) {
+	performAll(t, withStatus(scenes(), "_odd_status", oddStatus, statusScenes...))
+}
+
+// performAll performs scenes in any order.
+func performAll(t *testing.T, all []scene) {
+	t.Parallel()
+	raw, err := os.ReadFile(filepath.Join(screensDir, "want.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants := map[string]runtimes.Screen{}
+	if err := json.Unmarshal(raw, &wants); err != nil {
+		t.Fatal(err)
+	}
+	slices.SortStableFunc(all, func(a, b scene) int { return b.size()[0] - a.size()[0] })
+	s := &stage{t: t}
+	for _, sc := range all {
+		want, ok := wants[sc.name]
+		if !ok {
+			t.Errorf("%s is not in want.json", sc.name)
+			continue
+		}
+		t.Run(sc.name, func(t *testing.T) { s.perform(t, sc, want) })
+	}
+}
+
+// stage is where scenes are performed: those of one size one after the other in one session of the CLI. A scene that
+// fails ends the session, so that the next one has another.
+type stage struct {
+	t    *testing.T // of all scenes
+	x    *terminal  // nil: no session
+	api  *claudetest.FakeAPI
+	home claudetest.Home
+	size [2]int
+}
+
+func (s *stage) perform(t *testing.T, sc scene, want runtimes.Screen) {
+	if s.x != nil && (sc.first || sc.own() || sc.size() != s.size) {
+		s.close()
+	}
+	fresh := s.x == nil
+	if fresh {
+		s.open(t, sc)
+	}
+	s.x.t = t
+	defer func() {
+		if t.Failed() || sc.last || sc.own() || *update { // a golden screen shows nothing of another scene
+			s.close()
+		} else {
+			s.x.t = s.t
+		}
+	}()
+	if !fresh {
+		s.clear()
+	}
+	if sc.script != nil {
+		s.api.SetScript(sc.script)
+	}
+	if sc.play != nil {
+		sc.play(s.x)
+	}
+	screen := s.x.settled(want)
+	if *update {
+		screen = strings.ReplaceAll(screen, filepath.Dir(s.home.Workdir), "/home/dev")
+		if err := os.WriteFile(filepath.Join(screensDir, sc.name+".txt"), []byte(screen), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// open starts the CLI for a scene.
+func (s *stage) open(t *testing.T, sc scene) {
+	s.api = claudetest.NewFakeAPI(s.t, sc.script)
+	s.home = claudetest.Env(s.t, s.api)
+	if sc.setup != nil {
+		sc.setup(t, s.home)
+	}
+	args := append([]string{"--name", "developer-con-1"}, sc.args...)
+	if len(sc.args) == 0 || sc.args[0] != "--dangerously-skip-permissions" {
+		args = append(args, "--permission-mode", "manual")
+	}
+	if sc.status != "" {
+		args = append(args, "--settings", statusSettings(t, s.home, sc.status))
+	}
+	s.size = sc.size()
+	s.x = start(s.t, s.home, s.size, sc.env, args...)
+	s.x.api = s.api
+}
+
+// close ends the session.
+func (s *stage) close() {
+	s.x.end()
+	s.x = nil
+}
+
+// clear leaves what a scene has come to: the next one begins with an empty composer in an empty conversation.
+func (s *stage) clear() {
+	s.x.t.Helper()
+	s.api.SetScript(claudetest.Says("OK"))
+	pressed := "" // the last key: the CLI may not have drawn yet what it did
+	s.x.until("the end of the scene before", func(now runtimes.Screen, _ string) bool {
+		s.api.Release()
+		r, err := s.x.registry()
+		key := ""
+		switch {
+		case err != nil || r.Status == runtimes.StatusBusy:
+		case now.Dialog != "":
+			key = "Escape"
+		case now.Draft != "":
+			key = "Enter" // C-c would end the CLI if it had cleared a draft a moment before
+		case now.Stashed:
+			key = "C-s"
+		default:
+			return now.Composer
+		}
+		if key == "Enter" || key != "" && key != pressed {
+			pressed = key
+			s.x.keys(key)
+		}
+		return false
+	})
+	before := s.x.sessionID()
+	s.x.deliver("/clear")
+	poll(s.x.t, "another conversation", func() bool { return s.x.sessionID() != before })
+	s.x.untilStatus(runtimes.StatusIdle)
+	s.x.until("an empty screen", func(now runtimes.Screen, screen string) bool {
+		return now.Composer && now.Draft == "" && strings.Contains(screen, "Claude Code") && strings.Contains(screen, "❯ /clear")
+	})
+}
+
+// sessionID is that of the conversation; "" while the CLI writes it down.
+func (x *terminal) sessionID() string {
+	r, err := x.registry()
+	if err != nil {
+		return ""
+	}
+	return r.SessionID
+}
+
+// shows waits for a text on the screen.
+func (x *terminal) shows(text string) {
+	x.t.Helper()
+	text, _, _ = strings.Cut(text, "\n")
+	x.until("the text "+text, func(_ runtimes.Screen, screen string) bool { return strings.Contains(screen, text) })
+}
+
+// settled waits until ReadScreen has said the same for a fifth of a second, and compares that.
+func (x *terminal) settled(want runtimes.Screen) string {
+	x.t.Helper()
+	var got runtimes.Screen
+	var screen string
+	same, deadline := time.Now(), time.Now().Add(time.Minute)
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for time.Since(same) < 200*time.Millisecond || got != want {
+		if time.Now().After(deadline) {
+			x.t.Errorf("screen says %+v, want %+v", got, want)
+			break
+		}
+		<-tick.C
+		screen = x.screen()
+		now := runtimes.Claude().ReadScreen(screen)
+		now.Row = "" // want.json is of what the row means, not of the row: an empty composer proposes now this, now that
+		if now != got {
+			got, same = now, time.Now()
+		}
+	}
+	return screen
+}
