@@ -21,12 +21,23 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// TestClaudeIdle is the main job with the real CLI, in the mode in which it asks for everything.
-func TestClaudeIdle(t *testing.T) {
+// TestClaude is the main job with the real CLI, in the mode in which it asks for everything: first as it is meant, then
+// with all that may come between.
+func TestClaude(t *testing.T) {
 	t.Parallel()
-	r := newClaudeRig(t, obeys)
-	r.start()
-	a := r.agent(con)
+	relay(t, leg{"idle", handsOverIdle}, leg{"no document", handsOverAtTheSecondTime}, leg{"clear", handsOverCleared},
+		leg{"restart", handsOverToAnotherDaemon})
+}
+
+// TestClaudeBusy is the same with an agent that is in a turn or in a dialog when it is asked.
+func TestClaudeBusy(t *testing.T) {
+	t.Parallel()
+	relay(t, leg{"turn", handsOverAfterItsTurn}, leg{"dialog, yes", handsOverAfterADialog(tmux.Enter)},
+		leg{"dialog, esc", handsOverAfterADialog(tmux.Escape)}) // no hook tells of that
+}
+
+// handsOverIdle is of a new agent.
+func handsOverIdle(t *testing.T, r *claudeRig, a daemon.Agent) daemon.Handoff {
 	argv := r.argv(a.ID)
 	first := r.tap.of(a.ID, hooks.SessionStart)
 	if len(first) != 1 || first[0].p.Source != "startup" || !slices.Contains(argv, first[0].in.SessionID) || *a.SessionID != first[0].in.SessionID {
@@ -54,20 +65,18 @@ func TestClaudeIdle(t *testing.T) {
 	if starts := r.tap.of(*h.SuccessorID, hooks.SessionStart); len(starts) != 1 || starts[0].in.SessionID == *a.SessionID {
 		t.Errorf("successor registered by %+v, want one session of its own", starts)
 	}
+	return h
 }
 
-// TestClaudeBusy: an agent in a turn is told by the answer to its Stop, and nothing is typed.
-func TestClaudeBusy(t *testing.T) {
-	t.Parallel()
-	r := newClaudeRig(t, claudetest.Ask("count to ten", claudetest.Reply{Text: "One, two, three.", Hold: true}, obeys))
-	r.start()
-	a := r.agent(con)
+// handsOverAfterItsTurn: a new agent in a turn is told by the answer to its Stop, and nothing is typed.
+func handsOverAfterItsTurn(t *testing.T, r *claudeRig, a daemon.Agent) daemon.Handoff {
+	r.api.SetScript(claudetest.Ask("count to ten", claudetest.Reply{Text: "One, two, three.", Hold: true}, obeys))
 	r.awaitVerdict(a.ID, r.send(a.ID, "count to ten").ID, daemon.Submitted)
 	r.asked("count to ten")
 	id := r.handoff(a.ID)
 	ref := r.awaitNote(id, "the agent is in a turn").Ref
 	r.stays(time.Second, "something was typed into a turn", func() bool {
-		return r.deliveries(a.ID)[1].TypedAt == nil && !strings.Contains(r.shown(a.ID), ref)
+		return r.untyped(a.ID) && !strings.Contains(r.shown(a.ID), ref)
 	})
 	r.api.Release()
 	h := r.awaitPhase(id, daemon.Completed)
@@ -79,88 +88,80 @@ func TestClaudeBusy(t *testing.T) {
 	if n := len(r.tap.of(a.ID, hooks.UserPromptSubmit)); n != 1 {
 		t.Errorf("%d prompts were submitted, want the person's alone", n)
 	}
+	return h
 }
 
-// TestClaudeNoDocument: the model stops without having written; its session stays as it is until
+// handsOverAtTheSecondTime: the model stops without having written; its session stays as it is until
 // a retry asks once more.
-func TestClaudeNoDocument(t *testing.T) {
-	t.Parallel()
-	r := newClaudeRig(t, claudetest.WritesNothing())
-	r.start()
-	a := r.agent(con)
+func handsOverAtTheSecondTime(t *testing.T, r *claudeRig, a daemon.Agent) daemon.Handoff {
+	r.api.SetScript(claudetest.WritesNothing())
+	had := len(r.deliveries(a.ID))
 	first := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing)
 	asked := len(r.requests(a.ID))
 	r.stays(1500*time.Millisecond, "the agent was told more", func() bool { return len(r.requests(a.ID)) == asked })
-	r.wantKinds(a.ID, daemon.KindInstruction)
+	if got := r.kindsSince(a.ID, had); !slices.Equal(got, []daemon.DeliveryKind{daemon.KindInstruction}) {
+		t.Errorf("it was told %v, want one instruction", got)
+	}
 
 	r.api.SetScript(obeys)
 	r.retry(first.ID)
 	h := r.awaitPhase(first.ID, daemon.Completed)
 	r.takenOver(h)
-	r.wantKinds(a.ID, daemon.KindInstruction, daemon.KindInstruction, daemon.KindExit)
+	if got := r.kindsSince(a.ID, had); !slices.Equal(got, []daemon.DeliveryKind{daemon.KindInstruction, daemon.KindInstruction, daemon.KindExit}) {
+		t.Errorf("it was told %v, want two instructions and the exit command", got)
+	}
 	if n := len(r.heard(a.ID, first.Ref)); n != 1 || h.Ref == first.Ref {
 		t.Errorf("the model heard of %s %d times, and then of %s", first.Ref, n, h.Ref)
 	}
+	return h
 }
 
-// TestClaudeClear: a person's /clear gives the pane another session; the agent stays the same.
-func TestClaudeClear(t *testing.T) {
-	t.Parallel()
-	r := newClaudeRig(t, obeys)
-	r.start()
-	a := r.agent(con)
+// handsOverCleared: a person's /clear gives the pane another session; the agent stays the same.
+func handsOverCleared(t *testing.T, r *claudeRig, a daemon.Agent) daemon.Handoff {
 	r.talk(a.ID, "hello")
 	r.personTypes(a.ID, "/clear", tmux.Enter)
 	now := r.awaitAgent(a.ID, "another session", func(now daemon.Agent) bool { return *now.SessionID != *a.SessionID })
 	if now.EndedAt != nil || *now.TranscriptPath == *a.TranscriptPath || len(r.agentEvents(a.ID, "agent_session_changed")) != 1 {
 		t.Errorf("agent %+v after /clear, it was %+v", now, a)
 	}
-	r.takenOver(r.awaitPhase(r.handoff(a.ID), daemon.Completed))
+	h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+	r.takenOver(h)
 	r.wantNoDialog(a.ID)
+	return h
 }
 
-// TestClaudeDialog: a question of the CLI is for the person. The handoff waits for the answer and
-// touches nothing.
-func TestClaudeDialog(t *testing.T) {
-	t.Parallel()
-	for name, answer := range map[string]tmux.Key{
-		"yes": tmux.Enter,
-		"esc": tmux.Escape, // no hook tells of it
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := newClaudeRig(t, claudetest.Ask("make the file", claudetest.Bash("touch /nowhere/x", false), obeys))
-			r.start()
-			a := r.agent(con)
-			r.awaitVerdict(a.ID, r.send(a.ID, "make the file").ID, daemon.Submitted)
-			r.awaitState(a.ID, daemon.Waiting)
-			r.awaitShown(a.ID, "Do you want to proceed?")
-			id := r.handoff(a.ID)
-			r.awaitNote(id, "a dialog is open")
-			r.stays(1500*time.Millisecond, "something was typed into a dialog", func() bool {
-				return r.deliveries(a.ID)[1].TypedAt == nil && strings.Contains(r.shown(a.ID), "Do you want to proceed?")
-			})
-			if err := r.tmux.Keys(t.Context(), r.pane(a.ID).Ref, answer); err != nil {
-				t.Fatal(err)
-			}
-			r.takenOver(r.awaitPhase(id, daemon.Completed))
+// handsOverAfterADialog: a question of the CLI is for the person. The handoff waits for the answer and touches nothing.
+func handsOverAfterADialog(answer tmux.Key) func(*testing.T, *claudeRig, daemon.Agent) daemon.Handoff {
+	return func(t *testing.T, r *claudeRig, a daemon.Agent) daemon.Handoff {
+		r.api.SetScript(claudetest.Ask("make the file", claudetest.Bash("touch /nowhere/x", false), obeys))
+		r.awaitVerdict(a.ID, r.send(a.ID, "make the file").ID, daemon.Submitted)
+		r.awaitState(a.ID, daemon.Waiting)
+		r.awaitShown(a.ID, "Do you want to proceed?")
+		id := r.handoff(a.ID)
+		r.awaitNote(id, "a dialog is open")
+		r.stays(1500*time.Millisecond, "something was typed into a dialog", func() bool {
+			return r.untyped(a.ID) && strings.Contains(r.shown(a.ID), "Do you want to proceed?")
 		})
+		if err := r.tmux.Keys(t.Context(), r.pane(a.ID).Ref, answer); err != nil {
+			t.Fatal(err)
+		}
+		h := r.awaitPhase(id, daemon.Completed)
+		r.takenOver(h)
+		return h
 	}
 }
 
-// TestClaudeRestart: the daemon stops while the agent writes its document. What the hooks left in
+// handsOverToAnotherDaemon: the daemon stops while the agent writes its document. What the hooks left in
 // the spool is enough to go on.
-func TestClaudeRestart(t *testing.T) {
-	t.Parallel()
-	r := newClaudeRig(t, func(req claudetest.Request) claudetest.Reply {
+func handsOverToAnotherDaemon(t *testing.T, r *claudeRig, a daemon.Agent) daemon.Handoff {
+	had := len(r.tap.of(a.ID, hooks.Stop))
+	r.api.SetScript(func(req claudetest.Request) claudetest.Reply {
 		reply := obeys(req)
 		if reply.Tool == "Write" {
 			reply.Text, reply.Hold = "I write it.", true
 		}
 		return reply
 	})
-	r.start()
-	a := r.agent(con)
 	id := r.handoff(a.ID)
 	h := r.awaitPhase(id, daemon.AwaitingDocument)
 	r.asked(h.Ref)
@@ -174,8 +175,9 @@ func TestClaudeRestart(t *testing.T) {
 		}), strings.Join(files, "\n")
 	})
 	r.start()
-	r.takenOver(r.awaitPhase(id, daemon.Completed))
-	if stops := r.tap.of(a.ID, hooks.Stop); len(stops) != 1 || !stops[0].in.Replayed || !stops[0].Applied {
+	done := r.awaitPhase(id, daemon.Completed)
+	r.takenOver(done)
+	if stops := r.tap.of(a.ID, hooks.Stop)[had:]; len(stops) != 1 || !stops[0].in.Replayed || !stops[0].Applied {
 		t.Errorf("stops %+v, want the one from the spool", stops)
 	}
 	moves, err := r.client.Transitions(t.Context(), id)
@@ -187,6 +189,7 @@ func TestClaudeRestart(t *testing.T) {
 	}) {
 		t.Errorf("moves %+v, want verifying by the Stop", moves)
 	}
+	return done
 }
 
 // TestClaudeForeign: a person starts the CLI in a tmux server of theirs; it registers by the hooks

@@ -288,7 +288,7 @@ func (r *claudeRig) logPhases(handoffID int64) {
 // stays fails if what happens within the time.
 func (r *claudeRig) stays(d time.Duration, what string, still func() bool) {
 	r.t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
+	tick := time.NewTicker(100 * time.Millisecond) // each look may take a process of tmux
 	defer tick.Stop()
 	for deadline := time.Now().Add(d); time.Now().Before(deadline); <-tick.C {
 		if !still() {
