@@ -98,6 +98,29 @@ func TestBrowserMeetsASquatter(t *testing.T) {
 	}
 }
 
+// TestBrowserFeedBreaks: after each break of the feed the daemon proves itself again before it is sent a proof. The
+// page's fetch is replaced, so that each feed ends at once and another program could be the next to listen.
+func TestBrowserFeedBreaks(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := r.dashboard().open("/")
+	asked := eval[[]string](p, `(async () => {
+		const real = fetch, asked = [];
+		const { follow } = await import('/ui/static/feed.js');
+		return new Promise(done => {
+			window.fetch = (url, how) => {
+				const path = new URL(url, location.origin).pathname;
+				if (path.startsWith('/api/') && asked.push(path) === 3) done([...asked]); // the page asks for itself meanwhile
+				return path === '/api/events' ? Promise.resolve(new Response('')) : real(url, how);
+			};
+			follow(() => {});
+		});
+	})()`)
+	if want := "/api/events /api/dashboard/hello /api/events"; strings.Join(asked, " ") != want {
+		t.Errorf("it asked %q, want %q", asked, want)
+	}
+}
+
 // TestBrowserIsSignedOut has a person sign a browser out on the page of settings, and all at the command line.
 func TestBrowserIsSignedOut(t *testing.T) {
 	t.Parallel()

@@ -4,7 +4,7 @@
 // fetch rather than EventSource: the types of events are many and each is its own event there, and it can send
 // no proof.
 
-import { ask } from './session.js';
+import { ask, forget } from './session.js';
 
 const silence = 40_000; // ms without a byte; the daemon says something every 15 s
 
@@ -35,6 +35,7 @@ export async function follow(tell) {
     }
     clearTimeout(timer);
     cut.abort();
+    forget(); // another program may listen at the daemon's address by now
     tell({ state });
     if (state === 'signed-out') wait = 5000;
     await new Promise((done) => setTimeout(done, wait));
