@@ -89,7 +89,7 @@ func TestSendSaysEverything(t *testing.T) {
 		}
 		for name, want := range map[string]string{
 			"X-Understudy-Launch": "secret", "X-Tmux": "/tmp/t,1,0", "X-Tmux-Pane": "%1",
-			"X-Agent-Pid": "42", "X-Agent-Start": "4711", "X-Boot-Id": "boot-1", "X-Hook-Key": "key-7", "X-Hook-At": "2027-01-15T08:00:00.000000007Z",
+			"X-Agent-Pid": "42", "X-Agent-Start": "4711", "X-Boot-Id": "boot-1", "X-Hook-Key": "key-7", "X-Hook-At": "2023-11-14T22:13:20.000000007Z",
 			"Content-Type": "application/json",
 		} {
 			if got := r.Header.Get(name); got != want {

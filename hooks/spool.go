@@ -83,6 +83,8 @@ type Spool struct {
 	// returns an error, the file stays and the Drain ends. Set it before the
 	// first Drain.
 	OnBad func(path string, why error) error
+	// Clock is the time of day. Set it before the first Put.
+	Clock func() time.Time
 
 	dir                string
 	maxFiles, maxBytes int64
@@ -99,7 +101,7 @@ type Spool struct {
 // removed does not bring its data directory back.
 func OpenSpool(dir string) *Spool {
 	return &Spool{
-		dir: dir, maxFiles: maxSpoolFiles, maxBytes: maxSpoolBytes, read: readEnvelope, remove: os.Remove,
+		Clock: time.Now, dir: dir, maxFiles: maxSpoolFiles, maxBytes: maxSpoolBytes, read: readEnvelope, remove: os.Remove,
 		turns: map[string]chan struct{}{}, stuck: map[string]bool{},
 	}
 }
@@ -114,7 +116,8 @@ func (s *Spool) Put(e Envelope) error {
 	if err := os.Mkdir(s.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("spool: %w", err)
 	}
-	if err := s.room(int64(len(text))); err != nil {
+	files, err := s.room(int64(len(text)))
+	if err != nil {
 		return err
 	}
 	temp := filepath.Join(s.dir, tempPrefix+e.Key)
@@ -122,15 +125,28 @@ func (s *Spool) Put(e Envelope) error {
 		_ = os.Remove(temp)
 		return fmt.Errorf("spool: %w", err)
 	}
-	if err := os.Rename(temp, filepath.Join(s.dir, fileName(e))); err != nil {
+	if err := os.Rename(temp, filepath.Join(s.dir, fileName(e, s.place(e, files)))); err != nil {
 		_ = os.Remove(temp)
 		return fmt.Errorf("spool: %w", err)
 	}
 	return nil
 }
 
-func fileName(e Envelope) string {
-	return fmt.Sprintf("%020d-%s.%s.json", max(0, e.At.UnixNano()), e.Key, e.agent())
+func fileName(e Envelope, place int64) string {
+	return fmt.Sprintf("%020d-%s.%s.json", max(0, place), e.Key, e.agent())
+}
+
+// place is the number by which an envelope is sorted: its time. If the clock was set back since another of its agent was
+// put, whose time is still to come, it is put behind that one.
+func (s *Spool) place(e Envelope, files []string) int64 {
+	place, now := e.At.UnixNano(), s.Clock().UnixNano()
+	for _, name := range files {
+		at, _ := strconv.ParseInt(name[:min(len(name), 20)], 10, 64) // 0 of a name that is not ours
+		if at > now && agentOf(name) == e.agent() {
+			place = max(place, at+1)
+		}
+	}
+	return place
 }
 
 // agent is a tag by which the hooks of one agent are known among others: of its launch secret, else of its
@@ -171,19 +187,19 @@ func encode(e Envelope) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// room says whether a file of more bytes fits. The sizes of the files are
+// room lists the files, unless a file of more bytes does not fit. The sizes of the files are
 // looked at only when their number alone does not prove that there is room.
-func (s *Spool) room(more int64) error {
+func (s *Spool) room(more int64) ([]string, error) {
 	files, err := s.files()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	n := int64(len(files))
 	if n >= s.maxFiles {
-		return fmt.Errorf("spool %s is full: %d files; start the daemon (understudy serve)", s.dir, n)
+		return nil, fmt.Errorf("spool %s is full: %d files; start the daemon (understudy serve)", s.dir, n)
 	}
 	if n*maxSpoolFile+more <= s.maxBytes {
-		return nil
+		return files, nil
 	}
 	total := more
 	for _, name := range files {
@@ -192,9 +208,9 @@ func (s *Spool) room(more int64) error {
 		}
 	}
 	if total > s.maxBytes {
-		return fmt.Errorf("spool %s is full: %d MiB; start the daemon (understudy serve)", s.dir, total>>20)
+		return nil, fmt.Errorf("spool %s is full: %d MiB; start the daemon (understudy serve)", s.dir, total>>20)
 	}
-	return nil
+	return files, nil
 }
 
 // files lists the names of spooled files, oldest first.

@@ -14,7 +14,7 @@ import (
 )
 
 func envelope(n int) Envelope {
-	at := time.Unix(1_800_000_000, int64(n)).UTC()
+	at := time.Unix(1_700_000_000, int64(n)).UTC()
 	return Envelope{
 		Key: fmt.Sprintf("key-%d", n), Event: Stop, Launch: "secret", Tmux: "/tmp/t,1,0", Pane: "%1",
 		AgentPID: 42, AgentStart: 4711, Boot: "boot-1", At: at, Body: json.RawMessage(fmt.Sprintf(`{"n":%d,"text":"<&>"}`, n)),
@@ -47,7 +47,7 @@ func TestSpoolOrderAndContent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "01800000000000000001-key-1." + envelope(1).agent() + ".json"; files[0] != want {
+	if want := "01700000000000000001-key-1." + envelope(1).agent() + ".json"; files[0] != want {
 		t.Errorf("file %s, want %s", files[0], want)
 	}
 	info, err := os.Stat(filepath.Join(s.dir, files[0]))
@@ -67,6 +67,30 @@ func TestSpoolOrderAndContent(t *testing.T) {
 		t.Errorf("Drain = %d, %v", n, err)
 	}
 	wantEmpty(t, s, true)
+}
+
+// TestSpoolAfterTheClockWasSetBack: what an agent's hooks say is handed out in their order, although the clock showed a
+// later time before; so is what was begun first and put later.
+func TestSpoolAfterTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	s := OpenSpool(filepath.Join(t.TempDir(), "spool"))
+	now := envelope(100).At
+	s.Clock = func() time.Time { return now }
+	put(t, s, envelope(97), envelope(96), envelope(99))
+	now = envelope(50).At
+	other := envelope(48)
+	other.Launch = "another's"
+	put(t, s, envelope(49), envelope(50), other)
+	var got []string
+	if _, err := s.Drain(t.Context(), func(_ context.Context, e Envelope) error {
+		got = append(got, e.Key)
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+	if want := "key-48 key-96 key-97 key-99 key-49 key-50"; strings.Join(got, " ") != want {
+		t.Errorf("handed out %v, want %s", got, want)
+	}
 }
 
 func TestSpoolKeepsWhatWasNotAccepted(t *testing.T) {

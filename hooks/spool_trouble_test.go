@@ -55,7 +55,7 @@ func TestSpoolGoesOnPastAFileThatCannotBeRead(t *testing.T) {
 			}
 			return nil
 		}
-		name, want := fileName(envelope(2)), 1
+		name, want := fileName(envelope(2), envelope(2).At.UnixNano()), 1
 		if !movable {
 			want = 2 // where it should have gone, then where it has stayed
 		}
@@ -122,7 +122,7 @@ func TestSpoolAppliesOnceWhatCannotBeRemoved(t *testing.T) {
 	}
 	told := 0
 	s.OnBad = func(path string, why error) error {
-		if told++; filepath.Base(path) != fileName(envelope(1)) || !errors.Is(why, syscall.EROFS) {
+		if told++; filepath.Base(path) != fileName(envelope(1), envelope(1).At.UnixNano()) || !errors.Is(why, syscall.EROFS) {
 			t.Errorf("OnBad(%s, %v)", path, why)
 		}
 		return nil
@@ -177,7 +177,7 @@ func TestDrainBeforeIsOfOneAgent(t *testing.T) {
 		put(t, s, second, first, old)
 		put(t, s, c.other...)
 		// An older version has not told in the name whose it is.
-		name := filepath.Join(s.dir, fileName(old))
+		name := filepath.Join(s.dir, fileName(old, old.At.UnixNano()))
 		if err := os.Rename(name, strings.TrimSuffix(name, "."+old.agent()+".json")+".json"); err != nil {
 			t.Fatal(err)
 		}
