@@ -5,60 +5,114 @@ import "time"
 const (
 	// absentAfter is how long the sweep, which comes each second, may be late before nobody was there.
 	absentAfter = 5 * time.Second
-	// maxAbsences is how many are remembered; waits do not last through more.
-	maxAbsences = 100
+	// maxStretches is how many are remembered; waits do not last through more.
+	maxStretches = 100
+	// maxFuture is how many times of the future are remembered.
+	maxFuture = 1000
 )
 
-// absence is time in which the daemon could do nothing: the machine slept, the process was stopped, the database
-// was away; or no time at all, because somebody set the clock. It does not count against any deadline.
-type absence struct {
-	from time.Time // on the clock as it was before
-	lost time.Duration
+// stretch is time in which the daemon was there and the clock did not step, as that clock showed it.
+type stretch struct {
+	from, to time.Time
+	before   time.Duration // how long the daemon had been there
 }
 
-// presence knows when the daemon was there. Its clock is that of the rows, the wall clock.
+// at is how long the daemon had been there at a time of the stretch.
+func (s *stretch) at(t time.Time) time.Duration { return s.before + t.Sub(s.from) }
+
+// presence knows when the daemon was there. Its clock is that of the rows, the wall clock. Between two stretches the
+// daemon could do nothing: the machine slept, the process was stopped, the database was away; or there was no time at
+// all, because somebody set the clock. That does not count against any deadline.
 type presence struct {
-	seen     time.Time // the newest proof of it
-	absences []absence
+	stretches []stretch // the last one goes on
+	proved    time.Time // by the monotonic clock, when that was noted last
+	// future has times that were to come when they were asked about, in nanoseconds, and when that was: the clock was set
+	// back while no daemon ran, or another host's is ahead.
+	future map[int64]time.Time
 }
 
 // begin forgets all that was before.
-func (p *presence) begin(now time.Time) { p.seen, p.absences = now.Round(0), nil }
+func (p *presence) begin(now time.Time) {
+	*p = presence{stretches: []stretch{{from: now, to: now}}, proved: time.Now()}
+}
 
 // prove notes that the daemon is there.
 func (p *presence) prove(now time.Time) {
-	now = now.Round(0)
-	if lost := p.missing(now); lost != 0 {
-		p.absences = append(p.absences, absence{from: p.seen, lost: lost})
-		p.absences = p.absences[max(0, len(p.absences)-maxAbsences):]
-	}
-	p.seen = now
+	p.stretches = p.until(now)
+	p.stretches = p.stretches[max(0, len(p.stretches)-maxStretches):]
+	p.proved = time.Now()
 }
 
-// missing is what was lost since the newest proof: less than nothing if the clock was set back.
-func (p *presence) missing(now time.Time) time.Duration {
-	switch gap := now.Sub(p.seen); {
+// until are the stretches up to now.
+func (p *presence) until(now time.Time) []stretch {
+	if len(p.stretches) == 0 {
+		return []stretch{{from: now, to: now}} // it does not run yet
+	}
+	last := p.stretches[len(p.stretches)-1]
+	before, seen := p.stretches[:len(p.stretches)-1:len(p.stretches)-1], last.at(last.to)
+	switch gap := now.Sub(last.to); {
 	case gap > absentAfter:
-		return gap - sweepEvery
+		return append(before, last, stretch{from: now.Add(-sweepEvery), to: now, before: seen})
 	case gap < 0:
-		return gap
+		since := min(time.Since(p.proved), absentAfter) // it may have been set back right after that
+		return append(before, last, stretch{from: now.Add(-since), to: now, before: seen})
 	}
-	return 0
+	last.to = now
+	return append(before, last)
 }
 
-// spent is how much of the time from since to now counts.
+// spent is how much of the time from since to now counts. If the clock has shown since more than once, the last time
+// is meant: what is waited for has mostly begun a moment ago. A time that is still to come counts from when it was asked
+// about first.
 func (p *presence) spent(since, now time.Time) time.Duration {
-	now = now.Round(0)
-	spent := now.Sub(since)
-	for _, a := range append(p.absences, absence{from: p.seen, lost: p.missing(now)}) {
-		switch end := a.from.Add(a.lost); {
-		case a.lost < 0 && since.After(end) && !since.After(now):
-			// The clock has shown this time twice. What is waited for has mostly begun a moment ago.
-		case !since.After(a.from):
-			spent -= a.lost
-		case since.Before(end):
-			spent -= end.Sub(since)
+	if at, known := p.future[since.UnixNano()]; known {
+		since = at
+	}
+	all := p.until(now)
+	i := in(all, since)
+	if i < 0 {
+		if p.future == nil || len(p.future) >= maxFuture {
+			p.future = map[int64]time.Time{}
+		}
+		p.future[since.UnixNano()] = now
+		return 0
+	}
+	if s := &all[i]; since.After(s.to) {
+		since = s.to
+	}
+	return all[len(all)-1].at(now) - all[i].at(since)
+}
+
+// earliest is the least that the clock has shown since it showed a time. The zero time: it is not known.
+func (p *presence) earliest(since, now time.Time) time.Time {
+	all := p.until(now)
+	i := in(all, since)
+	if i < 0 {
+		return time.Time{}
+	}
+	for _, s := range all[i+1:] {
+		if s.from.Before(since) {
+			since = s.from
 		}
 	}
-	return max(spent, 0)
+	return since
+}
+
+// in is the last of some stretches in which, or right after which, the clock has shown a time; the first one if that was
+// before all, -1 if it is still to come.
+func in(all []stretch, at time.Time) int {
+	for i := len(all) - 1; i >= 0; i-- {
+		if !at.Before(all[i].from) && !at.After(all[i].to) {
+			return i
+		}
+	}
+	for i := len(all) - 2; i >= 0; i-- { // while nobody was there, or before that was known
+		if end := all[i].to; at.After(end) && (at.Before(all[i+1].from) || at.Before(end.Add(absentAfter))) {
+			return i
+		}
+	}
+	if at.Before(all[0].from) {
+		return 0
+	}
+	return -1
 }

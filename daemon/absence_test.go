@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -22,21 +23,88 @@ func TestSpent(t *testing.T) {
 		"slept before it began":        {[]int{1, 3601}, 3601, 3605, 4},
 		"began while it slept":         {[]int{1, 3601}, 3000, 3605, 5},
 		"slept twice":                  {[]int{1, 101, 201}, 0, 202, 4},
-		"the clock was set back":       {[]int{1, 2, -3597}, 0, -3587, 12},
+		"the clock was set back":       {[]int{1, 2, -3597, -3592}, 0, -3587, 12},
 		"the clock was set back, now":  {[]int{1, 2}, 0, -3598, 2},
 		"began after it was set back":  {[]int{1, 2, -3597}, -3596, -3593, 3},
 		"nothing is less than nothing": {[]int{1}, 5, 2, 0},
+		"began between two steps back": {[]int{1, -3600, -3599}, -3600, -3598, 2},
+		"began after two steps back":   {[]int{1, -3600, -3599, -7200}, -7199, -7198, 1},
+		"began before them":            {[]int{1, -3600, -3599, -7200}, 0, -7198, 4},
+		"set back and then forward":    {[]int{1, -3600, -3599, 100}, 0, 101, 4},
+		"began as it was set back":     {[]int{1, -3600}, 2, -3597, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var p presence
-			p.begin(start)
-			for _, s := range tt.proofs {
-				p.prove(at(s))
-			}
-			if got := p.spent(at(tt.since), at(tt.now)); got != time.Duration(tt.wantSeconds)*time.Second {
-				t.Errorf("got %v, want %d s", got, tt.wantSeconds)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				var p presence
+				p.begin(start)
+				for _, s := range tt.proofs {
+					p.prove(at(s))
+				}
+				if got := p.spent(at(tt.since), at(tt.now)); got != time.Duration(tt.wantSeconds)*time.Second {
+					t.Errorf("got %v, want %d s", got, tt.wantSeconds)
+				}
+			})
 		})
+	}
+}
+
+// TestSpentSinceTheFuture: a deadline begins when it is seen first if its begin is still to come and no step of the clock
+// explains that.
+func TestSpentSinceTheFuture(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	var p presence
+	p.begin(start)
+	for s := range time.Duration(5) {
+		if got := p.spent(start.Add(time.Hour), start.Add(s*time.Second)); got != s*time.Second {
+			t.Errorf("after %d s: %s", s, got)
+		}
+		p.prove(start.Add(s * time.Second))
+	}
+}
+
+// TestSpentSinceRightAfterAStepBack: what began after the clock was set back and before the sweep came has its time, though
+// the clock had shown its begin hours ago.
+func TestSpentSinceRightAfterAStepBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var p presence
+		start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+		p.begin(start)
+		p.prove(start.Add(time.Second))
+		<-time.After(time.Second)
+		p.prove(start.Add(-30 * time.Minute))
+		p.prove(start.Add(-time.Hour))
+		<-time.After(900 * time.Millisecond)
+		back := start.Add(-time.Hour - time.Minute)
+		p.prove(back)
+		if got := p.spent(back.Add(-500*time.Millisecond), back.Add(time.Second)); got != 1500*time.Millisecond {
+			t.Errorf("got %s", got)
+		}
+	})
+}
+
+// TestEarliest: what came after a time was shown has a later time, or one from after the clock was set back.
+func TestEarliest(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+	synctest.Test(t, func(t *testing.T) { earliest(t, start, at) })
+}
+
+func earliest(t *testing.T, start time.Time, at func(int) time.Time) {
+	var p presence
+	p.begin(start)
+	for _, s := range []int{1, 2, -10, -9, -20, 30} {
+		p.prove(at(s))
+	}
+	for since, want := range map[int]int{1: -20, -10: -20, -9: -20, -20: -20, 30: 30, -30: -30} {
+		if got := p.earliest(at(since), at(31)); !got.Equal(at(want)) {
+			t.Errorf("since %d s: %s, want %d s", since, got.Sub(start), want)
+		}
+	}
+	if got := p.earliest(at(100), at(31)); !got.IsZero() {
+		t.Errorf("of a time that is still to come: %s", got)
 	}
 }

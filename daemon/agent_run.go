@@ -28,7 +28,7 @@ func (d *Daemon) runLane(ctx context.Context, key int64) (again time.Duration) {
 		}
 		if err == nil {
 			d.mu.Lock()
-			d.presence.prove(time.Now())
+			d.presence.prove(d.now())
 			d.mu.Unlock()
 		}
 		return 0
@@ -188,11 +188,11 @@ func (d *Daemon) tend(ctx context.Context, a *Agent) (moved bool, again time.Dur
 	case !d.running(ctx, a):
 		return true, 0, d.reap(ctx, a)
 	}
-	if d.reconcile(a, time.Now()) {
+	if d.reconcile(a) {
 		e := d.stateEvent(a, map[string]any{"registry": a.State})
 		return true, 0, d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*Event{e}})
 	}
-	if d.opening(a, time.Now()) {
+	if d.opening(a) {
 		e := d.stateEvent(a, map[string]any{"screen": a.State})
 		return true, 0, d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*Event{e}})
 	}
@@ -223,7 +223,7 @@ func (d *Daemon) running(ctx context.Context, a *Agent) bool {
 
 // reap commits the end of an agent whose process is gone.
 func (d *Daemon) reap(ctx context.Context, a *Agent) error {
-	now := time.Now().UTC()
+	now := d.now()
 	e, err := d.endOf(ctx, a)
 	if err != nil {
 		return fmt.Errorf("agent %d: end: %w", a.ID, err)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -55,7 +54,7 @@ func (d *Daemon) CreateAgent(ctx context.Context, in NewAgent) (Agent, error) {
 
 // newAgent checks the input and makes the row, but for its id.
 func (d *Daemon) newAgent(in NewAgent) (*Agent, error) {
-	now := time.Now().UTC()
+	now := d.now()
 	a := &Agent{
 		Runtime: in.Runtime, Host: d.Host, State: Starting, StateAt: now, Cwd: filepath.Clean(in.Cwd), Generation: 1,
 		CreatedAt: now, Managed: true, PaneColumns: in.Columns, PaneRows: in.Rows,
@@ -251,7 +250,7 @@ func (d *Daemon) AssignPersona(ctx context.Context, id int64, slug string) (Agen
 		if err != nil {
 			return err
 		}
-		c.NewDeliveries = []*Delivery{{ID: did, AgentID: id, Kind: KindSkill, Text: text, Nonce: ref, State: DeliveryQueued, CreatedAt: time.Now().UTC()}}
+		c.NewDeliveries = []*Delivery{{ID: did, AgentID: id, Kind: KindSkill, Text: text, Nonce: ref, State: DeliveryQueued, CreatedAt: d.now()}}
 		return nil
 	})
 }
@@ -259,7 +258,7 @@ func (d *Daemon) AssignPersona(ctx context.Context, id int64, slug string) (Agen
 // StopAgent asks an agent to exit, or with force tells its process to. It does not wait.
 func (d *Daemon) StopAgent(ctx context.Context, id int64, force bool) (Agent, error) {
 	return d.updateAgent(ctx, id, func(a *Agent, c *Change) error {
-		now := time.Now().UTC()
+		now := d.now()
 		c.DropQueued, c.DropEvidence = id, "the agent was asked to stop"
 		c.Events = []*Event{d.event("agent_stop_requested", &a.ID, nil, map[string]any{"force": force})}
 		if a.StopAskedAt == nil || a.StopStage == StopFailed {
@@ -292,7 +291,7 @@ func (d *Daemon) ResumeAgent(ctx context.Context, id int64) (Agent, error) {
 	if err := d.resumable(ctx, &old); err != nil {
 		return old, err
 	}
-	a, err := d.successor(ctx, &old, time.Now().UTC())
+	a, err := d.successor(ctx, &old, d.now())
 	if err != nil {
 		return old, err
 	}

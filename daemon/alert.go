@@ -45,7 +45,9 @@ type teller struct {
 	store    alertStore
 	notifier Notifier
 	log      *slog.Logger
-	marked   func() // called when an event was stored that says that something was told
+	clock    func() time.Time                    // of the rows
+	spent    func(since time.Time) time.Duration // of the rows, see absence
+	marked   func()                              // called when an event was stored that says that something was told
 
 	began time.Time            // of the run
 	held  map[string]time.Time // until when no notice of a topic is told
@@ -59,7 +61,7 @@ type mark struct {
 }
 
 func (d *Daemon) newTeller() *teller {
-	return &teller{host: d.Host, store: d.Store, notifier: d.Notifier, log: d.Log, marked: d.hub.poke, held: map[string]time.Time{}}
+	return &teller{host: d.Host, store: d.Store, notifier: d.Notifier, log: d.Log, clock: d.now, spent: d.spent, marked: d.hub.poke, held: map[string]time.Time{}}
 }
 
 // run tells until ctx ends. alarm says that there may be something new.
@@ -98,7 +100,7 @@ func (t *teller) tellDue(ctx context.Context) (again time.Duration, err error) {
 	again = alertRetry
 	alerts := alertsOf(events)
 	for _, group := range inGroups(alerts, alertTopic) {
-		if left := t.gathering(group, now); left > 0 {
+		if left := t.gathering(group); left > 0 {
 			again = min(again, left)
 			continue
 		}
@@ -142,7 +144,7 @@ func (t *teller) tell(ctx context.Context, group []Event) error {
 		payload["error"] = err.Error()
 	}
 	t.owed = append(t.owed, mark{ids: append(merged, e.ID), told: &Event{
-		Type: "operator_notified", At: time.Now().UTC(), Host: t.host,
+		Type: "operator_notified", At: t.clock(), Host: t.host,
 		AgentID: common(group, func(e *Event) *int64 { return e.AgentID }), HandoffID: common(group, func(e *Event) *int64 { return e.HandoffID }),
 		PipelineID: common(group, func(e *Event) *int64 { return e.PipelineID }), StepID: common(group, func(e *Event) *int64 { return e.StepID }),
 		Payload: mustJSON(payload),

@@ -50,16 +50,12 @@ func inGroups(events []Event, about func(*Event) string) [][]Event {
 
 // gathering is how long more events of a group's cause are waited for; 0: no longer, or it has none. A daemon
 // that has just started may be about to see what came of it while none ran.
-func (t *teller) gathering(group []Event, now time.Time) time.Duration {
+func (t *teller) gathering(group []Event) time.Duration {
 	if group[0].Cause == "" {
 		return 0
 	}
-	left := min(group[len(group)-1].At.Add(causeQuiet).Sub(now), group[0].At.Add(causeLongest).Sub(now))
-	left = max(left, t.began.Add(causeQuiet).Sub(now))
-	if left > causeLongest {
-		return 0 // the clock was set back
-	}
-	return max(left, 0)
+	left := min(causeQuiet-t.spent(group[len(group)-1].At), causeLongest-t.spent(group[0].At))
+	return max(left, causeQuiet-time.Since(t.began), 0)
 }
 
 // common is the id that all events of a group have; nil: they have none, or several.

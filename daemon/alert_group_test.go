@@ -115,6 +115,21 @@ func TestGatheringEnds(t *testing.T) {
 		s.shows("10s tmux server ended, and 20 agents with it!", "15s tmux server ended, and 5 agents with it!")
 		ahead := int64(99)
 		s.add(Event{Type: eventEnded, AgentID: &ahead, Alert: true, Cause: causeServer + "3", At: time.Now().Add(time.Hour)})
-		s.shows("10s tmux server ended, and 20 agents with it!", "15s tmux server ended, and 5 agents with it!", "15.5s tmux server ended, and 1 agent with it!")
+		s.pass(causeQuiet)
+		s.shows("10s tmux server ended, and 20 agents with it!", "15s tmux server ended, and 5 agents with it!", "18.5s tmux server ended, and 1 agent with it!")
+	})
+}
+
+// TestNoticeAcrossAStepOfTheClock: a notice that is held is not too old because the clock was set an hour ahead.
+func TestNoticeAcrossAStepOfTheClock(t *testing.T) {
+	tellers(t, func(s *telling) {
+		s.d.mu.Lock()
+		s.d.presence.begin(s.d.now())
+		s.d.mu.Unlock()
+		s.done(1)
+		s.done(1)
+		s.ahead = time.Hour
+		s.pass(noticeGap)
+		s.settled("told told")
 	})
 }

@@ -142,6 +142,8 @@ type telling struct {
 	desk  *desk
 	alarm chan struct{}
 	stop  func()
+	d     *Daemon
+	ahead time.Duration // by which the clock is
 }
 
 // tellers run a story in a bubble of its own, in which time passes when everybody waits.
@@ -161,8 +163,8 @@ func tellers(t *testing.T, story func(*telling)) {
 func (s *telling) start() {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	ended := make(chan struct{})
-	d := New(Config{Host: "h", Log: slog.New(slog.DiscardHandler), Notifier: s.desk})
-	d.tells.store = s.rows
+	d := New(Config{Host: "h", Log: slog.New(slog.DiscardHandler), Notifier: s.desk, Clock: func() time.Time { return time.Now().Add(s.ahead) }})
+	s.d, d.tells.store = d, s.rows
 	go func() { defer close(ended); d.tells.run(ctx, s.alarm) }()
 	s.stop = func() { cancel(); <-ended }
 }

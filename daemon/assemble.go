@@ -92,8 +92,7 @@ func (r *handoffRun) assemble(doc data.Document) (out assembled, err error) {
 }
 
 // extract is what the document alone tells: its fields, and its decisions for those that come later.
-func extract(h *Handoff, a *Agent, doc data.Document) assembled {
-	now := time.Now().UTC()
+func extract(h *Handoff, a *Agent, doc data.Document, now time.Time) assembled {
 	out := assembled{record: Record{
 		HandoffID: h.ID, AgentID: a.ID, Agent: a.Name, Persona: h.Persona, Document: string(doc.Bytes), At: now,
 	}}
@@ -107,7 +106,7 @@ func extract(h *Handoff, a *Agent, doc data.Document) assembled {
 }
 
 func (s *assembly) run(ctx context.Context) error {
-	s.out = extract(&s.h, &s.agent, s.doc)
+	s.out = extract(&s.h, &s.agent, s.doc, s.d.now())
 	if s.out.structured == nil {
 		s.warn("The document has none of the headings that were asked for: it is passed on as it is.")
 	}

@@ -205,7 +205,7 @@ func (d *Daemon) handOverFull(ctx context.Context, a *Agent) (moved bool, again 
 			a.ContextStart == nil || *use.Percent-*a.ContextStart < autoGrowth {
 			return false, 0, nil
 		}
-		if young := autoAfter - time.Since(*a.RegisteredAt); young > 0 {
+		if young := autoAfter - d.spent(*a.RegisteredAt); young > 0 {
 			return false, young, nil
 		}
 	}
@@ -228,7 +228,7 @@ func (d *Daemon) handOverFull(ctx context.Context, a *Agent) (moved bool, again 
 // notHandedOver tells the operator that an agent could not be handed over by itself. It is not
 // tried again. A handoff that somebody else asked for first is as good.
 func (d *Daemon) notHandedOver(ctx context.Context, a *Agent, why *Error) error {
-	now := time.Now().UTC()
+	now := d.now()
 	a.AutoAskedAt = &now
 	c := Change{Agents: []*Agent{a}}
 	if why.Code != errHandoffOpen.Code {

@@ -124,6 +124,8 @@ type Config struct {
 	Notifier Notifier
 	// Processes are those of the machine; nil: as the system tells of them.
 	Processes Processes
+	// Clock is the time of day; nil: the system's. It may step.
+	Clock func() time.Time
 	// Random is where secrets and what must be unique come from; nil: crypto/rand. It never ends.
 	Random  io.Reader
 	Log     *slog.Logger
@@ -169,6 +171,7 @@ type Daemon struct {
 	spoolTold bool      // the operator knows that the spool can't be read
 	began     time.Time // of the run
 	presence  presence
+	told      map[toldHook]hookRun   // hooks that came, see isTwin
 	unready   map[int64]time.Time    // composers that are waited for, since
 	refused   map[string]bool        // what the operator was told of once, see first
 	errors    map[int64]int          // errors of an agent's lane, one after the other
@@ -179,6 +182,7 @@ type Daemon struct {
 	unknown   map[int64]bool         // agents of which the operator was told that their use of it is not known
 	forks     map[int64]*fork        // one-shots of agents' sessions
 	forking   map[int64]bool         // agents whose sessions are being forked, or are about to be; see maxForks
+	meant     map[int64]time.Time    // when this run has last committed that it forks an agent's session
 	acted     map[int64]StopStage    // rungs of the stop ladder whose effect this daemon has had
 }
 
@@ -186,6 +190,9 @@ type Daemon struct {
 func New(cfg Config) *Daemon {
 	if cfg.Processes == nil {
 		cfg.Processes = system{}
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
 	}
 	if cfg.Random == nil {
 		cfg.Random = rand.Reader
@@ -223,6 +230,7 @@ func New(cfg Config) *Daemon {
 		acted:      map[int64]StopStage{},
 		forks:      map[int64]*fork{},
 		forking:    map[int64]bool{},
+		meant:      map[int64]time.Time{},
 		unknown:    map[int64]bool{},
 		measured:   map[int64]measurement{},
 	}
@@ -254,7 +262,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 	clear(d.watched)
 	clear(d.forks) // they ended with the run before
 	clear(d.forking)
-	d.began = time.Now()
+	clear(d.meant)
+	d.began = d.now()
 	d.presence.begin(d.began)
 	d.paused.on = false
 	d.mu.Unlock()
@@ -290,7 +299,7 @@ func (d *Daemon) commit(ctx context.Context, c *Change) error {
 	if err := d.tellDropped(ctx, c); err != nil {
 		return err
 	}
-	now := time.Now().UTC()
+	now := d.now()
 	for _, e := range c.Events {
 		if e.Host == "" {
 			e.Host = d.Host

@@ -34,7 +34,7 @@ func (d *Daemon) deliver(ctx context.Context, a *Agent, dl *Delivery) (moved boo
 	case dl.Kind == KindExit:
 		return false, 0, nil // the stop ladder's own
 	case !a.HasPane():
-		dl.decide(NotSubmitted, "the agent has no pane", time.Now().UTC())
+		dl.decide(NotSubmitted, "the agent has no pane", d.now())
 		return d.saveDelivery(ctx, a, dl, false)
 	}
 	switch dl.State {
@@ -49,7 +49,7 @@ func (d *Daemon) deliver(ctx context.Context, a *Agent, dl *Delivery) (moved boo
 
 // undeliverable closes a delivery to an agent that has ended.
 func (d *Daemon) undeliverable(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
-	now := time.Now().UTC()
+	now := d.now()
 	switch {
 	case dl.Kind == KindExit:
 		dl.decide(Submitted, "the process is gone", now)
@@ -75,7 +75,7 @@ func (d *Daemon) begin(ctx context.Context, a *Agent, dl *Delivery) (bool, time.
 		return d.note(ctx, a, why, again)
 	}
 	d.isReady(a.ID)
-	now := time.Now().UTC()
+	now := d.now()
 	if dl.Kind == KindPrompt {
 		if same, err := d.contextUnchanged(ctx, dl); err != nil {
 			return false, 0, err
@@ -90,7 +90,7 @@ func (d *Daemon) begin(ctx context.Context, a *Agent, dl *Delivery) (bool, time.
 		dl.decide(Submitted, "taken from the command line after all", now)
 		return d.saveDelivery(ctx, a, dl, false)
 	}
-	dl.State, dl.TypedAt, dl.Attempts, dl.Evidence = DeliveryTyping, &now, 1, ""
+	dl.State, dl.TypedAt, dl.AfterHook, dl.Attempts, dl.Evidence = DeliveryTyping, &now, a.LastHook, 1, ""
 	c := Change{Deliveries: []*Delivery{dl}}
 	if a.Note != "" || a.startedWith(dl) { // a prompt that is taken meanwhile writes the agent's row: then look again
 		a.Note = ""
@@ -145,7 +145,7 @@ func (d *Daemon) resumeTyping(ctx context.Context, a *Agent, dl *Delivery) (bool
 	if a.StopAskedAt != nil {
 		return false, time.Second, nil // the exit command may have been typed since: evidence decides when it is gone
 	}
-	now := time.Now().UTC()
+	now := d.now()
 	screen, _, again := d.composer(ctx, a)
 	if screen != nil {
 		return d.typeText(ctx, a, dl, screen)
@@ -192,10 +192,10 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 	case errors.Is(err, tmux.ErrChanged):
 		return d.requeue(ctx, a, dl, err.Error())
 	case errors.Is(err, tmux.ErrGone), errors.Is(err, tmux.ErrDead):
-		if time.Since(*dl.TypedAt) < paneGone {
+		if d.spent(*dl.TypedAt) < paneGone {
 			return false, 100 * time.Millisecond, nil // its process is about to be noticed to be gone, too
 		}
-		dl.decide(NotSubmitted, "the pane is gone", time.Now().UTC())
+		dl.decide(NotSubmitted, "the pane is gone", d.now())
 		return d.saveDelivery(ctx, a, dl, false)
 	case !errors.Is(err, tmux.ErrOnce):
 		return false, 0, fmt.Errorf("delivery %d: %w", dl.ID, err)
@@ -212,7 +212,7 @@ func (d *Daemon) submit(ctx context.Context, a *Agent, dl *Delivery, term Termin
 	for until := time.Now().Add(shownWithin); ; wait *= 2 {
 		late := time.Now().After(until)
 		s, err := d.readScreen(ctx, a)
-		if err == nil && dl.Kind == KindExit && d.busyAgain(a, s) {
+		if err == nil && dl.Kind == KindExit && d.busyAgain(ctx, a, s) {
 			return
 		}
 		if err == nil && s.Composer && (s.Holds(dl.Text) || late && s.Draft != "" && dl.Kind != KindExit) && d.inFront(a) {
@@ -235,8 +235,8 @@ func (d *Daemon) onceToken(dl *Delivery) string {
 // confirmDelivery waits for the runtime's confirmation, which a hook brings; it looks at other
 // evidence when that does not come.
 func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
-	now := time.Now().UTC()
-	age := now.Sub(*dl.TypedAt)
+	now := d.now()
+	age := d.spent(*dl.TypedAt)
 	left := d.left(*dl.TypedAt, d.Settings.Handoff.AckTimeout)
 	if dl.State == DeliveryAnswered {
 		switch {
@@ -338,7 +338,7 @@ func (d *Daemon) inTurnOf(ctx context.Context, a *Agent, dl *Delivery) (bool, er
 		return false, fmt.Errorf("delivery %d: %w", dl.ID, err)
 	}
 	// A text is noted as typed before it is: what came in the same instant was there before it.
-	return !last.ReceivedAt.After(*dl.TypedAt), nil
+	return !d.cameAfter(a.LastStop, last.ReceivedAt, dl), nil
 }
 
 // confirmed notes on the handoff that its instruction was taken. That goes into the transaction of

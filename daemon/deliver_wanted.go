@@ -18,7 +18,7 @@ func (d *Daemon) stillWanted(ctx context.Context, dl *Delivery) (bool, error) {
 // notWanted closes an instruction whose handoff was cancelled after the intention to type it was committed. An
 // earlier daemon may have typed it.
 func (d *Daemon) notWanted(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
-	now := time.Now().UTC()
+	now := d.now()
 	if d.inTranscript(a, dl) {
 		dl.decide(Submitted, "found in the transcript", now)
 	} else {
@@ -28,7 +28,12 @@ func (d *Daemon) notWanted(ctx context.Context, a *Agent, dl *Delivery) (bool, t
 }
 
 // busyAgain reports whether an agent that its handoff asks to exit has been given a prompt since: Enter would submit
-// the exit command over it. The stop ladder takes the request back when the prompt's hook has come.
-func (d *Daemon) busyAgain(a *Agent, s *screen) bool {
-	return a.StopYields && (s.Busy || d.look(a, time.Now()).busy())
+// the exit command over it, or after its turn and before anybody has written it down. The stop ladder takes the request
+// back when the prompt's hook has come.
+func (d *Daemon) busyAgain(ctx context.Context, a *Agent, s *screen) bool {
+	if !a.StopYields || s.Busy || d.look(a).busy() {
+		return a.StopYields
+	}
+	now, err := d.Store.Agent(ctx, a.ID)
+	return err != nil || now.LastPrompt > a.LastPrompt
 }

@@ -55,6 +55,8 @@ type Delivery struct {
 
 	Rev     int64  `json:"-"`
 	HookKey string `json:"-"` // of the Stop whose answer it was
+	// AfterHook is the newest hook of the agent from before the text was typed, or was the answer to it; 0: not known.
+	AfterHook int64 `json:"-"`
 }
 
 // Open reports whether the delivery has no verdict yet.

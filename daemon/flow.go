@@ -26,7 +26,7 @@ func (d *Daemon) advance(ctx context.Context, a *Agent, h *Handoff) (moved bool,
 	if !ok {
 		return false, 0, nil
 	}
-	r := &handoffRun{d: d, ctx: ctx, now: time.Now().UTC(), h: h, agent: a, set: d.Settings.Handoff}
+	r := &handoffRun{d: d, ctx: ctx, now: d.now(), h: h, agent: a, set: d.Settings.Handoff}
 	out := s.do(r)
 	late := s.limit != nil && !out.extended && d.left(h.PhaseAt, s.limit(r.set)) <= 0
 	if out.err != nil && (!late || retryable(out.err)) {
@@ -108,7 +108,7 @@ func (r *handoffRun) endCause(in Phase) string {
 		}
 		a = next
 	}
-	return endCauseOf(a, r.now)
+	return r.d.endCauseOf(a)
 }
 
 // stay leaves the handoff where it is; a new note is made visible. It returns when to look again:
@@ -116,7 +116,7 @@ func (r *handoffRun) endCause(in Phase) string {
 func (r *handoffRun) stay(out outcome) (moved bool, again time.Duration, err error) {
 	h := r.h
 	again = out.again
-	if out.note == noteNotReady && r.now.Sub(h.PhaseAt) < noteAfter {
+	if out.note == noteNotReady && r.d.spent(h.PhaseAt) < noteAfter {
 		out.note = h.Note // a composer that is not ready for a moment is nothing to tell
 	}
 	if s, ok := stepAt(h.Phase); ok && s.limit != nil && !out.extended {
@@ -158,7 +158,7 @@ func (h *Handoff) enter(p Phase, now time.Time, set HandoffSettings) (spent floa
 		h.Metrics.Phases = map[Phase]int64{}
 	}
 	if h.Open() { // not the time between a failure and its retry
-		in := now.Sub(h.PhaseAt)
+		in := max(now.Sub(h.PhaseAt), 0) // the clock may have been set back
 		h.Metrics.Phases[h.Phase] += in.Milliseconds()
 		spent = float64(in.Microseconds()) / 1000
 	}
@@ -171,7 +171,7 @@ func (h *Handoff) enter(p Phase, now time.Time, set HandoffSettings) (spent floa
 		h.StartedAt = &now
 	}
 	if !h.Open() {
-		h.Metrics.TotalMS = now.Sub(h.CreatedAt).Milliseconds()
+		h.Metrics.TotalMS = max(now.Sub(h.CreatedAt), 0).Milliseconds()
 	}
 	return spent
 }

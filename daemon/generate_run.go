@@ -74,7 +74,7 @@ func (r *handoffRun) generate() outcome {
 
 // forkAnew takes back that the session was forked. The time allowed begins again.
 func (r *handoffRun) forkAnew() outcome {
-	r.h.Metrics.Phases[Generating] += r.now.Sub(r.h.PhaseAt).Milliseconds()
+	r.h.Metrics.Phases[Generating] += max(r.now.Sub(r.h.PhaseAt), 0).Milliseconds()
 	r.h.ForkedAt, r.h.PhaseAt = nil, r.now
 	return outcome{wrote: true}
 }
@@ -100,13 +100,14 @@ func (r *handoffRun) beginFork() outcome {
 		}
 		return r.notGenerated("busy_timeout", "the agent was not idle within %s: %s%s", r.set.BusyTimeout, note, r.seen())
 	}
-	if a.Active() && !r.d.sighted(a.ID).settled(r.now) {
+	if a.Active() && !r.d.sighted(a.ID).settled() {
 		return stayFor(forkSettle, r.h.Note) // if it stays busy, the agent's state will say so
 	}
 	if !r.d.mayFork(a.ID) {
 		return stayFor(time.Second, noteForks)
 	}
 	r.h.ForkedAt, r.h.StopHook = &r.now, a.LastHook
+	r.d.meansToFork(a.ID, r.now)
 	return outcome{note: noteGenerating, wrote: true}
 }
 
@@ -202,12 +203,19 @@ func (d *Daemon) forkOf(ctx context.Context, h *Handoff, a *Agent, limit time.Du
 	return f, nil
 }
 
+// meansToFork notes the intention that this run commits.
+func (d *Daemon) meansToFork(agentID int64, at time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.meant[agentID] = at
+}
+
 // orphaned reports whether a handoff's fork was begun by a run before this one.
 func (d *Daemon) orphaned(h *Handoff, a *Agent) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f := d.forks[a.ID]
-	return (f == nil || f.handoff != h.ID) && h.ForkedAt.Before(d.began)
+	return (f == nil || f.handoff != h.ID) && !h.ForkedAt.Equal(d.meant[a.ID])
 }
 
 // forked are the agents whose sessions are being forked. A handoff that another host has cancelled is open no
@@ -224,6 +232,7 @@ func (d *Daemon) endFork(agentID int64) {
 	f := d.forks[agentID]
 	delete(d.forks, agentID)
 	delete(d.forking, agentID)
+	delete(d.meant, agentID)
 	d.mu.Unlock()
 	if f != nil {
 		f.cancel()

@@ -189,7 +189,7 @@ func (d *Daemon) newHandoff(ctx context.Context, where data.Dir, a *Agent, in Ha
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now().UTC()
+	now := d.now()
 	dir := where.Handoffs(*a.Persona)
 	path := ""
 	for at := now; ; at = at.Add(time.Second) {
@@ -281,7 +281,7 @@ func (d *Daemon) handoffToCancel(ctx context.Context, agentID, id int64) (Handof
 }
 
 func (d *Daemon) cancel(ctx context.Context, h *Handoff) error {
-	c, err := d.cancelling(ctx, h, time.Now().UTC())
+	c, err := d.cancelling(ctx, h, d.now())
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ func (d *Daemon) applyHook(ctx context.Context, env hooks.Envelope, c claim, rep
 		Body: env.Body, At: env.At, Replayed: replayed,
 	}
 	if in.At.IsZero() {
-		in.At = time.Now()
+		in.At = d.now()
 	}
 	in.At = in.At.UTC()
 	if env.Launch != "" {

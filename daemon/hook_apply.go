@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/hooks"
@@ -45,6 +44,10 @@ func (h *hookStep) decide() HookDecision {
 	}
 	if why := h.foreign(); why != "" {
 		h.out.Reason = why
+		return h.out
+	}
+	if h.d.isTwin(h.tx.Agent.ID, &h.in) {
+		h.out.Reason = "another run of the hook has told the same"
 		return h.out
 	}
 	h.out.Applied = true
@@ -119,7 +122,7 @@ func (h *hookStep) register() {
 		h.out.Reason, h.disbelieved = h.bind, h.bind
 		return
 	}
-	now := time.Now().UTC()
+	now := h.d.now()
 	a := &Agent{
 		ID: h.tx.NewAgentID, Name: sessionName(h.p), Runtime: "claude", Host: h.in.Host,
 		State: Idle, StateAt: now, Cwd: h.p.CWD, Generation: 1, CreatedAt: now, RegisteredAt: &now,
@@ -180,7 +183,7 @@ func (h *hookStep) sessionStart() {
 	if changed {
 		h.event("agent_session_changed", map[string]any{"session_id": h.p.SessionID, "source": h.p.Source}, a)
 	}
-	now := time.Now().UTC()
+	now := h.d.now()
 	if a.asksFirst() {
 		a.answered(now)
 	}
@@ -236,7 +239,7 @@ func (h *hookStep) promptSubmitted() {
 
 // confirm gives a delivery its verdict and leaves the fact with what waits for it.
 func (h *hookStep) confirm(dl *Delivery, evidence string, queued bool) {
-	dl.decide(Submitted, evidence, time.Now().UTC())
+	dl.decide(Submitted, evidence, h.d.now())
 	h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
 	e := h.d.event("delivery_submitted", &h.tx.Agent.ID, dl.HandoffID, deliveryPayload(dl)).of(h.tx.Agent)
 	h.out.Change.Events = append(h.out.Change.Events, e)
@@ -335,8 +338,8 @@ func (h *hookStep) block(hf *Handoff) {
 		if dl.ID != *hf.DeliveryID || dl.State != DeliveryQueued {
 			continue
 		}
-		now := time.Now().UTC()
-		dl.State, dl.HookKey, dl.TypedAt, dl.Attempts = DeliveryAnswered, h.in.Key, &now, 1
+		now := h.d.now()
+		dl.State, dl.HookKey, dl.TypedAt, dl.AfterHook, dl.Attempts = DeliveryAnswered, h.in.Key, &now, h.tx.HookID, 1
 		dl.Evidence = fmt.Sprintf("answer to the Stop, hook %d", h.tx.HookID)
 		h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
 		h.event("delivery_answered", deliveryPayload(dl), h.tx.Agent)

@@ -97,7 +97,7 @@ func (d *Daemon) findPane(ctx context.Context, term Terminal, a *Agent) (tmux.Pa
 
 // launched commits the pane.
 func (d *Daemon) launched(ctx context.Context, a *Agent, info tmux.PaneInfo) error {
-	now := time.Now().UTC()
+	now := d.now()
 	a.SpawnedAt = &now
 	a.setPane(&info)
 	if a.PID == 0 { // else its SessionStart was faster than we
@@ -137,7 +137,7 @@ const notStarted = "not started: "
 
 // launchFailed ends an agent that could not be started, and says so.
 func (d *Daemon) launchFailed(ctx context.Context, a *Agent, cause error) error {
-	now := time.Now().UTC()
+	now := d.now()
 	reason := notStarted + trimDot(cause.Error())
 	a.State, a.EndedAt, a.EndReason = Ended, &now, &reason
 	e := d.event("agent_failed", &a.ID, nil, map[string]any{"code": "start_failed",

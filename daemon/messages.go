@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 	"unicode/utf8"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -85,7 +84,7 @@ func (d *Daemon) newMessage(ctx context.Context, agentID int64, text string, com
 	if err != nil {
 		return nil, err
 	}
-	return &Delivery{ID: id, AgentID: agentID, Kind: kind, Text: text, State: DeliveryQueued, CreatedAt: time.Now().UTC()}, nil
+	return &Delivery{ID: id, AgentID: agentID, Kind: kind, Text: text, State: DeliveryQueued, CreatedAt: d.now()}, nil
 }
 
 // checkTyped refuses what would do more in a pane than be read.

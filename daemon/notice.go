@@ -13,7 +13,7 @@ func (t *teller) tellNotices(ctx context.Context, notices []Event, now time.Time
 	t.forget(now)
 	again = alertRetry
 	for _, group := range inGroups(notices, topic) {
-		left := t.gathering(group, now)
+		left := t.gathering(group)
 		if until, held := t.held[topic(&group[0])]; held {
 			left = max(left, until.Sub(now))
 		}
@@ -21,7 +21,7 @@ func (t *teller) tellNotices(ctx context.Context, notices []Event, now time.Time
 			again = min(again, left)
 			continue
 		}
-		told, err := t.tellNewest(ctx, group, now)
+		told, err := t.tellNewest(ctx, group)
 		if err != nil {
 			return alertRetry, err
 		}
@@ -34,7 +34,7 @@ func (t *teller) tellNotices(ctx context.Context, notices []Event, now time.Time
 
 // tellNewest tells the newest of the notices of one topic that are to be told at all, for all of
 // them; it marks the others and logs why.
-func (t *teller) tellNewest(ctx context.Context, group []Event, now time.Time) (told bool, err error) {
+func (t *teller) tellNewest(ctx context.Context, group []Event) (told bool, err error) {
 	want, err := t.store.NotificationPreferences(ctx, t.host)
 	if err != nil {
 		return false, err
@@ -43,7 +43,7 @@ func (t *teller) tellNewest(ctx context.Context, group []Event, now time.Time) (
 	var due []Event
 	for i := range group {
 		e := &group[i]
-		why, err := t.spare(ctx, e, &want, now)
+		why, err := t.spare(ctx, e, &want)
 		if err != nil {
 			return false, err
 		}
@@ -71,11 +71,11 @@ func (t *teller) tellNewest(ctx context.Context, group []Event, now time.Time) (
 }
 
 // spare says why a notice is not told, "" if it is.
-func (t *teller) spare(ctx context.Context, e *Event, want *NotificationPreferences, now time.Time) (why string, err error) {
+func (t *teller) spare(ctx context.Context, e *Event, want *NotificationPreferences) (why string, err error) {
 	switch {
 	case !want.wants(e):
 		return "not wanted", nil
-	case now.Sub(e.At) > noticeStale:
+	case t.spent(e.At) > noticeStale:
 		return "too late", nil
 	case e.Notice != NoticeWaiting:
 		return "", nil

@@ -86,7 +86,7 @@ func (d *Daemon) glimpsed(a *Agent, dialog string) bool {
 
 // opening brings the row of an agent without a session up to what its pane showed last, and reports whether
 // it has changed. A daemon that has not looked yet believes the row.
-func (d *Daemon) opening(a *Agent, now time.Time) (changed bool) {
+func (d *Daemon) opening(a *Agent) (changed bool) {
 	d.mu.Lock()
 	g, known := d.glimpses[a.ID]
 	d.mu.Unlock()
@@ -94,13 +94,13 @@ func (d *Daemon) opening(a *Agent, now time.Time) (changed bool) {
 	case !known || a.RegisteredAt != nil || !g.open() && (a.State != Waiting || g.gone < 2):
 		return false
 	case !g.open():
-		a.answered(now)
-		a.be(Starting, now.UTC())
+		a.answered(d.now())
+		a.be(Starting, d.now())
 	case a.State == Waiting && a.WaitsFor == g.dialog:
 		return false
 	default:
 		a.WaitsFor = g.dialog
-		a.be(Waiting, now.UTC())
+		a.be(Waiting, d.now())
 	}
 	a.Note = ""
 	return true
@@ -108,7 +108,6 @@ func (d *Daemon) opening(a *Agent, now time.Time) (changed bool) {
 
 // answered notes that the dialog is gone for which an agent waited before its session.
 func (a *Agent) answered(now time.Time) {
-	now = now.UTC()
 	a.AnsweredAt = &now
 }
 

@@ -10,7 +10,8 @@ import (
 func TestOpening(t *testing.T) {
 	t.Parallel()
 	const theme, trust = "theme: which?", "trust: may it?"
-	d, now := New(Config{}), time.Now()
+	now := time.Now().Truncate(time.Microsecond)
+	d := New(Config{Clock: func() time.Time { return now }})
 	spawned := now.Add(-time.Minute)
 	a := &Agent{ID: 7, State: Starting, SpawnedAt: &spawned, Note: "it did not register"}
 	for i, step := range []struct {
@@ -23,7 +24,7 @@ func TestOpening(t *testing.T) {
 		{trust, Waiting, trust, true}, {"", Waiting, trust, false}, {"", Starting, "", true}, {"", Starting, "", false},
 	} {
 		woken := d.glimpsed(a, step.dialog)
-		if news := d.opening(a, now); news != step.news || a.State != step.state || a.WaitsFor != step.asks || step.news && !woken {
+		if news := d.opening(a); news != step.news || a.State != step.state || a.WaitsFor != step.asks || step.news && !woken {
 			t.Fatalf("look %d (%q): news %t, woken %t, %s for %q", i, step.dialog, news, woken, a.State, a.WaitsFor)
 		}
 	}
@@ -32,7 +33,7 @@ func TestOpening(t *testing.T) {
 	}
 	a.RegisteredAt = &now
 	d.glimpsed(a, theme)
-	if d.opening(a, now) {
+	if d.opening(a) {
 		t.Error("with a session it waits for a dialog that was before it")
 	}
 }
@@ -40,15 +41,15 @@ func TestOpening(t *testing.T) {
 // TestOpeningBelievesTheRow: a daemon that has just started has seen no pane yet.
 func TestOpeningBelievesTheRow(t *testing.T) {
 	t.Parallel()
-	d, now := New(Config{}), time.Now()
+	d := New(Config{})
 	a := &Agent{ID: 7, State: Waiting, WaitsFor: "trust"}
-	if d.opening(a, now) || a.State != Waiting {
+	if d.opening(a) || a.State != Waiting {
 		t.Errorf("without a look: %s", a.State)
 	}
 	for range 2 { // it was answered while no daemon ran
 		d.glimpsed(a, "")
 	}
-	if !d.opening(a, now) || a.State != Starting {
+	if !d.opening(a) || a.State != Starting {
 		t.Errorf("after two looks: %s", a.State)
 	}
 }

@@ -216,7 +216,7 @@ func (d *Daemon) newestOf(ctx context.Context, from *Agent, slug string) (int64,
 
 // maySend refuses the message of an agent that has sent as many as it may.
 func (d *Daemon) maySend(ctx context.Context, agentID int64) error {
-	sent, err := d.Store.Sent(ctx, agentID, time.Now().Add(-peerWindow))
+	sent, err := d.Store.Sent(ctx, agentID, d.now().Add(-peerWindow))
 	switch {
 	case err != nil:
 		return err

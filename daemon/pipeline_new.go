@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/understudyd/understudy/personas"
@@ -81,7 +80,7 @@ func (d *Daemon) newPipeline(ctx context.Context, in NewPipeline) (*Pipeline, er
 	if err := checkDirectory(in.Cwd); err != nil {
 		return nil, err
 	}
-	now := time.Now().UTC().Truncate(time.Microsecond) // as it is stored
+	now := d.now()
 	p := &Pipeline{
 		Title: in.Title, Template: t.Name, Prompt: in.Prompt, Cwd: filepath.Clean(in.Cwd), Host: d.Host,
 		Warnings: []string{}, CreatedAt: now, UpdatedAt: now,

@@ -43,7 +43,7 @@ func (r *pipelineRun) take(s *Step, a *Agent) runOutcome {
 		c.Events = append(c.Events, r.event("step_extraction_failed", s, map[string]any{"step_handoff_id": id}))
 	}
 	r.dismiss(a, c, false)
-	took := r.now.Sub(*s.StartedAt).Milliseconds()
+	took := max(r.now.Sub(*s.StartedAt), 0).Milliseconds()
 	c.Events = append(c.Events, r.event("step_done", s, map[string]any{"duration_ms": took}))
 	return runOutcome{with: c}
 }
@@ -75,7 +75,7 @@ func (r *pipelineRun) output(a *Agent) (text string, wait time.Duration, err err
 	if p, err := hooks.Parse(hook.Event, hook.Body); err == nil && p.LastAssistantMessage != "" {
 		return p.LastAssistantMessage, 0, nil
 	}
-	if late := outputLate - time.Since(hook.ReceivedAt); late > 0 && a.Active() {
+	if late := outputLate - r.d.spent(hook.ReceivedAt); late > 0 && a.Active() {
 		return "", late, nil
 	}
 	if a.TranscriptPath != nil {

@@ -25,7 +25,7 @@ type pipelineRun struct {
 }
 
 func (d *Daemon) runOf(ctx context.Context, p *Pipeline) *pipelineRun {
-	r := &pipelineRun{d: d, ctx: ctx, now: time.Now().UTC(), p: p, set: d.Settings.Pipeline, from: p.Status}
+	r := &pipelineRun{d: d, ctx: ctx, now: d.now(), p: p, set: d.Settings.Pipeline, from: p.Status}
 	for i := range p.Steps {
 		r.were = append(r.were, p.Steps[i].Status)
 	}
@@ -278,7 +278,7 @@ func (r *pipelineRun) awaitApproval() runOutcome {
 	if s == nil || s.RemindAfter == 0 || s.AskedAt == nil {
 		return runOutcome{}
 	}
-	if left := time.Until(s.AskedAt.Add(s.RemindAfter)); left > 0 {
+	if left := s.RemindAfter - r.d.spent(*s.AskedAt); left > 0 {
 		return runOutcome{again: left}
 	}
 	s.AskedAt = &r.now
@@ -313,7 +313,7 @@ func (r *pipelineRun) fail(s *Step, a *Agent, f failure) *Change {
 		c.Run.Steps = []*Step{s}
 		about := map[string]any{"code": f.code, "error": f.says}
 		if s.StartedAt != nil {
-			about["duration_ms"] = r.now.Sub(*s.StartedAt).Milliseconds()
+			about["duration_ms"] = max(r.now.Sub(*s.StartedAt), 0).Milliseconds()
 		}
 		c.Events = append(c.Events, r.event("step_failed", s, about))
 	}
@@ -321,7 +321,7 @@ func (r *pipelineRun) fail(s *Step, a *Agent, f failure) *Change {
 		"message": fmt.Sprintf("Pipeline %d (%s) failed: %s; %s.", r.p.ID, r.p.Title, f.says, f.hint)})
 	e.Alert = true
 	if a != nil {
-		e.Cause = endCauseOf(a, r.now)
+		e.Cause = r.d.endCauseOf(a)
 		r.dismiss(a, c, true)
 	}
 	c.Events = append(c.Events, e)

@@ -85,7 +85,7 @@ func (r *pipelineRun) previousGone(n int) *runOutcome {
 				return &runOutcome{with: c}
 			}
 			note := r.p.Note
-			if r.now.Sub(*a.StopAskedAt) > noteAfter {
+			if r.d.spent(*a.StopAskedAt) > noteAfter {
 				note = noteLeave
 			}
 			return &runOutcome{again: time.Second, note: note}
@@ -114,7 +114,7 @@ func (r *pipelineRun) cast(s *Step) *failure {
 // startAgent commits the agent's row with the step; the agent's lane makes its pane. prev is the agent of
 // an earlier attempt, whose row is written as well: see stepOver.
 func (r *pipelineRun) startAgent(s *Step, prev *Agent) runOutcome {
-	r.now = time.Now().UTC() // the agents before it have ended since this pass began
+	r.now = r.d.now() // the agents before it have ended since this pass began
 	a := &Agent{
 		Name: s.AgentName + "-" + strconv.FormatInt(s.ID, 10), Persona: s.Persona, Runtime: firstNonEmpty(s.Runtime, runtimes.Claude().Name()),
 		Host: r.d.Host, State: Starting, StateAt: r.now, Cwd: r.p.WorkDir, Generation: 1, CreatedAt: r.now, Managed: true,

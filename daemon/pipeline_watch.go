@@ -47,7 +47,7 @@ func (r *pipelineRun) watchStep(s *Step) runOutcome {
 		return runOutcome{again: left, note: fmt.Sprintf("agent %d is being handed over (handoff %d)", h.AgentID, h.ID)}
 	case a.TurnError != "":
 		return r.failStep(s, &a, h, failure{code: "runtime_error", says: "The agent's runtime reported an error instead of finishing: " + trimDot(a.TurnError)})
-	case !a.Active() && a.LastPrompt > 0 && (time.Since(*a.EndedAt) < goneLate || r.d.arriving.of(&a)):
+	case !a.Active() && a.LastPrompt > 0 && (r.d.spent(*a.EndedAt) < goneLate || r.d.arriving.of(&a)):
 		return runOutcome{again: goneLate / 5, note: r.p.Note}
 	case !a.Active():
 		return r.failStep(s, &a, h, r.gone(&a, h))
@@ -113,7 +113,7 @@ func (r *pipelineRun) queuedBehind(s *Step, a *Agent) (time.Duration, error) {
 	if p, err := hooks.Parse(hook.Event, hook.Body); err != nil || runtimes.MatchesPrompt(p.Prompt, s.Input) {
 		return 0, nil
 	}
-	if now := time.Now(); !r.d.look(a, now).settled(now) {
+	if !r.d.look(a).settled() {
 		return forkSettle / 3, nil
 	}
 	return 0, nil

@@ -39,7 +39,7 @@ func (r *handoffRun) record(doc data.Document) outcome {
 	if err != nil {
 		return r.failed("prompt_too_long", "%v", err)
 	}
-	r.now = time.Now().UTC() // the assembly belongs to the phase that it ends
+	r.now = r.d.now() // the assembly belongs to the phase that it ends
 	h.ContextPath, h.ContextChecksum, h.InjectionPrompt = &path, &sum, &prompt
 	h.RecordedAt, h.Retrying, h.ContextUse = &r.now, false, r.agent.Context
 	h.Metrics.DurationMS = time.Since(started).Milliseconds()
@@ -58,7 +58,7 @@ func (r *handoffRun) record(doc data.Document) outcome {
 
 // basic is the least that a successor is given: who, and where the document is.
 func (r *handoffRun) basic(doc data.Document, cause error) assembled {
-	got := extract(r.h, r.agent, doc)
+	got := extract(r.h, r.agent, doc, r.now)
 	got.fallback = trimDot(cause.Error())
 	got.warnings = []string{"Fallback handoff used: " + got.fallback}
 	got.context = data.RenderBasic(r.h.SourceAgent, r.h.TargetAgent, r.h.FilePath)

@@ -104,13 +104,12 @@ func (d *Daemon) sweep(ctx context.Context) error {
 		return err
 	}
 	d.peekAt(ctx, agents)
-	now := time.Now()
 	for i := range agents {
 		a := &agents[i]
 		if busy[a.ID] {
 			continue
 		}
-		if a.PID != 0 && !d.lives(a.Process()) || d.reconcile(a, now) || a.PID == 0 {
+		if a.PID != 0 && !d.lives(a.Process()) || d.reconcile(a) || a.PID == 0 {
 			d.Wake(a.ID)
 		}
 	}

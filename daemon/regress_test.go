@@ -67,6 +67,7 @@ func TestStuck(t *testing.T) {
 func TestShutdownHeldUp(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
+	d := New(Config{Clock: func() time.Time { return now }})
 	for name, a := range map[string]*Agent{
 		"in a turn":        {ID: 7, State: Working},
 		"background tasks": {ID: 7, State: Idle, BackgroundTasks: 1},
@@ -75,7 +76,7 @@ func TestShutdownHeldUp(t *testing.T) {
 			age   time.Duration
 			alert bool
 		}{{longWait - time.Second, false}, {longWait + time.Second, true}} {
-			r := &handoffRun{now: now, agent: a, h: &Handoff{ID: 1, AgentID: 7, Phase: ShuttingDown, PhaseAt: now.Add(-tt.age)}}
+			r := &handoffRun{d: d, now: now, agent: a, h: &Handoff{ID: 1, AgentID: 7, Phase: ShuttingDown, PhaseAt: now.Add(-tt.age)}}
 			out := r.shutDown()
 			if out.alert != tt.alert || strings.Contains(out.note, "understudy agent stop 7") != tt.alert || !strings.Contains(out.note, name) {
 				t.Errorf("%s for %s: alert %v, note %q", name, tt.age, out.alert, out.note)

@@ -91,7 +91,7 @@ func (d *Daemon) WouldPrune(ctx context.Context) (PruneReport, error) {
 // pruneLimits are what the settings do not keep; a zero time: all history is kept.
 func (d *Daemon) pruneLimits() (limits PruneLimits, history time.Time) {
 	limits.Rows = d.Settings.Log.MaxRows
-	now := time.Now().UTC()
+	now := d.now()
 	if age := d.Settings.Log.MaxAge; age > 0 {
 		limits.Before = now.Add(-age)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/understudyd/understudy/data"
 )
@@ -93,7 +92,7 @@ func (d *Daemon) retrying(ctx context.Context, h *Handoff) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &handoffRun{d: d, ctx: ctx, now: time.Now().UTC(), h: h, agent: &a, set: d.Settings.Handoff}
+	r := &handoffRun{d: d, ctx: ctx, now: d.now(), h: h, agent: &a, set: d.Settings.Handoff}
 	if h.awaitsDecision() {
 		return r.takeBack()
 	}
@@ -220,9 +219,9 @@ func (r *handoffRun) rewriteContext() error {
 func (r *handoffRun) askable() bool { return r.agent.Active() || r.h.Mode == ModeGenerate }
 
 // outdated reports whether the agent was given work after a document was written, which that would
-// lose.
+// lose. A time that is still to come was shown before the clock was set back, and says nothing.
 func (r *handoffRun) outdated(doc data.Document) bool {
-	return r.agent.LastPromptAt != nil && doc.ModTime.Before(*r.agent.LastPromptAt)
+	return doc.ModTime.After(r.now) || r.agent.LastPromptAt != nil && doc.ModTime.Before(*r.agent.LastPromptAt)
 }
 
 // askAnew is what a retry does when there is still no acceptable document. What is there is put

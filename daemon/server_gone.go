@@ -19,8 +19,8 @@ const tiedNoSession = "it never had a session"
 
 // endCauseOf is what an agent's end came of, for the event of what fails for want of it; "": it has
 // not just ended, or by itself.
-func endCauseOf(a *Agent, now time.Time) string {
-	if a.Active() || now.Sub(*a.EndedAt) > endedLately {
+func (d *Daemon) endCauseOf(a *Agent) string {
+	if a.Active() || d.spent(*a.EndedAt) > endedLately {
 		return ""
 	}
 	return a.EndCause

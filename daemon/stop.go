@@ -88,7 +88,7 @@ func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration,
 
 // climb commits the next rung.
 func (d *Daemon) climb(ctx context.Context, a *Agent, to StopStage) (bool, time.Duration, error) {
-	now := time.Now().UTC()
+	now := d.now()
 	a.StopStage, a.StopStageAt = to, &now
 	c := Change{Agents: []*Agent{a}}
 	e := d.event("agent_stopping", &a.ID, nil, map[string]any{"stage": to})
@@ -123,7 +123,7 @@ func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, 
 	if err != nil {
 		return false, 0, err
 	}
-	now := time.Now().UTC()
+	now := d.now()
 	dl := &Delivery{ID: id, AgentID: a.ID, Kind: KindExit, Text: runtimes.ExitText, State: DeliveryTyping, Attempts: 1, CreatedAt: now, TypedAt: &now}
 	a.StopStage, a.StopStageAt = StopAsked, &now
 	e := d.event("agent_stopping", &a.ID, nil, map[string]any{"stage": StopAsked})
@@ -156,7 +156,7 @@ func (d *Daemon) nudgeExit(ctx context.Context, a *Agent) {
 		return
 	}
 	screen, err := d.readScreen(ctx, a)
-	if err != nil || !d.inFront(a) || d.busyAgain(a, screen) {
+	if err != nil || !d.inFront(a) || d.busyAgain(ctx, a, screen) {
 		return
 	}
 	for i := range open {
@@ -204,7 +204,7 @@ func (d *Daemon) actOnce(ctx context.Context, a *Agent) error {
 // pressEscape interrupts the running turn, or dismisses the dialog that it waits in. It looks whether
 // there still is one: an earlier daemon may have done it, and a second Escape would open another dialog.
 func (d *Daemon) pressEscape(ctx context.Context, a *Agent) error {
-	if s := d.look(a, time.Now()); s.status == runtimes.StatusIdle {
+	if s := d.look(a); s.status == runtimes.StatusIdle {
 		return nil
 	}
 	term, err := d.terminalOf(a)
@@ -216,7 +216,7 @@ func (d *Daemon) pressEscape(ctx context.Context, a *Agent) error {
 
 // interrupted reports whether no turn runs any more, as far as the registry and the screen tell.
 func (d *Daemon) interrupted(ctx context.Context, a *Agent) bool {
-	if d.look(a, time.Now()).busy() {
+	if d.look(a).busy() {
 		return false
 	}
 	screen, err := d.readScreen(ctx, a)

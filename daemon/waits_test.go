@@ -32,7 +32,7 @@ func TestWaits(t *testing.T) {
 	t.Parallel()
 	a := &Agent{ID: 7, Name: "a", State: Working}
 	told := func(event, tool, input string) (texts []string) {
-		h := &hookStep{d: &Daemon{}, tx: HookTx{Agent: a}}
+		h := &hookStep{d: New(Config{}), tx: HookTx{Agent: a}}
 		h.p.Event, h.p.ToolName, h.p.Message, h.p.ToolInput = event, tool, "Claude needs your permission", []byte(input)
 		h.waits()
 		for _, e := range h.out.Change.Events {

@@ -37,8 +37,8 @@ func (s sighting) busy() bool {
 }
 
 // settled reports whether no turn has run for [forkSettle], as far as that is known.
-func (s sighting) settled(now time.Time) bool {
-	return !s.known || !s.busy() && now.Sub(s.since) >= forkSettle
+func (s sighting) settled() bool {
+	return !s.known || !s.busy() && time.Since(s.since) >= forkSettle
 }
 
 // sighted returns the last look at an agent's registry file.
@@ -56,12 +56,12 @@ func (d *Daemon) quietFor(agentID int64, long time.Duration) bool {
 
 // look reads the runtime's registry file of an agent. Hooks are silent about Esc, open dialogs
 // and retries; this file is not.
-func (d *Daemon) look(a *Agent, now time.Time) sighting {
+func (d *Daemon) look(a *Agent) sighting {
 	var s sighting
 	if dir := d.configDir(a); dir != "" && a.PID != 0 {
 		if b, err := os.ReadFile(runtimes.RegistryPath(dir, a.PID)); err == nil {
 			if reg, err := runtimes.ParseRegistry(b); err == nil && (reg.PID == 0 || reg.PID == a.PID) {
-				s = sighting{status: reg.Status, since: now, known: true}
+				s = sighting{status: reg.Status, since: time.Now(), known: true}
 			}
 		}
 	}
@@ -106,23 +106,23 @@ func (d *Daemon) getenv(name string) string {
 }
 
 // reconcile corrects an agent's state by the registry where the hooks have nothing to say.
-func (d *Daemon) reconcile(a *Agent, now time.Time) (changed bool) {
+func (d *Daemon) reconcile(a *Agent) (changed bool) {
 	if a.RegisteredAt == nil {
 		return false
 	}
 	switch {
 	case a.PID != 0 && d.Processes.Standing(a.Process()).Stopped:
-		changed = a.be(Waiting, now.UTC()) || a.WaitsFor != waitsForFg
+		changed = a.be(Waiting, d.now()) || a.WaitsFor != waitsForFg
 		a.WaitsFor = waitsForFg
 		return changed
 	case a.WaitsFor == waitsForFg:
-		return a.be(Idle, now.UTC()) // if a turn runs, the registry says so
+		return a.be(Idle, d.now()) // if a turn runs, the registry says so
 	}
-	s := d.look(a, now)
+	s := d.look(a)
 	if !s.known {
 		return false
 	}
-	steady := now.Sub(s.since) >= settle
+	steady := time.Since(s.since) >= settle
 	want := a.State
 	switch s.status {
 	case "waiting":
@@ -138,7 +138,7 @@ func (d *Daemon) reconcile(a *Agent, now time.Time) (changed bool) {
 			want = Idle
 		}
 	}
-	return a.be(want, now.UTC())
+	return a.be(want, d.now())
 }
 
 // screen is what an agent's pane showed, as its runtime means it, and ran.
@@ -155,7 +155,7 @@ func (s *screen) sight() tmux.Sight { return tmux.Sight{Command: s.command, Row:
 // what it waits for, and again when to look next.
 func (d *Daemon) composer(ctx context.Context, a *Agent) (s *screen, why string, again time.Duration) {
 	const soon = 25 * time.Millisecond
-	if s := d.look(a, time.Now()); s.known {
+	if s := d.look(a); s.known {
 		switch s.status {
 		case "busy":
 			return nil, "", soon
@@ -204,24 +204,6 @@ func (d *Daemon) isReady(agentID int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.unready, agentID)
-}
-
-// left is how long something that began at since may still take. Time in which nobody could do anything about it
-// does not count: see absence. No daemon ran before this one's start: from then on it has its limit again, up to
-// half a minute.
-func (d *Daemon) left(since time.Time, limit time.Duration) time.Duration {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	now := time.Now()
-	return max(limit-d.presence.spent(since, now), min(limit, grace)-d.presence.spent(d.began, now))
-}
-
-// on is how long a rung of the stop ladder has lasted, as far as this daemon was there to act on it.
-func (d *Daemon) on(since time.Time) time.Duration {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	now := time.Now()
-	return min(d.presence.spent(since, now), d.presence.spent(d.began, now))
 }
 
 // readScreen reads what the agent's pane shows as its runtime would mean it.
@@ -323,7 +305,7 @@ func (d *Daemon) inTranscript(a *Agent, dl *Delivery) bool {
 	case dl.Nonce != "":
 		return runtimes.TranscriptContains(jsonl, dl.Nonce)
 	case dl.TypedAt != nil:
-		return runtimes.TranscriptHasPrompt(jsonl, dl.Text, *dl.TypedAt)
+		return runtimes.TranscriptHasPrompt(jsonl, dl.Text, d.earliest(*dl.TypedAt))
 	}
 	return false
 }
@@ -393,5 +375,5 @@ func (d *Daemon) forget(agentID int64) {
 
 // event makes an event of this host.
 func (d *Daemon) event(typ string, agentID, handoffID *int64, payload map[string]any) *Event {
-	return &Event{Type: typ, At: time.Now().UTC(), Host: d.Host, AgentID: agentID, HandoffID: handoffID, Payload: mustJSON(payload)}
+	return &Event{Type: typ, At: d.now(), Host: d.Host, AgentID: agentID, HandoffID: handoffID, Payload: mustJSON(payload)}
 }

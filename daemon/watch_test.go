@@ -43,14 +43,14 @@ func TestReconcile(t *testing.T) {
 				now := time.Now()
 				d := New(Config{Environ: []string{"CLAUDE_CONFIG_DIR=" + dir}})
 				a := &Agent{ID: 1, PID: 4711, State: tt.state, RegisteredAt: &now}
-				d.look(a, now)
+				d.look(a)
 				time.Sleep(time.Minute) // of the bubble: the registry has said so for long
 				d.outdate(a.ID)
-				if d.reconcile(a, time.Now()) {
+				if d.reconcile(a) {
 					t.Errorf("right after the hook: %s became %s", tt.state, a.State)
 				}
 				time.Sleep(settle)
-				if d.reconcile(a, time.Now()) != (tt.want != tt.state) || a.State != tt.want {
+				if d.reconcile(a) != (tt.want != tt.state) || a.State != tt.want {
 					t.Errorf("%s later: %s, want %s", settle, a.State, tt.want)
 				}
 			})

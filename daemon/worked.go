@@ -33,11 +33,11 @@ func (d *Daemon) givenWork(ctx context.Context, h *Handoff, a *Agent) (bool, err
 			break
 		}
 		since, nonce = *dl.TypedAt, h.Ref
-		if a.LastPromptAt != nil && a.LastPromptAt.After(since) {
+		if a.LastPromptAt != nil && d.cameAfter(a.LastPrompt, *a.LastPromptAt, &dl) {
 			return true, nil
 		}
 	}
-	return runtimes.PromptedAfter(transcriptTail(a), nonce, since, a.CreatedAt), nil
+	return runtimes.PromptedAfter(transcriptTail(a), nonce, d.earliest(since), d.now(), d.earliest(a.CreatedAt)), nil
 }
 
 // yields takes the request to exit back that a handoff has made, if the agent was given work before it was
@@ -72,7 +72,7 @@ func (d *Daemon) withdrawExit(ctx context.Context, a *Agent) error {
 	c := Change{Agents: []*Agent{a}, Events: []*Event{d.event("agent_stop_withdrawn", &a.ID, nil, map[string]any{})}}
 	for i := range open {
 		if dl := &open[i]; dl.Kind == KindExit {
-			dl.decide(NotSubmitted, "the agent is needed for something else", time.Now().UTC())
+			dl.decide(NotSubmitted, "the agent is needed for something else", d.now())
 			c.Deliveries = append(c.Deliveries, dl)
 		}
 	}

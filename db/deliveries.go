@@ -10,11 +10,11 @@ import (
 
 // deliveryColumns are the columns, in the order of [deliveryValues].
 const deliveryColumns = `id, agent_id, handoff_id, kind, text, nonce, state, verdict, attempts,
-	evidence, created_at, typed_at, decided_at, rev, hook_key`
+	evidence, created_at, typed_at, decided_at, rev, hook_key, after_hook`
 
 func deliveryValues(d *daemon.Delivery) []any {
 	return storable(d.ID, d.AgentID, d.HandoffID, d.Kind, d.Text, d.Nonce, d.State, d.Verdict, d.Attempts,
-		d.Evidence, d.CreatedAt, d.TypedAt, d.DecidedAt, d.Rev, d.HookKey)
+		d.Evidence, d.CreatedAt, d.TypedAt, d.DecidedAt, d.Rev, d.HookKey, d.AfterHook)
 }
 
 const selectDeliveries = `SELECT ` + deliveryColumns + ` FROM deliveries `

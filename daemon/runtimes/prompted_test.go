@@ -30,28 +30,29 @@ func TestPromptedAfter(t *testing.T) {
 		lines []string
 		want  bool
 	}{
-		"nothing after it":             {[]string{user(1, "hello", ""), told}, false},
-		"a turn of its own":            {[]string{told, queue(11, "enqueue", flaky), queue(12, "dequeue", ""), user(12, "fix the flaky test", `,"promptSource":"queued"`)}, true},
-		"put into the running turn":    {[]string{told, queue(11, "enqueue", flaky), queue(12, "remove", flaky), absorbed(11, "fix the flaky test")}, true},
-		"queued before, given after":   {[]string{queue(9, "enqueue", flaky), blocked, queue(12, "remove", flaky), absorbed(9, "fix the flaky test")}, true},
-		"queued before, given before":  {[]string{queue(8, "enqueue", flaky), queue(9, "remove", flaky), absorbed(8, "fix the flaky test"), blocked}, false},
-		"still queued":                 {[]string{queue(9, "enqueue", flaky), blocked}, true},
-		"taken back":                   {[]string{told, queue(11, "enqueue", flaky), queue(12, "popAll", flaky)}, false},
-		"one of two taken out":         {[]string{told, queue(11, "enqueue", `,"content":"x"`), queue(11, "enqueue", flaky), queue(12, "remove", flaky)}, true},
-		"left by a session before":     {[]string{queue(-60, "enqueue", flaky), told}, false},
-		"typed just before the nonce":  {[]string{user(6, "one more thing", ""), told}, false},
-		"the end of a task":            {[]string{told, queue(11, "enqueue", `,"content":"<task-notification>x</task-notification>"`), user(12, "<task-notification>x</task-notification>", "")}, false},
-		"a command":                    {[]string{told, user(12, "<command-name>/cost</command-name>", "")}, false},
-		"interrupted":                  {[]string{told, user(12, "[Request interrupted by user]", "")}, false},
-		"put in by the CLI":            {[]string{told, user(12, "Your limit has reset. Continue.", `,"isMeta":true`)}, false},
-		"the gist of a compaction":     {[]string{told, user(12, "This session is being continued.", `,"isCompactSummary":true`)}, false},
-		"a result of a tool":           {[]string{told, `{"type":"user","message":{"role":"user","content":[{"type":"tool_result","content":"x"}]},` + at(12) + `}`}, false},
-		"of a subagent":                {[]string{told, user(12, "look it up", `,"isSidechain":true`)}, false},
-		"the nonce is too far back":    {[]string{user(12, "one more thing", "")}, true},
-		"before the nonce, far back":   {[]string{user(4, "one more thing", "")}, false},
-		"a document of after the talk": {[]string{user(-5, nonce+" understudy: write it", ""), user(-4, "here, please", "")}, false},
+		"nothing after it":              {[]string{user(1, "hello", ""), told}, false},
+		"a turn of its own":             {[]string{told, queue(11, "enqueue", flaky), queue(12, "dequeue", ""), user(12, "fix the flaky test", `,"promptSource":"queued"`)}, true},
+		"put into the running turn":     {[]string{told, queue(11, "enqueue", flaky), queue(12, "remove", flaky), absorbed(11, "fix the flaky test")}, true},
+		"queued before, given after":    {[]string{queue(9, "enqueue", flaky), blocked, queue(12, "remove", flaky), absorbed(9, "fix the flaky test")}, true},
+		"queued before, given before":   {[]string{queue(8, "enqueue", flaky), queue(9, "remove", flaky), absorbed(8, "fix the flaky test"), blocked}, false},
+		"still queued":                  {[]string{queue(9, "enqueue", flaky), blocked}, true},
+		"taken back":                    {[]string{told, queue(11, "enqueue", flaky), queue(12, "popAll", flaky)}, false},
+		"one of two taken out":          {[]string{told, queue(11, "enqueue", `,"content":"x"`), queue(11, "enqueue", flaky), queue(12, "remove", flaky)}, true},
+		"left by a session before":      {[]string{queue(-60, "enqueue", flaky), told}, false},
+		"typed just before the nonce":   {[]string{user(6, "one more thing", ""), told}, false},
+		"the end of a task":             {[]string{told, queue(11, "enqueue", `,"content":"<task-notification>x</task-notification>"`), user(12, "<task-notification>x</task-notification>", "")}, false},
+		"a command":                     {[]string{told, user(12, "<command-name>/cost</command-name>", "")}, false},
+		"interrupted":                   {[]string{told, user(12, "[Request interrupted by user]", "")}, false},
+		"put in by the CLI":             {[]string{told, user(12, "Your limit has reset. Continue.", `,"isMeta":true`)}, false},
+		"the gist of a compaction":      {[]string{told, user(12, "This session is being continued.", `,"isCompactSummary":true`)}, false},
+		"a result of a tool":            {[]string{told, `{"type":"user","message":{"role":"user","content":[{"type":"tool_result","content":"x"}]},` + at(12) + `}`}, false},
+		"of a subagent":                 {[]string{told, user(12, "look it up", `,"isSidechain":true`)}, false},
+		"the nonce is too far back":     {[]string{user(12, "one more thing", "")}, true},
+		"before the clock was set back": {[]string{user(120, "one more thing", "")}, false},
+		"before the nonce, far back":    {[]string{user(4, "one more thing", "")}, false},
+		"a document of after the talk":  {[]string{user(-5, nonce+" understudy: write it", ""), user(-4, "here, please", "")}, false},
 	} {
-		got := PromptedAfter([]byte(strings.Join(tt.lines, "\n")+"\n"), nonce, began.Add(5*time.Second), began.Add(-time.Second))
+		got := PromptedAfter([]byte(strings.Join(tt.lines, "\n")+"\n"), nonce, began.Add(5*time.Second), began.Add(time.Minute), began.Add(-time.Second))
 		if got != tt.want {
 			t.Errorf("%s: %v", name, got)
 		}

@@ -64,7 +64,7 @@ func (s *Store) PruneEvents(ctx context.Context, l daemon.PruneLimits) (done dae
 		return done, err
 	}
 	defer leave()
-	young := now().Add(-daemon.NeverPruned)
+	young := s.now().Add(-daemon.NeverPruned)
 	most := limitOr(l.Max, pruneBatch)
 	if !l.Before.IsZero() {
 		old := s.prunable(young, func(e *event) bool { return e.At.Before(micros(l.Before)) })

@@ -2,7 +2,7 @@
 // PostgreSQL does: package storetest holds both to the same suite, and compares them.
 //
 // A [Store] is safe for concurrent use. One mutex guards it; it starts no goroutine, draws no random
-// number, asks only [time.Now] for the time, and iterates in the order of ids, so that equal calls have
+// number, asks only its clock for the time, and iterates in the order of ids, so that equal calls have
 // equal results. Rows are copied on the way in and on the way out.
 //
 // A change is carried out statement by statement in the order in which PostgreSQL gets them, with its
@@ -21,6 +21,9 @@ import (
 
 // Store is a database in memory. Make one with [New].
 type Store struct {
+	// Clock is the time of who writes. Set it while nobody does.
+	Clock func() time.Time
+
 	mu sync.Mutex // never held across anything that can block
 
 	sequences map[daemon.IDKind]int64 // the newest id of each
@@ -61,6 +64,7 @@ type event struct {
 // New returns an empty store.
 func New() *Store {
 	return &Store{
+		Clock: time.Now,
 		sequences: map[daemon.IDKind]int64{
 			daemon.AgentIDs: 0, daemon.HandoffIDs: 0, daemon.DeliveryIDs: 0,
 			daemon.PipelineIDs: 0, daemon.StepIDs: 0, daemon.OutputIDs: 0,
@@ -80,7 +84,7 @@ func (s *Store) enter(ctx context.Context, what string, args ...any) (leave func
 }
 
 // now is the time as PostgreSQL keeps it.
-func now() time.Time { return micros(time.Now()) }
+func (s *Store) now() time.Time { return micros(s.Clock()) }
 
 // micros is a time as PostgreSQL keeps it.
 func micros(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }

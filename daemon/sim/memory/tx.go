@@ -38,7 +38,7 @@ type tx struct {
 	failed error    // the first guard that did not hold
 }
 
-func (s *Store) begin(c *daemon.Change) *tx { return &tx{Store: s, c: c, at: now()} }
+func (s *Store) begin(c *daemon.Change) *tx { return &tx{Store: s, c: c, at: s.now()} }
 
 // refuse notes that a guard does not hold.
 func (t *tx) refuse(err error) {

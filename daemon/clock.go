@@ -1,0 +1,45 @@
+package daemon
+
+import "time"
+
+// now is the time of day, as rows have it. It may step, forwards and back. What a run measures itself is measured
+// with [time.Now], whose monotonic clock does not step.
+func (d *Daemon) now() time.Time { return d.Clock().UTC().Truncate(time.Microsecond) }
+
+// spent is how much of the time since a moment in a row counts: see absence. It is never less than nothing.
+func (d *Daemon) spent(since time.Time) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.presence.spent(since, d.now())
+}
+
+// left is how long something that began at since may still take. Time in which nobody could do anything about it
+// does not count: see absence. No daemon ran before this one's start: from then on it has its limit again, up to
+// half a minute.
+func (d *Daemon) left(since time.Time, limit time.Duration) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.now()
+	return max(limit-d.presence.spent(since, now), min(limit, grace)-d.presence.spent(d.began, now))
+}
+
+// on is how long a rung of the stop ladder has lasted, as far as this daemon was there to act on it.
+func (d *Daemon) on(since time.Time) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.now()
+	return min(d.presence.spent(since, now), d.presence.spent(d.began, now))
+}
+
+// earliest is the least that the clock has shown since it showed a time: less than that time if it was set back.
+func (d *Daemon) earliest(since time.Time) time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.presence.earliest(since, d.now())
+}
+
+// cameAfter reports whether a hook came after a text was typed. Its id tells, but for a hook that was on its way; and its
+// time, but for a clock that was set back.
+func (d *Daemon) cameAfter(hook int64, at time.Time, dl *Delivery) bool {
+	return hook > dl.AfterHook && at.After(d.earliest(*dl.TypedAt))
+}
