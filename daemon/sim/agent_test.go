@@ -247,7 +247,7 @@ func (a *agent) register(status string) {
 	a.status = status
 	a.w.write(filepath.Join(a.h.config, "sessions", strconv.Itoa(a.proc.PID)+".json"), map[string]any{
 		"pid": a.proc.PID, "sessionId": a.session, "cwd": a.h.cwd, "status": status, "name": a.name,
-	})
+	}, a.h.now())
 }
 
 // draw shows the frame in the pane.

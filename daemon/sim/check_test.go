@@ -14,13 +14,15 @@ import (
 
 // checks hold what must be true at every moment, whatever goes wrong.
 type checks struct {
-	moves map[int64]int // transitions of each handoff that were looked at
-	last  map[int64]daemon.Phase
-	takes map[string]int // how often a model was given a delivery's text
+	moves   map[int64]int // transitions of each handoff that were looked at
+	last    map[int64]daemon.Phase
+	takes   map[string]int   // how often a model was given a delivery's text
+	entered map[int64]moment // when each handoff came into its phase
+	typed   map[int64]moment // when each delivery was typed, or given as an answer
 }
 
 func newChecks() checks {
-	return checks{moves: map[int64]int{}, last: map[int64]daemon.Phase{}, takes: map[string]int{}}
+	return checks{moves: map[int64]int{}, last: map[int64]daemon.Phase{}, takes: map[string]int{}, entered: map[int64]moment{}, typed: map[int64]moment{}}
 }
 
 // committed is called when a transaction of g was carried out, before anybody else goes on.
@@ -89,6 +91,7 @@ func (w *world) checkHandoff(h *daemon.Handoff) {
 			w.checkTime(h)
 			w.checkCode(h)
 		}
+		w.entered[h.ID] = moment{t.At, time.Now()}
 	}
 	w.moves[h.ID] = len(list)
 	if last, known := w.last[h.ID]; known && last != h.Phase {
@@ -260,8 +263,8 @@ func (w *world) pasting(g *generation, a *agent, ref tmux.Ref, text string) {
 	_, handoffs := w.rows()
 	for i := range handoffs {
 		h := &handoffs[i]
-		if h.Phase == daemon.Cancelled && h.AgentID == a.id && strings.Contains(text, h.Ref) && time.Since(*h.CompletedAt) > 15*time.Second {
-			w.fail("the instruction of handoff %d is typed, which was cancelled %s before", h.ID, time.Since(*h.CompletedAt))
+		if h.Phase == daemon.Cancelled && h.AgentID == a.id && strings.Contains(text, h.Ref) && time.Since(w.entered[h.ID].seen) > 15*time.Second {
+			w.fail("the instruction of handoff %d is typed, which was cancelled %s before", h.ID, time.Since(w.entered[h.ID].seen))
 		}
 	}
 	if a.dialog != nil && !a.dialog.exit {

@@ -48,7 +48,7 @@ var errTerminal = errors.New("tmux could not be asked: simulated")
 // classes are what a seed may have go wrong. Each seed has some of them, most have few.
 var classes = []string{
 	"crash", "store fails", "store moved", "store loses answers", "store slow", "store away", "terminal fails", "terminal slow",
-	"hooks late", "hooks lost", "replies lost", "notifier fails", "daemon frozen", "daemon stopped", "machine sleeps",
+	"hooks late", "hooks lost", "hooks doubled", "replies lost", "notifier fails", "daemon frozen", "daemon stopped", "machine sleeps", "clock steps",
 	"agents die", "tmux dies", "person types", "person prompts", "person interrupts", "agents misbehave", "operator acts", "documents fail", "agents compact",
 }
 

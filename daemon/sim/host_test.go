@@ -35,8 +35,11 @@ type host struct {
 	gen    *generation // nil: no daemon runs
 	asleep time.Time   // the machine sleeps until then
 	absent []span      // in which nobody could do anything
+	clocks []clock     // how the wall clock was set
 	began  time.Time   // when the newest daemon did
 	nonce  int         // of hooks' keys
+	runs   int         // of hooks
+	twice  bool        // each hook is run twice
 	others []*owner    // processes of hooks
 }
 
@@ -114,6 +117,7 @@ func (h *host) start() error {
 		Host: h.name, Settings: settings(), Store: &gated{g, h.w.store}, Data: h.dir, Personas: people, Templates: templates,
 		Terminal:  func(string) (daemon.Terminal, error) { return &console{g, h.term}, nil },
 		Notifier:  notifier{g},
+		Clock:     h.now,
 		Processes: processes{g},
 		Random:    &numbers{rng: generator(h.w.seed, g.name)},
 		Log:       slog.New(&logger{w: h.w, who: g.name}),
@@ -233,18 +237,40 @@ func (l *logger) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// hook is a process that an agent runs for one of its hooks: it hands the payload to the daemon and prints the
-// answer, or puts it into the spool.
+// hook has an agent run its hook, and waits for the answer. A runtime that has the command in two places of its settings
+// runs it twice, at once. What is sent twice by one run has one key, and its sender waits for one answer.
 func (h *host) hook(a *agent, event string, payload map[string]any) (answer hookAnswer) {
-	h.nonce++
-	p := h.table.Start(a.proc.PID, nil)
-	own := &owner{name: fmt.Sprintf("%s hook %s-%d of %d", h.name, event, h.nonce, a.proc.PID), host: h}
-	h.others = append(h.others, own)
 	body, err := json.Marshal(payload)
 	if err != nil {
 		panic(err) // plain values of ours
 	}
-	at := time.Now()
+	env := h.envelope(a, event, body)
+	runs := []chan hookAnswer{h.runHook(a, env, false)}
+	switch {
+	case h.twice:
+		runs = append(runs, h.runHook(a, h.envelope(a, event, body), false))
+	case !a.w.plan.on["hooks doubled"] || !a.odd("hook doubled", 0.2):
+	case a.rng.IntN(2) == 0:
+		runs = append(runs, h.runHook(a, h.envelope(a, event, body), false))
+	default:
+		h.runHook(a, env, true)
+	}
+	for _, done := range runs {
+		select {
+		case got := <-done:
+			if got.block {
+				answer = got
+			}
+		case <-a.ended:
+			runtime.Goexit()
+		}
+	}
+	return answer
+}
+
+func (h *host) envelope(a *agent, event string, body []byte) hooks.Envelope {
+	h.nonce++
+	at := h.now()
 	env := hooks.Envelope{
 		Key: fmt.Sprintf("%016x%04x%012x", at.UnixNano(), a.proc.PID%65536, h.nonce), Event: event, Launch: a.env["UNDERSTUDY_LAUNCH"],
 		AgentPID: a.proc.PID, AgentStart: a.proc.Start, Boot: boot, At: at, Body: body,
@@ -252,27 +278,37 @@ func (h *host) hook(a *agent, event string, payload map[string]any) (answer hook
 	if a.own {
 		env.Tmux, env.Pane = fmt.Sprintf("%s,%d,0", a.ref.Socket, a.ref.ServerPID), a.ref.Pane
 	}
-	done := make(chan hookAnswer, 1)
+	return env
+}
+
+// runHook is a process that hands the payload to the daemon and prints the answer, or puts it into the spool; again: it
+// sends what another has sent, and leaves the rest to that one.
+func (h *host) runHook(a *agent, env hooks.Envelope, again bool) (done chan hookAnswer) {
+	p := h.table.Start(a.proc.PID, nil)
+	h.runs++
+	own := &owner{name: fmt.Sprintf("%s hook %s-%d of %d", h.name, env.Event, h.runs, a.proc.PID), host: h}
+	h.others = append(h.others, own)
+	done = make(chan hookAnswer, 1)
 	go func() {
 		defer close(done)
 		defer h.table.End(p)
-		done <- h.send(own, a, p, env)
+		done <- h.send(own, a, p, env, again)
 	}()
-	select {
-	case answer = <-done:
-	case <-a.ended:
-		runtime.Goexit()
-	}
-	return answer
+	return done
 }
 
-func (h *host) send(own *owner, a *agent, p tmux.Process, env hooks.Envelope) (answer hookAnswer) {
+func (h *host) send(own *owner, a *agent, p tmux.Process, env hooks.Envelope, again bool) (answer hookAnswer) {
 	if o := h.w.park(&call{own: own, what: "connects", kind: sending}); o.fault == lostHook {
 		return answer
 	}
 	spool := func(why string) hookAnswer {
+		if again {
+			return hookAnswer{}
+		}
 		h.w.park(&call{own: own, what: "spools: " + why})
-		if err := hooks.OpenSpool(h.dir.Spool()).Put(env); err != nil {
+		spool := hooks.OpenSpool(h.dir.Spool())
+		spool.Clock = h.now
+		if err := spool.Put(env); err != nil {
 			h.w.trace.note(own.name, "not spooled: %v", err)
 		}
 		return hookAnswer{}
@@ -283,7 +319,7 @@ func (h *host) send(own *owner, a *agent, p tmux.Process, env hooks.Envelope) (a
 	}
 	var said json.RawMessage
 	within := hooks.AnswerTimeout(env.Event)
-	answered, err := g.call("hook "+env.Event+" of "+fmt.Sprint(a.proc.PID)+" "+env.Key[20:], within, func(ctx context.Context, d *daemon.Daemon) (err error) {
+	answered, err := g.call(own.name, within, func(ctx context.Context, d *daemon.Daemon) (err error) {
 		said, err = d.Hook(ctx, env, &tmux.Peer{Process: p, UID: os.Geteuid()})
 		return err
 	})

@@ -242,7 +242,7 @@ func (p *person) accidents(h *host) {
 		}
 		agents := h.w.agentsOf(h)
 		var can []string
-		for _, c := range []string{"agents die", "tmux dies", "daemon frozen", "daemon stopped", "machine sleeps", "store away"} {
+		for _, c := range []string{"agents die", "tmux dies", "daemon frozen", "daemon stopped", "machine sleeps", "clock steps", "store away"} {
 			if plan.on[c] {
 				can = append(can, c)
 			}
@@ -267,6 +267,8 @@ func (p *person) accidents(h *host) {
 			h.asleep = laterOf(h.asleep, time.Now().Add(between(rng, 10*time.Second, time.Hour)))
 			p.w.calm = laterOf(p.w.calm, h.asleep)
 			h.nobody(h.asleep)
+		case what == "clock steps":
+			h.step(rng)
 		case what == "store away":
 			plan.away[h] = laterOf(plan.away[h], time.Now().Add(between(rng, time.Second, 40*time.Second)))
 			p.w.calm = laterOf(p.w.calm, plan.away[h])

@@ -164,8 +164,9 @@ func (s *schedule) run(over func() bool) {
 		} else {
 			s.at, s.still = now, 0
 		}
-		if s.still > mostStill {
+		if s.still > mostStill || s.steps > mostSteps {
 			s.stuck = true
+			c.order <- order{die: true}
 			return
 		}
 		c.order <- s.decide(c)
@@ -174,6 +175,9 @@ func (s *schedule) run(over func() bool) {
 
 // mostStill is how many calls may be let go without time passing. More is a loop that nothing slows down.
 const mostStill = 2000
+
+// mostSteps is how many calls a run may take. Most take some thousands: more is a loop that hardly anything slows down.
+const mostSteps = 100_000
 
 // idle waits for another call, or until the next one is due.
 func (s *schedule) idle(next time.Time) {

@@ -47,6 +47,7 @@ func carry[T any](g *generation, ctx context.Context, k kind, what string, do fu
 // write carries out a transaction, after which all invariants must hold.
 func write[T any](s *gated, ctx context.Context, what string, do func() (T, error)) (T, error) {
 	return carry(s.g, ctx, writing, what, func() (T, error) {
+		s.g.w.store.Clock = s.g.h.now
 		out, err := do()
 		if err == nil {
 			s.g.w.committed(s.g)
@@ -69,6 +70,7 @@ func (s *gated) Commit(ctx context.Context, c *daemon.Change) error {
 				s.g.w.checkOutput(c.NewOutput)
 			}
 			for _, d := range c.Deliveries {
+				s.g.w.wasTyped(d)
 				s.g.w.checkUnconfirmed(d)
 				s.g.w.intended(s.g, daemon.Caller(ctx), d, was[d.ID])
 			}
@@ -95,6 +97,9 @@ func (s *gated) RecordHook(ctx context.Context, in daemon.HookInput, decide func
 			return out
 		})
 		if err == nil {
+			for _, d := range out.Change.Deliveries {
+				s.g.w.wasTyped(d)
+			}
 			s.g.w.checkVerdicts(&out.Change)
 			s.g.w.checkHook(in, tx, was, &out)
 			why := ""

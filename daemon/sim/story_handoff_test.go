@@ -2,11 +2,13 @@ package sim
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
 )
 
 // row is an agent as it is stored.
@@ -151,5 +153,51 @@ func TestServerEndsWhileLaunched(t *testing.T) {
 		if len(p.w.agents) != 1 {
 			t.Errorf("the agent was started %d times", len(p.w.agents))
 		}
+	})
+}
+
+// TestHooksAreRunTwice: a runtime that runs each hook twice, because the command stands in two places of its settings, is
+// handed over like any other, idle or busy.
+func TestHooksAreRunTwice(t *testing.T) {
+	for _, busy := range []bool{false, true} {
+		t.Run(fmt.Sprintf("busy %t", busy), func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				h.twice = true
+				a := p.agent(h)
+				p.converse(a)
+				if busy {
+					a.mood.think = 20 * time.Second
+					a.person("more work", tmux.Enter)
+					p.await("its turn", time.Minute, func() bool { return p.row(a).State == daemon.Working })
+				}
+				p.request(h, a, daemon.Completed)
+			})
+		})
+	}
+}
+
+// TestTurnBetweenExitAndItsEnter: an agent that was given a prompt, and has ended its turn, while the exit command was on
+// its way to the pane is not exited: a rule of every run says so.
+func TestTurnBetweenExitAndItsEnter(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		a.mood.think = time.Second
+		p.w.delay = func(c *call) time.Duration {
+			if !strings.HasPrefix(c.what, "Paste ") || !strings.Contains(c.what, "/exit") {
+				return 0
+			}
+			p.w.delay = nil
+			a.person("one more thing", tmux.Enter)
+			return 10 * time.Second
+		}
+		p.request(h, a, daemon.ShuttingDown)
+		p.await("the daemon to ask", time.Minute, func() bool { return p.handoffs(a.id)[0].Retryable() })
+		if err := p.ask(h, "retry", func(ctx context.Context, d *daemon.Daemon) error {
+			_, err := d.RetryHandoff(ctx, p.handoffs(a.id)[0].ID, "")
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+		p.reach(a, daemon.Completed)
 	})
 }

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +15,59 @@ type span struct{ from, to time.Time }
 
 // nobody notes that from now on nobody can do anything, up to a time.
 func (h *host) nobody(to time.Time) { h.absent = append(h.absent, span{time.Now(), to}) }
+
+// clock is how a machine's wall clock is set from a moment on.
+type clock struct {
+	from  time.Time
+	ahead time.Duration
+}
+
+// ahead is by how much the wall clock is.
+func (h *host) ahead() time.Duration {
+	if len(h.clocks) == 0 {
+		return 0
+	}
+	return h.clocks[len(h.clocks)-1].ahead
+}
+
+// now is what the wall clock shows.
+func (h *host) now() time.Time { return time.Now().Round(0).Add(h.ahead()) }
+
+// setClock has the wall clock step.
+func (h *host) setClock(by time.Duration) {
+	h.clocks = append(h.clocks, clock{time.Now(), h.ahead() + by})
+}
+
+// step has the wall clock step by a second to two hours: short steps are as likely as long ones.
+func (h *host) step(rng *rand.Rand) {
+	by := time.Duration(math.Exp(rng.Float64()*math.Log(7200)) * float64(time.Second))
+	if rng.IntN(2) == 0 {
+		by = -by
+	}
+	h.setClock(by)
+	h.w.trace.note(h.name, "the clock steps by %s", by.Round(time.Millisecond))
+}
+
+// truly is when the wall clock has shown a time: the last time before by, which may be several; by if it never has,
+// as when the row is another host's.
+func (h *host) truly(shown, by time.Time) time.Time {
+	for i := len(h.clocks) - 1; i >= -1; i-- {
+		at, from, to := shown, time.Time{}, by
+		if i >= 0 {
+			at, from = shown.Add(-h.clocks[i].ahead), h.clocks[i].from
+		}
+		if i+1 < len(h.clocks) {
+			to = h.clocks[i+1].from
+		}
+		if !at.Before(from.Truncate(time.Microsecond)) && !at.After(to) && !at.After(by) {
+			return at
+		}
+	}
+	return by
+}
+
+// moment is when something was seen in a row, and what the row says of it.
+type moment struct{ shown, seen time.Time }
 
 // had is how much of the time since a moment a host's daemon had.
 func (h *host) had(since time.Time) time.Duration {
@@ -48,12 +103,12 @@ func (w *world) checkTime(h *daemon.Handoff) {
 	if err != nil || !timed || len(list) < 2 {
 		return
 	}
-	began := list[len(list)-2].At
+	was := w.entered[h.ID]
 	for _, host := range w.hosts {
 		if host.name != h.Host {
 			continue
 		}
-		if had := host.had(began); had < limit-limit/10-3*time.Second && host.had(host.began) < 27*time.Second {
+		if had := host.had(host.truly(was.shown, was.seen)); had < limit-limit/10-3*time.Second && host.had(host.began) < 27*time.Second {
 			w.fail("handoff %d failed by %s (%s), and there were only %s for it", h.ID, h.Error.Code, limit, had)
 		}
 	}
@@ -64,10 +119,20 @@ func (w *world) checkUnconfirmed(d *daemon.Delivery) {
 	if d.Verdict == nil || *d.Verdict == daemon.Submitted || d.TypedAt == nil || !strings.HasPrefix(d.Evidence, "ack_timeout") {
 		return
 	}
-	limit := settings().Handoff.AckTimeout
+	limit, typed := settings().Handoff.AckTimeout, w.typed[d.ID]
 	for _, a := range w.agents {
-		if a.id == d.AgentID && a.h.had(*d.TypedAt) < limit-limit/10-3*time.Second && a.h.had(a.h.began) < 27*time.Second {
-			w.fail("delivery %d is %s (%s), and there were only %s for it", d.ID, *d.Verdict, d.Evidence, a.h.had(*d.TypedAt))
+		if a.id != d.AgentID {
+			continue
 		}
+		if had := a.h.had(a.h.truly(typed.shown, typed.seen)); had < limit-limit/10-3*time.Second && a.h.had(a.h.began) < 27*time.Second {
+			w.fail("delivery %d is %s (%s), and there were only %s for it", d.ID, *d.Verdict, d.Evidence, had)
+		}
+	}
+}
+
+// wasTyped notes when a delivery was typed.
+func (w *world) wasTyped(d *daemon.Delivery) {
+	if d.TypedAt != nil && !w.typed[d.ID].shown.Equal(*d.TypedAt) {
+		w.typed[d.ID] = moment{*d.TypedAt, time.Now()}
 	}
 }

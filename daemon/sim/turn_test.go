@@ -298,7 +298,7 @@ func (a *agent) handOver(ctx context.Context, task actor.Assignment) (string, bo
 		if err := os.WriteFile(task.Document, []byte(text), 0o600); err != nil {
 			a.w.fail("document: %v", err)
 		}
-		now := time.Now()
+		now := a.h.now()
 		_ = os.Chtimes(task.Document, now, now)
 		a.documentAt, a.unmentioned = now, nil
 		a.w.trace.note(a.owner.name, "writes %s", filepath.Base(task.Document))
@@ -340,7 +340,7 @@ func (a *agent) transcript() string {
 // record appends to the transcript.
 func (a *agent) record(role, text string) {
 	entry := map[string]any{
-		"type": role, "uuid": uuid(a.rng), "isSidechain": false, "timestamp": time.Now().UTC().Format("2006-01-02T15:04:05.000Z"),
+		"type": role, "uuid": uuid(a.rng), "isSidechain": false, "timestamp": a.h.now().UTC().Format("2006-01-02T15:04:05.000Z"),
 		"sessionId": a.session, "cwd": a.h.cwd, "promptId": a.promptID, "message": map[string]any{"role": role, "content": text},
 	}
 	if role == "assistant" {
@@ -365,7 +365,7 @@ func (a *agent) record(role, text string) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		a.w.fail("transcript: %v", err)
 	}
-	now := time.Now()
+	now := a.h.now()
 	_ = os.Chtimes(path, now, now)
 }
 

@@ -114,7 +114,7 @@ func (w *world) live(people func()) {
 		return !quiet.IsZero() && now.Sub(quiet) > 20*time.Second
 	})
 	if w.stuck {
-		w.fail("a loop that nothing slows down: %s", w.trace.lines[len(w.trace.lines)-1])
+		w.fail("a loop: %s", w.trace.lines[len(w.trace.lines)-1])
 	}
 	if len(w.failures) == 0 {
 		w.ended()
@@ -181,7 +181,7 @@ func (w *world) of(id int64) *agent {
 }
 
 // write writes a file of JSON by rename, with the time of the world.
-func (w *world) write(path string, v any) {
+func (w *world) write(path string, v any, at time.Time) {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic(err) // plain values of ours
@@ -193,8 +193,7 @@ func (w *world) write(path string, v any) {
 	if err := os.Rename(path+".tmp", path); err != nil {
 		w.fail("%v", err)
 	}
-	now := time.Now()
-	_ = os.Chtimes(path, now, now)
+	_ = os.Chtimes(path, at, at)
 }
 
 // logged takes what a daemon has logged.

@@ -1,0 +1,118 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// converse has an agent do some work at its pane.
+func (p *person) converse(a *agent) {
+	a.person("some work", tmux.Enter)
+	p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && p.row(a).State == daemon.Idle })
+}
+
+// TestClockStepsCountAgainstNothing: whatever the clock does while the document is written, the handoff has its time.
+func TestClockStepsCountAgainstNothing(t *testing.T) {
+	for _, by := range []time.Duration{-2 * time.Hour, -time.Minute, -3 * time.Second, time.Minute, 2 * time.Hour} {
+		t.Run(fmt.Sprint(by), func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				a := p.agent(h)
+				a.mood.think = 30 * time.Second
+				p.request(h, a, daemon.AwaitingDocument)
+				h.setClock(by)
+				if done := p.reach(a, daemon.Completed); done.Error != nil || done.Metrics.TotalMS < 0 {
+					t.Error(done.Error, done.Metrics)
+				}
+			})
+		})
+	}
+}
+
+// TestClockIsSetBackTwice: what begins after the clock was set back twice, to a time that it had shown neither before the
+// first step nor between them, has its whole time.
+func TestClockIsSetBackTwice(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		h.setClock(-45 * time.Minute)
+		p.wait("waits", 8*time.Second, 8*time.Second)
+		h.setClock(-4 * time.Minute)
+		p.wait("waits", 8*time.Second, 8*time.Second)
+		if done := p.request(h, a, daemon.Completed); done.Error != nil {
+			t.Error(done.Error)
+		}
+	})
+}
+
+// TestDeadlineAcrossASetBackAndARestart: a clock that was set back while no daemon ran makes no deadline later than the
+// restart does.
+func TestDeadlineAcrossASetBackAndARestart(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		a.mood.think = time.Hour
+		p.request(h, a, daemon.AwaitingDocument)
+		before := h.gen
+		before.cancel(errStopped)
+		p.await("the end of the daemon", time.Minute, func() bool { return h.gen != before })
+		h.setClock(-2 * time.Hour)
+		if failed := p.reach(a, daemon.Failed); failed.Error == nil || failed.Error.Code != "document_timeout" {
+			t.Errorf("failed with %v", failed.Error)
+		}
+	})
+}
+
+// TestForkAfterTheClockWasSetBack: a fork that began at a time before the daemon did, by a clock that was set back in
+// between, is not taken for one of an earlier daemon.
+func TestForkAfterTheClockWasSetBack(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.converse(a)
+		h.setClock(-time.Hour)
+		if err := p.ask(h, "hand over", func(ctx context.Context, d *daemon.Daemon) error {
+			_, err := d.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true, Mode: daemon.ModeGenerate})
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+		p.reach(a, daemon.Completed)
+	})
+}
+
+// TestWorkAfterTheClockWasSetBack: a prompt that is queued behind the instruction came after it, whatever the clock
+// says: a rule of every run says that no work ends without a word.
+func TestWorkAfterTheClockWasSetBack(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		a.mood.think = 20 * time.Second
+		p.request(h, a, daemon.AwaitingDocument)
+		h.setClock(-30 * time.Second)
+		a.person("one more thing", tmux.Enter)
+		p.await("the daemon to ask", 5*time.Minute, func() bool { return p.handoffs(a.id)[0].Retryable() })
+		if a.dead {
+			t.Error("the agent was ended with work that no document mentions")
+		}
+		if err := p.ask(h, "retry", func(ctx context.Context, d *daemon.Daemon) error {
+			_, err := d.RetryHandoff(ctx, p.handoffs(a.id)[0].ID, "")
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+		p.reach(a, daemon.Completed)
+	})
+}
+
+// TestHandoffAfterTheClockWasSetBack: a prompt from before the clock was set back is not taken for work that came after
+// the instruction.
+func TestHandoffAfterTheClockWasSetBack(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.converse(a)
+		h.setClock(-time.Hour)
+		p.wait("waits", 5*time.Second, 5*time.Second)
+		p.request(h, a, daemon.Completed)
+	})
+}
