@@ -3,7 +3,6 @@ package main
 import (
 	"flag"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -16,12 +15,10 @@ import (
 // afterTests end what all tests of this process share.
 var afterTests []func()
 
-// TestMain lets the test binary be `understudy`, for the demo and the tests that run it, and for scripts
-// by a link of that name.
+// TestMain lets the test binary be `understudy`, for daemons within it: their agents and hooks run it.
 func TestMain(m *testing.M) {
-	linked := filepath.Base(os.Args[0]) == "understudy"
 	switch {
-	case !linked && (len(os.Args) < 2 || strings.HasPrefix(os.Args[1], "-test.")):
+	case len(os.Args) < 2 || strings.HasPrefix(os.Args[1], "-test."):
 		time.Local = time.UTC // what commands print for people is in local time
 		// The tests wait for other processes most of the time. What the command line says overrides it.
 		if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {

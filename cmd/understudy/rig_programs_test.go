@@ -44,7 +44,13 @@ func buildPrograms(packages ...string) (string, error) {
 	return dir, err
 }
 
-var buildAgent = sync.OnceValues(func() (string, error) { return buildPrograms("../understudy-hook", "./testdata/agent") })
+var (
+	buildMain  = sync.OnceValues(func() (string, error) { return buildPrograms(".", "../understudy-hook") })
+	buildAgent = sync.OnceValues(func() (string, error) { return buildPrograms("../understudy-hook", "./testdata/agent") })
+)
+
+// mainProgram is understudy for tests that run it, with the program of hooks beside it.
+func mainProgram(t testing.TB) string { return builtProgram(t, buildMain, "understudy") }
 
 // hookProgram is what agents' hooks are run with, the real one, and agentProgram the scripted agent.
 func hookProgram(t testing.TB) string  { return builtProgram(t, buildAgent, "understudy-hook") }

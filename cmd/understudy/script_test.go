@@ -43,7 +43,7 @@ func TestScripts(t *testing.T) {
 			}
 			testscript.Run(t, testscript.Params{
 				Files: []string{file}, RequireExplicitExec: true, RequireUniqueNames: true,
-				Setup: func(env *testscript.Env) error { return setUp(env, top, dir, database) },
+				Setup: func(env *testscript.Env) error { return setUp(env, mainProgram(t), top, dir, database) },
 				Cmds:  map[string]func(*testscript.TestScript, bool, []string){"ready": scriptReady, "until": scriptUntil},
 			})
 		})
@@ -51,17 +51,13 @@ func TestScripts(t *testing.T) {
 }
 
 // setUp makes the world of a script: understudy in PATH, a home, and nothing of the user's own.
-func setUp(env *testscript.Env, top, dir, database string) error {
+func setUp(env *testscript.Env, own, top, dir, database string) error {
 	env.Defer(func() { // before the folder goes in which they write
 		if err := endAgents(context.Background(), filepath.Join(dir, "run", "tmux.sock")); err != nil {
 			env.T().Log("agents not ended: ", err)
 			env.T().FailNow()
 		}
 	})
-	own, err := os.Executable()
-	if err != nil {
-		return err
-	}
 	bin := filepath.Join(top, "bin")
 	if err := os.Chmod(top, 0o711); err != nil { // as root: PostgreSQL's account passes through
 		return err
@@ -82,7 +78,6 @@ func setUp(env *testscript.Env, top, dir, database string) error {
 	env.Setenv("UNDERSTUDY_DATABASE_URL", database)
 	env.Setenv("UNDERSTUDY_LISTEN", "none")
 	env.Setenv("UNDERSTUDY_NOTIFY_DESKTOP", "false")
-	env.Setenv("GORACE", "atexit_sleep_ms=0") // else each hook of a -race build takes a second to end
 	env.Setenv("XDG_DATA_HOME", "")
 	env.Setenv("TMUX", "")
 	return nil
