@@ -175,7 +175,7 @@ func BenchmarkStart(b *testing.B) {
 // Those who wait for agents should not wait for their start, nor pay for agents that wait. The best of
 // several starts counts, with room for the race detector: other tests share the machine.
 func TestStartIsQuickAndIdleIsFree(t *testing.T) {
-	const limit = 150 * time.Millisecond
+	const limit = 300 * time.Millisecond // under the race detector, on a busy machine
 	r, best := started(t)
 	for range 20 {
 		if best < limit {
