@@ -17,7 +17,7 @@ const (
 	noticeStale  = 5 * time.Minute  // an older notice is not told any more
 	alertRetry   = 5 * time.Second  // the rows are looked at so often, whatever wakes the teller
 	alertsAtOnce = 200              // rows that are read at once
-	notifyWithin = 3 * time.Second  // the notifier's own limit is shorter
+	notifyWithin = 6 * time.Second  // the notifier's own limit is shorter
 	markWithin   = 2 * time.Second
 )
 
