@@ -35,7 +35,8 @@ func (h *house) session(contain func(*exec.Cmd)) *session {
 	if contain != nil {
 		contain(s.cmd)
 	}
-	s.cmd.Env = append(os.Environ(), "API_TEST_HOOK=1", "CLAUDE_PID=", "TMUX=", "UNDERSTUDY_LAUNCH=", "UNDERSTUDY_SOCKET=")
+	s.cmd.Env = append(os.Environ(), "API_TEST_HOOK=1", "CLAUDE_PID=", "TMUX=", "UNDERSTUDY_LAUNCH=", "UNDERSTUDY_SOCKET=",
+		"GORACE=atexit_sleep_ms=0") // else each hook of a -race build takes a second to end
 	stdin := must(s.cmd.StdinPipe())(h.t)
 	s.stdin, s.lines = stdin, bufio.NewReader(must(s.cmd.StdoutPipe())(h.t))
 	if err := s.cmd.Start(); err != nil {
