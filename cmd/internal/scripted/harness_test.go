@@ -103,7 +103,8 @@ func (r *rig) document() string {
 func (r *rig) environ() []string {
 	env := environment(os.Environ()).without("TMUX", "TMUX_PANE", "HOME", "SCRIPTED_AGENT", "CLAUDE_CONFIG_DIR", "UNDERSTUDY_LAUNCH")
 	return append(env, "SCRIPTED_AGENT_TEST=1", "HOME=", "CLAUDE_CONFIG_DIR="+r.dir+"/config",
-		"SCRIPTED_AGENT_FILE="+r.behave, "UNDERSTUDY_LAUNCH=secret", "TERM=xterm-256color")
+		"SCRIPTED_AGENT_FILE="+r.behave, "UNDERSTUDY_LAUNCH=secret", "TERM=xterm-256color",
+		"GORACE=atexit_sleep_ms=0") // else each agent of a -race build takes a second to end
 }
 
 func (r *rig) args(more ...string) []string {
