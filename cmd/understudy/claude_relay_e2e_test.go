@@ -21,7 +21,7 @@ type leg struct {
 func relay(t *testing.T, legs ...leg) {
 	r := newClaudeRig(t, obeys)
 	r.start()
-	r.nextCommit() // the rig's own connections outlive the first story
+	r.database() // its connections outlive the first story
 	var left *daemon.Handoff
 	for _, l := range legs {
 		t.Run(l.name, func(t *testing.T) {
