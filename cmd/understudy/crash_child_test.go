@@ -196,13 +196,13 @@ func (w *walk) end(least map[string]int) {
 	been := beenTo(w.told.Walk)
 	got := map[string]int{}
 	for _, line := range been {
-		if kind, rest, _ := strings.Cut(line, " "); strings.HasPrefix(rest, "after") {
+		if kind, rest, _ := strings.Cut(line, " "); strings.HasPrefix(rest, "before") {
 			got[kind]++
 		}
 	}
 	for kind, n := range least {
 		if got[kind] < n {
-			w.r.t.Errorf("killed after %d calls of the kind %s, want %d at least", got[kind], kind, n)
+			w.r.t.Errorf("killed before %d calls of the kind %s, want %d at least", got[kind], kind, n)
 		}
 	}
 	w.r.t.Logf("%d daemons were killed:\n%s", len(been), strings.Join(been, "\n"))

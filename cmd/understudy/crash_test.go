@@ -235,10 +235,19 @@ func walkHandoff(t *testing.T, mode string, least map[string]int, calls ...strin
 			return false, fmt.Sprintf("%s %s", h.Phase, h.Note)
 		}
 		successor, err := r.client.Agent(t.Context(), *h.SuccessorID)
-		return err == nil && successor.State == daemon.Idle, fmt.Sprintf("%s %v", successor.State, err)
+		return err == nil && successor.State == daemon.Idle && r.panes() == 1, fmt.Sprintf("%s %v", successor.State, err)
 	})
 	w.end(least)
 	r.endedOnce(h)
+}
+
+// panes is how many panes there are; -1: tmux does not say.
+func (r *rig) panes() int {
+	list, err := r.tmux.List(r.t.Context())
+	if err != nil {
+		return -1
+	}
+	return len(list)
 }
 
 // endedOnce checks what must hold after a handoff, whatever happened on the way.

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"os/exec"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,7 +14,6 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/data"
-	"github.com/understudyd/understudy/db/localpg"
 )
 
 // What a handoff passes on, as the operator and the successor read it.
@@ -146,21 +143,6 @@ func (r *rig) recordOf(handoffID int64) daemon.Record {
 		r.t.Fatal(err)
 	}
 	return rec
-}
-
-// column reads one value past all of our code, as it is stored.
-func (r *rig) column(query string) string {
-	r.t.Helper()
-	found, err := localpg.FindBinaries()
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	cmd := exec.CommandContext(r.t.Context(), filepath.Join(found.Dir, "psql"), "-XAtc", query, r.cfg.Settings.DatabaseURL)
-	out, err := cmd.Output()
-	if err != nil {
-		r.t.Fatalf("psql: %v", err)
-	}
-	return strings.TrimSuffix(string(out), "\n")
 }
 
 // written is what the agent gave its tool to write to a path, as its transcript has it.
