@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime"
 	"strconv"
 	"syscall"
 	"time"
@@ -14,35 +15,56 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readStat reads /proc/PID/stat, see proc_pid_stat(5).
-func readStat(pid int) (stat, error) {
+// readStat reads /proc/PID/stat, see proc_pid_stat(5). While a thread that is not the first one executes another program,
+// the first one is a zombie beside it, and for an instant dead and alone before the other takes its place (measured on
+// Linux 6). The process lives all along.
+func readStat(pid int) (st stat, err error) {
+	for range 100 {
+		var threads int
+		if st, threads, err = readStatOnce(pid); err != nil || !st.zombie || threads == 1 {
+			return st, err
+		}
+		if threads > 1 {
+			st.zombie = false
+			return st, nil
+		}
+		runtime.Gosched() // of none at all: what is there next tells
+	}
+	return st, nil
+}
+
+// readStatOnce returns as well how many threads the process has; 0: it can't be told.
+func readStatOnce(pid int) (st stat, n int, err error) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
-		return stat{}, ErrNoProcess
+		return stat{}, 0, ErrNoProcess
 	}
 	if err != nil {
-		return stat{}, err
+		return stat{}, 0, err
 	}
 	// The name stands in parentheses and may contain anything, even parentheses and spaces.
 	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
-	const state, parent, group, front, start = 0, 1, 2, 5, 19 // fields 3, 4, 5, 8 and 22 of the manual
+	const state, parent, group, front, threads, start = 0, 1, 2, 5, 17, 19 // fields 3, 4, 5, 8, 20 and 22 of the manual
 	if len(fields) <= start {
-		return stat{}, fmt.Errorf("stat %q is too short", b)
+		return stat{}, 0, fmt.Errorf("stat %q is too short", b)
 	}
-	st := stat{zombie: bytes.ContainsAny(fields[state], "ZXx"), stopped: bytes.ContainsAny(fields[state], "Tt")}
+	st = stat{zombie: bytes.ContainsAny(fields[state], "ZXx"), stopped: bytes.ContainsAny(fields[state], "Tt")}
+	if n, err = strconv.Atoi(string(fields[threads])); err != nil {
+		return stat{}, 0, fmt.Errorf("threads in stat: %w", err)
+	}
 	if st.parent, err = strconv.Atoi(string(fields[parent])); err != nil {
-		return stat{}, fmt.Errorf("parent in stat: %w", err)
+		return stat{}, 0, fmt.Errorf("parent in stat: %w", err)
 	}
 	if st.group, err = strconv.Atoi(string(fields[group])); err != nil {
-		return stat{}, fmt.Errorf("process group in stat: %w", err)
+		return stat{}, 0, fmt.Errorf("process group in stat: %w", err)
 	}
 	if st.front, err = strconv.Atoi(string(fields[front])); err != nil {
-		return stat{}, fmt.Errorf("foreground group in stat: %w", err)
+		return stat{}, 0, fmt.Errorf("foreground group in stat: %w", err)
 	}
 	if st.start, err = strconv.ParseUint(string(fields[start]), 10, 64); err != nil {
-		return stat{}, fmt.Errorf("start time in stat: %w", err)
+		return stat{}, 0, fmt.Errorf("start time in stat: %w", err)
 	}
-	return st, nil
+	return st, n, nil
 }
 
 // errNoPidfd means that this kernel or sandbox has no pidfds.

@@ -1,13 +1,16 @@
 package tmux_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -73,6 +76,76 @@ func TestProcessEnds(t *testing.T) {
 }
 
 // A process that has the id of an old one is not the old one.
+// executesCommand has this binary execute itself, so many times, from a thread that is not its first. In the end it
+// says so and waits for its standard input to be closed.
+const executesCommand = "executes"
+
+func executes(times string) {
+	n, err := strconv.Atoi(times)
+	if err != nil || n <= 0 {
+		fmt.Println("done")
+		_, _ = io.Copy(io.Discard, os.Stdin) // its end is the parent's wish
+		os.Exit(0)
+	}
+	runtime.LockOSThread() // the first thread, most likely: another one executes
+	for range 8 {          // threads that are ended at work take their time
+		go func() {
+			for {
+				runtime.Gosched()
+			}
+		}()
+	}
+	failed := make(chan error)
+	go func() {
+		failed <- syscall.Exec(os.Args[0], []string{os.Args[0], executesCommand, strconv.Itoa(n - 1)}, os.Environ())
+	}()
+	fmt.Println(<-failed)
+	os.Exit(1)
+}
+
+// TestProcessExecutes: a process that becomes another program is the same, and lives all along.
+func TestProcessExecutes(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command(os.Args[0], executesCommand, "100")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p, err := tmux.FindProcess(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(out).ReadString('\n')
+		said <- line
+	}()
+	for looks := 1; ; looks++ {
+		select {
+		case line := <-said:
+			if line != "done\n" || looks < 100 {
+				t.Errorf("after %d looks the process says %q", looks, line)
+			}
+			_ = in.Close()
+			if err := cmd.Wait(); err != nil {
+				t.Error(err)
+			}
+			return
+		default:
+		}
+		if now, err := tmux.FindProcess(p.PID); err != nil || now != p {
+			t.Fatalf("look %d: %+v, %v, want %+v", looks, now, err, p)
+		}
+	}
+}
+
 func TestProcessIDReused(t *testing.T) {
 	t.Parallel()
 	p, _ := sleeper(t)

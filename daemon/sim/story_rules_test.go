@@ -209,32 +209,3 @@ func TestKilledInTheEnd(t *testing.T) {
 		}
 	})
 }
-
-// TestStopOfAnEarlierTurn: it comes out of the spool when the next text is typed, and does not say that this was taken.
-func TestStopOfAnEarlierTurn(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		p.w.inject = func(c *call) fault {
-			switch {
-			case c.what == "connects" && isHook(c.own, "UserPromptSubmit"):
-				return lostHook
-			case strings.HasPrefix(c.what, "RecordHook Stop"):
-				return failed
-			}
-			return none
-		}
-		a.person("some work", tmux.Enter)
-		p.await("its turn", time.Minute, func() bool { return p.row(a).State == daemon.Working })
-		p.await("the end of it", time.Minute, func() bool { return p.row(a).State == daemon.Idle })
-		a.mood.swallow = 1
-		p.send(a.id)
-		p.await("the message typed", time.Minute, func() bool {
-			open, err := p.w.store.OpenDeliveries(ctx(), a.id)
-			return err == nil && len(open) == 1 && open[0].State == daemon.DeliveryTyped
-		})
-		p.w.inject = nil
-		p.await("its Stop", time.Minute, func() bool { return p.row(a).LastStop > 0 })
-		a.mood.swallow = 0
-		p.await("the end of the next turn", time.Minute, func() bool { return p.row(a).TurnPromptID != "" && p.row(a).State == daemon.Idle })
-	})
-}

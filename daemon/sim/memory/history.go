@@ -143,7 +143,7 @@ func (s *Store) WouldPrune(ctx context.Context, l daemon.PruneLimits, history ti
 		return out, err
 	}
 	keys := maps.Clone(s.hookKeys)
-	copied := &Store{ // rows are never changed, but replaced
+	copied := &Store{Clock: s.Clock, // rows are never changed, but replaced
 		sequences: s.sequences, lastEvent: s.lastEvent, lastHook: s.lastHook, prunedTo: s.prunedTo,
 		agents: s.agents.copied(), handoffs: s.handoffs.copied(), transitions: s.transitions.copied(), records: s.records.copied(),
 		deliveries: s.deliveries.copied(), pipelines: s.pipelines.copied(), steps: s.steps.copied(), outputs: s.outputs.copied(),
