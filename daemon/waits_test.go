@@ -3,6 +3,7 @@ package daemon
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/understudyd/understudy/hooks"
 )
@@ -54,5 +55,23 @@ func TestWaits(t *testing.T) {
 	}
 	if a.be(Working, a.StateAt); a.WaitsFor != "" {
 		t.Errorf("at work it still waits for %q", a.WaitsFor)
+	}
+}
+
+// TestStopOfAnEarlierTurn: of a runtime that reports no prompts a Stop says that the text was taken which was typed before;
+// not one that comes late, of the turn before that.
+func TestStopOfAnEarlierTurn(t *testing.T) {
+	t.Parallel()
+	typed := time.Now().Add(-time.Minute)
+	for after, taken := range map[time.Duration]bool{-time.Second: false, time.Second: true} {
+		dl := &Delivery{ID: 4, Kind: KindMessage, State: DeliveryTyped, TypedAt: &typed, AfterHook: 8}
+		h := &hookStep{
+			d: New(Config{}), in: HookInput{Key: "k", At: typed.Add(after)},
+			tx: HookTx{HookID: 9, Agent: &Agent{ID: 1, State: Working}, Deliveries: []*Delivery{dl}},
+		}
+		h.stopped()
+		if got := dl.State == DeliveryDone; got != taken {
+			t.Errorf("a Stop %s after the text: taken %t, want %t", after, got, taken)
+		}
 	}
 }
