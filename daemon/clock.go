@@ -6,6 +6,9 @@ import "time"
 // with [time.Now], whose monotonic clock does not step.
 func (d *Daemon) now() time.Time { return d.Clock().UTC().Truncate(time.Microsecond) }
 
+// elapsed is how long something in rows took: nothing, if the clock was set back meanwhile.
+func elapsed(from, to time.Time) time.Duration { return max(to.Sub(from), 0) }
+
 // spent is how much of the time since a moment in a row counts: see absence. It is never less than nothing.
 func (d *Daemon) spent(since time.Time) time.Duration {
 	d.mu.Lock()

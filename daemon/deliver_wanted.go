@@ -31,8 +31,11 @@ func (d *Daemon) notWanted(ctx context.Context, a *Agent, dl *Delivery) (bool, t
 // the exit command over it, or after its turn and before anybody has written it down. The stop ladder takes the request
 // back when the prompt's hook has come.
 func (d *Daemon) busyAgain(ctx context.Context, a *Agent, s *screen) bool {
-	if !a.StopYields || s.Busy || d.look(a).busy() {
-		return a.StopYields
+	switch {
+	case !a.StopYields:
+		return false
+	case s.Busy || d.look(a).busy():
+		return true
 	}
 	now, err := d.Store.Agent(ctx, a.ID)
 	return err != nil || now.LastPrompt > a.LastPrompt

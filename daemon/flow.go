@@ -158,7 +158,7 @@ func (h *Handoff) enter(p Phase, now time.Time, set HandoffSettings) (spent floa
 		h.Metrics.Phases = map[Phase]int64{}
 	}
 	if h.Open() { // not the time between a failure and its retry
-		in := max(now.Sub(h.PhaseAt), 0) // the clock may have been set back
+		in := elapsed(h.PhaseAt, now)
 		h.Metrics.Phases[h.Phase] += in.Milliseconds()
 		spent = float64(in.Microseconds()) / 1000
 	}
@@ -171,7 +171,7 @@ func (h *Handoff) enter(p Phase, now time.Time, set HandoffSettings) (spent floa
 		h.StartedAt = &now
 	}
 	if !h.Open() {
-		h.Metrics.TotalMS = max(now.Sub(h.CreatedAt), 0).Milliseconds()
+		h.Metrics.TotalMS = elapsed(h.CreatedAt, now).Milliseconds()
 	}
 	return spent
 }

@@ -74,7 +74,7 @@ func (r *handoffRun) generate() outcome {
 
 // forkAnew takes back that the session was forked. The time allowed begins again.
 func (r *handoffRun) forkAnew() outcome {
-	r.h.Metrics.Phases[Generating] += max(r.now.Sub(r.h.PhaseAt), 0).Milliseconds()
+	r.h.Metrics.Phases[Generating] += elapsed(r.h.PhaseAt, r.now).Milliseconds()
 	r.h.ForkedAt, r.h.PhaseAt = nil, r.now
 	return outcome{wrote: true}
 }

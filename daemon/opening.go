@@ -94,8 +94,9 @@ func (d *Daemon) opening(a *Agent) (changed bool) {
 	case !known || a.RegisteredAt != nil || !g.open() && (a.State != Waiting || g.gone < 2):
 		return false
 	case !g.open():
-		a.answered(d.now())
-		a.be(Starting, d.now())
+		now := d.now()
+		a.answered(now)
+		a.be(Starting, now)
 	case a.State == Waiting && a.WaitsFor == g.dialog:
 		return false
 	default:

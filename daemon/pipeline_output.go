@@ -43,7 +43,7 @@ func (r *pipelineRun) take(s *Step, a *Agent) runOutcome {
 		c.Events = append(c.Events, r.event("step_extraction_failed", s, map[string]any{"step_handoff_id": id}))
 	}
 	r.dismiss(a, c, false)
-	took := max(r.now.Sub(*s.StartedAt), 0).Milliseconds()
+	took := elapsed(*s.StartedAt, r.now).Milliseconds()
 	c.Events = append(c.Events, r.event("step_done", s, map[string]any{"duration_ms": took}))
 	return runOutcome{with: c}
 }

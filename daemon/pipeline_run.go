@@ -313,7 +313,7 @@ func (r *pipelineRun) fail(s *Step, a *Agent, f failure) *Change {
 		c.Run.Steps = []*Step{s}
 		about := map[string]any{"code": f.code, "error": f.says}
 		if s.StartedAt != nil {
-			about["duration_ms"] = max(r.now.Sub(*s.StartedAt), 0).Milliseconds()
+			about["duration_ms"] = elapsed(*s.StartedAt, r.now).Milliseconds()
 		}
 		c.Events = append(c.Events, r.event("step_failed", s, about))
 	}

@@ -348,11 +348,6 @@ func (r *rig) appendLine(path string, line map[string]any) {
 // foreignHook is a hook of an agent that a person started.
 func (r *rig) foreignHook(a daemon.Agent, event string) hooks.Envelope {
 	r.t.Helper()
-	store := r.database()
-	row, err := store.Agent(r.t.Context(), a.ID)
-	if err != nil {
-		r.t.Fatal(err)
-	}
 	body, err := json.Marshal(map[string]any{
 		"hook_event_name": event, "session_id": *a.SessionID, "transcript_path": *a.TranscriptPath, "cwd": a.Cwd, "prompt": "x",
 	})
@@ -360,5 +355,5 @@ func (r *rig) foreignHook(a daemon.Agent, event string) hooks.Envelope {
 		r.t.Fatal(err)
 	}
 	now := time.Now()
-	return hooks.Envelope{Key: hooks.NewKey(now), Event: event, At: now, AgentPID: row.PID, Body: body}
+	return hooks.Envelope{Key: hooks.NewKey(now), Event: event, At: now, AgentPID: r.row(a.ID).PID, Body: body}
 }

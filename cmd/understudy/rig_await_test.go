@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// A story looks again whenever a daemon has committed something. What is no row (a screen, a file, a
-// process) changes between commits, and a private database may be away: that is what the ticks are for.
+// A story looks again whenever a daemon in this process has committed something. What is no row (a screen, a file, a
+// process) changes between commits, those of another process are not heard of, and a private database may be away: that
+// is what the ticks are for.
 const (
 	tickOfCommits = 40 * time.Millisecond
 	tickAlone     = 10 * time.Millisecond
@@ -50,13 +51,11 @@ func nextTick(waited time.Duration) time.Duration { return min(max(tickAlone, wa
 // private reports whether the daemon has a database of its own, which a story may end.
 func (r *rig) private() bool { return r.memory == nil && r.cfg.Settings.DatabaseURL == "" }
 
-// nextCommit is closed when a daemon of the rig next commits something; with a private database it never is.
+// nextCommit is closed when a daemon of the rig in this process next commits something; with a private database it
+// never is.
 func (r *rig) nextCommit() <-chan struct{} {
 	if r.private() {
 		return nil
-	}
-	if r.memory != nil {
-		return r.memory.base.next()
 	}
 	return r.commits.next()
 }

@@ -374,10 +374,5 @@ func wantError(t testing.TB, err error, kind daemon.Kind, sentence string) {
 // hinted reports whether the agent's SessionEnd has come in.
 func (r *rig) hinted(agentID int64) bool {
 	r.t.Helper()
-	store := r.database()
-	a, err := store.Agent(r.t.Context(), agentID)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return a.EndHint != ""
+	return r.row(agentID).EndHint != ""
 }

@@ -51,7 +51,7 @@ func rigInMemory(t *testing.T, in string, b *base) *rig {
 	r.cfg.Settings.Runtimes = map[string]runtimeSettings{"claude": {Command: []string{"claude"}}}
 	m := newComputer(t, r.dir, b)
 	r.memory, r.tmux, r.serve = m, m.term, m.serve
-	r.client = api.NewClientOver(m)
+	r.client, r.commits = api.NewClientOver(m), b.bell
 	t.Cleanup(func() {
 		r.halt()
 		m.end()

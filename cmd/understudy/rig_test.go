@@ -41,7 +41,7 @@ type rig struct {
 
 	holds atomic.Int64 // files for @hold
 
-	commits *bell // of a rig of real processes
+	commits *bell // those of daemons in this process
 
 	mu   sync.Mutex
 	stop context.CancelFunc

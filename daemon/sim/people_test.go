@@ -300,7 +300,7 @@ func (p *person) caretake() {
 			h := &handoffs[i]
 			switch {
 			case h.Retryable() && h.Open() && tries[h.ID] < 3:
-				p.retry(h)
+				_ = p.retry(h)
 			case h.Open() && h.Phase == daemon.ShuttingDown && (h.Retryable() || !p.faulty() && strings.Contains(h.Note, "understudy agent stop")):
 				_ = p.ask(p.home(h.Host), fmt.Sprintf("stop agent %d", h.AgentID), func(ctx context.Context, d *daemon.Daemon) error {
 					_, err := d.StopAgent(ctx, h.AgentID, tries[h.ID] > 5)
@@ -313,7 +313,7 @@ func (p *person) caretake() {
 						return err
 					})
 				}
-				p.retry(h)
+				_ = p.retry(h)
 			default:
 				continue
 			}
@@ -335,8 +335,8 @@ func (p *person) caretake() {
 	}
 }
 
-func (p *person) retry(h *daemon.Handoff) {
-	_ = p.ask(p.home(h.Host), fmt.Sprintf("retry handoff %d", h.ID), func(ctx context.Context, d *daemon.Daemon) error {
+func (p *person) retry(h *daemon.Handoff) error {
+	return p.ask(p.home(h.Host), fmt.Sprintf("retry handoff %d", h.ID), func(ctx context.Context, d *daemon.Daemon) error {
 		_, err := d.RetryHandoff(ctx, h.ID, "")
 		return err
 	})

@@ -95,10 +95,7 @@ func TestWorkAfterTheClockWasSetBack(t *testing.T) {
 		if a.dead {
 			t.Error("the agent was ended with work that no document mentions")
 		}
-		if err := p.ask(h, "retry", func(ctx context.Context, d *daemon.Daemon) error {
-			_, err := d.RetryHandoff(ctx, p.handoffs(a.id)[0].ID, "")
-			return err
-		}); err != nil {
+		if err := p.retry(&p.handoffs(a.id)[0]); err != nil {
 			t.Error(err)
 		}
 		p.reach(a, daemon.Completed)

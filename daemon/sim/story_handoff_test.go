@@ -38,10 +38,7 @@ func TestPromptUnderExit(t *testing.T) {
 		if a.dead || a.composer.Text != "" {
 			t.Errorf("ended: %v; the composer holds %q", a.dead, a.composer.Text)
 		}
-		if err := p.ask(h, "retry", func(ctx context.Context, d *daemon.Daemon) error {
-			_, err := d.RetryHandoff(ctx, p.handoffs(a.id)[0].ID, "")
-			return err
-		}); err != nil {
+		if err := p.retry(&p.handoffs(a.id)[0]); err != nil {
 			t.Error(err)
 		}
 		p.reach(a, daemon.Completed)
@@ -192,10 +189,7 @@ func TestTurnBetweenExitAndItsEnter(t *testing.T) {
 		}
 		p.request(h, a, daemon.ShuttingDown)
 		p.await("the daemon to ask", time.Minute, func() bool { return p.handoffs(a.id)[0].Retryable() })
-		if err := p.ask(h, "retry", func(ctx context.Context, d *daemon.Daemon) error {
-			_, err := d.RetryHandoff(ctx, p.handoffs(a.id)[0].ID, "")
-			return err
-		}); err != nil {
+		if err := p.retry(&p.handoffs(a.id)[0]); err != nil {
 			t.Error(err)
 		}
 		p.reach(a, daemon.Completed)

@@ -144,7 +144,7 @@ func TestPromptIsReadUnderExit(t *testing.T) {
 		if a.dead {
 			t.Error("it was exited over a prompt")
 		}
-		p.retry(&p.handoffs(a.id)[0])
+		_ = p.retry(&p.handoffs(a.id)[0])
 		p.reach(a, daemon.Completed)
 	})
 }
@@ -180,7 +180,7 @@ func TestExitFails(t *testing.T) {
 		}
 		a.undead = false
 		a.signal(syscall.SIGKILL)
-		p.retry(&failed)
+		_ = p.retry(&failed)
 		p.reach(a, daemon.Completed)
 	})
 }

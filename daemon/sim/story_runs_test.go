@@ -95,10 +95,7 @@ func TestResumeGoesOnWithTheRecord(t *testing.T) {
 				p.abort(h, id)
 				p.wait("thinks", wait, wait)
 				if wait > 0 {
-					wantCode(t, p.ask(h, "retry", func(ctx context.Context, d *daemon.Daemon) error {
-						_, err := d.RetryHandoff(ctx, handoff.ID, "")
-						return err
-					}), "pipeline_failed")
+					wantCode(t, p.retry(&handoff), "pipeline_failed")
 				}
 				run := p.reachRun(id, daemon.PipelineFailed)
 				p.resume(&run, false)

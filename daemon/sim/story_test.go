@@ -126,11 +126,7 @@ func TestOneHeir(t *testing.T) {
 		}); err != nil {
 			t.Error(err)
 		}
-		retry := func(ctx context.Context, d *daemon.Daemon) error {
-			_, err := d.RetryHandoff(ctx, failed.ID, "")
-			return err
-		}
-		wantCode(t, p.ask(h, "retry", retry), "agent_resumed")
+		wantCode(t, p.retry(&failed), "agent_resumed")
 		if err := p.ask(h, "stop", func(ctx context.Context, d *daemon.Daemon) error {
 			_, err := d.StopAgent(ctx, heir.ID, true)
 			return err
@@ -139,7 +135,7 @@ func TestOneHeir(t *testing.T) {
 		}
 		p.await("its end", time.Minute, func() bool { return p.w.of(heir.ID) == nil })
 		p.wait("lets the daemon notice", 5*time.Second, 5*time.Second)
-		if err := p.ask(h, "retry", retry); err != nil { // there is no document: it fails again, as it should
+		if err := p.retry(&failed); err != nil { // there is no document: it fails again, as it should
 			t.Error(err)
 		}
 		p.reach(a, daemon.Failed)
@@ -179,10 +175,7 @@ func TestWorkAfterSIGTERM(t *testing.T) {
 			t.Error("the agent was ended with work that no document mentions")
 		}
 		a.mood.deaf = false
-		if err := p.ask(h, "retry", func(ctx context.Context, d *daemon.Daemon) error {
-			_, err := d.RetryHandoff(ctx, p.handoffs(a.id)[0].ID, "")
-			return err
-		}); err != nil {
+		if err := p.retry(&p.handoffs(a.id)[0]); err != nil {
 			t.Error(err)
 		}
 		p.reach(a, daemon.Completed)
