@@ -125,25 +125,33 @@ func (s *stage) close() {
 func (s *stage) clear() {
 	s.x.t.Helper()
 	s.api.SetScript(claudetest.Says("OK"))
-	pressed := "" // the last key: the CLI may not have drawn yet what it did
+	pressed, still := "", time.Now()
+	var last runtimes.Screen
 	s.x.until("the end of the scene before", func(now runtimes.Screen, _ string) bool {
 		s.api.Release()
+		if now != last {
+			last, still = now, time.Now()
+		}
+		if time.Since(still) < settles { // half a picture; or a key, read together with the one before, is another key
+			return false
+		}
 		r, err := s.x.registry()
 		key := ""
 		switch {
 		case err != nil || r.Status == runtimes.StatusBusy:
+			return false
 		case now.Dialog != "":
 			key = "Escape"
 		case now.Draft != "":
-			key = "Enter" // C-c would end the CLI if it had cleared a draft a moment before
+			key = "C-c"
 		case now.Stashed:
 			key = "C-s"
 		default:
 			return now.Composer
 		}
-		if key == "Enter" || key != "" && key != pressed {
-			pressed = key
+		if key != pressed { // a second C-c would end the CLI
 			s.x.keys(key)
+			pressed, still = key, time.Now()
 		}
 		return false
 	})
@@ -172,7 +180,10 @@ func (x *terminal) shows(text string) {
 	x.until("the text "+text, func(_ runtimes.Screen, screen string) bool { return strings.Contains(screen, text) })
 }
 
-// settled waits until ReadScreen has said the same for a fifth of a second, and compares that.
+// settles is for how long a screen stays the same before it is believed.
+const settles = 200 * time.Millisecond
+
+// settled waits until ReadScreen has said the same for a while, and compares that.
 func (x *terminal) settled(want runtimes.Screen) string {
 	x.t.Helper()
 	var got runtimes.Screen
@@ -180,7 +191,7 @@ func (x *terminal) settled(want runtimes.Screen) string {
 	same, deadline := time.Now(), time.Now().Add(time.Minute)
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	for time.Since(same) < 200*time.Millisecond || got != want {
+	for time.Since(same) < settles || got != want {
 		if time.Now().After(deadline) {
 			x.t.Errorf("screen says %+v, want %+v", got, want)
 			break
