@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -80,6 +81,6 @@ func beVictim(t *testing.T) {
 	if _, err := fmt.Sscan(string(postmaster), &pid); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Println("left", agent.PID, agent.ServerPID, pid, "in", filepath.Dir(agent.Socket)+",", cluster, "and", cmp.Or(tempInMemory(), cluster))
+	fmt.Println("left", agent.PID, agent.ServerPID, pid, "in", filepath.Dir(agent.Socket)+",", cluster, "and", cmp.Or(wardentest.InMemory(), cluster))
 	<-time.After(time.Minute) // should the test be killed that is to kill this one
 }

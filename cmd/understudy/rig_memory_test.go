@@ -26,7 +26,7 @@ import (
 func story(t *testing.T, tell func(t *testing.T, r *rig)) {
 	t.Helper()
 	t.Parallel()
-	in := tempInMemory()
+	in := wardentest.InMemory()
 	synctest.Test(t, func(t *testing.T) { tell(t, rigInMemory(t, in, newBase())) })
 }
 
@@ -34,7 +34,7 @@ func story(t *testing.T, tell func(t *testing.T, r *rig)) {
 func storyOfTwo(t *testing.T, tell func(t *testing.T, north, south *rig)) {
 	t.Helper()
 	t.Parallel()
-	in := tempInMemory()
+	in := wardentest.InMemory()
 	synctest.Test(t, func(t *testing.T) {
 		both := newBase()
 		north, south := rigInMemory(t, in, both), rigInMemory(t, in, both)
@@ -58,16 +58,6 @@ func rigInMemory(t *testing.T, in string, b *base) *rig {
 	})
 	return r
 }
-
-// tempInMemory is a folder for temporary files whose syncing takes no time, where there is one; else "". It goes with
-// this process, however that ends.
-var tempInMemory = sync.OnceValue(func() string {
-	dir, err := wardentest.Folder("/dev/shm")
-	if err != nil {
-		return ""
-	}
-	return dir
-})
 
 // base is a database in memory that tells of each commit.
 type base struct {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"maps"
@@ -13,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 var (
@@ -38,7 +41,7 @@ type outcome struct {
 // simulate runs a seed; try tells two runs of it apart.
 func simulate(t *testing.T, seed uint64, try int) (out outcome) {
 	t.Helper()
-	root, err := folder(os.TempDir(), seed, try)
+	root, err := folder(cmp.Or(wardentest.InMemory(), os.TempDir()), seed, try)
 	if err != nil {
 		t.Fatal(err)
 	}

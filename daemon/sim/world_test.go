@@ -218,11 +218,15 @@ func (w *world) rows() ([]daemon.Agent, []daemon.Handoff) {
 	return agents, handoffs
 }
 
-// folder makes a folder of its own for a run; its name is always as long.
+// folder makes a folder of its own for a run. Its path is as long in each process: some texts are measured.
 func folder(base string, seed uint64, try int) (string, error) {
-	root := filepath.Join(base, fmt.Sprintf("s%016x-%04d", seed, try))
+	name := fmt.Sprintf("s%016x-%04d", seed, try)
+	root := filepath.Join(base, strings.Repeat("0", max(0, pathLength-len(base)-len("/")-len(name)))+name)
 	return root, os.Mkdir(root, 0o700)
 }
+
+// pathLength is more than temporary folders take on most systems.
+const pathLength = 80
 
 // ctx is that of the world's own queries, which nothing cuts off.
 func ctx() context.Context { return context.Background() }

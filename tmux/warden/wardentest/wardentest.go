@@ -64,3 +64,13 @@ func Folder(parent string) (string, error) {
 	}
 	return dir, ours.warden.Watch(dir)
 }
+
+// InMemory is a folder for temporary files whose syncing takes no time, where there is one; else "". It goes with this
+// process, however that ends.
+var InMemory = sync.OnceValue(func() string {
+	dir, err := Folder("/dev/shm")
+	if err != nil {
+		return ""
+	}
+	return dir
+})
