@@ -69,7 +69,7 @@ func (w *world) committed(g *generation) {
 
 // checkHandoff holds what must be true of a handoff at every moment.
 func (w *world) checkHandoff(h *daemon.Handoff) {
-	list, err := w.store.Transitions(context.Background(), h.ID)
+	list, err := w.lent.Transitions(context.Background(), h.ID)
 	if err != nil {
 		w.fail("%v", err)
 		return
@@ -98,7 +98,7 @@ func (w *world) checkHandoff(h *daemon.Handoff) {
 		w.fail("handoff %d is %s, its transitions end with %s", h.ID, h.Phase, last)
 	}
 	if h.DeliveryID != nil && (h.Phase == daemon.AwaitingDocument || h.Phase == daemon.Completed) {
-		d, err := w.store.Delivery(context.Background(), *h.DeliveryID)
+		d, err := w.lent.Delivery(context.Background(), *h.DeliveryID)
 		if err != nil || d.Verdict == nil || *d.Verdict != daemon.Submitted {
 			w.fail("handoff %d is %s, and delivery %d was not confirmed: %s %v", h.ID, h.Phase, *h.DeliveryID, d.State, err)
 		}
@@ -107,7 +107,7 @@ func (w *world) checkHandoff(h *daemon.Handoff) {
 	case daemon.ShuttingDown, daemon.Spawning, daemon.AwaitingRegistration, daemon.InjectingSkill, daemon.Briefing, daemon.Completed:
 		if h.RecordedAt == nil {
 			w.fail("handoff %d is %s without a record", h.ID, h.Phase)
-		} else if _, err := w.store.Record(context.Background(), h.ID); err != nil {
+		} else if _, err := w.lent.Record(context.Background(), h.ID); err != nil {
 			w.fail("handoff %d is %s: %v", h.ID, h.Phase, err)
 		}
 	case daemon.Failed:
@@ -130,7 +130,7 @@ func token(d *daemon.Delivery) string {
 // taken is called when a model is given a prompt.
 func (w *world) taken(a *agent, prompt string, from origin) {
 	w.trace.note(a.owner.name, "takes %q", prompt[:min(len(prompt), 70)])
-	list, err := w.store.Deliveries(context.Background(), a.id, 0, 500)
+	list, err := w.lent.Deliveries(context.Background(), a.id, 0, 500)
 	if err != nil {
 		w.fail("%v", err)
 		return
@@ -189,7 +189,7 @@ func (w *world) checkGiven(d *daemon.Delivery) {
 
 // checkSkill: an agent knows whom it plays before it is told what to go on with.
 func (w *world) checkSkill(a *agent) {
-	row, err := w.store.Agent(context.Background(), a.id)
+	row, err := w.lent.Agent(context.Background(), a.id)
 	if err != nil {
 		w.fail("%v", err)
 	} else if row.SkillInjectedAt == nil || !a.skilled {
@@ -226,7 +226,7 @@ func (w *world) checkEnd(a *agent, how string) {
 	if a.id == 0 {
 		return // it has not read yet what it is to be
 	}
-	row, err := w.store.Agent(context.Background(), a.id)
+	row, err := w.lent.Agent(context.Background(), a.id)
 	if err != nil {
 		w.fail("process of agent %d: %v", a.id, err)
 		return

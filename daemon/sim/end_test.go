@@ -23,13 +23,13 @@ func (w *world) finished() bool {
 	}
 	for i := range agents {
 		a := &agents[i]
-		open, err := w.store.OpenDeliveries(context.Background(), a.ID)
+		open, err := w.lent.OpenDeliveries(context.Background(), a.ID)
 		if err != nil || len(open) > 0 || a.Active() && (a.Managed && a.SpawnedAt == nil || a.StopAskedAt != nil && a.StopStage != daemon.StopFailed) {
 			return false
 		}
 	}
 	for _, h := range w.hosts {
-		if list, err := w.store.PendingAlerts(context.Background(), h.name, 10); err != nil || len(list) > 0 {
+		if list, err := w.lent.PendingAlerts(context.Background(), h.name, 10); err != nil || len(list) > 0 {
 			return false
 		}
 	}
@@ -46,7 +46,7 @@ func (w *world) unfinished() {
 	}
 	for i := range agents {
 		a := &agents[i]
-		open, err := w.store.OpenDeliveries(context.Background(), a.ID)
+		open, err := w.lent.OpenDeliveries(context.Background(), a.ID)
 		if err != nil {
 			w.fail("%v", err)
 		}
@@ -58,7 +58,7 @@ func (w *world) unfinished() {
 		}
 	}
 	for _, h := range w.hosts {
-		if list, err := w.store.PendingAlerts(context.Background(), h.name, 10); err != nil || len(list) > 0 {
+		if list, err := w.lent.PendingAlerts(context.Background(), h.name, 10); err != nil || len(list) > 0 {
 			w.fail("%s: %d events were never told, the first %q (%v)", h.name, len(list), list[0].Type, err)
 		}
 	}
@@ -103,7 +103,7 @@ func (w *world) ended() {
 // log is the whole event log.
 func (w *world) log() (all []daemon.Event) {
 	for after := int64(0); ; {
-		page, err := w.store.Events(context.Background(), daemon.EventFilter{After: after, Limit: 500})
+		page, err := w.lent.Events(context.Background(), daemon.EventFilter{After: after, Limit: 500})
 		if err != nil {
 			w.fail("%v", err)
 		}
@@ -141,7 +141,7 @@ var phases = []daemon.Phase{
 
 // checkLog: each move of a handoff has its event, in order, and each failure is an alert.
 func (w *world) checkLog(h *daemon.Handoff, events []daemon.Event) {
-	moves, err := w.store.Transitions(context.Background(), h.ID)
+	moves, err := w.lent.Transitions(context.Background(), h.ID)
 	if err != nil {
 		w.fail("%v", err)
 		return

@@ -111,7 +111,7 @@ func (p *person) operate(h *host, persona string) {
 	}
 	for range 1 + w.rng.IntN(3) {
 		p.await("its registration", 2*time.Minute, func() bool {
-			a, err := w.store.Agent(context.Background(), id)
+			a, err := w.lent.Agent(context.Background(), id)
 			return err != nil || a.RegisteredAt != nil || !a.Active()
 		})
 		for range w.rng.IntN(3) {
@@ -190,7 +190,7 @@ func (p *person) handOver(id int64) int64 {
 }
 
 func (p *person) handoffs(id int64) []daemon.Handoff {
-	list, err := p.w.store.Handoffs(context.Background(), daemon.HandoffFilter{AgentID: id, Limit: 100})
+	list, err := p.w.lent.Handoffs(context.Background(), daemon.HandoffFilter{AgentID: id, Limit: 100})
 	if err != nil {
 		p.w.fail("%v", err)
 	}

@@ -62,7 +62,7 @@ func (w *world) intended(g *generation, lane string, d *daemon.Delivery, was *da
 func (w *world) before(c *daemon.Change) map[int64]*daemon.Delivery {
 	was := map[int64]*daemon.Delivery{}
 	for _, d := range c.Deliveries {
-		if row, err := w.store.Delivery(ctx(), d.ID); err == nil {
+		if row, err := w.lent.Delivery(ctx(), d.ID); err == nil {
 			was[d.ID] = &row
 		}
 	}
@@ -109,7 +109,7 @@ func tells(e *daemon.Event, id int64) bool {
 // checkMessages: what people have sent has a verdict in the log, and nothing is sent twice.
 func (w *world) checkMessages(agents []daemon.Agent, events []daemon.Event) {
 	for i := range agents {
-		list, err := w.store.Deliveries(ctx(), agents[i].ID, 0, 500)
+		list, err := w.lent.Deliveries(ctx(), agents[i].ID, 0, 500)
 		if err != nil {
 			w.fail("%v", err)
 		}
@@ -204,7 +204,7 @@ func (w *world) checkCode(h *daemon.Handoff) {
 	if h.DeliveryID == nil || h.Error == nil {
 		return
 	}
-	d, err := w.store.Delivery(context.Background(), *h.DeliveryID)
+	d, err := w.lent.Delivery(context.Background(), *h.DeliveryID)
 	if err != nil {
 		w.fail("%v", err)
 		return

@@ -135,7 +135,7 @@ func (w *world) checkAgentsOf(p *daemon.Pipeline, agents []daemon.Agent) {
 
 // takenByStep is called when the model of an agent is given a prompt.
 func (w *world) takenByStep(a *agent, prompt string) {
-	row, err := w.store.Agent(ctx(), a.id)
+	row, err := w.lent.Agent(ctx(), a.id)
 	if err != nil || row.StepID == nil {
 		return
 	}
@@ -152,7 +152,7 @@ func (w *world) takenByStep(a *agent, prompt string) {
 }
 
 func (w *world) step(run, id int64) *daemon.Step {
-	p, err := w.store.Pipeline(ctx(), run)
+	p, err := w.lent.Pipeline(ctx(), run)
 	if err != nil {
 		w.fail("%v", err)
 		return nil
@@ -172,7 +172,7 @@ func (w *world) checkOutput(out *daemon.StepHandoff) {
 		if a.id != out.AgentID {
 			continue
 		}
-		row, err := w.store.Agent(ctx(), a.id)
+		row, err := w.lent.Agent(ctx(), a.id)
 		switch {
 		case err != nil:
 			w.fail("%v", err)

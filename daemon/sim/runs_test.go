@@ -33,7 +33,7 @@ func writeTemplates(folder string) error {
 
 // runs are the runs as they are stored.
 func (w *world) runs() []daemon.Pipeline {
-	list, err := w.store.Pipelines(ctx(), daemon.PipelineFilter{Limit: 1000})
+	list, err := w.lent.Pipelines(ctx(), daemon.PipelineFilter{Limit: 1000})
 	if err != nil {
 		w.fail("%v", err)
 	}

@@ -99,7 +99,7 @@ func limits(set daemon.HandoffSettings) map[string]time.Duration {
 // enough: what the time before was, it can't know.
 func (w *world) checkTime(h *daemon.Handoff) {
 	limit, timed := limits(settings().Handoff)[h.Error.Code]
-	list, err := w.store.Transitions(ctx(), h.ID)
+	list, err := w.lent.Transitions(ctx(), h.ID)
 	if err != nil || !timed || len(list) < 2 {
 		return
 	}

@@ -22,6 +22,7 @@ type world struct {
 	seed  uint64
 	root  string
 	store *memory.Store
+	lent  *memory.Store // the same, to look at: its answers are not copies
 	*schedule
 	hosts  []*host
 	agents []*agent
@@ -68,6 +69,7 @@ func newWorld(seed uint64, root string) (*world, error) {
 			return nil, err
 		}
 	}
+	w.lent = w.store.Lending()
 	tr.note("seed", "%d: %s", seed, w.plan.names())
 	return w, nil
 }
@@ -207,11 +209,11 @@ func (w *world) logged(who string, level slog.Level, text string) {
 // rows are the agents and handoffs as they are stored.
 func (w *world) rows() ([]daemon.Agent, []daemon.Handoff) {
 	ctx := context.Background()
-	agents, err := w.store.Agents(ctx, daemon.AgentFilter{Limit: 1000})
+	agents, err := w.lent.Agents(ctx, daemon.AgentFilter{Limit: 1000})
 	if err != nil {
 		w.fail("%v", err)
 	}
-	handoffs, err := w.store.Handoffs(ctx, daemon.HandoffFilter{Limit: 1000})
+	handoffs, err := w.lent.Handoffs(ctx, daemon.HandoffFilter{Limit: 1000})
 	if err != nil {
 		w.fail("%v", err)
 	}

@@ -70,7 +70,7 @@ func (s *Store) agent(is func(*daemon.Agent) bool) (*daemon.Agent, error) {
 
 // derived returns a copy of an agent's row, with what the row does not hold.
 func (s *Store) derived(row *daemon.Agent) daemon.Agent {
-	a := clone(*row)
+	a := answer(s, row)
 	s.derive(&a)
 	return a
 }
@@ -117,11 +117,11 @@ func (s *Store) Agents(ctx context.Context, f daemon.AgentFilter) ([]daemon.Agen
 	persona := storetext.Text(f.Persona)
 	var agents []daemon.Agent
 	if f.Lately {
-		agents = collect(s.agents.newest(), -1, func(a *daemon.Agent) bool { return !a.Active() })
+		agents = collect(s, s.agents.newest(), -1, func(a *daemon.Agent) bool { return !a.Active() })
 		slices.SortStableFunc(agents, func(a, b daemon.Agent) int { return cmp.Compare(b.EndedAt.UnixMicro(), a.EndedAt.UnixMicro()) })
 		agents = agents[:min(len(agents), limitOr(f.Limit, 100))]
 	} else {
-		agents = collect(s.agents.newest(), limitOr(f.Limit, 100), func(a *daemon.Agent) bool {
+		agents = collect(s, s.agents.newest(), limitOr(f.Limit, 100), func(a *daemon.Agent) bool {
 			return (f.State == "" || a.State == f.State) &&
 				(f.Persona == "" || a.PersonaSlug() == persona) &&
 				(f.Host == "" || a.Host == f.Host) &&

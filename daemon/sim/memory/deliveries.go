@@ -50,7 +50,7 @@ func (s *Store) Delivery(ctx context.Context, id int64) (daemon.Delivery, error)
 	if row == nil {
 		return daemon.Delivery{}, fmt.Errorf("delivery %d: %w", id, daemon.ErrNotFound)
 	}
-	return clone(*row), nil
+	return answer(s, row), nil
 }
 
 // Deliveries lists an agent's, newest first; 100 where limit is 0.
@@ -60,7 +60,7 @@ func (s *Store) Deliveries(ctx context.Context, agentID, before int64, limit int
 		return nil, err
 	}
 	defer leave()
-	return collect(s.deliveries.newest(), limitOr(limit, 100), func(d *daemon.Delivery) bool {
+	return collect(s, s.deliveries.newest(), limitOr(limit, 100), func(d *daemon.Delivery) bool {
 		return d.AgentID == agentID && (before == 0 || d.ID < before)
 	}), nil
 }
@@ -76,7 +76,7 @@ func (s *Store) OpenDeliveries(ctx context.Context, agentID int64) ([]daemon.Del
 }
 
 func (s *Store) openDeliveries(agentID int64) []daemon.Delivery {
-	return collect(s.deliveries.all(), -1, func(d *daemon.Delivery) bool { return d.AgentID == agentID && d.Open() })
+	return collect(s, s.deliveries.all(), -1, func(d *daemon.Delivery) bool { return d.AgentID == agentID && d.Open() })
 }
 
 // Sent counts what an agent has sent to other agents, as far back as the log goes: the log alone tells

@@ -11,9 +11,9 @@ import (
 )
 
 // collectEvents returns copies of the events that are as asked for, at most limit, never nil.
-func collectEvents(rows iter.Seq2[int64, *event], limit int, is func(*event) bool) []daemon.Event {
+func collectEvents(s *Store, rows iter.Seq2[int64, *event], limit int, is func(*event) bool) []daemon.Event {
 	out := []daemon.Event{}
-	for _, e := range collect(rows, limit, is) {
+	for _, e := range collect(s, rows, limit, is) {
 		out = append(out, e.Event)
 	}
 	return out
@@ -29,7 +29,7 @@ func (s *Store) Events(ctx context.Context, f daemon.EventFilter) ([]daemon.Even
 		return nil, err
 	}
 	defer leave()
-	return collectEvents(s.events.after(f.After), limitOr(f.Limit, 500), func(e *event) bool {
+	return collectEvents(s, s.events.after(f.After), limitOr(f.Limit, 500), func(e *event) bool {
 		return (len(f.Types) == 0 || slices.Contains(f.Types, e.Type)) &&
 			of(e.AgentID, f.AgentID) && of(e.HandoffID, f.HandoffID) && of(e.PipelineID, f.PipelineID)
 	}), nil
@@ -59,7 +59,7 @@ func (s *Store) PendingAlerts(ctx context.Context, host string, limit int) ([]da
 		return nil, err
 	}
 	defer leave()
-	pending := collectEvents(s.events.all(), -1, func(e *event) bool { return e.Host == host && e.pending() })
+	pending := collectEvents(s, s.events.all(), -1, func(e *event) bool { return e.Host == host && e.pending() })
 	turn, turns := map[int64]int{}, map[int64]int{} // by event; by agent, and by run as a negative number
 	for _, e := range pending {
 		if e.Alert {

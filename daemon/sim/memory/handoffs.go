@@ -83,7 +83,7 @@ func (s *Store) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) {
 	if row == nil {
 		return daemon.Handoff{}, fmt.Errorf("handoff %d: %w", id, daemon.ErrNotFound)
 	}
-	return clone(*row), nil
+	return answer(s, row), nil
 }
 
 // Handoffs lists the newest first.
@@ -100,7 +100,7 @@ func (s *Store) Handoffs(ctx context.Context, f daemon.HandoffFilter) ([]daemon.
 		}
 	}
 	persona := storetext.Text(f.Persona)
-	return collect(s.handoffs.newest(), limitOr(f.Limit, 100), func(h *daemon.Handoff) bool {
+	return collect(s, s.handoffs.newest(), limitOr(f.Limit, 100), func(h *daemon.Handoff) bool {
 		return (!f.Last || last[h.AgentID] == h.ID) &&
 			(f.AgentID == 0 || h.AgentID == f.AgentID) &&
 			(f.SuccessorID == 0 || h.SuccessorID != nil && *h.SuccessorID == f.SuccessorID) &&
@@ -120,7 +120,7 @@ func (s *Store) Transitions(ctx context.Context, handoffID int64) ([]daemon.Tran
 	}
 	defer leave()
 	if all := s.transitions.get(handoffID); all != nil {
-		return clone(*all), nil
+		return answer(s, all), nil
 	}
 	return []daemon.Transition{}, nil
 }

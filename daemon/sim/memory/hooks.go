@@ -144,5 +144,5 @@ func (s *Store) StoredHook(ctx context.Context, hookID int64) (daemon.StoredHook
 	if row == nil {
 		return daemon.StoredHook{}, fmt.Errorf("hook %d: %w", hookID, daemon.ErrNotFound)
 	}
-	return clone(row.StoredHook), nil
+	return answer(s, &row.StoredHook), nil
 }

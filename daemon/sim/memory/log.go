@@ -19,7 +19,7 @@ func (s *Store) Audit(ctx context.Context, f daemon.AuditFilter) ([]daemon.Event
 	defer leave()
 	text, persona := strings.ToLower(storetext.Text(f.Text)), storetext.Text(f.Persona)
 	since, until := micros(f.Since), micros(f.Until)
-	return collectEvents(s.events.newest(), limitOr(f.Limit, 100), func(e *event) bool {
+	return collectEvents(s, s.events.newest(), limitOr(f.Limit, 100), func(e *event) bool {
 		return (f.Before == 0 || e.ID < f.Before) &&
 			(len(f.Types) == 0 || slices.Contains(f.Types, e.Type)) &&
 			strings.HasPrefix(e.Type, f.TypePrefix) &&

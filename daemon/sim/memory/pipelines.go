@@ -161,7 +161,7 @@ func (t *tx) output() error {
 
 // whole adds a run's steps, and what is derived.
 func (s *Store) whole(p *daemon.Pipeline) {
-	p.Steps = collect(s.steps.all(), -1, func(step *daemon.Step) bool { return step.PipelineID == p.ID })
+	p.Steps = collect(s, s.steps.all(), -1, func(step *daemon.Step) bool { return step.PipelineID == p.ID })
 	slices.SortFunc(p.Steps, func(a, b daemon.Step) int { return cmp.Compare(a.OrderIndex, b.OrderIndex) })
 	for i := range p.Steps {
 		step := &p.Steps[i]
@@ -175,7 +175,7 @@ func (s *Store) whole(p *daemon.Pipeline) {
 			newest := step.AgentIDs[n-1]
 			p.CurrentAgentID = &newest
 		}
-		if left := collect(s.outputs.all(), 1, func(o *daemon.StepHandoff) bool { return o.StepID == step.ID }); len(left) > 0 {
+		if left := collect(s, s.outputs.all(), 1, func(o *daemon.StepHandoff) bool { return o.StepID == step.ID }); len(left) > 0 {
 			step.LatestHandoff = &left[0]
 		}
 	}
@@ -192,7 +192,7 @@ func (s *Store) Pipeline(ctx context.Context, id int64) (daemon.Pipeline, error)
 	if row == nil {
 		return daemon.Pipeline{}, fmt.Errorf("pipeline %d: %w", id, daemon.ErrNotFound)
 	}
-	p := clone(*row)
+	p := answer(s, row)
 	s.whole(&p)
 	return p, nil
 }
@@ -204,7 +204,7 @@ func (s *Store) Pipelines(ctx context.Context, f daemon.PipelineFilter) ([]daemo
 		return nil, err
 	}
 	defer leave()
-	runs := collect(s.pipelines.newest(), limitOr(f.Limit, 100), func(p *daemon.Pipeline) bool {
+	runs := collect(s, s.pipelines.newest(), limitOr(f.Limit, 100), func(p *daemon.Pipeline) bool {
 		return (f.Status == "" || p.Status == f.Status) &&
 			(f.Template == "" || p.Template == f.Template) &&
 			(f.Host == "" || p.Host == f.Host) &&

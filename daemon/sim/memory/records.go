@@ -34,7 +34,7 @@ func (s *Store) Record(ctx context.Context, handoffID int64) (daemon.Record, err
 	if row == nil {
 		return daemon.Record{}, fmt.Errorf("record of handoff %d: %w", handoffID, daemon.ErrNotFound)
 	}
-	return clone(*row), nil
+	return answer(s, row), nil
 }
 
 // lookBack is over how many agents records of a line are looked for.
@@ -74,7 +74,7 @@ func (s *Store) LineRecords(ctx context.Context, q daemon.LineQuery) ([]daemon.R
 		if len(out) == limitOr(q.Limit, 100) {
 			break
 		}
-		newest := collect(s.records.newest(), 1, func(r *daemon.Record) bool { return r.AgentID == id })
+		newest := collect(s, s.records.newest(), 1, func(r *daemon.Record) bool { return r.AgentID == id })
 		if len(newest) == 0 {
 			continue
 		}
@@ -120,5 +120,5 @@ func (s *Store) LineHandoffs(ctx context.Context, agentID int64, limit int) ([]d
 			}
 		}
 	}
-	return collect(s.handoffs.newest(), limitOr(limit, 100), func(h *daemon.Handoff) bool { return line[h.AgentID] || after[h.AgentID] }), nil
+	return collect(s, s.handoffs.newest(), limitOr(limit, 100), func(h *daemon.Handoff) bool { return line[h.AgentID] || after[h.AgentID] }), nil
 }

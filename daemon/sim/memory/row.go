@@ -12,16 +12,96 @@ import (
 )
 
 // clone returns a deep copy.
-func clone[T any](v T) T { return copied(v, false) }
+func clone[T any](v T) T {
+	separate(reflect.ValueOf(&v).Elem())
+	return v
+}
 
 // kept returns a deep copy as the columns of PostgreSQL would give it back: times in microseconds, texts
 // without what no text column can hold, lists that are not nil, and JSON that was written and read.
-func kept[T any](v T) T { return copied(v, true) }
-
-func copied[T any](v T, keep bool) T {
+func kept[T any](v T) T {
 	var out T
-	copyTo(reflect.ValueOf(&out).Elem(), reflect.ValueOf(&v).Elem(), keep)
+	keep(reflect.ValueOf(&out).Elem(), reflect.ValueOf(&v).Elem())
 	return out
+}
+
+// separate gives v copies of its own of all that it refers to. Simulations do this more often than anything else:
+// what most columns refer to is copied without reflection.
+func separate(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for _, i := range referring(v.Type()) {
+			separate(v.Field(i))
+		}
+	case reflect.Pointer:
+		switch p := v.Addr().Interface().(type) {
+		case **int64:
+			renew(p)
+		case **string:
+			renew(p)
+		case **time.Time:
+			renew(p)
+		default:
+			if !v.IsNil() {
+				own := reflect.New(v.Type().Elem())
+				own.Elem().Set(v.Elem())
+				separate(own.Elem())
+				v.Set(own)
+			}
+		}
+	case reflect.Slice:
+		if v.IsNil() {
+			return
+		}
+		own := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		reflect.Copy(own, v)
+		for i := range own.Len() {
+			if !refers(v.Type().Elem()) {
+				break
+			}
+			separate(own.Index(i))
+		}
+		v.Set(own)
+	case reflect.Map:
+		copyMap(v, v)
+	}
+}
+
+// renew has a pointer point to a copy.
+func renew[T any](p **T) {
+	if *p != nil {
+		own := **p
+		*p = &own
+	}
+}
+
+// referrers caches what [referring] finds out.
+var referrers sync.Map
+
+// referring are the fields of a struct that are not copied by copying the struct.
+func referring(typ reflect.Type) []int {
+	if known, ok := referrers.Load(typ); ok {
+		return known.([]int)
+	}
+	var list []int
+	for i := range typ.NumField() {
+		if refers(typ.Field(i).Type) {
+			list = append(list, i)
+		}
+	}
+	referrers.Store(typ, list)
+	return list
+}
+
+// refers reports whether a copy of a value shares something with it.
+func refers(typ reflect.Type) bool {
+	switch typ.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		return true
+	case reflect.Struct:
+		return typ != timeType && len(referring(typ)) > 0
+	}
+	return false
 }
 
 // jsonColumns are the types that are stored as JSON.
@@ -36,15 +116,12 @@ var (
 	rawType  = reflect.TypeFor[json.RawMessage]()
 )
 
-func copyTo(to, from reflect.Value, keep bool) {
-	switch typ := from.Type(); {
+func keep(to, from reflect.Value) {
+	typ := from.Type()
+	switch {
 	case typ == timeType:
-		to.Set(from)
-		if keep {
-			to.Set(reflect.ValueOf(micros(from.Interface().(time.Time))))
-		}
+		to.Set(reflect.ValueOf(micros(from.Interface().(time.Time))))
 		return
-	case !keep:
 	case typ == rawType:
 		to.SetBytes(jsonb(from.Bytes()))
 		return
@@ -54,74 +131,39 @@ func copyTo(to, from reflect.Value, keep bool) {
 	}
 	switch from.Kind() {
 	case reflect.Struct:
-		to.Set(from)
-		for _, i := range fieldsOf(from.Type(), keep) {
-			copyTo(to.Field(i), from.Field(i), keep)
+		for i := range from.NumField() {
+			keep(to.Field(i), from.Field(i))
 		}
 	case reflect.Pointer:
-		to.SetZero()
 		if !from.IsNil() {
-			to.Set(reflect.New(from.Type().Elem()))
-			copyTo(to.Elem(), from.Elem(), keep)
+			to.Set(reflect.New(typ.Elem()))
+			keep(to.Elem(), from.Elem())
 		}
 	case reflect.Slice:
-		copySlice(to, from, keep)
+		keepSlice(to, from)
 	case reflect.Map: // only inside JSON, whose keys and values are plain
-		to.SetZero()
-		if !from.IsNil() {
-			to.Set(reflect.MakeMapWithSize(from.Type(), from.Len()))
-			for _, key := range from.MapKeys() {
-				to.SetMapIndex(key, from.MapIndex(key))
-			}
-		}
+		copyMap(to, from)
 	case reflect.String:
-		to.SetString(from.String())
-		if keep {
-			to.SetString(storetext.Text(from.String()))
-		}
+		to.SetString(storetext.Text(from.String()))
 	default:
 		to.Set(from)
 	}
 }
 
-// fields caches what [fieldsOf] finds out.
-var fields sync.Map
-
-type fieldsKey struct {
-	of   reflect.Type
-	keep bool
+func copyMap(to, from reflect.Value) {
+	if from.IsNil() {
+		return
+	}
+	own := reflect.MakeMapWithSize(from.Type(), from.Len())
+	for _, key := range from.MapKeys() {
+		own.SetMapIndex(key, from.MapIndex(key))
+	}
+	to.Set(own)
 }
 
-// fieldsOf are the fields of a struct that are not copied by copying the struct: those that refer to something,
-// and for a row that is kept those that a column may change as well.
-func fieldsOf(typ reflect.Type, keep bool) []int {
-	key := fieldsKey{typ, keep}
-	if known, ok := fields.Load(key); ok {
-		return known.([]int)
-	}
-	var list []int
-	for i := range typ.NumField() {
-		switch f := typ.Field(i).Type; f.Kind() {
-		case reflect.Pointer, reflect.Slice, reflect.Map:
-			list = append(list, i)
-		case reflect.Struct:
-			if keep || f != timeType && len(fieldsOf(f, keep)) > 0 {
-				list = append(list, i)
-			}
-		case reflect.String:
-			if keep {
-				list = append(list, i)
-			}
-		}
-	}
-	fields.Store(key, list)
-	return list
-}
-
-func copySlice(to, from reflect.Value, keep bool) {
-	to.SetZero()
+func keepSlice(to, from reflect.Value) {
 	bytes := from.Type().Elem().Kind() == reflect.Uint8
-	if from.IsNil() && (!keep || bytes) || keep && bytes && from.Len() == 0 {
+	if bytes && from.Len() == 0 {
 		return // bytes may be NULL; an empty launch hash is none
 	}
 	to.Set(reflect.MakeSlice(from.Type(), from.Len(), from.Len()))
@@ -130,7 +172,7 @@ func copySlice(to, from reflect.Value, keep bool) {
 		return
 	}
 	for i := range from.Len() {
-		copyTo(to.Index(i), from.Index(i), keep)
+		keep(to.Index(i), from.Index(i))
 	}
 }
 

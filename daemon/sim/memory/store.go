@@ -21,6 +21,11 @@ import (
 
 // Store is a database in memory. Make one with [New].
 type Store struct {
+	*tables
+	lends bool // it answers with the rows themselves
+}
+
+type tables struct {
 	// Clock is the time of who writes. Set it while nobody does.
 	Clock func() time.Time
 
@@ -63,15 +68,19 @@ type event struct {
 
 // New returns an empty store.
 func New() *Store {
-	return &Store{
+	return &Store{tables: &tables{
 		Clock: time.Now,
 		sequences: map[daemon.IDKind]int64{
 			daemon.AgentIDs: 0, daemon.HandoffIDs: 0, daemon.DeliveryIDs: 0,
 			daemon.PipelineIDs: 0, daemon.StepIDs: 0, daemon.OutputIDs: 0,
 		},
 		hookKeys: map[string]int64{}, preferences: map[string]daemon.NotificationPreferences{}, roots: map[string]string{},
-	}
+	}}
 }
+
+// Lending returns a view of the store that answers with its rows as they are, uncopied, for who reads much and changes
+// nothing that an answer refers to: the checks of a simulation look at all rows after each transaction.
+func (s *Store) Lending() *Store { return &Store{s.tables, true} }
 
 // enter takes the store for one call, which calls leave at its end. A call whose context is over is
 // refused; what names the call.

@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"iter"
+	"reflect"
 	"slices"
 )
 
@@ -89,15 +90,28 @@ func (t *table[T]) any(id int64, is func(*T) bool) bool {
 // has reports whether there is a row with an id that may be nil: that refers to nothing.
 func (t *table[T]) has(id *int64) bool { return id == nil || t.get(*id) != nil }
 
-// collect returns copies of the rows that are as asked for, at most limit, never nil.
-func collect[T any](rows iter.Seq2[int64, *T], limit int, is func(*T) bool) []T {
+// answer is a row as it is given out.
+func answer[T any](s *Store, row *T) T {
+	if s.lends {
+		return *row
+	}
+	return clone(*row)
+}
+
+// collect returns the rows that are as asked for, as they are given out, at most limit, never nil.
+func collect[T any](s *Store, rows iter.Seq2[int64, *T], limit int, is func(*T) bool) []T {
 	out := []T{}
 	for _, row := range rows {
 		if len(out) == limit {
 			break
 		}
 		if is(row) {
-			out = append(out, clone(*row))
+			out = append(out, *row)
+		}
+	}
+	if !s.lends {
+		for i := range out {
+			separate(reflect.ValueOf(&out[i]).Elem())
 		}
 	}
 	return out
