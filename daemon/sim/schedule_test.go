@@ -73,6 +73,7 @@ type schedule struct {
 	mu      sync.Mutex
 	arrived []*call
 	parked  []*call
+	ready   []int // room for those of parked that are due
 }
 
 func newSchedule(seed uint64, tr *trace) *schedule {
@@ -109,7 +110,7 @@ func (s *schedule) park(c *call) order {
 	s.arrived = append(s.arrived, c)
 	s.mu.Unlock()
 	s.wake()
-	if c.ctx != nil {
+	if c.ctx != nil && c.ctx.Done() != nil {
 		defer context.AfterFunc(c.ctx, s.wake)()
 	}
 	o := <-c.order
@@ -149,6 +150,10 @@ func (s *schedule) kill(o *owner) {
 func (s *schedule) run(over func() bool) {
 	for {
 		synctest.Wait()
+		select {
+		case <-s.poke: // by those who wait now
+		default:
+		}
 		s.admit()
 		if over() {
 			return
@@ -213,18 +218,22 @@ func (s *schedule) admit() {
 		}
 	}
 	s.mu.Lock()
-	s.parked = append(s.parked, came...)
-	slices.SortStableFunc(s.parked, func(a, b *call) int { return cmp.Compare(a.key, b.key) })
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	for _, c := range came {
+		i, _ := slices.BinarySearchFunc(s.parked, c.key, func(p *call, key string) int {
+			return cmp.Or(cmp.Compare(p.key, key), -1) // behind its equals, which came before it
+		})
+		s.parked = slices.Insert(s.parked, i, c)
+	}
 }
 
 // choose draws one of the calls that are due. If there is none, next is when there will be one.
 func (s *schedule) choose() (c *call, next time.Time) {
 	now := time.Now()
-	var ready []int
+	ready := s.ready[:0]
 	for i, c := range s.parked {
 		at := c.due
-		if c.over() {
+		if at.After(now) && c.over() {
 			at = now
 		}
 		if awake := c.own.awake(); awake.After(at) {
@@ -237,6 +246,7 @@ func (s *schedule) choose() (c *call, next time.Time) {
 			next = at
 		}
 	}
+	s.ready = ready
 	if len(ready) == 0 {
 		return nil, next
 	}
