@@ -36,7 +36,12 @@ func RegistryPath(configDir string, pid int) string {
 	return filepath.Join(configDir, "sessions", strconv.Itoa(pid)+".json")
 }
 
-// ParseRegistry reads an entry. A status that is not known is StatusUnknown; an error is a file
+// statusShell is what an idle session says of itself while one of its commands runs in the background
+// (seen with Claude Code 2.1.329).
+const statusShell Status = "shell"
+
+// ParseRegistry reads an entry. A session that is idle but for commands in the background is
+// StatusIdle: no turn of it runs. A status that is not known is StatusUnknown; an error is a file
 // that is being written, or not an entry.
 func ParseRegistry(b []byte) (Registry, error) {
 	var f struct {
@@ -56,6 +61,8 @@ func ParseRegistry(b []byte) (Registry, error) {
 	}
 	switch f.Status {
 	case StatusIdle, StatusBusy, StatusWaiting:
+	case statusShell:
+		f.Status = StatusIdle
 	default:
 		f.Status = StatusUnknown
 	}

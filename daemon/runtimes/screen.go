@@ -31,7 +31,10 @@ var (
 	// "✻ Worked for 2s · done 4:22 PM", has no ellipsis.
 	spinner = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[·✢✳✶✻✽*] \S.*…`) })
 
-	placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(` + queuedHint + `|Try ".*")$`) })
+	// What an empty composer proposes: to edit what is queued, to begin, and what to do about an error of the API.
+	placeholder = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(` + queuedHint + `|Try ".*"|Resend your message to try again|Once fixed, resend your message|Run /rewind to go back)$`)
+	})
 )
 
 // queuedHint stands in an empty composer while prompts are queued, whose turn is about to begin.

@@ -86,6 +86,20 @@ func TestReadScreenBelievesOnlyTheBottom(t *testing.T) {
 	}
 }
 
+// What an empty composer proposes is no draft of anybody's: a text may be typed beside one that is aside.
+func TestProposalsAreNoDrafts(t *testing.T) {
+	t.Parallel()
+	bar := strings.Repeat("─", 80)
+	for _, text := range []string{
+		`Try "fix the tests"`, "Press up to edit queued messages", "Resend your message to try again", "Once fixed, resend your message", "Run /rewind to go back",
+	} {
+		s := Claude().ReadScreen("● No.\n" + strings.Repeat(" ", 67) + "draft stashed\n" + bar + "\n❯\u00a0" + text + "\n" + bar + "\n  ⏸ manual mode on\n")
+		if _, err := s.CanType(); err != nil || s.Draft != "" || !s.Stashed {
+			t.Errorf("%q: %+v, %v", text, s, err)
+		}
+	}
+}
+
 func TestCanType(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

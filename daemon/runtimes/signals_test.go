@@ -21,6 +21,10 @@ func TestParseRegistry(t *testing.T) {
 			t.Errorf("%s: %+v, %v", s, got, err)
 		}
 	}
+	// One that runs nothing but commands in the background has no turn.
+	if got, err := ParseRegistry([]byte(`{"pid":1,"sessionId":"x","status":"shell"}`)); err != nil || got.Status != StatusIdle {
+		t.Errorf("with a command in the background: %+v, %v", got, err)
+	}
 	for _, s := range []string{"", "{", "null", "[]", `{"pid":0,"sessionId":"x"}`, `{"pid":1}`, entry[:200]} {
 		if got, err := ParseRegistry([]byte(s)); err == nil {
 			t.Errorf("%q: no error, %+v", s, got)
