@@ -30,6 +30,7 @@ type sessionConfig struct {
 	answer func(claudetest.Home) func(hookCall) string
 	allow  func(claudetest.Home) []string // permissions.allow
 	change func(*runtimes.Spec)
+	args   []string // beside those of the daemon
 }
 
 const sessionID = "0a273dc6-ef5e-4e72-92d8-ad9bb55f6f1a"
@@ -42,6 +43,12 @@ func open(t *testing.T, c sessionConfig) session {
 	if c.answer != nil {
 		hooks.answer = c.answer(home)
 	}
+	return openIn(t, home, api, hooks, c)
+}
+
+// openIn starts a session in a home that may have had others.
+func openIn(t *testing.T, home claudetest.Home, api *claudetest.FakeAPI, hooks *hookLog, c sessionConfig) session {
+	t.Helper()
 	more := map[string]any{}
 	if c.allow != nil {
 		more["permissions"] = map[string]any{"allow": c.allow(home)}
@@ -60,7 +67,7 @@ func open(t *testing.T, c sessionConfig) session {
 			t.Fatal(err)
 		}
 	}
-	x := start(t, home, [2]int{120, 40}, []string{hookVariable + "=" + hooks.url}, launch.Argv[1:]...)
+	x := start(t, home, [2]int{120, 40}, []string{hookVariable + "=" + hooks.url}, append(launch.Argv[1:], c.args...)...)
 	return session{x, hooks, api}
 }
 

@@ -15,10 +15,10 @@ import (
 	"testing"
 )
 
-// Version is the CLI that the tests are pinned to. The golden screens under
-// daemon/runtimes/testdata come from the same one: after a change here, run
+// Version is the CLI that the tests are pinned to. The golden screens under daemon/runtimes/testdata and
+// the recording of its hooks in hooks/hookstest come from the same one: after a change here, run
 //
-//	go test -tags e2e ./cmd/internal/claudetest -run TestScreens -update
+//	go test -tags e2e ./cmd/internal/claudetest -run 'TestScreens|TestHooks' -update
 const Version = "2.1.329"
 
 var installed = sync.OnceValues(install)

@@ -14,7 +14,7 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
-var update = flag.Bool("update", false, "write the screens of the real CLI to daemon/runtimes/testdata/screens")
+var update = flag.Bool("update", false, "write what the real CLI does: its screens to daemon/runtimes/testdata/screens, its hooks to hooks/hookstest/testdata")
 
 const screensDir = "../../../daemon/runtimes/testdata/screens"
 
@@ -112,6 +112,7 @@ func scenes() []scene {
 		{name: "quotes_a_dialog", script: claudetest.Says(quote), play: func(x *terminal) { submit("hello")(x); x.shows("done ") }},
 		{name: "interrupted", script: held, play: func(x *terminal) { submit("work")(x); x.shows("First"); x.keys("Escape"); x.shows("Interrupted") }},
 		{name: "api_error", script: claudetest.Fails(400, "no such thing"), play: func(x *terminal) { submit("work")(x); x.shows("API Error") }},
+		{name: "api_limit", script: claudetest.Fails(429, "slow down"), play: func(x *terminal) { submit("work")(x); x.shows("Resend") }},
 		{name: "shell_mode", play: func(x *terminal) { x.ready(); x.keys("!") }},
 		{name: "transcript_view", script: claudetest.Says("Hello."), play: func(x *terminal) { submit("hello")(x); x.shows("done "); x.keys("C-o") }},
 		{name: "model_picker", play: compose("/model", "Enter")},

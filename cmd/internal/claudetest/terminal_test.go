@@ -71,6 +71,7 @@ func runHook(url string) {
 type hookLog struct {
 	url    string
 	answer func(hookCall) string // may be nil
+	events []string              // nil: those of most tests
 
 	mu      sync.Mutex
 	calls   []hookCall
@@ -143,8 +144,11 @@ func (l *hookLog) settings(t *testing.T, more map[string]any) string {
 		t.Fatal(err)
 	}
 	hooks := map[string]any{}
-	for _, name := range []string{"SessionStart", "UserPromptSubmit", "Stop", "StopFailure",
-		"PermissionRequest", "PostToolUse", "SessionEnd"} {
+	events := l.events
+	if events == nil {
+		events = []string{"SessionStart", "UserPromptSubmit", "Stop", "StopFailure", "PermissionRequest", "PostToolUse", "SessionEnd"}
+	}
+	for _, name := range events {
 		hooks[name] = []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": self, "args": []string{"-test.run=^$"}}}}}
 	}
 	s := map[string]any{"hooks": hooks}
