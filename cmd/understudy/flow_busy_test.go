@@ -99,6 +99,22 @@ func TestDialogTimeout(t *testing.T) {
 	})
 }
 
+// TestInterruptedBesideATask: a turn that a person interrupts is over for the daemon as well, although a command of the
+// agent's goes on in the background: no hook tells of it, and the runtime does not call that idle.
+func TestInterruptedBesideATask(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.hold(a.ID, "watch it @background")
+		r.awaitState(a.ID, daemon.Idle)
+		dl := r.send(a.ID, "think about it @busy 1h")
+		r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
+		r.awaitState(a.ID, daemon.Working)
+		r.personPresses(a.ID, tmux.Escape)
+		r.awaitState(a.ID, daemon.Idle)
+	})
+}
+
 // TestBackgroundTasks: an agent whose document is recorded is not shut down over its background
 // tasks; the handoff says that it waits for them.
 func TestBackgroundTasks(t *testing.T) {

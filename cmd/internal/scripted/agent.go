@@ -47,8 +47,8 @@ type agent struct {
 	turns     int                // turns waiting and running
 	interrupt context.CancelFunc // of the running turn, or nil
 	dialog    *dialog
-	tasks     []task // running in the background
-	complaint string // about the behaviours, shown once
+	tasks     []actor.Task // running in the background
+	complaint string       // about the behaviours, shown once
 	wg        sync.WaitGroup
 }
 
@@ -208,12 +208,15 @@ func (a *agent) status(change func(*registryEntry)) (before string) {
 	return before
 }
 
-// settle says idle, unless more turns wait.
+// settle says idle, unless more turns wait or commands run in the background.
 func (a *agent) settle() {
 	a.mu.Lock()
 	status := "idle"
-	if a.turns > 0 {
+	switch {
+	case a.turns > 0:
 		status = "busy"
+	case len(a.tasks) > 0: // measured
+		status = "shell"
 	}
 	a.mu.Unlock()
 	a.status(func(e *registryEntry) { e.Status, e.WaitingFor = status, "" })

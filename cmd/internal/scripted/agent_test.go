@@ -309,11 +309,11 @@ func TestBackgroundTask(t *testing.T) {
 	if tasks, _ := log[2].Payload["background_tasks"].([]any); len(tasks) != 1 {
 		t.Errorf("background_tasks: %v", log[2].Payload["background_tasks"])
 	}
-	r.idle()
+	r.status("shell")
 	r.send("/exit\r")
 	r.sees("1. Exit and stop tasks")
 	r.send("\x1b")
-	r.idle()
+	r.status("shell")
 	r.write("go", "")
 	log = r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop", "UserPromptSubmit", "Stop")
 	if !strings.Contains(log[3].field("prompt"), "<task-notification>") {

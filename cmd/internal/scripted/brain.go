@@ -17,6 +17,9 @@ type memory struct {
 	late func() error
 }
 
+// notAllowed is the answer after a tool call that a hook refused.
+const notAllowed = "I was not allowed to do that."
+
 // taskMark begins the prompt that tells of a finished task.
 const taskMark = "<task-notification>"
 
@@ -53,7 +56,9 @@ func (a *agent) act(ctx context.Context, b behaviours, prompt string) (string, e
 		return "", err
 	}
 	if d.background {
-		a.background(a.life, d.hold)
+		if err := a.use(ctx, a.backgroundTool(d.hold)); err != nil {
+			return notAllowed, nil
+		}
 	} else if d.hold != "" {
 		if err := waitForFile(ctx, d.hold); err != nil {
 			return "", err
@@ -61,7 +66,7 @@ func (a *agent) act(ctx context.Context, b behaviours, prompt string) (string, e
 	}
 	if d.ask {
 		if err := a.use(ctx, askTool()); err != nil {
-			return "I was not allowed to do that.", nil
+			return notAllowed, nil
 		}
 	}
 	if err := a.edit(ctx, d.edits); ctx.Err() != nil {

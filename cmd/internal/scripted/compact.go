@@ -2,6 +2,7 @@ package scripted
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
 
 	"github.com/google/uuid"
@@ -13,7 +14,7 @@ import (
 func (a *agent) compact(ctx context.Context, instructions string) {
 	a.newPromptID()
 	a.status(func(e *registryEntry) { e.Status = "busy" })
-	answer := a.hook(ctx, "PreCompact", "manual", fields{"trigger": "manual", "custom_instructions": instructions})
+	answer := a.hook(ctx, "PreCompact", "manual", a.hooks().PreCompact("manual", instructions))
 	if answer.block {
 		a.screen.print(actor.BlockError, "Compaction blocked by PreCompact hook: "+answer.reason)
 		return
@@ -24,7 +25,7 @@ func (a *agent) compact(ctx context.Context, instructions string) {
 // autoCompact is what happens before an answer when the context window is nearly full. Measured: a
 // PreCompact that blocks is not told of anywhere, and the turn goes on with the whole history.
 func (a *agent) autoCompact(ctx context.Context) {
-	answer := a.hook(ctx, "PreCompact", "auto", fields{"trigger": "auto", "custom_instructions": nil})
+	answer := a.hook(ctx, "PreCompact", "auto", a.hooks().PreCompact("auto", ""))
 	if !answer.block {
 		a.summarise(ctx, "auto")
 	}
@@ -38,11 +39,11 @@ func (a *agent) summarise(ctx context.Context, trigger string) {
 	before := a.transcript.used()
 	summary := "The session so far: " + strings.Join(a.memory.Titles(), "; ")
 	// Compaction is done by a subagent without a type, whose end is told.
-	a.hook(ctx, "SubagentStop", "", a.stopFields(fields{
-		"agent_id": "a" + strings.ReplaceAll(uuid.NewString(), "-", "")[:16], "agent_type": "",
-		"stop_hook_active": false, "last_assistant_message": summary,
-	}))
-	a.sessionStart(ctx, "compact", fields{"model": a.opt.model})
+	session, _ := a.ids()
+	id := "a" + strings.ReplaceAll(uuid.NewString(), "-", "")[:16]
+	its := filepath.Join(strings.TrimSuffix(a.transcriptPath(session), ".jsonl"), "subagents", "agent-"+id+".jsonl")
+	a.hook(ctx, "SubagentStop", "", a.hooks().SubagentStop(id, its, summary, a.running()))
+	a.sessionStart(ctx, a.hooks().SessionStart("compact", 0))
 	if ctx.Err() != nil {
 		return
 	}
@@ -51,6 +52,6 @@ func (a *agent) summarise(ctx context.Context, trigger string) {
 	a.recordUser("This session is being continued from a previous conversation that ran out of context. "+
 		"The summary below covers what was said in it.\n\n"+summary, fields{"isCompactSummary": true, "isVisibleInTranscriptOnly": true})
 	a.transcript.compacted()
-	a.hook(ctx, "PostCompact", trigger, fields{"trigger": trigger, "compact_summary": summary})
+	a.hook(ctx, "PostCompact", trigger, a.hooks().PostCompact(trigger, summary))
 	a.screen.print(actor.BlockNote, "Compacted")
 }

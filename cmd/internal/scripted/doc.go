@@ -40,8 +40,9 @@
 //
 //	@busy DUR          the turn takes DUR longer
 //	@hold FILE         the turn goes on until FILE exists
-//	@background        starts a background task, listed by each Stop until the FILE of @hold exists
-//	                   (@hold does not delay the turn then); its end brings a <task-notification> turn
+//	@background        starts a background task by a call of Bash, listed by each Stop until the FILE of
+//	                   @hold exists (@hold does not delay the turn then); its end brings a
+//	                   <task-notification> turn. Between turns the registry says "shell" meanwhile
 //	@compact           before the answer the context is compacted, as when it is full: PreCompact(auto),
 //	                   unless blocked SubagentStop, SessionStart(compact), PostCompact and 30,000 tokens
 //	@tokens N          from now on each answer has a context of N tokens, in the transcript and for the
@@ -124,6 +125,9 @@
 //	                   it is refused, else it makes fork-tool-ran in the working directory
 //
 // # Where it differs from Claude Code
+//
+// Its hooks are held against a recording of Claude Code's, with their order and their fields; what differs
+// there is listed in recorded_test.go. Besides:
 //
 // Text typed right after the start is never lost, text sent while a tool runs waits for the next turn,
 // a prompt on the command line keeps its control characters and those that are not shown, /help is no

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,8 +12,8 @@ import (
 	"github.com/understudyd/understudy/daemon/actor"
 )
 
-// fields are the members of a hook payload beside those that every payload has.
-type fields map[string]any
+// fields are the members of a hook payload, or of a line of the transcript.
+type fields = actor.Fields
 
 // hookAnswer is what the hooks of one event said, taken together.
 type hookAnswer struct {
@@ -89,21 +88,16 @@ func join(a, b string) string {
 // payload is the JSON on a hook's standard input.
 func (a *agent) payload(event string, more fields) []byte {
 	id, promptID := a.ids()
-	all := fields{
-		"session_id":      id,
-		"transcript_path": a.transcriptPath(id),
-		"cwd":             a.cwd,
-		"hook_event_name": event,
-	}
-	if promptID != "" {
-		all["prompt_id"] = promptID
-	}
-	maps.Copy(all, more)
-	text, err := json.Marshal(all)
+	text, err := json.Marshal(actor.Payload(event, id, a.transcriptPath(id), a.cwd, promptID, more))
 	if err != nil {
 		panic(fmt.Sprintf("hook payload of %s: %v", event, err)) // only our own plain values are in it
 	}
 	return text
+}
+
+// hooks makes the payloads.
+func (a *agent) hooks() actor.Hooks {
+	return actor.Hooks{Name: a.opt.name, Model: a.opt.model, Mode: a.opt.permissionMode}
 }
 
 // hookEnv is the agent's own environment with what Claude Code adds.

@@ -231,7 +231,7 @@ func (l *loop) end(q quit) int {
 	case <-ended:
 	case <-time.After(3 * time.Second): // a hook that outlives its signal does not hold the exit
 	}
-	l.hook(l.alive, "SessionEnd", q.reason, fields{"reason": q.reason})
+	l.hook(l.alive, "SessionEnd", q.reason, l.hooks().SessionEnd(q.reason))
 	if delay := l.behave().duration("exit-delay", 0); delay > 0 {
 		l.linger(delay)
 	}

@@ -27,10 +27,13 @@ type inMemory struct {
 
 	hung atomic.Bool // a hook hangs
 
-	mu    sync.Mutex
-	rows  []string
-	hooks []string
-	wrote []string
+	signals chan os.Signal
+
+	mu       sync.Mutex
+	rows     []string
+	hooks    []string
+	payloads [][]byte // of these hooks
+	wrote    []string
 }
 
 func (m *inMemory) Open() (<-chan []byte, error) { return m.keys, nil }
@@ -49,6 +52,7 @@ func (m *inMemory) run(ctx context.Context, c Command) Result {
 	event := c.Argv[len(c.Argv)-1]
 	m.mu.Lock()
 	m.hooks = append(m.hooks, event)
+	m.payloads = append(m.payloads, c.Stdin)
 	said := ""
 	if m.answer != nil {
 		said = m.answer(event)
@@ -71,22 +75,35 @@ func startInMemory(t *testing.T, args ...string) *inMemory {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &inMemory{t: t, dir: dir, keys: make(chan []byte, 16), code: make(chan int, 1)}
+	m := newInMemory(t, dir)
+	events := []string{"SessionStart", "SessionEnd", "UserPromptSubmit", "Stop", "PreToolUse"}
+	m.start(events, append([]string{"--session-id", sessionID, "--permission-mode", "acceptEdits"}, args...)...)
+	return m
+}
+
+// newInMemory is an agent that was not started yet, in a directory in which others may have been.
+func newInMemory(t *testing.T, dir string) *inMemory {
+	return &inMemory{t: t, dir: dir, keys: make(chan []byte, 16), code: make(chan int, 1), signals: make(chan os.Signal, 1)}
+}
+
+// start starts the agent with hooks for some events.
+func (m *inMemory) start(events []string, args ...string) {
+	m.t.Helper()
 	all := map[string]any{}
-	for _, event := range []string{"SessionStart", "SessionEnd", "UserPromptSubmit", "Stop", "PreToolUse"} {
+	for _, event := range events {
 		all[event] = []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": event}}}}
 	}
-	settings, err := json.Marshal(map[string]any{"hooks": all, "permissions": map[string]any{"allow": []string{"Edit(/" + dir + "/**)"}}})
+	settings, err := json.Marshal(map[string]any{"hooks": all, "permissions": map[string]any{"allow": []string{"Edit(/" + m.dir + "/**)"}}})
 	if err != nil {
-		t.Fatal(err)
+		m.t.Fatal(err)
 	}
-	ctx, kill := context.WithCancel(t.Context())
+	ctx, kill := context.WithCancel(m.t.Context())
 	m.kill = kill
 	p := Process{
-		Args:    append([]string{"--settings", string(settings), "--session-id", sessionID, "--permission-mode", "acceptEdits"}, args...),
-		Environ: []string{"CLAUDE_CONFIG_DIR=" + dir + "/config"},
-		Dir:     dir, PID: 1 << 22, Stdin: strings.NewReader(""), Stdout: &m.out, Stderr: &m.out, Terminal: m, Run: m.run,
-		Signals: func(...os.Signal) <-chan os.Signal { return make(chan os.Signal) },
+		Args:    append([]string{"--settings", string(settings)}, args...),
+		Environ: []string{"CLAUDE_CONFIG_DIR=" + m.dir + "/config", "SCRIPTED_AGENT_FILE=" + m.dir + "/behave"},
+		Dir:     m.dir, PID: 1 << 22, Stdin: strings.NewReader(""), Stdout: &m.out, Stderr: &m.out, Terminal: m, Run: m.run,
+		Signals: func(...os.Signal) <-chan os.Signal { return m.signals },
 		Wrote: func(path string) {
 			m.mu.Lock()
 			defer m.mu.Unlock()
@@ -94,8 +111,7 @@ func startInMemory(t *testing.T, args ...string) *inMemory {
 		},
 	}
 	go func() { m.code <- Run(ctx, p) }()
-	t.Cleanup(kill)
-	return m
+	m.t.Cleanup(kill)
 }
 
 // answers has hooks answered from now on; "hang" is no answer.

@@ -79,6 +79,17 @@ func parseOptions(args []string) (options, error) {
 	return opt, opt.complete(systemFile)
 }
 
+// source is why the session starts, as its hook says.
+func (opt *options) source() string {
+	switch {
+	case opt.resume == "":
+		return "startup"
+	case opt.fork:
+		return "fork"
+	}
+	return "resume"
+}
+
 // complete checks the values and reads the file of the system prompt.
 func (opt *options) complete(systemFile string) error {
 	if opt.sessionID != "" {

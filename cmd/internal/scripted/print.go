@@ -57,7 +57,7 @@ func (a *agent) printAnswer() int {
 		}
 	}()
 	code := p.session(ctx, prompt)
-	a.hook(a.alive, "SessionEnd", "other", fields{"reason": "other"})
+	a.hook(a.alive, "SessionEnd", "other", a.hooks().SessionEnd("other"))
 	if ctx.Err() != nil {
 		return 143
 	}
@@ -66,14 +66,8 @@ func (a *agent) printAnswer() int {
 
 // session is what lies between start and SessionEnd.
 func (p *printer) session(ctx context.Context, prompt string) int {
-	source := "startup"
-	switch {
-	case p.opt.resume != "" && p.opt.fork:
-		source = "fork"
-	case p.opt.resume != "":
-		source = "resume"
-	}
-	p.hook(ctx, "SessionStart", source, fields{"source": source, "model": p.opt.model})
+	source := p.opt.source()
+	p.hook(ctx, "SessionStart", source, p.hooks().SessionStart(source, p.transcript.used()))
 	p.newPromptID()
 	if p.opt.name != "" {
 		p.line(fields{"type": "system", "subtype": "session_title_changed", "title": p.opt.name})
@@ -82,7 +76,7 @@ func (p *printer) session(ctx context.Context, prompt string) int {
 		"type": "system", "subtype": "init", "cwd": p.cwd, "model": p.opt.model, "permissionMode": p.opt.permissionMode,
 		"tools": []string{"Bash", "Edit", "Read", "Write"}, "mcp_servers": []string{}, "claude_code_version": version,
 	})
-	asked := p.hook(ctx, "UserPromptSubmit", "", fields{"prompt": prompt, "permission_mode": p.opt.permissionMode})
+	asked := p.hook(ctx, "UserPromptSubmit", "", p.hooks().UserPromptSubmit(prompt))
 	if asked.block { // measured: a success
 		return p.result("UserPromptSubmit operation blocked by hook:\n"+asked.reason+"\n\nOriginal prompt: "+prompt, nil)
 	}
@@ -96,9 +90,7 @@ func (p *printer) session(ctx context.Context, prompt string) int {
 		p.tool(ctx)
 	}
 	last := p.answerTo(prompt)
-	p.hook(ctx, "Stop", "", p.stopFields(fields{
-		"stop_hook_active": false, "last_assistant_message": last, "permission_mode": p.opt.permissionMode,
-	}))
+	p.hook(ctx, "Stop", "", p.hooks().Stop(false, last, nil))
 	if ctx.Err() != nil {
 		return 1
 	}
@@ -155,9 +147,7 @@ func (p *printer) tool(ctx context.Context) {
 	p.assistant(message, fields{"type": "text", "text": "I shall note something first."})
 	p.assistant(message, fields{"type": "tool_use", "id": call, "name": "Write", "input": input})
 	about := fields{"tool_name": "Write", "tool_input": input, "tool_use_id": call}
-	pre := p.hook(ctx, "PreToolUse", "Write", fields{
-		"tool_name": "Write", "tool_input": input, "tool_use_id": call, "permission_mode": p.opt.permissionMode,
-	})
+	pre := p.hook(ctx, "PreToolUse", "Write", p.hooks().Tool("Write", input, fields{"tool_use_id": call}))
 	result := toolResult(call, "File created successfully at: "+path, false)
 	if pre.deny {
 		p.denied = append(p.denied, about)

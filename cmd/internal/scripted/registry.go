@@ -31,7 +31,7 @@ type registryEntry struct {
 	Entrypoint string `json:"entrypoint"`
 	Tmux       string `json:"tmux,omitempty"` // session:@window.%pane
 	Name       string `json:"name,omitempty"`
-	Status     string `json:"status"` // idle, busy or waiting
+	Status     string `json:"status"` // idle, shell, busy or waiting
 	WaitingFor string `json:"waitingFor,omitempty"`
 }
 

@@ -28,15 +28,9 @@ func (a *agent) start(ctx context.Context) {
 		return
 	}
 	a.screen.setVisible()
-	source, more := "startup", fields{"model": a.opt.model}
-	if a.opt.resume != "" {
-		source, more = "resume", a.resumeFields()
-		if a.opt.fork {
-			source = "fork"
-		}
-	}
+	source := a.opt.source()
 	if !b.has("no-session-start") {
-		a.sessionStart(ctx, source, more)
+		a.sessionStart(ctx, a.hooks().SessionStart(source, a.transcript.used()))
 	}
 	if ctx.Err() != nil {
 		return
@@ -73,21 +67,10 @@ func (a *agent) welcome(ctx context.Context, b behaviours) bool {
 	return choice == 1
 }
 
-func (a *agent) sessionStart(ctx context.Context, source string, more fields) {
-	more["source"] = source
-	if a.opt.name != "" {
-		more["session_title"] = a.opt.name
-	}
-	answer := a.hook(ctx, "SessionStart", source, more)
+func (a *agent) sessionStart(ctx context.Context, payload fields) {
+	source, _ := payload["source"].(string) // it has one
+	answer := a.hook(ctx, "SessionStart", source, payload)
 	a.recordContext("SessionStart", answer.context)
-}
-
-func (a *agent) resumeFields() fields {
-	tokens := a.transcript.used()
-	return fields{
-		"context_tokens": tokens, "seconds_since_last_response": 1,
-		"prompt_cache_likely_expired": false, "estimated_cache_write_usd": float64(tokens) * 5e-6,
-	}
 }
 
 // command runs a slash command.
@@ -139,8 +122,12 @@ func (l *loop) exit(ctx context.Context) {
 	l.mu.Lock()
 	tasks := len(l.tasks)
 	l.mu.Unlock()
-	if tasks == 0 && !b.has("exit-dialog") {
+	leave := func() {
+		l.newPromptID() // measured: SessionEnd has one of its own
 		l.stop(quit{reason: "prompt_input_exit"})
+	}
+	if tasks == 0 && !b.has("exit-dialog") {
+		leave()
 		return
 	}
 	l.wg.Go(func() {
@@ -149,17 +136,21 @@ func (l *loop) exit(ctx context.Context) {
 			Choices: []string{"Exit and stop tasks", "Stay"},
 		})
 		if choice == 0 {
-			l.stop(quit{reason: "prompt_input_exit"})
+			leave()
 		}
 	})
 }
 
-// leaveSession ends the session inside the process: /clear and /resume.
+// leaveSession ends the session inside the process: /clear and /resume. Measured: after /clear there is no
+// prompt id, after /resume that of SessionEnd.
 func (a *agent) leaveSession(ctx context.Context, reason, next string) {
 	a.newPromptID()
-	a.hook(ctx, "SessionEnd", reason, fields{"reason": reason})
+	a.hook(ctx, "SessionEnd", reason, a.hooks().SessionEnd(reason))
 	a.mu.Lock()
-	a.sessionID, a.promptID = next, ""
+	a.sessionID = next
+	if reason == "clear" {
+		a.promptID = ""
+	}
 	a.mu.Unlock()
 	a.transcript.restart()
 	a.screen.update(func() { a.screen.Footer = a.footer() })
@@ -169,7 +160,7 @@ func (a *agent) clear(ctx context.Context) {
 	a.leaveSession(ctx, "clear", uuid.NewString())
 	a.memory = memory{}
 	a.screen.update(func() { a.screen.Forget() })
-	a.sessionStart(ctx, "clear", fields{})
+	a.sessionStart(ctx, a.hooks().SessionStart("clear", 0))
 }
 
 func (a *agent) resume(ctx context.Context, id string) {
@@ -180,22 +171,13 @@ func (a *agent) resume(ctx context.Context, id string) {
 	}
 	a.leaveSession(ctx, "resume", id)
 	a.memory = past.memory
-	a.sessionStart(ctx, "resume", a.resumeFields())
+	a.sessionStart(ctx, a.hooks().ResumeCommand(a.transcript.used()))
 	a.screen.print(actor.BlockNote, "Resumed "+id)
 }
 
-// task is something that runs in the background and that Stop reports.
-type task struct {
-	ID          string `json:"id"`
-	Type        string `json:"type"`
-	Status      string `json:"status"`
-	Description string `json:"description"`
-	Command     string `json:"command"`
-}
-
 // background starts a task that ends when file exists (never, if file is empty); its end is a turn.
-func (a *agent) background(ctx context.Context, file string) {
-	t := task{ID: "b" + uuid.NewString()[:8], Type: "shell", Status: "running", Description: "Wait for a file", Command: "wait-for " + file}
+func (a *agent) background(ctx context.Context, file, what, command string) (id string) {
+	t := actor.ShellTask("b"+uuid.NewString()[:8], what, command)
 	a.mu.Lock()
 	a.tasks = append(a.tasks, t)
 	a.mu.Unlock()
@@ -204,10 +186,11 @@ func (a *agent) background(ctx context.Context, file string) {
 			return
 		}
 		a.mu.Lock()
-		a.tasks = slices.DeleteFunc(a.tasks, func(other task) bool { return other.ID == t.ID })
+		a.tasks = slices.DeleteFunc(a.tasks, func(other actor.Task) bool { return other.ID == t.ID })
 		a.mu.Unlock()
 		a.notify(t.ID, t.Description)
 	})
+	return t.ID
 }
 
 // notify begins the turn in which the model is told of a finished task.

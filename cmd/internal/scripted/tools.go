@@ -33,19 +33,18 @@ var errRefused = errors.New("the tool use was not permitted")
 // for, PostToolUse or PostToolUseFailure, PostToolBatch.
 func (a *agent) use(ctx context.Context, t tool) error {
 	id := "toolu_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:22]
-	base := func(more fields) fields {
-		all := fields{
-			"tool_name": t.name, "tool_input": t.input, "permission_mode": a.opt.permissionMode,
-			"effort": fields{"level": "medium"},
-		}
-		for k, v := range more {
-			all[k] = v
-		}
-		return all
+	about := func(more fields) fields {
+		more["tool_use_id"] = id
+		return a.hooks().Tool(t.name, t.input, more)
+	}
+	batch := func(response string) {
+		a.hook(ctx, "PostToolBatch", "", a.hooks().ToolBatch(fields{
+			"tool_name": t.name, "tool_input": t.input, "tool_use_id": id, "tool_response": response,
+		}))
 	}
 	a.recordAssistant(newMessageID(), fields{"type": "tool_use", "id": id, "name": t.name, "input": t.input}, "tool_use")
-	pre := a.hook(ctx, "PreToolUse", t.name, base(fields{"tool_use_id": id}))
-	if pre.deny || !pre.allow && !a.permitted(ctx, t, base) {
+	pre := a.hook(ctx, "PreToolUse", t.name, about(fields{}))
+	if pre.deny || !pre.allow && !a.permitted(ctx, t) {
 		if ctx.Err() == nil {
 			a.screen.print(actor.BlockTool, t.name+"("+t.title+")\nNot permitted")
 			a.recordFailure(id, refusal(t.name, pre))
@@ -58,22 +57,16 @@ func (a *agent) use(ctx context.Context, t tool) error {
 	if err != nil {
 		a.screen.print(actor.BlockTool, t.name+"("+t.title+")\n"+err.Error())
 		a.recordFailure(id, err.Error())
-		a.hook(ctx, "PostToolUseFailure", t.name, base(fields{
-			"tool_use_id": id, "error": err.Error(), "is_interrupt": false, "duration_ms": took,
-		}))
+		a.hook(ctx, "PostToolUseFailure", t.name, about(fields{"error": err.Error(), "is_interrupt": false, "duration_ms": took}))
+		batch(err.Error())
 		return err
 	}
 	a.screen.print(actor.BlockTool, t.name+"("+t.title+")\n"+summary)
 	a.recordUser([]fields{toolResult(id, summary, false)}, fields{
 		"toolUseResult": response, "permissionDecision": fields{"decision": "accept"},
 	})
-	a.hook(ctx, "PostToolUse", t.name, base(fields{"tool_use_id": id, "tool_response": response, "duration_ms": took}))
-	batch := base(fields{"tool_calls": []fields{{
-		"tool_name": t.name, "tool_input": t.input, "tool_use_id": id, "tool_response": summary,
-	}}})
-	delete(batch, "tool_name")
-	delete(batch, "tool_input")
-	a.hook(ctx, "PostToolBatch", "", batch)
+	a.hook(ctx, "PostToolUse", t.name, about(fields{"tool_response": response, "duration_ms": took}))
+	batch(summary)
 	return ctx.Err()
 }
 
@@ -99,7 +92,7 @@ func refusal(tool string, pre hookAnswer) string {
 }
 
 // permitted decides whether a tool may run, and asks if it must: hooks first, then the person.
-func (a *agent) permitted(ctx context.Context, t tool, base func(fields) fields) bool {
+func (a *agent) permitted(ctx context.Context, t tool) bool {
 	verdict := allowed
 	if t.edits != "" {
 		verdict = a.settings.mayEdit(a.opt.permissionMode, a.cwd, t.edits)
@@ -110,17 +103,13 @@ func (a *agent) permitted(ctx context.Context, t tool, base func(fields) fields)
 	if verdict != mustAsk {
 		return verdict == allowed
 	}
-	answer := a.hook(ctx, "PermissionRequest", t.name, base(fields{
-		"permission_suggestions": []fields{{"type": "setMode", "mode": "acceptEdits", "destination": "session"}},
-	}))
+	answer := a.hook(ctx, "PermissionRequest", t.name, a.hooks().PermissionRequest(t.name, t.input, t.edits != ""))
 	if answer.allow || answer.deny || ctx.Err() != nil {
 		return answer.allow && ctx.Err() == nil
 	}
 	// Measured: Notification comes 6 s after the dialog has opened.
 	reminder := time.AfterFunc(6*time.Second, func() {
-		a.hook(a.life, "Notification", "permission_prompt", fields{
-			"notification_type": "permission_prompt", "message": "Claude needs your permission",
-		})
+		a.hook(a.life, "Notification", "permission_prompt", a.hooks().PermissionPrompt())
 	})
 	defer reminder.Stop()
 	question := "Do you want to proceed?"
@@ -131,10 +120,11 @@ func (a *agent) permitted(ctx context.Context, t tool, base func(fields) fields)
 		Title: t.name, Detail: t.title, Question: question,
 		Choices: []string{"Yes", "Yes, and do not ask again this session", "No"},
 	})
-	if choice == cancelled {
-		a.interruptTurn() // Esc in the dialog interrupts the turn, without a hook
+	granted := choice == 0 || choice == 1
+	if !granted {
+		a.interruptTurn() // measured: No and Esc interrupt the turn, without a hook
 	}
-	return choice == 0 || choice == 1
+	return granted
 }
 
 // writeTool is Claude Code's Write, as which write counts.
@@ -208,7 +198,27 @@ func askTool() tool {
 	return tool{
 		name: "Bash", title: command, ask: true, input: fields{"command": command, "description": "Deploy"},
 		run: func() (any, string, error) {
-			return fields{"stdout": "ok", "stderr": "", "interrupted": false, "isImage": false}, "ok", nil
+			return ranCommand("ok"), "ok", nil
+		},
+	}
+}
+
+// ranCommand is what Bash says of a command.
+func ranCommand(stdout string) fields {
+	return fields{"stdout": stdout, "stderr": "", "interrupted": false, "isImage": false, "noOutputExpected": false}
+}
+
+// backgroundTool is a command that goes on when the turn has ended, until file exists.
+func (a *agent) backgroundTool(file string) tool {
+	command := "wait-for " + file
+	const what = "Wait for a file"
+	return tool{
+		name: "Bash", title: command, input: fields{"command": command, "description": what, "run_in_background": true},
+		run: func() (any, string, error) {
+			response := ranCommand("")
+			id := a.background(a.life, file, what, command)
+			response["backgroundTaskId"] = id
+			return response, "Command running in background with ID: " + id, nil
 		},
 	}
 }

@@ -3,6 +3,7 @@ package scripted
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -91,11 +92,7 @@ func (a *agent) submitted(ctx context.Context, b behaviours, prompt string) bool
 	if b.has("no-prompt-hook") {
 		return true
 	}
-	more := fields{"prompt": prompt, "permission_mode": a.opt.permissionMode}
-	if a.opt.name != "" {
-		more["session_title"] = a.opt.name
-	}
-	answer := a.hook(ctx, "UserPromptSubmit", "", more)
+	answer := a.hook(ctx, "UserPromptSubmit", "", a.hooks().UserPromptSubmit(prompt))
 	if answer.block {
 		command := slash().MatchString(prompt)
 		original := "Original prompt: " + prompt
@@ -121,15 +118,14 @@ func (a *agent) submitted(ctx context.Context, b behaviours, prompt string) bool
 }
 
 // stopHooks sends Stop and returns the text with which the turn goes on, "" at its end. Measured: of
-// the answer the hook has the last block alone, without the blanks around it, and no key for nothing.
+// the answer the hook has the last block alone.
 func (a *agent) stopHooks(ctx context.Context, b behaviours, active bool, last string) string {
 	a.writeLate(b)
+	if b.has("no-final-message") {
+		last = ""
+	}
 	send := func() hookAnswer {
-		more := fields{"stop_hook_active": active, "permission_mode": a.opt.permissionMode}
-		if last = strings.TrimSpace(last); last != "" && !b.has("no-final-message") {
-			more["last_assistant_message"] = last
-		}
-		return a.hook(ctx, "Stop", "", a.stopFields(more))
+		return a.hook(ctx, "Stop", "", a.hooks().Stop(active, last, a.running()))
 	}
 	got := send()
 	if b.has("stop-twice") {
@@ -146,14 +142,11 @@ func (a *agent) stopHooks(ctx context.Context, b behaviours, active bool, last s
 	return ""
 }
 
-// stopFields adds what Stop and SubagentStop tell about things that go on.
-func (a *agent) stopFields(more fields) fields {
+// running are the tasks in the background.
+func (a *agent) running() []actor.Task {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	more["background_tasks"] = append([]task{}, a.tasks...)
-	more["session_crons"] = []string{}
-	more["effort"] = fields{"level": "medium"}
-	return more
+	return slices.Clone(a.tasks)
 }
 
 // failure is what a turn ends with when the API refuses its requests.
@@ -176,10 +169,7 @@ var failures = map[string]failure{
 func (a *agent) failTurn(ctx context.Context, f failure) {
 	a.screen.print(actor.BlockError, f.message)
 	a.recordTrouble(f.kind, f.status, f.message)
-	a.hook(ctx, "StopFailure", f.kind, fields{
-		"error": f.kind, "error_details": f.message, "last_assistant_message": f.message,
-		"effort": fields{"level": "medium"},
-	})
+	a.hook(ctx, "StopFailure", f.kind, a.hooks().StopFailure(f.kind, f.message))
 }
 
 // interrupted is the end of a turn by Esc: on the screen and in the transcript, and in no hook. When

@@ -1,0 +1,196 @@
+package scripted
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/understudyd/understudy/hooks/hookstest"
+)
+
+// knownDifferences are what the scripted agent does otherwise than the CLI, and why that is good enough.
+var knownDifferences = []hookstest.Exception{
+	{Scene: "queued_in_tool", Why: "what is typed while a tool runs waits for the next turn: the CLI's own does so when no tool runs"},
+	{Scene: "tool_fails", Event: "PreToolUse", Field: "tool_name", Why: itsTool},
+	{Scene: "tool_fails", Event: "PreToolUse", Field: "tool_input", Why: itsTool},
+	{Scene: "tool_fails", Event: "PostToolUseFailure", Field: "tool_name", Why: itsTool},
+	{Scene: "tool_fails", Event: "PostToolUseFailure", Field: "tool_input", Why: itsTool},
+	{Scene: "tool_fails", Event: "PostToolBatch", Field: "tool_calls[0]", Why: itsTool},
+	{Event: "PostToolUse", Field: "tool_response.structuredPatch", Why: "nobody reads what an Edit has changed"},
+	{Scene: "idle", Event: "Notification", Why: "there are no reminders of an idle composer: the daemon sees by the Stop that it is idle"},
+}
+
+const itsTool = "its tool that fails is Edit, the CLI's is Bash: what both have in common is compared"
+
+// TestHooksAreThoseOfTheCLI plays the scenes of the recording of the real CLI.
+func TestHooksAreThoseOfTheCLI(t *testing.T) {
+	t.Parallel()
+	recording, err := hookstest.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if recording.Version != version {
+		t.Errorf("the recording is of %s, the agent behaves as %s does", recording.Version, version)
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		p := &player{t: t, dir: dir}
+		plays := p.plays()
+		c := hookstest.Comparison{Recording: recording, Exceptions: knownDifferences}
+		for _, act := range hookstest.Acts() {
+			play := plays[act.Name]
+			if play == nil {
+				t.Fatalf("nobody plays the scene %s: %s", act.Name, act.Does)
+			}
+			p.from = p.played()
+			play()
+			if p.m.kill != nil {
+				p.m.answers(nil)
+			}
+			for _, wrong := range c.Scene(act.Name, p.m.since(p.from)...) {
+				t.Error(wrong)
+			}
+		}
+		for _, wrong := range c.Unneeded() {
+			t.Error(wrong)
+		}
+		p.m.kill()
+	})
+}
+
+// player plays scenes with agents in memory.
+type player struct {
+	t    *testing.T
+	dir  string
+	m    *inMemory
+	from int // how many hooks had run when the scene began
+}
+
+// since are the payloads of the hooks after the first ones.
+func (m *inMemory) since(from int) [][]byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.payloads[from:])
+}
+
+func (p *player) played() int {
+	if p.m == nil {
+		return 0
+	}
+	return len(p.m.since(0))
+}
+
+// begin starts another process.
+func (p *player) begin(args ...string) {
+	p.m, p.from = newInMemory(p.t, p.dir), 0
+	p.m.start(hookstest.Events(), append([]string{"--name", "developer-con-1", "--permission-mode", "manual"}, args...)...)
+	p.pass(time.Second)
+}
+
+// pass lets time pass.
+func (p *player) pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// press presses keys and lets the agent do what they mean.
+func (p *player) press(keys string) {
+	p.m.keys <- []byte(keys)
+	p.pass(time.Second)
+}
+
+// ended waits for the end of the process.
+func (p *player) ended(want int) {
+	p.t.Helper()
+	if code := <-p.m.code; code != want {
+		p.t.Errorf("exit status %d, want %d", code, want)
+	}
+}
+
+// file writes a file in the working directory, which is also where the agents' behaviour stands.
+func (p *player) file(name, text string) string {
+	path := filepath.Join(p.dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+	return path
+}
+
+// blocks has the next hook of an event block.
+func (p *player) blocks(event string) {
+	done := false
+	p.m.answers(func(e string) string {
+		if e != event || done {
+			return ""
+		}
+		done = true
+		return `{"decision":"block","reason":"Say it again."}`
+	})
+}
+
+// fails has a turn end with an error of the API.
+func (p *player) fails(behaviour string) func() {
+	return func() {
+		p.file("behave", behaviour)
+		p.m.prompt("hello")
+		p.file("behave", "")
+	}
+}
+
+func (p *player) plays() map[string]func() {
+	const enter, escape = "\r", "\x1b"
+	return map[string]func(){
+		"start": func() { p.begin("--session-id", sessionID) },
+		"turn":  func() { p.m.prompt("hello") },
+		"tool":  func() { p.m.prompt("please @edit notes.md") },
+		"tool_fails": func() {
+			if err := os.Mkdir(filepath.Join(p.dir, "folder"), 0o700); err != nil {
+				p.t.Fatal(err)
+			}
+			p.m.prompt("please @edit folder")
+		},
+		"permission_granted": func() { p.m.prompt("please @ask"); p.pass(10 * time.Second); p.press(enter) },
+		"permission_refused": func() { p.m.prompt("please @ask"); p.press("3") },
+		"permission_escaped": func() { p.m.prompt("please @ask"); p.press(escape) },
+		"interrupted":        func() { p.m.prompt("please @hold /nowhere"); p.press(escape) },
+		"queued":             func() { p.m.prompt("please @busy 3s"); p.m.prompt("and this"); p.pass(10 * time.Second) },
+		"queued_in_tool":     func() { p.m.prompt("please @busy 3s"); p.m.prompt("and this"); p.pass(10 * time.Second) },
+		"stop_blocked":       func() { p.blocks("Stop"); p.m.prompt("hello") },
+		"prompt_refused":     func() { p.blocks("UserPromptSubmit"); p.m.prompt("hello"); p.press("\x15") },
+		"api_error":          p.fails("api-error=unknown"),
+		"rate_limit":         p.fails("api-error=rate_limit"),
+		"login_expired":      p.fails("api-error=authentication_failed"),
+		"background": func() {
+			p.m.prompt("please @background @hold " + filepath.Join(p.dir, "done"))
+			p.file("done", "")
+			p.pass(time.Second)
+		},
+		"compact_refused": func() { p.blocks("PreCompact"); p.m.prompt("please @compact") },
+		"compact_auto":    func() { p.m.prompt("please @compact") },
+		"compact":         func() { p.press("/compact keep the names\r") },
+		"clear":           func() { p.press("/clear\r") },
+		"resume_command":  func() { p.press("/resume " + sessionID + "\r") },
+		"exit_with_task": func() {
+			p.m.prompt("please @background @hold /nowhere")
+			p.press("/exit\r")
+			p.press(enter)
+			p.ended(0)
+		},
+		"resume":     func() { p.begin("--resume", sessionID) },
+		"idle":       func() { p.m.prompt("hello"); p.pass(2 * time.Minute) },
+		"terminated": func() { p.m.signals <- syscall.SIGTERM; p.ended(143) },
+		"fork":       func() { p.begin("--resume", sessionID, "--fork-session") },
+		"exit":       func() { p.press("/exit\r"); p.ended(0) },
+		"fork_print": func() {
+			p.begin("-p", "--resume", sessionID, "--fork-session", "--permission-mode", "dontAsk", "Write a handoff document.")
+			p.ended(0)
+		},
+	}
+}

@@ -1,0 +1,145 @@
+package actor
+
+import (
+	"maps"
+	"strings"
+)
+
+// Fields are the members of a hook's payload, or of something in it.
+type Fields map[string]any
+
+// Hooks makes the payloads of an agent's hooks as Claude Code does. The recording of its hooks, in
+// hooks/hookstest, holds what each of them has.
+type Hooks struct {
+	Name  string // of the session; "": it has none
+	Model string
+	Mode  string // permission mode
+}
+
+// Task is something that runs in the background.
+type Task struct {
+	ID          string `json:"id"`
+	Type        string `json:"type"`
+	Status      string `json:"status"`
+	Description string `json:"description"`
+	Command     string `json:"command"`
+}
+
+// ShellTask is a command that runs in the background.
+func ShellTask(id, description, command string) Task {
+	return Task{ID: id, Type: "shell", Status: "running", Description: description, Command: command}
+}
+
+// Payload is what a hook gets: more, and what each payload has. A session has no prompt id before its first prompt.
+func Payload(event, session, transcript, cwd, promptID string, more Fields) Fields {
+	all := Fields{"session_id": session, "transcript_path": transcript, "cwd": cwd, "hook_event_name": event}
+	if promptID != "" {
+		all["prompt_id"] = promptID
+	}
+	maps.Copy(all, more)
+	return all
+}
+
+func (h Hooks) titled(f Fields) Fields {
+	if h.Name != "" {
+		f["session_title"] = h.Name
+	}
+	return f
+}
+
+// SessionStart is the beginning of a session. tokens is how full the context is of one that is resumed or copied.
+func (h Hooks) SessionStart(source string, tokens int) Fields {
+	f := h.titled(Fields{"source": source})
+	switch source {
+	case "startup", "compact":
+		f["model"] = h.Model
+	case "resume", "fork":
+		f["context_tokens"], f["estimated_cache_write_usd"] = tokens, float64(tokens)*5e-6
+		f["prompt_cache_likely_expired"], f["seconds_since_last_response"] = false, 1
+	}
+	return f
+}
+
+// ResumeCommand is SessionStart after /resume, which tells the model as well.
+func (h Hooks) ResumeCommand(tokens int) Fields {
+	f := h.SessionStart("resume", tokens)
+	f["model"] = h.Model
+	return f
+}
+
+// SessionEnd is the end of a session.
+func (h Hooks) SessionEnd(reason string) Fields { return Fields{"reason": reason} }
+
+// UserPromptSubmit is a prompt that was submitted.
+func (h Hooks) UserPromptSubmit(prompt string) Fields {
+	return h.titled(Fields{"prompt": prompt, "permission_mode": h.Mode})
+}
+
+// Stop is the end of a turn. Of the answer it has the text without the blanks around it, and no key for nothing.
+func (h Hooks) Stop(active bool, last string, tasks []Task) Fields {
+	f := h.effort(Fields{
+		"stop_hook_active": active, "permission_mode": h.Mode, "background_tasks": append([]Task{}, tasks...), "session_crons": []string{},
+	})
+	if last = strings.TrimSpace(last); last != "" {
+		f["last_assistant_message"] = last
+	}
+	return f
+}
+
+// SubagentStop is the end of the agent that compacts a session, which has no type.
+func (h Hooks) SubagentStop(id, transcript, last string, tasks []Task) Fields {
+	f := h.Stop(false, last, tasks)
+	f["agent_id"], f["agent_type"], f["agent_transcript_path"] = id, "", transcript
+	return f
+}
+
+// StopFailure is the end of a turn by an error of the API: its kind, and what the screen shows of it.
+func (h Hooks) StopFailure(kind, shown string) Fields {
+	return h.effort(Fields{"error": kind, "last_assistant_message": shown})
+}
+
+// Tool is what all hooks of a tool's call have.
+func (h Hooks) Tool(name string, input, more Fields) Fields {
+	f := h.effort(Fields{"tool_name": name, "tool_input": input, "permission_mode": h.Mode})
+	maps.Copy(f, more)
+	return f
+}
+
+// ToolBatch is the end of a message's calls of tools.
+func (h Hooks) ToolBatch(calls ...Fields) Fields {
+	return h.effort(Fields{"tool_calls": calls, "permission_mode": h.Mode})
+}
+
+// PermissionRequest asks for permission to call a tool: to edit files, or to run a command.
+func (h Hooks) PermissionRequest(name string, input Fields, edits bool) Fields {
+	suggestion := Fields{"type": "setMode", "mode": "acceptEdits", "destination": "session"}
+	if !edits {
+		suggestion = Fields{"type": "addRules", "behavior": "allow", "destination": "localSettings",
+			"rules": []Fields{{"toolName": name, "ruleContent": input["command"]}}}
+	}
+	return h.Tool(name, input, Fields{"permission_suggestions": []Fields{suggestion}})
+}
+
+// PermissionPrompt is the reminder of a dialog that has been open for a while.
+func (h Hooks) PermissionPrompt() Fields {
+	return Fields{"notification_type": "permission_prompt", "message": "Claude needs your permission"}
+}
+
+// PreCompact is the beginning of a compaction. One that comes by itself has no instructions.
+func (h Hooks) PreCompact(trigger, instructions string) Fields {
+	f := Fields{"trigger": trigger, "custom_instructions": nil}
+	if trigger == "manual" {
+		f["custom_instructions"] = instructions
+	}
+	return f
+}
+
+// PostCompact is the end of a compaction.
+func (h Hooks) PostCompact(trigger, summary string) Fields {
+	return Fields{"trigger": trigger, "compact_summary": summary}
+}
+
+func (h Hooks) effort(f Fields) Fields {
+	f["effort"] = Fields{"level": "medium"}
+	return f
+}
