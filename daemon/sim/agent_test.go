@@ -36,6 +36,8 @@ type agent struct {
 	env      map[string]string
 	session  string
 	name     string
+	model    string
+	mode     string // permission mode, as hooks name it
 	resumed  bool
 	own      bool   // a person has started it
 	skilled  bool   // it was launched with a skill
@@ -54,11 +56,14 @@ type agent struct {
 	promptID string
 	dialog   *dialog
 	tasks    int
-	failing  bool     // each turn ends with an error of the API
-	undead   bool     // no signal ends it
-	given    []string // what was submitted to it, or given in answer to a Stop
-	answers  []string // its messages at the end of turns
-	leaving  bool     // it was asked to exit, or told by a signal to
+	dialogs  int                            // how many it has opened
+	also     func(ctx context.Context) bool // what its next turn does besides; false: it was interrupted
+	sent     [][]byte                       // the payloads of its hooks
+	failing  bool                           // each turn ends with an error of the API
+	undead   bool                           // no signal ends it
+	given    []string                       // what was submitted to it, or given in answer to a Stop
+	answers  []string                       // its messages at the end of turns
+	leaving  bool                           // it was asked to exit, or told by a signal to
 	ended    chan struct{}
 
 	documentAt  time.Time // when it wrote its newest handoff document
@@ -94,7 +99,8 @@ func newAgent(h *host, ref tmux.Ref, server int, launch string) (a *agent) {
 	p := h.table.Start(server, func(sig syscall.Signal) { a.signal(sig) })
 	a = &agent{
 		owner: owner{name: fmt.Sprintf("%s agent-%d", h.name, p.PID-tmuxtest.AbovePID), host: h}, w: h.w, h: h, proc: p, ref: ref,
-		rng:  generator(h.w.seed, fmt.Sprint(h.name, " agent ", p.PID)),
+		rng:   generator(h.w.seed, fmt.Sprint(h.name, " agent ", p.PID)),
+		model: "claude-opus-5-5", mode: "default",
 		keys: make(chan struct{}, 1), work: make(chan struct{}, 1), ended: make(chan struct{}), env: map[string]string{},
 	}
 	a.mood = newMood(a.rng, h.w.plan)
@@ -138,7 +144,7 @@ func (a *agent) run(launch string) {
 	if a.resumed {
 		source = "resume"
 	}
-	a.hook(hooks.SessionStart, map[string]any{"source": source, "session_title": a.name})
+	a.hook(hooks.SessionStart, a.hooks().SessionStart(source, contextTokens))
 	a.ready = true
 	a.settle()
 	if a.prompt != "" {
@@ -178,7 +184,11 @@ func (a *agent) read(path string) error {
 			a.name = value()
 		case "--append-system-prompt-file":
 			a.skilled = strings.TrimSpace(mustRead(value())) != ""
-		case "--settings", "--model", "--permission-mode":
+		case "--model":
+			a.model = value()
+		case "--permission-mode":
+			a.mode = hookMode(value())
+		case "--settings":
 			value()
 		case "--":
 			a.prompt = strings.Join(file.Argv[i+1:], " ")
@@ -229,13 +239,15 @@ func nudge(c chan struct{}) {
 	}
 }
 
-// settle says idle, unless more turns wait.
+// settle says idle, unless more turns wait or commands run in the background.
 func (a *agent) settle() {
 	a.frame.Working = ""
 	switch {
 	case a.dialog != nil:
 	case len(a.jobs) > 0:
 		a.register("busy")
+	case a.tasks > 0:
+		a.register("shell")
 	default:
 		a.register("idle")
 	}
@@ -265,18 +277,25 @@ func (a *agent) draw() {
 }
 
 // hook runs a hook and waits for it.
-func (a *agent) hook(event string, more map[string]any) hookAnswer {
-	payload := map[string]any{"session_id": a.session, "transcript_path": a.transcript(), "cwd": a.h.cwd, "hook_event_name": event}
-	if a.promptID != "" {
-		payload["prompt_id"] = a.promptID
-	}
-	for k, v := range more {
-		payload[k] = v
-	}
-	answer := a.h.hook(a, event, payload)
+func (a *agent) hook(event string, more actor.Fields) hookAnswer {
+	answer := a.h.hook(a, event, actor.Payload(event, a.session, a.transcript(), a.h.cwd, a.promptID, more))
 	a.step(event+" answered", 0, time.Millisecond)
 	return answer
 }
+
+// hooks makes the payloads.
+func (a *agent) hooks() actor.Hooks { return actor.Hooks{Name: a.name, Model: a.model, Mode: a.mode} }
+
+// hookMode is what hooks call a permission mode.
+func hookMode(mode string) string {
+	if mode == "manual" {
+		return "default"
+	}
+	return mode
+}
+
+// contextTokens is how full the context is of a session that is resumed.
+const contextTokens = 14_000
 
 // ask opens a dialog and waits for its answer, -1 for a refusal.
 func (a *agent) ask(what, status string, d dialog) int {
@@ -284,6 +303,7 @@ func (a *agent) ask(what, status string, d dialog) int {
 	d.answer = make(chan int, 1)
 	before := a.status
 	a.dialog = &d
+	a.dialogs++
 	if status != "startup" {
 		a.register("waiting")
 	}
@@ -322,7 +342,10 @@ func (a *agent) signal(sig syscall.Signal) {
 func (a *agent) leave(reason string, code int) {
 	a.step("leaves: "+reason, 0, a.mood.exit)
 	if a.ready {
-		a.hook(hooks.SessionEnd, map[string]any{"reason": reason})
+		if reason == "prompt_input_exit" {
+			a.promptID = uuid(a.rng) // as Claude Code gives each command one
+		}
+		a.hook(hooks.SessionEnd, a.hooks().SessionEnd(reason))
 	}
 	_ = os.Remove(filepath.Join(a.h.config, "sessions", strconv.Itoa(a.proc.PID)+".json"))
 	a.die(reason, code)

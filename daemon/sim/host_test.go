@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/actor"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/personas"
@@ -239,11 +240,12 @@ func (l *logger) Handle(_ context.Context, r slog.Record) error {
 
 // hook has an agent run its hook, and waits for the answer. A runtime that has the command in two places of its settings
 // runs it twice, at once. What is sent twice by one run has one key, and its sender waits for one answer.
-func (h *host) hook(a *agent, event string, payload map[string]any) (answer hookAnswer) {
+func (h *host) hook(a *agent, event string, payload actor.Fields) (answer hookAnswer) {
 	body, err := json.Marshal(payload)
 	if err != nil {
 		panic(err) // plain values of ours
 	}
+	a.sent = append(a.sent, body)
 	env := h.envelope(a, event, body)
 	runs := []chan hookAnswer{h.runHook(a, env, false)}
 	switch {

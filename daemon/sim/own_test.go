@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -93,8 +94,8 @@ func (w *world) ownEnded() {
 
 // compact is what the runtime does when its context is full: it asks its hook, which may refuse.
 func (a *agent) compact() {
-	if answer := a.hook("PreCompact", map[string]any{"trigger": "auto"}); !answer.block {
-		a.hook("SessionStart", map[string]any{"source": "compact", "session_title": a.name})
+	if answer := a.hook(hooks.PreCompact, a.hooks().PreCompact("auto", "")); !answer.block {
+		a.hook(hooks.SessionStart, a.hooks().SessionStart("compact", 0))
 	}
 }
 

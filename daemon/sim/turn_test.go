@@ -160,7 +160,7 @@ func (a *agent) submit(prompt string) {
 		a.enqueue(j)
 		go func() { // its hook is sent at once, with the running turn's prompt id
 			a.step("queues a prompt", 0, 5*time.Millisecond)
-			a.hook(hooks.UserPromptSubmit, map[string]any{"prompt": prompt})
+			a.hook(hooks.UserPromptSubmit, a.hooks().UserPromptSubmit(prompt))
 			close(j.hooked)
 		}()
 	default:
@@ -215,7 +215,7 @@ func (a *agent) turn(j job) {
 	a.frame.Print(actor.BlockUser, j.prompt)
 	a.draw()
 	if j.from != queued {
-		if answer := a.hook(hooks.UserPromptSubmit, map[string]any{"prompt": j.prompt}); answer.block {
+		if answer := a.hook(hooks.UserPromptSubmit, a.hooks().UserPromptSubmit(j.prompt)); answer.block {
 			return
 		}
 	}
@@ -229,13 +229,13 @@ func (a *agent) turn(j job) {
 			return
 		}
 		if a.failing || a.odd("API error", a.mood.fails) {
-			a.hook(hooks.StopFailure, map[string]any{"error": "rate_limit", "error_details": "429", "last_assistant_message": "API Error: Request rejected (429)"})
+			a.hook(hooks.StopFailure, a.hooks().StopFailure("rate_limit", "API Error: Request rejected (429)"))
 			return
 		}
 		a.frame.Print(actor.BlockAnswer, answer)
 		a.record("assistant", answer)
 		a.answers = append(a.answers, answer)
-		got := a.hook(hooks.Stop, map[string]any{"stop_hook_active": active, "last_assistant_message": answer, "background_tasks": make([]struct{}, a.tasks)})
+		got := a.hook(hooks.Stop, a.hooks().Stop(active, answer, a.running()))
 		if !got.block {
 			return
 		}
@@ -262,18 +262,19 @@ func (a *agent) act(ctx context.Context, prompt string) (answer string, done boo
 	if a.odd("agent hangs", a.mood.hangs) && a.stepIn(ctx, "hangs", time.Minute, 10*time.Minute) {
 		return "", false
 	}
-	if a.odd("permission dialog", a.mood.asks) {
-		a.ask("permission", "waiting", dialog{Dialog: actor.Dialog{Title: "Bash", Detail: "rm -r build", Question: "Do you want to proceed?",
-			Choices: []string{"Yes", "No"}}})
-		if ctx.Err() != nil {
-			return "", false
-		}
+	if a.odd("permission dialog", a.mood.asks) && !a.permission(ctx) {
+		return "", false
 	}
 	if a.odd("compaction", a.mood.compacts) {
 		a.compact()
 	}
 	if a.odd("background task", a.mood.background) {
 		a.background()
+	}
+	if also := a.also; also != nil {
+		if a.also = nil; !also(ctx) {
+			return "", false
+		}
 	}
 	task := actor.Understand(prompt)
 	switch task.Kind {
@@ -321,6 +322,33 @@ func (a *agent) handOver(ctx context.Context, task actor.Assignment) (string, bo
 	}
 	write()
 	return "The handoff document is written.", true
+}
+
+// permission asks for permission to run a command; false: the turn is over, by Escape or by a No.
+func (a *agent) permission(ctx context.Context) bool {
+	const command = "rm -r build"
+	a.hook(hooks.PermissionRequest, a.hooks().PermissionRequest("Bash", actor.Fields{"command": command, "description": "clean"}, false))
+	if ctx.Err() != nil {
+		return false
+	}
+	opened := a.dialogs + 1
+	go func() { // a dialog that stays open is told again
+		a.step("reminds of its dialog", 6*time.Second, 6*time.Second)
+		if a.dialog != nil && a.dialogs == opened {
+			a.hook(hooks.Notification, a.hooks().PermissionPrompt())
+		}
+	}()
+	choice := a.ask("permission", "waiting", dialog{Dialog: actor.Dialog{Title: "Bash", Detail: command, Question: "Do you want to proceed?",
+		Choices: []string{"Yes", "No"}}})
+	return choice == 0 && ctx.Err() == nil
+}
+
+// running are the tasks in the background, as Stop tells of them.
+func (a *agent) running() (tasks []actor.Task) {
+	for n := range a.tasks {
+		tasks = append(tasks, actor.ShellTask(fmt.Sprintf("b%08d", n), "test", "make test"))
+	}
+	return tasks
 }
 
 // background starts a task that goes on after the turn.
