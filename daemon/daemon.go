@@ -124,6 +124,8 @@ type Config struct {
 	Notifier Notifier
 	// Processes are those of the machine; nil: as the system tells of them.
 	Processes Processes
+	// Registry reads an entry of the registry that the agents' runtime keeps; nil: the file at path.
+	Registry func(path string) ([]byte, error)
 	// Clock is the time of day; nil: the system's. It may step.
 	Clock func() time.Time
 	// Random is where secrets and what must be unique come from; nil: crypto/rand. It never ends.
@@ -190,6 +192,9 @@ type Daemon struct {
 func New(cfg Config) *Daemon {
 	if cfg.Processes == nil {
 		cfg.Processes = system{}
+	}
+	if cfg.Registry == nil {
+		cfg.Registry = readEntry
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now

@@ -60,7 +60,7 @@ func (d *Daemon) quietFor(agentID int64, long time.Duration) bool {
 func (d *Daemon) look(a *Agent) sighting {
 	var s sighting
 	if dir := d.configDir(a); dir != "" && a.PID != 0 {
-		if b, err := readEntry(runtimes.RegistryPath(dir, a.PID)); err == nil {
+		if b, err := d.Registry(runtimes.RegistryPath(dir, a.PID)); err == nil {
 			if reg, err := runtimes.ParseRegistry(b); err == nil && (reg.PID == 0 || reg.PID == a.PID) {
 				s = sighting{status: reg.Status, since: time.Now(), known: true}
 			}

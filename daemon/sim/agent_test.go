@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/actor"
+	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
@@ -254,12 +254,15 @@ func (a *agent) settle() {
 	a.draw()
 }
 
-// register writes the registry file.
+// register writes the session's entry in the registry of its runtime, which holds nobody up: it is read more often than
+// anything else is looked at.
 func (a *agent) register(status string) {
 	a.status = status
-	a.w.write(filepath.Join(a.h.config, "sessions", strconv.Itoa(a.proc.PID)+".json"), map[string]any{
-		"pid": a.proc.PID, "sessionId": a.session, "cwd": a.h.cwd, "status": status, "name": a.name,
-	}, a.h.now())
+	b, err := json.Marshal(map[string]any{"pid": a.proc.PID, "sessionId": a.session, "cwd": a.h.cwd, "status": status, "name": a.name})
+	if err != nil {
+		panic(err) // plain values of ours
+	}
+	a.h.registry.Store(runtimes.RegistryPath(a.h.config, a.proc.PID), b)
 }
 
 // draw shows the frame in the pane.
@@ -347,7 +350,7 @@ func (a *agent) leave(reason string, code int) {
 		}
 		a.hook(hooks.SessionEnd, a.hooks().SessionEnd(reason))
 	}
-	_ = os.Remove(filepath.Join(a.h.config, "sessions", strconv.Itoa(a.proc.PID)+".json"))
+	a.h.registry.Delete(runtimes.RegistryPath(a.h.config, a.proc.PID))
 	a.die(reason, code)
 }
 

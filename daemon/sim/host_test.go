@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -42,6 +43,8 @@ type host struct {
 	runs   int         // of hooks
 	twice  bool        // each hook is run twice
 	others []*owner    // processes of hooks
+
+	registry sync.Map // of the agents' runtime: its entries by their paths
 }
 
 // settings are those of the contract, but for deadlines that are short enough to be met or missed in a run.
@@ -61,7 +64,7 @@ func settings() daemon.Settings {
 func newHost(w *world, name string) (*host, error) {
 	root := filepath.Join(w.root, name)
 	h := &host{w: w, name: name, dir: data.At(filepath.Join(root, "data")), config: filepath.Join(root, "claude"), cwd: filepath.Join(root, "work")}
-	for _, dir := range []string{h.dir.Pipelines(), filepath.Join(h.dir.Root(), "run"), filepath.Join(h.config, "sessions"), h.cwd} {
+	for _, dir := range []string{h.dir.Pipelines(), filepath.Join(h.dir.Root(), "run"), h.config, h.cwd} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, err
 		}
@@ -120,6 +123,7 @@ func (h *host) start() error {
 		Notifier:  notifier{g},
 		Clock:     h.now,
 		Processes: processes{g},
+		Registry:  h.entry,
 		Random:    &numbers{rng: generator(h.w.seed, g.name)},
 		Log:       slog.New(&logger{w: h.w, who: g.name}),
 		Environ:   []string{"CLAUDE_CONFIG_DIR=" + h.config, "PATH=/bin"},
@@ -157,6 +161,14 @@ func (g *generation) crash() {
 	g.w.trace.note(g.name, "daemon is killed")
 	g.gone()
 	runtime.Goexit()
+}
+
+// entry is what the agents' runtime has written down of a session.
+func (h *host) entry(path string) ([]byte, error) {
+	if text, ok := h.registry.Load(path); ok {
+		return text.([]byte), nil
+	}
+	return nil, fs.ErrNotExist
 }
 
 func (g *generation) gone() {

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -180,22 +179,6 @@ func (w *world) of(id int64) *agent {
 		}
 	}
 	return nil
-}
-
-// write writes a file of JSON by rename, with the time of the world.
-func (w *world) write(path string, v any, at time.Time) {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // plain values of ours
-	}
-	if err := os.WriteFile(path+".tmp", b, 0o600); err != nil {
-		w.fail("%v", err)
-		return
-	}
-	if err := os.Rename(path+".tmp", path); err != nil {
-		w.fail("%v", err)
-	}
-	_ = os.Chtimes(path, at, at)
 }
 
 // logged takes what a daemon has logged.
