@@ -35,8 +35,8 @@ func quantiles(b *testing.B, name string, all []time.Duration) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// build makes the real binary, without what a test binary carries along.
-func build(b *testing.B) string {
+// builtBinary makes the real binary, without what a test binary carries along.
+func builtBinary(b *testing.B) string {
 	b.Helper()
 	bin := filepath.Join(b.TempDir(), "understudy")
 	cmd := exec.Command("go", "build", "-o", bin, ".")
@@ -51,7 +51,7 @@ func build(b *testing.B) string {
 func benchRig(b *testing.B) *rig {
 	b.Helper()
 	r := newRig(b)
-	r.cfg.Binary = build(b)
+	r.cfg.Binary = builtBinary(b)
 	r.misbehave("think=0")
 	return r
 }

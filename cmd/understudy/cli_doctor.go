@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/build"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/db"
 	"github.com/understudyd/understudy/hooks"
@@ -153,7 +154,7 @@ func (a *app) checkDaemon(ctx context.Context, root string) finding {
 		}
 		return f
 	}
-	if own := version(); health.Version != own {
+	if own := build.Version(); health.Version != own {
 		return finding{Name: "daemon", State: findingWarning, Detail: fmt.Sprintf("it is version %s and this is %s", health.Version, own), Fix: "stop it and start it again; agents go on"}
 	}
 	return ok("daemon", "ready, version %s", health.Version)

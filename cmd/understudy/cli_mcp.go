@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/understudyd/understudy/cmd/internal/build"
 	"github.com/understudyd/understudy/cmd/internal/mcpserver"
 )
 
@@ -18,7 +19,7 @@ and read nobody's screen or documents. It ends when stdin is closed.`,
   understudy mcp                                              # what the agent then runs`,
 		Args: exactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return mcpserver.Serve(c.Context(), a.getenv, version(), a.stdin, a.stdout)
+			return mcpserver.Serve(c.Context(), a.getenv, build.Version(), a.stdin, a.stdout)
 		},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/understudyd/understudy/cmd/internal/build"
 	"github.com/understudyd/understudy/daemon"
 )
 
@@ -53,9 +54,9 @@ func TestBuildWords(t *testing.T) {
 			"understudy v0.0.1-x+dirty, commit " + commit.Value + ", with changes that are not committed, go1.26"},
 		{"(devel)", []debug.BuildSetting{commit, dirty}, "7fdb8b30f6b3+dirty", "understudy 7fdb8b30f6b3+dirty, commit " + commit.Value + ", with changes that are not committed, go1.26"},
 	} {
-		b := readBuild(&debug.BuildInfo{GoVersion: "go1.26", Main: debug.Module{Version: c.module}, Settings: c.settings})
-		if b.Version != c.version || b.String() != c.line {
-			t.Errorf("%q %v:\n got  %s: %s\n want %s: %s", c.module, c.settings, b.Version, b, c.version, c.line)
+		b := build.From(&debug.BuildInfo{GoVersion: "go1.26", Main: debug.Module{Version: c.module}, Settings: c.settings})
+		if b.Version != c.version || buildLine(b) != c.line {
+			t.Errorf("%q %v:\n got  %s: %s\n want %s: %s", c.module, c.settings, b.Version, buildLine(b), c.version, c.line)
 		}
 	}
 }

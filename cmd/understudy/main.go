@@ -4,30 +4,21 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 
-	"github.com/understudyd/understudy/cmd/internal/inside"
+	_ "github.com/understudyd/understudy/cmd/internal/early" // the hooks, and --version, without the rest
 	"github.com/understudyd/understudy/cmd/internal/scripted"
 )
 
 func main() { os.Exit(dispatch(os.Args[1:])) }
 
-// dispatch sends the commands that agents and the desktop wait for on their way before anything else
-// is set up.
+// dispatch sends the commands that other programs wait for on their way before anything else is set up. Those that are
+// waited for at every turn do not come here: package early has run them.
 func dispatch(args []string) int {
-	if code, ok := inside.Main(args); ok {
-		return code
-	}
 	if len(args) > 0 {
 		switch args[0] {
-		case "--version": // all commands would be made, to say a word
-			if len(args) == 1 {
-				fmt.Printf(versionLine, version())
-				return exitDone
-			}
 		case notifyCommand:
 			if len(args) == 1 {
 				return notifyDesktop(os.Stdin, os.Stderr)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/build"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/sim/memory"
 	"github.com/understudyd/understudy/data"
@@ -151,7 +152,7 @@ func (m *computer) serve(ctx context.Context, cfg serveConfig) error {
 	var cutOff context.CancelFunc
 	up.ctx, cutOff = context.WithCancel(context.Background())
 	defer cutOff()
-	server := api.New(api.Config{Daemon: d, Personas: d.Personas, Templates: d.Templates, Log: cfg.Log, Version: version()})
+	server := api.New(api.Config{Daemon: d, Personas: d.Personas, Templates: d.Templates, Log: cfg.Log, Version: build.Version()})
 	up.everything, up.hooks = server.Handlers()
 
 	var services sync.WaitGroup

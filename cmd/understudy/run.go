@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/build"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -104,7 +105,7 @@ for root /var/lib/understudy/data, and for others understudy/data in $XDG_DATA_H
   understudy agent start developer-con-1 --cwd ~/app    # an agent that plays a persona
   understudy handoff developer-con-1 --wait             # its work goes to a successor
   understudy pipeline run quick_fix --prompt TODO       # personas in sequence, one feeding the next`,
-		Version:       version(),
+		Version:       build.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		// They are told by noCommand, in the sentence.
@@ -115,7 +116,7 @@ for root /var/lib/understudy/data, and for others understudy/data in $XDG_DATA_H
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.SetUsageTemplate(usageTemplate)
-	root.SetVersionTemplate(fmt.Sprintf(versionLine, "{{.Version}}"))
+	root.SetVersionTemplate("understudy {{.Version}}\n") // as package early says it
 	root.PersistentFlags().StringVar(&a.dataFlag, "data", "", "data `directory` (default $UNDERSTUDY_DATA, else see understudy --help)")
 	root.AddGroup(
 		&cobra.Group{ID: "begin", Title: "To begin with:"},

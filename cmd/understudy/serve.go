@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/build"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/db"
@@ -118,7 +119,7 @@ func serve(ctx context.Context, cfg serveConfig) error {
 	conf.Binary, conf.Version, conf.Lookup, conf.OneShot = hook, runtimes.version, runtimes.lookup, runOneShot
 	d := cfg.newDaemon(conf)
 	up := &serving{Data: dir, Host: host, Address: addrOf(tcp), Daemon: d}
-	server := api.New(api.Config{Daemon: d, Personas: d.Personas, Templates: d.Templates, Token: token, Log: cfg.Log, Version: version(),
+	server := api.New(api.Config{Daemon: d, Personas: d.Personas, Templates: d.Templates, Token: token, Log: cfg.Log, Version: build.Version(),
 		Address: up.Address, Database: base.stats, Logins: dir.Logins(), LinkUsed: func(key string) { dropLinkPage(dir, key) }})
 	up.Dashboard = server.DashboardLink
 	return beginServing(ctx, cfg, base, server, api.Listeners{TCP: tcp}, up)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/build"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/db"
@@ -140,7 +141,7 @@ func heartbeat(ctx context.Context, store *db.DB, up *serving, log *slog.Logger)
 	tick := time.NewTicker(5 * time.Second)
 	defer tick.Stop()
 	for {
-		if err := store.Heartbeat(ctx, db.Host{ID: up.Host, Name: name, Version: version(), DataRoot: up.Data.Root()}); err != nil && ctx.Err() == nil {
+		if err := store.Heartbeat(ctx, db.Host{ID: up.Host, Name: name, Version: build.Version(), DataRoot: up.Data.Root()}); err != nil && ctx.Err() == nil {
 			log.Debug("heartbeat not written", "error", err)
 		}
 		select {

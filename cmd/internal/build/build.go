@@ -1,0 +1,56 @@
+// Package build says what is known of the running program: which release or commit it was made of, and by which Go.
+package build
+
+import (
+	"runtime/debug"
+	"time"
+)
+
+// Info is what is known of this program.
+type Info struct {
+	Version  string     `json:"version"`  // a release, or the one before it with time and commit, or "dev"
+	Revision string     `json:"revision"` // the commit; empty: not known
+	Time     *time.Time `json:"time"`     // when that was made
+	Modified bool       `json:"modified"` // the tree had changes that were not committed
+	Go       string     `json:"go"`
+}
+
+// Version is this program's in a word.
+func Version() string { return Read().Version }
+
+// Read returns what Go noted in this program.
+func Read() Info {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return Info{Version: "dev"}
+	}
+	return From(info)
+}
+
+// From reads what Go notes in each program. It notes no commit in tests and under `go run`.
+func From(info *debug.BuildInfo) Info {
+	b := Info{Version: info.Main.Version, Go: info.GoVersion}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Revision = s.Value
+		case "vcs.time":
+			if t, err := time.Parse(time.RFC3339, s.Value); err == nil {
+				b.Time = &t
+			}
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		}
+	}
+	if b.Version != "" && b.Version != "(devel)" {
+		return b
+	}
+	if b.Version = "dev"; b.Revision == "" {
+		return b
+	}
+	b.Version = b.Revision[:min(12, len(b.Revision))]
+	if b.Modified {
+		b.Version += "+dirty"
+	}
+	return b
+}

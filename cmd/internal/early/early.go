@@ -1,0 +1,31 @@
+// Package early runs the commands of understudy that somebody waits for at every turn, and --version, before most of
+// the program's packages prepare themselves. That would take several times as long as the commands.
+//
+// Go prepares packages in the order of their import paths, each as soon as all that it imports is ready
+// (https://go.dev/ref/spec#Program_initialization). This package imports little, so its turn comes before that of
+// whatever needs package net: the HTTP server, the database, the metrics, the dashboard. What these import it must not.
+package early
+
+import (
+	"os"
+
+	"github.com/understudyd/understudy/cmd/internal/build"
+	"github.com/understudyd/understudy/cmd/internal/inside"
+)
+
+func init() {
+	if code, mine := run(os.Args[1:]); mine {
+		os.Exit(code)
+	}
+}
+
+// run runs the command that the arguments name. Arguments that name none of this package's are not mine.
+func run(args []string) (code int, mine bool) {
+	if len(args) == 1 && args[0] == "--version" {
+		if _, err := os.Stdout.WriteString("understudy " + build.Version() + "\n"); err != nil {
+			return 1, true
+		}
+		return 0, true
+	}
+	return inside.Main(args)
+}
