@@ -1,6 +1,9 @@
 package daemon
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 const (
 	// absentAfter is how long the sweep, which comes each second, may be late before nobody was there.
@@ -83,10 +86,26 @@ func (p *presence) spent(since, now time.Time) time.Duration {
 	return all[len(all)-1].at(now) - all[i].at(since)
 }
 
-// earliest is the least that the clock has shown since it showed a time. The zero time: it is not known.
+// earliest is the least that the clock has shown since it showed a time; if it did more than once, since the last of
+// them. The zero time: it is not known.
 func (p *presence) earliest(since, now time.Time) time.Time {
 	all := p.until(now)
-	i := in(all, since)
+	return least(all, in(all, since), since)
+}
+
+// earliestEver is earliest since the first time that the clock showed a time, or may have: a stretch goes on for a while
+// after what is known of it.
+func (p *presence) earliestEver(since, now time.Time) time.Time {
+	all := p.until(now)
+	i := slices.IndexFunc(all, func(s stretch) bool { return !since.Before(s.from) && since.Before(s.to.Add(absentAfter)) })
+	if i < 0 {
+		i = in(all, since)
+	}
+	return least(all, i, since)
+}
+
+// least is the least that the clock has shown since it showed a time in a stretch.
+func least(all []stretch, i int, since time.Time) time.Time {
 	if i < 0 {
 		return time.Time{}
 	}

@@ -108,3 +108,25 @@ func earliest(t *testing.T, start time.Time, at func(int) time.Time) {
 		t.Errorf("of a time that is still to come: %s", got)
 	}
 }
+
+// TestEarliestEver: a clock that was set back shows again what it has shown before, or right after the last sweep before.
+func TestEarliestEver(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+	synctest.Test(t, func(t *testing.T) {
+		var p presence
+		p.begin(start)
+		for _, s := range []int{1, 2, -3, -1, 1, 3, 5, 7, 9} {
+			p.prove(at(s))
+		}
+		for since, want := range map[int]int{1: -3, 4: -3, 8: 8, 100: 0} {
+			if got := p.earliestEver(at(since), at(10)); !got.Equal(at(want)) && (since < 100 || !got.IsZero()) {
+				t.Errorf("since %d s: %s, want %d s", since, got.Sub(start), want)
+			}
+		}
+		if got := p.earliest(at(1), at(10)); !got.Equal(at(1)) {
+			t.Errorf("since the last time: %s", got.Sub(start))
+		}
+	})
+}

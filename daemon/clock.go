@@ -41,6 +41,14 @@ func (d *Daemon) earliest(since time.Time) time.Time {
 	return d.presence.earliest(since, d.now())
 }
 
+// earliestEver is earliest where too early a time is the safe one: if the clock was set back it may have shown the time
+// more than once, and which of them is meant is not known.
+func (d *Daemon) earliestEver(since time.Time) time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.presence.earliestEver(since, d.now())
+}
+
 // cameAfter reports whether a hook came after a text was typed. Its id tells, but for a hook that was on its way; and its
 // time, but for a clock that was set back.
 func (d *Daemon) cameAfter(hook int64, at time.Time, dl *Delivery) bool {

@@ -37,7 +37,7 @@ func (d *Daemon) givenWork(ctx context.Context, h *Handoff, a *Agent) (bool, err
 			return true, nil
 		}
 	}
-	return runtimes.PromptedAfter(transcriptTail(a), nonce, d.earliest(since), d.now(), d.earliest(a.CreatedAt)), nil
+	return runtimes.PromptedAfter(transcriptTail(a), nonce, d.earliestEver(since), d.now(), d.earliest(a.CreatedAt)), nil
 }
 
 // yields takes the request to exit back that a handoff has made, if the agent was given work before it was

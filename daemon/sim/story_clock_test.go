@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -92,6 +93,32 @@ func TestWorkAfterTheClockWasSetBack(t *testing.T) {
 		h.setClock(-30 * time.Second)
 		a.person("one more thing", tmux.Enter)
 		p.await("the daemon to ask", 5*time.Minute, func() bool { return p.handoffs(a.id)[0].Retryable() })
+		if a.dead {
+			t.Error("the agent was ended with work that no document mentions")
+		}
+		if err := p.retry(&p.handoffs(a.id)[0]); err != nil {
+			t.Error(err)
+		}
+		p.reach(a, daemon.Completed)
+	})
+}
+
+// TestWorkStaysAsTheClockGoesOn: work that came after an instruction is still known once a clock that was set back shows
+// again when the instruction was typed.
+func TestWorkStaysAsTheClockGoesOn(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		a.mood.think = 10 * time.Second
+		p.w.after = func(what string) {
+			if strings.Contains(what, "(instruction for agent") && strings.Contains(what, " typing") {
+				p.w.after = nil
+				h.setClock(-30 * time.Second)
+			}
+		}
+		p.request(h, a, daemon.AwaitingDocument)
+		a.person("one more thing", tmux.Enter)
+		p.await("the daemon to ask", 5*time.Minute, func() bool { return p.handoffs(a.id)[0].Retryable() })
+		p.wait("lets the clock show that time again", time.Minute, time.Minute)
 		if a.dead {
 			t.Error("the agent was ended with work that no document mentions")
 		}
