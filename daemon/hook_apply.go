@@ -143,9 +143,14 @@ func (h *hookStep) register() {
 	h.event("agent_registered", map[string]any{"by": "hook", "pane": a.Pane, "session_id": a.SessionID}, a)
 }
 
-// apply is what each hook does to an agent that is alive.
+// apply is what each hook does to an agent that is alive. Each names the transcript: the SessionStart may be lost, and
+// whether the agent was given work is looked up there.
 func (h *hookStep) apply() {
 	a := h.tx.Agent
+	if a.TranscriptPath == nil && h.p.TranscriptPath != "" {
+		path := h.p.TranscriptPath
+		a.TranscriptPath = &path
+	}
 	switch h.p.Event {
 	case "SessionStart":
 		h.sessionStart()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -189,6 +190,44 @@ func TestTurnBetweenExitAndItsEnter(t *testing.T) {
 		}
 		p.request(h, a, daemon.ShuttingDown)
 		p.await("the daemon to ask", time.Minute, func() bool { return p.handoffs(a.id)[0].Retryable() })
+		if err := p.retry(&p.handoffs(a.id)[0]); err != nil {
+			t.Error(err)
+		}
+		p.reach(a, daemon.Completed)
+	})
+}
+
+// TestWorkWithoutASessionStart: what an agent was given is known also of one whose first hook was lost, by the transcript
+// that its other hooks name.
+func TestWorkWithoutASessionStart(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		p.w.inject = func(c *call) fault {
+			if c.kind == sending && isHook(c.own, hooks.SessionStart) {
+				return lostHook
+			}
+			return none
+		}
+		var id int64
+		if err := p.ask(h, "start an agent", func(ctx context.Context, d *daemon.Daemon) error {
+			a, err := d.CreateAgent(ctx, daemon.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: "claude"})
+			id = a.ID
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		p.await("its process", time.Minute, func() bool { return p.w.of(id) != nil && p.w.of(id).ready })
+		p.w.inject = nil
+		a := p.w.of(id)
+		a.mood.think = 10 * time.Second
+		a.person("some work", tmux.Enter)
+		p.wait("waits", 2*time.Second, 2*time.Second)
+		a.person("one more thing", tmux.Enter)
+		p.wait("waits", time.Second, time.Second)
+		p.request(h, a, daemon.ShuttingDown)
+		p.await("the daemon to ask", 5*time.Minute, func() bool { return a.dead || p.handoffs(a.id)[0].Retryable() })
+		if a.dead {
+			t.Error("the agent was ended with work that no document mentions")
+		}
 		if err := p.retry(&p.handoffs(a.id)[0]); err != nil {
 			t.Error(err)
 		}
