@@ -31,7 +31,7 @@ func (r *pipelineRun) promptAgain(s *Step, a *Agent) (out runOutcome, due bool) 
 		return runOutcome{err: err}, true
 	}
 	// A turn that waits for hooks of the user's has begun on the screen already.
-	if screen.Holds(text) || r.d.hasPrompt(a, transcriptTail(a), runtimes.FirstPrompt(s.Input), text) {
+	if screen.Holds(text) || hasPrompt(transcriptTail(a), runtimes.FirstPrompt(s.Input), text) {
 		return out, false
 	}
 	return r.queueStepPrompt(a, text), true
@@ -83,7 +83,7 @@ func (r *pipelineRun) forgot(s *Step, a *Agent) (text string, err error) {
 		return "", err
 	}
 	jsonl := transcriptTail(a)
-	if len(jsonl) == transcriptEnd || !r.d.hasPrompt(a, jsonl, p.Prompt) || r.d.hasPrompt(a, jsonl, first, text) {
+	if len(jsonl) == transcriptEnd || !hasPrompt(jsonl, p.Prompt) || hasPrompt(jsonl, first, text) {
 		return "", nil
 	}
 	return text, nil
@@ -102,10 +102,10 @@ func (r *pipelineRun) queueStepPrompt(a *Agent, text string) runOutcome {
 	return runOutcome{with: &Change{Agents: []*Agent{a}, NewDeliveries: []*Delivery{dl}, Events: []*Event{e}}}
 }
 
-// hasPrompt reports whether a transcript of the agent's has one of the texts as a prompt.
-func (d *Daemon) hasPrompt(a *Agent, jsonl []byte, texts ...string) bool {
-	since := d.earliest(a.CreatedAt)
-	return slices.ContainsFunc(texts, func(text string) bool { return runtimes.TranscriptHasPrompt(jsonl, text, since) })
+// hasPrompt reports whether the transcript of a step's first agent has one of the texts as a prompt, at whatever time: its
+// session began with it, and the clock may have been set back since, also while no daemon ran that would know.
+func hasPrompt(jsonl []byte, texts ...string) bool {
+	return slices.ContainsFunc(texts, func(text string) bool { return runtimes.TranscriptHasPrompt(jsonl, text, time.Time{}) })
 }
 
 // typedPrompt is a step's prompt as it can be typed.

@@ -140,3 +140,24 @@ func TestHandoffAfterTheClockWasSetBack(t *testing.T) {
 		p.request(h, a, daemon.Completed)
 	})
 }
+
+// TestStepAfterTheClockWasSetBack: an agent that has taken its step's prompt is not given it again because the clock shows
+// that as a time before the agent was made, and the daemon that saw the clock being set back has ended: a rule of every
+// run says so.
+func TestStepAfterTheClockWasSetBack(t *testing.T) {
+	story(t, func(_ *testing.T, p *person, h *host) {
+		var a *agent
+		p.w.born = func(born *agent) {
+			a, born.mood.think = born, time.Minute
+			h.setClock(-20 * time.Second)
+		}
+		id := p.run(h, "one")
+		p.await("its process", time.Minute, func() bool { return a != nil })
+		before := h.gen
+		before.cancel(errStopped)
+		p.await("the end of the daemon", time.Minute, func() bool { return h.gen != before })
+		p.wait("waits", 23*time.Second, 23*time.Second)
+		a.person("one more thing", tmux.Enter)
+		p.reachRun(id, daemon.PipelineDone)
+	})
+}
