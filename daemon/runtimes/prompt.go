@@ -93,10 +93,13 @@ var wrapper = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 // MatchesPrompt tells whether the prompt that a hook reports contains the text that was typed.
 // The CLI trims blanks, turns tabs into blanks, wraps large texts as pasted content and puts a
 // text that was already in the composer in front; so white space counts as one blank and the
-// wrapper not at all.
+// wrapper not at all. What is typed may quote a wrapper, as it does if it passes on what an agent said.
 func MatchesPrompt(hookPrompt, typed string) bool {
-	typed = squeeze(typed)
-	return typed != "" && strings.Contains(squeeze(wrapper().ReplaceAllString(hookPrompt, " ")), typed)
+	typed = unwrapped(typed)
+	return typed != "" && strings.Contains(unwrapped(hookPrompt), typed)
 }
+
+// unwrapped is a prompt without what the CLI changes in it.
+func unwrapped(prompt string) string { return squeeze(wrapper().ReplaceAllString(prompt, " ")) }
 
 func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }

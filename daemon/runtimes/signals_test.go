@@ -151,6 +151,7 @@ func TestMatchesPrompt(t *testing.T) {
 		"line ends":    {"a\nb", "a\r\nb", true},
 		"pasted":       {"\n\n<pasted_content id=\"c2ff\">\na\nb\nc\nd\n</pasted_content id=\"c2ff\">\n", "a\nb\nc\nd", true},
 		"pasted in it": {"see\n<pasted_content id=\"c2ff\">\na\n</pasted_content id=\"c2ff\">", "see a", true},
+		"quoted":       {"Noted: <pasted_content id=\"c2ff\"> a … go on", "Noted: <pasted_content id=\"c2ff\"> a … go on", true},
 		"other":        {"do that", "do it", false},
 		"cut off":      {"do", "do it", false},
 		"nothing":      {"do it", " ", false},

@@ -52,10 +52,10 @@ func TranscriptContains(jsonl []byte, nonce string) bool {
 // changes in it, was submitted at since or later. Without a nonce only that is evidence: a short
 // text may stand in many others, and may have been said before.
 func TranscriptHasPrompt(jsonl []byte, text string, since time.Time) bool {
-	want := squeeze(text)
+	want := unwrapped(text)
 	since = since.Truncate(time.Millisecond) // a transcript tells no more than that
 	return anyUserText(jsonl, func(got string, at time.Time) bool {
-		return want != "" && !at.Before(since) && squeeze(wrapper().ReplaceAllString(got, " ")) == want
+		return want != "" && !at.Before(since) && unwrapped(got) == want
 	})
 }
 

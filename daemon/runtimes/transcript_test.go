@@ -24,6 +24,7 @@ func TestTranscriptHasPrompt(t *testing.T) {
 		"in the same instant":  {user(since, "go on"), "go on", true}, // a transcript knows milliseconds
 		"as the composer does": {user(later, "go on\nthere    now"), " go on\r\nthere\tnow ", true},
 		"pasted":               {user(later, "\n\n<pasted_content id=\"c2ff\">\na\nb\nc\nd\n</pasted_content id=\"c2ff\">\n"), "a\nb\nc\nd", true},
+		"quoted":               {user(later, "Noted: <pasted_content id=\"c2ff\"> a … go on"), "Noted: <pasted_content id=\"c2ff\"> a … go on", true},
 		"blocks":               {`{"type":"user",` + at + `,"message":{"role":"user","content":[{"type":"text","text":"go on"}]}}`, "go on", true},
 		"put into a turn":      {`{"type":"attachment",` + at + `,"attachment":{"type":"queued_command","prompt":"go on"}}`, "go on", true},
 		"among others":         {user(since.Add(-time.Hour), "go on") + user(later, "stop") + user(later, "go on"), "go on", true},
