@@ -37,7 +37,11 @@ func (d *Daemon) givenWork(ctx context.Context, h *Handoff, a *Agent) (bool, err
 			return true, nil
 		}
 	}
-	return runtimes.PromptedAfter(transcriptTail(a), nonce, d.earliestEver(since), d.now(), d.earliest(a.CreatedAt)), nil
+	after, until := d.earliestEver(since), d.now()
+	if after.Before(since) {
+		until = time.Time{} // the clock was set back since, or may have been: what it has shown after now may be work as well
+	}
+	return runtimes.PromptedAfter(transcriptTail(a), nonce, after, until, d.earliest(a.CreatedAt)), nil
 }
 
 // yields takes the request to exit back that a handoff has made, if the agent was given work before it was

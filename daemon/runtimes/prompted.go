@@ -12,10 +12,10 @@ import (
 // Commands, notifications, answers of hooks and what this supervisor typed are no work.
 //
 // A prompt that was queued has the time at which it was typed, and stands where the model got it. So its
-// place counts, and its time only where the nonce is not found at since or later; not a time after now, which was shown
-// before the clock was set back. Prompts that were queued before from are left out: a session that was killed leaves its
+// place counts, and its time only where the nonce is not found at since or later; not a time after until, if that is
+// set, which was shown before the clock was set back. Prompts that were queued before from are left out: a session that was killed leaves its
 // queue behind.
-func PromptedAfter(jsonl []byte, nonce string, since, now, from time.Time) bool {
+func PromptedAfter(jsonl []byte, nonce string, since, until, from time.Time) bool {
 	since = since.Truncate(time.Millisecond) // a transcript tells no more than that
 	var queue []string
 	told, given := false, false
@@ -35,7 +35,7 @@ func PromptedAfter(jsonl []byte, nonce string, since, now, from time.Time) bool 
 			told, given = true, false
 			continue
 		}
-		if (told || line.at.After(since) && !line.at.After(now)) && !line.meta && joined(texts, withoutMarks) != "" {
+		if (told || line.at.After(since) && (until.IsZero() || !line.at.After(until))) && !line.meta && joined(texts, withoutMarks) != "" {
 			given = true
 		}
 	}

@@ -161,3 +161,31 @@ func TestStepAfterTheClockWasSetBack(t *testing.T) {
 		p.reachRun(id, daemon.PipelineDone)
 	})
 }
+
+// TestWorkAfterAForkAndTheClockWasSetBack: work that an agent was given while a copy of its session wrote the document is
+// not forgotten because the clock was set back to before all of that.
+func TestWorkAfterAForkAndTheClockWasSetBack(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.converse(a)
+		a.mood.think = 20 * time.Second
+		if err := p.ask(h, "hand over", func(ctx context.Context, d *daemon.Daemon) error {
+			_, err := d.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true, Mode: daemon.ModeGenerate})
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+		p.often("the fork", func() bool { return p.handoffs(a.id)[0].ForkedAt != nil })
+		a.person("one more thing", tmux.Enter)
+		p.reach(a, daemon.ShuttingDown)
+		h.setClock(-time.Hour)
+		p.await("the daemon to ask", 5*time.Minute, func() bool { return a.dead || p.handoffs(a.id)[0].Retryable() })
+		if a.dead {
+			t.Error("the agent was ended with work that no document mentions")
+		}
+		if err := p.retry(&p.handoffs(a.id)[0]); err != nil {
+			t.Error(err)
+		}
+		p.reach(a, daemon.Completed)
+	})
+}
