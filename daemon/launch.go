@@ -258,7 +258,11 @@ func (d *Daemon) plan(ctx context.Context, a *Agent) (runtimes.Launch, error) {
 	}
 	known := hooks.KnownEvents(version)
 	events := slices.DeleteFunc(slices.Clone(launchEvents), func(e string) bool { return !slices.Contains(known, e) })
-	spec.SettingsJSON, err = hooks.LaunchSettings(d.Binary, events, allow, hooks.StatusLine())
+	options := []hooks.LaunchOption{hooks.StatusLine()}
+	if hooks.SupportsExecForm(version) {
+		options = append(options, hooks.ExecForm())
+	}
+	spec.SettingsJSON, err = hooks.LaunchSettings(d.Binary, events, allow, options...)
 	if err != nil {
 		return runtimes.Launch{}, err
 	}

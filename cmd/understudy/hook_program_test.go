@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -106,20 +108,34 @@ func TestHookProgramIsKept(t *testing.T) {
 	}
 }
 
-// TestAgentsRunTheHookProgram: what agents are started with, their hooks and their status line name
-// the copy.
+// TestAgentsRunTheHookProgram: what agents are started with, their hooks and their status line name the copy. No shell
+// stands between the CLI and a hook: it would be a second process at each.
 func TestAgentsRunTheHookProgram(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	a := r.agent("")
 	kept := r.dir.HookProgram()
-	settings, err := os.ReadFile(filepath.Join(r.dir.Launch(a.ID), "settings.json"))
+	text, err := os.ReadFile(filepath.Join(r.dir.Launch(a.ID), "settings.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{kept + " hook Stop", kept + " statusline"} {
-		if !strings.Contains(string(settings), want) {
-			t.Errorf("the settings of the agent do not name %q:\n%s", want, settings)
+	type command struct {
+		Command string
+		Args    []string
+	}
+	var settings struct {
+		Hooks      map[string][]struct{ Hooks []command }
+		StatusLine command
+	}
+	if err := json.Unmarshal(text, &settings); err != nil {
+		t.Fatal(err)
+	}
+	for event, groups := range settings.Hooks {
+		if got, want := groups[0].Hooks[0], (command{kept, []string{"hook", event}}); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s runs %+v, want %+v", event, got, want)
 		}
+	}
+	if len(settings.Hooks) == 0 || settings.StatusLine.Command != kept+" statusline" {
+		t.Errorf("the settings of the agent do not name %s:\n%s", kept, text)
 	}
 }

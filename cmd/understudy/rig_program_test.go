@@ -218,7 +218,10 @@ func (p *program) run(ctx context.Context, c scripted.Command) scripted.Result {
 		return p.leaves(c)
 	}
 	env := environment(c.Environ)
-	words := strings.Fields(c.Argv[len(c.Argv)-1])
+	words := c.Argv
+	if words[0] == "sh" { // as in sh -c "understudy hook Stop"
+		words = strings.Fields(words[len(words)-1])
+	}
 	switch {
 	case len(words) >= 3 && words[1] == "hook":
 		return p.hook(ctx, words[2], env, c.Stdin)
