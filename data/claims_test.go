@@ -130,11 +130,15 @@ func TestClaimsAreQuick(t *testing.T) {
 			ParseDecisions(text, "", time.Time{})
 			return time.Since(started)
 		}
-		slow := func() bool {
+		quick := false
+		for range 3 { // a machine that is busy with something else is not so three times just then
 			short, took := search(1<<13), search(1<<16)
-			return took > 600*time.Millisecond && took > 24*short
+			quick = took < 600*time.Millisecond || took < 24*short
+			if quick {
+				break
+			}
 		}
-		if slow() && slow() && slow() { // a machine that is busy is not busy three times just then
+		if !quick {
 			t.Errorf("%q takes more than 24 times as long as an eighth of it", part)
 		}
 	}
