@@ -186,7 +186,9 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 	err = term.Paste(ctx, a.Ref(), dl.Text, opt)
 	switch {
 	case err == nil:
-		d.submit(ctx, a, dl, term)
+		if !d.submit(ctx, a, dl, term) {
+			dl.Attempts = 0
+		}
 	case errors.Is(err, tmux.ErrChanged) && dl.Kind == KindExit:
 		return false, 100 * time.Millisecond, nil // the stop ladder tries again, or goes on
 	case errors.Is(err, tmux.ErrChanged):
@@ -205,23 +207,23 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 }
 
 // submit presses Enter for a text that was just pasted, once the composer shows it: whatever has opened
-// since would take the Enter for an answer. If the text is not seen, the confirmation looks again. The exit command is
+// since would take the Enter for an answer. If the text is not seen, Enter is not pressed, and the confirmation looks again. The exit command is
 // short enough to be seen: as long as it is not, keys of a person may come before it.
-func (d *Daemon) submit(ctx context.Context, a *Agent, dl *Delivery, term Terminal) {
+func (d *Daemon) submit(ctx context.Context, a *Agent, dl *Delivery, term Terminal) (pressed bool) {
 	wait := 5 * time.Millisecond // and twice as long each time: a look costs a process
 	for until := time.Now().Add(shownWithin); ; wait *= 2 {
 		late := time.Now().After(until)
 		s, err := d.readScreen(ctx, a)
 		if err == nil && dl.Kind == KindExit && d.busyAgain(ctx, a, s) {
-			return
+			return false
 		}
 		if err == nil && s.Composer && (s.Holds(dl.Text) || late && s.Draft != "" && dl.Kind != KindExit) && d.inFront(a) {
 			if err = term.Press(ctx, a.Ref(), s.sight(), tmux.Enter); !errors.Is(err, tmux.ErrChanged) {
-				return
+				return true
 			}
 		}
 		if late || !ticked(ctx, time.After(wait)) {
-			return
+			return false
 		}
 	}
 }
@@ -258,7 +260,7 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (b
 	}
 	inComposer := err == nil && screen.Composer && screen.Holds(dl.Text)
 	switch {
-	case inComposer && dl.Attempts < maxEnters && left > 0:
+	case inComposer && dl.wantsEnter(screen) && left > 0:
 		return d.pressEnter(ctx, a, dl, screen)
 	case d.inTranscript(a, dl):
 		dl.decide(Submitted, "found in the transcript", now)
@@ -272,6 +274,13 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (b
 		dl.decide(Unconfirmed, "ack_timeout: neither a hook, nor the screen, nor the transcript shows it", now)
 	}
 	return d.saveDelivery(ctx, a, dl, false)
+}
+
+// wantsEnter reports whether Enter may be pressed for a text that stands in the composer. The one before may have been
+// taken for part of the text; or the agent has not read its keyboard yet, for it is busy. It takes both Enters then, and
+// a draft that is aside comes back with the first: the second would submit it.
+func (dl *Delivery) wantsEnter(s *screen) bool {
+	return dl.Attempts == 0 || dl.Attempts < maxEnters && !s.Stashed
 }
 
 // pressEnter presses Enter once more for a text that stands in the composer.

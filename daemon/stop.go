@@ -165,7 +165,8 @@ func (d *Daemon) nudgeExit(ctx context.Context, a *Agent) {
 		case dl.Kind != KindExit:
 		case dl.State == DeliveryTyping:
 			_, _, err = d.typeText(ctx, a, dl, screen)
-		case dl.Attempts < maxEnters && screen.Composer && strings.TrimSpace(screen.Draft) == dl.Text:
+		case d.spent(*dl.TypedAt) < time.Duration(dl.Attempts)*enterAfter:
+		case dl.wantsEnter(screen) && screen.Composer && strings.TrimSpace(screen.Draft) == dl.Text:
 			_, _, err = d.pressEnter(ctx, a, dl, screen)
 		}
 	}

@@ -149,6 +149,45 @@ func TestPromptIsReadUnderExit(t *testing.T) {
 	})
 }
 
+// TestEnterBesideADraft: an agent that is slow to read its keyboard gets one Enter for a text beside a draft, which comes
+// back when the text is taken: a second one would submit it.
+func TestEnterBesideADraft(t *testing.T) {
+	for _, what := range []string{"a message", "the exit command"} {
+		t.Run(what, func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				a := p.agent(h)
+				a.person("half a thought")
+				p.wait("thinks", time.Second, time.Second)
+				pressed := 0
+				p.w.delay = func(c *call) time.Duration {
+					if strings.HasPrefix(c.what, "Press ") {
+						pressed++
+						a.frozen = time.Now().Add(10 * time.Second)
+					}
+					return 0
+				}
+				if what == "a message" {
+					p.send(a.id)
+					p.await("the Enter", time.Minute, func() bool { return pressed > 0 })
+					p.wait("looks elsewhere", 20*time.Second, 20*time.Second)
+					if a.composer.Text != "half a thought" {
+						t.Errorf("the composer holds %q", a.composer.Text)
+					}
+				} else if err := p.ask(h, "stop", func(ctx context.Context, d *daemon.Daemon) error {
+					_, err := d.StopAgent(ctx, a.id, false)
+					return err
+				}); err != nil {
+					t.Error(err)
+				}
+				p.await("its end", time.Minute, func() bool { return what == "a message" || a.dead })
+				if pressed != 1 {
+					t.Errorf("Enter was pressed %d times", pressed)
+				}
+			})
+		})
+	}
+}
+
 // TestMessageWhileRecorded: a message that comes while a handoff is being recorded, which drops what waits for the
 // agent, is not dropped without a word: a rule of every run says so.
 func TestMessageWhileRecorded(t *testing.T) {
