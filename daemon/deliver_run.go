@@ -218,7 +218,7 @@ func (d *Daemon) submit(ctx context.Context, a *Agent, dl *Delivery, term Termin
 			return false
 		}
 		if err == nil && s.Composer && (s.Holds(dl.Text) || late && s.Draft != "" && dl.Kind != KindExit) && d.inFront(a) {
-			if err = term.Press(ctx, a.Ref(), s.sight(), tmux.Enter); !errors.Is(err, tmux.ErrChanged) {
+			if err = d.enter(ctx, a, term, s); !errors.Is(err, tmux.ErrChanged) {
 				return true
 			}
 		}
@@ -260,6 +260,8 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (b
 	}
 	inComposer := err == nil && screen.Composer && screen.Holds(dl.Text)
 	switch {
+	case inComposer && dl.wantsEnter(screen) && left > 0 && d.untilEnter(a) > 0:
+		return false, min(left, d.untilEnter(a)), nil
 	case inComposer && dl.wantsEnter(screen) && left > 0:
 		return d.pressEnter(ctx, a, dl, screen)
 	case d.inTranscript(a, dl):
@@ -274,29 +276,6 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (b
 		dl.decide(Unconfirmed, "ack_timeout: neither a hook, nor the screen, nor the transcript shows it", now)
 	}
 	return d.saveDelivery(ctx, a, dl, false)
-}
-
-// wantsEnter reports whether Enter may be pressed for a text that stands in the composer. The one before may have been
-// taken for part of the text; or the agent has not read its keyboard yet, for it is busy. It takes both Enters then, and
-// a draft that is aside comes back with the first: the second would submit it.
-func (dl *Delivery) wantsEnter(s *screen) bool {
-	return dl.Attempts == 0 || dl.Attempts < maxEnters && !s.Stashed
-}
-
-// pressEnter presses Enter once more for a text that stands in the composer.
-func (d *Daemon) pressEnter(ctx context.Context, a *Agent, dl *Delivery, screen *screen) (bool, time.Duration, error) {
-	dl.Attempts++
-	if moved, again, err := d.saveDelivery(ctx, a, dl, true); err != nil {
-		return moved, again, err
-	}
-	term, err := d.terminalOf(a)
-	if err != nil {
-		return false, 0, err
-	}
-	if err := term.Press(ctx, a.Ref(), screen.sight(), tmux.Enter); err != nil && !errors.Is(err, tmux.ErrChanged) {
-		return false, 0, fmt.Errorf("delivery %d: enter: %w", dl.ID, err)
-	}
-	return true, 0, nil
 }
 
 // saveDelivery commits a delivery that changed, with its event; quiet: without.

@@ -378,6 +378,7 @@ func (d *Daemon) forget(agentID int64) {
 	delete(d.watched, agentID)
 	delete(d.sightings, agentID)
 	delete(d.glimpses, agentID)
+	delete(d.entered, agentID)
 	delete(d.acted, agentID)
 	delete(d.unready, agentID)
 	delete(d.errors, agentID)

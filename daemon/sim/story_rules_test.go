@@ -188,6 +188,29 @@ func TestEnterBesideADraft(t *testing.T) {
 	}
 }
 
+// TestEnterIsGivenTime: an agent that shows a text late, and is then slow to read its keyboard, gets a second to take each Enter.
+func TestEnterIsGivenTime(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		var pressed []time.Time
+		p.w.delay = func(c *call) time.Duration {
+			switch {
+			case strings.HasPrefix(c.what, "Paste "):
+				a.frozen = time.Now().Add(1500 * time.Millisecond)
+			case strings.HasPrefix(c.what, "Press "):
+				pressed = append(pressed, time.Now())
+				a.frozen = time.Now().Add(1500 * time.Millisecond)
+			}
+			return 0
+		}
+		p.send(a.id)
+		p.await("the end of its turn", time.Minute, func() bool { return len(pressed) > 1 && p.row(a).State == daemon.Idle })
+		if gap := pressed[1].Sub(pressed[0]); gap < time.Second {
+			t.Errorf("the second Enter came after %s", gap)
+		}
+	})
+}
+
 // TestMessageWhileRecorded: a message that comes while a handoff is being recorded, which drops what waits for the
 // agent, is not dropped without a word: a rule of every run says so.
 func TestMessageWhileRecorded(t *testing.T) {
