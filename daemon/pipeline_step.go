@@ -26,13 +26,14 @@ func (r *pipelineRun) reach(s *Step) runOutcome {
 		return runOutcome{err: err}
 	case prev != nil && prev.Active() && prev.StopAskedAt == nil:
 		return r.takeUp(s, prev)
-	case prev != nil:
-		if out := r.handover(s, prev); out != nil {
-			return *out
-		}
 	}
 	if out := r.previousGone(s.OrderIndex + 1); out != nil {
 		return *out
+	}
+	if prev != nil { // its handoff makes a successor, too: nobody else is at the step by now
+		if out := r.handover(s, prev); out != nil {
+			return *out
+		}
 	}
 	if _, err := os.Stat(r.p.WorkDir); r.p.Branch != nil && errors.Is(err, fs.ErrNotExist) {
 		return r.makeTree() // somebody has removed it since

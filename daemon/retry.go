@@ -156,11 +156,14 @@ func (r *handoffRun) resumeAt(failed Phase) (Phase, Change, error) {
 		return "", Change{}, err
 	}
 	next, out := r.successor()
-	if out == nil && next.Active() && next.StopAskedAt == nil {
-		if failed != Briefing {
-			return AwaitingRegistration, Change{}, nil
-		}
+	switch {
+	case out != nil || !next.Active():
+	case next.StopAskedAt != nil: // until it is gone, another one would be beside it
+		return "", Change{}, Errorf(KindConflict, "agent_ending", "Agent %d, the successor, was told to stop: retry when it has ended, `understudy agent stop --force %[1]d` sees to that", next.ID)
+	case failed == Briefing:
 		return r.briefAgain(next)
+	default:
+		return AwaitingRegistration, Change{}, nil
 	}
 	fresh := r.toSpawning("retry")
 	if out == nil && r.agent.StepID != nil {

@@ -1,0 +1,81 @@
+package sim
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// unbriefed has an agent handed over until its successor is about to be told what it takes over, and returns that. It
+// does not leave when it is asked to.
+func (p *person) unbriefed(h *host, a *agent) (next *agent) {
+	a.mood.deaf = true
+	p.request(h, a, daemon.ShuttingDown)
+	told := false
+	p.w.delay = func(c *call) time.Duration {
+		if !isCommit(c, "(prompt for agent") || !isCommit(c, " typing ") {
+			return 0
+		}
+		p.w.delay, told = nil, true
+		return 5 * time.Second
+	}
+	p.often("the prompt", func() bool { return told })
+	next = p.w.of(*p.handoffs(a.id)[0].SuccessorID)
+	next.mood.deaf, next.mood.ignoreTerm = true, true
+	return next
+}
+
+// TestRetryBesideTheSuccessor: a handoff that failed because its successor was told to stop starts no other one before
+// that is gone.
+func TestRetryBesideTheSuccessor(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		next := p.unbriefed(h, a)
+		if err := p.ask(h, "stop the successor", func(ctx context.Context, d *daemon.Daemon) error {
+			_, err := d.StopAgent(ctx, next.id, false)
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+		failed := p.reach(a, daemon.Failed)
+		wantCode(t, p.retry(&failed), "agent_ending")
+		p.await("its end", time.Minute, func() bool { return p.row(next).EndedAt != nil })
+		if err := p.retry(&failed); err != nil {
+			t.Error(err)
+		}
+		p.reach(a, daemon.Completed)
+	})
+}
+
+// TestResumeBesideTheSuccessor: a run that was aborted while the successor at its step was to be told what it takes over
+// goes on with another one once that is gone: a rule of every run says so.
+func TestResumeBesideTheSuccessor(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		p.w.born = func(a *agent) { a.mood.think = 5 * time.Second }
+		id := p.run(h, "one")
+		a := p.newest(id, 0)
+		p.often("its turn", func() bool { return a.stop != nil })
+		next := p.unbriefed(h, a)
+		p.abort(h, id)
+		p.reach(a, daemon.Failed)
+		run := p.reachRun(id, daemon.PipelineFailed)
+		p.resume(&run, false)
+		if p.row(next).EndedAt != nil {
+			t.Error("the first successor was gone before the run was resumed")
+		}
+		done := p.reachRun(id, daemon.PipelineDone)
+		for _, l := range p.w.trace.lines {
+			if strings.Contains(l.String(), "step begins anew") {
+				t.Error(l)
+			}
+		}
+		ids := done.Steps[0].AgentIDs
+		last, err := p.w.store.Agent(ctx(), ids[len(ids)-1])
+		if err != nil || last.ID == next.id || last.PreviousAgentID == nil || *last.PreviousAgentID != a.id {
+			t.Errorf("agent %d ended the step, and is no other successor of agent %d: %v", last.ID, a.id, err)
+		}
+	})
+}
