@@ -14,48 +14,44 @@ const goneLate = time.Second
 
 // watchStep looks at the agent of a running step: whether its turn is over, or can't be any more.
 func (r *pipelineRun) watchStep(s *Step) runOutcome {
-	a, err := r.d.Store.Agent(r.ctx, s.newestAgent())
-	if err != nil {
-		return runOutcome{err: err}
-	}
-	h, err := r.handoffOf(&a)
+	a, h, err := r.worker(s)
 	if err != nil {
 		return runOutcome{err: err}
 	}
 	handing := h != nil && h.Open()
 	limit := s.timeout(r.set)
-	left := r.stepLeft(s, &a)
+	left := r.stepLeft(s, a)
 	switch {
 	case !handing && a.turnOver():
-		if wait, err := r.goesOn(s, &a); err != nil || wait > 0 && left > 0 {
+		if wait, err := r.goesOn(s, a); err != nil || wait > 0 && left > 0 {
 			return runOutcome{err: err, again: min(wait, left), note: r.p.Note}
 		}
-		if out, due := r.promptForgotten(s, &a, h); due {
+		if out, due := r.promptForgotten(s, a, h); due {
 			return out
 		}
-		return r.take(s, &a)
+		return r.take(s, a)
 	case left <= 0 && !handing && a.workDone():
-		return r.takeLate(s, &a)
+		return r.takeLate(s, a)
 	case left <= 0 && a.asksFirst():
-		_, asked := r.d.startDeadline(&a)
-		return r.failStep(s, &a, h, failure{code: "step_timeout", says: fmt.Sprintf("Nobody answered the dialog in the pane of agent %d within %s", a.ID, asked),
+		_, asked := r.d.startDeadline(a)
+		return r.failStep(s, a, h, failure{code: "step_timeout", says: fmt.Sprintf("Nobody answered the dialog in the pane of agent %d within %s", a.ID, asked),
 			hint: fmt.Sprintf("put right what it asks for, then `understudy pipeline resume %d`", r.p.ID)})
 	case left <= 0:
-		return r.failStep(s, &a, h, failure{code: "step_timeout", says: "Step timed out after " + seconds(limit) + "s",
+		return r.failStep(s, a, h, failure{code: "step_timeout", says: "Step timed out after " + seconds(limit) + "s",
 			hint: fmt.Sprintf("look at what it did, then `understudy pipeline resume %d`, or start a new run with a longer timeout: a run keeps the limits of its template", r.p.ID)})
 	case handing:
 		return runOutcome{again: left, note: fmt.Sprintf("agent %d is being handed over (handoff %d)", h.AgentID, h.ID)}
 	case a.TurnError != "":
-		return r.failStep(s, &a, h, failure{code: "runtime_error", says: "The agent's runtime reported an error instead of finishing: " + trimDot(a.TurnError)})
-	case !a.Active() && a.LastPrompt > 0 && (r.d.spent(*a.EndedAt) < goneLate || r.d.arriving.of(&a)):
+		return r.failStep(s, a, h, failure{code: "runtime_error", says: "The agent's runtime reported an error instead of finishing: " + trimDot(a.TurnError)})
+	case !a.Active() && a.LastPrompt > 0 && (r.d.spent(*a.EndedAt) < goneLate || r.d.arriving.of(a)):
 		return runOutcome{again: goneLate / 5, note: r.p.Note}
 	case !a.Active():
-		return r.failStep(s, &a, h, r.gone(&a, h))
+		return r.failStep(s, a, h, r.gone(a, h))
 	}
-	if out, due := r.promptAgain(s, &a); due {
+	if out, due := r.promptAgain(s, a); due {
 		return out
 	}
-	out := r.stepNote(&a, h)
+	out := r.stepNote(a, h)
 	out.again = earlier(out.again, left)
 	return out
 }
@@ -117,6 +113,25 @@ func (r *pipelineRun) queuedBehind(s *Step, a *Agent) (time.Duration, error) {
 		return forkSettle / 3, nil
 	}
 	return 0, nil
+}
+
+// worker returns the agent that works at a running step, and its handoff as handoffOf does. The run is read before the
+// agent: a handoff may have made a successor in between, of which the run as read does not know, and the guard of the
+// agent's row neither. The run is looked at again then.
+func (r *pipelineRun) worker(s *Step) (*Agent, *Handoff, error) {
+	a, err := r.d.Store.Agent(r.ctx, s.newestAgent())
+	if err != nil {
+		return nil, nil, err
+	}
+	_, now, err := r.d.stepOf(r.ctx, &a)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case now.newestAgent() != a.ID:
+		return nil, nil, fmt.Errorf("agent %d has taken over from agent %d: %w", now.newestAgent(), a.ID, ErrMoved)
+	}
+	h, err := r.handoffOf(&a)
+	return &a, h, err
 }
 
 // handoffOf returns the newest handoff of an agent or, if it has none, the one by which it came.

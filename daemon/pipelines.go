@@ -29,10 +29,9 @@ func (d *Daemon) changePipeline(ctx context.Context, id int64, change func(*pipe
 		}
 		r := d.runOf(ctx, &p)
 		c, err := change(r)
-		if err != nil {
-			return p, err
+		if err == nil {
+			err = r.commit(c)
 		}
-		err = r.commit(c)
 		if errors.Is(err, ErrNoRoom) {
 			r.queue(c)
 			err = r.commit(c)
@@ -69,15 +68,11 @@ func (d *Daemon) AbortPipeline(ctx context.Context, id int64) (Pipeline, error) 
 		if s == nil || s.Status != StepRunning {
 			return r.quietly(r.fail(nil, nil, f)), nil
 		}
-		a, err := d.Store.Agent(ctx, s.newestAgent())
+		a, h, err := r.worker(s)
 		if err != nil {
 			return nil, err
 		}
-		h, err := r.handoffOf(&a)
-		if err != nil {
-			return nil, err
-		}
-		out := r.failStep(s, &a, h, f)
+		out := r.failStep(s, a, h, f)
 		if out.err != nil {
 			return nil, out.err
 		}

@@ -2,11 +2,14 @@ package sim
 
 import (
 	"context"
+	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
 )
 
 // unbriefed has an agent handed over until its successor is about to be told what it takes over, and returns that. It
@@ -26,6 +29,23 @@ func (p *person) unbriefed(h *host, a *agent) (next *agent) {
 	next = p.w.of(*p.handoffs(a.id)[0].SuccessorID)
 	next.mood.deaf, next.mood.ignoreTerm = true, true
 	return next
+}
+
+// slowRead has the next read of an agent's row by somebody take so much longer, once it is time for that. then, if it is
+// given, happens as the read begins.
+func (p *person) slowRead(who string, a *agent, by time.Duration, isTime func() bool, then func()) (began *bool) {
+	began = new(bool)
+	p.w.delay = func(c *call) time.Duration {
+		if c.who != who || c.what != fmt.Sprint("Agent ", a.id) || !isTime() {
+			return 0
+		}
+		p.w.delay, *began = nil, true
+		if then != nil {
+			then()
+		}
+		return by
+	}
+	return began
 }
 
 // TestRetryBesideTheSuccessor: a handoff that failed because its successor was told to stop starts no other one before
@@ -77,5 +97,57 @@ func TestResumeBesideTheSuccessor(t *testing.T) {
 		if err != nil || last.ID == next.id || last.PreviousAgentID == nil || *last.PreviousAgentID != a.id {
 			t.Errorf("agent %d ended the step, and is no other successor of agent %d: %v", last.ID, a.id, err)
 		}
+	})
+}
+
+// TestHandedOverWhileItIsLookedAt: a run that has read its step before a handoff made a successor, and the agent's row
+// after it, does not take the answer of the agent that is gone.
+func TestHandedOverWhileItIsLookedAt(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		id := p.run(h, "one")
+		a := p.newest(id, 0)
+		ended := p.slowRead(fmt.Sprint("pipeline ", id), a, 5*time.Second, func() bool { return p.row(a).WorkStop > 0 }, nil)
+		p.often("the end of its turn", func() bool { return *ended })
+		if err := p.ask(h, "hand over", func(ctx context.Context, d *daemon.Daemon) error {
+			_, err := d.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true})
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+		looks := p.slowRead(fmt.Sprint("pipeline ", id), a, time.Minute, func() bool { return p.handoffs(a.id)[0].RecordedAt != nil }, nil)
+		handed := p.reach(a, daemon.Completed)
+		if !*looks {
+			t.Error("nobody looked at the step while its agent was handed over")
+		}
+		if done := p.reachRun(id, daemon.PipelineDone); done.Steps[0].LatestHandoff.AgentID != *handed.SuccessorID {
+			t.Errorf("the step ended with what agent %d had said, not agent %d", done.Steps[0].LatestHandoff.AgentID, *handed.SuccessorID)
+		}
+	})
+}
+
+// TestHandedOverWhileItIsAborted: an abort that has read the step before a handoff made a successor sends that one away:
+// a rule of every run says so.
+func TestHandedOverWhileItIsAborted(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		p.w.born = func(a *agent) { a.mood.think = 5 * time.Second }
+		id := p.run(h, "one")
+		a := p.newest(id, 0)
+		p.often("its turn", func() bool { return a.stop != nil })
+		a.person("", tmux.Escape)
+		a.mood.deaf = true
+		p.request(h, a, daemon.ShuttingDown)
+		aborts := p.slowRead(p.name, a, time.Second, func() bool { return true }, func() { a.signal(syscall.SIGKILL) })
+		asked := 0
+		if err := p.ask(h, "abort", func(ctx context.Context, d *daemon.Daemon) error {
+			asked++
+			_, err := d.AbortPipeline(ctx, id)
+			return err
+		}); err != nil || asked != 1 {
+			t.Errorf("asked %d times: %v", asked, err)
+		}
+		if handed := p.handoffs(a.id)[0]; !*aborts || handed.SuccessorID == nil {
+			t.Error("the agent was not handed over while the run was aborted")
+		}
+		p.reachRun(id, daemon.PipelineFailed)
 	})
 }
