@@ -57,7 +57,10 @@ func (p *presence) until(now time.Time) []stretch {
 	case gap > absentAfter:
 		return append(before, last, stretch{from: now.Add(-sweepEvery), to: now, before: seen})
 	case gap < 0:
-		since := min(time.Since(p.proved), absentAfter) // it may have been set back right after that
+		since := time.Since(p.proved)
+		if since > absentAfter { // it may have been set back right after that, and nobody was there in between
+			since, seen = absentAfter, seen-absentAfter+sweepEvery
+		}
 		return append(before, last, stretch{from: now.Add(-since), to: now, before: seen})
 	}
 	last.to = now

@@ -189,3 +189,30 @@ func TestWorkAfterAForkAndTheClockWasSetBack(t *testing.T) {
 		p.reach(a, daemon.Completed)
 	})
 }
+
+// TestDeadlineWhileTheClockIsSetBackOverAFreeze: a daemon that began a moment ago and stands still again and again, while the
+// clock is set back, gives what waits the half minute that each start does: a rule of every run says so.
+func TestDeadlineWhileTheClockIsSetBackOverAFreeze(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		a.mood.think = time.Hour
+		p.request(h, a, daemon.AwaitingDocument)
+		before := h.gen
+		before.cancel(errStopped)
+		p.await("the end of the daemon", time.Minute, func() bool { return h.gen != before })
+		h.setClock(2 * time.Hour) // nothing but the new daemon's own half minute is left to what waits
+		p.await("the next daemon", time.Minute, func() bool { return h.gen != nil && h.gen.listening })
+		p.wait("lets it work", 2*time.Second, 2*time.Second)
+		for range 4 {
+			h.gen.frozen = time.Now().Add(20 * time.Second)
+			p.w.calm = h.gen.frozen
+			h.nobody(h.gen.frozen)
+			p.wait("waits", 10*time.Second, 10*time.Second)
+			h.setClock(-time.Minute)
+			p.wait("waits", 12*time.Second, 12*time.Second)
+		}
+		if failed := p.reach(a, daemon.Failed); failed.Error == nil || failed.Error.Code != "document_timeout" {
+			t.Errorf("failed with %v", failed.Error)
+		}
+	})
+}
