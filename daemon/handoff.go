@@ -216,7 +216,7 @@ var handoffSteps = []step{
 		next: []Phase{Recorded, Instructing, Generating}, do: (*handoffRun).verify},
 	{at: Recorded, acts: true, does: "the record is committed; nothing has been shut down before",
 		next: []Phase{ShuttingDown}, do: (*handoffRun).recorded},
-	{at: ShuttingDown, does: "the outgoing agent's process is gone; it is asked once it is idle, has no background tasks and was given no work after the instruction",
+	{at: ShuttingDown, does: "the outgoing agent's process is gone; it is asked once it is idle, has no background tasks, owes no verdict on a text, and was given no work after the instruction",
 		next: []Phase{Spawning}, limitName: "exit_timeout, then the stop ladder", do: (*handoffRun).shutDown},
 	{at: Spawning, does: "the successor's pane is alive; its row was committed in the move that led here",
 		next: []Phase{AwaitingRegistration}, limitName: "30 s",

@@ -18,6 +18,7 @@ const (
 	noteNotReady   = "the agent's composer is not ready"
 	noteBackground = "the agent still has background tasks"
 	noteTurn       = "the agent is in a turn"
+	noteText       = "a text was typed to the agent, and it is not known yet whether the agent has taken it"
 	noteWorkedOn   = "the agent was given work that its document may not mention; `understudy handoff retry` has it write the document anew, `understudy agent stop` ends it without"
 )
 
@@ -194,6 +195,11 @@ func (r *handoffRun) shutDown() outcome {
 		return stayFor(time.Second, noteDialog)
 	case a.BackgroundTasks > 0:
 		return r.stayLong(time.Second, noteBackground)
+	}
+	if open, err := r.d.underVerdict(r.ctx, a.ID); err != nil || open {
+		out := r.stayLong(time.Second, noteText) // it may become a prompt any moment; its own deadline gives it a verdict
+		out.err = err
+		return out
 	}
 	if given, err := r.d.givenWork(r.ctx, r.h, a); err != nil || given {
 		out := stayFor(time.Second, noteWorkedOn)

@@ -222,9 +222,11 @@ func (r *handoffRun) rewriteContext() error {
 func (r *handoffRun) askable() bool { return r.agent.Active() || r.h.Mode == ModeGenerate }
 
 // outdated reports whether the agent was given work after a document was written, which that would
-// lose. A time that is still to come was shown before the clock was set back, and says nothing.
+// lose. A time that is still to come was shown before the clock was set back, and says nothing. The hook of a prompt that
+// was queued came before the prompt was taken: the transcript tells when that was.
 func (r *handoffRun) outdated(doc data.Document) bool {
-	return doc.ModTime.After(r.now) || r.agent.LastPromptAt != nil && doc.ModTime.Before(*r.agent.LastPromptAt)
+	return doc.ModTime.After(r.now) || r.agent.LastPromptAt != nil && doc.ModTime.Before(*r.agent.LastPromptAt) ||
+		r.d.promptedAfter(r.agent, "", doc.ModTime)
 }
 
 // askAnew is what a retry does when there is still no acceptable document. What is there is put

@@ -37,11 +37,23 @@ func (d *Daemon) givenWork(ctx context.Context, h *Handoff, a *Agent) (bool, err
 			return true, nil
 		}
 	}
+	return d.promptedAfter(a, nonce, since), nil
+}
+
+// promptedAfter reports whether an agent's transcript has a prompt after a time, or one that is still queued.
+func (d *Daemon) promptedAfter(a *Agent, nonce string, since time.Time) bool {
 	after, until := d.earliestEver(since), d.now()
 	if after.Before(since) {
 		until = time.Time{} // the clock was set back since, or may have been: what it has shown after now may be work as well
 	}
-	return runtimes.PromptedAfter(transcriptTail(a), nonce, after, until, d.earliest(a.CreatedAt)), nil
+	return runtimes.PromptedAfter(transcriptTail(a), nonce, after, until, d.earliest(a.CreatedAt))
+}
+
+// underVerdict reports whether a text was typed to an agent, or given to it in answer to a Stop, of which it is not known
+// yet whether it was taken.
+func (d *Daemon) underVerdict(ctx context.Context, agentID int64) (bool, error) {
+	open, err := d.Store.OpenDeliveries(ctx, agentID)
+	return slices.ContainsFunc(open, func(dl Delivery) bool { return dl.Kind != KindExit && dl.State != DeliveryQueued }), err
 }
 
 // yields takes the request to exit back that a handoff has made, if the agent was given work before it was
