@@ -12,8 +12,8 @@ import (
 // wantsEnter reports whether Enter may be pressed for a text that stands in the composer. The one before may have been
 // taken for part of the text; or the agent has not read its keyboard yet, for it is busy. It takes both Enters then, and
 // a draft that is aside comes back with the first: the second would submit it.
-func (dl *Delivery) wantsEnter(s *screen) bool {
-	return dl.Attempts == 0 || dl.Attempts < maxEnters && !s.Stashed
+func (d *Delivery) wantsEnter(s *screen) bool {
+	return d.Attempts == 0 || d.Attempts < maxEnters && !s.Stashed
 }
 
 // pressEnter presses Enter once more for a text that stands in the composer.
