@@ -128,7 +128,7 @@ func TestNoticeAcrossAStepOfTheClock(t *testing.T) {
 		s.d.mu.Unlock()
 		s.done(1)
 		s.done(1)
-		s.ahead = time.Hour
+		s.ahead.Store(int64(time.Hour))
 		s.pass(noticeGap)
 		s.settled("told told")
 	})

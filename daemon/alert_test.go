@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -143,7 +144,7 @@ type telling struct {
 	alarm chan struct{}
 	stop  func()
 	d     *Daemon
-	ahead time.Duration // by which the clock is
+	ahead atomic.Int64 // by which the clock is, in nanoseconds
 }
 
 // tellers run a story in a bubble of its own, in which time passes when everybody waits.
@@ -163,7 +164,7 @@ func tellers(t *testing.T, story func(*telling)) {
 func (s *telling) start() {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	ended := make(chan struct{})
-	d := New(Config{Host: "h", Log: slog.New(slog.DiscardHandler), Notifier: s.desk, Clock: func() time.Time { return time.Now().Add(s.ahead) }})
+	d := New(Config{Host: "h", Log: slog.New(slog.DiscardHandler), Notifier: s.desk, Clock: func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }})
 	s.d, d.tells.store = d, s.rows
 	go func() { defer close(ended); d.tells.run(ctx, s.alarm) }()
 	s.stop = func() { cancel(); <-ended }

@@ -207,8 +207,8 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 }
 
 // submit presses Enter for a text that was just pasted, once the composer shows it: whatever has opened
-// since would take the Enter for an answer. If the text is not seen, Enter is not pressed, and the confirmation looks again. The exit command is
-// short enough to be seen: as long as it is not, keys of a person may come before it.
+// since would take the Enter for an answer. If the text is not seen, Enter is not pressed, and the confirmation looks
+// again. The exit command is short enough to be seen: as long as it is not, keys of a person may come before it.
 func (d *Daemon) submit(ctx context.Context, a *Agent, dl *Delivery, term Terminal) (pressed bool) {
 	wait := 5 * time.Millisecond // and twice as long each time: a look costs a process
 	for until := time.Now().Add(shownWithin); ; wait *= 2 {

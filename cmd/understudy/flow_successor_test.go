@@ -78,11 +78,11 @@ func TestNoSessionStart(t *testing.T) {
 		if _, err := r.client.StopAgent(t.Context(), *failed.SuccessorID, true); err != nil {
 			t.Fatal(err)
 		}
+		r.awaitState(*failed.SuccessorID, daemon.Ended)
 		r.misbehave("")
 		r.retry(failed.ID)
 		h := r.awaitPhase(failed.ID, daemon.Completed)
 		r.wantRecord(failed, h)
-		r.awaitState(*failed.SuccessorID, daemon.Ended)
 		r.wantOneLive(a.ID, h)
 		r.wantTold(*h.SuccessorID, h.Ref)
 	})

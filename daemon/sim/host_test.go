@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
@@ -34,15 +35,16 @@ type host struct {
 	table  *tmuxtest.Processes
 	term   *terminal
 	gens   int
-	gen    *generation // nil: no daemon runs
-	asleep time.Time   // the machine sleeps until then
-	absent []span      // in which nobody could do anything
-	clocks []clock     // how the wall clock was set
-	began  time.Time   // when the newest daemon did
-	nonce  int         // of hooks' keys
-	runs   int         // of hooks
-	twice  bool        // each hook is run twice
-	others []*owner    // processes of hooks
+	gen    *generation  // nil: no daemon runs
+	asleep time.Time    // the machine sleeps until then
+	absent []span       // in which nobody could do anything
+	clocks []clock      // how the wall clock was set
+	shift  atomic.Int64 // of the wall clock, as set last: a daemon looks at it at any moment
+	began  time.Time    // when the newest daemon did
+	nonce  int          // of hooks' keys
+	runs   int          // of hooks
+	twice  bool         // each hook is run twice
+	others []*owner     // processes of hooks
 
 	registry sync.Map // of the agents' runtime: its entries by their paths
 }

@@ -23,19 +23,16 @@ type clock struct {
 }
 
 // ahead is by how much the wall clock is.
-func (h *host) ahead() time.Duration {
-	if len(h.clocks) == 0 {
-		return 0
-	}
-	return h.clocks[len(h.clocks)-1].ahead
-}
+func (h *host) ahead() time.Duration { return time.Duration(h.shift.Load()) }
 
 // now is what the wall clock shows.
 func (h *host) now() time.Time { return time.Now().Round(0).Add(h.ahead()) }
 
 // setClock has the wall clock step.
 func (h *host) setClock(by time.Duration) {
-	h.clocks = append(h.clocks, clock{time.Now(), h.ahead() + by})
+	ahead := h.ahead() + by
+	h.clocks = append(h.clocks, clock{time.Now(), ahead})
+	h.shift.Store(int64(ahead))
 }
 
 // step has the wall clock step by a second to two hours: short steps are as likely as long ones.
