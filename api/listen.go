@@ -38,10 +38,7 @@ func ListenUnix(path string) (net.Listener, error) {
 	if err := clearSocket(path); err != nil {
 		return nil, fmt.Errorf("socket %s: %w", path, err)
 	}
-	// The mask is the whole process's; this one spares other goroutines' folders their x.
-	mask := syscall.Umask(0o077)
-	l, err := net.Listen("unix", path)
-	syscall.Umask(mask)
+	l, err := (&net.ListenConfig{Control: private}).Listen(context.Background(), "unix", path)
 	if err != nil {
 		return nil, fmt.Errorf("socket: %w", err)
 	}
@@ -49,6 +46,13 @@ func ListenUnix(path string) (net.Listener, error) {
 		return nil, errors.Join(fmt.Errorf("socket: %w", err), l.Close())
 	}
 	return l, nil
+}
+
+// private has nobody else reach a socket from its first moment on: Linux gives the file the mode that the socket has.
+// Elsewhere the folder must keep others out for that moment. A mask would be that of the whole process, and so of the
+// files that others make just then.
+func private(_, _ string, c syscall.RawConn) error {
+	return c.Control(func(fd uintptr) { _ = syscall.Fchmod(int(fd), 0o600) })
 }
 
 // clearSocket removes a socket that nobody serves.

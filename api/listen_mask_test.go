@@ -1,0 +1,44 @@
+package api
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// TestListenUnixMasksNothing: a folder that is made while a socket is made can be entered by whom it is for, and nobody
+// but the owner can reach the socket.
+func TestListenUnixMasksNothing(t *testing.T) {
+	dir, err := os.MkdirTemp("", "us")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := range 300 {
+			path := filepath.Join(dir, fmt.Sprint("s", i))
+			l, err := ListenUnix(path)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("socket: %v, %v", info, err)
+			}
+			_ = l.Close()
+		}
+	})
+	for i := range 3000 {
+		path := filepath.Join(dir, fmt.Sprint("d", i))
+		if err := os.Mkdir(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o755 {
+			t.Fatalf("folder %d: %v, %v", i, info.Mode(), err)
+		}
+	}
+	wg.Wait()
+}
