@@ -55,9 +55,9 @@ func (r *pipelineRun) promptForgotten(s *Step, a *Agent, h *Handoff) (out runOut
 }
 
 // forgot returns the prompt of its step, as it can be typed, if an agent was given prompts and never that one; else "".
-// Its transcript must be whole and have the others: else it proves nothing.
+// Its transcript must be whole and have the others, of which no hook need have told: else it proves nothing.
 func (r *pipelineRun) forgot(s *Step, a *Agent) (text string, err error) {
-	if a.PreviousAgentID != nil || a.LastPrompt == 0 {
+	if a.PreviousAgentID != nil {
 		return "", nil
 	}
 	if a.FirstPromptID != nil {
@@ -66,14 +66,10 @@ func (r *pipelineRun) forgot(s *Step, a *Agent) (text string, err error) {
 			return "", err
 		}
 	}
-	hook, err := r.d.Store.StoredHook(r.ctx, a.LastPrompt)
-	if err != nil {
-		return "", err
-	}
+	last, err := r.d.lastPrompt(r.ctx, a)
 	first := runtimes.FirstPrompt(s.Input)
-	p, err := hooks.Parse(hook.Event, hook.Body)
-	if err != nil || runtimes.MatchesPrompt(p.Prompt, first) {
-		return "", nil
+	if err != nil || runtimes.MatchesPrompt(last, first) {
+		return "", err
 	}
 	sessions, err := r.d.Store.Events(r.ctx, EventFilter{AgentID: a.ID, Types: []string{"agent_session_changed"}, Limit: 1})
 	if err != nil || len(sessions) > 0 {
@@ -83,7 +79,8 @@ func (r *pipelineRun) forgot(s *Step, a *Agent) (text string, err error) {
 		return "", err
 	}
 	jsonl := transcriptTail(a)
-	if len(jsonl) == transcriptEnd || !hasPrompt(jsonl, p.Prompt) || hasPrompt(jsonl, first, text) {
+	given := hasPrompt(jsonl, last) || last == "" && runtimes.Prompted(jsonl)
+	if len(jsonl) == transcriptEnd || !given || hasPrompt(jsonl, first, text) {
 		return "", nil
 	}
 	return text, nil
@@ -121,15 +118,30 @@ func (r *pipelineRun) typedPrompt(s *Step, a *Agent) (string, error) {
 // takenAfterAll reports whether a step's agent has taken the prompt of its command line since that was
 // queued to be typed.
 func (d *Daemon) takenAfterAll(ctx context.Context, a *Agent, dl *Delivery) (bool, error) {
-	if a.StepID == nil || !a.startedWith(dl) || a.LastPrompt == 0 {
+	if a.StepID == nil || !a.startedWith(dl) {
 		return false, nil
 	}
-	hook, err := d.Store.StoredHook(ctx, a.LastPrompt)
+	last, err := d.lastPrompt(ctx, a)
 	if err != nil {
 		return false, fmt.Errorf("delivery %d: %w", dl.ID, err)
 	}
+	return runtimes.MatchesPrompt(last, dl.Text), nil
+}
+
+// lastPrompt is the last prompt of an agent that a hook told of; "" if none did.
+func (d *Daemon) lastPrompt(ctx context.Context, a *Agent) (string, error) {
+	if a.LastPrompt == 0 {
+		return "", nil
+	}
+	hook, err := d.Store.StoredHook(ctx, a.LastPrompt)
+	if err != nil {
+		return "", err
+	}
 	p, err := hooks.Parse(hook.Event, hook.Body)
-	return err == nil && runtimes.MatchesPrompt(p.Prompt, dl.Text), nil
+	if err != nil {
+		return "", nil // what can't be read tells of nothing
+	}
+	return p.Prompt, nil
 }
 
 // startedWith reports whether a delivery is the prompt that the agent was started with.

@@ -7,14 +7,19 @@ import (
 	"time"
 )
 
+// Prompted reports whether a transcript shows work that the session was given.
+func Prompted(jsonl []byte) bool {
+	return PromptedAfter(jsonl, "", time.Time{}, time.Time{}, time.Time{})
+}
+
 // PromptedAfter reports whether a transcript shows work that the session was given after the text with
 // the nonce: a prompt of a turn, a prompt that was put into the running turn, or one that is still queued.
 // Commands, notifications, answers of hooks and what this supervisor typed are no work.
 //
 // A prompt that was queued has the time at which it was typed, and stands where the model got it. So its
 // place counts, and its time only where the nonce is not found at since or later; not a time after until, if that is
-// set, which was shown before the clock was set back. Prompts that were queued before from are left out: a session that was killed leaves its
-// queue behind.
+// set, which was shown before the clock was set back. Prompts that were queued before from are left out: a session that
+// was killed leaves its queue behind.
 func PromptedAfter(jsonl []byte, nonce string, since, until, from time.Time) bool {
 	since = since.Truncate(time.Millisecond) // a transcript tells no more than that
 	var queue []string

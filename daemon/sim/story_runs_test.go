@@ -2,10 +2,12 @@ package sim
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -33,18 +35,31 @@ func (p *person) reachRun(id int64, until daemon.PipelineStatus) (run daemon.Pip
 }
 
 // TestForgottenPrompt: an agent that forgets its step over a dialog, and is given something else to do by a person at
-// once, is told its step before that counts as done: a rule of every run says so.
+// once, is told its step before that counts as done: a rule of every run says so. The hook of what it was given may be lost.
 func TestForgottenPrompt(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		var a *agent
-		p.w.born = func(born *agent) { a, born.mood.trust, born.mood.forgets = born, true, true }
-		id := p.run(h, "one")
-		p.await("the dialog", time.Minute, func() bool { return a != nil && a.dialog != nil })
-		a.person("", tmux.Enter)
-		p.await("its registration", time.Minute, func() bool { return a.ready })
-		a.person("something else first", tmux.Enter)
-		p.reachRun(id, daemon.PipelineDone)
-	})
+	for _, lost := range []bool{false, true} {
+		t.Run(fmt.Sprint("hook lost: ", lost), func(t *testing.T) {
+			story(t, func(_ *testing.T, p *person, h *host) {
+				var a *agent
+				p.w.born = func(born *agent) { a, born.mood.trust, born.mood.forgets = born, true, true }
+				id := p.run(h, "one")
+				p.await("the dialog", time.Minute, func() bool { return a != nil && a.dialog != nil })
+				a.person("", tmux.Enter)
+				p.await("its registration", time.Minute, func() bool { return a.ready })
+				if lost {
+					p.w.inject = func(c *call) fault {
+						if c.kind == sending && isHook(c.own, hooks.UserPromptSubmit) {
+							p.w.inject = nil
+							return lostHook
+						}
+						return none
+					}
+				}
+				a.person("something else first", tmux.Enter)
+				p.reachRun(id, daemon.PipelineDone)
+			})
+		})
+	}
 }
 
 // TestGate: a run that waits for an approval reminds people of it, takes it once, and is done after it.
