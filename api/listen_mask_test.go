@@ -34,10 +34,12 @@ func TestListenUnixMasksNothing(t *testing.T) {
 	for i := range 3000 {
 		path := filepath.Join(dir, fmt.Sprint("d", i))
 		if err := os.Mkdir(path, 0o755); err != nil {
-			t.Fatal(err)
+			t.Error(err)
+			break
 		}
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o755 {
-			t.Fatalf("folder %d: %v, %v", i, info.Mode(), err)
+			t.Errorf("folder %d: %v, %v", i, info, err)
+			break
 		}
 	}
 	wg.Wait()

@@ -16,8 +16,11 @@ func (d *Delivery) wantsEnter(s *screen) bool {
 	return d.Attempts == 0 || d.Attempts < maxEnters && !s.Stashed
 }
 
-// pressEnter presses Enter once more for a text that stands in the composer.
-func (d *Daemon) pressEnter(ctx context.Context, a *Agent, dl *Delivery, screen *screen) (bool, time.Duration, error) {
+// pressEnter presses Enter once more for a text that stands in the composer, unless the agent has yet to take the last one.
+func (d *Daemon) pressEnter(ctx context.Context, a *Agent, dl *Delivery, screen *screen) (moved bool, again time.Duration, err error) {
+	if again := d.untilEnter(a); again > 0 {
+		return false, again, nil
+	}
 	dl.Attempts++
 	if moved, again, err := d.saveDelivery(ctx, a, dl, true); err != nil {
 		return moved, again, err

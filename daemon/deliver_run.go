@@ -260,10 +260,9 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (b
 	}
 	inComposer := err == nil && screen.Composer && screen.Holds(dl.Text)
 	switch {
-	case inComposer && dl.wantsEnter(screen) && left > 0 && d.untilEnter(a) > 0:
-		return false, min(left, d.untilEnter(a)), nil
 	case inComposer && dl.wantsEnter(screen) && left > 0:
-		return d.pressEnter(ctx, a, dl, screen)
+		moved, again, err := d.pressEnter(ctx, a, dl, screen)
+		return moved, min(left, again), err
 	case d.inTranscript(a, dl):
 		dl.decide(Submitted, "found in the transcript", now)
 	case dl.Kind == KindCommand && err == nil && !inComposer:

@@ -165,7 +165,6 @@ func (d *Daemon) nudgeExit(ctx context.Context, a *Agent) {
 		case dl.Kind != KindExit:
 		case dl.State == DeliveryTyping:
 			_, _, err = d.typeText(ctx, a, dl, screen)
-		case d.untilEnter(a) > 0:
 		case dl.wantsEnter(screen) && screen.Composer && strings.TrimSpace(screen.Draft) == dl.Text:
 			_, _, err = d.pressEnter(ctx, a, dl, screen)
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"github.com/understudyd/understudy/tmux/warden/wardentest"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -17,6 +16,7 @@ import (
 	"github.com/understudyd/understudy/db/dbtest"
 	"github.com/understudyd/understudy/tmux"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // victim makes this binary a test process that has what a rig has.

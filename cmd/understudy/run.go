@@ -116,7 +116,7 @@ for root /var/lib/understudy/data, and for others understudy/data in $XDG_DATA_H
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.SetUsageTemplate(usageTemplate)
-	root.SetVersionTemplate("understudy {{.Version}}\n") // as package early says it
+	root.SetVersionTemplate(build.Line())
 	root.PersistentFlags().StringVar(&a.dataFlag, "data", "", "data `directory` (default $UNDERSTUDY_DATA, else see understudy --help)")
 	root.AddGroup(
 		&cobra.Group{ID: "begin", Title: "To begin with:"},

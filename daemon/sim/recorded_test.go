@@ -188,23 +188,12 @@ func playEnds(s *stage, h *host, start func() *agent) {
 	s.scene("turn", func() { s.turn(1) })
 	s.scene("terminated", func() { s.a.signal(syscall.SIGTERM); s.until(hooks.SessionEnd, 1) })
 	s.scene("resume", func() {
-		var heir daemon.Agent
-		if err := s.p.ask(h, "resume", func(ctx context.Context, d *daemon.Daemon) (err error) {
-			heir, err = d.ResumeAgent(ctx, s.a.id)
-			return err
-		}); err != nil {
-			s.t.Error(err)
-		}
+		heir := s.p.reopen(h, s.a.id)
 		s.p.await("its process", time.Minute, func() bool { return s.p.w.of(heir.ID) != nil && s.p.w.of(heir.ID).ready })
 		s.a, s.from = s.p.w.of(heir.ID), 0
 	})
 	s.scene("exit", func() {
-		if err := s.p.ask(h, "stop", func(ctx context.Context, d *daemon.Daemon) error {
-			_, err := d.StopAgent(ctx, s.a.id, false)
-			return err
-		}); err != nil {
-			s.t.Error(err)
-		}
+		s.p.stop(h, s.a.id, false)
 		s.until(hooks.SessionEnd, 1)
 	})
 }

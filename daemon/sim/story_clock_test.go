@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -56,9 +55,7 @@ func TestDeadlineAcrossASetBackAndARestart(t *testing.T) {
 		a := p.agent(h)
 		a.mood.think = time.Hour
 		p.request(h, a, daemon.AwaitingDocument)
-		before := h.gen
-		before.cancel(errStopped)
-		p.await("the end of the daemon", time.Minute, func() bool { return h.gen != before })
+		p.end(h)
 		h.setClock(-2 * time.Hour)
 		if failed := p.reach(a, daemon.Failed); failed.Error == nil || failed.Error.Code != "document_timeout" {
 			t.Errorf("failed with %v", failed.Error)
@@ -73,12 +70,7 @@ func TestForkAfterTheClockWasSetBack(t *testing.T) {
 		a := p.agent(h)
 		p.converse(a)
 		h.setClock(-time.Hour)
-		if err := p.ask(h, "hand over", func(ctx context.Context, d *daemon.Daemon) error {
-			_, err := d.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true, Mode: daemon.ModeGenerate})
-			return err
-		}); err != nil {
-			t.Error(err)
-		}
+		p.requestHandoff(h, a, daemon.ModeGenerate)
 		p.reach(a, daemon.Completed)
 	})
 }
@@ -92,14 +84,8 @@ func TestWorkAfterTheClockWasSetBack(t *testing.T) {
 		p.request(h, a, daemon.AwaitingDocument)
 		h.setClock(-30 * time.Second)
 		a.person("one more thing", tmux.Enter)
-		p.await("the daemon to ask", 5*time.Minute, func() bool { return p.handoffs(a.id)[0].Retryable() })
-		if a.dead {
-			t.Error("the agent was ended with work that no document mentions")
-		}
-		if err := p.retry(&p.handoffs(a.id)[0]); err != nil {
-			t.Error(err)
-		}
-		p.reach(a, daemon.Completed)
+		p.asked(a, 5*time.Minute)
+		p.goOn(a)
 	})
 }
 
@@ -117,15 +103,9 @@ func TestWorkStaysAsTheClockGoesOn(t *testing.T) {
 		}
 		p.request(h, a, daemon.AwaitingDocument)
 		a.person("one more thing", tmux.Enter)
-		p.await("the daemon to ask", 5*time.Minute, func() bool { return p.handoffs(a.id)[0].Retryable() })
+		p.asked(a, 5*time.Minute)
 		p.wait("lets the clock show that time again", time.Minute, time.Minute)
-		if a.dead {
-			t.Error("the agent was ended with work that no document mentions")
-		}
-		if err := p.retry(&p.handoffs(a.id)[0]); err != nil {
-			t.Error(err)
-		}
-		p.reach(a, daemon.Completed)
+		p.goOn(a)
 	})
 }
 
@@ -153,9 +133,7 @@ func TestStepAfterTheClockWasSetBack(t *testing.T) {
 		}
 		id := p.run(h, "one")
 		p.await("its process", time.Minute, func() bool { return a != nil })
-		before := h.gen
-		before.cancel(errStopped)
-		p.await("the end of the daemon", time.Minute, func() bool { return h.gen != before })
+		p.end(h)
 		p.wait("waits", 23*time.Second, 23*time.Second)
 		a.person("one more thing", tmux.Enter)
 		p.reachRun(id, daemon.PipelineDone)
@@ -169,24 +147,13 @@ func TestWorkAfterAForkAndTheClockWasSetBack(t *testing.T) {
 		a := p.agent(h)
 		p.converse(a)
 		a.mood.think = 20 * time.Second
-		if err := p.ask(h, "hand over", func(ctx context.Context, d *daemon.Daemon) error {
-			_, err := d.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true, Mode: daemon.ModeGenerate})
-			return err
-		}); err != nil {
-			t.Error(err)
-		}
+		p.requestHandoff(h, a, daemon.ModeGenerate)
 		p.often("the fork", func() bool { return p.handoffs(a.id)[0].ForkedAt != nil })
 		a.person("one more thing", tmux.Enter)
 		p.reach(a, daemon.ShuttingDown)
 		h.setClock(-time.Hour)
-		p.await("the daemon to ask", 5*time.Minute, func() bool { return a.dead || p.handoffs(a.id)[0].Retryable() })
-		if a.dead {
-			t.Error("the agent was ended with work that no document mentions")
-		}
-		if err := p.retry(&p.handoffs(a.id)[0]); err != nil {
-			t.Error(err)
-		}
-		p.reach(a, daemon.Completed)
+		p.asked(a, 5*time.Minute)
+		p.goOn(a)
 	})
 }
 
@@ -197,9 +164,7 @@ func TestDeadlineWhileTheClockIsSetBackOverAFreeze(t *testing.T) {
 		a := p.agent(h)
 		a.mood.think = time.Hour
 		p.request(h, a, daemon.AwaitingDocument)
-		before := h.gen
-		before.cancel(errStopped)
-		p.await("the end of the daemon", time.Minute, func() bool { return h.gen != before })
+		p.end(h)
 		h.setClock(2 * time.Hour) // nothing but the new daemon's own half minute is left to what waits
 		p.await("the next daemon", time.Minute, func() bool { return h.gen != nil && h.gen.listening })
 		p.wait("lets it work", 2*time.Second, 2*time.Second)

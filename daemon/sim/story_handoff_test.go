@@ -35,14 +35,11 @@ func TestPromptUnderExit(t *testing.T) {
 			}
 		}
 		p.request(h, a, daemon.ShuttingDown)
-		p.await("the daemon to ask", time.Minute, func() bool { return p.handoffs(a.id)[0].Retryable() })
-		if a.dead || a.composer.Text != "" {
-			t.Errorf("ended: %v; the composer holds %q", a.dead, a.composer.Text)
+		p.asked(a, time.Minute)
+		if a.composer.Text != "" {
+			t.Errorf("the composer holds %q", a.composer.Text)
 		}
-		if err := p.retry(&p.handoffs(a.id)[0]); err != nil {
-			t.Error(err)
-		}
-		p.reach(a, daemon.Completed)
+		p.goOn(a)
 	})
 }
 
@@ -58,12 +55,7 @@ func TestCancelWhileTyping(t *testing.T) {
 				h.gen.frozen = time.Now().Add(20 * time.Second)
 			}
 		}
-		if err := p.ask(p.w.hosts[1], "hand over", func(ctx context.Context, d *daemon.Daemon) error {
-			_, err := d.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true})
-			return err
-		}); err != nil {
-			t.Error(err)
-		}
+		p.requestHandoff(p.w.hosts[1], a, "")
 		p.await("the daemon to stand still", time.Minute, func() bool { return !h.gen.frozen.IsZero() })
 		if err := p.ask(p.w.hosts[1], "cancel", func(ctx context.Context, d *daemon.Daemon) error {
 			_, err := d.CancelHandoff(ctx, a.id, 0)
@@ -189,11 +181,8 @@ func TestTurnBetweenExitAndItsEnter(t *testing.T) {
 			return 10 * time.Second
 		}
 		p.request(h, a, daemon.ShuttingDown)
-		p.await("the daemon to ask", time.Minute, func() bool { return p.handoffs(a.id)[0].Retryable() })
-		if err := p.retry(&p.handoffs(a.id)[0]); err != nil {
-			t.Error(err)
-		}
-		p.reach(a, daemon.Completed)
+		p.asked(a, time.Minute)
+		p.goOn(a)
 	})
 }
 
@@ -224,13 +213,7 @@ func TestWorkWithoutASessionStart(t *testing.T) {
 		a.person("one more thing", tmux.Enter)
 		p.wait("waits", time.Second, time.Second)
 		p.request(h, a, daemon.ShuttingDown)
-		p.await("the daemon to ask", 5*time.Minute, func() bool { return a.dead || p.handoffs(a.id)[0].Retryable() })
-		if a.dead {
-			t.Error("the agent was ended with work that no document mentions")
-		}
-		if err := p.retry(&p.handoffs(a.id)[0]); err != nil {
-			t.Error(err)
-		}
-		p.reach(a, daemon.Completed)
+		p.asked(a, 5*time.Minute)
+		p.goOn(a)
 	})
 }

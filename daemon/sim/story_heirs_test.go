@@ -54,12 +54,7 @@ func TestRetryBesideTheSuccessor(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		next := p.unbriefed(h, a)
-		if err := p.ask(h, "stop the successor", func(ctx context.Context, d *daemon.Daemon) error {
-			_, err := d.StopAgent(ctx, next.id, false)
-			return err
-		}); err != nil {
-			t.Error(err)
-		}
+		p.stop(h, next.id, false)
 		failed := p.reach(a, daemon.Failed)
 		wantCode(t, p.retry(&failed), "agent_ending")
 		p.await("its end", time.Minute, func() bool { return p.row(next).EndedAt != nil })
@@ -108,12 +103,7 @@ func TestHandedOverWhileItIsLookedAt(t *testing.T) {
 		a := p.newest(id, 0)
 		ended := p.slowRead(fmt.Sprint("pipeline ", id), a, 5*time.Second, func() bool { return p.row(a).WorkStop > 0 }, nil)
 		p.often("the end of its turn", func() bool { return *ended })
-		if err := p.ask(h, "hand over", func(ctx context.Context, d *daemon.Daemon) error {
-			_, err := d.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true})
-			return err
-		}); err != nil {
-			t.Error(err)
-		}
+		p.requestHandoff(h, a, "")
 		looks := p.slowRead(fmt.Sprint("pipeline ", id), a, time.Minute, func() bool { return p.handoffs(a.id)[0].RecordedAt != nil }, nil)
 		handed := p.reach(a, daemon.Completed)
 		if !*looks {

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"syscall"
@@ -53,12 +52,7 @@ func TestExitDialogIsAnswered(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		a.tasks = 1
-		if err := p.ask(h, "stop", func(ctx context.Context, d *daemon.Daemon) error {
-			_, err := d.StopAgent(ctx, a.id, false)
-			return err
-		}); err != nil {
-			t.Error(err)
-		}
+		p.stop(h, a.id, false)
 		p.await("its end", time.Minute, func() bool { return p.row(a).EndedAt != nil })
 		if why := p.row(a).EndReason; why == nil || *why != "prompt_input_exit" {
 			t.Errorf("it did not leave by itself: %v", why)
@@ -140,12 +134,8 @@ func TestPromptIsReadUnderExit(t *testing.T) {
 		p.request(h, a, daemon.AwaitingDocument)
 		a.person("half a thought ")
 		p.reach(a, daemon.ShuttingDown)
-		p.await("the daemon to ask", time.Minute, func() bool { return p.handoffs(a.id)[0].Retryable() })
-		if a.dead {
-			t.Error("it was exited over a prompt")
-		}
-		_ = p.retry(&p.handoffs(a.id)[0])
-		p.reach(a, daemon.Completed)
+		p.asked(a, time.Minute)
+		p.goOn(a)
 	})
 }
 
@@ -173,11 +163,8 @@ func TestEnterBesideADraft(t *testing.T) {
 					if a.composer.Text != "half a thought" {
 						t.Errorf("the composer holds %q", a.composer.Text)
 					}
-				} else if err := p.ask(h, "stop", func(ctx context.Context, d *daemon.Daemon) error {
-					_, err := d.StopAgent(ctx, a.id, false)
-					return err
-				}); err != nil {
-					t.Error(err)
+				} else {
+					p.stop(h, a.id, false)
 				}
 				p.await("its end", time.Minute, func() bool { return what == "a message" || a.dead })
 				if pressed != 1 {

@@ -206,13 +206,7 @@ func TestHandoffAsItsStepEnds(t *testing.T) {
 		id := p.run(h, "one")
 		a := p.newest(id, 0)
 		p.often("the end of the step", func() bool { return ending })
-		ask := func(ctx context.Context, d *daemon.Daemon) error {
-			_, err := d.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true})
-			return err
-		}
-		if err := p.ask(h, "hand over", ask); err != nil { // it was first: the step goes on with the successor
-			t.Error(err)
-		}
+		p.requestHandoff(h, a, "") // it was first: the step goes on with the successor
 		a.mood.deaf = true
 		p.reachRun(id, daemon.PipelineDone)
 	})

@@ -79,13 +79,63 @@ func (p *person) agent(h *host) *agent {
 
 // request asks for a handoff and waits until it is in a phase.
 func (p *person) request(h *host, a *agent, until daemon.Phase) daemon.Handoff {
+	p.requestHandoff(h, a, "")
+	return p.reach(a, until)
+}
+
+// requestHandoff asks for a handoff, in a mode; "" is the usual one.
+func (p *person) requestHandoff(h *host, a *agent, mode string) {
 	if err := p.ask(h, "hand over", func(ctx context.Context, d *daemon.Daemon) error {
-		_, err := d.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true})
+		_, err := d.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true, Mode: mode})
 		return err
 	}); err != nil {
 		p.w.fail("%v", err)
 	}
-	return p.reach(a, until)
+}
+
+// asked waits until the daemon asks what shall become of an agent's handoff, because of work that no document mentions.
+// The agent must not have been ended.
+func (p *person) asked(a *agent, within time.Duration) {
+	p.await("the daemon to ask", within, func() bool { return a.dead || p.handoffs(a.id)[0].Retryable() })
+	if a.dead {
+		p.w.fail("agent %d was ended with work that no document mentions", a.id)
+	}
+}
+
+// goOn has the handoff that asks go on, to its end.
+func (p *person) goOn(a *agent) {
+	if err := p.retry(&p.handoffs(a.id)[0]); err != nil {
+		p.w.fail("%v", err)
+	}
+	p.reach(a, daemon.Completed)
+}
+
+// stop tells an agent to exit.
+func (p *person) stop(h *host, id int64, force bool) {
+	if err := p.ask(h, "stop", func(ctx context.Context, d *daemon.Daemon) error {
+		_, err := d.StopAgent(ctx, id, force)
+		return err
+	}); err != nil {
+		p.w.fail("%v", err)
+	}
+}
+
+// reopen opens the session of an agent that has ended.
+func (p *person) reopen(h *host, id int64) (heir daemon.Agent) {
+	if err := p.ask(h, "resume", func(ctx context.Context, d *daemon.Daemon) (err error) {
+		heir, err = d.ResumeAgent(ctx, id)
+		return err
+	}); err != nil {
+		p.w.fail("%v", err)
+	}
+	return heir
+}
+
+// end ends a host's daemon. The next one begins by itself.
+func (p *person) end(h *host) {
+	before := h.gen
+	before.cancel(errStopped)
+	p.await("the end of the daemon", time.Minute, func() bool { return h.gen != before })
 }
 
 // reach waits until the handoff of an agent is in a phase.
@@ -119,20 +169,9 @@ func TestOneHeir(t *testing.T) {
 		if failed.Error.Code != "agent_gone" {
 			t.Errorf("failed with %s", failed.Error.Code)
 		}
-		var heir daemon.Agent
-		if err := p.ask(h, "resume", func(ctx context.Context, d *daemon.Daemon) (err error) {
-			heir, err = d.ResumeAgent(ctx, a.id)
-			return err
-		}); err != nil {
-			t.Error(err)
-		}
+		heir := p.reopen(h, a.id)
 		wantCode(t, p.retry(&failed), "agent_resumed")
-		if err := p.ask(h, "stop", func(ctx context.Context, d *daemon.Daemon) error {
-			_, err := d.StopAgent(ctx, heir.ID, true)
-			return err
-		}); err != nil {
-			t.Error(err)
-		}
+		p.stop(h, heir.ID, true)
 		p.await("its end", time.Minute, func() bool { return p.w.of(heir.ID) == nil })
 		p.wait("lets the daemon notice", 5*time.Second, 5*time.Second)
 		if err := p.retry(&failed); err != nil { // there is no document: it fails again, as it should
@@ -170,14 +209,8 @@ func TestWorkAfterSIGTERM(t *testing.T) {
 			return err == nil && row.StopStage == daemon.StopTerm
 		})
 		a.person("one more thing", tmux.Enter)
-		p.await("the daemon to ask", time.Minute, func() bool { return p.handoffs(a.id)[0].Retryable() })
-		if a.dead {
-			t.Error("the agent was ended with work that no document mentions")
-		}
+		p.asked(a, time.Minute)
 		a.mood.deaf = false
-		if err := p.retry(&p.handoffs(a.id)[0]); err != nil {
-			t.Error(err)
-		}
-		p.reach(a, daemon.Completed)
+		p.goOn(a)
 	})
 }

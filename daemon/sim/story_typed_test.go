@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -30,23 +29,11 @@ func TestTextIsReadUnderShutdown(t *testing.T) {
 		}
 		p.send(a.id)
 		p.await("the message to be typed", time.Minute, func() bool { return typed })
-		if err := p.ask(h, "hand over", func(ctx context.Context, d *daemon.Daemon) error {
-			_, err := d.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true, Mode: daemon.ModeGenerate})
-			return err
-		}); err != nil {
-			t.Error(err)
-		}
+		p.requestHandoff(h, a, daemon.ModeGenerate)
 		p.reach(a, daemon.ShuttingDown)
 		a.frozen = time.Now().Add(3 * time.Second)
-		p.await("the daemon to ask", time.Minute, func() bool { return a.dead || p.handoffs(a.id)[0].Retryable() })
-		if a.dead {
-			t.Error("it was exited over a message")
-			return
-		}
-		if err := p.retry(&p.handoffs(a.id)[0]); err != nil {
-			t.Error(err)
-		}
-		p.reach(a, daemon.Completed)
+		p.asked(a, time.Minute)
+		p.goOn(a)
 	})
 }
 
@@ -66,9 +53,6 @@ func TestDocumentBeforeAQueuedPrompt(t *testing.T) {
 		}
 		a.failing = false
 		p.await("the end of the next turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle && len(a.unmentioned) > 0 && a.stop == nil })
-		if err := p.retry(&p.handoffs(a.id)[0]); err != nil {
-			t.Error(err)
-		}
-		p.reach(a, daemon.Completed)
+		p.goOn(a)
 	})
 }

@@ -18,6 +18,9 @@ type Info struct {
 // Version is this program's in a word.
 func Version() string { return Read().Version }
 
+// Line is what --version says.
+func Line() string { return "understudy " + Version() + "\n" }
+
 // Read returns what Go noted in this program.
 func Read() Info {
 	info, ok := debug.ReadBuildInfo()

@@ -22,7 +22,7 @@ func init() {
 // run runs the command that the arguments name. Arguments that name none of this package's are not mine.
 func run(args []string) (code int, mine bool) {
 	if len(args) == 1 && args[0] == "--version" {
-		if _, err := os.Stdout.WriteString("understudy " + build.Version() + "\n"); err != nil {
+		if _, err := os.Stdout.WriteString(build.Line()); err != nil {
 			return 1, true
 		}
 		return 0, true
