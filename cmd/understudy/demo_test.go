@@ -15,9 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/tmux"
-	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
 // output is what a command prints, while it runs.
@@ -74,25 +72,6 @@ func startDemo(t *testing.T, args ...string) (stdout, stderr *output, interrupt 
 	return stdout, stderr, cancel, done
 }
 
-func TestDemoKeepsRunningUntilInterrupted(t *testing.T) {
-	t.Parallel()
-	stdout, stderr, interrupt, done := startDemo(t, "--keep")
-	dir := stdout.await(t, done, `Still running, until Ctrl-C\. From another shell:\n  \S+/understudy agent list --data (\S+)\n`)[1]
-
-	c := api.NewClient(socketIn(dir))
-	defer c.Close()
-	list, err := activeAgents(t.Context(), c)
-	if err != nil || len(list) != 1 || list[0].ID != 2 {
-		t.Errorf("active agents %v, %v; want agent 2", list, err)
-	}
-	started := processes(t, dir)
-	interrupt()
-	if code := await1(t, done); code != exitDone || stderr.String() != "" {
-		t.Errorf("exit code %d, stderr %q", code, stderr)
-	}
-	nothingLeft(t, dir, started)
-}
-
 func TestDemoInterruptedLeavesNothing(t *testing.T) {
 	t.Parallel()
 	stdout, stderr, interrupt, done := startDemo(t)
@@ -106,39 +85,6 @@ func TestDemoInterruptedLeavesNothing(t *testing.T) {
 	if want := "understudy: interrupted; what the demo had made is removed\n"; stderr.String() != want {
 		t.Errorf("stderr %q, want %q", stderr, want)
 	}
-	nothingLeft(t, dir, started)
-}
-
-// TestDemoKilledLeavesNothing: neither the servers nor the agent.
-func TestDemoKilledLeavesNothing(t *testing.T) {
-	t.Parallel()
-	cmd := exec.Command(mainProgram(t), "demo", "--keep")
-	stdout := newOutput()
-	cmd.Stdout, cmd.Stderr = stdout, stdout
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan int, 1)
-	go func() { _ = cmd.Wait(); done <- cmd.ProcessState.ExitCode() }()
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	dir := stdout.await(t, done, `successor in (\S+)\n`)[1]
-	stdout.await(t, done, `Still running`)
-	started := processes(t, filepath.Join(dir, "d"))
-	agents, err := exec.Command("tmux", "-S", filepath.Join(dir, "d", "run", "tmux.sock"), "list-panes", "-a", "-F", "#{pane_pid}").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for text := range strings.FieldsSeq(string(agents)) {
-		started = append(started, process(t, text))
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	await1(t, done)
-	tmuxtest.Eventually(t, "removal of the demo's folder", func() bool {
-		_, err := os.Stat(dir)
-		return errors.Is(err, fs.ErrNotExist)
-	})
 	nothingLeft(t, dir, started)
 }
 

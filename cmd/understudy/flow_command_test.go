@@ -53,49 +53,6 @@ func TestCommand(t *testing.T) {
 	})
 }
 
-// TestCommandRefused: what keeps a handoff from being started is said at the pane, with what to do.
-func TestCommandRefused(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		r.start()
-		r.installCommand()
-		fresh, bare := r.agent(con), r.agent("")
-		r.personTypes(fresh.ID, "/handoff", tmux.Enter)
-		r.awaitShown(fresh.ID, "No handoff was started: Nothing to hand off (no messages yet).")
-		r.personTypes(bare.ID, "/handoff now", tmux.Enter)
-		r.awaitShown(bare.ID, "No handoff was started: Agent has no persona: give it one with `understudy agent assign 2 PERSONA`")
-		for _, a := range []daemon.Agent{fresh, bare} {
-			r.wantComposer(a.ID, "")
-			r.wantTold(a.ID)
-			if list := r.handoffsOf(a.ID); len(list) != 0 {
-				t.Errorf("handoffs %+v, want none", list)
-			}
-		}
-	})
-}
-
-// TestCommandBusy: in a turn the command waits for its end, as Claude Code's do. That turn's work is in
-// the document.
-func TestCommandBusy(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		r.start()
-		r.installCommand()
-		a := r.spokenTo()
-		release := r.hold(a.ID, "long work")
-		r.personTypes(a.ID, "/handoff", tmux.Enter)
-		r.awaitShown(a.ID, "Queued: /handoff")
-		if list := r.handoffsOf(a.ID); len(list) != 0 {
-			t.Errorf("handoffs %+v in the turn", list)
-		}
-		release()
-		r.await("the handoff", func() (bool, string) { return len(r.handoffsOf(a.ID)) == 1, r.shown(a.ID) })
-		h := r.awaitPhase(1, daemon.Completed)
-		if doc := r.read(h.FilePath); !strings.Contains(doc, "long work") {
-			t.Errorf("document without the turn's work:\n%s", doc)
-		}
-		r.wantTold(a.ID, "Find out why", "long work")
-	})
-}
-
 // TestCommandForeign: a command of that name that is a person's own is theirs, and so is the prompt if
 // there is none at all.
 func TestCommandForeign(t *testing.T) {
@@ -120,27 +77,6 @@ func TestCommandForeign(t *testing.T) {
 		r.wantHandoffs(a.ID, 0)
 		if got := r.read(path); got != own {
 			t.Errorf("the person's command is now %q", got)
-		}
-	})
-}
-
-// TestCommandAway: while the daemon is away the prompt goes on as a turn of its own. The hook that was
-// spooled starts nothing later.
-func TestCommandAway(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		r.start()
-		r.installCommand()
-		a := r.spokenTo()
-		r.halt()
-		r.personTypes(a.ID, "/handoff please", tmux.Enter)
-		r.awaitSpooled(2) // UserPromptSubmit, Stop
-		r.start()
-		r.awaitSpooled(0)
-		r.awaitState(a.ID, daemon.Idle)
-		r.wantHandoffs(a.ID, 0)
-		r.wantTold(a.ID, "Find out why", "/handoff please", "and now?")
-		if n := len(r.setAside()); n != 0 {
-			t.Errorf("%d hooks set aside", n)
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
@@ -24,17 +23,5 @@ func TestStartRefused(t *testing.T) {
 	wantCode(t, err, "persona_played")
 	if got := r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle }); got.PersonaSlug() != "developer-con-1" {
 		t.Errorf("agent %+v lost its persona", got)
-	}
-}
-
-func TestCommandNotInPath(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.cfg.Settings.Runtimes = map[string]runtimeSettings{"claude": {Command: []string{"no-such-agent-cli"}}}
-	r.start()
-	_, err := r.client.CreateAgent(t.Context(), daemon.NewAgent{Persona: "developer-con-1", Cwd: r.work})
-	wantCode(t, err, "runtime_missing")
-	if err == nil || !strings.Contains(err.Error(), "no-such-agent-cli") || !strings.Contains(err.Error(), "config.yaml") {
-		t.Errorf("error %v names neither the command nor the fix", err)
 	}
 }

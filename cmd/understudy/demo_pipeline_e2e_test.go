@@ -1,0 +1,69 @@
+//go:build e2e
+
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// TestDemoPipelineKept: what the run has left can be looked at while the demo is kept, with the commands
+// that it names.
+func TestDemoPipelineKept(t *testing.T) {
+	t.Parallel()
+	stdout, stderr, interrupt, done := startDemo(t, "--pipeline", "--keep")
+	dir := stdout.await(t, done, `Still running, until Ctrl-C\. From another shell:\n  \S+/understudy pipeline show 1 --data (\S+)\n`)[1]
+
+	c := api.NewClient(socketIn(dir))
+	defer c.Close()
+	p, err := c.Pipeline(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Status != daemon.PipelineDone || p.Prompt != pipelineRequest || p.Steps[1].Comment != pipelineComment || len(p.Warnings) > 0 {
+		t.Errorf("run %+v", p)
+	}
+	for i, s := range p.Steps {
+		if m := s.LatestHandoff.Metadata; m == nil || m.WhatWasDone == nil {
+			t.Errorf("step %d left no fields: %q", i+1, s.LatestHandoff.ContentMD)
+		}
+	}
+	started := processes(t, dir)
+	interrupt()
+	if code := await1(t, done); code != exitDone || stderr.String() != "" {
+		t.Errorf("exit code %d, stderr %q", code, stderr)
+	}
+	nothingLeft(t, dir, started)
+}
+
+// TestDemoPipelineInterrupted: a demo that ends in the middle of a step leaves nothing. The step is held by
+// the environment, which is that of the whole process.
+func TestDemoPipelineInterrupted(t *testing.T) {
+	t.Setenv("SCRIPTED_AGENT", "1:think=1h")
+	stdout, stderr, interrupt, done := startDemo(t, "--pipeline")
+	dir := stdout.await(t, done, `persona in (\S+)\n`)[1]
+	stdout.await(t, done, `… 1/2 developer +agent 1\n`)
+	data := filepath.Join(dir, "d")
+	c := api.NewClient(socketIn(data))
+	defer c.Close()
+	err := await(t.Context(), c, nil, func(ctx context.Context) (bool, error) {
+		agent, err := c.Agent(ctx, 1)
+		return agent.State == daemon.Working, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	started := processes(t, data)
+	interrupt()
+	if code := await1(t, done); code != exitFailed {
+		t.Errorf("exit code %d", code)
+	}
+	if want := "understudy: interrupted; what the demo had made is removed\n"; stderr.String() != want {
+		t.Errorf("stderr %q, want %q", stderr, want)
+	}
+	nothingLeft(t, dir, started)
+}
