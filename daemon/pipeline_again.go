@@ -55,7 +55,8 @@ func (r *pipelineRun) promptForgotten(s *Step, a *Agent, h *Handoff) (out runOut
 }
 
 // forgot returns the prompt of its step, as it can be typed, if an agent was given prompts and never that one; else "".
-// Its transcript must be whole and have the others, of which no hook need have told: else it proves nothing.
+// Its transcript must be whole and have one of the others, which come after that of the command line: else it proves
+// nothing. No hook need have told of them, and the handoff's instruction is one.
 func (r *pipelineRun) forgot(s *Step, a *Agent) (text string, err error) {
 	if a.PreviousAgentID != nil {
 		return "", nil
@@ -79,8 +80,7 @@ func (r *pipelineRun) forgot(s *Step, a *Agent) (text string, err error) {
 		return "", err
 	}
 	jsonl := transcriptTail(a)
-	given := hasPrompt(jsonl, last) || last == "" && runtimes.Prompted(jsonl)
-	if len(jsonl) == transcriptEnd || !given || hasPrompt(jsonl, first, text) {
+	if len(jsonl) == transcriptEnd || !runtimes.Prompted(jsonl) || hasPrompt(jsonl, first, text) {
 		return "", nil
 	}
 	return text, nil

@@ -7,9 +7,15 @@ import (
 	"time"
 )
 
-// Prompted reports whether a transcript shows work that the session was given.
+// Prompted reports whether a transcript shows that its session was given a prompt, be it typed by this supervisor.
 func Prompted(jsonl []byte) bool {
-	return PromptedAfter(jsonl, "", time.Time{}, time.Time{}, time.Time{})
+	for raw := range bytes.Lines(jsonl) {
+		line, err := readLine(raw)
+		if err == nil && !line.sidechain && !line.meta && !line.gist && len(line.userTexts()) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // PromptedAfter reports whether a transcript shows work that the session was given after the text with

@@ -58,3 +58,22 @@ func TestPromptedAfter(t *testing.T) {
 		}
 	}
 }
+
+// TestPrompted: whatever a session was given counts, and nothing that the CLI writes by itself.
+func TestPrompted(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]bool{
+		"": false,
+		`{"type":"user","message":{"role":"user","content":"[handoff_a_b_1_2] understudy: write it"}}`:                   true,
+		`{"attachment":{"type":"queued_command","prompt":"one more thing","commandMode":"prompt"},"type":"attachment"}`:  true,
+		`{"type":"user","isMeta":true,"message":{"role":"user","content":"<local-command-caveat>x"}}`:                    false,
+		`{"type":"user","isSidechain":true,"message":{"role":"user","content":"look it up"}}`:                            false,
+		`{"type":"user","isCompactSummary":true,"message":{"role":"user","content":"This session is being continued."}}`: false,
+		`{"type":"user","message":{"role":"user","content":[{"type":"tool_result","content":"x"}]}}`:                     false,
+		`{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"Hello."}]}}`:                false,
+	} {
+		if got := Prompted([]byte(line + "\n")); got != want {
+			t.Errorf("%s: %v", line, got)
+		}
+	}
+}

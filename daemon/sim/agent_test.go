@@ -333,6 +333,8 @@ func (a *agent) signal(sig syscall.Signal) {
 	case a.dead, a.undead:
 	case sig == syscall.SIGKILL:
 		a.end("killed", 137)
+	case a.id == 0: // its program has not begun yet, and holds nothing back
+		a.end(sig.String(), 128+int(sig))
 	case sig == syscall.SIGTERM && a.mood.ignoreTerm:
 	case a.leaving && sig != syscall.SIGHUP:
 	default:
