@@ -2,7 +2,10 @@ package daemon
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -13,14 +16,35 @@ import (
 const largeTranscript = 50 << 20 // bytes
 
 // writeTranscript makes a large transcript of what turn writes, always the same. A tenth of it is
-// made, and repeated.
+// made, and repeated by the system, for the race detector looks at each byte that passes through this process.
 func writeTranscript(t testing.TB, turn func(i int) string) string {
 	t.Helper()
 	var part strings.Builder
 	for i := 0; part.Len() < largeTranscript/10; i++ {
 		part.WriteString(turn(i))
 	}
-	return transcriptFile(t, strings.Repeat(part.String(), 10))
+	tenth := transcriptFile(t, part.String())
+	whole, err := os.Create(filepath.Join(t.TempDir(), "whole.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer whole.Close()
+	for range 10 {
+		if err := appendFile(whole, tenth); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return whole.Name()
+}
+
+func appendFile(to *os.File, path string) error {
+	from, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	_, err = io.Copy(to, from)
+	return err
 }
 
 // source is what a tool returns: Go, as JSON has to escape it.
