@@ -3,15 +3,14 @@
 package main
 
 import (
-	"testing"
-	"time"
-
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"testing"
+	"time"
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"

@@ -3,13 +3,12 @@
 package main
 
 import (
-	"testing"
-
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
+	"testing"
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
