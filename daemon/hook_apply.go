@@ -274,9 +274,9 @@ func (h *hookStep) stopped() {
 		switch {
 		case dl.State == DeliveryAnswered && h.p.StopHookActive && dl.HookKey != h.in.Key:
 			h.confirm(dl, fmt.Sprintf("Stop with stop_hook_active, hook %d", h.tx.HookID), false)
-		case dl.State == DeliveryTyped && a.TurnPromptID == "" && h.d.cameAfter(h.tx.HookID, h.in.At, dl):
-			// A runtime without a prompt hook: it was idle when we typed, so this is our turn's end; unless it comes late,
-			// of an earlier turn.
+		case dl.State == DeliveryTyped && dl.Attempts > 0 && a.TurnPromptID == "" && h.d.cameAfter(h.tx.HookID, h.in.At, dl):
+			// A runtime without a prompt hook: it was idle when we typed and pressed Enter, so this is our turn's end; unless
+			// it comes late, of an earlier turn.
 			h.confirm(dl, fmt.Sprintf("Stop, hook %d, of a runtime that reports no prompts", h.tx.HookID), false)
 			if hf := h.tx.Handoff; hf != nil {
 				hf.PromptID = ""

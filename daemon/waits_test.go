@@ -59,19 +59,23 @@ func TestWaits(t *testing.T) {
 }
 
 // TestStopOfAnEarlierTurn: of a runtime that reports no prompts a Stop says that the text was taken which was typed before;
-// not one that comes late, of the turn before that.
+// not one that comes late, of the turn before that, nor where Enter has yet to be pressed.
 func TestStopOfAnEarlierTurn(t *testing.T) {
 	t.Parallel()
 	typed := time.Now().Add(-time.Minute)
-	for after, taken := range map[time.Duration]bool{-time.Second: false, time.Second: true} {
-		dl := &Delivery{ID: 4, Kind: KindMessage, State: DeliveryTyped, TypedAt: &typed, AfterHook: 8}
+	for _, tt := range []struct {
+		after  time.Duration
+		enters int
+		taken  bool
+	}{{-time.Second, 1, false}, {time.Second, 1, true}, {time.Second, 0, false}} {
+		dl := &Delivery{ID: 4, Kind: KindMessage, State: DeliveryTyped, TypedAt: &typed, AfterHook: 8, Attempts: tt.enters}
 		h := &hookStep{
-			d: New(Config{}), in: HookInput{Key: "k", At: typed.Add(after)},
+			d: New(Config{}), in: HookInput{Key: "k", At: typed.Add(tt.after)},
 			tx: HookTx{HookID: 9, Agent: &Agent{ID: 1, State: Working}, Deliveries: []*Delivery{dl}},
 		}
 		h.stopped()
-		if got := dl.State == DeliveryDone; got != taken {
-			t.Errorf("a Stop %s after the text: taken %t, want %t", after, got, taken)
+		if got := dl.State == DeliveryDone; got != tt.taken {
+			t.Errorf("a Stop %s after a text with %d Enters: taken %t, want %t", tt.after, tt.enters, got, tt.taken)
 		}
 	}
 }
