@@ -17,7 +17,7 @@ func (d *Delivery) wantsEnter(s *screen) bool {
 }
 
 // pressEnter presses Enter once more for a text that stands in the composer, unless the agent has yet to take the last one.
-func (d *Daemon) pressEnter(ctx context.Context, a *Agent, dl *Delivery, screen *screen) (moved bool, again time.Duration, err error) {
+func (d *Daemon) pressEnter(ctx context.Context, a *Agent, dl *Delivery, screen *screen) (bool, time.Duration, error) {
 	if again := d.untilEnter(a); again > 0 {
 		return false, again, nil
 	}

@@ -67,7 +67,7 @@ func (r *pipelineRun) forgot(s *Step, a *Agent) (text string, err error) {
 			return "", err
 		}
 	}
-	last, err := r.d.lastPrompt(r.ctx, a)
+	last, _, err := r.d.lastPrompt(r.ctx, a)
 	first := runtimes.FirstPrompt(s.Input)
 	if err != nil || runtimes.MatchesPrompt(last, first) {
 		return "", err
@@ -121,27 +121,27 @@ func (d *Daemon) takenAfterAll(ctx context.Context, a *Agent, dl *Delivery) (boo
 	if a.StepID == nil || !a.startedWith(dl) {
 		return false, nil
 	}
-	last, err := d.lastPrompt(ctx, a)
+	last, _, err := d.lastPrompt(ctx, a)
 	if err != nil {
 		return false, fmt.Errorf("delivery %d: %w", dl.ID, err)
 	}
 	return runtimes.MatchesPrompt(last, dl.Text), nil
 }
 
-// lastPrompt is the last prompt of an agent that a hook told of; "" if none did.
-func (d *Daemon) lastPrompt(ctx context.Context, a *Agent) (string, error) {
+// lastPrompt is the last prompt of an agent that a hook told of. A hook that can't be read tells of nothing.
+func (d *Daemon) lastPrompt(ctx context.Context, a *Agent) (prompt string, told bool, err error) {
 	if a.LastPrompt == 0 {
-		return "", nil
+		return "", false, nil
 	}
 	hook, err := d.Store.StoredHook(ctx, a.LastPrompt)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	p, err := hooks.Parse(hook.Event, hook.Body)
 	if err != nil {
-		return "", nil // what can't be read tells of nothing
+		return "", false, nil
 	}
-	return p.Prompt, nil
+	return p.Prompt, true, nil
 }
 
 // startedWith reports whether a delivery is the prompt that the agent was started with.

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
-	"github.com/understudyd/understudy/hooks"
 )
 
 // goneLate is how long after the end of its process an agent's last hook may come: the command that
@@ -99,15 +98,9 @@ func (r *pipelineRun) goesOn(s *Step, a *Agent) (time.Duration, error) {
 // behind the turn that ended: no hook tells, but the runtime's registry is busy again. Nothing is queued
 // behind a turn that began with the last prompt, the step's own.
 func (r *pipelineRun) queuedBehind(s *Step, a *Agent) (time.Duration, error) {
-	if a.LastPrompt == 0 {
-		return 0, nil
-	}
-	hook, err := r.d.Store.StoredHook(r.ctx, a.LastPrompt)
-	if err != nil {
+	last, told, err := r.d.lastPrompt(r.ctx, a)
+	if err != nil || !told || runtimes.MatchesPrompt(last, s.Input) {
 		return 0, err
-	}
-	if p, err := hooks.Parse(hook.Event, hook.Body); err != nil || runtimes.MatchesPrompt(p.Prompt, s.Input) {
-		return 0, nil
 	}
 	if !r.d.look(a).settled() {
 		return forkSettle / 3, nil

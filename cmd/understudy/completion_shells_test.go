@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,17 +20,9 @@ import (
 
 // typist sits before an interactive shell on a terminal of its own.
 type typist struct {
+	printed
 	r        *rig
 	keyboard *os.File
-
-	mu  sync.Mutex
-	out bytes.Buffer
-}
-
-func (s *typist) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.out.Write(b)
 }
 
 // control matches what tells a terminal how to draw.
@@ -41,9 +32,7 @@ func (s *typist) sees(pattern string) {
 	s.r.t.Helper()
 	re := regexp.MustCompile(pattern)
 	s.r.await(pattern, func() (bool, string) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		shown := control.ReplaceAllString(s.out.String(), "")
+		shown := control.ReplaceAllString(s.String(), "")
 		return re.MatchString(shown), shown
 	})
 }

@@ -17,8 +17,8 @@ import (
 
 func TestDemoKeepsRunningUntilInterrupted(t *testing.T) {
 	t.Parallel()
-	stdout, stderr, interrupt, done := startDemo(t, "--keep")
-	dir := stdout.await(t, done, `Still running, until Ctrl-C\. From another shell:\n  \S+/understudy agent list --data (\S+)\n`)[1]
+	r := startDemo(t, "--keep")
+	dir := r.says(t, `Still running, until Ctrl-C\. From another shell:\n  \S+/understudy agent list --data (\S+)\n`)[1]
 
 	c := api.NewClient(socketIn(dir))
 	defer c.Close()
@@ -26,12 +26,7 @@ func TestDemoKeepsRunningUntilInterrupted(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].ID != 2 {
 		t.Errorf("active agents %v, %v; want agent 2", list, err)
 	}
-	started := processes(t, dir)
-	interrupt()
-	if code := await1(t, done); code != exitDone || stderr.String() != "" {
-		t.Errorf("exit code %d, stderr %q", code, stderr)
-	}
-	nothingLeft(t, dir, started)
+	r.ends(t, exitDone, "", dir, processes(t, dir))
 }
 
 // TestDemoKilledLeavesNothing: neither the servers nor the agent.

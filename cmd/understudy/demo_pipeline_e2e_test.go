@@ -15,8 +15,8 @@ import (
 // that it names.
 func TestDemoPipelineKept(t *testing.T) {
 	t.Parallel()
-	stdout, stderr, interrupt, done := startDemo(t, "--pipeline", "--keep")
-	dir := stdout.await(t, done, `Still running, until Ctrl-C\. From another shell:\n  \S+/understudy pipeline show 1 --data (\S+)\n`)[1]
+	r := startDemo(t, "--pipeline", "--keep")
+	dir := r.says(t, `Still running, until Ctrl-C\. From another shell:\n  \S+/understudy pipeline show 1 --data (\S+)\n`)[1]
 
 	c := api.NewClient(socketIn(dir))
 	defer c.Close()
@@ -32,21 +32,16 @@ func TestDemoPipelineKept(t *testing.T) {
 			t.Errorf("step %d left no fields: %q", i+1, s.LatestHandoff.ContentMD)
 		}
 	}
-	started := processes(t, dir)
-	interrupt()
-	if code := await1(t, done); code != exitDone || stderr.String() != "" {
-		t.Errorf("exit code %d, stderr %q", code, stderr)
-	}
-	nothingLeft(t, dir, started)
+	r.ends(t, exitDone, "", dir, processes(t, dir))
 }
 
 // TestDemoPipelineInterrupted: a demo that ends in the middle of a step leaves nothing. The step is held by
 // the environment, which is that of the whole process.
 func TestDemoPipelineInterrupted(t *testing.T) {
 	t.Setenv("SCRIPTED_AGENT", "1:think=1h")
-	stdout, stderr, interrupt, done := startDemo(t, "--pipeline")
-	dir := stdout.await(t, done, `persona in (\S+)\n`)[1]
-	stdout.await(t, done, `… 1/2 developer +agent 1\n`)
+	r := startDemo(t, "--pipeline")
+	dir := r.says(t, `persona in (\S+)\n`)[1]
+	r.says(t, `… 1/2 developer +agent 1\n`)
 	data := filepath.Join(dir, "d")
 	c := api.NewClient(socketIn(data))
 	defer c.Close()
@@ -57,13 +52,5 @@ func TestDemoPipelineInterrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	started := processes(t, data)
-	interrupt()
-	if code := await1(t, done); code != exitFailed {
-		t.Errorf("exit code %d", code)
-	}
-	if want := "understudy: interrupted; what the demo had made is removed\n"; stderr.String() != want {
-		t.Errorf("stderr %q, want %q", stderr, want)
-	}
-	nothingLeft(t, dir, started)
+	r.ends(t, exitFailed, removed, dir, processes(t, data))
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -11,7 +10,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,27 +18,19 @@ import (
 
 // output is what a command prints, while it runs.
 type output struct {
-	mu   sync.Mutex
-	b    bytes.Buffer
+	printed
 	more chan struct{}
 }
 
 func newOutput() *output { return &output{more: make(chan struct{}, 1)} }
 
 func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	n, err := o.printed.Write(p)
 	select {
 	case o.more <- struct{}{}:
 	default:
 	}
-	return o.b.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.String()
+	return n, err
 }
 
 // await waits until the output matches, and returns the groups.
@@ -61,31 +51,51 @@ func (o *output) await(t *testing.T, done <-chan int, pattern string) []string {
 	}
 }
 
-// startDemo runs a demo in this process.
-func startDemo(t *testing.T, args ...string) (stdout, stderr *output, interrupt func(), done chan int) {
+// demoRun is a demo that runs in this process.
+type demoRun struct {
+	stdout, stderr *output
+	interrupt      func()
+	done           chan int // its exit code
+}
+
+func startDemo(t *testing.T, args ...string) *demoRun {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	stdout, stderr, done = newOutput(), newOutput(), make(chan int, 1)
+	r := &demoRun{newOutput(), newOutput(), cancel, make(chan int, 1)}
 	go func() {
-		done <- run(ctx, append([]string{"demo"}, args...), noEnv, strings.NewReader(""), stdout, stderr)
+		r.done <- run(ctx, append([]string{"demo"}, args...), noEnv, strings.NewReader(""), r.stdout, r.stderr)
 	}()
-	return stdout, stderr, cancel, done
+	return r
 }
+
+// says waits until the demo has said what matches, and returns the groups.
+func (r *demoRun) says(t *testing.T, pattern string) []string {
+	t.Helper()
+	return r.stdout.await(t, r.done, pattern)
+}
+
+// ends interrupts the demo, and wants its exit code, what it says of that, and nothing of it left.
+func (r *demoRun) ends(t *testing.T, code int, said, dir string, started []tmux.Process) {
+	t.Helper()
+	r.interrupt()
+	if got := await1(t, r.done); got != code {
+		t.Errorf("exit code %d, want %d", got, code)
+	}
+	if got := r.stderr.String(); got != said {
+		t.Errorf("stderr %q, want %q", got, said)
+	}
+	nothingLeft(t, dir, started)
+}
+
+// removed is what a demo says that was interrupted before its end.
+const removed = "understudy: interrupted; what the demo had made is removed\n"
 
 func TestDemoInterruptedLeavesNothing(t *testing.T) {
 	t.Parallel()
-	stdout, stderr, interrupt, done := startDemo(t)
-	dir := stdout.await(t, done, `successor in (\S+)\n`)[1]
-	stdout.await(t, done, `✓ agent 1 `)
-	started := processes(t, filepath.Join(dir, "d"))
-	interrupt()
-	if code := await1(t, done); code != exitFailed {
-		t.Errorf("exit code %d", code)
-	}
-	if want := "understudy: interrupted; what the demo had made is removed\n"; stderr.String() != want {
-		t.Errorf("stderr %q, want %q", stderr, want)
-	}
-	nothingLeft(t, dir, started)
+	r := startDemo(t)
+	dir := r.says(t, `successor in (\S+)\n`)[1]
+	r.says(t, `✓ agent 1 `)
+	r.ends(t, exitFailed, removed, dir, processes(t, filepath.Join(dir, "d")))
 }
 
 func await1(t *testing.T, done <-chan int) int {

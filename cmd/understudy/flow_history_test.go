@@ -140,7 +140,7 @@ func TestHandoffLog(t *testing.T) {
 
 // wantMoment fails unless a moment of the handoff was logged once, at this level; recorded: with the
 // numbers that its metrics have.
-func (r *rig) wantMoment(log *logBuffer, h daemon.Handoff, moment, level, trouble string, recorded bool) {
+func (r *rig) wantMoment(log *printed, h daemon.Handoff, moment, level, trouble string, recorded bool) {
 	r.t.Helper()
 	line := r.awaitLogged(log, moment, h.ID, 1)[0]
 	want := map[string]any{

@@ -57,8 +57,8 @@ func TestProcessMistaken(t *testing.T) {
 }
 
 // logged has the rig's daemon log into a buffer.
-func (r *rig) logged() *logBuffer {
-	log := &logBuffer{}
+func (r *rig) logged() *printed {
+	log := &printed{}
 	r.cfg.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	return log
 }

@@ -202,19 +202,19 @@ func (r *rig) alerts(typ string) []string {
 	return out
 }
 
-// logBuffer is a log that a test reads.
-type logBuffer struct {
+// printed is what a program, or a log, has written, and a test reads meanwhile.
+type printed struct {
 	mu sync.Mutex
 	b  strings.Builder
 }
 
-func (l *logBuffer) Write(p []byte) (int, error) {
+func (l *printed) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.Write(p)
 }
 
-func (l *logBuffer) String() string {
+func (l *printed) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()

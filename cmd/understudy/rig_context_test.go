@@ -269,14 +269,14 @@ func summaries(decisions []data.Decision) []string {
 }
 
 // keepLog keeps the daemon's log, a JSON object a line. It is called before the start.
-func (r *rig) keepLog() *logBuffer {
-	b := &logBuffer{}
+func (r *rig) keepLog() *printed {
+	b := &printed{}
 	r.cfg.Log = slog.New(slog.NewJSONHandler(b, nil))
 	return b
 }
 
 // awaitLogged waits for the lines of a message about a handoff, and returns so many.
-func (r *rig) awaitLogged(log *logBuffer, message string, handoffID int64, n int) []map[string]any {
+func (r *rig) awaitLogged(log *printed, message string, handoffID int64, n int) []map[string]any {
 	r.t.Helper()
 	var found []map[string]any
 	r.await(fmt.Sprintf("%d log lines %s", n, message), func() (bool, string) {

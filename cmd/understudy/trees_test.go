@@ -6,55 +6,20 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
-
-// treeTemplate is the repository that newTreeRepo copies: a copy costs less than the starts of git that make one. It is
-// in the temporary folder of the whole run, since all tests share it.
-var treeTemplate = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "trees")
-	if err != nil {
-		return "", err
-	}
-	for name, text := range map[string]string{"a.go": "package a\n", "sub/deep/b.go": "package b\n", ".gitignore": "*.log\n"} {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return "", err
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			return "", err
-		}
-	}
-	for _, args := range [][]string{
-		{"init", "-q"},
-		{"symbolic-ref", "HEAD", "refs/heads/main"},
-		{"add", "-A"},
-		{"-c", "user.name=n", "-c", "user.email=e@localhost", "commit", "-qm", "message"},
-	} {
-		cmd := exec.Command("git", args...)
-		cmd.Dir, cmd.Env = dir, gitTestEnv()
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return "", fmt.Errorf("git %v, which the tests need: %w\n%s", args, err, out)
-		}
-	}
-	return dir, nil
-})
 
 // newTreeRepo is a repository with a commit, and the path of a work tree to be made, in a folder
 // that is not there.
 func newTreeRepo(t testing.TB) (r repo, path string) {
 	t.Helper()
-	template, err := treeTemplate()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r = repo{t, realDir(t)}
-	if err := os.CopyFS(r.dir, os.DirFS(template)); err != nil {
-		t.Fatal(err)
-	}
-	r.git("update-index", "--refresh") // which knows the files by their inodes
+	r = newRepo(t)
+	r.git("symbolic-ref", "HEAD", "refs/heads/main")
+	r.write("a.go", "package a\n")
+	r.write("sub/deep/b.go", "package b\n")
+	r.write(".gitignore", "*.log\n")
+	r.commit(time.Now())
 	return r, filepath.Join(realDir(t), "trees", "1")
 }
 

@@ -22,22 +22,13 @@ import (
 // seat is a command that runs in front of a person: on a terminal of its own, or with pipes. In memory it runs in
 // the story's own process.
 type seat struct {
+	printed
 	r        *rig
 	cmd      *exec.Cmd
 	keyboard *os.File // of the terminal; nil: pipes
 	tty      *os.File
 	ended    chan struct{}
 	code     int // of its exit, once it has ended
-
-	mu     sync.Mutex
-	output bytes.Buffer
-}
-
-// Write takes what a command prints to a pipe.
-func (s *seat) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.output.Write(b)
 }
 
 // sit runs understudy with the rig's data directory.
@@ -113,11 +104,7 @@ func (s *seat) runs(args []string) *seat {
 }
 
 // shown is all that was printed.
-func (s *seat) shown() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.output.String()
-}
+func (s *seat) shown() string { return s.String() }
 
 // sees waits until so many places of what was printed match.
 func (s *seat) sees(pattern string, times int) {
