@@ -23,9 +23,15 @@ import (
 	"github.com/understudyd/understudy/db/dbtest"
 )
 
-// lostMachine makes this binary a daemon on a machine that will lose its network: it has the address of the
-// database.
-const lostMachine = "UNDERSTUDY_TEST_LOST_MACHINE"
+// serversMachine makes this binary the test of a server on a machine of its own: it has the name of the other machine.
+// lostMachine makes it a daemon on that one, which will lose its network: it has the address of the database.
+const (
+	serversMachine = "UNDERSTUDY_TEST_SERVERS_MACHINE"
+	lostMachine    = "UNDERSTUDY_TEST_LOST_MACHINE"
+)
+
+// The addresses of the two machines.
+const nearAddress, farAddress = "10.91.0.1", "10.91.0.2"
 
 // asRoot runs a command as root, who may make networks and mount.
 func asRoot(t *testing.T, words ...string) {
@@ -54,35 +60,55 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// TestServerDropsALostMachine has a machine of its own, a network namespace, hold the lock and lose its
-// address. Nobody ends its session: the server gives it up by what the connection has asked of it.
+// TestServerDropsALostMachine has a machine hold the lock and lose its address. Nobody ends its session: the server
+// gives it up by what the connection has asked of it. The two machines are network namespaces, and nothing of theirs is
+// seen outside: a browser, for one, drops what it loads whenever an interface comes or goes on its own machine.
 func TestServerDropsALostMachine(t *testing.T) {
 	if url := os.Getenv(lostMachine); url != "" {
 		beLost(t, url)
 		return
 	}
+	if far := os.Getenv(serversMachine); far != "" {
+		loseMachine(t, far)
+		return
+	}
 	t.Parallel()
-	id := os.Getpid() % 200
-	name, near, far := fmt.Sprintf("us%d", os.Getpid()), fmt.Sprintf("10.91.%d.1", id), fmt.Sprintf("10.91.%d.2", id)
-	asRoot(t, "ip", "netns", "add", name)
-	t.Cleanup(func() { asRoot(t, "ip", "netns", "del", name) })
-	asRoot(t, "ip", "link", "add", name+"a", "type", "veth", "peer", "name", name+"b", "netns", name)
-	asRoot(t, "ip", "addr", "add", near+"/30", "dev", name+"a")
-	asRoot(t, "ip", "link", "set", name+"a", "up")
-	asRoot(t, "ip", "-n", name, "addr", "add", far+"/30", "dev", name+"b")
-	asRoot(t, "ip", "-n", name, "link", "set", name+"b", "up")
+	near, far := fmt.Sprintf("us%da", os.Getpid()), fmt.Sprintf("us%db", os.Getpid())
+	for _, name := range []string{near, far} {
+		asRoot(t, "ip", "netns", "add", name)
+		t.Cleanup(func() { asRoot(t, "ip", "netns", "del", name) })
+	}
+	asRoot(t, "ip", "-n", near, "link", "add", "us", "type", "veth", "peer", "name", "us", "netns", far)
+	for name, address := range map[string]string{near: nearAddress, far: farAddress} {
+		asRoot(t, "ip", "-n", name, "addr", "add", address+"/30", "dev", "us")
+		asRoot(t, "ip", "-n", name, "link", "set", "us", "up")
+	}
+	out, err := onMachine(near, serversMachine+"="+far, "-test.v").CombinedOutput()
+	t.Logf("on the machine of the server:\n%s", out)
+	if err != nil {
+		t.Error(err)
+	}
+}
 
+// onMachine is this test on one of its machines.
+func onMachine(name, setting string, flags ...string) *exec.Cmd {
+	return rootCommand(append([]string{"ip", "netns", "exec", name, "env", setting, os.Args[0],
+		"-test.run=^TestServerDropsALostMachine$"}, flags...)...)
+}
+
+// loseMachine is the test on the machine of the server.
+func loseMachine(t *testing.T, far string) {
 	dir := folder(t)
 	hba := filepath.Join(dir, "hba")
-	if err := os.WriteFile(hba, []byte("local all all trust\nhost all all "+far+"/32 trust\n"), 0o644); err != nil {
+	if err := os.WriteFile(hba, []byte("local all all trust\nhost all all "+farAddress+"/32 trust\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cluster := dbtest.ClusterWith(t, map[string]string{"listen_addresses": near, "hba_file": hba})
+	cluster := dbtest.ClusterWith(t, map[string]string{"listen_addresses": nearAddress, "hba_file": hba})
 	if err := Migrate(t.Context(), cluster.ConnString()); err != nil {
 		t.Fatal(err)
 	}
-	url := fmt.Sprintf("host=%s port=5432 user=understudy dbname=understudy sslmode=disable", near)
-	lost := rootCommand("ip", "netns", "exec", name, "env", lostMachine+"="+url, os.Args[0], "-test.run=^TestServerDropsALostMachine$")
+	url := fmt.Sprintf("host=%s port=5432 user=understudy dbname=understudy sslmode=disable", nearAddress)
+	lost := onMachine(far, lostMachine+"="+url)
 	stdin, err := lost.StdinPipe()
 	must(t, stdin, err)
 	stdout, err := lost.StdoutPipe()
@@ -94,7 +120,7 @@ func TestServerDropsALostMachine(t *testing.T) {
 	if said != "locked\n" {
 		t.Fatalf("the other machine said %q: %v", said, err)
 	}
-	asRoot(t, "ip", "-n", name, "addr", "del", far+"/30", "dev", name+"b")
+	asRoot(t, "ip", "-n", far, "addr", "del", farAddress+"/30", "dev", "us")
 	began := time.Now()
 	stdin.Close()
 	_ = lost.Wait() // it ends as a machine without power does: its word does not get through
