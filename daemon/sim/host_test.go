@@ -95,6 +95,7 @@ type generation struct {
 	w         *world
 	h         *host
 	d         *daemon.Daemon
+	locks     []lock // of d
 	cancel    context.CancelCauseFunc
 	ctx       context.Context
 	listening bool
@@ -133,6 +134,7 @@ func (h *host) start() error {
 		OneShot:   g.oneShot,
 		Trees:     trees{g},
 	})
+	g.locks = locksOf(g.d)
 	h.gen = g
 	h.w.trace.note(g.name, "daemon starts")
 	go g.run()

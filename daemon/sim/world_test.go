@@ -95,6 +95,7 @@ func (w *world) live(people func()) {
 	people()
 	var quiet, looked time.Time
 	w.run(func() bool {
+		w.unlocked()
 		now := time.Now()
 		if len(w.failures) > 0 {
 			return true
