@@ -2,11 +2,13 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -33,12 +35,24 @@ type spec struct {
 	router routers.Router
 }
 
+// described is the description, once: its check takes as long as most tests.
+var described = sync.OnceValues(func() (*spec, error) {
+	doc, err := openapi3.NewLoader().LoadFromData(openAPI)
+	if err != nil {
+		return nil, err
+	}
+	if err := doc.Validate(context.Background()); err != nil {
+		return nil, err
+	}
+	doc.Servers = nil // tests come to addresses of their own
+	router, err := gorillamux.NewRouter(doc)
+	return &spec{doc, router}, err
+})
+
+// loadSpec is the description that all tests share, none of which changes it.
 func loadSpec(t testing.TB) *spec {
 	t.Helper()
-	doc := must(openapi3.NewLoader().LoadFromData(openAPI))(t)
-	check(t, doc.Validate(t.Context()))
-	doc.Servers = nil // tests come to addresses of their own
-	return &spec{doc, must(gorillamux.NewRouter(doc))(t)}
+	return must(described())(t)
 }
 
 // checkedTransport checks each exchange against the description: answers always, requests that
