@@ -97,10 +97,14 @@ func (w *world) checkHandoff(h *daemon.Handoff) {
 	if last, known := w.last[h.ID]; known && last != h.Phase {
 		w.fail("handoff %d is %s, its transitions end with %s", h.ID, h.Phase, last)
 	}
-	if h.DeliveryID != nil && (h.Phase == daemon.AwaitingDocument || h.Phase == daemon.Completed) {
+	if h.DeliveryID != nil && (h.Phase == daemon.Instructing || h.Phase == daemon.AwaitingDocument || h.Phase == daemon.Completed) {
 		d, err := w.lent.Delivery(context.Background(), *h.DeliveryID)
-		if err != nil || d.Verdict == nil || *d.Verdict != daemon.Submitted {
+		taken := err == nil && d.Verdict != nil && *d.Verdict == daemon.Submitted
+		if h.Phase != daemon.Instructing && !taken {
 			w.fail("handoff %d is %s, and delivery %d was not confirmed: %s %v", h.ID, h.Phase, *h.DeliveryID, d.State, err)
+		}
+		if taken && !h.Confirmed && h.Phase != daemon.Completed {
+			w.fail("handoff %d is %s, and does not know that its instruction was taken: a Stop right after would not count", h.ID, h.Phase)
 		}
 	}
 	switch h.Phase {
