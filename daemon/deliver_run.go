@@ -280,6 +280,9 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (b
 // saveDelivery commits a delivery that changed, with its event; quiet: without.
 func (d *Daemon) saveDelivery(ctx context.Context, a *Agent, dl *Delivery, quiet bool) (bool, time.Duration, error) {
 	c := Change{Deliveries: []*Delivery{dl}}
+	if d.exitTypedLate(a, dl) {
+		c.Agents = []*Agent{a}
+	}
 	if !quiet && dl.Verdict != nil {
 		e := d.event("delivery_"+string(*dl.Verdict), &dl.AgentID, dl.HandoffID, deliveryPayload(dl)).of(a)
 		// A handoff that depends on it raises its own alert.

@@ -56,6 +56,9 @@ func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration,
 		return false, breakSoon, d.actOnce(ctx, a)
 	case StopAsked:
 		switch {
+		case on >= exit && a.StopYields && a.State == Working:
+			// No hook has told of a turn yet, and one runs: somebody has typed behind the exit command, and made a prompt of it.
+			return true, 0, d.withdrawExit(ctx, a)
 		case on >= exit:
 			return d.climb(ctx, a, StopTerm)
 		case on >= dialogAfter:
@@ -146,6 +149,16 @@ func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, 
 		}
 	}
 	return d.typeText(ctx, a, dl, screen)
+}
+
+// exitTypedLate counts an agent's time to exit from now on, if much of it went by until the command was typed.
+func (d *Daemon) exitTypedLate(a *Agent, dl *Delivery) bool {
+	late := dl.Kind == KindExit && dl.State == DeliveryTyped && a.StopStage == StopAsked && d.on(*a.StopStageAt) > d.Settings.Handoff.ExitTimeout/2
+	if late {
+		now := d.now()
+		a.StopStageAt = &now
+	}
+	return late
 }
 
 // nudgeExit helps an exit command that was not typed by a daemon that died, or whose Enter was

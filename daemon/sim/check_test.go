@@ -151,7 +151,7 @@ func (w *world) taken(a *agent, prompt string, from origin) {
 			counted[token(d)]++
 		}
 		ours = ours || d.Kind == daemon.KindInstruction || d.Kind == daemon.KindPrompt || d.Kind == daemon.KindSkill
-		if d.Verdict != nil && *d.Verdict == daemon.NotSubmitted && counted[token(d)] == 1 && !w.asked(list, token(d)) {
+		if d.Verdict != nil && *d.Verdict == daemon.NotSubmitted && counted[token(d)] == 1 && !w.asked(list, token(d)) && !sentOn(d, prompt) {
 			w.fail("agent %d takes delivery %d, which is said not to have reached it (%s)", a.id, d.ID, d.Evidence)
 		}
 		if d.Kind == daemon.KindPrompt {
@@ -170,6 +170,12 @@ func (w *world) taken(a *agent, prompt string, from origin) {
 	if a.working != "" && !a.documentAt.IsZero() {
 		a.unmentioned = append(a.unmentioned, prompt)
 	}
+}
+
+// sentOn reports whether somebody has submitted what was given up and still stood in the composer, with words of their own
+// behind it.
+func sentOn(d *daemon.Delivery, prompt string) bool {
+	return strings.Contains(d.Evidence, "still stands in the composer") && len(strings.TrimSpace(prompt)) > len(strings.TrimSpace(d.Text))
 }
 
 // asked reports whether another delivery of the same text did not fail.
