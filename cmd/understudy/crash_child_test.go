@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/understudyd/understudy/db/dbtest"
 )
 
 // crashDaemon is what a daemon in a child process is told.
@@ -149,10 +151,14 @@ type walk struct {
 }
 
 // walk starts the first daemon. Calls count once an event of the type armedBy is committed, "" a handoff's request;
-// calls are the kinds that are points, none all.
+// calls are the kinds that are points, none all. A daemon takes over the sessions that the one before it left idle,
+// for to begin them costs as much as all else that it does; walks to few points have sessions of their own.
 func (r *rig) walk(armedBy string, calls ...string) *walk {
 	r.t.Helper()
 	w := &walk{r: r, told: crashDaemon{Walk: filepath.Join(filepath.Dir(r.root), "walk"), Arm: armedBy, Calls: calls}}
+	if len(calls) == 0 {
+		r.cfg.Settings.DatabaseURL = dbtest.With(dbtest.NewRelay(r.t, r.cfg.Settings.DatabaseURL).ConnString(), "pool_max_conns", "2")
+	}
 	w.now = r.launch(w.told)
 	return w
 }

@@ -1,0 +1,193 @@
+package dbtest_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/understudyd/understudy/db/dbtest"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
+)
+
+// dialed is a connection whose end the test decides on.
+func dialed(t *testing.T, connString string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), connString)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(context.Background()) })
+	return conn
+}
+
+func execute(t *testing.T, conn *pgx.Conn, statements ...string) {
+	t.Helper()
+	for _, sql := range statements {
+		if _, err := conn.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func answer[T any](t *testing.T, conn *pgx.Conn, sql string) (v T) {
+	t.Helper()
+	if err := conn.QueryRow(t.Context(), sql).Scan(&v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// hangUp ends a client as its death does: the server is told nothing.
+func hangUp(t *testing.T, conn *pgx.Conn) {
+	t.Helper()
+	if err := conn.PgConn().Conn().Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// succeed is a client that is given the session once it is free.
+func succeed(t *testing.T, relay *dbtest.Relay, pid uint32) *pgx.Conn {
+	t.Helper()
+	var next *pgx.Conn
+	wardentest.Eventually(t, "a client that has the session", func() bool {
+		next = dialed(t, relay.ConnString())
+		return next.PgConn().PID() == pid
+	})
+	return next
+}
+
+func TestRelayForgetsWhoHadASession(t *testing.T) {
+	t.Parallel()
+	direct := dbtest.New(t, migrate)
+	relay := dbtest.NewRelay(t, direct)
+	first := dialed(t, relay.ConnString())
+	execute(t, first, "LISTEN news", "SET timezone = 'Asia/Tokyo'", "CREATE TEMPORARY TABLE scratch ()",
+		"PREPARE one AS SELECT 1", "SELECT pg_advisory_lock(1)", "INSERT INTO note VALUES ('kept')")
+	pid := first.PgConn().PID()
+	hangUp(t, first)
+
+	next := succeed(t, relay, pid)
+	execute(t, next, "PREPARE one AS SELECT 2", "CREATE TEMPORARY TABLE scratch ()")
+	if got := answer[int](t, next, "SELECT count(*) FROM pg_listening_channels()"); got != 0 {
+		t.Errorf("the session listens to %d channels of another client", got)
+	}
+	if got := answer[string](t, next, "SHOW timezone"); got == "Asia/Tokyo" {
+		t.Error("the session has another client's time zone")
+	}
+	if !answer[bool](t, dialed(t, direct), "SELECT pg_try_advisory_lock(1)") {
+		t.Error("the session has another client's lock")
+	}
+	if got := answer[string](t, next, "SELECT body FROM note"); got != "kept" {
+		t.Errorf("the note %q is there", got)
+	}
+	if other := dialed(t, dbtest.With(relay.ConnString(), "application_name", "other")); other.PgConn().PID() == pid {
+		t.Error("a client with other settings has the session")
+	}
+}
+
+// TestRelayEndsWhatWasAtWork: a session that its client left in the middle of something serves nobody else.
+func TestRelayEndsWhatWasAtWork(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(*testing.T, *pgx.Conn){
+		"in a transaction": func(t *testing.T, c *pgx.Conn) {
+			execute(t, c, "BEGIN", "INSERT INTO note VALUES ('lost')")
+		},
+		"in a failed transaction": func(t *testing.T, c *pgx.Conn) {
+			execute(t, c, "BEGIN")
+			if _, err := c.Exec(t.Context(), "SELECT nothing"); err == nil {
+				t.Fatal("no error")
+			}
+		},
+		"in a query": func(_ *testing.T, c *pgx.Conn) {
+			c.PgConn().Frontend().SendQuery(query("SELECT pg_sleep(0.3)"))
+			_ = c.PgConn().Frontend().Flush()
+		},
+		"before the server was to answer": func(_ *testing.T, c *pgx.Conn) {
+			c.PgConn().Frontend().SendParse(parse("INSERT INTO note VALUES ('lost')"))
+			_ = c.PgConn().Frontend().Flush()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			direct := dbtest.New(t, migrate)
+			relay := dbtest.NewRelay(t, direct)
+			first := dialed(t, relay.ConnString())
+			leave(t, first)
+			hangUp(t, first)
+			next := dialed(t, relay.ConnString())
+			if next.PgConn().PID() == first.PgConn().PID() {
+				t.Error("the next client has the session")
+			}
+			if got := answer[int](t, next, "SELECT count(*) FROM note"); got != 0 {
+				t.Errorf("%d notes of a client that did not commit", got)
+			}
+			gone := "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1)"
+			wardentest.Eventually(t, "the end of the session", func() bool {
+				var is bool
+				return next.QueryRow(t.Context(), gone, first.PgConn().PID()).Scan(&is) == nil && is
+			})
+		})
+	}
+}
+
+func TestRelayCancels(t *testing.T) {
+	t.Parallel()
+	relay := dbtest.NewRelay(t, dbtest.New(t, migrate))
+	conn := dialed(t, relay.ConnString())
+	got := make(chan error, 1)
+	go func() {
+		_, err := conn.Exec(context.Background(), "SELECT pg_sleep(60)")
+		got <- err
+	}()
+	other := dialed(t, dbtest.With(relay.ConnString(), "application_name", "other"))
+	wardentest.Eventually(t, "the query", func() bool {
+		return answer[bool](t, other, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database())")
+	})
+	if err := conn.PgConn().CancelRequest(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-got:
+		if refused, ok := errors.AsType[*pgconn.PgError](err); !ok || refused.Code != "57014" {
+			t.Errorf("the cancelled query ended with %v", err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("the query goes on")
+	}
+}
+
+// TestRelayTellsOfTheServersEnd: a client learns that its session was ended, and nobody is given one that has ended.
+func TestRelayTellsOfTheServersEnd(t *testing.T) {
+	t.Parallel()
+	direct := dbtest.New(t, migrate)
+	relay := dbtest.NewRelay(t, direct)
+	admin := dialed(t, direct)
+	first := dialed(t, relay.ConnString())
+	end := func(pid uint32) {
+		t.Helper()
+		if _, err := admin.Exec(t.Context(), "SELECT pg_terminate_backend($1, 30000)", pid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end(first.PgConn().PID())
+	if _, err := first.Exec(t.Context(), "SELECT 1"); err == nil {
+		t.Error("a session that has ended answers")
+	}
+	next := dialed(t, relay.ConnString())
+	pid := next.PgConn().PID()
+	hangUp(t, next)
+	hangUp(t, succeed(t, relay, pid))
+	end(pid)
+	wardentest.Eventually(t, "a session that answers", func() bool {
+		return dialed(t, relay.ConnString()).Ping(t.Context()) == nil
+	})
+}
+
+func query(sql string) *pgproto3.Query { return &pgproto3.Query{String: sql} }
+
+func parse(sql string) *pgproto3.Parse { return &pgproto3.Parse{Query: sql} }
