@@ -5,7 +5,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
@@ -18,7 +17,8 @@ import (
 )
 
 // TestClaudeStructured: what an agent has said, decided and edited in a real session is taken off its
-// transcript, its document and its repository, and reaches the successor.
+// transcript, its document and its repository, and reaches the successor. Their panes are of the least size that one can
+// start with.
 func TestClaudeStructured(t *testing.T) {
 	t.Parallel()
 	r := newClaudeRig(t, nil)
@@ -32,12 +32,18 @@ func TestClaudeStructured(t *testing.T) {
 		return obeys(req)
 	})
 	r.repository()
-	r.cfg.Settings.Runtimes = map[string]runtimeSettings{"claude": {Command: []string{r.cli, "--permission-mode", "acceptEdits"}}}
+	r.cfg.Settings.Runtimes["claude"] = runtimeSettings{Command: append([]string{r.cli, "--allowedTools", "Edit(parser.go)"}, manual...)}
 	r.start()
-	a := r.agent(con)
+	a, err := r.client.CreateAgent(t.Context(), daemon.NewAgent{Persona: con, Cwd: r.work, Columns: 80, Rows: 24})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a = r.awaitState(a.ID, daemon.Idle)
 	r.talk(a.ID, "Write the parser")
 	h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
 	r.takenOver(h)
+	r.wantNoDialog(a.ID)
+	r.wantSize(r.getAgent(*h.SuccessorID), "80x24 manual ")
 
 	doc := r.read(h.FilePath)
 	for _, heading := range []string{"Current Story", "Architecture Decisions", "Code Patterns"} {
@@ -95,14 +101,23 @@ func (r *claudeRig) wantHeard(c contextFile, want ...heard) {
 	}
 }
 
-// TestClaudeThreshold: the CLI's status line tells how full its context is. A full one is handed over,
-// without being asked, at the end of the turn.
-func TestClaudeThreshold(t *testing.T) {
+// TestClaudeStatusLine: the CLI's status line tells how full its context is, whatever it shows to a person.
+func TestClaudeStatusLine(t *testing.T) {
 	t.Parallel()
-	r := newClaudeRig(t, filled("read it all", 760_000, obeys))
+	r := newClaudeRig(t, obeys)
 	r.auto()
+	settings := filepath.Join(r.home.ConfigDir, "settings.json")
+	r.write(settings, r.oddStatusLine())
 	r.start()
-	a := r.agent(con)
+	r.relay(t, leg{"a person's", isShownAPersonsRows}, leg{"ours", func(t *testing.T, r *claudeRig, a daemon.Agent) int64 {
+		r.write(settings, "{}")
+		return handsOverAFullContext(t, r, a)
+	}})
+}
+
+// handsOverAFullContext: a full context is handed over, without being asked, at the end of the turn.
+func handsOverAFullContext(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
+	r.api.SetScript(filled("read it all", 760_000, obeys))
 	r.talk(a.ID, "hello")
 	if use := r.awaitTokens(a.ID, 1000); use.Source != "statusline" || use.Limit == nil || *use.Limit != 1_000_000 {
 		t.Errorf("context use %+v, want that of the status line", use)
@@ -123,17 +138,23 @@ func TestClaudeThreshold(t *testing.T) {
 	if got := r.handoffsOf(*h.SuccessorID); len(got) > 0 {
 		t.Errorf("the successor is handed over as well: %+v", got)
 	}
+	return *h.SuccessorID
 }
 
-// TestClaudeCompaction: a compaction that the CLI begins by itself is refused, and the agent handed
-// over at the end of that turn. Whoever writes the document knows all of the conversation.
+// TestClaudeCompaction: whoever writes the document knows all of the conversation.
 func TestClaudeCompaction(t *testing.T) {
 	t.Parallel()
-	r := newClaudeRig(t, filled("hello", 90_000, obeys))
+	r := newClaudeRig(t, obeys)
 	r.cfg.Environ = append(r.cfg.Environ, "CLAUDE_CODE_AUTO_COMPACT_WINDOW=100000")
 	r.auto()
 	r.start()
-	a := r.agent(con)
+	r.relay(t, leg{"of the session", handsOverInPlaceOfACompaction}, leg{"of a fork", generatesWithAFullContext})
+}
+
+// handsOverInPlaceOfACompaction: a compaction that the CLI begins by itself is refused, and the agent handed over at the
+// end of that turn.
+func handsOverInPlaceOfACompaction(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
+	r.api.SetScript(filled("hello", 90_000, obeys))
 	r.talk(a.ID, "hello")
 	r.talk(a.ID, "and again")
 	h := r.awaitPhase(r.awaitAutomatic(a.ID).ID, daemon.Completed)
@@ -149,20 +170,19 @@ func TestClaudeCompaction(t *testing.T) {
 	r.wantWhole()
 	r.wantHeard(r.contextOf(h), heard{a.Name, "user", "hello"}, heard{a.Name, "assistant", "OK"},
 		heard{a.Name, "user", "and again"}, heard{a.Name, "assistant", "OK"})
+	return *h.SuccessorID
 }
 
-// TestClaudeGenerateFull: a fork of a session that would be compacted with its next prompt is not.
-func TestClaudeGenerateFull(t *testing.T) {
-	t.Parallel()
-	r := newClaudeRig(t, filled("fill it", 90_000, obeys))
-	r.cfg.Environ = append(r.cfg.Environ, "CLAUDE_CODE_AUTO_COMPACT_WINDOW=100000")
-	r.start()
-	a := r.agent(con)
-	for _, text := range []string{"hello", "and again", "fill it"} {
+// generatesWithAFullContext: a fork of a session that would be compacted with its next prompt is not.
+func generatesWithAFullContext(_ *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
+	r.api.SetScript(filled("fill it", 90_000, obeys))
+	for _, text := range []string{"and on", "fill it"} {
 		r.talk(a.ID, text)
 	}
-	r.followed(r.awaitPhase(r.generate(a.ID, ""), daemon.Completed))
+	h := r.awaitPhase(r.generate(a.ID, ""), daemon.Completed)
+	r.followed(h)
 	r.wantWhole()
+	return *h.SuccessorID
 }
 
 // wantWhole fails if a session was compacted: the document was then written from the gist.
@@ -176,32 +196,31 @@ func (r *claudeRig) wantWhole() {
 	}
 }
 
-// TestClaudeStatusLine: a person's own status line is shown although ours is set, and may show what it
-// likes: nobody takes it for a composer, a running turn or a dialog.
-func TestClaudeStatusLine(t *testing.T) {
-	t.Parallel()
-	r := newClaudeRig(t, obeys)
+// oddStatusLine are a person's settings with a status line that looks like a composer, a running turn and a dialog.
+func (r *claudeRig) oddStatusLine() string {
+	r.t.Helper()
 	rows := filepath.Join(r.home.Dir, "rows")
 	rule := strings.Repeat("─", 60)
-	if err := os.WriteFile(rows, []byte(rule+"\n\x1b[31m❯\u00a0rm -rf\x1b[0m\n"+rule+"\nDo you want to proceed? ❯ 1. Yes · esc to interrupt\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	r.write(rows, rule+"\n\x1b[31m❯\u00a0rm -rf\x1b[0m\n"+rule+"\nDo you want to proceed? ❯ 1. Yes · esc to interrupt\n")
 	settings, err := json.Marshal(map[string]any{"statusLine": map[string]any{
 		"type": "command", "command": `grep -o '"context_window_size":[0-9]*'; cat '` + rows + `'`, "padding": 0,
 	}})
 	if err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(r.home.ConfigDir, "settings.json"), settings, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r.start()
-	a := r.agent(con)
+	return string(settings)
+}
+
+// isShownAPersonsRows: a person's own status line is shown although ours is set, and may show what it likes: nobody takes
+// it for a composer, a running turn or a dialog.
+func isShownAPersonsRows(_ *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	for _, row := range []string{`"context_window_size":1000000`, "❯\u00a0rm -rf", "Do you want to proceed?"} {
 		r.awaitShown(a.ID, row)
 	}
 	r.talk(a.ID, "hello")
 	r.awaitTokens(a.ID, 1000)
-	r.takenOver(r.awaitPhase(r.handoff(a.ID), daemon.Completed))
+	h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+	r.takenOver(h)
 	r.wantNoDialog(a.ID)
+	return *h.SuccessorID
 }

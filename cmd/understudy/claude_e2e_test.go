@@ -22,22 +22,25 @@ import (
 )
 
 // TestClaude is the main job with the real CLI, in the mode in which it asks for everything: first as it is meant, then
-// with all that may come between.
+// with all that may come between; in the end its successor is in trouble.
 func TestClaude(t *testing.T) {
 	t.Parallel()
 	relay(t, leg{"idle", handsOverIdle}, leg{"no document", handsOverAtTheSecondTime}, leg{"clear", handsOverCleared},
-		leg{"restart", handsOverToAnotherDaemon})
+		leg{"restart", handsOverToAnotherDaemon}, leg{"trouble", isInTrouble})
 }
 
-// TestClaudeBusy is the same with an agent that is in a turn or in a dialog when it is asked.
+// TestClaudeBusy is the same with an agent that is in a turn or in a dialog when it is asked, or that a person gives more
+// to do while it writes.
 func TestClaudeBusy(t *testing.T) {
 	t.Parallel()
 	relay(t, leg{"turn", handsOverAfterItsTurn}, leg{"dialog, yes", handsOverAfterADialog(tmux.Enter)},
-		leg{"dialog, esc", handsOverAfterADialog(tmux.Escape)}) // no hook tells of that
+		leg{"dialog, esc", handsOverAfterADialog(tmux.Escape)}, // no hook tells of that
+		leg{"queued, put into the turn", handsOverAfterMore("more, put into the turn", claudeWrites)},
+		leg{"queued, a turn of its own", handsOverAfterMore("more, a turn of its own", claudeHasWritten)})
 }
 
 // handsOverIdle is of a new agent.
-func handsOverIdle(t *testing.T, r *claudeRig, a daemon.Agent) daemon.Handoff {
+func handsOverIdle(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	argv := r.argv(a.ID)
 	first := r.tap.of(a.ID, hooks.SessionStart)
 	if len(first) != 1 || first[0].p.Source != "startup" || !slices.Contains(argv, first[0].in.SessionID) || *a.SessionID != first[0].in.SessionID {
@@ -65,11 +68,11 @@ func handsOverIdle(t *testing.T, r *claudeRig, a daemon.Agent) daemon.Handoff {
 	if starts := r.tap.of(*h.SuccessorID, hooks.SessionStart); len(starts) != 1 || starts[0].in.SessionID == *a.SessionID {
 		t.Errorf("successor registered by %+v, want one session of its own", starts)
 	}
-	return h
+	return *h.SuccessorID
 }
 
 // handsOverAfterItsTurn: a new agent in a turn is told by the answer to its Stop, and nothing is typed.
-func handsOverAfterItsTurn(t *testing.T, r *claudeRig, a daemon.Agent) daemon.Handoff {
+func handsOverAfterItsTurn(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	r.api.SetScript(claudetest.Ask("count to ten", claudetest.Reply{Text: "One, two, three.", Hold: true}, obeys))
 	r.awaitVerdict(a.ID, r.send(a.ID, "count to ten").ID, daemon.Submitted)
 	r.asked("count to ten")
@@ -88,12 +91,12 @@ func handsOverAfterItsTurn(t *testing.T, r *claudeRig, a daemon.Agent) daemon.Ha
 	if n := len(r.tap.of(a.ID, hooks.UserPromptSubmit)); n != 1 {
 		t.Errorf("%d prompts were submitted, want the person's alone", n)
 	}
-	return h
+	return *h.SuccessorID
 }
 
 // handsOverAtTheSecondTime: the model stops without having written; its session stays as it is until
 // a retry asks once more.
-func handsOverAtTheSecondTime(t *testing.T, r *claudeRig, a daemon.Agent) daemon.Handoff {
+func handsOverAtTheSecondTime(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	r.api.SetScript(claudetest.WritesNothing())
 	had := len(r.deliveries(a.ID))
 	first := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing)
@@ -113,11 +116,11 @@ func handsOverAtTheSecondTime(t *testing.T, r *claudeRig, a daemon.Agent) daemon
 	if n := len(r.heard(a.ID, first.Ref)); n != 1 || h.Ref == first.Ref {
 		t.Errorf("the model heard of %s %d times, and then of %s", first.Ref, n, h.Ref)
 	}
-	return h
+	return *h.SuccessorID
 }
 
 // handsOverCleared: a person's /clear gives the pane another session; the agent stays the same.
-func handsOverCleared(t *testing.T, r *claudeRig, a daemon.Agent) daemon.Handoff {
+func handsOverCleared(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	r.talk(a.ID, "hello")
 	r.personTypes(a.ID, "/clear", tmux.Enter)
 	now := r.awaitAgent(a.ID, "another session", func(now daemon.Agent) bool { return *now.SessionID != *a.SessionID })
@@ -127,12 +130,12 @@ func handsOverCleared(t *testing.T, r *claudeRig, a daemon.Agent) daemon.Handoff
 	h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
 	r.takenOver(h)
 	r.wantNoDialog(a.ID)
-	return h
+	return *h.SuccessorID
 }
 
 // handsOverAfterADialog: a question of the CLI is for the person. The handoff waits for the answer and touches nothing.
-func handsOverAfterADialog(answer tmux.Key) func(*testing.T, *claudeRig, daemon.Agent) daemon.Handoff {
-	return func(t *testing.T, r *claudeRig, a daemon.Agent) daemon.Handoff {
+func handsOverAfterADialog(answer tmux.Key) func(*testing.T, *claudeRig, daemon.Agent) (next int64) {
+	return func(t *testing.T, r *claudeRig, a daemon.Agent) int64 {
 		r.api.SetScript(claudetest.Ask("make the file", claudetest.Bash("touch /nowhere/x", false), obeys))
 		r.awaitVerdict(a.ID, r.send(a.ID, "make the file").ID, daemon.Submitted)
 		r.awaitState(a.ID, daemon.Waiting)
@@ -147,13 +150,13 @@ func handsOverAfterADialog(answer tmux.Key) func(*testing.T, *claudeRig, daemon.
 		}
 		h := r.awaitPhase(id, daemon.Completed)
 		r.takenOver(h)
-		return h
+		return *h.SuccessorID
 	}
 }
 
 // handsOverToAnotherDaemon: the daemon stops while the agent writes its document. What the hooks left in
 // the spool is enough to go on.
-func handsOverToAnotherDaemon(t *testing.T, r *claudeRig, a daemon.Agent) daemon.Handoff {
+func handsOverToAnotherDaemon(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	had := len(r.tap.of(a.ID, hooks.Stop))
 	r.api.SetScript(func(req claudetest.Request) claudetest.Reply {
 		reply := obeys(req)
@@ -189,7 +192,7 @@ func handsOverToAnotherDaemon(t *testing.T, r *claudeRig, a daemon.Agent) daemon
 	}) {
 		t.Errorf("moves %+v, want verifying by the Stop", moves)
 	}
-	return done
+	return *done.SuccessorID
 }
 
 // TestClaudeForeign: a person starts the CLI in a tmux server of theirs; it registers by the hooks

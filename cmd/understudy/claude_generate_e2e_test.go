@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,15 +19,30 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/runtimes"
-	"github.com/understudyd/understudy/hooks"
-	"github.com/understudyd/understudy/tmux"
 )
 
-// TestClaudeGenerate: a fork of the session writes the document. It begins with all that the provider
-// has cached of the session, can do nothing but answer, and the session itself does not notice.
+// TestClaudeGenerate: a fork of the session writes the document, asked for by the API or by the command /handoff.
 func TestClaudeGenerate(t *testing.T) {
 	t.Parallel()
-	r := newClaudeRig(t, nil)
+	r := newClaudeRig(t, obeys)
+	atExit := r.readAtExit()
+	r.installCommand()
+	r.start()
+	r.relay(t, leg{"written", func(t *testing.T, r *claudeRig, a daemon.Agent) int64 { return handsOverByFork(t, r, a, atExit) }},
+		leg{"cancelled", cancelsFork}, leg{"command, typed", handsOverByCommand}, leg{"command, by the model", handsOverByItself})
+}
+
+// handsOverByFork is of a new agent. The fork begins with all that the provider has cached of the session, can do nothing
+// but answer, and the session itself does not notice.
+func handsOverByFork(t *testing.T, r *claudeRig, a daemon.Agent, atExit <-chan string) (next int64) {
+	r.talk(a.ID, "hello")
+	r.awaitState(a.ID, daemon.Idle)
+	r.generate(a.ID, "") // the CLI has not written down its answer yet, and yet there is something to hand off
+	if _, err := r.client.CancelHandoff(t.Context(), a.ID, 0); err != nil {
+		t.Fatal(err)
+	}
+	before := r.settledTranscript(a.ID)
+	said, forked := r.requests(a.ID), len(r.forkRequests())
 	touched := filepath.Join(r.work, "touched")
 	r.api.SetScript(func(req claudetest.Request) claudetest.Reply {
 		reply := obeys(req)
@@ -43,13 +57,6 @@ func TestClaudeGenerate(t *testing.T) {
 		first, second, _ := strings.Cut(reply.Text, "\n## Open Questions")
 		return claudetest.Reply{Text: first, More: []string{"## Open Questions" + second}}
 	})
-	atExit := r.readAtExit()
-	r.start()
-	a := r.agent(con)
-	r.talk(a.ID, "hello")
-	before := r.settledTranscript(a.ID)
-	said := r.requests(a.ID)
-
 	h := r.awaitPhase(r.generate(a.ID, "Focus on the parser,\nnot on the printer."), daemon.Completed)
 	r.followed(h)
 	r.wantNoDialog(a.ID)
@@ -60,7 +67,7 @@ func TestClaudeGenerate(t *testing.T) {
 	if n := len(r.requests(a.ID)); n != len(said) {
 		t.Errorf("the session itself asked the model %d times, want %d", n, len(said))
 	}
-	forks := r.forkRequests()
+	forks := r.forkRequests()[forked:]
 	if len(forks) != 2 {
 		t.Fatalf("%d requests of forks, want two", len(forks))
 	}
@@ -78,8 +85,8 @@ func TestClaudeGenerate(t *testing.T) {
 	if got := r.read(h.FilePath); got != want || h.Structured == nil || !h.ContextValidated {
 		t.Errorf("document %q, want %q; %+v", got, want, h)
 	}
-	c := r.contextOf(h)
-	r.wantHeard(c, heard{a.Name, "user", "hello"}, heard{a.Name, "assistant", "OK"})
+	r.wantHeard(r.contextOf(h), heard{a.Name, "user", "hello"}, heard{a.Name, "assistant", "OK"})
+	return *h.SuccessorID
 }
 
 // readAtExit has the transcript of the first agent that is asked to exit read at that moment.
@@ -94,7 +101,10 @@ func (r *claudeRig) readAtExit() <-chan string {
 			return &bentTerminal{Terminal: term, b: &bend{paste: func(_ context.Context, text string, do func() error) error {
 				if text == runtimes.ExitText {
 					b, err := os.ReadFile(*r.getAgent(1).TranscriptPath)
-					read <- string(b) + errorText(err)
+					select {
+					case read <- string(b) + errorText(err):
+					default: // another agent
+					}
 				}
 				return do()
 			}}}, err
@@ -159,27 +169,18 @@ func wantPrefix(t *testing.T, fork, session claudetest.Request) {
 	}
 }
 
-// TestClaudeGenerateCancelled: a cancel ends the fork at once. Nothing of it stays behind, and the
-// session goes on as it was.
-func TestClaudeGenerateCancelled(t *testing.T) {
-	t.Parallel()
-	r := newClaudeRig(t, func(req claudetest.Request) claudetest.Reply {
+// cancelsFork: a cancel ends the fork at once. Nothing of it stays behind, and the session goes on as it was.
+func cancelsFork(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
+	r.api.SetScript(func(req claudetest.Request) claudetest.Reply {
 		reply := obeys(req)
 		reply.Hold = slices.ContainsFunc(req.UserTexts(), isFork)
 		return reply
 	})
-	r.start()
-	a := r.agent(con)
-	r.talk(a.ID, "hello")
-	r.awaitState(a.ID, daemon.Idle)
-	r.generate(a.ID, "") // the CLI has not written down its answer yet, and yet there is something to hand off
-	if _, err := r.client.CancelHandoff(t.Context(), a.ID, 0); err != nil {
-		t.Fatal(err)
-	}
 	r.settledTranscript(a.ID)
 	before := r.sessionFiles()
+	forked := len(r.forkRequests())
 	id := r.generate(a.ID, "")
-	r.asked("Answer with the handoff document itself")
+	r.await("a fork's request", func() (bool, string) { return len(r.forkRequests()) > forked, r.tap.String() })
 	pids := r.forkProcesses()
 	if len(pids) != 1 {
 		t.Fatalf("processes %v, want one fork", pids)
@@ -192,11 +193,8 @@ func TestClaudeGenerateCancelled(t *testing.T) {
 	if h := r.getHandoff(id); h.Status != daemon.StatusCancelled || h.RecordedAt != nil {
 		t.Errorf("handoff %+v, want it cancelled", h)
 	}
-	r.wantKinds(a.ID, daemon.KindMessage)
-
-	r.api.SetScript(obeys)
-	r.talk(a.ID, "still there?")
-	r.followed(r.awaitPhase(r.generate(a.ID, ""), daemon.Completed))
+	r.wantKinds(a.ID, daemon.KindPrompt)
+	return a.ID
 }
 
 // forkProcesses are the forks of this home that run.
@@ -241,73 +239,4 @@ func (r *claudeRig) sessionFiles() (out []string) {
 		}
 	}
 	return out
-}
-
-// TestClaudeCommand: /handoff, given by a person at the pane, is answered by the daemon; the model does
-// not hear of it. The model can run it as well.
-func TestClaudeCommand(t *testing.T) {
-	t.Parallel()
-	const focus = `the parser's "tabs"; $(touch touched) and so on`
-	t.Run("typed", func(t *testing.T) {
-		t.Parallel()
-		r := newClaudeRig(t, obeys)
-		a := r.commanded()
-		said := len(r.requests(a.ID))
-		r.personTypes(a.ID, "/handoff "+focus, tmux.Enter)
-		r.awaitShown(a.ID, "Handoff 1 started")
-		h := r.wantCommanded(a.ID, focus)
-		if n := len(r.requests(a.ID)); n != said {
-			t.Errorf("the model was asked %d times, want %d", n, said)
-		}
-		r.wantKinds(a.ID, daemon.KindMessage, daemon.KindExit)
-		r.wantHeard(r.contextOf(h), heard{a.Name, "user", "hello"}, heard{a.Name, "assistant", "OK"})
-	})
-	t.Run("by the model", func(t *testing.T) {
-		t.Parallel()
-		r := newClaudeRig(t, claudetest.Ask("hand over when it is enough", claudetest.Skill("handoff", focus), obeys))
-		a := r.commanded()
-		r.talk(a.ID, "hand over when it is enough")
-		r.wantCommanded(a.ID, focus)
-		if got := r.heard(a.ID, "Tell the user in one sentence"); len(got) != 1 || !strings.Contains(got[0], "handoff 1 of agent 1 initiated") {
-			t.Errorf("the model heard %q, want what the command said", got)
-		}
-		if got := r.tap.of(a.ID, hooks.UserPromptSubmit); len(got) != 2 {
-			t.Errorf("%d prompts, want the two that were sent", len(got))
-		}
-	})
-}
-
-// commanded is an agent with something to hand off, in a home with the command /handoff.
-func (r *claudeRig) commanded() daemon.Agent {
-	r.t.Helper()
-	env := map[string]string{"HOME": r.home.Dir, "CLAUDE_CONFIG_DIR": r.home.ConfigDir, "UNDERSTUDY_DATA": r.root}
-	if code, stdout, stderr := r.inside(env, "", "hooks", "install"); code != exitDone {
-		r.t.Fatalf("hooks install: exit code %d\n%s%s", code, stdout, stderr)
-	}
-	r.start()
-	a := r.agent(con)
-	r.talk(a.ID, "hello")
-	return a
-}
-
-// wantCommanded waits for the end of the handoff that the command has started.
-func (r *claudeRig) wantCommanded(agentID int64, focus string) daemon.Handoff {
-	r.t.Helper()
-	r.await("the handoff", func() (bool, string) { return len(r.handoffsOf(agentID)) == 1, fmt.Sprint(r.handoffsOf(agentID)) })
-	h := r.awaitPhase(r.handoffsOf(agentID)[0].ID, daemon.Completed)
-	r.followed(h)
-	r.wantNoDialog(agentID)
-	if h.Mode != daemon.ModeGenerate || h.Focus != focus {
-		r.t.Errorf("handoff in mode %s with focus %q, want %s with %q", h.Mode, h.Focus, daemon.ModeGenerate, focus)
-	}
-	if n := len(r.forkRequests()); n != 1 {
-		r.t.Errorf("%d requests of forks, want one", n)
-	}
-	if _, err := os.Stat(filepath.Join(r.work, "touched")); !os.IsNotExist(err) {
-		r.t.Errorf("a shell has run what was typed: %v", err)
-	}
-	if list, err := r.client.Agents(r.t.Context(), allRows); err != nil || len(list) != 2 {
-		r.t.Errorf("agents %+v (%v), want two: a fork is none", list, err)
-	}
-	return h
 }

@@ -10,10 +10,12 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux"
 )
 
 // TestClaudePipeline is a run of two steps with the real CLI. Each agent is told its prompt as it is, long
-// as it may be, and plays its persona; what the first one says last is what the second one is told first.
+// as it may be, and plays its persona; what the first one says last is what the second one is told first. The first one's
+// prompt stands on the CLI's command line, and outlives the question whether the folder is trusted.
 func TestClaudePipeline(t *testing.T) {
 	t.Parallel()
 	const report = "## What Was Done\n\nThe roof is mended.\n\n## Next Agent Context\n\nLook at the chimney."
@@ -28,10 +30,16 @@ func TestClaudePipeline(t *testing.T) {
 		}
 		return claudetest.Reply{Text: "OK"}
 	})
+	r.home.Trust(t)
 	r.template("two", "developer", "reviewer | prompt: Look closely.")
 	r.start()
 	request := " \tMend the roof.\r\n\n" + strings.Repeat("Grüße, \"日本\" $(touch touched) `x` \\ 👩‍🚀\n", 500) + "\n "
-	p := r.awaitPipeline(r.pipeline("two", request).ID, daemon.PipelineDone)
+	id := r.pipeline("two", request).ID
+	first := r.awaitRun(id, "its agent", func(p daemon.Pipeline) bool { return len(p.Steps[0].AgentIDs) > 0 }).Steps[0].AgentIDs[0]
+	r.awaitAsked(first, trusts)
+	r.marks(first, "❯ Yes")
+	r.personPresses(first, tmux.Enter)
+	p := r.awaitPipeline(id, daemon.PipelineDone)
 	r.wantSteps(p, "done done")
 
 	left := p.Steps[0].LatestHandoff
@@ -45,7 +53,12 @@ func TestClaudePipeline(t *testing.T) {
 		r.toldFirst(id, want)
 		r.exited(id)
 		r.wantKinds(id, daemon.KindExit)
-		r.wantNoDialog(id)
+		if asked := r.tap.of(id, hooks.PermissionRequest); len(asked) > 0 {
+			t.Errorf("step %d asked for permission: %+v", i+1, asked)
+		}
+		if n := len(r.agentEvents(id, "agent_waiting")); n != 1-i { // for the folder
+			t.Errorf("step %d waited %d times for a person, want %d", i+1, n, 1-i)
+		}
 		system := r.requests(id)[0].SystemText()
 		for _, part := range []string{"You play the persona " + *s.Persona, []string{"You are step 1 of 2 ", "You are step 2 of 2 "}[i]} {
 			if !strings.Contains(system, part) {

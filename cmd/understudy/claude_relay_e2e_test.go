@@ -10,19 +10,24 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// leg is a story of one agent, which ends with its handoff.
+// leg is a story of one agent.
 type leg struct {
 	name string
-	tell func(t *testing.T, r *claudeRig, a daemon.Agent) daemon.Handoff
+	tell func(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) // the agent of the next leg, mostly the successor
 }
 
-// relay tells stories one after the other in one rig, whose model obeys. The agent of each is the successor that the
-// story before has left; after a story that failed, and at first, it is a new one.
+// relay tells stories in a rig of the default settings, whose daemon it starts.
 func relay(t *testing.T, legs ...leg) {
 	r := newClaudeRig(t, obeys)
 	r.start()
+	r.relay(t, legs...)
+}
+
+// relay tells stories one after the other in one rig, whose model obeys. The agent of each is the one that the story
+// before has left; after a story that failed, and at first, it is a new one of the persona con.
+func (r *claudeRig) relay(t *testing.T, legs ...leg) {
 	r.database() // its connections outlive the first story
-	var left *daemon.Handoff
+	var left int64
 	for _, l := range legs {
 		t.Run(l.name, func(t *testing.T) {
 			whole := r.t
@@ -30,20 +35,20 @@ func relay(t *testing.T, legs ...leg) {
 			defer func() { r.t = whole }()
 			r.api.SetScript(obeys)
 			var a daemon.Agent
-			if left == nil {
+			if left == 0 {
 				a = r.agent(con)
 			} else {
-				a = r.briefed(*left.SuccessorID)
+				a = r.briefed(left)
 			}
-			left = nil
-			if h := l.tell(t, r, a); !t.Failed() {
-				left = &h
+			left = 0
+			if next := l.tell(t, r, a); !t.Failed() {
+				left = next
 			}
 		})
 	}
 }
 
-// briefed is a successor that has looked at what it takes over.
+// briefed is an agent whose first turn is over: a successor has looked at what it takes over.
 func (r *claudeRig) briefed(agentID int64) daemon.Agent {
 	r.t.Helper()
 	r.await(fmt.Sprintf("agent %d: the end of its first turn", agentID), func() (bool, string) {

@@ -12,13 +12,9 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// TestClaudeTrouble: the API refuses the CLI's requests, in several ways, and then answers.
-func TestClaudeTrouble(t *testing.T) {
-	t.Parallel()
-	r := newClaudeRig(t, claudetest.Says("All is done."))
-	r.start()
-	a := r.agent(con)
-	r.talk(a.ID, "hello")
+// isInTrouble: the API refuses the CLI's requests, in several ways, and then answers.
+func isInTrouble(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
+	told := len(r.agentEvents(a.ID, "operator_notified"))
 	for i, row := range []struct {
 		status int
 		code   string
@@ -33,11 +29,12 @@ func TestClaudeTrouble(t *testing.T) {
 			t.Errorf("%d: agent is %s in trouble %+v, said %q", row.status, now.State, now.Trouble, now.LastMessage)
 		}
 	}
-	r.awaitTold(func(e daemon.Event) bool { return e.AgentID != nil && *e.AgentID == a.ID })
+	r.await("the operator told", func() (bool, string) { return len(r.agentEvents(a.ID, "operator_notified")) > told, "" })
 	r.api.SetScript(claudetest.Says("Here I am."))
 	r.talk(a.ID, "Go on")
 	now := r.awaitAgent(a.ID, "no trouble", func(a daemon.Agent) bool { return a.Trouble == nil })
 	if now.LastMessage != "Here I am." || len(r.agentEvents(a.ID, "agent_trouble_over")) != 1 {
 		t.Errorf("agent said %q last; its trouble has ended %d times", now.LastMessage, len(r.agentEvents(a.ID, "agent_trouble_over")))
 	}
+	return a.ID
 }
