@@ -230,6 +230,7 @@ func (x *terminal) tmux(args ...string) string {
 func (x *terminal) tmuxIn(stdin string, args ...string) string {
 	x.t.Helper()
 	cmd := exec.Command("tmux", append([]string{"-u", "-S", x.sock, "-f", "/dev/null"}, args...)...)
+	cmd.Env = x.home.Environ // a pane's PATH is that of the client which makes it
 	cmd.Stdin = strings.NewReader(stdin)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
