@@ -5,6 +5,7 @@ import (
 	"debug/buildinfo"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -90,12 +91,16 @@ func hookProgramIn(dir data.Dir, cfg serveConfig) string {
 // is replaced or removed. The copy is made by rename, so that it is whole at any moment. It is not
 // synced: the next start of a daemon compares it, and agents do not outlive a power failure.
 func keepHookProgram(dir data.Dir, installed string) (string, error) {
-	text, err := os.ReadFile(installed)
+	path := dir.HookProgram()
+	same, err := sameFile(installed, path)
 	if err != nil {
 		return "", err
 	}
-	path := dir.HookProgram()
-	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, text) {
+	if !same {
+		text, err := os.ReadFile(installed)
+		if err != nil {
+			return "", err
+		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return "", err
 		}
@@ -104,6 +109,36 @@ func keepHookProgram(dir data.Dir, installed string) (string, error) {
 		}
 	}
 	return path, executable(path)
+}
+
+// sameFile reports whether a copy has the bytes of the original, which must be there. It compares piece by piece: a
+// daemon that had both programs in memory would take longer for that than for most of its start.
+func sameFile(original, copied string) (bool, error) {
+	a, err := os.Open(original)
+	if err != nil {
+		return false, err
+	}
+	defer a.Close()
+	b, err := os.Open(copied)
+	if err != nil {
+		return false, nil // it is made anew
+	}
+	defer b.Close()
+	ended := func(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
+	const piece = 64 << 10
+	buffers := make([]byte, 2*piece)
+	for {
+		n, endA := io.ReadFull(a, buffers[:piece])
+		m, endB := io.ReadFull(b, buffers[piece:])
+		switch {
+		case endA != nil && !ended(endA):
+			return false, endA
+		case !bytes.Equal(buffers[:n], buffers[piece:piece+m]):
+			return false, nil
+		case endA != nil: // as many bytes of both
+			return ended(endB), nil
+		}
+	}
 }
 
 // writeProgram starts no process meanwhile: a child would hold the file open for writing until it

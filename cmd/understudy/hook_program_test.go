@@ -65,9 +65,12 @@ func TestHookProgramIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	older := []byte("#!/bin/sh\necho older\n")
+	longer := append(bytes.Clone(program), 'x')
+	changed := bytes.Clone(program)
+	changed[len(changed)-1] ^= 1
 	var kept string
 	var previous []byte
-	for _, version := range [][]byte{older, program, program} {
+	for _, version := range [][]byte{older, longer, program, changed, program, program} {
 		if err := os.WriteFile(installed, version, 0o700); err != nil {
 			t.Fatal(err)
 		}
