@@ -16,11 +16,17 @@ import (
 	"github.com/understudyd/understudy/db/dbtest"
 )
 
-// TestScripts runs testdata/script/*.txt, which use the program as a person does. Each has a data
-// directory of its own, $UNDERSTUDY_DATA, and if it starts a daemon a database as well.
+// TestScripts runs testdata/script/*.txt.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("testdata/script/*.txt")
+	runScripts(t, "testdata/script/*.txt")
+}
+
+// runScripts runs scripts that use the program as a person does. Each has a data directory of its own,
+// $UNDERSTUDY_DATA, and if it starts a daemon a database as well.
+func runScripts(t *testing.T, pattern string) {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scripts: %v", err)
 	}
