@@ -134,10 +134,11 @@ func TestDescriptionHasEveryRoute(t *testing.T) {
 			bases = append(bases, strings.TrimSuffix(server.URL, "/"))
 		}
 		for method, operation := range item.Operations() {
+			own := *operation // the description is that of all tests
+			own.Parameters = slices.Concat(operation.Parameters, item.Parameters)
 			for _, base := range bases {
-				described[method+" "+base+path] = operation
+				described[method+" "+base+path] = &own
 			}
-			operation.Parameters = append(operation.Parameters, item.Parameters...)
 		}
 	}
 	all := slices.Concat(s.routes(), s.hookRoutes())
