@@ -13,7 +13,8 @@ import (
 )
 
 // marks presses Down in a dialog until it marks an answer. The CLI loses what is pressed within some 100 ms after it has
-// drawn its first dialog (2.1.329), and goes from the last answer to the first.
+// drawn its first dialog (2.1.329), and goes from the last answer to the first: Down is pressed again after a time in which
+// it has read its keys on any machine.
 func (r *claudeRig) marks(agentID int64, answer string) {
 	r.t.Helper()
 	var pressed time.Time
@@ -22,7 +23,7 @@ func (r *claudeRig) marks(agentID int64, answer string) {
 		if strings.Contains(shown, answer) {
 			return true, shown
 		}
-		if time.Since(pressed) > time.Second {
+		if time.Since(pressed) > 20*time.Second {
 			r.personPresses(agentID, tmux.Down)
 			pressed = time.Now()
 		}

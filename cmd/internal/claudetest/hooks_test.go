@@ -189,13 +189,15 @@ func (s *show) asked(prompt string) {
 	s.x.until("the dialog", func(s runtimes.Screen, _ string) bool { return strings.HasPrefix(s.Dialog, "permission: ") })
 }
 
-// reply presses keys until the dialog is gone. One that has just opened takes no answer for a moment.
+// reply answers a dialog. One that has just opened takes no answer for a moment: it is pressed again after a time in which
+// the CLI has read its keys on any machine, since an answer that comes twice is typed into the composer.
 func (s *show) reply(key func(screen string) string) {
-	var pressed time.Time
+	const unheard = 20 * time.Second
+	next := time.Now().Add(2 * settles)
 	s.x.until("the end of the dialog", func(now runtimes.Screen, screen string) bool {
-		if now.Dialog != "" && time.Since(pressed) > time.Second {
+		if now.Dialog != "" && time.Now().After(next) {
 			s.x.keys(key(screen))
-			pressed = time.Now()
+			next = time.Now().Add(unheard)
 		}
 		return now.Dialog == ""
 	})
