@@ -185,7 +185,7 @@ type Daemon struct {
 	forks     map[int64]*fork        // one-shots of agents' sessions
 	forking   map[int64]bool         // agents whose sessions are being forked, or are about to be; see maxForks
 	meant     map[int64]time.Time    // when this run has last committed that it forks an agent's session
-	entered   map[int64]time.Time    // when Enter was last pressed for a text of an agent's
+	entered   map[int64]press        // the last Enter for a text of an agent's
 	acted     map[int64]StopStage    // rungs of the stop ladder whose effect this daemon has had
 }
 
@@ -233,7 +233,7 @@ func New(cfg Config) *Daemon {
 		unready:    map[int64]time.Time{},
 		errors:     map[int64]int{},
 		refused:    map[string]bool{},
-		entered:    map[int64]time.Time{},
+		entered:    map[int64]press{},
 		acted:      map[int64]StopStage{},
 		forks:      map[int64]*fork{},
 		forking:    map[int64]bool{},

@@ -11,9 +11,16 @@ import (
 
 // wantsEnter reports whether Enter may be pressed for a text that stands in the composer. The one before may have been
 // taken for part of the text; or the agent has not read its keyboard yet, for it is busy. It takes both Enters then, and
-// a draft that is aside comes back with the first: the second would submit it.
-func (d *Delivery) wantsEnter(s *screen) bool {
-	return d.Attempts == 0 || d.Attempts < maxEnters && !s.Stashed
+// a draft that is aside comes back with the first: the second would submit it. A daemon presses at least one: those before
+// it may have ended between the commit that counts an Enter and the Enter.
+func (d *Daemon) wantsEnter(a *Agent, dl *Delivery, s *screen) bool {
+	switch {
+	case dl.Attempts == 0:
+		return true
+	case s.Stashed:
+		return false
+	}
+	return dl.Attempts < maxEnters || d.lastEnter(a).delivery != dl.ID
 }
 
 // pressEnter presses Enter once more for a text that stands in the composer, unless the agent has yet to take the last one.
@@ -29,23 +36,34 @@ func (d *Daemon) pressEnter(ctx context.Context, a *Agent, dl *Delivery, screen 
 	if err != nil {
 		return false, 0, err
 	}
-	if err := d.enter(ctx, a, term, screen); err != nil && !errors.Is(err, tmux.ErrChanged) {
+	if err := d.enter(ctx, a, dl, term, screen); err != nil && !errors.Is(err, tmux.ErrChanged) {
 		return false, 0, fmt.Errorf("delivery %d: enter: %w", dl.ID, err)
 	}
 	return true, 0, nil
 }
 
-// enter presses Enter for what a screen shows.
-func (d *Daemon) enter(ctx context.Context, a *Agent, term Terminal, s *screen) error {
+// press is an Enter of this daemon's.
+type press struct {
+	delivery int64
+	at       time.Time
+}
+
+// enter presses Enter for a text that a screen shows.
+func (d *Daemon) enter(ctx context.Context, a *Agent, dl *Delivery, term Terminal, s *screen) error {
 	d.mu.Lock()
-	d.entered[a.ID] = time.Now()
+	d.entered[a.ID] = press{dl.ID, time.Now()}
 	d.mu.Unlock()
 	return term.Press(ctx, a.Ref(), s.sight(), tmux.Enter)
 }
 
-// untilEnter is how long an agent has yet to take the Enter that was pressed last.
-func (d *Daemon) untilEnter(a *Agent) time.Duration {
+// lastEnter is what this daemon has pressed for an agent last.
+func (d *Daemon) lastEnter(a *Agent) press {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return enterAfter - time.Since(d.entered[a.ID])
+	return d.entered[a.ID]
+}
+
+// untilEnter is how long an agent has yet to take the Enter that was pressed last.
+func (d *Daemon) untilEnter(a *Agent) time.Duration {
+	return enterAfter - time.Since(d.lastEnter(a).at)
 }

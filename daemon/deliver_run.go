@@ -218,7 +218,7 @@ func (d *Daemon) submit(ctx context.Context, a *Agent, dl *Delivery, term Termin
 			return false
 		}
 		if err == nil && s.Composer && (s.Holds(dl.Text) || late && s.Draft != "" && dl.Kind != KindExit) && d.inFront(a) {
-			if err = d.enter(ctx, a, term, s); !errors.Is(err, tmux.ErrChanged) {
+			if err = d.enter(ctx, a, dl, term, s); !errors.Is(err, tmux.ErrChanged) {
 				return true
 			}
 		}
@@ -260,7 +260,7 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (b
 	}
 	inComposer := err == nil && screen.Composer && screen.Holds(dl.Text)
 	switch {
-	case inComposer && dl.wantsEnter(screen) && left > 0:
+	case inComposer && d.wantsEnter(a, dl, screen) && left > 0:
 		moved, again, err := d.pressEnter(ctx, a, dl, screen)
 		return moved, min(left, again), err
 	case d.inTranscript(a, dl):

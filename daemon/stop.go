@@ -178,7 +178,7 @@ func (d *Daemon) nudgeExit(ctx context.Context, a *Agent) {
 		case dl.Kind != KindExit:
 		case dl.State == DeliveryTyping:
 			_, _, err = d.typeText(ctx, a, dl, screen)
-		case dl.wantsEnter(screen) && screen.Composer && strings.TrimSpace(screen.Draft) == dl.Text:
+		case d.wantsEnter(a, dl, screen) && screen.Composer && strings.TrimSpace(screen.Draft) == dl.Text:
 			_, _, err = d.pressEnter(ctx, a, dl, screen)
 		}
 	}

@@ -59,3 +59,25 @@ func TestPromptBehindExit(t *testing.T) {
 		p.goOn(a)
 	})
 }
+
+// TestEnterAfterKills: daemons that end one after the other before they press Enter do not use up the Enters of a text.
+func TestEnterAfterKills(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		kills := 0
+		p.w.inject = func(c *call) fault {
+			if kills == maxKills || !strings.HasPrefix(c.what, "Press ") {
+				return none
+			}
+			kills++
+			return crashBefore
+		}
+		p.request(h, a, daemon.Completed)
+		if kills < maxKills {
+			t.Errorf("%d daemons were killed", kills)
+		}
+	})
+}
+
+// maxKills is how many daemons are killed before an Enter: as many as Enter is pressed for a text.
+const maxKills = 3
