@@ -2,9 +2,9 @@ package dbtest
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
-	"strconv"
 	"sync"
 	"testing"
 
@@ -59,8 +59,18 @@ func NewLink(t testing.TB, connString string) *Link {
 
 // ConnString leads to the server's database over the link.
 func (l *Link) ConnString() string {
-	port := strconv.Itoa(l.tcp.Addr().(*net.TCPAddr).Port)
-	return "host=127.0.0.1 port=" + port + " sslmode=disable user=" + l.to.User + " dbname=" + l.to.Database
+	return connStringVia(l.to, "127.0.0.1", l.tcp.Addr().(*net.TCPAddr).Port)
+}
+
+// connStringVia leads to the database of a server over what listens at host and port in its place.
+func connStringVia(to *pgx.ConnConfig, host string, port int) string {
+	return fmt.Sprintf("host=%s port=%d sslmode=disable user=%s dbname=%s", host, port, to.User, to.Database)
+}
+
+// dialServer opens a connection to a server, on which nothing has been said yet.
+func dialServer(to *pgx.ConnConfig) (net.Conn, error) {
+	network, address := pgconn.NetworkAddress(to.Host, to.Port)
+	return new(net.Dialer).DialContext(context.Background(), network, address)
 }
 
 // Cut loses from now on all that is sent, and accepts connections that nobody answers.
@@ -90,8 +100,7 @@ func (l *Link) accept(running *sync.WaitGroup) {
 		if err != nil {
 			return
 		}
-		network, address := pgconn.NetworkAddress(l.to.Host, l.to.Port)
-		server, err := new(net.Dialer).DialContext(context.Background(), network, address)
+		server, err := dialServer(l.to)
 		if err != nil {
 			client.Close()
 			continue

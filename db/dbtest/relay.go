@@ -65,7 +65,7 @@ func NewRelay(t testing.TB, connString string) *Relay {
 
 // ConnString leads to the server's database over the relay.
 func (r *Relay) ConnString() string {
-	return "host=" + filepath.Dir(r.at.Addr().String()) + " port=5432 sslmode=disable user=" + r.to.User + " dbname=" + r.to.Database
+	return connStringVia(r.to, filepath.Dir(r.at.Addr().String()), 5432)
 }
 
 func (r *Relay) accept(running *sync.WaitGroup) {
@@ -136,8 +136,7 @@ func (r *Relay) serve(client net.Conn, running *sync.WaitGroup) {
 
 // pass sends the server what begins no session, such as the wish to cancel a query.
 func (r *Relay) pass(m pgproto3.FrontendMessage) {
-	network, address := pgconn.NetworkAddress(r.to.Host, r.to.Port)
-	server, err := new(net.Dialer).DialContext(context.Background(), network, address)
+	server, err := dialServer(r.to)
 	if err != nil {
 		return
 	}

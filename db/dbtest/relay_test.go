@@ -3,6 +3,7 @@ package dbtest_test
 import (
 	"context"
 	"errors"
+	"io"
 	"testing"
 	"time"
 
@@ -13,17 +14,6 @@ import (
 	"github.com/understudyd/understudy/db/dbtest"
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
-
-// dialed is a connection whose end the test decides on.
-func dialed(t *testing.T, connString string) *pgx.Conn {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), connString)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close(context.Background()) })
-	return conn
-}
 
 func execute(t *testing.T, conn *pgx.Conn, statements ...string) {
 	t.Helper()
@@ -55,7 +45,7 @@ func succeed(t *testing.T, relay *dbtest.Relay, pid uint32) *pgx.Conn {
 	t.Helper()
 	var next *pgx.Conn
 	wardentest.Eventually(t, "a client that has the session", func() bool {
-		next = dialed(t, relay.ConnString())
+		next = connect(t, relay.ConnString())
 		return next.PgConn().PID() == pid
 	})
 	return next
@@ -65,7 +55,7 @@ func TestRelayForgetsWhoHadASession(t *testing.T) {
 	t.Parallel()
 	direct := dbtest.New(t, migrate)
 	relay := dbtest.NewRelay(t, direct)
-	first := dialed(t, relay.ConnString())
+	first := connect(t, relay.ConnString())
 	execute(t, first, "LISTEN news", "SET timezone = 'Asia/Tokyo'", "CREATE TEMPORARY TABLE scratch ()",
 		"PREPARE one AS SELECT 1", "SELECT pg_advisory_lock(1)", "INSERT INTO note VALUES ('kept')")
 	pid := first.PgConn().PID()
@@ -79,13 +69,13 @@ func TestRelayForgetsWhoHadASession(t *testing.T) {
 	if got := answer[string](t, next, "SHOW timezone"); got == "Asia/Tokyo" {
 		t.Error("the session has another client's time zone")
 	}
-	if !answer[bool](t, dialed(t, direct), "SELECT pg_try_advisory_lock(1)") {
+	if !answer[bool](t, connect(t, direct), "SELECT pg_try_advisory_lock(1)") {
 		t.Error("the session has another client's lock")
 	}
 	if got := answer[string](t, next, "SELECT body FROM note"); got != "kept" {
 		t.Errorf("the note %q is there", got)
 	}
-	if other := dialed(t, dbtest.With(relay.ConnString(), "application_name", "other")); other.PgConn().PID() == pid {
+	if other := connect(t, dbtest.With(relay.ConnString(), "application_name", "other")); other.PgConn().PID() == pid {
 		t.Error("a client with other settings has the session")
 	}
 }
@@ -116,10 +106,10 @@ func TestRelayEndsWhatWasAtWork(t *testing.T) {
 			t.Parallel()
 			direct := dbtest.New(t, migrate)
 			relay := dbtest.NewRelay(t, direct)
-			first := dialed(t, relay.ConnString())
+			first := connect(t, relay.ConnString())
 			leave(t, first)
 			hangUp(t, first)
-			next := dialed(t, relay.ConnString())
+			next := connect(t, relay.ConnString())
 			if next.PgConn().PID() == first.PgConn().PID() {
 				t.Error("the next client has the session")
 			}
@@ -138,13 +128,13 @@ func TestRelayEndsWhatWasAtWork(t *testing.T) {
 func TestRelayCancels(t *testing.T) {
 	t.Parallel()
 	relay := dbtest.NewRelay(t, dbtest.New(t, migrate))
-	conn := dialed(t, relay.ConnString())
+	conn := connect(t, relay.ConnString())
 	got := make(chan error, 1)
 	go func() {
 		_, err := conn.Exec(context.Background(), "SELECT pg_sleep(60)")
 		got <- err
 	}()
-	other := dialed(t, dbtest.With(relay.ConnString(), "application_name", "other"))
+	other := connect(t, dbtest.With(relay.ConnString(), "application_name", "other"))
 	wardentest.Eventually(t, "the query", func() bool {
 		return answer[bool](t, other, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database())")
 	})
@@ -166,8 +156,8 @@ func TestRelayTellsOfTheServersEnd(t *testing.T) {
 	t.Parallel()
 	direct := dbtest.New(t, migrate)
 	relay := dbtest.NewRelay(t, direct)
-	admin := dialed(t, direct)
-	first := dialed(t, relay.ConnString())
+	admin := connect(t, direct)
+	first := connect(t, relay.ConnString())
 	end := func(pid uint32) {
 		t.Helper()
 		if _, err := admin.Exec(t.Context(), "SELECT pg_terminate_backend($1, 30000)", pid); err != nil {
@@ -175,16 +165,23 @@ func TestRelayTellsOfTheServersEnd(t *testing.T) {
 		}
 	}
 	end(first.PgConn().PID())
+	wire := first.PgConn().Conn()
+	if err := wire.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, wire); err != nil {
+		t.Errorf("the end of a session does not end the connection of its client: %v", err)
+	}
 	if _, err := first.Exec(t.Context(), "SELECT 1"); err == nil {
 		t.Error("a session that has ended answers")
 	}
-	next := dialed(t, relay.ConnString())
+	next := connect(t, relay.ConnString())
 	pid := next.PgConn().PID()
 	hangUp(t, next)
 	hangUp(t, succeed(t, relay, pid))
 	end(pid)
 	wardentest.Eventually(t, "a session that answers", func() bool {
-		return dialed(t, relay.ConnString()).Ping(t.Context()) == nil
+		return connect(t, relay.ConnString()).Ping(t.Context()) == nil
 	})
 }
 
