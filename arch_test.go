@@ -3,6 +3,7 @@ package understudy_test
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/build/constraint"
@@ -17,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -83,33 +85,52 @@ func (s *source) line(p token.Pos) string {
 	return fmt.Sprintf("%s:%d", s.path, s.set.Position(p).Line)
 }
 
-// sources parses every Go file of the module.
+// sources are the Go files of the module. They and what they are made of are read once, for all tests.
 func sources(t *testing.T) []*source {
 	t.Helper()
+	out, err := parsed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+var parsed = sync.OnceValues(func() ([]*source, error) {
+	texts, err := tree()
+	if err != nil {
+		return nil, err
+	}
 	var out []*source
-	for name, text := range files(t) {
+	for name, text := range texts {
 		if path.Ext(name) != ".go" || strings.HasPrefix(name, ".") {
 			continue // .ci/lint is a module of its own
 		}
 		s := &source{path: name, dir: path.Dir(name), test: strings.HasSuffix(name, "_test.go"), text: text, set: token.NewFileSet()}
-		var err error
 		if s.ast, err = parser.ParseFile(s.set, name, text, parser.ParseComments|parser.SkipObjectResolution); err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		out = append(out, s)
 	}
 	slices.SortFunc(out, func(a, b *source) int { return cmp.Compare(a.path, b.path) })
 	if len(out) == 0 {
-		t.Fatal("no Go files found: the test must run in the root of the tree")
+		return nil, errors.New("no Go files found: the test must run in the root of the tree")
+	}
+	return out, nil
+})
+
+// files are the tree's, but for what git and .gitignore keep out of it.
+func files(t *testing.T) map[string][]byte {
+	t.Helper()
+	out, err := tree()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return out
 }
 
-// files reads the tree, but for what git and .gitignore keep out of it.
-func files(t *testing.T) map[string][]byte {
-	t.Helper()
+var tree = sync.OnceValues(func() (map[string][]byte, error) {
 	out := map[string][]byte{}
-	err := filepath.WalkDir(".", func(name string, e fs.DirEntry, err error) error {
+	return out, filepath.WalkDir(".", func(name string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -122,11 +143,7 @@ func files(t *testing.T) map[string][]byte {
 		out[filepath.ToSlash(name)] = b
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
+})
 
 // home finds the entry of a table that a folder belongs to: its own, or its nearest parent's.
 func home(dir string, table []string) string {

@@ -16,12 +16,6 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestKilled is a short [TestKilledAtEveryPoint].
-func TestKilled(t *testing.T) {
-	t.Parallel()
-	walkHandoff(t, daemon.ModeAgent, map[string]int{"paste": 3, "spawn": 1}, "paste", "spawn")
-}
-
 // TestGenerateDaemonKilled: the fork ends with the daemon that runs it. The next one asks again.
 func TestGenerateDaemonKilled(t *testing.T) {
 	t.Parallel()
@@ -47,9 +41,9 @@ func (b *bomb) wentOff() bool {
 }
 
 // walkHandoff is a handoff whose daemon is killed at every point of these kinds.
-func walkHandoff(t *testing.T, mode string, least map[string]int, calls ...string) {
+func walkHandoff(t *testing.T, mode string, least map[string]int) {
 	r := newRig(t)
-	w := r.walk("", calls...)
+	w := r.walk("")
 	a := r.agent("developer-con-1")
 	if mode == daemon.ModeGenerate {
 		r.turn(a.ID, "Find out why the tests are slow") // there is a session then

@@ -25,11 +25,15 @@ func TestGenerateKilledAtEveryPoint(t *testing.T) {
 	walkHandoff(t, daemon.ModeGenerate, map[string]int{"commit": 18, "hook": 4, "paste": 2, "keys": 2, "spawn": 1, "kill": 1, "fork": 1})
 }
 
-func TestDatabaseKilledAtManyPoints(t *testing.T) {
+// A kill of PostgreSQL takes some 3 s of CPU, so these walks go by a point of each kind. That any commit may fail, or be
+// carried out and lose its answer, the simulation shows.
+
+// TestDatabaseKilled kills PostgreSQL at points of handoffs.
+func TestDatabaseKilled(t *testing.T) {
 	t.Parallel()
 	databaseKilledAt(t, []crashPoint{
-		{"commit", false, 1}, {"commit", true, 3}, {"hook", false, 1}, {"hook", true, 2}, {"commit", false, 8},
-		{"commit", true, 10}, {"spawn", true, 1}, {"hook", false, 5}, {"paste", true, 3}, {"commit", false, 17},
+		{"commit", false, 1}, {"commit", true, 3}, {"hook", true, 2}, {"spawn", true, 1}, {"hook", false, 5}, {"paste", true, 3},
+		{"commit", false, 17},
 	}...)
 }
 
@@ -44,7 +48,7 @@ func TestGenerateDatabaseKilled(t *testing.T) {
 	r.cfg.Around = b.around
 	r.start()
 	a := r.spokenTo()
-	for _, p := range []crashPoint{{"fork", false, 1}, {"fork", true, 1}, {"commit", false, 2}, {"commit", true, 3}} {
+	for _, p := range []crashPoint{{"fork", false, 1}, {"fork", true, 1}, {"commit", true, 3}} {
 		b.set(p)
 		before := r.read(*a.TranscriptPath)
 		h := r.awaitPhase(r.generate(a.ID, ""), daemon.Completed)

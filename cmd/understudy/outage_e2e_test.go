@@ -14,12 +14,6 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestDatabaseKilled kills PostgreSQL at a few of the points of TestDatabaseKilledAtManyPoints.
-func TestDatabaseKilled(t *testing.T) {
-	t.Parallel()
-	databaseKilledAt(t, crashPoint{"commit", true, 3}, crashPoint{"hook", false, 5})
-}
-
 // TestTmuxKilledAfterTheRecord: the record is kept, and a retry starts a new successor.
 func TestTmuxKilledAfterTheRecord(t *testing.T) {
 	t.Parallel()

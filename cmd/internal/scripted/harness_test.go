@@ -16,16 +16,20 @@ import (
 
 	"github.com/creack/pty"
 
+	"github.com/understudyd/understudy/cmd/internal/child/childtest"
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
 // TestMain makes the test binary the scripted agent when it is run as one.
 func TestMain(m *testing.M) {
-	if os.Getenv("SCRIPTED_AGENT_TEST") == "1" {
-		os.Exit(Main(os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
-	}
 	os.Exit(wardentest.Run(m.Run))
 }
+
+// programs are the scripted agent. What its goroutines do at once the race detector sees in the stories in memory of
+// cmd/understudy, which run it without a process.
+var programs = childtest.NewPrograms("./testdata/agent")
+
+func program(t testing.TB) string { return programs.Path(t, "agent") }
 
 const sessionID = "aaaaaaaa-0000-4000-8000-000000000001"
 
@@ -102,9 +106,8 @@ func (r *rig) document() string {
 
 func (r *rig) environ() []string {
 	env := environment(os.Environ()).without("TMUX", "TMUX_PANE", "HOME", "SCRIPTED_AGENT", "CLAUDE_CONFIG_DIR", "UNDERSTUDY_LAUNCH")
-	return append(env, "SCRIPTED_AGENT_TEST=1", "HOME=", "CLAUDE_CONFIG_DIR="+r.dir+"/config",
-		"SCRIPTED_AGENT_FILE="+r.behave, "UNDERSTUDY_LAUNCH=secret", "TERM=xterm-256color",
-		"GORACE=atexit_sleep_ms=0") // else each agent of a -race build takes a second to end
+	return append(env, "HOME=", "CLAUDE_CONFIG_DIR="+r.dir+"/config",
+		"SCRIPTED_AGENT_FILE="+r.behave, "UNDERSTUDY_LAUNCH=secret", "TERM=xterm-256color")
 }
 
 func (r *rig) args(more ...string) []string {
@@ -115,7 +118,7 @@ func (r *rig) args(more ...string) []string {
 // start runs the agent in a pty and does not wait for it to be ready.
 func (r *rig) start(args ...string) {
 	r.t.Helper()
-	r.cmd = exec.Command(os.Args[0], args...)
+	r.cmd = exec.Command(program(r.t), args...)
 	r.cmd.Env, r.cmd.Dir = r.environ(), r.cwd
 	var err error
 	if r.tty, err = pty.StartWithSize(r.cmd, &pty.Winsize{Rows: 50, Cols: 200}); err != nil {

@@ -11,7 +11,7 @@ import (
 // once runs the agent without a terminal and returns its output and exit status.
 func (r *rig) once(args ...string) (string, int) {
 	r.t.Helper()
-	cmd := exec.Command(os.Args[0], args...)
+	cmd := exec.Command(program(r.t), args...)
 	cmd.Env, cmd.Dir = r.environ(), r.cwd
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {

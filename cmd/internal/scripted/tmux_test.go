@@ -50,7 +50,7 @@ func inTmux(t *testing.T, misbehave string, width, height int) *pane {
 			args = append(args, "-e", entry)
 		}
 	}
-	args = append(args, os.Args[0])
+	args = append(args, program(t))
 	p.id = p.tmux(append(args, r.args()...)...)
 	pid, err := strconv.Atoi(p.tmux("display-message", "-p", "-t", p.id, "#{pane_pid}"))
 	if err != nil {
