@@ -96,15 +96,25 @@ func (p *presence) earliest(since, now time.Time) time.Time {
 	return least(all, in(all, since), since)
 }
 
-// earliestEver is earliest since the first time that the clock showed a time, or may have: a stretch goes on for a while
-// after what is known of it.
-func (p *presence) earliestEver(since, now time.Time) time.Time {
+// shownSince is the least and the most that the clock has shown since the first time that it showed a time, or may have:
+// a stretch goes on for a while after what is known of it. Of what it showed before the daemon began nothing is known: most
+// is the zero time then.
+func (p *presence) shownSince(since, now time.Time) (first, most time.Time) {
 	all := p.until(now)
 	i := slices.IndexFunc(all, func(s stretch) bool { return !since.Before(s.from) && since.Before(s.to.Add(absentAfter)) })
 	if i < 0 {
 		i = in(all, since)
+		if since.Before(all[0].from) {
+			return least(all, i, since), time.Time{}
+		}
 	}
-	return least(all, i, since)
+	most = now
+	for k := max(i, 0); k < len(all)-1; k++ {
+		if end := all[k].to.Add(absentAfter); end.After(most) {
+			most = end
+		}
+	}
+	return least(all, i, since), most
 }
 
 // least is the least that the clock has shown since it showed a time in a stretch.

@@ -109,8 +109,8 @@ func earliest(t *testing.T, start time.Time, at func(int) time.Time) {
 	}
 }
 
-// TestEarliestEver: a clock that was set back shows again what it has shown before, or right after the last sweep before.
-func TestEarliestEver(t *testing.T) {
+// TestShownSince: a clock that was set back shows again what it has shown before, or right after the last sweep before.
+func TestShownSince(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
@@ -121,12 +121,25 @@ func TestEarliestEver(t *testing.T) {
 			p.prove(at(s))
 		}
 		for since, want := range map[int]int{1: -3, 4: -3, 8: 8, 100: 0} {
-			if got := p.earliestEver(at(since), at(10)); !got.Equal(at(want)) && (since < 100 || !got.IsZero()) {
+			if got, _ := p.shownSince(at(since), at(10)); !got.Equal(at(want)) && (since < 100 || !got.IsZero()) {
 				t.Errorf("since %d s: %s, want %d s", since, got.Sub(start), want)
 			}
 		}
 		if got := p.earliest(at(1), at(10)); !got.Equal(at(1)) {
 			t.Errorf("since the last time: %s", got.Sub(start))
+		}
+
+		p.begin(start)
+		for _, s := range []int{1, 100, 101, 50} { // set forward, and back again
+			p.prove(at(s))
+		}
+		for since, want := range map[int]int{1: 106, 100: 106, 50: 52} {
+			if _, got := p.shownSince(at(since), at(52)); !got.Equal(at(want)) {
+				t.Errorf("most since %d s: %s, want %d s", since, got.Sub(start), want)
+			}
+		}
+		if _, got := p.shownSince(at(-1), at(52)); !got.IsZero() {
+			t.Errorf("most since a time before the daemon began: %s", got.Sub(start))
 		}
 	})
 }

@@ -41,12 +41,12 @@ func (d *Daemon) earliest(since time.Time) time.Time {
 	return d.presence.earliest(since, d.now())
 }
 
-// earliestEver is earliest where too early a time is the safe one: if the clock was set back it may have shown the time
-// more than once, and which of them is meant is not known.
-func (d *Daemon) earliestEver(since time.Time) time.Time {
+// shownSince is the least and the most that the clock has shown since a time, each zero if that is not known, where too wide a span is the safe one: if
+// the clock was set back it may have shown the time more than once, and which of them is meant is not known.
+func (d *Daemon) shownSince(since time.Time) (least, most time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.presence.earliestEver(since, d.now())
+	return d.presence.shownSince(since, d.now())
 }
 
 // cameAfter reports whether a hook came after a text was typed. Its id tells, but for a hook that was on its way; and its

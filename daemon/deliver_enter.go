@@ -50,9 +50,13 @@ type press struct {
 
 // enter presses Enter for a text that a screen shows.
 func (d *Daemon) enter(ctx context.Context, a *Agent, dl *Delivery, term Terminal, s *screen) error {
-	d.mu.Lock()
-	d.entered[a.ID] = press{dl.ID, time.Now()}
-	d.mu.Unlock()
+	note := func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.entered[a.ID] = press{dl.ID, time.Now()}
+	}
+	note()
+	defer note() // tmux may have taken long
 	return term.Press(ctx, a.Ref(), s.sight(), tmux.Enter)
 }
 
@@ -61,6 +65,17 @@ func (d *Daemon) lastEnter(a *Agent) press {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.entered[a.ID]
+}
+
+// leftToTake is how long a text may still wait for a sign that it was taken: ack_timeout since it was typed, and up to half
+// a minute since this daemon pressed Enter for it, which may have come late.
+func (d *Daemon) leftToTake(a *Agent, dl *Delivery) time.Duration {
+	limit := d.Settings.Handoff.AckTimeout
+	left := d.left(*dl.TypedAt, limit)
+	if last := d.lastEnter(a); last.delivery == dl.ID {
+		left = max(left, min(limit, grace)-time.Since(last.at))
+	}
+	return left
 }
 
 // untilEnter is how long an agent has yet to take the Enter that was pressed last.

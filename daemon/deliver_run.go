@@ -239,7 +239,7 @@ func (d *Daemon) onceToken(dl *Delivery) string {
 func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
 	now := d.now()
 	age := d.spent(*dl.TypedAt)
-	left := d.left(*dl.TypedAt, d.Settings.Handoff.AckTimeout)
+	left := d.leftToTake(a, dl)
 	if dl.State == DeliveryAnswered {
 		switch {
 		case d.inTranscript(a, dl):

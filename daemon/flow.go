@@ -14,6 +14,7 @@ import (
 type handoffRun struct {
 	d     *Daemon
 	ctx   context.Context
+	began time.Time // by the monotonic clock
 	now   time.Time
 	h     *Handoff
 	agent *Agent // the outgoing one
@@ -26,7 +27,7 @@ func (d *Daemon) advance(ctx context.Context, a *Agent, h *Handoff) (moved bool,
 	if !ok {
 		return false, 0, nil
 	}
-	r := &handoffRun{d: d, ctx: ctx, now: d.now(), h: h, agent: a, set: d.Settings.Handoff}
+	r := &handoffRun{d: d, ctx: ctx, began: time.Now(), now: d.now(), h: h, agent: a, set: d.Settings.Handoff}
 	out := s.do(r)
 	late := s.limit != nil && !out.extended && d.left(h.PhaseAt, s.limit(r.set)) <= 0
 	if out.err != nil && (!late || retryable(out.err)) {

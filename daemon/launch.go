@@ -39,7 +39,7 @@ func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.D
 			return true, 0, d.launched(ctx, a, info)
 		}
 	}
-	if a.RegisteredAt != nil { // it was made, and its session has begun: a second one would be nobody's
+	if a.RegisteredAt != nil || a.LastHook > 0 { // it was made, and its session has begun: a second one would be nobody's
 		if d.lives(a.Process()) {
 			return false, time.Second, nil
 		}

@@ -14,7 +14,6 @@ import (
 // what can't be assembled is left out, and that is said.
 func (r *handoffRun) record(doc data.Document) outcome {
 	h := r.h
-	started := time.Now()
 	got, err := r.assemble(doc)
 	var told *Error
 	switch {
@@ -42,7 +41,7 @@ func (r *handoffRun) record(doc data.Document) outcome {
 	r.now = r.d.now() // the assembly belongs to the phase that it ends
 	h.ContextPath, h.ContextChecksum, h.InjectionPrompt = &path, &sum, &prompt
 	h.RecordedAt, h.Retrying, h.ContextUse = &r.now, false, r.agent.Context
-	h.Metrics.DurationMS = time.Since(started).Milliseconds()
+	h.Metrics.DurationMS = time.Since(r.began).Milliseconds()
 	h.Metrics.ContextSizeBytes = int64(len(got.context))
 	h.Metrics.MessagesTransferred, h.Metrics.DecisionsTransferred = got.sent.Messages, got.sent.Decisions
 	h.Metrics.MemoryRefsTransferred = got.sent.References

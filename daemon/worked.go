@@ -20,7 +20,8 @@ func (d *Daemon) givenWork(ctx context.Context, h *Handoff, a *Agent) (bool, err
 	if a.LastPrompt > h.StopHook {
 		return true, nil
 	}
-	since, nonce := *h.RecordedAt, "" // the document answers all that was said before
+	// The document answers all that was said before it was read, and the record was assembled after that.
+	since, nonce := h.RecordedAt.Add(-time.Duration(h.Metrics.DurationMS+1)*time.Millisecond), ""
 	switch {
 	case h.Mode == ModeGenerate && h.ForkedAt != nil: // also if the agent was asked for the document before
 		since = *h.ForkedAt
@@ -42,7 +43,7 @@ func (d *Daemon) givenWork(ctx context.Context, h *Handoff, a *Agent) (bool, err
 
 // promptedAfter reports whether an agent's transcript has a prompt after a time, or one that is still queued.
 func (d *Daemon) promptedAfter(a *Agent, nonce string, since time.Time) bool {
-	after, until := d.earliestEver(since), d.now()
+	after, until := d.shownSince(since)
 	if after.Before(since) {
 		until = time.Time{} // the clock was set back since, or may have been: what it has shown after now may be work as well
 	}

@@ -24,12 +24,14 @@ func Prompted(jsonl []byte) bool {
 //
 // A prompt that was queued has the time at which it was typed, and stands where the model got it. So its
 // place counts, and its time only where the nonce is not found at since or later; not a time after until, if that is
-// set, which was shown before the clock was set back. Prompts that were queued before from are left out: a session that
+// set, which was shown before the clock was set back. That it leaves the queue has the time of just that, and is there
+// before its hook is asked, after which it is. Prompts that were queued before from are left out: a session that
 // was killed leaves its queue behind.
 func PromptedAfter(jsonl []byte, nonce string, since, until, from time.Time) bool {
 	since = since.Truncate(time.Millisecond) // a transcript tells no more than that
 	var queue []string
 	told, given := false, false
+	after := func(at time.Time) bool { return told || at.After(since) && (until.IsZero() || !at.After(until)) }
 	for raw := range bytes.Lines(jsonl) {
 		line, err := readLine(raw)
 		if err != nil || line.sidechain || line.gist {
@@ -37,7 +39,9 @@ func PromptedAfter(jsonl []byte, nonce string, since, until, from time.Time) boo
 		}
 		if line.kind == "queue-operation" {
 			if !line.at.Before(from) {
-				queue = line.queued(queue)
+				var taken string
+				queue, taken = line.queued(queue)
+				given = given || after(line.at) && withoutMarks(taken) != ""
 			}
 			continue
 		}
@@ -46,27 +50,33 @@ func PromptedAfter(jsonl []byte, nonce string, since, until, from time.Time) boo
 			told, given = true, false
 			continue
 		}
-		if (told || line.at.After(since) && (until.IsZero() || !line.at.After(until))) && !line.meta && joined(texts, withoutMarks) != "" {
+		if after(line.at) && !line.meta && joined(texts, withoutMarks) != "" {
 			given = true
 		}
 	}
 	return given || slices.ContainsFunc(queue, func(text string) bool { return withoutMarks(text) != "" })
 }
 
-// queued returns what is queued after the line.
-func (l *transcriptLine) queued(queue []string) []string {
+// queued returns what is queued after the line, and what the model is given of it.
+func (l *transcriptLine) queued(queue []string) (left []string, taken string) {
+	text := unquote(l.content)
 	switch l.operation {
 	case "enqueue":
-		return append(queue, unquote(l.content))
+		return append(queue, text), ""
 	case "dequeue":
-		return queue[min(1, len(queue)):]
+		if len(queue) > 0 {
+			return queue[1:], queue[0]
+		}
 	case "remove", "popAll": // put into the running turn; taken back by a person
-		if i := slices.Index(queue, unquote(l.content)); i >= 0 {
-			return slices.Delete(queue, i, i+1)
+		if l.operation == "remove" {
+			taken = text
+		}
+		if i := slices.Index(queue, text); i >= 0 {
+			return slices.Delete(queue, i, i+1), taken
 		}
 		if len(l.content) == 0 {
-			return nil
+			return nil, ""
 		}
 	}
-	return queue
+	return queue, taken
 }

@@ -32,6 +32,9 @@ func TestPromptedAfter(t *testing.T) {
 	}{
 		"nothing after it":              {[]string{user(1, "hello", ""), told}, false},
 		"a turn of its own":             {[]string{told, queue(11, "enqueue", flaky), queue(12, "dequeue", ""), user(12, "fix the flaky test", `,"promptSource":"queued"`)}, true},
+		"out of the queue, and no more": {[]string{told, queue(11, "enqueue", flaky), queue(12, "dequeue", "")}, true},
+		"queued before, given later":    {[]string{queue(4, "enqueue", flaky), queue(12, "dequeue", ""), user(4, "fix the flaky test", `,"promptSource":"queued"`)}, true},
+		"the nonce, out of the queue":   {[]string{queue(9, "enqueue", `,"content":"[handoff_a_b_1_2] understudy: write it"`), queue(12, "dequeue", "")}, false},
 		"put into the running turn":     {[]string{told, queue(11, "enqueue", flaky), queue(12, "remove", flaky), absorbed(11, "fix the flaky test")}, true},
 		"queued before, given after":    {[]string{queue(9, "enqueue", flaky), blocked, queue(12, "remove", flaky), absorbed(9, "fix the flaky test")}, true},
 		"queued before, given before":   {[]string{queue(8, "enqueue", flaky), queue(9, "remove", flaky), absorbed(8, "fix the flaky test"), blocked}, false},

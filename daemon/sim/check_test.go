@@ -273,8 +273,11 @@ func (w *world) pasting(g *generation, a *agent, ref tmux.Ref, text string) {
 	_, handoffs := w.rows()
 	for i := range handoffs {
 		h := &handoffs[i]
-		if h.Phase == daemon.Cancelled && h.AgentID == a.id && strings.Contains(text, h.Ref) && time.Since(w.entered[h.ID].seen) > 15*time.Second {
-			w.fail("the instruction of handoff %d is typed, which was cancelled %s before", h.ID, time.Since(w.entered[h.ID].seen))
+		if h.Phase != daemon.Cancelled || h.AgentID != a.id || !strings.Contains(text, h.Ref) {
+			continue
+		}
+		if had := a.h.had(w.entered[h.ID].seen); had > 15*time.Second { // a daemon may be frozen just before it types
+			w.fail("the instruction of handoff %d is typed, which was cancelled before, and there were %s to learn of it", h.ID, had)
 		}
 	}
 	if a.dialog != nil && !a.dialog.exit {

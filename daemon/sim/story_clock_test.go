@@ -1,12 +1,15 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -180,4 +183,65 @@ func TestDeadlineWhileTheClockIsSetBackOverAFreeze(t *testing.T) {
 			t.Errorf("failed with %v", failed.Error)
 		}
 	})
+}
+
+// TestWorkBeforeTheDaemonBegan: a prompt whose hook was lost is seen although its time is still to come, because the clock
+// was set back between it and the start of the daemon, which can't know that.
+func TestWorkBeforeTheDaemonBegan(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		p.converse(a)
+		p.losing(hooks.UserPromptSubmit)
+		p.requestHandoff(h, a, daemon.ModeGenerate)
+		p.await("the fork", time.Minute, func() bool { return p.handoffs(a.id)[0].ForkedAt != nil })
+		h.setClock(10 * time.Minute)
+		a.mood.think = time.Minute
+		a.person("one more thing", tmux.Enter)
+		p.reach(a, daemon.ShuttingDown)
+		p.end(h)
+		h.setClock(-5 * time.Minute)
+		p.asked(a, 5*time.Minute)
+		p.goOn(a)
+	})
+}
+
+// TestWorkWhileARecordIsAssembled: a retry's document was read before the record is assembled, which may take long.
+func TestWorkWhileARecordIsAssembled(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		a.mood.think = time.Hour
+		failed := p.request(h, a, daemon.Failed)
+		a.mood.think, a.mood.hands = time.Second, time.Millisecond
+		a.person("", tmux.Escape)
+		p.await("the end of its turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle })
+		now := h.now()
+		err := os.WriteFile(failed.FilePath, []byte("## What Was Done\n\nAll of it.\n"), 0o600)
+		if err = errors.Join(err, os.Chtimes(failed.FilePath, now, now)); err != nil {
+			t.Fatal(err)
+		}
+		p.losing(hooks.UserPromptSubmit)
+		p.w.delay = func(c *call) time.Duration {
+			if !strings.HasPrefix(c.what, "LineRecords") {
+				return 0
+			}
+			p.w.delay = nil
+			a.person("one more thing", tmux.Enter)
+			return 100 * time.Millisecond // no sweep sees it meanwhile
+		}
+		if err := p.retry(&failed); err != nil {
+			t.Fatal(err)
+		}
+		p.asked(a, time.Minute)
+		p.goOn(a)
+	})
+}
+
+// losing has the hooks of an event get lost from now on.
+func (p *person) losing(event string) {
+	p.w.inject = func(c *call) fault {
+		if c.kind == sending && isHook(c.own, event) {
+			return lostHook
+		}
+		return none
+	}
 }

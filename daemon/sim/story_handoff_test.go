@@ -121,29 +121,45 @@ func TestSpawnAnswerLost(t *testing.T) {
 	})
 }
 
-// TestServerEndsWhileLaunched: an agent that has registered, and whose tmux server ends before its pane is noted, is
-// not started a second time.
+// TestServerEndsWhileLaunched: an agent whose session has begun, and whose tmux server ends before its pane is noted, is
+// not started a second time: not either if its first hook was lost.
 func TestServerEndsWhileLaunched(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		p.w.inject = func(c *call) fault {
-			if !strings.Contains(c.what, "agent_started") {
-				return none
-			}
-			if row, err := p.w.store.Agent(ctx(), 1); err == nil && row.RegisteredAt != nil {
-				p.w.inject = nil
-				h.term.die()
-			}
-			return failed
-		}
-		_ = p.agent(h)
-		p.await("the end", time.Minute, func() bool {
-			row, err := p.w.store.Agent(ctx(), 1)
-			return err == nil && row.EndedAt != nil
+	for _, lost := range []string{"", hooks.SessionStart} {
+		t.Run("without "+lost, func(t *testing.T) {
+			story(t, func(t *testing.T, p *person, h *host) {
+				p.w.inject = func(c *call) fault {
+					if c.kind == sending && lost != "" && isHook(c.own, lost) {
+						return lostHook
+					}
+					if !strings.Contains(c.what, "agent_started") {
+						return none
+					}
+					if row, err := p.w.store.Agent(ctx(), 1); err == nil && row.LastHook > 0 {
+						p.w.inject = nil
+						h.term.die()
+					}
+					return failed
+				}
+				if err := p.ask(h, "start an agent", func(ctx context.Context, d *daemon.Daemon) error {
+					_, err := d.CreateAgent(ctx, daemon.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: "claude"})
+					return err
+				}); err != nil {
+					t.Fatal(err)
+				}
+				p.await("its process", time.Minute, func() bool { return len(p.w.agents) > 0 && p.w.agents[0].ready })
+				if lost != "" {
+					p.w.agents[0].person("some work", tmux.Enter)
+				}
+				p.await("the end", time.Minute, func() bool {
+					row, err := p.w.store.Agent(ctx(), 1)
+					return err == nil && row.EndedAt != nil
+				})
+				if len(p.w.agents) != 1 {
+					t.Errorf("the agent was started %d times", len(p.w.agents))
+				}
+			})
 		})
-		if len(p.w.agents) != 1 {
-			t.Errorf("the agent was started %d times", len(p.w.agents))
-		}
-	})
+	}
 }
 
 // TestHooksAreRunTwice: a runtime that runs each hook twice, because the command stands in two places of its settings, is

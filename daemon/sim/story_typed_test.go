@@ -56,3 +56,21 @@ func TestDocumentBeforeAQueuedPrompt(t *testing.T) {
 		p.goOn(a)
 	})
 }
+
+// TestEnterPressedLate: an agent has its time to take a text also if the machine took all of it to press Enter: a rule of
+// every run says that no text arrives that is said not to have.
+func TestEnterPressedLate(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		a.mood.hands = 2 * time.Second
+		p.w.delay = func(c *call) time.Duration {
+			if !strings.HasPrefix(c.what, "Press ") {
+				return 0
+			}
+			p.w.delay = nil
+			return settings().Handoff.AckTimeout + time.Second
+		}
+		p.send(a.id)
+		p.await("the end of its turn", 5*time.Minute, func() bool { return p.row(a).WorkStop > 0 })
+	})
+}

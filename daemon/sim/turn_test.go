@@ -156,6 +156,7 @@ func (a *agent) submit(prompt string) {
 	case a.busy():
 		a.pending = append(a.pending, prompt)
 		a.frame.Print(actor.BlockNote, "Queued: "+actor.Quote(prompt, 60))
+		a.recordQueue("enqueue", prompt)
 		j := job{prompt, queued, make(chan struct{})}
 		a.enqueue(j)
 		go func() { // its hook is sent at once, with the running turn's prompt id
@@ -204,6 +205,7 @@ func (a *agent) turn(j job) {
 			runtime.Goexit()
 		}
 		a.step("takes a prompt off its queue", 0, 5*time.Millisecond)
+		a.recordQueue("dequeue", "")
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
 	defer stop(nil)
@@ -365,10 +367,13 @@ func (a *agent) transcript() string {
 	return filepath.Join(a.h.config, "projects", strings.ReplaceAll(a.h.cwd, "/", "-"), a.session+".jsonl")
 }
 
+// stampLayout is that of a transcript's times.
+const stampLayout = "2006-01-02T15:04:05.000Z"
+
 // record appends to the transcript.
 func (a *agent) record(role, text string) {
 	entry := map[string]any{
-		"type": role, "uuid": uuid(a.rng), "isSidechain": false, "timestamp": a.h.now().UTC().Format("2006-01-02T15:04:05.000Z"),
+		"type": role, "uuid": uuid(a.rng), "isSidechain": false, "timestamp": a.h.now().UTC().Format(stampLayout),
 		"sessionId": a.session, "cwd": a.h.cwd, "promptId": a.promptID, "message": map[string]any{"role": role, "content": text},
 	}
 	if role == "assistant" {
@@ -378,6 +383,20 @@ func (a *agent) record(role, text string) {
 			"usage": map[string]any{"input_tokens": 4, "cache_creation_input_tokens": 10, "cache_read_input_tokens": 14000, "output_tokens": 20},
 		}
 	}
+	a.append(entry)
+}
+
+// recordQueue says what becomes of a prompt that comes while a turn runs.
+func (a *agent) recordQueue(operation, prompt string) {
+	entry := map[string]any{"type": "queue-operation", "operation": operation, "timestamp": a.h.now().UTC().Format(stampLayout), "sessionId": a.session}
+	if prompt != "" {
+		entry["content"] = prompt
+	}
+	a.append(entry)
+}
+
+// append adds a line to the transcript.
+func (a *agent) append(entry map[string]any) {
 	b, err := json.Marshal(entry)
 	if err != nil {
 		panic(err) // plain values of ours
