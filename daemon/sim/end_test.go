@@ -24,7 +24,7 @@ func (w *world) finished() bool {
 	for i := range agents {
 		a := &agents[i]
 		open, err := w.lent.OpenDeliveries(context.Background(), a.ID)
-		if err != nil || len(open) > 0 || a.Active() && (a.Managed && a.SpawnedAt == nil || a.StopAskedAt != nil && a.StopStage != daemon.StopFailed) {
+		if err != nil || len(open) > 0 || w.underway(a) {
 			return false
 		}
 	}
@@ -34,6 +34,12 @@ func (w *world) finished() bool {
 		}
 	}
 	return w.runsFinished()
+}
+
+// underway reports whether an agent is about to start or to stop. One that starts reads whose process it is by and by.
+func (w *world) underway(a *daemon.Agent) bool {
+	starts := a.Managed && a.SpawnedAt == nil || a.State == daemon.Starting && w.of(a.ID) == nil
+	return a.Active() && (starts || a.StopAskedAt != nil && a.StopStage != daemon.StopFailed)
 }
 
 // unfinished says what has not ended although it should.
@@ -53,7 +59,7 @@ func (w *world) unfinished() {
 		for _, d := range open {
 			w.fail("delivery %d (%s) of agent %d is still %s %s after the last fault", d.ID, d.Kind, a.ID, d.State, patience)
 		}
-		if a.Active() && (a.Managed && a.SpawnedAt == nil || a.StopAskedAt != nil && a.StopStage != daemon.StopFailed) {
+		if w.underway(a) {
 			w.fail("agent %d is still starting or stopping (%q) %s after the last fault", a.ID, a.StopStage, patience)
 		}
 	}
