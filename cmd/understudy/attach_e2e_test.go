@@ -114,13 +114,13 @@ func TestAttachFits(t *testing.T) {
 func (s *topPane) detachesFrom() {
 	s.t.Helper()
 	s.press("C-b", "d")
-	s.await("the end of attach", func() (bool, string) { return s.command("has-session").Run() != nil, "" })
+	s.awaitEvery(tickOfScreens, "the end of attach", func() (bool, string) { return s.command("has-session").Run() != nil, "" })
 }
 
 // wantSize waits for what windowSize says.
 func (r *rig) wantSize(a daemon.Agent, want string) {
 	r.t.Helper()
-	r.await("a window of "+want, func() (bool, string) {
+	r.awaitEvery(tickOfScreens, "a window of "+want, func() (bool, string) {
 		got := r.windowSize(a)
 		return got == want, got
 	})

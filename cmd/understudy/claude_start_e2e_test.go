@@ -18,7 +18,7 @@ import (
 func (r *claudeRig) marks(agentID int64, answer string) {
 	r.t.Helper()
 	var pressed time.Time
-	r.await("the mark at "+answer, func() (bool, string) {
+	r.awaitEvery(tickOfScreens, "the mark at "+answer, func() (bool, string) {
 		shown := r.shown(agentID)
 		if strings.Contains(shown, answer) {
 			return true, shown

@@ -10,11 +10,17 @@ import (
 // is what the ticks are for.
 const (
 	tickOfCommits = 40 * time.Millisecond
-	tickAlone     = 10 * time.Millisecond
+	tickOfScreens = 120 * time.Millisecond // each look is a process of tmux
+	tickInMemory  = 10 * time.Millisecond
 )
 
 // await looks until ok returns true. What it waits for is said when it fails.
 func (r *rig) await(what string, ok func() (bool, string)) {
+	r.t.Helper()
+	r.awaitEvery(tickOfCommits, what, ok)
+}
+
+func (r *rig) awaitEvery(every time.Duration, what string, ok func() (bool, string)) {
 	r.t.Helper()
 	var tick *time.Ticker
 	began, deadline := time.Now(), time.After(eventually)
@@ -25,10 +31,6 @@ func (r *rig) await(what string, ok func() (bool, string)) {
 			return
 		}
 		if tick == nil {
-			every := tickOfCommits
-			if r.private() {
-				every = tickAlone
-			}
 			tick = time.NewTicker(every)
 			defer tick.Stop()
 		}
@@ -46,7 +48,9 @@ func (r *rig) await(what string, ok func() (bool, string)) {
 
 // nextTick is how long a story in memory waits for what is no commit: the longer, the longer it has waited.
 // Its time costs nothing, but each look does.
-func nextTick(waited time.Duration) time.Duration { return min(max(tickAlone, waited/4), time.Second) }
+func nextTick(waited time.Duration) time.Duration {
+	return min(max(tickInMemory, waited/4), time.Second)
+}
 
 // private reports whether the daemon has a database of its own, which a story may end.
 func (r *rig) private() bool { return r.memory == nil && r.cfg.Settings.DatabaseURL == "" }

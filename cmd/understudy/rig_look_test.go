@@ -62,7 +62,7 @@ func (r *rig) shown(agentID int64) string {
 // awaitShown waits until the agent's pane shows the text.
 func (r *rig) awaitShown(agentID int64, text string) {
 	r.t.Helper()
-	r.await(fmt.Sprintf("agent %d: %q on its screen", agentID, text), func() (bool, string) {
+	r.awaitEvery(tickOfScreens, fmt.Sprintf("agent %d: %q on its screen", agentID, text), func() (bool, string) {
 		shown := r.shown(agentID)
 		return strings.Contains(shown, text), shown
 	})

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/understudyd/understudy/daemon"
 )
@@ -51,16 +50,13 @@ func (s *topPane) press(keys ...string) {
 	s.tell(append([]string{"send-keys"}, keys...)...)
 }
 
-// awaitScreen waits until the operator sees all of the texts. Each look is a process.
+// awaitScreen waits until the operator sees all of the texts.
 func (s *topPane) awaitScreen(texts ...string) {
 	s.t.Helper()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	s.await(fmt.Sprintf("top shows %q", texts), func() (bool, string) {
+	s.awaitEvery(tickOfScreens, fmt.Sprintf("top shows %q", texts), func() (bool, string) {
 		shown := s.tell("capture-pane", "-p")
 		for _, text := range texts {
 			if !strings.Contains(shown, text) {
-				<-tick.C
 				return false, shown
 			}
 		}

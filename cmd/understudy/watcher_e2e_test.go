@@ -40,7 +40,7 @@ func TestWatcherIsPassedOn(t *testing.T) {
 	})
 	sees := func(session string) {
 		t.Helper()
-		r.await("attached to "+session, func() (bool, string) {
+		r.awaitEvery(tickOfScreens, "attached to "+session, func() (bool, string) {
 			out, err := exec.Command("tmux", "-S", socket, "list-clients", "-F", "#{client_session}").CombinedOutput()
 			got := strings.TrimSpace(string(out))
 			return err == nil && got == session, got

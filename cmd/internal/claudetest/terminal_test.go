@@ -268,8 +268,8 @@ func (x *terminal) guarded(text, list string) {
 	}
 }
 
-// lookEvery is how often a test looks at the screen.
-const lookEvery = 40 * time.Millisecond
+// lookEvery is how often a test looks at the screen, which takes a process of tmux.
+const lookEvery = 80 * time.Millisecond
 
 // until polls the screen until ok.
 func (x *terminal) until(what string, ok func(runtimes.Screen, string) bool) {
