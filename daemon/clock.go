@@ -41,8 +41,9 @@ func (d *Daemon) earliest(since time.Time) time.Time {
 	return d.presence.earliest(since, d.now())
 }
 
-// shownSince is the least and the most that the clock has shown since a time, each zero if that is not known, where too wide a span is the safe one: if
-// the clock was set back it may have shown the time more than once, and which of them is meant is not known.
+// shownSince is the least and the most that the clock has shown since a time, each the zero time if that is not known. Too wide
+// a span is the safe one: a clock that was set back may have shown the time more than once, and which of them is meant is
+// not known.
 func (d *Daemon) shownSince(since time.Time) (least, most time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
