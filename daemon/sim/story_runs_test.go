@@ -119,6 +119,9 @@ func TestResumeGoesOnWithTheRecord(t *testing.T) {
 				if last, err := p.w.store.Agent(ctx(), ids[len(ids)-1]); err != nil || last.PreviousAgentID == nil || *last.PreviousAgentID != a.id {
 					t.Errorf("agent %d ended the step, and is no successor of agent %d: %v", last.ID, a.id, err)
 				}
+				if got, err := p.w.store.Handoff(ctx(), handoff.ID); err != nil || got.Phase != daemon.Completed || len(ids) != 2 {
+					t.Errorf("the handoff is %s, and the step had the agents %v: %v", got.Phase, ids, err)
+				}
 			})
 		})
 	}
