@@ -50,14 +50,11 @@ type press struct {
 
 // enter presses Enter for a text that a screen shows.
 func (d *Daemon) enter(ctx context.Context, a *Agent, dl *Delivery, term Terminal, s *screen) error {
-	note := func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.entered[a.ID] = press{dl.ID, time.Now()}
-	}
-	note()
-	defer note() // tmux may have taken long
-	return term.Press(ctx, a.Ref(), s.sight(), tmux.Enter)
+	err := term.Press(ctx, a.Ref(), s.sight(), tmux.Enter)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.entered[a.ID] = press{dl.ID, time.Now()} // tmux may have taken long
+	return err
 }
 
 // lastEnter is what this daemon has pressed for an agent last.

@@ -40,7 +40,7 @@ func (b *bomb) wentOff() bool {
 	return b.gone
 }
 
-// walkHandoff is a handoff whose daemon is killed at every point of these kinds.
+// walkHandoff is a handoff whose daemon is killed at every point, of which there are at least so many of a kind.
 func walkHandoff(t *testing.T, mode string, least map[string]int) {
 	r := newRig(t)
 	w := r.walk("")

@@ -143,17 +143,24 @@ func TestStepAfterTheClockWasSetBack(t *testing.T) {
 	})
 }
 
+// promptBesideAFork has an agent that is handed over by a fork of its session be given work after the fork began and the
+// clock was set forward, and waits until the document is recorded.
+func (p *person) promptBesideAFork(h *host, a *agent, forward time.Duration) {
+	a.mood.think = time.Minute
+	p.requestHandoff(h, a, daemon.ModeGenerate)
+	p.often("the fork", func() bool { return p.handoffs(a.id)[0].ForkedAt != nil })
+	h.setClock(forward)
+	a.person("one more thing", tmux.Enter)
+	p.reach(a, daemon.ShuttingDown)
+}
+
 // TestWorkAfterAForkAndTheClockWasSetBack: work that an agent was given while a copy of its session wrote the document is
 // not forgotten because the clock was set back to before all of that.
 func TestWorkAfterAForkAndTheClockWasSetBack(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		p.converse(a)
-		a.mood.think = 20 * time.Second
-		p.requestHandoff(h, a, daemon.ModeGenerate)
-		p.often("the fork", func() bool { return p.handoffs(a.id)[0].ForkedAt != nil })
-		a.person("one more thing", tmux.Enter)
-		p.reach(a, daemon.ShuttingDown)
+		p.promptBesideAFork(h, a, 0)
 		h.setClock(-time.Hour)
 		p.asked(a, 5*time.Minute)
 		p.goOn(a)
@@ -192,12 +199,7 @@ func TestWorkBeforeTheDaemonBegan(t *testing.T) {
 		a := p.agent(h)
 		p.converse(a)
 		p.losing(hooks.UserPromptSubmit)
-		p.requestHandoff(h, a, daemon.ModeGenerate)
-		p.await("the fork", time.Minute, func() bool { return p.handoffs(a.id)[0].ForkedAt != nil })
-		h.setClock(10 * time.Minute)
-		a.mood.think = time.Minute
-		a.person("one more thing", tmux.Enter)
-		p.reach(a, daemon.ShuttingDown)
+		p.promptBesideAFork(h, a, 10*time.Minute)
 		p.end(h)
 		h.setClock(-5 * time.Minute)
 		p.asked(a, 5*time.Minute)
@@ -220,14 +222,10 @@ func TestWorkWhileARecordIsAssembled(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.losing(hooks.UserPromptSubmit)
-		p.w.delay = func(c *call) time.Duration {
-			if !strings.HasPrefix(c.what, "LineRecords") {
-				return 0
-			}
-			p.w.delay = nil
+		p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "LineRecords") }, func() time.Duration {
 			a.person("one more thing", tmux.Enter)
 			return 100 * time.Millisecond // no sweep sees it meanwhile
-		}
+		})
 		if err := p.retry(&failed); err != nil {
 			t.Fatal(err)
 		}

@@ -13,14 +13,10 @@ import (
 // says.
 func (p *person) pressing(do func() time.Duration) {
 	pasted := false
-	p.w.delay = func(c *call) time.Duration {
+	p.delayFirst(func(c *call) bool {
 		pasted = pasted || strings.HasPrefix(c.what, "Paste ") && strings.Contains(c.what, "/exit")
-		if !pasted || !strings.HasPrefix(c.what, "Press ") {
-			return 0
-		}
-		p.w.delay = nil
-		return do()
-	}
+		return pasted && strings.HasPrefix(c.what, "Press ")
+	}, do)
 }
 
 // TestExitCommandTypedLate: an agent has all its time to exit, also if the machine took its own to type the command.
@@ -45,13 +41,8 @@ func TestPromptBehindExit(t *testing.T) {
 		p.pressing(func() time.Duration {
 			a.frozen = time.Now().Add(time.Second)
 			a.person("one more thing")
-			p.w.delay = func(c *call) time.Duration {
-				if c.what != "connects" || !strings.Contains(c.own.name, "UserPromptSubmit") {
-					return 0
-				}
-				p.w.delay = nil
-				return settings().Handoff.ExitTimeout
-			}
+			p.delayFirst(func(c *call) bool { return c.what == "connects" && strings.Contains(c.own.name, "UserPromptSubmit") },
+				func() time.Duration { return settings().Handoff.ExitTimeout })
 			return 0
 		})
 		p.request(h, a, daemon.ShuttingDown)

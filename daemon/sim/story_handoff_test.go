@@ -140,12 +140,7 @@ func TestServerEndsWhileLaunched(t *testing.T) {
 					}
 					return failed
 				}
-				if err := p.ask(h, "start an agent", func(ctx context.Context, d *daemon.Daemon) error {
-					_, err := d.CreateAgent(ctx, daemon.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: "claude"})
-					return err
-				}); err != nil {
-					t.Fatal(err)
-				}
+				p.start(h)
 				p.await("its process", time.Minute, func() bool { return len(p.w.agents) > 0 && p.w.agents[0].ready })
 				if lost != "" {
 					p.w.agents[0].person("some work", tmux.Enter)
@@ -188,14 +183,10 @@ func TestTurnBetweenExitAndItsEnter(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		a.mood.think = time.Second
-		p.w.delay = func(c *call) time.Duration {
-			if !strings.HasPrefix(c.what, "Paste ") || !strings.Contains(c.what, "/exit") {
-				return 0
-			}
-			p.w.delay = nil
+		p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Paste ") && strings.Contains(c.what, "/exit") }, func() time.Duration {
 			a.person("one more thing", tmux.Enter)
 			return 10 * time.Second
-		}
+		})
 		p.request(h, a, daemon.ShuttingDown)
 		p.asked(a, time.Minute)
 		p.goOn(a)
@@ -206,20 +197,8 @@ func TestTurnBetweenExitAndItsEnter(t *testing.T) {
 // that its other hooks name.
 func TestWorkWithoutASessionStart(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.w.inject = func(c *call) fault {
-			if c.kind == sending && isHook(c.own, hooks.SessionStart) {
-				return lostHook
-			}
-			return none
-		}
-		var id int64
-		if err := p.ask(h, "start an agent", func(ctx context.Context, d *daemon.Daemon) error {
-			a, err := d.CreateAgent(ctx, daemon.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: "claude"})
-			id = a.ID
-			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
+		p.losing(hooks.SessionStart)
+		id := p.start(h)
 		p.await("its process", time.Minute, func() bool { return p.w.of(id) != nil && p.w.of(id).ready })
 		p.w.inject = nil
 		a := p.w.of(id)

@@ -60,9 +60,8 @@ func storyOn(t *testing.T, hosts int, tell func(t *testing.T, p *person, h *host
 	}
 }
 
-// agent starts an agent and returns it once it has registered and is idle.
-func (p *person) agent(h *host) *agent {
-	var id int64
+// start asks for an agent.
+func (p *person) start(h *host) (id int64) {
 	if err := p.ask(h, "start an agent", func(ctx context.Context, d *daemon.Daemon) error {
 		a, err := d.CreateAgent(ctx, daemon.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: "claude"})
 		id = a.ID
@@ -70,11 +69,28 @@ func (p *person) agent(h *host) *agent {
 	}); err != nil {
 		p.w.fail("%v", err)
 	}
+	return id
+}
+
+// agent starts an agent and returns it once it has registered and is idle.
+func (p *person) agent(h *host) *agent {
+	id := p.start(h)
 	p.await("its registration", time.Minute, func() bool {
 		a, err := p.w.store.Agent(ctx(), id)
 		return err == nil && a.RegisteredAt != nil && a.State == daemon.Idle
 	})
 	return p.w.of(id)
+}
+
+// delayFirst has the first call that is so take as long as do says.
+func (p *person) delayFirst(is func(c *call) bool, do func() time.Duration) {
+	p.w.delay = func(c *call) time.Duration {
+		if !is(c) {
+			return 0
+		}
+		p.w.delay = nil
+		return do()
+	}
 }
 
 // request asks for a handoff and waits until it is in a phase.

@@ -63,13 +63,8 @@ func TestEnterPressedLate(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		a.mood.hands = 2 * time.Second
-		p.w.delay = func(c *call) time.Duration {
-			if !strings.HasPrefix(c.what, "Press ") {
-				return 0
-			}
-			p.w.delay = nil
-			return settings().Handoff.AckTimeout + time.Second
-		}
+		p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "Press ") },
+			func() time.Duration { return settings().Handoff.AckTimeout + time.Second })
 		p.send(a.id)
 		p.await("the end of its turn", 5*time.Minute, func() bool { return p.row(a).WorkStop > 0 })
 	})

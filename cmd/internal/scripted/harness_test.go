@@ -20,10 +20,7 @@ import (
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
-// TestMain makes the test binary the scripted agent when it is run as one.
-func TestMain(m *testing.M) {
-	os.Exit(wardentest.Run(m.Run))
-}
+func TestMain(m *testing.M) { os.Exit(wardentest.Run(m.Run)) }
 
 // programs are the scripted agent. What its goroutines do at once the race detector sees in the stories in memory of
 // cmd/understudy, which run it without a process.
