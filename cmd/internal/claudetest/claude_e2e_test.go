@@ -84,63 +84,173 @@ func (s session) submitted(text string) hookCall {
 	})
 }
 
-// The process that the hooks name is the one in the pane, the session is the one we chose, and
-// the first text may be typed once the registry says idle and the composer is on screen.
-func TestRegistration(t *testing.T) {
+// TestSession goes through what the daemon relies on in one session of the CLI, each part from an empty composer on.
+func TestSession(t *testing.T) {
 	t.Parallel()
 	s := open(t, sessionConfig{})
-	c := s.hooks.await(t, "SessionStart", event("SessionStart"))
+	for _, part := range []struct {
+		name string
+		play func(session)
+	}{
+		{"registration", registers}, {"safe prompts", takesSafePrompts}, {"typed size", takesWhatIsTyped}, {"dialog", asksFirst},
+		{"draft", putsADraftAside}, {"exit", exits},
+	} {
+		whole := s.t
+		ok := t.Run(part.name, func(t *testing.T) {
+			s.t = t
+			part.play(s)
+		})
+		s.t = whole
+		if !ok {
+			t.Fatal("what comes after a part that failed is another session")
+		}
+	}
+}
+
+// The process that the hooks name is the one in the pane, the session is the one we chose, and
+// the first text may be typed once the registry says idle and the composer is on screen.
+func registers(s session) {
+	c := s.hooks.await(s.t, "SessionStart", event("SessionStart"))
 	if got, want := c.Env["CLAUDE_PID"], fmt.Sprint(s.pid); got != want {
-		t.Errorf("CLAUDE_PID %s, the pane's process is %s", got, want)
+		s.t.Errorf("CLAUDE_PID %s, the pane's process is %s", got, want)
 	}
 	if c.Env["TMUX_PANE"] != "%0" || c.Session != sessionID || c.Source != "startup" {
-		t.Errorf("pane %q, session %s, source %s", c.Env["TMUX_PANE"], c.Session, c.Source)
+		s.t.Errorf("pane %q, session %s, source %s", c.Env["TMUX_PANE"], c.Session, c.Source)
 	}
 	if got := runtimes.ConfigDirOfTranscript(c.Transcript); got != s.home.ConfigDir {
-		t.Errorf("transcript %s: configuration directory %q, want %q", c.Transcript, got, s.home.ConfigDir)
+		s.t.Errorf("transcript %s: configuration directory %q, want %q", c.Transcript, got, s.home.ConfigDir)
 	}
 	s.idle()
 	r, err := s.registry()
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	if r.PID != s.pid || r.SessionID != sessionID || r.Name != "developer-con-1" || r.Cwd != s.home.Workdir || !strings.HasSuffix(r.Tmux, ".%0") {
-		t.Errorf("registry %+v", r)
+		s.t.Errorf("registry %+v", r)
 	}
-	s.deliver("first-text of the session")
-	s.submitted("first-text of the session")
-	req := s.api.Await(t, "the first text", func(r claudetest.Request) bool {
+	s.turn("first-text of the session")
+	req := s.api.Await(s.t, "the first text", func(r claudetest.Request) bool {
 		return strings.Contains(strings.Join(r.UserTexts(), "\n"), "first-text")
 	})
 	if !strings.Contains(req.SystemText(), "marker-skill") || req.SessionID != sessionID {
-		t.Errorf("session %s, system prompt without the skill: …%s", req.SessionID, req.SystemText()[max(0, len(req.SystemText())-200):])
+		s.t.Errorf("session %s, system prompt without the skill: …%s", req.SessionID, req.SystemText()[max(0, len(req.SystemText())-200):])
 	}
-	s.hooks.await(t, "Stop", event("Stop"))
+}
+
+// turn has the CLI take a text and end the turn, and returns the hook of the prompt.
+func (s session) turn(text string) hookCall {
+	s.t.Helper()
+	before := s.stops()
+	s.idle()
+	s.deliver(text)
+	c := s.submitted(text)
+	s.hooks.await(s.t, "Stop", func(c hookCall) bool { return c.Event == "Stop" && s.stops() > before })
+	return c
+}
+
+func (s session) stops() int {
+	n := 0
+	for _, c := range s.hooks.all() {
+		if c.Event == "Stop" {
+			n++
+		}
+	}
+	return n
+}
+
+func exits(s session) {
 	s.idle()
 	s.deliver(runtimes.ExitText)
-	if c := s.hooks.await(t, "SessionEnd", event("SessionEnd")); c.Reason != "prompt_input_exit" {
-		t.Errorf("reason %q", c.Reason)
+	if c := s.hooks.await(s.t, "SessionEnd", event("SessionEnd")); c.Reason != "prompt_input_exit" {
+		s.t.Errorf("reason %q", c.Reason)
 	}
-	waitGone(t, s.pid)
+	waitGone(s.t, s.pid)
+}
+
+// Outside the rule the mode asks, at once by hook and a moment later in the registry.
+func asksFirst(s session) {
+	stops := s.stops()
+	s.api.SetScript(claudetest.Ask("go", claudetest.Write("notes.md", "x"), claudetest.Says("done")))
+	s.idle()
+	s.deliver("go")
+	s.hooks.await(s.t, "PermissionRequest", event("PermissionRequest"))
+	s.untilStatus(runtimes.StatusWaiting)
+	if r, err := s.registry(); err != nil || r.WaitingFor != "permission prompt" {
+		s.t.Errorf("registry %+v, %v", r, err)
+	}
+	s.until("the dialog", func(s runtimes.Screen, _ string) bool { return strings.HasPrefix(s.Dialog, "permission: ") })
+	s.keys("Escape")
+	s.idle() // no hook says so
+	if s.stops() != stops {
+		s.t.Error("Esc brought a Stop")
+	}
+}
+
+// A human's draft is put aside and comes back. A draft that is aside already is what the stash
+// key swaps in: over an empty composer it must not be pressed.
+func putsADraftAside(s session) {
+	s.api.SetScript(claudetest.Says("OK"))
+	s.idle()
+	const human, ours = "a human's draft", "our text with nonce-2"
+	stops := s.stops()
+	s.paste(human)
+	s.shows(human)
+	s.deliver(ours)
+	if c := s.submitted(ours); c.Prompt != ours {
+		s.t.Errorf("prompt %q", c.Prompt)
+	}
+	s.until("the draft", func(s runtimes.Screen, _ string) bool { return s.Draft == human && !s.Stashed })
+	s.hooks.await(s.t, "Stop", func(c hookCall) bool { return c.Event == "Stop" && s.stops() > stops })
+	s.untilStatus(runtimes.StatusIdle)
+
+	s.keys("C-s")
+	s.until("the draft aside", func(s runtimes.Screen, _ string) bool { return s.Stashed && s.Draft == "" })
+	s.deliver("and nonce-3")
+	if c := s.submitted("nonce-3"); !strings.Contains(c.Prompt, human) {
+		s.t.Errorf("the stash key no longer swaps a draft in: prompt %q", c.Prompt)
+	}
+}
+
+// What is larger than a typed text arrives wrapped; the size is counted in UTF-16 units.
+func takesWhatIsTyped(s session) {
+	for i, fill := range []string{
+		strings.Repeat("x", 793), strings.Repeat("x", 794), strings.Repeat("é", 793), strings.Repeat("😀", 396), strings.Repeat("😀", 397),
+		"\na\nb", "\na\nb\nc",
+	} {
+		text := fmt.Sprintf("size-%d ", i) + fill // 7 units before the filling
+		c := s.turn(text)
+		if whole := c.Prompt == strings.TrimSpace(text); whole != runtimes.FitsTyped(text) {
+			s.t.Errorf("text %d (%.12q…): arrived whole is %v, FitsTyped says %v", i, fill, whole, !whole)
+		}
+	}
+}
+
+// A safe prompt needs one Enter, whatever its last character is.
+func takesSafePrompts(s session) {
+	s.api.SetScript(claudetest.Says("OK"))
+	for _, text := range []string{`a path C:\`, "look at @", "look at @note", "# no memory", "& no cloud", "? no help"} {
+		safe, err := runtimes.SafePrompt(text)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if c := s.turn(safe); c.Prompt != text {
+			s.t.Errorf("%q arrived as %q", text, c.Prompt)
+		}
+	}
 }
 
 // A prompt on the command line is submitted by itself, also one that looks like a flag, and also
-// behind a flag that takes many values.
-func TestFirstPrompt(t *testing.T) {
-	t.Parallel()
-	s := open(t, sessionConfig{change: func(s *runtimes.Spec) {
-		s.Prompt, s.Options = "--first on the command line", []string{"--disallowedTools", "WebFetch", "WebSearch"}
-	}})
-	s.submitted("--first on the command line")
-}
-
-// The answer to a Stop reaches the agent as a user's text, with the nonce, in the transcript too,
+// behind a flag that takes many values. The answer to a Stop reaches the agent as a user's text, with the nonce, in the transcript too,
 // without a prompt hook; the Stop after it says so. The rule for the directory is enough to write
 // there without a dialog, in the mode that asks for everything.
 func TestStopBlockWritesWithoutDialog(t *testing.T) {
 	t.Parallel()
 	document := func(h claudetest.Home) string { return filepath.Join(h.Dir, "data", "handoffs", "x.md") }
+	const first = "--first on the command line"
 	s := open(t, sessionConfig{
+		change: func(s *runtimes.Spec) {
+			s.Prompt, s.Options = first, []string{"--disallowedTools", "WebFetch", "WebSearch"}
+		},
 		allow: func(h claudetest.Home) []string { return []string{"Edit(/" + filepath.Dir(document(h)) + "/**)"} },
 		answer: func(h claudetest.Home) func(hookCall) string {
 			return func(c hookCall) string {
@@ -153,14 +263,13 @@ func TestStopBlockWritesWithoutDialog(t *testing.T) {
 			}
 		},
 	})
-	s.idle()
-	s.deliver("do some work")
+	s.submitted(first)
 	last := s.hooks.await(t, "a Stop with stop_hook_active", func(c hookCall) bool { return c.Event == "Stop" && c.Active })
 	if got, err := os.ReadFile(document(s.home)); err != nil || string(got) != claudetest.Document {
 		t.Errorf("document %q, %v", got, err)
 	}
 	for _, c := range s.hooks.all() {
-		if c.Event == "PermissionRequest" || (c.Event == "UserPromptSubmit" && c.Prompt != "do some work") {
+		if c.Event == "PermissionRequest" || (c.Event == "UserPromptSubmit" && c.Prompt != first) {
 			t.Errorf("unexpected hook: %s", c.Payload)
 		}
 	}
@@ -174,98 +283,5 @@ func TestStopBlockWritesWithoutDialog(t *testing.T) {
 	shape := []byte(`"message":{"role":"user","content":"Stop hook feedback:\n[nonce-1] Write`)
 	if !bytes.Contains(transcript, shape) {
 		t.Errorf("the transcript has no %s", shape)
-	}
-}
-
-// Outside the rule the same mode asks, at once by hook and a moment later in the registry.
-func TestDialog(t *testing.T) {
-	t.Parallel()
-	s := open(t, sessionConfig{script: claudetest.Ask("go", claudetest.Write("notes.md", "x"), claudetest.Says("done"))})
-	s.idle()
-	s.deliver("go")
-	s.hooks.await(t, "PermissionRequest", event("PermissionRequest"))
-	s.untilStatus(runtimes.StatusWaiting)
-	if r, err := s.registry(); err != nil || r.WaitingFor != "permission prompt" {
-		t.Errorf("registry %+v, %v", r, err)
-	}
-	s.until("the dialog", func(s runtimes.Screen, _ string) bool { return strings.HasPrefix(s.Dialog, "permission: ") })
-	s.keys("Escape")
-	s.idle() // no hook says so
-	for _, c := range s.hooks.all() {
-		if c.Event == "Stop" {
-			t.Error("Esc brought a Stop")
-		}
-	}
-}
-
-// A human's draft is put aside and comes back. A draft that is aside already is what the stash
-// key swaps in: over an empty composer it must not be pressed.
-func TestDraft(t *testing.T) {
-	t.Parallel()
-	s := open(t, sessionConfig{script: claudetest.Says("OK")})
-	s.idle()
-	const human, ours = "a human's draft", "our text with nonce-2"
-	s.paste(human)
-	s.shows(human)
-	s.deliver(ours)
-	if c := s.submitted(ours); c.Prompt != ours {
-		t.Errorf("prompt %q", c.Prompt)
-	}
-	s.until("the draft", func(s runtimes.Screen, _ string) bool { return s.Draft == human && !s.Stashed })
-	s.hooks.await(t, "Stop", event("Stop"))
-	s.untilStatus(runtimes.StatusIdle)
-
-	s.keys("C-s")
-	s.until("the draft aside", func(s runtimes.Screen, _ string) bool { return s.Stashed && s.Draft == "" })
-	s.deliver("and nonce-3")
-	if c := s.submitted("nonce-3"); !strings.Contains(c.Prompt, human) {
-		t.Errorf("the stash key no longer swaps a draft in: prompt %q", c.Prompt)
-	}
-}
-
-// What is larger than a typed text arrives wrapped; the size is counted in UTF-16 units.
-func TestTypedSize(t *testing.T) {
-	t.Parallel()
-	s := open(t, sessionConfig{script: claudetest.Says("OK")})
-	for i, fill := range []string{
-		strings.Repeat("x", 793), strings.Repeat("x", 794), strings.Repeat("é", 793), strings.Repeat("😀", 396), strings.Repeat("😀", 397),
-		"\na\nb", "\na\nb\nc",
-	} {
-		s.idle()
-		text := fmt.Sprintf("size-%d ", i) + fill // 7 units before the filling
-		s.deliver(text)
-		c := s.submitted(text)
-		if whole := c.Prompt == strings.TrimSpace(text); whole != runtimes.FitsTyped(text) {
-			t.Errorf("text %d (%.12q…): arrived whole is %v, FitsTyped says %v", i, fill, whole, !whole)
-		}
-		s.hooks.await(t, "Stop", func(c hookCall) bool { return c.Event == "Stop" && s.stops() > i })
-	}
-}
-
-func (s session) stops() int {
-	n := 0
-	for _, c := range s.hooks.all() {
-		if c.Event == "Stop" {
-			n++
-		}
-	}
-	return n
-}
-
-// A safe prompt needs one Enter, whatever its last character is.
-func TestSafePrompts(t *testing.T) {
-	t.Parallel()
-	s := open(t, sessionConfig{script: claudetest.Says("OK")})
-	for i, text := range []string{`a path C:\`, "look at @", "look at @note", "# no memory", "& no cloud", "? no help"} {
-		s.idle()
-		safe, err := runtimes.SafePrompt(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.deliver(safe)
-		if c := s.submitted(text); c.Prompt != text {
-			t.Errorf("%q arrived as %q", text, c.Prompt)
-		}
-		s.hooks.await(t, "Stop", func(c hookCall) bool { return c.Event == "Stop" && s.stops() > i })
 	}
 }
