@@ -28,8 +28,11 @@ const (
 
 var (
 	// A running turn, above the composer: "✽ Orbiting… (1s · ↓ 3 tokens)". A finished one,
-	// "✻ Worked for 2s · done 4:22 PM", has no ellipsis.
-	spinner = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[·✢✳✶✻✽*] \S.*…`) })
+	// "✻ Worked for 2s · done 4:22 PM", has no ellipsis. Without motion (prefersReducedMotion) its sign is that of what
+	// the agent says, which has no time behind it. An API that has not answered for a minute has a row of its own.
+	spinner = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(?:[·✢✳✶✻✽*] \S.*…|● \S+… \([0-9hms ]+ · |[·✢✳✶✻✽*●] Waiting for API response · )`)
+	})
 
 	// What an empty composer proposes: to edit what is queued, to begin, and what to do about an error of the API.
 	placeholder = sync.OnceValue(func() *regexp.Regexp {

@@ -28,9 +28,10 @@ type scene struct {
 	status string // what the status line prints
 	setup  func(*testing.T, claudetest.Home)
 	play   func(*terminal)
-	// first: the scene needs a CLI that has just started. last: no scene can follow it. One with arguments, variables or
-	// a setup of its own is both.
+	// first: the scene needs a CLI that has just started. last: no scene can come after it. One with arguments, variables
+	// or a setup of its own is both.
 	first, last bool
+	follows     bool // goes on from the screen of the scene before
 }
 
 func (sc scene) size() [2]int {
@@ -73,17 +74,20 @@ var (
 	long        = strings.TrimSpace(strings.Repeat("seven words make one piece of this ", 8))
 )
 
+func submit(text string) func(*terminal) {
+	return func(x *terminal) { x.ready(); x.deliver(text) }
+}
+
+// busy has the model's turn begin.
+func busy(x *terminal) {
+	before := len(x.api.Requests())
+	submit("work")(x)
+	poll(x.t, "the model's turn", func() bool {
+		return slices.ContainsFunc(x.api.Requests()[before:], func(r claudetest.Request) bool { return slices.Contains(r.NewTexts(), "work") })
+	})
+}
+
 func scenes() []scene {
-	submit := func(text string) func(*terminal) {
-		return func(x *terminal) { x.ready(); x.deliver(text) }
-	}
-	busy := func(x *terminal) {
-		before := len(x.api.Requests())
-		submit("work")(x)
-		poll(x.t, "the model's turn", func() bool {
-			return slices.ContainsFunc(x.api.Requests()[before:], func(r claudetest.Request) bool { return slices.Contains(r.NewTexts(), "work") })
-		})
-	}
 	compose := func(text string, keys ...string) func(*terminal) {
 		return func(x *terminal) {
 			x.ready()
@@ -129,8 +133,8 @@ func firstScenes() []scene {
 	return []scene{
 		{name: "trust", setup: func(t *testing.T, h claudetest.Home) { h.Trust(t) }},
 		{name: "theme", setup: firstStart},
-		{name: "theme_narrow", narrow: true, setup: firstStart},
-		{name: "security_notes", setup: firstStart, play: func(x *terminal) { x.shows("Choose the text style"); x.keys("Enter"); x.shows("Security notes") }},
+		{name: "theme_narrow", narrow: true, follows: true},
+		{name: "security_notes", follows: true, play: func(x *terminal) { x.shows("Choose the text style"); x.keys("Enter"); x.shows("Security notes") }},
 		{name: "api_key", env: []string{"ANTHROPIC_API_KEY=sk-ant-api03-dummy-0123456789abcdefghijklmnop", "ANTHROPIC_AUTH_TOKEN="}},
 		{name: "mcp_server", setup: func(t *testing.T, h claudetest.Home) {
 			server := `{"mcpServers":{"notes":{"command":"true"}}}`
@@ -140,29 +144,20 @@ func firstScenes() []scene {
 		}},
 		{name: "settings_warning", args: []string{"--settings", `{"hooks":{"NoSuchEvent":[{"hooks":[{"type":"command","command":"true"}]}]}}`}},
 		{name: "bypass", args: []string{"--dangerously-skip-permissions"}, env: []string{"IS_SANDBOX=1"}},
-		{name: "busy_tool", args: []string{"--dangerously-skip-permissions"}, env: []string{"IS_SANDBOX=1"},
-			setup: skipBypassWarning, script: claudetest.Ask("go", claudetest.Bash("tail -f /dev/null", false), claudetest.Says("done")),
-			play: func(x *terminal) { x.ready(); x.deliver("go"); x.shows("tail -f") }},
+		{name: "busy_tool", follows: true, script: claudetest.Ask("go", claudetest.Bash("tail -f /dev/null", false), claudetest.Says("done")),
+			play: func(x *terminal) { x.keys("Down", "Enter"); x.ready(); x.deliver("go"); x.shows("tail -f") }},
+		{name: "busy_still", args: []string{"--settings", `{"prefersReducedMotion":true}`}, script: waits,
+			play: func(x *terminal) { busy(x); x.paste("a draft meanwhile") }},
 	}
 }
 
-// statusSettings are settings with a status line that prints the text.
-func statusSettings(t *testing.T, h claudetest.Home, text string) string {
-	t.Helper()
-	file := filepath.Join(h.Dir, "status")
-	if err := os.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return `{"statusLine":{"type":"command","command":"cat ` + file + `"}}`
+// statusFile is what the status line prints.
+func statusFile(h claudetest.Home) string { return filepath.Join(h.Dir, "status") }
+
+// statusSettings are settings with a status line.
+func statusSettings(h claudetest.Home) string {
+	return `{"statusLine":{"type":"command","command":"cat ` + statusFile(h) + `"}}`
 }
 
 // firstStart has the CLI find no settings at all.
 func firstStart(t *testing.T, h claudetest.Home) { h.Forget(t) }
-
-func skipBypassWarning(t *testing.T, h claudetest.Home) {
-	t.Helper()
-	err := os.WriteFile(filepath.Join(h.ConfigDir, "settings.json"), []byte(`{"skipDangerousModePermissionPrompt":true}`), 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-}

@@ -3,10 +3,12 @@
 package claudetest_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,19 +19,35 @@ import (
 
 // TestScreens and the tests named after it hold what ReadScreen says of the real CLI against want.json, which the golden
 // test of daemon/runtimes uses as well. With -update they write the golden screens.
-func TestScreens(t *testing.T) { performAll(t, scenes()) }
+func TestScreens(t *testing.T) { performAll(t, inOrder(scenes())) }
 
 func TestScreensOfFirstStarts(t *testing.T) { performAll(t, firstScenes()) }
 
 func TestScreensWithStatusLine(t *testing.T) {
-	performAll(t, withStatus(scenes(), "_status", "con, 12% of the context used", statusScenes...))
+	performAll(t, inOrder(append(withStatus(scenes(), "_status", "con, 12% of the context used", statusScenes...),
+		withStatus(scenes(), "_odd_status", oddStatus, statusScenes...)...)))
 }
 
-func TestScreensWithOddStatusLine(t *testing.T) {
-	performAll(t, withStatus(scenes(), "_odd_status", oddStatus, statusScenes...))
+// inOrder has few sessions do for all scenes.
+func inOrder(all []scene) []scene {
+	slices.SortStableFunc(all, func(a, b scene) int {
+		return cmp.Or(compareBools(a.last, b.last), compareBools(a.narrow, b.narrow))
+	})
+	return all
 }
 
-// performAll performs scenes in any order.
+// compareBools puts false first.
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// performAll performs scenes in the order given.
 func performAll(t *testing.T, all []scene) {
 	t.Parallel()
 	raw, err := os.ReadFile(filepath.Join(screensDir, "want.json"))
@@ -40,20 +58,20 @@ func performAll(t *testing.T, all []scene) {
 	if err := json.Unmarshal(raw, &wants); err != nil {
 		t.Fatal(err)
 	}
-	slices.SortStableFunc(all, func(a, b scene) int { return b.size()[0] - a.size()[0] })
 	s := &stage{t: t}
-	for _, sc := range all {
+	for i, sc := range all {
 		want, ok := wants[sc.name]
 		if !ok {
 			t.Errorf("%s is not in want.json", sc.name)
 			continue
 		}
-		t.Run(sc.name, func(t *testing.T) { s.perform(t, sc, want) })
+		followed := i+1 < len(all) && all[i+1].follows
+		t.Run(sc.name, func(t *testing.T) { s.perform(t, sc, followed, want) })
 	}
 }
 
-// stage is where scenes are performed: those of one size one after the other in one session of the CLI. A scene that
-// fails ends the session, so that the next one has another.
+// stage is where scenes are performed, one after the other in one session of the CLI. A scene that fails ends the
+// session, so that the next one has another.
 type stage struct {
 	t    *testing.T // of all scenes
 	x    *terminal  // nil: no session
@@ -62,24 +80,28 @@ type stage struct {
 	size [2]int
 }
 
-func (s *stage) perform(t *testing.T, sc scene, want runtimes.Screen) {
-	if s.x != nil && (sc.first || sc.own() || sc.size() != s.size) {
+func (s *stage) perform(t *testing.T, sc scene, followed bool, want runtimes.Screen) {
+	if s.x != nil && (sc.first || sc.own()) && !sc.follows {
 		s.close()
 	}
 	fresh := s.x == nil
-	if fresh {
+	switch {
+	case fresh && sc.follows:
+		t.Fatal("the scene before has failed")
+	case fresh:
 		s.open(t, sc)
 	}
 	s.x.t = t
 	defer func() {
-		if t.Failed() || sc.last || sc.own() || *update { // a golden screen shows nothing of another scene
+		switch {
+		case t.Failed(), !followed && (sc.last || sc.own() || sc.follows || *update): // a golden screen shows nothing of another scene
 			s.close()
-		} else {
+		default:
 			s.x.t = s.t
 		}
 	}()
 	if !fresh {
-		s.clear()
+		s.change(sc)
 	}
 	if sc.script != nil {
 		s.api.SetScript(sc.script)
@@ -107,8 +129,9 @@ func (s *stage) open(t *testing.T, sc scene) {
 	if len(sc.args) == 0 || sc.args[0] != "--dangerously-skip-permissions" {
 		args = append(args, "--permission-mode", "manual")
 	}
+	s.setStatus(t, sc)
 	if sc.status != "" {
-		args = append(args, "--settings", statusSettings(t, s.home, sc.status))
+		args = append(args, "--settings", statusSettings(s.home))
 	}
 	s.size = sc.size()
 	s.x = start(s.t, s.home, s.size, sc.env, args...)
@@ -119,6 +142,30 @@ func (s *stage) open(t *testing.T, sc scene) {
 func (s *stage) close() {
 	s.x.end()
 	s.x = nil
+}
+
+// change gives the session the size and the status line of the scene, and an empty conversation if it is not to go on.
+func (s *stage) change(sc scene) {
+	s.x.t.Helper()
+	if sc.size() != s.size {
+		s.size = sc.size()
+		s.x.tmux("resize-window", "-x", strconv.Itoa(s.size[0]), "-y", strconv.Itoa(s.size[1]))
+	}
+	if sc.follows {
+		return
+	}
+	s.setStatus(s.x.t, sc)
+	s.clear()
+	if sc.status != "" {
+		s.x.shows(sc.status[len(sc.status)-len("draft stashed"):]) // the CLI prints it a moment later
+	}
+}
+
+func (s *stage) setStatus(t *testing.T, sc scene) {
+	t.Helper()
+	if err := os.WriteFile(statusFile(s.home), []byte(sc.status+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // clear leaves what a scene has come to: the next one begins with an empty composer in an empty conversation.
