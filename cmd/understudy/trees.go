@@ -88,6 +88,7 @@ func (t *trees) Add(ctx context.Context, dir, branch, path string) (workdir stri
 // found by.
 type repository struct {
 	git
+	gitDir string // of the work tree that it was found by
 	common string // the .git that all its work trees share, by its real name
 	prefix string // of the folder that it was found by, from the top on
 }
@@ -95,12 +96,12 @@ type repository struct {
 // open finds the repository that a folder is in, or returns daemon.ErrNoWorktree.
 func (t *trees) open(ctx context.Context, dir string) (r repository, err error) {
 	r.git = git{env: t.env, dir: dir, limit: treeLimit}
-	at, err := r.paths(ctx, "--show-toplevel", "--show-prefix", "--git-common-dir")
+	at, err := r.paths(ctx, "--show-toplevel", "--show-prefix", "--git-dir", "--git-common-dir")
 	if err != nil {
 		return r, err
 	}
-	r.dir, r.prefix = at[0], at[1]
-	r.common, err = filepath.EvalSymlinks(at[2])
+	r.dir, r.prefix, r.gitDir = at[0], at[1], at[2]
+	r.common, err = filepath.EvalSymlinks(at[3])
 	return r, err
 }
 

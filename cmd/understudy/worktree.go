@@ -3,9 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,9 +37,29 @@ func askGit(environ []string) func(context.Context, daemon.WorktreeQuery) (daemo
 		if fi, err := os.Stat(q.Dir); err != nil || !fi.IsDir() {
 			return daemon.Worktree{}, fmt.Errorf("the working directory %s is gone: make it again", q.Dir)
 		}
+		if outside(q.Dir) {
+			return daemon.Worktree{}, daemon.ErrNoWorktree
+		}
 		g := git{env: env, dir: q.Dir}
 		return g.worktree(ctx, q)
 	}
+}
+
+// outside reports whether git would surely find no repository from a folder on: most handoffs of agents that work on none
+// need not start it. Git looks, there and in each folder above, for .git and for a repository without one, which has a HEAD.
+func outside(dir string) bool {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil || !filepath.IsAbs(dir) {
+		return false
+	}
+	for above := ""; dir != above; above, dir = dir, filepath.Dir(dir) {
+		for _, name := range []string{".git", "HEAD"} {
+			if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // worktree asks one thing after the other.

@@ -41,8 +41,13 @@ func (g git) shielded(ctx context.Context) (s shield, err error) {
 	if err != nil {
 		return s, err
 	}
+	return g.behind(ctx, at[0], at[1], at[2])
+}
+
+// behind is shielded for a work tree of which is known where it and its .git are, and the one that is shared.
+func (g git) behind(ctx context.Context, top, dir, common string) (s shield, err error) {
 	s.git = g
-	s.dir = at[0]
+	s.dir = top
 	config, err := g.harmlessSettings(ctx)
 	if err != nil {
 		return s, err
@@ -50,11 +55,11 @@ func (g git) shielded(ctx context.Context) (s shield, err error) {
 	if s.folder, err = os.MkdirTemp("", "understudy-git-"); err != nil {
 		return s, err
 	}
-	if err = s.fill(at[2], config); err != nil {
+	if err = s.fill(common, config); err != nil {
 		s.close()
 		return s, err
 	}
-	s.env = append(s.env[:len(s.env):len(s.env)], "GIT_WORK_TREE="+at[0], "GIT_DIR="+at[1], "GIT_COMMON_DIR="+s.folder)
+	s.env = append(s.env[:len(s.env):len(s.env)], "GIT_WORK_TREE="+top, "GIT_DIR="+dir, "GIT_COMMON_DIR="+s.folder)
 	return s, nil
 }
 

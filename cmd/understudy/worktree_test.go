@@ -44,7 +44,8 @@ func (r repo) git(args ...string) {
 // gitAt runs git at a time of the test's choice.
 func (r repo) gitAt(at time.Time, args ...string) {
 	r.t.Helper()
-	cmd := exec.CommandContext(r.t.Context(), "git", append([]string{"-c", "user.name=n", "-c", "user.email=e@localhost"}, args...)...)
+	options := []string{"-c", "user.name=n", "-c", "user.email=e@localhost", "-c", "init.templateDir=", "-c", "maintenance.auto=false"}
+	cmd := exec.CommandContext(r.t.Context(), "git", append(options, args...)...)
 	date := fmt.Sprintf("@%d +0000", at.Unix())
 	cmd.Dir, cmd.Env = r.dir, append(gitTestEnv(), "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date)
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -292,5 +293,27 @@ func TestWorktreeNone(t *testing.T) {
 	_, err := askGit(gitTestEnv())(t.Context(), daemon.WorktreeQuery{Dir: gone})
 	if err == nil || err.Error() != "the working directory "+gone+" is gone: make it again" {
 		t.Errorf("a folder that is gone: %v", err)
+	}
+}
+
+// TestOutside: git is asked wherever it may find a repository, and only there.
+func TestOutside(t *testing.T) {
+	t.Parallel()
+	r, bare, plain := newRepo(t), repo{t, t.TempDir()}, repo{t, t.TempDir()}
+	bare.git("init", "-q", "--bare")
+	r.write("sub/x", "")
+	linked := filepath.Join(plain.dir, "linked")
+	if err := os.Symlink(filepath.Join(r.dir, "sub"), linked); err != nil {
+		t.Fatal(err)
+	}
+	plain.write("sub/x", "")
+	for dir, want := range map[string]bool{
+		plain.dir: true, filepath.Join(plain.dir, "sub"): true,
+		r.dir: false, filepath.Join(r.dir, "sub"): false, linked: false, bare.dir: false, filepath.Join(bare.dir, "objects"): false,
+		filepath.Join(plain.dir, "gone"): false, ".": false,
+	} {
+		if got := outside(dir); got != want {
+			t.Errorf("outside(%s) is %t", dir, got)
+		}
 	}
 }
