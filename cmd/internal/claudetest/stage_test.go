@@ -3,7 +3,6 @@
 package claudetest_test
 
 import (
-	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -30,21 +29,17 @@ func TestScreensWithStatusLine(t *testing.T) {
 
 // inOrder has few sessions do for all scenes.
 func inOrder(all []scene) []scene {
-	slices.SortStableFunc(all, func(a, b scene) int {
-		return cmp.Or(compareBools(a.last, b.last), compareBools(a.narrow, b.narrow))
-	})
-	return all
-}
-
-// compareBools puts false first.
-func compareBools(a, b bool) int {
-	switch {
-	case a == b:
+	turn := func(sc scene) int {
+		switch {
+		case sc.last:
+			return 2
+		case sc.narrow:
+			return 1
+		}
 		return 0
-	case b:
-		return -1
 	}
-	return 1
+	slices.SortStableFunc(all, func(a, b scene) int { return turn(a) - turn(b) })
+	return all
 }
 
 // performAll performs scenes in the order given.
