@@ -1,14 +1,46 @@
 package db
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/understudyd/understudy/daemon"
 )
+
+// TestDropWaitsForNobody: what came in while a change locked its deliveries may be another writer's already, which may wait
+// for one of those.
+func TestDropWaitsForNobody(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	a := newAgent(t, db, func(*daemon.Agent) {})
+	theirs, free := newDelivery(t, db, a.ID), newDelivery(t, db, a.ID)
+	tx, err := db.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.Background()) }() // it has written nothing
+	if _, err := tx.Exec(t.Context(), `SELECT FROM deliveries WHERE id = $1 FOR NO KEY UPDATE`, theirs.ID); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if _, err := db.pool.Exec(ctx, dropQueued, a.ID, "", time.Now()); err != nil {
+		t.Fatalf("it waits for another writer: %v", err)
+	}
+	for _, want := range []struct {
+		id    int64
+		state daemon.DeliveryState
+	}{{theirs.ID, daemon.DeliveryQueued}, {free.ID, daemon.DeliveryDone}} {
+		if got, err := db.Delivery(t.Context(), want.id); err != nil || got.State != want.state {
+			t.Errorf("delivery %d is %s, want %s; %v", want.id, got.State, want.state, err)
+		}
+	}
+}
 
 // TestWritersDoNotDeadlock has hooks and changes write the same rows, named in any order.
 func TestWritersDoNotDeadlock(t *testing.T) {

@@ -32,9 +32,13 @@ const lockDeliveries = `SELECT id FROM deliveries
 	WHERE id = ANY($1) OR (agent_id = $2 AND state = 'queued')
 	ORDER BY id FOR NO KEY UPDATE`
 
-const dropQueued = `UPDATE deliveries
+// dropQueued waits for no lock: it would be out of that order, for what was queued since lockDeliveries looked. Such a row
+// that somebody is writing has come after the drop.
+const dropQueued = `WITH free AS MATERIALIZED (
+		SELECT id FROM deliveries WHERE agent_id = $1 AND state = 'queued' FOR NO KEY UPDATE SKIP LOCKED)
+	UPDATE deliveries
 	SET state = 'done', verdict = 'not_submitted', evidence = $2, decided_at = $3, rev = rev + 1
-	WHERE agent_id = $1 AND state = 'queued'`
+	WHERE id IN (SELECT id FROM free)`
 
 const selectDelivery = selectDeliveries + `WHERE id = $1`
 
