@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"unicode"
 )
 
 // standing is what stands where a work tree goes.
@@ -141,8 +140,8 @@ func discard(path string) error {
 // makes it, and that of one that was killed stays locked. Behind a shield, for git looks for changes in a tree that
 // somebody has put there again.
 func (r repository) unregister(ctx context.Context, path string) error {
-	known, locked := r.registration(path)
-	if !known {
+	known, err := os.ReadDir(filepath.Join(r.common, "worktrees"))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(known) == 0 {
 		return nil
 	}
 	g, err := r.behind(ctx, r.dir, r.gitDir, r.common)
@@ -150,42 +149,12 @@ func (r repository) unregister(ctx context.Context, path string) error {
 		return err
 	}
 	defer g.close()
-	if locked {
-		if _, _, err := g.run(ctx, io.Discard, "worktree", "unlock", "--", path); err != nil {
-			return err
-		}
+	if _, _, err := g.run(ctx, io.Discard, "worktree", "unlock", "--", path); err != nil {
+		return err
 	}
 	stderr, exit, err := g.run(ctx, io.Discard, "worktree", "remove", "--", path)
 	if err == nil && exit != 0 && !strings.Contains(stderr, "is not a working tree") {
 		err = g.refused("worktree", stderr, exit)
 	}
 	return err
-}
-
-// registration reports whether git may know of a tree at a path, and have it locked. Git decides: names are compared as
-// the file system that takes the most names for the same does, and a registration that can't be read is one.
-func (r repository) registration(path string) (known, locked bool) {
-	folder := filepath.Join(r.common, "worktrees")
-	trees, err := os.ReadDir(folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, false
-	}
-	for _, tree := range trees {
-		admin := filepath.Join(folder, tree.Name())
-		dotGit, ok := pointer(filepath.Join(admin, "gitdir"), "")
-		name := filepath.Base(filepath.Dir(from(admin, dotGit)))
-		if ok && ascii(name) && ascii(filepath.Base(path)) && !strings.EqualFold(name, filepath.Base(path)) {
-			continue
-		}
-		known = true
-		if _, err := os.Lstat(filepath.Join(admin, "locked")); !errors.Is(err, fs.ErrNotExist) {
-			locked = true
-		}
-	}
-	return known || err != nil, locked || err != nil
-}
-
-// ascii tells a name that is written in one way only.
-func ascii(name string) bool {
-	return !strings.ContainsFunc(name, func(c rune) bool { return c > unicode.MaxASCII })
 }

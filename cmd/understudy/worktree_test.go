@@ -44,8 +44,7 @@ func (r repo) git(args ...string) {
 // gitAt runs git at a time of the test's choice.
 func (r repo) gitAt(at time.Time, args ...string) {
 	r.t.Helper()
-	options := []string{"-c", "user.name=n", "-c", "user.email=e@localhost", "-c", "init.templateDir=", "-c", "maintenance.auto=false"}
-	cmd := exec.CommandContext(r.t.Context(), "git", append(options, args...)...)
+	cmd := exec.CommandContext(r.t.Context(), "git", append([]string{"-c", "user.name=n", "-c", "user.email=e@localhost"}, args...)...)
 	date := fmt.Sprintf("@%d +0000", at.Unix())
 	cmd.Dir, cmd.Env = r.dir, append(gitTestEnv(), "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date)
 	if out, err := cmd.CombinedOutput(); err != nil {
