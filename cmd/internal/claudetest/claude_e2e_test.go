@@ -144,8 +144,14 @@ func (s session) turn(text string) hookCall {
 	s.idle()
 	s.deliver(text)
 	c := s.submitted(text)
-	s.hooks.await(s.t, "Stop", func(c hookCall) bool { return c.Event == "Stop" && s.stops() > before })
+	s.stopped(before)
 	return c
+}
+
+// stopped waits until there were more Stops than before.
+func (s session) stopped(before int) {
+	s.t.Helper()
+	s.hooks.await(s.t, "Stop", func(c hookCall) bool { return c.Event == "Stop" && s.stops() > before })
 }
 
 func (s session) stops() int {
@@ -200,7 +206,7 @@ func putsADraftAside(s session) {
 		s.t.Errorf("prompt %q", c.Prompt)
 	}
 	s.until("the draft", func(s runtimes.Screen, _ string) bool { return s.Draft == human && !s.Stashed })
-	s.hooks.await(s.t, "Stop", func(c hookCall) bool { return c.Event == "Stop" && s.stops() > stops })
+	s.stopped(stops)
 	s.untilStatus(runtimes.StatusIdle)
 
 	s.keys("C-s")
@@ -240,9 +246,9 @@ func takesSafePrompts(s session) {
 }
 
 // A prompt on the command line is submitted by itself, also one that looks like a flag, and also
-// behind a flag that takes many values. The answer to a Stop reaches the agent as a user's text, with the nonce, in the transcript too,
-// without a prompt hook; the Stop after it says so. The rule for the directory is enough to write
-// there without a dialog, in the mode that asks for everything.
+// behind a flag that takes many values. The answer to a Stop reaches the agent as a user's text, with
+// the nonce, in the transcript too, without a prompt hook; the Stop after it says so. The rule for the
+// directory is enough to write there without a dialog, in the mode that asks for everything.
 func TestStopBlockWritesWithoutDialog(t *testing.T) {
 	t.Parallel()
 	document := func(h claudetest.Home) string { return filepath.Join(h.Dir, "data", "handoffs", "x.md") }

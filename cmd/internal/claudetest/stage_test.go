@@ -76,7 +76,7 @@ type stage struct {
 }
 
 func (s *stage) perform(t *testing.T, sc scene, followed bool, want runtimes.Screen) {
-	if s.x != nil && (sc.first || sc.own()) && !sc.follows {
+	if s.x != nil && (sc.first || sc.own()) {
 		s.close()
 	}
 	fresh := s.x == nil
@@ -151,8 +151,9 @@ func (s *stage) change(sc scene) {
 	}
 	s.setStatus(s.x.t, sc)
 	s.clear()
-	if sc.status != "" {
-		s.x.shows(sc.status[len(sc.status)-len("draft stashed"):]) // the CLI prints it a moment later
+	if sc.status != "" { // the CLI prints it a moment later; its end tells which it is
+		const end = len("draft stashed")
+		s.x.shows(sc.status[len(sc.status)-end:])
 	}
 }
 
