@@ -24,9 +24,9 @@ func Prompted(jsonl []byte) bool {
 //
 // A prompt that was queued has the time at which it was typed, and stands where the model got it. So its
 // place counts, and its time only where the nonce is not found at since or later; not a time after until, if that is
-// set, which was shown before the clock was set back. The line by which a prompt leaves the queue has the time of that moment, and
-// comes before the prompt itself. Prompts that were queued before from are left out: a session that was killed leaves its
-// queue behind.
+// set, which was shown before the clock was set back. The line by which a prompt leaves the queue has the time of that
+// moment, and comes before the prompt itself. Prompts that were queued before from are left out: a session that was
+// killed leaves its queue behind.
 func PromptedAfter(jsonl []byte, nonce string, since, until, from time.Time) bool {
 	since = since.Truncate(time.Millisecond) // a transcript tells no more than that
 	var queue []string

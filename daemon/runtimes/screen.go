@@ -28,8 +28,9 @@ const (
 
 var (
 	// A running turn, above the composer: "✽ Orbiting… (1s · ↓ 3 tokens)". A finished one,
-	// "✻ Worked for 2s · done 4:22 PM", has no ellipsis. Without motion (prefersReducedMotion) its sign is that of what
-	// the agent says, which has no time behind it. An API that has not answered for a minute has a row of its own.
+	// "✻ Worked for 2s · done 4:22 PM", has no ellipsis. Without motion (prefersReducedMotion) it begins
+	// with the sign of what the agent says; the time behind it tells them apart. While the API has not answered for a
+	// minute, another row stands in its place.
 	spinner = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^(?:[·✢✳✶✻✽*] \S.*…|● \S+… \([0-9hms ]+ · |[·✢✳✶✻✽*●] Waiting for API response · )`)
 	})
