@@ -26,7 +26,7 @@ check:
 
 # measure: a whole handoff, the trigger, a delivery, a hook, an idle daemon, the dashboard in a browser
 bench:
-    go test -tags e2e -run '^$' -bench . ./cmd/understudy
+    go test -tags e2e -run '^$' -bench . ./cmd/internal/stories
 
 # run the linter
 lint:

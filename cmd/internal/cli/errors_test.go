@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// TestCalled: a name that matches exactly beats a persona, also where the persona is another agent's.
+func TestCalled(t *testing.T) {
+	t.Parallel()
+	persona := "developer-con-1"
+	agents := []daemon.Agent{
+		{ID: 3, Name: "third", Persona: &persona},
+		{ID: 2, Name: persona},
+		{ID: 1, Name: "twin"}, {ID: 4, Name: "twin", Persona: new("reviewer-ada-1")},
+	}
+	for word, want := range map[string][]int64{
+		persona: {2}, "third": {3}, "twin": {1, 4}, "reviewer-ada-1": {4}, "nobody": nil,
+	} {
+		var got []int64
+		for _, a := range called(agents, word) {
+			got = append(got, a.ID)
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: agents %v, want %v", word, got, want)
+		}
+	}
+	if got := called(agents[:1], persona); len(got) != 1 || got[0].ID != 3 {
+		t.Errorf("by persona alone: %+v", got)
+	}
+}
+
+func TestUICommandsNameTheDataDirectory(t *testing.T) {
+	t.Parallel()
+	const said = "open it with `understudy agent resume 7`, or `tmux -V`"
+	if got := (&App{Getenv: cmdtest.NoEnv}).WithData(said); got != said {
+		t.Errorf("without --data: %s", got)
+	}
+	want := "open it with `understudy agent resume 7 --data '/my data'`, or `tmux -V`"
+	a := &App{Getenv: cmdtest.NoEnv, DataFlag: "/my data"}
+	if got := a.WithData(a.WithData(said)); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

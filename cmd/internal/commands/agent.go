@@ -1,0 +1,352 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/cmd/internal/show"
+	"github.com/understudyd/understudy/cmd/internal/term"
+	"github.com/understudyd/understudy/daemon"
+)
+
+func (a *app) agentCommand() *cobra.Command {
+	return cli.Group("agent", "Start, look at, talk to and stop agents",
+		a.agentStart(), a.agentList(), a.agentShow(), a.agentScreen(), a.agentSend(), a.agentStop(), a.agentAttach(), a.agentAssign(), a.agentResume())
+}
+
+func (a *app) agentStart() *cobra.Command {
+	var in daemon.NewAgent
+	var wait bool
+	c := a.WithJSON(&cobra.Command{
+		Use:   "start [PERSONA]",
+		Short: "Start an agent, in a pane of the daemon's own tmux server",
+		Example: `  understudy agent start developer-con-1 --cwd ~/src/app
+  understudy agent start reviewer-ada-1 --prompt "Review the newest commit" --wait
+  git diff | understudy agent start tester-kit-1 --prompt -`,
+		Args:              cli.MaxArgs(1),
+		ValidArgsFunction: a.CompletePersonas,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				in.Persona = args[0]
+			}
+			return a.startAgent(c.Context(), in, wait)
+		},
+	})
+	c.Flags().StringVar(&in.Cwd, "cwd", ".", "working `directory`")
+	c.Flags().StringVar(&in.Runtime, "runtime", "", "`name` of the CLI in config.yaml (default the persona's, else claude)")
+	c.Flags().StringVar(&in.Prompt, "prompt", "", "`text` to give it once it is ready; - reads it from stdin")
+	c.Flags().StringVar(&in.Name, "name", "", "`name` of the agent (default the persona, else the directory)")
+	c.Flags().BoolVar(&wait, "wait", false, "wait until it has registered and taken its prompt, not only until it has a pane")
+	cli.CompleteFlag(c, "cwd", cli.Folders)
+	cli.CompleteFlag(c, "runtime", a.CompleteRuntimes)
+	return c
+}
+
+func (a *app) startAgent(ctx context.Context, in daemon.NewAgent, wait bool) error {
+	var err error
+	if in.Cwd, err = filepath.Abs(in.Cwd); err != nil {
+		return fmt.Errorf("working directory: %w", err)
+	}
+	if in.Prompt, err = a.TextOrStdin(in.Prompt); err != nil {
+		return err
+	}
+	in.Columns, in.Rows = a.PaneSize()
+	c, err := a.Client()
+	if err != nil {
+		return err
+	}
+	agent, err := c.CreateAgent(ctx, in)
+	if err != nil {
+		return err
+	}
+	return a.tellStarted(ctx, c, agent.ID, wait)
+}
+
+// tellStarted waits until an agent has a pane, or a session and its first prompt, and prints it.
+func (a *app) tellStarted(ctx context.Context, c *api.Client, id int64, registered bool) error {
+	asked := ""
+	agent, err := awaitAgent(ctx, c, id, func(g *daemon.Agent) bool {
+		if words := startWords(g); registered && words != "" && words != asked {
+			asked = words
+			a.UI(a.Stderr).Printf("%s\n", a.WithData(term.Printable(asked)))
+		}
+		return g.HasPane() && (!registered || g.RegisteredAt != nil)
+	})
+	if err != nil {
+		return err
+	}
+	if registered && agent.FirstPromptID != nil {
+		d, err := a.awaitDelivery(ctx, c, daemon.Delivery{ID: *agent.FirstPromptID, AgentID: id})
+		if err != nil {
+			return err
+		}
+		if err := promptTaken(&d); err != nil {
+			return err
+		}
+		if agent, err = c.Agent(ctx, id); err != nil {
+			return err
+		}
+	}
+	a.warnTrouble(&agent)
+	if a.JSON {
+		return a.PrintJSON(agent)
+	}
+	pane := "its pane is gone"
+	if agent.HasPane() {
+		pane = "in pane " + *agent.Pane
+	}
+	return a.Say("agent %d (%s) %s: look at it with `understudy agent attach %d`", id, term.Printable(agent.Name), pane, id)
+}
+
+// startWords say what an agent that has not registered asks of a person; "": nothing.
+func startWords(g *daemon.Agent) string {
+	if g.State != daemon.Waiting || g.RegisteredAt != nil {
+		return ""
+	}
+	return fmt.Sprintf("agent %d waits for you (%s): answer it with `understudy agent attach %[1]d`; it goes on by itself then", g.ID, g.WaitsFor)
+}
+
+// promptTaken is an error if an agent has not taken its first prompt.
+func promptTaken(d *daemon.Delivery) error {
+	if d.Verdict != nil && *d.Verdict == daemon.Submitted {
+		return nil
+	}
+	return fmt.Errorf("agent %d has not taken its prompt (%s): look at it with `understudy agent attach %[1]d`, and send it again with `understudy agent send %[1]d TEXT` if it is not there", d.AgentID, d.Evidence)
+}
+
+// awaitAgent waits until ready holds. An agent that ends before, or that does not register, is an
+// error.
+func awaitAgent(ctx context.Context, c *api.Client, id int64, ready func(*daemon.Agent) bool) (daemon.Agent, error) {
+	var agent daemon.Agent
+	err := show.Await(ctx, c, nil, func(ctx context.Context) (bool, error) {
+		var err error
+		if agent, err = c.Agent(ctx, id); err != nil {
+			return false, err
+		}
+		switch {
+		case ready(&agent):
+			return true, nil
+		case !agent.Active():
+			return false, fmt.Errorf("agent %d has ended: %s", id, show.EndWords(agent.EndReason))
+		case agent.RegisteredAt == nil && agent.Note != "":
+			return false, fmt.Errorf("agent %d: %s: look at it with `understudy agent attach %d`", id, agent.Note, id)
+		}
+		return false, nil
+	})
+	return agent, err
+}
+
+func (a *app) agentList() *cobra.Command {
+	var all bool
+	o := api.ListOptions{}
+	c := a.WithJSON(&cobra.Command{
+		Use:   "list",
+		Short: "List agents, the newest first: those that have not ended, unless told otherwise",
+		Example: `  understudy agent list
+  understudy agent list --all --persona developer-con-1
+  understudy agent list --state waiting --json`,
+		Args: cli.ExactArgs(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if all && o.State != "" {
+				return cli.Usagef("--all and --state do not go together")
+			}
+			if o.State == "" && !all {
+				o.State = "active"
+			}
+			return a.listAgents(c.Context(), o)
+		},
+	})
+	c.Flags().BoolVarP(&all, "all", "a", false, "those that have ended too")
+	c.Flags().StringVar(&o.State, "state", "", "only those in this `state`: starting, idle, working, waiting, ended, or active for all but the last")
+	c.Flags().StringVar(&o.Persona, "persona", "", "only those that play this `persona`")
+	c.Flags().IntVar(&o.Limit, "limit", 100, "at most this `number`")
+	cli.CompleteFlag(c, "state", cli.OneOf(cli.AgentStates...))
+	cli.CompleteFlag(c, "persona", cli.AnyArgs(a.CompletePersonas))
+	return c
+}
+
+func (a *app) listAgents(ctx context.Context, o api.ListOptions) error {
+	get := func(c *api.Client) ([]daemon.Agent, error) { return c.Agents(ctx, o) }
+	columns := []string{"ID", "NAME", "STATE", "PERSONA", "PANE", "GEN", "CONTEXT", "STARTED", "DIRECTORY"}
+	none := "no agents: start one with `understudy agent start PERSONA`"
+	if o.Persona != "" || o.State != "" && o.State != "active" {
+		none = "no agent is like that: `understudy agent list --all` shows those that there are"
+	}
+	return printList(a, get, none, columns, func(g daemon.Agent) []string {
+		return []string{
+			fmt.Sprint(g.ID), g.Name, show.StateCell(&g), term.OrDash(g.Persona), term.OrDash(g.Pane), fmt.Sprint(g.Generation), show.ContextWords(g.Context), term.Ago(g.CreatedAt), g.Cwd,
+		}
+	})
+}
+
+func (a *app) agentShow() *cobra.Command {
+	return a.WithJSON(&cobra.Command{
+		Use:               "show AGENT",
+		Short:             "Show one agent",
+		Example:           "  understudy agent show 7\n  understudy agent show developer-con-1 --json",
+		Args:              cli.ExactArgs("AGENT"),
+		ValidArgsFunction: a.CompleteAgents,
+		RunE: func(c *cobra.Command, args []string) error {
+			client, agent, err := a.Agent(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if a.JSON {
+				return a.PrintJSON(agent)
+			}
+			a.showAgent(agent, workWords(c.Context(), client, &agent), promptWords(c.Context(), client, &agent))
+			return nil
+		},
+	})
+}
+
+// workWords says for which step of which run an agent works; without the run, its ids.
+func workWords(ctx context.Context, c *api.Client, g *daemon.Agent) string {
+	if g.PipelineID == nil {
+		return ""
+	}
+	p, err := c.Pipeline(ctx, *g.PipelineID)
+	if err != nil {
+		return fmt.Sprintf("pipeline %d", *g.PipelineID)
+	}
+	for i := range p.Steps {
+		if s := &p.Steps[i]; g.StepID != nil && s.ID == *g.StepID {
+			return fmt.Sprintf("step %d (%s) of pipeline %d (%s)", i+1, s.AgentName, p.ID, p.Title)
+		}
+	}
+	return fmt.Sprintf("pipeline %d (%s)", p.ID, p.Title)
+}
+
+// promptWords says what has become of the prompt that an agent was started with.
+func promptWords(ctx context.Context, c *api.Client, g *daemon.Agent) string {
+	if g.FirstPromptID == nil {
+		return ""
+	}
+	list, err := c.Messages(ctx, g.ID, api.ListOptions{Before: *g.FirstPromptID + 1, Limit: 1})
+	if err != nil || len(list) != 1 {
+		return fmt.Sprintf("delivery %d", *g.FirstPromptID)
+	}
+	return deliveryWords(&list[0])
+}
+
+func (a *app) showAgent(g daemon.Agent, work, prompt string) {
+	end := ""
+	if g.EndReason != nil {
+		end = show.EndWords(g.EndReason)
+	}
+	a.UI(a.Stdout).Fields(
+		"agent", fmt.Sprint(g.ID), "name", g.Name, "state", string(g.State), "trouble", show.TroubleInFull(&g), "waits for", g.WaitsFor, "note", g.Note,
+		"works for", work, "first prompt", prompt, "persona", term.Text(g.Persona), "runtime", g.Runtime, "host", g.Host, "pane", term.Text(g.Pane), "tmux", g.PaneSocket,
+		"session", term.Text(g.SessionID), "transcript", term.Text(g.TranscriptPath), "directory", g.Cwd,
+		"generation", fmt.Sprint(g.Generation), "predecessor", term.Number(g.PreviousAgentID), "successor", term.Number(g.SuccessorID),
+		"context", show.ContextInFull(g.Context), "last message", g.LastMessage, "created", term.Stamp(&g.CreatedAt), "registered", term.Stamp(g.RegisteredAt),
+		"skill given", term.Stamp(g.SkillInjectedAt), "ended", term.Stamp(g.EndedAt), "end", end,
+	)
+}
+
+func (a *app) agentScreen() *cobra.Command {
+	return &cobra.Command{
+		Use:               "screen AGENT",
+		Short:             "Print what an agent's pane shows",
+		Example:           "  understudy agent screen developer-con-1 | tail -5",
+		Args:              cli.ExactArgs("AGENT"),
+		ValidArgsFunction: a.CompleteAgents,
+		RunE: func(c *cobra.Command, args []string) error {
+			client, agent, err := a.Agent(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			screen, err := client.Screen(c.Context(), agent.ID, "text")
+			if err == nil {
+				_, err = fmt.Fprintln(a.Stdout, strings.TrimRight(screen, "\n"))
+			}
+			return err
+		},
+	}
+}
+
+func (a *app) agentStop() *cobra.Command {
+	var force, wait bool
+	c := a.WithJSON(&cobra.Command{
+		Use:               "stop AGENT",
+		Short:             "Ask an agent to exit, and end it if it does not",
+		Example:           "  understudy agent stop 7 --wait\n  understudy agent stop developer-con-1 --force",
+		Args:              cli.ExactArgs("AGENT"),
+		ValidArgsFunction: a.CompleteAgents,
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.stop(c.Context(), args[0], force, wait)
+		},
+	})
+	c.Flags().BoolVar(&force, "force", false, "signal its process without asking politely first")
+	c.Flags().BoolVar(&wait, "wait", false, "wait until it has ended")
+	return c
+}
+
+func (a *app) stop(ctx context.Context, word string, force, wait bool) error {
+	c, agent, err := a.Agent(ctx, word)
+	if err != nil {
+		return err
+	}
+	already := !agent.Active()
+	if !already {
+		if agent, err = c.StopAgent(ctx, agent.ID, force); err != nil {
+			return err
+		}
+	}
+	if wait && agent.Active() {
+		err := show.Await(ctx, c, nil, func(ctx context.Context) (bool, error) {
+			var err error
+			agent, err = c.Agent(ctx, agent.ID)
+			return err == nil && !agent.Active(), err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if a.JSON {
+		return a.PrintJSON(agent)
+	}
+	said := "is asked to stop"
+	switch {
+	case already:
+		said = "has ended already"
+	case !agent.Active():
+		said = "has ended: " + show.EndWords(agent.EndReason)
+	}
+	_, err = fmt.Fprintf(a.Stdout, "agent %d %s\n", agent.ID, term.Printable(said))
+	return err
+}
+
+func (a *app) agentResume() *cobra.Command {
+	var wait bool
+	c := a.WithJSON(&cobra.Command{
+		Use:               "resume ID",
+		Short:             "Open an ended agent's session again, as a new agent of its line",
+		Example:           "  understudy agent resume 7",
+		Args:              cli.ExactArgs("ID"),
+		ValidArgsFunction: a.CompleteEnded,
+		RunE: func(c *cobra.Command, args []string) error {
+			id, err := cli.ParseID("agent", args[0])
+			if err != nil {
+				return err
+			}
+			client, err := a.Client()
+			if err != nil {
+				return err
+			}
+			agent, err := client.ResumeAgent(c.Context(), id)
+			if err != nil {
+				return err
+			}
+			return a.tellStarted(c.Context(), client, agent.ID, wait)
+		},
+	})
+	c.Flags().BoolVar(&wait, "wait", false, "wait until it has registered, not only until it has a pane")
+	return c
+}

@@ -1,0 +1,44 @@
+package commands
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/cmd/internal/cli"
+)
+
+func (a *app) agentAssign() *cobra.Command {
+	return a.WithJSON(&cobra.Command{
+		Use:   "assign AGENT PERSONA",
+		Short: "Give a persona to an agent that you started yourself; its skill is typed once",
+		Long: `Give a persona to an agent that you started yourself, in your own tmux, and that registered
+through the installed hooks. It is told once to read the persona's skill. From then on it can be
+handed over.`,
+		Example:           "  understudy agent assign 7 developer-con-1",
+		Args:              cli.ExactArgs("AGENT", "PERSONA"),
+		ValidArgsFunction: a.completeAssign,
+		RunE: func(c *cobra.Command, args []string) error {
+			client, agent, err := a.Agent(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if agent, err = client.AssignPersona(c.Context(), agent.ID, args[1]); err != nil {
+				return err
+			}
+			if a.JSON {
+				return a.PrintJSON(agent)
+			}
+			_, err = fmt.Fprintf(a.Stdout, "agent %d plays %s from now on\n", agent.ID, args[1])
+			return err
+		},
+	})
+}
+
+// completeAssign completes an agent, then a persona.
+func (a *app) completeAssign(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return a.CompleteAgents(c, args, prefix)
+	}
+	return a.CompletePersonas(c, nil, prefix)
+}

@@ -1,0 +1,166 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/cmd/internal/proc"
+	"github.com/understudyd/understudy/cmd/internal/term"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// attachMode is how somebody attaches.
+type attachMode struct {
+	readOnly bool // looks on: no key reaches the agent
+	keepSize bool // changes no size
+}
+
+func (a *app) agentAttach() *cobra.Command {
+	var print bool
+	var mode attachMode
+	c := &cobra.Command{
+		Use:   "attach AGENT",
+		Short: "Look at an agent in its pane, and type to it",
+		Long: `Look at an agent in its pane, and type to it. Meanwhile the pane has the size of your terminal;
+of several who type, that of the one who did so last. When the last of them has left, it has its own
+again. With --read-only or --keep-size it keeps its size: where it is larger than your terminal, you
+see the part with the cursor, or, if the agent hides that, the upper left corner.
+
+Ctrl-b d leaves it; inside your own tmux, whose prefix key is Ctrl-b as well, it is Ctrl-b Ctrl-b d.
+Inside the agent's own tmux server this switches there.`,
+		Example:           "  understudy agent attach 7\n  understudy agent attach developer-con-1 --read-only\n  understudy agent attach 7 --print",
+		Args:              cli.ExactArgs("AGENT"),
+		ValidArgsFunction: a.CompleteAgents,
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.attach(c.Context(), args[0], mode, print)
+		},
+	}
+	c.Flags().BoolVarP(&mode.readOnly, "read-only", "r", false, "look only: no key reaches the agent, and its pane keeps its size")
+	c.Flags().BoolVar(&mode.keepSize, "keep-size", false, "do not fit the pane to this terminal")
+	c.Flags().BoolVar(&print, "print", false, "print the command instead of running it")
+	return c
+}
+
+func (a *app) attach(ctx context.Context, word string, mode attachMode, print bool) error {
+	agent, err := a.attachable(ctx, word)
+	if err != nil {
+		return err
+	}
+	inside, _, in := tmux.FromEnv(a.Getenv("TMUX"))
+	in = in && inside == agent.PaneSocket
+	if in && (mode.readOnly || mode.keepSize) {
+		return fmt.Errorf("you are inside the tmux server of agent %d, where --read-only and --keep-size would last: run this in another terminal, or look with `understudy agent screen %[1]d`", agent.ID)
+	}
+	root, err := a.DataRoot()
+	if err != nil {
+		return err
+	}
+	argv := attachCommand(agent, mode)
+	if in {
+		argv = switchCommand(agent, cli.TmuxSocketIn(root))
+	}
+	if print {
+		_, err := fmt.Fprintln(a.Stdout, proc.CommandLine(argv))
+		return err
+	}
+	if !term.IsTerminal(a.Stdin) || !term.IsTerminal(a.Stdout) {
+		return errors.New("attach needs a terminal: --print prints the command for one")
+	}
+	bin, err := exec.LookPath(argv[0])
+	if err != nil {
+		return tmux.ErrMissing
+	}
+	if in {
+		return fmt.Errorf("%s: %w", bin, syscall.Exec(bin, argv, os.Environ()))
+	}
+	server, err := tmux.New(tmux.Config{Socket: agent.PaneSocket})
+	if err != nil {
+		return err
+	}
+	err = runInFront(bin, argv, attachEnv(os.Environ()))
+	return errors.Join(err, server.Settle(context.WithoutCancel(ctx)))
+}
+
+// attachable returns the agent that a word names, if it has a pane on this machine. Its daemon is asked for
+// the screen, which it refuses in one sentence for each reason that there may be.
+func (a *app) attachable(ctx context.Context, word string) (daemon.Agent, error) {
+	c, agent, err := a.Agent(ctx, word)
+	switch {
+	case err != nil:
+		return agent, err
+	case !agent.Active():
+		return agent, fmt.Errorf("agent %d has ended: open its session again with `understudy agent resume %[1]d`", agent.ID)
+	case !agent.HasPane():
+		return agent, fmt.Errorf("agent %d has no tmux pane", agent.ID)
+	}
+	_, err = c.Screen(ctx, agent.ID, "text")
+	switch {
+	case cli.HasCode(err, "other_host"):
+		return agent, fmt.Errorf("agent %d is on host %s: run `understudy agent attach %[1]d` there", agent.ID, agent.Host)
+	case cli.HasCode(err, "agent_no_pane"), cli.HasCode(err, "agent_not_active"):
+		return agent, fmt.Errorf("agent %d has just lost its pane: `understudy agent show %[1]d` tells why", agent.ID)
+	}
+	return agent, err
+}
+
+// attachCommand shows the pane, from outside of its tmux server.
+func attachCommand(g daemon.Agent, mode attachMode) []string {
+	pane := *g.Pane
+	flags := tmux.LookingFlags
+	if mode.readOnly {
+		flags += ",read-only"
+	}
+	if mode.readOnly || mode.keepSize {
+		return tmuxCommand(g, append(tmux.Hold(pane), showPane(pane, "attach-session", "-f", flags)...))
+	}
+	return tmuxCommand(g, append(showPane(pane, "attach-session", "-f", tmux.TypingFlags), tmux.Fit(pane)...))
+}
+
+// switchCommand shows the pane to a client of its own tmux server. A person's server decides on sizes
+// itself; in ours they are fixed.
+func switchCommand(g daemon.Agent, ours string) []string {
+	list := showPane(*g.Pane, "switch-client")
+	if g.PaneSocket == ours {
+		list = append(list, tmux.Fit(*g.Pane)...)
+	}
+	return tmuxCommand(g, list)
+}
+
+// showPane has a client show a pane. It is selected as well, for a person's own pane may be one of several
+// in its window; who else looks at that window keeps the pane that they are in.
+func showPane(pane string, command ...string) [][]string {
+	return [][]string{append(command, "-t", pane), {"select-window", "-t", pane}, {"select-pane", "-t", pane}}
+}
+
+// tmuxCommand is a list of commands for the agent's tmux server, as one command line.
+func tmuxCommand(g daemon.Agent, list [][]string) []string {
+	argv := []string{"tmux", "-u", "-N", "-S", g.PaneSocket}
+	for i, command := range list {
+		if i > 0 {
+			argv = append(argv, ";")
+		}
+		argv = append(argv, command...)
+	}
+	return argv
+}
+
+// attachEnv lets tmux attach from inside another server, which it would refuse for the danger of
+// showing a server in itself.
+func attachEnv(environ []string) []string {
+	var out []string
+	for _, v := range environ {
+		if !strings.HasPrefix(v, "TMUX=") && !strings.HasPrefix(v, "TMUX_PANE=") {
+			out = append(out, v)
+		}
+	}
+	return out
+}

@@ -1,0 +1,73 @@
+package commands
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/cmd/internal/cli"
+)
+
+// completionCommand stands in the place of the library's own.
+func (a *app) completionCommand() *cobra.Command {
+	shell := func(name, install string, script func(root *cobra.Command, out io.Writer) error) *cobra.Command {
+		return &cobra.Command{
+			Use: name, Short: "Print the completion script for " + name, Example: install,
+			Args:              cli.ExactArgs(),
+			ValidArgsFunction: cobra.NoFileCompletions,
+			RunE:              func(c *cobra.Command, _ []string) error { return script(c.Root(), a.Stdout) },
+		}
+	}
+	c := cli.Group("completion", "Print a script with which a shell completes commands, ids and slugs",
+		shell("bash", `  source <(understudy completion bash)         # in this shell; in ~/.bashrc: in each
+  understudy completion bash > ~/.local/share/bash-completion/completions/understudy`, bashScript),
+		shell("zsh", `  source <(understudy completion zsh)          # in ~/.zshrc, after compinit
+  understudy completion zsh > "${fpath[1]}/_understudy"`, (*cobra.Command).GenZshCompletion),
+		shell("fish", "  understudy completion fish > ~/.config/fish/completions/understudy.fish", func(root *cobra.Command, out io.Writer) error {
+			return root.GenFishCompletion(out, true)
+		}))
+	c.Long = `Print a script with which a shell completes commands, flags and what the daemon knows: ids of
+agents, handoffs and runs, slugs of personas, names of templates. Without the daemon it completes
+the rest.`
+	return c
+}
+
+// bashWords finds the words of the command line, of which = and : end none. The library's script leaves that
+// to the package bash-completion, which is not everywhere.
+const bashWords = `if declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
+        _get_comp_words_by_ref "$@" cur prev words cword
+        return
+    fi
+    local i word line=$COMP_LINE
+    words=() cword=0
+    for ((i = 0; i < ${#COMP_WORDS[@]}; i++)); do
+        word=${COMP_WORDS[i]}
+        # What follows without a blank belongs to the word before it.
+        if ((i > 0)) && [[ $line != [[:space:]]* && -n $word && ($word == [=:]* || ${COMP_WORDS[i-1]} == *[=:]) ]]; then
+            words[${#words[@]}-1]+=$word
+        else
+            words+=("$word")
+        fi
+        line=${line#"${line%%[![:space:]]*}"}
+        line=${line#"$word"}
+        ((i == COMP_CWORD)) && cword=$((${#words[@]} - 1))
+    done
+    cur=${words[cword]} prev=
+    ((cword > 0)) && prev=${words[cword-1]}
+    return 0`
+
+func bashScript(root *cobra.Command, out io.Writer) error {
+	const theirs = `_get_comp_words_by_ref "$@" cur prev words cword`
+	var b bytes.Buffer
+	if err := root.GenBashCompletionV2(&b, true); err != nil {
+		return err
+	}
+	if strings.Count(b.String(), theirs) != 1 {
+		return errors.New("completion: the script of the library is another one")
+	}
+	_, err := io.WriteString(out, strings.Replace(b.String(), theirs, bashWords, 1))
+	return err
+}

@@ -1,0 +1,134 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"html"
+	"os"
+	"os/exec"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/child"
+	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/cmd/internal/serve"
+	"github.com/understudyd/understudy/cmd/internal/term"
+	"github.com/understudyd/understudy/data"
+)
+
+func (a *app) dashboardCommand() *cobra.Command {
+	var open, list, revoke bool
+	c := a.WithJSON(&cobra.Command{
+		Use:   "dashboard [--logins | --revoke [LOGIN...]]",
+		Short: "Print a link that opens the dashboard in a browser",
+		Long: `Print a link to the dashboard. It works once, within an hour, and signs the browser in: as long as
+it is used each day, and for 30 days at most. The browser must run on this machine, or reach the
+daemon's port through a tunnel such as ssh -L 7433:127.0.0.1:7433 HOST.
+
+--logins lists the browsers that are signed in. --revoke signs out those that are named, or all.`,
+		Example: `  understudy dashboard
+  understudy dashboard --open
+  understudy dashboard --revoke               # signs all browsers out`,
+		RunE: func(c *cobra.Command, ids []string) error {
+			switch {
+			case len(ids) > 0 && !revoke:
+				return cli.Usagef("%q is one argument too many", ids[0])
+			case revoke:
+				return a.revokeLogins(c.Context(), ids)
+			case list:
+				return a.listLogins(c.Context())
+			}
+			return a.Dashboard(c.Context(), open)
+		},
+		ValidArgsFunction: a.CompleteLogins,
+	})
+	c.Flags().BoolVar(&open, "open", false, "open it in the desktop's browser")
+	c.Flags().BoolVar(&list, "logins", false, "list the browsers that are signed in")
+	c.Flags().BoolVar(&revoke, "revoke", false, "sign out the browsers of these logins, or all")
+	c.MarkFlagsMutuallyExclusive("open", "logins", "revoke")
+	return c
+}
+
+func (a *app) listLogins(ctx context.Context) error {
+	return printList(a, func(c *api.Client) ([]api.Login, error) { return c.Logins(ctx) },
+		"no browser is signed in: `understudy dashboard` prints a link that signs one in",
+		[]string{"LOGIN", "BROWSER", "SIGNED IN", "LAST USED", "ENDS"},
+		func(l api.Login) []string {
+			return []string{l.ID, l.Browser, term.Ago(l.CreatedAt), term.Ago(l.UsedAt), term.Stamp(&l.ExpiresAt)}
+		})
+}
+
+func (a *app) revokeLogins(ctx context.Context, ids []string) error {
+	client, err := a.Client()
+	if err != nil {
+		return err
+	}
+	gone, err := client.RevokeLogins(ctx, ids...)
+	switch {
+	case err != nil:
+		return err
+	case a.JSON:
+		return a.PrintJSON(gone)
+	case len(gone) == 0:
+		return a.Say("no browser was signed in")
+	}
+	for _, l := range gone {
+		if err := a.Say("signed out: %s (%s)", l.Browser, l.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) Dashboard(ctx context.Context, open bool) error {
+	client, err := a.Client()
+	if err != nil {
+		return err
+	}
+	link, err := client.DashboardLink(ctx)
+	if err != nil {
+		return err
+	}
+	if open {
+		return a.openBrowser(ctx, link.URL)
+	}
+	if a.JSON {
+		return a.PrintJSON(link)
+	}
+	return a.Say("%s", link.URL)
+}
+
+// openBrowser has the desktop open a link, by way of a file that only its owner can read: arguments are
+// seen by every user of the machine, and who is first gets in. Where that can't be done the link is printed.
+//
+// The file stays until its link is used, which nobody but the daemon gets to know: it removes it then, and
+// at its start, when all links of before have ended. A link that is not used ends within the hour.
+func (a *app) openBrowser(ctx context.Context, url string) error {
+	root, err := a.DataRoot()
+	if err != nil {
+		return err
+	}
+	page := serve.LinkPage(data.At(root))
+	text := fmt.Sprintf("<!doctype html><meta http-equiv=\"refresh\" content=\"0; url=%s\"><title>understudy</title>", html.EscapeString(url))
+	if err := data.WriteFile(page, []byte(text), 0o600); err != nil {
+		return err
+	}
+	command := "xdg-open"
+	if runtime.GOOS == "darwin" {
+		command = "open"
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	bin, err := child.LookPath(command, []string{"PATH=" + a.Getenv("PATH")})
+	if err == nil {
+		err = exec.CommandContext(ctx, bin, page).Run()
+	}
+	if err != nil {
+		os.Remove(page) // the link that it leads to is printed
+		return a.Say("%s\n(`%s` did not open it: %v)", url, command, err)
+	}
+	return a.Say("the dashboard opens in your browser")
+}

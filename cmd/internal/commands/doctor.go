@@ -1,0 +1,179 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/build"
+	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/cmd/internal/doctor"
+	"github.com/understudyd/understudy/cmd/internal/serve"
+	"github.com/understudyd/understudy/cmd/internal/term"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/hooks"
+)
+
+func (a *app) doctorCommand() *cobra.Command {
+	var fix, yes bool
+	c := a.WithJSON(&cobra.Command{
+		Use:   "doctor",
+		Short: "Check what understudy needs, and say how to get it",
+		Long: `Check what understudy needs: tmux, PostgreSQL, the data directory, pipelines' templates, hooks
+and their program, notifications, git and the agents' CLI. Each finding comes with its fix; it
+fails if something is missing that nothing works without.`,
+		Example: `  understudy doctor
+  understudy doctor --fix               # installs what is missing, after asking
+  understudy doctor --fix --yes         # in a script`,
+		Args: cli.ExactArgs(),
+		RunE: func(c *cobra.Command, _ []string) error { return a.doctor(c.Context(), fix, yes) },
+	})
+	c.Flags().BoolVar(&fix, "fix", false, "install what is missing, through apt-get, dnf or brew")
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask before that")
+	return c
+}
+
+func (a *app) doctor(ctx context.Context, fix, yes bool) error {
+	if yes && !fix {
+		return cli.Usagef("--yes is of use with --fix alone")
+	}
+	if fix {
+		if missing := doctor.Lacking([]doctor.Finding{doctor.CheckTmux(ctx), doctor.CheckPostgres()}); len(missing) > 0 {
+			if err := doctor.Install(ctx, a.App, missing, yes); err != nil {
+				return err
+			}
+		}
+	}
+	found := a.examine(ctx)
+	if a.JSON {
+		if err := a.PrintJSON(found); err != nil {
+			return err
+		}
+	} else {
+		a.printFindings(found)
+	}
+	for _, f := range found {
+		if f.State == doctor.FindingMissing {
+			return cli.ErrSilent
+		}
+	}
+	return nil
+}
+
+// examine looks at everything.
+func (a *app) examine(ctx context.Context) []doctor.Finding {
+	found := []doctor.Finding{doctor.CheckTmux(ctx)}
+	root, err := a.DataRoot()
+	if err != nil {
+		return append(found, doctor.CheckPostgres(), doctor.Finding{Name: "data directory", State: doctor.FindingMissing, Detail: cli.Sentence(err), Fix: "name one with --data"})
+	}
+	s, err := a.Settings(root, cli.ServeFlags{})
+	switch {
+	case err != nil:
+		found = append(found, doctor.Finding{Name: "settings", State: doctor.FindingMissing, Detail: cli.Sentence(err), Fix: "correct it"})
+		s = serve.DefaultSettings()
+	default:
+		found = append(found, doctor.OK("settings", "%s", a.settingsFile(root)))
+	}
+	if s.DatabaseURL != "" {
+		found = append(found, doctor.CheckShared(ctx, s.DatabaseURL))
+	} else {
+		found = append(found, doctor.CheckPostgres())
+	}
+	return append(found, doctor.CheckData(root, s.DatabaseURL == ""), doctor.CheckTemplates(root), a.checkDaemon(ctx, root), a.checkHooks(ctx), doctor.CheckHookProgram(),
+		checkRuntime(ctx, s), doctor.CheckGit(os.Environ()), doctor.CheckNotifications(s, a.Getenv))
+}
+
+// settingsFile names the settings file in use.
+func (a *app) settingsFile(root string) string {
+	path := cmp.Or(a.Getenv("UNDERSTUDY_CONFIG"), filepath.Join(root, "config.yaml"))
+	if _, err := os.Stat(path); err != nil {
+		return "defaults; there is no " + path
+	}
+	return path
+}
+
+func (a *app) checkDaemon(ctx context.Context, root string) doctor.Finding {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	c := api.NewClient(cli.SocketIn(root))
+	defer c.Close()
+	health, err := c.Ready(ctx)
+	if err != nil {
+		f := doctor.Finding{Name: "daemon", State: doctor.FindingWarning, Detail: cli.Sentence(err), Fix: "understudy serve"}
+		told, ok := errors.AsType[*daemon.Error](err)
+		if ok && (strings.HasPrefix(told.Code, "database_") || told.Code == "host_waiting") {
+			f.Fix = "it goes on by itself once that is over"
+		}
+		return f
+	}
+	if own := build.Version(); health.Version != own {
+		return doctor.Finding{Name: "daemon", State: doctor.FindingWarning, Detail: fmt.Sprintf("it is version %s and this is %s", health.Version, own), Fix: "stop it and start it again; agents go on"}
+	}
+	return doctor.OK("daemon", "ready, version %s", health.Version)
+}
+
+func (a *app) checkHooks(ctx context.Context) doctor.Finding {
+	f := doctor.Finding{Name: "hooks", State: doctor.FindingWarning, Fix: "understudy hooks install"}
+	r, err := a.hooksReport(ctx, hooksFlags{})
+	switch {
+	case err != nil:
+		f.Detail = cli.Sentence(err)
+		return f
+	case r.Disabled: // those of agents that understudy starts neither
+		f.Detail, f.Fix = disableAll+" keeps every hook from running", "take it out of "+r.Settings
+		return f
+	case len(r.Events) == 0:
+		f.Detail = "not installed; needed only for agents that you start yourself"
+		return f
+	case r.Problem != "":
+		f.Detail, _, _ = strings.Cut(r.Problem, ": ")
+		return f
+	}
+	return doctor.OK("hooks", "%d events in %s", len(r.Events), r.Settings)
+}
+
+// checkRuntime looks for the CLI that agents are.
+func checkRuntime(ctx context.Context, s serve.Settings) doctor.Finding {
+	command := s.Runtimes["claude"].Command
+	if len(command) == 0 {
+		return doctor.Finding{Name: "claude", State: doctor.FindingWarning, Detail: "not configured", Fix: "set runtimes.claude.command in config.yaml"}
+	}
+	version, err := claudeVersion(ctx, command)
+	if err != nil {
+		return doctor.Finding{Name: "claude", State: doctor.FindingWarning, Detail: cli.Sentence(err), Fix: "install Claude Code, or set runtimes.claude.command in config.yaml"}
+	}
+	if err := hooks.CheckVersion(version); err != nil {
+		return doctor.Finding{Name: "claude", State: doctor.FindingWarning, Detail: cli.Sentence(err), Fix: "claude update"}
+	}
+	return doctor.OK("claude", "%s", term.Printable(version))
+}
+
+func (a *app) printFindings(found []doctor.Finding) {
+	u := a.UI(a.Stdout)
+	for _, f := range found {
+		mark := u.Green("✓")
+		switch f.State {
+		case doctor.FindingWarning:
+			mark = u.Yellow("!")
+		case doctor.FindingMissing:
+			mark = u.Red("✗")
+		}
+		u.Printf("%s %-15s %s\n", mark, f.Name, term.Printable(f.Detail))
+		if f.Fix != "" {
+			fix := f.Fix
+			if strings.HasPrefix(fix, "understudy ") {
+				fix = strings.Trim(a.WithData("`"+fix+"`"), "`")
+			}
+			u.Printf("  %-15s %s %s\n", "", u.Dim("fix:"), fix)
+		}
+	}
+}

@@ -1,0 +1,267 @@
+package commands
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/cmd/internal/show"
+	"github.com/understudyd/understudy/cmd/internal/term"
+	"github.com/understudyd/understudy/daemon"
+)
+
+func (a *app) eventsCommand() *cobra.Command {
+	var f eventsFlags
+	c := a.WithJSON(&cobra.Command{
+		Use:   "events",
+		Short: "Print what happened, and what happens",
+		Long: `Print the log of events: all there are, or those after an id, and with --follow those that come.
+With --json each is one line.`,
+		Example: `  understudy events --follow --after 0                  # the whole log, then what comes
+  understudy events --follow --types handoff_failed,handoff_completed
+  understudy events --agent developer-con-1 --follow
+  understudy events --after 1200 --json`,
+		Args: cli.ExactArgs(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if !c.Flags().Changed("after") {
+				f.after = 0
+				if f.follow {
+					f.after = -1
+				}
+			} else if f.after < 0 {
+				return cli.Usagef("--after must be the id of an event, or 0 for all")
+			}
+			if err := daemon.CheckEventTypes(f.types); err != nil {
+				return cli.Usagef("--types: %s", err)
+			}
+			for flag, id := range map[string]int64{"handoff": f.handoff, "pipeline": f.pipeline} {
+				if c.Flags().Changed(flag) && id <= 0 {
+					return cli.Usagef("--%s must be a number from 1", flag)
+				}
+			}
+			return a.events(c.Context(), f)
+		},
+	})
+	c.Flags().BoolVarP(&f.follow, "follow", "f", false, "go on with those that come, until Ctrl-C (without --after: only those)")
+	c.Flags().Int64Var(&f.after, "after", 0, "those after an event's `id`")
+	c.Flags().StringSliceVar(&f.types, "types", nil, "only these `types`, separated by commas")
+	c.Flags().StringVar(&f.agentWord, "agent", "", "only those of this `agent`")
+	c.Flags().Int64Var(&f.handoff, "handoff", 0, "only those of the handoff with this `id`")
+	c.Flags().Int64Var(&f.pipeline, "pipeline", 0, "only those of the run with this `id`")
+	cli.CompleteFlag(c, "types", cli.ListOf(daemon.EventTypes))
+	cli.CompleteFlag(c, "agent", cli.AnyArgs(a.CompleteAgents))
+	cli.CompleteFlag(c, "handoff", cli.AnyArgs(a.CompleteHandoffs(cli.AnyHandoff)))
+	cli.CompleteFlag(c, "pipeline", cli.AnyArgs(a.CompletePipelines(cli.AnyPipeline)))
+	return c
+}
+
+type eventsFlags struct {
+	follow bool
+	after  int64
+	types  []string
+
+	agentWord                string // as it was typed
+	agent, handoff, pipeline int64  // ids; 0: all
+}
+
+// wants says whether an event is one of those asked for.
+func (f *eventsFlags) wants(e *daemon.Event) bool {
+	return e.Type == daemon.FeedTruncated || (len(f.types) == 0 || slices.Contains(f.types, e.Type)) &&
+		isAbout(f.agent, e.AgentID) && isAbout(f.handoff, e.HandoffID) && isAbout(f.pipeline, e.PipelineID)
+}
+
+func isAbout(want int64, id *int64) bool { return want == 0 || id != nil && *id == want }
+
+var (
+	errEnough   = errors.New("enough") // ends a feed
+	errNoDaemon = errors.New("the daemon is not running: start it with `understudy serve`")
+)
+
+func (a *app) events(ctx context.Context, f eventsFlags) error {
+	c, err := a.Client()
+	if err != nil {
+		return err
+	}
+	if f.agentWord != "" {
+		_, agent, err := a.Agent(ctx, f.agentWord)
+		if err != nil {
+			return err
+		}
+		f.agent = agent.ID
+	}
+	if !f.follow {
+		return a.backlog(ctx, c, f)
+	}
+	err = c.Follow(ctx, f.after, f.types, func(e daemon.Event) error {
+		if !f.wants(&e) {
+			return nil
+		}
+		return a.printEvent(e)
+	})
+	if ctx.Err() != nil {
+		return nil // Ctrl-C is how a feed ends
+	}
+	return err
+}
+
+// backlog prints the events that there are by now.
+func (a *app) backlog(ctx context.Context, c *api.Client, f eventsFlags) error {
+	last, err := a.lastEvent(ctx)
+	if err != nil || last <= f.after {
+		return err
+	}
+	// All are followed, or the end would never be seen if it is of another type.
+	err = c.Follow(ctx, f.after, nil, func(e daemon.Event) error {
+		if f.wants(&e) {
+			if err := a.printEvent(e); err != nil {
+				return err
+			}
+		}
+		if e.ID >= last {
+			return errEnough
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+// lastEvent returns the id of the newest event, 0 if there is none: a feed without an id begins by
+// telling where it stands.
+func (a *app) lastEvent(ctx context.Context) (int64, error) {
+	root, err := a.DataRoot()
+	if err != nil {
+		return 0, err
+	}
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", cli.SocketIn(root))
+	}}
+	defer transport.CloseIdleConnections()
+	ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Second, errors.New("the daemon does not answer: look at its log"))
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/api/events", nil)
+	if err != nil {
+		return 0, fmt.Errorf("events: %w", err)
+	}
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		return 0, errNoDaemon
+	}
+	defer response.Body.Close()
+	line, err := bufio.NewReader(response.Body).ReadString('\n')
+	if err != nil {
+		return 0, fmt.Errorf("events: %w", errors.Join(err, context.Cause(ctx)))
+	}
+	id, err := strconv.ParseInt(strings.TrimSpace(strings.TrimPrefix(line, "id:")), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("events: the feed begins with %.40q", line)
+	}
+	return id, nil
+}
+
+// printEvent prints one event: for people what it says, in a pipe all that it holds.
+func (a *app) printEvent(e daemon.Event) error {
+	if a.JSON {
+		return json.NewEncoder(a.Stdout).Encode(e)
+	}
+	if e.Type == daemon.FeedTruncated {
+		_, err := fmt.Fprintf(a.Stderr, "understudy: %s\n", e.Words())
+		return err
+	}
+	u := a.UI(a.Stdout)
+	if u.Terminal {
+		line := u.Fit(eventLine(e, u.Sentence(gist(e.Payload)), time.Now()))
+		_, err := fmt.Fprintln(a.Stdout, u.Paint(eventColour(e.Type), line))
+		return err
+	}
+	var about []string
+	if e.AgentID != nil {
+		about = append(about, "agent "+term.Number(e.AgentID))
+	}
+	if e.HandoffID != nil {
+		about = append(about, "handoff "+term.Number(e.HandoffID))
+	}
+	if e.PipelineID != nil {
+		about = append(about, "pipeline "+term.Number(e.PipelineID))
+	}
+	_, err := fmt.Fprintf(a.Stdout, "%6d  %s  %-28s %-20s %s\n", e.ID, e.At.UTC().Format("2006-01-02T15:04:05.000Z"), e.Type,
+		strings.Join(about, ", "), term.Printable(string(e.Payload)))
+	return err
+}
+
+// eventLine is an event on a terminal: what its type is about, and what it says.
+func eventLine(e daemon.Event, says string, now time.Time) string {
+	about := ""
+	switch {
+	case e.PipelineID != nil && (e.AgentID == nil || strings.HasPrefix(e.Type, "pipeline_") || strings.HasPrefix(e.Type, "step_")):
+		about = "pipeline " + term.Number(e.PipelineID)
+	case e.HandoffID != nil && (e.AgentID == nil || strings.HasPrefix(e.Type, "handoff_")):
+		about = "handoff " + term.Number(e.HandoffID)
+	case e.AgentID != nil:
+		about = "agent " + term.Number(e.AgentID)
+	}
+	return strings.TrimRight(fmt.Sprintf("%5d  %s  %-24s %-10s  %s", e.ID, moment(e.At, now), e.Type, about, says), " ")
+}
+
+// eventColour is red for what failed, yellow for what may want a person, green for what is done; else none.
+func eventColour(typ string) string {
+	_, what, _ := strings.Cut(typ, "_")
+	switch what {
+	case "failed", "stuck", "stop_failed", "lost", "broken", "extraction_failed":
+		return "31"
+	case "waiting", "waiting_for_approval", "approval_reminder", "warning", "compacting", "handoff_refused", "without_progress",
+		"not_submitted", "fallback_used", "output_empty", "refused", "set_aside", "unreadable":
+		return "33"
+	case "completed", "done":
+		return "32"
+	}
+	return "0"
+}
+
+// moment is a point in local time, with its date when that is another than today's.
+func moment(t, now time.Time) string {
+	t = t.Local()
+	if t.Format(time.DateOnly) == now.Local().Format(time.DateOnly) {
+		return t.Format(time.TimeOnly)
+	}
+	return t.Format(time.DateTime)
+}
+
+// gist is what of an event's payload people read.
+func gist(payload json.RawMessage) string {
+	var p struct {
+		Message, Cause, Error, Reason, Evidence, Title, Comment, Why, Path, Persona, Pane string
+
+		Percent *float64 // of a context
+		Took    int64    `json:"duration_ms"`
+	}
+	if json.Unmarshal(payload, &p) != nil {
+		return "" // of another shape: --json prints it
+	}
+	if p.Reason != "" {
+		p.Reason = show.EndWords(&p.Reason)
+	}
+	said := cmp.Or(p.Message, p.Cause, p.Error, p.Reason, p.Evidence, p.Title, p.Comment, p.Why, p.Path, p.Persona, p.Pane)
+	switch {
+	case said == "" && p.Percent != nil:
+		return fmt.Sprintf("its context is %.0f%% full", *p.Percent)
+	case said == "" && p.Took > 0:
+		return "in " + show.Lasted(time.Duration(p.Took)*time.Millisecond)
+	}
+	return said
+}

@@ -1,0 +1,37 @@
+package commands
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/understudyd/understudy/cmd/internal/cli"
+)
+
+// runInFront runs a program in this one's place on the terminal, until it ends. Where it has itself stopped
+// (Ctrl-b Ctrl-z), this program stops as well, or the shell would wait for it.
+func runInFront(bin string, argv, environ []string) error {
+	p, err := os.StartProcess(bin, argv, &os.ProcAttr{Env: environ, Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}})
+	if err != nil {
+		return fmt.Errorf("%s: %w", bin, err)
+	}
+	defer func() { _ = p.Release() }() // it has been waited for
+	for {
+		var status syscall.WaitStatus
+		_, err := syscall.Wait4(p.Pid, &status, syscall.WUNTRACED, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil:
+			return fmt.Errorf("%s: %w", bin, err)
+		case status.Stopped():
+			if err := syscall.Kill(os.Getpid(), syscall.SIGTSTP); err != nil {
+				return fmt.Errorf("%s: %w", bin, err)
+			}
+		case status.Exited() && status.ExitStatus() == 0:
+			return nil
+		default: // it has said why
+			return cli.ErrSilent
+		}
+	}
+}

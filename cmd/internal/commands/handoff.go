@@ -1,0 +1,199 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/daemon"
+)
+
+func (a *app) handoffCommand() *cobra.Command {
+	var in daemon.HandoffRequest
+	var wait bool
+	c := a.WithJSON(&cobra.Command{
+		Use:   "handoff AGENT",
+		Short: "Hand an agent's work to its successor",
+		Long: `Hand an agent's work to its successor: a document is written, the agent is shut down once that is
+there, and a fresh agent of the same persona takes over with it. If there is no document the agent
+stays alive.
+
+In mode agent the agent itself writes the document, in its pane. In mode generate a fork of its
+session does, and its pane is left alone; with --wait, Esc or Ctrl-C cancels it then.
+
+Inside an agent, the word self names the agent.`,
+		Example: `  understudy handoff 7 --wait
+  understudy handoff developer-con-1 --reason "context nearly full" --focus "the failing migration"
+  understudy handoff developer-con-1 --mode generate --focus - --wait < focus.txt
+  understudy handoff self --mode generate
+  understudy handoff list --status failed
+  understudy handoff retry 12 --wait`,
+		Args:              cli.ExactArgs("AGENT"),
+		ValidArgsFunction: a.CompleteHandingOver,
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.handOff(c.Context(), args[0], in, wait)
+		},
+	})
+	c.Flags().StringVar(&in.Reason, "reason", "", "`why`, in a few words (default manual)")
+	c.Flags().StringVar(&in.Focus, "focus", "", "`what` the document should dwell on; - reads it from stdin")
+	c.Flags().StringVar(&in.Mode, "mode", daemon.ModeAgent, "`who` writes the document: agent or generate")
+	c.Flags().BoolVar(&in.Force, "force", false, "even if there is nothing to hand off yet")
+	c.Flags().BoolVar(&wait, "wait", false, "wait for its end, and show how it goes")
+	cli.CompleteFlag(c, "mode", cli.OneOf(cli.HandoffModes...))
+	c.AddCommand(a.handoffList(), a.handoffShow(), a.handoffCancel(), a.handoffRetry())
+	return c
+}
+
+func (a *app) handOff(ctx context.Context, word string, in daemon.HandoffRequest, wait bool) error {
+	if err := checkMode(in.Mode); err != nil {
+		return err
+	}
+	if word == cli.SelfWord && wait {
+		return cli.Usagef("an agent cannot wait for its own handoff, which ends it: leave out --wait")
+	}
+	focus, err := a.TextOrStdin(in.Focus)
+	if err != nil {
+		return err
+	}
+	in.Focus = strings.TrimSpace(focus)
+	c, agentID, err := a.AgentOrSelf(ctx, word)
+	if err != nil {
+		return err
+	}
+	answer, err := c.RequestHandoff(ctx, agentID, in)
+	switch {
+	case cli.HasCode(err, "agent_no_persona"):
+		return fmt.Errorf("%w: give it one with `understudy agent assign %d PERSONA`", err, agentID)
+	case cli.HasCode(err, "nothing_to_hand_off"):
+		return fmt.Errorf("%w: --force hands it over all the same", err)
+	case err != nil:
+		return err
+	case wait:
+		return a.watchHandoff(ctx, c, watched{id: answer.HandoffID, agent: agentID, mode: in.Mode})
+	case a.JSON:
+		return a.PrintJSON(answer)
+	case word == cli.SelfWord: // its socket tells of the handoff to nobody else, but lets it cancel
+		return a.Say("handoff %d of agent %d initiated: `understudy handoff cancel self` cancels it until its document is recorded", answer.HandoffID, agentID)
+	}
+	return a.Say("handoff %d of agent %d initiated: `understudy handoff show %[1]d` tells how it goes", answer.HandoffID, agentID)
+}
+
+func checkMode(mode string) error {
+	if mode != daemon.ModeAgent && mode != daemon.ModeGenerate {
+		return cli.Usagef("mode %q is not known: it must be agent or generate", mode)
+	}
+	return nil
+}
+
+func (a *app) handoffCancel() *cobra.Command {
+	return a.WithJSON(&cobra.Command{
+		Use:               "cancel ID",
+		Short:             "Cancel a handoff; the agent lives on. It works until the document is recorded",
+		Long:              "Cancel a handoff; the agent lives on. It works until the document is recorded. Inside an agent, the\nword self names the agent's own.",
+		Example:           "  understudy handoff cancel 12\n  understudy handoff cancel self",
+		Args:              cli.ExactArgs("ID"),
+		ValidArgsFunction: a.CompleteHandoffs((*daemon.Handoff).Open),
+		RunE: func(c *cobra.Command, args []string) error {
+			if args[0] == cli.SelfWord {
+				return a.cancelOwn(c.Context())
+			}
+			id, err := cli.ParseID("handoff", args[0])
+			if err != nil {
+				return err
+			}
+			return a.cancelHandoff(c.Context(), id)
+		},
+	})
+}
+
+func (a *app) cancelHandoff(ctx context.Context, id int64) error {
+	c, err := a.Client()
+	if err != nil {
+		return err
+	}
+	h, err := c.Handoff(ctx, id)
+	if err != nil {
+		return err
+	}
+	return a.cancelOf(ctx, c, h.AgentID, id)
+}
+
+// cancelOwn cancels the handoff of the agent that runs this command.
+func (a *app) cancelOwn(ctx context.Context) error {
+	c, agentID, err := a.Self(ctx)
+	if err != nil {
+		return err
+	}
+	return a.cancelOf(ctx, c, agentID, 0)
+}
+
+// cancelOf cancels one handoff of an agent; 0: its newest.
+func (a *app) cancelOf(ctx context.Context, c *api.Client, agentID, id int64) error {
+	h, err := c.CancelHandoff(ctx, agentID, id)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.PrintJSON(h)
+	}
+	_, err = fmt.Fprintf(a.Stdout, "handoff %d is cancelled; agent %d lives on\n", h.ID, h.AgentID)
+	return err
+}
+
+func (a *app) handoffRetry() *cobra.Command {
+	var mode string
+	var wait bool
+	c := a.WithJSON(&cobra.Command{
+		Use:               "retry ID",
+		Short:             "Go on with a failed handoff, or ask for another document where work came after it",
+		Example:           "  understudy handoff retry 12 --wait\n  understudy handoff retry 12 --mode agent",
+		Args:              cli.ExactArgs("ID"),
+		ValidArgsFunction: a.CompleteHandoffs((*daemon.Handoff).Retryable),
+		RunE: func(c *cobra.Command, args []string) error {
+			id, err := cli.ParseID("handoff", args[0])
+			if err != nil {
+				return err
+			}
+			if mode != "" {
+				if err := checkMode(mode); err != nil {
+					return err
+				}
+			}
+			return a.retryHandoff(c.Context(), id, mode, wait)
+		},
+	})
+	c.Flags().StringVar(&mode, "mode", "", "`who` writes a document that is not there yet: agent or generate (default as before)")
+	cli.CompleteFlag(c, "mode", cli.OneOf(cli.HandoffModes...))
+	c.Flags().BoolVar(&wait, "wait", false, "wait for its end, and show how it goes")
+	return c
+}
+
+func (a *app) retryHandoff(ctx context.Context, id int64, mode string, wait bool) error {
+	c, err := a.Client()
+	if err != nil {
+		return err
+	}
+	before, err := c.Transitions(ctx, id)
+	if err != nil {
+		return err
+	}
+	h, err := c.RetryHandoff(ctx, id, mode)
+	if err != nil {
+		return err
+	}
+	if wait {
+		seq := int64(0)
+		if len(before) > 0 {
+			seq = before[len(before)-1].Seq
+		}
+		return a.watchHandoff(ctx, c, watched{id: id, agent: h.AgentID, mode: h.Mode, seq: seq})
+	}
+	if a.JSON {
+		return a.PrintJSON(h)
+	}
+	return a.Say("handoff %d goes on: `understudy handoff show %[1]d` tells how", id)
+}

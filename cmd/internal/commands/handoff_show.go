@@ -1,0 +1,127 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/cmd/internal/show"
+	"github.com/understudyd/understudy/cmd/internal/term"
+	"github.com/understudyd/understudy/daemon"
+)
+
+func (a *app) handoffList() *cobra.Command {
+	o := api.ListOptions{}
+	c := a.WithJSON(&cobra.Command{
+		Use:     "list",
+		Short:   "List handoffs, the newest first",
+		Example: "  understudy handoff list --persona developer-con-1\n  understudy handoff list --status failed --json",
+		Args:    cli.ExactArgs(),
+		RunE:    func(c *cobra.Command, _ []string) error { return a.listHandoffs(c.Context(), o) },
+	})
+	c.Flags().StringVar(&o.Persona, "persona", "", "only those of this `persona`")
+	c.Flags().StringVar(&o.Status, "status", "", "only those with this `status`: pending, in_progress, completed, failed or cancelled")
+	c.Flags().IntVar(&o.Limit, "limit", 100, "at most this `number`")
+	c.Flags().Int64Var(&o.Before, "before", 0, "only those before this `id`")
+	cli.CompleteFlag(c, "persona", cli.AnyArgs(a.CompletePersonas))
+	cli.CompleteFlag(c, "status", cli.OneOf(cli.HandoffStatuses...))
+	cli.CompleteFlag(c, "before", cli.AnyArgs(a.CompleteHandoffs(cli.AnyHandoff)))
+	return c
+}
+
+func (a *app) listHandoffs(ctx context.Context, o api.ListOptions) error {
+	get := func(c *api.Client) ([]daemon.Handoff, error) { return c.Handoffs(ctx, o) }
+	columns := []string{"ID", "PERSONA", "GEN", "AGENT", "SUCCESSOR", "PHASE", "TIME", "CONTEXT", "WARN", "STARTED", "REASON"}
+	return printList(a, get, "no handoffs", columns, func(h daemon.Handoff) []string {
+		successor := "-"
+		if h.SuccessorID != nil {
+			successor = term.Number(h.SuccessorID)
+		}
+		return []string{
+			fmt.Sprint(h.ID), h.Persona, fmt.Sprint(h.Generation), fmt.Sprint(h.AgentID), successor, show.PhaseWords(h.Phase), show.TookOrDash(&h),
+			show.ContextWords(h.ContextUse), show.CountOrDash(len(h.Warnings)), term.Ago(h.CreatedAt), h.Reason,
+		}
+	})
+}
+
+func (a *app) handoffShow() *cobra.Command {
+	var document, contextFile bool
+	c := a.WithJSON(&cobra.Command{
+		Use:               "show ID",
+		Short:             "Show one handoff with its times and its line, or its document",
+		Example:           "  understudy handoff show 12\n  understudy handoff show 12 --document | less",
+		Args:              cli.ExactArgs("ID"),
+		ValidArgsFunction: a.CompleteHandoffs(cli.AnyHandoff),
+		RunE: func(c *cobra.Command, args []string) error {
+			id, err := cli.ParseID("handoff", args[0])
+			if err != nil {
+				return err
+			}
+			if document && contextFile || a.JSON && (document || contextFile) {
+				return cli.Usagef("--document, --context and --json do not go together")
+			}
+			return a.showHandoff(c.Context(), id, document, contextFile)
+		},
+	})
+	c.Flags().BoolVar(&document, "document", false, "print the document that the agent wrote")
+	c.Flags().BoolVar(&contextFile, "context", false, "print the file that the successor was given")
+	return c
+}
+
+func (a *app) showHandoff(ctx context.Context, id int64, document, contextFile bool) error {
+	c, err := a.Client()
+	if err != nil {
+		return err
+	}
+	if document || contextFile {
+		get := c.Document
+		if contextFile {
+			get = c.ContextFile
+		}
+		b, err := get(ctx, id)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(a.Stdout, a.safeText(string(b)))
+		return err
+	}
+	h, err := c.Handoff(ctx, id)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.PrintJSON(h)
+	}
+	moves, err := c.Transitions(ctx, id)
+	if err != nil {
+		return err
+	}
+	line, err := c.Line(ctx, id)
+	if err != nil {
+		return err
+	}
+	rows, err := show.Generations(ctx, c, line, id)
+	if err != nil {
+		return err
+	}
+	u := a.UI(a.Stdout)
+	show.DescribeHandoff(u, &h, moves)
+	return show.DescribeLine(u, rows)
+}
+
+// safeText is a document as it is, but on a terminal, which could be told things by it.
+func (a *app) safeText(s string) string {
+	if !term.IsTerminal(a.Stdout) {
+		return s
+	}
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = term.Printable(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}

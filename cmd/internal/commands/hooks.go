@@ -1,0 +1,282 @@
+package commands
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/cmd/internal/proc"
+	"github.com/understudyd/understudy/hooks"
+)
+
+// hookCommand is in the help alone: main runs it before all this is set up.
+func (a *app) hookCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "hook EVENT",
+		Short: "What an agent's hook runs: hands the event to the daemon",
+		Long: strings.TrimSpace(`What an agent's hook runs. It always exits 0, at once.
+
+` + hooks.Usage),
+		Example:            "  understudy hook session-start < event.json",
+		DisableFlagParsing: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			hooks.Command(args, a.Getenv, a.Stdin, a.Stdout, a.Stderr)
+			return nil
+		},
+	}
+}
+
+type hooksFlags struct {
+	settings string
+	dryRun   bool
+}
+
+func (a *app) hooksCommand() *cobra.Command {
+	var f hooksFlags
+	install := &cobra.Command{
+		Use:   "install",
+		Short: "Put our hooks, and /handoff, into the user settings of Claude Code",
+		Long: `Put our hooks into the user settings of Claude Code, so that agents which you start in tmux by
+yourself register with the daemon. Agents that understudy starts need no installation. What else
+is in the file stays as it is, byte for byte; a backup is written beside it.
+
+The command /handoff [focus] comes with them, for every agent: commands/handoff.md beside the
+settings. It has a successor take over the session in which it is given.`,
+		Example: "  understudy hooks install --dry-run\n  understudy hooks install",
+		Args:    cli.ExactArgs(),
+		RunE:    func(c *cobra.Command, _ []string) error { return a.installHooks(c.Context(), f) },
+	}
+	uninstall := &cobra.Command{
+		Use:     "uninstall",
+		Short:   "Take exactly our hooks and /handoff out again",
+		Example: "  understudy hooks uninstall",
+		Args:    cli.ExactArgs(),
+		RunE:    func(*cobra.Command, []string) error { return a.uninstallHooks(f) },
+	}
+	status := a.WithJSON(&cobra.Command{
+		Use:     "status",
+		Short:   "Say which of our hooks are installed, with /handoff or not, and what they run",
+		Example: "  understudy hooks status",
+		Args:    cli.ExactArgs(),
+		RunE:    func(c *cobra.Command, _ []string) error { return a.hooksStatus(c.Context(), f) },
+	})
+	for _, c := range []*cobra.Command{install, uninstall} {
+		c.Flags().BoolVarP(&f.dryRun, "dry-run", "n", false, "show what would change, and change nothing")
+	}
+	g := cli.Group("hooks", "Install, remove and look at our hooks in the user's settings", install, uninstall, status)
+	g.PersistentFlags().StringVar(&f.settings, "settings", "", "settings `file` (default settings.json in $CLAUDE_CONFIG_DIR, else in ~/.claude)")
+	return g
+}
+
+// settingsPath is the runtime's user settings file.
+func (a *app) settingsPath(flag string) (string, error) {
+	switch dir, home := a.Getenv("CLAUDE_CONFIG_DIR"), a.Getenv("HOME"); {
+	case flag != "":
+		return filepath.Abs(flag)
+	case dir != "":
+		return filepath.Join(dir, "settings.json"), nil
+	case home != "":
+		return filepath.Join(home, ".claude", "settings.json"), nil
+	}
+	return "", errors.New("there is no home directory with Claude Code's settings: name the file with --settings")
+}
+
+// claudeVersion is what `claude --version` prints; the error says why there is none.
+func claudeVersion(ctx context.Context, command []string) (string, error) {
+	bin, err := exec.LookPath(command[0])
+	if err != nil {
+		return "", fmt.Errorf("%s is not in PATH", command[0])
+	}
+	version, err := proc.AskVersion(ctx, bin, command[1:], os.Environ())
+	if err != nil {
+		return "", fmt.Errorf("%s --version: %w", strings.Join(command, " "), err)
+	}
+	return version, nil
+}
+
+// newest stands for a version that knows all events.
+const newest = "999.0.0"
+
+// versionNumber matches what the CLI prints of itself.
+var versionNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^v?\d+\.\d+\.\d+`) })
+
+// eventsToHook are the events that the installed CLI knows. With the error, which says why its
+// version is not known, they are those that every version knows.
+func (a *app) eventsToHook(ctx context.Context) ([]string, error) {
+	command := a.claude()
+	version, err := claudeVersion(ctx, command)
+	if err == nil && !versionNumber().MatchString(version) {
+		err = fmt.Errorf("%s --version says no version", strings.Join(command, " "))
+	}
+	return hooks.KnownEvents(version), err
+}
+
+// claude is the command that config.yaml names for the CLI. Other faults of the file do not matter
+// to hooks.
+func (a *app) claude() []string {
+	if root, err := a.DataRoot(); err == nil {
+		if s, err := a.Settings(root, cli.ServeFlags{}); err == nil && len(s.Runtimes["claude"].Command) > 0 {
+			return s.Runtimes["claude"].Command
+		}
+	}
+	return []string{"claude"}
+}
+
+// disableAll is the user's setting that keeps every hook from running.
+const disableAll = `"disableAllHooks": true`
+
+func allDisabled(settings []byte) bool {
+	var s struct {
+		DisableAllHooks bool `json:"disableAllHooks"`
+	}
+	return json.Unmarshal(settings, &s) == nil && s.DisableAllHooks
+}
+
+func (a *app) installHooks(ctx context.Context, f hooksFlags) error {
+	path, err := a.settingsPath(f.settings)
+	if err != nil {
+		return err
+	}
+	bin, err := proc.OwnBinary()
+	if err != nil {
+		return err
+	}
+	if proc.BuiltByGoRun(bin) {
+		return errors.New("hooks would run a binary that goes when `go run` ends: install one with `go install ./cmd/...` and run that")
+	}
+	o := hooks.InstallOptions{Bin: proc.HookProgramOf(bin)}
+	if a.DataFlag != "" || a.Getenv("UNDERSTUDY_DATA") != "" {
+		if o.DataDir, err = a.DataRoot(); err != nil {
+			return err
+		}
+	}
+	o.Events, err = a.eventsToHook(ctx)
+	if err != nil {
+		fmt.Fprintf(a.Stderr, "understudy: %v: left out are the events that not every version knows: %s\n",
+			err, strings.Join(without(hooks.KnownEvents(newest), o.Events), " "))
+	}
+	before, err := hooks.ReadSettings(path)
+	if err != nil {
+		return err
+	}
+	if allDisabled(before) {
+		fmt.Fprintf(a.Stderr, "understudy: %s in %s: no hook runs before it is taken out\n", disableAll, path)
+	}
+	plan, err := hooks.PlanInstall(before, o)
+	if err != nil {
+		return err
+	}
+	command, err := hooks.ReadSlash(path)
+	if err != nil {
+		return err
+	}
+	o.Bin = bin // which /handoff runs
+	slash, err := hooks.PlanSlash(command, o)
+	if err != nil {
+		return err
+	}
+	if slash.Foreign {
+		fmt.Fprintf(a.Stderr, "understudy: %s and stays as it is: move it away and run this again to have ours\n", foreignCommand(slash.Path))
+	}
+	// The command goes in last, and out first: then it is nowhere without its hooks, and what a
+	// crash leaves undone the next run does.
+	return a.applyHooks(f, "hooks are installed already in "+path,
+		settingsChange(plan.For(path, time.Now())), commandChange(slash))
+}
+
+func (a *app) uninstallHooks(f hooksFlags) error {
+	path, err := a.settingsPath(f.settings)
+	if err != nil {
+		return err
+	}
+	before, err := hooks.ReadSettings(path)
+	if err != nil {
+		return err
+	}
+	plan, err := hooks.PlanUninstall(before)
+	if err != nil {
+		return err
+	}
+	command, err := hooks.ReadSlash(path)
+	if err != nil {
+		return err
+	}
+	return a.applyHooks(f, "no hooks of ours are installed in "+path,
+		commandChange(hooks.PlanSlashRemoval(command)), settingsChange(plan.For(path, time.Now())))
+}
+
+// foreignCommand says of a file that it is not our /handoff.
+func foreignCommand(path string) string { return path + " is another command /handoff" }
+
+// hooksChange is a planned change of one file.
+type hooksChange struct {
+	path          string
+	before, after []byte // nil: no file
+	changed       bool
+	apply         func() error
+	more          string // lines to say once it is made
+}
+
+func settingsChange(p hooks.Plan) hooksChange {
+	var more strings.Builder
+	if p.Backup != "" {
+		fmt.Fprintf(&more, "backup    %s\n", p.Backup)
+	}
+	for _, list := range []struct {
+		label  string
+		events []string
+	}{{"added     ", p.Added}, {"removed   ", without(p.Removed, p.Added)}} {
+		if len(list.events) > 0 {
+			fmt.Fprintf(&more, "%s%s\n", list.label, strings.Join(list.events, " "))
+		}
+	}
+	return hooksChange{p.Path, p.Before, p.After, p.Changed, func() error { return hooks.Apply(p) }, more.String()}
+}
+
+func commandChange(p hooks.SlashPlan) hooksChange {
+	return hooksChange{p.Path, p.Before, p.After, p.Changed, func() error { return hooks.ApplySlash(p) }, ""}
+}
+
+// applyHooks shows the changes and, unless it is a dry run, makes them in their order.
+func (a *app) applyHooks(f hooksFlags, nothing string, changes ...hooksChange) error {
+	u := a.UI(a.Stdout)
+	changes = slices.DeleteFunc(changes, func(c hooksChange) bool { return !c.changed })
+	if len(changes) == 0 {
+		u.Printf("%s\n", nothing)
+		return nil
+	}
+	for _, c := range changes {
+		u.Diff(c.path, c.before, c.after)
+	}
+	if f.dryRun {
+		u.Printf("nothing was changed: without --dry-run it would be\n")
+		return nil
+	}
+	for _, c := range changes {
+		if err := c.apply(); err != nil {
+			return err
+		}
+		done := "changed"
+		if c.after == nil {
+			done = "deleted"
+		}
+		u.Printf("%s   %s\n%s", done, c.path, c.more)
+	}
+	return nil
+}
+
+func without(list, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(others, s) })
+}

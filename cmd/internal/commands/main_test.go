@@ -1,0 +1,14 @@
+package commands
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
+)
+
+func TestMain(m *testing.M) {
+	time.Local = time.UTC // what commands print for people is in local time
+	os.Exit(wardentest.Run(m.Run))
+}

@@ -1,0 +1,140 @@
+package commands
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/cmd/internal/term"
+	"github.com/understudyd/understudy/daemon"
+)
+
+func (a *app) notificationsCommand() *cobra.Command {
+	show := func(c *cobra.Command, _ []string) error { return a.showNotifications(c.Context()) }
+	c := a.WithJSON(&cobra.Command{
+		Use:   "notifications",
+		Short: "Choose of what you are told on the desktop",
+		Long: `Show of what you are told on the desktop of the daemon's host, or choose it. What has failed is
+always told. Where there is no desktop everything is in the daemon's log, and in the events.`,
+		Example: `  understudy notifications
+  understudy notifications set --waiting=false
+  understudy notifications test`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.NoCommand(c, args[0])
+			}
+			return nil
+		},
+		RunE: show,
+	})
+	c.AddCommand(a.WithJSON(&cobra.Command{
+		Use:     "show",
+		Short:   "Show of what you are told",
+		Example: "  understudy notifications show --json",
+		Args:    cli.ExactArgs(),
+		RunE:    show,
+	}), a.setNotificationsCommand(), a.testNotificationCommand())
+	return c
+}
+
+func (a *app) setNotificationsCommand() *cobra.Command {
+	var waiting, completed bool
+	c := a.WithJSON(&cobra.Command{
+		Use:   "set",
+		Short: "Choose of what you are told; what is not named stays as it is",
+		Example: `  understudy notifications set --waiting=false
+  understudy notifications set --waiting --completed=false`,
+		Args: cli.ExactArgs(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			var change daemon.PreferenceChange
+			if c.Flags().Changed("waiting") {
+				change.Waiting = &waiting
+			}
+			if c.Flags().Changed("completed") {
+				change.Completed = &completed
+			}
+			if change == (daemon.PreferenceChange{}) {
+				return cli.Usagef("nothing to set: --waiting or --completed is missing")
+			}
+			return a.setNotifications(c.Context(), change)
+		},
+	})
+	c.Flags().BoolVar(&waiting, "waiting", false, "an agent waits for you in a dialog, or a run for your approval")
+	c.Flags().BoolVar(&completed, "completed", false, "a handoff or a run is done")
+	for _, name := range []string{"waiting", "completed"} {
+		_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions([]string{"true", "false"}, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	}
+	return c
+}
+
+func (a *app) testNotificationCommand() *cobra.Command {
+	return a.WithJSON(&cobra.Command{
+		Use:     "test",
+		Short:   "Have the daemon tell you something, now",
+		Example: "  understudy notifications test",
+		Args:    cli.ExactArgs(),
+		RunE:    func(c *cobra.Command, _ []string) error { return a.testNotification(c.Context()) },
+	})
+}
+
+func (a *app) showNotifications(ctx context.Context) error {
+	c, err := a.Client()
+	if err != nil {
+		return err
+	}
+	p, err := c.NotificationPreferences(ctx)
+	if err != nil {
+		return err
+	}
+	return a.printPreferences(p)
+}
+
+func (a *app) setNotifications(ctx context.Context, change daemon.PreferenceChange) error {
+	c, err := a.Client()
+	if err != nil {
+		return err
+	}
+	p, err := c.SetNotificationPreferences(ctx, change)
+	if err != nil {
+		return err
+	}
+	return a.printPreferences(p)
+}
+
+func (a *app) printPreferences(p daemon.NotificationPreferences) error {
+	if a.JSON {
+		return a.PrintJSON(p)
+	}
+	told := map[bool]string{true: "told", false: "not told"}
+	desktop := "on"
+	if !p.Desktop {
+		desktop = "off by notify.desktop in config.yaml: all is in the daemon's log"
+	}
+	a.UI(a.Stdout).Fields("errors", "always told", "waiting", told[p.Waiting], "completed", told[p.Completed], "desktop", desktop)
+	return nil
+}
+
+func (a *app) testNotification(ctx context.Context) error {
+	c, err := a.Client()
+	if err != nil {
+		return err
+	}
+	got, err := c.TestNotification(ctx)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.PrintJSON(got)
+	}
+	u := a.UI(a.Stdout)
+	switch {
+	case got.Error != nil:
+		u.Printf("told in the %s alone: %s\n", term.Printable(got.Channel), term.Printable(*got.Error))
+	case got.Channel == "desktop":
+		u.Printf("told on the desktop\n")
+	default:
+		u.Printf("told in the %s: notify.desktop in config.yaml is off\n", term.Printable(got.Channel))
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/cmd/internal/term"
+	"github.com/understudyd/understudy/personas"
+)
+
+func (a *app) personaCommand() *cobra.Command {
+	return cli.Group("persona", "Add, look at and put away the personas that agents play",
+		a.personaAdd(), a.personaList(), a.personaShow(), a.personaArchive())
+}
+
+func (a *app) personaAdd() *cobra.Command {
+	var in personas.New
+	var file string
+	c := a.WithJSON(&cobra.Command{
+		Use:   "add ROLE NAME",
+		Short: "Add a persona, under the next number of its role and name",
+		Long: `Add a persona, under the next number of its role and name. Its folder gets a skill.md, which every
+agent that plays it is given, and an experience.md, in which they leave what those after them should
+know.`,
+		Example: `  understudy persona add developer mia --description "Works on the billing service"
+  understudy persona add data-engineer leo --skill-file leo.md`,
+		Args: cli.ExactArgs("ROLE", "NAME"),
+		RunE: func(c *cobra.Command, args []string) error {
+			in.Role, in.Name = args[0], args[1]
+			return a.addPersona(c.Context(), in, file)
+		},
+	})
+	c.Flags().StringVar(&in.Description, "description", "", "one `line` on what it is for")
+	c.Flags().StringVar(&file, "skill-file", "", "`file` with its skill, with or without front matter; - is stdin (default a template to edit)")
+	return c
+}
+
+func (a *app) addPersona(ctx context.Context, in personas.New, file string) error {
+	switch file {
+	case "":
+	case "-":
+		var err error
+		if in.Skill, err = a.TextOrStdin("-"); err != nil {
+			return err
+		}
+	default:
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("skill: %w", err)
+		}
+		in.Skill = string(b)
+	}
+	c, err := a.Client()
+	if err != nil {
+		return err
+	}
+	p, err := c.CreatePersona(ctx, in)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.PrintJSON(p)
+	}
+	_, err = fmt.Fprintf(a.Stdout, "persona %s is ready: its skill is in %s/skill.md\n", p.Slug, p.Dir)
+	return err
+}
+
+func (a *app) personaList() *cobra.Command {
+	var archived bool
+	c := a.WithJSON(&cobra.Command{
+		Use:     "list",
+		Short:   "List personas",
+		Example: "  understudy persona list\n  understudy persona list --archived",
+		Args:    cli.ExactArgs(),
+		RunE:    func(c *cobra.Command, _ []string) error { return a.listPersonas(c.Context(), archived) },
+	})
+	c.Flags().BoolVar(&archived, "archived", false, "those that were put away")
+	return c
+}
+
+func (a *app) listPersonas(ctx context.Context, archived bool) error {
+	get := func(c *api.Client) ([]api.Persona, error) { return c.Personas(ctx, archived) }
+	columns := []string{"PERSONA", "HANDOFFS", "MODEL", "DESCRIPTION"}
+	return printList(a, get, "no personas", columns, func(p api.Persona) []string {
+		about := p.Description
+		if p.Problem != nil {
+			about = "cannot be played: " + *p.Problem
+		}
+		return []string{p.Slug, fmt.Sprint(p.Handoffs), term.OrDash(p.Model), about}
+	})
+}
+
+func (a *app) personaShow() *cobra.Command {
+	return a.WithJSON(&cobra.Command{
+		Use:               "show PERSONA",
+		Short:             "Show one persona, with its skill and experience",
+		Example:           "  understudy persona show developer-con-1",
+		Args:              cli.ExactArgs("PERSONA"),
+		ValidArgsFunction: a.CompletePersonas,
+		RunE:              func(c *cobra.Command, args []string) error { return a.showPersona(c.Context(), args[0]) },
+	})
+}
+
+func (a *app) showPersona(ctx context.Context, slug string) error {
+	c, err := a.Client()
+	if err != nil {
+		return err
+	}
+	p, err := c.Persona(ctx, slug)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.PrintJSON(p)
+	}
+	archived := ""
+	if p.Archived {
+		archived = "yes"
+	}
+	u := a.UI(a.Stdout)
+	u.Fields("persona", p.Slug, "description", p.Description, "problem", term.Text(p.Problem), "archived", archived,
+		"runtime", term.Text(p.Runtime), "model", term.Text(p.Model), "handoffs", fmt.Sprint(p.Handoffs), "folder", p.Dir)
+	for _, part := range []struct{ head, body string }{{"Skill", p.Skill}, {"Experience", p.Experience}} {
+		if part.body != "" {
+			u.Printf("\n%s\n", u.Bold(part.head))
+			u.Block(part.body)
+		}
+	}
+	return nil
+}
+
+func (a *app) personaArchive() *cobra.Command {
+	return a.WithJSON(&cobra.Command{
+		Use:               "archive PERSONA",
+		Short:             "Put a persona away, with its documents; nothing is deleted",
+		Example:           "  understudy persona archive developer-mia-1",
+		Args:              cli.ExactArgs("PERSONA"),
+		ValidArgsFunction: a.CompletePersonas,
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := a.Client()
+			if err != nil {
+				return err
+			}
+			p, err := client.ArchivePersona(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if a.JSON {
+				return a.PrintJSON(p)
+			}
+			_, err = fmt.Fprintf(a.Stdout, "persona %s is in %s\n", p.Slug, p.Dir)
+			return err
+		},
+	})
+}

@@ -1,0 +1,271 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/cmd/internal/show"
+	"github.com/understudyd/understudy/cmd/internal/term"
+	"github.com/understudyd/understudy/daemon"
+)
+
+func (a *app) pipelineCommand() *cobra.Command {
+	c := cli.Group("pipeline", "Run personas in sequence, each fed by the one before it",
+		a.pipelineRun(), a.pipelineList(), a.pipelineShow(), a.pipelineAbort(), a.pipelineResume(),
+		a.pipelineApprove(), a.pipelineReject(), a.pipelineTemplates())
+	c.Long = `Run personas in sequence. A pipeline is a run of a template: each of its steps starts an agent with
+the step's persona, gives it what the step before has left, and takes its final message as what it
+leaves itself. A step may wait for a person's approval before it begins.`
+	return c
+}
+
+func (a *app) pipelineRun() *cobra.Command {
+	var in daemon.NewPipeline
+	var wait bool
+	c := a.WithJSON(&cobra.Command{
+		Use:   "run TEMPLATE",
+		Short: "Start a run of a template",
+		Long: `Start a run of a template. It goes on in the daemon, whether or not somebody waits for it; when as
+many runs are at work as may be, it waits for its turn.
+
+With --wait the command ends when the run does. Where a step needs an approval it waits, in scripts
+as well, until somebody approves or rejects it.`,
+		Example: `  understudy pipeline run quick_fix --prompt "The login page times out" --wait
+  understudy pipeline run full_feature --branch csv-export --prompt - --wait < request.md`,
+		Args:              cli.ExactArgs("TEMPLATE"),
+		ValidArgsFunction: a.CompleteTemplates,
+		RunE: func(c *cobra.Command, args []string) error {
+			in.Template = args[0]
+			return a.runPipeline(c.Context(), in, wait)
+		},
+	})
+	c.Flags().StringVar(&in.Prompt, "prompt", "", "`text` that says what is to be done; - reads it from stdin")
+	c.Flags().StringVar(&in.Title, "title", "", "`name` of the run (default the prompt's first line)")
+	c.Flags().StringVar(&in.Cwd, "cwd", ".", "working `directory`; \"\" is the setting pipeline.cwd")
+	c.Flags().StringVar(&in.Branch, "branch", "", "`branch` to work on, in a git work tree of the run's own")
+	cli.CompleteFlag(c, "cwd", cli.Folders)
+	c.Flags().BoolVar(&wait, "wait", false, "wait for its end, and show the steps as they go")
+	return c
+}
+
+func (a *app) runPipeline(ctx context.Context, in daemon.NewPipeline, wait bool) error {
+	if strings.TrimSpace(in.Prompt) == "" {
+		return cli.Usagef("--prompt is missing: it says what is to be done")
+	}
+	var err error
+	if in.Prompt, err = a.TextOrStdin(in.Prompt); err != nil {
+		return err
+	}
+	if strings.TrimSpace(in.Prompt) == "" {
+		return errors.New("the prompt from stdin is empty: it says what is to be done")
+	}
+	if in.Title == "" {
+		in.Title = term.Cut(term.Printable(cmp.Or(show.Headline(in.Prompt), strings.TrimSpace(in.Prompt))), titleLength)
+	}
+	if in.Cwd != "" { // else the daemon knows where
+		if in.Cwd, err = filepath.Abs(in.Cwd); err != nil {
+			return fmt.Errorf("working directory: %w", err)
+		}
+	}
+	c, err := a.Client()
+	if err != nil {
+		return err
+	}
+	p, err := c.CreatePipeline(ctx, in)
+	if err != nil {
+		return err
+	}
+	if !wait && !a.JSON { // it has none but those that it is created with
+		u := a.UI(a.Stderr)
+		for _, w := range p.Warnings {
+			u.Printf("%s\n", u.Hang("understudy: warning: "+w))
+		}
+	}
+	return a.followPipeline(ctx, c, p, wait)
+}
+
+// titleLength is how many characters of a prompt are a title.
+const titleLength = 80
+
+// followPipeline tells how a run stands that a command has just set going, or how it goes until its end.
+func (a *app) followPipeline(ctx context.Context, c *api.Client, p daemon.Pipeline, wait bool) error {
+	switch {
+	case wait:
+		return a.watchPipeline(ctx, c, p)
+	case a.JSON:
+		return a.PrintJSON(p)
+	}
+	how := show.RunWords(p.Status) + ":"
+	switch note := show.NoteWords(&p); {
+	case strings.HasPrefix(note, term.WaitsForWords):
+		how = note + ";"
+	case note != "":
+		how = show.RunWords(p.Status) + "; " + note + ";"
+	}
+	u := a.UI(a.Stdout)
+	u.Printf("%s\n", u.Hang(fmt.Sprintf("pipeline %d %s `understudy pipeline show %[1]d` tells how it goes", p.ID, how)))
+	return nil
+}
+
+func (a *app) pipelineList() *cobra.Command {
+	o := api.ListOptions{}
+	c := a.WithJSON(&cobra.Command{
+		Use:     "list",
+		Short:   "List runs, the newest first",
+		Example: "  understudy pipeline list --template quick_fix\n  understudy pipeline list --status waiting_for_approval --json",
+		Args:    cli.ExactArgs(),
+		RunE:    func(c *cobra.Command, _ []string) error { return a.listPipelines(c.Context(), o) },
+	})
+	c.Flags().StringVar(&o.Status, "status", "", "only those with this `status`: pending, running, waiting_for_approval (or approval), done or failed")
+	c.Flags().StringVar(&o.Template, "template", "", "only those of this `template`")
+	c.Flags().IntVar(&o.Limit, "limit", 100, "at most this `number`")
+	c.Flags().Int64Var(&o.Before, "before", 0, "only those before this `id`")
+	cli.CompleteFlag(c, "template", cli.AnyArgs(a.CompleteTemplates))
+	cli.CompleteFlag(c, "status", cli.OneOf(cli.RunStatuses...))
+	cli.CompleteFlag(c, "before", cli.AnyArgs(a.CompletePipelines(cli.AnyPipeline)))
+	return c
+}
+
+func (a *app) listPipelines(ctx context.Context, o api.ListOptions) error {
+	none := noPipelines(&o)
+	if o.Status == approvalCell {
+		o.Status = string(daemon.PipelineWaiting)
+	}
+	get := func(c *api.Client) ([]daemon.Pipeline, error) { return c.Pipelines(ctx, o) }
+	columns := []string{"ID", "STATUS", "STEP", "TEMPLATE", "TIME", "CREATED", "TITLE"}
+	return printList(a, get, none, columns, func(p daemon.Pipeline) []string {
+		status := string(p.Status)
+		if p.Status == daemon.PipelineWaiting {
+			status = approvalCell
+		}
+		return []string{fmt.Sprint(p.ID), status, show.StepsDone(&p), p.Template, show.RunTime(&p), term.Ago(p.CreatedAt), p.Title}
+	})
+}
+
+// approvalCell is the status of a run that waits for approval, in a list: in full it would leave no room
+// for the title.
+const approvalCell = "approval"
+
+// noPipelines says that none is listed.
+func noPipelines(o *api.ListOptions) string {
+	if o.Status == "" && o.Template == "" && o.Before == 0 {
+		return "no pipelines: start one with `understudy pipeline run TEMPLATE`"
+	}
+	said := "no pipelines"
+	if o.Template != "" {
+		said += " of template " + term.Printable(o.Template)
+	}
+	if o.Status != "" {
+		said += " with status " + term.Printable(o.Status)
+	}
+	if o.Before != 0 {
+		said += fmt.Sprintf(" before %d", o.Before)
+	}
+	return said
+}
+
+// pipelineVerb makes a command that does something to a run.
+func (a *app) pipelineVerb(word, short, example string, fits func(*daemon.Pipeline) bool, do func(context.Context, *api.Client, int64) error) *cobra.Command {
+	return a.WithJSON(&cobra.Command{
+		Use: word + " ID", Short: short, Example: example,
+		Args:              cli.ExactArgs("ID"),
+		ValidArgsFunction: a.CompletePipelines(fits),
+		RunE: func(c *cobra.Command, args []string) error {
+			id, err := cli.ParseID("pipeline", args[0])
+			if err != nil {
+				return err
+			}
+			client, err := a.Client()
+			if err != nil {
+				return err
+			}
+			return do(c.Context(), client, id)
+		},
+	})
+}
+
+func (a *app) pipelineAbort() *cobra.Command {
+	return a.pipelineVerb("abort", "End a run, and the agent that works for it", "  understudy pipeline abort 7",
+		(*daemon.Pipeline).Open,
+		func(ctx context.Context, c *api.Client, id int64) error {
+			p, err := c.AbortPipeline(ctx, id)
+			return a.tellStopped(p, "aborted", err)
+		})
+}
+
+func (a *app) pipelineReject() *cobra.Command {
+	var comment string
+	c := a.pipelineVerb("reject", "Refuse the approval that a run waits for, and end the run",
+		"  understudy pipeline reject 7 --comment \"The design leaves out the old clients\"",
+		func(p *daemon.Pipeline) bool { return p.Status == daemon.PipelineWaiting },
+		func(ctx context.Context, c *api.Client, id int64) error {
+			comment, err := a.TextOrStdin(comment)
+			if err != nil {
+				return err
+			}
+			p, err := c.RejectPipeline(ctx, id, daemon.Decision{Comment: comment})
+			return a.tellStopped(p, "rejected", err)
+		})
+	c.Flags().StringVar(&comment, "comment", "", "`text` that says why; - reads it from stdin")
+	return c
+}
+
+// tellStopped says that a person has ended a run.
+func (a *app) tellStopped(p daemon.Pipeline, how string, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case a.JSON:
+		return a.PrintJSON(p)
+	}
+	u := a.UI(a.Stdout)
+	u.Printf("%s\n", u.Hang(show.Joined(fmt.Sprintf("pipeline %d is %s", p.ID, how), p.Hint)))
+	return nil
+}
+
+func (a *app) pipelineApprove() *cobra.Command {
+	var comment string
+	var wait bool
+	c := a.pipelineVerb("approve", "Give the approval that a run waits for",
+		"  understudy pipeline approve 7 --wait\n  understudy pipeline approve 7 --comment \"Without the second migration\"",
+		func(p *daemon.Pipeline) bool { return p.Status == daemon.PipelineWaiting },
+		func(ctx context.Context, c *api.Client, id int64) error {
+			comment, err := a.TextOrStdin(comment)
+			if err != nil {
+				return err
+			}
+			p, err := c.ApprovePipeline(ctx, id, daemon.Decision{Comment: comment})
+			if err != nil {
+				return err
+			}
+			return a.followPipeline(ctx, c, p, wait)
+		})
+	c.Flags().StringVar(&comment, "comment", "", "`text` that the next step is told; - reads it from stdin")
+	c.Flags().BoolVar(&wait, "wait", false, "wait for its end, and show the steps as they go")
+	return c
+}
+
+func (a *app) pipelineResume() *cobra.Command {
+	var skip, wait bool
+	c := a.pipelineVerb("resume", "Go on with a failed run, from its first step that is not done",
+		"  understudy pipeline resume 7 --wait\n  understudy pipeline resume 7 --skip",
+		func(p *daemon.Pipeline) bool { return p.Status == daemon.PipelineFailed },
+		func(ctx context.Context, c *api.Client, id int64) error {
+			p, err := c.ResumePipeline(ctx, id, skip)
+			if err != nil {
+				return err
+			}
+			return a.followPipeline(ctx, c, p, wait)
+		})
+	c.Flags().BoolVar(&skip, "skip", false, "leave that step out, and go on with the one after it")
+	c.Flags().BoolVar(&wait, "wait", false, "wait for its end, and show the steps as they go")
+	return c
+}

@@ -1,0 +1,44 @@
+package commands
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/cmd/internal/show"
+)
+
+func (a *app) pipelineTemplates() *cobra.Command {
+	return a.WithJSON(&cobra.Command{
+		Use:   "templates",
+		Short: "List the templates that runs are made from",
+		Long: `List the templates that runs are made from: the files pipelines/*.yaml in the data directory. The
+daemon reads them anew when they change.`,
+		Example: "  understudy pipeline templates",
+		Args:    cli.ExactArgs(),
+		RunE:    func(c *cobra.Command, _ []string) error { return a.listTemplates(c.Context()) },
+	})
+}
+
+func (a *app) listTemplates(ctx context.Context) error {
+	c, err := a.Client()
+	if err != nil {
+		return err
+	}
+	list, err := c.Templates(ctx)
+	switch {
+	case err != nil:
+		return err
+	case a.JSON:
+		return a.PrintJSON(list)
+	}
+	u := a.UI(a.Stdout)
+	if len(list) == 0 {
+		u.Printf("no templates: put one into the folder pipelines of the data directory\n")
+	}
+	for _, t := range list {
+		show.DescribeTemplate(u, &t)
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/cmd/internal/show"
+	"github.com/understudyd/understudy/cmd/internal/term"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// watchPipeline shows a run's steps as they go, from where p says that it is, until its end. Nothing
+// that is typed here ends the run.
+func (a *app) watchPipeline(ctx context.Context, c *api.Client, p daemon.Pipeline) error {
+	out := a.Stdout
+	if a.JSON {
+		out = a.Stderr
+	}
+	u := a.UI(out)
+	u.Printf("%s\n", u.Hang(fmt.Sprintf("pipeline %d (%s): %s", p.ID, p.Template, p.Title)))
+	w := show.NewStepper(u, &p)
+	defer w.Clear()
+	fresh := true // what the daemon has just answered is looked at first: it may be going away
+	err := show.Await(ctx, c, w.Idle, func(ctx context.Context) (bool, error) {
+		if !fresh {
+			now, err := c.Pipeline(ctx, p.ID)
+			if err != nil {
+				return false, err
+			}
+			p = now
+		}
+		fresh = false
+		return w.Look(&p), nil
+	})
+	switch {
+	case err != nil && ctx.Err() != nil:
+		w.Clear()
+		said := fmt.Sprintf("no longer watched; pipeline %d goes on: `understudy pipeline show %[1]d` tells how, `understudy pipeline abort %[1]d` ends it", p.ID)
+		fmt.Fprintf(a.Stderr, "understudy: %s\n", a.WithData(said))
+		return cli.ErrSilent
+	case err != nil:
+		return err
+	case a.JSON:
+		if err := a.PrintJSON(p); err != nil {
+			return err
+		}
+	}
+	return a.tellRunEnd(u, &p)
+}
+
+// tellRunEnd says how a run has ended.
+func (a *app) tellRunEnd(u *term.UI, p *daemon.Pipeline) error {
+	switch {
+	case p.Worktree != nil:
+		u.Printf("%s\n", u.Hang("work tree "+show.TreeWords(u, p)))
+	case p.Branch != nil && p.Status == daemon.PipelineDone:
+		u.Printf("branch %s\n", term.Printable(*p.Branch))
+	}
+	if p.Status == daemon.PipelineFailed {
+		u := a.UI(a.Stderr)
+		u.Printf("%s\n", u.Hang(fmt.Sprintf("pipeline %d failed: %s", p.ID, show.ErrorWords(p))))
+		if p.Hint != "" {
+			u.Printf("%s\n", u.Hang(strings.TrimSuffix(capital(p.Hint), ".")+"."))
+		}
+		return cli.ErrSilent
+	}
+	u.Printf("%s in %s%s\n", u.Green("done"), show.RunTime(p), show.Bracketed("work", show.WorkTime(p)))
+	if result := show.ResultWords(p); result != "" {
+		u.Printf("%s\n", u.Hang(result))
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+// Package commands is the command line of understudy: one file for each command, and the root that knows them all.
+// Commands ask the daemon over its socket; serve, demo, doctor, service and hooks work without one.
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/cmd/internal/build"
+	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/cmd/internal/demo"
+	"github.com/understudyd/understudy/cmd/internal/desktop"
+	"github.com/understudyd/understudy/cmd/internal/service"
+
+	"github.com/understudyd/understudy/cmd/internal/scripted"
+)
+
+// The exit codes.
+const (
+	ExitDone   = 0
+	ExitFailed = 1
+	ExitUsage  = 2
+)
+
+// Run runs one command line and returns the exit code: 0 done, 1 failed, 2 wrong usage.
+func Run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return RunIn(ctx, &cli.App{Getenv: getenv, Stdin: stdin, Stdout: stdout, Stderr: stderr}, args)
+}
+
+// RunIn is Run in a world of the caller's.
+func RunIn(ctx context.Context, world *cli.App, args []string) int {
+	a := &app{world}
+	stderr := a.Stderr
+	root := a.rootCommand()
+	root.SetArgs(args)
+	root.SetIn(a.Stdin)
+	root.SetOut(a.Stdout)
+	root.SetErr(stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	if word, ok := cli.UnknownCommand(err); ok && !a.Started {
+		err = cli.NoCommand(cmd, word)
+	}
+	var wrong *cli.UsageError
+	switch {
+	case err == nil:
+		return ExitDone
+	case errors.Is(err, cli.ErrSilent):
+		return ExitFailed
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		fmt.Fprintln(stderr, "understudy: interrupted; what was asked for goes on")
+		return ExitFailed
+	case errors.As(err, &wrong) && strings.HasSuffix(wrong.Message, "?"): // the way out is in it
+		fmt.Fprintf(stderr, "understudy: %s\n", wrong.Message)
+		return ExitUsage
+	case !a.Started || errors.As(err, &wrong):
+		fmt.Fprintf(stderr, "understudy: %s: see `%s --help`\n", cli.Sentence(err), cmd.CommandPath())
+		return ExitUsage
+	}
+	fmt.Fprintf(stderr, "understudy: %s\n", a.WithData(cli.Sentence(err)+cli.Hint(err)))
+	return ExitFailed
+}
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "understudy",
+		Short: "Supervises CLI coding agents in tmux and hands their work on",
+		Long: `Understudy runs CLI coding agents in tmux panes, each playing a persona, and hands the work of
+one that is full, stuck or done over to its successor: the agent writes a document, is shut down,
+and a fresh agent of the same persona goes on from there.
+
+A daemon and all that belongs to it live in one data directory: --data, else $UNDERSTUDY_DATA, else
+for root /var/lib/understudy/data, and for others understudy/data in $XDG_DATA_HOME, which is
+~/.local/share where it is not set.`,
+		Example: `  understudy demo                                       # watch a handoff from start to end
+  understudy serve                                      # the daemon, in the foreground
+  understudy agent start developer-con-1 --cwd ~/app    # an agent that plays a persona
+  understudy handoff developer-con-1 --wait             # its work goes to a successor
+  understudy pipeline run quick_fix --prompt TODO       # personas in sequence, one feeding the next`,
+		Version:       build.Version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		// They are told by noCommand, in the sentence.
+		DisableSuggestions: true,
+		PersistentPreRun: func(*cobra.Command, []string) {
+			a.Started = true
+		},
+	}
+	root.SetFlagErrorFunc(cli.FlagError)
+	root.SetUsageTemplate(cli.UsageTemplate)
+	root.SetVersionTemplate(build.Line())
+	root.PersistentFlags().StringVar(&a.DataFlag, "data", "", "data `directory` (default $UNDERSTUDY_DATA, else see understudy --help)")
+	root.AddGroup(
+		&cobra.Group{ID: "begin", Title: "To begin with:"},
+		&cobra.Group{ID: "work", Title: "Agents and their work:"},
+		&cobra.Group{ID: "setup", Title: "Around it:"},
+	)
+	root.SetHelpCommandGroupID("setup")
+	for group, commands := range map[string][]*cobra.Command{
+		"begin": {demo.Command(a.App), a.serveCommand()},
+		"work":  {a.personaCommand(), a.agentCommand(), a.handoffCommand(), a.pipelineCommand(), a.topCommand(), a.dashboardCommand(), a.eventsCommand(), a.auditCommand()},
+		"setup": {a.doctorCommand(), a.notificationsCommand(), a.pruneCommand(), service.Command(a.App), a.completionCommand(), a.versionCommand(), a.hooksCommand(), a.hookCommand(), a.statusLineCommand(), a.mcpCommand()},
+	} {
+		for _, c := range commands {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	return root
+}
+
+// Main sends the commands that other programs wait for on their way before anything else is set up. Those that are
+// waited for at every turn do not come here: package early has run them.
+func Main(args []string) int {
+	if len(args) > 0 {
+		switch args[0] {
+		case desktop.Command:
+			if len(args) == 1 {
+				return desktop.Main(os.Stdin, os.Stderr)
+			}
+		case "scripted-agent": // stands in for a CLI agent in the demo
+			return scripted.Main(args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)
+		}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	return Run(ctx, args, os.Getenv, os.Stdin, os.Stdout, os.Stderr)
+}

@@ -1,0 +1,129 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/cmd/internal/show"
+	"github.com/understudyd/understudy/cmd/internal/term"
+	"github.com/understudyd/understudy/daemon"
+)
+
+func (a *app) agentSend() *cobra.Command {
+	var command, wait bool
+	c := a.WithJSON(&cobra.Command{
+		Use:   "send AGENT TEXT",
+		Short: "Type a text to an agent, as soon as it is idle",
+		Example: `  understudy agent send 7 "Run the tests once more"
+  understudy agent send developer-con-1 --wait - < task.md
+  understudy agent send 7 --command /compact`,
+		Args:              cli.ExactArgs("AGENT", "TEXT"),
+		ValidArgsFunction: a.CompleteAgents,
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.send(c.Context(), args[0], args[1], command, wait)
+		},
+	})
+	c.Flags().BoolVar(&command, "command", false, "the text is meant as a command of the runtime, such as /compact")
+	c.Flags().BoolVar(&wait, "wait", false, "wait for the verdict: whether the runtime took it")
+	return c
+}
+
+func (a *app) send(ctx context.Context, word, message string, command, wait bool) error {
+	message, err := a.TextOrStdin(message)
+	if err != nil {
+		return err
+	}
+	c, agent, err := a.Agent(ctx, word)
+	if err != nil {
+		return err
+	}
+	d, err := c.SendMessage(ctx, agent.ID, message, command)
+	switch {
+	case cli.HasCode(err, "text_is_command"): // the daemon's sentence is for the API
+		return errors.New("the agent's runtime would take the text for a command: send it with --command if you mean that")
+	case err != nil:
+		return err
+	case wait:
+		if d, err = a.awaitDelivery(ctx, c, d); err != nil {
+			return err
+		}
+		if now, err := c.Agent(ctx, d.AgentID); err == nil { // else it is the verdict alone that is told
+			a.warnTrouble(&now)
+		}
+	}
+	return a.tellDelivery(d)
+}
+
+// awaitDelivery waits for a delivery's verdict, and shows what it waits for meanwhile.
+func (a *app) awaitDelivery(ctx context.Context, c *api.Client, d daemon.Delivery) (daemon.Delivery, error) {
+	p := &term.Progress{UI: a.UI(a.Stderr)}
+	defer p.Clear()
+	began := time.Now()
+	err := show.Await(ctx, c, p.Idle, func(ctx context.Context) (bool, error) {
+		list, err := c.Messages(ctx, d.AgentID, api.ListOptions{Before: d.ID + 1, Limit: 1})
+		if err == nil && len(list) == 1 && list[0].ID == d.ID {
+			d = list[0]
+		}
+		if err != nil || !d.Open() {
+			return !d.Open(), err
+		}
+		agent, err := c.Agent(ctx, d.AgentID)
+		if err == nil {
+			p.Start(fmt.Sprintf("delivery %d", d.ID), began)
+			p.Wait(deliveryNote(&d, &agent))
+		}
+		return false, err
+	})
+	return d, err
+}
+
+// deliveryNote says what keeps a text from being typed.
+func deliveryNote(d *daemon.Delivery, g *daemon.Agent) string {
+	switch {
+	case d.State != daemon.DeliveryQueued:
+		return ""
+	case g.State == daemon.Waiting:
+		return fmt.Sprintf("a dialog is open in agent %d's pane: answer it with `understudy agent attach %[1]d`", g.ID)
+	case g.State == daemon.Working:
+		return fmt.Sprintf("agent %d is in a turn; it gets the text when that ends", g.ID)
+	case g.Note == "" && g.State == daemon.Starting:
+		return fmt.Sprintf("agent %d is starting", g.ID)
+	case g.Note == "" && g.Trouble != nil:
+		return fmt.Sprintf("agent %d is in trouble: %s", g.ID, g.Trouble.Words())
+	}
+	return g.Note
+}
+
+// deliveryWords say what has become of a delivery.
+func deliveryWords(d *daemon.Delivery) string {
+	state := string(d.State)
+	if d.Verdict != nil {
+		state = strings.ReplaceAll(string(*d.Verdict), "_", " ")
+	}
+	if d.Evidence != "" {
+		state += " (" + d.Evidence + ")"
+	}
+	return state
+}
+
+// tellDelivery prints a delivery; one that is known not to have arrived is a failure.
+func (a *app) tellDelivery(d daemon.Delivery) error {
+	if a.JSON {
+		if err := a.PrintJSON(d); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(a.Stdout, "delivery %d to agent %d: %s\n", d.ID, d.AgentID, term.Printable(deliveryWords(&d)))
+	}
+	if d.Verdict != nil && *d.Verdict != daemon.Submitted {
+		return fmt.Errorf("delivery %d was not confirmed: look at the agent with `understudy agent attach %d`", d.ID, d.AgentID)
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/cmd/internal/proc"
+	"github.com/understudyd/understudy/cmd/internal/serve"
+	"github.com/understudyd/understudy/cmd/internal/term"
+)
+
+func (a *app) serveCommand() *cobra.Command {
+	var f cli.ServeFlags
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the daemon, in the foreground",
+		Long: `Run the daemon, in the foreground. Agents live in a tmux server of the daemon's own: they go on
+when the daemon stops, and the next one takes up what was open.
+
+Settings come from flags, else from UNDERSTUDY_LISTEN, UNDERSTUDY_DATABASE_URL and so on, else from
+config.yaml in the data directory, else they are the defaults.`,
+		Example: `  understudy serve
+  understudy serve --data ./.data --listen none         # the unix socket alone
+  understudy serve --database-url postgres://db/understudy --host build-7`,
+		Args: cli.ExactArgs(),
+		RunE: func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), f) },
+	}
+	c.Flags().StringVar(&f.Listen, "listen", "", "`address` for HTTP besides the unix socket, or none (default 127.0.0.1:7433)")
+	c.Flags().BoolVar(&f.Public, strings.TrimPrefix(api.PublicFlag, "--"), false, "allow an address that other machines reach: the token travels in the clear, and who has it types into shells")
+	c.Flags().StringVar(&f.DatabaseURL, "database-url", "", "`URL` of a PostgreSQL to use instead of a private one")
+	c.Flags().StringVar(&f.Host, "host", "", "`id` of this host, instead of the one that the data directory keeps")
+	c.Flags().StringVar(&f.Config, "config", "", "settings `file` (default config.yaml in the data directory)")
+	c.Flags().BoolVarP(&f.Verbose, "verbose", "v", false, "log details")
+	return c
+}
+
+func (a *app) serve(ctx context.Context, f cli.ServeFlags) error {
+	root, err := a.DataRoot()
+	if err != nil {
+		return err
+	}
+	s, err := a.Settings(root, f)
+	if err != nil {
+		return err
+	}
+	binary, err := proc.OwnBinary()
+	if err != nil {
+		return err
+	}
+	level := slog.LevelInfo
+	if f.Verbose {
+		level = slog.LevelDebug
+	}
+	log := slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: level}))
+	if proc.BuiltByGoRun(binary) {
+		log.Warn("this binary goes when `go run` ends, and agents that live on need it: build one with `go build ./cmd/understudy`")
+	}
+	// Who interrupts a second time does not want to wait for a tidy end.
+	context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt, syscall.SIGTERM) })
+	hook, err := proc.FindHookProgram(binary)
+	if err != nil {
+		log.Info("agents run this program at every turn, which a smaller one does faster: see understudy doctor", "reason", err)
+	}
+	return serve.Run(ctx, serve.Config{
+		Root: root, Settings: s, Host: cmp.Or(f.Host, a.Getenv("UNDERSTUDY_HOST")), AllowPublic: f.Public,
+		Environ: os.Environ(), Getenv: a.Getenv, Binary: binary, HookBinary: hook, Log: log,
+		Ready: func(up *serve.Serving) { a.printServing(up, root) },
+	})
+}
+
+// printServing says where everything is, once requests are answered.
+func (a *app) printServing(up *serve.Serving, root string) {
+	address := "none"
+	if up.Address != nil {
+		address = "http://" + up.Address.String()
+	}
+	look := "understudy agent list"
+	if a.DataFlag != "" {
+		look += " --data " + proc.ShellQuote(root)
+	}
+	fmt.Fprintf(a.Stdout, "understudy serves\n  data       %s\n  host       %s\n  socket     %s\n  address    %s\n", root, up.Host, up.Data.Socket(), address)
+	if up.Address != nil {
+		fmt.Fprintf(a.Stdout, "  dashboard  %s\n", a.dashboardHint(up))
+	}
+	fmt.Fprintf(a.Stdout, "  look       %s\n", look)
+}
+
+// dashboardHint says how to open the dashboard: by a link that is made for that, unless what is printed here
+// is kept, for whoever reads it could get in before the operator does.
+func (a *app) dashboardHint(up *serve.Serving) string {
+	const command = "understudy dashboard"
+	if a.runByInit() && !term.IsTerminal(a.Stdout) {
+		return "run: " + command
+	}
+	link, err := up.Dashboard()
+	if err != nil {
+		return "run: " + command
+	}
+	return link.URL + "  (opens it once, within an hour; then: " + command + ")"
+}
+
+// runByInit says whether systemd or launchd has set this process's environment, which it gives to the
+// terminals of a desktop as well.
+func (a *app) runByInit() bool {
+	job := a.Getenv("XPC_SERVICE_NAME") // "0" in a terminal
+	return a.Getenv("INVOCATION_ID") != "" || a.Getenv("JOURNAL_STREAM") != "" || job != "" && job != "0"
+}

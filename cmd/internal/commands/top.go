@@ -1,0 +1,55 @@
+package commands
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/cmd/internal/proc"
+	"github.com/understudyd/understudy/cmd/internal/term"
+	"github.com/understudyd/understudy/cmd/internal/top"
+)
+
+func (a *app) topCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "top",
+		Short: "Watch the agents, and act on them, in a terminal",
+		Long: `Watch the agents in a terminal, and act on them: a list that stays up to date, those that need a
+person on top. Runs that wait for approval are in it, and failed handoffs. One key attaches to an
+agent, hands it off, or approves a run; ? shows them all. NO_COLOR is respected.`,
+		Example: "  understudy top",
+		Args:    cli.ExactArgs(),
+		RunE:    func(c *cobra.Command, _ []string) error { return a.top(c.Context()) },
+	}
+}
+
+func (a *app) top(ctx context.Context) error {
+	if !term.IsTerminal(a.Stdin) || !term.IsTerminal(a.Stdout) {
+		return cli.Usagef("top needs a terminal, unlike `understudy agent list`")
+	}
+	root, err := a.DataRoot()
+	if err != nil {
+		return err
+	}
+	binary, err := proc.OwnBinary()
+	if err != nil {
+		return err
+	}
+	c, err := a.Client()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return top.Run(ctx, top.Config{
+		Client: c, In: a.Stdin, Out: a.Stdout, Environ: os.Environ(),
+		Attach: func(id int64) *exec.Cmd {
+			return exec.Command(binary, "agent", "attach", strconv.FormatInt(id, 10), "--data", root)
+		},
+		Explain: func(err error) string { return a.WithData(cli.Sentence(err) + cli.Hint(err)) },
+		Words:   a.WithData,
+	})
+}

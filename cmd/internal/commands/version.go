@@ -1,0 +1,43 @@
+package commands
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/cmd/internal/build"
+	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/cmd/internal/term"
+)
+
+func (a *app) versionCommand() *cobra.Command {
+	return a.WithJSON(&cobra.Command{
+		Use:     "version",
+		Short:   "Print which understudy this is, and of which commit",
+		Example: "  understudy version",
+		Args:    cli.ExactArgs(),
+		RunE: func(*cobra.Command, []string) error {
+			b := build.Read()
+			if a.JSON {
+				return a.PrintJSON(b)
+			}
+			_, err := fmt.Fprintln(a.Stdout, buildLine(b))
+			return err
+		},
+	})
+}
+
+// buildLine is what is known of a program in a line.
+func buildLine(b build.Info) string {
+	line := "understudy " + b.Version
+	if b.Revision != "" {
+		line += ", commit " + b.Revision
+	}
+	if b.Time != nil {
+		line += " of " + term.Stamp(b.Time)
+	}
+	if b.Modified {
+		line += ", with changes that are not committed"
+	}
+	return line + ", " + b.Go
+}

@@ -1,0 +1,136 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/cmd/internal/show"
+	"github.com/understudyd/understudy/cmd/internal/term"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// watched is a handoff whose end a command waits for.
+type watched struct {
+	id    int64
+	agent int64 // the outgoing one
+	mode  string
+	seq   int64 // of the last move that needs no telling
+}
+
+// watchHandoff shows a handoff's progress until its end. In mode generate Esc and Ctrl-C cancel it,
+// as long as that can be done; else Ctrl-C has it no longer watched.
+func (a *app) watchHandoff(ctx context.Context, c *api.Client, w watched) error {
+	out := a.Stdout
+	if a.JSON {
+		out = a.Stderr
+	}
+	p := show.NewWatcher(a.UI(out))
+	p.Printf("handoff %d\n", w.id)
+	watching := ctx
+	if w.mode == daemon.ModeGenerate {
+		var release func()
+		watching, release = a.cancellable(ctx, c, w)
+		defer release()
+	}
+	h, err := p.Watch(watching, c, w.id, w.seq)
+	if err != nil {
+		if ctx.Err() != nil {
+			said := fmt.Sprintf("no longer watched; handoff %d goes on: `understudy handoff cancel %[1]d` cancels it until its document is recorded", w.id)
+			fmt.Fprintf(a.Stderr, "understudy: %s\n", a.WithData(said))
+			return cli.ErrSilent
+		}
+		return err
+	}
+	if a.JSON {
+		if err := a.PrintJSON(h); err != nil {
+			return err
+		}
+	}
+	return a.tellEnd(p, h)
+}
+
+// tellEnd says how a handoff ended, in the words of its mode where that has its own.
+func (a *app) tellEnd(p *show.Watcher, h daemon.Handoff) error {
+	switch {
+	case h.Phase == daemon.Cancelled && h.Mode == daemon.ModeGenerate:
+		p.Printf("Handoff cancelled\n")
+		return cli.ErrSilent
+	case h.Phase == daemon.Failed && h.Error != nil && h.Error.Hint != "":
+		fmt.Fprintf(a.Stderr, "%s\n%s.\n", p.Sentence(h.Error.Message), p.Sentence(capital(h.Error.Hint)))
+		return cli.ErrSilent
+	}
+	if err := p.Verdict(h); err != nil {
+		return err
+	}
+	p.Printf("%s\n", a.WithData(fmt.Sprintf("look at it: `understudy agent attach %s`", term.Number(h.SuccessorID))))
+	p.Printf("New session started with handoff context\n")
+	return nil
+}
+
+// capital begins a sentence.
+func capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+const (
+	cancelLimit = 10 * time.Second // for the daemon to take a cancel, and for its end to be seen
+	// signalGrace is how long after the end of its context a command looks whether an interrupt was
+	// the reason: signals reach those who asked for them one after the other.
+	signalGrace = 100 * time.Millisecond
+)
+
+// cancellable returns a context to watch a handoff in, which outlives ctx while a cancel
+// takes effect. Esc at the terminal cancels the handoff, and so does an interrupt; if it can't be
+// cancelled any more the first does nothing, and the second ends the watching, as other signals do.
+// The returned function waits for all of that to end and puts the terminal back as it was.
+func (a *app) cancellable(ctx context.Context, c *api.Client, w watched) (context.Context, func()) {
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt)
+	cancel := func() error {
+		ctx, done := context.WithTimeout(watching, cancelLimit)
+		defer done()
+		_, err := c.CancelHandoff(ctx, w.agent, w.id)
+		return err
+	}
+	var work sync.WaitGroup
+	work.Go(func() {
+		defer stop()
+		select {
+		case <-watching.Done():
+			return
+		case <-ctx.Done():
+		}
+		select {
+		case <-interrupts:
+		case <-time.After(signalGrace):
+			return
+		}
+		if cancel() != nil {
+			return
+		}
+		select { // until the watcher has seen it
+		case <-watching.Done():
+		case <-time.After(cancelLimit):
+		}
+	})
+	work.Go(func() {
+		// Whether that was in time the watcher sees.
+		term.OnEscape(watching, a.Stdin, func() { _ = cancel() })
+	})
+	return watching, func() {
+		stop()
+		work.Wait()
+		signal.Stop(interrupts)
+	}
+}

@@ -1,0 +1,40 @@
+package commands
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/cmd/internal/show"
+	"github.com/understudyd/understudy/daemon"
+)
+
+func TestTellEnd(t *testing.T) {
+	t.Parallel()
+	hinted := &daemon.Failure{
+		Phase: daemon.Generating, Code: "generation_empty", Message: "Handoff failed: generation produced no content",
+		Hint: "the agent goes on as it was: `understudy handoff retry 3` asks once more",
+	}
+	for name, c := range map[string]struct {
+		h              daemon.Handoff
+		stdout, stderr string
+	}{
+		"a failure with a hint": {
+			h:      daemon.Handoff{ID: 3, Phase: daemon.Failed, Mode: daemon.ModeGenerate, Error: hinted},
+			stderr: "Handoff failed: generation produced no content\nThe agent goes on as it was: `understudy handoff retry 3 --data /d` asks once more.\n",
+		},
+		"a cancel in mode generate": {
+			h:      daemon.Handoff{ID: 3, Phase: daemon.Cancelled, Mode: daemon.ModeGenerate, Error: &daemon.Failure{Phase: daemon.Generating, Message: "Handoff cancelled"}},
+			stdout: "Handoff cancelled\n",
+		},
+	} {
+		var stdout, stderr bytes.Buffer
+		a := &app{&cli.App{Getenv: cmdtest.NoEnv, DataFlag: "/d", Stdout: &stdout, Stderr: &stderr}}
+		err := a.tellEnd(show.NewWatcher(a.UI(a.Stdout)), c.h)
+		if !errors.Is(err, cli.ErrSilent) || stdout.String() != c.stdout || stderr.String() != c.stderr {
+			t.Errorf("%s: %v, %q, %q", name, err, &stdout, &stderr)
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/cmd/internal/doctor"
+	"github.com/understudyd/understudy/cmd/internal/proc"
+	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/tmux/warden"
+)
+
+// demoPlace is the folder in which everything of a demo is.
+type demoPlace struct {
+	top     string
+	data    string // data directory
+	claude  string // the scripted agents' own files
+	project string // where they work
+	binary  string // our own program
+	warden  *warden.Warden
+}
+
+// newDemoPlace makes the folder: with a path that is short enough for unix sockets, and as root one
+// that PostgreSQL's account can reach.
+func newDemoPlace() (*demoPlace, error) {
+	parents := []string{os.TempDir(), "/tmp", "/var/tmp"}
+	root := os.Geteuid() == 0
+	var problems []error
+	for _, parent := range slices.Compact(parents) {
+		parent, err := filepath.EvalSymlinks(parent)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		if len(parent)+len("/understudy-0123456789")+doctor.LongestSocket > 103 {
+			problems = append(problems, fmt.Errorf("%s is too long a path for sockets", parent))
+			continue
+		}
+		if root && !doctor.Passable(parent) {
+			problems = append(problems, fmt.Errorf("%s cannot be reached by PostgreSQL's account", parent))
+			continue
+		}
+		top, err := os.MkdirTemp(parent, "understudy-")
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		if root {
+			if err := os.Chmod(top, 0o711); err != nil {
+				return nil, errors.Join(err, os.Remove(top))
+			}
+		}
+		place := &demoPlace{
+			top: top, data: filepath.Join(top, "d"), claude: filepath.Join(top, "claude"),
+			project: filepath.Join(top, "parcels"), binary: filepath.Join(top, "understudy"),
+		}
+		if err := place.guard(); err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		return place, nil
+	}
+	return nil, fmt.Errorf("no folder for the demo: set TMPDIR to a short path that others may pass: %w", errors.Join(problems...))
+}
+
+// guard has everything in the folder ended, and the folder removed, should the demo be killed.
+func (p *demoPlace) guard() error {
+	var err error
+	if p.warden, err = warden.Start(); err == nil {
+		err = p.warden.Watch(p.top)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(p.top))
+	}
+	return nil
+}
+
+func (p *demoPlace) tmuxSocket() string { return cli.TmuxSocketIn(p.data) }
+
+// fill puts in the program, which `go run` would remove, and a project.
+func (p *demoPlace) fill() error {
+	own, err := proc.OwnBinary()
+	if err != nil {
+		return err
+	}
+	if err := linkOrCopy(own, p.binary); err != nil {
+		return fmt.Errorf("copy of this program: %w", err)
+	}
+	if err := proc.Executable(p.binary); err != nil {
+		return fmt.Errorf("programs in %s may not be run (%w): set TMPDIR to a folder where they may", p.top, err)
+	}
+	if err := os.Mkdir(p.project, 0o700); err != nil {
+		return fmt.Errorf("project of the demo: %w", err)
+	}
+	for name, content := range demoProject {
+		if err := os.WriteFile(filepath.Join(p.project, name), []byte(content), 0o600); err != nil {
+			return fmt.Errorf("project of the demo: %w", err)
+		}
+	}
+	return nil
+}
+
+// remove removes the folder. Agents and PostgreSQL that are about to end may still write to it.
+func (p *demoPlace) remove() error {
+	defer p.warden.End()
+	var err error
+	for range 20 {
+		if err = os.RemoveAll(p.top); err == nil {
+			return nil
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return fmt.Errorf("folder of the demo, remove it yourself: %w", err)
+}
+
+// EndAgents ends a tmux server of our own and returns when the agents in it are gone: until then
+// they write to their files.
+func EndAgents(ctx context.Context, socket string) error {
+	server, err := tmux.New(tmux.Config{Socket: socket})
+	if err != nil {
+		return err
+	}
+	panes, err := server.List(ctx)
+	if err != nil {
+		return err
+	}
+	var agents []tmux.Process
+	for _, pane := range panes {
+		if p, err := tmux.FindProcess(pane.PID); err == nil && !pane.Dead {
+			agents = append(agents, p)
+		}
+	}
+	if err := server.KillServer(ctx); err != nil {
+		return err
+	}
+	patient, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	for _, p := range agents { // they got SIGHUP
+		if p.Wait(patient) != nil {
+			_ = p.Signal(syscall.SIGKILL) // the only error is that it is gone
+		}
+	}
+	return nil
+}
+
+func linkOrCopy(from, to string) error {
+	if os.Link(from, to) == nil {
+		return nil
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o700)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// demoProject is what the demo's agents work on.
+var demoProject = map[string]string{
+	"README.md": `# parcels
+
+Keeps the history of each parcel: where it was scanned, and when.
+`,
+	"history.py": `"""The history of a parcel."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Scan:
+    depot: str
+    second: int
+
+
+def merge(scans):
+    """Return the scans in order, without those that were sent twice."""
+    return sorted(set(scans), key=lambda scan: scan.second)
+`,
+	"TODO": "history.merge loses scans: two real ones within a second look like one that was sent twice\n",
+}

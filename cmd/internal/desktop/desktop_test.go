@@ -1,0 +1,98 @@
+package desktop
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// desktopOf is the desktop whose session bus has this address.
+func desktopOf(t *testing.T, address string) *desktop {
+	t.Helper()
+	return New(true, func(name string) string {
+		return map[string]string{"DBUS_SESSION_BUS_ADDRESS": address}[name]
+	}, cmdtest.MainProgram(t))
+}
+
+// wantLog fails unless a notification is told by the log, with a reason.
+func wantLog(t *testing.T, n *desktop, why string) {
+	t.Helper()
+	channel, err := n.Notify(t.Context(), daemon.Notification{Title: "a", Message: "b"})
+	if channel != "log" || err == nil || !strings.Contains(err.Error(), why) {
+		t.Errorf("told by %s, %v; want the log, for %q", channel, err, why)
+	}
+}
+
+// TestDesktopTakesTurns: those that come while one is being shown wait for it, and none of them takes
+// that for a desktop that hangs.
+func TestDesktopTakesTurns(t *testing.T) {
+	t.Parallel()
+	n := desktopOf(t, "unix:path=none")
+	n.limit = cmdtest.Eventually
+	var mu sync.Mutex
+	atOnce, most := 0, 0
+	n.show = func(context.Context, daemon.Notification) error {
+		mu.Lock()
+		atOnce++
+		most = max(most, atOnce)
+		mu.Unlock()
+		defer func() {
+			mu.Lock()
+			atOnce--
+			mu.Unlock()
+		}()
+		return nil
+	}
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			if channel, err := n.Notify(t.Context(), daemon.Notification{}); channel != "desktop" || err != nil {
+				t.Errorf("told by %s, %v; want the desktop", channel, err)
+			}
+		})
+	}
+	wg.Wait()
+	if most != 1 {
+		t.Errorf("%d were shown at once", most)
+	}
+}
+
+func TestNoDesktop(t *testing.T) {
+	t.Parallel()
+	off := New(false, cmdtest.NoEnv, "")
+	off.show = func(context.Context, daemon.Notification) error {
+		t.Error("shown although switched off")
+		return nil
+	}
+	if channel, err := off.Notify(t.Context(), daemon.Notification{Title: "a"}); channel != "log" || err != nil {
+		t.Errorf("switched off: %s, %v; want the log without an error", channel, err)
+	}
+	wantLog(t, desktopOf(t, "unix:path="+t.TempDir()+"/none"), "desktop notification: ")
+	wantLog(t, desktopOf(t, "nonsense"), "desktop notification: ")
+}
+
+func TestClean(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"plain":                 "plain",
+		"--help":                "help",
+		"a\nb\tc":               "a b c",
+		"\x1b]0;x\x07":          "]0;x",
+		"bad \xff":              "bad \uFFFD",
+		"<b>&":                  "<b>&",
+		"\u202eevil\u2066":      "evil",
+		strings.Repeat("x", 41): strings.Repeat("x", 39) + "…",
+		strings.Repeat("x", 40) + " `understudy top`.":                           strings.Repeat("x", 21) + "… `understudy top`.",
+		"Do ‹`understudy evil` " + strings.Repeat("x", 40) + "›":                 "Do ‹`understudy evil` xxxxxxxxxxxxxxxxx…",
+		strings.Repeat("x", 9) + ": `understudy first one`, `understudy agent`.": "xxxxxxxxx: `underst… `understudy agent`.",
+		"`understudy " + strings.Repeat("x", 40) + "`":                           "`understudy " + strings.Repeat("x", 27) + "…",
+	} {
+		if got := clean(in, 40); got != want {
+			t.Errorf("clean(%q) = %q, want %q", in, got, want)
+		}
+	}
+}

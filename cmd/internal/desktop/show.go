@@ -1,0 +1,58 @@
+package desktop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/gen2brain/beeep"
+
+	"github.com/understudyd/understudy/cmd/internal/proc"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// Command is what the daemon runs for each notification: this program, in a process of its own.
+// beeep has no time-out and cannot be stopped, and rings a bell on standard output with each message that
+// is urgent; a process can be ended, and its output is nobody's.
+const Command = "notify-desktop"
+
+// showOnDesktop shows a message, or has nothing left of the attempt when ctx ends.
+func (n *desktop) showOnDesktop(ctx context.Context, m daemon.Notification) error {
+	in, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	job := daemon.OneShot{Argv: []string{n.binary, Command}, Stdin: in, Env: append(os.Environ(), n.session()...)}
+	complaint, exit, err := proc.Run(ctx, job, io.Discard)
+	if err == nil && exit != 0 {
+		err = errors.New(strings.TrimSpace(complaint))
+	}
+	return err
+}
+
+// unmarked has no character that a desktop could take for markup. Whether it knows markup, and whether it
+// strips what it does not know, no desktop says reliably.
+var unmarked = strings.NewReplacer("<", "‹", ">", "›", "&", "＆")
+
+// Main is the command: it reads a message and shows it.
+func Main(stdin io.Reader, stderr io.Writer) int {
+	var m daemon.Notification
+	err := json.NewDecoder(stdin).Decode(&m)
+	if err == nil {
+		beeep.AppName = "understudy"
+		show, icon := beeep.Notify, "dialog-information"
+		if m.Urgent {
+			show, icon = beeep.Alert, "dialog-error"
+		}
+		err = show(unmarked.Replace(m.Title), unmarked.Replace(m.Message), icon)
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, err)
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,235 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+)
+
+// TestTreesHalfMade: whatever git had done when it was killed, the tree is made, once, and what
+// else is stale is left alone.
+func TestTreesHalfMade(t *testing.T) {
+	t.Parallel()
+	type tree struct{ repo, path, admin string }
+	do := func(errs ...error) func() error { return func() error { return errors.Join(errs...) } }
+	for name, half := range map[string]func(tree) func() error{
+		"the folder alone": func(x tree) func() error {
+			return do(os.RemoveAll(x.admin), os.RemoveAll(x.path), os.MkdirAll(x.path, 0o755))
+		},
+		"an empty .git":      func(x tree) func() error { return do(os.Truncate(x.path+"/.git", 0)) },
+		".git, unregistered": func(x tree) func() error { return do(os.RemoveAll(x.admin)) },
+		"registered, gone":   func(x tree) func() error { return do(os.RemoveAll(x.path)) },
+		"registered, empty":  func(x tree) func() error { return do(os.Remove(x.path + "/.git")) },
+		"locked, gone": func(x tree) func() error {
+			return do(os.RemoveAll(x.path), os.WriteFile(x.admin+"/locked", []byte("initializing"), 0o600))
+		},
+		"locked, no HEAD": func(x tree) func() error {
+			return do(os.Remove(x.admin+"/HEAD"), os.WriteFile(x.admin+"/locked", []byte("initializing"), 0o600))
+		},
+		"no commondir": func(x tree) func() error { return do(os.Remove(x.admin + "/commondir")) },
+		"empty HEAD":   func(x tree) func() error { return do(os.Truncate(x.admin+"/HEAD", 0)) },
+		"no files":     func(x tree) func() error { return do() },
+		"some files, a lock": func(x tree) func() error {
+			return do(os.WriteFile(x.path+"/a.go", nil, 0o600), os.WriteFile(x.admin+"/index.lock", nil, 0o600))
+		},
+		"gone, a lock, HEAD@": func(x tree) func() error {
+			return do(os.RemoveAll(x.path), os.WriteFile(x.admin+"/HEAD.lock", nil, 0o600))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, path := newTreeRepo(t)
+			r.Git("worktree", "add", "-q", path+"-stale", "-b", "stale")
+			if err := os.RemoveAll(path + "-stale"); err != nil {
+				t.Fatal(err)
+			}
+			r.Git("worktree", "add", "-q", "--no-checkout", path, "-b", "new")
+			if err := half(tree{r.Dir, path, r.Dir + "/.git/worktrees/1"})(); err != nil {
+				t.Fatal(err)
+			}
+			r.add("new", path).wantTree("new", r.says("rev-parse", "main"), path)
+			list := r.says("worktree", "list", "--porcelain")
+			if strings.Count(list, "worktree ") != 3 || strings.Count(list, "worktree "+path+"\n") != 1 || !strings.Contains(list, path+"-stale\n") {
+				t.Errorf("trees:\n%s", list)
+			}
+			if kept, err := NewTrees(cmdtest.GitTestEnv()).Remove(t.Context(), r.Dir, path); kept != "" || err != nil {
+				t.Errorf("removing it: %q, %v", kept, err)
+			}
+		})
+	}
+}
+
+// TestTreesKilled kills git while it fills a tree. A filter of the user's tells when that is.
+func TestTreesKilled(t *testing.T) {
+	t.Parallel()
+	r, path := newTreeRepo(t)
+	r.Write(".gitattributes", "z filter=slow\n")
+	r.Write("z", "last\n")
+	r.Commit(time.Now())
+	home := t.TempDir()
+	if err := syscall.Mkfifo(home+"/fifo", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := func(smudge string) {
+		if err := os.WriteFile(home+"/.gitconfig", []byte("[filter \"slow\"]\n\trequired\n\tclean = cat\n\tsmudge = \""+smudge+"\"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	trees := NewTrees([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GIT_CONFIG_NOSYSTEM=1"})
+	config("echo $$ > '" + home + "/fifo'; exec sleep 1000")
+
+	ctx, cancel := context.WithCancelCause(t.Context())
+	killed := errors.New("killed")
+	done := make(chan error)
+	go func() {
+		_, err := trees.Add(ctx, r.Dir, "new", path)
+		done <- err
+	}()
+	line, err := os.ReadFile(home + "/fifo") // waits for the filter
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(line)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	group, err := syscall.Getpgid(pid)
+	if err != nil || group == syscall.Getpgrp() {
+		t.Fatalf("the filter is not in a group of git's: %d, %v", group, err)
+	}
+	if err := syscall.Kill(-group, syscall.SIGSTOP); err != nil { // so that it can't tidy up before it is killed
+		t.Fatal(err)
+	}
+	cancel(killed)
+	if err := <-done; !errors.Is(err, killed) {
+		t.Errorf("killed: %v", err)
+	}
+	if _, err := os.Stat(r.Dir + "/.git/worktrees/1/index.lock"); err != nil {
+		t.Errorf("git was not killed in the middle: %v", err)
+	}
+
+	// A filter that fails is no half-made tree, whose branch nobody could use.
+	config("false")
+	_, err = trees.Add(t.Context(), r.Dir, "new", path)
+	want := "git could not check out new into " + path + " (fatal: z: smudge filter slow failed): see whether `git worktree add` can in " + r.Dir
+	if err == nil || err.Error() != want {
+		t.Errorf("a filter that fails: %v\nwant %s", err, want)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) || strings.Contains(r.says("worktree", "list"), path) {
+		t.Errorf("the tree that could not be made is there: %v", err)
+	}
+
+	config("tr a-z A-Z")
+	if _, err := trees.Add(t.Context(), r.Dir, "new", path); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(path + "/z"); err != nil || string(b) != "LAST\n" {
+		t.Errorf("the user's filter made %q, %v", b, err)
+	}
+}
+
+// TestTreesAtOnce: of several that want the same branch, one gets it; the same path is made once.
+func TestTreesAtOnce(t *testing.T) {
+	t.Parallel()
+	r, path := newTreeRepo(t)
+	r.Git("branch", "old")
+	trees := NewTrees(cmdtest.GitTestEnv())
+	for _, branch := range []string{"new", "old"} {
+		errs := make(chan error)
+		for i := range 4 {
+			go func() {
+				_, err := trees.Add(t.Context(), r.Dir, branch, fmt.Sprintf("%s-%s-%d", path, branch, i/2))
+				errs <- err
+			}()
+		}
+		made := 0
+		for range 4 {
+			if err := <-errs; err == nil {
+				made++
+			} else if !strings.HasPrefix(err.Error(), "the branch "+branch+" is checked out in "+path+"-"+branch) {
+				t.Error(err)
+			}
+		}
+		if list := r.says("worktree", "list"); made != 2 || strings.Count(list, "["+branch+"]") != 1 {
+			t.Errorf("%s: %d got it\n%s", branch, made, list)
+		}
+	}
+}
+
+// TestTreesRunNothing: nothing that the repository's configuration names runs when a tree is made
+// and removed, nor any hook.
+func TestTreesRunNothing(t *testing.T) {
+	t.Parallel()
+	r, path := newTreeRepo(t)
+	ran := t.TempDir()
+	r.Write(".gitattributes", "*.go filter=evil\n*.p filter=process\n*.own filter=own\n")
+	r.Write("a.p", "1\n")
+	r.Write("a.own", "1\n")
+	r.Commit(time.Now())
+	trap := func(name string) string { return "touch '" + ran + "/" + name + "'; cat" }
+	for key, value := range map[string]string{
+		"filter.evil.smudge": trap("smudge"), "filter.evil.clean": trap("clean"), "filter.evil.required": "true",
+		"filter.process.process": trap("process"), "filter.process.required": "true", "core.fsmonitor": trap("fsmonitor"),
+		"core.pager": trap("pager"), "pager.worktree": "true", "status.submoduleSummary": "true",
+	} {
+		r.Git("config", key, value)
+	}
+	for _, hook := range []string{"post-checkout", "post-index-change", "reference-transaction", "post-merge"} {
+		r.Write(".git/hooks/"+hook, "#!/bin/sh\n"+trap("hook-"+hook)+" </dev/null\n")
+		if err := os.Chmod(r.Dir+"/.git/hooks/"+hook, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tree := r.add("new", path)
+	r.Git("config", "extensions.worktreeConfig", "true")
+	tree.Git("config", "--worktree", "filter.own.clean", trap("own"))
+	if err := os.Chtimes(path+"/a.own", time.Now(), time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := NewTrees(cmdtest.GitTestEnv()).Remove(t.Context(), r.Dir, path); kept != "" || err != nil {
+		t.Errorf("removing it: %q, %v", kept, err)
+	}
+	if got := r.at(ran).names(); got != "" {
+		t.Errorf("git ran what the repository names: %s", got)
+	}
+	_ = exec.CommandContext(t.Context(), "git", "-C", r.Dir, "worktree", "add", "-q", path, "-b", "trapped").Run() // some traps make it fail
+	for _, name := range []string{"smudge", "process", "hook-reference-transaction"} {
+		if !strings.Contains(r.at(ran).names(), name) {
+			t.Errorf("the trap %s would not have been seen", name)
+		}
+	}
+}
+
+// TestBranchNames: what the daemon takes for the name of a branch is what git takes for one.
+func TestBranchNames(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile("../../../daemon/testdata/branches.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRepo(t)
+	for line := range strings.Lines(string(b)) {
+		verdict, quoted, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if verdict == "#" {
+			continue
+		}
+		name, err := strconv.Unquote(quoted)
+		if err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		cmd := exec.CommandContext(t.Context(), "git", "check-ref-format", "--branch", name)
+		cmd.Dir, cmd.Env = r.Dir, cmdtest.GitTestEnv()
+		if err := cmd.Run(); (err == nil) != (verdict == "yes") {
+			t.Errorf("%q: %s, but git says: %v", name, verdict, err)
+		}
+	}
+}

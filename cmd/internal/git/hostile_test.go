@@ -1,0 +1,316 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/cmd/internal/proc"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// TestWorktreeRunsNothing: a repository whose configuration names programs wherever git would run
+// one gets none of them run. Each leaves a file, so that the test knows which it was.
+func TestWorktreeRunsNothing(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	ran := t.TempDir()
+	script := func(name string) string {
+		path := filepath.Join(t.TempDir(), "program")
+		writeScript(t, path, "#!/bin/sh\ntouch "+ran+"/"+name+"\ncat\n")
+		return path
+	}
+	r.Write(".gitattributes", "*.c filter=evil diff=evil\n*.p filter=process\n*.i filter=included\n")
+	for _, name := range []string{"a.c", "a.p", "a.i"} {
+		r.Write(name, "1\n")
+	}
+	r.Commit(time.Now().Add(-time.Minute))
+	r.Write("a.c", "signed, so to speak\n")
+	r.Git("add", "a.c")
+	sign := exec.CommandContext(t.Context(), "git", "commit", "-q", "-S", "-m", "signed")
+	fake := filepath.Join(t.TempDir(), "gpg") // signs by saying so
+	if err := os.WriteFile(fake, []byte("#!/bin/sh\ncat >/dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\nprintf -- '-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n'\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	sign.Dir, sign.Env = r.Dir, append(cmdtest.GitTestEnv(), "GIT_CONFIG_COUNT=3", "GIT_CONFIG_KEY_0=gpg.program", "GIT_CONFIG_VALUE_0="+fake,
+		"GIT_CONFIG_KEY_1=user.name", "GIT_CONFIG_VALUE_1=n", "GIT_CONFIG_KEY_2=user.email", "GIT_CONFIG_VALUE_2=e@localhost")
+	if out, err := sign.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+
+	r.Write("included.conf", "[filter \"included\"]\n\tclean = "+script("filter-included")+"\n")
+	for key, value := range map[string]string{
+		"core.fsmonitor": script("fsmonitor"), "core.pager": script("pager"), "pager.status": "true", "pager.log": "true", "pager.diff": "true",
+		"diff.external": script("diff-external"), "diff.evil.textconv": script("textconv"), "diff.evil.command": script("diff-command"),
+		"filter.evil.clean": script("filter-clean"), "filter.evil.smudge": script("filter-smudge"), "filter.evil.required": "true",
+		"filter.process.process": script("filter-process"), "include.path": r.Dir + "/included.conf",
+		"log.showSignature": "true", "gpg.program": script("gpg"), "core.hooksPath": r.Dir + "/hooks",
+		"diff.orderFile": "nowhere", "color.ui": "always", "color.status": "always", "color.diff": "always",
+	} {
+		r.Git("config", key, value)
+	}
+	for _, name := range []string{"a.c", "a.p", "a.i"} {
+		r.Write(name, "1\n2\n")
+	}
+	if err := os.MkdirAll(r.Dir+"/hooks", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(script("hook"), r.Dir+"/hooks/post-index-change"); err != nil {
+		t.Fatal(err)
+	}
+
+	w := r.ask(daemon.WorktreeQuery{Since: time.Unix(1, 0), Names: []string{"a.c", "none"}})
+	files, err := os.ReadDir(ran)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		t.Errorf("git ran a program of the repository's choice: %s", f.Name())
+	}
+	want := "modified \"a.c\" +2 -1\nmodified \"a.i\" +1 -0\nmodified \"a.p\" +1 -0\nuntracked \"hooks/\" +0 -0\nuntracked \"included.conf\" +0 -0\n"
+	if got := r.changed(w); got != want || len(w.Committed) != 4 || len(w.Known) != 1 {
+		t.Errorf("changed:\n%swant:\n%scommitted %q, known %q", got, want, w.Committed, w.Known)
+	}
+
+	// The traps work: git alone falls into them.
+	r.Git("config", "--unset", "diff.orderFile") // which ends it before
+	for _, args := range [][]string{{"status"}, {"diff", "HEAD"}, {"log", "-p"}, {"add", "a.c"}} {
+		_ = exec.CommandContext(t.Context(), "git", append([]string{"-C", r.Dir}, args...)...).Run() // some traps make it fail
+	}
+	for _, name := range []string{"fsmonitor", "diff-command", "filter-clean", "filter-included", "gpg"} {
+		if _, err := os.Stat(filepath.Join(ran, name)); err != nil {
+			t.Errorf("the trap %s would not have been seen: %v", name, err)
+		}
+	}
+}
+
+// changing is a git that has the repository's configuration name a program before each command of that name, as an
+// agent may between two of ours.
+func changing(t *testing.T, r repo, command, key, program string) []string {
+	t.Helper()
+	return gitThat(t, `case " $* " in *" `+command+` "*) (cd '`+r.Dir+`' && env -u GIT_DIR -u GIT_COMMON_DIR -u GIT_WORK_TREE $git config `+key+` "`+program+`");; esac; exec $git "$@"`)
+}
+
+// TestWorktreeChangesUnderway: a repository whose configuration changes between two commands, or has an include that
+// says something else each time, gets no program run.
+func TestWorktreeChangesUnderway(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	ran := filepath.Join(t.TempDir(), "ran")
+	program := filepath.Join(t.TempDir(), "program")
+	writeScript(t, program, "#!/bin/sh\ntouch '"+ran+"'\ncat\n")
+	wantQuiet := func(when string) {
+		t.Helper()
+		if err := os.Remove(ran); err == nil {
+			t.Errorf("%s: git ran a program of the tree's", when)
+		}
+	}
+	r.Write(".gitattributes", "*.c filter=late\n")
+	r.Write("a.c", "1\n")
+	r.Commit(time.Now())
+	for _, command := range []string{"status", "diff", "log", "ls-files"} {
+		r.Write("a.c", command)
+		w, err := Ask(changing(t, r, command, "filter.late.clean", program))(t.Context(), daemon.WorktreeQuery{Dir: r.Dir, Since: time.Unix(1, 0), Names: []string{"none"}})
+		if err != nil || len(w.Changed) != 1 {
+			t.Errorf("%s: %+v, %v", command, w, err)
+		}
+		wantQuiet("changed before " + command)
+		r.Git("config", "--unset", "filter.late.clean")
+	}
+
+	include := filepath.Join(t.TempDir(), "include")
+	if err := syscall.Mkfifo(include, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.Git("config", "include.path", include)
+	for innocent := range 8 { // so many reads get nothing, those after them the program
+		done := make(chan struct{})
+		wrote := make(chan struct{})
+		go func() {
+			defer close(wrote)
+			for n := 0; ; n++ {
+				f, err := os.OpenFile(include, os.O_WRONLY, 0) // waits until somebody reads
+				if err != nil {
+					return
+				}
+				select {
+				case <-done:
+					f.Close()
+					return
+				default:
+				}
+				if n >= innocent {
+					fmt.Fprintf(f, "[filter \"late\"]\n\tclean = %s\n", program)
+				}
+				f.Close()
+			}
+		}()
+		r.Write("a.c", fmt.Sprint("changed ", innocent))
+		if _, err := Ask(cmdtest.GitTestEnv())(t.Context(), daemon.WorktreeQuery{Dir: r.Dir}); err != nil {
+			t.Errorf("an include that is a pipe: %v", err)
+		}
+		close(done)
+		end, err := os.OpenFile(include, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-wrote
+		end.Close()
+		wantQuiet(fmt.Sprintf("an include that changes after %d reads", innocent))
+	}
+}
+
+// TestTreesChangeUnderway: the same for a tree that is made and removed.
+func TestTreesChangeUnderway(t *testing.T) {
+	t.Parallel()
+	r, path := newTreeRepo(t)
+	ran := filepath.Join(t.TempDir(), "ran")
+	r.Write(".gitattributes", "*.go filter=late\n")
+	r.Commit(time.Now())
+	program := "touch '" + ran + "'; cat"
+	if _, err := NewTrees(changing(t, r, "reset", "filter.late.smudge", program)).Add(t.Context(), r.Dir, "new", path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(path+"/a.go", time.Now(), time.Unix(1, 0)); err != nil { // so that git looks into it
+		t.Fatal(err)
+	}
+	if kept, err := NewTrees(changing(t, r, "status", "filter.late.clean", program)).Remove(t.Context(), r.Dir, path); kept != "" || err != nil {
+		t.Errorf("removing it: %q, %v", kept, err)
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("git ran a program of the tree's")
+	}
+	if got := r.says("config", "filter.late.smudge") + r.says("config", "filter.late.clean"); got != program+program {
+		t.Errorf("the configuration was not changed under way: %q", got)
+	}
+}
+
+// TestShieldKeepsSettings: what a repository says of how its files and objects are kept goes on counting, what names
+// a program does not.
+func TestShieldKeepsSettings(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	for key, value := range map[string]string{
+		"core.autocrlf": "input", "core.excludesFile": `/a "b" \c	d#;`, "remote.origin.url": "https://example.org/a.git",
+		"remote.evil.url": "ext::touch ran", "core.sshCommand": "touch ran", "lfs.customtransfer.evil.path": "ran", "credential.helper": "!touch ran",
+	} {
+		r.Git("config", key, value)
+	}
+	s, err := git{env: gitEnv(cmdtest.GitTestEnv()), dir: r.Dir}.shielded(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	got, err := s.output(t.Context(), "config", "--list", "--local")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "core.bare=false\ncore.filemode=true\ncore.autocrlf=input\ncore.excludesfile=/a \"b\" \\c\td#;\nremote.origin.url=https://example.org/a.git\n"
+	lines := strings.Split(strings.TrimSuffix(string(got), "\n"), "\n")
+	slices.Sort(lines)
+	wants := strings.Split(strings.TrimSuffix(want, "\n"), "\n")
+	slices.Sort(wants)
+	if !slices.Equal(lines, wants) {
+		t.Errorf("settings %q\nwant     %q", lines, wants)
+	}
+	s.close()
+	if _, err := os.Stat(s.folder); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the shield is left: %v", err)
+	}
+}
+
+// TestWorktreeFiltersOfTheUser: what the user has configured, as for git-lfs, goes on working: else
+// files would seem to be changed.
+func TestWorktreeFiltersOfTheUser(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	home := t.TempDir()
+	if err := os.WriteFile(home+"/.gitconfig", []byte("[filter \"upper\"]\n\tclean = tr a-z A-Z\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.Write(".gitattributes", "*.c filter=upper\n")
+	r.Write("a.c", "TEXT\n")
+	r.Commit(time.Now())
+	r.Write("a.c", "text\n")
+	w, err := Ask([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home})(t.Context(), daemon.WorktreeQuery{Dir: r.Dir})
+	if err != nil || len(w.Changed) > 0 {
+		t.Errorf("changed:\n%s%v", r.changed(w), err)
+	}
+}
+
+// writeScript writes a program for a test.
+func writeScript(t *testing.T, path, text string) {
+	t.Helper()
+	if err := proc.WriteProgram(path, []byte(text)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// gitThat is a PATH whose git runs a script first; `$git` is the real one.
+func gitThat(t *testing.T, script string) []string {
+	t.Helper()
+	path, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal("the tests need git: ", err)
+	}
+	dir := t.TempDir()
+	writeScript(t, dir+"/git", "#!/bin/sh\ngit="+path+"\n"+script+"\n")
+	return []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "HOME=/nowhere", "GIT_SECRET=1"}
+}
+
+// TestWorktreeFailures: a git that can't answer is an error that names the fix.
+func TestWorktreeFailures(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	r.Write("a", "1\n")
+	r.Commit(time.Now())
+	r.Write("b", "1\n")
+	for name, tt := range map[string]struct{ script, want string }{
+		"another user's": {
+			`GIT_TEST_ASSUME_DIFFERENT_OWNER=1 exec $git "$@"`,
+			"git does not trust " + r.Dir + ", which belongs to another user: run `git config --global --add safe.directory " + r.Dir + "` as the daemon's user",
+		},
+		"broken": {
+			`case "$*" in *status*) echo "fatal: bad object" >&2; exit 128;; esac; exec $git "$@"`,
+			"git status failed in " + r.Dir + " (fatal: bad object): see what `git status` says there",
+		},
+		"silent":        {`exit 3`, "git rev-parse failed in " + r.Dir + " (exit code 3): see what `git rev-parse` says there"},
+		"slow":          {`case "$*" in *status*) sleep 1000;; esac; exec $git "$@"`, "git status took more than 2s in " + r.Dir + ": see why `git status` is slow there"},
+		"talkative":     {`case "$*" in *status*) cat /dev/zero;; esac; exec $git "$@"`, "git status in " + r.Dir + ": too much output: put what is generated there into .gitignore"},
+		"with our GIT_": {`[ -z "$GIT_SECRET" ] || exit 3; exec $git "$@"`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, err := Ask(gitThat(t, tt.script))(t.Context(), daemon.WorktreeQuery{Dir: r.Dir, Names: []string{"a"}})
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if got != tt.want || err == nil && (len(w.Changed) != 1 || len(w.Known) != 1) {
+				t.Errorf("error %s\nwant  %s; %+v", got, tt.want, w)
+			}
+		})
+	}
+
+	// What was found before the trouble is told.
+	w, err := Ask(gitThat(t, `case "$*" in *ls-files*) exit 1;; esac; exec $git "$@"`))(t.Context(), daemon.WorktreeQuery{Dir: r.Dir, Names: []string{"a"}})
+	if err == nil || w.Top != r.Dir || !strings.Contains(r.changed(w), `untracked "b"`) {
+		t.Errorf("part of it: %+v, %v", w, err)
+	}
+
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("out of time")
+	cancel(why)
+	if _, err := Ask(cmdtest.GitTestEnv())(ctx, daemon.WorktreeQuery{Dir: r.Dir}); !errors.Is(err, why) {
+		t.Errorf("ended: %v", err)
+	}
+}

@@ -1,0 +1,160 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// standing is what stands where a work tree goes.
+type standing int
+
+const (
+	noTree    standing = iota // nothing, or an empty folder
+	halfTree                  // made in part
+	wholeTree                 // with all its files, whatever became of them since
+)
+
+// notOursError says that something is not to be touched.
+type notOursError struct{ path, repository string }
+
+func (e notOursError) Error() string {
+	return fmt.Sprintf("%s is there and is no work tree of the repository %s: move it away", e.path, e.repository)
+}
+
+// look finds out what stands at a path, which is a real one. What is neither empty nor a work tree
+// of the repository is a notOursError.
+func (r repository) look(path string) (standing, error) {
+	notOurs := notOursError{path, r.dir}
+	fi, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return noTree, nil
+	case err != nil:
+		return noTree, err
+	case !fi.IsDir():
+		return noTree, notOurs
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil || len(entries) == 0 {
+		return noTree, err
+	}
+	fi, err = os.Lstat(filepath.Join(path, ".git"))
+	if err != nil || !fi.Mode().IsRegular() {
+		return noTree, notOurs
+	}
+	alone := len(entries) == 1 // .git, without any files
+	admin, ours := r.admin(path)
+	switch {
+	case ours && registered(admin, path):
+		if _, err := os.Lstat(filepath.Join(admin, "index")); errors.Is(err, fs.ErrNotExist) {
+			return halfTree, nil
+		}
+		return wholeTree, nil
+	case alone && (ours || fi.Size() == 0): // unregistered again, or not written yet
+		return halfTree, nil
+	}
+	return noTree, notOurs
+}
+
+// admin returns the folder with git's own files of the work tree at path, and whether it is, or
+// was, one of the repository.
+func (r repository) admin(path string) (string, bool) {
+	admin, ok := pointer(filepath.Join(path, ".git"), "gitdir: ")
+	if !ok {
+		return "", false
+	}
+	admin = from(path, admin)
+	return admin, realPath(admin) == filepath.Join(r.common, "worktrees", filepath.Base(admin))
+}
+
+// registered reports whether git's own folder of a work tree is that of the one at path.
+func registered(admin, path string) bool {
+	dotGit, ok := pointer(filepath.Join(admin, "gitdir"), "")
+	return ok && realPath(from(admin, dotGit)) == filepath.Join(path, ".git")
+}
+
+// pointer reads a file of one line in which git names another.
+func pointer(file, prefix string) (string, bool) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return "", false
+	}
+	to, ok := strings.CutPrefix(strings.TrimRight(string(b), "\r\n"), prefix)
+	return to, ok && to != ""
+}
+
+// from is a path that may be relative to dir.
+func from(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(dir, path)
+}
+
+// realPath is a path in its folder's real name, as git has it. What it names itself may be missing.
+func realPath(path string) string {
+	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(dir, filepath.Base(path))
+}
+
+// clear takes away what is half-made, and the registration.
+func (r repository) clear(ctx context.Context, found standing, path string) error {
+	if found == halfTree {
+		if err := discard(path); err != nil {
+			return err
+		}
+	} else if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return r.unregister(ctx, path)
+}
+
+// discard deletes a tree, its .git last: what an end in the middle leaves is still known for what
+// it is.
+func discard(path string) error {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() == ".git" {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(path, e.Name())); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(path)
+}
+
+// unregister has git forget the tree at a path where nothing is any more, and no other. Git locks a tree while it
+// makes it, and that of one that was killed stays locked. Behind a shield, for git looks for changes in a tree that
+// somebody has put there again.
+func (r repository) unregister(ctx context.Context, path string) error {
+	known, err := os.ReadDir(filepath.Join(r.common, "worktrees"))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(known) == 0 {
+		return nil
+	}
+	g, err := r.behind(ctx, r.dir, r.gitDir, r.common)
+	if err != nil {
+		return err
+	}
+	defer g.close()
+	if _, _, err := g.run(ctx, io.Discard, "worktree", "unlock", "--", path); err != nil {
+		return err
+	}
+	stderr, exit, err := g.run(ctx, io.Discard, "worktree", "remove", "--", path)
+	if err == nil && exit != 0 && !strings.Contains(stderr, "is not a working tree") {
+		err = g.refused("worktree", stderr, exit)
+	}
+	return err
+}

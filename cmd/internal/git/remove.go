@@ -1,0 +1,278 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/understudyd/understudy/cmd/internal/term"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// Remove implements daemon.Trees. Kept is the end of a sentence that begins with the tree. A tree is
+// kept as well when it holds commits that no branch or tag does, submodules, or files that git is
+// told not to look at, when it is locked or in the middle of a rebase, merge or the like, or when git
+// has lost its index or its registration and can't tell.
+//
+// It is renamed before it is deleted: what an end in the middle leaves is not taken for a tree with
+// changes, and the next Remove of that path deletes the rest.
+func (t *trees) Remove(ctx context.Context, dir, path string) (kept string, err error) {
+	return t.remove(ctx, dir, path, false)
+}
+
+// Discard implements daemon.Trees.
+func (t *trees) Discard(ctx context.Context, dir, path string) error {
+	kept, err := t.remove(ctx, dir, path, true)
+	if err == nil && kept != "" {
+		err = fmt.Errorf("%s stays: %s", path, kept)
+	}
+	return err
+}
+
+// remove is Remove or, if nobody has worked in the tree, Discard.
+func (t *trees) remove(ctx context.Context, dir, path string, discarding bool) (kept string, err error) {
+	at := realPath(path)
+	condemned := filepath.Join(filepath.Dir(at), ".removed-"+filepath.Base(at))
+	if err := os.RemoveAll(condemned); err != nil {
+		return "", fmt.Errorf("what is left of a work tree can't be deleted (%w): delete it by hand", err)
+	}
+	_, gone := os.Lstat(at)
+	r, err := t.open(ctx, dir)
+	if err != nil {
+		if _, nowhere := os.Stat(dir); errors.Is(gone, fs.ErrNotExist) &&
+			(errors.Is(err, daemon.ErrNoWorktree) || errors.Is(nowhere, fs.ErrNotExist)) {
+			return "", nil // nor is there a repository that knows of it
+		}
+		if errors.Is(err, daemon.ErrNoWorktree) {
+			err = t.noRepository(dir, path)
+		}
+		return "", err
+	}
+	release, err := t.acquire(ctx, r.common)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	found, err := r.look(at)
+	_, notOurs := errors.AsType[notOursError](err)
+	switch {
+	case notOurs:
+		return "it is no work tree of the repository " + r.dir, nil
+	case err != nil:
+		return "", err
+	case found == halfTree && !discarding && holdsFiles(at):
+		return "git has lost track of what is in it (its index or its registration is gone)", nil
+	case found != wholeTree:
+		return "", r.clear(ctx, found, at)
+	}
+	if discarding {
+		return "", r.drop(ctx, at, condemned)
+	}
+	if kept, err = r.holds(ctx, at); kept != "" || err != nil {
+		return kept, err
+	}
+	return "", r.drop(ctx, at, condemned)
+}
+
+// drop deletes the tree at a path, by way of another name.
+func (r repository) drop(ctx context.Context, at, condemned string) error {
+	if err := os.Rename(at, condemned); err != nil {
+		return err
+	}
+	if err := r.unregister(ctx, at); err != nil {
+		return err
+	}
+	return os.RemoveAll(condemned)
+}
+
+// holdsFiles reports whether a folder holds more than git's own.
+func holdsFiles(path string) bool {
+	entries, err := os.ReadDir(path)
+	return err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != ".git" })
+}
+
+// noRepository says that a tree's repository can't be asked about it.
+func (t *trees) noRepository(dir, path string) error {
+	return fmt.Errorf("%s is in no git work tree any more, so that git can't say what %s holds: look, and delete it by hand", dir, path)
+}
+
+// holds says what would be lost with the tree at path, or keeps git from giving it up; "" if nothing.
+func (r repository) holds(ctx context.Context, path string) (string, error) {
+	at := r.git
+	at.dir = path
+	tree, err := at.shielded(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer tree.close()
+	if tree.dir != path {
+		return "git takes it for " + tree.dir, nil
+	}
+	admin, _ := r.admin(path)
+	if why := unfinished(admin); why != "" {
+		return why, nil
+	}
+	for _, look := range []func(context.Context) (string, error){tree.hidden, tree.uncommitted, tree.unheld} {
+		if why, err := look(ctx); why != "" || err != nil {
+			return why, err
+		}
+	}
+	return "", nil
+}
+
+// operations are what git notes in its own folder of a work tree while something is under way.
+var operations = []struct{ file, kept string }{
+	{"locked", "it is locked (see `git worktree list`)"},
+	{"rebase-merge", "it is in the middle of a rebase"},
+	{"rebase-apply", "it is in the middle of a rebase or of `git am`"},
+	{"MERGE_HEAD", "it is in the middle of a merge"},
+	{"CHERRY_PICK_HEAD", "it is in the middle of a cherry-pick"},
+	{"REVERT_HEAD", "it is in the middle of a revert"},
+	{"sequencer", "it is in the middle of a cherry-pick or a revert"},
+	{"BISECT_LOG", "it is in the middle of a bisect"},
+	{"modules", "it holds submodules"},
+}
+
+func unfinished(admin string) string {
+	for _, op := range operations {
+		if _, err := os.Lstat(filepath.Join(admin, op.file)); !errors.Is(err, fs.ErrNotExist) {
+			return op.kept
+		}
+	}
+	return ""
+}
+
+// hidden looks for what the status would not tell: submodules, and files that are there but that
+// git is told not to look at (assume-unchanged, skip-worktree).
+func (g git) hidden(ctx context.Context) (string, error) {
+	var unseen sample
+	submodules := false
+	err := g.each(ctx, func(record string) { // tag mode object stage TAB path
+		about, path, ok := strings.Cut(record, "\t")
+		if !ok || about == "" {
+			return
+		}
+		full := filepath.Join(g.dir, path)
+		tag, mode, _ := strings.Cut(about, " ")
+		if strings.HasPrefix(mode, "160000 ") {
+			inside, err := os.ReadDir(full)
+			submodules = submodules || len(inside) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist)
+			return
+		}
+		if tag == "S" || tag[0] >= 'a' {
+			if _, err := os.Lstat(full); err == nil {
+				unseen.add(path)
+			}
+		}
+	}, "ls-files", "-v", "-s", "-z")
+	switch {
+	case err != nil:
+		return "", err
+	case submodules:
+		return "it holds submodules", nil
+	case unseen.n > 0:
+		return "it holds " + unseen.counted("file") + " that git is told not to look at" + unseen.names(), nil
+	}
+	return "", nil
+}
+
+// uncommitted looks for files that differ from the last commit or are unknown to it. Of submodules,
+// none of which has files here, only the commits are compared.
+func (g git) uncommitted(ctx context.Context) (string, error) {
+	var found sample
+	err := g.each(ctx, func(record string) { // XY path
+		if len(record) > 3 {
+			found.add(record[3:])
+		}
+	}, "status", "--porcelain", "-z", "--ignored", "--untracked-files=all", "--ignore-submodules=dirty", "--no-renames", "--")
+	if err != nil || found.n == 0 {
+		return "", err
+	}
+	are := " that are not committed"
+	if found.n == 1 {
+		are = " that is not committed"
+	}
+	return "it holds " + found.counted("file") + are + found.names(), nil
+}
+
+// unheld looks for commits that would be lost with HEAD.
+func (g git) unheld(ctx context.Context) (string, error) {
+	if on, err := g.headBranch(ctx); on != "" || err != nil {
+		return "", err
+	}
+	n, err := g.line(ctx, "rev-list", "--count", "HEAD", "--not", "--branches", "--tags", "--remotes", "--")
+	if err != nil || n == "0" {
+		return "", err
+	}
+	count, err := strconv.Atoi(n)
+	if err != nil {
+		return "", fmt.Errorf("git rev-list: %w", err)
+	}
+	return "it holds " + term.Counted(count, "commit") + " that no branch does", nil
+}
+
+// each runs git with -z and calls do with each record.
+func (g git) each(ctx context.Context, do func(record string), args ...string) error {
+	stderr, exit, err := g.run(ctx, &records{do: do}, args...)
+	if err == nil && exit != 0 {
+		err = g.refused(args[0], stderr, exit)
+	}
+	return err
+}
+
+// records calls do with each record of git's -z that is written to it.
+type records struct {
+	do   func(string)
+	part []byte // of the record that is not whole yet
+}
+
+func (r *records) Write(p []byte) (int, error) {
+	n := len(p)
+	for {
+		record, rest, whole := bytes.Cut(p, []byte{0})
+		r.part = append(r.part, record...)
+		if !whole {
+			return n, nil
+		}
+		r.do(string(r.part))
+		r.part, p = r.part[:0], rest
+	}
+}
+
+// sample counts names and keeps the first few.
+type sample struct {
+	n     int
+	first []string
+}
+
+const sampled = 3
+
+func (s *sample) add(name string) {
+	if s.n++; s.n <= sampled {
+		s.first = append(s.first, name)
+	}
+}
+
+func (s *sample) counted(thing string) string { return term.Counted(s.n, thing) }
+
+// names is what it kept, in brackets. A name that would not show as it is comes as Go quotes it.
+func (s *sample) names() string {
+	var shown []string
+	for _, name := range s.first {
+		if quoted := strconv.Quote(name); quoted != `"`+name+`"` {
+			name = quoted
+		}
+		shown = append(shown, name)
+	}
+	if more := s.n - len(s.first); more > 0 {
+		shown = append(shown, fmt.Sprintf("and %d more", more))
+	}
+	return " (" + strings.Join(shown, ", ") + ")"
+}

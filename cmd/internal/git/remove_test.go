@@ -1,0 +1,244 @@
+package git
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+)
+
+// TestTreesKeep: whatever would be lost with a tree keeps it, and is told; and nothing is changed.
+func TestTreesKeep(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		do   func(r repo)
+		want string
+	}{
+		"modified":  {func(r repo) { r.Write("a.go", "x\n") }, "it holds 1 file that is not committed (a.go)"},
+		"deleted":   {func(r repo) { r.Remove("a.go") }, "it holds 1 file that is not committed (a.go)"},
+		"staged":    {func(r repo) { r.Write("n", "x\n"); r.Git("add", "n") }, "it holds 1 file that is not committed (n)"},
+		"renamed":   {func(r repo) { r.Git("mv", "a.go", "b.go") }, "it holds 2 files that are not committed (a.go, b.go)"},
+		"untracked": {func(r repo) { r.Write("new/x", ""); r.Write("new/y", "") }, "it holds 2 files that are not committed (new/x, new/y)"},
+		"ignored":   {func(r repo) { r.Write("x.log", "") }, "it holds 1 file that is not committed (x.log)"},
+		"hidden by the configuration": {func(r repo) {
+			r.Git("config", "status.showUntrackedFiles", "no")
+			r.Git("config", "core.excludesFile", r.Dir+"/.gitignore")
+			r.Write("x", "")
+			r.Write("x.log", "")
+		}, "it holds 2 files that are not committed (x, x.log)"},
+		"many, with names": {func(r repo) {
+			for _, name := range []string{"with space", "new\nline\x1b[31m", "ümlaut 日本", "\"quoted\"", "z"} {
+				r.Write(name, "")
+			}
+		}, `it holds 5 files that are not committed ("\"quoted\"", "new\nline\x1b[31m", with space, and 2 more)`},
+		"a repository in it": {func(r repo) { r.Write("inner/x", ""); r.Git("init", "-q", "inner") }, "it holds 1 file that is not committed (inner/)"},
+		"skipped":            {func(r repo) { r.Git("update-index", "--skip-worktree", "a.go"); r.Write("a.go", "x\n") }, "it holds 1 file that git is told not to look at (a.go)"},
+		"assumed":            {func(r repo) { r.Git("update-index", "--assume-unchanged", "a.go"); r.Write("a.go", "x\n") }, "it holds 1 file that git is told not to look at (a.go)"},
+		"locked":             {func(r repo) { r.Git("worktree", "lock", r.Dir) }, "it is locked (see `git worktree list`)"},
+		"bisect":             {func(r repo) { r.Git("bisect", "start") }, "it is in the middle of a bisect"},
+		"merge": {func(r repo) {
+			side(r)
+			r.Git("merge", "-q", "--no-commit", "--no-ff", "-s", "ours", "side")
+		}, "it is in the middle of a merge"},
+		"rebase": {func(r repo) {
+			side(r)
+			r.Git("-c", "sequence.editor=echo break >", "rebase", "-q", "-i", "HEAD~1")
+		}, "it is in the middle of a rebase"},
+		"a commit of no branch": {func(r repo) {
+			r.Git("checkout", "-q", "--detach")
+			for _, text := range []string{"1", "2"} {
+				r.Write("a.go", text)
+				r.Commit(time.Now())
+			}
+		}, "it holds 2 commits that no branch does"},
+		"without its index": {func(r repo) { loseIndex(r); r.Write("work", "") }, lostTrack},
+		"without its index, of files that were committed": {loseIndex, lostTrack},
+		"no longer a tree":  {func(r repo) { r.Remove(".git") }, "it is no work tree of the repository TOP"},
+		"another's place":   {func(r repo) { r.Git("worktree", "move", r.Dir, r.Dir+"-moved"); r.Write("mine", "") }, "it is no work tree of the repository TOP"},
+		"another folder's":  {func(r repo) { elsewhere(r) }, "git takes it for TOP"},
+		"a submodule in it": {submodule, "it holds submodules"},
+		"a repository committed as a submodule": {func(r repo) {
+			r.at(r.Dir+"/inner").Write("x", "")
+			r.Git("init", "-q", "inner")
+			r.at(r.Dir + "/inner").Commit(time.Now())
+			r.Commit(time.Now())
+		}, "it holds submodules"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, path := newTreeRepo(t)
+			r.add("new", path)
+			tt.do(r.at(path))
+			before := r.at(path).names()
+			kept, err := NewTrees(cmdtest.GitTestEnv()).Remove(t.Context(), r.Dir, path)
+			if want := strings.ReplaceAll(tt.want, "TOP", r.Dir); kept != want || err != nil {
+				t.Errorf("kept: %s, %v\nwant  %s", kept, err, want)
+			}
+			if after := r.at(path).names(); after != before {
+				t.Errorf("it holds %q, and held %q", after, before)
+			}
+		})
+	}
+}
+
+const lostTrack = "git has lost track of what is in it (its index or its registration is gone)"
+
+// loseIndex deletes the tree's index, as a crash or a careless hand does.
+func loseIndex(r repo) {
+	if err := os.Remove(r.says("rev-parse", "--path-format=absolute", "--git-path", "index")); err != nil {
+		r.T.Fatal(err)
+	}
+}
+
+// side makes a commit on the tree's branch and one beside it.
+func side(r repo) {
+	r.Git("branch", "side")
+	r.Write("mine", "")
+	r.Commit(time.Now())
+	r.Git("checkout", "-q", "side")
+	r.Write("its", "")
+	r.Commit(time.Now())
+	r.Git("checkout", "-q", "new")
+}
+
+// elsewhere has git look at the repository's own files when it is asked about the tree.
+func elsewhere(r repo) {
+	top := filepath.Dir(r.says("rev-parse", "--git-common-dir"))
+	r.Git("config", "extensions.worktreeConfig", "true")
+	r.Git("config", "--worktree", "core.worktree", top)
+	r.Write("work", "")
+}
+
+// submodule commits one, whose own changes the tree's status would tell as well.
+func submodule(r repo) {
+	r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", filepath.Dir(r.says("rev-parse", "--git-common-dir")), "module")
+	r.Commit(time.Now())
+}
+
+func TestTreesRemove(t *testing.T) {
+	t.Parallel()
+	r, path := newTreeRepo(t)
+	tip := r.says("rev-parse", "HEAD")
+	r.Git("update-index", "--add", "--cacheinfo", "160000,"+tip+",module") // a submodule that is never fetched
+	r.Git("commit", "-qm", "module")
+	trees := NewTrees(cmdtest.GitTestEnv())
+	gone := func(when string) {
+		t.Helper()
+		for range 2 { // a step may run twice
+			if kept, err := trees.Remove(t.Context(), r.Dir, path); kept != "" || err != nil {
+				t.Errorf("%s: kept %q, %v", when, kept, err)
+			}
+		}
+		if got := r.at(filepath.Dir(path)).names(); got != "" || strings.Contains(r.says("worktree", "list"), path+" ") {
+			t.Errorf("%s: left over %q\n%s", when, got, r.says("worktree", "list"))
+		}
+	}
+
+	tree := r.add("new", path)
+	tree.Write("a.go", "package committed\n")
+	tree.Commit(time.Now())
+	work := tree.says("rev-parse", "HEAD")
+	gone("committed")
+	if got := r.says("rev-parse", "new"); got != work {
+		t.Errorf("the branch is at %s, want %s", got, work)
+	}
+
+	r.add("new", path).wantTree("new", work, path) // the branch goes on
+	r.at(path).Git("checkout", "-q", "--detach", "main")
+	gone("detached at a branch's commit")
+
+	r.add("new", path)
+	if err := os.RemoveAll(path); err != nil {
+		t.Fatal(err)
+	}
+	gone("deleted by hand")
+
+	r.Git("worktree", "add", "-q", "--no-checkout", path, "new")
+	gone("half-made")
+
+	// Killed after the rename, and while it was deleted.
+	r.add("new", path)
+	r.Git("worktree", "add", "-q", path+"-other", "-b", "other")
+	if err := errors.Join(os.RemoveAll(path+"-other"), os.Rename(path, filepath.Dir(path)+"/.removed-1"), os.Remove(filepath.Dir(path)+"/.removed-1/.git")); err != nil {
+		t.Fatal(err)
+	}
+	gone("in the middle")
+	if !strings.Contains(r.says("worktree", "list"), path+"-other") {
+		t.Error("another tree's registration went with it")
+	}
+}
+
+// TestTreesDiscard: what Add has made goes when nobody has worked in it, however far it had come, and the
+// branch stays. What is not the repository's own is left alone.
+func TestTreesDiscard(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		do    func(r repo)
+		stays string
+	}{
+		"whole":             {func(repo) {}, ""},
+		"in the middle":     {func(r repo) { r.Remove("sub/deep/b.go") }, ""},
+		"without its index": {loseIndex, ""},
+		"nothing but .git": {func(r repo) {
+			loseIndex(r)
+			for _, name := range []string{"a.go", "sub", ".gitignore"} {
+				if err := os.RemoveAll(filepath.Join(r.Dir, name)); err != nil {
+					r.T.Fatal(err)
+				}
+			}
+		}, ""},
+		"another's place": {func(r repo) { r.Git("worktree", "move", r.Dir, r.Dir+"-moved"); r.Write("mine", "") }, "it is no work tree of the repository TOP"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, path := newTreeRepo(t)
+			r.add("new", path)
+			tt.do(r.at(path))
+			before, err := r.at(path).names(), NewTrees(cmdtest.GitTestEnv()).Discard(t.Context(), r.Dir, path)
+			if tt.stays != "" {
+				if want := path + " stays: " + strings.ReplaceAll(tt.stays, "TOP", r.Dir); err == nil || err.Error() != want || r.at(path).names() != before {
+					t.Errorf("got %v, want %s; it holds %q, and held %q", err, want, r.at(path).names(), before)
+				}
+				return
+			}
+			if got := r.at(filepath.Dir(path)).names(); err != nil || got != "" || strings.Contains(r.says("worktree", "list"), path) {
+				t.Errorf("discarded: %v, left over %q\n%s", err, got, r.says("worktree", "list"))
+			}
+			r.Git("rev-parse", "--verify", "new")
+			if err := NewTrees(cmdtest.GitTestEnv()).Discard(t.Context(), r.Dir, path); err != nil {
+				t.Errorf("once more: %v", err)
+			}
+		})
+	}
+}
+
+// TestTreesRemoveWithoutRepository: with the repository there is nothing left to tidy up; a tree
+// that is still there stays.
+func TestTreesRemoveWithoutRepository(t *testing.T) {
+	t.Parallel()
+	r, path := newTreeRepo(t)
+	r.add("new", path)
+	trees := NewTrees(cmdtest.GitTestEnv())
+	if err := os.RemoveAll(r.Dir + "/.git"); err != nil {
+		t.Fatal(err)
+	}
+	want := r.Dir + " is in no git work tree any more, so that git can't say what " + path + " holds: look, and delete it by hand"
+	if kept, err := trees.Remove(t.Context(), r.Dir, path); kept != "" || err == nil || err.Error() != want {
+		t.Errorf("kept %q, %v\nwant %s", kept, err, want)
+	}
+	if _, err := os.Stat(path + "/a.go"); err != nil {
+		t.Error(err)
+	}
+	if err := os.RemoveAll(path); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{r.Dir, r.Dir + "/none"} {
+		if kept, err := trees.Remove(t.Context(), dir, path); kept != "" || err != nil {
+			t.Errorf("both gone: kept %q, %v", kept, err)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package git
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// shield is a folder that stands in for the .git that a repository's work trees share. It leads to the objects,
+// the branches and so on, but its configuration is ours: git reads what the repository's own can change, such as
+// the programs of filters, neither when a command begins nor later. An agent writes that configuration, and may do
+// so between two commands or have an include of it say something else each time.
+type shield struct {
+	git           // at the top of the work tree
+	folder string // of the shield
+}
+
+// shared are what git looks for in the shared .git, but for its configuration, hooks and remotes. One that is
+// missing there is a link to nothing, which git takes for missing.
+var shared = []string{"objects", "refs", "reftable", "packed-refs", "info", "logs", "shallow", "worktrees", "modules", "lfs"}
+
+// harmless matches the settings of a repository that go on counting: how its files and objects are stored, and
+// where git-lfs, which is the user's own, gets files from. None of them can name a program, but for addresses
+// that do not begin like those here.
+var harmless = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:` +
+		`core\.(?:filemode|ignorecase|precomposeunicode|symlinks|autocrlf|eol|safecrlf|excludesfile|attributesfile|` +
+		`trustctime|checkstat|sparsecheckout|sparsecheckoutcone)\n.*|` +
+		`extensions\.(?:objectformat|refstorage)\n\w+|` +
+		`remote\.[\w.-]+\.url\nhttps?://[^\n]*)$`)
+})
+
+// shielded returns git for the work tree that g's folder is in, behind a shield that the caller closes. git itself
+// finds the work tree first: an error is that of [git.output], among them that the user does not trust its owner.
+func (g git) shielded(ctx context.Context) (s shield, err error) {
+	at, err := g.paths(ctx, "--show-toplevel", "--git-dir", "--git-common-dir")
+	if err != nil {
+		return s, err
+	}
+	return g.behind(ctx, at[0], at[1], at[2])
+}
+
+// behind is shielded for a work tree of which is known where it and its .git are, and the one that is shared.
+func (g git) behind(ctx context.Context, top, dir, common string) (s shield, err error) {
+	s.git = g
+	s.dir = top
+	config, err := g.harmlessSettings(ctx)
+	if err != nil {
+		return s, err
+	}
+	if s.folder, err = os.MkdirTemp("", "understudy-git-"); err != nil {
+		return s, err
+	}
+	if err = s.fill(common, config); err != nil {
+		s.close()
+		return s, err
+	}
+	s.env = append(s.env[:len(s.env):len(s.env)], "GIT_WORK_TREE="+top, "GIT_DIR="+dir, "GIT_COMMON_DIR="+s.folder)
+	return s, nil
+}
+
+// paths returns what rev-parse has for each of its options: absolute paths, but for those that are never so.
+func (g git) paths(ctx context.Context, options ...string) ([]string, error) {
+	ask := []string{"rev-parse", "--path-format=absolute"}
+	all, err := g.line(ctx, append(ask, options...)...)
+	if err != nil {
+		return nil, err
+	}
+	paths := strings.Split(all, "\n")
+	if len(paths) == len(options) {
+		return paths, nil
+	}
+	paths = paths[:0] // one has a line break: each is asked for by itself
+	for _, option := range options {
+		path, err := g.line(ctx, append(ask[:2:2], option)...)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+func (s shield) fill(common, config string) error {
+	if err := os.WriteFile(filepath.Join(s.folder, "config"), []byte(config), 0o600); err != nil {
+		return err
+	}
+	for _, name := range shared {
+		if err := os.Symlink(filepath.Join(common, name), filepath.Join(s.folder, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s shield) close() { _ = os.RemoveAll(s.folder) } // of links alone; what is left does no harm
+
+// harmlessSettings returns those settings of the repository that the shield has as well, as a file of configuration.
+func (g git) harmlessSettings(ctx context.Context) (string, error) {
+	out, err := g.output(ctx, "config", "--show-scope", "--includes", "--list", "-z")
+	if err != nil {
+		return "", err
+	}
+	config := "[core]\n\tbare = false\n"
+	for records := split(out); len(records) > 1; records = records[2:] {
+		scope, setting := records[0], records[1]
+		if scope != "local" && scope != "worktree" || !harmless().MatchString(setting) {
+			continue
+		}
+		key, value, _ := strings.Cut(setting, "\n")
+		section, name := key[:strings.IndexByte(key, '.')], key[strings.LastIndexByte(key, '.')+1:]
+		if section == "extensions" {
+			config += "[core]\n\trepositoryformatversion = 1\n"
+		}
+		if sub := strings.TrimSuffix(strings.TrimPrefix(key, section+"."), name); sub != "" {
+			section += ` "` + strings.TrimSuffix(sub, ".") + `"`
+		}
+		config += fmt.Sprintf("[%s]\n\t%s = %s\n", section, name, quoteSetting(value))
+	}
+	return config, nil
+}
+
+// quoteSetting is a value as git's configuration quotes it.
+func quoteSetting(value string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(value) + `"`
+}

@@ -1,0 +1,266 @@
+package git
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+)
+
+// newTreeRepo is a repository with a commit, and the path of a work tree to be made, in a folder
+// that is not there.
+func newTreeRepo(t testing.TB) (r repo, path string) {
+	t.Helper()
+	r = newRepo(t)
+	r.Git("symbolic-ref", "HEAD", "refs/heads/main")
+	r.Write("a.go", "package a\n")
+	r.Write("sub/deep/b.go", "package b\n")
+	r.Write(".gitignore", "*.log\n")
+	r.Commit(time.Now())
+	return r, filepath.Join(realDir(t), "trees", "1")
+}
+
+func realDir(t testing.TB) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// at is another work tree, or a folder of one.
+func (r repo) at(dir string) repo { return repoAt(r.T, dir) }
+
+// says is what git prints.
+func (r repo) says(args ...string) string {
+	r.T.Helper()
+	cmd := exec.CommandContext(r.T.Context(), "git", args...)
+	cmd.Dir, cmd.Env = r.Dir, cmdtest.GitTestEnv()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		r.T.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSuffix(string(out), "\n")
+}
+
+// add makes a work tree, which must succeed.
+func (r repo) add(branch, path string) repo {
+	r.T.Helper()
+	workdir, err := NewTrees(cmdtest.GitTestEnv()).Add(r.T.Context(), r.Dir, branch, path)
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	return r.at(workdir)
+}
+
+// wantTree compares the branch, the commit, what is not committed and the folder of a tree.
+func (r repo) wantTree(branch, commit, dir string) {
+	r.T.Helper()
+	got := []string{r.says("status", "--porcelain=v2", "--branch", "--ignored", "--no-ahead-behind"), r.Dir} // one start of git for all
+	want := []string{"# branch.oid " + commit + "\n# branch.head " + branch, dir}
+	if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
+		r.T.Errorf("the tree is %q, want %q", got, want)
+	}
+}
+
+func TestTreesAdd(t *testing.T) {
+	t.Parallel()
+	r, path := newTreeRepo(t)
+	first := r.says("rev-parse", "HEAD")
+	r.Git("branch", "old")
+	r.Git("branch", "also-a-tag", first)
+	r.Write("a.go", "package second\n")
+	r.Commit(time.Now())
+	r.Git("tag", "also-a-tag") // elsewhere than the branch
+	head := r.says("rev-parse", "HEAD")
+	r.Git("config", "branch.autoSetupMerge", "always")
+	r.Git("config", "submodule.recurse", "true")
+
+	r.add("new", path).wantTree("new", head, path)
+	if fi, err := os.Stat(filepath.Dir(path)); err != nil || fi.Mode().Perm() != 0o700 {
+		t.Errorf("the folder of trees: %v, %v", fi.Mode(), err)
+	}
+	if got := r.says("config", "--get-regexp", "^branch"); got != "branch.autosetupmerge always" {
+		t.Errorf("the branch follows another one: %s", got)
+	}
+	r.Write("a.go", "not committed\n") // is no matter of the trees
+	r.at(path).Write("a.go", "begun\n")
+	r.Git("commit", "-qam", "third")
+	if again := r.add("new", path); again.says("diff", "--name-only") != "a.go" {
+		t.Error("a tree that is there was not taken as it is")
+	}
+
+	r.add("old", path+"-old").wantTree("old", first, path+"-old")
+	r.add("also-a-tag", path+"-tag").wantTree("also-a-tag", first, path+"-tag")
+	linked := r.at(path+"-old").add("from/linked", path+"-linked")
+	linked.wantTree("from/linked", first, path+"-linked")
+
+	r.at(r.Dir+"/sub/deep").add("sub", path+"-sub").wantTree("sub", r.says("rev-parse", "HEAD"), path+"-sub/sub/deep")
+	r.Write("untracked/below/x.log", "")
+	r.at(r.Dir+"/untracked/below").add("untracked", path+"-un").wantTree("untracked", r.says("rev-parse", "HEAD"), path+"-un/untracked/below")
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(r.Dir+"/sub", link); err != nil {
+		t.Fatal(err)
+	}
+	r.at(link).add("by-link", path+"-link").wantTree("by-link", r.says("rev-parse", "HEAD"), path+"-link/sub")
+
+	r.Git("checkout", "-q", "--detach", first)
+	r.add("from-detached", path+"-detached").wantTree("from-detached", first, path+"-detached")
+}
+
+// TestTreesKinds: repositories whose files lie elsewhere, or not all of them there.
+func TestTreesKinds(t *testing.T) {
+	t.Parallel()
+	origin, path := newTreeRepo(t)
+	dir := realDir(t)
+	bare := origin.at(dir + "/bare.git")
+	origin.Git("clone", "-q", "--bare", origin.Dir, bare.Dir)
+	bare.Git("worktree", "add", "-q", dir+"/of-bare", "-b", "of-bare")
+	sparse := origin.at(dir + "/sparse")
+	origin.Git("clone", "-q", origin.Dir, sparse.Dir)
+	sparse.Git("sparse-checkout", "set", "other")
+	module := origin.at(dir + "/super/module")
+	origin.Git("init", "-q", dir+"/super")
+	origin.at(dir+"/super").Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", origin.Dir, "module")
+	origin.at(dir+"/super").Git("config", "submodule.recurse", "true")
+	origin.at(dir + "/super").Commit(time.Now())
+	elsewhere := origin.at(dir + "/elsewhere")
+	origin.Git("clone", "-q", "--separate-git-dir", dir+"/elsewhere.git", origin.Dir, elsewhere.Dir)
+
+	for i, r := range []repo{origin.at(dir + "/of-bare"), sparse, module, origin.at(dir + "/super"), elsewhere} {
+		at := fmt.Sprint(path, i)
+		for range 2 {
+			r.add("new", at).wantTree("new", r.says("rev-parse", "HEAD"), at)
+		}
+		if _, err := os.Stat(at + "/sub"); (err == nil) != (r != sparse && i != 3) {
+			t.Errorf("the tree of %s holds %s", r.Dir, r.at(at).names())
+		}
+		kept, err := NewTrees(cmdtest.GitTestEnv()).Remove(t.Context(), r.Dir, at)
+		if _, gone := os.Stat(at); kept != "" || err != nil || gone == nil {
+			t.Errorf("%s: not removed: %q, %v", r.Dir, kept, err)
+		}
+	}
+}
+
+// TestTreesOddNames: folders and branches of names that shells, git and its files give a meaning.
+func TestTreesOddNames(t *testing.T) {
+	t.Parallel()
+	for i, name := range []string{"with space", "ümlaut 日本", "-rf", "$(x)`y`;&'\"", "a*?[b]\\", "new\nline", "gitdir: x", "@{-1}", "~"} {
+		r, path := newTreeRepo(t)
+		head := r.says("rev-parse", "HEAD")
+		dir := filepath.Join(r.Dir, name)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		branch := fmt.Sprintf("ümlaut/$(x)`y`;&'\"%d", i)
+		for range 2 {
+			r.at(dir).add(branch, filepath.Join(path, name)).wantTree(branch, head, filepath.Join(path, name, name))
+		}
+		kept, err := NewTrees(cmdtest.GitTestEnv()).Remove(t.Context(), dir, filepath.Join(path, name))
+		if _, gone := os.Stat(filepath.Join(path, name)); kept != "" || err != nil || gone == nil {
+			t.Errorf("%q is not removed: %q, %v", name, kept, err)
+		}
+		if got := strings.Count(r.says("worktree", "list", "--porcelain"), "worktree "); got != 1 {
+			t.Errorf("%q: %d trees are left", name, got)
+		}
+	}
+}
+
+func TestTreesRefuse(t *testing.T) {
+	t.Parallel()
+	r, path := newTreeRepo(t)
+	r.Git("branch", "taken")
+	r.Git("worktree", "add", "-q", path+"-gone", "-b", "gone")
+	if err := os.RemoveAll(path + "-gone"); err != nil {
+		t.Fatal(err)
+	}
+	r.add("taken", path+"-taken")
+	r.at(path+"-full").Write("mine", "")
+	other, _ := newTreeRepo(t)
+	other.add("other", path+"-other")
+	r.at(filepath.Dir(path)).Write("file", "")
+	r.at(path+"-foreign").Write(".git", "gitdir: "+other.Dir+"/.git/worktrees/none\n")
+	r.at(path+"-copy").Write(".git", "gitdir: "+r.Dir+"/.git/worktrees/1-taken\n")
+	r.at(path+"-copy").Write("mine", "")
+	if err := os.Symlink(r.Dir, path+"-link"); err != nil {
+		t.Fatal(err)
+	}
+	r.Git("checkout", "-q", "-b", "odd")
+	r.Write("file", "")
+	if err := os.Symlink(os.TempDir(), r.Dir+"/out"); err != nil {
+		t.Fatal(err)
+	}
+	r.Commit(time.Now())
+	r.Git("checkout", "-q", "main")
+	r.Write("file/x", "")
+	r.Write("out/x", "")
+	bare, empty, none := r.at(realDir(t)), newRepo(t), r.at(realDir(t))
+	bare.Git("init", "-q", "--bare")
+	isThere := " is there and is no work tree of the repository " + r.Dir + ": move it away"
+
+	for name, tt := range map[string]struct {
+		in                 repo
+		branch, path, want string
+	}{
+		"checked out at the top": {r, "main", path, "the branch main is checked out in " + r.Dir + ": switch that to another branch, or name another one"},
+		"checked out elsewhere":  {r, "taken", path, "the branch taken is checked out in " + path + "-taken: switch that to another branch, or name another one"},
+		"checked out, gone":      {r, "gone", path, "the branch gone is checked out in " + path + "-gone, which is gone: run `git worktree prune` in " + r.Dir},
+		"beside a branch":        {r, "main/x", path, "there is a branch whose name begins like main/x or is the beginning of it, and git can't keep both: name another one"},
+		"another branch":         {r, "new", path + "-taken", "the work tree " + path + "-taken is not on the branch new: run `git switch new` there, or remove it with `git worktree remove`"},
+		"not empty":              {r, "new", path + "-full", path + "-full" + isThere},
+		"another repository's":   {r, "new", path + "-other", path + "-other" + isThere},
+		"another's, empty":       {r, "new", path + "-foreign", path + "-foreign" + isThere},
+		"a copy":                 {r, "taken", path + "-copy", path + "-copy" + isThere},
+		"too long":               {r, strings.Repeat("x", 300), path, "git worktree failed in " + r.Dir + " (fatal: cannot lock ref 'refs/heads/" + strings.Repeat("x", 300) + "': Unable to create '" + r.Dir + "/.git/refs/heads/" + strings.Repeat("x", 300) + ".lock': File name too long): see what `git worktree` says there"},
+		"a repository":           {r, "new", other.Dir, other.Dir + isThere},
+		"itself":                 {r, "main", r.Dir, r.Dir + isThere},
+		"a file":                 {r, "new", filepath.Dir(path) + "/file", filepath.Dir(path) + "/file" + isThere},
+		"a link":                 {r, "new", path + "-link", path + "-link" + isThere},
+		"bare":                   {bare, "new", path, bare.Dir + " is a bare git repository: name a folder of a work tree of it, or leave out the branch"},
+		"its .git":               {r.at(r.Dir + "/.git"), "new", path, r.Dir + "/.git is in no git work tree: run `git init` there, or leave out the branch"},
+		"no repository":          {none, "new", path, none.Dir + " is in no git work tree: run `git init` there, or leave out the branch"},
+		"no commits":             {empty, "new", path, "the repository " + empty.Dir + " has no commit for a branch to begin at: make one, or leave out the branch"},
+		"no folder":              {r.at(r.Dir + "/none"), "new", path, "the working directory " + r.Dir + "/none is gone: make it again"},
+		"an option":              {r, "--force", path, "\"--force\" is no name for a git branch: name one as `git help check-ref-format` says"},
+		"HEAD's other name":      {r, "@", path, "\"@\" is no name for a git branch: name one as `git help check-ref-format` says"},
+		"the one before":         {r, "@{-1}", path, "\"@{-1}\" is no name for a git branch: name one as `git help check-ref-format` says"},
+		"two dots":               {r, "a..b", path, "\"a..b\" is no name for a git branch: name one as `git help check-ref-format` says"},
+		"a file for a folder":    {r.at(r.Dir + "/file"), "odd", path + "-odd", "file is no folder in the work tree " + path + "-odd: start the run from another folder of the repository"},
+		"a link that leads out":  {r.at(r.Dir + "/out"), "odd", path + "-odd", "out is no folder in the work tree " + path + "-odd: start the run from another folder of the repository"},
+	} {
+		before := r.says("worktree", "list", "--porcelain")
+		got, err := NewTrees(cmdtest.GitTestEnv()).Add(t.Context(), tt.in.Dir, tt.branch, tt.path)
+		if err == nil || err.Error() != tt.want {
+			t.Errorf("%s: %q, %v\nwant %s", name, got, err, tt.want)
+		}
+		if after := r.says("worktree", "list", "--porcelain"); tt.branch != "odd" && after != before {
+			t.Errorf("%s leaves a tree:\n%s", name, after)
+		}
+	}
+	if got := r.at(path + "-full").names(); got != "mine" {
+		t.Errorf("what was in the way is now %s", got)
+	}
+	if _, err := NewTrees([]string{"PATH=/nowhere"}).Add(t.Context(), r.Dir, "new", path); err == nil || !strings.Contains(err.Error(), "install git") {
+		t.Errorf("without git: %v", err)
+	}
+}
+
+// names are those of the folder, .git too.
+func (r repo) names() string {
+	r.T.Helper()
+	entries, err := os.ReadDir(r.Dir)
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return strings.Join(names, " ")
+}

@@ -1,0 +1,239 @@
+// Package git asks git about the directories that agents work in, and makes and removes the work trees of pipelines. It
+// runs the git command behind a shield: no setting, hook or filter of the repository may have it run a program
+// (docs/adr/0023). Its functions are safe for concurrent use; what a crash leaves half made, the next call clears.
+package git
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/child"
+	"github.com/understudyd/understudy/daemon"
+)
+
+const (
+	gitLimit   = 2 * time.Second // one run of git
+	gitOutput  = 4 << 20         // bytes that one run may print, where all of it is kept
+	maxCommits = 500
+)
+
+// Ask returns daemon.Config.Worktree: what the git command says, run with an environment that
+// comes from environ. With an error the work tree holds what was found out before it.
+//
+// Neither the repository's configuration nor the names asked for are trusted: see [shield].
+func Ask(environ []string) func(context.Context, daemon.WorktreeQuery) (daemon.Worktree, error) {
+	env := gitEnv(environ)
+	return func(ctx context.Context, q daemon.WorktreeQuery) (daemon.Worktree, error) {
+		if _, err := child.LookPath("git", env); err != nil {
+			return daemon.Worktree{}, daemon.ErrNoWorktree
+		}
+		if fi, err := os.Stat(q.Dir); err != nil || !fi.IsDir() {
+			return daemon.Worktree{}, fmt.Errorf("the working directory %s is gone: make it again", q.Dir)
+		}
+		if outside(q.Dir) {
+			return daemon.Worktree{}, daemon.ErrNoWorktree
+		}
+		g := git{env: env, dir: q.Dir}
+		return g.worktree(ctx, q)
+	}
+}
+
+// outside reports whether git would surely find no repository from a folder on: most handoffs of agents that work on none
+// need not start it. Git looks, there and in each folder above, for .git and for a repository without one, which has a HEAD.
+func outside(dir string) bool {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil || !filepath.IsAbs(dir) {
+		return false
+	}
+	for above := ""; dir != above; above, dir = dir, filepath.Dir(dir) {
+		for _, name := range []string{".git", "HEAD"} {
+			if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// worktree asks one thing after the other.
+func (g git) worktree(ctx context.Context, q daemon.WorktreeQuery) (w daemon.Worktree, err error) {
+	behind, err := g.shielded(ctx)
+	if err != nil {
+		return w, err
+	}
+	defer behind.close()
+	g = behind.git // from here on paths are given from the top
+	w.Top = g.dir
+	changes, born, err := g.changes(ctx)
+	if err != nil {
+		return w, err
+	}
+	if born {
+		if err := g.countLines(ctx, changes); err != nil {
+			return w, err
+		}
+		if w.Committed, err = g.committed(ctx, q.Since); err != nil {
+			return w, err
+		}
+	}
+	w.Changed = inOrder(w.Top, changes)
+	w.Committed = absolute(w.Top, w.Committed)
+	w.Known, err = g.known(ctx, q)
+	return w, err
+}
+
+// changes returns what differs from the last commit, by path from the top. A folder of which
+// nothing is tracked is one entry that ends in a slash. born says whether there is a commit.
+func (g git) changes(ctx context.Context) (found map[string]*daemon.FileChange, born bool, err error) {
+	out, err := g.output(ctx, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal",
+		"--ignore-submodules=all", "--find-renames", "--no-ahead-behind", "--")
+	if err != nil {
+		return nil, false, err
+	}
+	found = map[string]*daemon.FileChange{}
+	born = true
+	for records := split(out); len(records) > 0; records = records[1:] {
+		kind, rest, _ := strings.Cut(records[0], " ")
+		switch kind {
+		case "#":
+			if rest == "branch.oid (initial)" {
+				born = false
+			}
+		case "?":
+			note(found, rest, "untracked")
+		case "1": // XY sub mH mI mW hH hI path
+			if f := strings.SplitN(rest, " ", 8); len(f) == 8 {
+				note(found, f[7], ordinary(f[0]))
+			}
+		case "2": // XY sub mH mI mW hH hI score path, and the old path as a record of its own
+			if f := strings.SplitN(rest, " ", 9); len(f) == 9 && len(records) > 1 {
+				records = records[1:]
+				path, status := renamed(f[0], f[8], records[0])
+				note(found, path, status)
+			}
+		case "u": // XY sub m1 m2 m3 mW h1 h2 h3 path
+			if f := strings.SplitN(rest, " ", 10); len(f) == 10 {
+				note(found, f[9], "modified") // a conflict that is not resolved
+			}
+		}
+	}
+	return found, born, nil
+}
+
+// ordinary is the status of a file whose state is X in the index and Y in the work tree, compared
+// with the last commit; "" when it is in neither.
+func ordinary(xy string) string {
+	switch {
+	case xy == "AD":
+		return ""
+	case strings.Contains(xy, "D"):
+		return "deleted"
+	case strings.Contains(xy, "A"):
+		return "added"
+	}
+	return "modified"
+}
+
+// renamed is the status of a file that was renamed or copied, in the index or beyond it, and the
+// path to name.
+func renamed(xy, path, old string) (string, string) {
+	switch {
+	case xy == "CD":
+		return path, ""
+	case xy[1:] == "D": // renamed, and gone then: the old one is missing
+		return old, "deleted"
+	case strings.Contains(xy, "C"):
+		return path, "added"
+	}
+	return path, "renamed"
+}
+
+// note enters a change. A file that was taken out of the index and left where it is comes twice, as
+// deleted and then as untracked, which is what it is.
+func note(found map[string]*daemon.FileChange, path, status string) {
+	if status != "" {
+		found[path] = &daemon.FileChange{Path: path, Status: status}
+	}
+}
+
+// countLines enters how many lines changed since the last commit.
+func (g git) countLines(ctx context.Context, changes map[string]*daemon.FileChange) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	out, err := g.output(ctx, "diff", "--numstat", "-z", "--find-renames", "--no-ext-diff", "--no-textconv", "--no-color",
+		"--ignore-submodules=all", "--no-relative", "HEAD", "--")
+	if err != nil {
+		return err
+	}
+	for records := split(out); len(records) > 0; records = records[1:] {
+		f := strings.SplitN(records[0], "\t", 3)
+		if len(f) < 3 {
+			continue
+		}
+		path := f[2]
+		if path == "" && len(records) > 2 { // a rename: the old and the new path follow
+			path, records = records[2], records[2:]
+		}
+		if c := changes[path]; c != nil && c.Status != "untracked" {
+			c.Added, _ = strconv.Atoi(f[0]) // "-" for a binary file
+			c.Deleted, _ = strconv.Atoi(f[1])
+		}
+	}
+	return nil
+}
+
+// committed returns the paths that commits since then have changed, of at most maxCommits.
+func (g git) committed(ctx context.Context, since time.Time) ([]string, error) {
+	if since.IsZero() {
+		return nil, nil
+	}
+	out, err := g.output(ctx, "log", fmt.Sprintf("--since=@%d", since.Unix()), fmt.Sprintf("--max-count=%d", maxCommits),
+		"--name-only", "-z", "--pretty=", "--no-show-signature", "--no-ext-diff", "--no-textconv", "--no-color",
+		"--ignore-submodules=all", "--no-relative", "HEAD", "--")
+	if err != nil {
+		return nil, err
+	}
+	paths := slices.DeleteFunc(split(out), func(path string) bool { return path == "" })
+	slices.Sort(paths)
+	return slices.Compact(paths), nil
+}
+
+// inOrder returns changes with absolute paths, sorted.
+func inOrder(top string, changes map[string]*daemon.FileChange) []daemon.FileChange {
+	var out []daemon.FileChange
+	for c := range maps.Values(changes) {
+		c.Path = fromTop(top, c.Path)
+		out = append(out, *c)
+	}
+	slices.SortFunc(out, func(a, b daemon.FileChange) int { return cmp.Compare(a.Path, b.Path) })
+	return out
+}
+
+func absolute(top string, paths []string) []string {
+	for i, path := range paths {
+		paths[i] = fromTop(top, path)
+	}
+	return paths
+}
+
+// fromTop is a path of git's from the top on; the slash that ends a folder stays.
+func fromTop(top, path string) string { return strings.TrimSuffix(top, "/") + "/" + path }
+
+// split returns the records of git's -z.
+func split(out []byte) []string {
+	if len(out) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+}

@@ -1,0 +1,111 @@
+package proc
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/hooks"
+)
+
+// TestFindHookProgram: agents run the program that stands beside ours if both were built together.
+func TestFindHookProgram(t *testing.T) {
+	t.Parallel()
+	goTool, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(text, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		beside string
+		want   string // in the error; empty: it is found
+	}{
+		"of the same build": {beside: cmdtest.HookProgram(t)},
+		"none":              {want: "is not there"},
+		"of another build":  {beside: goTool, want: "is of another build than this program"},
+		"no Go program":     {beside: text, want: "can't be read"},
+	} {
+		own := filepath.Join(t.TempDir(), "understudy")
+		path := filepath.Join(filepath.Dir(own), HookName)
+		if tt.beside != "" {
+			if err := os.Symlink(tt.beside, path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		found, err := FindHookProgram(own)
+		switch {
+		case tt.want == "" && (err != nil || found != path || HookProgramOf(own) != path):
+			t.Errorf("%s: %q, %v", name, found, err)
+		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || HookProgramOf(own) != own):
+			t.Errorf("%s: %q, %v; want an error with %q", name, found, err, tt.want)
+		}
+	}
+}
+
+// TestHookProgramIsKept: agents name a copy in the data directory, which is whole at any moment: who
+// replaces or removes the installed program takes no hook from them.
+func TestHookProgramIsKept(t *testing.T) {
+	t.Parallel()
+	dir, err := data.Open(filepath.Join(t.TempDir(), "d"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	installed := filepath.Join(t.TempDir(), HookName)
+	program, err := os.ReadFile(cmdtest.HookProgram(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	older := []byte("#!/bin/sh\necho older\n")
+	longer := append(bytes.Clone(program), 'x')
+	changed := bytes.Clone(program)
+	changed[len(changed)-1] ^= 1
+	var kept string
+	var previous []byte
+	for _, version := range [][]byte{older, longer, program, changed, program, program} {
+		if err := os.WriteFile(installed, version, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		var before *os.File // as an agent's hook has it that runs at this moment
+		if kept != "" {
+			if before, err = os.Open(kept); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if kept, err = KeepHookProgram(dir, installed); err != nil {
+			t.Fatal(err)
+		}
+		if before != nil {
+			var still bytes.Buffer
+			if _, err := still.ReadFrom(before); err != nil || !bytes.Equal(still.Bytes(), previous) {
+				t.Errorf("the program that ran was written over: %d bytes, had %d: %v", still.Len(), len(previous), err)
+			}
+			_ = before.Close()
+		}
+		if got, err := os.ReadFile(kept); err != nil || !bytes.Equal(got, version) {
+			t.Errorf("kept %d bytes, want %d: %v", len(got), len(version), err)
+		}
+		previous = version
+	}
+	if err := os.Remove(installed); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(kept, "hook", "Stop")
+	cmd.Stdin, cmd.Env = strings.NewReader(`{"session_id":"s-1"}`), []string{"UNDERSTUDY_DATA=" + dir.Root()}
+	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("the copy: %v: %s", err, out)
+	}
+	if n, err := hooks.OpenSpool(dir.Spool()).Len(); err != nil || n != 1 {
+		t.Errorf("%d hooks are spooled, want 1: %v", n, err)
+	}
+	if _, err := KeepHookProgram(dir, installed); err == nil {
+		t.Error("a program that is gone was kept")
+	}
+}

@@ -1,0 +1,137 @@
+// Package proc runs other programs and knows this one: commands that end with their context and leave nothing behind, the
+// versions of agents' CLIs, the path of this binary, and the program of agents' hooks that stands beside it.
+package proc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"unicode/utf8"
+
+	"github.com/understudyd/understudy/cmd/internal/child"
+	"github.com/understudyd/understudy/daemon"
+)
+
+const (
+	oneShotStdout = 16 << 20 // bytes
+	stderrTail    = 4 << 10  // bytes
+)
+
+// OneShot is daemon.Config.OneShot. A command that prints more than oneShotStdout is ended and
+// is an error; of its stderr the last stderrTail bytes are kept. A command that fails is no error
+// but an exit code, 128 and the signal's number for one that a signal ended.
+func OneShot(ctx context.Context, job daemon.OneShot) (daemon.OneShotResult, error) {
+	out := Limited{Max: oneShotStdout}
+	stderr, exit, err := Run(ctx, job, &out)
+	switch {
+	case errors.Is(err, ErrTooMuch):
+		return daemon.OneShotResult{}, fmt.Errorf("%s printed more than %d MB and was ended: see what it prints in a terminal", job.Argv[0], oneShotStdout>>20)
+	case err != nil:
+		return daemon.OneShotResult{}, err
+	}
+	return daemon.OneShotResult{Stdout: out.Bytes(), Stderr: stderr, Exit: exit}, nil
+}
+
+// Run runs a command to its end, in a process group of its own. When ctx ends, or stdout
+// refuses what is written to it, the group gets SIGTERM, after child.EndGrace SIGKILL, and the error is
+// the context's cause or stdout's. What the command leaves behind of its group ends with it.
+//
+// If this process is killed, the command goes as well on Linux, see child.Tie; elsewhere it is left with
+// closed pipes.
+func Run(ctx context.Context, job daemon.OneShot, stdout io.Writer) (stderr string, exit int, err error) {
+	if len(job.Argv) == 0 {
+		return "", 0, errors.New("one-shot: no command")
+	}
+	bin, err := child.LookPath(job.Argv[0], job.Env)
+	if err != nil {
+		return "", 0, err
+	}
+	if fi, err := os.Stat(job.Dir); job.Dir != "" && (err != nil || !fi.IsDir()) {
+		return "", 0, fmt.Errorf("the working directory %s is gone: make it again", job.Dir)
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	// The kernel ties the child to the thread that forks it, so the thread must stay as long as it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var complaints tail
+	cmd := child.InGroup(ctx, bin)
+	child.Tie(cmd.SysProcAttr)
+	cmd.Args, cmd.Dir, cmd.Env = job.Argv, job.Dir, job.Env
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(job.Stdin), refusing{stdout, stop}, &complaints
+	if err := cmd.Start(); err != nil {
+		if ctx.Err() != nil {
+			return "", 0, context.Cause(ctx)
+		}
+		return "", 0, fmt.Errorf("%w: name a program that runs in config.yaml (runtimes: command)", err)
+	}
+	err = cmd.Wait()
+	child.SignalGroup(cmd.Process, syscall.SIGKILL)
+	if ctx.Err() != nil {
+		return "", 0, context.Cause(ctx)
+	}
+	var failed *exec.ExitError
+	if err != nil && !errors.As(err, &failed) && !errors.Is(err, exec.ErrWaitDelay) {
+		return "", 0, fmt.Errorf("%s: %w", bin, err)
+	}
+	return complaints.String(), child.ExitCode(cmd.ProcessState), nil
+}
+
+// refusing ends the command when its output is refused, for the reason given.
+type refusing struct {
+	io.Writer
+	stop context.CancelCauseFunc
+}
+
+func (r refusing) Write(p []byte) (int, error) {
+	n, err := r.Writer.Write(p)
+	if err != nil {
+		r.stop(err)
+	}
+	return n, err
+}
+
+// ErrTooMuch is what limited refuses with.
+var ErrTooMuch = errors.New("too much output")
+
+// Limited is a buffer that refuses more than max bytes. The buffer is not embedded: its ReadFrom
+// would let everything in.
+type Limited struct {
+	buf bytes.Buffer
+	Max int
+}
+
+func (l *Limited) Write(p []byte) (int, error) {
+	if l.buf.Len()+len(p) > l.Max {
+		return 0, ErrTooMuch
+	}
+	return l.buf.Write(p)
+}
+
+func (l *Limited) Bytes() []byte { return l.buf.Bytes() }
+
+// tail keeps the last stderrTail bytes of what is written to it.
+type tail struct{ kept []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.kept = append(t.kept, p...)
+	if over := len(t.kept) - stderrTail; over > 0 {
+		t.kept = append(t.kept[:0], t.kept[over:]...)
+	}
+	return len(p), nil
+}
+
+// String begins with a whole character.
+func (t *tail) String() string {
+	b := t.kept
+	for i := 0; i < utf8.UTFMax && len(b) > 0 && !utf8.RuneStart(b[0]); i++ {
+		b = b[1:]
+	}
+	return string(bytes.ToValidUTF8(b, []byte("\uFFFD")))
+}

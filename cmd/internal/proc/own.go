@@ -1,0 +1,54 @@
+package proc
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// OwnBinary is the path of this program, without links: agents are launched with it.
+func OwnBinary() (string, error) {
+	path, err := os.Executable()
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("path of this program: %w", err)
+	}
+	return path, nil
+}
+
+// inBuildCache matches where `go run` puts its programs: a temporary folder that goes with it, or
+// the build cache, which has a folder per checksum and is trimmed now and then.
+var inBuildCache = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/go-build\d*/|/[0-9a-f]{64}-d/`) })
+
+// BuiltByGoRun reports whether the binary stands where `go run` puts it, so that it will not last.
+// That of a test, which stands there as well, is not meant.
+func BuiltByGoRun(path string) bool {
+	return inBuildCache().MatchString(path) && !strings.HasSuffix(path, ".test")
+}
+
+// ShellQuote quotes a word for a POSIX shell, if it needs that.
+func ShellQuote(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./=:@%+,", r)
+	}
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// CommandLine is one run of a program, without a shell.
+type CommandLine []string
+
+func (c CommandLine) String() string {
+	words := make([]string, len(c))
+	for i, word := range c {
+		words[i] = ShellQuote(word)
+	}
+	return strings.Join(words, " ")
+}

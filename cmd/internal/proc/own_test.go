@@ -1,0 +1,41 @@
+package proc
+
+import (
+	"testing"
+)
+
+func TestSettingsGoRunIsKnown(t *testing.T) {
+	t.Parallel()
+	hash := "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	for path, want := range map[string]bool{
+		"/tmp/go-build123456/b001/exe/understudy":              true,
+		"/home/u/.cache/go-build/01/" + hash + "-d/understudy": true,
+		"/srv/cache/01/" + hash + "-d/understudy":              true,
+		"/home/u/go/bin/understudy":                            false,
+		"/home/u/go-builder/understudy":                        false,
+		"/tmp/go-build123456/b001/understudy.test":             false,
+	} {
+		if got := BuiltByGoRun(path); got != want {
+			t.Errorf("%s: %t", path, got)
+		}
+	}
+}
+
+func TestShellQuote(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"":               "''",
+		"/srv/data":      "/srv/data",
+		"%5":             "%5",
+		";":              "';'",
+		"a b":            "'a b'",
+		"it's":           `'it'\''s'`,
+		"-x=$(rm -rf /)": "'-x=$(rm -rf /)'",
+		"a'; rm -rf /;'": `'a'\''; rm -rf /;'\'''`,
+		"ümlaut":         "'ümlaut'",
+	} {
+		if got := ShellQuote(in); got != want {
+			t.Errorf("shellQuote(%q) = %s, want %s", in, got, want)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package proc
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/child"
+	"github.com/understudyd/understudy/daemon/runtimes"
+)
+
+// probeLimit is how long a runtime may take to print its version.
+const probeLimit = 10 * time.Second
+
+// probe asks runtimes for their version, once for each binary as it stands on disk: an upgrade
+// while the daemon runs is seen. It is safe for concurrent use.
+type probe struct {
+	environ []string
+
+	mu    sync.Mutex
+	known map[string]string // by path, size and time of change
+}
+
+func NewProbe(environ []string) *probe {
+	return &probe{environ: environ, known: map[string]string{}}
+}
+
+// Lookup says why a runtime's command can't be run.
+func (p *probe) Lookup(command []string) error {
+	bin, err := child.LookPath(command[0], p.environ)
+	if err != nil {
+		return err
+	}
+	if fi, err := os.Stat(bin); err != nil || !fi.Mode().IsRegular() || fi.Mode()&0o111 == 0 {
+		return fmt.Errorf("%s is not a program: name another one in config.yaml (runtimes: command)", bin)
+	}
+	return nil
+}
+
+// Version runs a runtime's command with --version. "" is an unknown version: the launch will say
+// what is wrong with the command.
+func (p *probe) Version(ctx context.Context, command []string) string {
+	if len(command) == 0 {
+		return ""
+	}
+	bin, err := child.LookPath(command[0], p.environ)
+	if err != nil {
+		return ""
+	}
+	fi, err := os.Stat(bin)
+	if err != nil {
+		return ""
+	}
+	key := fmt.Sprintf("%s %d %d", strings.Join(append([]string{bin}, command[1:]...), "\x00"), fi.Size(), fi.ModTime().UnixNano())
+	p.mu.Lock()
+	version, ok := p.known[key]
+	p.mu.Unlock()
+	if ok {
+		return version
+	}
+	if version, err = AskVersion(ctx, bin, command[1:], p.environ); err != nil {
+		return "" // not remembered: it may have been a passing trouble
+	}
+	p.mu.Lock()
+	p.known[key] = version
+	p.mu.Unlock()
+	return version
+}
+
+// AskVersion runs a runtime, which is bin with its fixed arguments, with --version.
+func AskVersion(ctx context.Context, bin string, args, environ []string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, bin, slices.Concat(args, []string{"--version"})...)
+	cmd.Env = runtimes.StripEnv(environ)
+	cmd.WaitDelay = time.Second // a child of its own may keep the pipe open
+	out, err := cmd.Output()
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(string(out)), nil
+}

@@ -1,0 +1,22 @@
+package serve
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+
+	"github.com/understudyd/understudy/data"
+)
+
+// LinkPage is the file that leads a browser to a link.
+func LinkPage(dir data.Dir) string {
+	return filepath.Join(filepath.Dir(dir.Socket()), "dashboard.html")
+}
+
+// dropLinkPage removes the file that leads to the link with a key; "" is any.
+func dropLinkPage(dir data.Dir, key string) {
+	page := LinkPage(dir)
+	if b, err := os.ReadFile(page); err == nil && bytes.Contains(b, []byte(key)) {
+		os.Remove(page) // if it stays, it leads nowhere
+	}
+}

@@ -1,0 +1,309 @@
+// Package serve is a daemon process: its settings, and the one place that puts all packages together and takes them apart
+// in reverse. While it has the host's lock the daemon works; when the lock is lost work stops until it is back.
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/build"
+	"github.com/understudyd/understudy/cmd/internal/desktop"
+	"github.com/understudyd/understudy/cmd/internal/git"
+	"github.com/understudyd/understudy/cmd/internal/proc"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/db"
+	"github.com/understudyd/understudy/db/localpg"
+	"github.com/understudyd/understudy/personas"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// Config is what a daemon process is made of. This file is the only one that knows all
+// packages: it puts them together, and takes them apart in reverse.
+type Config struct {
+	Root        string // the data directory
+	Settings    Settings
+	Host        string // overrides the host id of the data directory
+	AllowPublic bool   // listen beyond loopback
+	Environ     []string
+	Getenv      func(string) string
+	Binary      string // this program, for notifications
+	HookBinary  string // understudy-hook, which agents are launched with and their hooks run; empty: Binary
+	NoSync      bool   // private PostgreSQL without fsync: a power failure may take what was committed
+	Log         *slog.Logger
+	Ready       func(*Serving) // called once, when requests are answered; may be nil
+
+	// Around stands between the daemon and the world; tests put a crash there. May be nil.
+	Around func(daemon.Config) daemon.Config
+}
+
+// Serving is a daemon process that answers requests.
+type Serving struct {
+	Data    data.Dir
+	Host    string
+	Address net.Addr // of the TCP listener; nil: none
+	// Dashboard makes a link that opens the dashboard once; without an address it fails.
+	Dashboard func() (api.DashboardLink, error)
+	Daemon    *daemon.Daemon
+}
+
+// closers take apart what was put together, the newest first.
+type closers []func()
+
+func (c *closers) add(f func()) { *c = append(*c, f) }
+func (c closers) close() {
+	for i := len(c) - 1; i >= 0; i-- {
+		c[i]()
+	}
+}
+
+// Run runs a daemon until ctx ends. Agents go on when it returns.
+func Run(ctx context.Context, cfg Config) error {
+	var done closers
+	defer func() { done.close() }()
+
+	dir, err := data.Open(cfg.Root)
+	if err != nil {
+		return err
+	}
+	unlock, err := lockDir(dir)
+	if err != nil {
+		return err
+	}
+	done.add(unlock)
+	if added, err := dir.Seed(); err != nil {
+		return err
+	} else if len(added) > 0 {
+		cfg.Log.Info("personas added", "slugs", added)
+	}
+	hook := hookProgramIn(dir, cfg)
+	token, err := dir.TokenValue()
+	if err != nil {
+		return err
+	}
+	host := cfg.Host
+	if host == "" {
+		if host, err = dir.HostID(); err != nil {
+			return err
+		}
+	}
+	if _, err := tmux.Check(ctx, ""); err != nil {
+		return err
+	}
+	tcp, err := listenTCP(ctx, cfg) // before the database, which takes longer to refuse
+	if err != nil {
+		return err
+	}
+	if tcp != nil {
+		done.add(func() { tcp.Close() }) // again, when it was served
+	}
+	base, err := openDatabase(ctx, cfg, dir, &done)
+	if err != nil {
+		return err
+	}
+	conf, err := cfg.DaemonConfig(dir, host)
+	if err != nil {
+		return err
+	}
+	runtimes := proc.NewProbe(cfg.Environ)
+	for name, r := range cfg.Settings.Runtimes {
+		if err := runtimes.Lookup(r.Command); err != nil {
+			cfg.Log.Warn("agents of a runtime cannot be started", "runtime", name, "error", err)
+		}
+	}
+	conf.Store, conf.Terminal, conf.Servers = base.db, terminals(dir), base.servers
+	conf.Binary, conf.Version, conf.Lookup, conf.OneShot = hook, runtimes.Version, runtimes.Lookup, proc.OneShot
+	d := cfg.NewDaemon(conf)
+	up := &Serving{Data: dir, Host: host, Address: addrOf(tcp), Daemon: d}
+	server := api.New(api.Config{Daemon: d, Personas: d.Personas, Templates: d.Templates, Token: token, Log: cfg.Log, Version: build.Version(),
+		Address: up.Address, Database: base.stats, Logins: dir.Logins(), LinkUsed: func(key string) { dropLinkPage(dir, key) }})
+	up.Dashboard = server.DashboardLink
+	return beginServing(ctx, cfg, base, server, api.Listeners{TCP: tcp}, up)
+}
+
+// beginServing takes hold of the host, takes up what earlier daemons left, and runs the daemon.
+func beginServing(ctx context.Context, cfg Config, base *database, server *api.Server, ls api.Listeners, up *Serving) (err error) {
+	d, dir := up.Daemon, up.Data
+	if ls.Main, err = api.ListenUnix(dir.Socket()); err != nil {
+		return err
+	}
+	defer ls.Main.Close() // again, when it was served
+	keeper, err := newKeeper(cfg, base, d, dir)
+	if err != nil {
+		return err
+	}
+	defer keeper.release()
+	if err := keeper.begin(ctx, server, ls); err != nil {
+		return err
+	}
+	if err := d.Prepare(ctx); err != nil {
+		return err
+	}
+	if err := d.Recovered(ctx); err != nil {
+		return err
+	}
+	// After the spool was replayed: what comes in finds all before it applied.
+	if ls.Hook, err = api.ListenUnix(dir.HookSocket()); err != nil {
+		return err
+	}
+	return runDaemon(ctx, cfg, keeper, server, ls, up)
+}
+
+// DaemonConfig is what a daemon is made of, but for its database, its terminals, and how it runs other programs.
+func (cfg Config) DaemonConfig(dir data.Dir, host string) (daemon.Config, error) {
+	people, err := personas.Open(dir.Personas())
+	if err != nil {
+		return daemon.Config{}, err
+	}
+	templates, err := personas.OpenTemplates(dir.Pipelines())
+	return daemon.Config{
+		Host: host, Settings: cfg.Settings.domain(), Data: dir, Personas: people, Templates: templates,
+		Notifier: desktop.New(cfg.Settings.Notify.Desktop, cfg.Getenv, cfg.Binary),
+		Log:      cfg.Log, Environ: cfg.Environ, Worktree: git.Ask(cfg.Environ), Trees: git.NewTrees(cfg.Environ),
+	}, err
+}
+
+func (cfg Config) NewDaemon(conf daemon.Config) *daemon.Daemon {
+	if cfg.Around != nil {
+		conf = cfg.Around(conf)
+	}
+	d := daemon.New(conf)
+	d.Templates.Log, d.Templates.OnProblem = cfg.Log, d.TemplateProblem
+	return d
+}
+
+// runDaemon runs all services until ctx ends or one of them can't go on.
+func runDaemon(ctx context.Context, cfg Config, keeper *keeper, server *api.Server, ls api.Listeners, up *Serving) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var wg sync.WaitGroup
+	service := func(name string, run func(context.Context) error) {
+		wg.Go(func() {
+			if err := run(ctx); err != nil && ctx.Err() == nil {
+				stop(fmt.Errorf("%s: %w", name, err))
+			}
+		})
+	}
+	d, store := up.Daemon, keeper.base.db
+	dropLinkPage(up.Data, "") // of a daemon before this one: its links have ended with it
+	service("api", func(ctx context.Context) error { return server.Serve(ctx, ls) })
+	service("personas", d.Personas.Run)
+	service("templates", d.Templates.Run)
+	service("database notifications", func(ctx context.Context) error {
+		return store.Listen(ctx, up.Host, db.Listener{Wake: d.Wake, Events: d.EventsChanged})
+	})
+	service("heartbeat", func(ctx context.Context) error { return heartbeat(ctx, store, up, cfg.Log) })
+	service("daemon", keeper.run)
+	address := "none"
+	if up.Address != nil {
+		address = up.Address.String()
+	}
+	cfg.Log.Info("understudy serves", "data", up.Data.Root(), "host", up.Host, "socket", up.Data.Socket(), "address", address)
+	if cfg.Ready != nil {
+		cfg.Ready(up)
+	}
+	<-ctx.Done()
+	d.Close()
+	wg.Wait()
+	cfg.Log.Info("understudy stopped; agents go on")
+	var cause error
+	if c := context.Cause(ctx); c != nil && !errors.Is(c, context.Canceled) {
+		cause = c
+	}
+	return cause
+}
+
+// database is the one the daemon uses: a shared one by URL, or a private cluster.
+type database struct {
+	db      *db.DB
+	cluster *localpg.Cluster // nil: shared
+}
+
+// ensure starts the private cluster again if it is gone, and sees that the database takes writes.
+func (b *database) ensure(ctx context.Context, host string) error {
+	if b.cluster != nil {
+		if err := b.cluster.Ensure(ctx); err != nil {
+			return err
+		}
+	}
+	return b.db.TryWrite(ctx, host)
+}
+
+func openDatabase(ctx context.Context, cfg Config, dir data.Dir, done *closers) (*database, error) {
+	b := &database{}
+	conf := db.Config{ConnString: cfg.Settings.DatabaseURL, Log: cfg.Log}
+	if conf.ConnString == "" {
+		cluster, err := localpg.Start(ctx, localpg.Config{Dir: dir.Postgres(), Log: cfg.Log, NoSync: cfg.NoSync})
+		if err != nil {
+			return nil, err
+		}
+		b.cluster = cluster
+		done.add(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			defer cancel()
+			if err := cluster.Stop(ctx); err != nil {
+				cfg.Log.Warn("private PostgreSQL not stopped; the next daemon adopts it", "error", err)
+			}
+		})
+		conf.ConnString, conf.Configure = cluster.ConnString(), cluster.Configure
+	}
+	var err error
+	if b.db, err = db.OpenMigrated(ctx, conf); err != nil {
+		return nil, fmt.Errorf("database: %w", err)
+	}
+	done.add(b.db.Close)
+	return b, nil
+}
+
+// lockDir makes sure that one daemon works in a data directory. The lock ends with the process.
+func lockDir(dir data.Dir) (unlock func(), err error) {
+	f, err := os.OpenFile(dir.Lock(), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := flock(f); err != nil {
+		pid, _ := io.ReadAll(io.LimitReader(f, 20))
+		f.Close()
+		return nil, fmt.Errorf("another daemon (process %s) already serves %s: stop it first, or use another --data", pid, dir.Root())
+	}
+	if err := f.Truncate(0); err == nil {
+		_, _ = fmt.Fprintf(f, "%d", os.Getpid()) // only for the sentence above
+	}
+	return func() { f.Close() }, nil
+}
+
+// flock takes the lock within a second. A daemon that was killed while it started a command leaves
+// the lock for as long as that takes to get from fork to exec.
+func flock(f *os.File) (err error) {
+	for range 50 {
+		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
+			return nil
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return err
+}
+
+// listenTCP opens the address of the settings; nil: none is wanted.
+func listenTCP(ctx context.Context, cfg Config) (net.Listener, error) {
+	if cfg.Settings.Listen == "" || cfg.Settings.Listen == "none" {
+		return nil, nil
+	}
+	return api.ListenTCP(ctx, cfg.Settings.Listen, cfg.AllowPublic)
+}
+
+func addrOf(l net.Listener) net.Addr {
+	if l == nil {
+		return nil
+	}
+	return l.Addr()
+}

@@ -1,0 +1,37 @@
+package serve
+
+import (
+	"path/filepath"
+	"sync"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// terminals returns the tmux server at each socket, one driver each.
+func terminals(dir data.Dir) func(socket string) (daemon.Terminal, error) {
+	var mu sync.Mutex
+	known := map[string]*tmux.Server{}
+	return func(socket string) (daemon.Terminal, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if s := known[socket]; s != nil {
+			return s, nil
+		}
+		s, err := tmux.New(tmux.Config{Socket: filepath.Clean(socket), Foreign: filepath.Clean(socket) != dir.TmuxSocket()})
+		if err != nil {
+			return nil, err
+		}
+		known[socket] = s
+		return s, nil
+	}
+}
+
+// servers are the processes of the private cluster.
+func (b *database) servers() []int {
+	if b.cluster == nil {
+		return nil
+	}
+	return []int{b.cluster.PID()}
+}

@@ -1,0 +1,108 @@
+package service
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/proc"
+)
+
+const unitName = "understudy.service"
+
+// systemdService is a unit of the user's manager, or of the machine's for root.
+func systemdService(spec serviceSpec, home string) *service {
+	ctl, journal, edit := []string{"systemctl", "--user"}, "journalctl --user -u understudy", "systemctl --user edit understudy"
+	target, user := "default.target", ""
+	dir := filepath.Join(configHome(spec.getenv, home), "systemd", "user")
+	away := "log in as the user itself rather than by su or sudo, so that systemd --user runs, and run this again; " +
+		"where there is no systemd, have what starts your programs run `understudy serve`"
+	if spec.uid == 0 {
+		ctl, journal, edit = []string{"systemctl"}, "journalctl -u understudy", "systemctl edit understudy"
+		target, user = "multi-user.target", "User=root\n" // else there would be no HOME
+		dir = "/etc/systemd/system"
+		away = "where systemd does not run, have what starts your programs run `understudy serve`"
+	}
+	do := func(words ...string) proc.CommandLine { return append(append(proc.CommandLine{}, ctl...), words...) }
+	mark := "# Written by `understudy service install`"
+	s := &service{
+		path:     filepath.Join(dir, unitName),
+		mark:     mark,
+		root:     spec.root,
+		rootIn:   unitRoot,
+		log:      journal + " -n 20",
+		active:   do("is-active", "--quiet", unitName),
+		start:    []proc.CommandLine{do("daemon-reload"), do("enable", "--now", unitName)},
+		renew:    []proc.CommandLine{do("daemon-reload"), do("enable", unitName), do("restart", unitName)},
+		keep:     []proc.CommandLine{do("enable", unitName)},
+		stop:     []proc.CommandLine{do("disable", "--now", unitName)},
+		drop:     []proc.CommandLine{do("disable", unitName)},
+		forget:   []proc.CommandLine{do("daemon-reload")},
+		away:     away,
+		patience: 30 * time.Second,
+	}
+	if spec.uid != 0 {
+		s.lingers = lingerHint(spec.getenv("USER"))
+	}
+	var env strings.Builder
+	for _, v := range spec.env {
+		fmt.Fprintf(&env, "Environment=%s\n", unitValue(v))
+	}
+	s.content = fmt.Sprintf(unitText, mark, edit, unitPath(spec.binary), unitArgument(spec.root), user, env.String(), target)
+	return s
+}
+
+// unitText is the unit: mark, command for changes, binary, data directory, user, environment, target.
+const unitText = `%s, which writes it anew. What you change goes beside it: %s
+[Unit]
+Description=understudy: supervises coding agents and hands their work on
+Documentation=https://github.com/understudyd/understudy
+# However often it could not start, for want of a network or a database, it is started again.
+StartLimitIntervalSec=0
+
+[Service]
+Type=exec
+ExecStart=%s serve --data %s
+%s# The tmux server with all agents is in this control group. They go on when the daemon stops, and when
+# one of their programs is ended for lack of memory it goes on as well.
+KillMode=process
+OOMPolicy=continue
+TasksMax=infinity
+Restart=on-failure
+RestartSec=5s
+TimeoutStopSec=30s
+# Of who installed this. The daemon, the agents and their tools are found by this PATH.
+%s
+[Install]
+WantedBy=%s
+`
+
+// unitRoot is the data directory that a unit of ours names, without the quoting of unitArgument.
+func unitRoot(unit string) string {
+	line := regexp.MustCompile(`(?m)^ExecStart=.* serve --data "((?:[^"\\]|\\.)*)"`).FindStringSubmatch(unit)
+	if line == nil {
+		return ""
+	}
+	return strings.NewReplacer(`\\`, `\`, `\"`, `"`, "%%", "%", "$$", "$").Replace(line[1])
+}
+
+// configHome is where a user's settings are. What is not absolute does not count, says its standard.
+func configHome(getenv func(string) string, home string) string {
+	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+		return filepath.Clean(dir)
+	}
+	return filepath.Join(home, ".config")
+}
+
+// unitValue quotes a value for systemd: specifiers are doubled, quotes and backslashes escaped.
+func unitValue(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%").Replace(s) + `"`
+}
+
+// unitArgument quotes an argument of a command line, in which variables are replaced.
+func unitArgument(s string) string { return strings.ReplaceAll(unitValue(s), "$", "$$") }
+
+// unitPath quotes the program of a command line, in which they are not.
+func unitPath(s string) string { return unitValue(s) }

@@ -1,0 +1,75 @@
+package show
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/term"
+	"github.com/understudyd/understudy/daemon"
+)
+
+func total(h *daemon.Handoff) time.Duration {
+	return time.Duration(h.Metrics.TotalMS) * time.Millisecond
+}
+
+// TookOrDash is how long a handoff took that has ended.
+func TookOrDash(h *daemon.Handoff) string {
+	if h.Open() {
+		return "-"
+	}
+	return term.Seconds(total(h))
+}
+
+func CountOrDash(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return fmt.Sprint(n)
+}
+
+// PassedOn says how much the context file holds.
+func PassedOn(m daemon.Metrics) string {
+	return fmt.Sprintf("%s, %s, %s, %s in all", term.Counted(m.MessagesTransferred, "message"), term.Counted(m.DecisionsTransferred, "decision"),
+		term.Counted(m.MemoryRefsTransferred, "file"), term.Counted(int(m.ContextSizeBytes), "byte"))
+}
+
+// DescribeHandoff prints a handoff, its warnings one per line, and its phases.
+func DescribeHandoff(u *term.UI, h *daemon.Handoff, moves []daemon.Transition) {
+	phase, failure, hint := PhaseWords(h.Phase), "", ""
+	if h.Error != nil {
+		phase += " in " + PhaseWords(h.Error.Phase)
+		if h.Phase != daemon.Cancelled { // which says it all
+			phase += " (" + h.Error.Code + ")"
+			failure, hint = h.Error.Message, h.Error.Hint
+		}
+	}
+	took, used, structured, validated, degraded, passed := "", "", "", "", "", ""
+	if !h.Open() {
+		took = term.Seconds(total(h))
+	}
+	if h.RecordedAt != nil { // before, nothing has been looked at
+		used, passed = ContextInFull(h.ContextUse), PassedOn(h.Metrics)
+		structured, validated, degraded = term.YesOrNo(h.Structured != nil), term.YesOrNo(h.ContextValidated), term.YesOrNo(h.Degraded)
+	}
+	pairs := []string{
+		"handoff", fmt.Sprint(h.ID), "phase", phase, "waits for", h.Note, "error", failure, "hint", hint,
+		"persona", h.Persona, "generation", fmt.Sprint(h.Generation), "agent", fmt.Sprint(h.AgentID), "successor", term.Number(h.SuccessorID),
+		"reason", h.Reason, "focus", h.Focus, "mode", h.Mode, "document", h.FilePath, "structured", structured,
+		"context file", term.Text(h.ContextPath), "passed on", passed, "validated", validated, "degraded", degraded, "context used", used,
+		"started", term.Stamp(&h.CreatedAt), "recorded", term.Stamp(h.RecordedAt), "ended", term.Stamp(h.CompletedAt), "total", took,
+	}
+	for _, w := range h.Warnings {
+		pairs = append(pairs, "warning", w)
+	}
+	u.Fields(pairs...)
+	p := NewWatcher(u)
+	last := h.CreatedAt
+	for _, m := range moves {
+		p.phase(m, h, m.At.Sub(last))
+		last = m.At
+	}
+}
+
+// PhaseWords is a phase as people write it.
+func PhaseWords(p daemon.Phase) string { return strings.ReplaceAll(string(p), "_", " ") }

@@ -1,0 +1,112 @@
+package show
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/understudyd/understudy/cmd/internal/term"
+	"github.com/understudyd/understudy/daemon"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+// aLine is a line of two generations, of which the second is still at it, newest first.
+func aLine() []daemon.Handoff {
+	const folder = "/srv/me/personas/developer-con-1/handoffs/"
+	day := time.Date(2025, 11, 20, 12, 0, 0, 0, time.UTC)
+	return []daemon.Handoff{
+		{ID: 4, AgentID: 2, Generation: 2, Phase: daemon.Generating, FilePath: folder + "20251120T120000-00000002.md"},
+		{
+			ID: 3, AgentID: 1, Generation: 1, Phase: daemon.Completed, RecordedAt: &day, SuccessorID: ptr(int64(2)),
+			FilePath: folder + "20251119T120000-00000001.md", Warnings: []string{"file \x1b[2Jx", "more"},
+			ContextUse: &daemon.ContextUse{Percent: ptr(76.0), Tier: daemon.TierHigh},
+			Metrics: daemon.Metrics{TotalMS: 83_400, Phases: map[daemon.Phase]int64{
+				daemon.AwaitingDocument: 61_000, daemon.AwaitingRegistration: 12_000, daemon.Briefing: 900,
+			}},
+		},
+		{ID: 2, AgentID: 1, Generation: 1, Phase: daemon.Cancelled, FilePath: folder + "20251119T110000-00000001.md"},
+	}
+}
+
+func TestDescribeLine(t *testing.T) {
+	t.Parallel()
+	rows, err := Generations(t.Context(), nil, aLine(), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pipe, screen bytes.Buffer
+	for b, terminal := range map[*bytes.Buffer]bool{&pipe: false, &screen: true} {
+		if err := DescribeLine(&term.UI{Out: b, Terminal: terminal, Home: "/srv/me"}, rows); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = `
+line of generations
+   GEN  AGENT  HANDED OVER  CONTEXT   TOTAL    WARN
+▸  1    1      2025-11-20   76% high  83.40 s  2
+      awaiting document 61.00 s, awaiting registration 12.00 s  FOLDER/20251119T120000-00000001.md
+   2    2      generating   -         -        -
+      FOLDER/20251120T120000-00000002.md
+`
+	if got, want := pipe.String(), strings.ReplaceAll(want, "FOLDER", "/srv/me/personas/developer-con-1/handoffs"); got != want {
+		t.Errorf("in a pipe:\n%s\nwant:\n%s", got, want)
+	}
+	for line := range strings.Lines(screen.String()) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if got := screen.String(); !strings.Contains(got, "line of generations, documents in ~/personas/developer-con-1/handoffs\n") ||
+		!strings.Contains(got, "12.00 s\n      20251119T120000-00000001.md\n") {
+		t.Errorf("on a terminal:\n%s", got)
+	}
+}
+
+// TestGenerationsShowWhatWasAskedFor: an attempt that came to nothing has no row, unless it is the
+// one.
+func TestGenerationsShowWhatWasAskedFor(t *testing.T) {
+	t.Parallel()
+	for shown, want := range map[int64]string{2: "[2* 4]", 3: "[3* 4]", 4: "[3 4*]"} {
+		rows, err := Generations(t.Context(), nil, aLine(), shown)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, g := range rows {
+			mark := ""
+			if g.shown {
+				mark = "*"
+			}
+			got = append(got, fmt.Sprint(g.handoff.ID)+mark)
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("handoff %d: %v, want %s", shown, got, want)
+		}
+	}
+}
+
+func TestDescribeHandoff(t *testing.T) {
+	t.Parallel()
+	h := aLine()[1]
+	h.Mode, h.Structured = daemon.ModeGenerate, &daemon.Structured{}
+	var b bytes.Buffer
+	DescribeHandoff(&term.UI{Out: &b}, &h, nil)
+	for _, want := range []string{
+		"mode          generate\n", "generation    1\n", "structured    yes\n", "validated     no\n", "degraded      no\n",
+		"context used  76% high", "warning       file [2Jx\nwarning       more\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in:\n%s", want, &b)
+		}
+	}
+	h = daemon.Handoff{Phase: daemon.Failed, Error: &daemon.Failure{Phase: daemon.Generating, Code: "generation_empty", Message: "Handoff failed: generation produced no content", Hint: "ask once more"}}
+	b.Reset()
+	DescribeHandoff(&term.UI{Out: &b}, &h, nil)
+	if got := b.String(); !strings.Contains(got, "error       Handoff failed: generation produced no content\nhint        ask once more\n") || strings.Contains(got, "structured") {
+		t.Errorf("a failure:\n%s", got)
+	}
+}

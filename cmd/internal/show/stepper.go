@@ -1,0 +1,186 @@
+package show
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/understudyd/understudy/cmd/internal/term"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// Bracketed is a value with its name, after something; "" without one.
+func Bracketed(name, value string) string {
+	if value == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (%s %s)", name, value)
+}
+
+// Stepper prints the steps of a run, each once it has ended. On a terminal the one that the run is
+// at is shown below them; in a pipe it is told who begins to work on it.
+type Stepper struct {
+	*term.Progress
+	wide  int                         // of the longest label
+	told  map[int64]daemon.StepStatus // by step: the end that was printed
+	begun map[int64]int               // by step: how many agents were told of
+	warns int                         // of the warnings: how many were told
+}
+
+// NewStepper returns one that tells what happens to a run after p: what has ended by then is known.
+func NewStepper(u *term.UI, p *daemon.Pipeline) *Stepper {
+	w := &Stepper{Progress: &term.Progress{UI: u, Measure: Lasted}, told: map[int64]daemon.StepStatus{}, begun: map[int64]int{}}
+	for i, s := range p.Steps {
+		w.wide = max(w.wide, utf8.RuneCountInString(w.name(p, i)))
+		if s.FinishedAt != nil {
+			w.told[s.ID] = s.Status
+		}
+	}
+	return w
+}
+
+// name is the number and the agent of a step.
+func (w *Stepper) name(p *daemon.Pipeline, i int) string {
+	name := fmt.Sprintf("%d/%d %s", i+1, len(p.Steps), term.Printable(p.Steps[i].AgentName))
+	return name + strings.Repeat(" ", max(w.wide-utf8.RuneCountInString(name), 0))
+}
+
+// Look shows where a run is, and reports whether it has ended.
+func (w *Stepper) Look(p *daemon.Pipeline) bool {
+	for ; w.warns < len(p.Warnings); w.warns++ {
+		w.Clear()
+		w.Printf("%s\n", w.Yellow(w.Hang("warning: "+p.Warnings[w.warns])))
+	}
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		if ended(s) && w.told[s.ID] != s.Status {
+			w.told[s.ID] = s.Status
+			w.end(p, i)
+		}
+	}
+	if !p.Open() {
+		w.Clear()
+		return true
+	}
+	i := p.Front()
+	if i == len(p.Steps) || p.Status == daemon.PipelinePending {
+		w.at(RunWords(p.Status), "", Since(p, i))
+	} else {
+		s := &p.Steps[i]
+		w.at(w.name(p, i), agentWords(s), Since(p, i))
+		if n := len(s.AgentIDs); !w.Terminal && s.Status == daemon.StepRunning && n > w.begun[s.ID] {
+			w.begun[s.ID] = n
+			w.Printf("  … %-*s            %s\n", term.LabelWidth, w.Label, agentWords(s))
+		}
+	}
+	w.Wait(NoteWords(p))
+	return false
+}
+
+func ended(s *daemon.Step) bool {
+	return s.Status == daemon.StepDone || s.Status == daemon.StepFailed || s.Status == daemon.StepSkipped
+}
+
+// at shows the step that a run is at. One that was begun again counts from then.
+func (w *Stepper) at(label, about string, since time.Time) {
+	w.Start(label, since)
+	w.Since, w.About = since, about
+}
+
+// Since is when a run has come to where it is, at its step i.
+func Since(p *daemon.Pipeline, i int) time.Time {
+	at := p.CreatedAt
+	switch {
+	case p.Status == daemon.PipelinePending:
+		return p.UpdatedAt
+	case i < len(p.Steps) && p.Steps[i].Status == daemon.StepRunning && p.Steps[i].StartedAt != nil:
+		return *p.Steps[i].StartedAt
+	case p.StartedAt != nil:
+		at = *p.StartedAt
+	}
+	for _, s := range p.Steps[:i] {
+		if s.FinishedAt != nil {
+			at = *s.FinishedAt
+		}
+	}
+	return at
+}
+
+// end prints a step that has ended.
+func (w *Stepper) end(p *daemon.Pipeline, i int) {
+	s := &p.Steps[i]
+	about := agentWords(s)
+	switch s.Status {
+	case daemon.StepDone:
+		w.Done(w.name(p, i), stepTime(s), Joined(about, outputWords(s)))
+	case daemon.StepSkipped:
+		w.Line(w.Yellow("–"), w.name(p, i), stepTime(s), Joined(about, Joined("skipped", term.Text(s.Error))))
+	default:
+		why := term.Text(s.Error)
+		if strings.Contains(term.Text(p.Error), why) { // it is said of the run
+			why = ""
+		}
+		w.Failed(w.name(p, i), stepTime(s), Joined(about, why))
+	}
+}
+
+// describe prints a step as it is.
+func (w *Stepper) describe(p *daemon.Pipeline, i int) {
+	s := &p.Steps[i]
+	gate := gateWords(p, i)
+	switch {
+	case s.Status == daemon.StepRunning:
+		w.Line("▸", w.name(p, i), stepTime(s), Joined(agentWords(s), s.Description))
+	case ended(s):
+		w.end(p, i)
+	default:
+		line := fmt.Sprintf("    %-*s %9s  %s", term.LabelWidth, w.name(p, i), "-", term.Printable(cmp.Or(gate, s.Description)))
+		w.Printf("%s\n", w.Dim(w.Fit(strings.TrimRight(line, " "))))
+		return
+	}
+	for _, said := range []string{gate, headingWords(p, i)} {
+		for _, line := range w.Below(term.Printable(said)) {
+			if said != "" {
+				w.Printf("%s\n", w.Dim(line))
+			}
+		}
+	}
+}
+
+// headingWords say that a step has left a text of which nothing could be extracted.
+func headingWords(p *daemon.Pipeline, i int) string {
+	s := &p.Steps[i]
+	switch h := s.LatestHandoff; {
+	case s.Status != daemon.StepDone || h == nil || h.Metadata != nil || h.ContentMD == "":
+		return ""
+	case i == len(p.Steps)-1:
+		return "none of the four headings: kept as it is"
+	}
+	return "none of the four headings: passed on as it is"
+}
+
+// gateWords says how the approval of a step stands.
+func gateWords(p *daemon.Pipeline, i int) string {
+	s := &p.Steps[i]
+	switch {
+	case !s.Approval:
+		return ""
+	case s.ApprovedAt != nil:
+		return Joined("approved "+term.Stamp(s.ApprovedAt), s.Comment)
+	case ended(s): // rejected, or skipped
+		return s.Comment
+	case p.Status == daemon.PipelineWaiting && i == p.Front():
+		return "waits for approval"
+	}
+	return "needs approval"
+}
+
+// Joined are the parts that are not empty.
+func Joined(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + ": " + b
+}

@@ -1,0 +1,50 @@
+package show
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/term"
+)
+
+// DescribeTemplate prints a template's name and what it is for, its steps below that, and what is
+// wrong with its file.
+func DescribeTemplate(u *term.UI, t *api.Template) {
+	u.Printf("%s\n", u.Bold(term.Printable(t.Name)))
+	for _, text := range []string{t.Description, TemplateSteps(t.Steps)} {
+		for _, line := range u.Fold(term.Printable(text), len(term.Margin)) {
+			if line != "" {
+				u.Printf("%s%s\n", term.Margin, line)
+			}
+		}
+	}
+	if t.Problem != nil {
+		for _, line := range u.Fold(term.Printable(u.Tilde(ProblemIn(t.File, *t.Problem))), len(term.Margin)) {
+			u.Printf("%s%s\n", term.Margin, u.Red(line))
+		}
+		if len(t.Steps) > 0 {
+			u.Printf("%s%s\n", term.Margin, u.Dim("until that is mended, runs are made from what it last held"))
+		}
+	}
+}
+
+// TemplateSteps is the way that a run takes.
+func TemplateSteps(steps []api.TemplateStep) string {
+	var names []string
+	for _, s := range steps {
+		if s.Approval {
+			names = append(names, "[approval]")
+		}
+		names = append(names, s.Agent)
+	}
+	return strings.Join(names, " → ")
+}
+
+// ProblemIn is what is wrong with a template's file, with its path.
+func ProblemIn(file, problem string) string {
+	if strings.HasPrefix(problem, filepath.Base(file)) {
+		return filepath.Dir(file) + string(filepath.Separator) + problem
+	}
+	return problem
+}

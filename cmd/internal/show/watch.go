@@ -1,0 +1,148 @@
+// Package show says in a terminal how handoffs, pipelines, agents and their lines stand, and follows one until it has
+// ended. It reads over the daemon's API alone.
+package show
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/term"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// Watcher shows how a handoff goes on: its phases as they end, and the one that runs.
+type Watcher struct {
+	*term.Progress
+	announced bool // a pipe was told that the document is being generated
+}
+
+// NewWatcher returns a watcher that prints to u.
+func NewWatcher(u *term.UI) *Watcher { return &Watcher{Progress: &term.Progress{UI: u}} }
+
+// Verdict says how a handoff ended; an end that is not completion is an error.
+func (p *Watcher) Verdict(h daemon.Handoff) error {
+	if h.Phase == daemon.Completed {
+		p.Printf("%s in %s: agent %d handed over to agent %s\n", p.Green("completed"), term.Seconds(total(&h)), h.AgentID, term.Number(h.SuccessorID))
+		for _, w := range h.Warnings {
+			p.Printf("%s\n", p.Yellow(term.Printable("warning: "+w)))
+		}
+		return nil
+	}
+	switch {
+	case h.Error == nil:
+		return fmt.Errorf("handoff %d is %s", h.ID, h.Phase)
+	case h.Phase == daemon.Cancelled:
+		return fmt.Errorf("handoff %d was cancelled in phase %s", h.ID, h.Error.Phase)
+	}
+	return fmt.Errorf("handoff %d %s in phase %s: %s", h.ID, h.Phase, h.Error.Phase, h.Error.Message)
+}
+
+// Watch prints the phases of a handoff as they end, those after the move numbered seq, until it
+// has reached one of its ends. It returns the handoff as it is then.
+func (p *Watcher) Watch(ctx context.Context, c *api.Client, id, seq int64) (daemon.Handoff, error) {
+	var h daemon.Handoff
+	last := time.Time{}
+	defer p.Clear()
+	err := Await(ctx, c, p.Idle, func(ctx context.Context) (bool, error) {
+		var err error
+		if h, err = c.Handoff(ctx, id); err != nil {
+			return false, err
+		}
+		moves, err := c.Transitions(ctx, id)
+		if err != nil {
+			return false, err
+		}
+		if last.IsZero() {
+			last = h.CreatedAt
+		}
+		for _, m := range moves {
+			if m.Seq > seq {
+				seq = m.Seq
+				p.generating(&h, m.From)
+				p.phase(m, &h, m.At.Sub(last))
+			}
+			last = m.At
+		}
+		if !h.Open() {
+			return true, nil
+		}
+		p.Start(p.running(&h), last)
+		p.Wait(strings.TrimPrefix(h.Note, generatingNote))
+		return false, nil
+	})
+	return h, err
+}
+
+// GeneratingLabel is said while a fork writes the document, which can be cancelled at once.
+const GeneratingLabel = "Generating handoff… (esc to cancel)"
+
+// generatingNote is the daemon's note that says no more than the label.
+const generatingNote = "the document is being generated"
+
+// running names the phase that a handoff is in.
+func (p *Watcher) running(h *daemon.Handoff) string {
+	if p.generating(h, h.Phase) && p.Terminal {
+		return GeneratingLabel
+	}
+	return PhaseWords(h.Phase)
+}
+
+// generating reports whether in a phase of a handoff the document is generated. A pipe is told of
+// that once, also when it was over before anybody looked.
+func (p *Watcher) generating(h *daemon.Handoff, phase daemon.Phase) bool {
+	if h.Mode != daemon.ModeGenerate || phase != daemon.Requested && phase != daemon.Generating {
+		return false
+	}
+	if !p.Terminal && !p.announced {
+		p.announced = true
+		p.Printf("%s\n", GeneratingLabel)
+	}
+	return true
+}
+
+// phase prints the phase that a move ended.
+func (p *Watcher) phase(m daemon.Transition, h *daemon.Handoff, took time.Duration) {
+	switch {
+	case m.From == daemon.Failed:
+		p.Clear()
+		p.Printf("  %s %s\n", p.Yellow("↻"), "retried: "+PhaseWords(m.To))
+	case m.To == daemon.Failed || m.To == daemon.Cancelled:
+		p.Failed(PhaseWords(m.From), took, string(m.To))
+	case (m.To == daemon.Instructing || m.To == daemon.Generating) && m.From != daemon.Requested: // it is asked for once more
+		p.Failed(PhaseWords(m.From), took, m.Cause)
+	default:
+		p.Done(PhaseWords(m.From), took, phaseDetail(m, h))
+	}
+}
+
+// phaseDetail says in a few words what ended a phase.
+func phaseDetail(m daemon.Transition, h *daemon.Handoff) string {
+	successor := "its successor"
+	if h.SuccessorID != nil {
+		successor = fmt.Sprintf("agent %d", *h.SuccessorID)
+	}
+	switch m.From {
+	case daemon.Instructing:
+		return fmt.Sprintf("agent %d took the instruction", h.AgentID)
+	case daemon.AwaitingDocument:
+		return fmt.Sprintf("agent %d ended its turn", h.AgentID)
+	case daemon.Verifying:
+		if m.To == daemon.Recorded {
+			return h.FilePath
+		}
+	case daemon.ShuttingDown:
+		return fmt.Sprintf("agent %d has ended", h.AgentID)
+	case daemon.Spawning:
+		return fmt.Sprintf("%s: %s", successor, m.Cause)
+	case daemon.AwaitingRegistration:
+		return successor + " has a session"
+	case daemon.InjectingSkill:
+		return fmt.Sprintf("%s plays %s", successor, h.Persona)
+	case daemon.Briefing:
+		return successor + " took the prompt"
+	}
+	return m.Cause
+}

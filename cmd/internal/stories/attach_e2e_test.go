@@ -1,0 +1,128 @@
+//go:build e2e
+
+package stories
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/cmd/internal/commands"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
+)
+
+// counter is a program that writes a line for each time that its pane has another size.
+const counter = `trap 'echo resized >>resized' WINCH; sleep 600 & : >resized; while kill -0 $!; do wait $!; done`
+
+// TestAttachKeepsTheSize: clients of other sizes that are asked to change none come and go, on a person's
+// own tmux server, where tmux would follow the size of the only one, and the agent is told of none.
+func TestAttachKeepsTheSize(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	theirs := tmuxtest.Server(t)
+	shell, err := theirs.Spawn(t.Context(), tmux.Spec{Session: "person", Dir: r.work, Argv: []string{"sh", "-c", counter}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.asked(shell.Socket, "set-option", "-wu", "-t", shell.Pane, "window-size") // as with windows that tmux makes by itself
+	r.asked(shell.Socket, "split-window", "-d", "-t", shell.Pane, "sleep", "600")
+	r.await("the counter", func() (bool, string) {
+		_, err := os.Stat(filepath.Join(r.work, "resized"))
+		return err == nil, ""
+	})
+	a := r.registers("theirs", shell)
+	before, told := r.windowSize(a), r.read(filepath.Join(r.work, "resized")) // of the split
+	if !strings.HasSuffix(before, "  ") {
+		t.Fatalf("the size is %q, want one that is not held", before)
+	}
+
+	r.cfg.Environ = append(r.cfg.Environ, "TMUX=/nowhere/default,1,0", "TMUX_PANE=%99") // inside another server
+	held := strings.TrimRight(before, " ") + " manual latest 200 50"
+	first := r.attachesAt(a, 60, 15, "--keep-size")
+	second := r.attachesAt(a, 250, 80, "--read-only")
+	if got := r.windowSize(a); got != held {
+		t.Errorf("with two clients: %q, want %q", got, held)
+	}
+	flags := r.asked(a.PaneSocket, "list-clients", "-F", "#{client_flags}")
+	if strings.Count(flags, "ignore-size") != 2 || strings.Count(flags, "read-only") != 1 {
+		t.Errorf("flags of the clients: %s", flags)
+	}
+	first.detaches("person")
+	r.resizes(second, a, 40, 10)
+	if got := r.windowSize(a); got != held {
+		t.Errorf("with one client: %q, want %q", got, held)
+	}
+	second.detaches("person")
+	if got := r.windowSize(a); got != before {
+		t.Errorf("with none: %q, want %q", got, before)
+	}
+	if got := r.read(filepath.Join(r.work, "resized")); got != told {
+		t.Errorf("the agent was told of a size: %q, and %q before", got, told)
+	}
+	r.asked(a.PaneSocket, "resize-window", "-t", *a.Pane, "-x", "70", "-y", "20")
+	r.await("the counter counts", func() (bool, string) { return r.read(filepath.Join(r.work, "resized")) != told, "" })
+
+	inside := map[string]string{"UNDERSTUDY_DATA": r.root, "TMUX": fmt.Sprintf("%s,%d,0", shell.Socket, shell.ServerPID)}
+	id := fmt.Sprint(a.ID)
+	if code, out, errs := r.inside(inside, "", "agent", "attach", id, "--print"); code != commands.ExitDone || !strings.Contains(out, " switch-client -t "+shell.Pane+" ';' select-window") {
+		t.Errorf("inside: %d %s %s", code, out, errs)
+	}
+	if code, _, errs := r.inside(inside, "", "agent", "attach", id, "--read-only"); code != commands.ExitFailed || !strings.Contains(errs, "in another terminal") {
+		t.Errorf("inside, to look only: %d %s", code, errs)
+	}
+}
+
+// TestAttachFits: an agent has the size of the terminal that it was started from, and as long as somebody
+// types at another one that one's, of which all is seen; so does the successor that comes meanwhile.
+func TestAttachFits(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	r.sit(true, "agent", "start", con, "--cwd", r.work, "--wait").sees("agent 1 .* in pane", 1) // at 100x50
+	a := r.newest()
+	r.wantSize(a, "100x50 manual ")
+
+	s := r.inPane(80, 24, "agent", "attach", fmt.Sprint(a.ID))
+	r.wantSize(a, "80x24 latest manual 100 50")
+	s.press("-l", "do I see what I type?")
+	s.awaitScreen("❯\u00a0do I see what I type?", "\n"+strings.Repeat("─", 80)+"\n")
+	if seen, shown := s.tell("capture-pane", "-p"), r.asked(a.PaneSocket, "-u", "capture-pane", "-p", "-t", *a.Pane); strings.TrimSpace(seen) != shown {
+		t.Errorf("seen:\n%s\nof:\n%s", seen, shown)
+	}
+	s.press("C-u")
+	next := r.awaitPhase(r.handoff(a.ID), daemon.Completed).SuccessorID
+	b, err := r.client.Agent(t.Context(), *next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.wantSize(b, "80x24 latest manual 100 50")
+	s.detachesFrom()
+	r.wantSize(b, "100x50 manual ")
+
+	top := r.top(140, 40)
+	top.awaitScreen("attach")
+	top.press("a")
+	r.wantSize(b, "140x40 latest manual 100 50")
+	top.press("C-b", "d")
+	r.wantSize(b, "100x50 manual ")
+}
+
+// detachesFrom leaves the agent in the operator's pane, which ends with the command. The keys are the inner
+// tmux's: nothing is bound to send-keys.
+func (s *topPane) detachesFrom() {
+	s.t.Helper()
+	s.press("C-b", "d")
+	s.awaitEvery(tickOfScreens, "the end of attach", func() (bool, string) { return s.command("has-session").Run() != nil, "" })
+}
+
+// wantSize waits for what windowSize says.
+func (r *rig) wantSize(a daemon.Agent, want string) {
+	r.t.Helper()
+	r.awaitEvery(tickOfScreens, "a window of "+want, func() (bool, string) {
+		got := r.windowSize(a)
+		return got == want, got
+	})
+}

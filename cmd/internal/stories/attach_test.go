@@ -1,0 +1,89 @@
+package stories
+
+import (
+	"fmt"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/creack/pty"
+
+	"github.com/understudyd/understudy/cmd/internal/commands"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// asked is what a tmux server answers.
+func (r *rig) asked(socket string, args ...string) string {
+	r.t.Helper()
+	out, err := exec.Command("tmux", append([]string{"-N", "-S", socket}, args...)...).CombinedOutput()
+	if err != nil {
+		r.t.Fatalf("tmux %s: %v: %s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// attachesAt sits down at a terminal of a size, and attaches.
+func (r *rig) attachesAt(a daemon.Agent, columns, rows uint16, flags ...string) *seat {
+	r.t.Helper()
+	s := r.sit(true, append([]string{"agent", "attach", fmt.Sprint(a.ID)}, flags...)...)
+	r.resizes(s, a, columns, rows)
+	return s
+}
+
+// resizes gives a terminal another size and waits until the pane's tmux server knows it.
+func (r *rig) resizes(s *seat, a daemon.Agent, columns, rows uint16) {
+	r.t.Helper()
+	want := fmt.Sprintf("%dx%d", columns, rows)
+	r.await("a client of "+want, func() (bool, string) {
+		if err := pty.Setsize(s.tty, &pty.Winsize{Rows: rows, Cols: columns}); err != nil {
+			return false, err.Error()
+		}
+		got := r.asked(a.PaneSocket, "list-clients", "-F", "#{client_width}x#{client_height}")
+		return strings.Contains(got, want), got + "\n" + s.shown()
+	})
+}
+
+// detaches leaves a session by tmux's own keys, which ends the command.
+func (s *seat) detaches(session string) {
+	s.r.t.Helper()
+	s.types("\x02d")
+	s.sees(regexp.QuoteMeta("[detached (from session "+session+")]"), 1)
+	<-s.ended
+	if code := s.code; code != commands.ExitDone {
+		s.r.t.Errorf("exit code %d:\n%s", code, s.shown())
+	}
+}
+
+// windowSize is a pane's size, and the setting of its window that decides on it.
+func (r *rig) windowSize(a daemon.Agent) string {
+	r.t.Helper()
+	return r.asked(a.PaneSocket, "display-message", "-p", "-t", *a.Pane, "#{pane_width}x#{pane_height}") + " " +
+		r.asked(a.PaneSocket, "show-options", "-wqv", "-t", *a.Pane, "window-size") + " " +
+		r.asked(a.PaneSocket, "show-options", "-wqv", "-t", *a.Pane, "@understudy-size")
+}
+
+// TestAttachOurs: an agent in our own server; from another host, and after its end, there is a sentence.
+func TestAttachOurs(t *testing.T) {
+	t.Parallel()
+	north, south := twoHosts(t)
+	north.start()
+	south.start()
+	a := north.agent("")
+	s := north.attachesAt(a, 60, 15, "--keep-size")
+	if got := north.windowSize(a); got != "200x50 manual manual 200 50" {
+		t.Errorf("size %q", got)
+	}
+	s.detaches(north.pane(a.ID).Session)
+	there := map[string]string{"UNDERSTUDY_DATA": south.root}
+	if code, _, errs := south.inside(there, "", "agent", "attach", fmt.Sprint(a.ID)); code != commands.ExitFailed || errs != fmt.Sprintf("understudy: agent %d is on host north: run `understudy agent attach %[1]d` there\n", a.ID) {
+		t.Errorf("from another host: %d %s", code, errs)
+	}
+	if _, err := north.client.StopAgent(t.Context(), a.ID, true); err != nil {
+		t.Fatal(err)
+	}
+	north.awaitState(a.ID, daemon.Ended)
+	if code, _, errs := south.inside(there, "", "agent", "attach", fmt.Sprint(a.ID)); code != commands.ExitFailed || !strings.Contains(errs, "has ended: open its session again with `understudy agent resume") {
+		t.Errorf("ended: %d %s", code, errs)
+	}
+}

@@ -1,0 +1,51 @@
+//go:build e2e
+
+package stories
+
+import (
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
+)
+
+// TestAutoUnknownWindow: of an agent that a person started only the tokens are known, by its transcript.
+// They are shown, nothing is triggered, and that is said once. What sub-agents use does not count.
+func TestAutoUnknownWindow(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).auto()
+	looks := r.watchLooks()
+	r.start()
+	a, _ := r.foreignAgent(tmuxtest.Server(t), "")
+	if _, err := r.client.AssignPersona(t.Context(), a.ID, con); err != nil {
+		t.Fatal(err)
+	}
+	r.awaitAgent(a.ID, "skill", func(a daemon.Agent) bool { return a.SkillInjectedAt != nil && a.State == daemon.Idle })
+	r.age(a.ID)
+	use := r.fill(a.ID, 760_000)
+	if use.Limit != nil || use.Percent != nil || use.Tier != "" || use.Source != "transcript" {
+		t.Errorf("context %+v, want tokens alone", use)
+	}
+	r.wantAlerts(a.ID, "agent_context_unknown", 1, "understudy agent start")
+
+	a = r.getAgent(a.ID)
+	r.appendLine(*a.TranscriptPath, map[string]any{
+		"type": "assistant", "isSidechain": true, "uuid": "side", "sessionId": *a.SessionID, "message": map[string]any{
+			"id": "msg_side", "role": "assistant", "model": "claude-opus-5-5", "content": []any{map[string]any{"type": "text", "text": "Sub."}},
+			"usage": map[string]any{"input_tokens": 990_000, "output_tokens": 1},
+		},
+	})
+	for _, event := range []string{"UserPromptSubmit", "Stop", "PostToolUse"} {
+		before := looks.Load()
+		r.spool(r.foreignHook(a, event))
+		r.await("a look at the agent", func() (bool, string) { return looks.Load() > before, "" })
+	}
+	if now := r.getAgent(a.ID); now.State != daemon.Idle || now.Context == nil || now.Context.Tokens != 760_000 {
+		t.Errorf("%s, context %+v: want what the agent itself has used", now.State, now.Context)
+	}
+	r.wantHandoffs(a.ID, 0)
+	r.fill(a.ID, 800_000)
+	r.wantHandoffs(a.ID, 0)
+	r.wantAlerts(a.ID, "agent_context_unknown", 1, "")
+	r.wantTiers(a.ID)
+}

@@ -1,0 +1,340 @@
+package stories
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// TestContextTiers: how full an agent's context is stands on the agent; the log has changes of tier
+// alone, and the operator is told of a high one, for nothing happens by itself.
+func TestContextTiers(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		if a.Context != nil {
+			t.Errorf("context %+v before the first turn", *a.Context)
+		}
+		want := func(use daemon.ContextUse, percent float64, tier daemon.Tier) {
+			t.Helper()
+			if use.Limit == nil || *use.Limit != 1_000_000 || use.Percent == nil || *use.Percent != percent || use.Tier != tier || use.Source != "statusline" {
+				b, _ := json.Marshal(use)
+				t.Errorf("context %s, want %v %% of 1000000 by the status line, tier %s", b, percent, tier)
+			}
+		}
+		want(r.fill(a.ID, 590_000), 59, daemon.TierNormal)
+		want(r.fill(a.ID, 610_000), 61, daemon.TierWarn)
+		r.wantAlerts(a.ID, "agent_context_unknown", 0, "")
+		want(r.fill(a.ID, 620_000), 62, daemon.TierWarn)
+		r.turn(a.ID, "the same again")
+		want(r.fill(a.ID, 710_400), 71, daemon.TierHigh)
+		want(r.fill(a.ID, 990_000), 99, daemon.TierHigh)
+		want(r.fill(a.ID, 100_000), 10, daemon.TierNormal)
+		r.wantTiers(a.ID, daemon.TierNormal, daemon.TierWarn, daemon.TierHigh, daemon.TierNormal)
+		high := r.agentEvents(a.ID, "agent_context")[2]
+		if text, _ := field(t, high, "message").(string); !strings.Contains(text, "71 %") || !strings.Contains(text, fmt.Sprintf("`understudy handoff %d`", a.ID)) {
+			t.Errorf("alert %q: want the percentage and the command", text)
+		}
+		if field(t, high, "percent") != 71.0 || field(t, high, "was") != "warn" || field(t, high, "limit") != 1e6 || field(t, high, "tokens") != 710_400.0 {
+			t.Errorf("event %s", high.Payload)
+		}
+		told := r.eventsWhere(func(e daemon.Event) bool { return e.Type == "operator_notified" })
+		if len(told) != 1 || field(t, told[0], "event_id") != float64(high.ID) {
+			t.Errorf("told %+v, want one word on the high tier", told)
+		}
+		r.wantHandoffs(a.ID, 0)
+	})
+}
+
+// TestContextSessions: what a status line says of another session is not believed, and a session that
+// begins anew is empty.
+func TestContextSessions(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.fill(a.ID, 610_000)
+		r.reportContext(a.ID, "5c6b4a3e-0000-4000-8000-000000000001", 900_000, 1_000_000)
+		if use := r.getAgent(a.ID).Context; use == nil || use.Tokens != 610_000 {
+			t.Errorf("context %+v after a report of another session", use)
+		}
+		r.reportContext(a.ID, *a.SessionID, 620_000, 1_000_000)
+		r.awaitTokens(a.ID, 620_000)
+
+		r.personTypes(a.ID, "/clear", tmux.Enter)
+		now := r.awaitAgent(a.ID, "another session", func(now daemon.Agent) bool { return *now.SessionID != *a.SessionID })
+		if now.Context != nil {
+			t.Errorf("context %+v after /clear", *now.Context)
+		}
+		r.reportContext(a.ID, *a.SessionID, 630_000, 1_000_000) // the old session's, late
+		if use := r.getAgent(a.ID).Context; use != nil {
+			t.Errorf("context %+v after a late report of the session before", use)
+		}
+		r.fill(a.ID, 610_000)
+		r.wantTiers(a.ID, daemon.TierWarn, daemon.TierWarn)
+	})
+}
+
+// TestAuto: an agent whose context is nearly full is handed over at the end of its turn, without being
+// asked, and without a word to the operator before.
+func TestAuto(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.auto().start()
+		a := r.aged()
+		r.fill(a.ID, 740_000)
+		r.wantHandoffs(a.ID, 0)
+		r.send(a.ID, "and on @tokens 760000")
+		h := r.awaitAutomatic(a.ID)
+		if h.Mode != daemon.ModeAgent {
+			t.Errorf("mode %s, want the usual one", h.Mode)
+		}
+		h = r.awaitPhase(h.ID, daemon.Completed)
+		if h.ContextUse == nil || h.ContextUse.Percent == nil || *h.ContextUse.Percent < 75 {
+			t.Errorf("handoff says %+v of the context", h.ContextUse)
+		}
+		if e := r.agentEvents(a.ID, "agent_context"); len(e) != 2 || field(t, e[1], "message") != nil {
+			t.Errorf("tiers %+v: want none that asks for a person", e)
+		}
+		// Its successor is another agent, with a window of its own.
+		next := r.awaitAgent(*h.SuccessorID, "its own context", func(a daemon.Agent) bool { return a.Context != nil })
+		if *next.Context.Percent > 10 || len(r.handoffsOf(next.ID)) != 0 {
+			t.Errorf("successor %+v", next)
+		}
+	})
+}
+
+// autoCancelled is an agent whose automatic handoff somebody has cancelled.
+func (r *rig) autoCancelled() daemon.Agent {
+	r.t.Helper()
+	r.auto().start()
+	a := r.aged()
+	r.misbehave("think=1m")
+	r.send(a.ID, "go on @tokens 760000")
+	r.awaitAutomatic(a.ID)
+	if _, err := r.client.CancelHandoff(r.t.Context(), a.ID, 0); err != nil {
+		r.t.Fatal(err)
+	}
+	r.misbehave("")
+	return a
+}
+
+// TestAutoOnce: whatever becomes of the handoff, an agent is handed over by itself once.
+func TestAutoOnce(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		a := r.autoCancelled()
+		r.await("the end of all turns", func() (bool, string) { return r.getAgent(a.ID).State == daemon.Idle, "" })
+		r.fill(a.ID, 800_000)
+		r.wantHandoffs(a.ID, 1)
+		r.awaitPhase(r.handoff(a.ID), daemon.Completed) // a person may
+	})
+}
+
+// TestAutoYoung: an agent that is new, or has been full from its start, would be handed over for ever.
+func TestAutoYoung(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.auto().start()
+		a := r.agent(con)
+		r.turn(a.ID, "hello")
+		r.fill(a.ID, 760_000)
+		r.wantHandoffs(a.ID, 0)
+		r.age(a.ID)
+		r.send(a.ID, "and now?")
+		r.awaitPhase(r.awaitAutomatic(a.ID).ID, daemon.Completed)
+
+		b := r.agent(con)
+		r.fill(b.ID, 700_000)
+		r.age(b.ID)
+		r.fill(b.ID, 760_000)
+		r.wantHandoffs(b.ID, 0)
+		r.fill(b.ID, 799_000)
+		r.wantHandoffs(b.ID, 0)
+		r.send(b.ID, "grow @tokens 800000")
+		r.awaitPhase(r.awaitAutomatic(b.ID).ID, daemon.Completed)
+	})
+}
+
+// TestAutoInTurn: a turn is not cut off; that the agent is old and full does not matter before its end.
+func TestAutoInTurn(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.auto()
+		looks := r.watchLooks()
+		r.start()
+		a := r.agent(con)
+		r.turn(a.ID, "hello")
+		r.fill(a.ID, 760_000)
+		release := r.hold(a.ID, "long work")
+		r.age(a.ID)
+		for range 2 { // one look may have begun before
+			before := looks.Load()
+			r.deliver(r.hook(a.ID, "PostToolUse", nil))
+			r.await("a look at the agent", func() (bool, string) { return looks.Load() > before, "" })
+		}
+		r.wantHandoffs(a.ID, 0)
+		release()
+		h := r.awaitPhase(r.awaitAutomatic(a.ID).ID, daemon.Completed)
+		r.wantKinds(a.ID, daemon.KindMessage, daemon.KindMessage, daemon.KindMessage, daemon.KindInstruction, daemon.KindExit)
+		r.wantTold(a.ID, "hello", "go on", "long work", "["+h.Ref)
+	})
+}
+
+// TestAutoRefused: a handoff that cannot be asked for is told once, and not tried again.
+func TestAutoRefused(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.auto().start()
+		a := r.aged()
+		skill := filepath.Join(r.dir.Persona(con), "skill.md")
+		text := r.read(skill)
+		if err := os.Remove(skill); err != nil {
+			t.Fatal(err)
+		}
+		r.await("persona that cannot be played", func() (bool, string) {
+			p, err := r.client.Persona(context.Background(), con)
+			return err == nil && p.Problem != nil, fmt.Sprint(p, err)
+		})
+		r.fill(a.ID, 760_000)
+		r.await("refusal", func() (bool, string) { return len(r.agentEvents(a.ID, "agent_handoff_refused")) > 0, "" })
+		r.fill(a.ID, 800_000)
+		r.wantHandoffs(a.ID, 0)
+		r.wantAlerts(a.ID, "agent_handoff_refused", 1, fmt.Sprintf("`understudy handoff %d`", a.ID))
+		if code := field(t, r.agentEvents(a.ID, "agent_handoff_refused")[0], "code"); code != "persona_broken" {
+			t.Errorf("refused with %v, want persona_broken", code)
+		}
+		if err := data.WriteFile(skill, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r.await("persona that can be played", func() (bool, string) {
+			p, err := r.client.Persona(context.Background(), con)
+			return err == nil && p.Problem == nil, fmt.Sprint(p, err)
+		})
+		r.fill(a.ID, 810_000)
+		r.wantHandoffs(a.ID, 0)
+		r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+	})
+}
+
+// TestWithoutProgress: generation after generation fills its context and does nothing. From the fifth on
+// the operator is told, and the successor; a file that is touched ends the row.
+func TestWithoutProgress(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		r.misbehave("no-headings") // a document without decisions
+		a := r.spokenTo()
+		const warning = "generations in a row have filled their context"
+		for generation := 1; generation <= 7; generation++ {
+			if generation == 7 {
+				r.turn(a.ID, "@edit notes.txt")
+			}
+			in, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Reason: daemon.ReasonContext})
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := r.awaitPhase(in.HandoffID, daemon.Completed)
+			n := 0
+			if generation == 5 || generation == 6 {
+				n = 1
+				if part := fmt.Sprintf("%d %s", generation, warning); !strings.Contains(r.read(*h.ContextPath), part) {
+					t.Errorf("context file does not say %q", part)
+				}
+			}
+			r.wantAlerts(a.ID, "agent_without_progress", n, fmt.Sprintf("The last %d generations", generation))
+			if got := strings.Count(strings.Join(h.Warnings, "\n"), warning); got != n {
+				t.Errorf("generation %d: %d warnings of it, want %d: %q", generation, got, n, h.Warnings)
+			}
+			a = r.awaitState(*h.SuccessorID, daemon.Idle)
+		}
+	})
+}
+
+// TestCompacting: an agent that is about to compact its context is an alert, no more.
+func TestCompacting(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a, bare := r.aged(), r.agent("")
+		r.turn(a.ID, "work on @compact @tokens 900000")
+		r.wantAlerts(a.ID, "agent_compacting", 1, fmt.Sprintf("`understudy handoff %d`", a.ID))
+		if field(t, r.agentEvents(a.ID, "agent_compacting")[0], "refused") != false {
+			t.Error("the compaction was refused")
+		}
+		r.wantCompactions(a.ID, 1)
+		r.awaitTokens(a.ID, 30_000)
+		r.wantHandoffs(a.ID, 0)
+
+		r.turn(bare.ID, "work on @compact") // nobody's work is lost
+		r.wantCompactions(bare.ID, 1)
+		r.wantAlerts(bare.ID, "agent_compacting", 0, "")
+	})
+}
+
+// TestCompactingAuto: the first compaction is refused, and the agent handed over at the end of that
+// turn, however young and empty it is. A second one goes on: an agent must not run into its limit.
+func TestCompactingAuto(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.auto().start()
+		a := r.spokenTo()
+		release := r.hold(a.ID, "work on @compact")
+		id := r.awaitAutomatic(a.ID).ID
+		r.awaitNote(id, noteBusyPart)
+		r.wantAlerts(a.ID, "agent_compacting", 1, "handed over at the end of its turn")
+		r.personTypes(a.ID, "and this, too @compact", tmux.Enter)
+		r.awaitShown(a.ID, "Queued: and this, too")
+		release()
+		h := r.awaitPhase(id, daemon.Completed)
+		if h.Mode != daemon.ModeGenerate {
+			t.Errorf("mode %s: an instruction would have been compacted first", h.Mode)
+		}
+		r.wantTold(a.ID, "Find out why", "work on @compact", "and this, too")
+		r.wantCompactions(a.ID, 1)
+		r.wantRefused(a.ID, true, false)
+
+		b := r.awaitState(*h.SuccessorID, daemon.Idle)
+		release = r.hold(b.ID, "work on @compact")
+		r.awaitNote(r.awaitAutomatic(b.ID).ID, noteBusyPart)
+		r.cancel(b.ID, daemon.Generating)
+		release()
+		r.awaitState(b.ID, daemon.Idle)
+		r.wantCompactions(b.ID, 0)
+		r.turn(b.ID, "once more @compact")
+		r.wantCompactions(b.ID, 1)
+		r.wantHandoffs(b.ID, 1)
+		r.wantRefused(b.ID, true, false)
+
+		bare := r.agent("")
+		r.turn(bare.ID, "work on @compact")
+		r.wantCompactions(bare.ID, 1)
+		r.wantHandoffs(bare.ID, 0)
+		r.wantAlerts(bare.ID, "agent_compacting", 0, "")
+	})
+}
+
+// wantRefused fails unless the agent's compactions were told of in this way: refused or not.
+func (r *rig) wantRefused(agentID int64, want ...any) {
+	r.t.Helper()
+	var got []any
+	for _, e := range r.agentEvents(agentID, "agent_compacting") {
+		got = append(got, field(r.t, e, "refused"))
+	}
+	if !slices.Equal(got, want) {
+		r.t.Errorf("agent %d: compactions refused: %v, want %v", agentID, got, want)
+	}
+}
+
+// TestCompactingAfterCancel: an agent whose handoff somebody has cancelled is not handed over by itself
+// again; so its compaction is not refused for one.
+func TestCompactingAfterCancel(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		a := r.autoCancelled()
+		r.awaitState(a.ID, daemon.Idle)
+		r.turn(a.ID, "work on @compact")
+		r.wantCompactions(a.ID, 1)
+		r.wantHandoffs(a.ID, 1)
+		r.wantAlerts(a.ID, "agent_compacting", 1, fmt.Sprintf("`understudy handoff %d`", a.ID))
+	})
+}

@@ -1,0 +1,118 @@
+//go:build e2e
+
+package stories
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// shows begins to wait for a text in an element of the page, and notes when it is there, in ms since 1970.
+const shows = `((id, text) => {
+	window.shown = new Promise(done => {
+		const observer = new MutationObserver(() => {
+			if (!document.getElementById(id)?.textContent.includes(text)) return;
+			observer.disconnect();
+			done(performance.timeOrigin + performance.now());
+		});
+		observer.observe(document.getElementById('main'), { subtree: true, childList: true, characterData: true });
+	});
+	return true;
+})`
+
+// BenchmarkDashboardUpdate is how long the first page, with fifty agents, takes to show a change: from its
+// commit to the text in the page, with one tab, and with twelve that are all in view, the slowest of them.
+// At rest the page has nothing to do when the change comes; in a row one comes as soon as the one before is
+// shown.
+func BenchmarkDashboardUpdate(b *testing.B) {
+	for _, tabs := range []int{1, 12} {
+		for name, every := range map[string]time.Duration{"at-rest": 300 * time.Millisecond, "in-a-row": 0} {
+			b.Run(fmt.Sprintf("tabs=%d/%s", tabs, name), func(b *testing.B) { benchUpdates(b, tabs, every) })
+		}
+	}
+}
+
+func benchUpdates(b *testing.B, tabs int, every time.Duration) {
+	r := newRig(b)
+	who := r.dashboard()
+	r.fifty("")
+	agents, err := r.client.Agents(b.Context(), api.ListOptions{Limit: 50})
+	if err != nil {
+		b.Fatal(err)
+	}
+	id := agents[20].ID
+	var open []*tab
+	for range tabs {
+		open = append(open, who.open("/"))
+	}
+	var took []time.Duration
+	n := 0
+	for b.Loop() {
+		if every > 0 {
+			pause := time.NewTimer(every)
+			<-pause.C
+		}
+		n++
+		text := fmt.Sprintf("update %d is here", n)
+		for _, p := range open {
+			eval[bool](p, fmt.Sprintf("%s('agent-%d', %q)", shows, id, text))
+		}
+		at := r.lastWords(id, text)
+		var slowest time.Duration
+		for _, p := range open {
+			shown := time.UnixMicro(int64(1000 * eval[float64](p, "window.shown")))
+			slowest = max(slowest, shown.Sub(at))
+		}
+		took = append(took, slowest)
+	}
+	quantiles(b, "update", took)
+}
+
+// lastWords has an agent give another last answer, and returns when that was committed.
+func (r *rig) lastWords(agentID int64, text string) time.Time {
+	r.t.Helper()
+	a := r.row(agentID)
+	a.LastMessage = text
+	store := r.database()
+	if err := store.Commit(r.t.Context(), &daemon.Change{Agents: []*daemon.Agent{&a}, Events: []*daemon.Event{
+		{Type: "agent_idle", Host: a.Host, AgentID: &agentID, Payload: json.RawMessage(`{}`)}}}); err != nil {
+		r.t.Fatal(err)
+	}
+	return time.Now()
+}
+
+// BenchmarkDashboardLoad is the first page with fifty agents in a browser that has nothing of it: until its
+// load event has ended, and until it follows the feed.
+func BenchmarkDashboardLoad(b *testing.B) {
+	r := newRig(b)
+	who := r.dashboard()
+	r.fifty("")
+	p := who.open("/ui/settings")
+	var loaded, live []time.Duration
+	var bytes float64
+	for b.Loop() {
+		p.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+			_, err := cdp.Call(ctx, target, network.ClearBrowserCache, cdp.Empty{})
+			return err
+		}))
+		before, began := p.bytes(), time.Now()
+		p.visit("/")
+		live = append(live, time.Since(began))
+		end := eval[float64](p, "performance.getEntriesByType('navigation')[0].loadEventEnd")
+		loaded = append(loaded, time.Duration(end*float64(time.Millisecond)))
+		bytes = max(bytes, p.bytes()-before)
+	}
+	quantiles(b, "load", loaded)
+	quantiles(b, "live", live)
+	b.ReportMetric(bytes, "bytes")
+}

@@ -1,0 +1,151 @@
+package stories
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// BenchmarkFeed has a thousand readers over TCP while a hundred events are logged per second, each in a
+// transaction of its own. The times are from just before the commit to the line read. Each round is a
+// second.
+func BenchmarkFeed(b *testing.B) {
+	const readers, perSecond = 1000, 100
+	r := benchRig(b)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	r.cfg.Environ = append(r.cfg.Environ, "UNDERSTUDY_LISTEN="+address)
+	process := r.serveProcess()
+	store := r.database()
+	token, err := r.dir.TokenValue()
+	if err != nil {
+		b.Fatal(err)
+	}
+	alone := rssMB(b, process.Process.Pid)
+	var reading sync.WaitGroup
+	all := make([]feedReader, readers)
+	opened := time.Now()
+	for i := range all {
+		reader := &all[i]
+		reader.open(b, address, token)
+		defer reader.conn.Close()
+		reading.Go(func() { reader.read() })
+	}
+	for i := range all {
+		<-all[i].ready
+	}
+	b.Logf("%d readers opened the feed in %s", readers, time.Since(opened).Round(time.Millisecond))
+
+	sent := 0
+	var commits []time.Duration
+	tick := time.NewTicker(time.Second / perSecond)
+	defer tick.Stop()
+	began, ticks := time.Now(), cpuTicks(b, process.Process.Pid)
+	for b.Loop() {
+		for range perSecond {
+			<-tick.C
+			e := &daemon.Event{Type: "agent_idle", Host: "bench", Payload: json.RawMessage(fmt.Sprintf(`{"sent": %d}`, time.Now().UnixNano()))}
+			start := time.Now()
+			if err := store.Commit(b.Context(), &daemon.Change{Events: []*daemon.Event{e}}); err != nil {
+				b.Fatal(err)
+			}
+			commits = append(commits, time.Since(start))
+			sent++
+		}
+	}
+	took := time.Since(began)
+	for i := range all {
+		r.await("each reader has each event", func() (bool, string) {
+			n := all[i].count()
+			return n == sent, fmt.Sprintf("reader %d has %d of %d", i, n, sent)
+		})
+	}
+	used := rssMB(b, process.Process.Pid)
+	b.ReportMetric(float64(cpuTicks(b, process.Process.Pid)-ticks)/took.Seconds(), "daemon-cpu-%")
+	b.ReportMetric((used-alone)*1024/readers, "rss-kB/reader")
+	var times []time.Duration
+	for i := range all {
+		all[i].conn.Close()
+	}
+	reading.Wait()
+	for i := range all {
+		times = append(times, all[i].took...)
+	}
+	quantiles(b, "commit", commits)
+	quantiles(b, "feed", times)
+	b.Logf("%d events in %s to %d readers; slowest %s; the daemon alone has %.0f MB, with them %.0f MB",
+		sent, took.Round(time.Millisecond), readers, slices.Max(times).Round(time.Millisecond), alone, used)
+}
+
+// feedReader is one connection to the feed that costs little to read.
+type feedReader struct {
+	conn  net.Conn
+	ready chan struct{} // closed when the feed has begun
+
+	mu   sync.Mutex
+	took []time.Duration
+}
+
+func (f *feedReader) open(b *testing.B, address, token string) {
+	b.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		b.Fatal(err)
+	}
+	f.conn, f.ready = conn, make(chan struct{})
+	if _, err := fmt.Fprintf(conn, "GET /api/events HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", address, token); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// read notes when each event came, until the connection is closed.
+func (f *feedReader) read() {
+	lines := bufio.NewReader(f.conn)
+	begun := false
+	for {
+		line, err := lines.ReadSlice('\n')
+		if err != nil {
+			if !begun {
+				fmt.Fprintln(os.Stderr, "a reader was refused:", err)
+				close(f.ready)
+			}
+			return
+		}
+		if !begun && bytes.HasPrefix(line, []byte("id: ")) {
+			begun = true
+			close(f.ready)
+		}
+		_, rest, ok := bytes.Cut(line, []byte(`"sent":`))
+		if !ok {
+			continue
+		}
+		at, _, _ := bytes.Cut(rest, []byte("}"))
+		ns, err := strconv.ParseInt(string(bytes.TrimSpace(at)), 10, 64)
+		if err != nil {
+			continue
+		}
+		f.mu.Lock()
+		f.took = append(f.took, time.Since(time.Unix(0, ns)))
+		f.mu.Unlock()
+	}
+}
+
+func (f *feedReader) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.took)
+}

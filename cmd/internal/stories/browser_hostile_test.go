@@ -1,0 +1,178 @@
+//go:build e2e
+
+package stories
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+)
+
+// hostileLine wants to be more than text wherever a page may put it.
+var hostileLine = `"'></title></textarea></select></pre></bdi></p></li></ul></section></main><script>window.pwned=1</script>` +
+	`<img src=https://evil.example/a onerror=window.pwned=1><svg onload=window.pwned=1><form id=main action=/api/agents/1/stop><input name=action>` +
+	` <iframe srcdoc="<script>parent.pwned=1</script>"></iframe> onclick=window.pwned=1 {{.}} ${window.pwned=1} javascript:window.pwned=1 //evil.example ../..?a=b&c#d &lt;b&gt;` +
+	" \x1b[31m\x1b[2J\x1b]8;;https://evil.example\x1b\\here\x1b]52;c;cHduZWQ=\x07\u202e\u2066desrever\u200b\ufeff\x00\u0301" + strings.Repeat("\u0300", 60) + " " + strings.Repeat("w", 400)
+
+// hostileDocument is Markdown that wants to be more than a document.
+var hostileDocument = hostileLine + "\n\n# heading {#main .card onclick=window.pwned=1}\n\n" +
+	"<script>window.pwned=1</script>\n\n<div id=\"main\" name=\"body\" style=\"position:fixed;inset:0;z-index:99\">over all</div>\n\n" +
+	"</main><form action=/api/agents/1/stop method=post><button>Approve</button></form>\n\n<meta http-equiv=refresh content=\"0;url=https://evil.example/b\">\n\n" +
+	"![a](https://evil.example/c.png) ![b](data:image/svg+xml,<svg/onload=window.pwned=1>) ![c](/api/agents/1/stop)\n\n" +
+	"[a](javascript:window.pwned=1) [b](data:text/html,<script>window.pwned=1</script>) [c](//evil.example/d) [d](/login?key=a) [e](#main) [f](vbscript:x) <javascript:window.pwned=1>\n\n" +
+	"[a]: https://evil.example/e \"onmouseover=window.pwned=1\"\n\n```\"><script>window.pwned=1</script>\n</code></pre><script>window.pwned=1</script>\n```\n\n" +
+	"| a | " + strings.Repeat("w", 5000) + " |\n|:-:|--:|\n| <img src=https://evil.example/f> | `x` |\n\n- [ ] <input name=getElementById>\n\n" +
+	strings.Repeat(">", 200) + " quoted\n\n" + strings.Repeat("- ", 200) + "listed\n\n" + strings.Repeat("**[", 400) + "\n\n[^1] https://evil.example/g www.evil.example\n"
+
+// hostileScreen is what a pane can be made to show.
+const hostileScreen = "\x1b[2J\x1b[H\x1b[31mred\x1b[0m </pre></main><script>window.pwned=1</script> \x1b]8;;javascript:window.pwned=1\x1b\\link\x1b]8;;\x1b\\" +
+	"\x1b]52;c;cHduZWQ=\x07\x1b]0;<img src=x onerror=window.pwned=1>\x07\r\n\x1b[38;2;1;200;3mtrue\x1b[48;5;200;1;4;7m colour\x1b[0m \u202e宽字👩‍👩‍👧\r\n\x1b(0lqqk\x1b(B &lt;b&gt; end of it\r\n"
+
+// shapeOf is the elements of a page, without their text and without what Markdown made.
+const shapeOf = `(selector => {
+	const spoken = ['title', 'data-label', 'data-confirm', 'aria-label', 'value', 'datetime', 'href', 'selected', 'data-watched'];
+	const walk = (e, depth) => ' '.repeat(depth) + e.nodeName + [...e.attributes].filter(a => !spoken.includes(a.name)).map(a => ' ' + a.name + '=' + a.value.replaceAll(/\d+/g, '0')).sort().join('') + '\n' +
+		(e.matches('.markdown, [data-keep]') ? '' : [...e.children].map(c => walk(c, depth + 1)).join(''));
+	return walk(document.querySelector(selector), 0);
+})`
+
+// updated has the page be made like itself by the morph, as often as events come, and returns what stands
+// then: without what grows older, and what the page has made itself.
+const updated = `(async times => {
+	const { morph } = await import('/ui/static/morph.js');
+	const { ask } = await import('/ui/static/session.js');
+	const main = document.getElementById('main');
+	for (let i = 0; i < times; i++) {
+		morph(main, new DOMParser().parseFromString(await (await ask(location.pathname, { headers: { Accept: 'text/html' } })).text(), 'text/html').getElementById('main'));
+	}
+	const copy = main.cloneNode(true);
+	for (const time of copy.querySelectorAll('time')) time.textContent = '';
+	for (const kept of copy.querySelectorAll('[data-keep]')) kept.replaceChildren();
+	for (const kept of copy.querySelectorAll('[data-watched]')) kept.removeAttribute('data-watched');
+	return copy.outerHTML;
+})`
+
+// script is one of the programs in testdata/browser, to be evaluated in a page.
+func (p *tab) script(name string) string {
+	p.r.t.Helper()
+	return p.r.read("testdata/browser/" + name)
+}
+
+// sound fails if something is wrong with the page on a wide or a narrow screen.
+func (p *tab) sound(what string) {
+	p.r.t.Helper()
+	for _, width := range []int64{1280, 390} {
+		p.sized(width, "light")
+		for _, problem := range eval[[]string](p, p.script("audit.js")) {
+			p.r.t.Errorf("%s at %d: %s", what, width, problem)
+		}
+	}
+}
+
+// TestBrowserHostile fills all that agents can write with what wants to be more than text: pages keep the
+// elements that they have with plain words, run nothing, load nothing and can be used as before.
+func TestBrowserHostile(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	b := r.dashboard()
+	word := func(text string) string { return "word " + text }
+	plain := r.stage(word, word)
+	evil := r.stage(func(string) string { return hostileLine }, func(string) string { return hostileDocument })
+	p := b.open("/")
+	p.listensForViolations()
+	usual := map[string]string{}
+	ofOne := regexp.MustCompile(`/\d+`)
+	for _, page := range plain.pages() {
+		if ofOne.MatchString(page.path) {
+			p.visit(page.path)
+			usual[page.name] = eval[string](p, shapeOf+`("main")`)
+		}
+	}
+	for _, page := range evil.pages() {
+		p.visit(page.path)
+		if ofOne.MatchString(page.path) {
+			if got := eval[string](p, shapeOf+`("main")`); got != usual[page.name] {
+				t.Errorf("%s has other elements than with plain words: %s", page.name, firstDifference(usual[page.name], got))
+			}
+		}
+		p.sound(page.name)
+		p.shot("hostile-" + page.name)
+		fresh, again := eval[string](p, updated+"(0)"), eval[string](p, updated+"(3)")
+		if fresh != again {
+			t.Errorf("%s is another page after updates than when it is loaded: %s", page.name, firstDifference(fresh, again))
+		}
+		if broken := eval[[]string](p, "window.violations"); len(broken) > 0 {
+			t.Errorf("%s would do what its policy forbids: %v", page.name, broken)
+		}
+	}
+	p.visit("/")
+	for key, id := range plain.agents {
+		if key == "old" || key == "past" || strings.HasPrefix(key, "step") {
+			continue
+		}
+		want := eval[string](p, fmt.Sprintf("%s('#agent-%d')", shapeOf, id))
+		if got := eval[string](p, fmt.Sprintf("%s('#agent-%d')", shapeOf, evil.agents[key])); got != want {
+			t.Errorf("the card of an agent (%s) has other elements than with plain words: %s", key, firstDifference(want, got))
+		}
+	}
+	p.sized(390, "light")
+	p.click(fmt.Sprintf("#agent-%d [data-open=hand-off]", evil.agents["full"]))
+	p.sees("#hand-off h2", "script")
+	if at := eval[[]float64](p, `[document.querySelector('#hand-off .primary').getBoundingClientRect().bottom, innerHeight]`); at[0] > at[1] {
+		t.Errorf("the dialog's button ends at %.0f on a screen of %.0f", at[0], at[1])
+	}
+	p.shot("hostile-dialog")
+}
+
+// listensForViolations has each page note what its policy forbids it.
+func (p *tab) listensForViolations() {
+	p.r.t.Helper()
+	p.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{
+			Source: "window.violations = []; addEventListener('securitypolicyviolation', e => window.violations.push(e.violatedDirective + ' ' + e.blockedURI))"})
+		return err
+	}))
+}
+
+// firstDifference returns the first lines of two texts that differ.
+func firstDifference(a, b string) string {
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(x), len(y)) {
+		if x[i] != y[i] {
+			return fmt.Sprintf("line %d: want %.300q, got %.300q", i, x[i], y[i])
+		}
+	}
+	return fmt.Sprintf("%d lines, want %d", len(y), len(x))
+}
+
+// TestBrowserHostileScreen has a pane show what wants to be more than a screen.
+func TestBrowserHostileScreen(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	b := r.dashboard()
+	a := r.agent("developer-con-1")
+	terminal := fmt.Sprintf("/proc/%d/fd/1", r.row(a.ID).PID)
+	p := b.open(fmt.Sprintf("/ui/agents/%d", a.ID))
+	if err := os.WriteFile(terminal, []byte(hostileScreen), 0); err != nil {
+		t.Fatal(err)
+	}
+	p.sees("#screen", "end of it")
+	for _, want := range []string{"</pre></main><script>", "┌──┐", "宽字", "&lt;b&gt;"} {
+		p.sees("#screen", want)
+	}
+	if colours := eval[[]string](p, "[...document.querySelectorAll('#screen span')].map(e => e.className + ' ' + getComputedStyle(e).color)"); !strings.Contains(strings.Join(colours, "\n"), "rgb(1, 200, 3)") {
+		t.Errorf("colours %q", colours)
+	}
+	if n := eval[int](p, "document.querySelectorAll('#screen :not(pre, span)').length"); n != 0 {
+		t.Errorf("%d elements that are no text of a screen", n)
+	}
+	p.sound("the agent's page")
+	p.shot("hostile-screen")
+}

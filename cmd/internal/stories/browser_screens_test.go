@@ -1,0 +1,204 @@
+//go:build e2e
+
+package stories
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// TestBrowserScreens looks at every page on wide and narrow screens, light and dark: it fits, its text can
+// be read, and a screen reader is told what everything is. With UNDERSTUDY_SHOTS it keeps pictures.
+func TestBrowserScreens(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	b := r.dashboard()
+	same := func(text string) string { return text }
+	s := r.stage(same, same)
+	p := b.open("/")
+	for _, page := range append(s.pages(), page{"not-found", "/ui/agents/99999"}) {
+		p.refused = page.name == "not-found"
+		p.visit(page.path)
+		p.looks(page.name)
+		p.tells(page.name)
+	}
+	p.visit("/")
+	for _, dialog := range eval[[]string](p, "[...document.querySelectorAll('dialog')].map(d => d.id)") {
+		eval[any](p, fmt.Sprintf("document.querySelector('#%s h2').append('?'); document.getElementById(%[1]q).showModal()", dialog))
+		p.tells("dialog " + dialog)
+		eval[any](p, fmt.Sprintf("document.getElementById(%q).close()", dialog))
+	}
+	stranger, stop := chromedp.NewContext(chromium.ctx, chromedp.WithNewBrowserContext())
+	defer stop()
+	out := &tab{r: r, ctx: stranger, b: b}
+	out.do(chromedp.Navigate(b.base+"/"), chromedp.WaitVisible(chromedp.CSS("h1")))
+	out.looks("signed-out")
+	if status := eval[int](out, "fetch('/').then(a => a.status)"); status != http.StatusUnauthorized {
+		t.Errorf("a stranger gets status %d", status)
+	}
+}
+
+// looks fails if a page does not fit its screen or has text that is hard to read.
+func (p *tab) looks(what string) {
+	p.r.t.Helper()
+	for _, screen := range []struct {
+		width  int64
+		scheme string
+		kept   bool // a picture of each width and of each scheme is enough
+	}{{1280, "light", true}, {390, "light", false}, {390, "dark", true}} {
+		p.sized(screen.width, screen.scheme)
+		if screen.kept {
+			p.shot(fmt.Sprintf("%s-%d-%s", what, screen.width, screen.scheme))
+		}
+		p.fits(what)
+		for _, problem := range eval[[]string](p, p.script("contrast.js")) {
+			p.r.t.Errorf("%s, %s on %d: contrast %s", what, screen.scheme, screen.width, problem)
+		}
+	}
+}
+
+// spoken are the roles that say nothing without a name.
+var spoken = []string{"button", "link", "textbox", "searchbox", "combobox", "checkbox", "radio", "meter", "dialog", "alertdialog", "region", "navigation",
+	"heading", "image", "article", "columnheader"}
+
+// tells fails if a screen reader would not be told what something on the page is.
+func (p *tab) tells(what string) {
+	p.r.t.Helper()
+	tree, err := chromedp.Run(p.ctx, func(ctx context.Context, target *chromedp.Target) (accessibility.GetFullAXTreeResult, error) {
+		return cdp.Call(ctx, target, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+	})
+	if err != nil {
+		p.r.t.Fatal(err)
+	}
+	count := map[string]int{}
+	for _, node := range tree.Nodes {
+		role := spokenValue(node.Role)
+		count[role]++
+		if !node.Ignored && slices.Contains(spoken, role) && spokenValue(node.Name) == "" {
+			p.r.t.Errorf("%s: a %s has no name: node %d", what, role, node.BackendDOMNodeID)
+		}
+	}
+	if strings.HasPrefix(what, "dialog ") {
+		return // all else cannot be reached while it is open
+	}
+	for _, landmark := range []string{"banner", "navigation", "main"} {
+		if count[landmark] != 1 {
+			p.r.t.Errorf("%s has %d of %s", what, count[landmark], landmark)
+		}
+	}
+	levels := eval[[]int](p, `[...document.querySelectorAll('main :is(h1, h2, h3, h4, h5, h6)')].filter(h => h.checkVisibility() && !h.closest('.markdown')).map(h => Number(h.nodeName[1]))`)
+	for i, level := range levels {
+		if (level == 1) != (i == 0) || i > 0 && level > levels[i-1]+1 {
+			p.r.t.Errorf("%s: headings have the levels %v", what, levels)
+			break
+		}
+	}
+}
+
+func spokenValue(v *accessibility.Value) (text string) {
+	if v != nil {
+		_ = json.Unmarshal(v.Value, &text) // what is no text is no name
+	}
+	return text
+}
+
+// TestBrowserKeyboard starts an agent, and stops it, by keyboard alone.
+func TestBrowserKeyboard(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	b := r.dashboard()
+	p := b.open("/")
+	p.morphs()
+	p.presses("/")
+	p.focused("the filter", "#filter")
+	p.presses(kb.Tab)
+	p.focused("the button behind it", "[data-open=start-agent]")
+	if outline := eval[string](p, "getComputedStyle(document.activeElement).outlineStyle"); outline != "solid" {
+		t.Errorf("where the focus is cannot be seen: outline %s", outline)
+	}
+	p.presses(kb.Enter)
+	p.focused("the dialog's first field", "#start-agent [name=persona]")
+	for range 12 { // round and round
+		p.presses(kb.Tab)
+		if !eval[bool](p, "document.activeElement === document.body || document.activeElement.closest('#start-agent') !== null") {
+			t.Errorf("Tab leads out of the dialog to %s", eval[string](p, "document.activeElement.outerHTML"))
+		}
+	}
+	p.presses(kb.Escape)
+	p.focused("what has opened the dialog", "[data-open=start-agent]")
+	p.presses(kb.Enter)
+	p.presses("dev", kb.Tab, r.work, kb.Tab, "look around", kb.Tab, "scout", kb.Enter) // Enter in a field sends a form
+	p.sees("main h1", "scout")
+	a := r.awaitState(1, daemon.Idle)
+	if a.Name != "scout" || a.PersonaSlug() != "developer-con-1" || a.Cwd != r.work {
+		t.Errorf("agent %+v", a)
+	}
+	p.sees(".facts .state", "idle")
+	p.reach("main button[data-confirm*='asked to exit']")
+	p.presses(kb.Enter)
+	p.sees("#confirm[open] h2", "Stop scout (agent 1)?")
+	p.presses(kb.Escape) // which is no
+	p.focused("the button that has asked", "main button[data-confirm*='asked to exit']")
+	p.refused = true // an agent that has just ended has no screen
+	// A question that comes right after another one was closed is not answered by that.
+	eval[any](p, "(b => { b.click(); document.getElementById('confirm').close('no'); b.click(); })(document.activeElement)")
+	p.sees("#confirm[open] h2", "Stop scout")
+	p.presses(kb.Enter)
+	r.awaitState(1, daemon.Ended)
+	p.sees(".facts .state", "ended")
+	p.sees("#toasts", "asked to exit")
+}
+
+func (p *tab) presses(keys ...string) {
+	p.r.t.Helper()
+	for _, key := range keys {
+		p.do(chromedp.KeyEvent(key))
+	}
+}
+
+// focused waits until the focus is on what a selector means.
+func (p *tab) focused(what, selector string) {
+	p.r.t.Helper()
+	p.do(chromedp.WaitVisible(chromedp.CSS(selector + ":focus")))
+	if !eval[bool](p, fmt.Sprintf("document.activeElement.matches(%q)", selector)) {
+		p.r.t.Errorf("the focus is not on %s", what)
+	}
+}
+
+// reach presses Tab until the focus is on what a selector means.
+func (p *tab) reach(selector string) {
+	p.r.t.Helper()
+	for range 40 {
+		p.presses(kb.Tab)
+		if eval[bool](p, fmt.Sprintf("document.activeElement.matches(%q)", selector)) {
+			return
+		}
+	}
+	p.r.t.Fatalf("Tab does not lead to %s", selector)
+}
+
+// morphs has the page hold what static/morph.js promises of trees that nobody has thought of.
+func (p *tab) morphs() {
+	p.r.t.Helper()
+	type result struct {
+		Problems []string `json:"problems"`
+		Took     float64  `json:"took"` // ms, by the trees of chance
+	}
+	got := eval[result](p, p.script("morph.js"))
+	for _, problem := range got.Problems {
+		p.r.t.Errorf("morph: %s", problem)
+	}
+	p.r.t.Logf("2000 trees took %.0f ms", got.Took)
+}

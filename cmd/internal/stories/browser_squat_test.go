@@ -1,0 +1,150 @@
+//go:build e2e
+
+package stories
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// squatter is a program that takes the daemon's address while the daemon is away. It keeps what it is sent.
+type squatter struct {
+	mu   sync.Mutex
+	sent []*http.Request
+}
+
+func (s *squatter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent = append(s.sent, r)
+	w.Header().Set("Content-Type", "text/html")
+	fmt.Fprint(w, `<!doctype html><title>x</title><body data-watch="all"><nav id="nav"></nav><main id="main"><h1>owned</h1></main><div id="dialogs"></div>`)
+}
+
+// taken returns the requests that the squatter has got.
+func (s *squatter) taken() []*http.Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]*http.Request(nil), s.sent...)
+}
+
+// TestBrowserMeetsASquatter: whoever takes the port of a daemon that is away gets no proof from an open tab, shows
+// nothing in it, and has nothing that is good for the daemon that runs again.
+func TestBrowserMeetsASquatter(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	b := r.dashboard()
+	p := b.open("/")
+	p.sees("main", "No agent is at work")
+	p.refused = true
+	r.halt()
+	p.sees("#light[data-state=away]", "the daemon does not answer")
+	squat := &squatter{}
+	l, err := net.Listen("tcp", r.cfg.Settings.Listen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: squat}
+	served := make(chan struct{})
+	go func() {
+		_ = server.Serve(l) // until it is closed
+		close(served)
+	}()
+	p.sees("#light[data-state=stranger]", "another program answers")
+	if failed := eval[string](p, "import('/ui/static/actions.js').then(a => a.call('POST /api/agents', {prompt: 'a secret'})).then(() => '', e => e.message)"); !strings.Contains(failed, "told nothing") {
+		t.Errorf("a click while it listens: %q", failed)
+	}
+	if shown := eval[string](p, "document.body.innerText"); strings.Contains(shown, "owned") {
+		t.Errorf("the page shows what the squatter says: %s", shown)
+	}
+	if err := server.Close(); err != nil {
+		t.Error(err)
+	}
+	<-served
+
+	r.start()
+	p.sees("#light[data-state=live]", "live")
+	sent := squat.taken()
+	if len(sent) == 0 {
+		t.Fatal("the squatter got nothing: it was not there")
+	}
+	for _, got := range sent {
+		if got.Method != "GET" || got.URL.Path != "/api/dashboard/hello" || got.Header.Get("X-Understudy-Page") != "" {
+			t.Errorf("it was sent %s %s with the proof %q", got.Method, got.URL, got.Header.Get("X-Understudy-Page"))
+		}
+		for _, path := range []string{"/", "/api/agents", "/ui/settings"} {
+			again, err := http.NewRequestWithContext(t.Context(), "GET", b.base+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again.Header = got.Header.Clone()
+			again.Header.Set("Sec-Fetch-Site", "same-origin")
+			res, err := http.DefaultClient.Do(again)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+			// A cookie alone opens the frame, in which nothing is said.
+			if res.StatusCode != http.StatusUnauthorized && res.Header.Get("X-Understudy-Answer") != "" || strings.HasPrefix(path, "/api") && res.StatusCode != http.StatusUnauthorized {
+				t.Errorf("%s with what the squatter got: %s", path, res.Status)
+			}
+		}
+	}
+}
+
+// TestBrowserFeedBreaks: after each break of the feed the daemon proves itself again before it is sent a proof. The
+// page's fetch is replaced, so that each feed ends at once and another program could be the next to listen.
+func TestBrowserFeedBreaks(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := r.dashboard().open("/")
+	asked := eval[[]string](p, `(async () => {
+		const real = fetch, asked = [];
+		const { follow } = await import('/ui/static/feed.js');
+		return new Promise(done => {
+			window.fetch = (url, how) => {
+				const path = new URL(url, location.origin).pathname;
+				if (path.startsWith('/api/') && asked.push(path) === 3) done([...asked]); // the page asks for itself meanwhile
+				return path === '/api/events' ? Promise.resolve(new Response('')) : real(url, how);
+			};
+			follow(() => {});
+		});
+	})()`)
+	if want := "/api/events /api/dashboard/hello /api/events"; strings.Join(asked, " ") != want {
+		t.Errorf("it asked %q, want %q", asked, want)
+	}
+}
+
+// TestBrowserIsSignedOut has a person sign a browser out on the page of settings, and all at the command line.
+func TestBrowserIsSignedOut(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	b := r.dashboard()
+	p := b.open("/ui/settings")
+	p.sees("main", "this one")
+	p.shot("signed-in-browsers")
+	p.refused = true
+	p.click(`button[data-call^="DELETE /api/dashboard/logins/"]`)
+	p.sees("#confirm", "this very browser")
+	p.do(chromedp.Click(chromedp.CSS("#confirm [value=yes]")))
+	p.sees("body", "understudy dashboard")
+	if got, err := r.client.Logins(t.Context()); err != nil || len(got) != 0 {
+		t.Errorf("logins %v, %v", got, err)
+	}
+
+	link, err := r.client.DashboardLink(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.do(chromedp.Navigate(link.URL), chromedp.WaitVisible(chromedp.CSS("#light[data-state=live]")))
+	if _, err := r.client.RevokeLogins(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.sees("#light[data-state=signed-out]", "understudy dashboard")
+}

@@ -1,0 +1,237 @@
+//go:build e2e
+
+package stories
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// TestBrowserFollows has the page show what happens as it happens, over a restart of the daemon, without
+// losing what the person at it is about to do.
+func TestBrowserFollows(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	b := r.dashboard()
+	p := b.open("/")
+	p.sees("main", "No agent is at work")
+	p.shot("empty")
+
+	a := r.agent("developer-con-1")
+	card := fmt.Sprintf("#agent-%d", a.ID)
+	p.sees(card+" .state", "idle")
+	p.types("#filter", "developer")
+	release := r.hold(a.ID, "wait")
+	p.sees(card+" .state", "working")
+	if got := eval[string](p, "document.activeElement.id + ' ' + document.activeElement.value"); got != "filter developer" {
+		t.Errorf("the focus and what was typed: %q", got)
+	}
+	p.types("#filter", " nobody")
+	p.do(chromedp.WaitNotVisible(chromedp.CSS(card)))
+	p.clears("#filter")
+	p.do(chromedp.WaitVisible(chromedp.CSS(card)))
+
+	log := b.open("/ui/log")
+	for _, tab := range []*tab{p, log} {
+		tab.refused = true
+	}
+	r.halt()
+	p.sees("#light[data-state=away]", "the daemon does not answer")
+	if !eval[bool](p, "document.body.classList.contains('stale')") {
+		t.Error("the page does not say that it is stale")
+	}
+	p.shot("stale")
+	release()
+	r.awaitShown(a.ID, "❯") // its turn ends while nobody listens: the hook is spooled
+	r.start()
+	p.sees("#light[data-state=live]", "live")
+	p.sees(card+" .state", "idle")
+	r.awaitLog(log)
+}
+
+// awaitLog waits until a page of the log shows all that the database has.
+func (r *rig) awaitLog(p *tab) {
+	r.t.Helper()
+	r.await("all events on the page", func() (bool, string) {
+		events, err := r.events(context.Background())
+		if err != nil {
+			return false, err.Error()
+		}
+		var want []string
+		for _, e := range events {
+			want = append([]string{fmt.Sprintf("event-%d", e.ID)}, want...)
+		}
+		got := eval[[]string](p, "[...document.querySelectorAll('.log > li')].map(e => e.id)")
+		return strings.Join(got, " ") == strings.Join(want, " "), fmt.Sprintf("got  %v\nwant %v", got, want)
+	})
+}
+
+// TestBrowserHandsOff asks for a handoff by a click and sees it through.
+func TestBrowserHandsOff(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	b := r.dashboard()
+	a := r.agent("developer-con-1")
+	r.send(a.ID, "look into the parcels")
+	r.awaitAgent(a.ID, "a message", func(a daemon.Agent) bool { return a.LastMessage != "" && a.State == daemon.Idle })
+
+	p := b.open("/")
+	p.sees(fmt.Sprintf("#agent-%d .said", a.ID), "parcels")
+	p.click(fmt.Sprintf(`#agent-%d button[data-open=hand-off]`, a.ID))
+	p.sees("#hand-off h2", fmt.Sprintf("(agent %d)", a.ID))
+	p.types("#hand-off [name=reason]", "the shift is over")
+	p.types("#hand-off [name=focus]", "the migration")
+	p.shot("dialog")
+	p.click("#hand-off .primary")
+	p.sees("main h1", "Handoff")
+	h := r.awaitPhase(1, daemon.Completed)
+	if h.Reason != "the shift is over" || h.Focus != "the migration" {
+		t.Errorf("reason %q, focus %q", h.Reason, h.Focus)
+	}
+	p.sees("main .state", "completed")
+	for _, phase := range []string{"requested", "verifying", "shutting down", "briefing"} {
+		p.sees("main", phase)
+	}
+	p.shot("handoff")
+	p.visit("/ui/handoffs/1/document")
+	p.sees(".markdown", "What Was Done")
+	p.shot("document")
+	p.visit("/ui/personas/developer-con-1")
+	p.sees("main", "generation 2")
+	p.shot("persona")
+
+	p.visit(fmt.Sprintf("/ui/agents/%d", *h.SuccessorID))
+	p.sees("#screen", "I have taken over")
+	p.shot("agent")
+	p.click("button[data-open=message]")
+	p.refused = true
+	p.types("#message [name=text]", "/exit")
+	p.click("#message .primary")
+	p.sees("#message .failed", "command") // the API's own words, and the dialog stays
+	p.clears("#message [name=text]")
+	p.types("#message [name=text]", "well done")
+	p.click("#message .primary")
+	p.do(chromedp.WaitNotVisible(chromedp.CSS("#message")))
+	p.sees("#screen", "well done")
+}
+
+// TestBrowserApproves approves a step by keyboard alone. What was to be said of the step before, which
+// somebody else has approved meanwhile, is not taken for it.
+func TestBrowserApproves(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	b := r.dashboard()
+	r.template("gated", "developer | approval: true", "reviewer | approval: true")
+	p := b.open("/")
+	run := r.pipeline("gated", "sort the parcels")
+	approve := fmt.Sprintf("#approval-%d button[data-open=approve]", run.ID)
+	p.sees("#needs .why", "step 1 (developer)")
+	p.click(approve)
+	p.types("#approve [name=comment]", "about step 1")
+	r.approve(run.ID, "")
+	p.sees("#needs .why", "step 2 (reviewer)")
+	p.refused = true
+	p.click("#approve .primary")
+	p.sees("#approve .failed", "waits at step 2 (reviewer) by now")
+	p.click("#approve [data-close]")
+	p.sees("#needs h3", "a test")
+	if got := eval[string](p, "document.title"); !strings.HasPrefix(got, "(1)") {
+		t.Errorf("title %q", got)
+	}
+	if got := eval[string](p, "document.getElementById('announce').textContent"); !strings.Contains(got, "waits for your approval") {
+		t.Errorf("what a screen reader says: %q", got)
+	}
+	p.shot("needs-you")
+	p.do(chromedp.Focus(chromedp.CSS(approve)), chromedp.KeyEvent(kb.Enter))
+	p.do(chromedp.WaitVisible(chromedp.CSS("#approve")), chromedp.KeyEvent("ship it"), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter))
+	p.do(chromedp.WaitNotVisible(chromedp.CSS("#approve")))
+	r.awaitPipeline(run.ID, daemon.PipelineDone)
+	if got := r.getPipeline(run.ID).Steps[1].Comment; got != "ship it" {
+		t.Errorf("comment %q", got)
+	}
+	p.visit(fmt.Sprintf("/ui/pipelines/%d", run.ID))
+	p.sees("main .state", "done")
+	p.sees("main", "ship it")
+	p.shot("pipeline")
+}
+
+// TestBrowserTwelveTabs has all tabs follow by one connection: a browser has six for each host.
+func TestBrowserTwelveTabs(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	b := r.dashboard()
+	var tabs []*tab
+	for range 12 {
+		tabs = append(tabs, b.open("/"))
+	}
+	a := r.agent("developer-con-1")
+	for _, p := range tabs {
+		p.sees(fmt.Sprintf("#agent-%d .state", a.ID), "idle")
+	}
+	metrics := eval[string](tabs[0], "import('/ui/static/session.js').then(s => s.ask('/metrics')).then(a => a.text())")
+	if !strings.Contains(metrics, "understudy_feed_readers 1\n") {
+		t.Errorf("12 tabs are not one reader of the feed:\n%s", metrics)
+	}
+}
+
+// fifty puts as many agents into the database as a busy person has, with all that a card can show.
+func (r *rig) fifty(hostile string) {
+	r.t.Helper()
+	store := r.database()
+	states := []daemon.AgentState{daemon.Working, daemon.Idle, daemon.Waiting}
+	for i := range 50 {
+		id, err := store.NextID(r.t.Context(), daemon.AgentIDs)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		limit, percent, pane, slug := int64(200_000), float64(2*i), "%1", "developer-con-1"
+		now := time.Now().UTC()
+		a := &daemon.Agent{
+			ID: id, Name: hostile + fmt.Sprintf("agent-%d", i), Persona: &slug, Runtime: "claude", Host: "elsewhere", State: states[i%3],
+			StateAt: now.Add(-time.Duration(i) * time.Minute), CreatedAt: now, RegisteredAt: &now, Pane: &pane, Cwd: hostile + "/w", Generation: 1 + i%4,
+			Context:     &daemon.ContextUse{Tokens: 2000 * int64(i), Limit: &limit, Percent: &percent, Tier: daemon.TierNormal},
+			LastMessage: hostile + strings.Repeat("The cause is that a scan within a second overwrites the one before. ", 4),
+		}
+		if a.State == daemon.Waiting {
+			a.WaitsFor = hostile + "permission for Bash: git push --force origin main"
+		}
+		if err := store.Commit(r.t.Context(), &daemon.Change{NewAgent: a}); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// TestBrowserFirstLoad measures what the first page costs with fifty agents.
+func TestBrowserFirstLoad(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	b := r.dashboard()
+	r.fifty("")
+	p := b.open("/ui/settings")
+	p.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, network.ClearBrowserCache, cdp.Empty{})
+		return err
+	}))
+	before := p.bytes()
+	p.visit("/")
+	p.sees("#needs", "agent-2")
+	took := p.bytes() - before
+	if took == 0 || took > 100_000 {
+		t.Errorf("the first load takes %.0f bytes, want at most 100000", took)
+	}
+	t.Logf("the first load takes %.0f bytes and %.0f ms", took, eval[float64](p, "performance.getEntriesByType('navigation')[0].loadEventEnd"))
+	for _, width := range []int64{1280, 390} {
+		p.sized(width, "light")
+		p.fits("the first page")
+	}
+}

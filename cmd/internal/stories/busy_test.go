@@ -1,0 +1,159 @@
+package stories
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// TestBusyAgent: nothing is typed behind a running turn; its Stop is answered with the instruction.
+func TestBusyAgent(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		release := r.hold(a.ID, "long work")
+		id := r.handoff(a.ID)
+		h := r.awaitNote(id, noteBusyPart)
+		if h.Phase != daemon.Instructing {
+			t.Errorf("phase %s, want instructing", h.Phase)
+		}
+		r.wantTold(a.ID, "long work")
+		r.wantComposer(a.ID, "")
+
+		release()
+		r.awaitPhase(id, daemon.Completed)
+		r.wantTold(a.ID, "long work", "Stop hook feedback:\n["+h.Ref)
+		r.wantKinds(a.ID, daemon.KindMessage, daemon.KindInstruction, daemon.KindExit)
+		answered, submitted := r.handoffEvents(id, "delivery_answered"), r.handoffEvents(id, "delivery_submitted")
+		if len(answered) != 1 || len(submitted) == 0 || answered[0].ID > submitted[0].ID {
+			t.Errorf("answered %v, submitted %v: want an answer that was confirmed afterwards", answered, submitted)
+		}
+		if e := r.deliveries(a.ID)[1].Evidence; !strings.Contains(e, "stop_hook_active") && !strings.Contains(e, "transcript") {
+			t.Errorf("instruction confirmed by %q, want the next Stop or the transcript", e)
+		}
+	})
+}
+
+// TestBusyTimeout: a turn that goes on for too long fails the handoff; its Stop is left alone then.
+func TestBusyTimeout(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Handoff.BusyTimeout = 1500 * time.Millisecond
+		r.start()
+		a := r.agent(con)
+		release := r.hold(a.ID, "endless work")
+		h := r.awaitFailure(r.handoff(a.ID), daemon.Instructing, "busy_timeout")
+		if !strings.Contains(h.Error.Message, "1.5s") || !strings.Contains(h.Error.Message, noteBusyPart) {
+			t.Errorf("failure %q names neither the limit nor what the agent did", h.Error.Message)
+		}
+		if dl := r.deliveries(a.ID)[1]; dl.Verdict == nil || *dl.Verdict != daemon.NotSubmitted {
+			t.Errorf("instruction %+v, want not_submitted", dl)
+		}
+		release()
+		r.awaitState(a.ID, daemon.Idle)
+		r.wantTold(a.ID, "endless work")
+
+		r.retry(h.ID)
+		r.awaitPhase(h.ID, daemon.Completed)
+		r.wantTold(a.ID, "endless work", instructed)
+	})
+}
+
+// TestDialogOpen: an open dialog is a person's to answer. Nothing is typed into it, the operator
+// is told, and the handoff goes on afterwards.
+func TestDialogOpen(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		dl := r.send(a.ID, "deploy it @ask")
+		r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
+		r.awaitState(a.ID, daemon.Waiting)
+		id := r.handoff(a.ID)
+		h := r.awaitNote(id, "a dialog is open")
+		r.awaitAlert(id, "handoff_waiting")
+		r.awaitShown(a.ID, "Do you want to proceed?")
+		r.wantTold(a.ID, "deploy it")
+
+		r.personPresses(a.ID, tmux.Enter)
+		r.awaitPhase(id, daemon.Completed)
+		r.wantTold(a.ID, "deploy it", h.Ref)
+	})
+}
+
+// TestDialogTimeout: a dialog that nobody answers is named in the failure.
+func TestDialogTimeout(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Handoff.BusyTimeout = 500 * time.Millisecond
+		r.start()
+		a := r.agent(con)
+		r.send(a.ID, "deploy it @ask")
+		r.awaitState(a.ID, daemon.Waiting)
+		h := r.awaitFailure(r.handoff(a.ID), daemon.Instructing, "busy_timeout")
+		if !strings.Contains(h.Error.Message, "dialog is open") || !strings.Contains(h.Error.Message, "Do you want to proceed?") {
+			t.Errorf("failure %q does not name the dialog", h.Error.Message)
+		}
+		r.awaitShown(a.ID, "Do you want to proceed?")
+		r.wantTold(a.ID, "deploy it")
+	})
+}
+
+// TestInterruptedBesideATask: a turn that a person interrupts is over for the daemon as well, although a command of the
+// agent's goes on in the background: no hook tells of it, and the runtime does not call that idle.
+func TestInterruptedBesideATask(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.hold(a.ID, "watch it @background")
+		r.awaitState(a.ID, daemon.Idle)
+		dl := r.send(a.ID, "think about it @busy 1h")
+		r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
+		r.awaitState(a.ID, daemon.Working)
+		r.personPresses(a.ID, tmux.Escape)
+		r.awaitState(a.ID, daemon.Idle)
+	})
+}
+
+// TestBackgroundTasks: an agent whose document is recorded is not shut down over its background
+// tasks; the handoff says that it waits for them.
+func TestBackgroundTasks(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		h, release := r.behindTasks(a.ID)
+		if h.Phase != daemon.ShuttingDown || h.RecordedAt == nil || h.SuccessorID != nil {
+			t.Errorf("handoff %+v: want one that is recorded and shutting down", h)
+		}
+		if now := r.getAgent(a.ID); now.State != daemon.Idle {
+			t.Errorf("outgoing agent is %s, want idle", now.State)
+		}
+		release()
+		r.awaitPhase(h.ID, daemon.Completed)
+		r.wantTold(a.ID, "@background", instructed, "<task-notification>")
+	})
+}
+
+// TestPersonsDraft: what a person has begun to type is put aside and comes back.
+func TestPersonsDraft(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.personTypes(a.ID, "half a thought")
+		r.awaitShown(a.ID, "half a thought")
+		r.misbehave("no-document")
+		h := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, "document_missing")
+		r.awaitShown(a.ID, "❯\u00a0half a thought")
+		if got := r.told(a.ID); len(got) != 1 || strings.Contains(got[0], "half a thought") {
+			t.Errorf("told %q, want the instruction without the draft", got)
+		}
+		// The draft does not keep /exit from being understood either.
+		r.writeDocument(h)
+		r.retry(h.ID)
+		r.awaitPhase(h.ID, daemon.Completed)
+		old := r.awaitState(a.ID, daemon.Ended)
+		if *old.EndReason != "prompt_input_exit" {
+			t.Errorf("outgoing agent ended by %s, want its exit command", *old.EndReason)
+		}
+	})
+}

@@ -1,0 +1,139 @@
+package stories
+
+import (
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// TestCancelQueued: a handoff whose instruction waits for a busy agent leaves no trace with it.
+func TestCancelQueued(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		release := r.hold(a.ID, "long work")
+		r.awaitNote(r.handoff(a.ID), noteBusyPart)
+		first := r.cancel(a.ID, daemon.Instructing)
+		r.awaitVerdict(a.ID, r.deliveries(a.ID)[1].ID, daemon.NotSubmitted)
+		r.countsDeliveries(1, daemon.KindInstruction, daemon.NotSubmitted)
+		release()
+		r.awaitState(a.ID, daemon.Idle)
+		r.wantTold(a.ID, "long work")
+		_, err := r.client.CancelHandoff(t.Context(), a.ID, 0)
+		wantCode(t, err, "handoff_ended")
+		_, err = r.client.RetryHandoff(t.Context(), first.ID, "")
+		wantCode(t, err, "handoff_not_failed")
+
+		h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+		if h.ID == first.ID || h.FilePath == first.FilePath || h.Ref == first.Ref {
+			t.Errorf("handoff %+v after the cancelled %+v: want one of its own", h, first)
+		}
+		r.wantTold(a.ID, "long work", h.Ref)
+	})
+}
+
+// TestCancelAwaitingDocument: what the agent still writes after a cancel ends nothing.
+func TestCancelAwaitingDocument(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.misbehave("think=1m")
+		r.awaitPhase(r.handoff(a.ID), daemon.AwaitingDocument)
+		first := r.cancel(a.ID, daemon.AwaitingDocument)
+		r.misbehave("")
+		r.awaitShown(a.ID, "The handoff document is written")
+		r.awaitState(a.ID, daemon.Idle)
+		dl := r.send(a.ID, "still there?")
+		r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
+		if h := r.getHandoff(first.ID); h.Phase != daemon.Cancelled || h.RecordedAt != nil {
+			t.Errorf("cancelled handoff went on: %+v", h)
+		}
+
+		h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+		if h.FilePath == first.FilePath {
+			t.Error("a document of the cancelled handoff was taken")
+		}
+		r.wantTold(a.ID, first.Ref, "still there?", h.Ref)
+	})
+}
+
+// TestCancelUnconfirmed: an instruction that is typed but not confirmed yet can be cancelled; its
+// late confirmation changes nothing.
+func TestCancelUnconfirmed(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.misbehave("no-prompt-hook,think=1m")
+		id := r.handoff(a.ID)
+		r.await("instruction typed", func() (bool, string) {
+			list := r.deliveries(a.ID)
+			return len(list) == 1 && list[0].State == daemon.DeliveryTyped, "not typed"
+		})
+		r.cancel(a.ID, daemon.Instructing)
+		r.misbehave("")
+		r.awaitVerdict(a.ID, r.deliveries(a.ID)[0].ID, daemon.Submitted)
+		r.awaitShown(a.ID, "The handoff document is written")
+		if h := r.getHandoff(id); h.Phase != daemon.Cancelled {
+			t.Errorf("phase %s, want cancelled", h.Phase)
+		}
+		r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+		r.wantKinds(a.ID, daemon.KindInstruction, daemon.KindInstruction, daemon.KindExit)
+	})
+}
+
+// TestCancelAtOnce: a cancel right behind the request wins over whatever the flow is about to do.
+func TestCancelAtOnce(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.misbehave("think=100ms")
+		for range 5 {
+			r.handoff(a.ID)
+			if h, err := r.client.CancelHandoff(t.Context(), a.ID, 0); err != nil || h.Status != daemon.StatusCancelled {
+				t.Fatalf("cancel: %v, handoff is %s", err, h.Status)
+			}
+		}
+		r.misbehave("")
+		h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+		for _, e := range r.eventsWhere(func(e daemon.Event) bool { return e.Type == "handoff_recorded" }) {
+			if *e.HandoffID != h.ID {
+				t.Errorf("handoff %d was recorded although it was cancelled", *e.HandoffID)
+			}
+		}
+	})
+}
+
+// TestCancelRecorded: once the document is recorded there is no way back.
+func TestCancelRecorded(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		h, release := r.behindTasks(a.ID)
+		_, err := r.client.CancelHandoff(t.Context(), a.ID, 0)
+		wantCode(t, err, "handoff_recorded")
+		release()
+		r.awaitPhase(h.ID, daemon.Completed)
+		_, err = r.client.CancelHandoff(t.Context(), a.ID, 0)
+		wantCode(t, err, "handoff_recorded")
+	})
+}
+
+// TestCancelNothing: without a handoff there is nothing to cancel.
+func TestCancelNothing(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		_, err := r.client.CancelHandoff(t.Context(), a.ID, 0)
+		wantError(t, err, daemon.KindNotFound, "Handoff not found")
+		_, err = r.client.CancelHandoff(t.Context(), a.ID+1, 0)
+		wantError(t, err, daemon.KindNotFound, "Agent not found")
+
+		r.misbehave("no-document")
+		r.awaitFailure(r.handoff(a.ID), daemon.Verifying, "document_missing")
+		_, err = r.client.CancelHandoff(t.Context(), a.ID, 0)
+		wantCode(t, err, "handoff_ended")
+		// A failure before the record is no obstacle to a new handoff.
+		r.misbehave("")
+		r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+	})
+}

@@ -1,0 +1,67 @@
+//go:build e2e
+
+package stories
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// seesComposer: the CLI hides its cursor, so tmux would show the upper left corner of a pane that is
+// larger than the terminal. Who attaches sees the composer and what they type.
+func (r *claudeRig) seesComposer(a daemon.Agent) {
+	for _, size := range [][2]int{{80, 24}, {140, 40}} {
+		s := r.inPane(size[0], size[1], "agent", "attach", fmt.Sprint(a.ID))
+		const typed = "do I see what I type?"
+		s.press("-l", typed)
+		rule := "\n" + strings.Repeat("─", size[0]) + "\n"
+		s.awaitScreen("a line at the end", "❯\u00a0"+typed, rule, "manual mode on")
+		r.shot(s, fmt.Sprintf("attach-%dx%d", size[0], size[1]))
+		for range typed {
+			s.press("BSpace")
+		}
+		s.awaitScreen("❯\u00a0\n")
+		s.detachesFrom()
+		r.wantSize(a, "200x50 manual ")
+	}
+	s := r.inPane(80, 24, "agent", "attach", fmt.Sprint(a.ID), "--keep-size")
+	s.awaitScreen("a line")
+	if shown := s.tell("capture-pane", "-p"); strings.Contains(shown, "manual mode on") {
+		r.t.Errorf("a pane of 200x50 fits 80x24: the CLI shows its cursor now, or draws elsewhere:\n%s", shown)
+	}
+	s.detachesFrom()
+}
+
+// trustsFolder answers the question whether the folder is trusted, which is there with its answers for who attaches.
+func (r *claudeRig) trustsFolder(a daemon.Agent) {
+	s := r.inPane(80, 24, "agent", "attach", fmt.Sprint(a.ID))
+	s.awaitScreen(" "+r.work+"\n", "Is this a project you created or one you trust? (Like your\n", "No, exit\n", "Yes, I trust this folder\n", "Enter to confirm")
+	r.shot(s, "attach-trust-80x24")
+	s.press("Down")
+	s.awaitScreen("❯ Yes, I trust")
+	s.press("Enter")
+	r.awaitAgent(a.ID, "its session", func(a daemon.Agent) bool { return a.RegisteredAt != nil })
+	r.awaitState(a.ID, daemon.Idle)
+	s.awaitScreen("❯\u00a0", "manual mode on")
+	s.detachesFrom()
+}
+
+// shot keeps what an operator's pane shows where the pictures are kept, if they are.
+func (r *claudeRig) shot(s *topPane, name string) {
+	r.t.Helper()
+	dir := os.Getenv("UNDERSTUDY_SHOTS")
+	if dir == "" {
+		return
+	}
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, name+".txt"), []byte(s.tell("capture-pane", "-p")), 0o600)
+	}
+	if err != nil {
+		r.t.Error(err)
+	}
+}

@@ -1,0 +1,102 @@
+//go:build e2e
+
+package stories
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/cmd/internal/claudetest"
+	"github.com/understudyd/understudy/cmd/internal/commands"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// What a shell would take apart.
+const quotedFocus = `the parser's "tabs"; $(touch by-a-shell) and so on`
+
+// handsOverByCommand: /handoff, given by a person at the pane, is answered by the daemon; the model does not hear of it.
+// The session is one whose fork was cancelled, and goes on as it was.
+func handsOverByCommand(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
+	r.talk(a.ID, "still there?")
+	had := r.handoffsOf(a.ID)
+	said, before := len(r.requests(a.ID)), r.soFar()
+	r.personTypes(a.ID, "/handoff "+quotedFocus, tmux.Enter)
+	id := r.commanded(a.ID, len(had))
+	r.awaitShown(a.ID, fmt.Sprintf("Handoff %d started", id))
+	h := r.wantCommanded(id, before)
+	if n := len(r.requests(a.ID)); n != said {
+		t.Errorf("the model was asked %d times, want %d", n, said)
+	}
+	r.wantKinds(a.ID, daemon.KindPrompt, daemon.KindMessage, daemon.KindExit)
+	r.wantHeard(r.contextOf(h), heard{a.Name, "user", "hello"}, heard{a.Name, "assistant", "OK"}, // of its predecessor
+		heard{a.Name, "assistant", "OK"}, // to what it took over
+		heard{a.Name, "user", "still there?"}, heard{a.Name, "assistant", "OK"})
+	return *h.SuccessorID
+}
+
+// handsOverByItself: the model can run the command as well.
+func handsOverByItself(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
+	prompts, before := len(r.tap.of(a.ID, hooks.UserPromptSubmit)), r.soFar()
+	r.api.SetScript(claudetest.Ask("hand over when it is enough", claudetest.Skill("handoff", quotedFocus), obeys))
+	r.talk(a.ID, "hand over when it is enough")
+	h := r.wantCommanded(r.commanded(a.ID, 0), before)
+	want := fmt.Sprintf("handoff %d of agent %d initiated", h.ID, a.ID)
+	if got := r.heard(a.ID, "Tell the user in one sentence"); len(got) != 1 || !strings.Contains(got[0], want) {
+		t.Errorf("the model heard %q, want what the command said", got)
+	}
+	if got := r.tap.of(a.ID, hooks.UserPromptSubmit); len(got) != prompts+1 {
+		t.Errorf("%d prompts after %d, want the one that was sent", len(got), prompts)
+	}
+	return *h.SuccessorID
+}
+
+// installCommand puts the command /handoff, with the hooks, into the home.
+func (r *claudeRig) installCommand() {
+	r.t.Helper()
+	env := map[string]string{"HOME": r.home.Dir, "CLAUDE_CONFIG_DIR": r.home.ConfigDir, "UNDERSTUDY_DATA": r.root}
+	if code, stdout, stderr := r.inside(env, "", "hooks", "install"); code != commands.ExitDone {
+		r.t.Fatalf("hooks install: exit code %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+// made is what a handoff adds to.
+type made struct{ agents, forkRequests int }
+
+func (r *claudeRig) soFar() made {
+	r.t.Helper()
+	list, err := r.client.Agents(r.t.Context(), allRows)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return made{len(list), len(r.forkRequests())}
+}
+
+// commanded waits for the handoff that the command has started, after so many others.
+func (r *claudeRig) commanded(agentID int64, had int) int64 {
+	r.t.Helper()
+	r.await("the handoff", func() (bool, string) { return len(r.handoffsOf(agentID)) == had+1, fmt.Sprint(r.handoffsOf(agentID)) })
+	return r.latest(agentID).ID
+}
+
+// wantCommanded waits for the end of that handoff.
+func (r *claudeRig) wantCommanded(id int64, before made) daemon.Handoff {
+	r.t.Helper()
+	h := r.awaitPhase(id, daemon.Completed)
+	r.followed(h)
+	r.wantNoDialog(h.AgentID)
+	if h.Mode != daemon.ModeGenerate || h.Focus != quotedFocus {
+		r.t.Errorf("handoff in mode %s with focus %q, want %s with %q", h.Mode, h.Focus, daemon.ModeGenerate, quotedFocus)
+	}
+	if _, err := os.Stat(filepath.Join(r.work, "by-a-shell")); !os.IsNotExist(err) {
+		r.t.Errorf("a shell has run what was typed: %v", err)
+	}
+	if now, want := r.soFar(), (made{before.agents + 1, before.forkRequests + 1}); now != want {
+		r.t.Errorf("agents and requests of forks %+v, want %+v: one request, and a fork is no agent", now, want)
+	}
+	return h
+}

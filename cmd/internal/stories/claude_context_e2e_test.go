@@ -1,0 +1,227 @@
+//go:build e2e
+
+package stories
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/cmd/internal/claudetest"
+	"github.com/understudyd/understudy/cmd/internal/serve"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/hooks"
+)
+
+// TestClaudeStructured: what an agent has said, decided and edited in a real session is taken off its
+// transcript, its document and its repository, and reaches the successor. Their panes are of the least size that one can
+// start with.
+func TestClaudeStructured(t *testing.T) {
+	t.Parallel()
+	r := newClaudeRig(t, nil)
+	source := filepath.Join(r.work, "parser.go")
+	r.api.SetScript(func(req claudetest.Request) claudetest.Reply {
+		if strings.Contains(strings.Join(req.NewTexts(), "\n"), "Write the parser") && !req.Wrote(source) {
+			call := claudetest.Write(source, "package parser\n")
+			call.Text = "I write it."
+			return call
+		}
+		return obeys(req)
+	})
+	r.repository()
+	r.cfg.Settings.Runtimes["claude"] = serve.RuntimeSettings{Command: append([]string{r.cli, "--allowedTools", "Edit(parser.go)"}, manual...)}
+	r.start()
+	a, err := r.client.CreateAgent(t.Context(), daemon.NewAgent{Persona: con, Cwd: r.work, Columns: 80, Rows: 24})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a = r.awaitState(a.ID, daemon.Idle)
+	r.talk(a.ID, "Write the parser")
+	h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+	r.takenOver(h)
+	r.wantNoDialog(a.ID)
+	r.wantSize(r.getAgent(*h.SuccessorID), "80x24 manual ")
+
+	doc := r.read(h.FilePath)
+	for _, heading := range []string{"Current Story", "Architecture Decisions", "Code Patterns"} {
+		if under(t, doc, heading) == "" {
+			t.Errorf("the document has nothing under %q", heading)
+		}
+	}
+	want := daemon.Structured{}
+	for name, field := range map[string]**string{"What Was Done": &want.WhatWasDone, "Decisions Made": &want.DecisionsMade,
+		"Open Questions": &want.OpenQuestions, "Next Agent Context": &want.NextAgentContext} {
+		text := sections[name]
+		*field = &text
+	}
+	if !reflect.DeepEqual(h.Structured, &want) || !h.ContextValidated || h.Degraded || len(h.Warnings) > 0 {
+		t.Errorf("handoff %+v, want all four fields, validated, without warnings", h)
+	}
+	c := r.contextOf(h)
+	r.wantHeard(c, heard{a.Name, "user", "Write the parser"}, heard{a.Name, "assistant", "I write it."}, heard{a.Name, "assistant", "OK"})
+	if got := paths(c.files); len(got) != 1 || got[0] != "parser.go" {
+		t.Errorf("files %q, want parser.go", c.files)
+	}
+	if got := summaries(r.recordOf(h.ID).Decisions); len(got) != 2 || len(c.decisions) != 2 || !strings.HasPrefix(got[0], "Tabs are an error") {
+		t.Errorf("decisions %q, in the file %q", got, c.decisions)
+	}
+	if !strings.HasPrefix(c.header, fmt.Sprintf("## Handoff from previous step (%s)\n\n**What was done**: ", a.Name)) || c.document != doc {
+		t.Errorf("context file:\n%s", c.text)
+	}
+	for _, path := range []string{h.FilePath, *h.ContextPath} {
+		if !strings.Contains(*h.InjectionPrompt, path) {
+			t.Errorf("prompt %q does not name %s", *h.InjectionPrompt, path)
+		}
+	}
+}
+
+// repository makes the working directory a git repository with one commit.
+func (r *claudeRig) repository() {
+	r.t.Helper()
+	for _, args := range [][]string{
+		{"init", "-q"},
+		{"-c", "user.name=Con", "-c", "user.email=con@localhost", "commit", "-q", "--allow-empty", "-m", "begin"},
+	} {
+		cmd := exec.Command("git", append([]string{"-C", r.work}, args...)...)
+		cmd.Env = append(r.home.Environ, "GIT_CONFIG_NOSYSTEM=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			r.t.Fatalf("git %q: %v: %s", args, err, out)
+		}
+	}
+}
+
+// wantHeard fails unless exactly these messages are in the context file.
+func (r *claudeRig) wantHeard(c contextFile, want ...heard) {
+	r.t.Helper()
+	if !reflect.DeepEqual(c.messages, want) {
+		r.t.Errorf("messages\n got %q\nwant %q", c.messages, want)
+	}
+}
+
+// TestClaudeStatusLine: the CLI's status line tells how full its context is, whatever it shows to a person.
+func TestClaudeStatusLine(t *testing.T) {
+	t.Parallel()
+	r := newClaudeRig(t, obeys)
+	r.auto()
+	settings := filepath.Join(r.home.ConfigDir, "settings.json")
+	r.write(settings, r.oddStatusLine())
+	r.start()
+	r.relay(t, leg{"a person's", isShownAPersonsRows}, leg{"ours", func(t *testing.T, r *claudeRig, a daemon.Agent) int64 {
+		r.write(settings, "{}")
+		return handsOverAFullContext(t, r, a)
+	}})
+}
+
+// handsOverAFullContext: a full context is handed over, without being asked, at the end of the turn.
+func handsOverAFullContext(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
+	r.api.SetScript(filled("read it all", 760_000, obeys))
+	r.talk(a.ID, "hello")
+	if use := r.awaitTokens(a.ID, 1000); use.Source != "statusline" || use.Limit == nil || *use.Limit != 1_000_000 {
+		t.Errorf("context use %+v, want that of the status line", use)
+	}
+	r.awaitShown(a.ID, con+", 0% of the context used")
+	r.age(a.ID)
+	r.talk(a.ID, "read it all")
+	if use := r.awaitTokens(a.ID, 760_000); use.Percent == nil || *use.Percent != 76 || use.Tier != daemon.TierHigh {
+		t.Errorf("context use %+v, want 76 %%", use)
+	}
+	r.awaitShown(a.ID, con+", 76% of the context used")
+	h := r.awaitPhase(r.awaitAutomatic(a.ID).ID, daemon.Completed)
+	r.takenOver(h)
+	if h.ContextUse == nil || h.ContextUse.Tokens != 760_000 {
+		t.Errorf("handed over at %+v, want 760000 tokens", h.ContextUse)
+	}
+	r.wantTiers(a.ID, daemon.TierNormal, daemon.TierHigh)
+	if got := r.handoffsOf(*h.SuccessorID); len(got) > 0 {
+		t.Errorf("the successor is handed over as well: %+v", got)
+	}
+	return *h.SuccessorID
+}
+
+// TestClaudeCompaction: whoever writes the document knows all of the conversation.
+func TestClaudeCompaction(t *testing.T) {
+	t.Parallel()
+	r := newClaudeRig(t, obeys)
+	r.cfg.Environ = append(r.cfg.Environ, "CLAUDE_CODE_AUTO_COMPACT_WINDOW=100000")
+	r.auto()
+	r.start()
+	r.relay(t, leg{"of the session", handsOverInPlaceOfACompaction}, leg{"of a fork", generatesWithAFullContext})
+}
+
+// handsOverInPlaceOfACompaction: a compaction that the CLI begins by itself is refused, and the agent handed over at the
+// end of that turn.
+func handsOverInPlaceOfACompaction(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
+	r.api.SetScript(filled("hello", 90_000, obeys))
+	r.talk(a.ID, "hello")
+	r.talk(a.ID, "and again")
+	h := r.awaitPhase(r.awaitAutomatic(a.ID).ID, daemon.Completed)
+	r.followed(h)
+	refused := r.tap.of(a.ID, hooks.PreCompact)
+	if len(refused) == 0 || !strings.Contains(string(refused[0].Output), `"block"`) {
+		t.Fatalf("compactions %+v, want one that was refused", refused)
+	}
+	told := r.agentEvents(a.ID, "agent_compacting")
+	if text, _ := field(t, told[0], "message").(string); !strings.Contains(text, "handed over at the end of its turn instead") {
+		t.Errorf("the operator was told %q", text)
+	}
+	r.wantWhole()
+	r.wantHeard(r.contextOf(h), heard{a.Name, "user", "hello"}, heard{a.Name, "assistant", "OK"},
+		heard{a.Name, "user", "and again"}, heard{a.Name, "assistant", "OK"})
+	return *h.SuccessorID
+}
+
+// generatesWithAFullContext: a fork of a session that would be compacted with its next prompt is not.
+func generatesWithAFullContext(_ *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
+	r.api.SetScript(filled("fill it", 90_000, obeys))
+	for _, text := range []string{"and on", "fill it"} {
+		r.talk(a.ID, text)
+	}
+	h := r.awaitPhase(r.generate(a.ID, ""), daemon.Completed)
+	r.followed(h)
+	r.wantWhole()
+	return *h.SuccessorID
+}
+
+// wantWhole fails if a session was compacted: the document was then written from the gist.
+func (r *claudeRig) wantWhole() {
+	r.t.Helper()
+	for _, req := range r.api.Requests() {
+		if strings.Contains(strings.Join(req.NewTexts(), "\n"), "CRITICAL: Respond with TEXT ONLY") {
+			r.t.Errorf("session %s was compacted\n%s", req.SessionID, r.tap)
+			return
+		}
+	}
+}
+
+// oddStatusLine are a person's settings with a status line that looks like a composer, a running turn and a dialog.
+func (r *claudeRig) oddStatusLine() string {
+	r.t.Helper()
+	rows := filepath.Join(r.home.Dir, "rows")
+	rule := strings.Repeat("─", 60)
+	r.write(rows, rule+"\n\x1b[31m❯\u00a0rm -rf\x1b[0m\n"+rule+"\nDo you want to proceed? ❯ 1. Yes · esc to interrupt\n")
+	settings, err := json.Marshal(map[string]any{"statusLine": map[string]any{
+		"type": "command", "command": `grep -o '"context_window_size":[0-9]*'; cat '` + rows + `'`, "padding": 0,
+	}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return string(settings)
+}
+
+// isShownAPersonsRows: a person's own status line is shown although ours is set, and may show what it likes: nobody takes
+// it for a composer, a running turn or a dialog.
+func isShownAPersonsRows(_ *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
+	for _, row := range []string{`"context_window_size":1000000`, "❯\u00a0rm -rf", "Do you want to proceed?"} {
+		r.awaitShown(a.ID, row)
+	}
+	r.talk(a.ID, "hello")
+	r.awaitTokens(a.ID, 1000)
+	h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+	r.takenOver(h)
+	r.wantNoDialog(a.ID)
+	return *h.SuccessorID
+}

@@ -1,0 +1,127 @@
+//go:build e2e
+
+package stories
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/understudyd/understudy/cmd/internal/claudetest"
+)
+
+// What the model does in these stories.
+
+var markdown = regexp.MustCompile(`/\S+?\.md\b`)
+
+// obeys is the model that does what understudy tells it, one tool call after the other: it writes
+// the document it is asked for and adds to the persona's experience, or reads the files that it
+// is pointed to. A fork of it answers with the document. Everything else it answers with "OK".
+func obeys(r claudetest.Request) claudetest.Reply {
+	for _, text := range r.UserTexts() {
+		if isFork(text) {
+			return claudetest.Reply{Text: document(text)}
+		}
+		for _, step := range todo(text) {
+			if !answeredCall(r, step) {
+				return step
+			}
+		}
+	}
+	return claudetest.Reply{Text: "OK"}
+}
+
+// isFork tells whether a text is the question to a fork of a session.
+func isFork(text string) bool {
+	return strings.Contains(text, "Answer with the handoff document itself")
+}
+
+// sections are what the model writes under some headings; under others it writes their name.
+var sections = map[string]string{
+	"What Was Done":      "`parser.go` is written.",
+	"Decisions Made":     "- Tabs are an error, because the linter wants it so.\n- No generator: the grammar is small.",
+	"Open Questions":     "None.",
+	"Next Agent Context": "Continue with the renderer.",
+}
+
+// document has the headings that a text asks for, and no others.
+func document(asked string) string {
+	var b strings.Builder
+	b.WriteString("# Handoff\n")
+	for _, name := range claudetest.Headings(asked) {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", name, cmp.Or(sections[name], "All about the "+strings.ToLower(name)+"."))
+	}
+	return b.String()
+}
+
+func todo(text string) (steps []claudetest.Reply) {
+	if !strings.Contains(text, "] understudy: ") {
+		return nil
+	}
+	paths := markdown.FindAllString(text, -1)
+	if path, ok := claudetest.Instruction(text); ok {
+		experience := paths[len(paths)-1]
+		return []claudetest.Reply{
+			claudetest.Write(path, document(text)), read(experience),
+			{Tool: "Edit", Input: map[string]any{"file_path": experience, "old_string": known, "new_string": known + "\n" + learned}},
+		}
+	}
+	for _, path := range paths {
+		steps = append(steps, read(path))
+	}
+	return steps
+}
+
+func read(path string) claudetest.Reply {
+	return claudetest.Reply{Tool: "Read", Input: map[string]any{"file_path": path}}
+}
+
+// answeredCall tells whether the conversation has that call of that tool with that file.
+func answeredCall(r claudetest.Request, call claudetest.Reply) bool {
+	for _, m := range r.Messages {
+		for _, b := range m.Content {
+			var in struct {
+				Path string `json:"file_path"`
+			}
+			if b.Type == "tool_use" && b.Name == call.Tool && json.Unmarshal(b.Input, &in) == nil && in.Path == call.Input["file_path"] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// results are the texts that tools returned in the conversation.
+func results(r claudetest.Request) (out []string) {
+	for _, m := range r.Messages {
+		for _, b := range m.Content {
+			for _, part := range b.Content {
+				out = append(out, part.Text)
+			}
+		}
+	}
+	return out
+}
+
+// answered tells whether the request brings the result of a tool call.
+func answered(r claudetest.Request) bool {
+	last := r.Messages[len(r.Messages)-1]
+	for i := len(r.Messages) - 1; i > 0 && last.Role == "system"; i-- { // the CLI's own remarks come last
+		last = r.Messages[i-1]
+	}
+	return slices.ContainsFunc(last.Content, func(b claudetest.Block) bool { return b.Type == "tool_result" })
+}
+
+// filled has the model report so many tokens in a session once it has heard the text.
+func filled(text string, tokens int, next claudetest.Script) claudetest.Script {
+	return func(r claudetest.Request) claudetest.Reply {
+		reply := next(r)
+		if slices.ContainsFunc(r.UserTexts(), func(heard string) bool { return strings.Contains(heard, text) }) {
+			reply.InputTokens = tokens
+		}
+		return reply
+	}
+}

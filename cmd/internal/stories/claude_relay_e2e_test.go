@@ -1,0 +1,74 @@
+//go:build e2e
+
+package stories
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/hooks"
+)
+
+// leg is a story of one agent.
+type leg struct {
+	name string
+	tell func(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) // the agent of the next leg, mostly the successor
+}
+
+// relay tells stories in a rig of the default settings, whose daemon it starts.
+func relay(t *testing.T, legs ...leg) {
+	r := newClaudeRig(t, obeys)
+	r.start()
+	r.relay(t, legs...)
+}
+
+// relay tells stories one after the other in one rig, whose model obeys. The agent of each is the one that the story
+// before has left; after a story that failed, and at first, it is a new one of the persona con.
+func (r *claudeRig) relay(t *testing.T, legs ...leg) {
+	r.database() // its connections outlive the first story
+	var left int64
+	for _, l := range legs {
+		t.Run(l.name, func(t *testing.T) {
+			whole := r.t
+			r.t = t
+			defer func() { r.t = whole }()
+			r.api.SetScript(obeys)
+			var a daemon.Agent
+			if left == 0 {
+				a = r.agent(con)
+			} else {
+				a = r.briefed(left)
+			}
+			left = 0
+			if next := l.tell(t, r, a); !t.Failed() {
+				left = next
+			}
+		})
+	}
+}
+
+// briefed is an agent whose first turn is over: a successor has looked at what it takes over.
+func (r *claudeRig) briefed(agentID int64) daemon.Agent {
+	r.t.Helper()
+	r.await(fmt.Sprintf("agent %d: the end of its first turn", agentID), func() (bool, string) {
+		return len(r.tap.of(agentID, hooks.Stop)) > 0, r.tap.String()
+	})
+	return r.awaitState(agentID, daemon.Idle)
+}
+
+// kindsSince are the kinds of the agent's deliveries but for the first ones.
+func (r *claudeRig) kindsSince(agentID int64, first int) (kinds []daemon.DeliveryKind) {
+	r.t.Helper()
+	for _, dl := range r.deliveries(agentID)[first:] {
+		kinds = append(kinds, dl.Kind)
+	}
+	return kinds
+}
+
+// untyped tells whether the latest of the agent's deliveries has not been typed.
+func (r *claudeRig) untyped(agentID int64) bool {
+	r.t.Helper()
+	list := r.deliveries(agentID)
+	return list[len(list)-1].TypedAt == nil
+}

@@ -1,0 +1,61 @@
+//go:build e2e
+
+package stories
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/claudetest"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// marks presses Down in a dialog until it marks an answer. The CLI loses what is pressed within some 100 ms after it has
+// drawn its first dialog (2.1.329), and goes from the last answer to the first: Down is pressed again after a time in which
+// it has read its keys on any machine.
+func (r *claudeRig) marks(agentID int64, answer string) {
+	r.t.Helper()
+	var pressed time.Time
+	r.awaitEvery(tickOfScreens, "the mark at "+answer, func() (bool, string) {
+		shown := r.shown(agentID)
+		if strings.Contains(shown, answer) {
+			return true, shown
+		}
+		if time.Since(pressed) > 20*time.Second {
+			r.personPresses(agentID, tmux.Down)
+			pressed = time.Now()
+		}
+		return false, shown
+	})
+}
+
+// TestClaudeFirstStart: who has never started the CLI is led through its questions, and its first prompt is
+// taken once they are answered. No hook tells of any of them. Then who attaches sees what they do.
+func TestClaudeFirstStart(t *testing.T) {
+	t.Parallel()
+	r := newClaudeRig(t, claudetest.Says(strings.TrimSpace(strings.Repeat("a line\n", 60))+" at the end"))
+	r.home.Forget(t)
+	r.start()
+	a, err := r.client.CreateAgent(t.Context(), daemon.NewAgent{Persona: con, Cwd: r.work, Prompt: "Say hello to the folder."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.awaitAsked(a.ID, "theme: which colours suit the terminal?")
+	r.marks(a.ID, "❯   Dark mode")
+	r.personPresses(a.ID, tmux.Enter)
+	r.awaitAsked(a.ID, "security notes: press Enter to go on")
+	r.personPresses(a.ID, tmux.Enter)
+	r.awaitAsked(a.ID, trusts)
+	r.trustsFolder(a)
+	r.awaitVerdict(a.ID, *a.FirstPromptID, daemon.Submitted)
+	r.awaitState(a.ID, daemon.Idle)
+	if n := len(r.heard(a.ID, "Say hello to the folder.")); n != 1 {
+		t.Errorf("the model was told its prompt %d times", n)
+	}
+	if n := len(r.agentEvents(a.ID, "agent_failed")); n != 0 {
+		t.Errorf("%d failures were told", n)
+	}
+	r.seesComposer(r.getAgent(a.ID))
+}

@@ -1,0 +1,121 @@
+//go:build e2e
+
+package stories
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// TestCommandOfTheModel: the model runs the command as a skill, whose shell line asks the daemon with the
+// agent's own secret, over the socket that agents are given. The focus passes the shell as it is.
+func TestCommandOfTheModel(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	plan := r.installCommand()
+	a := r.spokenTo()
+	const focus = `the "parser"; $(touch ran) 'and' ` + "`touch ran`"
+	_, block, _ := strings.Cut(string(plan.After), "```!\n")
+	line, _, ok := strings.Cut(block, "\n```")
+	if !ok || !strings.Contains(line, "$ARGUMENTS") {
+		t.Fatalf("no shell line in\n%s", plan.After)
+	}
+	line = strings.ReplaceAll(line, "$ARGUMENTS", focus)
+	ask := func(socket string) (string, error) {
+		cmd := exec.Command("bash", "-c", line)
+		cmd.Dir = r.work
+		cmd.Env = append(cmd.Env, r.cfg.Environ...)
+		for name, value := range r.environment(a.ID) {
+			if name == "UNDERSTUDY_SOCKET" && socket != "" {
+				value = socket
+			}
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if env := r.environment(a.ID); env["UNDERSTUDY_SOCKET"] != r.dir.HookSocket() {
+		t.Errorf("the agent was given socket %s, want %s", env["UNDERSTUDY_SOCKET"], r.dir.HookSocket())
+	}
+	out, err := ask("")
+	if err != nil || !strings.HasPrefix(out, "handoff 1 of agent 1 initiated") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	h := r.awaitPhase(1, daemon.Completed)
+	if h.Mode != daemon.ModeGenerate || h.Focus != focus {
+		t.Errorf("mode %s, focus %q, want %q", h.Mode, h.Focus, focus)
+	}
+	if _, err := os.Stat(filepath.Join(r.work, "ran")); !os.IsNotExist(err) {
+		t.Errorf("the focus was run: %v", err)
+	}
+}
+
+// TestCommandRefused: what keeps a handoff from being started is said at the pane, with what to do.
+func TestCommandRefused(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		r.installCommand()
+		fresh, bare := r.agent(con), r.agent("")
+		r.personTypes(fresh.ID, "/handoff", tmux.Enter)
+		r.awaitShown(fresh.ID, "No handoff was started: Nothing to hand off (no messages yet).")
+		r.personTypes(bare.ID, "/handoff now", tmux.Enter)
+		r.awaitShown(bare.ID, "No handoff was started: Agent has no persona: give it one with `understudy agent assign 2 PERSONA`")
+		for _, a := range []daemon.Agent{fresh, bare} {
+			r.wantComposer(a.ID, "")
+			r.wantTold(a.ID)
+			if list := r.handoffsOf(a.ID); len(list) != 0 {
+				t.Errorf("handoffs %+v, want none", list)
+			}
+		}
+	})
+}
+
+// TestCommandBusy: in a turn the command waits for its end, as Claude Code's do. That turn's work is in
+// the document.
+func TestCommandBusy(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		r.installCommand()
+		a := r.spokenTo()
+		release := r.hold(a.ID, "long work")
+		r.personTypes(a.ID, "/handoff", tmux.Enter)
+		r.awaitShown(a.ID, "Queued: /handoff")
+		if list := r.handoffsOf(a.ID); len(list) != 0 {
+			t.Errorf("handoffs %+v in the turn", list)
+		}
+		release()
+		r.await("the handoff", func() (bool, string) { return len(r.handoffsOf(a.ID)) == 1, r.shown(a.ID) })
+		h := r.awaitPhase(1, daemon.Completed)
+		if doc := r.read(h.FilePath); !strings.Contains(doc, "long work") {
+			t.Errorf("document without the turn's work:\n%s", doc)
+		}
+		r.wantTold(a.ID, "Find out why", "long work")
+	})
+}
+
+// TestCommandAway: while the daemon is away the prompt goes on as a turn of its own. The hook that was
+// spooled starts nothing later.
+func TestCommandAway(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		r.installCommand()
+		a := r.spokenTo()
+		r.halt()
+		r.personTypes(a.ID, "/handoff please", tmux.Enter)
+		r.awaitSpooled(2) // UserPromptSubmit, Stop
+		r.start()
+		r.awaitSpooled(0)
+		r.awaitState(a.ID, daemon.Idle)
+		r.wantHandoffs(a.ID, 0)
+		r.wantTold(a.ID, "Find out why", "/handoff please", "and now?")
+		if n := len(r.setAside()); n != 0 {
+			t.Errorf("%d hooks set aside", n)
+		}
+	})
+}

@@ -1,0 +1,156 @@
+//go:build e2e
+
+package stories
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/creack/pty"
+
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// typist sits before an interactive shell on a terminal of its own.
+type typist struct {
+	cmdtest.Printed
+	r        *rig
+	keyboard *os.File
+}
+
+// control matches what tells a terminal how to draw.
+var control = regexp.MustCompile(`\x1b(\[[0-9;?=>]*[a-zA-Z]|[=>]|\][^\a]*\a)|[\r\a]`)
+
+func (s *typist) sees(pattern string) {
+	s.r.t.Helper()
+	re := regexp.MustCompile(pattern)
+	s.r.await(pattern, func() (bool, string) {
+		shown := control.ReplaceAllString(s.String(), "")
+		return re.MatchString(shown), shown
+	})
+}
+
+func (s *typist) types(keys string) {
+	s.r.t.Helper()
+	if _, err := s.keyboard.WriteString(keys); err != nil {
+		s.r.t.Fatal(err)
+	}
+}
+
+// shellEnv has understudy in PATH, for the rig's data directory.
+func (r *rig) shellEnv() []string {
+	r.t.Helper()
+	bin := filepath.Join(filepath.Dir(r.root), "bin")
+	if err := os.MkdirAll(bin, 0o700); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.Symlink(cmdtest.MainProgram(r.t), filepath.Join(bin, "understudy")); err != nil {
+		r.t.Fatal(err)
+	}
+	return append(slices.Clone(r.cfg.Environ), "PATH="+bin+":"+os.Getenv("PATH"), "UNDERSTUDY_DATA="+r.root, "TERM=xterm", "LANG=C.UTF-8", "PS1=ready> ")
+}
+
+// startShell starts a shell and gives it the lines of its configuration.
+func startShell(t *testing.T, r *rig, env []string, config string, argv ...string) *typist {
+	t.Helper()
+	s := &typist{r: r}
+	c := exec.Command(argv[0], argv[1:]...)
+	c.Env, c.Dir = env, r.work
+	var err error
+	if s.keyboard, err = pty.StartWithSize(c, &pty.Winsize{Rows: 50, Cols: 120}); err != nil {
+		t.Fatalf("%v (install it: apt-get install %s)", err, argv[0])
+	}
+	var read sync.WaitGroup
+	read.Go(func() {
+		buf := make([]byte, 4096)
+		for {
+			n, err := s.keyboard.Read(buf)
+			_, _ = s.Write(buf[:n])
+			if err != nil {
+				return
+			}
+		}
+	})
+	t.Cleanup(func() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+		_ = s.keyboard.Close()
+		read.Wait()
+	})
+	s.sees("ready> ")
+	s.types(config + " && echo con''figured\n")
+	s.sees(`(?s)configured\s.*ready> `)
+	return s
+}
+
+// completion is what a shell has to complete: an agent with a persona, and one whose name is hostile.
+type completion struct {
+	r       *rig
+	env     []string
+	hostile daemon.Agent
+}
+
+func newCompletion(t *testing.T) completion {
+	t.Helper()
+	r := newRig(t).start()
+	r.agent(con)
+	hostile, err := r.client.CreateAgent(t.Context(), daemon.NewAgent{Cwd: r.work, Name: "$(touch ran) `touch ran`; touch ran"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return completion{r, r.shellEnv(), hostile}
+}
+
+// inShell has an interactive shell complete by its own means.
+func (c completion) inShell(t *testing.T, config string, argv ...string) {
+	t.Helper()
+	s := startShell(t, c.r, c.env, config, argv...)
+	s.types("understudy agent show \t\t")
+	s.sees(fmt.Sprintf(`%d +(--|\() ?\$\(touch ran\) .touch ran.; touch ran, `, c.hostile.ID))
+	s.sees(`1 +(--|\() ?developer-con-1, idle`)
+	s.types("\x15understudy agent list --state=wor\t--json && echo \"it has ended: $?\"\n")
+	s.sees(`it has ended: 0`)
+	s.types("\x15understudy persona show rev\t\n")
+	s.sees(`persona +reviewer-ada-1\n`)
+}
+
+// TestCompletionInBash has it complete ids and a slug. An agent's name says what a shell would run.
+func TestCompletionInBash(t *testing.T) {
+	t.Parallel()
+	c := newCompletion(t)
+	c.inShell(t, "source <(understudy completion bash)", "bash", "--norc", "--noprofile", "-i")
+	wantNoFile(t, filepath.Join(c.r.work, "ran"))
+}
+
+func TestCompletionInZsh(t *testing.T) {
+	t.Parallel()
+	c := newCompletion(t)
+	c.inShell(t, "autoload -U compinit && compinit -u -D && source <(understudy completion zsh)", "zsh", "-f", "-i")
+	wantNoFile(t, filepath.Join(c.r.work, "ran"))
+}
+
+func TestCompletionInFish(t *testing.T) {
+	t.Parallel()
+	c := newCompletion(t)
+	fish := exec.Command("fish", "--no-config", "-c", `understudy completion fish | source
+		complete -C "understudy agent show "; complete -C "understudy persona show rev"; complete -C "understudy handoff dev"`)
+	fish.Env, fish.Dir = append(c.env, "XDG_CONFIG_HOME="+c.r.work, "XDG_DATA_HOME="+c.r.work), c.r.work
+	out, err := fish.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v (install it: apt-get install fish): %s", err, out)
+	}
+	for _, want := range []string{fmt.Sprintf("%d\t$(touch ran) `touch ran`; touch ran, ", c.hostile.ID), "1\tdeveloper-con-1, idle\n", "reviewer-ada-1\t", "developer-con-1\tagent 1, idle\n"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("no %q in %s", want, out)
+		}
+	}
+	wantNoFile(t, filepath.Join(c.r.work, "ran"))
+}

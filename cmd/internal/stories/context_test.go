@@ -1,0 +1,369 @@
+package stories
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
+)
+
+// wantHeard fails unless exactly these messages are passed on.
+func wantHeard(t testing.TB, what string, got, want []heard) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: messages\n got %q\nwant %q", what, got, want)
+	}
+}
+
+// exchange is one turn: what a person said, and the answer.
+func exchange(agent, prompt, answer string) []heard {
+	return []heard{{agent, "user", prompt}, {agent, "assistant", answer}}
+}
+
+// TestConversation: what was said is passed on from generation to generation, oldest first, without
+// tools and without what we typed; the newest so many of it.
+func TestConversation(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Handoff.MaxMessages = 7
+		r.start()
+		a := r.agent(con)
+		const pasted = "several lines\n\n## of which\n> one is a heading"
+		r.talk(a.ID, "one @say first answer", "@edit main.go", pasted)
+		first := slices.Concat(
+			exchange(a.Name, "one @say first answer", "first answer"),
+			exchange(a.Name, "@edit main.go", "Edited main.go."),
+			exchange(a.Name, pasted, r.answers(a.ID)[2]),
+		)
+		h, c, next := r.handOver(a.ID)
+		wantHeard(t, "first generation", c.messages, first)
+		if strings.Contains(c.text, h.Ref) || strings.Contains(c.text, instructed) || strings.Contains(c.text, "document is written") {
+			t.Errorf("context file holds our own instruction or its answer:\n%s", c.text)
+		}
+
+		r.talk(next.ID, "two @say second answer")
+		took := heard{a.Name, "assistant", r.answers(next.ID)[0]}
+		second := append([]heard{took}, exchange(a.Name, "two @say second answer", "second answer")...)
+		h, c, next = r.handOver(next.ID)
+		wantHeard(t, "second generation", c.messages, slices.Concat(first[2:], second))
+		if strings.Contains(c.text, "] understudy:") {
+			t.Errorf("context file holds what we typed:\n%s", c.text)
+		}
+		if rec := r.recordOf(h.ID); len(rec.Messages) != 3 || rec.Messages[1].Text != "two @say second answer" || rec.Messages[1].Agent != a.Name {
+			t.Errorf("record holds %+v, want the messages of its own session alone", rec.Messages)
+		}
+
+		r.talk(next.ID, "three @say third answer")
+		took = heard{a.Name, "assistant", r.answers(next.ID)[0]}
+		third := append([]heard{took}, exchange(a.Name, "three @say third answer", "third answer")...)
+		_, c, _ = r.handOver(next.ID)
+		wantHeard(t, "third generation", c.messages, slices.Concat(first[5:], second, third))
+	})
+}
+
+// TestAllMessages: all that was said is passed on when that is asked for, whatever max_messages says.
+func TestAllMessages(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Handoff.MaxMessages, r.cfg.Settings.Handoff.IncludeAllMessages = 1, true
+		r.start()
+		a := r.agent(con)
+		r.talk(a.ID, "one @say first answer", "two @say second answer")
+		_, _, next := r.handOver(a.ID)
+		r.talk(next.ID, "three @say third answer")
+		_, c, _ := r.handOver(next.ID)
+		wantHeard(t, "all", c.messages, slices.Concat(
+			exchange(a.Name, "one @say first answer", "first answer"),
+			exchange(a.Name, "two @say second answer", "second answer"),
+			[]heard{{a.Name, "assistant", r.answers(next.ID)[0]}},
+			exchange(a.Name, "three @say third answer", "third answer"),
+		))
+	})
+}
+
+// TestContextCut: beside the document stands no more than may; the newest messages stay, and both sides
+// read what is not there.
+func TestContextCut(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		limit    int64
+		messages bool
+		told     []string
+	}{
+		{5000, true, nil},
+		{1000, false, []string{
+			"There was no room for the structured header; all of it is in the document.",
+			"There was no room for the messages, 1 in all.",
+			"The messages of the transcript were cut to the newest 1000 bytes.",
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(fmt.Sprint(tt.limit), func(t *testing.T) {
+			story(t, func(t *testing.T, r *rig) {
+				r.cfg.Settings.Handoff.MaxContextBytes = tt.limit
+				r.start()
+				a := r.agent(con)
+				for _, word := range []string{"one", "two", "three"} {
+					r.talk(a.ID, word+" @say "+word+strings.Repeat(" and so on", 70)) // shorter than what counts as pasted
+				}
+				h, c, _ := r.handOver(a.ID)
+				beside := len(c.text) - len(wrapperOpens) - len(c.document) - len(wrapperCloses)
+				if beside > int(tt.limit) || tt.messages && beside < int(tt.limit)-1000 {
+					t.Errorf("%d bytes beside the document, want at most %d and not a message less", beside, tt.limit)
+				}
+				if c.document != r.read(h.FilePath) {
+					t.Errorf("the document was cut:\n%s", c.document)
+				}
+				all := []heard{}
+				for _, word := range []string{"one", "two", "three"} {
+					answer := word + strings.Repeat(" and so on", 70)
+					all = append(all, exchange(a.Name, word+" @say "+answer, answer)...)
+				}
+				n := len(c.messages)
+				if tt.messages != (n > 0 && n < len(all)) {
+					t.Fatalf("%d messages", n)
+				}
+				wantHeard(t, "cut", c.messages, all[len(all)-n:])
+				if n > 0 {
+					tt.told = []string{fmt.Sprintf("There was room for the last %d of %d messages only.", n, len(all))}
+				}
+				for _, part := range tt.told {
+					if !strings.Contains(c.text, part) || !slices.ContainsFunc(h.Warnings, func(w string) bool { return strings.Contains(w, part) }) {
+						t.Errorf("want it said that %q: handoff says %q, file\n%s", part, h.Warnings, c.text)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestDecisions: what the line decided is stored and passed on, the outgoing agent's own first, fifty
+// at most unless all are asked for.
+func TestDecisions(t *testing.T) {
+	t.Parallel()
+	for _, all := range []bool{false, true} {
+		t.Run(fmt.Sprintf("all %v", all), func(t *testing.T) {
+			story(t, func(t *testing.T, r *rig) {
+				r.cfg.Settings.Handoff.IncludeAllMessages = all
+				r.start()
+				most := func(list []string) []string {
+					if all {
+						return list
+					}
+					return list[:50]
+				}
+				a := r.agent(con)
+				var many []string
+				for i := range 52 {
+					many = append(many, fmt.Sprintf("@decide Early choice %d", i+1))
+				}
+				r.talk(a.ID, strings.Join(many, "\n"))
+				h, c, next := r.handOver(a.ID)
+				stored := r.recordOf(h.ID).Decisions
+				if len(stored) != 54 || stored[53].Summary != "Early choice 52" || stored[0].Agent != a.Name || stored[0].Timestamp.IsZero() {
+					t.Fatalf("stored %d decisions %+v, want the agent's 54", len(stored), stored)
+				}
+				wantDecisions(t, c, most(summaries(stored)))
+
+				r.talk(next.ID, "@decide Use a table — lookup.go grows by one line for each")
+				h, c, _ = r.handOver(next.ID)
+				own := r.recordOf(h.ID).Decisions
+				if len(own) != 3 {
+					t.Fatalf("stored %+v, want the successor's three decisions alone", own)
+				}
+				if d := own[2]; d.Summary != "Use a table" || d.Rationale != "lookup.go grows by one line for each" || !slices.Equal(d.RelatedArtifacts, []string{"lookup.go"}) {
+					t.Errorf("decision %+v", d)
+				}
+				// The first two are those that the scripted agent always makes: they are passed on once.
+				wantDecisions(t, c, most(append(summaries(own), summaries(stored[2:])...)))
+				if rec := r.recordOf(h.ID); rec.Agent != a.Name || rec.Persona != con {
+					t.Errorf("decisions of %s, %s; want %s, %s", rec.Agent, rec.Persona, a.Name, con)
+				}
+			})
+		})
+	}
+}
+
+// wantDecisions fails unless the context file has these, in this order.
+func wantDecisions(t testing.TB, c contextFile, want []string) {
+	t.Helper()
+	ok := len(c.decisions) == len(want)
+	for i := 0; ok && i < len(want); i++ {
+		ok = strings.HasPrefix(c.decisions[i], want[i])
+	}
+	if !ok {
+		t.Errorf("decisions\n got %q\nwant %q", c.decisions, want)
+	}
+}
+
+// TestReferences: the files that the work touched are named, with what happened to them, and those of
+// the data directory never, although it is in the same repository.
+func TestReferences(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.work = filepath.Dir(r.root) // the data directory is in it, as ./.data is in a checkout
+		tree := cmdtest.RepoAt(t, r.work)
+		tree.Git("init", "-q")
+		tree.Write(".gitignore", "/behave\n/home/\n/work/\n/data/*\n!/data/personas/\n")
+		tree.Write("old.go", "one\n")
+		tree.Write("gone.go", "one\n")
+		tree.Write("still.go", "one\n")
+		tree.Commit(time.Now().Add(-time.Hour))
+		r.start()
+		a := r.agent(con)
+		experience := filepath.Join(r.dir.Persona(con), "experience.md")
+		r.talk(a.ID, "@edit old.go @edit done.go @edit "+experience)
+		tree.Write("sub/new.go", "x\n")
+		tree.Git("add", "done.go")
+		tree.Git("commit", "-qm", "done")
+		tree.Git("add", "-f", experience)
+		tree.Git("commit", "-qm", "what we learnt")
+		committed := time.Now().Unix()
+		tree.Git("rm", "-q", "gone.go")
+		r.await("another second than that of the commits, which tell no more", func() (bool, string) {
+			return time.Now().Unix() > committed, "the same"
+		})
+		h, c, next := r.handOver(a.ID)
+		want := []string{"`done.go`: committed", "`gone.go`: deleted, +0 -1", "`old.go`: modified, +1 -0", "`sub/`: untracked"}
+		if !slices.Equal(c.files, want) {
+			t.Errorf("files touched\n got %q\nwant %q", c.files, want)
+		}
+		r.wantWarned(h, c)
+		if rec := r.recordOf(h.ID); !rec.Progress || len(rec.References) != len(want) || rec.References[0] != (data.Reference{Path: "done.go", Note: "committed"}) {
+			t.Errorf("record %v of %+v", rec.Progress, rec.References)
+		}
+
+		// The successor did nothing, and the tree is as it was left.
+		_, c, _ = r.handOver(next.ID)
+		if got := paths(c.files); slices.Contains(got, "done.go") || !slices.Contains(got, "old.go") {
+			t.Errorf("files touched %q, want what is not committed", got)
+		}
+	})
+}
+
+// TestReferencesThroughLink: a working directory that is named by a link is the one that git sees.
+func TestReferencesThroughLink(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		tree := cmdtest.RepoAt(t, r.work)
+		tree.Git("init", "-q")
+		tree.Write("old.go", "one\n")
+		tree.Commit(time.Now().Add(-time.Hour))
+		link := filepath.Join(filepath.Dir(r.root), "link")
+		if err := os.Symlink(r.work, link); err != nil {
+			t.Fatal(err)
+		}
+		r.work = link
+		r.start()
+		a := r.agent(con)
+		r.talk(a.ID, "@edit old.go @edit new.go")
+		h, c, _ := r.handOver(a.ID)
+		if want := []string{"`new.go`: untracked", "`old.go`: modified, +1 -0"}; !slices.Equal(c.files, want) {
+			t.Errorf("files touched\n got %q\nwant %q", c.files, want)
+		}
+		r.wantWarned(h, c)
+	})
+}
+
+// TestClaims: a document that names files which nobody finds is passed on, and both sides are told.
+func TestClaims(t *testing.T) {
+	t.Parallel()
+	for _, git := range []bool{true, false} {
+		t.Run(fmt.Sprintf("git %v", git), func(t *testing.T) {
+			story(t, func(t *testing.T, r *rig) {
+				what := "names ghost.go, which is not in the working directory."
+				if git {
+					tree := cmdtest.RepoAt(t, r.work)
+					tree.Git("init", "-q")
+					tree.Write("old.go", "one\n")
+					tree.Commit(time.Now().Add(-time.Hour))
+					what = "names ghost.go, which is not in the working directory and not known to git."
+				}
+				r.start()
+				a := r.agent(con)
+				r.talk(a.ID, "@edit real.go")
+				r.misbehave("claims")
+				h, c, _ := r.handOver(a.ID)
+				if !strings.Contains(*h.Structured.WhatWasDone, "real.go, ghost.go") && !strings.Contains(*h.Structured.WhatWasDone, "ghost.go, real.go") {
+					t.Fatalf("document claims %s", *h.Structured.WhatWasDone)
+				}
+				r.wantWarned(h, c, what) // and nothing about git where there is none
+				if got := paths(c.files); !slices.Equal(got, []string{"real.go"}) {
+					t.Errorf("files touched %q, want real.go", c.files)
+				}
+				r.sit(false, "handoff", "show", fmt.Sprint(h.ID)).sees(`warning +.*ghost\.go`, 1)
+			})
+		})
+	}
+}
+
+// TestBadTranscript: a transcript in whatever state is a warning at most; the handoff goes on.
+func TestBadTranscript(t *testing.T) {
+	t.Parallel()
+	replace := func(make func(path string) error) func(string) error {
+		return func(path string) error {
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+			return make(path)
+		}
+	}
+	add := func(b []byte) func(string) error {
+		return func(path string) error {
+			f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			_, err = f.Write(b)
+			return err
+		}
+	}
+	tests := map[string]struct {
+		spoil   func(path string) error
+		warning string
+		heard   bool // what can be read is passed on
+	}{
+		"truncated": {add([]byte(`{"type":"user","message":{"role":"us`)), "1 line of the transcript could not be read", true},
+		"long line": {add(append(bytes.Repeat([]byte("x"), 10<<20), '\n')), "1 line of the transcript is longer than 4 MB", true},
+		"binary":    {add(bytes.Repeat([]byte{0, 0xff, 0x1b, '\n'}, 5)), "5 lines of the transcript could not be read", true},
+		"gone":      {os.Remove, "no such file", false},
+		"fifo":      {replace(func(path string) error { return syscall.Mkfifo(path, 0o600) }), "not a regular file", false},
+		"folder":    {replace(func(path string) error { return os.Mkdir(path, 0o700) }), "not a regular file", false},
+		"garbage":   {replace(func(path string) error { return os.WriteFile(path, []byte("\x00\x01garbage"), 0o600) }), "1 line of the transcript could not be read", false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(t *testing.T, r *rig) {
+				r.start()
+				a := r.agent(con)
+				r.talk(a.ID, "one @say first answer")
+				// The document is written and its turn has ended; only then is the transcript spoilt: the
+				// agent itself appends to it until then.
+				r.misbehave("no-document")
+				h := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing)
+				if err := tt.spoil(*r.getAgent(a.ID).TranscriptPath); err != nil {
+					t.Fatal(err)
+				}
+				r.writeDocument(h)
+				r.retry(h.ID)
+				h = r.awaitPhase(h.ID, daemon.Completed)
+				c := r.contextOf(h)
+				r.wantWarned(h, c, tt.warning, "current_story", "architecture_decisions", "code_patterns")
+				if h.Degraded || h.Structured == nil {
+					t.Errorf("handoff %+v: degraded", h)
+				}
+				want := exchange(a.Name, "one @say first answer", "first answer")
+				if !tt.heard {
+					want = nil
+				}
+				wantHeard(t, name, c.messages, want)
+			})
+		})
+	}
+}

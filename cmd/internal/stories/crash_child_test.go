@@ -1,0 +1,216 @@
+package stories
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/understudyd/understudy/cmd/internal/serve"
+	"github.com/understudyd/understudy/db/dbtest"
+)
+
+// crashDaemon is what a daemon in a child process is told.
+type crashDaemon struct {
+	Root     string
+	Settings serve.Settings
+	Environ  []string
+	Binary   string
+	Hook     string
+
+	Walk  string   // the file of a walk's points; "": nothing kills the daemon
+	Calls []string // kinds of calls that are points; none: all
+	Arm   string   // bomb.armedBy
+}
+
+// crashServe is the child. It kills itself at the first point that its walk has not been to.
+func crashServe(args []string) int {
+	var c crashDaemon
+	if err := json.Unmarshal([]byte(args[0]), &c); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	cfg := serve.Config{
+		Root: c.Root, Settings: c.Settings, Environ: c.Environ, Binary: c.Binary, HookBinary: c.Hook,
+		Getenv: func(string) string { return "" }, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Ready: func(*serve.Serving) { fmt.Println("ready") },
+	}
+	if c.Walk != "" {
+		been := beenTo(c.Walk)
+		line := func(at crashPoint, what string) string {
+			return fmt.Sprintf("%s %s %.120q", at.Call, whether(at.After), what)
+		}
+		b := &bomb{armedBy: c.Arm, armed: len(been) > 0, calls: map[string]int{}, fatal: true}
+		b.due = func(at crashPoint, what string) bool {
+			return (len(c.Calls) == 0 || slices.Contains(c.Calls, at.Call)) && !slices.Contains(been, line(at, what))
+		}
+		b.act = func(at crashPoint, what string) {
+			appendLine(c.Walk, line(at, what))
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {} // the signal is on its way
+		}
+		cfg.Around = b.around
+	}
+	fmt.Fprintln(os.Stderr, serve.Run(context.Background(), cfg))
+	return 1
+}
+
+// beenTo are the points in a walk's file.
+func beenTo(file string) []string {
+	text, err := os.ReadFile(file)
+	if err != nil { // none yet
+		return nil
+	}
+	return strings.Split(strings.TrimSpace(string(text)), "\n")
+}
+
+func appendLine(file, line string) {
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = f.WriteString(line + "\n")
+	}
+	if err != nil {
+		panic(err)
+	}
+	_ = f.Close()
+}
+
+// daemonChild is a daemon in a process of its own.
+type daemonChild struct {
+	cmd  *exec.Cmd
+	log  strings.Builder // to be read when it is dead
+	up   bool            // it came to answer
+	dead chan struct{}   // closed when it has ended
+}
+
+// child starts a daemon and waits until it answers.
+func (r *rig) child() *daemonChild {
+	r.t.Helper()
+	c := r.launch(crashDaemon{})
+	if !c.up {
+		<-c.dead
+		r.t.Fatalf("daemon did not come up:\n%s", &c.log)
+	}
+	return c
+}
+
+// launch starts a daemon and waits until it answers or ends.
+func (r *rig) launch(told crashDaemon) *daemonChild {
+	r.t.Helper()
+	told.Root, told.Settings, told.Environ, told.Binary, told.Hook = r.root, r.cfg.Settings, r.cfg.Environ, r.cfg.Binary, r.cfg.HookBinary
+	arg, err := json.Marshal(told)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	own, err := os.Executable() // no other knows the command
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	c := &daemonChild{cmd: exec.Command(own, "crash-serve", string(arg)), dead: make(chan struct{})}
+	c.cmd.Stderr = &c.log
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := c.cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	_, err = out.Read(make([]byte, len("ready\n")))
+	c.up = err == nil
+	go func() {
+		_ = c.cmd.Wait() // its error is the signal
+		close(c.dead)
+	}()
+	r.t.Cleanup(func() {
+		c.kill()
+		if r.t.Failed() {
+			r.t.Logf("daemon %d:\n%s", c.cmd.Process.Pid, &c.log)
+		}
+	})
+	return c
+}
+
+// kill ends the daemon with SIGKILL, if it runs.
+func (c *daemonChild) kill() {
+	_ = c.cmd.Process.Kill()
+	<-c.dead
+}
+
+// walk is a flow in which daemons are killed at every point in turn, before and after: each one dies at the first
+// point at which none before it has died, and the next one goes on with the flow.
+type walk struct {
+	r    *rig
+	told crashDaemon
+	now  *daemonChild
+	been int // points
+}
+
+// walk starts the first daemon. Calls count once an event of the type armedBy is committed, "" a handoff's request;
+// calls are the kinds that are points, none all. A daemon takes over the sessions that the one before it left idle,
+// for to begin them costs as much as all else that it does; walks to few points have sessions of their own.
+func (r *rig) walk(armedBy string, calls ...string) *walk {
+	r.t.Helper()
+	w := &walk{r: r, told: crashDaemon{Walk: filepath.Join(filepath.Dir(r.root), "walk"), Arm: armedBy, Calls: calls}}
+	if len(calls) == 0 {
+		r.cfg.Settings.DatabaseURL = dbtest.With(dbtest.NewRelay(r.t, r.cfg.Settings.DatabaseURL).ConnString(), "pool_max_conns", "2")
+	}
+	w.now = r.launch(w.told)
+	return w
+}
+
+// until waits for what a flow comes to in the end, over all daemons.
+func (w *walk) until(what string, over func() (bool, string)) {
+	w.r.t.Helper()
+	for died := true; died; {
+		w.r.await(what, func() (bool, string) {
+			select {
+			case <-w.now.dead:
+				died = true
+				return true, ""
+			default:
+				died = false
+				return over()
+			}
+		})
+		if died {
+			w.next()
+		}
+	}
+}
+
+// next starts the next daemon. One that has died elsewhere than at a point fails the test.
+func (w *walk) next() {
+	w.r.t.Helper()
+	been := beenTo(w.told.Walk)
+	if len(been) != w.been+1 {
+		w.r.t.Fatalf("a daemon ended by itself, after these points:\n%s\n%s", strings.Join(been, "\n"), &w.now.log)
+	}
+	w.been = len(been)
+	w.now = w.r.launch(w.told)
+}
+
+// end has an ordinary daemon go on, and fails unless at least so many points of each kind were walked through.
+func (w *walk) end(least map[string]int) {
+	w.r.t.Helper()
+	w.now.kill()
+	w.r.child()
+	been := beenTo(w.told.Walk)
+	got := map[string]int{}
+	for _, line := range been {
+		if kind, rest, _ := strings.Cut(line, " "); strings.HasPrefix(rest, "before") {
+			got[kind]++
+		}
+	}
+	for kind, n := range least {
+		if got[kind] < n {
+			w.r.t.Errorf("killed before %d calls of the kind %s, want %d at least", got[kind], kind, n)
+		}
+	}
+	w.r.t.Logf("%d daemons were killed:\n%s", len(been), strings.Join(been, "\n"))
+}

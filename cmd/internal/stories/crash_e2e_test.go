@@ -1,0 +1,149 @@
+//go:build e2e
+
+package stories
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// TestGenerateDaemonKilled: the fork ends with the daemon that runs it. The next one asks again.
+func TestGenerateDaemonKilled(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	traces := r.traceForks()
+	first := r.child()
+	a := r.spokenTo()
+	r.misbehave("fork-hang")
+	id := r.generate(a.ID, "")
+	pids := r.awaitFork(traces)
+	first.kill()
+	r.wantGoneSoon(2*time.Second, pids...)
+	r.misbehave("")
+	r.child()
+	r.endedOnce(r.awaitPhase(id, daemon.Completed))
+}
+
+// wentOff reports whether the bomb has gone off since it was set.
+func (b *bomb) wentOff() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.gone
+}
+
+// walkHandoff is a handoff whose daemon is killed at every point, of which there are at least so many of a kind.
+func walkHandoff(t *testing.T, mode string, least map[string]int) {
+	r := newRig(t)
+	w := r.walk("")
+	a := r.agent("developer-con-1")
+	if mode == daemon.ModeGenerate {
+		r.turn(a.ID, "Find out why the tests are slow") // there is a session then
+		r.awaitAgent(a.ID, "its first report", func(a daemon.Agent) bool { return a.Context != nil })
+	}
+	// The daemon may die after it has committed the row and before it has answered.
+	_, _ = r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Mode: mode, Force: true})
+	var h daemon.Handoff
+	w.until("the handoff, and its successor idle", func() (bool, string) {
+		var err error
+		if h, err = r.client.LatestHandoff(t.Context(), a.ID); err != nil {
+			return false, err.Error()
+		}
+		if h.Phase != daemon.Completed {
+			if !h.Open() {
+				t.Fatalf("handoff %s: %+v\n%s\n%s", h.Phase, h.Error, strings.Join(beenTo(w.told.Walk), "\n"), r.report())
+			}
+			return false, fmt.Sprintf("%s %s", h.Phase, h.Note)
+		}
+		successor, err := r.client.Agent(t.Context(), *h.SuccessorID)
+		return err == nil && successor.State == daemon.Idle && r.panes() == 1, fmt.Sprintf("%s %v", successor.State, err)
+	})
+	w.end(least)
+	r.endedOnce(h)
+}
+
+// panes is how many panes there are; -1: tmux does not say.
+func (r *rig) panes() int {
+	list, err := r.tmux.List(r.t.Context())
+	if err != nil {
+		return -1
+	}
+	return len(list)
+}
+
+// endedOnce checks what must hold after a handoff, whatever happened on the way.
+func (r *rig) endedOnce(h daemon.Handoff) {
+	r.t.Helper()
+	ctx := r.t.Context()
+	r.awaitAgent(*h.SuccessorID, "idle after its briefing", func(a daemon.Agent) bool { return a.State == daemon.Idle })
+	agents, err := r.client.Agents(ctx, api.ListOptions{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if len(agents) != 2 || agents[0].ID != *h.SuccessorID || agents[0].EndedAt != nil || agents[1].EndedAt == nil {
+		r.t.Errorf("agents %+v: want the ended one and its one successor", agents)
+	}
+	for _, a := range agents {
+		b, err := os.ReadFile(*a.TranscriptPath)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		want := 1
+		if a.EndedAt != nil && h.Mode == daemon.ModeGenerate {
+			want = 0
+		}
+		if n := submissions(b, h.Ref); n != want {
+			r.t.Errorf("agent %d was told %d times, want %d\n%s", a.ID, n, want, b)
+		}
+	}
+	if files, err := os.ReadDir(filepath.Dir(h.FilePath)); err != nil || len(files) != 2 {
+		r.t.Errorf("files %v, %v: want the document and its context", files, err)
+	}
+	moves, err := r.client.Transitions(ctx, h.ID)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var path []string
+	for i, m := range moves {
+		if i > 0 && moves[i-1].To != m.From {
+			r.t.Errorf("transition %d goes on from %s, but the one before led to %s", i, m.From, moves[i-1].To)
+		}
+		path = append(path, string(m.To))
+	}
+	want := "instructing awaiting_document verifying recorded shutting_down spawning awaiting_registration injecting_skill briefing completed"
+	if h.Mode == daemon.ModeGenerate {
+		want = strings.Replace(want, "instructing awaiting_document", "generating", 1)
+	}
+	if got := strings.Join(path, " "); got != want {
+		r.t.Errorf("went through %s, want %s", got, want)
+	}
+	panes, err := r.tmux.List(ctx)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if len(panes) != 1 || panes[0].Mark != strconv.FormatInt(*h.SuccessorID, 10) {
+		r.t.Errorf("panes %+v: want the successor's alone", panes)
+	}
+}
+
+// submissions counts the user entries of a transcript that contain the nonce.
+func submissions(transcript []byte, nonce string) int {
+	n := 0
+	for line := range strings.Lines(string(transcript)) {
+		var e struct {
+			Type string `json:"type"`
+		}
+		if json.Unmarshal([]byte(line), &e) == nil && e.Type == "user" && strings.Contains(line, nonce) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,187 @@
+//go:build e2e
+
+package stories
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// A daemon is killed with SIGKILL at every point of a run where it commits something or has an effect,
+// before and after, and started again: from the creation of a run of two steps with an approval between
+// them to the end of its last agent, and from an abort to the end of its agent.
+
+// operate does a person's part until it is over: it makes the one run if there is none, and then does what is wanted
+// of it. A daemon that is away answers nothing.
+func (r *rig) operate(in daemon.NewPipeline, want func(daemon.Pipeline), over func(daemon.Pipeline) bool) func() (bool, string) {
+	return func() (bool, string) {
+		r.t.Helper()
+		list, err := r.client.Pipelines(r.t.Context(), allRows)
+		switch {
+		case err != nil:
+			return false, err.Error()
+		case len(list) > 1:
+			r.t.Fatalf("%d runs, want one\n%s", len(list), r.report())
+		case len(list) == 0:
+			_, err = r.client.CreatePipeline(r.t.Context(), in)
+			return false, fmt.Sprint(err)
+		}
+		want(list[0])
+		return over(list[0]), fmt.Sprintf("%s %q %s %s", list[0].Status, list[0].Note, said(list[0].Error), stepLine(list[0]))
+	}
+}
+
+// left reports whether the run has ended so, and with it all agents, of which no pane is left.
+func (r *rig) left(status daemon.PipelineStatus) func(daemon.Pipeline) bool {
+	return func(p daemon.Pipeline) bool {
+		agents, err := r.client.Agents(r.t.Context(), allRows)
+		running := func(a daemon.Agent) bool { return a.EndedAt == nil }
+		return p.Status == status && err == nil && !slices.ContainsFunc(agents, running) && r.panes() == 0
+	}
+}
+
+// approved is what a person wants of a run with approvals.
+func (r *rig) approved(p daemon.Pipeline) {
+	if p.Status == daemon.PipelineWaiting {
+		_, _ = r.client.ApprovePipeline(r.t.Context(), p.ID, daemon.Decision{Comment: "go on"}) // asked again if the answer is lost
+	}
+}
+
+func TestPipelineKilledAtEveryPoint(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.template("gated", "developer", "reviewer | approval: true | prompt: Look closely.")
+	in := daemon.NewPipeline{Template: "gated", Title: "a test", Prompt: roof, Cwd: r.work}
+	w := r.walk("pipeline_created")
+	w.until("the run done", r.operate(in, r.approved, r.left(daemon.PipelineDone)))
+	w.end(map[string]int{"commit": 16, "hook": 8, "paste": 2, "spawn": 2, "kill": 2})
+	r.wantRunOnce("pipeline_waiting_for_approval", "step_approved", "pipeline_running")
+}
+
+// wantRunOnce waits for the end of all agents of the only run, which has two steps, and fails unless
+// everything that a run does was done once for each.
+func (r *rig) wantRunOnce(once ...string) {
+	r.t.Helper()
+	list, err := r.client.Pipelines(r.t.Context(), allRows)
+	if err != nil || len(list) != 1 {
+		r.t.Fatalf("runs %+v, %v: want one", list, err)
+	}
+	p := list[0]
+	r.wantSteps(p, "done done")
+	for i, s := range p.Steps {
+		if len(s.AgentIDs) != 1 || s.LatestHandoff == nil || s.LatestHandoff.ContentMD == "" || s.Error != nil {
+			r.t.Fatalf("step %d has the agents %v and left %+v (%s), want one agent's output\n%s", i+1, s.AgentIDs, s.LatestHandoff, said(s.Error), r.report())
+		}
+		r.awaitState(s.AgentIDs[0], daemon.Ended)
+		r.wantTold(s.AgentIDs[0], "Mend the roof.")
+	}
+	if got := r.told(p.Steps[1].AgentIDs[0])[0]; !strings.Contains(got, "Look closely.") || strings.Contains(got, "[Approval note: go on]") != (len(once) > 0) {
+		r.t.Errorf("step 2 was told %q", got)
+	}
+	r.wantNoPanes()
+	for typ, want := range map[string]int{
+		"pipeline_created": 1, "pipeline_done": 1, "pipeline_failed": 0, "agent_created": 2, "agent_started": 2,
+		"agent_registered": 2, "agent_ended": 2, "agent_failed": 0, "step_running": 2, "step_done": 2, "step_failed": 0, "step_handoff_created": 2,
+	} {
+		r.wantRunEvents(p.ID, typ, want)
+	}
+	for _, typ := range once {
+		r.wantRunEvents(p.ID, typ, 1)
+	}
+	if list, err := r.client.Agents(r.t.Context(), allRows); err != nil || len(list) != 2 {
+		r.t.Errorf("agents %+v, %v: want 2", list, err)
+	}
+}
+
+// TestPipelineBranchKilled: a work tree that is made or removed, and not committed, is found.
+func TestPipelineBranchKilled(t *testing.T) {
+	t.Parallel()
+	r, g := newRig(t), roofRepo(t)
+	r.template("two", "developer", "reviewer | prompt: Look closely.")
+	in := daemon.NewPipeline{Template: "two", Title: "a test", Prompt: roof, Cwd: g.Dir, Branch: "roof"}
+	w := r.walk("pipeline_created", "tree")
+	w.until("the run done", r.operate(in, func(daemon.Pipeline) {}, r.left(daemon.PipelineDone)))
+	w.end(map[string]int{"tree": 2})
+	r.wantRunOnce()
+	p := r.getPipeline(1)
+	wantNoFile(t, r.dir.Worktree(p.ID))
+	if p.Worktree != nil || len(p.Warnings) != 0 {
+		t.Errorf("the run has the work tree %s and is warned %q", said(p.Worktree), p.Warnings)
+	}
+	g.Git("rev-parse", "--verify", "roof")
+	r.wantRunEvents(p.ID, "pipeline_worktree_created", 1)
+	r.wantRunEvents(p.ID, "pipeline_worktree_removed", 1)
+}
+
+// TestPipelineAbortKilled: an abort that is committed is carried out by the next daemon.
+func TestPipelineAbortKilled(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	held, _ := r.holding("developer")
+	r.template("held", held, "reviewer")
+	w := r.walk("pipeline_failed")
+	id := r.pipeline("held", roof).ID
+	a := r.atWork(id, 1)
+	abort := func(p daemon.Pipeline) {
+		if p.Open() {
+			_, _ = r.client.AbortPipeline(t.Context(), id) // asked again if the answer is lost
+		}
+	}
+	w.until("the run aborted", r.operate(daemon.NewPipeline{}, abort, r.left(daemon.PipelineFailed)))
+	w.end(map[string]int{"commit": 4, "keys": 1, "paste": 1, "hook": 1, "kill": 1})
+	r.wantAborted(r.getPipeline(id), "failed pending")
+	r.wantInterrupted(a.ID)
+	r.wantNoPanes()
+	for _, typ := range []string{"pipeline_failed", "step_failed", "step_running", "agent_created", "agent_ended"} {
+		r.wantRunEvents(id, typ, 1)
+	}
+}
+
+// TestPipelineDatabaseKilled kills PostgreSQL with SIGKILL at points of runs. The daemon brings it back,
+// and each run ends once.
+func TestPipelineDatabaseKilled(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cfg.Settings.DatabaseURL = "" // the private one
+	r.cfg.NoSync = true
+	b := &bomb{act: func(crashPoint, string) { r.killPostgres() }, armedBy: "pipeline_created"}
+	r.cfg.Around = b.around
+	r.template("gated", "developer", "reviewer | approval: true")
+	r.start()
+	for i, point := range []crashPoint{
+		{"commit", true, 1}, {"spawn", true, 1}, {"hook", false, 3}, {"paste", true, 1}, {"commit", false, 9}, {"hook", true, 7},
+	} {
+		b.set(point)
+		in := daemon.NewPipeline{Template: "gated", Title: "a test", Prompt: roof, Cwd: r.work}
+		var p daemon.Pipeline
+		r.await(fmt.Sprintf("%s: the run done", point), func() (bool, string) {
+			list, err := r.client.Pipelines(context.Background(), allRows)
+			switch {
+			case err != nil:
+				return false, err.Error()
+			case len(list) == i: // not there yet, or its answer and it were lost
+				_, err = r.client.CreatePipeline(context.Background(), in)
+				return false, fmt.Sprint(err)
+			}
+			p = list[0]
+			r.approved(p)
+			return len(list) == i+1 && !p.Open(), fmt.Sprintf("%d runs; %s %s %s", len(list), p.Status, said(p.Error), stepLine(p))
+		})
+		if !b.wentOff() {
+			t.Errorf("%s: the database was not killed", point)
+		}
+		r.wantSteps(p, "done done")
+		for n, s := range p.Steps {
+			if len(s.AgentIDs) != 1 || s.LatestHandoff == nil {
+				t.Fatalf("%s: step %d had the agents %v and left %+v", point, n+1, s.AgentIDs, s.LatestHandoff)
+			}
+			r.awaitState(s.AgentIDs[0], daemon.Ended)
+			r.wantTold(s.AgentIDs[0], "Mend the roof.")
+		}
+	}
+}

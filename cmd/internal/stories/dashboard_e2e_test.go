@@ -1,0 +1,141 @@
+//go:build e2e
+
+package stories
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/cmd/internal/commands"
+)
+
+// TestDashboardOpenLeavesNoKey: the file that leads the desktop's browser to a link goes when the link is used,
+// when the daemon that made it has ended, and when there is no browser.
+func TestDashboardOpenLeavesNoKey(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cfg.Settings.Listen = freeAddress(t)
+	r.start()
+	bin, page := t.TempDir(), filepath.Join(r.root, "run", "dashboard.html")
+	desktop := func(script string) {
+		t.Helper()
+		for _, name := range []string{"xdg-open", "open"} {
+			if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	open := func() (said string) {
+		t.Helper()
+		var stdout bytes.Buffer
+		var stderr bytes.Buffer
+		env := func(name string) string { return map[string]string{"PATH": bin}[name] }
+		if code := commands.Run(t.Context(), []string{"dashboard", "--open", "--data", r.root}, env, strings.NewReader(""), &stdout, &stderr); code != commands.ExitDone {
+			t.Fatalf("exit %d: %s", code, &stderr)
+		}
+		return stdout.String()
+	}
+	there := func(what string, want bool) {
+		t.Helper()
+		if _, err := os.Stat(page); err != nil && !errors.Is(err, os.ErrNotExist) || (err == nil) != want {
+			t.Errorf("%s: is the file there? want %t, %v", what, want, err)
+		}
+	}
+	visit := func(url string) {
+		t.Helper()
+		res, err := http.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s", url, res.Status)
+		}
+	}
+
+	desktop(`test "$1" = "` + page + `"`)
+	if said := open(); !strings.Contains(said, "opens in your browser") {
+		t.Errorf("said %q", said)
+	}
+	b, err := os.ReadFile(page)
+	if info, statErr := os.Stat(page); err != nil || statErr != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("the file: %v, %v %v", info, err, statErr)
+	}
+	other, err := r.client.DashboardLink(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	visit(other.URL)
+	there("another link was used", true)
+	_, url, _ := strings.Cut(string(b), "url=")
+	url, _, _ = strings.Cut(url, `"`)
+	visit(url)
+	there("its link was used", false)
+
+	open()
+	there("opened again", true)
+	r.halt()
+	r.start()
+	there("the daemon was started again", false)
+
+	desktop("exit 3")
+	if said := open(); !strings.Contains(said, "/login?key=") {
+		t.Errorf("said %q", said)
+	}
+	there("no browser", false)
+}
+
+// TestDashboardLogins: the command line lists the browsers that are signed in, and signs them out.
+func TestDashboardLogins(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cfg.Settings.Listen = freeAddress(t)
+	r.start()
+	do := func(args ...string) (code int, out string) {
+		var stdout, stderr bytes.Buffer
+		code = commands.Run(t.Context(), append([]string{"--data", r.root, "dashboard"}, args...), func(string) string { return "" }, nil, &stdout, &stderr)
+		return code, stdout.String() + stderr.String()
+	}
+	if code, out := do("--logins"); code != commands.ExitDone || !strings.Contains(out, "no browser is signed in") {
+		t.Errorf("nobody: %d %s", code, out)
+	}
+	for range 2 {
+		link, err := r.client.DashboardLink(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.Get(link.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+	}
+	logins, err := r.client.Logins(t.Context())
+	if err != nil || len(logins) != 2 {
+		t.Fatalf("logins %v, %v", logins, err)
+	}
+	first, second := logins[0].ID, logins[1].ID
+	if code, out := do("--logins"); code != commands.ExitDone || !strings.Contains(out, first) || !strings.Contains(out, second) {
+		t.Errorf("both: %d %s", code, out)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{first}, commands.ExitUsage, "one argument too many"},
+		{[]string{"--revoke", "nobody"}, commands.ExitFailed, "understudy dashboard --logins"},
+		{[]string{"--revoke", first}, commands.ExitDone, "signed out: another browser (" + first + ")"},
+		{[]string{"--revoke"}, commands.ExitDone, second},
+		{[]string{"--revoke"}, commands.ExitDone, "no browser was signed in"},
+	} {
+		if code, out := do(c.args...); code != c.code || !strings.Contains(out, c.want) {
+			t.Errorf("%v: %d %s", c.args, code, out)
+		}
+	}
+}

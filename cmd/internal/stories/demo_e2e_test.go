@@ -1,0 +1,66 @@
+//go:build e2e
+
+package stories
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/cmd/internal/commands"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
+)
+
+func TestDemoKeepsRunningUntilInterrupted(t *testing.T) {
+	t.Parallel()
+	r := startDemo(t, "--keep")
+	dir := r.says(t, `Still running, until Ctrl-C\. From another shell:\n  \S+/understudy agent list --data (\S+)\n`)[1]
+
+	c := api.NewClient(cli.SocketIn(dir))
+	defer c.Close()
+	list, err := cli.ActiveAgents(t.Context(), c)
+	if err != nil || len(list) != 1 || list[0].ID != 2 {
+		t.Errorf("active agents %v, %v; want agent 2", list, err)
+	}
+	r.ends(t, commands.ExitDone, "", dir, processes(t, dir))
+}
+
+// TestDemoKilledLeavesNothing: neither the servers nor the agent.
+func TestDemoKilledLeavesNothing(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command(cmdtest.MainProgram(t), "demo", "--keep")
+	stdout := newOutput()
+	cmd.Stdout, cmd.Stderr = stdout, stdout
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan int, 1)
+	go func() { _ = cmd.Wait(); done <- cmd.ProcessState.ExitCode() }()
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	dir := stdout.await(t, done, `successor in (\S+)\n`)[1]
+	stdout.await(t, done, `Still running`)
+	started := processes(t, filepath.Join(dir, "d"))
+	agents, err := exec.Command("tmux", "-S", filepath.Join(dir, "d", "run", "tmux.sock"), "list-panes", "-a", "-F", "#{pane_pid}").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text := range strings.FieldsSeq(string(agents)) {
+		started = append(started, process(t, text))
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	await1(t, done)
+	tmuxtest.Eventually(t, "removal of the demo's folder", func() bool {
+		_, err := os.Stat(dir)
+		return errors.Is(err, fs.ErrNotExist)
+	})
+	nothingLeft(t, dir, started)
+}

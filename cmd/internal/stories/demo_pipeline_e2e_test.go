@@ -1,0 +1,60 @@
+//go:build e2e
+
+package stories
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/cmd/internal/commands"
+	"github.com/understudyd/understudy/cmd/internal/demo"
+	"github.com/understudyd/understudy/cmd/internal/show"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// TestDemoPipelineKept: what the run has left can be looked at while the demo is kept, with the commands
+// that it names.
+func TestDemoPipelineKept(t *testing.T) {
+	t.Parallel()
+	r := startDemo(t, "--pipeline", "--keep")
+	dir := r.says(t, `Still running, until Ctrl-C\. From another shell:\n  \S+/understudy pipeline show 1 --data (\S+)\n`)[1]
+
+	c := api.NewClient(cli.SocketIn(dir))
+	defer c.Close()
+	p, err := c.Pipeline(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Status != daemon.PipelineDone || p.Prompt != demo.PipelineRequest || p.Steps[1].Comment != demo.PipelineComment || len(p.Warnings) > 0 {
+		t.Errorf("run %+v", p)
+	}
+	for i, s := range p.Steps {
+		if m := s.LatestHandoff.Metadata; m == nil || m.WhatWasDone == nil {
+			t.Errorf("step %d left no fields: %q", i+1, s.LatestHandoff.ContentMD)
+		}
+	}
+	r.ends(t, commands.ExitDone, "", dir, processes(t, dir))
+}
+
+// TestDemoPipelineInterrupted: a demo that ends in the middle of a step leaves nothing. The step is held by
+// the environment, which is that of the whole process.
+func TestDemoPipelineInterrupted(t *testing.T) {
+	t.Setenv("SCRIPTED_AGENT", "1:think=1h")
+	r := startDemo(t, "--pipeline")
+	dir := r.says(t, `persona in (\S+)\n`)[1]
+	r.says(t, `… 1/2 developer +agent 1\n`)
+	data := filepath.Join(dir, "d")
+	c := api.NewClient(cli.SocketIn(data))
+	defer c.Close()
+	err := show.Await(t.Context(), c, nil, func(ctx context.Context) (bool, error) {
+		agent, err := c.Agent(ctx, 1)
+		return agent.State == daemon.Working, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.ends(t, commands.ExitFailed, removed, dir, processes(t, data))
+}

@@ -1,0 +1,157 @@
+package stories
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/cmd/internal/commands"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// output is what a command prints, while it runs.
+type output struct {
+	cmdtest.Printed
+	more chan struct{}
+}
+
+func newOutput() *output { return &output{more: make(chan struct{}, 1)} }
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.Printed.Write(p)
+	select {
+	case o.more <- struct{}{}:
+	default:
+	}
+	return n, err
+}
+
+// await waits until the output matches, and returns the groups.
+func (o *output) await(t *testing.T, done <-chan int, pattern string) []string {
+	t.Helper()
+	re, late := regexp.MustCompile(pattern), time.After(cmdtest.Eventually)
+	for {
+		if m := re.FindStringSubmatch(o.String()); m != nil {
+			return m
+		}
+		select {
+		case <-o.more:
+		case code := <-done:
+			t.Fatalf("ended with %d before %q:\n%s", code, pattern, o)
+		case <-late:
+			t.Fatalf("no %q:\n%s", pattern, o)
+		}
+	}
+}
+
+// demoRun is a demo that runs in this process.
+type demoRun struct {
+	stdout, stderr *output
+	interrupt      func()
+	done           chan int // its exit code
+}
+
+func startDemo(t *testing.T, args ...string) *demoRun {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &demoRun{newOutput(), newOutput(), cancel, make(chan int, 1)}
+	go func() {
+		r.done <- commands.Run(ctx, append([]string{"demo"}, args...), cmdtest.NoEnv, strings.NewReader(""), r.stdout, r.stderr)
+	}()
+	return r
+}
+
+// says waits until the demo has said what matches, and returns the groups.
+func (r *demoRun) says(t *testing.T, pattern string) []string {
+	t.Helper()
+	return r.stdout.await(t, r.done, pattern)
+}
+
+// ends interrupts the demo, and wants its exit code, what it says of that, and nothing of it left.
+func (r *demoRun) ends(t *testing.T, code int, said, dir string, started []tmux.Process) {
+	t.Helper()
+	r.interrupt()
+	if got := await1(t, r.done); got != code {
+		t.Errorf("exit code %d, want %d", got, code)
+	}
+	if got := r.stderr.String(); got != said {
+		t.Errorf("stderr %q, want %q", got, said)
+	}
+	nothingLeft(t, dir, started)
+}
+
+// removed is what a demo says that was interrupted before its end.
+const removed = "understudy: interrupted; what the demo had made is removed\n"
+
+func TestDemoInterruptedLeavesNothing(t *testing.T) {
+	t.Parallel()
+	r := startDemo(t)
+	dir := r.says(t, `successor in (\S+)\n`)[1]
+	r.says(t, `✓ agent 1 `)
+	r.ends(t, commands.ExitFailed, removed, dir, processes(t, filepath.Join(dir, "d")))
+}
+
+func await1(t *testing.T, done <-chan int) int {
+	t.Helper()
+	select {
+	case code := <-done:
+		return code
+	case <-time.After(cmdtest.Eventually):
+		t.Fatal("does not end")
+		return 0
+	}
+}
+
+// processes returns the servers of a data directory: PostgreSQL and tmux.
+func processes(t *testing.T, dir string) []tmux.Process {
+	t.Helper()
+	postgres, err := os.ReadFile(filepath.Join(dir, "postgres", "data", "postmaster.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := exec.Command("tmux", "-S", filepath.Join(dir, "run", "tmux.sock"), "display-message", "-p", "#{pid}").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []tmux.Process
+	for _, text := range []string{string(postgres), string(server)} {
+		line, _, _ := strings.Cut(text, "\n")
+		found = append(found, process(t, line))
+	}
+	return found
+}
+
+func process(t *testing.T, number string) tmux.Process {
+	t.Helper()
+	pid, err := strconv.Atoi(number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := tmux.FindProcess(pid)
+	if err != nil {
+		t.Fatalf("process %d: %v", pid, err)
+	}
+	return p
+}
+
+// nothingLeft wants the folder and the processes of a demo gone.
+func nothingLeft(t *testing.T, dir string, started []tmux.Process) {
+	t.Helper()
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is still there: %v", dir, err)
+	}
+	for _, p := range started {
+		if p.Alive() {
+			t.Errorf("process %d still runs", p.PID)
+		}
+	}
+}

@@ -1,0 +1,195 @@
+//go:build e2e && linux
+
+package stories
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/godbus/dbus/v5"
+
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/cmd/internal/desktop"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// dunstDesktop is a desktop with a notification service as people have them.
+type dunstDesktop struct {
+	t       *testing.T
+	bus     cmdtest.SessionBus
+	display string
+	conn    *dbus.Conn
+}
+
+// newDunst starts an X server without a screen, a session bus and dunst. All of it ends with the test.
+func newDunst(t *testing.T) *dunstDesktop {
+	t.Helper()
+	d := &dunstDesktop{t: t, bus: cmdtest.Bus(t)}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	x := exec.Command(needed(t, "Xvfb", "xvfb"), "-displayfd", "3", "-screen", "0", "640x480x24", "-nolisten", "tcp")
+	x.ExtraFiles = []*os.File{w}
+	d.process(x)
+	w.Close()
+	number := make([]byte, 16)
+	n, err := r.Read(number)
+	if err != nil {
+		t.Fatalf("Xvfb: %v", err)
+	}
+	d.display = ":" + strings.TrimSpace(string(number[:n]))
+	if d.conn, err = dbus.Connect(d.bus.Address); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.conn.Close() })
+	owned := make(chan *dbus.Signal, 10)
+	d.conn.Signal(owned)
+	if err := d.conn.AddMatchSignal(dbus.WithMatchMember("NameOwnerChanged"), dbus.WithMatchArg(0, cmdtest.NotificationService)); err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	dunst := exec.Command(needed(t, "dunst", "dunst"), "-conf", os.DevNull)
+	dunst.Env = []string{"DISPLAY=" + d.display, "DBUS_SESSION_BUS_ADDRESS=" + d.bus.Address, "HOME=" + home, "XDG_RUNTIME_DIR=" + home, "LANG=C.UTF-8"}
+	d.process(dunst)
+	for signal := range owned {
+		if signal.Name == "org.freedesktop.DBus.NameOwnerChanged" {
+			return d
+		}
+	}
+	t.Fatal("the session bus has ended")
+	return nil
+}
+
+// needed finds a program that the test can't do without.
+func needed(t *testing.T, program, from string) string {
+	t.Helper()
+	path, err := exec.LookPath(program)
+	if err != nil {
+		t.Fatalf("%s is missing: install it with `apt-get install %s`", program, from)
+	}
+	return path
+}
+
+// process starts a process that ends with the test.
+func (d *dunstDesktop) process(cmd *exec.Cmd) {
+	d.t.Helper()
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if d.t.Failed() {
+			d.t.Logf("%s: %s", filepath.Base(cmd.Path), &said)
+		}
+	})
+}
+
+// dunstNote is a notification as dunst remembers it.
+type dunstNote struct {
+	app, title, body string
+}
+
+// history closes all notifications and returns them, by title.
+func (d *dunstDesktop) history() map[string]dunstNote {
+	d.t.Helper()
+	control := d.conn.Object(cmdtest.NotificationService, "/org/freedesktop/Notifications")
+	if err := control.Call("org.dunstproject.cmd0.NotificationCloseAll", 0).Err; err != nil {
+		d.t.Fatal(err)
+	}
+	var list []map[string]dbus.Variant
+	if err := control.Call("org.dunstproject.cmd0.NotificationListHistory", 0).Store(&list); err != nil {
+		d.t.Fatal(err)
+	}
+	notes := map[string]dunstNote{}
+	for _, n := range list {
+		text := func(name string) string { s, _ := n[name].Value().(string); return s }
+		notes[text("summary")] = dunstNote{text("appname"), text("summary"), text("body")}
+	}
+	return notes
+}
+
+// shot takes a picture of the screen, which is kept if $UNDERSTUDY_SHOTS names a folder. It fails if
+// nothing is to be seen.
+func (d *dunstDesktop) shot(name string) {
+	d.t.Helper()
+	dir := os.Getenv("UNDERSTUDY_SHOTS")
+	if dir == "" {
+		dir = d.t.TempDir()
+	} else if err := os.MkdirAll(dir, 0o755); err != nil {
+		d.t.Fatal(err)
+	}
+	path := filepath.Join(dir, name)
+	cmd := exec.Command(needed(d.t, "import", "imagemagick"), "-display", d.display, "-window", "root", path)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		d.t.Fatalf("import: %v: %s", err, out)
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() < 4096 { // a black screen is 300 bytes
+		d.t.Errorf("%s shows nothing: %v", path, errors.Join(err, io.ErrUnexpectedEOF))
+	}
+}
+
+// TestDunst has a real daemon tell of an error, of an agent that waits and of a handoff that is done, on
+// a real desktop.
+func TestDunst(t *testing.T) {
+	t.Parallel()
+	d := newDunst(t)
+	r := newRig(t)
+	r.cfg.Settings.Notify.Desktop = true
+	r.cfg.Getenv = d.bus.Getenv
+	r.start()
+	outgoing, waiting, broken := r.agent(con), r.agent("reviewer-ada-1"), r.agent("tester-kit-1")
+	r.send(waiting.ID, "deploy it @ask")
+	h := r.handoff(outgoing.ID)
+	if err := r.tmux.Kill(t.Context(), r.pane(broken.ID).Ref); err != nil {
+		t.Fatal(err)
+	}
+	r.awaitPhase(h, daemon.Completed)
+	want := map[string]dunstNote{}
+	for _, n := range []dunstNote{
+		{"understudy", fmt.Sprintf("understudy: agent ended (agent %d)", broken.ID), fmt.Sprintf("`understudy agent resume %d`", broken.ID)},
+		{"understudy", fmt.Sprintf("understudy: agent waiting (agent %d)", waiting.ID), fmt.Sprintf("`understudy agent attach %d`", waiting.ID)},
+		{"understudy", fmt.Sprintf("understudy: handoff completed (handoff %d)", h), "`understudy agent attach "},
+	} {
+		want[n.title] = n
+	}
+	r.await("three notifications on the desktop", func() (bool, string) {
+		told := r.eventsWhere(func(e daemon.Event) bool {
+			return e.Type == "operator_notified" && field(t, e, "channel") == "desktop"
+		})
+		return len(told) == len(want), fmt.Sprintf("%d", len(told))
+	})
+	if channel, err := desktop.New(true, d.bus.Getenv, cmdtest.MainProgram(t)).Notify(t.Context(), daemon.Notification{Title: "hostile <b>", Message: cmdtest.Hostile}); channel != "desktop" {
+		t.Error(err)
+	}
+	d.shot("notifications.png")
+	got := d.history()
+	if body := got["hostile ‹b›"].body; body == "" || strings.ContainsAny(body, "<>\x1b\u202e") {
+		t.Errorf("what an agent wrote is shown as %q", body)
+	}
+	delete(got, "hostile ‹b›")
+	for title, w := range want {
+		if g := got[title]; g.app != w.app || !strings.Contains(g.body, w.body) {
+			t.Errorf("%s: dunst shows %+v, want %+v", title, g, w)
+		}
+		delete(got, title)
+	}
+	if len(got) > 0 {
+		t.Errorf("dunst also shows %+v", got)
+	}
+	tested, err := r.client.TestNotification(t.Context())
+	if err != nil || tested.Channel != "desktop" || tested.Error != nil {
+		t.Errorf("test: %+v, %v", tested, err)
+	}
+}

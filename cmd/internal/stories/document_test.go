@@ -1,0 +1,312 @@
+package stories
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// TestDocumentRefused: a document that does not count halts the handoff; the outgoing agent stays
+// and is told nothing more. Once the document is right, a retry goes on without asking again.
+func TestDocumentRefused(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ behave, code string }{
+		{"no-document", data.DocumentMissing},
+		{"empty-document", data.DocumentEmpty},
+		{"blank-document", data.DocumentBlank},
+		{"directory-document", data.DocumentNotRegular},
+		{"symlink-document", data.DocumentOutside},
+		{"huge-document,size=3001", data.DocumentTooLarge},
+	}
+	for _, tt := range tests {
+		t.Run(tt.code, func(t *testing.T) {
+			story(t, func(t *testing.T, r *rig) {
+				r.cfg.Settings.Handoff.MaxDocumentBytes = 3000
+				r.start()
+				a := r.agent(con)
+				r.awaitVerdict(a.ID, r.send(a.ID, "some work").ID, daemon.Submitted)
+				r.awaitState(a.ID, daemon.Idle)
+				r.misbehave(tt.behave)
+				h := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, tt.code)
+				if h.RecordedAt != nil || h.SuccessorID != nil || h.InjectionPrompt != nil {
+					t.Errorf("handoff %+v: it is recorded", h)
+				}
+				if !strings.Contains(h.Error.Message, h.FilePath) {
+					t.Errorf("failure %q does not name the document %s", h.Error.Message, h.FilePath)
+				}
+				if now := r.awaitState(a.ID, daemon.Idle); now.EndedAt != nil {
+					t.Errorf("outgoing agent %+v: ended", now)
+				}
+				r.wantKinds(a.ID, daemon.KindMessage, daemon.KindInstruction)
+
+				r.writeDocument(h)
+				r.retry(h.ID)
+				h = r.awaitPhase(h.ID, daemon.Completed)
+				if h.Error != nil {
+					t.Errorf("completed handoff still has error %+v", h.Error)
+				}
+				r.wantTold(a.ID, "some work", instructed)
+				r.wantKinds(a.ID, daemon.KindMessage, daemon.KindInstruction, daemon.KindExit)
+			})
+		})
+	}
+}
+
+// TestEarlierStop: the Stop of a turn before does not count for the document, even if it comes in
+// while the agent writes it.
+func TestEarlierStop(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.misbehave("think=1m")
+		id := r.handoff(a.ID)
+		r.awaitPhase(id, daemon.AwaitingDocument)
+		r.deliver(r.hook(a.ID, "Stop", map[string]any{"prompt_id": "11111111-2222-4333-8444-555555555555", "stop_hook_active": false}))
+		if h := r.getHandoff(id); h.Phase != daemon.AwaitingDocument {
+			t.Errorf("phase %s after the Stop of another turn, want awaiting_document", h.Phase)
+		}
+		r.misbehave("")
+		r.awaitPhase(id, daemon.Completed)
+		r.wantTold(a.ID, instructed)
+	})
+}
+
+// TestStopWithoutHandoff: the Stops of an agent without an open handoff do what they always do.
+func TestStopWithoutHandoff(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		for _, failed := range []bool{false, true} {
+			if failed {
+				r.misbehave("no-document")
+				r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing)
+				r.misbehave("")
+			}
+			before := len(r.agentEvents(a.ID, "agent_idle"))
+			dl := r.send(a.ID, "what is next?")
+			r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
+			r.await("Stop", func() (bool, string) { return len(r.agentEvents(a.ID, "agent_idle")) > before, "agent not idle" })
+			r.awaitState(a.ID, daemon.Idle)
+		}
+		r.wantTold(a.ID, "what is next?", instructed, "what is next?")
+		if h := r.latest(a.ID); h.Phase != daemon.Failed {
+			t.Errorf("handoff is %s, want failed", h.Phase)
+		}
+	})
+}
+
+// TestNoStop: Esc in the pane sends no hook. The document is there and the runtime says idle.
+func TestNoStop(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.misbehave("no-stop")
+		id := r.handoff(a.ID)
+		r.awaitPhase(id, daemon.Completed)
+		moves, err := r.client.Transitions(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(moves, func(m daemon.Transition) bool {
+			return m.To == daemon.Verifying && strings.Contains(m.Cause, "without a Stop")
+		}) {
+			t.Errorf("moves %+v: want verifying without a Stop", moves)
+		}
+		r.wantTold(a.ID, instructed)
+	})
+}
+
+// TestNoStopNoDocument: without a Stop and without a document the handoff waits for its deadline.
+func TestNoStopNoDocument(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Handoff.DocumentTimeout = 1500 * time.Millisecond
+		r.start()
+		a := r.agent(con)
+		r.misbehave("no-stop,no-document")
+		h := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingDocument, "document_timeout")
+		if !strings.Contains(h.Error.Message, "1.5s") {
+			t.Errorf("failure %q does not name the limit", h.Error.Message)
+		}
+		r.awaitState(a.ID, daemon.Idle)
+		r.wantKinds(a.ID, daemon.KindInstruction)
+	})
+}
+
+// TestDocumentTimeout: an agent that works on is left to it; a retry takes what it wrote.
+func TestDocumentTimeout(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Handoff.DocumentTimeout = 300 * time.Millisecond
+		r.start()
+		a := r.agent(con)
+		r.misbehave("think=1m")
+		h := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingDocument, "document_timeout")
+		r.misbehave("")
+		r.await("document", func() (bool, string) {
+			_, err := os.Stat(h.FilePath)
+			return err == nil, "not there"
+		})
+		r.awaitState(a.ID, daemon.Idle)
+		r.retry(h.ID)
+		r.awaitPhase(h.ID, daemon.Completed)
+		r.wantTold(a.ID, instructed)
+	})
+}
+
+// TestRuntimeError: a turn that ends by an error of the API is named as such.
+func TestRuntimeError(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.misbehave("api-error")
+		h := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingDocument, "runtime_error")
+		if !strings.Contains(h.Error.Message, "rate_limit") || !strings.Contains(h.Error.Message, "429") {
+			t.Errorf("failure %q does not name the runtime's error", h.Error.Message)
+		}
+		r.awaitState(a.ID, daemon.Idle)
+		r.misbehave("")
+		r.retry(h.ID)
+		r.awaitPhase(h.ID, daemon.Completed)
+	})
+}
+
+// TestCrashMidTurn: an agent that dies over its document fails the handoff; a document that a
+// person writes in its place is taken all the same.
+func TestCrashMidTurn(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.misbehave("crash-on-instruction")
+		h := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingDocument, "agent_gone")
+		if !strings.Contains(h.Error.Message, "understudy agent resume") || !strings.Contains(h.Error.Message, h.FilePath) {
+			t.Errorf("failure %q names neither the document nor how to open the session again", h.Error.Message)
+		}
+		r.awaitState(a.ID, daemon.Ended)
+		r.misbehave("")
+		r.retry(h.ID)
+		h = r.awaitFailure(h.ID, daemon.Verifying, data.DocumentMissing)
+		r.writeDocument(h)
+		r.retry(h.ID)
+		h = r.awaitPhase(h.ID, daemon.Completed)
+		if *h.SuccessorID == a.ID || len(r.successors(a.ID)) != 1 {
+			t.Errorf("successors %+v, want one", r.successors(a.ID))
+		}
+	})
+}
+
+// TestFocus: what does not fit into the instruction stands in a file that it names.
+func TestFocus(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		focus := strings.Repeat("the parser, above all; ", 60)
+		in, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Reason: "context full", Focus: focus, Force: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := r.awaitPhase(in.HandoffID, daemon.Completed)
+		request := strings.TrimSuffix(h.FilePath, ".md") + ".request.md"
+		r.wantTold(a.ID, request)
+		b, err := os.ReadFile(request)
+		if err != nil || !strings.Contains(string(b), strings.TrimSpace(focus)) {
+			t.Errorf("%s: %v: %.80q", filepath.Base(request), err, b)
+		}
+		if h.Reason != "context full" || h.Focus != focus {
+			t.Errorf("reason %q, focus %.40q", h.Reason, h.Focus)
+		}
+	})
+}
+
+// lateTerminal keeps the first instruction back: it says that it typed it, and does so later.
+type lateTerminal struct {
+	daemon.Terminal
+	held chan func() error
+}
+
+func (l *lateTerminal) Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux.PasteOptions) error {
+	if strings.Contains(text, instructed) {
+		select {
+		case l.held <- func() error { return l.Terminal.Paste(context.WithoutCancel(ctx), ref, text, opt) }:
+			return nil
+		default: // only one
+		}
+	}
+	return l.Terminal.Paste(ctx, ref, text, opt)
+}
+
+// TestUnconfirmed: a text of which nothing is seen again is not typed twice on a guess. A retry
+// finds the document if the text arrived after all, and else asks anew.
+func TestUnconfirmed(t *testing.T) {
+	t.Parallel()
+	for _, arrives := range []bool{true, false} {
+		t.Run(fmt.Sprintf("arrives %v", arrives), func(t *testing.T) {
+			story(t, func(t *testing.T, r *rig) {
+				held := make(chan func() error, 1)
+				r.cfg.Around = func(cfg daemon.Config) daemon.Config {
+					open := cfg.Terminal
+					cfg.Terminal = func(socket string) (daemon.Terminal, error) {
+						term, err := open(socket)
+						return &lateTerminal{term, held}, err
+					}
+					return cfg
+				}
+				r.cfg.Settings.Handoff.AckTimeout = 1500 * time.Millisecond
+				r.start()
+				a := r.agent(con)
+				first := r.awaitFailure(r.handoff(a.ID), daemon.Instructing, "instruction_unconfirmed")
+				want := []string{first.Ref}
+				if arrives {
+					if err := (<-held)(); err != nil {
+						t.Fatal(err)
+					}
+					r.personPresses(a.ID, tmux.Enter) // by a person, who finds it in the composer
+					r.awaitShown(a.ID, "The handoff document is written")
+					r.awaitState(a.ID, daemon.Idle)
+				}
+				if h := r.getHandoff(first.ID); h.Phase != daemon.Failed {
+					t.Errorf("handoff went on by itself: %s", h.Phase)
+				}
+				r.retry(first.ID)
+				h := r.awaitPhase(first.ID, daemon.Completed)
+				if !arrives {
+					want = []string{h.Ref}
+				}
+				r.wantTold(a.ID, want...)
+				if (h.Ref == first.Ref) != arrives {
+					t.Errorf("ref %s after %s", h.Ref, first.Ref)
+				}
+			})
+		})
+	}
+}
+
+// TestRetryBehindNewHandoff: a handoff that failed before its record makes room for a new one, and
+// cannot be taken up again beside it.
+func TestRetryBehindNewHandoff(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.misbehave("no-document")
+		first := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing)
+		r.misbehave("")
+		release := r.hold(a.ID, "more work")
+		second := r.handoff(a.ID)
+		_, err := r.client.RetryHandoff(t.Context(), first.ID, "")
+		wantError(t, err, daemon.KindConflict, "Handoff already in progress")
+		release()
+		h := r.awaitPhase(second, daemon.Completed)
+		_, err = r.client.RetryHandoff(t.Context(), first.ID, "")
+		wantError(t, err, daemon.KindConflict, fmt.Sprintf("Agent %d was handed over by handoff %d", a.ID, second))
+		if h.FilePath == first.FilePath || len(r.successors(a.ID)) != 1 {
+			t.Errorf("document %s, successors %+v: want a document of its own and one successor", h.FilePath, r.successors(a.ID))
+		}
+	})
+}

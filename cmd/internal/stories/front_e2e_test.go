@@ -1,0 +1,108 @@
+//go:build e2e
+
+package stories
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
+)
+
+// TestSuspended: an agent that a person stopped with Ctrl-Z is not idle, and what is for it is not typed into
+// the shell. It gets it when the person has brought it back.
+func TestSuspended(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	theirs := tmuxtest.Server(t)
+	a, shell := r.foreignAgent(theirs, "")
+	r.awaitState(a.ID, daemon.Idle)
+	r.asked(shell.Socket, "send-keys", "-t", shell.Pane, "C-z")
+	stopped := r.awaitState(a.ID, daemon.Waiting)
+	if !strings.Contains(stopped.WaitsFor, "fg") || len(r.agentEvents(a.ID, "agent_waiting")) != 1 {
+		t.Errorf("it waits for %q, want fg, and an event", stopped.WaitsFor)
+	}
+	dl := r.send(a.ID, "echo typed-into-$((40+2))")
+	shellRuns(t, theirs, shell, "echo shell-$((40+2))")
+	var shown tmux.View
+	tmuxtest.Eventually(t, "the shell answers", func() bool {
+		var err error
+		shown, err = theirs.Look(t.Context(), shell.Ref)
+		return err == nil && strings.Contains(shown.Screen, "shell-42")
+	})
+	if got := r.deliveries(a.ID)[0]; got.State != daemon.DeliveryQueued || strings.Contains(shown.Screen, "typed-into") {
+		t.Errorf("delivery %+v; the shell shows %q", got, shown.Screen)
+	}
+	shellRuns(t, theirs, shell, "fg")
+	r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
+	if now := r.awaitState(a.ID, daemon.Idle); now.WaitsFor != "" || now.Note != "" {
+		t.Errorf("agent %+v after fg", now)
+	}
+}
+
+// TestStoppedBeforeTyping: the agent is stopped after the look at its pane: the shell has the terminal when
+// the text is due. It is not typed, and waits again.
+func TestStoppedBeforeTyping(t *testing.T) {
+	t.Parallel()
+	const text = "echo typed-into-$((40+2))"
+	g := newGate(t)
+	r := newRig(t).bent(&bend{commit: atTyping(g, text)}).start()
+	theirs := tmuxtest.Server(t)
+	a, shell := r.foreignAgent(theirs, "")
+	r.awaitState(a.ID, daemon.Idle)
+	dl := r.send(a.ID, text)
+	g.await(t)
+	r.asked(shell.Socket, "send-keys", "-t", shell.Pane, "C-z")
+	tmuxtest.Eventually(t, "the shell is in front", func() bool {
+		p, err := tmux.FindProcess(shell.PID)
+		return err == nil && p.InFront()
+	})
+	g.goOn()
+	r.awaitState(a.ID, daemon.Waiting)
+	if got := r.deliveries(a.ID)[0]; got.State != daemon.DeliveryQueued {
+		t.Errorf("delivery %+v, want it queued", got)
+	}
+	if view, err := theirs.Look(t.Context(), shell.Ref); err != nil || strings.Contains(view.Screen, "typed-into") {
+		t.Errorf("the shell shows %q, %v", view.Screen, err)
+	}
+	shellRuns(t, theirs, shell, "fg")
+	r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
+}
+
+// TestStoppedIsKilled: an agent that was stopped with Ctrl-Z and is to end is not asked in the shell.
+func TestStoppedIsKilled(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	theirs := tmuxtest.Server(t)
+	a, shell := r.foreignAgent(theirs, "")
+	r.awaitState(a.ID, daemon.Idle)
+	row := r.row(a.ID)
+	if err := row.Process().Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	r.awaitState(a.ID, daemon.Waiting)
+	if _, err := r.client.StopAgent(t.Context(), a.ID, false); err != nil {
+		t.Fatal(err)
+	}
+	r.awaitState(a.ID, daemon.Ended)
+	r.wantStages(a.ID, daemon.StopTerm, daemon.StopKill)
+	if view, err := theirs.Look(t.Context(), shell.Ref); err != nil || strings.Contains(view.Screen, "/exit") {
+		t.Errorf("the shell shows %q, %v", view.Screen, err)
+	}
+}
+
+// shellRuns types a line into the shell that an agent was stopped in, once tmux has read what the agent wrote
+// last: until then it would paste with brackets.
+func shellRuns(t *testing.T, theirs *tmux.Server, shell tmux.PaneInfo, line string) {
+	t.Helper()
+	tmuxtest.Eventually(t, "the agent is suspended", func() bool {
+		view, err := theirs.Look(t.Context(), shell.Ref)
+		return err == nil && strings.Contains(view.Screen, "has been suspended")
+	})
+	if err := theirs.Paste(t.Context(), shell.Ref, line, tmux.PasteOptions{After: []tmux.Key{tmux.Enter}}); err != nil {
+		t.Fatal(err)
+	}
+}

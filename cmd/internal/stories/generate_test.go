@@ -1,0 +1,351 @@
+package stories
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+)
+
+const forkNote = "the document is being generated"
+
+// TestGenerate: a fork of the session writes the document. Its pane and its transcript are left alone
+// until the agent is asked to exit, and the successor takes over as ever.
+func TestGenerate(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		f := r.watchForks()
+		r.start()
+		a := r.spokenTo()
+		before := r.read(*a.TranscriptPath)
+		const focus = "Focus on the parser,\nnot on the printer."
+		h := r.awaitPhase(r.generate(a.ID, focus), daemon.Completed)
+		r.wantKinds(a.ID, daemon.KindMessage, daemon.KindExit)
+		if after := r.read(*a.TranscriptPath); after != before {
+			t.Errorf("transcript\n   was %s\nand is %s", before, after)
+		}
+		if h.Mode != daemon.ModeGenerate || h.Focus != focus || h.Structured == nil || h.Status != daemon.StatusCompleted || len(h.Warnings) > 0 || !h.ContextValidated {
+			t.Errorf("handoff %+v: want a structured one, without warnings", h)
+		}
+		doc := r.read(h.FilePath)
+		for _, part := range []string{"# Handoff from ", "## What Was Done\n", "Find out why the tests are slow", "\n## Current Story\n"} {
+			if !strings.Contains(doc, part) {
+				t.Errorf("document has no %q:\n%s", part, doc)
+			}
+		}
+		asked := f.prompts()
+		if len(asked) != 1 {
+			t.Fatalf("asked %q, want one fork", asked)
+		}
+		for _, part := range []string{h.Ref, "**## What Was Done**", "**## Current Story**", "**## Architecture Decisions**", "**## Code Patterns**", "Focus on this:\n\n" + focus} {
+			if !strings.Contains(asked[0], part) {
+				t.Errorf("prompt %q does not have %q", asked[0], part)
+			}
+		}
+		var got []string
+		for _, typ := range r.types(h.ID) {
+			if strings.HasPrefix(typ, "handoff_") && typ != "handoff_waiting" {
+				got = append(got, strings.TrimPrefix(typ, "handoff_"))
+			}
+		}
+		want := "started generating verifying created recorded shutting_down spawning awaiting_registration injecting_skill briefing completed"
+		if strings.Join(got, " ") != want {
+			t.Errorf("events\n got %v\nwant %s", got, want)
+		}
+		if _, ok := h.Metrics.Phases[daemon.Generating]; !ok {
+			t.Errorf("metrics %+v do not count the generation", h.Metrics)
+		}
+		r.wantTold(*h.SuccessorID, h.Ref)
+		r.wantTold(a.ID, "Find out why")
+	})
+}
+
+// TestGenerateBlocks: an answer in two blocks of text is one document; a tool is not run for it.
+func TestGenerateBlocks(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.spokenTo()
+		r.misbehave("fork-blocks,fork-tool")
+		h := r.awaitPhase(r.generate(a.ID, ""), daemon.Completed)
+		doc := r.read(h.FilePath)
+		if !strings.HasPrefix(doc, "# Handoff from ") || !strings.Contains(doc, ".\n\n## Code Patterns\n") || !strings.HasSuffix(doc, ".\n") || strings.HasSuffix(doc, "\n\n") {
+			t.Errorf("document is not the two blocks, joined by a newline:\n%q", doc)
+		}
+		if strings.Contains(doc, "note something first") {
+			t.Errorf("document has what was said before the tool call:\n%s", doc)
+		}
+		if _, err := os.Stat(filepath.Join(r.work, "fork-tool-ran")); !os.IsNotExist(err) {
+			t.Errorf("the fork's tool call was not refused: %v", err)
+		}
+	})
+}
+
+// TestGenerateFails: what goes wrong with a fork is said in its own words, costs the agent nothing,
+// and a retry asks once more.
+func TestGenerateFails(t *testing.T) {
+	t.Parallel()
+	for behaviour, want := range map[string]struct{ code, message string }{
+		"fork-empty":     {"generation_empty", "Handoff failed: generation produced no content"},
+		"blank-document": {"generation_empty", "Handoff failed: generation produced no content"},
+		"fork-error":     {"generation_failed", "Handoff failed: API Error: 529 overloaded"},
+		"fork-hang":      {"document_timeout", "Handoff failed: the document was not generated in time (document_timeout 2s)"},
+	} {
+		t.Run(behaviour, func(t *testing.T) {
+			story(t, func(t *testing.T, r *rig) {
+				r.cfg.Settings.Handoff.DocumentTimeout = 2 * time.Second
+				f, traces := r.watchForks(), r.traceForks()
+				r.start()
+				a := r.spokenTo()
+				r.misbehave(behaviour)
+				id := r.generate(a.ID, "")
+				var pids []int
+				if behaviour == "fork-hang" {
+					pids = r.awaitFork(traces)
+				}
+				h := r.awaitNotGenerated(id, want.code, want.message)
+				r.wantGoneSoon(2*time.Second, pids...)
+				if _, err := os.Stat(h.FilePath); !os.IsNotExist(err) {
+					t.Errorf("document: %v, want none", err)
+				}
+				if now := r.getAgent(a.ID); now.State != daemon.Idle || now.EndedAt != nil {
+					t.Errorf("agent is %s, want it alive and idle", now.State)
+				}
+				r.wantKinds(a.ID, daemon.KindMessage)
+
+				r.misbehave("")
+				r.retry(id)
+				r.awaitPhase(id, daemon.Completed)
+				if n := len(f.prompts()); n != 2 {
+					t.Errorf("%d forks, want 2", n)
+				}
+			})
+		})
+	}
+}
+
+// TestGenerateRetryMode: a failed generation goes on with the agent itself. What is recorded keeps its
+// mode.
+func TestGenerateRetryMode(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Handoff.RegistrationTimeout = 3 * time.Second
+		r.start()
+		a := r.spokenTo()
+		r.misbehave("fork-empty")
+		id := r.generate(a.ID, "")
+		r.awaitNotGenerated(id, "generation_empty", "Handoff failed: generation produced no content")
+		r.misbehave("no-session-start")
+		if _, err := r.client.RetryHandoff(t.Context(), id, daemon.ModeAgent); err != nil {
+			t.Fatal(err)
+		}
+		h := r.awaitFailure(id, daemon.AwaitingRegistration, "registration_timeout")
+		if h.Mode != daemon.ModeAgent || h.RecordedAt == nil {
+			t.Errorf("handoff %+v: want it recorded, in mode agent", h)
+		}
+		r.wantKinds(a.ID, daemon.KindMessage, daemon.KindInstruction, daemon.KindExit)
+		_, err := r.client.RetryHandoff(t.Context(), id, daemon.ModeGenerate)
+		wantCode(t, err, "handoff_recorded")
+		if now := r.getHandoff(id); now.Phase != daemon.Failed || now.Mode != daemon.ModeAgent {
+			t.Errorf("handoff is %s in mode %s after a retry that was refused", now.Phase, now.Mode)
+		}
+		r.misbehave("")
+		if _, err := r.client.StopAgent(t.Context(), *h.SuccessorID, true); err != nil {
+			t.Fatal(err)
+		}
+		r.awaitState(*h.SuccessorID, daemon.Ended)
+		if _, err := r.client.RetryHandoff(t.Context(), id, daemon.ModeAgent); err != nil {
+			t.Errorf("retry in the mode that it has: %v", err)
+		}
+		r.awaitPhase(id, daemon.Completed)
+	})
+}
+
+// TestGenerateCancelled: a cancel ends the fork with all that it has started, at once, whichever daemon
+// on the database it was asked of. The agent does not notice.
+func TestGenerateCancelled(t *testing.T) {
+	storyOfTwo(t, func(t *testing.T, r, other *rig) {
+		traces := r.traceForks()
+		r.start()
+		a := r.spokenTo()
+		before := r.read(*a.TranscriptPath)
+		other.start()
+		for _, from := range []*rig{r, other} {
+			r.misbehave("fork-hang,fork-child")
+			id := r.generate(a.ID, "")
+			pids := r.awaitFork(traces)
+			if len(pids) != 2 || !r.alive(pids[0]) || !r.alive(pids[1]) {
+				t.Fatalf("processes %v, want two that run", pids)
+			}
+			r.awaitNote(id, forkNote)
+			h := from.cancel(a.ID, daemon.Generating)
+			r.wantGoneSoon(2*time.Second, pids...)
+			if h.ID != id || len(r.handoffEvents(id, "handoff_cancelled")) != 1 || len(r.handoffEvents(id, "handoff_failed")) != 0 {
+				t.Errorf("cancelled %+v: want one event", h)
+			}
+			if now := r.getHandoff(id); now.Status != daemon.StatusCancelled || now.Error.Message != "Handoff cancelled" {
+				t.Errorf("handoff %s %+v after its fork has ended", now.Status, now.Error)
+			}
+		}
+		if now := r.getAgent(a.ID); now.State != daemon.Idle || r.read(*a.TranscriptPath) != before {
+			t.Errorf("agent %+v: want it untouched", now)
+		}
+		r.misbehave("")
+		r.awaitPhase(r.generate(a.ID, ""), daemon.Completed)
+		r.wantKinds(a.ID, daemon.KindMessage, daemon.KindExit)
+	})
+}
+
+// TestGenerateBusy: the session is forked when the running turn is over; what that turn has done is in
+// the document.
+func TestGenerateBusy(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		f := r.watchForks()
+		r.cfg.Settings.Handoff.BusyTimeout = 3 * time.Second
+		r.start()
+		a := r.spokenTo()
+		release := r.hold(a.ID, "endless work")
+		id := r.generate(a.ID, "")
+		h := r.awaitNote(id, noteBusyPart)
+		if h.Phase != daemon.Generating || strings.Contains(h.Note, "instruction") {
+			t.Errorf("%s, note %q: want a word on the turn, not on an instruction", h.Phase, h.Note)
+		}
+		h = r.awaitPhase(id, daemon.Failed)
+		if h.Error.Code != "busy_timeout" || !strings.HasPrefix(h.Error.Message, "Handoff failed: the agent was not idle within 3s: "+noteBusyPart) {
+			t.Errorf("failure %+v, want busy_timeout", h.Error)
+		}
+		r.retry(id)
+		r.awaitNote(id, noteBusyPart)
+		if n := len(f.prompts()); n != 0 {
+			t.Errorf("%d forks while a turn runs", n)
+		}
+		release()
+		h = r.awaitPhase(id, daemon.Completed)
+		if doc := r.read(h.FilePath); !strings.Contains(doc, "endless work") || len(f.prompts()) != 1 {
+			t.Errorf("%d forks, document\n%s", len(f.prompts()), doc)
+		}
+	})
+}
+
+// TestGenerateWorkMeanwhile: work given while the fork runs is not lost: the fork ends at once, and
+// another begins when that work is done.
+func TestGenerateWorkMeanwhile(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		f, traces := r.watchForks(), r.traceForks()
+		r.start()
+		a := r.spokenTo()
+		r.misbehave("fork-hang,fork-child")
+		id := r.generate(a.ID, "")
+		pids := r.awaitFork(traces)
+		release := r.hold(a.ID, "and translate the docs")
+		r.wantGoneSoon(3*time.Second, pids...)
+		r.awaitNote(id, noteBusyPart)
+		r.misbehave("")
+		if n := len(f.prompts()); n != 1 {
+			t.Errorf("%d forks, want the one that was ended", n)
+		}
+		release()
+		h := r.awaitPhase(id, daemon.Completed)
+		if doc := r.read(h.FilePath); !strings.Contains(doc, "translate the docs") || len(f.prompts()) != 2 {
+			t.Errorf("%d forks, document without the new work?\n%s", len(f.prompts()), doc)
+		}
+		if old := r.awaitState(a.ID, daemon.Ended); old.EndReason == nil || *old.EndReason != "prompt_input_exit" {
+			t.Errorf("outgoing agent ended by %v", old.EndReason)
+		}
+	})
+}
+
+// TestGenerateBackground: background tasks are waited for, and so is the turn in which the agent is told
+// of their end.
+func TestGenerateBackground(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		f := r.watchForks()
+		r.start()
+		a := r.agent(con)
+		release := r.hold(a.ID, "@background")
+		r.awaitState(a.ID, daemon.Idle)
+		id := r.generate(a.ID, "")
+		if h := r.awaitNote(id, "background tasks"); h.Phase != daemon.Generating {
+			t.Errorf("phase %s, want generating", h.Phase)
+		}
+		if n := len(f.prompts()); n != 0 {
+			t.Errorf("%d forks while a task runs", n)
+		}
+		release()
+		r.awaitPhase(id, daemon.Completed)
+		r.wantTold(a.ID, "@background", "<task-notification>")
+		if n := len(f.prompts()); n != 1 {
+			t.Errorf("%d forks, want 1", n)
+		}
+	})
+}
+
+// TestGenerateQueuedBehindTurn: a prompt that was queued behind the running turn is work as well. Its
+// turn begins with the Stop of the one before, in which the session must not be forked.
+func TestGenerateQueuedBehindTurn(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		f := r.watchForks()
+		r.start()
+		a := r.spokenTo()
+		release := r.hold(a.ID, "long work")
+		id := r.generate(a.ID, "")
+		r.awaitNote(id, noteBusyPart)
+		file := filepath.Join(filepath.Dir(r.root), "measured")
+		r.personTypes(a.ID, "and measure it @hold "+file, tmux.Enter)
+		r.awaitShown(a.ID, "Queued: and measure it")
+		release()
+		r.awaitState(a.ID, daemon.Idle) // no hook tells of the second turn
+		r.awaitState(a.ID, daemon.Working)
+		if h := r.getHandoff(id); h.Phase != daemon.Generating || len(f.prompts()) != 0 {
+			t.Errorf("%s, %d forks while the second turn runs", h.Phase, len(f.prompts()))
+		}
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r.awaitPhase(id, daemon.Completed)
+		if n := len(f.prompts()); n != 1 {
+			t.Errorf("%d forks, want 1", n)
+		}
+	})
+}
+
+// TestGenerateAgentKilled: a session can be forked after its end, so the agent's end stops nothing:
+// neither while the fork runs, nor before it begins.
+func TestGenerateAgentKilled(t *testing.T) {
+	t.Parallel()
+	for _, running := range []bool{true, false} {
+		t.Run(map[bool]string{true: "while the fork runs", false: "before it begins"}[running], func(t *testing.T) {
+			story(t, func(t *testing.T, r *rig) {
+				f, traces := r.watchForks(), r.traceForks()
+				r.start()
+				a := r.spokenTo()
+				id := int64(0)
+				if running {
+					r.misbehave("fork-hang=2s")
+					id = r.generate(a.ID, "")
+					r.awaitFork(traces)
+				} else {
+					r.hold(a.ID, "endless work")
+					id = r.generate(a.ID, "")
+					r.awaitNote(id, noteBusyPart)
+				}
+				r.kill(a.ID)
+				r.awaitState(a.ID, daemon.Ended)
+				h := r.awaitPhase(id, daemon.Completed)
+				if doc := r.read(h.FilePath); !strings.Contains(doc, "tests are slow") || len(f.prompts()) != 1 {
+					t.Errorf("%d forks, document\n%s", len(f.prompts()), doc)
+				}
+				r.wantTold(*h.SuccessorID, h.Ref)
+				if running {
+					return
+				}
+				home := filepath.Join(filepath.Dir(r.root), "home", ".claude")
+				if env := f.jobs[0].Env; !slices.Contains(env, "CLAUDE_CONFIG_DIR="+home) {
+					t.Errorf("environment %q: want the directory of the agent's sessions", env)
+				}
+			})
+		})
+	}
+}

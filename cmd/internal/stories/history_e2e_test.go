@@ -1,0 +1,28 @@
+//go:build e2e
+
+package stories
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
+)
+
+// TestHistoryForPerson: an agent that a person started is told of the last handoffs with its skill.
+func TestHistoryForPerson(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	theirs, _ := r.foreignAgent(tmuxtest.Server(t), "")
+	first, _, next := r.handOver(r.agent(con).ID)
+	second, _, _ := r.handOver(next.ID)
+	if _, err := r.client.AssignPersona(t.Context(), theirs.ID, con); err != nil {
+		t.Fatal(err)
+	}
+	r.awaitAgent(theirs.ID, "skill", func(a daemon.Agent) bool { return a.SkillInjectedAt != nil })
+	r.wantTold(theirs.ID, "you play the persona "+con)
+	if told := r.told(theirs.ID)[0]; !strings.HasSuffix(told, second.FilePath+", "+first.FilePath+".") {
+		t.Errorf("told %q, want it to end with the last handoffs, the newest first:\n%s\n%s", told, second.FilePath, first.FilePath)
+	}
+}

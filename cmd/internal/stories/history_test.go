@@ -1,0 +1,163 @@
+package stories
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
+)
+
+// fillTo has the agent's context filled to so many tokens, and waits until that is known.
+func (r *rig) fillTo(agentID int64, tokens int64) {
+	r.t.Helper()
+	r.talk(agentID, fmt.Sprintf("@tokens %d @say as you like", tokens))
+	r.awaitAgent(agentID, fmt.Sprintf("%d tokens", tokens), func(a daemon.Agent) bool { return a.Context != nil && a.Context.Tokens == tokens })
+}
+
+// TestHistory: the line of generations can be looked through from any of its handoffs, and each
+// successor knows where the last three documents of its persona are.
+func TestHistory(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		other, _, _ := r.handOver(r.agent("tester-kit-1").ID)
+		a := r.agent(con)
+		if text := r.launchText(a); strings.Contains(text, "handoffs/") {
+			t.Errorf("first agent's skill names handoffs:\n%s", text)
+		}
+		var line []daemon.Handoff // the newest first
+		for n := range int64(4) {
+			if n == 2 { // what was never recorded is a part of the line, and nothing to read
+				r.misbehave("no-document")
+				line = append([]daemon.Handoff{r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing)}, line...)
+				r.misbehave("")
+			}
+			r.fillTo(a.ID, 100_000*(n+1))
+			h, _, next := r.handOver(a.ID)
+			line = append([]daemon.Handoff{h}, line...)
+			if h.Generation != int(n)+1 || next.Generation != int(n)+2 {
+				t.Errorf("handoff of generation %d, successor of %d, want %d and %d", h.Generation, next.Generation, n+1, n+2)
+			}
+			if c := h.ContextUse; c == nil || c.Tokens != 100_000*(n+1) || c.Limit == nil || c.Percent == nil || *c.Percent != float64(10*(n+1)) {
+				t.Errorf("handoff %d: context %+v, want %d %%", h.ID, c, 10*(n+1))
+			}
+			r.wantLast(next.ID, line)
+			a = next
+		}
+		var ids []int64
+		for _, h := range line {
+			ids = append(ids, h.ID)
+		}
+		for _, of := range []int{0, 2, len(line) - 1} {
+			got, err := r.client.Line(t.Context(), line[of].ID)
+			if err != nil || !reflect.DeepEqual(got, line) {
+				t.Errorf("line of handoff %d (%v)\n got %+v\nwant %+v", line[of].ID, err, got, line)
+			}
+		}
+		if got, err := r.client.PersonaHandoffs(t.Context(), con, allRows); err != nil || !reflect.DeepEqual(got, line) {
+			t.Errorf("handoffs of %s (%v)\n got %+v\nwant %+v", con, err, got, line)
+		}
+		if got, err := r.client.Line(t.Context(), other.ID); err != nil || len(got) != 1 || got[0].ID != other.ID {
+			t.Errorf("line of another persona: %+v (%v)", got, err)
+		}
+		shown := r.sit(false, "handoff", "show", fmt.Sprint(ids[1]))
+		shown.sees(`(?m)^   1 +\d+ .*\b10%`, 1)
+		shown.sees(`(?m)^▸  3 +\d+ .*\b30%`, 1)
+		shown.sees(`(?m)^   5 +\d+ +idle `, 1)
+		r.sit(false, "handoff", "list", "--persona", con, "--json").sees(`"generation": *4`, 1)
+	})
+}
+
+// launchText is the skill that the agent is launched with; it has said nothing yet.
+func (r *rig) launchText(a daemon.Agent) string {
+	r.t.Helper()
+	argv := r.launchFile(a.ID).Argv
+	i := slices.Index(argv, "--append-system-prompt-file")
+	if i < 0 {
+		r.t.Fatalf("agent %d launched by %q", a.ID, argv)
+	}
+	return r.read(argv[i+1])
+}
+
+// wantLast fails unless the agent's system prompt ends with the newest three documents of those that
+// were recorded, by path; the handoffs come newest first.
+func (r *rig) wantLast(agentID int64, handoffs []daemon.Handoff) {
+	r.t.Helper()
+	var last []string
+	for _, h := range handoffs {
+		if h.RecordedAt != nil {
+			last = append(last, h.FilePath)
+		}
+	}
+	last = last[:min(3, len(last))]
+	text := strings.TrimSpace(r.systemPrompt(agentID))
+	if want := "\n\n- " + strings.Join(last, "\n- "); !strings.HasSuffix(text, want) || strings.Count(text, "/handoffs/") != len(last) {
+		r.t.Errorf("agent %d: system prompt does not end with %q:\n%s", agentID, want, text)
+	}
+}
+
+// TestHandoffLog: the moments that scripts look for are logged with the same keys each.
+func TestHandoffLog(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		log := r.keepLog()
+		var broken atomic.Bool
+		r.cfg.Around = func(cfg daemon.Config) daemon.Config {
+			git := cfg.Worktree
+			cfg.Worktree = func(ctx context.Context, q daemon.WorktreeQuery) (daemon.Worktree, error) {
+				if broken.Load() {
+					panic("no such thing")
+				}
+				return git(ctx, q)
+			}
+			return cfg
+		}
+		r.start()
+		a := r.agent(con)
+		r.talk(a.ID, "some work")
+		r.misbehave("no-document")
+		id := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing).ID
+		r.misbehave("")
+		r.retry(id)
+		h := r.awaitPhase(id, daemon.Completed)
+		broken.Store(true)
+		degraded, _, _ := r.handOver(r.taken(h).ID)
+
+		r.wantMoment(log, h, "handoff_started", "INFO", "", false)
+		r.wantMoment(log, h, "handoff_failed", "WARN", data.DocumentMissing, false)
+		r.wantMoment(log, h, "handoff_extracted", "INFO", "", true)
+		r.wantMoment(log, h, "handoff_completed", "INFO", "", true)
+		r.awaitLogged(log, "handoff_fallback_used", h.ID, 0)
+		r.wantMoment(log, degraded, "handoff_fallback_used", "WARN", "internal error: no such thing", true)
+		r.wantMoment(log, degraded, "handoff_completed", "INFO", "", true)
+	})
+}
+
+// wantMoment fails unless a moment of the handoff was logged once, at this level; recorded: with the
+// numbers that its metrics have.
+func (r *rig) wantMoment(log *cmdtest.Printed, h daemon.Handoff, moment, level, trouble string, recorded bool) {
+	r.t.Helper()
+	line := r.awaitLogged(log, moment, h.ID, 1)[0]
+	want := map[string]any{
+		"time": line["time"], "level": level, "msg": moment, "handoff_id": float64(h.ID), "source_agent": h.SourceAgent,
+		"target_agent": h.TargetAgent, "duration_ms": 0.0, "context_size": 0.0, "messages_transferred": 0.0,
+		"decisions_transferred": 0.0, "context_validated": false, "error": trouble,
+	}
+	if recorded {
+		m := h.Metrics
+		maps.Copy(want, map[string]any{
+			"duration_ms": float64(m.DurationMS), "context_size": float64(m.ContextSizeBytes),
+			"messages_transferred": float64(m.MessagesTransferred), "decisions_transferred": float64(m.DecisionsTransferred),
+			"context_validated": h.ContextValidated,
+		})
+	}
+	if !reflect.DeepEqual(line, want) {
+		r.t.Errorf("logged\n%v\nwant\n%v", line, want)
+	}
+}

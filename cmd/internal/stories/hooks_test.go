@@ -1,0 +1,209 @@
+package stories
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// hook makes a hook as the agent's own process sends it.
+func (r *rig) hook(agentID int64, event string, body map[string]any) hooks.Envelope {
+	r.t.Helper()
+	if r.memory != nil {
+		passes()
+	}
+	env := hooks.Envelope{
+		Key: hooks.NewKey(time.Now()), Event: event, At: time.Now(), AgentPID: r.pane(agentID).PID, Launch: r.secret(agentID),
+	}
+	a := r.getAgent(agentID)
+	all := map[string]any{"hook_event_name": event, "session_id": *a.SessionID, "transcript_path": *a.TranscriptPath, "cwd": a.Cwd}
+	for k, v := range body {
+		all[k] = v
+	}
+	var err error
+	if env.Body, err = json.Marshal(all); err != nil {
+		r.t.Fatal(err)
+	}
+	return env
+}
+
+// launchFile is what the agent was launched with.
+func (r *rig) launchFile(agentID int64) hooks.LaunchFile {
+	r.t.Helper()
+	b, err := os.ReadFile(filepath.Join(r.dir.Launch(agentID), "launch.json"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var file hooks.LaunchFile
+	if err := json.Unmarshal(b, &file); err != nil {
+		r.t.Fatal(err)
+	}
+	return file
+}
+
+// secret is the launch secret that the agent was given.
+func (r *rig) secret(agentID int64) string {
+	r.t.Helper()
+	for _, v := range r.launchFile(agentID).Env {
+		if secret, ok := strings.CutPrefix(v, "UNDERSTUDY_LAUNCH="); ok {
+			return secret
+		}
+	}
+	r.t.Fatalf("agent %d has no launch secret", agentID)
+	return ""
+}
+
+// spooled is how many hooks wait in the spool.
+func (r *rig) spooled() int {
+	r.t.Helper()
+	entries, err := os.ReadDir(r.dir.Spool())
+	if err != nil && !os.IsNotExist(err) {
+		r.t.Fatal(err)
+	}
+	n := 0
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".json") {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *rig) awaitSpooled(n int) {
+	r.t.Helper()
+	r.await("spooled hooks", func() (bool, string) { return r.spooled() == n, "" })
+}
+
+// TestSpool: what agents report while no daemon runs is applied by the next one, in order and once.
+func TestSpool(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	a := r.agent(con)
+	r.halt()
+	r.personTypes(a.ID, "while you were away", tmux.Enter)
+	r.awaitSpooled(2) // UserPromptSubmit, Stop
+	r.personTypes(a.ID, "/clear", tmux.Enter)
+	r.awaitSpooled(4) // SessionEnd, SessionStart
+	r.start()
+	now := r.awaitState(a.ID, daemon.Idle)
+	if r.spooled() != 0 {
+		t.Errorf("%d hooks are still spooled", r.spooled())
+	}
+	if *now.SessionID == *a.SessionID {
+		t.Error("the session that /clear began is not known")
+	}
+	var got []string
+	for _, e := range r.eventsWhere(func(e daemon.Event) bool { return e.AgentID != nil && *e.AgentID == a.ID }) {
+		if strings.HasPrefix(e.Type, "agent_") {
+			got = append(got, e.Type)
+		}
+	}
+	const want = "agent_working agent_idle agent_session_changed"
+	if all := strings.Join(got, " "); !strings.HasSuffix(all, want) || strings.Count(all, "agent_working") != 1 {
+		t.Errorf("events %v: want %s at the end, once", got, want)
+	}
+	r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+}
+
+// TestStopWhileAway: a daemon that was stopped while the agent wrote its document finds the Stop in
+// the spool and goes on; nothing is typed again.
+func TestStopWhileAway(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.misbehave("think=1m")
+		id := r.handoff(a.ID)
+		r.awaitPhase(id, daemon.AwaitingDocument)
+		r.halt()
+		r.misbehave("")
+		r.awaitSpooled(1)
+		r.start()
+		h := r.awaitPhase(id, daemon.Completed)
+		r.wantTold(a.ID, instructed)
+		r.wantTold(*h.SuccessorID, h.Ref)
+	})
+}
+
+// TestAnswerLost: a Stop was answered with the instruction, but the answer did not arrive: its hook
+// spooled it. The instruction is typed then.
+func TestAnswerLost(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.deliver(r.hook(a.ID, "UserPromptSubmit", map[string]any{"prompt": "work", "prompt_id": "p1"}))
+		id := r.handoff(a.ID)
+		r.awaitPhase(id, daemon.Instructing)
+		stop := r.hook(a.ID, "Stop", map[string]any{"prompt_id": "p1", "stop_hook_active": false})
+		if out := r.deliver(stop); !strings.Contains(out, `"block"`) || !strings.Contains(out, instructed) {
+			t.Fatalf("Stop of a busy agent answered with %q", out)
+		}
+		// Asked again, the daemon gives the same answer; only the spool says that it was lost.
+		if out := r.deliver(stop); !strings.Contains(out, `"block"`) {
+			t.Errorf("Stop that came again answered with %q", out)
+		}
+		if err := hooks.OpenSpool(r.dir.Spool()).Put(stop); err != nil {
+			t.Fatal(err)
+		}
+		r.awaitPhase(id, daemon.Completed)
+		r.wantTold(a.ID, instructed)
+		if n := len(r.handoffEvents(id, "delivery_answered")); n != 1 {
+			t.Errorf("answered %d times", n)
+		}
+	})
+}
+
+// TestStopTwice: a hook that the runtime sends twice counts once.
+func TestStopTwice(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		release := r.hold(a.ID, "long work")
+		r.misbehave("stop-twice")
+		id := r.handoff(a.ID)
+		r.awaitNote(id, noteBusyPart)
+		release()
+		h := r.awaitPhase(id, daemon.Completed)
+		r.wantTold(a.ID, "long work", h.Ref)
+		r.wantTold(*h.SuccessorID, h.Ref)
+	})
+}
+
+// TestAgentsRunTheHookProgram: what agents are started with, their hooks and their status line name the copy. No shell
+// stands between the CLI and a hook: it would be a second process at each.
+func TestAgentsRunTheHookProgram(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	a := r.agent("")
+	kept := r.dir.HookProgram()
+	text, err := os.ReadFile(filepath.Join(r.dir.Launch(a.ID), "settings.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type command struct {
+		Command string
+		Args    []string
+	}
+	var settings struct {
+		Hooks      map[string][]struct{ Hooks []command }
+		StatusLine command
+	}
+	if err := json.Unmarshal(text, &settings); err != nil {
+		t.Fatal(err)
+	}
+	for event, groups := range settings.Hooks {
+		if got, want := groups[0].Hooks[0], (command{kept, []string{"hook", event}}); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s runs %+v, want %+v", event, got, want)
+		}
+	}
+	if len(settings.Hooks) == 0 || settings.StatusLine.Command != kept+" statusline" {
+		t.Errorf("the settings of the agent do not name %s:\n%s", kept, text)
+	}
+}

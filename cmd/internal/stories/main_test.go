@@ -1,0 +1,41 @@
+package stories
+
+import (
+	_ "github.com/understudyd/understudy/cmd/internal/early" // the test binary is understudy, too
+
+	"flag"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/commands"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
+)
+
+// afterTests end what all tests of this process share.
+var afterTests []func()
+
+// TestMain lets the test binary be `understudy`, for daemons within it: their agents and hooks run it.
+func TestMain(m *testing.M) {
+	switch {
+	case len(os.Args) < 2 || strings.HasPrefix(os.Args[1], "-test."):
+		time.Local = time.UTC // what commands print for people is in local time
+		// The tests wait for other processes most of the time. What the command line says overrides it.
+		if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+			panic(err)
+		}
+		os.Exit(wardentest.Run(func() int {
+			code := m.Run()
+			for _, end := range afterTests {
+				end()
+			}
+			return code
+		}))
+	case len(os.Args) > 2 && os.Args[1] == "crash-serve":
+		os.Exit(crashServe(os.Args[2:]))
+	}
+	os.Exit(commands.Main(os.Args[1:]))
+}

@@ -1,0 +1,147 @@
+package stories
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// mcpSession is the official client, and `understudy mcp` as a process that an agent runs.
+type mcpSession struct {
+	t *testing.T
+	*mcp.ClientSession
+}
+
+// openMCP runs `understudy mcp` in an environment. When the test ends it must end by itself, with nothing on
+// stderr, because its stdin was closed.
+func openMCP(t *testing.T, env ...string) *mcpSession {
+	t.Helper()
+	cmd := exec.Command(cmdtest.MainProgram(t), "mcp")
+	cmd.Env = append(env, "GORACE=atexit_sleep_ms=0")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(t.Context(), &mcp.CommandTransport{Command: cmd, TerminateDuration: cmdtest.Eventually}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := session.Close(); err != nil || !cmd.ProcessState.Success() || stderr.Len() > 0 {
+			t.Errorf("end of the server: %v, %v, stderr %q", err, cmd.ProcessState, &stderr)
+		}
+	})
+	return &mcpSession{t, session}
+}
+
+// mcpOf is the server in the environment that the agent was launched with.
+func (r *rig) mcpOf(t *testing.T, agentID int64) *mcpSession {
+	t.Helper()
+	return openMCP(t, r.launchFile(agentID).Env...)
+}
+
+// call calls a tool. failed is the one sentence of an error.
+func (m *mcpSession) call(tool string, args map[string]any, into any) (failed string) {
+	m.t.Helper()
+	result, err := m.CallTool(m.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+	if err != nil {
+		m.t.Fatalf("%s: %v", tool, err)
+	}
+	text := result.Content[0].(*mcp.TextContent).Text
+	if result.IsError {
+		return text
+	}
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		m.t.Fatalf("%s: %q: %v", tool, text, err)
+	}
+	return ""
+}
+
+// does calls a tool that must not fail.
+func (m *mcpSession) does(tool string, args map[string]any) (got map[string]any) {
+	m.t.Helper()
+	if failed := m.call(tool, args, &got); failed != "" {
+		m.t.Fatalf("%s: %s", tool, failed)
+	}
+	return got
+}
+
+// fails calls a tool that must fail with a sentence.
+func (m *mcpSession) fails(tool string, args map[string]any, part string) {
+	m.t.Helper()
+	var got map[string]any
+	if failed := m.call(tool, args, &got); !strings.Contains(failed, part) || strings.Contains(failed, "\n") || strings.Contains(failed, "dial unix") {
+		m.t.Errorf("%s answers %v and fails with %q, want one sentence, without its cause, with %q", tool, got, failed, part)
+	}
+}
+
+var mcpTools = []string{"handoff_status", "list_personas", "request_handoff", "send_message", "whoami"}
+
+// mcpArgs are what each tool needs to be called at all.
+func mcpArgs(tool string) map[string]any {
+	if tool == "send_message" {
+		return map[string]any{"to": "1", "text": "hello"}
+	}
+	return nil
+}
+
+// TestMCPHandoff: an agent sees who it is and who is there, and asks for its own handoff in the middle of
+// a turn; when it has ended its tools say so.
+func TestMCPHandoff(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	a := r.agent(con)
+	m := r.mcpOf(t, a.ID)
+	list, err := m.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+	}
+	if !slices.Equal(names, mcpTools) {
+		t.Errorf("tools %q, want %q and no others", names, mcpTools)
+	}
+	if got := m.does("whoami", nil); got["agent_id"] != float64(a.ID) || got["persona"] != con || got["generation"] != 1.0 || got["state"] != "idle" {
+		t.Errorf("whoami: %v", got)
+	}
+	if got := m.does("handoff_status", nil); got["status"] != "none" {
+		t.Errorf("status before there is one: %v", got)
+	}
+	m.fails("request_handoff", nil, "Nothing to hand off")
+	r.awaitVerdict(a.ID, r.send(a.ID, "some work").ID, daemon.Submitted)
+	release := r.hold(a.ID, "long work")
+	got := m.does("request_handoff", map[string]any{"reason": "context nearly full", "focus": "the parser"})
+	if !strings.Contains(got["next"].(string), "Finish your turn") {
+		t.Errorf("request: %v", got)
+	}
+	m.fails("request_handoff", nil, "Handoff already in progress")
+	id := int64(got["handoff_id"].(float64))
+	r.awaitNote(id, noteBusyPart)
+	if got = m.does("handoff_status", nil); got["handoff_id"] != float64(id) || got["status"] != "in_progress" || !strings.Contains(got["next"].(string), "Finish your turn") {
+		t.Errorf("status while the turn goes on: %v", got)
+	}
+	release()
+	h := r.awaitPhase(id, daemon.Completed)
+	if h.Reason != "context nearly full" || h.Focus != "the parser" || h.Mode != daemon.ModeAgent {
+		t.Errorf("handoff %+v", h)
+	}
+	for _, tool := range mcpTools {
+		m.fails(tool, mcpArgs(tool), "The agent of this launch has ended")
+	}
+	next := r.mcpOf(t, *h.SuccessorID)
+	if got = next.does("whoami", nil); got["generation"] != 2.0 || got["previous_agent_id"] != float64(a.ID) {
+		t.Errorf("whoami of the successor: %v", got)
+	}
+	if personas := fmt.Sprint(next.does("list_personas", nil)["personas"]); !strings.Contains(personas, fmt.Sprintf("map[id:%d name:%s state:", *h.SuccessorID, con)) ||
+		strings.Contains(personas, fmt.Sprintf("id:%d ", a.ID)) {
+		t.Errorf("personas %s", personas)
+	}
+}

@@ -1,0 +1,77 @@
+//go:build e2e
+
+package stories
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/db/dbtest"
+)
+
+// TestAddressChanges: all connections to a shared database are dead without a word, and the server goes on
+// keeping the host's lock for the daemon's old session. The daemon takes its host back and goes on.
+func TestAddressChanges(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	link := dbtest.NewLink(t, r.cfg.Settings.DatabaseURL)
+	past := r.cfg.Settings.DatabaseURL
+	r.cfg.Settings.DatabaseURL = link.ConnString()
+	r.start()
+	a := r.agent("developer-con-1")
+	link.Cut()
+	r.notReady("database_unavailable")
+	link.Mend()
+	mended := time.Now()
+	r.ready()
+	if took := time.Since(mended); took > 15*time.Second {
+		t.Errorf("back %s after the network", took)
+	} else {
+		t.Logf("back %s after the network", took.Round(time.Millisecond))
+	}
+	r.cfg.Settings.DatabaseURL = past // to look at
+	r.alerted("database_lost")
+	r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+}
+
+// TestPowerFailure: the daemon is gone, and the server has not noticed. The next one waits, says what for,
+// and takes the host.
+func TestPowerFailure(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	direct := r.cfg.Settings.DatabaseURL
+	link := dbtest.NewLink(t, direct)
+	r.cfg.Settings.DatabaseURL = link.ConnString()
+	first := r.child()
+	a := r.agent("developer-con-1")
+	link.Cut()
+	first.kill()
+	r.cfg.Settings.DatabaseURL = direct
+	var alive, waits atomic.Bool
+	looked, stop := context.WithCancel(t.Context())
+	looking := make(chan struct{})
+	go func() {
+		defer close(looking)
+		for looked.Err() == nil && !(alive.Load() && waits.Load()) {
+			_, err := r.client.Ready(looked)
+			if e, ok := errors.AsType[*daemon.Error](err); ok && e.Code == "host_waiting" {
+				waits.Store(true)
+				_, err := r.client.Health(looked)
+				alive.Store(err == nil)
+			}
+		}
+	}()
+	began := time.Now()
+	r.start()
+	t.Logf("back after %s", time.Since(began).Round(time.Millisecond))
+	stop()
+	<-looking
+	if !waits.Load() || !alive.Load() {
+		t.Errorf("while it waited it said so: %t, and that it is alive: %t", waits.Load(), alive.Load())
+	}
+	r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+}

@@ -1,0 +1,78 @@
+package stories
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/doctor"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/db/dbtest"
+)
+
+// notReady waits until the daemon says that it cannot work, for that reason.
+func (r *rig) notReady(code string) {
+	r.t.Helper()
+	r.await("not ready: "+code, func() (bool, string) {
+		_, err := r.client.Ready(r.t.Context())
+		var e *daemon.Error
+		return errors.As(err, &e) && e.Code == code, errText(err)
+	})
+}
+
+func (r *rig) ready() {
+	r.t.Helper()
+	r.await("ready", func() (bool, string) {
+		_, err := r.client.Ready(r.t.Context())
+		return err == nil, errText(err)
+	})
+}
+
+func errText(err error) string {
+	if err == nil {
+		return "no error"
+	}
+	return err.Error()
+}
+
+// alerted waits for an event of the type that the operator is told of.
+func (r *rig) alerted(kind string) {
+	r.t.Helper()
+	r.await(kind, func() (bool, string) {
+		events, err := r.events(context.Background())
+		return slices.ContainsFunc(events, func(e daemon.Event) bool { return e.Type == kind && e.Alert }), errText(err)
+	})
+}
+
+// TestReadOnlyDatabase: the database takes no writes for a while. That is said, nothing is lost, and what was
+// asked for afterwards is done.
+func TestReadOnlyDatabase(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := dbtest.Admin(t, r.cfg.Settings.DatabaseURL)
+	r.start()
+	a := r.agent("developer-con-1")
+	run(dbtest.SetReadOnly)
+	r.notReady("database_read_only")
+	_, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Force: true})
+	wantCode(t, err, "database_read_only")
+	if f := doctor.CheckShared(t.Context(), r.cfg.Settings.DatabaseURL); f.State != doctor.FindingMissing || !strings.Contains(f.Detail, "read-only") {
+		t.Errorf("doctor: %+v", f)
+	}
+	run(dbtest.SetWritable)
+	over := time.Now()
+	if f := doctor.CheckShared(t.Context(), r.cfg.Settings.DatabaseURL); f.State != doctor.FindingOK {
+		t.Errorf("doctor: %+v", f)
+	}
+	r.ready()
+	if took := time.Since(over); took > 5*time.Second {
+		t.Errorf("back %s after it was over", took)
+	} else {
+		t.Logf("back %s after it was over", took.Round(time.Millisecond))
+	}
+	r.alerted("database_lost")
+	r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+}

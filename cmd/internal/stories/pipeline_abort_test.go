@@ -1,0 +1,256 @@
+package stories
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// TestAbortWorking: the agent is interrupted, then shut down. Other runs and other agents notice nothing.
+func TestAbortWorking(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		held, release := r.holding("developer")
+		r.template("held", held, "reviewer")
+		r.start()
+		plain := r.agent(con)
+		id, other := r.pipeline("held", roof).ID, r.pipeline("held", roof).ID
+		a, b := r.atWork(id, 1), r.atWork(other, 1)
+		r.abort(id, "failed pending")
+		r.wantInterrupted(a.ID)
+		if got := r.getAgent(b.ID); got.State != daemon.Working || got.StopAskedAt != nil {
+			t.Errorf("the other run's agent is %s, asked to stop at %v", got.State, got.StopAskedAt)
+		}
+		if got := r.getAgent(plain.ID); got.State != daemon.Idle || got.StopAskedAt != nil {
+			t.Errorf("an agent of no run is %s, asked to stop at %v", got.State, got.StopAskedAt)
+		}
+		_, err := r.client.AbortPipeline(t.Context(), id)
+		wantConflict(t, err, "pipeline_ended")
+		release()
+		r.awaitPipeline(other, daemon.PipelineDone)
+		_, err = r.client.AbortPipeline(t.Context(), other)
+		wantConflict(t, err, "pipeline_ended")
+		_, err = r.client.AbortPipeline(t.Context(), 999)
+		wantError(t, err, daemon.KindNotFound, "Pipeline not found")
+		for _, e := range r.runEvents(id, "pipeline_failed") {
+			if e.Alert {
+				t.Error("the operator was told of what they asked for")
+			}
+		}
+		// What was aborted goes on with a new agent, when somebody wants it to.
+		r.resume(id, false)
+		p := r.awaitPipeline(id, daemon.PipelineDone)
+		if got := p.Steps[0].AgentIDs; len(got) != 2 || got[0] != a.ID {
+			t.Errorf("agents %v of step 1, want %d and another", got, a.ID)
+		}
+	})
+}
+
+// TestAbortPending: a run that waits for its turn never begins.
+func TestAbortPending(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Pipeline.MaxRunning = 1
+		held, release := r.holding("developer")
+		r.template("held", held, "reviewer")
+		r.start()
+		running, pending := r.pipeline("held", roof).ID, r.pipeline("held", roof).ID
+		a := r.atWork(running, 1)
+		r.abort(pending, "pending pending")
+		if got := r.getAgent(a.ID); got.StopAskedAt != nil {
+			t.Errorf("the running run's agent was asked to stop")
+		}
+		release()
+		r.awaitPipeline(running, daemon.PipelineDone)
+		r.wantAborted(r.getPipeline(pending), "pending pending")
+		r.wantRunEvents(pending, "step_running", 0)
+	})
+}
+
+// TestAbortBeforeThePane: the agent's row is committed, its pane is not made yet. What is made all the
+// same is ended.
+func TestAbortBeforeThePane(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		g := newGate(t)
+		r.bent(&bend{spawn: func(_ context.Context, do func() (tmux.PaneInfo, error)) (tmux.PaneInfo, error) {
+			g.pass()
+			return do()
+		}})
+		r.template("one", "developer", "reviewer")
+		r.start()
+		id := r.pipeline("one", roof).ID
+		g.await(t)
+		p := r.abort(id, "failed pending")
+		g.goOn()
+		r.awaitState(p.Steps[0].AgentIDs[0], daemon.Ended)
+		r.wantNoPanes()
+	})
+}
+
+// TestAbortStarting: an agent that does not come up is ended all the same.
+func TestAbortStarting(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.template("one", "developer", "reviewer")
+		r.misbehave("slow-start=1h")
+		r.start()
+		id := r.pipeline("one", roof).ID
+		p := r.awaitStep(id, 1, daemon.StepRunning)
+		a := r.awaitAgent(p.Steps[0].AgentIDs[0], "a pane", func(a daemon.Agent) bool { return len(r.agentEvents(a.ID, "agent_started")) > 0 })
+		r.abort(id, "failed pending")
+		r.awaitState(a.ID, daemon.Ended)
+		r.wantNoPanes()
+	})
+}
+
+// TestAbortInDialog: the dialog is dismissed, not answered with yes.
+func TestAbortInDialog(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.template("one", "developer | prompt: Work. @ask", "reviewer")
+		r.start()
+		id := r.pipeline("one", roof).ID
+		p := r.awaitStep(id, 1, daemon.StepRunning)
+		a := r.awaitState(p.Steps[0].AgentIDs[0], daemon.Waiting)
+		r.awaitRun(id, "tells of the dialog", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "dialog") })
+		if p = r.abort(id, "failed pending"); p.Note != "" {
+			t.Errorf("aborted, the run still says %q", p.Note)
+		}
+		r.awaitState(a.ID, daemon.Ended)
+		r.wantNothingApproved(a.ID)
+		if got := r.stages(a.ID); got[0] != string(daemon.StopBreak) {
+			t.Errorf("stages %v, want the interrupt first", got)
+		}
+	})
+}
+
+// TestAbortBetweenSteps: while the agent of a step that is done is being shut down, no step runs. The
+// agent goes on ending, the next one never begins.
+func TestAbortBetweenSteps(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.template("two", "developer", "reviewer")
+		r.misbehave("exit-delay=1500ms")
+		r.start()
+		id := r.pipeline("two", roof).ID
+		p := r.awaitStep(id, 1, daemon.StepDone)
+		r.awaitAgent(p.Steps[0].AgentIDs[0], "asked to leave", func(a daemon.Agent) bool { return len(r.stages(a.ID)) > 0 })
+		p = r.abort(id, "done pending")
+		r.awaitState(p.Steps[0].AgentIDs[0], daemon.Ended)
+		r.wantStages(p.Steps[0].AgentIDs[0], daemon.StopAsked)
+		r.wantRunEvents(id, "step_running", 1)
+		r.misbehave("")
+		r.resume(id, false)
+		p = r.awaitPipeline(id, daemon.PipelineDone)
+		r.wantSteps(p, "done done")
+		r.wantRunEvents(id, "step_running", 2)
+	})
+}
+
+// TestAbortWaiting: nobody is asked any more. Resume asks again.
+func TestAbortWaiting(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.template("gated", "developer", "reviewer | approval: true | remind_after: 0.3")
+		r.start()
+		id := r.pipeline("gated", roof).ID
+		r.awaitRunLogged(id, "pipeline_approval_reminder", 1)
+		r.abort(id, "done pending")
+		r.wantNoDecision(id)
+		n := len(r.runEvents(id, "pipeline_approval_reminder"))
+		other := r.pipeline("gated", roof).ID // its reminders tell that time has passed
+		r.awaitRunLogged(other, "pipeline_approval_reminder", 2)
+		r.wantRunEvents(id, "pipeline_approval_reminder", n)
+		r.resume(id, false)
+		r.approve(id, "")
+		r.awaitPipeline(id, daemon.PipelineDone)
+		r.wantRunEvents(id, "pipeline_waiting_for_approval", 2)
+	})
+}
+
+// TestAbortAtOnce: of several aborts one is right.
+func TestAbortAtOnce(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		held, _ := r.holding("developer")
+		r.template("held", held)
+		r.start()
+		id := r.pipeline("held", roof).ID
+		a := r.atWork(id, 1)
+		errs := make([]error, 5)
+		var wg sync.WaitGroup
+		for i := range errs {
+			wg.Go(func() { _, errs[i] = r.client.AbortPipeline(t.Context(), id) })
+		}
+		wg.Wait()
+		if n := len(slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err != nil })); n != 1 {
+			t.Errorf("%d aborts of 5 were right: %v", n, errs)
+		}
+		for _, err := range errs {
+			if err != nil {
+				wantConflict(t, err, "pipeline_ended")
+			}
+		}
+		r.wantInterrupted(a.ID)
+		r.wantRunEvents(id, "pipeline_failed", 1)
+		r.wantRunEvents(id, "step_failed", 1)
+	})
+}
+
+// TestAbortHandingOver: the handoff of a step's agent that has not been recorded is cancelled with the
+// run.
+func TestAbortHandingOver(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		id, hid, a, _ := r.handsOver()
+		r.abort(id, "failed pending")
+		if h := r.getHandoff(hid); h.Status != daemon.StatusCancelled {
+			t.Errorf("handoff is %s", h.Status)
+		}
+		r.wantInterrupted(a.ID)
+		r.wantNoPanes()
+		if got := r.successors(a.ID); len(got) != 0 {
+			t.Errorf("successors %+v", got)
+		}
+	})
+}
+
+// TestAbortHandedOver: behind the record the handoff goes on to the end of its agent, and no successor
+// is started any more until the run is resumed.
+func TestAbortHandedOver(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		id, hid, a, release := r.handsOver()
+		r.misbehave("exit-delay=1500ms")
+		release()
+		r.awaitPhase(hid, daemon.ShuttingDown)
+		r.abort(id, "failed pending")
+		r.awaitState(a.ID, daemon.Ended)
+		h := r.awaitPhase(hid, daemon.Failed, daemon.Cancelled)
+		if len(r.successors(a.ID)) != 0 {
+			t.Errorf("handoff %+v has a successor all the same", h)
+		}
+		r.wantNoPanes()
+		r.wantAborted(r.getPipeline(id), "failed pending")
+		r.misbehave("")
+		r.resume(id, false)
+		r.wantHandedOn(id, hid, 2)
+	})
+}
+
+// TestAbortSuccessorStarting: a successor that is being started is the one that is ended.
+func TestAbortSuccessorStarting(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		id, hid, _, release := r.handsOver()
+		r.misbehave("slow-start=1h")
+		release()
+		h := r.awaitPhase(hid, daemon.AwaitingRegistration)
+		r.abort(id, "failed pending")
+		r.awaitState(*h.SuccessorID, daemon.Ended)
+		r.awaitPhase(hid, daemon.Failed, daemon.Cancelled)
+		r.wantNoPanes()
+		if got := r.successors(*h.SuccessorID); len(got) != 0 {
+			t.Errorf("successors of the successor %+v", got)
+		}
+		r.wantAborted(r.getPipeline(id), "failed pending")
+		r.misbehave("")
+		r.resume(id, false)
+		r.wantHandedOn(id, hid, 3)
+	})
+}

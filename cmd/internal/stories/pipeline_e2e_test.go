@@ -1,0 +1,94 @@
+//go:build e2e
+
+package stories
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/cmd/internal/serve"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/db"
+)
+
+// What runs of pipelines do to real processes.
+
+// TestPipelinePromptBytes: the first prompt reaches the agent byte for byte, whatever it consists of.
+// Nothing is typed, and no wrapper is around it.
+func TestPipelinePromptBytes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.template("one", "developer")
+	r.start()
+	wants := map[int64]string{}
+	for _, prompt := range []string{
+		"Mend the roof.",
+		"Two\nlines,\tand a \"tab\" in 'quotes' with a \\ and `backticks`.",
+		"$(touch pwned) ${HOME} $HOME; rm -rf x && echo %s %d # no comment",
+		"CRLF\r\nand a lone\rCR\n\n\nand three line feeds",
+		"Grüße, 日本語, 👩‍🚀, e\u0301, \u00a0 and \u202eright to left\u202c.",
+		"-p --model x: begins like a flag",
+		"!ls is no command here",
+		" \n\tblanks around it\n\n ",
+		"/etc/notes.md is a path, and so is /etc",
+		strings.Repeat("0123456789 abcdefghijklmnopqrstuvwxyz \"quoted\" ünïcödé\n", 1800) + "the end",
+	} {
+		want := prompt
+		if strings.HasPrefix(prompt, "/") {
+			want = "Request:\n\n" + prompt
+		}
+		if len(prompt) > 1000 && (len(prompt) < 100_000 || len(prompt) > 120_000) {
+			t.Fatalf("%d bytes", len(prompt))
+		}
+		p := r.pipeline("one", prompt)
+		if wants[p.ID] = want; p.Prompt != prompt {
+			t.Errorf("run keeps the prompt %.200q, want %.200q", p.Prompt, prompt)
+		}
+	}
+	for id, want := range wants {
+		r.wantPrompt(r.awaitPipeline(id, daemon.PipelineDone).Steps[0].AgentIDs[0], want)
+	}
+	if _, err := os.Stat(r.work + "/pwned"); err == nil {
+		t.Error("a prompt was run by a shell")
+	}
+}
+
+// TestSecondDaemon: no second daemon of a host starts, in its data directory or in another. When the
+// first one is killed the second goes on with its runs.
+func TestSecondDaemon(t *testing.T) {
+	t.Parallel()
+	r, other := newRig(t), newRig(t)
+	held, release := r.holding("developer")
+	r.template("held", held, "reviewer")
+	first := r.child()
+	id := r.pipeline("held", roof).ID
+	r.atWork(id, 1)
+	if err := serve.Run(t.Context(), r.cfg); err == nil || !strings.Contains(err.Error(), "another daemon") {
+		t.Errorf("a second daemon in the data directory: %v", err)
+	}
+	other.cfg.Settings.DatabaseURL, other.cfg.Host = r.cfg.Settings.DatabaseURL, r.getPipeline(id).Host
+	if err := serve.Run(t.Context(), other.cfg); !errors.Is(err, db.ErrHostTaken) {
+		t.Errorf("a second daemon of the host elsewhere: %v", err)
+	}
+	first.kill()
+	r.start()
+	release()
+	r.wantOneAgent(r.awaitPipeline(id, daemon.PipelineDone))
+	r.wantRunEvents(id, "step_running", 2)
+	r.wantRunEvents(id, "step_done", 2)
+}
+
+// TestKilledWhileWorking: the same as when the daemon is stopped while agents work.
+func TestKilledWhileWorking(t *testing.T) {
+	t.Parallel()
+	for _, finish := range []bool{false, true} {
+		t.Run(map[bool]string{false: "still working", true: "finished meanwhile"}[finish], func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			var first *daemonChild
+			r.restarted(finish, func() { first = r.child() }, func() { first.kill() })
+		})
+	}
+}

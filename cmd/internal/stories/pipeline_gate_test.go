@@ -1,0 +1,340 @@
+package stories
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// awaitRunTold waits until the operator was told of the run's n-th event of a type, counted from 1, and
+// returns what was said.
+func (r *rig) awaitRunTold(id int64, typ string, n int) (message string) {
+	r.t.Helper()
+	r.await(fmt.Sprintf("pipeline %d: operator told of %s %d", id, typ, n), func() (bool, string) {
+		about := r.runEvents(id, typ)
+		if len(about) < n {
+			return false, fmt.Sprintf("%d such events", len(about))
+		}
+		for _, told := range r.runEvents(id, "operator_notified") {
+			if field(r.t, told, "event_id") == float64(about[n-1].ID) {
+				message, _ = field(r.t, told, "message").(string)
+				return true, ""
+			}
+		}
+		return false, "nobody was told"
+	})
+	return message
+}
+
+// awaitRunLogged waits until the log has so many events of a type about the run, and returns what the last
+// of them says. Of those that come soon after each other the operator is told at once.
+func (r *rig) awaitRunLogged(id int64, typ string, n int) (message string) {
+	r.t.Helper()
+	r.await(fmt.Sprintf("pipeline %d: %d events %s", id, n, typ), func() (bool, string) {
+		about := r.runEvents(id, typ)
+		if len(about) < n {
+			return false, fmt.Sprintf("%d such events", len(about))
+		}
+		message, _ = field(r.t, about[n-1], "message").(string)
+		return true, ""
+	})
+	return message
+}
+
+// wantConflict fails unless err is a 409 with that code.
+func wantConflict(t testing.TB, err error, code string) {
+	t.Helper()
+	var e *daemon.Error
+	if !errors.As(err, &e) || e.Code != code || e.Kind != daemon.KindConflict {
+		t.Errorf("got error %v, want a conflict with code %s", err, code)
+	}
+}
+
+// wantNoDecision fails unless the run can be neither approved nor rejected.
+func (r *rig) wantNoDecision(id int64) {
+	r.t.Helper()
+	_, err := r.client.ApprovePipeline(r.t.Context(), id, daemon.Decision{Comment: "yes"})
+	wantConflict(r.t, err, "not_waiting_for_approval")
+	_, err = r.client.RejectPipeline(r.t.Context(), id, daemon.Decision{Comment: "no"})
+	wantConflict(r.t, err, "not_waiting_for_approval")
+}
+
+// TestGates: before the first step and the second, each is asked for on its own; the step stays pending
+// and nobody works meanwhile. A comment is for its step alone.
+func TestGates(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		held, release := r.holding("tester")
+		r.template("gated", "developer | approval: true", "reviewer | approval: true", held)
+		r.start()
+		id := r.pipeline("gated", "Mend the roof.").ID
+		p := r.awaitPipeline(id, daemon.PipelineWaiting)
+		r.wantSteps(p, "pending pending pending")
+		if got := r.awaitRunTold(id, "pipeline_waiting_for_approval", 1); !strings.Contains(got, fmt.Sprintf("`understudy pipeline approve %d`", id)) || !strings.Contains(got, "step 1 (developer)") {
+			t.Errorf("the operator was told %q", got)
+		}
+		if list, err := r.client.Agents(t.Context(), allRows); err != nil || len(list) != 0 {
+			t.Errorf("agents %+v, %v: want none before the approval", list, err)
+		}
+		if p = r.approve(id, " mind the gutters\n"); p.Status != daemon.PipelineRunning {
+			t.Errorf("approved, the run is %s", p.Status)
+		}
+		p = r.awaitRun(id, "asks for step 2", func(p daemon.Pipeline) bool {
+			return p.Steps[0].Status == daemon.StepDone && p.Status == daemon.PipelineWaiting
+		})
+		r.wantSteps(p, "done pending pending")
+		r.wantTold(p.Steps[0].AgentIDs[0], "Mend the roof.\n\n[Approval note: mind the gutters]")
+		if got := r.awaitRunLogged(id, "pipeline_waiting_for_approval", 2); !strings.Contains(got, "step 2 (reviewer)") {
+			t.Errorf("the operator was told %q", got)
+		}
+		r.approve(id, "")
+		release()
+		p = r.awaitPipeline(id, daemon.PipelineDone)
+		r.wantSteps(p, "done done done")
+		if got := r.told(p.Steps[1].AgentIDs[0]); len(got) != 1 || got[0] != p.Steps[0].LatestHandoff.ContentMD {
+			t.Errorf("step 2 was told %q, want what step 1 has left alone", got)
+		}
+		r.wantRunEvents(id, "pipeline_waiting_for_approval", 2)
+		r.wantRunEvents(id, "step_approved", 2)
+		r.wantNoDecision(id)
+	})
+}
+
+// TestGateNoted: the comment comes behind everything else that a step is told.
+func TestGateNoted(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.template("gated", "developer", "reviewer | approval: true | prompt: Look closely.")
+		r.start()
+		id := r.pipeline("gated", roof).ID
+		r.approve(id, "at the chimney,\nabove all")
+		p := r.awaitPipeline(id, daemon.PipelineDone)
+		r.wantTold(p.Steps[1].AgentIDs[0], "Look closely.")
+		got := r.told(p.Steps[1].AgentIDs[0])[0]
+		if !strings.HasSuffix(got, strings.TrimSpace(roof)+"\n\n\n[Approval note: at the chimney,\nabove all]") {
+			t.Errorf("step 2 was told %q", got)
+		}
+		if s := p.Steps[1]; s.Comment != "at the chimney,\nabove all" || s.ApprovedAt == nil {
+			t.Errorf("step 2 was approved at %v with %q", s.ApprovedAt, s.Comment)
+		}
+	})
+}
+
+// TestDecisionsOutOfTurn: only a run that waits for approval can be approved or rejected.
+func TestDecisionsOutOfTurn(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Pipeline.MaxRunning = 1
+		held, release := r.holding("developer")
+		r.template("held", held, "reviewer | approval: true")
+		r.start()
+		running := r.pipeline("held", roof).ID
+		pending := r.pipeline("held", roof).ID
+		r.atWork(running, 1)
+		r.wantNoDecision(running)
+		r.wantNoDecision(pending)
+		if _, err := r.client.AbortPipeline(t.Context(), pending); err != nil {
+			t.Fatal(err)
+		}
+		r.wantNoDecision(pending)
+		release()
+		r.approve(running, "")
+		r.awaitPipeline(running, daemon.PipelineDone)
+		r.wantNoDecision(running)
+		_, err := r.client.ApprovePipeline(t.Context(), 999, daemon.Decision{})
+		wantError(t, err, daemon.KindNotFound, "Pipeline not found")
+		_, err = r.client.RejectPipeline(t.Context(), 999, daemon.Decision{})
+		wantError(t, err, daemon.KindNotFound, "Pipeline not found")
+	})
+}
+
+// TestApproveAtOnce: of several that approve at once one is right, and the step begins once.
+func TestApproveAtOnce(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		held, release := r.holding("developer")
+		r.template("gated", held+" | approval: true")
+		r.start()
+		id := r.pipeline("gated", roof).ID
+		r.awaitPipeline(id, daemon.PipelineWaiting)
+		errs := make([]error, 6)
+		var wg sync.WaitGroup
+		for i := range errs {
+			wg.Go(func() {
+				_, errs[i] = r.client.ApprovePipeline(t.Context(), id, daemon.Decision{Comment: fmt.Sprint(i)})
+			})
+		}
+		wg.Wait()
+		won := -1
+		for i, err := range errs {
+			switch {
+			case err != nil:
+				wantConflict(t, err, "not_waiting_for_approval")
+			case won >= 0:
+				t.Errorf("%d and %d have both approved", won, i)
+			default:
+				won = i
+			}
+		}
+		release()
+		p := r.awaitPipeline(id, daemon.PipelineDone)
+		if s := p.Steps[0]; len(s.AgentIDs) != 1 || s.Comment != fmt.Sprint(won) {
+			t.Errorf("agents %v, comment %q: want one agent and that of %d", s.AgentIDs, s.Comment, won)
+		}
+		r.wantRunEvents(id, "step_approved", 1)
+	})
+}
+
+// TestTwoPeopleDecide: both are shown that the first step waits. What the second says of it once the first has
+// approved it and the run waits at the next step is not taken for a word about that one.
+func TestTwoPeopleDecide(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.template("gated", "developer | approval: true", "reviewer | approval: true")
+		r.start()
+		id := r.pipeline("gated", roof).ID
+		steps := r.awaitPipeline(id, daemon.PipelineWaiting).Steps
+		shown := daemon.Decision{StepID: steps[0].ID, Comment: "fine"}
+		if _, err := r.client.ApprovePipeline(t.Context(), id, shown); err != nil {
+			t.Fatalf("approve: %v", err)
+		}
+		r.awaitRun(id, "asks for step 2", func(p daemon.Pipeline) bool {
+			return p.Steps[0].Status == daemon.StepDone && p.Status == daemon.PipelineWaiting
+		})
+		_, err := r.client.ApprovePipeline(t.Context(), id, shown)
+		wantConflict(t, err, "another_step")
+		_, err = r.client.RejectPipeline(t.Context(), id, shown)
+		wantConflict(t, err, "another_step")
+		if p := r.getPipeline(id); p.Status != daemon.PipelineWaiting || p.Steps[1].ApprovedAt != nil {
+			t.Errorf("the run is %s and its second step was approved at %v by a word about the first", p.Status, p.Steps[1].ApprovedAt)
+		}
+		if _, err := r.client.ApprovePipeline(t.Context(), id, daemon.Decision{StepID: steps[1].ID}); err != nil {
+			t.Errorf("approve the second step: %v", err)
+		}
+		r.awaitPipeline(id, daemon.PipelineDone)
+		r.wantRunEvents(id, "step_approved", 2)
+		r.wantRunEvents(id, "step_rejected", 0)
+	})
+}
+
+// TestReject: step and run fail with the comment, what comes later stays as it is, and resume asks
+// again.
+func TestReject(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.template("gated", "developer", "reviewer | approval: true", "tester")
+		r.start()
+		id := r.pipeline("gated", roof).ID
+		r.awaitPipeline(id, daemon.PipelineWaiting)
+		p, err := r.client.RejectPipeline(t.Context(), id, daemon.Decision{Comment: "the ladder is missing"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.wantSteps(p, "done failed pending")
+		const why = "Rejected: the ladder is missing"
+		if p.Status != daemon.PipelineFailed || said(p.Error) != why || said(p.Steps[1].Error) != why || p.FinishedAt == nil {
+			t.Errorf("run is %s with %q, its step with %q; want both to say %q", p.Status, said(p.Error), said(p.Steps[1].Error), why)
+		}
+		r.wantNoDecision(id)
+		r.resume(id, false)
+		p = r.awaitPipeline(id, daemon.PipelineWaiting)
+		r.wantSteps(p, "done pending pending")
+		if p.Error != nil || p.Steps[1].Error != nil || p.Hint != "" {
+			t.Errorf("resumed, the run still says %q %q, its step %q", said(p.Error), p.Hint, said(p.Steps[1].Error))
+		}
+		r.awaitRunLogged(id, "pipeline_waiting_for_approval", 2)
+		p, err = r.client.RejectPipeline(t.Context(), id, daemon.Decision{})
+		if err != nil || said(p.Error) != "Rejected" {
+			t.Errorf("rejected without a word: %v, %q", err, said(p.Error))
+		}
+		r.resume(id, false)
+		r.approve(id, "")
+		p = r.awaitPipeline(id, daemon.PipelineDone)
+		r.wantSteps(p, "done done done")
+		r.wantRunEvents(id, "step_rejected", 2)
+	})
+}
+
+// TestReminders: the operator is reminded for as long as nobody decides, and a restart is no reason to
+// do so earlier.
+func TestReminders(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.template("often", "developer | approval: true | remind_after: 0.3")
+		r.template("seldom", "developer | approval: true | remind_after: 2")
+		r.start()
+		often, seldom := r.pipeline("often", roof).ID, r.pipeline("seldom", roof).ID
+		if got := r.awaitRunLogged(often, "pipeline_approval_reminder", 3); !strings.Contains(got, fmt.Sprintf("`understudy pipeline approve %d`", often)) {
+			t.Errorf("the operator was reminded with %q", got)
+		}
+		r.approve(often, "")
+		r.awaitRunLogged(seldom, "pipeline_approval_reminder", 1)
+		r.halt()
+		r.start()
+		r.awaitRunLogged(seldom, "pipeline_approval_reminder", 2)
+		r.wantRunEvents(seldom, "pipeline_waiting_for_approval", 1)
+		for id, every := range map[int64]time.Duration{often: 300 * time.Millisecond, seldom: 2 * time.Second} {
+			last := r.runEvents(id, "pipeline_waiting_for_approval")[0].At
+			for i, e := range r.runEvents(id, "pipeline_approval_reminder") {
+				if since := e.At.Sub(last); since < every-10*time.Millisecond {
+					t.Errorf("pipeline %d: reminder %d came %s after the one before, want %s", id, i+1, since, every)
+				}
+				last = e.At
+			}
+		}
+		r.awaitPipeline(often, daemon.PipelineDone)
+		n := len(r.runEvents(often, "pipeline_approval_reminder"))
+		r.approve(seldom, "")
+		r.awaitPipeline(seldom, daemon.PipelineDone)
+		r.wantRunEvents(often, "pipeline_approval_reminder", n)
+	})
+}
+
+// TestRestartWhileWaiting: the approval is still asked for, but not a second time.
+func TestRestartWhileWaiting(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.template("gated", "developer", "reviewer | approval: true")
+		r.start()
+		id := r.pipeline("gated", roof).ID
+		r.awaitRunTold(id, "pipeline_waiting_for_approval", 1)
+		r.halt()
+		r.start()
+		p := r.approve(id, "go on")
+		r.wantSteps(p, "done pending")
+		p = r.awaitPipeline(id, daemon.PipelineDone)
+		r.wantRunEvents(id, "pipeline_waiting_for_approval", 1)
+		if len(p.Steps[1].AgentIDs) != 1 || !strings.HasSuffix(r.told(p.Steps[1].AgentIDs[0])[0], "[Approval note: go on]") {
+			t.Errorf("agents %v: want one with the comment", p.Steps[1].AgentIDs)
+		}
+	})
+}
+
+// TestApproveWithoutRoom: the decision stands; the run goes on in its turn and does not ask again.
+func TestApproveWithoutRoom(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Pipeline.MaxRunning = 1
+		held, release := r.holding("developer")
+		r.template("gated", "developer", "reviewer | approval: true")
+		r.template("held", held)
+		r.start()
+		gated := r.pipeline("gated", roof).ID
+		r.awaitPipeline(gated, daemon.PipelineWaiting)
+		first := r.pipeline("held", roof).ID
+		r.atWork(first, 1) // there is room: who waits for approval takes up none
+		later := r.pipeline("held", roof).ID
+		p := r.approve(gated, "late")
+		if p.Status != daemon.PipelinePending || !strings.Contains(p.Note, "pipeline.max_running") {
+			t.Errorf("approved without room, the run is %s with the note %q", p.Status, p.Note)
+		}
+		r.wantSteps(p, "done pending")
+		r.wantNoDecision(gated)
+		release()
+		p = r.awaitPipeline(gated, daemon.PipelineDone)
+		r.awaitPipeline(later, daemon.PipelineDone)
+		r.wantRunEvents(gated, "pipeline_waiting_for_approval", 1)
+		if got := r.told(p.Steps[1].AgentIDs[0]); len(got) != 1 || !strings.HasSuffix(got[0], "[Approval note: late]") {
+			t.Errorf("step 2 was told %q", got)
+		}
+		if began := r.runEvents(later, "pipeline_running"); len(began) != 1 || began[0].ID < r.runEvents(gated, "pipeline_done")[0].ID {
+			t.Errorf("the later run began at %v, before its turn", began)
+		}
+	})
+}

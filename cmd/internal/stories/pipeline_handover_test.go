@@ -1,0 +1,260 @@
+package stories
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
+)
+
+// held is a run of two steps whose first agent is in a turn that goes on until release is called, and
+// has such words in its prompt.
+func (r *rig) held(words string) (p daemon.Pipeline, a daemon.Agent, release func()) {
+	r.t.Helper()
+	file, release := r.holdFile()
+	r.template("held", "developer | prompt: "+quoted("Work. @hold "+file+" "+words), "reviewer | prompt: Look. @say Fine.")
+	r.start()
+	p = r.pipeline("held", "Mend the roof.")
+	return p, r.atWork(p.ID, 1), release
+}
+
+// handsOver is a run of two steps whose first agent is being handed over, in a turn that goes on until release is
+// called.
+func (r *rig) handsOver() (id, handoffID int64, a daemon.Agent, release func()) {
+	r.t.Helper()
+	held, release := r.holding("developer")
+	r.template("held", held, "reviewer")
+	r.start()
+	id = r.pipeline("held", roof).ID
+	a = r.atWork(id, 1)
+	handoffID = r.handoff(a.ID)
+	r.awaitRun(id, "tells of the handoff", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "handed over") })
+	return id, handoffID, a, release
+}
+
+// atOutput holds a daemon back that is about to record what a step has left, for the first time.
+func (r *rig) atOutput() *gate {
+	g := newGate(r.t)
+	r.bent(&bend{commit: func(c *daemon.Change, do func() error) error {
+		if c.NewOutput != nil {
+			g.pass()
+		}
+		return do()
+	}})
+	return g
+}
+
+// wantContinued fails unless the first step of the run is the work of the agent and of its successor,
+// whose answer is what it has left.
+func (r *rig) wantContinued(id int64, a daemon.Agent, h daemon.Handoff) daemon.Pipeline {
+	r.t.Helper()
+	p := r.awaitPipeline(id, daemon.PipelineDone)
+	next := *h.SuccessorID
+	if ids := p.Steps[0].AgentIDs; !slices.Equal(ids, []int64{a.ID, next}) || len(p.Warnings) > 0 {
+		r.t.Errorf("step 1 was worked on by %v, want %d and %d; warnings %q", ids, a.ID, next, p.Warnings)
+	}
+	if p.Steps[0].LatestHandoff == nil || len(r.runEvents(id, "step_handoff_created")) != 2 {
+		r.t.Fatalf("outputs of %+v: want one for each step", p)
+	}
+	said := r.answers(next)
+	if got := r.output(p, 1); len(said) == 0 || got != said[len(said)-1] {
+		r.t.Errorf("step 1 left %q, want what agent %d said last: %q", got, next, said)
+	}
+	r.awaitState(next, daemon.Ended)
+	r.wantKinds(next, daemon.KindPrompt, daemon.KindExit)
+	r.wantTold(next, h.Ref)
+	return p
+}
+
+// TestStepHandedOver: the agent of a step is handed over by hand while it works; its successor goes on
+// with the step, and the run shows both.
+func TestStepHandedOver(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		g := r.atOutput()
+		p, a, release := r.held("")
+		id := r.handoff(a.ID)
+		r.awaitNote(id, noteBusyPart)
+		r.awaitRun(p.ID, "note on the handoff", func(p daemon.Pipeline) bool {
+			return strings.Contains(p.Note, fmt.Sprintf("agent %d is being handed over (handoff %d)", a.ID, id)) && *p.CurrentAgentID == a.ID
+		})
+		skill := filepath.Join(r.dir.Persona(con), "skill.md")
+		was := strings.TrimSpace(r.awaitSkill(con, ""))
+		r.write(skill, "---\nname: "+con+"\ndescription: Somebody else.\n---\n\nSomething else.\n")
+		r.awaitSkill(con, "Something else.")
+		release()
+		g.await(t)
+		h := r.awaitPhase(id, daemon.Completed)
+		now := r.getPipeline(p.ID)
+		if now.CurrentAgentID == nil || *now.CurrentAgentID != *h.SuccessorID || now.Status != daemon.PipelineRunning {
+			t.Errorf("run %s, current agent %v, want %d", now.Status, now.CurrentAgentID, *h.SuccessorID)
+		}
+		r.wantSteps(now, "running pending")
+		if text := r.systemPrompt(*h.SuccessorID); !strings.Contains(text, was) || strings.Contains(text, "Something else.") || !strings.Contains(text, "You are step 1 of 2") {
+			t.Errorf("successor knows\n%s", text)
+		}
+		g.goOn()
+		p = r.wantContinued(p.ID, a, h)
+		r.wantKinds(a.ID, daemon.KindInstruction, daemon.KindExit)
+		r.wantTold(a.ID, "Work.", instructed)
+		if next := r.getAgent(*h.SuccessorID); p.Steps[1].StartedAt.Before(*next.EndedAt) || next.Name != a.Name {
+			t.Errorf("step 2 began at %s, before the end of agent %+v", p.Steps[1].StartedAt, next)
+		}
+		if n := len(r.runEvents(p.ID, "handoff_completed")); n != 1 {
+			t.Errorf("%d events of the handoff's end in the run's audit, want 1", n)
+		}
+	})
+}
+
+// TestStepHandedOverFull: so it is when the agent is about to compact its context.
+func TestStepHandedOverFull(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.auto()
+		p, a, release := r.held("@compact")
+		id := r.awaitAutomatic(a.ID).ID
+		r.awaitNote(id, noteBusyPart)
+		release()
+		h := r.awaitPhase(id, daemon.Completed)
+		r.wantContinued(p.ID, a, h)
+		r.wantCompactions(a.ID, 0)
+	})
+}
+
+// TestStepHandedOverInBackground: so it is while a background task keeps the step open.
+func TestStepHandedOverInBackground(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		file, release := r.holdFile()
+		r.template("held", "developer | prompt: Work. @background @hold "+file, "reviewer | prompt: Look. @say Fine.")
+		r.start()
+		p := r.pipeline("held", "Mend the roof.")
+		p = r.awaitRun(p.ID, "note on background tasks", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "background tasks") })
+		a := r.getAgent(p.Steps[0].AgentIDs[0])
+		id := r.handoff(a.ID)
+		r.awaitNote(id, "background tasks")
+		r.wantSteps(r.getPipeline(p.ID), "running pending")
+		release()
+		r.wantContinued(p.ID, a, r.awaitPhase(id, daemon.Completed))
+	})
+}
+
+// TestStepHandoffFails: a handoff that comes to nothing before its record costs the step nothing: it ends
+// with what the agent said of its own work.
+func TestStepHandoffFails(t *testing.T) {
+	t.Parallel()
+	for _, cancelled := range []string{"", "in the turn", "at the document"} {
+		t.Run("cancelled "+cancelled, func(t *testing.T) {
+			story(t, func(t *testing.T, r *rig) {
+				r.misbehave("no-document")
+				p, a, release := r.held("@say The roof is mended.")
+				id := r.handoff(a.ID)
+				r.awaitNote(id, noteBusyPart)
+				switch cancelled {
+				case "":
+					release()
+					r.awaitFailure(id, daemon.Verifying, data.DocumentMissing)
+				case "in the turn":
+					r.cancel(a.ID, daemon.Instructing)
+					release()
+				default:
+					r.misbehave("think=1m,no-document")
+					release()
+					r.awaitPhase(id, daemon.AwaitingDocument)
+					r.wantSteps(r.getPipeline(p.ID), "running pending")
+					r.cancel(a.ID, daemon.AwaitingDocument)
+					r.misbehave("no-document")
+				}
+				p = r.awaitPipeline(p.ID, daemon.PipelineDone)
+				if got := strings.TrimSpace(r.output(p, 1)); got != "The roof is mended." {
+					t.Errorf("step 1 left %q", got)
+				}
+				if ids := p.Steps[0].AgentIDs; len(ids) != 1 || len(r.successors(a.ID)) != 0 {
+					t.Errorf("step 1 was worked on by %v", ids)
+				}
+				r.awaitState(a.ID, daemon.Ended)
+			})
+		})
+	}
+}
+
+// failedAfterRecord is a run that has failed because the successor of its first agent did.
+func (r *rig) failedAfterRecord() (p daemon.Pipeline, a daemon.Agent, h daemon.Handoff) {
+	r.t.Helper()
+	p, a, release := r.held("")
+	id := r.handoff(a.ID)
+	r.awaitNote(id, noteBusyPart)
+	r.misbehave("crash-at-start")
+	release()
+	h = r.awaitFailure(id, daemon.AwaitingRegistration, "successor_gone")
+	p = r.awaitPipeline(p.ID, daemon.PipelineFailed)
+	want := fmt.Sprintf("its handoff %d failed in phase awaiting_registration", id)
+	if !strings.Contains(said(p.Error), want) || !strings.Contains(p.Hint, fmt.Sprintf("`understudy pipeline resume %d` goes on with what that recorded", p.ID)) {
+		r.t.Errorf("run failed with %q, hint %q", said(p.Error), p.Hint)
+	}
+	r.awaitRunFailed(p.ID, 1, said(p.Error))
+	r.misbehave("")
+	return p, a, h
+}
+
+// TestStepHandoffResumed: a handoff that fails after its record fails the step. Resume has a successor go
+// on with what is recorded, and no other agent; the handoff alone is not retried.
+func TestStepHandoffResumed(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		p, a, h := r.failedAfterRecord()
+		_, err := r.client.RetryHandoff(t.Context(), h.ID, "")
+		wantConflict(t, err, "pipeline_failed")
+		r.resume(p.ID, false)
+		p = r.awaitPipeline(p.ID, daemon.PipelineDone)
+		h = r.awaitPhase(h.ID, daemon.Completed)
+		if ids := p.Steps[0].AgentIDs; len(ids) != 3 || ids[0] != a.ID || ids[2] != *h.SuccessorID {
+			t.Errorf("step 1 was worked on by %v, want %d, the one that crashed and %d", ids, a.ID, *h.SuccessorID)
+		}
+		if said := r.answers(*h.SuccessorID); r.output(p, 1) != said[len(said)-1] {
+			t.Errorf("step 1 left %q, want %q", r.output(p, 1), said)
+		}
+		r.wantTold(*h.SuccessorID, h.Ref)
+		r.awaitState(*h.SuccessorID, daemon.Ended)
+		r.wantKinds(*h.SuccessorID, daemon.KindPrompt, daemon.KindExit)
+		if n := len(r.successors(a.ID)); n != 2 {
+			t.Errorf("%d successors of agent %d, want the one that crashed and one more", n, a.ID)
+		}
+	})
+}
+
+// TestStepTimeoutInHandoff: a step that is over needs no successor, wherever its handoff stands.
+func TestStepTimeoutInHandoff(t *testing.T) {
+	t.Parallel()
+	for words, phase := range map[string]daemon.Phase{
+		"@hold nowhere":             daemon.Instructing,
+		"@background @hold nowhere": daemon.ShuttingDown,
+	} {
+		t.Run(string(phase), func(t *testing.T) {
+			story(t, func(t *testing.T, r *rig) {
+				r.template("two", "developer | timeout: 9.5 | prompt: Work. "+words, "reviewer")
+				r.start()
+				p := r.pipeline("two", "Mend the roof.")
+				a := r.atWork(p.ID, 1)
+				if phase == daemon.ShuttingDown {
+					r.awaitRun(p.ID, "note on background tasks", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "background tasks") })
+				}
+				id := r.handoff(a.ID)
+				r.awaitPhase(id, phase)
+				p = r.awaitRunFailed(p.ID, 1, "Step timed out after 9.5s")
+				r.awaitState(a.ID, daemon.Ended)
+				var h daemon.Handoff
+				r.await("the end of the handoff", func() (bool, string) {
+					h = r.getHandoff(id)
+					return !h.Open(), fmt.Sprintf("%s %q", h.Phase, h.Note)
+				})
+				if h.SuccessorID != nil || len(r.successors(a.ID)) != 0 || len(p.Steps[0].AgentIDs) != 1 {
+					t.Errorf("handoff %+v: a successor was started", h)
+				}
+				if h.RecordedAt == nil && h.Status != daemon.StatusCancelled || h.RecordedAt != nil && h.Error.Code != "step_over" {
+					t.Errorf("handoff is %s: %+v", h.Status, h.Error)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,216 @@
+package stories
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// wantStoredOutput fails unless the run's step has left exactly this text, once, as the database has it.
+func (r *rig) wantStoredOutput(p daemon.Pipeline, n int, want string) {
+	r.t.Helper()
+	if got := r.output(p, n); got != want {
+		r.t.Errorf("step %d left %.500q (%d bytes), want %.500q (%d bytes)", n, got, len(got), want, len(want))
+	}
+	out, ids := r.storedOutput(p, n), p.Steps[n-1].AgentIDs
+	if out.ContentMD != want || out.AgentID != ids[len(ids)-1] {
+		r.t.Errorf("stored output of step %d: %.500q of agent %d, want %.500q of %d", n, out.ContentMD, out.AgentID, want, ids[len(ids)-1])
+	}
+	recorded := slices.DeleteFunc(r.runEvents(p.ID, "step_handoff_created"), func(e daemon.Event) bool {
+		return *e.StepID != p.Steps[n-1].ID
+	})
+	if len(recorded) != 1 {
+		r.t.Errorf("the output of step %d was recorded %d times", n, len(recorded))
+	}
+}
+
+// storedOutput is what a step has left, as the database has it.
+func (r *rig) storedOutput(p daemon.Pipeline, n int) daemon.StepHandoff {
+	r.t.Helper()
+	store := r.database()
+	stored, err := store.Pipeline(r.t.Context(), p.ID)
+	if err != nil || stored.Steps[n-1].LatestHandoff == nil {
+		r.t.Fatalf("step %d of pipeline %d left nothing that is stored: %v", n, p.ID, err)
+	}
+	return *stored.Steps[n-1].LatestHandoff
+}
+
+// TestStepOutput: what a step has left is recorded once, with its fields, its times and its events.
+func TestStepOutput(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.template("two", "developer | description: The roof. | prompt: "+quoted("Work.\n@say "+structured), "reviewer | prompt: "+quoted("Look. @say Fine."))
+		r.start()
+		p := r.awaitPipeline(r.pipeline("two", "Mend the roof.").ID, daemon.PipelineDone)
+		r.wantStoredOutput(p, 1, structured)
+		r.wantStoredOutput(p, 2, "Fine.")
+		m := p.Steps[0].LatestHandoff.Metadata
+		if m == nil || said(m.WhatWasDone) != "The roof is mended." || said(m.DecisionsMade) != "- Slate: it lasts\n- No gutter: too dear" ||
+			said(m.OpenQuestions) != "Who pays?" || said(m.NextAgentContext) != "Look at the chimney." {
+			t.Errorf("metadata %+v", m)
+		}
+		if m := p.Steps[1].LatestHandoff.Metadata; m != nil {
+			t.Errorf("metadata %+v of a text without fields", m)
+		}
+		if m := r.storedOutput(p, 1).Metadata; m == nil || said(m.WhatWasDone) != "The roof is mended." || said(m.OpenQuestions) != "Who pays?" {
+			t.Errorf("stored metadata %+v", m)
+		}
+		if m := r.storedOutput(p, 2).Metadata; m != nil {
+			t.Errorf("stored metadata %+v of step 2", m)
+		}
+		last := *p.StartedAt
+		for _, s := range p.Steps {
+			if s.StartedAt == nil || s.FinishedAt == nil || s.StartedAt.Before(last) || !s.FinishedAt.After(*s.StartedAt) || s.Error != nil {
+				t.Errorf("step %d: from %v to %v, error %q", s.OrderIndex, s.StartedAt, s.FinishedAt, said(s.Error))
+				continue
+			}
+			last = *s.FinishedAt
+			a := r.getAgent(s.AgentIDs[0])
+			if want := fmt.Sprintf("%s-%d", s.AgentName, s.ID); a.Name != want || a.Cwd != r.work || said(a.Persona) != said(s.Persona) {
+				t.Errorf("agent %q of %s in %s, want %q of %s", a.Name, said(a.Persona), a.Cwd, want, said(s.Persona))
+			}
+		}
+		if p.FinishedAt == nil || p.FinishedAt.Before(last) || p.CurrentAgentID != nil || len(p.Warnings) > 0 {
+			t.Errorf("run %+v", p)
+		}
+		r.wantAudit(p, "pipeline_created", "step_running 1", "step_handoff_created 1", "step_done 1",
+			"step_running 2", "step_handoff_created 2", "step_extraction_failed 2", "step_done 2", "pipeline_done")
+	})
+}
+
+// wantAudit fails unless these are the events of the run and of its steps, in order, with the number of
+// the step.
+func (r *rig) wantAudit(p daemon.Pipeline, want ...string) {
+	r.t.Helper()
+	number := map[int64]int{}
+	for i, s := range p.Steps {
+		number[s.ID] = i + 1
+	}
+	var got []string
+	for _, e := range r.eventsWhere(func(e daemon.Event) bool {
+		return strings.HasPrefix(e.Type, "step_") || strings.HasPrefix(e.Type, "pipeline_")
+	}) {
+		line := e.Type
+		if e.StepID != nil {
+			line += fmt.Sprintf(" %d", number[*e.StepID])
+		}
+		if e.PipelineID == nil || *e.PipelineID != p.ID {
+			line += " of no run"
+		}
+		got = append(got, line)
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		r.t.Errorf("events\n got %q\nwant %q", got, want)
+	}
+}
+
+// TestStepAgentEvents: what happens to the agent of a step is in the run's audit.
+func TestStepAgentEvents(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.template("one", "developer")
+		r.start()
+		p := r.awaitPipeline(r.pipeline("one", "Mend the roof.").ID, daemon.PipelineDone)
+		a := p.Steps[0].AgentIDs[0]
+		r.awaitState(a, daemon.Ended)
+		for _, e := range r.eventsWhere(func(e daemon.Event) bool { return e.AgentID != nil && *e.AgentID == a }) {
+			if e.PipelineID == nil || *e.PipelineID != p.ID || e.StepID == nil || *e.StepID != p.Steps[0].ID {
+				t.Errorf("event %s of agent %d: pipeline %v, step %v", e.Type, a, e.PipelineID, e.StepID)
+			}
+		}
+	})
+}
+
+// TestStepOutputBytes: a final message is kept byte for byte, and given to the next step so.
+func TestStepOutputBytes(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		texts := map[string]string{
+			"lines":   "One\r\ntwo\n\n\tthree \"quoted\" $(x) `y` \\ end",
+			"unicode": "Grüße, 日本語, 👩‍🚀, e\u0301 \u00a0.",
+			"large":   strings.Repeat("0123456789 ünïcödé\n", 10_000) + "end",
+			"html":    "<b>&amp;</b> <script>alert(1)</script> <task-notification> end",
+		}
+		r.template("two", "developer", "reviewer | prompt: Look. @say Fine.")
+		r.start()
+		runs := map[string]int64{}
+		for name, text := range texts {
+			file := filepath.Join(filepath.Dir(r.root), name)
+			r.write(file, text)
+			runs[name] = r.pipeline("two", "Work.\n@raw "+file).ID
+		}
+		for name, id := range runs {
+			p := r.awaitPipeline(id, daemon.PipelineDone)
+			r.wantStoredOutput(p, 1, texts[name])
+			if got := r.stepInput(id, 2); got != texts[name] {
+				t.Errorf("%s: step 2 is given %.500q", name, got)
+			}
+		}
+	})
+}
+
+// TestStepOutputOdd: a final message that is blank is none, and one that no database can keep as it is
+// holds nothing up.
+func TestStepOutputOdd(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.template("two", "developer", "reviewer | prompt: Look. @say Fine.")
+		r.start()
+		blank, nul := filepath.Join(filepath.Dir(r.root), "blank"), filepath.Join(filepath.Dir(r.root), "nul")
+		r.write(blank, " \n\t \n")
+		r.write(nul, "before\x00after")
+		first := r.pipeline("two", "Work.\n@raw "+blank).ID
+		second := r.pipeline("two", "Work.\n@raw "+nul).ID
+		r.awaitPipeline(first, daemon.PipelineDone)
+		r.awaitRunAlert(first, "step_output_empty")
+		p := r.awaitPipeline(second, daemon.PipelineDone)
+		if got := r.output(p, 1); !strings.HasPrefix(got, "before") || !strings.HasSuffix(got, "after") {
+			t.Errorf("step 1 left %q", got)
+		}
+	})
+}
+
+// TestStepOutputFromTranscript: a hook without the final message is made up for by the transcript.
+func TestStepOutputFromTranscript(t *testing.T) {
+	t.Parallel()
+	for _, behaviour := range []string{"no-final-message", "no-final-message,late-transcript"} {
+		t.Run(behaviour, func(t *testing.T) {
+			story(t, func(t *testing.T, r *rig) {
+				r.misbehave(behaviour)
+				r.template("two", "developer | prompt: "+quoted("Work.\n@say "+structured), "reviewer | prompt: Look. @say Fine.")
+				r.start()
+				p := r.awaitPipeline(r.pipeline("two", "Mend the roof.").ID, daemon.PipelineDone)
+				r.wantStoredOutput(p, 1, structured)
+				r.wantStoredOutput(p, 2, "Fine.")
+				if len(p.Warnings) > 0 || p.Steps[0].LatestHandoff.Metadata == nil {
+					t.Errorf("warnings %q, metadata %+v", p.Warnings, p.Steps[0].LatestHandoff.Metadata)
+				}
+			})
+		})
+	}
+}
+
+// TestStepOutputEmpty: a step that leaves nothing is a warning; the next one is told what it would be
+// without a step before it.
+func TestStepOutputEmpty(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.misbehave("developer-:no-final-text")
+		r.template("two", "developer", "reviewer | prompt: Look closely.")
+		r.start()
+		p := r.awaitPipeline(r.pipeline("two", "Mend the roof.").ID, daemon.PipelineDone)
+		r.wantSteps(p, "done done")
+		r.wantStoredOutput(p, 1, "")
+		if p.Steps[0].LatestHandoff.Metadata != nil {
+			t.Errorf("metadata %+v of nothing", p.Steps[0].LatestHandoff.Metadata)
+		}
+		if len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "Step 1 (developer) left nothing") {
+			t.Errorf("warnings %q", p.Warnings)
+		}
+		if text := r.awaitRunAlert(p.ID, "step_output_empty"); !strings.Contains(text, fmt.Sprintf("understudy agent show %d", p.Steps[0].AgentIDs[0])) {
+			t.Errorf("operator was told %q", text)
+		}
+		r.wantPrompt(p.Steps[1].AgentIDs[0], "Look closely.\n\n## Original request\n\nMend the roof.")
+		r.wantAudit(p, "pipeline_created", "step_running 1", "step_handoff_created 1", "step_output_empty 1", "step_done 1",
+			"step_running 2", "step_handoff_created 2", "step_extraction_failed 2", "step_done 2", "pipeline_done")
+	})
+}

@@ -1,0 +1,118 @@
+package stories
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// quoted is a text as a template has it in one line.
+func quoted(text string) string {
+	b, err := json.Marshal(text)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+// TestPipelinePromptCommand: what a runtime would take for a command of its own is a prompt all the
+// same: a request as well as what a step has left to the next.
+func TestPipelinePromptCommand(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.template("two", "developer", "reviewer")
+		r.start()
+		type told struct {
+			step int
+			text string
+		}
+		wants := map[int64]told{}
+		for _, text := range []string{"/exit", "exit", ":wq", "/clear now", "\u200b/exit"} {
+			wants[r.pipeline("two", text).ID] = told{1, text}
+			wants[r.pipeline("two", "@say "+text).ID] = told{2, text}
+		}
+		wants[r.pipeline("two", "\n /exit now\t").ID] = told{1, "\n /exit now\t"}
+		for id, want := range wants {
+			p := r.awaitPipeline(id, daemon.PipelineDone)
+			if got := r.output(p, 1); want.step == 2 && got != want.text {
+				t.Errorf("step 1 left %q, want %q", got, want.text)
+			}
+			r.wantPrompt(p.Steps[want.step-1].AgentIDs[0], "Request:\n\n"+want.text)
+		}
+	})
+}
+
+const (
+	structured = "# Report\n\n## What Was Done\n\nThe roof is mended.\n\n## Decisions Made\n- Slate: it lasts\n- No gutter: too dear\n\n## Open Questions\n\nWho pays?\n\n## Next Agent Context\n\nLook at the chimney."
+	asHeader   = "## Handoff from previous step (developer)\n\n**What was done**: The roof is mended.\n\n**Decisions made**:\n- Slate: it lasts\n- No gutter: too dear\n\n**Open questions**:\nWho pays?\n\n**Your task**: Look at the chimney."
+)
+
+// TestPipelinePromptChain: header, the step's own prompt, the request; each byte of it.
+func TestPipelinePromptChain(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.template("chain", "developer | prompt: "+quoted("Work first."), "reviewer | prompt: "+quoted("Look closely,\nat \"all\" of it."), "tester")
+		r.template("bare", "developer", "reviewer", "tester | prompt: Try it.")
+		r.start()
+
+		request := "Mend the roof.\n\n@say " + structured
+		p := r.awaitPipeline(r.pipeline("bare", request).ID, daemon.PipelineDone)
+		r.wantPrompt(p.Steps[0].AgentIDs[0], request)
+		if got := r.output(p, 1); got != structured {
+			t.Errorf("step 1 left %q, want %q", got, structured)
+		}
+		second := asHeader + "\n\n## Original request\n\n" + request
+		r.wantPrompt(p.Steps[1].AgentIDs[0], second)
+		third := strings.Replace(asHeader, "(developer)", "(reviewer)", 1) + "\n\nTry it.\n\n## Original request\n\n" + request
+		r.wantPrompt(p.Steps[2].AgentIDs[0], third)
+
+		p = r.awaitPipeline(r.pipeline("chain", request).ID, daemon.PipelineDone)
+		r.wantPrompt(p.Steps[0].AgentIDs[0], "Work first.\n\n## Original request\n\n"+request)
+		r.wantPrompt(p.Steps[1].AgentIDs[0], asHeader+"\n\nLook closely,\nat \"all\" of it.\n\n## Original request\n\n"+request)
+
+		// Nothing to take fields from: the text alone, with neither prompt nor request.
+		raw := "No heading.\r\n\tJust \"words\"\u00a0— and  blanks"
+		p = r.awaitPipeline(r.pipeline("chain", "@say "+raw).ID, daemon.PipelineDone)
+		if got := r.output(p, 1); got != raw {
+			t.Errorf("step 1 left %q, want %q", got, raw)
+		}
+		r.wantPrompt(p.Steps[1].AgentIDs[0], raw)
+	})
+}
+
+// TestPipelinePromptResumed: a step that was skipped is passed over, the note of an approval comes last,
+// and a second attempt is given the very same bytes.
+func TestPipelinePromptResumed(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.template("gated", "developer", "nobody-yet", "reviewer | approval: true | prompt: Look closely.")
+		r.start()
+		request := "Mend the roof.\n@say " + structured
+		p := r.pipeline("gated", request)
+		r.awaitPipeline(p.ID, daemon.PipelineFailed)
+		if _, err := r.client.ResumePipeline(t.Context(), p.ID, true); err != nil {
+			t.Fatal(err)
+		}
+		r.wantSteps(r.awaitPipeline(p.ID, daemon.PipelineWaiting), "done skipped pending")
+		r.misbehave("api-error")
+		if _, err := r.client.ApprovePipeline(t.Context(), p.ID, daemon.Decision{Comment: "Mind the \"chimney\",\nand $(be) quick."}); err != nil {
+			t.Fatal(err)
+		}
+		r.awaitPipeline(p.ID, daemon.PipelineFailed)
+		want := asHeader + "\n\nLook closely.\n\n## Original request\n\n" + request + "\n\n[Approval note: Mind the \"chimney\",\nand $(be) quick.]"
+		if got := r.stepInput(p.ID, 3); got != want {
+			t.Errorf("step 3 is given %q, want %q", got, want)
+		}
+		r.misbehave("")
+		if _, err := r.client.ResumePipeline(t.Context(), p.ID, false); err != nil {
+			t.Fatal(err)
+		}
+		p = r.awaitPipeline(p.ID, daemon.PipelineDone)
+		r.wantSteps(p, "done skipped done")
+		if ids := p.Steps[2].AgentIDs; len(ids) != 2 {
+			t.Fatalf("step 3 was worked on by %v, want two agents", ids)
+		}
+		for _, id := range p.Steps[2].AgentIDs {
+			r.wantPrompt(id, want)
+		}
+	})
+}

@@ -1,0 +1,306 @@
+package stories
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// failByHand has a run and its running step fail in the database alone: the agent works on.
+func (r *rig) failByHand(id int64) {
+	r.t.Helper()
+	store := r.database()
+	r.await("a failure by hand", func() (bool, string) {
+		p, err := store.Pipeline(r.t.Context(), id)
+		if err != nil {
+			return false, err.Error()
+		}
+		now, why := time.Now().UTC(), "Failed by hand"
+		p.Status, p.Error, p.FinishedAt = daemon.PipelineFailed, &why, &now
+		move := &daemon.RunMove{Pipeline: &p}
+		for i := range p.Steps {
+			if s := &p.Steps[i]; s.Status == daemon.StepRunning {
+				s.Status, s.Error, s.FinishedAt = daemon.StepFailed, &why, &now
+				move.Steps = []*daemon.Step{s}
+			}
+		}
+		err = store.Commit(r.t.Context(), &daemon.Change{Run: move})
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+// TestResume: only a failed run is resumed, at its first step that is not done, whose agent is told the
+// very same.
+func TestResume(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.limited(1)
+		held, release := r.holding("reviewer")
+		r.template("held", "developer", held, "tester | approval: true")
+		r.start()
+		id := r.pipeline("held", roof).ID
+		pending := r.pipeline("held", roof).ID
+		refused := func(id int64, when daemon.PipelineStatus) {
+			t.Helper()
+			r.awaitPipeline(id, when)
+			for _, skip := range []bool{false, true} {
+				_, err := r.client.ResumePipeline(t.Context(), id, skip)
+				wantConflict(t, err, "pipeline_not_failed")
+			}
+		}
+		refused(pending, daemon.PipelinePending)
+		a := r.atWork(id, 2)
+		refused(id, daemon.PipelineRunning)
+		r.abort(pending, "pending pending pending")
+		p := r.abort(id, "done failed pending")
+		r.awaitState(a.ID, daemon.Ended)
+		told := r.told(a.ID)
+		r.resume(id, false)
+		b := r.atWork(id, 2)
+		release()
+		refused(id, daemon.PipelineWaiting)
+		if got := r.told(b.ID); !slices.Equal(got, told) || len(got) != 1 || a.ID == b.ID {
+			t.Errorf("agent %d was told %q, agent %d before it %q", b.ID, got, a.ID, told)
+		}
+		r.approve(id, "")
+		after := r.awaitPipeline(id, daemon.PipelineDone)
+		refused(id, daemon.PipelineDone)
+		if got, want := after.Steps[0], p.Steps[0]; !slices.Equal(got.AgentIDs, want.AgentIDs) || !got.FinishedAt.Equal(*want.FinishedAt) {
+			t.Errorf("step 1, which was done, is %+v after the resume", got)
+		}
+		_, err := r.client.ResumePipeline(t.Context(), 999, false)
+		wantError(t, err, daemon.KindNotFound, "Pipeline not found")
+	})
+}
+
+// TestResumeSkip: the step is left out and the next one is fed by the one before. With nothing left the
+// run is done, and no agent is started.
+func TestResumeSkip(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.template("odd", "developer", "nobody", "tester", "nobody-else")
+		r.start()
+		id := r.pipeline("odd", "Mend the roof.").ID
+		p := r.awaitPipeline(id, daemon.PipelineFailed)
+		r.wantSteps(p, "done failed pending pending")
+		r.resume(id, true)
+		p = r.awaitRun(id, "failed again", func(p daemon.Pipeline) bool { return p.Steps[3].Status == daemon.StepFailed })
+		r.wantSteps(p, "done skipped done failed")
+		if got := r.told(p.Steps[2].AgentIDs[0]); len(got) != 1 || got[0] != p.Steps[0].LatestHandoff.ContentMD {
+			t.Errorf("step 3 was told %q, want what step 1 left", got)
+		}
+		r.resume(id, true)
+		p = r.awaitPipeline(id, daemon.PipelineDone)
+		r.wantSteps(p, "done skipped done skipped")
+		r.wantOneAgent(p)
+		r.wantRunEvents(id, "step_skipped", 2)
+		r.wantRunEvents(id, "agent_created", 2)
+	})
+}
+
+// TestResumeTakesUp: an agent that still works on the step, or has ended its turn meanwhile, goes on with
+// it; none is started beside it.
+func TestResumeTakesUp(t *testing.T) {
+	t.Parallel()
+	for _, late := range []bool{false, true} {
+		t.Run(map[bool]string{false: "working", true: "finished"}[late], func(t *testing.T) {
+			story(t, func(t *testing.T, r *rig) {
+				held, release := r.holding("developer")
+				r.template("held", held, "reviewer")
+				r.start()
+				id := r.pipeline("held", roof).ID
+				a := r.atWork(id, 1)
+				r.failByHand(id)
+				if late {
+					release()
+					r.awaitState(a.ID, daemon.Idle)
+				}
+				r.resume(id, false)
+				r.awaitRun(id, "step 1 again", func(p daemon.Pipeline) bool { return p.Steps[0].Status != daemon.StepFailed })
+				release()
+				p := r.awaitPipeline(id, daemon.PipelineDone)
+				r.wantOneAgent(p)
+				if p.Steps[0].AgentIDs[0] != a.ID {
+					t.Errorf("step 1 was done by agent %v, want %d", p.Steps[0].AgentIDs, a.ID)
+				}
+				if again := r.runEvents(id, "step_running"); len(again) != 3 || field(t, again[1], "taken_up") != true {
+					t.Errorf("events %+v: want step 1 twice, the second time taken up, and step 2", again)
+				}
+			})
+		})
+	}
+}
+
+// TestResumeSkipsAgentAtWork: with its step the agent that still works on it goes.
+func TestResumeSkipsAgentAtWork(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		held, _ := r.holding("developer")
+		r.template("held", held, "reviewer")
+		r.start()
+		id := r.pipeline("held", "Mend the roof.").ID
+		a := r.atWork(id, 1)
+		r.failByHand(id)
+		r.resume(id, true)
+		p := r.awaitPipeline(id, daemon.PipelineDone)
+		r.wantSteps(p, "skipped done")
+		r.wantInterrupted(a.ID)
+	})
+}
+
+// TestResumeHandoff: a step whose handoff failed behind its record has no agent. The run's resume goes on
+// with what was recorded; the handoff alone can't be retried, since its successor would work for nobody.
+func TestResumeHandoff(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		id, hid, _, release := r.handsOver()
+		r.misbehave("crash-at-start")
+		release()
+		r.awaitPhase(hid, daemon.Failed)
+		p := r.awaitPipeline(id, daemon.PipelineFailed)
+		if want := fmt.Sprintf("understudy pipeline resume %d", id); !strings.Contains(p.Hint, want) {
+			t.Errorf("hint %q, want %q", p.Hint, want)
+		}
+		_, err := r.client.RetryHandoff(t.Context(), hid, "")
+		wantConflict(t, err, "pipeline_failed")
+		r.misbehave("")
+		r.resume(id, false)
+		r.wantHandedOn(id, hid, 3)
+	})
+}
+
+// wantHandedOn waits for the end of a run of two steps, and fails unless the last of so many agents of
+// the first step came by the handoff and has left its output.
+func (r *rig) wantHandedOn(id, handoffID int64, agents int) {
+	r.t.Helper()
+	p := r.awaitPipeline(id, daemon.PipelineDone)
+	r.wantSteps(p, "done done")
+	store := r.database()
+	stored, err := store.Pipeline(r.t.Context(), id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	ids, by := p.Steps[0].AgentIDs, stored.Steps[0].LatestHandoff.AgentID
+	h := r.awaitPhase(handoffID, daemon.Completed)
+	if len(ids) != agents || *h.SuccessorID != ids[agents-1] || by != ids[agents-1] {
+		r.t.Errorf("step 1 had the agents %v, the handoff's successor is %d, and the output is of %d; want %d and the last for both",
+			ids, *h.SuccessorID, by, agents)
+	}
+}
+
+// TestRestartWhileWorking: the daemon stops while agents of runs work and others wait for room. What they
+// do meanwhile counts, and nothing is begun twice.
+func TestRestartWhileWorking(t *testing.T) {
+	t.Parallel()
+	for _, finish := range []bool{false, true} {
+		t.Run(map[bool]string{false: "still working", true: "finished meanwhile"}[finish], func(t *testing.T) {
+			story(t, func(t *testing.T, r *rig) { r.restarted(finish, func() { r.start() }, r.halt) })
+		})
+	}
+}
+
+// restarted has a daemon end while it is at work, and the next one begin. Meanwhile the agent's turn may finish.
+func (r *rig) restarted(finish bool, begin, end func()) {
+	r.t.Helper()
+	held, release := r.limited(1).holding("developer")
+	r.template("held", held, "reviewer")
+	begin()
+	id := r.pipeline("held", roof).ID
+	r.atWork(id, 1)
+	pending := r.pipeline("held", roof).ID
+	end()
+	if finish {
+		release()
+		r.await("end of the turn", func() (bool, string) { return r.spooled() > 0, "no Stop in the spool" })
+	}
+	r.start()
+	release()
+	for _, id := range []int64{id, pending} {
+		r.wantOneAgent(r.awaitPipeline(id, daemon.PipelineDone))
+		for _, typ := range []string{"step_running", "step_done", "step_handoff_created", "agent_created"} {
+			r.wantRunEvents(id, typ, 2)
+		}
+	}
+	r.wantAtMost(1)
+}
+
+// TestAgentEndedMeanwhile: an agent that ends while no daemon runs has failed its step, unless its turn
+// was over.
+func TestAgentEndedMeanwhile(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		held, release := r.holding("developer")
+		still, _ := r.holding("developer")
+		r.template("held", held)
+		r.template("still", still, "reviewer")
+		r.start()
+		finished, broken := r.pipeline("held", roof).ID, r.pipeline("still", roof).ID
+		a, b := r.pane(r.atWork(finished, 1).ID), r.pane(r.atWork(broken, 1).ID)
+		r.halt()
+		release()
+		r.awaitSpooled(1)
+		r.killProcess(a.PID)
+		r.killProcess(b.PID)
+		r.start()
+		r.wantOneAgent(r.awaitPipeline(finished, daemon.PipelineDone))
+		p := r.awaitPipeline(broken, daemon.PipelineFailed)
+		r.wantSteps(p, "failed pending")
+		if want := fmt.Sprintf("Agent %d ended before its turn was over (", p.Steps[0].AgentIDs[0]); !strings.HasPrefix(said(p.Error), want) || said(p.Steps[0].Error) != said(p.Error) {
+			t.Errorf("run failed with %q, its step with %q, want %q", said(p.Error), said(p.Steps[0].Error), want)
+		}
+	})
+}
+
+// TestAgentGoneAfterItsTurn: what an agent has left counts, also if it is gone before that is recorded.
+func TestAgentGoneAfterItsTurn(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		var gone atomic.Bool
+		over := newGate(t)
+		over.goOn()
+		r.bent(&bend{commit: func(c *daemon.Change, do func() error) error {
+			if c.NewOutput != nil && !gone.Load() {
+				over.pass()
+				return errAway
+			}
+			return do()
+		}})
+		r.template("two", "developer", "reviewer")
+		r.start()
+		id := r.pipeline("two", roof).ID
+		over.await(t)
+		a := r.getAgent(r.getPipeline(id).Steps[0].AgentIDs[0])
+		r.kill(a.ID)
+		r.awaitState(a.ID, daemon.Ended)
+		gone.Store(true)
+		p := r.awaitPipeline(id, daemon.PipelineDone)
+		r.wantOneAgent(p)
+		if got := p.Steps[0].LatestHandoff.ContentMD; !strings.Contains(got, "The roof is mended.") {
+			t.Errorf("step 1 left %q", got)
+		}
+	})
+}
+
+// TestPipelineTmuxKilled: the step's agent ends with the tmux server; resume makes a new server.
+func TestPipelineTmuxKilled(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		held, release := r.holding("reviewer")
+		r.template("held", "developer", held)
+		r.start()
+		id := r.pipeline("held", roof).ID
+		a := r.atWork(id, 2)
+		r.killTmux()
+		p := r.awaitPipeline(id, daemon.PipelineFailed)
+		r.wantSteps(p, "done failed")
+		if want := fmt.Sprintf("Agent %d ended before its turn was over (", a.ID); !strings.HasPrefix(said(p.Error), want) {
+			t.Errorf("run failed with %q, want %q", said(p.Error), want)
+		}
+		r.awaitRunTold(id, "pipeline_failed", 1)
+		release()
+		r.resume(id, false)
+		p = r.awaitPipeline(id, daemon.PipelineDone)
+		r.wantSteps(p, "done done")
+		if ids := p.Steps[1].AgentIDs; len(ids) != 2 || ids[0] != a.ID {
+			t.Errorf("agents %v of step 2, want %d and another", ids, a.ID)
+		}
+	})
+}

@@ -1,0 +1,168 @@
+package stories
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/personas"
+)
+
+// TestPipeline: two steps, the second fed by the first, each agent gone afterwards.
+func TestPipeline(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.template("two", "developer", "reviewer | prompt: Look closely.")
+	r.start()
+	p := r.pipeline("two", "Mend the roof.")
+	if p.Status != daemon.PipelineRunning || len(p.Steps) != 2 {
+		t.Errorf("a new run is %s with %d steps", p.Status, len(p.Steps))
+	}
+	p = r.awaitPipeline(p.ID, daemon.PipelineDone)
+	r.wantSteps(p, "done done")
+	first, second := p.Steps[0].AgentIDs[0], p.Steps[1].AgentIDs[0]
+	r.wantTold(first, "Mend the roof.")
+	if out := p.Steps[0].LatestHandoff; out == nil || out.ContentMD == "" {
+		t.Fatal("step 1 left nothing")
+	}
+	if got := r.told(second); len(got) == 0 || !strings.HasPrefix(got[0], p.Steps[0].LatestHandoff.ContentMD) {
+		t.Errorf("step 2 was told %q", got)
+	}
+	for _, id := range []int64{first, second} {
+		r.awaitState(id, daemon.Ended)
+	}
+}
+
+const another = "---\nname: %s\ndescription: Somebody else.\n---\n\nSomething else altogether.\n"
+
+// TestPipelineSnapshot: a run is what its template and its personas were when it was created, whatever
+// becomes of them.
+func TestPipelineSnapshot(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		file, release := r.holdFile()
+		r.template("three", "developer | prompt: Work. @hold "+file, "reviewer-ada-1 | prompt: Look. | description: The eye.", "tester | prompt: Try.")
+		r.start()
+		p := r.pipeline("three", "Mend the roof. @report")
+		first := r.atWork(p.ID, 1)
+
+		r.wantTold(first.ID, "Mend the roof.")
+		text := r.systemPrompt(first.ID)
+		for _, part := range []string{strings.TrimSpace(r.awaitSkill(con, "")), "You are step 1 of 3", `"a test"`} {
+			if !strings.Contains(text, part) {
+				t.Errorf("step 1 knows\n%s\nwant %q", text, part)
+			}
+		}
+		skills := map[string]string{}
+		for _, slug := range []string{"reviewer-ada-1", "tester-kit-1"} {
+			skills[slug] = strings.TrimSpace(r.awaitSkill(slug, ""))
+			r.write(filepath.Join(r.dir.Persona(slug), "skill.md"), fmt.Sprintf(another, slug))
+			r.awaitSkill(slug, "Something else")
+		}
+		if _, err := r.client.ArchivePersona(t.Context(), "tester-kit-1"); err != nil {
+			t.Fatal(err)
+		}
+		r.template("three", "tester | prompt: Another.")
+		r.awaitTemplate("three", func(t api.Template) bool { return len(t.Steps) == 1 })
+		release()
+
+		p = r.awaitPipeline(p.ID, daemon.PipelineDone)
+		r.wantSteps(p, "done done done")
+		for i, want := range []struct{ slug, told, place string }{
+			{"reviewer-ada-1", "Look.", "You are step 2 of 3"}, {"tester-kit-1", "Try.", "You are step 3 of 3"},
+		} {
+			id := p.Steps[i+1].AgentIDs[0]
+			if text := r.systemPrompt(id); !strings.Contains(text, skills[want.slug]) || strings.Contains(text, "Something else") || !strings.Contains(text, want.place) {
+				t.Errorf("step %d knows\n%s\nwant the skill of %s as it was", i+2, text, want.slug)
+			}
+			if got := r.told(id)[0]; !strings.Contains(got, "\n\n"+want.told+"\n\n## Original request\n\nMend the roof.") {
+				t.Errorf("step %d was told %q", i+2, got)
+			}
+			if a := r.getAgent(id); said(a.Persona) != want.slug || a.Cwd != r.work {
+				t.Errorf("step %d: agent %+v", i+2, a)
+			}
+		}
+		if text := r.systemPrompt(p.Steps[1].AgentIDs[0]); !strings.Contains(text, "The eye.") {
+			t.Errorf("step 2 does not know its part:\n%s", text)
+		}
+	})
+}
+
+// awaitTemplate waits until the daemon has a template as ok wants it.
+func (r *rig) awaitTemplate(name string, ok func(api.Template) bool) (found api.Template) {
+	r.t.Helper()
+	r.await("template "+name, func() (bool, string) {
+		list, err := r.client.Templates(r.t.Context())
+		for _, t := range list {
+			if t.Name == name && ok(t) {
+				found = t
+				return true, ""
+			}
+		}
+		return false, fmt.Sprintf("%+v %v", list, err)
+	})
+	return found
+}
+
+// TestPipelineMissingPersona: nobody to play a step is no reason to refuse the run. Its step fails when it
+// is reached, by name, and goes on when there is somebody.
+func TestPipelineMissingPersona(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.template("cast", "developer | prompt: Work. @say Done.", "plumber", "tester")
+		r.start()
+		p := r.pipeline("cast", "Mend the roof.")
+		if p.Steps[1].Persona != nil || said(p.Steps[0].Persona) != con {
+			t.Errorf("a new run is played by %q and %q", said(p.Steps[0].Persona), said(p.Steps[1].Persona))
+		}
+		p = r.awaitRunFailed(p.ID, 2, `Persona "plumber" does not exist, as a slug or as a role`)
+		r.wantSteps(p, "done failed pending")
+		if !strings.Contains(p.Hint, "understudy persona add") || len(p.Steps[1].AgentIDs) != 0 {
+			t.Errorf("hint %q, agents %v", p.Hint, p.Steps[1].AgentIDs)
+		}
+		added, err := r.client.CreatePersona(t.Context(), personas.New{Role: "plumber", Name: "mario", Skill: "You mend pipes."})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.resume(p.ID, false)
+		p = r.awaitPipeline(p.ID, daemon.PipelineDone)
+		r.wantSteps(p, "done done done")
+		if said(p.Steps[1].Persona) != added.Slug || p.Error != nil || p.Hint != "" || len(p.Steps[0].AgentIDs) != 1 {
+			t.Errorf("run %+v: want step 2 by %s", p, added.Slug)
+		}
+		if text := r.systemPrompt(p.Steps[1].AgentIDs[0]); !strings.Contains(text, "You mend pipes.") {
+			t.Errorf("step 2 knows\n%s", text)
+		}
+		r.wantPrompt(p.Steps[1].AgentIDs[0], r.output(p, 1))
+	})
+}
+
+// TestPipelineTemplateRefused: a template that is not there, one that never was in order, and one that a
+// later edit broke: that stays as it was.
+func TestPipelineTemplateRefused(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.write(filepath.Join(r.dir.Pipelines(), "broken.yaml"), "name: broken\nsteps:\n  - agent: developer\n    aproval: true\n")
+		r.template("good", "developer | prompt: Work. @say Fine.")
+		r.start()
+		in := daemon.NewPipeline{Template: "nothing", Title: "a test", Prompt: "Mend the roof.", Cwd: r.work}
+		_, err := r.client.CreatePipeline(t.Context(), in)
+		wantError(t, err, daemon.KindUnprocessable, "Template \"nothing\" does not exist: `understudy pipeline templates` shows those that do")
+		in.Template = "broken"
+		_, err = r.client.CreatePipeline(t.Context(), in)
+		wantCode(t, err, "template_broken")
+		if err == nil || !strings.Contains(err.Error(), "broken.yaml:4: ") || !strings.Contains(err.Error(), "aproval") {
+			t.Errorf("refused with %v, want file, line and key", err)
+		}
+		if list, err := r.client.Pipelines(t.Context(), allRows); err != nil || len(list) != 0 {
+			t.Errorf("%d runs after refusals, %v", len(list), err)
+		}
+
+		r.write(filepath.Join(r.dir.Pipelines(), "good.yaml"), "name: good\nsteps: 7\n")
+		found := r.awaitTemplate("good", func(t api.Template) bool { return t.Problem != nil })
+		if !strings.Contains(*found.Problem, "good.yaml:2: ") || len(found.Steps) != 1 {
+			t.Errorf("template %+v: want what it held, and file and line", found)
+		}
+		r.awaitPipeline(r.pipeline("good", "Mend the roof.").ID, daemon.PipelineDone)
+	})
+}

@@ -1,0 +1,111 @@
+package stories
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// TestRetryPastBadDocument: a retry in mode generate asks for a document although a bad one is there,
+// which is put aside and not lost.
+func TestRetryPastBadDocument(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		f := r.watchForks()
+		r.start()
+		a := r.spokenTo()
+		r.misbehave("blank-document")
+		h := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, "document_blank")
+		r.misbehave("")
+		if _, err := r.client.RetryHandoff(t.Context(), h.ID, daemon.ModeGenerate); err != nil {
+			t.Fatal(err)
+		}
+		h = r.awaitPhase(h.ID, daemon.Completed)
+		if n := len(f.prompts()); n != 1 || h.Structured == nil {
+			t.Errorf("%d forks, fields %v", n, h.Structured)
+		}
+		aside := strings.TrimSuffix(h.FilePath, ".md") + ".aside.md"
+		if strings.TrimSpace(r.read(aside)) != "" {
+			t.Error("what was put aside is not the bad document")
+		}
+	})
+}
+
+// TestRetryWithOldDocument: a document from before work that the agent was given since is not handed
+// over; the agent is asked again, and the work is in the new one.
+func TestRetryWithOldDocument(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{daemon.ModeAgent, daemon.ModeGenerate} {
+		t.Run(mode, func(t *testing.T) {
+			story(t, func(t *testing.T, r *rig) {
+				r.start()
+				a := r.spokenTo()
+				r.misbehave("no-document")
+				h := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, "document_missing")
+				r.writeDocument(h) // late, as an agent does that was too slow
+				r.misbehave("")
+				r.talk(a.ID, "and then the renderer")
+				if _, err := r.client.RetryHandoff(t.Context(), h.ID, mode); err != nil {
+					t.Fatal(err)
+				}
+				h = r.awaitPhase(h.ID, daemon.Completed)
+				if !strings.Contains(r.read(h.FilePath), "and then the renderer") {
+					t.Errorf("the work since is not in the document:\n%s", r.read(h.FilePath))
+				}
+			})
+		})
+	}
+}
+
+// TestRetryWithFreshDocument: one that was written after the agent's last prompt is taken.
+func TestRetryWithFreshDocument(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.spokenTo()
+		r.misbehave("no-document")
+		h := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, "document_missing")
+		r.talk(a.ID, "and then the renderer")
+		r.writeDocument(h)
+		r.retry(h.ID)
+		h = r.awaitPhase(h.ID, daemon.Completed)
+		if text := r.read(h.FilePath); !strings.Contains(text, "All.") {
+			t.Errorf("the document was not taken:\n%s", text)
+		}
+	})
+}
+
+// TestContextIsAPipe: whatever an agent puts where the context file was, it is a named failure, and
+// holds up nobody.
+func TestContextIsAPipe(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.spokenTo()
+		r.misbehave("crash-at-start")
+		h := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingRegistration, "successor_gone")
+		context := r.read(*h.ContextPath)
+		r.misbehave("slow-start=700ms")
+		r.retry(h.ID)
+		r.awaitPhase(h.ID, daemon.AwaitingRegistration)
+		if err := os.Remove(*h.ContextPath); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Mkfifo(*h.ContextPath, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		h = r.awaitFailure(h.ID, daemon.InjectingSkill, "context_changed")
+		if b, err := r.client.ContextFile(t.Context(), h.ID); err != nil || string(b) != context {
+			t.Errorf("the recorded context is not shown: %v, %.80q", err, b)
+		}
+		if err := os.Remove(*h.ContextPath); err != nil {
+			t.Fatal(err)
+		}
+		r.misbehave("")
+		r.retry(h.ID)
+		r.awaitPhase(h.ID, daemon.Completed)
+		if r.read(*h.ContextPath) != context {
+			t.Error("the context file was not written anew")
+		}
+	})
+}

@@ -1,0 +1,319 @@
+package stories
+
+import (
+	"context"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// TestAwayCountsAgainstNothing: a daemon that came back after longer than a phase may take failed the
+// handoff at once: nobody had been there to do anything about it.
+func TestAwayCountsAgainstNothing(t *testing.T) {
+	t.Parallel()
+	away := func(r *rig, id int64) daemon.Handoff {
+		r.halt()
+		r.away(id)
+		r.start()
+		return r.awaitPhase(id, daemon.Completed)
+	}
+	t.Run("instructing", func(t *testing.T) {
+		story(t, func(t *testing.T, r *rig) {
+			r.start()
+			a := r.agent(con)
+			release := r.hold(a.ID, "long work")
+			id := r.handoff(a.ID)
+			r.awaitNote(id, noteBusyPart)
+			r.halt()
+			release()
+			r.awaitSpooled(1)
+			h := away(r, id)
+			r.wantTold(a.ID, "long work", h.Ref)
+		})
+	})
+	t.Run("awaiting_document", func(t *testing.T) {
+		story(t, func(t *testing.T, r *rig) {
+			r.start()
+			a := r.agent(con)
+			r.misbehave("think=3s")
+			id := r.handoff(a.ID)
+			r.awaitPhase(id, daemon.AwaitingDocument)
+			h := away(r, id)
+			r.wantTold(a.ID, h.Ref)
+		})
+	})
+	t.Run("shutting_down", func(t *testing.T) {
+		story(t, func(t *testing.T, r *rig) {
+			r.start()
+			a := r.agent(con)
+			r.misbehave("exit-delay=1500ms")
+			id := r.handoff(a.ID)
+			r.await("hint", func() (bool, string) { return r.hinted(a.ID), "no SessionEnd" })
+			away(r, id)
+			r.wantStages(a.ID, daemon.StopAsked)
+		})
+	})
+	t.Run("spawning", func(t *testing.T) {
+		story(t, func(t *testing.T, r *rig) {
+			var stuck atomic.Bool
+			r.bent(&bend{spawn: func(ctx context.Context, do func() (tmux.PaneInfo, error)) (tmux.PaneInfo, error) {
+				if stuck.Load() {
+					<-ctx.Done()
+					return tmux.PaneInfo{}, ctx.Err()
+				}
+				return do()
+			}}).start()
+			a := r.agent(con)
+			stuck.Store(true)
+			id := r.handoff(a.ID)
+			r.awaitPhase(id, daemon.Spawning)
+			r.halt()
+			stuck.Store(false)
+			away(r, id)
+		})
+	})
+	t.Run("awaiting_registration", func(t *testing.T) {
+		story(t, func(t *testing.T, r *rig) {
+			r.start()
+			a := r.agent(con)
+			r.misbehave("slow-start=1500ms")
+			id := r.handoff(a.ID)
+			r.awaitPhase(id, daemon.AwaitingRegistration)
+			h := away(r, id)
+			r.wantTold(*h.SuccessorID, h.Ref)
+		})
+	})
+}
+
+// TestSuccessorOnItsWay: as long as a successor has not been told what it takes over it could be
+// handed over itself, its predecessor could be opened again beside it, and a message to it was typed
+// before its injection prompt.
+func TestSuccessorOnItsWay(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		g := newGate(t)
+		var armed atomic.Bool
+		r.bent(&bend{hook: func(in daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error) {
+			if in.Event == "SessionStart" && armed.Load() {
+				g.pass()
+			}
+			return do()
+		}}).start()
+		a := r.agent(con)
+		armed.Store(true)
+		id := r.handoff(a.ID)
+		next := *r.awaitPhase(id, daemon.AwaitingRegistration).SuccessorID
+		r.refused(next, daemon.KindConflict, "Handoff already in progress")
+		_, err := r.client.ResumeAgent(t.Context(), a.ID)
+		wantCode(t, err, "handoff_in_progress")
+		dl := r.send(next, "first things first")
+		g.goOn()
+
+		h := r.awaitPhase(id, daemon.Completed)
+		r.awaitVerdict(next, dl.ID, daemon.Submitted)
+		r.wantTold(next, h.Ref, "first things first")
+		r.awaitState(next, daemon.Idle)
+		_, err = r.client.ResumeAgent(t.Context(), a.ID)
+		wantCode(t, err, "agent_resumed") // its work is the successor's now
+		r.awaitPhase(r.handoff(next), daemon.Completed)
+		if n := len(r.successors(a.ID)); n != 1 {
+			t.Errorf("%d successors, want 1", n)
+		}
+	})
+}
+
+// TestResumeTwice: a session could be opened twice, by two requests.
+func TestResumeTwice(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		var both sync.WaitGroup // neither is written before both were checked
+		both.Add(2)
+		var n atomic.Int64
+		r.bent(&bend{commit: func(c *daemon.Change, do func() error) error {
+			if c.NewAgent != nil && c.NewAgent.Resume != "" && n.Add(1) <= 2 {
+				both.Done()
+				both.Wait()
+			}
+			return do()
+		}}).start()
+		a := r.agent(con)
+		r.awaitVerdict(a.ID, r.send(a.ID, "some work").ID, daemon.Submitted)
+		r.awaitState(a.ID, daemon.Idle)
+		if _, err := r.client.StopAgent(t.Context(), a.ID, false); err != nil {
+			t.Fatal(err)
+		}
+		r.awaitState(a.ID, daemon.Ended)
+		results := make(chan error, 2)
+		for range 2 {
+			go func() {
+				_, err := r.client.ResumeAgent(t.Context(), a.ID)
+				results <- err
+			}()
+		}
+		first, second := <-results, <-results
+		if first == nil {
+			first, second = second, first
+		}
+		wantCode(t, first, "agent_resumed")
+		if second != nil {
+			t.Fatalf("both were refused: %v", second)
+		}
+		now := r.awaitState(r.newest().ID, daemon.Idle)
+		if *now.SessionID != *a.SessionID || len(r.successors(a.ID)) != 1 {
+			t.Errorf("agents %+v: want one with the session", r.successors(a.ID))
+		}
+		_, err := r.client.ResumeAgent(t.Context(), a.ID)
+		wantCode(t, err, "agent_resumed")
+	})
+}
+
+// TestPersonaWhileLaunching: a persona given to an agent whose launch files were being written was
+// neither in them nor typed.
+func TestPersonaWhileLaunching(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		g, registers := newGate(t), newGate(t)
+		r.bent(&bend{
+			spawn: func(_ context.Context, do func() (tmux.PaneInfo, error)) (tmux.PaneInfo, error) {
+				g.pass()
+				return do()
+			},
+			hook: func(in daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error) {
+				if in.Event == "SessionStart" {
+					registers.pass()
+				}
+				return do()
+			},
+		}).start()
+		a, err := r.client.CreateAgent(t.Context(), daemon.NewAgent{Cwd: r.work})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.await(t)
+		_, err = r.client.AssignPersona(t.Context(), a.ID, con)
+		wantCode(t, err, "agent_starting")
+		g.goOn()
+		registers.await(t) // it was launched without one
+		r.awaitAgent(a.ID, "a pane", func(a daemon.Agent) bool { return a.Pane != nil })
+		_, err = r.client.AssignPersona(t.Context(), a.ID, con)
+		wantCode(t, err, "agent_starting")
+		registers.goOn()
+		r.awaitState(a.ID, daemon.Idle)
+
+		// Given later, the skill is in place once it was typed: a session that goes on proves nothing.
+		release := r.hold(a.ID, "long work")
+		if _, err := r.client.AssignPersona(t.Context(), a.ID, con); err != nil {
+			t.Fatal(err)
+		}
+		r.deliver(r.hook(a.ID, "SessionStart", map[string]any{"source": "compact"}))
+		if now := r.getAgent(a.ID); now.SkillInjectedAt != nil {
+			t.Error("skill injected before it was typed")
+		}
+		release()
+		r.awaitAgent(a.ID, "skill", func(a daemon.Agent) bool { return a.SkillInjectedAt != nil })
+		r.wantTold(a.ID, "long work", "you play the persona "+con)
+	})
+}
+
+// TestStopWithTasks: the Stop of a turn that leaves the document to a background task was taken for
+// the document's end, and the handoff failed.
+func TestStopWithTasks(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.misbehave("no-stop,no-document") // what it would report is reported below
+		id := r.handoff(a.ID)
+		r.awaitPhase(id, daemon.AwaitingDocument)
+		r.deliver(r.hook(a.ID, "Stop", map[string]any{
+			"stop_hook_active": false, "background_tasks": []map[string]string{{"id": "b1", "status": "running"}},
+		}))
+		store := r.database()
+		h, err := store.Handoff(t.Context(), id)
+		if err != nil || h.Phase != daemon.AwaitingDocument || h.StopHook != 0 {
+			t.Errorf("phase %s, ended by hook %d (%v): want it to await the document", h.Phase, h.StopHook, err)
+		}
+		r.writeDocument(h)
+		r.deliver(r.hook(a.ID, "Stop", map[string]any{"stop_hook_active": false}))
+		r.awaitPhase(id, daemon.Completed)
+		r.wantTold(a.ID, h.Ref)
+	})
+}
+
+// TestSpawnAnswerLost: tmux made the pane and said so too late; the agent was called ended, and its
+// process was nobody's.
+func TestSpawnAnswerLost(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		var lost atomic.Bool
+		r.bent(&bend{spawn: func(_ context.Context, do func() (tmux.PaneInfo, error)) (tmux.PaneInfo, error) {
+			info, err := do()
+			if lost.CompareAndSwap(false, true) {
+				return tmux.PaneInfo{}, context.DeadlineExceeded
+			}
+			return info, err
+		}}).start()
+		a := r.agent(con) // it comes to be idle
+		if panes, err := r.tmux.List(t.Context()); err != nil || len(panes) != 1 {
+			t.Errorf("panes %+v (%v), want one", panes, err)
+		}
+		r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+	})
+}
+
+// TestLaunchFails: the launch files of an agent that was never started stayed, with the secret.
+func TestLaunchFails(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.bent(&bend{spawn: func(context.Context, func() (tmux.PaneInfo, error)) (tmux.PaneInfo, error) {
+			return tmux.PaneInfo{}, errAway
+		}}).start()
+		a, err := r.client.CreateAgent(t.Context(), daemon.NewAgent{Cwd: r.work, Persona: con})
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := r.awaitState(a.ID, daemon.Ended)
+		if !strings.Contains(*now.EndReason, errAway.Error()) {
+			t.Errorf("ended by %q", *now.EndReason)
+		}
+		r.await("launch files gone", func() (bool, string) {
+			_, err := os.Stat(r.dir.Launch(a.ID))
+			return os.IsNotExist(err), "still there"
+		})
+	})
+}
+
+// TestMessageToStopping: what was sent to an agent that was about to exit was queued, and dropped.
+func TestMessageToStopping(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent("")
+		r.misbehave("exit-delay=1s")
+		if _, err := r.client.StopAgent(t.Context(), a.ID, false); err != nil {
+			t.Fatal(err)
+		}
+		_, err := r.client.SendMessage(t.Context(), a.ID, "one more thing", false)
+		wantCode(t, err, "agent_stopping")
+		r.awaitState(a.ID, daemon.Ended)
+		r.wantTold(a.ID)
+	})
+}
+
+// TestRetryInTurn: a retry asked an agent anew that was writing the document right then.
+func TestRetryInTurn(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.misbehave("no-document")
+		h := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, "document_missing")
+		release := r.hold(a.ID, "write it now")
+		r.retry(h.ID)
+		if now := r.awaitNote(h.ID, "in a turn"); now.Phase != daemon.Verifying {
+			t.Errorf("phase %s, want verifying", now.Phase)
+		}
+		r.writeDocument(h)
+		release()
+		r.awaitPhase(h.ID, daemon.Completed)
+		r.wantTold(a.ID, instructed, "write it now")
+		r.wantKinds(a.ID, daemon.KindInstruction, daemon.KindMessage, daemon.KindExit)
+	})
+}

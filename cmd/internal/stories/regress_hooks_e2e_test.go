@@ -1,0 +1,72 @@
+//go:build e2e
+
+package stories
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
+)
+
+// TestPaneOfStranger: what a hook said of its pane was believed. A stale or made-up $TMUX put an agent
+// on the pane of another one, which then was typed to.
+func TestPaneOfStranger(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	ours := r.agent(con)
+	r.person(nil).says("SessionStart", "outside", r.pane(ours.ID))
+	if a := r.newest(); a.ID == ours.ID || a.Pane != nil {
+		t.Errorf("agent %+v: want one without a pane", a)
+	}
+
+	p := r.person(tmuxtest.Server(t))
+	stale := p.pane
+	stale.ServerPID++ // of a server before this one
+	p.says("SessionStart", "stale", stale)
+	a := r.newest()
+	if a.Pane != nil || *a.SessionID != "stale" {
+		t.Errorf("agent %+v: want one without a pane", a)
+	}
+	p.says("SessionStart", "stale", p.pane)
+	if a = r.getAgent(a.ID); a.Pane == nil || *a.Pane != p.pane.Pane {
+		t.Errorf("agent %+v: want it in pane %s", a, p.pane.Pane)
+	}
+}
+
+// TestSocketOfImpostor: a hook names a socket on which something else than tmux listens, which has each tmux
+// command run a program. The session has no pane then, and says why; no tmux command talks to the socket.
+func TestSocketOfImpostor(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	fake := tmuxtest.NewImpostor(t) // in this process, in which the session runs as well
+	r.person(nil).says("SessionStart", "fooled", tmux.PaneInfo{Ref: tmux.Ref{Socket: fake.Socket, ServerPID: os.Getpid(), Pane: "%0"}})
+	if a := r.newest(); a.Pane != nil || !strings.Contains(a.Note, "it has no pane") || !strings.Contains(a.Note, "tmux") {
+		t.Errorf("agent %+v: want one without a pane, and a note of it", a)
+	}
+	if fake.Fooled() {
+		t.Error("a tmux command talked to the socket")
+	}
+}
+
+// TestRunsInsideAgent: a `claude -p` inside an agent that a person started became an agent of its own,
+// in the same pane.
+func TestRunsInsideAgent(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	a, _ := r.foreignAgent(tmuxtest.Server(t), "")
+	r.misbehave("child-hooks")
+	dl := r.send(a.ID, "some work")
+	r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
+	r.awaitState(a.ID, daemon.Idle)
+	list, err := r.client.Agents(t.Context(), allRows)
+	if err != nil || len(list) != 1 {
+		t.Errorf("agents %+v (%v), want one", list, err)
+	}
+	if now := r.getAgent(a.ID); *now.SessionID != *a.SessionID || now.Pane == nil || *now.Pane != *a.Pane {
+		t.Errorf("agent\n   was %+v\nand is %+v", a, now)
+	}
+}

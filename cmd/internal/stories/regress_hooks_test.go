@@ -1,0 +1,168 @@
+package stories
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// setAside are the hooks that a person must look at.
+func (r *rig) setAside() []string {
+	r.t.Helper()
+	list, err := filepath.Glob(filepath.Join(r.dir.Spool(), "bad", "*.json"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return list
+}
+
+// TestPoisonHook: one hook that could not be applied kept a daemon from starting, and held up the
+// hooks of all agents for ever.
+func TestPoisonHook(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		var poison atomic.Value // the key
+		poison.Store("")
+		r.bent(&bend{hook: func(in daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error) {
+			if in.Key == poison.Load() {
+				return daemon.HookResult{}, errors.New("a constraint of the database")
+			}
+			return do()
+		}}).start()
+		a := r.agent(con)
+		refused, unread := r.hook(a.ID, "UserPromptSubmit", nil), r.hook(a.ID, "Stop", nil)
+		unread.Body = json.RawMessage(`["not an object"]`)
+		work, stop := r.hook(a.ID, "UserPromptSubmit", map[string]any{"prompt": "x"}), r.hook(a.ID, "Stop", nil)
+		r.halt()
+
+		poison.Store(refused.Key)
+		r.spool(refused, unread, work, stop)
+		r.start() // for the first: it starts
+		r.await("good hooks", func() (bool, string) { return len(r.agentEvents(a.ID, "agent_working")) == 1, r.report() })
+		r.awaitState(a.ID, daemon.Idle)
+		if n := r.spooled(); n != 0 {
+			t.Errorf("%d hooks are still spooled", n)
+		}
+		bad, told := r.setAside(), r.alerts("hook_set_aside")
+		if len(bad) != 2 || len(told) != 2 {
+			t.Fatalf("set aside %v, told %q: want two", bad, told)
+		}
+		for i, message := range told {
+			if !strings.Contains(message, bad[i]) || !strings.Contains(message, "delete it") {
+				t.Errorf("alert %q: want it to name %s and what to do", message, bad[i])
+			}
+		}
+		if !strings.Contains(told[0], "a constraint of the database") {
+			t.Errorf("alert %q does not say why", told[0])
+		}
+		b, err := os.ReadFile(bad[0])
+		var kept hooks.Envelope
+		if err != nil || json.Unmarshal(b, &kept) != nil || kept.Key != refused.Key {
+			t.Errorf("%s: %v: %.200q: want the hook", bad[0], err, b)
+		}
+		r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+	})
+}
+
+// TestFullDatabase: a database that can store nothing at all is no fault of the hook that comes: it is
+// kept, and applied later.
+func TestFullDatabase(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		var full atomic.Bool
+		var tries atomic.Int64
+		errFull := errors.New("no space left on device")
+		r.bent(&bend{
+			hook: func(_ daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error) {
+				if full.Load() {
+					return daemon.HookResult{}, errFull
+				}
+				return do()
+			},
+			commit: func(_ *daemon.Change, do func() error) error {
+				if full.Load() {
+					tries.Add(1)
+					return errFull
+				}
+				return do()
+			},
+		}).start()
+		a := r.agent("")
+		env := r.hook(a.ID, "UserPromptSubmit", map[string]any{"prompt": "x"})
+		full.Store(true)
+		r.spool(env)
+		r.await("two attempts", func() (bool, string) { return tries.Load() >= 2, "" })
+		full.Store(false)
+		r.awaitSpooled(0)
+		if n := len(r.agentEvents(a.ID, "agent_working")); n != 1 || len(r.setAside()) != 0 {
+			t.Errorf("applied %d times, set aside %v: want it applied", n, r.setAside())
+		}
+	})
+}
+
+// TestHookRefused: a body that cannot be understood is refused; the operator is told once for each
+// event, because a newer runtime may send all of them so.
+func TestHookRefused(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		for _, event := range []string{"Stop", "Stop", "Notification", "Stop"} {
+			env := r.hook(a.ID, event, map[string]any{"session_id": strings.Repeat("s", 201)})
+			if event == "Notification" {
+				env.Body = json.RawMessage(`{"hook_event_name":7}`)
+			}
+			_, err := r.sends(env)
+			if err == nil || !strings.Contains(err.Error(), "400") && !strings.Contains(err.Error(), "refused") {
+				t.Errorf("%s: %v, want it refused", event, err)
+			}
+		}
+		told := r.alerts("hook_refused")
+		if len(told) != 2 || !strings.Contains(told[0], "Stop") || !strings.Contains(told[0], "201 bytes") || !strings.Contains(told[1], "Notification") {
+			t.Errorf("told %q, want once for each event", told)
+		}
+		if now := r.getAgent(a.ID); *now.SessionID != *a.SessionID {
+			t.Errorf("session %.20s: changed", *now.SessionID)
+		}
+		r.deliver(r.hook(a.ID, "SessionStart", map[string]any{"session_id": strings.Repeat("s", 200), "source": "clear"}))
+		if now := r.getAgent(a.ID); len(*now.SessionID) != 200 {
+			t.Errorf("session %.20s: want the one of 200 bytes", *now.SessionID)
+		}
+	})
+}
+
+// TestSweepWithoutSpool: while the spool could not be replayed, nothing else was looked at either.
+func TestSweepWithoutSpool(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		var held atomic.Value
+		held.Store("")
+		r.bent(&bend{hook: func(in daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error) {
+			if in.Key == held.Load() {
+				return daemon.HookResult{}, fmt.Errorf("locked: %w", context.DeadlineExceeded)
+			}
+			return do()
+		}}).start()
+		a := r.agent("")
+		defer r.hold(a.ID, "endless work")()
+		env := r.hook(a.ID, "Notification", nil)
+		held.Store(env.Key)
+		r.spool(env)
+		r.personPresses(a.ID, tmux.Escape) // without a hook: only the sweep notices
+		r.awaitState(a.ID, daemon.Idle)
+		if n := r.spooled(); n != 1 || len(r.setAside()) != 0 {
+			t.Errorf("%d hooks in the spool, set aside %v: want it kept, what holds it passes", n, r.setAside())
+		}
+		held.Store("")
+		r.awaitSpooled(0)
+		if n := len(r.setAside()); n != 0 {
+			t.Errorf("%d hooks set aside", n)
+		}
+	})
+}

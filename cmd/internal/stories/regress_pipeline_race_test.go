@@ -1,0 +1,387 @@
+package stories
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// gates has a daemon wait at commits: at each gate stops the first one that it is for.
+func (r *rig) gates(at ...func(*daemon.Change) bool) []*gate {
+	gates := make([]*gate, len(at))
+	for i := range at {
+		gates[i] = newGate(r.t)
+	}
+	r.bent(&bend{commit: func(c *daemon.Change, do func() error) error {
+		for i, is := range at {
+			if is(c) {
+				gates[i].pass()
+			}
+		}
+		return do()
+	}})
+	return gates
+}
+
+// The commits at which the tests below have a daemon wait.
+var (
+	// toSuccessor is a handoff that names its successor.
+	toSuccessor = func(c *daemon.Change) bool {
+		return c.Move != nil && c.Move.From == daemon.ShuttingDown && c.Move.Handoff.Phase == daemon.Spawning
+	}
+	// byHand is a handoff that a person retries.
+	byHand = func(c *daemon.Change) bool { return c.Move != nil && c.Move.From == daemon.Failed && c.Run == nil }
+	// byRun is a handoff that the run which is resumed retries.
+	byRun = func(c *daemon.Change) bool { return c.Move != nil && c.Move.From == daemon.Failed && c.Run != nil }
+	// ofLaunch is a successor that is about to be started.
+	ofLaunch = func(c *daemon.Change) bool {
+		return c.Move == nil && c.Run == nil && slices.ContainsFunc(c.Agents, func(a *daemon.Agent) bool {
+			return a.PreviousAgentID != nil && a.SpawnedAt == nil && a.State == daemon.Starting
+		})
+	}
+	// ofOutput is the end of a step.
+	ofOutput = func(c *daemon.Change) bool { return c.NewOutput != nil }
+	// ofMessage is a message that is queued.
+	ofMessage = func(c *daemon.Change) bool {
+		return slices.ContainsFunc(c.NewDeliveries, func(dl *daemon.Delivery) bool { return dl.Kind == daemon.KindMessage })
+	}
+)
+
+// telling is a commit with an event of a type.
+func telling(typ string) func(*daemon.Change) bool {
+	return func(c *daemon.Change) bool {
+		return slices.ContainsFunc(c.Events, func(e *daemon.Event) bool { return e.Type == typ })
+	}
+}
+
+// nth is the n-th commit of those that at is for.
+func nth(n int32, at func(*daemon.Change) bool) func(*daemon.Change) bool {
+	var seen atomic.Int32
+	return func(c *daemon.Change) bool { return at(c) && seen.Add(1) == n }
+}
+
+// outOfTime has the time of a running step, counted from 1, be over.
+func (r *rig) outOfTime(id int64, n int) {
+	r.t.Helper()
+	store := r.database()
+	r.await("the end of the step's time", func() (bool, string) {
+		p, err := store.Pipeline(r.t.Context(), id)
+		if err != nil {
+			return false, err.Error()
+		}
+		s := &p.Steps[n-1]
+		s.Timeout = time.Millisecond
+		err = store.Commit(r.t.Context(), &daemon.Change{Run: &daemon.RunMove{Pipeline: &p, Steps: []*daemon.Step{s}}})
+		if err != nil && !errors.Is(err, daemon.ErrMoved) {
+			r.t.Fatal(err)
+		}
+		return err == nil, "another writer was first"
+	})
+}
+
+// handing has the agent of a held run's first step handed over until its turn ends, and ends that.
+func (r *rig) handing(a daemon.Agent, release func()) (handoffID int64) {
+	r.t.Helper()
+	id := r.handoff(a.ID)
+	r.awaitNote(id, noteBusyPart)
+	release()
+	return id
+}
+
+// wantNobody waits for the end of all agents of a run, and fails if one comes after that.
+func (r *rig) wantNobody(id int64) {
+	r.t.Helper()
+	for _, s := range r.getPipeline(id).Steps {
+		for _, agent := range s.AgentIDs {
+			r.awaitState(agent, daemon.Ended)
+		}
+	}
+	r.wantNoPanes()
+	if p := r.getPipeline(id); p.Status != daemon.PipelineFailed || p.CurrentAgentID != nil {
+		r.t.Errorf("run is %s, its agent %v", p.Status, p.CurrentAgentID)
+	}
+}
+
+// later does something in the background, and tells how it ended.
+func later(do func() error) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	return done
+}
+
+// ended waits for what [later] began.
+func (r *rig) ended(done <-chan error) error {
+	r.t.Helper()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(cmdtest.Eventually):
+		r.t.Fatal("what was asked for in the background did not end\n" + r.report())
+		return nil
+	}
+}
+
+// TestResumeWhileHandedOver: a run was aborted and resumed while the handoff of its agent was about to
+// name a successor. Both made an agent, and two worked at the step.
+func TestResumeWhileHandedOver(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		naming := r.gates(toSuccessor)[0]
+		p, a, release := r.held("")
+		hid := r.handing(a, release)
+		naming.await(t)
+		r.abort(p.ID, "failed pending")
+		r.resume(p.ID, false)
+		r.awaitRun(p.ID, "note on the handoff", func(p daemon.Pipeline) bool {
+			if ids := p.Steps[0].AgentIDs; len(ids) > 1 {
+				t.Fatalf("agents %v of step 1 while handoff %d is open", ids, hid)
+			}
+			return strings.Contains(p.Note, fmt.Sprintf("handoff %d of agent %d comes to its end", hid, a.ID))
+		})
+		naming.goOn()
+		r.wantHandedOn(p.ID, hid, 2)
+		r.wantAtMost(1)
+		if n := len(r.handoffEvents(hid, "handoff_retried")); n != 1 {
+			t.Errorf("the handoff was retried %d times, want once", n)
+		}
+	})
+}
+
+// TestResumedAbortedAtOnce: the same the other way round. The run is about to go on with the handoff when
+// it is aborted again, and a person retries the handoff: nobody works then, and the next resume goes on.
+func TestResumedAbortedAtOnce(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		gates := r.gates(toSuccessor, byRun)
+		naming, retrying := gates[0], gates[1]
+		p, a, release := r.held("")
+		hid := r.handing(a, release)
+		naming.await(t)
+		r.abort(p.ID, "failed pending")
+		naming.goOn()
+		r.awaitPhase(hid, daemon.Failed)
+		r.resume(p.ID, false)
+		retrying.await(t)
+		_, err := r.client.RetryHandoff(t.Context(), hid, "")
+		wantConflict(t, err, "step_over")
+		r.abort(p.ID, "pending pending")
+		retrying.goOn()
+		_, err = r.client.RetryHandoff(t.Context(), hid, "")
+		wantConflict(t, err, "pipeline_failed")
+		r.wantNobody(p.ID)
+		if h := r.getHandoff(hid); h.Phase != daemon.Failed || h.Error.Code != "step_over" {
+			t.Errorf("handoff is %s: %+v", h.Phase, h.Error)
+		}
+		r.resume(p.ID, false)
+		r.wantHandedOn(p.ID, hid, 2)
+		r.wantAtMost(1)
+	})
+}
+
+// TestAbortWhileRetried: a handoff with which a resumed run went on was not asked whether its step was
+// over, and started a successor for a run that was aborted again.
+func TestAbortWhileRetried(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		gates := r.gates(toSuccessor, nth(2, toSuccessor))
+		naming, again := gates[0], gates[1]
+		p, a, release := r.held("")
+		hid := r.handing(a, release)
+		naming.await(t)
+		r.abort(p.ID, "failed pending")
+		naming.goOn()
+		r.awaitPhase(hid, daemon.Failed)
+		r.resume(p.ID, false)
+		again.await(t)
+		r.abort(p.ID, "failed pending")
+		again.goOn()
+		r.awaitPhase(hid, daemon.Failed)
+		r.wantNobody(p.ID)
+		if ids := r.getPipeline(p.ID).Steps[0].AgentIDs; len(ids) != 1 {
+			t.Errorf("step 1 was worked on by %v, want no successor", ids)
+		}
+	})
+}
+
+// TestEndWhileHandedOver: a run was aborted, or its step ran out of time, while the handoff of its agent
+// was about to name a successor, which then worked for nobody.
+func TestEndWhileHandedOver(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"aborted", "timed out"} {
+		for _, first := range []string{"end", "successor", "successor's name"} {
+			t.Run(how+", the "+first+" first", func(t *testing.T) {
+				story(t, func(t *testing.T, r *rig) {
+					gates := r.gates(toSuccessor, telling("pipeline_failed"), ofLaunch)
+					naming, failing, launching := gates[0], gates[1], gates[2]
+					if first != "successor's name" {
+						launching.goOn()
+					}
+					p, a, release := r.held("")
+					hid := r.handing(a, release)
+					naming.await(t)
+					done := later(func() error { return nil })
+					if how == "aborted" {
+						done = later(func() error { _, err := r.client.AbortPipeline(t.Context(), p.ID); return err })
+					} else {
+						r.outOfTime(p.ID, 1)
+					}
+					failing.await(t)
+					r.misbehave("slow-start=1h") // a successor does not get on with it
+					if first == "end" {
+						failing.goOn()
+						r.awaitPipeline(p.ID, daemon.PipelineFailed)
+						naming.goOn()
+						r.awaitPhase(hid, daemon.Failed)
+					} else {
+						naming.goOn()
+						r.awaitPhase(hid, daemon.Spawning, daemon.AwaitingRegistration)
+						launching.await(t)
+						failing.goOn()
+						r.awaitPipeline(p.ID, daemon.PipelineFailed)
+						launching.goOn() // a pane was to be made, and its predecessor's to be given up for it
+						r.awaitPhase(hid, daemon.Failed, daemon.Cancelled)
+					}
+					if err := r.ended(done); err != nil {
+						t.Errorf("abort: %v", err)
+					}
+					r.wantNobody(p.ID)
+					want := map[string]int{"end": 0, "successor": 1, "successor's name": 1}[first]
+					if h := r.getHandoff(hid); len(r.successors(a.ID)) != want || first == "end" && h.Error.Code != "step_over" {
+						t.Errorf("handoff %+v with the successors %+v, want %d", h, r.successors(a.ID), want)
+					}
+					r.misbehave("")
+					if how == "aborted" { // else there is no time left
+						r.resume(p.ID, false)
+						r.wantHandedOn(p.ID, hid, 2+want)
+						r.wantAtMost(1)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestRetryWhileRunFails: a person retried the failed handoff of a step while its run was about to fail
+// of it. When the run was resumed as well, two agents worked at the step.
+func TestRetryWhileRunFails(t *testing.T) {
+	t.Parallel()
+	t.Run("retry first", func(t *testing.T) {
+		story(t, func(t *testing.T, r *rig) {
+			failing := r.gates(telling("step_failed"))[0]
+			p, a, release := r.held("")
+			r.misbehave("crash-at-start")
+			hid := r.handing(a, release)
+			failing.await(t)
+			r.misbehave("")
+			r.retry(hid)
+			failing.goOn()
+			r.wantHandedOn(p.ID, hid, 3)
+			r.wantAtMost(1)
+			r.wantRunEvents(p.ID, "pipeline_failed", 0)
+		})
+	})
+	t.Run("resume first", func(t *testing.T) {
+		story(t, func(t *testing.T, r *rig) {
+			gates := r.gates(telling("step_failed"), byHand)
+			failing, retrying := gates[0], gates[1]
+			p, a, release := r.held("")
+			r.misbehave("crash-at-start")
+			hid := r.handing(a, release)
+			failing.await(t)
+			done := later(func() error { _, err := r.client.RetryHandoff(t.Context(), hid, ""); return err })
+			retrying.await(t)
+			failing.goOn()
+			r.awaitPipeline(p.ID, daemon.PipelineFailed)
+			r.misbehave("")
+			r.resume(p.ID, false)
+			r.awaitStep(p.ID, 1, daemon.StepRunning)
+			retrying.goOn()
+			wantConflict(t, r.ended(done), "handoff_not_failed")
+			r.wantHandedOn(p.ID, hid, 3)
+			r.wantAtMost(1)
+		})
+	})
+	t.Run("resumed without it", func(t *testing.T) {
+		story(t, func(t *testing.T, r *rig) {
+			gates := r.gates(nth(2, telling("step_failed")), byHand, ofOutput)
+			failing, retrying, leaving := gates[0], gates[1], gates[2]
+			p, a, release := r.held("")
+			r.misbehave("crash-at-start")
+			hid := r.handing(a, release)
+			r.awaitPipeline(p.ID, daemon.PipelineFailed)
+			r.resume(p.ID, false) // with the handoff, once
+			failing.await(t)
+			done := later(func() error { _, err := r.client.RetryHandoff(t.Context(), hid, ""); return err })
+			retrying.await(t)
+			failing.goOn()
+			r.awaitPipeline(p.ID, daemon.PipelineFailed)
+			r.misbehave("")
+			r.resume(p.ID, false)
+			leaving.await(t)
+			retrying.goOn()
+			wantConflict(t, r.ended(done), "step_over")
+			leaving.goOn()
+			p = r.awaitPipeline(p.ID, daemon.PipelineDone)
+			if ids := p.Steps[0].AgentIDs; len(ids) != 4 || r.getAgent(ids[3]).PreviousAgentID != nil {
+				t.Errorf("step 1 was worked on by %v, want two successors of the first and one anew", ids)
+			}
+			r.wantAtMost(1)
+		})
+	})
+}
+
+// TestMessageAtTheEnd: a message that was sent while the step of its agent was about to end was taken and
+// never given to anybody. It is given, and its answer is what the step leaves, or it is refused.
+func TestMessageAtTheEnd(t *testing.T) {
+	t.Parallel()
+	t.Run("message first", func(t *testing.T) {
+		story(t, func(t *testing.T, r *rig) {
+			leaving := r.gates(ofOutput)[0]
+			r.template("one", "developer | prompt: Work. @say Done.")
+			r.start()
+			id := r.pipeline("one", "-").ID
+			leaving.await(t)
+			a := r.getPipeline(id).Steps[0].AgentIDs[0]
+			dl := r.send(a, "and the chimney @say The chimney, too.")
+			leaving.goOn()
+			p := r.awaitPipeline(id, daemon.PipelineDone)
+			r.awaitVerdict(a, dl.ID, daemon.Submitted)
+			if got := r.output(p, 1); got != "The chimney, too." {
+				t.Errorf("step left %q, want the answer to the message", got)
+			}
+			r.awaitState(a, daemon.Ended)
+			r.wantKinds(a, daemon.KindMessage, daemon.KindExit)
+		})
+	})
+	t.Run("end first", func(t *testing.T) {
+		story(t, func(t *testing.T, r *rig) {
+			gates := r.gates(ofOutput, ofMessage)
+			leaving, sending := gates[0], gates[1]
+			r.misbehave("exit-delay=1s")
+			r.template("one", "developer | prompt: Work. @say Done.")
+			r.start()
+			id := r.pipeline("one", "-").ID
+			leaving.await(t)
+			a := r.getPipeline(id).Steps[0].AgentIDs[0]
+			done := later(func() error { _, err := r.client.SendMessage(t.Context(), a, "and the chimney", false); return err })
+			sending.await(t)
+			leaving.goOn()
+			r.awaitStep(id, 1, daemon.StepDone)
+			sending.goOn()
+			var told *daemon.Error
+			if err := r.ended(done); !errors.As(err, &told) || told.Kind != daemon.KindConflict {
+				t.Errorf("message: %v, want a conflict", err)
+			}
+			p := r.awaitPipeline(id, daemon.PipelineDone)
+			if got := r.output(p, 1); !strings.HasPrefix(got, "Done.") {
+				t.Errorf("step left %q", got)
+			}
+			r.awaitState(a, daemon.Ended)
+			r.wantKinds(a, daemon.KindExit)
+		})
+	})
+}

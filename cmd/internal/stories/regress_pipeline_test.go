@@ -1,0 +1,395 @@
+package stories
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// inBackground is a run of two steps whose first agent is idle, has said that the roof is mended, and has
+// a background task that goes on until release is called.
+func (r *rig) inBackground() (p daemon.Pipeline, a daemon.Agent, release func()) {
+	r.t.Helper()
+	file, release := r.holdFile()
+	r.template("background", "developer | prompt: Work. @background @hold "+file+" @say The roof is mended.", "reviewer | prompt: Look. @say Fine.")
+	r.start()
+	p = r.awaitRun(r.pipeline("background", "-").ID, "note on background tasks", func(p daemon.Pipeline) bool {
+		return strings.Contains(p.Note, "background tasks")
+	})
+	return p, r.getAgent(p.Steps[0].AgentIDs[0]), release
+}
+
+// TestStepBackgroundForever: a step failed at the end of its time because of a background task alone,
+// such as a server that was left running, and what its agent had said was lost.
+func TestStepBackgroundForever(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		p, a, _ := r.inBackground()
+		r.outOfTime(p.ID, 1)
+		p = r.awaitPipeline(p.ID, daemon.PipelineDone)
+		r.wantSteps(p, "done done")
+		r.wantStoredOutput(p, 1, "The roof is mended.")
+		const want = "Step 1 (developer) ended with a background task of its agent still at work."
+		if len(p.Warnings) != 1 || p.Warnings[0] != want {
+			t.Errorf("warnings %q, want %q", p.Warnings, want)
+		}
+		if text := r.awaitRunAlert(p.ID, "pipeline_warning"); !strings.Contains(text, want) {
+			t.Errorf("operator was told %q", text)
+		}
+		r.awaitState(a.ID, daemon.Ended)
+	})
+}
+
+// TestStepInstructionUnhooked: an instruction that no hook confirmed began a turn that counted as the
+// agent's own work: when its handoff came to nothing, the word about the document was the step's output.
+func TestStepInstructionUnhooked(t *testing.T) {
+	t.Parallel()
+	for name, behaviour := range map[string]string{
+		"found while the turn runs": "think=3s,no-prompt-hook,no-document",
+		"found after the turn":      "no-prompt-hook,no-document",
+	} {
+		for _, cancelled := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, cancelled %t", name, cancelled), func(t *testing.T) {
+				story(t, func(t *testing.T, r *rig) {
+					p, a, release := r.inBackground()
+					r.misbehave(behaviour)
+					id := r.handoff(a.ID)
+					r.awaitPhase(id, daemon.AwaitingDocument)
+					dl := r.awaitVerdict(a.ID, r.deliveries(a.ID)[0].ID, daemon.Submitted)
+					if dl.Kind != daemon.KindInstruction || !strings.Contains(dl.Evidence, "transcript") {
+						t.Errorf("%s was confirmed by %q, want the transcript", dl.Kind, dl.Evidence)
+					}
+					if cancelled {
+						r.cancel(a.ID, daemon.AwaitingDocument)
+					} else if r.writeBlank(id); r.awaitPhase(id, daemon.Failed).RecordedAt != nil {
+						t.Error("a blank document was recorded")
+					}
+					r.await("the answer to the instruction", func() (bool, string) {
+						said := r.answers(a.ID)
+						return len(said) == 2 && r.getAgent(a.ID).State == daemon.Idle, fmt.Sprintf("%q", said)
+					})
+					want := "The roof is mended."
+					if cancelled {
+						r.outOfTime(p.ID, 1)
+					} else { // a turn after that is its own work again
+						want = "The background task has finished."
+						r.misbehave("")
+						release()
+					}
+					r.wantStoredOutput(r.awaitPipeline(p.ID, daemon.PipelineDone), 1, want)
+				})
+			})
+		}
+	}
+}
+
+// writeBlank writes a document that is refused.
+func (r *rig) writeBlank(handoffID int64) {
+	r.t.Helper()
+	if err := os.WriteFile(r.getHandoff(handoffID).FilePath, []byte("\n"), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// TestMessageDropped: messages that waited for the end of a turn were dropped without a word when their
+// step failed or was aborted.
+func TestMessageDropped(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"aborted", "aborted at once", "timed out", "killed"} {
+		t.Run(how, func(t *testing.T) {
+			story(t, func(t *testing.T, r *rig) {
+				failing := r.gates(telling("pipeline_failed"))[0]
+				p, a, _ := r.held("")
+				sent := []daemon.Delivery{r.send(a.ID, "and the chimney")}
+				done := later(func() error { return nil })
+				switch how {
+				case "timed out":
+					r.outOfTime(p.ID, 1)
+				case "killed":
+					if err := r.tmux.Kill(t.Context(), r.pane(a.ID).Ref); err != nil {
+						t.Fatal(err)
+					}
+				default:
+					done = later(func() error { _, err := r.client.AbortPipeline(t.Context(), p.ID); return err })
+				}
+				failing.await(t)
+				if how == "aborted at once" {
+					sent = append(sent, r.send(a.ID, "and the gutter"))
+				}
+				failing.goOn()
+				if err := r.ended(done); err != nil {
+					t.Errorf("abort: %v", err)
+				}
+				r.awaitPipeline(p.ID, daemon.PipelineFailed)
+				r.awaitState(a.ID, daemon.Ended)
+				for _, dl := range sent {
+					r.awaitVerdict(a.ID, dl.ID, daemon.NotSubmitted)
+					r.wantToldOnce(a.ID, dl.ID)
+				}
+			})
+		})
+	}
+}
+
+// wantToldOnce waits until the operator was told that an agent was not given a text, and fails unless
+// that was said once.
+func (r *rig) wantToldOnce(agentID, deliveryID int64) {
+	r.t.Helper()
+	var about []daemon.Event
+	r.await(fmt.Sprintf("operator told of delivery %d", deliveryID), func() (bool, string) {
+		about = slices.DeleteFunc(r.agentEvents(agentID, "delivery_not_submitted"), func(e daemon.Event) bool {
+			return field(r.t, e, "delivery_id") != float64(deliveryID)
+		})
+		told := r.eventsWhere(func(e daemon.Event) bool {
+			return e.Type == "operator_notified" && len(about) > 0 && field(r.t, e, "event_id") == float64(about[0].ID)
+		})
+		return len(told) > 0, fmt.Sprintf("%d such events", len(about))
+	})
+	if len(about) != 1 || !about[0].Alert {
+		r.t.Errorf("events %+v of delivery %d, want one alert", about, deliveryID)
+	}
+}
+
+// TestLongTaskHandedOver: the successor of an agent whose task was too long for an argument could not
+// read it: the file was its predecessor's, and gone.
+func TestLongTaskHandedOver(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		leaving := r.gates(ofOutput)[0]
+		r.template("two", "developer", "reviewer | prompt: Look. @say Fine.")
+		r.start()
+		prompt := strings.Repeat("Mend the roof\r\nand \"paint\" it: ünïcödé.\n", 5000) + " "
+		if len(prompt) < 200_000 {
+			t.Fatalf("%d bytes", len(prompt))
+		}
+		r.misbehave("think=5s")
+		p := r.pipeline("two", prompt)
+		a := r.atWork(p.ID, 1)
+		id := r.handoff(a.ID)
+		r.awaitNote(id, noteBusyPart)
+		r.misbehave("")
+		h := r.awaitPhase(id, daemon.Completed)
+		leaving.await(t)
+		next, path := *h.SuccessorID, r.dir.Launch(*h.SuccessorID)+"/task.md"
+		if text := r.systemPrompt(next); !strings.Contains(text, "What it was asked to do stands in "+path) {
+			t.Errorf("successor knows\n%s", text)
+		}
+		if r.read(path) != prompt {
+			t.Error("the file does not hold the prompt byte for byte")
+		}
+		argv := r.launchFile(next).Argv
+		settings := r.read(argv[slices.Index(argv, "--settings")+1])
+		if rule := fmt.Sprintf("%q", "Read(/"+path+")"); !strings.Contains(settings, rule) {
+			t.Errorf("settings do not allow %s:\n%s", rule, settings)
+		}
+		leaving.goOn()
+		r.wantContinued(p.ID, a, h)
+	})
+}
+
+// TestResumeHandoffOnce: a handoff that fails again, whenever the run goes on with it, would keep its step
+// from ever being done. It is gone on with once; then the step begins anew.
+func TestResumeHandoffOnce(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		p, a, h := r.failedAfterRecord()
+		r.misbehave("crash-at-start")
+		r.resume(p.ID, false)
+		r.awaitRun(p.ID, "failed again", func(p daemon.Pipeline) bool { return !p.Open() && len(p.Steps[0].AgentIDs) == 3 })
+		r.awaitPhase(h.ID, daemon.Failed)
+		_, err := r.client.RetryHandoff(t.Context(), h.ID, "")
+		wantConflict(t, err, "pipeline_failed")
+		if want := fmt.Sprintf("`understudy pipeline resume %d`", p.ID); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("retry: %v, want %s named", err, want)
+		}
+		r.misbehave("")
+		r.resume(p.ID, false)
+		p = r.awaitPipeline(p.ID, daemon.PipelineDone)
+		ids := p.Steps[0].AgentIDs
+		if len(ids) != 4 || len(r.successors(a.ID)) != 2 {
+			t.Fatalf("step 1 was worked on by %v, want two successors of %d and one anew", ids, a.ID)
+		}
+		if b := r.getAgent(ids[3]); b.PreviousAgentID != nil || b.Generation != 1 {
+			t.Errorf("agent %+v, want one anew", b)
+		}
+		r.wantPrompt(ids[3], r.stepInput(p.ID, 1))
+		if h := r.getHandoff(h.ID); h.Phase != daemon.Failed {
+			t.Errorf("handoff is %s", h.Phase)
+		}
+		r.wantAtMost(1)
+	})
+}
+
+// lookedStore tells of each look at a run.
+type lookedStore struct {
+	daemon.Store
+	looked func()
+}
+
+func (s *lookedStore) Pipeline(ctx context.Context, id int64) (daemon.Pipeline, error) {
+	s.looked()
+	return s.Store.Pipeline(ctx, id)
+}
+
+// TestStepStopAfterTheEnd: the Stop of an agent that was killed right behind it came after the daemon had
+// found its process gone, and the step failed although its turn was over. Here it has come, and is applied
+// long after its run has looked at that for the first time.
+func TestStepStopAfterTheEnd(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		stopping := newGate(t)
+		var gone atomic.Pointer[time.Time]
+		r.bent(&bend{
+			hook: func(in daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error) {
+				if in.Event == "Stop" {
+					stopping.pass()
+				}
+				return do()
+			},
+			commit: func(c *daemon.Change, do func() error) error {
+				err := do()
+				if err == nil && telling("agent_ended")(c) {
+					now := time.Now()
+					gone.Store(&now)
+				}
+				return err
+			},
+		})
+		around := r.cfg.Around
+		r.cfg.Around = func(cfg daemon.Config) daemon.Config {
+			cfg = around(cfg)
+			cfg.Store = &lookedStore{cfg.Store, func() {
+				if at := gone.Load(); at != nil && time.Since(*at) > 2*time.Second {
+					stopping.goOn()
+				}
+			}}
+			return cfg
+		}
+		r.template("two", "developer | prompt: Work. @say It is done.", "reviewer | prompt: Look. @say Fine.")
+		r.start()
+		p := r.pipeline("two", "-")
+		stopping.await(t)
+		a := r.getPipeline(p.ID).Steps[0].AgentIDs[0]
+		r.kill(a)
+		select { // whoever asks for the run looks at it, too
+		case <-stopping.open:
+		case <-time.After(cmdtest.Eventually):
+			t.Fatal("nobody looked at the run of the agent that is gone\n" + r.report())
+		}
+		p = r.awaitPipeline(p.ID, daemon.PipelineDone)
+		r.wantSteps(p, "done done")
+		r.wantStoredOutput(p, 1, "It is done.")
+		if len(p.Steps[0].AgentIDs) != 1 || r.getAgent(a).State != daemon.Ended {
+			t.Errorf("step 1 was worked on by %v", p.Steps[0].AgentIDs)
+		}
+	})
+}
+
+// TestSharedAtOnce: of two runs in one directory that were created at the same moment neither was warned.
+func TestSharedAtOnce(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		creating := r.gates(func(c *daemon.Change) bool { return c.NewPipeline != nil })[0]
+		held, release := r.holding("developer")
+		r.template("held", held, "reviewer")
+		r.start()
+		in := daemon.NewPipeline{Template: "held", Title: "a test", Prompt: roof, Cwd: r.work}
+		var first daemon.Pipeline
+		done := later(func() (err error) { first, err = r.client.CreatePipeline(t.Context(), in); return err })
+		creating.await(t)
+		second := r.create(in)
+		creating.goOn()
+		if err := r.ended(done); err != nil {
+			t.Fatal(err)
+		}
+		r.atWork(first.ID, 1)
+		r.atWork(second.ID, 1)
+		r.wantSharedTold(first.ID, second.ID)
+		release()
+		r.awaitPipeline(first.ID, daemon.PipelineDone)
+		r.awaitPipeline(second.ID, daemon.PipelineDone)
+	})
+}
+
+// wantSharedTold fails unless at least one of two runs is warned of the other, each once, and the operator was
+// told.
+func (r *rig) wantSharedTold(one, two int64) {
+	r.t.Helper()
+	warned := 0
+	for id, other := range map[int64]int64{one: two, two: one} {
+		want := fmt.Sprintf("Pipeline %d works in %s as well", other, r.work)
+		switch p := r.getPipeline(id); {
+		case len(p.Warnings) == 0:
+		case len(p.Warnings) > 1 || !strings.HasPrefix(p.Warnings[0], want):
+			r.t.Errorf("run %d is warned %q, want %q once", id, p.Warnings, want)
+		default:
+			warned++
+			if text := r.awaitRunAlert(id, "pipeline_warning"); !strings.Contains(text, want) {
+				r.t.Errorf("operator was told %q, want %q", text, want)
+			}
+		}
+	}
+	if warned == 0 {
+		r.t.Errorf("neither of the runs %d and %d in %s is warned", one, two, r.work)
+	}
+}
+
+// TestSharedAfterResume: a run that was resumed in a directory where another had begun meanwhile was not
+// warned, however it went on.
+func TestSharedAfterResume(t *testing.T) {
+	t.Parallel()
+	for how, fail := range map[string]func(r *rig) (id int64){
+		"anew":                 func(r *rig) int64 { p, _, _ := r.held(""); return r.abort(p.ID, "failed pending").ID },
+		"with its handoff":     func(r *rig) int64 { p, _, _ := r.failedAfterRecord(); return p.ID },
+		"with the agent at it": func(r *rig) int64 { p, _, _ := r.held(""); r.failByHand(p.ID); return p.ID },
+	} {
+		t.Run(how, func(t *testing.T) {
+			story(t, func(t *testing.T, r *rig) {
+				held, release := r.holding("developer")
+				r.template("other", held)
+				first := fail(r)
+				second := r.pipeline("other", roof).ID
+				r.atWork(second, 1)
+				r.resume(first, false)
+				r.awaitRun(first, "step 1 goes on", func(p daemon.Pipeline) bool { return p.Steps[0].Status != daemon.StepPending })
+				if p := r.getPipeline(second); len(p.Warnings) != 0 {
+					t.Errorf("the run that began alone is warned %q", p.Warnings)
+				}
+				r.wantSharedTold(first, second)
+				release()
+				r.awaitPipeline(second, daemon.PipelineDone)
+			})
+		})
+	}
+}
+
+// TestStepDialogAtStart: a dialog that opens before the session, of which no hook tells, held a step up
+// without a word until its time was over.
+func TestStepDialogAtStart(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.bent(&bend{capture: func(do func() (map[string]string, error)) (map[string]string, error) {
+			shown, err := do()
+			for pane := range shown {
+				shown[pane] = strings.Repeat("─", 80) + "\n Accessing workspace:\n\n /work\n\n ❯ 1. Yes, I trust this folder\n   2. No, exit\n\n Enter to confirm · Esc to cancel\n"
+			}
+			return shown, err
+		}})
+		r.misbehave("slow-start=1h")
+		r.template("two", "developer", "reviewer")
+		r.start()
+		id := r.pipeline("two", roof).ID
+		p := r.awaitRun(id, "note on a dialog", func(p daemon.Pipeline) bool { return p.Note != "" })
+		a := p.Steps[0].AgentIDs[0]
+		if want := fmt.Sprintf("a dialog waits in the pane of agent %d: answer it with `understudy agent attach %[1]d`", a); p.Note != want {
+			t.Errorf("run says %q, want %q", p.Note, want)
+		}
+		if text := r.awaitRunAlert(id, "pipeline_waiting"); !strings.Contains(text, "understudy agent attach") {
+			t.Errorf("operator was told %q", text)
+		}
+		r.abort(id, "failed pending")
+		r.awaitState(a, daemon.Ended)
+	})
+}

@@ -1,0 +1,204 @@
+package stories
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// The regress files hold a test for each mistake that a review or a person found: what happened is in
+// its comment, and the test fails again when the mistake comes back.
+
+// bend stands between a daemon and its world. Each function that is set stands for a call, and does
+// the real one when it likes; nil: the call is left alone.
+type bend struct {
+	paste   func(ctx context.Context, text string, do func() error) error
+	keys    func(keys []tmux.Key, do func() error) error
+	spawn   func(ctx context.Context, do func() (tmux.PaneInfo, error)) (tmux.PaneInfo, error)
+	capture func(do func() (map[string]string, error)) (map[string]string, error)
+	commit  func(c *daemon.Change, do func() error) error
+	hook    func(in daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error)
+}
+
+// bent puts a bend around the daemon of the rig.
+func (r *rig) bent(b *bend) *rig {
+	r.cfg.Around = func(cfg daemon.Config) daemon.Config {
+		cfg.Store = &bentStore{Store: cfg.Store, b: b}
+		open := cfg.Terminal
+		cfg.Terminal = func(socket string) (daemon.Terminal, error) {
+			term, err := open(socket)
+			return &bentTerminal{Terminal: term, b: b}, err
+		}
+		return cfg
+	}
+	return r
+}
+
+type bentTerminal struct {
+	daemon.Terminal
+	b *bend
+}
+
+func (t *bentTerminal) Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux.PasteOptions) error {
+	do := func() error { return t.Terminal.Paste(ctx, ref, text, opt) }
+	if t.b.paste == nil {
+		return do()
+	}
+	return t.b.paste(ctx, text, do)
+}
+
+func (t *bentTerminal) Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight, keys ...tmux.Key) error {
+	do := func() error { return t.Terminal.Press(ctx, ref, seen, keys...) }
+	if t.b.keys == nil {
+		return do()
+	}
+	return t.b.keys(keys, do)
+}
+
+func (t *bentTerminal) Spawn(ctx context.Context, spec tmux.Spec) (tmux.PaneInfo, error) {
+	do := func() (tmux.PaneInfo, error) { return t.Terminal.Spawn(ctx, spec) }
+	if t.b.spawn == nil {
+		return do()
+	}
+	return t.b.spawn(ctx, do)
+}
+
+func (t *bentTerminal) Capture(ctx context.Context, lines int, ansi bool, refs ...tmux.Ref) (map[string]string, error) {
+	do := func() (map[string]string, error) { return t.Terminal.Capture(ctx, lines, ansi, refs...) }
+	if t.b.capture == nil {
+		return do()
+	}
+	return t.b.capture(do)
+}
+
+func (t *bentTerminal) Look(ctx context.Context, ref tmux.Ref) (tmux.View, error) {
+	if t.b.capture == nil {
+		return t.Terminal.Look(ctx, ref)
+	}
+	var view tmux.View
+	shown, err := t.b.capture(func() (map[string]string, error) {
+		var err error
+		view, err = t.Terminal.Look(ctx, ref)
+		return map[string]string{ref.Pane: view.Screen}, err
+	})
+	view.Screen = shown[ref.Pane]
+	return view, err
+}
+
+type bentStore struct {
+	daemon.Store
+	b *bend
+}
+
+func (s *bentStore) Commit(ctx context.Context, c *daemon.Change) error {
+	do := func() error { return s.Store.Commit(ctx, c) }
+	if s.b.commit == nil {
+		return do()
+	}
+	return s.b.commit(c, do)
+}
+
+func (s *bentStore) RecordHook(ctx context.Context, in daemon.HookInput, decide func(daemon.HookTx) daemon.HookDecision) (daemon.HookResult, error) {
+	do := func() (daemon.HookResult, error) { return s.Store.RecordHook(ctx, in, decide) }
+	if s.b.hook == nil {
+		return do()
+	}
+	return s.b.hook(in, do)
+}
+
+// gate is a point in a daemon's work at which a test wants to do something.
+type gate struct {
+	reached chan struct{} // closed when the daemon is there, for the first time
+	open    chan struct{} // closed when it may go on
+	came    atomic.Bool
+	once    sync.Once
+}
+
+func newGate(t testing.TB) *gate {
+	g := &gate{reached: make(chan struct{}), open: make(chan struct{})}
+	t.Cleanup(g.goOn) // else a daemon could not be stopped after a failure
+	return g
+}
+
+// pass is the daemon's side. The first to come waits, and is told that it was.
+func (g *gate) pass() (first bool) {
+	if !g.came.CompareAndSwap(false, true) {
+		return false
+	}
+	close(g.reached)
+	<-g.open
+	return true
+}
+
+// await is the test's side.
+func (g *gate) await(t testing.TB) {
+	t.Helper()
+	select {
+	case <-g.reached:
+	case <-time.After(cmdtest.Eventually):
+		t.Fatal("the daemon never came to the gate")
+	}
+}
+
+func (g *gate) goOn() { g.once.Do(func() { close(g.open) }) }
+
+// errAway is what a bent call says when nothing was done.
+var errAway = errors.New("away for a moment")
+
+// away makes it an hour earlier that the handoff came into its phase, and that its outgoing agent came
+// to its rung of the stop ladder: so it looks to a daemon that was away.
+func (r *rig) away(handoffID int64) {
+	r.t.Helper()
+	store := r.database()
+	r.await("an hour", func() (bool, string) {
+		ctx := r.t.Context()
+		h, err := store.Handoff(ctx, handoffID)
+		if err != nil {
+			return false, err.Error()
+		}
+		a, err := store.Agent(ctx, h.AgentID)
+		if err != nil {
+			return false, err.Error()
+		}
+		h.PhaseAt = h.PhaseAt.Add(-time.Hour)
+		if a.StopStageAt != nil {
+			at := a.StopStageAt.Add(-time.Hour)
+			a.StopStageAt = &at
+		}
+		err = store.Commit(ctx, &daemon.Change{Agents: []*daemon.Agent{&a}, Move: &daemon.Move{Handoff: &h, From: h.Phase}})
+		if err != nil && !errors.Is(err, daemon.ErrMoved) {
+			r.t.Fatal(err)
+		}
+		return err == nil, "another writer was first"
+	})
+}
+
+// wantNothingApproved fails if a dialog of the agent's was answered with yes.
+func (r *rig) wantNothingApproved(agentID int64) {
+	r.t.Helper()
+	for _, e := range r.transcript(agentID) {
+		if text := fmt.Sprint(e.Message.Content); e.Type == "user" && strings.Contains(text, "tool_result") {
+			r.t.Errorf("agent %d: a tool was run: %s", agentID, text)
+		}
+	}
+}
+
+// alerts are the alerts of a type that are about no agent.
+func (r *rig) alerts(typ string) []string {
+	r.t.Helper()
+	var out []string
+	for _, e := range r.eventsWhere(func(e daemon.Event) bool { return e.Type == typ }) {
+		message, _ := field(r.t, e, "message").(string)
+		out = append(out, message)
+	}
+	return out
+}

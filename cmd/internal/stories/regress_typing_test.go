@@ -1,0 +1,169 @@
+package stories
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// failFirst bends the first paste of a text: the daemon waits at the gate, and then nothing was typed.
+// So a daemon finds it that was killed in between.
+func failFirst(g *gate, part string) func(context.Context, string, func() error) error {
+	return func(_ context.Context, text string, do func() error) error {
+		if strings.Contains(text, part) && g.pass() {
+			return errAway
+		}
+		return do()
+	}
+}
+
+// TestTypingResumed: a text whose typing was begun was typed again without a look at the screen. The
+// Enter behind it approved a tool call, in a dialog that had been opened meanwhile.
+func TestTypingResumed(t *testing.T) {
+	t.Parallel()
+	for _, answered := range []bool{false, true} {
+		name := map[bool]string{false: "dialog stays", true: "dialog answered"}[answered]
+		t.Run(name, func(t *testing.T) {
+			story(t, func(t *testing.T, r *rig) {
+				g := newGate(t)
+				r.bent(&bend{paste: failFirst(g, "carry on")})
+				if !answered {
+					r.cfg.Settings.Handoff.AckTimeout = 1500 * time.Millisecond
+				}
+				r.start()
+				a := r.agent("")
+				dl := r.send(a.ID, "carry on")
+				g.await(t)
+				r.personTypes(a.ID, ownWork, tmux.Enter)
+				r.awaitShown(a.ID, "Do you want to proceed?")
+				g.goOn()
+				if answered {
+					r.awaitState(a.ID, daemon.Waiting)
+					r.personPresses(a.ID, tmux.Escape)
+					r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
+					r.wantTold(a.ID, ownWork, "carry on")
+				} else {
+					got := r.awaitVerdict(a.ID, dl.ID, daemon.Unconfirmed)
+					if !strings.Contains(got.Evidence, "composer takes nothing") {
+						t.Errorf("evidence %q", got.Evidence)
+					}
+					r.awaitShown(a.ID, "Do you want to proceed?")
+					r.wantTold(a.ID, ownWork)
+				}
+				r.wantNothingApproved(a.ID)
+			})
+		})
+	}
+}
+
+// TestExitTypedIntoDialog: so was the exit command.
+func TestExitTypedIntoDialog(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		g := newGate(t)
+		r.bent(&bend{paste: failFirst(g, "/exit")})
+		r.cfg.Settings.Handoff.ExitTimeout = 2 * time.Second
+		r.start()
+		a := r.agent("")
+		if _, err := r.client.StopAgent(t.Context(), a.ID, false); err != nil {
+			t.Fatal(err)
+		}
+		g.await(t)
+		r.personTypes(a.ID, ownWork, tmux.Enter)
+		r.awaitShown(a.ID, "Do you want to proceed?")
+		g.goOn()
+		r.awaitState(a.ID, daemon.Ended)
+		r.wantStages(a.ID, daemon.StopAsked, daemon.StopTerm)
+		r.wantNothingApproved(a.ID)
+	})
+}
+
+// TestExitAnswerTooLate: the answer to the runtime's question whether to exit was given to whatever
+// had taken its place.
+func TestExitAnswerTooLate(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		g := newGate(t)
+		var looks atomic.Int64
+		r.bent(&bend{
+			commit: func(c *daemon.Change, do func() error) error {
+				err := do()
+				if len(c.Agents) == 1 && c.Agents[0].StopStage == daemon.StopAnswer && err == nil {
+					g.pass() // the answer is due next
+				}
+				return err
+			},
+			capture: func(do func() (map[string]string, error)) (map[string]string, error) {
+				defer looks.Add(1)
+				return do()
+			},
+		}).start()
+		a := r.agent("")
+		r.misbehave("exit-dialog")
+		if _, err := r.client.StopAgent(t.Context(), a.ID, false); err != nil {
+			t.Fatal(err)
+		}
+		g.await(t)
+		r.personPresses(a.ID, tmux.Escape)
+		r.wantComposerSoon(a.ID)
+		r.personTypes(a.ID, ownWork, tmux.Enter)
+		r.awaitShown(a.ID, "Do you want to proceed?")
+		before := looks.Load()
+		g.goOn()
+		r.await("a look at the screen", func() (bool, string) { return looks.Load() > before, "" })
+		// The next rung comes after this one.
+		if _, err := r.client.StopAgent(t.Context(), a.ID, true); err != nil {
+			t.Fatal(err)
+		}
+		r.awaitState(a.ID, daemon.Ended)
+		r.wantStages(a.ID, daemon.StopAsked, daemon.StopAnswer, daemon.StopTerm)
+		r.wantNothingApproved(a.ID)
+	})
+}
+
+// wantComposerSoon waits until no dialog is open.
+func (r *rig) wantComposerSoon(agentID int64) {
+	r.t.Helper()
+	r.await("composer", func() (bool, string) {
+		shown := r.shown(agentID)
+		return !strings.Contains(shown, "Exit and stop tasks"), shown
+	})
+}
+
+// TestComposerNotReady: a composer that was not ready was looked at forty times a second, for as long
+// as that lasted, and nothing said why a text was not typed.
+func TestComposerNotReady(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		var blank atomic.Bool
+		var looks atomic.Int64
+		r.bent(&bend{capture: func(do func() (map[string]string, error)) (map[string]string, error) {
+			looks.Add(1)
+			shown, err := do()
+			if blank.Load() {
+				for pane := range shown {
+					shown[pane] = ""
+				}
+			}
+			return shown, err
+		}}).start()
+		a := r.agent("")
+		blank.Store(true)
+		looks.Store(0)
+		dl := r.send(a.ID, "hello")
+		now := r.awaitAgent(a.ID, "a note", func(a daemon.Agent) bool { return a.Note != "" })
+		if n := looks.Load(); n > 40 || !strings.Contains(now.Note, "composer is not ready") {
+			t.Errorf("%d looks until note %q, want at most 40", n, now.Note)
+		}
+		if age := time.Since(dl.CreatedAt); age < 3*time.Second {
+			t.Errorf("note after %s: a composer is often not ready for a moment", age)
+		}
+		blank.Store(false)
+		r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
+		if now := r.getAgent(a.ID); now.Note != "" {
+			t.Errorf("note %q of an agent that was typed to", now.Note)
+		}
+	})
+}

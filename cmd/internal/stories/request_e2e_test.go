@@ -1,0 +1,52 @@
+//go:build e2e
+
+package stories
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
+)
+
+// TestForeignAgent: an agent that a person started on another tmux server gets a persona and is
+// handed over. Its successor runs on ours; the person's shell stays.
+func TestForeignAgent(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	theirs := tmuxtest.Server(t)
+	// In mode manual writing takes a permission, which is given for the document alone.
+	a, shell := r.foreignAgent(theirs, "--model opus-of-theirs --permission-mode manual")
+	if a.Pane == nil || *a.Pane != shell.Pane || a.PaneSocket != shell.Socket || a.Persona != nil {
+		t.Fatalf("agent %+v: want it in pane %s", a, shell.Ref)
+	}
+	r.refused(a.ID, daemon.KindInvalid, "Agent has no persona")
+	if _, err := r.client.AssignPersona(t.Context(), a.ID, con); err != nil {
+		t.Fatal(err)
+	}
+	a = r.awaitAgent(a.ID, "skill", func(a daemon.Agent) bool { return a.SkillInjectedAt != nil })
+	_, err := r.client.AssignPersona(t.Context(), a.ID, "tester-kit-1")
+	wantCode(t, err, "agent_has_persona")
+	r.wantTold(a.ID, "you play the persona "+con)
+
+	h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+	r.wantTold(a.ID, "you play the persona", h.Ref)
+	r.wantKinds(a.ID, daemon.KindSkill, daemon.KindInstruction, daemon.KindExit)
+	next := r.getAgent(*h.SuccessorID)
+	if next.PaneSocket != r.dir.TmuxSocket() || next.Generation != 2 || next.Cwd != a.Cwd {
+		t.Errorf("successor %+v: want it on our server, in %s", next, a.Cwd)
+	}
+	if argv := strings.Join(r.launchFile(next.ID).Argv, " "); !strings.Contains(argv, "--model opus-of-theirs") || !strings.Contains(argv, "--permission-mode manual") {
+		t.Errorf("successor launched by %q: want its predecessor's model and mode", argv)
+	}
+
+	if err := theirs.Paste(t.Context(), shell.Ref, "echo still-$((40+2))", tmux.PasteOptions{After: []tmux.Key{tmux.Enter}}); err != nil {
+		t.Fatal(err)
+	}
+	tmuxtest.Eventually(t, "the person's shell answers", func() bool {
+		shown, err := theirs.Capture(t.Context(), 0, false, shell.Ref)
+		return err == nil && strings.Contains(shown[shell.Pane], "still-42")
+	})
+}

@@ -1,0 +1,84 @@
+package stories
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
+)
+
+// TestLateDocument: what is written after the Stop does not count for it, but for the retry.
+func TestLateDocument(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.misbehave("late-document=1500ms")
+		h := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing)
+		r.await("late document", func() (bool, string) {
+			_, err := os.Stat(h.FilePath)
+			return err == nil, "not there"
+		})
+		if got := r.getHandoff(h.ID); got.Phase != daemon.Failed {
+			t.Errorf("handoff went on by itself: %s", got.Phase)
+		}
+		r.retry(h.ID)
+		r.awaitPhase(h.ID, daemon.Completed)
+		r.wantTold(a.ID, instructed)
+	})
+}
+
+// TestRetryInstructsAnew: without a document a retry asks once more, under a ref of its own.
+func TestRetryInstructsAnew(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.misbehave("no-document")
+		first := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing)
+		r.misbehave("")
+		r.retry(first.ID)
+		h := r.awaitPhase(first.ID, daemon.Completed)
+		if h.Ref == first.Ref || h.FilePath != first.FilePath {
+			t.Errorf("ref %s after %s, document %s after %s: want a new ref and the same document", h.Ref, first.Ref, h.FilePath, first.FilePath)
+		}
+		r.wantTold(a.ID, first.Ref, h.Ref)
+		if !strings.Contains(*h.InjectionPrompt, h.Ref) {
+			t.Errorf("injection prompt %q does not carry ref %s", *h.InjectionPrompt, h.Ref)
+		}
+	})
+}
+
+// TestRetryOnce: a retry is for a handoff that failed; of two at once one goes on.
+func TestRetryOnce(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.misbehave("no-document")
+		h := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing)
+		r.misbehave("think=300ms")
+		refused := make(chan error, 2)
+		for range 2 {
+			go func() {
+				_, err := r.client.RetryHandoff(t.Context(), h.ID, "")
+				refused <- err
+			}()
+		}
+		errs := []error{<-refused, <-refused}
+		if slices.Index(errs, nil) < 0 {
+			t.Fatalf("both retries were refused: %v", errs)
+		}
+		for _, err := range errs {
+			if err != nil {
+				wantCode(t, err, "handoff_not_failed")
+			}
+		}
+		r.awaitPhase(h.ID, daemon.Completed)
+		if n := len(r.told(a.ID)); n != 2 {
+			t.Errorf("told %d times, want 2 (once by each attempt)", n)
+		}
+		_, err := r.client.RetryHandoff(t.Context(), h.ID, "")
+		wantCode(t, err, "handoff_not_failed")
+	})
+}

@@ -1,0 +1,120 @@
+package stories
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// What is done to processes and sockets, and in another way in memory.
+
+// alive reports whether a process is there.
+func (r *rig) alive(pid int) bool {
+	find := tmux.FindProcess
+	if r.memory != nil {
+		find = r.memory.table.Find
+	}
+	_, err := find(pid)
+	return err == nil
+}
+
+// workingDir is where the agent's process works.
+func (r *rig) workingDir(agentID int64) string {
+	r.t.Helper()
+	pane := r.pane(agentID)
+	if r.memory != nil {
+		return r.memory.term.in(pane.Ref).dir
+	}
+	dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pane.PID))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return dir
+}
+
+// kill kills the process in the agent's pane.
+func (r *rig) kill(agentID int64) {
+	r.t.Helper()
+	r.killProcess(r.pane(agentID).PID)
+}
+
+func (r *rig) killProcess(pid int) {
+	r.t.Helper()
+	kill := func(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }
+	if r.memory != nil {
+		kill = r.memory.kill
+	}
+	if err := kill(pid); err != nil {
+		r.t.Fatalf("process %d: %v", pid, err)
+	}
+}
+
+// killTmux kills the rig's tmux server.
+func (r *rig) killTmux() {
+	if r.memory != nil {
+		r.memory.term.die()
+		return
+	}
+	panes, err := r.tmux.List(context.Background())
+	if err != nil || len(panes) == 0 {
+		r.t.Errorf("tmux: %d panes, %v", len(panes), err)
+		return
+	}
+	if err := syscall.Kill(panes[0].ServerPID, syscall.SIGKILL); err != nil {
+		r.t.Errorf("tmux server %d: %v", panes[0].ServerPID, err)
+	}
+}
+
+// sends sends a hook.
+func (r *rig) sends(env hooks.Envelope) (json.RawMessage, error) {
+	if r.memory != nil {
+		return r.memory.take(r.t.Context(), r.memory.program(0), env)
+	}
+	return hooks.Send(r.t.Context(), r.dir.HookSocket(), env)
+}
+
+// deliver sends a hook, and returns the daemon's answer.
+func (r *rig) deliver(env hooks.Envelope) string {
+	r.t.Helper()
+	out, err := r.sends(env)
+	if err != nil {
+		r.t.Fatalf("hook %s: %v", env.Event, err)
+	}
+	return string(out)
+}
+
+// kill is SIGKILL to a process in memory.
+func (m *computer) kill(pid int) error {
+	p, err := m.table.Find(pid)
+	if err != nil {
+		return err
+	}
+	return m.table.Signal(p, syscall.SIGKILL)
+}
+
+// take gives a hook to the daemon that listens.
+func (m *computer) take(ctx context.Context, sender *program, e hooks.Envelope) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, hooks.AnswerTimeout(e.Event))
+	defer cancel()
+	type verdict struct {
+		said json.RawMessage
+		err  error
+	}
+	answered := make(chan verdict, 1)
+	m.request(ctx, func(ctx context.Context, up *servingHere) {
+		said, err := up.d.Hook(ctx, e, sender.peer())
+		answered <- verdict{said, err}
+	})
+	select {
+	case v := <-answered:
+		return v.said, v.err
+	default:
+		return nil, daemon.Errorf(daemon.KindUnavailable, "no_answer", "No daemon has answered")
+	}
+}

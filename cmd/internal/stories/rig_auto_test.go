@@ -1,0 +1,361 @@
+package stories
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/cmd/internal/commands"
+	"github.com/understudyd/understudy/cmd/internal/inside"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/hooks"
+)
+
+// What the stories of mode generate and of the context meter share.
+
+// forks are the one-shots that a rig's daemon has run in its life.
+type forks struct {
+	mu   sync.Mutex
+	jobs []daemon.OneShot
+}
+
+// watchForks has the daemons that are started from now on tell of their one-shots.
+func (r *rig) watchForks() *forks {
+	f, before := &forks{}, r.cfg.Around
+	r.cfg.Around = func(cfg daemon.Config) daemon.Config {
+		if before != nil {
+			cfg = before(cfg)
+		}
+		run := cfg.OneShot
+		cfg.OneShot = func(ctx context.Context, job daemon.OneShot) (daemon.OneShotResult, error) {
+			f.mu.Lock()
+			f.jobs = append(f.jobs, job)
+			f.mu.Unlock()
+			return run(ctx, job)
+		}
+		return cfg
+	}
+	return f
+}
+
+// watchLooks counts how often the daemon has looked at all that is due for an agent, up to what is to
+// be typed to it.
+func (r *rig) watchLooks() *atomic.Int64 {
+	var n atomic.Int64
+	before := r.cfg.Around
+	r.cfg.Around = func(cfg daemon.Config) daemon.Config {
+		if before != nil {
+			cfg = before(cfg)
+		}
+		cfg.Store = &lookedAt{Store: cfg.Store, n: &n}
+		return cfg
+	}
+	return &n
+}
+
+type lookedAt struct {
+	daemon.Store
+	n *atomic.Int64
+}
+
+func (s *lookedAt) OpenDeliveries(ctx context.Context, agentID int64) ([]daemon.Delivery, error) {
+	defer s.n.Add(1)
+	return s.Store.OpenDeliveries(ctx, agentID)
+}
+
+// prompts are what the forks were asked, in order.
+func (f *forks) prompts() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []string
+	for _, job := range f.jobs {
+		out = append(out, string(job.Stdin))
+	}
+	return out
+}
+
+// traceForks has forks that hang leave their process ids in the file that is returned.
+func (r *rig) traceForks() (file string) {
+	file = filepath.Join(filepath.Dir(r.root), "fork.pid")
+	r.cfg.Environ = append(r.cfg.Environ, "SCRIPTED_AGENT_PIDFILE="+file)
+	return file
+}
+
+// awaitFork waits until a fork hangs, and returns its process and those that it started.
+func (r *rig) awaitFork(file string) (pids []int) {
+	r.t.Helper()
+	r.await("a fork that runs", func() (bool, string) {
+		b, err := os.ReadFile(file)
+		return err == nil, fmt.Sprint(string(b), err)
+	})
+	for line := range strings.Lines(r.read(file)) {
+		var pid int
+		if _, err := fmt.Sscan(line, &pid); err != nil || pid < 2 {
+			r.t.Fatalf("process ids %q", r.read(file))
+		}
+		pids = append(pids, pid)
+	}
+	if err := os.Remove(file); err != nil {
+		r.t.Fatal(err)
+	}
+	return pids
+}
+
+// wantGoneSoon fails unless all processes end within the limit.
+func (r *rig) wantGoneSoon(limit time.Duration, pids ...int) {
+	r.t.Helper()
+	asked := time.Now()
+	for _, pid := range pids {
+		r.await(fmt.Sprintf("end of process %d", pid), func() (bool, string) { return !r.alive(pid), "it runs" })
+	}
+	if took := time.Since(asked); took > limit {
+		r.t.Errorf("processes %v ended after %s, want at most %s", pids, took, limit)
+	}
+}
+
+// generate asks for a handoff in mode generate.
+func (r *rig) generate(agentID int64, focus string) int64 {
+	r.t.Helper()
+	in, err := r.client.RequestHandoff(r.t.Context(), agentID, daemon.HandoffRequest{Mode: daemon.ModeGenerate, Focus: focus})
+	if err != nil {
+		r.t.Fatalf("handoff: %v", err)
+	}
+	return in.HandoffID
+}
+
+// awaitNotGenerated waits for the failure of a generation, which is word for word the contract's: the
+// way on stands beside it, the operator is told both, and the agent is as it was.
+func (r *rig) awaitNotGenerated(id int64, code, message string) daemon.Handoff {
+	r.t.Helper()
+	h := r.awaitPhase(id, daemon.Failed)
+	if h.Error == nil || h.Error.Phase != daemon.Generating || h.Error.Code != code || h.Error.Message != message {
+		r.t.Fatalf("handoff %d: %+v, want %s %q in generating\n%s", id, h.Error, code, message, r.report())
+	}
+	for _, part := range []string{fmt.Sprintf("`understudy handoff retry %d`", id), "`--mode agent`"} {
+		if !strings.Contains(h.Error.Hint, part) {
+			r.t.Errorf("hint %q does not name %s", h.Error.Hint, part)
+		}
+	}
+	r.awaitAlert(id, "handoff_failed")
+	if told := field(r.t, r.handoffEvents(id, "handoff_failed")[0], "message"); told != message+"; "+h.Error.Hint+"." {
+		r.t.Errorf("operator was told %q, want the failure and its hint", told)
+	}
+	if h.RecordedAt != nil || h.SuccessorID != nil || h.Status != daemon.StatusFailed {
+		r.t.Errorf("handoff %+v: want nothing recorded", h)
+	}
+	return h
+}
+
+// turn has the agent do a turn, and waits for its end.
+func (r *rig) turn(agentID int64, text string) daemon.Agent {
+	r.t.Helper()
+	r.awaitVerdict(agentID, r.send(agentID, text).ID, daemon.Submitted)
+	return r.awaitState(agentID, daemon.Idle)
+}
+
+// awaitTokens waits until so many tokens are known of the agent's context.
+func (r *rig) awaitTokens(agentID, tokens int64) daemon.ContextUse {
+	r.t.Helper()
+	a := r.awaitAgent(agentID, fmt.Sprintf("%d tokens", tokens), func(a daemon.Agent) bool {
+		return a.Context != nil && a.Context.Tokens == tokens
+	})
+	return *a.Context
+}
+
+// fill has the agent do a turn after which so many tokens are in its context.
+func (r *rig) fill(agentID, tokens int64) daemon.ContextUse {
+	r.t.Helper()
+	r.awaitVerdict(agentID, r.send(agentID, fmt.Sprintf("go on @tokens %d", tokens)).ID, daemon.Submitted)
+	use := r.awaitTokens(agentID, tokens)
+	r.awaitState(agentID, daemon.Idle)
+	return use
+}
+
+// auto has the daemon hand agents over by itself.
+func (r *rig) auto() *rig {
+	r.cfg.Settings.Handoff.Auto.Enabled = true
+	return r
+}
+
+// aged is an agent of the persona that has been there for ten minutes, and has said something.
+func (r *rig) aged() daemon.Agent {
+	r.t.Helper()
+	a := r.agent(con)
+	r.turn(a.ID, "Find out why the tests are slow")
+	r.awaitAgent(a.ID, "its first report", func(a daemon.Agent) bool { return a.Context != nil })
+	r.age(a.ID)
+	return a
+}
+
+// age makes it ten minutes earlier that the agent registered.
+func (r *rig) age(agentID int64) {
+	r.t.Helper()
+	store := r.database()
+	r.await("ten minutes", func() (bool, string) {
+		a, err := store.Agent(r.t.Context(), agentID)
+		if err != nil {
+			return false, err.Error()
+		}
+		at := a.RegisteredAt.Add(-10 * time.Minute)
+		a.RegisteredAt = &at
+		err = store.Commit(r.t.Context(), &daemon.Change{Agents: []*daemon.Agent{&a}})
+		if err != nil && !errors.Is(err, daemon.ErrMoved) {
+			r.t.Fatal(err)
+		}
+		return err == nil, "another writer was first"
+	})
+}
+
+// handoffsOf are the agent's handoffs, oldest first.
+func (r *rig) handoffsOf(agentID int64) []daemon.Handoff {
+	r.t.Helper()
+	store := r.database()
+	list, err := store.Handoffs(r.t.Context(), daemon.HandoffFilter{AgentID: agentID, Limit: 100})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return list
+}
+
+// wantHandoffs fails unless the agent has had so many handoffs. An idle agent is given a turn first,
+// which is typed when all else that is due was looked at.
+func (r *rig) wantHandoffs(agentID int64, n int) {
+	r.t.Helper()
+	if r.getAgent(agentID).State == daemon.Idle {
+		r.turn(agentID, "and now?")
+	}
+	if got := r.handoffsOf(agentID); len(got) != n {
+		r.t.Errorf("agent %d: %d handoffs, want %d: %+v\n%s", agentID, len(got), n, got, r.report())
+	}
+}
+
+// awaitAutomatic waits for the first handoff that the daemon has asked for itself.
+func (r *rig) awaitAutomatic(agentID int64) daemon.Handoff {
+	r.t.Helper()
+	var list []daemon.Handoff
+	r.await(fmt.Sprintf("agent %d: handoff without being asked", agentID), func() (bool, string) {
+		list = r.handoffsOf(agentID)
+		return len(list) > 0, fmt.Sprintf("%+v", r.getAgent(agentID).Context)
+	})
+	if list[0].Reason != daemon.ReasonContext {
+		r.t.Errorf("handoff for %q, want %s", list[0].Reason, daemon.ReasonContext)
+	}
+	return list[0]
+}
+
+// wantTiers fails unless the agent came into these tiers, each event once.
+func (r *rig) wantTiers(agentID int64, want ...daemon.Tier) {
+	r.t.Helper()
+	var got []daemon.Tier
+	for _, e := range r.agentEvents(agentID, "agent_context") {
+		tier, _ := field(r.t, e, "tier").(string)
+		got = append(got, daemon.Tier(tier))
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		r.t.Errorf("agent %d: tiers %q, want %q", agentID, got, want)
+	}
+}
+
+// wantAlerts fails unless the operator was told so often of an event of the agent's; each time in one
+// sentence that contains the part.
+func (r *rig) wantAlerts(agentID int64, typ string, n int, part string) {
+	r.t.Helper()
+	about := r.agentEvents(agentID, typ)
+	if len(about) != n {
+		r.t.Errorf("agent %d: %d events %s, want %d\n%s", agentID, len(about), typ, n, r.report())
+	}
+	for _, e := range about {
+		if text, _ := field(r.t, e, "message").(string); !strings.Contains(text, part) || !strings.HasSuffix(text, ".") {
+			r.t.Errorf("%s: %q, want a sentence with %q", typ, text, part)
+		}
+		r.await("operator told of "+typ, func() (bool, string) {
+			told := r.eventsWhere(func(o daemon.Event) bool { return o.Type == "operator_notified" })
+			for _, o := range told {
+				if field(r.t, o, "event_id") == float64(e.ID) {
+					return true, ""
+				}
+			}
+			return false, fmt.Sprintf("event %d", e.ID)
+		})
+	}
+}
+
+// reportContext has the agent's status line report of a session, as its own would.
+func (r *rig) reportContext(agentID int64, session string, tokens, size int64) {
+	r.t.Helper()
+	status, err := json.Marshal(map[string]any{"session_id": session, "cwd": r.work, "context_window": map[string]any{
+		"context_window_size": size, "current_usage": map[string]any{"input_tokens": tokens},
+	}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	tell := hooks.Tell
+	if r.memory != nil {
+		tell = r.memory.tell
+	}
+	code := inside.StatusLine(r.t.Context(), tell, r.launchFile(agentID).Env, strings.NewReader(string(status)), io.Discard, io.Discard)
+	if code != commands.ExitDone {
+		r.t.Fatalf("status line: exit code %d", code)
+	}
+}
+
+// settingsFile are the settings of the scripted agents; their commands stand beside it.
+func (r *rig) settingsFile() string {
+	return filepath.Join(filepath.Dir(r.root), "home", ".claude", "settings.json")
+}
+
+// installCommand puts the command /handoff where the agents look for it.
+func (r *rig) installCommand() hooks.SlashPlan {
+	r.t.Helper()
+	now, err := hooks.ReadSlash(r.settingsFile())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	plan, err := hooks.PlanSlash(now, hooks.InstallOptions{Bin: cmdtest.MainProgram(r.t), DataDir: r.root})
+	if err == nil {
+		err = hooks.ApplySlash(plan)
+	}
+	if err != nil || !plan.Changed {
+		r.t.Fatalf("command /handoff: %v, plan %+v", err, plan)
+	}
+	return plan
+}
+
+// appendLine adds a line to a transcript.
+func (r *rig) appendLine(path string, line map[string]any) {
+	r.t.Helper()
+	b, err := json.Marshal(line)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write(append(b, '\n')); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// foreignHook is a hook of an agent that a person started.
+func (r *rig) foreignHook(a daemon.Agent, event string) hooks.Envelope {
+	r.t.Helper()
+	body, err := json.Marshal(map[string]any{
+		"hook_event_name": event, "session_id": *a.SessionID, "transcript_path": *a.TranscriptPath, "cwd": a.Cwd, "prompt": "x",
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	now := time.Now()
+	return hooks.Envelope{Key: hooks.NewKey(now), Event: event, At: now, AgentPID: r.row(a.ID).PID, Body: body}
+}

@@ -1,0 +1,276 @@
+//go:build e2e
+
+package stories
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+)
+
+// chromium is one for all tests, each of which has a profile of its own in it.
+var chromium struct {
+	start sync.Once
+	ctx   context.Context
+	stop  func()
+	err   error
+}
+
+func startChromium() {
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.NoSandbox, chromedp.WindowSize(1280, 900))
+	for _, flag := range []string{"disable-quic", "no-first-run", "disable-background-networking", "disable-component-update", "disable-sync"} {
+		options = append(options, chromedp.Flag(flag, true)) // it calls nobody but us
+	}
+	// The headless shell draws and runs pages with the same code. It has no windows, menus and extensions, and
+	// takes a third of the CPU to start. Without it chromedp looks for an installed browser.
+	if path, err := exec.LookPath("chromium-headless-shell"); err == nil {
+		options = append(options, chromedp.ExecPath(path))
+	}
+	allocator, stopAllocator := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, stopBrowser := chromedp.NewContext(allocator)
+	chromium.ctx, chromium.err = ctx, chromedp.Do(ctx)
+	chromium.stop = func() {
+		stopBrowser()
+		stopAllocator()
+	}
+}
+
+func init() { afterTests = append(afterTests, closeChromium) }
+
+// closeChromium ends the browser that tests have started, if they have.
+func closeChromium() {
+	if chromium.stop != nil {
+		chromium.stop()
+	}
+}
+
+// browser is a person's, signed in to the rig's dashboard.
+type browser struct {
+	r    *rig
+	base string // the dashboard's address
+	ctx  context.Context
+}
+
+// tab is one of its pages. What goes wrong in it fails the test.
+type tab struct {
+	r   *rig
+	ctx context.Context
+	b   *browser
+
+	mu       sync.Mutex
+	problems []string
+	refused  bool // requests that fail are to be expected
+	received float64
+}
+
+// dashboard has the rig, which is not started yet, listen for browsers, starts it and signs one in.
+func (r *rig) dashboard() *browser {
+	r.t.Helper()
+	chromium.start.Do(startChromium)
+	if chromium.err != nil {
+		r.t.Fatalf("Chromium does not start, install it (apt-get install chromium): %v", chromium.err)
+	}
+	r.cfg.Settings.Listen = freeAddress(r.t)
+	r.start()
+	ctx, stop := chromedp.NewContext(chromium.ctx, chromedp.WithNewBrowserContext())
+	r.t.Cleanup(stop)
+	b := &browser{r: r, base: "http://" + r.cfg.Settings.Listen, ctx: ctx}
+	link, err := r.client.DashboardLink(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := chromedp.Do(ctx, chromedp.Navigate(link.URL), chromedp.WaitVisible(chromedp.CSS("#light"))); err != nil {
+		r.t.Fatalf("sign in: %v", err)
+	}
+	return b
+}
+
+// open opens a page in a tab of its own and waits until it follows the feed.
+func (b *browser) open(path string) *tab {
+	b.r.t.Helper()
+	ctx, stop := chromedp.NewContext(b.ctx)
+	p := &tab{r: b.r, ctx: ctx, b: b}
+	b.r.t.Cleanup(func() {
+		stop()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, problem := range p.problems {
+			b.r.t.Errorf("%s: %s", path, problem)
+		}
+	})
+	p.do(chromedp.Func(p.listen))
+	p.visit(path)
+	return p
+}
+
+func (p *tab) listen(ctx context.Context, t *chromedp.Target) error {
+	if err := chromedp.Listen(p.ctx, p.heard); err != nil {
+		return err
+	}
+	for _, enable := range []func() error{
+		func() error { _, err := cdp.Call(ctx, t, runtime.Enable, cdp.Empty{}); return err },
+		func() error { _, err := cdp.Call(ctx, t, log.Enable, cdp.Empty{}); return err },
+		func() error { _, err := cdp.Call(ctx, t, network.Enable, network.EnableParams{}); return err },
+	} {
+		if err := enable(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// heard notes what must not happen in a page: exceptions, and what the browser complains of.
+func (p *tab) heard(event any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		p.problems = append(p.problems, fmt.Sprintf("exception: %s", e.ExceptionDetails.Text))
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.EntryLevelError && (!p.refused || e.Entry.Source != log.EntrySourceNetwork) {
+			p.problems = append(p.problems, fmt.Sprintf("%s: %s %s", e.Entry.Source, e.Entry.Text, e.Entry.URL))
+		}
+	case *network.EventRequestWillBeSent:
+		if !strings.HasPrefix(e.Request.URL, p.b.base+"/") {
+			p.problems = append(p.problems, "it calls "+e.Request.URL)
+		}
+	case *network.EventLoadingFinished:
+		p.received += e.EncodedDataLength
+	}
+}
+
+func (p *tab) visit(path string) {
+	p.r.t.Helper()
+	p.do(chromedp.Navigate(p.b.base+path), chromedp.WaitVisible(chromedp.CSS("#light[data-state=live]")), chromedp.WaitVisible(chromedp.CSS("main > *")))
+}
+
+func (p *tab) do(steps ...chromedp.Action[chromedp.Void]) {
+	p.r.t.Helper()
+	if err := chromedp.Do(p.ctx); err != nil { // the tab must outlive the time-out below
+		p.r.t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(p.ctx, cmdtest.Eventually)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		p.r.t.Fatalf("browser: %v\n%s\n%s", err, p.html(), p.r.report())
+	}
+}
+
+// html is the page as it stands, for a test that fails.
+func (p *tab) html() string {
+	ctx, cancel := context.WithTimeout(p.ctx, time.Second)
+	defer cancel()
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string]("location.href + '\\n' + document.body.innerText"))
+	if err != nil {
+		return err.Error()
+	}
+	return text
+}
+
+// eval is what an expression of JavaScript comes to in the page.
+func eval[T any](p *tab, expression string) T {
+	p.r.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, cmdtest.Eventually)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		p.r.t.Fatalf("browser: %s: %v", expression, err)
+	}
+	return v
+}
+
+// sees waits until an element shows a text, in whatever case: style may change that.
+func (p *tab) sees(selector, text string) {
+	p.r.t.Helper()
+	expression := fmt.Sprintf("[...document.querySelectorAll(%q)].some(e => e.innerText.toLowerCase().includes(%q))", selector, strings.ToLower(text))
+	p.r.await(fmt.Sprintf("%q in %s of the page", text, selector), func() (bool, string) {
+		ctx, cancel := context.WithTimeout(p.ctx, cmdtest.Eventually)
+		defer cancel()
+		seen, err := chromedp.Run(ctx, chromedp.Evaluate[bool](expression)) // fails while the page changes to another one
+		if err != nil {
+			return false, err.Error()
+		}
+		return seen, p.html()
+	})
+}
+
+func (p *tab) click(selector string) {
+	p.r.t.Helper()
+	p.do(chromedp.Click(chromedp.CSS(selector)))
+}
+
+func (p *tab) types(selector, text string) {
+	p.r.t.Helper()
+	p.do(chromedp.SendKeys(chromedp.CSS(selector), text))
+}
+
+// clears empties a field, as a person does.
+func (p *tab) clears(selector string) {
+	p.r.t.Helper()
+	eval[any](p, fmt.Sprintf("(e => { e.value = ''; e.dispatchEvent(new Event('input', {bubbles: true})); })(document.querySelector(%q))", selector))
+}
+
+// bytes is what the page and all that it loads took so far.
+func (p *tab) bytes() float64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.received
+}
+
+// sized has the page be on a screen of a width, light or dark.
+func (p *tab) sized(width int64, scheme string) {
+	p.r.t.Helper()
+	p.do(chromedp.EmulateViewport(width, 900), chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+		return err
+	}))
+}
+
+// shot keeps a picture of the page, if the tests are told where: UNDERSTUDY_SHOTS.
+func (p *tab) shot(name string) {
+	p.r.t.Helper()
+	dir := os.Getenv("UNDERSTUDY_SHOTS")
+	if dir == "" {
+		return
+	}
+	png, err := chromedp.Run(p.ctx, chromedp.FullScreenshot(100))
+	if err == nil {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644)
+	}
+	if err != nil {
+		p.r.t.Errorf("picture %s: %v", name, err)
+	}
+}
+
+// fits fails if the page is wider than its screen.
+func (p *tab) fits(what string) {
+	p.r.t.Helper()
+	wide := eval[[]string](p, `(() => {
+		const limit = document.documentElement.clientWidth;
+		if (document.documentElement.scrollWidth <= limit) return [];
+		return [...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > limit + 1)
+			.map(e => e.tagName + '.' + e.className + ' ' + e.textContent.slice(0, 40));
+	})()`)
+	if len(wide) > 0 {
+		p.r.t.Errorf("%s is wider than the screen:\n%s", what, strings.Join(wide, "\n"))
+	}
+}

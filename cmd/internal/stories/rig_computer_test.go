@@ -1,0 +1,152 @@
+package stories
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
+)
+
+// computer is a computer in memory: its tmux server, its processes, and the daemon that serves on it. Its files
+// are real.
+type computer struct {
+	t     testing.TB
+	dir   data.Dir
+	base  *base
+	table *tmuxtest.Processes
+	term  *terminal
+
+	running sync.WaitGroup // whatever runs in processes
+
+	mu       sync.Mutex
+	up       *servingHere // nil: no daemon listens
+	programs map[*program]bool
+}
+
+func newComputer(t testing.TB, dir data.Dir, b *base) *computer {
+	m := &computer{t: t, dir: dir, base: b, table: tmuxtest.NewProcesses(), programs: map[*program]bool{}}
+	m.term = &terminal{Fake: tmuxtest.NewFake(), m: m, inPanes: map[string]*program{}}
+	m.table.Put(m.term.Server())
+	m.term.OnSpawn, m.term.OnInput = m.term.spawned, m.term.typed
+	return m
+}
+
+// end kills whatever runs.
+func (m *computer) end() {
+	m.mu.Lock()
+	left := m.programs
+	m.programs = nil // nothing starts any more
+	m.mu.Unlock()
+	for p := range left {
+		p.signal(syscall.SIGKILL)
+	}
+	m.running.Wait()
+}
+
+func (m *computer) terminal(string) (daemon.Terminal, error) { return m.term, nil }
+
+// terminal is the tmux server of a machine, with what runs in its panes.
+type terminal struct {
+	*tmuxtest.Fake
+	m *computer
+
+	mu      sync.Mutex
+	inPanes map[string]*program
+}
+
+var _ daemon.Terminal = (*terminal)(nil)
+
+// spawned runs what the daemon starts in a pane: an agent.
+func (t *terminal) spawned(spec tmux.Spec, pane tmux.PaneInfo) error {
+	if len(spec.Argv) != 3 || spec.Argv[1] != "launch" {
+		return fmt.Errorf("nobody knows how to run %q", spec.Argv)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := t.m.program(t.Server())
+	p.pane, p.dir = pane, spec.Dir
+	p.ended = func(code int) { t.Exit(pane.Ref, code) }
+	t.inPanes[pane.Pane] = p
+	t.Update(pane.Ref, func(info *tmux.PaneInfo) { info.PID = p.PID })
+	p.start(func(ctx context.Context) int { return p.launch(ctx, spec.Argv[2]) })
+	return nil
+}
+
+func (t *terminal) in(ref tmux.Ref) *program {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p := t.inPanes[ref.Pane]; p != nil && p.pane.Ref == ref {
+		return p
+	}
+	return nil
+}
+
+// typed gives a program what is typed, as a terminal does. What nobody reads is lost in the end.
+func (t *terminal) typed(ref tmux.Ref, in tmuxtest.Input) {
+	text := "\x1b[200~" + in.Text + "\x1b[201~"
+	if in.Key != 0 {
+		text = keyBytes[in.Key]
+	}
+	if p := t.in(ref); p != nil {
+		select {
+		case p.keys <- []byte(text):
+		default:
+		}
+	}
+}
+
+var keyBytes = map[tmux.Key]string{
+	tmux.Enter: "\r", tmux.Escape: "\x1b", tmux.CtrlC: "\x03", tmux.CtrlS: "\x13", tmux.CtrlU: "\x15", tmux.CtrlD: "\x04",
+	tmux.Up: "\x1b[A", tmux.Down: "\x1b[B",
+}
+
+// Kill removes a pane, and tells what runs in it.
+func (t *terminal) Kill(ctx context.Context, ref tmux.Ref) error {
+	p := t.in(ref)
+	err := t.Fake.Kill(ctx, ref)
+	if p != nil && err == nil {
+		p.signal(syscall.SIGHUP)
+	}
+	return err
+}
+
+// die ends the server with all that runs in it. The next command starts another one.
+func (t *terminal) die() {
+	t.mu.Lock()
+	left := t.inPanes
+	t.inPanes = map[string]*program{}
+	t.mu.Unlock()
+	t.m.table.End(tmux.Process{PID: t.Server()})
+	t.Restart()
+	t.m.table.Put(t.Server())
+	for _, p := range left {
+		p.signal(syscall.SIGHUP)
+	}
+}
+
+// processTable is what a daemon knows of the machine's processes.
+type processTable struct {
+	*tmuxtest.Processes
+	term *terminal
+}
+
+var _ daemon.Processes = processTable{}
+
+// boot names the boot that start times of processes in memory count from.
+const boot = "in memory"
+
+func (p processTable) Standing(q tmux.Process) daemon.Standing {
+	return daemon.Standing{InFront: p.Lives(q)}
+}
+func (processTable) Boot() string                            { return boot }
+func (processTable) Strange(*tmux.Peer, tmux.Process) string { return "" }
+func (processTable) Foreign(tmux.Process) string             { return "" }
+func (p processTable) ServerAt(context.Context, string) (tmux.Process, error) {
+	return p.Find(p.term.Server())
+}

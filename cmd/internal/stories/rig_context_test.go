@@ -1,0 +1,294 @@
+package stories
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
+)
+
+// What a handoff passes on, as the operator and the successor read it.
+
+// talk tells the agent one text after the other, and waits for each turn's end.
+func (r *rig) talk(agentID int64, texts ...string) {
+	r.t.Helper()
+	for _, text := range texts {
+		before := len(r.agentEvents(agentID, "agent_idle"))
+		r.awaitVerdict(agentID, r.send(agentID, text).ID, daemon.Submitted)
+		r.await(fmt.Sprintf("agent %d: end of the turn %q", agentID, text), func() (bool, string) {
+			return len(r.agentEvents(agentID, "agent_idle")) > before, "working"
+		})
+	}
+	r.awaitState(agentID, daemon.Idle)
+}
+
+// handOver hands an agent over. It returns the handoff with its context file, and the successor once
+// that has taken over.
+func (r *rig) handOver(agentID int64) (daemon.Handoff, contextFile, daemon.Agent) {
+	r.t.Helper()
+	h := r.awaitPhase(r.handoff(agentID), daemon.Completed)
+	return h, r.contextOf(h), r.taken(h)
+}
+
+// taken is the successor, once it has answered the injection prompt.
+func (r *rig) taken(h daemon.Handoff) daemon.Agent {
+	r.t.Helper()
+	r.await(fmt.Sprintf("agent %d has taken over", *h.SuccessorID), func() (bool, string) {
+		return len(r.agentEvents(*h.SuccessorID, "agent_idle")) > 0, "no turn has ended"
+	})
+	return r.awaitState(*h.SuccessorID, daemon.Idle)
+}
+
+// contextFile is a context file, taken apart.
+type contextFile struct {
+	text     string
+	header   string
+	document string // in its wrapper
+	// What stands behind it: the items of the lists, and in notes what was left out of them.
+	warnings, decisions, files, notes []string
+	messages                          []heard
+}
+
+// heard is one message of the conversation.
+type heard struct{ agent, role, text string }
+
+const (
+	wrapperOpens  = "<handoff-context>\n"
+	wrapperCloses = "</handoff-context>\n\nThe above is a handoff document from a previous session. " +
+		"Use this context to continue the work seamlessly.\n"
+)
+
+// parseContext takes a context file apart. Whatever others wrote is quoted or in one line in it, so
+// that a line which begins with a mark is the daemon's.
+func parseContext(t testing.TB, text string) contextFile {
+	t.Helper()
+	c := contextFile{text: text}
+	header, rest, opens := strings.Cut(text, wrapperOpens)
+	document, rest, closes := strings.Cut(rest, wrapperCloses)
+	if !opens || !closes {
+		t.Fatalf("context file without the document's wrapper:\n%s", text)
+	}
+	c.header, c.document = header, document
+	lists := map[string]*[]string{
+		"What could not be confirmed": &c.warnings, "Decisions so far": &c.decisions, "Files touched": &c.files,
+	}
+	for part := range strings.SplitSeq(rest, "\n## ") {
+		title, body, _ := strings.Cut(part, "\n")
+		list, conversation := lists[title], title == "Conversation before"
+		if title != "" && list == nil && !conversation {
+			t.Fatalf("context file with a section %q:\n%s", title, text)
+		}
+		for line := range strings.Lines(body) {
+			line = strings.TrimSuffix(line, "\n")
+			switch item, isItem := strings.CutPrefix(line, "- "); {
+			case strings.HasPrefix(line, "("):
+				c.notes = append(c.notes, line)
+			case conversation && strings.HasPrefix(line, "### "):
+				who := strings.SplitN(strings.TrimPrefix(line, "### "), ", ", 3)
+				c.messages = append(c.messages, heard{agent: who[0], role: who[1]})
+			case conversation && strings.HasPrefix(line, ">"):
+				m := &c.messages[len(c.messages)-1]
+				m.text = strings.TrimPrefix(m.text+"\n"+strings.TrimPrefix(strings.TrimPrefix(line, ">"), " "), "\n")
+			case list != nil && isItem:
+				*list = append(*list, item)
+			case list != nil && line != "":
+				(*list)[len(*list)-1] += "\n" + line
+			}
+		}
+	}
+	return c
+}
+
+// contextOf reads a handoff's context file and checks all that is said of it: API, checksum, the
+// record's copy and the metrics.
+func (r *rig) contextOf(h daemon.Handoff) contextFile {
+	r.t.Helper()
+	text := r.read(*h.ContextPath)
+	if b, err := r.client.ContextFile(r.t.Context(), h.ID); err != nil || string(b) != text {
+		r.t.Errorf("handoff %d: the API's context file (%v) is not the one on disk:\n%s", h.ID, err, b)
+	}
+	if sum := sha256.Sum256([]byte(text)); *h.ContextChecksum != hex.EncodeToString(sum[:]) {
+		r.t.Errorf("handoff %d: checksum %s is not that of %s", h.ID, *h.ContextChecksum, *h.ContextPath)
+	}
+	if rec := r.recordOf(h.ID); rec.Context != text || rec.Document != r.read(h.FilePath) {
+		r.t.Errorf("handoff %d: the record holds another document or context file:\n%+v", h.ID, rec)
+	}
+	if h.Degraded {
+		return contextFile{text: text}
+	}
+	c := parseContext(r.t, text)
+	got := [4]int64{h.Metrics.ContextSizeBytes, int64(h.Metrics.MessagesTransferred), int64(h.Metrics.DecisionsTransferred), int64(h.Metrics.MemoryRefsTransferred)}
+	want := [4]int64{int64(len(text)), int64(len(c.messages)), int64(len(c.decisions)), int64(len(c.files))}
+	if got != want {
+		r.t.Errorf("handoff %d: metrics (bytes, messages, decisions, references) %v, in the file %v:\n%s", h.ID, got, want, text)
+	}
+	return c
+}
+
+// recordOf is what a handoff keeps beside its row.
+func (r *rig) recordOf(handoffID int64) daemon.Record {
+	r.t.Helper()
+	store := r.database()
+	rec, err := store.Record(r.t.Context(), handoffID)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return rec
+}
+
+// written is what the agent gave its tool to write to a path, as its transcript has it.
+func (r *rig) written(agentID int64, path string) string {
+	r.t.Helper()
+	for _, e := range r.transcript(agentID) {
+		blocks, _ := e.Message.Content.([]any)
+		for _, b := range blocks {
+			block, _ := b.(map[string]any)
+			input, _ := block["input"].(map[string]any)
+			if content, ok := input["content"].(string); ok && block["name"] == "Write" && input["file_path"] == path {
+				return content
+			}
+		}
+	}
+	r.t.Fatalf("agent %d did not write %s", agentID, path)
+	return ""
+}
+
+// wantStored fails unless exactly these fields are stored; nil: none at all.
+func (r *rig) wantStored(handoffID int64, want map[string]any) {
+	r.t.Helper()
+	store := r.database()
+	h, err := store.Handoff(r.t.Context(), handoffID)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	raw, err := json.Marshal(h.Structured)
+	var got map[string]any
+	if err == nil {
+		err = json.Unmarshal(raw, &got)
+	}
+	maps.DeleteFunc(got, func(_ string, v any) bool { return v == nil })
+	if err != nil || !reflect.DeepEqual(got, want) {
+		r.t.Errorf("stored %s (%v), want %v", raw, err, want)
+	}
+}
+
+// wantFallback fails unless the successor was given the basic context, and the operator told why.
+func (r *rig) wantFallback(h daemon.Handoff, cause string) {
+	r.t.Helper()
+	if want := []string{"Fallback handoff used: " + cause}; !h.Degraded || h.ContextValidated || !slices.Equal(h.Warnings, want) {
+		r.t.Errorf("handoff degraded %v, validated %v, warnings %q: want %q", h.Degraded, h.ContextValidated, h.Warnings, want)
+	}
+	c := r.contextOf(h)
+	for _, part := range []string{"From: " + h.SourceAgent + "\n", "To: " + h.TargetAgent + "\n", h.FilePath + "\n"} {
+		if !strings.Contains(c.text, part) {
+			r.t.Errorf("basic context names no %q:\n%s", part, c.text)
+		}
+	}
+	m := h.Metrics
+	if h.Structured == nil || m.ContextSizeBytes != int64(len(c.text)) || m.MessagesTransferred+m.DecisionsTransferred+m.MemoryRefsTransferred > 0 {
+		r.t.Errorf("structured %+v, metrics %+v of %d bytes", h.Structured, m, len(c.text))
+	}
+	r.awaitAlert(h.ID, "handoff_fallback_used")
+	message, _ := field(r.t, r.handoffEvents(h.ID, "handoff_fallback_used")[0], "message").(string)
+	if !strings.HasPrefix(message, "Fallback handoff used: "+cause) {
+		r.t.Errorf("operator told %q, want the cause %q", message, cause)
+	}
+	r.sit(false, "handoff", "show", fmt.Sprint(h.ID)).sees(`degraded +yes`, 1)
+}
+
+// under is the text under a heading of the document, up to the next one, trimmed.
+func under(t testing.TB, document, heading string) string {
+	t.Helper()
+	_, rest, ok := strings.Cut(document, "\n## "+heading+"\n")
+	if !ok {
+		t.Fatalf("document without %q:\n%s", heading, document)
+	}
+	text, _, _ := strings.Cut(rest, "\n## ")
+	return strings.TrimSpace(text)
+}
+
+// wantPayload fails unless the handoff has one event of the type with exactly this payload.
+func (r *rig) wantPayload(handoffID int64, typ string, want map[string]any) {
+	r.t.Helper()
+	events := r.handoffEvents(handoffID, typ)
+	if len(events) != 1 {
+		r.t.Errorf("handoff %d: %d events %s, want one", handoffID, len(events), typ)
+		return
+	}
+	var got map[string]any
+	err := json.Unmarshal(events[0].Payload, &got)
+	delete(got, "assembly_ms") // differs each time
+	if err != nil || !reflect.DeepEqual(got, want) {
+		r.t.Errorf("handoff %d: %s %s, want %v", handoffID, typ, events[0].Payload, want)
+	}
+}
+
+// wantWarned fails unless both the operator and the successor were told exactly these things, each a
+// part of one warning, in any order.
+func (r *rig) wantWarned(h daemon.Handoff, c contextFile, parts ...string) {
+	r.t.Helper()
+	for _, told := range [][]string{h.Warnings, c.warnings} {
+		if len(told) != len(parts) {
+			r.t.Errorf("handoff %d: warnings %q, want %q", h.ID, told, parts)
+			return
+		}
+		for _, part := range parts {
+			if !slices.ContainsFunc(told, func(w string) bool { return strings.Contains(w, part) }) {
+				r.t.Errorf("handoff %d: warnings %q, want one of %q", h.ID, told, part)
+			}
+		}
+	}
+}
+
+// paths are those of references as they stand in a context file, without their notes.
+func paths(files []string) []string {
+	out := []string{}
+	for _, f := range files {
+		path, _, _ := strings.Cut(strings.TrimPrefix(f, "`"), "`")
+		out = append(out, path)
+	}
+	return out
+}
+
+// summaries are what decisions begin with.
+func summaries(decisions []data.Decision) []string {
+	var out []string
+	for _, d := range decisions {
+		out = append(out, d.Summary)
+	}
+	return out
+}
+
+// keepLog keeps the daemon's log, a JSON object a line. It is called before the start.
+func (r *rig) keepLog() *cmdtest.Printed {
+	b := &cmdtest.Printed{}
+	r.cfg.Log = slog.New(slog.NewJSONHandler(b, nil))
+	return b
+}
+
+// awaitLogged waits for the lines of a message about a handoff, and returns so many.
+func (r *rig) awaitLogged(log *cmdtest.Printed, message string, handoffID int64, n int) []map[string]any {
+	r.t.Helper()
+	var found []map[string]any
+	r.await(fmt.Sprintf("%d log lines %s", n, message), func() (bool, string) {
+		found = nil
+		for line := range strings.Lines(log.String()) {
+			var e map[string]any
+			if json.Unmarshal([]byte(line), &e) == nil && e["msg"] == message && e["handoff_id"] == float64(handoffID) {
+				found = append(found, e)
+			}
+		}
+		return len(found) == n, log.String()
+	})
+	return found
+}

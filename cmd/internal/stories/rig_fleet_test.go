@@ -1,0 +1,83 @@
+package stories
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// agents starts so many at once and waits until each is idle.
+func (r *rig) agents(n int) []int64 {
+	r.t.Helper()
+	ids := make([]int64, n)
+	for i := range ids {
+		a, err := r.client.CreateAgent(r.t.Context(), daemon.NewAgent{Persona: con, Cwd: r.work})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		ids[i] = a.ID
+		if i%10 == 9 { // a machine starts only so many in the time that each may take
+			r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.HasPane() })
+		}
+	}
+	for _, id := range ids {
+		r.awaitAgent(id, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.HasPane() })
+	}
+	return ids
+}
+
+// handOverAtOnce hands over the work of all agents and returns how long it took, by the rows' own times.
+// The ids are replaced by those of the successors. meanwhile runs until it is over.
+func (r *rig) handOverAtOnce(ids []int64, meanwhile func(stop <-chan struct{})) time.Duration {
+	r.t.Helper()
+	handoffs := make([]int64, len(ids))
+	for i, id := range ids {
+		handoffs[i] = r.handoff(id)
+	}
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() { meanwhile(stop) })
+	var first, last time.Time
+	for i, id := range handoffs {
+		h := r.awaitPhase(id, daemon.Completed)
+		if first.IsZero() || h.CreatedAt.Before(first) {
+			first = h.CreatedAt
+		}
+		if h.CompletedAt.After(last) {
+			last = *h.CompletedAt
+		}
+		ids[i] = *h.SuccessorID
+	}
+	close(stop)
+	wg.Wait()
+	for _, id := range ids {
+		r.awaitAgent(id, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle })
+	}
+	return last.Sub(first)
+}
+
+// triggers asks for handoffs of an agent, ten in a second, and cancels each. It returns how long the
+// daemon took to answer the requests.
+func (r *rig) triggers(id int64, stop <-chan struct{}) (all []time.Duration) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return all
+		case <-tick.C:
+		}
+		started := time.Now()
+		if _, err := r.client.RequestHandoff(context.Background(), id, daemon.HandoffRequest{Force: true}); err != nil {
+			r.t.Errorf("trigger: %v", err)
+			return all
+		}
+		all = append(all, time.Since(started))
+		if _, err := r.client.CancelHandoff(context.Background(), id, 0); err != nil {
+			r.t.Errorf("cancel: %v", err)
+			return all
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package stories
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/understudyd/understudy/db/dbtest"
+	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
+)
+
+// victim makes this binary a test process that has what a rig has.
+const victim = "UNDERSTUDY_TEST_VICTIM"
+
+// TestKilledTestsLeaveNothing: neither PostgreSQL nor tmux nor an agent that ignores all but SIGKILL, nor folders.
+func TestKilledTestsLeaveNothing(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(victim) != "" {
+		beVictim(t)
+		return
+	}
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(own, "-test.run=^TestKilledTestsLeaveNothing$")
+	cmd.Env = append(os.Environ(), victim+"=1")
+	stdout, done := newOutput(), make(chan int, 1)
+	cmd.Stdout, cmd.Stderr = stdout, stdout
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = cmd.Wait(); done <- cmd.ProcessState.ExitCode() }()
+	said := stdout.await(t, done, `left (\d+) (\d+) (\d+) in (\S+), (\S+) and (\S+)\n`)
+	var left []tmux.Process
+	for _, number := range said[1:4] {
+		left = append(left, process(t, number))
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range left {
+		tmuxtest.Eventually(t, fmt.Sprintf("end of process %d", p.PID), func() bool { return !p.Alive() })
+	}
+	for _, dir := range said[4:] {
+		tmuxtest.Eventually(t, "removal of "+dir, func() bool {
+			_, err := os.Stat(dir)
+			return errors.Is(err, fs.ErrNotExist)
+		})
+	}
+}
+
+func beVictim(t *testing.T) {
+	server := tmuxtest.Server(t)
+	agent, err := server.Spawn(t.Context(), tmux.Spec{
+		Session: "agent", Dir: "/", Argv: []string{"sh", "-c", "trap '' HUP TERM; while :; do sleep 1000; done"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	database, err := pgx.ParseConfig(dbtest.New(t, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := filepath.Dir(database.Host)
+	postmaster, err := os.ReadFile(filepath.Join(cluster, "data", "postmaster.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	if _, err := fmt.Sscan(string(postmaster), &pid); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println("left", agent.PID, agent.ServerPID, pid, "in", filepath.Dir(agent.Socket)+",", cluster, "and", cmp.Or(wardentest.InMemory(), cluster))
+	<-time.After(time.Minute) // should the test be killed that is to kill this one
+}

@@ -1,0 +1,378 @@
+package stories
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// What a test sees past the API, and does as a person or an agent's hook does.
+
+// pane is the agent's pane on the rig's own tmux server.
+func (r *rig) pane(agentID int64) tmux.PaneInfo {
+	r.t.Helper()
+	panes, err := r.tmux.List(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, p := range panes {
+		if p.Mark == strconv.FormatInt(agentID, 10) {
+			return p
+		}
+	}
+	r.t.Fatalf("agent %d has no pane", agentID)
+	return tmux.PaneInfo{}
+}
+
+// personTypes types a text into the agent's pane and then presses the keys.
+func (r *rig) personTypes(agentID int64, text string, keys ...tmux.Key) {
+	r.t.Helper()
+	if err := r.tmux.Paste(r.t.Context(), r.pane(agentID).Ref, text, tmux.PasteOptions{After: keys}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) personPresses(agentID int64, keys ...tmux.Key) {
+	r.t.Helper()
+	if err := r.tmux.Keys(r.t.Context(), r.pane(agentID).Ref, keys...); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// shown is what the agent's pane shows.
+func (r *rig) shown(agentID int64) string {
+	r.t.Helper()
+	p := r.pane(agentID)
+	shown, err := r.tmux.Capture(r.t.Context(), 0, false, p.Ref)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return shown[p.Pane]
+}
+
+// awaitShown waits until the agent's pane shows the text.
+func (r *rig) awaitShown(agentID int64, text string) {
+	r.t.Helper()
+	r.awaitEvery(tickOfScreens, fmt.Sprintf("agent %d: %q on its screen", agentID, text), func() (bool, string) {
+		shown := r.shown(agentID)
+		return strings.Contains(shown, text), shown
+	})
+}
+
+func (r *rig) getAgent(id int64) daemon.Agent {
+	r.t.Helper()
+	a, err := r.client.Agent(r.t.Context(), id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return a
+}
+
+// latest is the agent's newest handoff. Its id may be any: an attempt to make one that came second took one as well.
+func (r *rig) latest(agentID int64) daemon.Handoff {
+	r.t.Helper()
+	h, err := r.client.LatestHandoff(r.t.Context(), agentID)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return h
+}
+
+func (r *rig) getHandoff(id int64) daemon.Handoff {
+	r.t.Helper()
+	h, err := r.client.Handoff(r.t.Context(), id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return h
+}
+
+func (r *rig) awaitState(id int64, state daemon.AgentState) daemon.Agent {
+	r.t.Helper()
+	return r.awaitAgent(id, string(state), func(a daemon.Agent) bool { return a.State == state })
+}
+
+// awaitNote waits until the handoff says that it waits for what the note tells.
+func (r *rig) awaitNote(id int64, note string) daemon.Handoff {
+	r.t.Helper()
+	var h daemon.Handoff
+	r.await(fmt.Sprintf("handoff %d: note %q", id, note), func() (bool, string) {
+		h = r.getHandoff(id)
+		return strings.Contains(h.Note, note), fmt.Sprintf("%s %q", h.Phase, h.Note)
+	})
+	return h
+}
+
+// behindTasks hands an agent off and returns the handoff as it waits, recorded, for background tasks, which
+// end when the returned function is called.
+func (r *rig) behindTasks(agentID int64) (h daemon.Handoff, release func()) {
+	r.t.Helper()
+	release = r.hold(agentID, "@background")
+	r.awaitState(agentID, daemon.Idle)
+	return r.awaitNote(r.handoff(agentID), "background tasks"), release
+}
+
+// send has a text typed to the agent, through the API.
+func (r *rig) send(agentID int64, text string) daemon.Delivery {
+	r.t.Helper()
+	dl, err := r.client.SendMessage(r.t.Context(), agentID, text, false)
+	if err != nil {
+		r.t.Fatalf("message: %v", err)
+	}
+	return dl
+}
+
+// hold begins a turn that goes on until the returned function is called.
+func (r *rig) hold(agentID int64, directive string) (release func()) {
+	r.t.Helper()
+	file, release := r.holdFile()
+	dl := r.send(agentID, directive+" @hold "+file)
+	r.awaitVerdict(agentID, dl.ID, daemon.Submitted)
+	return release
+}
+
+// deliveries are all texts for the agent, oldest first.
+func (r *rig) deliveries(agentID int64) []daemon.Delivery {
+	r.t.Helper()
+	list, err := r.client.Messages(r.t.Context(), agentID, allRows)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	slices.Reverse(list)
+	return list
+}
+
+func (r *rig) awaitVerdict(agentID, deliveryID int64, want daemon.Verdict) daemon.Delivery {
+	r.t.Helper()
+	var found daemon.Delivery
+	r.await(fmt.Sprintf("delivery %d: verdict", deliveryID), func() (bool, string) {
+		for _, dl := range r.deliveries(agentID) {
+			if dl.ID == deliveryID {
+				found = dl
+			}
+		}
+		return found.Verdict != nil, fmt.Sprintf("%+v", found)
+	})
+	if *found.Verdict != want {
+		r.t.Fatalf("delivery %d: %s (%s), want %s\n%s", deliveryID, *found.Verdict, found.Evidence, want, r.report())
+	}
+	return found
+}
+
+// wantKinds fails unless exactly these kinds of texts were made for the agent, in this order.
+func (r *rig) wantKinds(agentID int64, want ...daemon.DeliveryKind) {
+	r.t.Helper()
+	var got []daemon.DeliveryKind
+	for _, dl := range r.deliveries(agentID) {
+		got = append(got, dl.Kind)
+	}
+	if !slices.Equal(got, want) {
+		r.t.Errorf("agent %d: deliveries %v, want %v", agentID, got, want)
+	}
+}
+
+// entry is one line of a transcript.
+type entry struct {
+	Type    string `json:"type"`
+	Subtype string `json:"subtype"`
+	Summary bool   `json:"isCompactSummary"`
+	Content any    `json:"content"`
+	Message struct {
+		Content any `json:"content"`
+	} `json:"message"`
+}
+
+// transcript reads the agent's transcript as it stands: what was said, and what the system added.
+func (r *rig) transcript(agentID int64) []entry {
+	r.t.Helper()
+	path := r.getAgent(agentID).TranscriptPath
+	if path == nil {
+		return nil
+	}
+	b, err := os.ReadFile(*path)
+	if err != nil && !os.IsNotExist(err) {
+		r.t.Fatal(err)
+	}
+	var out []entry
+	for line := range strings.Lines(string(b)) {
+		var e entry
+		if !strings.HasSuffix(line, "\n") || json.Unmarshal([]byte(line), &e) != nil {
+			continue
+		}
+		if e.Type == "user" || e.Type == "assistant" || e.Type == "system" || e.Type == "attachment" {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// told is what the agent's session was told, oldest first: prompts, and answers to its Stops.
+func (r *rig) told(agentID int64) []string {
+	r.t.Helper()
+	var out []string
+	for _, e := range r.transcript(agentID) {
+		if text, ok := e.Message.Content.(string); ok && e.Type == "user" && !e.Summary {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// wantTold waits until the agent was told so many texts, and fails unless each contains its part. A
+// runtime confirms a prompt before it writes it down.
+func (r *rig) wantTold(agentID int64, parts ...string) {
+	r.t.Helper()
+	var got []string
+	r.await(fmt.Sprintf("agent %d: told %q", agentID, parts), func() (bool, string) {
+		got = r.told(agentID)
+		return len(got) >= len(parts), fmt.Sprintf("%q", got)
+	})
+	ok := len(got) == len(parts)
+	for i := 0; ok && i < len(parts); i++ {
+		ok = strings.Contains(got[i], parts[i])
+	}
+	if !ok {
+		r.t.Errorf("agent %d was told\n got %q\nwant %q", agentID, got, parts)
+	}
+}
+
+// read returns what a file holds.
+func (r *rig) read(path string) string {
+	r.t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return string(b)
+}
+
+// successors are the agents that followed one, oldest first.
+func (r *rig) successors(agentID int64) []daemon.Agent {
+	r.t.Helper()
+	list, err := r.client.Agents(r.t.Context(), allRows)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var out []daemon.Agent
+	for _, a := range list {
+		if a.PreviousAgentID != nil && *a.PreviousAgentID == agentID {
+			out = append(out, a)
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// agentEvents are the agent's events of a type, in order.
+func (r *rig) agentEvents(agentID int64, typ string) []daemon.Event {
+	r.t.Helper()
+	return r.eventsWhere(func(e daemon.Event) bool { return e.AgentID != nil && *e.AgentID == agentID && e.Type == typ })
+}
+
+// handoffEvents are the handoff's events of a type, in order.
+func (r *rig) handoffEvents(handoffID int64, typ string) []daemon.Event {
+	r.t.Helper()
+	return r.eventsWhere(func(e daemon.Event) bool { return e.HandoffID != nil && *e.HandoffID == handoffID && e.Type == typ })
+}
+
+func (r *rig) eventsWhere(keep func(daemon.Event) bool) []daemon.Event {
+	r.t.Helper()
+	events, err := r.events(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return slices.DeleteFunc(events, func(e daemon.Event) bool { return !keep(e) })
+}
+
+// field reads one field of an event's payload.
+func field(t testing.TB, e daemon.Event, name string) any {
+	t.Helper()
+	var p map[string]any
+	if err := json.Unmarshal(e.Payload, &p); err != nil {
+		t.Fatalf("event %d: %v", e.ID, err)
+	}
+	return p[name]
+}
+
+// awaitAlert waits until the operator was told of the handoff's last event of a type.
+func (r *rig) awaitAlert(handoffID int64, typ string) {
+	r.t.Helper()
+	r.await(fmt.Sprintf("handoff %d: operator told of %s", handoffID, typ), func() (bool, string) {
+		about := r.handoffEvents(handoffID, typ)
+		if len(about) == 0 {
+			return false, "no such event"
+		}
+		last := about[len(about)-1]
+		for _, told := range r.handoffEvents(handoffID, "operator_notified") {
+			if field(r.t, told, "event_id") == float64(last.ID) {
+				return true, ""
+			}
+		}
+		return false, fmt.Sprintf("event %d: nobody was told", last.ID)
+	})
+}
+
+// awaitFailure waits for the failure, and checks that the operator was told of it in a sentence
+// that says what to do next.
+func (r *rig) awaitFailure(id int64, phase daemon.Phase, code string) daemon.Handoff {
+	r.t.Helper()
+	h := r.awaitPhase(id, daemon.Failed)
+	if h.Status != daemon.StatusFailed || h.Error == nil || h.Error.Phase != phase || h.Error.Code != code {
+		r.t.Fatalf("handoff %d: %s %+v, want %s in %s\n%s", id, h.Status, h.Error, code, phase, r.report())
+	}
+	if want := fmt.Sprintf("understudy handoff retry %d", id); !strings.Contains(h.Error.Message, want) {
+		r.t.Errorf("failure %q does not name `%s`", h.Error.Message, want)
+	}
+	if n := len(h.Error.Message); strings.Count(h.Error.Message, "\n") > 0 || n == 0 || h.Error.Message[n-1] != '.' {
+		r.t.Errorf("failure %q is not one sentence", h.Error.Message)
+	}
+	r.awaitAlert(id, "handoff_failed")
+	return h
+}
+
+// retry has a failed handoff go on.
+func (r *rig) retry(id int64) {
+	r.t.Helper()
+	if _, err := r.client.RetryHandoff(r.t.Context(), id, ""); err != nil {
+		r.t.Fatalf("retry: %v", err)
+	}
+}
+
+// writeDocument writes a good document by hand.
+func (r *rig) writeDocument(h daemon.Handoff) {
+	r.t.Helper()
+	const text = "# Handoff\n\n## What Was Done\n\nAll.\n\n## Next Agent Context\n\nGo on.\n"
+	if err := os.RemoveAll(h.FilePath); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := data.WriteFile(h.FilePath, []byte(text), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	if r.memory != nil {
+		dateFile(h.FilePath)
+	}
+}
+
+// wantError fails unless err is exactly this sentence under this status.
+func wantError(t testing.TB, err error, kind daemon.Kind, sentence string) {
+	t.Helper()
+	var e *daemon.Error
+	if !errors.As(err, &e) || e.Kind != kind || e.Message != sentence {
+		t.Errorf("got error %v, want kind %d %q", err, kind, sentence)
+	}
+}
+
+// hinted reports whether the agent's SessionEnd has come in.
+func (r *rig) hinted(agentID int64) bool {
+	r.t.Helper()
+	return r.row(agentID).EndHint != ""
+}

@@ -1,0 +1,238 @@
+package stories
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/build"
+	"github.com/understudyd/understudy/cmd/internal/serve"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/sim/memory"
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
+)
+
+// A story in memory has the same daemon, API and scripted agents as one of real processes. In memory are the
+// database, tmux and the processes; time is that of a bubble, in which waiting costs nothing.
+
+// story runs a story in memory, beside others. Its rig is not started yet. It may not call t.Run: each
+// subtest is a story of its own.
+func story(t *testing.T, tell func(t *testing.T, r *rig)) {
+	t.Helper()
+	t.Parallel()
+	in := wardentest.InMemory()
+	synctest.Test(t, func(t *testing.T) { tell(t, rigInMemory(t, in, newBase())) })
+}
+
+// storyOfTwo is a story of two hosts, north and south, on one database.
+func storyOfTwo(t *testing.T, tell func(t *testing.T, north, south *rig)) {
+	t.Helper()
+	t.Parallel()
+	in := wardentest.InMemory()
+	synctest.Test(t, func(t *testing.T) {
+		both := newBase()
+		north, south := rigInMemory(t, in, both), rigInMemory(t, in, both)
+		north.cfg.Host, south.cfg.Host = "north", "south"
+		tell(t, north, south)
+	})
+}
+
+// rigInMemory makes a rig in a bubble, with its files in a folder of that one.
+func rigInMemory(t *testing.T, in string, b *base) *rig {
+	t.Helper()
+	r := bareRig(t, in)
+	r.cfg.HookBinary = "/bin/true" // a program that is there; nobody runs it
+	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: []string{"claude"}}}
+	m := newComputer(t, r.dir, b)
+	r.memory, r.tmux, r.serve = m, m.term, m.serve
+	r.client, r.commits = api.NewClientOver(m), b.bell
+	t.Cleanup(func() {
+		r.halt()
+		m.end()
+	})
+	return r
+}
+
+// base is a database in memory that tells of each commit.
+type base struct {
+	*memory.Store
+
+	*bell
+
+	mu      sync.Mutex
+	daemons []*daemon.Daemon
+}
+
+func newBase() *base { return &base{Store: memory.New(), bell: newBell()} }
+
+// serves says that a daemon is there, or that it is gone.
+func (b *base) serves(d *daemon.Daemon, there bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var others []*daemon.Daemon
+	for _, other := range b.daemons {
+		if other != d {
+			others = append(others, other)
+		}
+	}
+	if b.daemons = others; there {
+		b.daemons = append(b.daemons, d)
+	}
+}
+
+// committed tells everybody of a commit, as PostgreSQL does by NOTIFY.
+func (b *base) committed(by *daemon.Daemon) {
+	b.ring()
+	b.mu.Lock()
+	daemons := b.daemons
+	b.mu.Unlock()
+	for _, d := range daemons {
+		if d != by {
+			d.Wake(0)
+		}
+		d.EventsChanged()
+	}
+}
+
+// connect is a daemon's or, with nil, the story's own connection to the database. Others are told of what it commits.
+func (b *base) connect(of *daemon.Daemon) *memory.Telling {
+	return &memory.Telling{Store: b.Store, Committed: func() { b.committed(of) }}
+}
+
+// servingHere is a daemon that answers requests, as [serving] is.
+type servingHere struct {
+	d          *daemon.Daemon
+	everything http.Handler
+	hooks      http.Handler
+	ctx        context.Context // of requests
+	requests   sync.WaitGroup
+}
+
+// serve is [serve] in memory.
+func (m *computer) serve(ctx context.Context, cfg serve.Config) error {
+	dir, err := data.Open(cfg.Root)
+	if err != nil {
+		return err
+	}
+	if _, err := dir.Seed(); err != nil {
+		return err
+	}
+	host := cfg.Host
+	if host == "" {
+		if host, err = dir.HostID(); err != nil {
+			return err
+		}
+	}
+	m.base.SetHost(host, dir.Root())
+	conf, err := cfg.DaemonConfig(dir, host)
+	if err != nil {
+		return err
+	}
+	conf.Personas.Poll()
+	conf.Templates.Poll()
+	conn := m.base.connect(nil)
+	conf.Store, conf.Terminal, conf.Processes = conn, m.terminal, processTable{m.table, m.term}
+	conf.Binary, conf.Version, conf.OneShot = cfg.HookBinary, m.version, m.oneShot
+	d := cfg.NewDaemon(conf)
+	conn.Committed = func() { m.base.committed(d) }
+	if err := d.Prepare(ctx); err != nil {
+		return err
+	}
+	if err := d.Recovered(ctx); err != nil {
+		return err
+	}
+	up := &servingHere{d: d}
+	var cutOff context.CancelFunc
+	up.ctx, cutOff = context.WithCancel(context.Background())
+	defer cutOff()
+	server := api.New(api.Config{Daemon: d, Personas: d.Personas, Templates: d.Templates, Log: cfg.Log, Version: build.Version()})
+	up.everything, up.hooks = server.Handlers()
+
+	var services sync.WaitGroup
+	services.Go(func() { _ = d.Personas.Run(ctx) }) // they end with ctx, and only so
+	services.Go(func() { _ = d.Templates.Run(ctx) })
+	services.Go(func() { _ = d.Run(ctx) })
+	m.base.serves(d, true)
+	m.listen(up)
+	cfg.Ready(nil)
+	<-ctx.Done()
+	m.listen(nil)
+	m.base.serves(d, false)
+	d.Close()
+	patience := time.AfterFunc(shutdownGrace, cutOff)
+	up.requests.Wait()
+	patience.Stop()
+	services.Wait()
+	return nil
+}
+
+// shutdownGrace is how long a daemon that stops goes on with requests.
+const shutdownGrace = 5 * time.Second
+
+// listen has requests come to a daemon; nil: to nobody.
+func (m *computer) listen(up *servingHere) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.up = up
+}
+
+// request has do answer a request with the daemon that listens, in a goroutine of its own, and waits for it
+// until ctx ends. Without a daemon it returns false.
+func (m *computer) request(ctx context.Context, do func(ctx context.Context, up *servingHere)) (taken bool) {
+	m.mu.Lock()
+	up := m.up
+	if up != nil {
+		up.requests.Add(1)
+	}
+	m.mu.Unlock()
+	if up == nil {
+		return false
+	}
+	done := make(chan struct{})
+	go func() {
+		defer up.requests.Done()
+		defer close(done)
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(up.ctx, cancel)()
+		do(ctx, up)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+	return true
+}
+
+// RoundTrip carries out a call of the API, as [http.RoundTripper] does.
+func (m *computer) RoundTrip(req *http.Request) (*http.Response, error) {
+	return m.call(req, func(up *servingHere) http.Handler { return up.everything })
+}
+
+func (m *computer) call(req *http.Request, of func(*servingHere) http.Handler) (*http.Response, error) {
+	answer := make(chan *http.Response, 1)
+	taken := m.request(req.Context(), func(ctx context.Context, up *servingHere) {
+		in := req.Clone(ctx)
+		if in.RequestURI = req.URL.RequestURI(); in.Body == nil {
+			in.Body = http.NoBody
+		}
+		w := httptest.NewRecorder()
+		of(up).ServeHTTP(w, in)
+		answer <- w.Result()
+	})
+	switch {
+	case !taken:
+		return nil, os.NewSyscallError("connect", syscall.ECONNREFUSED)
+	case len(answer) == 0:
+		return nil, context.Cause(req.Context())
+	}
+	return <-answer, nil
+}

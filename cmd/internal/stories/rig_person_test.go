@@ -1,0 +1,115 @@
+package stories
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
+)
+
+// person is a session that a person started: a process whose children send hooks.
+type person struct {
+	r     *rig
+	pid   int
+	pane  tmux.PaneInfo // zero: it is in none
+	dir   string
+	hooks int
+	end   func()
+
+	process *program // in memory
+}
+
+// person starts a session, in a pane of this server or, without one, in none. In memory it is in none.
+func (r *rig) person(server *tmux.Server) *person {
+	r.t.Helper()
+	p := &person{r: r}
+	if r.memory != nil {
+		p.process = r.memory.program(0)
+		p.pid, p.end = p.process.PID, func() { p.process.signal(syscall.SIGKILL) }
+		return p
+	}
+	p.dir = r.t.TempDir()
+	fifo := filepath.Join(p.dir, "lines")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	argv := []string{"sh", "-c", `while :; do read -r line <"$1" && eval "$line"; done`, "sh", fifo}
+	if server != nil {
+		var err error
+		if p.pane, err = server.Spawn(r.t.Context(), tmux.Spec{Session: "person", Dir: r.work, Argv: argv}); err != nil {
+			r.t.Fatal(err)
+		}
+		p.pid = p.pane.PID
+		return p
+	}
+	cmd := exec.Command(argv[0], argv[1:]...)
+	if err := cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	p.pid = cmd.Process.Pid
+	p.end = func() { _ = cmd.Process.Kill(); _ = cmd.Wait() } // may have ended already
+	r.t.Cleanup(p.end)
+	return p
+}
+
+// registers has a session in a pane register by a hook that was kept while no daemon was there.
+func (r *rig) registers(session string, pane tmux.PaneInfo) daemon.Agent {
+	r.t.Helper()
+	proc, err := tmux.FindProcess(pane.PID)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	body, err := json.Marshal(map[string]string{"session_id": session, "cwd": r.work, "source": "startup", "transcript_path": "/t/" + session + ".jsonl"})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	now := time.Now()
+	r.spool(hooks.Envelope{
+		Key: hooks.NewKey(now), Event: "SessionStart", At: now, Body: body, Pane: pane.Pane, Tmux: fmt.Sprintf("%s,%d,0", pane.Socket, pane.ServerPID),
+		AgentPID: proc.PID, AgentStart: proc.Start, Boot: tmux.BootID(),
+	})
+	r.await("the session "+session, func() (bool, string) {
+		list, err := r.client.Agents(r.t.Context(), allRows)
+		return err == nil && len(list) > 0 && *list[0].SessionID == session, ""
+	})
+	return r.newest()
+}
+
+// says has a child of the session send a hook that says that it runs in this pane.
+func (p *person) says(event, session string, pane tmux.PaneInfo) {
+	p.r.t.Helper()
+	body, err := json.Marshal(map[string]string{
+		"hook_event_name": event, "session_id": session, "cwd": p.r.work, "source": "startup", "prompt": "x", "transcript_path": "/t/" + session + ".jsonl",
+	})
+	if err != nil {
+		p.r.t.Fatal(err)
+	}
+	if p.process != nil {
+		p.process.hook(p.r.t.Context(), event, environment{fmt.Sprintf("CLAUDE_PID=%d", p.pid)}, body)
+		return
+	}
+	p.hooks++
+	done := filepath.Join(p.dir, strconv.Itoa(p.hooks))
+	if err := data.WriteFile(filepath.Join(p.dir, "body"), body, 0o600); err != nil {
+		p.r.t.Fatal(err)
+	}
+	line := fmt.Sprintf("CLAUDE_PID=%d TMUX='%s,%d,0' TMUX_PANE='%s' UNDERSTUDY_LAUNCH= '%s' hook --socket '%s' %s <'%s/body'; : >'%s'\n",
+		p.pid, pane.Socket, pane.ServerPID, pane.Pane, p.r.cfg.Binary, p.r.dir.HookSocket(), event, p.dir, done)
+	if err := os.WriteFile(filepath.Join(p.dir, "lines"), []byte(line), 0); err != nil {
+		p.r.t.Fatal(err)
+	}
+	tmuxtest.Eventually(p.r.t, "the hook's end", func() bool {
+		_, err := os.Stat(done)
+		return err == nil
+	})
+}

@@ -1,0 +1,223 @@
+package stories
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// template writes a pipeline template under a name, with a step for each of the lines; further keys of
+// a step stand behind its agent: "developer | approval: true | timeout: 0.5".
+func (r *rig) template(name string, steps ...string) {
+	r.t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "name: %s\nsteps:\n", name)
+	for _, s := range steps {
+		for i, field := range strings.Split(s, " | ") {
+			if i == 0 {
+				field = "agent: " + field
+			}
+			fmt.Fprintf(&b, "%s %s\n", map[bool]string{true: "  -", false: "   "}[i == 0], field)
+		}
+	}
+	r.write(filepath.Join(r.dir.Pipelines(), name+".yaml"), b.String())
+}
+
+// write puts a file in place, with its folder.
+func (r *rig) write(path, text string) {
+	r.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// pipeline creates a run in the rig's working directory.
+func (r *rig) pipeline(template, prompt string) daemon.Pipeline {
+	r.t.Helper()
+	return r.create(daemon.NewPipeline{Template: template, Title: "a test", Prompt: prompt, Cwd: r.work})
+}
+
+func (r *rig) create(in daemon.NewPipeline) daemon.Pipeline {
+	r.t.Helper()
+	p, err := r.client.CreatePipeline(r.t.Context(), in)
+	if err != nil {
+		r.t.Fatalf("pipeline: %v", err)
+	}
+	return p
+}
+
+func (r *rig) getPipeline(id int64) daemon.Pipeline {
+	r.t.Helper()
+	p, err := r.client.Pipeline(r.t.Context(), id)
+	if err != nil {
+		r.t.Fatalf("pipeline %d: %v", id, err)
+	}
+	return p
+}
+
+// awaitPipeline waits until the run has one of the statuses; an end that is not asked for fails.
+func (r *rig) awaitPipeline(id int64, statuses ...daemon.PipelineStatus) daemon.Pipeline {
+	r.t.Helper()
+	return r.awaitRun(id, fmt.Sprint(statuses), func(p daemon.Pipeline) bool {
+		if !p.Open() && !slices.Contains(statuses, p.Status) {
+			r.t.Fatalf("pipeline %d is %s, want %v: %s\n%s", id, p.Status, statuses, said(p.Error), r.report())
+		}
+		return slices.Contains(statuses, p.Status)
+	})
+}
+
+func (r *rig) awaitRun(id int64, what string, ok func(daemon.Pipeline) bool) daemon.Pipeline {
+	r.t.Helper()
+	var p daemon.Pipeline
+	r.await(fmt.Sprintf("pipeline %d: %s", id, what), func() (bool, string) {
+		got, err := r.client.Pipeline(context.Background(), id)
+		if err != nil {
+			return false, err.Error()
+		}
+		p = got
+		return ok(p), fmt.Sprintf("%s %q %s %s", p.Status, p.Note, said(p.Error), stepLine(p))
+	})
+	return p
+}
+
+// awaitStep waits until a step, counted from 1, has a status, and returns the run.
+func (r *rig) awaitStep(id int64, n int, status daemon.StepStatus) daemon.Pipeline {
+	r.t.Helper()
+	return r.awaitRun(id, fmt.Sprintf("step %d %s", n, status), func(p daemon.Pipeline) bool { return p.Steps[n-1].Status == status })
+}
+
+// stepLine shows a run's steps in one line, as "done running pending".
+func stepLine(p daemon.Pipeline) string {
+	var words []string
+	for _, s := range p.Steps {
+		words = append(words, string(s.Status))
+	}
+	return strings.Join(words, " ")
+}
+
+// wantSteps fails unless the steps of a run have these statuses.
+func (r *rig) wantSteps(p daemon.Pipeline, want string) {
+	r.t.Helper()
+	if got := stepLine(p); got != want {
+		r.t.Errorf("steps of pipeline %d are %q, want %q", p.ID, got, want)
+	}
+}
+
+func said(s *string) string {
+	if s == nil {
+		return "<nil>"
+	}
+	return *s
+}
+
+// runEvents are the events of a run with this type, in order.
+func (r *rig) runEvents(id int64, typ string) []daemon.Event {
+	r.t.Helper()
+	store := r.database()
+	events, err := store.Events(r.t.Context(), daemon.EventFilter{PipelineID: id, Types: []string{typ}, Limit: 5000})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return events
+}
+
+// holdFile is a file for @hold, and what makes it.
+func (r *rig) holdFile() (path string, release func()) {
+	r.t.Helper()
+	path = filepath.Join(filepath.Dir(r.root), fmt.Sprintf("go-on-%d", r.holds.Add(1)))
+	return path, func() { r.t.Helper(); r.write(path, "") }
+}
+
+// atWork waits until a step, counted from 1, has an agent in a turn, and returns its newest one.
+func (r *rig) atWork(id int64, n int) daemon.Agent {
+	r.t.Helper()
+	var a daemon.Agent
+	r.awaitRun(id, fmt.Sprintf("an agent in a turn of step %d", n), func(p daemon.Pipeline) bool {
+		ids := p.Steps[n-1].AgentIDs
+		if p.Steps[n-1].Status != daemon.StepRunning || len(ids) == 0 {
+			return false
+		}
+		a = r.getAgent(ids[len(ids)-1])
+		return a.State == daemon.Working
+	})
+	return a
+}
+
+// awaitRunFailed waits until the run has failed with this sentence, which its step has as well, and
+// checks that the operator was told, once and with what to do next.
+func (r *rig) awaitRunFailed(id int64, n int, sentence string) daemon.Pipeline {
+	r.t.Helper()
+	p := r.awaitPipeline(id, daemon.PipelineFailed)
+	s := p.Steps[n-1]
+	if said(p.Error) != sentence || said(s.Error) != sentence || s.Status != daemon.StepFailed || s.FinishedAt == nil || p.FinishedAt == nil {
+		r.t.Errorf("run failed with %q, step with %q (%s), want %q\n%s", said(p.Error), said(s.Error), s.Status, sentence, r.report())
+	}
+	for i, s := range p.Steps[n:] {
+		if s.Status != daemon.StepPending || len(s.AgentIDs) > 0 {
+			r.t.Errorf("step %d is %s after the failure, with agents %v", n+i+1, s.Status, s.AgentIDs)
+		}
+	}
+	text := r.awaitRunAlert(id, "pipeline_failed")
+	if want := fmt.Sprintf("understudy pipeline resume %d", id); !strings.Contains(text, sentence) || !strings.Contains(p.Hint, want) || !strings.Contains(text, want) {
+		r.t.Errorf("operator was told %q, hint %q: want the reason and `%s`", text, p.Hint, want)
+	}
+	return p
+}
+
+// awaitRunAlert waits until the operator was told of the run's only event of a type, and returns the
+// sentence.
+func (r *rig) awaitRunAlert(id int64, typ string) (text string) {
+	r.t.Helper()
+	r.await(fmt.Sprintf("pipeline %d: operator told of %s", id, typ), func() (bool, string) {
+		about := r.runEvents(id, typ)
+		if len(about) != 1 {
+			return false, fmt.Sprintf("%d such events", len(about))
+		}
+		text, _ = field(r.t, about[0], "message").(string)
+		told := r.eventsWhere(func(e daemon.Event) bool {
+			return e.Type == "operator_notified" && field(r.t, e, "event_id") == float64(about[0].ID)
+		})
+		return len(told) == 1, fmt.Sprintf("told %d times", len(told))
+	})
+	return text
+}
+
+// stepInput is the prompt that a step's agent is given, as it is stored.
+func (r *rig) stepInput(id int64, n int) string {
+	r.t.Helper()
+	store := r.database()
+	p, err := store.Pipeline(r.t.Context(), id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return p.Steps[n-1].Input
+}
+
+// output is what a step has left.
+func (r *rig) output(p daemon.Pipeline, n int) string {
+	r.t.Helper()
+	out := p.Steps[n-1].LatestHandoff
+	if out == nil {
+		r.t.Fatalf("step %d of pipeline %d left nothing: %s", n, p.ID, stepLine(p))
+	}
+	return out.ContentMD
+}
+
+// row is an agent with what the API does not show.
+func (r *rig) row(agentID int64) daemon.Agent {
+	r.t.Helper()
+	store := r.database()
+	a, err := store.Agent(r.t.Context(), agentID)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return a
+}

@@ -1,0 +1,335 @@
+package stories
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/child"
+	"github.com/understudyd/understudy/cmd/internal/inside"
+	"github.com/understudyd/understudy/cmd/internal/scripted"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// program is a process: a scripted agent, or what one runs.
+type program struct {
+	tmux.Process
+	m    *computer
+	pane tmux.PaneInfo // zero: it is in none
+	dir  string        // where it works
+	keys chan []byte
+	kill context.CancelFunc
+	ctx  context.Context
+
+	ended func(code int) // may be nil
+
+	mu      sync.Mutex
+	over    bool
+	group   []*program
+	signals map[os.Signal]chan os.Signal // those that it wants to be told of
+}
+
+// program makes a process that does not run yet.
+func (m *computer) program(parent int) *program {
+	p := &program{m: m, keys: make(chan []byte, 1000), signals: map[os.Signal]chan os.Signal{}}
+	p.ctx, p.kill = context.WithCancel(context.Background())
+	p.Process = m.table.Start(parent, p.signal)
+	return p
+}
+
+// start runs the process. When the test has ended, it does not begin.
+func (p *program) start(run func(ctx context.Context) int) {
+	p.m.mu.Lock()
+	defer p.m.mu.Unlock()
+	if p.m.programs == nil {
+		p.end(137)
+		return
+	}
+	p.m.programs[p] = true
+	p.m.running.Go(func() { p.end(run(p.ctx)) })
+}
+
+// end is the end of the process.
+func (p *program) end(code int) {
+	p.mu.Lock()
+	over := p.over
+	p.over = true
+	p.mu.Unlock()
+	if over {
+		return
+	}
+	p.kill()
+	p.m.table.End(p.Process)
+	if p.ended != nil {
+		p.ended(code)
+	}
+}
+
+// signal is a signal to the process.
+func (p *program) signal(sig syscall.Signal) {
+	p.mu.Lock()
+	told := p.signals[sig]
+	p.mu.Unlock()
+	if told == nil || sig == syscall.SIGKILL {
+		p.end(128 + int(sig))
+		return
+	}
+	select {
+	case told <- sig:
+	default: // as the system does
+	}
+}
+
+// signalGroup is a signal to the process and to those that it has left in its group.
+func (p *program) signalGroup(sig syscall.Signal) {
+	p.mu.Lock()
+	group := append([]*program{p}, p.group...)
+	p.mu.Unlock()
+	for _, q := range group {
+		q.signal(sig)
+	}
+}
+
+// notify has signals come by a channel, and end the process no more.
+func (p *program) notify(sigs ...os.Signal) <-chan os.Signal {
+	c := make(chan os.Signal, 8)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range sigs {
+		p.signals[s] = c
+	}
+	return c
+}
+
+// launch is what understudy's launch does in a pane.
+func (p *program) launch(ctx context.Context, file string) int {
+	b, err := os.ReadFile(file)
+	var launch hooks.LaunchFile
+	if err == nil {
+		err = json.Unmarshal(b, &launch)
+	}
+	if err != nil {
+		p.m.term.SetScreen(p.pane.Ref, "understudy: the agent could not be started: "+err.Error())
+		return 127
+	}
+	return scripted.Run(ctx, p.agent(launch.Argv, launch.Env, strings.NewReader(""), p, p))
+}
+
+// agent is the process as the scripted agent has it.
+func (p *program) agent(argv, environ []string, stdin io.Reader, stdout, stderr io.Writer) scripted.Process {
+	return scripted.Process{
+		Args: argv[1:], Environ: environ, Self: argv[:1], Dir: p.dir, PID: p.PID, Stdin: stdin, Stdout: stdout, Stderr: stderr,
+		Terminal: p, Signals: p.notify,
+		Run: p.run, Wrote: dateFile,
+	}
+}
+
+// passes lets a moment pass, as something does that is done. Hooks in the spool are in the order of their times.
+func passes() { <-time.After(time.Millisecond) }
+
+// dateFile gives a file the time of the bubble.
+func dateFile(path string) {
+	now := time.Now()
+	_ = os.Chtimes(path, now, now) // it may be gone
+}
+
+// Open takes the terminal.
+func (p *program) Open() (<-chan []byte, error) { return p.keys, nil }
+
+// Write shows in the pane what the program prints before it takes the terminal.
+func (p *program) Write(b []byte) (int, error) {
+	p.m.term.SetScreen(p.pane.Ref, string(b))
+	return len(b), nil
+}
+
+// Size is that of the pane.
+func (p *program) Size() (width, height int) { return p.pane.Width, p.pane.Height }
+
+// Suspend does nothing: nobody can stop a process in memory.
+func (p *program) Suspend() {}
+
+// Close leaves the screen as it is.
+func (p *program) Close() {}
+
+// Draw shows a frame in the pane.
+func (p *program) Draw(f scripted.Frame) {
+	rows := f.Rows()
+	for i := range rows {
+		rows[i] = strings.TrimRight(rows[i], " ") // as tmux tells them
+	}
+	p.m.term.SetScreen(p.pane.Ref, strings.Join(rows, "\n"))
+	p.m.term.Update(p.pane.Ref, func(info *tmux.PaneInfo) { info.Title = f.Title })
+}
+
+// version is what a runtime says of itself.
+func (m *computer) version(ctx context.Context, command []string) string {
+	res, err := m.oneShot(ctx, daemon.OneShot{Argv: append(slices.Clone(command), "--version")})
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(res.Stdout))
+}
+
+// oneShot runs a scripted agent to its end, as [runOneShot] does.
+func (m *computer) oneShot(ctx context.Context, job daemon.OneShot) (daemon.OneShotResult, error) {
+	var stdout, stderr bytes.Buffer
+	p := m.program(os.Getpid())
+	p.dir = job.Dir
+	defer p.signalGroup(syscall.SIGKILL) // what is left of it
+	code := make(chan int, 1)
+	p.start(func(ctx context.Context) int {
+		status := scripted.Run(ctx, p.agent(job.Argv, job.Env, bytes.NewReader(job.Stdin), &stdout, &stderr))
+		code <- status
+		return status
+	})
+	select {
+	case status := <-code:
+		return daemon.OneShotResult{Stdout: stdout.Bytes(), Stderr: stderr.String(), Exit: status}, nil
+	case <-ctx.Done():
+	}
+	p.signalGroup(syscall.SIGTERM)
+	select {
+	case <-code:
+	case <-time.After(child.EndGrace):
+	}
+	return daemon.OneShotResult{}, context.Cause(ctx)
+}
+
+// run is a command that the process runs: one of understudy's, or itself.
+func (p *program) run(ctx context.Context, c scripted.Command) scripted.Result {
+	if c.Argv[0] == "claude" {
+		res, err := p.m.oneShot(ctx, daemon.OneShot{Argv: c.Argv, Env: c.Environ, Dir: p.dir, Stdin: c.Stdin})
+		return scripted.Result{Stdout: res.Stdout, Stderr: []byte(res.Stderr), Code: res.Exit, Err: err}
+	}
+	if c.Detached {
+		return p.leaves(c)
+	}
+	env := environment(c.Environ)
+	words := c.Argv
+	if words[0] == "sh" { // as in sh -c "understudy hook Stop"
+		words = strings.Fields(words[len(words)-1])
+	}
+	switch {
+	case len(words) >= 3 && words[1] == "hook":
+		return p.hook(ctx, words[2], env, c.Stdin)
+	case len(words) == 2 && words[1] == "statusline":
+		return p.statusLine(ctx, env, c.Stdin)
+	}
+	return scripted.Result{Code: 127, Err: fmt.Errorf("nobody knows how to run %q", c.Argv)}
+}
+
+// leaves starts a program that does nothing for as long as its argument says, in seconds.
+func (p *program) leaves(c scripted.Command) scripted.Result {
+	seconds, err := strconv.Atoi(c.Argv[1])
+	if err != nil {
+		return scripted.Result{Code: 127, Err: err}
+	}
+	left := p.m.program(p.PID)
+	p.mu.Lock()
+	p.group = append(p.group, left)
+	p.mu.Unlock()
+	left.start(func(ctx context.Context) int {
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Duration(seconds) * time.Second):
+		}
+		return 0
+	})
+	return scripted.Result{PID: left.PID}
+}
+
+// environment is a list of NAME=value, of which the last counts.
+type environment []string
+
+func (e environment) get(name string) string {
+	for _, v := range slices.Backward(e) {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// hook is `understudy hook`: it hands the payload to the daemon and prints the answer, or puts it into the spool.
+func (p *program) hook(ctx context.Context, event string, env environment, payload []byte) scripted.Result {
+	switch {
+	case env.get("UNDERSTUDY_ONESHOT") == "":
+	case event == hooks.PreToolUse:
+		return scripted.Result{Stdout: []byte(hooks.DenyTool)}
+	default:
+		return scripted.Result{}
+	}
+	passes()
+	at := time.Now()
+	e := hooks.Envelope{Key: hooks.NewKey(at), Event: event, At: at.UTC(), Launch: env.get("UNDERSTUDY_LAUNCH"), Boot: boot, Body: payload}
+	e.AgentPID, _ = strconv.Atoi(env.get("CLAUDE_PID")) // without it the daemon says what is wrong
+	if of, err := p.m.table.Find(e.AgentPID); err == nil {
+		e.AgentStart = of.Start
+	}
+	sender := p.m.program(p.PID)
+	answer := make(chan scripted.Result, 1)
+	sender.start(func(life context.Context) int { // it outlives the agent
+		answer <- p.m.send(life, sender, e)
+		return 0
+	})
+	select {
+	case res := <-answer:
+		return res
+	case <-ctx.Done():
+	}
+	if p.ctx.Err() == nil { // the hook alone is ended
+		sender.kill()
+	}
+	return scripted.Result{Code: -1, Err: context.Cause(ctx)}
+}
+
+// send gives a hook to the daemon, or puts it into the spool.
+func (m *computer) send(ctx context.Context, sender *program, e hooks.Envelope) scripted.Result {
+	said, err := m.take(ctx, sender, e)
+	told, _ := errors.AsType[*daemon.Error](err)
+	switch {
+	case err == nil:
+		return scripted.Result{Stdout: said}
+	case told != nil && !slices.Contains([]daemon.Kind{daemon.KindUnavailable, daemon.KindInternal, daemon.KindUnauthorized, daemon.KindNotFound}, told.Kind):
+		return scripted.Result{Stderr: []byte("understudy: " + told.Error())}
+	}
+	if err := hooks.OpenSpool(m.dir.Spool()).Put(e); err != nil {
+		return scripted.Result{Stderr: []byte("understudy: " + err.Error())}
+	}
+	return scripted.Result{}
+}
+
+// peer is the process as the daemon's end of a socket tells of it.
+func (p *program) peer() *tmux.Peer { return &tmux.Peer{Process: p.Process, UID: os.Geteuid()} }
+
+// statusLine is `understudy statusline`.
+func (p *program) statusLine(ctx context.Context, env environment, status []byte) scripted.Result {
+	var stdout, stderr bytes.Buffer
+	code := inside.StatusLine(ctx, p.m.tell, env, bytes.NewReader(status), &stdout, &stderr)
+	return scripted.Result{Stdout: stdout.Bytes(), Stderr: stderr.Bytes(), Code: code}
+}
+
+// tell is [hooks.Tell].
+func (m *computer) tell(ctx context.Context, _, launch, path string, body []byte) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost"+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-Understudy-Launch", launch)
+	_, err = m.call(req, func(up *servingHere) http.Handler { return up.hooks })
+	return err
+}

@@ -1,0 +1,336 @@
+package stories
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux"
+)
+
+const (
+	con        = "developer-con-1"
+	instructed = "hand over your work" // in each instruction
+)
+
+// abort ends a run and checks the answer, which is the run.
+func (r *rig) abort(id int64, steps string) daemon.Pipeline {
+	r.t.Helper()
+	p, err := r.client.AbortPipeline(r.t.Context(), id)
+	if err != nil {
+		r.t.Fatalf("abort: %v", err)
+	}
+	r.wantAborted(p, steps)
+	return p
+}
+
+// approve lets a run go on that waits for it.
+func (r *rig) approve(id int64, comment string) daemon.Pipeline {
+	r.t.Helper()
+	r.awaitPipeline(id, daemon.PipelineWaiting)
+	p, err := r.client.ApprovePipeline(r.t.Context(), id, daemon.Decision{Comment: comment})
+	if err != nil {
+		r.t.Fatalf("approve: %v", err)
+	}
+	return p
+}
+
+// awaitSkill waits until the persona's skill has a part, and returns it.
+func (r *rig) awaitSkill(slug, part string) (skill string) {
+	r.t.Helper()
+	r.await("skill of "+slug, func() (bool, string) {
+		full, err := r.client.Persona(r.t.Context(), slug)
+		skill = full.Skill
+		return err == nil && strings.Contains(skill, part), fmt.Sprintf("%q %v", skill, err)
+	})
+	return skill
+}
+
+// foreignAgent has a person start an agent in a tmux server of their own, with our hooks installed.
+func (r *rig) foreignAgent(server *tmux.Server, args string) (daemon.Agent, tmux.PaneInfo) {
+	r.t.Helper()
+	home := filepath.Join(filepath.Dir(r.root), "home")
+	plan, err := hooks.PlanInstall(nil, hooks.InstallOptions{
+		Bin: r.cfg.HookBinary, DataDir: r.root, Events: hooks.KnownEvents("2.1.329 (Claude Code)"),
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(home, ".claude"), 0o700); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := data.WriteFile(filepath.Join(home, ".claude", "settings.json"), plan.After, 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	shell, err := server.Spawn(r.t.Context(), tmux.Spec{
+		Session: "person", Dir: r.work, Argv: append(append([]string{"env"}, r.cfg.Environ...), "sh"),
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	line := cmdtest.AgentProgram(r.t) + " " + args
+	if err := server.Paste(r.t.Context(), shell.Ref, line, tmux.PasteOptions{After: []tmux.Key{tmux.Enter}}); err != nil {
+		r.t.Fatal(err)
+	}
+	r.await("agent that registers by itself", func() (bool, string) {
+		list, err := r.client.Agents(context.Background(), allRows)
+		return err == nil && len(list) > 0, ""
+	})
+	return r.newest(), shell
+}
+
+// holding is a line of a template whose step goes on until release is called.
+func (r *rig) holding(agent string) (step string, release func()) {
+	r.t.Helper()
+	file, release := r.holdFile()
+	return agent + " | prompt: Work. @hold " + file, release
+}
+
+// limited sets how many runs may be at work at once.
+func (r *rig) limited(n int) *rig {
+	r.cfg.Settings.Pipeline.MaxRunning = n
+	return r
+}
+
+// newest is the agent that came last.
+func (r *rig) newest() daemon.Agent {
+	r.t.Helper()
+	list, err := r.client.Agents(r.t.Context(), allRows)
+	if err != nil || len(list) == 0 {
+		r.t.Fatalf("agents: %v, %v", list, err)
+	}
+	return list[0]
+}
+
+// noteBusyPart is in the note of a handoff whose agent is in a turn.
+const noteBusyPart = "the agent is in a turn"
+
+const ownWork = "deploy it @ask" // what a person types meanwhile; it opens a dialog
+
+// resume has a failed run go on.
+func (r *rig) resume(id int64, skip bool) daemon.Pipeline {
+	r.t.Helper()
+	p, err := r.client.ResumePipeline(r.t.Context(), id, skip)
+	if err != nil {
+		r.t.Fatalf("resume: %v", err)
+	}
+	return p
+}
+
+// roof is a request after which each step leaves fields, so that the next one is told what the template
+// asks of it.
+const roof = "Mend the roof. @say ## What Was Done\n\nThe roof is mended.\n"
+
+func (r *rig) spool(list ...hooks.Envelope) {
+	r.t.Helper()
+	for _, env := range list {
+		if err := hooks.OpenSpool(r.dir.Spool()).Put(env); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// wantAtMost fails if more agents of runs ever lived at once than there may be. Events are in the order
+// in which things were committed.
+func (r *rig) wantAtMost(limit int) {
+	r.t.Helper()
+	live := map[int64]bool{}
+	for _, e := range r.eventsWhere(func(e daemon.Event) bool { return e.PipelineID != nil && e.AgentID != nil }) {
+		switch e.Type {
+		case "agent_created":
+			live[*e.AgentID] = true
+		case "agent_ended", "agent_failed":
+			delete(live, *e.AgentID)
+		}
+		if len(live) > limit {
+			r.t.Errorf("event %d: agents %v live at once, at most %d may", e.ID, live, limit)
+		}
+	}
+}
+
+// wantComposer fails unless the agent's composer holds exactly this.
+func (r *rig) wantComposer(agentID int64, draft string) {
+	r.t.Helper()
+	if s := runtimes.Claude().ReadScreen(r.shown(agentID)); s.Draft != draft {
+		r.t.Errorf("composer of agent %d holds %q, want %q", agentID, s.Draft, draft)
+	}
+}
+
+// wantInterrupted waits for the agent's end and fails unless its turn was interrupted before.
+func (r *rig) wantInterrupted(agentID int64) {
+	r.t.Helper()
+	r.awaitState(agentID, daemon.Ended)
+	r.wantStages(agentID, daemon.StopBreak, daemon.StopAsked)
+	for _, e := range r.transcript(agentID) {
+		if strings.Contains(fmt.Sprint(e.Message.Content), "[Request interrupted by user]") {
+			return
+		}
+	}
+	r.t.Errorf("agent %d was not interrupted in its turn: %+v", agentID, r.transcript(agentID))
+}
+
+// wantNoFile fails if there is anything at a path.
+func wantNoFile(t testing.TB, path string) {
+	t.Helper()
+	if _, err := os.Lstat(path); !os.IsNotExist(err) {
+		t.Errorf("%s is still there (%v)", path, err)
+	}
+}
+
+// wantNoPanes waits until no agent is left on the rig's tmux server.
+func (r *rig) wantNoPanes() {
+	r.t.Helper()
+	r.await("no pane left", func() (bool, string) {
+		panes, err := r.tmux.List(r.t.Context())
+		return err == nil && len(panes) == 0, fmt.Sprintf("%+v %v", panes, err)
+	})
+}
+
+// wantNoteRoom fails unless the run is pending and says that it waits for room.
+func (r *rig) wantNoteRoom(p daemon.Pipeline) {
+	r.t.Helper()
+	if p.Status != daemon.PipelinePending || !strings.Contains(p.Note, "pipeline.max_running") {
+		r.t.Errorf("pipeline %d is %s with the note %q, want it pending for lack of room", p.ID, p.Status, p.Note)
+	}
+}
+
+// wantOneAgent fails unless each step that is done had one agent, which was told once, and left one
+// output.
+func (r *rig) wantOneAgent(p daemon.Pipeline) {
+	r.t.Helper()
+	for i, s := range p.Steps {
+		if s.Status == daemon.StepSkipped {
+			continue
+		}
+		if len(s.AgentIDs) != 1 || s.Status != daemon.StepDone || s.LatestHandoff == nil || len(r.told(s.AgentIDs[0])) != 1 {
+			r.t.Errorf("pipeline %d: step %d is %s with the agents %v and left %+v; want what one agent left that was told once\n%s",
+				p.ID, i+1, s.Status, s.AgentIDs, s.LatestHandoff, r.report())
+		}
+	}
+}
+
+// wantPrompt fails unless the only thing that the agent was told is exactly this text, and nothing but
+// its exit was typed.
+func (r *rig) wantPrompt(agentID int64, want string) {
+	r.t.Helper()
+	if got := r.told(agentID); len(got) != 1 || got[0] != want {
+		r.t.Errorf("agent %d was told %.2000q, want %.2000q", agentID, got, want)
+	}
+	r.awaitState(agentID, daemon.Ended)
+	r.wantKinds(agentID, daemon.KindExit)
+}
+
+// wantRunEvents fails unless the run has so many events of a type.
+func (r *rig) wantRunEvents(id int64, typ string, want int) {
+	r.t.Helper()
+	if got := r.runEvents(id, typ); len(got) != want {
+		r.t.Errorf("pipeline %d has %d events %s, want %d\n%s", id, len(got), typ, want, r.report())
+	}
+}
+
+func (r *rig) wantStages(agentID int64, want ...daemon.StopStage) {
+	r.t.Helper()
+	got := r.stages(agentID)
+	if !slices.EqualFunc(got, want, func(g string, w daemon.StopStage) bool { return g == string(w) }) {
+		r.t.Errorf("agent %d was stopped by %v, want %v", agentID, got, want)
+	}
+}
+
+// stages are the rungs of the stop ladder that the agent was taken to.
+func (r *rig) stages(agentID int64) []string {
+	r.t.Helper()
+	var out []string
+	for _, e := range r.agentEvents(agentID, "agent_stopping") {
+		stage, _ := field(r.t, e, "stage").(string)
+		out = append(out, stage)
+	}
+	return out
+}
+
+// wantAborted fails unless the run is, and the step that was running as well.
+func (r *rig) wantAborted(p daemon.Pipeline, steps string) {
+	r.t.Helper()
+	if p.Status != daemon.PipelineFailed || said(p.Error) != "Pipeline aborted" || p.FinishedAt == nil || p.CurrentAgentID != nil {
+		r.t.Errorf("aborted, run %d is %s with %q and agent %v", p.ID, p.Status, said(p.Error), p.CurrentAgentID)
+	}
+	if want := fmt.Sprintf("understudy pipeline resume %d", p.ID); !strings.Contains(p.Hint, want) {
+		r.t.Errorf("hint %q does not name `%s`", p.Hint, want)
+	}
+	r.wantSteps(p, steps)
+	for i, s := range p.Steps {
+		if s.Status == daemon.StepFailed && (said(s.Error) != "Pipeline aborted" || s.FinishedAt == nil) {
+			r.t.Errorf("step %d failed with %q at %v", i+1, said(s.Error), s.FinishedAt)
+		}
+	}
+}
+
+// systemPrompt is what the agent knew before its first prompt.
+func (r *rig) systemPrompt(agentID int64) string {
+	r.t.Helper()
+	for _, e := range r.transcript(agentID) {
+		if text, ok := e.Content.(string); ok && e.Subtype == "append_system_prompt" {
+			return text
+		}
+	}
+	r.t.Fatalf("agent %d has no system prompt", agentID)
+	return ""
+}
+
+// twoHosts are two rigs with one database, each a host of its own.
+func twoHosts(t *testing.T) (north, south *rig) {
+	north, south = newRig(t), newRig(t)
+	north.cfg.Host, south.cfg.Host = "north", "south"
+	south.cfg.Settings.DatabaseURL = north.cfg.Settings.DatabaseURL
+	return north, south
+}
+
+// cancel cancels the agent's handoff and checks what is said of it.
+func (r *rig) cancel(agentID int64, in daemon.Phase) daemon.Handoff {
+	r.t.Helper()
+	h, err := r.client.CancelHandoff(r.t.Context(), agentID, 0)
+	if err != nil {
+		r.t.Fatalf("cancel: %v", err)
+	}
+	if h.Status != daemon.StatusCancelled || h.Error == nil || h.Error.Message != "Handoff cancelled" || h.Error.Phase != in || h.CompletedAt == nil {
+		r.t.Errorf("cancelled handoff %s %+v, want `Handoff cancelled` in %s", h.Status, h.Error, in)
+	}
+	return h
+}
+
+// answers are what the agent said, oldest first.
+func (r *rig) answers(agentID int64) []string {
+	r.t.Helper()
+	var out []string
+	for _, e := range r.transcript(agentID) {
+		blocks, _ := e.Message.Content.([]any)
+		for _, b := range blocks {
+			if block, _ := b.(map[string]any); e.Type == "assistant" && block["type"] == "text" {
+				out = append(out, fmt.Sprint(block["text"]))
+			}
+		}
+	}
+	return out
+}
+
+// wantCompactions fails unless the agent has compacted its context so often.
+func (r *rig) wantCompactions(agentID int64, want int) {
+	r.t.Helper()
+	n := 0
+	for _, e := range r.transcript(agentID) {
+		if e.Subtype == "compact_boundary" {
+			n++
+		}
+	}
+	if n != want {
+		r.t.Errorf("agent %d has compacted %d times, want %d", agentID, n, want)
+	}
+}

@@ -1,0 +1,336 @@
+package stories
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/cmd/internal/demo"
+	"github.com/understudyd/understudy/cmd/internal/serve"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/sim/memory"
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/db"
+	"github.com/understudyd/understudy/db/dbtest"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// rig is a whole understudy: a daemon with a data directory, a database, a tmux server of its
+// own, and scripted agents whose misbehaviour a file tells. It consists of real processes (newRig), or is in
+// memory (story).
+type rig struct {
+	t      testing.TB
+	root   string
+	cfg    serve.Config
+	client *api.Client
+	behave string // the file that the scripted agents read at each turn
+	work   string // where agents work
+	dir    data.Dir
+	tmux   screens
+	memory *computer // nil: real processes
+	serve  func(context.Context, serve.Config) error
+
+	holds atomic.Int64 // files for @hold
+
+	commits *bell // those of daemons in this process
+
+	mu   sync.Mutex
+	stop context.CancelFunc
+	done chan error
+	db   *db.DB // for what the API does not show; opened when it is first asked
+}
+
+// screens are the panes of the rig's tmux server, as a person has them.
+type screens interface {
+	List(ctx context.Context) ([]tmux.PaneInfo, error)
+	Capture(ctx context.Context, lines int, ansi bool, refs ...tmux.Ref) (map[string]string, error)
+	Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux.PasteOptions) error
+	Keys(ctx context.Context, ref tmux.Ref, keys ...tmux.Key) error
+	Kill(ctx context.Context, ref tmux.Ref) error
+}
+
+// NewRig makes a rig of real processes, whose daemon is not started yet.
+func newRig(t testing.TB) *rig {
+	t.Helper()
+	r := bareRig(t, "") // short: socket paths are limited to 107 bytes
+	r.cfg.Settings.DatabaseURL = dbtest.New(t, db.Migrate)
+	if _, measures := t.(*testing.B); !measures {
+		// A daemon rarely needs more connections at once for its work, and each takes the CPU of hundreds of queries.
+		r.cfg.Settings.DatabaseURL = dbtest.With(r.cfg.Settings.DatabaseURL, "pool_max_conns", "2")
+	}
+	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: []string{cmdtest.AgentProgram(t)}}}
+	r.cfg.HookBinary = cmdtest.HookProgram(t)
+	server, err := tmux.New(tmux.Config{Socket: r.dir.TmuxSocket()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.tmux, r.client, r.serve, r.commits = server, api.NewClient(r.dir.Socket()), r.serveHere, newBell()
+	t.Cleanup(func() {
+		r.client.Close()
+		r.halt()
+		if err := demo.EndAgents(context.Background(), r.dir.TmuxSocket()); err != nil {
+			t.Errorf("tmux server not ended: %v", err)
+		}
+	})
+	return r
+}
+
+// serveHere is [serve] in this process, which tells of each commit.
+func (r *rig) serveHere(ctx context.Context, cfg serve.Config) error {
+	around := cfg.Around
+	cfg.Around = func(conf daemon.Config) daemon.Config {
+		if around != nil {
+			conf = around(conf)
+		}
+		conf.Store = &memory.Telling{Store: conf.Store, Committed: r.commits.ring}
+		return conf
+	}
+	return serve.Run(ctx, cfg)
+}
+
+// bareRig makes the settings of a rig and, in a folder, its folders; "" is the system's for temporary files.
+func bareRig(t testing.TB, in string) *rig {
+	t.Helper()
+	root, err := os.MkdirTemp(in, "us")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(root) })
+	if err := os.Chmod(root, 0o711); err != nil { // a private PostgreSQL's account must get through
+		t.Fatal(err)
+	}
+	r := &rig{t: t, root: filepath.Join(root, "data"), behave: filepath.Join(root, "behave"), work: filepath.Join(root, "work")}
+	for _, dir := range []string{r.work, filepath.Join(root, "home")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.misbehave("")
+	s := serve.DefaultSettings()
+	s.Listen = "none"
+	s.Notify.Desktop = false
+	var log slog.Handler = slog.DiscardHandler
+	if v := flag.Lookup("test.v"); v.Value.String() == "true" { // not for go test -json, which is verbose too
+		log = slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})
+	}
+	r.cfg = serve.Config{
+		Root: r.root, Settings: s, Getenv: func(string) string { return "" }, Binary: os.Args[0], Log: slog.New(log),
+		Environ: []string{
+			"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(root, "home"), "SCRIPTED_AGENT_FILE=" + r.behave,
+			"GORACE=atexit_sleep_ms=0", // else each hook of a -race build takes a second to end
+			"GOMAXPROCS=1", "GOGC=off", // agents and hooks are many small processes that end soon
+		},
+	}
+	if r.dir, err = data.Open(r.root); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Start runs the daemon in this process and waits until it answers.
+func (r *rig) start() *rig {
+	r.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ready := make(chan struct{})
+	cfg := r.cfg
+	cfg.Ready = func(*serve.Serving) { close(ready) }
+	done := make(chan error, 1)
+	go func() { done <- r.serve(ctx, cfg) }()
+	r.mu.Lock()
+	r.stop, r.done = cancel, done
+	r.mu.Unlock()
+	select {
+	case <-ready:
+	case err := <-done:
+		r.stop = nil
+		r.t.Fatalf("serve: %v", err)
+	case <-time.After(cmdtest.Eventually):
+		r.t.Fatal("serve: not ready")
+	}
+	return r
+}
+
+// halt stops the daemon, if it runs. Agents go on.
+func (r *rig) halt() {
+	r.mu.Lock()
+	stop, done := r.stop, r.done
+	r.stop = nil
+	r.mu.Unlock()
+	if stop == nil {
+		return
+	}
+	stop()
+	select {
+	case err := <-done:
+		if err != nil {
+			r.t.Errorf("serve: %v", err)
+		}
+	case <-time.After(cmdtest.Eventually):
+		r.t.Error("serve: did not stop")
+	}
+}
+
+// misbehave sets what the scripted agents do wrong from their next turn on.
+func (r *rig) misbehave(list string) {
+	r.t.Helper()
+	if err := data.WriteFile(r.behave, []byte(list), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// agent starts an agent with the persona and waits until it is idle.
+func (r *rig) agent(persona string) daemon.Agent {
+	r.t.Helper()
+	a, err := r.client.CreateAgent(r.t.Context(), daemon.NewAgent{Persona: persona, Cwd: r.work})
+	if err != nil {
+		r.t.Fatalf("agent: %v", err)
+	}
+	// Its first hook may be faster than the commit of its pane.
+	return r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.HasPane() })
+}
+
+// handoff asks for one, although most stories begin before a word was said.
+func (r *rig) handoff(agentID int64) int64 {
+	r.t.Helper()
+	in, err := r.client.RequestHandoff(r.t.Context(), agentID, daemon.HandoffRequest{Force: true})
+	if err != nil {
+		r.t.Fatalf("handoff: %v", err)
+	}
+	return in.HandoffID
+}
+
+func (r *rig) awaitAgent(id int64, what string, ok func(daemon.Agent) bool) daemon.Agent {
+	r.t.Helper()
+	var a daemon.Agent
+	r.await(fmt.Sprintf("agent %d: %s", id, what), func() (bool, string) {
+		got, err := r.client.Agent(context.Background(), id)
+		if err != nil {
+			return false, err.Error()
+		}
+		a = got
+		return ok(a), fmt.Sprintf("%+v", a)
+	})
+	return a
+}
+
+// awaitPhase waits until the handoff is in one of the phases; an end that is not asked for fails.
+func (r *rig) awaitPhase(id int64, phases ...daemon.Phase) daemon.Handoff {
+	r.t.Helper()
+	var h daemon.Handoff
+	r.await(fmt.Sprintf("handoff %d: %v", id, phases), func() (bool, string) {
+		got, err := r.client.Handoff(context.Background(), id)
+		if err != nil {
+			return false, err.Error()
+		}
+		h = got
+		if !h.Open() && !slices.Contains(phases, h.Phase) {
+			r.t.Fatalf("handoff %d: %s, want %v: %+v\n%s", id, h.Phase, phases, h.Error, r.report())
+		}
+		return slices.Contains(phases, h.Phase), fmt.Sprintf("%s %s %+v", h.Phase, h.Note, h.Error)
+	})
+	return h
+}
+
+// report is what a failing test shows: the log of events and the screens.
+func (r *rig) report() string {
+	var b strings.Builder
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if events, err := r.events(ctx); err == nil {
+		for _, e := range events {
+			fmt.Fprintf(&b, "%s %d %s %s\n", e.At.Format("05.000"), e.ID, e.Type, e.Payload)
+		}
+	}
+	panes, err := r.tmux.List(ctx)
+	if err != nil {
+		return b.String() + err.Error()
+	}
+	for _, p := range panes {
+		shown, err := r.tmux.Capture(ctx, 0, false, p.Ref)
+		if err == nil {
+			fmt.Fprintf(&b, "--- pane %s (%s)\n%s\n", p.Pane, p.Session, strings.TrimSpace(shown[p.Pane]))
+		}
+	}
+	return b.String()
+}
+
+// events reads the whole log, past the API.
+func (r *rig) events(ctx context.Context) ([]daemon.Event, error) {
+	store, err := r.openDatabase(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return store.Events(ctx, daemon.EventFilter{Limit: 5000})
+}
+
+// openDatabase opens the daemon's database when it is first asked.
+func (r *rig) openDatabase(ctx context.Context) (daemon.Store, error) {
+	if r.memory != nil {
+		return r.memory.base.connect(nil), nil
+	}
+	return r.openDB(ctx)
+}
+
+// database is openDatabase for a test that can't go on without.
+func (r *rig) database() daemon.Store {
+	r.t.Helper()
+	store, err := r.openDatabase(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return store
+}
+
+func (r *rig) openDB(ctx context.Context) (*db.DB, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.db == nil {
+		store, err := db.Open(ctx, db.Config{ConnString: r.cfg.Settings.DatabaseURL, MaxConns: 1})
+		if err != nil {
+			return nil, err
+		}
+		r.db = store
+		r.t.Cleanup(store.Close)
+	}
+	return r.db, nil
+}
+
+// types returns the types of the handoff's events, in order.
+func (r *rig) types(handoffID int64) []string {
+	r.t.Helper()
+	events, err := r.events(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var out []string
+	for _, e := range events {
+		if e.HandoffID != nil && *e.HandoffID == handoffID {
+			out = append(out, e.Type)
+		}
+	}
+	return out
+}
+
+// allRows is as long a list as the API gives.
+var allRows = api.ListOptions{Limit: 500}
+
+// wantCode fails unless err is the sentence with that code.
+func wantCode(t testing.TB, err error, code string) {
+	t.Helper()
+	var e *daemon.Error
+	if !errors.As(err, &e) || e.Code != code {
+		t.Errorf("got error %v, want code %s", err, code)
+	}
+}

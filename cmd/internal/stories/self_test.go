@@ -1,0 +1,69 @@
+package stories
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/cmd/internal/commands"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// inside runs understudy as a command of an agent's, with an environment of its own.
+func (r *rig) inside(env map[string]string, stdin string, args ...string) (code int, stdout, stderr string) {
+	r.t.Helper()
+	var out, errs bytes.Buffer
+	code = commands.Run(r.t.Context(), args, func(name string) string { return env[name] }, strings.NewReader(stdin), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// environment is what the agent's process was started with.
+func (r *rig) environment(agentID int64) map[string]string {
+	r.t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", r.pane(agentID).PID))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	env := map[string]string{}
+	for entry := range strings.SplitSeq(string(b), "\x00") {
+		if name, value, ok := strings.Cut(entry, "="); ok {
+			env[name] = value
+		}
+	}
+	return env
+}
+
+// TestHandoffSelf: an agent asks for its own handoff with what it was started with, and needs no
+// data directory for it.
+func TestHandoffSelf(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	a := r.spokenTo()
+	r.misbehave("think=1h")
+	env := r.environment(a.ID)
+	if env["UNDERSTUDY_LAUNCH"] == "" {
+		t.Fatal("no secret")
+	}
+	delete(env, "UNDERSTUDY_DATA")
+	code, stdout, stderr := r.inside(env, "  the failing\nmigration \n", "handoff", "self", "--mode", "generate", "--focus", "-", "--reason", "stuck")
+	h := r.latest(a.ID)
+	if want := fmt.Sprintf("handoff %d of agent %d initiated: `understudy handoff cancel self` cancels it until its document is recorded\n", h.ID, a.ID); code != commands.ExitDone || stdout != want {
+		t.Fatalf("exit code %d, %q, %q; want %q", code, stdout, stderr, want)
+	}
+	if h.Mode != daemon.ModeGenerate || h.Focus != "the failing\nmigration" || h.Reason != "stuck" {
+		t.Errorf("handoff %+v", h)
+	}
+	if code, _, stderr := r.inside(env, "", "handoff", "self"); code != commands.ExitFailed || !strings.HasPrefix(stderr, "understudy: Handoff already in progress") {
+		t.Errorf("a second one: exit code %d, %q", code, stderr)
+	}
+	cancelled := fmt.Sprintf("handoff %d is cancelled; agent %d lives on\n", h.ID, a.ID)
+	if code, stdout, stderr := r.inside(env, "", "handoff", "cancel", "self"); code != commands.ExitDone || stdout != cancelled {
+		t.Errorf("cancel: exit code %d, %q, %q", code, stdout, stderr)
+	}
+	env["UNDERSTUDY_LAUNCH"] = "x"
+	if code, _, stderr := r.inside(env, "", "handoff", "self"); code != commands.ExitFailed || stderr == "" {
+		t.Errorf("with a wrong secret: exit code %d, %q", code, stderr)
+	}
+}

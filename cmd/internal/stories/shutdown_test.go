@@ -1,0 +1,101 @@
+package stories
+
+import (
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// TestShutdownLadder: an agent that does not go when asked is ended, one rung after the other, and
+// its successor comes all the same.
+func TestShutdownLadder(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		behave string
+		stages []daemon.StopStage
+	}{
+		{"ignore-exit", []daemon.StopStage{daemon.StopAsked, daemon.StopTerm}},
+		{"ignore-exit,ignore-term", []daemon.StopStage{daemon.StopAsked, daemon.StopTerm, daemon.StopKill}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.behave, func(t *testing.T) {
+			story(t, func(t *testing.T, r *rig) {
+				r.cfg.Settings.Handoff.ExitTimeout = 300 * time.Millisecond
+				r.start()
+				a := r.agent(con)
+				r.misbehave(tt.behave)
+				h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+				r.wantStages(a.ID, tt.stages...)
+				if took := h.CompletedAt.Sub(*h.RecordedAt); took > 10*time.Second {
+					t.Errorf("the agent was gone and its successor briefed after %s", took)
+				}
+				r.wantTold(a.ID, instructed)
+			})
+		})
+	}
+}
+
+// TestExitDialog: the runtime's question whether to exit is answered.
+func TestExitDialog(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.misbehave("exit-dialog")
+		r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+		r.wantStages(a.ID, daemon.StopAsked, daemon.StopAnswer)
+		if old := r.getAgent(a.ID); old.EndReason == nil || *old.EndReason != "prompt_input_exit" {
+			t.Errorf("outgoing agent %+v: want it to have exited by itself", old)
+		}
+	})
+}
+
+// TestSlowExit: SessionEnd is only a hint; the successor comes when the process is gone.
+func TestSlowExit(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		pid := r.pane(a.ID).PID
+		r.misbehave("exit-delay=1500ms")
+		id := r.handoff(a.ID)
+		r.awaitPhase(id, daemon.ShuttingDown)
+		r.await("hint", func() (bool, string) { return r.alive(pid) && r.hinted(a.ID), "no SessionEnd" })
+		if h := r.getHandoff(id); h.Phase != daemon.ShuttingDown {
+			t.Errorf("phase %s while the process is there, want shutting_down", h.Phase)
+		}
+		r.awaitPhase(id, daemon.Completed)
+		r.wantStages(a.ID, daemon.StopAsked)
+	})
+}
+
+// TestMessagesOfOutgoing: what was queued before the record is not submitted and says so; what
+// comes after it is refused.
+func TestMessagesOfOutgoing(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		release := r.hold(a.ID, "@background")
+		r.awaitState(a.ID, daemon.Idle)
+		r.misbehave("think=1m")
+		id := r.handoff(a.ID)
+		r.awaitPhase(id, daemon.AwaitingDocument)
+		dl := r.send(a.ID, "too late for you")
+		r.misbehave("")
+		got := r.awaitVerdict(a.ID, dl.ID, daemon.NotSubmitted)
+		if got.Evidence != "the agent's handoff was recorded" {
+			t.Errorf("evidence %q", got.Evidence)
+		}
+		r.awaitNote(id, "background tasks")
+		_, err := r.client.SendMessage(t.Context(), a.ID, "still there?", false)
+		wantCode(t, err, "handoff_recorded")
+		r.misbehave("")
+		release()
+		h := r.awaitPhase(id, daemon.Completed)
+		_, err = r.client.SendMessage(t.Context(), a.ID, "still there?", false)
+		wantError(t, err, daemon.KindInvalid, "Agent is not active")
+		r.wantTold(a.ID, "@background", instructed, "<task-notification>")
+		if to := r.send(*h.SuccessorID, "hello"); to.AgentID != *h.SuccessorID {
+			t.Errorf("delivery %+v", to)
+		}
+	})
+}

@@ -1,0 +1,48 @@
+package stories
+
+import (
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// answerTrust says in an agent's pane that the folder is trusted.
+func (r *rig) answerTrust(agentID int64) {
+	r.t.Helper()
+	r.personPresses(agentID, tmux.Down, tmux.Enter)
+}
+
+// awaitAsked waits until an agent without a session waits for a person, and checks that the operator was
+// told of it in time.
+func (r *rig) awaitAsked(id int64, asks string) daemon.Agent {
+	r.t.Helper()
+	a := r.awaitAgent(id, "waits for "+asks, func(a daemon.Agent) bool { return a.State == daemon.Waiting && a.WaitsFor == asks })
+	if a.RegisteredAt != nil {
+		r.t.Errorf("agent %d waits with a session", id)
+	}
+	return a
+}
+
+const trusts = "trust: may the agent work in this folder?"
+
+// TestPromptLostAtStart: a runtime that forgets the prompt of its command line is given it again, once.
+func TestPromptLostAtStart(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Handoff.AckTimeout = 5 * time.Second
+		r.misbehave("trust,lost-prompt")
+		r.template("two", "developer", "reviewer")
+		r.start()
+		id := r.pipeline("two", roof).ID
+		a := r.awaitRun(id, "its agent", func(p daemon.Pipeline) bool { return len(p.Steps[0].AgentIDs) > 0 }).Steps[0].AgentIDs[0]
+		r.awaitAsked(a, trusts)
+		r.answerTrust(a)
+		r.misbehave("")
+		r.awaitRun(id, "the next step", func(p daemon.Pipeline) bool { return p.Steps[0].Status == daemon.StepDone })
+		if list := r.deliveries(a); len(list) == 0 || list[0].Verdict == nil || *list[0].Verdict != daemon.Submitted {
+			t.Errorf("the prompt was not typed: %+v", list)
+		}
+		r.wantTold(a, "Mend the roof.")
+	})
+}

@@ -1,0 +1,23 @@
+//go:build e2e
+
+package stories
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/cmd/internal/serve"
+	"github.com/understudyd/understudy/daemon"
+)
+
+func TestCommandNotInPath(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: []string{"no-such-agent-cli"}}}
+	r.start()
+	_, err := r.client.CreateAgent(t.Context(), daemon.NewAgent{Persona: "developer-con-1", Cwd: r.work})
+	wantCode(t, err, "runtime_missing")
+	if err == nil || !strings.Contains(err.Error(), "no-such-agent-cli") || !strings.Contains(err.Error(), "config.yaml") {
+		t.Errorf("error %v names neither the command nor the fix", err)
+	}
+}

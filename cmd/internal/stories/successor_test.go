@@ -1,0 +1,295 @@
+package stories
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// wantOneLive fails unless exactly one agent followed that lives, and it is the handoff's.
+func (r *rig) wantOneLive(agentID int64, h daemon.Handoff) {
+	r.t.Helper()
+	var live []int64
+	for _, a := range r.successors(agentID) {
+		if a.EndedAt == nil {
+			live = append(live, a.ID)
+		}
+	}
+	if len(live) != 1 || live[0] != *h.SuccessorID {
+		r.t.Errorf("agents %v live after agent %d, want only %d", live, agentID, *h.SuccessorID)
+	}
+}
+
+// wantRecord fails unless the record of before is kept as it was.
+func (r *rig) wantRecord(before, after daemon.Handoff) {
+	r.t.Helper()
+	if after.RecordedAt == nil || before.RecordedAt == nil || !after.RecordedAt.Equal(*before.RecordedAt) ||
+		*after.InjectionPrompt != *before.InjectionPrompt || *after.ContextChecksum != *before.ContextChecksum {
+		r.t.Errorf("record\n   was %+v\nand is %+v", before, after)
+	}
+}
+
+// TestSuccessorCrashes: a successor that ends before it registers fails the handoff with what its
+// pane shows; a retry goes on from there with a fresh one.
+func TestSuccessorCrashes(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.misbehave("crash-at-start")
+		failed := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingRegistration, "successor_gone")
+		if !strings.Contains(failed.Error.Message, "scripted crash at start") || !strings.Contains(failed.Error.Message, "record is kept") {
+			t.Errorf("failure %q names neither the screen nor the record\n%s", failed.Error.Message, r.report())
+		}
+		// What was recorded is handed over once: by its retry.
+		_, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Force: true})
+		wantError(t, err, daemon.KindInvalid, "Agent is not active")
+
+		r.misbehave("")
+		r.retry(failed.ID)
+		h := r.awaitPhase(failed.ID, daemon.Completed)
+		r.wantRecord(failed, h)
+		if n := len(r.successors(a.ID)); n != 2 || *h.SuccessorID == *failed.SuccessorID {
+			t.Errorf("%d successors, want the one that crashed and a fresh one", n)
+		}
+		r.wantOneLive(a.ID, h)
+		r.wantTold(a.ID, instructed)
+		r.wantTold(*h.SuccessorID, h.Ref)
+	})
+}
+
+// TestNoSessionStart: a successor that does not register in time is left for a person to look at;
+// once it is out of the way, a retry starts another.
+func TestNoSessionStart(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Handoff.RegistrationTimeout = 1500 * time.Millisecond
+		r.start()
+		a := r.agent(con)
+		r.misbehave("no-session-start")
+		failed := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingRegistration, "registration_timeout")
+		if !strings.Contains(failed.Error.Message, "1.5s") || !strings.Contains(failed.Error.Message, "its pane shows") {
+			t.Errorf("failure %q names neither the limit nor the screen", failed.Error.Message)
+		}
+		r.awaitShown(*failed.SuccessorID, "❯\u00a0")
+		if _, err := r.client.StopAgent(t.Context(), *failed.SuccessorID, true); err != nil {
+			t.Fatal(err)
+		}
+		r.awaitState(*failed.SuccessorID, daemon.Ended)
+		r.misbehave("")
+		r.retry(failed.ID)
+		h := r.awaitPhase(failed.ID, daemon.Completed)
+		r.wantRecord(failed, h)
+		r.wantOneLive(a.ID, h)
+		r.wantTold(*h.SuccessorID, h.Ref)
+	})
+}
+
+// TestLateRegistration: a successor that registers after the deadline is the one that a retry goes
+// on with.
+func TestLateRegistration(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Handoff.RegistrationTimeout = 1000 * time.Millisecond
+		r.start()
+		a := r.agent(con)
+		r.misbehave("slow-start=2500ms")
+		failed := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingRegistration, "registration_timeout")
+		r.awaitState(*failed.SuccessorID, daemon.Idle)
+		if h := r.getHandoff(failed.ID); h.Phase != daemon.Failed {
+			t.Errorf("handoff went on by itself: %s", h.Phase)
+		}
+		r.retry(failed.ID)
+		h := r.awaitPhase(failed.ID, daemon.Completed)
+		if *h.SuccessorID != *failed.SuccessorID || len(r.successors(a.ID)) != 1 {
+			t.Errorf("successor %d after %d, want the same", *h.SuccessorID, *failed.SuccessorID)
+		}
+		r.wantTold(*h.SuccessorID, h.Ref)
+	})
+}
+
+// TestSpawnFails: the folder in which the successor is to work is gone.
+func TestSpawnFails(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.cfg.Settings.Handoff.ExitTimeout = 1000 * time.Millisecond
+		r.start()
+		a := r.agent(con)
+		r.misbehave("ignore-exit")
+		id := r.handoff(a.ID)
+		r.awaitPhase(id, daemon.ShuttingDown)
+		if err := os.Rename(r.work, r.work+".away"); err != nil {
+			t.Fatal(err)
+		}
+		failed := r.awaitFailure(id, daemon.Spawning, "spawn_failed")
+		if !strings.Contains(failed.Error.Message, r.work) {
+			t.Errorf("failure %q does not name %s", failed.Error.Message, r.work)
+		}
+		r.misbehave("")
+		if err := os.Rename(r.work+".away", r.work); err != nil {
+			t.Fatal(err)
+		}
+		r.retry(id)
+		h := r.awaitPhase(id, daemon.Completed)
+		r.wantRecord(failed, h)
+		r.wantOneLive(a.ID, h)
+	})
+}
+
+// TestRecordChanged: a successor is given what was recorded, to the byte. A retry writes anew from the
+// record what was changed or removed meanwhile; a person's own edit of the document stays.
+func TestRecordChanged(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.misbehave("crash-at-start")
+		h := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingRegistration, "successor_gone")
+		document, context := r.read(h.FilePath), r.read(*h.ContextPath)
+		if err := os.WriteFile(*h.ContextPath, []byte("another"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(h.FilePath); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := r.client.Document(t.Context(), h.ID); err != nil || string(b) != document {
+			t.Errorf("document from the record: %v: %.80q", err, b)
+		}
+		r.retry(h.ID)
+		h = r.awaitFailure(h.ID, daemon.AwaitingRegistration, "successor_gone")
+		if r.read(h.FilePath) != document || r.read(*h.ContextPath) != context {
+			t.Error("the retry did not write document and context anew from the record")
+		}
+		if err := os.WriteFile(h.FilePath, []byte("# Another\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(*h.ContextPath); err != nil {
+			t.Fatal(err)
+		}
+		r.misbehave("")
+		r.retry(h.ID)
+		r.awaitPhase(h.ID, daemon.Completed)
+		if r.read(h.FilePath) != "# Another\n" || r.read(*h.ContextPath) != context {
+			t.Error("the context was not written anew, or the person's edit was undone")
+		}
+	})
+}
+
+// TestSuccessorDiesUnbriefed: a successor that ends before it took the prompt is replaced by a retry.
+func TestSuccessorDiesUnbriefed(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		h, release := r.behindTasks(a.ID)
+		r.misbehave("slow-start=1500ms")
+		release()
+		r.awaitPhase(h.ID, daemon.AwaitingRegistration)
+		h = r.getHandoff(h.ID)
+		if _, err := r.client.StopAgent(t.Context(), *h.SuccessorID, true); err != nil {
+			t.Fatal(err)
+		}
+		failed := r.awaitFailure(h.ID, daemon.AwaitingRegistration, "successor_gone")
+		r.misbehave("")
+		r.retry(h.ID)
+		h = r.awaitPhase(h.ID, daemon.Completed)
+		r.wantRecord(failed, h)
+		r.wantOneLive(a.ID, h)
+	})
+}
+
+// TestSkillBeforePrompt: the successor knows its persona's skill before it is told what it takes
+// over, in the log of events and in what the model got.
+func TestSkillBeforePrompt(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		experience := filepath.Join(r.dir.Persona(con), "experience.md")
+		if err := os.WriteFile(experience, []byte("The build takes a flag.\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r.await("experience", func() (bool, string) {
+			p, err := r.client.Persona(t.Context(), con)
+			return err == nil && strings.Contains(p.Experience, "takes a flag"), "not loaded"
+		})
+		h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+		next := r.awaitState(*h.SuccessorID, daemon.Idle)
+		if next.SkillInjectedAt == nil || next.RegisteredAt == nil || h.CompletedAt.Before(*next.SkillInjectedAt) {
+			t.Errorf("successor %+v: want the skill before %s", next, h.CompletedAt)
+		}
+		skill, prompt := r.agentEvents(next.ID, "agent_skill_injected"), r.agentEvents(next.ID, "delivery_submitted")
+		if len(skill) != 1 || len(prompt) != 1 || skill[0].ID > prompt[0].ID {
+			t.Errorf("skill %v, prompt %v: want one each, in this order", skill, prompt)
+		}
+		got := r.transcript(next.ID)
+		if len(got) < 2 || got[0].Subtype != "append_system_prompt" || got[1].Type != "user" {
+			t.Fatalf("transcript begins with %.3v, want the skill and then the prompt", got)
+		}
+		text, _ := got[0].Content.(string)
+		for _, part := range []string{con, "The build takes a flag."} {
+			if !strings.Contains(text, part) {
+				t.Errorf("system prompt %.200q does not contain %q", text, part)
+			}
+		}
+		if got[1].Message.Content != *h.InjectionPrompt {
+			t.Errorf("first prompt %q, want the one in the record, verbatim: %q", got[1].Message.Content, *h.InjectionPrompt)
+		}
+		r.awaitShown(next.ID, "I have taken over")
+	})
+}
+
+// TestHooksFireAgain: whatever begins a session once more in the same pane injects nothing twice,
+// and the agent is followed through its session ids.
+func TestHooksFireAgain(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+		id := *h.SuccessorID
+		first := *r.awaitState(id, daemon.Idle).SessionID
+		r.awaitShown(id, "I have taken over")
+
+		r.personTypes(id, "/compact", tmux.Enter)
+		r.awaitShown(id, "Compacted")
+		r.wantTold(id, h.Ref)
+		r.personTypes(id, "/clear", tmux.Enter)
+		r.awaitAgent(id, "another session", func(a daemon.Agent) bool { return *a.SessionID != first })
+		r.wantTold(id)
+		r.personTypes(id, "/resume "+first, tmux.Enter)
+		r.awaitAgent(id, "the first session", func(a daemon.Agent) bool { return *a.SessionID == first })
+		r.awaitShown(id, "Resumed "+first)
+
+		// It still works, and was told each thing once.
+		dl := r.send(id, "carry on")
+		r.awaitVerdict(id, dl.ID, daemon.Submitted)
+		r.wantTold(id, h.Ref, "carry on")
+		r.wantKinds(id, daemon.KindPrompt, daemon.KindMessage)
+		if n := len(r.agentEvents(id, "agent_skill_injected")); n != 1 {
+			t.Errorf("skill injected %d times", n)
+		}
+		if n := len(r.agentEvents(id, "agent_session_changed")); n != 2 {
+			t.Errorf("session changed %d times, want 2", n)
+		}
+		if now := r.getHandoff(h.ID); now.Phase != daemon.Completed || !now.CompletedAt.Equal(*h.CompletedAt) {
+			t.Errorf("handoff %+v: changed", now)
+		}
+	})
+}
+
+// TestSwallowedEnter: an Enter that the runtime takes for part of the text is pressed again; the
+// text is there once.
+func TestSwallowedEnter(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.misbehave("swallow-enter")
+		h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+		r.wantTold(a.ID, instructed)
+		r.wantTold(*h.SuccessorID, h.Ref)
+		for _, dl := range []daemon.Delivery{r.deliveries(a.ID)[0], r.deliveries(*h.SuccessorID)[0]} {
+			if dl.Attempts < 2 {
+				t.Errorf("%s: Enter pressed %d times, want more than once", dl.Kind, dl.Attempts)
+			}
+		}
+		r.wantStages(a.ID, daemon.StopAsked)
+	})
+}

@@ -1,0 +1,73 @@
+//go:build e2e
+
+package stories
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+	"github.com/understudyd/understudy/tmux/tmuxtest"
+)
+
+// TestOneAlertForAPersonsTmuxServer: people end what they have started, but not several agents at a blow.
+func TestOneAlertForAPersonsTmuxServer(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	alone, several := tmuxtest.Server(t), tmuxtest.Server(t)
+	first, _ := r.foreignAgent(alone, "")
+	var more []int64
+	for i := range 2 {
+		a, err := r.joins(several, fmt.Sprintf("person-%d", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		more = append(more, a.ID)
+	}
+	end := func(s *tmux.Server, ids ...int64) {
+		if err := syscall.Kill(r.getServer(s), syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range ids {
+			r.awaitState(id, daemon.Ended)
+		}
+	}
+	end(alone, first.ID)
+	end(several, more...)
+	message := fmt.Sprint(field(t, r.awaitTold(func(daemon.Event) bool { return true }), "message"))
+	want := fmt.Sprintf("Open sessions again: agent %d, %d, by `understudy agent resume ID`.", min(more[0], more[1]), max(more[0], more[1]))
+	if !strings.Contains(message, "and 2 agents with it: ") || strings.Contains(message, "next agent") {
+		t.Errorf("told %q, want %q at its end", message, want)
+	}
+	if told := r.notified(); len(told) != 1 || len(r.agentEvents(first.ID, "agent_ended")) != 1 {
+		t.Errorf("told %q", told)
+	}
+}
+
+// joins has a person start another agent on a tmux server of theirs.
+func (r *rig) joins(server *tmux.Server, session string) (daemon.Agent, error) {
+	r.t.Helper()
+	before := r.newest().ID
+	_, err := server.Spawn(r.t.Context(), tmux.Spec{
+		Session: session, Dir: r.work, Argv: append(append([]string{"env"}, r.cfg.Environ...), r.cfg.Binary, "scripted-agent"),
+	})
+	if err != nil {
+		return daemon.Agent{}, err
+	}
+	r.await("another agent that registers by itself", func() (bool, string) { return r.newest().ID > before, "" })
+	return r.newest(), nil
+}
+
+// getServer is the process of a tmux server with panes.
+func (r *rig) getServer(s *tmux.Server) int {
+	r.t.Helper()
+	panes, err := s.List(context.Background())
+	if err != nil || len(panes) == 0 {
+		r.t.Fatalf("tmux: %d panes, %v", len(panes), err)
+	}
+	return panes[0].ServerPID
+}

@@ -1,0 +1,136 @@
+package stories
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/cmd/internal/commands"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// TestTrouble: a limit of the API does not pass for an agent that is done.
+func TestTrouble(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.awaitVerdict(a.ID, r.send(a.ID, "@say All is done.").ID, daemon.Submitted)
+		r.awaitAgent(a.ID, "an answer", func(a daemon.Agent) bool { return a.LastMessage != "" && a.State == daemon.Idle })
+		r.misbehave("api-error=usage_limit")
+		r.awaitVerdict(a.ID, r.send(a.ID, "Go on").ID, daemon.Submitted)
+		a = r.awaitAgent(a.ID, "trouble", func(a daemon.Agent) bool { return a.Trouble != nil })
+		const text = "You've hit your 5-hour limit · resets 7:08am (UTC)"
+		if a.Trouble.Code != "usage_limit" || a.Trouble.Message != text || a.LastMessage != "" || a.State != daemon.Idle {
+			t.Errorf("agent is %s, in trouble %+v, said %q", a.State, a.Trouble, a.LastMessage)
+		}
+		told := r.awaitTold(func(e daemon.Event) bool { return e.AgentID != nil && *e.AgentID == a.ID })
+		if kind, message := field(t, told, "kind"), fmt.Sprint(field(t, told, "message")); kind != "waiting" || !strings.Contains(message, text) || !strings.Contains(message, "`understudy agent ") {
+			t.Errorf("told as %s: %q", kind, message)
+		}
+		r.sit(false, "agent", "list").saysOnce("idle, usage_limit")
+		r.sit(false, "agent", "show", fmt.Sprint(a.ID)).saysOnce("usage_limit: " + text + ", since ")
+		got, err := r.metrics(t.Context())
+		if err != nil || got.value("agents_in_trouble", "usage_limit") != 1 || got.value("agents_in_trouble", "overloaded") != 0 {
+			t.Errorf("metrics: %v, %v", got["understudy_agents_in_trouble"], err)
+		}
+
+		// Another try in vain is no news, and whoever waits for it is told all the same.
+		r.sit(false, "agent", "send", fmt.Sprint(a.ID), "Go on", "--wait").saysOnce("understudy: agent 1 is in trouble: usage_limit: " + text)
+		r.await("another failed turn", func() (bool, string) {
+			b := r.getAgent(a.ID)
+			return b.State == daemon.Idle && b.StateAt.After(a.StateAt), string(b.State)
+		})
+		r.misbehave("")
+		r.awaitVerdict(a.ID, r.send(a.ID, "@say Here I am.").ID, daemon.Submitted)
+		a = r.awaitAgent(a.ID, "no trouble", func(a daemon.Agent) bool { return a.Trouble == nil && a.State == daemon.Idle })
+		if a.LastMessage != "Here I am." {
+			t.Errorf("it said %q last", a.LastMessage)
+		}
+		if begun, over := r.agentEvents(a.ID, "agent_trouble"), r.agentEvents(a.ID, "agent_trouble_over"); len(begun) != 1 || len(over) != 1 {
+			t.Errorf("trouble has begun %d times and ended %d times, want once", len(begun), len(over))
+		}
+	})
+}
+
+// saysOnce waits for the end of a command, and fails unless it has said this exactly once.
+func (s *seat) saysOnce(what string) {
+	s.r.t.Helper()
+	<-s.ended
+	if shown := s.shown(); strings.Count(shown, what) != 1 || s.code != commands.ExitDone {
+		s.r.t.Errorf("exit code %d, want %q once in\n%s", s.code, what, shown)
+	}
+}
+
+// awaitTold waits until the operator was told of something, and returns the event that says so.
+func (r *rig) awaitTold(of func(daemon.Event) bool) (told daemon.Event) {
+	r.t.Helper()
+	r.await("operator told", func() (bool, string) {
+		list := r.eventsWhere(func(e daemon.Event) bool { return e.Type == "operator_notified" && of(e) })
+		if len(list) > 0 {
+			told = list[0]
+		}
+		return len(list) > 0, ""
+	})
+	return told
+}
+
+// notified are the messages of all notifications.
+func (r *rig) notified() (messages []string) {
+	r.t.Helper()
+	for _, e := range r.eventsWhere(func(e daemon.Event) bool { return e.Type == "operator_notified" }) {
+		messages = append(messages, fmt.Sprint(field(r.t, e, "message")))
+	}
+	return messages
+}
+
+// TestOneAlertForATmuxServer: agents, a handoff and a run end with the tmux server, and the operator is told
+// once, by the daemon that comes after the one that saw it. Each has its row and its event.
+func TestOneAlertForATmuxServer(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.template("held", "developer | prompt: Work. @hold nowhere")
+		r.start()
+		var agents []int64
+		for range 3 {
+			agents = append(agents, r.agent("").ID)
+		}
+		run := r.pipeline("held", roof)
+		agents = append(agents, r.atWork(run.ID, 1).ID)
+		r.misbehave("think=1h")
+		out := r.agent(con)
+		agents = append(agents, out.ID)
+		h := r.awaitPhase(r.handoff(out.ID), daemon.AwaitingDocument)
+		r.killTmux()
+		for _, id := range agents {
+			if a := r.awaitState(id, daemon.Ended); *a.EndReason != "tmux_server_gone" {
+				t.Errorf("agent %d ended by %s", id, *a.EndReason)
+			}
+		}
+		r.halt()
+		r.start()
+		r.awaitPipeline(run.ID, daemon.PipelineFailed)
+		if h := r.awaitPhase(h.ID, daemon.Failed); h.Error.Code != "agent_gone" {
+			t.Errorf("handoff failed by %s", h.Error.Code)
+		}
+		message := fmt.Sprint(field(t, r.awaitTold(func(daemon.Event) bool { return true }), "message"))
+		for _, want := range []string{
+			"The tmux server at " + out.PaneSocket + " has ended, and 5 agents with it: ",
+			fmt.Sprintf("pipeline %d)", run.ID), fmt.Sprintf("handoff %d)", h.ID),
+			fmt.Sprintf("Pipeline %d failed by it: `understudy pipeline resume ID`", run.ID), fmt.Sprintf("Handoff %d failed by it, before its record", h.ID),
+			"Open sessions again: agent ", "`understudy agent resume ID`", "The next agent gets a new server.",
+		} {
+			if !strings.Contains(message, want) {
+				t.Errorf("told %q: want %q in it", message, want)
+			}
+		}
+		for _, id := range agents {
+			if n := len(r.agentEvents(id, "agent_ended")); n != 1 {
+				t.Errorf("agent %d has ended %d times", id, n)
+			}
+		}
+		r.misbehave("")
+		r.agent(con) // on a new server
+		if told := r.notified(); len(told) != 1 {
+			t.Errorf("told %d times: %q", len(told), told)
+		}
+	})
+}

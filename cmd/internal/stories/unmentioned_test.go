@@ -1,0 +1,163 @@
+package stories
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// oneMore is what a person gives an agent to do whose document is being written, or is written.
+const oneMore = "one more thing"
+
+// awaitDecision waits until the handoff waits for a person to decide about work that its document may not
+// mention, and fails unless that was told and the agent goes on.
+func (r *rig) awaitDecision(id, agentID int64) daemon.Handoff {
+	r.t.Helper()
+	h := r.awaitNote(id, "given work that its document may not mention")
+	r.awaitAlert(id, "handoff_waiting")
+	if h.Phase != daemon.ShuttingDown || !strings.Contains(h.Note, "understudy agent stop") || !strings.Contains(h.Note, "understudy handoff retry") {
+		r.t.Errorf("%s, note %q: want shutting_down and what to do", h.Phase, h.Note)
+	}
+	if a := r.getAgent(agentID); a.EndedAt != nil || r.row(agentID).StopAskedAt != nil {
+		r.t.Errorf("outgoing agent %+v: want it to go on", a)
+	}
+	return h
+}
+
+// decide ends the agent without another document.
+func (r *rig) decide(h daemon.Handoff) {
+	r.t.Helper()
+	if _, err := r.client.StopAgent(r.t.Context(), h.AgentID, false); err != nil {
+		r.t.Fatal(err)
+	}
+	r.awaitPhase(h.ID, daemon.Completed)
+}
+
+// TestPromptAfterDocument: work given after the verified Stop is not lost: the handoff waits, says
+// so, and goes on when the operator ends the agent.
+func TestPromptAfterDocument(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		h, release := r.behindTasks(a.ID)
+		r.personTypes(a.ID, oneMore, tmux.Enter)
+		r.awaitShown(a.ID, "Noted: “one more thing”")
+		release()
+		r.decide(r.awaitDecision(h.ID, a.ID))
+	})
+}
+
+// TestQueuedWhileWriting: a prompt that is queued while the document is written becomes a turn of which no
+// hook tells. The handoff waits, and a retry has the agent write another document, which is recorded in
+// place of the first.
+func TestQueuedWhileWriting(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.misbehave("think=1m")
+		id := r.handoff(a.ID)
+		r.awaitPhase(id, daemon.AwaitingDocument)
+		r.personTypes(a.ID, oneMore, tmux.Enter)
+		r.awaitShown(a.ID, "Queued: "+oneMore)
+		r.misbehave("")
+		first := r.awaitDecision(id, a.ID)
+		r.wantTold(a.ID, first.Ref, oneMore)
+		before := r.recordOf(id)
+
+		r.retry(id)
+		h := r.awaitPhase(id, daemon.Completed)
+		r.wantTold(a.ID, first.Ref, oneMore, h.Ref)
+		if h.Ref == first.Ref || !r.recordOf(id).At.After(before.At) {
+			t.Errorf("ref %s after %s, recorded at %s after %s: want another document", h.Ref, first.Ref, r.recordOf(id).At, before.At)
+		}
+		r.wantKinds(a.ID, daemon.KindInstruction, daemon.KindInstruction, daemon.KindExit)
+		r.retryRefused(id)
+	})
+}
+
+// retryRefused fails unless a retry is refused, as it is of a handoff that neither failed nor waits.
+func (r *rig) retryRefused(id int64) {
+	r.t.Helper()
+	_, err := r.client.RetryHandoff(r.t.Context(), id, "")
+	wantCode(r.t, err, "handoff_not_failed")
+}
+
+// TestQueuedBehindTurn: so is one that was queued before the instruction, behind the turn whose Stop is
+// answered with it.
+func TestQueuedBehindTurn(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		release := r.hold(a.ID, "long work")
+		id := r.handoff(a.ID)
+		h := r.awaitNote(id, noteBusyPart)
+		r.personTypes(a.ID, oneMore, tmux.Enter)
+		r.awaitShown(a.ID, "Queued: "+oneMore)
+		r.retryRefused(id)
+		release()
+		r.awaitDecision(id, a.ID)
+		r.wantTold(a.ID, "long work", h.Ref, oneMore)
+		r.decide(h)
+	})
+}
+
+// TestWorkBeforeExit: what a person types between the record and the exit command is not ended either.
+func TestWorkBeforeExit(t *testing.T) {
+	t.Parallel()
+	for name, at := range map[string]func(a *daemon.Agent) bool{
+		"asked":         func(a *daemon.Agent) bool { return a.StopAskedAt != nil && a.StopStage == daemon.StopNone },
+		"not yet typed": func(a *daemon.Agent) bool { return a.StopStage == daemon.StopAsked },
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(t *testing.T, r *rig) {
+				g := newGate(t)
+				r.bent(&bend{commit: func(c *daemon.Change, do func() error) error {
+					err := do()
+					if err == nil && len(c.Agents) == 1 && at(c.Agents[0]) {
+						g.pass()
+					}
+					return err
+				}}).start()
+				a := r.agent(con)
+				id := r.handoff(a.ID)
+				g.await(t)
+				r.personTypes(a.ID, oneMore, tmux.Enter)
+				r.awaitShown(a.ID, "Noted: “one more thing”")
+				r.awaitRow(a.ID, "its prompt", func(a daemon.Agent) bool { return a.LastPrompt > 0 })
+				g.goOn()
+				h := r.awaitDecision(id, a.ID)
+				for _, dl := range r.deliveries(a.ID) {
+					if dl.Kind == daemon.KindExit && !(dl.Verdict != nil && *dl.Verdict == daemon.NotSubmitted) {
+						t.Errorf("exit command %+v, want not_submitted", dl)
+					}
+				}
+				r.decide(h)
+			})
+		})
+	}
+}
+
+// awaitRow waits for something in an agent's row that the API does not show.
+func (r *rig) awaitRow(agentID int64, what string, ok func(daemon.Agent) bool) {
+	r.t.Helper()
+	r.await(what, func() (bool, string) { return ok(r.row(agentID)), "" })
+}
+
+// TestMessageWhileWriting: a message that waits for the end of the document's turn is not typed after the
+// record: it says that it was not submitted.
+func TestMessageWhileWriting(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.agent(con)
+		r.misbehave("think=1m")
+		id := r.handoff(a.ID)
+		r.awaitPhase(id, daemon.AwaitingDocument)
+		dl := r.send(a.ID, oneMore)
+		r.misbehave("")
+		r.awaitVerdict(a.ID, dl.ID, daemon.NotSubmitted)
+		r.awaitPhase(id, daemon.Completed)
+		r.wantTold(a.ID, instructed)
+	})
+}

@@ -1,0 +1,170 @@
+//go:build e2e
+
+package stories
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/creack/pty"
+	"golang.org/x/term"
+
+	"github.com/understudyd/understudy/cmd/internal/commands"
+	"github.com/understudyd/understudy/cmd/internal/show"
+	"github.com/understudyd/understudy/daemon"
+)
+
+func TestGenerateEscCancels(t *testing.T) {
+	t.Parallel()
+	r, s, a := generates(t, true)
+	s.types("\x1b[A\x1bOP#\x1bx") // an arrow, a function key, a letter, another with Alt
+	frames := strings.Count(s.shown(), show.GeneratingLabel)
+	s.sees(regexp.QuoteMeta(show.GeneratingLabel), frames+8)
+	if h := r.latest(a.ID); h.Phase != daemon.Generating {
+		t.Fatalf("handoff is %s; want it generating", h.Phase)
+	}
+	if strings.Contains(s.shown(), "^[") || strings.Contains(s.shown(), "#") {
+		t.Errorf("what was typed is shown: %q", s.shown())
+	}
+	s.types("\x1b")
+	s.ends(commands.ExitFailed, "Handoff cancelled")
+	r.wantCancelled(a)
+}
+
+// TestGenerateRestoresTheTerminal: however the watching ends.
+func TestGenerateRestoresTheTerminal(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*seat){
+		"Esc":     func(s *seat) { s.types("\x1b") },
+		"Ctrl-C":  func(s *seat) { s.types("\x03") },
+		"SIGTERM": func(s *seat) { s.signal(syscall.SIGTERM) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, s, a := generates(t, true)
+			fresh, other, err := pty.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer fresh.Close()
+			defer other.Close()
+			before := terminalMode(t, other)
+			r.await("single keys", func() (bool, string) { return terminalMode(t, s.tty) != before, "lines" })
+			end(s)
+			if name == "SIGTERM" {
+				h := r.latest(a.ID)
+				s.ends(commands.ExitFailed, r.notWatched(h))
+				if h.Phase != daemon.Generating {
+					t.Errorf("handoff is %s, want it to go on", h.Phase)
+				}
+			} else {
+				s.ends(commands.ExitFailed, "Handoff cancelled")
+				r.wantCancelled(a)
+			}
+			if after := terminalMode(t, s.tty); after != before {
+				t.Errorf("mode %+v, was %+v", after, before)
+			}
+		})
+	}
+}
+
+func TestGenerateInterruptCancelsInAPipe(t *testing.T) {
+	t.Parallel()
+	r, s, a := generates(t, false)
+	s.signal(os.Interrupt)
+	s.ends(commands.ExitFailed, "Handoff cancelled")
+	r.wantCancelled(a)
+	if n := strings.Count(s.shown(), show.GeneratingLabel+"\n"); n != 1 || strings.Contains(s.shown(), "\x1b") {
+		t.Errorf("said %d times in %q", n, s.shown())
+	}
+}
+
+// TestGenerateRecorded: what is recorded goes on. Esc does nothing then, and Ctrl-C ends the
+// watching alone.
+func TestGenerateRecorded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	a := r.spokenTo()
+	r.misbehave("ignore-exit,ignore-term")
+	s := r.sit(true, "handoff", fmt.Sprint(a.ID), "--mode", "generate", "--wait")
+	s.sees(". shutting down ", 1)
+	s.types("\x1b")
+	s.sees(". shutting down ", 8)
+	s.types("\x03")
+	h := r.latest(a.ID)
+	s.ends(commands.ExitFailed, r.notWatched(h))
+	if h.RecordedAt == nil || h.Status == daemon.StatusCancelled {
+		t.Errorf("handoff is %s", h.Phase)
+	}
+}
+
+// TestAgentModeIsNotCancelled: while the agent itself writes, Esc does nothing and Ctrl-C ends the
+// watching alone.
+func TestAgentModeIsNotCancelled(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	a := r.agent(con)
+	r.misbehave("think=1h")
+	s := r.sit(true, "handoff", fmt.Sprint(a.ID), "--force", "--wait")
+	s.sees(". awaiting document ", 1)
+	s.types("\x1b")
+	s.sees(". awaiting document ", 8)
+	s.types("\x03")
+	h := r.latest(a.ID)
+	s.sees(regexp.QuoteMeta(r.notWatched(h)), 1)
+	if h.Phase != daemon.AwaitingDocument {
+		t.Errorf("handoff is %s, want it to go on", h.Phase)
+	}
+}
+
+func (s *seat) signal(sig os.Signal) {
+	s.r.t.Helper()
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.r.t.Fatal(err)
+	}
+}
+
+// generates starts a handoff in mode generate whose document takes long.
+func generates(t *testing.T, terminal bool) (*rig, *seat, daemon.Agent) {
+	t.Helper()
+	r := newRig(t).start()
+	a := r.spokenTo()
+	r.misbehave("think=1h")
+	s := r.sit(terminal, "handoff", fmt.Sprint(a.ID), "--mode", "generate", "--wait")
+	s.sees(regexp.QuoteMeta(show.GeneratingLabel), 1)
+	r.await("the fork", func() (bool, string) {
+		h, err := r.client.LatestHandoff(t.Context(), a.ID)
+		return err == nil && h.Phase == daemon.Generating && h.Note != "", h.Note
+	})
+	return r, s, a
+}
+
+func (r *rig) wantCancelled(a daemon.Agent) {
+	r.t.Helper()
+	h, err := r.client.LatestHandoff(r.t.Context(), a.ID)
+	if err != nil || h.Status != daemon.StatusCancelled {
+		r.t.Errorf("handoff is %s, %v; want it cancelled", h.Status, err)
+	}
+	if now := r.getAgent(a.ID); !now.Active() {
+		r.t.Errorf("agent %+v did not live on", now)
+	}
+}
+
+// notWatched is what is said of a handoff that nobody watches any more.
+func (r *rig) notWatched(h daemon.Handoff) string {
+	return fmt.Sprintf("understudy: no longer watched; handoff %d goes on: `understudy handoff cancel %[1]d --data %s` cancels it until its document is recorded", h.ID, r.root)
+}
+
+// terminalMode is how a terminal treats what is typed.
+func terminalMode(t testing.TB, tty *os.File) term.State {
+	t.Helper()
+	mode, err := term.GetState(int(tty.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *mode
+}

@@ -1,0 +1,179 @@
+package stories
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/creack/pty"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/cli"
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/cmd/internal/commands"
+	"github.com/understudyd/understudy/cmd/internal/show"
+	"github.com/understudyd/understudy/daemon"
+)
+
+// seat is a command that runs in front of a person: on a terminal of its own, or with pipes. In memory it runs in
+// the story's own process.
+type seat struct {
+	cmdtest.Printed
+	r        *rig
+	cmd      *exec.Cmd
+	keyboard *os.File // of the terminal; nil: pipes
+	tty      *os.File
+	ended    chan struct{}
+	code     int // of its exit, once it has ended
+}
+
+// sit runs understudy with the rig's data directory.
+func (r *rig) sit(terminal bool, args ...string) *seat {
+	r.t.Helper()
+	s := &seat{r: r, ended: make(chan struct{})}
+	args = append(args, "--data", r.root)
+	if r.memory != nil {
+		return s.runs(args)
+	}
+	s.cmd = exec.Command(cmdtest.MainProgram(r.t), args...)
+	s.cmd.Env = append([]string{"TERM=xterm-256color", "NO_COLOR=1"}, r.cfg.Environ...)
+	var read sync.WaitGroup
+	if terminal {
+		var err error
+		if s.keyboard, s.tty, err = pty.Open(); err != nil {
+			r.t.Fatal(err)
+		}
+		if err := pty.Setsize(s.tty, &pty.Winsize{Rows: 50, Cols: 100}); err != nil {
+			r.t.Fatal(err)
+		}
+		s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = s.tty, s.tty, s.tty
+		s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+		read.Go(func() {
+			buf := make([]byte, 4096)
+			for {
+				n, err := s.keyboard.Read(buf)
+				_, _ = s.Write(buf[:n])
+				if err != nil {
+					return
+				}
+			}
+		})
+	} else {
+		s.cmd.Stdout, s.cmd.Stderr = s, s
+	}
+	if err := s.cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	go func() {
+		_ = s.cmd.Wait() // its exit code tells
+		s.code = s.cmd.ProcessState.ExitCode()
+		close(s.ended)
+	}()
+	r.t.Cleanup(func() {
+		_ = s.cmd.Process.Kill()
+		<-s.ended
+		if terminal {
+			_ = s.tty.Close()
+			read.Wait()
+			_ = s.keyboard.Close()
+		}
+	})
+	return s
+}
+
+// runs has the command run here.
+func (s *seat) runs(args []string) *seat {
+	ctx, cancel := context.WithCancel(context.Background())
+	a := &cli.App{
+		Getenv: func(string) string { return "" }, Stdin: strings.NewReader(""), Stdout: s, Stderr: s,
+		Connect: func(string) *api.Client { return api.NewClientOver(s.r.memory) },
+	}
+	go func() {
+		s.code = commands.RunIn(ctx, a, args)
+		close(s.ended)
+	}()
+	s.r.t.Cleanup(func() {
+		cancel()
+		<-s.ended
+	})
+	return s
+}
+
+// shown is all that was printed.
+func (s *seat) shown() string { return s.String() }
+
+// sees waits until so many places of what was printed match.
+func (s *seat) sees(pattern string, times int) {
+	s.r.t.Helper()
+	re := regexp.MustCompile(pattern)
+	s.r.await(fmt.Sprintf("%q", pattern), func() (bool, string) {
+		return len(re.FindAllString(s.shown(), -1)) >= times, s.shown()
+	})
+}
+
+func (s *seat) types(keys string) {
+	s.r.t.Helper()
+	if _, err := s.keyboard.WriteString(keys); err != nil {
+		s.r.t.Fatal(err)
+	}
+}
+
+// exits waits for the end and checks the exit code.
+func (s *seat) exits(code int) {
+	s.r.t.Helper()
+	s.r.await("its end", func() (bool, string) {
+		select {
+		case <-s.ended:
+			return true, ""
+		default:
+			return false, s.shown()
+		}
+	})
+	if got := s.code; got != code {
+		s.r.t.Errorf("exit code %d, want %d:\n%s", got, code, s.shown())
+	}
+}
+
+// ends is exits, and checks the last lines.
+func (s *seat) ends(code int, last ...string) {
+	s.r.t.Helper()
+	s.exits(code)
+	s.sees(regexp.QuoteMeta(last[len(last)-1]), 1) // a terminal hands it on a little later
+	lines := strings.Split(strings.TrimRight(strings.ReplaceAll(s.shown(), "\r\n", "\n"), "\n"), "\n")
+	tail := lines[max(len(lines)-len(last), 0):]
+	for i := range tail {
+		tail[i] = tail[i][strings.LastIndex(tail[i], "\x1b[J")+1:] // what was drawn before is not there any more
+		tail[i] = strings.TrimPrefix(tail[i], "[J")
+	}
+	if strings.Join(tail, "\n") != strings.Join(last, "\n") {
+		s.r.t.Errorf("last lines %q, want %q", tail, last)
+	}
+}
+
+// spokenTo is an agent with something to hand off.
+func (r *rig) spokenTo() daemon.Agent {
+	r.t.Helper()
+	a := r.agent(con)
+	r.awaitVerdict(a.ID, r.send(a.ID, "Find out why the tests are slow").ID, daemon.Submitted)
+	return r.awaitState(a.ID, daemon.Idle)
+}
+
+func TestGenerateCompletes(t *testing.T) {
+	t.Parallel()
+	for _, terminal := range []bool{true, false} {
+		r := newRig(t).start()
+		a := r.spokenTo()
+		s := r.sit(terminal, "handoff", fmt.Sprint(a.ID), "--mode", "generate", "--wait")
+		s.exits(commands.ExitDone)
+		s.ends(commands.ExitDone, fmt.Sprintf("look at it: `understudy agent attach %d --data %s`", *r.latest(a.ID).SuccessorID, r.root), "New session started with handoff context")
+		if shown := s.shown(); !strings.Contains(shown, show.GeneratingLabel) || !strings.Contains(shown, "✓ generating ") {
+			t.Errorf("terminal %t: %s", terminal, shown)
+		}
+	}
+}

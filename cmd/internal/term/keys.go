@@ -1,0 +1,117 @@
+package term
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// silence is how long after an ESC byte nothing may come for it to be the key: all other keys that
+// begin with one send their bytes at once.
+const silence = 100 * time.Millisecond
+
+// OnEscape calls pressed for each Esc that is typed, until ctx ends, if stdin is a terminal. That no
+// longer collects lines meanwhile, and shows nothing of what is typed; Ctrl-C stays an interrupt and
+// what is printed is not changed. When it returns, or panics, the terminal is as it was.
+func OnEscape(ctx context.Context, stdin any, pressed func()) {
+	f, ok := stdin.(*os.File)
+	if !ok || !IsTerminal(f) {
+		return
+	}
+	tty := int(f.Fd())
+	before, err := unix.IoctlGetTermios(tty, getTermios)
+	if err != nil {
+		return
+	}
+	keys := *before
+	keys.Lflag &^= unix.ICANON | unix.ECHO
+	keys.Cc[unix.VMIN], keys.Cc[unix.VTIME] = 0, uint8(silence/(100*time.Millisecond)) // tenths of a second
+	defer func() {
+		if inForeground(tty) {
+			_ = unix.IoctlSetTermios(tty, setTermios, before)
+		}
+	}()
+	// A shell takes the terminal when the command is suspended, and leaves it in a state of its own.
+	resumed := make(chan os.Signal, 1)
+	signal.Notify(resumed, syscall.SIGCONT)
+	defer signal.Stop(resumed)
+	var seen escapes
+	for set := false; ctx.Err() == nil; {
+		select {
+		case <-resumed:
+			set = false
+		default:
+		}
+		// In the background even asking for input would stop the process.
+		if !inForeground(tty) {
+			set = false
+			rest(ctx)
+			continue
+		}
+		if !set {
+			set = unix.IoctlSetTermios(tty, setTermios, &keys) == nil
+		}
+		buf, begun := make([]byte, 64), time.Now()
+		n, _ := unix.Read(tty, buf)
+		if seen.take(buf[:max(n, 0)]) {
+			pressed()
+		}
+		if n <= 0 && time.Since(begun) < silence/2 { // a terminal that has gone does not wait
+			rest(ctx)
+		}
+	}
+}
+
+// rest waits a moment.
+func rest(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(silence):
+	}
+}
+
+// inForeground reports whether the process may use the terminal.
+func inForeground(tty int) bool {
+	group, err := unix.IoctlGetInt(tty, unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
+}
+
+// escapes tells the Esc key from the sequences that other keys send.
+type escapes struct{ in sequence }
+
+// sequence is how much of one has been read.
+type sequence int
+
+const (
+	nowhere sequence = iota
+	afterESC
+	inCSI // ESC [ and its parameters, until a byte that ends it
+	inSS3 // ESC O, until one more byte
+)
+
+// take reports whether Esc was pressed, given what was read within a time of silence.
+func (e *escapes) take(typed []byte) bool {
+	if len(typed) == 0 {
+		alone := e.in == afterESC
+		e.in = nowhere
+		return alone
+	}
+	for _, b := range typed {
+		switch {
+		case b == '\x1b': // of two, the first is the Alt of the second
+			e.in = afterESC
+		case e.in == afterESC && b == '[':
+			e.in = inCSI
+		case e.in == afterESC && b == 'O':
+			e.in = inSS3
+		case e.in == inCSI && (b < 0x40 || b > 0x7e):
+		default:
+			e.in = nowhere
+		}
+	}
+	return false
+}

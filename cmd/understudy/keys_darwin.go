@@ -1,9 +1,0 @@
-package main
-
-import "golang.org/x/sys/unix"
-
-// How a terminal's settings are read and, at once, set.
-const (
-	getTermios = unix.TIOCGETA
-	setTermios = unix.TIOCSETA
-)
