@@ -58,8 +58,8 @@ func TestForkThatHasEndedGivesItsPlaceBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-f.done
-		if len(d.forking) != 0 {
-			t.Errorf("places are taken: %v", d.forking)
+		if taken := d.forked(); len(taken) != 0 {
+			t.Errorf("places are taken: %v", taken)
 		}
 		stop()
 		synctest.Wait()

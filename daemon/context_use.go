@@ -79,9 +79,7 @@ func (d *Daemon) setContext(ctx context.Context, a *Agent, tokens int64, limit *
 	}
 	err := d.commit(ctx, &c)
 	if err != nil && len(unknown) > 0 { // it was not told after all
-		d.mu.Lock()
-		delete(d.unknown, a.ID)
-		d.mu.Unlock()
+		d.memories.change(a.ID, func(m *agentMemory) { m.unknownTold = false })
 	}
 	return err
 }
@@ -91,10 +89,8 @@ func (d *Daemon) unknownContext(a *Agent, why string) []*Event {
 	if !d.Settings.Handoff.Auto.Enabled || a.Persona == nil {
 		return nil
 	}
-	d.mu.Lock()
-	told := d.unknown[a.ID]
-	d.unknown[a.ID] = true
-	d.mu.Unlock()
+	told := false
+	d.memories.change(a.ID, func(m *agentMemory) { told, m.unknownTold = m.unknownTold, true })
 	if told {
 		return nil
 	}
@@ -146,24 +142,9 @@ func (d *Daemon) measure(ctx context.Context, a *Agent) (moved bool, again time.
 	if a.TranscriptPath == nil || a.State != Idle || a.LastStop == 0 || a.Context != nil && a.Context.Source == fromStatusLine {
 		return false, 0, nil
 	}
-	d.mu.Lock()
-	m := d.measured[a.ID]
-	if m.stop != a.LastStop {
-		m = measurement{stop: a.LastStop, seen: time.Now()}
-	}
-	wait := time.Duration(0)
-	if a.Managed {
-		wait = statusLineLate - time.Since(m.seen)
-	}
-	due := !m.done && wait <= 0
-	m.done = m.done || due
-	d.measured[a.ID] = m
-	d.mu.Unlock()
+	due, wait := d.measurable(a)
 	if !due {
-		if m.done {
-			wait = 0
-		}
-		return false, max(wait, 0), nil
+		return false, wait, nil
 	}
 	used, ok, err := transcriptUse(*a.TranscriptPath)
 	if err != nil || !ok {
@@ -175,12 +156,30 @@ func (d *Daemon) measure(ctx context.Context, a *Agent) (moved bool, again time.
 	}
 	before := a.Rev
 	if err := d.setContext(ctx, a, used, nil, fromTranscript); err != nil {
-		d.mu.Lock()
-		delete(d.measured, a.ID)
-		d.mu.Unlock()
+		d.memories.change(a.ID, func(m *agentMemory) { m.measured = measurement{} })
 		return false, 0, fmt.Errorf("agent %d: context: %w", a.ID, err)
 	}
 	return a.Rev != before, 0, nil
+}
+
+// measurable reports whether the transcript is due to be read after the last turn, which it is once; if not yet, wait is
+// until then.
+func (d *Daemon) measurable(a *Agent) (due bool, wait time.Duration) {
+	d.memories.change(a.ID, func(all *agentMemory) {
+		m := &all.measured
+		if m.stop != a.LastStop {
+			*m = measurement{stop: a.LastStop, seen: time.Now()}
+		}
+		if m.done {
+			return
+		}
+		if a.Managed {
+			wait = max(statusLineLate-time.Since(m.seen), 0)
+		}
+		due = wait == 0
+		m.done = due
+	})
+	return due, wait
 }
 
 const (

@@ -162,6 +162,7 @@ type Daemon struct {
 	fileLooks  chan struct{} // has one for each look at a file for a hook, those that hang among them
 
 	roster   *roster
+	memories memories
 	counts   counts
 	arriving underway
 	logStart int64 // see LogStart; set before Run
@@ -173,20 +174,9 @@ type Daemon struct {
 	spoolTold bool      // the operator knows that the spool can't be read
 	began     time.Time // of the run
 	presence  presence
-	told      map[toldHook]hookRun   // hooks that came, see isTwin
-	unready   map[int64]time.Time    // composers that are waited for, since
-	refused   map[string]bool        // what the operator was told of once, see first
-	errors    map[int64]int          // errors of an agent's lane, one after the other
-	watched   map[int64]tmux.Process // processes whose end is being waited for
-	sightings map[int64]sighting     // what the runtime's registry said last
-	glimpses  map[int64]glimpse      // what the panes of agents without a session showed last
-	measured  map[int64]measurement  // of agents' transcripts, for the use of the context
-	unknown   map[int64]bool         // agents of which the operator was told that their use of it is not known
-	forks     map[int64]*fork        // one-shots of agents' sessions
-	forking   map[int64]bool         // agents whose sessions are being forked, or are about to be; see maxForks
-	meant     map[int64]time.Time    // when this run has last committed that it forks an agent's session
-	entered   map[int64]press        // the last Enter for a text of an agent's
-	acted     map[int64]StopStage    // rungs of the stop ladder whose effect this daemon has had
+	told      map[toldHook]hookRun // hooks that came, see isTwin
+	refused   map[string]bool      // what the operator was told of once, see first
+	failing   map[int64]int        // errors of a lane, one after the other, by the lane's key
 }
 
 // New makes a daemon; nothing runs before Run.
@@ -227,19 +217,9 @@ func New(cfg Config) *Daemon {
 		paneLooks:  make(chan struct{}, paneLooks),
 		assemblies: make(chan struct{}, maxAssemblies),
 		fileLooks:  make(chan struct{}, fileLooks),
-		watched:    map[int64]tmux.Process{},
-		sightings:  map[int64]sighting{},
-		glimpses:   map[int64]glimpse{},
-		unready:    map[int64]time.Time{},
-		errors:     map[int64]int{},
+		memories:   memories{agents: map[int64]agentMemory{}},
 		refused:    map[string]bool{},
-		entered:    map[int64]press{},
-		acted:      map[int64]StopStage{},
-		forks:      map[int64]*fork{},
-		forking:    map[int64]bool{},
-		meant:      map[int64]time.Time{},
-		unknown:    map[int64]bool{},
-		measured:   map[int64]measurement{},
+		failing:    map[int64]int{},
 	}
 	d.roster = &roster{store: cfg.Store, host: cfg.Host, rows: map[int64]Agent{}}
 	d.hub = newHub(cfg.Store, cfg.Log)
@@ -265,11 +245,8 @@ func (d *Daemon) Prepare(ctx context.Context) error {
 // what hung in the file system and was given up: an assembly, looks at files for hooks.
 // Agents go on. It may be called again, as after the database was away.
 func (d *Daemon) Run(ctx context.Context) error {
+	d.memories.beginRun()
 	d.mu.Lock()
-	clear(d.watched)
-	clear(d.forks) // they ended with the run before
-	clear(d.forking)
-	clear(d.meant)
 	d.began = d.now()
 	d.presence.begin(d.began)
 	d.paused.on = false

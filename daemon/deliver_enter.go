@@ -51,17 +51,13 @@ type press struct {
 // enter presses Enter for a text that a screen shows.
 func (d *Daemon) enter(ctx context.Context, a *Agent, dl *Delivery, term Terminal, s *screen) error {
 	err := term.Press(ctx, a.Ref(), s.sight(), tmux.Enter)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.entered[a.ID] = press{dl.ID, time.Now()} // tmux may have taken long
+	d.memories.change(a.ID, func(m *agentMemory) { m.entered = press{dl.ID, time.Now()} }) // tmux may have taken long
 	return err
 }
 
 // lastEnter is what this daemon has pressed for an agent last.
 func (d *Daemon) lastEnter(a *Agent) press {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.entered[a.ID]
+	return d.memories.of(a.ID).entered
 }
 
 // leftToTake is how long a text may still wait for a sign that it was taken: ack_timeout since it was typed, and up to half

@@ -45,6 +45,15 @@ func (d *Daemon) advance(ctx context.Context, a *Agent, h *Handoff) (moved bool,
 	return r.stay(out)
 }
 
+// openHandoff returns the open handoff of an outgoing agent.
+func (d *Daemon) openHandoff(ctx context.Context, agentID int64) (Handoff, bool, error) {
+	list, err := d.Store.Handoffs(ctx, HandoffFilter{AgentID: agentID, Open: true, Limit: 1})
+	if err != nil || len(list) == 0 {
+		return Handoff{}, false, err
+	}
+	return list[0], true, nil
+}
+
 // move commits the change into the next phase.
 func (r *handoffRun) move(out outcome) error {
 	h, from := r.h, r.h.Phase

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -103,11 +101,11 @@ func (r *handoffRun) beginFork() outcome {
 	if a.Active() && !r.d.sighted(a.ID).settled() {
 		return stayFor(forkSettle, r.h.Note) // if it stays busy, the agent's state will say so
 	}
-	if !r.d.mayFork(a.ID) {
+	if !r.d.memories.takePlace(a.ID) {
 		return stayFor(time.Second, noteForks)
 	}
 	r.h.ForkedAt, r.h.StopHook = &r.now, a.LastHook
-	r.d.meansToFork(a.ID, r.now)
+	r.d.memories.change(a.ID, func(m *agentMemory) { m.fork.meant = r.now })
 	return outcome{note: noteGenerating, wrote: true}
 }
 
@@ -115,17 +113,6 @@ func (r *handoffRun) beginFork() outcome {
 const maxForks = 4
 
 const noteForks = "the document is generated when those of other agents are"
-
-// mayFork takes an agent's place among those whose sessions are forked, unless all are taken. endFork gives it back.
-func (d *Daemon) mayFork(agentID int64) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !d.forking[agentID] && len(d.forking) >= maxForks {
-		return false
-	}
-	d.forking[agentID] = true
-	return true
-}
 
 // generated takes what a fork has written.
 func (r *handoffRun) generated(f *fork) outcome {
@@ -168,9 +155,7 @@ func (r *handoffRun) notGenerated(code, format string, args ...any) outcome {
 
 // forkOf returns the fork of this attempt. It is started if this daemon has none.
 func (d *Daemon) forkOf(ctx context.Context, h *Handoff, a *Agent, limit time.Duration) (*fork, error) {
-	d.mu.Lock()
-	f := d.forks[a.ID]
-	d.mu.Unlock()
+	f := d.memories.of(a.ID).fork.shot
 	if f != nil && f.handoff == h.ID && f.at.Equal(*h.ForkedAt) {
 		return f, nil
 	}
@@ -185,55 +170,34 @@ func (d *Daemon) forkOf(ctx context.Context, h *Handoff, a *Agent, limit time.Du
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	f = &fork{handoff: h.ID, at: *h.ForkedAt, cancel: cancel, done: make(chan struct{})}
-	d.mu.Lock()
-	d.forks[a.ID], d.forking[a.ID] = f, true
-	d.mu.Unlock()
 	id := a.ID
+	d.memories.change(id, func(m *agentMemory) { m.fork.shot, m.fork.place = f, true })
 	d.lanes.spawn(func() {
 		defer cancel()
 		f.texts, f.err = d.runFork(ctx, rt, job)
-		d.mu.Lock()
-		if d.forks[id] == f {
-			delete(d.forking, id)
-		}
-		d.mu.Unlock()
+		d.memories.change(id, func(m *agentMemory) { m.fork.place = m.fork.place && m.fork.shot != f })
 		close(f.done)
 		d.Wake(id)
 	})
 	return f, nil
 }
 
-// meansToFork notes the intention that this run commits.
-func (d *Daemon) meansToFork(agentID int64, at time.Time) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.meant[agentID] = at
-}
-
 // orphaned reports whether a handoff's fork was begun by a run before this one.
 func (d *Daemon) orphaned(h *Handoff, a *Agent) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	f := d.forks[a.ID]
-	return (f == nil || f.handoff != h.ID) && !h.ForkedAt.Equal(d.meant[a.ID])
+	m := d.memories.of(a.ID).fork
+	return (m.shot == nil || m.shot.handoff != h.ID) && !h.ForkedAt.Equal(m.meant)
 }
 
 // forked are the agents whose sessions are being forked. A handoff that another host has cancelled is open no
 // more; without the word of that cancel only a look at the agent ends its fork.
 func (d *Daemon) forked() []int64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.Sorted(maps.Keys(d.forking))
+	return d.memories.ids(func(m agentMemory) bool { return m.fork.place })
 }
 
 // endFork ends an agent's fork at once, if there is one.
 func (d *Daemon) endFork(agentID int64) {
-	d.mu.Lock()
-	f := d.forks[agentID]
-	delete(d.forks, agentID)
-	delete(d.forking, agentID)
-	delete(d.meant, agentID)
-	d.mu.Unlock()
+	var f *fork
+	d.memories.change(agentID, func(m *agentMemory) { f, m.fork = m.fork.shot, forkMemory{} })
 	if f != nil {
 		f.cancel()
 	}

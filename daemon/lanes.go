@@ -2,14 +2,8 @@ package daemon
 
 import (
 	"context"
-	"math"
 	"sync"
 	"time"
-)
-
-const (
-	sweepLane int64 = 0             // looks for agents with something to do
-	spoolLane int64 = math.MinInt64 // applies spooled hooks, which may take long
 )
 
 // lanes run work by key: one piece at a time for each key, different keys at once. A wake that

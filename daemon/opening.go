@@ -73,25 +73,23 @@ func (d *Daemon) peek(ctx context.Context, starting []Agent) error {
 
 // glimpsed notes what an agent's pane shows, and reports whether that is news for its row.
 func (d *Daemon) glimpsed(a *Agent, dialog string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	g := d.glimpses[a.ID]
-	g.gone++
-	if dialog != "" {
-		g = glimpse{dialog: oneLine(dialog, maxWaitsFor)}
-	}
-	d.glimpses[a.ID] = g
+	var g glimpse
+	d.memories.change(a.ID, func(m *agentMemory) {
+		m.glimpse.gone++
+		if dialog != "" {
+			m.glimpse = glimpse{dialog: oneLine(dialog, maxWaitsFor)}
+		}
+		g = m.glimpse
+	})
 	return g.open() != (a.State == Waiting) || g.open() && g.dialog != a.WaitsFor
 }
 
 // opening brings the row of an agent without a session up to what its pane showed last, and reports whether
 // it has changed. A daemon that has not looked yet believes the row.
 func (d *Daemon) opening(a *Agent) (changed bool) {
-	d.mu.Lock()
-	g, known := d.glimpses[a.ID]
-	d.mu.Unlock()
+	g := d.memories.of(a.ID).glimpse
 	switch {
-	case !known || a.RegisteredAt != nil || !g.open() && (a.State != Waiting || g.gone < 2):
+	case g == glimpse{} || a.RegisteredAt != nil || !g.open() && (a.State != Waiting || g.gone < 2):
 		return false
 	case !g.open():
 		now := d.now()

@@ -4,8 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -104,4 +109,18 @@ func (r *handoffRun) logRecord(got *assembled) {
 	if r.set.LogTiming {
 		r.d.Log.Info("context assembled", append([]any{"handoff_id", h.ID, "duration_ms", h.Metrics.DurationMS}, got.parts...)...)
 	}
+}
+
+// inherited reads the flags that a running agent was started with and that its successor gets;
+// nil if they are known already or can't be read.
+func (d *Daemon) inherited(a *Agent) []string {
+	if a.Managed || a.PID == 0 || len(a.Options) > 0 {
+		return nil
+	}
+	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(a.PID), "cmdline"))
+	if err != nil || !d.lives(a.Process()) {
+		return nil
+	}
+	argv := strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
+	return runtimes.InheritOptions(argv)
 }

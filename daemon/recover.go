@@ -94,6 +94,7 @@ func (d *Daemon) sweep(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open agents: %w", err)
 	}
+	remembered := d.memories.ids(func(agentMemory) bool { return true }) // before the roster is read: who is new is in that
 	busy := map[int64]bool{}
 	for _, id := range append(ids, d.forked()...) {
 		busy[id] = true
@@ -104,13 +105,20 @@ func (d *Daemon) sweep(ctx context.Context) error {
 		return err
 	}
 	d.peekAt(ctx, agents)
+	active := map[int64]bool{}
 	for i := range agents {
 		a := &agents[i]
+		active[a.ID] = true
 		if busy[a.ID] {
 			continue
 		}
 		if a.PID != 0 && !d.lives(a.Process()) || d.reconcile(a) || a.PID == 0 {
 			d.Wake(a.ID)
+		}
+	}
+	for _, id := range remembered {
+		if !active[id] && !busy[id] {
+			d.Wake(id) // something was remembered after its end: its lane forgets that
 		}
 	}
 	return nil

@@ -190,10 +190,8 @@ func (d *Daemon) nudgeExit(ctx context.Context, a *Agent) {
 // actOnce has the effect of the rung the agent is on, once per daemon: a signal that is sent again
 // after a crash does no harm.
 func (d *Daemon) actOnce(ctx context.Context, a *Agent) error {
-	d.mu.Lock()
-	done := d.acted[a.ID] == a.StopStage
-	d.acted[a.ID] = a.StopStage
-	d.mu.Unlock()
+	done := false
+	d.memories.change(a.ID, func(m *agentMemory) { done, m.acted = m.acted == a.StopStage, a.StopStage })
 	if done {
 		return nil
 	}

@@ -44,9 +44,7 @@ func (s sighting) settled() bool {
 
 // sighted returns the last look at an agent's registry file.
 func (d *Daemon) sighted(agentID int64) sighting {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.sightings[agentID]
+	return d.memories.of(agentID).sighting
 }
 
 // quietFor reports whether the runtime's registry has said for so long that no turn is running.
@@ -66,12 +64,12 @@ func (d *Daemon) look(a *Agent) sighting {
 			}
 		}
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if old, ok := d.sightings[a.ID]; ok && old.known == s.known && old.status == s.status {
-		return old
-	}
-	d.sightings[a.ID] = s
+	d.memories.change(a.ID, func(m *agentMemory) {
+		if m.sighting.known == s.known && m.sighting.status == s.status {
+			s = m.sighting
+		}
+		m.sighting = s
+	})
 	return s
 }
 
@@ -89,12 +87,11 @@ func readEntry(path string) ([]byte, error) {
 // outdate has the time begin anew for which the registry of an agent must say the same: a hook has
 // just told something newer than what stands there.
 func (d *Daemon) outdate(agentID int64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if s, ok := d.sightings[agentID]; ok {
-		s.since = time.Now()
-		d.sightings[agentID] = s
-	}
+	d.memories.change(agentID, func(m *agentMemory) {
+		if m.sighting.known {
+			m.sighting.since = time.Now()
+		}
+	})
 }
 
 // configDir is where the agent's runtime keeps its files.
@@ -196,15 +193,13 @@ func (d *Daemon) composer(ctx context.Context, a *Agent) (s *screen, why string,
 // notReady tells how to wait for a composer that is not ready, by how long that has lasted: at
 // first not a word and often, later with a note and once a second.
 func (d *Daemon) notReady(agentID int64, again time.Duration, why string) (time.Duration, string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	now := time.Now()
-	since, ok := d.unready[agentID]
-	if !ok {
-		since = now
-		d.unready[agentID] = now
-	}
-	age := now.Sub(since)
+	var age time.Duration
+	d.memories.change(agentID, func(m *agentMemory) {
+		if m.unready.IsZero() {
+			m.unready = time.Now()
+		}
+		age = time.Since(m.unready)
+	})
 	if why == noteNotReady && age < noteAfter {
 		why = ""
 	}
@@ -213,9 +208,7 @@ func (d *Daemon) notReady(agentID int64, again time.Duration, why string) (time.
 
 // isReady ends what notReady counts.
 func (d *Daemon) isReady(agentID int64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.unready, agentID)
+	d.memories.change(agentID, func(m *agentMemory) { m.unready = time.Time{} })
 }
 
 // readScreen reads what the agent's pane shows as its runtime would mean it.
@@ -352,14 +345,11 @@ func (d *Daemon) watch(ctx context.Context, a *Agent) {
 	if p.PID == 0 {
 		return
 	}
-	d.mu.Lock()
-	if d.watched[a.ID] == p {
-		d.mu.Unlock()
+	id, watched := a.ID, false
+	d.memories.change(id, func(m *agentMemory) { watched, m.watched = m.watched == p, p })
+	if watched {
 		return
 	}
-	d.watched[a.ID] = p
-	d.mu.Unlock()
-	id := a.ID
 	d.lanes.spawn(func() {
 		if err := d.Processes.Wait(ctx, p); err != nil {
 			if ctx.Err() == nil {
@@ -369,21 +359,6 @@ func (d *Daemon) watch(ctx context.Context, a *Agent) {
 		}
 		d.Wake(id)
 	})
-}
-
-// forget drops what is remembered of an agent that has ended.
-func (d *Daemon) forget(agentID int64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.watched, agentID)
-	delete(d.sightings, agentID)
-	delete(d.glimpses, agentID)
-	delete(d.entered, agentID)
-	delete(d.acted, agentID)
-	delete(d.unready, agentID)
-	delete(d.errors, agentID)
-	delete(d.measured, agentID)
-	delete(d.unknown, agentID)
 }
 
 // event makes an event of this host.

@@ -96,9 +96,7 @@ func (d *Daemon) withdrawExit(ctx context.Context, a *Agent) error {
 	if err := d.commit(ctx, &c); err != nil {
 		return fmt.Errorf("agent %d: exit withdrawn: %w", a.ID, err)
 	}
-	d.mu.Lock()
-	delete(d.acted, a.ID)
-	d.mu.Unlock()
+	d.memories.change(a.ID, func(m *agentMemory) { m.acted = StopNone })
 	return nil
 }
 

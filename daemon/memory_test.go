@@ -1,0 +1,105 @@
+package daemon
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/tmux"
+)
+
+// endedStore is a database of agents for which nothing is due.
+type endedStore struct{ *rowStore }
+
+func (s endedStore) Agent(_ context.Context, id int64) (Agent, error) {
+	a, ok := s.rows[id]
+	if !ok {
+		return a, ErrNotFound
+	}
+	return a, nil
+}
+
+func (endedStore) Handoffs(context.Context, HandoffFilter) ([]Handoff, error) { return nil, nil }
+
+func (endedStore) OpenDeliveries(context.Context, int64) ([]Delivery, error) { return nil, nil }
+
+// full is a memory in which every field but the fork remembers something.
+func full(m *agentMemory) {
+	m.watched, m.sighting, m.glimpse = tmux.Process{PID: 7}, sighting{known: true}, glimpse{gone: 1}
+	m.unready, m.entered, m.acted = time.Now(), press{delivery: 3}, StopTerm
+	m.measured, m.unknownTold = measurement{done: true}, true
+}
+
+// TestMemoryOfEndedAgentIsDropped, by its lane; and by the sweep, if something was remembered after the lane was done or
+// after the row was pruned.
+func TestMemoryOfEndedAgentIsDropped(t *testing.T) {
+	t.Parallel()
+	const active, ended, pruned = 1, 2, 3
+	now := time.Now()
+	s := endedStore{&rowStore{rows: map[int64]Agent{
+		active: {ID: active, Host: "h", State: Starting, Managed: true},
+		ended:  {ID: ended, Host: "h", State: Ended, EndedAt: &now},
+	}}}
+	d := New(Config{Host: "h", Store: s, Log: slog.New(slog.DiscardHandler)})
+	d.lanes = newLanes(nil) // it does not run: a wake only marks the lane
+	for range 2 {
+		for _, id := range []int64{active, ended, pruned} {
+			d.memories.change(id, full)
+		}
+		d.memories.change(ended, func(m *agentMemory) { m.fork = forkMemory{place: true, meant: now} })
+		if err := d.sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []int64{ended, pruned} {
+			if d.lanes.state[id] == nil {
+				t.Errorf("agent %d has ended and is remembered: the sweep has not woken its lane", id)
+			}
+			d.runLane(t.Context(), id)
+		}
+		if ids := d.memories.ids(func(agentMemory) bool { return true }); !slices.Equal(ids, []int64{active}) {
+			t.Errorf("agents %v are remembered, want the active one", ids)
+		}
+	}
+	d.lanes = newLanes(nil)
+	if err := d.sweep(t.Context()); err != nil || d.lanes.state[ended] != nil || d.lanes.state[pruned] != nil {
+		t.Errorf("%v; lanes woken without a reason: %v", err, d.lanes.state)
+	}
+}
+
+// TestMemoryKeepsTheForkOfAnEndedAgent: a document is generated from the session of an agent that has ended, too.
+func TestMemoryKeepsTheForkOfAnEndedAgent(t *testing.T) {
+	t.Parallel()
+	d := New(Config{Log: slog.New(slog.DiscardHandler)})
+	d.memories.change(1, full)
+	if !d.memories.takePlace(1) {
+		t.Fatal("no place is free")
+	}
+	d.memories.forget(1)
+	if m := d.memories.of(1); m != (agentMemory{fork: forkMemory{place: true}}) {
+		t.Errorf("remembered: %+v, want the fork alone", m)
+	}
+	d.endFork(1)
+	if len(d.memories.agents) != 0 {
+		t.Errorf("remembered after the fork: %v", d.memories.agents)
+	}
+}
+
+// TestRunForgetsWhatEndedWithTheRunBefore, and nothing else: what the operator was told is not told again.
+func TestRunForgetsWhatEndedWithTheRunBefore(t *testing.T) {
+	t.Parallel()
+	d := New(Config{Log: slog.New(slog.DiscardHandler)})
+	d.memories.change(1, full)
+	want := d.memories.of(1)
+	want.watched = tmux.Process{}
+	d.memories.takePlace(1)
+	d.memories.change(2, func(m *agentMemory) { m.watched = tmux.Process{PID: 8} })
+	d.memories.beginRun()
+	if got := d.memories.of(1); got != want {
+		t.Errorf("remembered: %+v, want %+v", got, want)
+	}
+	if len(d.memories.agents) != 1 {
+		t.Errorf("%d agents are remembered, want one", len(d.memories.agents))
+	}
+}
