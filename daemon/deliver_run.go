@@ -300,7 +300,7 @@ func (d *Daemon) saveDelivery(ctx context.Context, a *Agent, dl *Delivery, quiet
 				return false, 0, err
 			}
 			if runs {
-				a.HandingOver = true // the turn that runs is its document's
+				a.takeInstruction()
 				c.Agents = []*Agent{a}
 			}
 		}
@@ -344,7 +344,7 @@ func (d *Daemon) confirmed(ctx context.Context, dl *Delivery) (*Move, error) {
 	if !h.Open() || h.DeliveryID == nil || *h.DeliveryID != dl.ID {
 		return nil, nil
 	}
-	h.Confirmed = true
+	h.taken()
 	return &Move{Handoff: &h, From: h.Phase}, nil
 }
 

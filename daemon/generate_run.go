@@ -104,7 +104,8 @@ func (r *handoffRun) beginFork() outcome {
 	if !r.d.memories.takePlace(a.ID) {
 		return stayFor(time.Second, noteForks)
 	}
-	r.h.ForkedAt, r.h.StopHook = &r.now, a.LastHook
+	r.h.ForkedAt = &r.now
+	r.h.beginAfter(a.LastHook)
 	r.d.memories.change(a.ID, func(m *agentMemory) { m.fork.meant = r.now })
 	return outcome{note: noteGenerating, wrote: true}
 }

@@ -71,8 +71,7 @@ func (r *handoffRun) queueInstruction() (Change, *outcome) {
 	if err != nil {
 		return bad(err)
 	}
-	r.h.DeliveryID = &id
-	r.h.Confirmed, r.h.PromptID, r.h.PromptQueue, r.h.StopHook, r.h.Trouble = false, "", false, 0, ""
+	r.h.ask(id)
 	dl := &Delivery{
 		ID: id, AgentID: r.h.AgentID, HandoffID: &r.h.ID, Kind: KindInstruction, Text: text, Nonce: r.h.Ref,
 		State: DeliveryQueued, CreatedAt: r.now,
@@ -89,7 +88,6 @@ func (r *handoffRun) instruct() outcome {
 	}
 	switch {
 	case dl.has(Submitted):
-		r.h.Confirmed = true
 		return moveTo(AwaitingDocument, dl.Evidence, Change{})
 	case dl.Verdict != nil && !r.agent.Active():
 		return r.failed("agent_gone", "The agent ended before it took the instruction")
@@ -132,7 +130,7 @@ func (r *handoffRun) awaitDocument() outcome {
 		return stayFor(time.Second, noteDialog)
 	case r.agent.State == Idle && r.quiet() && fileHasContent(h.FilePath):
 		// No Stop came (Esc in the pane sends no hook), yet the document is there.
-		h.StopHook = r.agent.LastHook
+		h.endTurn(r.agent.LastHook)
 		return moveTo(Verifying, "the document is there and the agent is idle, without a Stop", Change{})
 	}
 	return stayFor(time.Second, "")

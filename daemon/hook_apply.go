@@ -75,7 +75,7 @@ func (h *hookStep) late() {
 	case h.p.Event == "SessionEnd" && a.EndHint == "":
 		a.EndHint = h.p.Reason
 	case h.p.Event == "Stop" && !a.HandingOver: // what it has left can still be taken
-		a.WorkStop, a.LastStop, a.BackgroundTasks = h.tx.HookID, h.tx.HookID, h.p.BackgroundTasks
+		a.endTurn(h.tx.HookID, h.p.BackgroundTasks, true)
 	}
 }
 
@@ -93,7 +93,7 @@ func (h *hookStep) answerLost() {
 			h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
 			if a := h.tx.Agent; a != nil && a.Active() && a.State == Working {
 				h.setState(Idle)
-				a.HandingOver = false
+				a.loseInstruction()
 				h.out.Change.Agents = []*Agent{a}
 			}
 		}
@@ -136,7 +136,9 @@ func (h *hookStep) register() {
 	}
 	a.setSession(h.p)
 	if h.p.Event == "UserPromptSubmit" && !h.command {
-		a.State, a.TurnPromptID, a.LastPrompt = Working, turnID(h.p), h.tx.HookID
+		a.State = Working
+		a.beginTurn(turnID(h.p), false)
+		a.takeWork(h.tx.HookID, h.in.At)
 	}
 	h.out.Applied = true
 	h.out.Change.NewAgent = a
@@ -226,18 +228,12 @@ func (h *hookStep) promptSubmitted() {
 	if h.command {
 		return
 	}
-	a.TurnError = ""
-	if !queued {
-		a.TurnPromptID = turnID(h.p)
-	}
-	taskOver := strings.HasPrefix(strings.TrimSpace(h.p.Prompt), "<task-notification>")
-	if taskOver && a.BackgroundTasks > 0 {
-		a.BackgroundTasks-- // the turn's Stop says how many are left; one that fails has none
-	}
-	if !ours && !taskOver {
-		at := h.in.At
-		a.LastPrompt, a.LastPromptAt = h.tx.HookID, &at
-		a.HandingOver = false
+	a.beginTurn(turnID(h.p), queued)
+	switch {
+	case strings.HasPrefix(strings.TrimSpace(h.p.Prompt), "<task-notification>"):
+		a.endTask()
+	case !ours:
+		a.takeWork(h.tx.HookID, h.in.At)
 	}
 	h.setState(Working)
 }
@@ -249,21 +245,20 @@ func (h *hookStep) confirm(dl *Delivery, evidence string, queued bool) {
 	e := h.d.event("delivery_submitted", &h.tx.Agent.ID, dl.HandoffID, deliveryPayload(dl)).of(h.tx.Agent)
 	h.out.Change.Events = append(h.out.Change.Events, e)
 	if dl.Kind == KindInstruction {
-		h.tx.Agent.HandingOver = true
+		h.tx.Agent.takeInstruction()
 	}
 	if dl.Kind == KindSkill && h.tx.Agent.SkillInjectedAt == nil {
 		h.tx.Agent.SkillInjectedAt = dl.DecidedAt
 		h.event("agent_skill_injected", map[string]any{"persona": h.tx.Agent.PersonaSlug(), "by": "prompt"}, h.tx.Agent)
 	}
 	if hf := h.tx.Handoff; hf != nil && hf.DeliveryID != nil && *hf.DeliveryID == dl.ID {
-		hf.Confirmed, hf.PromptQueue, hf.PromptID = true, queued, h.p.PromptID
+		hf.takenIn(h.p.PromptID, queued)
 		h.touchHandoff()
 	}
 }
 
 func (h *hookStep) stopped() {
 	a := h.tx.Agent
-	a.LastStop, a.BackgroundTasks, a.TurnError = h.tx.HookID, h.p.BackgroundTasks, ""
 	if e := h.d.endTrouble(a, "turn"); e != nil {
 		h.out.Change.Events = append(h.out.Change.Events, e)
 	}
@@ -279,21 +274,18 @@ func (h *hookStep) stopped() {
 			// it comes late, of an earlier turn.
 			h.confirm(dl, fmt.Sprintf("Stop, hook %d, of a runtime that reports no prompts", h.tx.HookID), false)
 			if hf := h.tx.Handoff; hf != nil {
-				hf.PromptID = ""
+				hf.takenInAnyTurn()
 			}
 		}
 	}
-	if !a.HandingOver && !h.unhooked() { // else this turn was its handoff document's
-		a.WorkStop = h.tx.HookID
-	}
-	a.HandingOver = false
+	a.endTurn(h.tx.HookID, h.p.BackgroundTasks, !a.HandingOver && !h.unhooked())
 	h.setState(Idle)
 	hf := h.tx.Handoff
 	if hf == nil {
 		return
 	}
 	if h.counts(hf) {
-		hf.StopHook = h.tx.HookID
+		hf.endTurn(h.tx.HookID)
 		h.touchHandoff()
 		return
 	}
@@ -349,7 +341,7 @@ func (h *hookStep) block(hf *Handoff) {
 		dl.Evidence = fmt.Sprintf("answer to the Stop, hook %d", h.tx.HookID)
 		h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
 		h.event("delivery_answered", deliveryPayload(dl), h.tx.Agent)
-		h.tx.Agent.HandingOver = true
+		h.tx.Agent.takeInstruction()
 		h.out.Output = mustJSON(map[string]string{"decision": "block", "reason": dl.Text})
 		h.setState(Working)
 		return

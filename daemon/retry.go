@@ -128,7 +128,8 @@ func (r *handoffRun) takeBack() (*Change, error) {
 	}
 	from, cause := h.Phase, "retry: the agent was given work after its document"
 	h.enter(Verifying, r.now, r.set)
-	h.RecordedAt, h.InjectionPrompt, h.Retrying, h.StopHook = nil, nil, true, a.LastHook
+	h.RecordedAt, h.InjectionPrompt, h.Retrying = nil, nil, true
+	h.beginAfter(a.LastHook)
 	return &Change{Agents: []*Agent{a}, Move: &Move{Handoff: h, From: from, Cause: cause}, Events: []*Event{
 		r.d.event("handoff_retried", &h.AgentID, &h.ID, map[string]any{"failed": from, "phase": Verifying, "persona": h.Persona}),
 	}}, nil
@@ -138,9 +139,8 @@ func (r *handoffRun) takeBack() (*Change, error) {
 func (r *handoffRun) resumeAt(failed Phase) (Phase, Change, error) {
 	h := r.h
 	if h.RecordedAt == nil {
-		// What was asked of the agent before this retry is in the past; what comes after it is work
-		// that must not be lost.
-		h.Retrying, h.StopHook, h.Trouble = true, r.agent.LastHook, ""
+		h.Retrying = true
+		h.beginAfter(r.agent.LastHook)
 		return Verifying, Change{}, nil
 	}
 	h.Retrying = true

@@ -76,13 +76,12 @@ func (h *hookStep) stopFailed() {
 	if was != nil {
 		now.Since = was.Since
 	}
-	// The answer of an earlier turn would pass for that of this one.
-	a.Trouble, a.TurnError, a.LastMessage, a.HandingOver = &now, now.Words(), "", false
+	a.failTurn(now)
 	h.setState(Idle)
 	hf := h.tx.Handoff
 	handing := hf != nil && hf.awaitsStop()
 	if handing {
-		hf.Trouble = a.TurnError
+		hf.failTurn(a.TurnError)
 		h.touchHandoff()
 	}
 	if was == nil || was.Code != code {
@@ -102,14 +101,4 @@ func (a *Agent) troubleWords() string {
 		text = " " + quote(a.Trouble.Message)
 	}
 	return fmt.Sprintf("Agent %d (%s) is in trouble, %s%s: %s.", a.ID, a.Name, strings.ReplaceAll(a.Trouble.Code, "_", " "), text, a.TroubleHint())
-}
-
-// endTrouble ends the trouble of an agent, if it is in any. The event says by what.
-func (d *Daemon) endTrouble(a *Agent, by string) *Event {
-	if a.Trouble == nil {
-		return nil
-	}
-	e := d.event(eventTroubleOver, &a.ID, nil, map[string]any{"code": a.Trouble.Code, "since": a.Trouble.Since, "by": by}).of(a)
-	a.Trouble = nil
-	return e
 }
