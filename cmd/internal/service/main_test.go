@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/understudyd/understudy/tmux/warden/wardentest"
+	"github.com/understudyd/understudy/db/dbtest"
 )
 
-func TestMain(m *testing.M) { os.Exit(wardentest.Run(m.Run)) }
+func TestMain(m *testing.M) { os.Exit(dbtest.Main(m)) }

@@ -12,6 +12,8 @@ import (
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/db"
+	"github.com/understudyd/understudy/db/dbtest"
 )
 
 // TestServiceBesideDaemon: while a daemon runs that init does not know there is no second one; that of init
@@ -38,7 +40,7 @@ func TestServiceBesideDaemon(t *testing.T) {
 func serveIn(t *testing.T, root string) {
 	t.Helper()
 	var said cmdtest.Printed
-	daemon := exec.Command(cmdtest.MainProgram(t), "serve", "--data", root, "--listen", "none")
+	daemon := exec.Command(cmdtest.MainProgram(t), "serve", "--data", root, "--listen", "none", "--database-url", dbtest.New(t, db.Migrate))
 	daemon.Stderr = &said
 	if err := daemon.Start(); err != nil {
 		t.Fatal(err)
