@@ -46,6 +46,57 @@ var mayImport = map[string][]string{
 	"db/dbtest":       {"db/localpg", "tmux/warden"},
 }
 
+// rooms are the packages of cmd that hold the parts of the program, and what each may import of the others: what is
+// below it. Only serve puts the daemon together; only commands knows all that can be asked for.
+var rooms = map[string][]string{
+	"build":     {},
+	"child":     {},
+	"term":      {},
+	"inside":    {"child"},
+	"early":     {"build", "inside"},
+	"mcpserver": {},
+	"scripted":  {},
+	"top":       {},
+	"proc":      {"child"},
+	"git":       {"child", "proc", "term"},
+	"desktop":   {"proc", "term"},
+	"serve":     {"build", "desktop", "git", "proc"},
+	"show":      {"proc", "term"},
+	"cli":       {"proc", "serve", "show", "term"},
+	"doctor":    {"child", "cli", "desktop", "proc", "serve", "show", "term"},
+	"demo":      {"cli", "doctor", "proc", "serve", "show", "term"},
+	"service":   {"child", "cli", "proc", "term"},
+	"commands": {
+		"build", "child", "cli", "demo", "desktop", "doctor", "inside", "mcpserver", "proc", "scripted", "serve", "service", "show",
+		"term", "top",
+	},
+}
+
+// TestRooms holds the import graph among the rooms of cmd.
+func TestRooms(t *testing.T) {
+	t.Parallel()
+	const floor = "cmd/internal/"
+	for _, s := range sources(t) {
+		room, inside := strings.CutPrefix(s.dir, floor)
+		room, _, _ = strings.Cut(room, "/")
+		if !inside || s.test || forTests(room) {
+			continue
+		}
+		may, known := rooms[room]
+		if !known {
+			t.Errorf("%s: the room %s has no place in the import graph: add it to rooms", s.path, room)
+		}
+		for _, imp := range s.ast.Imports {
+			name, _ := strconv.Unquote(imp.Path.Value)
+			other, ours := strings.CutPrefix(name, module+"/"+floor)
+			other, _, _ = strings.Cut(other, "/")
+			if ours && other != room && !slices.Contains(may, other) {
+				t.Errorf("%s: %s must not import %s; of the other rooms it may import %v", s.line(imp.Pos()), room, other, may)
+			}
+		}
+	}
+}
+
 // testsMayImport is what the tests of a folder may import besides: real parts instead of doubles. All have a warden.
 var testsMayImport = map[string][]string{
 	"api": {"db"},
