@@ -41,9 +41,12 @@ var mayImport = map[string][]string{
 	"data":        {},
 	"tmux/warden": {},
 	// What differs between runtimes is pure; a PostgreSQL knows nothing of what it is for.
-	"daemon/runtimes": {},
-	"db/localpg":      {},
-	"db/dbtest":       {"db/localpg", "tmux/warden"},
+	"daemon/runtimes":   {},
+	"daemon/lane":       {},
+	"daemon/transcript": {"daemon/runtimes", "data"},
+	"daemon/worktree":   {"data"},
+	"db/localpg":        {},
+	"db/dbtest":         {"db/localpg", "tmux/warden"},
 }
 
 // rooms are the packages of cmd that hold the parts of the program, and what each may import of the others: what is

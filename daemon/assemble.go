@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/transcript"
+	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/personas"
 )
@@ -159,7 +161,7 @@ func (s *assembly) readConversation(ctx context.Context) (edited []string) {
 		s.warn("No transcript of agent %d is known: no messages are passed on.", s.agent.ID)
 		return nil
 	}
-	got, err := readTranscript(ctx, *s.agent.TranscriptPath, transcriptWant{
+	got, err := transcript.Read(ctx, *s.agent.TranscriptPath, transcript.Want{
 		Messages: s.set.MaxMessages, All: s.set.IncludeAllMessages, MaxBytes: s.set.MaxContextBytes, Edited: true, Until: s.h.Ref,
 	})
 	if err != nil && ctx.Err() == nil {
@@ -181,7 +183,7 @@ func (s *assembly) readWorktree(ctx context.Context, edited []string) {
 	if s.out.structured != nil {
 		claims = data.Claims(*s.out.structured)
 	}
-	q := WorktreeQuery{Dir: s.agent.Cwd, Since: s.agent.CreatedAt}
+	q := worktree.Query{Dir: s.agent.Cwd, Since: s.agent.CreatedAt}
 	for _, c := range claims {
 		q.Names = append(q.Names, c.Path)
 	}
@@ -190,20 +192,20 @@ func (s *assembly) readWorktree(ctx context.Context, edited []string) {
 	tree, err := s.d.Worktree(gitCtx, q)
 	cancel()
 	switch {
-	case err == nil, errors.Is(err, ErrNoWorktree), ctx.Err() != nil:
+	case err == nil, errors.Is(err, worktree.ErrNone), ctx.Err() != nil:
 	case errors.Is(err, context.DeadlineExceeded):
 		s.warn("git took longer than %s in %s: which files were touched is not fully known.", s.set.AssemblyTimeout/2, s.agent.Cwd)
 	default:
 		s.warn("git could not be asked about %s: %s.", s.agent.Cwd, trimDot(err.Error()))
 	}
-	w := newWorkdir(s.agent.Cwd, s.d.Data.Root(), tree, err == nil, edited, s.agent.CreatedAt)
-	refs, cut := w.references()
+	w := worktree.NewDir(s.agent.Cwd, s.d.Data.Root(), tree, err == nil, edited, s.agent.CreatedAt)
+	refs, cut := w.References()
 	if cut > 0 {
 		s.warn("%d files were touched, more than are named: %d are left out.", cut+len(refs), cut)
 	}
 	s.out.record.References = refs
-	s.out.record.Progress = w.progress() || len(s.out.record.Decisions) > 0
-	s.out.warnings = append(s.out.warnings, w.check(claims)...)
+	s.out.record.Progress = w.Progress() || len(s.out.record.Decisions) > 0
+	s.out.warnings = append(s.out.warnings, w.Check(claims)...)
 }
 
 // validate says what the successor's role requires and the handoff does not bring.

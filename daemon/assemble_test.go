@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/transcript/transcripttest"
+	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -48,7 +50,7 @@ func TestConversationOfLine(t *testing.T) {
 		{Messages: said("d", "e"), Decisions: []data.Decision{{Agent: "con", Summary: "second"}}, Progress: true},
 		{Messages: said("a", "b", "c"), Decisions: []data.Decision{{Agent: "con", Summary: "third"}}},
 	}}
-	r := assembler(t, store, transcriptFile(t, lineUser("f")))
+	r := assembler(t, store, transcripttest.File(t, transcripttest.User("f")))
 	r.set.MaxMessages = 4
 	got, err := r.assemble(goodDocument)
 	if err != nil {
@@ -93,7 +95,7 @@ func TestIdleGenerations(t *testing.T) {
 		{"one that decided something", line, ReasonContext, goodDocument, 0, false},
 		{"after one that got somewhere", append([]Record{{Progress: true}}, line...), ReasonContext, nothing, 1, false},
 	} {
-		r := assembler(t, lineStore{line: c.line}, transcriptFile(t, ""))
+		r := assembler(t, lineStore{line: c.line}, transcripttest.File(t, ""))
 		r.h.Reason = c.reason
 		got, err := r.assemble(c.doc)
 		warned := slices.ContainsFunc(got.warnings, func(w string) bool { return strings.Contains(w, "generations in a row") })
@@ -106,14 +108,14 @@ func TestIdleGenerations(t *testing.T) {
 // TestAssemblyEnds: what fails, panics or hangs in the assembly is an error of it, in time.
 func TestAssemblyEnds(t *testing.T) {
 	t.Parallel()
-	transcript := transcriptFile(t, lineUser("hello"))
+	transcript := transcripttest.File(t, transcripttest.User("hello"))
 	boom := assembler(t, lineStore{}, transcript)
-	boom.d.Worktree = func(context.Context, WorktreeQuery) (Worktree, error) { panic("boom") }
+	boom.d.Worktree = func(context.Context, worktree.Query) (worktree.Tree, error) { panic("boom") }
 	hangs := assembler(t, lineStore{}, transcript)
 	hangs.set.AssemblyTimeout = 50 * time.Millisecond
 	release := make(chan struct{})
 	defer close(release)
-	hangs.d.Worktree = func(context.Context, WorktreeQuery) (Worktree, error) { <-release; return Worktree{}, nil }
+	hangs.d.Worktree = func(context.Context, worktree.Query) (worktree.Tree, error) { <-release; return worktree.Tree{}, nil }
 	for _, c := range []struct {
 		what string
 		r    *handoffRun
@@ -131,7 +133,7 @@ func TestAssemblyEnds(t *testing.T) {
 
 // BenchmarkAssemble is the whole assembly but for git and the database, after a day of work.
 func BenchmarkAssemble(b *testing.B) {
-	r := assembler(b, lineStore{}, writeTranscript(b, workday()))
+	r := assembler(b, lineStore{}, transcripttest.Large(b, transcripttest.Workday()))
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)

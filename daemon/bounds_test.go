@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/lane"
+	"github.com/understudyd/understudy/daemon/transcript/transcripttest"
+	"github.com/understudyd/understudy/daemon/worktree"
 )
 
 // TestForksAreBounded: so many sessions are forked at once, and a handoff that finds no place waits and says so.
@@ -48,8 +50,8 @@ func TestForkThatHasEndedGivesItsPlaceBack(t *testing.T) {
 		d := New(Config{Host: "h", Binary: "/bin/understudy", Settings: Settings{Runtimes: map[string][]string{"claude": {"claude"}}}, Log: slog.New(slog.DiscardHandler)})
 		d.OneShot = func(context.Context, OneShot) (OneShotResult, error) { return OneShotResult{}, errors.New("it broke") }
 		ctx, stop := context.WithCancel(t.Context())
-		d.lanes = newLanes(func(context.Context, int64) time.Duration { return 0 })
-		go d.lanes.run(ctx)
+		d.lanes = lane.New(func(context.Context, int64) time.Duration { return 0 })
+		go d.lanes.Run(ctx)
 		synctest.Wait()
 		session := "00000000-0000-4000-8000-000000000001"
 		a := &Agent{ID: 1, Runtime: "claude", SessionID: &session}
@@ -69,10 +71,10 @@ func TestForkThatHasEndedGivesItsPlaceBack(t *testing.T) {
 // TestAssembliesAreBounded: the time of one that waits for its turn begins with its turn.
 func TestAssembliesAreBounded(t *testing.T) {
 	t.Parallel()
-	transcript := transcriptFile(t, lineUser("hello"))
+	transcript := transcripttest.File(t, transcripttest.User("hello"))
 	synctest.Test(t, func(t *testing.T) {
 		r := assembler(t, lineStore{}, transcript)
-		r.d.Worktree = func(context.Context, WorktreeQuery) (Worktree, error) { return Worktree{}, ErrNoWorktree }
+		r.d.Worktree = func(context.Context, worktree.Query) (worktree.Tree, error) { return worktree.Tree{}, worktree.ErrNone }
 		for range maxAssemblies {
 			r.d.assemblies <- struct{}{}
 		}
@@ -92,29 +94,6 @@ func TestAssembliesAreBounded(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-// TestTranscriptIsReadSoFar: of a transcript the newest bytes are read, and the operator is told that there is more.
-func TestTranscriptIsReadSoFar(t *testing.T) {
-	t.Parallel()
-	var text strings.Builder
-	for i := range 100 {
-		text.WriteString(lineWrite(fmt.Sprint(i), fmt.Sprintf("/work/%d.go", i), "x"))
-	}
-	path := transcriptFile(t, text.String())
-	want := transcriptWant{Messages: 5, Edited: true}
-	all, err := readTranscript(t.Context(), path, want)
-	if err != nil || len(all.Edited) != 100 || len(all.Warnings) != 0 {
-		t.Errorf("%d files, %q, %v", len(all.Edited), all.Warnings, err)
-	}
-	want.Far = int64(text.Len() / 2)
-	half, err := readTranscript(t.Context(), path, want)
-	if n := len(half.Edited); err != nil || n < 40 || n > 60 || !slices.Contains(half.Edited, "/work/99.go") {
-		t.Errorf("%d files of half a transcript, %v", n, err)
-	}
-	if len(half.Warnings) != 1 || !strings.Contains(half.Warnings[0], "only the newest") {
-		t.Errorf("warnings %q", half.Warnings)
-	}
 }
 
 // TestToldOnceIsBounded: whoever makes events up does not fill the memory, and the operator is told often enough.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/transcript"
 )
 
 // ContextReport is what an agent's status line says of its context window.
@@ -146,7 +148,7 @@ func (d *Daemon) measure(ctx context.Context, a *Agent) (moved bool, again time.
 	if !due {
 		return false, wait, nil
 	}
-	used, ok, err := transcriptUse(*a.TranscriptPath)
+	used, ok, err := transcript.Use(*a.TranscriptPath)
 	if err != nil || !ok {
 		events := d.unknownContext(a, "its transcript does not tell how full its context is")
 		if len(events) == 0 {

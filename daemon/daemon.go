@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/lane"
+	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/personas"
@@ -142,8 +144,8 @@ type Config struct {
 	// behind must end with it.
 	OneShot func(ctx context.Context, job OneShot) (OneShotResult, error)
 	// Worktree asks git about a directory; ErrNoWorktree.
-	Worktree func(ctx context.Context, q WorktreeQuery) (Worktree, error)
-	Trees    Trees // of runs with a branch
+	Worktree func(ctx context.Context, q worktree.Query) (worktree.Tree, error)
+	Trees    worktree.Trees // of runs with a branch
 	// Servers returns the processes of the servers that the daemon runs for itself, but for tmux.
 	Servers func() []int
 }
@@ -151,7 +153,7 @@ type Config struct {
 // Daemon supervises the agents of one host. Its methods are safe for concurrent use.
 type Daemon struct {
 	Config
-	lanes *lanes
+	lanes *lane.Lanes
 	hub   *hub
 	spool *hooks.Spool
 	alarm chan struct{} // the teller has something to do
@@ -208,7 +210,7 @@ func New(cfg Config) *Daemon {
 		cfg.Servers = func() []int { return nil }
 	}
 	if cfg.Worktree == nil {
-		cfg.Worktree = func(context.Context, WorktreeQuery) (Worktree, error) { return Worktree{}, ErrNoWorktree }
+		cfg.Worktree = func(context.Context, worktree.Query) (worktree.Tree, error) { return worktree.Tree{}, worktree.ErrNone }
 	}
 	d := &Daemon{
 		Config:     cfg,
@@ -224,7 +226,7 @@ func New(cfg Config) *Daemon {
 	d.roster = &roster{store: cfg.Store, host: cfg.Host, rows: map[int64]Agent{}}
 	d.hub = newHub(cfg.Store, cfg.Log)
 	d.tells = d.newTeller()
-	d.lanes = newLanes(d.runLane)
+	d.lanes = lane.New(d.runLane)
 	d.spool.OnBad = d.badSpoolFile
 	return d
 }
@@ -252,7 +254,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.paused.on = false
 	d.mu.Unlock()
 	var wg sync.WaitGroup
-	wg.Go(func() { d.lanes.run(ctx) })
+	wg.Go(func() { d.lanes.Run(ctx) })
 	wg.Go(func() { d.hub.run(WithCaller(ctx, "hub")) })
 	wg.Go(func() { d.tells.run(WithCaller(ctx, "teller"), d.alarm) })
 	wg.Go(func() { d.runRetention(WithCaller(ctx, "retention")) })
@@ -267,7 +269,7 @@ func (d *Daemon) Close() { d.hub.close() }
 
 // Wake has an agent's lane look at its rows, or that of a run for the negative of its id; 0 wakes
 // all that have something to do. It never blocks.
-func (d *Daemon) Wake(key int64) { d.lanes.wake(key) }
+func (d *Daemon) Wake(key int64) { d.lanes.Wake(key) }
 
 // EventsChanged says that the log has grown, here or on another host. It never blocks.
 func (d *Daemon) EventsChanged() {

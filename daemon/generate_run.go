@@ -173,7 +173,7 @@ func (d *Daemon) forkOf(ctx context.Context, h *Handoff, a *Agent, limit time.Du
 	f = &fork{handoff: h.ID, at: *h.ForkedAt, cancel: cancel, done: make(chan struct{})}
 	id := a.ID
 	d.memories.change(id, func(m *agentMemory) { m.fork.shot, m.fork.place = f, true })
-	d.lanes.spawn(func() {
+	d.lanes.Spawn(func() {
 		defer cancel()
 		f.texts, f.err = d.runFork(ctx, rt, job)
 		d.memories.change(id, func(m *agentMemory) { m.fork.place = m.fork.place && m.fork.shot != f })

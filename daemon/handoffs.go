@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/transcript"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/personas"
 )
@@ -139,7 +140,7 @@ func (d *Daemon) saidNothing(a *Agent) bool {
 	if a.Host != d.Host || a.RegisteredAt == nil || a.TranscriptPath == nil {
 		return false
 	}
-	n, err := transcriptCount(*a.TranscriptPath, 2)
+	n, err := transcript.Count(*a.TranscriptPath, 2)
 	if errors.Is(err, fs.ErrNotExist) {
 		// The runtime makes the file with the first prompt.
 		return a.LastPrompt == 0 && a.LastStop == 0

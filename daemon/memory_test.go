@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/lane"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -43,7 +44,7 @@ func TestMemoryOfEndedAgentIsDropped(t *testing.T) {
 		ended:  {ID: ended, Host: "h", State: Ended, EndedAt: &now},
 	}}}
 	d := New(Config{Host: "h", Store: s, Log: slog.New(slog.DiscardHandler)})
-	d.lanes = newLanes(nil) // it does not run: a wake only marks the lane
+	d.lanes = lane.New(nil) // it does not run: a wake only marks the lane
 	for range 2 {
 		for _, id := range []int64{active, ended, pruned} {
 			d.memories.change(id, full)
@@ -53,7 +54,7 @@ func TestMemoryOfEndedAgentIsDropped(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, id := range []int64{ended, pruned} {
-			if d.lanes.state[id] == nil {
+			if !slices.Contains(d.lanes.Woken(), id) {
 				t.Errorf("agent %d has ended and is remembered: the sweep has not woken its lane", id)
 			}
 			d.runLane(t.Context(), id)
@@ -62,9 +63,9 @@ func TestMemoryOfEndedAgentIsDropped(t *testing.T) {
 			t.Errorf("agents %v are remembered, want the active one", ids)
 		}
 	}
-	d.lanes = newLanes(nil)
-	if err := d.sweep(t.Context()); err != nil || d.lanes.state[ended] != nil || d.lanes.state[pruned] != nil {
-		t.Errorf("%v; lanes woken without a reason: %v", err, d.lanes.state)
+	d.lanes = lane.New(nil)
+	if err := d.sweep(t.Context()); err != nil || slices.Contains(d.lanes.Woken(), ended) || slices.Contains(d.lanes.Woken(), pruned) {
+		t.Errorf("%v; lanes woken without a reason: %v", err, d.lanes.Woken())
 	}
 }
 

@@ -36,7 +36,7 @@ func (d *Daemon) peekAt(ctx context.Context, agents []Agent) {
 	if len(starting) == 0 || !d.peeking.CompareAndSwap(false, true) {
 		return
 	}
-	d.lanes.spawn(func() {
+	d.lanes.Spawn(func() {
 		defer d.peeking.Store(false)
 		if err := d.peek(ctx, starting); err != nil && ctx.Err() == nil {
 			d.Log.Debug("panes of starting agents not read; trying again", "error", err)

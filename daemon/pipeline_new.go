@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -144,7 +145,7 @@ func checkRequest(in *NewPipeline) error {
 		return Errorf(KindInvalid, "bad_prompt", "prompt is missing: say what is to be done")
 	case len(in.Prompt) > maxRequest:
 		return Errorf(KindTooLarge, "prompt_too_long", "prompt has %d bytes but at most %d are taken: put it into a file and name that", len(in.Prompt), maxRequest)
-	case in.Branch != "" && !validBranch(in.Branch):
+	case in.Branch != "" && !worktree.ValidBranch(in.Branch):
 		return Errorf(KindInvalid, "bad_branch", "branch %.80q is not a name that git takes", in.Branch)
 	}
 	if err := checkLine("title", in.Title, maxTitle); err != nil {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/transcript"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
 )
@@ -79,7 +80,7 @@ func (r *pipelineRun) output(a *Agent) (text string, wait time.Duration, err err
 		return "", late, nil
 	}
 	if a.TranscriptPath != nil {
-		got, err := readTranscript(r.ctx, *a.TranscriptPath, transcriptWant{Messages: 1})
+		got, err := transcript.Read(r.ctx, *a.TranscriptPath, transcript.Want{Messages: 1})
 		if n := len(got.Messages); err == nil && n > 0 && got.Messages[n-1].Role == "assistant" {
 			return got.Messages[n-1].Text, 0, nil
 		}

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/lane"
 )
 
 // rowStore is a database of agents that counts the whole rows that are read.
@@ -67,7 +69,7 @@ func TestSweepReadsWhatHasChanged(t *testing.T) {
 	s := manyRows(12_000)
 	d := New(Config{Host: "h", Store: s, Log: slog.New(slog.DiscardHandler)})
 	woken := map[int64]bool{}
-	d.lanes = newLanes(func(context.Context, int64) time.Duration { return 0 })
+	d.lanes = lane.New(func(context.Context, int64) time.Duration { return 0 })
 	sweep := func() int {
 		t.Helper()
 		s.whole = nil
@@ -75,8 +77,8 @@ func TestSweepReadsWhatHasChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		clear(woken)
-		for key, ln := range d.lanes.state {
-			woken[key] = ln.dirty
+		for _, key := range d.lanes.Woken() {
+			woken[key] = true
 		}
 		return len(s.whole)
 	}

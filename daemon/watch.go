@@ -350,7 +350,7 @@ func (d *Daemon) watch(ctx context.Context, a *Agent) {
 	if watched {
 		return
 	}
-	d.lanes.spawn(func() {
+	d.lanes.Spawn(func() {
 		if err := d.Processes.Wait(ctx, p); err != nil {
 			if ctx.Err() == nil {
 				d.Log.Warn("process not watched; the sweep looks instead", "agent_id", id, "pid", p.PID, "error", err)

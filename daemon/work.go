@@ -32,6 +32,7 @@ const maxMoves = 50
 
 // runLane does what is due in a lane, until nothing is. Errors of the sweep and the spool come again with the next sweep.
 func (d *Daemon) runLane(ctx context.Context, key int64) (again time.Duration) {
+	ctx = WithCaller(ctx, subject(key))
 	switch key {
 	case sweepLane:
 		err := d.sweep(ctx)

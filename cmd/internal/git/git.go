@@ -13,6 +13,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/proc"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/worktree"
 )
 
 // git runs the git command in a folder.
@@ -75,7 +76,7 @@ func (g git) refused(command, stderr string, exit int) error {
 	switch {
 	case strings.Contains(stderr, "not a git repository"), strings.Contains(stderr, "must be run in a work tree"),
 		strings.Contains(stderr, "cannot use bare repository"):
-		return daemon.ErrNoWorktree
+		return worktree.ErrNone
 	case strings.Contains(stderr, "dubious ownership"):
 		dir := g.dir
 		if _, rest, ok := strings.Cut(line, "repository at '"); ok {

@@ -212,7 +212,7 @@ func TestTreesRunNothing(t *testing.T) {
 // TestBranchNames: what the daemon takes for the name of a branch is what git takes for one.
 func TestBranchNames(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile("../../../daemon/testdata/branches.txt")
+	b, err := os.ReadFile("../../../daemon/worktree/testdata/branches.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

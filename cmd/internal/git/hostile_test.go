@@ -15,7 +15,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/cmd/internal/proc"
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/worktree"
 )
 
 // TestWorktreeRunsNothing: a repository whose configuration names programs wherever git would run
@@ -68,7 +68,7 @@ func TestWorktreeRunsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	w := r.ask(daemon.WorktreeQuery{Since: time.Unix(1, 0), Names: []string{"a.c", "none"}})
+	w := r.ask(worktree.Query{Since: time.Unix(1, 0), Names: []string{"a.c", "none"}})
 	files, err := os.ReadDir(ran)
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func TestWorktreeChangesUnderway(t *testing.T) {
 	r.Commit(time.Now())
 	for _, command := range []string{"status", "diff", "log", "ls-files"} {
 		r.Write("a.c", command)
-		w, err := Ask(changing(t, r, command, "filter.late.clean", program))(t.Context(), daemon.WorktreeQuery{Dir: r.Dir, Since: time.Unix(1, 0), Names: []string{"none"}})
+		w, err := Ask(changing(t, r, command, "filter.late.clean", program))(t.Context(), worktree.Query{Dir: r.Dir, Since: time.Unix(1, 0), Names: []string{"none"}})
 		if err != nil || len(w.Changed) != 1 {
 			t.Errorf("%s: %+v, %v", command, w, err)
 		}
@@ -155,7 +155,7 @@ func TestWorktreeChangesUnderway(t *testing.T) {
 			}
 		}()
 		r.Write("a.c", fmt.Sprint("changed ", innocent))
-		if _, err := Ask(cmdtest.GitTestEnv())(t.Context(), daemon.WorktreeQuery{Dir: r.Dir}); err != nil {
+		if _, err := Ask(cmdtest.GitTestEnv())(t.Context(), worktree.Query{Dir: r.Dir}); err != nil {
 			t.Errorf("an include that is a pipe: %v", err)
 		}
 		close(done)
@@ -241,7 +241,7 @@ func TestWorktreeFiltersOfTheUser(t *testing.T) {
 	r.Write("a.c", "TEXT\n")
 	r.Commit(time.Now())
 	r.Write("a.c", "text\n")
-	w, err := Ask([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home})(t.Context(), daemon.WorktreeQuery{Dir: r.Dir})
+	w, err := Ask([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home})(t.Context(), worktree.Query{Dir: r.Dir})
 	if err != nil || len(w.Changed) > 0 {
 		t.Errorf("changed:\n%s%v", r.changed(w), err)
 	}
@@ -290,7 +290,7 @@ func TestWorktreeFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, err := Ask(gitThat(t, tt.script))(t.Context(), daemon.WorktreeQuery{Dir: r.Dir, Names: []string{"a"}})
+			w, err := Ask(gitThat(t, tt.script))(t.Context(), worktree.Query{Dir: r.Dir, Names: []string{"a"}})
 			got := ""
 			if err != nil {
 				got = err.Error()
@@ -302,7 +302,7 @@ func TestWorktreeFailures(t *testing.T) {
 	}
 
 	// What was found before the trouble is told.
-	w, err := Ask(gitThat(t, `case "$*" in *ls-files*) exit 1;; esac; exec $git "$@"`))(t.Context(), daemon.WorktreeQuery{Dir: r.Dir, Names: []string{"a"}})
+	w, err := Ask(gitThat(t, `case "$*" in *ls-files*) exit 1;; esac; exec $git "$@"`))(t.Context(), worktree.Query{Dir: r.Dir, Names: []string{"a"}})
 	if err == nil || w.Top != r.Dir || !strings.Contains(r.changed(w), `untracked "b"`) {
 		t.Errorf("part of it: %+v, %v", w, err)
 	}
@@ -310,7 +310,7 @@ func TestWorktreeFailures(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("out of time")
 	cancel(why)
-	if _, err := Ask(cmdtest.GitTestEnv())(ctx, daemon.WorktreeQuery{Dir: r.Dir}); !errors.Is(err, why) {
+	if _, err := Ask(cmdtest.GitTestEnv())(ctx, worktree.Query{Dir: r.Dir}); !errors.Is(err, why) {
 		t.Errorf("ended: %v", err)
 	}
 }

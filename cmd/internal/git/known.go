@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/worktree"
 )
 
 // known returns those of the names asked for that a file or folder of the work tree has, as they
 // were asked for. It compares them itself, while git lists: hundreds of names as patterns would be
 // compared by git with every path, and a name from a document would need quoting.
-func (g git) known(ctx context.Context, q daemon.WorktreeQuery) ([]string, error) {
+func (g git) known(ctx context.Context, q worktree.Query) ([]string, error) {
 	s := newSought(g.dir, q)
 	err := g.list(ctx, s, "--cached")
 	if err == nil && s.open > 0 { // needs a walk of the whole tree, which may take long
@@ -57,7 +57,7 @@ type sought struct {
 
 // newSought enters each name under all that it can mean: relative to the directory or to the top,
 // absolute, or the last element alone. A name outside the work tree means nothing.
-func newSought(top string, q daemon.WorktreeQuery) *sought {
+func newSought(top string, q worktree.Query) *sought {
 	s := &sought{paths: map[string][]int{}, bases: map[string][]int{}, found: make([]bool, len(q.Names)), open: len(q.Names)}
 	dir := q.Dir
 	if real, err := filepath.EvalSymlinks(dir); err == nil {

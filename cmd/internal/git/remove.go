@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/understudyd/understudy/cmd/internal/term"
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/worktree"
 )
 
 // Remove implements daemon.Trees. Kept is the end of a sentence that begins with the tree. A tree is
@@ -47,10 +47,10 @@ func (t *trees) remove(ctx context.Context, dir, path string, discarding bool) (
 	r, err := t.open(ctx, dir)
 	if err != nil {
 		if _, nowhere := os.Stat(dir); errors.Is(gone, fs.ErrNotExist) &&
-			(errors.Is(err, daemon.ErrNoWorktree) || errors.Is(nowhere, fs.ErrNotExist)) {
+			(errors.Is(err, worktree.ErrNone) || errors.Is(nowhere, fs.ErrNotExist)) {
 			return "", nil // nor is there a repository that knows of it
 		}
-		if errors.Is(err, daemon.ErrNoWorktree) {
+		if errors.Is(err, worktree.ErrNone) {
 			err = t.noRepository(dir, path)
 		}
 		return "", err

@@ -14,7 +14,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/child"
 	"github.com/understudyd/understudy/cmd/internal/proc"
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/worktree"
 )
 
 const (
@@ -42,7 +42,7 @@ type trees struct {
 }
 
 // NewTrees returns daemon.Config.Trees, for a git with an environment that comes from environ.
-func NewTrees(environ []string) daemon.Trees {
+func NewTrees(environ []string) worktree.Trees {
 	return &trees{env: gitEnv(environ), busy: map[string]chan struct{}{}}
 }
 
@@ -52,7 +52,7 @@ func (t *trees) Add(ctx context.Context, dir, branch, path string) (workdir stri
 		return "", errors.New("there is no git, which a work tree needs: install git, or leave out the branch")
 	}
 	r, err := t.open(ctx, dir)
-	if errors.Is(err, daemon.ErrNoWorktree) {
+	if errors.Is(err, worktree.ErrNone) {
 		return "", t.noWorktree(ctx, dir)
 	}
 	if err != nil {

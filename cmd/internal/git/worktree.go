@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/child"
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/worktree"
 )
 
 const (
@@ -31,17 +31,17 @@ const (
 // comes from environ. With an error the work tree holds what was found out before it.
 //
 // Neither the repository's configuration nor the names asked for are trusted: see [shield].
-func Ask(environ []string) func(context.Context, daemon.WorktreeQuery) (daemon.Worktree, error) {
+func Ask(environ []string) func(context.Context, worktree.Query) (worktree.Tree, error) {
 	env := gitEnv(environ)
-	return func(ctx context.Context, q daemon.WorktreeQuery) (daemon.Worktree, error) {
+	return func(ctx context.Context, q worktree.Query) (worktree.Tree, error) {
 		if _, err := child.LookPath("git", env); err != nil {
-			return daemon.Worktree{}, daemon.ErrNoWorktree
+			return worktree.Tree{}, worktree.ErrNone
 		}
 		if fi, err := os.Stat(q.Dir); err != nil || !fi.IsDir() {
-			return daemon.Worktree{}, fmt.Errorf("the working directory %s is gone: make it again", q.Dir)
+			return worktree.Tree{}, fmt.Errorf("the working directory %s is gone: make it again", q.Dir)
 		}
 		if outside(q.Dir) {
-			return daemon.Worktree{}, daemon.ErrNoWorktree
+			return worktree.Tree{}, worktree.ErrNone
 		}
 		g := git{env: env, dir: q.Dir}
 		return g.worktree(ctx, q)
@@ -66,7 +66,7 @@ func outside(dir string) bool {
 }
 
 // worktree asks one thing after the other.
-func (g git) worktree(ctx context.Context, q daemon.WorktreeQuery) (w daemon.Worktree, err error) {
+func (g git) worktree(ctx context.Context, q worktree.Query) (w worktree.Tree, err error) {
 	behind, err := g.shielded(ctx)
 	if err != nil {
 		return w, err
@@ -94,13 +94,13 @@ func (g git) worktree(ctx context.Context, q daemon.WorktreeQuery) (w daemon.Wor
 
 // changes returns what differs from the last commit, by path from the top. A folder of which
 // nothing is tracked is one entry that ends in a slash. born says whether there is a commit.
-func (g git) changes(ctx context.Context) (found map[string]*daemon.FileChange, born bool, err error) {
+func (g git) changes(ctx context.Context) (found map[string]*worktree.Change, born bool, err error) {
 	out, err := g.output(ctx, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal",
 		"--ignore-submodules=all", "--find-renames", "--no-ahead-behind", "--")
 	if err != nil {
 		return nil, false, err
 	}
-	found = map[string]*daemon.FileChange{}
+	found = map[string]*worktree.Change{}
 	born = true
 	for records := split(out); len(records) > 0; records = records[1:] {
 		kind, rest, _ := strings.Cut(records[0], " ")
@@ -160,14 +160,14 @@ func renamed(xy, path, old string) (string, string) {
 
 // note enters a change. A file that was taken out of the index and left where it is comes twice, as
 // deleted and then as untracked, which is what it is.
-func note(found map[string]*daemon.FileChange, path, status string) {
+func note(found map[string]*worktree.Change, path, status string) {
 	if status != "" {
-		found[path] = &daemon.FileChange{Path: path, Status: status}
+		found[path] = &worktree.Change{Path: path, Status: status}
 	}
 }
 
 // countLines enters how many lines changed since the last commit.
-func (g git) countLines(ctx context.Context, changes map[string]*daemon.FileChange) error {
+func (g git) countLines(ctx context.Context, changes map[string]*worktree.Change) error {
 	if len(changes) == 0 {
 		return nil
 	}
@@ -210,13 +210,13 @@ func (g git) committed(ctx context.Context, since time.Time) ([]string, error) {
 }
 
 // inOrder returns changes with absolute paths, sorted.
-func inOrder(top string, changes map[string]*daemon.FileChange) []daemon.FileChange {
-	var out []daemon.FileChange
+func inOrder(top string, changes map[string]*worktree.Change) []worktree.Change {
+	var out []worktree.Change
 	for c := range maps.Values(changes) {
 		c.Path = fromTop(top, c.Path)
 		out = append(out, *c)
 	}
-	slices.SortFunc(out, func(a, b daemon.FileChange) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortFunc(out, func(a, b worktree.Change) int { return cmp.Compare(a.Path, b.Path) })
 	return out
 }
 

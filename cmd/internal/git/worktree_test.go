@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/worktree"
 )
 
 // ask asks about the repository; dir and names are relative to it.
-func (r repo) ask(q daemon.WorktreeQuery) daemon.Worktree {
+func (r repo) ask(q worktree.Query) worktree.Tree {
 	r.T.Helper()
 	q.Dir = filepath.Join(r.Dir, q.Dir)
 	w, err := Ask(cmdtest.GitTestEnv())(r.T.Context(), q)
@@ -26,7 +26,7 @@ func (r repo) ask(q daemon.WorktreeQuery) daemon.Worktree {
 }
 
 // changed is what a test compares: one line for each change, less the top.
-func (r repo) changed(w daemon.Worktree) string {
+func (r repo) changed(w worktree.Tree) string {
 	var b strings.Builder
 	for _, c := range w.Changed {
 		rel, _ := strings.CutPrefix(c.Path, r.Dir+"/")
@@ -37,7 +37,7 @@ func (r repo) changed(w daemon.Worktree) string {
 
 func (r repo) wantChanged(want string) {
 	r.T.Helper()
-	if got := r.changed(r.ask(daemon.WorktreeQuery{})); got != strings.TrimLeft(want, "\n") {
+	if got := r.changed(r.ask(worktree.Query{})); got != strings.TrimLeft(want, "\n") {
 		r.T.Errorf("changed:\n%swant:%s", got, want)
 	}
 }
@@ -120,7 +120,7 @@ func TestWorktreeWithoutCommits(t *testing.T) {
 added "staged" +0 -0
 untracked "untracked" +0 -0
 `)
-	w := r.ask(daemon.WorktreeQuery{Since: time.Unix(1, 0), Names: []string{"staged", "untracked", "neither"}})
+	w := r.ask(worktree.Query{Since: time.Unix(1, 0), Names: []string{"staged", "untracked", "neither"}})
 	if len(w.Committed) > 0 || !slices.Equal(w.Known, []string{"staged", "untracked"}) {
 		t.Errorf("committed %q, known %q", w.Committed, w.Known)
 	}
@@ -142,15 +142,15 @@ func TestWorktreeCommitted(t *testing.T) {
 	r.Write("sub/later", "3\n")
 	r.Commit(began.Add(time.Minute))
 
-	w := r.ask(daemon.WorktreeQuery{Dir: "sub", Since: began})
+	w := r.ask(worktree.Query{Dir: "sub", Since: began})
 	want := []string{r.Dir + "/both", r.Dir + "/gone", r.Dir + "/sub/later", r.Dir + "/with\nnewline and ü"}
 	if !slices.Equal(w.Committed, want) {
 		t.Errorf("committed %q, want %q", w.Committed, want)
 	}
-	if w := r.ask(daemon.WorktreeQuery{Since: time.Now().Add(time.Minute)}); len(w.Committed) > 0 {
+	if w := r.ask(worktree.Query{Since: time.Now().Add(time.Minute)}); len(w.Committed) > 0 {
 		t.Errorf("committed in the future: %q", w.Committed)
 	}
-	if w := r.ask(daemon.WorktreeQuery{}); len(w.Committed) > 0 {
+	if w := r.ask(worktree.Query{}); len(w.Committed) > 0 {
 		t.Errorf("without a time: %q", w.Committed)
 	}
 }
@@ -182,11 +182,11 @@ func TestWorktreeKnown(t *testing.T) {
 	for i := range 500 { // a document may name a lot
 		unknown = append(unknown, fmt.Sprintf("never/%d.go", i), fmt.Sprintf("never%d.go", i))
 	}
-	w := r.ask(daemon.WorktreeQuery{Dir: "sub", Names: slices.Concat(unknown, known)})
+	w := r.ask(worktree.Query{Dir: "sub", Names: slices.Concat(unknown, known)})
 	if !slices.Equal(w.Known, known) {
 		t.Errorf("known %q\nwant  %q", w.Known, known)
 	}
-	w, err := Ask(cmdtest.GitTestEnv())(t.Context(), daemon.WorktreeQuery{Dir: link + "/sub", Names: []string{link + "/main.go", r.Dir + "/sub/own.go", link + "x"}})
+	w, err := Ask(cmdtest.GitTestEnv())(t.Context(), worktree.Query{Dir: link + "/sub", Names: []string{link + "/main.go", r.Dir + "/sub/own.go", link + "x"}})
 	if want := []string{link + "/main.go", r.Dir + "/sub/own.go"}; err != nil || !slices.Equal(w.Known, want) {
 		t.Errorf("through a link: known %q, want %q; %v", w.Known, want, err)
 	}
@@ -222,12 +222,12 @@ func TestWorktreeNone(t *testing.T) {
 		"no git":              {r.Dir, []string{"PATH=" + plain}},
 		"led there from afar": {plain, append(cmdtest.GitTestEnv(), "GIT_DIR="+r.Dir+"/.git", "GIT_WORK_TREE="+r.Dir)},
 	} {
-		if _, err := Ask(tt.env)(t.Context(), daemon.WorktreeQuery{Dir: tt.dir}); !errors.Is(err, daemon.ErrNoWorktree) {
+		if _, err := Ask(tt.env)(t.Context(), worktree.Query{Dir: tt.dir}); !errors.Is(err, worktree.ErrNone) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	gone := filepath.Join(plain, "gone")
-	_, err := Ask(cmdtest.GitTestEnv())(t.Context(), daemon.WorktreeQuery{Dir: gone})
+	_, err := Ask(cmdtest.GitTestEnv())(t.Context(), worktree.Query{Dir: gone})
 	if err == nil || err.Error() != "the working directory "+gone+" is gone: make it again" {
 		t.Errorf("a folder that is gone: %v", err)
 	}

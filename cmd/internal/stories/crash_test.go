@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -177,7 +178,7 @@ func (t *crashTerminal) Kill(ctx context.Context, ref tmux.Ref) error {
 }
 
 type crashTrees struct {
-	daemon.Trees
+	worktree.Trees
 	b *bomb
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -110,7 +111,7 @@ func TestHandoffLog(t *testing.T) {
 		var broken atomic.Bool
 		r.cfg.Around = func(cfg daemon.Config) daemon.Config {
 			git := cfg.Worktree
-			cfg.Worktree = func(ctx context.Context, q daemon.WorktreeQuery) (daemon.Worktree, error) {
+			cfg.Worktree = func(ctx context.Context, q worktree.Query) (worktree.Tree, error) {
 				if broken.Load() {
 					panic("no such thing")
 				}

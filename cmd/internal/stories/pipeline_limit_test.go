@@ -13,6 +13,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/worktree"
 )
 
 // TestLimit: of five runs that are created at once two begin. The others wait, and begin in their order.
@@ -307,7 +308,7 @@ func TestBranchWithoutRepository(t *testing.T) {
 
 // gatedTrees are work trees whose making waits for a test.
 type gatedTrees struct {
-	daemon.Trees
+	worktree.Trees
 	g *gate
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/personas"
 )
@@ -244,9 +245,9 @@ func TestSlowGit(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Handoff.AssemblyTimeout = time.Second
 		r.cfg.Around = func(cfg daemon.Config) daemon.Config {
-			cfg.Worktree = func(ctx context.Context, _ daemon.WorktreeQuery) (daemon.Worktree, error) {
+			cfg.Worktree = func(ctx context.Context, _ worktree.Query) (worktree.Tree, error) {
 				<-ctx.Done()
-				return daemon.Worktree{}, ctx.Err()
+				return worktree.Tree{}, ctx.Err()
 			}
 			return cfg
 		}
@@ -267,9 +268,9 @@ func TestFallback(t *testing.T) {
 	const limit = 300 * time.Millisecond
 	git := func(ask func(over <-chan struct{})) func(*daemon.Config, <-chan struct{}) {
 		return func(cfg *daemon.Config, over <-chan struct{}) {
-			cfg.Worktree = func(context.Context, daemon.WorktreeQuery) (daemon.Worktree, error) {
+			cfg.Worktree = func(context.Context, worktree.Query) (worktree.Tree, error) {
 				ask(over)
-				return daemon.Worktree{}, nil
+				return worktree.Tree{}, nil
 			}
 		}
 	}

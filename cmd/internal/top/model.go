@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"charm.land/bubbles/v2/textinput"
+
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/understudyd/understudy/daemon"

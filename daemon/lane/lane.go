@@ -1,4 +1,5 @@
-package daemon
+// Package lane runs work in order where it must be in order: one piece at a time for each key, different keys at once.
+package lane
 
 import (
 	"context"
@@ -6,10 +7,10 @@ import (
 	"time"
 )
 
-// lanes run work by key: one piece at a time for each key, different keys at once. A wake that
+// Lanes run work by key: one piece at a time for each key, different keys at once. A wake that
 // comes while the key's work runs makes it run once more afterwards, so none is lost; any number
 // of wakes before a run are one. A waker never blocks.
-type lanes struct {
+type Lanes struct {
 	do func(ctx context.Context, key int64) (again time.Duration)
 
 	mu     sync.Mutex
@@ -24,12 +25,12 @@ type lane struct {
 	timer   *time.Timer
 }
 
-func newLanes(do func(ctx context.Context, key int64) time.Duration) *lanes {
-	return &lanes{do: do, state: map[int64]*lane{}}
+func New(do func(ctx context.Context, key int64) time.Duration) *Lanes {
+	return &Lanes{do: do, state: map[int64]*lane{}}
 }
 
-// run lets work begin, and waits for ctx and for all running work to end.
-func (l *lanes) run(ctx context.Context) {
+// Run lets work begin, and waits for ctx and for all running work to end.
+func (l *Lanes) Run(ctx context.Context) {
 	l.mu.Lock()
 	l.ctx = ctx
 	for key, ln := range l.state {
@@ -52,7 +53,7 @@ func (l *lanes) run(ctx context.Context) {
 	l.ctx, l.state = nil, map[int64]*lane{}
 }
 
-func (l *lanes) wake(key int64) {
+func (l *Lanes) Wake(key int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ln := l.state[key]
@@ -72,7 +73,7 @@ func (l *lanes) wake(key int64) {
 }
 
 // startLocked starts the key's work; l.mu is held and the lane is not running.
-func (l *lanes) startLocked(key int64, ln *lane) {
+func (l *Lanes) startLocked(key int64, ln *lane) {
 	if l.ctx.Err() != nil {
 		return
 	}
@@ -80,9 +81,9 @@ func (l *lanes) startLocked(key int64, ln *lane) {
 	l.active.Go(func() { l.work(key, ln) })
 }
 
-func (l *lanes) work(key int64, ln *lane) {
+func (l *Lanes) work(key int64, ln *lane) {
 	for {
-		again := l.do(WithCaller(l.ctx, subject(key)), key)
+		again := l.do(l.ctx, key)
 		l.mu.Lock()
 		if ln.dirty && l.ctx.Err() == nil {
 			ln.dirty = false
@@ -93,7 +94,7 @@ func (l *lanes) work(key int64, ln *lane) {
 		switch {
 		case l.ctx.Err() != nil:
 		case again > 0:
-			ln.timer = time.AfterFunc(again, func() { l.wake(key) })
+			ln.timer = time.AfterFunc(again, func() { l.Wake(key) })
 		default:
 			delete(l.state, key)
 		}
@@ -102,12 +103,25 @@ func (l *lanes) work(key int64, ln *lane) {
 	}
 }
 
-// spawn runs f in a goroutine that run waits for.
-func (l *lanes) spawn(f func()) {
+// Spawn runs f in a goroutine that run waits for.
+func (l *Lanes) Spawn(f func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ctx == nil || l.ctx.Err() != nil {
 		return
 	}
 	l.active.Go(f)
+}
+
+// Woken returns the keys that were woken and whose work has not begun, in no order.
+func (l *Lanes) Woken() []int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var keys []int64
+	for key, ln := range l.state {
+		if ln.dirty {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }

@@ -1,4 +1,4 @@
-package daemon
+package transcript
 
 import (
 	"context"

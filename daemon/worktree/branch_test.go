@@ -1,4 +1,4 @@
-package daemon
+package worktree
 
 import (
 	"os"
@@ -23,7 +23,7 @@ func TestValidBranch(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
-		if got := validBranch(name); got != (verdict == "yes") {
+		if got := ValidBranch(name); got != (verdict == "yes") {
 			t.Errorf("%q: %t, want %s", name, got, verdict)
 		}
 		n++
@@ -31,7 +31,7 @@ func TestValidBranch(t *testing.T) {
 	if n < 50 {
 		t.Errorf("testdata/branches.txt holds %d names", n)
 	}
-	if validBranch("@") || validBranch("a\x00b") { // which no command line can hold
+	if ValidBranch("@") || ValidBranch("a\x00b") { // which no command line can hold
 		t.Error("another name of HEAD, or NUL, is a valid branch")
 	}
 }

@@ -1,11 +1,11 @@
-package daemon
+package worktree
 
 import "strings"
 
-// validBranch reports whether git takes a name for that of a branch: the rules of
+// ValidBranch reports whether git takes a name for that of a branch: the rules of
 // git-check-ref-format(1), as `git check-ref-format --branch` applies them. It is a little stricter:
 // "@" is another name of HEAD, and what git would expand, such as "@{-1}", is no name.
-func validBranch(name string) bool {
+func ValidBranch(name string) bool {
 	switch {
 	case name == "", name == "HEAD", name == "@", strings.HasPrefix(name, "-"), strings.HasSuffix(name, "."),
 		strings.Contains(name, ".."), strings.Contains(name, "@{"), strings.ContainsAny(name, " ~^:?*[\\\x7f"):

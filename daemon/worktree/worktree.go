@@ -1,4 +1,6 @@
-package daemon
+// Package worktree is what git and the file system tell of the directory that an agent works in, and holds against that
+// what a handoff document claims of files. It runs no git itself: cmd/internal/git answers its queries.
+package worktree
 
 import (
 	"context"
@@ -6,23 +8,8 @@ import (
 	"time"
 )
 
-// OneShot is a command that runs to its end without a terminal.
-type OneShot struct {
-	Argv  []string
-	Dir   string
-	Env   []string // the whole environment
-	Stdin []byte
-}
-
-// OneShotResult is what a command that ended by itself left.
-type OneShotResult struct {
-	Stdout []byte
-	Stderr string // the end of it
-	Exit   int
-}
-
-// WorktreeQuery asks what git knows of a working directory.
-type WorktreeQuery struct {
+// Query asks what git knows of a working directory.
+type Query struct {
 	Dir   string
 	Since time.Time // commits since then count
 	// Names are paths as a document names them, relative to Dir or to the work tree's top, absolute, or
@@ -31,23 +18,23 @@ type WorktreeQuery struct {
 }
 
 // Worktree is what git knows of a working directory. All paths are absolute.
-type Worktree struct {
-	Top       string       // of the work tree
-	Changed   []FileChange // not committed, sorted by path
-	Committed []string     // changed by commits since the time asked for, sorted
-	Known     []string     // of the names asked for, those that a file of the work tree has, tracked or not
+type Tree struct {
+	Top       string   // of the work tree
+	Changed   []Change // not committed, sorted by path
+	Committed []string // changed by commits since the time asked for, sorted
+	Known     []string // of the names asked for, those that a file of the work tree has, tracked or not
 }
 
-// FileChange is a file that differs from the last commit.
-type FileChange struct {
+// Change is a file that differs from the last commit.
+type Change struct {
 	Path    string
 	Status  string // added, modified, deleted, renamed, untracked
 	Added   int    // lines; 0 for binary and untracked files
 	Deleted int
 }
 
-// ErrNoWorktree says that a directory is in no git work tree, or that there is no git.
-var ErrNoWorktree = errors.New("no git work tree")
+// ErrNone says that a directory is in no git work tree, or that there is no git.
+var ErrNone = errors.New("no git work tree")
 
 // Trees makes and removes git work trees. Its errors are sentences for people. Implementations are
 // safe for concurrent use.

@@ -1,4 +1,4 @@
-package daemon
+package worktree
 
 import (
 	"fmt"
@@ -18,19 +18,19 @@ const maxReferences = 500
 
 // workdir is a working directory and what is known of it: by git, by the agent's own edits, and by
 // looking.
-type workdir struct {
+type Dir struct {
 	dir   string // absolute, by its real name where that is known, as git has it
 	own   string // our data directory, whose files are not the work's
-	tree  Worktree
-	git   bool                  // the tree is known
-	edits map[string]bool       // by the agent, absolute
-	state map[string]FileChange // of what is not committed, by path
+	tree  Tree
+	git   bool              // the tree is known
+	edits map[string]bool   // by the agent, absolute
+	state map[string]Change // of what is not committed, by path
 	since time.Time
 }
 
-// newWorkdir puts together what is known. edited are paths as the agent named them.
-func newWorkdir(dir, own string, tree Worktree, git bool, edited []string, since time.Time) *workdir {
-	w := &workdir{dir: dir, own: own, tree: tree, git: git, since: since, edits: map[string]bool{}, state: map[string]FileChange{}}
+// NewDir puts together what is known. edited are paths as the agent named them.
+func NewDir(dir, own string, tree Tree, git bool, edited []string, since time.Time) *Dir {
+	w := &Dir{dir: dir, own: own, tree: tree, git: git, since: since, edits: map[string]bool{}, state: map[string]Change{}}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		w.dir = real
 	}
@@ -55,8 +55,8 @@ func newWorkdir(dir, own string, tree Worktree, git bool, edited []string, since
 	return w
 }
 
-// references are the files that the work touched, sorted, each once; and how many there are besides.
-func (w *workdir) references() (refs []data.Reference, more int) {
+// References are the files that the work touched, sorted, each once; and how many there are besides.
+func (w *Dir) References() (refs []data.Reference, more int) {
 	notes := map[string]string{}
 	for path := range w.edits {
 		notes[w.short(path)] = "edited"
@@ -75,11 +75,11 @@ func (w *workdir) references() (refs []data.Reference, more int) {
 	return refs[:n], len(refs) - n
 }
 
-// progress reports whether the agent itself touched a file, or something was committed since it began.
-func (w *workdir) progress() bool { return len(w.edits) > 0 || len(w.tree.Committed) > 0 }
+// Progress reports whether the agent itself touched a file, or something was committed since it began.
+func (w *Dir) Progress() bool { return len(w.edits) > 0 || len(w.tree.Committed) > 0 }
 
 // short is a path as people in the directory would write it.
-func (w *workdir) short(path string) string {
+func (w *Dir) short(path string) string {
 	if below(w.dir, path) {
 		return strings.TrimPrefix(path, strings.TrimSuffix(w.dir, "/")+"/")
 	}
@@ -91,7 +91,7 @@ func below(dir, path string) bool {
 	return dir != "" && strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-func (c FileChange) note() string {
+func (c Change) note() string {
 	if c.Added == 0 && c.Deleted == 0 {
 		return c.Status
 	}
@@ -101,9 +101,9 @@ func (c FileChange) note() string {
 // maxClaims is how many claims that don't hold are told one by one.
 const maxClaims = 50
 
-// check compares what the document says of files with what is there. It returns one sentence for
+// Check compares what the document says of files with what is there. It returns one sentence for
 // each claim that does not hold.
-func (w *workdir) check(claims []data.Claim) (warnings []string) {
+func (w *Dir) Check(claims []data.Claim) (warnings []string) {
 	look := lookup{w: w}
 	wrong := 0
 	for _, c := range claims {
@@ -122,7 +122,7 @@ func (w *workdir) check(claims []data.Claim) (warnings []string) {
 }
 
 // contradiction is what speaks against a claim; "" if nothing does.
-func (w *workdir) contradiction(look *lookup, c data.Claim) string {
+func (w *Dir) contradiction(look *lookup, c data.Claim) string {
 	path, there := look.find(c.Path)
 	switch {
 	case !there && (c.Change == "deleted" || c.Change == "planned"):
@@ -137,14 +137,14 @@ func (w *workdir) contradiction(look *lookup, c data.Claim) string {
 	return ""
 }
 
-func (w *workdir) norGit() string {
+func (w *Dir) norGit() string {
 	if w.git {
 		return " and not known to git"
 	}
 	return ""
 }
 
-func (w *workdir) absolute(name string) string {
+func (w *Dir) absolute(name string) string {
 	if filepath.IsAbs(name) {
 		return filepath.Clean(name)
 	}
@@ -152,7 +152,7 @@ func (w *workdir) absolute(name string) string {
 }
 
 // touched reports whether a file was changed since the agent began, by whatever shows it.
-func (w *workdir) touched(path string) bool {
+func (w *Dir) touched(path string) bool {
 	_, changed := w.state[path]
 	if changed || w.edits[path] || slices.Contains(w.tree.Committed, path) {
 		return true
@@ -163,7 +163,7 @@ func (w *workdir) touched(path string) bool {
 
 // lookup finds files by the names that a document uses.
 type lookup struct {
-	w     *workdir
+	w     *Dir
 	names map[string]bool // base names below a directory without git; nil: not looked yet
 }
 

@@ -1,4 +1,7 @@
-package daemon
+// Package transcript reads what a runtime keeps of a session, from the end of its file and no further than is asked for:
+// the last messages, the files that the agent edited, the tokens in its context. It changes nothing and keeps nothing; a
+// file that grows meanwhile is read as it was when it was opened.
+package transcript
 
 import (
 	"context"
@@ -28,8 +31,8 @@ const (
 	transcriptFar   = 256 << 20 // how far anybody does
 )
 
-// transcriptWant says what is wanted of a transcript.
-type transcriptWant struct {
+// Want says what is wanted of a transcript.
+type Want struct {
 	Messages int    // at most so many, the newest
 	MaxBytes int64  // of their texts, the newest are kept; 0: 16 MB, which is also the most
 	All      bool   // as many messages as MaxBytes allows, whatever Messages says
@@ -38,8 +41,8 @@ type transcriptWant struct {
 	Until    string // the message that contains it and all after it are left out
 }
 
-// transcriptRead is what a transcript held.
-type transcriptRead struct {
+// Found is what a transcript held.
+type Found struct {
 	Messages []data.Message // oldest first, Agent left empty
 	Edited   []string       // sorted, without duplicates, as written
 	Used     int64          // tokens in the context at the newest answer; 0: unknown
@@ -47,13 +50,13 @@ type transcriptRead struct {
 	Warnings []string       // sentences for the operator
 }
 
-// readTranscript reads what is wanted of a transcript, from its end and no further than needed. It
+// Read reads what is wanted of a transcript, from its end and no further than needed. It
 // fails when the file cannot be read or ctx ends; lines that cannot be read are a warning. What is
 // appended meanwhile is not read.
-func readTranscript(ctx context.Context, path string, want transcriptWant) (transcriptRead, error) {
-	t, err := openTranscript(path)
+func Read(ctx context.Context, path string, want Want) (Found, error) {
+	t, err := open(path)
 	if err != nil {
-		return transcriptRead{}, err
+		return Found{}, err
 	}
 	defer t.Close()
 	if want.Far <= 0 {
@@ -67,7 +70,7 @@ func readTranscript(ctx context.Context, path string, want transcriptWant) (tran
 			break
 		}
 		if err != nil {
-			return transcriptRead{}, fmt.Errorf("transcript %s: %w", path, err)
+			return Found{}, fmt.Errorf("transcript %s: %w", path, err)
 		}
 		c.add(e)
 	}
@@ -75,10 +78,10 @@ func readTranscript(ctx context.Context, path string, want transcriptWant) (tran
 	return c.result(t.bad, t.lines.long), nil
 }
 
-// transcriptUse returns how many tokens are in the context, by the newest of the last 8 MB that
+// Use returns how many tokens are in the context, by the newest of the last 8 MB that
 // tells. ok is false when nothing does.
-func transcriptUse(path string) (used int64, ok bool, err error) {
-	t, err := openTranscript(path)
+func Use(path string) (used int64, ok bool, err error) {
+	t, err := open(path)
 	if err != nil {
 		return 0, false, err
 	}
@@ -101,11 +104,11 @@ func transcriptUse(path string) (used int64, ok bool, err error) {
 // tellsUse reports whether the entry says how full the context is, or that it is no longer known.
 func tellsUse(e runtimes.Entry) bool { return !e.Sidechain && (e.Used > 0 || e.Compacted) }
 
-// transcriptCount counts what was said in a session until there is enough of it: prompts, our own
+// Count counts what was said in a session until there is enough of it: prompts, our own
 // among them, and answers, also those of tool calls alone. It says whether there is anything to hand
 // over, which is more than what is passed on as messages.
-func transcriptCount(path string, enough int) (n int, err error) {
-	t, err := openTranscript(path)
+func Count(path string, enough int) (n int, err error) {
+	t, err := open(path)
 	if err != nil {
 		return 0, err
 	}
@@ -132,7 +135,7 @@ func transcriptCount(path string, enough int) (n int, err error) {
 }
 
 // transcript is the file of one, read from its end.
-type transcript struct {
+type file struct {
 	*os.File
 	lines *backward
 	bad   int // lines that could not be read
@@ -140,7 +143,7 @@ type transcript struct {
 
 // openTranscript opens a regular file. Anything else is refused without waiting: a path comes from
 // a hook, and a pipe that nobody writes to would hold the lane for ever.
-func openTranscript(path string) (*transcript, error) {
+func open(path string) (*file, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("transcript: %w", err)
@@ -153,11 +156,11 @@ func openTranscript(path string) (*transcript, error) {
 		f.Close()
 		return nil, fmt.Errorf("transcript %s: %w", path, err)
 	}
-	return &transcript{File: f, lines: &backward{r: f, off: fi.Size(), chunk: transcriptChunk, max: transcriptLine}}, nil
+	return &file{File: f, lines: &backward{r: f, off: fi.Size(), chunk: transcriptChunk, max: transcriptLine}}, nil
 }
 
 // next returns the entry before the last one; io.EOF when there is none.
-func (t *transcript) next(ctx context.Context) (runtimes.Entry, error) {
+func (t *file) next(ctx context.Context) (runtimes.Entry, error) {
 	for {
 		line, err := t.lines.next(ctx)
 		if err != nil {
@@ -172,16 +175,16 @@ func (t *transcript) next(ctx context.Context) (runtimes.Entry, error) {
 
 // conversation puts the messages together. Its entries come newest first.
 type conversation struct {
-	want     transcriptWant
-	read     transcriptRead // without Messages
-	messages []blocks       // newest first
-	bytes    int64          // of their texts
-	id       string         // of the newest message that was begun, "" if it has none
-	dropped  bool           // that message is left out
-	full     bool           // no more messages
-	cut      bool           // because of MaxBytes
-	until    bool           // Until was found, or need not be
-	used     bool           // Used was found, or that it is unknown
+	want     Want
+	read     Found    // without Messages
+	messages []blocks // newest first
+	bytes    int64    // of their texts
+	id       string   // of the newest message that was begun, "" if it has none
+	dropped  bool     // that message is left out
+	full     bool     // no more messages
+	cut      bool     // because of MaxBytes
+	until    bool     // Until was found, or need not be
+	used     bool     // Used was found, or that it is unknown
 	edited   map[string]bool
 	failed   map[string]bool // calls
 	more     bool            // edited files than are kept
@@ -195,7 +198,7 @@ type blocks struct {
 	texts []string // newest first
 }
 
-func newConversation(want transcriptWant) *conversation {
+func newConversation(want Want) *conversation {
 	if want.MaxBytes <= 0 || want.MaxBytes > transcriptTexts {
 		want.MaxBytes = transcriptTexts
 	}
@@ -295,7 +298,7 @@ func (c *conversation) addEdited(e runtimes.Entry) {
 }
 
 // result is what was read; bad and long are numbers of lines that were not.
-func (c *conversation) result(bad, long int) transcriptRead {
+func (c *conversation) result(bad, long int) Found {
 	for _, m := range slices.Backward(c.messages) {
 		slices.Reverse(m.texts)
 		c.read.Messages = append(c.read.Messages, data.Message{Role: m.role, At: m.at, Text: strings.Join(m.texts, "\n")})

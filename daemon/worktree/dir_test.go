@@ -1,4 +1,4 @@
-package daemon
+package worktree
 
 import (
 	"fmt"
@@ -42,14 +42,14 @@ func TestClaimsAreChecked(t *testing.T) {
 	began := time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
 	dir := place(t, began, "old.go", "new.go fresh", "pkg/deep.go", "edited.go", "committed.go", "staged.go")
 	at := func(name string) string { return filepath.Join(dir, name) }
-	git := newWorkdir(dir, "/nowhere", Worktree{
+	git := NewDir(dir, "/nowhere", Tree{
 		Top: dir, Committed: []string{at("committed.go")}, Known: []string{"deep.go"},
-		Changed: []FileChange{{Path: at("staged.go"), Status: "modified"}, {Path: at("gone.go"), Status: "deleted"}},
+		Changed: []Change{{Path: at("staged.go"), Status: "modified"}, {Path: at("gone.go"), Status: "deleted"}},
 	}, true, []string{"edited.go"}, began)
-	plain := newWorkdir(dir, "/nowhere", Worktree{}, false, nil, began)
+	plain := NewDir(dir, "/nowhere", Tree{}, false, nil, began)
 	for _, c := range []struct {
 		what  string
-		w     *workdir
+		w     *Dir
 		claim data.Claim
 		want  string // part of the warning; "" holds
 	}{
@@ -72,7 +72,7 @@ func TestClaimsAreChecked(t *testing.T) {
 		{"said to be changed, and staged", git, data.Claim{Path: "staged.go", Change: "changed"}, ""},
 		{"said to be changed, without git to ask", plain, data.Claim{Path: "old.go", Change: "changed"}, ""},
 	} {
-		got := c.w.check([]data.Claim{c.claim})
+		got := c.w.Check([]data.Claim{c.claim})
 		if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)) {
 			t.Errorf("%s: %q, want %q", c.what, got, c.want)
 		}
@@ -81,34 +81,34 @@ func TestClaimsAreChecked(t *testing.T) {
 
 func TestReferences(t *testing.T) {
 	t.Parallel()
-	tree := Worktree{
+	tree := Tree{
 		Top: "/w/repo", Committed: []string{"/w/repo/sub/a.go", "/w/repo/top.go", "/d/data/personas/x/skill.md"},
-		Changed: []FileChange{
+		Changed: []Change{
 			{Path: "/w/repo/sub/b.go", Status: "modified", Added: 3, Deleted: 1}, {Path: "/w/repo/sub/new/", Status: "untracked"},
 			{Path: "/d/data/personas/x/experience.md", Status: "modified"},
 		},
 	}
 	edited := []string{"b.go", "/w/repo/sub/a.go", "/d/data/personas/x/handoffs/h.md", "/etc/other", "b.go"}
-	w := newWorkdir("/w/repo/sub", "/d/data", tree, true, edited, time.Time{})
+	w := NewDir("/w/repo/sub", "/d/data", tree, true, edited, time.Time{})
 	want := []data.Reference{
 		{Path: "/etc/other", Note: "edited"}, {Path: "/w/repo/top.go", Note: "committed"}, {Path: "a.go", Note: "committed"},
 		{Path: "b.go", Note: "modified, +3 -1"}, {Path: "new/", Note: "untracked"},
 	}
-	if got, more := w.references(); !slices.Equal(got, want) || more != 0 {
+	if got, more := w.References(); !slices.Equal(got, want) || more != 0 {
 		t.Errorf("references %+v and %d more, want %+v", got, more, want)
 	}
-	if !w.progress() {
+	if !w.Progress() {
 		t.Error("an edit is no progress")
 	}
 	tree.Committed = nil
 	for i := range 2 * maxReferences {
-		tree.Changed = append(tree.Changed, FileChange{Path: fmt.Sprintf("/w/repo/%d", i), Status: "untracked"})
+		tree.Changed = append(tree.Changed, Change{Path: fmt.Sprintf("/w/repo/%d", i), Status: "untracked"})
 	}
-	w = newWorkdir("/w/repo/sub", "/d/data", tree, true, []string{"/d/data/personas/x/experience.md"}, time.Time{})
-	if w.progress() {
+	w = NewDir("/w/repo/sub", "/d/data", tree, true, []string{"/d/data/personas/x/experience.md"}, time.Time{})
+	if w.Progress() {
 		t.Error("writing down one's experience is progress, and so is what somebody else left uncommitted")
 	}
-	if got, more := w.references(); len(got) != maxReferences || more != maxReferences+2 {
+	if got, more := w.References(); len(got) != maxReferences || more != maxReferences+2 {
 		t.Errorf("%d references and %d more", len(got), more)
 	}
 }
@@ -124,9 +124,9 @@ func TestReferencesThroughLink(t *testing.T) {
 	if err := os.Symlink(real, link); err != nil {
 		t.Fatal(err)
 	}
-	tree := Worktree{Top: real, Changed: []FileChange{{Path: filepath.Join(real, "a.go"), Status: "modified"}}}
-	w := newWorkdir(link, "/d/data", tree, true, []string{filepath.Join(link, "a.go"), "b.go"}, time.Time{})
-	if got, _ := w.references(); len(got) != 2 || got[0].Path != "a.go" || got[1].Path != "b.go" {
+	tree := Tree{Top: real, Changed: []Change{{Path: filepath.Join(real, "a.go"), Status: "modified"}}}
+	w := NewDir(link, "/d/data", tree, true, []string{filepath.Join(link, "a.go"), "b.go"}, time.Time{})
+	if got, _ := w.References(); len(got) != 2 || got[0].Path != "a.go" || got[1].Path != "b.go" {
 		t.Errorf("references %+v", got)
 	}
 }
@@ -134,29 +134,13 @@ func TestReferencesThroughLink(t *testing.T) {
 // TestManyClaims: a document may say any number of wrong things.
 func TestManyClaims(t *testing.T) {
 	t.Parallel()
-	w := newWorkdir(t.TempDir(), "/d/data", Worktree{}, true, nil, time.Time{})
+	w := NewDir(t.TempDir(), "/d/data", Tree{}, true, nil, time.Time{})
 	var claims []data.Claim
 	for i := range 3 * maxClaims {
 		claims = append(claims, data.Claim{Path: fmt.Sprintf("ghost%d.go", i)})
 	}
-	got := w.check(claims)
+	got := w.Check(claims)
 	if len(got) != maxClaims+1 || !strings.Contains(got[maxClaims], fmt.Sprint(2*maxClaims)) {
 		t.Errorf("%d warnings, the last is %q", len(got), got[len(got)-1])
-	}
-}
-
-func TestHandoffCommand(t *testing.T) {
-	t.Parallel()
-	for prompt, want := range map[string]string{
-		"/handoff": "", "/handoff the parser": "the parser", " /handoff\tfix \"x\" $(date) ": `fix "x" $(date)`, "/handoff\nall": "all",
-	} {
-		if focus, ok := handoffCommand(prompt); !ok || focus != want {
-			t.Errorf("%q: %q, %v", prompt, focus, ok)
-		}
-	}
-	for _, prompt := range []string{"", "handoff", "/handoffs", "/handoff-now", "say /handoff", "/hand off"} {
-		if _, ok := handoffCommand(prompt); ok {
-			t.Errorf("%q was taken for the command", prompt)
-		}
 	}
 }

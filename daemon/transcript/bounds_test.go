@@ -1,0 +1,33 @@
+package transcript
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon/transcript/transcripttest"
+)
+
+// TestTranscriptIsReadSoFar: of a transcript the newest bytes are read, and the operator is told that there is more.
+func TestTranscriptIsReadSoFar(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	for i := range 100 {
+		text.WriteString(transcripttest.Write(fmt.Sprint(i), fmt.Sprintf("/work/%d.go", i), "x"))
+	}
+	path := transcripttest.File(t, text.String())
+	want := Want{Messages: 5, Edited: true}
+	all, err := Read(t.Context(), path, want)
+	if err != nil || len(all.Edited) != 100 || len(all.Warnings) != 0 {
+		t.Errorf("%d files, %q, %v", len(all.Edited), all.Warnings, err)
+	}
+	want.Far = int64(text.Len() / 2)
+	half, err := Read(t.Context(), path, want)
+	if n := len(half.Edited); err != nil || n < 40 || n > 60 || !slices.Contains(half.Edited, "/work/99.go") {
+		t.Errorf("%d files of half a transcript, %v", n, err)
+	}
+	if len(half.Warnings) != 1 || !strings.Contains(half.Warnings[0], "only the newest") {
+		t.Errorf("warnings %q", half.Warnings)
+	}
+}
