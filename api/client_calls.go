@@ -103,6 +103,11 @@ func (c *Client) Line(ctx context.Context, handoffID int64) ([]daemon.Handoff, e
 	return call[[]daemon.Handoff](ctx, c, "GET", at("handoffs", handoffID, "/line"), nil)
 }
 
+// Attention lists what needs a person, the longest wait first.
+func (c *Client) Attention(ctx context.Context) ([]daemon.Attention, error) {
+	return call[[]daemon.Attention](ctx, c, "GET", "/api/attention", nil)
+}
+
 // Transitions returns the moves of a handoff, in order.
 func (c *Client) Transitions(ctx context.Context, id int64) ([]daemon.Transition, error) {
 	return call[[]daemon.Transition](ctx, c, "GET", at("handoffs", id, "/transitions"), nil)

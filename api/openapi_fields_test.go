@@ -18,7 +18,7 @@ import (
 var answered = map[string]any{
 	"Error": errorBody{}, "Health": Health{}, "Agent": daemon.Agent{}, "ContextUse": daemon.ContextUse{}, "Trouble": daemon.Trouble{}, "Delivery": daemon.Delivery{},
 	"Peers": daemon.Peers{}, "Peer": daemon.Peer{}, "PeerDelivery": PeerDelivery{},
-	"Initiated": Initiated{}, "Handoff": daemon.Handoff{}, "Structured": daemon.Structured{}, "Transition": daemon.Transition{},
+	"Initiated": Initiated{}, "Handoff": daemon.Handoff{}, "Structured": daemon.Structured{}, "Attention": daemon.Attention{}, "Transition": daemon.Transition{},
 	"Persona": Persona{}, "FullPersona": FullPersona{}, "Pipeline": daemon.Pipeline{}, "Step": daemon.Step{},
 	"StepHandoff": daemon.StepHandoff{}, "Template": Template{}, "Event": daemon.Event{}, "DashboardLink": DashboardLink{},
 	"Login": Login{}, "Hello": Hello{},
@@ -90,6 +90,9 @@ func (c comparison) compare(where string, schema *openapi3.Schema, typ reflect.T
 		}
 		c.compare(where+"/items", schema.Items.Value, typ.Elem())
 	case reflect.Struct:
+		if len(schema.AllOf) == 1 { // a reference that can be null
+			schema = schema.AllOf[0].Value
+		}
 		if typ != reflect.TypeFor[time.Time]() {
 			c.fields(where, schema, typ)
 		}

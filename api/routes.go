@@ -47,6 +47,8 @@ func (s *Server) routes() []route {
 		{"GET", "/api/handoffs/:id/document", "", s.showDocument},
 		{"GET", "/api/handoffs/:id/context", "", s.showContext},
 
+		{"GET", "/api/attention", "", s.listAttention},
+
 		{"POST", "/api/personas", "", s.createPersona},
 		{"GET", "/api/personas", "archived", s.listPersonas},
 		{"GET", "/api/personas/:slug", "", s.showPersona},

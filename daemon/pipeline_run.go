@@ -289,8 +289,7 @@ func (r *pipelineRun) awaitApproval() runOutcome {
 
 // askFor words what is asked of a person.
 func (r *pipelineRun) askFor(s *Step, waits string) string {
-	return fmt.Sprintf("Pipeline %d (%s) %s for your approval of step %d (%s): look at `understudy pipeline show %[1]d`, then `understudy pipeline approve %[1]d` or `understudy pipeline reject %[1]d`.",
-		r.p.ID, r.p.Title, waits, s.OrderIndex+1, s.AgentName)
+	return fmt.Sprintf("Pipeline %d (%s) %s for your approval of step %d (%s): %s.", r.p.ID, r.p.Title, waits, s.OrderIndex+1, s.AgentName, r.p.approvalNext())
 }
 
 // failure is why a step or a run fails.

@@ -19,7 +19,8 @@ type agent struct {
 	card
 	Arriving   *daemon.Handoff // brings it its work, and is open
 	Line       []generation
-	Handoffs   []handoffRow // in which it hands on or takes over
+	own        []daemon.Handoff // in which it hands on or takes over
+	Handoffs   []handoffRow     // these
 	Deliveries []daemon.Delivery
 	Events     []daemon.Event
 }
@@ -44,12 +45,19 @@ func (p *Pages) Agent(ctx context.Context, id int64) (*Page, error) {
 	if h := out.Arriving; h != nil { // its events are its predecessor's
 		page.Watch += " " + idWatch("handoff", h.ID)
 	}
-	out.Why = out.why(p.Daemon.Settings.Handoff.Auto.Enabled)
-	if out.Why != "" {
-		page.Needs = 1
-	}
-	if out.Line, err = p.line(ctx, &a, page); err != nil {
+	line, err := p.Daemon.Generations(ctx, &a, maxLine)
+	if err != nil {
 		return nil, err
+	}
+	out.Line = generations(line, id, page.Now)
+	kin := make([]daemon.Agent, len(line))
+	for i := range line {
+		kin[i] = *line[i].Agent
+	}
+	for _, n := range p.needs(&daemon.Overview{At: page.Now, Handoffs: out.own}, kin...) {
+		if n.Agent != nil && n.Agent.ID == id {
+			out.Need, page.Needs = &n, 1
+		}
 	}
 	if out.Deliveries, err = p.Daemon.Deliveries(ctx, id, 0, ownDeliveries); err != nil {
 		return nil, err
@@ -58,6 +66,19 @@ func (p *Pages) Agent(ctx context.Context, id int64) (*Page, error) {
 		return nil, err
 	}
 	return page, nil
+}
+
+// needs are what needs a person, of some agents besides what an overview has already.
+func (p *Pages) needs(o *daemon.Overview, agents ...daemon.Agent) []daemon.Attention {
+	o.Auto = p.Daemon.Settings.Handoff.Auto.Enabled
+	for _, a := range agents {
+		if a.Active() {
+			o.Agents = append(o.Agents, a)
+		} else {
+			o.Ended = append(o.Ended, a)
+		}
+	}
+	return o.Attention()
 }
 
 // ownHandoffs finds the handoffs in which an agent hands on or takes over.
@@ -76,6 +97,7 @@ func (p *Pages) ownHandoffs(ctx context.Context, a *agent) error {
 	if len(arrived) > 0 && arrived[0].Open() {
 		a.Arriving = &arrived[0]
 	}
-	a.Handoffs = handoffRows(slices.Concat(out, arrived), a.Now)
+	a.own = slices.Concat(out, arrived)
+	a.Handoffs = handoffRows(a.own, a.Now)
 	return nil
 }

@@ -144,12 +144,3 @@ func TestUnplayedPersona(t *testing.T) {
 	wantCalls(t, "unplayed", doc, "DELETE /api/personas/"+slug, "POST /api/agents")
 	wantText(t, doc, "main", "Nobody has played it yet")
 }
-
-func TestLinesEnd(t *testing.T) {
-	t.Parallel()
-	one, two := int64(1), int64(2)
-	circle := []daemon.Agent{{ID: 1, PreviousAgentID: &two}, {ID: 2, PreviousAgentID: &one}}
-	if got := lines(circle, nil, time.Now()); len(got) == 0 {
-		t.Error("agents in a circle are not shown")
-	}
-}

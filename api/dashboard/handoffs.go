@@ -106,12 +106,13 @@ func (p *Pages) Handoff(ctx context.Context, id int64) (*Page, error) {
 	if out.From, err = p.Daemon.Agent(ctx, h.AgentID); err != nil {
 		return nil, err
 	}
+	agents := []daemon.Agent{out.From}
 	if h.SuccessorID != nil {
 		to, err := p.Daemon.Agent(ctx, *h.SuccessorID)
 		if err != nil {
 			return nil, err
 		}
-		out.To = &to
+		out.To, agents = &to, append(agents, to)
 		watch += " " + idWatch("agent", to.ID)
 	}
 	if out.Moves, err = p.Daemon.Transitions(ctx, id); err != nil {
@@ -119,9 +120,7 @@ func (p *Pages) Handoff(ctx context.Context, id int64) (*Page, error) {
 	}
 	out.Stages = stages(&h, out.Moves)
 	page := p.page("handoff", fmt.Sprintf("Handoff %d", id), "handoffs", watch+" "+idWatch("agent", h.AgentID), out)
-	if h.Phase == daemon.Failed {
-		page.Needs = 1
-	}
+	page.Needs = len(p.needs(&daemon.Overview{At: page.Now, Handoffs: []daemon.Handoff{h}}, agents...))
 	return page, nil
 }
 

@@ -3,7 +3,6 @@ package dashboard
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -11,19 +10,18 @@ import (
 )
 
 const (
-	maxAgents = 500            // on one page
-	maxEnded  = 8              // of those that have ended
-	recent    = 24 * time.Hour // how long what has ended badly needs somebody
+	maxAgents = daemon.MostAgents // on one page
+	maxEnded  = 8                 // of those that have ended
 )
 
 // home is the first page: all agents that have not ended, those that need somebody first.
 type home struct {
-	Needs  []card
-	Failed []run // lately, and nobody meant them to
-	Groups []group
-	Runs   []run  // that have not ended
-	Ended  []card // the newest
-	More   bool   // there are more agents than are shown
+	Needs     []card
+	Pipelines []run // that need somebody
+	Groups    []group
+	Runs      []run  // that have not ended
+	Ended     []card // the newest
+	More      bool   // there are more agents than are shown
 }
 
 // group is agents of one state.
@@ -35,17 +33,18 @@ type group struct {
 // card is an agent at a glance.
 type card struct {
 	daemon.Agent
-	Handoff *daemon.Handoff // open, or failed and not followed by another one
-	Why     string          // it needs somebody; "": it does not
-	Hosts   bool            // there are several, so its host is shown
-	Here    bool            // it is this daemon's, which can retry its handoff
+	Handoff *daemon.Handoff   // open, or failed and not followed by another one
+	Need    *daemon.Attention // nil: it needs nobody
+	Hosts   bool              // there are several, so its host is shown
+	Here    bool              // it is this daemon's, which can retry its handoff
 	Now     time.Time
 }
 
 // run is a run of a pipeline at a glance.
 type run struct {
 	daemon.Pipeline
-	Now time.Time
+	Need *daemon.Attention // nil: it needs nobody
+	Now  time.Time
 }
 
 // Step is the one that the run is at; nil: all are done.
@@ -66,57 +65,55 @@ func (r *run) Before() *daemon.Step {
 
 // Home draws the first page.
 func (p *Pages) Home(ctx context.Context) (*Page, error) {
-	out := &home{}
+	all, err := p.Daemon.Overview(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &home{More: len(all.Agents) == daemon.MostAgents}
 	page := p.page("home", "Agents", "agents", "all", out)
-	agents, err := p.Daemon.Agents(ctx, daemon.AgentFilter{Active: true, Limit: maxAgents})
-	if err != nil {
-		return nil, err
+	needs := all.Attention()
+	page.Needs = len(needs)
+	needy := map[int64]bool{} // agents
+	several := slices.ContainsFunc(all.Agents, func(a daemon.Agent) bool { return a.Host != p.Daemon.Host })
+	deal := func(a *daemon.Agent, h *daemon.Handoff, need *daemon.Attention) card {
+		return card{Agent: *a, Handoff: h, Need: need, Hosts: several, Here: a.Host == p.Daemon.Host, Now: page.Now}
 	}
-	ended, err := p.Daemon.Agents(ctx, daemon.AgentFilter{Lately: true, Limit: 100})
-	if err != nil {
-		return nil, err
-	}
-	handoffs, err := p.unsettled(ctx, page.Now)
-	if err != nil {
-		return nil, err
-	}
-	pipelines, err := p.Daemon.Pipelines(ctx, daemon.PipelineFilter{Open: true})
-	if err != nil {
-		return nil, err
-	}
-	out.More = len(agents) == maxAgents
-	out.deal(p.cards(agents, handoffs, page.Now))
-	for _, c := range p.cards(ended, handoffs, page.Now) {
-		if c.Why != "" {
-			out.Needs = append(out.Needs, c)
-		} else if len(out.Ended) < maxEnded {
-			out.Ended = append(out.Ended, c)
+	for i := range needs {
+		switch n := &needs[i]; {
+		case n.Pipeline != nil:
+			out.Pipelines = append(out.Pipelines, run{*n.Pipeline, n, page.Now})
+		case n.Agent != nil:
+			needy[n.Agent.ID] = true
+			out.Needs = append(out.Needs, deal(n.Agent, n.Handoff, n))
+		default:
+			page.Needs-- // its agent was deleted just now
 		}
 	}
-	for _, pl := range pipelines {
-		out.Runs = append(out.Runs, run{pl, page.Now})
+	handoffs := all.HandoffOf()
+	groups := map[daemon.AgentState][]card{}
+	slices.SortStableFunc(all.Agents, func(a, b daemon.Agent) int { return a.StateAt.Compare(b.StateAt) })
+	for i := range all.Agents {
+		if a := &all.Agents[i]; !needy[a.ID] {
+			groups[a.State] = append(groups[a.State], deal(a, handoffs[a.ID], nil))
+		}
+	}
+	for _, s := range []daemon.AgentState{daemon.Waiting, daemon.Working, daemon.Idle, daemon.Starting} {
+		if list := groups[s]; len(list) > 0 {
+			out.Groups = append(out.Groups, group{Title: string(s), Cards: list})
+		}
+	}
+	for i := range all.Ended {
+		if a := &all.Ended[i]; !needy[a.ID] && len(out.Ended) < maxEnded {
+			out.Ended = append(out.Ended, deal(a, nil, nil))
+		}
+	}
+	for _, pl := range all.Pipelines {
+		if pl.Open() {
+			out.Runs = append(out.Runs, run{Pipeline: pl, Now: page.Now})
+		}
 	}
 	slices.SortStableFunc(out.Runs, func(a, b run) int { return cmp.Compare(waits(&b), waits(&a)) })
-	if out.Failed, err = p.failed(ctx, page.Now); err != nil {
-		return nil, err
-	}
-	page.Needs = len(out.Needs) + len(out.Failed)
-	for i := range out.Runs {
-		page.Needs += waits(&out.Runs[i])
-	}
 	return page, nil
-}
-
-// failed returns the runs that have failed lately without a person's wanting it.
-func (p *Pages) failed(ctx context.Context, now time.Time) (out []run, err error) {
-	list, err := p.Daemon.Pipelines(ctx, daemon.PipelineFilter{Status: daemon.PipelineFailed, Limit: 20})
-	for _, pl := range list {
-		meant := pl.ErrorCode == "aborted" || pl.ErrorCode == "rejected"
-		if !meant && pl.FinishedAt != nil && now.Sub(*pl.FinishedAt) < recent {
-			out = append(out, run{pl, now})
-		}
-	}
-	return out, err
 }
 
 // waits is 1 for a run that waits for a person.
@@ -125,79 +122,4 @@ func waits(r *run) int {
 		return 1
 	}
 	return 0
-}
-
-// unsettled returns the handoffs by their agents that are open, or that have failed lately and are the
-// agent's last: what came of a later one counts.
-func (p *Pages) unsettled(ctx context.Context, now time.Time) (map[int64]*daemon.Handoff, error) {
-	out := map[int64]*daemon.Handoff{}
-	for _, f := range []daemon.HandoffFilter{{Status: daemon.StatusFailed, Last: true, Limit: 50}, {Open: true, Limit: maxAgents}} {
-		list, err := p.Daemon.Handoffs(ctx, f)
-		if err != nil {
-			return nil, err
-		}
-		for i := range list {
-			h := &list[i]
-			if old := out[h.AgentID]; (old == nil || old.ID < h.ID) && (h.Open() || now.Sub(*h.CompletedAt) < recent) {
-				out[h.AgentID] = h
-			}
-		}
-	}
-	return out, nil
-}
-
-func (p *Pages) cards(agents []daemon.Agent, handoffs map[int64]*daemon.Handoff, now time.Time) []card {
-	several := slices.ContainsFunc(agents, func(a daemon.Agent) bool { return a.Host != p.Daemon.Host })
-	var out []card
-	for _, a := range agents {
-		c := card{Agent: a, Handoff: handoffs[a.ID], Hosts: several, Here: a.Host == p.Daemon.Host, Now: now}
-		c.Why = c.why(p.Daemon.Settings.Handoff.Auto.Enabled)
-		out = append(out, c)
-	}
-	return out
-}
-
-// why says in a line what somebody is needed for.
-func (c *card) why(auto bool) string {
-	h := c.Handoff
-	switch {
-	case h != nil && h.Phase == daemon.Failed && (c.Active() || h.RecordedAt != nil && c.SuccessorID == nil):
-		return fmt.Sprintf("its handoff failed: %s", h.Error.Message)
-	case !c.Active() && c.SuccessorID == nil && c.PipelineID == nil && c.Died() && c.Now.Sub(*c.EndedAt) < recent:
-		return "it died, which nobody asked for"
-	case !c.Active():
-		return ""
-	case h != nil && h.Retryable():
-		return h.Note
-	case c.State == daemon.Waiting && c.WaitsFor != "":
-		return "it asks for " + c.WaitsFor
-	case c.State == daemon.Waiting:
-		return "a dialog waits for an answer"
-	case c.InTrouble() != nil:
-		return "its turns fail: " + c.Trouble.Words()
-	case c.Note != "":
-		return c.Note
-	case h == nil && !auto && c.Context != nil && c.Context.Tier == daemon.TierHigh && c.Persona != nil:
-		return "its context is nearly full: hand it over"
-	}
-	return ""
-}
-
-// deal puts the cards where they belong: those that need somebody first, the others by state, each the
-// one first that has been in it longest.
-func (h *home) deal(cards []card) {
-	slices.SortStableFunc(cards, func(a, b card) int { return a.StateAt.Compare(b.StateAt) })
-	groups := map[daemon.AgentState][]card{}
-	for _, c := range cards {
-		if c.Why != "" {
-			h.Needs = append(h.Needs, c)
-			continue
-		}
-		groups[c.State] = append(groups[c.State], c)
-	}
-	for _, s := range []daemon.AgentState{daemon.Waiting, daemon.Working, daemon.Idle, daemon.Starting} {
-		if list := groups[s]; len(list) > 0 {
-			h.Groups = append(h.Groups, group{Title: string(s), Cards: list})
-		}
-	}
 }

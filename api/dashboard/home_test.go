@@ -96,3 +96,34 @@ func TestHomeReadsFailedHandoffsAtOnce(t *testing.T) {
 		t.Errorf("agents %d need somebody, want %d", needs, failed)
 	}
 }
+
+// TestPagesAgreeOnWhoNeedsAPerson: the first page, the page of an agent, that of its successor and that of their handoff
+// count the same.
+func TestPagesAgreeOnWhoNeedsAPerson(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	left := "prompt_input_exit"
+	outgoing := h.agent(func(a *daemon.Agent) { a.State, a.EndedAt, a.EndReason = daemon.Ended, &h.now, &left })
+	next := h.agent(func(a *daemon.Agent) { a.PreviousAgentID, a.Generation = &outgoing.ID, 2 })
+	failed := h.handoff(outgoing, func(o *daemon.Handoff) {
+		o.SuccessorID, o.Error = &next.ID, &daemon.Failure{Phase: daemon.Briefing, Code: "c", Message: "it was not told", Hint: "tell it yourself"}
+	}, daemon.Instructing, daemon.AwaitingDocument, daemon.Verifying, daemon.Recorded, daemon.ShuttingDown, daemon.Spawning,
+		daemon.AwaitingRegistration, daemon.InjectingSkill, daemon.Briefing, daemon.Failed)
+	for what, draw := range map[string]func() (*Page, error){
+		"home":      func() (*Page, error) { return h.Home(t.Context()) },
+		"successor": func() (*Page, error) { return h.Agent(t.Context(), next.ID) },
+		"handoff":   func() (*Page, error) { return h.Handoff(t.Context(), failed.ID) },
+	} {
+		page, err := draw()
+		doc, _ := drawn(t, page, err)
+		if page.Needs != 1 {
+			t.Errorf("%s: %d need somebody, want one", what, page.Needs)
+		}
+		wantText(t, doc, "main", "it was not told", "tell it yourself")
+	}
+	page, err := h.Agent(t.Context(), outgoing.ID)
+	drawn(t, page, err)
+	if page.Needs != 0 {
+		t.Error("an agent whose successor is there needs somebody")
+	}
+}

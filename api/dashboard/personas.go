@@ -65,8 +65,9 @@ func (p *Pages) Persona(ctx context.Context, slug string) (*Page, error) {
 	}
 	out := &persona{Persona: found, More: len(agents) == maxPlayed}
 	page := p.page("persona", slug, "personas", "agent handoff", out)
-	out.Lines = lines(agents, handoffs, page.Now)
-	for _, line := range out.Lines {
+	for _, line := range daemon.Lines(agents, handoffs) {
+		line := generations(line, 0, page.Now)
+		out.Lines = append(out.Lines, line)
 		for _, g := range line {
 			if g.Active() {
 				out.Active = append(out.Active, g)

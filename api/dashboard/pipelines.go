@@ -44,7 +44,7 @@ func (p *Pages) Pipelines(ctx context.Context, status string, before int64) (*Pa
 		return nil, err
 	}
 	for _, pl := range list {
-		out.Runs = append(out.Runs, run{pl, page.Now})
+		out.Runs = append(out.Runs, run{Pipeline: pl, Now: page.Now})
 	}
 	if len(list) == pageOfRuns {
 		out.Before = list[len(list)-1].ID
@@ -60,7 +60,7 @@ func (p *Pages) Pipeline(ctx context.Context, id int64) (*Page, error) {
 	}
 	out := &pipeline{Agents: map[int64]*daemon.Agent{}}
 	page := p.page("pipeline", pl.Title, "pipelines", idWatch("pipeline", id), out)
-	out.run = run{pl, page.Now}
+	out.run = run{Pipeline: pl, Now: page.Now}
 	for _, s := range pl.Steps {
 		for _, id := range s.AgentIDs {
 			a, err := p.Daemon.Agent(ctx, id)
@@ -70,6 +70,6 @@ func (p *Pages) Pipeline(ctx context.Context, id int64) (*Page, error) {
 			out.Agents[id] = &a
 		}
 	}
-	page.Needs = waits(&out.run)
+	page.Needs = len(p.needs(&daemon.Overview{At: page.Now, Pipelines: []daemon.Pipeline{pl}}))
 	return page, nil
 }

@@ -111,7 +111,7 @@ func (a *app) showHandoff(ctx context.Context, id int64, document, contextFile b
 	}
 	u := a.UI(a.Stdout)
 	show.DescribeHandoff(u, &h, moves)
-	return show.DescribeLine(u, rows)
+	return show.DescribeLine(u, rows, id)
 }
 
 // safeText is a document as it is, but on a terminal, which could be told things by it.

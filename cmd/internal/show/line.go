@@ -17,54 +17,34 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// generation is one agent of a line, with the handoff in which its work was passed on.
-type generation struct {
-	n       int
-	agent   int64
-	end     string // when it handed over, or what it does instead
-	context *daemon.ContextUse
-	handoff *daemon.Handoff // nil: it has not been asked for one
-	shown   bool            // it is the one that was asked for
+// Generations are those of a line's handoffs, which come newest first, the oldest first; with the agent whose work goes
+// on.
+func Generations(ctx context.Context, c *api.Client, line []daemon.Handoff, shown int64) ([]daemon.Generation, error) {
+	var agents []daemon.Agent
+	if id := daemon.LineEnd(line); id != 0 {
+		g, err := c.Agent(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		agents = append(agents, g)
+	}
+	return daemon.Generations(agents, line, shown), nil
 }
 
-// Generations are those of a line's handoffs, which come newest first, the oldest first; with the
-// successor of the newest, whose work goes on.
-func Generations(ctx context.Context, c *api.Client, line []daemon.Handoff, shown int64) ([]generation, error) {
-	var rows []generation
-	at := map[int64]int{} // where an agent's row is
-	for _, h := range slices.Backward(line) {
-		row := generation{n: h.Generation, agent: h.AgentID, end: PhaseWords(h.Phase), context: h.ContextUse, handoff: &h, shown: h.ID == shown}
-		if h.RecordedAt != nil {
-			row.end = term.Ago(*h.RecordedAt)
-		}
-		i, again := at[h.AgentID]
-		switch {
-		case !again:
-			at[h.AgentID] = len(rows)
-			rows = append(rows, row)
-		case !rows[i].shown: // of several attempts the last counts, unless another was asked for
-			rows[i] = row
-		}
+// handedOn says when an agent handed over, or what it does instead.
+func handedOn(g *daemon.Generation) string {
+	switch {
+	case g.Handoff == nil:
+		return string(g.Agent.State)
+	case g.Handoff.RecordedAt != nil:
+		return term.Ago(*g.Handoff.RecordedAt)
 	}
-	for _, h := range line {
-		if h.SuccessorID == nil {
-			continue
-		}
-		if _, known := at[*h.SuccessorID]; !known {
-			g, err := c.Agent(ctx, *h.SuccessorID)
-			if err != nil {
-				return nil, err
-			}
-			rows = append(rows, generation{n: g.Generation, agent: g.ID, end: string(g.State), context: g.Context})
-		}
-		break
-	}
-	slices.SortStableFunc(rows, func(a, b generation) int { return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.agent, b.agent)) })
-	return rows, nil
+	return PhaseWords(g.Handoff.Phase)
 }
 
-// DescribeLine prints the generations of a line, each with its longest phases and its document.
-func DescribeLine(u *term.UI, rows []generation) error {
+// DescribeLine prints the generations of a line, each with its longest phases and its document. shown is the handoff that
+// was asked for.
+func DescribeLine(u *term.UI, rows []daemon.Generation, shown int64) error {
 	folder := commonFolder(rows)
 	title := u.Bold("line of generations")
 	if u.Terminal && folder != "" { // in a pipe the paths are whole
@@ -78,13 +58,13 @@ func DescribeLine(u *term.UI, rows []generation) error {
 	fmt.Fprintln(w, " \tGEN\tAGENT\tHANDED OVER\tCONTEXT\tTOTAL\tWARN")
 	for _, g := range rows {
 		mark, took, warnings := " ", "-", "-"
-		if g.shown {
-			mark = "▸"
+		if h := g.Handoff; h != nil {
+			took, warnings = TookOrDash(h), CountOrDash(len(h.Warnings))
+			if h.ID == shown {
+				mark = "▸"
+			}
 		}
-		if g.handoff != nil {
-			took, warnings = TookOrDash(g.handoff), CountOrDash(len(g.handoff.Warnings))
-		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%s\n", mark, g.n, g.agent, term.Printable(g.end), ContextWords(g.context), took, warnings)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%s\n", mark, g.N, g.AgentID, term.Printable(handedOn(&g)), ContextWords(g.ContextUse()), took, warnings)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -93,8 +73,8 @@ func DescribeLine(u *term.UI, rows []generation) error {
 	u.Printf("%s\n", u.Dim(lines[0]))
 	for i, g := range rows {
 		u.Printf("%s\n", u.Fit(lines[i+1]))
-		if g.handoff != nil {
-			describeDocument(u, g.handoff, folder)
+		if g.Handoff != nil {
+			describeDocument(u, g.Handoff, folder)
 		}
 	}
 	return nil
@@ -137,13 +117,13 @@ func longestPhases(phases map[daemon.Phase]int64, most int) string {
 }
 
 // commonFolder is where all documents of a line are; empty if they are in several folders.
-func commonFolder(rows []generation) string {
+func commonFolder(rows []daemon.Generation) string {
 	folder := ""
 	for _, g := range rows {
-		if g.handoff == nil {
+		if g.Handoff == nil {
 			continue
 		}
-		dir := filepath.Dir(g.handoff.FilePath)
+		dir := filepath.Dir(g.Handoff.FilePath)
 		if folder != "" && dir != folder {
 			return ""
 		}

@@ -40,7 +40,7 @@ func TestDescribeLine(t *testing.T) {
 	}
 	var pipe, screen bytes.Buffer
 	for b, terminal := range map[*bytes.Buffer]bool{&pipe: false, &screen: true} {
-		if err := DescribeLine(&term.UI{Out: b, Terminal: terminal, Home: "/srv/me"}, rows); err != nil {
+		if err := DescribeLine(&term.UI{Out: b, Terminal: terminal, Home: "/srv/me"}, rows, 3); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -78,10 +78,10 @@ func TestGenerationsShowWhatWasAskedFor(t *testing.T) {
 		var got []string
 		for _, g := range rows {
 			mark := ""
-			if g.shown {
+			if g.Handoff.ID == shown {
 				mark = "*"
 			}
-			got = append(got, fmt.Sprint(g.handoff.ID)+mark)
+			got = append(got, fmt.Sprint(g.Handoff.ID)+mark)
 		}
 		if fmt.Sprint(got) != want {
 			t.Errorf("handoff %d: %v, want %s", shown, got, want)

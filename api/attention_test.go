@@ -1,0 +1,30 @@
+package api
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// TestAttention: what needs a person is told with the rows that it is about, to those who may know of all agents.
+func TestAttention(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	if list := must(h.client.Attention(t.Context()))(t); len(list) != 0 {
+		t.Errorf("nobody is there, and %+v needs a person", list)
+	}
+	h.agent(away)
+	a := h.agent(func(a *daemon.Agent) {
+		away(a)
+		a.State, a.WaitsFor, a.StateAt = daemon.Waiting, "permission for Bash: ls", a.CreatedAt
+	})
+	list := must(h.client.Attention(t.Context()))(t)
+	if len(list) != 1 || list[0].Why != "it asks for permission for Bash: ls" || list[0].Agent == nil || list[0].Agent.ID != a.ID || list[0].Handoff != nil {
+		t.Errorf("got %+v, want agent %d", list, a.ID)
+	}
+	h.mainDoor().do(http.MethodGet, "/api/attention?limit=3", "").wants(t, "a parameter that there is not", http.StatusBadRequest, "unknown_parameter")
+	if got := h.hookDoor().do(http.MethodGet, "/api/attention", ""); got.status != http.StatusNotFound {
+		t.Errorf("on the hook socket: %d", got.status)
+	}
+}

@@ -1,0 +1,167 @@
+package daemon
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+var noon = time.Date(2031, 5, 4, 12, 0, 0, 0, time.UTC)
+
+// seen is an agent that has been idle for an hour, and then was changed.
+func seen(id int64, change func(*Agent)) Agent {
+	pane, session, at := "%1", "s", noon.Add(-2*time.Hour)
+	a := Agent{ID: id, State: Idle, StateAt: noon.Add(-time.Hour), Pane: &pane, SessionID: &session, RegisteredAt: &at, Persona: &pane, Managed: true}
+	if change != nil {
+		change(&a)
+	}
+	return a
+}
+
+// over ends an agent so long ago.
+func over(ago time.Duration, reason string) func(*Agent) {
+	return func(a *Agent) {
+		at := noon.Add(-ago)
+		a.State, a.EndedAt, a.EndReason = Ended, &at, &reason
+	}
+}
+
+// failed is a handoff of agent 1 that failed so long ago.
+func failed(ago time.Duration, change func(*Handoff)) Handoff {
+	at := noon.Add(-ago)
+	h := Handoff{ID: 9, AgentID: 1, Phase: Failed, CompletedAt: &at, Error: &Failure{Message: "There is no document", Hint: "ask for it"}}
+	if change != nil {
+		change(&h)
+	}
+	return h
+}
+
+// said are attentions, one on a line.
+func said(list []Attention) string {
+	var b strings.Builder
+	for _, n := range list {
+		fmt.Fprintf(&b, "%s %d %s for %s: %s; %s\n", n.About, n.ID, n.Kind, noon.Sub(n.Since), n.Why, n.Next)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// TestAttentionOfAgents: what an agent that has not ended needs a person for, by its row and its handoff.
+func TestAttentionOfAgents(t *testing.T) {
+	t.Parallel()
+	trouble := &Trouble{Code: "billing", Message: "no credit", Since: noon.Add(-time.Minute)}
+	full := &ContextUse{Tier: TierHigh}
+	for name, tt := range map[string]struct {
+		change  func(*Agent)
+		handoff *Handoff
+		auto    bool
+		want    string
+	}{
+		"idle":               {nil, nil, false, ""},
+		"a dialog":           {func(a *Agent) { a.State, a.WaitsFor = Waiting, "more time" }, nil, false, "agent 1 waiting for 1h0m0s: it asks for more time; answer it with `understudy agent attach 1`"},
+		"a dialog, unnamed":  {func(a *Agent) { a.State, a.Pane = Waiting, nil }, nil, false, "agent 1 waiting for 1h0m0s: a dialog waits for an answer; answer it with `understudy agent show 1`"},
+		"a dialog, failed":   {func(a *Agent) { a.State = Waiting }, new(failed(0, nil)), false, "agent 1 waiting for 1h0m0s: a dialog waits for an answer; answer it with `understudy agent attach 1`"},
+		"trouble":            {func(a *Agent) { a.Trouble = trouble }, nil, false, "agent 1 trouble for 1m0s: its turns fail: billing: no credit; have it try again in a while: `understudy agent send 1 \"Go on\"`"},
+		"trouble, at work":   {func(a *Agent) { a.Trouble, a.State = trouble, Working }, nil, false, ""},
+		"trouble, failed":    {func(a *Agent) { a.Trouble = trouble }, new(failed(time.Second, nil)), false, "agent 1 failed for 1s: its handoff failed: There is no document; ask for it"},
+		"failed long ago":    {nil, new(failed(99*time.Hour, nil)), false, "agent 1 failed for 99h0m0s: its handoff failed: There is no document; ask for it"},
+		"failed, no hint":    {nil, new(failed(0, func(h *Handoff) { h.Error.Hint = "" })), false, "agent 1 failed for 0s: its handoff failed: There is no document; `understudy handoff retry 9`"},
+		"a decision":         {nil, &Handoff{ID: 9, AgentID: 1, Phase: ShuttingDown, Note: noteWorkedOn, PhaseAt: noon}, false, "agent 1 decision for 0s: " + noteWorkedOn + "; `understudy handoff retry 9` or `understudy agent stop 1`"},
+		"being handed over":  {nil, &Handoff{ID: 9, AgentID: 1, Phase: Instructing, Note: noteBusy}, false, ""},
+		"can't be ended":     {func(a *Agent) { a.StopStage, a.StopStageAt, a.PID, a.State = StopFailed, &noon, 77, Waiting }, nil, false, "agent 1 stuck for 0s: it could not be ended; end it yourself: see `ps -fp 77`"},
+		"did not register":   {func(a *Agent) { a.State, a.Note = Starting, "it did not register" }, nil, false, "agent 1 stuck for 1h0m0s: it did not register; look at it with `understudy agent attach 1`"},
+		"full":               {func(a *Agent) { a.Context = full }, nil, false, "agent 1 full for 1h0m0s: its context is nearly full: hand it over; `understudy handoff 1`"},
+		"full, by itself":    {func(a *Agent) { a.Context = full }, nil, true, ""},
+		"full, under way":    {func(a *Agent) { a.Context = full }, &Handoff{ID: 9, AgentID: 1, Phase: Instructing}, false, ""},
+		"full, nobody's":     {func(a *Agent) { a.Context, a.Persona = full, nil }, nil, false, ""},
+		"full, has room yet": {func(a *Agent) { a.Context = &ContextUse{Tier: TierWarn} }, nil, false, ""},
+	} {
+		o := Overview{At: noon, Agents: []Agent{seen(1, tt.change)}, Auto: tt.auto}
+		if tt.handoff != nil {
+			o.Handoffs = []Handoff{*tt.handoff}
+		}
+		if got := said(o.Attention()); got != tt.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", name, got, tt.want)
+		}
+	}
+}
+
+// TestAttentionOfTheEnded: work lies still where nobody has gone on with it and no person has ended it.
+func TestAttentionOfTheEnded(t *testing.T) {
+	t.Parallel()
+	two := int64(2)
+	died, left := over(time.Hour, "process_gone"), over(time.Hour, "prompt_input_exit")
+	recorded := failed(time.Minute, func(h *Handoff) { h.RecordedAt = &noon })
+	passed := failed(time.Minute, func(h *Handoff) { h.RecordedAt, h.SuccessorID = &noon, &two })
+	const death, handoff = "agent 1 died for 1h0m0s: it died, which nobody asked for; `understudy agent resume 1` opens its session again", "handoff 9 failed for 1m0s: its handoff failed: There is no document; ask for it"
+	for name, tt := range map[string]struct {
+		agents   []Agent
+		handoffs []Handoff
+		want     string
+	}{
+		"died":                            {[]Agent{seen(1, died)}, nil, death},
+		"died, never had a session":       {[]Agent{seen(1, func(a *Agent) { died(a); a.SessionID = nil })}, nil, "agent 1 died for 1h0m0s: it died, which nobody asked for; start another one with `understudy agent start`"},
+		"died long ago":                   {[]Agent{seen(1, over(25*time.Hour, "process_gone"))}, nil, ""},
+		"died in a pipeline":              {[]Agent{seen(1, func(a *Agent) { died(a); a.PipelineID = &two })}, nil, ""},
+		"died, opened again":              {[]Agent{seen(1, func(a *Agent) { died(a); a.SuccessorID = &two }), seen(2, nil)}, nil, ""},
+		"left":                            {[]Agent{seen(1, left)}, nil, ""},
+		"died in a handoff":               {[]Agent{seen(1, died)}, []Handoff{failed(time.Minute, nil)}, handoff},
+		"left after a handoff failed":     {[]Agent{seen(1, left)}, []Handoff{failed(time.Minute, nil)}, ""},
+		"failed, nobody is known":         {nil, []Handoff{failed(time.Minute, nil)}, handoff},
+		"failed, nobody is known, old":    {nil, []Handoff{failed(25*time.Hour, nil)}, ""},
+		"recorded, no successor":          {[]Agent{seen(1, left)}, []Handoff{recorded}, handoff},
+		"the successor died":              {[]Agent{seen(1, left), seen(2, died)}, []Handoff{passed}, handoff},
+		"the successor was ended":         {[]Agent{seen(1, left), seen(2, left)}, []Handoff{passed}, ""},
+		"the successor lives":             {[]Agent{seen(1, left), seen(2, nil)}, []Handoff{passed}, "agent 2 failed for 1m0s: its handoff failed: There is no document; ask for it"},
+		"the successor was handed over":   {[]Agent{seen(1, left), seen(2, died)}, []Handoff{passed, {ID: 10, AgentID: 2, Phase: Cancelled}}, "agent 2 died" + strings.ReplaceAll(strings.TrimPrefix(death, "agent 1 died"), " 1`", " 2`")},
+		"another one was asked for since": {[]Agent{seen(1, nil)}, []Handoff{{ID: 10, AgentID: 1, Phase: Cancelled}, failed(time.Minute, nil)}, ""},
+		"somebody else goes on":           {[]Agent{seen(1, died), seen(3, func(a *Agent) { a.PreviousAgentID = new(int64(1)) })}, []Handoff{recorded}, ""},
+	} {
+		o := Overview{At: noon, Handoffs: tt.handoffs}
+		for _, a := range tt.agents {
+			if a.Active() {
+				o.Agents = append(o.Agents, a)
+			} else {
+				o.Ended = append(o.Ended, a)
+			}
+		}
+		if name == "somebody else goes on" {
+			o.Ended[0].SuccessorID = new(int64(3))
+		}
+		if got := said(o.Attention()); got != tt.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", name, got, tt.want)
+		}
+	}
+}
+
+func TestAttentionOfPipelines(t *testing.T) {
+	t.Parallel()
+	why, old := "Step timed out", noon.Add(-25*time.Hour)
+	steps := []Step{{Status: StepDone, AgentName: "developer"}, {AgentName: "reviewer"}}
+	o := Overview{At: noon, Pipelines: []Pipeline{
+		{ID: 1, Status: PipelineWaiting, Steps: steps, UpdatedAt: noon.Add(-time.Minute)},
+		{ID: 2, Status: PipelineFailed, Steps: steps, FinishedAt: new(noon.Add(-time.Hour)), Error: &why, Hint: "wait"},
+		{ID: 3, Status: PipelineFailed, FinishedAt: &noon, ErrorCode: "aborted"},
+		{ID: 4, Status: PipelineFailed, FinishedAt: &noon, ErrorCode: "rejected"},
+		{ID: 5, Status: PipelineFailed, FinishedAt: &old, Error: &why},
+		{ID: 6, Status: PipelineRunning, Note: "its work tree is being made"},
+		{ID: 7, Status: PipelineDone, FinishedAt: &noon},
+	}}
+	const want = "pipeline 2 failed for 1h0m0s: it failed at step 2 of 2 (reviewer): Step timed out; wait\n" +
+		"pipeline 1 approval for 1m0s: it waits for your approval of step 2 of 2 (reviewer); look at `understudy pipeline show 1`, then `understudy pipeline approve 1` or `understudy pipeline reject 1`"
+	if got := said(o.Attention()); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestAttentionEndsInACircle: rows that lead back to themselves are no line, and are looked at all the same.
+func TestAttentionEndsInACircle(t *testing.T) {
+	t.Parallel()
+	one, two := int64(1), int64(2)
+	o := Overview{At: noon, Handoffs: []Handoff{failed(0, nil)}, Agents: []Agent{
+		seen(1, func(a *Agent) { a.PreviousAgentID, a.SuccessorID = &two, &two }), seen(2, func(a *Agent) { a.PreviousAgentID, a.SuccessorID = &one, &one }),
+	}}
+	if got := o.Attention(); len(got) > 1 {
+		t.Errorf("got %s", said(got))
+	}
+}

@@ -1,0 +1,49 @@
+package daemon
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestGenerations: each agent is there once, with the handoff that counts.
+func TestGenerations(t *testing.T) {
+	t.Parallel()
+	handoffs := []Handoff{
+		{ID: 6, AgentID: 2, Generation: 2}, {ID: 5, AgentID: 1, Generation: 1}, {ID: 4, AgentID: 1, Generation: 1, RecordedAt: &noon, SuccessorID: new(int64(2))},
+		{ID: 3, AgentID: 1, Generation: 1},
+	}
+	for _, tt := range []struct {
+		agents   []Agent
+		handoffs []Handoff
+		asked    int64
+		want     string
+		end      int64
+	}{
+		{nil, handoffs, 0, "1:1:4 2:2:6 ", 0},
+		{nil, handoffs, 3, "1:1:3 2:2:6 ", 0},
+		{[]Agent{{ID: 3, Generation: 3}}, handoffs, 6, "1:1:4 2:2:6 3:3:0 ", 0},
+		{[]Agent{{ID: 2, Generation: 2}}, handoffs[1:], 0, "1:1:4 2:2:0 ", 2},
+		{nil, nil, 0, "", 0},
+	} {
+		got := ""
+		for _, g := range Generations(tt.agents, tt.handoffs, tt.asked) {
+			var id int64
+			if g.Handoff != nil {
+				id = g.Handoff.ID
+			}
+			got += fmt.Sprintf("%d:%d:%d ", g.N, g.AgentID, id)
+		}
+		if end := LineEnd(tt.handoffs); got != tt.want || end != tt.end {
+			t.Errorf("asked for %d: %s, end %d, want %s, end %d", tt.asked, got, end, tt.want, tt.end)
+		}
+	}
+}
+
+func TestLinesEnd(t *testing.T) {
+	t.Parallel()
+	one, two := int64(1), int64(2)
+	circle := []Agent{{ID: 1, PreviousAgentID: &two}, {ID: 2, PreviousAgentID: &one}}
+	if got := Lines(circle, nil); len(got) == 0 {
+		t.Error("agents in a circle are not listed")
+	}
+}
