@@ -35,7 +35,8 @@ type Attention struct {
 	Kind  AttentionKind `json:"kind"`
 	About string        `json:"about"` // agent, handoff or pipeline
 	ID    int64         `json:"id"`    // of that
-	Why   string        `json:"why"`   // one sentence, whose subject is what it is about; no full stop is added
+	Brief string        `json:"brief"` // why, in the few words that a list has room for
+	Why   string        `json:"why"`   // why, as one sentence about the agent or the pipeline; no full stop is added
 	Since time.Time     `json:"since"`
 	Next  string        `json:"next"` // what to do next, with its command between backquotes
 
@@ -116,7 +117,8 @@ func (o *Overview) Attention() []Attention {
 	var out []Attention
 	told := map[int64]bool{} // ended agents of which a handoff tells
 	for _, h := range orphans {
-		n := Attention{Kind: NeedsRetry, About: AboutHandoff, ID: h.ID, Why: h.failedWhy(), Since: h.endedAt(), Next: h.failedNext(), Handoff: h}
+		n := h.failedAttention()
+		n.About, n.ID, n.Handoff = AboutHandoff, h.ID, h
 		for i := range o.Ended {
 			if a := &o.Ended[i]; a.ID == h.AgentID {
 				n.Agent = a
@@ -137,8 +139,9 @@ func (o *Overview) Attention() []Attention {
 	}
 	for i := range o.Ended {
 		if a := &o.Ended[i]; a.SuccessorID == nil && a.leavesWork() && !told[a.ID] && o.At.Sub(*a.EndedAt) < recent {
-			out = append(out, Attention{Kind: NeedsHeir, About: AboutAgent, ID: a.ID, Agent: a,
-				Why: "it died, which nobody asked for", Since: *a.EndedAt, Next: a.againWords()})
+			n := attention(NeedsHeir, *a.EndedAt, "", "it died, which nobody asked for", a.againWords())
+			n.About, n.ID, n.Agent = AboutAgent, a.ID, a
+			out = append(out, n)
 		}
 	}
 	for i := range o.Pipelines {
@@ -233,27 +236,29 @@ func (a *Agent) attention(h *Handoff, auto bool) Attention {
 	}
 	trouble := a.InTrouble()
 	switch {
+	case a.State == Waiting && a.StopStage != StopFailed && a.WaitsFor == "":
+		return attention(NeedsAnswer, a.StateAt, "", cmp.Or(a.Note, "a dialog waits for an answer"), "answer it with "+look)
 	case a.State == Waiting && a.StopStage != StopFailed:
-		why := "a dialog waits for an answer"
-		if a.WaitsFor != "" {
-			why = "it asks for " + a.WaitsFor
-		}
-		return Attention{Kind: NeedsAnswer, Why: why, Since: a.StateAt, Next: "answer it with " + look}
+		return attention(NeedsAnswer, a.StateAt, "it asks for ", a.WaitsFor, "answer it with "+look)
 	case h != nil && h.Phase == Failed:
-		return Attention{Kind: NeedsRetry, Why: h.failedWhy(), Since: h.endedAt(), Next: h.failedNext()}
+		return h.failedAttention()
 	case a.StopStage == StopFailed:
-		return Attention{Kind: NeedsLook, Why: "it could not be ended", Since: *a.StopStageAt, Next: fmt.Sprintf("end it yourself: see `ps -fp %d`", a.PID)}
+		return attention(NeedsLook, *a.StopStageAt, "", "it could not be ended", fmt.Sprintf("end it yourself: see `ps -fp %d`", a.PID))
 	case trouble != nil:
-		return Attention{Kind: NeedsCare, Why: "its turns fail: " + trouble.Words(), Since: trouble.Since, Next: a.TroubleHint()}
+		return attention(NeedsCare, trouble.Since, "its turns fail: ", trouble.Words(), a.TroubleHint())
 	case h != nil && h.awaitsDecision():
-		return Attention{Kind: NeedsDecision, Why: h.Note, Since: cmp.Or(h.PhaseAt, a.StateAt),
-			Next: fmt.Sprintf("`understudy handoff retry %d` or `understudy agent stop %d`", h.ID, a.ID)}
+		return attention(NeedsDecision, cmp.Or(h.PhaseAt, a.StateAt), "", h.Note, fmt.Sprintf("`understudy handoff retry %d` or `understudy agent stop %d`", h.ID, a.ID))
 	case a.Note != "":
-		return Attention{Kind: NeedsLook, Why: a.Note, Since: a.StateAt, Next: "look at it with " + look}
+		return attention(NeedsLook, a.StateAt, "", a.Note, "look at it with "+look)
 	case h == nil && !auto && a.Context != nil && a.Context.Tier == TierHigh && a.Persona != nil:
-		return Attention{Kind: NeedsHandoff, Why: "its context is nearly full: hand it over", Since: a.StateAt, Next: fmt.Sprintf("`understudy handoff %d`", a.ID)}
+		return attention(NeedsHandoff, a.StateAt, "", "its context is nearly full: hand it over", fmt.Sprintf("`understudy handoff %d`", a.ID))
 	}
 	return Attention{}
+}
+
+// attention is one that is not said yet whom it is about. Its sentence is before and brief.
+func attention(kind AttentionKind, since time.Time, before, brief, next string) Attention {
+	return Attention{Kind: kind, Since: since, Brief: brief, Why: before + brief, Next: next}
 }
 
 // againWords say how the work of an agent that has ended can go on.
@@ -264,19 +269,13 @@ func (a *Agent) againWords() string {
 	return "start another one with `understudy agent start`"
 }
 
-// failedWhy says why a handoff failed, as a sentence about its agent.
-func (h *Handoff) failedWhy() string {
+// failedAttention is what a failed handoff needs a person for.
+func (h *Handoff) failedAttention() Attention {
+	again := fmt.Sprintf("`understudy handoff retry %d`", h.ID)
 	if h.Error == nil {
-		return "its handoff failed"
+		return attention(NeedsRetry, h.endedAt(), "", "its handoff failed", again)
 	}
-	return "its handoff failed: " + h.Error.Message
-}
-
-func (h *Handoff) failedNext() string {
-	if h.Error != nil && h.Error.Hint != "" {
-		return h.Error.Hint
-	}
-	return fmt.Sprintf("`understudy handoff retry %d`", h.ID)
+	return attention(NeedsRetry, h.endedAt(), "its handoff failed: ", h.Error.Message, cmp.Or(h.Error.Hint, again))
 }
 
 // endedAt is when a handoff ended.
@@ -290,25 +289,26 @@ func (h *Handoff) endedAt() time.Time {
 // attention says what a pipeline needs a person for; the zero value: for nothing. A person who has aborted or
 // rejected it knows.
 func (p *Pipeline) attention(now time.Time) Attention {
+	at := "" // the step that it is at
+	if i := p.Front(); i < len(p.Steps) {
+		at = fmt.Sprintf("step %d of %d, %s", i+1, len(p.Steps), p.Steps[i].AgentName)
+	}
 	switch {
+	case p.Status == PipelineWaiting && at != "":
+		return attention(NeedsApproval, p.UpdatedAt, "it waits for your ", "approval of "+at, p.approvalNext())
 	case p.Status == PipelineWaiting:
-		return Attention{Kind: NeedsApproval, Why: "it waits for your approval" + p.at(" of"), Since: p.UpdatedAt, Next: p.approvalNext()}
+		return attention(NeedsApproval, p.UpdatedAt, "it waits for your ", "approval", p.approvalNext())
 	case p.Status == PipelineFailed && p.ErrorCode != "aborted" && p.ErrorCode != "rejected" && p.FinishedAt != nil && now.Sub(*p.FinishedAt) < recent:
-		why := "it failed" + p.at(" at")
-		if p.Error != nil {
-			why += ": " + *p.Error
+		next := cmp.Or(p.Hint, fmt.Sprintf("`understudy pipeline resume %d`", p.ID))
+		switch {
+		case p.Error == nil:
+			return attention(NeedsRetry, *p.FinishedAt, "", "it failed", next)
+		case at == "":
+			return attention(NeedsRetry, *p.FinishedAt, "it failed: ", *p.Error, next)
 		}
-		return Attention{Kind: NeedsRetry, Why: why, Since: *p.FinishedAt, Next: cmp.Or(p.Hint, fmt.Sprintf("`understudy pipeline resume %d`", p.ID))}
+		return attention(NeedsRetry, *p.FinishedAt, "it failed at "+at+": ", *p.Error, next)
 	}
 	return Attention{}
-}
-
-// at names the step that the pipeline is at, after a word; "" if all are done.
-func (p *Pipeline) at(word string) string {
-	if i := p.Front(); i < len(p.Steps) {
-		return fmt.Sprintf("%s step %d of %d (%s)", word, i+1, len(p.Steps), p.Steps[i].AgentName)
-	}
-	return ""
 }
 
 // approvalNext names what decides about the step that waits for approval.

@@ -147,8 +147,8 @@ func TestAttentionOfPipelines(t *testing.T) {
 		{ID: 6, Status: PipelineRunning, Note: "its work tree is being made"},
 		{ID: 7, Status: PipelineDone, FinishedAt: &noon},
 	}}
-	const want = "pipeline 2 failed for 1h0m0s: it failed at step 2 of 2 (reviewer): Step timed out; wait\n" +
-		"pipeline 1 approval for 1m0s: it waits for your approval of step 2 of 2 (reviewer); look at `understudy pipeline show 1`, then `understudy pipeline approve 1` or `understudy pipeline reject 1`"
+	const want = "pipeline 2 failed for 1h0m0s: it failed at step 2 of 2, reviewer: Step timed out; wait\n" +
+		"pipeline 1 approval for 1m0s: it waits for your approval of step 2 of 2, reviewer; look at `understudy pipeline show 1`, then `understudy pipeline approve 1` or `understudy pipeline reject 1`"
 	if got := said(o.Attention()); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode"
@@ -56,7 +57,7 @@ var eventWords = map[string]string{
 	"pipeline_worktree_kept":    "{pipeline} has left its work tree {path}[: {why}]",
 	"pipeline_worktree_removed": "{pipeline} has removed its work tree {path}",
 	"step_running":              "{step} of {pipeline} is at work",
-	"step_done":                 "{step} of {pipeline} is done",
+	"step_done":                 "{step} of {pipeline} is done[ in {took}]",
 	"step_failed":               "{step} of {pipeline} has failed[: {error}]",
 	"step_skipped":              "{step} of {pipeline} was skipped",
 	"step_approved":             "{step} of {pipeline} was approved[: {comment}]",
@@ -116,6 +117,12 @@ func (e *Event) about() map[string]string {
 				about[name] = fmt.Sprint(value)
 			}
 		}
+	}
+	if ms, err := strconv.ParseInt(about["duration_ms"], 10, 64); err == nil {
+		about["took"] = fmt.Sprintf("%.2f s", float64(ms)/1000)
+	}
+	if e.Type == eventEnded {
+		about["reason"] = EndWords(about["reason"])
 	}
 	about["step"] = stepWords(about["step"], about["agent_name"])
 	for name, id := range map[string]*int64{"agent": e.AgentID, "handoff": e.HandoffID, "pipeline": e.PipelineID} {

@@ -25,6 +25,10 @@ func TestEventWords(t *testing.T) {
 		{Event{Type: "log_pruned"}, `{"events": 5, "hooks": 0, "until": null}`, "5 events and 0 hooks were deleted from the log"},
 		{Event{Type: FeedTruncated}, `{"after": 5, "oldest": 90}`, "Events after 5 are missing: the log has kept them from 90 on"},
 		{Event{Type: "step_failed", PipelineID: id(2), StepID: id(5)}, `{"step": 2, "agent_name": "reviewer", "error": "no\u001b[31m\nroom\u202e"}`, "Step 2 (reviewer) of pipeline 2 has failed: no[31m room"},
+		{Event{Type: "step_done", PipelineID: id(2), StepID: id(5)}, `{"step": 2, "agent_name": "reviewer", "duration_ms": 12340}`, "Step 2 (reviewer) of pipeline 2 is done in 12.34 s"},
+		{Event{Type: "agent_ended", AgentID: id(7)}, `{"reason": "process_gone", "asked": true}`, "Agent 7 has ended: its process is gone"},
+		{Event{Type: "agent_ended", AgentID: id(7)}, `{"reason": null}`, "Agent 7 has ended"},
+		{Event{Type: "agent_context", AgentID: id(7)}, `{"tier": "high", "percent": 71.4}`, "Agent 7 has used its context up to 71.4 %"},
 		{Event{Type: "of_another_version", AgentID: id(1)}, `[1]`, "Of another version (agent 1)"},
 		{Event{Type: "agent_idle"}, ``, "Some agent is idle"},
 	} {

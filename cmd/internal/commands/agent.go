@@ -172,7 +172,20 @@ func (a *app) agentList() *cobra.Command {
 }
 
 func (a *app) listAgents(ctx context.Context, o api.ListOptions) error {
-	get := func(c *api.Client) ([]daemon.Agent, error) { return c.Agents(ctx, o) }
+	needs := map[int64]daemon.AttentionKind{}
+	get := func(c *api.Client) ([]daemon.Agent, error) {
+		list, err := c.Agents(ctx, o)
+		if err != nil || a.JSON || len(list) == 0 {
+			return list, err
+		}
+		all, err := c.Attention(ctx)
+		for _, n := range all {
+			if n.Agent != nil {
+				needs[n.Agent.ID] = n.Kind
+			}
+		}
+		return list, err
+	}
 	columns := []string{"ID", "NAME", "STATE", "PERSONA", "PANE", "GEN", "CONTEXT", "STARTED", "DIRECTORY"}
 	none := "no agents: start one with `understudy agent start PERSONA`"
 	if o.Persona != "" || o.State != "" && o.State != "active" {
@@ -180,7 +193,7 @@ func (a *app) listAgents(ctx context.Context, o api.ListOptions) error {
 	}
 	return printList(a, get, none, columns, func(g daemon.Agent) []string {
 		return []string{
-			fmt.Sprint(g.ID), g.Name, show.StateCell(&g), term.OrDash(g.Persona), term.OrDash(g.Pane), fmt.Sprint(g.Generation), show.ContextWords(g.Context), term.Ago(g.CreatedAt), g.Cwd,
+			fmt.Sprint(g.ID), g.Name, show.StateCell(&g, needs[g.ID]), term.OrDash(g.Persona), term.OrDash(g.Pane), fmt.Sprint(g.Generation), show.ContextWords(g.Context), term.Ago(g.CreatedAt), g.Cwd,
 		}
 	})
 }

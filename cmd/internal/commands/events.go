@@ -2,7 +2,6 @@ package commands
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,7 +17,6 @@ import (
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/cli"
-	"github.com/understudyd/understudy/cmd/internal/show"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
 )
@@ -185,7 +183,7 @@ func (a *app) printEvent(e daemon.Event) error {
 	}
 	u := a.UI(a.Stdout)
 	if u.Terminal {
-		line := u.Fit(eventLine(e, u.Sentence(gist(e.Payload)), time.Now()))
+		line := u.Fit(eventLine(e, u.Sentence(e.Words()), time.Now()))
 		_, err := fmt.Fprintln(a.Stdout, u.Paint(eventColour(e.Type), line))
 		return err
 	}
@@ -204,18 +202,9 @@ func (a *app) printEvent(e daemon.Event) error {
 	return err
 }
 
-// eventLine is an event on a terminal: what its type is about, and what it says.
+// eventLine is an event on a terminal.
 func eventLine(e daemon.Event, says string, now time.Time) string {
-	about := ""
-	switch {
-	case e.PipelineID != nil && (e.AgentID == nil || strings.HasPrefix(e.Type, "pipeline_") || strings.HasPrefix(e.Type, "step_")):
-		about = "pipeline " + term.Number(e.PipelineID)
-	case e.HandoffID != nil && (e.AgentID == nil || strings.HasPrefix(e.Type, "handoff_")):
-		about = "handoff " + term.Number(e.HandoffID)
-	case e.AgentID != nil:
-		about = "agent " + term.Number(e.AgentID)
-	}
-	return strings.TrimRight(fmt.Sprintf("%5d  %s  %-24s %-10s  %s", e.ID, moment(e.At, now), e.Type, about, says), " ")
+	return fmt.Sprintf("%5d  %s  %-24s  %s", e.ID, moment(e.At, now), e.Type, says)
 }
 
 // eventColour is red for what failed, yellow for what may want a person, green for what is done; else none.
@@ -240,28 +229,4 @@ func moment(t, now time.Time) string {
 		return t.Format(time.TimeOnly)
 	}
 	return t.Format(time.DateTime)
-}
-
-// gist is what of an event's payload people read.
-func gist(payload json.RawMessage) string {
-	var p struct {
-		Message, Cause, Error, Reason, Evidence, Title, Comment, Why, Path, Persona, Pane string
-
-		Percent *float64 // of a context
-		Took    int64    `json:"duration_ms"`
-	}
-	if json.Unmarshal(payload, &p) != nil {
-		return "" // of another shape: --json prints it
-	}
-	if p.Reason != "" {
-		p.Reason = show.EndWords(&p.Reason)
-	}
-	said := cmp.Or(p.Message, p.Cause, p.Error, p.Reason, p.Evidence, p.Title, p.Comment, p.Why, p.Path, p.Persona, p.Pane)
-	switch {
-	case said == "" && p.Percent != nil:
-		return fmt.Sprintf("its context is %.0f%% full", *p.Percent)
-	case said == "" && p.Took > 0:
-		return "in " + show.Lasted(time.Duration(p.Took)*time.Millisecond)
-	}
-	return said
 }

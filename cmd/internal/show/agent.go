@@ -43,30 +43,20 @@ func thousands(n int64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1e6), ".0") + "M"
 }
 
-// EndWords says for people how an agent has ended; what it says itself stays as it is.
-func EndWords(reason *string) string {
-	switch r := term.OrDash(reason); r {
-	case "prompt_input_exit":
-		return "exited by /exit"
-	case "process_gone":
-		return "its process is gone"
-	case "tmux_server_gone":
-		return "its tmux server is gone"
-	case "logout":
-		return "logged out"
-	case "other":
-		return "ended by a signal or its terminal"
-	default:
-		return r
-	}
-}
+// EndWords says for people how an agent has ended.
+func EndWords(reason *string) string { return daemon.EndWords(term.OrDash(reason)) }
 
-// StateCell is an agent's state in a list: an agent whose turns fail is not just idle.
-func StateCell(g *daemon.Agent) string {
-	if g.Trouble == nil {
+// StateCell is an agent's state in a list, with what the agent needs a person for: an agent whose turns fail is not just
+// idle. need is empty for nothing.
+func StateCell(g *daemon.Agent, need daemon.AttentionKind) string {
+	more := string(need)
+	if g.Trouble != nil {
+		more = g.Trouble.Code
+	}
+	if more == "" || more == string(g.State) {
 		return string(g.State)
 	}
-	return fmt.Sprintf("%s, %s", g.State, g.Trouble.Code)
+	return fmt.Sprintf("%s, %s", g.State, more)
 }
 
 // TroubleInFull says what trouble an agent is in, since when, and what to do; "" if it is in none.

@@ -147,8 +147,11 @@ func (m *model) pressAny(name string) tea.Cmd {
 	case "a":
 		return m.attach()
 	case "h":
-		if r.kind != agentRow {
+		switch {
+		case r.kind != agentRow:
 			return m.refuse("h hands off an agent: select one")
+		case !r.agent.Active():
+			return m.refuse(r.String() + " has ended")
 		}
 		m.form = handOffForm(r)
 	case "c":
@@ -162,7 +165,7 @@ func (m *model) pressAny(name string) tea.Cmd {
 		}
 		return m.do(action{verb: retryHandoff, agent: r.handoff.AgentID, handoff: r.handoff.ID})
 	case "y", "n":
-		if r.kind != pipelineRow {
+		if !r.decides() {
 			return m.refuse("y and n decide about a pipeline: select one that waits for approval")
 		}
 		m.form = decisionForm(r, map[string]verb{"y": approve, "n": reject}[name])

@@ -88,7 +88,7 @@ func (m *model) line(r *row, cells []cell, widths []int) string {
 
 func groupStyle(r *row) style {
 	switch {
-	case r.state == "failed":
+	case r.failed():
 		return red.Bold(true)
 	case r.group == needsYou:
 		return yellow.Bold(true)
@@ -315,8 +315,9 @@ func (m *model) describe(p *paper, r *row) {
 		about = append(about, fmt.Sprintf("generation %d", r.agent.Generation), r.agent.Runtime, r.agent.Cwd)
 	}
 	p.head(strings.Join(about, " · "))
-	if r.group == needsYou {
-		p.field("waits for", r.asks)
+	if r.need != nil {
+		p.field("why", r.need.Why)
+		p.field("to do", r.need.Next)
 	} else {
 		p.field("note", r.asks)
 	}

@@ -208,6 +208,8 @@ func (m *model) attach() tea.Cmd {
 	switch {
 	case r == nil || r.kind != agentRow:
 		return m.refuse("a attaches to an agent: select one")
+	case !r.agent.Active():
+		return m.refuse(r.String() + " has ended")
 	case !r.agent.HasPane():
 		return m.refuse(fmt.Sprintf("agent %d has no tmux pane", r.id))
 	}

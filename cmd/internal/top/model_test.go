@@ -44,10 +44,17 @@ func gate(id int64, minutes int) daemon.Pipeline {
 	}
 }
 
-// opened is the program with what there is, at 120x30.
-func opened(t *testing.T, s snapshot) *model {
-	t.Helper()
+// seen adds what the daemon says of rows, of which some are pipelines.
+func seen(s snapshot, pipelines ...daemon.Pipeline) snapshot {
 	s.at = noon
+	s.needs = (&daemon.Overview{At: noon, Agents: s.agents, Handoffs: s.handoffs, Pipelines: pipelines}).Attention()
+	return s
+}
+
+// opened is the program with what there is, at 120x30.
+func opened(t *testing.T, s snapshot, pipelines ...daemon.Pipeline) *model {
+	t.Helper()
+	s = seen(s, pipelines...)
 	same := func(s string) string { return s }
 	m := newModel(t.Context(), Config{Explain: func(err error) string { return err.Error() }, Words: same}, s)
 	m.Update(tea.WindowSizeMsg{Width: 120, Height: 30})
@@ -91,7 +98,7 @@ func (m *model) shows() string { return strings.Join(m.screenLines(), "\n") }
 func TestWhoNeedsAPersonComesFirst(t *testing.T) {
 	t.Parallel()
 	old := handoff(4, 90, daemon.Failed)
-	old.CreatedAt = noon.Add(-2 * lingers)
+	old.CreatedAt = noon.Add(-48 * time.Hour)
 	retried := handoff(5, 7, daemon.Failed) // which has a newer one, as has that of agent 2
 	successor := handoff(9, 91, daemon.Failed)
 	goesOn := agent(8, daemon.Idle, 5)
@@ -106,9 +113,8 @@ func TestWhoNeedsAPersonComesFirst(t *testing.T) {
 			successor, handoff(8, 92, daemon.Failed), handoff(7, 6, daemon.Failed), handoff(6, 7, daemon.Instructing), retried, old,
 			handoff(3, 2, daemon.Cancelled), handoff(2, 2, daemon.Failed),
 		},
-		pipelines: []daemon.Pipeline{gate(1, 20)},
 	}
-	if got, want := labels(opened(t, s)), "5 p1 4 6 h8 3 7 2 8 1"; got != want {
+	if got, want := labels(opened(t, s, gate(1, 20))), "5 p1 4 6 h8 3 7 2 8 1"; got != want {
 		t.Errorf("rows are %s, want %s", got, want)
 	}
 }
@@ -117,14 +123,14 @@ func TestSelectionStaysWithWhomItIsOn(t *testing.T) {
 	t.Parallel()
 	m := opened(t, snapshot{agents: []daemon.Agent{agent(1, daemon.Idle, 1), agent(2, daemon.Idle, 1), agent(3, daemon.Idle, 1)}})
 	pressed(m, "down", "down")
-	m.Update(freshMsg{at: noon, agents: []daemon.Agent{agent(1, daemon.Idle, 1), agent(2, daemon.Idle, 1), agent(3, daemon.Waiting, 1)}})
+	m.Update(freshMsg(seen(snapshot{agents: []daemon.Agent{agent(1, daemon.Idle, 1), agent(2, daemon.Idle, 1), agent(3, daemon.Waiting, 1)}})))
 	if r := m.row(); r == nil || r.id != 3 || m.at != 0 {
 		t.Fatalf("selected %v at %d, want agent 3 at the top", m.selected, m.at)
 	}
 	// It ends: nobody comes to be selected in its place.
 	heir := agent(4, daemon.Waiting, 1)
 	heir.PreviousAgentID = &m.rows[0].id
-	m.Update(freshMsg{at: noon, agents: []daemon.Agent{heir, agent(1, daemon.Idle, 1), agent(2, daemon.Idle, 1)}})
+	m.Update(freshMsg(seen(snapshot{agents: []daemon.Agent{heir, agent(1, daemon.Idle, 1), agent(2, daemon.Idle, 1)}})))
 	for _, k := range []string{"a", "h", "c", "t", "y", "n", "enter"} {
 		if cmd := pressed(m, k); cmd != nil || m.form != nil || m.screen != listScreen {
 			t.Errorf("%s did something although the selected row has gone", k)
@@ -141,8 +147,8 @@ func TestSelectionStaysWithWhomItIsOn(t *testing.T) {
 // An action is about whom it was asked for, whatever has happened to the list meanwhile.
 func TestActionNamesWhomItWasAskedFor(t *testing.T) {
 	t.Parallel()
-	both := snapshot{agents: []daemon.Agent{agent(1, daemon.Idle, 1), agent(2, daemon.Idle, 1)}, pipelines: []daemon.Pipeline{gate(3, 1)}}
-	m := opened(t, both)
+	both := snapshot{agents: []daemon.Agent{agent(1, daemon.Idle, 1), agent(2, daemon.Idle, 1)}}
+	m := opened(t, both, gate(3, 1))
 	pressed(m, "end", "h", "full", "tab", "the login q?/")
 	m.Update(freshMsg{at: noon, agents: []daemon.Agent{agent(1, daemon.Idle, 1)}})
 	if got, want := m.form.filled(), (action{verb: handOff, agent: 2, reason: "full", text: "the login q?/"}); got != want {
@@ -152,7 +158,7 @@ func TestActionNamesWhomItWasAskedFor(t *testing.T) {
 		t.Errorf("Enter did not hand off agent 2: %q", m.said)
 	}
 
-	m = opened(t, both)
+	m = opened(t, both, gate(3, 1))
 	pressed(m, "y", "fine")
 	if got, want := m.form.filled(), (action{verb: approve, pipeline: 3, step: 32, text: "fine"}); got != want {
 		t.Errorf("the form is for %+v, want %+v", got, want)
@@ -224,7 +230,7 @@ func TestFilter(t *testing.T) {
 	con, far := agent(1, daemon.Idle, 1), agent(2, daemon.Working, 1)
 	slug := "developer-con-1"
 	con.Persona, far.Host = &slug, "mars"
-	m := opened(t, snapshot{agents: []daemon.Agent{con, far, agent(3, daemon.Idle, 1)}, pipelines: []daemon.Pipeline{gate(4, 1)}})
+	m := opened(t, snapshot{agents: []daemon.Agent{con, far, agent(3, daemon.Idle, 1)}}, gate(4, 1))
 	for typed, want := range map[string]string{
 		"con idle": "1", "MARS": "2", "agent-3": "3", "approval": "p4", "idle mars": "", "": "p4 2 1 3",
 	} {
@@ -292,7 +298,7 @@ func TestDetails(t *testing.T) {
 		t.Error("Esc does not lead back to the list")
 	}
 
-	m = opened(t, snapshot{pipelines: []daemon.Pipeline{gate(3, 1)}})
+	m = opened(t, snapshot{}, gate(3, 1))
 	pressed(m, "enter")
 	p := gate(3, 1)
 	m.Update(detailsMsg{key: key{pipelineRow, 3}, pipeline: &p})
@@ -300,6 +306,31 @@ func TestDetails(t *testing.T) {
 		if !strings.Contains(m.shows(), want) {
 			t.Errorf("%q is not among the details:\n%s", want, m.shows())
 		}
+	}
+}
+
+// TestWhatEndedBadlyIsShown: an agent that died and a pipeline that failed have rows, whose keys do nothing that can't be
+// done, and which name what can.
+func TestWhatEndedBadlyIsShown(t *testing.T) {
+	t.Parallel()
+	m := opened(t, snapshot{})
+	reason, died, broken := "process_gone", agent(7, daemon.Ended, 5), gate(3, 1)
+	died.EndedAt, died.EndReason = &died.StateAt, &reason
+	broken.Status, broken.FinishedAt, broken.Hint = daemon.PipelineFailed, &noon, "mend the template"
+	needs := (&daemon.Overview{At: noon, Ended: []daemon.Agent{died}, Pipelines: []daemon.Pipeline{broken}}).Attention()
+	m.Update(freshMsg{at: noon, needs: needs})
+	m.choose(0)
+	if got := labels(m); got != "7 p3" || !strings.Contains(m.shows(), "2 need you") || !strings.Contains(m.shows(), "understudy agent start") {
+		t.Errorf("rows are %s:\n%s", got, m.shows())
+	}
+	for _, k := range []string{"a", "h", "c", "t", "y"} {
+		if cmd := pressed(m, k); cmd != nil || m.form != nil || !m.wrong {
+			t.Errorf("%s did something about an agent that has ended", k)
+		}
+	}
+	m.choose(1)
+	if cmd := pressed(m, "y"); cmd != nil || m.form != nil || !strings.Contains(m.shows(), "mend the template") {
+		t.Errorf("y did something about a pipeline that has failed, or it is not said what to do:\n%s", m.shows())
 	}
 }
 

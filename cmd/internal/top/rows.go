@@ -12,10 +12,10 @@ import (
 
 // snapshot is what the source saw. It is not changed once it was sent.
 type snapshot struct {
-	at        time.Time
-	agents    []daemon.Agent    // those that have not ended
-	handoffs  []daemon.Handoff  // the newest and all that are open, newest first
-	pipelines []daemon.Pipeline // those that wait for approval
+	at       time.Time
+	agents   []daemon.Agent     // those that have not ended
+	handoffs []daemon.Handoff   // the newest and all that are open, newest first
+	needs    []daemon.Attention // the longest wait first
 }
 
 // kind is what a row is about.
@@ -54,140 +54,73 @@ type row struct {
 	group group
 	since time.Time // in its state
 	state string
-	asks  string // what it waits for, or what is wrong with it
+	asks  string // why it needs a person, or what is going on
 
-	agent    *daemon.Agent    // nil: it is not about one that lives
-	handoff  *daemon.Handoff  // the agent's that is open, or failed; nil: neither
-	pipeline *daemon.Pipeline // nil: it is not about one
+	need     *daemon.Attention // nil: it needs nobody
+	agent    *daemon.Agent     // nil: it is not about one
+	handoff  *daemon.Handoff   // the one that concerns the agent; nil: none does
+	pipeline *daemon.Pipeline  // nil: it is not about one
 }
 
-// lingers is how long a failed handoff whose agents have both ended is shown.
-const lingers = 24 * time.Hour
-
-// rowsOf makes the list: who needs a person first, the longest wait on top; the others by their ids, so
+// rowsOf makes the list: what needs a person first, the longest wait on top; the others by their ids, so
 // that they stay where they are.
 func rowsOf(s snapshot) []row {
 	var rows []row
-	about, orphans := concerns(s)
+	needy := map[int64]bool{} // agents
+	for i := range s.needs {
+		r := needyRow(&s.needs[i])
+		needy[r.id] = needy[r.id] || r.kind == agentRow
+		rows = append(rows, r)
+	}
+	handoffs := (&daemon.Overview{At: s.at, Agents: s.agents, Handoffs: s.handoffs}).HandoffOf()
+	needing := len(rows)
 	for i := range s.agents {
-		rows = append(rows, agentLine(&s.agents[i], about[s.agents[i].ID]))
-	}
-	for _, h := range orphans {
-		rows = append(rows, row{
-			key: key{handoffRow, h.ID}, group: needsYou, since: endOf(h), state: "failed", asks: failure(h), handoff: h,
-		})
-	}
-	for i := range s.pipelines {
-		rows = append(rows, pipelineLine(&s.pipelines[i]))
-	}
-	slices.SortFunc(rows, func(a, b row) int {
-		if c := cmp.Compare(a.group, b.group); c != 0 {
-			return c
+		if a := &s.agents[i]; !needy[a.ID] {
+			rows = append(rows, agentLine(a, handoffs[a.ID]))
 		}
-		if a.group == needsYou {
-			if c := a.since.Compare(b.since); c != 0 {
-				return c
-			}
-		}
-		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.id, b.id))
+	}
+	slices.SortFunc(rows[needing:], func(a, b row) int {
+		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.id, b.id))
 	})
 	return rows
 }
 
-func agentLine(a *daemon.Agent, h *daemon.Handoff) row {
-	r := row{key: key{agentRow, a.ID}, since: a.StateAt, state: string(a.State), asks: a.Note, agent: a, handoff: h}
-	trouble := a.InTrouble()
-	switch {
-	case a.State == daemon.Waiting:
-		r.group, r.asks = needsYou, cmp.Or(a.WaitsFor, a.Note)
-	case trouble != nil:
-		r.group, r.state, r.since, r.asks = needsYou, "trouble", trouble.Since, trouble.Words()
-	case a.State == daemon.Working:
-		r.group = atWork
-	case a.State == daemon.Idle:
-		r.group = idle
-	default:
-		r.group = starting
+// needyRow is about what needs a person.
+func needyRow(n *daemon.Attention) row {
+	r := row{
+		key: key{agentRow, n.ID}, group: needsYou, since: n.Since, state: words(n.Kind), asks: n.Brief,
+		need: n, agent: n.Agent, handoff: n.Handoff, pipeline: n.Pipeline,
 	}
-	switch {
-	case h == nil || a.State == daemon.Waiting || trouble != nil && h.Open():
-	case h.Phase == daemon.Failed:
-		r.group, r.asks, r.since, r.state = needsYou, failure(h), endOf(h), "failed"
-	case h.Retryable():
-		r.group, r.asks = needsYou, h.Note
-	case h.Note != "":
-		r.asks = h.Note
+	switch n.About {
+	case daemon.AboutHandoff:
+		r.kind = handoffRow
+	case daemon.AboutPipeline:
+		r.kind = pipelineRow
 	}
 	return r
 }
 
-func pipelineLine(p *daemon.Pipeline) row {
-	asks := "approval"
-	if i := p.Front(); i < len(p.Steps) {
-		asks = fmt.Sprintf("approval of step %d of %d, %s", i+1, len(p.Steps), p.Steps[i].AgentName)
+// agentLine is about an agent that needs nobody.
+func agentLine(a *daemon.Agent, h *daemon.Handoff) row {
+	r := row{key: key{agentRow, a.ID}, since: a.StateAt, state: string(a.State), agent: a, handoff: h}
+	if h != nil {
+		r.asks = h.Note
 	}
-	return row{key: key{pipelineRow, p.ID}, group: needsYou, since: p.UpdatedAt, state: "approval", asks: asks, pipeline: p}
-}
-
-// concerns finds for each agent the handoff that is to be shown with it: one that is open, and else the
-// last one if it failed. Orphans are failed ones of which neither agent is there any more, so that
-// the work lies still.
-func concerns(s snapshot) (about map[int64]*daemon.Handoff, orphans []*daemon.Handoff) {
-	active, followed := map[int64]bool{}, map[int64]bool{}
-	for i := range s.agents {
-		active[s.agents[i].ID] = true
-		if p := s.agents[i].PreviousAgentID; p != nil {
-			followed[*p] = true
-		}
+	switch a.State {
+	case daemon.Working, daemon.Waiting: // the dialog was answered just now
+		r.group = atWork
+	case daemon.Idle:
+		r.group = idle
+	default:
+		r.group = starting
 	}
-	about = map[int64]*daemon.Handoff{}
-	seen := map[int64]bool{} // agents that have a newer one
-	for i := range s.handoffs {
-		h := &s.handoffs[i]
-		if seen[h.AgentID] {
-			continue
-		}
-		seen[h.AgentID] = true
-		if !h.Open() && h.Phase != daemon.Failed {
-			continue
-		}
-		who := h.AgentID
-		if h.SuccessorID != nil && active[*h.SuccessorID] {
-			who = *h.SuccessorID
-		}
-		later := h.SuccessorID != nil && (seen[*h.SuccessorID] || followed[*h.SuccessorID])
-		switch {
-		case active[who]:
-			if about[who] == nil {
-				about[who] = h
-			}
-		case h.Phase == daemon.Failed && !followed[h.AgentID] && !later && s.at.Sub(endOf(h)) < lingers:
-			orphans = append(orphans, h)
-		}
-	}
-	return about, orphans
-}
-
-// endOf is when a handoff ended.
-func endOf(h *daemon.Handoff) time.Time {
-	if h.CompletedAt != nil {
-		return *h.CompletedAt
-	}
-	return h.CreatedAt
-}
-
-// failure says why a handoff failed.
-func failure(h *daemon.Handoff) string {
-	if h.Error == nil {
-		return "its handoff failed"
-	}
-	return strings.TrimSpace(h.Error.Message + " " + h.Error.Hint)
+	return r
 }
 
 // sign is the row at a glance.
 func (r *row) sign() string {
 	switch {
-	case r.state == "failed":
+	case r.failed():
 		return "✗"
 	case r.group == needsYou:
 		return "!"
@@ -198,6 +131,14 @@ func (r *row) sign() string {
 	}
 	return "·"
 }
+
+// failed reports whether it needs a person because it has ended badly.
+func (r *row) failed() bool {
+	return r.need != nil && (r.need.Kind == daemon.NeedsRetry || r.need.Kind == daemon.NeedsHeir)
+}
+
+// decides reports whether it is about a step that waits for approval.
+func (r *row) decides() bool { return r.need != nil && r.need.Kind == daemon.NeedsApproval }
 
 // label is the id, with a letter before those that are not of agents.
 func (r *row) label() string {

@@ -37,7 +37,7 @@ type source struct {
 	client   *api.Client
 	agents   []daemon.Agent
 	handoffs map[int64]daemon.Handoff
-	runs     []daemon.Pipeline
+	needs    []daemon.Attention
 
 	wake chan struct{} // of size 1: something is noted
 
@@ -49,8 +49,8 @@ type source struct {
 
 // changes are what must be read again.
 type changes struct {
-	everything, agents, pipelines bool
-	handoffs                      map[int64]bool
+	everything, agents bool // with agents all that needs a person
+	handoffs           map[int64]bool
 }
 
 func newSource(c *api.Client) *source {
@@ -149,7 +149,7 @@ func (s *source) cut() {
 
 // hear notes what an event concerns.
 func (s *source) hear(e daemon.Event) error {
-	due := changes{agents: e.AgentID != nil, pipelines: e.PipelineID != nil}
+	due := changes{agents: e.AgentID != nil || e.PipelineID != nil}
 	if e.HandoffID != nil {
 		due.handoffs = map[int64]bool{*e.HandoffID: true}
 	}
@@ -163,7 +163,7 @@ func (s *source) hear(e daemon.Event) error {
 func (s *source) note(c changes) {
 	s.mu.Lock()
 	n := &s.noted
-	n.everything, n.agents, n.pipelines = n.everything || c.everything, n.agents || c.agents, n.pipelines || c.pipelines
+	n.everything, n.agents = n.everything || c.everything, n.agents || c.agents
 	if n.handoffs == nil {
 		n.handoffs = map[int64]bool{}
 	}
@@ -194,14 +194,10 @@ func (s *source) read(ctx context.Context, due changes) (reads int, err error) {
 		if reads += n; err != nil {
 			return reads, slow(ctx, err)
 		}
-	}
-	if due.pipelines || due.everything {
 		reads++
-		runs, err := s.client.Pipelines(ctx, api.ListOptions{Status: string(daemon.PipelineWaiting), Limit: page})
-		if err != nil {
+		if s.needs, err = s.client.Attention(ctx); err != nil {
 			return reads, slow(ctx, err)
 		}
-		s.runs = runs
 	}
 	n, err := s.readHandoffs(ctx, due)
 	return reads + n, slow(ctx, err)
@@ -266,5 +262,5 @@ func (s *source) readHandoffs(ctx context.Context, due changes) (reads int, err 
 // seen is what was read last.
 func (s *source) seen() snapshot {
 	list := slices.SortedFunc(maps.Values(s.handoffs), func(a, b daemon.Handoff) int { return cmp.Compare(b.ID, a.ID) })
-	return snapshot{at: time.Now(), agents: s.agents, handoffs: list, pipelines: s.runs}
+	return snapshot{at: time.Now(), agents: s.agents, handoffs: list, needs: s.needs}
 }

@@ -144,8 +144,10 @@ func (m *model) keys() string {
 // rowKeys are those that do something about a row.
 func rowKeys(r *row) []string {
 	switch {
-	case r.kind == pipelineRow:
+	case r.decides():
 		return []string{"y", "approve", "n", "reject"}
+	case r.kind == pipelineRow, r.kind == agentRow && !r.agent.Active():
+		return nil
 	case r.kind == handoffRow:
 		return []string{"t", "retry"}
 	case r.handoff == nil:
@@ -191,7 +193,7 @@ var helpLines = [][2]string{
 	{"/", "filter by name, persona, state and host; Esc shows all"},
 	{"q Ctrl-C", "quit; agents and daemon go on"},
 	{"", ""},
-	{"! ✗", "needs you: a dialog, an approval, a failed handoff"},
+	{"! ✗", "needs you: a dialog, an approval, trouble; what failed or died"},
 	{"● ○ ·", "working, idle, starting"},
 }
 
