@@ -106,13 +106,7 @@ func Lines(agents []Agent, handoffs []Handoff) [][]Generation {
 	for id, line := range members {
 		out = append(out, Generations(line, played[id], 0))
 	}
-	newest := func(line []Generation) (id int64) {
-		for _, g := range line {
-			id = max(id, g.AgentID)
-		}
-		return id
-	}
-	slices.SortFunc(out, func(a, b []Generation) int { return cmp.Compare(newest(b), newest(a)) })
+	slices.SortFunc(out, func(a, b []Generation) int { return cmp.Compare(b[len(b)-1].AgentID, a[len(a)-1].AgentID) })
 	return out
 }
 
