@@ -44,3 +44,22 @@ func TestUIEndWords(t *testing.T) {
 		t.Errorf("none: %s", got)
 	}
 }
+
+// TestStateCell: a list says beside the state what an agent needs a person for, unless the state says so.
+func TestStateCell(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		state   daemon.AgentState
+		trouble *daemon.Trouble
+		need    daemon.AttentionKind
+		want    string
+	}{
+		{daemon.Idle, nil, "", "idle"}, {daemon.Waiting, nil, daemon.NeedsAnswer, "waiting"}, {daemon.Idle, nil, daemon.NeedsRetry, "idle, failed"},
+		{daemon.Ended, nil, daemon.NeedsHeir, "ended, died"}, {daemon.Idle, &daemon.Trouble{Code: "usage_limit"}, daemon.NeedsCare, "idle, usage_limit"},
+		{daemon.Working, &daemon.Trouble{Code: "usage_limit"}, "", "working, usage_limit"},
+	} {
+		if got := StateCell(&daemon.Agent{State: c.state, Trouble: c.trouble}, c.need); got != c.want {
+			t.Errorf("%s, %s: %q, want %q", c.state, c.need, got, c.want)
+		}
+	}
+}
