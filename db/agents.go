@@ -8,7 +8,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// agentColumns are the columns that are written, in the order of [agentValues].
+// agentColumns lists the columns in the order of [agentValues].
 const agentColumns = `id, name, persona, runtime, host, state, pane, pane_socket, session_id,
 	transcript_path, cwd, generation, previous_agent_id, context, skill_injected_at, created_at,
 	registered_at, ended_at, end_reason, note, rev, managed, pane_server_pid, pane_server_start, pid,
@@ -19,7 +19,7 @@ const agentColumns = `id, name, persona, runtime, host, state, pane, pane_socket
 	stop_yields, pane_columns, pane_rows, answered_at, first_prompt_id, in_trouble, end_cause`
 
 func agentValues(a *daemon.Agent) []any {
-	var launch any // an empty hash is none: it must not meet the unique index
+	var launch any // an empty hash is stored as NULL, for the unique index would refuse a second one
 	if len(a.LaunchHash) > 0 {
 		launch = a.LaunchHash
 	}
@@ -33,14 +33,14 @@ func agentValues(a *daemon.Agent) []any {
 		a.StopYields, a.PaneColumns, a.PaneRows, a.AnsweredAt, a.FirstPromptID, a.Trouble, a.EndCause)
 }
 
-// selectAgents reads whole agents, with the successor that is derived.
+// selectAgents reads whole agents and derives each one's successor.
 const selectAgents = `SELECT ` + agentColumns + `,
 	(SELECT max(s.id) FROM agents s WHERE s.previous_agent_id = agents.id) AS successor_id
 	FROM agents `
 
 var insertAgent = `INSERT INTO agents (` + agentColumns + `) VALUES (` + placeholders(agentColumns) + `)`
 
-// updateAgent takes the rev that the row was read with after the columns.
+// updateAgent takes, after the columns, the rev with which the row was read.
 var updateAgent = fmt.Sprintf(`UPDATE agents SET (%s) = ROW(%s) WHERE id = $1 AND rev = $%d`,
 	agentColumns, placeholders(agentColumns), count(agentColumns)+1)
 
@@ -53,7 +53,7 @@ func (db *DB) Agent(ctx context.Context, id int64) (daemon.Agent, error) {
 
 const selectAgentByLaunch = selectAgents + `WHERE launch_hash = $1`
 
-// AgentByLaunch finds the agent of a launch secret by its SHA-256; [daemon.ErrNotFound].
+// AgentByLaunch returns the agent whose launch secret has this SHA-256, else [daemon.ErrNotFound].
 func (db *DB) AgentByLaunch(ctx context.Context, hash []byte) (daemon.Agent, error) {
 	return one[daemon.Agent](ctx, db, "agent by launch secret", selectAgentByLaunch, hash)
 }
@@ -70,7 +70,7 @@ const listAgents = selectAgents + `
 
 const listEndedAgents = selectAgents + `WHERE ended_at IS NOT NULL ORDER BY ended_at DESC, id DESC LIMIT $1`
 
-// Agents lists the newest first, by their ids, or by their ends if lately is asked for.
+// Agents lists agents, the newest first. With f.Lately it lists ended agents, those that ended last first.
 func (db *DB) Agents(ctx context.Context, f daemon.AgentFilter) ([]daemon.Agent, error) {
 	if f.Lately {
 		return list[daemon.Agent](ctx, db, "list of agents by their ends", listEndedAgents, limitOr(f.Limit, 100))
@@ -90,8 +90,8 @@ const listOpenAgents = `
 	WHERE a.host = $1 AND d.state <> 'done'
 	ORDER BY id`
 
-// OpenAgents returns the ids, in order, of the host's agents that have something to do: those that
-// are starting or were asked to stop and have not ended, and those, ended or not, with an open
+// OpenAgents returns, in order, the ids of the host's agents for which a lane has work: agents that
+// are starting or were asked to stop and have not ended, and agents, ended or not, that have an open
 // handoff or an open delivery.
 func (db *DB) OpenAgents(ctx context.Context, host string) ([]int64, error) {
 	return db.ids(ctx, "list of open agents", listOpenAgents, host)
@@ -99,22 +99,22 @@ func (db *DB) OpenAgents(ctx context.Context, host string) ([]int64, error) {
 
 const listActiveAgents = `SELECT id, rev FROM agents WHERE host = $1 AND ended_at IS NULL ORDER BY id`
 
-// ActiveAgents returns all of the host's agents that have not ended, in the order of their ids.
+// ActiveAgents returns the host's agents that have not ended, in the order of their ids.
 func (db *DB) ActiveAgents(ctx context.Context, host string) ([]daemon.AgentRev, error) {
 	return list[daemon.AgentRev](ctx, db, "list of active agents", listActiveAgents, host)
 }
 
 const listAgentsByID = selectAgents + `WHERE id = ANY($1) ORDER BY id`
 
-// AgentsByID returns those of some agents that there are, in the order of their ids.
+// AgentsByID returns the agents with the given ids, in the order of the ids. It leaves out unknown ids.
 func (db *DB) AgentsByID(ctx context.Context, ids []int64) ([]daemon.Agent, error) {
 	return list[daemon.Agent](ctx, db, "agents by id", listAgentsByID, ids)
 }
 
-// nextID takes the name of a table; the sequence belongs to its id.
+// nextID takes the name of a table and returns the next value of its id column's sequence.
 const nextID = `SELECT nextval(pg_get_serial_sequence($1, 'id'))`
 
-// NextID returns a fresh id for a row of the given kind, before it is created.
+// NextID returns a fresh id for a row of the given kind, before the row is inserted.
 func (db *DB) NextID(ctx context.Context, kind daemon.IDKind) (int64, error) {
 	switch kind {
 	case daemon.AgentIDs, daemon.HandoffIDs, daemon.DeliveryIDs,
@@ -124,12 +124,12 @@ func (db *DB) NextID(ctx context.Context, kind daemon.IDKind) (int64, error) {
 	}
 	var id int64
 	if err := db.pool.QueryRow(ctx, nextID, string(kind)).Scan(&id); err != nil {
-		return 0, fmt.Errorf("next id of %s: %w", kind, away(err))
+		return 0, fmt.Errorf("next id of %s: %w", kind, unavailable(err))
 	}
 	return id, nil
 }
 
-// placeholders returns "$1, $2, …", one for each of the columns.
+// placeholders returns "$1, $2, …", one placeholder per column.
 func placeholders(columns string) string {
 	var b strings.Builder
 	for i := range count(columns) {
@@ -141,5 +141,5 @@ func placeholders(columns string) string {
 	return b.String()
 }
 
-// count returns how many columns are listed.
+// count returns the number of columns in a list.
 func count(columns string) int { return strings.Count(columns, ",") + 1 }

@@ -15,13 +15,13 @@ import (
 	"github.com/understudyd/understudy/daemon/storetext"
 )
 
-// auditTimeout is how long a search may take: one for a text that is rare reads the whole log.
+// auditTimeout is how long a search may take: a search for a rare text reads the whole event log.
 const auditTimeout = 8 * time.Second
 
 const limitStatement = `SELECT set_config('statement_timeout', $1, true)`
 
-// listAudit has an index for each of its conditions but host and text. Which one helps most depends on
-// the values, so it is planned with them, see Audit.
+// listAudit has an index for each of its conditions except host and text. Which index helps most depends
+// on the values, so [DB.Audit] has the statement planned with its values.
 const listAudit = selectEvents + `
 	WHERE ($1::bigint = 0 OR id < $1)
 	  AND ($2::text[] IS NULL OR type = ANY($2))
@@ -41,8 +41,8 @@ var errAuditSlow = &daemon.Error{
 	Message: "The search took over 8 seconds: narrow it down by agent, handoff, pipeline or time",
 }
 
-// Audit returns events, the newest first, 100 where there is no limit. One that takes over 8 seconds, and one
-// for which there is no room within 8 seconds, is an [daemon.Error].
+// Audit returns events, the newest first; at most f.Limit (0: 100). It returns a [daemon.Error] if the search
+// takes over 8 seconds, or if it cannot begin within 8 seconds because of other searches.
 func (db *DB) Audit(ctx context.Context, f daemon.AuditFilter) (events []daemon.Event, err error) {
 	var types, since, until any // nil is NULL
 	if len(f.Types) > 0 {
@@ -59,11 +59,11 @@ func (db *DB) Audit(ctx context.Context, f daemon.AuditFilter) (events []daemon.
 		return nil, err
 	}
 	defer leave()
-	err = pgx.BeginTxFunc(ctx, db.from(ctx), pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+	err = pgx.BeginTxFunc(ctx, db.poolFor(ctx), pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, limitStatement, strconv.FormatInt(db.auditTimeout.Milliseconds(), 10)); err != nil {
 			return err
 		}
-		// Without a name, so that the plan is made for these values.
+		// An unnamed statement, so that the server plans it for these values.
 		rows, err := tx.Query(ctx, listAudit, pgx.QueryExecModeCacheDescribe, f.Before, types, storetext.Text(f.TypePrefix),
 			f.AgentID, f.HandoffID, f.PipelineID, storetext.Text(f.Host), storetext.Text(f.Persona), since, until,
 			containing(f.Text), limitOr(f.Limit, 100))
@@ -82,7 +82,7 @@ func (db *DB) Audit(ctx context.Context, f daemon.AuditFilter) (events []daemon.
 		slow.Cause = err
 		err = &slow
 	}
-	return nil, fmt.Errorf("audit: %w", away(err))
+	return nil, fmt.Errorf("audit: %w", unavailable(err))
 }
 
 var errAuditBusy = &daemon.Error{
@@ -90,7 +90,7 @@ var errAuditBusy = &daemon.Error{
 	Message: "Other searches of the log are under way: try again when they are over",
 }
 
-// enterSearch waits until a search may begin, as long as one may take.
+// enterSearch waits until a search may begin, at most auditTimeout. The caller calls leave after its search.
 func (db *DB) enterSearch(ctx context.Context) (leave func(), err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, db.auditTimeout, errAuditBusy)
 	defer cancel()
@@ -102,7 +102,7 @@ func (db *DB) enterSearch(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// containing is the pattern of what contains a text; "" for any.
+// containing returns the ILIKE pattern for texts that contain text, or "" if text is empty.
 func containing(text string) string {
 	if text == "" {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// percentiles times each round and reports p50 and p99 in milliseconds.
+// percentiles times each round and reports the 50th and 99th percentile in milliseconds.
 func percentiles(b *testing.B, round func(i int)) {
 	var took []time.Duration
 	for i := 0; b.Loop(); i++ {
@@ -24,8 +24,8 @@ func percentiles(b *testing.B, round func(i int)) {
 	b.ReportMetric(float64(took[len(took)*99/100])/1e6, "p99-ms")
 }
 
-// BenchmarkCommit writes what a typical move does: an agent, a handoff in its next phase, a new
-// delivery and two events.
+// BenchmarkCommit writes a typical change: an agent, a handoff in its next phase, a new delivery and
+// two events.
 func BenchmarkCommit(b *testing.B) {
 	db := open(b)
 	a := newAgent(b, db, nil)
@@ -59,7 +59,7 @@ func BenchmarkRecordHook(b *testing.B) {
 	})
 }
 
-// BenchmarkOpenAgents is the sweep of each second, over many agents that have ended.
+// BenchmarkOpenAgents runs the query of the sweep each second, over many agents that have ended.
 func BenchmarkOpenAgents(b *testing.B) {
 	db := open(b)
 	for range 500 {
@@ -72,7 +72,7 @@ func BenchmarkOpenAgents(b *testing.B) {
 	})
 }
 
-// BenchmarkRecord commits a record with what a context file holds at most: 50 messages and 50
+// BenchmarkRecord commits a record of the size of the largest context file: 50 messages and 50
 // decisions.
 func BenchmarkRecord(b *testing.B) {
 	db := open(b)
@@ -102,7 +102,7 @@ func BenchmarkLine(b *testing.B) {
 	})
 }
 
-// BenchmarkMigrate is what a start pays when there is nothing to migrate.
+// BenchmarkMigrate measures what a start pays when there is nothing to migrate.
 func BenchmarkMigrate(b *testing.B) {
 	db := open(b)
 	url := db.connect.ConnString()
@@ -113,7 +113,7 @@ func BenchmarkMigrate(b *testing.B) {
 	})
 }
 
-// BenchmarkCommitWhilePruning logs an event while a hundred thousand others are pruned beside it.
+// BenchmarkCommitWhilePruning logs an event while a hundred thousand others are pruned.
 func BenchmarkCommitWhilePruning(b *testing.B) {
 	db := open(b)
 	old := now().Add(-48 * time.Hour)
@@ -137,7 +137,7 @@ func BenchmarkCommitWhilePruning(b *testing.B) {
 	b.Logf("%d events were pruned in %s", rows, took.Round(time.Millisecond))
 }
 
-// BenchmarkAuditText looks for a text that is nowhere in a hundred thousand events.
+// BenchmarkAuditText searches a hundred thousand events for a text that none contains.
 func BenchmarkAuditText(b *testing.B) {
 	db := open(b)
 	manyEvents(b, db, 100_000, now())

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/understudyd/understudy/daemon"
 )
 
@@ -22,7 +20,7 @@ const census = `
 	SELECT 'pipeline', status, count(*), NULL
 	FROM pipelines WHERE host = $1 AND status NOT IN ('done', 'failed') GROUP BY status`
 
-// Census counts what a host has at work, in one query. States that nothing is in are left out.
+// Census counts a host's open agents, handoffs and pipelines by state, in one query. It leaves out states that no row is in.
 func (db *DB) Census(ctx context.Context, host string) (daemon.Census, error) {
 	type row struct {
 		What, Name string
@@ -53,26 +51,4 @@ func (db *DB) Census(ctx context.Context, host string) (daemon.Census, error) {
 		}
 	}
 	return out, nil
-}
-
-// PoolStats is what the pools of connections have been through since it was opened.
-type PoolStats struct {
-	Idle, Acquired, Constructing, Max int
-	Waits                             int64 // for a connection, because none was idle
-	Waited                            time.Duration
-}
-
-// Stats returns the figures of the pools together. It asks nothing of the database.
-func (db *DB) Stats() PoolStats {
-	var all PoolStats
-	for _, pool := range []*pgxpool.Pool{db.pool, db.reads} {
-		s := pool.Stat()
-		all.Idle += int(s.IdleConns())
-		all.Acquired += int(s.AcquiredConns())
-		all.Constructing += int(s.ConstructingConns())
-		all.Max += int(s.MaxConns())
-		all.Waits += s.EmptyAcquireCount()
-		all.Waited += s.EmptyAcquireWaitTime()
-	}
-	return all
 }

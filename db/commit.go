@@ -14,43 +14,43 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// readCommitted lets a transaction that waited for a row see what its holder made of it.
+// readCommitted lets a transaction that waited for a row see what the row's last writer committed.
 var readCommitted = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 
-// Commit carries out c in one transaction. [daemon.ErrMoved]: nothing was written, another writer
-// was first. [daemon.ErrOpenHandoff]: the agent's one handoff exists already. [daemon.ErrNoRoom]: c.Admit
-// would be exceeded, or an older run waits. The rows that c points to are updated (Rev, Seq, Status,
-// event ids and times) only once the commit has succeeded.
+// Commit writes c in one transaction. [daemon.ErrMoved]: another writer changed a row first.
+// [daemon.ErrOpenHandoff]: the agent already has its one handoff. [daemon.ErrNoRoom]: c.Admit would be
+// exceeded, or an older pipeline waits. After an error nothing is written. Commit updates the rows that
+// c points to (Rev, Seq, Status, event ids and times) only once the transaction has succeeded.
 func (db *DB) Commit(ctx context.Context, c *daemon.Change) error {
 	w := newWrite(c)
 	err := pgx.BeginTxFunc(ctx, db.pool, readCommitted, func(tx pgx.Tx) error {
 		w.rows()
 		w.wake()
-		w.feed()
+		w.events()
 		return w.send(ctx, tx)
 	})
 	if err != nil {
 		return commitError(err)
 	}
-	w.settle()
+	w.copyBack()
 	return nil
 }
 
-// commitError names a failed transaction, and translates the constraints that callers branch on.
+// commitError wraps the error of a transaction, and translates the constraints that callers branch on.
 func commitError(err error) error {
 	switch {
 	case violates(err, "handoffs_one_per_agent"):
 		err = daemon.ErrOpenHandoff
-	case violates(err, "handoffs_file_path_key"): // two requests of one second chose the same document
+	case violates(err, "handoffs_file_path_key"): // two requests within one second chose the same document
 		err = daemon.ErrMoved
-	case violates(err, "step_handoffs_step_id_key"): // somebody else has seen the step's end
+	case violates(err, "step_handoffs_step_id_key"): // another writer recorded the step's end first
 		err = daemon.ErrMoved
 	}
-	return fmt.Errorf("commit: %w", away(err))
+	return fmt.Errorf("commit: %w", unavailable(err))
 }
 
-// write is a change on its way through one transaction. Its statements travel in one batch, so that
-// a commit takes three round trips however much it writes.
+// write is a change on its way through one transaction. It sends its statements in one batch, so that
+// a commit takes three round trips, however many rows it writes.
 type write struct {
 	*daemon.Change
 	at    time.Time
@@ -87,7 +87,7 @@ func (w *write) rows() {
 	w.pipelines()
 }
 
-// move queues a handoff's write, and its transition where the phase changed.
+// move queues a handoff's update, and its transition if the phase changed.
 func (w *write) move(m *daemon.Move) {
 	h := m.Handoff
 	next := *h
@@ -99,8 +99,8 @@ func (w *write) move(m *daemon.Move) {
 	}
 }
 
-// deliveries queues the writes of deliveries. Those that are dropped are dropped before new ones
-// are there to be dropped with them.
+// deliveries queues the writes of deliveries. It drops queued deliveries before it inserts new ones,
+// which would otherwise be dropped with them.
 func (w *write) deliveries() {
 	sorted := sortedBy(w.Deliveries, func(d *daemon.Delivery) int64 { return d.ID })
 	if w.DropQueued != 0 {
@@ -124,7 +124,7 @@ func (w *write) deliveries() {
 	}
 }
 
-// guarded queues an update that must meet its row as it was read.
+// guarded queues an update that fails with [daemon.ErrMoved] if the row has changed since it was read.
 func (w *write) guarded(what, sql string, args ...any) {
 	w.batch.Queue(sql, args...).Exec(func(tag pgconn.CommandTag) error {
 		if tag.RowsAffected() == 0 {
@@ -152,11 +152,11 @@ func (w *write) statusOf(h *daemon.Handoff, sql string, args ...any) {
 	w.done = append(w.done, func() { h.Status = status })
 }
 
-// notifyWake tells each agent's host that there may be work for it. One transaction's equal
-// notifications are delivered once, when it commits.
+// notifyWake tells each agent's host that its lane may have work. PostgreSQL delivers equal notifications
+// of one transaction once, after the commit.
 const notifyWake = `SELECT pg_notify('understudy_wake', host || ' ' || id) FROM agents WHERE id = ANY($1)`
 
-// wake queues the wake-ups of the agents and the runs that the change is about.
+// wake queues the wake-ups of the agents and the pipelines that the change writes.
 func (w *write) wake() {
 	touched := map[int64]bool{}
 	if w.NewAgent != nil {
@@ -187,12 +187,12 @@ func (w *write) wake() {
 	if len(touched) > 0 {
 		w.batch.Queue(notifyWake, slices.Sorted(maps.Keys(touched)))
 	}
-	if runs := w.runs(); len(runs) > 0 {
-		w.batch.Queue(notifyRunWake, idsOf(runs))
+	if pipelines := w.changedPipelines(); len(pipelines) > 0 {
+		w.batch.Queue(notifyPipelineWake, idsOf(pipelines))
 	}
 }
 
-// send executes what was queued. A batch without statements is no round trip.
+// send executes the queued statements. Without any it makes no round trip.
 func (w *write) send(ctx context.Context, tx pgx.Tx) error {
 	if w.batch.Len() == 0 {
 		return nil
@@ -200,8 +200,8 @@ func (w *write) send(ctx context.Context, tx pgx.Tx) error {
 	return tx.SendBatch(ctx, &w.batch).Close()
 }
 
-// settle updates the rows that the change points to.
-func (w *write) settle() {
+// copyBack updates the rows that the change points to.
+func (w *write) copyBack() {
 	for _, f := range w.done {
 		f()
 	}

@@ -10,49 +10,50 @@ import (
 	"github.com/understudyd/understudy/daemon/storetext"
 )
 
-// runs returns the runs that the change writes.
-func (w *write) runs() []*daemon.Pipeline {
-	var runs []*daemon.Pipeline
+// changedPipelines returns the pipelines that the change writes.
+func (w *write) changedPipelines() []*daemon.Pipeline {
+	var pipelines []*daemon.Pipeline
 	if w.NewPipeline != nil {
-		runs = append(runs, w.NewPipeline)
+		pipelines = append(pipelines, w.NewPipeline)
+		pipelines = append(pipelines, w.NewPipeline)
 	}
 	if w.Run != nil {
-		runs = append(runs, w.Run.Pipeline)
+		pipelines = append(pipelines, w.Run.Pipeline)
 	}
-	return runs
+	return pipelines
 }
 
-func idsOf(runs []*daemon.Pipeline) []int64 {
-	ids := make([]int64, len(runs))
-	for i, p := range runs {
+func idsOf(pipelines []*daemon.Pipeline) []int64 {
+	ids := make([]int64, len(pipelines))
+	for i, p := range pipelines {
 		ids[i] = p.ID
 	}
 	return ids
 }
 
-// notifyRunWake tells each run's host that there may be work for it.
-const notifyRunWake = `SELECT pg_notify('understudy_wake', host || ' ' || -id) FROM pipelines WHERE id = ANY($1)`
+// notifyPipelineWake tells each pipeline's host that its lane may have work. A pipeline's id is sent as -id.
+const notifyPipelineWake = `SELECT pg_notify('understudy_wake', host || ' ' || -id) FROM pipelines WHERE id = ANY($1)`
 
-// lockAdmission lets the runs of a host be admitted one after the other. A statement of its own: the
+// lockAdmission makes a host admit one pipeline after the other. It is a separate statement, because the
 // next one must see what was committed while this one waited.
 const lockAdmission = `SELECT pg_advisory_xact_lock(1970500730, hashtext($1))`
 
-// hasRoom says whether a run ($2) of a host ($1) may be at work beside what is. An agent counts as
-// long as it lives, also one whose run has ended or waits, but a run that is at work counts once,
-// with all its agents. Who waits goes in the order of the ids.
+// hasRoom says whether pipeline $2 of host $1 may run beside what runs already. Each running pipeline
+// counts once, with all its agents. A living agent of a pipeline that has ended or waits counts as well.
+// Pending pipelines are admitted in the order of their ids.
 const hasRoom = `
 	SELECT (SELECT count(*) FROM pipelines WHERE host = $1 AND status = 'running' AND id <> $2)
 	     + (SELECT count(*) FROM agents JOIN pipelines p ON p.id = agents.pipeline_id
 	        WHERE agents.host = $1 AND agents.ended_at IS NULL AND p.status <> 'running' AND p.id <> $2) < $3
 	   AND NOT EXISTS (SELECT FROM pipelines WHERE host = $1 AND status = 'pending' AND id < $2)`
 
-// admit queues the question whether the change's run may be at work. It comes first: other
-// transactions that hold rows do not wait for admission.
+// admit queues the question whether the change's pipeline may run. It comes before all other statements,
+// so that a transaction that waits for admission holds no rows that others need.
 func (w *write) admit() {
 	if w.Admit == 0 {
 		return
 	}
-	for _, p := range w.runs() {
+	for _, p := range w.changedPipelines() {
 		host := storetext.Text(p.Host)
 		w.batch.Queue(lockAdmission, host)
 		w.batch.Queue(hasRoom, host, p.ID, w.Admit).QueryRow(func(row pgx.Row) error {
@@ -68,7 +69,7 @@ func (w *write) admit() {
 	}
 }
 
-// pipelines queues the writes of runs, their steps and what those leave.
+// pipelines queues the writes of pipelines, their steps and the steps' outputs.
 func (w *write) pipelines() {
 	if p := w.NewPipeline; p != nil {
 		w.batch.Queue(insertPipeline, pipelineValues(p)...)
@@ -77,16 +78,16 @@ func (w *write) pipelines() {
 		}
 	}
 	if w.Run != nil {
-		w.run(w.Run)
+		w.movePipeline(w.Run)
 	}
 	if o := w.NewOutput; o != nil {
 		w.batch.Queue(insertOutput, outputValues(o)...)
 	}
 }
 
-// run queues a run's write with that of its steps. The step that begins comes last: at no time may
-// two of a run be at work.
-func (w *write) run(m *daemon.RunMove) {
+// movePipeline queues the update of a pipeline and those of its steps. It updates the step that begins
+// last, because a unique index allows one running step per pipeline at any time.
+func (w *write) movePipeline(m *daemon.RunMove) {
 	p := m.Pipeline
 	next := *p
 	next.Seq++

@@ -11,7 +11,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-func TestRunsWakeTheirHost(t *testing.T) {
+func TestPipelinesWakeTheirHost(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	foreign := aRun(t, db, 1)
@@ -36,8 +36,8 @@ func TestRunsWakeTheirHost(t *testing.T) {
 	}
 }
 
-// TestRunWritersDoNotDeadlock has changes of runs and of their agents, and hooks, write the same rows.
-func TestRunWritersDoNotDeadlock(t *testing.T) {
+// TestPipelineWritersDoNotDeadlock makes changes of pipelines, changes of their agents, and hooks write the same rows.
+func TestPipelineWritersDoNotDeadlock(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	var runs []*daemon.Pipeline

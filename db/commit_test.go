@@ -12,8 +12,8 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestDropWaitsForNobody: what came in while a change locked its deliveries may be another writer's already, which may wait
-// for one of those.
+// TestDropWaitsForNobody: a delivery that was queued after a change locked its deliveries may be locked by another writer.
+// The drop must not wait for that writer, which may itself wait for one of the locked deliveries.
 func TestDropWaitsForNobody(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -30,7 +30,7 @@ func TestDropWaitsForNobody(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	if _, err := db.pool.Exec(ctx, dropQueued, a.ID, "", time.Now()); err != nil {
-		t.Fatalf("it waits for another writer: %v", err)
+		t.Fatalf("the drop waits for another writer: %v", err)
 	}
 	for _, want := range []struct {
 		id    int64
@@ -42,7 +42,7 @@ func TestDropWaitsForNobody(t *testing.T) {
 	}
 }
 
-// TestWritersDoNotDeadlock has hooks and changes write the same rows, named in any order.
+// TestWritersDoNotDeadlock makes hooks and changes write the same rows, in any order.
 func TestWritersDoNotDeadlock(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -64,7 +64,7 @@ func TestWritersDoNotDeadlock(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			a.LaunchHash[0] ^= 128 // a key column, whose change takes the strongest lock
+			a.LaunchHash[0] ^= 128 // to change a key column takes the strongest lock
 			c.Agents = append(c.Agents, &a)
 		}
 		for _, i := range rand.Perm(len(deliveries))[:3] {
@@ -72,7 +72,7 @@ func TestWritersDoNotDeadlock(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			d.State, d.Verdict = daemon.DeliveryQueued, nil // to be dropped by somebody else
+			d.State, d.Verdict = daemon.DeliveryQueued, nil // for another writer to drop
 			c.Deliveries = append(c.Deliveries, &d)
 		}
 		h, err := db.Handoff(t.Context(), handoffs[rand.IntN(len(handoffs))].ID)
@@ -128,7 +128,7 @@ func TestWritersDoNotDeadlock(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if committed.Load() < 160 { // each hook at least
+	if committed.Load() < 160 { // the number of hooks
 		t.Errorf("only %d commits", committed.Load())
 	}
 }

@@ -21,36 +21,36 @@ import (
 )
 
 const (
-	// defaultMaxConns leaves most of a private server's 40 connections to other tools; hooks and lanes together rarely
+	// defaultMaxConns leaves most of a private server's 40 connections to other tools. Hooks and lanes together rarely
 	// hold more than a few at once.
 	defaultMaxConns = 10
-	// readConns are for what people and programs read through the API, so that hooks and lanes never wait for it.
+	// readConns serve reads through the API, so that hooks and lanes never wait for a reader.
 	readConns = 4
-	// maxSearches leaves some of those to reads that take no time.
+	// maxSearches leaves two of the readConns to short reads: a search of the event log may take seconds.
 	maxSearches = 2
 )
 
 // Config says where the database is and how to reach it.
 type Config struct {
 	ConnString string                // URL or keywords
-	Configure  func(*pgx.ConnConfig) // last changes to each connection's settings, such as DialFunc; may be nil
-	MaxConns   int                   // of the pool; 0: what ConnString says as pool_max_conns, else 10
+	Configure  func(*pgx.ConnConfig) // changes each connection's settings last, such as DialFunc; may be nil
+	MaxConns   int                   // of the pool; 0: pool_max_conns in ConnString, else 10
 	Log        *slog.Logger          // nil: nothing is logged
 }
 
 // DB is two pools of connections to a migrated database.
 type DB struct {
 	pool    *pgxpool.Pool
-	reads   *pgxpool.Pool   // see daemon.AsReader
-	search  chan struct{}   // has one for each search of the log
-	connect *pgx.ConnConfig // for connections outside the pool; copied before use
+	reads   *pgxpool.Pool   // for contexts made by daemon.AsReader
+	search  chan struct{}   // holds one element per running search of the event log
+	connect *pgx.ConnConfig // for connections outside the pools; copied before use
 	log     *slog.Logger
 
-	mu   sync.Mutex
-	kept map[*pgx.Conn]struct{} // outside the pool; see keep
-	full atomic.Bool            // the disk was, and no larger write has succeeded since
+	mu        sync.Mutex
+	dedicated map[*pgx.Conn]struct{} // connections outside the pools; see track
+	diskFull  atomic.Bool            // the server reported a full disk, and no larger write has succeeded since
 
-	// Varied in tests only.
+	// Only tests change these.
 	lockPace, listenPace pace
 	ghostSilence         time.Duration
 	auditTimeout         time.Duration
@@ -60,7 +60,7 @@ var _ daemon.Store = (*DB)(nil)
 
 // Open connects to the database, which must have been migrated. The caller closes the DB.
 func Open(ctx context.Context, c Config) (*DB, error) {
-	config, err := c.settled()
+	config, err := c.parse()
 	if err != nil {
 		return nil, err
 	}
@@ -73,10 +73,15 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	db := &DB{
-		log: log, search: make(chan struct{}, maxSearches), kept: map[*pgx.Conn]struct{}{}, lockPace: lockPace, listenPace: listenPace, ghostSilence: ghostSilence, auditTimeout: auditTimeout,
+		log: log, search: make(chan struct{}, maxSearches), dedicated: map[*pgx.Conn]struct{}{},
+		lockPace: lockPace, listenPace: listenPace, ghostSilence: ghostSilence, auditTimeout: auditTimeout,
 	}
-	config.ConnConfig.Tracer = multitracer.New(append(given(config.ConnConfig.Tracer), refusals{db})...)
-	config.PingTimeout = lockPace.answer // of a connection that was idle: it may be dead
+	tracers := []pgx.QueryTracer{refusals{db}}
+	if t := config.ConnConfig.Tracer; t != nil {
+		tracers = append(tracers, t)
+	}
+	config.ConnConfig.Tracer = multitracer.New(tracers...)
+	config.PingTimeout = lockPace.answer // the pool pings a connection that was idle, for it may be dead
 	db.connect = config.ConnConfig.Copy()
 	if db.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, fmt.Errorf("database pool: %w", err)
@@ -94,15 +99,15 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	return db, nil
 }
 
-// Close closes the pools, after the queries that are running. Host locks and listeners are their
-// owners' to end.
+// Close waits for running queries and closes the pools. Whoever took a host lock or started a listener
+// ends that.
 func (db *DB) Close() {
 	db.reads.Close()
 	db.pool.Close()
 }
 
-// from is the pool for a read.
-func (db *DB) from(ctx context.Context) *pgxpool.Pool {
+// poolFor returns the pool for a read.
+func (db *DB) poolFor(ctx context.Context) *pgxpool.Pool {
 	if daemon.IsReader(ctx) {
 		return db.reads
 	}
@@ -117,13 +122,13 @@ func (db *DB) Ping(ctx context.Context) error {
 	return nil
 }
 
-// settled are the settings of a pool, and of its connections.
-func (c Config) settled() (*pgxpool.Config, error) {
+// parse returns the settings of a pool and of its connections.
+func (c Config) parse() (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(c.ConnString)
 	if err != nil {
 		return nil, fmt.Errorf("database settings: %w", err)
 	}
-	// The pool's settings are gone from the parsed ones, and its default depends on the machine.
+	// pgxpool removes pool_max_conns from the parsed settings, and its default depends on the machine.
 	given, err := pgx.ParseConfig(c.ConnString)
 	if err != nil {
 		return nil, fmt.Errorf("database settings: %w", err)
@@ -134,17 +139,16 @@ func (c Config) settled() (*pgxpool.Config, error) {
 	if c.MaxConns > 0 {
 		config.MaxConns = int32(c.MaxConns)
 	}
-	c.settle(config.ConnConfig)
+	c.setDefaults(config.ConnConfig)
 	return config, nil
 }
 
-// settle gives a connection's settings our defaults, which the connection string may override, and
-// then the caller's changes.
-func (c Config) settle(config *pgx.ConnConfig) {
+// setDefaults sets our defaults where the connection string sets nothing, and then calls Configure.
+func (c Config) setDefaults(config *pgx.ConnConfig) {
 	defaults := map[string]string{
 		"application_name": "understudy",
 		"timezone":         "UTC",
-		// A daemon that hangs inside a transaction would hold up the event log for all.
+		// A daemon that hangs inside a transaction would block the event log for all daemons.
 		"idle_in_transaction_session_timeout": "10s",
 		"statement_timeout":                   "30s",
 	}
@@ -155,7 +159,7 @@ func (c Config) settle(config *pgx.ConnConfig) {
 		}
 	}
 	if config.ConnectTimeout == 0 {
-		config.ConnectTimeout = 10 * time.Second // else a server that says nothing is waited for as long as the caller waits
+		config.ConnectTimeout = 10 * time.Second // a silent server would otherwise be waited for as long as the caller allows
 	}
 	config.DialFunc = newDialer().DialContext
 	if c.Configure != nil {
@@ -164,7 +168,7 @@ func (c Config) settle(config *pgx.ConnConfig) {
 }
 
 // registerTypes makes a connection return times in UTC rather than in the machine's zone, and
-// store structs whose strings hold NUL.
+// replace NUL in the strings of stored structs.
 func registerTypes(m *pgtype.Map) {
 	m.RegisterType(&pgtype.Type{
 		Name: "timestamptz", OID: pgtype.TimestamptzOID,
@@ -176,16 +180,38 @@ func registerTypes(m *pgtype.Map) {
 	})
 }
 
-// dial opens a connection of its own, outside the pool, that shows under name in pg_stat_activity.
+// dial opens a connection outside the pools. pg_stat_activity shows it under name.
 func (db *DB) dial(ctx context.Context, name string) (*pgx.Conn, error) {
 	config := db.connect.Copy()
 	config.RuntimeParams["application_name"] = name
 	return pgx.ConnectConfig(ctx, config)
 }
 
-// one reads the single row of a query; what names it in errors. No row is [daemon.ErrNotFound].
+// PoolStats are figures of both connection pools since they were opened.
+type PoolStats struct {
+	Idle, Acquired, Constructing, Max int
+	Waits                             int64 // requests that waited for a connection, because none was idle
+	Waited                            time.Duration
+}
+
+// Stats returns the sum of both pools' figures. It does not query the database.
+func (db *DB) Stats() PoolStats {
+	var all PoolStats
+	for _, pool := range []*pgxpool.Pool{db.pool, db.reads} {
+		s := pool.Stat()
+		all.Idle += int(s.IdleConns())
+		all.Acquired += int(s.AcquiredConns())
+		all.Constructing += int(s.ConstructingConns())
+		all.Max += int(s.MaxConns())
+		all.Waits += s.EmptyAcquireCount()
+		all.Waited += s.EmptyAcquireWaitTime()
+	}
+	return all
+}
+
+// one reads the single row of a query; errors name the row by what. No row is [daemon.ErrNotFound].
 func one[T any](ctx context.Context, db *DB, what, sql string, args ...any) (T, error) {
-	rows, err := db.from(ctx).Query(ctx, sql, args...)
+	rows, err := db.poolFor(ctx).Query(ctx, sql, args...)
 	if err == nil {
 		var row T
 		if row, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[T]); err == nil {
@@ -196,42 +222,34 @@ func one[T any](ctx context.Context, db *DB, what, sql string, args ...any) (T, 
 		err = daemon.ErrNotFound
 	}
 	var zero T
-	return zero, fmt.Errorf("%s: %w", what, away(err))
+	return zero, fmt.Errorf("%s: %w", what, unavailable(err))
 }
 
-// list reads the rows of a query, never nil.
+// list reads the rows of a query. The list is never nil.
 func list[T any](ctx context.Context, db *DB, what, sql string, args ...any) ([]T, error) {
-	rows, err := db.from(ctx).Query(ctx, sql, args...)
+	rows, err := db.poolFor(ctx).Query(ctx, sql, args...)
 	if err == nil {
 		var all []T
 		if all, err = pgx.CollectRows(rows, pgx.RowToStructByName[T]); err == nil {
 			return all, nil
 		}
 	}
-	return nil, fmt.Errorf("%s: %w", what, away(err))
+	return nil, fmt.Errorf("%s: %w", what, unavailable(err))
 }
 
 // ids reads a list of ids.
 func (db *DB) ids(ctx context.Context, what, sql string, args ...any) ([]int64, error) {
-	rows, err := db.from(ctx).Query(ctx, sql, args...)
+	rows, err := db.poolFor(ctx).Query(ctx, sql, args...)
 	if err == nil {
 		var ids []int64
 		if ids, err = pgx.CollectRows(rows, pgx.RowTo[int64]); err == nil {
 			return ids, nil
 		}
 	}
-	return nil, fmt.Errorf("%s: %w", what, away(err))
+	return nil, fmt.Errorf("%s: %w", what, unavailable(err))
 }
 
-// given is the tracer that Configure has set, if it has.
-func given(t pgx.QueryTracer) []pgx.QueryTracer {
-	if t == nil {
-		return nil
-	}
-	return []pgx.QueryTracer{t}
-}
-
-// limitOr returns limit, or def where it is not set.
+// limitOr returns limit, or def if limit is not set.
 func limitOr(limit, def int) int {
 	if limit <= 0 {
 		return def
@@ -239,7 +257,7 @@ func limitOr(limit, def int) int {
 	return limit
 }
 
-// violates reports whether err is the violation of one of the named constraints.
+// violates reports whether err says that one of the named constraints was violated.
 func violates(err error, constraints ...string) bool {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {

@@ -46,7 +46,7 @@ func must[T any](t testing.TB, v T, err error) T {
 	return v
 }
 
-// now is a time that PostgreSQL keeps exactly.
+// now returns a time that PostgreSQL stores exactly.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
 func ptr[T any](v T) *T { return &v }
@@ -62,7 +62,7 @@ func rowCount(t testing.TB, db *DB, table string) (n int) {
 
 var eventually = wardentest.Eventually
 
-// wait waits for a channel; only a failing test waits long.
+// wait receives from a channel; only a failing test waits long.
 func wait[T any](t testing.TB, what string, c <-chan T) T {
 	t.Helper()
 	select {
@@ -74,7 +74,7 @@ func wait[T any](t testing.TB, what string, c <-chan T) T {
 	}
 }
 
-// terminate kills the server's end of the connections with an application name.
+// terminate makes the server end the sessions with an application name.
 func terminate(t testing.TB, db *DB, name string) {
 	t.Helper()
 	tag, err := db.pool.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -131,5 +131,32 @@ func TestPing(t *testing.T) {
 	db.Close()
 	if err := db.Ping(t.Context()); err == nil {
 		t.Error("a closed pool answers")
+	}
+}
+
+func TestPoolStats(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	conn, err := db.pool.Acquire(t.Context())
+	must(t, conn, err)
+	held := db.Stats()
+	conn.Release()
+	if s := db.Stats(); held.Acquired != 1 || s.Acquired != 0 || s.Idle < 1 || s.Max != defaultMaxConns+readConns {
+		t.Errorf("with a connection taken %+v, without %+v", held, s)
+	}
+}
+
+// TestPoolsAsTheAddressSays: the connection string may limit the pools, and every way to connect understands that.
+func TestPoolsAsTheAddressSays(t *testing.T) {
+	t.Parallel()
+	for limit, max := range map[string]int{"3": 3 + 3, "7": 7 + readConns} {
+		db, err := OpenMigrated(t.Context(), Config{ConnString: dbtest.With(dbtest.New(t, nil), "pool_max_conns", limit)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := db.Stats(); s.Max != max {
+			t.Errorf("pool_max_conns %s: %d connections, want %d", limit, s.Max, max)
+		}
+		db.Close()
 	}
 }

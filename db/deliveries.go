@@ -8,7 +8,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// deliveryColumns are the columns, in the order of [deliveryValues].
+// deliveryColumns lists the columns in the order of [deliveryValues].
 const deliveryColumns = `id, agent_id, handoff_id, kind, text, nonce, state, verdict, attempts,
 	evidence, created_at, typed_at, decided_at, rev, hook_key, after_hook`
 
@@ -22,18 +22,18 @@ const selectDeliveries = `SELECT ` + deliveryColumns + ` FROM deliveries `
 var insertDelivery = `INSERT INTO deliveries (` + deliveryColumns + `)
 	VALUES (` + placeholders(deliveryColumns) + `)`
 
-// updateDelivery takes the rev that the row was read with after the columns.
+// updateDelivery takes, after the columns, the rev with which the row was read.
 var updateDelivery = fmt.Sprintf(`UPDATE deliveries SET (%s) = ROW(%s) WHERE id = $1 AND rev = $%d`,
 	deliveryColumns, placeholders(deliveryColumns), count(deliveryColumns)+1)
 
-// lockDeliveries locks the deliveries that a change names together with those that it drops, so
-// that all of them are locked in the order of their ids.
+// lockDeliveries locks the deliveries that a change writes together with those that it drops, so
+// that it locks all of them in the order of their ids.
 const lockDeliveries = `SELECT id FROM deliveries
 	WHERE id = ANY($1) OR (agent_id = $2 AND state = 'queued')
 	ORDER BY id FOR NO KEY UPDATE`
 
-// dropQueued waits for no lock: it would be out of that order, for what was queued since lockDeliveries looked. Such a row
-// that somebody is writing has come after the drop.
+// dropQueued skips locked rows. A queued delivery that another writer holds was inserted after lockDeliveries ran: to wait
+// for it would take locks out of order, and a delivery that comes after the drop is not dropped.
 const dropQueued = `WITH free AS MATERIALIZED (
 		SELECT id FROM deliveries WHERE agent_id = $1 AND state = 'queued' FOR NO KEY UPDATE SKIP LOCKED)
 	UPDATE deliveries
@@ -50,8 +50,8 @@ func (db *DB) Delivery(ctx context.Context, id int64) (daemon.Delivery, error) {
 const listDeliveries = selectDeliveries + `
 	WHERE agent_id = $1 AND ($2::bigint = 0 OR id < $2) ORDER BY id DESC LIMIT $3`
 
-// Deliveries lists an agent's, newest first. Zero values of before (an id) and limit (then 100) do
-// not narrow the list.
+// Deliveries lists an agent's deliveries, the newest first: those with an id below before (0: all),
+// at most limit (0: 100).
 func (db *DB) Deliveries(ctx context.Context, agentID, before int64, limit int) ([]daemon.Delivery, error) {
 	return list[daemon.Delivery](ctx, db, fmt.Sprintf("deliveries of agent %d", agentID),
 		listDeliveries, agentID, before, limitOr(limit, 100))
@@ -59,12 +59,12 @@ func (db *DB) Deliveries(ctx context.Context, agentID, before int64, limit int) 
 
 const listOpenDeliveries = selectDeliveries + `WHERE agent_id = $1 AND state <> 'done' ORDER BY id`
 
-// OpenDeliveries lists an agent's without a verdict, oldest first.
+// OpenDeliveries lists an agent's deliveries that have no verdict, the oldest first.
 func (db *DB) OpenDeliveries(ctx context.Context, agentID int64) ([]daemon.Delivery, error) {
 	return list[daemon.Delivery](ctx, db, fmt.Sprintf("open deliveries of agent %d", agentID), listOpenDeliveries, agentID)
 }
 
-// countSent counts by the log, which alone tells whose message it was.
+// countSent counts events, because only the event log says which agent sent a message.
 const countSent = `
 	SELECT count(*) FILTER (WHERE d.state <> 'done') AS open,
 	       count(*) FILTER (WHERE e.at > $2) AS recent,
@@ -72,7 +72,7 @@ const countSent = `
 	FROM events e LEFT JOIN deliveries d ON d.id = (e.payload->>'delivery_id')::bigint
 	WHERE e.agent_id = $1 AND e.type = 'agent_messaged'`
 
-// Sent counts what an agent has sent to other agents, as far back as the log goes.
+// Sent counts the messages that an agent has sent to other agents, as far back as the event log goes.
 func (db *DB) Sent(ctx context.Context, agentID int64, since time.Time) (daemon.Sent, error) {
 	return one[daemon.Sent](ctx, db, fmt.Sprintf("messages sent by agent %d", agentID), countSent, agentID, since)
 }

@@ -16,11 +16,12 @@ const eventColumns = `id, type, at, host, agent_id, handoff_id, pipeline_id, ste
 
 const selectEvents = `SELECT ` + eventColumns + ` FROM events `
 
-// notifyEvents says that there are new events, not which: readers ask for what came after their id.
+// notifyEvents says that there are new events, not which ones: readers ask for the events after their last id.
 const notifyEvents = `SELECT pg_notify('understudy_events', '')`
 
-// lockEvents is held from just before a transaction takes its events' ids until its rows are
-// visible, so ids are in commit order. A statement of its own: the ids must be taken by the next.
+// lockEvents takes the lock that a transaction holds from before it draws its event ids until its
+// rows are visible. Ids are therefore in commit order. It is a separate statement, because the ids
+// must be drawn after the lock is held.
 const lockEvents = `SELECT pg_advisory_xact_lock(1970500729, 1)`
 
 const insertEvents = `
@@ -32,8 +33,9 @@ const insertEvents = `
 	ORDER BY n
 	RETURNING id`
 
-// feed queues the events. It comes last: everything after it would be done under the lock.
-func (w *write) feed() {
+// events queues the events. It comes last, because all later statements would hold up other writers
+// under the event lock.
+func (w *write) events() {
 	if len(w.Events) == 0 {
 		return
 	}
@@ -75,9 +77,9 @@ const listEvents = selectEvents + `
 	  AND ($5::bigint = 0 OR pipeline_id = $5)
 	ORDER BY id LIMIT $6`
 
-// Events returns what came after an id, in order.
+// Events returns the events after an id, in order.
 func (db *DB) Events(ctx context.Context, f daemon.EventFilter) ([]daemon.Event, error) {
-	var types any // nil is NULL: all of them
+	var types any // nil is NULL: all types
 	if len(f.Types) > 0 {
 		types = storableTexts(f.Types)
 	}
@@ -85,36 +87,36 @@ func (db *DB) Events(ctx context.Context, f daemon.EventFilter) ([]daemon.Event,
 		f.After, types, f.AgentID, f.HandoffID, f.PipelineID, limitOr(f.Limit, 500))
 }
 
-// lastEventID does not go back when the newest event is pruned.
+// lastEventID also counts pruned events, so that it does not go back when the newest event is pruned.
 const lastEventID = `SELECT GREATEST(pruned_to, (SELECT max(id) FROM events)) FROM log_floor`
 
-// LastEventID returns the newest id, 0 when there is none.
+// LastEventID returns the id of the newest event, 0 if there was none.
 func (db *DB) LastEventID(ctx context.Context) (int64, error) {
 	var id int64
-	if err := db.from(ctx).QueryRow(ctx, lastEventID).Scan(&id); err != nil {
-		return 0, fmt.Errorf("last event: %w", away(err))
+	if err := db.poolFor(ctx).QueryRow(ctx, lastEventID).Scan(&id); err != nil {
+		return 0, fmt.Errorf("last event: %w", unavailable(err))
 	}
 	return id, nil
 }
 
-// Of the notices the first of each agent (or run without one) come first, then the second ones: one
-// that makes many does not keep those of others out of the limit.
+// The list takes notices in turn: the first one of each agent (or of each pipeline, for notices without
+// an agent), then the second ones. So an agent with many notices does not push others over the limit.
 const listPendingAlerts = selectEvents + `
 	WHERE (alert OR notice <> '') AND alerted_at IS NULL AND host = $1
 	ORDER BY alert DESC, CASE WHEN alert THEN 0
 	         ELSE row_number() OVER (PARTITION BY alert, COALESCE(agent_id, -pipeline_id) ORDER BY id) END, id
 	LIMIT $2`
 
-// PendingAlerts returns the host's events with Alert or Notice that were not marked: first those with
-// Alert, in order, then those of all agents and runs in turn, each one's in order; 100 where limit is 0.
+// PendingAlerts returns the host's alerts and notices that [DB.MarkAlerted] has not marked: first the
+// alerts in order, then the notices of all agents and pipelines in turn; at most limit (0: 100).
 func (db *DB) PendingAlerts(ctx context.Context, host string, limit int) ([]daemon.Event, error) {
 	return list[daemon.Event](ctx, db, "pending alerts", listPendingAlerts, host, limitOr(limit, 100))
 }
 
 const markAlerted = `UPDATE events SET alerted_at = $2 WHERE id = ANY($1) AND (alert OR notice <> '') AND alerted_at IS NULL`
 
-// MarkAlerted notes that the operator was told of events, together with the event that says so (which
-// may be nil). [daemon.ErrMoved]: not all of them are pending; nothing was written.
+// MarkAlerted marks events as told to the operator and appends the event told, which may be nil. If
+// one of them is not pending, it returns [daemon.ErrMoved] and writes nothing.
 func (db *DB) MarkAlerted(ctx context.Context, ids []int64, told *daemon.Event) error {
 	c := &daemon.Change{}
 	if told != nil {
@@ -128,12 +130,12 @@ func (db *DB) MarkAlerted(ctx context.Context, ids []int64, told *daemon.Event) 
 			}
 			return nil
 		})
-		w.feed()
+		w.events()
 		return w.send(ctx, tx)
 	})
 	if err != nil {
 		return commitError(err)
 	}
-	w.settle()
+	w.copyBack()
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/understudyd/understudy/db/dbtest"
 )
 
-// TestFailover has two servers change their roles. The connections to the one that was demoted are dropped,
-// and the next ones find the other.
+// TestFailover makes two servers change their roles. The DB drops its connections to the server that was
+// demoted, and its next ones reach the other server.
 func TestFailover(t *testing.T) {
 	t.Parallel()
 	var hosts [2]string

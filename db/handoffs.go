@@ -7,7 +7,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// handoffColumns are the columns that are written, in the order of [handoffValues].
+// handoffColumns lists the columns that are written, in the order of [handoffValues].
 const handoffColumns = `id, ref, agent_id, persona, successor_id, reason, focus, mode, phase, note,
 	file_path, context_path, injection_prompt, structured, recorded_at, generation, context_use,
 	source_agent, target_agent, degraded, context_checksum, context_validated, warnings, metrics,
@@ -22,8 +22,8 @@ func handoffValues(h *daemon.Handoff) []any {
 		h.Retrying, h.ForkedAt, h.Confirmed, h.PromptID, h.PromptQueue, h.StopHook)
 }
 
-// structured is [daemon.Structured] as it is stored: fields that the document does not have are left
-// out, rather than null as in answers.
+// structured is [daemon.Structured] as the database stores it: it leaves out the fields that the
+// document does not have. In the API's answers these are null.
 type structured struct {
 	WhatWasDone      *string `json:"what_was_done,omitempty"`
 	DecisionsMade    *string `json:"decisions_made,omitempty"`
@@ -31,13 +31,13 @@ type structured struct {
 	NextAgentContext *string `json:"next_agent_context,omitempty"`
 }
 
-// selectHandoffs reads whole handoffs, with the status that the database derives.
+// selectHandoffs reads whole handoffs, with the status that the database derives from the phase.
 const selectHandoffs = `SELECT ` + handoffColumns + `, status FROM handoffs `
 
 var insertHandoff = `INSERT INTO handoffs (` + handoffColumns + `)
 	VALUES (` + placeholders(handoffColumns) + `) RETURNING status`
 
-// updateHandoff takes the phase and the seq that the row was read with after the columns.
+// updateHandoff takes, after the columns, the phase and the seq with which the row was read.
 var updateHandoff = fmt.Sprintf(
 	`UPDATE handoffs SET (%s) = ROW(%s) WHERE id = $1 AND phase = $%d AND seq = $%d RETURNING status`,
 	handoffColumns, placeholders(handoffColumns), count(handoffColumns)+1, count(handoffColumns)+2)
@@ -60,7 +60,7 @@ const listHandoffs = selectHandoffs + `
 	  AND (NOT $8 OR NOT EXISTS (SELECT FROM handoffs later WHERE later.agent_id = handoffs.agent_id AND later.id > handoffs.id))
 	ORDER BY id DESC LIMIT $9`
 
-// Handoffs lists the newest first.
+// Handoffs lists handoffs, the newest first.
 func (db *DB) Handoffs(ctx context.Context, f daemon.HandoffFilter) ([]daemon.Handoff, error) {
 	return list[daemon.Handoff](ctx, db, "list of handoffs", listHandoffs,
 		storable(f.AgentID, f.SuccessorID, f.Persona, string(f.Status), f.Host, f.Open, f.Before, f.Last, limitOr(f.Limit, 100))...)
@@ -72,7 +72,7 @@ const insertTransition = `INSERT INTO transitions (handoff_id, seq, from_phase, 
 const listTransitions = `SELECT handoff_id, seq, from_phase AS "from", to_phase AS "to", cause, at
 	FROM transitions WHERE handoff_id = $1 ORDER BY seq`
 
-// Transitions returns a handoff's moves in order, none for an unknown id.
+// Transitions returns a handoff's transitions in order, and an empty list for an unknown id.
 func (db *DB) Transitions(ctx context.Context, handoffID int64) ([]daemon.Transition, error) {
 	return list[daemon.Transition](ctx, db, fmt.Sprintf("transitions of handoff %d", handoffID), listTransitions, handoffID)
 }

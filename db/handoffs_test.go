@@ -6,7 +6,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestStructuredIsStoredWithoutNulls reads the column as it is, for those who query it themselves.
+// TestStructuredIsStoredWithoutNulls reads the stored column, because people query it themselves.
 func TestStructuredIsStoredWithoutNulls(t *testing.T) {
 	t.Parallel()
 	db := open(t)

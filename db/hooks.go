@@ -12,13 +12,13 @@ import (
 	"github.com/understudyd/understudy/daemon/storetext"
 )
 
-// hookAttempts allows for two lost races: for the hook's key, and for the row of an agent that
-// registers by itself. Whoever loses one finds the winner's row at the next attempt.
+// hookAttempts allows for two lost races: one for the hook's key, one for the row of an agent that
+// registers by itself. The loser of a race finds the winner's row at the next attempt.
 const hookAttempts = 3
 
-// RecordHook stores a hook and what follows from it in one transaction. decide is given what the
-// transaction has locked and must neither block nor keep what it is given: after a lost race it is
-// called again, with fresh rows.
+// RecordHook stores a hook, with the change that decide returns, in one transaction. It passes decide
+// the rows that the transaction has locked. decide must neither block nor keep these rows: after a lost
+// race RecordHook calls it again with fresh ones.
 func (db *DB) RecordHook(
 	ctx context.Context, in daemon.HookInput, decide func(daemon.HookTx) daemon.HookDecision,
 ) (daemon.HookResult, error) {
@@ -27,7 +27,7 @@ func (db *DB) RecordHook(
 		h := hook{in: in}
 		err = pgx.BeginTxFunc(ctx, db.pool, readCommitted, func(tx pgx.Tx) error { return h.record(ctx, tx, decide) })
 		if err == nil {
-			h.write.settle()
+			h.write.copyBack()
 			return h.result, nil
 		}
 		if !violates(err, "hook_events_key_key", "agents_process") {
@@ -68,7 +68,7 @@ func (h *hook) record(ctx context.Context, tx pgx.Tx, decide func(daemon.HookTx)
 const selectHook = `SELECT id AS hook_id, COALESCE(agent_id, 0) AS agent_id, applied, reason, true AS again, output
 	FROM hook_events WHERE key = $1`
 
-// find looks whether the hook is stored already.
+// find looks whether a hook with this key is stored already.
 func (h *hook) find(ctx context.Context, tx pgx.Tx) error {
 	rows, err := tx.Query(ctx, selectHook, storetext.Text(h.in.Key))
 	if err != nil {
@@ -82,8 +82,8 @@ func (h *hook) find(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// An agent is found in one of these ways. Rows are locked against other writers, but not against
-// the foreign keys of new rows, see the package comment.
+// The method lockAgent uses one of these. FOR NO KEY UPDATE locks a row against other writers, but not
+// against the foreign keys of new rows; see the package comment.
 const (
 	lockAgent          = selectAgents + `WHERE id = $1 FOR NO KEY UPDATE`
 	lockAgentByLaunch  = selectAgents + `WHERE launch_hash = $1 FOR NO KEY UPDATE`
@@ -106,9 +106,9 @@ const (
 
 const nextHookID = `SELECT nextval(pg_get_serial_sequence('hook_events', 'id'))`
 
-// lock finds and locks the hook's agent, then what is open with it. These are statements of their
-// own: each sees what was committed while the one before waited for its lock. The hook's id is
-// taken under the lock, so an agent's hooks are applied in the order of their ids.
+// lock finds and locks the hook's agent, then the agent's open handoff and open deliveries. They are
+// separate statements, so that each sees what was committed while the one before waited for its lock.
+// lock draws the hook's id under the agent's lock, so an agent's hooks are applied in the order of their ids.
 func (h *hook) lock(ctx context.Context, tx pgx.Tx) error {
 	agents, err := h.lockAgent(ctx, tx)
 	if err != nil {
@@ -130,7 +130,7 @@ func (h *hook) lock(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// lockOpen queues the locks of what is open with the agent.
+// lockOpen queues the locks of the agent's open handoff and open deliveries.
 func (h *hook) lockOpen(batch *pgx.Batch) {
 	batch.Queue(lockOpenHandoff, h.tx.Agent.ID).Query(func(rows pgx.Rows) error {
 		open, err := pgx.CollectRows(rows, pgx.RowToAddrOfStructByName[daemon.Handoff])
@@ -150,7 +150,7 @@ func into(dst any) func(pgx.Row) error {
 	return func(row pgx.Row) error { return row.Scan(dst) }
 }
 
-// lockAgent returns the hook's agent, or none.
+// lockAgent returns the hook's agent, or an empty list.
 func (h *hook) lockAgent(ctx context.Context, tx pgx.Tx) ([]*daemon.Agent, error) {
 	in := h.in
 	var rows pgx.Rows
@@ -177,7 +177,7 @@ const insertHook = `INSERT INTO hook_events
 	(id, key, host, agent_id, event, session_id, payload, output, applied, reason, replayed, at, received_at)
 	VALUES ($1, $2, $3, NULLIF($4, 0), $5, $6, $7, $8, $9, $10, $11, $12, $13)`
 
-// first queues the hook's row together with what follows from it.
+// first queues the row of a new hook together with the decided change.
 func (h *hook) first(d daemon.HookDecision) {
 	h.result = daemon.HookResult{HookID: h.tx.HookID, Applied: d.Applied, Reason: d.Reason, Output: d.Output}
 	switch {
@@ -198,12 +198,13 @@ func (h *hook) first(d daemon.HookDecision) {
 	h.write.batch.Queue(insertHook, storable(h.tx.HookID, h.in.Key, h.in.Host, h.result.AgentID, h.in.Event, h.in.SessionID,
 		storetext.JSON(h.in.Body), output, d.Applied, d.Reason, h.in.Replayed, at, h.write.at)...)
 	h.write.wake()
-	h.write.feed()
+	h.write.events()
 }
 
 const markReplayed = `UPDATE hook_events SET replayed = true WHERE id = $1`
 
-// again queues what follows from a hook that is stored already; its row keeps what it says.
+// again queues the change decided for a hook that is stored already. It leaves the hook's row as it is,
+// but for the mark that the hook was replayed.
 func (h *hook) again(d daemon.HookDecision) {
 	if d.Output != nil {
 		h.result.Output = d.Output
@@ -214,13 +215,13 @@ func (h *hook) again(d daemon.HookDecision) {
 	h.write.rows()
 	h.write.batch.Queue(markReplayed, h.tx.HookID)
 	h.write.wake()
-	h.write.feed()
+	h.write.events()
 }
 
 const selectStoredHook = `SELECT event, payload AS body, received_at FROM hook_events WHERE id = $1`
 
-// StoredHook returns a hook as it was stored; [daemon.ErrNotFound] for an unknown id. Its body says the
-// same as what came in, but need not be the same bytes.
+// StoredHook returns a hook as it was stored; [daemon.ErrNotFound] for an unknown id. Its body is the
+// same JSON that came in, but need not be the same bytes.
 func (db *DB) StoredHook(ctx context.Context, hookID int64) (daemon.StoredHook, error) {
 	return one[daemon.StoredHook](ctx, db, fmt.Sprintf("hook %d", hookID), selectStoredHook, hookID)
 }

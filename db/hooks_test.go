@@ -9,7 +9,7 @@ import (
 	"github.com/understudyd/understudy/daemon/storetest"
 )
 
-// TestHooksAreStoredForPeople reads columns that the daemon does not, for those who query them themselves.
+// TestHooksAreStoredForPeople reads columns that the daemon never reads, because people query them themselves.
 func TestHooksAreStoredForPeople(t *testing.T) {
 	t.Parallel()
 	db := open(t)

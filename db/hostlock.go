@@ -12,29 +12,29 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// ErrHostTaken says that another daemon runs the host, and is alive.
+// ErrHostTaken says that a living daemon already runs the host.
 var ErrHostTaken = errors.New("another daemon runs this host on this database")
 
-// Holder is one run of a daemon, as it names itself when it takes a host's lock. An identity that
-// could not be found out is empty, and proves nothing.
+// Holder names one run of a daemon, which takes a host's lock. A field that the daemon could not find
+// out is empty, and proves nothing.
 type Holder struct {
-	Instance  string // unique to this run
-	Machine   string // the same after a reboot, another one on another machine
-	Boot      string // the machine's
-	Directory string // of the data directory; a copy of the directory has another one
+	Instance  string // unique to this run of the daemon
+	Machine   string // stays the same after a reboot; another machine has another one
+	Boot      string // which boot of the machine this is
+	Directory string // identity of the data directory; a copy of the directory has another one
 	DataRoot  string
 	PID       int
 	PIDStart  uint64 // see [tmux.Process]
 }
 
-// sameDirectory says whether both runs worked in one data directory of one machine. Who asks holds
-// that directory's file lock.
+// sameDirectory says whether both runs worked in one data directory of one machine. A daemon that asks
+// this holds the file lock of that directory.
 func (h Holder) sameDirectory(other Holder) bool {
 	return h.Machine != "" && h.Machine == other.Machine && h.Directory != "" && h.Directory == other.Directory
 }
 
-// gone says whether the run has certainly ended, seen from me: the machine was booted since, or its
-// process is not there any more.
+// gone says whether the daemon h has certainly ended, as seen from me: the machine was booted since, or
+// h's process does not exist any more.
 func (h Holder) gone(me Holder) bool {
 	if h.Boot == "" || me.Boot == "" {
 		return false
@@ -42,49 +42,49 @@ func (h Holder) gone(me Holder) bool {
 	return h.Boot != me.Boot || !tmux.Process{PID: h.PID, Start: h.PIDStart}.Alive()
 }
 
-// pace is how a dedicated connection is probed: after it has said nothing for quiet, and its answer
-// may take answer.
+// pace says how to probe a dedicated connection: after it was silent for quiet; the answer may take
+// answer.
 type pace struct{ quiet, answer time.Duration }
 
-// lockPace has a holder notice a dead link within four seconds. The server gives up on a client that
-// does not answer after ten ([serverKeepalives]), so a holder has stopped before anybody else can get its lock.
+// lockPace makes a holder notice a dead connection within four seconds. The server gives up on a client that
+// does not answer after ten ([serverKeepalives]), so a holder has stopped before another daemon can get its lock.
 var lockPace = pace{quiet: time.Second, answer: 3 * time.Second}
 
 const (
-	// hostLockPatience is for a holder that was killed: its session ends within milliseconds.
+	// hostLockPatience is how long a daemon that was killed may still hold the lock: its session ends within milliseconds.
 	hostLockPatience = time.Second
 	hostLockPoll     = 20 * time.Millisecond
-	// ghostSilence is how long a session must have done nothing, while it was watched, to pass for
-	// abandoned. A living holder says something each second.
+	// ghostSilence is how long a watched session must be silent before it may count as a ghost: a session that the
+	// server still has although its daemon has ended. A living holder probes its connection each second.
 	ghostSilence = 5 * time.Second
-	// askHolder bounds each question about the lock, so that a link that dies meanwhile is noticed.
+	// askHolder limits each query about the lock, so that a connection that dies meanwhile is noticed.
 	askHolder = 5 * time.Second
 )
 
-// HostLock makes its holder the only daemon of a host. It lives as long as its connection.
+// HostLock makes its holder the only daemon of a host. The server frees it when its connection ends.
 type HostLock struct {
 	before  *Holder
 	lost    chan struct{}
-	watched chan struct{} // closed when nobody uses the connection any more
+	watched chan struct{} // closed when the watching goroutine no longer uses the connection
 	cancel  context.CancelFunc
 	conn    *pgx.Conn
-	release func()
+	untrack func()
 }
 
-// hostKey is the host's advisory lock.
+// hostKey is the key of the host's advisory lock.
 const hostKey = `hashtextextended('understudy host ' || $1, 0)`
 
 const tryHostLock = `SELECT pg_try_advisory_lock(` + hostKey + `)`
 
-// LockHost takes the host's lock for me, on a connection of its own, and waits while it can't be known
-// whether the session that has it belongs to a living daemon; waiting is told of that, again and again,
-// and may be nil. [ErrHostTaken]: another daemon has the lock and is alive. A session that an earlier run
-// of me has left, because its machine or its link is gone, is ended. ctx is for the taking alone: the lock
-// is held until Release.
+// LockHost takes the host's lock for me, on a connection of its own. If another session holds the lock, LockHost
+// finds out whose it is. If the session's daemon is alive, it returns [ErrHostTaken]. If an earlier run of me left
+// the session, because its machine or its network is gone, it ends the session. While neither is certain it waits,
+// and calls waiting (may be nil) with a description of the session again and again. ctx is for the taking alone:
+// the lock is held until Release.
 func (db *DB) LockHost(ctx context.Context, host string, me Holder, waiting func(held string)) (*HostLock, error) {
 	l, err := db.lockHost(ctx, host, me, waiting)
 	if err != nil {
-		return nil, fmt.Errorf("lock of host %s: %w", host, away(err))
+		return nil, fmt.Errorf("lock of host %s: %w", host, unavailable(err))
 	}
 	return l, nil
 }
@@ -105,41 +105,41 @@ func (db *DB) lockHost(ctx context.Context, host string, me Holder, waiting func
 	}
 	watched, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	l.cancel = cancel
-	l.release = db.keep(conn)
+	l.untrack = db.track(conn)
 	go func() {
 		defer close(l.watched)
 		if err := watch(watched, conn, db.lockPace, nil); err != nil {
 			db.log.Error("host lock is lost", "host", host, "error", err)
 			close(l.lost)
-			db.dropConnections() // those to the same server are as dead, and each would have to be found out
+			db.dropConnections() // other connections to this server are dead as well, and each would be noticed only when it is used
 		}
 	}()
 	return l, nil
 }
 
-// Lost is closed when the connection drops and another daemon may have the lock: start no effect
-// after that. It is not closed by Release.
+// Lost is closed when the connection has failed and another daemon may get the lock: start no effect
+// after that. Release does not close it.
 func (l *HostLock) Lost() <-chan struct{} { return l.lost }
 
-// Before is who held the lock before; nil: nobody who said so.
+// Before returns the last run of a daemon that held the lock before, or nil if none has signed.
 func (l *HostLock) Before() *Holder { return l.before }
 
-// Release gives the lock back. It may be called more than once, and after the lock was lost.
+// Release frees the lock. It may be called more than once, and after the lock was lost.
 func (l *HostLock) Release() {
-	l.release()
+	l.untrack()
 	l.cancel()
 	<-l.watched
 	closeConn(l.conn)
 }
 
-// closeConn says goodbye to the server, which frees the session's locks at once.
+// closeConn closes the connection in good order, so that the server frees the session's locks at once.
 func closeConn(conn *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = conn.Close(ctx) // a connection that cannot be closed in good order is dropped all the same
+	_ = conn.Close(ctx) // pgx drops a connection that it cannot close in good order
 }
 
-// claim is an attempt to take a host's lock.
+// claim is one daemon's attempt to take a host's lock.
 type claim struct {
 	db      *DB
 	conn    *pgx.Conn
@@ -147,13 +147,13 @@ type claim struct {
 	me      Holder
 	waiting func(string)
 
-	first session   // as it was when it was first seen
-	since time.Time // that was
-	said  time.Time // when waiting was last told
+	first session   // the session that holds the lock, as first seen
+	since time.Time // when it was first seen
+	said  time.Time // when waiting was last called
 }
 
-// session is the one that holds the lock. Times are nil where this account may not see them; the holder's
-// names are empty if the session has not signed.
+// session is the database session that holds the lock. Times are nil if our account may not see them. The
+// fields of Holder are empty if the session's daemon has not signed.
 type session struct {
 	BackendPID   int
 	BackendStart *time.Time
@@ -173,7 +173,7 @@ const selectHostSession = `
 		AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 		AND l.classid = ((` + hostKey + ` >> 32) & 4294967295)::oid AND l.objid = (` + hostKey + ` & 4294967295)::oid`
 
-// await returns when the connection has the lock.
+// await returns when the connection holds the lock.
 func (c *claim) await(ctx context.Context) error {
 	tick := time.NewTicker(hostLockPoll)
 	defer tick.Stop()
@@ -193,7 +193,7 @@ func (c *claim) await(ctx context.Context) error {
 	}
 }
 
-// try asks for the lock once, and does about its holder what can be done.
+// try asks for the lock once. If another session holds it, try judges that session and acts on the judgement.
 func (c *claim) try(ctx context.Context) (locked bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askHolder)
 	defer cancel()
@@ -206,7 +206,7 @@ func (c *claim) try(ctx context.Context) (locked bool, err error) {
 	}
 	s, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[session])
 	if errors.Is(err, pgx.ErrNoRows) {
-		return false, nil // it has just ended
+		return false, nil // the session has just ended
 	}
 	if err != nil {
 		return false, err
@@ -220,7 +220,7 @@ func (c *claim) try(ctx context.Context) (locked bool, err error) {
 	return false, nil
 }
 
-// judgement is what is known of the session that holds the lock.
+// judgement says what is known of the session that holds the lock.
 type judgement int
 
 const (
@@ -236,7 +236,7 @@ func (c *claim) judge(s session, now time.Time) judgement {
 	watched := now.Sub(c.since)
 	switch {
 	case s.Instance != "" && s.Instance == c.me.Instance:
-		return ownGhost // we have left this session ourselves
+		return ownGhost // this run of the daemon left the session itself, on an earlier connection
 	case !sameTime(s.ActiveAt, c.first.ActiveAt):
 		if watched < hostLockPatience {
 			return unknown // it may be ending
@@ -254,7 +254,7 @@ func (c *claim) judge(s session, now time.Time) judgement {
 
 func sameTime(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }
 
-// describe names the holder for people.
+// describe names the session's daemon for people.
 func (s session) describe() string {
 	if s.Instance == "" {
 		return fmt.Sprintf("database session %d, of a daemon that did not say who it is", s.BackendPID)
@@ -264,12 +264,12 @@ func (s session) describe() string {
 
 const endSession = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND backend_start = $2`
 
-// end ends a session that an earlier run of ours has left.
+// end ends a ghost that an earlier run of this daemon left.
 func (c *claim) end(ctx context.Context, s session) error {
 	if _, err := c.conn.Exec(ctx, endSession, s.BackendPID, s.BackendStart); err != nil {
 		return fmt.Errorf("end of our own dead session %d: %w", s.BackendPID, err)
 	}
-	c.db.log.Warn("ended the session that an earlier run has left with the host's lock", "host", c.host,
+	c.db.log.Warn("ended the database session of an earlier run, which still held the host's lock", "host", c.host,
 		"session", s.BackendPID, "process", s.PID, "other_boot", s.Boot != c.me.Boot)
 	return nil
 }
@@ -284,8 +284,8 @@ const upsertHolder = `
 		machine = EXCLUDED.machine, boot = EXCLUDED.boot, directory = EXCLUDED.directory, data_root = EXCLUDED.data_root,
 		pid = EXCLUDED.pid, pid_start = EXCLUDED.pid_start, taken_at = EXCLUDED.taken_at`
 
-// sign notes who holds the lock, and returns who held it before. A database that takes no writes fails
-// here: an advisory lock alone can be had on a standby.
+// sign stores that me holds the lock, and returns the holder before. It fails if the database takes no
+// writes: the advisory lock alone proves nothing, for a standby grants it as well.
 func (c *claim) sign(ctx context.Context) (*Holder, error) {
 	ctx, cancel := context.WithTimeout(ctx, askHolder)
 	defer cancel()

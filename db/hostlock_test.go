@@ -16,7 +16,7 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// holder is a run of a daemon on this machine, in the data directory given.
+// holder returns a run of a daemon on this machine, in the given data directory.
 func holder(instance, directory string) Holder {
 	return Holder{Instance: instance, Machine: "m1", Boot: "b1", Directory: directory, DataRoot: "/" + directory, PID: os.Getpid(), PIDStart: 1}
 }
@@ -50,7 +50,7 @@ func TestHostHasOneDaemon(t *testing.T) {
 	first.Release()
 	second := lockHost(t, db, "h1")
 	if isLost(first) || isLost(second) {
-		t.Error("a lock that was released, or that is held, is lost")
+		t.Error("Lost is closed for a lock that was released, or for one that is held")
 	}
 }
 
@@ -102,7 +102,7 @@ func TestLockHostObeysItsContext(t *testing.T) {
 	}
 }
 
-// link is a network that can go dead without a word.
+// link is a network that can lose all data without an error.
 type link struct {
 	dead      atomic.Bool
 	swallowed atomic.Int64 // writes
@@ -131,7 +131,7 @@ type linkConn struct {
 	link *link
 }
 
-// Write pretends to have sent what a dead link swallows.
+// Write drops data on a dead link and reports it as sent.
 func (c linkConn) Write(b []byte) (int, error) {
 	if c.link.dead.Load() {
 		c.link.swallowed.Add(1)
@@ -157,7 +157,7 @@ func TestHostLockNoticesADeadLink(t *testing.T) {
 	wait(t, "loss of the lock", l.Lost())
 }
 
-// quick has ghosts pass for dead and rivals for alive without much waiting.
+// quick shortens the time that a session is watched before it is judged.
 func quick(db *DB) *DB {
 	db.lockPace, db.ghostSilence = pace{50 * time.Millisecond, 200 * time.Millisecond}, 500*time.Millisecond
 	return db
@@ -173,7 +173,7 @@ func overLink(t *testing.T, url string) (*DB, *dbtest.Link) {
 	return quick(db), l
 }
 
-// at opens a database without a link.
+// at opens a database directly, without a link.
 func at(t *testing.T, url string) *DB {
 	t.Helper()
 	db, err := Open(t.Context(), Config{ConnString: url})
@@ -182,13 +182,13 @@ func at(t *testing.T, url string) *DB {
 	return quick(db)
 }
 
-// TestOwnSessionIsEndedAfterAChangeOfAddress: the daemon has lost its link, the server has not noticed.
+// TestOwnSessionIsEndedAfterAChangeOfAddress: the daemon has lost its connection, and the server has not noticed.
 func TestOwnSessionIsEndedAfterAChangeOfAddress(t *testing.T) {
 	t.Parallel()
 	db, link := overLink(t, dbtest.New(t, Migrate))
 	self, err := tmux.FindProcess(os.Getpid())
 	me := holder("first", "d1")
-	me.PIDStart = must(t, self, err).Start // it lives
+	me.PIDStart = must(t, self, err).Start // this process, which is alive
 	l, err := db.LockHost(t.Context(), "h1", me, nil)
 	must(t, l, err)
 	link.Cut()
@@ -220,11 +220,11 @@ func TestSessionOfAnEarlierBootIsEnded(t *testing.T) {
 	l.Release()
 }
 
-// TestSessionOfAnotherIsWaitedFor: nothing proves that a silent holder has ended, so it is neither ended nor
-// taken for a rival.
+// TestSessionOfAnotherIsWaitedFor: nothing proves that a silent holder has ended, so LockHost neither ends its
+// session nor takes it for a rival.
 func TestSessionOfAnotherIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	same := holder("second", "d1") // its process is this one, which lives
+	same := holder("second", "d1") // its process is this one, which is alive
 	self, err := tmux.FindProcess(os.Getpid())
 	must(t, self, err)
 	for name, row := range map[string]struct{ held, me Holder }{
@@ -255,18 +255,18 @@ func TestSessionOfAnotherIsWaitedFor(t *testing.T) {
 			wait(t, "word of the wait, again", told)
 			select {
 			case err := <-taken:
-				t.Fatalf("the lock of a session that may live: %v", err)
+				t.Fatalf("took the lock of a session that may be alive: %v", err)
 			default:
 			}
 			terminate(t, second, "understudy host lock")
-			if err := wait(t, "lock", taken); err != nil && !isAway(err) { // the waiting session has that name as well
+			if err := wait(t, "lock", taken); err != nil && !isUnavailable(err) { // terminate may have ended the waiting session as well: it has the same name
 				t.Error(err)
 			}
 		})
 	}
 }
 
-// TestLivingHolderIsARival, even one that has all our names: a clone of this machine.
+// TestLivingHolderIsARival, even if all its names are ours, as on a clone of this machine.
 func TestLivingHolderIsARival(t *testing.T) {
 	t.Parallel()
 	db := quick(open(t))

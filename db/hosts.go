@@ -15,9 +15,9 @@ import (
 type Host struct {
 	ID        string
 	Name      string
-	Version   string    // of the daemon
+	Version   string    // of its daemon
 	DataRoot  string    // its data directory
-	StartedAt time.Time // of the first heartbeat with this version
+	StartedAt time.Time // first heartbeat with this version
 	LastSeen  time.Time
 }
 
@@ -30,8 +30,8 @@ const upsertHost = `INSERT INTO hosts (id, name, version, data_root, started_at,
 		started_at = CASE WHEN hosts.version = EXCLUDED.version THEN hosts.started_at ELSE now() END,
 		last_seen = now()`
 
-// Heartbeat notes that a host's daemon is there. The times are the database's, so that the clocks
-// of several hosts need not agree; those of h are ignored.
+// Heartbeat stores that a host's daemon is running. It takes the times from the database, so that the clocks
+// of several hosts need not agree, and ignores those of h.
 func (db *DB) Heartbeat(ctx context.Context, h Host) error {
 	if _, err := db.pool.Exec(ctx, upsertHost, storable(h.ID, h.Name, h.Version, h.DataRoot)...); err != nil {
 		return fmt.Errorf("heartbeat of host %s: %w", h.ID, err)
@@ -41,22 +41,22 @@ func (db *DB) Heartbeat(ctx context.Context, h Host) error {
 
 const listHosts = `SELECT id, name, version, data_root, started_at, last_seen FROM hosts ORDER BY id`
 
-// Hosts lists the hosts that were ever seen.
+// Hosts lists all hosts that ever sent a heartbeat.
 func (db *DB) Hosts(ctx context.Context) ([]Host, error) {
 	return list[Host](ctx, db, "list of hosts", listHosts)
 }
 
 const hostRoot = `SELECT data_root FROM hosts WHERE id = $1`
 
-// HostRoot returns the data directory of a host, daemon.ErrNotFound if it was never seen.
+// HostRoot returns a host's data directory, [daemon.ErrNotFound] for a host that never sent a heartbeat.
 func (db *DB) HostRoot(ctx context.Context, host string) (string, error) {
 	var root string
-	err := db.from(ctx).QueryRow(ctx, hostRoot, host).Scan(&root)
+	err := db.poolFor(ctx).QueryRow(ctx, hostRoot, host).Scan(&root)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = daemon.ErrNotFound
 	}
 	if err != nil {
-		return "", fmt.Errorf("host %s: data directory: %w", host, away(err))
+		return "", fmt.Errorf("host %s: data directory: %w", host, unavailable(err))
 	}
 	return root, nil
 }

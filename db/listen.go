@@ -10,11 +10,11 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Listener is told, by one goroutine, what other transactions have committed. Its functions must
-// not block.
+// Listener is told what other transactions have committed. One goroutine calls its functions, which
+// must not block.
 type Listener struct {
-	// Wake says that something about an agent of the host has changed, or about the run whose id is
-	// -id; 0: about any of them.
+	// Wake says that a row of an agent of the host has changed, or of the pipeline whose id is -id.
+	// 0 stands for any of them.
 	Wake func(id int64)
 	// Events says that there are new events.
 	Events func()
@@ -25,22 +25,22 @@ const (
 	listenEvents = `LISTEN understudy_events`
 )
 
-// listenPace has a listener that lost its link connect again within ten seconds.
+// listenPace makes a listener notice a dead connection within ten seconds.
 var listenPace = pace{quiet: 5 * time.Second, answer: 5 * time.Second}
 
 // listenBegin limits how long a listener may take to connect and subscribe.
 const listenBegin = 15 * time.Second
 
-// Pauses between attempts to connect again: short at first, since a server that restarts is back at
-// once.
+// Pauses between attempts to connect again. They are short at first, because a server that restarts is
+// soon back.
 const (
 	minBackoff = 50 * time.Millisecond
 	maxBackoff = 2 * time.Second
 )
 
 // Listen tells l of the changes that concern the host until ctx ends, and then returns nil. It has
-// a connection of its own. Notifications are lost while that is down, so whenever it is up (again)
-// l is told, after LISTEN, that everything may have changed: Wake(0), Events().
+// a connection of its own, and connects again when that fails. Notifications sent meanwhile are lost,
+// so after each LISTEN it tells l that everything may have changed: Wake(0), Events().
 func (db *DB) Listen(ctx context.Context, host string, l Listener) error {
 	for backoff := minBackoff; ; backoff = min(2*backoff, maxBackoff) {
 		err := db.listenOnce(ctx, host, l, func() { backoff = minBackoff })
@@ -56,7 +56,7 @@ func (db *DB) Listen(ctx context.Context, host string, l Listener) error {
 	}
 }
 
-// listenOnce listens until its connection fails. It calls up when that is established.
+// listenOnce listens until its connection fails. It calls up once it has subscribed.
 func (db *DB) listenOnce(ctx context.Context, host string, l Listener, up func()) error {
 	begin, cancel := context.WithTimeout(ctx, listenBegin)
 	defer cancel()
@@ -65,7 +65,7 @@ func (db *DB) listenOnce(ctx context.Context, host string, l Listener, up func()
 		return err
 	}
 	defer closeConn(conn)
-	defer db.keep(conn)()
+	defer db.track(conn)()
 	for _, sql := range []string{listenWake, listenEvents} {
 		if _, err := conn.Exec(begin, sql); err != nil {
 			return err
@@ -83,8 +83,8 @@ func (db *DB) listenOnce(ctx context.Context, host string, l Listener, up func()
 	})
 }
 
-// parseWake returns the agent, or with a minus sign the run, that a wake-up is for, if that is one of
-// the host's. The payload is the host, a space, the id; a host may contain spaces.
+// parseWake returns the id that a wake-up names (a pipeline's id has a minus sign), if it is for this
+// host. The payload is the host, a space, and the id; a host may contain spaces.
 func parseWake(payload, host string) (id int64, ok bool) {
 	i := strings.LastIndexByte(payload, ' ')
 	if i < 0 || payload[:i] != host {
@@ -94,10 +94,9 @@ func parseWake(payload, host string) (id int64, ok bool) {
 	return id, err == nil
 }
 
-// watch passes notifications on (where there is somebody to) until the connection fails, which is
-// its error, or ctx ends, which is none. A connection that has been quiet is probed, so a link that
-// is dead without saying so is noticed as well; only a connection that answers the probe was merely
-// quiet.
+// watch passes notifications to pass, if that is not nil, until the connection fails or ctx ends. It
+// returns the connection's error, or nil if ctx ended. It probes a connection that was silent, so it
+// also notices one that died without an error. Only a connection that answers the probe was merely silent.
 func watch(ctx context.Context, conn *pgx.Conn, p pace, pass func(*pgconn.Notification)) error {
 	for {
 		wait, cancel := context.WithTimeout(ctx, p.quiet)

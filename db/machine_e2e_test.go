@@ -23,8 +23,8 @@ import (
 	"github.com/understudyd/understudy/db/dbtest"
 )
 
-// serversMachine makes this binary the test of a server on a machine of its own: it has the name of the other machine.
-// lostMachine makes it a daemon on that one, which will lose its network: it has the address of the database.
+// serversMachine makes this binary run the test on the server's machine; its value is the name of the other machine.
+// lostMachine makes it a daemon on that other machine, which will lose its network; its value is the database's address.
 const (
 	serversMachine = "UNDERSTUDY_TEST_SERVERS_MACHINE"
 	lostMachine    = "UNDERSTUDY_TEST_LOST_MACHINE"
@@ -33,7 +33,7 @@ const (
 // The addresses of the two machines.
 const nearAddress, farAddress = "10.91.0.1", "10.91.0.2"
 
-// asRoot runs a command as root, who may make networks and mount.
+// asRoot runs a command as root, which making networks and mounting need.
 func asRoot(t *testing.T, words ...string) {
 	t.Helper()
 	if out, err := rootCommand(words...).CombinedOutput(); err != nil {
@@ -48,7 +48,7 @@ func rootCommand(words ...string) *exec.Cmd {
 	return exec.Command(words[0], words[1:]...)
 }
 
-// folder is one that the account of a server passes through.
+// folder makes a folder that the server's account may pass through.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "us")
@@ -60,9 +60,9 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// TestServerDropsALostMachine has a machine hold the lock and lose its address. Nobody ends its session: the server
-// gives it up by what the connection has asked of it. The two machines are network namespaces, and nothing of theirs is
-// seen outside: a browser, for one, drops what it loads whenever an interface comes or goes on its own machine.
+// TestServerDropsALostMachine: a machine that holds the lock loses its address. Nobody ends its session: the server
+// does, because of the keepalives that the connection asked for. The two machines are network namespaces that are not
+// visible outside: a browser, for example, drops what it loads whenever an interface comes or goes on its own machine.
 func TestServerDropsALostMachine(t *testing.T) {
 	if url := os.Getenv(lostMachine); url != "" {
 		beLost(t, url)
@@ -90,13 +90,13 @@ func TestServerDropsALostMachine(t *testing.T) {
 	}
 }
 
-// onMachine is this test on one of its machines.
+// onMachine returns the command that runs this test on one of its machines.
 func onMachine(name, setting string, flags ...string) *exec.Cmd {
 	return rootCommand(append([]string{"ip", "netns", "exec", name, "env", setting, os.Args[0],
 		"-test.run=^TestServerDropsALostMachine$"}, flags...)...)
 }
 
-// loseMachine is the test on the machine of the server.
+// loseMachine is the part of the test that runs on the server's machine.
 func loseMachine(t *testing.T, far string) {
 	dir := folder(t)
 	hba := filepath.Join(dir, "hba")
@@ -123,7 +123,7 @@ func loseMachine(t *testing.T, far string) {
 	asRoot(t, "ip", "-n", far, "addr", "del", farAddress+"/30", "dev", "us")
 	began := time.Now()
 	stdin.Close()
-	_ = lost.Wait() // it ends as a machine without power does: its word does not get through
+	_ = lost.Wait() // it ends as a machine without power does: the server does not hear of it
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	l, err := at(t, cluster.ConnString()).LockHost(ctx, "h1", holder("second", "d2"), nil)
@@ -132,11 +132,11 @@ func loseMachine(t *testing.T, far string) {
 	took := time.Since(began)
 	t.Logf("the server gave the machine up after %s", took.Round(100*time.Millisecond))
 	if took < lockPace.quiet+lockPace.answer || took > 25*time.Second {
-		t.Errorf("the lock was free after %s: before its holder gave up, or too late", took)
+		t.Errorf("the lock was free after %s: before its holder stopped, or too late", took)
 	}
 }
 
-// beLost takes the lock, says so, and ends when it is told to.
+// beLost takes the lock, reports that, and ends when it is told to.
 func beLost(t *testing.T, url string) {
 	db, err := Open(t.Context(), Config{ConnString: url})
 	must(t, db, err)

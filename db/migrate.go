@@ -17,8 +17,8 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Migrate brings the database's schema up to date. Several daemons may do so at once: one migrates,
-// the others wait for it.
+// Migrate brings the database's schema up to date. Several daemons may call it at once: one migrates,
+// and the others wait for it.
 func Migrate(ctx context.Context, connString string) error {
 	return Config{ConnString: connString}.Migrate(ctx)
 }
@@ -28,8 +28,8 @@ const (
 	selectVersions = `SELECT version_id FROM goose_db_version WHERE is_applied ORDER BY version_id`
 )
 
-// OpenMigrated is [Open] of a database whose schema may not be up to date yet. At nearly every start
-// of a daemon it is, and a connection of the daemon's own finds that out.
+// OpenMigrated opens a database whose schema may not be up to date, and migrates it if necessary. At nearly
+// every start of a daemon the schema is up to date; a pool that the daemon needs anyway finds that out.
 func OpenMigrated(ctx context.Context, c Config) (*DB, error) {
 	db, err := Open(ctx, c)
 	if err != nil {
@@ -46,7 +46,7 @@ func OpenMigrated(ctx context.Context, c Config) (*DB, error) {
 	return db, nil
 }
 
-// upToDate says whether the schema has had exactly the migrations that this program knows.
+// upToDate says whether the schema has had exactly the migrations that this program contains.
 func (db *DB) upToDate(ctx context.Context) (bool, error) {
 	var migrated bool
 	if err := db.pool.QueryRow(ctx, hasVersions).Scan(&migrated); err != nil {
@@ -63,7 +63,7 @@ func (db *DB) upToDate(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("embedded migrations: %w", err)
 	}
-	known := []int64{0} // goose's own, of an empty schema
+	known := []int64{0} // goose's own row for an empty schema
 	for _, name := range names {
 		version, err := goose.NumericComponent(name)
 		if err != nil {
@@ -74,7 +74,7 @@ func (db *DB) upToDate(ctx context.Context) (bool, error) {
 	return slices.Equal(had, known), nil
 }
 
-// Migrate is [Migrate] over connections that are made as those of [Open].
+// Migrate is the function [Migrate] over connections with the settings of c.
 func (c Config) Migrate(ctx context.Context) (err error) {
 	p, err := c.migrator()
 	if err != nil {
@@ -100,10 +100,10 @@ func (c Config) Migrate(ctx context.Context) (err error) {
 
 const selectOldest = `SELECT oldest FROM schema_oldest`
 
-// mayServe says why a daemon that knows migrations up to want must not work with a schema that has more; nil: it may. It
-// may if it is of the release before the schema's.
+// mayServe returns an error if a daemon that knows migrations up to want must not work with a schema that has more.
+// A daemon of the release before the schema's may work with it.
 func mayServe(ctx context.Context, c Config, have, want int64) error {
-	config, err := c.settled()
+	config, err := c.parse()
 	if err != nil {
 		return err
 	}
@@ -123,13 +123,13 @@ func mayServe(ctx context.Context, c Config, have, want int64) error {
 		"it was upgraded by an understudy that is more than one release newer, so upgrade this one, too", have, want)
 }
 
-// migrator returns goose on a pool of its own, which its Close closes.
+// migrator returns goose on a pool of its own. The provider's Close closes the pool.
 func (c Config) migrator() (*goose.Provider, error) {
-	config, err := c.settled()
+	config, err := c.parse()
 	if err != nil {
 		return nil, err
 	}
-	config.ConnConfig.RuntimeParams["statement_timeout"] = "0" // a migration takes as long as it takes
+	config.ConnConfig.RuntimeParams["statement_timeout"] = "0" // a migration may take as long as it needs
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return nil, fmt.Errorf("embedded migrations: %w", err)
@@ -137,7 +137,7 @@ func (c Config) migrator() (*goose.Provider, error) {
 	pool := stdlib.OpenDB(*config.ConnConfig)
 	p, err := goose.NewProvider(goose.DialectPostgres, pool, files, goose.WithSessionLocker(migrationLock{}))
 	if err != nil {
-		_ = pool.Close() // nothing was opened yet
+		_ = pool.Close() // no connection is open yet
 		return nil, fmt.Errorf("embedded migrations: %w", err)
 	}
 	return p, nil
@@ -148,8 +148,8 @@ const (
 	migrationUnlock  = `SELECT pg_advisory_unlock(1970500729, 2)`
 )
 
-// migrationLock is goose's lock with a poll that suits a start of 50 ms: goose's own polls in whole
-// seconds.
+// migrationLock is goose's lock, polled often enough for a daemon that starts in 50 ms: goose itself polls
+// in whole seconds.
 type migrationLock struct{}
 
 // SessionLock waits for the lock until ctx ends.

@@ -23,7 +23,7 @@ func dial(t *testing.T, url string) *pgx.Conn {
 	return conn
 }
 
-// relations lists what the schema consists of.
+// relations lists the schema's tables, indexes and sequences.
 func relations(t *testing.T, conn *pgx.Conn) []string {
 	t.Helper()
 	rows, err := conn.Query(t.Context(), `SELECT relname FROM pg_class
@@ -50,12 +50,12 @@ func TestManyMigrateAtOnce(t *testing.T) {
 	}
 }
 
-// migratorOf is goose on a database, until the end of the test.
+// migratorOf returns goose on a database, until the end of the test.
 func migratorOf(t *testing.T, url string) *goose.Provider {
 	t.Helper()
 	p, err := Config{ConnString: url}.migrator()
 	must(t, p, err)
-	t.Cleanup(func() { _ = p.Close() }) // nothing is left to report
+	t.Cleanup(func() { _ = p.Close() })
 	return p
 }
 
@@ -74,7 +74,7 @@ func TestMigrateDownAndUp(t *testing.T) {
 	equal(t, "after up", relations(t, conn), before)
 }
 
-// schemaOf lists the schema's columns and constraints with what they say.
+// schemaOf lists the schema's columns and constraints with their definitions.
 func schemaOf(t *testing.T, conn *pgx.Conn) []string {
 	t.Helper()
 	rows, err := conn.Query(t.Context(), `
@@ -89,8 +89,8 @@ func schemaOf(t *testing.T, conn *pgx.Conn) []string {
 	return must(t, lines, err)
 }
 
-// TestMigrateWithRows takes rows down to the first version, where they lose what it did not have, and
-// up again.
+// TestMigrateWithRows migrates rows down to the first version, where they lose later columns, and up
+// again.
 func TestMigrateWithRows(t *testing.T) {
 	t.Parallel()
 	first := dbtest.New(t, nil)
@@ -108,7 +108,7 @@ func TestMigrateWithRows(t *testing.T) {
 	commit(t, db, moved(waits, daemon.Generating))
 	stops := newAgent(t, db, func(a *daemon.Agent) { a.StopStage, a.StopStageAt = daemon.StopBreak, ptr(now()) })
 	before := schemaOf(t, dial(t, url))
-	db.Close() // what it has prepared would not fit
+	db.Close() // its prepared statements would not fit the older schema
 
 	p := migratorOf(t, url)
 	if _, err := p.DownTo(t.Context(), 1); err != nil {
@@ -138,7 +138,7 @@ func TestMigrateWithRows(t *testing.T) {
 	gotH, err := db.Handoff(t.Context(), h.ID)
 	equal(t, "handoff", must(t, gotH, err), *h)
 	a.ContextStart, a.AutoAskedAt, a.CompactHook, a.LastPromptAt = nil, nil, 0, nil
-	a.StateAt, a.WaitsFor, a.LastMessage = *a.EndedAt, "", "" // since when is not known
+	a.StateAt, a.WaitsFor, a.LastMessage = *a.EndedAt, "", "" // the migration cannot know these
 	a.AnsweredAt, a.FirstPromptID = nil, nil
 	a.PipelineID, a.StepID, a.WorkStop, a.HandingOver, a.TurnError, a.StopInterrupt, a.StopYields = nil, nil, 0, false, "", false, false
 	a.PaneColumns, a.PaneRows = 0, 0
@@ -170,7 +170,7 @@ func TestMigrateRefusesASchemaThatIsTooNew(t *testing.T) {
 	}
 }
 
-// TestOpenMigrated: a schema that is as old or as new as it may be is open in the end, whatever had to be done for that.
+// TestOpenMigrated: OpenMigrated opens every schema from an empty one to that of the next release.
 func TestOpenMigrated(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t, nil)

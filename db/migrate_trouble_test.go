@@ -6,14 +6,14 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestMigrateKeepsTrouble: an agent whose last turn has failed is in trouble after the upgrade, too.
+// TestMigrateKeepsTrouble: an agent whose last turn failed before the upgrade is in trouble after it.
 func TestMigrateKeepsTrouble(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	url := db.connect.ConnString()
 	fails := newAgent(t, db, func(a *daemon.Agent) { a.TurnError, a.LastMessage = "rate_limit: later", "All is done." })
 	fine := newAgent(t, db, nil)
-	db.Close() // what it has prepared would not fit
+	db.Close() // its prepared statements would not fit the older schema
 	p := migratorOf(t, url)
 	if _, err := p.DownTo(t.Context(), 4); err != nil {
 		t.Fatal(err)
@@ -26,7 +26,7 @@ func TestMigrateKeepsTrouble(t *testing.T) {
 	defer db.Close()
 	got, err := db.Agent(t.Context(), fails.ID)
 	if now := must(t, got, err).Trouble; now == nil || now.Words() != "runtime_error: rate_limit: later" || !now.Since.Equal(fails.StateAt) {
-		t.Errorf("the agent is in trouble %+v", now)
+		t.Errorf("the agent's trouble is %+v", now)
 	}
 	equal(t, "last answer", got.LastMessage, "")
 	got, err = db.Agent(t.Context(), fine.ID)

@@ -11,7 +11,7 @@ import (
 	"github.com/understudyd/understudy/daemon/storetext"
 )
 
-// pipelineColumns are the columns that are written, in the order of [pipelineValues].
+// pipelineColumns lists the columns that are written, in the order of [pipelineValues].
 const pipelineColumns = `id, title, template, prompt, branch, cwd, worktree, work_dir, host, status,
 	error, error_code, hint, note, warnings, created_at, updated_at, started_at, finished_at, seq`
 
@@ -20,7 +20,7 @@ func pipelineValues(p *daemon.Pipeline) []any {
 		p.Error, p.ErrorCode, p.Hint, p.Note, p.Warnings, p.CreatedAt, p.UpdatedAt, p.StartedAt, p.FinishedAt, p.Seq)
 }
 
-// stepColumns are the columns that are written, in the order of [stepValues].
+// stepColumns lists the columns that are written, in the order of [stepValues].
 const stepColumns = `id, pipeline_id, order_index, agent_name, persona, skill, runtime, model,
 	description, prompt, approval, remind_after, timeout, status, error, input, comment, asked_at,
 	approved_at, started_at, finished_at`
@@ -43,17 +43,17 @@ var (
 	insertStep     = `INSERT INTO steps (` + stepColumns + `) VALUES (` + placeholders(stepColumns) + `)`
 )
 
-// updatePipeline takes the seq that the row was read with after the columns.
+// updatePipeline takes, after the columns, the seq with which the row was read.
 var updatePipeline = fmt.Sprintf(`UPDATE pipelines SET (%s) = ROW(%s) WHERE id = $1 AND seq = $%d`,
 	pipelineColumns, placeholders(pipelineColumns), count(pipelineColumns)+1)
 
-// updateStep has no guard of its own: the run's holds the row.
+// updateStep has no guard of its own: the guard of its pipeline's update holds for the step's row.
 var updateStep = fmt.Sprintf(`UPDATE steps SET (%s) = ROW(%s) WHERE id = $1 AND pipeline_id = $2`,
 	stepColumns, placeholders(stepColumns))
 
 const selectPipelines = `SELECT ` + pipelineColumns + ` FROM pipelines `
 
-// listSteps reads the steps of all the runs given, each with its agents and what it has left.
+// listSteps reads the steps of the given pipelines, each with its agents and its output.
 const listSteps = `SELECT ` + stepColumns + `, output_id, output_agent_id, output_content, output_metadata, output_at,
 		ARRAY(SELECT agents.id FROM agents WHERE agents.step_id = steps.id ORDER BY agents.id) AS agent_ids
 	FROM steps LEFT JOIN (
@@ -63,7 +63,7 @@ const listSteps = `SELECT ` + stepColumns + `, output_id, output_agent_id, outpu
 	) AS outputs ON output_step_id = steps.id
 	WHERE pipeline_id = ANY($1) ORDER BY pipeline_id, order_index`
 
-// stepRow is a step as listSteps reads it.
+// stepRow is one row of listSteps.
 type stepRow struct {
 	daemon.Step
 	OutputID       *int64
@@ -73,7 +73,7 @@ type stepRow struct {
 	OutputAt       *time.Time
 }
 
-// whole returns the step with what it has left.
+// whole returns the step with its output.
 func (r *stepRow) whole() daemon.Step {
 	s := r.Step
 	if r.OutputID != nil {
@@ -87,17 +87,17 @@ func (r *stepRow) whole() daemon.Step {
 
 const selectPipeline = selectPipelines + `WHERE id = $1`
 
-// Pipeline returns a run with its steps; [daemon.ErrNotFound] for an unknown id.
+// Pipeline returns a pipeline with its steps; [daemon.ErrNotFound] for an unknown id.
 func (db *DB) Pipeline(ctx context.Context, id int64) (daemon.Pipeline, error) {
 	what := fmt.Sprintf("pipeline %d", id)
-	runs, err := db.pipelines(ctx, what, selectPipeline, id)
+	pipelines, err := db.pipelines(ctx, what, selectPipeline, id)
 	if err != nil {
 		return daemon.Pipeline{}, err
 	}
-	if len(runs) == 0 {
+	if len(pipelines) == 0 {
 		return daemon.Pipeline{}, fmt.Errorf("%s: %w", what, daemon.ErrNotFound)
 	}
-	return runs[0], nil
+	return pipelines[0], nil
 }
 
 const listPipelines = selectPipelines + `
@@ -108,43 +108,43 @@ const listPipelines = selectPipelines + `
 	  AND ($5::bigint = 0 OR id < $5)
 	ORDER BY id DESC LIMIT $6`
 
-// Pipelines lists the newest first, with their steps.
+// Pipelines lists pipelines with their steps, the newest first.
 func (db *DB) Pipelines(ctx context.Context, f daemon.PipelineFilter) ([]daemon.Pipeline, error) {
 	return db.pipelines(ctx, "list of pipelines", listPipelines,
 		storable(string(f.Status), f.Template, f.Host, f.Open, f.Before, limitOr(f.Limit, 100))...)
 }
 
-// snapshot has all statements of a transaction see the same.
+// snapshot makes all statements of a transaction see the same state of the database.
 var snapshot = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 
-// pipelines reads the runs of a query with their steps, never nil. Runs and steps are of one
-// snapshot, so none is seen in the middle of a write.
+// pipelines reads the pipelines of a query with their steps, never nil. It reads both in one snapshot,
+// so that it sees no pipeline in the middle of a write.
 func (db *DB) pipelines(ctx context.Context, what, sql string, args ...any) ([]daemon.Pipeline, error) {
-	var runs []daemon.Pipeline
-	err := pgx.BeginTxFunc(ctx, db.from(ctx), snapshot, func(tx pgx.Tx) error {
+	var pipelines []daemon.Pipeline
+	err := pgx.BeginTxFunc(ctx, db.poolFor(ctx), snapshot, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, sql, args...)
 		if err != nil {
 			return err
 		}
-		// Lax: Steps and what is derived are no columns.
-		runs, err = pgx.CollectRows(rows, pgx.RowToStructByNameLax[daemon.Pipeline])
-		if err != nil || len(runs) == 0 {
+		// Lax: Steps and derived fields are no columns.
+		pipelines, err = pgx.CollectRows(rows, pgx.RowToStructByNameLax[daemon.Pipeline])
+		if err != nil || len(pipelines) == 0 {
 			return err
 		}
-		return addSteps(ctx, tx, runs)
+		return addSteps(ctx, tx, pipelines)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", what, away(err))
+		return nil, fmt.Errorf("%s: %w", what, unavailable(err))
 	}
-	return runs, nil
+	return pipelines, nil
 }
 
-// addSteps reads the steps of the runs, and derives from them which agents are at work.
-func addSteps(ctx context.Context, tx pgx.Tx, runs []daemon.Pipeline) error {
-	byID, ids := make(map[int64]*daemon.Pipeline, len(runs)), make([]int64, len(runs))
-	for i := range runs {
-		runs[i].Steps = []daemon.Step{}
-		byID[runs[i].ID], ids[i] = &runs[i], runs[i].ID
+// addSteps reads the steps of the pipelines, and derives from them each pipeline's current agent.
+func addSteps(ctx context.Context, tx pgx.Tx, pipelines []daemon.Pipeline) error {
+	byID, ids := make(map[int64]*daemon.Pipeline, len(pipelines)), make([]int64, len(pipelines))
+	for i := range pipelines {
+		pipelines[i].Steps = []daemon.Step{}
+		byID[pipelines[i].ID], ids[i] = &pipelines[i], pipelines[i].ID
 	}
 	rows, err := tx.Query(ctx, listSteps, ids)
 	if err != nil {
@@ -168,20 +168,20 @@ func addSteps(ctx context.Context, tx pgx.Tx, runs []daemon.Pipeline) error {
 
 const listPipelinePlaces = `SELECT id, work_dir FROM pipelines WHERE host = $1 AND status NOT IN ('done', 'failed') ORDER BY id`
 
-// PipelinePlaces returns where the host's runs work that have not ended, the oldest first.
+// PipelinePlaces returns the directories in which the host's open pipelines work, the oldest first.
 func (db *DB) PipelinePlaces(ctx context.Context, host string) ([]daemon.PipelinePlace, error) {
 	return list[daemon.PipelinePlace](ctx, db, "places of pipelines", listPipelinePlaces, storetext.Text(host))
 }
 
-// Of the pending ones only the oldest can be admitted; the others wait behind it.
+// Of the pending pipelines only the oldest can be admitted; the others wait behind it.
 const listOpenPipelines = `
 	SELECT id FROM pipelines WHERE host = $1 AND status IN ('running', 'waiting_for_approval')
 	UNION
 	SELECT min(id) FROM pipelines WHERE host = $1 AND status = 'pending' HAVING min(id) IS NOT NULL
 	ORDER BY 1`
 
-// OpenPipelines returns the ids of the host's runs that may have something to do, the oldest first: those
-// that have not ended, but of those that are pending the oldest alone.
+// OpenPipelines returns the ids of the host's pipelines for which a lane may have work, the oldest first: all
+// that have not ended, but of the pending ones only the oldest.
 func (db *DB) OpenPipelines(ctx context.Context, host string) ([]int64, error) {
 	return db.ids(ctx, "list of open pipelines", listOpenPipelines, storetext.Text(host))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/understudyd/understudy/db/dbtest"
 )
 
-// TestMetadataIsStoredWithoutNulls reads the column as it is, for those who query it themselves.
+// TestMetadataIsStoredWithoutNulls reads the stored column, because people query it themselves.
 func TestMetadataIsStoredWithoutNulls(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -49,7 +49,7 @@ func (s *selects) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQ
 
 func (s *selects) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-func TestListOfRunsIsTwoStatements(t *testing.T) {
+func TestListOfPipelinesIsTwoStatements(t *testing.T) {
 	t.Parallel()
 	var sent selects
 	db, err := Open(t.Context(), Config{

@@ -9,13 +9,12 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestSearchesKeepNobodyWaiting: ten searches of the log at once leave hooks their connections, and most of those of
-// reads to other reads.
+// TestSearchesKeepNobodyWaiting: while ten searches of the event log run or wait, hooks and other reads get connections.
 func TestSearchesKeepNobodyWaiting(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.auditTimeout = 2 * time.Second
-	// The test holds the log, so that searches last as long as they may.
+	// The test locks the event log, so that each search lasts until its time limit.
 	holder := dial(t, db.connect.ConnString())
 	if _, err := holder.Exec(t.Context(), "BEGIN; LOCK TABLE events"); err != nil {
 		t.Fatal(err)
@@ -52,7 +51,7 @@ func TestSearchesKeepNobodyWaiting(t *testing.T) {
 	}
 }
 
-// TestReadersHaveConnectionsOfTheirOwn: when all of them are taken, hooks and lanes go on.
+// TestReadersHaveConnectionsOfTheirOwn: when readers have taken all their connections, hooks and lanes still get one.
 func TestReadersHaveConnectionsOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	db := open(t)

@@ -8,7 +8,7 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// recordColumns are the columns that are written, in the order of [recordValues].
+// recordColumns lists the columns that are written, in the order of [recordValues].
 const recordColumns = `handoff_id, agent_id, agent, persona, document, context, messages, said, refs, progress, at`
 
 func recordValues(r *daemon.Record) []any {
@@ -16,7 +16,7 @@ func recordValues(r *daemon.Record) []any {
 		notNil(r.Messages), len(r.Messages), notNil(r.References), r.Progress, r.At)
 }
 
-// notNil returns a list that is never nil, because nil would be null.
+// notNil replaces a nil list by an empty one, because nil would be stored as null.
 func notNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -24,7 +24,7 @@ func notNil[T any](list []T) []T {
 	return list
 }
 
-// decisionColumns are the columns that are written, in the order of [decisionValues].
+// decisionColumns lists the columns that are written, in the order of [decisionValues].
 const decisionColumns = `handoff_id, position, agent_id, agent, persona, summary, rationale, at, related_artifacts`
 
 func decisionValues(r *daemon.Record, position int, d data.Decision) []any {
@@ -32,7 +32,7 @@ func decisionValues(r *daemon.Record, position int, d data.Decision) []any {
 		d.RelatedArtifacts)
 }
 
-// deleteRecord deletes a record with its decisions.
+// deleteRecord deletes a record; a foreign key deletes its decisions with it.
 const deleteRecord = `DELETE FROM records WHERE handoff_id = $1`
 
 var (
@@ -40,8 +40,8 @@ var (
 	insertDecision = `INSERT INTO decisions (` + decisionColumns + `) VALUES (` + placeholders(decisionColumns) + `)`
 )
 
-// record queues the writes of a record, in place of the one that the handoff may have. The move that
-// comes with it holds the handoff's lock, and has been refused if another writer was first.
+// record queues the writes that replace the record of a handoff. The change's move has locked the
+// handoff before, and has failed with ErrMoved if another writer was first.
 func (w *write) record(r *daemon.Record) {
 	w.batch.Queue(deleteRecord, r.HandoffID)
 	w.batch.Queue(insertRecord, recordValues(r)...)
@@ -50,8 +50,8 @@ func (w *write) record(r *daemon.Record) {
 	}
 }
 
-// recordFields are what is always read of a record. Times inside JSON are written in UTC
-// whatever the session's zone, so that they can be parsed.
+// recordFields are the fields that each read of a record selects. Times inside JSON are in UTC,
+// whatever the session's time zone is, so that they can be parsed.
 const recordFields = `records.handoff_id, records.agent_id, records.agent, records.persona,
 	records.refs AS "references", records.progress, records.at,
 	(SELECT COALESCE(jsonb_agg(jsonb_build_object(
@@ -62,13 +62,13 @@ const recordFields = `records.handoff_id, records.agent_id, records.agent, recor
 
 const selectRecord = `SELECT ` + recordFields + `, messages, document, context FROM records WHERE handoff_id = $1`
 
-// Record returns what a handoff keeps beside its row; [daemon.ErrNotFound] for one that has none.
+// Record returns a handoff's record; [daemon.ErrNotFound] if the handoff has none.
 func (db *DB) Record(ctx context.Context, handoffID int64) (daemon.Record, error) {
 	return one[daemon.Record](ctx, db, fmt.Sprintf("record of handoff %d", handoffID), selectRecord, handoffID)
 }
 
-// listLineRecords walks from predecessor to predecessor. The bound ends it also where somebody has
-// made a circle of them, in which each agent then counts where it was met first.
+// listLineRecords walks from predecessor to predecessor. The bound of 1000 also ends the walk if rows
+// that somebody edited form a circle; each agent of a circle then counts at the step that met it first.
 const listLineRecords = `
 	WITH RECURSIVE before (agent_id, step) AS (
 		SELECT previous_agent_id, 1 FROM agents WHERE id = $1
@@ -89,17 +89,17 @@ const listLineRecords = `
 	WINDOW newer AS (ORDER BY line.step)
 	ORDER BY line.step LIMIT $2`
 
-// LineRecords returns the records of the agents before one in its line, that of its predecessor
-// first, without Document and Context; 100 where q.Limit is 0. It looks back over 1000 agents, and at
-// the newest record of each. What is stored is compressed, and is measured as it is stored: somewhat
-// more than q.MessageBytes may come.
+// LineRecords returns the records of the agents before q.AgentID in its line, that of its predecessor
+// first, without Document and Context; at most q.Limit (0: 100). It looks back over 1000 agents, and reads
+// the newest record of each. It counts messages by their stored, compressed size, so it may return
+// somewhat more than q.MessageBytes.
 func (db *DB) LineRecords(ctx context.Context, q daemon.LineQuery) ([]daemon.Record, error) {
 	return list[daemon.Record](ctx, db, fmt.Sprintf("records before agent %d", q.AgentID), listLineRecords,
 		q.AgentID, limitOr(q.Limit, 100), q.Messages, q.MessageBytes)
 }
 
-// listLineHandoffs walks both ways; UNION meets each agent once, even in a circle. An array, because
-// the planner takes lines for longer than they are and would join with all handoffs.
+// listLineHandoffs walks both ways. UNION meets each agent once, even in a circle. The ids are put into
+// an array, because the planner overestimates the length of lines and would join with all handoffs.
 const listLineHandoffs = `
 	WITH RECURSIVE before (id, previous_agent_id) AS (
 		SELECT id, previous_agent_id FROM agents WHERE id = $1
@@ -115,8 +115,8 @@ const listLineHandoffs = `
 	WHERE agent_id = ANY(ARRAY(SELECT id FROM before UNION SELECT id FROM after))
 	ORDER BY id DESC LIMIT $2`
 
-// LineHandoffs returns the handoffs of an agent, of all before it in its line and of all after it,
-// the newest first; 100 where limit is 0.
+// LineHandoffs returns the handoffs of an agent, of its predecessors and of its successors, the newest
+// first; at most limit (0: 100).
 func (db *DB) LineHandoffs(ctx context.Context, agentID int64, limit int) ([]daemon.Handoff, error) {
 	return list[daemon.Handoff](ctx, db, fmt.Sprintf("handoffs along the line of agent %d", agentID), listLineHandoffs,
 		agentID, limitOr(limit, 100))

@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TestRecordIsReadInAnyZone has a session whose zone's times JSON could not be parsed with.
+// TestRecordIsReadInAnyZone reads in a session with a time zone whose times JSON could not parse.
 func TestRecordIsReadInAnyZone(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -41,7 +41,7 @@ func TestDecisionsSayWhoseTheyAre(t *testing.T) {
 		{r.AgentID, r.Persona, 0, r.Decisions[0].Summary}, {r.AgentID, r.Persona, 1, r.Decisions[1].Summary},
 	})
 
-	// Those of a record that is replaced go with it.
+	// A record that is replaced takes its decisions with it.
 	h, err := db.Handoff(t.Context(), r.HandoffID)
 	must(t, h, err)
 	r.Decisions = r.Decisions[:1]
@@ -49,8 +49,8 @@ func TestDecisionsSayWhoseTheyAre(t *testing.T) {
 	equal(t, "decisions of the new record", rowCount(t, db, "decisions"), 1)
 }
 
-// multiply fills an empty database with 5000 agents, in lines of four, each with a handoff and a
-// record, so that the planner has something to plan for.
+// multiply fills an empty database with 5000 agents in lines of four, each with a handoff and a
+// record: with less the planner would read whole tables.
 func multiply(t testing.TB, db *DB) {
 	t.Helper()
 	newRecord(t, db, newAgent(t, db, nil).ID)
@@ -87,7 +87,7 @@ func TestLinesAreFoundByIndexes(t *testing.T) {
 		"line records":  {listLineRecords, []any{int64(99), 9, 50, int64(1 << 20)}, []string{"agents_pkey", "records_agent", "decisions_position_key"}},
 		"line handoffs": {listLineHandoffs, []any{int64(99), 9}, []string{"agents_pkey", "agents_previous", "handoffs_agent"}},
 	} {
-		args := append([]any{pgx.QueryExecModeSimpleProtocol}, tt.args...) // a plan is for values, not for placeholders
+		args := append([]any{pgx.QueryExecModeSimpleProtocol}, tt.args...) // so that the plan is made for the values
 		rows, err := db.pool.Query(t.Context(), "EXPLAIN "+tt.sql, args...)
 		must(t, rows, err)
 		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])

@@ -11,13 +11,13 @@ import (
 	"github.com/understudyd/understudy/daemon/storetext"
 )
 
-// The SQLSTATEs with which a database that answers takes no writes.
+// The SQLSTATEs by which a database that answers refuses all writes.
 const (
 	readOnlyState = "25006" // a standby, a primary that was demoted, or default_transaction_read_only
 	diskFullState = "53100"
 )
 
-// refusals watches every statement of every connection for a database that takes no writes.
+// refusals traces every statement of every connection, to see when the database refuses a write.
 type refusals struct{ db *DB }
 
 var (
@@ -45,8 +45,8 @@ func (r refusals) TraceBatchEnd(_ context.Context, _ *pgx.Conn, data pgx.TraceBa
 	r.saw(data.Err)
 }
 
-// saw drops all connections when the database has refused a write: the next ones may reach a server that
-// takes it. The host's lock is lost with its connection, so work ends until a write succeeds.
+// saw drops all connections when the database has refused a write: new connections may reach a server that
+// accepts it. The host's lock is lost with its connection, so the daemon stops work until a write succeeds.
 func (r refusals) saw(err error) {
 	var server *pgconn.PgError
 	if err == nil || !errors.As(err, &server) {
@@ -54,7 +54,7 @@ func (r refusals) saw(err error) {
 	}
 	switch server.Code {
 	case diskFullState:
-		r.db.full.Store(true)
+		r.db.diskFull.Store(true)
 	case readOnlyState:
 	default:
 		return
@@ -62,66 +62,66 @@ func (r refusals) saw(err error) {
 	r.db.dropConnections()
 }
 
-// dropConnections closes every connection, those in use when they are given back.
+// dropConnections closes every connection. The pools close one that is in use when it is given back.
 func (db *DB) dropConnections() {
 	db.mu.Lock()
-	for conn := range db.kept {
-		_ = conn.PgConn().Conn().Close() // its user gets the error
+	for conn := range db.dedicated {
+		_ = conn.PgConn().Conn().Close() // the goroutine that reads from it gets the error
 	}
 	db.mu.Unlock()
 	db.pool.Reset()
 	db.reads.Reset()
 }
 
-// keep has a connection outside the pool dropped with all others. The caller calls forget before it
-// closes the connection.
-func (db *DB) keep(conn *pgx.Conn) (forget func()) {
+// track makes dropConnections close a connection outside the pools as well. The caller calls untrack
+// before it closes the connection.
+func (db *DB) track(conn *pgx.Conn) (untrack func()) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	db.kept[conn] = struct{}{}
+	db.dedicated[conn] = struct{}{}
 	return func() {
 		db.mu.Lock()
 		defer db.mu.Unlock()
-		delete(db.kept, conn)
+		delete(db.dedicated, conn)
 	}
 }
 
 const (
-	// writeHost refuses in a read-only transaction, whether or not the row is there.
+	// writeHost fails in a read-only transaction, whether or not the row is there.
 	writeHost = `UPDATE hosts SET last_seen = last_seen WHERE id = $1`
-	// writeMuch takes half a megabyte of disk, for as long as the transaction lasts: on a disk that is full
-	// a row that fits into a page's free space can still be written.
+	// writeMuch takes half a megabyte of disk until the transaction ends. A smaller write proves nothing: on a
+	// full disk the server can still write a row that fits into a page's free space.
 	writeMuch = `
 		CREATE TEMPORARY TABLE understudy_room ON COMMIT DROP AS
 		SELECT repeat(md5(n::text), 32) AS pad FROM generate_series(1, 512) AS n`
 )
 
-// TryWrite reports whether the database takes writes, by one to the host's own row. After the disk was
-// full it also tries whether there is room again.
+// TryWrite writes to the host's own row and returns an error if the database refuses that. After the
+// disk was full it also tries a larger write.
 func (db *DB) TryWrite(ctx context.Context, host string) error {
 	_, err := db.pool.Exec(ctx, writeHost, storetext.Text(host))
-	if err == nil && db.full.Load() {
-		if _, err = db.pool.Exec(ctx, writeMuch); !isAway(err) {
-			db.full.Store(false) // an account that may not make temporary tables cannot tell
+	if err == nil && db.diskFull.Load() {
+		if _, err = db.pool.Exec(ctx, writeMuch); !isUnavailable(err) {
+			db.diskFull.Store(false) // an account that may not make temporary tables cannot test for room
 			err = nil
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("write to the row of host %s: %w", host, away(err))
+		return fmt.Errorf("write to the row of host %s: %w", host, unavailable(err))
 	}
 	return nil
 }
 
-// Probe reports whether a database can be reached and takes writes, with one connection. It need not have been
-// migrated.
+// Probe connects to a database once and returns an error if it cannot be reached or refuses writes. The database
+// need not have been migrated.
 func Probe(ctx context.Context, connString string) error {
 	db, err := Open(ctx, Config{ConnString: connString, MaxConns: 1})
 	if err != nil {
-		return away(err)
+		return unavailable(err)
 	}
 	defer db.Close()
-	if _, err = db.pool.Exec(ctx, writeMuch); isAway(err) {
-		return away(err)
+	if _, err = db.pool.Exec(ctx, writeMuch); isUnavailable(err) {
+		return unavailable(err)
 	}
-	return nil // it may not allow temporary tables, which nothing needs
+	return nil // other errors do not matter: the daemon needs no temporary tables
 }

@@ -16,9 +16,9 @@ func wantCode(t *testing.T, err error, code string) {
 	}
 }
 
-// TestReadOnlyIsAway: sessions that were opened while the database was read-only are read-only for good, as
-// those with a primary that was demoted. None is left once it takes writes.
-func TestReadOnlyIsAway(t *testing.T) {
+// TestReadOnlyIsUnavailable: sessions that were opened while the database was read-only stay read-only, as
+// those with a primary that was demoted do. None is left once the database takes writes.
+func TestReadOnlyIsUnavailable(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t, Migrate)
 	run, db := dbtest.Admin(t, url), at(t, url)
@@ -40,7 +40,7 @@ func TestReadOnlyIsAway(t *testing.T) {
 	commit(t, db, &daemon.Change{Agents: []*daemon.Agent{a}})
 }
 
-// TestRefusedWriteLosesTheLock: work ends although the connection that holds the lock is well.
+// TestRefusedWriteLosesTheLock: the lock is lost although the connection that holds it still works.
 func TestRefusedWriteLosesTheLock(t *testing.T) {
 	t.Parallel()
 	for code, state := range map[string]string{"database_full": "53100", "database_read_only": "25006"} {
@@ -60,8 +60,8 @@ func TestRefusedWriteLosesTheLock(t *testing.T) {
 			if err := db.TryWrite(t.Context(), "h1"); err != nil {
 				t.Error(err)
 			}
-			if db.full.Load() {
-				t.Error("the disk still passes for full")
+			if db.diskFull.Load() {
+				t.Error("the disk is still taken for full")
 			}
 			lockHost(t, db, "h1")
 		})

@@ -20,27 +20,27 @@ import (
 	"github.com/understudyd/understudy/db/dbtest"
 )
 
-// A release is what this package sent in the last release. It is kept as test data, for the daemon of that release
-// works on the schema of this one: on another host of a shared database, or after somebody went back to it.
+// A release holds the statements that this package sent in the last release. It is kept as test data, because the
+// daemon of that release works on this schema: on another host of a shared database, or after a downgrade.
 type release struct {
 	Schema     int64             // the newest migration that it knows
-	Statements map[string]string // all that it sends
-	Session    []sentStatement   // some hours of it, with values
+	Statements map[string]string // all statements that it sends, by name
+	Session    []sentStatement   // a session of these statements, with values
 }
 
-// sentStatement is a statement as it was sent. Its values are text.
+// sentStatement is a statement as it was sent, with its values as text.
 type sentStatement struct {
-	Name string    // in Statements; or the SQL itself
+	Name string    // key in Statements, or the SQL itself
 	Args []*string `json:",omitempty"`
-	Tag  string    // what the server said that it has done
+	Tag  string    // the server's command tag
 }
 
 const releaseFile = "testdata/release.json"
 
 var recordRelease = flag.Bool("record", false, "keep what this tree sends as that of the last release")
 
-// TestLastReleaseWorksOnThisSchema sends everything that the last release sent. So a new column that is NOT NULL has a
-// default, and what a column or a constraint means is not changed under those who write it.
+// TestLastReleaseWorksOnThisSchema sends everything that the last release sent. It fails for a new column that is NOT
+// NULL without a default, and for a column or a constraint that the last release's writes no longer satisfy.
 func TestLastReleaseWorksOnThisSchema(t *testing.T) {
 	t.Parallel()
 	if *recordRelease {
@@ -81,14 +81,14 @@ func TestLastReleaseWorksOnThisSchema(t *testing.T) {
 			t.Errorf("statement %d, %s: %s, and in the last release %s", i, s.Name, done.CommandTag, s.Tag)
 		}
 	}
-	// This daemon reads what the other one wrote.
+	// This tree's daemon must read what the last release's daemon wrote.
 	db, err := Open(t.Context(), Config{ConnString: url})
 	must(t, db, err)
 	t.Cleanup(db.Close)
 	readAll(t, db, 1, 1, 1)
 }
 
-// tape records what is sent, in order.
+// tape records the sent statements, in order.
 type tape struct {
 	mu   sync.Mutex
 	sent []taped
@@ -185,7 +185,7 @@ func textOf(t *testing.T, conn *pgx.Conn, s taped) []*string {
 	return out
 }
 
-// someHours does everything once that a daemon does with its database.
+// someHours makes each call once that a daemon makes to its database.
 func someHours(t *testing.T, db *DB) {
 	t.Helper()
 	ctx := t.Context()
@@ -228,7 +228,7 @@ func someHours(t *testing.T, db *DB) {
 	alerts, err := db.PendingAlerts(ctx, "h1", 10)
 	check(nil, err)
 	check(nil, db.MarkAlerted(ctx, []int64{alerts[0].ID}, &daemon.Event{Type: "operator_notified", Host: "h1"}))
-	commit(t, db, ranTo(runOf(t, db, 1), daemon.PipelineDone)) // the agent above works for it
+	commit(t, db, ranTo(runOf(t, db, 1), daemon.PipelineDone)) // the pipeline of the agent above
 	p := newRun(t, db, 2, nil)
 	c := ranTo(runOf(t, db, p.ID), daemon.PipelineRunning)
 	c.Admit = 4
@@ -237,7 +237,7 @@ func someHours(t *testing.T, db *DB) {
 	readAll(t, db, a.ID, h.ID, locked.HookID)
 	newRun(t, db, 1, to(daemon.PipelineDone))
 	newAgent(t, db, func(a *daemon.Agent) { a.State, a.EndedAt = daemon.Ended, ptr(now()) })
-	for range 2 { // runs, and then agents
+	for range 2 { // pipelines first, then agents
 		check(db.PruneHistory(ctx, time.Now().Add(time.Hour), 10))
 	}
 	check(db.PruneEvents(ctx, daemon.PruneLimits{Before: time.Now(), Rows: 1}))

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// statements are all that the package sends, fragments of others left out.
+// statements are all statements that the package sends. Fragments of statements are left out.
 var statements = map[string]string{
 	"insertAgent": insertAgent, "updateAgent": updateAgent, "selectAgent": selectAgent,
 	"selectAgentByLaunch": selectAgentByLaunch, "listAgents": listAgents, "listOpenAgents": listOpenAgents, "listActiveAgents": listActiveAgents, "listAgentsByID": listAgentsByID, "nextID": nextID,
@@ -27,9 +27,9 @@ var statements = map[string]string{
 	"pruneOldEvents": pruneOldEvents, "pruneManyEvents": pruneManyEvents, "pruneHooks": pruneHooks,
 	"lastEventID": lastEventID, "listPendingAlerts": listPendingAlerts, "markAlerted": markAlerted,
 	"selectPreferences": selectPreferences, "lockPreferences": lockPreferences, "addPreferences": addPreferences, "updatePreferences": updatePreferences,
-	"census":      census,
-	"listOldRuns": listOldRuns, "leaveRuns": leaveRuns, "deleteOutputs": deleteOutputs, "deleteSteps": deleteSteps, "deleteRuns": deleteRuns, "listOldAgents": listOldAgents, "listHandoffsOf": listHandoffsOf, "deleteTransitions": deleteTransitions, "deleteRecords": deleteRecords, "deleteDeliveries": deleteDeliveries, "deleteHandoffs": deleteHandoffs, "deleteHooks": deleteHooks, "deleteAgents": deleteAgents,
-	"notifyWake": notifyWake, "notifyRunWake": notifyRunWake,
+	"census":           census,
+	"listOldPipelines": listOldPipelines, "detachAgents": detachAgents, "deleteOutputs": deleteOutputs, "deleteSteps": deleteSteps, "deletePipelines": deletePipelines, "listOldAgents": listOldAgents, "listHandoffsOf": listHandoffsOf, "deleteTransitions": deleteTransitions, "deleteRecords": deleteRecords, "deleteDeliveries": deleteDeliveries, "deleteHandoffs": deleteHandoffs, "deleteHooks": deleteHooks, "deleteAgents": deleteAgents,
+	"notifyWake": notifyWake, "notifyPipelineWake": notifyPipelineWake,
 	"insertPipeline": insertPipeline, "insertStep": insertStep, "insertOutput": insertOutput,
 	"updatePipeline": updatePipeline, "updateStep": updateStep, "selectPipeline": selectPipeline,
 	"listPipelines": listPipelines, "listSteps": listSteps, "listOpenPipelines": listOpenPipelines,

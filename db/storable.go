@@ -6,7 +6,7 @@ import (
 	"github.com/understudyd/understudy/daemon/storetext"
 )
 
-// storable makes the strings among a statement's arguments fit for PostgreSQL, in place.
+// storable replaces, in place, what PostgreSQL cannot store in the strings among a statement's arguments.
 func storable(args ...any) []any {
 	for i, arg := range args {
 		switch v := arg.(type) {
@@ -23,7 +23,7 @@ func storable(args ...any) []any {
 	return args
 }
 
-// storableTexts returns a list that is never nil, because nil would be NULL.
+// storableTexts does so for a list. It never returns nil, because nil would be NULL.
 func storableTexts(texts []string) []string {
 	out := make([]string, len(texts))
 	for i, s := range texts {
@@ -32,7 +32,7 @@ func storableTexts(texts []string) []string {
 	return out
 }
 
-// marshalStorable is json.Marshal for a jsonb column.
+// marshalStorable is json.Marshal without what a jsonb column cannot store.
 func marshalStorable(v any) ([]byte, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/understudyd/understudy/daemon/storetest"
 )
 
-// With these the store's suite makes its rows.
+// The store's suite makes its rows with these.
 var (
 	commit       = storetest.Commit
 	newAgent     = storetest.NewAgent
@@ -35,10 +35,10 @@ var (
 	input        = storetest.Input
 )
 
-// TestStore holds this store to what every store does; the other tests are about PostgreSQL.
+// TestStore runs the suite that every store passes; the other tests are about PostgreSQL.
 func TestStore(t *testing.T) {
 	t.Parallel()
-	// A database that is emptied is there sooner than a new one.
+	// To empty a database takes less time than to make one.
 	free := make(chan *DB, 3)
 	for range cap(free) {
 		free <- open(t)
@@ -71,7 +71,7 @@ var (
 	seeds = flag.Uint64("seeds", 100, "compare the stores with so many seeds")
 )
 
-// empty takes every row out of a database, and starts its sequences anew.
+// empty deletes all rows of a database, and restarts its sequences.
 func empty(t *testing.T, db *DB) {
 	t.Helper()
 	_, err := db.pool.Exec(t.Context(), `
@@ -85,7 +85,7 @@ func empty(t *testing.T, db *DB) {
 	}
 }
 
-// TestSameAsMemory gives the same changes to this store and to the one in memory.
+// TestSameAsMemory commits the same drawn changes to this store and to the one in memory, which must answer alike.
 func TestSameAsMemory(t *testing.T) {
 	t.Parallel()
 	first, last := uint64(1), *seeds

@@ -9,14 +9,14 @@ import (
 )
 
 // inMemory is a folder in memory, on Linux. A cluster takes 40 MB and each
-// database 8 MB; containers often give it 64 MB, which is too little.
+// database 8 MB. Containers often give the folder 64 MB, which is too little.
 const (
 	inMemory     = "/dev/shm"
 	roomInMemory = 1 << 30
 )
 
-// startCluster starts a cluster that ends with this process. Its folder goes then, if the caller
-// does not remove it first.
+// startCluster starts a cluster that ends with this process. Its folder is removed then, if the
+// caller has not removed it before.
 func startCluster(ctx context.Context, settings map[string]string) (cluster *localpg.Cluster, dir string, err error) {
 	parent := ""
 	if freeBytes(inMemory) >= roomInMemory {

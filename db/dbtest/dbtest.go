@@ -16,8 +16,8 @@ import (
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
-// URLVariable names the environment variable with the server to use. Its user
-// must be allowed to create databases.
+// URLVariable names the environment variable with the server to use. The
+// server's user must be allowed to create databases.
 const URLVariable = "UNDERSTUDY_TEST_DATABASE_URL"
 
 // startTimeout limits the start of a server and the migration of a template.
@@ -27,15 +27,15 @@ const startTimeout = time.Minute
 // its connections before it returns.
 type Migrate = func(ctx context.Context, connString string) error
 
-// process is what the tests of this process share.
+// process is shared by all tests of this process.
 var process struct {
 	mu        sync.Mutex
 	server    *server
-	failure   error // of the start: every test fails, none waits again
+	failure   error // of the start: every later test fails at once
 	templates map[uintptr]*template
 }
 
-// template is made at the first use of its migration.
+// template is a database that is migrated at its first use.
 type template struct {
 	once sync.Once
 	name string
@@ -43,8 +43,8 @@ type template struct {
 }
 
 // New returns the connection string of a new database that migrate has
-// prepared; nil leaves it empty. Templates are told apart by the function's
-// code, so two closures of one function literal share theirs.
+// prepared. If migrate is nil, the database is empty. Templates are told apart
+// by the function's code, so two closures of one function literal share one.
 func New(t testing.TB, migrate Migrate) string {
 	t.Helper()
 	s, err := shared()
@@ -63,13 +63,13 @@ func New(t testing.TB, migrate Migrate) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.cluster == nil { // a cluster of our own goes away as a whole
+	if s.cluster == nil { // our own cluster is removed as a whole
 		t.Cleanup(func() { s.drop(t, name) })
 	}
 	return s.connString(name)
 }
 
-// With is a connection string with one more setting.
+// With returns a connection string with one more setting.
 func With(connString, name, value string) string {
 	u, err := url.Parse(connString)
 	if err != nil || !strings.HasPrefix(u.Scheme, "postgres") {
@@ -81,8 +81,8 @@ func With(connString, name, value string) string {
 	return u.String()
 }
 
-// Cluster starts a cluster for one test alone, which may kill its server and
-// call Ensure to start it again. It is removed at the end of the test.
+// Cluster starts a cluster for one test. The test may kill its server and
+// call Ensure to start it again. The cluster is removed at the end of the test.
 func Cluster(t testing.TB) *localpg.Cluster {
 	t.Helper()
 	return ClusterWith(t, nil)
@@ -105,11 +105,11 @@ func ClusterWith(t testing.TB, settings map[string]string) *localpg.Cluster {
 	return cluster
 }
 
-// Main runs the tests of a package as [wardentest.Run] does, and then ends the
-// shared server, or drops what is left on the one of
+// Main runs the tests of a package as [wardentest.Run] does. Then it ends the
+// shared server, or drops this process's databases on the server of
 // UNDERSTUDY_TEST_DATABASE_URL. It is for TestMain: os.Exit(dbtest.Main(m)).
-// Without it the same happens a moment after the end of the process, or at the
-// next use of the server.
+// If a process ends without it, its own server is removed a moment later, and
+// databases on the given server are dropped at that server's next use.
 func Main(m *testing.M) int {
 	return wardentest.Run(func() int { return run(m) })
 }
@@ -127,7 +127,7 @@ func run(m *testing.M) int {
 	return code
 }
 
-// shared is the server of this process.
+// shared returns the server of this process, and starts it at the first call.
 func shared() (*server, error) {
 	process.mu.Lock()
 	defer process.mu.Unlock()
@@ -139,7 +139,7 @@ func shared() (*server, error) {
 	return process.server, process.failure
 }
 
-// template is the name of the database that migrate has prepared.
+// template returns the name of the database that migrate has prepared.
 func (s *server) template(migrate Migrate) (string, error) {
 	process.mu.Lock()
 	if process.templates == nil {
@@ -164,7 +164,7 @@ func (s *server) template(migrate Migrate) (string, error) {
 	return prepared.name, prepared.err
 }
 
-// explain turns a missing PostgreSQL into what to do about it in a checkout.
+// explain returns the message for a failed start. For a missing PostgreSQL it says what to run in a checkout.
 func explain(err error) string {
 	if errors.Is(err, localpg.ErrMissing) {
 		return fmt.Sprintf("this test needs PostgreSQL: run `go run ./cmd/understudy doctor --fix` (%v)", err)

@@ -20,8 +20,8 @@ import (
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
-// victim makes this binary a test process that uses a database and waits to be
-// killed.
+// victim makes this binary a test process that uses a database and waits until
+// it is killed.
 const victim = "DBTEST_TEST_VICTIM"
 
 func TestMain(m *testing.M) { os.Exit(dbtest.Main(m)) }
@@ -138,7 +138,7 @@ func beVictim(t *testing.T) {
 		t.Fatal(err)
 	}
 	fmt.Println("cluster", filepath.Dir(config.Host))
-	_, _ = io.Copy(io.Discard, os.Stdin) // ends with the test, should that be killed
+	_, _ = io.Copy(io.Discard, os.Stdin) // ends if the parent test is killed
 }
 
 func connect(t *testing.T, connString string) *pgx.Conn {

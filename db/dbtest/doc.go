@@ -1,10 +1,12 @@
 // Package dbtest gives each test a PostgreSQL database of its own.
 //
-// Databases are copied from a template that is migrated once per process, on
-// the server of UNDERSTUDY_TEST_DATABASE_URL, or without that on one cluster
-// per test process that is made at the first use, in memory where there is
-// room, and that is gone when the process ends, however it ends.
+// It copies databases from a template that it migrates once per process. The
+// databases are on the server of UNDERSTUDY_TEST_DATABASE_URL. Without that
+// variable, each test process has one cluster of its own: it is made at the
+// first use, in memory where there is room.
 //
-// Every function may be called by parallel tests. Without PostgreSQL a test
-// fails with the sentence that says what to run.
+// Parallel tests may call every function. Without PostgreSQL a test fails with
+// a sentence that says what to run.
+//
+// A process's own cluster is gone when the process has ended, however it ended.
 package dbtest

@@ -2,7 +2,7 @@ package dbtest
 
 import "syscall"
 
-// freeBytes is the room in a folder, 0 if it is not there.
+// freeBytes returns the free space of a folder, 0 if the folder does not exist.
 func freeBytes(path string) uint64 {
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(path, &fs); err != nil {

@@ -2,5 +2,5 @@
 
 package dbtest
 
-// freeBytes is 0: there is no folder in memory.
+// freeBytes returns 0: this system has no folder in memory.
 func freeBytes(string) uint64 { return 0 }

@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Link is a network between clients and a server that can be cut without a word: what is sent is lost,
-// and neither side learns that the other one is gone.
+// Link is a network between clients and a server that can be cut silently: sent data is lost, and neither side learns
+// that the other one is gone.
 type Link struct {
 	to  *pgx.ConnConfig
 	tcp net.Listener
@@ -23,7 +23,7 @@ type Link struct {
 	wires map[*wire]struct{}
 }
 
-// wire is one connection over the link. When the link is cut the wire is dead for good, as after a change of
+// wire is one connection over the link. A wire that was cut never works again, as after a change of
 // address.
 type wire struct {
 	dead           chan struct{}
@@ -57,23 +57,23 @@ func NewLink(t testing.TB, connString string) *Link {
 	return l
 }
 
-// ConnString leads to the server's database over the link.
+// ConnString returns the address of the server's database over the link.
 func (l *Link) ConnString() string {
 	return connStringVia(l.to, "127.0.0.1", l.tcp.Addr().(*net.TCPAddr).Port)
 }
 
-// connStringVia leads to the database of a server over what listens at host and port in its place.
+// connStringVia returns the address of a server's database over what listens at host and port in the server's place.
 func connStringVia(to *pgx.ConnConfig, host string, port int) string {
 	return fmt.Sprintf("host=%s port=%d sslmode=disable user=%s dbname=%s", host, port, to.User, to.Database)
 }
 
-// dialServer opens a connection to a server, on which nothing has been said yet.
+// dialServer opens a connection to a server, without starting a session on it.
 func dialServer(to *pgx.ConnConfig) (net.Conn, error) {
 	network, address := pgconn.NetworkAddress(to.Host, to.Port)
 	return new(net.Dialer).DialContext(context.Background(), network, address)
 }
 
-// Cut loses from now on all that is sent, and accepts connections that nobody answers.
+// Cut loses all data that is sent from now on, and accepts new connections that nobody answers.
 func (l *Link) Cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,7 +87,7 @@ func (l *Link) Cut() {
 	}
 }
 
-// Mend has new connections work again.
+// Mend makes new connections work again.
 func (l *Link) Mend() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,9 +117,9 @@ func (l *Link) accept(running *sync.WaitGroup) {
 	}
 }
 
-// carry copies one direction until its sender is done, and tells the receiver unless the wire is dead.
+// carry copies one direction until its sender ends. Then it closes both ends, unless the wire is dead.
 func (l *Link) carry(w *wire, from, to net.Conn) {
-	_, _ = io.Copy(carrier{w, to}, from) // whatever ends it, the other side is told
+	_, _ = io.Copy(carrier{w, to}, from) // the reason of the end does not matter
 	select {
 	case <-w.dead:
 		return
@@ -132,7 +132,7 @@ func (l *Link) carry(w *wire, from, to net.Conn) {
 	to.Close()
 }
 
-// carrier swallows what a dead wire is given.
+// carrier drops data on a dead wire and reports it as written.
 type carrier struct {
 	*wire
 	to net.Conn

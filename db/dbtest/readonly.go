@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// SetReadOnly has all new sessions of the database be read-only and ends those that are open, as when a
-// primary is demoted. SetWritable has new sessions take writes again; those that are open stay read-only.
+// SetReadOnly makes all new sessions of the database read-only and ends those that are open, as when a
+// primary is demoted. SetWritable makes new sessions writable again; sessions that are open stay read-only.
 const (
 	SetReadOnly = `DO $$ BEGIN
 		EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database());
@@ -18,11 +18,11 @@ const (
 	SetWritable = `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I RESET default_transaction_read_only', current_database()); END $$`
 )
 
-// Admin returns what runs SQL in a session of its own, which goes on writing when the database is read-only
-// for those that come later.
+// Admin returns a function that runs SQL in a session of its own. The session still writes after the database
+// was made read-only for new sessions.
 func Admin(t testing.TB, connString string) func(sql string) {
 	t.Helper()
-	config, err := pgxpool.ParseConfig(connString) // a pool's, perhaps
+	config, err := pgxpool.ParseConfig(connString) // accepts a pool's settings as well
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,10 +17,10 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// Relay stands between a server and clients that come and go by the hundred, since the start of a session takes the
-// server more CPU than all that such a client asks of it. A session whose client ended while it did nothing is
-// reset and serves the next client that begins alike. A session that was at work, or in a transaction, ends with its
-// client as it does without a relay.
+// Relay stands between a server and hundreds of short-lived clients, because the start of a session costs the server
+// more CPU than everything that such a client asks. When a client ends while its session is idle, the relay resets the
+// session and gives it to the next client that begins with the same settings. A session that was in a query or in a
+// transaction ends with its client, as it does without a relay.
 type Relay struct {
 	to *pgx.ConnConfig
 	at net.Listener
@@ -28,7 +28,7 @@ type Relay struct {
 	mu    sync.Mutex
 	over  bool
 	open  map[io.Closer]struct{}
-	spare map[string][]*session // by how their clients began
+	spare map[string][]*session // idle sessions by the settings that their clients began with
 }
 
 // NewRelay opens a relay to the server of a connection string. It ends with the test.
@@ -38,8 +38,8 @@ func NewRelay(t testing.TB, connString string) *Relay {
 	if err != nil {
 		t.Fatal(err)
 	}
-	delete(to.RuntimeParams, "pool_max_conns") // a pool's connection string
-	dir, err := os.MkdirTemp("", "us")         // t.TempDir can be too long for a socket
+	delete(to.RuntimeParams, "pool_max_conns") // if connString is a pool's
+	dir, err := os.MkdirTemp("", "us")         // the path of t.TempDir can be too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func NewRelay(t testing.TB, connString string) *Relay {
 	return r
 }
 
-// ConnString leads to the server's database over the relay.
+// ConnString returns the address of the server's database over the relay.
 func (r *Relay) ConnString() string {
 	return connStringVia(r.to, filepath.Dir(r.at.Addr().String()), 5432)
 }
@@ -84,7 +84,7 @@ func (r *Relay) accept(running *sync.WaitGroup) {
 	}
 }
 
-// keep has c closed when the test ends; false: it has ended.
+// keep registers c to be closed when the test ends. If the test has ended, it closes c and returns false.
 func (r *Relay) keep(c io.Closer) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -103,7 +103,7 @@ func (r *Relay) drop(c io.Closer) {
 	c.Close()
 }
 
-// serve gives a client a session until it ends.
+// serve gives a client a session until the client ends.
 func (r *Relay) serve(client net.Conn, running *sync.WaitGroup) {
 	first, err := pgproto3.NewBackend(client, client).ReceiveStartupMessage()
 	if err != nil {
@@ -118,7 +118,7 @@ func (r *Relay) serve(client net.Conn, running *sync.WaitGroup) {
 	s := r.spareOf(like)
 	if s == nil {
 		if s, err = r.begin(begin.Parameters); err != nil {
-			return // as of a server that is away
+			return // such as when the server is down
 		}
 		running.Go(func() {
 			defer r.drop(s.server)
@@ -134,7 +134,7 @@ func (r *Relay) serve(client net.Conn, running *sync.WaitGroup) {
 	s.server.Close()
 }
 
-// pass sends the server what begins no session, such as the wish to cancel a query.
+// pass forwards a first message that begins no session, such as a request to cancel a query.
 func (r *Relay) pass(m pgproto3.FrontendMessage) {
 	server, err := dialServer(r.to)
 	if err != nil {
@@ -142,7 +142,7 @@ func (r *Relay) pass(m pgproto3.FrontendMessage) {
 	}
 	defer server.Close()
 	if b, err := m.Encode(nil); err == nil {
-		_, _ = server.Write(b) // the server answers nothing, and does not promise to do it
+		_, _ = server.Write(b) // the server does not answer a cancel request
 		_, _ = io.Copy(io.Discard, server)
 	}
 }
@@ -194,23 +194,23 @@ func (r *Relay) begin(params map[string]string) (*session, error) {
 	return s, nil
 }
 
-// idle is the state of a session that is in no transaction.
+// idle is the status of a session outside any transaction.
 const idle = 'I'
 
-// session is one of the server's.
+// session is a session on the server.
 type session struct {
 	server   net.Conn
-	greeting []byte // what the server says before the first query
+	greeting []byte // the server's messages before the first query
 
 	mu      sync.Mutex
-	settled sync.Cond // the server is done with what it was asked, or dead
-	client  io.Writer // nil: nobody listens
-	asked   int       // times that the server owes the word that it is ready
-	status  byte      // what it said then
+	settled sync.Cond // signalled when the server is ready, or dead
+	client  io.Writer // nil: the session has no client
+	asked   int       // how many ReadyForQuery messages the server owes
+	status  byte      // transaction status of the last ReadyForQuery
 	dead    bool
 }
 
-// listen gives the client what the server says, until the server ends the session.
+// listen passes the server's messages to the client, until the server ends the session.
 func (s *session) listen() {
 	from := bufio.NewReader(s.server)
 	for {
@@ -233,12 +233,12 @@ func (s *session) listen() {
 			return
 		}
 		if client != nil {
-			_, _ = client.Write(m) // that it is gone, the other direction finds
+			_, _ = client.Write(m) // follow notices that the client is gone
 		}
 	}
 }
 
-// follow gives the server what the client says, until the client ends; whole: the session did nothing then.
+// follow passes the client's messages to the server until the client ends. whole says that the session was idle then.
 func (s *session) follow(client net.Conn) (whole bool) {
 	s.mu.Lock()
 	s.client, s.status = client, idle
@@ -259,7 +259,7 @@ func (s *session) follow(client net.Conn) (whole bool) {
 			defer s.mu.Unlock()
 			return !open && s.asked == 0 && s.status == idle && !s.dead
 		}
-		open = m[0] != 'Q' && m[0] != 'S' // neither Query nor Sync: the server waits for more
+		open = m[0] != 'Q' && m[0] != 'S' // neither Query nor Sync: the server waits for more messages
 		if !open {
 			s.mu.Lock()
 			s.asked++
@@ -271,7 +271,7 @@ func (s *session) follow(client net.Conn) (whole bool) {
 	}
 }
 
-// reset has the server forget the client; false: the session has ended.
+// reset makes the server discard the client's state. It returns false if the session has ended.
 func (s *session) reset() bool {
 	m, err := (&pgproto3.Query{String: "DISCARD ALL"}).Encode(nil)
 	if err != nil {
@@ -295,7 +295,7 @@ func (s *session) isDead() bool {
 	return s.dead
 }
 
-// message reads one: a byte that says its kind, its length without that byte, and what it says.
+// message reads one message: a byte for its kind, the length of the rest, and the rest.
 func message(from *bufio.Reader) ([]byte, error) {
 	head, err := from.Peek(5)
 	if err != nil {

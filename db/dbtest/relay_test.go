@@ -32,7 +32,7 @@ func answer[T any](t *testing.T, conn *pgx.Conn, sql string) (v T) {
 	return v
 }
 
-// hangUp ends a client as its death does: the server is told nothing.
+// hangUp ends a client as a crash does: it sends the server no goodbye.
 func hangUp(t *testing.T, conn *pgx.Conn) {
 	t.Helper()
 	if err := conn.PgConn().Conn().Close(); err != nil {
@@ -40,7 +40,7 @@ func hangUp(t *testing.T, conn *pgx.Conn) {
 	}
 }
 
-// succeed is a client that is given the session once it is free.
+// succeed returns a client that got the session with this process id, once it is free.
 func succeed(t *testing.T, relay *dbtest.Relay, pid uint32) *pgx.Conn {
 	t.Helper()
 	var next *pgx.Conn
@@ -51,7 +51,7 @@ func succeed(t *testing.T, relay *dbtest.Relay, pid uint32) *pgx.Conn {
 	return next
 }
 
-func TestRelayForgetsWhoHadASession(t *testing.T) {
+func TestRelayResetsSessions(t *testing.T) {
 	t.Parallel()
 	direct := dbtest.New(t, migrate)
 	relay := dbtest.NewRelay(t, direct)
@@ -80,8 +80,8 @@ func TestRelayForgetsWhoHadASession(t *testing.T) {
 	}
 }
 
-// TestRelayEndsWhatWasAtWork: a session that its client left in the middle of something serves nobody else.
-func TestRelayEndsWhatWasAtWork(t *testing.T) {
+// TestRelayEndsBusySessions: a session whose client left in the middle of something serves no other client.
+func TestRelayEndsBusySessions(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(*testing.T, *pgx.Conn){
 		"in a transaction": func(t *testing.T, c *pgx.Conn) {
@@ -97,7 +97,7 @@ func TestRelayEndsWhatWasAtWork(t *testing.T) {
 			c.PgConn().Frontend().SendQuery(query("SELECT pg_sleep(0.3)"))
 			_ = c.PgConn().Frontend().Flush()
 		},
-		"before the server was to answer": func(_ *testing.T, c *pgx.Conn) {
+		"before the end of a request": func(_ *testing.T, c *pgx.Conn) {
 			c.PgConn().Frontend().SendParse(parse("INSERT INTO note VALUES ('lost')"))
 			_ = c.PgConn().Frontend().Flush()
 		},
@@ -147,12 +147,12 @@ func TestRelayCancels(t *testing.T) {
 			t.Errorf("the cancelled query ended with %v", err)
 		}
 	case <-time.After(30 * time.Second):
-		t.Error("the query goes on")
+		t.Error("the query continues")
 	}
 }
 
-// TestRelayTellsOfTheServersEnd: a client learns that its session was ended, and nobody is given one that has ended.
-func TestRelayTellsOfTheServersEnd(t *testing.T) {
+// TestRelayReportsTheServersEnd: a client learns that its session was ended, and no client is given such a session.
+func TestRelayReportsTheServersEnd(t *testing.T) {
 	t.Parallel()
 	direct := dbtest.New(t, migrate)
 	relay := dbtest.NewRelay(t, direct)
@@ -170,7 +170,7 @@ func TestRelayTellsOfTheServersEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := io.Copy(io.Discard, wire); err != nil {
-		t.Errorf("the end of a session does not end the connection of its client: %v", err)
+		t.Errorf("the end of a session does not close the connection of its client: %v", err)
 	}
 	if _, err := first.Exec(t.Context(), "SELECT 1"); err == nil {
 		t.Error("a session that has ended answers")

@@ -18,19 +18,19 @@ import (
 	"github.com/understudyd/understudy/db/localpg"
 )
 
-// databasePrefix marks our databases on a server that others use too.
+// databasePrefix marks our databases on a shared server.
 const databasePrefix = "understudy_test_"
 
-// inUse is the SQLSTATE of copying a template that has a session.
+// inUse is the SQLSTATE for copying a template on which a session is open.
 const inUse = "55006"
 
-// server is where the databases are.
+// server is the server that holds the databases.
 type server struct {
-	base    string           // connection string of any database there
-	cluster *localpg.Cluster // nil on a server that is not ours
-	mark    string           // prefix of this process's databases, and its application_name
+	base    string           // connection string of any database on the server
+	cluster *localpg.Cluster // nil if the server is not ours
+	mark    string           // prefix of this process's database names; also its application_name
 
-	mu    sync.Mutex // guards what follows; PostgreSQL copies templates one by one anyway
+	mu    sync.Mutex // guards the fields below; PostgreSQL copies templates one by one anyway
 	admin *pgx.Conn
 	made  int
 }
@@ -41,8 +41,8 @@ func startServer(ctx context.Context) (*server, error) {
 		mark: databasePrefix + strings.ToLower(rand.Text()[:8]),
 	}
 	if s.base == "" {
-		// Room for the pools of many parallel tests; nothing worth a vacuum, nor worth planning a statement
-		// anew for the first five executions on each of many short-lived connections.
+		// Connections for the pools of many parallel tests. A vacuum is not worth its time here, nor is planning a
+		// statement anew for its first five executions on many short-lived connections.
 		cluster, _, err := startCluster(ctx, map[string]string{
 			"max_connections": "200", "autovacuum": "off", "plan_cache_mode": "force_generic_plan",
 		})
@@ -73,7 +73,7 @@ func (s *server) connect(ctx context.Context) error {
 }
 
 // sweep drops the databases of test processes that were killed: those whose
-// administrative session is gone.
+// admin session is gone.
 func (s *server) sweep(ctx context.Context) error {
 	rows, err := s.admin.Query(ctx, `
 		SELECT datname FROM pg_database
@@ -105,7 +105,7 @@ func (s *server) create(ctx context.Context, from string) (string, error) {
 	name := fmt.Sprintf("%s_%d", s.mark, s.made)
 	sql := "CREATE DATABASE " + name + " TEMPLATE " + from
 	if s.cluster != nil && s.admin.PgConn().ParameterStatus("server_version") >= "15" {
-		sql += " STRATEGY file_copy" // without sync and in memory twice as fast as the default
+		sql += " STRATEGY file_copy" // in memory and without sync twice as fast as the default
 	}
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -114,7 +114,7 @@ func (s *server) create(ctx context.Context, from string) (string, error) {
 		if err == nil {
 			return name, nil
 		}
-		// A session that the migration has closed ends a moment later.
+		// The server ends a session a moment after the migration has closed it.
 		if refused, ok := errors.AsType[*pgconn.PgError](err); !ok || refused.Code != inUse {
 			return "", fmt.Errorf("database %s: %w", name, err)
 		}
@@ -144,16 +144,16 @@ func (s *server) dropDatabase(ctx context.Context, name string) error {
 	return nil
 }
 
-// connString is the base with another database.
+// connString returns base with another database.
 func (s *server) connString(database string) string {
 	if u, err := url.Parse(s.base); err == nil && (u.Scheme == "postgres" || u.Scheme == "postgresql") {
 		u.Path = "/" + database
 		return u.String()
 	}
-	return s.base + " dbname=" + database // the last one counts
+	return s.base + " dbname=" + database // of two settings the last one counts
 }
 
-// end takes away everything that this process made.
+// end removes everything that this process made.
 func (s *server) end() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,15 +11,15 @@ import (
 	"syscall"
 )
 
-// account is who the server runs as. The zero account is this process's own.
+// account is the account that the server runs as. The zero account is this process's own.
 type account struct {
 	name     string
 	uid, gid uint32
-	switched bool // not ourselves: we are root, the server is not
+	switched bool // the account is not our own: we are root
 }
 
 // accountFor picks the account: the owner of an existing cluster; for a new
-// one ourselves, or as root "postgres", else "nobody".
+// one our own, or if we are root "postgres", or else "nobody".
 func accountFor(data string) (account, error) {
 	us := uint32(os.Geteuid())
 	info, err := os.Stat(data)
@@ -47,8 +47,8 @@ func accountFor(data string) (account, error) {
 		"%s belongs to the account %q: start as that account or as root, or choose another folder with --data", data, who.name)}
 }
 
-// unprivileged is the account of a new cluster that root makes. "postgres" is
-// better, because "nobody" is shared with other services.
+// unprivileged returns the account of a new cluster that root makes. "postgres"
+// is better than "nobody", which other services share.
 func unprivileged() (account, error) {
 	for _, name := range []string{"postgres", "_postgres", "nobody"} {
 		u, err := user.Lookup(name)
@@ -73,7 +73,7 @@ func nameOf(uid uint32) string {
 	return id
 }
 
-// credential is what a child needs to run as the account.
+// credential returns what a child needs to run as the account.
 func (a account) credential() *syscall.Credential {
 	if !a.switched {
 		return nil
@@ -81,8 +81,8 @@ func (a account) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: a.uid, Gid: a.gid}
 }
 
-// folder makes a folder, unless it is there, that is the account's alone. It
-// follows no link: root may be at work in a folder of an ordinary user.
+// folder makes a folder, unless it exists, and gives it to the account. It
+// follows no link: root may work in a folder of an ordinary user.
 func (a account) folder(path string) error {
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -97,8 +97,8 @@ func (a account) own(path string) error {
 	return os.Lchown(path, int(a.uid), int(a.gid))
 }
 
-// create opens a file that belongs to the account, and makes it if missing, so
-// that a cluster started once by root can still be started by its owner.
+// create opens a file that belongs to the account, and makes it if missing. So
+// the owner can still start a cluster that root started once.
 func (a account) create(path string, flag int) (*os.File, error) {
 	file, err := os.OpenFile(path, flag|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -113,9 +113,8 @@ func (a account) create(path string, flag int) (*os.File, error) {
 	return file, nil
 }
 
-// barredBy names the first folder on the way to path, from the root down, that
-// the account may not pass; "" if there is none. What does not exist yet bars
-// nobody.
+// barredBy returns the first folder on the way to path, from the root down, that
+// the account may not pass, or "". It ignores folders that do not exist yet.
 func (a account) barredBy(path string) string {
 	if !a.switched {
 		return ""

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// oldestMajor is the oldest PostgreSQL that still gets fixes.
+// oldestMajor is the oldest PostgreSQL release that its project still maintains.
 const oldestMajor = 14
 
-// placesOfBinaries are where packages put a server that is not in PATH.
+// placesOfBinaries are the folders outside PATH where packages put a server.
 var placesOfBinaries = []string{
 	"/usr/lib/postgresql/*/bin",                           // Debian, Ubuntu
 	"/usr/pgsql-*/bin",                                    // Fedora, RHEL
@@ -29,26 +29,26 @@ var placesOfBinaries = []string{
 
 // Binaries is one installed PostgreSQL server.
 type Binaries struct {
-	Dir     string // holds initdb, postgres, mostly also pg_dump and psql
-	Version string // as the server writes it, "15.18"
+	Dir     string // holds initdb and postgres, and mostly pg_dump and psql
+	Version string // as the server prints it, "15.18"
 	Major   int    // 15
 }
 
-// Path is the path of the named program, such as "pg_dump".
+// Path returns the path of the named program, such as "pg_dump".
 func (b Binaries) Path(program string) string { return filepath.Join(b.Dir, program) }
 
 // versionLimit is how long a server may take to print its version. A busy
-// machine must not pass for one without PostgreSQL.
+// machine must not be taken for one without PostgreSQL.
 const versionLimit = 30 * time.Second
 
 // FindBinaries finds the newest PostgreSQL in PATH and where packages put it.
-// With none, the error is ErrMissing and says what to run.
+// If there is none, the error is ErrMissing and says what to run.
 func FindBinaries() (Binaries, error) {
 	return find("", account{}, 0)
 }
 
-// find picks from what is installed. If nothing serves, and a server is there
-// that does not answer, the error is about that one.
+// find picks one of the installed servers. If none fits, and one of them does
+// not answer, the error is about that one.
 func find(dir string, who account, major int) (Binaries, error) {
 	found, silent := installed(dir, who)
 	best, err := newest(found, major)
@@ -58,8 +58,8 @@ func find(dir string, who account, major int) (Binaries, error) {
 	return best, err
 }
 
-// newest picks the highest version, or the highest of one major version unless
-// that is 0.
+// newest picks the highest version; if major is not 0, the highest of that
+// major version.
 func newest(found []Binaries, major int) (Binaries, error) {
 	var best Binaries
 	var others []string
@@ -89,9 +89,9 @@ func newest(found []Binaries, major int) (Binaries, error) {
 	return best, nil
 }
 
-// installed lists every server that the account can run: those in dir, or with
-// an empty dir those in PATH and placesOfBinaries. The error is about those
-// that do not answer.
+// installed lists the servers that the account can run: those in dir, or if
+// dir is empty those in PATH and placesOfBinaries. The error is about the
+// servers that do not answer.
 func installed(dir string, who account) (found []Binaries, silent error) {
 	places := []string{dir}
 	if dir == "" {
@@ -103,8 +103,8 @@ func installed(dir string, who account) (found []Binaries, silent error) {
 	}
 	seen := map[string]bool{}
 	for _, place := range places {
-		// PATH may hold a link to the real folder; PostgreSQL finds its own
-		// share/ by the real one.
+		// PATH may hold a link to the real folder. PostgreSQL finds its share/
+		// folder relative to the real one.
 		server, err := filepath.EvalSymlinks(filepath.Join(place, "postgres"))
 		if err != nil || seen[server] || who.barredBy(filepath.Dir(server)) != "" {
 			continue
@@ -123,7 +123,7 @@ func installed(dir string, who account) (found []Binaries, silent error) {
 	return found, silent
 }
 
-// complete reports whether the programs of a server are in dir.
+// complete reports whether dir holds the programs of a server.
 func complete(dir string) bool {
 	for _, program := range []string{"initdb", "postgres"} {
 		if info, err := os.Stat(filepath.Join(dir, program)); err != nil || info.Mode()&0o111 == 0 {
@@ -165,7 +165,7 @@ func laterVersion(a, b string) bool {
 	return leadingNumber(minorA) > leadingNumber(minorB)
 }
 
-// leadingNumber is 18 for "18beta1" and 0 for "devel".
+// leadingNumber returns 18 for "18beta1" and 0 for "devel".
 func leadingNumber(s string) int {
 	end := 0
 	for end < len(s) && s[end] >= '0' && s[end] <= '9' {

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// port is part of the socket's file name and means nothing else.
+// port is part of the socket's file name and has no other meaning.
 const port = "5432"
 
 const (
@@ -19,8 +19,8 @@ const (
 	databaseName = "understudy"
 )
 
-// ConnString is the address of the database, for pgx.ParseConfig and
-// pgxpool.ParseConfig. A configuration made from it must go through Configure.
+// ConnString returns the address of the database, for pgx.ParseConfig and
+// pgxpool.ParseConfig. The caller must pass the resulting configuration to Configure.
 func (c *Cluster) ConnString() string {
 	quote := strings.NewReplacer(`\`, `\\`, `'`, `\'`)
 	return fmt.Sprintf("host='%s' port=%s user=%s dbname=%s sslmode=disable",
@@ -28,8 +28,7 @@ func (c *Cluster) ConnString() string {
 }
 
 // Configure makes a configuration reach the socket even when its path is too
-// long for a socket address (107 bytes on Linux). Connections made by it work
-// for as long as the cluster is not stopped.
+// long for a socket address (107 bytes on Linux).
 func (c *Cluster) Configure(config *pgx.ConnConfig) {
 	if c.socketFits() {
 		return
@@ -49,7 +48,7 @@ func (c *Cluster) socketFits() bool { return len(c.socket()) <= maxSocketPath }
 
 func (c *Cluster) socket() string { return filepath.Join(c.sock, ".s.PGSQL."+port) }
 
-// ping connects once. It returns nil if the server takes sessions.
+// ping connects once. It returns nil if the server accepts sessions.
 func (c *Cluster) ping(ctx context.Context) error {
 	config, err := pgx.ParseConfig(c.ConnString())
 	if err != nil {

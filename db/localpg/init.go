@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// initialise makes the cluster if there is none. It is built under another
-// name and renamed when it is whole, so that data/ is a cluster or not there.
+// initialise makes the cluster if there is none. It builds the cluster under another
+// name and renames it last, so that data/ is either a whole cluster or missing.
 func (c *Cluster) initialise(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(c.data, "PG_VERSION")); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -41,8 +41,8 @@ func (c *Cluster) initialise(ctx context.Context) error {
 	return nil
 }
 
-// sweep removes what interrupted starts left. An initdb that outlived its
-// starter may still write there for a moment; then the next start has a go.
+// sweep removes what interrupted starts left. If an initdb that outlived its
+// starter still writes there, the next start tries again.
 func (c *Cluster) sweep(ctx context.Context) {
 	left, _ := filepath.Glob(filepath.Join(c.dir, "init-*")) // the only error is a bad pattern
 	for _, dir := range left {
@@ -57,7 +57,7 @@ func (c *Cluster) build(ctx context.Context, bin Binaries) error {
 	if err != nil {
 		return fmt.Errorf("PostgreSQL cluster: %w", err)
 	}
-	defer os.RemoveAll(workshop) // a leftover is swept by the next start
+	defer os.RemoveAll(workshop) // if this fails, the next start removes it
 	if err := c.who.own(workshop); err != nil {
 		return fmt.Errorf("PostgreSQL cluster: %w", err)
 	}
@@ -71,9 +71,9 @@ func (c *Cluster) build(ctx context.Context, bin Binaries) error {
 	if err := c.tool(ctx, workshop, nil, bin.Path("initdb"), initdb...); err != nil {
 		return err
 	}
-	// Renaming initdb's empty database takes 30 ms where CREATE DATABASE takes
-	// 100 to 300, and in single-user mode there is no window in which a server
-	// answers that has no database.
+	// Renaming initdb's empty database takes 30 ms, CREATE DATABASE takes 100
+	// to 300. Single-user mode avoids a moment at which a server answers that
+	// does not have the database yet.
 	single := append([]string{"--single", "-D", data, "-c", "exit_on_error=on"}, c.settings()...)
 	rename := strings.NewReader("ALTER DATABASE postgres RENAME TO " + databaseName + ";\n")
 	if err := c.tool(ctx, workshop, rename, bin.Path("postgres"), append(single, "template1")...); err != nil {
@@ -88,9 +88,9 @@ func (c *Cluster) build(ctx context.Context, bin Binaries) error {
 	return syncFolder(c.dir)
 }
 
-// locale sorts by code point and knows the case of every letter, and does not
-// change with the system's libraries, which would damage indexes. macOS does
-// not always have C.UTF-8.
+// locale returns a locale that sorts by code point, so that indexes do not
+// depend on the system's libraries: an update of these would damage the indexes.
+// C.UTF-8 also knows the case of every letter, but macOS does not always have it.
 func locale() string {
 	if runtime.GOOS == "linux" {
 		return "C.UTF-8"
@@ -98,9 +98,9 @@ func locale() string {
 	return "C"
 }
 
-// tool runs a program of PostgreSQL to its end. On Linux it dies with us.
+// tool runs a program of PostgreSQL to its end. On Linux it dies with this process.
 func (c *Cluster) tool(ctx context.Context, dir string, stdin io.Reader, path string, args ...string) error {
-	// The thread that forks must outlive the child, see tie.
+	// The thread that forks must outlive the child; see tie.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, path, args...)
@@ -118,8 +118,8 @@ func (c *Cluster) tool(ctx context.Context, dir string, stdin io.Reader, path st
 	return nil
 }
 
-// environ is all that PostgreSQL sees of our environment: none of the PG*
-// variables, and a time zone that saves it the search for one.
+// environ returns the whole environment of PostgreSQL's programs: no PG*
+// variables, and a time zone, so that they need not search for one.
 func environ() []string {
 	env := []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=" + locale(), "TZ=UTC"}
 	if libraries, ok := os.LookupEnv("LD_LIBRARY_PATH"); ok {
@@ -128,8 +128,8 @@ func environ() []string {
 	return env
 }
 
-// complaint is the first error in a program's output and what it hints at, or
-// its last line.
+// complaint returns the first error in a program's output with its detail or
+// hint, or else the last line.
 func complaint(out []byte) string {
 	lines := strings.Split(string(bytes.TrimSpace(out)), "\n")
 	for i, line := range lines {

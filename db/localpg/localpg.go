@@ -16,41 +16,42 @@ import (
 	"syscall"
 )
 
-// Config says where the cluster is and how it is kept.
+// Config says where the cluster is and how to run it.
 type Config struct {
 	Dir    string       // holds data/ and sock/; made if missing
-	BinDir string       // where initdb and postgres are; "" searches as FindBinaries does
-	Log    *slog.Logger // nil: silent
+	BinDir string       // holds initdb and postgres; "" searches as FindBinaries does
+	Log    *slog.Logger // nil: nothing is logged
 
-	// NoSync gives up what a power failure takes, for tests and demos.
+	// NoSync makes the server faster, but a power failure may destroy the cluster. For tests and demos.
 	NoSync bool
-	// Settings are added to the server's command line and win over ours.
+	// Settings are added to the server's command line and override ours.
 	Settings map[string]string
 }
 
 // Cluster is a private PostgreSQL that this process manages.
 type Cluster struct {
 	config Config
-	dir    string // absolute, without symbolic links, as are data and sock
+	dir    string // absolute, without symbolic links; so are data and sock
 	data   string
 	sock   string
-	name   string // cluster_name: shows in the title of every process
+	name   string // cluster_name, which shows in the title of every process
 	who    account
 	log    *slog.Logger
 
-	life sync.Mutex // held while the server is started or stopped
+	life sync.Mutex // held during each start or stop of the server
 	lock *os.File   // nil once stopped
 
 	running atomic.Pointer[server] // nil before the first start
 }
 
 // Start brings up the cluster in config.Dir and returns when it answers. It
-// makes a new cluster, adopts a server that an earlier process left running,
-// or starts one. The server goes on when this process ends without Stop.
+// makes a new cluster if there is none. It adopts a server that an earlier
+// process left running, or starts one. The server continues when this process
+// ends without Stop.
 //
-// Errors that ask for a person are ErrMissing, ErrVersion, ErrInUse and
-// ErrBarred. A recovery after a crash may take minutes; the context is the
-// only limit, and a server that outlasts it goes on by itself.
+// ErrMissing, ErrVersion, ErrInUse and ErrBarred are errors that a person must
+// resolve. A recovery after a crash may take minutes; only the context limits
+// how long Start waits, and a server that takes longer continues by itself.
 func Start(ctx context.Context, config Config) (*Cluster, error) {
 	c, err := open(config)
 	if err != nil {
@@ -63,7 +64,7 @@ func Start(ctx context.Context, config Config) (*Cluster, error) {
 	return c, nil
 }
 
-// open takes hold of the folder, without touching what is in it.
+// open locks the folder, without changing what is in it.
 func open(config Config) (*Cluster, error) {
 	c := &Cluster{config: config, log: config.Log}
 	if c.log == nil {
@@ -80,8 +81,8 @@ func open(config Config) (*Cluster, error) {
 	return c, nil
 }
 
-// locate makes the folder, with every path in the form in which the kernel
-// shows it, and finds the account that can use it.
+// locate makes the folder, resolves its paths to the form that the kernel
+// shows, and finds the account that can use it.
 func (c *Cluster) locate() error {
 	dir, err := filepath.Abs(c.config.Dir)
 	if err != nil {
@@ -90,7 +91,7 @@ func (c *Cluster) locate() error {
 	if c.who, err = accountFor(filepath.Join(dir, "data")); err != nil {
 		return err
 	}
-	// Looked at before anything is made: a refusal leaves no folder behind.
+	// Check before anything is made, so that a refusal leaves no folder behind.
 	if err := c.reachable(existing(filepath.Dir(dir))); err != nil {
 		return err
 	}
@@ -133,7 +134,7 @@ func (c *Cluster) reachable(path string) error {
 		barring, c.who.name)}
 }
 
-// existing is the part of path that is there, with its links resolved.
+// existing returns the part of path that exists, with its links resolved.
 func existing(path string) string {
 	for {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -146,8 +147,8 @@ func existing(path string) string {
 	}
 }
 
-// hold keeps the folder for this process. The lock ends with the process,
-// and children do not inherit it: Go opens files close-on-exec.
+// hold locks the folder for this process. The lock ends with the process.
+// Children do not inherit it, because Go opens files close-on-exec.
 func (c *Cluster) hold(path string) (*os.File, error) {
 	file, err := c.who.create(path, os.O_RDWR)
 	if err != nil {
@@ -155,7 +156,7 @@ func (c *Cluster) hold(path string) (*os.File, error) {
 	}
 	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		holder, _ := io.ReadAll(io.LimitReader(file, 20)) // only to be helpful
+		holder, _ := io.ReadAll(io.LimitReader(file, 20)) // for the message only
 		file.Close()
 		return nil, &refusal{ErrInUse, fmt.Sprintf(
 			"%s is in use by process %s: stop that one, or choose another folder with --data",
@@ -174,16 +175,16 @@ func (c *Cluster) hold(path string) (*os.File, error) {
 	return file, nil
 }
 
-// release lets go of the folder. It says so to the system: a child that is between fork and exec has the file open,
-// too, and would keep the lock for as long as that takes.
+// release unlocks the folder. It unlocks explicitly, because a child between fork and exec still has the file open, and
+// would otherwise keep the lock until its exec.
 func (c *Cluster) release() {
-	_ = syscall.Flock(int(c.lock.Fd()), syscall.LOCK_UN) // else Close does it
+	_ = syscall.Flock(int(c.lock.Fd()), syscall.LOCK_UN) // if this fails, Close unlocks
 	c.lock.Close()
 	c.lock = nil
 }
 
-// PID is the process id of the server (the postmaster) that was last seen to
-// answer.
+// PID returns the process id of the server (the postmaster) that last
+// answered, or 0.
 func (c *Cluster) PID() int {
 	if s := c.running.Load(); s != nil {
 		return s.pid
@@ -192,7 +193,7 @@ func (c *Cluster) PID() int {
 }
 
 // Ensure starts the server again if it has died, and returns when it answers.
-// It is cheap while the server is well.
+// It is cheap while the server runs.
 func (c *Cluster) Ensure(ctx context.Context) error {
 	c.life.Lock()
 	defer c.life.Unlock()
@@ -205,9 +206,9 @@ func (c *Cluster) Ensure(ctx context.Context) error {
 	return c.up(ctx)
 }
 
-// Stop ends the server in fast mode, which cuts sessions off and writes a
-// checkpoint, and lets go of the folder. If the context ends first, the server
-// goes on stopping by itself. A second Stop does nothing.
+// Stop ends the server in fast mode, which ends all sessions and writes a
+// checkpoint, and unlocks the folder. If the context ends first, the server
+// continues to stop by itself. A second Stop does nothing.
 func (c *Cluster) Stop(ctx context.Context) error {
 	c.life.Lock()
 	defer c.life.Unlock()

@@ -42,7 +42,7 @@ func TestStartsAnewAndAgain(t *testing.T) {
 	pid := c.PID()
 	stop(t, c)
 	if c.belongs(pid) {
-		t.Error("the server goes on after Stop")
+		t.Error("the server runs after Stop")
 	}
 	if err := c.Ensure(t.Context()); err == nil {
 		t.Error("Ensure after Stop starts the server")
@@ -53,7 +53,7 @@ func TestStartsAnewAndAgain(t *testing.T) {
 	}
 }
 
-// TestStopsBesideAFork: what was forked while the server ran, and is not exec'd yet, keeps nothing of the folder.
+// TestStopsBesideAFork: a child that was forked while the server ran, and has not called exec yet, keeps no lock.
 func TestStopsBesideAFork(t *testing.T) {
 	t.Parallel()
 	dir := cluster(t)
@@ -83,7 +83,7 @@ func TestAdoptsWhatAKilledDaemonLeft(t *testing.T) {
 	}
 	stop(t, c)
 	if c.belongs(pid) {
-		t.Error("the adopted server goes on after Stop")
+		t.Error("the adopted server runs after Stop")
 	}
 }
 
@@ -103,7 +103,7 @@ func TestAdoptsAServerThatIsStopping(t *testing.T) {
 
 func TestRecoversFromSIGKILLUnderLoad(t *testing.T) {
 	t.Parallel()
-	c, err := Start(t.Context(), Config{Dir: cluster(t), Log: logger(t)}) // with sync: what is committed stays
+	c, err := Start(t.Context(), Config{Dir: cluster(t), Log: logger(t)}) // with sync, so that committed rows survive
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestRecoversFromSIGKILLUnderLoad(t *testing.T) {
 			n++
 		}
 	}()
-	// A backend at work notices the end of its server late.
+	// A busy backend notices the end of its server late.
 	busy := connect(t, c)
 	go func() { _, _ = busy.Exec(t.Context(), "SELECT count(*) FROM generate_series(1, 1000000000)") }()
 	watcher := connect(t, c)
@@ -146,8 +146,8 @@ func TestRecoversFromSIGKILLUnderLoad(t *testing.T) {
 func TestStartsOverAStaleLockFile(t *testing.T) {
 	t.Parallel()
 	c := start(t, cluster(t))
-	// Processes of the server's own account, a live one and a dead one that
-	// nobody waits for: PostgreSQL takes both for another server.
+	// A live process and a zombie of the server's own account: PostgreSQL
+	// takes both for another server.
 	live := stranger(t, c, "sleep", "600")
 	zombie := stranger(t, c, "true")
 	wardentest.Eventually(t, "a zombie", func() bool { return dead(zombie) })
@@ -256,7 +256,7 @@ func TestRefusesAForeignFolder(t *testing.T) {
 	if err := os.WriteFile(holiday, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if os.Geteuid() == 0 { // else it is refused for belonging to root
+	if os.Geteuid() == 0 { // otherwise the folder is refused because it belongs to root
 		if err := os.Chown(filepath.Dir(holiday), 65534, 65534); err != nil {
 			t.Fatal(err)
 		}
@@ -342,7 +342,7 @@ func TestPicksTheVersion(t *testing.T) {
 	}
 }
 
-// TestBrokenServerIsNotMissing: one that is there and does not run is no reason to install another.
+// TestBrokenServerIsNotMissing: an installed server that does not run is not reported as missing.
 func TestBrokenServerIsNotMissing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -360,7 +360,7 @@ func TestBrokenServerIsNotMissing(t *testing.T) {
 	}
 }
 
-// list is the name and size of everything below dir.
+// list returns the name and size of every file below dir.
 func list(t *testing.T, dir string) []string {
 	t.Helper()
 	var all []string

@@ -9,7 +9,7 @@ import (
 // maxLogBytes is the size above which a start moves the log to postgres.log.1.
 const maxLogBytes = 1 << 20
 
-// LogFile is where the server writes what it has to say.
+// LogFile returns the path of the server's log.
 func (c *Cluster) LogFile() string { return filepath.Join(c.dir, "postgres.log") }
 
 // openLog opens the server's log for appending and returns its size.
@@ -31,7 +31,7 @@ func (c *Cluster) openLog() (*os.File, int64, error) {
 	return file, size, nil
 }
 
-// lastWords is the reason that a server gave for not starting.
+// lastWords returns the reason that a server logged for not starting.
 func (c *Cluster) lastWords(s *server) string {
 	file, err := os.Open(c.LogFile())
 	if err != nil {
@@ -43,7 +43,7 @@ func (c *Cluster) lastWords(s *server) string {
 		return err.Error()
 	}
 	if len(text) == 0 {
-		return "the server ended without a word"
+		return "the server ended and logged nothing"
 	}
 	return complaint(text)
 }

@@ -42,7 +42,7 @@ func daemon(dir string) int {
 		return 1
 	}
 	fmt.Println("ready", c.PID())
-	_, _ = io.Copy(io.Discard, os.Stdin) // ends with the test, should that be killed
+	_, _ = io.Copy(io.Discard, os.Stdin) // ends if the test is killed
 	return 0
 }
 
@@ -91,7 +91,7 @@ func kill(t *testing.T, process *os.Process) {
 	}
 }
 
-// folder is a short path that every account can reach, unlike t.TempDir.
+// folder makes a folder with a short path that every account can reach, unlike t.TempDir.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "uspg")
@@ -108,7 +108,7 @@ func folder(t *testing.T) string {
 	return filepath.Join(dir, "postgres")
 }
 
-// cluster is a folder with a cluster that was stopped, for tests of what is no initdb: that takes a second of CPU.
+// cluster returns a folder with a stopped cluster, for tests that need no initdb: initdb takes a second of CPU.
 func cluster(t *testing.T) string {
 	t.Helper()
 	made, err := firstCluster()
@@ -122,7 +122,7 @@ func cluster(t *testing.T) string {
 	return dir
 }
 
-// firstCluster is what all others are copied from. It goes with this process.
+// firstCluster is the cluster that cluster copies. It is removed when this process ends.
 var firstCluster = sync.OnceValues(func() (string, error) {
 	in, err := wardentest.Folder("")
 	if err != nil {
@@ -138,7 +138,7 @@ var firstCluster = sync.OnceValues(func() (string, error) {
 	return dir, c.Stop(ctx)
 })
 
-// sweep ends a server that a failed test left.
+// sweep ends a server that a failed test left running.
 func sweep(dir string) {
 	if c, err := open(Config{Dir: dir}); err == nil {
 		_ = c.endLeftovers(context.Background())

@@ -16,33 +16,33 @@ const (
 	dialsLongPaths = true // through /proc/self/fd
 )
 
-// tie lets the kernel kill a child when the thread that forked it ends. The
-// caller keeps that thread until the child has ended.
+// tie makes the kernel kill a child when the thread that forked it ends. The
+// caller must keep that thread until the child has ended.
 func tie(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
 
 // belongs reports whether pid is a live PostgreSQL process of the cluster. A
-// zombie is not: it holds neither files nor memory.
+// zombie does not count, because it holds neither files nor memory.
 func (c *Cluster) belongs(pid int) bool {
 	proc := "/proc/" + strconv.Itoa(pid)
 	comm, err := os.ReadFile(proc + "/comm")
 	if err != nil || !strings.HasPrefix(string(comm), "postgres") {
 		return false
 	}
-	// Every process of a cluster works in its data folder.
+	// Every process of a cluster has its data folder as working directory.
 	cwd, err := os.Readlink(proc + "/cwd")
 	if !errors.Is(err, fs.ErrPermission) {
 		return err == nil && cwd == c.data
 	}
-	// Root in a container without CAP_SYS_PTRACE may not read the link of
-	// another account's process; the command line is open to all and carries
-	// our cluster_name.
+	// Root in a container without CAP_SYS_PTRACE may not read this link of
+	// another account's process. Everyone may read the command line, and it
+	// contains our cluster_name.
 	args, err := os.ReadFile(proc + "/cmdline")
 	return err == nil && bytes.Contains(args, []byte(c.name))
 }
 
 // members lists the live processes of the cluster.
 func (c *Cluster) members() []int {
-	entries, _ := os.ReadDir("/proc") // without /proc there is nothing to find
+	entries, _ := os.ReadDir("/proc") // without /proc the list is empty
 	var pids []int
 	for _, entry := range entries {
 		if pid, err := strconv.Atoi(entry.Name()); err == nil && c.belongs(pid) {
@@ -52,12 +52,12 @@ func (c *Cluster) members() []int {
 	return pids
 }
 
-// replaced reports whether the program that pid runs is gone from the disk,
-// as after an upgrade of the package.
+// replaced reports whether the program file of pid was deleted from the disk,
+// as an upgrade of the package does.
 func (c *Cluster) replaced(pid int) bool {
 	link := "/proc/" + strconv.Itoa(pid) + "/exe"
 	exe, err := os.Readlink(link)
-	if errors.Is(err, fs.ErrPermission) { // as in belongs; the account itself may
+	if errors.Is(err, fs.ErrPermission) { // as in belongs; the server's own account may read it
 		cmd := exec.Command("readlink", link)
 		cmd.Dir = "/"
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.who.credential()}

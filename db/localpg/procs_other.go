@@ -20,8 +20,8 @@ func tie(*syscall.SysProcAttr) {}
 // belongs reports whether pid is a live PostgreSQL process of the cluster.
 func (c *Cluster) belongs(pid int) bool { return slices.Contains(c.members(), pid) }
 
-// members lists the live processes of the cluster: those that carry our
-// cluster_name in their title. A zombie has no title.
+// members lists the live processes of the cluster: those whose title contains
+// our cluster_name. A zombie has no title.
 func (c *Cluster) members() []int {
 	out, err := exec.Command("ps", "-axww", "-o", "pid=,args=").Output()
 	if err != nil {
@@ -39,5 +39,5 @@ func (c *Cluster) members() []int {
 	return pids
 }
 
-// replaced is not known here: an upgraded server serves until it is stopped.
+// replaced cannot be known here: an upgraded server serves until it is stopped.
 func (c *Cluster) replaced(int) bool { return false }

@@ -29,8 +29,8 @@ var (
 // server is a running postmaster, our child or an adopted one.
 type server struct {
 	pid    int
-	exited chan struct{} // closed when our child was waited for; nil if adopted
-	logged int64         // where its part of the log begins
+	exited chan struct{} // closed when our child has ended; nil if adopted
+	logged int64         // where this server's part of the log begins
 }
 
 // up finds or starts the server and returns when it answers.
@@ -63,12 +63,12 @@ func (c *Cluster) up(ctx context.Context) error {
 		case launched && c.find() == nil:
 			return fmt.Errorf("PostgreSQL start: %s (see %s)", c.lastWords(s), c.LogFile())
 		}
-		// An adopted one that was stopping has stopped, or ours lost against
-		// one that was just coming up.
+		// The adopted server was stopping and has ended, or ours ended because
+		// another one was just starting.
 	}
 }
 
-// find returns the server of the cluster, nil if none runs.
+// find returns the server of the cluster, or nil if none runs.
 func (c *Cluster) find() *server {
 	pid := c.lockFilePID()
 	if pid == 0 || !c.belongs(pid) {
@@ -89,8 +89,8 @@ func (c *Cluster) lockFilePID() int {
 	return pid
 }
 
-// lockFileLine is a line of postmaster.pid, "" if it is not there. The first
-// is the process id, the eighth the state: starting, ready or stopping.
+// lockFileLine returns a line of postmaster.pid, or "". The first line is the
+// process id, the eighth the state: starting, ready or stopping.
 func (c *Cluster) lockFileLine(number int) string {
 	text, err := os.ReadFile(c.lockFile())
 	lines := strings.Split(string(text), "\n")
@@ -108,8 +108,8 @@ func (c *Cluster) await(ctx context.Context, s *server) error {
 	defer tick.Stop()
 	reason := errNotReady
 	for {
-		// Not asked before it says that it is ready: each refusal would be a
-		// "FATAL" in its log.
+		// Connect only when the server says that it is ready: it logs each
+		// refused connection as "FATAL".
 		err := errNotReady
 		if c.lockFileLine(8) == "ready" {
 			err = c.ping(ctx)
@@ -128,7 +128,7 @@ func (c *Cluster) await(ctx context.Context, s *server) error {
 		reason = err
 		select {
 		case <-ctx.Done():
-		case <-s.exited: // never for an adopted one: nil
+		case <-s.exited: // nil for an adopted server, so this never fires
 		case <-tick.C:
 		}
 	}
@@ -170,7 +170,7 @@ func (c *Cluster) canLaunch() bool {
 	return err == nil
 }
 
-// binaries are those of the major version that made the cluster.
+// binaries returns those of the major version that made the cluster.
 func (c *Cluster) binaries() (Binaries, error) {
 	text, err := os.ReadFile(filepath.Join(c.data, "PG_VERSION"))
 	if err != nil {
@@ -183,8 +183,8 @@ func (c *Cluster) binaries() (Binaries, error) {
 	return find(c.config.BinDir, c.who, major)
 }
 
-// launch starts the server in a session of its own, so that neither our end
-// nor a Ctrl-C in our terminal is its end.
+// launch starts the server in a session of its own, so that it survives our
+// end and a Ctrl-C in our terminal.
 func (c *Cluster) launch(ctx context.Context) (*server, error) {
 	bin, err := c.binaries()
 	if err != nil {
@@ -209,7 +209,7 @@ func (c *Cluster) launch(ctx context.Context) (*server, error) {
 		return nil, fmt.Errorf("PostgreSQL start: %w", err)
 	}
 	s := &server{pid: cmd.Process.Pid, exited: make(chan struct{}), logged: size}
-	// Ends with the server. Its status does not matter: the log has the reason.
+	// The goroutine ends with the server. The exit status does not matter: the log has the reason.
 	go func() {
 		defer close(s.exited)
 		_ = cmd.Wait()

@@ -1,8 +1,8 @@
 package localpg
 
-// settings are given on the command line, so that a new release changes them
-// for old clusters too. Sized for one daemon and a person with psql: measured,
-// 16 to 24 MB idle and 1.6 MB for each busy connection.
+// settings go on the command line, so that a new release changes them for old
+// clusters too. They suit one daemon and a person with psql: measured 16 to
+// 24 MB idle and 1.6 MB for each busy connection.
 func (c *Cluster) settings() []string {
 	values := []string{
 		"cluster_name=" + c.name,
@@ -13,7 +13,7 @@ func (c *Cluster) settings() []string {
 		"unix_socket_permissions=0700",
 		"max_connections=40",
 		"shared_buffers=16MB",
-		// Nothing in /dev/shm: containers give it 64 MB, and logind empties it
+		// Not in /dev/shm: containers give it 64 MB, and logind empties it
 		// when the user logs out.
 		"dynamic_shared_memory_type=mmap",
 		"wal_level=minimal",

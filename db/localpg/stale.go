@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// leftoverGrace is what backends without a server get between SIGQUIT and
-// SIGKILL.
+// leftoverGrace is the time between SIGQUIT and SIGKILL for backends whose
+// server has died.
 const leftoverGrace = 500 * time.Millisecond
 
-// clear ends what a killed server left and disarms its lock files. The flock
-// and the absence of a server make sure that nobody else uses them.
+// clear ends the backends that a killed server left and disarms its lock files.
+// We hold the flock and no server runs, so nobody else uses them.
 func (c *Cluster) clear(ctx context.Context) error {
 	if err := c.endLeftovers(ctx); err != nil {
 		return err
@@ -30,8 +30,8 @@ func (c *Cluster) clear(ctx context.Context) error {
 	return c.disarmLockFile()
 }
 
-// endLeftovers ends backends that outlived their server: a busy one notices
-// late, and PostgreSQL does not start while one holds the shared memory.
+// endLeftovers ends backends that outlived their server. A busy backend notices
+// late, and PostgreSQL does not start while one still uses the shared memory.
 func (c *Cluster) endLeftovers(ctx context.Context) error {
 	left := c.members()
 	if len(left) == 0 {
@@ -39,8 +39,8 @@ func (c *Cluster) endLeftovers(ctx context.Context) error {
 	}
 	c.log.WarnContext(ctx, "ending backends that outlived postgres", "pids", left)
 	kill := func(signal syscall.Signal) {
-		for _, pid := range c.members() { // seen this instant, so the ids are not reused
-			_ = syscall.Kill(pid, signal) // it may have ended by itself
+		for _, pid := range c.members() { // just read, so the ids are not reused
+			_ = syscall.Kill(pid, signal) // the backend may have ended by itself
 		}
 	}
 	kill(syscall.SIGQUIT)
@@ -61,10 +61,10 @@ func (c *Cluster) endLeftovers(ctx context.Context) error {
 }
 
 // disarmLockFile puts our own process id into a postmaster.pid that a killed
-// server left. Its id may by now be a stranger's, or a zombie's under an init
-// that does not reap, and PostgreSQL would refuse to start; its parent's id it
-// takes for stale. Removing the file would leak the shared memory that it
-// names, and PostgreSQL frees that when it finds the file.
+// server left. The id in the file may by now belong to another process, or to
+// a zombie under an init that does not reap, and PostgreSQL would refuse to
+// start. PostgreSQL takes its parent's id for stale. Do not remove the file: it
+// names shared memory, which PostgreSQL frees when it finds the file.
 func (c *Cluster) disarmLockFile() error {
 	text, err := os.ReadFile(c.lockFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,11 +73,11 @@ func (c *Cluster) disarmLockFile() error {
 	if err != nil {
 		return fmt.Errorf("stale postmaster.pid: %w", err)
 	}
-	// A file that a power failure emptied, which PostgreSQL refuses too, becomes
-	// one with our process id alone, which it takes.
+	// PostgreSQL also refuses a file that a power failure emptied. It accepts one
+	// that holds our process id alone.
 	_, rest, _ := strings.Cut(string(text), "\n")
 	disarmed := strconv.Itoa(os.Getpid()) + "\n" + rest
-	file, err := os.OpenFile(c.lockFile(), os.O_WRONLY|os.O_TRUNC|syscall.O_NOFOLLOW, 0) // the owner stays
+	file, err := os.OpenFile(c.lockFile(), os.O_WRONLY|os.O_TRUNC|syscall.O_NOFOLLOW, 0) // keeps the file's owner
 	if err != nil {
 		return fmt.Errorf("stale postmaster.pid: %w", err)
 	}

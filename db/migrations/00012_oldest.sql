@@ -2,8 +2,8 @@
 
 -- +goose Up
 
--- oldest is a migration: a daemon that knows this one, and those before it, may work with the schema although it does not
--- know the newest. A release whose schema the release before the last can't work with raises it.
+-- oldest is a migration's number. A daemon that knows this migration and those before it may work with the schema, even
+-- if it does not know the newest. A release raises oldest when the release before the last cannot work with its schema.
 CREATE TABLE schema_oldest (
     only_one boolean NOT NULL DEFAULT true,
     oldest   bigint NOT NULL,

@@ -1,4 +1,4 @@
--- What ended long ago can be deleted: each row that is deleted is looked for in what refers to it.
+-- Indexes for deleting rows that ended long ago: PostgreSQL looks for each deleted row in the tables that refer to it.
 
 -- +goose Up
 

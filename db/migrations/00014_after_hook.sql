@@ -1,4 +1,4 @@
--- A delivery knows the newest hook of its agent from before it was typed: what came after it is told by ids, and not by a
+-- after_hook is the agent's newest hook before the delivery was typed. The daemon tells later hooks by their ids, not by a
 -- clock that somebody may have set. 0: not known, as the daemon of the last release leaves it.
 
 -- +goose Up

@@ -8,7 +8,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// manyEvents fills the log with events of one age.
+// manyEvents fills the event log with events of one age.
 func manyEvents(t testing.TB, db *DB, n int, at time.Time) {
 	t.Helper()
 	const fill = `INSERT INTO events (type, at, host, agent_id, payload, alert)
@@ -18,7 +18,7 @@ func manyEvents(t testing.TB, db *DB, n int, at time.Time) {
 	}
 }
 
-// TestAuditThatIsSlow has a search wait for a lock until its time is over.
+// TestAuditThatIsSlow makes a search wait for a lock until its time limit.
 func TestAuditThatIsSlow(t *testing.T) {
 	t.Parallel()
 	db := open(t)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setUserTimeout limits how long sent data may stay unconfirmed before the connection fails.
+// setUserTimeout limits how long sent data may stay unacknowledged before the connection fails.
 func setUserTimeout(conn syscall.RawConn, limit time.Duration) error {
 	var failed error
 	err := conn.Control(func(fd uintptr) {

@@ -12,10 +12,10 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// away marks an error that comes from a database that does not answer or takes no writes, for people to read and for
-// senders to try again. All other errors pass unchanged.
-func away(err error) error {
-	if err == nil || errors.Is(err, context.Canceled) || !isAway(err) {
+// unavailable turns an error of a database that does not answer, or that refuses all writes, into a [daemon.Error]: its
+// message is for people, and its kind tells senders to try again. It returns all other errors unchanged.
+func unavailable(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) || !isUnavailable(err) {
 		return err
 	}
 	told := &daemon.Error{
@@ -36,14 +36,14 @@ func away(err error) error {
 	return told
 }
 
-func isAway(err error) bool {
+func isUnavailable(err error) bool {
 	var refused *pgconn.ConnectError
 	var network net.Error
 	var server *pgconn.PgError
 	switch {
 	case errors.As(err, &server):
-		// Class 08: connection exception; 53: out of connections, disk or memory. 57P01 to 57P03:
-		// shutting down, crashed, starting up.
+		// Class 08: connection exception. Class 53: out of connections, disk or memory. 57P01 to 57P03: the server
+		// shuts down, has crashed, or starts up.
 		return server.Code == readOnlyState || strings.HasPrefix(server.Code, "08") || strings.HasPrefix(server.Code, "53") || strings.HasPrefix(server.Code, "57P0")
 	case errors.As(err, &refused), errors.As(err, &network):
 		return true

@@ -13,7 +13,7 @@ import (
 
 const selectPreferences = `SELECT waiting, completed, updated_at FROM notification_preferences WHERE host = $1`
 
-// NotificationPreferences returns a host's, and [daemon.DefaultPreferences] where none were set.
+// NotificationPreferences returns a host's preferences, or [daemon.DefaultPreferences] if none were set.
 func (db *DB) NotificationPreferences(ctx context.Context, host string) (daemon.NotificationPreferences, error) {
 	p, err := one[daemon.NotificationPreferences](ctx, db, fmt.Sprintf("preferences of host %.64q", host), selectPreferences, storetext.Text(host))
 	if errors.Is(err, daemon.ErrNotFound) {
@@ -22,7 +22,7 @@ func (db *DB) NotificationPreferences(ctx context.Context, host string) (daemon.
 	return p, err
 }
 
-// addPreferences makes the row that lockPreferences locks.
+// addPreferences inserts the row that lockPreferences locks.
 const addPreferences = `
 	INSERT INTO notification_preferences (host, waiting, completed, updated_at) VALUES ($1, $2, $3, $4)
 	ON CONFLICT DO NOTHING`
@@ -31,8 +31,8 @@ const lockPreferences = selectPreferences + ` FOR UPDATE`
 
 const updatePreferences = `UPDATE notification_preferences SET waiting = $2, completed = $3, updated_at = $4 WHERE host = $1`
 
-// ChangeNotificationPreferences alters a host's preferences and appends the event that change returns,
-// if it is not nil, in one transaction. Of two changes at once the second sees what the first has made.
+// ChangeNotificationPreferences changes a host's preferences and appends the event that change returns,
+// if it is not nil, in one transaction. Of two concurrent changes the second sees the result of the first.
 func (db *DB) ChangeNotificationPreferences(ctx context.Context, host string,
 	change func(*daemon.NotificationPreferences) *daemon.Event) (p daemon.NotificationPreferences, err error) {
 	var w *write
@@ -54,12 +54,12 @@ func (db *DB) ChangeNotificationPreferences(ctx context.Context, host string,
 		}
 		p.UpdatedAt = &w.at
 		w.batch.Queue(updatePreferences, storable(host, p.Waiting, p.Completed, w.at)...)
-		w.feed()
+		w.events()
 		return w.send(ctx, tx)
 	})
 	if err != nil {
-		return daemon.NotificationPreferences{}, fmt.Errorf("preferences of host %.64q: %w", host, away(err))
+		return daemon.NotificationPreferences{}, fmt.Errorf("preferences of host %.64q: %w", host, unavailable(err))
 	}
-	w.settle()
+	w.copyBack()
 	return p, nil
 }

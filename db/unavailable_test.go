@@ -12,11 +12,11 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-func TestAway(t *testing.T) {
+func TestUnavailable(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
-		err  error
-		away bool
+		err         error
+		unavailable bool
 	}{
 		{&pgconn.PgError{Code: "57P01"}, true},
 		{&pgconn.PgError{Code: "53300"}, true},
@@ -28,14 +28,14 @@ func TestAway(t *testing.T) {
 		{context.Canceled, false},
 	} {
 		var e *daemon.Error
-		if got := errors.As(away(row.err), &e) && e.Kind == daemon.KindUnavailable; got != row.away {
-			t.Errorf("%v: away %t, want %t", row.err, got, row.away)
+		if got := errors.As(unavailable(row.err), &e) && e.Kind == daemon.KindUnavailable; got != row.unavailable {
+			t.Errorf("%v: unavailable %t, want %t", row.err, got, row.unavailable)
 		}
-		if !errors.Is(away(row.err), row.err) {
+		if !errors.Is(unavailable(row.err), row.err) {
 			t.Errorf("%v is no longer in the error", row.err)
 		}
 	}
-	if away(nil) != nil {
-		t.Error("no error is away")
+	if unavailable(nil) != nil {
+		t.Error("no error is reported as unavailable")
 	}
 }

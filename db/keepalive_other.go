@@ -7,5 +7,5 @@ import (
 	"time"
 )
 
-// setUserTimeout does nothing: there is no such limit. Keepalives and the probes of [watch] remain.
+// setUserTimeout does nothing, because this system has no such limit. Keepalives and the probes of [watch] remain.
 func setUserTimeout(syscall.RawConn, time.Duration) error { return nil }

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// serverKeepalives have the server end a session whose client is gone without a word: its machine lost
-// power, or its address. Measured from the last sign of life it takes 10 to 12 seconds. Without them the
-// session, and what it has locked, stays for two hours on Linux. The user timeout is for sessions to which
-// an answer was on its way: keepalives do not run then, and TCP alone tries for a quarter of an hour.
+// serverKeepalives make the server end a session whose client vanished without closing it, because its machine
+// lost power or its address. The server does so 10 to 12 seconds after the last sign of life. By default on Linux
+// it would keep the session, and its locks, for two hours. tcp_user_timeout is for sessions that were being sent
+// an answer: keepalives do not run then, and TCP alone retries for a quarter of an hour.
 var serverKeepalives = map[string]string{
 	"tcp_keepalives_idle":     "5",
 	"tcp_keepalives_interval": "2",
@@ -17,10 +17,10 @@ var serverKeepalives = map[string]string{
 	"tcp_user_timeout":        "10000", // milliseconds
 }
 
-// userTimeout is how long our own side waits for the server to confirm what was sent.
+// userTimeout is how long our side waits for the server to acknowledge sent data.
 const userTimeout = 10 * time.Second
 
-// newDialer makes connections that fail when the server is gone without a word.
+// newDialer returns a dialer whose connections fail when the server vanishes without closing them.
 func newDialer() *net.Dialer {
 	return &net.Dialer{
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 3},
