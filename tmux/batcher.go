@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// together answers questions to a server. One run of tmux is under way at a time; what is asked meanwhile waits
-// for its end and goes into one run after it. So each answer is younger than its question, and the busier a
-// machine is the fewer processes it starts for each question.
-type together[Q, A any] struct {
-	// answer asks all questions at once and answers each of them.
+// batcher answers questions to a server in batches. One run of tmux is under way at a time; questions that come
+// meanwhile wait for its end and share the next run. So each answer is newer than its question, and the busier a
+// machine is, the fewer processes it starts per question.
+type batcher[Q, A any] struct {
+	// answer answers each of the questions by one run.
 	answer func(ctx context.Context, questions []*question[Q, A])
 
 	mu      sync.Mutex
@@ -17,17 +17,17 @@ type together[Q, A any] struct {
 	waiting []*question[Q, A]
 }
 
-// question is what one caller asks. Whoever answers it sets result or err.
+// question is the question of one caller. answer sets result or err.
 type question[Q, A any] struct {
 	ctx    context.Context
 	of     Q
 	result A
 	err    error
-	done   chan struct{} // closed when it is answered
+	done   chan struct{} // closed when the question is answered
 }
 
 // ask waits for the answer, or for the end of ctx.
-func (t *together[Q, A]) ask(ctx context.Context, of Q) (result A, err error) {
+func (t *batcher[Q, A]) ask(ctx context.Context, of Q) (result A, err error) {
 	q := &question[Q, A]{ctx: ctx, of: of, done: make(chan struct{})}
 	t.mu.Lock()
 	t.waiting = append(t.waiting, q)
@@ -44,14 +44,14 @@ func (t *together[Q, A]) ask(ctx context.Context, of Q) (result A, err error) {
 	}
 }
 
-// work answers until nobody waits. No caller's context is the run's: the end of one must not take the answers of
-// the others.
-func (t *together[Q, A]) work() {
+// work answers until no caller waits. A run does not use a caller's context, because the end of one caller's
+// context must not take away the answers of the others.
+func (t *batcher[Q, A]) work() {
 	for {
 		t.mu.Lock()
 		var now []*question[Q, A]
 		for _, q := range t.waiting {
-			if q.ctx.Err() == nil { // else nobody waits for it any more
+			if q.ctx.Err() == nil { // otherwise its caller no longer waits
 				now = append(now, q)
 			}
 		}

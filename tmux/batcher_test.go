@@ -8,13 +8,13 @@ import (
 	"testing/synctest"
 )
 
-// TestTogether: what is asked while an answer is under way is answered by one run after it, and not by the one
-// that began before it was asked.
-func TestTogether(t *testing.T) {
+// TestBatcher: questions that come during a run share the next run; the run that began before them does not
+// answer them.
+func TestBatcher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var runs [][]int
 		goOn := make(chan struct{})
-		all := together[int, int]{answer: func(_ context.Context, questions []*question[int, int]) {
+		all := batcher[int, int]{answer: func(_ context.Context, questions []*question[int, int]) {
 			var of []int
 			for _, q := range questions {
 				of, q.result = append(of, q.of), 10*q.of
@@ -29,7 +29,7 @@ func TestTogether(t *testing.T) {
 		ask := func(ctx context.Context, of int) {
 			result, err := all.ask(ctx, of)
 			switch {
-			case of == 3 && errors.Is(err, context.Canceled): // it did not wait
+			case of == 3 && errors.Is(err, context.Canceled): // its caller did not wait
 			case of == 4 && err != nil && err.Error() == "no answer to 4":
 			case of != 3 && of != 4 && result == 10*of && err == nil:
 			default:
@@ -51,7 +51,7 @@ func TestTogether(t *testing.T) {
 		if want := [][]int{{1}, {2, 4, 5}}; !slices.EqualFunc(runs, want, slices.Equal) {
 			t.Errorf("runs %v, want %v", runs, want)
 		}
-		go ask(t.Context(), 6) // and again, once there was nothing to do
+		go ask(t.Context(), 6) // works again after it had nothing to do
 		synctest.Wait()
 		if len(runs) != 3 || all.busy {
 			t.Errorf("runs %v, busy: %v", runs, all.busy)

@@ -9,14 +9,13 @@ import (
 	"strings"
 )
 
-// Capture returns what panes show, by pane id, without the empty lines at the end. lines is how
-// many lines from the end are wanted, history included; 0 means the visible screen. With ansi the
-// text has its colours. A pane that is gone, or whose server is another one now, is absent; one
-// that is dead shows its last screen, often without what its program printed just before it ended
-// (seen with tmux 3.3a).
+// Capture returns the screens of panes, by pane id, without the empty lines at the end. lines is how
+// many lines from the end to return, history included; 0 means the visible screen. With ansi the
+// text has its colours. A pane that is gone, or whose server was replaced, is absent. A dead pane has
+// its last screen, often without what its program printed just before it ended (seen with tmux 3.3a).
 //
-// All panes of a server are read by one command (by several from about 65 panes on). Refs of
-// different servers must not have the same pane id.
+// One command reads all panes of a server (from about 65 panes on, several). Refs of different servers
+// must not have the same pane id.
 func (s *Server) Capture(ctx context.Context, lines int, ansi bool, refs ...Ref) (map[string]string, error) {
 	if lines < 0 {
 		return nil, fmt.Errorf("screen of %d lines: want 0 or more", lines)
@@ -46,7 +45,7 @@ func (s *Server) Capture(ctx context.Context, lines int, ansi bool, refs ...Ref)
 	return screens, nil
 }
 
-// serverID is a server as a [Ref] names it.
+// serverID identifies a server, as a [Ref] does.
 type serverID struct {
 	socket string
 	pid    int
@@ -61,7 +60,7 @@ func byServer(refs []Ref) map[serverID][]Ref {
 	return all
 }
 
-// views reads panes of one server by a command that shows a screen. What is gone is absent.
+// views reads panes of one server with show, a command that prints a screen. Panes that are gone are absent.
 func (s *Server) views(ctx context.Context, of serverID, show string, refs []Ref) (map[Ref]View, error) {
 	views := make(map[Ref]View, len(refs))
 	for len(refs) > 0 {
@@ -76,21 +75,20 @@ func (s *Server) views(ctx context.Context, of serverID, show string, refs []Ref
 	return views, nil
 }
 
-// capture is a call whose output is cut at lines that begin with a word no pane can know.
+// capture is a call whose output is split at lines that begin with fence, a random word that no program can know.
 type capture struct {
 	call
 	fence string
 }
 
-// captureCall returns the call for as many of refs, all of one server, as fit into one, and how many
-// those are.
+// captureCall returns a call for as many of refs, all of one server, as fit into one, and their number.
 func captureCall(of serverID, show string, refs []Ref) (capture, int) {
 	fence := rand.Text()
 	c := capture{call{socket: of.socket, server: of.pid, cmds: [][]string{{"display-message", "-p", "#{pid} #{start_time}"}}}, fence}
 	total := size(c.args(c.socket))
 	for i, ref := range refs {
 		cmd := []string{
-			// A pane that is gone must not end the list for the others.
+			// Without the test, a pane that is gone would end the list for the others.
 			"if-shell", "-F", "-t", ref.Pane, "#{==:#{pane_id}," + ref.Pane + "}",
 			"display-message -p -t " + ref.Pane + " '" + fence + " #{pane_id} " + printable("pane_current_command") + "' ; " + show + " -t " + ref.Pane,
 		}
@@ -102,7 +100,7 @@ func captureCall(of serverID, show string, refs []Ref) (capture, int) {
 	return c, len(refs)
 }
 
-// read puts what is shown by those refs that belong to the server which answered into views.
+// read adds to views the refs that belong to the server which answered.
 func (c capture) read(out string, refs []Ref, views map[Ref]View) {
 	server, out, _ := strings.Cut(out, "\n")
 	found := map[string]View{}
@@ -120,7 +118,7 @@ func (c capture) read(out string, refs []Ref, views map[Ref]View) {
 	}
 }
 
-// tail returns the last n lines of text, or all of it for 0.
+// tail returns the last n lines of text, or all of it if n is 0.
 func tail(text string, n int) string {
 	if n == 0 {
 		return text

@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// The oldest tmux with new-session -E, copy-mode -q, -N and pane options, and the oldest that the
-// traps in this package were tried on.
+// The oldest supported tmux: it has new-session -E, copy-mode -q, -N and pane options, and is the oldest
+// on which the tests of this package ran.
 const oldestMajor, oldestMinor = 3, 2
 
 var versionNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\d+)\.(\d+)`) })
 
-// versionTimeout is how long tmux may take to print its version. A busy machine must not pass for one without
-// tmux.
+// versionTimeout is how long tmux may take to print its version. A busy machine must not be taken for one
+// without tmux.
 const versionTimeout = 30 * time.Second
 
-// Check returns the version of the tmux command, such as "3.3a". The error is ErrMissing,
-// ErrTooOld, or that the command did not answer. An empty bin means "tmux".
+// Check returns the version of the tmux command, such as "3.3a". The error is ErrMissing, ErrTooOld,
+// or says that the command did not answer. An empty bin means "tmux".
 func Check(ctx context.Context, bin string) (version string, err error) {
 	if bin == "" {
 		bin = "tmux"
@@ -44,11 +44,11 @@ func Check(ctx context.Context, bin string) (version string, err error) {
 	return version, nil
 }
 
-// tooOld says whether a version is known to be too old. Development versions ("next-3.5") count
-// by their number; one without a number ("master") is new.
+// tooOld says whether a version is known to be too old. A development version ("next-3.5") counts
+// by its number; one without a number ("master") counts as new.
 func tooOld(version string) bool {
 	m := versionNumber().FindStringSubmatch(version)
-	if m == nil || strings.HasPrefix(version, "openbsd-") { // numbered like OpenBSD, not like tmux
+	if m == nil || strings.HasPrefix(version, "openbsd-") { // OpenBSD numbers its tmux like its releases
 		return false
 	}
 	major, err1 := strconv.Atoi(m[1])

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// SwitchClients has everybody who is attached to the session from look at the session to, so that
-// a person who watches a program goes on watching the one that follows it. If one of them types, the
-// window fits, as where they come from. It speaks to our own server. That nobody is attached is no error;
-// that a session does not exist is one.
+// SwitchClients moves all clients that are attached to the session from over to the session to, so that
+// a person who watches an agent next watches its successor. For a client that types, it fits the window as
+// before. It acts on our own server. If no client is attached, that is no error; if a session does not
+// exist, it is one.
 func (s *Server) SwitchClients(ctx context.Context, from, to string) error {
 	for _, name := range []string{from, to} {
 		if !sessionName().MatchString(name) {

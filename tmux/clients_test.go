@@ -37,8 +37,8 @@ func TestSwitchClients(t *testing.T) {
 	}
 }
 
-// TestSwitchedWindowFits: who typed before a handoff sees all of the successor as well, and who looked on
-// changes no size there either.
+// TestSwitchedWindowFits: a client that types also sees all of the successor's window after a handoff, and a
+// client that looks on changes no size there.
 func TestSwitchedWindowFits(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// Kill ends a pane for good: first the process group of its program with SIGKILL, because what
+// Kill ends a pane: first the process group of its program with SIGKILL, because a program that
 // ignores the hangup would outlive the pane, then the pane itself. A pane that is gone, or whose
-// server is another one now, is no error. A child that left the group (setsid) is not touched.
+// server was replaced, is no error. Kill does not end a child that left the process group (setsid).
 func (s *Server) Kill(ctx context.Context, ref Ref) error {
 	if err := ref.check(); err != nil {
 		return err
@@ -33,9 +33,9 @@ func (s *Server) Kill(ctx context.Context, ref Ref) error {
 	return nil
 }
 
-// killGroup kills the process group that the pane's program leads. The system does not give out a
-// process id while it still names a group, so if the leader is gone the group is still ours; if
-// the pane is dead and a process has that id, it is a stranger's.
+// killGroup kills the process group that the pane's program leads. The system does not reuse a
+// process id while a group still has it: if the leader is gone, the group is still ours. If the pane
+// is dead and a process has that id, it is another program's.
 func killGroup(pane PaneInfo) error {
 	if pane.PID <= 1 {
 		return nil

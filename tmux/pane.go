@@ -9,24 +9,23 @@ import (
 	"strings"
 )
 
-// PaneInfo is what tmux says of a pane.
+// PaneInfo is tmux's description of a pane.
 type PaneInfo struct {
 	Ref
 	PID            int  // of the process that tmux started in it
-	Dead           bool // that process has ended; the pane is kept for its screen and status
-	DeadStatus     *int // its exit code, if it exited and tmux knows
-	DeadSignal     *int // the signal that ended it, if one did and tmux (3.3 and newer) knows
-	InMode         bool // somebody scrolls or chooses in it; Paste and Keys leave the mode first
+	Dead           bool // that process has ended; tmux keeps the pane with its screen and status
+	DeadStatus     *int // its exit code; nil if it did not exit or tmux does not know
+	DeadSignal     *int // the signal that ended it; nil if none did or tmux does not know (before 3.3)
+	InMode         bool // a person scrolls or chooses in it; Paste and Keys leave the mode first
 	Title          string
 	Session        string
 	Mark           string // as given to Spawn
-	CurrentCommand string // name of the foreground program, a guess of tmux's
+	CurrentCommand string // name of the foreground program, as tmux guesses it
 	Width, Height  int
 }
 
-// paneFormat prints one line per pane. Only the last two fields are not under our or tmux's
-// control, and the control characters that a program may have in its name are replaced, so that a
-// line stays a line.
+// paneFormat prints one line per pane. A program controls only the last two fields. Their control
+// characters are replaced, so that a line stays one line.
 var paneFormat = strings.Join([]string{
 	"#{pid}", "#{start_time}", "#{pane_id}", "#{pane_pid}", "#{pane_dead}", "#{pane_dead_status}",
 	"#{pane_dead_signal}", "#{pane_in_mode}", "#{pane_width}", "#{pane_height}", "#{session_name}",
@@ -37,14 +36,14 @@ const paneFields = 14
 
 func printable(field string) string { return "#{s/[\x01-\x1f]/?/:" + field + "}" }
 
-// List returns the panes of our own server, each once. No server is an empty list. Lists that are asked for while
-// another one is under way are one.
+// List returns the panes of our own server, each once. Without a server the list is empty. Callers that ask
+// while another list is being read share the next one.
 func (s *Server) List(ctx context.Context) ([]PaneInfo, error) {
 	list, err := s.lists.ask(ctx, struct{}{})
 	return slices.Clone(list), err
 }
 
-// list answers all that want a list.
+// list gives all callers the same list.
 func (s *Server) list(ctx context.Context, all []*question[struct{}, []PaneInfo]) {
 	list, err := s.panes(ctx)
 	for _, q := range all {
@@ -53,7 +52,7 @@ func (s *Server) list(ctx context.Context, all []*question[struct{}, []PaneInfo]
 }
 
 func (s *Server) panes(ctx context.Context) ([]PaneInfo, error) {
-	// Without any session list-panes fails with "no current target".
+	// Without any session, list-panes would fail with "no current target".
 	out, err := s.run(ctx, call{socket: s.socket, cmds: [][]string{
 		{"if-shell", "-F", "#{S:1}", "list-panes -a -F '" + paneFormat + "'"},
 	}})
@@ -66,12 +65,12 @@ func (s *Server) panes(ctx context.Context) ([]PaneInfo, error) {
 	return parsePanes(s.socket, out), nil
 }
 
-// Inspect returns what tmux says of one pane, or ErrGone; that is ErrNoServer as well if the pane's server is
-// gone, whether or not another one answers on its socket. A Ref without ServerStart is good enough
-// here, and only here: the answer completes it.
+// Inspect returns tmux's description of one pane, or ErrGone. If the pane's server is gone, the error is
+// ErrNoServer as well, whether or not another server answers on its socket. Only Inspect accepts a Ref
+// without ServerStart; its answer has the complete one.
 //
-// tmux sometimes misses the end of a child and learns of it only with the next one (6 to 20 % of
-// exits with Debian's 3.3a). When a dead pane has no status, Inspect lets it have that next child.
+// tmux sometimes misses the end of a child and learns of it only when the next child ends (6 to 20 % of
+// exits with Debian's 3.3a). If a dead pane has no status, Inspect makes tmux run such a next child.
 func (s *Server) Inspect(ctx context.Context, ref Ref) (PaneInfo, error) {
 	known := ref
 	if known.ServerStart == 0 {
@@ -102,15 +101,15 @@ func (s *Server) inspect(ctx context.Context, ref Ref, cmds ...[]string) (PaneIn
 			return pane, nil
 		}
 	}
-	// tmux prints a line for a pane that is gone, too. It begins with the server that answered.
+	// tmux also prints a line for a pane that is gone. It begins with the id of the server that answered.
 	if answered, _, ok := strings.Cut(out, "\t"); ok && answered != strconv.Itoa(ref.ServerPID) {
 		return PaneInfo{}, fmt.Errorf("pane %s: %w: %w", ref, ErrGone, ErrNoServer)
 	}
 	return PaneInfo{}, fmt.Errorf("pane %s: %w", ref, ErrGone)
 }
 
-// parsePanes reads lines of paneFormat. A pane that is linked into several sessions counts once;
-// what is not a pane (display-message prints a line for one that is gone) not at all.
+// parsePanes reads lines of paneFormat. It returns a pane that is linked into several sessions once,
+// and skips the line that display-message prints for a pane that is gone.
 func parsePanes(socket, out string) []PaneInfo {
 	panes := []PaneInfo{}
 	seen := map[string]bool{}

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Key is one of the keys that may be pressed. The set is closed: a key's name never comes from a
-// text.
+// Key is one of the keys that may be pressed. The set is closed, so that a key's name never comes from
+// a text.
 type Key uint8
 
 // The keys.
@@ -41,29 +41,31 @@ func (k Key) String() string {
 	return keyNames[k]
 }
 
-// PasteOptions are keys that belong to a paste. They are sent in the same event-loop pass of the
-// server, so nothing can come between, but a program may still read them together with the text,
-// and many take an Escape and what follows it for one key.
+// PasteOptions are keys and conditions of a paste.
 //
-// Once, if set, makes the paste happen at most once: the server notes it on the pane in the same
-// pass, and a paste with the Once that is noted there types nothing and returns ErrOnce. So a
-// caller that was killed, and can't tell whether it typed, may just paste again. A pane remembers
-// only the last one. It is up to 64 of a-z, 0-9 and -.
+// tmux sends Before, the text and After in one pass of its event loop, so nothing can come between. The
+// program may still read them all at once, and many programs take an Escape and the next bytes for one key.
 //
-// If is what the pane must show and run, in the same pass, or nothing is typed and ErrChanged returned.
+// Once, if set, makes the paste happen at most once: in the same pass the server notes it on the pane,
+// and a second paste with the same Once types nothing and returns ErrOnce. So a caller that was killed,
+// and does not know whether it typed, may paste again. A pane remembers only the last Once. It has up to
+// 64 of a-z, 0-9 and -.
+//
+// If says what the pane must show and run in that pass. Otherwise nothing is typed and Paste returns
+// ErrChanged.
 type PasteOptions struct {
 	Before, After []Key
 	Once          string
 	If            Sight
 }
 
-// Paste types text into a pane, sanitized, as one bracketed paste if the program asked for those.
-// If the pane is scrolled or in another mode, the mode is left first, because it would swallow
-// keys and hide the program's wish for brackets.
+// Paste sanitizes text and types it into a pane, as one bracketed paste if the program asked for
+// brackets. If the pane is in a mode, such as scrolling, Paste leaves the mode first, because it would
+// swallow keys and hide the program's request for brackets.
 //
-// It returns ErrGone, ErrDead, ErrOnce or ErrChanged when nothing was typed for that reason, and an error for a
-// text with nothing in it. After any other error the text may have been typed. A program that reads
-// lines from its terminal gets at most 4095 bytes of each; the kernel drops the rest.
+// ErrGone, ErrDead, ErrOnce and ErrChanged mean that nothing was typed, as does the error for an empty
+// text. After any other error the text may have been typed. A program that reads whole lines from its
+// terminal gets at most 4095 bytes of each line; the kernel drops the rest.
 func (s *Server) Paste(ctx context.Context, ref Ref, text string, opt PasteOptions) error {
 	if err := ref.check(); err != nil {
 		return err
@@ -75,9 +77,9 @@ func (s *Server) Paste(ctx context.Context, ref Ref, text string, opt PasteOptio
 	if err := opt.Check(); err != nil {
 		return fmt.Errorf("pane %s: %w", ref, err)
 	}
-	// With a fixed name, or none, concurrent pastes get each other's text, and report success.
+	// Concurrent pastes from a buffer with a fixed name, or none, would type each other's text and report success.
 	buffer := s.buffers + strconv.FormatUint(s.pastes.Add(1), 10)
-	// -r keeps LF from becoming Enter, -p brackets, -d deletes the buffer.
+	// -r types LF as LF and not as Enter, -p adds brackets, -d deletes the buffer.
 	do := noteOnce(ref, opt.Once) + sendKeys(ref, opt.Before) +
 		"paste-buffer -d -p -r -b " + buffer + " -t " + ref.Pane + " ; " + sendKeys(ref, opt.After)
 	err := s.guarded(ctx, ref, call{
@@ -95,7 +97,7 @@ func (s *Server) Keys(ctx context.Context, ref Ref, keys ...Key) error {
 	return s.Press(ctx, ref, Sight{}, keys...)
 }
 
-// Press presses keys in a pane that still shows and runs what was seen, with the errors of Paste.
+// Press presses keys in a pane if it still shows and runs what the caller saw, with the errors of Paste.
 func (s *Server) Press(ctx context.Context, ref Ref, seen Sight, keys ...Key) error {
 	if err := ref.check(); err != nil {
 		return err
@@ -109,28 +111,28 @@ func (s *Server) Press(ctx context.Context, ref Ref, seen Sight, keys ...Key) er
 	return s.guarded(ctx, ref, call{}, condition{seen: seen}, sendKeys(ref, keys), "")
 }
 
-// What a guarded list prints, so that success is never assumed from silence: this word, or which
-// pane there is instead.
+// A guarded list prints one of these, so that silence never counts as success: the word typed, or the
+// identity of the pane that is there instead.
 const (
 	typed    = "typed"
 	identity = "#{pane_id} #{pid} #{start_time} #{pane_dead} #{@understudy_once}"
 )
 
-// condition is what must hold of a pane beside its identity: it is alive, does not have the token noted
-// on it, and is as it was seen.
+// condition must hold for a pane besides its identity and being alive: it does not have the token once
+// noted on it, and it still is as it was seen.
 type condition struct {
 	once string
 	seen Sight
 }
 
-// guarded runs c and then do, the latter only if the pane is the one that ref means and the condition
-// holds; else it runs otherwise. The test and what depends on it are
-// one pass of the server's event loop: nothing can end the pane in between.
+// guarded runs c, and then the list do, but only if the pane is the one that ref means and the condition
+// holds. If not, it runs otherwise. tmux tests the condition and runs the list in one pass of its event
+// loop, so nothing can end the pane in between.
 func (s *Server) guarded(ctx context.Context, ref Ref, c call, when condition, do, otherwise string) error {
 	c.socket, c.server = ref.Socket, ref.ServerPID
 	c.cmds = append(c.cmds, []string{
 		"if-shell", "-F", "-t", ref.Pane, guard(ref, when.format()),
-		// The space before the semicolon counts: "%5;" is a syntax error.
+		// The space before the semicolon is needed: "%5;" is a syntax error.
 		"copy-mode -q -t " + ref.Pane + " ; " + do + "display-message -p " + typed,
 		otherwise + "display-message -p -t " + ref.Pane + " '" + identity + "'",
 	})
@@ -148,8 +150,8 @@ func (s *Server) guarded(ctx context.Context, ref Ref, c call, when condition, d
 	return fmt.Errorf("pane %s: %w", ref, refusal(ref, when, answer))
 }
 
-// refusal says why nothing was typed, from a line of the format identity. Of a dead pane that was
-// typed into before it says the latter: after ErrDead a caller believes that it never was.
+// refusal says why nothing was typed; answer is a line of the format identity. For a dead pane that was
+// typed into before it returns ErrOnce: after ErrDead the caller would believe that nothing was ever typed.
 func refusal(ref Ref, when condition, answer string) error {
 	f := strings.Split(answer, " ")
 	switch {
@@ -167,9 +169,9 @@ func refusal(ref Ref, when condition, answer string) error {
 	return fmt.Errorf("tmux refused without a reason: %q", answer)
 }
 
-// guard is the format that is true if the target is exactly ref's pane and condition holds. For a
-// pane that is gone tmux evaluates it too, with an empty pane_id. It is for if-shell only:
-// display-message would read the %5 in it as a part of a date.
+// guard is the format that is true if the target is exactly ref's pane and condition holds. tmux also
+// evaluates it for a pane that is gone, with an empty pane_id. It is for if-shell only:
+// display-message would read the %5 in it as part of a date.
 func guard(ref Ref, condition string) string {
 	return fmt.Sprintf("#{&&:#{==:#{pane_id},%s},#{&&:#{==:#{pid},%d},#{&&:#{==:#{start_time},%d},%s}}}",
 		ref.Pane, ref.ServerPID, ref.ServerStart, condition)
@@ -177,7 +179,7 @@ func guard(ref Ref, condition string) string {
 
 var onceToken = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9-]{0,64}$`) })
 
-// format is the condition in tmux's words.
+// format returns the condition as a tmux format.
 func (c condition) format() string {
 	all := "#{==:#{pane_dead},0}"
 	and := func(format string) { all = "#{&&:" + all + "," + format + "}" }
@@ -193,7 +195,7 @@ func (c condition) format() string {
 	return all
 }
 
-// noteOnce is the command that notes the token on the pane.
+// noteOnce returns the command that notes the token on the pane.
 func noteOnce(ref Ref, once string) string {
 	if once == "" {
 		return ""
@@ -201,8 +203,8 @@ func noteOnce(ref Ref, once string) string {
 	return "set-option -p -t " + ref.Pane + " @understudy_once " + once + " ; "
 }
 
-// Check returns an error for a key outside the set or a Once with other characters: both become
-// part of a command.
+// Check returns an error for a key outside the set or a Once with other characters. Both become part
+// of a command.
 func (o PasteOptions) Check() error {
 	for _, key := range slices.Concat(o.Before, o.After) {
 		if !key.Valid() {
@@ -226,8 +228,8 @@ func sendKeys(ref Ref, keys []Key) string {
 	return cmd + " ; "
 }
 
-// dropBuffer deletes a buffer that an interrupted paste may have left, so that the text does not
-// stay in the server's memory for everyone on it to read. It is the best that can be done.
+// dropBuffer deletes the buffer that an interrupted paste may have left, so that the text does not stay
+// in the server's memory, where every client of it can read it. It ignores errors: nothing more can be done.
 func (s *Server) dropBuffer(ctx context.Context, ref Ref, buffer string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()

@@ -13,24 +13,24 @@ import (
 	"time"
 )
 
-// Peer is the process at the other end of a unix socket, as the system and not the process itself
-// tells it: who connected, or who listens.
+// Peer is the process at the other end of a unix socket: the one that connected, or the one that
+// listens. The system names it, not the process itself.
 type Peer struct {
 	Process
-	UID int // in whose name it runs
+	UID int // user id under which it runs
 }
 
 const (
-	// lookTimeout bounds one look at who listens on a socket, with the wait for its turn.
+	// lookTimeout limits one check of who listens on a socket, including the wait for a slot.
 	lookTimeout = time.Second
-	// maxLooks bounds the looks that go on at once.
+	// maxLooks limits how many such checks run at once.
 	maxLooks = 4
 )
 
-var looks = make(chan struct{}, maxLooks)
+var lookSlots = make(chan struct{}, maxLooks)
 
-// PeerOf returns who is at the other end of a unix socket. The process id is 0 if the peer is in a PID
-// namespace that is not seen here. A peer that has ended is ErrNoProcess.
+// PeerOf returns the process at the other end of a unix socket. Its process id is 0 if it is in a PID
+// namespace that this process cannot see. If it has ended, the error is ErrNoProcess.
 func PeerOf(conn net.Conn) (Peer, error) {
 	unixConn, ok := conn.(*net.UnixConn)
 	if !ok {
@@ -58,13 +58,13 @@ func PeerOf(conn net.Conn) (Peer, error) {
 	return Peer{Process: proc, UID: uid}, nil
 }
 
-// ServerAt returns the process that listens on a socket, whatever program it is.
+// ServerAt returns the process that listens on a socket, whatever program it runs.
 func ServerAt(ctx context.Context, socket string) (Peer, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, lookTimeout, fmt.Errorf("%s could not be looked at within %v: %w", socket, lookTimeout, context.DeadlineExceeded))
 	defer cancel()
 	select {
-	case looks <- struct{}{}:
-		defer func() { <-looks }()
+	case lookSlots <- struct{}{}:
+		defer func() { <-lookSlots }()
 	case <-ctx.Done():
 		return Peer{}, context.Cause(ctx)
 	}
@@ -79,7 +79,7 @@ func ServerAt(ctx context.Context, socket string) (Peer, error) {
 	}
 	defer conn.Close()
 	peer, err := PeerOf(conn)
-	if errors.Is(err, ErrNoProcess) { // who called listen has ended
+	if errors.Is(err, ErrNoProcess) { // the process that called listen has ended
 		return peer, fmt.Errorf("%w: %w", ErrNoServer, err)
 	}
 	return peer, err
@@ -88,35 +88,35 @@ func ServerAt(ctx context.Context, socket string) (Peer, error) {
 // RunsTmux says whether a process runs the tmux command, as a server or as a client of one.
 func (p Process) RunsTmux() bool { return runs(p.PID, "tmux") == nil }
 
-// stranger says why a process is not the one that is meant.
-type stranger string
+// wrongProcess says why a process is not the expected tmux server.
+type wrongProcess string
 
-func (s stranger) Error() string { return string(s) }
+func (s wrongProcess) Error() string { return string(s) }
 
-// checkServer returns nil if a process that listens on a socket is the tmux server with the process id
-// pid (0: any), runs our tmux program bin, in our name and in our namespaces. Everything else is no server
-// of anybody's, [ErrNoServer]: a tmux client does what its server says, and runs a program if that is it.
-// Any other error means that the process could not be looked at this time.
+// checkServer returns nil if the process that listens on a socket is the tmux server with the process id
+// pid (0: any), runs our tmux program bin, as our user and in our namespaces. For any other process it
+// returns [ErrNoServer]: a tmux client obeys its server, even if the server tells it to run a program.
+// Other errors mean that the process could not be checked this time.
 func checkServer(peer Peer, pid int, bin string) error {
 	err := peer.SharesNamespaces("pid", "user", "mnt")
 	switch {
 	case pid != 0 && peer.PID != pid:
-		err = stranger(fmt.Sprintf("process %d listens there, not process %d", peer.PID, pid))
+		err = wrongProcess(fmt.Sprintf("process %d listens there, not process %d", peer.PID, pid))
 	case peer.UID != os.Geteuid():
-		err = stranger(fmt.Sprintf("process %d listens there, of user %d", peer.PID, peer.UID))
+		err = wrongProcess(fmt.Sprintf("process %d listens there, of user %d", peer.PID, peer.UID))
 	case err == nil:
 		err = runs(peer.PID, bin)
 	}
-	_, strange := errors.AsType[stranger](err)
-	if strange || errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
+	_, wrong := errors.AsType[wrongProcess](err)
+	if wrong || errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %w", ErrNoServer, err)
 	}
 	return err
 }
 
-// runs returns nil if a process runs the program bin. A process that outlived the program's file, as a
-// tmux server does when a newer package is installed, is known by the path that the file had: with the
-// mount namespace ours, only who may write to its folder can have had a file there.
+// runs returns nil if a process runs the program bin. A tmux server outlives its program's file when a newer
+// package is installed. Such a process is recognised by the path that the file had: because it shares our
+// mount namespace, only somebody who may write to that folder can have put a file there.
 func runs(pid int, bin string) error {
 	path, err := exec.LookPath(bin)
 	if err != nil {
@@ -136,8 +136,8 @@ func runs(pid int, bin string) error {
 	case theirs != nil && os.SameFile(ours, theirs), name == path+deleted:
 		return nil
 	}
-	return stranger(fmt.Sprintf("process %d runs %s, not %s", pid, name, path))
+	return wrongProcess(fmt.Sprintf("process %d runs %s, not %s", pid, name, path))
 }
 
-// deleted ends the name of a program whose file is gone, as Linux tells it.
+// deleted is what Linux appends to the path of a program whose file was deleted.
 const deleted = " (deleted)"

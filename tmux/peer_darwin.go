@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peerCredentials asks who is at the other end of a socket.
+// peerCredentials returns the process and the user at the other end of a socket.
 func peerCredentials(fd int) (pid, uid int, err error) {
 	cred, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 	if err != nil {
@@ -23,10 +23,10 @@ func peerCredentials(fd int) (pid, uid int, err error) {
 	return pid, int(cred.Uid), err
 }
 
-// SharesNamespaces returns nil: there is one of each kind.
+// SharesNamespaces returns nil: macOS has no namespaces.
 func (p Process) SharesNamespaces(...string) error { return nil }
 
-// Owner returns the id of the user in whose name the process runs.
+// Owner returns the id of the user under which the process runs.
 func (p Process) Owner() (uid int, err error) {
 	kp, err := unix.SysctlKinfoProc("kern.proc.pid", p.PID)
 	if err != nil {
@@ -44,18 +44,18 @@ func (p Process) Name() string {
 	return unix.ByteSliceToString(kp.Proc.P_comm[:])
 }
 
-// BootID is empty: hooks do not tell start times here.
+// BootID is empty: on macOS hooks do not send start times.
 func BootID() string { return "" }
 
-// program returns the file that a process runs, by the path with which it was started.
+// program returns the file that a process runs, and the path with which it was started.
 func program(pid int) (os.FileInfo, string, error) {
 	args, err := unix.SysctlRaw("kern.procargs2", pid)
 	if err != nil {
 		return nil, "", err
 	}
-	const count = 4 // bytes that tell the number of arguments
+	const count = 4 // bytes that hold the number of arguments
 	if len(args) <= count {
-		return nil, "", errors.New("the system does not tell its program")
+		return nil, "", errors.New("the system does not name its program")
 	}
 	name, _, _ := bytes.Cut(args[count:], []byte{0})
 	info, err := os.Stat(string(name))
@@ -65,12 +65,12 @@ func program(pid int) (os.FileInfo, string, error) {
 	return info, string(name), err
 }
 
-// address is a socket that was looked at. Another one may stand at its path when tmux connects, so that
-// its folder must be one in which only its owner can put it.
+// address is a socket whose listener was checked. Another socket may stand at its path when tmux connects, so
+// its folder must be one in which only its owner can put a socket.
 type address struct{ socket string }
 
-// lookAt checks who listens on a socket. An error that is ErrNoServer means that the tmux server with
-// this process id does not.
+// lookAt checks who listens on a socket. [ErrNoServer] means that it is not the tmux server with this
+// process id.
 func lookAt(ctx context.Context, socket string, pid int, bin string) (address, error) {
 	folder, err := os.Stat(filepath.Dir(socket))
 	if err != nil {

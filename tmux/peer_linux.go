@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peerCredentials asks who is at the other end of a socket. Of a socket that listens these are the
-// credentials of who called listen, from the moment of that call.
+// peerCredentials returns the process and the user at the other end of a socket. For a listening socket
+// these are the credentials of the process that called listen, from the moment of that call.
 func peerCredentials(fd int) (pid, uid int, err error) {
 	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
@@ -24,7 +24,7 @@ func peerCredentials(fd int) (pid, uid int, err error) {
 }
 
 // SharesNamespaces returns nil if the process is in the same namespaces of these kinds ("pid", "mnt",
-// "user") as this one. Process ids and paths mean the same to both then.
+// "user") as this one. Only then do process ids and paths mean the same to both.
 func (p Process) SharesNamespaces(kinds ...string) error {
 	for _, kind := range kinds {
 		ours, err := os.Readlink("/proc/self/ns/" + kind)
@@ -39,13 +39,13 @@ func (p Process) SharesNamespaces(kinds ...string) error {
 			return fmt.Errorf("process %d: %w", p.PID, err)
 		}
 		if ours != theirs {
-			return stranger(fmt.Sprintf("process %d is in another %s namespace, perhaps a container's", p.PID, kind))
+			return wrongProcess(fmt.Sprintf("process %d is in another %s namespace, perhaps a container's", p.PID, kind))
 		}
 	}
 	return nil
 }
 
-// Owner returns the id of the user in whose name the process runs.
+// Owner returns the id of the user under which the process runs.
 func (p Process) Owner() (uid int, err error) {
 	var st unix.Stat_t
 	if err := unix.Stat("/proc/"+strconv.Itoa(p.PID), &st); err != nil {
@@ -63,7 +63,7 @@ func (p Process) Name() string {
 	return strings.TrimSpace(string(name))
 }
 
-// BootID names this boot of the system; start times are counted from it.
+// BootID names this boot of the system. Start times count from it.
 var BootID = sync.OnceValue(func() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -72,23 +72,23 @@ var BootID = sync.OnceValue(func() string {
 	return strings.TrimSpace(string(id))
 })
 
-// program returns the file that a process runs, and the path it had.
+// program returns the file that a process runs, and the file's path.
 func program(pid int) (os.FileInfo, string, error) {
 	link := "/proc/" + strconv.Itoa(pid) + "/exe"
 	name, err := os.Readlink(link)
 	if err != nil {
 		return nil, "", err
 	}
-	info, err := os.Stat(link) // of a file that is deleted as well
+	info, err := os.Stat(link) // works for a deleted file as well
 	return info, name, err
 }
 
-// address is a socket that was looked at, for a tmux command to connect to: the very socket and not
-// whatever stands at its path by then.
+// address is a socket whose listener was checked. A tmux command connects to this very socket, whatever
+// stands at its path by then.
 type address struct{ file *os.File }
 
-// lookAt holds on to the socket at a path and checks who listens on it. An error that is ErrNoServer
-// means that the tmux server with this process id does not.
+// lookAt opens the socket at a path and checks who listens on it. [ErrNoServer] means that it is not the
+// tmux server with this process id.
 func lookAt(ctx context.Context, socket string, pid int, bin string) (address, error) {
 	fd, err := unix.Open(socket, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
@@ -109,7 +109,7 @@ func lookAt(ctx context.Context, socket string, pid int, bin string) (address, e
 	return a, nil
 }
 
-// path is where a command that was given the files of files finds the socket.
+// path is where a command that inherits files finds the socket.
 func (a address) path() string { return "/proc/self/fd/3" }
 
 func (a address) files() []*os.File {

@@ -16,7 +16,7 @@ import (
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
-// everything runs each command that takes a Ref, and returns their errors.
+// everything calls each method that takes a Ref, and returns the errors.
 func everything(t *testing.T, s *tmux.Server, ref tmux.Ref) map[string]error {
 	t.Helper()
 	errs := map[string]error{}
@@ -25,7 +25,7 @@ func everything(t *testing.T, s *tmux.Server, ref tmux.Ref) map[string]error {
 	_, errs["inspect"] = s.Inspect(t.Context(), ref)
 	shown, err := s.Capture(t.Context(), 0, false, ref)
 	if err == nil && len(shown) == 0 {
-		err = tmux.ErrGone // that is how it says so
+		err = tmux.ErrGone // Capture reports a pane that is gone by its absence
 	}
 	errs["capture"] = err
 	return errs
@@ -43,8 +43,8 @@ func wantGone(t *testing.T, what string, s *tmux.Server, ref tmux.Ref) {
 	}
 }
 
-// TestImpostorIsNotTalkedTo: a program that listens where a tmux server is said to be has a tmux client run
-// what it likes. No client is run on its socket, whichever way the socket was named.
+// TestImpostorIsNotTalkedTo: a program that listens in a tmux server's place could make a tmux client run any
+// program. No client is run on its socket, whichever way the socket was named.
 func TestImpostorIsNotTalkedTo(t *testing.T) {
 	t.Parallel()
 	fake := tmuxtest.NewImpostor(t)
@@ -63,7 +63,7 @@ func TestImpostorIsNotTalkedTo(t *testing.T) {
 	}
 }
 
-// TestLookTakesNoTime: a socket whose queue is full, with nobody who accepts, holds nobody up.
+// TestLookTakesNoTime: a socket whose queue is full, and on which nobody accepts, delays no caller for long.
 func TestLookTakesNoTime(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
@@ -103,7 +103,7 @@ func TestLookTakesNoTime(t *testing.T) {
 	}
 }
 
-// copied is a tmux program of the test's own.
+// copied makes a copy of the tmux program.
 func copied(t *testing.T, to string) {
 	t.Helper()
 	from, err := exec.LookPath("tmux")
@@ -119,8 +119,8 @@ func copied(t *testing.T, to string) {
 	}
 }
 
-// TestServerOfAnotherProgram: a person's server is one of theirs that runs our tmux program, also when a
-// newer package has replaced its file, and no other program.
+// TestServerOfAnotherProgram: a server is accepted if it runs our tmux program, even after a newer package
+// replaced the program's file. A server that runs another program is refused.
 func TestServerOfAnotherProgram(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
@@ -153,7 +153,7 @@ func TestServerOfAnotherProgram(t *testing.T) {
 	wantGone(t, "another server", reach(ours), later)
 }
 
-// TestServerInAnotherNamespace: a server in a container, whose socket is seen here, is not talked to.
+// TestServerInAnotherNamespace: no command is run on the server of a container, even if its socket is visible here.
 func TestServerInAnotherNamespace(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
@@ -188,8 +188,8 @@ func TestServerInAnotherNamespace(t *testing.T) {
 	}
 }
 
-// TestSocketThatIsReplaced: what is looked at is what is talked to, though another socket takes its path
-// in between again and again.
+// TestSocketThatIsReplaced: a command talks to the very socket that was checked, although another socket takes
+// its path again and again.
 func TestSocketThatIsReplaced(t *testing.T) {
 	t.Parallel()
 	person := tmuxtest.Server(t)
@@ -216,7 +216,7 @@ func TestSocketThatIsReplaced(t *testing.T) {
 	ref := pane.Ref
 	ref.Socket = path
 	found := 0
-	for i := 0; i < 100 || found == 0 && i < 5000; i++ { // on a busy machine one of the two is met for long
+	for i := 0; i < 100 || found == 0 && i < 5000; i++ { // on a busy machine one of the two sockets may stay for long
 		if _, err := ours.Inspect(t.Context(), ref); err == nil {
 			found++
 		}

@@ -8,28 +8,28 @@ import (
 	"time"
 )
 
-// Process is one run of one program. The system reuses process ids; the start time tells whether
-// the process of that id is still the same one.
+// Process is one run of one program. The system reuses process ids; the start time says whether
+// the process with that id is still the same one.
 type Process struct {
 	PID   int
-	Start uint64 // when it started, in the system's own unit: on Linux clock ticks since boot
+	Start uint64 // when it started, in a unit of the system: on Linux clock ticks since boot
 }
 
-// stat is what the system says of a process.
+// stat is the system's description of a process.
 type stat struct {
 	parent int
 	start  uint64
-	zombie bool // it has ended, and its parent has not asked for its status yet
+	zombie bool // it has ended, but its parent has not waited for it yet
 
-	stopped bool // by a signal, as Ctrl-Z sends one
+	stopped bool // by a signal, such as the one of Ctrl-Z
 	group   int  // its process group
-	front   int  // the group in the foreground of its terminal; not positive: it has no terminal
+	front   int  // foreground group of its terminal; not positive if it has no terminal
 }
 
-// pollEvery is how often a process is looked at where the system cannot tell when it ends.
+// pollEvery is the interval between looks at a process where the system cannot report its end.
 const pollEvery = 250 * time.Millisecond
 
-// FindProcess returns the process that has this id now, or ErrNoProcess. A zombie is no process.
+// FindProcess returns the process that has this id now, or ErrNoProcess. A zombie does not count.
 func FindProcess(pid int) (Process, error) {
 	if pid <= 0 {
 		return Process{}, fmt.Errorf("process %d: %w", pid, ErrNoProcess)
@@ -44,8 +44,8 @@ func FindProcess(pid int) (Process, error) {
 	return Process{PID: pid, Start: st.start}, nil
 }
 
-// Alive says whether the process has not ended. Only what is known to have ended is not alive: when
-// the system can't be asked (no file descriptors are left, say), a process passes for alive.
+// Alive says whether the process has not ended. If the system can't be asked, for example because no
+// file descriptors are left, the process counts as alive.
 func (p Process) Alive() bool {
 	now, err := FindProcess(p.PID)
 	if err != nil {
@@ -54,8 +54,8 @@ func (p Process) Alive() bool {
 	return now == p
 }
 
-// IsDescendantOf says whether the process is pid or was started by it, directly or not. A process
-// whose parent has ended is no longer a descendant of those before.
+// IsDescendantOf says whether the process is pid or was started by it, directly or indirectly. When a
+// process on the way has ended, those below it no longer count as descendants.
 func (p Process) IsDescendantOf(pid int) bool {
 	if pid <= 0 || !p.Alive() {
 		return false
@@ -75,15 +75,15 @@ func (p Process) IsDescendantOf(pid int) bool {
 	return false
 }
 
-// Stopped says whether the process is stopped by a signal, as Ctrl-Z sends one. What can't be known is not.
+// Stopped says whether a signal, such as the one of Ctrl-Z, has stopped the process; false if that is unknown.
 func (p Process) Stopped() bool { stopped, _ := p.Standing(); return stopped }
 
-// InFront says whether the process gets what is typed into its terminal: it is not stopped, and belongs to
-// the terminal's foreground process group. The shell does while a command of its own is stopped, runs in
-// the background or has ended. A process that can't be looked at, or has no terminal, is not in front.
+// InFront says whether the process receives what is typed into its terminal: it is not stopped, and it is in
+// the terminal's foreground process group. A shell is in front while its own command is stopped, runs in the
+// background or has ended. A process that can't be looked at, or has no terminal, is not in front.
 func (p Process) InFront() bool { _, inFront := p.Standing(); return inFront }
 
-// Standing is [Process.Stopped] and [Process.InFront] by one look.
+// Standing returns [Process.Stopped] and [Process.InFront] from one look.
 func (p Process) Standing() (stopped, inFront bool) {
 	st, err := readStat(p.PID)
 	if err != nil || st.start != p.Start {
@@ -92,7 +92,7 @@ func (p Process) Standing() (stopped, inFront bool) {
 	return st.stopped, !st.zombie && !st.stopped && st.front > 0 && st.front == st.group
 }
 
-// poll waits for the end of the process by looking again and again.
+// poll waits for the end of the process by looking at it again and again.
 func (p Process) poll(ctx context.Context) error {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
@@ -106,8 +106,8 @@ func (p Process) poll(ctx context.Context) error {
 	return nil
 }
 
-// signalByID signals where there is no pidfd; between the look and the signal the id could, in
-// theory, be reused.
+// signalByID signals a process where the system has no pidfd. In theory the id could be reused between
+// the look and the signal.
 func (p Process) signalByID(sig syscall.Signal) error {
 	if !p.Alive() {
 		return p.wrap(ErrNoProcess)

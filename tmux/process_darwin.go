@@ -13,7 +13,7 @@ func readStat(pid int) (stat, error) {
 	const stopped, zombie = 4, 5 // SSTOP and SZOMB of sys/proc.h
 	kp, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EIO) || err == nil && kp.Proc.P_pid == 0 {
-		return stat{}, ErrNoProcess // the answer for an id that is free is an empty one
+		return stat{}, ErrNoProcess // for a free id the kernel returns an empty entry
 	}
 	if err != nil {
 		return stat{}, err
@@ -30,7 +30,7 @@ func readStat(pid int) (stat, error) {
 	}, nil
 }
 
-// Wait returns nil when the process has ended, or the cause of the context's end.
+// Wait returns nil when the process has ended. If ctx ends first, it returns the cause.
 func (p Process) Wait(ctx context.Context) error { return p.poll(ctx) }
 
 // Signal sends a signal to the process. ErrNoProcess means that it has ended.

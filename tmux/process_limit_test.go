@@ -10,11 +10,11 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// starved names the variable that has TestProcessWithoutDescriptors be its own child.
+// starved names the variable that makes TestProcessWithoutDescriptors run as its own child.
 const starved = "TMUX_TEST_STARVED"
 
-// TestProcessWithoutDescriptors: a program that has no file descriptors left cannot ask the system for
-// a process. It once took all of them for ended.
+// TestProcessWithoutDescriptors: a program without free file descriptors cannot ask the system about a
+// process. Once it took every process for ended.
 func TestProcessWithoutDescriptors(t *testing.T) {
 	if os.Getenv(starved) == "" {
 		t.Parallel()
@@ -43,6 +43,6 @@ func TestProcessWithoutDescriptors(t *testing.T) {
 		t.Fatal("there are descriptors left")
 	}
 	if !me.Alive() {
-		t.Error("this very process passes for ended")
+		t.Error("this very process is taken for ended")
 	}
 }

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readStat reads /proc/PID/stat, see proc_pid_stat(5). While a thread that is not the first one executes another program,
-// the first one is a zombie beside it, and for an instant dead and alone before the other takes its place (measured on
-// Linux 6). The process lives all along.
+// readStat reads /proc/PID/stat, see proc_pid_stat(5). While a thread other than the first executes another program, the
+// first thread is shown as a zombie, and for an instant as the only thread and dead, before the other takes its place
+// (measured on Linux 6). The process is alive all that time.
 func readStat(pid int) (st stat, err error) {
 	for range 100 {
 		var threads int
@@ -28,12 +28,12 @@ func readStat(pid int) (st stat, err error) {
 			st.zombie = false
 			return st, nil
 		}
-		runtime.Gosched() // of none at all: what is there next tells
+		runtime.Gosched() // no thread at all: the next look tells
 	}
 	return st, nil
 }
 
-// readStatOnce returns as well how many threads the process has; 0: it can't be told.
+// readStatOnce also returns the number of the process's threads; 0 if it is not known.
 func readStatOnce(pid int) (st stat, n int, err error) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
@@ -42,7 +42,7 @@ func readStatOnce(pid int) (st stat, n int, err error) {
 	if err != nil {
 		return stat{}, 0, err
 	}
-	// The name stands in parentheses and may contain anything, even parentheses and spaces.
+	// The name is in parentheses and may contain anything, even parentheses and spaces.
 	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
 	const state, parent, group, front, threads, start = 0, 1, 2, 5, 17, 19 // fields 3, 4, 5, 8, 20 and 22 of the manual
 	if len(fields) <= start {
@@ -70,7 +70,7 @@ func readStatOnce(pid int) (st stat, n int, err error) {
 // errNoPidfd means that this kernel or sandbox has no pidfds.
 var errNoPidfd = errors.New("no pidfd")
 
-// open returns a pidfd of this very process, or ErrNoProcess.
+// open returns a pidfd of exactly this process, or ErrNoProcess.
 func (p Process) open() (*os.File, error) {
 	fd, err := unix.PidfdOpen(p.PID, 0)
 	switch {
@@ -79,13 +79,13 @@ func (p Process) open() (*os.File, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", errNoPidfd, err)
 	}
-	// Non-blocking, so that the runtime's poller waits for it: no thread per process.
+	// Non-blocking, so that Go's poller waits for it and no thread per process is needed.
 	if err := unix.SetNonblock(fd, true); err != nil {
 		_ = unix.Close(fd)
 		return nil, fmt.Errorf("pidfd: %w", err)
 	}
 	f := os.NewFile(uintptr(fd), "pidfd")
-	// Only now is it certain that the descriptor is not of a process that came after.
+	// Only after this check is it certain that the descriptor is not one of a later process with the same id.
 	if !p.Alive() {
 		_ = f.Close()
 		return nil, ErrNoProcess
@@ -93,8 +93,8 @@ func (p Process) open() (*os.File, error) {
 	return f, nil
 }
 
-// Wait returns nil when the process has ended, or the cause of the context's end. Any number of
-// goroutines may wait, for processes of any parent.
+// Wait returns nil when the process has ended. If ctx ends first, it returns the cause. Any number of
+// goroutines may wait, also for processes that are not our children.
 func (p Process) Wait(ctx context.Context) error {
 	f, err := p.open()
 	switch {
@@ -122,13 +122,13 @@ func (p Process) Wait(ctx context.Context) error {
 		return nil
 	case ctx.Err() != nil:
 		return fmt.Errorf("process %d: %w", p.PID, context.Cause(ctx))
-	default: // the poller does not take it
+	default: // the poller does not accept the descriptor
 		return p.poll(ctx)
 	}
 }
 
-// Signal sends a signal to this process and never to one that has its id later. ErrNoProcess means
-// that it has ended.
+// Signal sends a signal to this process, and never to a later one with its id. ErrNoProcess means that
+// it has ended.
 func (p Process) Signal(sig syscall.Signal) error {
 	f, err := p.open()
 	if errors.Is(err, errNoPidfd) {

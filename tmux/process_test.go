@@ -20,7 +20,7 @@ import (
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
-// sleeper starts a process that the test ends at the latest.
+// sleeper starts a process that ends with the test at the latest.
 func sleeper(t *testing.T) (tmux.Process, *exec.Cmd) {
 	t.Helper()
 	cmd := exec.Command("sleep", "1000")
@@ -56,7 +56,7 @@ func TestProcessEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	wg.Wait()
-	// Nobody has waited for the child: it is a zombie, and that is gone.
+	// Nobody has waited for the child: it is a zombie, which counts as ended.
 	if p.Alive() {
 		t.Error("a zombie is alive")
 	}
@@ -75,20 +75,19 @@ func TestProcessEnds(t *testing.T) {
 	}
 }
 
-// A process that has the id of an old one is not the old one.
-// executesCommand has this binary execute itself, so many times, from a thread that is not its first. In the end it
-// says so and waits for its standard input to be closed.
+// executesCommand makes this binary execute itself several times, from a thread that is not its first. In the end it
+// reports that and waits until its standard input is closed.
 const executesCommand = "executes"
 
 func executes(times string) {
 	n, err := strconv.Atoi(times)
 	if err != nil || n <= 0 {
 		fmt.Println("done")
-		_, _ = io.Copy(io.Discard, os.Stdin) // its end is the parent's wish
+		_, _ = io.Copy(io.Discard, os.Stdin) // ends when the parent closes it
 		os.Exit(0)
 	}
-	runtime.LockOSThread() // the first thread, most likely: another one executes
-	for range 8 {          // threads that are ended at work take their time
+	runtime.LockOSThread() // most likely the first thread, so that another one executes
+	for range 8 {          // busy threads take longer to end
 		go func() {
 			for {
 				runtime.Gosched()
@@ -103,10 +102,10 @@ func executes(times string) {
 	os.Exit(1)
 }
 
-// TestProcessExecutes: a process that becomes another program is the same, and lives all along.
+// TestProcessExecutes: a process that executes another program stays the same process and is alive all the time.
 func TestProcessExecutes(t *testing.T) {
 	t.Parallel()
-	cmd := exec.Command(os.Args[0], executesCommand, "20") // with threads left out of account, each is taken for gone at dozens of looks
+	cmd := exec.Command(os.Args[0], executesCommand, "20") // a readStat that ignores threads would take it for ended dozens of times
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -146,6 +145,7 @@ func TestProcessExecutes(t *testing.T) {
 	}
 }
 
+// TestProcessIDReused: a process that has the id of an old one is not the old one.
 func TestProcessIDReused(t *testing.T) {
 	t.Parallel()
 	p, _ := sleeper(t)
@@ -211,7 +211,7 @@ func TestFindProcess(t *testing.T) {
 	}
 }
 
-// TestInFront: a program in a shell has its terminal until it is stopped; then the shell has it.
+// TestInFront: a program in a shell is in front until it is stopped; then the shell is.
 func TestInFront(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)

@@ -19,7 +19,7 @@ import (
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
-// readerCommand makes the test binary the program of a pane, see readRaw.
+// readerCommand makes the test binary the program of a pane; see readRaw.
 const readerCommand = "read-raw"
 
 func TestMain(m *testing.M) {
@@ -36,13 +36,13 @@ func TestMain(m *testing.M) {
 	os.Exit(wardentest.Run(m.Run))
 }
 
-// readRaw is a program as agents are: its terminal is raw and it asks for bracketed paste. Each
-// byte it reads goes to a socket. It connects when tmux has seen what it asked for.
+// readRaw acts as an agent's program: its terminal is raw and it asks for bracketed paste. It sends each
+// byte that it reads to a socket. It connects when tmux has seen its request.
 func readRaw(socket string) error {
 	if _, err := term.MakeRaw(int(os.Stdin.Fd())); err != nil {
 		return err
 	}
-	fmt.Print("\x1b[?2004h\x1b[5n") // brackets; and a question, so that an answer means both were read
+	fmt.Print("\x1b[?2004h\x1b[5n") // asks for brackets, and for a status: tmux answers that after it has read both
 	if _, err := io.ReadFull(os.Stdin, make([]byte, len("\x1b[0n"))); err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func paste(tb testing.TB, s *tmux.Server, ref tmux.Ref, text string) {
 	}
 }
 
-// command runs tmux itself, to do to a server what people and programs do.
+// command runs tmux itself, as people and other programs do.
 func command(tb testing.TB, socket string, args ...string) string {
 	tb.Helper()
 	cmd := exec.CommandContext(tb.Context(), "tmux", append([]string{"-u", "-N", "-S", socket}, args...)...)

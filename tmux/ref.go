@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// maxSocketPath is what sockaddr_un holds on Linux, less the final NUL.
+// maxSocketPath is the size of sun_path on Linux without the final NUL.
 const maxSocketPath = 107
 
-// Ref names one pane of one run of one tmux server, for ever: unlike a pane id, it never comes to
-// mean another pane when the server is restarted.
+// Ref names one pane of one run of one tmux server for ever. A pane id alone may come to mean another
+// pane when the server is restarted.
 type Ref struct {
 	Socket      string // absolute path of the server's socket
 	ServerPID   int    // the server's process id
@@ -24,7 +24,7 @@ func (r Ref) String() string {
 	return fmt.Sprintf("%s,%d,%d,%s", r.Socket, r.ServerPID, r.ServerStart, r.Pane)
 }
 
-// ParseRef reads what Ref.String wrote, and only that.
+// ParseRef reads what Ref.String wrote, and nothing else.
 func ParseRef(text string) (Ref, error) {
 	rest, pane, _ := cutLast(text)
 	rest, start, _ := cutLast(rest)
@@ -49,7 +49,7 @@ func ParseRef(text string) (Ref, error) {
 	return ref, nil
 }
 
-// check refuses a reference that cannot be somebody's pane, before any of it gets into a command.
+// check refuses a reference that no pane can have, before any part of it gets into a command.
 func (r Ref) check() error {
 	if err := checkSocket(r.Socket); err != nil {
 		return fmt.Errorf("pane reference %q: %w", r, err)
@@ -70,9 +70,9 @@ func checkPane(pane string) error {
 }
 
 // FromEnv reads $TMUX, which tmux sets in every pane: socket,pid,session. The pane's own id is in
-// $TMUX_PANE; [Server.Inspect] completes the two to a Ref.
+// $TMUX_PANE. [Server.Inspect] makes a Ref of the two.
 func FromEnv(tmuxEnv string) (socket string, serverPID int, ok bool) {
-	rest, _, _ := cutLast(tmuxEnv) // the session's number: it changes when the pane is moved
+	rest, _, _ := cutLast(tmuxEnv) // drop the session's number: it changes when the pane is moved
 	socket, pid, ok := cutLast(rest)
 	if !ok || checkSocket(socket) != nil {
 		return "", 0, false
@@ -84,7 +84,7 @@ func FromEnv(tmuxEnv string) (socket string, serverPID int, ok bool) {
 	return socket, serverPID, true
 }
 
-// cutLast cuts at the last comma, because a path may contain some.
+// cutLast cuts at the last comma, because a path may contain commas.
 func cutLast(s string) (before, after string, found bool) {
 	i := strings.LastIndexByte(s, ',')
 	if i < 0 {

@@ -58,7 +58,7 @@ func TestSanitize(t *testing.T) {
 		"\x1b\x1b[201~[201~":   "[201~[201~",
 		"\x00\x01\x08\x0b\x0c\x0e\x1f\x7f\u0080\u0085\u009b\u009f\u00a0": "\u00a0",
 		"\xff\xc3(\xe2\x82":         "\uFFFD\uFFFD(\uFFFD\uFFFD",
-		"\xc2\x1b\x9b":              "\uFFFD\uFFFD", // dropping ESC must not join what was apart
+		"\xc2\x1b\x9b":              "\uFFFD\uFFFD", // dropping ESC must not join the bytes around it
 		"\xed\xa0\x80":              "\uFFFD\uFFFD\uFFFD",
 		strings.Repeat("\x1b", 100): "",
 	} {

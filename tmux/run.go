@@ -16,32 +16,32 @@ import (
 
 const (
 	defaultTimeout = 5 * time.Second
-	// killDelay is how long a tmux that was told to stop may hold on to our pipes.
+	// killDelay is how long a tmux that we ended may still hold our pipes open.
 	killDelay = time.Second
 	// maxArgs is how many bytes of arguments one run may have. tmux sends them in one message of
-	// 16 kB and refuses what is longer; the rest is for its own framing.
+	// 16 kB, which also holds its own framing, and refuses longer ones.
 	maxArgs = 15000
-	// maxExecs bounds the tmux commands that run at the same time: the server is one thread, and
-	// with more of them each only waits longer.
+	// maxExecs limits the tmux commands that run at the same time. The server has one thread, so with
+	// more commands each would only wait longer.
 	maxExecs = 6
 )
 
 // call is one run of the tmux command.
 type call struct {
 	socket string
-	server int    // process id of the server that is meant; 0: whichever it is
-	start  bool   // whether a server may be started for it
-	dir    string // the client's working directory, which is where new-session starts its program
+	server int    // process id of the expected server; 0: any
+	start  bool   // whether tmux may start a server for it
+	dir    string // the client's working directory, in which new-session starts its program
 	stdin  string
 	cmds   [][]string
 }
 
-// args returns the command line. An argument that ends in a semicolon would end its command, and
-// what follows would run as the next one: its semicolon is escaped.
+// args returns the command line. It escapes a semicolon at the end of an argument, which would
+// otherwise end the command, and tmux would run the next arguments as another one.
 func (c call) args(socket string) []string {
 	args := []string{"-u", "-S", socket}
 	if c.start {
-		args = append(args, "-f", "/dev/null") // the user's tmux.conf is not ours to run
+		args = append(args, "-f", "/dev/null") // do not run the user's tmux.conf
 	} else {
 		args = append(args, "-N")
 	}
@@ -59,8 +59,8 @@ func (c call) args(socket string) []string {
 	return args
 }
 
-// run runs tmux and returns what it printed. The error is ErrMissing, ErrNoServer, the cause of
-// the context's end, or what tmux said.
+// run runs tmux and returns its output. The error is ErrMissing, ErrNoServer, the cause of the
+// context's end, or what tmux printed.
 func (s *Server) run(ctx context.Context, c call) (string, error) {
 	args := c.args(c.socket)
 	if n := size(args); n > maxArgs {
@@ -75,7 +75,7 @@ func (s *Server) run(ctx context.Context, c call) (string, error) {
 		return "", fmt.Errorf("tmux %s: %w", c.cmds[0][0], context.Cause(ctx))
 	}
 
-	var at address // zero: our own server's, which lies in a folder of ours
+	var at address // zero for our own server, whose socket is in a folder of ours
 	if s.foreign || c.socket != s.socket {
 		var err error
 		if at, err = lookAt(ctx, c.socket, c.server, s.bin); err != nil {
@@ -88,7 +88,7 @@ func (s *Server) run(ctx context.Context, c call) (string, error) {
 	cmd.ExtraFiles = at.files()
 	cmd.WaitDelay = killDelay
 	cmd.Env = clientEnv()
-	cmd.Dir = "/" // the server keeps the directory it was started in
+	cmd.Dir = "/" // the server keeps its first client's directory
 	if c.dir != "" {
 		cmd.Dir = c.dir
 		// With PWD the pane's directory keeps its symbolic links, as after a cd in a shell.
@@ -108,8 +108,8 @@ func (s *Server) run(ctx context.Context, c call) (string, error) {
 	return stdout.String(), nil
 }
 
-// runError says why a tmux command failed, in this order: it does not exist, we ended it, what it
-// said itself.
+// runError says why a tmux command failed. It looks at three reasons in this order: the command does
+// not exist, we ended it, its own message.
 func runError(ctx context.Context, err error, stderr string) error {
 	if _, ok := errors.AsType[*exec.Error](err); ok { // a name that is not in PATH
 		return ErrMissing
@@ -131,8 +131,8 @@ func isExit(err error) bool {
 	return ok
 }
 
-// listening says whether a server accepts connections on the socket. It asks the system because
-// the wording of tmux's own answer changes from version to version.
+// listening says whether a server accepts connections on the socket. It asks the system, because
+// the wording of tmux's own message differs between versions.
 func listening(socket string) bool {
 	conn, err := net.DialTimeout("unix", socket, time.Second)
 	if err == nil {
@@ -146,8 +146,8 @@ func withDeadline(ctx context.Context, d time.Duration) (context.Context, contex
 	return context.WithTimeoutCause(ctx, d, fmt.Errorf("tmux did not answer within %v: %w", d, context.DeadlineExceeded))
 }
 
-// passedOn are the variables that the tmux command, and so the server and its panes, have from us.
-// Everything else may be a secret, and the server would show it to every pane.
+// passedOn are the variables that we pass to the tmux command, and so to the server and its panes. All
+// others may be secrets, and the server would show them to every pane.
 var passedOn = []string{"HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"}
 
 func clientEnv() []string {

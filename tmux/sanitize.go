@@ -2,17 +2,17 @@ package tmux
 
 import "strings"
 
-// Sanitize returns text as it may be typed into a terminal: line ends become LF; control
-// characters other than TAB and LF, DEL and U+0080 to U+009F are dropped; each byte that is not
-// UTF-8 becomes U+FFFD.
+// Sanitize returns text as it may be typed into a terminal. Line ends become LF. Control characters
+// other than TAB and LF, DEL, and U+0080 to U+009F are dropped. Each byte that is not UTF-8 becomes
+// U+FFFD.
 //
-// Dropping ESC is what keeps a text inside its paste brackets: tmux before 3.7 passes ESC[201~
-// through, and what comes after it would be typed as commands. Deleting that sequence instead
-// would not do, since the rest can form it anew.
+// Dropping ESC keeps a text inside its paste brackets: tmux before 3.7 passes ESC[201~ on, and what
+// follows it would be typed as commands. Deleting only that sequence would not help, because the
+// remaining characters can form it anew.
 func Sanitize(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))
-	for i, r := range text { // an invalid byte is seen as U+FFFD
+	for i, r := range text { // range yields U+FFFD for an invalid byte
 		switch {
 		case r == '\r':
 			if !strings.HasPrefix(text[i+1:], "\n") {

@@ -20,13 +20,13 @@ type Config struct {
 	Bin     string        // the tmux command; default "tmux"
 	Socket  string        // absolute path of our own server's socket, at most 107 bytes
 	Timeout time.Duration // for one run of tmux; default 5 s
-	// Foreign says that Socket is not of our own server but of a person's. Each command then looks
-	// first who listens there, as it does for a Ref of another socket.
+	// Foreign says that Socket is that of a person's server, not of our own. Each command then first
+	// checks who listens there, as it does for a Ref with another socket.
 	Foreign bool
 }
 
-// Server is our own tmux server, and the way to the panes of any other. Start, Spawn, List and
-// KillServer are about our own; what takes a Ref goes to the server that the Ref names.
+// Server is our own tmux server, and the access to the panes of any other. Start, Spawn, List and
+// KillServer act on our own server; a method that takes a Ref acts on the server that the Ref names.
 type Server struct {
 	bin     string
 	socket  string
@@ -35,9 +35,9 @@ type Server struct {
 	slots   chan struct{} // one token per running tmux command
 	buffers string        // prefix of our buffer names, unique to this Server
 	pastes  atomic.Uint64
-	started atomic.Bool // Start has succeeded: the server has our options, whoever started it
-	looks   together[Ref, View]
-	lists   together[struct{}, []PaneInfo]
+	started atomic.Bool // Start has succeeded, so the server has our options
+	looks   batcher[Ref, View]
+	lists   batcher[struct{}, []PaneInfo]
 }
 
 // New checks the configuration. It starts no process.
@@ -63,9 +63,8 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// startup is what a new server is told before there is anything in it. window-size is missing on
-// purpose: set globally to manual, it ends tmux 3.3a to 3.6 at the next new-session, so Spawn sets
-// it per window.
+// startup configures a new server before it has any session. It does not set window-size: set globally
+// to manual, it ends tmux 3.3a to 3.6 at the next new-session. Spawn sets it per window.
 var startup = [][]string{
 	{"start-server"},
 	{"set-option", "-s", "exit-empty", "off"},
@@ -73,7 +72,7 @@ var startup = [][]string{
 	{"set-option", "-s", "default-terminal", "tmux-256color"},
 	{"set-option", "-g", "destroy-unattached", "off"},
 	{"set-option", "-g", "detach-on-destroy", "on"},
-	{"set-option", "-g", "update-environment", ""}, // nothing of whoever attaches gets into new panes
+	{"set-option", "-g", "update-environment", ""}, // no variable of an attached client gets into new panes
 	{"set-option", "-g", "status", "off"},
 	{"set-option", "-g", "history-limit", "2000"}, // about 1 kB per line and pane
 	{"set-option", "-g", "default-size", fmt.Sprintf("%dx%d", defaultWidth, defaultHeight)},
@@ -83,8 +82,8 @@ var startup = [][]string{
 }
 
 // Start starts our own server if it does not run, in a folder that only we can enter, and sets its
-// options. Calling it again is harmless. The server outlives this process; its panes do not
-// inherit this process's environment (see Spawn).
+// options. To call it again is harmless. The server outlives this process. Its panes do not inherit
+// this process's environment (see Spawn).
 func (s *Server) Start(ctx context.Context) error {
 	if _, err := Check(ctx, s.bin); err != nil {
 		return err
@@ -97,7 +96,7 @@ func (s *Server) Start(ctx context.Context) error {
 	return err
 }
 
-// privateDir makes the folder of the socket. An existing one is never changed: it could be /tmp.
+// privateDir makes the folder of the socket. It never changes an existing folder, which could be /tmp.
 func privateDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("folder of the tmux socket: %w", err)
@@ -113,8 +112,8 @@ func privateDir(dir string) error {
 	return nil
 }
 
-// KillServer ends our own server with everything in it, and returns when its process is gone. No
-// server is no error.
+// KillServer ends our own server with everything in it, and returns when the server's process has
+// ended. If there is no server, that is no error.
 func (s *Server) KillServer(ctx context.Context) error {
 	out, err := s.run(ctx, call{socket: s.socket, cmds: [][]string{{"display-message", "-p", "#{pid}"}}})
 	if errors.Is(err, ErrNoServer) {
@@ -143,8 +142,8 @@ func (s *Server) KillServer(ctx context.Context) error {
 	if err := server.Wait(ctx); err != nil {
 		return fmt.Errorf("tmux server %d: %w", pid, err)
 	}
-	// Some versions leave the socket file behind; a new server has not been started in between
-	// unless it listens.
+	// Some versions leave the socket file behind. If a server listens on it, it is a new one, started
+	// meanwhile.
 	if !listening(s.socket) {
 		if err := os.Remove(s.socket); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 			return fmt.Errorf("tmux socket: %w", err)

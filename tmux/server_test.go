@@ -54,7 +54,7 @@ func TestNewChecksTheSocket(t *testing.T) {
 	}
 }
 
-// Nothing but Start and Spawn may bring a server to life.
+// TestNoServerByAccident: only Start and Spawn may start a server.
 func TestNoServerByAccident(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(shortDir(t), "s")
@@ -86,7 +86,7 @@ func TestNoServerByAccident(t *testing.T) {
 	if _, err := os.Stat(socket); err == nil {
 		t.Fatal("there is a socket")
 	}
-	if err := os.WriteFile(socket, nil, 0o600); err != nil { // as a socket file that nobody listens on
+	if err := os.WriteFile(socket, nil, 0o600); err != nil { // stands for a socket file on which nobody listens
 		t.Fatal(err)
 	}
 	check("no listener")
@@ -176,7 +176,7 @@ func TestStartWantsAPrivateFolder(t *testing.T) {
 	}
 }
 
-// What the daemon knows, a pane must not: the server keeps the environment it was started with.
+// TestNoSecretsInPanes: panes must not see the daemon's secrets, although the server keeps the environment it was started with.
 func TestNoSecretsInPanes(t *testing.T) {
 	t.Setenv("UNDERSTUDY_TEST_SECRET", "hunter2")
 	t.Setenv("TMUX", "/somewhere/else,1,0")
@@ -203,7 +203,7 @@ func TestNoSecretsInPanes(t *testing.T) {
 	}
 }
 
-// fakeTmux is a program in tmux's place.
+// fakeTmux makes a program that takes tmux's place.
 func fakeTmux(t *testing.T, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tmux")
@@ -211,8 +211,8 @@ func fakeTmux(t *testing.T, script string) string {
 	return path
 }
 
-// writeProgram writes a file to be executed. A process that another test forks meanwhile would
-// hold it open for writing, and the system would not run it.
+// writeProgram writes a program. It keeps other tests from forking meanwhile: their child would hold the
+// file open for writing, and the system would refuse to run it.
 func writeProgram(t *testing.T, path, content string) {
 	t.Helper()
 	syscall.ForkLock.RLock()
@@ -263,7 +263,7 @@ func TestDeadlineHasAName(t *testing.T) {
 	}
 }
 
-// A paste that we could not finish leaves no text behind for everyone on the server to read.
+// TestInterruptedPasteLeavesNoBuffer: an interrupted paste leaves no text that every client of the server could read.
 func TestInterruptedPasteLeavesNoBuffer(t *testing.T) {
 	t.Parallel()
 	real := tmuxtest.Server(t)
@@ -271,7 +271,7 @@ func TestInterruptedPasteLeavesNoBuffer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// It loads the buffer, as tmux does, and stops there.
+	// This program loads the buffer as tmux does, and then stops.
 	broken := newServer(t, tmux.Config{Socket: pane.Socket, Bin: fakeTmux(t,
 		`case "$5" in load-buffer) tmux -S "$3" load-buffer -b "$7" -; exit 1;; *) exec tmux "$@";; esac`)})
 	if err := broken.Paste(t.Context(), pane.Ref, "secret", tmux.PasteOptions{}); err == nil ||

@@ -7,21 +7,21 @@ import (
 	"unicode"
 )
 
-// Sight is what somebody saw in a pane who is about to type there. tmux compares it with the pane in the
-// pass of its event loop that types; what is empty is not compared.
+// Sight is what a caller saw in a pane before it types there. tmux compares it with the pane in the
+// same pass of its event loop that types. It does not compare empty fields.
 type Sight struct {
-	Command string // name of the program in the foreground of the pane's terminal, as tmux tells it
+	Command string // name of the foreground program of the pane's terminal, as tmux reports it
 	Row     string // a whole row of the screen
 }
 
-// View is what a pane shows and runs.
+// View is the screen and the program of a pane.
 type View struct {
 	Screen  string
 	Command string // as in [Sight]
 }
 
-// Look returns what a pane shows and runs, or ErrGone. Looks that are asked for while others are under way go
-// together into one run of tmux.
+// Look returns the screen and the program of a pane, or ErrGone. Callers that ask while another look runs
+// share the next run of tmux.
 func (s *Server) Look(ctx context.Context, ref Ref) (View, error) {
 	if err := ref.check(); err != nil {
 		return View{}, err
@@ -33,7 +33,7 @@ func (s *Server) Look(ctx context.Context, ref Ref) (View, error) {
 	return view, nil
 }
 
-// look answers all looks that were asked for.
+// look answers all waiting callers of Look.
 func (s *Server) look(ctx context.Context, all []*question[Ref, View]) {
 	refs := make([]Ref, len(all))
 	for i, q := range all {
@@ -53,12 +53,12 @@ func (s *Server) look(ctx context.Context, all []*question[Ref, View]) {
 	}
 }
 
-// maxPattern is how much of a text is compared, in bytes. What is compared is part of a command line.
+// maxPattern is how many bytes of a text are compared. The pattern is part of a command line.
 const maxPattern = 200
 
-// pattern is a regular expression for a text in which only what means nothing in a format, a command or an
-// expression stands for itself. All else may be anything. The prompt sign and the no-break space of a
-// composer, and letters of any script, do stand for themselves.
+// pattern returns a regular expression for a text. Only characters without a meaning in a format, a command
+// or an expression stand for themselves; any other run of characters becomes ".*". The prompt sign and the
+// no-break space of a composer, and letters of any script, stand for themselves.
 func pattern(text string) string {
 	var b strings.Builder
 	hole := false

@@ -7,38 +7,38 @@ import (
 	"strings"
 )
 
-// The size of a window, while somebody is attached.
+// The size of a window while clients are attached.
 //
 // A window of our own server has a fixed size. While a client types in it, its size follows the newest
-// such client: programs that hide the cursor would otherwise be seen by their upper left corner alone.
-// When the last such client has left, the window has its size back. A client that looks on changes no
-// size; tmux would let it do so where it is the only one, so the size is fixed for as long.
+// such client: otherwise the client would see only the upper left corner of a program that hides the
+// cursor. When the last such client has left, the window gets its own size back. A client that looks on
+// changes no size. If it is the only client, tmux would let it, so the size is fixed meanwhile.
 //
-// Which clients of a window are ours is told by their flags: one that types has [TypingFlags], one that
-// looks on has ignore-size as well. What a window had before stands in its option @understudy-size, so
-// that any [Server.Settle] can give it back, whoever has died meanwhile.
+// The flags of a client show whether it is ours: one that types has [TypingFlags], one that looks on also
+// has ignore-size. The window's option @understudy-size keeps its policy and size from before, so that any
+// [Server.Settle] can restore them, even after the client that changed them was killed.
 
-// TypingFlags are those of a client that types, for attach-session -f.
+// TypingFlags are the flags of a client that types, for attach-session -f.
 const TypingFlags = "active-pane"
 
-// LookingFlags are those of a client that changes no size.
+// LookingFlags are the flags of a client that looks on and changes no size.
 const LookingFlags = TypingFlags + ",ignore-size"
 
 const sizeOption = "@understudy-size"
 
-// Fit has the window of a pane follow the clients that type. It belongs behind the command that attaches
-// one, in the same list.
+// Fit makes the window of a pane follow the clients that type. Put it after the command that attaches
+// such a client, in the same list.
 func Fit(pane string) [][]string {
 	return [][]string{ifNew(pane, noteSize(pane)), {"set-option", "-w", "-t", pane, "window-size", "latest"}}
 }
 
-// Hold fixes the size of a pane's window, unless it follows somebody who types. It belongs before the
+// Hold fixes the size of a pane's window, unless it follows a client that types. Put it before the
 // command that attaches a client that looks on, in the same list.
 func Hold(pane string) [][]string {
 	return [][]string{ifNew(pane, noteSize(pane)+" ; set-option -w -t "+pane+" window-size manual")}
 }
 
-// ifNew runs a list if nothing is noted on the window.
+// ifNew runs a list if the window has no noted size.
 func ifNew(pane, list string) []string {
 	return []string{"if-shell", "-F", "-t", pane, "#{?#{" + sizeOption + "},,1}", list}
 }
@@ -47,18 +47,18 @@ func noteSize(pane string) string {
 	return "set-option -wF -t " + pane + " " + sizeOption + ` "#{window-size} #{window_width} #{window_height}"`
 }
 
-// sized is a window whose size follows clients or is held for them.
+// sized is a window whose size follows clients or is fixed for them.
 type sized struct {
 	id            string
 	policy        string // its window-size before
-	width, height string // and how large it was
-	typing        bool   // somebody types in it
-	clients       int    // that show it
-	looking       bool   // somebody looks on
+	width, height string // its size before
+	typing        bool   // a client of ours types in it
+	clients       int    // how many clients show it
+	looking       bool   // a client of ours looks on
 }
 
-// Settle gives the windows of the server their sizes back that nobody types in any more. Whoever was
-// attached calls it after leaving. That there is no server is no error.
+// Settle restores the size of each window in which no client types any more. A client's program calls it
+// after the client has detached. If there is no server, that is no error.
 func (s *Server) Settle(ctx context.Context) error {
 	windows, inherited, err := s.sizedWindows(ctx)
 	if errors.Is(err, ErrNoServer) {
@@ -71,7 +71,7 @@ func (s *Server) Settle(ctx context.Context) error {
 		if w.typing {
 			continue
 		}
-		// A client that has come since will give the size back itself.
+		// If the number of clients has changed, a client came meanwhile, and will restore the size itself.
 		still := fmt.Sprintf("#{==:#{window_active_clients},%d}", w.clients)
 		back := call{socket: s.socket, cmds: [][]string{{"if-shell", "-F", "-t", w.id, still, w.back(inherited)}}}
 		if _, err := s.run(ctx, back); err != nil && !errors.Is(err, ErrNoServer) {
@@ -81,8 +81,8 @@ func (s *Server) Settle(ctx context.Context) error {
 	return nil
 }
 
-// back is the command list that gives a window its size, and, when nobody looks on any more, what decides
-// on it. Inherited is the server's own window-size.
+// back returns the command list that restores a window's size, and its policy too if no client looks on
+// any more. inherited is the server's global window-size.
 func (w *sized) back(inherited string) string {
 	var list []string
 	if w.policy == "manual" { // resize-window fixes the size as well
@@ -99,7 +99,7 @@ func (w *sized) back(inherited string) string {
 	return strings.Join(append(list, "set-option -wu -t "+w.id+" "+sizeOption), " ; ")
 }
 
-// sizedWindows lists the windows that have the option, with the clients that show them.
+// sizedWindows lists the windows that have the option, with their clients, and returns the global window-size.
 func (s *Server) sizedWindows(ctx context.Context) (map[string]*sized, string, error) {
 	out, err := s.run(ctx, call{socket: s.socket, cmds: [][]string{
 		{"show-options", "-gwv", "window-size"},
@@ -113,7 +113,7 @@ func (s *Server) sizedWindows(ctx context.Context) (map[string]*sized, string, e
 	for line := range strings.Lines(rest) {
 		f := strings.Fields(line)
 		switch {
-		case len(f) == 4 && known[f[1]] && isNumber(f[2]) && isNumber(f[3]):
+		case len(f) == 4 && sizePolicies[f[1]] && isNumber(f[2]) && isNumber(f[3]):
 			windows[f[0]] = &sized{id: f[0], policy: f[1], width: f[2], height: f[3]}
 		case len(f) == 3 && f[0] == "client" && windows[f[1]] != nil:
 			w := windows[f[1]]
@@ -125,12 +125,12 @@ func (s *Server) sizedWindows(ctx context.Context) (map[string]*sized, string, e
 	return windows, inherited, nil
 }
 
-// known are the values of window-size; any program may write to the option.
-var known = map[string]bool{"manual": true, "latest": true, "smallest": true, "largest": true}
+// sizePolicies are the values of window-size. The option is checked against them, because any program may write it.
+var sizePolicies = map[string]bool{"manual": true, "latest": true, "smallest": true, "largest": true}
 
 func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// clientRole tells from a client's flags whether it is one of ours, and which.
+// clientRole reads from a client's flags whether it is one of ours that types or looks on.
 func clientRole(flags string) (typing, looking bool) {
 	has := func(flag string) bool { return strings.Contains(","+flags+",", ","+flag+",") }
 	ours := has(TypingFlags)

@@ -12,14 +12,14 @@ import (
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
-// client is a real one, in a terminal of its own.
+// client is a real tmux client, in a terminal of its own.
 type client struct {
 	t    *testing.T
 	cmd  *exec.Cmd
 	keys func(string)
 }
 
-// attach runs a command list of tmux in a terminal of a size.
+// attach runs a tmux command list in a terminal of the given size.
 func attach(t *testing.T, socket string, columns, rows uint16, list ...[]string) client {
 	t.Helper()
 	args := []string{"-u", "-N", "-S", socket}
@@ -58,7 +58,7 @@ func attach(t *testing.T, socket string, columns, rows uint16, list ...[]string)
 	return c
 }
 
-// leaves detaches by tmux's own keys.
+// leaves detaches the client by tmux's own keys.
 func (c client) leaves() {
 	c.t.Helper()
 	c.keys("\x02d")
@@ -67,13 +67,13 @@ func (c client) leaves() {
 	}
 }
 
-// dies ends as with its machine.
+// dies kills the client, as the loss of its machine would.
 func (c client) dies() {
 	_ = c.cmd.Process.Kill()
 	_ = c.cmd.Wait()
 }
 
-// types attaches somebody who types, and looks somebody who looks on, as the command line does.
+// types attaches a client that types, and looks a client that looks on, as the command line does.
 func types(t *testing.T, p tmux.PaneInfo, columns, rows uint16) client {
 	t.Helper()
 	list := append([][]string{{"attach-session", "-f", tmux.TypingFlags, "-t", p.Pane}}, tmux.Fit(p.Pane)...)
@@ -110,7 +110,7 @@ func ask(t *testing.T, p tmux.PaneInfo, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// size is that of a pane, what its window has to say on it, and how many are attached.
+// size returns a pane's size, the size options of its window, and how many clients are attached.
 func size(t *testing.T, p tmux.PaneInfo) string {
 	t.Helper()
 	return strings.Join(strings.Fields(strings.Join([]string{
@@ -135,9 +135,9 @@ func wantSize(t *testing.T, p tmux.PaneInfo, want string) {
 	})
 }
 
-// TestWindowFitsWhoTypes: of several the one who did so last; who looks on changes nothing, also when left
-// alone; at the end all is as before.
-func TestWindowFitsWhoTypes(t *testing.T) {
+// TestWindowFitsTheTypingClient: the window follows the client that typed last. A client that looks on changes
+// nothing, even when it is alone. At the end the window has its own size again.
+func TestWindowFitsTheTypingClient(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)
 	p := spawn(t, s, "one")
@@ -162,7 +162,7 @@ func TestWindowFitsWhoTypes(t *testing.T) {
 	wantSize(t, p, "200x50 manual 0 attached")
 }
 
-// TestSizeAfterACrash: nobody settled what one that was killed left; the next one does.
+// TestSizeAfterACrash: a client that was killed leaves the size changed; the next client restores it.
 func TestSizeAfterACrash(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)
@@ -179,12 +179,12 @@ func TestSizeAfterACrash(t *testing.T) {
 	wantSize(t, p, "200x50 manual 0 attached")
 }
 
-// TestSizeOnAPersonsServer: what it says on sizes is as before when the last one has left, and what nobody
-// of ours changed is not touched.
+// TestSizeOnAPersonsServer: when our last client has left, the server's size options are as before, and
+// Settle has touched no window that our clients did not change.
 func TestSizeOnAPersonsServer(t *testing.T) {
 	t.Parallel()
 	for before, after := range map[string]string{
-		"":         "80x24 0 attached", // tmux's own way: it stays with the last client
+		"":         "80x24 0 attached", // tmux's default: the size of the last client stays
 		"smallest": "80x24 smallest 0 attached",
 		"manual":   "200x50 manual 0 attached",
 	} {
@@ -218,7 +218,7 @@ func TestSizeOnAPersonsServer(t *testing.T) {
 	}
 }
 
-// TestSettleBelievesNothing: any program may write the option that says what a window had.
+// TestSettleBelievesNothing: any program may write anything into the option that keeps a window's size.
 func TestSettleBelievesNothing(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)

@@ -21,27 +21,27 @@ const (
 	maxArgv       = 13000 // leaves room for the rest of Spawn's command list in maxArgs
 )
 
-// sessionName keeps names out of tmux's target syntax (".", ":", "=") and format syntax ("#(…)"
-// in a name runs a shell).
+// sessionName excludes tmux's target syntax (".", ":", "=") and format syntax (a "#(…)" in a name
+// runs a shell).
 var sessionName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,99}$`) })
 
 // Spec says what to run in a new pane.
 type Spec struct {
-	Session string   // the new session's name: a-z, 0-9, _ and -, not starting with a sign
+	Session string   // the new session's name: a-z, 0-9, _ and -; it starts with a letter or digit
 	Dir     string   // working directory, absolute
-	Argv    []string // the program and its arguments, passed on byte for byte, never through a shell
-	Mark    string   // stays on the pane for List to find, in the option @understudy; at most 256 bytes
+	Argv    []string // the program and its arguments, passed byte for byte and never through a shell
+	Mark    string   // option @understudy of the pane, which List returns; at most 256 bytes
 	Width   int      // columns; 0 means 200
 	Height  int      // lines; 0 means 50
 }
 
-// Spawn starts a program in a new session of our own server, which it starts if need be. The
-// program's environment is the tmux server's, which is minimal and without secrets; what else it
-// needs, a wrapper must give it. Arguments are visible in ps and limited to 13 kB in all.
+// Spawn starts a program in a new session of our own server, which it starts if necessary. The
+// program gets the tmux server's environment, which is minimal and has no secrets; a wrapper must
+// set anything else. Arguments are visible in ps and limited to 13 kB in total.
 //
-// ErrExists means that the name is taken, perhaps by a Spawn that was interrupted: the pane has
-// its mark from the moment it exists, so List tells. A program that exits at once is no error: the
-// pane is there, dead, with its last screen.
+// ErrExists means that the name is taken, perhaps by an interrupted Spawn: the pane has its mark from
+// the moment it exists, so List shows whose it is. A program that exits at once is no error: its pane
+// is dead and has its last screen.
 func (s *Server) Spawn(ctx context.Context, spec Spec) (PaneInfo, error) {
 	spec, err := spec.Checked()
 	if err != nil {
@@ -74,8 +74,8 @@ func (s *Server) Spawn(ctx context.Context, spec Spec) (PaneInfo, error) {
 	return panes[0], nil
 }
 
-// call creates the session and marks its pane in one list, so that no pane is ever without its
-// mark. The directory is the client's own: unlike -c, tmux does not expand that as a format.
+// call creates the session and marks its pane in one list, so that no pane ever lacks its mark. The
+// client itself runs in the directory, because tmux would expand the argument of -c as a format.
 func (spec Spec) call(socket string) call {
 	target := "=" + spec.Session + ":" // exactly this session
 	create := []string{
@@ -85,15 +85,15 @@ func (spec Spec) call(socket string) call {
 	return call{socket: socket, dir: spec.Dir, cmds: [][]string{
 		append(create, spec.Argv...),
 		{"set-option", "-p", "-t", target, "--", "@understudy", spec.Mark},
-		// A client that is attached elsewhere may have lent the window its size. This also fixes it.
+		// A client that is attached elsewhere may have set the window's size. This command also fixes it.
 		{"resize-window", "-t", target, "-x", strconv.Itoa(spec.Width), "-y", strconv.Itoa(spec.Height)},
 		{"display-message", "-p", "-t", target, paneFormat},
 	}}
 }
 
-// Checked returns the Spec as Spawn will use it, with its defaults and the program's full path, or
-// an error. tmux would not tell: for a missing program or directory new-session reports success and
-// runs nothing, or something elsewhere.
+// Checked returns the Spec as Spawn uses it, with defaults and the program's full path, or an error.
+// tmux itself reports nothing: for a missing program or directory new-session succeeds, and runs
+// nothing or runs the program elsewhere.
 func (spec Spec) Checked() (Spec, error) {
 	if !sessionName().MatchString(spec.Session) {
 		return spec, fmt.Errorf("session name %q: want up to 100 of a-z, 0-9, _ and -, starting with a letter or digit", spec.Session)
@@ -130,8 +130,8 @@ func (spec Spec) Checked() (Spec, error) {
 	return spec, nil
 }
 
-// commandLine returns argv with the program's full path, and with at least two words: tmux gives a
-// single one to a shell.
+// commandLine returns argv with the program's full path, and with at least two words, because tmux gives
+// a single word to a shell.
 func commandLine(argv []string) ([]string, error) {
 	if len(argv) == 0 {
 		return nil, errors.New("no program to run")

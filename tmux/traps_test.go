@@ -14,7 +14,7 @@ import (
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
-// texts that some way of typing into tmux gets wrong.
+// texts are texts that at least one way of typing into tmux gets wrong.
 var texts = []string{
 	"x", " ", "\n", "\t", ";", `\;`, "rm x;", "a;b ; kill-server", `"`, `'`, `\`, `\\`, "$HOME", "`id`", "#(id)", "#{pid}",
 	"##", "%end 1 2 3", "%begin 1 1 1\n%end 1 1 1", "{}", "~", "-n", "--", "-t %0", "Enter", "C-c", "Escape", "!", "/exit",
@@ -60,7 +60,7 @@ func TestKeysAreKeys(t *testing.T) {
 	r.expect(t, "\x13\x15"+bracketed("text")+"\r\x1b[A")
 }
 
-// In a mode tmux swallows keys, some of them block the client for ever, and pastes lose brackets.
+// TestModesAreLeft: in a mode tmux swallows keys, some keys block the client for ever, and pastes lose their brackets.
 func TestModesAreLeft(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)
@@ -105,8 +105,8 @@ func TestConcurrentPastesDoNotMix(t *testing.T) {
 	wg.Wait()
 }
 
-// A paste into a pane that dies at the same moment must neither end the server nor fail in another
-// way than with ErrDead or ErrGone.
+// TestPasteIntoDyingPanes: a paste into a pane that dies at the same moment must not end the server, and
+// may fail only with ErrDead or ErrGone.
 func TestPasteIntoDyingPanes(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)
@@ -114,7 +114,7 @@ func TestPasteIntoDyingPanes(t *testing.T) {
 	counts := map[string]int{}
 	for i := 0; i < 25 || counts["typed"] == 0 && i < 50; i++ {
 		life := time.Duration(i) * time.Millisecond
-		if i >= 25 { // a machine so busy that each was dead before the first paste
+		if i >= 25 { // the machine is so busy that each pane was dead before its first paste
 			life = time.Duration(i-24) * 50 * time.Millisecond
 		}
 		pane, err := s.Spawn(t.Context(), tmux.Spec{
@@ -154,13 +154,13 @@ func TestNoPrefixTargets(t *testing.T) {
 	if err := s.Paste(t.Context(), p1.Ref, "for p1", tmux.PasteOptions{}); !errors.Is(err, tmux.ErrGone) {
 		t.Errorf("got %v, want ErrGone", err)
 	}
-	command(t, p10.Socket, "rename-session", "-t", "=p10", "other") // ids hold, whatever people do to names
+	command(t, p10.Socket, "rename-session", "-t", "=p10", "other") // an id stays the same when a person changes a name
 	paste(t, s, p10.Ref, "for p10")
 	p10.expect(t, bracketed("for p10"))
 	newReader(t, s, "p1")
 }
 
-// tmux expands formats in directories given to -c, and #(…) runs a shell.
+// TestSpawnInStrangeDirectories: tmux expands formats in a directory given to -c, and #(…) runs a shell.
 func TestSpawnInStrangeDirectories(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)
@@ -213,7 +213,7 @@ func TestSpawnPassesArgumentsOn(t *testing.T) {
 	}
 }
 
-// A single word would be a shell's command line.
+// TestSpawnOfOneWord: tmux would take a single word for a shell's command line.
 func TestSpawnOfOneWord(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)
@@ -262,7 +262,7 @@ func TestCaptureOfMany(t *testing.T) {
 		t.Fatal(err)
 	}
 	refs := []tmux.Ref{}
-	for i := range 300 { // more than fit into one command line; all but one are gone
+	for i := range 300 { // more panes than fit into one command line; all but one are gone
 		ref := pane.Ref
 		ref.Pane = fmt.Sprintf("%%%d", 100000+i)
 		refs = append(refs, ref)
@@ -280,7 +280,7 @@ func TestCaptureOfMany(t *testing.T) {
 	}
 }
 
-// The pane's own process group ends even if it ignores the hangup; the server goes on.
+// TestKillTakesTheProcessGroup: the pane's process group ends even if it ignores the hangup; the server stays.
 func TestKillTakesTheProcessGroup(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.Server(t)

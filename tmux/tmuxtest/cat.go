@@ -6,8 +6,8 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// cat does what a terminal with cat in it does: the terminal shows what is typed, and cat repeats
-// each line when it is complete.
+// cat behaves as a terminal in which cat runs: the terminal shows what is typed, and cat repeats each
+// complete line.
 func (p *fakePane) cat(in Input) {
 	if p.Dead {
 		return
@@ -46,7 +46,7 @@ func (p *fakePane) enter() {
 	p.line = 0
 }
 
-// show returns the last lines, or for 0 as many as the pane is high.
+// show returns the last lines; 0 stands for the height of the pane.
 func (p *fakePane) show(lines int) string {
 	screen := p.screen
 	if lines == 0 {

@@ -31,7 +31,7 @@ type Viewer interface {
 	Look(ctx context.Context, ref tmux.Ref) (tmux.View, error)
 }
 
-// Terminal is what [tmux.Server] and [Fake] have in common.
+// Terminal is the set of methods that [tmux.Server] and [Fake] share.
 type Terminal interface {
 	Maker
 	Typist
@@ -43,7 +43,7 @@ var (
 	_ Terminal = (*Fake)(nil)
 )
 
-// Conformance checks what users of a Terminal rely on. open returns one without panes.
+// Conformance checks what users of a Terminal rely on. open returns a Terminal without panes.
 func Conformance(t *testing.T, open func(t *testing.T) Terminal) {
 	for name, check := range map[string]func(*testing.T, suite){
 		"a pane is listed with its mark":    spawned,
@@ -71,7 +71,7 @@ func Conformance(t *testing.T, open func(t *testing.T) Terminal) {
 
 type suite struct{ Terminal }
 
-// cat starts cat, which shows on its screen what it was given, and waits until it does.
+// cat starts cat, which repeats its input on the screen, and waits until it does so.
 func (s suite) cat(t *testing.T, session string) tmux.PaneInfo {
 	t.Helper()
 	return s.catOf(t, tmux.Spec{Session: session, Mark: "mark-" + session})
@@ -79,7 +79,7 @@ func (s suite) cat(t *testing.T, session string) tmux.PaneInfo {
 
 func (s suite) catOf(t *testing.T, spec tmux.Spec) tmux.PaneInfo {
 	t.Helper()
-	// Alone, cat closes its terminal before it exits, and sometimes tmux ends it with a hangup then.
+	// Alone, cat closes its terminal before it exits, and tmux sometimes ends it with a hangup in between.
 	spec.Dir, spec.Argv = "/", []string{"sh", "-c", "cat; exit 0"}
 	pane, err := s.Spawn(t.Context(), spec)
 	if err != nil {
@@ -202,7 +202,7 @@ func pastedOnce(t *testing.T, s suite) {
 		t.Fatal(err)
 	}
 	s.waitDead(t, pane.Ref)
-	// That it was typed is the better answer: after ErrDead a caller believes it was not.
+	// ErrOnce is the better answer: after ErrDead a caller would believe that nothing was typed.
 	wantErr(t, "dead, typed before", once(pane.Ref, "two", "delivery-2"), tmux.ErrOnce)
 	wantErr(t, "dead, not typed before", once(pane.Ref, "three", "delivery-3"), tmux.ErrDead)
 }
@@ -254,13 +254,13 @@ func deadBySignal(t *testing.T, s suite) {
 	if err := s.Keys(t.Context(), pane.Ref, tmux.CtrlC); err != nil {
 		t.Fatal(err)
 	}
-	// tmux 3.2 knows no signal, and says nothing at all.
+	// tmux 3.2 does not know the signal, and reports nothing.
 	if dead := s.waitDead(t, pane.Ref); dead.DeadSignal == nil || *dead.DeadSignal != 2 || dead.DeadStatus != nil {
 		t.Errorf("got %+v, want signal 2", dead)
 	}
 }
 
-// strangers returns references that are like ref, but not to it.
+// strangers returns references that differ from ref in one field.
 func strangers(ref tmux.Ref) map[string]tmux.Ref {
 	pid, start, pane := ref, ref, ref
 	pid.ServerPID++

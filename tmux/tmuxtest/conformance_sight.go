@@ -53,7 +53,7 @@ func changedPane(t *testing.T, s suite) {
 	}
 }
 
-// looksAtOnce: of looks and lists that are asked for at the same time each has the answer to its own.
+// looksAtOnce: each of many looks and lists at the same time gets the answer to its own question.
 func looksAtOnce(t *testing.T, s suite) {
 	panes := map[string]tmux.Ref{"a": s.cat(t, "a").Ref, "b": s.cat(t, "b").Ref}
 	for name, ref := range panes {

@@ -2,5 +2,5 @@ package tmuxtest
 
 import "os/exec"
 
-// Contain has a command not start: there are no namespaces here.
+// Contain makes the command fail to start: macOS has no namespaces.
 func Contain(cmd *exec.Cmd) { cmd.Err = exec.ErrNotFound }

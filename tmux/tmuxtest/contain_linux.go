@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// Contain has a command run in a PID namespace of its own, as in a container. Who is not root needs a user
-// namespace as well, which some systems refuse: then the command does not start.
+// Contain makes a command run in a PID namespace of its own, as in a container. Without root it needs a user
+// namespace as well. Some systems refuse that; then the command does not start.
 func Contain(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
 	if id := os.Geteuid(); id != 0 {

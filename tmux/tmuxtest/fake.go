@@ -14,27 +14,27 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// Input is one thing that was typed into a pane of a Fake: a text or a key.
+// Input is one text or one key that was typed into a pane of a Fake.
 type Input struct {
-	Text string // as the program gets it: sanitized
+	Text string // sanitized, as the program gets it
 	Key  tmux.Key
 }
 
 // Fake is a tmux server in memory. It records what is typed, and its panes run what the test
-// scripts: by default each behaves as cat in a terminal does. It is safe for concurrent use.
+// scripts: by default each behaves as cat in a terminal. It is safe for concurrent use.
 //
-// It refuses what the real one refuses, and so wants real directories and programs, but it runs no
-// processes: a pane's PID is beyond what the system gives out, unless the test chooses one.
+// It refuses what a real server refuses, and so needs real directories and programs, but it runs no
+// processes: a pane's PID is above all that the system uses, unless the test sets one.
 type Fake struct {
-	// OnSpawn, if set, is called with every new pane, before Spawn returns. An error is Spawn's,
-	// and the pane does not come to be.
+	// OnSpawn, if set, is called with every new pane before Spawn returns. If it returns an error, Spawn
+	// returns that error and makes no pane.
 	OnSpawn func(spec tmux.Spec, pane tmux.PaneInfo) error
-	// OnInput, if set, takes the place of cat. It is called for each input in order, and may call
+	// OnInput, if set, replaces cat. It is called for each input in order, and may call
 	// the Fake's methods.
 	OnInput func(ref tmux.Ref, in Input)
 
-	mu    sync.Mutex // guards what follows
-	ref   tmux.Ref   // of the server; Pane is empty
+	mu    sync.Mutex // guards the fields below
+	ref   tmux.Ref   // the server's; Pane is empty
 	next  int
 	panes map[string]*fakePane
 	fail  error
@@ -43,12 +43,12 @@ type Fake struct {
 type fakePane struct {
 	tmux.PaneInfo
 	screen []string // with the scrollback
-	line   int      // where in the last line what is being typed begins; cat only
+	line   int      // where the line being typed begins in the last row; for cat only
 	inputs []Input
 	once   string // the last PasteOptions.Once
 }
 
-// firstPID is above any process id: Linux stops at 2^22.
+// firstPID is above every process id: Linux's highest is 2^22.
 const firstPID = 1<<22 + 1
 
 // NewFake returns a server without panes.
@@ -59,17 +59,17 @@ func NewFake() *Fake {
 	}
 }
 
-// Server is the process id of the server, which its panes' refs have as well.
+// Server returns the process id of the server, which is also in the refs of its panes.
 func (f *Fake) Server() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ref.ServerPID
 }
 
-// SwitchClients does nothing: nobody is attached to a Fake.
+// SwitchClients moves no client: a Fake has none.
 func (f *Fake) SwitchClients(context.Context, string, string) error { return f.failure() }
 
-// FailNext makes the next call of a Terminal's method fail.
+// FailNext makes the next call of a Terminal's method return err.
 func (f *Fake) FailNext(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -84,7 +84,7 @@ func (f *Fake) failure() error {
 	return err
 }
 
-// Add adds a pane that somebody else has made. Empty fields are filled in.
+// Add adds a pane that somebody else made. It fills in empty fields.
 func (f *Fake) Add(pane tmux.PaneInfo) tmux.PaneInfo {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -102,7 +102,7 @@ func (f *Fake) add(pane tmux.PaneInfo) tmux.PaneInfo {
 	return pane
 }
 
-// Inputs returns what was typed into a pane, which may be gone, in order.
+// Inputs returns what was typed into a pane, in order. The pane may be gone.
 func (f *Fake) Inputs(ref tmux.Ref) []Input {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -112,12 +112,12 @@ func (f *Fake) Inputs(ref tmux.Ref) []Input {
 	return nil
 }
 
-// SetScreen makes a pane show text, and nothing else.
+// SetScreen replaces the screen of a pane by text.
 func (f *Fake) SetScreen(ref tmux.Ref, text string) {
 	f.with(ref, func(p *fakePane) { p.screen, p.line = strings.Split(text, "\n"), 0 })
 }
 
-// Update changes what is known of a pane: its title, mode, process.
+// Update changes the description of a pane, such as its title, mode or process.
 func (f *Fake) Update(ref tmux.Ref, change func(*tmux.PaneInfo)) {
 	f.with(ref, func(p *fakePane) { change(&p.PaneInfo) })
 }
@@ -145,7 +145,7 @@ func (f *Fake) with(ref tmux.Ref, change func(*fakePane)) {
 	}
 }
 
-// find needs the lock.
+// find returns the pane that ref means. The caller holds the lock.
 func (f *Fake) find(ref tmux.Ref) (*fakePane, error) {
 	if _, err := tmux.ParseRef(ref.String()); err != nil {
 		return nil, err
@@ -261,7 +261,7 @@ func (f *Fake) input(ctx context.Context, ref tmux.Ref, opt tmux.PasteOptions, i
 	return nil
 }
 
-// record keeps the inputs of one call together, whoever else types.
+// record stores the inputs of one call together, even if others type at the same time.
 func (f *Fake) record(ref tmux.Ref, opt tmux.PasteOptions, inputs []Input) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -287,7 +287,7 @@ func (f *Fake) record(ref tmux.Ref, opt tmux.PasteOptions, inputs []Input) error
 	return nil
 }
 
-// Capture returns what SetScreen, or cat, has put there.
+// Capture returns what SetScreen or cat wrote.
 func (f *Fake) Capture(ctx context.Context, lines int, _ bool, refs ...tmux.Ref) (map[string]string, error) {
 	if err := cmp.Or(f.failure(), ctx.Err()); err != nil {
 		return nil, err
@@ -311,7 +311,7 @@ func (f *Fake) Capture(ctx context.Context, lines int, _ bool, refs ...tmux.Ref)
 	return screens, nil
 }
 
-// Look returns what SetScreen, or cat, has put there, and the name of the program.
+// Look returns what SetScreen or cat wrote, and the name of the program.
 func (f *Fake) Look(ctx context.Context, ref tmux.Ref) (tmux.View, error) {
 	if err := cmp.Or(f.failure(), ctx.Err()); err != nil {
 		return tmux.View{}, err
@@ -325,7 +325,7 @@ func (f *Fake) Look(ctx context.Context, ref tmux.Ref) (tmux.View, error) {
 	return tmux.View{Screen: p.show(0), Command: p.CurrentCommand}, nil
 }
 
-// List returns the panes in the order in which they came to be.
+// List returns the panes in the order in which they were made.
 func (f *Fake) List(ctx context.Context) ([]tmux.PaneInfo, error) {
 	if err := cmp.Or(f.failure(), ctx.Err()); err != nil {
 		return nil, err
@@ -342,7 +342,7 @@ func (f *Fake) List(ctx context.Context) ([]tmux.PaneInfo, error) {
 	return panes, nil
 }
 
-// Inspect returns one pane.
+// Inspect returns the description of one pane.
 func (f *Fake) Inspect(ctx context.Context, ref tmux.Ref) (tmux.PaneInfo, error) {
 	if err := cmp.Or(f.failure(), ctx.Err()); err != nil {
 		return tmux.PaneInfo{}, err

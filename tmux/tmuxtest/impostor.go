@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Impostor listens where a tmux server might, and has every tmux command that talks to it run a program.
+// Impostor listens where a tmux server might, and tells every tmux client that talks to it to run a program.
 type Impostor struct {
 	Socket string
 	talked atomic.Int64
@@ -55,21 +55,21 @@ func (i *Impostor) Fooled() bool {
 	return err == nil || i.talked.Load() > 0
 }
 
-// serve answers as a server does that has its client attach, and then run a program in its place.
+// serve answers as a server that makes its client attach, and then run a program in the client's place.
 func (i *Impostor) serve(conn net.Conn) {
 	defer conn.Close()
 	if _, err := conn.Read(make([]byte, 1)); err != nil {
-		return // it looked and did not talk
+		return // the client connected but did not talk
 	}
 	i.talked.Add(1)
 	const exited, ready, exec = 204, 207, 217 // of tmux-protocol.h
 	all := slices.Concat(message(ready, ""), message(exec, "echo ran > '"+i.proof+"'\x00/bin/sh\x00"), message(exited, ""))
 	if _, err := conn.Write(all); err == nil {
-		_, _ = io.Copy(io.Discard, conn) // until the client has gone
+		_, _ = io.Copy(io.Discard, conn) // until the client closes
 	}
 }
 
-// message is one message of tmux's protocol, version 8.
+// message encodes one message of tmux's protocol, version 8.
 func message(typ uint32, data string) []byte {
 	const head, version = 16, 8
 	b := binary.NativeEndian.AppendUint32(nil, typ)

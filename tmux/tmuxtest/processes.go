@@ -11,7 +11,7 @@ import (
 
 // Processes is the process table of a machine in memory. It is safe for concurrent use.
 type Processes struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	next  int
 	procs map[int]*process
 }
@@ -24,14 +24,14 @@ type process struct {
 	signal func(syscall.Signal)
 }
 
-// AbovePID is above any process id that the system gives out, and above those of a [Fake]. A table gives
-// out the ids after it.
+// AbovePID is above every process id of the system and of a [Fake]. A table of processes gives out the
+// ids after it.
 const AbovePID = firstPID + 999
 
 // NewProcesses returns a table without processes.
 func NewProcesses() *Processes { return &Processes{next: AbovePID, procs: map[int]*process{}} }
 
-// Start adds a process. signal, which may be nil, is called with what it is sent.
+// Start adds a process. signal, which may be nil, is called with each signal that the process is sent.
 func (t *Processes) Start(parent int, signal func(syscall.Signal)) tmux.Process {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -39,14 +39,14 @@ func (t *Processes) Start(parent int, signal func(syscall.Signal)) tmux.Process 
 	return t.put(t.next, parent, signal)
 }
 
-// Put adds a process with an id that somebody else has chosen.
+// Put adds a process with a given id.
 func (t *Processes) Put(pid int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.put(pid, 0, nil)
 }
 
-// put needs the lock.
+// put adds a process. The caller holds the lock.
 func (t *Processes) put(pid, parent int, signal func(syscall.Signal)) tmux.Process {
 	p := tmux.Process{PID: pid, Start: uint64(pid) * 10}
 	t.procs[pid] = &process{Process: p, parent: parent, ended: make(chan struct{}), signal: signal}
@@ -63,7 +63,7 @@ func (t *Processes) End(p tmux.Process) {
 	}
 }
 
-// find returns a process that has not ended; nil: there is none.
+// find returns a process that has not ended, or nil.
 func (t *Processes) find(pid int) *process {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -81,13 +81,13 @@ func (t *Processes) Find(pid int) (tmux.Process, error) {
 	return tmux.Process{}, fmt.Errorf("process %d: %w", pid, tmux.ErrNoProcess)
 }
 
-// Lives says whether a process has not ended.
+// Lives says whether a process is alive.
 func (t *Processes) Lives(p tmux.Process) bool {
 	q := t.find(p.PID)
 	return q != nil && q.Process == p
 }
 
-// Within says whether a process lives and is pid, or was started by it, directly or not.
+// Within says whether a process is alive and is pid, or was started by it, directly or indirectly.
 func (t *Processes) Within(p tmux.Process, pid int) bool {
 	for at := t.find(p.PID); at != nil; at = t.find(at.parent) {
 		if at.PID == pid {
@@ -111,8 +111,8 @@ func (t *Processes) Wait(ctx context.Context, p tmux.Process) error {
 	}
 }
 
-// Signal sends a signal to a process, or returns [tmux.ErrNoProcess]. It does not end it: that is for
-// whoever has started it.
+// Signal sends a signal to a process, or returns [tmux.ErrNoProcess]. It does not end the process: the
+// function given to Start may do so.
 func (t *Processes) Signal(p tmux.Process, sig syscall.Signal) error {
 	q := t.find(p.PID)
 	if q == nil || q.Process != p {

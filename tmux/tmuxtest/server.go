@@ -1,5 +1,5 @@
-// Package tmuxtest is for tests of what types into terminals: a private real tmux server, a fake
-// in memory, and one suite that both must pass.
+// Package tmuxtest owns what tests need of terminals: a private real tmux server, a fake one in memory,
+// and one suite that both must pass.
 package tmuxtest
 
 import (
@@ -13,12 +13,12 @@ import (
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
-// patience bounds every wait for something outside the test. It is long because it is only reached
-// when a test fails.
+// patience limits every wait for something outside the test. It is long, because only a failing test
+// waits that long.
 const patience = 30 * time.Second
 
-// Server returns a tmux server of the test's own. It and all its panes end with the test. A
-// missing tmux fails the test.
+// Server returns a tmux server for this test. The server and all its panes end with the test. If tmux
+// is missing, the test fails.
 func Server(tb testing.TB) *tmux.Server {
 	tb.Helper()
 	if _, err := tmux.Check(tb.Context(), ""); err != nil {
@@ -40,7 +40,7 @@ func Server(tb testing.TB) *tmux.Server {
 	return s
 }
 
-// killServer ends the panes first, since a program may ignore the hangup that the server's end is.
+// killServer ends the panes first: a program may ignore the hangup that it gets when the server ends.
 func killServer(tb testing.TB, s *tmux.Server) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), patience)
 	defer cancel()

@@ -1,11 +1,13 @@
-// Package warden ends what a process would leave behind when it is killed: folders, and the processes that
-// were started for them.
+// Package warden ends what a process would leave when it is killed: the folders that it named, and the processes
+// that use them.
+//
+// Any goroutine may call a [Warden]'s methods.
 //
 // A warden is a process of its own. It waits for the end of its standard input, which comes when our process
-// ends in whatever way; a pipe rather than Pdeathsig, which fires when the forking thread ends, leaves the folder
-// behind, and is known to Linux only. Then it ends every process whose command line or environment names a path
-// in one of its folders, first by SIGTERM, after a second by SIGKILL, and removes the folders. It ends no process
-// by its number alone.
+// ends, however it ends. (Pdeathsig would not do: it fires when the forking thread ends, does not remove the
+// folder, and exists on Linux only.) Then it ends every process whose command line or environment names a path in
+// one of its folders, first by SIGTERM, after a second by SIGKILL, and removes the folders. It never ends a process
+// by a process id that it knew before.
 package warden
 
 import (
@@ -19,8 +21,8 @@ import (
 	"syscall"
 )
 
-// script reads folders, one a line. PostgreSQL is asked for an immediate stop, in which it removes its shared memory:
-// SIGTERM would wait for its sessions.
+// script reads folders, one per line. It sends PostgreSQL SIGQUIT, for an immediate stop in which PostgreSQL removes its
+// shared memory: after SIGTERM it would wait for its sessions.
 const script = `
 dirs=
 while read -r dir; do dirs="$dirs $dir"; done
@@ -50,20 +52,20 @@ for dir in $dirs; do
 done
 `
 
-// Warden is the process. Its methods may be called by any goroutine.
+// Warden is a running warden.
 type Warden struct {
 	cmd *exec.Cmd
 
-	mu    sync.Mutex // keeps lines whole
+	mu    sync.Mutex // so that lines are written whole
 	input io.WriteCloser
 }
 
-// Start starts a warden that watches nothing yet.
+// Start starts a warden that watches no folder yet.
 func Start() (*Warden, error) {
 	w := &Warden{cmd: exec.Command("/bin/sh", "-c", script, "understudy-warden")}
 	w.cmd.Dir = "/"
-	w.cmd.Env = []string{"PATH=" + os.Getenv("PATH")}      // nothing in it by which another warden would end this one
-	w.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C is ours alone
+	w.cmd.Env = []string{"PATH=" + os.Getenv("PATH")}      // no path by which another warden would end this one
+	w.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C must not reach it
 	var err error
 	if w.input, err = w.cmd.StdinPipe(); err == nil {
 		err = w.cmd.Start()
@@ -74,13 +76,14 @@ func Start() (*Warden, error) {
 	return w, nil
 }
 
-// odd reports whether the script could take a path with this character for something else.
+// odd reports whether the script could misread a path with this character.
 func odd(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._/+-", r)
 }
 
-// Watch has the warden end what uses the folder, and remove it. Whoever removes the folder first has nothing of
-// it ended. The name must be one that nobody else's command line has by chance, as os.MkdirTemp makes it.
+// Watch adds a folder: when the warden ends, it ends the processes that use the folder, and removes it. If the folder
+// is gone by then, it ends none of them. No other command line may contain the folder's name by chance, so let
+// os.MkdirTemp make it.
 func (w *Warden) Watch(dir string) error {
 	if dir = filepath.Clean(dir); !filepath.IsAbs(dir) || dir == filepath.Dir(dir) || strings.ContainsFunc(dir, odd) {
 		return fmt.Errorf("warden: the folder %q must have an absolute path of letters, digits and ._+-", dir)
@@ -93,10 +96,10 @@ func (w *Warden) Watch(dir string) error {
 	return nil
 }
 
-// End has the warden do its work, and waits for it.
+// End makes the warden do its work, and waits for that.
 func (w *Warden) End() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.input.Close()
-	_ = w.cmd.Wait() // it did what it could
+	_ = w.cmd.Wait() // its status does not matter
 }

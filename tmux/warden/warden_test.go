@@ -15,18 +15,18 @@ import (
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
-// victim makes this binary a test process that leaves everything it can, and waits to be killed.
+// victim makes this binary a test process that starts processes and makes folders, and waits until it is killed.
 const victim = "WARDEN_TEST_VICTIM"
 
 func TestMain(m *testing.M) { os.Exit(wardentest.Run(m.Run)) }
 
-// TestVictim is not a test but what is killed by the others.
+// TestVictim is not a test: the other tests run and kill it.
 func TestVictim(t *testing.T) {
 	if os.Getenv(victim) == "" {
 		return
 	}
 	dir := t.TempDir()
-	// One ends by SIGTERM, one by nothing less than SIGKILL and with a child; a session of its own each.
+	// The first ends by SIGTERM. The second has a child and ends only by SIGKILL. Each has a session of its own.
 	for _, script := range []string{"sleep 1000", "trap '' TERM HUP; while :; do sleep 1000; done"} {
 		cmd := exec.Command("/bin/sh", "-c", script)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -36,17 +36,17 @@ func TestVictim(t *testing.T) {
 		fmt.Println("left", cmd.Process.Pid, dir)
 	}
 	fmt.Println("left all", os.Getpid())
-	<-time.After(time.Minute) // should the test be killed that is to kill this one
+	<-time.After(time.Minute) // ends even if the test that should kill this process was killed
 }
 
-// left is what a victim says that it leaves.
+// left is what a victim leaves, by its own report.
 type left struct {
 	self int
 	pids []int
 	dirs []string
 }
 
-// start runs a command that is a victim, or runs one.
+// start runs a command that is a victim or runs a victim.
 func start(t *testing.T, cmd *exec.Cmd) left {
 	t.Helper()
 	cmd.Env = append(os.Environ(), victim+"=1")
@@ -88,7 +88,7 @@ func (l left) wantNothing(t *testing.T) {
 	}
 }
 
-// gone reports whether a process has ended, waited for or not.
+// gone reports whether a process has ended; it may be a zombie.
 func gone(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return true
@@ -108,7 +108,7 @@ func TestAKilledTestLeavesNothing(t *testing.T) {
 	l.wantNothing(t)
 }
 
-// TestAKilledGoCommandLeavesNothing kills `go test` and not the process of the tests.
+// TestAKilledGoCommandLeavesNothing kills `go test`, not the process of the tests.
 func TestAKilledGoCommandLeavesNothing(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command("go", "test", "-vet=off", "-count=1", "-run=^TestVictim$", "-v", ".")
@@ -120,8 +120,7 @@ func TestAKilledGoCommandLeavesNothing(t *testing.T) {
 	l.wantNothing(t)
 }
 
-// TestEndLeavesTheRest: a folder that is gone when the warden is told to end costs nobody anything, nor does one
-// with another name.
+// TestEndLeavesTheRest: End ends no process of a folder that is gone by then, nor of a folder with another name.
 func TestEndLeavesTheRest(t *testing.T) {
 	t.Parallel()
 	w, err := warden.Start()

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Eventually waits, 30 seconds at most, for what another process is about to do.
+// Eventually waits, at most 30 seconds, for something that another process is about to do.
 func Eventually(t testing.TB, what string, happened func() bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)

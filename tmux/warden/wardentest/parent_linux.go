@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// endWithParent has the kernel end this process when the go command that runs it ends. Else tests would go on for
-// minutes after a SIGKILL of `go test`, with nobody to report to.
+// endWithParent makes the kernel end this process when the go command that runs it ends. Otherwise, after a SIGKILL of
+// `go test`, the tests would run on for minutes although nobody reads their results.
 func endWithParent() {
 	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", os.Getppid()))
 	if strings.TrimSpace(string(name)) == "go" {

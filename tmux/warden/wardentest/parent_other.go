@@ -2,5 +2,5 @@
 
 package wardentest
 
-// endWithParent does nothing: tests go on until they write to the go command that is gone.
+// endWithParent does nothing: tests run until they write to the go command that has ended.
 func endWithParent() {}

@@ -1,4 +1,6 @@
-// Package wardentest keeps tests from leaving anything behind, however they end.
+// Package wardentest makes sure that tests leave nothing behind, however they end.
+//
+// Any goroutine may call its functions.
 package wardentest
 
 import (
@@ -11,14 +13,14 @@ import (
 	"github.com/understudyd/understudy/tmux/warden"
 )
 
-// ours is the warden of this test process, started at the first use.
+// ours is the warden of this test process. Its first use starts it.
 var ours struct {
 	mu     sync.Mutex
 	warden *warden.Warden
 }
 
-// Run runs the tests of a package, with a temporary folder that goes at the end with all that still works in it,
-// also after SIGKILL of the test process or of the go command that runs it. It is for TestMain:
+// Run runs the tests of a package with a temporary folder. The folder, and every process that still uses it, is gone
+// at the end, even after SIGKILL of the test process or of the go command that runs it. It is for TestMain:
 // os.Exit(wardentest.Run(m.Run)).
 func Run(tests func() int) int {
 	endWithParent()
@@ -38,15 +40,15 @@ func Run(tests func() int) int {
 	return code
 }
 
-// useFolder makes it the one for temporary files, of t.TempDir and of every program that a test starts: its name in
-// their environment is what the warden knows them by.
+// useFolder makes dir the folder for temporary files, for t.TempDir and for every program that a test starts: the
+// folder's name in their environment is how the warden finds them.
 func useFolder(dir string) error {
 	dir = filepath.Join(dir, "t")
 	return errors.Join(os.Mkdir(dir, 0o711), os.Setenv("TMPDIR", dir))
 }
 
-// Folder makes a folder in the parent ("": the one for temporary files) that goes with this process. Every account
-// may pass through it. Its path is short, because those of unix sockets must be.
+// Folder makes a folder in parent ("": the folder for temporary files) that is removed when this process ends. Every
+// account may pass through it. Its path is short, because paths of unix sockets must be short.
 func Folder(parent string) (string, error) {
 	dir, err := os.MkdirTemp(parent, "us")
 	if err != nil {
@@ -65,8 +67,8 @@ func Folder(parent string) (string, error) {
 	return dir, ours.warden.Watch(dir)
 }
 
-// InMemory is a folder for temporary files whose syncing takes no time, where there is one; else "". It goes with this
-// process, however that ends.
+// InMemory is a folder in memory for temporary files, so that syncing them takes no time, or "" if the system has none.
+// It is removed when this process ends, however it ends.
 var InMemory = sync.OnceValue(func() string {
 	dir, err := Folder("/dev/shm")
 	if err != nil {
