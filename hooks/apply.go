@@ -14,8 +14,8 @@ import (
 
 const maxSettings = 16 << 20
 
-// ReadSettings reads a settings file for the functions that plan: nil if there
-// is none, not nil if it is empty.
+// ReadSettings reads a settings file for the functions that make a [Plan]. It
+// returns nil if there is no file, and an empty slice if the file is empty.
 func ReadSettings(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -35,7 +35,7 @@ func ReadSettings(path string) ([]byte, error) {
 	return text, nil
 }
 
-// For returns the plan for the settings file at path, its backup named after
+// For returns the plan for the settings file at path. Its backup is named after
 // the time: settings.json.understudy-20060102T150405.000000Z.bak beside it.
 func (p Plan) For(path string, now time.Time) Plan {
 	p.Path, p.Backup = path, ""
@@ -46,10 +46,10 @@ func (p Plan) For(path string, now time.Time) Plan {
 }
 
 // Apply carries the plan out: it writes the backup, then replaces the file by
-// rename, keeping its mode and owner. Where path is a symbolic link, its target
-// is replaced and the link stays. A file that is no longer what the plan was
-// made from is an error, and left alone. A plan that changes nothing does
-// nothing.
+// rename and keeps its mode and owner. If path is a symbolic link, Apply
+// replaces the link's target and keeps the link. If the file has changed since
+// the plan was made, it returns an error and leaves the file alone. A plan that
+// changes nothing does nothing.
 func Apply(p Plan) error {
 	if !p.Changed {
 		return nil
@@ -98,7 +98,7 @@ func (p Plan) apply() error {
 	return replace(target, p.After)
 }
 
-// replace writes a file by rename: with the mode and owner of the one that is there, else 0600.
+// replace writes a file by rename. The new file keeps the mode and owner of the old one; without one its mode is 0600.
 func replace(path string, text []byte) error {
 	like, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -117,9 +117,9 @@ func replace(path string, text []byte) error {
 	return nil
 }
 
-// linkTarget follows links at path, also to a file that does not exist yet.
+// linkTarget follows the links at path. The last one may lead to a file that does not exist yet.
 func linkTarget(path string) (string, error) {
-	for range 40 { // what the kernel allows
+	for range 40 { // the kernel's own limit
 		to, err := os.Readlink(path)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EINVAL) { // EINVAL: no link
 			return path, nil
@@ -128,7 +128,7 @@ func linkTarget(path string) (string, error) {
 			return "", err
 		}
 		if !filepath.IsAbs(to) {
-			// Not joined by text alone: the link's own folder may be a link.
+			// The link's own folder may be a link, so the text of the paths alone is not enough.
 			dir, err := filepath.EvalSymlinks(filepath.Dir(path))
 			if err != nil {
 				return "", err
@@ -140,8 +140,8 @@ func linkTarget(path string) (string, error) {
 	return "", fmt.Errorf("%s: too many links", path)
 }
 
-// writeNew writes a file that must not exist, synced, with mode and owner of
-// like (0600 and ours if nil).
+// writeNew writes and syncs a file that must not exist yet, with the mode and
+// owner of like (if nil, 0600 and ours).
 func writeNew(path string, text []byte, like fs.FileInfo) (err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

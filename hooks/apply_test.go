@@ -56,7 +56,7 @@ func TestApply(t *testing.T) {
 	}
 	wantFile(t, path, string(p.After), 0o640)
 	wantFile(t, path+".understudy-20261120T160000.123456Z.bak", before, 0o640)
-	if err := Apply(plan(t, path, install)); err != nil { // changes nothing, writes nothing
+	if err := Apply(plan(t, path, install)); err != nil { // a plan that changes nothing
 		t.Error(err)
 	}
 	if err := Apply(p); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {

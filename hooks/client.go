@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// ErrRefused is the daemon's verdict that an event is wrong in itself; sending
-// it again would not help, so it is not spooled.
+// ErrRefused means that the daemon refused the event itself. It is not spooled,
+// because sending it again would not help.
 var ErrRefused = errors.New("refused")
 
 var errNoAnswer = errors.New("no answer in time")
@@ -25,8 +25,8 @@ const (
 )
 
 // AnswerTimeout is how long the daemon may take to answer event. The CLI waits
-// meanwhile: longest where the answer can change what it does, and briefly at
-// a session's end, where it gives its hooks little time.
+// meanwhile: longest for events whose answer can change what it does, and
+// briefly at a session's end, where it gives its hooks little time.
 func AnswerTimeout(event string) time.Duration {
 	switch event {
 	case Stop, UserPromptSubmit, SessionStart, PermissionRequest:
@@ -38,19 +38,19 @@ func AnswerTimeout(event string) time.Duration {
 	}
 }
 
-// Send posts e to the daemon at socket and returns its answer, which may be
-// empty. It takes at most [AnswerTimeout], or until ctx ends; the connection
-// itself 100 ms.
+// Send posts e to the daemon at socket and returns the daemon's answer, which may
+// be empty. It takes at most [AnswerTimeout], or until ctx ends; to connect takes
+// at most 100 ms.
 //
-// Without an error the answer is complete. An error that is [ErrRefused] means
-// that the daemon judged the event itself (4xx). Any other means that no
-// complete answer came, and the caller spools: nobody at the socket, an
-// answer cut off, 5xx, and those 4xx that are about the way and not the event:
-// 401 and 404 (another daemon than ours, or an older one), 408, 425 and 429
-// (not now).
+// Without an error the answer is complete. [ErrRefused] means that the daemon
+// refused the event itself (4xx). Any other error means that no complete answer
+// came, and the caller spools e: nobody listened, the answer was cut off, 5xx, or
+// a 4xx that is not about the event: 401 and 404 (another daemon than ours, or an
+// older one), 408, 425 and 429 (not now).
 //
-// One exchange over a unix socket needs so little of HTTP that it is written
-// out here: a process that is linked with net/http takes half as long again to start.
+// One exchange over a unix socket needs little of HTTP, so this package
+// implements that itself: a process that is linked with net/http takes half as
+// long again to start.
 func Send(ctx context.Context, socket string, e Envelope) ([]byte, error) {
 	if err := e.check(); err != nil {
 		return nil, err
@@ -69,8 +69,8 @@ func Send(ctx context.Context, socket string, e Envelope) ([]byte, error) {
 	return answer.body, nil
 }
 
-// Tell posts a JSON body, less urgent than a hook, to a path of the daemon's at socket and waits for
-// an answer until ctx ends. What the answer says is of no use to the caller.
+// Tell posts a JSON body that is less urgent than a hook to a path of the daemon at socket, and waits for
+// an answer until ctx ends. It drops the answer's body.
 func Tell(ctx context.Context, socket, launch, path string, body []byte) error {
 	answer, err := exchange(ctx, socket, post(path, body, "X-Understudy-Launch", launch))
 	if err == nil {
@@ -96,7 +96,7 @@ func request(e Envelope) []byte {
 		"X-Hook-Key", e.Key, "X-Hook-At", e.At.UTC().Format(time.RFC3339Nano))
 }
 
-// post writes a request. Of the headers, names and values in turn, those without a value are left out.
+// post encodes a request. headers are names and values in turn; it leaves out those without a value.
 func post(path string, body []byte, headers ...string) []byte {
 	var b bytes.Buffer
 	b.Grow(len(body) + 1024)
@@ -112,9 +112,9 @@ func post(path string, body []byte, headers ...string) []byte {
 	return b.Bytes()
 }
 
-// headerValue replaces control bytes, with which an odd environment could end
-// the header early. The values come from the environment and are not long; one
-// that is would only be refused by the server.
+// headerValue replaces control bytes, by which a strange environment could end
+// the header early. The values come from the environment and are short; the
+// server would only refuse a long one.
 func headerValue(s string) string {
 	clean := []byte(s[:min(len(s), 8<<10)])
 	for i, c := range clean {
@@ -133,7 +133,7 @@ func exchange(ctx context.Context, socket string, request []byte) (response, err
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	// A server may answer and close before it has read everything; then the
+	// A server may answer and close before it has read everything. Then its
 	// answer counts, not the failed write.
 	_, writeErr := conn.Write(request)
 	answer, err := readResponse(bufio.NewReader(conn))
@@ -148,7 +148,7 @@ type response struct {
 	body   []byte
 }
 
-// verdict is the body of an answer that settles the event, or why it does not.
+// verdict returns the body of an answer that accepts the event, else an error that says why it does not.
 func (r response) verdict() ([]byte, error) {
 	switch {
 	case r.status >= 200 && r.status < 300:
@@ -170,15 +170,15 @@ func (r response) sentence() string {
 	return fmt.Sprintf("%.80q", r.body)
 }
 
-// readResponse reads one answer and insists on its end: a length or chunks.
-// "Until the connection closes" is no end, since a daemon that dies closes too.
+// readResponse reads one answer and insists on a marked end: a length or chunks.
+// The end of the connection is not enough, because a daemon that dies closes it too.
 func readResponse(r *bufio.Reader) (response, error) {
 	for {
 		status, fields, err := readHead(r)
 		if err != nil {
 			return response{}, err
 		}
-		if status < 200 { // 100 Continue and the like come before the answer
+		if status < 200 { // informational answers such as 100 Continue come before the real one
 			continue
 		}
 		body, err := readBody(r, status, fields)
@@ -218,7 +218,7 @@ func readHead(r *bufio.Reader) (status int, fields map[string]string, err error)
 	}
 }
 
-// readLine returns a line without its end and takes its length from left.
+// readLine returns a line without its line end, and subtracts its length from left.
 func readLine(r *bufio.Reader, left *int) (string, error) {
 	var line []byte
 	for {
@@ -260,7 +260,7 @@ func readBody(r *bufio.Reader, status int, fields map[string]string) ([]byte, er
 
 func readChunks(r *bufio.Reader) ([]byte, error) {
 	var body []byte
-	left := maxHead // for all the lines between the chunks
+	left := maxHead // for all lines between the chunks
 	for {
 		line, err := readLine(r, &left)
 		if err != nil {
@@ -291,8 +291,8 @@ func readChunks(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// noEOF turns the end of a stream in the middle of an answer into an error
-// that nobody takes for a regular end.
+// noEOF replaces the end of a stream in the middle of an answer by an error
+// that cannot be mistaken for a regular end.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

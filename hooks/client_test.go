@@ -37,7 +37,7 @@ func serve(t testing.TB, data string, h http.HandlerFunc) *http.Server {
 	return srv
 }
 
-// raw is a daemon that reads one request and answers with exactly these bytes.
+// raw starts a daemon that reads one request and answers with exactly these bytes.
 func raw(t *testing.T, answer string) (data string) {
 	t.Helper()
 	data = shortDir(t)
@@ -157,7 +157,7 @@ func TestSendByStatus(t *testing.T) {
 	}
 }
 
-// incomplete are answers that must not be taken for one.
+// incomplete are answers that Send must not take for complete.
 var incomplete = map[string]string{
 	"nothing":           "",
 	"half a status":     "HTTP/1.1 20",
@@ -230,7 +230,7 @@ func TestAnswerTimeout(t *testing.T) {
 
 func FuzzReadResponse(f *testing.F) {
 	for name, answer := range incomplete {
-		if name != "header too long" { // it would be all that the fuzzer is busy with
+		if name != "header too long" { // the fuzzer would spend all its time on it
 			f.Add([]byte(answer))
 		}
 	}
@@ -240,7 +240,7 @@ func FuzzReadResponse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What we take for whole, net/http does not take for cut off.
+		// net/http must not find an answer cut off that we accept as complete.
 		std, err := http.ReadResponse(bufio.NewReader(strings.NewReader(string(text))), nil)
 		if err != nil || std.StatusCode != got.status {
 			return // it is stricter about the head

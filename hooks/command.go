@@ -29,41 +29,43 @@ const (
 	truncatedField = "understudy_truncated"
 	malformedField = "understudy_malformed"
 
-	// maxDrain is how much of a payload that is too large is read and thrown
-	// away, so that the CLI does not meet a closed pipe.
+	// maxDrain is how much of a too large payload Command reads and drops,
+	// so that the CLI does not meet a closed pipe.
 	maxDrain = 64 << 20
 )
 
-// DenyTool is the answer to a one-shot that asks for a tool. The definitions of
-// the tools stay in its prompt, which must begin like the agent's own.
+// DenyTool is the answer to a one-shot that wants to use a tool. Its prompt must
+// begin like the agent's own, so it still contains the definitions of the tools.
 const DenyTool = `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny",` +
 	`"permissionDecisionReason":"This is a handoff being written: answer with the document, use no tools."}}`
 
 // Command is `understudy hook`. main calls it before it sets up anything else.
-// It always returns 0, prints nothing on stdout but the daemon's complete
-// answer (or the one to a one-shot, below), and at most one line on stderr:
-// only when the event could be neither delivered nor spooled, or was refused.
+// It always returns 0. On stdout it prints only the daemon's complete answer, or
+// its own answer to a one-shot (see below). On stderr it prints at most one line:
+// when the event could be neither delivered nor spooled, or was refused.
 //
 // args are [--installed] [--data DIR] [--socket PATH] EVENT. The socket is
-// UNDERSTUDY_SOCKET, else --socket, else run/hook.sock in the data directory,
-// which is --data, else UNDERSTUDY_DATA, else the default one. The spool is the
-// folder spool/ beside the socket's folder.
+// UNDERSTUDY_SOCKET, else --socket, else run/hook.sock in the data directory.
+// The data directory is --data, else UNDERSTUDY_DATA, else the default one. The
+// spool is the folder spool/ beside the socket's folder.
 //
-// It does nothing at all in two cases: UNDERSTUDY_ONESHOT is set (a one-shot of
-// our own, forked off an agent's session, is no agent), or it runs from
+// Command does nothing in two cases. First, UNDERSTUDY_ONESHOT is set: a one-shot
+// that we forked off an agent's session is no agent. Second, it runs from
 // installed settings (--installed) inside an agent that we started
-// (UNDERSTUDY_LAUNCH is set), which has hooks of its own. Only, the hooks that
-// we give a one-shot itself, without --installed, deny it every tool: PreToolUse
-// is answered here, as no daemon needs to be asked.
+// (UNDERSTUDY_LAUNCH is set): that agent has hooks of its own. There is one
+// exception: from the hooks that we give a one-shot ourselves, without
+// --installed, Command denies every tool. It answers such a PreToolUse without
+// asking the daemon.
 //
 // A payload over [MaxBody], or one that is no JSON, is replaced by
 // {"hook_event_name":…, "understudy_truncated": true} or
-// "understudy_malformed", with the ids found in it. SIGTERM, with which the CLI ends a
-// hook that takes too long, spools the event like any missing answer.
+// "understudy_malformed", with the ids found in it. The CLI ends a hook that
+// takes too long by SIGTERM; Command then spools the event, as for any missing
+// answer.
 func Command(args []string, env func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
 	at := time.Now()
-	// With SIGPIPE taken, a closed stdout or stderr is a failed write and not
-	// our death.
+	// With SIGPIPE caught, a closed stdout or stderr is a failed write and does
+	// not kill the process.
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
@@ -81,7 +83,7 @@ func Command(args []string, env func(string) string, stdin io.Reader, stdout, st
 	case env("UNDERSTUDY_ONESHOT") != "":
 		if o.event == PreToolUse && !o.installed {
 			_, _ = io.WriteString(stdout, DenyTool)
-			_, _ = io.Copy(io.Discard, io.LimitReader(stdin, maxDrain)) // or the CLI could fail the hook, and go on
+			_, _ = io.Copy(io.Discard, io.LimitReader(stdin, maxDrain)) // on a closed pipe the CLI could fail the hook and use the tool
 		}
 	case o.installed && env("UNDERSTUDY_LAUNCH") != "":
 	default:
@@ -121,7 +123,7 @@ func parseArgs(args []string) (options, error) {
 		case name == "--socket":
 			to = &o.socket
 		case name == madeFlag:
-			to = &o.made // read by uninstall, of no use here
+			to = &o.made // for uninstall; not used here
 		case strings.HasPrefix(name, "-"):
 			return o, fmt.Errorf("hook: flag %.80q is not known; see understudy hook --help", name)
 		case o.event != "":
@@ -148,7 +150,7 @@ func parseArgs(args []string) (options, error) {
 	return o, nil
 }
 
-// run delivers one event. Its error is the one line for stderr.
+// run delivers one event. Its error becomes the one line on stderr.
 func (o options) run(at time.Time, env func(string) string, stdin io.Reader, stdout io.Writer) error {
 	socket, err := o.socketPath(env)
 	if err != nil {
@@ -171,7 +173,7 @@ func (o options) run(at time.Time, env func(string) string, stdin io.Reader, std
 	answer, sendErr := Send(ctx, socket, e)
 	switch {
 	case sendErr == nil:
-		_, _ = stdout.Write(answer) // if the CLI has gone, there is nobody to tell
+		_, _ = stdout.Write(answer) // a failed write means that the CLI has gone
 		return nil
 	case errors.Is(sendErr, ErrRefused):
 		return sendErr
@@ -204,14 +206,14 @@ func (o options) socketPath(env func(string) string) (string, error) {
 	return filepath.Abs(filepath.Join(dir, "run", "hook.sock"))
 }
 
-// defaultData is the daemon's default data directory, stated a second time
-// because this package imports none of ours.
+// defaultData is the daemon's default data directory. It repeats the daemon's
+// rule because this package imports none of our packages.
 func defaultData(env func(string) string) string {
 	share := env("XDG_DATA_HOME")
 	switch home := env("HOME"); {
 	case os.Geteuid() == 0:
 		return "/var/lib/understudy/data"
-	case filepath.IsAbs(share): // the XDG specification has relative ones ignored
+	case filepath.IsAbs(share): // the XDG specification says to ignore a relative one
 		return filepath.Join(share, "understudy", "data")
 	case home != "":
 		return filepath.Join(home, ".local", "share", "understudy", "data")
@@ -219,7 +221,7 @@ func defaultData(env func(string) string) string {
 	return ""
 }
 
-// payload is the body to send for what stdin holds.
+// payload returns the body to send for the contents of stdin.
 func payload(ctx context.Context, event string, stdin io.Reader) json.RawMessage {
 	read := make(chan []byte, 1)
 	go func() {
@@ -232,7 +234,7 @@ func payload(ctx context.Context, event string, stdin io.Reader) json.RawMessage
 	var body []byte
 	select {
 	case body = <-read:
-	case <-ctx.Done(): // nobody closes stdin: what was read so far is not ours to touch
+	case <-ctx.Done(): // nobody closes stdin; the reading goroutine still owns what it has read
 		return salvage(event, nil, malformedField)
 	}
 	if len(body) > MaxBody {
@@ -251,8 +253,8 @@ func payload(ctx context.Context, event string, stdin io.Reader) json.RawMessage
 	return body
 }
 
-// salvage returns a small body in place of one that cannot be sent, with the
-// ids that precede the trouble. The CLI writes them first.
+// salvage returns a small body in place of one that cannot be sent, with the ids
+// that stand before the broken or cut part. The CLI writes ids first.
 func salvage(event string, body []byte, why string) json.RawMessage {
 	kept := map[string]any{"hook_event_name": event, why: true}
 	dec := json.NewDecoder(bytes.NewReader(bytes.ToValidUTF8(body, []byte("\uFFFD"))))
@@ -267,7 +269,7 @@ func salvage(event string, body []byte, why string) json.RawMessage {
 			keepID(kept, name, value)
 		}
 	}
-	text, _ := json.Marshal(kept) // strings and bools: cannot fail
+	text, _ := json.Marshal(kept) // strings and bools cannot fail
 	return text
 }
 

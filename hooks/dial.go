@@ -12,11 +12,10 @@ import (
 // dialTimeout is how long a daemon may take to accept a connection.
 const dialTimeout = 100 * time.Millisecond
 
-// dial connects to a unix socket. Package net can do so as well, but a program that is linked with
-// it is linked with the C library too, where there is a C compiler, and takes half as long again to
-// start.
+// dial connects to a unix socket. Package net could do so too, but where there is a C compiler it
+// also links a program with the C library, and the program takes half as long again to start.
 func dial(ctx context.Context, socket string) (*os.File, error) {
-	if ctx.Err() != nil { // a connect that does not wait would not look, and what is spooled be sent as well
+	if ctx.Err() != nil { // a connect that succeeds at once would ignore ctx, and an event could be both spooled and sent
 		return nil, context.Cause(ctx)
 	}
 	fd, err := newSocket()
@@ -27,11 +26,11 @@ func dial(ctx context.Context, socket string) (*os.File, error) {
 		_ = syscall.Close(fd)
 		return nil, fmt.Errorf("connect: %w", err)
 	}
-	return os.NewFile(uintptr(fd), socket), nil // of what does not block, it keeps deadlines
+	return os.NewFile(uintptr(fd), socket), nil // a non-blocking file supports deadlines
 }
 
 func newSocket() (int, error) {
-	syscall.ForkLock.RLock() // no child gets it
+	syscall.ForkLock.RLock() // so that no child inherits the socket
 	defer syscall.ForkLock.RUnlock()
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err == nil {
@@ -40,7 +39,7 @@ func newSocket() (int, error) {
 	return fd, err
 }
 
-// connect waits while the daemon has as many callers waiting as the kernel keeps for it.
+// connect waits, at most dialTimeout, while the kernel's queue of callers for the daemon is full.
 func connect(ctx context.Context, fd int, socket string) error {
 	limit := syscall.NsecToTimeval(int64(dialTimeout))
 	if err := syscall.SetsockoptTimeval(fd, syscall.SOL_SOCKET, syscall.SO_SNDTIMEO, &limit); err != nil {

@@ -39,19 +39,19 @@ var names = []string{
 	"UserPromptExpansion", "WorktreeCreate", "WorktreeRemove",
 }
 
-// MaxBody is the largest payload that is taken, in bytes.
+// MaxBody is the size of the largest payload that is accepted, in bytes.
 const MaxBody = 1 << 20
 
 const maxEventName = 64
 
-// Known reports whether name is an event of the CLI versions we have seen, in
-// its canonical form.
+// Known reports whether name, in its canonical form, is an event of the CLI
+// versions that we have seen.
 func Known(name string) bool { return slices.Contains(names, name) }
 
 // Canonical returns Claude Code's spelling of an event: "session-start",
-// "sessionstart" and "SessionStart" are all SessionStart. A well-formed name of
-// at most 64 bytes that is not known is accepted too, since the CLI gains
-// events with each release; [Known] tells the two apart.
+// "sessionstart" and "SessionStart" all become SessionStart. It also accepts an
+// unknown but well-formed name of at most 64 bytes, because the CLI gains events
+// with each release; [Known] tells the two apart.
 func Canonical(name string) (string, bool) {
 	if name == "" || len(name) > maxEventName {
 		return "", false
@@ -89,8 +89,8 @@ func camelCase(name string) bool {
 	return name != ""
 }
 
-// Payload is what an event says, the fields of all events side by side. A
-// field that an event does not carry is zero.
+// Payload holds the fields of all events side by side. A field that an event
+// does not carry is zero.
 type Payload struct {
 	Event                string // canonical
 	SessionID            string
@@ -107,7 +107,7 @@ type Payload struct {
 	NotificationType     string
 	Message              string // Notification
 	ToolName             string
-	Error                string // StopFailure, PostToolUseFailure
+	Error                string // StopFailure, PostToolUseFailure: what failed
 	ErrorDetails         string
 	Trigger              string // PreCompact, PostCompact: manual, auto
 	AgentID              string // of a subagent
@@ -117,14 +117,14 @@ type Payload struct {
 	ToolInput            json.RawMessage
 
 	// Truncated and Malformed mark a body that [Command] put in place of one
-	// that was too large or no JSON; only ids survived.
+	// that was too large or no JSON; it has only ids.
 	Truncated, Malformed bool
 }
 
-// Parse reads the payload of event, in any spelling that [Canonical] takes.
-// Unknown fields are ignored, null is the same as absent. The error is a
-// sentence fit for the answer: a body over [MaxBody], bad UTF-8, no JSON
-// object, a field of the wrong type, or the payload of another event.
+// Parse reads the payload of event, in any spelling that [Canonical] accepts. It
+// ignores unknown fields and treats null as absent. Its error is a sentence for
+// the answer: the body is over [MaxBody], is no valid UTF-8 or no JSON object,
+// has a field of the wrong type, or belongs to another event.
 func Parse(event string, body []byte) (Payload, error) {
 	name, ok := Canonical(event)
 	if !ok {
@@ -180,8 +180,8 @@ func parse(event string, body []byte) (Payload, error) {
 	return p, nil
 }
 
-// object splits body into its members. Names match exactly, as they do for
-// the CLI, and not in any case, as they would when decoding into a struct.
+// object splits body into its members. Names must match exactly, as they must
+// for the CLI; decoding into a struct would ignore their case.
 func object(body []byte) (map[string]json.RawMessage, error) {
 	switch trimmed := bytes.TrimLeft(body, " \t\r\n"); {
 	case len(body) > MaxBody:

@@ -85,7 +85,7 @@ func TestParseCaptured(t *testing.T) {
 	golden(t, "testdata/payloads.golden", append(got, '\n'))
 }
 
-// nonZero is p by field, less the fields that say nothing.
+// nonZero returns the fields of p that are not zero.
 func nonZero(p Payload) map[string]any {
 	fields := map[string]any{}
 	v := reflect.ValueOf(p)

@@ -11,7 +11,7 @@ import (
 
 var some = InstallOptions{Bin: "/usr/local/bin/understudy", DataDir: "/home/o'dev/data", Events: []string{SessionStart, Stop, SessionEnd}}
 
-// documents are settings as people have them, and as nobody should.
+// documents are settings, from common ones to strange ones.
 var documents = map[string]string{
 	"empty file":      "",
 	"blank file":      "\n  \r\n",
@@ -73,7 +73,7 @@ func TestInstallThenUninstall(t *testing.T) {
 	}
 }
 
-// roundTrip holds an install against what it promises.
+// roundTrip checks an install and its uninstall.
 func roundTrip(t *testing.T, in Plan) {
 	t.Helper()
 	if !in.Changed || !json.Valid(in.After) || !slices.Equal(in.Added, some.Events) || len(in.Removed) != 0 {
@@ -99,7 +99,7 @@ func roundTrip(t *testing.T, in Plan) {
 func sorted(list []string) []string { return slices.Sorted(slices.Values(list)) }
 
 // removeOurs decodes settings and drops our hooks, and what is empty without
-// them, independently of the code under test.
+// them, without the code under test.
 func removeOurs(text []byte) (string, error) {
 	var root map[string]any
 	if err := json.Unmarshal(text, &root); err != nil {
@@ -130,7 +130,7 @@ func removeOurs(text []byte) (string, error) {
 	return string(b), err
 }
 
-// TestInstallLooks shows what a person finds in the file.
+// TestInstallLooks compares the file that a person sees after an install.
 func TestInstallLooks(t *testing.T) {
 	t.Parallel()
 	var all bytes.Buffer
@@ -173,7 +173,7 @@ func mustInstall(t *testing.T, settings []byte, o InstallOptions) []byte {
 	return p.After
 }
 
-// TestUninstallAfterOthers: who else changed the file keeps what they changed.
+// TestUninstallAfterOthers: uninstall keeps the changes that others made to the file.
 func TestUninstallAfterOthers(t *testing.T) {
 	t.Parallel()
 	stop := InstallOptions{Bin: "/u", Events: []string{Stop}}
@@ -208,7 +208,7 @@ func TestUninstallAfterOthers(t *testing.T) {
 			t.Errorf("%s: %s is left, want %s", name, p.After, c.want)
 		}
 	}
-	// A timeout changed by hand is put right by the next install.
+	// The next install corrects a timeout that was changed by hand.
 	p, err := PlanInstall([]byte(strings.ReplaceAll(own, "20", "9")), stop)
 	if err != nil || string(p.After) != own {
 		t.Errorf("install over another timeout: %v, %s", err, p.After)
@@ -257,7 +257,7 @@ func TestUninstallNothing(t *testing.T) {
 	}
 }
 
-// TestInstalledCommandIsUnderstood: what is written is what Command takes.
+// TestInstalledCommandIsUnderstood: Command accepts the command line that install writes.
 func TestInstalledCommandIsUnderstood(t *testing.T) {
 	t.Parallel()
 	for made := range levels {
@@ -284,7 +284,7 @@ func FuzzInstallRoundTrip(f *testing.F) {
 	f.Add(slices.Concat([]byte(`{"hooks":`), captured, []byte("}")))
 	f.Fuzz(func(t *testing.T, before []byte) {
 		if before == nil {
-			before = []byte{} // the fuzzer does not tell the two apart
+			before = []byte{} // the fuzzer does not distinguish nil and empty
 		}
 		if bytes.Contains(before, []byte("--installed")) {
 			return // our own hooks in it: install replaces them

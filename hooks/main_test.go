@@ -9,7 +9,7 @@ import (
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
-// TestMain lets the test binary be the command, for tests that need a process.
+// TestMain lets the test binary run as the command, for tests that need a process.
 func TestMain(m *testing.M) {
 	if os.Getenv("HOOKS_TEST_COMMAND") != "" {
 		os.Exit(Command(os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
@@ -35,7 +35,7 @@ func golden(t *testing.T, path string, got []byte) {
 	}
 }
 
-// shortDir is a directory whose sockets keep within the 107 bytes of a path.
+// shortDir makes a directory whose sockets have paths of at most 107 bytes.
 func shortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "us")

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestCommandOneShot: a one-shot of ours is denied its tools, without a daemon. Its other hooks,
-// and those that the user installed, say nothing.
+// TestCommandOneShot: Command denies a one-shot its tools, without a daemon. It prints nothing for its
+// other hooks, and for hooks that the user installed.
 func TestCommandOneShot(t *testing.T) {
 	t.Parallel()
 	away := shortDir(t)

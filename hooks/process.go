@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// startOf returns when a process started, in clock ticks since the boot whose id it returns too. Both
-// come from Linux's /proc; without it, or without the process, there is nothing to tell.
+// startOf returns when a process started, in clock ticks since boot, and the id of that boot. Both
+// come from Linux's /proc. Without it, or without the process, startOf returns zero and "".
 func startOf(pid int) (start uint64, boot string) {
 	if pid <= 0 {
 		return 0, ""
@@ -17,7 +17,7 @@ func startOf(pid int) (start uint64, boot string) {
 	if err != nil {
 		return 0, ""
 	}
-	// The program's name stands in parentheses and may contain anything; the 22nd field is the start.
+	// The program's name is in parentheses and may contain anything; the start time is the 22nd field.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	const startField = 19
 	if len(fields) <= startField {

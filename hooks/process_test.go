@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// TestSpooledHookTellsItsProcess: a process that has the agent's id later, or after the next boot, is told
-// from the agent by what the hook noted while the agent ran.
+// TestSpooledHookTellsItsProcess: a spooled hook notes the start time and the boot of its agent's process, by which
+// a later process with the same id can be told from it.
 func TestSpooledHookTellsItsProcess(t *testing.T) {
 	t.Parallel()
 	stat, err := os.ReadFile("/proc/self/stat")
 	if err != nil {
-		stat = []byte(strings.Repeat("0 ", 22)) // a system without /proc tells nothing
+		stat = []byte(strings.Repeat("0 ", 22)) // a system without /proc has no start times
 	}
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // as above
 	want, err := strconv.ParseUint(strings.Fields(string(stat))[21], 10, 64)

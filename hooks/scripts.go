@@ -2,7 +2,7 @@ package hooks
 
 import "embed"
 
-// Scripts holds scripts/*, small sh scripts for people who wire their hooks by
+// Scripts holds scripts/*: small sh scripts for people who set up their hooks by
 // hand; see README.md.
 //
 //go:embed scripts

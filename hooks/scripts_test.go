@@ -33,8 +33,8 @@ func TestScripts(t *testing.T) {
 	var shipped []string
 	bin := filepath.Join(t.TempDir(), "with blank")
 	mkdir(t, bin)
-	// Linked, not written: a program that was just written may be "busy" when
-	// another test forks in between.
+	// Link the program instead of writing it: one that was just written may be
+	// "busy" when another test forks meanwhile.
 	fake, err := filepath.Abs("testdata/bin/understudy")
 	if err != nil {
 		t.Fatal(err)

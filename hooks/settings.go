@@ -6,76 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
-// since lists the events we use with the version of Claude Code that brought
-// each, from its changelog. A settings file that names an event which the CLI
-// does not know makes a blocking dialog at its start.
-//
-// PostToolUse is not among them, on purpose: it would run a process for every
-// tool call, to tell what the CLI's registry file tells as well.
-var since = []struct {
-	event   string
-	version [3]int
-}{
-	{SessionStart, [3]int{1, 0, 62}},
-	{UserPromptSubmit, [3]int{1, 0, 54}},
-	{Stop, [3]int{1, 0, 38}},
-	{SessionEnd, [3]int{1, 0, 85}},
-	{Notification, [3]int{1, 0, 38}},
-	{PreCompact, [3]int{1, 0, 48}},
-	{PermissionRequest, [3]int{2, 0, 45}},
-	{StopFailure, [3]int{2, 1, 78}},
-}
-
-// core are the events to assume when the version cannot be read.
-var core = []string{SessionStart, UserPromptSubmit, Stop, SessionEnd, Notification}
-
-// KnownEvents returns the events to hook, of those that the given version of
-// Claude Code knows, as printed by `claude --version` ("2.1.329 (Claude Code)").
-// For a text that is no version it is a conservative core.
-func KnownEvents(version string) []string {
-	v, ok := parseVersion(version)
-	if !ok {
-		return slices.Clone(core)
-	}
-	var events []string
-	for _, e := range since {
-		if slices.Compare(e.version[:], v[:]) <= 0 {
-			events = append(events, e.event)
-		}
-	}
-	return events
-}
-
-func parseVersion(text string) (v [3]int, ok bool) {
-	text, _, _ = strings.Cut(strings.TrimSpace(text), " ")
-	text, _, _ = strings.Cut(strings.TrimPrefix(text, "v"), "-") // less a pre-release
-	parts := strings.Split(text, ".")
-	if len(parts) != len(v) {
-		return v, false
-	}
-	for i, part := range parts {
-		n, err := strconv.ParseUint(part, 10, 31)
-		if err != nil {
-			return v, false
-		}
-		v[i] = int(n)
-	}
-	return v, true
-}
-
-// SupportsExecForm reports whether that version starts a hook given as command
-// and args by itself, without a shell. An older one would leave the args out.
-func SupportsExecForm(version string) bool {
-	v, ok := parseVersion(version)
-	return ok && slices.Compare(v[:], []int{2, 1, 139}) >= 0
-}
-
-// commandHook is one entry of the settings, in the order the CLI documents.
+// commandHook is one hook in the settings, with its fields in the order that the CLI documents.
 type commandHook struct {
 	Type    string   `json:"type"`
 	Command string   `json:"command"`
@@ -87,8 +22,8 @@ type hookGroup struct {
 	Hooks []commandHook `json:"hooks"`
 }
 
-// hookTimeout is when the CLI ends the hook, in seconds: after our own
-// deadlines. SessionEnd needs it most, as the CLI's default there is 1.5 s.
+// hookTimeout is after how many seconds the CLI ends the hook: later than our own
+// deadlines. SessionEnd needs it most, because the CLI's default there is 1.5 s.
 func hookTimeout(event string) int {
 	if event == SessionEnd {
 		return 5
@@ -105,24 +40,24 @@ type launch struct {
 	extra  map[string]any
 }
 
-// ExecForm has the CLI start the hooks without a shell, which saves one process
+// ExecForm makes the CLI start the hooks without a shell, which saves one process
 // per hook; see [SupportsExecForm].
 func ExecForm() LaunchOption { return func(l *launch) { l.exec = true } }
 
-// StatusLine has the CLI run `bin statusline` for its status line, which tells
-// the daemon how full the context window is: no hook knows the window's size.
-// The user's own status line is run by it.
+// StatusLine makes the CLI run `bin statusline` for its status line. That command
+// tells the daemon how full the context window is, because no hook knows the
+// window's size, and then runs the user's own status line.
 func StatusLine() LaunchOption { return func(l *launch) { l.status = true } }
 
-// Setting adds a top-level key of the settings, such as statusLine or env.
-// hooks and permissions are taken.
+// Setting adds a top-level key to the settings, such as statusLine or env.
+// The keys hooks and permissions are refused.
 func Setting(key string, value any) LaunchOption {
 	return func(l *launch) { l.extra[key] = value }
 }
 
 // LaunchSettings returns the settings file (--settings) of an agent that we
-// start: for each event a hook that runs bin, an absolute path, and the given
-// permission rules, as in Edit(//data/personas/dev-con-1/handoffs/**).
+// start. It has a hook for each event that runs bin, an absolute path, and the
+// given permission rules, such as Edit(//data/personas/dev-con-1/handoffs/**).
 func LaunchSettings(bin string, events []string, allow []string, options ...LaunchOption) ([]byte, error) {
 	if err := checkPath("binary", bin); err != nil {
 		return nil, fmt.Errorf("launch settings: %w", err)
@@ -165,10 +100,10 @@ func LaunchSettings(bin string, events []string, allow []string, options ...Laun
 }
 
 // OneShotSettings returns the settings of a one-shot in a copy of an agent's
-// session: a hook that refuses each tool call, also when bin can't be run. It is
-// the only way that refuses them all and leaves the tools' definitions as the
-// provider has them cached (seen with 2.1.329, where a hook that is missing or
-// exits 1 refuses nothing). A user's disableAllHooks would disable it, too.
+// session: a hook that refuses each tool call, even if bin can't be run. No other
+// way refuses all tool calls and keeps the tools' definitions as the provider has
+// them cached (seen with 2.1.329, where a hook that is missing or exits 1 refuses
+// nothing). It sets disableAllHooks to false, because a user's true would disable this hook.
 func OneShotSettings(bin string) ([]byte, error) {
 	if err := checkPath("binary", bin); err != nil {
 		return nil, fmt.Errorf("one-shot settings: %w", err)
@@ -180,7 +115,7 @@ func OneShotSettings(bin string) ([]byte, error) {
 	}, "", "")
 }
 
-// marshal is json.MarshalIndent without the HTML escapes; no indent, no lines.
+// marshal is json.MarshalIndent without HTML escapes. Without an indent it writes one line.
 func marshal(v any, prefix, indent string) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -204,7 +139,7 @@ func checkPath(what, path string) error {
 
 const plainWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-"
 
-// shellWord quotes s for sh where it needs quotes.
+// shellWord quotes s for sh if necessary.
 func shellWord(s string) string {
 	if s != "" && strings.Trim(s, plainWord) == "" {
 		return s
@@ -214,8 +149,8 @@ func shellWord(s string) string {
 
 var errOpenQuote = errors.New("a quote is not closed")
 
-// shellWords splits a line of plain and single-quoted words, which is what
-// shellWord makes. Anything else that a shell would interpret stays as it is.
+// shellWords splits a line of plain and single-quoted words, as shellWord makes
+// them. It keeps everything else that a shell would interpret.
 func shellWords(line string) (words []string, err error) {
 	var word strings.Builder
 	inWord := false

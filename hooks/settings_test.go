@@ -7,40 +7,6 @@ import (
 	"testing"
 )
 
-func TestKnownEvents(t *testing.T) {
-	t.Parallel()
-	all := KnownEvents("2.1.329 (Claude Code)\n")
-	if len(all) != len(since) {
-		t.Errorf("2.1.329 knows %v", all)
-	}
-	for _, event := range all {
-		if !Known(event) {
-			t.Errorf("%s is not in the list of names", event)
-		}
-	}
-	for version, want := range map[string][]string{
-		"2.1.77 (Claude Code)": without(all, StopFailure),
-		"2.1.78-beta.1":        all,
-		"v2.0.44":              without(all, StopFailure, PermissionRequest),
-		"10.0.0":               all,
-		"1.0.84":               {SessionStart, UserPromptSubmit, Stop, Notification, PreCompact},
-		"":                     core,
-		"unknown":              core,
-		"2.1":                  core,
-		"2.1.x":                core,
-		"-1.2.3":               core,
-	} {
-		if got := KnownEvents(version); !slices.Equal(got, want) {
-			t.Errorf("KnownEvents(%q) = %v, want %v", version, got, want)
-		}
-	}
-	for version, want := range map[string]bool{"2.1.138": false, "2.1.139 (Claude Code)": true, "": false} {
-		if got := SupportsExecForm(version); got != want {
-			t.Errorf("SupportsExecForm(%q) = %v", version, got)
-		}
-	}
-}
-
 func without(list []string, these ...string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(these, s) })
 }
@@ -77,7 +43,7 @@ func TestLaunchSettingsRefuses(t *testing.T) {
 	}
 }
 
-// TestShellWord has a real sh read the words back.
+// TestShellWord makes a real sh read the words back.
 func TestShellWord(t *testing.T) {
 	t.Parallel()
 	var line strings.Builder

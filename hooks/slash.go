@@ -12,50 +12,50 @@ import (
 	"syscall"
 )
 
-// SlashFile is what stands where Claude Code looks for the command /handoff.
+// SlashFile is the file from which Claude Code reads the command /handoff.
 type SlashFile struct {
 	Path   string
 	Text   []byte // nil: no file
-	Folder bool   // the folder for it is there
+	Folder bool   // its folder exists
 }
 
-// SlashPlan is a change of that file, to be shown and then [ApplySlash]'d.
+// SlashPlan is a change of that file. The caller shows it and passes it to [ApplySlash].
 type SlashPlan struct {
 	Path          string
 	Before, After []byte // the whole file; nil is no file
 	Changed       bool
-	Foreign       bool // the file is somebody else's, and stays as it is
+	Foreign       bool // somebody else wrote the file, and it stays as it is
 }
 
-// slashTemplate is the command's file. A person's /handoff does not get to it while the daemon is
-// there: our hook of the prompt answers before. It is for the model, which runs the command as a
-// skill, and for a person whose hook was not answered.
+// slashTemplate is the text of the command's file. While the daemon runs, a person's /handoff does not
+// reach it: our hook of the prompt answers first. The file is for the model, which runs the command as
+// a skill, and for a person whose hook got no answer.
 //
-// The focus goes to stdin through a quoted heredoc in a ```! block: no other form passes all that a
-// person may type to the shell as it is (measured on Claude Code 2.1.329; only three backticks end
-// the block, and the focus). Should the focus hold the delimiter's line, what follows it is refused
-// by the CLI, for allowed-tools names our command alone.
+// The focus is passed to stdin through a quoted heredoc in a ```! block: no other form passes
+// everything that a person may type to the shell unchanged (measured on Claude Code 2.1.329; only three
+// backticks end the block, and the focus). If the focus contains the delimiter's line, the CLI refuses
+// the lines after it, because allowed-tools names only our command.
 //
 //go:embed slash.md
 var slashTemplate string
 
-// slashMarker begins a line, a comment, of each command file that install wrote, and of nobody
-// else's; slashFolder is said below it if install had to make the folder.
+// slashMarker is a comment line in each command file that install wrote, and in no other file.
+// slashFolder is the next line if install had to make the folder.
 const (
 	slashMarker = "# understudy hooks install wrote this file, and uninstall removes it: changes get lost."
 	slashFolder = "# It made the folder as well."
 )
 
-// maxSlash is more than any file of ours has, in bytes.
+// maxSlash is larger than any file of ours, in bytes.
 const maxSlash = 64 << 10
 
-// SlashPath is where the command's file belongs for a settings file: in commands/ beside it.
+// SlashPath returns the path of the command's file for a settings file: in commands/ beside it.
 func SlashPath(settings string) string {
 	return filepath.Join(filepath.Dir(settings), "commands", "handoff.md")
 }
 
-// ReadSlash reads the command's file that belongs to a settings file. What is no regular file, or
-// too large to be ours, is read as an empty one.
+// ReadSlash reads the command's file that belongs to a settings file. It reads a file that is not regular,
+// or too large to be ours, as an empty one.
 func ReadSlash(settings string) (SlashFile, error) {
 	f, err := readSlash(SlashPath(settings))
 	if err != nil {
@@ -85,7 +85,7 @@ func readSlash(path string) (SlashFile, error) {
 // Ours reports whether install wrote the file.
 func (f SlashFile) Ours() bool { return hasLine(f.Text, slashMarker) }
 
-// madeFolder reports whether install made the folder, or has to.
+// madeFolder reports whether install made the folder, or has to make it.
 func (f SlashFile) madeFolder() bool { return !f.Folder || f.Ours() && hasLine(f.Text, slashFolder) }
 
 func hasLine(text []byte, line string) bool {
@@ -97,8 +97,8 @@ func hasLine(text []byte, line string) bool {
 	return false
 }
 
-// PlanSlash puts the command /handoff where now was found. A file that install wrote is replaced
-// where it differs; anybody else's is left alone. Of the options the events do not matter.
+// PlanSlash plans the command /handoff for the file now. It replaces a file that install wrote, if its
+// text differs, and leaves any other file alone. It ignores the events in o.
 func PlanSlash(now SlashFile, o InstallOptions) (SlashPlan, error) {
 	p := now.plan()
 	if p.Foreign {
@@ -112,8 +112,8 @@ func PlanSlash(now SlashFile, o InstallOptions) (SlashPlan, error) {
 	return p, nil
 }
 
-// PlanSlashRemoval takes the command out again. The folder goes with it if it was made for it and
-// holds nothing else.
+// PlanSlashRemoval plans to remove the command. ApplySlash also removes the folder if install made it
+// and it is empty.
 func PlanSlashRemoval(now SlashFile) SlashPlan {
 	p := now.plan()
 	if now.Ours() {
@@ -122,12 +122,12 @@ func PlanSlashRemoval(now SlashFile) SlashPlan {
 	return p
 }
 
-// plan is one that changes nothing.
+// plan returns a plan that changes nothing.
 func (f SlashFile) plan() SlashPlan {
 	return SlashPlan{Path: f.Path, Before: f.Text, After: f.Text, Foreign: f.Text != nil && !f.Ours()}
 }
 
-// slash is the text of the command's file.
+// slash returns the text of the command's file.
 func (o InstallOptions) slash(madeFolder bool) ([]byte, error) {
 	if err := checkPath("binary", o.Bin); err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (o InstallOptions) slash(madeFolder bool) ([]byte, error) {
 		marker += "\n" + slashFolder
 	}
 	command := shellWord(o.Bin) + " handoff self"
-	rule, err := marshal("Bash("+command+":*)", "", "") // a JSON string is one of YAML, too
+	rule, err := marshal("Bash("+command+":*)", "", "") // every JSON string is also a YAML string
 	if err != nil {
 		return nil, err
 	}
@@ -152,8 +152,8 @@ func (o InstallOptions) slash(madeFolder bool) ([]byte, error) {
 	return []byte(fill.Replace(slashTemplate)), nil
 }
 
-// ApplySlash carries the plan out as [Apply] does, but without a backup: nothing is replaced or
-// removed but what install wrote.
+// ApplySlash carries the plan out as [Apply] does, but without a backup: it replaces or removes only
+// what install wrote.
 func ApplySlash(p SlashPlan) error {
 	if !p.Changed {
 		return nil
@@ -181,7 +181,7 @@ func (p SlashPlan) apply() error {
 			return err
 		}
 		if now.madeFolder() {
-			// Fails, as it should, for a folder that holds more, or that is a link by now.
+			// Rmdir fails, as it should, if the folder is not empty or is now a link.
 			_ = syscall.Rmdir(filepath.Dir(p.Path))
 		}
 		return nil

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// plainSlash is the command's file of an install from /usr/bin whose folder was there.
+// plainSlash is the command's file after an install from /usr/bin into an existing folder.
 const plainSlash = `---
 # understudy hooks install wrote this file, and uninstall removes it: changes get lost.
 description: Hand this session's work over to a successor, a fresh agent that goes on with it
@@ -77,7 +77,7 @@ func TestPlanSlash(t *testing.T) {
 	}
 }
 
-// TestForeignSlash: a file without our line is nobody's business of ours.
+// TestForeignSlash: install and uninstall leave a file without our marker line alone.
 func TestForeignSlash(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
@@ -142,7 +142,7 @@ func TestApplySlash(t *testing.T) {
 	slashStep(t, settings, removeSlash)
 	wantGone(t, folder)
 
-	// A folder that holds more by then stays, as does one that was there.
+	// A folder stays if it is not empty, or if install did not make it.
 	slashStep(t, settings, putSlash)
 	write(t, filepath.Join(folder, "mine.md"), "x", 0o600)
 	slashStep(t, settings, removeSlash)
@@ -154,7 +154,7 @@ func TestApplySlash(t *testing.T) {
 	slashStep(t, settings, removeSlash)
 	wantNames(t, folder, 0)
 
-	// An outdated file keeps its mode; nothing is left beside it.
+	// An outdated file keeps its mode; no other file is left beside it.
 	write(t, path, strings.Replace(plainSlash, "Tell", "Ask", 1), 0o640)
 	slashStep(t, settings, putSlash)
 	wantFile(t, path, plainSlash, 0o640)
@@ -190,7 +190,7 @@ func TestApplySlashRefuses(t *testing.T) {
 	wantFile(t, path, plainSlash+"mine", 0o600)
 }
 
-// TestReadSlashOddities: what cannot be ours is left alone.
+// TestReadSlashOddities: a file that cannot be ours is left alone.
 func TestReadSlashOddities(t *testing.T) {
 	t.Parallel()
 	for name, put := range map[string]func(path string){
@@ -214,7 +214,7 @@ func TestReadSlashOddities(t *testing.T) {
 	}
 }
 
-// TestApplySlashFollowsLinks: people keep their commands elsewhere.
+// TestApplySlashFollowsLinks: people may keep their commands elsewhere, behind a link.
 func TestApplySlashFollowsLinks(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -231,7 +231,7 @@ func TestApplySlashFollowsLinks(t *testing.T) {
 		t.Errorf("the link is %q, %v", to, err)
 	}
 
-	// The folder of our own is a link by now.
+	// The folder that install made has become a link.
 	settings = filepath.Join(home, "b", "settings.json")
 	slashStep(t, settings, putSlash)
 	folder := filepath.Dir(SlashPath(settings))
@@ -245,7 +245,7 @@ func TestApplySlashFollowsLinks(t *testing.T) {
 	wantNames(t, folder+"2", 0)
 }
 
-// TestSlashRuns: what the file has the shell run passes the focus on as it is.
+// TestSlashRuns: the shell block in the file passes the focus on unchanged.
 func TestSlashRuns(t *testing.T) {
 	t.Parallel()
 	bin := filepath.Join(t.TempDir(), "it's a \"place\"")

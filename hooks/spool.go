@@ -21,14 +21,14 @@ import (
 
 // Envelope is one hook on its way to the daemon.
 type Envelope struct {
-	Key      string `json:"key"`              // unique, see [NewKey]
+	Key      string `json:"key"`              // unique; see [NewKey]
 	Event    string `json:"event"`            // canonical
-	Launch   string `json:"launch,omitempty"` // the launch secret, empty for agents of other origin
+	Launch   string `json:"launch,omitempty"` // the launch secret; empty for agents that we did not start
 	Tmux     string `json:"tmux,omitempty"`   // $TMUX: socket, server pid, session
 	Pane     string `json:"pane,omitempty"`   // $TMUX_PANE
 	AgentPID int    `json:"agent_pid,omitempty"`
-	// AgentStart and Boot tell the agent's process from one that has its id later: when it started, in
-	// clock ticks since the boot with this id. Zero and empty where the system does not say.
+	// AgentStart and Boot distinguish the agent's process from a later one with the same id: AgentStart is
+	// when it started, in clock ticks since the boot Boot. Both are empty where the system does not say.
 	AgentStart uint64          `json:"agent_start,omitempty"`
 	Boot       string          `json:"boot,omitempty"`
 	At         time.Time       `json:"at"`   // when the hook started
@@ -36,13 +36,13 @@ type Envelope struct {
 }
 
 // NewKey returns a key for a hook that started at the given time: 32
-// hexadecimal digits that sort by time, the second half random. It is unique,
-// not secret.
+// hexadecimal digits that sort by time; the second half is random. The key is
+// unique but not secret.
 func NewKey(at time.Time) string {
 	return fmt.Sprintf("%016x%016x", at.UnixNano(), rand.Uint64())
 }
 
-// check says whether e may name a file and a header.
+// check returns an error if a field of e is not fit for a file name and a header.
 func (e Envelope) check() error {
 	name, ok := Canonical(e.Event)
 	if !ok || name != e.Event {
@@ -75,31 +75,30 @@ const (
 var ErrUnreadable = errors.New("spool can't be read")
 
 // Spool is a directory of envelopes that could not be delivered, one file
-// each, named {unix nanoseconds, 20 digits}-{key}.{agent}.json. The agent is a
-// tag of what its hooks say of it, see [Envelope.agent]. Files of an older
-// version have none.
+// each, named {unix nanoseconds, 20 digits}-{key}.{agent}.json. agent is the
+// tag of [Envelope.agent]. Files of an older version have no tag.
 type Spool struct {
-	// OnBad, if set, is told of a file that can't be read or is no envelope,
-	// and of its new place, bad/ in the spool, before it is moved there. If it
+	// OnBad, if set, is called with a file that can't be read or is no envelope,
+	// and with its new place in bad/, before the file is moved there. If it
 	// returns an error, the file stays and the Drain ends. Set it before the
 	// first Drain.
 	OnBad func(path string, why error) error
-	// Clock is the time of day. Set it before the first Put.
+	// Clock returns the time of day. Set it before the first Put.
 	Clock func() time.Time
 
 	dir                string
 	maxFiles, maxBytes int64
-	read               func(path string) (Envelope, error) // these two are varied in tests only
+	read               func(path string) (Envelope, error) // only tests change these two
 	remove             func(path string) error
 
 	mu    sync.Mutex
-	turns map[string]chan struct{} // agents of which an envelope is being handed out; closed when that is over
-	stuck map[string]bool          // names of files that can't be moved; true: it was applied
+	turns map[string]chan struct{} // agents one of whose envelopes is being handed out; closed when that is done
+	stuck map[string]bool          // names of files that can't be moved or removed; true: its hook was applied
 }
 
-// OpenSpool returns the spool in dir. Nothing is touched: the directory is made
-// by the first Put, its parent never, so that a hook of a daemon that was
-// removed does not bring its data directory back.
+// OpenSpool returns the spool in dir without touching the disk. The first Put
+// makes the directory, but never its parent: a hook of a daemon that was removed
+// must not bring the daemon's data directory back.
 func OpenSpool(dir string) *Spool {
 	return &Spool{
 		Clock: time.Now, dir: dir, maxFiles: maxSpoolFiles, maxBytes: maxSpoolBytes, read: readEnvelope, remove: os.Remove,
@@ -107,8 +106,8 @@ func OpenSpool(dir string) *Spool {
 	}
 }
 
-// Put adds e. It refuses when the spool holds 10 000 files or 256 MiB already.
-// The file appears whole or not at all.
+// Put adds e. It fails if the spool already holds 10 000 files or 256 MiB. The
+// file appears whole or not at all.
 func (s *Spool) Put(e Envelope) error {
 	text, err := encode(e)
 	if err != nil {
@@ -137,12 +136,12 @@ func fileName(e Envelope, place int64) string {
 	return fmt.Sprintf("%020d-%s.%s.json", max(0, place), e.Key, e.agent())
 }
 
-// place is the number by which an envelope is sorted: its time. If the clock was set back since another of its agent was
-// put, whose time is still to come, it is put behind that one.
+// place returns the number by which an envelope is sorted: its time in nanoseconds. If an earlier envelope of the same
+// agent has a time in the future, because the clock was set back since, place returns a number after that one.
 func (s *Spool) place(e Envelope, files []string) int64 {
 	place, now := e.At.UnixNano(), s.Clock().UnixNano()
 	for _, name := range files {
-		at, _ := strconv.ParseInt(name[:min(len(name), 20)], 10, 64) // 0 of a name that is not ours
+		at, _ := strconv.ParseInt(name[:min(len(name), 20)], 10, 64) // 0 for a name that is not ours
 		if at > now && agentOf(name) == e.agent() {
 			place = max(place, at+1)
 		}
@@ -150,8 +149,8 @@ func (s *Spool) place(e Envelope, files []string) int64 {
 	return place
 }
 
-// agent is a tag by which the hooks of one agent are known among others: of its launch secret, else of its
-// process, else of its session. Two agents may have the same by chance; then one waits for the other's hooks.
+// agent returns a tag that is the same for all hooks of one agent. It is a hash of the launch secret, else of the
+// process id, else of the session id. Two agents may have the same tag by chance; then one waits for the other's hooks.
 func (e Envelope) agent() string {
 	sum := fnv.New64a()
 	switch {
@@ -163,7 +162,7 @@ func (e Envelope) agent() string {
 		var body struct {
 			SessionID string `json:"session_id"`
 		}
-		_ = json.Unmarshal(e.Body, &body) // without one it has a tag, too
+		_ = json.Unmarshal(e.Body, &body) // without a session id there is a tag as well
 		_, _ = io.WriteString(sum, "session "+body.SessionID)
 	}
 	return fmt.Sprintf("%016x", sum.Sum64())
@@ -188,8 +187,8 @@ func encode(e Envelope) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// room lists the files, unless a file of more bytes does not fit. The sizes of the files are
-// looked at only when their number alone does not prove that there is room.
+// room lists the files, or fails if a file of more bytes does not fit. It reads the sizes of the files
+// only if their number alone does not prove that there is room.
 func (s *Spool) room(more int64) ([]string, error) {
 	files, err := s.files()
 	if err != nil {
@@ -236,10 +235,10 @@ func spooled(name string) bool {
 	return strings.HasSuffix(name, ".json") && !strings.HasPrefix(name, ".")
 }
 
-// Empty reports whether there is nothing to drain; a spool that does not exist
-// is empty. It is cheap enough to be asked on every hook.
+// Empty reports whether there is nothing to drain. A spool that does not exist
+// is empty. It is cheap enough to be called on every hook.
 func (s *Spool) Empty() (bool, error) {
-	dir, err := os.OpenFile(s.dir, os.O_RDONLY|syscall.O_NONBLOCK, 0) // no attempt to wait for it: that takes longer than the rest
+	dir, err := os.OpenFile(s.dir, os.O_RDONLY|syscall.O_NONBLOCK, 0) // O_NONBLOCK: Go need not prepare to wait for it, which would take longer than all the rest
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
 	}
@@ -247,14 +246,14 @@ func (s *Spool) Empty() (bool, error) {
 		return false, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	defer dir.Close()
-	// Names come in small helpings: one spooled file settles the question.
+	// Read a few names at a time: one spooled file settles the question.
 	for {
 		list, err := dir.Readdirnames(64)
 		if slices.ContainsFunc(list, spooled) {
 			return false, nil
 		}
 		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, fs.ErrNotExist): // it has just gone
+		case errors.Is(err, io.EOF), errors.Is(err, fs.ErrNotExist): // ErrNotExist: the directory has just been removed
 			return true, nil
 		case err != nil:
 			return false, fmt.Errorf("%w: %w", ErrUnreadable, err)
@@ -262,7 +261,7 @@ func (s *Spool) Empty() (bool, error) {
 	}
 }
 
-// Len returns how many envelopes wait.
+// Len returns the number of spooled envelopes.
 func (s *Spool) Len() (int, error) {
 	files, err := s.files()
 	return len(files), err

@@ -13,23 +13,23 @@ import (
 	"time"
 )
 
-// Drain hands the envelopes to fn, oldest first, and removes each once fn has
-// returned nil. It goes on until nothing is left that can be handed out, and
-// stops at fn's first error or the end of ctx; what was not accepted stays, in
-// its place. n counts the accepted ones. Of several Drains at once one at a
-// time hands out an agent's envelopes, in their order.
+// Drain hands the envelopes to fn, oldest first, and removes each one for which
+// fn has returned nil. It continues until none is left that can be handed out.
+// It stops at fn's first error or the end of ctx; envelopes that fn did not
+// accept stay in their place. n counts the accepted ones. Several concurrent
+// Drains hand out an agent's envelopes one at a time and in order.
 //
-// A file that can't be read or is no envelope goes to bad/, so that it can't
-// block what comes after it. One that can't be moved either stays where it is,
-// is passed over, and is tried again by the next Drain.
+// A file that can't be read or is no envelope is moved to bad/, so that it can't
+// block later ones. A file that can't be moved either stays where it is. Drain
+// skips it, and the next Drain tries again.
 //
-// An envelope may come twice, after a crash: fn tells by its key.
+// After a crash an envelope may come twice; fn recognises it by its key.
 func (s *Spool) Drain(ctx context.Context, fn func(context.Context, Envelope) error) (n int, err error) {
 	s.sweep()
 	return s.drain(ctx, func(string) bool { return true }, fn)
 }
 
-// DrainBefore is a Drain of one agent's envelopes alone: of the agent that sent live.
+// DrainBefore drains only the envelopes of the agent that sent live.
 func (s *Spool) DrainBefore(ctx context.Context, live Envelope, fn func(context.Context, Envelope) error) (n int, err error) {
 	agent := live.agent()
 	return s.drain(ctx, func(name string) bool {
@@ -41,7 +41,7 @@ func (s *Spool) DrainBefore(ctx context.Context, live Envelope, fn func(context.
 	}, fn)
 }
 
-// agentOf is the tag in a file's name, "" in one of an older version.
+// agentOf returns the tag in a file's name, or "" for a file of an older version.
 func agentOf(name string) string {
 	if parts := strings.Split(name, "."); len(parts) == 3 {
 		return parts[1]
@@ -75,7 +75,7 @@ func (s *Spool) drain(ctx context.Context, want func(name string) bool, fn func(
 	}
 }
 
-// turn waits until nobody else hands out an agent's envelopes.
+// turn waits until no other Drain hands out an envelope of the agent.
 func (s *Spool) turn(ctx context.Context, agent string) (end func(), err error) {
 	for ctx.Err() == nil {
 		s.mu.Lock()
@@ -100,7 +100,7 @@ func (s *Spool) turn(ctx context.Context, agent string) (end func(), err error) 
 	return nil, fmt.Errorf("spool %s: %w", s.dir, context.Cause(ctx))
 }
 
-// drainOne hands out one file, if it is still there. gone: it is not in the spool any more.
+// drainOne hands out one file, if it still exists. gone says that the file is no longer in the spool.
 func (s *Spool) drainOne(ctx context.Context, name string, fn func(context.Context, Envelope) error) (handed, gone bool, err error) {
 	end, err := s.turn(ctx, agentOf(name))
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *Spool) drainOne(ctx context.Context, name string, fn func(context.Conte
 	case errors.Is(err, fs.ErrNotExist):
 		return false, true, nil // another Drain has handed it out
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOMEM):
-		return false, false, fmt.Errorf("spool: %w", err) // the machine's trouble, not the file's
+		return false, false, fmt.Errorf("spool: %w", err) // the machine lacks resources; the file is not bad
 	case err != nil:
 		gone, err = s.setAside(name, err)
 		return false, gone, err
@@ -138,7 +138,8 @@ func (s *Spool) drainOne(ctx context.Context, name string, fn func(context.Conte
 	return false, false, nil
 }
 
-// isStuck reports what is remembered of a file that could not be moved.
+// isStuck returns what is known of a file that could not be moved or removed: applied says that its hook
+// was applied, told that OnBad was called.
 func (s *Spool) isStuck(name string) (applied, told bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,12 +181,12 @@ func readEnvelope(path string) (Envelope, error) {
 	return e, nil
 }
 
-// setAside moves a file to bad/. One that can't be moved stays, and is told of once.
+// setAside moves a file to bad/ and calls OnBad. A file that can't be moved stays; OnBad is called once for that.
 func (s *Spool) setAside(name string, why error) (moved bool, err error) {
 	from, bad := filepath.Join(s.dir, name), filepath.Join(s.dir, "bad")
 	to := filepath.Join(bad, name)
 	_, told := s.isStuck(name)
-	if !told { // before it is moved: a daemon that is killed in between tells of it twice rather than never
+	if !told { // before the move, so that a daemon killed in between calls OnBad twice rather than never
 		if err := s.bad(to, why); err != nil {
 			return false, err
 		}
@@ -214,8 +215,8 @@ func (s *Spool) bad(path string, why error) error {
 	return s.OnBad(path, why)
 }
 
-// sweep removes what killed hook processes left. A failure is no reason to keep
-// the events back, and the next Drain tries again.
+// sweep removes what killed hook processes left. It ignores errors, because they
+// must not hold back events, and the next Drain tries again.
 func (s *Spool) sweep() {
 	left, _ := filepath.Glob(filepath.Join(escapeGlob(s.dir), tempPrefix+"*"))
 	for _, path := range left {

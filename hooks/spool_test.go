@@ -69,8 +69,8 @@ func TestSpoolOrderAndContent(t *testing.T) {
 	wantEmpty(t, s, true)
 }
 
-// TestSpoolAfterTheClockWasSetBack: what an agent's hooks say is handed out in their order, although the clock showed a
-// later time before; so is what was begun first and put later.
+// TestSpoolAfterTheClockWasSetBack: an agent's hooks are handed out in their order even if the clock was set back between
+// them, and even if a hook that started first was spooled later.
 func TestSpoolAfterTheClockWasSetBack(t *testing.T) {
 	t.Parallel()
 	s := OpenSpool(filepath.Join(t.TempDir(), "spool"))
@@ -182,7 +182,7 @@ func TestSpoolOneDrainAtATime(t *testing.T) {
 	if len(seen) != 50 {
 		t.Errorf("%d of 50 came", len(seen))
 	}
-	// One that waits gives up with its context.
+	// A Drain that waits for its turn ends with its context.
 	put(t, s, envelope(1))
 	if _, err := s.turn(t.Context(), envelope(1).agent()); err != nil {
 		t.Fatal(err)

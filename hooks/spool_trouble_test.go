@@ -13,14 +13,14 @@ import (
 	"testing"
 )
 
-// of is a hook of an agent.
+// of returns a hook of an agent.
 func of(launch string, pid int, session string, n int) Envelope {
 	e := envelope(n)
 	e.Launch, e.AgentPID, e.Body = launch, pid, json.RawMessage(fmt.Sprintf(`{"session_id":%q}`, session))
 	return e
 }
 
-// keys collects the keys of what is drained.
+// keys collects the keys of the drained envelopes.
 func keys(to *[]string) func(context.Context, Envelope) error {
 	return func(_ context.Context, e Envelope) error {
 		*to = append(*to, e.Key)
@@ -28,8 +28,8 @@ func keys(to *[]string) func(context.Context, Envelope) error {
 	}
 }
 
-// TestSpoolGoesOnPastAFileThatCannotBeRead: the file goes to bad/, and one that can't be moved stays. Neither
-// holds up the others, and each is told of once.
+// TestSpoolGoesOnPastAFileThatCannotBeRead: such a file is moved to bad/, or stays if it can't be moved. In both cases
+// the other files are drained, and OnBad is called once for each place.
 func TestSpoolGoesOnPastAFileThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	for _, movable := range []bool{true, false} {
@@ -57,7 +57,7 @@ func TestSpoolGoesOnPastAFileThatCannotBeRead(t *testing.T) {
 		}
 		name, want := fileName(envelope(2), envelope(2).At.UnixNano()), 1
 		if !movable {
-			want = 2 // where it should have gone, then where it has stayed
+			want = 2 // the place where it should have gone, then the place where it stayed
 		}
 		for range 3 {
 			var got []string
@@ -78,7 +78,7 @@ func TestSpoolGoesOnPastAFileThatCannotBeRead(t *testing.T) {
 		if _, err := os.Lstat(place); err != nil {
 			t.Errorf("movable %t: %v", movable, err)
 		}
-		broken = nil // mended by a person, who puts it back where it was moved
+		broken = nil // a person repairs the file, and moves it back if it was moved
 		if movable {
 			if err := os.Rename(place, filepath.Join(s.dir, name)); err != nil {
 				t.Fatal(err)
@@ -91,8 +91,8 @@ func TestSpoolGoesOnPastAFileThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestSpoolKeepsWhatNobodyWasToldOf: a file is not moved as long as the operator can't be told; and trouble of the
-// whole machine is no trouble of a file.
+// TestSpoolKeepsWhatNobodyWasToldOf: a bad file is not moved while OnBad fails. If the machine lacks resources, the file
+// is not bad.
 func TestSpoolKeepsWhatNobodyWasToldOf(t *testing.T) {
 	t.Parallel()
 	for _, why := range []error{syscall.EIO, syscall.EMFILE} {
@@ -143,7 +143,7 @@ func TestSpoolAppliesOnceWhatCannotBeRemoved(t *testing.T) {
 	wantEmpty(t, s, true)
 }
 
-// TestSpoolThatIsNoFolder is an error of its own.
+// TestSpoolThatIsNoFolder: a spool that is no folder is ErrUnreadable.
 func TestSpoolThatIsNoFolder(t *testing.T) {
 	t.Parallel()
 	s := OpenSpool(filepath.Join(t.TempDir(), "spool"))
@@ -158,7 +158,7 @@ func TestSpoolThatIsNoFolder(t *testing.T) {
 	}
 }
 
-// TestDrainBeforeIsOfOneAgent: of the one with the same launch secret, else the same process, else the same session.
+// TestDrainBeforeIsOfOneAgent: the agent is the one with the same launch secret, else the same process, else the same session.
 func TestDrainBeforeIsOfOneAgent(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -176,7 +176,7 @@ func TestDrainBeforeIsOfOneAgent(t *testing.T) {
 		first.At, second.At, old.At = envelope(1).At, envelope(7).At, envelope(3).At
 		put(t, s, second, first, old)
 		put(t, s, c.other...)
-		// An older version has not told in the name whose it is.
+		// An older version wrote no tag into the name.
 		name := filepath.Join(s.dir, fileName(old, old.At.UnixNano()))
 		if err := os.Rename(name, strings.TrimSuffix(name, "."+old.agent()+".json")+".json"); err != nil {
 			t.Fatal(err)
@@ -191,7 +191,7 @@ func TestDrainBeforeIsOfOneAgent(t *testing.T) {
 	}
 }
 
-// TestDrainBeforeWaitsForNoOtherAgent: while one agent's hook takes long to apply, another one's are applied.
+// TestDrainBeforeWaitsForNoOtherAgent: while one agent's hook takes long to apply, another agent's hooks are applied.
 func TestDrainBeforeWaitsForNoOtherAgent(t *testing.T) {
 	t.Parallel()
 	s := OpenSpool(t.TempDir())

@@ -10,21 +10,21 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// Exception is something that a stand-in does otherwise than the CLI, knowingly.
+// Exception is a known difference between a stand-in and the CLI.
 type Exception struct {
-	Scene string // "": in each
-	Event string // "": all hooks of the scene, with their order
-	// Field is a path, such as tool_input.command or background_tasks[0], and stands for all below it; "": the stand-in
-	// does not send the hook.
+	Scene string // "": every scene
+	Event string // "": all hooks of the scene and their order
+	// Field is a path, such as tool_input.command or background_tasks[0], and includes all paths below it. "" means that
+	// the stand-in does not send the hook.
 	Field string
 	Why   string
 }
 
-// Comparison holds the hooks of a stand-in against the recording.
+// Comparison compares the hooks of a stand-in with the recording.
 type Comparison struct {
 	Recording
 	Exceptions []Exception
-	// Daemon compares only what the daemon asks for and reads: the events of [hooks.KnownEvents], and the fields of
+	// Daemon limits the comparison to what the daemon uses: the events of [hooks.KnownEvents], and the fields of
 	// [hooks.Payload].
 	Daemon bool
 
@@ -32,7 +32,7 @@ type Comparison struct {
 	needed   map[Exception]bool
 }
 
-// Scene says what is wrong with a scene as the stand-in has played it. Scenes must come in the order of the recording.
+// Scene returns what is wrong with a scene that the stand-in has played. Scenes must come in the order of the recording.
 func (c *Comparison) Scene(name string, payloads ...[]byte) (wrong []string) {
 	want, ok := c.scene(name)
 	got, err := c.recorder.Scene(name, payloads...)
@@ -68,13 +68,13 @@ func (s Scene) order() (events []string) {
 	return events
 }
 
-// onlyDaemon leaves what the daemon asks for.
+// onlyDaemon removes the hooks that the daemon does not ask for.
 func (c *Comparison) onlyDaemon(s *Scene) {
 	asked := hooks.KnownEvents(c.Version)
 	s.Hooks = slices.DeleteFunc(slices.Clone(s.Hooks), func(shape Shape) bool { return !slices.Contains(asked, shape.Event()) })
 }
 
-// fields compares one hook.
+// fields compares the fields of one hook.
 func (c *Comparison) fields(scene string, got, want Shape) (wrong []string) {
 	has, wants := flatten(got), flatten(want)
 	all := maps.Clone(wants)
@@ -86,7 +86,7 @@ func (c *Comparison) fields(scene string, got, want Shape) (wrong []string) {
 			continue
 		}
 		if (!read(path) || there) && c.excepts(Exception{Scene: scene, Event: want.Event(), Field: path}) {
-			continue // what the daemon reads must be there
+			continue // an exception never covers a missing field that the daemon reads
 		}
 		switch {
 		case !wanted:
@@ -101,7 +101,7 @@ func (c *Comparison) fields(scene string, got, want Shape) (wrong []string) {
 	return wrong
 }
 
-// excepts reports whether a difference is known, and notes that its exception is needed.
+// excepts reports whether an exception covers a difference, and marks that exception as needed.
 func (c *Comparison) excepts(found Exception) bool {
 	for _, e := range c.Exceptions {
 		if (e.Scene == "" || e.Scene == found.Scene) && e.Event == found.Event && covers(e.Field, found.Field) {
@@ -115,13 +115,13 @@ func (c *Comparison) excepts(found Exception) bool {
 	return false
 }
 
-// covers reports whether a path is that of a field or below it.
+// covers reports whether path is field or lies below it.
 func covers(field, path string) bool {
 	rest, ok := strings.CutPrefix(path, field)
 	return ok && (rest == "" || field != "" && strings.ContainsAny(rest[:1], ".["))
 }
 
-// Unneeded says which exceptions name no difference that there was in the scenes.
+// Unneeded returns the exceptions that covered no difference.
 func (c *Comparison) Unneeded() (wrong []string) {
 	for _, e := range c.Exceptions {
 		if !c.needed[e] {
@@ -131,7 +131,7 @@ func (c *Comparison) Unneeded() (wrong []string) {
 	return wrong
 }
 
-// read reports whether the daemon reads a field, or counts what is in it.
+// read reports whether the daemon reads a field, or counts the elements of the list that it is in.
 func read(path string) bool {
 	switch {
 	case path == "tool_input.file_path":
@@ -139,12 +139,12 @@ func read(path string) bool {
 	case strings.ContainsAny(path, ".["):
 		return strings.HasSuffix(path, "]") && read(path[:strings.LastIndex(path, "[")])
 	}
-	// What [hooks.Parse] reads, it refuses with a wrong type.
+	// [hooks.Parse] refuses a wrong type only in a field that it reads.
 	_, err := hooks.Parse(hooks.Stop, fmt.Appendf(nil, `{%q:{"x":1}}`, path))
 	return err != nil
 }
 
-// flatten has the values of a shape by their paths. A list has an entry for each element as well.
+// flatten returns the values of a shape by their paths. A list also has an entry for each element.
 func flatten(s Shape) map[string]string {
 	out := map[string]string{}
 	var add func(path string, value any)
@@ -168,7 +168,7 @@ func flatten(s Shape) map[string]string {
 		}
 		text, err := json.Marshal(value)
 		if err != nil {
-			panic(fmt.Sprintf("hookstest: %v", err)) // it was JSON
+			panic(fmt.Sprintf("hookstest: %v", err)) // the value came from JSON
 		}
 		out[path] = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(string(text))
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// The recording has all scenes that are to be played, and no payload in it that the daemon would refuse.
+// TestRecording: the recording has all scenes of Acts, and no payload that the daemon would refuse.
 func TestRecording(t *testing.T) {
 	t.Parallel()
 	r, err := Load()
@@ -40,7 +40,7 @@ func payload(event, prompt, more string) []byte {
 	return fmt.Appendf(nil, `{"hook_event_name":%q,"session_id":"s","transcript_path":"/x/s.jsonl","cwd":"/w","prompt_id":%q%s}`, event, prompt, more)
 }
 
-// What a Recorder leaves of payloads does not differ from run to run, and tells new ids from old ones.
+// TestRecorder: a shape is the same in every run, and tells new ids from old ones.
 func TestRecorder(t *testing.T) {
 	t.Parallel()
 	var r Recorder
@@ -75,7 +75,7 @@ func checkShape(t *testing.T, s Shape, want ...string) {
 	}
 }
 
-// A comparison finds each kind of difference, and no exception lets a field go missing that the daemon reads.
+// TestComparison: a comparison finds each kind of difference, and no exception covers a missing field that the daemon reads.
 func TestComparison(t *testing.T) {
 	t.Parallel()
 	var r Recorder
@@ -90,7 +90,7 @@ func TestComparison(t *testing.T) {
 		got        [][]byte
 		exceptions []Exception
 		daemon     bool
-		want       string // part of what is found; "": nothing is
+		want       string // part of the first difference; "": no difference
 	}{
 		"the same":           {got: [][]byte{prompt, tool, stop}},
 		"another order":      {got: [][]byte{tool, prompt, stop}, want: "its hooks are"},

@@ -1,13 +1,13 @@
-// Package hookstest holds a recording of the hooks that the real Claude Code CLI runs, and compares
-// the hooks of a stand-in with it.
+// Package hookstest owns a recording of the hooks that the real Claude Code CLI runs, and compares
+// the hooks of a stand-in for the CLI with it.
 //
-// The recording is a list of scenes. A scene has the hooks of one thing that happens to a CLI, in
-// their order, and of each hook its payload: the names and types of all fields, and the values of
-// those that say what has happened. The end-to-end tests of cmd/internal/claudetest play the scenes
-// with the CLI and compare; with -update they write the recording. The tests of the scripted agent
-// and of the simulation play them with their agents.
+// The recording is a list of scenes. A scene is one thing that happens to a CLI. It has the hooks that
+// the CLI runs, in their order, and each hook's payload: the names and types of all fields, and the
+// values of those fields that say what has happened. The end-to-end tests of cmd/internal/claudetest
+// play the scenes with the CLI and compare; with -update they write the recording. The tests of the
+// scripted agent and of the simulation play the scenes with their own agents.
 //
-// A [Recorder] and a [Comparison] are used by one goroutine at a time.
+// Only one goroutine at a time may use a [Recorder] or a [Comparison].
 package hookstest
 
 import (
@@ -18,19 +18,19 @@ import (
 	"slices"
 )
 
-// Path is where the recording is, from the root of the tree.
+// Path is the recording's path, from the root of the tree.
 const Path = "hooks/hookstest/testdata/recording.json"
 
 //go:embed testdata/recording.json
 var recorded []byte
 
-// Recording is what a version of the CLI does.
+// Recording holds the scenes of one version of the CLI.
 type Recording struct {
 	Version string  `json:"version"`
 	Scenes  []Scene `json:"scenes"`
 }
 
-// Scene is the hooks of one thing that happens to a CLI, in their order.
+// Scene holds the hooks of one thing that happens to a CLI, in their order.
 type Scene struct {
 	Name  string  `json:"name"`
 	Hooks []Shape `json:"hooks"`
@@ -45,7 +45,7 @@ func Load() (Recording, error) {
 	return r, nil
 }
 
-// Text is the recording as its file has it.
+// Text returns the text of the recording's file.
 func (r Recording) Text() ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -57,7 +57,7 @@ func (r Recording) Text() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Names are the names of the scenes, in the order in which they are played.
+// Names returns the names of the scenes, in the order in which they are played.
 func (r Recording) Names() (names []string) {
 	for _, s := range r.Scenes {
 		names = append(names, s.Name)
@@ -65,7 +65,7 @@ func (r Recording) Names() (names []string) {
 	return names
 }
 
-// scene returns the scene of that name.
+// scene returns the scene with that name.
 func (r Recording) scene(name string) (Scene, bool) {
 	i := slices.IndexFunc(r.Scenes, func(s Scene) bool { return s.Name == name })
 	if i < 0 {
@@ -74,9 +74,9 @@ func (r Recording) scene(name string) (Scene, bool) {
 	return r.Scenes[i], true
 }
 
-// Events are the hooks that are recorded: those that the daemon acts on, and those that tell of
-// turns, tools and compactions. Of the others the CLI sends as many as its screen wants, such as
-// MessageDisplay, or none in these scenes.
+// Events returns the hooks that are recorded: those that the daemon acts on, and those about turns,
+// tools and compactions. The CLI sends the other hooks, such as MessageDisplay, as often as its screen
+// needs, or not at all in these scenes.
 func Events() []string {
 	return []string{
 		"SessionStart", "SessionEnd", "UserPromptSubmit", "UserPromptExpansion", "Stop", "StopFailure", "Notification",

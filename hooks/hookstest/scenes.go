@@ -1,13 +1,13 @@
 package hookstest
 
-// Act is a scene to be played.
+// Act says how to play a scene.
 type Act struct {
 	Name string
 	Does string
 }
 
-// Acts are the scenes of a recording. They are played in this order, and most go on with the process of the
-// one before.
+// Acts returns how to play the scenes of a recording, in order. Most continue with the process of the scene
+// before.
 func Acts() []Act {
 	return []Act{
 		{"start", "a CLI starts, with a name, in the mode that asks for permission"},

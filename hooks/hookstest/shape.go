@@ -8,29 +8,29 @@ import (
 	"strings"
 )
 
-// Shape is a payload without what differs from run to run: of such a value stands its type, in angle
-// brackets.
+// Shape is a payload without the values that differ from run to run: such a value is replaced by its type,
+// in angle brackets.
 type Shape map[string]any
 
-// Event is the name of the hook.
+// Event returns the name of the hook.
 func (s Shape) Event() string {
-	name, _ := s["hook_event_name"].(string) // one without a name is equal to no hook of a recording
+	name, _ := s["hook_event_name"].(string) // a shape without a name equals no hook of a recording
 	return name
 }
 
-// kept are the fields whose values say what has happened.
+// kept are the fields whose values stay in a shape, because they say what has happened.
 var kept = []string{
 	"hook_event_name", "source", "reason", "trigger", "stop_hook_active", "notification_type", "permission_mode", "tool_name",
 	"agent_type", "expansion_type", "command_name", "is_interrupt", "type", "status",
 }
 
-// Recorder makes scenes of payloads. It knows the sessions and prompts of all that it has recorded: a
-// shape says whether an id is new, and which one of its scene.
+// Recorder makes scenes from payloads. It remembers the sessions and prompts of all scenes that it has made: a
+// shape says whether an id is new, and which one of its scene it is.
 type Recorder struct {
 	sessions, prompts ids
 }
 
-// ids are ids that have been seen: in scenes before, and in this one, with their numbers.
+// ids are the ids seen in earlier scenes and in the current one.
 type ids struct {
 	before []string
 	now    []string
@@ -48,7 +48,7 @@ func (s *ids) name(what, id string) string {
 
 func (s *ids) next() { s.before, s.now = append(s.before, s.now...), nil }
 
-// Scene makes a scene of the payloads of its hooks.
+// Scene makes a scene from the payloads of its hooks.
 func (r *Recorder) Scene(name string, payloads ...[]byte) (Scene, error) {
 	s := Scene{Name: name, Hooks: []Shape{}}
 	for _, p := range payloads {
@@ -69,7 +69,7 @@ func (r *Recorder) shape(payload []byte) (Shape, error) {
 	if err := dec.Decode(&fields); err != nil {
 		return nil, fmt.Errorf("payload %.200s: %w", payload, err)
 	}
-	session, _ := fields["session_id"].(string) // without one it has the type of what is there
+	session, _ := fields["session_id"].(string) // if it is no string, its type stays in the shape
 	out := Shape{}
 	for name, value := range fields {
 		text, isText := value.(string)
@@ -83,7 +83,7 @@ func (r *Recorder) shape(payload []byte) (Shape, error) {
 		case name == "prompt" && strings.HasPrefix(text, "<task-notification>"):
 			out[name] = "<task notification>"
 		case name == "error" && fields["hook_event_name"] == "StopFailure":
-			out[name] = value // of a tool it is a text
+			out[name] = value // a code; the error of a tool is a free text
 		default:
 			out[name] = reduce(name, value)
 		}
@@ -91,7 +91,7 @@ func (r *Recorder) shape(payload []byte) (Shape, error) {
 	return out, nil
 }
 
-// reduce leaves of a value what does not differ from run to run.
+// reduce replaces the values that differ from run to run.
 func reduce(name string, value any) any {
 	switch v := value.(type) {
 	case map[string]any:

@@ -76,7 +76,7 @@ func TestCommandAnswered(t *testing.T) {
 			t.Errorf("%v: %q, %q", args, out, complaint)
 		}
 	}
-	env["UNDERSTUDY_SOCKET"] = socketIn(data) // goes before the flag
+	env["UNDERSTUDY_SOCKET"] = socketIn(data) // overrides the flag
 	if out, complaint := hook(t, env, stopBody, "--socket", "/nowhere/run/hook.sock", "Stop"); out != answer || complaint != "" {
 		t.Errorf("by environment: %q, %q", out, complaint)
 	}
@@ -116,8 +116,8 @@ func TestCommandInstalledInAForeignAgent(t *testing.T) {
 	}
 }
 
-// TestCommandSpools goes through the ways in which no complete answer comes;
-// then the daemon takes the events, in order and once.
+// TestCommandSpools goes through the ways in which no complete answer comes.
+// Then the daemon drains the events, in order and each once.
 func TestCommandSpools(t *testing.T) {
 	t.Parallel()
 	data := shortDir(t)
@@ -136,10 +136,10 @@ func TestCommandSpools(t *testing.T) {
 			t.Errorf("%s: %q, %q", event, out, complaint)
 		}
 	}
-	run("session-start") // away: no socket at all
+	run("session-start") // no daemon: there is no socket
 
 	l := listen(t, data)
-	_ = l.Close() // away: the socket's file is left, by a daemon that was killed
+	_ = l.Close() // no daemon: one that was killed has left the socket's file
 	run("user-prompt-submit")
 
 	srv := serve(t, data, func(w http.ResponseWriter, r *http.Request) { saw(r); w.WriteHeader(503) })
@@ -266,7 +266,7 @@ func TestCommandSurvivesItsSurroundings(t *testing.T) {
 	t.Parallel()
 	data := daemon(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "answer") })
 	args := []string{"--data", data, "Stop"}
-	// A CLI that has gone: the answer came and cannot be printed.
+	// The CLI has gone: the answer came but cannot be printed.
 	if code := Command(args, vars{}.get, strings.NewReader(stopBody), broken{}, broken{}); code != 0 {
 		t.Errorf("closed stdout: %d", code)
 	}
@@ -319,7 +319,7 @@ func TestCommandTerminated(t *testing.T) {
 }
 
 // TestCommandProcess runs the command as a process whose stdout and stderr
-// nobody reads any more: the write fails, and it exits 0 all the same.
+// nobody reads any more: its write fails, and it still exits 0.
 func TestCommandProcess(t *testing.T) {
 	t.Parallel()
 	data := daemon(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "answer") })
@@ -330,7 +330,7 @@ func TestCommandProcess(t *testing.T) {
 		}
 		_ = r.Close()
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "--data", dir, "Stop")
-		// With -cover the process would say at its end that GOCOVERDIR is missing.
+		// Without GOCOVERDIR the process would complain at its end when tests run with -cover.
 		cmd.Env = []string{"HOOKS_TEST_COMMAND=1", "GOCOVERDIR=" + t.TempDir()}
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stopBody), w, w
 		if err := cmd.Run(); err != nil {
