@@ -15,17 +15,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// New is what a persona is made from.
+// New is the input for a new persona.
 type New struct {
 	Role        string
 	Name        string
-	Description string // one line; "" for a plain one
-	// Skill is the text below the front matter, or a whole skill.md with its own, which then
-	// has the description too. "" for a template to grow from.
+	Description string // one line; "" for a general one
+	// Skill is the text below the front matter, or a whole skill.md with front matter of its
+	// own, which then also has the description. "" stands for a default skill to fill in.
 	Skill string
 }
 
-// InputError says what is wrong with the input, in a sentence for the one who gave it.
+// InputError says what is wrong with the input, in a sentence for the person who entered it.
 type InputError struct {
 	Field   string // role, name, description, skill or slug
 	Message string
@@ -37,8 +37,8 @@ func badInput(field, format string, args ...any) error {
 	return &InputError{Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
-// Create makes a persona under the next number of its role and name; numbers of archived ones
-// are not given again. It returns an [InputError] for input that can't be.
+// Create makes a persona with the next number of its role and name. It does not reuse the numbers
+// of archived personas. For unusable input it returns an [InputError].
 func (s *Store) Create(ctx context.Context, in New) (Persona, error) {
 	if err := ctx.Err(); err != nil {
 		return Persona{}, err
@@ -64,7 +64,7 @@ func (s *Store) Create(ctx context.Context, in New) (Persona, error) {
 		}
 		err = create(root, slug, skill)
 		if errors.Is(err, fs.ErrExist) {
-			continue // somebody else was first
+			continue // another process was first
 		}
 		if err != nil {
 			return Persona{}, fmt.Errorf("new persona %s: %w", slug, err)
@@ -73,8 +73,8 @@ func (s *Store) Create(ctx context.Context, in New) (Persona, error) {
 	}
 }
 
-// Archive puts a persona away, with its documents, under .archive. It returns ErrNotFound if
-// there is none; one that is archived already stays so.
+// Archive moves a persona, with its documents, to .archive. It returns ErrNotFound if there is
+// none. An archived persona stays as it is.
 func (s *Store) Archive(ctx context.Context, slug string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -102,7 +102,7 @@ func (s *Store) Archive(ctx context.Context, slug string) error {
 	return err
 }
 
-// afterChange brings the snapshot up to date and returns what became of the persona.
+// afterChange updates the snapshot and returns the persona as it is now.
 func (s *Store) afterChange(slug string) (Persona, error) {
 	if err := s.rescan(func(string) {}); err != nil {
 		return Persona{}, err
@@ -125,7 +125,7 @@ func (in New) check() error {
 	return nil
 }
 
-// skillFile is the whole text of skill.md. What the user gave must parse, before anything is
+// skillFile returns the whole text of skill.md. The user's text must parse before any file is
 // made.
 func (in New) skillFile(slug string) ([]byte, error) {
 	if _, err := ParseSlug(slug); err != nil {
@@ -144,7 +144,7 @@ func (in New) skillFile(slug string) ([]byte, error) {
 			return nil, err
 		}
 		if strings.TrimSpace(text) == "" {
-			text = in.template()
+			text = in.defaultSkill()
 		}
 		text = front + "\n" + strings.TrimRight(text, "\r\n") + "\n"
 	}
@@ -172,8 +172,8 @@ func (in New) frontMatter(slug string) (string, error) {
 	return "---\n" + string(b) + "---\n", nil
 }
 
-// lastNumber is the highest number that the role and name have had, 0 for none. The archive
-// is looked at last, or one that moves there meanwhile would be missed.
+// lastNumber returns the highest number that the role and name have had, or 0. It reads the
+// archive last, so that it does not miss a persona that is archived meanwhile.
 func lastNumber(root *os.Root, role, name string) (int, error) {
 	last := 0
 	for _, parent := range []string{".", archive} {
@@ -193,16 +193,15 @@ func lastNumber(root *os.Root, role, name string) (int, error) {
 	return last, nil
 }
 
-// create makes the folder, which is the lock on the slug, and what belongs in it; skill.md
-// comes last, because a persona without it can't be used. fs.ErrExist means that the slug is
-// taken.
+// create makes the persona's folder and files. The folder is the lock on the slug: fs.ErrExist
+// means that the slug is taken. skill.md comes last, because without it a persona can't be used.
 func create(root *os.Root, slug string, skill []byte) (err error) {
 	if err := root.Mkdir(slug, 0o700); err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			// The folder is ours; %v, for ErrExist from in there would mean a taken slug.
+			// %v, because an ErrExist from inside our folder must not look like a taken slug.
 			err = errors.Join(fmt.Errorf("%v", err), root.RemoveAll(slug))
 		}
 	}()
@@ -238,7 +237,7 @@ func move(root *os.Root, slug string) error {
 	return errors.Join(syncFolder(root, archive), syncFolder(root, "."))
 }
 
-// writeFile writes a file under a hidden name, waits for the disk, and renames it.
+// writeFile writes a file under a hidden name, syncs it, and renames it.
 func writeFile(root *os.Root, name string, b []byte) (err error) {
 	temp := path.Join(path.Dir(name), "."+path.Base(name)+"."+rand.Text()+".tmp")
 	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -252,7 +251,7 @@ func writeFile(root *os.Root, name string, b []byte) (err error) {
 	return root.Rename(temp, name)
 }
 
-// syncFolder makes what happened in the folder outlive a crash of the machine.
+// syncFolder makes changes in the folder survive a crash of the machine.
 func syncFolder(root *os.Root, name string) error {
 	f, err := root.Open(name)
 	if err != nil {

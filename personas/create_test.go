@@ -94,7 +94,7 @@ func TestCreateRefuses(t *testing.T) {
 	}
 }
 
-// Several stores are several processes to each other.
+// TestCreateAtOnce: each Store stands for a process.
 func TestCreateAtOnce(t *testing.T) {
 	t.Parallel()
 	root := folder(t, map[string]string{".archive/dev-con-3/skill.md": plain})
@@ -131,7 +131,7 @@ func TestArchive(t *testing.T) {
 		".archive/dev-bob-1/keep": "archived",
 	})
 	s := openStore(t, root)
-	for range 2 { // again is no error
+	for range 2 { // to archive again is no error
 		must(t, s.Archive(t.Context(), "dev-con-2"))
 	}
 	p, err := s.Get("dev-con-2")
@@ -166,7 +166,7 @@ func TestArchiveStaysInside(t *testing.T) {
 	t.Run("link inside", func(t *testing.T) { testArchiveLink(t, root, "inside", inside) })
 }
 
-// testArchiveLink checks that an archive that is a link to outside is not used.
+// testArchiveLink checks that an archive that is a link to the folder outside is not used.
 func testArchiveLink(t *testing.T, root, link, outside string) {
 	must(t, os.Symlink(link, filepath.Join(root, ".archive")))
 	s := openStore(t, root)

@@ -8,24 +8,24 @@ import (
 	"text/template"
 )
 
-//go:embed template.md
-var templateText string
+//go:embed default_skill.md
+var defaultSkillText string
 
-var skillTemplate = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("skill").Parse(templateText))
+var defaultSkillTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("skill").Parse(defaultSkillText))
 })
 
-// template is the skill of a persona for which none was given: one that works as it is, and
-// whose headings ask to be filled.
-func (in New) template() string {
+// defaultSkill returns the skill of a persona for which none was given. It works as it is, and
+// its headings ask a person to fill it in.
+func (in New) defaultSkill() string {
 	title := func(s string) string { return strings.ToUpper(s[:1]) + s[1:] } // ASCII words
 	var b bytes.Buffer
-	err := skillTemplate().Execute(&b, map[string]string{
+	err := defaultSkillTemplate().Execute(&b, map[string]string{
 		"Name": title(in.Name),
 		"Role": strings.ReplaceAll(in.Role, "-", " "),
 	})
 	if err != nil {
-		panic("persona template: " + err.Error()) // it is our own, and tested
+		panic("default skill: " + err.Error()) // its text is our own, and tested
 	}
 	return b.String()
 }

@@ -12,11 +12,11 @@ import (
 	"syscall"
 )
 
-// archive is the folder of the personas that were put away.
+// archive is the folder of archived personas.
 const archive = ".archive"
 
-// load reads the persona in the folder at parent/slug below root. fs.ErrNotExist means that
-// there is none; every other fault becomes its Problem.
+// load reads the persona in the folder parent/slug below root. fs.ErrNotExist means that there
+// is none; any other fault of its files becomes its Problem.
 func load(root *os.Root, parent, slug string) (Persona, error) {
 	name := path.Join(parent, slug)
 	info, err := root.Lstat(name)
@@ -37,7 +37,7 @@ func load(root *os.Root, parent, slug string) (Persona, error) {
 	return p, nil
 }
 
-// read fills in what the folder holds. The error is why the persona can't be used.
+// read reads the files in the folder. Its error says why the persona can't be used.
 func (p *Persona) read(root *os.Root, name string, named fs.FileInfo) error {
 	if named.Mode()&fs.ModeSymlink != 0 {
 		return errors.New("its folder is a symbolic link: move the folder itself here")
@@ -51,14 +51,14 @@ func (p *Persona) read(root *os.Root, name string, named fs.FileInfo) error {
 	}
 	defer dir.Close()
 	if opened, err := dir.Stat("."); err != nil || !os.SameFile(named, opened) {
-		return errors.Join(errors.New("its folder was exchanged while it was read"), err)
+		return errors.Join(errors.New("its folder was replaced while it was read"), err)
 	}
 	p.Handoffs = countHandoffs(dir)
 	experience, _, experienceErr := readFile(dir, "experience.md")
 	if errors.Is(experienceErr, fs.ErrNotExist) {
-		experienceErr = nil // nothing was learnt yet
+		experienceErr = nil // the persona has no experience yet
 	}
-	// Agents write this file; a bad byte must not stop the line.
+	// Agents write this file; a bad byte must not make the persona unusable.
 	p.Experience = strings.ToValidUTF8(string(experience), "\uFFFD")
 
 	skill, info, err := readFile(dir, "skill.md")
@@ -79,8 +79,8 @@ func (p *Persona) read(root *os.Root, name string, named fs.FileInfo) error {
 	return experienceErr
 }
 
-// readFile reads a regular file of a persona or a template, which may be a link that stays in its folder.
-// The look before opening keeps us from devices, O_NONBLOCK from a fifo that comes between.
+// readFile reads a regular file of a persona or a template. The file may be a link that stays in its folder.
+// The Stat before opening avoids devices; O_NONBLOCK avoids blocking on a fifo that comes in between.
 func readFile(dir *os.Root, name string) ([]byte, fs.FileInfo, error) {
 	info, err := dir.Stat(name)
 	if err != nil {
@@ -110,8 +110,8 @@ func readFile(dir *os.Root, name string) ([]byte, fs.FileInfo, error) {
 	return b, info, nil
 }
 
-// fileError names the file without the path that the system's error repeats. Whatever does
-// not come from the system is os.Root's refusal to leave the folder, which has no name.
+// fileError names the file, but not the path that the system's error repeats. An error that is not
+// from the system is os.Root's refusal to leave the folder, for which there is no exported error.
 func fileError(name string, err error) error {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
@@ -120,8 +120,8 @@ func fileError(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, errno)
 }
 
-// countHandoffs counts the handoff documents, without what stands beside them: context files, and what was
-// asked for.
+// countHandoffs counts the handoff documents. It skips the context files and the request files beside
+// them.
 func countHandoffs(dir *os.Root) int {
 	entries, err := readDir(dir, "handoffs")
 	if err != nil {
@@ -136,12 +136,12 @@ func countHandoffs(dir *os.Root) int {
 	return n
 }
 
-// isDocument tells a Markdown file from what editors and writers leave beside it.
+// isDocument reports whether a name is that of a Markdown file, and not of a temporary file of an editor.
 func isDocument(name string) bool {
 	return strings.HasSuffix(name, ".md") && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "#")
 }
 
-// readDir lists a folder below root, sorted by name; a link in its place is refused.
+// readDir lists a folder below root, sorted by name. It refuses a link in the folder's place.
 func readDir(root *os.Root, name string) ([]fs.DirEntry, error) {
 	if name != "." {
 		info, err := root.Lstat(name)

@@ -11,12 +11,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxFile is the size of the largest skill.md and experience.md, in bytes. Both become part
-// of every session's system prompt.
+// maxFile is the largest size of skill.md and experience.md, in bytes. Both become part of every
+// session's system prompt.
 const maxFile = 256 << 10
 
-// Persona is a role somebody plays, as its files said when they were read. It is a value
-// without references: copies are independent.
+// Persona is a role that somebody plays, as its files described it when they were read. It
+// contains no references, so copies are independent.
 type Persona struct {
 	Slug        string
 	Role        string // Role, Name and N are the parts of the slug
@@ -26,7 +26,7 @@ type Persona struct {
 	Runtime     string // "" for the default
 	Model       string // "" for the runtime's own default
 	Skill       string // the text below the front matter
-	SkillFile   string // the whole text of skill.md, as far as it is text
+	SkillFile   string // the whole text of skill.md, with U+FFFD for bytes that are not UTF-8
 	Experience  string // the whole text of experience.md
 	Dir         string // the absolute path of the folder
 	Handoffs    int    // how many handoff documents it has
@@ -35,9 +35,9 @@ type Persona struct {
 	ModTime     time.Time
 }
 
-// ParseError says what is wrong in a skill.md, and where.
+// ParseError says what is wrong in a skill.md, and in which line.
 type ParseError struct {
-	Line    int // counted from 1; 0 if it is the file as a whole
+	Line    int // counted from 1; 0 stands for the whole file
 	Message string
 }
 
@@ -53,9 +53,9 @@ func parseError(line int, format string, args ...any) error {
 }
 
 // Parse reads the text of a skill.md: front matter in YAML between two lines of ---, with
-// name and description and, if wanted, runtime and model, then the skill. Further keys are
-// left to others: the files of Claude Code's own agents have tools, color and more. The error
-// is a [ParseError], or one about the slug.
+// name, description and optionally runtime and model, then the skill. It ignores other keys:
+// the files of Claude Code's own agents have tools, color and more. The error is a
+// [ParseError], or one about the slug.
 func Parse(slug string, skill []byte) (Persona, error) {
 	s, err := ParseSlug(slug)
 	if err != nil {
@@ -81,7 +81,7 @@ func Parse(slug string, skill []byte) (Persona, error) {
 	return p, nil
 }
 
-// badText is the offset of the first byte that is not text, -1 if all is well.
+// badText returns the offset of the first byte that is not text, or -1.
 func badText(b []byte) int {
 	for i := 0; i < len(b); {
 		r, n := utf8.DecodeRune(b[i:])
@@ -95,8 +95,8 @@ func badText(b []byte) int {
 
 func lineAt(b []byte, offset int) int { return 1 + bytes.Count(b[:offset], []byte("\n")) }
 
-// splitFrontMatter cuts the text at the lines of ---. The first of them, blank, stays part of
-// front, so that its lines count as those of the file.
+// splitFrontMatter cuts the text at the lines of ---. In front the first such line is blank, so that
+// line numbers in front are those of the file.
 func splitFrontMatter(text string) (front, body string, err error) {
 	text = strings.TrimPrefix(text, "\uFEFF")
 	first, rest, _ := strings.Cut(text, "\n")
@@ -117,7 +117,7 @@ func splitFrontMatter(text string) (front, body string, err error) {
 
 func isFence(line string) bool { return strings.TrimRight(line, " \t\r") == "---" }
 
-// readFrontMatter fills in what the front matter says.
+// readFrontMatter reads the front matter's keys into p.
 func (p *Persona) readFrontMatter(front string) error {
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(front), &doc); err != nil {
@@ -151,15 +151,15 @@ func (p *Persona) readFrontMatter(front string) error {
 			return parseError(1, "front matter has no %s", key)
 		}
 	}
-	// In agent files this word means "like the session that calls"; nobody calls ours.
+	// In Claude Code's agent files "inherit" means the model of the calling session; no session calls ours.
 	if p.Model == "inherit" {
 		p.Model = ""
 	}
 	return nil
 }
 
-// scalar is the text of one value, trimmed. Runtime and model become arguments of a command,
-// so they are one word that is no flag.
+// scalar returns the trimmed text of one value. Runtime and model become arguments of a command,
+// so each must be one word that does not look like a flag.
 func scalar(key string, value *yaml.Node) (string, error) {
 	if value.Kind != yaml.ScalarNode || value.ShortTag() != "!!str" && value.ShortTag() != "!!null" {
 		return "", parseError(value.Line, "%s must be text: put it in quotes", key)

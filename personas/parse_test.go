@@ -94,7 +94,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// What is shipped must be usable.
+// TestParseShipped: the shipped personas must be usable.
 func TestParseShipped(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../data/personas/*/skill.md")

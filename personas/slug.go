@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// maxSlug is the length of the longest slug, in bytes.
+// maxSlug is the largest length of a slug, in bytes.
 const maxSlug = 64
 
 // Slug is the name of a persona, {role}-{name}-{n}. The role may contain hyphens, the name
-// has none, n counts from 1.
+// may not, and n counts from 1.
 type Slug struct {
 	Role string
 	Name string
@@ -20,8 +20,8 @@ type Slug struct {
 // String is the inverse of [ParseSlug].
 func (s Slug) String() string { return s.Role + "-" + s.Name + "-" + strconv.Itoa(s.N) }
 
-// ParseSlug takes a slug apart. Words are of a-z and 0-9, joined by single hyphens; the whole
-// has at most 64 bytes. Whatever it accepts is safe as the name of a folder.
+// ParseSlug splits a slug. Its words consist of a-z and 0-9 and are joined by single hyphens;
+// it has at most 64 bytes. Every accepted slug is safe as the name of a folder.
 func ParseSlug(s string) (Slug, error) {
 	if len(s) > maxSlug {
 		return Slug{}, fmt.Errorf("slug of %d bytes is longer than %d", len(s), maxSlug)
@@ -47,7 +47,7 @@ func badSlug(s string) error {
 	return fmt.Errorf("slug %q is not of the form role-name-1, in lower-case letters and digits", s)
 }
 
-// isWord reports whether s is made of a-z and 0-9, and not empty.
+// isWord reports whether s is not empty and consists of a-z and 0-9.
 func isWord(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') {

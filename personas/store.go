@@ -2,6 +2,7 @@ package personas
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,24 +12,26 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/fsnotify/fsnotify"
 )
 
-// ErrNotFound means that there is no persona of that slug, active or archived.
+// ErrNotFound means that no persona, active or archived, has that slug.
 var ErrNotFound = errors.New("persona not found")
 
 // Store serves the personas below one folder. Make it with [Open].
 type Store struct {
-	// Log hears what Run coped with; nil means slog.Default(). Set it before Run.
+	// Log gets the problems that Run survives; nil means slog.Default(). Set it before Run.
 	Log *slog.Logger
 
 	root string // absolute
 	watching
 	changed chan struct{}
-	scans   atomic.Uint64 // how many were begun
+	scans   atomic.Uint64 // number of scans that were begun
 
 	mu       sync.Mutex
 	snapshot []Persona // never modified, only replaced
-	latest   uint64    // the scan that it came from
+	latest   uint64    // number of the scan that made snapshot
 }
 
 // Open reads the personas below the folder root, which must exist.
@@ -45,15 +48,15 @@ func Open(root string) (*Store, error) {
 		return nil, err
 	}
 	select {
-	case <-s.changed: // the first state is no change
+	case <-s.changed: // the first snapshot is no change
 	default:
 	}
 	return s, nil
 }
 
-// Get reads one persona from the disk: its skill and experience as they are at this moment.
-// Of an active and an archived one of the same slug it is the active one. It returns
-// ErrNotFound if there is neither; a persona that can't be used is returned with its Problem.
+// Get reads one persona from the disk, with its skill and experience of this moment. If both an
+// active and an archived persona have the slug, it returns the active one. It returns
+// ErrNotFound if there is none; a persona that can't be used is returned with its Problem.
 func (s *Store) Get(slug string) (Persona, error) {
 	if _, err := ParseSlug(slug); err != nil {
 		return Persona{}, fmt.Errorf("%w: %w", ErrNotFound, err)
@@ -76,19 +79,39 @@ func (s *Store) Get(slug string) (Persona, error) {
 	return p, nil
 }
 
-// List returns the personas of the latest snapshot, the active ones first, by slug.
+// List returns the personas of the latest snapshot by slug, the active ones first.
 func (s *Store) List() []Persona {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.snapshot)
 }
 
-// Changed receives when the snapshot differs from what it was at the last receive; several
-// changes become one signal. It is for one listener, which then calls List.
+// Changed receives a signal when the snapshot has changed since the last receive; several changes
+// become one signal. It is for one listener, which then calls List.
 func (s *Store) Changed() <-chan struct{} { return s.changed }
 
-// rescan replaces the snapshot. watch is called with every folder that matters before it is
-// read, so that nothing that happens in it afterwards goes unseen.
+// Run keeps the snapshot up to date until ctx ends, then returns nil.
+func (s *Store) Run(ctx context.Context) error {
+	s.follow(ctx, followed{scan: s.rescan, relevant: s.relevant, log: s.log().With("folder", s.root)})
+	return nil
+}
+
+// relevant reports whether an event may have changed the snapshot. A change of mode has not, nor has
+// a temporary file of an editor.
+func (s *Store) relevant(ev fsnotify.Event) bool {
+	if ev.Op == fsnotify.Chmod {
+		return false
+	}
+	base := filepath.Base(ev.Name)
+	if ev.Name == s.root || base == archive || base == "handoffs" || isDocument(base) {
+		return true
+	}
+	_, err := ParseSlug(base)
+	return err == nil
+}
+
+// rescan replaces the snapshot. It calls watch with every relevant folder before it reads the
+// folder, so that it misses no later change there.
 func (s *Store) rescan(watch func(folder string)) error {
 	scan := s.scans.Add(1)
 	found, err := s.scan(watch)
@@ -97,7 +120,7 @@ func (s *Store) rescan(watch func(folder string)) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if scan < s.latest { // one that began later, and so knows more, was faster
+	if scan < s.latest { // a scan that began later, and so is newer, was faster
 		return nil
 	}
 	s.latest = scan
@@ -112,8 +135,8 @@ func (s *Store) rescan(watch func(folder string)) error {
 	return nil
 }
 
-// scan reads every persona. No folder, no personas; the parent's order (active, then
-// archived) means that one that is archived meanwhile may be seen twice but not missed.
+// scan reads every persona; without the folder there are none. It reads the active ones before
+// the archived ones, so a persona that is archived meanwhile may be seen twice but is not missed.
 func (s *Store) scan(watch func(folder string)) ([]Persona, error) {
 	watch(s.root)
 	root, err := os.OpenRoot(s.root)
@@ -132,7 +155,7 @@ func (s *Store) scan(watch func(folder string)) ([]Persona, error) {
 		}
 		entries, err := readDir(root, parent)
 		if err != nil && parent == archive {
-			continue // there is none
+			continue // there is no archive
 		}
 		if err != nil {
 			return nil, err
@@ -148,7 +171,7 @@ func (s *Store) scan(watch func(folder string)) ([]Persona, error) {
 			}
 			p, err := load(root, parent, slug)
 			if errors.Is(err, fs.ErrNotExist) {
-				continue // gone since it was listed
+				continue // removed after it was listed
 			}
 			if err != nil {
 				return nil, err
@@ -163,8 +186,8 @@ func (s *Store) scan(watch func(folder string)) ([]Persona, error) {
 	return found, nil
 }
 
-// isPersona tells by its name what is ours; a link in the place of a folder is shown, with
-// its problem.
+// isPersona reports whether an entry's name is that of a persona. It accepts a link in place of a
+// folder, so that the persona is listed with this problem.
 func isPersona(e fs.DirEntry) bool {
 	_, err := ParseSlug(e.Name())
 	return err == nil && (e.IsDir() || e.Type() == fs.ModeSymlink)

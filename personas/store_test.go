@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// folder makes a root with the given files; a name that ends with a slash is a folder.
+// folder makes a folder with the given files; a name that ends with a slash becomes a folder.
 func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := filepath.Join(t.TempDir(), "personas")
@@ -110,14 +110,14 @@ func TestGetIsFresh(t *testing.T) {
 	}
 }
 
-// A scan that took longer does not undo what a later one has found.
+// TestScansPublishInOrder: a slow scan does not replace the snapshot of a scan that began later.
 func TestScansPublishInOrder(t *testing.T) {
 	t.Parallel()
 	root := folder(t, map[string]string{slug + "/skill.md": plain})
 	s := openStore(t, root)
 	nested := false
 	must(t, s.rescan(func(folder string) {
-		if filepath.Base(folder) != archive { // then the active ones have been read
+		if filepath.Base(folder) != archive { // at the archive, the active ones have been read
 			return
 		}
 		nested = true

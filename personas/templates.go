@@ -20,25 +20,27 @@ import (
 var (
 	// ErrNoTemplate means that there is no template of that name.
 	ErrNoTemplate = errors.New("template not found")
-	// ErrBrokenTemplate means that its file can't be used, nor could since Open. The text of the
-	// error that is this one is the template's Problem.
+	// ErrBrokenTemplate means that the template's file can't be used, and could not be used since
+	// OpenTemplates. The error's text is the template's Problem.
 	ErrBrokenTemplate = errors.New("template can't be used")
 )
 
-// brokenTemplate is the Problem of a template.
+// brokenTemplate is a template's Problem as an error.
 type brokenTemplate string
 
 func (e brokenTemplate) Error() string { return string(e) }
 
 func (e brokenTemplate) Is(target error) bool { return target == ErrBrokenTemplate }
 
-// Template is what a pipeline's run is made from.
+// Template is what a pipeline is made from.
 type Template struct {
 	Name        string         `json:"name"`
 	Description string         `json:"description"`
-	Steps       []TemplateStep `json:"steps"`   // never null; none: the file never was in order
-	File        string         `json:"file"`    // absolute
-	Problem     string         `json:"problem"` // why the file as it is now can't be used, with its line; "": it can. What it last held is kept, if it held anything
+	Steps       []TemplateStep `json:"steps"` // never null; empty: the file was never usable
+	File        string         `json:"file"`  // absolute
+	// Problem says why the file as it is now can't be used, with the line; "": it can. The other fields
+	// keep the last usable contents, if there were any.
+	Problem string `json:"problem"`
 }
 
 // TemplateStep is one step of a template.
@@ -47,21 +49,20 @@ type TemplateStep struct {
 	Description string        `json:"description"`
 	Prompt      string        `json:"prompt"`
 	Approval    bool          `json:"approval"`     // a person must approve before it begins
-	RemindAfter time.Duration `json:"remind_after"` // of waiting for that approval; 0: never
+	RemindAfter time.Duration `json:"remind_after"` // time of waiting for the approval after which a person is reminded; 0: never
 	Timeout     time.Duration `json:"timeout"`      // 0: as the settings say
 }
 
-// Templates serves the templates in one folder: its files *.yaml and *.yml, but for hidden ones.
+// Templates serves the templates in one folder: its files *.yaml and *.yml that are not hidden.
 //
-// A file that can't be used is listed with its Problem: with what it last held in order, or if that
-// is nothing under the file's name without its suffix and without steps. Of two files that give
-// one name, the one that had it before has it, else the first by file name; for the other that is a
-// Problem.
+// A file that can't be used is listed with its Problem and its last usable contents. If it was never
+// usable, it is listed without steps, under the file's name without suffix. If two files give the same
+// name, the file that had it before keeps it, else the first by file name; the other one gets a Problem.
 type Templates struct {
-	// Log hears what Run coped with; nil means slog.Default(). Set it before Run.
+	// Log gets the problems that Run survives; nil means slog.Default(). Set it before Run.
 	Log *slog.Logger
-	// OnProblem is called by Run, in its goroutine, for each template whose Problem is a new one,
-	// those that Open found included. nil: it is logged. Set it before Run.
+	// OnProblem is called by Run, in its goroutine, for each template that has a new Problem,
+	// including those that OpenTemplates found. nil: Run logs them. Set it before Run.
 	OnProblem func(Template)
 
 	root string // absolute
@@ -87,8 +88,8 @@ func OpenTemplates(root string) (*Templates, error) {
 	return t, nil
 }
 
-// Get returns a template as it was last read in order, even if it has a Problem by now; else
-// ErrNoTemplate or ErrBrokenTemplate. It is the caller's own.
+// Get returns a template with its last usable contents, even if it has a Problem now; else
+// ErrNoTemplate or ErrBrokenTemplate. The caller may change the result.
 func (t *Templates) Get(name string) (Template, error) {
 	err := fmt.Errorf("%w: %s", ErrNoTemplate, quote(name))
 	for _, found := range t.List() {
@@ -103,8 +104,8 @@ func (t *Templates) Get(name string) (Template, error) {
 	return Template{}, err
 }
 
-// List returns all templates by name, those that can't be used among them. They are the caller's
-// own.
+// List returns all templates by name, including those that can't be used. The caller may change the
+// result.
 func (t *Templates) List() []Template {
 	t.mu.Lock()
 	snapshot := t.snapshot
@@ -117,15 +118,15 @@ func (t *Templates) List() []Template {
 	return all
 }
 
-// clone shares nothing with t; its steps are never nil.
+// clone returns a copy that shares nothing with t; its steps are never nil.
 func (t Template) clone() Template {
 	t.Steps = append([]TemplateStep{}, t.Steps...)
 	return t
 }
 
-// Run keeps the templates up to date until ctx ends, then returns nil. It runs once at a time.
+// Run keeps the templates up to date until ctx ends, then returns nil. Only one Run at a time.
 func (t *Templates) Run(ctx context.Context) error {
-	told := map[string]string{} // the problems, by file
+	told := map[string]string{} // reported problems by file
 	t.follow(ctx, followed{
 		scan: func(watch func(folder string)) error {
 			if err := t.rescan(watch); err != nil {
@@ -140,13 +141,13 @@ func (t *Templates) Run(ctx context.Context) error {
 	return nil
 }
 
-// relevant reports whether an event may have changed a template. A mode may have: a file that can't
-// be read is a Problem.
+// relevant reports whether an event may have changed a template. A change of mode may: a file that
+// can't be read is a Problem.
 func (t *Templates) relevant(ev fsnotify.Event) bool {
 	return ev.Name == t.root || isTemplate(filepath.Base(ev.Name))
 }
 
-// tell compares the snapshot's problems with those that were told.
+// tell reports the snapshot's problems that are not in told, and updates told.
 func (t *Templates) tell(told map[string]string) {
 	t.mu.Lock()
 	snapshot := t.snapshot
@@ -174,7 +175,7 @@ func (t *Templates) tell(told map[string]string) {
 	}
 }
 
-// rescan replaces the snapshot. Open and Run call it, one after the other.
+// rescan replaces the snapshot. OpenTemplates calls it first, and then Run.
 func (t *Templates) rescan(watch func(folder string)) error {
 	t.mu.Lock()
 	before := t.snapshot
@@ -189,7 +190,7 @@ func (t *Templates) rescan(watch func(folder string)) error {
 	return nil
 }
 
-// scan reads every template. No folder, no templates.
+// scan reads every template; without the folder there are none.
 func (t *Templates) scan(watch func(folder string), before []Template) ([]Template, error) {
 	watch(t.root)
 	root, err := os.OpenRoot(t.root)
@@ -204,20 +205,20 @@ func (t *Templates) scan(watch func(folder string), before []Template) ([]Templa
 	if err != nil {
 		return nil, err
 	}
-	// Who has a name keeps it, whatever a new file is called.
+	// A file that had a name keeps it, so files that had one come first.
 	had := func(e fs.DirEntry) bool {
 		return slices.ContainsFunc(before, func(last Template) bool { return len(last.Steps) > 0 && last.File == filepath.Join(t.root, e.Name()) })
 	}
 	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int { return compareBool(!had(a), !had(b)) })
 	var found []Template
-	holder := map[string]string{} // of each name
+	holder := map[string]string{} // file by template name
 	for _, e := range entries {
 		if !isTemplate(e.Name()) {
 			continue
 		}
 		now, line, err := loadTemplate(root, e.Name())
 		if _, gone := root.Lstat(e.Name()); errors.Is(gone, fs.ErrNotExist) {
-			continue // since it was listed
+			continue // removed after it was listed
 		}
 		if other := holder[now.Name]; err == nil && other != "" {
 			err = templateFile(e.Name()).errorf(line, "the name %s is that of %s: give one of them another", now.Name, other)
@@ -234,7 +235,7 @@ func (t *Templates) scan(watch func(folder string), before []Template) ([]Templa
 	return found, nil
 }
 
-// lastInOrder is what a file last held, if its name is still free; else the bare file.
+// lastInOrder returns the last usable contents of a file if their name is still free, else a Template without steps.
 func lastInOrder(before []Template, file string, holder map[string]string) Template {
 	for _, last := range before {
 		if last.File == file && holder[last.Name] == "" {
@@ -245,7 +246,7 @@ func lastInOrder(before []Template, file string, holder map[string]string) Templ
 	return Template{Name: strings.TrimSuffix(base, filepath.Ext(base)), File: file}
 }
 
-// loadTemplate reads one file, and the line of its name. The error begins with the file.
+// loadTemplate reads one file. It also returns the line of the name. The error begins with the file.
 func loadTemplate(root *os.Root, name string) (Template, int, error) {
 	b, _, err := readFile(root, name)
 	if err != nil {
@@ -259,7 +260,7 @@ func loadTemplate(root *os.Root, name string) (Template, int, error) {
 	return t, line, nil
 }
 
-// isTemplate tells a template from what editors and writers leave beside it.
+// isTemplate reports whether a name is that of a template, and not of a temporary file of an editor.
 func isTemplate(name string) bool {
 	suffix := filepath.Ext(name)
 	return (suffix == ".yaml" || suffix == ".yml") && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "#")

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// templateOf is a template with one step for each agent.
+// templateOf returns a template with one step for each agent.
 func templateOf(name string, agents ...string) string {
 	text := "name: " + name + "\nsteps:\n"
 	for _, a := range agents {
@@ -27,7 +27,7 @@ func openTemplates(t *testing.T, root string) *Templates {
 	return all
 }
 
-// shown is the list in a form that is easily compared: "name:agent,agent" and a ! if there is a
+// shown returns the list in a form that is easy to compare: "name:agent,agent", with a ! for a
 // problem.
 func shown(all []Template) string {
 	var list []string
@@ -85,7 +85,7 @@ func TestTemplates(t *testing.T) {
 		t.Errorf("broken gives %v", err)
 	}
 
-	// What is handed out is the caller's own.
+	// The caller may change what it gets.
 	got.Steps[0].Agent = "changed"
 	list := all.List()
 	list[3].Name, list[3].Steps[0].Agent = "changed", "changed"
@@ -93,7 +93,7 @@ func TestTemplates(t *testing.T) {
 		t.Errorf("list is %s after a caller's change", got)
 	}
 	if all.List()[1].Steps == nil {
-		t.Error("no steps are null")
+		t.Error("without steps the list of steps is null")
 	}
 }
 
@@ -144,7 +144,7 @@ func TestTemplateFiles(t *testing.T) {
 	}
 }
 
-// Each line is one state of the folder, and what is listed after it.
+// TestTemplatesFromScanToScan: each line is one state of the folder, and the list after its scan.
 func TestTemplatesFromScanToScan(t *testing.T) {
 	t.Parallel()
 	const broken = "name: ["
@@ -166,7 +166,7 @@ func TestTemplatesFromScanToScan(t *testing.T) {
 			{map[string]string{"a.yaml": templateOf("x", "pm")}, "a:! c:! x:dev"},
 			{map[string]string{"a.yaml": ""}, "c:! x:dev"},
 			{map[string]string{"b.yaml": templateOf("y", "dev")}, "x:qa y:dev"},
-			{map[string]string{"c.yaml": templateOf("y", "sm")}, "x:qa! y:dev"}, // keeps what it had
+			{map[string]string{"c.yaml": templateOf("y", "sm")}, "x:qa! y:dev"}, // keeps its last contents
 			{map[string]string{"b.yaml": ""}, "y:sm"},
 		},
 		"a broken one keeps its name": {
@@ -214,7 +214,7 @@ func TestTemplatesFromScanToScan(t *testing.T) {
 	}
 }
 
-// The templates and personas that are shipped fit each other.
+// TestShippedTemplates: the shipped templates name shipped personas only.
 func TestShippedTemplates(t *testing.T) {
 	t.Parallel()
 	all, err := OpenTemplates(filepath.Join("..", "data", "pipelines"))

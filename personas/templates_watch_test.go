@@ -15,7 +15,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// templateRun is a running Templates with what it told.
+// templateRun is a running Templates with the problems that it reported.
 type templateRun struct {
 	*Templates
 	root     string
@@ -40,8 +40,8 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
-// runTemplates runs the templates of a folder until the test ends; changes are noticed by events
-// alone unless set says otherwise. It returns once it has scanned, that is, once it watches.
+// runTemplates runs the templates of a folder until the test ends. Only events report changes, unless
+// set says otherwise. It returns after the first scan, when the folder is watched.
 func runTemplates(t *testing.T, files map[string]string, set func(*Templates)) *templateRun {
 	t.Helper()
 	root := folder(t, files)
@@ -75,7 +75,7 @@ func runTemplates(t *testing.T, files map[string]string, set func(*Templates)) *
 	return r
 }
 
-// await waits until the list is as wanted.
+// await waits until the list is want.
 func (r *templateRun) await(t *testing.T, want, what string) {
 	t.Helper()
 	r.awaitList(t, what, func(list string) bool { return list == want })
@@ -92,7 +92,7 @@ func (r *templateRun) awaitList(t *testing.T, what string, ok func(list string) 
 	}
 }
 
-// problem waits for the next problem that is told.
+// problem waits for the next problem that is reported.
 func (r *templateRun) problem(t *testing.T, want string) Template {
 	t.Helper()
 	select {
@@ -129,20 +129,20 @@ func TestTemplatesReload(t *testing.T) {
 	if got, err := r.Get("a"); err != nil || len(got.Steps) != 2 || got.Problem != told.Problem {
 		t.Errorf("while it is broken: %+v, %v", got, err)
 	}
-	r.put(t, "b.yaml", templateOf("b", "dev")) // the same problem is not told again
+	r.put(t, "b.yaml", templateOf("b", "dev")) // the same problem is not reported again
 	r.await(t, "a:dev,qa! b:dev", "another file")
 	r.put(t, "a.yaml", strings.Replace(broken, "tiemout", "tmeout", 1))
 	r.problem(t, `a.yaml:4: step 1 has an unknown key "tmeout"`)
 
 	r.put(t, "a.yaml", templateOf("a", "pm"))
 	r.await(t, "a:pm b:dev", "mended")
-	r.put(t, "a.yaml", broken) // told before, but mended since
+	r.put(t, "a.yaml", broken) // reported before, but corrected since
 	r.problem(t, `a.yaml:4: step 1 has an unknown key "tiemout"`)
 	if got := r.log.String(); strings.Count(got, "can be used again") != 1 || !strings.Contains(got, "template=a") || strings.Contains(got, "can't be used") {
 		t.Errorf("log: %s", got)
 	}
 
-	// Vim with backupcopy=no, and those who write beside it; twice, for the watch must outlive the first.
+	// This saves as Vim does with backupcopy=no; twice, because the watch must survive the first time.
 	for _, agent := range []string{"vim", "vim2"} {
 		must(t, os.Rename(path, path+"~"))
 		put(t, path, templateOf("a", agent))
@@ -170,7 +170,7 @@ func TestTemplatesReload(t *testing.T) {
 	r.problem(t, "d.yaml:1: the file is empty")
 	must(t, os.Remove(filepath.Join(r.root, "d.yaml")))
 	r.await(t, "b:dev", "removed while it was broken")
-	r.put(t, "d.yaml", "") // another file, and so told again
+	r.put(t, "d.yaml", "") // another file, so its problem is reported
 	r.problem(t, "d.yaml:1: the file is empty")
 	select {
 	case got := <-r.problems:
@@ -197,7 +197,7 @@ func TestTemplatesTellWhatOpenFound(t *testing.T) {
 	}
 }
 
-// What can't be read may be mended by its mode alone.
+// TestTemplatesReloadOnMode: a change of mode may make an unreadable file readable.
 func TestTemplatesReloadOnMode(t *testing.T) {
 	t.Parallel()
 	r := &Templates{root: "/p"}

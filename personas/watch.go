@@ -5,18 +5,17 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
-	"path/filepath"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
 )
 
-// watching is how changes are noticed. Its fields are set before Run and vary in tests only.
+// watching says how to notice changes. Its fields are set before Run; only tests change the durations.
 type watching struct {
 	newWatcher func() (*fsnotify.Watcher, error) // nil: poll
 	settle     time.Duration                     // from the first event to the scan
 	safety     time.Duration                     // between scans while events come
-	polling    time.Duration                     // between scans while they can't
+	polling    time.Duration                     // between scans without events
 }
 
 func byEvents() watching {
@@ -28,25 +27,25 @@ func byEvents() watching {
 	}
 }
 
-// Poll has Run read the folder every two seconds, as where the system can't tell of changes. It is called
+// Poll makes Run read the folder every two seconds, as where the system can't report changes. Call it
 // before Run.
 func (c *watching) Poll() { c.newWatcher = nil }
 
-// followed is what is kept up to date.
+// followed is what follow keeps up to date.
 type followed struct {
-	// scan reads it anew. It calls watch with every folder that matters before it reads it, so
-	// that nothing that happens in it afterwards goes unseen.
+	// scan reads it again. It calls watch with every relevant folder before it reads the folder,
+	// so that it misses no later change there.
 	scan     func(watch func(folder string)) error
-	relevant func(fsnotify.Event) bool // may the event have changed it?
+	relevant func(fsnotify.Event) bool // reports whether the event may have changed it
 	log      *slog.Logger
 }
 
 // follow scans whenever something may have changed, until ctx ends.
 //
-// Folders are watched, never files: a file's watch dies with the first editor that saves by
-// rename. An event only says that it is time to scan, so none of them is ever interpreted and
-// a lost one costs no more than the time to the next scan. Without inotify (its instances are
-// few, and shared with the user's editor; network file systems have none) it polls.
+// It watches folders, never files: the watch of a file ends when an editor saves by rename. An
+// event only says that it is time to scan; no event is interpreted, and a lost one only delays the
+// change until the next scan. Without inotify it polls: inotify instances are few and shared with
+// the user's editor, and network file systems have none.
 func (c watching) follow(ctx context.Context, f followed) {
 	w := c.watch(f.log)
 	defer w.close()
@@ -85,26 +84,6 @@ func (c watching) follow(ctx context.Context, f followed) {
 	}
 }
 
-// Run keeps the snapshot up to date until ctx ends, then returns nil.
-func (s *Store) Run(ctx context.Context) error {
-	s.follow(ctx, followed{scan: s.rescan, relevant: s.relevant, log: s.log().With("folder", s.root)})
-	return nil
-}
-
-// relevant reports whether an event may have changed the snapshot. Mode changes have not, nor
-// have the files that editors put beside the one they edit.
-func (s *Store) relevant(ev fsnotify.Event) bool {
-	if ev.Op == fsnotify.Chmod {
-		return false
-	}
-	base := filepath.Base(ev.Name)
-	if ev.Name == s.root || base == archive || base == "handoffs" || isDocument(base) {
-		return true
-	}
-	_, err := ParseSlug(base)
-	return err == nil
-}
-
 // watches is the set of watched folders. It belongs to one goroutine.
 type watches struct {
 	log        *slog.Logger
@@ -112,11 +91,11 @@ type watches struct {
 	events     <-chan fsnotify.Event
 	errs       <-chan error
 	wanted     map[string]bool
-	failed     bool // not everything is watched
+	failed     bool // some folder is not watched
 	scanFailed bool
 }
 
-// watch starts watching, if it is to; if it can't, it says what would help, once.
+// watch starts watching, unless c polls. If it can't, it logs once what would help.
 func (c watching) watch(log *slog.Logger) *watches {
 	w := &watches{log: log}
 	if c.newWatcher == nil {
@@ -139,13 +118,13 @@ func (w *watches) fail(err error) {
 	w.failed = true
 }
 
-// lost goes on without a watcher that has closed its channels.
+// lost continues without the watcher, which has closed its channels.
 func (w *watches) lost() {
 	w.fail(fsnotify.ErrClosed)
 	w.events, w.errs = nil, nil
 }
 
-// refresh scans and moves the watches to the folders that there are now.
+// refresh scans, and then watches exactly the folders that exist now.
 func (w *watches) refresh(f followed) {
 	w.begin()
 	err := f.scan(w.add)
@@ -164,7 +143,7 @@ func (w *watches) refresh(f followed) {
 
 func (w *watches) begin() { w.wanted = map[string]bool{} }
 
-// add watches a folder. One that does not exist is not missed: its parent is watched too.
+// add watches a folder. It ignores one that does not exist, because the parent is watched too.
 func (w *watches) add(folder string) {
 	if w.watcher == nil {
 		return
@@ -175,14 +154,14 @@ func (w *watches) add(folder string) {
 	}
 }
 
-// end drops the watches that nobody asked for since begin.
+// end drops the watches of folders that were not added since begin.
 func (w *watches) end() {
 	if w.watcher == nil {
 		return
 	}
 	for _, folder := range w.watcher.WatchList() {
 		if !w.wanted[folder] {
-			_ = w.watcher.Remove(folder) // gone already, most likely
+			_ = w.watcher.Remove(folder) // fails if the folder is gone
 		}
 	}
 }

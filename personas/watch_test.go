@@ -17,11 +17,11 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// patience is how long a test waits for what must come.
+// patience limits how long a test waits for a change that must be noticed.
 const patience = 20 * time.Second
 
-// run runs the store until the test ends and returns once it has scanned for the first time,
-// that is, once it watches.
+// run runs the store until the test ends. It returns after the first scan, when the folders are
+// watched.
 func run(t *testing.T, s *Store) {
 	t.Helper()
 	s.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -55,7 +55,7 @@ func published(s *Store, scan uint64) bool {
 	return s.latest >= scan
 }
 
-// await waits for a signal after which the list is as wanted.
+// await waits for a signal after which ok accepts the list.
 func await(t *testing.T, s *Store, what string, ok func([]Persona) bool) {
 	t.Helper()
 	deadline := time.After(patience)
@@ -68,7 +68,7 @@ func await(t *testing.T, s *Store, what string, ok func([]Persona) bool) {
 	}
 }
 
-// eventsOnly makes sure that what a test sees was noticed by an event.
+// eventsOnly turns off all scans but those that an event causes.
 func eventsOnly(s *Store) { s.safety, s.polling = time.Hour, time.Hour }
 
 func skillIs(want string) func([]Persona) bool {
@@ -88,7 +88,7 @@ func TestReload(t *testing.T) {
 	put(t, path, skill("plain"))
 	await(t, s, "plain write", skillIs("plain"))
 
-	// Vim with backupcopy=no; twice, because the watch must outlive the first.
+	// This saves as Vim does with backupcopy=no; twice, because the watch must survive the first time.
 	for _, text := range []string{"vim", "vim again"} {
 		must(t, os.Rename(path, path+"~"))
 		put(t, path, skill(text))
@@ -110,7 +110,7 @@ func TestReload(t *testing.T) {
 
 	put(t, filepath.Join(root, slug, "experience.md"), "learnt")
 	await(t, s, "experience", func(all []Persona) bool { return all[0].Experience == "learnt" })
-	put(t, filepath.Join(root, slug, "handoffs/x.md"), "x") // in a folder that is new
+	put(t, filepath.Join(root, slug, "handoffs/x.md"), "x") // in a new folder
 	await(t, s, "handoff", func(all []Persona) bool { return all[0].Handoffs == 1 })
 	put(t, filepath.Join(root, slug, "handoffs/y.md"), "y")
 	await(t, s, "second handoff", func(all []Persona) bool { return all[0].Handoffs == 2 })
@@ -143,7 +143,7 @@ func TestReloadFolders(t *testing.T) {
 	list("")
 }
 
-// Every folder that appears in a burst is seen, with what is written into it right away.
+// TestReloadBurst: every folder of a burst is noticed, with the files that are written into it at once.
 func TestReloadBurst(t *testing.T) {
 	t.Parallel()
 	root := folder(t, nil)
@@ -175,7 +175,7 @@ func TestReloadWithoutInotify(t *testing.T) {
 	await(t, s, "polling", skillIs("polled"))
 }
 
-// TestPoll: a store that polls waits for nothing but time, so that it can run in a bubble.
+// TestPoll: a store that polls waits only for time, so it can run in a synctest bubble.
 func TestPoll(t *testing.T) {
 	t.Parallel()
 	root := folder(t, map[string]string{slug + "/skill.md": plain})
@@ -204,7 +204,7 @@ func TestReloadWhenWatchesRunOut(t *testing.T) {
 	s.newWatcher = func() (*fsnotify.Watcher, error) {
 		w, err := fsnotify.NewWatcher()
 		if err == nil {
-			err = w.Close() // adding fails from now on
+			err = w.Close() // now Add fails
 			w.Events, w.Errors = nil, nil
 		}
 		return w, err
@@ -233,7 +233,7 @@ func TestReloadWhenWatcherEnds(t *testing.T) {
 	await(t, s, "polling", skillIs("polled"))
 }
 
-// A folder that moves takes the watch of its subfolder with it, unless that is dropped.
+// TestWatchesAreDropped: a folder that is moved keeps the watch of its subfolder, unless that watch is dropped.
 func TestWatchesAreDropped(t *testing.T) {
 	t.Parallel()
 	root := folder(t, map[string]string{slug + "/skill.md": plain, slug + "/handoffs/x.md": "x"})
@@ -263,7 +263,7 @@ func TestWatchesAreDropped(t *testing.T) {
 	}
 }
 
-// deaf is a watcher that reports nothing but what the test sends.
+// deaf gives the store a watcher that reports only what the test sends.
 func deaf(s *Store) (errs chan error) {
 	errs = make(chan error)
 	s.newWatcher = func() (*fsnotify.Watcher, error) {
