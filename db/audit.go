@@ -87,7 +87,7 @@ func (db *DB) Audit(ctx context.Context, f daemon.AuditFilter) (events []daemon.
 
 var errAuditBusy = &daemon.Error{
 	Kind: daemon.KindUnavailable, Code: "audit_busy",
-	Message: "Other searches of the log are under way: try again when they are over",
+	Message: "Other searches of the event log are running: try again when they have ended",
 }
 
 // enterSearch waits until a search may begin, at most auditTimeout. The caller calls leave after its search.

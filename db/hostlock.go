@@ -267,7 +267,7 @@ const endSession = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE
 // end ends a ghost that an earlier run of this daemon left.
 func (c *claim) end(ctx context.Context, s session) error {
 	if _, err := c.conn.Exec(ctx, endSession, s.BackendPID, s.BackendStart); err != nil {
-		return fmt.Errorf("end of our own dead session %d: %w", s.BackendPID, err)
+		return fmt.Errorf("end of our own abandoned session %d: %w", s.BackendPID, err)
 	}
 	c.db.log.Warn("ended the database session of an earlier run, which still held the host's lock", "host", c.host,
 		"session", s.BackendPID, "process", s.PID, "other_boot", s.Boot != c.me.Boot)

@@ -27,10 +27,10 @@ func unavailable(err error) error {
 		switch server.Code {
 		case readOnlyState:
 			told.Code = "database_read_only"
-			told.Message = "The database is read-only, as a standby is; everything goes on when it takes writes: promote it, or have the address lead to the primary"
+			told.Message = "The database is read-only, as a standby is; everything goes on when it accepts writes: promote it, or point the address to the primary"
 		case diskFullState:
 			told.Code = "database_full"
-			told.Message = "The database's disk is full; everything goes on when there is room: make some on the machine of the database"
+			told.Message = "The database's disk is full; everything goes on when there is room: free some space on the database's machine"
 		}
 	}
 	return told

@@ -201,7 +201,7 @@ func (o options) socketPath(env func(string) string) (string, error) {
 		dir = defaultData(env)
 	}
 	if dir == "" {
-		return "", errors.New("hook: no data directory, for HOME is not set; set UNDERSTUDY_DATA")
+		return "", errors.New("hook: no data directory, because HOME is not set; set UNDERSTUDY_DATA")
 	}
 	return filepath.Abs(filepath.Join(dir, "run", "hook.sock"))
 }

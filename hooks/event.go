@@ -185,7 +185,7 @@ func parse(event string, body []byte) (Payload, error) {
 func object(body []byte) (map[string]json.RawMessage, error) {
 	switch trimmed := bytes.TrimLeft(body, " \t\r\n"); {
 	case len(body) > MaxBody:
-		return nil, fmt.Errorf("%d bytes are more than the %d that are taken", len(body), MaxBody)
+		return nil, fmt.Errorf("%d bytes are more than the %d that are accepted", len(body), MaxBody)
 	case !utf8.Valid(body):
 		return nil, errors.New("the body is not valid UTF-8")
 	case len(trimmed) == 0:

@@ -71,7 +71,7 @@ func LaunchSettings(bin string, events []string, allow []string, options ...Laun
 	}
 	for _, taken := range []string{"hooks", "permissions"} {
 		if _, ok := l.extra[taken]; ok {
-			return nil, fmt.Errorf("launch settings: the key %s is not for Setting", taken)
+			return nil, fmt.Errorf("launch settings: Setting must not set the key %s", taken)
 		}
 	}
 	groups := map[string][]hookGroup{}

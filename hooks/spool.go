@@ -182,7 +182,7 @@ func encode(e Envelope) ([]byte, error) {
 		return nil, fmt.Errorf("hook %s: %w", e.Event, err)
 	}
 	if text.Len() > maxSpoolFile {
-		return nil, fmt.Errorf("hook %s: %d bytes are more than the %d that are spooled", e.Event, text.Len(), maxSpoolFile)
+		return nil, fmt.Errorf("hook %s: %d bytes are more than the %d that a spool file may have", e.Event, text.Len(), maxSpoolFile)
 	}
 	return text.Bytes(), nil
 }

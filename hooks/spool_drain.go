@@ -130,7 +130,7 @@ func (s *Spool) drainOne(ctx context.Context, name string, fn func(context.Conte
 		s.free(name)
 		return handed, true, nil
 	case handed:
-		if err = s.bad(path, fmt.Errorf("it was applied, and can't be removed: %w", err)); err == nil {
+		if err = s.bad(path, fmt.Errorf("its hook was applied, but the file can't be removed: %w", err)); err == nil {
 			s.stick(name, true)
 		}
 		return true, false, err

@@ -13,7 +13,7 @@ import (
 func (s *Server) SwitchClients(ctx context.Context, from, to string) error {
 	for _, name := range []string{from, to} {
 		if !sessionName().MatchString(name) {
-			return fmt.Errorf("session %q is not a name of ours", name)
+			return fmt.Errorf("session name %q is not valid", name)
 		}
 	}
 	out, err := s.run(ctx, call{socket: s.socket, cmds: [][]string{

@@ -17,7 +17,7 @@ var (
 	// ErrGone means that the pane, or the server it was on, no longer exists.
 	ErrGone = errors.New("the pane no longer exists")
 	// ErrOnce means that a paste with the same Once was typed before. Nothing was typed now.
-	ErrOnce = errors.New("it was typed before")
+	ErrOnce = errors.New("the text was typed before")
 	// ErrChanged means that the pane no longer shows, or no longer runs, what the caller saw. Nothing
 	// was typed.
 	ErrChanged = errors.New("the pane has changed since it was looked at")

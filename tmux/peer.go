@@ -60,7 +60,7 @@ func PeerOf(conn net.Conn) (Peer, error) {
 
 // ServerAt returns the process that listens on a socket, whatever program it runs.
 func ServerAt(ctx context.Context, socket string) (Peer, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, lookTimeout, fmt.Errorf("%s could not be looked at within %v: %w", socket, lookTimeout, context.DeadlineExceeded))
+	ctx, cancel := context.WithTimeoutCause(ctx, lookTimeout, fmt.Errorf("the listener on %s could not be checked within %v: %w", socket, lookTimeout, context.DeadlineExceeded))
 	defer cancel()
 	select {
 	case lookSlots <- struct{}{}:

@@ -64,7 +64,7 @@ func (c call) args(socket string) []string {
 func (s *Server) run(ctx context.Context, c call) (string, error) {
 	args := c.args(c.socket)
 	if n := size(args); n > maxArgs {
-		return "", fmt.Errorf("tmux %s: %d bytes of arguments, and tmux takes %d", c.cmds[0][0], n, maxArgs)
+		return "", fmt.Errorf("tmux %s: %d bytes of arguments are more than the %d that tmux accepts", c.cmds[0][0], n, maxArgs)
 	}
 	ctx, cancel := withDeadline(ctx, s.timeout)
 	defer cancel()

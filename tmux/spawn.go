@@ -123,7 +123,7 @@ func (spec Spec) Checked() (Spec, error) {
 		return spec, fmt.Errorf("session %s: %w", spec.Session, err)
 	}
 	if n := size(argv); n > maxArgv {
-		return spec, fmt.Errorf("session %s: the command line has %d bytes and tmux takes %d; pass what is long in a file",
+		return spec, fmt.Errorf("session %s: the command line has %d bytes and tmux accepts %d; pass long arguments in a file",
 			spec.Session, n, maxArgv)
 	}
 	spec.Argv = argv

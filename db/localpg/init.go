@@ -47,7 +47,7 @@ func (c *Cluster) sweep(ctx context.Context) {
 	left, _ := filepath.Glob(filepath.Join(c.dir, "init-*")) // the only error is a bad pattern
 	for _, dir := range left {
 		if err := os.RemoveAll(dir); err != nil {
-			c.log.WarnContext(ctx, "half-made postgres cluster not removed", "dir", dir, "error", err)
+			c.log.WarnContext(ctx, "unfinished postgres cluster not removed", "dir", dir, "error", err)
 		}
 	}
 }

@@ -198,7 +198,7 @@ func (c *Cluster) Ensure(ctx context.Context) error {
 	c.life.Lock()
 	defer c.life.Unlock()
 	if c.lock == nil {
-		return errors.New("PostgreSQL start after stop")
+		return errors.New("PostgreSQL was stopped and cannot be started again by the same process")
 	}
 	if err := c.initialise(ctx); err != nil {
 		return err
