@@ -38,7 +38,7 @@ type Config struct {
 	Log        *slog.Logger          // nil: nothing is logged
 }
 
-// DB is two pools of connections to a migrated database.
+// DB holds two pools of connections to a migrated database.
 type DB struct {
 	pool    *pgxpool.Pool
 	reads   *pgxpool.Pool   // for contexts made by daemon.AsReader
@@ -209,7 +209,8 @@ func (db *DB) Stats() PoolStats {
 	return all
 }
 
-// one reads the single row of a query; errors name the row by what. No row is [daemon.ErrNotFound].
+// one reads the single row of a query; without a row the error is [daemon.ErrNotFound]. what names the
+// row in errors.
 func one[T any](ctx context.Context, db *DB, what, sql string, args ...any) (T, error) {
 	rows, err := db.poolFor(ctx).Query(ctx, sql, args...)
 	if err == nil {

@@ -4,6 +4,18 @@
 // (migrations/*.sql, applied by [Migrate]), the lock that makes a daemon the only one of its host
 // ([DB.LockHost]) and the wake-ups between daemons ([DB.Listen]).
 //
+// # Concurrency
+//
+// A [DB] is safe for concurrent use. The host lock and the wake-ups have one connection each, outside
+// the pools.
+//
+// # What a crash leaves
+//
+// A crash leaves the committed transactions and nothing else: the server frees a connection's locks
+// when the connection ends. A writer whose connection breaks during COMMIT gets an error and cannot
+// know the outcome. It reads the rows again, and their guards tell. Wake-ups may be lost while a
+// listener is not connected, so a listener that (re)connects is told that anything may have changed.
+//
 // # Ordering
 //
 // Each write is one READ COMMITTED transaction. It locks rows in a fixed order: agents by id, the
@@ -19,18 +31,6 @@
 //
 // A change that admits a pipeline first takes the admission lock of the pipeline's host, and only then
 // counts what is running: of two pipelines that are admitted at once, the second counts the first.
-//
-// # Concurrency
-//
-// A [DB] is safe for concurrent use. The host lock and the wake-ups have one connection each, outside
-// the pools.
-//
-// # What a crash leaves
-//
-// A crash leaves the committed transactions and nothing else: the server frees a connection's locks
-// when the connection ends. A writer whose connection breaks during COMMIT gets an error and cannot
-// know the outcome. It reads the rows again, and their guards tell. Wake-ups may be lost while a
-// listener is not connected, so a listener that (re)connects is told that anything may have changed.
 //
 // # Text
 //

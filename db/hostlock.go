@@ -121,7 +121,7 @@ func (db *DB) lockHost(ctx context.Context, host string, me Holder, waiting func
 // after that. Release does not close it.
 func (l *HostLock) Lost() <-chan struct{} { return l.lost }
 
-// Before returns the last run of a daemon that held the lock before, or nil if none has signed.
+// Before returns the daemon that held the lock before this one, or nil if none has signed.
 func (l *HostLock) Before() *Holder { return l.before }
 
 // Release frees the lock. It may be called more than once, and after the lock was lost.

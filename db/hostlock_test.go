@@ -102,7 +102,7 @@ func TestLockHostObeysItsContext(t *testing.T) {
 	}
 }
 
-// link is a network that can lose all data without an error.
+// link is a network that can silently lose all data.
 type link struct {
 	dead      atomic.Bool
 	swallowed atomic.Int64 // writes

@@ -187,7 +187,7 @@ func encode(e Envelope) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// room lists the files, or fails if a file of more bytes does not fit. It reads the sizes of the files
+// room lists the files, or fails if another file, of so many bytes, does not fit. It reads the sizes of the files
 // only if their number alone does not prove that there is room.
 func (s *Spool) room(more int64) ([]string, error) {
 	files, err := s.files()

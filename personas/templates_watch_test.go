@@ -75,7 +75,7 @@ func runTemplates(t *testing.T, files map[string]string, set func(*Templates)) *
 	return r
 }
 
-// await waits until the list is want.
+// await waits until the list equals want.
 func (r *templateRun) await(t *testing.T, want, what string) {
 	t.Helper()
 	r.awaitList(t, what, func(list string) bool { return list == want })

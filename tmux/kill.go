@@ -35,7 +35,7 @@ func (s *Server) Kill(ctx context.Context, ref Ref) error {
 
 // killGroup kills the process group that the pane's program leads. The system does not reuse a
 // process id while a group still has it: if the leader is gone, the group is still ours. If the pane
-// is dead and a process has that id, it is another program's.
+// is dead and a process has that id, it is an unrelated process, which is not killed.
 func killGroup(pane PaneInfo) error {
 	if pane.PID <= 1 {
 		return nil

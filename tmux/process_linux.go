@@ -28,7 +28,7 @@ func readStat(pid int) (st stat, err error) {
 			st.zombie = false
 			return st, nil
 		}
-		runtime.Gosched() // no thread at all: the next look tells
+		runtime.Gosched() // the process has no thread at all: look again
 	}
 	return st, nil
 }

@@ -38,7 +38,7 @@ func NewRelay(t testing.TB, connString string) *Relay {
 	if err != nil {
 		t.Fatal(err)
 	}
-	delete(to.RuntimeParams, "pool_max_conns") // if connString is a pool's
+	delete(to.RuntimeParams, "pool_max_conns") // a setting for pools, which a server refuses
 	dir, err := os.MkdirTemp("", "us")         // the path of t.TempDir can be too long for a socket
 	if err != nil {
 		t.Fatal(err)

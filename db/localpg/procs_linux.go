@@ -57,7 +57,7 @@ func (c *Cluster) members() []int {
 func (c *Cluster) replaced(pid int) bool {
 	link := "/proc/" + strconv.Itoa(pid) + "/exe"
 	exe, err := os.Readlink(link)
-	if errors.Is(err, fs.ErrPermission) { // as in belongs; the server's own account may read it
+	if errors.Is(err, fs.ErrPermission) { // see belongs; the server's own account may read the link
 		cmd := exec.Command("readlink", link)
 		cmd.Dir = "/"
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.who.credential()}
