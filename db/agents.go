@@ -3,7 +3,6 @@ package db
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/understudyd/understudy/daemon"
 )
@@ -110,36 +109,3 @@ const listAgentsByID = selectAgents + `WHERE id = ANY($1) ORDER BY id`
 func (db *DB) AgentsByID(ctx context.Context, ids []int64) ([]daemon.Agent, error) {
 	return list[daemon.Agent](ctx, db, "agents by id", listAgentsByID, ids)
 }
-
-// nextID takes the name of a table and returns the next value of its id column's sequence.
-const nextID = `SELECT nextval(pg_get_serial_sequence($1, 'id'))`
-
-// NextID returns a fresh id for a row of the given kind, before the row is inserted.
-func (db *DB) NextID(ctx context.Context, kind daemon.IDKind) (int64, error) {
-	switch kind {
-	case daemon.AgentIDs, daemon.HandoffIDs, daemon.DeliveryIDs,
-		daemon.PipelineIDs, daemon.StepIDs, daemon.OutputIDs:
-	default:
-		return 0, fmt.Errorf("next id: unknown kind %q", kind)
-	}
-	var id int64
-	if err := db.pool.QueryRow(ctx, nextID, string(kind)).Scan(&id); err != nil {
-		return 0, fmt.Errorf("next id of %s: %w", kind, unavailable(err))
-	}
-	return id, nil
-}
-
-// placeholders returns "$1, $2, …", one placeholder per column.
-func placeholders(columns string) string {
-	var b strings.Builder
-	for i := range count(columns) {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "$%d", i+1)
-	}
-	return b.String()
-}
-
-// count returns the number of columns in a list.
-func count(columns string) int { return strings.Count(columns, ",") + 1 }

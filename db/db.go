@@ -3,7 +3,6 @@ package db
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/multitracer"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -207,67 +205,4 @@ func (db *DB) Stats() PoolStats {
 		all.Waited += s.EmptyAcquireWaitTime()
 	}
 	return all
-}
-
-// one reads the single row of a query; without a row the error is [daemon.ErrNotFound]. what names the
-// row in errors.
-func one[T any](ctx context.Context, db *DB, what, sql string, args ...any) (T, error) {
-	rows, err := db.poolFor(ctx).Query(ctx, sql, args...)
-	if err == nil {
-		var row T
-		if row, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[T]); err == nil {
-			return row, nil
-		}
-	}
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = daemon.ErrNotFound
-	}
-	var zero T
-	return zero, fmt.Errorf("%s: %w", what, unavailable(err))
-}
-
-// list reads the rows of a query. The list is never nil.
-func list[T any](ctx context.Context, db *DB, what, sql string, args ...any) ([]T, error) {
-	rows, err := db.poolFor(ctx).Query(ctx, sql, args...)
-	if err == nil {
-		var all []T
-		if all, err = pgx.CollectRows(rows, pgx.RowToStructByName[T]); err == nil {
-			return all, nil
-		}
-	}
-	return nil, fmt.Errorf("%s: %w", what, unavailable(err))
-}
-
-// ids reads a list of ids.
-func (db *DB) ids(ctx context.Context, what, sql string, args ...any) ([]int64, error) {
-	rows, err := db.poolFor(ctx).Query(ctx, sql, args...)
-	if err == nil {
-		var ids []int64
-		if ids, err = pgx.CollectRows(rows, pgx.RowTo[int64]); err == nil {
-			return ids, nil
-		}
-	}
-	return nil, fmt.Errorf("%s: %w", what, unavailable(err))
-}
-
-// limitOr returns limit, or def if limit is not set.
-func limitOr(limit, def int) int {
-	if limit <= 0 {
-		return def
-	}
-	return limit
-}
-
-// violates reports whether err says that one of the named constraints was violated.
-func violates(err error, constraints ...string) bool {
-	var pg *pgconn.PgError
-	if !errors.As(err, &pg) {
-		return false
-	}
-	for _, name := range constraints {
-		if pg.ConstraintName == name {
-			return true
-		}
-	}
-	return false
 }

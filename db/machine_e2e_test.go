@@ -60,7 +60,7 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// TestServerDropsALostMachine: a machine that holds the lock loses its address. Nobody ends its session: the server
+// TestServerDropsALostMachine: a machine that holds the lock loses its address. No daemon ends its session: the server
 // does, because of the keepalives that the connection asked for. The two machines are network namespaces that are not
 // visible outside: a browser, for example, drops what it loads whenever an interface comes or goes on its own machine.
 func TestServerDropsALostMachine(t *testing.T) {

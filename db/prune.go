@@ -209,22 +209,3 @@ func (db *DB) WouldPrune(ctx context.Context, l daemon.PruneLimits, history time
 	}
 	return out, nil
 }
-
-// idsIn reads a list of ids in a transaction.
-func idsIn(ctx context.Context, tx pgx.Tx, sql string, args ...any) ([]int64, error) {
-	rows, err := tx.Query(ctx, sql, args...)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowTo[int64])
-}
-
-// sendAll executes statements that take the same arguments.
-func sendAll(ctx context.Context, tx pgx.Tx, args []any, statements ...string) error {
-	for _, sql := range statements {
-		if _, err := tx.Exec(ctx, sql, args...); err != nil {
-			return err
-		}
-	}
-	return nil
-}

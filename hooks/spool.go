@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,50 +16,6 @@ import (
 	"syscall"
 	"time"
 )
-
-// Envelope is one hook on its way to the daemon.
-type Envelope struct {
-	Key      string `json:"key"`              // unique; see [NewKey]
-	Event    string `json:"event"`            // canonical
-	Launch   string `json:"launch,omitempty"` // the launch secret; empty for agents that we did not start
-	Tmux     string `json:"tmux,omitempty"`   // $TMUX: socket, server pid, session
-	Pane     string `json:"pane,omitempty"`   // $TMUX_PANE
-	AgentPID int    `json:"agent_pid,omitempty"`
-	// AgentStart and Boot distinguish the agent's process from a later one with the same id: AgentStart is
-	// when it started, in clock ticks since the boot Boot. Both are empty where the system does not say.
-	AgentStart uint64          `json:"agent_start,omitempty"`
-	Boot       string          `json:"boot,omitempty"`
-	At         time.Time       `json:"at"`   // when the hook started
-	Body       json.RawMessage `json:"body"` // the CLI's own JSON; empty means {}
-}
-
-// NewKey returns a key for a hook that started at the given time: 32
-// hexadecimal digits that sort by time; the second half is random. The key is
-// unique but not secret.
-func NewKey(at time.Time) string {
-	return fmt.Sprintf("%016x%016x", at.UnixNano(), rand.Uint64())
-}
-
-// check returns an error if a field of e is not fit for a file name and a header.
-func (e Envelope) check() error {
-	name, ok := Canonical(e.Event)
-	if !ok || name != e.Event {
-		return fmt.Errorf("hook event %.80q is not canonical", e.Event)
-	}
-	if !validKey(e.Key) {
-		return fmt.Errorf("hook %s: key %.80q is not 1 to 64 letters, digits, - and _", e.Event, e.Key)
-	}
-	return nil
-}
-
-func validKey(key string) bool {
-	for _, c := range []byte(key) {
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_') {
-			return false
-		}
-	}
-	return 0 < len(key) && len(key) <= 64
-}
 
 const (
 	maxSpoolFiles = 10_000
@@ -147,25 +101,6 @@ func (s *Spool) place(e Envelope, files []string) int64 {
 		}
 	}
 	return place
-}
-
-// agent returns a tag that is the same for all hooks of one agent. It is a hash of the launch secret, else of the
-// process id, else of the session id. Two agents may have the same tag by chance; then one waits for the other's hooks.
-func (e Envelope) agent() string {
-	sum := fnv.New64a()
-	switch {
-	case e.Launch != "":
-		_, _ = io.WriteString(sum, "launch "+e.Launch)
-	case e.AgentPID != 0:
-		_, _ = io.WriteString(sum, "process "+strconv.Itoa(e.AgentPID))
-	default:
-		var body struct {
-			SessionID string `json:"session_id"`
-		}
-		_ = json.Unmarshal(e.Body, &body) // without a session id there is a tag as well
-		_, _ = io.WriteString(sum, "session "+body.SessionID)
-	}
-	return fmt.Sprintf("%016x", sum.Sum64())
 }
 
 func encode(e Envelope) ([]byte, error) {

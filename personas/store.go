@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,9 +20,6 @@ var ErrNotFound = errors.New("persona not found")
 
 // Store serves the personas below one folder. Make it with [Open].
 type Store struct {
-	// Log gets the problems that Run survives; nil means slog.Default(). Set it before Run.
-	Log *slog.Logger
-
 	root string // absolute
 	watching
 	changed chan struct{}
@@ -201,11 +197,4 @@ func compareBool(a, b bool) int {
 		return -1
 	}
 	return 1
-}
-
-func (s *Store) log() *slog.Logger {
-	if s.Log != nil {
-		return s.Log
-	}
-	return slog.Default()
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,8 +58,6 @@ type TemplateStep struct {
 // usable, it is listed without steps, under the file's name without suffix. If two files give the same
 // name, the file that had it before keeps it, else the first by file name; the other one gets a Problem.
 type Templates struct {
-	// Log gets the problems that Run survives; nil means slog.Default(). Set it before Run.
-	Log *slog.Logger
 	// OnProblem is called by Run, in its goroutine, for each template that has a new Problem,
 	// including those that OpenTemplates found. nil: Run logs them. Set it before Run.
 	OnProblem func(Template)
@@ -264,11 +261,4 @@ func loadTemplate(root *os.Root, name string) (Template, int, error) {
 func isTemplate(name string) bool {
 	suffix := filepath.Ext(name)
 	return (suffix == ".yaml" || suffix == ".yml") && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "#")
-}
-
-func (t *Templates) log() *slog.Logger {
-	if t.Log != nil {
-		return t.Log
-	}
-	return slog.Default()
 }

@@ -10,8 +10,11 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// watching says how to notice changes. Its fields are set before Run; only tests change the durations.
+// watching says how to notice changes, and where to log. Its fields are set before Run; only tests change the durations.
 type watching struct {
+	// Log gets the problems that Run survives; nil means slog.Default(). Set it before Run.
+	Log *slog.Logger
+
 	newWatcher func() (*fsnotify.Watcher, error) // nil: poll
 	settle     time.Duration                     // from the first event to the scan
 	safety     time.Duration                     // between scans while events come
@@ -38,6 +41,13 @@ type followed struct {
 	scan     func(watch func(folder string)) error
 	relevant func(fsnotify.Event) bool // reports whether the event may have changed it
 	log      *slog.Logger
+}
+
+func (c *watching) log() *slog.Logger {
+	if c.Log != nil {
+		return c.Log
+	}
+	return slog.Default()
 }
 
 // follow scans whenever something may have changed, until ctx ends.

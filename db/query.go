@@ -1,0 +1,128 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// one reads the single row of a query; without a row the error is [daemon.ErrNotFound]. what names the
+// row in errors.
+func one[T any](ctx context.Context, db *DB, what, sql string, args ...any) (T, error) {
+	rows, err := db.poolFor(ctx).Query(ctx, sql, args...)
+	if err == nil {
+		var row T
+		if row, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[T]); err == nil {
+			return row, nil
+		}
+	}
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = daemon.ErrNotFound
+	}
+	var zero T
+	return zero, fmt.Errorf("%s: %w", what, unavailable(err))
+}
+
+// list reads the rows of a query. The list is never nil.
+func list[T any](ctx context.Context, db *DB, what, sql string, args ...any) ([]T, error) {
+	rows, err := db.poolFor(ctx).Query(ctx, sql, args...)
+	if err == nil {
+		var all []T
+		if all, err = pgx.CollectRows(rows, pgx.RowToStructByName[T]); err == nil {
+			return all, nil
+		}
+	}
+	return nil, fmt.Errorf("%s: %w", what, unavailable(err))
+}
+
+// ids reads a list of ids.
+func (db *DB) ids(ctx context.Context, what, sql string, args ...any) ([]int64, error) {
+	rows, err := db.poolFor(ctx).Query(ctx, sql, args...)
+	if err == nil {
+		var ids []int64
+		if ids, err = pgx.CollectRows(rows, pgx.RowTo[int64]); err == nil {
+			return ids, nil
+		}
+	}
+	return nil, fmt.Errorf("%s: %w", what, unavailable(err))
+}
+
+// limitOr returns limit, or def if limit is not set.
+func limitOr(limit, def int) int {
+	if limit <= 0 {
+		return def
+	}
+	return limit
+}
+
+// violates reports whether err says that one of the named constraints was violated.
+func violates(err error, constraints ...string) bool {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return false
+	}
+	for _, name := range constraints {
+		if pg.ConstraintName == name {
+			return true
+		}
+	}
+	return false
+}
+
+// idsIn reads a list of ids in a transaction.
+func idsIn(ctx context.Context, tx pgx.Tx, sql string, args ...any) ([]int64, error) {
+	rows, err := tx.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[int64])
+}
+
+// sendAll executes statements that take the same arguments.
+func sendAll(ctx context.Context, tx pgx.Tx, args []any, statements ...string) error {
+	for _, sql := range statements {
+		if _, err := tx.Exec(ctx, sql, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nextID takes the name of a table and returns the next value of its id column's sequence.
+const nextID = `SELECT nextval(pg_get_serial_sequence($1, 'id'))`
+
+// NextID returns a fresh id for a row of the given kind, before the row is inserted.
+func (db *DB) NextID(ctx context.Context, kind daemon.IDKind) (int64, error) {
+	switch kind {
+	case daemon.AgentIDs, daemon.HandoffIDs, daemon.DeliveryIDs,
+		daemon.PipelineIDs, daemon.StepIDs, daemon.OutputIDs:
+	default:
+		return 0, fmt.Errorf("next id: unknown kind %q", kind)
+	}
+	var id int64
+	if err := db.pool.QueryRow(ctx, nextID, string(kind)).Scan(&id); err != nil {
+		return 0, fmt.Errorf("next id of %s: %w", kind, unavailable(err))
+	}
+	return id, nil
+}
+
+// placeholders returns "$1, $2, …", one placeholder per column.
+func placeholders(columns string) string {
+	var b strings.Builder
+	for i := range count(columns) {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "$%d", i+1)
+	}
+	return b.String()
+}
+
+// count returns the number of columns in a list.
+func count(columns string) int { return strings.Count(columns, ",") + 1 }
