@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -31,23 +33,20 @@ func one[T any](ctx context.Context, db *DB, what, sql string, args ...any) (T, 
 
 // list reads the rows of a query. The list is never nil.
 func list[T any](ctx context.Context, db *DB, what, sql string, args ...any) ([]T, error) {
-	rows, err := db.poolFor(ctx).Query(ctx, sql, args...)
-	if err == nil {
-		var all []T
-		if all, err = pgx.CollectRows(rows, pgx.RowToStructByName[T]); err == nil {
-			return all, nil
-		}
-	}
-	return nil, fmt.Errorf("%s: %w", what, unavailable(err))
+	return collect(ctx, db, what, pgx.RowToStructByName[T], sql, args)
 }
 
 // ids reads a list of ids.
 func (db *DB) ids(ctx context.Context, what, sql string, args ...any) ([]int64, error) {
+	return collect(ctx, db, what, pgx.RowTo[int64], sql, args)
+}
+
+func collect[T any](ctx context.Context, db *DB, what string, scan pgx.RowToFunc[T], sql string, args []any) ([]T, error) {
 	rows, err := db.poolFor(ctx).Query(ctx, sql, args...)
 	if err == nil {
-		var ids []int64
-		if ids, err = pgx.CollectRows(rows, pgx.RowTo[int64]); err == nil {
-			return ids, nil
+		var all []T
+		if all, err = pgx.CollectRows(rows, scan); err == nil {
+			return all, nil
 		}
 	}
 	return nil, fmt.Errorf("%s: %w", what, unavailable(err))
@@ -63,16 +62,8 @@ func limitOr(limit, def int) int {
 
 // violates reports whether err says that one of the named constraints was violated.
 func violates(err error, constraints ...string) bool {
-	var pg *pgconn.PgError
-	if !errors.As(err, &pg) {
-		return false
-	}
-	for _, name := range constraints {
-		if pg.ConstraintName == name {
-			return true
-		}
-	}
-	return false
+	refused, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && slices.Contains(constraints, refused.ConstraintName)
 }
 
 // idsIn reads a list of ids in a transaction.
@@ -114,14 +105,11 @@ func (db *DB) NextID(ctx context.Context, kind daemon.IDKind) (int64, error) {
 
 // placeholders returns "$1, $2, …", one placeholder per column.
 func placeholders(columns string) string {
-	var b strings.Builder
-	for i := range count(columns) {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "$%d", i+1)
+	all := make([]string, count(columns))
+	for i := range all {
+		all[i] = "$" + strconv.Itoa(i+1)
 	}
-	return b.String()
+	return strings.Join(all, ", ")
 }
 
 // count returns the number of columns in a list.

@@ -94,7 +94,7 @@ func TestCreateRefuses(t *testing.T) {
 	}
 }
 
-// TestCreateAtOnce: each Store stands for a process.
+// TestCreateAtOnce: several stores, each of which stands for a process, give out no number twice.
 func TestCreateAtOnce(t *testing.T) {
 	t.Parallel()
 	root := folder(t, map[string]string{".archive/dev-con-3/skill.md": plain})
