@@ -121,6 +121,7 @@ var onlyIn = map[string][]string{
 	"github.com/yuin/goldmark":               {"api/dashboard"},
 	"charm.land":                             {"cmd/internal/top"},
 	"github.com/modelcontextprotocol/go-sdk": {"cmd/internal/mcpserver"},
+	"github.com/go-json-experiment/json":     {"daemon/runtimes"},
 	"net/http":                               {"api", "cmd"},
 	"os/exec":                                {"tmux", "tmux/warden", "db/localpg", "cmd"},
 }

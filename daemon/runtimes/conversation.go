@@ -41,8 +41,7 @@ const synthetic = "<synthetic>"
 // typed. The gist that a compaction leaves is one, a user's: for the model it stands for all that
 // was said before.
 //
-// It fails when the line is not a JSON object that is complete. What it does not look at may be
-// faulty within.
+// It fails when the line is not one complete JSON object.
 func ParseEntry(line []byte) (Entry, error) {
 	l, err := readLine(line)
 	if err != nil {

@@ -147,7 +147,7 @@ func quote(s string) string {
 func TestParseEntryRefuses(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{"", " ", "null", "7", `"type"`, "[]", "{}{}", `{} x`, "{", "}", `{"a"}`, `{"a":}`, `{"a":1,}`, `{a:1}`,
-		`{"a":1 "b":2}`, `{"a":nul}`, `{"a":"b}`, `{"message":{"role":"user"}`, "{\x00}", "{}\x00", "\x1f\x8b\x08", strings.Repeat("[", 1e5), `{"a":` + strings.Repeat("[", 1e5)} {
+		`{"a":1 "b":2}`, `{"a":nul}`, `{"a":"b}`, `{"a":[{"b":1 2}]}`, `{"message":{"role":"user"}`, "{\x00}", "{}\x00", "\x1f\x8b\x08", strings.Repeat("[", 1e5), `{"a":` + strings.Repeat("[", 1e5)} {
 		if e, err := ParseEntry([]byte(line)); err == nil {
 			t.Errorf("%.40q: %+v", line, e)
 		}

@@ -90,12 +90,12 @@ func (l *transcriptLine) userTexts() [][]byte {
 // readLine reads one line of a transcript.
 func readLine(line []byte) (transcriptLine, error) {
 	var l transcriptLine
-	s := &skim{b: line}
-	if s.peek() != '{' {
-		s.fail()
+	s := newSkim(line)
+	if s.d.PeekKind() != '{' {
+		s.err = errNotJSON
 	}
-	s.object(func(key []byte) {
-		switch string(key) {
+	s.object(func(key string) {
+		switch key {
 		case "type":
 			l.kind = s.text()
 		case "timestamp":
@@ -115,8 +115,8 @@ func readLine(line []byte) (transcriptLine, error) {
 		case "subtype":
 			l.subtype = s.text()
 		case "compactMetadata":
-			s.object(func(key []byte) {
-				if string(key) == "postTokens" {
+			s.object(func(key string) {
+				if key == "postTokens" {
 					l.left = s.number()
 				}
 			})
@@ -124,8 +124,8 @@ func readLine(line []byte) (transcriptLine, error) {
 			l.message = readMessage(s)
 		case "attachment":
 			l.attached, l.prompt = "", nil
-			s.object(func(key []byte) {
-				switch string(key) {
+			s.object(func(key string) {
+				switch key {
 				case "type":
 					l.attached = s.text()
 				case "prompt":
@@ -139,8 +139,8 @@ func readLine(line []byte) (transcriptLine, error) {
 }
 
 func readMessage(s *skim) (m message) {
-	s.object(func(key []byte) {
-		switch string(key) {
+	s.object(func(key string) {
+		switch key {
 		case "role":
 			m.role = s.text()
 		case "id":
@@ -151,8 +151,8 @@ func readMessage(s *skim) (m message) {
 			c := readContent(s)
 			m.texts, m.edited, m.failed = c.texts, c.edited, c.failed
 		case "usage":
-			s.object(func(key []byte) {
-				switch string(key) {
+			s.object(func(key string) {
+				switch key {
 				case "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens":
 					m.used += s.number()
 				}
@@ -164,7 +164,7 @@ func readMessage(s *skim) (m message) {
 
 // readContent reads a string, or a list of blocks.
 func readContent(s *skim) (m message) {
-	if s.peek() == '"' {
+	if s.d.PeekKind() == '"' {
 		m.texts = [][]byte{s.raw()}
 		return m
 	}
@@ -176,8 +176,8 @@ func (m *message) readBlock(s *skim) {
 	var text []byte // text blocks alone have it
 	var id, tool, path, notebook, answered string
 	var failed bool
-	s.object(func(key []byte) {
-		switch string(key) {
+	s.object(func(key string) {
+		switch key {
 		case "text":
 			text = s.raw()
 		case "id":
@@ -185,8 +185,8 @@ func (m *message) readBlock(s *skim) {
 		case "name":
 			tool = s.text()
 		case "input":
-			s.object(func(key []byte) {
-				switch string(key) {
+			s.object(func(key string) {
+				switch key {
 				case "file_path":
 					path = s.text()
 				case "notebook_path":
