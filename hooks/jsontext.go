@@ -11,8 +11,8 @@ import (
 
 // This file edits JSON text in place: it finds where things are and inserts or
 // cuts byte ranges, so that everything else stays as its owner wrote it.
-// It works on text that encoding/json has accepted (see checkObject), so the
-// scanner need not look for errors.
+// It works on text that encoding/json has accepted (see checkObject), so it need
+// not look for errors.
 
 // item is a member of an object, or an element of an array, in a text.
 type item struct {
@@ -24,18 +24,19 @@ type item struct {
 // items lists what is in the object or array that opens at open.
 func items(text []byte, open int) []item {
 	var list []item
-	for i := skipSpace(text, open+1); text[i] != '}' && text[i] != ']'; {
-		it := item{start: i, value: i}
+	d := json.NewDecoder(bytes.NewReader(text[open:]))
+	_, _ = d.Token() // the bracket
+	for end := open + 1; d.More(); {
+		it := item{start: skip(text, end, spaces+",")}
 		if text[open] == '{' {
-			end := skipValue(text, i)
-			_ = json.Unmarshal(text[i:end], &it.key)
-			it.value = skipSpace(text, skipSpace(text, end)+1) // over the colon
+			key, _ := d.Token()
+			it.key, _ = key.(string)
 		}
-		it.end = skipValue(text, it.value)
+		var value json.RawMessage
+		_ = d.Decode(&value)
+		end = open + int(d.InputOffset())
+		it.end, it.value = end, end-len(value)
 		list = append(list, it)
-		if i = skipSpace(text, it.end); text[i] == ',' {
-			i = skipSpace(text, i+1)
-		}
 	}
 	return list
 }
@@ -50,46 +51,14 @@ func member(text []byte, open int, key string) (item, bool) {
 	return item{}, false
 }
 
-func space(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+const spaces = " \t\r\n"
 
-func skipSpace(text []byte, i int) int {
-	for i < len(text) && space(text[i]) {
-		i++
-	}
-	return i
+// skip returns where text goes on after the bytes of set at i.
+func skip(text []byte, i int, set string) int {
+	return len(text) - len(bytes.TrimLeft(text[i:], set))
 }
 
-// skipValue returns the end of the value that begins at i.
-func skipValue(text []byte, i int) int {
-	depth := 0
-	for {
-		switch c := text[i]; c {
-		case '"':
-			for i++; text[i] != '"'; i++ {
-				if text[i] == '\\' {
-					i++
-				}
-			}
-			i++
-		case '{', '[':
-			depth++
-			i++
-		case '}', ']':
-			depth--
-			i++
-		case ',', ':', ' ', '\t', '\r', '\n': // between the parts of a container
-			i++
-			continue
-		default: // a number or a word
-			for i < len(text) && !space(text[i]) && !strings.ContainsRune(",:]}", rune(text[i])) {
-				i++
-			}
-		}
-		if depth == 0 {
-			return i
-		}
-	}
-}
+func skipSpace(text []byte, i int) int { return skip(text, i, spaces) }
 
 // style is how a text is laid out.
 type style struct {
@@ -153,7 +122,7 @@ func insert(text []byte, open int, what string, s style, depth int) []byte {
 	case len(list) > 0:
 		at = list[len(list)-1].end
 		what = "," + s.lineAt(depth) + what
-	case !space(text[at]): // {} or []
+	case skipSpace(text, at) == at: // {} or []
 		what = s.lineAt(depth) + what + s.lineAt(depth-1)
 	}
 	return slices.Concat(text[:at], []byte(what), text[at:])
@@ -168,7 +137,7 @@ func remove(text []byte, open, n int) []byte {
 		from = list[n-1].end
 	case len(list) > 1:
 		to = list[1].start
-	case space(text[open+1]):
+	case skipSpace(text, open+1) > open+1:
 		from, to = open+1, skipSpace(text, to)
 	}
 	return slices.Concat(text[:from], text[to:])
