@@ -34,12 +34,13 @@ var mayImport = map[string][]string{
 	"api":    {"daemon", "tmux", "hooks", "personas", "data"},
 	"db":     {"daemon", "tmux", "hooks", "personas", "data"},
 	"daemon": {"tmux", "hooks", "personas", "data"},
-	// The leaves know nobody.
-	"tmux":        {},
-	"hooks":       {},
-	"personas":    {},
-	"data":        {},
-	"tmux/warden": {},
+	// The leaves know nobody, but how YAML is read.
+	"tmux":          {},
+	"hooks":         {},
+	"personas":      {"data/yamlfile"},
+	"data":          {},
+	"data/yamlfile": {},
+	"tmux/warden":   {},
 	// What differs between runtimes is pure; a PostgreSQL knows nothing of what it is for.
 	"daemon/runtimes":   {},
 	"daemon/lane":       {},

@@ -2,6 +2,7 @@ package personas
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -9,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/understudyd/understudy/data/yamlfile"
 )
 
 // maxFile is the largest size of skill.md and experience.md, in bytes. Both become part of every
@@ -119,18 +122,17 @@ func isFence(line string) bool { return strings.TrimRight(line, " \t\r") == "---
 
 // readFrontMatter reads the front matter's keys into p.
 func (p *Persona) readFrontMatter(front string) error {
-	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(front), &doc); err != nil {
-		why := strings.TrimPrefix(err.Error(), "yaml: ")
-		return parseError(0, "has front matter that is not YAML (%s): put quotes around values that contain a colon", why)
+	top, err := yamlfile.Parse([]byte(front), "front matter")
+	if err != nil {
+		return inSkill(err)
 	}
-	if len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
+	if top.Kind != yaml.MappingNode {
 		return parseError(2, "front matter must be lines of key: value, with name and description")
 	}
 	var name string
 	fields := map[string]*string{"name": &name, "description": &p.Description, "runtime": &p.Runtime, "model": &p.Model}
 	seen := map[string]bool{}
-	for content := doc.Content[0].Content; len(content) >= 2; content = content[2:] {
+	for content := top.Content; len(content) >= 2; content = content[2:] {
 		key, value := content[0], content[1]
 		field := fields[key.Value]
 		if field == nil {
@@ -140,9 +142,13 @@ func (p *Persona) readFrontMatter(front string) error {
 			return parseError(key.Line, "%s is given twice", key.Value)
 		}
 		seen[key.Value] = true
-		text, err := scalar(key.Value, value)
+		text, err := yamlfile.Value{Node: value, Of: key.Value}.Text()
 		if err != nil {
-			return err
+			return inSkill(err)
+		}
+		// These become arguments of a command.
+		if (field == &p.Runtime || field == &p.Model) && (strings.ContainsFunc(text, unicode.IsSpace) || strings.HasPrefix(text, "-")) {
+			return parseError(value.Line, "%s must be one word that does not begin with a hyphen", key.Value)
 		}
 		*field = text
 	}
@@ -158,24 +164,10 @@ func (p *Persona) readFrontMatter(front string) error {
 	return nil
 }
 
-// scalar returns the trimmed text of one value. Runtime and model become arguments of a command,
-// so each must be one word that does not look like a flag.
-func scalar(key string, value *yaml.Node) (string, error) {
-	if value.Kind != yaml.ScalarNode || value.ShortTag() != "!!str" && value.ShortTag() != "!!null" {
-		return "", parseError(value.Line, "%s must be text: put it in quotes", key)
+// inSkill makes a [ParseError] of what is wrong in the front matter.
+func inSkill(err error) error {
+	if e, ok := errors.AsType[*yamlfile.Error](err); ok {
+		return parseError(e.Line, "%s", strings.TrimSpace(e.Of+" "+e.Message))
 	}
-	if value.ShortTag() == "!!null" {
-		return "", nil
-	}
-	text := strings.TrimSpace(value.Value)
-	word := key == "runtime" || key == "model"
-	for _, r := range text {
-		if unicode.IsControl(r) && (word || r != '\n' && r != '\t') {
-			return "", parseError(value.Line, "%s has a control character", key)
-		}
-	}
-	if word && (strings.ContainsFunc(text, unicode.IsSpace) || strings.HasPrefix(text, "-")) {
-		return "", parseError(value.Line, "%s must be one word that does not begin with a hyphen", key)
-	}
-	return text, nil
+	return err
 }

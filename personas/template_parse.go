@@ -4,15 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/understudyd/understudy/data/yamlfile"
 )
 
 const (
@@ -39,219 +37,142 @@ func (f templateFile) errorf(line int, format string, args ...any) error {
 
 // parse reads the text of a template, strictly: a key that is misspelt would be a gate or a
 // deadline that nobody has. A text may be left empty. It returns the line of the name too.
-func (f templateFile) parse(b []byte) (t Template, nameLine int, err error) {
-	top, err := f.document(b)
+func (f templateFile) parse(b []byte) (Template, int, error) {
+	t, nameLine, err := parseTemplate(b)
+	if e, ok := errors.AsType[*yamlfile.Error](err); ok {
+		err = f.errorf(e.Line, "%s", strings.TrimSpace(e.Of+" "+e.Message))
+	}
 	if err != nil {
 		return Template{}, 0, err
 	}
-	lines := map[string]int{"name": top.Line, "steps": top.Line}
-	err = f.eachKey(top, "the template", templateKeys, func(key string, value *yaml.Node) (err error) {
-		lines[key] = value.Line
-		switch key {
+	return t, nameLine, nil
+}
+
+func parseTemplate(b []byte) (t Template, nameLine int, err error) {
+	if i := badText(b); i >= 0 {
+		return t, 0, &yamlfile.Error{Line: lineAt(b, i), Message: "a NUL byte or invalid UTF-8: save the file as UTF-8 text"}
+	}
+	if i := bytes.IndexFunc(b, func(r rune) bool { return yamlfile.IsControl(r) && r != '\r' }); i >= 0 {
+		return t, 0, &yamlfile.Error{Line: lineAt(b, i), Message: "a control character: remove it"}
+	}
+	top, err := yamlfile.Parse(b, "the template")
+	switch {
+	case err != nil:
+		return t, 0, err
+	case top.Empty():
+		return t, 0, &yamlfile.Error{Line: 1, Message: "the file is empty: give it a name and steps, or delete it"}
+	}
+	name, steps := top, top
+	err = top.Each(templateKeys, func(key, value yamlfile.Value) (err error) {
+		switch key.Value {
 		case "name":
-			t.Name, err = f.text(value, key)
+			name.Node = value.Node
+			t.Name, err = value.Text()
 		case "description":
-			t.Description, err = f.text(value, key)
+			t.Description, err = value.Text()
 		case "steps":
-			t.Steps, err = f.steps(value)
+			steps.Node = value.Node
+			t.Steps, err = parseSteps(value)
 		}
 		return err
 	})
 	switch {
 	case err != nil:
 	case t.Name == "":
-		err = f.errorf(lines["name"], "the template has no name: add a line such as name: full_feature")
+		err = name.Errorf("has no name: add a line such as name: full_feature")
 	case !isTemplateName(t.Name):
-		err = f.errorf(lines["name"], "name %s must be one word of a-z, 0-9, _ and -, of at most %d characters, that begins with a letter or digit", quote(t.Name), maxTemplateName)
+		name.Of = "name"
+		err = name.Errorf("%s must be one word of a-z, 0-9, _ and -, of at most %d characters, that begins with a letter or digit", yamlfile.Quote(t.Name), maxTemplateName)
 	case len(t.Steps) == 0:
-		err = f.errorf(lines["steps"], "the template has no steps: list them under steps:, each with - agent: and a role or a persona's slug")
+		err = steps.Errorf("has no steps: list them under steps:, each with - agent: and a role or a persona's slug")
 	}
-	if err != nil {
-		return Template{}, 0, err
-	}
-	return t, lines["name"], nil
+	return t, name.Line, err
 }
 
-func (f templateFile) steps(list *yaml.Node) ([]TemplateStep, error) {
-	switch {
-	case list.ShortTag() == "!!null":
-		return nil, nil
-	case list.Kind != yaml.SequenceNode:
-		return nil, f.errorf(list.Line, "steps must be a list: begin each with - agent: and a role or a persona's slug")
-	case len(list.Content) > maxTemplateSteps:
-		return nil, f.errorf(list.Content[maxTemplateSteps].Line, "the template has %d steps and the limit is %d: split it into several templates", len(list.Content), maxTemplateSteps)
-	}
-	var steps []TemplateStep
-	for i, n := range list.Content {
-		step, err := f.step(n, fmt.Sprintf("step %d", i+1))
+func parseSteps(list yamlfile.Value) (steps []TemplateStep, err error) {
+	items, err := list.Items(": begin each with - agent: and a role or a persona's slug")
+	for i, n := range items {
+		if i == maxTemplateSteps {
+			n.Of = "the template"
+			return nil, n.Errorf("has %d steps and the limit is %d: split it into several templates", len(items), maxTemplateSteps)
+		}
+		n.Of = fmt.Sprintf("step %d", i+1)
+		step, err := parseStep(n)
 		if err != nil {
 			return nil, err
 		}
 		steps = append(steps, step)
 	}
-	return steps, nil
+	return steps, err
 }
 
-// step reads one step, which errors call what.
-func (f templateFile) step(n *yaml.Node, what string) (s TemplateStep, err error) {
-	lines := map[string]int{"agent": n.Line}
-	err = f.eachKey(n, what, stepKeys, func(key string, value *yaml.Node) (err error) {
-		lines[key] = value.Line
-		label := what + ": " + key
-		switch key {
+func parseStep(n yamlfile.Value) (s TemplateStep, err error) {
+	agent, remind := n, n
+	err = n.Each(stepKeys, func(key, value yamlfile.Value) (err error) {
+		value.Of = n.Of + ": " + key.Value
+		switch key.Value {
 		case "agent":
-			s.Agent, err = f.text(value, label)
+			agent.Node = value.Node
+			s.Agent, err = value.Text()
 		case "description":
-			s.Description, err = f.text(value, label)
+			s.Description, err = value.Text()
 		case "prompt":
-			s.Prompt, err = f.text(value, label)
+			s.Prompt, err = value.Text()
 		case "approval":
-			s.Approval, err = f.truth(value, label)
+			s.Approval, err = truth(value)
 		case "remind_after":
-			s.RemindAfter, err = f.duration(value, label)
+			remind = value
+			s.RemindAfter, err = duration(value)
 		case "timeout":
-			s.Timeout, err = f.duration(value, label)
+			s.Timeout, err = duration(value)
 		}
 		return err
 	})
 	switch {
 	case err != nil:
 	case s.Agent == "":
-		err = f.errorf(lines["agent"], "%s has no agent: add agent: and a role such as developer or a persona's slug", what)
+		err = agent.Errorf("has no agent: add agent: and a role such as developer or a persona's slug")
 	case !isRole(s.Agent): // every slug has the form of a role
-		err = f.errorf(lines["agent"], "%s: agent %s must be a role such as senior-reviewer or a persona's slug such as developer-con-1, in lower-case letters, digits and single hyphens, of at most %d characters", what, quote(s.Agent), maxSlug)
+		agent.Of += ": agent"
+		err = agent.Errorf("%s must be a role such as senior-reviewer or a persona's slug such as developer-con-1, in lower-case letters, digits and single hyphens, of at most %d characters", yamlfile.Quote(s.Agent), maxSlug)
 	case s.RemindAfter > 0 && !s.Approval:
-		err = f.errorf(lines["remind_after"], "%s: remind_after is of use with an approval alone: add approval: true or remove it", what)
+		err = remind.Errorf("is of use with an approval alone: add approval: true or remove it")
 	}
-	if err != nil {
-		return TemplateStep{}, err
-	}
-	return s, nil
+	return s, err
 }
 
-// text is a text without the blanks around it.
-func (f templateFile) text(n *yaml.Node, label string) (string, error) {
-	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" && n.ShortTag() != "!!null" {
-		return "", f.errorf(n.Line, "%s must be text: put it in quotes", label)
-	}
-	if n.ShortTag() == "!!null" {
-		return "", nil
-	}
-	if strings.ContainsFunc(n.Value, isBadControl) {
-		return "", f.errorf(n.Line, "%s has a control character: remove it", label)
-	}
-	return strings.TrimSpace(n.Value), nil
-}
-
-func (f templateFile) truth(n *yaml.Node, label string) (b bool, err error) {
-	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!bool" || n.Decode(&b) != nil {
-		return false, f.errorf(n.Line, "%s must be true or false", label)
+func truth(v yamlfile.Value) (b bool, err error) {
+	if v.Kind != yaml.ScalarNode || v.ShortTag() != "!!bool" || v.Decode(&b) != nil {
+		return false, v.Errorf("must be true or false")
 	}
 	return b, nil
 }
 
 // duration reads a Go duration or a number of seconds.
-func (f templateFile) duration(n *yaml.Node, label string) (time.Duration, error) {
+func duration(v yamlfile.Value) (time.Duration, error) {
 	var seconds float64
 	var err error
 	switch {
-	case n.Kind != yaml.ScalarNode:
+	case v.Kind != yaml.ScalarNode:
 		err = errors.New("no scalar")
-	case n.ShortTag() == "!!int" || n.ShortTag() == "!!float":
-		err = n.Decode(&seconds)
-	case n.ShortTag() == "!!str":
+	case v.ShortTag() == "!!int" || v.ShortTag() == "!!float":
+		err = v.Decode(&seconds)
+	case v.ShortTag() == "!!str":
 		var d time.Duration
-		d, err = time.ParseDuration(strings.TrimSpace(n.Value))
+		d, err = time.ParseDuration(strings.TrimSpace(v.Value))
 		seconds = d.Seconds()
 	default:
 		err = errors.New("no number")
 	}
 	if err != nil {
-		return 0, f.errorf(n.Line, "%s must be a time such as 90s or 1h30m, or a number of seconds", label)
+		return 0, v.Errorf("must be a time such as 90s or 1h30m, or a number of seconds")
 	}
 	// Not a number is in no range, and what is rounded to nothing would mean that there is no limit.
 	if !(seconds >= time.Nanosecond.Seconds() && seconds <= maxStepTime.Seconds()) {
-		return 0, f.errorf(n.Line, "%s must be more than 0 and at most 30 days (720h)", label)
+		return 0, v.Errorf("must be more than 0 and at most 30 days (720h)")
 	}
 	return time.Duration(math.Round(seconds * float64(time.Second))), nil
 }
-
-// eachKey calls do for each key of a mapping, which errors call what.
-func (f templateFile) eachKey(n *yaml.Node, what string, known []string, do func(key string, value *yaml.Node) error) error {
-	if n.Kind != yaml.MappingNode {
-		return f.errorf(n.Line, "%s must be lines of key: value; the keys are %s", what, strings.Join(known, ", "))
-	}
-	seen := map[string]bool{}
-	for content := n.Content; len(content) >= 2; content = content[2:] {
-		key := content[0]
-		switch {
-		case key.Kind != yaml.ScalarNode || !slices.Contains(known, key.Value):
-			return f.errorf(key.Line, "%s has an unknown key %s: correct or remove it; the keys are %s", what, quote(key.Value), strings.Join(known, ", "))
-		case seen[key.Value]:
-			return f.errorf(key.Line, "%s has the key %s twice: remove one of them", what, key.Value)
-		}
-		seen[key.Value] = true
-		if err := do(key.Value, content[1]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// document reads the file's one YAML document.
-func (f templateFile) document(b []byte) (*yaml.Node, error) {
-	if i := badText(b); i >= 0 {
-		return nil, f.errorf(lineAt(b, i), "a NUL byte or invalid UTF-8: save the file as UTF-8 text")
-	}
-	if i := bytes.IndexFunc(b, func(r rune) bool { return isBadControl(r) && r != '\r' }); i >= 0 {
-		return nil, f.errorf(lineAt(b, i), "a control character: remove it")
-	}
-	docs, err := decodeAll(b)
-	switch {
-	case err != nil:
-		why := err.Error()[strings.LastIndex(err.Error(), ": ")+1:]
-		return nil, f.errorf(syntaxLine(b), "not YAML (%s): check the indentation, and put quotes around text that contains a colon", strings.TrimSpace(why))
-	case len(docs) == 0 || docs[0].Content[0].ShortTag() == "!!null":
-		return nil, f.errorf(1, "the file is empty: give it a name and steps, or delete it")
-	case len(docs) > 1:
-		return nil, f.errorf(docs[1].Line, "a second document begins: put each template into a file of its own")
-	}
-	return docs[0].Content[0], nil
-}
-
-func decodeAll(b []byte) (docs []yaml.Node, err error) {
-	for d := yaml.NewDecoder(bytes.NewReader(b)); ; {
-		var doc yaml.Node
-		err := d.Decode(&doc)
-		if errors.Is(err, io.EOF) {
-			return docs, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		docs = append(docs, doc)
-	}
-}
-
-// syntaxLine finds the line in which a text ceases to be YAML: the one behind the longest part
-// that is. The parser itself often names the line where the block or list around it begins. 0: it
-// would take too long to find.
-func syntaxLine(b []byte) int {
-	const budget = 4 << 20 // bytes to parse
-	for spent := 0; len(b) > 0; {
-		b = b[:1+bytes.LastIndexByte(b[:len(b)-1], '\n')]
-		if spent += len(b); spent > budget {
-			return 0
-		}
-		if _, err := decodeAll(b); err == nil {
-			break
-		}
-	}
-	return 1 + bytes.Count(b, []byte("\n"))
-}
-
-// isBadControl reports whether a character would do something to a terminal.
-func isBadControl(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }
 
 func isTemplateName(s string) bool {
 	return len(s) <= maxTemplateName && isWord(s[:1]) && isWord(strings.NewReplacer("_", "", "-", "").Replace(s))
@@ -265,12 +186,4 @@ func isRole(s string) bool {
 		}
 	}
 	return len(s) <= maxSlug
-}
-
-// quote shows what a file holds, in one line that is not too long.
-func quote(s string) string {
-	if utf8.RuneCountInString(s) > 40 {
-		s = string([]rune(s)[:40]) + "…"
-	}
-	return fmt.Sprintf("%q", s)
 }

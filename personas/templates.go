@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/understudyd/understudy/data/yamlfile"
 )
 
 var (
@@ -88,7 +90,7 @@ func OpenTemplates(root string) (*Templates, error) {
 // Get returns a template with its last usable contents, even if it has a Problem now; else
 // ErrNoTemplate or ErrBrokenTemplate. The caller may change the result.
 func (t *Templates) Get(name string) (Template, error) {
-	err := fmt.Errorf("%w: %s", ErrNoTemplate, quote(name))
+	err := fmt.Errorf("%w: %s", ErrNoTemplate, yamlfile.Quote(name))
 	for _, found := range t.List() {
 		switch {
 		case found.Name != name:
