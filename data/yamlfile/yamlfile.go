@@ -100,7 +100,11 @@ func (v Value) Each(known []string, do func(key, value Value) error) error {
 	if known != nil {
 		keys = "; the keys are " + strings.Join(known, ", ")
 	}
-	if v.Kind != yaml.MappingNode && !v.Empty() {
+	switch {
+	case v.Kind == yaml.MappingNode || v.Empty():
+	case v.keys != "":
+		return v.Errorf("must be lines of key: value, indented below it%s", keys)
+	default:
 		return v.Errorf("must be lines of key: value%s", keys)
 	}
 	seen := map[string]bool{}

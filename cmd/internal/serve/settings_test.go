@@ -12,26 +12,26 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestSettingsFileMistakes: a mistake is named by its key, with an example and without Go's words.
+// TestSettingsFileMistakes: a mistake is named by its line and key, with an example and without Go's words.
 func TestSettingsFileMistakes(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"handoff:\n  ack_timeout: soon":            `handoff.ack_timeout: "soon" is not a duration such as 30s`,
-		"handoff:\n  ack_timeout: 30":              `handoff.ack_timeout: "30" is not a duration such as 30s`,
-		"handoff:\n  ack_timeout: 0":               `handoff.ack_timeout: "0" is not a duration such as 30s`,
-		"handoff:\n  ack_timeout: [1s]":            `handoff.ack_timeout: must be a duration such as 30s`,
+		"handoff:\n  ack_timeout: soon":            `line 2: handoff.ack_timeout: "soon" is not a duration such as 30s`,
+		"handoff:\n  ack_timeout: 30":              `line 2: handoff.ack_timeout: "30" is not a duration such as 30s`,
+		"handoff:\n  ack_timeout: 0":               `line 2: handoff.ack_timeout: "0" is not a duration such as 30s`,
+		"handoff:\n  ack_timeout: [1s]":            `line 2: handoff.ack_timeout: must be a duration such as 30s`,
 		"handoff:\n  ack_timeot: 1s":               `line 2: unknown key handoff.ack_timeot`,
-		"handoff: 5":                               `handoff: must be a group of keys, each on an indented line of its own`,
-		"handoff: {auto: {warn: much}}":            `handoff.auto.warn: "much" is not a whole number such as 60`,
-		"handoff: {log_timing: perhaps}":           `handoff.log_timing: "perhaps" is not true or false`,
-		"events: {max_age: week}":                  `events.max_age: "week" is not a duration such as 30s`,
-		"notify: {desktop: 1}":                     `notify.desktop: "1" is not true or false`,
-		"runtimes: {claude: {command: claude -v}}": `runtimes.claude.command: must be a list such as [claude]`,
-		"runtimes: {claude: {command: [[a]]}}":     `runtimes.claude.command[0]: must be a text`,
-		"runtimes: {claude: [claude]}":             `runtimes.claude: must be a group of keys, each on an indented line of its own`,
-		"just words":                               `must be lines such as listen: none`,
-		"listen: none\nlisten: none":               `line 2: mapping key "listen" already defined at line 1`,
-		"listen: [":                                `line 1: did not find expected node content`,
+		"handoff: 5":                               `line 1: handoff: must be lines of key: value, indented below it`,
+		"handoff: {auto: {warn: much}}":            `line 1: handoff.auto.warn: "much" is not a whole number such as 60`,
+		"handoff: {log_timing: perhaps}":           `line 1: handoff.log_timing: "perhaps" is not true or false`,
+		"events: {max_age: week}":                  `line 1: events.max_age: "week" is not a duration such as 30s`,
+		"notify: {desktop: 1}":                     `line 1: notify.desktop: "1" is not true or false`,
+		"runtimes: {claude: {command: claude -v}}": `line 1: runtimes.claude.command: must be a list such as [claude]`,
+		"runtimes: {claude: {command: [[a]]}}":     `line 1: runtimes.claude.command[0]: must be a text`,
+		"runtimes: {claude: [claude]}":             `line 1: runtimes.claude: must be lines of key: value, indented below it`,
+		"just words":                               `line 1: the file: must be lines of key: value`,
+		"listen: none\nlisten: none":               `line 2: the file: has the key listen twice: remove one of them`,
+		"listen: [":                                `line 1: not YAML (did not find expected node content): check the indentation, and put quotes around text that contains a colon`,
 	} {
 		s := DefaultSettings()
 		if err := decodeSettings([]byte(text), &s); err == nil || err.Error() != want {
