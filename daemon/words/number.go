@@ -1,0 +1,107 @@
+package words
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Unit is what ages are counted in, as long as they are shorter than Below. The dashboard hands the units
+// to the browser, which counts on in the same words.
+type Unit struct {
+	Below int64  `json:"below"` // seconds
+	Per   int64  `json:"per"`   // seconds
+	Name  string `json:"name"`
+}
+
+// AgeUnits are the units of [Age], the shortest first.
+func AgeUnits() []Unit {
+	return []Unit{{2 * 60, 1, "s"}, {2 * 3600, 60, "min"}, {48 * 3600, 3600, "h"}, {1 << 40, 24 * 3600, "days"}}
+}
+
+// Age is how long ago something was, or how long is left, at a glance: "90 s", "3 min", "2 h", "12 days".
+func Age(d time.Duration) string {
+	s := int64(max(d, 0) / time.Second)
+	for _, u := range AgeUnits() {
+		if s < u.Below {
+			return fmt.Sprintf("%d %s", s/u.Per, u.Name)
+		}
+	}
+	return "" // no duration is as long
+}
+
+// Ago is the age of what was a moment ago, or longer.
+func Ago(d time.Duration) string {
+	if d < time.Second {
+		return "now"
+	}
+	return Age(d) + " ago"
+}
+
+// Took is a measured time, exactly enough to compare: "0.06 s", "3 min 5 s", "2 h 10 min".
+func Took(d time.Duration) string {
+	switch d = max(d, 0); {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%.2f s", d.Seconds())
+	case d < time.Hour:
+		return Span(d.Round(time.Second))
+	}
+	return Span(d.Round(time.Minute))
+}
+
+// Span is a time that was set, such as a limit, with nothing left out: "0.5 s", "15 min", "1 h 30 min".
+func Span(d time.Duration) string {
+	var parts []string
+	if h := d / time.Hour; h > 0 {
+		parts = append(parts, fmt.Sprintf("%d h", h))
+	}
+	if m := d % time.Hour / time.Minute; m > 0 {
+		parts = append(parts, fmt.Sprintf("%d min", m))
+	}
+	if s := d % time.Minute; s > 0 || len(parts) == 0 {
+		parts = append(parts, strconv.FormatFloat(max(s, 0).Seconds(), 'f', -1, 64)+" s")
+	}
+	return strings.Join(parts, " ")
+}
+
+// Stamp is a point in local time, in full; nothing for none.
+func Stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Local().Format("2006-01-02 15:04:05 MST")
+}
+
+// Tokens is a number of tokens, in thousands as context windows are: "900", "86k", "1.5M".
+func Tokens(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprint(n)
+	case n < 999_500:
+		return fmt.Sprintf("%.0fk", float64(n)/1000)
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1e6), ".0") + "M"
+}
+
+// Percent is a share of a hundred: "76 %".
+func Percent(share float64) string { return fmt.Sprintf("%.0f %%", share) }
+
+// Size is a number of bytes: "1 byte", "1.2 kB", "3.4 MB".
+func Size(n int64) string {
+	switch {
+	case n < 1000:
+		return Count(n, "byte")
+	case n < 999_950:
+		return fmt.Sprintf("%.1f kB", float64(n)/1000)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+}
+
+// Count is a number of things: "1 step", "2 steps".
+func Count[N ~int | ~int64](n N, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}

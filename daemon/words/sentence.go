@@ -1,0 +1,39 @@
+package words
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Of writes a name of the API as people do: awaiting_document is "awaiting document".
+func Of[S ~string](name S) string { return strings.ReplaceAll(string(name), "_", " ") }
+
+// Capital begins a sentence.
+func Capital(s string) string {
+	_, n := utf8.DecodeRuneInString(s)
+	return strings.ToUpper(s[:n]) + s[n:]
+}
+
+// TrimDot is a sentence as it stands inside another one.
+func TrimDot(s string) string { return strings.TrimSuffix(s, ".") }
+
+// Join joins the parts that are not empty.
+func Join(separator string, parts ...string) string {
+	var kept []string
+	for _, part := range parts {
+		if part != "" {
+			kept = append(kept, part)
+		}
+	}
+	return strings.Join(kept, separator)
+}
+
+// List names the first of n items: "a, b and 3 more".
+func List(first []string, n int) string {
+	list := strings.Join(first, ", ")
+	if more := n - len(first); more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return list
+}

@@ -1,0 +1,121 @@
+package words_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/words"
+)
+
+// A text that a stranger wrote keeps its meaning and commands nothing, whatever it is written for.
+func TestHostileText(t *testing.T) {
+	t.Parallel()
+	notification := func(s string) string { return words.Notification(s, 300) }
+	for _, c := range []struct {
+		about, in                                string
+		line, text, page, terminal, notification string
+	}{
+		{"nothing strange", "Grüße, 日本 and 🙂", "=", "=", "=", "=", "="},
+		{"nothing", "", "=", "=", "=", "=", "="},
+		{"escape sequences", "a\x1b[2Jb\x1b]0;x\ac", "a[2Jb]0;xc", "a[2Jb]0;xc", "a\uFFFD[2Jb\uFFFD]0;x\uFFFDc", "a[2Jb]0;xc", "a[2Jb]0;xc"},
+		{"C1, DEL and NUL", "a\u009b2Jb\x7fc\x00d", "a2Jbcd", "a2Jbcd", "a\uFFFD2Jb\uFFFDc\uFFFDd", "a2Jbcd", "a2Jbcd"},
+		{"line breaks", "a\r\nb\rc\n\nd\u2028e", "a b c d e", "a\nb\nc\n\nd\ne", "a\nbc\n\nd\u2028e", "a bc  d e", "a b c d e"},
+		{"blanks", "  a \t b\u00a0", "a b", "=", "=", "  a   b ", "a b"},
+		{"bytes that are no text", "a\xffb", "a\uFFFDb", "a\uFFFDb", "a\uFFFDb", "a\uFFFDb", "a\uFFFDb"},
+		{"directions", "\u202eevil\u2066\u061c", "evil", "evil", "\uFFFDevil\uFFFD\uFFFD", "evil", "evil"},
+		{"no width", "\ufeffa\u200bb\u00adc", "abc", "abc", "\uFFFDa\uFFFDb\uFFFDc", "abc", "abc"},
+		{"tags that only a model reads", "a\U000E0041\U000E0042", "a", "a", "a\uFFFD\uFFFD", "a", "a"},
+		{"joiners", "می\u200cروم 👨\u200d👩", "میروم 👨👩", "=", "=", "میروم 👨👩", "میروم 👨👩"},
+		{"what terminals draw in several widths", "🇩🇪 ❤\ufe0f 👍🏽 \ue0b0", "=", "=", "=", "DE ❤ 👍 ", "="},
+		{"accents that spill over lines", "e\u0301\u0301\u0301\u0301", "=", "=", "=", "e\u0301\u0301", "="},
+		{"an option", "--help", "=", "=", "=", "=", "help"},
+		{"markup", "<b>&", "=", "=", "=", "=", "‹b›＆"},
+	} {
+		for target, want := range map[string]struct {
+			clean func(string) string
+			text  string
+		}{
+			"line": {words.Line, c.line}, "text": {words.Text, c.text}, "page": {words.Page, c.page},
+			"terminal": {words.Terminal, c.terminal}, "notification": {notification, c.notification},
+		} {
+			if want.text == "=" {
+				want.text = c.in
+			}
+			got := want.clean(c.in)
+			if got != want.text {
+				t.Errorf("%s for a %s: %q, want %q", c.about, target, got, want.text)
+			}
+			if again := want.clean(got); again != got {
+				t.Errorf("%s for a %s: %q, and done again %q", c.about, target, got, again)
+			}
+		}
+	}
+}
+
+func TestNotificationKeepsItsCommand(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		strings.Repeat("x", 40):                                                  "=",
+		strings.Repeat("x", 41):                                                  strings.Repeat("x", 39) + "…",
+		strings.Repeat("x", 40) + " `understudy top`.":                           strings.Repeat("x", 21) + "… `understudy top`.",
+		"Do ‹`understudy evil` " + strings.Repeat("x", 40) + "›":                 "Do ‹`understudy evil` xxxxxxxxxxxxxxxxx…",
+		strings.Repeat("x", 9) + ": `understudy first one`, `understudy agent`.": "xxxxxxxxx: `underst… `understudy agent`.",
+		"`understudy " + strings.Repeat("x", 40) + "`":                           "`understudy " + strings.Repeat("x", 27) + "…",
+	} {
+		if want == "=" {
+			want = in
+		}
+		if got := words.Notification(in, 40); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestClip(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		in    string
+		limit int
+		want  string
+	}{{"", 0, ""}, {"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"日本語", 2, "日…"}, {"ab cd", 4, "ab…"}, {"ab", 1, "…"}} {
+		if got := words.Clip(c.in, c.limit); got != c.want {
+			t.Errorf("Clip(%q, %d) = %q, want %q", c.in, c.limit, got, c.want)
+		}
+	}
+	if got := words.FirstLine("\n one two \nthree", 6); got != "one t…" {
+		t.Errorf("first line: %q", got)
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	for _, c := range [][2]string{
+		{"0 s", words.Age(-time.Second)}, {"119 s", words.Age(2*time.Minute - 1)}, {"2 min", words.Age(2 * time.Minute)}, {"119 min", words.Age(2*time.Hour - 1)},
+		{"2 h", words.Age(2 * time.Hour)}, {"47 h", words.Age(48*time.Hour - 1)}, {"2 days", words.Age(2 * day)}, {"106751 days", words.Age(1<<63 - 1)},
+		{"now", words.Ago(time.Second - 1)}, {"1 s ago", words.Ago(time.Second)},
+		{"0.00 s", words.Took(-1)}, {"83.40 s", words.Took(83400 * time.Millisecond)}, {"3 min 5 s", words.Took(3*time.Minute + 5400*time.Millisecond)},
+		{"4 min", words.Took(4*time.Minute - time.Millisecond)}, {"49 h 2 min", words.Took(2*day + time.Hour + 100*time.Second)},
+		{"0 s", words.Span(0)}, {"0.5 s", words.Span(time.Second / 2)}, {"15 min", words.Span(15 * time.Minute)}, {"1 h 30 s", words.Span(time.Hour + 30*time.Second)},
+		{"999", words.Tokens(999)}, {"86k", words.Tokens(86_000)}, {"755k", words.Tokens(755_010)}, {"1M", words.Tokens(999_500)}, {"1.5M", words.Tokens(1_500_000)},
+		{"76 %", words.Percent(75.5)}, {"1 byte", words.Size(1)}, {"999 bytes", words.Size(999)}, {"1.2 kB", words.Size(1200)}, {"1.0 MB", words.Size(999_950)},
+		{"1 step", words.Count(1, "step")}, {"0 steps", words.Count(int64(0), "step")}, {"", words.Stamp(time.Time{})},
+	} {
+		if want, got := c[0], c[1]; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestSentences(t *testing.T) {
+	t.Parallel()
+	for _, c := range [][2]string{
+		{"awaiting document", words.Of("awaiting_document")}, {"Über", words.Capital("über")}, {"", words.Capital("")}, {"It is so", words.TrimDot("It is so.")},
+		{"a: b", words.Join(": ", "a", "", "b")}, {"a, b and 3 more", words.List([]string{"a", "b"}, 5)}, {"a", words.List([]string{"a"}, 1)},
+	} {
+		if want, got := c[0], c[1]; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
