@@ -91,7 +91,7 @@ func (b block) mentions(all []mention, above []leadIn, changes bool) ([]mention,
 		inherited = above[len(above)-1].change
 	}
 	before := len(all)
-	rest := words(b.text)
+	rest := wordsOf(b.text)
 	for first := true; len(rest) > 0; first = false {
 		n := 1
 		for n < len(rest) && !rest[n-1].ends {
@@ -117,7 +117,7 @@ func leadInOf(text string) string {
 		return ""
 	}
 	said := ""
-	for _, w := range words(text) {
+	for _, w := range wordsOf(text) {
 		change := verbs[w.text]
 		if leadNouns[w.text] {
 			change = changed

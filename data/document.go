@@ -15,6 +15,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // What can be wrong with a handoff document; see [DocumentError].
@@ -208,9 +210,8 @@ func checkText(path string, b []byte) error {
 	return nil
 }
 
-// visible reports whether r is neither white space nor one of the characters without width
-// (byte order mark, joiners, directions) that Unicode counts as formatting.
-func visible(r rune) bool { return !unicode.IsSpace(r) && !unicode.Is(unicode.Cf, r) }
+// visible reports whether r is neither white space nor hidden, as byte order marks, joiners and directions are.
+func visible(r rune) bool { return !unicode.IsSpace(r) && !words.Hidden(r) }
 
 // lookupError turns an error met on the way to the bytes into a DocumentError.
 func lookupError(path string, err error) error {

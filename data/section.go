@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // maxMessage is how much of one message is passed on, in bytes.
@@ -177,7 +178,7 @@ func (c Context) decisions() section {
 
 // item is a decision in a list; "" if it says nothing.
 func (d Decision) item() string {
-	summary, rationale := oneLine(d.Summary), strings.TrimSpace(visibleText(d.Rationale))
+	summary, rationale := oneLine(d.Summary), strings.TrimSpace(words.Text(d.Rationale))
 	if summary == "" && rationale == "" {
 		return ""
 	}
@@ -215,7 +216,7 @@ func (c Context) messages() section {
 	for i := len(c.Messages) - 1; i >= 0; i-- {
 		m := c.Messages[i]
 		text, cut := head(strings.TrimSpace(m.Text), maxMessage)
-		if text = strings.TrimSpace(visibleText(text)); text == "" {
+		if text = strings.TrimSpace(words.Text(text)); text == "" {
 			continue
 		}
 		item := "\n### " + safe(by("", m.Agent, m.Role, m.At)) + "\n\n" + quote(text, "> ")
@@ -271,23 +272,9 @@ func head(text string, limit int) (string, int) {
 	return text[:limit], len(text) - limit
 }
 
-// visibleText is a text as others may see it: valid UTF-8, lines that end with "\n", and no control
-// characters but newlines and tabs. An escape sequence would command the terminal that shows it.
-func visibleText(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\u2028' || r == '\u2029':
-			return '\n'
-		case unicode.IsControl(r) && r != '\n' && r != '\t':
-			return -1
-		}
-		return r
-	}, unixLines(strings.ToValidUTF8(text, "\ufffd")))
-}
-
 // oneLine is a text in one line that begins no heading, quotation, list or code.
 func oneLine(text string) string {
-	line := strings.Join(strings.Fields(visibleText(text)), " ")
+	line := strings.Join(strings.Fields(words.Text(text)), " ")
 	for _, start := range []string{"#", ">", "```", "~~~", "- ", "+ ", "* ", "|"} {
 		if strings.HasPrefix(line, start) {
 			return `\` + line
@@ -305,9 +292,9 @@ func quote(text, mark string) string {
 	return b.String()
 }
 
-// safe is a text without control characters in which no tag of the document's wrapper counts.
+// safe is a text without hidden characters in which no tag of the document's wrapper counts.
 func safe(text string) string {
-	text = closingTag().ReplaceAllString(visibleText(text), `<${1}\/${2}${3}`)
+	text = closingTag().ReplaceAllString(words.Text(text), `<${1}\/${2}${3}`)
 	return openingTag().ReplaceAllString(text, `<\${1}${2}`)
 }
 
@@ -315,7 +302,7 @@ func safe(text string) string {
 func codeSpans(names []string) string {
 	var all []string
 	for _, name := range names {
-		name, _ = head(strings.Join(strings.Fields(visibleText(name)), " "), maxPath)
+		name, _ = head(strings.Join(strings.Fields(words.Text(name)), " "), maxPath)
 		if name == "" {
 			continue
 		}

@@ -21,8 +21,8 @@ type word struct {
 // abbreviations end with a period that does not end the sentence.
 var abbreviations = set("e.g. i.e. etc. vs. cf. approx. incl. resp. fig.")
 
-// words takes a text apart.
-func words(text string) []word {
+// wordsOf takes a text apart.
+func wordsOf(text string) []word {
 	var all []word
 	for text != "" {
 		r, size := utf8.DecodeRuneInString(text)

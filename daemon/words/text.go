@@ -9,6 +9,11 @@ import (
 // Agents, people and programs choose names, notes, documents and what a pane shows. Each function below
 // makes such a text safe for one target. In all of them a byte that is not UTF-8 becomes U+FFFD.
 
+var (
+	unixLines = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+	unmarked  = strings.NewReplacer("<", "‹", ">", "›", "&", "＆")
+)
+
 // Hidden reports whether a character changes how the text around it is shown, or hides in it: a control
 // character (ESC and the others of C0 and C1 command a terminal), or a format character (a direction
 // reorders the line, one without width hides in a word, a tag spells what only a model reads).
@@ -41,7 +46,7 @@ func Text(s string) string {
 			return -1
 		}
 		return r
-	}, strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s))
+	}, unixLines.Replace(s))
 }
 
 // Page is a text of several lines for the dashboard, also once it was made HTML: hidden characters become
@@ -101,7 +106,7 @@ func Terminal(s string) string {
 // option, without what a desktop could take for markup. Whether a desktop knows markup, and whether it strips
 // what it does not know, no desktop says reliably.
 func Notification(s string, limit int) string {
-	return strings.NewReplacer("<", "‹", ">", "›", "&", "＆").Replace(fit(strings.TrimLeft(Line(s), "- "), limit))
+	return unmarked.Replace(fit(strings.TrimLeft(Line(s), "- "), limit))
 }
 
 // fit cuts a line to limit characters. Commands at its end are left whole, as far as they take up no more
