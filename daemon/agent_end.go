@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +51,7 @@ func (d *Daemon) reap(ctx context.Context, a *Agent) error {
 // person has ended what they had started.
 func (d *Daemon) endOf(ctx context.Context, a *Agent) (*Event, error) {
 	asked := a.EndHint != "" && a.EndHint != "other" || a.StopAskedAt != nil
-	reason := firstNonEmpty(a.EndHint, "process_gone")
+	reason := cmp.Or(a.EndHint, "process_gone")
 	payload := map[string]any{"asked": a.StopAskedAt != nil}
 	told := !asked && a.Managed
 	if !asked && d.serverGone(ctx, a) {

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -68,16 +70,16 @@ func (d *Daemon) newAgent(in NewAgent) (*Agent, error) {
 			return nil, err
 		}
 		a.Persona, a.Name = &p.Slug, p.Slug
-		a.Runtime = firstNonEmpty(in.Runtime, p.Runtime)
+		a.Runtime = cmp.Or(in.Runtime, p.Runtime)
 	}
-	a.Runtime = firstNonEmpty(a.Runtime, runtimes.Claude().Name())
+	a.Runtime = cmp.Or(a.Runtime, runtimes.Claude().Name())
 	if err := d.checkRuntime(a.Runtime); err != nil {
 		return nil, err
 	}
 	if err := checkDirectory(in.Cwd); err != nil {
 		return nil, err
 	}
-	a.Name = firstNonEmpty(in.Name, a.Name, filepath.Base(a.Cwd))
+	a.Name = cmp.Or(in.Name, a.Name, filepath.Base(a.Cwd))
 	if err := checkLine("name", a.Name, maxName); err != nil {
 		return nil, err
 	}
@@ -367,7 +369,7 @@ func checkLine(field, s string, limit int) error {
 		return Errorf(KindInvalid, "bad_"+field, "%s has %d characters but at most %d are allowed", field, n, limit)
 	}
 	for _, r := range s {
-		if isControl(r) || r == utf8.RuneError {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError {
 			return Errorf(KindInvalid, "bad_"+field, "%s must be one line without control characters", field)
 		}
 	}

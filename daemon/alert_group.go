@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // What [Event.Cause] begins with.
@@ -109,7 +111,7 @@ func troubleText(group []Event) (title, message string) {
 			who = append(who, name)
 		}
 	}
-	code, text := strings.ReplaceAll(strings.TrimPrefix(newest.Cause, causeTrouble), "_", " "), payloadOf(newest).Reported
+	code, text := words.Of(strings.TrimPrefix(newest.Cause, causeTrouble)), payloadOf(newest).Reported
 	if text != "" {
 		text = " " + quote(text)
 	}
@@ -141,12 +143,9 @@ func serverText(group []Event) (title, message string) {
 			runs = append(runs, fmt.Sprint(*e.PipelineID))
 		}
 	}
-	n, many := len(who), "agents"
-	if n == 1 {
-		many = "agent"
-	}
+	ended := words.Count(len(who), "agent")
 	var b strings.Builder
-	fmt.Fprintf(&b, "The tmux server at %s has ended, and %d %s with it: %s.", p.Socket, n, many, listed(who))
+	fmt.Fprintf(&b, "The tmux server at %s has ended, and %s with it: %s.", p.Socket, ended, listed(who))
 	for _, next := range []struct {
 		ids  []string
 		text string
@@ -164,7 +163,7 @@ func serverText(group []Event) (title, message string) {
 	if p.Own {
 		b.WriteString(" The next agent gets a new server.")
 	}
-	return fmt.Sprintf("understudy: tmux server ended, and %d %s with it", n, many), b.String()
+	return "understudy: tmux server ended, and " + ended + " with it", b.String()
 }
 
 // byAgent are events in the order of their agents.
@@ -185,18 +184,11 @@ func byAgent(group []Event) []*Event {
 
 // agentName names the agent of an event.
 func agentName(e *Event, more string) string {
-	words := payloadOf(e).Name
-	if more != "" {
-		words += ", " + more
-	}
-	return fmt.Sprintf("%d (%s)", *e.AgentID, words)
+	return fmt.Sprintf("%d (%s)", *e.AgentID, words.Join(", ", payloadOf(e).Name, more))
 }
 
 // listed is a list of which the end is left out if it is long.
 func listed(items []string) string {
 	const most = 20
-	if more := len(items) - most; more > 0 {
-		return strings.Join(items[:most], ", ") + fmt.Sprintf(" and %d more", more)
-	}
-	return strings.Join(items, ", ")
+	return words.List(items[:min(most, len(items))], len(items))
 }

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // alertText words what the operator is told of an event: what happened, and what to do next.
@@ -14,7 +16,7 @@ func alertText(e *Event) (title, message string) {
 		Message string `json:"message"`
 	}
 	_ = json.Unmarshal(e.Payload, &p) // an event without a message still has its type
-	what := strings.ReplaceAll(e.Type, "_", " ")
+	what := words.Of(e.Type)
 	switch {
 	case e.HandoffID != nil:
 		title = fmt.Sprintf("understudy: %s (handoff %d)", what, *e.HandoffID)

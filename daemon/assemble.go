@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/transcript"
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/personas"
@@ -165,7 +166,7 @@ func (s *assembly) readConversation(ctx context.Context) (edited []string) {
 		Messages: s.set.MaxMessages, All: s.set.IncludeAllMessages, MaxBytes: s.set.MaxContextBytes, Edited: true, Until: s.h.Ref,
 	})
 	if err != nil && ctx.Err() == nil {
-		s.warn("The transcript of agent %d could not be read, no messages are passed on: %s.", s.agent.ID, trimDot(err.Error()))
+		s.warn("The transcript of agent %d could not be read, no messages are passed on: %s.", s.agent.ID, words.TrimDot(err.Error()))
 		return nil
 	}
 	s.out.warnings = append(s.out.warnings, got.Warnings...)
@@ -196,7 +197,7 @@ func (s *assembly) readWorktree(ctx context.Context, edited []string) {
 	case errors.Is(err, context.DeadlineExceeded):
 		s.warn("git took longer than %s in %s: which files were touched is not fully known.", s.set.AssemblyTimeout/2, s.agent.Cwd)
 	default:
-		s.warn("git could not be asked about %s: %s.", s.agent.Cwd, trimDot(err.Error()))
+		s.warn("git could not be asked about %s: %s.", s.agent.Cwd, words.TrimDot(err.Error()))
 	}
 	w := worktree.NewDir(s.agent.Cwd, s.d.Data.Root(), tree, err == nil, edited, s.agent.CreatedAt)
 	refs, cut := w.References()
@@ -215,7 +216,7 @@ func (s *assembly) validate(line []Record) {
 	}
 	req, err := data.ReadRequirements(s.d.Data.Requirements())
 	if err != nil {
-		s.warn("The requirements of roles could not be read, those that are shipped hold: %s.", trimDot(err.Error()))
+		s.warn("The requirements of roles could not be read, those that are shipped hold: %s.", words.TrimDot(err.Error()))
 	}
 	role := roleOf(s.h.Persona)
 	s.out.validated = true

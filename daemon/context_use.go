@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/transcript"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // ContextReport is what an agent's status line says of its context window.
@@ -22,6 +23,30 @@ const (
 	fromStatusLine = "statusline"
 	fromTranscript = "transcript"
 )
+
+// Words say how full a window is; nothing if that is not known.
+func (u *ContextUse) Words() string {
+	switch {
+	case u == nil:
+		return ""
+	case u.Percent == nil:
+		return words.Tokens(u.Tokens) + " tokens"
+	case u.Tier == TierWarn || u.Tier == TierHigh:
+		return words.Percent(*u.Percent) + " " + string(u.Tier)
+	}
+	return words.Percent(*u.Percent)
+}
+
+// InFull says it with the numbers behind it.
+func (u *ContextUse) InFull() string {
+	switch {
+	case u == nil:
+		return ""
+	case u.Percent == nil || u.Limit == nil:
+		return u.Words() + " of a window whose size is not known"
+	}
+	return fmt.Sprintf("%s, %s of %s tokens", u.Words(), words.Tokens(u.Tokens), words.Tokens(*u.Limit))
+}
 
 // ReportContext takes a status line's report. One of another session than the agent's current one
 // is left aside: after /clear the old session's may come late.
@@ -121,7 +146,7 @@ func (d *Daemon) tierEvent(a *Agent, was Tier) *Event {
 	payload := map[string]any{"tier": use.Tier, "was": was, "tokens": use.Tokens, "limit": use.Limit, "percent": use.Percent}
 	e := d.event("agent_context", &a.ID, nil, payload)
 	if use.Tier == TierHigh && a.Persona != nil && !d.Settings.Handoff.Auto.Enabled {
-		payload["message"] = fmt.Sprintf("Agent %d (%s) has used %.0f %% of its context: hand it over with `understudy handoff %d`.", a.ID, a.Name, *use.Percent, a.ID)
+		payload["message"] = fmt.Sprintf("Agent %d (%s) has used %s of its context: hand it over with `understudy handoff %d`.", a.ID, a.Name, words.Percent(*use.Percent), a.ID)
 		e.Payload, e.Alert = mustJSON(payload), true
 	}
 	return e
@@ -235,7 +260,7 @@ func (d *Daemon) notHandedOver(ctx context.Context, a *Agent, why *Error) error 
 	if why.Code != errHandoffOpen.Code {
 		e := d.event("agent_handoff_refused", &a.ID, nil, map[string]any{"code": why.Code, "message": fmt.Sprintf(
 			"Agent %d (%s) is about to run out of context and could not be handed over: %s; do it with `understudy handoff %d` when that is put right.",
-			a.ID, a.Name, trimDot(why.Message), a.ID)})
+			a.ID, a.Name, words.TrimDot(why.Message), a.ID)})
 		e.Alert = true
 		c.Events = append(c.Events, e)
 	}

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,7 +102,7 @@ func (d *Daemon) begin(ctx context.Context, a *Agent, dl *Delivery) (bool, time.
 	}
 	if time.Since(screen.at) > lookFresh { // the commit took its time
 		if screen, why, _ = d.composer(ctx, a); screen == nil {
-			return d.requeue(ctx, a, dl, firstNonEmpty(why, noteTurn))
+			return d.requeue(ctx, a, dl, cmp.Or(why, noteTurn))
 		}
 	}
 	return d.typeText(ctx, a, dl, screen)

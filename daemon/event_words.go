@@ -10,7 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"unicode"
+
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // eventWords are what events mean whose payload does not say so itself. In braces stand what an event is
@@ -80,18 +81,18 @@ func (e *Event) Words() string {
 	about := e.about()
 	text, known := eventWords[e.Type]
 	if message := about["message"]; message != "" && e.Type != "operator_notified" {
-		text = strings.TrimSuffix(message, ".")
+		text = words.TrimDot(message)
 	} else {
 		if !known {
 			text = e.plainWords(about)
 		}
 		text = fillWords(text, about)
 	}
-	text = firstLine(printed(text), maxWords)
+	text = words.Clip(words.Line(text), maxWords)
 	var missing []string
 	for _, name := range slices.Sorted(maps.Keys(about)) {
 		if of, ok := strings.CutSuffix(name, "_id"); ok {
-			if id := printed(strings.ReplaceAll(of, "_", " ") + " " + about[name]); !mentions(text, id) {
+			if id := words.Line(words.Of(of) + " " + about[name]); !mentions(text, id) {
 				missing = append(missing, id)
 			}
 		}
@@ -150,9 +151,9 @@ func stepWords(number, agent string) string {
 // plainWords are those of an event that is not in the table: a handoff's phase, or what another version
 // has logged.
 func (e *Event) plainWords(about map[string]string) string {
-	what := strings.ReplaceAll(e.Type, "_", " ")
+	what := words.Of(e.Type)
 	if phase, ok := strings.CutPrefix(e.Type, "handoff_"); ok && e.HandoffID != nil {
-		what = "{handoff} is in phase " + strings.ReplaceAll(phase, "_", " ")
+		what = "{handoff} is in phase " + words.Of(phase)
 	}
 	for _, name := range []string{"cause", "error", "reason", "evidence"} {
 		if about[name] != "" {
@@ -178,17 +179,14 @@ func fillWords(text string, about map[string]string) string {
 		return option[1 : len(option)-1]
 	})
 	text = wordsMember().ReplaceAllStringFunc(text, func(member string) string { return about[strings.Trim(member, "{}")] })
-	if text != "" {
-		text = strings.ToUpper(text[:1]) + text[1:]
-	}
-	return text
+	return words.Capital(text)
 }
 
 // mentions reports whether a text has a word or several, as such.
-func mentions(text, words string) bool {
-	text, words = strings.ToLower(text), strings.ToLower(words)
+func mentions(text, phrase string) bool {
+	text, phrase = strings.ToLower(text), strings.ToLower(phrase)
 	for from := 0; ; {
-		i := strings.Index(text[from:], words)
+		i := strings.Index(text[from:], phrase)
 		if i < 0 {
 			return false
 		}
@@ -197,7 +195,7 @@ func mentions(text, words string) bool {
 		if i > 0 {
 			before = text[i-1 : i]
 		}
-		if end := i + len(words); end < len(text) {
+		if end := i + len(phrase); end < len(text) {
 			after = text[end : end+1]
 		}
 		if !strings.ContainsAny(before+after, "0123456789abcdefghijklmnopqrstuvwxyz") {
@@ -205,17 +203,4 @@ func mentions(text, words string) bool {
 		}
 		from = i + 1
 	}
-}
-
-// printed is a text on one line, without what would change how it is shown.
-func printed(s string) string {
-	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case unicode.IsControl(r), unicode.Is(unicode.Cf, r):
-			return -1
-		}
-		return r
-	}, s)), " ")
 }

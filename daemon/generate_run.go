@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
 )
@@ -56,7 +58,7 @@ func (r *handoffRun) generate() outcome {
 	// The limit is kept below, in its own words; the fork's own comes after it.
 	f, err := r.d.forkOf(r.ctx, h, a, r.set.DocumentTimeout+time.Minute)
 	if err != nil {
-		return r.notGenerated("generation_failed", "%s", trimDot(err.Error()))
+		return r.notGenerated("generation_failed", "%s", words.TrimDot(err.Error()))
 	}
 	select {
 	case <-f.done:
@@ -86,7 +88,7 @@ const forkSettle = 300 * time.Millisecond
 func (r *handoffRun) beginFork() outcome {
 	a := r.agent
 	if a.Active() && (a.State != Idle || a.BackgroundTasks > 0 || a.RegisteredAt == nil) {
-		note := firstNonEmpty(r.busyNote(), noteTurn)
+		note := cmp.Or(r.busyNote(), noteTurn)
 		switch {
 		case a.State == Working:
 			note = noteTurn // nothing is given to the agent then
@@ -122,7 +124,7 @@ func (r *handoffRun) generated(f *fork) outcome {
 	case f.err != nil && r.ctx.Err() != nil:
 		return outcome{err: f.err} // the daemon ends; the next one asks again
 	case f.err != nil:
-		return r.notGenerated("generation_failed", "%s", trimDot(firstLine(f.err.Error(), 500)))
+		return r.notGenerated("generation_failed", "%s", words.TrimDot(words.FirstLine(f.err.Error(), 500)))
 	case strings.TrimSpace(text) == "":
 		return r.notGenerated("generation_empty", "generation produced no content")
 	}
@@ -212,7 +214,7 @@ func (d *Daemon) runFork(ctx context.Context, rt runtimes.Runtime, job OneShot) 
 	}
 	texts, err := rt.ForkAnswer(res.Stdout)
 	if err != nil && res.Exit != 0 && len(res.Stdout) == 0 {
-		return nil, fmt.Errorf("the runtime ended with status %d: %s", res.Exit, firstNonEmpty(lastLine(res.Stderr), "it said nothing"))
+		return nil, fmt.Errorf("the runtime ended with status %d: %s", res.Exit, cmp.Or(lastLine(res.Stderr), "it said nothing"))
 	}
 	return texts, err
 }

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -99,7 +101,7 @@ func (r *handoffRun) instruct() outcome {
 	if left := r.d.left(r.h.PhaseAt, r.set.BusyTimeout); left > 0 {
 		return stayFor(left, r.busyNote())
 	}
-	out := r.failed("busy_timeout", "The agent could not be given the instruction within %s: %s%s", r.set.BusyTimeout, firstNonEmpty(r.busyNote(), "it was not idle"), r.seen())
+	out := r.failed("busy_timeout", "The agent could not be given the instruction within %s: %s%s", r.set.BusyTimeout, cmp.Or(r.busyNote(), "it was not idle"), r.seen())
 	dl.decide(NotSubmitted, "busy_timeout", r.now)
 	out.with.Deliveries = []*Delivery{&dl}
 	return out
@@ -123,7 +125,7 @@ func (r *handoffRun) awaitDocument() outcome {
 	case h.StopHook != 0:
 		return moveTo(Verifying, fmt.Sprintf("Stop, hook %d", h.StopHook), Change{})
 	case h.Trouble != "":
-		return r.failed("runtime_error", "The agent's runtime reported an error instead of finishing: %s", trimDot(h.Trouble))
+		return r.failed("runtime_error", "The agent's runtime reported an error instead of finishing: %s", words.TrimDot(h.Trouble))
 	case !r.agent.Active():
 		return r.failed("agent_gone", "The agent ended (%s) before it finished its handoff document", r.endReason(r.agent))
 	case r.agent.State == Waiting:
@@ -157,7 +159,7 @@ func (r *handoffRun) verify() outcome {
 	case err == nil && h.Retrying && r.askable() && r.outdated(doc):
 		return r.askAnew("the document is older than the agent's last prompt")
 	case errors.As(err, &bad):
-		return r.failed(bad.Code, "%s", trimDot(bad.Message))
+		return r.failed(bad.Code, "%s", words.TrimDot(bad.Message))
 	case err != nil:
 		return outcome{err: err}
 	}
@@ -329,7 +331,7 @@ func (r *handoffRun) brief() outcome {
 		return outcome{}
 	}
 	if left := r.d.left(r.h.PhaseAt, r.set.RegistrationTimeout); left > 0 {
-		return stayFor(left, firstNonEmpty(next.Note, noteNotReady))
+		return stayFor(left, cmp.Or(next.Note, noteNotReady))
 	}
 	bad := r.failed("successor_not_ready", "The successor could not be given the injection prompt within %s%s", r.set.RegistrationTimeout, r.d.shows(r.ctx, next))
 	dl.decide(NotSubmitted, "registration_timeout", r.now)

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ const maxFocus = 10_000
 
 // RequestHandoff commits a new handoff's row and wakes its flow. It does not wait for the agent.
 func (d *Daemon) RequestHandoff(ctx context.Context, agentID int64, in HandoffRequest) (Handoff, error) {
-	in.Reason, in.Mode = firstNonEmpty(in.Reason, "manual"), firstNonEmpty(in.Mode, ModeAgent)
+	in.Reason, in.Mode = cmp.Or(in.Reason, "manual"), cmp.Or(in.Mode, ModeAgent)
 	if err := in.check(); err != nil {
 		return Handoff{}, err
 	}

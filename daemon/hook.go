@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -47,7 +48,7 @@ func (d *Daemon) storeWarning(typ, message string) error {
 func (d *Daemon) refuse(event string, err error) *Error {
 	if d.first("refused " + event) {
 		d.warn("hook_refused", fmt.Sprintf("A %s hook was refused (%s): agents' states may be wrong; see with `understudy --version` whether there is a newer one.",
-			firstLine(event, 64), trimDot(firstLine(err.Error(), 200))))
+			words.FirstLine(event, 64), words.TrimDot(words.FirstLine(err.Error(), 200))))
 	}
 	return &Error{Kind: KindInvalid, Code: "bad_hook", Message: "The hook was refused: " + err.Error()}
 }

@@ -1,12 +1,14 @@
 package daemon
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -132,7 +134,7 @@ func (h *hookStep) register() {
 	if h.pane != nil {
 		a.setPane(h.pane)
 	} else if h.noPane != "" {
-		a.Note = noPane + firstLine(h.noPane, 300)
+		a.Note = noPane + words.FirstLine(h.noPane, 300)
 	}
 	a.setSession(h.p)
 	if h.p.Event == "UserPromptSubmit" && !h.command {
@@ -262,7 +264,7 @@ func (h *hookStep) stopped() {
 	if e := h.d.endTrouble(a, "turn"); e != nil {
 		h.out.Change.Events = append(h.out.Change.Events, e)
 	}
-	if said := oneLine(h.p.LastAssistantMessage, maxLastMessage); said != "" {
+	if said := words.Clip(words.Line(h.p.LastAssistantMessage), maxLastMessage); said != "" {
 		a.LastMessage = said
 	}
 	for _, dl := range h.tx.Deliveries {
@@ -370,7 +372,7 @@ func carries(prompt string, dl *Delivery) bool {
 }
 
 // turnID names a turn; runtimes that report prompts without an id still report prompts.
-func turnID(p hooks.Payload) string { return firstNonEmpty(p.PromptID, "?") }
+func turnID(p hooks.Payload) string { return cmp.Or(p.PromptID, "?") }
 
 // sessionName names an agent that registered by itself. What could not be used as a name for its
 // successor is not used for it either.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -62,7 +63,7 @@ func (d *Daemon) answerCommand(ctx context.Context, agentID int64, prompt string
 		if !errors.As(err, &told) {
 			return nil, err
 		}
-		said = "No handoff was started: " + trimDot(told.Message)
+		said = "No handoff was started: " + words.TrimDot(told.Message)
 		if told.Code == errAgentNoPersona.Code {
 			said += fmt.Sprintf(": give it one with `understudy agent assign %d PERSONA`", agentID)
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -137,6 +138,6 @@ func (d *Daemon) paneOf(ctx context.Context, env hooks.Envelope, proc tmux.Proce
 func (d *Daemon) disbelieved(event, why string) {
 	if d.first("disbelieved " + event) {
 		d.warn("hook_disbelieved", fmt.Sprintf("A %s hook was not believed (%s): no agent was registered by it; if it is of a session of yours, see docs/operating.md, \"Sessions that are not registered\", else look who sends it.",
-			firstLine(event, 64), trimDot(firstLine(why, 200))))
+			words.FirstLine(event, 64), words.TrimDot(words.FirstLine(why, 200))))
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // tellInterrupted is how long an interruption may last before the operator is told: a database that
@@ -81,7 +83,7 @@ func (d *Daemon) Recovered(ctx context.Context) error {
 	}
 	e := d.event("database_lost", nil, nil, map[string]any{"since": in.since.UTC(), "message": fmt.Sprintf(
 		"%s for %s; nothing was done meanwhile, and everything goes on from where it stood: see `understudy doctor`.",
-		what, time.Since(in.since).Round(time.Millisecond))})
+		what, words.Took(time.Since(in.since)))})
 	e.Alert = true
 	if err := d.commit(ctx, &Change{Events: []*Event{e}}); err != nil {
 		return err

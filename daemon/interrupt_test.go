@@ -39,7 +39,7 @@ func TestInterruptionIsTold(t *testing.T) {
 		if err := d.Recovered(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if len(stored.events) != 1 || !stored.events[0].Alert || !strings.Contains(string(stored.events[0].Payload), "The database was read-only for 10s") {
+		if len(stored.events) != 1 || !stored.events[0].Alert || !strings.Contains(string(stored.events[0].Payload), "The database was read-only for 10.00 s") {
 			t.Errorf("events %+v", stored.events)
 		}
 		if err := d.Recovered(t.Context()); err != nil || len(stored.events) != 1 {

@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/personas"
@@ -138,10 +140,10 @@ const notStarted = "not started: "
 // launchFailed ends an agent that could not be started, and says so.
 func (d *Daemon) launchFailed(ctx context.Context, a *Agent, cause error) error {
 	now := d.now()
-	reason := notStarted + trimDot(cause.Error())
+	reason := notStarted + words.TrimDot(cause.Error())
 	a.State, a.EndedAt, a.EndReason = Ended, &now, &reason
 	e := d.event("agent_failed", &a.ID, nil, map[string]any{"code": "start_failed",
-		"message": fmt.Sprintf("Agent %d (%s) could not be started: %s; put that right and start it anew with `understudy agent start`.", a.ID, a.Name, trimDot(cause.Error()))})
+		"message": fmt.Sprintf("Agent %d (%s) could not be started: %s; put that right and start it anew with `understudy agent start`.", a.ID, a.Name, words.TrimDot(cause.Error()))})
 	e.Alert = a.StopAskedAt == nil // else it is what somebody wanted
 	if err := d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*Event{e}}); err != nil {
 		return fmt.Errorf("agent %d: %w", a.ID, err)
@@ -375,4 +377,10 @@ func optionalID(id *int64) string {
 		return ""
 	}
 	return strconv.FormatInt(*id, 10)
+}
+
+// launchHash is what is kept of a launch secret.
+func launchHash(secret string) []byte {
+	sum := sha256.Sum256([]byte(secret))
+	return sum[:]
 }

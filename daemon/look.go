@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -49,4 +50,19 @@ func (d *Daemon) hasContent(ctx context.Context, path string) bool {
 func fileHasContent(path string) bool {
 	fi, err := os.Lstat(path)
 	return err == nil && fi.Mode().IsRegular() && fi.Size() > 0
+}
+
+// deadPane is how tmux's own line begins, which it adds below what a program left.
+const deadPane = "Pane is dead"
+
+// lastLine returns the last line of a screen on which the program wrote something.
+func lastLine(screen string) string {
+	lines := strings.Split(screen, "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		line := strings.TrimSpace(strings.Trim(lines[i], "─│╭╮╰╯ "))
+		if line != "" && !strings.HasPrefix(line, deadPane) {
+			return line
+		}
+	}
+	return ""
 }

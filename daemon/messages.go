@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
@@ -132,4 +134,15 @@ func (d *Daemon) tellDropped(ctx context.Context, c *Change) error {
 		c.Events = append(c.Events, e)
 	}
 	return nil
+}
+
+// controlIn finds the first control character of s that is not among those allowed, and the byte that it
+// begins at; -1: there is none.
+func controlIn(s, allowed string) (r rune, at int) {
+	for i, c := range s {
+		if unicode.IsControl(c) && !strings.ContainsRune(allowed, c) {
+			return c, i
+		}
+	}
+	return 0, -1
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -77,7 +78,7 @@ func (d *Daemon) glimpsed(a *Agent, dialog string) bool {
 	d.memories.change(a.ID, func(m *agentMemory) {
 		m.glimpse.gone++
 		if dialog != "" {
-			m.glimpse = glimpse{dialog: oneLine(dialog, maxWaitsFor)}
+			m.glimpse = glimpse{dialog: words.Clip(words.Line(dialog), maxWaitsFor)}
 		}
 		g = m.glimpse
 	})

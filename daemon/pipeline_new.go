@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/personas"
 )
@@ -113,7 +114,7 @@ func (d *Daemon) newPipeline(ctx context.Context, in NewPipeline) (*Pipeline, er
 		if err == nil {
 			s.play(who)
 		} else { // no reason to refuse the run: the step fails when it is reached
-			p.Warnings = append(p.Warnings, fmt.Sprintf(nobodyPlays+"%d: %s; put that right before the run gets there.", i+1, trimDot(err.Error())))
+			p.Warnings = append(p.Warnings, fmt.Sprintf(nobodyPlays+"%d: %s; put that right before the run gets there.", i+1, words.TrimDot(err.Error())))
 		}
 		p.Steps = append(p.Steps, s)
 	}
@@ -131,7 +132,7 @@ func (d *Daemon) template(name string) (personas.Template, error) {
 	case errors.Is(err, personas.ErrNoTemplate):
 		return t, Errorf(KindUnprocessable, "unknown_template", "Template %q does not exist: `understudy pipeline templates` shows those that do", name)
 	case err != nil:
-		return t, Errorf(KindUnprocessable, "template_broken", "Template %q can't be used: %s", name, trimDot(err.Error()))
+		return t, Errorf(KindUnprocessable, "template_broken", "Template %q can't be used: %s", name, words.TrimDot(err.Error()))
 	}
 	return t, nil
 }
@@ -267,5 +268,5 @@ func (d *Daemon) TemplateProblem(t personas.Template) {
 	if len(t.Steps) > 0 {
 		stays = fmt.Sprintf("what %q held before stays in use", t.Name)
 	}
-	d.warn("template_broken", fmt.Sprintf("%s; %s: see `understudy pipeline templates`.", trimDot(t.Problem), stays))
+	d.warn("template_broken", fmt.Sprintf("%s; %s: see `understudy pipeline templates`.", words.TrimDot(t.Problem), stays))
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // pipelineRun is one look at one run: the rows as read, and what its stages may use. Stages change
@@ -194,7 +196,7 @@ func (r *pipelineRun) makeTree() runOutcome {
 	case err != nil:
 		return runOutcome{with: r.fail(nil, nil, failure{
 			code: "worktree_failed", hint: fmt.Sprintf("put that right and `understudy pipeline resume %d`, or start a run with another branch", r.p.ID),
-			says: "The work tree of branch " + *r.p.Branch + " could not be made: " + trimDot(err.Error()),
+			says: "The work tree of branch " + *r.p.Branch + " could not be made: " + words.TrimDot(err.Error()),
 		})}
 	}
 	r.p.Worktree, r.p.WorkDir, r.p.Note = &path, dir, ""
@@ -254,7 +256,7 @@ func (r *pipelineRun) removeTree(path string) (kept string, err error) {
 	}
 	kept, err = r.d.Trees.Remove(r.ctx, r.p.Cwd, path)
 	if err != nil && r.ctx.Err() == nil {
-		return trimDot(err.Error()), nil
+		return words.TrimDot(err.Error()), nil
 	}
 	return kept, err
 }

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // reach begins a step, once it is approved and the agents before it are gone.
@@ -105,7 +107,7 @@ func (r *pipelineRun) cast(s *Step) *failure {
 		s.play(p)
 		return nil
 	}
-	f := &failure{code: "unknown_persona", says: trimDot(err.Error())}
+	f := &failure{code: "unknown_persona", says: words.TrimDot(err.Error())}
 	if unknownPersona(err) {
 		f.hint = fmt.Sprintf("make the persona with `understudy persona add`, then `understudy pipeline resume %d`", r.p.ID)
 	}
@@ -117,12 +119,12 @@ func (r *pipelineRun) cast(s *Step) *failure {
 func (r *pipelineRun) startAgent(s *Step, prev *Agent) runOutcome {
 	r.now = r.d.now() // the agents before it have ended since this pass began
 	a := &Agent{
-		Name: s.AgentName + "-" + strconv.FormatInt(s.ID, 10), Persona: s.Persona, Runtime: firstNonEmpty(s.Runtime, runtimes.Claude().Name()),
+		Name: s.AgentName + "-" + strconv.FormatInt(s.ID, 10), Persona: s.Persona, Runtime: cmp.Or(s.Runtime, runtimes.Claude().Name()),
 		Host: r.d.Host, State: Starting, StateAt: r.now, Cwd: r.p.WorkDir, Generation: 1, CreatedAt: r.now, Managed: true,
 		PipelineID: &r.p.ID, StepID: &s.ID,
 	}
 	if err := errors.Join(r.d.checkRuntime(a.Runtime), checkDirectory(a.Cwd)); err != nil {
-		return runOutcome{with: r.fail(s, nil, failure{code: "agent_not_startable", says: trimDot(err.Error())})}
+		return runOutcome{with: r.fail(s, nil, failure{code: "agent_not_startable", says: words.TrimDot(err.Error())})}
 	}
 	var err error
 	if a.ID, err = r.d.Store.NextID(r.ctx, AgentIDs); err != nil {

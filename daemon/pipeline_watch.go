@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // goneLate is how long after the end of its process an agent's last hook may come: the command that
@@ -41,7 +42,7 @@ func (r *pipelineRun) watchStep(s *Step) runOutcome {
 	case handing:
 		return runOutcome{again: left, note: fmt.Sprintf("agent %d is being handed over (handoff %d)", h.AgentID, h.ID)}
 	case a.TurnError != "":
-		return r.failStep(s, a, h, failure{code: "runtime_error", says: "The agent's runtime reported an error instead of finishing: " + trimDot(a.TurnError)})
+		return r.failStep(s, a, h, failure{code: "runtime_error", says: "The agent's runtime reported an error instead of finishing: " + words.TrimDot(a.TurnError)})
 	case !a.Active() && a.LastPrompt > 0 && (r.d.spent(*a.EndedAt) < goneLate || r.d.arriving.of(a)):
 		return runOutcome{again: goneLate / 5, note: r.p.Note}
 	case !a.Active():
@@ -168,7 +169,7 @@ func (r *pipelineRun) gone(a *Agent, h *Handoff) failure {
 	if a.EndReason != nil {
 		reason = withoutScreen(*a.EndReason)
 	}
-	f := failure{code: "agent_gone", says: fmt.Sprintf("Agent %d ended before its turn was over (%s)", a.ID, trimDot(reason)),
+	f := failure{code: "agent_gone", says: fmt.Sprintf("Agent %d ended before its turn was over (%s)", a.ID, words.TrimDot(reason)),
 		hint: fmt.Sprintf("`understudy pipeline resume %d` begins the step again", r.p.ID)}
 	if a.StopAskedAt != nil {
 		f.says = fmt.Sprintf("Agent %d was stopped before its turn was over", a.ID)

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"encoding/hex"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -66,7 +68,7 @@ type injection struct {
 
 // text returns what is typed. A long name is cut: the line must fit.
 func (in injection) text() (string, error) {
-	in.Name = firstLine(in.Name, 40)
+	in.Name = words.Clip(in.Name, 41)
 	return render("injection", in)
 }
 
@@ -120,7 +122,7 @@ func plainName(name string, limit int) string {
 	if len(name) > limit {
 		name = strings.Trim(name[:limit], "-")
 	}
-	return firstNonEmpty(name, "agent")
+	return cmp.Or(name, "agent")
 }
 
 // randomHex returns 2n hexadecimal digits that nobody can guess.

@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -63,7 +66,7 @@ func (r *handoffRun) record(doc data.Document) outcome {
 // basic is the least that a successor is given: who, and where the document is.
 func (r *handoffRun) basic(doc data.Document, cause error) assembled {
 	got := extract(r.h, r.agent, doc, r.now)
-	got.fallback = trimDot(cause.Error())
+	got.fallback = words.TrimDot(cause.Error())
 	got.warnings = []string{"Fallback handoff used: " + got.fallback}
 	got.context = data.RenderBasic(r.h.SourceAgent, r.h.TargetAgent, r.h.FilePath)
 	got.record.Context, got.record.Progress = string(got.context), true
@@ -123,4 +126,9 @@ func (d *Daemon) inherited(a *Agent) []string {
 	}
 	argv := strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
 	return runtimes.InheritOptions(argv)
+}
+
+func checksum(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
 )
@@ -70,7 +71,7 @@ func (d *Daemon) spoolError(err error) error {
 		return nil
 	}
 	err = d.storeWarning("spool_unreadable", fmt.Sprintf("The spool %s can't be read (%s): hooks that came while the daemon was away are not applied, and agents' states may be wrong; see `ls -ld '%[1]s'`, and once it can be read everything goes on by itself.",
-		d.Data.Spool(), trimDot(err.Error())))
+		d.Data.Spool(), words.TrimDot(err.Error())))
 	if err != nil {
 		d.mu.Lock()
 		d.spoolTold = false
@@ -112,9 +113,9 @@ func (d *Daemon) setAside(env hooks.Envelope, why error) error {
 func (d *Daemon) badSpoolFile(path string, why error) error {
 	return d.storeWarning("hook_set_aside", fmt.Sprintf(
 		"A spooled hook could not be taken, and holds up nothing (%s): look at the file and delete it, or mend it and move it back into the spool: `ls -l '%s'`.",
-		trimDot(why.Error()), path))
+		words.TrimDot(why.Error()), path))
 }
 
 func asideMessage(path string, why error) string {
-	return fmt.Sprintf("A hook could not be applied and was set aside (%s): look at the file and delete it: `less '%s'`.", trimDot(why.Error()), path)
+	return fmt.Sprintf("A hook could not be applied and was set aside (%s): look at the file and delete it: `less '%s'`.", words.TrimDot(why.Error()), path)
 }

@@ -2,10 +2,10 @@ package daemon
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // Trouble is what an agent's runtime reports instead of the end of a turn: the API refuses its requests. It
@@ -71,7 +71,7 @@ func (h *hookStep) stopFailed() {
 	}
 	a := h.tx.Agent
 	code, text := runtimes.ReadTrouble(h.p.Error, h.p.LastAssistantMessage, h.p.ErrorDetails)
-	now := Trouble{Code: code, Message: oneLine(text, maxTrouble), Since: h.in.At}
+	now := Trouble{Code: code, Message: words.Clip(words.Line(text), maxTrouble), Since: h.in.At}
 	was, hint := a.Trouble, a.TroubleHint()
 	if was != nil {
 		now.Since = was.Since
@@ -100,5 +100,5 @@ func (a *Agent) troubleWords() string {
 	if a.Trouble.Message != "" {
 		text = " " + quote(a.Trouble.Message)
 	}
-	return fmt.Sprintf("Agent %d (%s) is in trouble, %s%s: %s.", a.ID, a.Name, strings.ReplaceAll(a.Trouble.Code, "_", " "), text, a.TroubleHint())
+	return fmt.Sprintf("Agent %d (%s) is in trouble, %s%s: %s.", a.ID, a.Name, words.Of(a.Trouble.Code), text, a.TroubleHint())
 }

@@ -1,10 +1,12 @@
 package daemon
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
 
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -17,7 +19,7 @@ const (
 // agent wants to do is its own text.
 func waitsFor(p hooks.Payload) string {
 	if p.ToolName == "" {
-		return oneLine(p.Message, maxWaitsFor)
+		return words.Clip(words.Line(p.Message), maxWaitsFor)
 	}
 	var in struct {
 		Command   string `json:"command"`
@@ -33,13 +35,10 @@ func waitsFor(p hooks.Payload) string {
 	case p.ToolName == "ExitPlanMode":
 		return "approval of its plan"
 	case len(in.Questions) > 0:
-		return oneLine(in.Questions[0].Question, maxWaitsFor)
+		return words.Clip(words.Line(in.Questions[0].Question), maxWaitsFor)
 	}
-	what := firstNonEmpty(in.Command, in.FilePath, in.Path, in.URL)
-	if what == "" {
-		return oneLine("permission for "+p.ToolName, maxWaitsFor)
-	}
-	return oneLine(fmt.Sprintf("permission for %s: %s", p.ToolName, what), maxWaitsFor)
+	asked := words.Join(": ", "permission for "+p.ToolName, cmp.Or(in.Command, in.FilePath, in.Path, in.URL))
+	return words.Clip(words.Line(asked), maxWaitsFor)
 }
 
 // waits has the agent wait for a person. A request for permission is a dialog of its own, though nothing

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -273,7 +274,7 @@ const paneShows = "; its pane shows "
 
 // quote puts a line of a pane between the marks by which [withoutScreen] finds it.
 func quote(line string) string {
-	return "‹" + strings.ReplaceAll(firstLine(line, 200), "›", ">") + "›"
+	return "‹" + strings.ReplaceAll(words.Clip(words.Line(line), 200), "›", ">") + "›"
 }
 
 // lastWords is what an agent that has ended wrote last. Its process may be gone before tmux has read

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // The keys of lanes: an agent's is its id, a pipeline's is its id with a minus.
@@ -233,7 +235,7 @@ func (d *Daemon) stuck(ctx context.Context, key int64, cause error) {
 		return
 	}
 	e := d.event("agent_stuck", &key, nil, map[string]any{"message": fmt.Sprintf(
-		"Nothing goes on for %s: %s. It is tried again each second; see `understudy doctor`.", subject(key), trimDot(cause.Error()))})
+		"Nothing goes on for %s: %s. It is tried again each second; see `understudy doctor`.", subject(key), words.TrimDot(cause.Error()))})
 	if key < 0 {
 		id := -key
 		e.Type, e.AgentID, e.PipelineID = "pipeline_stuck", nil, &id

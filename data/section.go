@@ -274,7 +274,7 @@ func head(text string, limit int) (string, int) {
 
 // oneLine is a text in one line that begins no heading, quotation, list or code.
 func oneLine(text string) string {
-	line := strings.Join(strings.Fields(words.Text(text)), " ")
+	line := words.Line(text)
 	for _, start := range []string{"#", ">", "```", "~~~", "- ", "+ ", "* ", "|"} {
 		if strings.HasPrefix(line, start) {
 			return `\` + line
@@ -302,7 +302,7 @@ func safe(text string) string {
 func codeSpans(names []string) string {
 	var all []string
 	for _, name := range names {
-		name, _ = head(strings.Join(strings.Fields(words.Text(name)), " "), maxPath)
+		name, _ = head(words.Line(name), maxPath)
 		if name == "" {
 			continue
 		}

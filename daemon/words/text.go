@@ -19,16 +19,15 @@ var (
 // reorders the line, one without width hides in a word, a tag spells what only a model reads).
 func Hidden(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf) }
 
-// joins reports whether a hidden character is part of how words are spelled, such as Persian ones, and of
-// how emoji are put together.
-func joins(r rune) bool { return r == '\u200c' || r == '\u200d' }
+// strange is what is hidden, but for the two joiners: Persian words are spelled with them, and emoji are put
+// together by them.
+func strange(r rune) bool { return Hidden(r) && r != '\u200c' && r != '\u200d' }
 
 // Line is a text on one line, for a name, a sentence, an event or a notification: white space, line breaks
-// included, becomes one blank, and hidden characters are dropped. A line is short and read as a whole, so
-// the characters that join are dropped too.
+// included, becomes one blank, and hidden characters other than joiners are dropped.
 func Line(s string) string {
 	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
-		if Hidden(r) && !unicode.IsSpace(r) {
+		if strange(r) && !unicode.IsSpace(r) {
 			return -1
 		}
 		return r
@@ -36,13 +35,13 @@ func Line(s string) string {
 }
 
 // Text is a text of several lines for a reader that takes it as it is: the file that a successor is given.
-// Lines end with "\n" and tabs stay. Other hidden characters are dropped, but for those that join.
+// Lines end with "\n" and tabs stay. Hidden characters other than joiners are dropped.
 func Text(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\u2028' || r == '\u2029':
 			return '\n'
-		case Hidden(r) && r != '\n' && r != '\t' && !joins(r):
+		case strange(r) && r != '\n' && r != '\t':
 			return -1
 		}
 		return r
@@ -51,14 +50,13 @@ func Text(s string) string {
 
 // Page is a text of several lines for the dashboard, also once it was made HTML: hidden characters become
 // U+FFFD, so that a person who judges the text sees that something was there, and so that what stood on
-// both sides of them does not become one word, such as a scheme in a link. Tabs and line breaks stay, and
-// the characters that join do, which browsers draw.
+// both sides of them does not become one word, such as a scheme in a link. Tabs, line breaks and joiners stay.
 func Page(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\r':
 			return -1
-		case Hidden(r) && r != '\n' && r != '\t' && !joins(r):
+		case strange(r) && r != '\n' && r != '\t':
 			return utf8.RuneError
 		}
 		return r
@@ -73,7 +71,7 @@ const firstFlag, lastFlag = '\U0001F1E6', '\U0001F1FF'
 
 // Terminal is one line of a terminal. Each white space becomes a blank; blanks stay apart, since they
 // indent code and stand in paths. Hidden characters are dropped, and so is what terminals disagree on how
-// wide it is: joiners, chosen forms, skin tones and private characters; a flag becomes its letters. One
+// wide it is: joiners as well, chosen forms, skin tones and private characters; a flag becomes its letters. One
 // wrong width would shift the rest of the line.
 func Terminal(s string) string {
 	marks := 0
@@ -143,8 +141,8 @@ func Clip(s string, limit int) string {
 	return s
 }
 
-// FirstLine is the first line of a text that says something, cut to limit characters.
+// FirstLine is the first [Line] of a text that says something, cut to limit characters.
 func FirstLine(s string, limit int) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
-	return Clip(s, limit)
+	return Clip(Line(s), limit)
 }
