@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // markdownExport is a report with a table for each day, in UTC.
@@ -63,13 +64,16 @@ func (m *markdownExport) events(page []daemon.Event) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func (m *markdownExport) end() []byte { return fmt.Appendf(nil, "\n\n%d events\n", m.count) }
+func (m *markdownExport) end() []byte {
+	return fmt.Appendf(nil, "\n\n%s\n", words.Count(m.count, "event"))
+}
 
-// markdownText is a text of one line as it has to stand in Markdown, in a table as well, so that it is
+// markdownText is a text on one line as it has to stand in Markdown, in a table as well, so that it is
 // shown as it is: no markup, no HTML, no link, nobody who is mentioned. What would mean something to HTML
 // is not there at all, so a renderer that takes more than it should finds nothing.
 func markdownText(s string) string {
 	var b strings.Builder
+	s = words.Line(s)
 	for i, r := range s {
 		switch {
 		case r == '&':
@@ -87,8 +91,6 @@ func markdownText(s string) string {
 		case strings.ContainsRune("\\`*_{}[]()#+!~$^=", r), r == '.' && !ends(s[i+1:]), r == ':' && !ends(s[i+1:]):
 			b.WriteByte('\\')
 			b.WriteRune(r)
-		case r < ' ', r == 0x7f:
-			b.WriteByte(' ')
 		default:
 			b.WriteRune(r)
 		}

@@ -38,7 +38,7 @@ func TestAgentPage(t *testing.T) {
 	if screen := find(doc, "screen"); screen == nil || attribute(screen, "data-screen") != "/api/agents/"+id+"/screen?format=html" {
 		t.Errorf("screen: %v", screen)
 	}
-	wantText(t, doc, "generation-"+idWatch("", first.ID)[1:], "Generation 1", "10 min", "71 % of 200k context", "handed off", "completed", "its document")
+	wantText(t, doc, "generation-"+idWatch("", first.ID)[1:], "Generation 1", "10 min", "context 71 %, 142k of 200k tokens", "handed off", "completed", "its document")
 	wantText(t, doc, "handoff-"+idWatch("", passed.ID)[1:], "completed", "manual")
 	wantText(t, doc, "main", "unconfirmed", "hello there")
 

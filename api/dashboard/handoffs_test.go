@@ -69,7 +69,7 @@ func TestHandoffPage(t *testing.T) {
 		says  []string
 		link  string // in the page; "": to no document
 	}{
-		{"waiting", false, toRecord[:2], []string{`DELETE /api/agents/{a}/handoff{"handoff_id":{h}}`}, []string{"the agent is busy", "It should be over in 1 h 29 min.", "who is not there yet"}, ""},
+		{"waiting", false, toRecord[:2], []string{`DELETE /api/agents/{a}/handoff{"handoff_id":{h}}`}, []string{"the agent is busy", "It should be over in 89 min.", "who is not there yet"}, ""},
 		{"failed", false, append(toRecord[:2:2], daemon.Failed), []string{"POST /api/handoffs/{h}/retry", `POST /api/handoffs/{h}/retry{"mode":"generate"}`},
 			[]string{"It took too long", "retry it", "document_timeout", "Failed while awaiting document"}, ""},
 		{"failed elsewhere", true, append(toRecord[:2:2], daemon.Failed), nil, []string{"It can be retried on host elsewhere."}, ""},

@@ -2,11 +2,14 @@ package dashboard
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // TestHomeOfTheEnded: lately is by the end and not by the id, and who died of itself needs somebody, for a
@@ -50,6 +53,29 @@ func TestHomeOfTheEnded(t *testing.T) {
 	}
 	if len(got.Ended) != maxEnded || got.Ended[0].ID != long.ID {
 		t.Errorf("ended lately: %d, want %d, the first of them %d", ids(got.Ended), maxEnded, long.ID)
+	}
+}
+
+// TestBrowserCountsAges: the page hands the script the units that Go counts in, in the order of app.js.
+func TestBrowserCountsAges(t *testing.T) {
+	t.Parallel()
+	page, err := build(t).Home(t.Context())
+	doc, _ := drawn(t, page, err)
+	body := find(doc, "main").Parent
+	inBrowser := func(s int64) string {
+		for unit := range strings.SplitSeq(attribute(body, "data-ages"), ",") {
+			var below, per int64
+			var name string
+			if _, err := fmt.Sscan(unit, &below, &per, &name); err == nil && s < below {
+				return fmt.Sprintf("%d %s", s/per, name)
+			}
+		}
+		return ""
+	}
+	for _, s := range []int64{0, 59, 119, 120, 7199, 7200, 172_799, 172_800, 1 << 30} {
+		if got, want := inBrowser(s), words.Age(time.Duration(s)*time.Second); got != want {
+			t.Errorf("%d seconds: the browser says %q, the server %q", s, got, want)
+		}
 	}
 }
 

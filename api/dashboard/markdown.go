@@ -8,8 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"unicode"
 
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
@@ -34,9 +34,9 @@ func markdown(source string) template.HTML {
 	var b bytes.Buffer
 	if err := layOut(&b, source); err != nil {
 		return template.HTML(`<p class="hint">This is ` + err.Error() + ` and is shown as text.</p><pre class="text">` +
-			readable(template.HTMLEscapeString(source)) + "</pre>")
+			words.Page(template.HTMLEscapeString(source)) + "</pre>")
 	}
-	return template.HTML(readable(b.String()))
+	return template.HTML(words.Page(b.String()))
 }
 
 var (
@@ -74,22 +74,6 @@ func linked(doc ast.Node) (n int) {
 		return ast.WalkContinue, nil
 	})
 	return n
-}
-
-// readable replaces what would do more than be read: control characters, and those that have text run
-// the other way, which hide what a line says.
-func readable(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\r':
-			return -1
-		case r == '\n' || r == '\t':
-			return r
-		case unicode.IsControl(r), r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069':
-			return '\uFFFD'
-		}
-		return r
-	}, s)
 }
 
 // layout is GitHub's Markdown, drawn in our way.

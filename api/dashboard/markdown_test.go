@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/understudyd/understudy/daemon/words"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 )
@@ -69,7 +70,7 @@ func harmless(t *testing.T, source string) {
 	}
 	for n := range in.Descendants() {
 		if n.Type == html.TextNode {
-			if readable(n.Data) != n.Data {
+			if words.Page(n.Data) != n.Data {
 				t.Errorf("%.200q: text has control characters: %.300q", source, n.Data)
 			}
 			continue

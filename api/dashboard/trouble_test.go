@@ -22,7 +22,7 @@ func TestTroubleNeedsYou(t *testing.T) {
 		t.Errorf("%d need somebody, want one", page.Needs)
 	}
 	id := idWatch("", a.ID)[1:]
-	wantText(t, doc, "needs", "its turns fail: usage_limit: You've hit your limit", "1 h 0 min", "understudy agent attach "+id)
+	wantText(t, doc, "needs", "its turns fail: usage_limit: You've hit your limit", "60 min", "understudy agent attach "+id)
 	page, err = h.Agent(t.Context(), a.ID)
 	doc, _ = drawn(t, page, err)
 	wantText(t, doc, "main", "usage_limit: You've hit your limit", "understudy agent send "+id)

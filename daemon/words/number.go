@@ -10,9 +10,9 @@ import (
 // Unit is what ages are counted in, as long as they are shorter than Below. The dashboard hands the units
 // to the browser, which counts on in the same words.
 type Unit struct {
-	Below int64  `json:"below"` // seconds
-	Per   int64  `json:"per"`   // seconds
-	Name  string `json:"name"`
+	Below int64 // seconds
+	Per   int64 // seconds
+	Name  string
 }
 
 // AgeUnits are the units of [Age], the shortest first.

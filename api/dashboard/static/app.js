@@ -11,6 +11,9 @@ import { ask, forget } from './session.js';
 const [leastPause, mostPause] = [30, 1000]; // ms between the beginnings of two looks
 const light = document.getElementById('light');
 
+// The units that ages are counted in, as the server has them: below how many seconds, seconds each, name.
+const ages = document.body.dataset.ages.split(',').map((unit) => unit.split(' '));
+
 let looking = false; // a look is under way
 let again = false; // something has happened since it began
 let lookedAt = 0;
@@ -123,15 +126,13 @@ function follow() {
   addEventListener('pageshow', ({ persisted }) => persisted && location.reload());
 }
 
-// tick lets what is told in ages grow older, and what is left of a time less, in the words of the server.
+// tick lets what is told in ages grow older, and what is left of a time less, in the units of the server.
 function tick() {
   for (const element of document.querySelectorAll('time[data-age], time[data-left]')) {
     const since = (Date.now() - Date.parse(element.dateTime)) / 1000;
     const s = Math.max(0, 'left' in element.dataset ? -since : since);
-    const text = s < 60 ? `${Math.floor(s)} s`
-      : s < 3600 ? `${Math.floor(s / 60)} min`
-      : s < 172_800 ? `${Math.floor(s / 3600)} h ${Math.floor(s / 60) % 60} min`
-      : `${Math.floor(s / 86_400)} days`;
+    const [, per, name] = ages.find(([below]) => s < below);
+    const text = `${Math.floor(s / per)} ${name}`;
     if (element.textContent !== text) element.textContent = text;
   }
 }
