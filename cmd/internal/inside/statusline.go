@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/child"
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -140,7 +141,7 @@ func ownStatusLine(s runtimeStatus, getenv func(string) string) string {
 	if !ok {
 		return who + "\n"
 	}
-	return fmt.Sprintf("%s, %d%% of the context used\n", who, 100*use.Tokens/use.Limit)
+	return fmt.Sprintf("%s, %s of the context used\n", who, words.Percent(100*float64(use.Tokens)/float64(use.Limit)))
 }
 
 // contextUse is the body of the report.

@@ -174,18 +174,18 @@ func TestStatusLineReports(t *testing.T) {
 		tokens   string
 		shown    string
 	}{
-		"after a turn":      {told: true, tokens: "1320", shown: "agent 7, 0% of the context used\n"},
-		"a nearly full one": {old: `"input_tokens":1000,`, new: `"input_tokens":759680,`, env: "UNDERSTUDY_PERSONA=dev-con-1", shown: "dev-con-1, 76% of the context used\n", told: true, tokens: "760000"},
+		"after a turn":      {told: true, tokens: "1320", shown: "agent 7, 0 % of the context used\n"},
+		"a nearly full one": {old: `"input_tokens":1000,`, new: `"input_tokens":759680,`, env: "UNDERSTUDY_PERSONA=dev-con-1", shown: "dev-con-1, 76 % of the context used\n", told: true, tokens: "760000"},
 		"before the first":  {old: `{"input_tokens":1000,"output_tokens":500,"cache_creation_input_tokens":20,"cache_read_input_tokens":300}`, new: "null", shown: "agent 7\n"},
 		"window not known":  {old: `"context_window_size":1000000`, new: `"context_window_size":null`, shown: "agent 7\n"},
 		"other numbers":     {old: `"input_tokens":1000,`, new: `"input_tokens":"many",`, shown: "agent 7\n"},
 		"no session":        {old: `"session_id":"s-1",`, shown: "agent 7\n"},
 		"no JSON":           {old: `{"session_id"`, new: `"session_id"`, shown: "agent 7\n"},
-		"a one-shot":        {env: "UNDERSTUDY_ONESHOT=1", shown: "agent 7, 0% of the context used\n"},
+		"a one-shot":        {env: "UNDERSTUDY_ONESHOT=1", shown: "agent 7, 0 % of the context used\n"},
 		"no agent of ours":  {env: "UNDERSTUDY_AGENT_ID="},
 		"an odd agent":      {env: "UNDERSTUDY_AGENT_ID=7/../8"},
-		"no launch":         {env: "UNDERSTUDY_LAUNCH=", shown: "agent 7, 0% of the context used\n"},
-		"an odd launch":     {env: "UNDERSTUDY_LAUNCH=a\r\nX: y", shown: "agent 7, 0% of the context used\n"},
+		"no launch":         {env: "UNDERSTUDY_LAUNCH=", shown: "agent 7, 0 % of the context used\n"},
+		"an odd launch":     {env: "UNDERSTUDY_LAUNCH=a\r\nX: y", shown: "agent 7, 0 % of the context used\n"},
 		"more than allowed": {old: "\n", new: strings.Repeat(" ", maxStatus)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -245,7 +245,7 @@ func TestStatusLineOfWhom(t *testing.T) {
 			t.Errorf("%q, %q, exit code %d; want %q", stdout, stderr, code, want)
 		}
 	}
-	want("agent 7, 0% of the context used\n")
+	want("agent 7, 0 % of the context used\n")
 	r.settings("home/.claude/settings.json", "echo user")
 	want("user\n")
 	r.settings("config/settings.json", "echo configured")

@@ -123,13 +123,13 @@ func handsOverAFullContext(t *testing.T, r *claudeRig, a daemon.Agent) (next int
 	if use := r.awaitTokens(a.ID, 1000); use.Source != "statusline" || use.Limit == nil || *use.Limit != 1_000_000 {
 		t.Errorf("context use %+v, want that of the status line", use)
 	}
-	r.awaitShown(a.ID, con+", 0% of the context used")
+	r.awaitShown(a.ID, con+", 0 % of the context used")
 	r.age(a.ID)
 	r.talk(a.ID, "read it all")
 	if use := r.awaitTokens(a.ID, 760_000); use.Percent == nil || *use.Percent != 76 || use.Tier != daemon.TierHigh {
 		t.Errorf("context use %+v, want 76 %%", use)
 	}
-	r.awaitShown(a.ID, con+", 76% of the context used")
+	r.awaitShown(a.ID, con+", 76 % of the context used")
 	h := r.awaitPhase(r.awaitAutomatic(a.ID).ID, daemon.Completed)
 	r.takenOver(h)
 	if h.ContextUse == nil || h.ContextUse.Tokens != 760_000 {

@@ -1,16 +1,17 @@
 package top
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // details are all that is shown of one row.
@@ -99,7 +100,7 @@ func (m *model) detailLines(columns int) []string {
 	if r := m.row(); r != nil && r.key == d.key {
 		d.row = *r
 	}
-	p := paper{columns: columns, words: m.cfg.Words}
+	p := paper{columns: columns, say: m.cfg.Words}
 	p.head(named(&d.row))
 	here := m.row() != nil
 	if !here {
@@ -125,15 +126,15 @@ func (m *model) detailLines(columns int) []string {
 func (m *model) describeAgent(p *paper, r *row, here bool) {
 	a := r.agent
 	if a.Trouble != nil {
-		p.field("trouble", fmt.Sprintf("%s for %s; %s", strings.TrimSuffix(a.Trouble.Words(), "."), lasted(m.now.Sub(a.Trouble.Since)), a.TroubleHint()))
+		p.field("trouble", fmt.Sprintf("%s for %s; %s", words.TrimDot(a.Trouble.Words()), words.Age(m.now.Sub(a.Trouble.Since)), a.TroubleHint()))
 	}
 	if here {
-		p.field("state", fmt.Sprintf("%s for %s", a.State, lasted(m.now.Sub(a.StateAt))))
+		p.field("state", fmt.Sprintf("%s for %s", a.State, words.Age(m.now.Sub(a.StateAt))))
 		p.field("waits for", a.WaitsFor)
 		p.field("note", a.Note)
 	}
-	p.field("persona", fmt.Sprintf("%s, generation %d", orDash(a.PersonaSlug()), a.Generation))
-	p.field("context", contextInFull(a.Context))
+	p.field("persona", fmt.Sprintf("%s, generation %d", cmp.Or(a.PersonaSlug(), "-"), a.Generation))
+	p.field("context", contextBar(a.Context)+a.Context.InFull())
 	p.field("directory", a.Cwd)
 	p.field("runtime", fmt.Sprintf("%s on host %s", a.Runtime, a.Host))
 	if a.PipelineID != nil {
@@ -147,7 +148,7 @@ func (m *model) describeAgent(p *paper, r *row, here bool) {
 }
 
 func (m *model) describeHandoff(p *paper, h *daemon.Handoff, moves []daemon.Transition) {
-	p.head(fmt.Sprintf("handoff %d, %s", h.ID, words(h.Status)))
+	p.head(fmt.Sprintf("handoff %d, %s", h.ID, words.Of(h.Status)))
 	p.field("from", fmt.Sprintf("agent %d (%s), generation %d", h.AgentID, h.SourceAgent, h.Generation))
 	if h.SuccessorID != nil {
 		p.field("to", fmt.Sprintf("agent %d", *h.SuccessorID))
@@ -156,9 +157,9 @@ func (m *model) describeHandoff(p *paper, h *daemon.Handoff, moves []daemon.Tran
 	p.field("focus", h.Focus)
 	p.field("waits for", h.Note)
 	if h.Error != nil && h.Phase == daemon.Failed {
-		p.field("failed in", fmt.Sprintf("%s (%s)", words(h.Error.Phase), h.Error.Code))
-		p.styled(red, p.words(h.Error.Message))
-		p.styled(yellow, p.words(h.Error.Hint))
+		p.field("failed in", fmt.Sprintf("%s (%s)", words.Of(h.Error.Phase), h.Error.Code))
+		p.styled(red, p.say(h.Error.Message))
+		p.styled(yellow, p.say(h.Error.Hint))
 	}
 	last := h.CreatedAt
 	for _, t := range moves {
@@ -166,11 +167,11 @@ func (m *model) describeHandoff(p *paper, h *daemon.Handoff, moves []daemon.Tran
 		if t.To == daemon.Failed || t.To == daemon.Cancelled {
 			mark = "✗"
 		}
-		p.line(fmt.Sprintf("%s %-22s %8s", mark, words(t.From), seconds(t.At.Sub(last))))
+		p.line(fmt.Sprintf("%s %-22s %8s", mark, words.Of(t.From), words.Took(t.At.Sub(last))))
 		last = t.At
 	}
 	if h.Open() {
-		p.line(fmt.Sprintf("… %-22s %8s", words(h.Phase), lasted(m.now.Sub(last))))
+		p.line(fmt.Sprintf("… %-22s %8s", words.Of(h.Phase), words.Age(m.now.Sub(last))))
 	}
 	for _, w := range h.Warnings {
 		p.field("warning", w)
@@ -178,7 +179,7 @@ func (m *model) describeHandoff(p *paper, h *daemon.Handoff, moves []daemon.Tran
 }
 
 func (m *model) describePipeline(p *paper, r *daemon.Pipeline) {
-	p.field("status", words(r.Status))
+	p.field("status", words.Of(r.Status))
 	p.field("template", r.Template)
 	p.field("request", r.Prompt)
 	p.field("directory", r.Cwd)
@@ -191,9 +192,9 @@ func (m *model) describePipeline(p *paper, r *daemon.Pipeline) {
 		s := &r.Steps[i]
 		took := ""
 		if s.StartedAt != nil && s.FinishedAt != nil {
-			took = seconds(s.FinishedAt.Sub(*s.StartedAt))
+			took = words.Took(s.FinishedAt.Sub(*s.StartedAt))
 		}
-		p.line(fmt.Sprintf("%d. %-20s %-10s %8s", i+1, clean(s.AgentName), words(s.Status), took))
+		p.line(fmt.Sprintf("%d. %-20s %-10s %8s", i+1, words.Terminal(s.AgentName), words.Of(s.Status), took))
 		if s.LatestHandoff != nil {
 			newest = i
 		}
@@ -205,25 +206,10 @@ func (m *model) describePipeline(p *paper, r *daemon.Pipeline) {
 	}
 }
 
-// seconds is a measured time.
-func seconds(d time.Duration) string {
-	if d >= time.Minute {
-		return lasted(d)
-	}
-	return fmt.Sprintf("%.2f s", max(d, 0).Seconds())
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
-
 // paper takes lines that fit a width.
 type paper struct {
 	columns int
-	words   func(string) string
+	say     func(string) string
 	lines   []string
 }
 
@@ -231,11 +217,13 @@ const fieldWidth = 11 // of a name and what is between it and its value
 
 func (p *paper) blank()        { p.lines = append(p.lines, "") }
 func (p *paper) line(s string) { p.lines = append(p.lines, cut(s, p.columns)) }
-func (p *paper) head(s string) { p.lines = append(p.lines, bold.Render(cut(clean(s), p.columns))) }
+func (p *paper) head(s string) {
+	p.lines = append(p.lines, bold.Render(cut(words.Terminal(s), p.columns)))
+}
 
 // styled adds a text in a colour, folded.
 func (p *paper) styled(s style, text string) {
-	for _, line := range fold(clean(text), p.columns) {
+	for _, line := range fold(words.Terminal(text), p.columns) {
 		p.lines = append(p.lines, s.Render(line))
 	}
 }
@@ -245,7 +233,7 @@ func (p *paper) field(name, value string) {
 	if strings.TrimSpace(value) == "" {
 		return
 	}
-	for i, line := range fold(clean(p.words(value)), p.columns-fieldWidth) {
+	for i, line := range fold(words.Terminal(p.say(value)), p.columns-fieldWidth) {
 		if i > 0 {
 			name = ""
 		}

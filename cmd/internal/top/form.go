@@ -6,6 +6,7 @@ import (
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // The longest texts that the daemon takes, in characters.
@@ -41,8 +42,8 @@ func newField(limit int) textinput.Model {
 // typed gives a field a key or a paste. What could not be shown is not taken.
 func typed(f *textinput.Model, msg tea.Msg) {
 	*f, _ = f.Update(msg)
-	if v := f.Value(); v != clean(v) {
-		f.SetValue(clean(v))
+	if v := f.Value(); v != words.Terminal(v) {
+		f.SetValue(words.Terminal(v))
 	}
 }
 
@@ -86,7 +87,7 @@ func decisionForm(r *row, v verb) *form {
 }
 
 // named is a row as a form names it.
-func named(r *row) string { return fmt.Sprintf("%s (%s)", r.key, clean(r.name())) }
+func named(r *row) string { return fmt.Sprintf("%s (%s)", r.key, words.Terminal(r.name())) }
 
 // filled is the action with what was typed.
 func (f *form) filled() action {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // column is one of the list's.
@@ -28,7 +29,7 @@ func (m *model) list(room int) []string {
 			said = "nothing here matches the filter"
 		}
 		var out []string
-		for _, line := range fold(clean(said), m.w) {
+		for _, line := range fold(words.Terminal(said), m.w) {
 			out = append(out, faint.Render(line))
 		}
 		return out
@@ -119,7 +120,7 @@ func (m *model) table() *table {
 		line := make([]cell, len(t.columns))
 		for j, c := range t.columns {
 			text, s := c.cell(&m.rows[i])
-			line[j] = cell{clean(text), s}
+			line[j] = cell{words.Terminal(text), s}
 			t.wanted[j] = max(t.wanted[j], width(line[j].text))
 		}
 		t.cells = append(t.cells, line)
@@ -178,15 +179,19 @@ func (m *model) allColumns() []column {
 			}
 			return r.persona(), plain
 		}},
-		stateColumn: {"STATE", 11, 14, func(r *row) (string, style) {
-			return r.state + " " + lasted(m.now.Sub(r.since)), groupStyle(r)
+		stateColumn: {"STATE", 13, 16, func(r *row) (string, style) {
+			return r.state + " " + words.Age(m.now.Sub(r.since)), groupStyle(r)
 		}},
 		asksColumn: {"WAITS FOR", 16, atMost, func(r *row) (string, style) { return m.cfg.Words(r.asks), plain }},
 		contextColumn: {"CONTEXT", 18, 18, func(r *row) (string, style) {
 			if r.agent == nil {
 				return "", plain
 			}
-			return contextCell(r.agent.Context, bar), tierStyle(r.agent.Context)
+			said := r.agent.Context.Words()
+			if bar {
+				said = contextBar(r.agent.Context) + said
+			}
+			return said, tierStyle(r.agent.Context)
 		}},
 		generationColumn: {"GEN", 3, 3, func(r *row) (string, style) {
 			if r.agent == nil {
@@ -198,7 +203,7 @@ func (m *model) allColumns() []column {
 			if r.handoff == nil {
 				return "", plain
 			}
-			return fmt.Sprintf("%d %s", r.handoff.ID, words(r.handoff.Phase)), plain
+			return fmt.Sprintf("%d %s", r.handoff.ID, words.Of(r.handoff.Phase)), plain
 		}},
 		hostColumn: {"HOST", 6, 16, func(r *row) (string, style) {
 			if !several {
@@ -223,24 +228,14 @@ func (m *model) severalHosts() bool {
 	return false
 }
 
-// contextCell says how full a context window is, with a bar where there is room.
-func contextCell(u *daemon.ContextUse, bar bool) string {
-	switch {
-	case u == nil:
+// contextBar draws how full a context window is.
+func contextBar(u *daemon.ContextUse) string {
+	if u == nil || u.Percent == nil {
 		return ""
-	case u.Percent == nil:
-		return thousands(u.Tokens)
-	}
-	said := fmt.Sprintf("%.0f%%", *u.Percent)
-	if u.Tier == daemon.TierWarn || u.Tier == daemon.TierHigh {
-		said += " " + string(u.Tier)
-	}
-	if !bar {
-		return said
 	}
 	const cells = 8
 	full := int(math.Round(max(min(*u.Percent, 100), 0) * cells / 100))
-	return strings.Repeat("█", full) + strings.Repeat("░", cells-full) + " " + said
+	return strings.Repeat("█", full) + strings.Repeat("░", cells-full) + " "
 }
 
 func tierStyle(u *daemon.ContextUse) style {
@@ -258,28 +253,6 @@ func tierStyle(u *daemon.ContextUse) style {
 	return plain
 }
 
-// contextInFull says it with the numbers behind it.
-func contextInFull(u *daemon.ContextUse) string {
-	switch {
-	case u == nil:
-		return ""
-	case u.Percent == nil || u.Limit == nil:
-		return thousands(u.Tokens) + " tokens, of a window whose size is not known"
-	}
-	return fmt.Sprintf("%s, %s of %s tokens", contextCell(u, true), thousands(u.Tokens), thousands(*u.Limit))
-}
-
-// thousands is a number of tokens, roughly.
-func thousands(n int64) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprint(n)
-	case n < 999_500:
-		return fmt.Sprintf("%.0fk", float64(n)/1000)
-	}
-	return fmt.Sprintf("%.1fM", float64(n)/1e6)
-}
-
 // panel tells of the selected row what the list has no room for.
 func (m *model) panel() []string {
 	room := 0 // lines below the rule
@@ -293,7 +266,7 @@ func (m *model) panel() []string {
 	default:
 		return nil
 	}
-	p := paper{columns: m.w, words: m.cfg.Words}
+	p := paper{columns: m.w, say: m.cfg.Words}
 	if r := m.row(); r != nil {
 		m.describe(&p, r)
 	} else if len(m.rows) > 0 {

@@ -346,7 +346,7 @@ func TestTroubleNeedsAPerson(t *testing.T) {
 	if got := labels(m); got != "2 3 1" {
 		t.Errorf("rows are %s", got)
 	}
-	if shown := m.shows(); strings.Count(shown, "usage_limit: You've hit your limit") == 0 || !strings.Contains(shown, "trouble 1h") {
+	if shown := m.shows(); strings.Count(shown, "usage_limit: You've hit your limit") == 0 || !strings.Contains(shown, "trouble 60 min") {
 		t.Errorf("it shows\n%s", shown)
 	}
 }

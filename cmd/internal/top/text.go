@@ -1,51 +1,11 @@
 package top
 
 import (
-	"fmt"
 	"strings"
-	"time"
-	"unicode"
 
 	"charm.land/lipgloss/v2"
+	"github.com/understudyd/understudy/daemon/words"
 )
-
-// maxMarks is how many accents a letter may carry: more are there to spill over other lines.
-const maxMarks = 2
-
-// clean makes a text that others wrote safe to show, on one line: without control characters, and
-// without what terminals disagree on how wide it is, such as joiners, chosen forms and directions.
-func clean(s string) string {
-	marks := 0
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= ' ' && r < 0x7f: // most are
-			marks = 0
-			return r
-		case unicode.IsSpace(r):
-			marks = 0
-			return ' '
-		case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Variation_Selector), isSkinTone(r):
-			return -1
-		case r >= firstFlag && r <= lastFlag:
-			return 'A' + r - firstFlag
-		case unicode.In(r, unicode.Mn, unicode.Me):
-			if marks++; marks > maxMarks {
-				return -1
-			}
-			return r
-		}
-		marks = 0
-		return r
-	}, s)
-}
-
-// Two letters of these are drawn as a flag, or not.
-const (
-	firstFlag = '\U0001F1E6'
-	lastFlag  = '\U0001F1FF'
-)
-
-func isSkinTone(r rune) bool { return r >= '\U0001F3FB' && r <= '\U0001F3FF' }
 
 // width is how many columns a clean text takes. It is the sum over its characters, as terminals have it
 // that know nothing of clusters.
@@ -129,7 +89,7 @@ func fold(s string, columns int) []string {
 func foldText(s string, columns int) []string {
 	var out []string
 	for line := range strings.SplitSeq(strings.TrimSpace(s), "\n") {
-		folded := fold(clean(line), columns)
+		folded := fold(words.Terminal(line), columns)
 		if len(folded) == 0 {
 			folded = []string{""}
 		}
@@ -137,19 +97,3 @@ func foldText(s string, columns int) []string {
 	}
 	return out
 }
-
-// lasted is a time in two letters or so: a glance tells how long.
-func lasted(d time.Duration) string {
-	switch d = max(d, 0); {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", d/time.Second)
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", d/time.Minute)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh%02d", d/time.Hour, d%time.Hour/time.Minute)
-	}
-	return fmt.Sprintf("%dd", d/(24*time.Hour))
-}
-
-// words is a phase or a status as people write it.
-func words[S ~string](s S) string { return strings.ReplaceAll(string(s), "_", " ") }

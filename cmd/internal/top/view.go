@@ -6,6 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // style is how a text looks. The colours are the terminal's own sixteen, and each says nothing that is
@@ -112,13 +113,13 @@ func (m *model) status() string {
 		const label = "filter  "
 		return beside(label, drawn(&m.filter, m.w-len(label)), m.w)
 	case m.said != "" && m.wrong:
-		return red.Render(cut(clean(m.said), m.w))
+		return red.Render(cut(words.Terminal(m.said), m.w))
 	case m.lost != nil:
-		return yellow.Render(cut(clean(m.cfg.Explain(m.lost)), m.w))
+		return yellow.Render(cut(words.Terminal(m.cfg.Explain(m.lost)), m.w))
 	case m.said != "":
-		return green.Render(cut(clean(m.cfg.Words(m.said)), m.w))
+		return green.Render(cut(words.Terminal(m.cfg.Words(m.said)), m.w))
 	case m.filter.Value() != "" && m.screen == listScreen:
-		return faint.Render(cut(fmt.Sprintf("filter %s: %d of %d, Esc shows all", clean(m.filter.Value()), len(m.rows), m.all), m.w))
+		return faint.Render(cut(fmt.Sprintf("filter %s: %d of %d, Esc shows all", words.Terminal(m.filter.Value()), len(m.rows), m.all), m.w))
 	}
 	return ""
 }
