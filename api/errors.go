@@ -7,11 +7,11 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
-	"strings"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -52,7 +52,7 @@ func verdict(err error) (status int, body errorBody, fault bool) {
 	switch {
 	case errors.As(err, &told):
 	case errors.As(err, &input):
-		told = daemon.Errorf(daemon.KindInvalid, "invalid_"+input.Field, "%s", strings.TrimSuffix(input.Message, "."))
+		told = daemon.Errorf(daemon.KindInvalid, "invalid_"+input.Field, "%s", words.TrimDot(input.Message))
 	case errors.Is(err, personas.ErrNotFound):
 		told = errPersonaNotFound
 	case errors.As(err, &routed) && routed.Code == http.StatusMethodNotAllowed:

@@ -31,12 +31,15 @@ func Age(d time.Duration) string {
 	return "" // no duration is as long
 }
 
-// Ago is the age of what was a moment ago, or longer.
-func Ago(d time.Duration) string {
-	if d < time.Second {
+// Ago is the time since t; the day, where that is long ago.
+func Ago(t time.Time) string {
+	switch d := time.Since(t); {
+	case d < time.Second:
 		return "now"
+	case d < 30*24*time.Hour:
+		return Age(d) + " ago"
 	}
-	return Age(d) + " ago"
+	return t.Local().Format(time.DateOnly)
 }
 
 // Took is a measured time, exactly enough to compare: "0.06 s", "3 min 5 s", "2 h 10 min".

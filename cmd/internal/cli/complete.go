@@ -12,9 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/understudyd/understudy/api"
-	"github.com/understudyd/understudy/cmd/internal/show"
-	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // completing completes the first argument with what the daemon lists, each a word and after a tab what it
@@ -37,11 +36,11 @@ func (a *App) completing(c *cobra.Command, args []string, list func(context.Cont
 var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\pL\pN][\pL\pN_.-]*$`) })
 
 // offer adds a word and what it is, if it can be offered.
-func offer(words []string, word, about string) []string {
+func offer(offers []string, word, about string) []string {
 	if !plainWord().MatchString(word) {
-		return words
+		return offers
 	}
-	return append(words, word+"\t"+term.Printable(about))
+	return append(offers, word+"\t"+words.Terminal(about))
 }
 
 // agentAbout says which agent a word is.
@@ -50,87 +49,87 @@ func agentAbout(g *daemon.Agent) string { return fmt.Sprintf("%s, %s", g.Name, g
 // CompleteAgents completes the ids of active agents and, once a letter is typed, the names and personas by
 // which one alone of them can be named.
 func (a *App) CompleteAgents(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	return a.completing(c, args, func(ctx context.Context, client *api.Client) (words []string) {
+	return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
 		agents, _ := ActiveAgents(ctx, client)
 		if prefix != "" && strings.Trim(prefix, "0123456789") != "" {
 			return CompleteNames(agents)
 		}
 		for _, g := range agents {
-			words = offer(words, fmt.Sprint(g.ID), agentAbout(&g))
+			offers = offer(offers, fmt.Sprint(g.ID), agentAbout(&g))
 		}
-		return words
+		return offers
 	})
 }
 
-func CompleteNames(agents []daemon.Agent) (words []string) {
+func CompleteNames(agents []daemon.Agent) (offers []string) {
 	for i := range agents {
 		for _, name := range []string{agents[i].Name, agents[i].PersonaSlug()} {
 			if list := called(agents, name); name != "" && len(list) == 1 {
-				words = offer(words, name, fmt.Sprintf("agent %d, %s", list[0].ID, list[0].State))
+				offers = offer(offers, name, fmt.Sprintf("agent %d, %s", list[0].ID, list[0].State))
 			}
 		}
 	}
-	slices.Sort(words)
-	return slices.Compact(words)
+	slices.Sort(offers)
+	return slices.Compact(offers)
 }
 
 // CompleteEnded completes the ids of agents that have ended and have a session to open again.
 func (a *App) CompleteEnded(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return a.completing(c, args, func(ctx context.Context, client *api.Client) (words []string) {
+	return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
 		agents, _ := client.Agents(ctx, api.ListOptions{State: string(daemon.Ended)})
 		for _, g := range agents {
 			if g.SessionID != nil {
-				words = offer(words, fmt.Sprint(g.ID), agentAbout(&g))
+				offers = offer(offers, fmt.Sprint(g.ID), agentAbout(&g))
 			}
 		}
-		return words
+		return offers
 	})
 }
 
 // CompletePersonas completes the slugs of personas.
 func (a *App) CompletePersonas(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return a.completing(c, args, func(ctx context.Context, client *api.Client) (words []string) {
+	return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
 		personas, _ := client.Personas(ctx, false)
 		for _, p := range personas {
-			words = offer(words, p.Slug, p.Description)
+			offers = offer(offers, p.Slug, p.Description)
 		}
-		return words
+		return offers
 	})
 }
 
 // CompleteTemplates completes the names of templates.
 func (a *App) CompleteTemplates(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return a.completing(c, args, func(ctx context.Context, client *api.Client) (words []string) {
+	return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
 		templates, _ := client.Templates(ctx)
 		for _, t := range templates {
-			words = offer(words, t.Name, t.Description)
+			offers = offer(offers, t.Name, t.Description)
 		}
-		return words
+		return offers
 	})
 }
 
 // CompleteLogins completes the browsers that are signed in to the dashboard.
 func (a *App) CompleteLogins(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return a.completing(c, args, func(ctx context.Context, client *api.Client) (words []string) {
+	return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
 		logins, _ := client.Logins(ctx)
 		for _, l := range logins {
-			words = offer(words, l.ID, l.Browser)
+			offers = offer(offers, l.ID, l.Browser)
 		}
-		return words
+		return offers
 	})
 }
 
 // CompletePipelines completes the ids of runs that fit, with their titles.
 func (a *App) CompletePipelines(fits func(*daemon.Pipeline) bool) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return a.completing(c, args, func(ctx context.Context, client *api.Client) (words []string) {
+		return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
 			runs, _ := client.Pipelines(ctx, api.ListOptions{})
 			for _, p := range runs {
 				if fits(&p) {
-					words = offer(words, fmt.Sprint(p.ID), fmt.Sprintf("%s, %s", p.Title, show.RunWords(p.Status)))
+					offers = offer(offers, fmt.Sprint(p.ID), fmt.Sprintf("%s, %s", p.Title, words.Of(p.Status)))
 				}
 			}
-			return words
+			return offers
 		})
 	}
 }
@@ -138,14 +137,14 @@ func (a *App) CompletePipelines(fits func(*daemon.Pipeline) bool) cobra.Completi
 // CompleteHandoffs completes the ids of handoffs that fit, with their personas.
 func (a *App) CompleteHandoffs(fits func(*daemon.Handoff) bool) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return a.completing(c, args, func(ctx context.Context, client *api.Client) (words []string) {
+		return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
 			list, _ := client.Handoffs(ctx, api.ListOptions{})
 			for _, h := range list {
 				if fits(&h) {
-					words = offer(words, fmt.Sprint(h.ID), fmt.Sprintf("%s, %s", h.Persona, phaseWords(&h)))
+					offers = offer(offers, fmt.Sprint(h.ID), fmt.Sprintf("%s, %s", h.Persona, phaseWords(&h)))
 				}
 			}
-			return words
+			return offers
 		})
 	}
 }
@@ -156,11 +155,11 @@ func AnyPipeline(*daemon.Pipeline) bool { return true }
 
 // CompleteHandingOver completes agents, and the word for the one that runs the command.
 func (a *App) CompleteHandingOver(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	words, directive := a.CompleteAgents(c, args, prefix)
+	offers, directive := a.CompleteAgents(c, args, prefix)
 	if len(args) == 0 && a.Getenv("UNDERSTUDY_AGENT_ID") != "" {
-		words = append(words, SelfWord+"\tthe agent that runs this")
+		offers = append(offers, SelfWord+"\tthe agent that runs this")
 	}
-	return words, directive
+	return offers, directive
 }
 
 // Folders completes a directory.
@@ -170,16 +169,16 @@ func Folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirecti
 
 // CompleteRuntimes completes the runtimes that the settings name.
 func (a *App) CompleteRuntimes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	var words []string
+	var offers []string
 	if root, err := a.DataRoot(); err == nil {
 		if s, err := a.Settings(root, ServeFlags{}); err == nil {
 			for name, r := range s.Runtimes {
-				words = offer(words, name, strings.Join(r.Command, " "))
+				offers = offer(offers, name, strings.Join(r.Command, " "))
 			}
 		}
 	}
-	slices.Sort(words)
-	return words, cobra.ShellCompDirectiveNoFileComp
+	slices.Sort(offers)
+	return offers, cobra.ShellCompDirectiveNoFileComp
 }
 
 // AnyArgs has a flag completed as the first argument of a command is, whatever stands before it.
@@ -227,4 +226,4 @@ var (
 	HandoffModes    = []string{daemon.ModeAgent + "\tit writes the document itself", daemon.ModeGenerate + "\ta fork of its session does"}
 )
 
-func phaseWords(h *daemon.Handoff) string { return show.PhaseWords(h.Phase) }
+func phaseWords(h *daemon.Handoff) string { return words.Of(h.Phase) }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/proc"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // Hint is what to do about an answer of the daemon's that is fixed by its contract and does not
@@ -49,7 +50,7 @@ func Sentence(err error) string {
 	if errors.As(err, &told) && told.Cause != nil {
 		msg = strings.TrimSuffix(msg, ": "+told.Cause.Error())
 	}
-	return strings.TrimSuffix(strings.Join(strings.Fields(msg), " "), ".")
+	return words.TrimDot(words.Line(msg))
 }
 
 // HasCode reports whether an error is the daemon's answer with that code.

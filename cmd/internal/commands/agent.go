@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/show"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 func (a *app) agentCommand() *cobra.Command {
@@ -72,9 +74,9 @@ func (a *app) startAgent(ctx context.Context, in daemon.NewAgent, wait bool) err
 func (a *app) tellStarted(ctx context.Context, c *api.Client, id int64, registered bool) error {
 	asked := ""
 	agent, err := awaitAgent(ctx, c, id, func(g *daemon.Agent) bool {
-		if words := startWords(g); registered && words != "" && words != asked {
-			asked = words
-			a.UI(a.Stderr).Printf("%s\n", a.WithData(term.Printable(asked)))
+		if said := startWords(g); registered && said != "" && said != asked {
+			asked = said
+			a.UI(a.Stderr).Printf("%s\n", a.WithData(words.Terminal(asked)))
 		}
 		return g.HasPane() && (!registered || g.RegisteredAt != nil)
 	})
@@ -101,7 +103,7 @@ func (a *app) tellStarted(ctx context.Context, c *api.Client, id int64, register
 	if agent.HasPane() {
 		pane = "in pane " + *agent.Pane
 	}
-	return a.Say("agent %d (%s) %s: look at it with `understudy agent attach %d`", id, term.Printable(agent.Name), pane, id)
+	return a.Say("agent %d (%s) %s: look at it with `understudy agent attach %d`", id, words.Terminal(agent.Name), pane, id)
 }
 
 // startWords say what an agent that has not registered asks of a person; "": nothing.
@@ -193,7 +195,7 @@ func (a *app) listAgents(ctx context.Context, o api.ListOptions) error {
 	}
 	return printList(a, get, none, columns, func(g daemon.Agent) []string {
 		return []string{
-			fmt.Sprint(g.ID), g.Name, show.StateCell(&g, needs[g.ID]), term.OrDash(g.Persona), term.OrDash(g.Pane), fmt.Sprint(g.Generation), show.ContextWords(g.Context), term.Ago(g.CreatedAt), g.Cwd,
+			fmt.Sprint(g.ID), g.Name, show.StateCell(&g, needs[g.ID]), cmp.Or(term.Text(g.Persona), "-"), cmp.Or(term.Text(g.Pane), "-"), fmt.Sprint(g.Generation), cmp.Or(g.Context.Words(), "-"), words.Ago(g.CreatedAt), g.Cwd,
 		}
 	})
 }
@@ -258,7 +260,7 @@ func (a *app) showAgent(g daemon.Agent, work, prompt string) {
 		"works for", work, "first prompt", prompt, "persona", term.Text(g.Persona), "runtime", g.Runtime, "host", g.Host, "pane", term.Text(g.Pane), "tmux", g.PaneSocket,
 		"session", term.Text(g.SessionID), "transcript", term.Text(g.TranscriptPath), "directory", g.Cwd,
 		"generation", fmt.Sprint(g.Generation), "predecessor", term.Number(g.PreviousAgentID), "successor", term.Number(g.SuccessorID),
-		"context", show.ContextInFull(g.Context), "last message", g.LastMessage, "created", term.Stamp(&g.CreatedAt), "registered", term.Stamp(g.RegisteredAt),
+		"context", g.Context.InFull(), "last message", g.LastMessage, "created", term.Stamp(&g.CreatedAt), "registered", term.Stamp(g.RegisteredAt),
 		"skill given", term.Stamp(g.SkillInjectedAt), "ended", term.Stamp(g.EndedAt), "end", end,
 	)
 }
@@ -332,7 +334,7 @@ func (a *app) stop(ctx context.Context, word string, force, wait bool) error {
 	case !agent.Active():
 		said = "has ended: " + show.EndWords(agent.EndReason)
 	}
-	_, err = fmt.Fprintf(a.Stdout, "agent %d %s\n", agent.ID, term.Printable(said))
+	_, err = fmt.Fprintf(a.Stdout, "agent %d %s\n", agent.ID, words.Terminal(said))
 	return err
 }
 

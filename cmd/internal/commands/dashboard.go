@@ -16,6 +16,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/cmd/internal/term"
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -57,7 +58,7 @@ func (a *app) listLogins(ctx context.Context) error {
 		"no browser is signed in: `understudy dashboard` prints a link that signs one in",
 		[]string{"LOGIN", "BROWSER", "SIGNED IN", "LAST USED", "ENDS"},
 		func(l api.Login) []string {
-			return []string{l.ID, l.Browser, term.Ago(l.CreatedAt), term.Ago(l.UsedAt), term.Stamp(&l.ExpiresAt)}
+			return []string{l.ID, l.Browser, words.Ago(l.CreatedAt), words.Ago(l.UsedAt), term.Stamp(&l.ExpiresAt)}
 		})
 }
 

@@ -17,8 +17,8 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/doctor"
 	"github.com/understudyd/understudy/cmd/internal/serve"
-	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -154,7 +154,7 @@ func checkRuntime(ctx context.Context, s serve.Settings) doctor.Finding {
 	if err := hooks.CheckVersion(version); err != nil {
 		return doctor.Finding{Name: "claude", State: doctor.FindingWarning, Detail: cli.Sentence(err), Fix: "claude update"}
 	}
-	return doctor.OK("claude", "%s", term.Printable(version))
+	return doctor.OK("claude", "%s", words.Terminal(version))
 }
 
 func (a *app) printFindings(found []doctor.Finding) {
@@ -167,7 +167,7 @@ func (a *app) printFindings(found []doctor.Finding) {
 		case doctor.FindingMissing:
 			mark = u.Red("✗")
 		}
-		u.Printf("%s %-15s %s\n", mark, f.Name, term.Printable(f.Detail))
+		u.Printf("%s %-15s %s\n", mark, f.Name, words.Terminal(f.Detail))
 		if f.Fix != "" {
 			fix := f.Fix
 			if strings.HasPrefix(fix, "understudy ") {

@@ -19,6 +19,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 func (a *app) eventsCommand() *cobra.Command {
@@ -198,7 +199,7 @@ func (a *app) printEvent(e daemon.Event) error {
 		about = append(about, "pipeline "+term.Number(e.PipelineID))
 	}
 	_, err := fmt.Fprintf(a.Stdout, "%6d  %s  %-28s %-20s %s\n", e.ID, e.At.UTC().Format("2006-01-02T15:04:05.000Z"), e.Type,
-		strings.Join(about, ", "), term.Printable(string(e.Payload)))
+		strings.Join(about, ", "), words.Terminal(string(e.Payload)))
 	return err
 }
 

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/show"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 func (a *app) handoffList() *cobra.Command {
@@ -43,8 +45,8 @@ func (a *app) listHandoffs(ctx context.Context, o api.ListOptions) error {
 			successor = term.Number(h.SuccessorID)
 		}
 		return []string{
-			fmt.Sprint(h.ID), h.Persona, fmt.Sprint(h.Generation), fmt.Sprint(h.AgentID), successor, show.PhaseWords(h.Phase), show.TookOrDash(&h),
-			show.ContextWords(h.ContextUse), show.CountOrDash(len(h.Warnings)), term.Ago(h.CreatedAt), h.Reason,
+			fmt.Sprint(h.ID), h.Persona, fmt.Sprint(h.Generation), fmt.Sprint(h.AgentID), successor, words.Of(h.Phase), show.TookOrDash(&h),
+			cmp.Or(h.ContextUse.Words(), "-"), show.CountOrDash(len(h.Warnings)), words.Ago(h.CreatedAt), h.Reason,
 		}
 	})
 }
@@ -121,7 +123,7 @@ func (a *app) safeText(s string) string {
 	}
 	lines := strings.Split(s, "\n")
 	for i := range lines {
-		lines[i] = term.Printable(lines[i])
+		lines[i] = words.Terminal(lines[i])
 	}
 	return strings.Join(lines, "\n")
 }

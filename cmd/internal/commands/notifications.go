@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/understudyd/understudy/cmd/internal/cli"
-	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 func (a *app) notificationsCommand() *cobra.Command {
@@ -130,11 +130,11 @@ func (a *app) testNotification(ctx context.Context) error {
 	u := a.UI(a.Stdout)
 	switch {
 	case got.Error != nil:
-		u.Printf("told in the %s alone: %s\n", term.Printable(got.Channel), term.Printable(*got.Error))
+		u.Printf("told in the %s alone: %s\n", words.Terminal(got.Channel), words.Terminal(*got.Error))
 	case got.Channel == "desktop":
 		u.Printf("told on the desktop\n")
 	default:
-		u.Printf("told in the %s: notify.desktop in config.yaml is off\n", term.Printable(got.Channel))
+		u.Printf("told in the %s: notify.desktop in config.yaml is off\n", words.Terminal(got.Channel))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -91,7 +92,7 @@ func (a *app) listPersonas(ctx context.Context, archived bool) error {
 		if p.Problem != nil {
 			about = "cannot be played: " + *p.Problem
 		}
-		return []string{p.Slug, fmt.Sprint(p.Handoffs), term.OrDash(p.Model), about}
+		return []string{p.Slug, fmt.Sprint(p.Handoffs), cmp.Or(term.Text(p.Model), "-"), about}
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/show"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 func (a *app) pipelineCommand() *cobra.Command {
@@ -68,7 +69,7 @@ func (a *app) runPipeline(ctx context.Context, in daemon.NewPipeline, wait bool)
 		return errors.New("the prompt from stdin is empty: it says what is to be done")
 	}
 	if in.Title == "" {
-		in.Title = term.Cut(term.Printable(cmp.Or(show.Headline(in.Prompt), strings.TrimSpace(in.Prompt))), titleLength)
+		in.Title = words.Clip(words.Terminal(cmp.Or(show.Headline(in.Prompt), strings.TrimSpace(in.Prompt))), titleLength)
 	}
 	if in.Cwd != "" { // else the daemon knows where
 		if in.Cwd, err = filepath.Abs(in.Cwd); err != nil {
@@ -103,12 +104,12 @@ func (a *app) followPipeline(ctx context.Context, c *api.Client, p daemon.Pipeli
 	case a.JSON:
 		return a.PrintJSON(p)
 	}
-	how := show.RunWords(p.Status) + ":"
+	how := words.Of(p.Status) + ":"
 	switch note := show.NoteWords(&p); {
 	case strings.HasPrefix(note, term.WaitsForWords):
 		how = note + ";"
 	case note != "":
-		how = show.RunWords(p.Status) + "; " + note + ";"
+		how = words.Of(p.Status) + "; " + note + ";"
 	}
 	u := a.UI(a.Stdout)
 	u.Printf("%s\n", u.Hang(fmt.Sprintf("pipeline %d %s `understudy pipeline show %[1]d` tells how it goes", p.ID, how)))
@@ -146,7 +147,7 @@ func (a *app) listPipelines(ctx context.Context, o api.ListOptions) error {
 		if p.Status == daemon.PipelineWaiting {
 			status = approvalCell
 		}
-		return []string{fmt.Sprint(p.ID), status, show.StepsDone(&p), p.Template, show.RunTime(&p), term.Ago(p.CreatedAt), p.Title}
+		return []string{fmt.Sprint(p.ID), status, show.StepsDone(&p), p.Template, show.RunTime(&p), words.Ago(p.CreatedAt), p.Title}
 	})
 }
 
@@ -161,10 +162,10 @@ func noPipelines(o *api.ListOptions) string {
 	}
 	said := "no pipelines"
 	if o.Template != "" {
-		said += " of template " + term.Printable(o.Template)
+		said += " of template " + words.Terminal(o.Template)
 	}
 	if o.Status != "" {
-		said += " with status " + term.Printable(o.Status)
+		said += " with status " + words.Terminal(o.Status)
 	}
 	if o.Before != 0 {
 		said += fmt.Sprintf(" before %d", o.Before)
@@ -227,7 +228,7 @@ func (a *app) tellStopped(p daemon.Pipeline, how string, err error) error {
 		return a.PrintJSON(p)
 	}
 	u := a.UI(a.Stdout)
-	u.Printf("%s\n", u.Hang(show.Joined(fmt.Sprintf("pipeline %d is %s", p.ID, how), p.Hint)))
+	u.Printf("%s\n", u.Hang(words.Join(": ", fmt.Sprintf("pipeline %d is %s", p.ID, how), p.Hint)))
 	return nil
 }
 

@@ -3,13 +3,13 @@ package commands
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/show"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // watchPipeline shows a run's steps as they go, from where p says that it is, until its end. Nothing
@@ -57,13 +57,13 @@ func (a *app) tellRunEnd(u *term.UI, p *daemon.Pipeline) error {
 	case p.Worktree != nil:
 		u.Printf("%s\n", u.Hang("work tree "+show.TreeWords(u, p)))
 	case p.Branch != nil && p.Status == daemon.PipelineDone:
-		u.Printf("branch %s\n", term.Printable(*p.Branch))
+		u.Printf("branch %s\n", words.Terminal(*p.Branch))
 	}
 	if p.Status == daemon.PipelineFailed {
 		u := a.UI(a.Stderr)
 		u.Printf("%s\n", u.Hang(fmt.Sprintf("pipeline %d failed: %s", p.ID, show.ErrorWords(p))))
 		if p.Hint != "" {
-			u.Printf("%s\n", u.Hang(strings.TrimSuffix(capital(p.Hint), ".")+"."))
+			u.Printf("%s\n", u.Hang(words.TrimDot(words.Capital(p.Hint))+"."))
 		}
 		return cli.ErrSilent
 	}

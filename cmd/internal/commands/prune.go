@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/understudyd/understudy/cmd/internal/cli"
-	"github.com/understudyd/understudy/cmd/internal/term"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 func (a *app) pruneCommand() *cobra.Command {
@@ -41,7 +41,7 @@ func (a *app) prune(ctx context.Context, dry bool) error {
 	if dry {
 		verb = "Would delete"
 	}
-	a.UI(a.Stdout).Printf("%s %s, %s, %s, %s and %s.\n", verb, term.Counted(int(out.Events), "event"), term.Counted(int(out.Hooks), "hook"),
-		term.Counted(int(out.Agents), "agent"), term.Counted(int(out.Handoffs), "handoff"), term.Counted(int(out.Pipelines), "pipeline"))
+	a.UI(a.Stdout).Printf("%s %s, %s, %s, %s and %s.\n", verb, words.Count(out.Events, "event"), words.Count(out.Hooks, "hook"),
+		words.Count(out.Agents, "agent"), words.Count(out.Handoffs, "handoff"), words.Count(out.Pipelines, "pipeline"))
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +13,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/show"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 func (a *app) agentSend() *cobra.Command {
@@ -105,7 +105,7 @@ func deliveryNote(d *daemon.Delivery, g *daemon.Agent) string {
 func deliveryWords(d *daemon.Delivery) string {
 	state := string(d.State)
 	if d.Verdict != nil {
-		state = strings.ReplaceAll(string(*d.Verdict), "_", " ")
+		state = words.Of(*d.Verdict)
 	}
 	if d.Evidence != "" {
 		state += " (" + d.Evidence + ")"
@@ -120,7 +120,7 @@ func (a *app) tellDelivery(d daemon.Delivery) error {
 			return err
 		}
 	} else {
-		fmt.Fprintf(a.Stdout, "delivery %d to agent %d: %s\n", d.ID, d.AgentID, term.Printable(deliveryWords(&d)))
+		fmt.Fprintf(a.Stdout, "delivery %d to agent %d: %s\n", d.ID, d.AgentID, words.Terminal(deliveryWords(&d)))
 	}
 	if d.Verdict != nil && *d.Verdict != daemon.Submitted {
 		return fmt.Errorf("delivery %d was not confirmed: look at the agent with `understudy agent attach %d`", d.ID, d.AgentID)

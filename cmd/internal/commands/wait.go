@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"sync"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/show"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // watched is a handoff whose end a command waits for.
@@ -63,7 +63,7 @@ func (a *app) tellEnd(p *show.Watcher, h daemon.Handoff) error {
 		p.Printf("Handoff cancelled\n")
 		return cli.ErrSilent
 	case h.Phase == daemon.Failed && h.Error != nil && h.Error.Hint != "":
-		fmt.Fprintf(a.Stderr, "%s\n%s.\n", p.Sentence(h.Error.Message), p.Sentence(capital(h.Error.Hint)))
+		fmt.Fprintf(a.Stderr, "%s\n%s.\n", p.Sentence(h.Error.Message), p.Sentence(words.Capital(h.Error.Hint)))
 		return cli.ErrSilent
 	}
 	if err := p.Verdict(h); err != nil {
@@ -72,14 +72,6 @@ func (a *app) tellEnd(p *show.Watcher, h daemon.Handoff) error {
 	p.Printf("%s\n", a.WithData(fmt.Sprintf("look at it: `understudy agent attach %s`", term.Number(h.SuccessorID))))
 	p.Printf("New session started with handoff context\n")
 	return nil
-}
-
-// capital begins a sentence.
-func capital(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
 }
 
 const (

@@ -25,8 +25,8 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/proc"
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/cmd/internal/show"
-	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 const (
@@ -144,7 +144,7 @@ func (d *demo) play(ctx context.Context, command []string, began time.Time) erro
 	}
 	err := d.story(ctx)
 	if err == nil {
-		d.Printf("\n%s\n", d.Bold("The whole demo took "+term.Seconds(time.Since(began))))
+		d.Printf("\n%s\n", d.Bold("The whole demo took "+words.Took(time.Since(began))))
 		d.next()
 	}
 	if d.flags.keep && ctx.Err() == nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -204,7 +205,7 @@ func (d *demo) middleOut(s string, most int) string {
 	if more := len(lines) - most; more > 0 {
 		tail := most / 3
 		head := most - tail
-		lines = append(append(lines[:head:head], fmt.Sprintf("(%d more lines)", more)), lines[len(lines)-tail:]...)
+		lines = append(append(lines[:head:head], "("+words.Count(more, "more line")+")"), lines[len(lines)-tail:]...)
 	}
 	return strings.Join(lines, "\n")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/show"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // show shows what came of it: the document, the prompt, and the successor at work.
@@ -69,7 +70,7 @@ func (d *demo) excerpt(s string, most int, tail bool) string {
 		if tail {
 			lines = lines[more:]
 		} else {
-			lines = append(lines[:most], fmt.Sprintf("(%d more lines)", more))
+			lines = append(lines[:most], "("+words.Count(more, "more line")+")")
 		}
 	}
 	wide := d.textWidth()

@@ -6,12 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 const (
@@ -63,7 +62,7 @@ func (n *desktop) Notify(ctx context.Context, m daemon.Notification) (channel st
 	ctx, cancel := context.WithTimeoutCause(ctx, n.limit, noAnswer)
 	defer cancel()
 	if err = n.inTurn(ctx, daemon.Notification{
-		Title: clean(m.Title, maxNotifyTitle), Message: clean(m.Message, maxNotifyMessage), Urgent: m.Urgent,
+		Title: words.Notification(m.Title, maxNotifyTitle), Message: words.Notification(m.Message, maxNotifyMessage), Urgent: m.Urgent,
 	}); ctx.Err() != nil && err != nil {
 		err = context.Cause(ctx)
 	}
@@ -87,30 +86,4 @@ func (n *desktop) inTurn(ctx context.Context, m daemon.Notification) error {
 	}
 	defer func() { <-n.turn }()
 	return n.show(ctx, m)
-}
-
-// clean makes a text safe for every desktop: one line of at most limit runes, nothing that could be
-// taken for an option or turns the direction of what follows. The command that it ends with stays whole.
-func clean(s string, limit int) string {
-	return strings.TrimLeft(fit(term.Printable(strings.ToValidUTF8(s, "\uFFFD")), limit), "- ")
-}
-
-// fit cuts a text to limit runes. Commands at its end are left whole, as far as they take up no more
-// than two thirds: it is cut before them. What a pane shows, between ‹ and ›, is no command of ours.
-func fit(s string, limit int) string {
-	r := []rune(s)
-	if len(r) <= limit {
-		return s
-	}
-	for at := strings.LastIndex(s, "›") + 1; ; {
-		next := strings.Index(s[at:], "`understudy ")
-		if next < 0 {
-			return string(r[:limit-1]) + "…"
-		}
-		at += next
-		if tail := []rune(s[at:]); len(tail) <= limit*2/3 {
-			return string(r[:limit-len(tail)-2]) + "… " + string(tail)
-		}
-		at++
-	}
 }

@@ -34,10 +34,6 @@ func (n *desktop) showOnDesktop(ctx context.Context, m daemon.Notification) erro
 	return err
 }
 
-// unmarked has no character that a desktop could take for markup. Whether it knows markup, and whether it
-// strips what it does not know, no desktop says reliably.
-var unmarked = strings.NewReplacer("<", "‹", ">", "›", "&", "＆")
-
 // Main is the command: it reads a message and shows it.
 func Main(stdin io.Reader, stderr io.Writer) int {
 	var m daemon.Notification
@@ -48,7 +44,7 @@ func Main(stdin io.Reader, stderr io.Writer) int {
 		if m.Urgent {
 			show, icon = beeep.Alert, "dialog-error"
 		}
-		err = show(unmarked.Replace(m.Title), unmarked.Replace(m.Message), icon)
+		err = show(m.Title, m.Message, icon)
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, err)

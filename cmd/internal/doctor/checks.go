@@ -14,7 +14,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/desktop"
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/cmd/internal/show"
-	"github.com/understudyd/understudy/cmd/internal/term"
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/db"
 	"github.com/understudyd/understudy/personas"
 )
@@ -90,7 +90,7 @@ func CheckTemplates(root string) Finding {
 	}
 	switch len(broken) {
 	case 0:
-		return OK(f.Name, "%s for `understudy pipeline run`", term.Counted(len(templates.List()), "template"))
+		return OK(f.Name, "%s for `understudy pipeline run`", words.Count(len(templates.List()), "template"))
 	case 1:
 	default:
 		f.Fix = "correct them"

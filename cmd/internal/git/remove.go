@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/understudyd/understudy/cmd/internal/term"
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/daemon/worktree"
 )
 
@@ -215,7 +215,7 @@ func (g git) unheld(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("git rev-list: %w", err)
 	}
-	return "it holds " + term.Counted(count, "commit") + " that no branch does", nil
+	return "it holds " + words.Count(count, "commit") + " that no branch does", nil
 }
 
 // each runs git with -z and calls do with each record.
@@ -260,7 +260,7 @@ func (s *sample) add(name string) {
 	}
 }
 
-func (s *sample) counted(thing string) string { return term.Counted(s.n, thing) }
+func (s *sample) counted(thing string) string { return words.Count(s.n, thing) }
 
 // names is what it kept, in brackets. A name that would not show as it is comes as Go quotes it.
 func (s *sample) names() string {
@@ -271,8 +271,5 @@ func (s *sample) names() string {
 		}
 		shown = append(shown, name)
 	}
-	if more := s.n - len(s.first); more > 0 {
-		shown = append(shown, fmt.Sprintf("and %d more", more))
-	}
-	return " (" + strings.Join(shown, ", ") + ")"
+	return " (" + words.List(shown, s.n) + ")"
 }

@@ -34,7 +34,7 @@ func TestTreesKeep(t *testing.T) {
 			for _, name := range []string{"with space", "new\nline\x1b[31m", "ümlaut 日本", "\"quoted\"", "z"} {
 				r.Write(name, "")
 			}
-		}, `it holds 5 files that are not committed ("\"quoted\"", "new\nline\x1b[31m", with space, and 2 more)`},
+		}, `it holds 5 files that are not committed ("\"quoted\"", "new\nline\x1b[31m", with space and 2 more)`},
 		"a repository in it": {func(r repo) { r.Write("inner/x", ""); r.Git("init", "-q", "inner") }, "it holds 1 file that is not committed (inner/)"},
 		"skipped":            {func(r repo) { r.Git("update-index", "--skip-worktree", "a.go"); r.Write("a.go", "x\n") }, "it holds 1 file that git is told not to look at (a.go)"},
 		"assumed":            {func(r repo) { r.Git("update-index", "--assume-unchanged", "a.go"); r.Write("a.go", "x\n") }, "it holds 1 file that git is told not to look at (a.go)"},

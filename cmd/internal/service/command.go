@@ -19,6 +19,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/proc"
 	"github.com/understudyd/understudy/cmd/internal/term"
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -349,5 +350,5 @@ func (r *serviceRun) run(ctx context.Context, command proc.CommandLine) error {
 	case strings.TrimSpace(string(out)) == "":
 		return err
 	}
-	return errors.New(term.Cut(term.Printable(strings.Join(strings.Fields(string(out)), " ")), 300))
+	return errors.New(words.Clip(words.Line(string(out)), 300))
 }

@@ -2,11 +2,11 @@ package show
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 func total(h *daemon.Handoff) time.Duration {
@@ -18,7 +18,7 @@ func TookOrDash(h *daemon.Handoff) string {
 	if h.Open() {
 		return "-"
 	}
-	return term.Seconds(total(h))
+	return words.Took(total(h))
 }
 
 func CountOrDash(n int) string {
@@ -30,15 +30,15 @@ func CountOrDash(n int) string {
 
 // PassedOn says how much the context file holds.
 func PassedOn(m daemon.Metrics) string {
-	return fmt.Sprintf("%s, %s, %s, %s in all", term.Counted(m.MessagesTransferred, "message"), term.Counted(m.DecisionsTransferred, "decision"),
-		term.Counted(m.MemoryRefsTransferred, "file"), term.Counted(int(m.ContextSizeBytes), "byte"))
+	return fmt.Sprintf("%s, %s, %s, %s in all", words.Count(m.MessagesTransferred, "message"), words.Count(m.DecisionsTransferred, "decision"),
+		words.Count(m.MemoryRefsTransferred, "file"), words.Size(m.ContextSizeBytes))
 }
 
 // DescribeHandoff prints a handoff, its warnings one per line, and its phases.
 func DescribeHandoff(u *term.UI, h *daemon.Handoff, moves []daemon.Transition) {
-	phase, failure, hint := PhaseWords(h.Phase), "", ""
+	phase, failure, hint := words.Of(h.Phase), "", ""
 	if h.Error != nil {
-		phase += " in " + PhaseWords(h.Error.Phase)
+		phase += " in " + words.Of(h.Error.Phase)
 		if h.Phase != daemon.Cancelled { // which says it all
 			phase += " (" + h.Error.Code + ")"
 			failure, hint = h.Error.Message, h.Error.Hint
@@ -46,10 +46,10 @@ func DescribeHandoff(u *term.UI, h *daemon.Handoff, moves []daemon.Transition) {
 	}
 	took, used, structured, validated, degraded, passed := "", "", "", "", "", ""
 	if !h.Open() {
-		took = term.Seconds(total(h))
+		took = words.Took(total(h))
 	}
 	if h.RecordedAt != nil { // before, nothing has been looked at
-		used, passed = ContextInFull(h.ContextUse), PassedOn(h.Metrics)
+		used, passed = h.ContextUse.InFull(), PassedOn(h.Metrics)
 		structured, validated, degraded = term.YesOrNo(h.Structured != nil), term.YesOrNo(h.ContextValidated), term.YesOrNo(h.Degraded)
 	}
 	pairs := []string{
@@ -70,6 +70,3 @@ func DescribeHandoff(u *term.UI, h *daemon.Handoff, moves []daemon.Transition) {
 		last = m.At
 	}
 }
-
-// PhaseWords is a phase as people write it.
-func PhaseWords(p daemon.Phase) string { return strings.ReplaceAll(string(p), "_", " ") }

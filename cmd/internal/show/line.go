@@ -15,6 +15,7 @@ import (
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // Generations are those of a line's handoffs, which come newest first, the oldest first; with the agent whose work goes
@@ -37,9 +38,9 @@ func handedOn(g *daemon.Generation) string {
 	case g.Handoff == nil:
 		return string(g.Agent.State)
 	case g.Handoff.RecordedAt != nil:
-		return term.Ago(*g.Handoff.RecordedAt)
+		return words.Ago(*g.Handoff.RecordedAt)
 	}
-	return PhaseWords(g.Handoff.Phase)
+	return words.Of(g.Handoff.Phase)
 }
 
 // DescribeLine prints the generations of a line, each with its longest phases and its document. shown is the handoff that
@@ -48,7 +49,7 @@ func DescribeLine(u *term.UI, rows []daemon.Generation, shown int64) error {
 	folder := commonFolder(rows)
 	title := u.Bold("line of generations")
 	if u.Terminal && folder != "" { // in a pipe the paths are whole
-		title += u.Dim(", documents in " + term.Printable(u.Tilde(folder)))
+		title += u.Dim(", documents in " + words.Terminal(u.Tilde(folder)))
 	} else {
 		folder = ""
 	}
@@ -64,7 +65,7 @@ func DescribeLine(u *term.UI, rows []daemon.Generation, shown int64) error {
 				mark = "▸"
 			}
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%s\n", mark, g.N, g.AgentID, term.Printable(handedOn(&g)), ContextWords(g.ContextUse()), took, warnings)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%s\n", mark, g.N, g.AgentID, words.Terminal(handedOn(&g)), cmp.Or(g.ContextUse().Words(), "-"), took, warnings)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -83,9 +84,9 @@ func DescribeLine(u *term.UI, rows []daemon.Generation, shown int64) error {
 // describeDocument prints, below a handoff's row, what took longest and where the document is: on one
 // line if the terminal is wide enough.
 func describeDocument(u *term.UI, h *daemon.Handoff, folder string) {
-	parts := []string{term.Printable(u.Tilde(h.FilePath))}
+	parts := []string{words.Terminal(u.Tilde(h.FilePath))}
 	if folder != "" {
-		parts[0] = term.Printable(filepath.Base(h.FilePath))
+		parts[0] = words.Terminal(filepath.Base(h.FilePath))
 	}
 	if longest := longestPhases(h.Metrics.Phases, 2); longest != "" {
 		parts = []string{longest, parts[0]}
@@ -111,7 +112,7 @@ func longestPhases(phases map[daemon.Phase]int64, most int) string {
 	slices.SortFunc(all, func(a, b phase) int { return cmp.Or(cmp.Compare(b.ms, a.ms), cmp.Compare(a.name, b.name)) })
 	var out []string
 	for _, p := range all[:min(most, len(all))] {
-		out = append(out, PhaseWords(p.name)+" "+term.Seconds(time.Duration(p.ms)*time.Millisecond))
+		out = append(out, words.Of(p.name)+" "+words.Took(time.Duration(p.ms)*time.Millisecond))
 	}
 	return strings.Join(out, ", ")
 }

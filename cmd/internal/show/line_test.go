@@ -46,10 +46,10 @@ func TestDescribeLine(t *testing.T) {
 	}
 	const want = `
 line of generations
-   GEN  AGENT  HANDED OVER  CONTEXT   TOTAL    WARN
-▸  1    1      2025-11-20   76% high  83.40 s  2
+   GEN  AGENT  HANDED OVER  CONTEXT    TOTAL    WARN
+▸  1    1      2025-11-20   76 % high  83.40 s  2
       awaiting document 61.00 s, awaiting registration 12.00 s  FOLDER/20251119T120000-00000001.md
-   2    2      generating   -         -        -
+   2    2      generating   -          -        -
       FOLDER/20251120T120000-00000002.md
 `
 	if got, want := pipe.String(), strings.ReplaceAll(want, "FOLDER", "/srv/me/personas/developer-con-1/handoffs"); got != want {
@@ -97,7 +97,7 @@ func TestDescribeHandoff(t *testing.T) {
 	DescribeHandoff(&term.UI{Out: &b}, &h, nil)
 	for _, want := range []string{
 		"mode          generate\n", "generation    1\n", "structured    yes\n", "validated     no\n", "degraded      no\n",
-		"context used  76% high", "warning       file [2Jx\nwarning       more\n",
+		"context used  76 % high", "warning       file [2Jx\nwarning       more\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in:\n%s", want, &b)

@@ -13,6 +13,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/proc"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // DescribePipeline prints a run, what was asked for, and its steps.
@@ -26,7 +27,7 @@ func DescribePipeline(u *term.UI, p *daemon.Pipeline) {
 		branch = ""
 	}
 	pairs := []string{
-		"pipeline", fmt.Sprint(p.ID), "title", p.Title, "status", RunWords(p.Status), "waits for", waits, "note", note,
+		"pipeline", fmt.Sprint(p.ID), "title", p.Title, "status", words.Of(p.Status), "waits for", waits, "note", note,
 		"error", ErrorWords(p), "hint", p.Hint, "template", p.Template, "directory", u.Tilde(p.Cwd), "branch", branch,
 		"work tree", TreeWords(u, p), "created", term.Stamp(&p.CreatedAt), "started", term.Stamp(p.StartedAt), "ended", term.Stamp(p.FinishedAt),
 		"time", strings.TrimSuffix(RunTime(p), "-"), "work", WorkTime(p),
@@ -40,7 +41,7 @@ func DescribePipeline(u *term.UI, p *daemon.Pipeline) {
 		lines := strings.SplitAfter(strings.TrimSpace(p.Prompt), "\n")
 		u.Block(strings.Join(lines[:min(len(lines), requestLines)], ""))
 		if more := len(lines) - requestLines; more > 0 {
-			u.Printf("  %s\n", u.Dim(fmt.Sprintf("… and %s more: --json has all of it", term.Counted(more, "line"))))
+			u.Printf("  %s\n", u.Dim(fmt.Sprintf("… and %s more: --json has all of it", words.Count(more, "line"))))
 		}
 	}
 	u.Printf("\n%s\n", u.Bold("steps"))
@@ -114,9 +115,6 @@ func TreeWords(u *term.UI, p *daemon.Pipeline) string {
 	return fmt.Sprintf("%s: commit there what is to be kept, then `git -C %s worktree remove %s`", said, proc.ShellQuote(p.Cwd), proc.ShellQuote(*p.Worktree))
 }
 
-// RunWords is a run's status as people write it.
-func RunWords(s daemon.PipelineStatus) string { return strings.ReplaceAll(string(s), "_", " ") }
-
 // StepsDone says in a cell at which step a run is.
 func StepsDone(p *daemon.Pipeline) string {
 	return fmt.Sprintf("%d/%d", min(p.Front()+1, len(p.Steps)), len(p.Steps))
@@ -128,9 +126,9 @@ func RunTime(p *daemon.Pipeline) string {
 	case p.StartedAt == nil:
 		return "-"
 	case p.FinishedAt != nil:
-		return Lasted(p.FinishedAt.Sub(*p.StartedAt))
+		return words.Took(p.FinishedAt.Sub(*p.StartedAt))
 	}
-	return Lasted(time.Since(*p.StartedAt))
+	return words.Took(time.Since(*p.StartedAt))
 }
 
 // stepTime is how long a step took, or has taken by now.
@@ -156,19 +154,7 @@ func WorkTime(p *daemon.Pipeline) string {
 	if work == 0 {
 		return ""
 	}
-	return Lasted(work)
-}
-
-// Lasted is a measured time that may be long.
-func Lasted(d time.Duration) string {
-	if d < 2*time.Minute {
-		return term.Seconds(d)
-	}
-	whole := d.Round(time.Second)
-	if whole < time.Hour {
-		return fmt.Sprintf("%dm%02ds", whole/time.Minute, whole%time.Minute/time.Second)
-	}
-	return fmt.Sprintf("%dh%02dm", whole/time.Hour, whole%time.Hour/time.Minute)
+	return words.Took(work)
 }
 
 // agentWords names those that worked on a step, each followed by the one that took over from it.
@@ -193,7 +179,7 @@ func outputWords(s *daemon.Step) string {
 	if m := s.LatestHandoff.Metadata; m != nil && m.WhatWasDone != nil {
 		out = cmp.Or(Headline(*m.WhatWasDone), out)
 	}
-	return cmp.Or(term.Cut(term.Printable(out), outputLength), "it left no words")
+	return cmp.Or(words.Clip(words.Terminal(out), outputLength), "it left no words")
 }
 
 // outputLength is how many characters of what a step has left are shown beside it.

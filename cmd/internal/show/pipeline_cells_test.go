@@ -47,7 +47,7 @@ func TestPipelineShowAt80Columns(t *testing.T) {
 func TestPipelineWork(t *testing.T) {
 	t.Parallel()
 	p := cmdtest.Failed(cmdtest.Approved(cmdtest.Run(), ""), "no")
-	if got := WorkTime(&p); got != "3m13s" {
+	if got := WorkTime(&p); got != "3 min 13 s" {
 		t.Errorf("two steps: %s", got)
 	}
 	p.Steps[1].Status = daemon.StepSkipped // when it failed is not told any more

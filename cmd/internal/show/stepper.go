@@ -9,6 +9,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // Bracketed is a value with its name, after something; "" without one.
@@ -31,7 +32,7 @@ type Stepper struct {
 
 // NewStepper returns one that tells what happens to a run after p: what has ended by then is known.
 func NewStepper(u *term.UI, p *daemon.Pipeline) *Stepper {
-	w := &Stepper{Progress: &term.Progress{UI: u, Measure: Lasted}, told: map[int64]daemon.StepStatus{}, begun: map[int64]int{}}
+	w := &Stepper{Progress: &term.Progress{UI: u, Measure: words.Took}, told: map[int64]daemon.StepStatus{}, begun: map[int64]int{}}
 	for i, s := range p.Steps {
 		w.wide = max(w.wide, utf8.RuneCountInString(w.name(p, i)))
 		if s.FinishedAt != nil {
@@ -43,7 +44,7 @@ func NewStepper(u *term.UI, p *daemon.Pipeline) *Stepper {
 
 // name is the number and the agent of a step.
 func (w *Stepper) name(p *daemon.Pipeline, i int) string {
-	name := fmt.Sprintf("%d/%d %s", i+1, len(p.Steps), term.Printable(p.Steps[i].AgentName))
+	name := fmt.Sprintf("%d/%d %s", i+1, len(p.Steps), words.Terminal(p.Steps[i].AgentName))
 	return name + strings.Repeat(" ", max(w.wide-utf8.RuneCountInString(name), 0))
 }
 
@@ -66,13 +67,13 @@ func (w *Stepper) Look(p *daemon.Pipeline) bool {
 	}
 	i := p.Front()
 	if i == len(p.Steps) || p.Status == daemon.PipelinePending {
-		w.at(RunWords(p.Status), "", Since(p, i))
+		w.at(words.Of(p.Status), "", Since(p, i))
 	} else {
 		s := &p.Steps[i]
 		w.at(w.name(p, i), agentWords(s), Since(p, i))
 		if n := len(s.AgentIDs); !w.Terminal && s.Status == daemon.StepRunning && n > w.begun[s.ID] {
 			w.begun[s.ID] = n
-			w.Printf("  … %-*s            %s\n", term.LabelWidth, w.Label, agentWords(s))
+			w.Printf("  … %-*s              %s\n", term.LabelWidth, w.Label, agentWords(s))
 		}
 	}
 	w.Wait(NoteWords(p))
@@ -114,15 +115,15 @@ func (w *Stepper) end(p *daemon.Pipeline, i int) {
 	about := agentWords(s)
 	switch s.Status {
 	case daemon.StepDone:
-		w.Done(w.name(p, i), stepTime(s), Joined(about, outputWords(s)))
+		w.Done(w.name(p, i), stepTime(s), words.Join(": ", about, outputWords(s)))
 	case daemon.StepSkipped:
-		w.Line(w.Yellow("–"), w.name(p, i), stepTime(s), Joined(about, Joined("skipped", term.Text(s.Error))))
+		w.Line(w.Yellow("–"), w.name(p, i), stepTime(s), words.Join(": ", about, words.Join(": ", "skipped", term.Text(s.Error))))
 	default:
 		why := term.Text(s.Error)
 		if strings.Contains(term.Text(p.Error), why) { // it is said of the run
 			why = ""
 		}
-		w.Failed(w.name(p, i), stepTime(s), Joined(about, why))
+		w.Failed(w.name(p, i), stepTime(s), words.Join(": ", about, why))
 	}
 }
 
@@ -132,16 +133,16 @@ func (w *Stepper) describe(p *daemon.Pipeline, i int) {
 	gate := gateWords(p, i)
 	switch {
 	case s.Status == daemon.StepRunning:
-		w.Line("▸", w.name(p, i), stepTime(s), Joined(agentWords(s), s.Description))
+		w.Line("▸", w.name(p, i), stepTime(s), words.Join(": ", agentWords(s), s.Description))
 	case ended(s):
 		w.end(p, i)
 	default:
-		line := fmt.Sprintf("    %-*s %9s  %s", term.LabelWidth, w.name(p, i), "-", term.Printable(cmp.Or(gate, s.Description)))
+		line := fmt.Sprintf("    %-*s %11s  %s", term.LabelWidth, w.name(p, i), "-", words.Terminal(cmp.Or(gate, s.Description)))
 		w.Printf("%s\n", w.Dim(w.Fit(strings.TrimRight(line, " "))))
 		return
 	}
 	for _, said := range []string{gate, headingWords(p, i)} {
-		for _, line := range w.Below(term.Printable(said)) {
+		for _, line := range w.Below(words.Terminal(said)) {
 			if said != "" {
 				w.Printf("%s\n", w.Dim(line))
 			}
@@ -168,19 +169,11 @@ func gateWords(p *daemon.Pipeline, i int) string {
 	case !s.Approval:
 		return ""
 	case s.ApprovedAt != nil:
-		return Joined("approved "+term.Stamp(s.ApprovedAt), s.Comment)
+		return words.Join(": ", "approved "+term.Stamp(s.ApprovedAt), s.Comment)
 	case ended(s): // rejected, or skipped
 		return s.Comment
 	case p.Status == daemon.PipelineWaiting && i == p.Front():
 		return "waits for approval"
 	}
 	return "needs approval"
-}
-
-// Joined are the parts that are not empty.
-func Joined(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + ": " + b
 }

@@ -6,21 +6,22 @@ import (
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/term"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // DescribeTemplate prints a template's name and what it is for, its steps below that, and what is
 // wrong with its file.
 func DescribeTemplate(u *term.UI, t *api.Template) {
-	u.Printf("%s\n", u.Bold(term.Printable(t.Name)))
+	u.Printf("%s\n", u.Bold(words.Terminal(t.Name)))
 	for _, text := range []string{t.Description, TemplateSteps(t.Steps)} {
-		for _, line := range u.Fold(term.Printable(text), len(term.Margin)) {
+		for _, line := range u.Fold(words.Terminal(text), len(term.Margin)) {
 			if line != "" {
 				u.Printf("%s%s\n", term.Margin, line)
 			}
 		}
 	}
 	if t.Problem != nil {
-		for _, line := range u.Fold(term.Printable(u.Tilde(ProblemIn(t.File, *t.Problem))), len(term.Margin)) {
+		for _, line := range u.Fold(words.Terminal(u.Tilde(ProblemIn(t.File, *t.Problem))), len(term.Margin)) {
 			u.Printf("%s%s\n", term.Margin, u.Red(line))
 		}
 		if len(t.Steps) > 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // Watcher shows how a handoff goes on: its phases as they end, and the one that runs.
@@ -25,9 +26,9 @@ func NewWatcher(u *term.UI) *Watcher { return &Watcher{Progress: &term.Progress{
 // Verdict says how a handoff ended; an end that is not completion is an error.
 func (p *Watcher) Verdict(h daemon.Handoff) error {
 	if h.Phase == daemon.Completed {
-		p.Printf("%s in %s: agent %d handed over to agent %s\n", p.Green("completed"), term.Seconds(total(&h)), h.AgentID, term.Number(h.SuccessorID))
+		p.Printf("%s in %s: agent %d handed over to agent %s\n", p.Green("completed"), words.Took(total(&h)), h.AgentID, term.Number(h.SuccessorID))
 		for _, w := range h.Warnings {
-			p.Printf("%s\n", p.Yellow(term.Printable("warning: "+w)))
+			p.Printf("%s\n", p.Yellow(words.Terminal("warning: "+w)))
 		}
 		return nil
 	}
@@ -87,7 +88,7 @@ func (p *Watcher) running(h *daemon.Handoff) string {
 	if p.generating(h, h.Phase) && p.Terminal {
 		return GeneratingLabel
 	}
-	return PhaseWords(h.Phase)
+	return words.Of(h.Phase)
 }
 
 // generating reports whether in a phase of a handoff the document is generated. A pipe is told of
@@ -108,13 +109,13 @@ func (p *Watcher) phase(m daemon.Transition, h *daemon.Handoff, took time.Durati
 	switch {
 	case m.From == daemon.Failed:
 		p.Clear()
-		p.Printf("  %s %s\n", p.Yellow("↻"), "retried: "+PhaseWords(m.To))
+		p.Printf("  %s %s\n", p.Yellow("↻"), "retried: "+words.Of(m.To))
 	case m.To == daemon.Failed || m.To == daemon.Cancelled:
-		p.Failed(PhaseWords(m.From), took, string(m.To))
+		p.Failed(words.Of(m.From), took, string(m.To))
 	case (m.To == daemon.Instructing || m.To == daemon.Generating) && m.From != daemon.Requested: // it is asked for once more
-		p.Failed(PhaseWords(m.From), took, m.Cause)
+		p.Failed(words.Of(m.From), took, m.Cause)
 	default:
-		p.Done(PhaseWords(m.From), took, phaseDetail(m, h))
+		p.Done(words.Of(m.From), took, phaseDetail(m, h))
 	}
 }
 

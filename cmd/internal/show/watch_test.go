@@ -17,8 +17,8 @@ func TestPhases(t *testing.T) {
 	w.phase(daemon.Transition{From: daemon.Instructing, To: daemon.AwaitingDocument}, &daemon.Handoff{AgentID: 1}, 1500*time.Millisecond)
 	w.phase(daemon.Transition{From: daemon.Verifying, To: daemon.Failed}, &daemon.Handoff{}, time.Second)
 	w.phase(daemon.Transition{From: daemon.Failed, To: daemon.Verifying}, &daemon.Handoff{}, time.Second)
-	const want = `  ✓ instructing               1.50 s  agent 1 took the instruction
-  ✗ verifying                 1.00 s  failed
+	const want = `  ✓ instructing                 1.50 s  agent 1 took the instruction
+  ✗ verifying                   1.00 s  failed
   ↻ retried: verifying
 `
 	if out.String() != want {
@@ -32,7 +32,7 @@ func TestProgressAfterARetry(t *testing.T) {
 	p := NewWatcher(&term.UI{Out: &out})
 	p.phase(daemon.Transition{From: daemon.Failed, To: daemon.Verifying}, &daemon.Handoff{}, time.Second)
 	p.phase(daemon.Transition{From: daemon.Verifying, To: daemon.Instructing, Cause: "retry: document_missing"}, &daemon.Handoff{}, time.Second)
-	if want := "  ↻ retried: verifying\n  ✗ verifying                 1.00 s  retry: document_missing\n"; out.String() != want {
+	if want := "  ↻ retried: verifying\n  ✗ verifying                   1.00 s  retry: document_missing\n"; out.String() != want {
 		t.Errorf("got:\n%swant:\n%s", out.String(), want)
 	}
 }

@@ -69,8 +69,8 @@ func TestHistory(t *testing.T) {
 			t.Errorf("line of another persona: %+v (%v)", got, err)
 		}
 		shown := r.sit(false, "handoff", "show", fmt.Sprint(ids[1]))
-		shown.sees(`(?m)^   1 +\d+ .*\b10%`, 1)
-		shown.sees(`(?m)^▸  3 +\d+ .*\b30%`, 1)
+		shown.sees(`(?m)^   1 +\d+ .*\b10 %`, 1)
+		shown.sees(`(?m)^▸  3 +\d+ .*\b30 %`, 1)
 		shown.sees(`(?m)^   5 +\d+ +idle `, 1)
 		r.sit(false, "handoff", "list", "--persona", con, "--json").sees(`"generation": *4`, 1)
 	})

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // Progress prints steps as they end, each with its time. On a terminal the running one is shown
@@ -25,8 +27,8 @@ type Progress struct {
 
 const (
 	LabelWidth = 22
-	lineWidth  = 2 + 1 + 1 + LabelWidth + 1 + 9 // of a step, without its detail
-	Margin     = "      "                       // of what stands below one
+	lineWidth  = 2 + 1 + 1 + LabelWidth + 1 + 11 // of a step, without its detail
+	Margin     = "      "                        // of what stands below one
 )
 
 var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
@@ -65,8 +67,8 @@ func (p *Progress) Failed(label string, took time.Duration, detail string) {
 func (p *Progress) Line(mark, label string, took time.Duration, detail string) {
 	p.Clear()
 	p.Label = ""
-	line := fmt.Sprintf("  %s %-*s %9s", mark, LabelWidth, label, p.measured(took))
-	detail = Printable(detail)
+	line := fmt.Sprintf("  %s %-*s %11s", mark, LabelWidth, label, p.measured(took))
+	detail = words.Terminal(detail)
 	switch {
 	case detail == "":
 	case p.Terminal && lineWidth+max(utf8.RuneCountInString(label)-LabelWidth, 0)+2+utf8.RuneCountInString(detail) > p.Width():
@@ -83,7 +85,7 @@ func (p *Progress) measured(d time.Duration) string {
 	if p.Measure != nil {
 		return p.Measure(d)
 	}
-	return Seconds(d)
+	return words.Took(d)
 }
 
 // Below is a text on lines of its own below a step, broken between words.
@@ -126,21 +128,21 @@ func (p *Progress) Draw() {
 	if !p.Terminal {
 		if p.note != "" && !p.told && time.Since(p.Waits) >= Patience {
 			p.told = true
-			p.Printf("  … %-*s            %s\n", LabelWidth, p.Label, Waiting(p.Sentence(p.note)))
+			p.Printf("  … %-*s              %s\n", LabelWidth, p.Label, Waiting(p.Sentence(p.note)))
 		}
 		return
 	}
 	p.turn++
-	line := fmt.Sprintf("  %c %-*s %9s", spinner[p.turn%len(spinner)], LabelWidth, p.Label, p.measured(time.Since(p.Since)))
+	line := fmt.Sprintf("  %c %-*s %11s", spinner[p.turn%len(spinner)], LabelWidth, p.Label, p.measured(time.Since(p.Since)))
 	if p.About != "" {
-		line += "  " + Printable(p.About)
+		line += "  " + words.Terminal(p.About)
 	}
 	lines := []string{line}
 	if p.note != "" {
 		lines = append(lines, p.redrawn(Waiting(p.Sentence(p.note)))...)
 	}
 	for i := range lines { // a line that the terminal wrapped could not be taken back
-		lines[i] = Cut(lines[i], p.Width()-1)
+		lines[i] = words.Clip(lines[i], p.Width()-1)
 	}
 	p.Clear()
 	p.Printf("%s", strings.Join(lines, "\n"))

@@ -12,11 +12,12 @@ import (
 	"sync"
 	"text/tabwriter"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"golang.org/x/term"
+
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // UI prints for people: in colour on a terminal, plainly in a pipe.
@@ -59,7 +60,7 @@ func (u *UI) Sentence(s string) string {
 	if u.WithData != nil {
 		s = u.WithData(s)
 	}
-	return Printable(s)
+	return words.Terminal(s)
 }
 
 func (u *UI) Paint(code, s string) string {
@@ -82,7 +83,7 @@ func (u *UI) Table(head []string, rows [][]string) error {
 	fmt.Fprintln(w, strings.Join(head, "\t"))
 	for _, row := range rows {
 		for i, cell := range row {
-			row[i] = u.Tilde(Printable(cell))
+			row[i] = u.Tilde(words.Terminal(cell))
 		}
 		fmt.Fprintln(w, strings.Join(row, "\t"))
 	}
@@ -110,15 +111,7 @@ func (u *UI) Fit(line string) string {
 	if !u.Terminal {
 		return line
 	}
-	return Cut(line, u.Width())
-}
-
-// Cut takes a line down to a width, with a mark where something is missing.
-func Cut(line string, width int) string {
-	if r := []rune(line); len(r) > width {
-		return strings.TrimRight(string(r[:max(width-1, 0)]), " ") + "…"
-	}
-	return line
+	return words.Clip(line, u.Width())
 }
 
 // Fields prints names and values, one per line, without those that are empty.
@@ -140,10 +133,10 @@ func (u *UI) Fields(pairs ...string) {
 // Block prints a text indented, so that it can be told from what is said about it.
 func (u *UI) Block(text string) {
 	for line := range strings.Lines(strings.TrimRight(text, " \t\n") + "\n") {
-		line = Printable(strings.TrimRight(line, "\n"))
-		words := strings.TrimLeft(line, " ")
-		indent := line[:len(line)-len(words)]
-		for _, part := range u.Fold(words, 4+len(indent)) { // 4: the bar
+		line = words.Terminal(strings.TrimRight(line, "\n"))
+		said := strings.TrimLeft(line, " ")
+		indent := line[:len(line)-len(said)]
+		for _, part := range u.Fold(said, 4+len(indent)) { // 4: the bar
 			u.Printf("  %s %s%s\n", u.Dim("│"), indent, part)
 		}
 	}
@@ -193,53 +186,12 @@ func Wrap(s string, width int) string {
 	return b.String()
 }
 
-// Printable makes a text safe for a terminal, and one line that reads in the order it is written in: names,
-// notes and screens come from agents.
-func Printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return ' '
-		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
-			return -1
-		}
-		return r
-	}, s)
-}
-
-// Ago is the time since t, roughly.
-func Ago(t time.Time) string {
-	switch d := time.Since(t); {
-	case d < time.Second:
-		return "now"
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%ds ago", int(d.Seconds()))
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%dm ago", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh ago", int(d.Hours()))
-	default:
-		return t.Local().Format(time.DateOnly)
-	}
-}
-
-// Seconds is a measured time.
-func Seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", max(d, 0).Seconds()) }
-
 // Stamp is a point in local time, in full.
 func Stamp(t *time.Time) string {
 	if t == nil {
 		return ""
 	}
-	return t.Local().Format("2006-01-02 15:04:05 MST")
-}
-
-// OrDash is the value, or a dash where a cell would be empty.
-func OrDash(s *string) string {
-	if s == nil || *s == "" {
-		return "-"
-	}
-	return *s
+	return words.Stamp(*t)
 }
 
 func Number(id *int64) string {
@@ -254,14 +206,6 @@ func Text(s *string) string {
 		return ""
 	}
 	return *s
-}
-
-// Counted is a number of things.
-func Counted(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return fmt.Sprintf("%d %s", n, thing)
 }
 
 func YesOrNo(b bool) string {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 // snapshot is what the source saw. It is not changed once it was sent.
@@ -88,7 +89,7 @@ func rowsOf(s snapshot) []row {
 // needyRow is about what needs a person.
 func needyRow(n *daemon.Attention) row {
 	r := row{
-		key: key{agentRow, n.ID}, group: needsYou, since: n.Since, state: words(n.Kind), asks: n.Brief,
+		key: key{agentRow, n.ID}, group: needsYou, since: n.Since, state: words.Of(n.Kind), asks: n.Brief,
 		need: n, agent: n.Agent, handoff: n.Handoff, pipeline: n.Pipeline,
 	}
 	switch n.About {
