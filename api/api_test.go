@@ -312,8 +312,9 @@ func TestHealth(t *testing.T) {
 	if got := h.mainDoor().do("GET", "/api/openapi.yaml", ""); !bytes.Equal(got.body, openAPI) {
 		t.Errorf("description: %d %.100q", got.status, got.body)
 	}
-	h.tmux.FailNext(context.DeadlineExceeded)
+	h.tmux.Fail(context.DeadlineExceeded)
 	h.mainDoor().do("GET", "/readyz", "").wants(t, "without tmux", 503, "tmux_unavailable")
+	h.tmux.Fail(nil)
 	if got := must(h.client.Ready(ctx))(t); got.Status != "ready" {
 		t.Errorf("ready again: %+v", got)
 	}

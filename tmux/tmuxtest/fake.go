@@ -69,8 +69,9 @@ func (f *Fake) Server() int {
 // SwitchClients moves no client: a Fake has none.
 func (f *Fake) SwitchClients(context.Context, string, string) error { return f.failure() }
 
-// FailNext makes the next call of a Terminal's method return err.
-func (f *Fake) FailNext(err error) {
+// Fail makes each call of a Terminal's method return err, until Fail(nil). A daemon's own sweep calls as well: a failure
+// of one call alone could be the sweep's.
+func (f *Fake) Fail(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.fail = err
@@ -79,9 +80,7 @@ func (f *Fake) FailNext(err error) {
 func (f *Fake) failure() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	err := f.fail
-	f.fail = nil
-	return err
+	return f.fail
 }
 
 // Add adds a pane that somebody else made. It fills in empty fields.
