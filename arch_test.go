@@ -245,8 +245,8 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// forTests reports whether a folder holds what only tests use: tmuxtest, dbtest, claudetest.
-func forTests(dir string) bool { return strings.HasSuffix(dir, "test") }
+// forTests reports whether a folder holds what only tests use: tmuxtest, dbtest, claudetest, or one below such a folder.
+func forTests(dir string) bool { return strings.Contains(dir+"/", "test/") }
 
 // simulated reports whether a folder holds what only simulations use.
 func simulated(dir string) bool { return dir == "daemon/sim" || strings.HasPrefix(dir, "daemon/sim/") }

@@ -35,8 +35,8 @@ type Session struct {
 }
 
 // Document is a believable handoff, made of the prompts and the files of the working directory, with further
-// headings. claims are files that it says were changed and that nobody has touched.
-func (m Session) Document(further []string, claims ...string) string {
+// headings.
+func (m Session) Document(further []string) string {
 	name := m.Name
 	if name == "" {
 		name = "scripted agent"
@@ -55,7 +55,6 @@ func (m Session) Document(further []string, claims ...string) string {
 		questions = append(questions, "Is “"+Quote(title, 60)+"” finished as the user expects?")
 	}
 	modified := slices.Compact(slices.Sorted(slices.Values(m.Edited)))
-	modified = append(modified, claims...)
 	decisions := []string{
 		"Work only inside " + m.Cwd + ": nothing outside belongs to this task",
 		"Look before changing: the tasks were noted first",

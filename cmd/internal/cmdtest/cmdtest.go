@@ -80,7 +80,7 @@ func (l *Printed) String() string {
 // What these programs do at once is tested with the race detector in their own packages, the agent in stories in memory.
 var (
 	mainPrograms  = childtest.NewPrograms("github.com/understudyd/understudy/cmd/understudy", "github.com/understudyd/understudy/cmd/understudy-hook")
-	agentPrograms = childtest.NewPrograms("github.com/understudyd/understudy/cmd/understudy-hook", "github.com/understudyd/understudy/cmd/internal/scripted/testdata/agent")
+	agentPrograms = childtest.NewPrograms("github.com/understudyd/understudy/cmd/understudy-hook", "github.com/understudyd/understudy/cmd/internal/scripted/scriptedtest/agent")
 )
 
 // MainProgram is understudy for tests that run it, with the program of hooks beside it.

@@ -197,7 +197,7 @@ func (d *demo) serve(ctx context.Context, cancel context.CancelCauseFunc, comman
 	s.Listen, s.Notify.Desktop = "none", false
 	environ := os.Environ()
 	if command == nil {
-		command = []string{d.place.binary, "scripted-agent", "--behave", "report"}
+		command = []string{d.place.binary, "scripted-agent", "--report"}
 		environ = append(environ, "CLAUDE_CONFIG_DIR="+d.place.claude)
 	}
 	if d.flags.pipeline {

@@ -16,22 +16,23 @@ import (
 	"github.com/understudyd/understudy/daemon/actor"
 )
 
-// agent is one running scripted agent.
-type agent struct {
+// Agent is one running scripted agent.
+type Agent struct {
 	Process
+	Memory actor.Memory // what the brain knows of its session; the worker alone uses it
+
+	script     Script
 	alive      context.Context // ends when the process does
 	kill       func()          // ends it, with all that it does
-	opt        options
-	env        environment
-	cwd        string
+	opt        Options
 	configDir  string
 	settings   settings
 	warnings   []string // about the settings
 	screen     *screen  // nil in print mode
+	printer    *printer // nil but in print mode
 	registry   *registry
 	transcript transcript
 	statusLine statusLine
-	memory     memory          // used by the worker alone
 	life       context.Context // ends with the session
 
 	// What other goroutines ask of the loop.
@@ -47,8 +48,6 @@ type agent struct {
 	turns     int                // turns waiting and running
 	interrupt context.CancelFunc // of the running turn, or nil
 	dialog    *dialog
-	tasks     []actor.Task // running in the background
-	complaint string       // about the behaviours, shown once
 	wg        sync.WaitGroup
 }
 
@@ -65,7 +64,7 @@ type job struct {
 }
 
 // main is what the program does.
-func (a *agent) main() int {
+func (a *Agent) main() int {
 	complain := func(err error) int {
 		fmt.Fprintf(a.Stderr, "error: %v\n", err)
 		return 1
@@ -75,21 +74,18 @@ func (a *agent) main() int {
 		return complain(err)
 	}
 	if opt.version {
-		fmt.Fprintf(a.Stdout, "%s (scripted agent)\n", version)
+		fmt.Fprintf(a.Stdout, "%s (scripted agent)\n", Version)
 		return 0
 	}
 	err = a.prepare(opt)
 	var missing errNoConversation
-	if opt.print && errors.As(err, &missing) {
+	if opt.Print && errors.As(err, &missing) {
 		return printMissing(opt, missing, a.Stdout, a.Stderr)
 	}
 	if err != nil {
 		return complain(err)
 	}
-	if a.behave().has("crash-at-start") {
-		return complain(errors.New("scripted crash at start"))
-	}
-	if opt.print {
+	if opt.Print {
 		return a.printAnswer()
 	}
 	code, err := a.run()
@@ -99,18 +95,20 @@ func (a *agent) main() int {
 	return code
 }
 
-// prepare finds directories and settings and decides on the session.
-func (a *agent) prepare(opt options) (err error) {
-	a.opt, a.env, a.life = opt, a.Environ, a.alive
+// prepare finds directories and settings and chooses the session.
+func (a *Agent) prepare(opt Options) (err error) {
+	if prepare := a.script.Prepare; prepare != nil {
+		if err := prepare(&opt); err != nil {
+			return err
+		}
+	}
+	a.opt, a.life = opt, a.alive
 	a.quits, a.giveBack, a.wake = make(chan quit, 4), make(chan string, 16), make(chan struct{}, 1)
-	if a.cwd, err = filepath.EvalSymlinks(a.Dir); err != nil {
+	if a.Dir, err = filepath.EvalSymlinks(a.Dir); err != nil {
 		return fmt.Errorf("working directory: %w", err)
 	}
-	a.configDir = configDir(a.env)
-	if a.settings, a.warnings, err = loadSettings(opt.settings, a.configDir, a.cwd); err != nil {
-		return err
-	}
-	if _, err := readBehaviours(opt, a.env); err != nil {
+	a.configDir = configDir(a.Environ)
+	if a.settings, a.warnings, err = loadSettings(opt.Settings, a.configDir, a.Dir); err != nil {
 		return err
 	}
 	if err := a.chooseSession(); err != nil {
@@ -121,7 +119,8 @@ func (a *agent) prepare(opt options) (err error) {
 }
 
 // configDir is where Claude Code keeps its state.
-func configDir(env environment) string {
+func configDir(environ []string) string {
+	env := environment(environ)
 	if dir := env.get("CLAUDE_CONFIG_DIR"); dir != "" {
 		return dir
 	}
@@ -134,7 +133,7 @@ func configDir(env environment) string {
 }
 
 // chooseSession sets the session id: a new one, the one asked for, or the one to resume.
-func (a *agent) chooseSession() error {
+func (a *Agent) chooseSession() error {
 	a.sessionID = uuid.NewString()
 	if id := a.opt.sessionID; id != "" {
 		if _, err := os.Stat(a.transcriptPath(id)); !errors.Is(err, fs.ErrNotExist) {
@@ -144,16 +143,16 @@ func (a *agent) chooseSession() error {
 	}
 	if id := a.opt.resume; id != "" {
 		path := a.transcriptPath(id)
-		if a.opt.print {
+		if a.opt.Print {
 			path = a.findTranscript(id)
 		}
-		past, err := recall(path)
+		past, err := a.recall(path)
 		if err != nil {
 			return errNoConversation(id)
 		}
-		a.memory = past.memory
-		if a.opt.print { // recorded with the session
-			a.opt.model, a.opt.name = cmp.Or(past.model, a.opt.model), cmp.Or(a.opt.name, past.name)
+		a.Memory = past.memory
+		if a.opt.Print { // recorded with the session
+			a.opt.model, a.opt.Name = cmp.Or(past.model, a.opt.model), cmp.Or(a.opt.Name, past.name)
 		}
 		if !a.opt.fork {
 			a.sessionID = strings.TrimSuffix(filepath.Base(id), ".jsonl")
@@ -169,36 +168,21 @@ func (e errNoConversation) Error() string {
 	return "no conversation found with session ID: " + string(e)
 }
 
-// behave reads the misbehaviours in force. What is wrong with them is shown, once.
-func (a *agent) behave() behaviours {
-	b, err := readBehaviours(a.opt, a.env)
-	if err != nil && a.screen != nil {
-		a.mu.Lock()
-		told := a.complaint == err.Error()
-		a.complaint = err.Error()
-		a.mu.Unlock()
-		if !told {
-			a.screen.print(actor.BlockError, err.Error())
-		}
-	}
-	return b
-}
-
 // ids are the session's id and the id of the newest prompt, "" before the first.
-func (a *agent) ids() (session, prompt string) {
+func (a *Agent) ids() (session, prompt string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.sessionID, a.promptID
 }
 
-func (a *agent) newPromptID() {
+func (a *Agent) newPromptID() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.promptID = uuid.NewString()
 }
 
 // status changes the registry file and returns the status before.
-func (a *agent) status(change func(*registryEntry)) (before string) {
+func (a *Agent) status(change func(*registryEntry)) (before string) {
 	id, _ := a.ids()
 	a.registry.set(func(e *registryEntry) {
 		before = e.Status
@@ -209,28 +193,26 @@ func (a *agent) status(change func(*registryEntry)) (before string) {
 }
 
 // settle says idle, unless more turns wait or commands run in the background.
-func (a *agent) settle() {
-	a.mu.Lock()
+func (a *Agent) settle() {
 	status := "idle"
 	switch {
-	case a.turns > 0:
+	case a.busy():
 		status = "busy"
-	case len(a.tasks) > 0: // measured
+	case len(a.tasks()) > 0: // measured
 		status = "shell"
 	}
-	a.mu.Unlock()
 	a.status(func(e *registryEntry) { e.Status, e.WaitingFor = status, "" })
 }
 
 // stop asks the loop to end the process; the first to ask decides.
-func (a *agent) stop(q quit) {
+func (a *Agent) stop(q quit) {
 	select {
 	case a.quits <- q:
 	default: // it is ending already
 	}
 }
 
-func (a *agent) enqueue(j job) {
+func (a *Agent) enqueue(j job) {
 	a.mu.Lock()
 	a.jobs = append(a.jobs, j)
 	if j.turn {
@@ -244,7 +226,7 @@ func (a *agent) enqueue(j job) {
 }
 
 // work runs jobs in order until ctx ends.
-func (a *agent) work(ctx context.Context) {
+func (a *Agent) work(ctx context.Context) {
 	for ctx.Err() == nil {
 		a.mu.Lock()
 		if len(a.jobs) == 0 {
@@ -281,14 +263,14 @@ func (a *agent) work(ctx context.Context) {
 }
 
 // busy says whether a turn runs or is about to.
-func (a *agent) busy() bool {
+func (a *Agent) busy() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.ready && a.turns > 0
 }
 
 // interruptTurn is Esc: it ends the running turn, without a hook. False when none runs.
-func (a *agent) interruptTurn() bool {
+func (a *Agent) interruptTurn() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.interrupt == nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // compact is /compact: the session goes on under its id, with a summary in the place of its history.
-func (a *agent) compact(ctx context.Context, instructions string) {
+func (a *Agent) compact(ctx context.Context, instructions string) {
 	a.newPromptID()
 	a.status(func(e *registryEntry) { e.Status = "busy" })
 	answer := a.hook(ctx, "PreCompact", "manual", a.hooks().PreCompact("manual", instructions))
@@ -22,9 +22,9 @@ func (a *agent) compact(ctx context.Context, instructions string) {
 	a.summarise(ctx, "manual")
 }
 
-// autoCompact is what happens before an answer when the context window is nearly full. Measured: a
+// AutoCompact is what happens before an answer when the context window is nearly full. Measured: a
 // PreCompact that blocks is not told of anywhere, and the turn goes on with the whole history.
-func (a *agent) autoCompact(ctx context.Context) {
+func (a *Agent) AutoCompact(ctx context.Context) {
 	answer := a.hook(ctx, "PreCompact", "auto", a.hooks().PreCompact("auto", ""))
 	if !answer.block {
 		a.summarise(ctx, "auto")
@@ -32,17 +32,17 @@ func (a *agent) autoCompact(ctx context.Context) {
 }
 
 // summarise replaces the history with a summary, which is the part that both kinds have in common.
-func (a *agent) summarise(ctx context.Context, trigger string) {
-	if sleep(ctx, a.behave().duration("think", thinkTime)) != nil {
+func (a *Agent) summarise(ctx context.Context, trigger string) {
+	if sleep(ctx, ThinkTime) != nil {
 		return
 	}
 	before := a.transcript.used()
-	summary := "The session so far: " + strings.Join(a.memory.Titles(), "; ")
+	summary := "The session so far: " + strings.Join(a.Memory.Titles(), "; ")
 	// Compaction is done by a subagent without a type, whose end is told.
 	session, _ := a.ids()
 	id := "a" + strings.ReplaceAll(uuid.NewString(), "-", "")[:16]
 	its := filepath.Join(strings.TrimSuffix(a.transcriptPath(session), ".jsonl"), "subagents", "agent-"+id+".jsonl")
-	a.hook(ctx, "SubagentStop", "", a.hooks().SubagentStop(id, its, summary, a.running()))
+	a.hook(ctx, "SubagentStop", "", a.hooks().SubagentStop(id, its, summary, a.tasks()))
 	a.sessionStart(ctx, a.hooks().SessionStart("compact", 0))
 	if ctx.Err() != nil {
 		return

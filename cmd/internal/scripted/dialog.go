@@ -16,9 +16,9 @@ type dialog struct {
 // cancelled is the answer of Esc.
 const cancelled = -1
 
-// ask shows a dialog and waits for its answer. Meanwhile the registry says waiting for what. It
+// Ask shows a dialog and waits for its answer. Meanwhile the registry says waiting for what. It
 // returns cancelled when ctx ends or Esc was pressed.
-func (a *agent) ask(ctx context.Context, waitingFor string, asked actor.Dialog) int {
+func (a *Agent) Ask(ctx context.Context, waitingFor string, asked actor.Dialog) int {
 	d := dialog{Dialog: asked, answer: make(chan int, 1)}
 	before := a.status(func(e *registryEntry) { e.Status, e.WaitingFor = "waiting", waitingFor })
 	a.setDialog(&d)
@@ -34,7 +34,7 @@ func (a *agent) ask(ctx context.Context, waitingFor string, asked actor.Dialog) 
 	}
 }
 
-func (a *agent) setDialog(d *dialog) {
+func (a *Agent) setDialog(d *dialog) {
 	a.mu.Lock()
 	a.dialog = d
 	a.mu.Unlock()
@@ -46,7 +46,7 @@ func (a *agent) setDialog(d *dialog) {
 }
 
 // dialogKey gives a key to the open dialog; false when there is none.
-func (a *agent) dialogKey(k key) bool {
+func (a *Agent) dialogKey(k key) bool {
 	a.mu.Lock()
 	d := a.dialog
 	a.mu.Unlock()

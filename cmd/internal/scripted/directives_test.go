@@ -7,47 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 )
-
-// What a prompt of a pipeline only passes on steers nobody, and a line that names an agent steers that
-// one alone.
-func TestDirectivesOfSteps(t *testing.T) {
-	t.Parallel()
-	const header = "## Handoff from previous step (developer)\n\n**What was done**: Looked into @busy 1h.\n\n" +
-		"**Decisions made**:\n- none @report\n- @hold /x\n\n**Open questions**:\n@ask\n\n**Your task**: @say nothing.\n\n"
-	developer := options{name: "developer-7", systemPrompt: "Skill.\n\nYou are step 2 of 5 of the pipeline run 3, \"x\"."}
-	for name, row := range map[string]struct {
-		prompt string
-		want   directives
-	}{
-		"header":             {header + "Look. @busy 2s\n\n## Original request\n\nMend it. @edit a.go", directives{busy: 2 * time.Second, edits: []string{"a.go"}}},
-		"say, own":           {"Work. @say Done.\n\n## Original request\n\nMend it.", directives{say: "Done."}},
-		"say, request":       {header + "Work.\n\n## Original request\n\nMend it. @say # Done\n\n## What", directives{say: "# Done\n\n## What"}},
-		"quoted":             {"Noted: “Mend it. @hold /x …”. And @busy 2s", directives{busy: 2 * time.Second}},
-		"mine":               {"Mend it.\n@step developer- @busy 2s\n@step reviewer- @ask\n@step 2 @report", directives{busy: 2 * time.Second, report: true}},
-		"mine, with colon":   {"@step developer-7: @raw out.md\r\n@step 3: @ask", directives{raw: "out.md"}},
-		"mine wins":          {"@step developer @say mine\n@busy 1s @say all's", directives{busy: time.Second, say: "mine"}},
-		"no line of its own": {"Mend it. @step developer @report", directives{report: true}},
-		"others'":            {"@say all's\n@step con @ask\n@step 22 @ask\nmore", directives{say: "all's\nmore"}},
-	} {
-		if got := developer.directives(row.prompt); !reflect.DeepEqual(got, row.want) {
-			t.Errorf("%s: got %+v, want %+v", name, got, row.want)
-		}
-	}
-}
-
-func TestBehavioursOfOneAgent(t *testing.T) {
-	t.Parallel()
-	b := behaviours{}
-	con := options{name: "developer-7", systemPrompt: "You are step 2 of 5 of the pipeline run 3."}
-	if err := b.add("no-stop,developer-:think=1s,reviewer-:api-error\n2:two-blocks 3:ignore-exit", con.means); err != nil {
-		t.Fatal(err)
-	}
-	if want := (behaviours{"no-stop": "", "think": "1s", "two-blocks": ""}); !reflect.DeepEqual(b, want) {
-		t.Errorf("got %v, want %v", b, want)
-	}
-}
 
 // The file of misbehaviours is every agent's; here it is one's and not the other's.
 func TestMisbehaviourOfAnotherAgent(t *testing.T) {
@@ -78,8 +38,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// In a step the report names what the step was told, and the behaviour of that name makes it the ordinary
-// answer there alone.
+// In a step the report names what the step was told, and --report makes it the ordinary answer there alone.
 func TestReportOfAStep(t *testing.T) {
 	t.Parallel()
 	const prompt = "## Handoff from previous step (developer)\n\n**What was done**: Slated.\n\nCheck it.\n\n" +
@@ -93,7 +52,7 @@ func TestReportOfAStep(t *testing.T) {
 		{"You are a reviewer.", []string{"Noted: “"}, []string{"## What Was Done"}},
 	} {
 		r := newRig(t)
-		r.start(r.args("--behave", "report", "--append-system-prompt", row.place, "--", prompt)...)
+		r.start(r.args("--report", "--append-system-prompt", row.place, "--", prompt)...)
 		r.idle()
 		got := r.hooks("SessionStart(startup)", "UserPromptSubmit", "Stop")[2].field("last_assistant_message")
 		for _, want := range row.want {
@@ -197,7 +156,6 @@ func TestFinalMessages(t *testing.T) {
 	}{
 		"no-final-message":     {nil, []string{whole}},
 		"no-final-text":        {nil, nil},
-		"two-blocks":           {"## Two\n\n2", []string{"# Title\n\n## One\n\n1\n", "## Two\n\n2"}},
 		"late-transcript=30ms": {whole, []string{whole}},
 	} {
 		t.Run(behaviour, func(t *testing.T) {

@@ -1,73 +1,79 @@
 package scripted
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
-	"sync"
 
 	"github.com/understudyd/understudy/daemon/actor"
 )
 
 // document is the text of the handoff document, with further headings.
-func (a *agent) document(b behaviours, further []string) string {
-	switch {
-	case b.has("empty-document"):
-		return ""
-	case b.has("blank-document"):
-		return " \n\t\n  \n"
-	case b.has("no-further"):
-		further = nil
-	}
-	var claims []string
-	if b.has("claims") {
-		claims = append(claims, "ghost.go")
-	}
+func (a *Agent) document(further []string) string {
 	id, _ := a.ids()
-	text := actor.Session{Name: a.opt.name, ID: id, Cwd: a.cwd, Memory: a.memory.Memory}.Document(further, claims...)
-	if b.has("no-headings") {
-		lines := strings.SplitAfter(text, "\n")
-		text = strings.Join(slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, "#") }), "")
-	}
-	if b.has("huge-document") {
-		const filler = "One more line about nothing, as an agent writes that does not know when to stop.\n"
-		missing := max(b.size()-len(text), 0)
-		text += strings.Repeat(filler, missing/len(filler)+1)[:missing]
-	}
-	return text
+	return actor.Session{Name: a.opt.Name, ID: id, Cwd: a.Dir, Memory: a.Memory}.Document(further)
 }
 
-var (
-	// handedOn begins the prompt of a step that has another one before it.
-	handedOn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^## Handoff from previous step \(([^)\n]+)\)\n`) })
+// handOver writes the handoff document that the prompt asks for.
+func (a *Agent) handOver(ctx context.Context, task actor.Assignment) (string, error) {
+	headings := task.Headings
+	for _, path := range task.Reads {
+		var text string
+		if err := a.Use(ctx, readTool(path, &text)); ctx.Err() != nil {
+			return "", err
+		}
+		headings = append(headings, actor.FurtherHeadings(text)...)
+	}
+	deliver, content := a.script.Deliver, a.document(headings)
+	if deliver == nil {
+		deliver = func(ctx context.Context, a *Agent, path, content string) error {
+			return a.Use(ctx, WriteTool(path, content, func() error { return a.WriteFile(path, content) }))
+		}
+	}
+	err := deliver(ctx, a, task.Document, content)
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case errors.Is(err, errRefused):
+		return "I was not allowed to write " + task.Document + ".", nil
+	case err != nil:
+		return "I could not write the handoff document: " + err.Error(), nil
+	}
+	return "The handoff document is written: " + task.Document + "\nIt says what was done, what was decided, what is open and what to do next. I have stopped working.", nil
+}
 
-	// approvalNote ends the prompt of a step that was approved with a comment.
-	approvalNote = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)\n\n\[Approval note: (.*)\]\s*$`) })
-)
-
-// report is a final message under the four headings, one paragraph each. It names the original request or,
-// where the prompt has none, the prompt's first line, and what else a step of a pipeline is told.
-func (a *agent) report(prompt string) string {
-	m, before := a.memory, ""
-	decisions := []string{"Work only inside " + a.cwd + ": nothing outside belongs to this task"}
-	if found := handedOn().FindStringSubmatch(prompt); found != nil {
-		before = "Began with what the " + found[1] + " has left. "
+// takeOver reads what a predecessor left and says what comes next.
+func (a *Agent) takeOver(ctx context.Context, task actor.Assignment) (string, error) {
+	var texts []string
+	var missing []string
+	for _, path := range task.Reads {
+		var text string
+		if err := a.Use(ctx, readTool(path, &text)); ctx.Err() != nil {
+			return "", ctx.Err()
+		} else if err != nil {
+			missing = append(missing, path)
+			continue
+		}
+		texts = append(texts, text)
 	}
-	if at := approvalNote().FindStringSubmatchIndex(prompt); at != nil {
-		decisions = append(decisions, "The approval note goes first: “"+actor.Quote(prompt[at[2]:at[3]], 100)+"”")
-		prompt = prompt[:at[0]]
+	if len(texts) == 0 {
+		return "I cannot take over: " + strings.Join(missing, ", ") + " cannot be read.", nil
 	}
-	if at := strings.LastIndex(prompt, originalRequest); at >= 0 {
-		prompt = prompt[at+len(originalRequest):]
+	a.Memory.Predecessor = task.Reads[0]
+	for _, text := range texts {
+		if steps := actor.NextSteps(text); len(steps) > 0 {
+			a.Memory.Inherited = steps
+			break
+		}
 	}
-	first, _, _ := strings.Cut(strings.TrimSpace(prompt), "\n")
-	asked := strings.TrimSuffix(actor.Quote(first, 100), ".")
-	modified := slices.Compact(slices.Sorted(slices.Values(m.Edited)))
 	var w strings.Builder
-	fmt.Fprintf(&w, "## What Was Done\n\n%sLooked into “%s”. Files modified: %s.\n\n", before, asked, actor.OrNone(modified))
-	fmt.Fprintf(&w, "## Decisions Made\n\n%s\n", actor.List(append(decisions, m.Decisions...), ""))
-	fmt.Fprintf(&w, "## Open Questions\n\n- Is that all that the user expects?\n\n")
-	fmt.Fprintf(&w, "## Next Agent Context\n\nGo on with the request from there. Files here: %s.\n", actor.OrNone(actor.ListFiles(a.cwd)))
-	return w.String()
+	fmt.Fprintf(&w, "I have taken over (%s). Next steps:\n", actor.Author(texts[0]))
+	for i, step := range a.Memory.Inherited {
+		fmt.Fprintf(&w, "%d. %s\n", i+1, step)
+	}
+	if len(a.Memory.Inherited) == 0 {
+		w.WriteString("none were named; I shall ask.\n")
+	}
+	return strings.TrimSpace(w.String()), nil
 }

@@ -2,26 +2,12 @@ package scripted
 
 import (
 	"os"
-	"reflect"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/understudyd/understudy/daemon/actor"
 )
-
-func TestFurtherHeadings(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string][]string{
-		"Write to /x.md under exactly these headings: ## What Was Done (progress), ## Decisions Made (a list), ## Open Questions (blockers), ## Next Agent Context (x, y), ## current_story, ## Code Patterns. Keep done apart.": {"current_story", "Code Patterns"},
-		"# How\n\n- **## What Was Done**: x\n- **## tech_constraints**: y\n\n## Focus\n\nthe parser\n\n## Experience\n":                                                                                                          {"tech_constraints"},
-		"Write it": nil,
-	} {
-		if got := actor.FurtherHeadings(text); !reflect.DeepEqual(got, want) {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
-}
 
 var headingLine = regexp.MustCompile(`(?m)^#+ (.+)$`)
 

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { os.Exit(wardentest.Run(m.Run)) }
 
 // programs are the scripted agent. What its goroutines do at once the race detector sees in the stories in memory of
 // cmd/understudy, which run it without a process.
-var programs = childtest.NewPrograms("./testdata/agent")
+var programs = childtest.NewPrograms("./scriptedtest/agent")
 
 func program(t testing.TB) string { return programs.Path(t, "agent") }
 
@@ -287,4 +287,19 @@ func (r *rig) transcript() string {
 		r.t.Fatal(err)
 	}
 	return string(text)
+}
+
+// without is the environment less some names.
+func (e environment) without(names ...string) environment {
+	var out environment
+next:
+	for _, entry := range e {
+		for _, name := range names {
+			if strings.HasPrefix(entry, name+"=") {
+				continue next
+			}
+		}
+		out = append(out, entry)
+	}
+	return out
 }

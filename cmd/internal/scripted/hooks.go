@@ -44,7 +44,7 @@ type hookOutput struct {
 
 // hook sends one event: all its hooks in parallel, and waits for those that are not async.
 // subject is what matchers are held against. It never fails; failures are shown, as Claude Code does.
-func (a *agent) hook(ctx context.Context, event, subject string, more fields) hookAnswer {
+func (a *Agent) hook(ctx context.Context, event, subject string, more fields) hookAnswer {
 	hooks := a.settings.matching(event, subject)
 	if len(hooks) == 0 || a.alive.Err() != nil {
 		return hookAnswer{}
@@ -86,9 +86,9 @@ func join(a, b string) string {
 }
 
 // payload is the JSON on a hook's standard input.
-func (a *agent) payload(event string, more fields) []byte {
+func (a *Agent) payload(event string, more fields) []byte {
 	id, promptID := a.ids()
-	text, err := json.Marshal(actor.Payload(event, id, a.transcriptPath(id), a.cwd, promptID, more))
+	text, err := json.Marshal(actor.Payload(event, id, a.transcriptPath(id), a.Dir, promptID, more))
 	if err != nil {
 		panic(fmt.Sprintf("hook payload of %s: %v", event, err)) // only our own plain values are in it
 	}
@@ -96,32 +96,28 @@ func (a *agent) payload(event string, more fields) []byte {
 }
 
 // hooks makes the payloads.
-func (a *agent) hooks() actor.Hooks {
-	return actor.Hooks{Name: a.opt.name, Model: a.opt.model, Mode: a.opt.permissionMode}
+func (a *Agent) hooks() actor.Hooks {
+	return actor.Hooks{Name: a.opt.Name, Model: a.opt.model, Mode: a.opt.permissionMode}
 }
 
 // hookEnv is the agent's own environment with what Claude Code adds.
-func (a *agent) hookEnv() []string {
+func (a *Agent) hookEnv() []string {
 	id, _ := a.ids()
 	entrypoint := "cli"
 	var attended []string
-	if a.opt.print {
+	if a.opt.Print {
 		entrypoint, attended = "sdk-cli", []string{"CLAUDE_CODE_SESSION_ATTENDED=0"}
 	}
-	env := append([]string(nil), a.env...)
+	env := append([]string(nil), a.Environ...)
 	for name, value := range a.settings.Env {
 		env = append(env, name+"="+value)
 	}
 	env = append(env, attended...)
-	env = append(env,
+	return append(env,
 		"CLAUDE_PID="+strconv.Itoa(a.PID),
-		"CLAUDE_PROJECT_DIR="+a.cwd,
+		"CLAUDE_PROJECT_DIR="+a.Dir,
 		"CLAUDE_CODE_SESSION_ID="+id,
 		"CLAUDE_CODE_ENTRYPOINT="+entrypoint)
-	if a.behave().has("foreign-secret") {
-		env = append(env, "UNDERSTUDY_LAUNCH=foreign-0000000000000000")
-	}
-	return env
 }
 
 // timeout is how long a hook of event may run: 600 s, with the measured exceptions.
@@ -141,7 +137,7 @@ func (h hookDef) timeout(event string) time.Duration {
 }
 
 // runHook runs one command hook and reads its answer.
-func (a *agent) runHook(ctx context.Context, event string, hook hookDef, payload []byte, env []string) hookAnswer {
+func (a *Agent) runHook(ctx context.Context, event string, hook hookDef, payload []byte, env []string) hookAnswer {
 	ctx, cancel := context.WithTimeout(ctx, hook.timeout(event))
 	defer cancel()
 	argv := []string{"sh", "-c", hook.Command}

@@ -4,8 +4,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-
-	"github.com/understudyd/understudy/daemon/actor"
 )
 
 func TestKeyboard(t *testing.T) {
@@ -67,53 +65,4 @@ func FuzzKeyboard(f *testing.F) {
 			}
 		}
 	})
-}
-
-func TestComposer(t *testing.T) {
-	t.Parallel()
-	var c actor.Composer
-	c.Text = "draft"
-	c.PutAway()
-	c.PutAway() // no harm on an empty composer
-	c.Paste("a\nb  \n")
-	if got := c.Take(); got != "a\nb" {
-		t.Errorf("prompt %q", got)
-	}
-	if c.Text != "draft" {
-		t.Errorf("the draft did not come back: %q", c.Text)
-	}
-	c.Text = "one\ntwo"
-	for _, want := range []string{"one\n", "one", ""} {
-		if c.KillLine(); c.Text != want {
-			t.Errorf("C-u: %q, want %q", c.Text, want)
-		}
-	}
-	long := strings.Repeat("y", 801)
-	c.Text = "see "
-	c.Paste(long)
-	if c.Text != "see [Pasted text #1 +0 lines]" {
-		t.Errorf("composer %q", c.Text)
-	}
-	if got := c.Take(); got != "see \n\n<pasted_content id=\"f982\">\n"+long+"\n</pasted_content id=\"f982\">\n" {
-		t.Errorf("prompt %q", got)
-	}
-}
-
-func TestWrap(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		text  string
-		width int
-		want  []string
-	}{
-		{"", 5, []string{""}},
-		{"one two three", 8, []string{"one two", "three"}},
-		{"abcdefgh", 3, []string{"abc", "def", "gh"}},
-		{"漢字漢字", 5, []string{"漢字", "漢字"}},
-		{"a\n\nb", 5, []string{"a", "", "b"}},
-	} {
-		if got := actor.Wrap(row.text, row.width); !reflect.DeepEqual(got, row.want) {
-			t.Errorf("actor.Wrap(%q, %d) = %q, want %q", row.text, row.width, got, row.want)
-		}
-	}
 }

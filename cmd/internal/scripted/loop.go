@@ -18,7 +18,7 @@ const twice = 800 * time.Millisecond
 const escapeWait = 20 * time.Millisecond
 
 // run takes the terminal, works until the session ends and gives it back.
-func (a *agent) run() (int, error) {
+func (a *Agent) run() (int, error) {
 	input, err := a.Terminal.Open()
 	if err != nil {
 		return 0, err
@@ -27,7 +27,7 @@ func (a *agent) run() (int, error) {
 	if a.settings.StatusLine.Command != "" {
 		a.screen.Status = statusRows("")
 	}
-	l := &loop{agent: a, input: input, signals: a.Signals(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGWINCH)}
+	l := &loop{Agent: a, input: input, signals: a.Signals(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGWINCH)}
 	l.resize()
 
 	ctx, cancel := context.WithCancel(a.alive)
@@ -40,9 +40,7 @@ func (a *agent) run() (int, error) {
 		}
 	})
 	a.enqueue(job{run: a.start})
-	if !a.behave().has("lost-prompt") {
-		l.begin(ctx, a.opt.prompt)
-	}
+	l.begin(ctx, a.opt.Prompt)
 	q := l.loop(ctx)
 	if q.reason == "" { // a crash: what waits for the session's end must not take it for one, and write
 		l.kill()
@@ -52,26 +50,26 @@ func (a *agent) run() (int, error) {
 }
 
 // header is what stands at the top of the screen for as long as the agent runs.
-func (a *agent) header() []string {
-	title := "✻ Scripted agent " + version + " · stands in for Claude Code, no model behind it"
+func (a *Agent) header() []string {
+	title := "✻ Scripted agent " + Version + " · stands in for Claude Code, no model behind it"
 	var parts []string
-	if a.opt.name != "" {
-		parts = append(parts, a.opt.name)
+	if a.opt.Name != "" {
+		parts = append(parts, a.opt.Name)
 	}
-	if n := len(a.opt.systemPrompt); n > 0 {
+	if n := len(a.opt.SystemPrompt); n > 0 {
 		parts = append(parts, fmt.Sprintf("%.1f kB of instructions", float64(n)/1000))
 	}
-	return []string{title, "  " + strings.Join(append(parts, a.cwd), " · ")}
+	return []string{title, "  " + strings.Join(append(parts, a.Dir), " · ")}
 }
 
-func (a *agent) footer() string {
+func (a *Agent) footer() string {
 	id, _ := a.ids()
 	return a.opt.permissionMode + " · session " + id[:8]
 }
 
 // loop owns the keyboard and the composer.
 type loop struct {
-	*agent
+	*Agent
 	signals  <-chan os.Signal
 	input    <-chan []byte // closed when the terminal is gone
 	keys     keyboard
@@ -94,7 +92,7 @@ func (l *loop) loop(ctx context.Context) quit {
 		case sig := <-l.signals:
 			if sig == syscall.SIGWINCH {
 				l.resize()
-			} else if sig != syscall.SIGTERM || !l.behave().has("ignore-term") {
+			} else {
 				return quit{code: 143, reason: "other"}
 			}
 		case chunk, ok := <-l.input:
@@ -153,7 +151,7 @@ func (l *loop) edit(ctx context.Context, k key) {
 			c.Text = rest + "\n"
 			return
 		}
-		if c.Pasted && l.behave().has("swallow-enter") {
+		if swallow := l.script.Swallow; c.Pasted && swallow != nil && swallow() {
 			c.Pasted = false
 			return
 		}
@@ -209,7 +207,7 @@ func (l *loop) queue(ctx context.Context, prompt string) {
 	l.screen.print(actor.BlockNote, "Queued: "+actor.Quote(prompt, 60))
 	l.record("queue-operation", fields{"operation": "enqueue", "content": prompt})
 	l.wg.Go(func() {
-		if !l.submitted(ctx, l.behave(), prompt) || ctx.Err() != nil {
+		if !l.submitted(ctx, prompt) || ctx.Err() != nil {
 			return
 		}
 		l.enqueue(job{turn: true, run: func(ctx context.Context) {
@@ -232,27 +230,10 @@ func (l *loop) end(q quit) int {
 	case <-time.After(3 * time.Second): // a hook that outlives its signal does not hold the exit
 	}
 	l.hook(l.alive, "SessionEnd", q.reason, l.hooks().SessionEnd(q.reason))
-	if delay := l.behave().duration("exit-delay", 0); delay > 0 {
-		l.linger(delay)
+	if l.script.Linger != nil {
+		l.script.Linger(l.alive, l.signals)
 	}
 	l.registry.remove()
 	l.screen.close()
 	return q.code
-}
-
-// linger keeps the process alive after SessionEnd, until a signal that it does not ignore.
-func (l *loop) linger(delay time.Duration) {
-	after := time.After(delay)
-	for {
-		select {
-		case <-after:
-			return
-		case <-l.alive.Done():
-			return
-		case sig := <-l.signals:
-			if sig != syscall.SIGWINCH && (sig != syscall.SIGTERM || !l.behave().has("ignore-term")) {
-				return
-			}
-		}
-	}
 }

@@ -8,45 +8,46 @@ import (
 	"github.com/google/uuid"
 )
 
-// version is the release of Claude Code whose behaviour is mirrored.
-const version = "2.1.329"
+// Version is the release of Claude Code whose behaviour is mirrored.
+const Version = "2.1.329"
 
-// options are the command line, parsed.
-type options struct {
-	settings       string // a file, or JSON text
+// Options are the command line, parsed.
+type Options struct {
+	Settings     string // a file, or JSON text
+	Name         string
+	SystemPrompt string // text that --append-system-prompt(-file) gave
+	Prompt       string
+	Print        bool
+
 	sessionID      string
-	name           string
-	systemPrompt   string // text that --append-system-prompt(-file) gave
 	permissionMode string
 	model          string
 	resume         string
 	fork           bool
-	behave         string
-	print          bool
 	outputFormat   string
+	reports        bool // answers the steps of pipelines with [Agent.Report]
 	version        bool
-	prompt         string
 }
 
 // parseOptions reads Claude Code's flags, as far as a supervisor uses them. An unknown flag is an error.
-func parseOptions(args []string) (options, error) {
-	opt := options{permissionMode: "auto", model: "claude-opus-5-5", outputFormat: "text"}
+func parseOptions(args []string) (Options, error) {
+	opt := Options{permissionMode: "auto", model: "claude-opus-5-5", outputFormat: "text"}
 	var systemFile, ignored string
 	values := map[string]*string{
-		"--settings": &opt.settings, "--session-id": &opt.sessionID,
-		"--name": &opt.name, "-n": &opt.name,
-		"--append-system-prompt": &opt.systemPrompt, "--append-system-prompt-file": &systemFile,
+		"--settings": &opt.Settings, "--session-id": &opt.sessionID,
+		"--name": &opt.Name, "-n": &opt.Name,
+		"--append-system-prompt": &opt.SystemPrompt, "--append-system-prompt-file": &systemFile,
 		"--permission-mode": &opt.permissionMode, "--model": &opt.model,
 		"--resume": &opt.resume, "-r": &opt.resume,
-		"--behave": &opt.behave, "--output-format": &opt.outputFormat,
+		"--output-format":          &opt.outputFormat,
 		"--system-prompt-snapshot": &ignored, "--add-dir": &ignored, "--mcp-config": &ignored,
 		"--plugin-dir": &ignored, "--autocompact": &ignored, "--effort": &ignored,
 		"--allowedTools": &ignored, "--disallowedTools": &ignored,
 	}
 	var bypass, ignoredSwitch bool
 	switches := map[string]*bool{
-		"--fork-session": &opt.fork, "-p": &opt.print, "--print": &opt.print,
-		"--version": &opt.version, "-v": &opt.version,
+		"--fork-session": &opt.fork, "-p": &opt.Print, "--print": &opt.Print,
+		"--version": &opt.version, "-v": &opt.version, "--report": &opt.reports,
 		"--dangerously-skip-permissions": &bypass,
 		"--strict-mcp-config":            &ignoredSwitch, "--no-session-persistence": &ignoredSwitch, "--verbose": &ignoredSwitch,
 	}
@@ -56,10 +57,10 @@ func parseOptions(args []string) (options, error) {
 		on, isSwitch := switches[name]
 		switch {
 		case args[i] == "--":
-			opt.prompt = strings.Join(args[i+1:], " ")
+			opt.Prompt = strings.Join(args[i+1:], " ")
 			i = len(args)
 		case !strings.HasPrefix(args[i], "-") || args[i] == "-":
-			opt.prompt = args[i]
+			opt.Prompt = args[i]
 		case isSwitch && !joined:
 			*on = true
 		case isValue && joined:
@@ -68,9 +69,9 @@ func parseOptions(args []string) (options, error) {
 			i++
 			*target = args[i]
 		case isValue:
-			return options{}, fmt.Errorf("option '%s <value>' argument missing", name)
+			return Options{}, fmt.Errorf("option '%s <value>' argument missing", name)
 		default:
-			return options{}, fmt.Errorf("unknown option '%s'", name)
+			return Options{}, fmt.Errorf("unknown option '%s'", name)
 		}
 	}
 	if bypass {
@@ -80,7 +81,7 @@ func parseOptions(args []string) (options, error) {
 }
 
 // source is why the session starts, as its hook says.
-func (opt *options) source() string {
+func (opt *Options) source() string {
 	switch {
 	case opt.resume == "":
 		return "startup"
@@ -91,7 +92,7 @@ func (opt *options) source() string {
 }
 
 // complete checks the values and reads the file of the system prompt.
-func (opt *options) complete(systemFile string) error {
+func (opt *Options) complete(systemFile string) error {
 	if opt.sessionID != "" {
 		if _, err := uuid.Parse(opt.sessionID); err != nil {
 			return fmt.Errorf("invalid session ID %q: must be a valid UUID", opt.sessionID)
@@ -109,7 +110,20 @@ func (opt *options) complete(systemFile string) error {
 		if err != nil {
 			return fmt.Errorf("append system prompt file not found: %s", systemFile)
 		}
-		opt.systemPrompt = string(text)
+		opt.SystemPrompt = string(text)
 	}
 	return nil
+}
+
+// environment is a list of NAME=value.
+type environment []string
+
+// get is the last value of name, or "".
+func (e environment) get(name string) string {
+	for i := len(e) - 1; i >= 0; i-- {
+		if value, ok := strings.CutPrefix(e[i], name+"="); ok {
+			return value
+		}
+	}
+	return ""
 }

@@ -11,15 +11,12 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
-	"github.com/understudyd/understudy/daemon/actor"
 )
 
 // printer is -p: one prompt, one answer on stdout, with the hooks of a short session. It writes no
 // transcript and no registry file.
 type printer struct {
-	*agent
-	b       behaviours
+	*Agent
 	started time.Time
 	turns   int
 	denied  []fields // calls of tools
@@ -30,8 +27,8 @@ var errTerminated = errors.New("terminated")
 
 // printAnswer runs the one-shot and returns the exit status. Asked for a handoff, it answers with the
 // document's text.
-func (a *agent) printAnswer() int {
-	prompt := a.opt.prompt
+func (a *Agent) printAnswer() int {
+	prompt := a.opt.Prompt
 	if prompt == "" {
 		text, _ := io.ReadAll(a.Stdin) // what cannot be read is no prompt
 		prompt = string(text)
@@ -42,18 +39,14 @@ func (a *agent) printAnswer() int {
 	}
 	ctx, stop := context.WithCancelCause(a.alive)
 	defer stop(nil)
-	p := &printer{agent: a, b: a.behave(), started: time.Now()}
+	p := &printer{Agent: a, started: time.Now()}
+	a.printer = p
 	signals := a.Signals(syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
-		for {
-			select {
-			case sig := <-signals:
-				if sig != syscall.SIGTERM || !p.b.has("ignore-term") {
-					stop(errTerminated)
-				}
-			case <-ctx.Done():
-				return
-			}
+		select {
+		case <-signals:
+			stop(errTerminated)
+		case <-ctx.Done():
 		}
 	}()
 	code := p.session(ctx, prompt)
@@ -69,27 +62,25 @@ func (p *printer) session(ctx context.Context, prompt string) int {
 	source := p.opt.source()
 	p.hook(ctx, "SessionStart", source, p.hooks().SessionStart(source, p.transcript.used()))
 	p.newPromptID()
-	if p.opt.name != "" {
-		p.line(fields{"type": "system", "subtype": "session_title_changed", "title": p.opt.name})
+	if p.opt.Name != "" {
+		p.line(fields{"type": "system", "subtype": "session_title_changed", "title": p.opt.Name})
 	}
 	p.line(fields{
-		"type": "system", "subtype": "init", "cwd": p.cwd, "model": p.opt.model, "permissionMode": p.opt.permissionMode,
-		"tools": []string{"Bash", "Edit", "Read", "Write"}, "mcp_servers": []string{}, "claude_code_version": version,
+		"type": "system", "subtype": "init", "cwd": p.Dir, "model": p.opt.model, "permissionMode": p.opt.permissionMode,
+		"tools": []string{"Bash", "Edit", "Read", "Write"}, "mcp_servers": []string{}, "claude_code_version": Version,
 	})
 	asked := p.hook(ctx, "UserPromptSubmit", "", p.hooks().UserPromptSubmit(prompt))
 	if asked.block { // measured: a success
 		return p.result("UserPromptSubmit operation blocked by hook:\n"+asked.reason+"\n\nOriginal prompt: "+prompt, nil)
 	}
-	if err := p.wait(ctx); err != nil {
+	answer, err := p.answer(ctx, prompt)
+	if refused, ok := errors.AsType[*APIError](err); ok {
+		return p.fail(refused)
+	}
+	if err != nil {
 		return 1
 	}
-	if p.b.has("fork-error") {
-		return p.fail()
-	}
-	if p.b.has("fork-tool") {
-		p.tool(ctx)
-	}
-	last := p.answerTo(prompt)
+	last := p.say(answer)
 	p.hook(ctx, "Stop", "", p.hooks().Stop(false, last, nil))
 	if ctx.Err() != nil {
 		return 1
@@ -97,79 +88,52 @@ func (p *printer) session(ctx context.Context, prompt string) int {
 	return p.result(last, nil)
 }
 
-// wait is the time until the answer begins.
-func (p *printer) wait(ctx context.Context) error {
-	if p.b.has("fork-hang") {
-		if err := p.leaveTrace(); err != nil {
-			return err
-		}
-		if p.b["fork-hang"] == "" {
-			<-ctx.Done()
-			return ctx.Err()
-		}
-	}
-	return sleep(ctx, p.b.duration("think", thinkTime)+p.b.duration("fork-hang", 0))
-}
-
-// answerTo prints the answer to a prompt and returns its last block.
-func (p *printer) answerTo(prompt string) string {
+// say prints the answer and returns its last block.
+func (p *printer) say(answer Answer) string {
 	p.turns++
-	answer := p.answer(prompt)
-	if d := p.opt.directives(prompt); d.say != "" {
-		answer = d.say
-	} else if actor.AsksToHandOver(prompt) {
-		p.memory.Decisions = append(p.memory.Decisions, d.decisions...)
-		answer = p.document(p.b, actor.FurtherHeadings(prompt))
-	}
-	if p.b.has("fork-empty") || answer == "" {
+	if answer.empty() {
 		// Measured: it asks once more by itself.
 		p.line(fields{"type": "user", "isSynthetic": true, "message": fields{"role": "user", "content": nothingToSee}})
 		return ""
 	}
-	blocks := []string{answer}
-	if at := strings.LastIndex(answer, "\n## "); p.b.has("fork-blocks") && at > 0 {
-		blocks = []string{answer[:at], answer[at+1:]}
-	}
 	id := newMessageID()
-	for _, text := range blocks {
+	for _, text := range answer.Blocks {
 		p.assistant(id, fields{"type": "text", "text": text})
 	}
-	return blocks[len(blocks)-1]
+	return answer.last()
 }
 
-// tool calls a tool before the answer, in a message of its own, if the hooks let it.
-func (p *printer) tool(ctx context.Context) {
+// use calls a tool, in a message of its own, if the hooks let it.
+func (p *printer) use(ctx context.Context, t Tool) error {
 	p.turns++
-	const file = "fork-tool-ran"
-	message, call := newMessageID(), "toolu_"+strings.ReplaceAll(uuid.NewString(), "-", "")[:22]
-	path := p.cwd + "/" + file
-	input := fields{"file_path": path, "content": "The tool ran.\n"}
-	p.assistant(message, fields{"type": "text", "text": "I shall note something first."})
-	p.assistant(message, fields{"type": "tool_use", "id": call, "name": "Write", "input": input})
-	about := fields{"tool_name": "Write", "tool_input": input, "tool_use_id": call}
-	pre := p.hook(ctx, "PreToolUse", "Write", p.hooks().Tool("Write", input, fields{"tool_use_id": call}))
-	result := toolResult(call, "File created successfully at: "+path, false)
+	message, call := newMessageID(), newCallID()
+	p.assistant(message, fields{"type": "text", "text": t.Says})
+	p.assistant(message, fields{"type": "tool_use", "id": call, "name": t.Name, "input": t.Input})
+	pre := p.hook(ctx, "PreToolUse", t.Name, p.hooks().Tool(t.Name, t.Input, fields{"tool_use_id": call}))
+	var result fields
 	if pre.deny {
-		p.denied = append(p.denied, about)
-		p.line(fields{"type": "system", "subtype": "permission_denied", "tool_name": "Write", "tool_use_id": call})
-		result = toolResult(call, refusal("Write", pre), true)
-	} else if err := p.writeFile(path, "The tool ran.\n"); err != nil {
+		p.denied = append(p.denied, fields{"tool_name": t.Name, "tool_input": t.Input, "tool_use_id": call})
+		p.line(fields{"type": "system", "subtype": "permission_denied", "tool_name": t.Name, "tool_use_id": call})
+		result = toolResult(call, refusal(t.Name, pre), true)
+	} else if _, summary, err := t.Do(); err != nil {
 		result = toolResult(call, err.Error(), true)
+	} else {
+		result = toolResult(call, summary, false)
 	}
 	p.line(fields{"type": "user", "message": fields{"role": "user", "content": []fields{result}}, "parent_tool_use_id": nil})
+	return ctx.Err()
 }
 
-// fail is an answer that the API refuses to give.
-func (p *printer) fail() int {
-	const text = "API Error: 529 overloaded"
+// fail is the end when the API refuses the request.
+func (p *printer) fail(refused *APIError) int {
 	p.turns++
-	p.line(fields{"type": "system", "subtype": "api_retry", "attempt": 1, "max_retries": 1, "error_status": 529, "error": "overloaded"})
+	p.line(fields{"type": "system", "subtype": "api_retry", "attempt": 1, "max_retries": 1, "error_status": refused.Status, "error": refused.Kind})
 	p.line(fields{
-		"type": "assistant", "is_api_error_message": true, "error": "overloaded", "parent_tool_use_id": nil,
-		"message": message(newMessageID(), synthetic, fields{"type": "text", "text": text}, "stop_sequence", usage{}),
+		"type": "assistant", "is_api_error_message": true, "error": refused.Kind, "parent_tool_use_id": nil,
+		"message": message(newMessageID(), synthetic, fields{"type": "text", "text": refused.Message}, "stop_sequence", usage{}),
 	})
-	return p.result(text, fields{
-		"is_error": true, "api_error_status": 529, "api_error_type": "overloaded_error", "terminal_reason": "api_error",
+	return p.result(refused.Message, fields{
+		"is_error": true, "api_error_status": refused.Status, "api_error_type": refused.Kind + "_error", "terminal_reason": "api_error",
 	})
 }
 
@@ -226,7 +190,7 @@ func printJSON(out io.Writer, l fields) {
 }
 
 // printMissing is the answer about a session that is not there.
-func printMissing(opt options, id errNoConversation, stdout, stderr io.Writer) int {
+func printMissing(opt Options, id errNoConversation, stdout, stderr io.Writer) int {
 	sentence := "No conversation found with session ID: " + string(id)
 	if opt.outputFormat != "text" {
 		printJSON(stdout, fields{

@@ -12,8 +12,7 @@ import (
 type Process struct {
 	Args     []string // after the program's name
 	Environ  []string
-	Self     []string // the command line that runs this program, without Args
-	Dir      string   // the working directory
+	Dir      string // the working directory
 	PID      int
 	Stdin    io.Reader // holds the prompt of -p, unless Args do
 	Stdout   io.Writer // -p answers there
@@ -85,9 +84,9 @@ type Result struct {
 
 // Run runs an agent until its session ends and returns its exit status. When ctx ends, the agent has been
 // killed: it does nothing more, and Run returns when all its goroutines have ended.
-func Run(ctx context.Context, p Process) int {
+func Run(ctx context.Context, p Process, script Script) int {
 	life, kill := context.WithCancel(ctx)
 	defer kill()
-	a := &agent{Process: p, alive: life, kill: kill}
+	a := &Agent{Process: p, script: script, alive: life, kill: kill}
 	return a.main()
 }

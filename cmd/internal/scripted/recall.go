@@ -6,14 +6,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/understudyd/understudy/daemon/actor"
 )
 
 // recollection is what a transcript tells of its session.
 type recollection struct {
-	memory memory
+	memory actor.Memory
 	model  string // of the newest answer
 	name   string
 }
@@ -34,7 +33,7 @@ type recallLine struct {
 }
 
 // recall reads the transcript of an earlier session.
-func recall(path string) (recollection, error) {
+func (a *Agent) recall(path string) (recollection, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return recollection{}, err
@@ -54,7 +53,9 @@ func recall(path string) (recollection, error) {
 		switch {
 		case l.Type == "user" && isPrompt && !l.IsMeta && !l.IsSummary:
 			prompted = true
-			got.memory.recall(options{name: got.name}.directives(text), text)
+			if recall := a.script.Recall; recall == nil || !recall(&got.memory, text) {
+				remember(&got.memory, text)
+			}
 		case l.Type == "assistant" && l.Message.Model != synthetic:
 			got.model = l.Message.Model
 		case l.Type == "custom-title":
@@ -67,13 +68,11 @@ func recall(path string) (recollection, error) {
 	return got, nil
 }
 
-// recall remembers a prompt of an earlier session as act did when it came.
-func (m *memory) recall(d directives, prompt string) {
-	said := d.say != "" || d.raw != "" || d.report
-	switch task := actor.Understand(prompt); {
-	case strings.HasPrefix(prompt, taskMark):
-	case !said && task.Kind == actor.WriteHandoff:
-	case !said && task.Kind == actor.TakeOver:
+// remember adds a prompt of an earlier session to the memory, as the brain did when the prompt came.
+func remember(m *actor.Memory, prompt string) {
+	switch task := actor.Understand(prompt); task.Kind {
+	case actor.WriteHandoff:
+	case actor.TakeOver:
 		m.Predecessor = task.Reads[0]
 		for _, path := range task.Reads {
 			text, _ := os.ReadFile(path) // one that is gone has no steps
@@ -84,13 +83,11 @@ func (m *memory) recall(d directives, prompt string) {
 	default:
 		m.Prompts = append(m.Prompts, prompt)
 	}
-	m.Decisions = append(m.Decisions, d.decisions...)
-	m.Edited = append(m.Edited, d.edits...)
 }
 
 // findTranscript is the transcript of a session, by its id or its path: that of this directory, or of
 // any other one.
-func (a *agent) findTranscript(session string) string {
+func (a *Agent) findTranscript(session string) string {
 	if filepath.IsAbs(session) {
 		return session
 	}

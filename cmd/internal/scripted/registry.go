@@ -13,7 +13,7 @@ import (
 
 // registry is the file by which Claude Code tells others what a running session does.
 type registry struct {
-	agent *agent
+	agent *Agent
 	mu    sync.Mutex // serialises the writes, so that the last status wins on disk too
 	path  string
 	shown bool // the file is there
@@ -35,12 +35,12 @@ type registryEntry struct {
 	WaitingFor string `json:"waitingFor,omitempty"`
 }
 
-func (a *agent) newRegistry() *registry {
+func (a *Agent) newRegistry() *registry {
 	return &registry{
 		agent: a, path: filepath.Join(a.configDir, "sessions", strconv.Itoa(a.PID)+".json"),
 		entry: registryEntry{
-			PID: a.PID, CWD: a.cwd, Name: a.opt.name, StartedAt: time.Now().UnixMilli(),
-			Version: version, Kind: "interactive", Entrypoint: "cli",
+			PID: a.PID, CWD: a.Dir, Name: a.opt.Name, StartedAt: time.Now().UnixMilli(),
+			Version: Version, Kind: "interactive", Entrypoint: "cli",
 		},
 	}
 }
@@ -85,16 +85,17 @@ func (r *registry) remove() {
 }
 
 // tmuxAddress asks tmux where this process runs: "session:@window.%pane", or "" outside tmux.
-func (a *agent) tmuxAddress(ctx context.Context) string {
-	pane := a.env.get("TMUX_PANE")
-	if a.env.get("TMUX") == "" || pane == "" {
+func (a *Agent) tmuxAddress(ctx context.Context) string {
+	env := environment(a.Environ)
+	pane := env.get("TMUX_PANE")
+	if env.get("TMUX") == "" || pane == "" {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	got := a.Run(ctx, Command{
 		Argv:    []string{"tmux", "display-message", "-p", "-t", pane, "#{session_name}:#{window_id}.#{pane_id}"},
-		Environ: a.env, Group: true,
+		Environ: a.Environ, Group: true,
 	})
 	if got.Err != nil {
 		return ""

@@ -44,7 +44,7 @@ func (s *statusLine) show(run int, draw func()) {
 
 // refreshStatus runs the status line's command, if there is one, and shows what it prints. It does not
 // wait for it; a run that still goes on is ended.
-func (a *agent) refreshStatus() {
+func (a *Agent) refreshStatus() {
 	command := a.settings.StatusLine.Command
 	if command == "" {
 		return
@@ -66,21 +66,21 @@ func (a *agent) refreshStatus() {
 }
 
 // statusPayload is the JSON on the command's standard input.
-func (a *agent) statusPayload() []byte {
+func (a *Agent) statusPayload() []byte {
 	id, promptID := a.ids()
 	all := fields{
-		"session_id": id, "transcript_path": a.transcriptPath(id), "cwd": a.cwd, "version": version,
+		"session_id": id, "transcript_path": a.transcriptPath(id), "cwd": a.Dir, "version": Version,
 		"effort":              fields{"level": "medium"},
 		"model":               fields{"id": a.opt.model, "display_name": a.opt.model},
-		"workspace":           fields{"current_dir": a.cwd, "project_dir": a.cwd, "added_dirs": []string{}},
+		"workspace":           fields{"current_dir": a.Dir, "project_dir": a.Dir, "added_dirs": []string{}},
 		"output_style":        fields{"name": "default"},
 		"cost":                fields{"total_cost_usd": 0, "total_duration_ms": time.Now().UnixMilli() - a.registry.entry.StartedAt},
 		"context_window":      a.contextUse(),
 		"exceeds_200k_tokens": a.transcript.newest() != nil && a.transcript.newest().context() > 200_000,
 		"fast_mode":           false, "thinking": fields{"enabled": true},
 	}
-	if a.opt.name != "" {
-		all["session_name"] = a.opt.name
+	if a.opt.Name != "" {
+		all["session_name"] = a.opt.Name
 	}
 	if promptID != "" {
 		all["prompt_id"] = promptID
@@ -93,7 +93,7 @@ func (a *agent) statusPayload() []byte {
 }
 
 // contextUse tells how full the context window is. The answer's own tokens do not count.
-func (a *agent) contextUse() fields {
+func (a *Agent) contextUse() fields {
 	size := contextWindow(a.opt.model)
 	last := a.transcript.newest()
 	if last == nil {

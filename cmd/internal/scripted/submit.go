@@ -23,7 +23,7 @@ func (l *loop) submit(ctx context.Context, prompt string) {
 	text := strings.TrimSpace(prompt)
 	switch command := slash().FindStringSubmatch(text); {
 	case slices.Contains(exitWords, text):
-		l.exit(ctx)
+		l.exit()
 	case command != nil:
 		l.command(ctx, command[1], strings.TrimSpace(command[2]))
 	case strings.HasPrefix(text, "!"):

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -21,6 +20,11 @@ import (
 // Main runs the scripted agent until its session ends and returns the exit status. args are the
 // arguments after the program's name (and after the subcommand, if it is one of another program).
 func Main(args []string, environ []string, stdin *os.File, stdout, stderr *os.File) int {
+	return OnSystem(args, environ, stdin, stdout, stderr, func(ctx context.Context, p Process) int { return Run(ctx, p, Script{}) })
+}
+
+// OnSystem runs an agent, as Main does, by run. The agent is this process of the operating system.
+func OnSystem(args []string, environ []string, stdin *os.File, stdout, stderr *os.File, run func(context.Context, Process) int) int {
 	dir, err := os.Getwd()
 	if err != nil {
 		fmt.Fprintf(stderr, "error: working directory: %v\n", err)
@@ -28,8 +32,8 @@ func Main(args []string, environ []string, stdin *os.File, stdout, stderr *os.Fi
 	}
 	tty := &tty{in: stdin, out: stdout}
 	defer tty.restore()
-	return Run(context.Background(), Process{
-		Args: args, Environ: environ, Self: ownCommand(args), Dir: dir, PID: os.Getpid(),
+	return run(context.Background(), Process{
+		Args: args, Environ: environ, Dir: dir, PID: os.Getpid(),
 		Stdin: stdin, Stdout: stdout, Stderr: stderr, Terminal: tty, Run: runCommand,
 		Signals: func(which ...os.Signal) <-chan os.Signal {
 			signals := make(chan os.Signal, 8)
@@ -37,20 +41,6 @@ func Main(args []string, environ []string, stdin *os.File, stdout, stderr *os.Fi
 			return signals
 		},
 	})
-}
-
-// ownCommand is the beginning of this process's command line, before args.
-func ownCommand(args []string) []string {
-	own := slices.Clone(os.Args)
-	if n := len(own) - len(args); n > 0 && slices.Equal(own[n:], args) {
-		own = own[:n]
-	} else {
-		own = own[:1]
-	}
-	if exe, err := os.Executable(); err == nil {
-		own[0] = exe
-	}
-	return own
 }
 
 // runCommand runs a command of the operating system. When ctx ends, its whole group is ended, so that a shell's

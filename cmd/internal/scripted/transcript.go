@@ -24,19 +24,19 @@ type transcript struct {
 	last   *usage // of the newest answer; nil before the first
 }
 
-func (a *agent) transcriptPath(sessionID string) string {
-	return filepath.Join(a.configDir, "projects", strings.ReplaceAll(a.cwd, "/", "-"), sessionID+".jsonl")
+func (a *Agent) transcriptPath(sessionID string) string {
+	return filepath.Join(a.configDir, "projects", strings.ReplaceAll(a.Dir, "/", "-"), sessionID+".jsonl")
 }
 
 // record appends one entry. The file appears with the first one.
-func (a *agent) record(kind string, more fields) {
+func (a *Agent) record(kind string, more fields) {
 	id, promptID := a.ids()
 	t := &a.transcript
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	entry := fields{
 		"type": kind, "uuid": uuid.NewString(), "parentUuid": nil, "isSidechain": false, "userType": "external",
-		"timestamp": time.Now().UTC().Format("2006-01-02T15:04:05.000Z"), "sessionId": id, "cwd": a.cwd, "version": version,
+		"timestamp": time.Now().UTC().Format("2006-01-02T15:04:05.000Z"), "sessionId": id, "cwd": a.Dir, "version": Version,
 	}
 	if t.parent != "" {
 		entry["parentUuid"] = t.parent
@@ -62,25 +62,25 @@ func (a *agent) record(kind string, more fields) {
 }
 
 // recordSystemPrompt writes the text of --append-system-prompt-file once into each session.
-func (a *agent) recordSystemPrompt() {
+func (a *Agent) recordSystemPrompt() {
 	id, _ := a.ids()
-	if a.opt.systemPrompt != "" && a.transcript.told != id {
+	if a.opt.SystemPrompt != "" && a.transcript.told != id {
 		a.transcript.told = id
-		a.record("system", fields{"subtype": "append_system_prompt", "content": a.opt.systemPrompt})
+		a.record("system", fields{"subtype": "append_system_prompt", "content": a.opt.SystemPrompt})
 	}
 }
 
 // recordTitle writes the session's name once into each session.
-func (a *agent) recordTitle() {
+func (a *Agent) recordTitle() {
 	id, _ := a.ids()
-	if a.opt.name != "" && a.transcript.titled != id {
+	if a.opt.Name != "" && a.transcript.titled != id {
 		a.transcript.titled = id
-		a.record("custom-title", fields{"customTitle": a.opt.name})
+		a.record("custom-title", fields{"customTitle": a.opt.Name})
 	}
 }
 
 // recordPrompt writes what begins a turn.
-func (a *agent) recordPrompt(prompt string, from origin) {
+func (a *Agent) recordPrompt(prompt string, from origin) {
 	source, kind, turn := "typed", "human", "human"
 	switch from {
 	case queued:
@@ -92,7 +92,7 @@ func (a *agent) recordPrompt(prompt string, from origin) {
 }
 
 // recordUser writes what came from the person (content is text) or from a tool (a list of results).
-func (a *agent) recordUser(content any, more fields) {
+func (a *Agent) recordUser(content any, more fields) {
 	entry := fields{"message": fields{"role": "user", "content": content}, "permissionMode": a.opt.permissionMode}
 	maps.Copy(entry, more)
 	if text, ok := content.(string); ok {
@@ -103,7 +103,7 @@ func (a *agent) recordUser(content any, more fields) {
 
 // recordAssistant writes one block of an answer: {"type":"text"} or {"type":"tool_use"}. Blocks of one
 // answer share its id.
-func (a *agent) recordAssistant(id string, block fields, stopReason any) {
+func (a *Agent) recordAssistant(id string, block fields, stopReason any) {
 	output := 20
 	if text, ok := block["text"].(string); ok {
 		output = len(text)/4 + 1
@@ -115,10 +115,10 @@ func (a *agent) recordAssistant(id string, block fields, stopReason any) {
 }
 
 // recordTrouble writes an error of the API, which stands in an answer's place.
-func (a *agent) recordTrouble(kind string, status int, text string) {
+func (a *Agent) recordTrouble(e *APIError) {
 	a.record("assistant", fields{
-		"isApiErrorMessage": true, "error": kind, "apiErrorStatus": status, "apiErrorType": kind + "_error", "madeBy": "model",
-		"message": message(newMessageID(), synthetic, fields{"type": "text", "text": text}, "stop_sequence", usage{}),
+		"isApiErrorMessage": true, "error": e.Kind, "apiErrorStatus": e.Status, "apiErrorType": e.Kind + "_error", "madeBy": "model",
+		"message": message(newMessageID(), synthetic, fields{"type": "text", "text": e.Message}, "stop_sequence", usage{}),
 	})
 }
 
@@ -136,7 +136,7 @@ func message(id, model string, block fields, stopReason any, used usage) fields 
 func newMessageID() string { return "msg_" + uuid.NewString() }
 
 // recordContext writes what a hook told the model.
-func (a *agent) recordContext(event, text string) {
+func (a *Agent) recordContext(event, text string) {
 	if text == "" {
 		return
 	}

@@ -3,7 +3,6 @@ package scripted
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,24 +18,18 @@ const (
 	notification        // from the agent itself
 )
 
-const (
-	thinkTime = 30 * time.Millisecond
-	// blockCap is the Stop block in a row that is not obeyed any more.
-	blockCap = 9
-)
+// blockCap is the Stop block in a row that is not obeyed any more.
+const blockCap = 9
 
-// errCrash ends the process in the middle of a turn.
-var errCrash = errors.New("scripted crash")
-
-// turn runs one prompt: UserPromptSubmit, the brain, Stop, and on for as long as Stop is blocked.
-func (a *agent) turn(ctx context.Context, prompt string, from origin) {
-	b := a.behave()
+// turn runs one prompt: UserPromptSubmit, the answer, Stop, and on for as long as Stop is blocked.
+func (a *Agent) turn(ctx context.Context, prompt string, from origin) {
+	a.begin()
 	a.newPromptID()
 	a.status(func(e *registryEntry) { e.Status = "busy" })
 	stopSpinner := a.spin()
 	defer stopSpinner()
 	a.screen.print(actor.BlockUser, prompt)
-	if from != queued && !a.submitted(ctx, b, prompt) {
+	if from != queued && !a.submitted(ctx, prompt) {
 		return
 	}
 	if ctx.Err() != nil {
@@ -47,51 +40,36 @@ func (a *agent) turn(ctx context.Context, prompt string, from origin) {
 	a.recordTitle()
 	a.recordPrompt(prompt, from)
 	for blocks := 0; ; {
-		answer, err := a.act(ctx, b, prompt)
-		if errors.Is(err, errCrash) {
-			a.stop(quit{code: 1})
-			<-ctx.Done()
-			return
-		}
+		answer, err := a.answer(ctx, prompt)
 		if ctx.Err() != nil {
 			a.interrupted()
 			return
 		}
-		if b.has("api-error") {
-			a.failTurn(ctx, failures[b["api-error"]])
+		if refused, ok := errors.AsType[*APIError](err); ok {
+			a.failTurn(ctx, refused)
 			return
 		}
-		if b.has("no-final-text") {
-			answer = ""
-		}
-		last := a.say(b, answer)
-		if b.has("no-stop") {
-			return
-		}
-		feedback := a.stopHooks(ctx, b, blocks > 0, last)
+		feedback := a.stopHooks(ctx, blocks > 0, a.say(answer))
 		if ctx.Err() != nil {
 			a.interrupted()
 			return
 		}
 		if feedback == "" {
-			break
+			return
 		}
 		if blocks++; blocks >= blockCap {
 			a.screen.print(actor.BlockError, "Stop hook blocked 9 times in a row and was overridden")
-			break
+			return
 		}
 		a.recordUser(feedback, fields{"isMeta": true})
-		prompt, b = feedback, a.behave()
+		prompt = feedback
+		a.begin()
 	}
-	a.later(b, from)
 }
 
 // submitted sends UserPromptSubmit; false means that the prompt was refused. A plain one lies in the
 // composer again then; a command is gone, and what the hook said stands in the transcript.
-func (a *agent) submitted(ctx context.Context, b behaviours, prompt string) bool {
-	if b.has("no-prompt-hook") {
-		return true
-	}
+func (a *Agent) submitted(ctx context.Context, prompt string) bool {
 	answer := a.hook(ctx, "UserPromptSubmit", "", a.hooks().UserPromptSubmit(prompt))
 	if answer.block {
 		command := slash().MatchString(prompt)
@@ -119,18 +97,8 @@ func (a *agent) submitted(ctx context.Context, b behaviours, prompt string) bool
 
 // stopHooks sends Stop and returns the text with which the turn goes on, "" at its end. Measured: of
 // the answer the hook has the last block alone.
-func (a *agent) stopHooks(ctx context.Context, b behaviours, active bool, last string) string {
-	a.writeLate(b)
-	if b.has("no-final-message") {
-		last = ""
-	}
-	send := func() hookAnswer {
-		return a.hook(ctx, "Stop", "", a.hooks().Stop(active, last, a.running()))
-	}
-	got := send()
-	if b.has("stop-twice") {
-		send()
-	}
+func (a *Agent) stopHooks(ctx context.Context, active bool, last string) string {
+	got := a.hook(ctx, "Stop", "", a.hooks().Stop(active, last, a.tasks()))
 	switch {
 	case got.block:
 		a.screen.print(actor.BlockNote, "Stop hook reported a problem:\n"+got.reason)
@@ -142,39 +110,16 @@ func (a *agent) stopHooks(ctx context.Context, b behaviours, active bool, last s
 	return ""
 }
 
-// running are the tasks in the background.
-func (a *agent) running() []actor.Task {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return slices.Clone(a.tasks)
-}
-
-// failure is what a turn ends with when the API refuses its requests.
-type failure struct {
-	kind    string // the hook's error
-	status  int
-	message string
-}
-
-// failures are those that the value of api-error names.
-var failures = map[string]failure{
-	"":                      {"rate_limit", 429, "API Error: 429 rate_limit_error: this request would exceed your rate limit"},
-	"rate_limit":            {"rate_limit", 429, "API Error: Request rejected (429)"},
-	"usage_limit":           {"rate_limit", 429, "You've hit your 5-hour limit · resets 7:08am (UTC)"},
-	"authentication_failed": {"authentication_failed", 401, "Please run /login · API Error: 401 Invalid bearer token"},
-	"unknown":               {"unknown", 400, "API Error: 400 The request is malformed"},
-}
-
-// failTurn ends a turn as such a failure does.
-func (a *agent) failTurn(ctx context.Context, f failure) {
-	a.screen.print(actor.BlockError, f.message)
-	a.recordTrouble(f.kind, f.status, f.message)
-	a.hook(ctx, "StopFailure", f.kind, a.hooks().StopFailure(f.kind, f.message))
+// failTurn ends a turn whose request the API has refused.
+func (a *Agent) failTurn(ctx context.Context, refused *APIError) {
+	a.screen.print(actor.BlockError, refused.Message)
+	a.recordTrouble(refused)
+	a.hook(ctx, "StopFailure", refused.Kind, a.hooks().StopFailure(refused.Kind, refused.Message))
 }
 
 // interrupted is the end of a turn by Esc: on the screen and in the transcript, and in no hook. When
 // the process ends, there is nothing to say.
-func (a *agent) interrupted() {
+func (a *Agent) interrupted() {
 	if a.life.Err() != nil {
 		return
 	}
@@ -187,47 +132,31 @@ func (a *agent) interrupted() {
 const nothingToSee = "[Your previous response had no visible output. Please continue and produce a user-visible response.]"
 
 // say shows and records the answer, and returns its last block.
-func (a *agent) say(b behaviours, answer string) (last string) {
-	if strings.TrimSpace(answer) == "" {
+func (a *Agent) say(answer Answer) (last string) {
+	if answer.empty() {
 		a.recordUser(nothingToSee, fields{"isMeta": true})
 		return ""
 	}
-	a.screen.print(actor.BlockAnswer, answer)
-	blocks := []string{answer}
-	if at := strings.LastIndex(answer, "\n## "); b.has("two-blocks") && at > 0 {
-		blocks = []string{answer[:at], answer[at+1:]}
-	}
+	a.screen.print(actor.BlockAnswer, strings.Join(answer.Blocks, "\n"))
 	record := func() {
 		id := newMessageID()
-		for _, text := range blocks {
+		for _, text := range answer.Blocks {
 			a.recordAssistant(id, fields{"type": "text", "text": text}, "end_turn")
 		}
 	}
-	if b.has("late-transcript") {
-		a.wg.Go(func() {
-			_ = sleep(a.life, b.duration("late-transcript", 200*time.Millisecond)) // at the session's end it is late enough
+	if answer.Late > 0 {
+		a.Go(func(ctx context.Context) {
+			_ = sleep(ctx, answer.Late) // the session's end is late enough
 			record()
 		})
 	} else {
 		record()
 	}
-	return blocks[len(blocks)-1]
-}
-
-// later arranges the turn that the agent begins by itself, if it is to misbehave so.
-func (a *agent) later(b behaviours, from origin) {
-	if !b.has("task-notification") || from == notification {
-		return
-	}
-	a.wg.Go(func() {
-		if sleep(a.life, b.duration("task-notification", 50*time.Millisecond)) == nil {
-			a.notify("b00000000", "Scripted task")
-		}
-	})
+	return answer.last()
 }
 
 // spin shows that the agent works, until the returned function is called.
-func (a *agent) spin() (stop func()) {
+func (a *Agent) spin() (stop func()) {
 	ctx, cancel := context.WithCancel(a.life)
 	done := make(chan struct{})
 	a.screen.setWorking("Thinking")
@@ -241,18 +170,5 @@ func (a *agent) spin() (stop func()) {
 		cancel()
 		<-done
 		a.screen.setWorking("")
-	}
-}
-
-// childHooks runs this program once more in print mode, as an agent runs `claude -p` by a shell tool:
-// with the whole environment inherited and the same settings.
-func (a *agent) childHooks(ctx context.Context) {
-	argv := append([]string(nil), a.Self...)
-	got := a.Run(ctx, Command{
-		Argv:    append(argv, "-p", "--settings", a.opt.settings, "a question of the agent's own"),
-		Environ: a.env.without("SCRIPTED_AGENT", "SCRIPTED_AGENT_FILE"), Group: true,
-	})
-	if got.Err != nil {
-		a.screen.print(actor.BlockError, "child: "+got.Err.Error())
 	}
 }

@@ -57,7 +57,7 @@ func (t *transcript) spend(tokens int) {
 	t.tokens += tokens
 }
 
-// fix makes each answer from now on have a context of n tokens.
+// fix gives each answer from now on a context of n tokens.
 func (t *transcript) fix(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

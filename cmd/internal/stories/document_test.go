@@ -25,7 +25,7 @@ func TestDocumentRefused(t *testing.T) {
 		{"blank-document", data.DocumentBlank},
 		{"directory-document", data.DocumentNotRegular},
 		{"symlink-document", data.DocumentOutside},
-		{"huge-document,size=3001", data.DocumentTooLarge},
+		{"huge-document=3001", data.DocumentTooLarge},
 	}
 	for _, tt := range tests {
 		t.Run(tt.code, func(t *testing.T) {

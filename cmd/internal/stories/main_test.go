@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/commands"
+	"github.com/understudyd/understudy/cmd/internal/scripted/scriptedtest"
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
@@ -36,6 +37,8 @@ func TestMain(m *testing.M) {
 		}))
 	case len(os.Args) > 2 && os.Args[1] == "crash-serve":
 		os.Exit(crashServe(os.Args[2:]))
+	case os.Args[1] == "scripted-agent":
+		os.Exit(scriptedtest.Main(os.Args[2:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 	}
 	os.Exit(commands.Main(os.Args[1:]))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/child"
 	"github.com/understudyd/understudy/cmd/internal/inside"
 	"github.com/understudyd/understudy/cmd/internal/scripted"
+	"github.com/understudyd/understudy/cmd/internal/scripted/scriptedtest"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
@@ -125,13 +126,13 @@ func (p *program) launch(ctx context.Context, file string) int {
 		p.m.term.SetScreen(p.pane.Ref, "understudy: the agent could not be started: "+err.Error())
 		return 127
 	}
-	return scripted.Run(ctx, p.agent(launch.Argv, launch.Env, strings.NewReader(""), p, p))
+	return scriptedtest.Run(ctx, p.agent(launch.Argv, launch.Env, strings.NewReader(""), p, p), launch.Argv[0])
 }
 
 // agent is the process as the scripted agent has it.
 func (p *program) agent(argv, environ []string, stdin io.Reader, stdout, stderr io.Writer) scripted.Process {
 	return scripted.Process{
-		Args: argv[1:], Environ: environ, Self: argv[:1], Dir: p.dir, PID: p.PID, Stdin: stdin, Stdout: stdout, Stderr: stderr,
+		Args: argv[1:], Environ: environ, Dir: p.dir, PID: p.PID, Stdin: stdin, Stdout: stdout, Stderr: stderr,
 		Terminal: p, Signals: p.notify,
 		Run: p.run, Wrote: dateFile,
 	}
@@ -191,7 +192,7 @@ func (m *computer) oneShot(ctx context.Context, job daemon.OneShot) (daemon.OneS
 	defer p.signalGroup(syscall.SIGKILL) // what is left of it
 	code := make(chan int, 1)
 	p.start(func(ctx context.Context) int {
-		status := scripted.Run(ctx, p.agent(job.Argv, job.Env, bytes.NewReader(job.Stdin), &stdout, &stderr))
+		status := scriptedtest.Run(ctx, p.agent(job.Argv, job.Env, bytes.NewReader(job.Stdin), &stdout, &stderr), job.Argv[0])
 		code <- status
 		return status
 	})

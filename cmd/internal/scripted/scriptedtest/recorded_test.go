@@ -1,4 +1,4 @@
-package scripted
+package scriptedtest
 
 import (
 	"os"
@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/understudyd/understudy/cmd/internal/scripted"
 	"github.com/understudyd/understudy/hooks/hookstest"
 )
 
@@ -33,8 +34,8 @@ func TestHooksAreThoseOfTheCLI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if recording.Version != version {
-		t.Errorf("the recording is of %s, the agent behaves as %s does", recording.Version, version)
+	if recording.Version != scripted.Version {
+		t.Errorf("the recording is of %s, the agent behaves as %s does", recording.Version, scripted.Version)
 	}
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

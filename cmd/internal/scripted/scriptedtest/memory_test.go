@@ -1,4 +1,4 @@
-package scripted
+package scriptedtest
 
 import (
 	"bytes"
@@ -13,7 +13,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/scripted"
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
+
+func TestMain(m *testing.M) { os.Exit(wardentest.Run(m.Run)) }
+
+const sessionID = "aaaaaaaa-0000-4000-8000-000000000001"
 
 // inMemory is an agent without a process of its own, in a bubble. Its hooks are noted, and it is a terminal.
 type inMemory struct {
@@ -41,14 +48,14 @@ func (m *inMemory) Size() (width, height int)    { return 200, 50 }
 func (m *inMemory) Suspend()                     {}
 func (m *inMemory) Close()                       {}
 
-func (m *inMemory) Draw(f Frame) {
+func (m *inMemory) Draw(f scripted.Frame) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.rows = f.Rows()
 }
 
 // run is a hook: it notes the event, and prints the answer that there is for it.
-func (m *inMemory) run(ctx context.Context, c Command) Result {
+func (m *inMemory) run(ctx context.Context, c scripted.Command) scripted.Result {
 	event := c.Argv[len(c.Argv)-1]
 	m.mu.Lock()
 	m.hooks = append(m.hooks, event)
@@ -63,9 +70,9 @@ func (m *inMemory) run(ctx context.Context, c Command) Result {
 		<-ctx.Done()
 		<-time.After(10 * time.Microsecond)
 		m.hung.Store(false)
-		return Result{Code: -1, Err: ctx.Err()}
+		return scripted.Result{Code: -1, Err: ctx.Err()}
 	}
-	return Result{Stdout: []byte(said)}
+	return scripted.Result{Stdout: []byte(said)}
 }
 
 // startInMemory starts an agent, and begins a bubble's test.
@@ -99,7 +106,7 @@ func (m *inMemory) start(events []string, args ...string) {
 	}
 	ctx, kill := context.WithCancel(m.t.Context())
 	m.kill = kill
-	p := Process{
+	p := scripted.Process{
 		Args:    append([]string{"--settings", string(settings)}, args...),
 		Environ: []string{"CLAUDE_CONFIG_DIR=" + m.dir + "/config", "SCRIPTED_AGENT_FILE=" + m.dir + "/behave"},
 		Dir:     m.dir, PID: 1 << 22, Stdin: strings.NewReader(""), Stdout: &m.out, Stderr: &m.out, Terminal: m, Run: m.run,
@@ -110,7 +117,7 @@ func (m *inMemory) start(events []string, args ...string) {
 			m.wrote = append(m.wrote, path)
 		},
 	}
-	go func() { m.code <- Run(ctx, p) }()
+	go func() { m.code <- Run(ctx, p, "claude") }()
 	m.t.Cleanup(kill)
 }
 
@@ -123,7 +130,7 @@ func (m *inMemory) answers(answer func(event string) string) {
 
 // prompt pastes a text, presses Enter and waits until the agent is idle or holds.
 func (m *inMemory) prompt(text string) {
-	m.keys <- []byte(pasteBegin + text + pasteEnd + "\r")
+	m.keys <- []byte("\x1b[200~" + text + "\x1b[201~\r")
 	<-time.After(time.Second)
 	synctest.Wait()
 }
@@ -206,7 +213,6 @@ func TestKilledInMemory(t *testing.T) {
 		"in a hook":          {"hello", "", "Stop", 137},
 		"in the background":  {"@background @hold /nowhere", "", "", 137},
 		"late transcript":    {"hello", "late-transcript=1h", "", 137},
-		"task notification":  {"hello", "task-notification=1h", "", 137},
 		"in a dialog":        {"@ask", "", "", 137},
 		"a crash of its own": {"Write the handoff document to /tmp/handoffs/20261120T141500-00000007.md", "crash-on-instruction,late-transcript=1h", "", 1},
 	} {

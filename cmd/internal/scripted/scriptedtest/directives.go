@@ -1,4 +1,4 @@
-package scripted
+package scriptedtest
 
 import (
 	"regexp"
@@ -26,43 +26,16 @@ var (
 	// decide takes a decision up to the end of its line or the next directive.
 	decide = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`@decide +([^\n]+?)(?: *(?:$|\n)| +@[a-z]+\b)`) })
 
-	// onlyFor is a line whose directives are one agent's.
-	onlyFor = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^@step +(\S+?):? +(.*?)\r?$\n?`) })
-
 	// passedOn is what a prompt of a pipeline repeats of the step before, by the paragraph, and what an
-	// answer of ours quotes.
+	// agent's answer quotes of a prompt.
 	passedOn = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?s)^## Handoff from previous step|\*\*(?:What was done|Decisions made|Open questions|Your task)\*\*:.*?(?:\n\n|$)|“[^\n]*?”`)
 	})
-
-	// placeOfStep is how an agent of a pipeline is told which step it is.
-	placeOfStep = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^You are step (\d+) of \d+ `) })
 )
 
-// originalRequest heads what a pipeline was asked for, below what the step is asked.
-const originalRequest = "\n\n## Original request\n"
-
-// means reports whether the name in a directive or a misbehaviour is this agent's: its own name begins
-// with it, or it is the number of its step.
-func (opt options) means(name string) bool {
-	at := placeOfStep().FindStringSubmatch(opt.systemPrompt)
-	return at != nil && at[1] == name || name != "" && strings.HasPrefix(opt.name, name)
-}
-
-// directives are those of a prompt that count for this agent. Those of its own lines come last, and win.
-func (opt options) directives(prompt string) directives {
+// readDirectives finds the directives of a prompt.
+func readDirectives(text string) directives {
 	var d directives
-	d.read(onlyFor().ReplaceAllString(prompt, ""))
-	for _, line := range onlyFor().FindAllStringSubmatch(prompt, -1) {
-		if opt.means(line[1]) {
-			d.read(line[2])
-		}
-	}
-	return d
-}
-
-// read adds the directives of a text.
-func (d *directives) read(text string) {
 	asked := passedOn().ReplaceAllStringFunc(text, func(s string) string { return strings.Repeat(" ", len(s)) })
 	d.readWords(strings.Fields(asked))
 	for from := 0; ; {
@@ -74,9 +47,13 @@ func (d *directives) read(text string) {
 		from += at[3]
 	}
 	if at := strings.Index(asked, "@say "); at >= 0 {
-		d.say, _, _ = strings.Cut(text[at+len("@say "):], originalRequest)
+		d.say, _, _ = strings.Cut(text[at+len("@say "):], "\n\n## Original request\n") // of the pipeline, below the step's prompt
 	}
+	return d
 }
+
+// answers reports whether a directive dictates the answer.
+func (d directives) answers() bool { return d.say != "" || d.raw != "" || d.report }
 
 func (d *directives) readWords(words []string) {
 	for i, word := range words {

@@ -1,0 +1,129 @@
+package scripted
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/understudyd/understudy/daemon/actor"
+)
+
+// Script replaces parts of an agent's behaviour. Tests write scripts; the demo's agents have the zero Script, which
+// replaces nothing: each function may be nil. The session's worker calls these functions, one at a time, unless the
+// function's comment names another caller. A script may replace what an agent takes from its [Process] as well.
+type Script struct {
+	// Prepare is called once, before all others, and may change the options. If it returns an error, the agent prints
+	// the error and ends with status 1.
+	Prepare func(*Options) error
+
+	// Welcome is called before the composer is shown and SessionStart is sent. If it returns false, the process ends
+	// with status 1.
+	Welcome func(ctx context.Context, a *Agent) bool
+
+	// Recall adds a prompt of the session that the agent resumes to the memory. If it returns false, the agent adds
+	// the prompt as well.
+	Recall func(m *actor.Memory, prompt string) bool
+
+	// Begin is called at the beginning of a turn, before UserPromptSubmit is sent, and again when a Stop hook has the
+	// turn go on.
+	Begin func(a *Agent)
+
+	// Answer answers a prompt, and takes the time that the model would take; [Agent.Reply] is what the agent would
+	// answer by itself. ctx ends when a person interrupts the turn. An error is the context's or an *APIError.
+	Answer func(ctx context.Context, a *Agent, prompt string) (Answer, error)
+
+	// Deliver writes the handoff document that a prompt asks for.
+	Deliver func(ctx context.Context, a *Agent, path, content string) error
+
+	// Tasks are the commands that run in the background. Any goroutine may call it.
+	Tasks func() []actor.Task
+
+	// Swallow is called by the keyboard's goroutine for the first Enter after a paste. If it returns true, the composer
+	// ignores that Enter.
+	Swallow func() bool
+
+	// Exit is called by the keyboard's goroutine for /exit. The session ends when it calls leave.
+	Exit func(a *Agent, leave func())
+
+	// Linger is called after SessionEnd was sent; the process ends when it returns. signals are those that the process
+	// gets meanwhile.
+	Linger func(ctx context.Context, signals <-chan os.Signal)
+}
+
+// Answer is what the agent answers to a prompt.
+type Answer struct {
+	Blocks []string      // of text; the Stop hook gets the last one alone
+	Late   time.Duration // the transcript gets the answer that much later than the screen
+}
+
+func (r Answer) empty() bool { return strings.TrimSpace(strings.Join(r.Blocks, "")) == "" }
+
+func (r Answer) last() string { return r.Blocks[len(r.Blocks)-1] }
+
+// APIError is the error with which the API refuses a request.
+type APIError struct {
+	Kind    string // as the StopFailure hook names it
+	Status  int
+	Message string
+}
+
+func (e *APIError) Error() string { return e.Message }
+
+func (a *Agent) begin() {
+	if a.script.Begin != nil {
+		a.script.Begin(a)
+	}
+}
+
+func (a *Agent) tasks() []actor.Task {
+	if a.script.Tasks == nil {
+		return nil
+	}
+	return a.script.Tasks()
+}
+
+// Print adds a block to the conversation on the screen.
+func (a *Agent) Print(kind actor.BlockKind, text string) {
+	if a.screen != nil {
+		a.screen.print(kind, text)
+	}
+}
+
+// Go runs f in a goroutine of the session. ctx ends with the session, and the process waits for f.
+func (a *Agent) Go(f func(ctx context.Context)) { a.wg.Go(func() { f(a.life) }) }
+
+// Crash ends the process with status 1: no hook is sent and no file is tidied up. It returns when ctx has ended.
+func (a *Agent) Crash(ctx context.Context) {
+	a.stop(quit{code: 1})
+	<-ctx.Done()
+}
+
+// Notify begins a turn with a prompt that nobody typed.
+func (a *Agent) Notify(prompt string) {
+	a.enqueue(job{turn: true, run: func(ctx context.Context) { a.turn(ctx, prompt, notification) }})
+}
+
+// SetContext gives each answer from now on a context of n tokens, until the next compaction or /clear.
+func (a *Agent) SetContext(n int) { a.transcript.fix(n) }
+
+// Path is the path of a file that a prompt names: relative names count from the working directory.
+func (a *Agent) Path(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(a.Dir, name)
+}
+
+// WriteFile writes a file, and the directory that it is in.
+func (a *Agent) WriteFile(path, content string) error {
+	if err := a.alive.Err(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	defer a.wrote(path)
+	return os.WriteFile(path, []byte(content), 0o644)
+}

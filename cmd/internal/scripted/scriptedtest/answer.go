@@ -1,0 +1,149 @@
+package scriptedtest
+
+import (
+	"context"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/scripted"
+	"github.com/understudyd/understudy/daemon/actor"
+)
+
+// notAllowed is the answer after a tool call that a hook or a person refused.
+const notAllowed = "I was not allowed to do that."
+
+// failures are the errors of the API that the value of api-error names.
+var failures = map[string]scripted.APIError{
+	"":                      {Kind: "rate_limit", Status: 429, Message: "API Error: 429 rate_limit_error: this request would exceed your rate limit"},
+	"rate_limit":            {Kind: "rate_limit", Status: 429, Message: "API Error: Request rejected (429)"},
+	"usage_limit":           {Kind: "rate_limit", Status: 429, Message: "You've hit your 5-hour limit · resets 7:08am (UTC)"},
+	"authentication_failed": {Kind: "authentication_failed", Status: 401, Message: "Please run /login · API Error: 401 Invalid bearer token"},
+	"unknown":               {Kind: "unknown", Status: 400, Message: "API Error: 400 The request is malformed"},
+}
+
+// answer is the model's part of a turn.
+func (s *script) answer(ctx context.Context, a *scripted.Agent, prompt string) (scripted.Answer, error) {
+	b, d := s.inTurn(), readDirectives(prompt)
+	if s.opt.Print {
+		return s.printed(ctx, a, b, d, prompt)
+	}
+	if b.has("child-hooks") {
+		if err := s.childHooks(ctx); err != nil {
+			a.Print(actor.BlockError, "child: "+err.Error())
+		}
+	}
+	text, err := s.act(ctx, a, b, d, prompt)
+	switch {
+	case err != nil:
+		return scripted.Answer{}, err
+	case b.has("api-error"):
+		refused := failures[b["api-error"]]
+		return scripted.Answer{}, &refused
+	case b.has("no-final-text"):
+		return scripted.Answer{}, nil
+	}
+	answer := scripted.Answer{Blocks: []string{text}}
+	if b.has("late-transcript") {
+		answer.Late = b.duration("late-transcript", 200*time.Millisecond)
+	}
+	return answer, nil
+}
+
+// act does what the directives of a prompt say, and the rest of the prompt as the agent does it by itself.
+func (s *script) act(ctx context.Context, a *scripted.Agent, b behaviours, d directives, prompt string) (string, error) {
+	if d.tokens > 0 {
+		a.SetContext(d.tokens)
+	}
+	if d.compact {
+		a.AutoCompact(ctx)
+	}
+	if err := s.think(ctx, b, d.busy); err != nil {
+		return "", err
+	}
+	if d.background {
+		if err := a.Use(ctx, s.backgroundTool(a, d.hold)); err != nil {
+			return notAllowed, nil
+		}
+	} else if d.hold != "" {
+		if err := waitForFile(ctx, d.hold); err != nil {
+			return "", err
+		}
+	}
+	if d.ask {
+		if err := a.Use(ctx, askTool()); err != nil {
+			return notAllowed, nil
+		}
+	}
+	for _, file := range d.edits {
+		if err := a.Use(ctx, editTool(a, file)); err == nil { // else the transcript says why
+			a.Memory.Edited = append(a.Memory.Edited, file)
+		}
+	}
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	a.Memory.Decisions = append(a.Memory.Decisions, d.decisions...)
+	task := actor.Understand(prompt).Kind
+	switch {
+	case d.answers():
+	case task == actor.WriteHandoff && b.has("crash-on-instruction"):
+		a.Crash(ctx)
+		return "", ctx.Err()
+	case strings.HasPrefix(prompt, taskMark):
+		return "The background task has finished.", nil
+	case task != actor.SomethingElse || len(d.edits) == 0:
+		return a.Reply(ctx, prompt)
+	}
+	a.Memory.Prompts = append(a.Memory.Prompts, prompt)
+	switch {
+	case d.say != "":
+		return d.say, nil
+	case d.raw != "":
+		text, err := os.ReadFile(a.Path(d.raw))
+		if err != nil {
+			return "I cannot read what to answer: " + err.Error(), nil
+		}
+		return string(text), nil
+	case d.report:
+		return a.Report(prompt), nil
+	}
+	return "Edited " + strings.Join(d.edits, ", ") + ".", nil
+}
+
+// recall remembers a prompt of an earlier session as act did when the prompt came.
+func (s *script) recall(m *actor.Memory, prompt string) bool {
+	d := readDirectives(prompt)
+	m.Decisions = append(m.Decisions, d.decisions...)
+	m.Edited = append(m.Edited, d.edits...)
+	if d.answers() {
+		m.Prompts = append(m.Prompts, prompt)
+	}
+	return d.answers() || strings.HasPrefix(prompt, taskMark)
+}
+
+// think takes the model's time, and busy more. A test that takes the misbehaviour back ends the thinking.
+func (s *script) think(ctx context.Context, b behaviours, busy time.Duration) error {
+	if !b.has("think") {
+		return sleep(ctx, scripted.ThinkTime+busy)
+	}
+	const look = 20 * time.Millisecond
+	for left := b.duration("think", scripted.ThinkTime) + busy; left > 0 && s.now().has("think"); left -= look {
+		if err := sleep(ctx, min(left, look)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waitForFile returns when path exists; without a path, when ctx ends.
+func waitForFile(ctx context.Context, path string) error {
+	for {
+		if _, err := os.Stat(path); path != "" && err == nil {
+			return nil
+		}
+		if err := sleep(ctx, 10*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}

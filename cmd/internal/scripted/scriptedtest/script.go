@@ -1,0 +1,200 @@
+package scriptedtest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/scripted"
+	"github.com/understudyd/understudy/daemon/actor"
+)
+
+// Main is [scripted.Main] for an agent that follows directives and misbehaves. args end the program's command line.
+func Main(args, environ []string, stdin, stdout, stderr *os.File) int {
+	self := slices.Clone(os.Args[:len(os.Args)-len(args)])
+	if exe, err := os.Executable(); err == nil {
+		self[0] = exe
+	}
+	return scripted.OnSystem(args, environ, stdin, stdout, stderr, func(ctx context.Context, p scripted.Process) int {
+		return Run(ctx, p, self...)
+	})
+}
+
+// Run is [scripted.Run] for such an agent. self is the command line that runs the agent's program, without p.Args.
+func Run(ctx context.Context, p scripted.Process, self ...string) int {
+	ctx, end := context.WithCancel(ctx)
+	s := &script{process: p, self: self, ctx: ctx}
+	defer s.running.Wait()
+	defer end()
+	p.Args, p.Run, p.Signals = s.takeFlag(p.Args), s.run, s.signals
+	return scripted.Run(ctx, p, scripted.Script{
+		Prepare: s.prepare, Welcome: s.welcome, Recall: s.recall, Begin: s.begin, Answer: s.answer, Deliver: s.deliver,
+		Tasks: s.tasks, Swallow: func() bool { return s.now().has("swallow-enter") }, Exit: s.exit, Linger: s.linger,
+	})
+}
+
+// script is what one agent does otherwise than a well-behaved one.
+type script struct {
+	process scripted.Process // what the agent runs in, with the flag --behave in its Args
+	self    []string
+	ctx     context.Context // ends after the agent
+	running sync.WaitGroup
+	flag    string           // the value of --behave
+	opt     scripted.Options // set by prepare
+
+	mu         sync.Mutex // guards what follows
+	turn       behaviours // those that the turn began with
+	background []actor.Task
+}
+
+// takeFlag removes --behave from a command line and keeps its value.
+func (s *script) takeFlag(args []string) []string {
+	for i, arg := range args {
+		switch value, joined := strings.CutPrefix(arg, "--behave="); {
+		case arg == "--":
+			return args
+		case joined:
+			s.flag = value
+			return slices.Delete(slices.Clone(args), i, i+1)
+		case arg == "--behave" && i+1 < len(args):
+			s.flag = args[i+1]
+			return slices.Delete(slices.Clone(args), i, i+2)
+		}
+	}
+	return args
+}
+
+func (s *script) prepare(opt *scripted.Options) error {
+	s.opt = *opt // its name and step say which misbehaviours are its own
+	b, err := s.read()
+	switch {
+	case err != nil:
+		return err
+	case b.has("crash-at-start"):
+		return errors.New("scripted crash at start")
+	case b.has("lost-prompt") && !opt.Print:
+		opt.Prompt = ""
+	}
+	s.turn = b
+	return nil
+}
+
+// welcome asks what Claude Code asks before its first session.
+func (s *script) welcome(ctx context.Context, a *scripted.Agent) bool {
+	s.begin(a)
+	b := s.inTurn()
+	if sleep(ctx, b.duration("slow-start", 0)) != nil {
+		return false
+	}
+	if b.has("login") {
+		a.Ask(ctx, "login", actor.Dialog{
+			Title: "Browser didn't open? Use the URL below to sign in", Detail: "https://example.com/oauth/authorize?code_challenge=SECRET",
+			Question: "Paste code here if prompted >",
+		})
+	}
+	return !b.has("trust") || a.Ask(ctx, "trust", actor.Dialog{
+		Title: "Accessing workspace:", Detail: a.Dir, Question: "Is this a project you created or one you trust?",
+		Choices: []string{"No, exit", "Yes, I trust this folder"},
+	}) == 1
+}
+
+// begin keeps the misbehaviours of the turn, and shows what is wrong with their list.
+func (s *script) begin(a *scripted.Agent) {
+	b, err := s.read()
+	if err != nil {
+		a.Print(actor.BlockError, err.Error())
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.turn = b
+}
+
+// inTurn are the misbehaviours that the turn began with; in print mode, those of the start.
+func (s *script) inTurn() behaviours {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.turn
+}
+
+// now are the misbehaviours that are asked for at the moment.
+func (s *script) now() behaviours {
+	if s.opt.Print {
+		return s.inTurn()
+	}
+	b, _ := s.read() // begin shows the error
+	return b
+}
+
+// exit is /exit: behind a dialog when something runs in the background.
+func (s *script) exit(a *scripted.Agent, leave func()) {
+	b := s.now()
+	switch {
+	case b.has("ignore-exit"):
+		a.Print(actor.BlockUser, "/exit")
+	case len(s.tasks()) > 0 || b.has("exit-dialog"):
+		a.Go(func(ctx context.Context) {
+			choice := a.Ask(ctx, "exit confirmation", actor.Dialog{
+				Title: "Background work is running", Question: "Exit anyway?",
+				Choices: []string{"Exit and stop tasks", "Stay"},
+			})
+			if choice == 0 {
+				leave()
+			}
+		})
+	default:
+		leave()
+	}
+}
+
+// linger keeps the process alive after SessionEnd, until a signal.
+func (s *script) linger(ctx context.Context, signals <-chan os.Signal) {
+	over := time.After(s.now().duration("exit-delay", 0))
+	for {
+		select {
+		case <-over:
+			return
+		case <-ctx.Done():
+			return
+		case sig := <-signals:
+			if sig != syscall.SIGWINCH {
+				return
+			}
+		}
+	}
+}
+
+// signals passes on the signals that the agent does not ignore.
+func (s *script) signals(which ...os.Signal) <-chan os.Signal {
+	all, heeded := s.process.Signals(which...), make(chan os.Signal, 8)
+	s.running.Go(func() {
+		for {
+			select {
+			case sig := <-all:
+				if sig == syscall.SIGTERM && s.now().has("ignore-term") {
+					continue
+				}
+				select {
+				case heeded <- sig:
+				default: // as the system does
+				}
+			case <-s.ctx.Done():
+				return
+			}
+		}
+	})
+	return heeded
+}
+
+// sleep waits for d, or less when ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}

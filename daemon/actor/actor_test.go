@@ -1,0 +1,120 @@
+package actor
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/tmux/warden/wardentest"
+)
+
+func TestMain(m *testing.M) { os.Exit(wardentest.Run(m.Run)) }
+
+func TestUnderstand(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "my data")
+	handoffs := filepath.Join(dir, "handoffs")
+	if err := os.MkdirAll(handoffs, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	doc, fresh := handoffs+"/20261120T141500-00000007.md", handoffs+"/20261120T151500-00000008.md"
+	topics := handoffs + "/20261120T151500-00000008.topics.md"
+	context := handoffs + "/20261120T141500-00000007.context.md"
+	for _, path := range []string{doc, topics} {
+		if err := os.WriteFile(path, []byte("text"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, row := range map[string]struct {
+		prompt string
+		want   Assignment
+	}{
+		"write":          {"Write a handoff document to " + fresh + ".", Assignment{Kind: WriteHandoff, Document: fresh}},
+		"write, quoted":  {"Handoff: save it as `" + fresh + "`, please", Assignment{Kind: WriteHandoff, Document: fresh}},
+		"write anew":     {"[h 1] Write your handoff for your successor to " + doc + " and stop", Assignment{Kind: WriteHandoff, Document: doc}},
+		"write, topics":  {"Read /x/y.md first, then write your handoff to " + fresh, Assignment{Kind: WriteHandoff, Document: fresh}},
+		"experience":     {"Write the handoff to " + fresh + "; add to " + dir + "/experience.md what a successor should know", Assignment{Kind: WriteHandoff, Document: fresh}},
+		"read":           {"Your predecessor left a handoff document: " + doc + ". Read it and write nothing yet.", Assignment{Kind: TakeOver, Document: doc, Reads: []string{doc}}},
+		"read, context":  {"Read " + doc + " and " + context + " and go on. Create what is missing. Handoff.", Assignment{Kind: TakeOver, Document: doc, Reads: []string{doc, context}}},
+		"something else": {"Look at /etc/hosts and README.md", Assignment{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := Understand(row.prompt); !reflect.DeepEqual(got, row.want) {
+				t.Errorf("got  %+v\nwant %+v", got, row.want)
+			}
+		})
+	}
+}
+
+func TestFurtherHeadings(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{
+		"Write to /x.md under exactly these headings: ## What Was Done (progress), ## Decisions Made (a list), ## Open Questions (blockers), ## Next Agent Context (x, y), ## current_story, ## Code Patterns. Keep done apart.": {"current_story", "Code Patterns"},
+		"# How\n\n- **## What Was Done**: x\n- **## tech_constraints**: y\n\n## Focus\n\nthe parser\n\n## Experience\n":                                                                                                          {"tech_constraints"},
+		"Write it": nil,
+	} {
+		if got := FurtherHeadings(text); !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestNextSteps(t *testing.T) {
+	t.Parallel()
+	document := "# T\n## Next Agent Context\n\nFiles\n\n**Next steps:**\n\n1. one\n2. two\n\n## More\n- no\n"
+	if got := NextSteps(document); !reflect.DeepEqual(got, []string{"one", "two"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestComposer(t *testing.T) {
+	t.Parallel()
+	var c Composer
+	c.Text = "draft"
+	c.PutAway()
+	c.PutAway() // no harm on an empty composer
+	c.Paste("a\nb  \n")
+	if got := c.Take(); got != "a\nb" {
+		t.Errorf("prompt %q", got)
+	}
+	if c.Text != "draft" {
+		t.Errorf("the draft did not come back: %q", c.Text)
+	}
+	c.Text = "one\ntwo"
+	for _, want := range []string{"one\n", "one", ""} {
+		if c.KillLine(); c.Text != want {
+			t.Errorf("C-u: %q, want %q", c.Text, want)
+		}
+	}
+	long := strings.Repeat("y", 801)
+	c.Text = "see "
+	c.Paste(long)
+	if c.Text != "see [Pasted text #1 +0 lines]" {
+		t.Errorf("composer %q", c.Text)
+	}
+	if got := c.Take(); got != "see \n\n<pasted_content id=\"f982\">\n"+long+"\n</pasted_content id=\"f982\">\n" {
+		t.Errorf("prompt %q", got)
+	}
+}
+
+func TestWrap(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		text  string
+		width int
+		want  []string
+	}{
+		{"", 5, []string{""}},
+		{"one two three", 8, []string{"one two", "three"}},
+		{"abcdefgh", 3, []string{"abc", "def", "gh"}},
+		{"漢字漢字", 5, []string{"漢字", "漢字"}},
+		{"a\n\nb", 5, []string{"a", "", "b"}},
+	} {
+		if got := Wrap(row.text, row.width); !reflect.DeepEqual(got, row.want) {
+			t.Errorf("Wrap(%q, %d) = %q, want %q", row.text, row.width, got, row.want)
+		}
+	}
+}
