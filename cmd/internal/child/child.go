@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -44,18 +45,22 @@ func ExitCode(s *os.ProcessState) int {
 	return s.ExitCode()
 }
 
+// Getenv is os.Getenv for an environment that is not this process's. As there, the last value of a name counts.
+func Getenv(environ []string, name string) string {
+	for _, v := range slices.Backward(environ) {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
 // LookPath finds a program in the PATH of the environment that it will get, which is not ours.
 func LookPath(name string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil
 	}
-	path := ""
-	for _, v := range env {
-		if p, ok := strings.CutPrefix(v, "PATH="); ok {
-			path = p
-		}
-	}
-	for _, dir := range filepath.SplitList(path) {
+	for _, dir := range filepath.SplitList(Getenv(env, "PATH")) {
 		full := filepath.Join(dir, name)
 		if fi, err := os.Stat(full); err == nil && fi.Mode().IsRegular() && fi.Mode()&0o111 != 0 {
 			return full, nil

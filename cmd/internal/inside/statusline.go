@@ -45,7 +45,7 @@ type Tell func(ctx context.Context, socket, launch, path string, body []byte) er
 // goes wrong with the report is told: the screen is the user's. The end of ctx ends the user's
 // command as well.
 func StatusLine(ctx context.Context, tell Tell, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	getenv := lookupIn(environ)
+	getenv := func(name string) string { return child.Getenv(environ, name) }
 	if getenv(statusLineEnv) != "" { // the user's own status line is this very command
 		return 0
 	}
@@ -207,16 +207,4 @@ func userStatusLine(project string, getenv func(string) string) string {
 		}
 	}
 	return ""
-}
-
-// lookupIn is os.Getenv for an environment. As there, the last value of a name counts.
-func lookupIn(environ []string) func(string) string {
-	return func(name string) string {
-		for i := len(environ) - 1; i >= 0; i-- {
-			if value, ok := strings.CutPrefix(environ[i], name+"="); ok {
-				return value
-			}
-		}
-		return ""
-	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/understudyd/understudy/cmd/internal/child"
 	"github.com/understudyd/understudy/daemon/actor"
 )
 
@@ -120,16 +121,10 @@ func (a *Agent) prepare(opt Options) (err error) {
 
 // configDir is where Claude Code keeps its state.
 func configDir(environ []string) string {
-	env := environment(environ)
-	if dir := env.get("CLAUDE_CONFIG_DIR"); dir != "" {
+	if dir := child.Getenv(environ, "CLAUDE_CONFIG_DIR"); dir != "" {
 		return dir
 	}
-	for _, home := range []string{env.get("HOME"), env.get("TMPDIR")} {
-		if home != "" {
-			return filepath.Join(home, ".claude")
-		}
-	}
-	return filepath.Join(os.TempDir(), ".claude")
+	return filepath.Join(cmp.Or(child.Getenv(environ, "HOME"), child.Getenv(environ, "TMPDIR"), os.TempDir()), ".claude")
 }
 
 // chooseSession sets the session id: a new one, the one asked for, or the one to resume.

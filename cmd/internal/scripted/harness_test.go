@@ -102,7 +102,7 @@ func (r *rig) document() string {
 }
 
 func (r *rig) environ() []string {
-	env := environment(os.Environ()).without("TMUX", "TMUX_PANE", "HOME", "SCRIPTED_AGENT", "CLAUDE_CONFIG_DIR", "UNDERSTUDY_LAUNCH")
+	env := without("TMUX", "TMUX_PANE", "HOME", "SCRIPTED_AGENT", "CLAUDE_CONFIG_DIR", "UNDERSTUDY_LAUNCH")
 	return append(env, "HOME=", "CLAUDE_CONFIG_DIR="+r.dir+"/config",
 		"SCRIPTED_AGENT_FILE="+r.behave, "UNDERSTUDY_LAUNCH=secret", "TERM=xterm-256color")
 }
@@ -289,17 +289,10 @@ func (r *rig) transcript() string {
 	return string(text)
 }
 
-// without is the environment less some names.
-func (e environment) without(names ...string) environment {
-	var out environment
-next:
-	for _, entry := range e {
-		for _, name := range names {
-			if strings.HasPrefix(entry, name+"=") {
-				continue next
-			}
-		}
-		out = append(out, entry)
-	}
-	return out
+// without is this process's environment less some names.
+func without(names ...string) []string {
+	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains(names, name)
+	})
 }

@@ -34,11 +34,6 @@ func (a *Agent) run() (int, error) {
 	defer cancel()
 	a.life = ctx
 	a.wg.Go(func() { a.work(ctx) })
-	a.wg.Go(func() {
-		if address := a.tmuxAddress(ctx); address != "" {
-			a.registry.setTmux(address)
-		}
-	})
 	a.enqueue(job{run: a.start})
 	l.begin(ctx, a.opt.Prompt)
 	q := l.loop(ctx)
@@ -90,11 +85,10 @@ func (l *loop) loop(ctx context.Context) quit {
 		case q := <-l.quits:
 			return q
 		case sig := <-l.signals:
-			if sig == syscall.SIGWINCH {
-				l.resize()
-			} else {
+			if l.ends(sig) {
 				return quit{code: 143, reason: "other"}
 			}
+			l.resize() // after SIGWINCH
 		case chunk, ok := <-l.input:
 			if !ok {
 				return quit{code: 143, reason: "other"}

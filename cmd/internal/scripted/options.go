@@ -114,16 +114,3 @@ func (opt *Options) complete(systemFile string) error {
 	}
 	return nil
 }
-
-// environment is a list of NAME=value.
-type environment []string
-
-// get is the last value of name, or "".
-func (e environment) get(name string) string {
-	for i := len(e) - 1; i >= 0; i-- {
-		if value, ok := strings.CutPrefix(e[i], name+"="); ok {
-			return value
-		}
-	}
-	return ""
-}

@@ -43,10 +43,14 @@ func (a *Agent) printAnswer() int {
 	a.printer = p
 	signals := a.Signals(syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
-		select {
-		case <-signals:
-			stop(errTerminated)
-		case <-ctx.Done():
+		for ctx.Err() == nil {
+			select {
+			case sig := <-signals:
+				if p.ends(sig) {
+					stop(errTerminated)
+				}
+			case <-ctx.Done():
+			}
 		}
 	}()
 	code := p.session(ctx, prompt)
@@ -139,13 +143,8 @@ func (p *printer) fail(refused *APIError) int {
 
 // assistant is one block of an answer. Measured: stop_reason is always null here.
 func (p *printer) assistant(id string, block fields) {
-	output := 20
-	if text, ok := block["text"].(string); ok {
-		output = len(text)/4 + 1
-	}
-	used := p.transcript.bill(output)
 	p.line(fields{
-		"type": "assistant", "message": message(id, p.opt.model, block, nil, used), "parent_tool_use_id": nil,
+		"type": "assistant", "message": message(id, p.opt.model, block, nil, p.transcript.bill(block)), "parent_tool_use_id": nil,
 	})
 }
 

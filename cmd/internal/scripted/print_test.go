@@ -57,8 +57,8 @@ func (r *rig) forked(session, misbehave string, more ...string) ([]streamLine, i
 
 func (r *rig) fork(session, misbehave string, more ...string) *exec.Cmd {
 	cmd := exec.Command(program(r.t), append([]string{"-p", "--resume", session, "--fork-session", "--no-session-persistence",
-		"--output-format", "stream-json", "--verbose", "--behave", misbehave}, more...)...)
-	cmd.Env = append(r.environ(), "SCRIPTED_AGENT_PIDFILE="+r.dir+"/pids")
+		"--output-format", "stream-json", "--verbose"}, more...)...)
+	cmd.Env = append(r.environ(), "SCRIPTED_AGENT_PIDFILE="+r.dir+"/pids", "SCRIPTED_AGENT="+misbehave)
 	cmd.Dir, cmd.Stdin = r.dir, strings.NewReader(question)
 	return cmd
 }

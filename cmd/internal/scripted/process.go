@@ -70,8 +70,7 @@ type Command struct {
 	Argv     []string
 	Environ  []string
 	Stdin    []byte
-	Group    bool // in the agent's own group of processes, and not in a session of its own
-	Detached bool // nobody waits for its end
+	Detached bool // it stays in the agent's group of processes, and nobody waits for its end
 }
 
 // Result is how a command ended.

@@ -32,13 +32,16 @@ func TestCommandLine(t *testing.T) {
 		{"--no-such-flag", "error: unknown option '--no-such-flag'\n", 1},
 		{"--settings /nowhere", "error: settings file not found: /nowhere\n", 1},
 		{"--resume " + sessionID, "error: no conversation found with session ID: " + sessionID + "\n", 1},
-		{"--behave nonsense", "unknown behaviour \"nonsense\"", 1},
 		{"hello", "error: the scripted agent wants a terminal on its standard input\n", 1},
 	} {
 		got, code := r.once(strings.Fields(row.args)...)
 		if !strings.Contains(got, row.want) || code != row.code {
 			t.Errorf("%s: %q, exit %d; want %q, exit %d", row.args, got, code, row.want, row.code)
 		}
+	}
+	r.write("behave", "nonsense")
+	if got, code := r.once(); !strings.Contains(got, "unknown behaviour \"nonsense\"") || code != 1 {
+		t.Errorf("%q, exit %d", got, code)
 	}
 }
 

@@ -1,12 +1,10 @@
 package scripted
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 )
@@ -16,7 +14,6 @@ type registry struct {
 	agent *Agent
 	mu    sync.Mutex // serialises the writes, so that the last status wins on disk too
 	path  string
-	shown bool // the file is there
 	entry registryEntry
 }
 
@@ -29,7 +26,6 @@ type registryEntry struct {
 	Version    string `json:"version"`
 	Kind       string `json:"kind"`
 	Entrypoint string `json:"entrypoint"`
-	Tmux       string `json:"tmux,omitempty"` // session:@window.%pane
 	Name       string `json:"name,omitempty"`
 	Status     string `json:"status"` // idle, shell, busy or waiting
 	WaitingFor string `json:"waitingFor,omitempty"`
@@ -51,18 +47,7 @@ func (r *registry) set(change func(*registryEntry)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	change(&r.entry)
-	r.shown = true
 	r.write()
-}
-
-// setTmux adds the pane's address to the file, if there is one already.
-func (r *registry) setTmux(address string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.entry.Tmux = address
-	if r.shown {
-		r.write()
-	}
 }
 
 func (r *registry) write() {
@@ -82,23 +67,4 @@ func (r *registry) remove() {
 	if r.agent.alive.Err() == nil {
 		_ = os.Remove(r.path)
 	}
-}
-
-// tmuxAddress asks tmux where this process runs: "session:@window.%pane", or "" outside tmux.
-func (a *Agent) tmuxAddress(ctx context.Context) string {
-	env := environment(a.Environ)
-	pane := env.get("TMUX_PANE")
-	if env.get("TMUX") == "" || pane == "" {
-		return ""
-	}
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	got := a.Run(ctx, Command{
-		Argv:    []string{"tmux", "display-message", "-p", "-t", pane, "#{session_name}:#{window_id}.#{pane_id}"},
-		Environ: a.Environ, Group: true,
-	})
-	if got.Err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(got.Stdout))
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/understudyd/understudy/daemon/actor"
@@ -47,6 +48,9 @@ type Script struct {
 	// Exit is called by the keyboard's goroutine for /exit. The session ends when it calls leave.
 	Exit func(a *Agent, leave func())
 
+	// Ignores is called for a signal that would end the process. If it returns true, the process goes on.
+	Ignores func(os.Signal) bool
+
 	// Linger is called after SessionEnd was sent; the process ends when it returns. signals are those that the process
 	// gets meanwhile.
 	Linger func(ctx context.Context, signals <-chan os.Signal)
@@ -75,6 +79,11 @@ func (a *Agent) begin() {
 	if a.script.Begin != nil {
 		a.script.Begin(a)
 	}
+}
+
+// ends reports whether a signal ends the process.
+func (a *Agent) ends(sig os.Signal) bool {
+	return sig != syscall.SIGWINCH && (a.script.Ignores == nil || !a.script.Ignores(sig))
 }
 
 func (a *Agent) tasks() []actor.Task {

@@ -47,30 +47,24 @@ func OnSystem(args []string, environ []string, stdin *os.File, stdout, stderr *o
 // children end with it.
 func runCommand(ctx context.Context, c Command) Result {
 	if c.Detached {
-		ctx = context.Background()
-	}
-	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
-	var stdout, stderr bytes.Buffer
-	cmd.Env = c.Environ
-	if c.Stdin != nil {
-		cmd.Stdin = bytes.NewReader(c.Stdin)
-	}
-	if !c.Detached {
-		cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	}
-	if !c.Group {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-		cmd.WaitDelay = time.Second
-	}
-	if err := cmd.Start(); err != nil {
-		return Result{Code: -1, Err: err}
-	}
-	if c.Detached {
+		cmd := exec.Command(c.Argv[0], c.Argv[1:]...)
+		cmd.Env = c.Environ
+		if err := cmd.Start(); err != nil {
+			return Result{Code: -1, Err: err}
+		}
 		go func() { _ = cmd.Wait() }() // so that it does not remain as a zombie
 		return Result{PID: cmd.Process.Pid}
 	}
-	err := cmd.Wait()
+	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
+	var stdout, stderr bytes.Buffer
+	cmd.Env, cmd.Stdout, cmd.Stderr = c.Environ, &stdout, &stderr
+	if c.Stdin != nil {
+		cmd.Stdin = bytes.NewReader(c.Stdin)
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = time.Second
+	err := cmd.Run()
 	return Result{Stdout: stdout.Bytes(), Stderr: stderr.Bytes(), Code: cmd.ProcessState.ExitCode(), Err: err}
 }
 

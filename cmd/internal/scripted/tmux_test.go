@@ -20,7 +20,7 @@ type pane struct {
 func (p *pane) tmux(args ...string) string {
 	p.t.Helper()
 	cmd := exec.Command("tmux", append([]string{"-u", "-S", p.socket, "-f", "/dev/null"}, args...)...)
-	cmd.Env = environment(os.Environ()).without("TMUX", "TMUX_PANE")
+	cmd.Env = without("TMUX", "TMUX_PANE")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		p.t.Fatalf("tmux %q: %v: %s", args, err, out)
@@ -82,9 +82,6 @@ func TestInTmux(t *testing.T) {
 	t.Parallel()
 	p := inTmux(t, "", 200, 50)
 	p.status("idle")
-	p.eventually("the registry has the pane", func() bool {
-		return strings.HasPrefix(p.registry().Tmux, "main:@") && strings.HasSuffix(p.registry().Tmux, "."+p.id)
-	})
 	p.tmux("send-keys", "-t", p.id, "-l", "a draft")
 	p.shows("❯\u00a0a draft")
 	text := "first line with 'quotes' and $(x)\nsecond line"

@@ -104,13 +104,9 @@ func (a *Agent) recordUser(content any, more fields) {
 // recordAssistant writes one block of an answer: {"type":"text"} or {"type":"tool_use"}. Blocks of one
 // answer share its id.
 func (a *Agent) recordAssistant(id string, block fields, stopReason any) {
-	output := 20
-	if text, ok := block["text"].(string); ok {
-		output = len(text)/4 + 1
-	}
 	a.record("assistant", fields{
 		"requestId": "req_" + uuid.NewString(), "apiBlockIndex": 0, "madeBy": "model",
-		"message": message(id, a.opt.model, block, stopReason, a.transcript.bill(output)),
+		"message": message(id, a.opt.model, block, stopReason, a.transcript.bill(block)),
 	})
 }
 

@@ -37,8 +37,12 @@ func split(n, output int) usage {
 	return usage{Input: input, Creation: creation, Read: n - input - creation, Output: output}
 }
 
-// bill returns the usage of an answer of so many tokens.
-func (t *transcript) bill(output int) usage {
+// bill returns the usage of an answer that is this block.
+func (t *transcript) bill(block fields) usage {
+	output := 20
+	if text, ok := block["text"].(string); ok {
+		output = len(text)/4 + 1
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	u := usage{Input: inputTokens, Creation: t.tokens, Read: baseTokens, Output: output}

@@ -3,11 +3,11 @@ package scriptedtest
 import (
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/understudyd/understudy/cmd/internal/child"
 	"github.com/understudyd/understudy/cmd/internal/scripted"
 )
 
@@ -74,8 +74,8 @@ func parseDuration(s string) (time.Duration, error) {
 // read collects the misbehaviours that are asked for now. A missing file is an empty one.
 func (s *script) read() (behaviours, error) {
 	b := behaviours{}
-	lists := []string{s.getenv("SCRIPTED_AGENT"), s.flag}
-	if file := s.getenv("SCRIPTED_AGENT_FILE"); file != "" {
+	lists := []string{child.Getenv(s.process.Environ, "SCRIPTED_AGENT")}
+	if file := child.Getenv(s.process.Environ, "SCRIPTED_AGENT_FILE"); file != "" {
 		text, err := os.ReadFile(file)
 		if err != nil && !os.IsNotExist(err) {
 			return b, fmt.Errorf("behaviour file: %w", err)
@@ -94,14 +94,4 @@ func (s *script) read() (behaviours, error) {
 // the number of the agent's step.
 func means(opt scripted.Options, name string) bool {
 	return name != "" && (opt.Step() == name || strings.HasPrefix(opt.Name, name))
-}
-
-// getenv is the last value of a variable in the agent's environment, or "".
-func (s *script) getenv(name string) string {
-	for _, entry := range slices.Backward(s.process.Environ) {
-		if value, ok := strings.CutPrefix(entry, name+"="); ok {
-			return value
-		}
-	}
-	return ""
 }

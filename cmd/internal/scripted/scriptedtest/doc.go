@@ -31,8 +31,7 @@
 //
 // # Misbehaviours
 //
-// A comma-separated list from the flag --behave, the variable SCRIPTED_AGENT and the file named by
-// SCRIPTED_AGENT_FILE, taken together. The agent reads the file anew at each turn and at each exit; in print mode it
+// A comma-separated list from the variable SCRIPTED_AGENT and from the file named by SCRIPTED_AGENT_FILE, taken together. The agent reads the file anew at each turn and at each exit; in print mode it
 // reads the file once. A duration is Go's (300ms) or a bare number of milliseconds; DUR in brackets may be left out.
 // NAME:MISBEHAVIOUR is for the agents whose --name begins with NAME, and for the agent of step NAME of a pipeline if
 // NAME is a number: developer-:crash-at-start, 2:api-error.

@@ -38,5 +38,5 @@ func (s *script) run(ctx context.Context, c scripted.Command) scripted.Result {
 func (s *script) childHooks(ctx context.Context) error {
 	argv := append(s.self[:len(s.self):len(s.self)], "-p", "--settings", s.opt.Settings, "a question of the agent's own")
 	env := append(s.process.Environ[:len(s.process.Environ):len(s.process.Environ)], "SCRIPTED_AGENT=", "SCRIPTED_AGENT_FILE=")
-	return s.process.Run(ctx, scripted.Command{Argv: argv, Environ: env, Group: true}).Err
+	return s.process.Run(ctx, scripted.Command{Argv: argv, Environ: env}).Err
 }

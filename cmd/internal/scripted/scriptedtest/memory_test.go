@@ -76,10 +76,13 @@ func (m *inMemory) run(ctx context.Context, c scripted.Command) scripted.Result 
 }
 
 // startInMemory starts an agent, and begins a bubble's test.
-func startInMemory(t *testing.T, args ...string) *inMemory {
+func startInMemory(t *testing.T, behave string, args ...string) *inMemory {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "behave"), []byte(behave), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	m := newInMemory(t, dir)
@@ -168,7 +171,7 @@ const itsRegistry = "config/sessions/4194304.json"
 func TestInMemory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := startInMemory(t)
+		m := startInMemory(t, "")
 		document := m.dir + "/handoffs/20261120T141500-00000007.md"
 		blocked := false
 		m.answers(func(event string) string {
@@ -219,7 +222,7 @@ func TestKilledInMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				m := startInMemory(t, "--behave", row.behave)
+				m := startInMemory(t, row.behave)
 				<-time.After(time.Second)
 				m.answers(func(event string) string {
 					if event == row.hangs {
@@ -257,12 +260,12 @@ func TestKilledInMemory(t *testing.T) {
 func TestPrintInMemory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := startInMemory(t, "-p", "Write a handoff document")
+		m := startInMemory(t, "", "-p", "Write a handoff document")
 		if code := <-m.code; code != 0 || !strings.Contains(m.out.String(), "## Next Agent Context") {
 			t.Errorf("exit status %d: %s", code, m.out.String())
 		}
 		m.want("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")
-		hung := startInMemory(t, "-p", "--behave", "fork-hang", "Write a handoff document")
+		hung := startInMemory(t, "fork-hang", "-p", "Write a handoff document")
 		<-time.After(time.Hour)
 		hung.kill()
 		if code := <-hung.code; code == 0 || hung.out.Len() > 0 {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/understudyd/understudy/cmd/internal/child"
 	"github.com/understudyd/understudy/cmd/internal/scripted"
 	"github.com/understudyd/understudy/daemon/actor"
 )
@@ -13,7 +14,7 @@ import (
 // printed is the answer of print mode.
 func (s *script) printed(ctx context.Context, a *scripted.Agent, b behaviours, d directives, prompt string) (scripted.Answer, error) {
 	if b.has("fork-hang") {
-		if err := s.leaveTrace(); err != nil {
+		if err := s.leaveTrace(ctx); err != nil {
 			return scripted.Answer{}, err
 		}
 		if b["fork-hang"] == "" {
@@ -50,17 +51,17 @@ func (s *script) printed(ctx context.Context, a *scripted.Agent, b behaviours, d
 
 // leaveTrace starts the child of fork-child and writes the process ids, one a line, to the file that
 // SCRIPTED_AGENT_PIDFILE names: this process's own, then the child's. The file appears when it is whole.
-func (s *script) leaveTrace() error {
+func (s *script) leaveTrace(ctx context.Context) error {
 	ids := fmt.Sprintln(s.process.PID)
 	if s.inTurn().has("fork-child") {
 		// The child outlives this process if it is let.
-		child := s.process.Run(s.ctx, scripted.Command{Argv: []string{"sleep", "120"}, Environ: s.process.Environ, Group: true, Detached: true})
-		if child.Err != nil {
-			return fmt.Errorf("child: %w", child.Err)
+		left := s.process.Run(ctx, scripted.Command{Argv: []string{"sleep", "120"}, Environ: s.process.Environ, Detached: true})
+		if left.Err != nil {
+			return fmt.Errorf("child: %w", left.Err)
 		}
-		ids += fmt.Sprintln(child.PID)
+		ids += fmt.Sprintln(left.PID)
 	}
-	file := s.getenv("SCRIPTED_AGENT_PIDFILE")
+	file := child.Getenv(s.process.Environ, "SCRIPTED_AGENT_PIDFILE")
 	if file == "" {
 		return nil
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -27,46 +26,23 @@ func Main(args, environ []string, stdin, stdout, stderr *os.File) int {
 
 // Run is [scripted.Run] for such an agent. self is the command line that runs the agent's program, without p.Args.
 func Run(ctx context.Context, p scripted.Process, self ...string) int {
-	ctx, end := context.WithCancel(ctx)
-	s := &script{process: p, self: self, ctx: ctx}
-	defer s.running.Wait()
-	defer end()
-	p.Args, p.Run, p.Signals = s.takeFlag(p.Args), s.run, s.signals
+	s := &script{process: p, self: self}
+	p.Run = s.run
 	return scripted.Run(ctx, p, scripted.Script{
 		Prepare: s.prepare, Welcome: s.welcome, Recall: s.recall, Begin: s.begin, Answer: s.answer, Deliver: s.deliver,
-		Tasks: s.tasks, Swallow: func() bool { return s.now().has("swallow-enter") }, Exit: s.exit, Linger: s.linger,
+		Tasks: s.tasks, Swallow: func() bool { return s.now().has("swallow-enter") }, Exit: s.exit, Ignores: s.ignores, Linger: s.linger,
 	})
 }
 
 // script is what one agent does otherwise than a well-behaved one.
 type script struct {
-	process scripted.Process // what the agent runs in, with the flag --behave in its Args
+	process scripted.Process // what the agent runs in, with nothing replaced
 	self    []string
-	ctx     context.Context // ends after the agent
-	running sync.WaitGroup
-	flag    string           // the value of --behave
 	opt     scripted.Options // set by prepare
 
 	mu         sync.Mutex // guards what follows
 	turn       behaviours // those that the turn began with
 	background []actor.Task
-}
-
-// takeFlag removes --behave from a command line and keeps its value.
-func (s *script) takeFlag(args []string) []string {
-	for i, arg := range args {
-		switch value, joined := strings.CutPrefix(arg, "--behave="); {
-		case arg == "--":
-			return args
-		case joined:
-			s.flag = value
-			return slices.Delete(slices.Clone(args), i, i+1)
-		case arg == "--behave" && i+1 < len(args):
-			s.flag = args[i+1]
-			return slices.Delete(slices.Clone(args), i, i+2)
-		}
-	}
-	return args
 }
 
 func (s *script) prepare(opt *scripted.Options) error {
@@ -151,6 +127,10 @@ func (s *script) exit(a *scripted.Agent, leave func()) {
 	}
 }
 
+func (s *script) ignores(sig os.Signal) bool {
+	return sig == syscall.SIGTERM && s.now().has("ignore-term")
+}
+
 // linger keeps the process alive after SessionEnd, until a signal.
 func (s *script) linger(ctx context.Context, signals <-chan os.Signal) {
 	over := time.After(s.now().duration("exit-delay", 0))
@@ -161,33 +141,11 @@ func (s *script) linger(ctx context.Context, signals <-chan os.Signal) {
 		case <-ctx.Done():
 			return
 		case sig := <-signals:
-			if sig != syscall.SIGWINCH {
+			if sig != syscall.SIGWINCH && !s.ignores(sig) {
 				return
 			}
 		}
 	}
-}
-
-// signals passes on the signals that the agent does not ignore.
-func (s *script) signals(which ...os.Signal) <-chan os.Signal {
-	all, heeded := s.process.Signals(which...), make(chan os.Signal, 8)
-	s.running.Go(func() {
-		for {
-			select {
-			case sig := <-all:
-				if sig == syscall.SIGTERM && s.now().has("ignore-term") {
-					continue
-				}
-				select {
-				case heeded <- sig:
-				default: // as the system does
-				}
-			case <-s.ctx.Done():
-				return
-			}
-		}
-	})
-	return heeded
 }
 
 // sleep waits for d, or less when ctx ends.
