@@ -12,7 +12,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// verb is what can be done about a row.
+// verb is a kind of action.
 type verb int
 
 const (
@@ -23,19 +23,19 @@ const (
 	reject
 )
 
-// action is one thing that the operator asked for. It names whom it is for by ids, as they were when the
-// key was pressed, so that rows may move meanwhile.
+// action is one thing that the operator asked for. It names its row by the ids that the row had when the
+// key was pressed: rows may move before the action runs.
 type action struct {
 	verb     verb
 	agent    int64
 	handoff  int64
 	pipeline int64
-	step     int64 // of the pipeline, which the decision is about
+	step     int64 // the pipeline's step that the decision is about
 	reason   string
 	text     string // the handoff's focus, or the comment of a decision
 }
 
-// String says what is being done.
+// String names the action while it runs.
 func (a action) String() string {
 	switch a.verb {
 	case handOff:
@@ -50,7 +50,7 @@ func (a action) String() string {
 	return fmt.Sprintf("rejecting pipeline %d", a.pipeline)
 }
 
-// doneMsg is how an action ended.
+// doneMsg is the result of an action.
 type doneMsg struct {
 	said string
 	err  error
@@ -59,7 +59,7 @@ type doneMsg struct {
 // actionTime is how long an action may take.
 const actionTime = 30 * time.Second
 
-// command has the action done beside the program.
+// command runs the action in a goroutine of its own.
 func (a action) command(ctx context.Context, c *api.Client) tea.Cmd {
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeoutCause(ctx, actionTime, errSlow)
@@ -69,7 +69,7 @@ func (a action) command(ctx context.Context, c *api.Client) tea.Cmd {
 	}
 }
 
-// do returns what is to be said of it.
+// do runs the action and returns the sentence that reports its success.
 func (a action) do(ctx context.Context, c *api.Client) (said string, err error) {
 	switch a.verb {
 	case handOff:
@@ -85,7 +85,8 @@ func (a action) do(ctx context.Context, c *api.Client) (said string, err error) 
 	return a.decide(ctx, c)
 }
 
-// decide approves or rejects the step that was shown, and none that the run has come to since.
+// decide approves or rejects the step that was shown. If the pipeline has gone on to another step, decide
+// changes nothing.
 func (a action) decide(ctx context.Context, c *api.Client) (said string, err error) {
 	in := daemon.Decision{StepID: a.step, Comment: strings.TrimSpace(a.text)}
 	if a.verb == approve {

@@ -4,10 +4,10 @@ import (
 	"strings"
 )
 
-// head keeps the beginning of what a command complains about.
+// head keeps the beginning of a command's error output.
 type head struct{ b strings.Builder }
 
-// maxHead is how much of it is kept, in bytes.
+// maxHead is how many bytes head keeps.
 const maxHead = 2000
 
 // Write implements [io.Writer].
@@ -16,7 +16,7 @@ func (h *head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// sentence is the complaint's first line, else the error itself.
+// sentence is the first line of the command's error output; without output, it is the error itself.
 func (h *head) sentence(err error) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(h.b.String()), "\n")
 	if line = strings.TrimPrefix(line, "understudy: "); line == "" {

@@ -14,19 +14,19 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// details are all that is shown of one row.
+// details are the texts of the detail screen, which shows one row.
 type details struct {
-	key      key // the zero key: none are shown
-	row      row // as it was last
+	key      key // zero: the screen shows no details
+	row      row // the newest one
 	handoff  *daemon.Handoff
 	moves    []daemon.Transition
 	pipeline *daemon.Pipeline
 	err      error
-	old      bool // something has happened since they were read
+	old      bool // an event came after they were read
 	reading  bool
 }
 
-// detailsMsg is what was read for a row.
+// detailsMsg has the daemon's answers about a row.
 type detailsMsg struct {
 	key      key
 	handoff  *daemon.Handoff
@@ -42,7 +42,7 @@ func (d *details) took(msg detailsMsg) {
 	}
 }
 
-// readDetails reads what the details show, if that may have changed; each second at most.
+// readDetails reads the details again if they may have changed, at most once a second.
 func (m *model) readDetails(begin bool) tea.Cmd {
 	d := &m.detail
 	if !begin && m.screen != detailScreen || !d.old || d.reading || d.key.id == 0 {
@@ -71,8 +71,8 @@ func (m *model) readDetails(begin bool) tea.Cmd {
 	}
 }
 
-// handoffOf finds the handoff that a row's details tell of: the one it shows, else the agent's own last
-// one, else the one that it came by; nil: there is none.
+// handoffOf finds the handoff of a row's details: the row's own, else the newest one out of the agent,
+// else the one that started the agent; nil without any.
 func handoffOf(ctx context.Context, c *api.Client, r *row, list []daemon.Handoff) (*daemon.Handoff, error) {
 	if r.handoff != nil {
 		h, err := c.Handoff(ctx, r.handoff.ID)
@@ -94,7 +94,7 @@ func handoffOf(ctx context.Context, c *api.Client, r *row, list []daemon.Handoff
 	return nil, nil
 }
 
-// detailLines are the details, whole.
+// detailLines are all lines of the details, also those that the screen has no room for.
 func (m *model) detailLines(columns int) []string {
 	d := &m.detail
 	if r := m.row(); r != nil && r.key == d.key {
@@ -122,7 +122,7 @@ func (m *model) detailLines(columns int) []string {
 	return p.lines
 }
 
-// describeAgent tells of an agent. Of one that is not here any more it is not said what it does.
+// describeAgent adds the fields of an agent. It leaves out the activity of an agent that has ended.
 func (m *model) describeAgent(p *paper, r *row, here bool) {
 	a := r.agent
 	if a.Trouble != nil {
@@ -206,14 +206,14 @@ func (m *model) describePipeline(p *paper, r *daemon.Pipeline) {
 	}
 }
 
-// paper takes lines that fit a width.
+// paper collects lines and folds them to a width.
 type paper struct {
 	columns int
 	say     func(string) string
 	lines   []string
 }
 
-const fieldWidth = 11 // of a name and what is between it and its value
+const fieldWidth = 11 // columns of a field's name, with the gap after it
 
 func (p *paper) blank()        { p.lines = append(p.lines, "") }
 func (p *paper) line(s string) { p.lines = append(p.lines, cut(s, p.columns)) }
@@ -241,7 +241,7 @@ func (p *paper) field(name, value string) {
 	}
 }
 
-// text adds what an agent wrote.
+// text adds a text that an agent wrote.
 func (p *paper) text(s string) {
 	p.lines = append(p.lines, foldText(s, p.columns)...)
 }

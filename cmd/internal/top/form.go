@@ -18,16 +18,16 @@ const (
 	maxFilter  = 100
 )
 
-// form asks for what an action needs besides its row. While it is open all keys are its own.
+// form asks the operator for the texts of an action. While a form is open it gets all keys.
 type form struct {
 	title   string
-	enter   string // what Enter does
+	enter   string // the words for Enter, in the line of keys
 	labels  []string
 	fields  []textinput.Model
 	at      int    // the field that is typed into
-	action  action // what it is for
-	confirm string // a question that Enter leads to, before the action; "": none
-	asking  bool   // it is being asked
+	action  action // the action that the form begins
+	confirm string // the question that Enter asks before the action; "": none
+	asking  bool   // the form shows the question
 }
 
 // newField makes an empty field, in the terminal's own colours.
@@ -40,7 +40,7 @@ func newField(limit int) textinput.Model {
 	return f
 }
 
-// typed gives a field a key or a paste. What could not be shown is not taken.
+// typed gives a field a key or a paste, without the characters that a terminal cannot show.
 func typed(f *textinput.Model, msg tea.Msg) {
 	*f, _ = f.Update(msg)
 	if v := f.Value(); v != words.Terminal(v) {
@@ -48,10 +48,10 @@ func typed(f *textinput.Model, msg tea.Msg) {
 	}
 }
 
-// drawn is a field in so many columns, the cursor behind its text among them.
+// drawn is a field, as wide as width says. The cursor after its text is part of that width.
 func drawn(f *textinput.Model, columns int) string {
 	f.SetWidth(max(columns-1, 1))
-	f.SetCursor(f.Position()) // has it take the new width into account
+	f.SetCursor(f.Position()) // so that the field scrolls for the new width
 	return plain.MaxWidth(max(columns, 1)).Render(f.View())
 }
 
@@ -90,7 +90,7 @@ func decisionForm(r *row, v verb) *form {
 // named is a row as a form names it.
 func named(r *row) string { return fmt.Sprintf("%s (%s)", r.key, words.Terminal(r.name())) }
 
-// filled is the action with what was typed.
+// filled is the action with the texts of the fields.
 func (f *form) filled() action {
 	a := f.action
 	a.text = f.fields[len(f.fields)-1].Value()
@@ -100,7 +100,7 @@ func (f *form) filled() action {
 	return a
 }
 
-// answer is what a form comes to with a key.
+// answer is the effect of a key on a form.
 type answer int
 
 const (
@@ -109,7 +109,7 @@ const (
 	does
 )
 
-// press takes a key.
+// press gives the form a key.
 func (f *form) press(k tea.KeyPressMsg) answer {
 	name := k.String()
 	switch {
@@ -134,7 +134,7 @@ func (f *form) press(k tea.KeyPressMsg) answer {
 	return stays
 }
 
-// paste puts a text into the field.
+// paste puts a text into the field that the operator types into.
 func (f *form) paste(p tea.PasteMsg) {
 	if !f.asking {
 		typed(&f.fields[f.at], p)
@@ -168,7 +168,7 @@ func (f *form) lines(columns int) []string {
 	return append(out, "", keysLine(columns, keys...))
 }
 
-// beside is a label and what belongs to it, as far as there is room.
+// beside puts a label and its text on one line, cut to the width.
 func beside(label, field string, columns int) string {
 	if width(label) >= columns {
 		return faint.Render(cut(label, columns))

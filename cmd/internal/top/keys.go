@@ -7,7 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// press does what a key asks for.
+// press handles a key.
 func (m *model) press(k tea.KeyPressMsg) tea.Cmd {
 	name := k.String()
 	switch {
@@ -87,7 +87,7 @@ func (m *model) pressList(name string) tea.Cmd {
 	return nil
 }
 
-// moves says by how much of so many lines a key moves.
+// moves is how many lines a key moves on a page of that many lines.
 func (m *model) moves(name string, all int) (by int, ok bool) {
 	screenful := max(m.h-6, 1)
 	switch name {
@@ -132,10 +132,10 @@ func (m *model) pressDetail(name string) tea.Cmd {
 	return m.pressAny(name)
 }
 
-// scrollBy moves the lines; the view keeps the last of them on the screen.
+// scrollBy scrolls the lines; the view corrects a position after the last line.
 func (m *model) scrollBy(by int) { m.scroll = max(m.scroll+by, 0) }
 
-// pressAny does what a key asks for in the list and in the details, about the selected row.
+// pressAny handles the keys that act on the selected row, in the list and in the details.
 func (m *model) pressAny(name string) tea.Cmd {
 	r := m.row()
 	if r == nil && slices.Contains([]string{"a", "h", "c", "t", "y", "n"}, name) {
@@ -173,7 +173,7 @@ func (m *model) pressAny(name string) tea.Cmd {
 	return nil
 }
 
-// goneWords say what became of what was selected.
+// goneWords say why the selected row is no longer in the list.
 func (m *model) goneWords() string {
 	switch {
 	case len(m.rows) == 0:

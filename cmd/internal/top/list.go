@@ -10,15 +10,15 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// column is one of the list's.
+// column is a column of the list.
 type column struct {
 	title string
-	least int // columns without which it is left out
-	most  int // that it takes when there is room
+	least int // the list leaves the column out when it has less room
+	most  int // the width that it never exceeds
 	cell  func(r *row) (text string, s style)
 }
 
-// list draws the rows, with a head.
+// list draws the rows below a head.
 func (m *model) list(room int) []string {
 	if room < 2 {
 		return nil
@@ -49,7 +49,7 @@ func (m *model) list(room int) []string {
 	return out
 }
 
-// gap is between two columns.
+// gap is the space between two columns.
 func (m *model) gap() int {
 	if m.w < 60 {
 		return 1
@@ -99,18 +99,18 @@ func groupStyle(r *row) style {
 	return faint
 }
 
-// cell is what stands in a row and a column, cleaned.
+// cell is the clean text in one row and column.
 type cell struct {
 	text  string
 	style style
 }
 
-// table is the list with the room that its columns are given.
+// table holds the cells of the list and the widths of its columns.
 type table struct {
 	columns []column
 	cells   [][]cell // by row, then by column
-	wanted  []int    // how wide each column would be; 0: it says nothing
-	widths  []int    // how wide it is; 0: it is left out
+	wanted  []int    // the width that each column needs; 0: all its cells are empty
+	widths  []int    // the width that each column has; 0: it is left out
 }
 
 func (m *model) table() *table {
@@ -134,8 +134,8 @@ func (m *model) table() *table {
 	return t
 }
 
-// share gives the columns room: first the least to as many as there is room for, then what is left to
-// those that hold more than they show. Sentences have no end and come last.
+// share divides the width among the columns. First as many columns as fit get their least width. Then the
+// columns that need more get the rest; columns of sentences come last, since sentences take any width.
 func (t *table) share(left, gap int) {
 	for _, j := range byWorth {
 		if w := min(t.wanted[j], t.columns[j].least); w > 0 && w+gap <= left {
@@ -164,7 +164,7 @@ const (
 	hostColumn
 )
 
-// byWorth is in which order columns are given room.
+// byWorth is the order in which columns get their room.
 var byWorth = []int{idColumn, nameColumn, stateColumn, contextColumn, asksColumn, handoffColumn, generationColumn, personaColumn, hostColumn}
 
 func (m *model) allColumns() []column {
@@ -253,7 +253,7 @@ func tierStyle(u *daemon.ContextUse) style {
 	return plain
 }
 
-// panel tells of the selected row what the list has no room for.
+// panel shows the details of the selected row below the list.
 func (m *model) panel() []string {
 	room := 0 // lines below the rule
 	switch {

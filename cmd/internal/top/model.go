@@ -13,7 +13,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// screen is what fills the terminal.
+// screen names one of the screens that fill the terminal.
 type screen int
 
 const (
@@ -22,38 +22,38 @@ const (
 	helpScreen
 )
 
-// model is all that the program shows. Its loop alone changes it.
+// model is the state of all screens. Only the program's loop changes it.
 type model struct {
-	ctx  context.Context // of commands
+	ctx  context.Context // that commands run with
 	cfg  Config
 	w, h int
 	now  time.Time
 
 	data   snapshot
-	rows   []row         // those that the filter leaves
-	all    int           // how many there are without it
-	counts map[group]int // of all
-	lost   error         // why the daemon can't be read; nil: it can
+	rows   []row         // that match the filter
+	all    int           // how many rows there are without the filter
+	counts map[group]int // of all rows, by group
+	lost   error         // why the source can't read the daemon; nil while it can
 
-	// selected is whom the keys are about; nil when that row has gone, until the operator moves: a key is
-	// never about a row that came to stand where another was.
+	// selected is the row that keys act on. When that row goes, selected is nil until the operator moves: a
+	// key must not act on the row that took its place.
 	selected *key
-	gone     *key // who was selected before
-	at       int  // where in rows that is, or was
+	gone     *key // the row that was selected before it went
+	at       int  // the index of that row in rows, now or before it went
 
 	screen    screen
 	detail    details
-	scroll    int // lines of the details, or of the help, above the screen
+	scroll    int // how many lines of the details or the help are above the screen
 	filter    textinput.Model
 	filtering bool
 	form      *form
 
-	said   string // what came of the last action
+	said   string // the result of the last action
 	saidAt time.Time
-	wrong  bool // it is an error
+	wrong  bool // said is an error
 }
 
-// fades is how long it is shown what came of an action.
+// fades is how long the screen shows the result of an action.
 const fades = 20 * time.Second
 
 type tickMsg time.Time
@@ -103,7 +103,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// tell shows what came of an action.
+// tell shows the result of an action.
 func (m *model) tell(said string, err error) {
 	if err != nil {
 		said = m.cfg.Explain(err)
@@ -113,7 +113,7 @@ func (m *model) tell(said string, err error) {
 
 func (m *model) say(said string, wrong bool) { m.said, m.wrong, m.saidAt = said, wrong, m.now }
 
-// take shows what the source saw. The selection stays with whom it was on.
+// take shows a snapshot. The same row stays selected, wherever it stands now.
 func (m *model) take(s snapshot) {
 	m.data = s
 	m.arrange()
@@ -127,7 +127,7 @@ func (m *model) take(s snapshot) {
 	}
 }
 
-// arrange makes the rows anew.
+// arrange makes the rows from the snapshot and the filter.
 func (m *model) arrange() {
 	before := m.at
 	rows := rowsOf(m.data)
@@ -139,12 +139,12 @@ func (m *model) arrange() {
 	m.at = max(min(before, len(m.rows)-1), 0)
 }
 
-// find returns where a row is; negative: nowhere.
+// find returns the index of a row; negative without such a row.
 func (m *model) find(k key) int {
 	return slices.IndexFunc(m.rows, func(r row) bool { return r.key == k })
 }
 
-// row returns the selected one; nil: none is.
+// row returns the selected row; nil without one.
 func (m *model) row() *row {
 	if m.selected == nil {
 		return nil
@@ -155,7 +155,7 @@ func (m *model) row() *row {
 	return nil
 }
 
-// choose selects the row at a place, or the nearest.
+// choose selects the row at an index, or the nearest one.
 func (m *model) choose(at int) {
 	if len(m.rows) == 0 {
 		m.selected = nil
@@ -166,7 +166,8 @@ func (m *model) choose(at int) {
 	m.selected, m.gone = &k, nil
 }
 
-// move moves the selection by so many rows. Where a row has gone the next one stands in its place.
+// move moves the selection by that many rows. If the selected row has gone, move counts from the row that
+// took its place.
 func (m *model) move(by int) {
 	if m.selected == nil && by > 0 {
 		by--
@@ -174,7 +175,8 @@ func (m *model) move(by int) {
 	m.choose(m.at + by)
 }
 
-// refilter shows what the filter leaves. That is the operator's doing, so the first row may be selected.
+// refilter shows the rows that match the filter. It may select the first row, since the operator changed
+// the filter.
 func (m *model) refilter() {
 	m.arrange()
 	if m.selected != nil {
@@ -224,7 +226,7 @@ func (m *model) attach() tea.Cmd {
 	})
 }
 
-// refuse says why a key does nothing.
+// refuse shows why a key does nothing.
 func (m *model) refuse(why string) tea.Cmd {
 	m.say(why, true)
 	return nil

@@ -11,15 +11,15 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// snapshot is what the source saw. It is not changed once it was sent.
+// snapshot is what the source has read from the daemon. Nobody changes a snapshot that was sent.
 type snapshot struct {
 	at       time.Time
-	agents   []daemon.Agent     // those that have not ended
-	handoffs []daemon.Handoff   // the newest and all that are open, newest first
+	agents   []daemon.Agent     // without those that have ended
+	handoffs []daemon.Handoff   // the newest ones and all open ones, newest first
 	needs    []daemon.Attention // the longest wait first
 }
 
-// kind is what a row is about.
+// kind says whether a row stands for an agent, a handoff or a pipeline.
 type kind int
 
 const (
@@ -28,18 +28,18 @@ const (
 	pipelineRow
 )
 
-// key is whom a row is about; it stays when the row moves.
+// key identifies a row by what it stands for. The key stays when the row moves.
 type key struct {
 	kind kind
 	id   int64
 }
 
-// String names it for people.
+// String names the row for people.
 func (k key) String() string {
 	return fmt.Sprintf("%s %d", [...]string{"agent", "handoff", "pipeline"}[k.kind], k.id)
 }
 
-// group is where in the list a row stands.
+// group is a part of the list.
 type group int
 
 const (
@@ -53,18 +53,18 @@ const (
 type row struct {
 	key
 	group group
-	since time.Time // in its state
+	since time.Time // when its state began
 	state string
-	asks  string // why it needs a person, or what is going on
+	asks  string // why the row needs a person, or what its agent does
 
-	need     *daemon.Attention // nil: it needs nobody
-	agent    *daemon.Agent     // nil: it is not about one
-	handoff  *daemon.Handoff   // the one that concerns the agent; nil: none does
-	pipeline *daemon.Pipeline  // nil: it is not about one
+	need     *daemon.Attention // nil if the row needs no person
+	agent    *daemon.Agent     // nil unless the row is about an agent
+	handoff  *daemon.Handoff   // the handoff that the row shows with its agent; nil without one
+	pipeline *daemon.Pipeline  // nil unless the row is about a pipeline
 }
 
-// rowsOf makes the list: what needs a person first, the longest wait on top; the others by their ids, so
-// that they stay where they are.
+// rowsOf makes the list. Rows that need a person come first, the longest wait on top. The other rows are
+// in the order of their ids, so that they keep their places.
 func rowsOf(s snapshot) []row {
 	var rows []row
 	needy := map[int64]bool{} // agents
@@ -86,7 +86,7 @@ func rowsOf(s snapshot) []row {
 	return rows
 }
 
-// needyRow is about what needs a person.
+// needyRow makes the row for something that needs a person.
 func needyRow(n *daemon.Attention) row {
 	r := row{
 		key: key{agentRow, n.ID}, group: needsYou, since: n.Since, state: words.Of(n.Kind), asks: n.Brief,
@@ -101,14 +101,14 @@ func needyRow(n *daemon.Attention) row {
 	return r
 }
 
-// agentLine is about an agent that needs nobody.
+// agentLine makes the row for an agent that needs no person.
 func agentLine(a *daemon.Agent, h *daemon.Handoff) row {
 	r := row{key: key{agentRow, a.ID}, since: a.StateAt, state: string(a.State), agent: a, handoff: h}
 	if h != nil {
 		r.asks = h.Note
 	}
 	switch a.State {
-	case daemon.Working, daemon.Waiting: // the dialog was answered just now
+	case daemon.Working, daemon.Waiting: // waiting, and no longer in need: somebody has just answered the dialog
 		r.group = atWork
 	case daemon.Idle:
 		r.group = idle
@@ -118,7 +118,7 @@ func agentLine(a *daemon.Agent, h *daemon.Handoff) row {
 	return r
 }
 
-// sign is the row at a glance.
+// sign is one character for the row's state.
 func (r *row) sign() string {
 	switch {
 	case r.failed():
@@ -133,15 +133,15 @@ func (r *row) sign() string {
 	return "·"
 }
 
-// failed reports whether it needs a person because it has ended badly.
+// failed reports whether the row needs a person because its handoff or pipeline has failed.
 func (r *row) failed() bool {
 	return r.need != nil && (r.need.Kind == daemon.NeedsRetry || r.need.Kind == daemon.NeedsHeir)
 }
 
-// decides reports whether it is about a step that waits for approval.
+// decides reports whether the row is about a step that waits for approval.
 func (r *row) decides() bool { return r.need != nil && r.need.Kind == daemon.NeedsApproval }
 
-// label is the id, with a letter before those that are not of agents.
+// label is the row's id, with a letter before ids of handoffs and pipelines.
 func (r *row) label() string {
 	return [...]string{"", "h", "p"}[r.kind] + fmt.Sprint(r.id)
 }
@@ -166,7 +166,7 @@ func (r *row) persona() string {
 	return r.pipeline.Template
 }
 
-// host is empty for a handoff, whose answer does not tell.
+// host is the row's host; empty for a handoff, since the API does not say it.
 func (r *row) host() string {
 	switch r.kind {
 	case agentRow:
@@ -177,7 +177,7 @@ func (r *row) host() string {
 	return ""
 }
 
-// matches reports whether each word of a filter is in one of what the list is filtered by.
+// matches reports whether each word of a filter is in one of the texts that the filter looks at.
 func (r *row) matches(filter string) bool {
 	in := strings.ToLower(strings.Join([]string{r.label(), r.name(), r.persona(), r.state, r.host()}, "\x00"))
 	for word := range strings.FieldsSeq(strings.ToLower(filter)) {

@@ -17,33 +17,33 @@ import (
 
 const (
 	pace      = 100 * time.Millisecond // for each read: there are at most ten a second
-	lookAgain = 2 * time.Second        // what no event tells of: how full a context is, and that the daemon is gone
-	wholly    = 5                      // each so many looks everything is read
-	comeBack  = 500 * time.Millisecond // until a daemon that is away is asked again
+	lookAgain = 2 * time.Second        // between two looks: no event reports a fuller context or the end of the daemon
+	wholly    = 5                      // every fifth look reads everything
+	comeBack  = 500 * time.Millisecond // between two attempts to reach a daemon that is away
 	patience  = 10 * time.Second       // for one look
 	page      = 100                    // rows of a list
-	single    = 3                      // so many handoffs are read one by one
+	single    = 3                      // up to three changed handoffs are read one by one; more of them as a list
 )
 
-// freshMsg is what there is, as of now.
+// freshMsg is a new snapshot.
 type freshMsg snapshot
 
-// lostMsg says that the daemon can't be read.
+// lostMsg says why the source can't read the daemon.
 type lostMsg struct{ err error }
 
-// source reads the daemon. One goroutine calls run; the feed's, which that one owns, only notes what
-// has changed.
+// source reads the daemon. One goroutine calls run, and run starts the goroutine of the feed, which only
+// notes what has changed.
 type source struct {
 	client   *api.Client
 	agents   []daemon.Agent
 	handoffs map[int64]daemon.Handoff
 	needs    []daemon.Attention
 
-	wake chan struct{} // of size 1: something is noted
+	wake chan struct{} // of size 1: there is a note
 
 	mu      sync.Mutex
 	noted   changes
-	last    int64 // the newest event; negative: none yet
+	last    int64 // the id of the newest event; negative before the first
 	breakUp context.CancelFunc
 }
 
@@ -57,13 +57,13 @@ func newSource(c *api.Client) *source {
 	return &source{client: c, handoffs: map[int64]daemon.Handoff{}, wake: make(chan struct{}, 1), last: -1, breakUp: func() {}}
 }
 
-// begin reads everything, or says why that can't be.
+// begin reads everything, or returns why it can't.
 func (s *source) begin(ctx context.Context) (snapshot, error) {
 	_, err := s.read(ctx, changes{everything: true})
 	return s.seen(), err
 }
 
-// run sends what changes, until ctx ends.
+// run sends a snapshot after each change, until ctx ends.
 func (s *source) run(ctx context.Context, send func(tea.Msg)) {
 	ended := make(chan struct{})
 	go func() {
@@ -71,7 +71,7 @@ func (s *source) run(ctx context.Context, send func(tea.Msg)) {
 		s.follow(ctx)
 	}()
 	defer func() { <-ended }()
-	s.note(changes{everything: true}) // between begin and the feed something may have happened
+	s.note(changes{everything: true}) // changes between begin and the feed have no event here
 	away := false
 	for looks := 1; ctx.Err() == nil; looks++ {
 		rest := lookAgain
@@ -89,7 +89,7 @@ func (s *source) run(ctx context.Context, send func(tea.Msg)) {
 			return
 		case err != nil:
 			if !away {
-				s.cut() // else the feed would come back later than the lists
+				s.cut() // else the lists would be back before the feed
 			}
 			away = true
 			send(lostMsg{err})
@@ -101,8 +101,8 @@ func (s *source) run(ctx context.Context, send func(tea.Msg)) {
 	}
 }
 
-// await waits until something is noted, or for a time; when the daemon is away for that alone. It
-// returns false when ctx has ended.
+// await waits for a note, but no longer than a time; while the daemon is away it waits for the whole time.
+// It returns false when ctx has ended.
 func (s *source) await(ctx context.Context, rest time.Duration, away bool) bool {
 	wake := s.wake
 	if away {
@@ -126,7 +126,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// follow notes what the events of the feed concern, until ctx ends.
+// follow reads the feed and notes what its events change, until ctx ends.
 func (s *source) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		once, cancel := context.WithCancel(ctx)
@@ -134,20 +134,20 @@ func (s *source) follow(ctx context.Context) {
 		s.breakUp = cancel
 		last := s.last
 		s.mu.Unlock()
-		_ = s.client.Follow(once, last, nil, s.hear) // why it ended the next read tells
+		_ = s.client.Follow(once, last, nil, s.hear) // the next read returns the same error
 		cancel()
 		pause(ctx, comeBack)
 	}
 }
 
-// cut ends the feed that is open, or waits to be; follow opens the next one.
+// cut ends the open feed, or the wait for one; follow then opens the next feed.
 func (s *source) cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.breakUp()
 }
 
-// hear notes what an event concerns.
+// hear notes what an event changes.
 func (s *source) hear(e daemon.Event) error {
 	due := changes{agents: e.AgentID != nil || e.PipelineID != nil}
 	if e.HandoffID != nil {
@@ -171,11 +171,11 @@ func (s *source) note(c changes) {
 	s.mu.Unlock()
 	select {
 	case s.wake <- struct{}{}:
-	default: // it was told, and has not looked yet
+	default: // run has an unread note
 	}
 }
 
-// take returns what was noted since it was last called; agents are read at each look.
+// take returns the notes since its last call. Agents are always among them: each look reads them.
 func (s *source) take() changes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,7 +185,7 @@ func (s *source) take() changes {
 	return c
 }
 
-// read reads what is due, and returns how many reads that took.
+// read reads what has changed, and returns the number of reads.
 func (s *source) read(ctx context.Context, due changes) (reads int, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errSlow)
 	defer cancel()
@@ -203,7 +203,7 @@ func (s *source) read(ctx context.Context, due changes) (reads int, err error) {
 	return reads + n, slow(ctx, err)
 }
 
-// errSlow is what the operator reads of a look that took too long.
+// errSlow is the error of a look that took too long.
 var errSlow = &daemon.Error{Kind: daemon.KindUnavailable, Code: "no_answer", Message: "the daemon does not answer: look at its log"}
 
 func slow(ctx context.Context, err error) error {
@@ -213,7 +213,7 @@ func slow(ctx context.Context, err error) error {
 	return err
 }
 
-// readAgents reads all that have not ended.
+// readAgents reads all agents that have not ended.
 func (s *source) readAgents(ctx context.Context) (reads int, err error) {
 	o := api.ListOptions{State: "active", Limit: page}
 	var all []daemon.Agent
@@ -259,7 +259,7 @@ func (s *source) readHandoffs(ctx context.Context, due changes) (reads int, err 
 	return reads, nil
 }
 
-// seen is what was read last.
+// seen is the newest snapshot.
 func (s *source) seen() snapshot {
 	list := slices.SortedFunc(maps.Values(s.handoffs), func(a, b daemon.Handoff) int { return cmp.Compare(b.ID, a.ID) })
 	return snapshot{at: time.Now(), agents: s.agents, handoffs: list, needs: s.needs}

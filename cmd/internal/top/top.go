@@ -1,12 +1,12 @@
-// Package top is the operator's seat inside a terminal: a live list of the agents, and of the runs and
-// handoffs that need a person, with a key for what can be done about each.
+// Package top is the operator's view in a terminal: a live list of the agents, and of the pipelines and
+// handoffs that need a person, with keys that act on the selected row.
 //
-// Two goroutines share the work. The source (source.go) reads the daemon, follows its feed, and sends
-// what it saw; the program's own loop changes the model (model.go) and draws it (view.go). They share no
-// memory: what is sent is not written to afterwards. What the operator asks for is an action
-// (action.go), which holds the ids that were shown when the key was pressed; it runs beside both.
+// Two goroutines share the work. The source (source.go) reads the daemon, follows its feed and sends
+// snapshots. The program's loop changes the model (model.go) and draws it (view.go). The goroutines share
+// no memory: nobody changes a snapshot that was sent. An action (action.go) runs in a goroutine of its own
+// and holds the ids that the screen showed when the operator pressed the key.
 //
-// What agents wrote is shown through clean alone (text.go).
+// Texts that agents wrote reach the screen only through clean (text.go).
 package top
 
 import (
@@ -21,22 +21,22 @@ import (
 	"github.com/understudyd/understudy/api"
 )
 
-// Config is what the program is given.
+// Config is the input of Run.
 type Config struct {
 	Client  *api.Client
 	In      io.Reader // a terminal
 	Out     io.Writer // the same
-	Environ []string  // TERM and NO_COLOR count
+	Environ []string  // the program reads TERM and NO_COLOR
 	// Attach makes the command that shows an agent's pane on the terminal until the operator leaves it.
 	Attach func(agentID int64) *exec.Cmd
-	// Explain is an error of the daemon's as one sentence that names the fix.
+	// Explain makes one sentence of a daemon's error, with the fix.
 	Explain func(error) string
-	// Words has a sentence that names commands name them as they must be typed here.
+	// Words rewrites the commands in a sentence as they must be typed here, such as with --data.
 	Words func(sentence string) string
 }
 
-// Run shows the list until the operator quits or ctx ends. It returns an error when there is no daemon to
-// begin with; one that goes away later is waited for.
+// Run shows the list until the operator quits or ctx ends. It returns an error if it reaches no daemon at
+// its start; later it waits for a daemon that is away.
 func Run(ctx context.Context, cfg Config) error {
 	src := newSource(cfg.Client)
 	first, err := src.begin(ctx)
