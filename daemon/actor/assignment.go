@@ -9,17 +9,17 @@ import (
 	"sync"
 )
 
-// TaskKind says what a prompt asks for.
+// TaskKind is the kind of work that a prompt asks for.
 type TaskKind int
 
-// What a prompt may ask for.
+// The kinds of work.
 const (
 	SomethingElse TaskKind = iota
 	WriteHandoff
 	TakeOver
 )
 
-// Assignment is a prompt, understood.
+// Assignment is the work that a prompt asks for.
 type Assignment struct {
 	Kind     TaskKind
 	Document string   // to write
@@ -38,8 +38,8 @@ var (
 	})
 )
 
-// Understand reads a prompt. To write a handoff takes the word, a verb and a path below /handoffs/; a
-// prompt that names files which exist, among them a document or a context file, is one to take over.
+// Understand reads a prompt. The prompt asks for a handoff document if it has the word, a verb such as "write" and a
+// path below /handoffs/. It asks the agent to take over if it names a document or a context file otherwise.
 func Understand(prompt string) Assignment {
 	var task Assignment
 	hasContext := false
@@ -79,8 +79,8 @@ func AsksToHandOver(prompt string) bool {
 	return handoffWord().MatchString(prompt) || handedOver().MatchString(prompt)
 }
 
-// findPaths finds the absolute paths of Markdown files in a text. A path may have blanks in it: of the
-// slashes that could begin it, the nearest one that leads to an existing place wins.
+// findPaths finds the absolute paths of Markdown files in a text. A path may have blanks in it: it begins at the
+// nearest slash before ".md" from which the path leads to a file or a directory that exists.
 func findPaths(text string) []string {
 	var out []string
 	seen := map[string]bool{}
@@ -115,7 +115,7 @@ func IsFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// ListFiles names some files of a directory, without the hidden ones.
+// ListFiles names the first eight files of a directory that are not hidden.
 func ListFiles(dir string) []string {
 	const most = 8
 	entries, _ := os.ReadDir(dir) // a directory that cannot be read looks empty
@@ -134,11 +134,11 @@ func ListFiles(dir string) []string {
 // headings that every handoff document has.
 var headings = []string{"What Was Done", "Decisions Made", "Open Questions", "Next Agent Context"}
 
-// askedHeading is a heading that a text names; one that begins a line is the text's own.
+// askedHeading matches a heading within a line. A heading at the beginning of a line belongs to the text itself.
 var askedHeading = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^#\n]## +([^\s,.;:()*#"\x60][^,.;:()*#"\x60\n]*)`) })
 
-// FurtherHeadings are the headings that an instruction, or the file that it points to, asks for beside
-// the four. What follows "Focus on this:" is the focus's own.
+// FurtherHeadings are the headings that an instruction, or a file that it names, asks for beside the four. Headings after
+// "Focus on this:" are part of the focus and do not count.
 func FurtherHeadings(instruction string) []string {
 	instruction, _, _ = strings.Cut(instruction, "\nFocus on this:\n")
 	var out []string

@@ -9,16 +9,16 @@ import (
 // Composer is the line editor at the bottom of the screen.
 type Composer struct {
 	Text   string
-	Pasted bool // a paste has come and no Enter since
+	Pasted bool // there was no Enter since the last paste
 
 	stash  string
 	pastes []paste
 }
 
-// Stashed reports whether a draft is kept aside.
+// Stashed reports whether a draft is stashed.
 func (c *Composer) Stashed() bool { return c.stash != "" }
 
-// Clear drops the draft; the one aside stays there.
+// Clear drops the draft, but not the stashed one.
 func (c *Composer) Clear() { c.Text, c.pastes = "", nil }
 
 // paste is a long paste that the composer shows as one placeholder.
@@ -30,7 +30,7 @@ const (
 	foldLines = 4
 )
 
-// Paste adds what was pasted; a long text is folded.
+// Paste adds a pasted text. A long text is folded into a placeholder.
 func (c *Composer) Paste(text string) {
 	c.Pasted = true
 	lines := strings.Count(strings.TrimRight(text, "\n"), "\n") + 1
@@ -57,14 +57,14 @@ func (c *Composer) Take() string {
 	return prompt
 }
 
-// PutAway stashes the draft, if there is one; C-s on an empty composer does nothing.
+// PutAway stashes the draft, as C-s does. On an empty composer it does nothing.
 func (c *Composer) PutAway() {
 	if c.Text != "" {
 		c.stash, c.Text = c.Text, ""
 	}
 }
 
-// KillLine removes the last line, or joins it to the one before when it is empty.
+// KillLine removes the last line. If that line is empty, KillLine removes the line break before it.
 func (c *Composer) KillLine() {
 	cut := strings.LastIndex(c.Text, "\n")
 	if cut == len(c.Text)-1 && cut >= 0 {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// BlockKind says how a piece of the conversation is shown.
+// BlockKind is how the screen shows a block.
 type BlockKind int
 
 // The kinds of blocks.
@@ -23,7 +23,7 @@ type Block struct {
 	text string
 }
 
-// keepBlocks bounds the memory of a long session; more than fits on any screen.
+// keepBlocks is how many blocks a frame keeps: more than fit on any screen.
 const keepBlocks = 400
 
 // Frame is what the screen shows: header, conversation and composer.
@@ -54,11 +54,11 @@ func (s *Frame) Print(kind BlockKind, text string) {
 // Forget empties the conversation.
 func (s *Frame) Forget() { s.blocks = nil }
 
-// Edit shows what a composer holds.
+// Edit shows the draft of a composer.
 func (s *Frame) Edit(c Composer) { s.Composer, s.Stashed = c.Text, c.Stashed() }
 
-// Draw returns the rows of the frame and the place of the cursor. The composer follows the conversation
-// directly; when both do not fit, the conversation's beginning makes room, not the header.
+// Draw returns the rows of the frame and the place of the cursor. The composer is right below the conversation. If both
+// do not fit, the beginning of the conversation is left out, not the header.
 func (s *Frame) Draw() (lines []Line, row, col int) {
 	bottom, row, col := s.bottom()
 	room := s.Height - len(s.Header) - 1 - len(bottom)
@@ -114,7 +114,7 @@ func (s *Frame) conversation(room int) []Line {
 		lines = append(lines, chunks[i]...)
 	}
 	lines = lines[max(len(lines)-room, 0):]
-	if len(lines) > 0 && lines[0].Text == "" { // cut between two blocks: the header brings its own blank row
+	if len(lines) > 0 && lines[0].Text == "" { // the header ends with a blank row already
 		lines = lines[1:]
 	}
 	return lines
@@ -136,7 +136,7 @@ func (b Block) lines(width int) []Line {
 	return styled(plainStyle, plainStyle, "● ", b.text, width)
 }
 
-// styled wraps text behind a mark; rows after the first are indented by the mark's width.
+// styled wraps text after a mark. Rows after the first are indented by the mark's width.
 func styled(first, rest, mark, text string, width int) []Line {
 	indent := strings.Repeat(" ", Width(mark))
 	var lines []Line
@@ -150,11 +150,11 @@ func styled(first, rest, mark, text string, width int) []Line {
 	return lines
 }
 
-// composerSign stands before the draft. As with Claude Code its blank is a no-break space, which
-// tells it from a prompt in the conversation.
+// composerSign is the sign before the draft. Its blank is a no-break space, as in Claude Code; prompts in the
+// conversation have an ordinary blank there.
 const composerSign = "❯\u00a0"
 
-// bottom is the spinner and what stands below it, with the cursor's place in it.
+// bottom is the spinner and the rows below it, with the cursor's place among them.
 func (s *Frame) bottom() (lines []Line, row, col int) {
 	if s.Dialog != nil {
 		return s.Dialog.lines(s.Width), 0, 0
@@ -196,8 +196,8 @@ func (s *Frame) bottom() (lines []Line, row, col int) {
 	return append(lines, Line{dimStyle, Clip("  "+footer, s.Width)}), row, min(col, s.Width-1)
 }
 
-// Dialog is a question that takes the composer's place. Text typed into it vanishes; Enter picks the
-// selected choice, Esc is a refusal.
+// Dialog is a question in the place of the composer. Typed text vanishes, Enter takes the selected choice, and Esc
+// refuses.
 type Dialog struct {
 	Title    string
 	Detail   string

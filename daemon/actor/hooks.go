@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// Fields are the members of a hook's payload, or of something in it.
+// Fields are the members of a JSON object: a hook's payload, or an object in it.
 type Fields map[string]any
 
-// Hooks makes the payloads of an agent's hooks as Claude Code does. The recording of its hooks, in
-// hooks/hookstest, holds what each of them has.
+// Hooks makes the payloads of an agent's hooks as Claude Code does. The fields of each payload are in the recording of
+// Claude Code's hooks, in hooks/hookstest.
 type Hooks struct {
 	Name  string // of the session; "": it has none
 	Model string
 	Mode  string // permission mode
 }
 
-// Task is something that runs in the background.
+// Task is a command in the background, as Stop lists it.
 type Task struct {
 	ID          string `json:"id"`
 	Type        string `json:"type"`
@@ -30,7 +30,8 @@ func ShellTask(id, description, command string) Task {
 	return Task{ID: id, Type: "shell", Status: "running", Description: description, Command: command}
 }
 
-// Payload is what a hook gets: more, and what each payload has. A session has no prompt id before its first prompt.
+// Payload is the payload of a hook: more, and the fields that all payloads have. Before the first prompt of a session
+// promptID is "".
 func Payload(event, session, transcript, cwd, promptID string, more Fields) Fields {
 	all := Fields{"session_id": session, "transcript_path": transcript, "cwd": cwd, "hook_event_name": event}
 	if promptID != "" {
@@ -47,7 +48,7 @@ func (h Hooks) titled(f Fields) Fields {
 	return f
 }
 
-// SessionStart is the beginning of a session. tokens is how full the context is of one that is resumed or copied.
+// SessionStart is the beginning of a session. tokens is the context of a session that is resumed or copied.
 func (h Hooks) SessionStart(source string, tokens int) Fields {
 	f := h.titled(Fields{"source": source})
 	switch source {
@@ -75,7 +76,7 @@ func (h Hooks) UserPromptSubmit(prompt string) Fields {
 	return h.titled(Fields{"prompt": prompt, "permission_mode": h.Mode})
 }
 
-// Stop is the end of a turn. Of the answer it has the text without the blanks around it, and no key for nothing.
+// Stop is the end of a turn. It has the answer without the blanks around it; without an answer it has no such field.
 func (h Hooks) Stop(active bool, last string, tasks []Task) Fields {
 	f := h.effort(Fields{
 		"stop_hook_active": active, "permission_mode": h.Mode, "background_tasks": append([]Task{}, tasks...), "session_crons": []string{},
@@ -93,12 +94,12 @@ func (h Hooks) SubagentStop(id, transcript, last string, tasks []Task) Fields {
 	return f
 }
 
-// StopFailure is the end of a turn by an error of the API: its kind, and what the screen shows of it.
+// StopFailure is the end of a turn by an error of the API: its kind, and the text on the screen.
 func (h Hooks) StopFailure(kind, shown string) Fields {
 	return h.effort(Fields{"error": kind, "last_assistant_message": shown})
 }
 
-// Tool is what all hooks of a tool's call have.
+// Tool has the fields that all hooks of a tool call have.
 func (h Hooks) Tool(name string, input, more Fields) Fields {
 	f := h.effort(Fields{"tool_name": name, "tool_input": input, "permission_mode": h.Mode})
 	maps.Copy(f, more)
@@ -125,7 +126,7 @@ func (h Hooks) PermissionPrompt() Fields {
 	return Fields{"notification_type": "permission_prompt", "message": "Claude needs your permission"}
 }
 
-// PreCompact is the beginning of a compaction. One that comes by itself has no instructions.
+// PreCompact is the beginning of a compaction. Only a manual one has instructions.
 func (h Hooks) PreCompact(trigger, instructions string) Fields {
 	f := Fields{"trigger": trigger, "custom_instructions": nil}
 	if trigger == "manual" {

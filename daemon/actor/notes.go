@@ -8,12 +8,12 @@ import (
 	"sync"
 )
 
-// Memory is what an agent knows of its session.
+// Memory is what an agent remembers of its session.
 type Memory struct {
 	Prompts     []string // oldest first, without instructions to hand over
 	Predecessor string   // the document that it took over from
 	Inherited   []string // the next steps that it found there
-	Decisions   []string // that prompts told it
+	Decisions   []string // that prompts named
 	Edited      []string // files that it changed, as prompts named them
 }
 
@@ -26,7 +26,7 @@ func (m Memory) Titles() []string {
 	return out
 }
 
-// Session is whose handoff a document is.
+// Session is a session with the facts that its handoff document names.
 type Session struct {
 	Name string // of the agent; may be empty
 	ID   string
@@ -34,8 +34,8 @@ type Session struct {
 	Memory
 }
 
-// Document is a believable handoff, made of the prompts and the files of the working directory, with further
-// headings.
+// Document is the text of a handoff document. It is made of the memory and of the files in the working directory, and
+// has the further headings after the four.
 func (m Session) Document(further []string) string {
 	name := m.Name
 	if name == "" {
@@ -77,7 +77,7 @@ func (m Session) Document(further []string) string {
 	return w.String()
 }
 
-// List is a list of Markdown; none stands for nothing.
+// List is a list in Markdown. Without items it has the one item none.
 func List(items []string, none string) string {
 	if len(items) == 0 {
 		items = []string{none}
@@ -85,7 +85,7 @@ func List(items []string, none string) string {
 	return "- " + strings.Join(items, "\n- ") + "\n"
 }
 
-// OrNone is a list of names in a line.
+// OrNone is a list of names on one line, or "none".
 func OrNone(names []string) string {
 	if len(names) == 0 {
 		return "none"

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// runeWidth is how many columns a terminal gives a rune: enough of Unicode for prompts and paths.
+// runeWidth is how many columns a terminal gives a rune. It knows enough of Unicode for prompts and paths.
 func runeWidth(r rune) int {
 	switch {
 	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
@@ -28,7 +28,7 @@ func Width(s string) int {
 	return n
 }
 
-// Clip shortens s to width columns, the last of which says that something is missing.
+// Clip shortens s to width columns. The last column of a shortened text is "…".
 func Clip(s string, width int) string {
 	if Width(s) <= width {
 		return s
@@ -42,7 +42,7 @@ func Clip(s string, width int) string {
 	return s
 }
 
-// clipMiddle shortens a tool call such as Read(/long/path/to/file.md), keeping its name and the path's end.
+// clipMiddle shortens a tool call such as Read(/long/path/to/file.md). It keeps the tool's name and the path's end.
 func clipMiddle(s string, width int) string {
 	name, rest, ok := strings.Cut(s, "(")
 	if !ok || Width(s) <= width {
@@ -55,7 +55,7 @@ func clipMiddle(s string, width int) string {
 	return name + "(…" + rest
 }
 
-// Wrap breaks text into rows of at most width columns, at blanks where it can. There is at least one row.
+// Wrap breaks text into rows of at most width columns, at blanks where it can. It returns at least one row.
 func Wrap(text string, width int) []string {
 	width = max(width, 1)
 	var rows []string

@@ -1,5 +1,5 @@
-// Package child starts commands that end when they have to: with what they started themselves, and
-// with this process.
+// Package child starts commands in process groups, so that a command ends together with its own children and with this
+// process.
 package child
 
 import (
@@ -17,9 +17,9 @@ import (
 // EndGrace is how long a command has between SIGTERM and SIGKILL.
 const EndGrace = 500 * time.Millisecond
 
-// InGroup makes a command that leads a process group of its own. At ctx's end the group gets
-// SIGTERM, and EndGrace later the leader SIGKILL; then Wait returns, and what is left of the group
-// is the caller's. Children that hold the command's pipes open delay Wait by EndGrace at most.
+// InGroup makes a command that leads a process group of its own. When ctx ends, the group gets SIGTERM, and EndGrace
+// later the leader gets SIGKILL. Then Wait returns; the caller must end the rest of the group. Children that hold the
+// command's pipes open delay Wait by EndGrace at most.
 func InGroup(ctx context.Context, bin string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, bin, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -31,10 +31,10 @@ func InGroup(ctx context.Context, bin string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// SignalGroup signals all that is left of the group that p leads or led. A group keeps its number
-// as long as it has a member, so that nobody else is meant.
+// SignalGroup signals all processes of the group that p leads or led. The system does not reuse a group's number while
+// the group has a member, so no other process gets the signal.
 func SignalGroup(p *os.Process, sig syscall.Signal) {
-	_ = syscall.Kill(-p.Pid, sig) // nobody left is what we want
+	_ = syscall.Kill(-p.Pid, sig) // an error means that the group is empty
 }
 
 // ExitCode is a process's exit code as a shell gives it.
@@ -55,7 +55,7 @@ func Getenv(environ []string, name string) string {
 	return ""
 }
 
-// LookPath finds a program in the PATH of the environment that it will get, which is not ours.
+// LookPath finds a program in the PATH of the environment that the program will get.
 func LookPath(name string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil

@@ -4,6 +4,6 @@ package child
 
 import "syscall"
 
-// Tie does nothing: other kernels than Linux know no such bond. A child whose parent is killed is
-// left with closed pipes, at which most programs end when they next read or write.
+// Tie does nothing, since only Linux can kill a child with its parent. A child whose parent is killed finds its pipes
+// closed, and most programs end at their next read or write.
 func Tie(*syscall.SysProcAttr) {}

@@ -1,7 +1,7 @@
-// Package inside is what understudy runs in an agent's pane: its hooks, its status line, and what
-// starts it. The agent waits for the first two at every turn, so most of what they take is the
-// start of a process. Two programs are made of this package: understudy-hook, which is nothing
-// else, and understudy, for where the other one was not installed.
+// Package inside has the commands that understudy runs in an agent's pane: the hooks, the status line, and the launch of
+// the agent. The agent waits for hooks and status line at every turn, and most of their time is the start of a process.
+// Two programs link this package: understudy-hook, which has nothing else and starts fast, and understudy, for machines
+// on which understudy-hook is not installed.
 package inside
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// Main runs the command that the arguments name, and returns its exit code. It is called before
-// anything else is set up. Arguments that name none of this package's are not mine.
+// Main runs the command that the arguments name, and returns its exit code. The programs call it before they set up
+// anything else. mine is false if the arguments name no command of this package.
 func Main(args []string) (code int, mine bool) {
 	if len(args) == 0 {
 		return 0, false
@@ -19,7 +19,7 @@ func Main(args []string) (code int, mine bool) {
 	switch {
 	case args[0] == "hook":
 		return hooks.Command(args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr), true
-	case args[0] == "statusline" && len(args) == 1: // what has arguments is for the help
+	case args[0] == "statusline" && len(args) == 1: // with arguments, the help answers
 		return runStatusLine(), true
 	case args[0] == "launch":
 		return launchAgent(args[1:], os.Environ(), os.Stderr), true

@@ -12,9 +12,8 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// launchAgent is what runs first in an agent's pane. It execs what its file says, so that neither
-// the argument list nor the launch secret passes through tmux or stands in a process list for
-// longer than the runtime itself shows it.
+// launchAgent is the first program in an agent's pane. It execs the command that its file names. The file keeps the
+// arguments and the launch secret out of tmux, and out of the process list until the runtime itself shows them.
 func launchAgent(args, environ []string, stderr io.Writer) int {
 	if len(args) != 1 {
 		fmt.Fprintln(stderr, "usage: understudy launch FILE (run by the daemon)")
@@ -45,7 +44,7 @@ func execLaunchFile(path string, environ []string) error {
 	return fmt.Errorf("%s: %w", bin, syscall.Exec(bin, file.Argv, env))
 }
 
-// paneEnv is what tmux itself tells the program in a pane.
+// paneEnv are the variables that tmux sets for the program in a pane.
 func paneEnv(environ []string) []string {
 	var out []string
 	for _, v := range environ {

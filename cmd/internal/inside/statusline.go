@@ -24,9 +24,9 @@ import (
 
 const (
 	maxStatus     = 1 << 20          // bytes of the runtime's JSON; it has about 2,000
-	statusRead    = time.Second      // until the runtime has written it
-	statusReport  = time.Second      // to the daemon and back, on a machine with much to do
-	statusLineMax = 30 * time.Second // the user's own command
+	statusRead    = time.Second      // for the runtime to write its JSON
+	statusReport  = time.Second      // for the report to the daemon, on a busy machine
+	statusLineMax = 30 * time.Second // for the user's own command
 	statusLineEnv = "UNDERSTUDY_STATUSLINE"
 )
 
@@ -37,13 +37,12 @@ func runStatusLine() int {
 	return StatusLine(ctx, hooks.Tell, os.Environ(), os.Stdin, os.Stdout, os.Stderr)
 }
 
-// Tell gives the daemon at a socket a report, as [hooks.Tell] does.
+// Tell sends a report to the daemon at a socket, as [hooks.Tell] does.
 type Tell func(ctx context.Context, socket, launch, path string, body []byte) error
 
-// StatusLine reports how full the context window is and, at the same time, runs the user's own
-// status line with the same input, environment and output; its exit code is returned. Nothing that
-// goes wrong with the report is told: the screen is the user's. The end of ctx ends the user's
-// command as well.
+// StatusLine reports how full the context window is. At the same time it runs the user's own status line with the same
+// input, environment and output, and returns its exit code. It prints no error of the report, since its output is the
+// user's screen. When ctx ends, the user's command ends as well.
 func StatusLine(ctx context.Context, tell Tell, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	getenv := func(name string) string { return child.Getenv(environ, name) }
 	if getenv(statusLineEnv) != "" { // the user's own status line is this very command
@@ -55,7 +54,7 @@ func StatusLine(ctx context.Context, tell Tell, environ []string, stdin io.Reade
 	}
 	var status runtimeStatus
 	if err := json.Unmarshal(input, &status); err != nil {
-		status.Window.Usage = nil // numbers that are not understood are not told
+		status.Window.Usage = nil // report no numbers that were not understood
 	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -68,7 +67,7 @@ func StatusLine(ctx context.Context, tell Tell, environ []string, stdin io.Reade
 	return runStatusCommand(ctx, command, environ, input, stdout, stderr)
 }
 
-// readStatus reads the runtime's JSON. It gives up when nobody ends it, and when it is too long.
+// readStatus reads the runtime's JSON. It returns false if the JSON does not end in time or is too long.
 func readStatus(ctx context.Context, stdin io.Reader) ([]byte, bool) {
 	read := make(chan []byte, 1)
 	go func() { // a read can't be cancelled; it ends with the process
@@ -86,8 +85,8 @@ func readStatus(ctx context.Context, stdin io.Reader) ([]byte, bool) {
 	return nil, false
 }
 
-// runStatusCommand runs the user's command as the runtime would. Its children may outlive it, as
-// they do there: they may be filling a cache for the next time.
+// runStatusCommand runs the user's command as the runtime would. The command's children may outlive it, as under the
+// runtime: they may fill a cache for the next run.
 func runStatusCommand(ctx context.Context, command string, environ []string, input []byte, stdout, stderr io.Writer) int {
 	ctx, cancel := context.WithTimeout(ctx, statusLineMax)
 	defer cancel()
@@ -100,14 +99,14 @@ func runStatusCommand(ctx context.Context, command string, environ []string, inp
 	if err := cmd.Start(); err != nil {
 		return 1
 	}
-	_ = cmd.Wait() // the exit code says it all
+	_ = cmd.Wait() // the exit code is what counts
 	if ctx.Err() != nil {
 		child.SignalGroup(cmd.Process, syscall.SIGKILL)
 	}
 	return child.ExitCode(cmd.ProcessState)
 }
 
-// runtimeStatus is what we need of the JSON that Claude Code (2.1.329) gives its status line.
+// runtimeStatus has the fields that are needed of the JSON that Claude Code (2.1.329) gives its status line.
 type runtimeStatus struct {
 	SessionID string `json:"session_id"`
 	Cwd       string `json:"cwd"`
@@ -129,8 +128,7 @@ func (s runtimeStatus) projectDir() string {
 	return cmp.Or(s.Workspace.ProjectDir, s.Cwd)
 }
 
-// ownStatusLine is what a person sees who has no status line of their own: the runtime would leave
-// a blank row in its place.
+// ownStatusLine is the status line for users who have none of their own. Without it the runtime would show a blank row.
 func ownStatusLine(s runtimeStatus, getenv func(string) string) string {
 	id, err := strconv.ParseInt(getenv("UNDERSTUDY_AGENT_ID"), 10, 64)
 	if err != nil {
@@ -159,8 +157,8 @@ func (s runtimeStatus) use() (contextUse, bool) {
 	return contextUse{SessionID: s.SessionID, Tokens: u.Input + u.Creation + u.Read, Limit: s.Window.Size}, true
 }
 
-// reportContext tells the daemon, which ignores what it knows already. What can't be told in
-// statusReport is not told: the next turn tells it.
+// reportContext reports the use of the context to the daemon, which ignores a number that it has. A report that takes
+// longer than statusReport is dropped, since the next turn reports again.
 func reportContext(ctx context.Context, tell Tell, getenv func(string) string, status runtimeStatus) {
 	use, ok := status.use()
 	agent, err := strconv.ParseInt(getenv("UNDERSTUDY_AGENT_ID"), 10, 64)
@@ -177,8 +175,9 @@ func reportContext(ctx context.Context, tell Tell, getenv func(string) string, s
 	_ = tell(ctx, socket, launch, fmt.Sprintf("/api/agents/%d/context", agent), body)
 }
 
-// userStatusLine is the command of the user's own status line, "" without one: the first that the
-// runtime's settings files name, in the runtime's order. Ours comes before them all, by --settings.
+// userStatusLine is the command of the user's own status line, or "". It is the first one in the runtime's settings
+// files, in the runtime's order. The runtime does not run it itself, since --settings, with understudy's command, goes
+// before these files.
 func userStatusLine(project string, getenv func(string) string) string {
 	config := getenv("CLAUDE_CONFIG_DIR")
 	if home := getenv("HOME"); config == "" && home != "" {

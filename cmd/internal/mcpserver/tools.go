@@ -8,7 +8,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// nothing is what tools take that need to be told nothing.
+// nothing is the input of tools that need none.
 type nothing struct{}
 
 // self is the answer of whoami.
@@ -57,7 +57,7 @@ type agent struct {
 	ID    int64  `json:"id"`
 	Name  string `json:"name"`
 	State string `json:"state" jsonschema:"starting, idle, working, or waiting for a person"`
-	// A text for an agent in trouble is typed all the same, but its turns fail.
+	// A message to an agent in trouble is typed as usual, but the turn fails.
 	Trouble string `json:"trouble,omitempty" jsonschema:"why its turns fail, such as usage_limit: it won't answer before that is over"`
 	You     bool   `json:"you,omitempty"`
 }
@@ -78,13 +78,13 @@ func (s *server) listPersonas(ctx context.Context, _ nothing) (cast, error) {
 	return out, nil
 }
 
-// message is what send_message takes.
+// message is the input of send_message.
 type message struct {
 	To   string `json:"to" jsonschema:"an agent's id, as \"7\", or a persona's slug, as \"developer-con-1\": then its newest agent"`
 	Text string `json:"text" jsonschema:"best at most two lines and 700 characters, since more reaches the other as pasted content; never more than 4,000: put that into a file and name it"`
 }
 
-// sent is its answer.
+// sent is the answer of send_message.
 type sent struct {
 	DeliveryID int64  `json:"delivery_id"`
 	ToAgentID  int64  `json:"to_agent_id"`
@@ -103,13 +103,13 @@ func (s *server) sendMessage(ctx context.Context, in message) (sent, error) {
 	}, nil
 }
 
-// request is what request_handoff takes.
+// request is the input of request_handoff.
 type request struct {
 	Reason string `json:"reason,omitempty" jsonschema:"why, in a few words on one line, for the operator"`
 	Focus  string `json:"focus,omitempty" jsonschema:"what the document should dwell on; absent: everything"`
 }
 
-// standing is how a handoff stands.
+// standing is the answer of request_handoff and handoff_status.
 type standing struct {
 	HandoffID int64  `json:"handoff_id,omitempty" jsonschema:"absent: you have asked for none"`
 	Status    string `json:"status" jsonschema:"none, pending, in_progress, completed, failed or cancelled"`
@@ -119,7 +119,7 @@ type standing struct {
 	Next      string `json:"next" jsonschema:"what comes next, or what you are to do"`
 }
 
-// defaultReason tells the operator that nobody else has asked.
+// defaultReason tells the operator that the agent asked by itself.
 const defaultReason = "asked for by the agent"
 
 func (s *server) requestHandoff(ctx context.Context, in request) (standing, error) {
@@ -149,7 +149,7 @@ func (s *server) handoffStatus(ctx context.Context, _ nothing) (standing, error)
 	return out, nil
 }
 
-// next says what comes after a phase, for the outgoing agent.
+// next tells the outgoing agent what comes after a phase.
 func next(phase daemon.Phase) string {
 	switch phase {
 	case daemon.Requested, daemon.Instructing:

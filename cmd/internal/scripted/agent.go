@@ -28,7 +28,6 @@ type Agent struct {
 	opt        Options
 	configDir  string
 	settings   settings
-	warnings   []string // about the settings
 	screen     *screen  // nil in print mode
 	printer    *printer // nil but in print mode
 	registry   *registry
@@ -36,9 +35,9 @@ type Agent struct {
 	statusLine statusLine
 	life       context.Context // ends with the session
 
-	// What other goroutines ask of the loop.
+	// Requests of other goroutines to the loop.
 	quits    chan quit
-	giveBack chan string // a refused prompt returns to the composer
+	giveBack chan string // refused prompts, which return to the composer
 	wake     chan struct{}
 
 	mu        sync.Mutex // guards what follows
@@ -52,19 +51,20 @@ type Agent struct {
 	wg        sync.WaitGroup
 }
 
-// quit ends the process. reason is SessionEnd's; "" is a crash: no hook, nothing tidied up.
+// quit ends the process. reason is the one that SessionEnd names. "" is a crash: the agent sends no hook and tidies
+// nothing up.
 type quit struct {
 	code   int
 	reason string
 }
 
-// job is something the worker does; turn says that Esc may interrupt it.
+// job is a piece of the worker's work. Esc interrupts it if it is a turn.
 type job struct {
 	turn bool
 	run  func(context.Context)
 }
 
-// main is what the program does.
+// main runs the program.
 func (a *Agent) main() int {
 	complain := func(err error) int {
 		fmt.Fprintf(a.Stderr, "error: %v\n", err)
@@ -109,7 +109,7 @@ func (a *Agent) prepare(opt Options) (err error) {
 		return fmt.Errorf("working directory: %w", err)
 	}
 	a.configDir = configDir(a.Environ)
-	if a.settings, a.warnings, err = loadSettings(opt.Settings, a.configDir, a.Dir); err != nil {
+	if a.settings, err = loadSettings(opt.Settings, a.configDir, a.Dir); err != nil {
 		return err
 	}
 	if err := a.chooseSession(); err != nil {
@@ -156,7 +156,7 @@ func (a *Agent) chooseSession() error {
 	return nil
 }
 
-// errNoConversation is a session to resume that is not there, by its id.
+// errNoConversation is the id of a session that --resume names and that does not exist.
 type errNoConversation string
 
 func (e errNoConversation) Error() string {
@@ -187,7 +187,7 @@ func (a *Agent) status(change func(*registryEntry)) (before string) {
 	return before
 }
 
-// settle says idle, unless more turns wait or commands run in the background.
+// settle writes the status after a job: idle, unless more turns wait or commands run in the background.
 func (a *Agent) settle() {
 	status := "idle"
 	switch {
@@ -199,7 +199,7 @@ func (a *Agent) settle() {
 	a.status(func(e *registryEntry) { e.Status, e.WaitingFor = status, "" })
 }
 
-// stop asks the loop to end the process; the first to ask decides.
+// stop asks the loop to end the process. The first request decides the exit status.
 func (a *Agent) stop(q quit) {
 	select {
 	case a.quits <- q:
@@ -257,14 +257,14 @@ func (a *Agent) work(ctx context.Context) {
 	}
 }
 
-// busy says whether a turn runs or is about to.
+// busy reports whether a turn runs or waits.
 func (a *Agent) busy() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.ready && a.turns > 0
 }
 
-// interruptTurn is Esc: it ends the running turn, without a hook. False when none runs.
+// interruptTurn ends the running turn without a hook, as Esc does. It returns false if no turn runs.
 func (a *Agent) interruptTurn() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

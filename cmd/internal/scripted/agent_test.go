@@ -323,14 +323,3 @@ func TestBackgroundTask(t *testing.T) {
 	r.send("/exit\r")
 	r.end(0)
 }
-
-func TestSettingsWarning(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.write("settings.json", `{"hooks":{"NoSuchEvent":[]}}`)
-	r.start(r.args()...)
-	r.sees("Settings Warning")
-	r.status("waiting")
-	r.send("\r")
-	r.idle()
-}

@@ -22,8 +22,9 @@ func (a *Agent) compact(ctx context.Context, instructions string) {
 	a.summarise(ctx, "manual")
 }
 
-// AutoCompact is what happens before an answer when the context window is nearly full. Measured: a
-// PreCompact that blocks is not told of anywhere, and the turn goes on with the whole history.
+// AutoCompact compacts the session as Claude Code does before an answer when the context window is nearly full.
+// Measured: if a PreCompact hook blocks, neither screen nor transcript mentions it, and the turn goes on with the
+// whole history.
 func (a *Agent) AutoCompact(ctx context.Context) {
 	answer := a.hook(ctx, "PreCompact", "auto", a.hooks().PreCompact("auto", ""))
 	if !answer.block {
@@ -31,14 +32,14 @@ func (a *Agent) AutoCompact(ctx context.Context) {
 	}
 }
 
-// summarise replaces the history with a summary, which is the part that both kinds have in common.
+// summarise replaces the history with a summary.
 func (a *Agent) summarise(ctx context.Context, trigger string) {
 	if sleep(ctx, ThinkTime) != nil {
 		return
 	}
 	before := a.transcript.used()
 	summary := "The session so far: " + strings.Join(a.Memory.Titles(), "; ")
-	// Compaction is done by a subagent without a type, whose end is told.
+	// A subagent without a type does the compaction, and its end has a hook.
 	session, _ := a.ids()
 	id := "a" + strings.ReplaceAll(uuid.NewString(), "-", "")[:16]
 	its := filepath.Join(strings.TrimSuffix(a.transcriptPath(session), ".jsonl"), "subagents", "agent-"+id+".jsonl")

@@ -16,7 +16,7 @@ type dialog struct {
 // cancelled is the answer of Esc.
 const cancelled = -1
 
-// Ask shows a dialog and waits for its answer. Meanwhile the registry says waiting for what. It
+// Ask shows a dialog and returns the index of the choice. Meanwhile the registry says "waiting" and waitingFor. Ask
 // returns cancelled when ctx ends or Esc was pressed.
 func (a *Agent) Ask(ctx context.Context, waitingFor string, asked actor.Dialog) int {
 	d := dialog{Dialog: asked, answer: make(chan int, 1)}
@@ -45,7 +45,7 @@ func (a *Agent) setDialog(d *dialog) {
 	a.screen.setDialog(shown)
 }
 
-// dialogKey gives a key to the open dialog; false when there is none.
+// dialogKey gives a key to the open dialog. It returns false if no dialog is open.
 func (a *Agent) dialogKey(k key) bool {
 	a.mu.Lock()
 	d := a.dialog

@@ -43,7 +43,7 @@ func (a *Agent) handOver(ctx context.Context, task actor.Assignment) (string, er
 	return "The handoff document is written: " + task.Document + "\nIt says what was done, what was decided, what is open and what to do next. I have stopped working.", nil
 }
 
-// takeOver reads what a predecessor left and says what comes next.
+// takeOver reads the predecessor's files and answers with the next steps that they name.
 func (a *Agent) takeOver(ctx context.Context, task actor.Assignment) (string, error) {
 	var texts []string
 	var missing []string

@@ -15,7 +15,7 @@ import (
 // fields are the members of a hook payload, or of a line of the transcript.
 type fields = actor.Fields
 
-// hookAnswer is what the hooks of one event said, taken together.
+// hookAnswer is the answers of all hooks of one event, merged.
 type hookAnswer struct {
 	block    bool     // "decision":"block", or exit 2
 	reason   string   // of the block
@@ -23,7 +23,7 @@ type hookAnswer struct {
 	allow    bool     // PermissionRequest allow, PreToolUse allow
 	deny     bool     // PermissionRequest deny, PreToolUse deny
 	suppress bool     // suppressOriginalPrompt
-	failures []string // what the person at the terminal is shown
+	failures []string // shown on the screen
 }
 
 // hookOutput is the JSON that a hook may print.
@@ -42,8 +42,8 @@ type hookOutput struct {
 	} `json:"hookSpecificOutput"`
 }
 
-// hook sends one event: all its hooks in parallel, and waits for those that are not async.
-// subject is what matchers are held against. It never fails; failures are shown, as Claude Code does.
+// hook sends one event: it runs all hooks of the event at once and waits for them. Matchers are compared with
+// subject. A hook that fails is shown on the screen, as Claude Code does, and has no answer.
 func (a *Agent) hook(ctx context.Context, event, subject string, more fields) hookAnswer {
 	hooks := a.settings.matching(event, subject)
 	if len(hooks) == 0 || a.alive.Err() != nil {
@@ -53,10 +53,6 @@ func (a *Agent) hook(ctx context.Context, event, subject string, more fields) ho
 	answers := make([]hookAnswer, len(hooks))
 	var wg sync.WaitGroup
 	for i, hook := range hooks {
-		if hook.Async { // ends with itself or its time limit; nobody reads its answer
-			go a.runHook(context.WithoutCancel(ctx), event, hook, payload, env)
-			continue
-		}
 		wg.Go(func() { answers[i] = a.runHook(ctx, event, hook, payload, env) })
 	}
 	wg.Wait()
@@ -100,7 +96,7 @@ func (a *Agent) hooks() actor.Hooks {
 	return actor.Hooks{Name: a.opt.Name, Model: a.opt.model, Mode: a.opt.permissionMode}
 }
 
-// hookEnv is the agent's own environment with what Claude Code adds.
+// hookEnv is the agent's environment with the variables that Claude Code adds.
 func (a *Agent) hookEnv() []string {
 	id, _ := a.ids()
 	entrypoint := "cli"

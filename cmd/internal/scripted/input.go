@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// keyKind says what a key event is.
+// keyKind is the kind of a key event.
 type keyKind int
 
 const (
@@ -37,7 +37,7 @@ const (
 	pasteEnd   = "\x1b[201~"
 )
 
-// keyboard turns the terminal's bytes into keys. It keeps what is not complete for the next read.
+// keyboard turns the terminal's bytes into keys. It keeps the bytes of an incomplete key for the next read.
 type keyboard struct {
 	pending []byte
 	pasting bool
@@ -58,7 +58,7 @@ func (k *keyboard) feed(chunk []byte) []key {
 	return keys
 }
 
-// flush ends the wait for the rest of an escape sequence: a lone ESC was the key itself.
+// flush is called when no more bytes came: a lone ESC was the key Esc.
 func (k *keyboard) flush() []key {
 	if !k.waiting() {
 		return nil
@@ -67,7 +67,7 @@ func (k *keyboard) flush() []key {
 	return []key{{kind: keyEsc}}
 }
 
-// waiting says whether a lone ESC may be the key or the beginning of a sequence.
+// waiting reports whether the pending ESC may be the key Esc or the beginning of a sequence.
 func (k *keyboard) waiting() bool { return !k.pasting && bytes.HasPrefix(k.pending, []byte{0x1b}) }
 
 // next reads keys from the front of pending and says how many bytes they took; 0 means more is needed.

@@ -37,7 +37,7 @@ func (a *Agent) run() (int, error) {
 	a.enqueue(job{run: a.start})
 	l.begin(ctx, a.opt.Prompt)
 	q := l.loop(ctx)
-	if q.reason == "" { // a crash: what waits for the session's end must not take it for one, and write
+	if q.reason == "" { // a crash: goroutines that write at the session's end must not write now
 		l.kill()
 	}
 	cancel()
@@ -73,7 +73,7 @@ type loop struct {
 	armedAt  time.Time // when
 }
 
-// loop handles what happens until somebody ends the session.
+// loop handles keys, signals and requests until the session ends.
 func (l *loop) loop(ctx context.Context) quit {
 	escape, disarm := time.NewTimer(time.Hour), time.NewTimer(time.Hour)
 	defer escape.Stop()
@@ -176,8 +176,8 @@ func (l *loop) control(letter string) {
 	}
 }
 
-// leave is C-c or C-d: C-c interrupts a turn or empties the composer first; pressed twice within a
-// moment either of them ends the session.
+// leave handles C-c and C-d. C-c first interrupts a turn or empties the composer. Either key, pressed twice within
+// [twice], ends the session.
 func (l *loop) leave(letter string) {
 	if letter == "c" && (l.interruptTurn() || l.composer.Text != "") {
 		l.composer.Clear()
@@ -195,8 +195,8 @@ func (l *loop) leave(letter string) {
 	l.screen.setHint("Press Ctrl-" + strings.ToUpper(letter) + " again to exit")
 }
 
-// queue is a prompt that comes while a turn runs: its UserPromptSubmit is sent at once, with the
-// running turn's prompt id, and its turn begins after that turn's Stop.
+// queue takes a prompt while a turn runs. It sends UserPromptSubmit at once, with the running turn's prompt id; the
+// prompt's own turn begins after the running turn's Stop.
 func (l *loop) queue(ctx context.Context, prompt string) {
 	l.screen.print(actor.BlockNote, "Queued: "+actor.Quote(prompt, 60))
 	l.record("queue-operation", fields{"operation": "enqueue", "content": prompt})

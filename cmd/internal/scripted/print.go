@@ -25,8 +25,7 @@ type printer struct {
 // errTerminated is the end by SIGTERM or SIGHUP.
 var errTerminated = errors.New("terminated")
 
-// printAnswer runs the one-shot and returns the exit status. Asked for a handoff, it answers with the
-// document's text.
+// printAnswer answers one prompt and returns the exit status.
 func (a *Agent) printAnswer() int {
 	prompt := a.opt.Prompt
 	if prompt == "" {
@@ -61,7 +60,7 @@ func (a *Agent) printAnswer() int {
 	return code
 }
 
-// session is what lies between start and SessionEnd.
+// session is everything before SessionEnd.
 func (p *printer) session(ctx context.Context, prompt string) int {
 	source := p.opt.source()
 	p.hook(ctx, "SessionStart", source, p.hooks().SessionStart(source, p.transcript.used()))
@@ -96,7 +95,7 @@ func (p *printer) session(ctx context.Context, prompt string) int {
 func (p *printer) say(answer Answer) string {
 	p.turns++
 	if answer.empty() {
-		// Measured: it asks once more by itself.
+		// Measured: Claude Code asks the model once more by itself.
 		p.line(fields{"type": "user", "isSynthetic": true, "message": fields{"role": "user", "content": nothingToSee}})
 		return ""
 	}
@@ -157,7 +156,7 @@ func (p *printer) line(l fields) {
 	}
 }
 
-// result is the last thing printed, the exit status with it. The text is that of the last block alone.
+// result prints the result, which has the text of the answer's last block alone, and returns the exit status.
 func (p *printer) result(text string, more fields) int {
 	if p.opt.outputFormat == "text" {
 		fmt.Fprintln(p.Stdout, strings.TrimRight(text, "\n"))
@@ -188,7 +187,7 @@ func printJSON(out io.Writer, l fields) {
 	fmt.Fprintf(out, "%s\n", text)
 }
 
-// printMissing is the answer about a session that is not there.
+// printMissing answers that the session to resume does not exist.
 func printMissing(opt Options, id errNoConversation, stdout, stderr io.Writer) int {
 	sentence := "No conversation found with session ID: " + string(id)
 	if opt.outputFormat != "text" {

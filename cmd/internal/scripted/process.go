@@ -8,7 +8,7 @@ import (
 	"github.com/understudyd/understudy/daemon/actor"
 )
 
-// Process is what an agent has around it. [Main] makes one of the operating system's.
+// Process is everything outside an agent that the agent uses. [Main] makes one of the operating system's.
 type Process struct {
 	Args     []string // after the program's name
 	Environ  []string
@@ -19,24 +19,24 @@ type Process struct {
 	Stderr   io.Writer
 	Terminal Terminal
 
-	// Signals has these signals come by the channel. Other signals end the process.
+	// Signals returns a channel that gets these signals from now on. Other signals end the process.
 	Signals func(...os.Signal) <-chan os.Signal
 
 	// Run runs a command until it ends or ctx does. A detached one is only started.
 	Run func(ctx context.Context, c Command) Result
 
-	// Wrote is called after the agent has written a file; nil: nobody wants to know.
+	// Wrote is called after the agent has written a file. It may be nil.
 	Wrote func(path string)
 }
 
 // Terminal is where an interactive agent shows itself and is typed to.
 type Terminal interface {
-	// Open takes the terminal. What is typed comes by the channel, which is closed when the terminal is gone.
+	// Open takes the terminal. The channel gets the typed bytes, and is closed when the terminal is gone.
 	Open() (keys <-chan []byte, err error)
 
 	Size() (width, height int)
 
-	// Draw shows a frame in the place of the one before. It is called by one goroutine at a time.
+	// Draw replaces the frame on the screen. One goroutine at a time calls it.
 	Draw(Frame)
 
 	// Suspend is Ctrl-Z: it returns when a shell has brought the agent to the foreground again.

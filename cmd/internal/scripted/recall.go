@@ -10,17 +10,17 @@ import (
 	"github.com/understudyd/understudy/daemon/actor"
 )
 
-// recollection is what a transcript tells of its session.
+// recollection is what the agent learns from the transcript of an earlier session.
 type recollection struct {
 	memory actor.Memory
 	model  string // of the newest answer
 	name   string
 }
 
-// errNoPrompt is a session in which nobody has said anything, which cannot be resumed.
+// errNoPrompt is the error for a session without any prompt, which cannot be resumed.
 var errNoPrompt = errors.New("the session has no prompt")
 
-// recallLine is a line of a transcript, as far as it is needed.
+// recallLine has the fields of a transcript's line that recall needs.
 type recallLine struct {
 	Type      string `json:"type"`
 	IsMeta    bool   `json:"isMeta"`
@@ -75,7 +75,7 @@ func remember(m *actor.Memory, prompt string) {
 	case actor.TakeOver:
 		m.Predecessor = task.Reads[0]
 		for _, path := range task.Reads {
-			text, _ := os.ReadFile(path) // one that is gone has no steps
+			text, _ := os.ReadFile(path) // a file that is gone has no steps
 			if m.Inherited = actor.NextSteps(string(text)); len(m.Inherited) > 0 {
 				return
 			}

@@ -41,8 +41,8 @@ func (a *Agent) newRegistry() *registry {
 	}
 }
 
-// set changes the entry and writes it; the first call creates the file. That it cannot be written is
-// no reason to stop working, here as in Claude Code.
+// set changes the entry and writes it; the first call creates the file. The agent goes on if the file cannot be
+// written, as Claude Code does.
 func (r *registry) set(change func(*registryEntry)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,14 +11,8 @@ import (
 	"github.com/understudyd/understudy/daemon/actor"
 )
 
-// start begins the session: SessionStart's hooks, then the signs that it is ready.
+// start begins the session: it sends SessionStart, then sets the title and the status that say "ready".
 func (a *Agent) start(ctx context.Context) {
-	if len(a.warnings) > 0 {
-		a.Ask(ctx, "settings warning", actor.Dialog{
-			Title: "Settings Warning", Detail: strings.Join(a.warnings, "; "),
-			Question: "How do you want to go on?", Choices: []string{"Continue without these settings"},
-		})
-	}
 	if welcome := a.script.Welcome; welcome != nil && !welcome(ctx, a) {
 		a.stop(quit{code: 1})
 		return
@@ -68,8 +62,8 @@ func (l *loop) command(ctx context.Context, name, args string) {
 	}
 }
 
-// handoff is /handoff, which the user's settings are to answer: its hook is sent when its turn comes,
-// also when it was typed while another one ran.
+// handoff is /handoff, which a UserPromptSubmit hook answers. The hook is sent when the command's turn begins, also if
+// another turn ran when the command was typed.
 func (l *loop) handoff(prompt string) {
 	waits := l.busy()
 	if waits {
@@ -97,8 +91,8 @@ func (l *loop) exit() {
 	leave()
 }
 
-// leaveSession ends the session inside the process: /clear and /resume. Measured: after /clear there is no
-// prompt id, after /resume that of SessionEnd.
+// leaveSession ends the session for /clear and /resume; the process goes on. Measured: after /clear there is no prompt
+// id, after /resume the id is the one of SessionEnd.
 func (a *Agent) leaveSession(ctx context.Context, reason, next string) {
 	a.newPromptID()
 	a.hook(ctx, "SessionEnd", reason, a.hooks().SessionEnd(reason))

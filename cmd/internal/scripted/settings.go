@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// settings are what the scripted agent understands of Claude Code's settings files.
+// settings are the parts of Claude Code's settings files that the scripted agent understands.
 type settings struct {
 	Hooks       map[string][]hookGroup `json:"hooks"`
 	Env         map[string]string      `json:"env"`
@@ -37,25 +37,12 @@ type hookDef struct {
 	Command string   `json:"command"`
 	Args    []string `json:"args"`
 	Timeout float64  `json:"timeout"`
-	Async   bool     `json:"async"`
 }
 
-// events are the hook events that this version knows.
-var events = []string{
-	"SessionStart", "SessionEnd", "Setup", "UserPromptSubmit", "UserPromptExpansion", "PreToolUse", "PostToolUse",
-	"PostToolUseFailure", "PostToolBatch", "PermissionRequest", "PermissionDenied", "Notification", "Stop",
-	"StopFailure", "SubagentStart", "SubagentStop", "PreCompact", "PostCompact", "MessageDisplay", "CwdChanged",
-	"InstructionsLoaded", "PreModelSwitch", "PostModelSwitch", "ConfigChange", "FileChanged", "TaskCreated",
-	"TaskCompleted", "TeammateIdle", "WorktreeCreate", "WorktreeRemove", "Elicitation", "ElicitationResult",
-}
-
-var hookTypes = []string{"command", "http", "prompt", "agent", "mcp_tool"}
-
-// loadSettings merges the user's, the project's and the given settings; the hooks of all of them run,
-// of the rest the last one counts.
-// Unknown events and types come back as warnings: Claude Code opens a dialog for them at start.
-func loadSettings(given, configDir, cwd string) (merged settings, warnings []string, err error) {
-	merged.Hooks, merged.Env = map[string][]hookGroup{}, map[string]string{}
+// loadSettings merges the settings of the user, of the project and of --settings. All their hooks run; of the rest the
+// last one counts.
+func loadSettings(given, configDir, cwd string) (settings, error) {
+	merged := settings{Hooks: map[string][]hookGroup{}, Env: map[string]string{}}
 	for _, file := range []string{
 		filepath.Join(configDir, "settings.json"),
 		filepath.Join(cwd, ".claude", "settings.json"),
@@ -69,21 +56,22 @@ func loadSettings(given, configDir, cwd string) (merged settings, warnings []str
 			err = merged.merge(text)
 		}
 		if err != nil {
-			warnings = append(warnings, fmt.Sprintf("%s: %v", file, err))
+			return merged, fmt.Errorf("%s: %w", file, err)
 		}
 	}
-	if given != "" {
-		text := []byte(given)
-		if !strings.HasPrefix(strings.TrimSpace(given), "{") {
-			if text, err = os.ReadFile(given); err != nil {
-				return merged, nil, fmt.Errorf("settings file not found: %s", given)
-			}
-		}
-		if err := merged.merge(text); err != nil {
-			return merged, nil, fmt.Errorf("invalid JSON provided to --settings: %w", err)
+	if given == "" {
+		return merged, nil
+	}
+	text, err := []byte(given), error(nil)
+	if !strings.HasPrefix(strings.TrimSpace(given), "{") {
+		if text, err = os.ReadFile(given); err != nil {
+			return merged, fmt.Errorf("settings file not found: %s", given)
 		}
 	}
-	return merged, append(warnings, merged.unknown()...), nil
+	if err := merged.merge(text); err != nil {
+		return merged, fmt.Errorf("invalid JSON provided to --settings: %w", err)
+	}
+	return merged, nil
 }
 
 func (s *settings) merge(text []byte) error {
@@ -105,23 +93,6 @@ func (s *settings) merge(text []byte) error {
 	}
 	s.Permissions.Allow = append(s.Permissions.Allow, more.Permissions.Allow...)
 	return nil
-}
-
-func (s *settings) unknown() []string {
-	var out []string
-	for event, groups := range s.Hooks {
-		if !slices.Contains(events, event) {
-			out = append(out, fmt.Sprintf("hooks: %q is not a known event", event))
-		}
-		for _, group := range groups {
-			for _, hook := range group.Hooks {
-				if !slices.Contains(hookTypes, hook.Type) {
-					out = append(out, fmt.Sprintf("hooks.%s: %q is not a known hook type", event, hook.Type))
-				}
-			}
-		}
-	}
-	return out
 }
 
 // matching are the hooks of an event whose matcher fits subject, each one once.
@@ -155,8 +126,8 @@ const (
 	denied
 )
 
-// mayEdit mirrors the measured table: acceptEdits covers the working directory, a rule
-// Edit(//abs/**) covers the rest in every mode but plan, manual asks, dontAsk refuses.
+// mayEdit decides as Claude Code does (measured). acceptEdits allows files in the working directory. A rule
+// Edit(//abs/**) allows its files in every mode but plan. For other files dontAsk refuses, and the other modes ask.
 func (s *settings) mayEdit(mode, cwd, path string) permission {
 	switch mode {
 	case "bypassPermissions", "auto":

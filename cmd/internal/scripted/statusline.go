@@ -13,8 +13,8 @@ import (
 // statusLimit is how long the status line's command may run.
 const statusLimit = 2 * time.Second
 
-// statusLine is the newest run of the status line's command. Its lock is held while the outcome is
-// drawn, so that the outcome of an older run never comes last.
+// statusLine is the newest run of the status line's command. Its lock is held while the output is drawn, so that the
+// output of an older run never replaces that of a newer one.
 type statusLine struct {
 	mu     sync.Mutex
 	run    int
@@ -33,7 +33,7 @@ func (s *statusLine) begin(cancel context.CancelFunc) int {
 	return s.run
 }
 
-// show draws the outcome of a run, unless there is a newer one.
+// show draws the output of a run, unless a newer run has begun.
 func (s *statusLine) show(run int, draw func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,8 +42,8 @@ func (s *statusLine) show(run int, draw func()) {
 	}
 }
 
-// refreshStatus runs the status line's command, if there is one, and shows what it prints. It does not
-// wait for it; a run that still goes on is ended.
+// refreshStatus starts the status line's command, if the settings have one, and returns. The command's output is shown
+// when the command ends. A command that still runs is ended first.
 func (a *Agent) refreshStatus() {
 	command := a.settings.StatusLine.Command
 	if command == "" {
@@ -57,7 +57,7 @@ func (a *Agent) refreshStatus() {
 		got := a.Run(ctx, Command{Argv: []string{"sh", "-c", command}, Environ: env, Stdin: payload})
 		shown := string(got.Stdout)
 		if got.Err != nil {
-			shown = "" // measured: what a command that fails has printed is not shown
+			shown = "" // measured: the output of a command that fails is not shown
 		}
 		if a.life.Err() == nil {
 			a.statusLine.show(run, func() { a.screen.setStatus(shown) })
@@ -92,7 +92,7 @@ func (a *Agent) statusPayload() []byte {
 	return text
 }
 
-// contextUse tells how full the context window is. The answer's own tokens do not count.
+// contextUse says how full the context window is. The answer's own tokens do not count.
 func (a *Agent) contextUse() fields {
 	size := contextWindow(a.opt.model)
 	last := a.transcript.newest()
@@ -109,7 +109,7 @@ func (a *Agent) contextUse() fields {
 	}
 }
 
-// statusRows makes rows of what the command printed. Nothing is one blank row.
+// statusRows makes rows of the command's output. No output is one blank row.
 func statusRows(text string) []string {
 	text = escapes().ReplaceAllString(strings.ToValidUTF8(text, "\uFFFD"), "")
 	return strings.Split(strings.TrimSpace(text), "\n")

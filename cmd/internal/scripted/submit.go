@@ -18,7 +18,7 @@ var exitWords = []string{"exit", "quit", ":q", ":q!", ":wq", ":wq!"}
 // slash is a command; a path, which has another slash, is not.
 var slash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^/([A-Za-z][\w:-]*)(?:\s+((?s:.*)))?$`) })
 
-// submit does what Enter does with a text that is not empty.
+// submit handles Enter in a composer that is not empty.
 func (l *loop) submit(ctx context.Context, prompt string) {
 	text := strings.TrimSpace(prompt)
 	switch command := slash().FindStringSubmatch(text); {
@@ -36,10 +36,9 @@ func (l *loop) submit(ctx context.Context, prompt string) {
 	}
 }
 
-// begin is the prompt of the command line: submitted when the session has started, byte for byte as it
-// was given. All was measured: a command is one also behind blanks and characters that are not shown;
-// a text that begins like one but has such characters in it stays in the composer; `!command` and paths
-// are prompts.
+// begin submits the prompt of the command line when the session has started, byte for byte as it was given. Measured: a
+// command counts as one also behind blanks and characters that a terminal does not show; a text that begins with a slash
+// and has such characters in it stays in the composer; `!command` and paths are prompts.
 func (l *loop) begin(ctx context.Context, prompt string) {
 	text := strings.TrimSpace(prompt)
 	shown := strings.TrimSpace(strings.Map(dropHidden, prompt))
@@ -65,7 +64,7 @@ func (l *loop) begin(ctx context.Context, prompt string) {
 	}
 }
 
-// dropHidden drops the runes that a terminal shows nothing for.
+// dropHidden drops the runes that a terminal does not show.
 func dropHidden(r rune) rune {
 	if unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) || unicode.IsControl(r) && !unicode.IsSpace(r) {
 		return -1

@@ -23,7 +23,8 @@ func Main(args []string, environ []string, stdin *os.File, stdout, stderr *os.Fi
 	return OnSystem(args, environ, stdin, stdout, stderr, func(ctx context.Context, p Process) int { return Run(ctx, p, Script{}) })
 }
 
-// OnSystem runs an agent, as Main does, by run. The agent is this process of the operating system.
+// OnSystem is Main for agents with a script: run runs the agent in a Process that is this process of the operating
+// system.
 func OnSystem(args []string, environ []string, stdin *os.File, stdout, stderr *os.File, run func(context.Context, Process) int) int {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -43,8 +44,8 @@ func OnSystem(args []string, environ []string, stdin *os.File, stdout, stderr *o
 	})
 }
 
-// runCommand runs a command of the operating system. When ctx ends, its whole group is ended, so that a shell's
-// children end with it.
+// runCommand runs a command of the operating system. When ctx ends, runCommand ends the command's whole process group,
+// so that a shell's children end with it.
 func runCommand(ctx context.Context, c Command) Result {
 	if c.Detached {
 		cmd := exec.Command(c.Argv[0], c.Argv[1:]...)
@@ -120,7 +121,7 @@ func (t *tty) Size() (width, height int) {
 }
 
 func (t *tty) write(text string) {
-	_, _ = t.out.WriteString(text) // a terminal that is gone is noticed by the reader
+	_, _ = t.out.WriteString(text) // the reader notices that a terminal is gone
 }
 
 // Draw paints one frame in one write, if it differs from the last one.
@@ -163,7 +164,7 @@ func (t *tty) Suspend() {
 	t.restore()
 	t.write("The scripted agent has been suspended. Run `fg` to bring it back.\n")
 	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) // it is this process's own
-	<-back                                         // the signal may reach another thread first, and this one would run on
+	<-back                                         // without it this thread would run on until the signal stops it
 	_, _ = term.MakeRaw(int(t.in.Fd()))            // the terminal may be gone, which the next read shows
 	t.write("\x1b[?2004h\x1b[2J")
 }

@@ -23,15 +23,15 @@ type Tool struct {
 	Asks  bool   // needs permission in every mode
 	Says  string // a text in the same message; in print mode alone
 
-	// Do does it, and returns the hook's tool_response and a line for the screen.
+	// Do makes the call. It returns the hook's tool_response and a line for the screen.
 	Do func() (response any, summary string, err error)
 }
 
 // errRefused is a tool call that was not permitted.
 var errRefused = errors.New("the tool use was not permitted")
 
-// Use runs a tool call with its hooks: PreToolUse, PermissionRequest and a dialog if it must be asked
-// for, PostToolUse or PostToolUseFailure, PostToolBatch.
+// Use makes a tool call with its hooks: PreToolUse; PermissionRequest and a dialog if the call needs permission;
+// PostToolUse or PostToolUseFailure; PostToolBatch.
 func (a *Agent) Use(ctx context.Context, t Tool) error {
 	if a.printer != nil {
 		return a.printer.use(ctx, t)
@@ -89,7 +89,7 @@ func toolResult(id, text string, failed bool) fields {
 	return result
 }
 
-// refusal is what the model is told of a call that was not permitted.
+// refusal is the result of a call that was not permitted, as the model gets it.
 func refusal(tool string, pre hookAnswer) string {
 	if pre.deny {
 		return "PreToolUse:" + tool + " hook error: " + pre.reason
@@ -97,7 +97,7 @@ func refusal(tool string, pre hookAnswer) string {
 	return "The user doesn't want to proceed with this tool use. The tool use was rejected."
 }
 
-// permitted decides whether a tool may run, and asks if it must: hooks first, then the person.
+// permitted reports whether a tool may run. If the settings do not decide, it asks the hooks, then the person.
 func (a *Agent) permitted(ctx context.Context, t Tool) bool {
 	verdict := allowed
 	if t.Edits != "" {
@@ -167,7 +167,7 @@ func readTool(path string, text *string) Tool {
 	}
 }
 
-// wrote tells those who want to know that a file was written.
+// wrote reports a written file to [Process].
 func (a *Agent) wrote(path string) {
 	if a.Wrote != nil {
 		a.Wrote(path)

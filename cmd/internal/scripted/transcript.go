@@ -19,8 +19,8 @@ type transcript struct {
 	told   string     // the session that has the system prompt recorded; the worker alone uses it
 	titled string     // the session that has its name recorded; as told
 
-	tokens int    // what the conversation would have cost so far, guarded by mu as the rest
-	fixed  int    // what each answer costs instead, in all; 0: what it would
+	tokens int    // of the conversation so far; mu guards this and the fields below
+	fixed  int    // the context of each answer in place of the real one; 0: none
 	last   *usage // of the newest answer; nil before the first
 }
 
@@ -79,7 +79,7 @@ func (a *Agent) recordTitle() {
 	}
 }
 
-// recordPrompt writes what begins a turn.
+// recordPrompt writes the prompt that begins a turn.
 func (a *Agent) recordPrompt(prompt string, from origin) {
 	source, kind, turn := "typed", "human", "human"
 	switch from {
@@ -91,7 +91,7 @@ func (a *Agent) recordPrompt(prompt string, from origin) {
 	a.recordUser(prompt, fields{"origin": fields{"kind": kind}, "promptSource": source, "turnOrigin": turn})
 }
 
-// recordUser writes what came from the person (content is text) or from a tool (a list of results).
+// recordUser writes a text of the person, or a list of tool results.
 func (a *Agent) recordUser(content any, more fields) {
 	entry := fields{"message": fields{"role": "user", "content": content}, "permissionMode": a.opt.permissionMode}
 	maps.Copy(entry, more)
@@ -110,7 +110,7 @@ func (a *Agent) recordAssistant(id string, block fields, stopReason any) {
 	})
 }
 
-// recordTrouble writes an error of the API, which stands in an answer's place.
+// recordTrouble writes an error of the API in the place of an answer.
 func (a *Agent) recordTrouble(e *APIError) {
 	a.record("assistant", fields{
 		"isApiErrorMessage": true, "error": e.Kind, "apiErrorStatus": e.Status, "apiErrorType": e.Kind + "_error", "madeBy": "model",
@@ -118,7 +118,7 @@ func (a *Agent) recordTrouble(e *APIError) {
 	})
 }
 
-// synthetic is the model of what Claude Code itself says in the model's place.
+// synthetic is the model's name in messages that Claude Code writes itself.
 const synthetic = "<synthetic>"
 
 // message is an answer of the API with one block.
@@ -131,7 +131,7 @@ func message(id, model string, block fields, stopReason any, used usage) fields 
 
 func newMessageID() string { return "msg_" + uuid.NewString() }
 
-// recordContext writes what a hook told the model.
+// recordContext writes the context that a hook gave the model.
 func (a *Agent) recordContext(event, text string) {
 	if text == "" {
 		return

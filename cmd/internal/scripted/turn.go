@@ -18,7 +18,7 @@ const (
 	notification        // from the agent itself
 )
 
-// blockCap is the Stop block in a row that is not obeyed any more.
+// blockCap is how often in a row a Stop hook can block; the turn ends in spite of the last block.
 const blockCap = 9
 
 // turn runs one prompt: UserPromptSubmit, the answer, Stop, and on for as long as Stop is blocked.
@@ -67,8 +67,8 @@ func (a *Agent) turn(ctx context.Context, prompt string, from origin) {
 	}
 }
 
-// submitted sends UserPromptSubmit; false means that the prompt was refused. A plain one lies in the
-// composer again then; a command is gone, and what the hook said stands in the transcript.
+// submitted sends UserPromptSubmit. It returns false if a hook refuses the prompt. A refused command is dropped and the
+// transcript gets the hook's reason; any other refused prompt returns to the composer.
 func (a *Agent) submitted(ctx context.Context, prompt string) bool {
 	answer := a.hook(ctx, "UserPromptSubmit", "", a.hooks().UserPromptSubmit(prompt))
 	if answer.block {
@@ -95,8 +95,8 @@ func (a *Agent) submitted(ctx context.Context, prompt string) bool {
 	return true
 }
 
-// stopHooks sends Stop and returns the text with which the turn goes on, "" at its end. Measured: of
-// the answer the hook has the last block alone.
+// stopHooks sends Stop and returns the text with which the turn goes on; "" ends the turn. Measured: the hook gets the
+// last block of the answer alone.
 func (a *Agent) stopHooks(ctx context.Context, active bool, last string) string {
 	got := a.hook(ctx, "Stop", "", a.hooks().Stop(active, last, a.tasks()))
 	switch {
@@ -117,8 +117,7 @@ func (a *Agent) failTurn(ctx context.Context, refused *APIError) {
 	a.hook(ctx, "StopFailure", refused.Kind, a.hooks().StopFailure(refused.Kind, refused.Message))
 }
 
-// interrupted is the end of a turn by Esc: on the screen and in the transcript, and in no hook. When
-// the process ends, there is nothing to say.
+// interrupted shows and records that Esc ended the turn; no hook is sent. When the process ends, it does nothing.
 func (a *Agent) interrupted() {
 	if a.life.Err() != nil {
 		return
@@ -127,8 +126,7 @@ func (a *Agent) interrupted() {
 	a.recordUser([]fields{{"type": "text", "text": "[Request interrupted by user]"}}, nil)
 }
 
-// nothingToSee is what Claude Code tells a model whose answer has no text, once, before it takes that
-// for the answer.
+// nothingToSee is what Claude Code tells a model whose answer has no text. It asks once; then it takes the empty answer.
 const nothingToSee = "[Your previous response had no visible output. Please continue and produce a user-visible response.]"
 
 // say shows and records the answer, and returns its last block.

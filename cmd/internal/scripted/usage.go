@@ -29,8 +29,8 @@ func contextWindow(model string) int {
 	return 1_000_000
 }
 
-// split makes the usage of a request with a context of n tokens. Like a real one's it has a share in
-// each of the three, so that nobody gets away with reading one of them.
+// split makes the usage of a request with a context of n tokens. All three
+// parts have a share, as in real usage, so that a reader that ignores one of them gets a wrong sum.
 func split(n, output int) usage {
 	input := min(n, inputTokens)
 	creation := (n - input) / 10
@@ -93,7 +93,7 @@ func (t *transcript) compacted() {
 	t.fixed, t.last = compactedTokens, &u
 }
 
-// restart is the state of a session that begins inside the process.
+// restart is the state after /clear and /resume.
 func (t *transcript) restart() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -95,7 +95,7 @@ func (p *person) says(event, session string, pane tmux.PaneInfo) {
 		p.r.t.Fatal(err)
 	}
 	if p.process != nil {
-		p.process.hook(p.r.t.Context(), event, environment{fmt.Sprintf("CLAUDE_PID=%d", p.pid)}, body)
+		p.process.hook(p.r.t.Context(), event, []string{fmt.Sprintf("CLAUDE_PID=%d", p.pid)}, body)
 		return
 	}
 	p.hooks++

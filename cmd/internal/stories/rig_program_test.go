@@ -218,16 +218,15 @@ func (p *program) run(ctx context.Context, c scripted.Command) scripted.Result {
 	if c.Detached {
 		return p.leaves(c)
 	}
-	env := environment(c.Environ)
 	words := c.Argv
 	if words[0] == "sh" { // as in sh -c "understudy hook Stop"
 		words = strings.Fields(words[len(words)-1])
 	}
 	switch {
 	case len(words) >= 3 && words[1] == "hook":
-		return p.hook(ctx, words[2], env, c.Stdin)
+		return p.hook(ctx, words[2], c.Environ, c.Stdin)
 	case len(words) == 2 && words[1] == "statusline":
-		return p.statusLine(ctx, env, c.Stdin)
+		return p.statusLine(ctx, c.Environ, c.Stdin)
 	}
 	return scripted.Result{Code: 127, Err: fmt.Errorf("nobody knows how to run %q", c.Argv)}
 }
@@ -252,22 +251,10 @@ func (p *program) leaves(c scripted.Command) scripted.Result {
 	return scripted.Result{PID: left.PID}
 }
 
-// environment is a list of NAME=value, of which the last counts.
-type environment []string
-
-func (e environment) get(name string) string {
-	for _, v := range slices.Backward(e) {
-		if value, ok := strings.CutPrefix(v, name+"="); ok {
-			return value
-		}
-	}
-	return ""
-}
-
 // hook is `understudy hook`: it hands the payload to the daemon and prints the answer, or puts it into the spool.
-func (p *program) hook(ctx context.Context, event string, env environment, payload []byte) scripted.Result {
+func (p *program) hook(ctx context.Context, event string, env []string, payload []byte) scripted.Result {
 	switch {
-	case env.get("UNDERSTUDY_ONESHOT") == "":
+	case child.Getenv(env, "UNDERSTUDY_ONESHOT") == "":
 	case event == hooks.PreToolUse:
 		return scripted.Result{Stdout: []byte(hooks.DenyTool)}
 	default:
@@ -275,8 +262,8 @@ func (p *program) hook(ctx context.Context, event string, env environment, paylo
 	}
 	passes()
 	at := time.Now()
-	e := hooks.Envelope{Key: hooks.NewKey(at), Event: event, At: at.UTC(), Launch: env.get("UNDERSTUDY_LAUNCH"), Boot: boot, Body: payload}
-	e.AgentPID, _ = strconv.Atoi(env.get("CLAUDE_PID")) // without it the daemon says what is wrong
+	e := hooks.Envelope{Key: hooks.NewKey(at), Event: event, At: at.UTC(), Launch: child.Getenv(env, "UNDERSTUDY_LAUNCH"), Boot: boot, Body: payload}
+	e.AgentPID, _ = strconv.Atoi(child.Getenv(env, "CLAUDE_PID")) // without it the daemon says what is wrong
 	if of, err := p.m.table.Find(e.AgentPID); err == nil {
 		e.AgentStart = of.Start
 	}
@@ -317,7 +304,7 @@ func (m *computer) send(ctx context.Context, sender *program, e hooks.Envelope) 
 func (p *program) peer() *tmux.Peer { return &tmux.Peer{Process: p.Process, UID: os.Geteuid()} }
 
 // statusLine is `understudy statusline`.
-func (p *program) statusLine(ctx context.Context, env environment, status []byte) scripted.Result {
+func (p *program) statusLine(ctx context.Context, env []string, status []byte) scripted.Result {
 	var stdout, stderr bytes.Buffer
 	code := inside.StatusLine(ctx, p.m.tell, env, bytes.NewReader(status), &stdout, &stderr)
 	return scripted.Result{Stdout: stdout.Bytes(), Stderr: stderr.Bytes(), Code: code}
