@@ -61,7 +61,7 @@ var rooms = map[string][]string{
 	"inside":    {"child"},
 	"early":     {"build", "inside"},
 	"mcpserver": {},
-	"scripted":  {},
+	"scripted":  {"child"},
 	"top":       {},
 	"proc":      {"child"},
 	"git":       {"child", "proc", "term"},

@@ -42,12 +42,12 @@
 // Tests compare its hooks, with their order and their fields, with a recording of Claude Code's hooks.
 // scriptedtest/recorded_test.go lists the differences. The other differences:
 //
-// Text typed right after the start is never lost, text sent while a tool runs waits for the next turn,
-// a prompt on the command line keeps its control characters and those that are not shown, /help is no
-// command, the registry names no pane, the cursor stays at the end of the composer, `!command` runs nothing, there are no http hooks and no async
-// ones, no warnings about settings, no idle_prompt notification and no network. Reading a file never asks for permission. /handoff needs no
-// command file; if no hook blocks it, it goes on as an ordinary prompt, without UserPromptExpansion. The agent ignores
-// further keys of statusLine (padding, refreshInterval), and runs no status line while a tool runs. With -p it saves no
-// session even without --no-session-persistence, only hooks can refuse a tool, and SIGINT kills it, where Claude Code
-// prints a result.
+// Text typed right after the start is never lost, text sent while a tool runs waits for the next turn, a prompt on the
+// command line keeps its control characters and those that are not shown, /help is no command, the registry names no
+// pane, the cursor stays at the end of the composer, `!command` runs nothing, there are no http hooks and no async
+// ones, no warnings about settings, no idle_prompt notification and no network. Reading a file never asks for
+// permission. /handoff needs no command file; if no hook blocks it, it goes on as an ordinary prompt, without
+// UserPromptExpansion. The agent ignores further keys of statusLine (padding, refreshInterval), and runs no status
+// line while a tool runs. With -p it saves no session even without --no-session-persistence, only hooks can refuse a
+// tool, and SIGINT kills it, where Claude Code prints a result.
 package scripted
