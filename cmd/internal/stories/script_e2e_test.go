@@ -60,15 +60,18 @@ func runScripts(t *testing.T, pattern string) {
 			}
 			testscript.Run(t, testscript.Params{
 				Files: []string{file}, RequireExplicitExec: true, RequireUniqueNames: true,
-				Setup: func(env *testscript.Env) error { return setUp(env, cmdtest.MainProgram(t), top, dir, database) },
-				Cmds:  map[string]func(*testscript.TestScript, bool, []string){"ready": scriptReady, "until": scriptUntil},
+				Setup: func(env *testscript.Env) error {
+					return setUp(env, cmdtest.MainProgram(t), cmdtest.AgentProgram(t), top, dir, database)
+				},
+				Cmds: map[string]func(*testscript.TestScript, bool, []string){"ready": scriptReady, "until": scriptUntil},
 			})
 		})
 	}
 }
 
-// setUp makes the world of a script: understudy in PATH, a home, and nothing of the user's own.
-func setUp(env *testscript.Env, own, top, dir, database string) error {
+// setUp makes the world of a script: understudy in PATH, a home, and nothing of the user's own. The program agent in PATH
+// is a scripted agent that can misbehave, and $MISBEHAVING is an understudy whose demo has such agents.
+func setUp(env *testscript.Env, own, agent, top, dir, database string) error {
 	env.Defer(func() { // before the folder goes in which they write
 		if err := demo.EndAgents(context.Background(), filepath.Join(dir, "run", "tmux.sock")); err != nil {
 			env.T().Log("agents not ended: ", err)
@@ -84,9 +87,16 @@ func setUp(env *testscript.Env, own, top, dir, database string) error {
 			return err
 		}
 	}
-	if err := os.Symlink(own, filepath.Join(bin, "understudy")); err != nil {
+	for name, program := range map[string]string{"understudy": own, "agent": agent} {
+		if err := os.Symlink(program, filepath.Join(bin, name)); err != nil {
+			return err
+		}
+	}
+	tests, err := os.Executable() // its TestMain is understudy, too
+	if err != nil {
 		return err
 	}
+	env.Setenv("MISBEHAVING", tests)
 	env.Setenv("UNDERSTUDY", own)
 	env.Setenv("PATH", bin+":"+env.Getenv("PATH"))
 	env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))

@@ -133,7 +133,7 @@ func (r *row) sign() string {
 	return "·"
 }
 
-// failed reports whether the row needs a person because its handoff or pipeline has failed.
+// failed reports whether the row is about a handoff or a pipeline that failed, or about an agent that died.
 func (r *row) failed() bool {
 	return r.need != nil && (r.need.Kind == daemon.NeedsRetry || r.need.Kind == daemon.NeedsHeir)
 }
