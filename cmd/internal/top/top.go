@@ -6,7 +6,7 @@
 // no memory: nobody changes a snapshot that was sent. An action (action.go) runs in a goroutine of its own
 // and holds the ids that the screen showed when the operator pressed the key.
 //
-// Texts that agents wrote reach the screen only through clean (text.go).
+// Texts that agents wrote reach the screen only through [words.Terminal].
 package top
 
 import (
