@@ -15,8 +15,8 @@ const claudeName = "claude"
 // ExitText ends Claude Code when it is typed into the composer and submitted.
 const ExitText = "/exit"
 
-// Claude is Claude Code. What it relies on was measured on 2.1.329; the end-to-end tests repeat
-// the measurements against the pinned version.
+// Claude returns the runtime of Claude Code. Its assumptions were measured on Claude Code 2.1.329; the
+// end-to-end tests repeat the measurements against the pinned version.
 func Claude() Runtime { return claude{} }
 
 type claude struct{}
@@ -28,8 +28,8 @@ var (
 		return regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 	})
 
-	// permissionModes are the values of --permission-mode. Hooks call the mode "manual" by its
-	// old name, "default", which is therefore understood as well.
+	// permissionModes are the values of --permission-mode. "default" is among them because hooks still
+	// report the mode "manual" by that old name.
 	permissionModes = []string{"acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "manual", "plan"}
 )
 
@@ -37,8 +37,9 @@ var (
 //
 //	COMMAND --settings FILE --session-id UUID --name NAME --append-system-prompt-file FILE OPTIONS -- PROMPT
 //
-// without what the spec leaves empty. Texts go through files in Dir, because an argument list is
-// visible to every user of the machine; the prompt is the exception and should be short.
+// and leaves out each flag whose field in the spec is empty. Launch puts texts into files in Dir, because
+// every user of the machine can see an argument list. Only the prompt is an argument, so it should be
+// short.
 func (claude) Launch(s Spec) (Launch, error) {
 	if err := checkSpec(s); err != nil {
 		return Launch{}, fmt.Errorf("launch of agent %d: %w", s.AgentID, err)
@@ -51,7 +52,7 @@ func (claude) Launch(s Spec) (Launch, error) {
 		return path
 	}
 
-	// Two --settings do not merge, the last one wins: so these are the only ones.
+	// Claude Code does not merge two --settings: the last one wins. So this is the only one.
 	if len(s.SettingsJSON) > 0 {
 		add("--settings", file("settings.json", s.SettingsJSON))
 	}

@@ -116,7 +116,7 @@ func TestInheritOptions(t *testing.T) {
 		"claude --settings {} --append-system-prompt-file f --name n --dangerously-skip-permissions": "--dangerously-skip-permissions",
 		"claude --add-dir /a /b --strict-mcp-config --mcp-config m.json n.json -- x --model y":       "--add-dir=/a --add-dir=/b --strict-mcp-config --mcp-config=m.json --mcp-config=n.json",
 		"node /usr/lib/cli.js --model opus":     "--model opus",
-		"claude --append-system-prompt --model": "", // the value of the first
+		"claude --append-system-prompt --model": "", // --model is the value of the first flag
 		"claude --no-such-flag value --brief":   "--brief",
 		"claude --model":                        "",
 		"claude --tools  --ide":                 "--tools= --ide",
@@ -131,7 +131,7 @@ func TestInheritOptions(t *testing.T) {
 	}
 }
 
-// What is inherited once is inherited for ever: a line of agents keeps its options.
+// TestInheritOptionsIsStable: each agent of a line inherits the options of the one before, so all have the same.
 func TestInheritOptionsIsStable(t *testing.T) {
 	t.Parallel()
 	s := testSpec()

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// strippedPrefixes and strippedNames are the variables that an agent must not inherit from the
-// daemon: the daemon's own secrets, the tmux it happens to run in, and what a running Claude Code
-// sets for its children, which would make the agent take itself for one of them.
+// strippedPrefixes and strippedNames are the variables that an agent must not inherit from the daemon:
+// the daemon's own secrets, the tmux in which the daemon runs, and the variables that a running Claude
+// Code sets for its children. With those the agent would take itself for such a child.
 var (
 	strippedPrefixes = []string{"UNDERSTUDY_", "PG", "TMUX", "CLAUDE_CODE_CHILD_", "CLAUDE_CODE_MESSAGING_", "CLAUDE_CODE_SESSION_"}
 	strippedNames    = []string{
@@ -18,7 +18,7 @@ var (
 )
 
 // StripEnv returns environ, a list of NAME=value, without the variables that must not reach an
-// agent. What configures the CLI (CLAUDE_CONFIG_DIR, ANTHROPIC_…) stays.
+// agent. It keeps the variables that configure the CLI (CLAUDE_CONFIG_DIR, ANTHROPIC_…).
 func StripEnv(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")

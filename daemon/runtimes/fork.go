@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// ForkSpec is one question to a copy of a session, which leaves the session itself as it is.
+// ForkSpec is one question to a copy of a session. The session itself does not change.
 type ForkSpec struct {
 	Command      []string // the program and its fixed arguments, as configured
 	SessionID    string   // the session to copy
-	SettingsJSON string   // settings for this run alone
+	SettingsJSON string   // settings for this question alone
 	Prompt       string
 }
 
-// Fork returns the argument list and the standard input of the question. The model, the system
-// prompt and the tools' definitions are recorded with the session and so need not be said again:
-// the provider's cached prefix holds (compared request by request on 2.1.329; naming another model
-// or fewer tools loses it, dontAsk does not). --no-session-persistence leaves no file behind.
+// Fork returns the argument list and the standard input of the question. It does not name the model, the
+// system prompt or the tools: the session has recorded them. So the provider's cached prefix still
+// matches (compared request by request on 2.1.329): another model or fewer tools would lose it, dontAsk
+// does not. With --no-session-persistence the copy leaves no file.
 func (claude) Fork(s ForkSpec) (argv []string, stdin []byte, err error) {
 	switch {
 	case len(s.Command) == 0 || s.Command[0] == "":
@@ -36,11 +36,11 @@ func (claude) Fork(s ForkSpec) (argv []string, stdin []byte, err error) {
 	return argv, []byte(s.Prompt), nil
 }
 
-// forkLine is one line of the answer's stream, as far as it is needed.
+// forkLine has the fields of one line of the answer's stream that ForkAnswer needs.
 type forkLine struct {
 	Type    string   `json:"type"`
-	Parent  *string  `json:"parent_tool_use_id"` // of a sub-agent's message
-	IsError bool     `json:"is_error"`           // of the result
+	Parent  *string  `json:"parent_tool_use_id"` // set in a sub-agent's message
+	IsError bool     `json:"is_error"`           // set in the result
 	Trouble bool     `json:"is_api_error_message"`
 	Subtype string   `json:"subtype"`
 	Result  string   `json:"result"`
@@ -55,9 +55,9 @@ type forkLine struct {
 	} `json:"message"`
 }
 
-// ForkAnswer reads what a question printed: the model's messages that have text, in order, each its
-// text blocks joined by newlines. (The result line has the last block alone.) There may be none; an
-// error is what the runtime itself called one, or an output that ends before its result.
+// ForkAnswer reads the output of a question. It returns the model's messages that have text, in order; each
+// is the message's text blocks, joined by newlines. (The result line has the last block alone.) There may
+// be no message. ForkAnswer fails if the runtime reports an error, or if the output ends before its result.
 func (claude) ForkAnswer(stdout []byte) ([]string, error) {
 	var texts []string
 	message, ended := "", false
@@ -89,7 +89,7 @@ func (claude) ForkAnswer(stdout []byte) ([]string, error) {
 	return texts, nil
 }
 
-// firstOf returns the first text that says something, as one line.
+// firstOf returns the first text that is not blank, as one line.
 func firstOf(texts ...string) string {
 	for _, t := range texts {
 		if t = strings.Join(strings.Fields(t), " "); t != "" {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// arity says what follows a flag of Claude Code, by the rules of its argument parser.
+// arity tells which arguments Claude Code's parser takes as the values of a flag.
 type arity int
 
 const (
@@ -15,7 +15,7 @@ const (
 	many           // all arguments up to one that begins with a dash
 )
 
-// kept are the flags that make a session what it is and that its successor gets as well.
+// kept are the flags that a successor's session gets as well.
 var kept = map[string]arity{
 	"--add-dir": many, "--agent": one, "--agents": one,
 	"--allow-dangerously-skip-permissions": none, "--allowedTools": many, "--allowed-tools": many,
@@ -29,10 +29,10 @@ var kept = map[string]arity{
 	"--tools": many, "--verbose": none,
 }
 
-// dropped are the flags whose arguments have to be skipped with them. They belong to one session
-// (its id, its name, our files), or would keep us from supervising the next one: without hooks
-// (--bare, --safe-mode) it never registers, with --ax-screen-reader its screen looks different.
-// Flags that are in neither table are dropped as well; what follows them passes for a prompt.
+// dropped are the flags that parseOptions skips together with their values. Some belong to one session
+// (its id, its name, our files). The others would keep us from supervising the next session: without hooks
+// (--bare, --safe-mode) it never registers, and with --ax-screen-reader its screen looks different.
+// parseOptions also drops a flag that is in neither table, and takes the arguments behind it for a prompt.
 var dropped = map[string]arity{
 	"--append-system-prompt": one, "--append-system-prompt-file": one, "--ax-screen-reader": none,
 	"--background": none, "--bare": none, "--bg": none, "--cloud": optional, "--continue": none,
@@ -51,9 +51,9 @@ type option struct {
 	values []string
 }
 
-// InheritOptions returns the flags of a running agent that its successor is started with: model,
-// permission mode, tools, MCP servers, directories and the like. argv is the agent's whole argument
-// list, program included. Prompt, session, name, settings and system prompt additions are left out.
+// InheritOptions returns the flags of a running agent that its successor gets as well: model, permission
+// mode, tools, MCP servers, directories and the like. It leaves out prompt, session, name, settings and
+// additions to the system prompt. argv is the agent's whole argument list, program included.
 func InheritOptions(argv []string) []string {
 	if len(argv) == 0 {
 		return nil
@@ -65,8 +65,8 @@ func InheritOptions(argv []string) []string {
 	return out
 }
 
-// argv gives every value its own "--flag=value": a flag that takes many values would otherwise
-// swallow a prompt that comes after it.
+// argv writes every value as its own "--flag=value". Otherwise a flag that takes many values would
+// swallow the prompt behind it.
 func (o option) argv() []string {
 	if len(o.values) == 0 {
 		return []string{o.name}
@@ -81,7 +81,7 @@ func (o option) argv() []string {
 	return out
 }
 
-// parseOptions reads the kept flags out of an argument list and skips everything else.
+// parseOptions returns the kept flags of an argument list.
 func parseOptions(args []string) []option {
 	var out []option
 	for len(args) > 0 && args[0] != "--" {
@@ -108,7 +108,7 @@ func parseOptions(args []string) []option {
 	return out
 }
 
-// take splits the values of a flag from what follows them.
+// take splits args, the arguments behind a flag, into the flag's values and the rest.
 func take(n arity, args []string) (values, rest []string) {
 	flag := func(a string) bool { return len(a) > 1 && a[0] == '-' }
 	count := 0

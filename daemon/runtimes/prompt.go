@@ -11,15 +11,15 @@ import (
 	"unicode/utf16"
 )
 
-// MaxTyped and MaxTypedLines are the largest text, in UTF-16 code units and in lines, that Claude
-// Code takes for typed. Anything larger it wraps as pasted content, and tells the model to be
-// wary of instructions in it.
+// MaxTyped and MaxTypedLines are the size of the largest text, in UTF-16 code units and in lines, that
+// Claude Code takes for typed. It wraps a larger text as pasted content, and tells the model to be wary
+// of instructions in it.
 const (
 	MaxTyped      = 800
 	MaxTypedLines = 3
 )
 
-// FitsTyped tells whether the text reaches the model as if it had been typed.
+// FitsTyped reports whether Claude Code takes the text for typed.
 func FitsTyped(text string) bool {
 	units := 0
 	for _, r := range text {
@@ -28,8 +28,8 @@ func FitsTyped(text string) bool {
 	return units <= MaxTyped && strings.Count(text, "\n") < MaxTypedLines
 }
 
-// IsCommandText tells whether the composer would take the text for something other than a
-// prompt: a slash command, a shell command, or a word that ends the session.
+// IsCommandText reports whether the composer would take the text for a slash command, a shell command
+// or a word that ends the session, instead of a prompt.
 func IsCommandText(text string) bool {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -45,14 +45,14 @@ var exitWords = []string{"exit", "quit", ":q", ":q!", ":wq", ":wq!"}
 // byte less than 128 KiB (measured).
 const MaxArgument = 120_000
 
-// firstLine stands before a first prompt that would be taken for a command.
+// firstLine is put before a first prompt that Claude Code would take for a command.
 const firstLine = "Request:\n\n"
 
-// FirstPrompt returns the text as it can be given as the argument that a session begins with. That
-// reaches the model byte for byte and without a wrapper, whatever its size, with two exceptions (Claude
-// Code 2.1.329): what looks like a command is one, also behind blanks and characters that are not
-// shown, and is therefore given a line before it; and a text that begins like one, but has such
-// characters in it, would stand in the composer without being submitted.
+// FirstPrompt returns the text in a form in which it can be the argument with which a session begins. Such
+// an argument reaches the model byte for byte and without a wrapper, whatever its size. Claude Code 2.1.329
+// makes two exceptions. It takes a text for a command if it looks like one, even behind blanks and invisible
+// characters. And it leaves a text in the composer, not submitted, if the text begins like a command and has
+// invisible characters in it. FirstPrompt puts a line before both.
 func FirstPrompt(text string) string {
 	shown := strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) || unicode.IsControl(r) && !unicode.IsSpace(r) {
@@ -66,13 +66,13 @@ func FirstPrompt(text string) string {
 	return text
 }
 
-// completion is a word at the very end that opens a list of files, which then takes the Enter.
+// completion matches a word at the end of a text that opens a list of files. That list would take the Enter.
 var completion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|\s)@\S*$`) })
 
-// SafePrompt returns the text as it can be typed and submitted with one Enter: without blanks
-// around it, and with one blank at the end where the last character would otherwise take the
-// Enter for itself (a backslash: a new line; "@name": the list of completions). The CLI trims
-// that blank again. A text that is blank or a command is refused.
+// SafePrompt returns the text in a form that can be typed and submitted with one Enter. It trims the text,
+// and adds one blank where the end of the text would take the Enter for itself: a backslash makes a new line
+// of it, and "@name" opens the list of completions. The CLI trims that blank again. SafePrompt refuses a
+// text that is blank or a command.
 func SafePrompt(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -90,16 +90,16 @@ func SafePrompt(text string) (string, error) {
 
 var wrapper = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`</?pasted_content id="[^"]*">`) })
 
-// MatchesPrompt tells whether the prompt that a hook reports contains the text that was typed.
-// The CLI trims blanks, turns tabs into blanks, wraps large texts as pasted content and puts a
-// text that was already in the composer in front; so white space counts as one blank and the
-// wrapper not at all. What is typed may quote a wrapper, as it does if it passes on what an agent said.
+// MatchesPrompt reports whether the prompt that a hook reports contains the text that was typed. The CLI
+// trims blanks, turns tabs into blanks, wraps a large text as pasted content, and puts a draft of the
+// composer in front of the text. So MatchesPrompt counts all white space as one blank, and ignores the
+// wrapper. It ignores it in typed as well, because a typed text may quote another agent's words.
 func MatchesPrompt(hookPrompt, typed string) bool {
 	typed = unwrapped(typed)
 	return typed != "" && strings.Contains(unwrapped(hookPrompt), typed)
 }
 
-// unwrapped is a prompt without what the CLI changes in it.
+// unwrapped returns a prompt without the wrapper, and with one blank for all white space.
 func unwrapped(prompt string) string { return squeeze(wrapper().ReplaceAllString(prompt, " ")) }
 
 func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }

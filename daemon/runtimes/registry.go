@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// Status is what a session says of itself.
+// Status is the state that a session writes into the registry.
 type Status string
 
 // The statuses of Claude Code's session registry.
@@ -19,8 +19,8 @@ const (
 	StatusWaiting Status = "waiting" // a dialog is open, see Registry.WaitingFor
 )
 
-// Registry is one session's entry in Claude Code's session registry. It is the only signal of an
-// interrupted turn (Esc) and of an API that is being retried: no hook fires for those.
+// Registry is one session's entry in Claude Code's session registry. Only the registry shows that a turn
+// was interrupted (Esc) or that the CLI retries the API: no hook fires for those.
 type Registry struct {
 	PID        int
 	SessionID  string
@@ -31,18 +31,18 @@ type Registry struct {
 	Name       string
 }
 
-// RegistryPath is the file in which the process keeps its entry.
+// RegistryPath returns the path of the file in which the process keeps its entry.
 func RegistryPath(configDir string, pid int) string {
 	return filepath.Join(configDir, "sessions", strconv.Itoa(pid)+".json")
 }
 
-// statusShell is what an idle session says of itself while one of its commands runs in the background
-// (seen with Claude Code 2.1.329).
+// statusShell is the status of an idle session while one of its commands runs in the background (seen with
+// Claude Code 2.1.329).
 const statusShell Status = "shell"
 
-// ParseRegistry reads an entry. A session that is idle but for commands in the background is
-// StatusIdle: no turn of it runs. A status that is not known is StatusUnknown; an error is a file
-// that is being written, or not an entry.
+// ParseRegistry reads an entry. It returns StatusIdle for a session in which only commands in the
+// background run, because no turn runs, and StatusUnknown for a status that we do not know. It fails if the
+// file is only half written, or is not an entry.
 func ParseRegistry(b []byte) (Registry, error) {
 	var f struct {
 		PID        int    `json:"pid"`
@@ -69,8 +69,8 @@ func ParseRegistry(b []byte) (Registry, error) {
 	return Registry(f), nil
 }
 
-// ConfigDir is where Claude Code keeps its files, by the environment it was started with; "" if
-// that has neither CLAUDE_CONFIG_DIR nor HOME.
+// ConfigDir returns the directory of Claude Code's files, from the environment with which it was started. It
+// returns "" if that has neither CLAUDE_CONFIG_DIR nor HOME.
 func ConfigDir(getenv func(string) string) string {
 	if dir := getenv("CLAUDE_CONFIG_DIR"); dir != "" {
 		return dir
@@ -81,8 +81,8 @@ func ConfigDir(getenv func(string) string) string {
 	return ""
 }
 
-// ConfigDirOfTranscript is the configuration directory to which a transcript belongs, whose path
-// is DIR/projects/PROJECT/SESSION.jsonl; "" for any other path.
+// ConfigDirOfTranscript returns DIR for a transcript at DIR/projects/PROJECT/SESSION.jsonl, and "" for any
+// other path.
 func ConfigDirOfTranscript(path string) string {
 	projects := filepath.Dir(filepath.Dir(path))
 	if !filepath.IsAbs(path) || filepath.Ext(path) != ".jsonl" || filepath.Base(projects) != "projects" {

@@ -9,43 +9,44 @@ import (
 	"unicode"
 )
 
-// DialogExitTasks is the dialog that stands between /exit and the end of a session that has
-// background tasks. Enter answers it with "Exit and stop tasks".
+// DialogExitTasks is the dialog that Claude Code opens after /exit if the session has background tasks.
+// Enter answers it with "Exit and stop tasks".
 const DialogExitTasks = "exit: background work is running"
 
-// StashKey is the key, by its tmux name, that swaps the composer's draft with the one kept aside.
+// StashKey is tmux's name of the key that swaps the composer's draft with the one kept aside.
 const StashKey = "C-s"
 
-// The composer is a box at the bottom of the screen: a rule, which may carry the session's name
-// at its right end; the prompt sign with a no-break space (an earlier prompt in the conversation
-// has an ordinary one) and the draft; a rule without a name; the lines of a status line, indented by
-// two, which may show anything; the footer.
+// The composer is a box at the bottom of the screen. From top to bottom: a rule, which may carry the
+// session's name at its right end; the prompt sign with a no-break space (an earlier prompt in the
+// conversation has an ordinary space) and the draft; a rule without a name; the lines of a status line,
+// indented by two, with any content; the footer.
 const (
 	promptSign = "❯\u00a0"
 	shellSign  = "!\u00a0"
-	ruleLength = 10 // a rule is as wide as the pane; shorter ones are somebody's text
+	ruleLength = 10 // a real rule is as wide as the pane; a shorter one is part of a text
 )
 
 var (
-	// A running turn, above the composer: "✽ Orbiting… (1s · ↓ 3 tokens)". A finished one,
-	// "✻ Worked for 2s · done 4:22 PM", has no ellipsis. Without motion (prefersReducedMotion) it begins
-	// with the sign of what the agent says; the time behind it tells them apart. While the API has not answered for a
-	// minute, another row stands in its place.
+	// spinner matches the row of a running turn, above the composer: "✽ Orbiting… (1s · ↓ 3 tokens)". The
+	// row of a finished turn, "✻ Worked for 2s · done 4:22 PM", has no ellipsis. Without motion
+	// (prefersReducedMotion) the row begins with the sign of an agent's words; only the time behind it tells
+	// the two apart. If the API has not answered for a minute, the CLI shows the last row instead.
 	spinner = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^(?:[·✢✳✶✻✽*] \S.*…|● \S+… \([0-9hms ]+ · |[·✢✳✶✻✽*●] Waiting for API response · )`)
 	})
 
-	// What an empty composer proposes: to edit what is queued, to begin, and what to do about an error of the API.
+	// placeholder matches the proposals that an empty composer shows: to edit a queued prompt, to begin, or
+	// what to do about an error of the API.
 	placeholder = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^(` + queuedHint + `|Try ".*"|Resend your message to try again|Once fixed, resend your message|Run /rewind to go back)$`)
 	})
 )
 
-// queuedHint stands in an empty composer while prompts are queued, whose turn is about to begin.
+// queuedHint is what an empty composer shows while prompts are queued. The turn of the first is about to begin.
 const queuedHint = "Press up to edit queued messages"
 
-// dialogs name what is open where the composer would be, by a text that only it shows. The first
-// that matches wins. No name has anything of the screen: what is asked at a login is secret.
+// dialogs lists the dialogs that Claude Code opens in the composer's place, each with a text that only it
+// shows. The first match wins. A name quotes nothing from the screen, because a login shows secrets.
 var dialogs = []struct{ text, name string }{
 	{"Paste code here", "login: log in with the browser"},
 	{"Select login method", "login: which account is the CLI to use?"},
@@ -65,8 +66,8 @@ var dialogs = []struct{ text, name string }{
 	{"Bypass Permissions mode", "bypass permissions: accept the risk?"},
 }
 
-// ReadScreen reads Claude Code's screen from the bottom up, because only there is the CLI the
-// one that writes: everything above may be quoted, by the agent, from anywhere.
+// ReadScreen reads Claude Code's screen from the bottom up, because only the CLI writes at the bottom. Above
+// it the agent may quote any text.
 func (claude) ReadScreen(screen string) Screen {
 	lines := screenLines(screen)
 	top, bottom, ok := findBox(lines)
@@ -86,9 +87,9 @@ func (claude) ReadScreen(screen string) Screen {
 	}
 }
 
-// CanType says whether a text may be pasted and submitted now. If so, stash tells whether StashKey
-// has to be pressed before: it puts a human's draft aside, and the CLI brings it back after the
-// submission. If not, the error is a sentence for the operator.
+// CanType returns an error, a sentence for the operator, if a text must not be pasted and submitted now.
+// If stash is true, press StashKey before: it puts a person's draft aside, and the CLI brings that draft
+// back after the submission.
 func (s Screen) CanType() (stash bool, err error) {
 	switch {
 	case s.Dialog != "":
@@ -98,16 +99,16 @@ func (s Screen) CanType() (stash bool, err error) {
 	case s.Stashed && s.Draft != "":
 		return false, errors.New("the composer holds a draft and keeps another one aside: submit or delete one of them")
 	}
-	// Pressed over an empty composer the key does no harm, and covers a draft that is begun after
-	// this look at the screen; but it would swap in what is already aside.
+	// Over an empty composer the key does no harm, and it saves a draft that a person begins after this
+	// capture. But if a draft is aside already, the key would bring it back.
 	return !s.Stashed, nil
 }
 
-// heldEnd is how many bytes of a text's end are enough to know it by.
+// heldEnd is how many bytes of a text's end identify the text.
 const heldEnd = 100
 
-// Holds tells whether the composer has the text, wherever the screen broke it. A small pane shows the end alone
-// of a long text.
+// Holds reports whether the composer has the text, however the screen broke it into lines. A small pane shows
+// only the end of a long text, so Holds accepts that end.
 func (s Screen) Holds(text string) bool {
 	text, draft := unspaced(text), unspaced(s.Draft)
 	return text != "" && (strings.Contains(draft, text) || len(draft) >= heldEnd && strings.HasSuffix(text, draft))
@@ -122,7 +123,8 @@ func unspaced(s string) string {
 	}, s)
 }
 
-// screenLines cuts trailing blanks and empty lines at the end. A no-break space is no blank here.
+// screenLines removes the blanks at the end of each line and the empty lines at the end. It keeps no-break
+// spaces.
 func screenLines(screen string) []string {
 	lines := strings.Split(strings.TrimRight(screen, " \r\n"), "\n")
 	for i, l := range lines {
@@ -131,7 +133,7 @@ func screenLines(screen string) []string {
 	return lines
 }
 
-// findBox returns the two rules of the input box, which has at least one line between them.
+// findBox returns the indexes of the two rules of the composer's box. At least one line is between them.
 func findBox(lines []string) (top, bottom int, ok bool) {
 	for bottom = len(lines) - 1; bottom >= 0 && !plainRule(lines[bottom]); bottom-- {
 	}
@@ -149,7 +151,7 @@ func plainRule(l string) bool {
 	return len(l) >= ruleLength*len("─") && strings.Trim(l, "─") == ""
 }
 
-// scrolled begins the upper rule of a composer that has more above than it shows.
+// scrolled is the start of the upper rule of a composer that hides lines above the shown ones.
 const scrolled = "─── ↑ "
 
 func rule(l string) bool {
@@ -172,7 +174,7 @@ func draft(box []string) string {
 	return text
 }
 
-// busyAbove looks for the spinner between the composer and the last thing that was said.
+// busyAbove reports whether the lines above the composer have a spinner, after the last message.
 func busyAbove(lines []string) bool {
 	const reach = 20 // tips, queued prompts and a list of tasks may stand below the spinner
 	for i := len(lines) - 1; i >= max(0, len(lines)-reach); i-- {
@@ -190,7 +192,7 @@ func busyAbove(lines []string) bool {
 func findDialog(lines []string) string {
 	from, to := 0, len(lines)
 	if to > 0 && rule(lines[to-1]) {
-		to-- // the composer's upper rule can stay behind below a dialog
+		to-- // the composer's upper rule may be left below a dialog
 	}
 	for i := to - 1; i >= 0; i-- {
 		if rule(lines[i]) || strings.HasPrefix(lines[i], strings.Repeat("▔", ruleLength)) {
@@ -219,7 +221,7 @@ func findDialog(lines []string) string {
 	return ""
 }
 
-// title is a dialog's first line that is not an address: one of a login would let others in.
+// title returns a dialog's first line that is not an address. The address of a login would let others in.
 func title(lines []string) string {
 	for _, l := range lines {
 		if l = strings.TrimSpace(l); l != "" && !strings.Contains(l, "://") {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The screens were captured from the real CLI; TestScreens in cmd/internal/claudetest captures
-// them anew and holds the live CLI against the same want.json.
+// TestReadScreen reads screens that were captured from the real CLI. TestScreens in cmd/internal/claudetest
+// captures them anew and compares the live CLI with the same want.json.
 func TestReadScreen(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/screens/want.json")
@@ -46,7 +46,7 @@ func TestReadScreen(t *testing.T) {
 	}
 }
 
-// withoutRow leaves away what stands on the screen as it is.
+// withoutRow removes the field that only repeats a row of the screen.
 func withoutRow(s Screen) Screen {
 	s.Row = ""
 	return s
@@ -70,7 +70,8 @@ func TestReadScreenOfNothing(t *testing.T) {
 	}
 }
 
-// Nothing that an agent prints may make the daemon answer a dialog or hold back a text.
+// TestReadScreenBelievesOnlyTheBottom: an agent's own output must not make the daemon answer a dialog or
+// hold back a text.
 func TestReadScreenBelievesOnlyTheBottom(t *testing.T) {
 	t.Parallel()
 	bar := strings.Repeat("─", 80)
@@ -86,7 +87,8 @@ func TestReadScreenBelievesOnlyTheBottom(t *testing.T) {
 	}
 }
 
-// What an empty composer proposes is no draft of anybody's: a text may be typed beside one that is aside.
+// TestProposalsAreNoDrafts: a composer that shows a proposal is empty, so the daemon may type although a
+// draft is aside.
 func TestProposalsAreNoDrafts(t *testing.T) {
 	t.Parallel()
 	bar := strings.Repeat("─", 80)
@@ -155,7 +157,7 @@ func FuzzReadScreen(f *testing.F) {
 	})
 }
 
-// TestHoldsTheEnd: a composer that has scrolled shows the end of what it has.
+// TestHoldsTheEnd: a composer that has scrolled shows only the end of its text.
 func TestHoldsTheEnd(t *testing.T) {
 	t.Parallel()
 	const end = "Agent Context (current work, what is intended but not done, next steps), ## Current Story, ## Code Patterns. Keep done and intended apart."

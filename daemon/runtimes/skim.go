@@ -9,11 +9,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// skim reads a JSON document once, from front to back, and decodes only what it is asked for: most
-// of a transcript is what tools returned, which nobody wants here. encoding/json would read it
-// several times over.
+// skim reads a JSON document once, from front to back, and decodes only the values that its caller asks for. Most of a
+// transcript is the output of tools, which nobody needs here. encoding/json would read it several times.
 //
-// A fault sets err. What the methods return after it means nothing.
+// A fault sets err. The results of calls after a fault mean nothing.
 type skim struct {
 	d   *jsontext.Decoder
 	b   []byte // the document
@@ -22,12 +21,12 @@ type skim struct {
 
 var errNotJSON = errors.New("not a JSON object")
 
-// newSkim takes what encoding/json takes: keys that come twice, and bytes that are no UTF-8.
+// newSkim returns a skim of b. Like encoding/json it accepts repeated keys, and bytes that are not UTF-8.
 func newSkim(b []byte) *skim {
 	return &skim{b: b, d: jsontext.NewDecoder(bytes.NewBuffer(b), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
 }
 
-// end makes anything that still follows a fault.
+// end sets err if anything but white space is left.
 func (s *skim) end() {
 	if _, err := s.d.ReadToken(); !errors.Is(err, io.EOF) {
 		s.err = errNotJSON
@@ -44,8 +43,7 @@ func (s *skim) token() string {
 	return t.String()
 }
 
-// object calls member with each key of an object; member reads the value or leaves it. Anything
-// else than an object is skipped.
+// object calls member with each key of an object; member may read the value. object skips a value that is not an object.
 func (s *skim) object(member func(key string)) {
 	s.each('{', func() {
 		key := s.token()
@@ -53,13 +51,12 @@ func (s *skim) object(member func(key string)) {
 	})
 }
 
-// array calls element before each element of an array, which reads it or leaves it. Anything else
-// than an array is skipped.
+// array calls element before each element of an array; element may read it. array skips a value that is not an array.
 func (s *skim) array(element func()) {
 	s.each('[', func() { s.value(element) })
 }
 
-// each calls item before each item of what open begins.
+// each calls item before each item of the object or array that open begins.
 func (s *skim) each(open jsontext.Kind, item func()) {
 	if s.d.PeekKind() != open {
 		s.raw()
@@ -72,7 +69,7 @@ func (s *skim) each(open jsontext.Kind, item func()) {
 	s.token()
 }
 
-// value lets read read the value that is next, and skips it if that left it.
+// value calls read, and skips the next value if read did not read it.
 func (s *skim) value(read func()) {
 	from := s.d.InputOffset()
 	if read(); s.d.InputOffset() == from {
@@ -80,10 +77,10 @@ func (s *skim) value(read func()) {
 	}
 }
 
-// text returns a string; "" for anything else, which it skips.
+// text reads the next value and returns it if it is a string, else "".
 func (s *skim) text() string { return unquote(s.raw()) }
 
-// number returns a whole number; 0 for anything else, which it skips.
+// number reads the next value and returns it if it is a whole number, else 0.
 func (s *skim) number() int64 {
 	var n int64
 	if json.Unmarshal(s.raw(), &n) != nil {
@@ -92,22 +89,22 @@ func (s *skim) number() int64 {
 	return n
 }
 
-// isTrue tells whether the value is true.
+// isTrue reads the next value and reports whether it is true.
 func (s *skim) isTrue() bool { return string(s.raw()) == "true" }
 
-// raw steps over the value that is next, and returns it as it is written.
+// raw reads the next value and returns its bytes.
 func (s *skim) raw() []byte {
 	v, err := s.d.ReadValue()
 	if err != nil {
 		s.err = errNotJSON
 		return nil
 	}
-	end := int(s.d.InputOffset()) // v is good until the next call alone, b for longer
+	end := int(s.d.InputOffset()) // v is valid only until the next call, so return a part of b
 	return s.b[end-len(v) : end]
 }
 
-// unquote returns a string that is written in JSON; "" if it is none.
+// unquote returns the text of a JSON string, or "" if raw is not one.
 func unquote(raw []byte) string {
-	text, _ := jsontext.AppendUnquote(nil, raw) // bytes that are no UTF-8 are replaced
+	text, _ := jsontext.AppendUnquote(nil, raw) // it replaces bytes that are not UTF-8
 	return string(text)
 }

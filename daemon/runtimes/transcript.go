@@ -7,40 +7,40 @@ import (
 	"time"
 )
 
-// transcriptLine is one line of a transcript, as far as it is needed.
+// transcriptLine has the fields of one line of a transcript that this package needs.
 type transcriptLine struct {
-	kind      string // user, assistant, attachment and many more
-	at        time.Time
-	sidechain bool
-	meta      bool // put in by the CLI
-	gist      bool // what a compaction left of the conversation
-	failed    bool // an error of the API, in the shape of an answer
-	message   message
-	attached  string // kind of an attachment
-	prompt    [][]byte
-	subtype   string // kind of a system line
-	left      int64  // tokens that a compaction left
-	operation string // on the queue of prompts
-	content   []byte // what was queued, or taken out; as it is written in JSON
+	kind       string // user, assistant, attachment and many more
+	at         time.Time
+	sidechain  bool
+	meta       bool // the CLI wrote the line by itself
+	summary    bool // the summary that a compaction left of the conversation
+	failed     bool // the line looks like an answer, but reports an error of the API
+	message    message
+	attached   string // kind of an attachment
+	prompt     [][]byte
+	subtype    string // kind of a system line
+	postTokens int64  // tokens in the context after a compaction
+	operation  string // what was done to the queue of prompts
+	content    []byte // the prompt that was queued or taken out, as JSON
 }
 
-// message is the message of a line. One answer of the model takes several lines, one for each
-// block of it, with the same id.
+// message is the message of a line. An answer of the model takes one line for each of its blocks; all of
+// them have the same id.
 type message struct {
 	role, id, model string
-	texts           [][]byte // as they are written in JSON
+	texts           [][]byte // as JSON strings
 	edited          []Edit
-	failed          []string // calls
+	failed          []string // ids of calls
 	used            int64
 }
 
-// editors are the tools that change a file. MultiEdit is of older versions.
+// editors are the tools that change a file. Only older versions have MultiEdit.
 var editors = []string{"Edit", "MultiEdit", "NotebookEdit", "Write"}
 
-// TranscriptContains tells whether a user's text in the transcript, which is a prompt or the
-// answer of a Stop hook, contains the nonce. jsonl is the transcript or a part of it: a line that
-// is cut off does not count. What tools returned does not count either (an agent may well read
-// its own instruction back), nor what is only queued.
+// TranscriptContains reports whether a user's text in the transcript (a prompt, or the answer of a Stop
+// hook) contains the nonce. jsonl is the transcript or a part of it. Three kinds of text do not count: a
+// line that is cut off, the output of a tool (an agent may read its own instruction back), and a prompt
+// that is only queued.
 func TranscriptContains(jsonl []byte, nonce string) bool {
 	if nonce == "" {
 		return false
@@ -48,18 +48,18 @@ func TranscriptContains(jsonl []byte, nonce string) bool {
 	return anyUserText(jsonl, func(text string, _ time.Time) bool { return strings.Contains(text, nonce) })
 }
 
-// TranscriptHasPrompt tells whether a prompt that is the whole text, but for what the composer
-// changes in it, was submitted at since or later. Without a nonce only that is evidence: a short
-// text may stand in many others, and may have been said before.
+// TranscriptHasPrompt reports whether a prompt equal to the text was submitted at since or later; the
+// composer's own changes do not count. For a text without a nonce only that is evidence: a short text may
+// be part of many other prompts, and may have been submitted before.
 func TranscriptHasPrompt(jsonl []byte, text string, since time.Time) bool {
 	want := unwrapped(text)
-	since = since.Truncate(time.Millisecond) // a transcript tells no more than that
+	since = since.Truncate(time.Millisecond) // times in a transcript are milliseconds
 	return anyUserText(jsonl, func(got string, at time.Time) bool {
 		return want != "" && !at.Before(since) && unwrapped(got) == want
 	})
 }
 
-// anyUserText looks for a text of the user's that is as wanted.
+// anyUserText reports whether wanted accepts one of the user's texts.
 func anyUserText(jsonl []byte, wanted func(text string, at time.Time) bool) bool {
 	for raw := range bytes.Lines(jsonl) {
 		line, err := readLine(raw)
@@ -75,8 +75,8 @@ func anyUserText(jsonl []byte, wanted func(text string, at time.Time) bool) bool
 	return false
 }
 
-// userTexts returns what reached the model as the user's text: a prompt, the answer of a hook, or
-// what was typed while a tool ran.
+// userTexts returns the texts that reached the model as the user's: a prompt, the answer of a hook, or a
+// text that was typed while a tool ran.
 func (l *transcriptLine) userTexts() [][]byte {
 	switch {
 	case l.kind == "user" && l.message.role == "user":
@@ -87,7 +87,6 @@ func (l *transcriptLine) userTexts() [][]byte {
 	return nil
 }
 
-// readLine reads one line of a transcript.
 func readLine(line []byte) (transcriptLine, error) {
 	var l transcriptLine
 	s := newSkim(line)
@@ -99,13 +98,13 @@ func readLine(line []byte) (transcriptLine, error) {
 		case "type":
 			l.kind = s.text()
 		case "timestamp":
-			l.at, _ = time.Parse(time.RFC3339, s.text()) // the zero time, if it can't be told
+			l.at, _ = time.Parse(time.RFC3339, s.text()) // the zero time if it is not a time
 		case "isSidechain":
 			l.sidechain = s.isTrue()
 		case "isMeta":
 			l.meta = s.isTrue()
 		case "isCompactSummary":
-			l.gist = s.isTrue()
+			l.summary = s.isTrue()
 		case "isApiErrorMessage":
 			l.failed = s.isTrue()
 		case "operation":
@@ -117,7 +116,7 @@ func readLine(line []byte) (transcriptLine, error) {
 		case "compactMetadata":
 			s.object(func(key string) {
 				if key == "postTokens" {
-					l.left = s.number()
+					l.postTokens = s.number()
 				}
 			})
 		case "message":
@@ -173,7 +172,7 @@ func readContent(s *skim) (m message) {
 }
 
 func (m *message) readBlock(s *skim) {
-	var text []byte // text blocks alone have it
+	var text []byte // only text blocks have one
 	var id, tool, path, notebook, answered string
 	var failed bool
 	s.object(func(key string) {

@@ -2,12 +2,13 @@ package runtimes
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
 
-// TestTranscriptHasPrompt: a message was once called submitted because its text stood somewhere in
-// the transcript: in another text, or from long before.
+// TestTranscriptHasPrompt: the daemon once took a message for submitted because the transcript had its text
+// inside another prompt, or from long before.
 func TestTranscriptHasPrompt(t *testing.T) {
 	t.Parallel()
 	since := time.Date(2026, 11, 20, 12, 0, 0, 123_456_789, time.UTC)
@@ -21,7 +22,7 @@ func TestTranscriptHasPrompt(t *testing.T) {
 		want        bool
 	}{
 		"the whole text":       {user(later, "go on"), "go on", true},
-		"in the same instant":  {user(since, "go on"), "go on", true}, // a transcript knows milliseconds
+		"in the same instant":  {user(since, "go on"), "go on", true}, // times in a transcript are milliseconds
 		"as the composer does": {user(later, "go on\nthere    now"), " go on\r\nthere\tnow ", true},
 		"pasted":               {user(later, "\n\n<pasted_content id=\"c2ff\">\na\nb\nc\nd\n</pasted_content id=\"c2ff\">\n"), "a\nb\nc\nd", true},
 		"quoted":               {user(later, "Noted: <pasted_content id=\"c2ff\"> a … go on"), "Noted: <pasted_content id=\"c2ff\"> a … go on", true},
@@ -41,5 +42,40 @@ func TestTranscriptHasPrompt(t *testing.T) {
 		if got := TranscriptHasPrompt([]byte(tt.jsonl), tt.text, since); got != tt.want {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+// TestTranscriptContains reads lines in the shapes that the real CLI writes.
+func TestTranscriptContains(t *testing.T) {
+	t.Parallel()
+	const nonce = "n-7f3a"
+	prompt := `{"parentUuid":null,"isSidechain":false,"promptId":"p","type":"user","message":{"role":"user","content":"do n-7f3a now"},"uuid":"u"}`
+	for name, tt := range map[string]struct {
+		jsonl string
+		want  bool
+	}{
+		"prompt":             {prompt + "\n", true},
+		"last line open":     {`{"type":"mode"}` + "\n" + prompt, true},
+		"first line cut":     {prompt[20:] + "\n" + prompt + "\n", true},
+		"only cut":           {prompt[20:], false},
+		"half written":       {prompt[:100], false},
+		"blocks":             {`{"type":"user","message":{"role":"user","content":[{"type":"text","text":"n-7f3a"}]}}`, true},
+		"stop hook":          {`{"type":"user","isMeta":true,"message":{"role":"user","content":"Stop hook feedback:\n[n-7f3a] write"}}`, true},
+		"put into a turn":    {`{"type":"attachment","attachment":{"type":"queued_command","prompt":"n-7f3a","commandMode":"prompt"}}`, true},
+		"another":            {strings.ReplaceAll(prompt, nonce, "n-0000"), false},
+		"said by the model":  {`{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"n-7f3a"}]}}`, false},
+		"read by a tool":     {`{"type":"user","message":{"role":"user","content":[{"type":"tool_result","content":"n-7f3a"}]}}`, false},
+		"told to a subagent": {`{"type":"user","isSidechain":true,"message":{"role":"user","content":"n-7f3a"}}`, false},
+		"queued":             {`{"type":"queue-operation","operation":"enqueue","content":"n-7f3a"}`, false},
+		"hook output":        {`{"type":"attachment","attachment":{"type":"hook_success","stdout":"n-7f3a"}}`, false},
+		"no JSON":            {"n-7f3a\nnull n-7f3a\n", false},
+		"empty":              {"", false},
+	} {
+		if got := TranscriptContains([]byte(tt.jsonl), nonce); got != tt.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if TranscriptContains([]byte(prompt), "") {
+		t.Error("an empty nonce is in everything")
 	}
 }

@@ -6,27 +6,27 @@ import (
 	"strings"
 )
 
-// The codes of trouble that something is made of beyond showing them.
+// The codes of trouble on which the daemon acts. It only shows the others.
 const (
 	RateLimit       = "rate_limit"
-	UsageLimit      = "usage_limit" // ours: the runtime says rate_limit
+	UsageLimit      = "usage_limit" // our own code: the runtime says rate_limit
 	Unauthenticated = "authentication_failed"
 	Billing         = "billing_error"
 	UnknownModel    = "model_not_found"
 	InvalidRequest  = "invalid_request"
 	OutputLimit     = "max_output_tokens"
-	OtherTrouble    = "runtime_error" // ours: the runtime says unknown, or something that we don't know
+	OtherTrouble    = "runtime_error" // our own code: the runtime says unknown, or a word that we do not know
 )
 
-// TroubleCodes are all codes of trouble. But for those that are ours they are the values that the field
-// error of Claude Code's StopFailure has (seen with 2.1.329).
+// TroubleCodes returns all codes of trouble. Except for our own two they are the values of the field error
+// of Claude Code's StopFailure (seen with 2.1.329).
 func TroubleCodes() []string {
 	return []string{RateLimit, UsageLimit, Unauthenticated, Billing, UnknownModel, InvalidRequest, OutputLimit,
 		"overloaded", "server_error", OtherTrouble}
 }
 
-// ReadTrouble makes a code, and a text for people, of what a runtime reports instead of the end of a turn:
-// its own word for it, the text that it shows in the place of an answer, and further details.
+// ReadTrouble returns a code and a text for people for the trouble that a runtime reports instead of the end
+// of a turn. kind is the runtime's own word for it, shown the text that it shows in place of an answer.
 func ReadTrouble(kind, shown, details string) (code, text string) {
 	text = strings.TrimSpace(shown)
 	if text == "" {
@@ -44,16 +44,16 @@ func ReadTrouble(kind, shown, details string) (code, text string) {
 	return OtherTrouble, text
 }
 
-// isUsageLimit tells the limit of a subscription, such as "You've hit your 5-hour limit · resets 7:08am
-// (UTC)", from an API that refuses more requests for the moment, such as "API Error: Request rejected
-// (429)". The hook has the same word for both.
+// isUsageLimit reports whether a rate_limit is the limit of a subscription, such as "You've hit your 5-hour
+// limit · resets 7:08am (UTC)". Otherwise the API refuses requests for the moment, such as "API Error:
+// Request rejected (429)". The hook has the same word for both.
 func isUsageLimit(text string) bool {
 	text = strings.ToLower(text)
 	return !strings.HasPrefix(text, "api error") && strings.Contains(text, "limit") &&
 		(strings.Contains(text, "usage limit") || strings.Contains(text, "hit your") || strings.Contains(text, "reset"))
 }
 
-// withoutBody puts the message of an error's JSON body, which some texts quote, in the body's place.
+// withoutBody replaces the JSON body of an error, which some texts quote, by the message in that body.
 func withoutBody(text string) string {
 	at := strings.IndexByte(text, '{')
 	if at < 0 {

@@ -2,7 +2,8 @@ package runtimes
 
 import "testing"
 
-// TestReadTrouble has what Claude Code 2.1.329 and 2.1.330 report, but for the bodies and the last two.
+// TestReadTrouble uses the reports of Claude Code 2.1.329 and 2.1.330. Only the rows with a JSON body and the
+// last two are made up.
 func TestReadTrouble(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ kind, shown, details, code, text string }{

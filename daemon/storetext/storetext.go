@@ -1,5 +1,8 @@
-// Package storetext says what texts and JSON every store keeps. What agents print may hold bytes that
-// PostgreSQL refuses; such bytes become U+FFFD, because a strange byte must not stop a handoff.
+// Package storetext makes every text and every JSON value fit for a store, so that all stores keep the
+// same. Agents print bytes that PostgreSQL refuses. Each such byte becomes U+FFFD, because a strange byte
+// must not stop a handoff.
+//
+// All functions are pure and may be called from several goroutines. A crash leaves nothing.
 package storetext
 
 import (
@@ -11,8 +14,9 @@ import (
 	"unicode/utf8"
 )
 
-// Limits within which JSON is stored as it is. jsonb keeps numbers as decimals, so a few bytes of
-// exponent would become many kilobytes or an error, and it descends with the server's stack.
+// JSON beyond one of these limits is stored as a JSON string. jsonb keeps a number as a decimal, so a
+// few bytes of exponent would become many kilobytes or an error. It parses nested values on the
+// server's stack.
 const (
 	maxJSONDepth    = 1000
 	maxJSONNumber   = 1000 // characters
@@ -29,9 +33,9 @@ func Text(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, replacement), "\x00", replacement)
 }
 
-// JSON replaces what a jsonb column cannot hold: NUL and halves of surrogate pairs, as
-// escapes, and bytes that are not UTF-8. What is not JSON at all, or more than jsonb should be
-// given, becomes a JSON string of itself; nothing at all becomes an empty object.
+// JSON replaces what a jsonb column cannot hold: the escapes of NUL and of half a surrogate pair, and
+// bytes that are not UTF-8. A text that is not JSON, or that exceeds a limit above, becomes a JSON
+// string of itself. An empty text becomes an empty object.
 func JSON(raw []byte) []byte {
 	if len(raw) == 0 {
 		return []byte("{}")
@@ -45,7 +49,7 @@ func JSON(raw []byte) []byte {
 	if !bytes.Contains(raw, []byte(`\u`)) {
 		return raw
 	}
-	// In valid JSON a backslash stands in a string and its escape is complete.
+	// In valid JSON every backslash is inside a string, and every escape is complete.
 	out := make([]byte, 0, len(raw))
 	for i := 0; i < len(raw); {
 		n := 1
@@ -66,8 +70,8 @@ func JSON(raw []byte) []byte {
 	return out
 }
 
-// escapeLen returns the length of the \u escape (or pair of them) that raw begins with, 0 when
-// jsonb cannot hold it.
+// escapeLen returns the length of the \u escape, or surrogate pair of escapes, at the start of raw. It
+// returns 0 if jsonb cannot hold that escape.
 func escapeLen(raw []byte) int {
 	r := unicodeEscape(raw)
 	switch {
@@ -81,7 +85,7 @@ func escapeLen(raw []byte) int {
 	return 12
 }
 
-// unicodeEscape returns the code unit of the \u escape that raw begins with, -1 where it does not.
+// unicodeEscape returns the code unit of the \u escape at the start of raw, or -1 if there is none.
 func unicodeEscape(raw []byte) rune {
 	if len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' {
 		return -1
@@ -93,7 +97,7 @@ func unicodeEscape(raw []byte) rune {
 	return rune(n)
 }
 
-// excessive reports whether valid JSON is nested too deeply, or holds a number that is too long.
+// excessive reports whether valid JSON exceeds one of the limits.
 func excessive(raw []byte) bool {
 	depth, inString := 0, false
 	for i := 0; i < len(raw); i++ {
@@ -124,7 +128,7 @@ func excessive(raw []byte) bool {
 	return false
 }
 
-// numberLen returns the length of the JSON number that raw begins with.
+// numberLen returns the length of the JSON number at the start of raw.
 func numberLen(raw []byte) int {
 	for i, c := range raw {
 		if !strings.ContainsRune("+-.eE0123456789", rune(c)) {

@@ -15,13 +15,13 @@ const (
 	usage  = `"usage":{"input_tokens":1000,"cache_creation_input_tokens":200,"cache_read_input_tokens":30,"output_tokens":9,"cache_creation":{"ephemeral_1h_input_tokens":7}}`
 )
 
-// said is a line of a user's, as Claude Code 2.1.329 writes it.
+// said returns a user's line as Claude Code 2.1.329 writes it.
 func said(content string) string {
 	return `{"parentUuid":null,"isSidechain":false,"promptId":"7af2","type":"user","message":{"role":"user","content":` + content +
 		`},"uuid":"182a",` + sentAt + `,"permissionMode":"default","origin":{"kind":"human"},"promptSource":"typed","cwd":"/srv/work","sessionId":"5e41","version":"2.1.329"}`
 }
 
-// answered is a line of an answer: one block, and only then what kind of line it is.
+// answered returns a line of an answer with one block. The line's type stands behind the message.
 func answered(block string) string {
 	return `{"parentUuid":"6ff8","isSidechain":false,"message":{"content":[` + block + `],"id":"msg_1","model":"claude-opus-5-5","role":"assistant","stop_reason":"end_turn","type":"message",` +
 		usage + `,"stop_details":null},"apiBlockIndex":0,"type":"assistant","uuid":"60b8",` + sentAt + `,"madeBy":"model"}`
@@ -191,7 +191,7 @@ assistant: All is done.
 	}
 }
 
-// FuzzParseEntry: what encoding/json takes for an object is one here too, and says the same.
+// FuzzParseEntry: ParseEntry accepts each object that encoding/json accepts, and reads the same from it.
 func FuzzParseEntry(f *testing.F) {
 	f.Add([]byte(said(`"go on"`)))
 	f.Add([]byte(said(`[{"text":"go","text":"on"},{"type":"tool_result","content":[{"text":"no"}]}]`)))

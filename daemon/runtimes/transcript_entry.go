@@ -9,39 +9,38 @@ import (
 	"time"
 )
 
-// Entry is what one line of a transcript says.
+// Entry is one line of a transcript, as the daemon needs it.
 type Entry struct {
-	Role string // user or assistant; "": the line is no message of the conversation
-	// Text is a message without what the CLI added to it. Of a user's line that is no message it is
-	// all that stands there, so that an instruction of our own can be found.
+	Role string // user or assistant; "" if the line is not a message of the conversation
+	// Text is the message without the CLI's additions. If a user's line is not a message, Text is the
+	// whole text of the line, so that the daemon can find its own instruction in it.
 	Text      string
 	At        time.Time
 	Edited    []Edit   // calls of the tools that change files
-	Failed    []string // calls that failed or were refused; they stand after the line with the call
-	Used      int64    // tokens in the context, at this answer or after this compaction; 0: the line doesn't tell
-	Compacted bool     // here the context was compacted: what Used said before no longer holds
-	Sidechain bool     // of a sub-agent; never a message
-	Ours      bool     // typed by this supervisor; never a message
-	MessageID string   // of an answer; lines with the same one are one message
+	Failed    []string // ids of calls that failed or were refused; the line with the call came before
+	Used      int64    // tokens in the context, at this answer or after this compaction; 0 if the line has no number
+	Compacted bool     // the CLI compacted the context here, so an earlier Used no longer holds
+	Sidechain bool     // the line is a sub-agent's; never a message
+	Ours      bool     // this supervisor typed the text; never a message
+	MessageID string   // id of an answer; lines with the same id are one message
 }
 
-// Edit is the call of a tool that changes a file.
+// Edit is one call of a tool that changes a file.
 type Edit struct {
 	Path string // as the model wrote it
 	Call string // the call's id
 }
 
-// synthetic is the model of what the CLI itself says in the model's place: errors of the API, and
-// that no answer was asked for.
+// synthetic is the model that the CLI writes where it speaks in the model's place: for an error of the
+// API, or to say that no answer was asked for.
 const synthetic = "<synthetic>"
 
-// ParseEntry reads one line of a Claude Code transcript. Whatever the CLI put in beside the
-// conversation is no message: calls of tools and their results, thinking, commands of the CLI and
-// what they printed, notifications, answers of hooks, errors of the API, and what this supervisor
-// typed. The gist that a compaction leaves is one, a user's: for the model it stands for all that
-// was said before.
+// ParseEntry reads one line of a Claude Code transcript. These are not messages: tool calls and their
+// results, thinking, CLI commands and their output, notifications, answers of hooks, errors of the API,
+// and texts that this supervisor typed. The summary that a compaction leaves is a message of the user's,
+// because for the model it replaces the whole earlier conversation.
 //
-// It fails when the line is not one complete JSON object.
+// ParseEntry fails if the line is not one complete JSON object.
 func ParseEntry(line []byte) (Entry, error) {
 	l, err := readLine(line)
 	if err != nil {
@@ -59,7 +58,7 @@ func ParseEntry(line []byte) (Entry, error) {
 		return e, nil
 	}
 	if l.kind == "system" && l.subtype == "compact_boundary" {
-		e.Compacted, e.Used = true, l.left
+		e.Compacted, e.Used = true, l.postTokens
 		return e, nil
 	}
 	if l.kind == "user" {
@@ -82,8 +81,8 @@ func roleOf(l transcriptLine, role, text string) string {
 	return role
 }
 
-// joined returns the texts in lines of their own, each as clean leaves it; an empty one is left
-// out. A NUL, which PostgreSQL does not store, is taken out.
+// joined applies clean to each text and joins the results that are not empty, one a line. It removes
+// NUL characters, because PostgreSQL does not store them.
 func joined(texts [][]byte, clean func(string) string) string {
 	var all []string
 	for _, raw := range texts {
@@ -95,21 +94,21 @@ func joined(texts [][]byte, clean func(string) string) string {
 }
 
 var (
-	// reminder is what the CLI tells the model within a user's text.
+	// reminder matches a note to the model that the CLI puts into a user's text.
 	reminder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)<system-reminder>.*?</system-reminder>`) })
-	// ours is how a text begins that this supervisor typed, or gave as the answer to a Stop.
+	// ours matches the start of a text that this supervisor typed, or gave as the answer to a Stop.
 	ours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\[(handoff|skill)_[^\]\s]+\] understudy:`) })
 )
 
-// marks enclose what the CLI writes in the user's name: a command and what it printed, a shell
-// command that a person ran, the end of a task.
+// marks are the tags around a text that the CLI writes in the user's name: a command and its output, a
+// shell command that a person ran, the end of a task.
 var marks = []string{"command-name", "command-message", "command-args", "command-contents", "local-command-stdout",
 	"local-command-stderr", "local-command-caveat", "bash-input", "bash-stdout", "bash-stderr", "task-notification"}
 
-// notices are how the texts begin that the CLI writes in the user's name without marks.
+// notices are the beginnings of the texts that the CLI writes in the user's name without marks.
 var notices = []string{"[Request interrupted by user", "Stop hook feedback:"}
 
-// withoutMarks returns what a user said; "" if nothing of the text is the user's.
+// withoutMarks returns the part of the text that the user wrote, or "" if the user wrote nothing of it.
 func withoutMarks(text string) string {
 	if strings.Contains(text, "<system-reminder>") {
 		text = reminder().ReplaceAllString(text, "")
@@ -124,8 +123,8 @@ func withoutMarks(text string) string {
 	return text
 }
 
-// withoutLeadingMarks takes the enclosed parts off the beginning; one that is not closed goes to
-// the end.
+// withoutLeadingMarks removes the marked parts at the start of the text. If a mark is not closed,
+// everything behind it is removed.
 func withoutLeadingMarks(text string) string {
 	for strings.HasPrefix(text, "<") {
 		name, _, _ := strings.Cut(text[1:], ">")

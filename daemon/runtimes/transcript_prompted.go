@@ -7,34 +7,35 @@ import (
 	"time"
 )
 
-// Prompted reports whether a transcript shows that its session was given a prompt, be it typed by this supervisor.
+// Prompted reports whether a transcript has a prompt, from a person or from this supervisor.
 func Prompted(jsonl []byte) bool {
 	for raw := range bytes.Lines(jsonl) {
 		line, err := readLine(raw)
-		if err == nil && !line.sidechain && !line.meta && !line.gist && len(line.userTexts()) > 0 {
+		if err == nil && !line.sidechain && !line.meta && !line.summary && len(line.userTexts()) > 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// PromptedAfter reports whether a transcript shows work that the session was given after the text with
-// the nonce: a prompt of a turn, a prompt that was put into the running turn, or one that is still queued.
-// Commands, notifications, answers of hooks and what this supervisor typed are no work.
+// PromptedAfter reports whether a transcript shows that somebody gave the session work after the text with
+// the nonce: a prompt of a turn, a prompt that went into the running turn, or one that is still queued.
+// Commands, notifications, answers of hooks and texts that this supervisor typed are not work.
 //
-// A prompt that was queued has the time at which it was typed, and stands where the model got it. So its
-// place counts, and its time only where the nonce is not found at since or later; not a time after until, if that is
-// set, which was shown before the clock was set back. The line by which a prompt leaves the queue has the time of that
-// moment, and comes before the prompt itself. Prompts that were queued before from are left out: a session that was
-// killed leaves its queue behind.
+// A queued prompt has the time at which it was typed, but stands where the model got it. So its place behind
+// the nonce decides. Its time decides only if the transcript has no nonce at since or later: then the time
+// must be after since, and not after until, if until is set. A time after until was read before the clock was
+// set back. The line that takes a prompt out of the queue has the time of that moment, and comes before the
+// prompt itself. PromptedAfter ignores prompts that were queued before from: a killed session leaves its
+// queue behind.
 func PromptedAfter(jsonl []byte, nonce string, since, until, from time.Time) bool {
-	since = since.Truncate(time.Millisecond) // a transcript tells no more than that
+	since = since.Truncate(time.Millisecond) // times in a transcript are milliseconds
 	var queue []string
 	told, given := false, false
 	after := func(at time.Time) bool { return told || at.After(since) && (until.IsZero() || !at.After(until)) }
 	for raw := range bytes.Lines(jsonl) {
 		line, err := readLine(raw)
-		if err != nil || line.sidechain || line.gist {
+		if err != nil || line.sidechain || line.summary {
 			continue
 		}
 		if line.kind == "queue-operation" {
@@ -57,7 +58,7 @@ func PromptedAfter(jsonl []byte, nonce string, since, until, from time.Time) boo
 	return given || slices.ContainsFunc(queue, func(text string) bool { return withoutMarks(text) != "" })
 }
 
-// queued returns what is queued after the line, and what the model is given of it.
+// queued returns the queue after this line, and the prompt that the line passes to the model.
 func (l *transcriptLine) queued(queue []string) (left []string, taken string) {
 	text := unquote(l.content)
 	switch l.operation {
@@ -67,7 +68,7 @@ func (l *transcriptLine) queued(queue []string) (left []string, taken string) {
 		if len(queue) > 0 {
 			return queue[1:], queue[0]
 		}
-	case "remove", "popAll": // put into the running turn; taken back by a person
+	case "remove", "popAll": // the CLI put it into the running turn; a person took it back
 		if l.operation == "remove" {
 			taken = text
 		}

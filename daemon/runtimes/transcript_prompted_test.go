@@ -62,7 +62,7 @@ func TestPromptedAfter(t *testing.T) {
 	}
 }
 
-// TestPrompted: whatever a session was given counts, and nothing that the CLI writes by itself.
+// TestPrompted: each prompt counts, and no text that the CLI writes by itself.
 func TestPrompted(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]bool{

@@ -1,0 +1,80 @@
+package runtimes
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestIsCommandText(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"/exit": true, " /help me": true, "!ls": true, "\n! ls": true, "exit": true, " quit \n": true, ":wq": true, ":q": true,
+		"": false, "exit the loop": false, "Exit": false, "# a heading": false, "see /etc": false, "-rf": false,
+	} {
+		if IsCommandText(text) != want {
+			t.Errorf("%q is not %v", text, want)
+		}
+	}
+}
+
+func TestSafePrompt(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"hello":        "hello",
+		" hello \n":    "hello",
+		`C:\`:          `C:\ `,
+		"look at @src": "look at @src ",
+		"@":            "@ ",
+		"a@b.example":  "a@b.example",
+		"@src please":  "@src please",
+	} {
+		if got, err := SafePrompt(text); err != nil || got != want {
+			t.Errorf("%q: %q, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", " \n", "/exit", "!rm", "quit"} {
+		if got, err := SafePrompt(text); err == nil {
+			t.Errorf("%q: no error, %q", text, got)
+		}
+	}
+}
+
+func TestMatchesPrompt(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		hook, typed string
+		want        bool
+	}{
+		"equal":        {"do it", "do it", true},
+		"trimmed":      {"do it", " do it \n", true},
+		"after draft":  {"a draft do it", "do it", true},
+		"tab":          {"a    b", "a\tb", true},
+		"line ends":    {"a\nb", "a\r\nb", true},
+		"pasted":       {"\n\n<pasted_content id=\"c2ff\">\na\nb\nc\nd\n</pasted_content id=\"c2ff\">\n", "a\nb\nc\nd", true},
+		"pasted in it": {"see\n<pasted_content id=\"c2ff\">\na\n</pasted_content id=\"c2ff\">", "see a", true},
+		"quoted":       {"Noted: <pasted_content id=\"c2ff\"> a … go on", "Noted: <pasted_content id=\"c2ff\"> a … go on", true},
+		"other":        {"do that", "do it", false},
+		"cut off":      {"do", "do it", false},
+		"nothing":      {"do it", " ", false},
+	} {
+		if got := MatchesPrompt(tt.hook, tt.typed); got != tt.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestFitsTyped(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		text string
+		want bool
+	}{
+		"empty": {"", true}, "800": {strings.Repeat("x", 800), true}, "801": {strings.Repeat("x", 801), false},
+		"two bytes each": {strings.Repeat("é", 800), true}, "emoji count twice": {strings.Repeat("😀", 401), false},
+		"three lines": {"a\nb\nc", true}, "four lines": {"a\nb\nc\nd", false}, "broken UTF-8": {"\xff", true},
+	} {
+		if FitsTyped(tt.text) != tt.want {
+			t.Errorf("%s: not %v", name, tt.want)
+		}
+	}
+}

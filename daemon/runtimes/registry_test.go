@@ -1,0 +1,69 @@
+package runtimes
+
+import (
+	"testing"
+)
+
+func TestParseRegistry(t *testing.T) {
+	t.Parallel()
+	const entry = `{"pid":27700,"sessionId":"2c388fc5-7400-4d26-a96e-14238c0c6a09","cwd":"/home/dev/work","kind":"interactive",
+		"tmux":"0:@0.%0","name":"developer-con-1","status":"waiting","waitingFor":"permission prompt","updatedAt":1795192594428}`
+	got, err := ParseRegistry([]byte(entry))
+	want := Registry{PID: 27700, SessionID: "2c388fc5-7400-4d26-a96e-14238c0c6a09", Status: StatusWaiting,
+		WaitingFor: "permission prompt", Cwd: "/home/dev/work", Tmux: "0:@0.%0", Name: "developer-con-1"}
+	if err != nil || got != want {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	// A session that is starting has no status yet, and a later version may have other ones.
+	for _, s := range []string{`{"pid":1,"sessionId":"x"}`, `{"pid":1,"sessionId":"x","status":"dreaming"}`} {
+		if got, err := ParseRegistry([]byte(s)); err != nil || got.Status != StatusUnknown {
+			t.Errorf("%s: %+v, %v", s, got, err)
+		}
+	}
+	// A session in which only commands in the background run has no turn.
+	if got, err := ParseRegistry([]byte(`{"pid":1,"sessionId":"x","status":"shell"}`)); err != nil || got.Status != StatusIdle {
+		t.Errorf("with a command in the background: %+v, %v", got, err)
+	}
+	for _, s := range []string{"", "{", "null", "[]", `{"pid":0,"sessionId":"x"}`, `{"pid":1}`, entry[:200]} {
+		if got, err := ParseRegistry([]byte(s)); err == nil {
+			t.Errorf("%q: no error, %+v", s, got)
+		}
+	}
+	if got := RegistryPath("/c", 12); got != "/c/sessions/12.json" {
+		t.Error(got)
+	}
+}
+
+func TestConfigDir(t *testing.T) {
+	t.Parallel()
+	env := func(kv ...string) func(string) string {
+		return func(name string) string {
+			for i := 0; i < len(kv); i += 2 {
+				if kv[i] == name {
+					return kv[i+1]
+				}
+			}
+			return ""
+		}
+	}
+	if got := ConfigDir(env("HOME", "/h", "CLAUDE_CONFIG_DIR", "/c")); got != "/c" {
+		t.Error(got)
+	}
+	if got := ConfigDir(env("HOME", "/h")); got != "/h/.claude" {
+		t.Error(got)
+	}
+	if got := ConfigDir(env()); got != "" {
+		t.Error(got)
+	}
+	for path, want := range map[string]string{
+		"/h/.claude/projects/-home-dev/2c388fc5.jsonl": "/h/.claude",
+		"/h/.claude/projects/2c388fc5.jsonl":           "",
+		"/h/.claude/projects/-home-dev/2c388fc5.json":  "",
+		"projects/x/y.jsonl":                           "",
+		"":                                             "",
+	} {
+		if got := ConfigDirOfTranscript(path); got != want {
+			t.Errorf("%s: %q", path, got)
+		}
+	}
+}
