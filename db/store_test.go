@@ -24,12 +24,12 @@ var (
 	wholeHandoff = storetest.WholeHandoff
 	wholeRecord  = storetest.WholeRecord
 	recorded     = storetest.Recorded
-	aRun         = storetest.ARun
-	newRun       = storetest.NewRun
-	to           = storetest.To
-	ranTo        = storetest.RanTo
+	aRun         = storetest.APipeline
+	newRun       = storetest.NewPipeline
+	to           = storetest.InStatus
+	ranTo        = storetest.PipelineMoved
 	newWorker    = storetest.NewWorker
-	runOf        = storetest.RunOf
+	runOf        = storetest.PipelineOf
 	wholeOutput  = storetest.WholeOutput
 	record       = storetest.RecordHook
 	input        = storetest.Input

@@ -9,7 +9,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// WholeAgent is an agent in which no field is empty.
+// WholeAgent returns an agent in which no field is empty, not committed.
 func WholeAgent(t testing.TB, st daemon.Store) *daemon.Agent {
 	t.Helper()
 	before := NewAgent(t, st, nil)
@@ -17,7 +17,7 @@ func WholeAgent(t testing.TB, st daemon.Store) *daemon.Agent {
 	fill(reflect.ValueOf(&a).Elem())
 	a.ID, a.PreviousAgentID, a.SuccessorID = nextOf(t, st, daemon.AgentIDs), &before.ID, nil
 	a.State, a.StopStage = daemon.Ended, daemon.StopKill
-	run := NewRun(t, st, 1, nil)
+	run := NewPipeline(t, st, 1, nil)
 	a.PipelineID, a.StepID = &run.ID, &run.Steps[0].ID
 	return &a
 }
@@ -25,8 +25,7 @@ func WholeAgent(t testing.TB, st daemon.Store) *daemon.Agent {
 func agentIsKeptWhole(t *testing.T, st daemon.Store) {
 	a := WholeAgent(t, st)
 	Commit(t, st, &daemon.Change{NewAgent: a})
-	got, err := st.Agent(t.Context(), a.ID)
-	equal(t, "inserted", must(t, got, err), *a)
+	equal(t, "inserted", result(st.Agent(t.Context(), a.ID))(t), *a)
 
 	b := WholeAgent(t, st)
 	b.ID, b.Rev = a.ID, a.Rev
@@ -34,21 +33,19 @@ func agentIsKeptWhole(t *testing.T, st daemon.Store) {
 	if b.Rev != a.Rev+1 {
 		t.Errorf("rev %d, want %d", b.Rev, a.Rev+1)
 	}
-	got, err = st.Agent(t.Context(), a.ID)
-	equal(t, "updated", must(t, got, err), *b)
+	equal(t, "updated", result(st.Agent(t.Context(), a.ID))(t), *b)
 
 	empty := NewAgent(t, st, nil)
-	got, err = st.Agent(t.Context(), empty.ID)
 	empty.Options = []string{}
-	equal(t, "empty", must(t, got, err), *empty)
+	equal(t, "empty", result(st.Agent(t.Context(), empty.ID))(t), *empty)
 }
 
 func agentSuccessorIsTheNewest(t *testing.T, st daemon.Store) {
 	a := NewAgent(t, st, nil)
 	for range 2 {
 		last := NewAgent(t, st, func(b *daemon.Agent) { b.PreviousAgentID = &a.ID })
-		got, err := st.Agent(t.Context(), a.ID)
-		if must(t, got, err).SuccessorID == nil || *got.SuccessorID != last.ID {
+		got := result(st.Agent(t.Context(), a.ID))(t)
+		if got.SuccessorID == nil || *got.SuccessorID != last.ID {
 			t.Errorf("successor %v, want %d", got.SuccessorID, last.ID)
 		}
 	}
@@ -90,19 +87,14 @@ func listAgents(t *testing.T, st daemon.Store) {
 		"both":     {daemon.AgentFilter{Active: true, Host: "h1"}, []int64{one.ID}},
 		"none":     {daemon.AgentFilter{Persona: "x\x00"}, []int64{}},
 	} {
-		agents, err := st.Agents(t.Context(), tt.filter)
-		ids := []int64{}
-		for _, a := range must(t, agents, err) {
-			ids = append(ids, a.ID)
-		}
-		equal(t, name, ids, tt.want)
+		equal(t, name, idsOf(result(st.Agents(t.Context(), tt.filter))(t)), tt.want)
 	}
 }
 
 func openAgents(t *testing.T, st daemon.Store) {
 	ended := func(a *daemon.Agent) { a.State, a.EndedAt = daemon.Ended, ptr(now()) }
-	NewAgent(t, st, nil)   // nothing to do
-	NewAgent(t, st, ended) // nothing more to do
+	NewAgent(t, st, nil)   // has nothing to do
+	NewAgent(t, st, ended) // has nothing to do any more
 	NewAgent(t, st, func(a *daemon.Agent) { a.State, a.Host = daemon.Starting, "h2" })
 	starting := NewAgent(t, st, func(a *daemon.Agent) { a.State = daemon.Starting })
 	stopping := NewAgent(t, st, func(a *daemon.Agent) { a.StopAskedAt = ptr(now()) })
@@ -112,16 +104,13 @@ func openAgents(t *testing.T, st daemon.Store) {
 	told := NewAgent(t, st, nil)
 	d := NewDelivery(t, st, told.ID)
 
-	ids, err := st.OpenAgents(t.Context(), "h1")
-	equal(t, "open", must(t, ids, err), []int64{starting.ID, stopping.ID, handsOver.ID, told.ID})
+	equal(t, "open", result(st.OpenAgents(t.Context(), "h1"))(t), []int64{starting.ID, stopping.ID, handsOver.ID, told.ID})
 
 	d.State, d.Verdict = daemon.DeliveryDone, ptr(daemon.Submitted)
 	Commit(t, st, &daemon.Change{Deliveries: []*daemon.Delivery{d}})
 	Commit(t, st, Moved(h, daemon.Cancelled))
-	ids, err = st.OpenAgents(t.Context(), "h1")
-	equal(t, "less is open", must(t, ids, err), []int64{starting.ID, stopping.ID})
-	ids, err = st.OpenAgents(t.Context(), "h3")
-	equal(t, "another host", must(t, ids, err), []int64{})
+	equal(t, "less is open", result(st.OpenAgents(t.Context(), "h1"))(t), []int64{starting.ID, stopping.ID})
+	equal(t, "another host", result(st.OpenAgents(t.Context(), "h3"))(t), []int64{})
 }
 
 func activeAgents(t *testing.T, st daemon.Store) {
@@ -131,20 +120,12 @@ func activeAgents(t *testing.T, st daemon.Store) {
 	second := NewAgent(t, st, func(a *daemon.Agent) { a.PreviousAgentID = &first.ID })
 	first.State = daemon.Working
 	Commit(t, st, &daemon.Change{Agents: []*daemon.Agent{first}})
-	revs, err := st.ActiveAgents(t.Context(), "h1")
-	equal(t, "active", must(t, revs, err), []daemon.AgentRev{{ID: first.ID, Rev: first.Rev}, {ID: second.ID, Rev: second.Rev}})
-	revs, err = st.ActiveAgents(t.Context(), "h3")
-	equal(t, "another host", must(t, revs, err), []daemon.AgentRev{})
+	equal(t, "active", result(st.ActiveAgents(t.Context(), "h1"))(t), []daemon.AgentRev{{ID: first.ID, Rev: first.Rev}, {ID: second.ID, Rev: second.Rev}})
+	equal(t, "another host", result(st.ActiveAgents(t.Context(), "h3"))(t), []daemon.AgentRev{})
 
-	agents, err := st.AgentsByID(t.Context(), []int64{other.ID, first.ID, 1 << 40})
-	want := []daemon.Agent{}
-	for _, id := range []int64{first.ID, other.ID} {
-		a, err := st.Agent(t.Context(), id)
-		want = append(want, must(t, a, err))
-	}
-	equal(t, "by id", must(t, agents, err), want)
-	agents, err = st.AgentsByID(t.Context(), nil)
-	equal(t, "none", must(t, agents, err), []daemon.Agent{})
+	want := []daemon.Agent{result(st.Agent(t.Context(), first.ID))(t), result(st.Agent(t.Context(), other.ID))(t)}
+	equal(t, "by id", result(st.AgentsByID(t.Context(), []int64{other.ID, first.ID, 1 << 40}))(t), want)
+	equal(t, "none", result(st.AgentsByID(t.Context(), nil))(t), []daemon.Agent{})
 }
 
 func nextID(t *testing.T, st daemon.Store) {
@@ -160,7 +141,8 @@ func nextID(t *testing.T, st daemon.Store) {
 	}
 }
 
-// agentsByTheirEnds: only those that have ended count, and nothing else of the filter but its limit.
+// agentsByTheirEnds: with Lately the store lists ended agents alone, and of the rest of the filter it heeds
+// only the limit.
 func agentsByTheirEnds(t *testing.T, st daemon.Store) {
 	ended := func(ago time.Duration, host string) int64 {
 		return NewAgent(t, st, func(a *daemon.Agent) { a.Host, a.State, a.EndedAt = host, daemon.Ended, ptr(now().Add(-ago)) }).ID

@@ -13,43 +13,43 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// callsWithoutContext: no call is carried out whose context is over.
+// callsWithoutContext: the store refuses each call whose context has ended, and changes nothing.
 func callsWithoutContext(t *testing.T, st daemon.Store) {
 	a := NewAgent(t, st, func(a *daemon.Agent) { a.LaunchHash = []byte("l") })
 	r := NewRecord(t, st, a.ID)
-	d, p := NewDelivery(t, st, a.ID), NewRun(t, st, 1, nil)
+	d, p := NewDelivery(t, st, a.ID), NewPipeline(t, st, 1, nil)
 	hook, _ := RecordHook(t, st, Input("k"), nil)
 	alert := &daemon.Event{Type: "t", Host: "h1", At: now().Add(-time.Hour), Alert: true}
 	Commit(t, st, &daemon.Change{Events: []*daemon.Event{alert}})
 	before := everything(t, st)
-	over, cancel := context.WithCancel(t.Context())
+	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	prune := daemon.PruneLimits{Before: now()}
 	for name, err := range map[string]error{
-		"Commit": st.Commit(over, &daemon.Change{Agents: []*daemon.Agent{a}}),
-		"RecordHook": errorOf(st.RecordHook(over, Input("new"), func(daemon.HookTx) daemon.HookDecision {
+		"Commit": st.Commit(ended, &daemon.Change{Agents: []*daemon.Agent{a}}),
+		"RecordHook": errorOf(st.RecordHook(ended, Input("new"), func(daemon.HookTx) daemon.HookDecision {
 			t.Error("decide was called")
 			return daemon.HookDecision{}
 		})),
-		"NextID": errorOf(st.NextID(over, daemon.AgentIDs)), "Agent": errorOf(st.Agent(over, a.ID)),
-		"AgentByLaunch": errorOf(st.AgentByLaunch(over, a.LaunchHash)), "Agents": errorOf(st.Agents(over, daemon.AgentFilter{})),
-		"Handoff": errorOf(st.Handoff(over, r.HandoffID)), "Handoffs": errorOf(st.Handoffs(over, daemon.HandoffFilter{})),
-		"Transitions": errorOf(st.Transitions(over, r.HandoffID)), "Record": errorOf(st.Record(over, r.HandoffID)),
-		"LineRecords":    errorOf(st.LineRecords(over, daemon.LineQuery{AgentID: a.ID})),
-		"LineHandoffs":   errorOf(st.LineHandoffs(over, a.ID, 1)),
-		"Pipeline":       errorOf(st.Pipeline(over, p.ID)),
-		"Pipelines":      errorOf(st.Pipelines(over, daemon.PipelineFilter{})),
-		"PipelinePlaces": errorOf(st.PipelinePlaces(over, "h1")), "OpenPipelines": errorOf(st.OpenPipelines(over, "h1")),
-		"StoredHook": errorOf(st.StoredHook(over, hook.HookID)), "Delivery": errorOf(st.Delivery(over, d.ID)),
-		"Deliveries": errorOf(st.Deliveries(over, a.ID, 0, 0)), "OpenDeliveries": errorOf(st.OpenDeliveries(over, a.ID)),
-		"Sent": errorOf(st.Sent(over, a.ID, now())), "Events": errorOf(st.Events(over, daemon.EventFilter{})),
-		"LastEventID": errorOf(st.LastEventID(over)), "PendingAlerts": errorOf(st.PendingAlerts(over, "h1", 0)),
-		"MarkAlerted": st.MarkAlerted(over, []int64{alert.ID}, nil), "Audit": errorOf(st.Audit(over, daemon.AuditFilter{})),
-		"LogFloor": errorOf(st.LogFloor(over)), "PruneEvents": errorOf(st.PruneEvents(over, prune)),
-		"PruneHooks": errorOf(st.PruneHooks(over, prune)), "OpenAgents": errorOf(st.OpenAgents(over, "h1")),
-		"TryWrite": st.TryWrite(over, "h1"), "HostRoot": errorOf(st.HostRoot(over, "h1")), "Census": errorOf(st.Census(over, "h1")),
-		"NotificationPreferences": errorOf(st.NotificationPreferences(over, "h1")),
-		"ChangeNotificationPreferences": errorOf(st.ChangeNotificationPreferences(over, "h1",
+		"NextID": errorOf(st.NextID(ended, daemon.AgentIDs)), "Agent": errorOf(st.Agent(ended, a.ID)),
+		"AgentByLaunch": errorOf(st.AgentByLaunch(ended, a.LaunchHash)), "Agents": errorOf(st.Agents(ended, daemon.AgentFilter{})),
+		"Handoff": errorOf(st.Handoff(ended, r.HandoffID)), "Handoffs": errorOf(st.Handoffs(ended, daemon.HandoffFilter{})),
+		"Transitions": errorOf(st.Transitions(ended, r.HandoffID)), "Record": errorOf(st.Record(ended, r.HandoffID)),
+		"LineRecords":    errorOf(st.LineRecords(ended, daemon.LineQuery{AgentID: a.ID})),
+		"LineHandoffs":   errorOf(st.LineHandoffs(ended, a.ID, 1)),
+		"Pipeline":       errorOf(st.Pipeline(ended, p.ID)),
+		"Pipelines":      errorOf(st.Pipelines(ended, daemon.PipelineFilter{})),
+		"PipelinePlaces": errorOf(st.PipelinePlaces(ended, "h1")), "OpenPipelines": errorOf(st.OpenPipelines(ended, "h1")),
+		"StoredHook": errorOf(st.StoredHook(ended, hook.HookID)), "Delivery": errorOf(st.Delivery(ended, d.ID)),
+		"Deliveries": errorOf(st.Deliveries(ended, a.ID, 0, 0)), "OpenDeliveries": errorOf(st.OpenDeliveries(ended, a.ID)),
+		"Sent": errorOf(st.Sent(ended, a.ID, now())), "Events": errorOf(st.Events(ended, daemon.EventFilter{})),
+		"LastEventID": errorOf(st.LastEventID(ended)), "PendingAlerts": errorOf(st.PendingAlerts(ended, "h1", 0)),
+		"MarkAlerted": st.MarkAlerted(ended, []int64{alert.ID}, nil), "Audit": errorOf(st.Audit(ended, daemon.AuditFilter{})),
+		"LogFloor": errorOf(st.LogFloor(ended)), "PruneEvents": errorOf(st.PruneEvents(ended, prune)),
+		"PruneHooks": errorOf(st.PruneHooks(ended, prune)), "OpenAgents": errorOf(st.OpenAgents(ended, "h1")),
+		"TryWrite": st.TryWrite(ended, "h1"), "HostRoot": errorOf(st.HostRoot(ended, "h1")), "Census": errorOf(st.Census(ended, "h1")),
+		"NotificationPreferences": errorOf(st.NotificationPreferences(ended, "h1")),
+		"ChangeNotificationPreferences": errorOf(st.ChangeNotificationPreferences(ended, "h1",
 			func(p *daemon.NotificationPreferences) *daemon.Event { p.Waiting = false; return nil })),
 	} {
 		if !errors.Is(err, context.Canceled) {
@@ -58,13 +58,14 @@ func callsWithoutContext(t *testing.T, st daemon.Store) {
 	}
 	equal(t, "what can be read", everything(t, st), before)
 	if next, _ := RecordHook(t, st, Input("after"), nil); next.HookID != hook.HookID+1 {
-		t.Errorf("an id was taken: %d after %d", next.HookID, hook.HookID)
+		t.Errorf("a refused call took an id: %d after %d", next.HookID, hook.HookID)
 	}
 }
 
 func errorOf[T any](_ T, err error) error { return err }
 
-// rowsAreCopied: what callers do with what they gave and with what they got changes nothing that is stored.
+// rowsAreCopied: a caller may overwrite the rows that it gave to the store and the rows that it got from it. The
+// stored rows do not change.
 func rowsAreCopied(t *testing.T, st daemon.Store) {
 	var give []any
 	a := WholeAgent(t, st)
@@ -78,7 +79,7 @@ func rowsAreCopied(t *testing.T, st daemon.Store) {
 	d := NewDelivery(t, st, a.ID)
 	d.TypedAt, d.HandoffID = ptr(now()), &h.ID
 	Commit(t, st, &daemon.Change{Deliveries: []*daemon.Delivery{d}})
-	p := wholeRun(t, st)
+	p := wholePipeline(t, st)
 	Commit(t, st, &daemon.Change{NewPipeline: p})
 	o := WholeOutput(t, st, p.Steps[0].ID, a.ID)
 	e := &daemon.Event{Type: "t", Host: "h1", AgentID: &a.ID, Payload: json.RawMessage(`{"a": 1}`), Alert: true}
@@ -115,7 +116,7 @@ func rowsAreCopied(t *testing.T, st daemon.Store) {
 	equal(t, "its output", string(again.Output), `{"b": 2}`)
 }
 
-// spoil overwrites all that a value refers to.
+// spoil overwrites everything to which a value refers.
 func spoil(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -132,7 +133,7 @@ func spoil(v reflect.Value) {
 	case reflect.Slice:
 		for i := range v.Len() {
 			item := v.Index(i)
-			if item.Kind() == reflect.Interface { // a struct, whose pointers and lists are what matters
+			if item.Kind() == reflect.Interface { // it holds a struct: overwrite what its pointers and lists refer to
 				inner := reflect.New(item.Elem().Type()).Elem()
 				inner.Set(item.Elem())
 				spoil(inner)
@@ -152,7 +153,8 @@ func spoil(v reflect.Value) {
 	}
 }
 
-// timesAreMicroseconds in UTC, in rows of their own; inside JSON they are kept as they are.
+// timesAreMicroseconds: the store keeps a time column in UTC and in microseconds. Inside JSON it keeps a time
+// unchanged.
 func timesAreMicroseconds(t *testing.T, st daemon.Store) {
 	given := time.Date(2026, 5, 6, 7, 8, 9, 123456789, time.FixedZone("", 3600))
 	want := time.Date(2026, 5, 6, 6, 8, 9, 123456000, time.UTC)

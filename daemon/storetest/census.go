@@ -8,8 +8,7 @@ import (
 )
 
 func census(t *testing.T, st daemon.Store) {
-	nobody, err := st.Census(t.Context(), "h1")
-	equal(t, "an empty host", must(t, nobody, err), daemon.Census{
+	equal(t, "an empty host", result(st.Census(t.Context(), "h1"))(t), daemon.Census{
 		Agents: map[daemon.AgentState]int{}, Trouble: map[string]int{}, Handoffs: map[daemon.Phase]int{}, Pipelines: map[daemon.PipelineStatus]int{},
 	})
 	since := now().Add(-time.Hour)
@@ -30,12 +29,11 @@ func census(t *testing.T, st daemon.Store) {
 	other := AHandoff(t, st, elsewhere.ID)
 	other.Host = "h2"
 	Commit(t, st, &daemon.Change{NewHandoff: other})
-	NewRun(t, st, 1, To(daemon.PipelineWaiting))
-	NewRun(t, st, 1, To(daemon.PipelineDone))
-	NewRun(t, st, 1, func(p *daemon.Pipeline) { To(daemon.PipelineRunning)(p); p.Host = "h2" })
+	NewPipeline(t, st, 1, InStatus(daemon.PipelineWaiting))
+	NewPipeline(t, st, 1, InStatus(daemon.PipelineDone))
+	NewPipeline(t, st, 1, func(p *daemon.Pipeline) { InStatus(daemon.PipelineRunning)(p); p.Host = "h2" })
 
-	got, err := st.Census(t.Context(), "h1")
-	equal(t, "a host", must(t, got, err), daemon.Census{
+	equal(t, "a host", result(st.Census(t.Context(), "h1"))(t), daemon.Census{
 		Agents:       map[daemon.AgentState]int{daemon.Waiting: 2, daemon.Idle: 1, daemon.Working: 2},
 		Trouble:      map[string]int{"usage_limit": 1},
 		WaitingSince: &since,

@@ -33,7 +33,7 @@ func oneOfManyMoversWins(t *testing.T, st daemon.Store) {
 	}
 }
 
-// movedLeavesNothing lets each guard in turn meet a row that somebody else has changed.
+// movedLeavesNothing: for each guard in turn another writer has changed the row. The whole change is refused.
 func movedLeavesNothing(t *testing.T, st daemon.Store) {
 	a := NewAgent(t, st, nil)
 	h := NewHandoff(t, st, a.ID)
@@ -69,7 +69,7 @@ func movedLeavesNothing(t *testing.T, st daemon.Store) {
 			t.Errorf("%s: the change's rows were advanced", name)
 		}
 	}
-	Commit(t, st, change()) // unspoilt it goes through
+	Commit(t, st, change()) // with all guards right the same change is committed
 	left := everything(t, st)
 	equal(t, "rows of a commit", [7]int{
 		len(left.Agents), len(left.Handoffs), len(left.Transitions), len(left.Records), len(left.Records[0].Decisions),

@@ -3,7 +3,6 @@ package storetest
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"reflect"
 	"regexp"
 	"strings"
@@ -13,18 +12,18 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// Compare draws steps from a seed (changes, hooks, pruning, questions) and takes each on both stores, which
-// must hold the same before. It fails where one answers differently from the other, and where they do not
-// hold the same in the end. What is drawn depends on what model holds, which is read often.
-func Compare(t *testing.T, seed uint64, steps int, model, other daemon.Store) {
+// Compare draws actions from a seed (changes, hooks, pruning, lists) and carries out each on both stores. Both
+// must hold the same rows before. The test fails if their answers to an action differ, or their rows in the end.
+// The next action depends on the rows of model, which Compare reads often: pass the faster store as model.
+func Compare(t *testing.T, seed uint64, actions int, model, other daemon.Store) {
 	t.Helper()
 	var trace []string
-	for n := range steps {
-		a, b := drawStep(t, seed, n, model), drawStep(t, seed, n, model)
+	for n := range actions {
+		a, b := drawAction(t, seed, n, model), drawAction(t, seed, n, model)
 		trace = append(trace, fmt.Sprintf("%3d %s", n, a.what))
 		got, want := take(t, a, model), take(t, b, other)
 		if !reflect.DeepEqual(got, want) {
-			t.Fatalf("seed %d, step %d differs:\nmodel %s\nother %s\nafter\n%s", seed, n, difference(got, want), difference(want, got), strings.Join(trace, "\n"))
+			t.Fatalf("seed %d, action %d differs:\nmodel %s\nother %s\nafter\n%s", seed, n, difference(got, want), difference(want, got), strings.Join(trace, "\n"))
 		}
 		trace[n] += ": " + got.Err
 	}
@@ -34,28 +33,28 @@ func Compare(t *testing.T, seed uint64, steps int, model, other daemon.Store) {
 	}
 }
 
-// step is something that is done to a store.
-type step struct {
+// action is one call of a store, or a few that belong together.
+type action struct {
 	what string
-	// do returns everything that the caller gets to see, also by what it has given.
+	// do returns everything that the caller can see afterwards: the results, and the changes in its arguments.
 	do func(t testing.TB, st daemon.Store) (seen any, err error)
 }
 
-// outcome is what came of a step.
+// outcome is what a caller sees after an action.
 type outcome struct {
 	Seen any
 	Err  string
 }
 
-func take(t testing.TB, s step, st daemon.Store) outcome {
+func take(t testing.TB, a action, st daemon.Store) outcome {
 	t.Helper()
-	seen, err := s.do(t, st)
+	seen, err := a.do(t, st)
 	return outcome{Seen: timeless(seen), Err: errorClass(err)}
 }
 
 var constraintName = regexp.MustCompile(`constraint "(\w+)"`)
 
-// errorClass is what callers can tell of an error, and the constraint that a change would have violated.
+// errorClass returns the part of an error on which callers branch, or the constraint that the change violates.
 func errorClass(err error) string {
 	if err == nil {
 		return "ok"
@@ -71,11 +70,11 @@ func errorClass(err error) string {
 	return "an error"
 }
 
-// drawnUntil is later than every time that is drawn. Later times are those of the stores' own clocks, which
-// are read a moment after each other.
+// drawnUntil is later than every drawn time. A later time comes from a store's own clock. The two stores read
+// their clocks a moment apart, so such times differ.
 var drawnUntil = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// timeless replaces the times of the stores' clocks by one of them, in place of a copy of v.
+// timeless replaces every time of a store's clock in v by drawnUntil, and returns v.
 func timeless[T any](v T) T {
 	hideTimes(reflect.ValueOf(&v).Elem())
 	return v
@@ -113,7 +112,7 @@ func hideTimes(v reflect.Value) {
 	}
 }
 
-// difference is the part of a that b does not have: the first field on the way down that is not equal.
+// difference returns the path and the value in a of the first field that is not equal in b.
 func difference(a, b any) string {
 	path, found := descend(reflect.ValueOf(a), reflect.ValueOf(b), "")
 	return fmt.Sprintf("%s = %s", path, found)
@@ -155,102 +154,4 @@ func text(v reflect.Value) string {
 		return "nothing"
 	}
 	return fmt.Sprintf("%+v", v.Interface())
-}
-
-// drawer draws rows. What it draws depends on its seed and on what the model holds alone.
-type drawer struct {
-	t     testing.TB
-	rand  *rand.Rand
-	model daemon.Store
-	step  int
-	drawn int // how much, so that what must be unique is
-
-	agents     []daemon.Agent
-	handoffs   []daemon.Handoff
-	deliveries []daemon.Delivery
-	runs       []daemon.Pipeline
-	events     []daemon.Event
-}
-
-func drawStep(t testing.TB, seed uint64, n int, model daemon.Store) step {
-	t.Helper()
-	d := &drawer{t: t, rand: rand.New(rand.NewPCG(seed, uint64(n))), model: model, step: n}
-	ctx := t.Context()
-	d.agents = result(model.Agents(ctx, daemon.AgentFilter{Limit: all}))(t)
-	d.handoffs = result(model.Handoffs(ctx, daemon.HandoffFilter{Limit: all}))(t)
-	for _, a := range d.agents {
-		d.deliveries = append(d.deliveries, result(model.Deliveries(ctx, a.ID, 0, all))(t)...)
-	}
-	d.runs = result(model.Pipelines(ctx, daemon.PipelineFilter{Limit: all}))(t)
-	d.events = result(model.Events(ctx, daemon.EventFilter{Limit: all}))(t)
-	switch draw := d.rand.IntN(20); {
-	case draw < 10:
-		return d.commit()
-	case draw < 13:
-		return d.hook()
-	case draw < 14:
-		return d.mark()
-	case draw < 15:
-		return d.prefer()
-	case draw < 16:
-		return d.prune()
-	}
-	return d.question()
-}
-
-// mostly is true but for one time of thirty: what is drawn makes sense mostly, and now and then it is nonsense.
-func (d *drawer) mostly() bool { return d.rand.IntN(30) > 0 }
-
-// half is true every other time.
-func (d *drawer) half() bool { return d.rand.IntN(2) == 0 }
-
-// one draws one of several.
-func one[T any](d *drawer, of ...T) T { return of[d.rand.IntN(len(of))] }
-
-// maybe draws a value, or none.
-func maybe[T any](d *drawer, v T) *T {
-	if d.half() {
-		return nil
-	}
-	return &v
-}
-
-// unique is a number that is drawn once only.
-func (d *drawer) unique() int {
-	d.drawn++
-	return d.step*1000 + d.drawn
-}
-
-// at draws a time that no other is equal to, also in microseconds. Its nanoseconds are not kept.
-func (d *drawer) at() time.Time {
-	t := drawnUntil.Add(-time.Duration(1+d.rand.IntN(1000)) * time.Hour)
-	return t.Add(time.Duration(d.unique()) * time.Microsecond).Add(time.Duration(d.rand.IntN(1000)))
-}
-
-// id draws the id of one of the rows, or of none.
-func id[T any](d *drawer, rows []T, of func(*T) int64) int64 {
-	if len(rows) == 0 || !d.mostly() {
-		return 999
-	}
-	return of(&rows[d.rand.IntN(len(rows))])
-}
-
-func (d *drawer) agentID() int64 {
-	return id(d, d.agents, func(a *daemon.Agent) int64 { return a.ID })
-}
-
-func (d *drawer) handoffID() int64 {
-	return id(d, d.handoffs, func(h *daemon.Handoff) int64 { return h.ID })
-}
-
-func (d *drawer) deliveryID() int64 {
-	return id(d, d.deliveries, func(x *daemon.Delivery) int64 { return x.ID })
-}
-
-func (d *drawer) runID() int64 {
-	return id(d, d.runs, func(p *daemon.Pipeline) int64 { return p.ID })
-}
-
-func (d *drawer) eventID() int64 {
-	return id(d, d.events, func(e *daemon.Event) int64 { return e.ID })
 }

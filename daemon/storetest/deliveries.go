@@ -22,14 +22,12 @@ func deliveryIsKeptWhole(t *testing.T, st daemon.Store) {
 	}
 	d := whole(nextOf(t, st, daemon.DeliveryIDs))
 	Commit(t, st, &daemon.Change{NewDeliveries: []*daemon.Delivery{d}})
-	got, err := st.Delivery(t.Context(), d.ID)
-	equal(t, "inserted", must(t, got, err), *d)
+	equal(t, "inserted", result(st.Delivery(t.Context(), d.ID))(t), *d)
 
 	next := whole(d.ID)
 	next.Rev = d.Rev
 	Commit(t, st, &daemon.Change{Deliveries: []*daemon.Delivery{next}})
-	got, err = st.Delivery(t.Context(), d.ID)
-	equal(t, "updated", must(t, got, err), *next)
+	equal(t, "updated", result(st.Delivery(t.Context(), d.ID))(t), *next)
 	if next.Rev != d.Rev+1 {
 		t.Errorf("rev %d, want %d", next.Rev, d.Rev+1)
 	}
@@ -44,15 +42,9 @@ func listsOfDeliveries(t *testing.T, st daemon.Store) {
 	NewDelivery(t, st, NewAgent(t, st, nil).ID)
 	two.State, two.Verdict = daemon.DeliveryDone, ptr(daemon.Submitted)
 	Commit(t, st, &daemon.Change{Deliveries: []*daemon.Delivery{two}})
-	ids := func(all []daemon.Delivery, err error) (ids []int64) {
-		for _, d := range must(t, all, err) {
-			ids = append(ids, d.ID)
-		}
-		return ids
-	}
-	equal(t, "all", ids(st.Deliveries(t.Context(), a.ID, 0, 0)), []int64{three.ID, two.ID, one.ID})
-	equal(t, "before, limit", ids(st.Deliveries(t.Context(), a.ID, three.ID, 1)), []int64{two.ID})
-	equal(t, "open", ids(st.OpenDeliveries(t.Context(), a.ID)), []int64{one.ID, three.ID})
+	equal(t, "all", idsOf(result(st.Deliveries(t.Context(), a.ID, 0, 0))(t)), []int64{three.ID, two.ID, one.ID})
+	equal(t, "before, limit", idsOf(result(st.Deliveries(t.Context(), a.ID, three.ID, 1))(t)), []int64{two.ID})
+	equal(t, "open", idsOf(result(st.OpenDeliveries(t.Context(), a.ID))(t)), []int64{one.ID, three.ID})
 }
 
 func dropQueued(t *testing.T, st daemon.Store) {
@@ -67,11 +59,9 @@ func dropQueued(t *testing.T, st daemon.Store) {
 		Deliveries: []*daemon.Delivery{given}, NewDeliveries: []*daemon.Delivery{fresh},
 	})
 	for _, d := range []*daemon.Delivery{typed, given, fresh, others} {
-		got, err := st.Delivery(t.Context(), d.ID)
-		equal(t, "left alone", must(t, got, err), *d)
+		equal(t, "left alone", result(st.Delivery(t.Context(), d.ID))(t), *d)
 	}
-	got, err := st.Delivery(t.Context(), queued.ID)
-	must(t, got, err)
+	got := result(st.Delivery(t.Context(), queued.ID))(t)
 	if got.State != daemon.DeliveryDone || got.Verdict == nil || *got.Verdict != daemon.NotSubmitted ||
 		got.Evidence != "recorded\uFFFD" || got.DecidedAt == nil || got.Rev != queued.Rev+1 {
 		t.Errorf("dropped: %+v", got)
@@ -81,7 +71,8 @@ func dropQueued(t *testing.T, st daemon.Store) {
 	}
 }
 
-// sentIsCounted by the log, which alone tells whose message a delivery was.
+// sentIsCounted: the store counts an agent's messages by the event log, because only the log has the sender of
+// a delivery.
 func sentIsCounted(t *testing.T, st daemon.Store) {
 	from, to := NewAgent(t, st, nil), NewAgent(t, st, nil)
 	sent := func(by *daemon.Agent, d *daemon.Delivery, ago time.Duration, typ string) *daemon.Event {

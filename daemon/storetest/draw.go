@@ -3,23 +3,123 @@ package storetest
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"slices"
+	"testing"
+	"time"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/data"
 )
 
-// What follows draws rows that are mostly as the daemon writes them, and now and then are nonsense.
+// drawer draws rows and actions. They depend only on its seed and on the rows of the model. Most of them look as
+// the daemon writes them; now and then one is nonsense.
+type drawer struct {
+	t     testing.TB
+	rand  *rand.Rand
+	model daemon.Store
+	n     int // how many actions were drawn before this one
+	drawn int // how many unique numbers were drawn; see unique
+
+	agents     []daemon.Agent
+	handoffs   []daemon.Handoff
+	deliveries []daemon.Delivery
+	pipelines  []daemon.Pipeline
+	events     []daemon.Event
+}
+
+func drawAction(t testing.TB, seed uint64, n int, model daemon.Store) action {
+	t.Helper()
+	d := &drawer{t: t, rand: rand.New(rand.NewPCG(seed, uint64(n))), model: model, n: n}
+	ctx := t.Context()
+	d.agents = result(model.Agents(ctx, daemon.AgentFilter{Limit: all}))(t)
+	d.handoffs = result(model.Handoffs(ctx, daemon.HandoffFilter{Limit: all}))(t)
+	for _, a := range d.agents {
+		d.deliveries = append(d.deliveries, result(model.Deliveries(ctx, a.ID, 0, all))(t)...)
+	}
+	d.pipelines = result(model.Pipelines(ctx, daemon.PipelineFilter{Limit: all}))(t)
+	d.events = result(model.Events(ctx, daemon.EventFilter{Limit: all}))(t)
+	switch draw := d.rand.IntN(20); {
+	case draw < 10:
+		return d.commit()
+	case draw < 13:
+		return d.hook()
+	case draw < 14:
+		return d.mark()
+	case draw < 15:
+		return d.prefer()
+	case draw < 16:
+		return d.prune()
+	}
+	return d.list()
+}
+
+// mostly is false once in thirty times: then the caller draws nonsense.
+func (d *drawer) mostly() bool { return d.rand.IntN(30) > 0 }
+
+// half is true every other time.
+func (d *drawer) half() bool { return d.rand.IntN(2) == 0 }
+
+func one[T any](d *drawer, of ...T) T { return of[d.rand.IntN(len(of))] }
+
+// maybe returns v or nil.
+func maybe[T any](d *drawer, v T) *T {
+	if d.half() {
+		return nil
+	}
+	return &v
+}
+
+// unique returns a number that no other call returns.
+func (d *drawer) unique() int {
+	d.drawn++
+	return d.n*1000 + d.drawn
+}
+
+// at draws a time that differs from every other drawn time by at least a microsecond. It has nanoseconds too,
+// which a store does not keep.
+func (d *drawer) at() time.Time {
+	t := drawnUntil.Add(-time.Duration(1+d.rand.IntN(1000)) * time.Hour)
+	return t.Add(time.Duration(d.unique()) * time.Microsecond).Add(time.Duration(d.rand.IntN(1000)))
+}
+
+// id draws the id of one of the rows, now and then an unknown one.
+func id[T any](d *drawer, rows []T, of func(*T) int64) int64 {
+	if len(rows) == 0 || !d.mostly() {
+		return 999
+	}
+	return of(&rows[d.rand.IntN(len(rows))])
+}
+
+func (d *drawer) agentID() int64 {
+	return id(d, d.agents, func(a *daemon.Agent) int64 { return a.ID })
+}
+
+func (d *drawer) handoffID() int64 {
+	return id(d, d.handoffs, func(h *daemon.Handoff) int64 { return h.ID })
+}
+
+func (d *drawer) deliveryID() int64 {
+	return id(d, d.deliveries, func(x *daemon.Delivery) int64 { return x.ID })
+}
+
+func (d *drawer) pipelineID() int64 {
+	return id(d, d.pipelines, func(p *daemon.Pipeline) int64 { return p.ID })
+}
+
+func (d *drawer) eventID() int64 {
+	return id(d, d.events, func(e *daemon.Event) int64 { return e.ID })
+}
 
 var (
-	someAgentStates    = []daemon.AgentState{daemon.Starting, daemon.Idle, daemon.Working, daemon.Waiting, daemon.Ended}
-	somePhases         = []daemon.Phase{daemon.Requested, daemon.Verifying, daemon.Recorded, daemon.Briefing, daemon.Completed, daemon.Failed, daemon.Cancelled}
-	someDeliveryStates = []daemon.DeliveryState{daemon.DeliveryQueued, daemon.DeliveryQueued, daemon.DeliveryTyping, daemon.DeliveryTyped, daemon.DeliveryDone}
-	someRunStatuses    = []daemon.PipelineStatus{daemon.PipelinePending, daemon.PipelineRunning, daemon.PipelineWaiting, daemon.PipelineDone, daemon.PipelineFailed}
-	someStepStatuses   = []daemon.StepStatus{daemon.StepPending, daemon.StepPending, daemon.StepRunning, daemon.StepDone, daemon.StepFailed, daemon.StepSkipped}
+	someAgentStates      = []daemon.AgentState{daemon.Starting, daemon.Idle, daemon.Working, daemon.Waiting, daemon.Ended}
+	somePhases           = []daemon.Phase{daemon.Requested, daemon.Verifying, daemon.Recorded, daemon.Briefing, daemon.Completed, daemon.Failed, daemon.Cancelled}
+	someDeliveryStates   = []daemon.DeliveryState{daemon.DeliveryQueued, daemon.DeliveryQueued, daemon.DeliveryTyping, daemon.DeliveryTyped, daemon.DeliveryDone}
+	somePipelineStatuses = []daemon.PipelineStatus{daemon.PipelinePending, daemon.PipelineRunning, daemon.PipelineWaiting, daemon.PipelineDone, daemon.PipelineFailed}
+	someStepStatuses     = []daemon.StepStatus{daemon.StepPending, daemon.StepPending, daemon.StepRunning, daemon.StepDone, daemon.StepFailed, daemon.StepSkipped}
 )
 
-// word draws a text. Some hold what no column can.
+// word draws a text. Some texts have bytes that no column can hold.
 func (d *drawer) word() string {
 	return one(d, "", "alpha", "Beta", "100% ünder_way", "a\x00b", "\xff", `say "hi" \ there`)
 }
@@ -28,7 +128,7 @@ func (d *drawer) persona() *string { return one(d, nil, ptr("developer"), ptr("r
 
 func (d *drawer) newID(kind daemon.IDKind) int64 { return int64(d.unique()) + 1000*kindNumber(kind) }
 
-// kindNumber has the ids of rows of different kinds differ, so that none passes for another's.
+// kindNumber gives each kind of row a range of ids, so that a row of one kind never passes for one of another.
 func kindNumber(kind daemon.IDKind) int64 {
 	return int64(1e6) * int64(1+slices.Index([]daemon.IDKind{daemon.AgentIDs, daemon.HandoffIDs, daemon.DeliveryIDs, daemon.PipelineIDs, daemon.StepIDs, daemon.OutputIDs}, kind))
 }
@@ -53,8 +153,8 @@ func (d *drawer) agent(a *daemon.Agent) *daemon.Agent {
 	if d.half() && len(d.agents) > 0 {
 		a.PreviousAgentID = ptr(d.agentID())
 	}
-	if d.half() && len(d.runs) > 0 {
-		p := one(d, d.runs...)
+	if d.half() && len(d.pipelines) > 0 {
+		p := one(d, d.pipelines...)
 		a.PipelineID = &p.ID
 		if len(p.Steps) > 0 {
 			a.StepID = ptr(one(d, p.Steps...).ID)
@@ -140,9 +240,9 @@ func (d *drawer) delivery(x *daemon.Delivery) *daemon.Delivery {
 	return x
 }
 
-func (d *drawer) run(p *daemon.Pipeline) *daemon.Pipeline {
+func (d *drawer) pipeline(p *daemon.Pipeline) *daemon.Pipeline {
 	p.Title, p.Template, p.Host, p.WorkDir = d.word(), one(d, "quick_fix", "full_feature"), one(d, hosts...), d.word()
-	p.Status, p.Error, p.FinishedAt = one(d, someRunStatuses...), nil, nil
+	p.Status, p.Error, p.FinishedAt = one(d, somePipelineStatuses...), nil, nil
 	if p.Status == daemon.PipelineFailed && d.mostly() {
 		p.Error = ptr(d.word())
 	}
@@ -156,7 +256,7 @@ func (d *drawer) run(p *daemon.Pipeline) *daemon.Pipeline {
 	return p
 }
 
-func (d *drawer) runStep(s *daemon.Step) *daemon.Step {
+func (d *drawer) step(s *daemon.Step) *daemon.Step {
 	s.AgentName, s.Persona, s.Comment, s.Approval = d.word(), d.persona(), d.word(), d.half()
 	s.Status, s.Error, s.AskedAt = one(d, someStepStatuses...), maybe(d, d.word()), maybe(d, d.at())
 	if !d.mostly() {
@@ -165,10 +265,10 @@ func (d *drawer) runStep(s *daemon.Step) *daemon.Step {
 	return s
 }
 
-func (d *drawer) newRun() *daemon.Pipeline {
-	p := d.run(&daemon.Pipeline{ID: d.newID(daemon.PipelineIDs)})
+func (d *drawer) newPipeline() *daemon.Pipeline {
+	p := d.pipeline(&daemon.Pipeline{ID: d.newID(daemon.PipelineIDs)})
 	for i := range d.rand.IntN(3) {
-		p.Steps = append(p.Steps, *d.runStep(&daemon.Step{ID: d.newID(daemon.StepIDs), OrderIndex: i}))
+		p.Steps = append(p.Steps, *d.step(&daemon.Step{ID: d.newID(daemon.StepIDs), OrderIndex: i}))
 	}
 	if len(p.Steps) > 1 && !d.mostly() {
 		p.Steps[1].OrderIndex = 0
@@ -180,8 +280,8 @@ func (d *drawer) output() *daemon.StepHandoff {
 	o := &daemon.StepHandoff{
 		ID: d.newID(daemon.OutputIDs), StepID: 999, AgentID: d.agentID(), ContentMD: d.word(), Metadata: d.structured(), CreatedAt: d.at(),
 	}
-	if len(d.runs) > 0 {
-		if p := one(d, d.runs...); len(p.Steps) > 0 {
+	if len(d.pipelines) > 0 {
+		if p := one(d, d.pipelines...); len(p.Steps) > 0 {
 			o.StepID = one(d, p.Steps...).ID
 		}
 	}
@@ -205,7 +305,7 @@ func (d *drawer) event() *daemon.Event {
 		e.HandoffID = ptr(d.handoffID())
 	}
 	if d.half() {
-		e.PipelineID = ptr(d.runID())
+		e.PipelineID = ptr(d.pipelineID())
 	}
 	if d.rand.IntN(60) == 0 {
 		e.Notice = "broken"

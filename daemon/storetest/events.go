@@ -12,8 +12,8 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// readerMissesNothing has writers commit in any order while a reader asks for what came after
-// the id it saw last.
+// readerMissesNothing: writers commit in any order while a reader asks for the events after the last id that it
+// saw. The reader gets every event.
 func readerMissesNothing(t *testing.T, st daemon.Store) {
 	const writers, each = 16, 30
 	var agents []*daemon.Agent
@@ -38,8 +38,8 @@ func readerMissesNothing(t *testing.T, st daemon.Store) {
 	next := make(map[string]int, writers)
 	var last int64
 	for n, done := 0, false; n < 2*writers*each; {
-		events, err := st.Events(t.Context(), daemon.EventFilter{After: last, Limit: 50})
-		for _, e := range must(t, events, err) {
+		events := result(st.Events(t.Context(), daemon.EventFilter{After: last, Limit: 50}))(t)
+		for _, e := range events {
 			var w, i int
 			if _, err := fmt.Sscanf(e.Type, "%d.%d", &w, &i); err != nil {
 				t.Fatal(err)
@@ -60,8 +60,7 @@ func readerMissesNothing(t *testing.T, st daemon.Store) {
 		default:
 		}
 	}
-	id, err := st.LastEventID(t.Context())
-	equal(t, "last id", must(t, id, err), last)
+	equal(t, "last id", result(st.LastEventID(t.Context()))(t), last)
 }
 
 func eventIsKeptWhole(t *testing.T, st daemon.Store) {
@@ -74,13 +73,11 @@ func eventIsKeptWhole(t *testing.T, st daemon.Store) {
 		t.Errorf("ids %d, %d, time %s", e.ID, empty.ID, empty.At)
 	}
 	empty.Payload = json.RawMessage(`{}`)
-	events, err := st.Events(t.Context(), daemon.EventFilter{})
-	equal(t, "events", must(t, events, err), []daemon.Event{e, empty})
+	equal(t, "events", result(st.Events(t.Context(), daemon.EventFilter{}))(t), []daemon.Event{e, empty})
 }
 
 func listOfEvents(t *testing.T, st daemon.Store) {
-	id, err := st.LastEventID(t.Context())
-	equal(t, "last id of none", must(t, id, err), int64(0))
+	equal(t, "last id of none", result(st.LastEventID(t.Context()))(t), int64(0))
 	all := []*daemon.Event{
 		{Type: "a", AgentID: ptr(int64(7))}, {Type: "b", HandoffID: ptr(int64(8))}, {Type: "c", AgentID: ptr(int64(7))},
 		{Type: "d", PipelineID: ptr(int64(8))},
@@ -99,12 +96,7 @@ func listOfEvents(t *testing.T, st daemon.Store) {
 		"limit":    {daemon.EventFilter{Limit: 2}, []string{"a", "b"}},
 		"none":     {daemon.EventFilter{After: all[3].ID}, []string{}},
 	} {
-		events, err := st.Events(t.Context(), tt.filter)
-		types := []string{}
-		for _, e := range must(t, events, err) {
-			types = append(types, e.Type)
-		}
-		equal(t, name, types, tt.want)
+		equal(t, name, typesOf(result(st.Events(t.Context(), tt.filter))(t)), tt.want)
 	}
 }
 
@@ -115,12 +107,7 @@ func alertsAreToldOnce(t *testing.T, st daemon.Store) {
 	other := &daemon.Event{Type: "other", Host: "h2", Alert: true}
 	Commit(t, st, &daemon.Change{Events: []*daemon.Event{quiet, one, two, other}})
 	pending := func(limit int) []string {
-		events, err := st.PendingAlerts(t.Context(), "h1", limit)
-		types := []string{}
-		for _, e := range must(t, events, err) {
-			types = append(types, e.Type)
-		}
-		return types
+		return typesOf(result(st.PendingAlerts(t.Context(), "h1", limit))(t))
 	}
 	equal(t, "pending", pending(0), []string{"one", "two"})
 	equal(t, "pending, limited", pending(1), []string{"one"})
@@ -156,8 +143,8 @@ func alertsAreToldOnce(t *testing.T, st daemon.Store) {
 	equal(t, "none pending", pending(0), []string{})
 }
 
-// pendingAlertsAreInOrder: alerts first; then the notices of all agents and runs in turn, so that
-// one with many does not keep others out.
+// pendingAlertsAreInOrder: alerts come first. Then each agent and each pipeline gets one notice in turn, so that
+// one with many notices does not keep the others waiting.
 func pendingAlertsAreInOrder(t *testing.T, st daemon.Store) {
 	a, b := NewAgent(t, st, nil), NewAgent(t, st, nil)
 	notice := func(typ string, agent *daemon.Agent) *daemon.Event {
@@ -173,11 +160,6 @@ func pendingAlertsAreInOrder(t *testing.T, st daemon.Store) {
 		5: "alert1 alert2 alert3 a1 b1",
 		2: "alert1 alert2",
 	} {
-		events, err := st.PendingAlerts(t.Context(), "h1", limit)
-		var got []string
-		for _, e := range must(t, events, err) {
-			got = append(got, e.Type)
-		}
-		equal(t, "pending", strings.Join(got, " "), want)
+		equal(t, "pending", strings.Join(typesOf(result(st.PendingAlerts(t.Context(), "h1", limit))(t)), " "), want)
 	}
 }

@@ -2,26 +2,27 @@ package storetest
 
 import (
 	"errors"
+	"reflect"
 	"testing"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
 )
 
-// hosts are those whose rows are read.
+// hosts are the hosts whose rows everything reads.
 var hosts = []string{"h1", "h2"}
 
 // all is a limit that no test reaches.
 const all = 10_000
 
-// contents is all that can be read of a store, hooks and data directories left out.
+// contents is everything that can be read from a store, except hooks and data directories.
 type contents struct {
 	Agents, Ended []daemon.Agent
 	Handoffs      []daemon.Handoff
 	Transitions   []daemon.Transition
 	Records       []daemon.Record
 	Deliveries    []daemon.Delivery
-	Runs          []daemon.Pipeline
+	Pipelines     []daemon.Pipeline
 	Events        []daemon.Event
 	Backwards     []daemon.Event
 	LastEvent     int64
@@ -30,7 +31,7 @@ type contents struct {
 	ByHost        []hostContents
 }
 
-// agentContents is what is read for one agent.
+// agentContents is what a store returns for one agent.
 type agentContents struct {
 	ID           int64
 	Open         []daemon.Delivery
@@ -39,7 +40,7 @@ type agentContents struct {
 	LineRecords  []daemon.Record
 }
 
-// hostContents is what is read for one host.
+// hostContents is what a store returns for one host.
 type hostContents struct {
 	Host          string
 	OpenAgents    []int64
@@ -50,7 +51,7 @@ type hostContents struct {
 	Preferences   daemon.NotificationPreferences
 }
 
-// everything reads all that can be read.
+// everything reads the contents of a store.
 func everything(t testing.TB, st daemon.Store) (e contents) {
 	t.Helper()
 	ctx := t.Context()
@@ -67,7 +68,7 @@ func everything(t testing.TB, st daemon.Store) (e contents) {
 		e.Deliveries = append(e.Deliveries, result(st.Deliveries(ctx, a.ID, 0, all))(t)...)
 		e.ByAgent = append(e.ByAgent, readAgent(t, st, a.ID))
 	}
-	e.Runs = result(st.Pipelines(ctx, daemon.PipelineFilter{Limit: all}))(t)
+	e.Pipelines = result(st.Pipelines(ctx, daemon.PipelineFilter{Limit: all}))(t)
 	e.Events = result(st.Events(ctx, daemon.EventFilter{Limit: all}))(t)
 	e.Backwards = result(st.Audit(ctx, daemon.AuditFilter{Limit: all}))(t)
 	e.LastEvent = result(st.LastEventID(ctx))(t)
@@ -104,7 +105,7 @@ func readHost(t testing.TB, st daemon.Store, host string) hostContents {
 	return of
 }
 
-// result takes the result of a call that may not fail.
+// result returns the result of a call that must not fail: result(st.Agent(ctx, id))(t).
 func result[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
@@ -112,7 +113,25 @@ func result[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-// events reads the whole log.
+// idsOf returns the ids of rows, in order.
+func idsOf[T any](rows []T) []int64 {
+	ids := []int64{}
+	for _, row := range rows {
+		ids = append(ids, reflect.ValueOf(row).FieldByName("ID").Int())
+	}
+	return ids
+}
+
+// typesOf returns the types of events, in order.
+func typesOf(events []daemon.Event) []string {
+	types := []string{}
+	for _, e := range events {
+		types = append(types, e.Type)
+	}
+	return types
+}
+
+// events reads the whole event log.
 func events(t testing.TB, st daemon.Store) []daemon.Event {
 	t.Helper()
 	return result(st.Events(t.Context(), daemon.EventFilter{Limit: all}))(t)

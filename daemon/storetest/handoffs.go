@@ -9,7 +9,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// WholeHandoff is a handoff in which no field is empty, not committed.
+// WholeHandoff returns a handoff in which no field is empty, not committed.
 func WholeHandoff(t testing.TB, st daemon.Store) *daemon.Handoff {
 	t.Helper()
 	a, b := NewAgent(t, st, nil), NewAgent(t, st, nil)
@@ -24,8 +24,7 @@ func WholeHandoff(t testing.TB, st daemon.Store) *daemon.Handoff {
 func handoffIsKeptWhole(t *testing.T, st daemon.Store) {
 	h := WholeHandoff(t, st)
 	Commit(t, st, &daemon.Change{NewHandoff: h})
-	got, err := st.Handoff(t.Context(), h.ID)
-	equal(t, "inserted", must(t, got, err), *h)
+	equal(t, "inserted", result(st.Handoff(t.Context(), h.ID))(t), *h)
 
 	next := WholeHandoff(t, st)
 	next.ID, next.Seq, next.Phase = h.ID, h.Seq, daemon.Failed
@@ -33,13 +32,11 @@ func handoffIsKeptWhole(t *testing.T, st daemon.Store) {
 	if next.Seq != h.Seq+1 || next.Status != daemon.StatusFailed {
 		t.Errorf("after the move: seq %d, status %s", next.Seq, next.Status)
 	}
-	got, err = st.Handoff(t.Context(), h.ID)
-	equal(t, "moved", must(t, got, err), *next)
+	equal(t, "moved", result(st.Handoff(t.Context(), h.ID))(t), *next)
 
 	empty := NewHandoff(t, st, NewAgent(t, st, nil).ID)
-	got, err = st.Handoff(t.Context(), empty.ID)
 	empty.Warnings = []string{}
-	equal(t, "empty", must(t, got, err), *empty)
+	equal(t, "empty", result(st.Handoff(t.Context(), empty.ID))(t), *empty)
 
 	if _, err := st.Handoff(t.Context(), 999); !errors.Is(err, daemon.ErrNotFound) {
 		t.Errorf("unknown handoff: %v", err)
@@ -144,10 +141,8 @@ func transitionsAreTheChangesOfPhase(t *testing.T, st daemon.Store) {
 	in.Seq++
 	c = Moved(in, daemon.Failed)
 	Commit(t, st, c)
-	all, err := st.Transitions(t.Context(), 999)
-	equal(t, "transitions of an unknown handoff", must(t, all, err), []daemon.Transition{})
-	all, err = st.Transitions(t.Context(), h.ID)
-	equal(t, "transitions", must(t, all, err), []daemon.Transition{
+	equal(t, "transitions of an unknown handoff", result(st.Transitions(t.Context(), 999))(t), []daemon.Transition{})
+	equal(t, "transitions", result(st.Transitions(t.Context(), h.ID))(t), []daemon.Transition{
 		{HandoffID: h.ID, Seq: 1, From: daemon.Requested, To: daemon.Instructing, Cause: "test", At: in.PhaseAt},
 		{HandoffID: h.ID, Seq: 3, From: daemon.Instructing, To: daemon.Failed, Cause: "test", At: c.Move.Handoff.PhaseAt},
 	})
@@ -178,16 +173,12 @@ func listOfHandoffs(t *testing.T, st daemon.Store) {
 		"before":    {daemon.HandoffFilter{Before: two.ID}, []int64{one.ID}},
 		"limit":     {daemon.HandoffFilter{Limit: 1}, []int64{two.ID}},
 	} {
-		handoffs, err := st.Handoffs(t.Context(), tt.filter)
-		ids := []int64{}
-		for _, h := range must(t, handoffs, err) {
-			ids = append(ids, h.ID)
-		}
-		equal(t, name, ids, tt.want)
+		equal(t, name, idsOf(result(st.Handoffs(t.Context(), tt.filter))(t)), tt.want)
 	}
 }
 
-// theOpenHandoffMeetsARetry: a handoff that failed before its record cannot go on beside a newer one.
+// theOpenHandoffMeetsARetry: a handoff that failed before its record cannot be retried while its agent has a newer
+// open one.
 func theOpenHandoffMeetsARetry(t *testing.T, st daemon.Store) {
 	a := NewAgent(t, st, nil)
 	c := Moved(NewHandoff(t, st, a.ID), daemon.Failed)
@@ -208,7 +199,7 @@ func theOpenHandoffMeetsARetry(t *testing.T, st daemon.Store) {
 	Commit(t, st, retry)
 }
 
-// aDocumentIsOneHandoffs: of two requests that chose the same file the second chooses again.
+// aDocumentIsOneHandoffs: if two requests choose the same file, the second gets ErrMoved and chooses again.
 func aDocumentIsOneHandoffs(t *testing.T, st daemon.Store) {
 	first := NewHandoff(t, st, NewAgent(t, st, nil).ID)
 	second := AHandoff(t, st, NewAgent(t, st, nil).ID)

@@ -13,7 +13,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// RecordHook records a hook and returns what its transaction had locked.
+// RecordHook records a hook, and returns the rows that its transaction locked.
 func RecordHook(t testing.TB, st daemon.Store, in daemon.HookInput, decide func(daemon.HookTx) daemon.HookDecision) (daemon.HookResult, daemon.HookTx) {
 	t.Helper()
 	var seen daemon.HookTx
@@ -27,7 +27,7 @@ func RecordHook(t testing.TB, st daemon.Store, in daemon.HookInput, decide func(
 	return must(t, res, err), seen
 }
 
-// Input is a Stop of host h1 that belongs to no agent.
+// Input returns a Stop hook of host h1 that belongs to no agent.
 func Input(key string) daemon.HookInput {
 	return daemon.HookInput{Key: key, Event: "Stop", Host: "h1", Body: json.RawMessage(`{"a": 1}`), At: now()}
 }
@@ -45,7 +45,7 @@ func hookFindsItsAgent(t *testing.T, st daemon.Store) {
 	ended := NewAgent(t, st, func(a *daemon.Agent) {
 		a.LaunchHash, a.State, a.EndedAt = []byte("ended"), daemon.Ended, ptr(now())
 	})
-	NewAgent(t, st, foreign(20, "s1", true)) // the pid was used before
+	NewAgent(t, st, foreign(20, "s1", true)) // an ended agent had the same pid
 	person := NewAgent(t, st, foreign(20, "s1", false))
 	NewAgent(t, st, func(a *daemon.Agent) { foreign(30, "s2", false)(a); a.Host = "h2" })
 	gone := NewAgent(t, st, foreign(40, "s3", true))
@@ -105,12 +105,9 @@ func hookLocksWhatIsOpen(t *testing.T, st daemon.Store) {
 		}}
 	})
 	equal(t, "result", res, daemon.HookResult{HookID: locked.HookID, AgentID: a.ID, Applied: true, Output: output})
-	got, err := st.Agent(t.Context(), a.ID)
-	equal(t, "agent", must(t, got, err), *locked.Agent)
-	gotH, err := st.Handoff(t.Context(), h.ID)
-	equal(t, "handoff", must(t, gotH, err), *locked.Handoff)
-	gotD, err := st.Delivery(t.Context(), one.ID)
-	equal(t, "delivery", must(t, gotD, err), *locked.Deliveries[0])
+	equal(t, "agent", result(st.Agent(t.Context(), a.ID))(t), *locked.Agent)
+	equal(t, "handoff", result(st.Handoff(t.Context(), h.ID))(t), *locked.Handoff)
+	equal(t, "delivery", result(st.Delivery(t.Context(), one.ID))(t), *locked.Deliveries[0])
 	if event.ID == 0 || locked.Agent.Rev != a.Rev+1 || locked.Handoff.Seq != h.Seq+1 {
 		t.Errorf("not advanced: %+v %+v %+v", event, locked.Agent, locked.Handoff)
 	}
@@ -124,7 +121,7 @@ func hookComesAgain(t *testing.T, st daemon.Store) {
 	first, _ := RecordHook(t, st, in, func(daemon.HookTx) daemon.HookDecision {
 		return daemon.HookDecision{Applied: true, Reason: "because", Output: json.RawMessage(`{"a": 1}`)}
 	})
-	in.LaunchHash = nil // its agent is the one that was found at first
+	in.LaunchHash = nil // the store finds the agent by the stored hook
 	again, tx := RecordHook(t, st, in, func(tx daemon.HookTx) daemon.HookDecision { return daemon.HookDecision{Reason: "stored"} })
 	first.Again = true
 	equal(t, "again", again, first)
@@ -140,13 +137,13 @@ func hookComesAgain(t *testing.T, st daemon.Store) {
 	})
 	first.Output = output
 	equal(t, "replayed", again, first)
-	got, err := st.Delivery(t.Context(), d.ID)
-	if must(t, got, err).Evidence == "" {
+	got := result(st.Delivery(t.Context(), d.ID))(t)
+	if got.Evidence == "" {
 		t.Errorf("after the replay: %+v", got)
 	}
 
 	next, _ := RecordHook(t, st, Input("nobody's"), nil)
-	if next.HookID != first.HookID+1 { // no id was taken for what came again
+	if next.HookID != first.HookID+1 { // a repeated hook takes no id
 		t.Errorf("the next hook has id %d, the first %d", next.HookID, first.HookID)
 	}
 	if _, tx := RecordHook(t, st, Input("nobody's"), nil); !tx.Again || tx.Agent != nil || tx.NewAgentID != 0 {
@@ -184,14 +181,14 @@ func hookIsStoredOnce(t *testing.T, st daemon.Store) {
 				})
 			}
 			wg.Wait()
-			events, err := st.Events(t.Context(), daemon.EventFilter{Types: []string{name}})
-			if n := len(must(t, events, err)); first.Load() != 1 || n != 1 {
+			events := result(st.Events(t.Context(), daemon.EventFilter{Types: []string{name}}))(t)
+			if n := len(events); first.Load() != 1 || n != 1 {
 				t.Errorf("stored %d times, with %d events", first.Load(), n)
 			}
 		})
 	}
-	got, err := st.Agent(t.Context(), a.ID)
-	if must(t, got, err).Rev != a.Rev+1 {
+	got := result(st.Agent(t.Context(), a.ID))(t)
+	if got.Rev != a.Rev+1 {
 		t.Errorf("the agent was written %d times", got.Rev-a.Rev)
 	}
 }
@@ -231,7 +228,7 @@ func agentRegistersItselfOnce(t *testing.T, st daemon.Store) {
 func hooksOfAnAgentAreAppliedInTheOrderOfTheirIDs(t *testing.T, st daemon.Store) {
 	NewAgent(t, st, func(a *daemon.Agent) { a.LaunchHash = []byte("l") })
 	var wg sync.WaitGroup
-	var last atomic.Int64 // changed under the agent's row lock, which decide is called under
+	var last atomic.Int64 // changed in decide, which runs under the agent's row lock
 	for w := range 16 {
 		wg.Go(func() {
 			for i := range 10 {
@@ -275,8 +272,8 @@ func hookThatFailsLeavesNothing(t *testing.T, st daemon.Store) {
 	}
 }
 
-// undoneHookLeavesNothing: the daemon looks at a file between two transactions, and the second must find
-// everything as the first did.
+// undoneHookLeavesNothing: the daemon undoes a first transaction, looks at a file and tries again. The second
+// transaction must find everything as the first did.
 func undoneHookLeavesNothing(t *testing.T, st daemon.Store) {
 	a := NewAgent(t, st, func(a *daemon.Agent) { a.LaunchHash = []byte("ours") })
 	before := everything(t, st)
@@ -288,7 +285,7 @@ func undoneHookLeavesNothing(t *testing.T, st daemon.Store) {
 		return daemon.HookDecision{Applied: true, Undone: undone, Change: daemon.Change{Agents: []*daemon.Agent{tx.Agent}}}
 	})
 	if !errors.Is(err, undone) {
-		t.Errorf("%v, want what the decision was undone for", err)
+		t.Errorf("%v, want the error in Undone", err)
 	}
 	equal(t, "what is left", everything(t, st), before)
 	if _, tx := RecordHook(t, st, in, nil); tx.Again {
@@ -296,7 +293,7 @@ func undoneHookLeavesNothing(t *testing.T, st daemon.Store) {
 	}
 }
 
-// hookWithAnyBytes stores what PostgreSQL refuses when it is given as it is.
+// hookWithAnyBytes: the store takes bytes that PostgreSQL itself would refuse.
 func hookWithAnyBytes(t *testing.T, st daemon.Store) {
 	for i, body := range NastyJSON {
 		in := Input(fmt.Sprintf("k\x00\xff%d", i))
@@ -316,15 +313,15 @@ func hookWithAnyBytes(t *testing.T, st daemon.Store) {
 		}
 	}
 	a := NewAgent(t, st, func(a *daemon.Agent) { a.Cwd, a.Options, a.EndReason = "/\x00", []string{"\xff"}, ptr("\x00") })
-	got, err := st.Agent(t.Context(), a.ID)
-	if must(t, got, err).Cwd != "/\uFFFD" || got.Options[0] != "\uFFFD" || *got.EndReason != "\uFFFD" {
+	got := result(st.Agent(t.Context(), a.ID))(t)
+	if got.Cwd != "/\uFFFD" || got.Options[0] != "\uFFFD" || *got.EndReason != "\uFFFD" {
 		t.Errorf("agent %+v", got)
 	}
 	h := AHandoff(t, st, a.ID)
 	h.Structured, h.Error = &daemon.Structured{WhatWasDone: ptr("\x00")}, &daemon.Failure{Message: "\xff"}
 	Commit(t, st, &daemon.Change{NewHandoff: h})
-	gotH, err := st.Handoff(t.Context(), h.ID)
-	if must(t, gotH, err); *gotH.Structured.WhatWasDone != "\uFFFD" || gotH.Error.Message != "\uFFFD" {
+	gotH := result(st.Handoff(t.Context(), h.ID))(t)
+	if *gotH.Structured.WhatWasDone != "\uFFFD" || gotH.Error.Message != "\uFFFD" {
 		t.Errorf("handoff %+v", gotH)
 	}
 }
@@ -332,8 +329,8 @@ func hookWithAnyBytes(t *testing.T, st daemon.Store) {
 func storedHook(t *testing.T, st daemon.Store) {
 	before := now()
 	res, _ := RecordHook(t, st, daemon.HookInput{Key: "k", Event: "Stop", Host: "h1", Body: json.RawMessage(`{"text": "\u0000"}`), At: before.Add(-time.Hour)}, nil)
-	got, err := st.StoredHook(t.Context(), res.HookID)
-	if must(t, got, err).ReceivedAt.Before(before) {
+	got := result(st.StoredHook(t.Context(), res.HookID))(t)
+	if got.ReceivedAt.Before(before) {
 		t.Errorf("received at %s, before %s", got.ReceivedAt, before)
 	}
 	got.ReceivedAt = time.Time{}
@@ -343,7 +340,7 @@ func storedHook(t *testing.T, st daemon.Store) {
 	}
 }
 
-// NastyJSON is what jsonb refuses, or what it must not be given.
+// NastyJSON has values that jsonb refuses, or with which it would do harm.
 var NastyJSON = []string{
 	``, `null`, `{"a": "b"}`, `{"a": "\u0000"}`, `{"\u0000": "\\u0000 \\\u0000"}`, `"\ud800"`, `"\ud800\ud800"`, `"\udc00\ud800"`,
 	`"\ud83d\ude00"`, `"\ud83d\u0041"`, "{\"a\": \"\xff\"}", "\"\x00\"", "not JSON", "{\"a\": \x00}", `{"a": 1`, `{"a": 1e999999999}`,

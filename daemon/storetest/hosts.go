@@ -11,8 +11,8 @@ import (
 
 func preferences(t *testing.T, st daemon.Store) {
 	get := func(host string) daemon.NotificationPreferences {
-		p, err := st.NotificationPreferences(t.Context(), host)
-		return must(t, p, err)
+		p := result(st.NotificationPreferences(t.Context(), host))(t)
+		return p
 	}
 	equal(t, "at first", get("h1"), daemon.DefaultPreferences)
 	p, err := st.ChangeNotificationPreferences(t.Context(), "h1", func(p *daemon.NotificationPreferences) *daemon.Event {
@@ -25,7 +25,7 @@ func preferences(t *testing.T, st daemon.Store) {
 	}
 	equal(t, "of another host", get("h2"), daemon.DefaultPreferences)
 
-	// Each sees what those before it have made, also when the row is new.
+	// Each change sees the result of those before it, even if the first of them inserts the row.
 	var wg sync.WaitGroup
 	var flips atomic.Int64
 	for range 9 {
@@ -45,7 +45,7 @@ func preferences(t *testing.T, st daemon.Store) {
 		t.Errorf("after %d flips: %+v", flips.Load(), p)
 	}
 
-	// What cannot be stored whole is not stored at all.
+	// If the store refuses the event, it does not store the preferences either.
 	const broken = "no such host\x00"
 	_, err = st.ChangeNotificationPreferences(t.Context(), "h4", func(p *daemon.NotificationPreferences) *daemon.Event {
 		p.Waiting = false
@@ -68,7 +68,7 @@ func hostRoot(t *testing.T, h Harness) {
 	}
 }
 
-// tryWriteChangesNothing, whether or not the host was ever seen.
+// tryWriteChangesNothing: TryWrite changes no row, and adds no row for a host that was never seen.
 func tryWriteChangesNothing(t *testing.T, h Harness) {
 	h.SetHost(t, "h1", "/srv/data")
 	before := everything(t, h.Store)

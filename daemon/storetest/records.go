@@ -9,7 +9,7 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// WholeRecord is a record of a handoff in which no field is empty.
+// WholeRecord returns a record of a handoff in which no field is empty, not committed.
 func WholeRecord(h *daemon.Handoff) *daemon.Record {
 	var r daemon.Record
 	fill(reflect.ValueOf(&r).Elem())
@@ -17,7 +17,7 @@ func WholeRecord(h *daemon.Handoff) *daemon.Record {
 	return &r
 }
 
-// Recorded returns the move of h into recorded together with its record.
+// Recorded returns a change that moves h to recorded and adds its record.
 func Recorded(h *daemon.Handoff, r *daemon.Record) *daemon.Change {
 	c := Moved(h, daemon.Recorded)
 	c.NewRecord = r
@@ -35,21 +35,18 @@ func NewRecord(t testing.TB, st daemon.Store, agentID int64) *daemon.Record {
 
 func recordIsKeptWhole(t *testing.T, st daemon.Store) {
 	r := NewRecord(t, st, NewAgent(t, st, nil).ID)
-	got, err := st.Record(t.Context(), r.HandoffID)
-	equal(t, "whole", must(t, got, err), *r)
+	equal(t, "whole", result(st.Record(t.Context(), r.HandoffID))(t), *r)
 
 	h := NewHandoff(t, st, NewAgent(t, st, nil).ID)
 	Commit(t, st, Recorded(h, &daemon.Record{HandoffID: h.ID, AgentID: h.AgentID, Decisions: []data.Decision{{}}}))
-	got, err = st.Record(t.Context(), h.ID)
-	equal(t, "empty", must(t, got, err), daemon.Record{
+	equal(t, "empty", result(st.Record(t.Context(), h.ID))(t), daemon.Record{
 		HandoffID: h.ID, AgentID: h.AgentID, Messages: []data.Message{}, References: []data.Reference{},
 		Decisions: []data.Decision{{RelatedArtifacts: []string{}}},
 	})
 
 	h = NewHandoff(t, st, NewAgent(t, st, nil).ID)
 	Commit(t, st, Recorded(h, &daemon.Record{HandoffID: h.ID, AgentID: h.AgentID}))
-	got, err = st.Record(t.Context(), h.ID)
-	equal(t, "no decisions", must(t, got, err).Decisions, []data.Decision{})
+	equal(t, "no decisions", result(st.Record(t.Context(), h.ID))(t).Decisions, []data.Decision{})
 	if _, err := st.Record(t.Context(), NewHandoff(t, st, NewAgent(t, st, nil).ID).ID); !errors.Is(err, daemon.ErrNotFound) {
 		t.Errorf("a handoff without a record: %v", err)
 	}
@@ -68,16 +65,13 @@ func recordIsReplaced(t *testing.T, st daemon.Store) {
 	if err := st.Commit(t.Context(), late); !errors.Is(err, daemon.ErrMoved) {
 		t.Errorf("a late move: %v", err)
 	}
-	got, err := st.Record(t.Context(), h.ID)
-	equal(t, "after a late move", must(t, got, err), *first)
+	equal(t, "after a late move", result(st.Record(t.Context(), h.ID))(t), *first)
 
 	second := WholeRecord(h)
 	second.Decisions = second.Decisions[:1]
 	Commit(t, st, Recorded(c.Move.Handoff, second))
-	got, err = st.Record(t.Context(), h.ID)
-	equal(t, "replaced", must(t, got, err), *second)
-	got, err = st.Record(t.Context(), other.HandoffID)
-	equal(t, "another handoff's", must(t, got, err), *other)
+	equal(t, "replaced", result(st.Record(t.Context(), h.ID))(t), *second)
+	equal(t, "another handoff's", result(st.Record(t.Context(), other.HandoffID))(t), *other)
 }
 
 func recordWithAnyBytes(t *testing.T, st daemon.Store) {
@@ -95,8 +89,7 @@ func recordWithAnyBytes(t *testing.T, st daemon.Store) {
 	given := with(h, bad)
 	given.At = want.At
 	Commit(t, st, Recorded(h, given))
-	got, err := st.Record(t.Context(), h.ID)
-	equal(t, "record", must(t, got, err), *want)
+	equal(t, "record", result(st.Record(t.Context(), h.ID))(t), *want)
 }
 
 func hooksLeaveTheRecordAlone(t *testing.T, st daemon.Store) {
@@ -110,6 +103,5 @@ func hooksLeaveTheRecordAlone(t *testing.T, st daemon.Store) {
 			Agents: []*daemon.Agent{tx.Agent}, Move: &daemon.Move{Handoff: tx.Handoff, From: tx.Handoff.Phase},
 		}}
 	})
-	got, err := st.Record(t.Context(), r.HandoffID)
-	equal(t, "record", must(t, got, err), *r)
+	equal(t, "record", result(st.Record(t.Context(), r.HandoffID))(t), *r)
 }

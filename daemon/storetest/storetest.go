@@ -1,8 +1,9 @@
-// Package storetest says what a [daemon.Store] does, as a suite that every store passes: the one on
-// PostgreSQL, and the one in memory that simulations run on. [Compare] draws changes from a seed and gives
-// them to two stores, which must answer the same.
+// Package storetest is the test suite that every [daemon.Store] must pass: the store on PostgreSQL, and the
+// store in memory on which simulations run. [Compare] draws actions from a seed and carries them out on two
+// stores, whose answers must be equal. Package db tests what only PostgreSQL has: locks, plans, connections and
+// migrations.
 //
-// What is about PostgreSQL itself (locks, plans, connections, migrations) is tested in package db.
+// Tests of the suite run at the same time, each with a store of its own. A crash leaves nothing but that store.
 package storetest
 
 import (
@@ -16,17 +17,16 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// Harness is an empty store, with what a test cannot do to it as the daemon does.
+// Harness is an empty store, and the writes that a test needs but cannot make by the store's own methods.
 type Harness struct {
 	Store daemon.Store
-	// SetHost has the daemon of a host be seen, with its data directory.
+	// SetHost writes the row of a host with its data directory, as the heartbeat of the host's daemon does.
 	SetHost func(t testing.TB, host, dataRoot string)
-	// Line commits n copies of an agent. Each is the successor of the one before, the first that of the agent,
-	// and their ids follow the agent's.
+	// Line commits n copies of an agent. Each is the successor of the one before; the first is the agent's own
+	// successor. Their ids follow the agent's id.
 	Line func(t testing.TB, first *daemon.Agent, n int)
 }
 
-// tests are the suite.
 var tests = []struct {
 	name string
 	run  func(*testing.T, Harness)
@@ -44,11 +44,11 @@ var tests = []struct {
 	{"MovedLeavesNothing", alone(movedLeavesNothing)},
 	{"EmptyChange", alone(emptyChange)},
 	{"ConstraintsKeepNonsenseOut", alone(constraintsKeepNonsenseOut)},
-	{"OneOfManyWritersOfARunWins", alone(oneOfManyWritersOfARunWins)},
-	{"MovedRunLeavesNothing", alone(movedRunLeavesNothing)},
+	{"OneOfManyWritersOfAPipelineWins", alone(oneOfManyWritersOfAPipelineWins)},
+	{"MovedPipelineLeavesNothing", alone(movedPipelineLeavesNothing)},
 	{"AStepLeavesOneOutput", alone(aStepLeavesOneOutput)},
 	{"TheNextStepBeginsAsOneEnds", alone(theNextStepBeginsAsOneEnds)},
-	{"ConstraintsKeepNonsenseOutOfRuns", alone(constraintsKeepNonsenseOutOfRuns)},
+	{"ConstraintsKeepNonsenseOutOfPipelines", alone(constraintsKeepNonsenseOutOfPipelines)},
 	{"AdmissionUnderPressure", alone(admissionUnderPressure)},
 	{"AdmissionCountsWhatIsAtWork", alone(admissionCountsWhatIsAtWork)},
 	{"AdmissionKeepsTheOrder", alone(admissionKeepsTheOrder)},
@@ -81,10 +81,10 @@ var tests = []struct {
 	{"UndoneHookLeavesNothing", alone(undoneHookLeavesNothing)},
 	{"HookWithAnyBytes", alone(hookWithAnyBytes)},
 	{"StoredHook", alone(storedHook)},
-	{"RunIsKeptWhole", alone(runIsKeptWhole)},
-	{"RunsKeepStrangeBytes", alone(runsKeepStrangeBytes)},
-	{"ListOfRuns", alone(listOfRuns)},
-	{"ReadersSeeNoRunHalfWritten", alone(readersSeeNoRunHalfWritten)},
+	{"PipelineIsKeptWhole", alone(pipelineIsKeptWhole)},
+	{"PipelinesKeepStrangeBytes", alone(pipelinesKeepStrangeBytes)},
+	{"ListOfPipelines", alone(listOfPipelines)},
+	{"ReadersSeeNoPipelineHalfWritten", alone(readersSeeNoPipelineHalfWritten)},
 	{"OpenPipelinesOfManyPending", alone(openPipelinesOfManyPending)},
 	{"RecordIsKeptWhole", alone(recordIsKeptWhole)},
 	{"RecordIsReplaced", alone(recordIsReplaced)},
@@ -112,7 +112,7 @@ var tests = []struct {
 	{"TimesAreMicroseconds", alone(timesAreMicroseconds)},
 }
 
-// alone is a test that needs nothing but a store.
+// alone wraps a test that needs nothing but a store.
 func alone(run func(*testing.T, daemon.Store)) func(*testing.T, Harness) {
 	return func(t *testing.T, h Harness) { run(t, h.Store) }
 }
@@ -127,7 +127,7 @@ func Run(t *testing.T, open func(*testing.T) Harness) {
 	}
 }
 
-// must unwraps the result of a call that may not fail.
+// must returns the result of a call that must not fail.
 func must[T any](t testing.TB, v T, err error) T {
 	t.Helper()
 	if err != nil {
@@ -136,7 +136,7 @@ func must[T any](t testing.TB, v T, err error) T {
 	return v
 }
 
-// now is a time that a store keeps exactly.
+// now returns the time in microseconds, as a store keeps it.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
 func ptr[T any](v T) *T { return &v }
@@ -148,7 +148,8 @@ func equal(t testing.TB, what string, got, want any) {
 	}
 }
 
-// violates reports whether a change was refused by a constraint of the schema, whose names all stores know.
+// violates reports whether a store refused a change because of the constraint. All stores use the names of the
+// schema's constraints.
 func violates(err error, constraint string) bool {
 	return err != nil && strings.Contains(err.Error(), strconv.Quote(constraint)) &&
 		!errors.Is(err, daemon.ErrMoved) && !errors.Is(err, daemon.ErrOpenHandoff) && !errors.Is(err, daemon.ErrNoRoom)

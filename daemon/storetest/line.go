@@ -6,7 +6,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// generations commits n agents, each the successor of the one before, the first that of previous.
+// generations commits n agents. Each is the successor of the one before; the first is the successor of previous.
 func generations(t testing.TB, st daemon.Store, previous *daemon.Agent, n int) []*daemon.Agent {
 	t.Helper()
 	var line []*daemon.Agent
@@ -22,7 +22,7 @@ func generations(t testing.TB, st daemon.Store, previous *daemon.Agent, n int) [
 	return line
 }
 
-// brief is a record as a line's list holds it.
+// brief returns a record as LineRecords returns it.
 func brief(r *daemon.Record) daemon.Record {
 	b := *r
 	b.Document, b.Context = "", ""
@@ -31,7 +31,7 @@ func brief(r *daemon.Record) daemon.Record {
 
 func recordsOfALine(t *testing.T, st daemon.Store) {
 	line := generations(t, st, nil, 4)
-	branch := generations(t, st, line[0], 2) // of a session that was resumed
+	branch := generations(t, st, line[0], 2) // the first agent has a second successor, for a resumed session
 	NewRecord(t, st, NewAgent(t, st, nil).ID)
 	one := NewRecord(t, st, line[0].ID)
 	old := NewHandoff(t, st, line[1].ID)
@@ -39,7 +39,7 @@ func recordsOfALine(t *testing.T, st daemon.Store) {
 	c.NewRecord = WholeRecord(old)
 	Commit(t, st, c)
 	two := NewRecord(t, st, line[1].ID)
-	NewHandoff(t, st, line[2].ID) // has none yet
+	NewHandoff(t, st, line[2].ID) // has no record yet
 	NewRecord(t, st, line[3].ID)
 	twoB := NewRecord(t, st, branch[0].ID)
 	for name, tt := range map[string]struct {
@@ -53,12 +53,11 @@ func recordsOfALine(t *testing.T, st daemon.Store) {
 		"first":         {line[0].ID, 9, []daemon.Record{}},
 		"unknown agent": {999, 9, []daemon.Record{}},
 	} {
-		got, err := st.LineRecords(t.Context(), daemon.LineQuery{AgentID: tt.agent, Limit: tt.limit, Messages: 99, MessageBytes: 1 << 20})
-		equal(t, name, must(t, got, err), tt.want)
+		equal(t, name, result(st.LineRecords(t.Context(), daemon.LineQuery{AgentID: tt.agent, Limit: tt.limit, Messages: 99, MessageBytes: 1 << 20}))(t), tt.want)
 	}
 }
 
-// messagesOfALine: messages are read until there are enough, from the nearest predecessor on.
+// messagesOfALine: the store returns messages of the nearest predecessor first, until there are enough.
 func messagesOfALine(t *testing.T, st daemon.Store) {
 	line := generations(t, st, nil, 4)
 	for _, a := range line {
@@ -77,9 +76,8 @@ func messagesOfALine(t *testing.T, st daemon.Store) {
 		"no more bytes":   {99, 1, []int{2, 0, 0}},
 		"no bytes at all": {99, 0, []int{0, 0, 0}},
 	} {
-		got, err := st.LineRecords(t.Context(), daemon.LineQuery{AgentID: line[3].ID, Messages: tt.messages, MessageBytes: tt.bytes})
 		var n []int
-		for _, rec := range must(t, got, err) {
+		for _, rec := range result(st.LineRecords(t.Context(), daemon.LineQuery{AgentID: line[3].ID, Messages: tt.messages, MessageBytes: tt.bytes}))(t) {
 			n = append(n, len(rec.Messages))
 		}
 		equal(t, name, n, tt.want)
@@ -93,7 +91,7 @@ func handoffsOfALine(t *testing.T, st daemon.Store) {
 	for _, a := range append(line, branch...) {
 		of[a] = NewHandoff(t, st, a.ID).ID
 	}
-	again := NewHandoff(t, st, NewAgent(t, st, nil).ID) // of another line
+	again := NewHandoff(t, st, NewAgent(t, st, nil).ID) // in another line
 	Commit(t, st, Moved(again, daemon.Cancelled))
 	NewHandoff(t, st, again.AgentID)
 	for name, tt := range map[string]struct {
@@ -109,12 +107,7 @@ func handoffsOfALine(t *testing.T, st daemon.Store) {
 		"more of one":   {again.AgentID, 9, []int64{again.ID + 1, again.ID}},
 		"unknown agent": {999, 9, []int64{}},
 	} {
-		got, err := st.LineHandoffs(t.Context(), tt.agent, tt.limit)
-		ids := []int64{}
-		for _, h := range must(t, got, err) {
-			ids = append(ids, h.ID)
-		}
-		equal(t, name, ids, tt.want)
+		equal(t, name, idsOf(result(st.LineHandoffs(t.Context(), tt.agent, tt.limit))(t)), tt.want)
 	}
 }
 
@@ -126,10 +119,9 @@ func lineInACircle(t *testing.T, st daemon.Store) {
 	for _, a := range line {
 		records = append(records, NewRecord(t, st, a.ID))
 	}
-	got, err := st.LineRecords(t.Context(), daemon.LineQuery{AgentID: line[1].ID, Limit: 9, Messages: 99, MessageBytes: 1 << 20})
-	equal(t, "records", must(t, got, err), []daemon.Record{brief(records[0]), brief(records[2])})
-	handoffs, err := st.LineHandoffs(t.Context(), line[1].ID, 9)
-	if n := len(must(t, handoffs, err)); n != 3 {
+	equal(t, "records", result(st.LineRecords(t.Context(), daemon.LineQuery{AgentID: line[1].ID, Limit: 9, Messages: 99, MessageBytes: 1 << 20}))(t), []daemon.Record{brief(records[0]), brief(records[2])})
+	handoffs := result(st.LineHandoffs(t.Context(), line[1].ID, 9))(t)
+	if n := len(handoffs); n != 3 {
 		t.Errorf("%d handoffs", n)
 	}
 }
@@ -140,11 +132,10 @@ func lineIsLookedBackOverAThousandAgents(t *testing.T, h Harness) {
 	r := NewRecord(t, st, first.ID)
 	h.Line(t, first, 1001)
 	for back, want := range map[int64][]daemon.Record{1000: {brief(r)}, 1001: {}} {
-		got, err := st.LineRecords(t.Context(), daemon.LineQuery{AgentID: first.ID + back, Limit: 9, Messages: 99, MessageBytes: 1 << 20})
-		equal(t, "records", must(t, got, err), want)
+		equal(t, "records", result(st.LineRecords(t.Context(), daemon.LineQuery{AgentID: first.ID + back, Limit: 9, Messages: 99, MessageBytes: 1 << 20}))(t), want)
 	}
-	handoffs, err := st.LineHandoffs(t.Context(), first.ID+1001, 9)
-	if n := len(must(t, handoffs, err)); n != 1 {
+	handoffs := result(st.LineHandoffs(t.Context(), first.ID+1001, 9))(t)
+	if n := len(handoffs); n != 1 {
 		t.Errorf("%d handoffs", n)
 	}
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// RanTo returns a copy of p in another status, with all its steps, as a change.
-func RanTo(p *daemon.Pipeline, status daemon.PipelineStatus) *daemon.Change {
+// PipelineMoved returns a change that writes a copy of p in another status, with all its steps.
+func PipelineMoved(p *daemon.Pipeline, status daemon.PipelineStatus) *daemon.Change {
 	next := *p
 	next.Steps = slices.Clone(p.Steps)
-	To(status)(&next)
+	InStatus(status)(&next)
 	m := &daemon.RunMove{Pipeline: &next}
 	for i := range next.Steps {
 		m.Steps = append(m.Steps, &next.Steps[i])
@@ -23,19 +23,19 @@ func RanTo(p *daemon.Pipeline, status daemon.PipelineStatus) *daemon.Change {
 	return &daemon.Change{Run: m}
 }
 
-func oneOfManyWritersOfARunWins(t *testing.T, st daemon.Store) {
-	p := NewRun(t, st, 1, nil)
+func oneOfManyWritersOfAPipelineWins(t *testing.T, st daemon.Store) {
+	p := NewPipeline(t, st, 1, nil)
 	var wg sync.WaitGroup
 	var won atomic.Int64
 	for i := range 16 {
-		c := RanTo(p, daemon.PipelineRunning)
+		c := PipelineMoved(p, daemon.PipelineRunning)
 		c.Run.Steps[0].Input = fmt.Sprint(i)
 		c.Events = []*daemon.Event{{Type: "t", Host: "h1"}}
 		wg.Go(func() {
 			err := st.Commit(t.Context(), c)
 			if err == nil {
 				won.Add(1)
-				equal(t, "step", RunOf(t, st, p.ID).Steps[0].Input, fmt.Sprint(i))
+				equal(t, "step", PipelineOf(t, st, p.ID).Steps[0].Input, fmt.Sprint(i))
 			} else if !errors.Is(err, daemon.ErrMoved) {
 				t.Error(err)
 			}
@@ -47,13 +47,13 @@ func oneOfManyWritersOfARunWins(t *testing.T, st daemon.Store) {
 	}
 }
 
-// movedRunLeavesNothing lets each guard in turn meet a row that is not as it was read.
-func movedRunLeavesNothing(t *testing.T, st daemon.Store) {
-	p, other := NewRun(t, st, 2, To(daemon.PipelineRunning)), NewRun(t, st, 1, nil)
+// movedPipelineLeavesNothing: for each guard in turn the row is not as it was read. The whole change is refused.
+func movedPipelineLeavesNothing(t *testing.T, st daemon.Store) {
+	p, other := NewPipeline(t, st, 2, InStatus(daemon.PipelineRunning)), NewPipeline(t, st, 1, nil)
 	a := NewWorker(t, st, p, 0)
-	p = RunOf(t, st, p.ID)
+	p = PipelineOf(t, st, p.ID)
 	change := func() *daemon.Change {
-		c := RanTo(p, daemon.PipelineWaiting)
+		c := PipelineMoved(p, daemon.PipelineWaiting)
 		c.Run.Pipeline.Note, c.Run.Steps[0].Comment, c.Run.Steps[1].Comment = "changed", "changed", "changed"
 		agent := *a
 		agent.Cwd = "/changed"
@@ -63,14 +63,14 @@ func movedRunLeavesNothing(t *testing.T, st daemon.Store) {
 			PipelineID: &p.ID, StepID: &p.Steps[1].ID,
 		}
 		c.NewDeliveries = []*daemon.Delivery{ADelivery(t, st, a.ID)}
-		c.NewPipeline = ARun(t, st, 2)
+		c.NewPipeline = APipeline(t, st, 2)
 		c.NewOutput = WholeOutput(t, st, p.Steps[0].ID, c.NewAgent.ID)
 		c.Events = []*daemon.Event{{Type: "t", Host: "h1"}}
 		return c
 	}
 	for name, spoil := range map[string]func(*daemon.Change){
 		"seq":            func(c *daemon.Change) { c.Run.Pipeline.Seq++ },
-		"no run":         func(c *daemon.Change) { c.Run.Pipeline.ID = 999 },
+		"no pipeline":    func(c *daemon.Change) { c.Run.Pipeline.ID = 999 },
 		"no step":        func(c *daemon.Change) { c.Run.Steps[1].ID = 999 },
 		"another's step": func(c *daemon.Change) { c.Run.Steps[1].ID = other.Steps[0].ID },
 		"agent":          func(c *daemon.Change) { c.Agents[0].Rev++ },
@@ -86,10 +86,10 @@ func movedRunLeavesNothing(t *testing.T, st daemon.Store) {
 			t.Errorf("%s: the change's rows were advanced", name)
 		}
 	}
-	Commit(t, st, change()) // unspoilt it goes through
+	Commit(t, st, change()) // with all guards right the same change is committed
 	left := everything(t, st)
 	steps, outputs := 0, 0
-	for _, p := range left.Runs {
+	for _, p := range left.Pipelines {
 		for _, s := range p.Steps {
 			steps++
 			if s.LatestHandoff != nil {
@@ -97,49 +97,49 @@ func movedRunLeavesNothing(t *testing.T, st daemon.Store) {
 			}
 		}
 	}
-	equal(t, "rows of a commit", [6]int{len(left.Runs), steps, outputs, len(left.Agents), len(left.Deliveries), len(left.Events)},
+	equal(t, "rows of a commit", [6]int{len(left.Pipelines), steps, outputs, len(left.Agents), len(left.Deliveries), len(left.Events)},
 		[6]int{3, 5, 1, 2, 1, 1})
 }
 
 func aStepLeavesOneOutput(t *testing.T, st daemon.Store) {
-	p := NewRun(t, st, 2, To(daemon.PipelineRunning))
+	p := NewPipeline(t, st, 2, InStatus(daemon.PipelineRunning))
 	a := NewWorker(t, st, p, 0)
 	o := WholeOutput(t, st, p.Steps[0].ID, a.ID)
 	Commit(t, st, &daemon.Change{NewOutput: o})
-	before := RunOf(t, st, p.ID)
-	c := RanTo(p, daemon.PipelineDone)
+	before := PipelineOf(t, st, p.ID)
+	c := PipelineMoved(p, daemon.PipelineDone)
 	c.NewOutput = WholeOutput(t, st, p.Steps[0].ID, a.ID)
 	c.Events = []*daemon.Event{{Type: "t", Host: "h1"}}
 	if err := st.Commit(t.Context(), c); !errors.Is(err, daemon.ErrMoved) {
 		t.Errorf("second output: %v, want ErrMoved", err)
 	}
-	equal(t, "run", RunOf(t, st, p.ID), before)
+	equal(t, "pipeline", PipelineOf(t, st, p.ID), before)
 	equal(t, "events", len(events(t, st)), 0)
 	c.NewOutput.StepID = p.Steps[1].ID
 	Commit(t, st, c)
 }
 
-// theNextStepBeginsAsOneEnds names the steps in the order in which the index of the running step
-// would refuse them.
+// theNextStepBeginsAsOneEnds passes the steps in an order in which the index steps_one_running would refuse them
+// if the store wrote them one after the other.
 func theNextStepBeginsAsOneEnds(t *testing.T, st daemon.Store) {
-	p := NewRun(t, st, 2, func(p *daemon.Pipeline) {
-		To(daemon.PipelineRunning)(p)
+	p := NewPipeline(t, st, 2, func(p *daemon.Pipeline) {
+		InStatus(daemon.PipelineRunning)(p)
 		p.Steps[0].Status = daemon.StepRunning
 	})
-	c := RanTo(p, daemon.PipelineRunning)
+	c := PipelineMoved(p, daemon.PipelineRunning)
 	c.Run.Steps[0].Status, c.Run.Steps[1].Status = daemon.StepDone, daemon.StepRunning
 	slices.Reverse(c.Run.Steps)
 	order := slices.Clone(c.Run.Steps)
 	Commit(t, st, c)
 	equal(t, "the caller's list", c.Run.Steps, order)
-	got := RunOf(t, st, p.ID)
+	got := PipelineOf(t, st, p.ID)
 	equal(t, "steps", []daemon.StepStatus{got.Steps[0].Status, got.Steps[1].Status}, []daemon.StepStatus{daemon.StepDone, daemon.StepRunning})
 }
 
-func constraintsKeepNonsenseOutOfRuns(t *testing.T, st daemon.Store) {
-	p := NewRun(t, st, 2, nil)
+func constraintsKeepNonsenseOutOfPipelines(t *testing.T, st daemon.Store) {
+	p := NewPipeline(t, st, 2, nil)
 	run := func(change func(*daemon.Pipeline)) *daemon.Change {
-		q := ARun(t, st, 2)
+		q := APipeline(t, st, 2)
 		change(q)
 		return &daemon.Change{NewPipeline: q}
 	}

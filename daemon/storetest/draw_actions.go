@@ -9,16 +9,16 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// commit draws a change.
-func (d *drawer) commit() step {
+// commit draws a change to commit.
+func (d *drawer) commit() action {
 	c, what := d.change()
-	return step{"commit " + what, func(t testing.TB, st daemon.Store) (any, error) {
+	return action{"commit " + what, func(t testing.TB, st daemon.Store) (any, error) {
 		err := st.Commit(t.Context(), c)
 		return c, err
 	}}
 }
 
-// change draws one to three things that a change can hold.
+// change draws a change of one to three parts, and up to two events.
 func (d *drawer) change() (c *daemon.Change, what string) {
 	c = &daemon.Change{}
 	var parts []string
@@ -35,7 +35,7 @@ func (d *drawer) change() (c *daemon.Change, what string) {
 func (d *drawer) part(c *daemon.Change) string {
 	parts := []func(*daemon.Change) string{d.addAgent}
 	if len(d.agents) > 1 {
-		parts = append(parts, d.changeAgent, d.addHandoff, d.addDelivery, d.addDelivery, d.drop, d.addRun)
+		parts = append(parts, d.changeAgent, d.addHandoff, d.addDelivery, d.addDelivery, d.drop, d.addPipeline)
 	}
 	if len(d.handoffs) > 0 {
 		parts = append(parts, d.move, d.move, d.addRecord)
@@ -43,8 +43,8 @@ func (d *drawer) part(c *daemon.Change) string {
 	if len(d.deliveries) > 0 {
 		parts = append(parts, d.changeDelivery, d.changeDelivery)
 	}
-	if len(d.runs) > 0 {
-		parts = append(parts, d.changeRun, d.changeRun, d.addOutput)
+	if len(d.pipelines) > 0 {
+		parts = append(parts, d.changePipeline, d.changePipeline, d.addOutput)
 	}
 	return one(d, parts...)(c)
 }
@@ -99,21 +99,21 @@ func (d *drawer) drop(c *daemon.Change) string {
 	return "dropped deliveries"
 }
 
-func (d *drawer) addRun(c *daemon.Change) string {
-	c.NewPipeline, c.Admit = d.newRun(), d.rand.IntN(4)
-	return "new run"
+func (d *drawer) addPipeline(c *daemon.Change) string {
+	c.NewPipeline, c.Admit = d.newPipeline(), d.rand.IntN(4)
+	return "new pipeline"
 }
 
-func (d *drawer) changeRun(c *daemon.Change) string {
-	p := one(d, d.runs...)
+func (d *drawer) changePipeline(c *daemon.Change) string {
+	p := one(d, d.pipelines...)
 	d.stale(&p.Seq)
-	c.Run, c.Admit = &daemon.RunMove{Pipeline: d.run(&p)}, d.rand.IntN(4)
+	c.Run, c.Admit = &daemon.RunMove{Pipeline: d.pipeline(&p)}, d.rand.IntN(4)
 	for i := range p.Steps {
 		if d.half() {
-			c.Run.Steps = append(c.Run.Steps, d.runStep(&p.Steps[i]))
+			c.Run.Steps = append(c.Run.Steps, d.step(&p.Steps[i]))
 		}
 	}
-	return fmt.Sprintf("run %d to %s", p.ID, p.Status)
+	return fmt.Sprintf("pipeline %d to %s", p.ID, p.Status)
 }
 
 func (d *drawer) addOutput(c *daemon.Change) string {
@@ -121,17 +121,17 @@ func (d *drawer) addOutput(c *daemon.Change) string {
 	return "output"
 }
 
-// stale has a guard be another one than was read, now and then.
+// stale now and then makes a guard differ from the one that was read.
 func (d *drawer) stale(guard *int64) {
 	if !d.mostly() {
 		*guard += int64(d.rand.IntN(3) - 1)
 	}
 }
 
-// hook draws a hook, which may have come before, and what follows from it.
-func (d *drawer) hook() step {
+// hook draws a hook and the decision about it. An earlier hook may have had the same key.
+func (d *drawer) hook() action {
 	in := daemon.HookInput{
-		Key: fmt.Sprint("k", d.rand.IntN(d.step+2)), Event: one(d, "Stop", "SessionStart"), Host: one(d, hosts...),
+		Key: fmt.Sprint("k", d.rand.IntN(d.n+2)), Event: one(d, "Stop", "SessionStart"), Host: one(d, hosts...),
 		SessionID: one(d, "", "s1", "s2"), Body: d.event().Payload, At: one(d, time.Time{}, d.at()), Replayed: d.half(),
 	}
 	switch d.rand.IntN(3) {
@@ -149,7 +149,7 @@ func (d *drawer) hook() step {
 	fresh := d.agent(&daemon.Agent{})
 	fresh.Managed, fresh.PID, fresh.PIDStart, fresh.LaunchHash = false, in.PID, in.PIDStart, nil
 	writes, moves := d.half(), d.half()
-	return step{"hook " + in.Key, func(t testing.TB, st daemon.Store) (any, error) {
+	return action{"hook " + in.Key, func(t testing.TB, st daemon.Store) (any, error) {
 		var seen daemon.HookTx
 		res, err := st.RecordHook(t.Context(), in, func(tx daemon.HookTx) daemon.HookDecision {
 			seen = tx
@@ -177,8 +177,8 @@ func (d *drawer) hook() step {
 	}}
 }
 
-// mark draws events of which the operator was told.
-func (d *drawer) mark() step {
+// mark draws events to mark as notified.
+func (d *drawer) mark() action {
 	var ids []int64
 	for range d.rand.IntN(3) {
 		ids = append(ids, d.eventID())
@@ -189,19 +189,19 @@ func (d *drawer) mark() step {
 		}
 	}
 	told := maybe(d, *d.event())
-	return step{fmt.Sprint("mark ", ids), func(t testing.TB, st daemon.Store) (any, error) {
+	return action{fmt.Sprint("mark ", ids), func(t testing.TB, st daemon.Store) (any, error) {
 		err := st.MarkAlerted(t.Context(), ids, told)
 		return told, err
 	}}
 }
 
-func (d *drawer) prefer() step {
+func (d *drawer) prefer() action {
 	host, waiting, completed, told := one(d, hosts...), d.half(), d.half(), maybe(d, *d.event())
-	return step{"preferences of " + host, func(t testing.TB, st daemon.Store) (any, error) {
+	return action{"preferences of " + host, func(t testing.TB, st daemon.Store) (any, error) {
 		var was daemon.NotificationPreferences
 		p, err := st.ChangeNotificationPreferences(t.Context(), host, func(p *daemon.NotificationPreferences) *daemon.Event {
 			was = *p
-			was.UpdatedAt = nil // p's own is set afterwards
+			was.UpdatedAt = nil // the store sets it afterwards
 			p.Waiting, p.Completed = waiting, completed
 			return told
 		})
@@ -209,13 +209,13 @@ func (d *drawer) prefer() step {
 	}}
 }
 
-func (d *drawer) prune() step {
+func (d *drawer) prune() action {
 	l := daemon.PruneLimits{
 		Before: one(d, time.Time{}, d.at(), d.at(), time.Now().Add(time.Hour)), Rows: int64(d.rand.IntN(6)), Max: d.rand.IntN(4),
 	}
 	hooks := d.rand.IntN(3) == 0
-	return step{fmt.Sprintf("prune %+v", l), func(t testing.TB, st daemon.Store) (any, error) {
-		if hooks && l.Max == 0 { // hooks of one moment have no order among them
+	return action{fmt.Sprintf("prune %+v", l), func(t testing.TB, st daemon.Store) (any, error) {
+		if hooks && l.Max == 0 { // with a maximum the stores may choose different hooks of the same moment
 			done, err := st.PruneHooks(t.Context(), l)
 			return done, err
 		}
@@ -224,8 +224,8 @@ func (d *drawer) prune() step {
 	}}
 }
 
-// question draws a list with a filter.
-func (d *drawer) question() step {
+// list draws a list with a filter.
+func (d *drawer) list() action {
 	persona, host, limit := one(d, "", "developer"), one(d, "", "h1"), d.rand.IntN(4)
 	switch d.rand.IntN(9) {
 	case 0:
@@ -242,19 +242,19 @@ func (d *drawer) question() step {
 		return ask("handoffs", func(t testing.TB, st daemon.Store) (any, error) { return st.Handoffs(t.Context(), f) })
 	case 2:
 		f := daemon.PipelineFilter{
-			Status: one(d, "", daemon.PipelineRunning), Template: one(d, "", "quick_fix"), Host: host, Open: d.half(), Before: one(d, 0, d.runID()), Limit: limit,
+			Status: one(d, "", daemon.PipelineRunning), Template: one(d, "", "quick_fix"), Host: host, Open: d.half(), Before: one(d, 0, d.pipelineID()), Limit: limit,
 		}
-		return ask("runs", func(t testing.TB, st daemon.Store) (any, error) { return st.Pipelines(t.Context(), f) })
+		return ask("pipelines", func(t testing.TB, st daemon.Store) (any, error) { return st.Pipelines(t.Context(), f) })
 	case 3:
 		f := daemon.EventFilter{
 			After: one(d, 0, d.eventID()), Types: one(d, nil, []string{"agent_idle", "Other"}), AgentID: one(d, 0, d.agentID()),
-			HandoffID: one(d, 0, d.handoffID()), PipelineID: one(d, 0, d.runID()), Limit: limit,
+			HandoffID: one(d, 0, d.handoffID()), PipelineID: one(d, 0, d.pipelineID()), Limit: limit,
 		}
 		return ask("events", func(t testing.TB, st daemon.Store) (any, error) { return st.Events(t.Context(), f) })
 	case 4, 5:
 		f := daemon.AuditFilter{
 			Types: one(d, nil, nil, []string{"agent_idle", "Other"}), TypePrefix: one(d, "", "", "agent_"), AgentID: one(d, 0, 0, d.agentID()),
-			HandoffID: one(d, 0, 0, d.handoffID()), PipelineID: one(d, 0, 0, d.runID()), Host: host, Persona: persona,
+			HandoffID: one(d, 0, 0, d.handoffID()), PipelineID: one(d, 0, 0, d.pipelineID()), Host: host, Persona: persona,
 			Since: one(d, time.Time{}, d.at()), Until: one(d, time.Time{}, d.at()), Text: one(d, "", "ÜNDER", "1.50", "OTH", `": `, "%"),
 			Before: one(d, 0, d.eventID()), Limit: limit,
 		}
@@ -270,7 +270,8 @@ func (d *drawer) question() step {
 			return []any{list, sent}, err
 		})
 	case 7:
-		// About so many bytes is a matter of how they are stored: either none are too many, or all are few.
+		// How many bytes a message takes depends on the store. So the limit is one that every message exceeds, or
+		// one that none reaches.
 		q := daemon.LineQuery{AgentID: d.agentID(), Limit: limit, Messages: d.rand.IntN(5), MessageBytes: one(d, int64(0), 1<<20)}
 		return ask("line", func(t testing.TB, st daemon.Store) (any, error) {
 			records, err := st.LineRecords(t.Context(), q)
@@ -285,6 +286,6 @@ func (d *drawer) question() step {
 	return ask("id", func(t testing.TB, st daemon.Store) (any, error) { return st.NextID(t.Context(), kind) })
 }
 
-func ask(what string, do func(testing.TB, daemon.Store) (any, error)) step {
-	return step{"list of " + what, do}
+func ask(what string, do func(testing.TB, daemon.Store) (any, error)) action {
+	return action{"list of " + what, do}
 }

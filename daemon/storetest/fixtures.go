@@ -11,7 +11,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// Commit carries out a change that may not fail.
+// Commit commits a change that the store must not refuse.
 func Commit(t testing.TB, st daemon.Store, c *daemon.Change) {
 	t.Helper()
 	if err := st.Commit(t.Context(), c); err != nil {
@@ -21,11 +21,11 @@ func Commit(t testing.TB, st daemon.Store, c *daemon.Change) {
 
 func nextOf(t testing.TB, st daemon.Store, kind daemon.IDKind) int64 {
 	t.Helper()
-	id, err := st.NextID(t.Context(), kind)
-	return must(t, id, err)
+	id := result(st.NextID(t.Context(), kind))(t)
+	return id
 }
 
-// NewAgent commits an agent of host h1.
+// NewAgent commits an agent of host h1, after change if that is not nil.
 func NewAgent(t testing.TB, st daemon.Store, change func(*daemon.Agent)) *daemon.Agent {
 	t.Helper()
 	id := nextOf(t, st, daemon.AgentIDs)
@@ -40,7 +40,7 @@ func NewAgent(t testing.TB, st daemon.Store, change func(*daemon.Agent)) *daemon
 	return a
 }
 
-// AHandoff is a handoff of an agent of host h1, not committed.
+// AHandoff returns a handoff of an agent of host h1, not committed.
 func AHandoff(t testing.TB, st daemon.Store, agentID int64) *daemon.Handoff {
 	t.Helper()
 	id := nextOf(t, st, daemon.HandoffIDs)
@@ -58,7 +58,7 @@ func NewHandoff(t testing.TB, st daemon.Store, agentID int64) *daemon.Handoff {
 	return h
 }
 
-// ADelivery is a message for an agent, not committed.
+// ADelivery returns a message for an agent, not committed.
 func ADelivery(t testing.TB, st daemon.Store, agentID int64) *daemon.Delivery {
 	t.Helper()
 	return &daemon.Delivery{
@@ -75,7 +75,7 @@ func NewDelivery(t testing.TB, st daemon.Store, agentID int64) *daemon.Delivery 
 	return d
 }
 
-// Moved returns a copy of h in another phase, as a change.
+// Moved returns a change that moves a copy of h to another phase.
 func Moved(h *daemon.Handoff, to daemon.Phase) *daemon.Change {
 	next := *h
 	next.Phase, next.PhaseAt = to, now()
@@ -92,8 +92,8 @@ func Moved(h *daemon.Handoff, to daemon.Phase) *daemon.Change {
 
 var filled atomic.Int64
 
-// fill gives every field of a struct a value that is neither zero nor another field's, so that a
-// column that is missing or in another's place shows.
+// fill gives every field of a struct a value that is neither zero nor another field's value. So a test notices a
+// column that is missing or that is exchanged with another.
 func fill(v reflect.Value) {
 	n := filled.Add(1)
 	switch v.Interface().(type) {
@@ -101,7 +101,7 @@ func fill(v reflect.Value) {
 		v.Set(reflect.ValueOf(time.Date(2026, 1, 2, 3, 4, int(n%60), int(n)*1000, time.UTC)))
 		return
 	case []byte, json.RawMessage:
-		v.SetBytes(fmt.Append(nil, n)) // a number is JSON, too
+		v.SetBytes(fmt.Append(nil, n)) // a number is valid JSON
 		return
 	}
 	switch v.Kind() {

@@ -8,35 +8,34 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// endedAgo has an agent have ended so long ago.
+// endedAgo returns a change for [NewAgent]: the agent ended that long ago.
 func endedAgo(ago time.Duration) func(*daemon.Agent) {
 	return func(a *daemon.Agent) { a.State, a.EndedAt = daemon.Ended, ptr(now().Add(-ago)) }
 }
 
-// forget prunes what ended over an hour ago, two at a time.
+// forget prunes the agents and pipelines that ended over an hour ago, two at a time.
 func forget(t *testing.T, st daemon.Store) (all daemon.PrunedHistory) {
 	t.Helper()
 	for {
-		some, err := st.PruneHistory(t.Context(), now().Add(-time.Hour), 2)
-		if must(t, some, err) == (daemon.PrunedHistory{}) {
+		some := result(st.PruneHistory(t.Context(), now().Add(-time.Hour), 2))(t)
+		if some == (daemon.PrunedHistory{}) {
 			return all
 		}
 		all.Runs, all.Agents, all.Handoffs = all.Runs+some.Runs, all.Agents+some.Agents, all.Handoffs+some.Handoffs
 	}
 }
 
-// end has agents have ended two hours ago.
+// end marks agents as ended two hours ago.
 func end(t *testing.T, st daemon.Store, agents ...*daemon.Agent) {
 	t.Helper()
 	for _, a := range agents {
-		fresh, err := st.Agent(t.Context(), a.ID)
-		must(t, fresh, err)
+		fresh := result(st.Agent(t.Context(), a.ID))(t)
 		endedAgo(2 * time.Hour)(&fresh)
 		Commit(t, st, &daemon.Change{Agents: []*daemon.Agent{&fresh}})
 	}
 }
 
-// handedOver commits a completed handoff with its record, and the delivery of its instruction.
+// handedOver commits a completed handoff with its record and with the delivery of its instruction.
 func handedOver(t *testing.T, st daemon.Store, from, to *daemon.Agent) {
 	t.Helper()
 	h := NewHandoff(t, st, from.ID)
@@ -50,12 +49,12 @@ func handedOver(t *testing.T, st daemon.Store, from, to *daemon.Agent) {
 	Commit(t, st, Moved(c.Move.Handoff, daemon.Completed))
 }
 
-// pruneHistory deletes a line and a run with all that belongs to them, and nothing else.
+// pruneHistory: the store deletes a line and a pipeline with everything that belongs to them, and nothing else.
 func pruneHistory(t *testing.T, st daemon.Store) {
 	stays := NewAgent(t, st, nil)
 	NewRecord(t, st, NewAgent(t, st, endedAgo(time.Minute)).ID)
 	NewDelivery(t, st, stays.ID)
-	NewRun(t, st, 1, To(daemon.PipelineRunning))
+	NewPipeline(t, st, 1, InStatus(daemon.PipelineRunning))
 	before := everything(t, st)
 
 	first := NewAgent(t, st, nil)
@@ -66,18 +65,17 @@ func pruneHistory(t *testing.T, st daemon.Store) {
 	in := Input("k")
 	in.LaunchHash = second.LaunchHash
 	hook, _ := RecordHook(t, st, in, nil)
-	p := NewRun(t, st, 2, nil)
+	p := NewPipeline(t, st, 2, nil)
 	worker := NewWorker(t, st, p, 0)
 	Commit(t, st, &daemon.Change{NewOutput: WholeOutput(t, st, p.Steps[0].ID, worker.ID)})
-	over := RanTo(RunOf(t, st, p.ID), daemon.PipelineDone)
+	over := PipelineMoved(PipelineOf(t, st, p.ID), daemon.PipelineDone)
 	over.Run.Pipeline.FinishedAt = ptr(now().Add(-2 * time.Hour))
 	Commit(t, st, over)
 	end(t, st, first, second, third, worker)
 
 	all := everything(t, st)
-	would, err := st.WouldPrune(t.Context(), daemon.PruneLimits{Before: now().Add(time.Hour)}, now().Add(-time.Hour))
-	equal(t, "would be pruned", must(t, would, err), daemon.PruneReport{Agents: 4, Handoffs: 2, Pipelines: 1})
-	equal(t, "left by that", everything(t, st), all)
+	equal(t, "would be pruned", result(st.WouldPrune(t.Context(), daemon.PruneLimits{Before: now().Add(time.Hour)}, now().Add(-time.Hour)))(t), daemon.PruneReport{Agents: 4, Handoffs: 2, Pipelines: 1})
+	equal(t, "after WouldPrune", everything(t, st), all)
 	equal(t, "pruned", forget(t, st), daemon.PrunedHistory{Runs: 1, Agents: 4, Handoffs: 2})
 	equal(t, "left", everything(t, st), before)
 	if _, err := st.StoredHook(t.Context(), hook.HookID); !errors.Is(err, daemon.ErrNotFound) {
@@ -85,27 +83,28 @@ func pruneHistory(t *testing.T, st daemon.Store) {
 	}
 }
 
-// pruneHistoryKeepsWhatIsNeeded: of a line that goes on all is kept, and so is whatever is not over.
+// pruneHistoryKeepsWhatIsNeeded: the store keeps every agent of a line with an active agent, and everything that
+// is still open.
 func pruneHistoryKeepsWhatIsNeeded(t *testing.T, st daemon.Store) {
 	old := endedAgo(2 * time.Hour)
 	first := NewAgent(t, st, old)
 	second := NewAgent(t, st, func(a *daemon.Agent) { old(a); a.PreviousAgentID = &first.ID })
 	handedOver(t, st, first, second)
-	third := NewAgent(t, st, func(a *daemon.Agent) { a.PreviousAgentID = &second.ID }) // works
-	NewHandoff(t, st, NewAgent(t, st, old).ID)                                         // open
-	NewDelivery(t, st, NewAgent(t, st, old).ID)                                        // open
-	lives := NewAgent(t, st, nil)
-	NewAgent(t, st, func(a *daemon.Agent) { old(a); a.PreviousAgentID = &lives.ID }) // before it, one that goes on
-	arrives := NewHandoff(t, st, lives.ID)
-	arrives.SuccessorID = &NewAgent(t, st, old).ID
-	Commit(t, st, &daemon.Change{Move: &daemon.Move{Handoff: arrives, From: arrives.Phase}}) // to one that ended before its time
-	p := NewRun(t, st, 1, To(daemon.PipelineRunning))
-	end(t, st, NewWorker(t, st, p, 0)) // its run goes on
-	NewRun(t, st, 1, To(daemon.PipelineFailed))
+	third := NewAgent(t, st, func(a *daemon.Agent) { a.PreviousAgentID = &second.ID }) // is active
+	NewHandoff(t, st, NewAgent(t, st, old).ID)                                         // is open
+	NewDelivery(t, st, NewAgent(t, st, old).ID)                                        // is open
+	active := NewAgent(t, st, nil)
+	NewAgent(t, st, func(a *daemon.Agent) { old(a); a.PreviousAgentID = &active.ID }) // its predecessor is active
+	open := NewHandoff(t, st, active.ID)
+	open.SuccessorID = &NewAgent(t, st, old).ID // has ended, but its handoff is open
+	Commit(t, st, &daemon.Change{Move: &daemon.Move{Handoff: open, From: open.Phase}})
+	p := NewPipeline(t, st, 1, InStatus(daemon.PipelineRunning))
+	end(t, st, NewWorker(t, st, p, 0)) // its pipeline is open
+	NewPipeline(t, st, 1, InStatus(daemon.PipelineFailed))
 	before := everything(t, st)
 	equal(t, "pruned", forget(t, st), daemon.PrunedHistory{})
 	equal(t, "left", everything(t, st), before)
 
 	end(t, st, third)
-	equal(t, "pruned when the line is over", forget(t, st), daemon.PrunedHistory{Agents: 3, Handoffs: 1})
+	equal(t, "pruned when the whole line has ended", forget(t, st), daemon.PrunedHistory{Agents: 3, Handoffs: 1})
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// ARun is a run of host h1 that is pending, with steps that are, too.
-func ARun(t testing.TB, st daemon.Store, steps int) *daemon.Pipeline {
+// APipeline returns a pending pipeline of host h1 with that many pending steps, not committed.
+func APipeline(t testing.TB, st daemon.Store, steps int) *daemon.Pipeline {
 	t.Helper()
 	p := &daemon.Pipeline{
 		ID: nextOf(t, st, daemon.PipelineIDs), Title: "t", Template: "quick_fix", Host: "h1", Status: daemon.PipelinePending,
@@ -26,10 +26,10 @@ func ARun(t testing.TB, st daemon.Store, steps int) *daemon.Pipeline {
 	return p
 }
 
-// NewRun commits a run of host h1, after change.
-func NewRun(t testing.TB, st daemon.Store, steps int, change func(*daemon.Pipeline)) *daemon.Pipeline {
+// NewPipeline commits a pipeline of host h1, after change if that is not nil.
+func NewPipeline(t testing.TB, st daemon.Store, steps int, change func(*daemon.Pipeline)) *daemon.Pipeline {
 	t.Helper()
-	p := ARun(t, st, steps)
+	p := APipeline(t, st, steps)
 	if change != nil {
 		change(p)
 	}
@@ -37,8 +37,8 @@ func NewRun(t testing.TB, st daemon.Store, steps int, change func(*daemon.Pipeli
 	return p
 }
 
-// To returns a change of a run's status, for [NewRun].
-func To(status daemon.PipelineStatus) func(*daemon.Pipeline) {
+// InStatus returns a change for [NewPipeline]: the pipeline is in that status.
+func InStatus(status daemon.PipelineStatus) func(*daemon.Pipeline) {
 	return func(p *daemon.Pipeline) {
 		p.Status, p.Error, p.FinishedAt = status, nil, nil
 		if !p.Open() {
@@ -56,15 +56,15 @@ func NewWorker(t testing.TB, st daemon.Store, p *daemon.Pipeline, step int) *dae
 	return NewAgent(t, st, func(a *daemon.Agent) { a.PipelineID, a.StepID = &p.ID, &p.Steps[step].ID })
 }
 
-// RunOf returns a run as it is stored.
-func RunOf(t testing.TB, st daemon.Store, id int64) *daemon.Pipeline {
+// PipelineOf returns a pipeline as the store has it.
+func PipelineOf(t testing.TB, st daemon.Store, id int64) *daemon.Pipeline {
 	t.Helper()
-	p, err := st.Pipeline(t.Context(), id)
-	return ptr(must(t, p, err))
+	p := result(st.Pipeline(t.Context(), id))(t)
+	return ptr(p)
 }
 
-// wholeRun is a run in which no field of what is written is empty.
-func wholeRun(t testing.TB, st daemon.Store) *daemon.Pipeline {
+// wholePipeline returns a pipeline in which no field that a store writes is empty, not committed.
+func wholePipeline(t testing.TB, st daemon.Store) *daemon.Pipeline {
 	t.Helper()
 	var p daemon.Pipeline
 	fill(reflect.ValueOf(&p).Elem())
@@ -77,7 +77,7 @@ func wholeRun(t testing.TB, st daemon.Store) *daemon.Pipeline {
 	return &p
 }
 
-// WholeOutput is what a step leaves, with no field empty.
+// WholeOutput returns the output of a step in which no field is empty, not committed.
 func WholeOutput(t testing.TB, st daemon.Store, stepID, agentID int64) *daemon.StepHandoff {
 	t.Helper()
 	var o daemon.StepHandoff
@@ -86,12 +86,12 @@ func WholeOutput(t testing.TB, st daemon.Store, stepID, agentID int64) *daemon.S
 	return &o
 }
 
-func runIsKeptWhole(t *testing.T, st daemon.Store) {
-	p := wholeRun(t, st)
+func pipelineIsKeptWhole(t *testing.T, st daemon.Store) {
+	p := wholePipeline(t, st)
 	Commit(t, st, &daemon.Change{NewPipeline: p})
-	equal(t, "inserted", RunOf(t, st, p.ID), p)
+	equal(t, "inserted", PipelineOf(t, st, p.ID), p)
 
-	next := wholeRun(t, st)
+	next := wholePipeline(t, st)
 	next.ID, next.Seq, next.Status = p.ID, p.Seq, daemon.PipelineFailed
 	var steps []*daemon.Step
 	for i := range next.Steps {
@@ -103,60 +103,60 @@ func runIsKeptWhole(t *testing.T, st daemon.Store) {
 	if next.Seq != p.Seq+1 {
 		t.Errorf("seq %d, want %d", next.Seq, p.Seq+1)
 	}
-	equal(t, "updated", RunOf(t, st, p.ID), next)
+	equal(t, "updated", PipelineOf(t, st, p.ID), next)
 
 	one, two, three := NewWorker(t, st, next, 1), NewWorker(t, st, next, 0), NewWorker(t, st, next, 1)
 	o := WholeOutput(t, st, next.Steps[0].ID, two.ID)
 	Commit(t, st, &daemon.Change{NewOutput: o})
 	next.Steps[0].AgentIDs, next.Steps[1].AgentIDs = []int64{two.ID}, []int64{one.ID, three.ID}
 	next.Steps[0].LatestHandoff, next.CurrentAgentID = o, &three.ID
-	equal(t, "with what is derived", RunOf(t, st, p.ID), next)
+	equal(t, "with the derived fields", PipelineOf(t, st, p.ID), next)
 	next.Steps[1].Status, next.CurrentAgentID = daemon.StepFailed, nil
 	Commit(t, st, &daemon.Change{Run: &daemon.RunMove{Pipeline: next, Steps: steps}})
-	equal(t, "after the step", RunOf(t, st, p.ID), next)
+	equal(t, "after the step", PipelineOf(t, st, p.ID), next)
 
-	bare := NewRun(t, st, 1, func(p *daemon.Pipeline) { p.Warnings = nil })
+	bare := NewPipeline(t, st, 1, func(p *daemon.Pipeline) { p.Warnings = nil })
 	o = &daemon.StepHandoff{ID: nextOf(t, st, daemon.OutputIDs), StepID: bare.Steps[0].ID, AgentID: one.ID, CreatedAt: now()}
 	Commit(t, st, &daemon.Change{NewOutput: o})
 	bare.Warnings, bare.Steps[0].LatestHandoff = []string{}, o
-	equal(t, "bare", RunOf(t, st, bare.ID), bare)
-	empty := NewRun(t, st, 0, nil)
-	equal(t, "without steps", RunOf(t, st, empty.ID), empty)
+	equal(t, "bare", PipelineOf(t, st, bare.ID), bare)
+	empty := NewPipeline(t, st, 0, nil)
+	equal(t, "without steps", PipelineOf(t, st, empty.ID), empty)
 	if _, err := st.Pipeline(t.Context(), 999); !errors.Is(err, daemon.ErrNotFound) {
-		t.Errorf("unknown run: %v", err)
+		t.Errorf("unknown pipeline: %v", err)
 	}
 }
 
-func runsKeepStrangeBytes(t *testing.T, st daemon.Store) {
+func pipelinesKeepStrangeBytes(t *testing.T, st daemon.Store) {
 	const nul, kept = "a\x00\xff", "a\uFFFD\uFFFD"
 	spoil := func(p *daemon.Pipeline) {
 		p.Title, p.Template, p.Prompt, p.Branch, p.Hint, p.Note, p.Warnings = nul, nul, nul, ptr(nul), nul, nul, []string{nul}
 		s := &p.Steps[0]
 		s.AgentName, s.Persona, s.Skill, s.Prompt, s.Error, s.Input, s.Comment = nul, ptr(nul), nul, nul, ptr(nul), nul, nul
 	}
-	p := NewRun(t, st, 1, spoil)
+	p := NewPipeline(t, st, 1, spoil)
 	Commit(t, st, &daemon.Change{Run: &daemon.RunMove{Pipeline: p, Steps: []*daemon.Step{&p.Steps[0]}}})
 	o := WholeOutput(t, st, p.Steps[0].ID, NewWorker(t, st, p, 0).ID)
 	o.ContentMD, o.Metadata = nul, &daemon.Structured{WhatWasDone: ptr("a\x00")}
 	Commit(t, st, &daemon.Change{NewOutput: o})
-	got := RunOf(t, st, p.ID)
+	got := PipelineOf(t, st, p.ID)
 	s := got.Steps[0]
 	for i, text := range []string{
 		got.Title, got.Template, got.Prompt, *got.Branch, got.Hint, got.Note, got.Warnings[0], s.AgentName, *s.Persona, s.Skill,
 		s.Prompt, *s.Error, s.Input, s.Comment, s.LatestHandoff.ContentMD, *s.LatestHandoff.Metadata.WhatWasDone + "\uFFFD",
 	} {
-		if text != kept && text != "a\uFFFD" { // bytes in a row become one character
+		if text != kept && text != "a\uFFFD" { // adjacent bad bytes may become one character
 			t.Errorf("text %d became %q", i, text)
 		}
 	}
 }
 
-func listOfRuns(t *testing.T, st daemon.Store) {
-	one := NewRun(t, st, 2, nil)
-	two := NewRun(t, st, 1, To(daemon.PipelineDone))
-	three := NewRun(t, st, 0, func(p *daemon.Pipeline) { p.Host, p.Template = "h2", "full_feature" })
-	four := NewRun(t, st, 1, To(daemon.PipelineFailed))
-	five := NewRun(t, st, 1, To(daemon.PipelineWaiting))
+func listOfPipelines(t *testing.T, st daemon.Store) {
+	one := NewPipeline(t, st, 2, nil)
+	two := NewPipeline(t, st, 1, InStatus(daemon.PipelineDone))
+	three := NewPipeline(t, st, 0, func(p *daemon.Pipeline) { p.Host, p.Template = "h2", "full_feature" })
+	four := NewPipeline(t, st, 1, InStatus(daemon.PipelineFailed))
+	five := NewPipeline(t, st, 1, InStatus(daemon.PipelineWaiting))
 	for name, tt := range map[string]struct {
 		filter daemon.PipelineFilter
 		want   []int64
@@ -170,26 +170,24 @@ func listOfRuns(t *testing.T, st daemon.Store) {
 		"limit":    {daemon.PipelineFilter{Limit: 1}, []int64{five.ID}},
 		"none":     {daemon.PipelineFilter{Template: "x\x00"}, []int64{}},
 	} {
-		runs, err := st.Pipelines(t.Context(), tt.filter)
-		ids := []int64{}
-		for _, p := range must(t, runs, err) {
-			ids = append(ids, p.ID)
-			equal(t, name, &p, RunOf(t, st, p.ID))
+		pipelines := result(st.Pipelines(t.Context(), tt.filter))(t)
+		for _, p := range pipelines {
+			equal(t, name, &p, PipelineOf(t, st, p.ID))
 		}
-		equal(t, name, ids, tt.want)
-		if runs == nil {
+		equal(t, name, idsOf(pipelines), tt.want)
+		if pipelines == nil {
 			t.Errorf("%s: the list is nil", name)
 		}
 	}
 	for host, want := range map[string][]int64{"h1": {one.ID, five.ID}, "h2": {three.ID}, "h3": {}} {
-		ids, err := st.OpenPipelines(t.Context(), host)
-		equal(t, "open runs of "+host, must(t, ids, err), want)
+		equal(t, "open pipelines of "+host, result(st.OpenPipelines(t.Context(), host))(t), want)
 	}
 }
 
-// readersSeeNoRunHalfWritten has a run and its step change together while both are read.
-func readersSeeNoRunHalfWritten(t *testing.T, st daemon.Store) {
-	p := NewRun(t, st, 1, nil)
+// readersSeeNoPipelineHalfWritten: one writer changes a pipeline and its step together while others read both. No
+// reader sees only one of the changes.
+func readersSeeNoPipelineHalfWritten(t *testing.T, st daemon.Store) {
+	p := NewPipeline(t, st, 1, nil)
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
@@ -207,7 +205,7 @@ func readersSeeNoRunHalfWritten(t *testing.T, st daemon.Store) {
 			for {
 				got, err := st.Pipeline(t.Context(), p.ID)
 				if err != nil || got.Note != got.Steps[0].Comment {
-					t.Errorf("a run at %q, its step at %q, %v", got.Note, got.Steps[0].Comment, err)
+					t.Errorf("a pipeline at %q, its step at %q, %v", got.Note, got.Steps[0].Comment, err)
 					return
 				}
 				select {
@@ -222,17 +220,16 @@ func readersSeeNoRunHalfWritten(t *testing.T, st daemon.Store) {
 	<-written
 }
 
-// openPipelinesOfManyPending: of those that are pending only the oldest can be admitted.
+// openPipelinesOfManyPending: of the pending pipelines the store lists the oldest alone, because only that one can
+// be admitted.
 func openPipelinesOfManyPending(t *testing.T, st daemon.Store) {
-	pending := To(daemon.PipelinePending)
-	NewRun(t, st, 1, To(daemon.PipelineDone))
-	first := NewRun(t, st, 1, pending)
-	running := NewRun(t, st, 1, To(daemon.PipelineRunning))
-	last := NewRun(t, st, 1, pending)
-	ids, err := st.OpenPipelines(t.Context(), "h1")
-	equal(t, "open runs", must(t, ids, err), []int64{first.ID, running.ID})
-	places, err := st.PipelinePlaces(t.Context(), "h1")
-	equal(t, "places", must(t, places, err), []daemon.PipelinePlace{
+	pending := InStatus(daemon.PipelinePending)
+	NewPipeline(t, st, 1, InStatus(daemon.PipelineDone))
+	first := NewPipeline(t, st, 1, pending)
+	running := NewPipeline(t, st, 1, InStatus(daemon.PipelineRunning))
+	last := NewPipeline(t, st, 1, pending)
+	equal(t, "open pipelines", result(st.OpenPipelines(t.Context(), "h1"))(t), []int64{first.ID, running.ID})
+	equal(t, "places", result(st.PipelinePlaces(t.Context(), "h1"))(t), []daemon.PipelinePlace{
 		{ID: first.ID, WorkDir: first.WorkDir}, {ID: running.ID, WorkDir: running.WorkDir}, {ID: last.ID, WorkDir: last.WorkDir},
 	})
 }
