@@ -47,7 +47,7 @@ func (t *tx) putAgent(a *daemon.Agent) error {
 	)
 }
 
-// derive adds what an agent's row does not hold.
+// derive sets the field of an agent that its row does not hold: the newest successor.
 func (s *Store) derive(a *daemon.Agent) {
 	for id, b := range s.agents.newest() {
 		if b.PreviousAgentID != nil && *b.PreviousAgentID == a.ID {
@@ -57,7 +57,7 @@ func (s *Store) derive(a *daemon.Agent) {
 	}
 }
 
-// agent returns the newest agent that is as asked for.
+// agent returns the newest agent that is accepts.
 func (s *Store) agent(is func(*daemon.Agent) bool) (*daemon.Agent, error) {
 	for _, a := range s.agents.newest() {
 		if is(a) {
@@ -68,7 +68,7 @@ func (s *Store) agent(is func(*daemon.Agent) bool) (*daemon.Agent, error) {
 	return nil, daemon.ErrNotFound
 }
 
-// derived returns a copy of an agent's row, with what the row does not hold.
+// derived returns an agent with its derived field.
 func (s *Store) derived(row *daemon.Agent) daemon.Agent {
 	a := answer(s, row)
 	s.derive(&a)
@@ -77,16 +77,7 @@ func (s *Store) derived(row *daemon.Agent) daemon.Agent {
 
 // Agent returns an agent; [daemon.ErrNotFound] for an unknown id.
 func (s *Store) Agent(ctx context.Context, id int64) (daemon.Agent, error) {
-	leave, err := s.enter(ctx, "agent %d", id)
-	if err != nil {
-		return daemon.Agent{}, err
-	}
-	defer leave()
-	row := s.agents.get(id)
-	if row == nil {
-		return daemon.Agent{}, fmt.Errorf("agent %d: %w", id, daemon.ErrNotFound)
-	}
-	return s.derived(row), nil
+	return one(ctx, s, &s.agents, id, "agent %d", s.derive)
 }
 
 // AgentByLaunch finds the agent of a launch secret by its SHA-256; [daemon.ErrNotFound].
@@ -107,7 +98,7 @@ func launchedBy(hash []byte) func(*daemon.Agent) bool {
 	return func(a *daemon.Agent) bool { return len(hash) > 0 && bytes.Equal(a.LaunchHash, hash) }
 }
 
-// Agents lists the newest first, by their ids, or by their ends if lately is asked for.
+// Agents lists agents, the newest first: by their ids, or by their ends if f.Lately is set.
 func (s *Store) Agents(ctx context.Context, f daemon.AgentFilter) ([]daemon.Agent, error) {
 	leave, err := s.enter(ctx, "list of agents")
 	if err != nil {
@@ -169,7 +160,7 @@ func (s *Store) OpenAgents(ctx context.Context, host string) ([]int64, error) {
 	return ids, nil
 }
 
-// ActiveAgents returns all of the host's agents that have not ended, in the order of their ids.
+// ActiveAgents returns the host's agents that have not ended, in the order of their ids.
 func (s *Store) ActiveAgents(ctx context.Context, host string) ([]daemon.AgentRev, error) {
 	leave, err := s.enter(ctx, "list of active agents")
 	if err != nil {
@@ -185,7 +176,7 @@ func (s *Store) ActiveAgents(ctx context.Context, host string) ([]daemon.AgentRe
 	return revs, nil
 }
 
-// AgentsByID returns those of some agents that there are, in the order of their ids.
+// AgentsByID returns the agents with one of the ids, in the order of their ids. It leaves out an unknown id.
 func (s *Store) AgentsByID(ctx context.Context, ids []int64) ([]daemon.Agent, error) {
 	leave, err := s.enter(ctx, "agents by id")
 	if err != nil {

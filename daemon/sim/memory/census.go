@@ -6,7 +6,8 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// Census counts what a host has at work. States that nothing is in are left out.
+// Census counts a host's active agents, open handoffs and open pipelines by their states. It leaves out a state with
+// none.
 func (s *Store) Census(ctx context.Context, host string) (daemon.Census, error) {
 	leave, err := s.enter(ctx, "census")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// Commit carries out c, or nothing of it.
+// Commit carries out the whole change, or nothing of it.
 func (s *Store) Commit(ctx context.Context, c *daemon.Change) error {
 	leave, err := s.enter(ctx, "commit")
 	if err != nil {
@@ -17,7 +17,7 @@ func (s *Store) Commit(ctx context.Context, c *daemon.Change) error {
 	}
 	defer leave()
 	t := s.begin(c)
-	if err := t.end(inOrder(t.rows, t.feed)); err != nil {
+	if err := t.end(inOrder(t.rows, t.appendEvents)); err != nil {
 		return named(err)
 	}
 	return nil
@@ -87,7 +87,7 @@ func (t *tx) move() error {
 	return t.putTransition(daemon.Transition{HandoffID: h.ID, Seq: next.Seq, From: m.From, To: h.Phase, Cause: m.Cause, At: h.PhaseAt})
 }
 
-// deliveryRows drops what is to be dropped before new deliveries are there to be dropped with it.
+// deliveryRows drops the queued deliveries before it adds the new ones, so that it does not drop those as well.
 func (t *tx) deliveryRows() error {
 	for _, d := range sortedBy(t.c.Deliveries, func(d *daemon.Delivery) int64 { return d.ID }) {
 		row := t.deliveries.get(d.ID)
@@ -130,8 +130,8 @@ func (t *tx) dropQueued() {
 	}
 }
 
-// feed appends the events, each under the next id.
-func (t *tx) feed() error {
+// appendEvents appends the events to the event log, each under the next id.
+func (t *tx) appendEvents() error {
 	for _, e := range t.c.Events {
 		t.lastEvent++
 		id, at := t.lastEvent, e.At
@@ -149,7 +149,7 @@ func (t *tx) feed() error {
 	return nil
 }
 
-// sortedBy returns the rows in the order of their ids, in which they are locked.
+// sortedBy returns the rows in the order of their ids. In that order PostgreSQL locks them.
 func sortedBy[T any](rows []*T, id func(*T) int64) []*T {
 	return slices.SortedStableFunc(slices.Values(rows), func(a, b *T) int { return cmp.Compare(id(a), id(b)) })
 }

@@ -41,19 +41,10 @@ func (t *tx) putDelivery(d *daemon.Delivery) error {
 
 // Delivery returns a delivery; [daemon.ErrNotFound] for an unknown id.
 func (s *Store) Delivery(ctx context.Context, id int64) (daemon.Delivery, error) {
-	leave, err := s.enter(ctx, "delivery %d", id)
-	if err != nil {
-		return daemon.Delivery{}, err
-	}
-	defer leave()
-	row := s.deliveries.get(id)
-	if row == nil {
-		return daemon.Delivery{}, fmt.Errorf("delivery %d: %w", id, daemon.ErrNotFound)
-	}
-	return answer(s, row), nil
+	return one(ctx, s, &s.deliveries, id, "delivery %d", nil)
 }
 
-// Deliveries lists an agent's, newest first; 100 where limit is 0.
+// Deliveries lists an agent's deliveries, the newest first; 100 if limit is 0.
 func (s *Store) Deliveries(ctx context.Context, agentID, before int64, limit int) ([]daemon.Delivery, error) {
 	leave, err := s.enter(ctx, "deliveries of agent %d", agentID)
 	if err != nil {
@@ -65,7 +56,7 @@ func (s *Store) Deliveries(ctx context.Context, agentID, before int64, limit int
 	}), nil
 }
 
-// OpenDeliveries lists an agent's without a verdict, oldest first.
+// OpenDeliveries lists an agent's deliveries that have no verdict, the oldest first.
 func (s *Store) OpenDeliveries(ctx context.Context, agentID int64) ([]daemon.Delivery, error) {
 	leave, err := s.enter(ctx, "open deliveries of agent %d", agentID)
 	if err != nil {
@@ -79,8 +70,8 @@ func (s *Store) openDeliveries(agentID int64) []daemon.Delivery {
 	return collect(s, s.deliveries.all(), -1, func(d *daemon.Delivery) bool { return d.AgentID == agentID && d.Open() })
 }
 
-// Sent counts what an agent has sent to other agents, as far back as the log goes: the log alone tells
-// whose message a delivery was.
+// Sent counts the messages that an agent sent to other agents, as far back as the event log goes. Only the log has
+// the sender of a delivery.
 func (s *Store) Sent(ctx context.Context, agentID int64, since time.Time) (sent daemon.Sent, err error) {
 	leave, err := s.enter(ctx, "messages sent by agent %d", agentID)
 	if err != nil {
@@ -110,11 +101,11 @@ func (s *Store) Sent(ctx context.Context, agentID int64, since time.Time) (sent 
 	return sent, nil
 }
 
-// deliveryOf returns the id of the delivery that an event names; 0: it names none.
+// deliveryOf returns the id of the delivery that an event names, or 0 if it names none.
 func deliveryOf(e *daemon.Event) (int64, error) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(e.Payload, &members) != nil {
-		return 0, nil // no object: it has no members
+		return 0, nil // the payload is not an object
 	}
 	id := strings.Trim(string(members["delivery_id"]), `"`)
 	if id == "" || id == "null" {

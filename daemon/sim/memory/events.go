@@ -10,7 +10,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// collectEvents returns copies of the events that are as asked for, at most limit, never nil.
+// collectEvents returns the events that is accepts, at most limit, never nil.
 func collectEvents(s *Store, rows iter.Seq2[int64, *event], limit int, is func(*event) bool) []daemon.Event {
 	out := []daemon.Event{}
 	for _, e := range collect(s, rows, limit, is) {
@@ -19,10 +19,10 @@ func collectEvents(s *Store, rows iter.Seq2[int64, *event], limit int, is func(*
 	return out
 }
 
-// of reports whether an id that may be nil is the one asked for; 0 asks for any.
-func of(id *int64, asked int64) bool { return asked == 0 || id != nil && *id == asked }
+// matches reports whether id is the wanted one; 0 wants any id or none.
+func matches(id *int64, wanted int64) bool { return wanted == 0 || id != nil && *id == wanted }
 
-// Events returns what came after an id, in order.
+// Events returns the events after an id, in order.
 func (s *Store) Events(ctx context.Context, f daemon.EventFilter) ([]daemon.Event, error) {
 	leave, err := s.enter(ctx, "events after %d", f.After)
 	if err != nil {
@@ -31,11 +31,11 @@ func (s *Store) Events(ctx context.Context, f daemon.EventFilter) ([]daemon.Even
 	defer leave()
 	return collectEvents(s, s.events.after(f.After), limitOr(f.Limit, 500), func(e *event) bool {
 		return (len(f.Types) == 0 || slices.Contains(f.Types, e.Type)) &&
-			of(e.AgentID, f.AgentID) && of(e.HandoffID, f.HandoffID) && of(e.PipelineID, f.PipelineID)
+			matches(e.AgentID, f.AgentID) && matches(e.HandoffID, f.HandoffID) && matches(e.PipelineID, f.PipelineID)
 	}), nil
 }
 
-// LastEventID returns the newest id, 0 when there is none. It does not go back when that event is pruned.
+// LastEventID returns the newest id, or 0 if there was never an event. It stays the same if that event is pruned.
 func (s *Store) LastEventID(ctx context.Context) (int64, error) {
 	leave, err := s.enter(ctx, "last event")
 	if err != nil {
@@ -48,11 +48,11 @@ func (s *Store) LastEventID(ctx context.Context) (int64, error) {
 	return s.prunedTo, nil
 }
 
-// pending reports whether the operator is still to be told of an event.
+// pending reports whether the operator has yet to be told of an event.
 func (e *event) pending() bool { return (e.Alert || e.Notice != daemon.NoticeNone) && !e.alerted }
 
-// PendingAlerts returns the host's events with Alert or Notice that were not marked: first those with
-// Alert, in order, then the first notice of each agent (or run without one), then the second ones.
+// PendingAlerts returns the host's events with Alert or Notice that were not marked: first the alerts, in order, then
+// the first notice of each agent (or of each pipeline, for an event without an agent), then the second ones.
 func (s *Store) PendingAlerts(ctx context.Context, host string, limit int) ([]daemon.Event, error) {
 	leave, err := s.enter(ctx, "pending alerts")
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *Store) PendingAlerts(ctx context.Context, host string, limit int) ([]da
 	}
 	defer leave()
 	pending := collectEvents(s, s.events.all(), -1, func(e *event) bool { return e.Host == host && e.pending() })
-	turn, turns := map[int64]int{}, map[int64]int{} // by event; by agent, and by run as a negative number
+	turn, turns := map[int64]int{}, map[int64]int{} // by event id; by agent id, or by pipeline id as a negative number
 	for _, e := range pending {
 		if e.Alert {
 			continue
@@ -79,8 +79,8 @@ func (s *Store) PendingAlerts(ctx context.Context, host string, limit int) ([]da
 	return pending[:min(len(pending), limitOr(limit, 100))], nil
 }
 
-// MarkAlerted notes that the operator was told of events, together with the event that says so, which may
-// be nil. [daemon.ErrMoved]: not all of them are pending; nothing was written.
+// MarkAlerted marks events of which the operator was told, and appends the event told if it is not nil. If one of
+// them is not pending, it writes nothing and returns [daemon.ErrMoved].
 func (s *Store) MarkAlerted(ctx context.Context, ids []int64, told *daemon.Event) error {
 	leave, err := s.enter(ctx, "alerts %v", ids)
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *Store) MarkAlerted(ctx context.Context, ids []int64, told *daemon.Event
 		marked.alerted = true
 		write(t, &s.events, id, &marked)
 	}
-	if err := t.end(t.feed()); err != nil {
+	if err := t.end(t.appendEvents()); err != nil {
 		return named(err)
 	}
 	return nil

@@ -2,14 +2,13 @@ package memory
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/storetext"
 )
 
-// phases are those that the schema knows, with whether a handoff in them has its record.
+// phases are the phases that the schema knows, each with whether a handoff in it can be before or after its record.
 var phases = map[daemon.Phase]struct{ before, after bool }{
 	daemon.Requested: {before: true}, daemon.Instructing: {before: true}, daemon.AwaitingDocument: {before: true},
 	daemon.Generating: {before: true}, daemon.Verifying: {before: true}, daemon.Cancelled: {before: true},
@@ -18,7 +17,7 @@ var phases = map[daemon.Phase]struct{ before, after bool }{
 	daemon.Completed: {after: true}, daemon.Failed: {before: true, after: true},
 }
 
-// statusOf is the status that the database derives from a phase.
+// statusOf returns the status that the database derives from a phase.
 func statusOf(p daemon.Phase) daemon.Status {
 	switch p {
 	case daemon.Requested:
@@ -29,8 +28,8 @@ func statusOf(p daemon.Phase) daemon.Status {
 	return daemon.StatusInProgress
 }
 
-// claims reports whether a handoff is the one that its agent may have: it is open or completed, or it failed
-// after its record.
+// claims reports whether a handoff is the one that its agent may have: it is open, completed, or failed after its
+// record.
 func claims(h *daemon.Handoff) bool {
 	return h.Phase != daemon.Failed && h.Phase != daemon.Cancelled || h.Phase == daemon.Failed && h.RecordedAt != nil
 }
@@ -74,26 +73,17 @@ func (t *tx) putTransition(m daemon.Transition) error {
 
 // Handoff returns a handoff; [daemon.ErrNotFound] for an unknown id.
 func (s *Store) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) {
-	leave, err := s.enter(ctx, "handoff %d", id)
-	if err != nil {
-		return daemon.Handoff{}, err
-	}
-	defer leave()
-	row := s.handoffs.get(id)
-	if row == nil {
-		return daemon.Handoff{}, fmt.Errorf("handoff %d: %w", id, daemon.ErrNotFound)
-	}
-	return answer(s, row), nil
+	return one(ctx, s, &s.handoffs, id, "handoff %d", nil)
 }
 
-// Handoffs lists the newest first.
+// Handoffs lists handoffs, the newest first.
 func (s *Store) Handoffs(ctx context.Context, f daemon.HandoffFilter) ([]daemon.Handoff, error) {
 	leave, err := s.enter(ctx, "list of handoffs")
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	last := map[int64]int64{} // handoffs by their agents
+	last := map[int64]int64{} // an agent's newest handoff, by agent id
 	if f.Last {
 		for _, h := range s.handoffs.all() {
 			last[h.AgentID] = max(last[h.AgentID], h.ID)
@@ -112,7 +102,7 @@ func (s *Store) Handoffs(ctx context.Context, f daemon.HandoffFilter) ([]daemon.
 	}), nil
 }
 
-// Transitions returns a handoff's moves in order, none for an unknown id.
+// Transitions returns a handoff's transitions in order, none for an unknown id.
 func (s *Store) Transitions(ctx context.Context, handoffID int64) ([]daemon.Transition, error) {
 	leave, err := s.enter(ctx, "transitions of handoff %d", handoffID)
 	if err != nil {

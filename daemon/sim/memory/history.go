@@ -10,8 +10,8 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// PruneHistory deletes some runs that ended before a time, or if there are none some agents, the oldest first, with all
-// that belongs to them.
+// PruneHistory deletes some pipelines that ended before a time, the oldest first, with everything that belongs to
+// them. If there are none, it deletes agents in the same way.
 func (s *Store) PruneHistory(ctx context.Context, before time.Time, most int) (done daemon.PrunedHistory, err error) {
 	leave, err := s.enter(ctx, "history")
 	if err != nil {
@@ -19,32 +19,33 @@ func (s *Store) PruneHistory(ctx context.Context, before time.Time, most int) (d
 	}
 	defer leave()
 	before = micros(before)
-	if runs := s.oldRuns(before); len(runs) > 0 {
-		runs = runs[:min(len(runs), limitOr(most, pruneBatch))]
-		for _, id := range runs {
-			s.forgetRun(id)
+	if pipelines := s.oldPipelines(before); len(pipelines) > 0 {
+		pipelines = pipelines[:min(len(pipelines), limitOr(most, pruneBatch))]
+		for _, id := range pipelines {
+			s.deletePipeline(id)
 		}
-		done.Runs = int64(len(runs))
+		done.Runs = int64(len(pipelines))
 		return done, nil
 	}
 	agents := s.oldAgents(before)
 	agents = agents[:min(len(agents), limitOr(most, pruneBatch))]
 	for _, id := range agents {
-		done.Handoffs += s.forgetAgent(id)
+		done.Handoffs += s.deleteAgent(id)
 	}
 	done.Agents = int64(len(agents))
 	return done, nil
 }
 
-func (s *Store) oldRuns(before time.Time) (ids []int64) {
-	works := map[int64]bool{}
+// oldPipelines returns the pipelines that may be deleted: they and all their agents ended before that time.
+func (s *Store) oldPipelines(before time.Time) (ids []int64) {
+	needed := map[int64]bool{}
 	for _, a := range s.agents.all() {
 		if a.PipelineID != nil && (a.Active() || !a.EndedAt.Before(before)) {
-			works[*a.PipelineID] = true
+			needed[*a.PipelineID] = true
 		}
 	}
 	for id, p := range s.pipelines.all() {
-		if !p.Open() && p.FinishedAt != nil && p.FinishedAt.Before(before) && !works[id] {
+		if !p.Open() && p.FinishedAt != nil && p.FinishedAt.Before(before) && !needed[id] {
 			ids = append(ids, id)
 		}
 	}
@@ -52,7 +53,7 @@ func (s *Store) oldRuns(before time.Time) (ids []int64) {
 	return ids
 }
 
-func (s *Store) forgetRun(id int64) {
+func (s *Store) deletePipeline(id int64) {
 	for agentID, a := range s.agents.snapshot() {
 		if a.PipelineID != nil && *a.PipelineID == id {
 			next := *a
@@ -75,7 +76,8 @@ func (s *Store) forgetRun(id int64) {
 	s.pipelines.put(id, nil)
 }
 
-// oldAgents are those with which a line ends.
+// oldAgents returns the agents that may be deleted: each is the last of its line and ended before that time, its
+// predecessor is not active, and nothing that stays names it.
 func (s *Store) oldAgents(before time.Time) (ids []int64) {
 	needed := map[int64]bool{}
 	for _, a := range s.agents.all() {
@@ -110,8 +112,8 @@ func (s *Store) oldAgents(before time.Time) (ids []int64) {
 	return ids
 }
 
-// forgetAgent deletes an agent with what belongs to it, and returns how many handoffs did.
-func (s *Store) forgetAgent(id int64) (handoffs int64) {
+// deleteAgent deletes an agent with everything that belongs to it, and returns how many handoffs that were.
+func (s *Store) deleteAgent(id int64) (handoffs int64) {
 	gone := map[int64]bool{}
 	for handoffID, h := range s.handoffs.snapshot() {
 		if h.AgentID == id || h.SuccessorID != nil && *h.SuccessorID == id {
@@ -136,14 +138,14 @@ func (s *Store) forgetAgent(id int64) (handoffs int64) {
 	return int64(len(gone))
 }
 
-// WouldPrune deletes everything, and takes that back.
+// WouldPrune counts what pruning would delete. It prunes a copy of the store.
 func (s *Store) WouldPrune(ctx context.Context, l daemon.PruneLimits, history time.Time) (out daemon.PruneReport, err error) {
 	leave, err := s.enter(ctx, "prune, forecast")
 	if err != nil {
 		return out, err
 	}
 	keys := maps.Clone(s.hookKeys)
-	copied := &Store{tables: &tables{Clock: s.Clock, // rows are never changed, but replaced
+	copied := &Store{tables: &tables{Clock: s.Clock, // the rows are shared: a write replaces a row and never changes it
 		sequences: s.sequences, lastEvent: s.lastEvent, lastHook: s.lastHook, prunedTo: s.prunedTo,
 		agents: s.agents.copied(), handoffs: s.handoffs.copied(), transitions: s.transitions.copied(), records: s.records.copied(),
 		deliveries: s.deliveries.copied(), pipelines: s.pipelines.copied(), steps: s.steps.copied(), outputs: s.outputs.copied(),

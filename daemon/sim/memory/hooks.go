@@ -10,12 +10,12 @@ import (
 	"github.com/understudyd/understudy/daemon/storetext"
 )
 
-// hookAttempts are for an agent that registers by itself, as in PostgreSQL, where another hook of its process
-// may have been first. There each attempt takes an id.
+// hookAttempts is how often a hook from which an agent registers itself is tried. In PostgreSQL another hook of the
+// same process may have registered it first, and each attempt takes an id there.
 const hookAttempts = 3
 
-// RecordHook stores a hook and what follows from it in one transaction. decide is called while no other
-// call can change anything; it must neither block nor call the store.
+// RecordHook stores a hook and the change that decide returns, in one transaction. It calls decide while no other
+// call can change the store: decide must neither block nor call the store.
 func (s *Store) RecordHook(
 	ctx context.Context, in daemon.HookInput, decide func(daemon.HookTx) daemon.HookDecision,
 ) (daemon.HookResult, error) {
@@ -52,7 +52,7 @@ func (s *Store) recordHook(in daemon.HookInput, decide func(daemon.HookTx) daemo
 		if reflect.ValueOf(d.Change).IsZero() {
 			return result, nil
 		}
-		return result, t.end(inOrder(t.rows, t.feed))
+		return result, t.end(inOrder(t.rows, t.appendEvents))
 	}
 	result = daemon.HookResult{HookID: locked.HookID, Applied: d.Applied, Reason: d.Reason, Output: d.Output}
 	switch {
@@ -61,7 +61,7 @@ func (s *Store) recordHook(in daemon.HookInput, decide func(daemon.HookTx) daemo
 	case d.Change.NewAgent != nil:
 		result.AgentID = d.Change.NewAgent.ID
 	}
-	return result, t.end(inOrder(t.rows, func() error { return t.storeHook(in, result) }, t.feed))
+	return result, t.end(inOrder(t.rows, func() error { return t.storeHook(in, result) }, t.appendEvents))
 }
 
 // storeHook writes the row of a hook that comes for the first time.
@@ -79,7 +79,7 @@ func (t *tx) storeHook(in daemon.HookInput, result daemon.HookResult) error {
 	return check("hook_events_agent_id_fkey", result.AgentID == 0 || t.agents.get(result.AgentID) != nil)
 }
 
-// lock finds what a hook's transaction is about. The hook's id is taken after that.
+// lock finds the rows of a hook's agent and then takes the hook's id, as PostgreSQL takes it after the row locks.
 func (s *Store) lock(in daemon.HookInput) (locked daemon.HookTx) {
 	is := hookAgent(in)
 	if id, again := s.hookKeys[storetext.Text(in.Key)]; again {
@@ -101,8 +101,9 @@ func (s *Store) lock(in daemon.HookInput) (locked daemon.HookTx) {
 	return locked
 }
 
-// hookAgent says which agent a hook belongs to: that of its launch; without one, of those that people
-// started on its host, that of its process, or of its session when the process is gone.
+// hookAgent finds the agent to which a hook belongs: the agent of its launch. For a hook without a launch it is the
+// agent that a person started on the hook's host in the hook's process, or in its session if the hook has no
+// process.
 func hookAgent(in daemon.HookInput) func(*daemon.Agent) bool {
 	session := storetext.Text(in.SessionID)
 	return func(a *daemon.Agent) bool {
@@ -118,7 +119,7 @@ func hookAgent(in daemon.HookInput) func(*daemon.Agent) bool {
 	}
 }
 
-// lockOpen adds what is open with the agent.
+// lockOpen adds the agent's open handoff and open deliveries.
 func (s *Store) lockOpen(locked *daemon.HookTx) {
 	for _, h := range s.handoffs.all() {
 		if h.AgentID == locked.Agent.ID && h.Open() {

@@ -8,14 +8,14 @@ import (
 	"github.com/understudyd/understudy/daemon/storetext"
 )
 
-// SetHost notes that a host's daemon is there, and where it keeps its data.
+// SetHost stores the data directory of a host.
 func (s *Store) SetHost(host, dataRoot string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.roots[host] = storetext.Text(dataRoot)
 }
 
-// HostRoot returns the data directory of a host; [daemon.ErrNotFound] if it was never seen.
+// HostRoot returns the data directory of a host; [daemon.ErrNotFound] if [Store.SetHost] never stored it.
 func (s *Store) HostRoot(ctx context.Context, host string) (string, error) {
 	leave, err := s.enter(ctx, "host %s: data directory", host)
 	if err != nil {
@@ -29,7 +29,7 @@ func (s *Store) HostRoot(ctx context.Context, host string) (string, error) {
 	return root, nil
 }
 
-// TryWrite succeeds: memory takes writes.
+// TryWrite succeeds, because memory always takes writes.
 func (s *Store) TryWrite(ctx context.Context, host string) error {
 	leave, err := s.enter(ctx, "write to the row of host %s", host)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Store) TryWrite(ctx context.Context, host string) error {
 	return nil
 }
 
-// NotificationPreferences returns a host's, and [daemon.DefaultPreferences] where none were set.
+// NotificationPreferences returns a host's preferences, or [daemon.DefaultPreferences] if none were set.
 func (s *Store) NotificationPreferences(ctx context.Context, host string) (daemon.NotificationPreferences, error) {
 	leave, err := s.enter(ctx, "preferences of host %.64q", host)
 	if err != nil {
@@ -52,8 +52,8 @@ func (s *Store) NotificationPreferences(ctx context.Context, host string) (daemo
 	return daemon.DefaultPreferences, nil
 }
 
-// ChangeNotificationPreferences alters a host's preferences and appends the event that change returns, if it
-// is not nil, in one transaction. change is called while no other call can change anything.
+// ChangeNotificationPreferences stores a host's preferences as change leaves them, and appends the event that change
+// returns if it is not nil, in one transaction. It calls change while no other call can change the store.
 func (s *Store) ChangeNotificationPreferences(
 	ctx context.Context, host string, change func(*daemon.NotificationPreferences) *daemon.Event,
 ) (daemon.NotificationPreferences, error) {
@@ -72,7 +72,7 @@ func (s *Store) ChangeNotificationPreferences(
 		t.c.Events = []*daemon.Event{e}
 	}
 	p.UpdatedAt = &t.at
-	if err := t.end(t.feed()); err != nil {
+	if err := t.end(t.appendEvents()); err != nil {
 		return daemon.NotificationPreferences{}, fmt.Errorf("preferences of host %.64q: %w", host, err)
 	}
 	s.preferences[key] = daemon.NotificationPreferences{Waiting: p.Waiting, Completed: p.Completed, UpdatedAt: &t.at}

@@ -12,15 +12,15 @@ import (
 	"github.com/understudyd/understudy/daemon/storetext"
 )
 
-// jsonb is JSON as PostgreSQL writes a column of the type jsonb: the members of an object in the order of
-// their lengths and then of their bytes, the last one of each name, numbers without exponents. A search
-// through the log looks at this text.
+// jsonb writes JSON as PostgreSQL writes a jsonb column: the members of an object in the order of the lengths and
+// then of the bytes of their names, of equal names the last one, numbers without exponents. A search through the
+// event log looks at this text.
 func jsonb(raw []byte) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(storetext.JSON(raw)))
 	d.UseNumber()
 	var v any
 	if err := d.Decode(&v); err != nil {
-		panic(err) // storetext.JSON returns nothing but JSON
+		panic(err) // cannot happen: storetext.JSON returns valid JSON
 	}
 	return appendJSONB(nil, v)
 }
@@ -65,8 +65,8 @@ func appendObject(out []byte, members map[string]any) []byte {
 	return append(out, '}')
 }
 
-// escapes are the characters that PostgreSQL writes with a letter; it writes the other control characters
-// by their numbers, and everything else as it is.
+// escapes are the characters that PostgreSQL escapes with a single character. It escapes the other control characters
+// by their numbers, and no other character.
 var escapes = map[byte]string{'"': `\"`, '\\': `\\`, '\b': `\b`, '\f': `\f`, '\n': `\n`, '\r': `\r`, '\t': `\t`}
 
 func appendText(out []byte, text string) []byte {
@@ -89,7 +89,7 @@ func decimal(number string) string {
 	digits, negative := strings.CutPrefix(number, "-")
 	exponent := 0
 	if i := strings.IndexAny(digits, "eE"); i >= 0 {
-		exponent, _ = strconv.Atoi(digits[i+1:]) // storetext.JSON keeps it short
+		exponent, _ = strconv.Atoi(digits[i+1:]) // storetext.JSON lets no long exponent pass
 		digits = digits[:i]
 	}
 	whole, fraction, _ := strings.Cut(digits, ".")

@@ -9,18 +9,18 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// admit asks whether the change's run may be at work. An agent counts as long as it lives, also one whose
-// run has ended or waits, but a run that is at work counts once, with all its agents. Who waits goes in the
-// order of the ids.
+// admit refuses the change if its pipeline must not run yet. A running pipeline uses one place, together with all its
+// agents. An active agent of a pipeline that waits or has ended uses one place too. Pending pipelines are admitted in
+// the order of their ids.
 func (t *tx) admit() error {
 	if t.c.Admit == 0 {
 		return nil
 	}
-	runs := []*daemon.Pipeline{t.c.NewPipeline}
+	pipelines := []*daemon.Pipeline{t.c.NewPipeline}
 	if t.c.Run != nil {
-		runs = append(runs, t.c.Run.Pipeline)
+		pipelines = append(pipelines, t.c.Run.Pipeline)
 	}
-	for _, p := range runs {
+	for _, p := range pipelines {
 		if p != nil && !t.hasRoom(p, t.c.Admit) {
 			t.refuse(fmt.Errorf("pipeline %d: %w", p.ID, daemon.ErrNoRoom))
 		}
@@ -67,11 +67,12 @@ func (t *tx) pipelineRows() error {
 			}
 		}
 	}
-	return inOrder(t.run, t.output)
+	return inOrder(t.changePipeline, t.output)
 }
 
-// run writes a run with its steps. The step that begins comes last: at no time may two of a run be at work.
-func (t *tx) run() error {
+// changePipeline writes a pipeline with its steps. It writes the step that begins last, because the schema never
+// allows two running steps of a pipeline.
+func (t *tx) changePipeline() error {
 	if t.c.Run == nil {
 		return nil
 	}
@@ -102,7 +103,7 @@ func (t *tx) run() error {
 }
 
 var (
-	runStatuses = []daemon.PipelineStatus{
+	pipelineStatuses = []daemon.PipelineStatus{
 		daemon.PipelinePending, daemon.PipelineRunning, daemon.PipelineWaiting, daemon.PipelineDone, daemon.PipelineFailed,
 	}
 	stepStatuses = []daemon.StepStatus{daemon.StepPending, daemon.StepRunning, daemon.StepDone, daemon.StepFailed, daemon.StepSkipped}
@@ -115,7 +116,7 @@ func (t *tx) putPipeline(p *daemon.Pipeline) error {
 	if err := check(
 		"pipelines_failed", (row.Status == daemon.PipelineFailed) == (row.Error != nil),
 		"pipelines_finished", row.Open() == (row.FinishedAt == nil),
-		"pipelines_status_known", slices.Contains(runStatuses, row.Status),
+		"pipelines_status_known", slices.Contains(pipelineStatuses, row.Status),
 	); err != nil {
 		return err
 	}
@@ -159,8 +160,8 @@ func (t *tx) output() error {
 	)
 }
 
-// whole adds a run's steps, and what is derived.
-func (s *Store) whole(p *daemon.Pipeline) {
+// addSteps sets the fields of a pipeline that its row does not hold: its steps, and the derived fields.
+func (s *Store) addSteps(p *daemon.Pipeline) {
 	p.Steps = collect(s, s.steps.all(), -1, func(step *daemon.Step) bool { return step.PipelineID == p.ID })
 	slices.SortFunc(p.Steps, func(a, b daemon.Step) int { return cmp.Compare(a.OrderIndex, b.OrderIndex) })
 	for i := range p.Steps {
@@ -181,43 +182,32 @@ func (s *Store) whole(p *daemon.Pipeline) {
 	}
 }
 
-// Pipeline returns a run with its steps; [daemon.ErrNotFound] for an unknown id.
+// Pipeline returns a pipeline with its steps; [daemon.ErrNotFound] for an unknown id.
 func (s *Store) Pipeline(ctx context.Context, id int64) (daemon.Pipeline, error) {
-	leave, err := s.enter(ctx, "pipeline %d", id)
-	if err != nil {
-		return daemon.Pipeline{}, err
-	}
-	defer leave()
-	row := s.pipelines.get(id)
-	if row == nil {
-		return daemon.Pipeline{}, fmt.Errorf("pipeline %d: %w", id, daemon.ErrNotFound)
-	}
-	p := answer(s, row)
-	s.whole(&p)
-	return p, nil
+	return one(ctx, s, &s.pipelines, id, "pipeline %d", s.addSteps)
 }
 
-// Pipelines lists the newest first, with their steps.
+// Pipelines lists pipelines with their steps, the newest first.
 func (s *Store) Pipelines(ctx context.Context, f daemon.PipelineFilter) ([]daemon.Pipeline, error) {
 	leave, err := s.enter(ctx, "list of pipelines")
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	runs := collect(s, s.pipelines.newest(), limitOr(f.Limit, 100), func(p *daemon.Pipeline) bool {
+	pipelines := collect(s, s.pipelines.newest(), limitOr(f.Limit, 100), func(p *daemon.Pipeline) bool {
 		return (f.Status == "" || p.Status == f.Status) &&
 			(f.Template == "" || p.Template == f.Template) &&
 			(f.Host == "" || p.Host == f.Host) &&
 			(!f.Open || p.Open()) &&
 			(f.Before == 0 || p.ID < f.Before)
 	})
-	for i := range runs {
-		s.whole(&runs[i])
+	for i := range pipelines {
+		s.addSteps(&pipelines[i])
 	}
-	return runs, nil
+	return pipelines, nil
 }
 
-// PipelinePlaces returns where the host's runs work that have not ended, the oldest first.
+// PipelinePlaces returns the working directories of the host's open pipelines, the oldest first.
 func (s *Store) PipelinePlaces(ctx context.Context, host string) ([]daemon.PipelinePlace, error) {
 	leave, err := s.enter(ctx, "places of pipelines")
 	if err != nil {
@@ -233,8 +223,8 @@ func (s *Store) PipelinePlaces(ctx context.Context, host string) ([]daemon.Pipel
 	return places, nil
 }
 
-// OpenPipelines returns the ids of the host's runs that have not ended, the oldest first, but of those that
-// are pending the oldest alone.
+// OpenPipelines returns the ids of the host's open pipelines, the oldest first. Of the pending ones it returns only the
+// oldest.
 func (s *Store) OpenPipelines(ctx context.Context, host string) ([]int64, error) {
 	leave, err := s.enter(ctx, "list of open pipelines")
 	if err != nil {

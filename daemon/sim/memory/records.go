@@ -3,13 +3,12 @@ package memory
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/data"
 )
 
-// record writes a record in place of the one that the handoff may have.
+// record writes a handoff's record, and replaces an earlier one.
 func (t *tx) record() error {
 	r := t.c.NewRecord
 	if r == nil {
@@ -23,24 +22,15 @@ func (t *tx) record() error {
 	)
 }
 
-// Record returns what a handoff keeps beside its row; [daemon.ErrNotFound] for one that has none.
+// Record returns the record of a handoff; [daemon.ErrNotFound] for a handoff without one.
 func (s *Store) Record(ctx context.Context, handoffID int64) (daemon.Record, error) {
-	leave, err := s.enter(ctx, "record of handoff %d", handoffID)
-	if err != nil {
-		return daemon.Record{}, err
-	}
-	defer leave()
-	row := s.records.get(handoffID)
-	if row == nil {
-		return daemon.Record{}, fmt.Errorf("record of handoff %d: %w", handoffID, daemon.ErrNotFound)
-	}
-	return answer(s, row), nil
+	return one(ctx, s, &s.records, handoffID, "record of handoff %d", nil)
 }
 
-// lookBack is over how many agents records of a line are looked for.
+// lookBack is how many agents back LineRecords looks for records.
 const lookBack = 1000
 
-// before returns the agents before one in its line, its predecessor first. In a circle each is met once.
+// before returns the predecessors of an agent in its line, the nearest first. In a circle it returns each agent once.
 func (s *Store) before(agentID int64) (ids []int64) {
 	met := map[int64]bool{agentID: true}
 	at := s.agents.get(agentID)
@@ -58,9 +48,9 @@ func (s *Store) before(agentID int64) (ids []int64) {
 	return ids
 }
 
-// LineRecords returns the newest record of each agent before one in its line, that of its predecessor
-// first, without Document and Context; 100 where q.Limit is 0. A record has its messages if those that come
-// before it have neither so many nor about so many bytes as are asked for.
+// LineRecords returns the newest record of each predecessor of an agent, the nearest predecessor first, without
+// Document and Context; 100 if q.Limit is 0. It leaves the messages out of a record once the records before it have
+// q.Messages messages, or about q.MessageBytes bytes of messages.
 func (s *Store) LineRecords(ctx context.Context, q daemon.LineQuery) ([]daemon.Record, error) {
 	leave, err := s.enter(ctx, "records before agent %d", q.AgentID)
 	if err != nil {
@@ -93,13 +83,13 @@ func (s *Store) LineRecords(ctx context.Context, q daemon.LineQuery) ([]daemon.R
 func sizeOf(messages []data.Message) int64 {
 	raw, err := json.Marshal(messages)
 	if err != nil {
-		panic(err) // they were JSON before
+		panic(err) // cannot happen: they were stored as JSON
 	}
 	return int64(len(raw))
 }
 
-// LineHandoffs returns the handoffs of an agent, of all before it in its line and of all after it, the
-// newest first; 100 where limit is 0.
+// LineHandoffs returns the handoffs of an agent, of its predecessors and of all agents after it in its line, the
+// newest first; 100 if limit is 0.
 func (s *Store) LineHandoffs(ctx context.Context, agentID int64, limit int) ([]daemon.Handoff, error) {
 	leave, err := s.enter(ctx, "handoffs along the line of agent %d", agentID)
 	if err != nil {

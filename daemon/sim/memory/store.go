@@ -1,13 +1,14 @@
-// Package memory keeps in memory what [daemon.Store] keeps, for simulations. It answers as the store on
-// PostgreSQL does: package storetest holds both to the same suite, and compares them.
+// Package memory is the daemon's store in memory, for simulations and tests. It answers as the store on
+// PostgreSQL does: both pass the suite of package storetest, which also compares them.
 //
-// A [Store] is safe for concurrent use. One mutex guards it; it starts no goroutine, draws no random
-// number, asks only its clock for the time, and iterates in the order of ids, so that equal calls have
-// equal results. Rows are copied on the way in and on the way out.
+// A [Store] is safe for concurrent use; one mutex guards it. It starts no goroutine, draws no random number,
+// asks only its clock for the time, and iterates in the order of ids, so that equal calls have equal results.
+// It copies each row that it takes and each row that it returns.
 //
-// A change is carried out statement by statement in the order in which PostgreSQL gets them, with its
-// constraints, under their names; if one is refused, what came before is undone. Ids are not given back
-// then, as those of a sequence are not: the log has gaps.
+// A transaction carries out its statements in the order in which PostgreSQL gets them, and checks the
+// constraints of the schema under their names. If one of them does not hold, the transaction undoes its earlier
+// statements. As with a sequence of PostgreSQL, it does not give back the ids that it took: the event log has
+// gaps. A crash of the process loses everything.
 package memory
 
 import (
@@ -22,16 +23,16 @@ import (
 // Store is a database in memory. Make one with [New].
 type Store struct {
 	*tables
-	lends bool // it answers with the rows themselves
+	lends bool // the store returns its rows themselves, not copies
 }
 
 type tables struct {
-	// Clock is the time of who writes. Set it while nobody does.
+	// Clock returns the time of a write. Set it before the first one.
 	Clock func() time.Time
 
 	mu sync.Mutex // never held across anything that can block
 
-	sequences map[daemon.IDKind]int64 // the newest id of each
+	sequences map[daemon.IDKind]int64 // the newest id of each kind
 	lastEvent int64
 	lastHook  int64
 	prunedTo  int64 // the log's floor
@@ -42,7 +43,7 @@ type tables struct {
 	records     table[daemon.Record]       // by handoff
 	deliveries  table[daemon.Delivery]
 	pipelines   table[daemon.Pipeline] // without their steps
-	steps       table[daemon.Step]     // without what is derived
+	steps       table[daemon.Step]     // without derived fields
 	outputs     table[daemon.StepHandoff]
 	hooks       table[hook]
 	hookKeys    map[string]int64
@@ -57,7 +58,7 @@ var _ daemon.Store = (*Store)(nil)
 type hook struct {
 	daemon.StoredHook
 	key    string
-	result daemon.HookResult // as it is answered when the hook comes again
+	result daemon.HookResult // the answer if the hook comes again
 }
 
 // event is an event of the log.
@@ -78,12 +79,13 @@ func New() *Store {
 	}}
 }
 
-// Lending returns a view of the store that answers with its rows as they are, uncopied, for who reads much and changes
-// nothing that an answer refers to: the checks of a simulation look at all rows after each transaction.
+// Lending returns a view of the store that returns its rows without copying them. The caller must not change
+// anything that such a row refers to. The checks of a simulation use it, because they read all rows after each
+// transaction.
 func (s *Store) Lending() *Store { return &Store{s.tables, true} }
 
-// enter takes the store for one call, which calls leave at its end. A call whose context is over is
-// refused; what names the call.
+// enter locks the store for one call, which calls leave at its end. It refuses a call whose context has ended.
+// what names the call.
 func (s *Store) enter(ctx context.Context, what string, args ...any) (leave func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf(what+": %w", append(args, err)...)
@@ -92,10 +94,10 @@ func (s *Store) enter(ctx context.Context, what string, args ...any) (leave func
 	return s.mu.Unlock, nil
 }
 
-// now is the time as PostgreSQL keeps it.
+// now returns the time as PostgreSQL keeps it.
 func (s *Store) now() time.Time { return micros(s.Clock()) }
 
-// micros is a time as PostgreSQL keeps it.
+// micros returns a time as PostgreSQL keeps it.
 func micros(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
 // NextID returns a fresh id for a row of the given kind.
@@ -112,7 +114,7 @@ func (s *Store) NextID(ctx context.Context, kind daemon.IDKind) (int64, error) {
 	return s.sequences[kind], nil
 }
 
-// limitOr returns limit, or def where it is not set.
+// limitOr returns limit, or def if limit is not set.
 func limitOr(limit, def int) int {
 	if limit <= 0 {
 		return def

@@ -6,13 +6,14 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// Telling is a store that tells of each change that is committed through it, as PostgreSQL does by NOTIFY.
+// Telling is a store that calls Committed after each change that is committed through it, as PostgreSQL sends a
+// NOTIFY.
 type Telling struct {
 	daemon.Store
-	Committed func() // called by the goroutine that has committed
+	Committed func() // called in the goroutine that committed
 }
 
-// Commit tells of the change.
+// Commit commits a change and calls Committed.
 func (s *Telling) Commit(ctx context.Context, change *daemon.Change) error {
 	err := s.Store.Commit(ctx, change)
 	if err == nil {
@@ -21,7 +22,7 @@ func (s *Telling) Commit(ctx context.Context, change *daemon.Change) error {
 	return err
 }
 
-// RecordHook tells of what the hook has changed.
+// RecordHook records a hook and calls Committed.
 func (s *Telling) RecordHook(ctx context.Context, in daemon.HookInput, decide func(daemon.HookTx) daemon.HookDecision) (daemon.HookResult, error) {
 	res, err := s.Store.RecordHook(ctx, in, decide)
 	if err == nil {
@@ -30,7 +31,7 @@ func (s *Telling) RecordHook(ctx context.Context, in daemon.HookInput, decide fu
 	return res, err
 }
 
-// MarkAlerted tells of the event that says that somebody was told.
+// MarkAlerted marks events and calls Committed.
 func (s *Telling) MarkAlerted(ctx context.Context, ids []int64, told *daemon.Event) error {
 	err := s.Store.MarkAlerted(ctx, ids, told)
 	if err == nil {

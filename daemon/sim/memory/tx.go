@@ -8,46 +8,46 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// violation is a constraint of the schema that a change would break.
+// violation is the name of a constraint of the schema that a change violates.
 type violation string
 
 func (v violation) Error() string { return fmt.Sprintf("constraint %q is violated", string(v)) }
 
-// named translates the constraints that callers branch on, and names the failed commit.
+// named turns a violation on which callers branch into the daemon's error, and adds that the commit failed.
 func named(err error) error {
 	switch {
 	case errors.Is(err, violation("handoffs_one_per_agent")):
 		err = daemon.ErrOpenHandoff
-	case errors.Is(err, violation("handoffs_file_path_key")): // two requests of one second chose the same document
+	case errors.Is(err, violation("handoffs_file_path_key")): // two requests in the same second chose the same document
 		err = daemon.ErrMoved
-	case errors.Is(err, violation("step_handoffs_step_id_key")): // somebody else has seen the step's end
+	case errors.Is(err, violation("step_handoffs_step_id_key")): // another writer has stored the step's output
 		err = daemon.ErrMoved
 	}
 	return fmt.Errorf("commit: %w", err)
 }
 
-// tx is one transaction. Its statements are its methods; they return the constraint that they would
-// violate, with which the transaction ends at once. A guard that does not hold ends it as well, but not
-// before the other statements were carried out: all of them are on their way to the database together.
+// tx is one transaction. Its statements are its methods. A statement that would violate a constraint returns it, and
+// the transaction ends at once. A guard that does not hold makes the transaction fail too, but only after the other
+// statements: in PostgreSQL all of them are sent together, so a violated constraint is found first.
 type tx struct {
 	*Store
 	c      *daemon.Change
 	at     time.Time
-	undo   []func() // last first
-	done   []func() // to be called once the commit has succeeded
+	undo   []func() // called from the last to the first if the commit fails
+	done   []func() // called if the commit succeeds
 	failed error    // the first guard that did not hold
 }
 
 func (s *Store) begin(c *daemon.Change) *tx { return &tx{Store: s, c: c, at: s.now()} }
 
-// refuse notes that a guard does not hold.
+// refuse records that a guard does not hold.
 func (t *tx) refuse(err error) {
 	if t.failed == nil {
 		t.failed = err
 	}
 }
 
-// end commits or undoes what the statements did, of which err is the last one's result.
+// end commits the statements or undoes them. err is the result of the last statement.
 func (t *tx) end(err error) error {
 	if t.failed == nil && err == nil {
 		err = t.deferred()
@@ -67,8 +67,8 @@ func (t *tx) end(err error) error {
 	return nil
 }
 
-// deferred checks the one constraint that is looked at when a transaction ends: a handoff is written before
-// the delivery that it waits for.
+// deferred checks the one constraint that PostgreSQL checks at the end of a transaction: the statements write a handoff
+// before the delivery for which it waits.
 func (t *tx) deferred() error {
 	for _, h := range []*daemon.Handoff{t.c.NewHandoff, t.moved()} {
 		if h != nil && !t.deliveries.has(h.DeliveryID) {
@@ -85,7 +85,7 @@ func (t *tx) moved() *daemon.Handoff {
 	return t.c.Move.Handoff
 }
 
-// write has a row stand under id, nil: none, until the transaction is undone.
+// write stores row under id (nil deletes it), and has the transaction restore the old row if it is undone.
 func write[T any](t *tx, rows *table[T], id int64, row *T) {
 	before := rows.put(id, row)
 	t.undo = append(t.undo, func() { rows.put(id, before) })
@@ -101,7 +101,7 @@ func inOrder(statements ...func() error) error {
 	return nil
 }
 
-// check returns the first constraint that does not hold. They come in pairs of a name and whether it holds.
+// check returns the first violated constraint. pairs are the name of a constraint and whether it holds, in turn.
 func check(pairs ...any) error {
 	for i := 0; i < len(pairs); i += 2 {
 		if !pairs[i+1].(bool) {

@@ -3,44 +3,12 @@ package memory
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/storetext"
 )
 
-// Audit returns events, the newest first, 100 where there is no limit.
-func (s *Store) Audit(ctx context.Context, f daemon.AuditFilter) ([]daemon.Event, error) {
-	leave, err := s.enter(ctx, "audit")
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	text, persona := strings.ToLower(storetext.Text(f.Text)), storetext.Text(f.Persona)
-	since, until := micros(f.Since), micros(f.Until)
-	return collectEvents(s, s.events.newest(), limitOr(f.Limit, 100), func(e *event) bool {
-		return (f.Before == 0 || e.ID < f.Before) &&
-			(len(f.Types) == 0 || slices.Contains(f.Types, e.Type)) &&
-			strings.HasPrefix(e.Type, f.TypePrefix) &&
-			of(e.AgentID, f.AgentID) && of(e.HandoffID, f.HandoffID) && of(e.PipelineID, f.PipelineID) &&
-			(f.Host == "" || e.Host == f.Host) &&
-			(f.Persona == "" || s.plays(e.AgentID, persona)) &&
-			(f.Since.IsZero() || !e.At.Before(since)) &&
-			(f.Until.IsZero() || e.At.Before(until)) &&
-			(strings.Contains(strings.ToLower(e.Type), text) || strings.Contains(strings.ToLower(string(e.Payload)), text))
-	}), nil
-}
-
-func (s *Store) plays(agentID *int64, persona string) bool {
-	if agentID == nil {
-		return false
-	}
-	a := s.agents.get(*agentID)
-	return a != nil && a.Persona != nil && *a.Persona == persona
-}
-
-// LogFloor says how far the log has been pruned.
+// LogFloor returns how far the event log has been pruned.
 func (s *Store) LogFloor(ctx context.Context) (daemon.LogFloor, error) {
 	leave, err := s.enter(ctx, "log's floor")
 	if err != nil {
@@ -57,7 +25,7 @@ func (s *Store) LogFloor(ctx context.Context) (daemon.LogFloor, error) {
 
 const pruneBatch = 5000 // rows
 
-// PruneEvents deletes some events that l does not want, the oldest first, but for those that must stay.
+// PruneEvents deletes some events beyond the limits, the oldest first. It keeps events that must stay.
 func (s *Store) PruneEvents(ctx context.Context, l daemon.PruneLimits) (done daemon.Pruned, err error) {
 	leave, err := s.enter(ctx, "events")
 	if err != nil {
@@ -78,8 +46,8 @@ func (s *Store) PruneEvents(ctx context.Context, l daemon.PruneLimits) (done dae
 	return done, nil
 }
 
-// prunable are the events that may go: they are not wanted and not young, the operator need not be told of
-// them any more, and what they belong to has ended.
+// prunable returns the unwanted events that may be deleted: an event stays if it is young, if the operator has yet to
+// be told of it, or if its handoff or pipeline is open.
 func (s *Store) prunable(young time.Time, unwanted func(*event) bool) (rows []*event) {
 	for _, e := range s.events.all() {
 		if !unwanted(e) || !e.At.Before(young) || e.pending() {
@@ -109,7 +77,7 @@ func (s *Store) pruneEvents(rows []*event, most int) (done daemon.Pruned) {
 	return done
 }
 
-// withOne counts a row that was deleted.
+// withOne counts one more deleted row.
 func withOne(done daemon.Pruned, at time.Time) daemon.Pruned {
 	done.Rows++
 	if done.Newest == nil || at.After(*done.Newest) {
@@ -118,7 +86,7 @@ func withOne(done daemon.Pruned, at time.Time) daemon.Pruned {
 	return done
 }
 
-// PruneHooks deletes some hooks that are too old, the oldest first, but for those that must stay.
+// PruneHooks deletes some hooks that are too old, the oldest first. It keeps hooks that must stay.
 func (s *Store) PruneHooks(ctx context.Context, l daemon.PruneLimits) (done daemon.Pruned, err error) {
 	leave, err := s.enter(ctx, "old hooks")
 	if err != nil {
@@ -144,7 +112,7 @@ func (s *Store) PruneHooks(ctx context.Context, l daemon.PruneLimits) (done daem
 	return done, nil
 }
 
-// mayForget reports whether a hook may go: its agent names it no more.
+// mayForget reports whether a hook may be deleted: no field of its agent names it.
 func (s *Store) mayForget(h *hook) bool {
 	a := s.agents.get(h.result.AgentID)
 	if a == nil {

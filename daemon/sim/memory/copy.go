@@ -17,16 +17,16 @@ func clone[T any](v T) T {
 	return v
 }
 
-// kept returns a deep copy as the columns of PostgreSQL would give it back: times in microseconds, texts
-// without what no text column can hold, lists that are not nil, and JSON that was written and read.
+// kept returns a deep copy as PostgreSQL would return the row: times in microseconds, texts without the bytes that no
+// text column can hold, lists that are not nil, and JSON columns after a round trip.
 func kept[T any](v T) T {
 	var out T
 	keep(reflect.ValueOf(&out).Elem(), reflect.ValueOf(&v).Elem())
 	return out
 }
 
-// separate gives v copies of its own of all that it refers to. Simulations do this more often than anything else:
-// what most columns refer to is copied without reflection.
+// separate replaces everything to which v refers by copies. Simulations do this more often than anything else, so it
+// copies the most common types without reflection.
 func separate(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -67,7 +67,7 @@ func separate(v reflect.Value) {
 	}
 }
 
-// renew has a pointer point to a copy.
+// renew replaces the value behind a pointer by a copy.
 func renew[T any](p **T) {
 	if *p != nil {
 		own := **p
@@ -75,10 +75,10 @@ func renew[T any](p **T) {
 	}
 }
 
-// referrers caches what [referring] finds out.
+// referrers caches the results of [referring].
 var referrers sync.Map
 
-// referring are the fields of a struct that are not copied by copying the struct.
+// referring returns the indexes of the fields that a copy of the struct still shares with it.
 func referring(typ reflect.Type) []int {
 	if known, ok := referrers.Load(typ); ok {
 		return known.([]int)
@@ -93,7 +93,7 @@ func referring(typ reflect.Type) []int {
 	return list
 }
 
-// refers reports whether a copy of a value shares something with it.
+// refers reports whether a plain copy of a value of this type shares something with it.
 func refers(typ reflect.Type) bool {
 	switch typ.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map:
@@ -141,7 +141,7 @@ func keep(to, from reflect.Value) {
 		}
 	case reflect.Slice:
 		keepSlice(to, from)
-	case reflect.Map: // only inside JSON, whose keys and values are plain
+	case reflect.Map: // occurs only inside JSON columns, and its keys and values refer to nothing
 		copyMap(to, from)
 	case reflect.String:
 		to.SetString(storetext.Text(from.String()))
@@ -164,7 +164,7 @@ func copyMap(to, from reflect.Value) {
 func keepSlice(to, from reflect.Value) {
 	bytes := from.Type().Elem().Kind() == reflect.Uint8
 	if bytes && from.Len() == 0 {
-		return // bytes may be NULL; an empty launch hash is none
+		return // empty bytes become NULL: an empty launch hash means no launch
 	}
 	to.Set(reflect.MakeSlice(from.Type(), from.Len(), from.Len()))
 	if bytes {
@@ -176,7 +176,7 @@ func keepSlice(to, from reflect.Value) {
 	}
 }
 
-// viaJSON copies as a column of JSON does.
+// viaJSON copies a value by writing and reading it as JSON, as a jsonb column does.
 func viaJSON(to, from reflect.Value) {
 	raw, err := json.Marshal(from.Interface())
 	to.SetZero()
@@ -184,6 +184,6 @@ func viaJSON(to, from reflect.Value) {
 		err = json.Unmarshal(storetext.JSON(raw), to.Addr().Interface())
 	}
 	if err != nil {
-		panic(err) // these types hold nothing that JSON can't
+		panic(err) // cannot happen: JSON can hold all values of these types
 	}
 }
