@@ -20,9 +20,9 @@ import (
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
-// agent is an agent in memory: the mind of the scripted agent without its process. It has a generator of its
-// own, so that what it does depends on which agent it is, and not on how it was scheduled. Its fields belong to
-// whoever runs alone.
+// agent is an agent in memory: the mind of the scripted agent without its process. It has a random generator of its
+// own, so that its acts depend on which agent it is, and not on how it was scheduled. Only the goroutine that the
+// schedule has let go touches its fields.
 type agent struct {
 	owner
 	w    *world
@@ -32,69 +32,69 @@ type agent struct {
 	proc tmux.Process
 	ref  tmux.Ref
 
-	id       int64 // its row
+	id       int64 // id of its row; 0 until it is known
 	env      map[string]string
 	session  string
 	name     string
 	model    string
 	mode     string // permission mode, as hooks name it
 	resumed  bool
-	own      bool   // a person has started it
-	skilled  bool   // it was launched with a skill
-	prompt   string // of the command line
-	ready    bool   // SessionStart was answered
-	status   string // in the registry
+	own      bool   // a person started it
+	skilled  bool   // its launch had a skill
+	prompt   string // the prompt of its command line
+	ready    bool   // the daemon has answered its SessionStart
+	status   string // its status in the registry
 	frame    actor.Frame
 	composer actor.Composer
 	memory   actor.Memory
 
-	keys     chan struct{} // something was typed
+	keys     chan struct{} // signals that something was typed
 	inputs   []tmuxtest.Input
-	work     chan struct{} // there is another job
+	work     chan struct{} // signals that there is another job
 	jobs     []job
-	stop     context.CancelCauseFunc // of the running turn; nil: none runs
+	stop     context.CancelCauseFunc // interrupts the running turn; nil if none runs
 	promptID string
 	dialog   *dialog
 	tasks    int
-	dialogs  int                            // how many it has opened
-	also     func(ctx context.Context) bool // what its next turn does besides; false: it was interrupted
+	dialogs  int                            // how many dialogs it has opened
+	extra    func(ctx context.Context) bool // an extra act of its next turn; false if that was interrupted
 	sent     [][]byte                       // the payloads of its hooks
 	failing  bool                           // each turn ends with an error of the API
 	undead   bool                           // no signal ends it
-	given    []string                       // what was submitted to it, or given in answer to a Stop
+	given    []string                       // the texts that were submitted to it or given in answer to a Stop
 	answers  []string                       // its messages at the end of turns
-	leaving  bool                           // it was asked to exit, or told by a signal to
+	leaving  bool                           // it is exiting, because of /exit or a signal
 	ended    chan struct{}
 
 	documentAt  time.Time // when it wrote its newest handoff document
-	unmentioned []string  // prompts of people that it took after that
-	working     string    // what its turn works at, if that is not its document
-	pending     []string  // prompts that were submitted, and that its model was not given yet
+	unmentioned []string  // prompts of people that it took after that document
+	working     string    // the prompt of its turn, unless that is a delivery of the daemon about a handoff
+	pending     []string  // prompts that were submitted, but have not reached its model yet
 }
 
 type job struct {
 	prompt string
 	from   origin
-	hooked chan struct{} // of a queued prompt: closed when its hook was answered
+	hooked chan struct{} // for a queued prompt: closed when the daemon has answered its hook
 }
 
-// origin says where a prompt came from.
+// origin is how a prompt came to the agent.
 type origin int
 
 const (
-	typed        origin = iota // into the empty composer
-	queued                     // while a turn ran; its hook has been sent
-	notification               // from the agent itself
+	typed        origin = iota // typed while no turn ran
+	queued                     // typed while a turn ran; its hook was sent then
+	notification               // made by the agent itself
 )
 
 // dialog is an open question.
 type dialog struct {
 	actor.Dialog
 	answer chan int
-	exit   bool // it asks whether to exit although tasks run
+	exit   bool // the question is whether to exit although tasks run
 }
 
-// newAgent starts the process in a pane.
+// newAgent starts an agent's process in a pane.
 func newAgent(h *host, ref tmux.Ref, server int, launch string) (a *agent) {
 	p := h.table.Start(server, func(sig syscall.Signal) { a.signal(sig) })
 	a = &agent{
@@ -113,18 +113,18 @@ func newAgent(h *host, ref tmux.Ref, server int, launch string) (a *agent) {
 	return a
 }
 
-// step is one thing that the agent does: it takes a while, and others may be faster.
-func (a *agent) step(what string, lo, hi time.Duration) { a.stepIn(ctx(), what, lo, hi) }
+// do takes the time that an act of the agent takes. Others may act meanwhile.
+func (a *agent) do(what string, lo, hi time.Duration) { a.doIn(ctx(), what, lo, hi) }
 
-// stepIn reports whether ctx was over before the step was taken.
-func (a *agent) stepIn(ctx context.Context, what string, lo, hi time.Duration) (cut bool) {
+// doIn is do for an act that ends early with ctx. It reports whether that happened.
+func (a *agent) doIn(ctx context.Context, what string, lo, hi time.Duration) (cut bool) {
 	o := a.w.park(&call{own: &a.owner, what: what, ctx: ctx, slow: func() time.Duration { return between(a.rng, lo, hi) }})
 	return o.cut != nil
 }
 
-// run is the life of the process.
+// run runs the process from its start to its end.
 func (a *agent) run(launch string) {
-	a.step("starts", 10*time.Millisecond, a.mood.start)
+	a.do("starts", 10*time.Millisecond, a.mood.start)
 	if err := a.read(launch); err != nil {
 		a.frame.Print(actor.BlockError, "error: "+err.Error())
 		a.draw()
@@ -154,7 +154,7 @@ func (a *agent) run(launch string) {
 	a.worker()
 }
 
-// read takes over what the daemon has launched it with.
+// read reads the launch file, and takes over its environment and arguments.
 func (a *agent) read(path string) error {
 	if a.own {
 		a.readOwn()
@@ -198,12 +198,12 @@ func (a *agent) read(path string) error {
 	if a.session == "" {
 		return errors.New("no session")
 	}
-	a.w.launched(a)
+	a.w.afterLaunch(a)
 	return nil
 }
 
 func mustRead(path string) string {
-	b, _ := os.ReadFile(path) // what can't be read is empty
+	b, _ := os.ReadFile(path) // a file that cannot be read counts as empty
 	return string(b)
 }
 
@@ -216,7 +216,7 @@ func (a *agent) worker() {
 			case <-a.ended:
 				return
 			}
-			a.step("wakes", 0, 2*time.Millisecond)
+			a.do("wakes", 0, 2*time.Millisecond)
 			continue
 		}
 		next := a.jobs[0]
@@ -239,7 +239,7 @@ func nudge(c chan struct{}) {
 	}
 }
 
-// settle says idle, unless more turns wait or commands run in the background.
+// settle registers the agent as idle, unless more jobs wait or tasks run in the background.
 func (a *agent) settle() {
 	a.frame.Working = ""
 	switch {
@@ -254,13 +254,13 @@ func (a *agent) settle() {
 	a.draw()
 }
 
-// register writes the session's entry in the registry of its runtime, which holds nobody up: it is read more often than
-// anything else is looked at.
+// register writes the session's entry in the registry of its runtime. Neither writing nor reading an entry is a call of
+// the schedule, because the daemon reads entries more often than anything else.
 func (a *agent) register(status string) {
 	a.status = status
 	b, err := json.Marshal(map[string]any{"pid": a.proc.PID, "sessionId": a.session, "cwd": a.h.cwd, "status": status, "name": a.name})
 	if err != nil {
-		panic(err) // plain values of ours
+		panic(err) // cannot happen: the values are plain
 	}
 	a.h.registry.Store(runtimes.RegistryPath(a.h.config, a.proc.PID), b)
 }
@@ -274,22 +274,22 @@ func (a *agent) draw() {
 	}
 	rows := strings.Split(a.frame.Text(), "\n")
 	for i := range rows {
-		rows[i] = strings.TrimRight(rows[i], " ") // as tmux tells them
+		rows[i] = strings.TrimRight(rows[i], " ") // as tmux captures them
 	}
 	a.h.term.SetScreen(a.ref, strings.Join(rows, "\n"))
 }
 
-// hook runs a hook and waits for it.
+// hook runs a hook and waits for its answer.
 func (a *agent) hook(event string, more actor.Fields) hookAnswer {
 	answer := a.h.hook(a, event, actor.Payload(event, a.session, a.transcript(), a.h.cwd, a.promptID, more))
-	a.step(event+" answered", 0, time.Millisecond)
+	a.do(event+" answered", 0, time.Millisecond)
 	return answer
 }
 
-// hooks makes the payloads.
+// hooks returns the maker of the agent's payloads.
 func (a *agent) hooks() actor.Hooks { return actor.Hooks{Name: a.name, Model: a.model, Mode: a.mode} }
 
-// hookMode is what hooks call a permission mode.
+// hookMode returns the name that hooks use for a permission mode.
 func hookMode(mode string) string {
 	if mode == "manual" {
 		return "default"
@@ -297,12 +297,12 @@ func hookMode(mode string) string {
 	return mode
 }
 
-// contextTokens is how full the context is of a session that is resumed.
+// contextTokens is how full the context of a resumed session is.
 const contextTokens = 14_000
 
-// ask opens a dialog and waits for its answer, -1 for a refusal.
+// ask opens a dialog, waits for a person's choice and returns it, -1 for a refusal.
 func (a *agent) ask(what, status string, d dialog) int {
-	a.press() // what was typed before the dialog opened is none of it
+	a.press() // keys that were typed before the dialog opens do not answer it
 	d.answer = make(chan int, 1)
 	before := a.status
 	a.dialog = &d
@@ -318,7 +318,7 @@ func (a *agent) ask(what, status string, d dialog) int {
 	case <-a.ended:
 		runtime.Goexit()
 	}
-	a.step("dialog answered", 0, 5*time.Millisecond)
+	a.do("dialog answered", 0, 5*time.Millisecond)
 	a.dialog = nil
 	if status != "startup" {
 		a.register(before)
@@ -327,13 +327,13 @@ func (a *agent) ask(what, status string, d dialog) int {
 	return choice
 }
 
-// signal is a signal to the process.
+// signal handles a signal to the process.
 func (a *agent) signal(sig syscall.Signal) {
 	switch {
 	case a.dead, a.undead:
 	case sig == syscall.SIGKILL:
 		a.end("killed", 137)
-	case a.id == 0: // its program has not begun yet, and holds nothing back
+	case a.id == 0: // its program has not begun yet, so it handles no signal
 		a.end(sig.String(), 128+int(sig))
 	case sig == syscall.SIGTERM && a.mood.ignoreTerm:
 	case a.leaving && sig != syscall.SIGHUP:
@@ -343,12 +343,12 @@ func (a *agent) signal(sig syscall.Signal) {
 	}
 }
 
-// leave is an orderly end: SessionEnd, then the process.
+// leave ends the agent in order: it sends SessionEnd, then ends the process.
 func (a *agent) leave(reason string, code int) {
-	a.step("leaves: "+reason, 0, a.mood.exit)
+	a.do("leaves: "+reason, 0, a.mood.exit)
 	if a.ready {
 		if reason == "prompt_input_exit" {
-			a.promptID = uuid(a.rng) // as Claude Code gives each command one
+			a.promptID = uuid(a.rng) // Claude Code gives each command a prompt id
 		}
 		a.hook(hooks.SessionEnd, a.hooks().SessionEnd(reason))
 	}
@@ -356,7 +356,7 @@ func (a *agent) leave(reason string, code int) {
 	a.die(reason, code)
 }
 
-// die ends the process by one of its own goroutines, which ends with it.
+// die ends the process and the calling goroutine, which must be one of the agent's own.
 func (a *agent) die(why string, code int) {
 	a.end(why, code)
 	runtime.Goexit()

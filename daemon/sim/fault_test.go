@@ -11,15 +11,15 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// kind is what may go wrong with a call.
+// kind of a call; the faults that it can have depend on it.
 type kind int
 
 const (
-	plain    kind = iota // the world's own; nothing goes wrong with it
+	plain    kind = iota // an act of the world; it has no faults
 	reading              // a query of the store
 	writing              // a transaction of the store
-	looking              // a look at a terminal
-	typing               // what changes something in a terminal
+	looking              // a call of the terminal that only reads
+	typing               // a call that changes a terminal, a process or a work tree
 	telling              // a notification
 	sending              // a hook on its way to the daemon
 	deciding             // the daemon's answer on its way to the hook
@@ -30,35 +30,35 @@ type fault string
 
 const (
 	none        fault = ""
-	crashBefore fault = "crash before" // the daemon ends, nothing was done
-	crashAfter  fault = "crash after"  // it was done, then the daemon ends
-	failed      fault = "failed"       // nothing was done, and the caller is told so
-	lostAnswer  fault = "answer lost"  // it was done, and the caller is told that it failed
+	crashBefore fault = "crash before" // the daemon is killed before the call
+	crashAfter  fault = "crash after"  // the daemon is killed after the call
+	failed      fault = "failed"       // the call is not carried out and returns an error
+	lostAnswer  fault = "answer lost"  // the call is carried out, but returns an error
 	moved       fault = "moved"        // another writer was first
-	lostHook    fault = "hook lost"    // its process is killed before it could send or spool anything
-	lostReply   fault = "reply lost"   // the daemon's answer did not arrive whole: the hook is spooled
+	lostHook    fault = "hook lost"    // the hook's process is killed before it sends or spools anything
+	lostReply   fault = "reply lost"   // the daemon's answer does not arrive whole, so the hook is spooled
 )
 
-// errAway is how the store says that the database does not answer.
+// errAway is the store's error if the database does not answer.
 var errAway = &daemon.Error{Kind: daemon.KindUnavailable, Code: "database_unavailable", Message: "The database does not answer", Cause: errors.New("simulated")}
 
-// errTerminal is how tmux fails that could not be asked.
+// errTerminal is the terminal's error if tmux does not answer.
 var errTerminal = errors.New("tmux could not be asked: simulated")
 
-// classes are what a seed may have go wrong. Each seed has some of them, most have few.
+// classes are the classes of faults. Each seed has some of them, most seeds have few.
 var classes = []string{
 	"crash", "store fails", "store moved", "store loses answers", "store slow", "store away", "terminal fails", "terminal slow",
 	"hooks late", "hooks lost", "hooks doubled", "replies lost", "notifier fails", "daemon frozen", "daemon stopped", "machine sleeps", "clock steps",
 	"agents die", "tmux dies", "person types", "person prompts", "person interrupts", "agents misbehave", "operator acts", "documents fail", "agents compact",
 }
 
-// plan is what goes wrong in one run.
+// plan decides what goes wrong in one run.
 type plan struct {
 	on     map[string]bool
-	rate   float64 // of each fault that is drawn for a call
-	until  time.Time
-	away   map[*host]time.Time // the store is away for a host until
-	counts map[string]int
+	rate   float64             // the chance of a fault, for each call
+	until  time.Time           // from then on nothing new goes wrong
+	away   map[*host]time.Time // until when the store does not answer a host
+	counts map[string]int      // how often each fault was injected
 }
 
 func newPlan(rng *rand.Rand) *plan {
@@ -67,13 +67,13 @@ func newPlan(rng *rand.Rand) *plan {
 	for _, c := range classes {
 		p.on[c] = rng.Float64() < share
 	}
-	// At least one class, so that few seeds are wasted on a run without any.
+	// At least one class is on: a run without faults would be a wasted seed.
 	p.on[classes[rng.IntN(len(classes))]] = true
 	p.rate = []float64{0.003, 0.01, 0.03}[rng.IntN(3)]
 	return p
 }
 
-// names are the classes that are on, for the head of a trace.
+// names returns the classes that are on, for the head of a trace.
 func (p *plan) names() string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(classes), func(c string) bool { return !p.on[c] }), ", ")
 }
@@ -81,7 +81,7 @@ func (p *plan) names() string {
 // has reports whether a class of faults is on now.
 func (p *plan) has(class string) bool { return p.on[class] && time.Now().Before(p.until) }
 
-// count notes that something was injected.
+// count counts an injected fault.
 func (p *plan) count(what string) { p.counts[what]++ }
 
 // latency draws how long a call takes.
@@ -138,7 +138,7 @@ func (p *plan) draw(rng *rand.Rand, c *call) fault {
 		if c.kind == writing || c.kind == typing || rng.IntN(3) == 0 {
 			return []fault{crashBefore, crashAfter}[rng.IntN(2)]
 		}
-		return none // most points between two reads are the same point
+		return none // a crash at another read mostly equals a crash at the call before it
 	case stored && chance("store fails"):
 		return failed
 	case c.kind == writing && chance("store moved"):
@@ -160,7 +160,7 @@ func (p *plan) draw(rng *rand.Rand, c *call) fault {
 	return none
 }
 
-// err is the fault as the caller of a seam gets to see it.
+// err returns the error that the caller gets for the call's fault, nil for none.
 func (o order) err(c *call) error {
 	switch {
 	case o.cut != nil:

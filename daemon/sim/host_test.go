@@ -25,31 +25,31 @@ import (
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
-// host is a machine: its files, its tmux server, its processes, and at most one run of a daemon at a time.
+// host is one machine: its files, its tmux server, its processes, and at most one run of a daemon at a time.
 type host struct {
 	w      *world
 	name   string
 	dir    data.Dir
-	config string // of the agents' runtime
-	cwd    string // where agents work
+	config string // configuration directory of the agents' runtime
+	cwd    string // working directory of the agents
 	table  *tmuxtest.Processes
 	term   *terminal
-	gens   int
-	gen    *generation  // nil: no daemon runs
+	starts int          // how often a daemon was started
+	daemon *daemonRun   // nil: no daemon runs
 	asleep time.Time    // the machine sleeps until then
-	absent []span       // in which nobody could do anything
+	absent []span       // when nobody could do anything on the host
 	clocks []clock      // how the wall clock was set
-	shift  atomic.Int64 // of the wall clock, as set last: a daemon looks at it at any moment
-	began  time.Time    // when the newest daemon did
-	nonce  int          // of hooks' keys
-	runs   int          // of hooks
-	twice  bool         // each hook is run twice
-	others []*owner     // processes of hooks
+	shift  atomic.Int64 // by how much the wall clock is ahead; atomic, since a daemon reads it at any moment
+	began  time.Time    // when the newest daemon began to listen
+	nonce  int          // makes the keys of hooks unique
+	hooks  int          // how many processes of hooks were started
+	twice  bool         // the runtime runs each hook twice
+	others []*owner     // the processes of hooks
 
-	registry sync.Map // of the agents' runtime: its entries by their paths
+	registry sync.Map // the entries of the agents' runtime, by path
 }
 
-// settings are those of the contract, but for deadlines that are short enough to be met or missed in a run.
+// settings returns the default settings with some deadlines shorter, so that a run meets some and misses others.
 func settings() daemon.Settings {
 	set := daemon.Settings{
 		Handoff:  daemon.DefaultHandoff,
@@ -89,17 +89,17 @@ func newHost(w *world, name string) (*host, error) {
 
 var personaSlugs = []string{"developer-con-1", "developer-kim-2", "developer-ada-3"}
 
-// generation is one run of a daemon, from its start to its end.
-type generation struct {
+// daemonRun is one run of a daemon, from its start to its end.
+type daemonRun struct {
 	owner
 	w         *world
 	h         *host
 	d         *daemon.Daemon
-	locks     []lock // of d
+	locks     []lock // the mutexes of d
 	cancel    context.CancelCauseFunc
 	ctx       context.Context
 	listening bool
-	knows     knowledge
+	seen      seen
 }
 
 var (
@@ -107,10 +107,10 @@ var (
 	errCrashed = errors.New("the daemon was killed")
 )
 
-// start runs a daemon on the host, as its service manager does.
+// start starts a daemon on the host, as the service manager does.
 func (h *host) start() error {
-	h.gens++
-	g := &generation{owner: owner{name: fmt.Sprintf("%s.%d", h.name, h.gens), host: h}, w: h.w, h: h, knows: newKnowledge()}
+	h.starts++
+	g := &daemonRun{owner: owner{name: fmt.Sprintf("%s.%d", h.name, h.starts), host: h}, w: h.w, h: h, seen: newSeen()}
 	g.ctx, g.cancel = context.WithCancelCause(context.Background())
 	people, err := personas.Open(h.dir.Personas())
 	if err != nil {
@@ -135,14 +135,14 @@ func (h *host) start() error {
 		Trees:     trees{g},
 	})
 	g.locks = locksOf(g.d)
-	h.gen = g
+	h.daemon = g
 	h.w.trace.note(g.name, "daemon starts")
 	go g.run()
 	return nil
 }
 
-// run is what the program does with its daemon.
-func (g *generation) run() {
+// run runs the daemon as the program does.
+func (g *daemonRun) run() {
 	ctx := daemon.WithCaller(g.ctx, "start")
 	if err := g.d.Prepare(ctx); err != nil {
 		g.end("could not begin: " + err.Error())
@@ -154,20 +154,20 @@ func (g *generation) run() {
 	g.end(fmt.Sprint(err))
 }
 
-// end is an orderly end. The service manager starts the next one.
-func (g *generation) end(why string) {
+// end ends the daemon in order. The service manager starts the next one.
+func (g *daemonRun) end(why string) {
 	g.w.trace.note(g.name, "daemon ends: %s", why)
 	g.gone()
 }
 
-// crash kills the daemon, by one of its own goroutines, which ends with it.
-func (g *generation) crash() {
+// crash kills the daemon and ends the calling goroutine, which must be one of the daemon's own.
+func (g *daemonRun) crash() {
 	g.w.trace.note(g.name, "daemon is killed")
 	g.gone()
 	runtime.Goexit()
 }
 
-// entry is what the agents' runtime has written down of a session.
+// entry returns a session's entry in the registry of the agents' runtime.
 func (h *host) entry(path string) ([]byte, error) {
 	if text, ok := h.registry.Load(path); ok {
 		return text.([]byte), nil
@@ -175,18 +175,18 @@ func (h *host) entry(path string) ([]byte, error) {
 	return nil, fs.ErrNotExist
 }
 
-func (g *generation) gone() {
+func (g *daemonRun) gone() {
 	g.listening = false
 	g.w.kill(&g.owner)
 	g.cancel(errCrashed)
-	if g.h.gen == g {
-		g.h.gen = nil
+	if g.h.daemon == g {
+		g.h.daemon = nil
 		g.h.w.restart(g.h)
 	}
 }
 
-// call has a daemon do what somebody asks of it. The answer is false if the daemon ended before it answered.
-func (g *generation) call(name string, within time.Duration, do func(ctx context.Context, d *daemon.Daemon) error) (answered bool, err error) {
+// call runs do as a request to the daemon. answered is false if the daemon ended or took too long.
+func (g *daemonRun) call(name string, within time.Duration, do func(ctx context.Context, d *daemon.Daemon) error) (answered bool, err error) {
 	answer := make(chan error, 1)
 	go func() {
 		defer close(answer)
@@ -212,7 +212,7 @@ func (g *generation) call(name string, within time.Duration, do func(ctx context
 }
 
 // notifier is the operator's desktop.
-type notifier struct{ g *generation }
+type notifier struct{ g *daemonRun }
 
 func (n notifier) Notify(ctx context.Context, in daemon.Notification) (string, error) {
 	return carry(n.g, ctx, telling, "Notify "+in.Title, func() (string, error) {
@@ -221,7 +221,8 @@ func (n notifier) Notify(ctx context.Context, in daemon.Notification) (string, e
 	})
 }
 
-// numbers are random numbers of a seed. A daemon draws them after a call across a seam, when it runs alone.
+// numbers is the daemon's source of randomness. Its numbers depend only on the seed and on the order of the reads. That
+// order is fixed, because a daemon reads it right after a call, when only one goroutine runs.
 type numbers struct {
 	mu  sync.Mutex
 	rng *rand.Rand
@@ -236,7 +237,7 @@ func (n *numbers) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// logger takes what a daemon logs into the trace. An error about the daemon itself is a failure of the run.
+// logger writes a daemon's log into the trace. Some entries make the run fail; see [world.logged].
 type logger struct {
 	w   *world
 	who string
@@ -254,12 +255,13 @@ func (l *logger) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// hook has an agent run its hook, and waits for the answer. A runtime that has the command in two places of its settings
-// runs it twice, at once. What is sent twice by one run has one key, and its sender waits for one answer.
+// hook runs an agent's hook and waits for the answer. A runtime with the hook command in two places of its settings runs
+// it twice at the same time, with two keys. Sometimes one process sends its payload twice, under one key, and waits for
+// one answer.
 func (h *host) hook(a *agent, event string, payload actor.Fields) (answer hookAnswer) {
 	body, err := json.Marshal(payload)
 	if err != nil {
-		panic(err) // plain values of ours
+		panic(err) // cannot happen: the values are plain
 	}
 	a.sent = append(a.sent, body)
 	env := h.envelope(a, event, body)
@@ -299,12 +301,12 @@ func (h *host) envelope(a *agent, event string, body []byte) hooks.Envelope {
 	return env
 }
 
-// runHook is a process that hands the payload to the daemon and prints the answer, or puts it into the spool; again: it
-// sends what another has sent, and leaves the rest to that one.
+// runHook starts a process that sends the payload to the daemon and prints the answer, or puts the payload into the
+// spool. With again it sends a payload that another process has sent too; only that one spools it.
 func (h *host) runHook(a *agent, env hooks.Envelope, again bool) (done chan hookAnswer) {
 	p := h.table.Start(a.proc.PID, nil)
-	h.runs++
-	own := &owner{name: fmt.Sprintf("%s hook %s-%d of %d", h.name, env.Event, h.runs, a.proc.PID), host: h}
+	h.hooks++
+	own := &owner{name: fmt.Sprintf("%s hook %s-%d of %d", h.name, env.Event, h.hooks, a.proc.PID), host: h}
 	h.others = append(h.others, own)
 	done = make(chan hookAnswer, 1)
 	go func() {
@@ -331,7 +333,7 @@ func (h *host) send(own *owner, a *agent, p tmux.Process, env hooks.Envelope, ag
 		}
 		return hookAnswer{}
 	}
-	g := h.gen
+	g := h.daemon
 	if g == nil || !g.listening {
 		return spool("no daemon listens")
 	}
@@ -361,7 +363,7 @@ func (h *host) send(own *owner, a *agent, p tmux.Process, env hooks.Envelope, ag
 	return answer
 }
 
-// hookAnswer is what the daemon said to a hook.
+// hookAnswer is the daemon's answer to a hook.
 type hookAnswer struct {
 	block  bool
 	reason string

@@ -12,11 +12,11 @@ import (
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
-// boot names the boot that start times count from.
+// boot is the id of the boot from which the processes' start times count.
 const boot = "simulated"
 
-// processes is the table as a run of a daemon sees it.
-type processes struct{ g *generation }
+// processes is the host's process table as a daemon sees it.
+type processes struct{ g *daemonRun }
 
 var _ daemon.Processes = processes{}
 
@@ -29,7 +29,7 @@ func (p processes) Standing(q tmux.Process) daemon.Standing {
 }
 
 func (p processes) Wait(ctx context.Context, q tmux.Process) error {
-	_ = p.table().Wait(ctx, q) // the context tells
+	_ = p.table().Wait(ctx, q) // fails only with ctx, whose cause is returned below
 	p.g.w.park(&call{own: &p.g.owner, who: daemon.Caller(ctx), what: "Wait " + strconv.Itoa(q.PID)})
 	return context.Cause(ctx)
 }
@@ -37,7 +37,7 @@ func (p processes) Wait(ctx context.Context, q tmux.Process) error {
 func (p processes) Signal(q tmux.Process, sig syscall.Signal) error {
 	_, err := carry(p.g, context.Background(), typing, fmt.Sprintf("Signal %d %s", q.PID, sig), func() (struct{}, error) {
 		if p.table().Lives(q) {
-			p.g.w.ending(p.g, q.PID, sig.String())
+			p.g.w.beforeKill(p.g, q.PID, sig.String())
 		}
 		return struct{}{}, p.table().Signal(q, sig)
 	})
@@ -51,12 +51,12 @@ func (p processes) ServerAt(context.Context, string) (tmux.Process, error) {
 	return p.Find(p.g.h.term.Server())
 }
 
-// terminal is a machine's tmux server with what runs in its panes.
+// terminal is a host's tmux server with the agents in its panes.
 type terminal struct {
 	*tmuxtest.Fake
 	h      *host
 	agents map[string]*agent // by pane
-	before func(text string) // if set, called before something is pasted
+	before func(text string) // if set, called before a daemon pastes a text
 }
 
 func newTerminal(h *host) *terminal {
@@ -71,10 +71,10 @@ func newTerminal(h *host) *terminal {
 	return t
 }
 
-// spawned runs what the daemon has started in a pane.
+// spawned starts an agent in the pane that a daemon has made for it.
 func (t *terminal) spawned(spec tmux.Spec, pane tmux.PaneInfo) error {
 	if len(spec.Argv) != 3 || spec.Argv[1] != "launch" {
-		return fmt.Errorf("nobody knows how to run %q", spec.Argv)
+		return fmt.Errorf("the simulation cannot run %q", spec.Argv)
 	}
 	a := newAgent(t.h, pane.Ref, t.Server(), spec.Argv[2])
 	t.Update(pane.Ref, func(info *tmux.PaneInfo) { info.PID = a.proc.PID })
@@ -82,7 +82,7 @@ func (t *terminal) spawned(spec tmux.Spec, pane tmux.PaneInfo) error {
 	return nil
 }
 
-// die ends the server with all that runs in it. The next command starts another one.
+// die ends the server with all its agents. The next command starts another server.
 func (t *terminal) die() {
 	server := t.Server()
 	t.h.table.End(tmux.Process{PID: server})
@@ -96,31 +96,31 @@ func (t *terminal) die() {
 	t.h.table.Put(t.Server())
 }
 
-// console is the terminal as a run of a daemon sees it.
+// console is the terminal as a daemon sees it.
 type console struct {
-	g *generation
+	g *daemonRun
 	t *terminal
 }
 
 var _ daemon.Terminal = (*console)(nil)
 
-// see carries out a call that only looks.
-func see[T any](c *console, ctx context.Context, what string, do func() (T, error)) (T, error) {
+// look carries out a call that only reads.
+func look[T any](c *console, ctx context.Context, what string, do func() (T, error)) (T, error) {
 	return carry(c.g, ctx, looking, what, do)
 }
 
-// act carries out a call that changes something.
-func act(c *console, ctx context.Context, what string, do func() error) error {
+// change carries out a call that changes something.
+func change(c *console, ctx context.Context, what string, do func() error) error {
 	_, err := carry(c.g, ctx, typing, what, func() (struct{}, error) { return struct{}{}, do() })
 	return err
 }
 
 func (c *console) Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux.PasteOptions) error {
-	return act(c, ctx, fmt.Sprintf("Paste %s %.60q", ref.Pane, text), func() error {
+	return change(c, ctx, fmt.Sprintf("Paste %s %.60q", ref.Pane, text), func() error {
 		if c.t.before != nil {
 			c.t.before(text)
 		}
-		c.g.w.pasting(c.g, c.t.agents[ref.Pane], ref, text)
+		c.g.w.beforePaste(c.g, c.t.agents[ref.Pane], ref, text)
 		return c.Fake().Paste(context.Background(), ref, text, opt)
 	})
 }
@@ -128,41 +128,41 @@ func (c *console) Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux
 func (c *console) Fake() *tmuxtest.Fake { return c.t.Fake }
 
 func (c *console) Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight, keys ...tmux.Key) error {
-	return act(c, ctx, fmt.Sprintf("Press %s %v", ref.Pane, keys), func() error {
+	return change(c, ctx, fmt.Sprintf("Press %s %v", ref.Pane, keys), func() error {
 		return c.Fake().Press(context.Background(), ref, seen, keys...)
 	})
 }
 
 func (c *console) Look(ctx context.Context, ref tmux.Ref) (tmux.View, error) {
-	return see(c, ctx, "Look "+ref.Pane, func() (tmux.View, error) { return c.Fake().Look(ctx, ref) })
+	return look(c, ctx, "Look "+ref.Pane, func() (tmux.View, error) { return c.Fake().Look(ctx, ref) })
 }
 
 func (c *console) Capture(ctx context.Context, lines int, ansi bool, refs ...tmux.Ref) (map[string]string, error) {
-	return see(c, ctx, "Capture", func() (map[string]string, error) { return c.Fake().Capture(ctx, lines, ansi, refs...) })
+	return look(c, ctx, "Capture", func() (map[string]string, error) { return c.Fake().Capture(ctx, lines, ansi, refs...) })
 }
 
 func (c *console) Spawn(ctx context.Context, spec tmux.Spec) (tmux.PaneInfo, error) {
 	return carry(c.g, ctx, typing, "Spawn "+spec.Session, func() (tmux.PaneInfo, error) {
 		if _, err := os.Stat(spec.Argv[2]); err != nil {
-			c.g.w.fail("pane %s is made without its launch file: %v", spec.Session, err)
+			c.g.w.fail("a daemon makes pane %s without its launch file: %v", spec.Session, err)
 		}
 		return c.Fake().Spawn(context.Background(), spec)
 	})
 }
 
 func (c *console) List(ctx context.Context) ([]tmux.PaneInfo, error) {
-	return see(c, ctx, "List", func() ([]tmux.PaneInfo, error) { return c.Fake().List(ctx) })
+	return look(c, ctx, "List", func() ([]tmux.PaneInfo, error) { return c.Fake().List(ctx) })
 }
 
 func (c *console) Inspect(ctx context.Context, ref tmux.Ref) (tmux.PaneInfo, error) {
-	return see(c, ctx, "Inspect "+ref.Pane, func() (tmux.PaneInfo, error) { return c.Fake().Inspect(ctx, ref) })
+	return look(c, ctx, "Inspect "+ref.Pane, func() (tmux.PaneInfo, error) { return c.Fake().Inspect(ctx, ref) })
 }
 
 func (c *console) Kill(ctx context.Context, ref tmux.Ref) error {
-	return act(c, ctx, "Kill "+ref.Pane, func() error {
+	return change(c, ctx, "Kill "+ref.Pane, func() error {
 		a := c.t.agents[ref.Pane]
 		if a != nil && a.ref == ref && !a.dead {
-			c.g.w.ending(c.g, a.proc.PID, "pane killed")
+			c.g.w.beforeKill(c.g, a.proc.PID, "pane killed")
 		}
 		err := c.Fake().Kill(context.Background(), ref)
 		if a != nil && a.ref == ref && !a.dead && err == nil {
@@ -173,5 +173,26 @@ func (c *console) Kill(ctx context.Context, ref tmux.Ref) error {
 }
 
 func (c *console) SwitchClients(ctx context.Context, from, to string) error {
-	return act(c, ctx, "SwitchClients "+from+" "+to, func() error { return c.Fake().SwitchClients(ctx, from, to) })
+	return change(c, ctx, "SwitchClients "+from+" "+to, func() error { return c.Fake().SwitchClients(ctx, from, to) })
+}
+
+// trees makes plain folders in place of git work trees.
+type trees struct{ g *daemonRun }
+
+func (t trees) Add(ctx context.Context, _, branch, path string) (string, error) {
+	return carry(t.g, ctx, typing, "Add tree "+branch, func() (string, error) { return path, os.MkdirAll(path, 0o700) })
+}
+
+func (t trees) Remove(ctx context.Context, _, path string) (string, error) {
+	return carry(t.g, ctx, typing, "Remove tree", func() (string, error) {
+		if t.g.w.rng.IntN(3) == 0 {
+			return "some file is not committed", nil
+		}
+		return "", os.RemoveAll(path)
+	})
+}
+
+func (t trees) Discard(ctx context.Context, _, path string) error {
+	_, err := carry(t.g, ctx, typing, "Discard tree", func() (struct{}, error) { return struct{}{}, os.RemoveAll(path) })
+	return err
 }

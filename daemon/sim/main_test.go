@@ -9,6 +9,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400) // worlds are small and soon gone: collected at each doubling they take a fifth more CPU
+	debug.SetGCPercent(400) // a world is small and short-lived: with the default of 100 the tests take a fifth more CPU
 	os.Exit(wardentest.Run(m.Run))
 }

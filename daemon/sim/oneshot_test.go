@@ -10,9 +10,9 @@ import (
 	"github.com/understudyd/understudy/daemon/actor"
 )
 
-// oneShot is a fork of an agent's session that answers with the handoff document. It knows what the session holds
-// when it begins.
-func (g *generation) oneShot(ctx context.Context, job daemon.OneShot) (daemon.OneShotResult, error) {
+// oneShot runs a fork of an agent's session, which answers with the handoff document. The fork knows what the session
+// knew when the fork began.
+func (g *daemonRun) oneShot(ctx context.Context, job daemon.OneShot) (daemon.OneShotResult, error) {
 	w := g.w
 	session := ""
 	if i := slices.Index(job.Argv, "--resume"); i >= 0 {
@@ -34,7 +34,7 @@ func (g *generation) oneShot(ctx context.Context, job daemon.OneShot) (daemon.On
 		}
 	}
 	if of == nil {
-		w.fail("a one-shot of session %s, which is nobody's", session)
+		w.fail("a one-shot forks session %s, which no agent has", session)
 		return daemon.OneShotResult{}, nil
 	}
 	text := actor.Session{Name: of.name, ID: session, Cwd: g.h.cwd, Memory: of.memory}.Document(nil)

@@ -12,45 +12,45 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// people have the operator and chance do what they do. Each works in a goroutine of its own and does nothing but
-// when the schedule lets it.
+// people starts everybody who acts in a run: operators, others at the panes, and chance. Each is a goroutine that acts
+// only when the schedule lets it go.
 func (w *world) people() {
 	for i, h := range w.hosts {
 		n := 1 + w.rng.IntN(2)
 		for j := range n {
-			w.begin(fmt.Sprintf("operator of %s/%d", h.name, j), func(p *person) { p.operate(h, personaSlugs[(i+j)%len(personaSlugs)]) })
+			w.employ(fmt.Sprintf("operator of %s/%d", h.name, j), func(p *person) { p.operate(h, personaSlugs[(i+j)%len(personaSlugs)]) })
 		}
 		if w.rng.IntN(3) == 0 {
-			w.begin("director of "+h.name, func(p *person) { p.direct(h) })
+			w.employ("director of "+h.name, func(p *person) { p.direct(h) })
 		}
 		if w.rng.IntN(4) == 0 {
-			w.begin("worker on "+h.name, func(p *person) { p.work(h) })
+			w.employ("worker on "+h.name, func(p *person) { p.ownSession(h) })
 		}
-		w.begin("accidents on "+h.name, func(p *person) { p.accidents(h) })
-		w.aside("somebody on "+h.name, func(p *person) { p.look(h) })
+		w.employ("accidents on "+h.name, func(p *person) { p.accidents(h) })
+		w.employEndless("somebody on "+h.name, func(p *person) { p.look(h) })
 	}
-	w.aside("caretaker", func(p *person) { p.caretake() })
+	w.employEndless("caretaker", func(p *person) { p.caretake() })
 }
 
-// person is somebody, or chance.
+// person is somebody who acts, or chance.
 type person struct {
-	w    *world
-	name string
-	said int
+	w     *world
+	name  string
+	texts int // how many texts newText has made
 }
 
-// begin has somebody work whose work must end before the run does.
-func (w *world) begin(name string, do func(p *person)) {
+// employ starts a person whose work must end before the run ends.
+func (w *world) employ(name string, do func(p *person)) {
 	w.busy++
-	w.aside(name, func(p *person) {
+	w.employEndless(name, func(p *person) {
 		do(p)
 		p.wait("is done", 0, 0)
 		w.busy--
 	})
 }
 
-// aside has somebody be there to the end.
-func (w *world) aside(name string, do func(p *person)) {
+// employEndless starts a person who acts until the run ends.
+func (w *world) employEndless(name string, do func(p *person)) {
 	p := &person{w: w, name: name}
 	go func() {
 		p.wait("comes", 0, time.Millisecond)
@@ -63,13 +63,13 @@ func (p *person) wait(what string, lo, hi time.Duration) {
 	p.w.park(&call{own: p.w.self, who: p.name, what: what, slow: func() time.Duration { return between(p.w.rng, lo, hi) }})
 }
 
-// faulty reports whether things may still go wrong.
+// faulty reports whether something may still go wrong.
 func (p *person) faulty() bool { return time.Now().Before(p.w.plan.until) }
 
-// ask has a daemon do something, as often as it takes until one answers. What is refused is an answer.
+// ask sends a request to a host's daemon until one answers. A refusal is an answer.
 func (p *person) ask(h *host, what string, do func(ctx context.Context, d *daemon.Daemon) error) error {
 	for {
-		if g := h.gen; g != nil && g.listening {
+		if g := h.daemon; g != nil && g.listening {
 			answered, err := g.call(p.name, 20*time.Second, do)
 			p.wait("reads the answer", 0, 0)
 			var told *daemon.Error
@@ -87,16 +87,16 @@ func (p *person) ask(h *host, what string, do func(ctx context.Context, d *daemo
 	}
 }
 
-// somewhere is any host: each commands all agents.
-func (p *person) somewhere() *host { return p.w.hosts[p.w.rng.IntN(len(p.w.hosts))] }
+// anyHost draws a host: each daemon commands all agents.
+func (p *person) anyHost() *host { return p.w.hosts[p.w.rng.IntN(len(p.w.hosts))] }
 
-// operate starts an agent, gives it work and hands it over, some generations long.
+// operate starts an agent, gives it work and hands it over, for some generations.
 func (p *person) operate(h *host, persona string) {
 	w := p.w
 	var id int64
 	in := daemon.NewAgent{Persona: persona, Cwd: h.cwd, Runtime: "claude"}
 	if w.rng.IntN(2) == 0 {
-		in.Prompt = p.words()
+		in.Prompt = p.newText()
 	}
 	p.wait("begins", 0, time.Second)
 	for id == 0 {
@@ -126,13 +126,13 @@ func (p *person) operate(h *host, persona string) {
 	}
 }
 
-// words are a text that was never said before.
-func (p *person) words() string {
-	p.said++
-	return fmt.Sprintf("Task %d of %s: look at the sheds", p.said, p.name)
+// newText returns a text that nobody has used before.
+func (p *person) newText() string {
+	p.texts++
+	return fmt.Sprintf("Task %d of %s: look at the sheds", p.texts, p.name)
 }
 
-// await looks now and then until something is so, or for so long.
+// await waits until so is true, and reports whether it was true in time.
 func (p *person) await(what string, within time.Duration, so func() bool) bool {
 	for until := time.Now().Add(within); ; {
 		if so() {
@@ -146,21 +146,21 @@ func (p *person) await(what string, within time.Duration, so func() bool) bool {
 }
 
 func (p *person) send(id int64) {
-	text := p.words()
-	_ = p.ask(p.somewhere(), "send "+text, func(ctx context.Context, d *daemon.Daemon) error {
+	text := p.newText()
+	_ = p.ask(p.anyHost(), "send "+text, func(ctx context.Context, d *daemon.Daemon) error {
 		_, err := d.SendMessage(ctx, id, text, false)
 		return err
 	})
 }
 
-// handOver asks for a handoff and returns the successor, 0 for none.
+// handOver requests a handoff, waits for its end and returns the successor, 0 for none.
 func (p *person) handOver(id int64) int64 {
 	w := p.w
 	in := daemon.HandoffRequest{Force: true}
 	if w.rng.IntN(4) == 0 {
 		in.Mode = daemon.ModeGenerate
 	}
-	if p.ask(p.somewhere(), fmt.Sprintf("hand over agent %d %s", id, in.Mode), func(ctx context.Context, d *daemon.Daemon) error {
+	if p.ask(p.anyHost(), fmt.Sprintf("hand over agent %d %s", id, in.Mode), func(ctx context.Context, d *daemon.Daemon) error {
 		_, err := d.RequestHandoff(ctx, id, in)
 		return err
 	}) != nil && !p.hasHandoff(id) {
@@ -168,7 +168,7 @@ func (p *person) handOver(id int64) int64 {
 	}
 	if w.plan.on["operator acts"] && w.rng.IntN(3) == 0 {
 		p.wait("changes its mind", 0, 20*time.Second)
-		_ = p.ask(p.somewhere(), fmt.Sprintf("cancel the handoff of agent %d", id), func(ctx context.Context, d *daemon.Daemon) error {
+		_ = p.ask(p.anyHost(), fmt.Sprintf("cancel the handoff of agent %d", id), func(ctx context.Context, d *daemon.Daemon) error {
 			_, err := d.CancelHandoff(ctx, id, 0)
 			return err
 		})
@@ -199,7 +199,7 @@ func (p *person) handoffs(id int64) []daemon.Handoff {
 
 func (p *person) hasHandoff(id int64) bool { return len(p.handoffs(id)) > 0 }
 
-// look is somebody at the panes: answers dialogs, types, interrupts.
+// look watches a host's panes: the person answers dialogs, types and interrupts.
 func (p *person) look(h *host) {
 	for {
 		p.wait("looks", time.Second, 8*time.Second)
@@ -216,7 +216,7 @@ func (p *person) look(h *host) {
 				p.w.trace.note(p.name, "deletes the draft of agent %d", a.id)
 				a.person("", tmux.CtrlU)
 			case plan.has("person prompts") && p.w.rng.IntN(4) == 0 && a.ready:
-				text := p.words()
+				text := p.newText()
 				plan.count("person prompts")
 				p.w.trace.note(p.name, "prompts agent %d: %s", a.id, text)
 				a.person(text, tmux.Enter)
@@ -232,7 +232,7 @@ func (p *person) look(h *host) {
 	}
 }
 
-// accidents happen to the machine.
+// accidents lets accidents happen to the host.
 func (p *person) accidents(h *host) {
 	plan, rng := p.w.plan, p.w.rng
 	for p.faulty() {
@@ -257,22 +257,22 @@ func (p *person) accidents(h *host) {
 			a.signal([]syscall.Signal{syscall.SIGKILL, syscall.SIGTERM}[rng.IntN(2)])
 		case what == "tmux dies" && rng.IntN(3) == 0:
 			h.term.die()
-		case what == "daemon frozen" && h.gen != nil:
-			h.gen.frozen = laterOf(h.gen.frozen, time.Now().Add(between(rng, time.Second, time.Minute)))
-			p.w.calm = laterOf(p.w.calm, h.gen.frozen)
-			h.nobody(h.gen.frozen)
-		case what == "daemon stopped" && h.gen != nil:
-			h.gen.cancel(errStopped)
+		case what == "daemon frozen" && h.daemon != nil:
+			h.daemon.frozen = laterOf(h.daemon.frozen, time.Now().Add(between(rng, time.Second, time.Minute)))
+			p.w.calm = laterOf(p.w.calm, h.daemon.frozen)
+			h.noteAbsence(h.daemon.frozen)
+		case what == "daemon stopped" && h.daemon != nil:
+			h.daemon.cancel(errStopped)
 		case what == "machine sleeps" && rng.IntN(3) == 0:
 			h.asleep = laterOf(h.asleep, time.Now().Add(between(rng, 10*time.Second, time.Hour)))
 			p.w.calm = laterOf(p.w.calm, h.asleep)
-			h.nobody(h.asleep)
+			h.noteAbsence(h.asleep)
 		case what == "clock steps":
-			h.step(rng)
+			h.stepClock(rng)
 		case what == "store away":
 			plan.away[h] = laterOf(plan.away[h], time.Now().Add(between(rng, time.Second, 40*time.Second)))
 			p.w.calm = laterOf(p.w.calm, plan.away[h])
-			h.nobody(plan.away[h])
+			h.noteAbsence(plan.away[h])
 		default:
 			continue
 		}
@@ -288,13 +288,13 @@ func laterOf(a, b time.Time) time.Time {
 	return a
 }
 
-// caretake does what failures ask for: it tries again, a few times while things go wrong, and always afterwards.
+// caretake does what failed rows ask a person for: it retries and stops, only a few times each.
 func (p *person) caretake() {
 	w := p.w
-	tries, runs := map[int64]int{}, map[int64]int{}
+	tries, pipelines := map[int64]int{}, map[int64]int{}
 	for {
 		p.wait("looks after things", 5*time.Second, 15*time.Second)
-		p.seeToRuns(runs)
+		p.seeToPipelines(pipelines)
 		agents, handoffs := w.rows()
 		for i := range handoffs {
 			h := &handoffs[i]
@@ -302,13 +302,13 @@ func (p *person) caretake() {
 			case h.Retryable() && h.Open() && tries[h.ID] < 3:
 				_ = p.retry(h)
 			case h.Open() && h.Phase == daemon.ShuttingDown && (h.Retryable() || !p.faulty() && strings.Contains(h.Note, "understudy agent stop")):
-				_ = p.ask(p.home(h.Host), fmt.Sprintf("stop agent %d", h.AgentID), func(ctx context.Context, d *daemon.Daemon) error {
+				_ = p.ask(p.hostNamed(h.Host), fmt.Sprintf("stop agent %d", h.AgentID), func(ctx context.Context, d *daemon.Daemon) error {
 					_, err := d.StopAgent(ctx, h.AgentID, tries[h.ID] > 5)
 					return err
 				})
 			case h.Retryable() && tries[h.ID] < 2 && w.plan.on["operator acts"]:
 				if w.rng.IntN(3) == 0 {
-					_ = p.ask(p.home(h.Host), fmt.Sprintf("resume agent %d", h.AgentID), func(ctx context.Context, d *daemon.Daemon) error {
+					_ = p.ask(p.hostNamed(h.Host), fmt.Sprintf("resume agent %d", h.AgentID), func(ctx context.Context, d *daemon.Daemon) error {
 						_, err := d.ResumeAgent(ctx, h.AgentID)
 						return err
 					})
@@ -321,13 +321,13 @@ func (p *person) caretake() {
 		}
 		for i := range agents {
 			if a := &agents[i]; !p.faulty() && a.Active() && a.RegisteredAt == nil && a.Note != "" && a.StopAskedAt == nil {
-				_ = p.ask(p.home(a.Host), fmt.Sprintf("stop agent %d, which never registered", a.ID), func(ctx context.Context, d *daemon.Daemon) error {
+				_ = p.ask(p.hostNamed(a.Host), fmt.Sprintf("stop agent %d, which never registered", a.ID), func(ctx context.Context, d *daemon.Daemon) error {
 					_, err := d.StopAgent(ctx, a.ID, true)
 					return err
 				})
 			}
 			if a := &agents[i]; a.Active() && a.StopStage == daemon.StopFailed {
-				if q := w.of(a.ID); q != nil {
+				if q := w.process(a.ID); q != nil {
 					q.signal(syscall.SIGKILL)
 				}
 			}
@@ -336,14 +336,14 @@ func (p *person) caretake() {
 }
 
 func (p *person) retry(h *daemon.Handoff) error {
-	return p.ask(p.home(h.Host), fmt.Sprintf("retry handoff %d", h.ID), func(ctx context.Context, d *daemon.Daemon) error {
+	return p.ask(p.hostNamed(h.Host), fmt.Sprintf("retry handoff %d", h.ID), func(ctx context.Context, d *daemon.Daemon) error {
 		_, err := d.RetryHandoff(ctx, h.ID, "")
 		return err
 	})
 }
 
-// home is the host of a name.
-func (p *person) home(name string) *host {
+// hostNamed returns the host of a name, or the first one.
+func (p *person) hostNamed(name string) *host {
 	for _, h := range p.w.hosts {
 		if h.name == name {
 			return h

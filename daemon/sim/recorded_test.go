@@ -14,21 +14,21 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// notPlayed are the scenes of the recording that agents in memory have no part in, with the reason.
+// notPlayed are the scenes of the recording that an agent in memory does not play, with the reason.
 var notPlayed = map[string]string{
-	"tool":               "its tools run without hooks that the daemon asks for",
-	"tool_fails":         "its tools run without hooks that the daemon asks for",
-	"permission_refused": "to the daemon it is permission_escaped",
+	"tool":               "its tools send no hooks that the daemon asks for",
+	"tool_fails":         "its tools send no hooks that the daemon asks for",
+	"permission_refused": "the daemon sees the same as in permission_escaped",
 	"queued_in_tool":     "it has no tools that take long",
-	"prompt_refused":     "the daemon refuses /handoff alone, which nobody types here",
-	"api_error":          "its API knows one error, that of rate_limit",
-	"login_expired":      "its API knows one error, that of rate_limit",
+	"prompt_refused":     "the daemon refuses only /handoff, and nobody types that here",
+	"api_error":          "its API has only the error of rate_limit",
+	"login_expired":      "its API has only the error of rate_limit",
 	"compact":            "nobody types commands of the CLI here",
 	"clear":              "nobody types commands of the CLI here",
 	"resume_command":     "nobody types commands of the CLI here",
-	"exit_with_task":     "but for the dialog it is background and exit",
-	"idle":               "it reminds of no idle composer",
-	"fork":               "no agent is started so",
+	"exit_with_task":     "except for the dialog it is background and exit",
+	"idle":               "it sends no reminder of an idle composer",
+	"fork":               "no agent is started by a fork",
 	"fork_print":         "a one-shot in memory has no hooks",
 }
 
@@ -39,10 +39,10 @@ type stage struct {
 	a      *agent
 	c      hookstest.Comparison
 	from   int
-	played map[string]bool // of all stages
+	played map[string]bool // the scenes that were played on any stage
 }
 
-// scene plays a scene and compares what the daemon asks for and reads of its hooks.
+// scene plays a scene and compares its hooks with the recording, as far as the daemon asks for and reads them.
 func (s *stage) scene(name string, play func()) {
 	s.t.Helper()
 	if s.a != nil {
@@ -55,7 +55,7 @@ func (s *stage) scene(name string, play func()) {
 	}
 }
 
-// until waits until the scene has had so many hooks of an event, and their answers are there.
+// until waits until the scene has had n hooks of an event, and a moment for their answers.
 func (s *stage) until(event string, n int) {
 	s.t.Helper()
 	had := func() (had int) {
@@ -72,7 +72,7 @@ func (s *stage) until(event string, n int) {
 	s.p.wait("lets it be answered", time.Second, time.Second)
 }
 
-// turn has a person give the agent a prompt, and waits for so many Stops.
+// turn has a person prompt the agent, and waits for that many Stops.
 func (s *stage) turn(stops int) {
 	s.a.person("look at the sheds", tmux.Enter)
 	if stops > 0 {
@@ -80,13 +80,14 @@ func (s *stage) turn(stops int) {
 	}
 }
 
-// starts is the scene of an agent's start. Its mode is that of the recording: no hook tells it before a prompt.
+// starts plays the scene of an agent's start. It sets the mode of the recording itself, because no hook reports the mode
+// before the first prompt.
 func (s *stage) starts(start func() *agent) {
 	s.scene("start", func() { s.a = start(); s.until(hooks.SessionStart, 1) })
 	s.a.mode = "default"
 }
 
-// TestHooksAreThoseOfTheCLI holds what agents in memory tell the daemon against a recording of the real CLI.
+// TestHooksAreThoseOfTheCLI compares the hooks of agents in memory with a recording of the real CLI.
 func TestHooksAreThoseOfTheCLI(t *testing.T) {
 	recording, err := hookstest.Load()
 	if err != nil {
@@ -104,41 +105,41 @@ func TestHooksAreThoseOfTheCLI(t *testing.T) {
 		s := on()
 		s.starts(managed)
 		s.scene("compact_refused", func() {
-			s.a.also = func(context.Context) bool { s.a.compact(); return true }
+			s.a.extra = func(context.Context) bool { s.a.compact(); return true }
 			s.turn(1)
 		})
-		s = on() // one that the daemon does not hand over: it may compact
+		s = on() // the daemon does not hand over an agent without a persona, so it may compact
 		s.starts(h.ownAgent)
 		s.scene("compact_auto", func() {
-			s.a.also = func(context.Context) bool { s.a.compact(); return true }
+			s.a.extra = func(context.Context) bool { s.a.compact(); return true }
 			s.turn(1)
 		})
 		for _, act := range hookstest.Acts() {
 			if why := notPlayed[act.Name]; played[act.Name] == (why != "") {
-				t.Errorf("scene %s: it was played: %v; why it is not: %q", act.Name, played[act.Name], why)
+				t.Errorf("scene %s: played: %v; reason why not: %q", act.Name, played[act.Name], why)
 			}
 		}
 	})
 }
 
-// playTurns are the scenes of turns of an agent that nobody interferes with but the person at its pane.
+// playTurns plays the scenes of turns, in which only the person at the pane interferes.
 func playTurns(s *stage, start func() *agent) {
 	s.starts(start)
 	s.scene("turn", func() { s.turn(1) })
 	s.scene("permission_granted", func() {
-		s.a.also = s.a.permission
+		s.a.extra = s.a.permission
 		s.turn(0)
 		s.until(hooks.Notification, 1)
 		s.a.person("", tmux.Enter)
 		s.until(hooks.Stop, 1)
 	})
-	over := func() { s.p.await("the end of the turn", time.Minute, func() bool { return s.a.status == "idle" }) }
+	turnEnds := func() { s.p.await("the end of the turn", time.Minute, func() bool { return s.a.status == "idle" }) }
 	s.scene("permission_escaped", func() {
-		s.a.also = s.a.permission
+		s.a.extra = s.a.permission
 		s.turn(0)
 		s.until(hooks.PermissionRequest, 1)
 		s.a.person("", tmux.Escape)
-		over()
+		turnEnds()
 	})
 	think := s.a.mood.think
 	s.scene("interrupted", func() {
@@ -146,11 +147,11 @@ func playTurns(s *stage, start func() *agent) {
 		s.turn(0)
 		s.until(hooks.UserPromptSubmit, 1)
 		s.a.person("", tmux.Escape)
-		over()
+		turnEnds()
 		s.a.mood.think = think
 	})
 	s.scene("queued", func() {
-		s.a.also = func(ctx context.Context) bool { return !s.a.stepIn(ctx, "takes long", time.Minute, time.Minute) }
+		s.a.extra = func(ctx context.Context) bool { return !s.a.doIn(ctx, "takes long", time.Minute, time.Minute) }
 		s.turn(0)
 		s.until(hooks.UserPromptSubmit, 1)
 		s.a.person("and at the barn", tmux.Enter)
@@ -163,34 +164,34 @@ func playTurns(s *stage, start func() *agent) {
 		s.a.failing = false
 	})
 	s.scene("background", func() {
-		s.a.also = func(context.Context) bool { s.a.background(); return true }
+		s.a.extra = func(context.Context) bool { s.a.background(); return true }
 		s.turn(2)
 	})
 }
 
-// playBlocks is the scene in which the daemon answers a Stop, with an instruction.
+// playBlocks plays the scene in which the daemon answers a Stop with an instruction.
 func playBlocks(s *stage, start func() *agent) {
 	s.starts(start)
 	s.scene("stop_blocked", func() {
-		s.a.also = func(ctx context.Context) bool { return !s.a.stepIn(ctx, "takes long", time.Minute, time.Minute) }
+		s.a.extra = func(ctx context.Context) bool { return !s.a.doIn(ctx, "takes long", time.Minute, time.Minute) }
 		s.turn(0)
 		s.until(hooks.UserPromptSubmit, 1)
 		s.p.request(s.a.h, s.a, daemon.ShuttingDown)
-		s.a.sent = slices.DeleteFunc(slices.Clone(s.a.sent), func(body []byte) bool { // the end is another scene
+		s.a.sent = slices.DeleteFunc(slices.Clone(s.a.sent), func(body []byte) bool { // SessionEnd is another scene
 			return bytes.Contains(body, []byte(hooks.SessionEnd))
 		})
 	})
 }
 
-// playEnds are the scenes of ends, and of a session that goes on in another process.
+// playEnds plays the scenes in which a session ends, and one in which it goes on in another process.
 func playEnds(s *stage, h *host, start func() *agent) {
 	s.starts(start)
 	s.scene("turn", func() { s.turn(1) })
 	s.scene("terminated", func() { s.a.signal(syscall.SIGTERM); s.until(hooks.SessionEnd, 1) })
 	s.scene("resume", func() {
-		heir := s.p.reopen(h, s.a.id)
-		s.p.await("its process", time.Minute, func() bool { return s.p.w.of(heir.ID) != nil && s.p.w.of(heir.ID).ready })
-		s.a, s.from = s.p.w.of(heir.ID), 0
+		next := s.p.reopen(h, s.a.id)
+		s.p.await("its process", time.Minute, func() bool { return s.p.w.process(next.ID) != nil && s.p.w.process(next.ID).ready })
+		s.a, s.from = s.p.w.process(next.ID), 0
 	})
 	s.scene("exit", func() {
 		s.p.stop(h, s.a.id, false)

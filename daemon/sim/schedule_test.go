@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// owner is on whose behalf calls are made: a run of a daemon, the process of an agent or of a hook, or the
-// world itself. When it is dead its calls are not carried out any more, and their goroutines end.
+// owner is on whose behalf a goroutine makes its calls: a run of a daemon, the process of an agent or of a hook, or the
+// world itself. When an owner is dead, its calls are not carried out any more, and their goroutines end.
 type owner struct {
 	name string
-	host *host // whose machine it runs on; nil: none
+	host *host // the host on which it runs; nil for none
 
 	dead   bool      // guarded by schedule.mu
-	frozen time.Time // nothing of it is let go before; set by who runs alone
+	frozen time.Time // the schedule lets none of its calls go before
 }
 
-// awake is when the owner's calls may be let go again.
+// awake returns when the schedule may let the owner's calls go again.
 func (o *owner) awake() time.Time {
 	if o.host != nil && o.host.asleep.After(o.frozen) {
 		return o.host.asleep
@@ -29,51 +29,50 @@ func (o *owner) awake() time.Time {
 	return o.frozen
 }
 
-// call is one call across a seam, or one act of the world. It waits until the schedule lets it go.
+// call is one call across a seam of daemon.Config, or one act of the world. It waits until the schedule lets it go.
 type call struct {
 	own  *owner
-	who  string          // of the owner
-	what string          // the method, with what tells one call from another
-	kind kind            // what may go wrong with it
-	ctx  context.Context // nil: nothing cuts it off
-	slow func() time.Duration
+	who  string               // which part of the owner calls, such as a lane
+	what string               // the method, with the arguments that distinguish calls
+	kind kind                 // which faults it can have
+	ctx  context.Context      // if set, the call ends early with it
+	slow func() time.Duration // if set, how long it takes
 
-	key   string // tells it from the others that wait
-	due   time.Time
-	order chan order // has room for one
+	key   string     // distinguishes it from the other calls that wait
+	due   time.Time  // when it may be let go
+	order chan order // buffered with room for one
 }
 
-// over reports whether the caller does not wait any longer.
-func (c *call) over() bool { return c.ctx != nil && c.ctx.Err() != nil }
+// abandoned reports whether the caller does not wait any longer.
+func (c *call) abandoned() bool { return c.ctx != nil && c.ctx.Err() != nil }
 
-// order is what becomes of a call that is let go.
+// order is what the schedule decides about a call that it lets go.
 type order struct {
-	die   bool  // its owner is dead
-	fault fault // what goes wrong with it
-	cut   error // the caller waits no longer; it is carried out all the same if fault says so
+	die   bool  // the owner is dead, so the goroutine must end
+	fault fault // what goes wrong with the call
+	cut   error // why the caller waits no longer; with the fault lostAnswer the call is carried out all the same
 }
 
-// schedule decides alone who goes on. Everybody else is blocked whenever it decides, so that of all that runs
-// between two decisions only one goroutine has been let go; what its wakes have started runs no further than to
-// its own first call.
+// schedule alone decides which goroutine goes on. It decides only when all others are blocked. Between two decisions one
+// goroutine runs that it has let go; goroutines that this one wakes run no further than to their own first call.
 type schedule struct {
 	rng   *rand.Rand
 	trace *trace
 	plan  *plan
-	// inject, if set, is asked before the plan what goes wrong with a call.
+	// inject, if set, decides in place of the plan what goes wrong with a call.
 	inject func(c *call) fault
-	// delay, if set, is how much longer a call takes.
+	// delay, if set, returns how much longer a call takes.
 	delay func(c *call) time.Duration
 	poke  chan struct{}
-	steps int
-	at    time.Time // of the newest step
-	still int       // steps at that time
-	stuck bool      // there were too many of them
+	calls int       // how many calls were let go
+	at    time.Time // when the newest was
+	still int       // how many were let go at that time
+	stuck bool      // too many were let go: a loop
 
 	mu      sync.Mutex
 	arrived []*call
 	parked  []*call
-	ready   []int // room for those of parked that are due
+	ready   []int // indexes of the parked calls that are due; kept to reuse its memory
 }
 
 func newSchedule(seed uint64, tr *trace) *schedule {
@@ -82,7 +81,7 @@ func newSchedule(seed uint64, tr *trace) *schedule {
 	return s
 }
 
-// generator returns the numbers that a seed holds for somebody.
+// generator returns a random generator that depends only on the seed and on the name of its user.
 func generator(seed uint64, who string) *rand.Rand {
 	var h uint64 = 14695981039346656037
 	for _, b := range []byte(who) {
@@ -91,7 +90,7 @@ func generator(seed uint64, who string) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, h))
 }
 
-// between draws a time.
+// between draws a duration.
 func between(rng *rand.Rand, lo, hi time.Duration) time.Duration {
 	if hi <= lo {
 		return lo
@@ -99,7 +98,7 @@ func between(rng *rand.Rand, lo, hi time.Duration) time.Duration {
 	return lo + time.Duration(rng.Int64N(int64(hi-lo)))
 }
 
-// park waits until the call is let go. A goroutine whose owner is dead ends here.
+// park waits until the schedule lets the call go. If the owner is dead, it ends the goroutine.
 func (s *schedule) park(c *call) order {
 	c.order, c.key = make(chan order, 1), c.own.name+" "+c.who+" "+c.what
 	s.mu.Lock()
@@ -127,7 +126,7 @@ func (s *schedule) wake() {
 	}
 }
 
-// kill ends an owner: its goroutines end at their next call at the latest. Who calls it runs alone.
+// kill ends an owner. Its goroutines end at once if they wait in a call, else at their next call.
 func (s *schedule) kill(o *owner) {
 	s.mu.Lock()
 	o.dead = true
@@ -146,12 +145,12 @@ func (s *schedule) kill(o *owner) {
 	}
 }
 
-// run lets calls go until over says that it is enough. It looks whenever nothing else runs.
+// run lets calls go until over is true. It decides whenever all other goroutines are blocked.
 func (s *schedule) run(over func() bool) {
 	for {
 		synctest.Wait()
 		select {
-		case <-s.poke: // by those who wait now
+		case <-s.poke: // the calls that poked are parked now
 		default:
 		}
 		s.admit()
@@ -163,13 +162,13 @@ func (s *schedule) run(over func() bool) {
 			s.idle(next)
 			continue
 		}
-		s.steps++
+		s.calls++
 		if now := time.Now(); now.Equal(s.at) {
 			s.still++
 		} else {
 			s.at, s.still = now, 0
 		}
-		if s.still > mostStill || s.steps > mostSteps {
+		if s.still > mostStill || s.calls > mostCalls {
 			s.stuck = true
 			c.order <- order{die: true}
 			return
@@ -178,13 +177,14 @@ func (s *schedule) run(over func() bool) {
 	}
 }
 
-// mostStill is how many calls may be let go without time passing. More is a loop that nothing slows down.
+// mostStill is how many calls may be let go while no time passes. More mean a loop that nothing slows down.
 const mostStill = 2000
 
-// mostSteps is how many calls a run may take. Most take some thousands: more is a loop that hardly anything slows down.
-const mostSteps = 100_000
+// mostCalls is how many calls a run may have. Most runs have some thousands; more than this mean a loop that hardly
+// anything slows down.
+const mostCalls = 100_000
 
-// idle waits for another call, or until the next one is due.
+// idle waits for another call, or until next, when the first parked call is due.
 func (s *schedule) idle(next time.Time) {
 	wait := time.Hour
 	if !next.IsZero() {
@@ -198,8 +198,8 @@ func (s *schedule) idle(next time.Time) {
 	}
 }
 
-// admit takes in the calls that have come since, in an order that does not depend on which came first, and
-// draws how long each takes.
+// admit moves the calls that have arrived to the parked ones and draws how long each takes. It orders them by their keys,
+// because which goroutine arrives first differs from run to run.
 func (s *schedule) admit() {
 	s.mu.Lock()
 	came := s.arrived
@@ -221,19 +221,19 @@ func (s *schedule) admit() {
 	defer s.mu.Unlock()
 	for _, c := range came {
 		i, _ := slices.BinarySearchFunc(s.parked, c.key, func(p *call, key string) int {
-			return cmp.Or(cmp.Compare(p.key, key), -1) // behind its equals, which came before it
+			return cmp.Or(cmp.Compare(p.key, key), -1) // behind earlier calls with the same key
 		})
 		s.parked = slices.Insert(s.parked, i, c)
 	}
 }
 
-// choose draws one of the calls that are due. If there is none, next is when there will be one.
+// choose draws one of the calls that are due. If none is due, next is when the first will be.
 func (s *schedule) choose() (c *call, next time.Time) {
 	now := time.Now()
 	ready := s.ready[:0]
 	for i, c := range s.parked {
 		at := c.due
-		if at.After(now) && c.over() {
+		if at.After(now) && c.abandoned() {
 			at = now
 		}
 		if awake := c.own.awake(); awake.After(at) {
@@ -258,13 +258,13 @@ func (s *schedule) choose() (c *call, next time.Time) {
 	return c, time.Time{}
 }
 
-// decide draws what becomes of a call, and writes it down.
+// decide draws the order for a call, and adds both to the trace.
 func (s *schedule) decide(c *call) order {
 	var o order
-	if c.over() {
+	if c.abandoned() {
 		o.cut = context.Cause(c.ctx)
 		if s.rng.IntN(2) == 0 {
-			o.fault = lostAnswer // it was carried out, and nobody waited for the answer
+			o.fault = lostAnswer // the call is carried out, but nobody waits for the answer
 		}
 	} else {
 		o.fault = s.plan.fault(s.rng, c)

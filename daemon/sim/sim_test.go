@@ -1,3 +1,9 @@
+// Package sim runs whole daemons against simulated hosts, agents and people, and checks what must be true at every
+// moment. One seed decides everything, so that a run can be had again exactly. It has tests alone: a world with faults
+// for each seed, and stories in which one thing goes wrong.
+//
+// Every goroutine of a world waits in a call until the schedule lets it go. The schedule lets one go when all others are
+// blocked, so the fields of a world need no lock. A killed test leaves a temporary folder.
 package sim
 
 import (
@@ -19,33 +25,33 @@ import (
 )
 
 var (
-	oneSeed  = flag.Int64("seed", -1, "run this seed alone; with -v show its timeline")
-	whole    = flag.Bool("whole", false, "with -seed: show every call, not the timeline alone")
+	oneSeed  = flag.Int64("seed", -1, "run only this seed, and with -v show its timeline")
+	whole    = flag.Bool("whole", false, "with -seed: show every call, not only the timeline")
 	seeds    = flag.Int("seeds", 150/slower, "how many seeds TestSeeds runs")
 	first    = flag.Uint64("first", 1, "the first seed")
 	replays  = flag.Int("replays", 24/slower, "how many seeds TestReplay runs twice")
-	bail     = flag.Bool("bail", false, "run no more seeds once one has failed")
-	progress = flag.Bool("progress", false, "say every ten seconds how far the seeds have got")
+	bail     = flag.Bool("bail", false, "stop after the first seed that fails")
+	progress = flag.Bool("progress", false, "print every ten seconds how many seeds are done")
 )
 
-// outcome is what a run came to.
+// outcome is the result of a run.
 type outcome struct {
 	failures []string
 	trace    *trace
 	counts   map[string]int
-	steps    int
+	calls    int
 	handoffs int
 	virtual  time.Duration
 }
 
-// simulate runs a seed; try tells two runs of it apart.
+// simulate runs a seed. try is 0 for the first run of the seed and 1 for its replay.
 func simulate(t *testing.T, seed uint64, try int) (out outcome) {
 	t.Helper()
 	root, err := folder(cmp.Or(wardentest.InMemory(), os.TempDir()), seed, try)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(root) //nolint:errcheck // of no use to anybody
+	defer os.RemoveAll(root) //nolint:errcheck // nobody reads the folder any more
 	synctest.Test(t, func(t *testing.T) {
 		w, err := newWorld(seed, root)
 		if err != nil {
@@ -53,12 +59,12 @@ func simulate(t *testing.T, seed uint64, try int) (out outcome) {
 		}
 		w.live(w.people)
 		_, handoffs := w.rows()
-		out = outcome{w.failures, w.trace, w.plan.counts, w.steps, len(handoffs), time.Since(w.trace.began)}
+		out = outcome{w.failures, w.trace, w.plan.counts, w.calls, len(handoffs), time.Since(w.trace.began)}
 	})
 	return out
 }
 
-// TestSeeds runs seeds, on all cores. A seed that fails is named with what it found.
+// TestSeeds runs seeds on all cores. It reports each failure with the command that runs its seed again.
 func TestSeeds(t *testing.T) {
 	if *oneSeed >= 0 {
 		showSeed(t, uint64(*oneSeed))
@@ -92,10 +98,10 @@ func TestSeeds(t *testing.T) {
 	t.Log(sum.String(began))
 }
 
-// mostFailed is after how many seeds that failed no more are run: a rule that is broken everywhere shows in the first.
+// mostFailed is how many seeds may fail before TestSeeds stops: a rule that is broken everywhere shows in the first.
 const mostFailed = 20
 
-// showSeed runs one seed and shows what has happened.
+// showSeed runs one seed and shows its trace.
 func showSeed(t *testing.T, seed uint64) {
 	out := simulate(t, seed, 0)
 	var b strings.Builder
@@ -104,21 +110,21 @@ func showSeed(t *testing.T, seed uint64) {
 			b.WriteString(l.String() + "\n")
 		}
 	}
-	t.Logf("\n%s\n%s, %d calls, %d handoffs in %s; injected: %v", b.String(), out.trace.sum(), out.steps, out.handoffs, out.virtual, out.counts)
+	t.Logf("\n%s\n%s, %d calls, %d handoffs in %s; injected: %v", b.String(), out.trace.sum(), out.calls, out.handoffs, out.virtual, out.counts)
 	for _, f := range out.failures {
 		t.Errorf("seed %d: %s", seed, f)
 	}
 }
 
-// tally adds up what the seeds came to.
+// tally adds up the outcomes of the seeds.
 type tally struct {
 	mu                             sync.Mutex
-	seeds, failed, steps, handoffs int
+	seeds, failed, calls, handoffs int
 	virtual                        time.Duration
 	counts                         map[string]int
 }
 
-// add returns how many seeds have failed.
+// add counts an outcome, and returns how many seeds have failed so far.
 func (s *tally) add(out outcome) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +132,7 @@ func (s *tally) add(out outcome) int {
 		s.counts = map[string]int{}
 	}
 	s.seeds++
-	s.steps += out.steps
+	s.calls += out.calls
 	s.handoffs += out.handoffs
 	s.virtual += out.virtual
 	if len(out.failures) > 0 {
@@ -147,7 +153,7 @@ func (s *tally) String(began time.Time) string {
 	}
 	took := time.Since(began)
 	return fmt.Sprintf("%d seeds, %d failed, in %s (%.1f a second): %d handoffs, %d calls, %.1f hours of the world's time; injected: %s",
-		s.seeds, s.failed, took.Round(time.Second), float64(s.seeds)/took.Seconds(), s.handoffs, s.steps, s.virtual.Hours(), strings.Join(injected, ", "))
+		s.seeds, s.failed, took.Round(time.Second), float64(s.seeds)/took.Seconds(), s.handoffs, s.calls, s.virtual.Hours(), strings.Join(injected, ", "))
 }
 
 func (s *tally) report(stop chan struct{}, began time.Time) {
@@ -163,7 +169,7 @@ func (s *tally) report(stop chan struct{}, began time.Time) {
 	}
 }
 
-// TestReplay: a seed decides everything. Two runs of it differ in nothing, however busy the machine is.
+// TestReplay: a seed decides everything. Two runs of a seed have equal traces, however busy the machine is.
 func TestReplay(t *testing.T) {
 	for i := range *replays {
 		seed := *first + uint64(i)
@@ -177,7 +183,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// difference is the first line in which two traces differ.
+// difference returns the first line in which two traces differ.
 func difference(one, two *trace) string {
 	at := func(tr *trace, i int) string {
 		if i < len(tr.lines) {

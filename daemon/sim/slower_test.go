@@ -2,5 +2,5 @@
 
 package sim
 
-// slower is how much longer a seed takes than without the race detector.
+// slower is by what factor the race detector slows down a seed; 1 without it.
 const slower = 1

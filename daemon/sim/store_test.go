@@ -8,9 +8,9 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// gated is the store as a run of a daemon sees it: each call waits until the schedule lets it go.
+// gated is the store as a daemon sees it: each call waits until the schedule lets it go.
 type gated struct {
-	g     *generation
+	g     *daemonRun
 	inner daemon.Store
 }
 
@@ -21,12 +21,12 @@ func query[T any](s *gated, ctx context.Context, what string, do func() (T, erro
 	return carry(s.g, ctx, reading, what, do)
 }
 
-// carry waits for its turn and carries out a call, with what the schedule has go wrong.
-func carry[T any](g *generation, ctx context.Context, k kind, what string, do func() (T, error)) (out T, err error) {
+// carry waits until the schedule lets the call go, and carries it out with the fault that the schedule drew.
+func carry[T any](g *daemonRun, ctx context.Context, k kind, what string, do func() (T, error)) (out T, err error) {
 	c := &call{own: &g.owner, who: daemon.Caller(ctx), what: what, kind: k, ctx: ctx}
 	began := time.Now()
 	o := g.w.park(c)
-	g.looksFirst(c, began)
+	g.checkLook(c, began)
 	switch {
 	case o.fault == crashBefore:
 		g.crash()
@@ -44,13 +44,13 @@ func carry[T any](g *generation, ctx context.Context, k kind, what string, do fu
 	return out, err
 }
 
-// write carries out a transaction, after which all invariants must hold.
+// write carries out a transaction and then checks all rows.
 func write[T any](s *gated, ctx context.Context, what string, do func() (T, error)) (T, error) {
 	return carry(s.g, ctx, writing, what, func() (T, error) {
 		s.g.w.store.Clock = s.g.h.now
 		out, err := do()
 		if err == nil {
-			s.g.w.committed(s.g)
+			s.g.w.afterCommit(s.g)
 		}
 		return out, err
 	})
@@ -59,20 +59,20 @@ func write[T any](s *gated, ctx context.Context, what string, do func() (T, erro
 func (s *gated) Commit(ctx context.Context, c *daemon.Change) error {
 	what := describe(c)
 	_, err := write(s, ctx, "Commit "+what, func() (struct{}, error) {
-		// The caller's context may be over; PostgreSQL may have got the COMMIT all the same.
+		// The caller's context may have ended, but PostgreSQL may have received the COMMIT before.
 		was := s.g.w.before(c)
 		err := s.inner.Commit(context.WithoutCancel(ctx), c)
 		if err == nil {
 			s.g.w.checkVerdicts(c)
-			s.g.knows.wrote(daemon.Caller(ctx))
+			s.g.seen.noteCommit(daemon.Caller(ctx))
 			s.g.w.trace.note(s.g.name+" "+daemon.Caller(ctx), "● %s", what)
 			if c.NewOutput != nil {
 				s.g.w.checkOutput(c.NewOutput)
 			}
 			for _, d := range c.Deliveries {
-				s.g.w.wasTyped(d)
+				s.g.w.noteTyped(d)
 				s.g.w.checkUnconfirmed(d)
-				s.g.w.intended(s.g, daemon.Caller(ctx), d, was[d.ID])
+				s.g.w.checkIntention(s.g, daemon.Caller(ctx), d, was[d.ID])
 			}
 			if s.g.w.after != nil {
 				s.g.w.after(what)
@@ -98,7 +98,7 @@ func (s *gated) RecordHook(ctx context.Context, in daemon.HookInput, decide func
 		})
 		if err == nil {
 			for _, d := range out.Change.Deliveries {
-				s.g.w.wasTyped(d)
+				s.g.w.noteTyped(d)
 			}
 			s.g.w.checkVerdicts(&out.Change)
 			s.g.w.checkHook(in, tx, was, &out)
@@ -148,7 +148,7 @@ func (s *gated) NextID(ctx context.Context, kind daemon.IDKind) (int64, error) {
 func (s *gated) Agent(ctx context.Context, id int64) (daemon.Agent, error) {
 	return query(s, ctx, fmt.Sprint("Agent ", id), func() (daemon.Agent, error) {
 		a, err := s.inner.Agent(ctx, id)
-		s.g.knows.agents[fmt.Sprint(daemon.Caller(ctx), " ", id)] = a
+		s.g.seen.agents[fmt.Sprint(daemon.Caller(ctx), " ", id)] = a
 		return a, err
 	})
 }
@@ -272,7 +272,7 @@ func (s *gated) HostRoot(ctx context.Context, host string) (string, error) {
 	return query(s, ctx, "HostRoot", func() (string, error) { return s.inner.HostRoot(ctx, host) })
 }
 
-// describe tells of a change in one line.
+// describe describes a change in one line.
 func describe(c *daemon.Change) string {
 	text := ""
 	add := func(format string, args ...any) {

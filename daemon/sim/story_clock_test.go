@@ -13,13 +13,8 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// converse has an agent do some work at its pane.
-func (p *person) converse(a *agent) {
-	a.person("some work", tmux.Enter)
-	p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && p.row(a).State == daemon.Idle })
-}
-
-// TestClockStepsCountAgainstNothing: whatever the clock does while the document is written, the handoff has its time.
+// TestClockStepsCountAgainstNothing: the clock is set while the agent writes the document. The agent still has all the
+// time of its deadline.
 func TestClockStepsCountAgainstNothing(t *testing.T) {
 	for _, by := range []time.Duration{-2 * time.Hour, -time.Minute, -3 * time.Second, time.Minute, 2 * time.Hour} {
 		t.Run(fmt.Sprint(by), func(t *testing.T) {
@@ -36,8 +31,8 @@ func TestClockStepsCountAgainstNothing(t *testing.T) {
 	}
 }
 
-// TestClockIsSetBackTwice: what begins after the clock was set back twice, to a time that it had shown neither before the
-// first step nor between them, has its whole time.
+// TestClockIsSetBackTwice: the clock is set back twice, to a time that it has not shown before. A handoff that begins then
+// has all the time of its deadlines.
 func TestClockIsSetBackTwice(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
@@ -51,8 +46,8 @@ func TestClockIsSetBackTwice(t *testing.T) {
 	})
 }
 
-// TestDeadlineAcrossASetBackAndARestart: a clock that was set back while no daemon ran makes no deadline later than the
-// restart does.
+// TestDeadlineAcrossASetBackAndARestart: the clock is set back while no daemon runs. A deadline is then no later than
+// after any other restart.
 func TestDeadlineAcrossASetBackAndARestart(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
@@ -66,20 +61,20 @@ func TestDeadlineAcrossASetBackAndARestart(t *testing.T) {
 	})
 }
 
-// TestForkAfterTheClockWasSetBack: a fork that began at a time before the daemon did, by a clock that was set back in
-// between, is not taken for one of an earlier daemon.
+// TestForkAfterTheClockWasSetBack: the clock is set back between the start of the daemon and the start of a fork, so that
+// the fork seems to be older. The daemon does not take it for the fork of an earlier daemon.
 func TestForkAfterTheClockWasSetBack(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		p.converse(a)
+		p.promptOnce(a)
 		h.setClock(-time.Hour)
 		p.requestHandoff(h, a, daemon.ModeGenerate)
 		p.reach(a, daemon.Completed)
 	})
 }
 
-// TestWorkAfterTheClockWasSetBack: a prompt that is queued behind the instruction came after it, whatever the clock
-// says: a rule of every run says that no work ends without a word.
+// TestWorkAfterTheClockWasSetBack: the clock is set back between the instruction and a prompt behind it. The daemon takes
+// the prompt for newer all the same. Every run checks that no agent is ended with work that no document mentions.
 func TestWorkAfterTheClockWasSetBack(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
@@ -87,13 +82,13 @@ func TestWorkAfterTheClockWasSetBack(t *testing.T) {
 		p.request(h, a, daemon.AwaitingDocument)
 		h.setClock(-30 * time.Second)
 		a.person("one more thing", tmux.Enter)
-		p.asked(a, 5*time.Minute)
-		p.goOn(a)
+		p.awaitQuestion(a, 5*time.Minute)
+		p.retryToEnd(a)
 	})
 }
 
-// TestWorkStaysAsTheClockGoesOn: work that came after an instruction is still known once a clock that was set back shows
-// again when the instruction was typed.
+// TestWorkStaysAsTheClockGoesOn: the clock was set back, and shows again the time at which the instruction was typed. The
+// daemon still knows of the work that came after the instruction.
 func TestWorkStaysAsTheClockGoesOn(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
@@ -106,27 +101,27 @@ func TestWorkStaysAsTheClockGoesOn(t *testing.T) {
 		}
 		p.request(h, a, daemon.AwaitingDocument)
 		a.person("one more thing", tmux.Enter)
-		p.asked(a, 5*time.Minute)
+		p.awaitQuestion(a, 5*time.Minute)
 		p.wait("lets the clock show that time again", time.Minute, time.Minute)
-		p.goOn(a)
+		p.retryToEnd(a)
 	})
 }
 
-// TestHandoffAfterTheClockWasSetBack: a prompt from before the clock was set back is not taken for work that came after
-// the instruction.
+// TestHandoffAfterTheClockWasSetBack: an agent takes a prompt, the clock is set back, and the handoff begins. The daemon
+// does not take the prompt for work that came after the instruction.
 func TestHandoffAfterTheClockWasSetBack(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		p.converse(a)
+		p.promptOnce(a)
 		h.setClock(-time.Hour)
 		p.wait("waits", 5*time.Second, 5*time.Second)
 		p.request(h, a, daemon.Completed)
 	})
 }
 
-// TestStepAfterTheClockWasSetBack: an agent that has taken its step's prompt is not given it again because the clock shows
-// that as a time before the agent was made, and the daemon that saw the clock being set back has ended: a rule of every
-// run says so.
+// TestStepAfterTheClockWasSetBack: the clock is set back before an agent takes its step's prompt, so that the prompt seems
+// older than the agent, and the daemon that saw this ends. The next daemon does not type the prompt again. Every run
+// checks that.
 func TestStepAfterTheClockWasSetBack(t *testing.T) {
 	story(t, func(_ *testing.T, p *person, h *host) {
 		var a *agent
@@ -134,54 +129,54 @@ func TestStepAfterTheClockWasSetBack(t *testing.T) {
 			a, born.mood.think = born, time.Minute
 			h.setClock(-20 * time.Second)
 		}
-		id := p.run(h, "one")
+		id := p.startPipeline(h, "one")
 		p.await("its process", time.Minute, func() bool { return a != nil })
 		p.end(h)
 		p.wait("waits", 23*time.Second, 23*time.Second)
 		a.person("one more thing", tmux.Enter)
-		p.reachRun(id, daemon.PipelineDone)
+		p.reachStatus(id, daemon.PipelineDone)
 	})
 }
 
-// promptBesideAFork has an agent that is handed over by a fork of its session be given work after the fork began and the
-// clock was set forward, and waits until the document is recorded.
+// promptBesideAFork hands over an agent by a fork of its session, sets the clock forward and prompts the agent while the
+// fork writes the document. It returns when the document is recorded.
 func (p *person) promptBesideAFork(h *host, a *agent, forward time.Duration) {
 	a.mood.think = time.Minute
 	p.requestHandoff(h, a, daemon.ModeGenerate)
-	p.often("the fork", func() bool { return p.handoffs(a.id)[0].ForkedAt != nil })
+	p.poll("the fork", func() bool { return p.handoffs(a.id)[0].ForkedAt != nil })
 	h.setClock(forward)
 	a.person("one more thing", tmux.Enter)
 	p.reach(a, daemon.ShuttingDown)
 }
 
-// TestWorkAfterAForkAndTheClockWasSetBack: work that an agent was given while a copy of its session wrote the document is
-// not forgotten because the clock was set back to before all of that.
+// TestWorkAfterAForkAndTheClockWasSetBack: an agent is prompted while a fork of its session writes the document, and the
+// clock is set back to before both. The daemon does not forget the prompt.
 func TestWorkAfterAForkAndTheClockWasSetBack(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		p.converse(a)
+		p.promptOnce(a)
 		p.promptBesideAFork(h, a, 0)
 		h.setClock(-time.Hour)
-		p.asked(a, 5*time.Minute)
-		p.goOn(a)
+		p.awaitQuestion(a, 5*time.Minute)
+		p.retryToEnd(a)
 	})
 }
 
-// TestDeadlineWhileTheClockIsSetBackOverAFreeze: a daemon that began a moment ago and stands still again and again, while the
-// clock is set back, gives what waits the half minute that each start does: a rule of every run says so.
+// TestDeadlineWhileTheClockIsSetBackOverAFreeze: a daemon is frozen again and again soon after its start, and the clock is
+// set back meanwhile. The daemon gives a deadline the half minute that it gives after each start. Every run checks that.
 func TestDeadlineWhileTheClockIsSetBackOverAFreeze(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		a.mood.think = time.Hour
 		p.request(h, a, daemon.AwaitingDocument)
 		p.end(h)
-		h.setClock(2 * time.Hour) // nothing but the new daemon's own half minute is left to what waits
-		p.await("the next daemon", time.Minute, func() bool { return h.gen != nil && h.gen.listening })
+		h.setClock(2 * time.Hour) // the deadline is past, except for the new daemon's half minute
+		p.await("the next daemon", time.Minute, func() bool { return h.daemon != nil && h.daemon.listening })
 		p.wait("lets it work", 2*time.Second, 2*time.Second)
 		for range 4 {
-			h.gen.frozen = time.Now().Add(20 * time.Second)
-			p.w.calm = h.gen.frozen
-			h.nobody(h.gen.frozen)
+			h.daemon.frozen = time.Now().Add(20 * time.Second)
+			p.w.calm = h.daemon.frozen
+			h.noteAbsence(h.daemon.frozen)
 			p.wait("waits", 10*time.Second, 10*time.Second)
 			h.setClock(-time.Minute)
 			p.wait("waits", 12*time.Second, 12*time.Second)
@@ -192,22 +187,23 @@ func TestDeadlineWhileTheClockIsSetBackOverAFreeze(t *testing.T) {
 	})
 }
 
-// TestWorkBeforeTheDaemonBegan: a prompt whose hook was lost is seen although its time is still to come, because the clock
-// was set back between it and the start of the daemon, which can't know that.
+// TestWorkBeforeTheDaemonBegan: a prompt's hook is lost, and the clock is set back before the next daemon starts, so that
+// the prompt's time is in the future. The daemon, which cannot know of the clock, still finds the prompt.
 func TestWorkBeforeTheDaemonBegan(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		p.converse(a)
-		p.losing(hooks.UserPromptSubmit)
+		p.promptOnce(a)
+		p.loseHooks(hooks.UserPromptSubmit)
 		p.promptBesideAFork(h, a, 10*time.Minute)
 		p.end(h)
 		h.setClock(-5 * time.Minute)
-		p.asked(a, 5*time.Minute)
-		p.goOn(a)
+		p.awaitQuestion(a, 5*time.Minute)
+		p.retryToEnd(a)
 	})
 }
 
-// TestWorkWhileARecordIsAssembled: a retry's document was read before the record is assembled, which may take long.
+// TestWorkWhileARecordIsAssembled: the agent of a retried handoff takes a prompt after the daemon has read the document
+// and before it has recorded it. The daemon asks before it ends the agent.
 func TestWorkWhileARecordIsAssembled(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
@@ -221,25 +217,31 @@ func TestWorkWhileARecordIsAssembled(t *testing.T) {
 		if err = errors.Join(err, os.Chtimes(failed.FilePath, now, now)); err != nil {
 			t.Fatal(err)
 		}
-		p.losing(hooks.UserPromptSubmit)
+		p.loseHooks(hooks.UserPromptSubmit)
 		p.delayFirst(func(c *call) bool { return strings.HasPrefix(c.what, "LineRecords") }, func() time.Duration {
 			a.person("one more thing", tmux.Enter)
-			return 100 * time.Millisecond // no sweep sees it meanwhile
+			return 100 * time.Millisecond // shorter than a sweep, which would find the prompt
 		})
 		if err := p.retry(&failed); err != nil {
 			t.Fatal(err)
 		}
-		p.asked(a, time.Minute)
-		p.goOn(a)
+		p.awaitQuestion(a, time.Minute)
+		p.retryToEnd(a)
 	})
 }
 
-// losing has the hooks of an event get lost from now on.
-func (p *person) losing(event string) {
-	p.w.inject = func(c *call) fault {
-		if c.kind == sending && isHook(c.own, event) {
-			return lostHook
+// TestSleepCountsAgainstNothing: a host sleeps through a deadline. Nothing fails.
+func TestSleepCountsAgainstNothing(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		a.mood.think = time.Minute
+		p.request(h, a, daemon.AwaitingDocument)
+		h.asleep = time.Now().Add(time.Hour)
+		h.noteAbsence(h.asleep)
+		p.w.calm = h.asleep
+		p.wait("sleeps", time.Hour, time.Hour)
+		if done := p.reach(a, daemon.Completed); done.Error != nil {
+			t.Error(done.Error)
 		}
-		return none
-	}
+	})
 }

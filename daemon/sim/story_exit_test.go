@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
 )
 
-// pressing calls do with the first key that is pressed after the exit command was pasted, and has it take as long as do
-// says.
-func (p *person) pressing(do func() time.Duration) {
+// delayEnterOfExit calls do when a daemon presses the first key after it has pasted the exit command, and delays that key
+// by the time that do returns.
+func (p *person) delayEnterOfExit(do func() time.Duration) {
 	pasted := false
 	p.delayFirst(func(c *call) bool {
 		pasted = pasted || strings.HasPrefix(c.what, "Paste ") && strings.Contains(c.what, "/exit")
@@ -19,26 +20,27 @@ func (p *person) pressing(do func() time.Duration) {
 	}, do)
 }
 
-// TestExitCommandTypedLate: an agent has all its time to exit, also if the machine took its own to type the command.
+// TestExitCommandTypedLate: typing the exit command takes as long as exit_timeout. The agent still has all of
+// exit_timeout to exit.
 func TestExitCommandTypedLate(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		a.mood.exit = 4 * time.Second
-		p.pressing(func() time.Duration { return settings().Handoff.ExitTimeout })
+		p.delayEnterOfExit(func() time.Duration { return settings().Handoff.ExitTimeout })
 		p.request(h, a, daemon.Completed)
 		if slices.ContainsFunc(p.w.trace.lines, func(l line) bool { return strings.HasPrefix(l.what, "Signal ") }) {
-			t.Error("its process was ended, and it was about to exit")
+			t.Error("a daemon signalled the agent, which was about to exit")
 		}
 	})
 }
 
-// TestPromptBehindExit: what somebody types behind the exit command, before Enter is pressed for that, makes a prompt of
-// it. Its turn is not ended, also if the prompt's hook comes after all the time that an agent has to exit.
+// TestPromptBehindExit: a person types behind the exit command before the daemon presses Enter, which makes a prompt of
+// both. The daemon does not end that prompt's turn, even if the prompt's hook comes after exit_timeout.
 func TestPromptBehindExit(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		a.mood.think = 20 * time.Second
-		p.pressing(func() time.Duration {
+		p.delayEnterOfExit(func() time.Duration {
 			a.frozen = time.Now().Add(time.Second)
 			a.person("one more thing")
 			p.delayFirst(func(c *call) bool { return c.what == "connects" && strings.Contains(c.own.name, "UserPromptSubmit") },
@@ -46,12 +48,13 @@ func TestPromptBehindExit(t *testing.T) {
 			return 0
 		})
 		p.request(h, a, daemon.ShuttingDown)
-		p.asked(a, time.Minute)
-		p.goOn(a)
+		p.awaitQuestion(a, time.Minute)
+		p.retryToEnd(a)
 	})
 }
 
-// TestEnterAfterKills: daemons that end one after the other before they press Enter do not use up the Enters of a text.
+// TestEnterAfterKills: several daemons are killed, one after the other, just before they press Enter. They do not use up
+// the Enters that a delivery may have.
 func TestEnterAfterKills(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
@@ -70,5 +73,22 @@ func TestEnterAfterKills(t *testing.T) {
 	})
 }
 
-// maxKills is how many daemons are killed before an Enter: as many as Enter is pressed for a text.
+// maxKills is how many daemons are killed before an Enter. A delivery may have as many Enters.
 const maxKills = 3
+
+// TestWorkAfterSIGTERM: an agent ignores /exit and SIGTERM, and then takes a prompt. The daemon does not kill it.
+func TestWorkAfterSIGTERM(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		a.mood.ignoreTerm, a.mood.deaf = true, true
+		p.request(h, a, daemon.ShuttingDown)
+		p.await("SIGTERM", time.Minute, func() bool {
+			row, err := p.w.store.Agent(ctx(), a.id)
+			return err == nil && row.StopStage == daemon.StopTerm
+		})
+		a.person("one more thing", tmux.Enter)
+		p.awaitQuestion(a, time.Minute)
+		a.mood.deaf = false
+		p.retryToEnd(a)
+	})
+}

@@ -12,51 +12,41 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// row is an agent as it is stored.
-func (p *person) row(a *agent) daemon.Agent {
-	row, err := p.w.store.Agent(ctx(), a.id)
-	if err != nil {
-		p.w.fail("%v", err)
-	}
-	return row
-}
-
-// TestPromptUnderExit: a prompt that is submitted while its handoff types the exit command is not exited over, and
-// the exit command does not stay in the composer for what is typed next.
+// TestPromptUnderExit: a person submits a prompt while the daemon types the exit command. The daemon does not end the
+// agent, and removes the exit command from the composer.
 func TestPromptUnderExit(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		a.mood.think = 20 * time.Second
 		a.mood.hands = 10 * time.Millisecond
-		h.term.before = func(text string) { // somebody is faster than the paste, by a moment
+		h.term.before = func(text string) { // a person submits a moment before the paste
 			if text == "/exit" {
 				h.term.before = nil
 				a.submit("one more thing")
 			}
 		}
 		p.request(h, a, daemon.ShuttingDown)
-		p.asked(a, time.Minute)
+		p.awaitQuestion(a, time.Minute)
 		if a.composer.Text != "" {
 			t.Errorf("the composer holds %q", a.composer.Text)
 		}
-		p.goOn(a)
+		p.retryToEnd(a)
 	})
 }
 
-// TestCancelWhileTyping: an instruction whose handoff is cancelled before it is typed is not typed any more. The
-// daemon stands still between the intention and the effect, and the other one, which was asked for the handoff too,
-// cancels.
+// TestCancelWhileTyping: the agent's daemon is frozen after it has committed the intention to type the instruction, and
+// another host's daemon cancels the handoff. The first daemon does not type the instruction any more.
 func TestCancelWhileTyping(t *testing.T) {
 	storyOn(t, 2, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		p.w.after = func(what string) {
 			if strings.Contains(what, "(instruction for agent") && strings.Contains(what, " typing ") {
 				p.w.after = nil
-				h.gen.frozen = time.Now().Add(20 * time.Second)
+				h.daemon.frozen = time.Now().Add(20 * time.Second)
 			}
 		}
 		p.requestHandoff(p.w.hosts[1], a, "")
-		p.await("the daemon to stand still", time.Minute, func() bool { return !h.gen.frozen.IsZero() })
+		p.await("the daemon to freeze", time.Minute, func() bool { return !h.daemon.frozen.IsZero() })
 		if err := p.ask(p.w.hosts[1], "cancel", func(ctx context.Context, d *daemon.Daemon) error {
 			_, err := d.CancelHandoff(ctx, a.id, 0)
 			return err
@@ -65,12 +55,13 @@ func TestCancelWhileTyping(t *testing.T) {
 		}
 		p.wait("waits", time.Minute, time.Minute)
 		if len(a.pending) > 0 || !a.documentAt.IsZero() {
-			t.Error("the agent was asked for the document of a handoff that was cancelled before")
+			t.Error("the daemon typed the instruction of a cancelled handoff")
 		}
 	})
 }
 
-// TestDocumentsOfAnotherHost: an agent is pointed to documents that it can read.
+// TestDocumentsOfAnotherHost: a skill names no document on a host other than the agent's, because the agent could not read
+// it.
 func TestDocumentsOfAnotherHost(t *testing.T) {
 	storyOn(t, 2, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
@@ -100,12 +91,12 @@ func TestDocumentsOfAnotherHost(t *testing.T) {
 			return
 		}
 		if strings.Contains(list[0].Text, h.dir.Root()) {
-			t.Errorf("it names files of another host: %s", list[0].Text)
+			t.Errorf("the skill names files of another host: %s", list[0].Text)
 		}
 	})
 }
 
-// TestSpawnAnswerLost: a pane that was made although tmux said that it failed is the agent's.
+// TestSpawnAnswerLost: tmux makes a pane but reports a failure. The daemon finds the pane and takes it for the agent's.
 func TestSpawnAnswerLost(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		p.w.inject = func(c *call) fault {
@@ -116,13 +107,13 @@ func TestSpawnAnswerLost(t *testing.T) {
 			return none
 		}
 		if a := p.agent(h); a == nil || p.row(a).EndedAt != nil {
-			t.Error("the agent runs, and its row says that it could not be started")
+			t.Error("the agent runs, but its row has ended")
 		}
 	})
 }
 
-// TestServerEndsWhileLaunched: an agent whose session has begun, and whose tmux server ends before its pane is noted, is
-// not started a second time: not either if its first hook was lost.
+// TestServerEndsWhileLaunched: the tmux server ends after an agent's session has begun and before the daemon has stored its
+// pane. The daemon does not start the agent a second time, even if the agent's first hook was lost.
 func TestServerEndsWhileLaunched(t *testing.T) {
 	for _, lost := range []string{"", hooks.SessionStart} {
 		t.Run("without "+lost, func(t *testing.T) {
@@ -157,7 +148,7 @@ func TestServerEndsWhileLaunched(t *testing.T) {
 	}
 }
 
-// TestHooksAreRunTwice: a runtime that runs each hook twice, because the command stands in two places of its settings, is
+// TestHooksAreRunTwice: a runtime with the hook command in two places of its settings runs each hook twice. Its agent is
 // handed over like any other, idle or busy.
 func TestHooksAreRunTwice(t *testing.T) {
 	for _, busy := range []bool{false, true} {
@@ -165,7 +156,7 @@ func TestHooksAreRunTwice(t *testing.T) {
 			story(t, func(t *testing.T, p *person, h *host) {
 				h.twice = true
 				a := p.agent(h)
-				p.converse(a)
+				p.promptOnce(a)
 				if busy {
 					a.mood.think = 20 * time.Second
 					a.person("more work", tmux.Enter)
@@ -177,8 +168,8 @@ func TestHooksAreRunTwice(t *testing.T) {
 	}
 }
 
-// TestTurnBetweenExitAndItsEnter: an agent that was given a prompt, and has ended its turn, while the exit command was on
-// its way to the pane is not exited: a rule of every run says so.
+// TestTurnBetweenExitAndItsEnter: an agent takes a prompt and ends its turn while the exit command is on its way to the
+// pane. The daemon does not end the agent. Every run checks that.
 func TestTurnBetweenExitAndItsEnter(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
@@ -188,27 +179,27 @@ func TestTurnBetweenExitAndItsEnter(t *testing.T) {
 			return 10 * time.Second
 		})
 		p.request(h, a, daemon.ShuttingDown)
-		p.asked(a, time.Minute)
-		p.goOn(a)
+		p.awaitQuestion(a, time.Minute)
+		p.retryToEnd(a)
 	})
 }
 
-// TestWorkWithoutASessionStart: what an agent was given is known also of one whose first hook was lost, by the transcript
-// that its other hooks name.
+// TestWorkWithoutASessionStart: an agent's first hook is lost. The daemon still knows of the agent's prompts, by the
+// transcript that the agent's other hooks name.
 func TestWorkWithoutASessionStart(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
-		p.losing(hooks.SessionStart)
+		p.loseHooks(hooks.SessionStart)
 		id := p.start(h)
-		p.await("its process", time.Minute, func() bool { return p.w.of(id) != nil && p.w.of(id).ready })
+		p.await("its process", time.Minute, func() bool { return p.w.process(id) != nil && p.w.process(id).ready })
 		p.w.inject = nil
-		a := p.w.of(id)
+		a := p.w.process(id)
 		a.mood.think = 10 * time.Second
 		a.person("some work", tmux.Enter)
 		p.wait("waits", 2*time.Second, 2*time.Second)
 		a.person("one more thing", tmux.Enter)
 		p.wait("waits", time.Second, time.Second)
 		p.request(h, a, daemon.ShuttingDown)
-		p.asked(a, 5*time.Minute)
-		p.goOn(a)
+		p.awaitQuestion(a, 5*time.Minute)
+		p.retryToEnd(a)
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// change writes an agent's row as nothing in the daemon does.
+// change writes an agent's row directly, without a daemon.
 func (p *person) change(id int64, change func(*daemon.Agent)) {
 	row, err := p.w.store.Agent(ctx(), id)
 	if err == nil {
@@ -24,7 +24,7 @@ func (p *person) change(id int64, change func(*daemon.Agent)) {
 	}
 }
 
-// TestSkillIsAwaited: a successor is not told what to go on with before it knows whom it plays.
+// TestSkillIsAwaited: a successor gets its injection prompt only after its skill.
 func TestSkillIsAwaited(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
@@ -40,14 +40,15 @@ func TestSkillIsAwaited(t *testing.T) {
 		p.request(h, a, daemon.InjectingSkill)
 		p.wait("waits", 5*time.Second, 5*time.Second)
 		if got := p.handoffs(a.id)[0].Phase; got != daemon.InjectingSkill {
-			t.Errorf("the handoff is %s, and its successor has no skill", got)
+			t.Errorf("the handoff is %s, but its successor has no skill", got)
 		}
 		p.change(next, func(row *daemon.Agent) { row.SkillInjectedAt = given })
 		p.reach(a, daemon.Completed)
 	})
 }
 
-// TestExitDialogIsAnswered: an agent that asks whether to exit although its tasks run is told to, and not killed.
+// TestExitDialogIsAnswered: an agent asks whether to exit although its tasks run. The daemon answers yes and does not
+// signal it.
 func TestExitDialogIsAnswered(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
@@ -55,22 +56,23 @@ func TestExitDialogIsAnswered(t *testing.T) {
 		p.stop(h, a.id, false)
 		p.await("its end", time.Minute, func() bool { return p.row(a).EndedAt != nil })
 		if why := p.row(a).EndReason; why == nil || *why != "prompt_input_exit" {
-			t.Errorf("it did not leave by itself: %v", why)
+			t.Errorf("the agent did not exit by itself: %v", why)
 		}
 		if slices.ContainsFunc(p.w.trace.lines, func(l line) bool { return strings.HasPrefix(l.what, "ends process") }) {
-			t.Error("its process was ended, and its question had an answer")
+			t.Error("a daemon ended the agent's process instead of answering its dialog")
 		}
 	})
 }
 
-// TestSuccessorEndsWhileBriefed: the handoff says that its successor ended, which is what happened.
+// TestSuccessorEndsWhileBriefed: a successor ends before it takes its injection prompt. The handoff fails with
+// successor_gone.
 func TestSuccessorEndsWhileBriefed(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		p.w.after = func(what string) {
 			if strings.Contains(what, " → briefing") {
 				p.w.after = nil
-				p.w.of(*p.handoffs(a.id)[0].SuccessorID).signal(syscall.SIGKILL)
+				p.w.process(*p.handoffs(a.id)[0].SuccessorID).signal(syscall.SIGKILL)
 			}
 		}
 		if failed := p.request(h, a, daemon.Failed); failed.Error == nil || failed.Error.Code != "successor_gone" {
@@ -79,8 +81,8 @@ func TestSuccessorEndsWhileBriefed(t *testing.T) {
 	})
 }
 
-// TestExitIsTypedToWhatWasSeen: after a commit that took its time the pane is looked at again before the exit command
-// is typed: a rule of every run says so.
+// TestExitIsTypedToWhatWasSeen: a commit takes long between the daemon's look at the pane and the exit command. The daemon
+// looks again before it types. Every run checks that.
 func TestExitIsTypedToWhatWasSeen(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
@@ -94,8 +96,8 @@ func TestExitIsTypedToWhatWasSeen(t *testing.T) {
 	})
 }
 
-// TestDialogOpensUnderAPaste: what was about to be typed into a composer is not typed into the dialog that has taken its
-// place: a rule of every run says so.
+// TestDialogOpensUnderAPaste: a dialog takes the composer's place just before the daemon pastes. The daemon does not type
+// into the dialog. Every run checks that.
 func TestDialogOpensUnderAPaste(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
@@ -110,7 +112,7 @@ func TestDialogOpensUnderAPaste(t *testing.T) {
 		p.request(h, a, daemon.Instructing)
 		p.await("the paste", time.Minute, func() bool { return typing })
 		go func() {
-			a.step("thinks of something", 0, time.Millisecond)
+			a.do("thinks of something", 0, time.Millisecond)
 			a.ask("permission", "waiting", dialog{Dialog: actor.Dialog{Title: "Bash", Question: "Do you want to proceed?", Choices: []string{"Yes", "No"}}})
 		}()
 		p.wait("looks elsewhere", 10*time.Second, 10*time.Second)
@@ -119,8 +121,8 @@ func TestDialogOpensUnderAPaste(t *testing.T) {
 	})
 }
 
-// TestPromptIsReadUnderExit: a prompt whose keys the agent has not read yet when the exit command is typed behind them
-// is not exited over: a rule of every run says so.
+// TestPromptIsReadUnderExit: the daemon types the exit command behind the keys of a prompt that the agent has not read yet.
+// The daemon does not end the agent. Every run checks that.
 func TestPromptIsReadUnderExit(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
@@ -134,13 +136,13 @@ func TestPromptIsReadUnderExit(t *testing.T) {
 		p.request(h, a, daemon.AwaitingDocument)
 		a.person("half a thought ")
 		p.reach(a, daemon.ShuttingDown)
-		p.asked(a, time.Minute)
-		p.goOn(a)
+		p.awaitQuestion(a, time.Minute)
+		p.retryToEnd(a)
 	})
 }
 
-// TestEnterBesideADraft: an agent that is slow to read its keyboard gets one Enter for a text beside a draft, which comes
-// back when the text is taken: a second one would submit it.
+// TestEnterBesideADraft: a person's draft is put aside for a delivery, and the agent is slow to read its keyboard. The
+// daemon presses Enter once: the draft comes back with the first Enter, and a second one would submit it.
 func TestEnterBesideADraft(t *testing.T) {
 	for _, what := range []string{"a message", "the exit command"} {
 		t.Run(what, func(t *testing.T) {
@@ -175,7 +177,8 @@ func TestEnterBesideADraft(t *testing.T) {
 	}
 }
 
-// TestEnterIsGivenTime: an agent that shows a text late, and is then slow to read its keyboard, gets a second to take each Enter.
+// TestEnterIsGivenTime: an agent shows a delivery late, and is slow to read its keyboard. The daemon waits a second after
+// each Enter before it presses the next.
 func TestEnterIsGivenTime(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
@@ -198,8 +201,8 @@ func TestEnterIsGivenTime(t *testing.T) {
 	})
 }
 
-// TestMessageWhileRecorded: a message that comes while a handoff is being recorded, which drops what waits for the
-// agent, is not dropped without a word: a rule of every run says so.
+// TestMessageWhileRecorded: a message comes while a handoff is being recorded, which drops the agent's queued deliveries. If
+// the message is dropped, an event says so. Every run checks that.
 func TestMessageWhileRecorded(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
@@ -218,7 +221,8 @@ func TestMessageWhileRecorded(t *testing.T) {
 	})
 }
 
-// TestExitFails: a handoff whose agent nobody can end says so, and goes on by a retry once somebody has ended it.
+// TestExitFails: a daemon cannot end the outgoing agent. The handoff fails with exit_failed, and a retry goes on once
+// somebody has ended the agent.
 func TestExitFails(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
@@ -234,8 +238,8 @@ func TestExitFails(t *testing.T) {
 	})
 }
 
-// TestTextOfAnAgentThatEnded: a text that an agent had not read when it ended does not count as taken: a rule of every
-// run says so.
+// TestTextOfAnAgentThatEnded: an agent ends before it has read a delivery. The verdict is not submitted. Every run checks
+// that.
 func TestTextOfAnAgentThatEnded(t *testing.T) {
 	story(t, func(_ *testing.T, p *person, h *host) {
 		a := p.agent(h)
@@ -247,14 +251,14 @@ func TestTextOfAnAgentThatEnded(t *testing.T) {
 	})
 }
 
-// TestKilledInTheEnd: an agent that heeds neither /exit nor SIGTERM is killed.
+// TestKilledInTheEnd: an agent ignores /exit and SIGTERM. The daemon kills it.
 func TestKilledInTheEnd(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		a.mood.deaf, a.mood.ignoreTerm = true, true
 		p.request(h, a, daemon.Completed)
 		if !a.dead || p.row(a).StopStage != daemon.StopKill {
-			t.Errorf("it is dead: %t, on the rung %q", a.dead, p.row(a).StopStage)
+			t.Errorf("dead: %t, stop stage %q", a.dead, p.row(a).StopStage)
 		}
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,18 +12,18 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// story runs a world in which nothing goes wrong but what tell does, which is somebody's part in it. What holds of
-// every run is checked here as well.
+// story runs a world in which tell is the only person, and in which nothing goes wrong except by tell. The checks of every
+// run hold in a story too; many stories have no checks of their own.
 func story(t *testing.T, tell func(t *testing.T, p *person, h *host)) {
 	t.Helper()
 	storyOn(t, 1, tell)
 }
 
-// storyOn is a story with so many hosts; tell begins on the first.
+// storyOn is a story with several hosts; tell gets the first.
 func storyOn(t *testing.T, hosts int, tell func(t *testing.T, p *person, h *host)) {
 	t.Helper()
 	t.Parallel()
-	root, err := os.MkdirTemp("", "story") // a shorter path than the test's own: it is part of what is typed
+	root, err := os.MkdirTemp("", "story") // shorter than t.TempDir(): the path is part of typed texts, which must stay short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +41,7 @@ func storyOn(t *testing.T, hosts int, tell func(t *testing.T, p *person, h *host
 		clear(w.plan.on)
 		w.plan.until, w.calm = w.trace.began, w.trace.began
 		w.live(func() {
-			w.begin("story", func(p *person) { tell(t, p, w.hosts[0]) })
+			w.employ("story", func(p *person) { tell(t, p, w.hosts[0]) })
 		})
 		for _, f := range w.failures {
 			t.Error(f)
@@ -60,7 +59,7 @@ func storyOn(t *testing.T, hosts int, tell func(t *testing.T, p *person, h *host
 	}
 }
 
-// start asks for an agent.
+// start requests a new agent, and returns its id.
 func (p *person) start(h *host) (id int64) {
 	if err := p.ask(h, "start an agent", func(ctx context.Context, d *daemon.Daemon) error {
 		a, err := d.CreateAgent(ctx, daemon.NewAgent{Persona: personaSlugs[0], Cwd: h.cwd, Runtime: "claude"})
@@ -79,10 +78,10 @@ func (p *person) agent(h *host) *agent {
 		a, err := p.w.store.Agent(ctx(), id)
 		return err == nil && a.RegisteredAt != nil && a.State == daemon.Idle
 	})
-	return p.w.of(id)
+	return p.w.process(id)
 }
 
-// delayFirst has the first call that is so take as long as do says.
+// delayFirst delays the first call that is accepts by the time that do returns.
 func (p *person) delayFirst(is func(c *call) bool, do func() time.Duration) {
 	p.w.delay = func(c *call) time.Duration {
 		if !is(c) {
@@ -93,13 +92,13 @@ func (p *person) delayFirst(is func(c *call) bool, do func() time.Duration) {
 	}
 }
 
-// request asks for a handoff and waits until it is in a phase.
+// request requests a handoff, and waits until it is in a phase.
 func (p *person) request(h *host, a *agent, until daemon.Phase) daemon.Handoff {
 	p.requestHandoff(h, a, "")
 	return p.reach(a, until)
 }
 
-// requestHandoff asks for a handoff, in a mode; "" is the usual one.
+// requestHandoff requests a handoff in a mode; "" is the default mode.
 func (p *person) requestHandoff(h *host, a *agent, mode string) {
 	if err := p.ask(h, "hand over", func(ctx context.Context, d *daemon.Daemon) error {
 		_, err := d.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true, Mode: mode})
@@ -109,24 +108,24 @@ func (p *person) requestHandoff(h *host, a *agent, mode string) {
 	}
 }
 
-// asked waits until the daemon asks what shall become of an agent's handoff, because of work that no document mentions.
-// The agent must not have been ended.
-func (p *person) asked(a *agent, within time.Duration) {
+// awaitQuestion waits until the daemon asks what to do about an agent's handoff, because the agent has work that no
+// document mentions. The agent must still be active then.
+func (p *person) awaitQuestion(a *agent, within time.Duration) {
 	p.await("the daemon to ask", within, func() bool { return a.dead || p.handoffs(a.id)[0].Retryable() })
 	if a.dead {
 		p.w.fail("agent %d was ended with work that no document mentions", a.id)
 	}
 }
 
-// goOn has the handoff that asks go on, to its end.
-func (p *person) goOn(a *agent) {
+// retryToEnd retries an agent's handoff, and waits until it is completed.
+func (p *person) retryToEnd(a *agent) {
 	if err := p.retry(&p.handoffs(a.id)[0]); err != nil {
 		p.w.fail("%v", err)
 	}
 	p.reach(a, daemon.Completed)
 }
 
-// stop tells an agent to exit.
+// stop stops an agent.
 func (p *person) stop(h *host, id int64, force bool) {
 	if err := p.ask(h, "stop", func(ctx context.Context, d *daemon.Daemon) error {
 		_, err := d.StopAgent(ctx, id, force)
@@ -136,22 +135,22 @@ func (p *person) stop(h *host, id int64, force bool) {
 	}
 }
 
-// reopen opens the session of an agent that has ended.
-func (p *person) reopen(h *host, id int64) (heir daemon.Agent) {
+// reopen resumes the session of an ended agent, and returns the new agent.
+func (p *person) reopen(h *host, id int64) (next daemon.Agent) {
 	if err := p.ask(h, "resume", func(ctx context.Context, d *daemon.Daemon) (err error) {
-		heir, err = d.ResumeAgent(ctx, id)
+		next, err = d.ResumeAgent(ctx, id)
 		return err
 	}); err != nil {
 		p.w.fail("%v", err)
 	}
-	return heir
+	return next
 }
 
-// end ends a host's daemon. The next one begins by itself.
+// end ends a host's daemon. The service manager starts the next one.
 func (p *person) end(h *host) {
-	before := h.gen
+	before := h.daemon
 	before.cancel(errStopped)
-	p.await("the end of the daemon", time.Minute, func() bool { return h.gen != before })
+	p.await("the end of the daemon", time.Minute, func() bool { return h.daemon != before })
 }
 
 // reach waits until the handoff of an agent is in a phase.
@@ -173,60 +172,85 @@ func wantCode(t *testing.T, err error, code string) {
 	}
 }
 
-// TestOneHeir: when an agent has died and somebody has opened its session again, its handoff starts no successor
-// beside that.
-func TestOneHeir(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		a.mood.think = time.Minute
-		p.request(h, a, daemon.AwaitingDocument)
-		a.signal(syscall.SIGKILL)
-		failed := p.reach(a, daemon.Failed)
-		if failed.Error.Code != "agent_gone" {
-			t.Errorf("failed with %s", failed.Error.Code)
-		}
-		heir := p.reopen(h, a.id)
-		wantCode(t, p.retry(&failed), "agent_resumed")
-		p.stop(h, heir.ID, true)
-		p.await("its end", time.Minute, func() bool { return p.w.of(heir.ID) == nil })
-		p.wait("lets the daemon notice", 5*time.Second, 5*time.Second)
-		if err := p.retry(&failed); err != nil { // there is no document: it fails again, as it should
-			t.Error(err)
-		}
-		p.reach(a, daemon.Failed)
-	})
+// row returns the stored row of an agent.
+func (p *person) row(a *agent) daemon.Agent {
+	row, err := p.w.store.Agent(ctx(), a.id)
+	if err != nil {
+		p.w.fail("%v", err)
+	}
+	return row
 }
 
-// TestSleepCountsAgainstNothing: a machine that sleeps through a deadline fails nothing.
-func TestSleepCountsAgainstNothing(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		a.mood.think = time.Minute
-		p.request(h, a, daemon.AwaitingDocument)
-		h.asleep = time.Now().Add(time.Hour)
-		h.nobody(h.asleep)
-		p.w.calm = h.asleep
-		p.wait("sleeps", time.Hour, time.Hour)
-		if done := p.reach(a, daemon.Completed); done.Error != nil {
-			t.Error(done.Error)
+// poll waits until so is true, and looks every 10 ms.
+func (p *person) poll(what string, so func() bool) {
+	for n := 0; !so(); n++ {
+		if n > 100_000 {
+			p.w.fail("waited in vain for %s", what)
+			return
 		}
-	})
+		p.wait("awaits "+what, 10*time.Millisecond, 10*time.Millisecond)
+	}
 }
 
-// TestWorkAfterSIGTERM: an agent that ignores the request to exit and SIGTERM, and is given work then, is not killed by
-// its handoff.
-func TestWorkAfterSIGTERM(t *testing.T) {
-	story(t, func(t *testing.T, p *person, h *host) {
-		a := p.agent(h)
-		a.mood.ignoreTerm, a.mood.deaf = true, true
-		p.request(h, a, daemon.ShuttingDown)
-		p.await("SIGTERM", time.Minute, func() bool {
-			row, err := p.w.store.Agent(ctx(), a.id)
-			return err == nil && row.StopStage == daemon.StopTerm
-		})
-		a.person("one more thing", tmux.Enter)
-		p.asked(a, time.Minute)
-		a.mood.deaf = false
-		p.goOn(a)
+// newest waits for the newest agent of a step to be ready, and returns it.
+func (p *person) newest(pipeline int64, step int) (a *agent) {
+	p.await("an agent of the step", 2*time.Minute, func() bool {
+		stored, err := p.w.store.Pipeline(ctx(), pipeline)
+		if ids := stored.Steps[step].AgentIDs; err == nil && len(ids) > 0 {
+			a = p.w.process(ids[len(ids)-1])
+		}
+		return a != nil && a.ready
 	})
+	if a == nil {
+		p.w.fail("pipeline %d has no agent at step %d", pipeline, step+1)
+	}
+	return a
+}
+
+func (p *person) abort(h *host, pipeline int64) {
+	if err := p.ask(h, "abort", func(ctx context.Context, d *daemon.Daemon) error {
+		_, err := d.AbortPipeline(ctx, pipeline)
+		return err
+	}); err != nil {
+		p.w.fail("%v", err)
+	}
+}
+
+// startPipeline creates a pipeline from a template.
+func (p *person) startPipeline(h *host, template string) (id int64) {
+	if err := p.ask(h, "create a pipeline", func(ctx context.Context, d *daemon.Daemon) error {
+		created, err := d.CreatePipeline(ctx, daemon.NewPipeline{Template: template, Title: "A pipeline", Prompt: "Mend the roof", Cwd: h.cwd})
+		id = created.ID
+		return err
+	}); err != nil {
+		p.w.fail("%v", err)
+	}
+	return id
+}
+
+// reachStatus waits until a pipeline has a status, and returns it.
+func (p *person) reachStatus(id int64, until daemon.PipelineStatus) (pl daemon.Pipeline) {
+	if !p.await(string(until), 10*time.Minute, func() bool {
+		pl, _ = p.w.store.Pipeline(ctx(), id)
+		return pl.Status == until
+	}) {
+		p.w.fail("pipeline %d is %s (%s), not %s", id, pl.Status, pl.Note, until)
+	}
+	return pl
+}
+
+// promptOnce prompts an agent at its pane, and waits until the turn has ended.
+func (p *person) promptOnce(a *agent) {
+	a.person("some work", tmux.Enter)
+	p.await("the end of its turn", time.Minute, func() bool { return p.row(a).WorkStop > 0 && p.row(a).State == daemon.Idle })
+}
+
+// loseHooks makes all hooks of an event get lost from now on.
+func (p *person) loseHooks(event string) {
+	p.w.inject = func(c *call) fault {
+		if c.kind == sending && isHook(c.own, event) {
+			return lostHook
+		}
+		return none
+	}
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// TestTextIsReadUnderShutdown: a message that was typed, and that the agent has not read when its handoff is recorded, is
-// waited for before the agent is asked to exit: a rule of every run says so.
+// TestTextIsReadUnderShutdown: a message was typed, but the agent has not read it when its handoff is recorded. The daemon
+// waits for that before it asks the agent to exit. Every run checks that.
 func TestTextIsReadUnderShutdown(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
-		p.converse(a)
+		p.promptOnce(a)
 		a.mood.hands, a.mood.think = 10*time.Millisecond, 10*time.Second
 		typed := false
 		p.w.delay = func(c *call) time.Duration {
@@ -32,20 +32,20 @@ func TestTextIsReadUnderShutdown(t *testing.T) {
 		p.requestHandoff(h, a, daemon.ModeGenerate)
 		p.reach(a, daemon.ShuttingDown)
 		a.frozen = time.Now().Add(3 * time.Second)
-		p.asked(a, time.Minute)
-		p.goOn(a)
+		p.awaitQuestion(a, time.Minute)
+		p.retryToEnd(a)
 	})
 }
 
-// TestDocumentBeforeAQueuedPrompt: a retry does not take a document that was written before the agent took a prompt,
-// though the prompt's hook came when it was queued, before the document: a rule of every run says that no work ends
-// without a word.
+// TestDocumentBeforeAQueuedPrompt: an agent writes the document and then takes a prompt from its queue, whose hook came
+// before the document. A retry does not accept the document. Every run checks that no agent is ended with work that no
+// document mentions.
 func TestDocumentBeforeAQueuedPrompt(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)
 		a.mood.think = 10 * time.Second
 		p.request(h, a, daemon.AwaitingDocument)
-		a.failing = true // once the document is there
+		a.failing = true // the turn fails after it has written the document
 		a.person("one more thing", tmux.Enter)
 		p.reach(a, daemon.Failed)
 		if a.documentAt.IsZero() {
@@ -53,12 +53,12 @@ func TestDocumentBeforeAQueuedPrompt(t *testing.T) {
 		}
 		a.failing = false
 		p.await("the end of the next turn", time.Minute, func() bool { return p.row(a).State == daemon.Idle && len(a.unmentioned) > 0 && a.stop == nil })
-		p.goOn(a)
+		p.retryToEnd(a)
 	})
 }
 
-// TestEnterPressedLate: an agent has its time to take a text also if the machine took all of it to press Enter: a rule of
-// every run says that no text arrives that is said not to have.
+// TestEnterPressedLate: pressing Enter takes longer than ack_timeout. The agent still has its time to take the message.
+// Every run checks that no agent takes a delivery whose verdict is not_submitted.
 func TestEnterPressedLate(t *testing.T) {
 	story(t, func(t *testing.T, p *person, h *host) {
 		a := p.agent(h)

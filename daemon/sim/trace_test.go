@@ -7,22 +7,21 @@ import (
 	"time"
 )
 
-// trace is what has happened, in order. Two runs of a seed have equal traces.
+// trace lists what happened, in order. Two runs of a seed have equal traces.
 type trace struct {
 	began time.Time
-	hide  *strings.Replacer // what differs from run to run: the folder
+	hide  *strings.Replacer // replaces the path of the folder, which differs from run to run
 	lines []line
 }
 
-// line is one thing that has happened.
 type line struct {
 	at    time.Duration
 	who   string
 	what  string
-	shown bool // in the timeline that people read
+	shown bool // part of the timeline, which people read
 }
 
-// call notes a call that is let go. What only reads is left out of the timeline, unless it goes wrong.
+// call adds a call that the schedule lets go. The timeline shows a call that only reads if it goes wrong.
 func (t *trace) call(c *call, o order) {
 	text := c.what
 	switch {
@@ -35,7 +34,7 @@ func (t *trace) call(c *call, o order) {
 	t.add(strings.TrimSpace(c.own.name+" "+c.who), text, shown)
 }
 
-// note adds something to what people read.
+// note adds a line to the timeline.
 func (t *trace) note(who, format string, args ...any) { t.add(who, fmt.Sprintf(format, args...), true) }
 
 func (t *trace) add(who, what string, shown bool) {
@@ -45,7 +44,7 @@ func (t *trace) add(who, what string, shown bool) {
 	t.lines = append(t.lines, line{time.Since(t.began), who, what, shown})
 }
 
-// sum is a short text that is the same for equal traces.
+// sum returns a short text that is the same for equal traces.
 func (t *trace) sum() string {
 	h := fnv.New64a()
 	for i := range t.lines {

@@ -15,31 +15,31 @@ import (
 	"github.com/understudyd/understudy/daemon/sim/memory"
 )
 
-// world is all that there is in one run: hosts, a database, agents and people. Its fields belong to whoever runs
-// alone.
+// world is everything in one run: hosts, a database, agents and people. Only the goroutine that the schedule has let go
+// touches its fields.
 type world struct {
 	seed  uint64
 	root  string
 	store *memory.Store
-	lent  *memory.Store // the same, to look at: its answers are not copies
+	lent  *memory.Store // the same store for checks: it returns rows without copying them
 	*schedule
 	hosts  []*host
 	agents []*agent
-	self   *owner // of what happens by itself: people, service managers, accidents
+	self   *owner // owns the calls of people, service managers and accidents
 	rng    *rand.Rand
-	busy   int // people who have not done all that they wanted to
+	busy   int // how many people have not finished their work
 	checks
-	runChecks
+	pipelineChecks
 
 	after    func(what string) // if set, called after each commit of a change
-	born     func(a *agent)    // if set, called with each process of an agent before it does anything
-	calm     time.Time         // from when on nothing goes wrong any more
+	born     func(a *agent)    // if set, called with each new process of an agent, before it acts
+	calm     time.Time         // from then on nothing goes wrong any more
 	failures []string
 }
 
 const mostFailures = 5
 
-// fail notes that something is not as it must be.
+// fail adds a failure of the run.
 func (w *world) fail(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if slices.Contains(w.failures, text) || len(w.failures) >= mostFailures {
@@ -49,12 +49,12 @@ func (w *world) fail(format string, args ...any) {
 	w.trace.note("✗✗✗", "%s", text)
 }
 
-// newWorld makes the machines of a run; nothing runs yet.
+// newWorld makes the hosts of a run; nothing runs yet.
 func newWorld(seed uint64, root string) (*world, error) {
 	tr := &trace{began: time.Now(), hide: strings.NewReplacer(root, "…")}
 	w := &world{
 		seed: seed, root: root, store: memory.New(), schedule: newSchedule(seed, tr), self: &owner{name: "world"}, rng: generator(seed, "people"),
-		checks: newChecks(), runChecks: newRunChecks(),
+		checks: newChecks(), pipelineChecks: newPipelineChecks(),
 	}
 	w.plan.until = tr.began.Add(between(w.rng, 40*time.Second, 3*time.Minute))
 	w.calm = w.plan.until
@@ -73,7 +73,7 @@ func newWorld(seed uint64, root string) (*world, error) {
 	return w, nil
 }
 
-// addHost adds a machine on which nothing runs yet.
+// addHost adds a host on which nothing runs yet.
 func (w *world) addHost() error {
 	h, err := newHost(w, fmt.Sprintf("host%d", len(w.hosts)+1))
 	if err != nil {
@@ -95,7 +95,7 @@ func (w *world) live(people func()) {
 	people()
 	var quiet, looked time.Time
 	w.run(func() bool {
-		w.unlocked()
+		w.checkUnlocked()
 		now := time.Now()
 		if len(w.failures) > 0 {
 			return true
@@ -121,18 +121,18 @@ func (w *world) live(people func()) {
 	if len(w.failures) == 0 {
 		w.ended()
 	}
-	w.over()
+	w.shutDown()
 }
 
-// patience is how long what is open may take once nothing goes wrong any more.
+// patience is how long open work may take once nothing goes wrong any more.
 const patience = 25 * time.Minute
 
-// over ends everything.
-func (w *world) over() {
+// shutDown ends everything.
+func (w *world) shutDown() {
 	w.kill(w.self)
 	for _, h := range w.hosts {
-		if g := h.gen; g != nil {
-			h.gen = nil
+		if g := h.daemon; g != nil {
+			h.daemon = nil
 			w.kill(&g.owner)
 			g.cancel(errStopped)
 		}
@@ -149,7 +149,7 @@ func (w *world) over() {
 	}
 }
 
-// restart has the service manager start a daemon again.
+// restart starts the host's next daemon after a while, as a service manager does.
 func (w *world) restart(h *host) {
 	own := w.self
 	go func() {
@@ -162,7 +162,7 @@ func (w *world) restart(h *host) {
 	}()
 }
 
-// agentsOf are the agents on a machine that live.
+// agentsOf returns the agents on a host whose processes live.
 func (w *world) agentsOf(h *host) (list []*agent) {
 	for _, a := range w.agents {
 		if a.h == h && !a.dead {
@@ -172,8 +172,8 @@ func (w *world) agentsOf(h *host) (list []*agent) {
 	return list
 }
 
-// of returns the living process of an agent's row; nil: there is none.
-func (w *world) of(id int64) *agent {
+// process returns the living process of the agent with that id, or nil.
+func (w *world) process(id int64) *agent {
 	for _, a := range w.agents {
 		if a.id == id && !a.dead {
 			return a
@@ -182,7 +182,7 @@ func (w *world) of(id int64) *agent {
 	return nil
 }
 
-// logged takes what a daemon has logged.
+// logged adds an entry of a daemon's log to the trace. A panic, or a state without a move, is a failure of the run.
 func (w *world) logged(who string, level slog.Level, text string) {
 	w.trace.note(who, "%s: %s", level, text)
 	if strings.Contains(text, "panic") || strings.Contains(text, "knows no move") {
@@ -190,7 +190,7 @@ func (w *world) logged(who string, level slog.Level, text string) {
 	}
 }
 
-// rows are the agents and handoffs as they are stored.
+// rows returns the stored agents and handoffs.
 func (w *world) rows() ([]daemon.Agent, []daemon.Handoff) {
 	ctx := context.Background()
 	agents, err := w.lent.Agents(ctx, daemon.AgentFilter{Limit: 1000})
@@ -204,15 +204,16 @@ func (w *world) rows() ([]daemon.Agent, []daemon.Handoff) {
 	return agents, handoffs
 }
 
-// folder makes a folder of its own for a run. Its path is as long in each process: some texts are measured.
+// folder makes a folder for a run. Its path has the same length in each process, because the length of some typed texts
+// matters.
 func folder(base string, seed uint64, try int) (string, error) {
 	name := fmt.Sprintf("s%016x-%04d", seed, try)
 	root := filepath.Join(base, strings.Repeat("0", max(0, pathLength-len(base)-len("/")-len(name)))+name)
 	return root, os.Mkdir(root, 0o700)
 }
 
-// pathLength is more than temporary folders take on most systems.
+// pathLength is longer than the path of a temporary folder on most systems.
 const pathLength = 80
 
-// ctx is that of the world's own queries, which nothing cuts off.
+// ctx returns the context of the world's own queries, which never ends.
 func ctx() context.Context { return context.Background() }

@@ -21,13 +21,13 @@ import (
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
-// mood is how an agent is on the day.
+// mood is how slow and how unreliable an agent is.
 type mood struct {
-	start, hands, think, exit        time.Duration // the longest it takes for these
+	start, hands, think, exit        time.Duration // the longest time that it takes for these
 	trust, ignoreTerm, ignoreExit    bool
-	deaf                             bool    // to /exit, whatever the time
-	forgets                          bool    // the prompt of its command line, over a dialog
-	swallow, asks, fails, background float64 // chances, of each turn or Enter
+	deaf                             bool    // it always ignores /exit
+	forgets                          bool    // a dialog at its start makes it forget the prompt of its command line
+	swallow, asks, fails, background float64 // chances, for each turn or Enter
 	noDocument, late, hangs, crashes float64
 	compacts                         float64
 }
@@ -37,7 +37,7 @@ func newMood(rng *rand.Rand, p *plan) mood {
 		start: between(rng, 100*time.Millisecond, 6*time.Second), hands: between(rng, time.Millisecond, 400*time.Millisecond),
 		think: between(rng, 50*time.Millisecond, 8*time.Second), exit: between(rng, time.Millisecond, 4*time.Second),
 	}
-	if rng.IntN(4) == 0 { // somebody who takes long for everything
+	if rng.IntN(4) == 0 { // this one reads its keyboard slowly
 		m.hands *= 4
 	}
 	odds := func(n float64) float64 {
@@ -63,7 +63,7 @@ func newMood(rng *rand.Rand, p *plan) mood {
 	return m
 }
 
-// odd draws whether something goes wrong that the agent does.
+// odd draws whether the agent misbehaves in one way.
 func (a *agent) odd(what string, chance float64) bool {
 	hit := a.rng.Float64() < chance && time.Now().Before(a.w.plan.until)
 	if hit {
@@ -72,22 +72,22 @@ func (a *agent) odd(what string, chance float64) bool {
 	return hit
 }
 
-// typed takes what the daemon types into the pane.
+// typed takes an input that the daemon types into the pane.
 func (a *agent) typed(in tmuxtest.Input) {
 	if (in.Key == tmux.Enter || in.Text != "") && a.dialog != nil && !a.dialog.exit {
 		a.w.fail("%.60q was typed into the dialog %q of agent %d", cmp.Or(in.Text, in.Key.String()), a.dialog.Title, a.id)
 	}
 	if a.dead {
-		a.w.fail("%.60q was typed into the shell that is left of agent %d", cmp.Or(in.Text, in.Key.String()), a.id)
+		a.w.fail("%.60q was typed into the shell that agent %d has left", cmp.Or(in.Text, in.Key.String()), a.id)
 		return
 	}
 	a.inputs = append(a.inputs, in)
 	nudge(a.keys)
 }
 
-// keyboard handles what was typed.
+// keyboard handles typed inputs until the agent ends.
 func (a *agent) keyboard() {
-	a.step("opens its keyboard", 0, time.Millisecond)
+	a.do("opens its keyboard", 0, time.Millisecond)
 	for {
 		if len(a.inputs) == 0 {
 			select {
@@ -96,12 +96,12 @@ func (a *agent) keyboard() {
 				return
 			}
 		}
-		a.step("reads its keyboard", 0, a.mood.hands)
+		a.do("reads its keyboard", 0, a.mood.hands)
 		a.press()
 	}
 }
 
-// press handles all that was typed.
+// press handles all typed inputs.
 func (a *agent) press() {
 	for len(a.inputs) > 0 {
 		in := a.inputs[0]
@@ -141,17 +141,17 @@ var errInterrupted = errors.New("interrupted by Esc")
 func (a *agent) reply(choice int) {
 	select {
 	case a.dialog.answer <- choice:
-	default: // answered already
+	default: // it has an answer already
 	}
 }
 
-// submit does what Enter does with a text.
+// submit submits a text, as Enter does.
 func (a *agent) submit(prompt string) {
 	text := strings.TrimSpace(prompt)
 	a.given = append(a.given, prompt)
 	switch {
 	case text == runtimes.ExitText:
-		a.w.exiting(a)
+		a.w.beforeExit(a)
 		go a.exit()
 	case a.busy():
 		a.pending = append(a.pending, prompt)
@@ -159,8 +159,8 @@ func (a *agent) submit(prompt string) {
 		a.recordQueue("enqueue", prompt)
 		j := job{prompt, queued, make(chan struct{})}
 		a.enqueue(j)
-		go func() { // its hook is sent at once, with the running turn's prompt id
-			a.step("queues a prompt", 0, 5*time.Millisecond)
+		go func() { // the agent sends its hook at once, with the prompt id of the running turn
+			a.do("queues a prompt", 0, 5*time.Millisecond)
 			a.hook(hooks.UserPromptSubmit, a.hooks().UserPromptSubmit(prompt))
 			close(j.hooked)
 		}()
@@ -172,9 +172,9 @@ func (a *agent) submit(prompt string) {
 
 func (a *agent) busy() bool { return a.ready && (a.stop != nil || len(a.jobs) > 0) }
 
-// exit is /exit: behind a dialog when something runs in the background.
+// exit carries out /exit. If something runs in the background, it asks first.
 func (a *agent) exit() {
-	a.step("exits", 0, a.mood.exit)
+	a.do("exits", 0, a.mood.exit)
 	if a.leaving || a.mood.deaf || a.odd("exit ignored", b2f(a.mood.ignoreExit)) {
 		return
 	}
@@ -196,7 +196,8 @@ func b2f(b bool) float64 {
 	return 0
 }
 
-// turn runs one prompt: UserPromptSubmit, the mind, Stop, and on for as long as Stop is blocked.
+// turn runs the turn of one prompt: UserPromptSubmit, the model, Stop. As long as the daemon blocks the Stop, the model
+// goes on with the daemon's answer.
 func (a *agent) turn(j job) {
 	if j.hooked != nil {
 		select {
@@ -204,7 +205,7 @@ func (a *agent) turn(j job) {
 		case <-a.ended:
 			runtime.Goexit()
 		}
-		a.step("takes a prompt off its queue", 0, 5*time.Millisecond)
+		a.do("takes a prompt off its queue", 0, 5*time.Millisecond)
 		a.recordQueue("dequeue", "")
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
@@ -247,21 +248,21 @@ func (a *agent) turn(j job) {
 	}
 }
 
-// take is what the model gets.
+// take gives a prompt to the model.
 func (a *agent) take(prompt string, from origin) {
 	if i := slices.Index(a.pending, prompt); i >= 0 {
 		a.pending = slices.Delete(a.pending, i, i+1)
 	}
 	a.record("user", prompt)
-	a.w.taken(a, prompt, from)
+	a.w.afterTake(a, prompt, from)
 }
 
-// act is the model's part of a turn.
+// act is the model's part of a turn. done is false if the turn was interrupted.
 func (a *agent) act(ctx context.Context, prompt string) (answer string, done bool) {
-	if a.stepIn(ctx, "thinks", 20*time.Millisecond, a.mood.think) {
+	if a.doIn(ctx, "thinks", 20*time.Millisecond, a.mood.think) {
 		return "", false
 	}
-	if a.odd("agent hangs", a.mood.hangs) && a.stepIn(ctx, "hangs", time.Minute, 10*time.Minute) {
+	if a.odd("agent hangs", a.mood.hangs) && a.doIn(ctx, "hangs", time.Minute, 10*time.Minute) {
 		return "", false
 	}
 	if a.odd("permission dialog", a.mood.asks) && !a.permission(ctx) {
@@ -273,8 +274,8 @@ func (a *agent) act(ctx context.Context, prompt string) (answer string, done boo
 	if a.odd("background task", a.mood.background) {
 		a.background()
 	}
-	if also := a.also; also != nil {
-		if a.also = nil; !also(ctx) {
+	if extra := a.extra; extra != nil {
+		if a.extra = nil; !extra(ctx) {
 			return "", false
 		}
 	}
@@ -290,14 +291,14 @@ func (a *agent) act(ctx context.Context, prompt string) (answer string, done boo
 	return "Noted: " + actor.Quote(prompt, 60), true
 }
 
-// handOver writes the document.
+// handOver writes the handoff document.
 func (a *agent) handOver(ctx context.Context, task actor.Assignment) (string, bool) {
 	if a.odd("crash while the document is written", a.mood.crashes) {
 		a.die("crashed", 1)
 	}
 	text := actor.Session{Name: a.name, ID: a.session, Cwd: a.h.cwd, Memory: a.memory}.Document(task.Headings)
 	write := func() {
-		_ = os.MkdirAll(filepath.Dir(task.Document), 0o700) // the file's own error tells
+		_ = os.MkdirAll(filepath.Dir(task.Document), 0o700) // if it fails, writing the file fails too
 		if err := os.WriteFile(task.Document, []byte(text), 0o600); err != nil {
 			a.w.fail("document: %v", err)
 		}
@@ -314,19 +315,19 @@ func (a *agent) handOver(ctx context.Context, task actor.Assignment) (string, bo
 	}
 	if a.odd("late document", a.mood.late) {
 		go func() {
-			a.step("writes late", 100*time.Millisecond, 5*time.Second)
+			a.do("writes late", 100*time.Millisecond, 5*time.Second)
 			write()
 		}()
 		return "I have stopped working.", true
 	}
-	if a.stepIn(ctx, "writes the document", 10*time.Millisecond, a.mood.think) {
+	if a.doIn(ctx, "writes the document", 10*time.Millisecond, a.mood.think) {
 		return "", false
 	}
 	write()
 	return "The handoff document is written.", true
 }
 
-// permission asks for permission to run a command; false: the turn is over, by Escape or by a No.
+// permission asks for permission to run a command. It returns false if the turn ended, by Escape or by a No.
 func (a *agent) permission(ctx context.Context) bool {
 	const command = "rm -r build"
 	a.hook(hooks.PermissionRequest, a.hooks().PermissionRequest("Bash", actor.Fields{"command": command, "description": "clean"}, false))
@@ -334,8 +335,8 @@ func (a *agent) permission(ctx context.Context) bool {
 		return false
 	}
 	opened := a.dialogs + 1
-	go func() { // a dialog that stays open is told again
-		a.step("reminds of its dialog", 6*time.Second, 6*time.Second)
+	go func() { // the agent reminds people of a dialog that stays open
+		a.do("reminds of its dialog", 6*time.Second, 6*time.Second)
 		if a.dialog != nil && a.dialogs == opened {
 			a.hook(hooks.Notification, a.hooks().PermissionPrompt())
 		}
@@ -345,7 +346,7 @@ func (a *agent) permission(ctx context.Context) bool {
 	return choice == 0 && ctx.Err() == nil
 }
 
-// running are the tasks in the background, as Stop tells of them.
+// running returns the tasks in the background, as the payload of Stop lists them.
 func (a *agent) running() (tasks []actor.Task) {
 	for n := range a.tasks {
 		tasks = append(tasks, actor.ShellTask(fmt.Sprintf("b%08d", n), "test", "make test"))
@@ -357,7 +358,7 @@ func (a *agent) running() (tasks []actor.Task) {
 func (a *agent) background() {
 	a.tasks++
 	go func() {
-		a.step("background task ends", time.Second, 30*time.Second)
+		a.do("background task ends", time.Second, 30*time.Second)
 		a.tasks--
 		a.enqueue(job{prompt: "<task-notification>done</task-notification>", from: notification})
 	}()
@@ -367,10 +368,10 @@ func (a *agent) transcript() string {
 	return filepath.Join(a.h.config, "projects", strings.ReplaceAll(a.h.cwd, "/", "-"), a.session+".jsonl")
 }
 
-// stampLayout is that of a transcript's times.
+// stampLayout is the layout of the times in a transcript.
 const stampLayout = "2006-01-02T15:04:05.000Z"
 
-// record appends to the transcript.
+// record appends a message to the transcript.
 func (a *agent) record(role, text string) {
 	entry := map[string]any{
 		"type": role, "uuid": uuid(a.rng), "isSidechain": false, "timestamp": a.h.now().UTC().Format(stampLayout),
@@ -386,7 +387,7 @@ func (a *agent) record(role, text string) {
 	a.append(entry)
 }
 
-// recordQueue says what becomes of a prompt that comes while a turn runs.
+// recordQueue appends an operation on the queue of prompts to the transcript.
 func (a *agent) recordQueue(operation, prompt string) {
 	entry := map[string]any{"type": "queue-operation", "operation": operation, "timestamp": a.h.now().UTC().Format(stampLayout), "sessionId": a.session}
 	if prompt != "" {
@@ -399,7 +400,7 @@ func (a *agent) recordQueue(operation, prompt string) {
 func (a *agent) append(entry map[string]any) {
 	b, err := json.Marshal(entry)
 	if err != nil {
-		panic(err) // plain values of ours
+		panic(err) // cannot happen: the values are plain
 	}
 	path := a.transcript()
 	_ = os.MkdirAll(filepath.Dir(path), 0o700)
@@ -421,7 +422,7 @@ func uuid(rng *rand.Rand) string {
 	return fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", rng.Uint32(), rng.IntN(1<<16), rng.IntN(1<<12), rng.IntN(1<<12), rng.Int64N(1<<48))
 }
 
-// person is what somebody does at the agent's pane.
+// person types a text and then keys into the agent's pane, as a person does.
 func (a *agent) person(text string, keys ...tmux.Key) {
 	if a.dead {
 		return

@@ -17,7 +17,7 @@ type lock struct {
 	mu   *sync.Mutex
 }
 
-// locksOf finds the mutexes of a daemon: in its fields, and in what of its own package these point to.
+// locksOf finds the mutexes of a daemon: in its fields, and in the values of package daemon to which they point.
 func locksOf(d *daemon.Daemon) (list []lock) {
 	seen := map[uintptr]bool{}
 	var walk func(name string, v reflect.Value)
@@ -40,16 +40,16 @@ func locksOf(d *daemon.Daemon) (list []lock) {
 	return list
 }
 
-// unlocked checks that nobody waits with a mutex in hand: what calls a seam under one has others wait for as long as the
-// database or tmux takes. All goroutines of the world are blocked when it looks.
-func (w *world) unlocked() {
+// checkUnlocked: no goroutine holds a mutex of a daemon while it waits in a call. Otherwise the others would wait for as
+// long as the database or tmux takes. The schedule calls checkUnlocked when all goroutines of the world are blocked.
+func (w *world) checkUnlocked() {
 	for _, h := range w.hosts {
-		if h.gen == nil {
+		if h.daemon == nil {
 			continue
 		}
-		for _, l := range h.gen.locks {
+		for _, l := range h.daemon.locks {
 			if !l.mu.TryLock() {
-				w.fail("%s: a call across a seam is made under the mutex %s", h.gen.name, l.name)
+				w.fail("%s: a goroutine calls the store, tmux or the like and holds the mutex %s", h.daemon.name, l.name)
 				continue
 			}
 			l.mu.Unlock()
@@ -57,7 +57,7 @@ func (w *world) unlocked() {
 	}
 }
 
-// TestLocks: every mutex that the package declares is looked at.
+// TestLocks: locksOf finds every mutex that package daemon declares.
 func TestLocks(t *testing.T) {
 	files, err := filepath.Glob("../*.go")
 	if err != nil {
@@ -75,6 +75,6 @@ func TestLocks(t *testing.T) {
 		declared += len(regexp.MustCompile(`sync\.(RW)?Mutex`).FindAll(text, -1))
 	}
 	if found := locksOf(daemon.New(daemon.Config{})); declared == 0 || len(found) != declared {
-		t.Errorf("the package declares %d mutexes, a daemon was found to have %d: %v", declared, len(found), found)
+		t.Errorf("package daemon declares %d mutexes, locksOf found %d: %v", declared, len(found), found)
 	}
 }

@@ -16,49 +16,52 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// knowledge is what the lanes of one run of a daemon have seen, each under its own name.
-type knowledge struct {
-	agents map[string]daemon.Agent // as read last, by lane and id
+// seen is what each lane of one run of a daemon has read, by the lane's name.
+type seen struct {
+	agents map[string]daemon.Agent // agents as the lane read them last, by lane and id
 	looks  map[string]time.Time    // when the lane began its newest look at a pane
-	stale  map[string]bool         // the lane has committed something since, and that took its time
+	stale  map[string]bool         // the lane has committed something after that look, and too slowly
 }
 
-func newKnowledge() knowledge {
-	return knowledge{map[string]daemon.Agent{}, map[string]time.Time{}, map[string]bool{}}
+func newSeen() seen {
+	return seen{map[string]daemon.Agent{}, map[string]time.Time{}, map[string]bool{}}
 }
 
-// lookFresh is how old a look at a pane may be when something is typed there.
+// lookFresh is how old a look at a pane may be when a lane types there after a commit.
 const lookFresh = 100 * time.Millisecond
 
-// looksFirst notes a look at a pane, which began at a time, and holds that nothing is typed without one.
-func (g *generation) looksFirst(c *call, began time.Time) {
+// checkLook notes when a lane looks at a pane, and checks before a paste that the lane has looked there after its last
+// slow commit. began is when the call began.
+func (g *daemonRun) checkLook(c *call, began time.Time) {
 	switch {
 	case strings.HasPrefix(c.what, "Look "):
-		g.knows.looks[c.who], g.knows.stale[c.who] = began, false
-	case strings.HasPrefix(c.what, "Paste ") && g.knows.stale[c.who]:
-		g.w.fail("%s: without a look at the pane after the last commit", c.what)
+		g.seen.looks[c.who], g.seen.stale[c.who] = began, false
+	case strings.HasPrefix(c.what, "Paste ") && g.seen.stale[c.who]:
+		g.w.fail("%s: the lane did not look at the pane after its last commit", c.what)
 	}
 }
 
-// wrote notes that a lane has committed something: what it saw before is old by now, unless that was quick.
-func (k *knowledge) wrote(lane string) {
-	if at, ok := k.looks[lane]; ok && time.Since(at) > lookFresh {
-		k.stale[lane] = true
+// noteCommit notes that a lane has committed something. Its last look at a pane is stale then, unless the commit was
+// quick.
+func (s *seen) noteCommit(lane string) {
+	if at, ok := s.looks[lane]; ok && time.Since(at) > lookFresh {
+		s.stale[lane] = true
 	}
 }
 
-// intended holds what must be true of an intention to type: whose lane commits it has seen an agent that takes it.
-func (w *world) intended(g *generation, lane string, d *daemon.Delivery, was *daemon.Delivery) {
+// checkIntention: a lane that commits the intention to type has read the agent as idle, registered and not asked to
+// stop.
+func (w *world) checkIntention(g *daemonRun, lane string, d *daemon.Delivery, was *daemon.Delivery) {
 	if d.State != daemon.DeliveryTyping || was == nil || was.State != daemon.DeliveryQueued {
 		return
 	}
-	a, ok := g.knows.agents[fmt.Sprint(lane, " ", d.AgentID)]
+	a, ok := g.seen.agents[fmt.Sprint(lane, " ", d.AgentID)]
 	if !ok || a.State != daemon.Idle || a.RegisteredAt == nil || a.StopAskedAt != nil {
-		w.fail("delivery %d is about to be typed, and agent %d was seen as %s, registered %v, asked to stop %v", d.ID, d.AgentID, a.State, a.RegisteredAt, a.StopAskedAt)
+		w.fail("delivery %d is about to be typed, but its lane read agent %d as %s, registered %v, asked to stop %v", d.ID, d.AgentID, a.State, a.RegisteredAt, a.StopAskedAt)
 	}
 }
 
-// before returns the deliveries of a change as they are stored.
+// before returns the stored rows of the deliveries that a change is about to write.
 func (w *world) before(c *daemon.Change) map[int64]*daemon.Delivery {
 	was := map[int64]*daemon.Delivery{}
 	for _, d := range c.Deliveries {
@@ -69,8 +72,8 @@ func (w *world) before(c *daemon.Change) map[int64]*daemon.Delivery {
 	return was
 }
 
-// checkVerdicts: whoever decides about a text says so in the same transaction, by an event of the text or of the
-// handoff that it belongs to.
+// checkVerdicts: a transaction that writes a delivery's verdict appends an event about it, of the delivery or of its
+// handoff.
 func (w *world) checkVerdicts(c *daemon.Change) {
 	for _, d := range c.Deliveries {
 		if d.Verdict == nil {
@@ -85,20 +88,20 @@ func (w *world) checkVerdicts(c *daemon.Change) {
 			return ofHandoff || d.Kind == daemon.KindExit && e.Type == "agent_stop_withdrawn"
 		})
 		if !told {
-			w.fail("delivery %d is %s (%s), and no event tells of it", d.ID, *d.Verdict, d.Evidence)
+			w.fail("delivery %d is %s (%s), but no event says so", d.ID, *d.Verdict, d.Evidence)
 		}
 	}
 }
 
-// word returns a field of an event's payload that is a word, or nothing.
+// word returns a field of an event's payload if it is a text, else "".
 func word(e *daemon.Event, field string) string {
 	var p map[string]any
-	_ = json.Unmarshal(e.Payload, &p) // then it has none
+	_ = json.Unmarshal(e.Payload, &p) // a payload that is not an object has no field
 	s, _ := p[field].(string)
 	return s
 }
 
-// tells reports whether an event is about a delivery.
+// tells reports whether an event names a delivery.
 func tells(e *daemon.Event, id int64) bool {
 	var p struct {
 		DeliveryID int64 `json:"delivery_id"`
@@ -106,7 +109,7 @@ func tells(e *daemon.Event, id int64) bool {
 	return json.Unmarshal(e.Payload, &p) == nil && p.DeliveryID == id
 }
 
-// checkMessages: what people have sent has a verdict in the log, and nothing is sent twice.
+// checkMessages: the log has the verdict of each message once.
 func (w *world) checkMessages(agents []daemon.Agent, events []daemon.Event) {
 	for i := range agents {
 		list, err := w.lent.Deliveries(ctx(), agents[i].ID, 0, 500)
@@ -125,13 +128,13 @@ func (w *world) checkMessages(agents []daemon.Agent, events []daemon.Event) {
 				}
 			}
 			if n != 1 {
-				w.fail("message %d for agent %d is %s (%s), and the log tells of it %d times", d.ID, d.AgentID, *d.Verdict, d.Evidence, n)
+				w.fail("message %d for agent %d is %s (%s), but the log says so %d times", d.ID, d.AgentID, *d.Verdict, d.Evidence, n)
 			}
 		}
 	}
 }
 
-// checkHook: what a hook proves is believed when it comes. was are the agent's deliveries before it.
+// checkHook: a hook that proves a delivery confirms it. was is the agent's deliveries before the hook.
 func (w *world) checkHook(in daemon.HookInput, tx daemon.HookTx, was []daemon.Delivery, out *daemon.HookDecision) {
 	p, err := hooks.Parse(in.Event, in.Body)
 	if err != nil {
@@ -139,7 +142,7 @@ func (w *world) checkHook(in daemon.HookInput, tx daemon.HookTx, was []daemon.De
 		return
 	}
 	if in.Replayed && !tx.Again && len(out.Output) > 0 {
-		w.fail("hook %d comes out of the spool, and is answered: %s", tx.HookID, out.Output)
+		w.fail("hook %d comes out of the spool, but the daemon answers it: %s", tx.HookID, out.Output)
 	}
 	now := func(id int64) (state daemon.DeliveryState, confirmed bool) {
 		for _, d := range tx.Deliveries {
@@ -156,17 +159,17 @@ func (w *world) checkHook(in daemon.HookInput, tx daemon.HookTx, was []daemon.De
 		answered := d.State == daemon.DeliveryAnswered
 		switch {
 		case tx.Again && in.Replayed && answered && d.HookKey == in.Key && state != daemon.DeliveryQueued:
-			w.fail("the answer to hook %s with delivery %d was lost, and nobody gives it again", in.Key, d.ID)
+			w.fail("the answer to hook %s with delivery %d was lost, but the delivery is not queued again", in.Key, d.ID)
 		case tx.Again || !out.Applied || tx.Agent == nil || !tx.Agent.Active():
 		case in.Event == hooks.UserPromptSubmit && typed && strings.Contains(p.Prompt, token(d)) && !confirmed:
-			w.fail("hook %d proves that delivery %d was taken, and it is %s", tx.HookID, d.ID, state)
+			w.fail("hook %d proves that delivery %d was taken, but it is %s", tx.HookID, d.ID, state)
 		case in.Event == hooks.Stop && p.StopHookActive && answered && d.HookKey != in.Key && !confirmed:
-			w.fail("hook %d proves that the answer with delivery %d was taken, and it is %s", tx.HookID, d.ID, state)
+			w.fail("hook %d proves that the answer with delivery %d was taken, but it is %s", tx.HookID, d.ID, state)
 		}
 	}
 }
 
-// moves are what the tables of states allow, as docs/states.md has them: of handoffs, of runs and of steps.
+// moves returns the moves that the tables in docs/states.md allow: of handoffs, of pipelines and of steps.
 var moves = sync.OnceValues(func() (tables [3]map[string]bool, err error) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "states.md"))
 	if err != nil {
@@ -195,11 +198,11 @@ func (w *world) checkMove(table int, what, from, to string) {
 	if err != nil {
 		w.fail("%v", err)
 	} else if !tables[table][from+" "+to] {
-		w.fail("%s moved from %s to %s, which the table does not know", what, from, to)
+		w.fail("%s moved from %s to %s, which its table does not allow", what, from, to)
 	}
 }
 
-// checkCode: a handoff that failed because an agent ended says that, and not what else came of it.
+// checkCode: a handoff that failed because an agent ended has the code of that, and not of a consequence.
 func (w *world) checkCode(h *daemon.Handoff) {
 	if h.DeliveryID == nil || h.Error == nil {
 		return
@@ -211,14 +214,14 @@ func (w *world) checkCode(h *daemon.Handoff) {
 	}
 	ended := d.Verdict != nil && *d.Verdict != daemon.Submitted && d.Evidence == "the agent ended"
 	if ended && (strings.HasPrefix(h.Error.Code, "prompt_") || strings.HasPrefix(h.Error.Code, "instruction_")) {
-		w.fail("handoff %d failed with %s, and what happened is that agent %d ended", h.ID, h.Error.Code, d.AgentID)
+		w.fail("handoff %d failed with %s, but the cause is that agent %d ended", h.ID, h.Error.Code, d.AgentID)
 	}
 }
 
-// isHook reports whether calls are those of a hook.
+// isHook reports whether an owner is the process of a hook with this event.
 func isHook(own *owner, event string) bool { return strings.Contains(own.name, " hook "+event+"-") }
 
-// isCommit reports whether a call is a transaction of which something is told.
+// isCommit reports whether a call commits a change whose description contains what.
 func isCommit(c *call, what string) bool {
 	return strings.HasPrefix(c.what, "Commit ") && strings.Contains(c.what, what)
 }

@@ -10,33 +10,33 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// span is time in which nobody could do anything on a host.
+// span is a time in which nobody could do anything on a host.
 type span struct{ from, to time.Time }
 
-// nobody notes that from now on nobody can do anything, up to a time.
-func (h *host) nobody(to time.Time) { h.absent = append(h.absent, span{time.Now(), to}) }
+// noteAbsence notes that nobody can do anything on the host from now on until to.
+func (h *host) noteAbsence(to time.Time) { h.absent = append(h.absent, span{time.Now(), to}) }
 
-// clock is how a machine's wall clock is set from a moment on.
+// clock is by how much a host's wall clock is ahead from a moment on.
 type clock struct {
 	from  time.Time
 	ahead time.Duration
 }
 
-// ahead is by how much the wall clock is.
+// ahead returns by how much the wall clock is ahead.
 func (h *host) ahead() time.Duration { return time.Duration(h.shift.Load()) }
 
-// now is what the wall clock shows.
+// now returns the time that the wall clock shows.
 func (h *host) now() time.Time { return time.Now().Round(0).Add(h.ahead()) }
 
-// setClock has the wall clock step.
+// setClock sets the wall clock forward, or back if by is negative.
 func (h *host) setClock(by time.Duration) {
 	ahead := h.ahead() + by
 	h.clocks = append(h.clocks, clock{time.Now(), ahead})
 	h.shift.Store(int64(ahead))
 }
 
-// step has the wall clock step by a second to two hours: short steps are as likely as long ones.
-func (h *host) step(rng *rand.Rand) {
+// stepClock sets the wall clock by a second to two hours: short steps are as likely as long ones.
+func (h *host) stepClock(rng *rand.Rand) {
 	by := time.Duration(math.Exp(rng.Float64()*math.Log(7200)) * float64(time.Second))
 	if rng.IntN(2) == 0 {
 		by = -by
@@ -45,9 +45,9 @@ func (h *host) step(rng *rand.Rand) {
 	h.w.trace.note(h.name, "the clock steps by %s", by.Round(time.Millisecond))
 }
 
-// truly is when the wall clock has shown a time: the last time before by, which may be several; by if it never has,
-// as when the row is another host's.
-func (h *host) truly(shown, by time.Time) time.Time {
+// trueTime returns when the wall clock showed a time. If it showed that time more than once, trueTime returns the last
+// one before by. If it never did, because another host wrote the row, it returns by.
+func (h *host) trueTime(shown, by time.Time) time.Time {
 	for i := len(h.clocks) - 1; i >= -1; i-- {
 		at, from, to := shown, time.Time{}, by
 		if i >= 0 {
@@ -63,11 +63,11 @@ func (h *host) truly(shown, by time.Time) time.Time {
 	return by
 }
 
-// moment is when something was seen in a row, and what the row says of it.
+// moment is the time of something by the row (shown), and the true time at which the simulation saw the row (seen).
 type moment struct{ shown, seen time.Time }
 
-// had is how much of the time since a moment a host's daemon had.
-func (h *host) had(since time.Time) time.Duration {
+// usableSince returns how much of the time since a moment the host's daemon could use.
+func (h *host) usableSince(since time.Time) time.Duration {
 	now := time.Now()
 	var lost time.Duration
 	spans := slices.SortedFunc(slices.Values(h.absent), func(a, b span) int { return a.from.Compare(b.from) })
@@ -84,7 +84,7 @@ func (h *host) had(since time.Time) time.Duration {
 	return now.Sub(since) - lost
 }
 
-// limits are the deadlines whose time must have been there when a handoff fails by them.
+// limits are the deadlines by which a handoff can fail, by error code.
 func limits(set daemon.HandoffSettings) map[string]time.Duration {
 	return map[string]time.Duration{
 		"document_timeout": set.DocumentTimeout, "busy_timeout": set.BusyTimeout, "registration_timeout": set.RegistrationTimeout,
@@ -92,8 +92,8 @@ func limits(set daemon.HandoffSettings) map[string]time.Duration {
 	}
 }
 
-// checkTime: no handoff fails by a deadline that nobody could have met. When a daemon starts, half a minute is
-// enough: what the time before was, it can't know.
+// checkTime: no handoff fails by a deadline unless its daemon had that time. After a start half a minute is enough,
+// because a daemon cannot know how much time there was before.
 func (w *world) checkTime(h *daemon.Handoff) {
 	limit, timed := limits(settings().Handoff)[h.Error.Code]
 	list, err := w.lent.Transitions(ctx(), h.ID)
@@ -105,13 +105,13 @@ func (w *world) checkTime(h *daemon.Handoff) {
 		if host.name != h.Host {
 			continue
 		}
-		if had := host.had(host.truly(was.shown, was.seen)); had < limit-limit/10-3*time.Second && host.had(host.began) < 27*time.Second {
-			w.fail("handoff %d failed by %s (%s), and there were only %s for it", h.ID, h.Error.Code, limit, had)
+		if had := host.usableSince(host.trueTime(was.shown, was.seen)); had < limit-limit/10-3*time.Second && host.usableSince(host.began) < 27*time.Second {
+			w.fail("handoff %d failed by %s (%s), but its daemon had only %s", h.ID, h.Error.Code, limit, had)
 		}
 	}
 }
 
-// checkUnconfirmed: no text is given up before its time.
+// checkUnconfirmed: no delivery is given up by ack_timeout unless its daemon had that time.
 func (w *world) checkUnconfirmed(d *daemon.Delivery) {
 	if d.Verdict == nil || *d.Verdict == daemon.Submitted || d.TypedAt == nil || !strings.HasPrefix(d.Evidence, "ack_timeout") {
 		return
@@ -121,14 +121,14 @@ func (w *world) checkUnconfirmed(d *daemon.Delivery) {
 		if a.id != d.AgentID {
 			continue
 		}
-		if had := a.h.had(a.h.truly(typed.shown, typed.seen)); had < limit-limit/10-3*time.Second && a.h.had(a.h.began) < 27*time.Second {
-			w.fail("delivery %d is %s (%s), and there were only %s for it", d.ID, *d.Verdict, d.Evidence, had)
+		if had := a.h.usableSince(a.h.trueTime(typed.shown, typed.seen)); had < limit-limit/10-3*time.Second && a.h.usableSince(a.h.began) < 27*time.Second {
+			w.fail("delivery %d is %s (%s), but its daemon had only %s", d.ID, *d.Verdict, d.Evidence, had)
 		}
 	}
 }
 
-// wasTyped notes when a delivery was typed.
-func (w *world) wasTyped(d *daemon.Delivery) {
+// noteTyped notes when a delivery was typed.
+func (w *world) noteTyped(d *daemon.Delivery) {
 	if d.TypedAt != nil && !w.typed[d.ID].shown.Equal(*d.TypedAt) {
 		w.typed[d.ID] = moment{*d.TypedAt, time.Now()}
 	}

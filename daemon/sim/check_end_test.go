@@ -33,16 +33,17 @@ func (w *world) finished() bool {
 			return false
 		}
 	}
-	return w.runsFinished()
+	return w.pipelinesFinished()
 }
 
-// underway reports whether an agent is about to start or to stop. One that starts reads whose process it is by and by.
+// underway reports whether an agent is about to start or to stop. An agent that starts takes a while to read its launch
+// file.
 func (w *world) underway(a *daemon.Agent) bool {
-	starts := a.Managed && a.SpawnedAt == nil || a.State == daemon.Starting && w.of(a.ID) == nil
+	starts := a.Managed && a.SpawnedAt == nil || a.State == daemon.Starting && w.process(a.ID) == nil
 	return a.Active() && (starts || a.StopAskedAt != nil && a.StopStage != daemon.StopFailed)
 }
 
-// unfinished says what has not ended although it should.
+// unfinished reports everything that should have ended by now.
 func (w *world) unfinished() {
 	agents, handoffs := w.rows()
 	for i := range handoffs {
@@ -65,16 +66,16 @@ func (w *world) unfinished() {
 	}
 	for _, h := range w.hosts {
 		if list, err := w.lent.PendingAlerts(context.Background(), h.name, 10); err != nil || len(list) > 0 {
-			w.fail("%s: %d events were never told, the first %q (%v)", h.name, len(list), list[0].Type, err)
+			w.fail("%s: the operator was never told of %d events, the first %q (%v)", h.name, len(list), list[0].Type, err)
 		}
 	}
-	w.runsUnfinished()
+	w.pipelinesUnfinished()
 	if len(w.failures) == 0 {
 		w.fail("people still wait for something %s after the last fault", patience)
 	}
 }
 
-// ended holds what must be true when nothing goes wrong any more and nothing is left to do.
+// ended checks what must be true when nothing goes wrong any more and nothing is left to do.
 func (w *world) ended() {
 	agents, handoffs := w.rows()
 	events := w.log()
@@ -84,14 +85,14 @@ func (w *world) ended() {
 	for i := range handoffs {
 		h := &handoffs[i]
 		w.checkLog(h, events)
-		if h.Phase == daemon.Completed && w.of(*h.SuccessorID) != nil && w.takes[takeKey(*h.SuccessorID, h.Ref)] == 0 {
-			w.fail("handoff %d is completed, and agent %d never got its prompt", h.ID, *h.SuccessorID)
+		if h.Phase == daemon.Completed && w.process(*h.SuccessorID) != nil && w.takes[takeKey(*h.SuccessorID, h.Ref)] == 0 {
+			w.fail("handoff %d is completed, but agent %d never got its prompt", h.ID, *h.SuccessorID)
 		}
 	}
 	w.ownEnded()
 	w.checkCompact(agents)
 	w.checkMessages(agents, events)
-	w.runsEnded(agents, events)
+	w.pipelinesEnded(agents, events)
 	for i := range events {
 		switch e := &events[i]; e.Type {
 		case "hook_set_aside", "hook_refused", "hook_disbelieved":
@@ -101,12 +102,12 @@ func (w *world) ended() {
 	for _, a := range w.agents {
 		i := slices.IndexFunc(agents, func(row daemon.Agent) bool { return row.ID == a.id })
 		if !a.dead && a.id != 0 && (i < 0 || !agents[i].Active()) {
-			w.fail("process %d runs, and agent %d has ended", a.proc.PID-tmuxtest.AbovePID, a.id)
+			w.fail("process %d runs, but its agent %d has ended", a.proc.PID-tmuxtest.AbovePID, a.id)
 		}
 	}
 }
 
-// log is the whole event log.
+// log returns the whole event log.
 func (w *world) log() (all []daemon.Event) {
 	for after := int64(0); ; {
 		page, err := w.lent.Events(context.Background(), daemon.EventFilter{After: after, Limit: 500})
@@ -121,11 +122,11 @@ func (w *world) log() (all []daemon.Event) {
 	}
 }
 
-// checkAgent: a row says what is, and its end is in the log once.
+// checkAgent: an agent is active if and only if its process runs, and the log has its end once.
 func (w *world) checkAgent(a *daemon.Agent, events []daemon.Event) {
-	p := w.of(a.ID)
+	p := w.process(a.ID)
 	if a.Active() && p == nil {
-		w.fail("agent %d is %s, and its process has ended", a.ID, a.State)
+		w.fail("agent %d is %s, but its process has ended", a.ID, a.State)
 	}
 	ends := 0
 	for i := range events {
@@ -135,11 +136,11 @@ func (w *world) checkAgent(a *daemon.Agent, events []daemon.Event) {
 		}
 	}
 	if want := 1; !a.Active() && ends != want || a.Active() && ends != 0 {
-		w.fail("agent %d is %s, and the log has %d ends of it", a.ID, a.State, ends)
+		w.fail("agent %d is %s, but the log has its end %d times", a.ID, a.State, ends)
 	}
 }
 
-// phases are those that a handoff moves to.
+// phases are the phases to which a handoff can move.
 var phases = []daemon.Phase{
 	daemon.Instructing, daemon.Generating, daemon.AwaitingDocument, daemon.Verifying, daemon.Recorded, daemon.ShuttingDown, daemon.Spawning,
 	daemon.AwaitingRegistration, daemon.InjectingSkill, daemon.Briefing, daemon.Completed, daemon.Failed, daemon.Cancelled,
@@ -177,6 +178,6 @@ func (w *world) checkLog(h *daemon.Handoff, events []daemon.Event) {
 		did = append(did, string(m.To))
 	}
 	if !slices.Equal(did, told) {
-		w.fail("handoff %d moved to %v, and the log tells of %v", h.ID, did, told)
+		w.fail("handoff %d moved to %v, but the log has %v", h.ID, did, told)
 	}
 }

@@ -12,31 +12,33 @@ import (
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
-// checks hold what must be true at every moment, whatever goes wrong.
+// checks is what the rules about agents, handoffs and deliveries remember. They must hold at every moment, whatever goes
+// wrong.
 type checks struct {
-	moves   map[int64]int // transitions of each handoff that were looked at
-	last    map[int64]daemon.Phase
-	takes   map[string]int   // how often a model was given a delivery's text
-	entered map[int64]moment // when each handoff came into its phase
-	typed   map[int64]moment // when each delivery was typed, or given as an answer
+	moves   map[int64]int          // how many transitions of each handoff were checked
+	last    map[int64]daemon.Phase // where the last checked transition of each handoff led
+	takes   map[string]int         // how often a model was given a delivery's text
+	entered map[int64]moment       // when each handoff entered its phase
+	typed   map[int64]moment       // when each delivery was typed, or given as an answer
 }
 
 func newChecks() checks {
 	return checks{moves: map[int64]int{}, last: map[int64]daemon.Phase{}, takes: map[string]int{}, entered: map[int64]moment{}, typed: map[int64]moment{}}
 }
 
-// committed is called when a transaction of g was carried out, before anybody else goes on.
-func (w *world) committed(g *generation) {
+// afterCommit checks the rows after a transaction of g, before the schedule lets anybody else go on. It also notifies
+// the other hosts, as the database does.
+func (w *world) afterCommit(g *daemonRun) {
 	for _, h := range w.hosts {
-		if other := h.gen; other != nil && other != g && other.listening { // as the database notifies other hosts
+		if other := h.daemon; other != nil && other != g && other.listening {
 			other.d.Wake(0)
 			other.d.EventsChanged()
 		}
 	}
 	agents, handoffs := w.rows()
-	w.known(agents)
-	w.checkRuns(agents, handoffs)
-	open, heirs, sessions := map[int64]int64{}, map[int64]int64{}, map[string]int64{}
+	w.noteOwnSessions(agents)
+	w.checkPipelines(agents, handoffs)
+	open, successors, sessions := map[int64]int64{}, map[int64]int64{}, map[string]int64{}
 	for i := range handoffs {
 		h := &handoffs[i]
 		w.checkHandoff(h)
@@ -53,21 +55,22 @@ func (w *world) committed(g *generation) {
 			continue
 		}
 		if p := a.PreviousAgentID; p != nil {
-			if other := heirs[*p]; other != 0 {
-				w.fail("agents %d and %d go on with the work of agent %d, both at once", other, a.ID, *p)
+			if other := successors[*p]; other != 0 {
+				w.fail("agents %d and %d are both active successors of agent %d", other, a.ID, *p)
 			}
-			heirs[*p] = a.ID
+			successors[*p] = a.ID
 		}
 		if s := a.SessionID; s != nil {
 			if other := sessions[*s]; other != 0 {
-				w.fail("agents %d and %d are the same session", other, a.ID)
+				w.fail("agents %d and %d have the same session", other, a.ID)
 			}
 			sessions[*s] = a.ID
 		}
 	}
 }
 
-// checkHandoff holds what must be true of a handoff at every moment.
+// checkHandoff: a handoff moves as its table says, from the phase that it was in, and its row agrees with its
+// transitions, its delivery and its record.
 func (w *world) checkHandoff(h *daemon.Handoff) {
 	list, err := w.lent.Transitions(context.Background(), h.ID)
 	if err != nil {
@@ -101,10 +104,10 @@ func (w *world) checkHandoff(h *daemon.Handoff) {
 		d, err := w.lent.Delivery(context.Background(), *h.DeliveryID)
 		taken := err == nil && d.Verdict != nil && *d.Verdict == daemon.Submitted
 		if h.Phase != daemon.Instructing && !taken {
-			w.fail("handoff %d is %s, and delivery %d was not confirmed: %s %v", h.ID, h.Phase, *h.DeliveryID, d.State, err)
+			w.fail("handoff %d is %s, but delivery %d was not confirmed: %s %v", h.ID, h.Phase, *h.DeliveryID, d.State, err)
 		}
 		if taken && !h.Confirmed && h.Phase != daemon.Completed {
-			w.fail("handoff %d is %s, and does not know that its instruction was taken: a Stop right after would not count", h.ID, h.Phase)
+			w.fail("handoff %d is %s, but is not marked as confirmed although its instruction was taken: a Stop right after would not count", h.ID, h.Phase)
 		}
 	}
 	switch h.Phase {
@@ -116,14 +119,14 @@ func (w *world) checkHandoff(h *daemon.Handoff) {
 		}
 	case daemon.Failed:
 		if h.Error == nil || h.Error.Message == "" {
-			w.fail("handoff %d failed without saying why", h.ID)
+			w.fail("handoff %d failed without an error", h.ID)
 		}
 	}
 }
 
 func takeKey(agent int64, text string) string { return fmt.Sprint(agent, " ", text) }
 
-// token is what tells a delivery's text from others.
+// token returns the part of a delivery's text by which it is recognised: its nonce, or the whole text.
 func token(d *daemon.Delivery) string {
 	if d.Nonce != "" {
 		return d.Nonce
@@ -131,28 +134,29 @@ func token(d *daemon.Delivery) string {
 	return d.Text
 }
 
-// taken is called when a model is given a prompt.
-func (w *world) taken(a *agent, prompt string, from origin) {
+// afterTake checks a prompt that a model was given: it is not given more often than it was sent, nor is a delivery that
+// was judged as not submitted.
+func (w *world) afterTake(a *agent, prompt string, from origin) {
 	w.trace.note(a.owner.name, "takes %q", prompt[:min(len(prompt), 70)])
 	list, err := w.lent.Deliveries(context.Background(), a.id, 0, 500)
 	if err != nil {
 		w.fail("%v", err)
 		return
 	}
-	w.takenByStep(a, prompt)
+	w.checkStepPrompt(a, prompt)
 	ours := false
 	counted := map[string]int{}
 	for i := range list {
 		d := &list[i]
 		if d.Kind == daemon.KindExit || !strings.Contains(prompt, token(d)) {
-			continue // a person who types behind the exit command makes a prompt of it
+			continue // a person may type behind the exit command, which makes a prompt of it
 		}
 		if d.State != daemon.DeliveryQueued {
 			counted[token(d)]++
 		}
 		ours = ours || d.Kind == daemon.KindInstruction || d.Kind == daemon.KindPrompt || d.Kind == daemon.KindSkill
 		if d.Verdict != nil && *d.Verdict == daemon.NotSubmitted && counted[token(d)] == 1 && !w.asked(list, token(d)) && !sentOn(d, prompt) {
-			w.fail("agent %d takes delivery %d, which is said not to have reached it (%s)", a.id, d.ID, d.Evidence)
+			w.fail("agent %d takes delivery %d, whose verdict is not_submitted (%s)", a.id, d.ID, d.Evidence)
 		}
 		if d.Kind == daemon.KindPrompt {
 			w.checkSkill(a)
@@ -161,7 +165,7 @@ func (w *world) taken(a *agent, prompt string, from origin) {
 	for key, sent := range counted {
 		w.takes[takeKey(a.id, key)]++
 		if n := w.takes[takeKey(a.id, key)]; n > sent {
-			w.fail("agent %d took %d times what was sent %d times: %.80q", a.id, n, sent, key)
+			w.fail("agent %d took a text %d times that was sent %d times: %.80q", a.id, n, sent, key)
 		}
 	}
 	if a.working = ""; !ours && from != notification {
@@ -172,20 +176,20 @@ func (w *world) taken(a *agent, prompt string, from origin) {
 	}
 }
 
-// sentOn reports whether somebody has submitted what was given up and still stood in the composer, with words of their own
-// behind it.
+// sentOn reports whether a person submitted a delivery after the daemon had given it up: its text was still in the
+// composer, and the person typed more behind it.
 func sentOn(d *daemon.Delivery, prompt string) bool {
 	return strings.Contains(d.Evidence, "still stands in the composer") && len(strings.TrimSpace(prompt)) > len(strings.TrimSpace(d.Text))
 }
 
-// asked reports whether another delivery of the same text did not fail.
+// asked reports whether another delivery of the same text was typed, and was not judged as not submitted.
 func (w *world) asked(list []daemon.Delivery, text string) bool {
 	return slices.ContainsFunc(list, func(d daemon.Delivery) bool {
 		return token(&d) == text && d.State != daemon.DeliveryQueued && (d.Verdict == nil || *d.Verdict != daemon.NotSubmitted)
 	})
 }
 
-// checkGiven: what is said to have been taken was given to the agent.
+// checkGiven: a delivery with the verdict submitted was given to its agent.
 func (w *world) checkGiven(d *daemon.Delivery) {
 	if d.Verdict == nil || *d.Verdict != daemon.Submitted || d.Kind == daemon.KindExit {
 		return
@@ -193,11 +197,11 @@ func (w *world) checkGiven(d *daemon.Delivery) {
 	if !slices.ContainsFunc(w.agents, func(a *agent) bool {
 		return a.id == d.AgentID && slices.ContainsFunc(a.given, func(text string) bool { return strings.Contains(text, token(d)) })
 	}) {
-		w.fail("delivery %d is said to have been taken (%s), and nobody gave it to agent %d", d.ID, d.Evidence, d.AgentID)
+		w.fail("delivery %d has the verdict submitted (%s), but nobody gave it to agent %d", d.ID, d.Evidence, d.AgentID)
 	}
 }
 
-// checkSkill: an agent knows whom it plays before it is told what to go on with.
+// checkSkill: an agent gets its skill before its injection prompt.
 func (w *world) checkSkill(a *agent) {
 	row, err := w.lent.Agent(context.Background(), a.id)
 	if err != nil {
@@ -207,21 +211,21 @@ func (w *world) checkSkill(a *agent) {
 	}
 }
 
-// launched is called when a process has read what it is to be.
-func (w *world) launched(a *agent) {
+// afterLaunch: no two processes are the same agent. It is called when a process has read its launch file.
+func (w *world) afterLaunch(a *agent) {
 	w.trace.note(a.owner.name, "is agent %d", a.id)
 	for _, b := range w.agents {
 		if b != a && b.id == a.id && !b.dead {
-			w.fail("agent %d runs twice", a.id)
+			w.fail("agent %d has two processes", a.id)
 		}
 	}
 }
 
-// exiting is called when an agent is about to exit because /exit was submitted.
-func (w *world) exiting(a *agent) { w.checkEnd(a, "was told to exit") }
+// beforeExit checks the end of an agent to which somebody has submitted /exit.
+func (w *world) beforeExit(a *agent) { w.checkEnd(a, "was told to exit") }
 
-// ending is called before a run of a daemon ends a process.
-func (w *world) ending(g *generation, pid int, how string) {
+// beforeKill checks the end of a process that a daemon is about to signal or kill.
+func (w *world) beforeKill(g *daemonRun, pid int, how string) {
 	w.trace.note(g.name, "ends process %d: %s", pid-tmuxtest.AbovePID, how)
 	for _, a := range w.agents {
 		if a.h == g.h && a.proc.PID == pid && !a.dead {
@@ -230,11 +234,11 @@ func (w *world) ending(g *generation, pid int, how string) {
 	}
 }
 
-// checkEnd: a process is ended because somebody wants it, or because its handoff is recorded and nothing was
-// given to it since.
+// checkEnd: a daemon ends a process because somebody asked for it, or because the agent's handoff is recorded and the
+// agent was given nothing since.
 func (w *world) checkEnd(a *agent, how string) {
 	if a.id == 0 {
-		return // it has not read yet what it is to be
+		return // the process has not read its launch file yet
 	}
 	row, err := w.lent.Agent(context.Background(), a.id)
 	if err != nil {
@@ -242,10 +246,10 @@ func (w *world) checkEnd(a *agent, how string) {
 		return
 	}
 	if row.EndedAt != nil || row.StopAskedAt == nil && how == "was told to exit" {
-		return // it is about its pane; or the daemon has taken the request back, and looks whether it comes too late
+		return // only its pane is left; or the daemon has withdrawn /exit, and checks whether that came too late
 	}
 	if row.StopAskedAt == nil {
-		w.fail("agent %d is ended (%s), and nobody asked for it", a.id, how)
+		w.fail("agent %d is ended (%s), but nobody asked for it", a.id, how)
 		return
 	}
 	if !row.StopYields {
@@ -257,7 +261,7 @@ func (w *world) checkEnd(a *agent, how string) {
 	case i < 0 || handoffs[i].RecordedAt == nil:
 		w.fail("agent %d is ended (%s) by a handoff that is not recorded", a.id, how)
 	case len(a.pending) > 0:
-		w.fail("agent %d is ended (%s) by handoff %d over a prompt that it was not given yet: %.60q", a.id, how, handoffs[i].ID, a.pending[0])
+		w.fail("agent %d is ended (%s) by handoff %d although a prompt has not reached its model yet: %.60q", a.id, how, handoffs[i].ID, a.pending[0])
 	case a.stop != nil && a.working != "":
 		w.fail("agent %d is ended (%s) by handoff %d in the middle of its work: %.60q", a.id, how, handoffs[i].ID, a.working)
 	case len(a.unmentioned) > 0:
@@ -265,8 +269,8 @@ func (w *world) checkEnd(a *agent, how string) {
 	}
 }
 
-// pasting is called before something is typed into a pane.
-func (w *world) pasting(g *generation, a *agent, ref tmux.Ref, text string) {
+// beforePaste: the instruction of a cancelled handoff is not typed. It is called before a daemon types into a pane.
+func (w *world) beforePaste(g *daemonRun, a *agent, ref tmux.Ref, text string) {
 	if a == nil || a.ref != ref || a.dead {
 		return // the terminal refuses it
 	}
@@ -276,8 +280,8 @@ func (w *world) pasting(g *generation, a *agent, ref tmux.Ref, text string) {
 		if h.Phase != daemon.Cancelled || h.AgentID != a.id || !strings.Contains(text, h.Ref) {
 			continue
 		}
-		if had := a.h.had(w.entered[h.ID].seen); had > 15*time.Second { // a daemon may be frozen just before it types
-			w.fail("the instruction of handoff %d is typed, which was cancelled before, and there were %s to learn of it", h.ID, had)
+		if had := a.h.usableSince(w.entered[h.ID].seen); had > 15*time.Second { // a daemon may be frozen just before it types
+			w.fail("a daemon types the instruction of handoff %d %s after the handoff was cancelled", h.ID, had)
 		}
 	}
 	if a.dialog != nil && !a.dialog.exit {

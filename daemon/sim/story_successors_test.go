@@ -1,0 +1,167 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// unbriefedSuccessor hands over an agent, and returns the successor when a daemon is about to type the successor's
+// injection prompt. The successor ignores /exit and SIGTERM.
+func (p *person) unbriefedSuccessor(h *host, a *agent) (next *agent) {
+	a.mood.deaf = true
+	p.request(h, a, daemon.ShuttingDown)
+	told := false
+	p.w.delay = func(c *call) time.Duration {
+		if !isCommit(c, "(prompt for agent") || !isCommit(c, " typing ") {
+			return 0
+		}
+		p.w.delay, told = nil, true
+		return 5 * time.Second
+	}
+	p.poll("the prompt", func() bool { return told })
+	next = p.w.process(*p.handoffs(a.id)[0].SuccessorID)
+	next.mood.deaf, next.mood.ignoreTerm = true, true
+	return next
+}
+
+// slowRead delays a read of an agent's row by who: the first one for which isTime is true. It calls then, if that is not
+// nil, when the read begins, and sets *began.
+func (p *person) slowRead(who string, a *agent, by time.Duration, isTime func() bool, then func()) (began *bool) {
+	began = new(bool)
+	p.w.delay = func(c *call) time.Duration {
+		if c.who != who || c.what != fmt.Sprint("Agent ", a.id) || !isTime() {
+			return 0
+		}
+		p.w.delay, *began = nil, true
+		if then != nil {
+			then()
+		}
+		return by
+	}
+	return began
+}
+
+// TestRetryBesideTheSuccessor: a handoff failed because somebody stopped its successor. A retry starts another successor
+// only when the first has ended.
+func TestRetryBesideTheSuccessor(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		next := p.unbriefedSuccessor(h, a)
+		p.stop(h, next.id, false)
+		failed := p.reach(a, daemon.Failed)
+		wantCode(t, p.retry(&failed), "agent_ending")
+		p.await("its end", time.Minute, func() bool { return p.row(next).EndedAt != nil })
+		if err := p.retry(&failed); err != nil {
+			t.Error(err)
+		}
+		p.reach(a, daemon.Completed)
+	})
+}
+
+// TestResumeBesideTheSuccessor: a pipeline is aborted before the successor at its step has its injection prompt. When the
+// pipeline is resumed, it goes on with another successor once the first has ended. Every run checks that.
+func TestResumeBesideTheSuccessor(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		p.w.born = func(a *agent) { a.mood.think = 5 * time.Second }
+		id := p.startPipeline(h, "one")
+		a := p.newest(id, 0)
+		p.poll("its turn", func() bool { return a.stop != nil })
+		next := p.unbriefedSuccessor(h, a)
+		p.abort(h, id)
+		p.reach(a, daemon.Failed)
+		pl := p.reachStatus(id, daemon.PipelineFailed)
+		p.resume(&pl, false)
+		if p.row(next).EndedAt != nil {
+			t.Error("the first successor ended before the pipeline was resumed")
+		}
+		done := p.reachStatus(id, daemon.PipelineDone)
+		for _, l := range p.w.trace.lines {
+			if strings.Contains(l.String(), "step begins anew") {
+				t.Error(l)
+			}
+		}
+		ids := done.Steps[0].AgentIDs
+		last, err := p.w.store.Agent(ctx(), ids[len(ids)-1])
+		if err != nil || last.ID == next.id || last.PreviousAgentID == nil || *last.PreviousAgentID != a.id {
+			t.Errorf("agent %d ended the step, but is not another successor of agent %d: %v", last.ID, a.id, err)
+		}
+	})
+}
+
+// TestHandedOverWhileItIsLookedAt: a pipeline's lane reads its step before a handoff makes a successor, and the agent's row
+// afterwards. It does not take the answer of the outgoing agent as the step's output.
+func TestHandedOverWhileItIsLookedAt(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		id := p.startPipeline(h, "one")
+		a := p.newest(id, 0)
+		ended := p.slowRead(fmt.Sprint("pipeline ", id), a, 5*time.Second, func() bool { return p.row(a).WorkStop > 0 }, nil)
+		p.poll("the end of its turn", func() bool { return *ended })
+		p.requestHandoff(h, a, "")
+		looks := p.slowRead(fmt.Sprint("pipeline ", id), a, time.Minute, func() bool { return p.handoffs(a.id)[0].RecordedAt != nil }, nil)
+		handed := p.reach(a, daemon.Completed)
+		if !*looks {
+			t.Error("the lane did not read the agent's row during the handoff")
+		}
+		if done := p.reachStatus(id, daemon.PipelineDone); done.Steps[0].LatestHandoff.AgentID != *handed.SuccessorID {
+			t.Errorf("the step's output is that of agent %d, not of agent %d", done.Steps[0].LatestHandoff.AgentID, *handed.SuccessorID)
+		}
+	})
+}
+
+// TestHandedOverWhileItIsAborted: an abort reads the step before a handoff makes a successor. It still ends the successor.
+// Every run checks that.
+func TestHandedOverWhileItIsAborted(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		p.w.born = func(a *agent) { a.mood.think = 5 * time.Second }
+		id := p.startPipeline(h, "one")
+		a := p.newest(id, 0)
+		p.poll("its turn", func() bool { return a.stop != nil })
+		a.person("", tmux.Escape)
+		a.mood.deaf = true
+		p.request(h, a, daemon.ShuttingDown)
+		aborts := p.slowRead(p.name, a, time.Second, func() bool { return true }, func() { a.signal(syscall.SIGKILL) })
+		asked := 0
+		if err := p.ask(h, "abort", func(ctx context.Context, d *daemon.Daemon) error {
+			asked++
+			_, err := d.AbortPipeline(ctx, id)
+			return err
+		}); err != nil || asked != 1 {
+			t.Errorf("asked %d times: %v", asked, err)
+		}
+		if handed := p.handoffs(a.id)[0]; !*aborts || handed.SuccessorID == nil {
+			t.Error("the agent was not handed over during the abort")
+		}
+		p.reachStatus(id, daemon.PipelineFailed)
+	})
+}
+
+// TestOneSuccessor: an agent has died, and somebody has resumed its session. A retry of the agent's handoff starts no
+// successor beside the new agent.
+func TestOneSuccessor(t *testing.T) {
+	story(t, func(t *testing.T, p *person, h *host) {
+		a := p.agent(h)
+		a.mood.think = time.Minute
+		p.request(h, a, daemon.AwaitingDocument)
+		a.signal(syscall.SIGKILL)
+		failed := p.reach(a, daemon.Failed)
+		if failed.Error.Code != "agent_gone" {
+			t.Errorf("failed with %s", failed.Error.Code)
+		}
+		next := p.reopen(h, a.id)
+		wantCode(t, p.retry(&failed), "agent_resumed")
+		p.stop(h, next.ID, true)
+		p.await("its end", time.Minute, func() bool { return p.w.process(next.ID) == nil })
+		p.wait("lets the daemon notice", 5*time.Second, 5*time.Second)
+		if err := p.retry(&failed); err != nil { // the handoff fails again then, because there is no document
+			t.Error(err)
+		}
+		p.reach(a, daemon.Failed)
+	})
+}
