@@ -4,26 +4,27 @@ import "strings"
 
 // Claim is a file that the structured fields of a document name, and what they say happened to it.
 type Claim struct {
-	Path  string // as written, but for a leading "./"
+	Path  string // as written, without a leading "./"
 	Field string // the JSON name of the field that names it first
-	// Change is "changed" or "deleted" where what_was_done clearly says so; "planned" where the file is
-	// spoken of as one that is yet to be made, and need not be there; else "".
+	// Change is "changed" or "deleted" if what_was_done clearly says so, "planned" if a field says that the
+	// file is yet to be made, else "". A planned file need not exist.
 	Change string
 }
 
-// What a document can say that happened to a file.
+// The changes that a document can claim.
 const (
 	changed = "changed"
 	deleted = "deleted"
 	planned = "planned"
 )
 
-// Claims returns every file that is named in the fields, in the order of its first mention. What
-// is named in fenced code does not count, nor what is in a command line.
+// Claims returns every file that the fields name, in the order of its first mention. It ignores fenced code and
+// command lines.
 //
-// A change is claimed only if the words around the name say so: "Fixed a.go", "a.go was edited",
-// an item of a list under "Files modified:". A sentence that says what was not or is not yet done
-// claims none, nor that the file is there. It rather misses a claim than makes one up: the operator sees those that don't hold.
+// The fields claim a change only if the words around the name say so: "Fixed a.go", "a.go was edited", an item
+// of a list under "Files modified:". A sentence about something that was not done, or not yet, claims neither a
+// change nor that the file exists. Claims rather misses a claim than makes one up, because the operator is told
+// of each claim that does not hold.
 func Claims(s Structured) []Claim {
 	var all []Claim
 	index := map[string]int{}
@@ -34,11 +35,11 @@ func Claims(s Structured) []Claim {
 			case !known:
 				index[m.path] = len(all)
 				all = append(all, Claim{Path: m.path, Field: f.name, Change: m.change})
-			case m.change == planned: // it was named as one that is there
+			case m.change == planned: // an earlier mention says that the file exists
 			case all[at].Change == "" || all[at].Change == planned:
 				all[at].Change = m.change
 			case m.change != "":
-				all[at].Change = m.change // what happened last: made first, deleted later
+				all[at].Change = m.change // the last change counts: a file may be made first and deleted later
 			}
 		}
 	}
@@ -60,14 +61,14 @@ func fileNamesIn(text string) []string {
 	return names
 }
 
-// leadIn is a line such as "Files modified:", which speaks for the list items below it.
+// leadIn is a line such as "Files modified:". Its change holds for the list items below it.
 type leadIn struct {
-	indent int // that items must exceed
+	indent int // items below it have a greater indent
 	change string
 }
 
-// mentions returns the files that a text names, in order. changes says whether to look for what
-// happened to them.
+// mentions returns the files that a text names, in order. If changes is true, it looks for claimed changes as
+// well.
 func mentions(text string, changes bool) []mention {
 	var all []mention
 	var above []leadIn
@@ -77,11 +78,11 @@ func mentions(text string, changes bool) []mention {
 	return all
 }
 
-// mentions appends the files that a block names, and returns the lead-ins for the block after it.
+// mentions appends the files that a block names, and returns the lead-ins for the next block.
 func (b block) mentions(all []mention, above []leadIn, changes bool) ([]mention, []leadIn) {
 	indent := b.indent
 	if !b.item {
-		indent-- // the items of a paragraph's list may begin where it does
+		indent-- // the items below a paragraph may have the same indent
 	}
 	for len(above) > 0 && above[len(above)-1].indent >= indent {
 		above = above[:len(above)-1]
@@ -110,7 +111,7 @@ func (b block) mentions(all []mention, above []leadIn, changes bool) ([]mention,
 	return all, above
 }
 
-// leadInOf tells what a line ending with a colon says about the list below it; "" if nothing.
+// leadInOf returns the change that a line with a colon at its end claims for the list below it, "" for none.
 func leadInOf(text string) string {
 	text, ok := strings.CutSuffix(strings.Trim(text, " \t\n*_"), ":")
 	if !ok || len(text) > 200 {
@@ -126,7 +127,7 @@ func leadInOf(text string) string {
 		case negations[w.text] || strings.HasSuffix(w.text, "n't") || change != "" && said == deleted && change != said:
 			return ""
 		case change == deleted && said == changed:
-			return "" // "added or removed": either
+			return "" // "added or removed" claims neither
 		case change != "":
 			said = change
 		}
@@ -135,7 +136,7 @@ func leadInOf(text string) string {
 }
 
 var (
-	// verbs say what happened to a file.
+	// verbs claim a change of a file.
 	verbs = map[string]string{
 		"modified": changed, "changed": changed, "created": changed, "added": changed, "wrote": changed, "written": changed,
 		"edited": changed, "updated": changed, "fixed": changed, "implemented": changed, "refactored": changed,
@@ -143,17 +144,17 @@ var (
 		"deleted": deleted, "removed": deleted,
 	}
 	leadNouns = set("changes modifications new touched")
-	// negations make a sentence one about what did not happen, or has yet to.
+	// negations mark a sentence about something that did not happen, or not yet.
 	negations = set(`not never no nothing without todo to-do should will would shall must need needs needed plan plans
 		planned planning going yet next later could might may can cannot remaining remains pending unable failed tried
 		unchanged untouched instead renamed moved if unless until please let's want wants wanted ’t won't don't`)
-	// makes are what is done to a file that is not there yet.
+	// makes are verbs about a file that does not exist yet.
 	makes = set("create creates creating write writes writing add adds adding make makes making introduce generate new missing")
-	// links may stand between a file and what is said about it: "a.go and b.go were both changed".
+	// links may come between a file and its verb: "a.go and b.go were both changed".
 	links = set("and or was were is are has have been now newly also both all the a an our file files script new old plus")
-	// places lead from what was done to where: "added a test to a.go".
+	// places lead from a change to the file in which it was made: "added a test to a.go".
 	places = set("in into inside within on of at under from")
-	// others bring in a file that nothing is said about: "changed the parser as in a.go".
+	// others lead to a file for which nothing is claimed: "changed the parser as in a.go".
 	others = set(`as using use uses used with via like by per based against according see where when while so because since
 		that which whose after before calling call calls called reads read running run runs ran matching match imports
 		importing reviewed checked kept keeping is are than but following follows replaces replacing`)
@@ -161,15 +162,15 @@ var (
 
 // sentence reads a sentence word by word.
 type sentence struct {
-	inherited string // what is said of the files that it begins with
+	inherited string // the change of the lead-in, for the files with which the sentence begins
 	found     []mention
 
-	heads    bool   // nothing but files and links so far
-	subjects int    // those files at the start of found, until something is said about them
-	verb     string // what was last said to have happened
-	planned  bool   // the sentence is about what is yet to be done
-	placed   bool   // a place followed
-	off      int    // 0: the verb is about what follows; 1: not before a place; 2: not at all
+	heads    bool   // the sentence has had only files and links so far
+	subjects int    // how many files at the start of found still have no verb
+	verb     string // the change of the last verb
+	planned  bool   // the sentence is about something that is not done yet
+	placed   bool   // a word of places came after the verb
+	off      int    // 0: the verb holds for the files behind it; 1: only behind a word of places; 2: for none
 }
 
 func (s *sentence) read(all []word, changes bool) {
@@ -211,7 +212,7 @@ func (s *sentence) file(path string, changes bool) {
 	case s.verb != "" && s.off == 0:
 		m.change = s.verb
 		if s.placed {
-			m.change = changed // what was removed was something in it
+			m.change = changed // "removed a test from a.go" changes a.go
 		}
 	}
 	s.found = append(s.found, m)
@@ -228,12 +229,12 @@ func (s *sentence) word(w, next word) {
 		s.heads, s.subjects, s.off = false, 0, max(s.off, 1)
 	case w.text == "to" && s.verb != "":
 		if next.path == "" && !links[next.text] {
-			s.off = 2 // "to match b.go"
+			s.off = 2 // "changed a.go to match b.go"
 		} else {
 			s.place()
 		}
 	case w.text == "from" && s.verb == changed:
-		s.off = 2 // "added what was cut from b.go"
+		s.off = 2 // "added a helper from b.go"
 	case places[w.text]:
 		s.place()
 	case !links[w.text]:
@@ -248,13 +249,13 @@ func (s *sentence) place() {
 	}
 }
 
-// say reads a verb, which is about the files that the sentence began with or else about those
-// behind it. clause: the verb is the last word of its part of the sentence.
+// say reads a verb. It holds for the files with which the sentence began, or else for the files behind it. clause
+// is true if the verb is the last word of its clause.
 func (s *sentence) say(change string, clause bool) {
 	s.verb, s.placed, s.off = change, false, 0
 	about := change
 	if change == deleted && !clause {
-		about = changed // "a.go: removed the parser"
+		about = changed // "a.go: removed the parser" changes a.go
 	}
 	for i := range s.subjects {
 		if s.found[i].change == "" {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// done gives the claims of a text under What Was Done, "path" or "path=change" each.
+// done returns the claims of a text under What Was Done, each as "path" or "path=change".
 func done(text string) []string {
 	var all []string
 	for _, c := range Claims(Structured{WhatWasDone: &text}) {
@@ -106,7 +106,7 @@ func TestClaimsOfFields(t *testing.T) {
 	if got := Claims(Structured{&a, &b, &c, &d}); !slices.Equal(got, want) {
 		t.Errorf("got %+v", got)
 	}
-	// What is yet to be made need not be there, unless it was named as being there before.
+	// A file that is yet to be made is planned, unless an earlier mention says that it exists.
 	a, d = "Fixed x.go. Did not write u.go", "Write v.go. Then read w.go, and add a test to x.go"
 	want = []Claim{{"x.go", "what_was_done", "changed"}, {"u.go", "what_was_done", "planned"}, {"v.go", "next_agent_context", "planned"}, {"w.go", "next_agent_context", "planned"}}
 	if got := Claims(Structured{WhatWasDone: &a, NextAgentContext: &d}); !slices.Equal(got, want) {
@@ -117,9 +117,9 @@ func TestClaimsOfFields(t *testing.T) {
 	}
 }
 
-// TestClaimsAreQuick holds that the search is linear in the length of any text: one that is not takes half a second for 32 KB,
-// one that is a few thousandths. On a machine that is busy with something else the time of a short text is the measure:
-// eight times the length takes eight times as long, or 64 times if the search is not linear.
+// TestClaimsAreQuick: the search takes time linear in the length of the text. A linear one takes some milliseconds for
+// 32 KB, a quadratic one half a second. On a busy machine the test compares with a text of an eighth of the length: a
+// linear search takes eight times as long, a quadratic one 64 times.
 func TestClaimsAreQuick(t *testing.T) {
 	t.Parallel()
 	for _, part := range []string{"a.go ", "`", "[", "`a", "[a](", "- a.go\n", "fixed ", "a.go\n", "```a\n", "*", "a/", "a.", "(", "  - x:\n", "__a", "|", "Fixed:\n"} {
@@ -131,7 +131,7 @@ func TestClaimsAreQuick(t *testing.T) {
 			return time.Since(started)
 		}
 		quick := false
-		for range 10 { // a machine that is busy with something else is not so ten times just then
+		for range 10 { // even a busy machine is rarely busy at all ten measurements
 			short, took := search(1<<12), search(1<<15)
 			quick = took < 150*time.Millisecond || took < 24*short
 			if quick {

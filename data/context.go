@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"sync"
+	"time"
 )
 
 const (
@@ -14,19 +15,19 @@ const (
 )
 
 var (
-	// closingTag finds whatever a reader could take for the end of the wrapper: in any case, with
+	// closingTag matches everything that a reader could take for the end of the wrapper: in any letter case, with
 	// visible or invisible blanks inside, with attributes, or cut off at the end of the document.
 	closingTag = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)<([\s\p{Z}\p{Cf}]*)/([\s\p{Z}\p{Cf}]*handoff-context)([\s\p{Z}\p{Cf}/>]|$)`)
 	})
-	// openingTag finds what could be taken for its beginning.
+	// openingTag matches everything that a reader could take for the start of the wrapper.
 	openingTag = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)<([\s\p{Z}\p{Cf}]*handoff-context)([\s\p{Z}\p{Cf}/>]|$)`)
 	})
 )
 
-// Context is what goes into a context file. Texts in it are those of agents and people: none of
-// them can end the place where it stands and speak as us.
+// Context is the content of a context file. Agents and people wrote its texts. Render escapes them, so that no text
+// can end its place in the file and look like a text of the daemon.
 type Context struct {
 	Source     string // name of the outgoing agent
 	Structured *Structured
@@ -35,20 +36,43 @@ type Context struct {
 	Decisions  []Decision
 	References []Reference
 	Messages   []Message // oldest first
-	MaxBytes   int64     // of all that stands beside the document and its wrapper; 0 for no limit
+	MaxBytes   int64     // limit of everything except the document and its wrapper; 0 for no limit
 }
 
-// Rendered is a context file and what is in it.
+// Message is one message of a conversation that the context file passes on.
+type Message struct {
+	Agent string    `json:"agent"` // name of the agent whose session it was
+	Role  string    `json:"role"`  // user or assistant
+	Text  string    `json:"text"`
+	At    time.Time `json:"at"`
+}
+
+// Decision is one decision that an agent made.
+type Decision struct {
+	Agent            string    `json:"agent"` // its name
+	Summary          string    `json:"summary"`
+	Rationale        string    `json:"rationale"`
+	Timestamp        time.Time `json:"timestamp"`
+	RelatedArtifacts []string  `json:"related_artifacts"`
+}
+
+// Reference is a file that the work touched.
+type Reference struct {
+	Path string `json:"path"`           // relative to the working directory if the file is inside it
+	Note string `json:"note,omitempty"` // what happened to it, such as "modified, +3 -1"
+}
+
+// Rendered is a rendered context file, and counts of what it contains.
 type Rendered struct {
 	Bytes                           []byte
-	Messages, Decisions, References int      // how many are in it
-	Cut                             []string // what was left out, a sentence for each kind; they stand in the file too, if they fit
+	Messages, Decisions, References int      // how many the file contains
+	Cut                             []string // a sentence for each kind of item that was left out; the file has them too, if they fit
 }
 
-// Render makes the context file: the structured header, the document in its wrapper, then what
-// could not be confirmed, decisions, files and messages. When there is not room for all, the
-// warnings go first, then the header, the decisions and the references, each from the front, and
-// the messages from the end. The same Context gives the same bytes.
+// Render makes the context file: the structured header, the document in its wrapper, then the warnings, decisions,
+// references and messages. If there is not room for everything, Render fills it with the warnings first, then with
+// the header, the decisions and the references, each from its first item, and last with the newest messages. The
+// same Context gives the same bytes.
 func (c Context) Render() Rendered {
 	sections := []section{c.warnings(), c.header(), c.decisions(), c.references(), c.messages()}
 	fit(sections, c.MaxBytes)
@@ -67,9 +91,9 @@ func (c Context) Render() Rendered {
 	return out
 }
 
-// RenderContext wraps a handoff document for the successor. A closing tag inside it gets a
-// backslash before its slash, so that the document can't end its own wrapper and speak as us;
-// no other byte is touched, but for the newline at the end that is added if missing.
+// RenderContext wraps a handoff document for the successor. It puts a backslash before the slash of a closing tag
+// inside the document, so that the document cannot end its own wrapper and look like a text of the daemon. It adds a
+// missing newline at the end, and changes nothing else.
 func RenderContext(document []byte) []byte {
 	safe := closingTag().ReplaceAll(document, []byte(`<${1}\/${2}${3}`))
 	var b bytes.Buffer
@@ -83,7 +107,7 @@ func RenderContext(document []byte) []byte {
 	return b.Bytes()
 }
 
-// RenderBasic is the context of a handoff whose context could not be assembled: the names of both
+// RenderBasic returns the context file of a handoff whose context could not be assembled. It has the names of both
 // agents and the path of the document.
 func RenderBasic(source, target, document string) []byte {
 	return fmt.Appendf(nil, "# Handoff\n\n- From: %s\n- To: %s\n- Handoff document: %s\n\n"+

@@ -57,7 +57,7 @@ func FuzzRenderContext(f *testing.F) {
 		if all := tag.FindAllIndex(got, -1); len(all) != 1 {
 			t.Fatalf("%d closing tags in %q", len(all), got)
 		}
-		// Nothing but backslashes and the last newline was added.
+		// RenderContext added only backslashes and the last newline.
 		strip := func(s string) string { return strings.ReplaceAll(s, `\`, "") }
 		want := string(doc)
 		if !strings.HasSuffix(want, "\n") {

@@ -13,9 +13,9 @@ import (
 // maxSummary is the length of the longest summary of a decision, in characters.
 const maxSummary = 200
 
-// ParseDecisions reads the decisions off the section "Decisions Made" that an agent wrote at a
-// time: one for each item of its list, with all that stands there before the next item, or else
-// the section as one. An item that says that there is none gives none.
+// ParseDecisions reads the section "Decisions Made" that an agent wrote at a time. Each item of its list, with
+// everything up to the next item, is one decision; a section without a list is one decision. An item such as "none"
+// is not a decision.
 func ParseDecisions(section, agent string, at time.Time) []Decision {
 	var all []Decision
 	for _, text := range topItems(readOutline(section)) {
@@ -29,14 +29,13 @@ func ParseDecisions(section, agent string, at time.Time) []Decision {
 	return all
 }
 
-// topItems returns the items of the outermost list, without their markers; without a list, the
-// text.
+// topItems returns the items of the outermost list without their markers, or the whole text if it has no list.
 func topItems(o outline) []string {
 	var items []string
 	base, from, depth := 0, -1, 0
 	for at, line := range o.plainLines() {
 		indent, content, item := listItem(line)
-		// Strictly, what is under "1. " is indented by three; people and agents make it two.
+		// CommonMark wants an indent of three for text under "1. ", but people and agents write two.
 		if !item || from >= 0 && indent >= base+2 {
 			continue
 		}
@@ -52,7 +51,7 @@ func topItems(o outline) []string {
 	return append(items, dedent(o.text[from:], depth))
 }
 
-// dedent takes up to n blanks off the start of each line.
+// dedent removes up to n blanks from the start of each line.
 func dedent(text string, n int) string {
 	var b strings.Builder
 	for _, line := range lines(text) {
@@ -63,7 +62,7 @@ func dedent(text string, n int) string {
 	return strings.TrimSpace(b.String())
 }
 
-// none is what agents write when they decided nothing, by its letters; see appendKey.
+// none are the keys of the texts that agents write if they decided nothing; see appendKey.
 var none = []string{"", "na", "none", "nothing", "noneyet", "nonemade", "nonesofar", "nodecisions", "nodecisionsmade",
 	"nodecisionsyet", "nonewdecisions", "notapplicable", "nodecisionsweremade", "tbd"}
 
@@ -71,7 +70,7 @@ func saysNone(text string) bool {
 	return len(text) < 64 && slices.Contains(none, string(appendKey(nil, text)))
 }
 
-// decisionOf takes a decision apart: what was decided, and the rest.
+// decisionOf splits the text of a decision into summary and rationale.
 func decisionOf(text string) Decision {
 	head, tail := firstParagraph(text)
 	summary, rest := splitSummary(withoutEmphasis(label().ReplaceAllString(head, "")))
@@ -88,7 +87,7 @@ var (
 	})
 )
 
-// firstParagraph returns the first paragraph of a text in one line, and what follows.
+// firstParagraph returns the first paragraph of a text as one line, and the rest of the text.
 func firstParagraph(text string) (head, tail string) {
 	for at, line := range lines(text) {
 		_, _, item := listItem(line)
@@ -100,11 +99,11 @@ func firstParagraph(text string) (head, tail string) {
 	return strings.Join(strings.Fields(text), " "), ""
 }
 
-// separators stand between what was decided and why.
+// separators can come between a decision and its reason.
 var separators = []string{" because ", " — ", " – ", " -- ", " - ", ": ", "; ", ". ", "! ", "? "}
 
-// splitSummary cuts a line after what was decided: at a separator that is not in parentheses or
-// code, or where it gets too long.
+// splitSummary cuts a line after the decision: at the first separator outside parentheses and code, or where the
+// summary would get too long.
 func splitSummary(line string) (summary, rest string) {
 	depth, code := 0, false
 	for i := 0; i < len(line); i++ {
@@ -133,7 +132,7 @@ func splitSummary(line string) (summary, rest string) {
 	return shorten(line, "")
 }
 
-// splitsAt tells the end of a sentence from a period inside it.
+// splitsAt reports whether a separator separates. A period does not after an abbreviation or before a small letter.
 func splitsAt(before, sep, after string) bool {
 	if sep != ". " {
 		return true
@@ -143,7 +142,7 @@ func splitsAt(before, sep, after string) bool {
 	return !abbreviations[strings.ToLower(last)+"."] && !unicode.IsLower(next)
 }
 
-// shorten cuts a summary that is too long between two words; what is cut begins the rest.
+// shorten cuts a summary that is too long between two words, and puts the cut part at the start of the rest.
 func shorten(summary, rest string) (string, string) {
 	summary = strings.TrimRight(summary, " .:;,")
 	if utf8.RuneCountInString(summary) <= maxSummary {
@@ -160,12 +159,12 @@ func shorten(summary, rest string) (string, string) {
 	return strings.TrimRight(summary[:end], " ") + "…", strings.TrimSpace("…" + strings.TrimSpace(summary[end:]) + "\n" + rest)
 }
 
-// underlined finds emphasis by _ that is no part of a name such as __init__.py.
+// underlined matches emphasis by _, but not the _ of a name such as __init__.py.
 var underlined = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(^|[\s(])_{1,3}([^_\s](?:[^_]*[^_\s])?)_{1,3}([\s,;:!?)]|\.\s|\.?$)`)
 })
 
-// withoutEmphasis drops the marks of bold and italic text, outside code.
+// withoutEmphasis removes the marks of bold and italic text outside code.
 func withoutEmphasis(line string) string {
 	var b strings.Builder
 	code := false
@@ -176,7 +175,7 @@ func withoutEmphasis(line string) string {
 		}
 		if c == '*' && !code {
 			end := i + len(line[i:]) - len(strings.TrimLeft(line[i:], "*"))
-			// A product and a glob keep theirs.
+			// The * of a product ("a * b") and of a glob ("*.go") stays.
 			blankBefore := i == 0 || line[i-1] == ' '
 			blankAfter := end == len(line) || line[end] == ' '
 			if !(blankBefore && blankAfter) && !(end < len(line) && strings.IndexByte("./", line[end]) >= 0 && blankBefore) {

@@ -10,7 +10,7 @@ import (
 
 func TestParseDecisions(t *testing.T) {
 	t.Parallel()
-	type d = [3]string // summary, rationale, files joined by blanks
+	type d = [3]string // summary, rationale, artifacts joined by blanks
 	for _, test := range []struct {
 		name, in string
 		want     []d

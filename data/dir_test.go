@@ -93,7 +93,7 @@ func TestOpenMakesLayout(t *testing.T) {
 	t.Parallel()
 	base := filepath.Join(t.TempDir(), "a", "b")
 	root := filepath.Join(base, "data")
-	for range 2 { // the second finds it all there
+	for range 2 { // the second time the layout exists already
 		d, err := Open(root + "/./")
 		if err != nil {
 			t.Fatal(err)

@@ -1,17 +1,15 @@
-// Package data owns the data directory: the name of every path in it, the way files are
-// written there, what a handoff hands over (the document, what is read off it, the context file)
-// and the personas, pipeline templates and requirements that are shipped.
+// Package data owns the data directory: the path of every file in it, how files are written there, and how a
+// handoff document is read and a context file made. It also holds the personas, pipeline templates and requirements
+// that we ship.
 //
-// A document goes through it like this: [ReadDocument] checks it, [ByHeading] takes the fields out
-// of it, [ParseDecisions] and [Claims] read those, [Requirements] say what should be in it, and
-// [Context.Render] puts it all into the context file. Agents write freely: nothing but
-// ReadDocument refuses a document, the rest finds what is there. All of that is pure, and linear
-// in the length of the text.
+// [ReadDocument] checks a document, [ByHeading] extracts its fields, [ParseDecisions] and [Claims] read those,
+// [Requirements] name what should be in it, and [Context.Render] makes the context file of all that. Agents write
+// freely, so only ReadDocument refuses a document; the other functions take what they find. They are pure, and
+// their time is linear in the length of the text.
 //
-// Concurrency: everything may be called from several goroutines and processes at once, but
-// for [Dir.Seed], which belongs to the daemon that holds [Dir.Lock].
+// Concurrency: several goroutines and processes may call everything at once, except [Dir.Seed]. Only the daemon that
+// holds [Dir.Lock] may call that.
 //
-// A crash leaves each file as it was or as it was to be, never half of one. What may stay
-// behind are hidden files and folders (".NAME.*.tmp", ".seed-SLUG") that nobody reads; the
-// latter are cleared by the next Seed.
+// A crash leaves each file either old or new, never half written. It may leave hidden files and folders
+// (".NAME.*.tmp", ".seed-SLUG") that nobody reads. The next Seed removes the ".seed-SLUG" ones.
 package data

@@ -19,7 +19,7 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// What can be wrong with a handoff document; see [DocumentError].
+// The codes of a [DocumentError].
 const (
 	DocumentMissing    = "document_missing"
 	DocumentEmpty      = "document_empty"       // no bytes at all
@@ -27,13 +27,13 @@ const (
 	DocumentNotRegular = "document_not_regular" // a directory, a fifo, a device
 	DocumentOutside    = "document_outside"     // not in the persona's handoffs/
 	DocumentTooLarge   = "document_too_large"
-	DocumentUnstable   = "document_unstable"   // somebody was still writing
+	DocumentUnstable   = "document_unstable"   // the file changed while it was read
 	DocumentNotText    = "document_not_text"   // NUL bytes or invalid UTF-8
-	DocumentUnreadable = "document_unreadable" // the system refused
+	DocumentUnreadable = "document_unreadable" // the system refused to read it
 )
 
-// DocumentError says why a handoff document does not count: a code for machines and a
-// sentence, with the path, for the operator.
+// DocumentError is why a handoff document is refused: a code for programs, and a sentence with the path for the
+// operator.
 type DocumentError struct {
 	Code    string
 	Message string
@@ -42,10 +42,10 @@ type DocumentError struct {
 
 func (e *DocumentError) Error() string { return e.Message }
 
-// Unwrap returns the system's error, nil if there was none.
+// Unwrap returns the system's error, or nil.
 func (e *DocumentError) Unwrap() error { return e.cause }
 
-// Document is a handoff document as it was read, whole and at rest.
+// Document is a whole handoff document, which did not change while it was read.
 type Document struct {
 	Path    string
 	Bytes   []byte
@@ -53,26 +53,26 @@ type Document struct {
 	ModTime time.Time
 }
 
-// HandoffName is the name of the document that an agent was asked for at a time.
+// HandoffName returns the file name of the document that the daemon asks an agent for at a time.
 func HandoffName(at time.Time, agentID int64) string {
 	return fmt.Sprintf("%s-%08d.md", at.UTC().Format("20060102T150405"), agentID)
 }
 
-// ContextPath is the path of the context file that stands beside a document.
+// ContextPath returns the path of the context file beside a document.
 func ContextPath(document string) string {
 	return strings.TrimSuffix(document, ".md") + ".context.md"
 }
 
-// ReadDocument reads the handoff document at path, which must lie in handoffsDir and hold at
-// most max bytes. Every error is a [DocumentError]. What is checked is what is read: the file
-// is opened once, below an open handle of the folder, and nothing is looked up twice by name.
-// A link may lead to another file of the folder, not out of it. It never blocks on a fifo.
+// ReadDocument reads the handoff document at path, which must be inside handoffsDir and have at most max bytes. Every
+// error is a [DocumentError]. ReadDocument checks the same file that it reads: it opens the file once, below an open
+// handle of the folder, and looks up no name twice. It follows a link to another file in the folder, but not out of
+// the folder. It never blocks on a fifo.
 func ReadDocument(handoffsDir, path string, max int64) (Document, error) {
 	return readDocument(handoffsDir, path, max, func() {})
 }
 
-// readDocument is ReadDocument that calls between after reading and before looking whether
-// the file has changed meanwhile.
+// readDocument is ReadDocument. It calls between after it has read the file and before it checks whether the file
+// has changed.
 func readDocument(handoffsDir, path string, max int64, between func()) (Document, error) {
 	name, ok := inside(handoffsDir, path)
 	if !ok {
@@ -116,8 +116,8 @@ func readDocument(handoffsDir, path string, max int64, between func()) (Document
 	return Document{Path: path, Bytes: b, SHA256: hex.EncodeToString(sum[:]), ModTime: before.ModTime()}, nil
 }
 
-// inside returns path relative to dir, if it is inside: as written, or else after the links
-// in the names of both folders are resolved (/tmp is a link on some systems).
+// inside returns path relative to dir if it is inside dir. If the paths as written do not show that, inside resolves
+// the links in both folders (/tmp is a link on some systems).
 func inside(dir, path string) (string, bool) {
 	if !filepath.IsAbs(path) {
 		return "", false
@@ -142,7 +142,7 @@ var (
 	errLink       = errors.New("the folder is a symbolic link or was exchanged")
 )
 
-// openHandoffs opens the folder itself, refusing a link in its place.
+// openHandoffs opens the folder, and refuses a link in its place.
 func openHandoffs(dir string) (*os.Root, error) {
 	parent, err := os.OpenRoot(filepath.Dir(dir))
 	if err != nil {
@@ -173,8 +173,8 @@ func openHandoffs(dir string) (*os.Root, error) {
 	return folder, nil
 }
 
-// openDocument opens the file for reading. The look before keeps us from opening devices,
-// which may act on it; O_NONBLOCK keeps a fifo that appears in between from blocking us.
+// openDocument opens the file for reading. It calls Stat before, so that it opens no device, which could act on being
+// opened. O_NONBLOCK keeps a fifo that appears after the Stat from blocking it.
 func openDocument(folder *os.Root, name string) (*os.File, error) {
 	info, err := folder.Stat(name)
 	if err != nil {
@@ -186,7 +186,7 @@ func openDocument(folder *os.Root, name string) (*os.File, error) {
 	return folder.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
-// unchanged reports whether the open file is as it was before and still has its name.
+// unchanged reports whether the open file is as before, and whether name still leads to it.
 func unchanged(folder *os.Root, name string, f *os.File, before fs.FileInfo) bool {
 	after, err := f.Stat()
 	if err != nil {
@@ -213,7 +213,7 @@ func checkText(path string, b []byte) error {
 // visible reports whether r is neither white space nor hidden, as byte order marks, joiners and directions are.
 func visible(r rune) bool { return !unicode.IsSpace(r) && !words.Hidden(r) }
 
-// lookupError turns an error met on the way to the bytes into a DocumentError.
+// lookupError turns an error of opening or reading the file into a DocumentError.
 func lookupError(path string, err error) error {
 	var errno syscall.Errno
 	switch {
@@ -226,8 +226,8 @@ func lookupError(path string, err error) error {
 	case errors.As(err, &errno):
 		return refuse(DocumentUnreadable, err, "handoff document %q can't be read: %v", path, errno)
 	default:
-		// os.Root has no name for its refusal to leave the folder; it is the only error of
-		// a lookup, beside our own, that does not come from the system.
+		// os.Root exports no error for its refusal to leave the folder. Apart from our own errors, only this
+		// one does not come from the system.
 		return refuse(DocumentOutside, err, "handoff document %q is a link that leads out of its folder", path)
 	}
 }

@@ -11,9 +11,8 @@ import (
 	"syscall"
 )
 
-// WriteFile puts b into the file at path, with exactly the mode perm, in one step: a reader
-// sees the old file or the new one, and after a crash of the machine too. A symbolic link at
-// path is replaced, never followed.
+// WriteFile writes b to the file at path, with exactly the mode perm, in one step: a reader sees the old file or the
+// new one, also after a crash of the machine. WriteFile replaces a symbolic link at path and never follows it.
 func WriteFile(path string, b []byte, perm fs.FileMode) error {
 	temp, err := writeTemp(path, b, perm)
 	if err != nil {
@@ -28,8 +27,8 @@ func WriteFile(path string, b []byte, perm fs.FileMode) error {
 	return nil
 }
 
-// WriteSole is WriteFile for a file that nobody else writes at the same time: what a writer that was
-// killed has left beside it is removed.
+// WriteSole is WriteFile for a file that only one process writes. It removes the hidden files that a killed writer has
+// left.
 func WriteSole(path string, b []byte, perm fs.FileMode) error {
 	dir, base := filepath.Split(path)
 	entries, err := os.ReadDir(dir)
@@ -46,9 +45,8 @@ func WriteSole(path string, b []byte, perm fs.FileMode) error {
 	return WriteFile(path, b, perm)
 }
 
-// createFile is WriteFile for a file that must not exist yet, else fs.ErrExist. It links a
-// finished file into place: a bare O_EXCL would show the others an empty file for a moment,
-// and after a crash for ever.
+// createFile is WriteFile for a file that must not exist yet; otherwise it returns fs.ErrExist. It links a finished
+// file into place. With O_EXCL others would see an empty file for a moment, and after a crash for ever.
 func createFile(path string, b []byte, perm fs.FileMode) error {
 	temp, err := writeTemp(path, b, perm)
 	if err != nil {
@@ -85,7 +83,7 @@ func writeTemp(path string, b []byte, perm fs.FileMode) (name string, err error)
 	return f.Name(), f.Sync()
 }
 
-// syncFolder makes a rename or link in the folder at path outlive a crash of the machine.
+// syncFolder makes sure that a rename or link in the folder survives a crash of the machine.
 func syncFolder(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -94,8 +92,7 @@ func syncFolder(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// readSmall reads a file of our own of at most max bytes, which must be a regular file: no
-// symbolic link is followed, and a fifo does not block.
+// readSmall reads a regular file of at most max bytes. It follows no symbolic link, and a fifo does not block it.
 func readSmall(path string, max int64) ([]byte, fs.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, syscall.ELOOP) {

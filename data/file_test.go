@@ -27,7 +27,7 @@ func TestWriteFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")
-	for _, perm := range []fs.FileMode{0o600, 0o666, 0o640} { // whatever the umask
+	for _, perm := range []fs.FileMode{0o600, 0o666, 0o640} { // the umask must not matter
 		want := []byte(perm.String())
 		if err := WriteFile(path, want, perm); err != nil {
 			t.Fatal(err)
@@ -84,7 +84,7 @@ func TestWriteFileFails(t *testing.T) {
 	}
 }
 
-// Readers never see half a file, whoever writes.
+// TestWriteFileIsWhole: readers never see half a file while several goroutines write it.
 func TestWriteFileIsWhole(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "f")
@@ -117,7 +117,7 @@ func TestWriteFileIsWhole(t *testing.T) {
 	}
 }
 
-// TestWriteSole: what a killed writer has left goes with the next write, and nothing else does.
+// TestWriteSole: a write removes the files that a killed writer has left, and nothing else.
 func TestWriteSole(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -18,11 +18,11 @@ var (
 	tokens  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Za-z_-]{64}$`) })
 )
 
-// HostID returns the id of this host, which is made on first use from the host's name and a
-// random suffix: [a-z0-9-], at most 64 bytes. It stays when the machine is renamed.
+// HostID returns the id of this host: [a-z0-9-], at most 64 bytes. The first call makes it from the machine's name and
+// a random suffix. It stays the same if the machine is renamed.
 func (d Dir) HostID() (string, error) {
 	id, _, err := d.keep(d.HostIDFile(), func() string {
-		name, _ := os.Hostname() // a machine without a name gets the suffix alone
+		name, _ := os.Hostname() // without a name the id is only the suffix
 		return hostLabel(name) + "-" + randomHex(4)
 	})
 	if err != nil {
@@ -34,8 +34,8 @@ func (d Dir) HostID() (string, error) {
 	return id, nil
 }
 
-// Identity tells this directory from its copies: a random text that is made on first use, and the inode of
-// the file that holds it, which a copied file has not. It is not part of a backup.
+// Identity returns a text that distinguishes this directory from its copies: a random text that the first call makes,
+// and the inode of its file, which differs in a copy. A backup does not contain that file.
 func (d Dir) Identity() (string, error) {
 	id, info, err := d.keep(d.run("identity"), func() string { return randomHex(16) })
 	if err != nil {
@@ -47,8 +47,8 @@ func (d Dir) Identity() (string, error) {
 	return id, nil
 }
 
-// TokenValue returns the token of the API, 64 characters that are made on first use. It
-// refuses a file that others may read, write or own.
+// TokenValue returns the token of the API, 64 characters that the first call makes. It refuses a file that another
+// user can read or write, or owns.
 func (d Dir) TokenValue() (string, error) {
 	token, info, err := d.keep(d.Token(), func() string { return randomHex(32) })
 	if err != nil {
@@ -65,8 +65,8 @@ func (d Dir) TokenValue() (string, error) {
 	return token, nil
 }
 
-// keep returns what the file at path holds, which fresh makes if there is none. Of several
-// that come first at once, one wins and all return its value.
+// keep returns the content of the file at path. If there is no file, it writes the text that fresh returns. If several
+// processes do that at once, one wins and all return its text.
 func (d Dir) keep(path string, fresh func() string) (string, fs.FileInfo, error) {
 	b, info, err := readSmall(path, 4096)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -79,7 +79,7 @@ func (d Dir) keep(path string, fresh func() string) (string, fs.FileInfo, error)
 	return strings.TrimSpace(string(b)), info, err
 }
 
-// hostLabel turns the first label of a host name into what an id may hold.
+// hostLabel returns the first label of a host name, reduced to the characters that an id may have.
 func hostLabel(hostname string) string {
 	label, _, _ := strings.Cut(strings.ToLower(hostname), ".")
 	label = strings.Trim(strings.Map(func(r rune) rune {
@@ -99,6 +99,6 @@ func hostLabel(hostname string) string {
 
 func randomHex(bytes int) string {
 	b := make([]byte, bytes)
-	_, _ = rand.Read(b) // never fails: it ends the program instead
+	_, _ = rand.Read(b) // never returns an error: it ends the program instead
 	return hex.EncodeToString(b)
 }

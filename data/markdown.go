@@ -7,10 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// This file knows as much of Markdown as it takes to find headings: which lines are headings, and
-// which only look like it because they stand in fenced code.
+// This file finds the headings of a Markdown text. A line in fenced code may look like a heading but is none.
 
-// outline is a text, its line ends all "\n", and where its fenced code is.
+// outline is a text with "\n" at the end of each line, and the places of its fenced code.
 type outline struct {
 	text string
 	code []span // in order
@@ -22,8 +21,8 @@ type span struct{ start, end int }
 // heading is a heading of an outline.
 type heading struct {
 	level      int    // how many # it begins with
-	title      string // what stands behind them
-	start, end int    // its line, the newline included
+	title      string // the text behind them
+	start, end int    // its line, including the newline
 }
 
 // fence is a line that may open or close fenced code.
@@ -31,14 +30,14 @@ type fence struct {
 	span        // without the newline
 	char   byte // ` or ~
 	length int  // how many of them
-	info   bool // something stands behind them, so it can't close
+	info   bool // text follows them, so the line cannot close
 }
 
 func (f fence) closes(open fence) bool {
 	return !f.info && f.char == open.char && f.length >= open.length
 }
 
-// unixLines makes every line of a text end with "\n", and drops a byte order mark.
+// unixLines makes every line of a text end with "\n", and removes a byte order mark.
 func unixLines(text string) string {
 	text = strings.TrimPrefix(text, "\ufeff")
 	if strings.IndexByte(text, '\r') < 0 {
@@ -47,9 +46,8 @@ func unixLines(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 }
 
-// readOutline finds the fenced code of a document, as CommonMark does but for two things that
-// agents do to a document as a whole: a fence that is never closed is text, and so is one around
-// everything, which is left away.
+// readOutline finds the fenced code of a document. It differs from CommonMark in two cases, because agents do both to
+// whole documents: a fence that is never closed counts as text, and a fence around the whole document is removed.
 func readOutline(document string) outline {
 	text := unixLines(document)
 	all := fences(text)
@@ -91,7 +89,7 @@ func headingAt(text string, start int) heading {
 	return heading{level: end - start - len(title), title: title, start: start, end: end}
 }
 
-// appendKey appends what makes two titles the same: letters and digits, in lower case.
+// appendKey appends the key of a title: its letters and digits in lower case. Titles with equal keys count as equal.
 func appendKey(key []byte, title string) []byte {
 	for _, r := range title {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
@@ -101,7 +99,7 @@ func appendKey(key []byte, title string) []byte {
 	return key
 }
 
-// lines yields the lines of a text and where each begins, without the newline.
+// lines yields where each line of a text begins, and the line without its newline.
 func lines(text string) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		for at := 0; at < len(text); {
@@ -121,7 +119,7 @@ func lines(text string) iter.Seq2[int, string] {
 func fences(text string) []fence {
 	all := make([]fence, 0, strings.Count(text, "\n```")+strings.Count(text, "\n~~~")+1)
 	marks := [2]string{"```", "~~~"}
-	next := [2]int{-1, -1} // where each mark comes next, at or after at
+	next := [2]int{-1, -1} // the next place of each mark, not before at
 	for at := 0; ; {
 		for i, mark := range marks {
 			if next[i] >= at {
@@ -161,15 +159,15 @@ func readFence(line string) (fence, bool) {
 	char := rest[0]
 	info := strings.TrimLeft(rest, string(char))
 	if char == '`' && strings.IndexByte(info, '`') >= 0 {
-		return fence{}, false // code in a line, such as ```this```
+		return fence{}, false // a code span, such as ```this```
 	}
 	return fence{char: char, length: len(rest) - len(info), info: strings.Trim(info, " \t") != ""}, true
 }
 
-// fencedCode pairs fences. Its time is linear, since before it looks for the end of one it knows
-// that there is one.
+// fencedCode pairs the fences. Its time is linear, because it looks for the end of a fence only if it knows that there
+// is one.
 func fencedCode(all []fence) []span {
-	var longest [128]int // of the fences of a character that can close, from a place to the end
+	var longest [128]int // by character: the longest fence from here to the end that can close
 	after := make([]int, len(all))
 	for i := len(all) - 1; i >= 0; i-- {
 		f := all[i]
@@ -191,9 +189,9 @@ func fencedCode(all []fence) []span {
 	return code
 }
 
-// unwrap returns what is inside a fence around a whole text. Agents that wrap a document do not
-// always make the outer fence longer than those inside, so that one with a language, such as
-// ```go, counts as opened inside and its end not as the end of all.
+// unwrap returns the text inside a fence around the whole text. Agents do not always make the outer fence longer than
+// the inner ones. So unwrap takes a fence with a language, such as ```go, for the start of inner code, and the next
+// fence for its end.
 func unwrap(text string, all []fence) (body string, ok bool) {
 	if len(all) < 2 {
 		return "", false

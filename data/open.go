@@ -9,12 +9,12 @@ import (
 	"syscall"
 )
 
-// folders is the layout that Open makes, each for its owner alone.
+// folders are the folders that Open makes. Only their owner may enter them.
 var folders = []string{"personas", "pipelines", "spool", "run", "run/launch"}
 
-// Open returns the data directory at root, made with its parents and its layout if missing.
-// It refuses a folder that is a symbolic link, belongs to somebody else or may be written by
-// others, in a sentence for the operator: sockets, secrets and prompts live here.
+// Open returns the data directory at root. It makes the directory, its parents and its folders if they are missing. It
+// refuses a folder that is a symbolic link, belongs to another user or can be written by others, because sockets,
+// secrets and prompts are stored there. The error is a sentence for the operator.
 func Open(root string) (Dir, error) {
 	if root == "" {
 		return Dir{}, errors.New("the data directory has no name: name a folder with --data")
@@ -40,8 +40,8 @@ func Open(root string) (Dir, error) {
 	return Dir{root: abs}, nil
 }
 
-// makeRoot makes the data directory, or checks the one that is there. Root's is passable for
-// others, because PostgreSQL refuses to run as root and its account must reach <data>/postgres.
+// makeRoot makes the data directory or checks the existing one. Others can pass through root's directory, because
+// PostgreSQL refuses to run as root, and its account must reach <data>/postgres.
 func makeRoot(path string, euid int) error {
 	parents, self := fs.FileMode(0o700), fs.FileMode(0o700)
 	if euid == 0 {
@@ -69,8 +69,8 @@ func makeRoot(path string, euid int) error {
 	return nil
 }
 
-// makeParents is MkdirAll with the mode as given, whatever the umask: with one of 077 nobody
-// but root could pass through what root has made.
+// makeParents is MkdirAll with exactly the mode perm. With a umask of 077 MkdirAll would make folders through which
+// nobody but root could pass.
 func makeParents(path string, perm fs.FileMode) error {
 	err := mkdir(path, perm)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -92,7 +92,7 @@ func mkdir(path string, perm fs.FileMode) error {
 	return os.Chmod(path, perm)
 }
 
-// makeFolder makes one folder of the layout, or checks and tightens the one that is there.
+// makeFolder makes one folder, or checks the existing one and removes the access of others.
 func makeFolder(dir *os.Root, name string, euid int) error {
 	path := filepath.Join(dir.Name(), name)
 	if err := dir.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -113,7 +113,7 @@ func makeFolder(dir *os.Root, name string, euid int) error {
 	return nil
 }
 
-// check tells why the folder at path can't be trusted by the user euid; nil if it can.
+// check returns why the user euid cannot trust the folder at path, or nil.
 func check(path string, info fs.FileInfo, euid int) error {
 	switch mode := info.Mode(); {
 	case mode&fs.ModeSymlink != 0:
@@ -128,7 +128,7 @@ func check(path string, info fs.FileInfo, euid int) error {
 	return nil
 }
 
-// owner is the user id that a file belongs to, -1 if the system has none.
+// owner returns the user id of a file's owner, -1 if the system has none.
 func owner(info fs.FileInfo) int {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(stat.Uid)

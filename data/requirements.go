@@ -16,24 +16,24 @@ import (
 // maxRequirements is the size of the largest requirements file, in bytes.
 const maxRequirements = 256 << 10
 
-// maxListed is how many entries of folders a search for one requirement looks at. Beyond them a
-// file counts as not there: a handoff does not wait for a folder with a million files.
+// maxListed is how many entries of folders a search for one requirement reads. A file beyond them counts as missing,
+// because a handoff must not wait for a folder with a million files.
 const maxListed = 10_000
 
 //go:embed requirements.yaml
 var shippedRequirements []byte
 
-// Requirements say what an agent of a role must be told when it takes over. The zero value
+// Requirements are the topics that a handoff must cover, by the role of the agent that takes over. The zero value
 // requires nothing.
 type Requirements struct {
-	Roles   map[string][]string // role -> what it requires
+	Roles   map[string][]string // role -> its requirements
 	Aliases map[string]string   // other name of a role -> role
 	Files   map[string][]string // requirement -> globs in the working directory that meet it
 }
 
-// ReadRequirements reads the requirements file at path. Without a file it returns those that are
-// shipped; with one that can't be read or used, those as well, and an error for the operator that
-// names the file and, where there is one, the line.
+// ReadRequirements reads the requirements file at path. If there is no file, it returns the shipped requirements. If
+// the file cannot be read or parsed, it returns the shipped ones and an error for the operator, which names the file
+// and, if possible, the line.
 func ReadRequirements(path string) (Requirements, error) {
 	shipped, err := ParseRequirements(shippedRequirements)
 	if err != nil {
@@ -53,7 +53,7 @@ func ReadRequirements(path string) (Requirements, error) {
 	return r, nil
 }
 
-// Canonical is the role that a name stands for: the name itself, if it is no alias.
+// Canonical returns the role for which a name is an alias, or else the name itself.
 func (r Requirements) Canonical(role string) string {
 	role = strings.NewReplacer("_", "-", " ", "-").Replace(strings.ToLower(strings.TrimSpace(role)))
 	if name, ok := r.Aliases[role]; ok {
@@ -62,12 +62,12 @@ func (r Requirements) Canonical(role string) string {
 	return role
 }
 
-// Of returns what a role requires, in the order of the file; nil for a role without an entry. The
-// list is the caller's own.
+// Of returns the requirements of a role in the order of the file, or nil for a role without an entry. The caller may
+// change the list.
 func (r Requirements) Of(role string) []string { return slices.Clone(r.Roles[r.Canonical(role)]) }
 
-// DecisionsOf tells whose decisions meet a requirement such as pm_decisions: those of agents of a
-// role, "" for anybody's. ok is false for a requirement that no decision meets.
+// DecisionsOf returns the role whose agents' decisions meet a requirement such as pm_decisions, "" if any agent's do. ok
+// is false for a requirement that no decision meets.
 func (r Requirements) DecisionsOf(requirement string) (role string, ok bool) {
 	whose, ok := strings.CutSuffix(requirement, "_decisions")
 	switch {
@@ -79,9 +79,8 @@ func (r Requirements) DecisionsOf(requirement string) (role string, ok bool) {
 	return r.Canonical(whose), true
 }
 
-// FileMeets reports whether a file in the working directory dir meets a requirement: a regular
-// one that is not empty. Links are followed inside dir and never out of it. A folder that can't be
-// read has no files.
+// FileMeets reports whether a regular file in the working directory dir that is not empty meets a requirement. It
+// follows links inside dir, never out of it. A folder that cannot be read counts as empty.
 func (r Requirements) FileMeets(requirement, dir string) bool {
 	globs := r.Files[requirement]
 	if len(globs) == 0 {
@@ -99,10 +98,10 @@ func (r Requirements) FileMeets(requirement, dir string) bool {
 // search looks for a file by globs.
 type search struct {
 	root *os.Root
-	left int // how many entries of folders it may still look at
+	left int // how many entries of folders it may still read
 }
 
-// finds reports whether a file in the folder at dir matches, name by name.
+// finds reports whether a file in the folder at dir matches the pattern, one path element each.
 func (s *search) finds(dir string, pattern []string) bool {
 	if len(pattern) == 0 {
 		info, err := s.root.Stat(dir)
@@ -111,7 +110,7 @@ func (s *search) finds(dir string, pattern []string) bool {
 	if !strings.ContainsAny(pattern[0], `*?[`) {
 		return s.finds(path.Join(dir, pattern[0]), pattern[1:])
 	}
-	// To open what is not a folder could block: it may be a fifo.
+	// Only folders are opened, because opening a fifo could block.
 	if info, err := s.root.Stat(dir); err != nil || !info.IsDir() {
 		return false
 	}
@@ -128,14 +127,14 @@ func (s *search) finds(dir string, pattern []string) bool {
 				return true
 			}
 		}
-		if err != nil { // io.EOF, or a folder that can't be read further
+		if err != nil { // io.EOF, or the rest of the folder cannot be read
 			return false
 		}
 	}
 	return false
 }
 
-// HeadingTitle is the heading under which a requirement is met: "Current Story" for current_story.
+// HeadingTitle returns the heading of a requirement: "Current Story" for current_story.
 func HeadingTitle(requirement string) string {
 	words := strings.FieldsFunc(requirement, func(r rune) bool { return r == '_' || r == '-' || unicode.IsSpace(r) })
 	for i, word := range words {
@@ -145,8 +144,8 @@ func HeadingTitle(requirement string) string {
 	return strings.Join(words, " ")
 }
 
-// HasSection reports whether a document has a heading of the requirement's name with text under
-// it, up to the next heading of the same level or a higher one. Headings alone are not text.
+// HasSection reports whether a document has the heading of a requirement with text under it, before the next heading of
+// the same or a higher level. Headings are not text.
 func HasSection(document, requirement string) bool {
 	want := string(appendKey(nil, requirement))
 	if want == "" {
@@ -154,7 +153,7 @@ func HasSection(document, requirement string) bool {
 	}
 	o := readOutline(document)
 	var (
-		level int // of the section that we are in; 0: none
+		level int // level of the requirement's section; 0 outside of it
 		from  int
 		key   [64]byte
 	)
@@ -173,7 +172,7 @@ func HasSection(document, requirement string) bool {
 	return level > 0 && readable(o.text[from:])
 }
 
-// readable reports whether somebody who reads a text sees more in it than lines and blanks.
+// readable reports whether a reader sees more in a text than lines and blanks.
 func readable(text string) bool {
 	for {
 		before, rest, ok := strings.Cut(text, "<!--")

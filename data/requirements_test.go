@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// shippedOnes are the requirements that we ship.
+// shippedOnes returns the requirements that we ship.
 func shippedOnes(t *testing.T) Requirements {
 	t.Helper()
 	r, err := ParseRequirements(shippedRequirements)
@@ -32,7 +32,7 @@ func TestShippedRequirements(t *testing.T) {
 		"sm":        "all_decisions health_status sprint_progress",
 		"reviewer":  "",
 		"":          "",
-		// The aliases, however they are written.
+		// Aliases, in different spellings.
 		"developer":       "current_story architecture_decisions code_patterns",
 		" Test_Architect": "implementation test_requirements coverage_config",
 		"QA":              "implementation test_requirements coverage_config",

@@ -9,23 +9,23 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// maxMessage is how much of one message is passed on, in bytes.
+// maxMessage is how many bytes of one message the context file has at most.
 const maxMessage = 16_000
 
-// section is a part of a context file that may be there in part.
+// section is a part of a context file that Render can shorten.
 type section struct {
 	title string
-	items []string // in the order of their worth
-	list  bool     // they are items of a list
-	last  bool     // they stand in the file in the opposite order
-	kept  int      // how many of them are in the file
-	fits  bool     // the section is in the file, be it without items
+	items []string // the most important first
+	list  bool     // the items are items of a list
+	last  bool     // the file has the items in the opposite order
+	kept  int      // how many items the file has, the first ones
+	fits  bool     // the file has the section, perhaps without items
 
-	// notes are the sentences about what is left out when the first kept items are in the file.
+	// notes returns the sentences about the items that are left out if the file has the first kept ones.
 	notes func(kept int) []string
 }
 
-// said is what the operator reads about what is not in the section.
+// said returns the notes that the operator reads.
 func (s section) said() []string {
 	if len(s.items) == 0 {
 		return nil
@@ -33,7 +33,7 @@ func (s section) said() []string {
 	return s.notes(s.kept)
 }
 
-// text is the section as it stands in the file, with a blank line before it; "" without one.
+// text returns the section as the file has it, after a blank line; "" if the file does not have it.
 func (s section) text() string {
 	if !s.fits {
 		return ""
@@ -49,14 +49,14 @@ func (s section) text() string {
 	return b.String()
 }
 
-// head is what stands before the items if the first kept are in the file.
+// head returns the title and the notes, which come before the items, if the file has the first kept items.
 func (s section) head(kept int) string {
 	var b strings.Builder
 	if s.title != "" {
 		b.WriteString("\n## " + s.title + "\n")
 	}
 	for _, note := range s.notes(kept) {
-		if s.title == "" { // at the start of the file
+		if s.title == "" { // the section is at the start of the file
 			b.WriteString("(" + note + ")\n\n")
 		} else {
 			b.WriteString("\n(" + note + ")\n")
@@ -68,7 +68,7 @@ func (s section) head(kept int) string {
 	return b.String()
 }
 
-// size is that of the text in bytes, if the first kept items are in the file.
+// size returns the length of the text in bytes if the file has the first kept items.
 func (s section) size(kept int) int64 {
 	n := int64(len(s.head(kept)))
 	for _, item := range s.items[:kept] {
@@ -77,10 +77,10 @@ func (s section) size(kept int) int64 {
 	return n
 }
 
-// fit chooses what goes into the file, limit bytes in all, 0 for no limit. The first sections come
-// first, but each leaves the later ones room to say that something is missing.
+// fit chooses the items that go into the file: limit bytes in all, 0 for no limit. It fills the sections in their order,
+// but reserves room in which each later section can say that something is missing.
 func fit(sections []section, limit int64) {
-	least := make([]int64, len(sections)) // of each, if something is in the file
+	least := make([]int64, len(sections)) // of each: the smaller of its sizes without items and with all
 	var reserved int64
 	for i, s := range sections {
 		if len(s.items) > 0 {
@@ -108,11 +108,11 @@ func fit(sections []section, limit int64) {
 	}
 }
 
-// most is how many items fit into room, in bytes; -1 if not even the section without any does.
+// most returns how many items fit into room bytes, or -1 if not even the section without items fits.
 func (s section) most(room int64) int {
 	size := s.size(len(s.items)) - int64(len(s.head(len(s.items))))
 	for n := len(s.items); ; n-- {
-		// The items alone are too many for most n: then there is no need to write the notes.
+		// For most n the items alone are too long. So the notes, which take time to write, are checked last.
 		if size <= room && size+int64(len(s.head(n))) <= room {
 			return n
 		}
@@ -123,7 +123,7 @@ func (s section) most(room int64) int {
 	}
 }
 
-// missing is the note about how many of the items of a kind are in the file.
+// missing returns the note about how many of the items of a kind the file has.
 func missing(kept, all int, which, kind string) []string {
 	switch {
 	case kept == all:
@@ -176,7 +176,7 @@ func (c Context) decisions() section {
 	return s
 }
 
-// item is a decision in a list; "" if it says nothing.
+// item returns a decision as an item of a list, "" if the decision is empty.
 func (d Decision) item() string {
 	summary, rationale := oneLine(d.Summary), strings.TrimSpace(words.Text(d.Rationale))
 	if summary == "" && rationale == "" {
@@ -212,7 +212,7 @@ func (c Context) references() section {
 
 func (c Context) messages() section {
 	s := section{title: "Conversation before", last: true}
-	var shortened []int // how many of the first n items are
+	var shortened []int // by n: how many of the first n items are shortened
 	for i := len(c.Messages) - 1; i >= 0; i-- {
 		m := c.Messages[i]
 		text, cut := head(strings.TrimSpace(m.Text), maxMessage)
@@ -240,7 +240,7 @@ func (c Context) messages() section {
 	return s
 }
 
-// by puts together what is said, who said it and when; any may be missing.
+// by joins a text, its author and its time; each may be missing.
 func by(what, agent, role string, at time.Time) string {
 	var who []string
 	for _, name := range []string{oneLine(agent), oneLine(role)} {
@@ -261,7 +261,7 @@ func by(what, agent, role string, at time.Time) string {
 	return what + " (" + from + ")"
 }
 
-// head is the start of a text, at most limit bytes, and how many bytes are left out.
+// head returns the start of a text, at most limit bytes, and how many bytes it leaves out.
 func head(text string, limit int) (string, int) {
 	if len(text) <= limit {
 		return text, 0

@@ -15,13 +15,13 @@ import (
 //go:embed personas/*/*.md pipelines/*.yaml
 var shipped embed.FS
 
-// Seed puts the shipped personas, pipeline templates and requirements file into the data directory
-// and returns the slugs of the personas that it added, in order. What is there, in whatever state,
-// is left alone, and so is a persona that was archived. Each comes whole or, after a crash, not at
-// all. Only the holder of [Dir.Lock] may call it.
+// Seed adds the shipped personas, pipeline templates and requirements file to the data directory, and returns the slugs
+// of the personas that it added, in order. It changes nothing that exists, in whatever state, and adds no persona that
+// was archived. After a crash each persona and file is there as a whole or not at all. Only the holder of [Dir.Lock] may
+// call Seed.
 //
-// A template comes once: those that came stand in pipelines/.shipped, by name, and one that is
-// deleted stays away until its line is taken out there, or the whole folder is deleted.
+// Seed adds a template once, and lists its name in pipelines/.shipped. If a user deletes the template, Seed adds it again
+// only after the user has removed its line there, or has deleted the whole folder.
 func (d Dir) Seed() (added []string, err error) {
 	if err := d.seedRequirements(); err != nil {
 		return nil, fmt.Errorf("shipped requirements: %w", err)
@@ -61,12 +61,12 @@ func (d Dir) seedPersonas() (added []string, err error) {
 	return nil, nil
 }
 
-// shippedList is the file in pipelines/ that names the templates that were put there, one a line.
-// Being hidden it is no template itself.
+// shippedList is the file in pipelines/ that lists the templates that Seed has added, one a line. It is hidden, so it is
+// not read as a template.
 const shippedList = ".shipped"
 
-// seedTemplates makes each template before it lists it: after a crash between the two it is there,
-// and so left alone.
+// seedTemplates adds each template before it lists it. After a crash between the two the template exists, so the next
+// Seed does not change it.
 func (d Dir) seedTemplates() error {
 	list := filepath.Join(d.Pipelines(), shippedList)
 	b, _, err := readSmall(list, 1<<16)
@@ -118,7 +118,7 @@ func (d Dir) seedRequirements() error {
 	return createFile(d.Requirements(), shippedRequirements, 0o600)
 }
 
-// anyExists reports whether one of the names is there, be it a dangling link.
+// anyExists reports whether one of the names exists. A dangling link counts.
 func anyExists(root *os.Root, names ...string) (bool, error) {
 	for _, name := range names {
 		_, err := root.Lstat(name)
@@ -132,10 +132,10 @@ func anyExists(root *os.Root, names ...string) (bool, error) {
 	return false, nil
 }
 
-// seed builds the persona under a hidden name and renames it into place.
+// seed makes the persona under a hidden name and renames it into place.
 func seed(root *os.Root, slug string) error {
 	stage := ".seed-" + slug
-	if err := root.RemoveAll(stage); err != nil { // what a crash has left
+	if err := root.RemoveAll(stage); err != nil { // a crash may have left it
 		return err
 	}
 	if err := root.MkdirAll(path.Join(stage, "handoffs"), 0o700); err != nil {
@@ -158,7 +158,7 @@ func seed(root *os.Root, slug string) error {
 	return root.Rename(stage, slug)
 }
 
-// writeIn writes a new file and waits until it is on the disk.
+// writeIn writes a new file and syncs it to the disk.
 func writeIn(root *os.Root, name string, b []byte) error {
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -17,7 +17,7 @@ var (
 	shippedTemplates = []string{"full_feature.yaml", "issue_only.yaml", "quick_fix.yaml"}
 )
 
-// without returns the list but for some of it.
+// without returns the list without some of its items.
 func without(list []string, gone ...string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(gone, s) })
 }
@@ -130,7 +130,7 @@ func TestSeedTemplates(t *testing.T) {
 		}
 	}
 
-	// What a user edited stays as it is, and what they deleted stays away.
+	// A template that a user edited stays as it is, and one that a user deleted is not added again.
 	own := filepath.Join(d.Pipelines(), "quick_fix.yaml")
 	write(t, own, "mine")
 	remove := func(name string) {
@@ -153,7 +153,7 @@ func TestSeedTemplates(t *testing.T) {
 		t.Errorf("pipelines holds %q after all were deleted", got)
 	}
 
-	// A line that is taken out brings one back, as does a new version that ships one more.
+	// Seed adds a template whose line was removed, and one that only a new version ships.
 	write(t, filepath.Join(d.Pipelines(), ".shipped"), "full_feature\nquick_fix\n")
 	seeded(t, d)
 	if got := names(t, d.Pipelines()); !slices.Equal(got, []string{".shipped", "issue_only.yaml"}) {
@@ -177,7 +177,7 @@ func TestSeedLeavesTemplatesAlone(t *testing.T) {
 	d := open(t)
 	target := filepath.Join(t.TempDir(), "elsewhere")
 	at := func(name string) string { return filepath.Join(d.Pipelines(), name) }
-	write(t, at("quick_fix.yml"), "mine") // would give the same name
+	write(t, at("quick_fix.yml"), "mine") // has the same template name
 	write(t, at("full_feature.yaml"), "")
 	if err := os.Symlink(target, at("issue_only.yaml")); err != nil {
 		t.Fatal(err)
@@ -193,7 +193,7 @@ func TestSeedLeavesTemplatesAlone(t *testing.T) {
 		t.Error("something was made where the link leads")
 	}
 
-	// A list that can't be read must not bring back what was deleted.
+	// If the list cannot be read, Seed must not add deleted templates again.
 	if err := firstError(os.Remove(at(".shipped")), os.Remove(at("issue_only.yaml")), os.Symlink(target, at(".shipped"))); err != nil {
 		t.Fatal(err)
 	}

@@ -2,8 +2,8 @@ package data
 
 import "strings"
 
-// Structured are the fields that a successor needs first, taken out of a handoff document. A field
-// that the document does not have is nil.
+// Structured has the fields of a handoff document that a successor needs first. A field that the document does not have
+// is nil.
 type Structured struct {
 	WhatWasDone      *string `json:"what_was_done"`
 	DecisionsMade    *string `json:"decisions_made"`
@@ -11,22 +11,22 @@ type Structured struct {
 	NextAgentContext *string `json:"next_agent_context"`
 }
 
-// Extractor takes the structured fields out of a document. It keeps no state, logs nothing and may
-// be used by several goroutines; ok is false when it found nothing.
+// Extractor extracts the structured fields of a document. It keeps no state, logs nothing, and may be used by several
+// goroutines. ok is false if it finds no field.
 type Extractor interface {
 	Extract(document string) (s Structured, ok bool)
 }
 
-// ByHeading finds the fields under the headings that the instruction asks for: What Was Done,
-// Decisions Made, Open Questions and Next Agent Context, however they are spelt beyond their
-// letters. A field is what stands between its heading and the next one of any kind, trimmed, with
-// line ends of "\n". Of a heading that is repeated the first counts, even with nothing under it.
+// ByHeading finds the fields under the headings that the instruction asks for: What Was Done, Decisions Made, Open
+// Questions and Next Agent Context. Only the letters and digits of a heading count. A field is the trimmed text between
+// its heading and the next heading of any kind, with "\n" at the end of each line. If a heading is repeated, the first
+// counts, even if nothing is under it.
 var ByHeading Extractor = byHeading{}
 
-// Chain asks one extractor after the other until one finds something.
+// Chain returns an extractor that tries the given ones in order, until one finds a field.
 func Chain(extractors ...Extractor) Extractor { return chain(extractors) }
 
-// Empty reports whether there is no field with text.
+// Empty reports whether no field has text.
 func (s Structured) Empty() bool {
 	for _, f := range s.fields() {
 		if f.text() != "" {
@@ -36,8 +36,8 @@ func (s Structured) Empty() bool {
 	return true
 }
 
-// Header is what a successor is told first: the fields under their labels, without a newline at
-// the end. agent is the name of who wrote them, "" if nobody knows.
+// Header returns the text that a successor reads first: the fields under their labels, without a newline at the end.
+// agent is the name of the agent that wrote them, "" if it is not known.
 func (s Structured) Header(agent string) string {
 	blocks := []string{"## Handoff from previous step"}
 	if agent != "" {
@@ -54,9 +54,9 @@ func (s Structured) Header(agent string) string {
 // field is one field of a Structured.
 type field struct {
 	name  string   // in JSON
-	key   string   // of its heading; see appendKey
-	label string   // in the header
-	value **string // where it is kept
+	key   string   // key of its heading; see appendKey
+	label string   // label in the header
+	value **string // the field of the struct
 }
 
 // text is the trimmed text of the field, "" if there is none.
@@ -86,7 +86,7 @@ func (byHeading) Extract(document string) (Structured, bool) {
 	}
 	o := readOutline(document)
 	var (
-		current field // whose text begins at from; without a place for it: nobody's
+		current field // the field whose text begins at from; its value is nil under any other heading
 		from    int
 		key     [64]byte
 	)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// texts are the fields of s, "-" for nil.
+// texts returns the fields of s, "-" for nil.
 func texts(s Structured) string {
 	var all []string
 	for _, f := range s.fields() {

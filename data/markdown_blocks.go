@@ -11,14 +11,14 @@ import (
 type block struct {
 	indent int // in columns
 	item   bool
-	text   string // without the marker of the item
+	text   string // without the marker of a list item
 }
 
-// blocks takes a text apart. Fenced code is left out.
+// blocks returns the blocks of a text. It leaves out fenced code.
 func (o outline) blocks() []block {
 	var all []block
 	open := false // the last block may go on
-	end := 0      // of the line before
+	end := 0      // where the line before ends
 	for at, line := range o.plainLines() {
 		indent, content, item := listItem(line)
 		row := strings.HasPrefix(strings.TrimLeft(line, " \t"), "|")
@@ -53,13 +53,13 @@ func (o outline) plainLines() iter.Seq2[int, string] {
 	}
 }
 
-// marker is what a list item begins with, and the box of a task.
+// marker matches the marker of a list item, with the box of a task.
 var marker = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^([-*+]|[0-9]{1,9}[.)])(?:[ \t]+(\[[ xX]\][ \t]+)?|$)`)
 })
 
-// listItem reads a line: how far it is indented and what it says, without the marker if it begins
-// a list item.
+// listItem returns a line's indent and its content. If the line begins a list item, the content is without the
+// marker.
 func listItem(line string) (indent int, content string, item bool) {
 	content = strings.TrimLeft(line, " \t")
 	for _, c := range []byte(line[:len(line)-len(content)]) {

@@ -6,22 +6,22 @@ import (
 	"unicode/utf8"
 )
 
-// maxSpan is how far code in a line and a link may reach, in bytes. It keeps the search for an end
-// that isn't there short.
+// maxSpan is the maximal length of a code span and of a link, in bytes. It bounds the search for an end that may be
+// missing.
 const maxSpan = 1024
 
-// word is a word of a text, or code or a link that counts as one.
+// word is a word of a text. A code span or a link counts as one word.
 type word struct {
-	text   string // in lower case, without the punctuation around it; "" for code
-	path   string // of the file that it names, "" if it names none
+	text   string // in lower case, without the punctuation around it; "" for a code span or a link
+	path   string // path of the file that it names, "" if it names none
 	clause bool   // punctuation follows
 	ends   bool   // the sentence ends with it
 }
 
-// abbreviations end with a period that does not end the sentence.
+// abbreviations end with a period that does not end a sentence.
 var abbreviations = set("e.g. i.e. etc. vs. cf. approx. incl. resp. fig.")
 
-// wordsOf takes a text apart.
+// wordsOf returns the words of a text.
 func wordsOf(text string) []word {
 	var all []word
 	for text != "" {
@@ -59,12 +59,12 @@ func wordsOf(text string) []word {
 	return all
 }
 
-// breaks reports whether the period or hyphen before rest begins no word, as that of .gitignore does.
+// breaks reports whether the period or hyphen before rest is punctuation. In .gitignore it is part of the word.
 func breaks(rest string) bool {
 	return rest == "" || strings.IndexByte(" \t\n-)]}*_", rest[0]) >= 0
 }
 
-// bareWord reads the word that text begins with; n is its length in bytes, at least one character.
+// bareWord reads the word at the start of text. n is its length in bytes, at least one character.
 func bareWord(text string) (w word, n int) {
 	n = strings.IndexFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("`,|\"“”—–→", r) })
 	if n < 0 {
@@ -90,8 +90,8 @@ func bareWord(text string) (w word, n int) {
 	return w, n
 }
 
-// codeSpan reads the code in backticks that text begins with; without an end of it, code is "" and
-// rest is what follows the backticks.
+// codeSpan reads the code span at the start of text. If the span has no end, code is "" and rest is the text behind the
+// first backticks.
 func codeSpan(text string) (code, rest string) {
 	rest = strings.TrimLeft(text, "`")
 	ticks := text[:len(text)-len(rest)]
@@ -111,8 +111,7 @@ func codeSpan(text string) (code, rest string) {
 	}
 }
 
-// codePath returns the file that code in backticks names. A command line names none, whatever
-// files are in it.
+// codePath returns the file that a code span names. A command line names none, even if it contains file names.
 func codePath(code string) string {
 	code = strings.TrimSpace(code)
 	if strings.ContainsFunc(code, unicode.IsSpace) {
@@ -121,8 +120,7 @@ func codePath(code string) string {
 	return filePath(code, true)
 }
 
-// link reads the link that text begins with: [what](target "title"). Without one, rest is what
-// follows the bracket.
+// link reads the link at the start of text: [what](target "title"). If there is none, rest is the text behind the bracket.
 func link(text string) (target, rest string, ok bool) {
 	near := text[:min(len(text), maxSpan)]
 	_, after, ok := strings.Cut(near, "](")
