@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// FakeAPI is the Messages API as far as Claude Code uses it: POST /v1/messages, streamed as
+// FakeAPI is a fake of the Messages API with the part that Claude Code uses: POST /v1/messages, answered as a stream of
 // server-sent events or in one piece. It listens on loopback.
 type FakeAPI struct {
 	URL string
@@ -39,7 +39,7 @@ func NewFakeAPI(t testing.TB, script Script) *FakeAPI {
 	srv := httptest.NewServer(mux)
 	api.URL = srv.URL
 	t.Cleanup(func() {
-		srv.CloseClientConnections() // ends held answers, for which Close would wait
+		srv.CloseClientConnections() // ends held answers; Close would wait for them
 		srv.Close()
 	})
 	return api
@@ -52,7 +52,7 @@ func (api *FakeAPI) SetScript(script Script) {
 	api.script = script
 }
 
-// Release lets every held answer go on. Answers that come later hold anew.
+// Release lets every held answer go on. It does not affect later answers.
 func (api *FakeAPI) Release() {
 	api.mu.Lock()
 	defer api.mu.Unlock()
@@ -60,14 +60,14 @@ func (api *FakeAPI) Release() {
 	api.release = make(chan struct{})
 }
 
-// Requests are all requests so far, oldest first.
+// Requests returns all requests so far, the oldest first.
 func (api *FakeAPI) Requests() []Request {
 	api.mu.Lock()
 	defer api.mu.Unlock()
 	return slices.Clone(api.requests)
 }
 
-// Await returns the first request that match accepts, waiting for it at most two minutes.
+// Await returns the first request that match accepts. It waits for it at most two minutes.
 func (api *FakeAPI) Await(t testing.TB, what string, match func(Request) bool) Request {
 	t.Helper()
 	timeout := time.After(2 * time.Minute)
@@ -111,7 +111,7 @@ func (api *FakeAPI) messages(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// take records the request and asks the script. The script runs outside the lock: it may call
+// take records the request and asks the script. It calls the script without the lock, because the script may call
 // methods of the fake.
 func (api *FakeAPI) take(req Request) (reply Reply, id int, release <-chan struct{}) {
 	api.mu.Lock()
@@ -161,8 +161,8 @@ func (s *stream) run(ctx context.Context, release <-chan struct{}) {
 	s.send("message_stop", map[string]any{})
 }
 
-// text writes one block. Without release the answer is not held; it reports false when the client
-// went away while it was.
+// text writes one block. If release is not nil, it writes the second half only after the release. It returns false if the
+// client went away meanwhile.
 func (s *stream) text(ctx context.Context, index int, text string, release <-chan struct{}) bool {
 	s.send("content_block_start", map[string]any{"index": index,
 		"content_block": map[string]any{"type": "text", "text": ""}})
@@ -188,7 +188,7 @@ func (s *stream) text(ctx context.Context, index int, text string, release <-cha
 func (s *stream) tool(index int) {
 	input, err := json.Marshal(s.reply.Input)
 	if err != nil {
-		panic(fmt.Sprintf("claudetest: input of tool %s: %v", s.reply.Tool, err)) // a mistake in the script
+		panic(fmt.Sprintf("claudetest: input of tool %s: %v", s.reply.Tool, err)) // the script is wrong
 	}
 	s.send("content_block_start", map[string]any{"index": index, "content_block": map[string]any{
 		"type": "tool_use", "id": toolID(s.id), "name": s.reply.Tool, "input": map[string]any{}}})
@@ -197,7 +197,7 @@ func (s *stream) tool(index int) {
 	s.send("content_block_stop", map[string]any{"index": index})
 }
 
-// send ignores write errors: a client that has gone away cancels the request's context.
+// send writes an event. It ignores a write error, because a client that goes away cancels the request's context.
 func (s *stream) send(event string, data map[string]any) {
 	data["type"] = event
 	b, err := json.Marshal(data)
@@ -208,7 +208,7 @@ func (s *stream) send(event string, data map[string]any) {
 	s.w.(http.Flusher).Flush()
 }
 
-// message is the whole answer as one JSON object.
+// message returns the whole answer as one JSON object.
 func message(id int, model string, r Reply) map[string]any {
 	content, stop := []any{}, "end_turn"
 	for _, text := range r.texts() {
@@ -231,7 +231,7 @@ func message(id int, model string, r Reply) map[string]any {
 	}
 }
 
-// texts are the blocks of text of an answer, which has one block at least.
+// texts returns the text blocks of an answer, at least one unless it calls a tool.
 func (r Reply) texts() []string {
 	if r.Text == "" && r.Tool != "" {
 		return r.More
@@ -252,5 +252,5 @@ func writeError(w http.ResponseWriter, status int, text string) {
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // a client that has gone notices by itself
+	_ = json.NewEncoder(w).Encode(v) // fails only if the client has gone away
 }

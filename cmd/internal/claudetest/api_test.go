@@ -30,7 +30,7 @@ func post(t *testing.T, api *FakeAPI, body string) *http.Response {
 	return resp
 }
 
-// events reads the types of a stream's events, and the texts and tool inputs in it.
+// events returns the types of a stream's events, and the texts and tool inputs in them.
 func events(t *testing.T, body io.Reader) (types []string, text, input string) {
 	t.Helper()
 	lines := bufio.NewScanner(body)
@@ -155,7 +155,7 @@ func TestFakeAPIHolds(t *testing.T) {
 	api := NewFakeAPI(t, func(Request) Reply { return Reply{Text: "first second", Hold: true} })
 	resp := post(t, api, body(true, asked))
 	half := make([]byte, 1)
-	if _, err := io.ReadFull(resp.Body, half); err != nil { // the headers and the start are there
+	if _, err := io.ReadFull(resp.Body, half); err != nil { // the headers and the start have arrived
 		t.Fatal(err)
 	}
 	rest := make(chan string)
@@ -174,7 +174,7 @@ func TestFakeAPIHolds(t *testing.T) {
 	}
 }
 
-// A test that fails while an answer is held must end.
+// TestFakeAPIEndsWhileHolding: a test that fails while the fake holds an answer ends all the same.
 func TestFakeAPIEndsWhileHolding(t *testing.T) {
 	t.Parallel()
 	t.Run("held", func(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
-// These tests pin what the daemon relies on in the real CLI, so that an upgrade shows what
-// changed. They know nothing of the daemon.
+// These tests check the behaviour of the real CLI on which the daemon relies, so that an upgrade shows what has
+// changed. They do not use the daemon.
 
 // session is the CLI in a pane with the hooks of hookLog, started as the daemon starts it.
 type session struct {
@@ -30,7 +30,7 @@ type sessionConfig struct {
 	answer func(claudetest.Home) func(hookCall) string
 	allow  func(claudetest.Home) []string // permissions.allow
 	change func(*runtimes.Spec)
-	args   []string // beside those of the daemon
+	args   []string // arguments in addition to those of the daemon
 }
 
 const sessionID = "0a273dc6-ef5e-4e72-92d8-ad9bb55f6f1a"
@@ -46,7 +46,7 @@ func open(t *testing.T, c sessionConfig) session {
 	return openIn(t, home, api, hooks, c)
 }
 
-// openIn starts a session in a home that may have had others.
+// openIn starts a session in a home in which other sessions may have run.
 func openIn(t *testing.T, home claudetest.Home, api *claudetest.FakeAPI, hooks *hookLog, c sessionConfig) session {
 	t.Helper()
 	more := map[string]any{}
@@ -84,7 +84,7 @@ func (s session) submitted(text string) hookCall {
 	})
 }
 
-// TestSession goes through what the daemon relies on in one session of the CLI, each part from an empty composer on.
+// TestSession checks everything that one session of the CLI can show. Each part begins with an empty composer.
 func TestSession(t *testing.T) {
 	t.Parallel()
 	s := open(t, sessionConfig{})
@@ -102,13 +102,13 @@ func TestSession(t *testing.T) {
 		})
 		s.t = whole
 		if !ok {
-			t.Fatal("what comes after a part that failed is another session")
+			t.Fatal("a part before has failed, so the session is not in the state that this part needs")
 		}
 	}
 }
 
-// The process that the hooks name is the one in the pane, the session is the one we chose, and
-// the first text may be typed once the registry says idle and the composer is on screen.
+// registers: the hooks name the process in the pane and the session id that we chose. The first text may be typed once
+// the registry says idle and the composer is on the screen.
 func registers(s session) {
 	c := s.hooks.await(s.t, "SessionStart", event("SessionStart"))
 	if got, want := c.Env["CLAUDE_PID"], fmt.Sprint(s.pid); got != want {
@@ -137,7 +137,7 @@ func registers(s session) {
 	}
 }
 
-// turn has the CLI take a text and end the turn, and returns the hook of the prompt.
+// turn delivers a text, waits for the end of its turn, and returns the hook of the prompt.
 func (s session) turn(text string) hookCall {
 	s.t.Helper()
 	before := s.stops()
@@ -173,7 +173,7 @@ func exits(s session) {
 	waitGone(s.t, s.pid)
 }
 
-// Outside the rule the mode asks, at once by hook and a moment later in the registry.
+// asksFirst: the mode asks before a tool that no rule allows. A hook reports that at once, the registry a moment later.
 func asksFirst(s session) {
 	stops := s.stops()
 	s.api.SetScript(claudetest.Ask("go", claudetest.Write("notes.md", "x"), claudetest.Says("done")))
@@ -186,14 +186,14 @@ func asksFirst(s session) {
 	}
 	s.until("the dialog", func(s runtimes.Screen, _ string) bool { return strings.HasPrefix(s.Dialog, "permission: ") })
 	s.keys("Escape")
-	s.idle() // no hook says so
+	s.idle() // only the registry shows the end of an interrupted turn
 	if s.stops() != stops {
 		s.t.Error("Esc brought a Stop")
 	}
 }
 
-// A human's draft is put aside and comes back. A draft that is aside already is what the stash
-// key swaps in: over an empty composer it must not be pressed.
+// putsADraftAside: the stash key puts a person's draft aside, and the CLI brings it back. If a draft is aside already,
+// the key over an empty composer brings it back, so it must not be pressed then.
 func putsADraftAside(s session) {
 	s.api.SetScript(claudetest.Says("OK"))
 	s.idle()
@@ -217,13 +217,13 @@ func putsADraftAside(s session) {
 	}
 }
 
-// What is larger than a typed text arrives wrapped; the size is counted in UTF-16 units.
+// takesWhatIsTyped: the CLI wraps a text that is too large to count as typed. It counts the size in UTF-16 units.
 func takesWhatIsTyped(s session) {
 	for i, fill := range []string{
 		strings.Repeat("x", 793), strings.Repeat("x", 794), strings.Repeat("é", 793), strings.Repeat("😀", 396), strings.Repeat("😀", 397),
 		"\na\nb", "\na\nb\nc",
 	} {
-		text := fmt.Sprintf("size-%d ", i) + fill // 7 units before the filling
+		text := fmt.Sprintf("size-%d ", i) + fill // "size-N " has 7 units
 		c := s.turn(text)
 		if whole := c.Prompt == strings.TrimSpace(text); whole != runtimes.FitsTyped(text) {
 			s.t.Errorf("text %d (%.12q…): arrived whole is %v, FitsTyped says %v", i, fill, whole, !whole)
@@ -231,7 +231,7 @@ func takesWhatIsTyped(s session) {
 	}
 }
 
-// A safe prompt needs one Enter, whatever its last character is.
+// takesSafePrompts: a safe prompt needs one Enter, whatever its last character is.
 func takesSafePrompts(s session) {
 	s.api.SetScript(claudetest.Says("OK"))
 	for _, text := range []string{`a path C:\`, "look at @", "look at @note", "# no memory", "& no cloud", "? no help"} {
@@ -245,10 +245,10 @@ func takesSafePrompts(s session) {
 	}
 }
 
-// A prompt on the command line is submitted by itself, also one that looks like a flag, and also
-// behind a flag that takes many values. The answer to a Stop reaches the agent as a user's text, with
-// the nonce, in the transcript too, without a prompt hook; the Stop after it says so. The rule for the
-// directory is enough to write there without a dialog, in the mode that asks for everything.
+// TestStopBlockWritesWithoutDialog: the CLI submits a prompt of its command line by itself, even one that looks like a
+// flag, and even behind a flag that takes many values. The answer to a Stop reaches the agent, and the transcript, as a
+// user's text with the nonce. No prompt hook reports it, but the next Stop does. In the mode that asks for everything,
+// the rule for the directory is enough to write there without a dialog.
 func TestStopBlockWritesWithoutDialog(t *testing.T) {
 	t.Parallel()
 	document := func(h claudetest.Home) string { return filepath.Join(h.Dir, "data", "handoffs", "x.md") }

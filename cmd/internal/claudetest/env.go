@@ -20,9 +20,8 @@ type Home struct {
 	Environ   []string // the whole environment of the CLI, for exec
 }
 
-// Env makes a home in which the CLI starts without log-in, onboarding or trust dialog and knows
-// no server but api. Its paths are short, because the CLI makes sockets below TMPDIR. Everything
-// is removed when the test ends.
+// Env makes a home in which the CLI starts without log-in, onboarding or trust dialog and knows no server but api. Its
+// paths are short, because the CLI makes sockets below TMPDIR. At the end of the test Env removes everything.
 func Env(t testing.TB, api *FakeAPI) Home {
 	t.Helper()
 	root, err := os.MkdirTemp("", "us-cc-")
@@ -31,9 +30,9 @@ func Env(t testing.TB, api *FakeAPI) Home {
 	}
 	t.Cleanup(func() {
 		endProcesses(root)
-		os.RemoveAll(root) // what a process that is just ending still writes does not matter
+		os.RemoveAll(root) // it may fail if a process that is just ending still writes; that does no harm
 	})
-	if root, err = filepath.EvalSymlinks(root); err != nil { // the CLI knows itself by real paths
+	if root, err = filepath.EvalSymlinks(root); err != nil { // the CLI resolves links in its own paths
 		t.Fatal(err)
 	}
 	h := Home{
@@ -57,26 +56,26 @@ func Env(t testing.TB, api *FakeAPI) Home {
 		"CLAUDE_CONFIG_DIR=" + h.ConfigDir,
 		"TMPDIR=" + h.TempDir,
 		"ANTHROPIC_BASE_URL=" + api.URL,
-		"ANTHROPIC_AUTH_TOKEN=dummy", // an ANTHROPIC_API_KEY would bring a dialog
+		"ANTHROPIC_AUTH_TOKEN=dummy", // with an ANTHROPIC_API_KEY the CLI would open a dialog
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
-		"CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL=1", // else each start asks GitHub for it, by ssh and git
-		"CLAUDE_CODE_MAX_RETRIES=1",                              // a failing API is a failing turn after 1 s, not after 10 tries
+		"CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL=1", // otherwise each start asks GitHub for it, by ssh and git
+		"CLAUDE_CODE_MAX_RETRIES=1",                              // an error of the API fails the turn after 1 s, not after 10 tries
 		"DISABLE_TELEMETRY=1",
 		"DISABLE_ERROR_REPORTING=1",
 		"DISABLE_AUTOUPDATER=1",
 		"DISABLE_INSTALLATION_CHECKS=1",
-		// The CLI is JavaScript, and what its optimising compilers take a session of seconds does not win back: two
-		// starts and seven turns took 9.0 to 10.4 s of CPU, and take 7.6 to 8.2 s (2.1.329).
+		// The CLI is JavaScript. In a session of some seconds its optimising compilers take more time than they save:
+		// two starts and seven turns took 9.0 to 10.4 s of CPU with them, and take 7.6 to 8.2 s without (2.1.329).
 		"BUN_JSC_useDFGJIT=0",
-		// Memory that is free stays with a process that ends soon: the thread that gives it back took a session 0.1 s.
+		// A process that ends soon need not return free memory: the thread that does took 0.1 s of a session.
 		"MIMALLOC_PURGE_DELAY=-1",
 	}
 	return h
 }
 
-// standIns makes a directory of programs that the CLI asks about the machine at each start, and has them know nothing:
-// dpkg whether the CLI is of a package, ps whether an editor runs, xdg-mime to open the CLI's links. No test looks at the
-// answers, which differ from machine to machine, and they took a session 0.4 s of CPU (2.1.329).
+// standIns makes a directory of programs in place of those that the CLI runs at each start: dpkg (does the CLI come from
+// a package?), ps (does an editor run?) and xdg-mime (which opens the CLI's links). The stand-ins answer nothing. No test
+// needs the answers, which differ from machine to machine, and the real programs took 0.4 s of CPU a session (2.1.329).
 func standIns(t testing.TB, root string) string {
 	t.Helper()
 	nothing, err := exec.LookPath("false")
@@ -95,9 +94,9 @@ func standIns(t testing.TB, root string) string {
 	return dir
 }
 
-// endProcesses kills what still runs in the home: background sessions and their supervisor, which
-// the CLI's agents view starts, outlive the pane. A process belongs to the home if its
-// environment says so. Without /proc nothing is found.
+// endProcesses kills the processes that still run in the home: the background sessions that the CLI's agents view
+// starts, and their supervisor, outlive the pane. It recognises them by CLAUDE_CONFIG_DIR in their environment. Without
+// /proc it finds none.
 func endProcesses(root string) {
 	mine := []byte("\x00CLAUDE_CONFIG_DIR=" + root + string(filepath.Separator))
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
@@ -107,7 +106,7 @@ func endProcesses(root string) {
 			continue
 		}
 		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && pid != os.Getpid() {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // the only error is that it is gone
+			_ = syscall.Kill(pid, syscall.SIGKILL) // fails only if the process has ended
 		}
 	}
 }
@@ -129,8 +128,8 @@ func (h Home) Trust(t testing.TB, dirs ...string) {
 	}
 }
 
-// Forget makes the home that of a person who has never started the CLI. It must be called before the CLI
-// is started.
+// Forget removes the CLI's state, as if nobody had ever started the CLI in this home. It must be called before the CLI is
+// started.
 func (h Home) Forget(t testing.TB) {
 	t.Helper()
 	if err := os.Remove(filepath.Join(h.ConfigDir, ".claude.json")); err != nil {

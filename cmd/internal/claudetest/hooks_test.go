@@ -20,8 +20,8 @@ import (
 	"github.com/understudyd/understudy/hooks/hookstest"
 )
 
-// TestHooks holds the hooks of the real CLI against the recording, which the tests of the scripted agent and of the
-// simulation use as well. With -update it writes the recording.
+// TestHooks compares the hooks of the real CLI with the recording, with which the tests of the scripted agent and of
+// the simulation compare theirs as well. With -update it writes the recording.
 func TestHooks(t *testing.T) {
 	t.Parallel()
 	s := newShow(t)
@@ -30,7 +30,7 @@ func TestHooks(t *testing.T) {
 	for _, act := range hookstest.Acts() {
 		play := plays[act.Name]
 		if play == nil {
-			t.Fatalf("nobody plays the scene %s: %s", act.Name, act.Does)
+			t.Fatalf("there is no function that plays the scene %s: %s", act.Name, act.Does)
 		}
 		ok := t.Run(act.Name, func(t *testing.T) {
 			s.begin(t)
@@ -42,7 +42,7 @@ func TestHooks(t *testing.T) {
 			got.Scenes = append(got.Scenes, scene)
 		})
 		if !ok {
-			t.Fatal("what comes after a scene that failed is another story")
+			t.Fatal("a scene before has failed, so the CLI is not in the state that this one needs")
 		}
 		if s.x.terminal != nil {
 			s.x.t = t
@@ -68,7 +68,7 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// lineDiff shows where two texts part.
+// lineDiff returns the first lines in which two texts differ.
 func lineDiff(want, got string) string {
 	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
 	i := 0
@@ -79,10 +79,10 @@ func lineDiff(want, got string) string {
 	return "the recording:\n" + strings.Join(w[from:min(i+12, len(w))], "\n") + "\nthe CLI:\n" + strings.Join(g[from:min(i+12, len(g))], "\n")
 }
 
-// show is where the scenes are played: three sessions of the CLI one after the other in one home, and a one-shot.
+// show plays the scenes: in three sessions of the CLI, one after the other in one home, and in a one-shot.
 type show struct {
-	t        *testing.T // of the scene
-	whole    *testing.T // of all scenes
+	t        *testing.T // test of the current scene
+	whole    *testing.T // test of all scenes
 	api      *claudetest.FakeAPI
 	home     claudetest.Home
 	hooks    *hookLog
@@ -92,7 +92,7 @@ type show struct {
 	nags     bool
 
 	mu     sync.Mutex
-	answer func(hookCall) string // of the scene; nil: hooks say nothing
+	answer func(hookCall) string // the scene's answers to hooks; nil for none
 }
 
 func newShow(t *testing.T) *show {
@@ -128,8 +128,8 @@ func (s *show) answers(answer func(hookCall) string) {
 	s.answer = answer
 }
 
-// payloads are the hooks of the scene. The reminder of a dialog, which comes six seconds after it, is left out where the
-// scene does not wait for it: a busy machine may take as long.
+// payloads returns the payloads of the scene's hooks. Six seconds after a dialog the CLI sends a reminder. payloads leaves
+// it out if the scene does not wait for it, because on a busy machine any scene may take that long.
 func (s *show) payloads() (out [][]byte) {
 	for _, c := range s.hooks.all()[s.from:] {
 		if c.Event != "Notification" || s.nags {
@@ -139,7 +139,7 @@ func (s *show) payloads() (out [][]byte) {
 	return out
 }
 
-// await waits until the scene has had so many hooks of an event.
+// await waits until the scene has had n hooks of an event.
 func (s *show) await(event string, n int) {
 	s.t.Helper()
 	poll(s.t, event, func() bool {
@@ -153,7 +153,7 @@ func (s *show) await(event string, n int) {
 	})
 }
 
-// open starts a session, whose command line is that of the daemon's, with further arguments.
+// open starts a session with the command line that the daemon uses, and further arguments.
 func (s *show) open(change func(*runtimes.Spec), args ...string) {
 	s.x = openIn(s.whole, s.home, s.api, s.hooks, sessionConfig{change: change, args: args, allow: func(h claudetest.Home) []string {
 		return []string{"Edit(/" + h.Workdir + "/**)", "Bash(cat *)"}
@@ -163,7 +163,7 @@ func (s *show) open(change func(*runtimes.Spec), args ...string) {
 	s.x.idle()
 }
 
-// turn has the model answer a prompt as the script says, and waits for so many Stops.
+// turn delivers a prompt, which the model answers by the script, and waits for that many Stops.
 func (s *show) turn(prompt string, script claudetest.Script, stops int) {
 	s.api.SetScript(script)
 	s.x.deliver(prompt)
@@ -180,7 +180,7 @@ func (s *show) ended() {
 
 var choiceNo = regexp.MustCompile(`(\d)\. No`)
 
-// asked has the model use a tool that needs permission, and waits for the dialog.
+// asked delivers a prompt at which the model uses a tool that needs permission, and waits for the dialog.
 func (s *show) asked(prompt string) {
 	s.api.SetScript(claudetest.Ask(prompt, bash("touch asked"), claudetest.Says("done")))
 	s.x.deliver(prompt)
@@ -189,8 +189,9 @@ func (s *show) asked(prompt string) {
 	s.x.until("the dialog", func(s runtimes.Screen, _ string) bool { return strings.HasPrefix(s.Dialog, "permission: ") })
 }
 
-// reply answers a dialog. One that has just opened takes no answer for a moment: it is pressed again after a time in which
-// the CLI has read its keys on any machine, since an answer that comes twice is typed into the composer.
+// reply answers a dialog. A dialog that has just opened ignores keys for a moment, so reply presses the key again. It
+// waits before that until the CLI must have read the first key on any machine, because a second answer would be typed into
+// the composer.
 func (s *show) reply(key func(screen string) string) {
 	const unheard = 20 * time.Second
 	next := time.Now().Add(2 * settles)
@@ -203,14 +204,14 @@ func (s *show) reply(key func(screen string) string) {
 	})
 }
 
-// pipe makes a pipe from which a command reads for as long as the returned function was not called.
+// pipe makes a named pipe. A command that reads from it ends when finish is called.
 func (s *show) pipe(name string) (path string, finish func()) {
 	path = filepath.Join(s.home.Workdir, name)
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		s.t.Fatal(err)
 	}
 	return path, func() {
-		f, err := os.OpenFile(path, os.O_WRONLY, 0) // waits for the reader
+		f, err := os.OpenFile(path, os.O_WRONLY, 0) // blocks until the command reads
 		if err == nil {
 			err = f.Close()
 		}
@@ -220,15 +221,15 @@ func (s *show) pipe(name string) (path string, finish func()) {
 	}
 }
 
-// bash is a command as models mostly give it, without a word of the background.
+// bash returns a call of the Bash tool as models mostly make it: without the field run_in_background.
 func bash(command string) claudetest.Reply {
 	return claudetest.Reply{Tool: "Bash", Input: map[string]any{"command": command, "description": "test"}}
 }
 
-// summary is the model's answer to what a compaction asks of it.
+// summary answers the request of a compaction.
 var summary = claudetest.Says("<summary>All was said.</summary>")
 
-// block is what has a turn go on, or refuses.
+// block returns answers that block the hooks of an event for which also, if it is not nil, is true.
 func block(event string, also func(hookCall) bool) func(hookCall) string {
 	return func(c hookCall) string {
 		if c.Event != event || also != nil && !also(c) {
@@ -238,7 +239,7 @@ func block(event string, also func(hookCall) bool) func(hookCall) string {
 	}
 }
 
-// plays are the scenes.
+// plays returns the functions that play the scenes, by name.
 func (s *show) plays() map[string]func() {
 	all := map[string]func(){
 		"start": func() { s.open(nil) },
@@ -314,7 +315,7 @@ func (s *show) permissions() map[string]func() {
 				s.t.Fatal("the dialog has no No")
 			}
 			s.reply(func(screen string) string {
-				if strings.Contains(screen, "❯ "+no[0]) { // a number alone is enough, unless the dialog has just opened
+				if strings.Contains(screen, "❯ "+no[0]) { // the number alone selects, unless the dialog has just opened
 					return "Enter"
 				}
 				return no[1]
@@ -329,7 +330,7 @@ func (s *show) permissions() map[string]func() {
 	}
 }
 
-// twoAtOnce are the scenes in which something happens while a turn or a task runs.
+// twoAtOnce returns the scenes in which something happens while a turn or a task runs.
 func (s *show) twoAtOnce() map[string]func() {
 	busy := func(prompt string) {
 		s.api.SetScript(func(claudetest.Request) claudetest.Reply {
@@ -394,7 +395,7 @@ func (s *show) failures() map[string]func() {
 }
 
 func (s *show) fullContexts() map[string]func() {
-	full := func() { // as far as the CLI knows
+	full := func() { // the API reports so much usage that the CLI takes its context for full
 		s.turn("fill it", func(claudetest.Request) claudetest.Reply { return claudetest.Reply{Text: "OK", InputTokens: 975_000} }, 1)
 		s.from = len(s.hooks.all())
 	}
@@ -412,7 +413,7 @@ func (s *show) fullContexts() map[string]func() {
 	}
 }
 
-// remind has the CLI remind people soon that it waits for them.
+// remind makes the CLI remind people sooner that it waits for them.
 func (s *show) remind() {
 	path := filepath.Join(s.home.ConfigDir, ".claude.json")
 	text, err := os.ReadFile(path)
@@ -432,7 +433,7 @@ func (s *show) remind() {
 	}
 }
 
-// print asks a copy of the session as the daemon does, but for the hooks, which are those of the other scenes.
+// print asks a copy of the session as the daemon does, except that the hooks are those of the other scenes.
 func (s *show) print() {
 	argv, stdin, err := runtimes.Claude().Fork(runtimes.ForkSpec{Command: []string{claudetest.Install(s.t)}, SessionID: sessionID,
 		SettingsJSON: s.hooks.settings(s.t, nil), Prompt: "Write a handoff document."})

@@ -15,18 +15,17 @@ import (
 	"testing"
 )
 
-// Version is the CLI that the tests are pinned to. The golden screens under daemon/runtimes/testdata and
-// the recording of its hooks in hooks/hookstest come from the same one: after a change here, run
+// Version is the version of the CLI to which the tests are pinned. The golden screens under daemon/runtimes/testdata and
+// the recording of its hooks in hooks/hookstest come from the same version: after a change here, run
 //
 //	go test -tags e2e ./cmd/internal/claudetest -run 'TestScreens|TestHooks' -update
 const Version = "2.1.329"
 
 var installed = sync.OnceValues(install)
 
-// Install returns the absolute path of the pinned CLI. The first call on a machine takes it from
-// the npm registry (one native binary, about 380 MB) into the cache: $UNDERSTUDY_CACHE, else the
-// user's cache directory, else a directory of our own below the temporary one. The test fails
-// when the CLI is neither cached nor to be had.
+// Install returns the absolute path of the pinned CLI. The first call on a machine installs it from the npm registry (one
+// native binary, about 380 MB) into the cache: $UNDERSTUDY_CACHE, else the user's cache directory, else a directory of our
+// own below the temporary one. The test fails if the CLI is not cached and cannot be installed.
 func Install(t testing.TB) string {
 	t.Helper()
 	path, err := installed()
@@ -36,8 +35,7 @@ func Install(t testing.TB) string {
 	return path
 }
 
-// install may run in several processes at once: each fetches into a directory of its own, and
-// one rename wins.
+// install may run in several processes at once: each installs into a directory of its own, and one rename wins.
 func install() (string, error) {
 	platform, err := npmPlatform(runtime.GOOS, runtime.GOARCH)
 	if err != nil {
@@ -67,7 +65,7 @@ func install() (string, error) {
 		return "", fmt.Errorf("%s@%s from npm: %w", pkg, Version, err)
 	}
 	if err := os.Rename(fetched, home); err != nil {
-		// Somebody else was first, or an unusable installation is in the way.
+		// Another process was first, or a broken installation is in the way.
 		if checkVersion(cli) == nil {
 			return cli, nil
 		}
@@ -102,7 +100,7 @@ func cacheDir(getenv func(string) string, userCache func() (string, error)) (str
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("cache directory: %w: set UNDERSTUDY_CACHE to a directory that you may write to", err)
 	}
-	// What lies here is executed, and /tmp is everybody's.
+	// The tests execute what is in this directory, and anybody can write to /tmp.
 	info, err := os.Stat(dir)
 	if err != nil {
 		return "", fmt.Errorf("cache directory: %w", err)
@@ -118,7 +116,7 @@ func npmInstall(dir, pkg string) error {
 	if err != nil {
 		return fmt.Errorf("the end-to-end tests install %s with npm, and there is no npm in PATH: install Node.js with npm", pkg)
 	}
-	// No scripts are run, and the cache goes away with dir: it would hold the 380 MB again.
+	// npm runs no scripts of the package. Its cache is inside dir and removed with it, because it holds the 380 MB again.
 	cmd := exec.Command(npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-save",
 		"--loglevel=error", "--prefix", dir, "--cache", filepath.Join(dir, "npm-cache"), pkg)
 	cmd.Dir = dir

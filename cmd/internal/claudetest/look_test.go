@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// look is a tmux client that shows the screen of the only pane again and again: a client for each look would take more
-// CPU than the CLI itself. It speaks the control mode, in which a client has no size and does not change the pane's.
+// look is a tmux client that captures the screen of the only pane again and again. A client for each capture would take
+// more CPU than the CLI itself. The client uses the control mode: it has no size then and does not change the pane's.
 type look struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
@@ -33,7 +33,7 @@ func newLook(sock string) (*look, error) {
 		return nil, err
 	}
 	l := &look{cmd, in, bufio.NewReader(out)}
-	if _, err := l.answer(); err != nil { // to attach-session
+	if _, err := l.answer(); err != nil { // the answer to attach-session
 		return nil, errors.Join(err, l.close())
 	}
 	return l, nil
@@ -46,8 +46,8 @@ func (l *look) screen() (string, error) {
 	return l.answer()
 }
 
-// answer is what the next command prints, which stands between %begin and %end. What the client is told besides stands
-// outside of them.
+// answer returns the output of the next command, the lines between %begin and %end. It skips tmux's notifications, which
+// come outside of them.
 func (l *look) answer() (string, error) {
 	var text strings.Builder
 	begun := ""

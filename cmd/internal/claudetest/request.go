@@ -55,7 +55,7 @@ func (c *Content) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// text joins the text blocks by newlines.
+// text returns the text blocks, joined by newlines.
 func (c Content) text() string {
 	var parts []string
 	for _, b := range c {
@@ -66,15 +66,14 @@ func (c Content) text() string {
 	return strings.Join(parts, "\n")
 }
 
-// SystemText is the system prompt.
+// SystemText returns the system prompt.
 func (r Request) SystemText() string { return r.System.text() }
 
-// UserTexts are the texts of the user-role messages, oldest first, one entry per text block. Tool
-// results are left out; the client's own <system-reminder> blocks are not, because hook output
-// arrives inside them.
+// UserTexts returns the text blocks of the user's messages, the oldest first. It leaves out tool results, but not the
+// client's own <system-reminder> blocks, because hook output arrives inside them.
 func (r Request) UserTexts() []string { return userTexts(r.Messages) }
 
-// NewTexts are the user texts since the model's last answer: what it is asked now.
+// NewTexts returns the user's texts since the model's last answer.
 func (r Request) NewTexts() []string {
 	from := 0
 	for i, m := range r.Messages {
@@ -85,7 +84,7 @@ func (r Request) NewTexts() []string {
 	return userTexts(r.Messages[from:])
 }
 
-// Wrote tells whether the conversation already has a Write call for the path.
+// Wrote reports whether the conversation has a Write call for the path.
 func (r Request) Wrote(path string) bool {
 	for _, m := range r.Messages {
 		for _, b := range m.Content {

@@ -14,7 +14,7 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
-var update = flag.Bool("update", false, "write what the real CLI does: its screens to daemon/runtimes/testdata/screens, its hooks to hooks/hookstest/testdata")
+var update = flag.Bool("update", false, "record the real CLI: write its screens to daemon/runtimes/testdata/screens and its hooks to hooks/hookstest/testdata")
 
 const screensDir = "../../../daemon/runtimes/testdata/screens"
 
@@ -28,10 +28,10 @@ type scene struct {
 	status string // what the status line prints
 	setup  func(*testing.T, claudetest.Home)
 	play   func(*terminal)
-	// first: the scene needs a CLI that has just started. last: no scene can come after it. One with arguments, variables
-	// or a setup of its own is both.
+	// first is true if the scene needs a CLI that has just started, last if no scene can come after it in the same CLI.
+	// A scene with its own arguments, variables or setup is both.
 	first, last bool
-	follows     bool // goes on from the screen of the scene before
+	follows     bool // the scene goes on from the screen of the one before
 }
 
 func (sc scene) size() [2]int {
@@ -41,19 +41,18 @@ func (sc scene) size() [2]int {
 	return [2]int{120, 40}
 }
 
-// own tells whether the scene shares the CLI with no other.
+// own reports whether the scene needs a CLI of its own.
 func (sc scene) own() bool { return sc.setup != nil || len(sc.args) > 0 || len(sc.env) > 0 }
 
-// oddStatus looks like all that a screen is read by: a composer with a draft between its rules, a
-// running turn, a dialog.
+// oddStatus is a status line that looks like everything that ReadScreen looks for: a composer with a draft between its
+// rules, a running turn, a dialog.
 var oddStatus = strings.Repeat("─", 300) + "\n\x1b[31m❯\u00a0rm -rf\x1b[0m\n" + strings.Repeat("─", 300) +
 	"\n\x1b[1;33mDo you want to proceed?\x1b[0m ❯ 1. Yes · esc to interrupt · draft stashed"
 
-// statusScenes are shown with a status line as well.
+// statusScenes are the scenes that TestScreensWithStatusLine plays.
 var statusScenes = []string{"idle", "draft_narrow", "stashed", "busy_narrow", "busy_draft", "permission_write", "exit_tasks"}
 
-// withStatus gives the scenes of these names a status line. What is read of the screen stays the
-// same.
+// withStatus returns the scenes of these names with a status line. ReadScreen must read the same from them.
 func withStatus(all []scene, suffix, status string, names ...string) (out []scene) {
 	for _, sc := range all {
 		if slices.Contains(names, sc.name) {
@@ -78,7 +77,7 @@ func submit(text string) func(*terminal) {
 	return func(x *terminal) { x.ready(); x.deliver(text) }
 }
 
-// busy has the model's turn begin.
+// busy begins a turn of the model.
 func busy(x *terminal) {
 	before := len(x.api.Requests())
 	submit("work")(x)
@@ -128,7 +127,7 @@ func scenes() []scene {
 	}
 }
 
-// firstScenes each need a home or a command line of their own.
+// firstScenes returns the scenes that need a home or a command line of their own.
 func firstScenes() []scene {
 	return []scene{
 		{name: "trust", setup: func(t *testing.T, h claudetest.Home) { h.Trust(t) }},
@@ -151,13 +150,13 @@ func firstScenes() []scene {
 	}
 }
 
-// statusFile is what the status line prints.
+// statusFile is the file that the status line prints.
 func statusFile(h claudetest.Home) string { return filepath.Join(h.Dir, "status") }
 
-// statusSettings are settings with a status line.
+// statusSettings returns settings with a status line.
 func statusSettings(h claudetest.Home) string {
 	return `{"statusLine":{"type":"command","command":"cat ` + statusFile(h) + `"}}`
 }
 
-// firstStart has the CLI find no settings at all.
+// firstStart is a setup: the CLI has never been started before.
 func firstStart(t *testing.T, h claudetest.Home) { h.Forget(t) }

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Reply is what the fake model answers to one request: an error, or a text, or a tool call, or
-// texts and then a tool call.
+// Reply is the fake model's answer to one request: an error, or texts, or a tool call, or texts and then a tool call.
 type Reply struct {
 	Text  string
 	More  []string       // further blocks of text
@@ -17,12 +16,12 @@ type Reply struct {
 	Status int    // an HTTP error instead of an answer, such as 400 or 529
 	Error  string // its message
 
-	InputTokens int // usage to report; 0 is a small number
-	// Hold streams the first half of Text and then waits for [FakeAPI.Release].
+	InputTokens int // usage to report; 0 stands for a small number
+	// Hold makes the fake stream the first half of Text and then wait for [FakeAPI.Release].
 	Hold bool
 }
 
-// Script decides the answer to a request. It must not block.
+// Script returns the answer to a request. It must not block.
 type Script func(Request) Reply
 
 // Document is a handoff document with the four headings.
@@ -41,9 +40,8 @@ None.
 Continue with the renderer.
 `
 
-// WritesDocument is the model that does as it is told: asked to write to an absolute path that
-// ends in .md (see [Instruction]), it calls Write with the document, once per path, and then
-// stops. Everything else it answers with "OK".
+// WritesDocument is a model that obeys: if a text asks it to write to an absolute path that ends in .md (see
+// [Instruction]), it calls Write with the document, once per path, and then stops. It answers "OK" to everything else.
 func WritesDocument(document string) Script {
 	return func(r Request) Reply {
 		for _, text := range r.NewTexts() {
@@ -55,10 +53,10 @@ func WritesDocument(document string) Script {
 	}
 }
 
-// WritesNothing is the model that ignores its instructions: it answers "OK" to everything.
+// WritesNothing is a model that ignores its instructions: it answers "OK" to everything.
 func WritesNothing() Script { return Says("OK") }
 
-// Says answers the same text to everything.
+// Says is a model that answers the same text to everything.
 func Says(text string) Script { return func(Request) Reply { return Reply{Text: text} } }
 
 // Write is a call of the Write tool.
@@ -73,18 +71,18 @@ func Bash(command string, background bool) Reply {
 	}}
 }
 
-// Skill is a call of the Skill tool: the model runs a command of the CLI's.
+// Skill is a call of the Skill tool, by which the model runs a command of the CLI.
 func Skill(name, args string) Reply {
 	return Reply{Tool: "Skill", Input: map[string]any{"skill": name, "args": args}}
 }
 
-// Fails answers everything with an API error.
+// Fails is a model that answers everything with an error of the API.
 func Fails(status int, message string) Script {
 	return func(Request) Reply { return Reply{Status: status, Error: message} }
 }
 
-// Ask calls for tool when a new user text contains marker and the call has not been made yet in
-// this turn, and otherwise does what next says.
+// Ask answers with reply if a new user text contains marker and the model has not made reply's call in this turn yet.
+// Otherwise it answers with next.
 func Ask(marker string, reply Reply, next Script) Script {
 	return func(r Request) Reply {
 		for _, text := range r.NewTexts() {
@@ -96,12 +94,13 @@ func Ask(marker string, reply Reply, next Script) Script {
 	}
 }
 
-// A path ends at white space, quotes or brackets: an instruction may put it into any of them.
+// instruction matches "write" and the first path behind it. The path ends at white space, a quote or a bracket, because
+// an instruction may put it between any of these.
 var instruction = regexp.MustCompile("(?is)\\bwrite\\b.*?[\\s\"'`<(](/[^\\s\"'`<>()]+?\\.md)\\b")
 
-// Instruction finds the absolute path that a text asks to write to: the first one that ends in
-// .md after the word "write". A text that names a context file (*.context.md) is a successor's
-// briefing, which names the same document in order to have it read.
+// Instruction returns the absolute path to which a text asks to write: the first path behind the word "write" that ends
+// in .md. It finds none in a text that names a context file (*.context.md): such a text briefs a successor, which is to
+// read the document.
 func Instruction(text string) (path string, ok bool) {
 	if strings.Contains(text, ".context.md") {
 		return "", false
@@ -113,11 +112,10 @@ func Instruction(text string) (path string, ok bool) {
 	return m[1], true
 }
 
-// A heading that is asked for is in a line of prose or an item of a list; one that is written has a
-// line of its own.
+// heading matches a heading anywhere in a line, because a text that asks for headings names them in prose or in a list.
 var heading = regexp.MustCompile(`## ([A-Z][A-Za-z]*(?: [A-Z][A-Za-z]*)*)`)
 
-// Headings are the headings of the second level that a text names, in order.
+// Headings returns the headings of the second level that a text names, in order.
 func Headings(text string) (names []string) {
 	for _, m := range heading.FindAllStringSubmatch(text, -1) {
 		names = append(names, m[1])

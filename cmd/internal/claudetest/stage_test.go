@@ -16,7 +16,7 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
-// TestScreens and the tests named after it hold what ReadScreen says of the real CLI against want.json, which the golden
+// TestScreens and the tests after it compare what ReadScreen reads from the real CLI with want.json, which the golden
 // test of daemon/runtimes uses as well. With -update they write the golden screens.
 func TestScreens(t *testing.T) { performAll(t, inOrder(scenes())) }
 
@@ -27,7 +27,7 @@ func TestScreensWithStatusLine(t *testing.T) {
 		withStatus(scenes(), "_odd_status", oddStatus, statusScenes...)...)))
 }
 
-// inOrder has few sessions do for all scenes.
+// inOrder orders the scenes so that few sessions are needed.
 func inOrder(all []scene) []scene {
 	turn := func(sc scene) int {
 		switch {
@@ -42,7 +42,7 @@ func inOrder(all []scene) []scene {
 	return all
 }
 
-// performAll performs scenes in the order given.
+// performAll performs scenes in the given order.
 func performAll(t *testing.T, all []scene) {
 	t.Parallel()
 	raw, err := os.ReadFile(filepath.Join(screensDir, "want.json"))
@@ -65,11 +65,11 @@ func performAll(t *testing.T, all []scene) {
 	}
 }
 
-// stage is where scenes are performed, one after the other in one session of the CLI. A scene that fails ends the
-// session, so that the next one has another.
+// stage performs scenes, one after the other in one session of the CLI. A scene that fails ends the session, so that the
+// next scene gets another one.
 type stage struct {
-	t    *testing.T // of all scenes
-	x    *terminal  // nil: no session
+	t    *testing.T // test of all scenes
+	x    *terminal  // the session; nil if there is none
 	api  *claudetest.FakeAPI
 	home claudetest.Home
 	size [2]int
@@ -82,14 +82,14 @@ func (s *stage) perform(t *testing.T, sc scene, followed bool, want runtimes.Scr
 	fresh := s.x == nil
 	switch {
 	case fresh && sc.follows:
-		t.Fatal("the scene before has failed")
+		t.Fatal("the scene before, from which this one goes on, has failed")
 	case fresh:
 		s.open(t, sc)
 	}
 	s.x.t = t
 	defer func() {
 		switch {
-		case t.Failed(), !followed && (sc.last || sc.own() || sc.follows || *update): // a golden screen shows nothing of another scene
+		case t.Failed(), !followed && (sc.last || sc.own() || sc.follows || *update): // a golden screen must show nothing of an earlier scene
 			s.close()
 		default:
 			s.x.t = s.t
@@ -139,7 +139,8 @@ func (s *stage) close() {
 	s.x = nil
 }
 
-// change gives the session the size and the status line of the scene, and an empty conversation if it is not to go on.
+// change gives the session the size and the status line of the scene. Unless the scene follows another one, change empties
+// the conversation.
 func (s *stage) change(sc scene) {
 	s.x.t.Helper()
 	if sc.size() != s.size {
@@ -151,7 +152,7 @@ func (s *stage) change(sc scene) {
 	}
 	s.setStatus(s.x.t, sc)
 	s.clear()
-	if sc.status != "" { // the CLI prints it a moment later; its end tells which it is
+	if sc.status != "" { // the CLI prints it a moment later; each status line has its own end
 		const end = len("draft stashed")
 		s.x.shows(sc.status[len(sc.status)-end:])
 	}
@@ -164,7 +165,7 @@ func (s *stage) setStatus(t *testing.T, sc scene) {
 	}
 }
 
-// clear leaves what a scene has come to: the next one begins with an empty composer in an empty conversation.
+// clear brings the session back to an empty composer in an empty conversation.
 func (s *stage) clear() {
 	s.x.t.Helper()
 	s.api.SetScript(claudetest.Says("OK"))
@@ -175,7 +176,7 @@ func (s *stage) clear() {
 		if now != last {
 			last, still = now, time.Now()
 		}
-		if time.Since(still) < settles { // half a picture; or a key, read together with the one before, is another key
+		if time.Since(still) < settles { // the screen may be half drawn, and two keys that the CLI reads at once can mean another key
 			return false
 		}
 		r, err := s.x.registry()
@@ -192,7 +193,7 @@ func (s *stage) clear() {
 		default:
 			return now.Composer
 		}
-		if key != pressed { // a second C-c would end the CLI
+		if key != pressed { // not twice: a second C-c would end the CLI
 			s.x.keys(key)
 			pressed, still = key, time.Now()
 		}
@@ -207,7 +208,7 @@ func (s *stage) clear() {
 	})
 }
 
-// sessionID is that of the conversation; "" while the CLI writes it down.
+// sessionID returns the session id in the registry, "" while the CLI writes the entry.
 func (x *terminal) sessionID() string {
 	r, err := x.registry()
 	if err != nil {
@@ -223,10 +224,10 @@ func (x *terminal) shows(text string) {
 	x.until("the text "+text, func(_ runtimes.Screen, screen string) bool { return strings.Contains(screen, text) })
 }
 
-// settles is for how long a screen stays the same before it is believed.
+// settles is how long a screen must stay the same before a test believes it.
 const settles = 200 * time.Millisecond
 
-// settled waits until ReadScreen has said the same for a while, and compares that.
+// settled waits until ReadScreen has read the same for a while, and compares that with want.
 func (x *terminal) settled(want runtimes.Screen) string {
 	x.t.Helper()
 	var got runtimes.Screen
@@ -242,7 +243,7 @@ func (x *terminal) settled(want runtimes.Screen) string {
 		<-tick.C
 		screen = x.screen()
 		now := runtimes.Claude().ReadScreen(screen)
-		now.Row = "" // want.json is of what the row means, not of the row: an empty composer proposes now this, now that
+		now.Row = "" // not compared: the row of an empty composer shows changing proposals
 		if now != got {
 			got, same = now, time.Now()
 		}

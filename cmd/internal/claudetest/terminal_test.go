@@ -23,8 +23,8 @@ import (
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
-// hookVariable makes this test binary a hook command: it hands what it got to the URL and prints
-// the answer.
+// hookVariable makes this test binary a hook command: it sends its payload to the URL in the variable and prints the
+// answer.
 const hookVariable = "CLAUDETEST_HOOK_URL"
 
 func TestMain(m *testing.M) {
@@ -64,14 +64,14 @@ func runHook(url string) {
 		return
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(os.Stdout, resp.Body) // the CLI then gets no answer, and the test sees that
+	_, _ = io.Copy(os.Stdout, resp.Body) // if it fails, the CLI gets no answer, and the test notices that
 }
 
 // hookLog receives the hook calls of one CLI.
 type hookLog struct {
 	url    string
 	answer func(hookCall) string // may be nil
-	events []string              // nil: those of most tests
+	events []string              // nil for the events of most tests
 
 	mu      sync.Mutex
 	calls   []hookCall
@@ -136,7 +136,7 @@ func event(name string) func(hookCall) bool {
 	return func(c hookCall) bool { return c.Event == name }
 }
 
-// settings are the hooks of these tests, plus further top-level keys.
+// settings returns settings with the hooks of these tests, and further top-level keys.
 func (l *hookLog) settings(t *testing.T, more map[string]any) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -167,13 +167,13 @@ type terminal struct {
 	t    *testing.T
 	sock string
 	home claudetest.Home
-	pid  int                 // of the CLI
-	look *look               // nil until the pane is there
-	api  *claudetest.FakeAPI // of a stage
-	end  func()              // ends all of it, at the latest with the test
+	pid  int                 // process of the CLI
+	look *look               // nil until the pane exists
+	api  *claudetest.FakeAPI // set on a stage
+	end  func()              // ends everything; called at the end of the test too
 }
 
-// start runs the CLI in a pane of the given size. extra is appended to the environment.
+// start runs the CLI in a pane of the given size, with extra variables in its environment.
 func start(t *testing.T, home claudetest.Home, size [2]int, extra []string, args ...string) *terminal {
 	t.Helper()
 	cli := claudetest.Install(t)
@@ -199,7 +199,7 @@ func start(t *testing.T, home claudetest.Home, size [2]int, extra []string, args
 			if x.t.Failed() {
 				x.t.Logf("last screen:\n%s", x.screen())
 			}
-			_ = x.look.close() // the end of its server ends it as well
+			_ = x.look.close() // an error does not matter: the client also ends with its server
 		}
 		x.tmux("kill-server")
 		waitGone(x.t, server)
@@ -210,7 +210,7 @@ func start(t *testing.T, home claudetest.Home, size [2]int, extra []string, args
 	t.Cleanup(func() { x.end() })
 	argv := append([]string{"new-session", "-d", "-x", strconv.Itoa(size[0]), "-y", strconv.Itoa(size[1]),
 		"-c", home.Workdir, "-P", "-F", "#{pane_pid}", "--", cli}, args...)
-	if len(args) == 0 { // a single word would go through a shell
+	if len(args) == 0 { // tmux would pass a single word to a shell
 		t.Fatal("start needs arguments for the CLI")
 	}
 	if x.pid, err = strconv.Atoi(strings.TrimSpace(x.tmux(argv...))); err != nil {
@@ -230,7 +230,7 @@ func (x *terminal) tmux(args ...string) string {
 func (x *terminal) tmuxIn(stdin string, args ...string) string {
 	x.t.Helper()
 	cmd := exec.Command("tmux", append([]string{"-u", "-S", x.sock, "-f", "/dev/null"}, args...)...)
-	cmd.Env = x.home.Environ // a pane's PATH is that of the client which makes it
+	cmd.Env = x.home.Environ // a pane gets the PATH of the client that makes it
 	cmd.Stdin = strings.NewReader(stdin)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -253,12 +253,12 @@ func (x *terminal) keys(keys ...string) { x.tmux(append([]string{"send-keys", "-
 // paste puts text into the composer and leaves it there.
 func (x *terminal) paste(text string) { x.guarded(text, "paste-buffer -dpr -b t") }
 
-// deliver is what the daemon does: one list that stashes a human's draft, pastes and submits.
+// deliver types as the daemon does: one list of tmux commands that stashes a person's draft, pastes and submits.
 func (x *terminal) deliver(text string) {
 	x.guarded(text, "send-keys C-s ; paste-buffer -dpr -b t ; send-keys Enter")
 }
 
-// guarded runs the list only in a living pane: paste-buffer into a dead one ends tmux 3.3a.
+// guarded runs a list only in a living pane, because paste-buffer into a dead one ends tmux 3.3a.
 func (x *terminal) guarded(text, list string) {
 	x.t.Helper()
 	out := x.tmuxIn(text, "load-buffer", "-b", "t", "-", ";",
@@ -268,10 +268,10 @@ func (x *terminal) guarded(text, list string) {
 	}
 }
 
-// lookEvery is how often a test looks at the screen, which takes a process of tmux.
+// lookEvery is how often a test captures the screen.
 const lookEvery = 80 * time.Millisecond
 
-// until polls the screen until ok.
+// until polls the screen until ok is true.
 func (x *terminal) until(what string, ok func(runtimes.Screen, string) bool) {
 	x.t.Helper()
 	pollEvery(x.t, lookEvery, what, func() bool {
@@ -301,7 +301,7 @@ func (x *terminal) untilStatus(want runtimes.Status) {
 	})
 }
 
-// alive is false for a zombie as well: tmux 3.3a may leave one until its next SIGCHLD.
+// alive reports whether a process runs. It is false for a zombie, which tmux 3.3a may leave until its next SIGCHLD.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
