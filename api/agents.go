@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -26,11 +27,11 @@ type stopRequest struct {
 	Force bool `json:"force"`
 }
 
-// contextRequest is what an agent's status line says of its context window.
+// contextRequest is an agent's report about its context window, from its status line.
 type contextRequest struct {
 	SessionID string `json:"session_id"`
 	Tokens    int64  `json:"tokens"`
-	Limit     int64  `json:"limit"` // tokens that the window holds
+	Limit     int64  `json:"limit"` // how many tokens the window can hold
 }
 
 func (s *Server) createAgent(c echo.Context) error {
@@ -44,7 +45,7 @@ func (s *Server) createAgent(c echo.Context) error {
 	return reply(c, http.StatusCreated, agent, err)
 }
 
-// active is the state filter for agents that have not ended, whatever they do.
+// active is the state filter for all agents that have not ended.
 const active = "active"
 
 func (s *Server) listAgents(c echo.Context) error {
@@ -64,12 +65,7 @@ func (s *Server) listAgents(c echo.Context) error {
 }
 
 func (s *Server) showAgent(c echo.Context) error {
-	id, err := pathID(c)
-	if err != nil {
-		return err
-	}
-	agent, err := s.Daemon.Agent(c.Request().Context(), id)
-	return reply(c, http.StatusOK, agent, err)
+	return replyOne(c, http.StatusOK, s.Daemon.Agent)
 }
 
 func (s *Server) assignPersona(c echo.Context) error {
@@ -89,32 +85,25 @@ func (s *Server) assignPersona(c echo.Context) error {
 }
 
 func (s *Server) resumeAgent(c echo.Context) error {
-	id, err := pathID(c)
-	if err != nil {
-		return err
-	}
-	if err := decode(c, &struct{}{}); err != nil {
-		return err
-	}
-	agent, err := s.Daemon.ResumeAgent(c.Request().Context(), id)
-	return reply(c, http.StatusCreated, agent, err)
+	return replyOne(c, http.StatusCreated, func(ctx context.Context, id int64) (daemon.Agent, error) {
+		if err := decode(c, &struct{}{}); err != nil {
+			return daemon.Agent{}, err
+		}
+		return s.Daemon.ResumeAgent(ctx, id)
+	})
 }
 
 func (s *Server) stopAgent(c echo.Context) error {
-	id, err := pathID(c)
-	if err != nil {
-		return err
-	}
-	var in stopRequest
-	if err := decode(c, &in); err != nil {
-		return err
-	}
-	agent, err := s.Daemon.StopAgent(c.Request().Context(), id, in.Force)
-	return reply(c, http.StatusAccepted, agent, err)
+	return replyOne(c, http.StatusAccepted, func(ctx context.Context, id int64) (daemon.Agent, error) {
+		var in stopRequest
+		if err := decode(c, &in); err != nil {
+			return daemon.Agent{}, err
+		}
+		return s.Daemon.StopAgent(ctx, id, in.Force)
+	})
 }
 
-// reportContext answers with nothing: a report of a session that is over is as good as one that
-// counts.
+// reportContext answers with {}, also if the domain ignores the report because it is about another session.
 func (s *Server) reportContext(c echo.Context) error {
 	id, err := pathID(c)
 	if err != nil {

@@ -258,11 +258,11 @@ func TestPersonas(t *testing.T) {
 func TestHooks(t *testing.T) {
 	t.Parallel()
 	h, ctx := build(t, nil), t.Context()
-	// The hook command's own client is the other half of this contract.
+	// The hook command sends its hooks with this client.
 	envelope := hooks.Envelope{Key: hooks.NewKey(time.Now()), Event: hooks.SessionStart, At: time.Now(), Launch: "secret",
 		Body: json.RawMessage(`{"hook_event_name": "SessionStart", "session_id": "5c6b4a3e-0000-4000-8000-000000000009", "cwd": "/", "source": "startup", "new_in_2.2": [1]}`)}
 	h.launched("secret", "before", nil)
-	for range 2 { // a hook that comes again does no harm
+	for range 2 { // the second time the same hook comes again
 		must(hooks.Send(ctx, h.hook, envelope))(t)
 	}
 	agents := must(h.client.Agents(ctx, ListOptions{}))(t)

@@ -16,12 +16,12 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// auditParams are the parameters that narrow the log.
+// auditParams are the parameters that filter the audit.
 const auditParams = "types type_prefix agent_id handoff_id pipeline_id host persona since until q"
 
 const (
 	maxSearch     = 200              // runes
-	exportTimeout = 30 * time.Second // for a page of an export to be taken
+	exportTimeout = 30 * time.Second // within which the client must take a page of an export
 )
 
 func (s *Server) listAudit(c echo.Context) error {
@@ -35,7 +35,7 @@ func (s *Server) listAudit(c echo.Context) error {
 	return replyList(c, events, err)
 }
 
-// audit returns the filter that the parameters make.
+// audit returns the filter of the parameters.
 func (p *params) audit() daemon.AuditFilter {
 	f := daemon.AuditFilter{
 		Types: p.types(), TypePrefix: p.text("type_prefix"),
@@ -51,7 +51,7 @@ func (p *params) audit() daemon.AuditFilter {
 	return f
 }
 
-// types returns the types of events that are asked for; nil: all.
+// types returns the requested types of events, nil for all.
 func (p *params) types() []string {
 	text := p.text("types")
 	if text == "" {
@@ -66,7 +66,7 @@ func (p *params) types() []string {
 	return types
 }
 
-// time returns a point in time, zero when it is absent.
+// time returns the time in a parameter, zero if the parameter is absent.
 func (p *params) time(name string) time.Time {
 	if !p.values.Has(name) {
 		return time.Time{}
@@ -78,15 +78,15 @@ func (p *params) time(name string) time.Time {
 	return t
 }
 
-// exporter writes one form of the log.
+// exporter writes events in one format.
 type exporter interface {
 	head(f daemon.AuditFilter, at time.Time) []byte
 	events(page []daemon.Event) ([]byte, error)
 	end() []byte
 }
 
-// exportAudit answers with all that the parameters leave, read and written page by page. Newest first, so
-// that what is logged meanwhile makes no difference.
+// exportAudit answers with all events that match the parameters. It reads and writes them page by page, the newest
+// first, so that events that are logged meanwhile make no difference.
 func (s *Server) exportAudit(c echo.Context) error {
 	p := paramsOf(c)
 	filter := p.audit()
@@ -106,14 +106,14 @@ func (s *Server) exportAudit(c echo.Context) error {
 		format = "json"
 	}
 	filter.Limit = eventsPage
-	page, err := s.Daemon.Audit(ctx, filter) // before the head: it may be refused
+	page, err := s.Daemon.Audit(ctx, filter) // before the head, because the daemon may refuse it
 	if err != nil {
 		return err
 	}
 	h := c.Response().Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="understudy-audit-%s.%s"`, now.Format("20060102T150405Z"), format))
-	h.Set("Connection", "close") // the deadline of the last write stays with it
+	h.Set("Connection", "close") // the connection keeps the deadline of the last write, so it is not used again
 	w := &exportWriter{w: c.Response(), control: http.NewResponseController(c.Response())}
 	w.write(out.head(filter, now))
 	for w.err == nil {
@@ -134,12 +134,12 @@ func (s *Server) exportAudit(c echo.Context) error {
 	}
 	if w.err != nil {
 		s.Log.Warn("export of the log cut off", "error", w.err)
-		panic(http.ErrAbortHandler) // the only way to tell who has read half of it
+		panic(http.ErrAbortHandler) // only a cut connection tells the client that the export is not complete
 	}
 	return nil
 }
 
-// exportWriter writes pages, each under a deadline, until one fails.
+// exportWriter writes pages, each with a deadline, until one fails.
 type exportWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -155,7 +155,7 @@ func (w *exportWriter) write(b []byte) {
 	}
 }
 
-// jsonExport is an array with a line for each event.
+// jsonExport writes an array with a line for each event.
 type jsonExport struct{ begun bool }
 
 func (*jsonExport) head(daemon.AuditFilter, time.Time) []byte { return []byte("[") }

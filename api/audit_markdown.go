@@ -10,9 +10,9 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// markdownExport is a report with a table for each day, in UTC.
+// markdownExport writes a report with a table for each day in UTC.
 type markdownExport struct {
-	day   string // of the table that is being written
+	day   string // the day of the current table
 	count int
 }
 
@@ -68,9 +68,9 @@ func (m *markdownExport) end() []byte {
 	return fmt.Appendf(nil, "\n\n%s\n", words.Count(m.count, "event"))
 }
 
-// markdownText is a text on one line as it has to stand in Markdown, in a table as well, so that it is
-// shown as it is: no markup, no HTML, no link, nobody who is mentioned. What would mean something to HTML
-// is not there at all, so a renderer that takes more than it should finds nothing.
+// markdownText escapes a text, so that Markdown shows it unchanged and on one line, in a table as well: no markup, no
+// HTML, no link, no mention. It replaces the characters that have a meaning in HTML, so that even a renderer that
+// ignores the escapes finds no HTML.
 func markdownText(s string) string {
 	var b strings.Builder
 	s = words.Line(s)
@@ -87,7 +87,7 @@ func markdownText(s string) string {
 		case r == '"':
 			b.WriteString("&quot;")
 		case r == '@':
-			b.WriteString("@\u2060") // a word joiner: an address or a name with one in it is nobody's
+			b.WriteString("@\u2060") // a word joiner: no address and no user name contains one
 		case strings.ContainsRune("\\`*_{}[]()#+!~$^=", r), r == '.' && !ends(s[i+1:]), r == ':' && !ends(s[i+1:]):
 			b.WriteByte('\\')
 			b.WriteRune(r)
@@ -98,5 +98,5 @@ func markdownText(s string) string {
 	return b.String()
 }
 
-// ends reports whether a word ends here, so that a dot or a colon before it is no part of an address.
+// ends reports whether a word ends before rest. A dot or a colon there is not part of an address.
 func ends(rest string) bool { return rest == "" || rest[0] == ' ' }

@@ -50,7 +50,7 @@ func TestAudit(t *testing.T) {
 	d.do("GET", "/api/audit/export?limit=7", "").wants(t, "limit", 400, "unknown_parameter")
 }
 
-// TestAuditExport saves more than a page, over two days.
+// TestAuditExport exports more than a page of events, from two days.
 func TestAuditExport(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
@@ -84,7 +84,7 @@ func TestAuditExport(t *testing.T) {
 	wantError(t, err, daemon.KindInvalid, "invalid_id", "")
 }
 
-// TestAuditMarkdownIsText has agents write what would be something else than text.
+// TestAuditMarkdownIsText: the report shows texts of agents as text, even if they look like markup.
 func TestAuditMarkdownIsText(t *testing.T) {
 	t.Parallel()
 	hostile := []string{

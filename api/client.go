@@ -20,16 +20,16 @@ import (
 )
 
 const (
-	answerTimeout = time.Minute // until the head of an answer
+	answerTimeout = time.Minute // within which the head of an answer must arrive
 	maxAnswer     = 64 << 20    // bytes
 )
 
-// Client calls a daemon. Errors that the daemon answers with are [*daemon.Error], with code and
-// sentence; so is the one that says that there is no daemon. It is safe for concurrent use.
+// Client calls a daemon. If the daemon answers with an error, or there is no daemon, the error is a [*daemon.Error]
+// with code and sentence. A Client is safe for concurrent use.
 type Client struct {
-	base   string // without a slash at its end
+	base   string // URL without a slash at its end
 	token  string
-	launch string // an agent's secret
+	launch string // secret of an agent's launch
 	http   *http.Client
 }
 
@@ -41,23 +41,20 @@ func NewClient(socketPath string) *Client {
 	})
 }
 
-// NewAgentClient returns a client for an agent, which the daemon's hook socket lets ask for itself
-// alone, by the secret of its launch: for its own handoff and messages, and for what it may know of
-// others and say to them.
+// NewAgentClient returns a client for an agent at the daemon's hook socket. With the secret of its launch the agent may
+// use its own handoff and messages, see its peers and send messages to them.
 func NewAgentClient(socketPath, launchSecret string) *Client {
 	c := NewClient(socketPath)
 	c.launch = launchSecret
 	return c
 }
 
-// NewTCPClient returns a client of the daemon at a URL like http://127.0.0.1:7433, which presents
-// the token.
+// NewTCPClient returns a client of the daemon at a URL like http://127.0.0.1:7433. The client sends the token.
 func NewTCPClient(url, token string) *Client {
 	return newClient(strings.TrimSuffix(url, "/"), token, (&net.Dialer{Timeout: dialTimeout}).DialContext)
 }
 
-// NewClientOver returns a client whose calls a transport of the caller's carries out, as one over a unix
-// socket would.
+// NewClientOver returns a client that sends its requests by the given transport, as if over a unix socket.
 func NewClientOver(transport http.RoundTripper) *Client {
 	return &Client{base: "http://localhost", http: &http.Client{Transport: transport}}
 }
@@ -71,10 +68,10 @@ func newClient(base, token string, dial func(context.Context, string, string) (n
 	}}}
 }
 
-// Close lets go of connections that are kept for later calls.
+// Close closes the connections that the client keeps for later calls.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// call sends in, if it is not nil, as JSON and reads the answer.
+// call sends in as JSON, if it is not nil, and decodes the answer.
 func call[T any](ctx context.Context, c *Client, method, path string, in any) (answer T, err error) {
 	body, err := c.fetch(ctx, method, path, in)
 	if err != nil {
@@ -130,12 +127,12 @@ func (c *Client) authorize(h http.Header) {
 	}
 }
 
-// callError words a call that got no answer.
+// callError returns the error of a call that got no answer.
 func callError(err error) error {
 	var timeout net.Error
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return err // the caller's own end
+		return err // the caller has cancelled the call
 	case errors.Is(err, os.ErrPermission):
 		return &daemon.Error{Kind: daemon.KindForbidden, Code: "socket_forbidden", Message: "the daemon's socket belongs to another user: run this as the user who runs `understudy serve`", Cause: err}
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
@@ -146,7 +143,7 @@ func callError(err error) error {
 	return &daemon.Error{Kind: daemon.KindUnavailable, Code: "cut_off", Message: "the connection to the daemon was cut off: try again", Cause: err}
 }
 
-// answerError is the error that a daemon answered with.
+// answerError returns the error in a daemon's answer.
 func answerError(status int, answer []byte) error {
 	var body errorBody
 	if err := json.Unmarshal(answer, &body); err != nil || body.Error == "" {
@@ -164,14 +161,14 @@ func answerError(status int, answer []byte) error {
 	return &daemon.Error{Kind: kind, Code: body.Code, Message: body.Error}
 }
 
-// ListOptions narrow a list; zero values do not.
+// ListOptions filter a list. A zero value does not filter.
 type ListOptions struct {
 	State    string // of agents; "active" for those that have not ended
-	Status   string // of handoffs, or of runs
+	Status   string // of handoffs, or of pipelines
 	Persona  string
-	Template string // of runs
-	Before   int64  // id
-	Limit    int    // 0: 100
+	Template string // of pipelines
+	Before   int64  // only smaller ids
+	Limit    int    // 0 means 100
 }
 
 func (o ListOptions) query() string {
@@ -193,7 +190,7 @@ func (o ListOptions) query() string {
 	return "?" + q.Encode()
 }
 
-// givenID is an id in a body; 0 is left out.
+// givenID returns an id for a field of a body, nil for 0.
 func givenID(id int64) *int64 {
 	if id == 0 {
 		return nil
@@ -201,7 +198,7 @@ func givenID(id int64) *int64 {
 	return &id
 }
 
-// at makes an address of a resource with an id.
+// at returns the address of a resource with an id.
 func at(kind string, id int64, rest string) string {
 	return fmt.Sprintf("/api/%s/%d%s", kind, id, rest)
 }

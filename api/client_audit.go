@@ -14,13 +14,13 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// Audit looks back in the log, from its newest event.
+// Audit returns the events that match the filter, the newest first.
 func (c *Client) Audit(ctx context.Context, f daemon.AuditFilter) ([]daemon.Event, error) {
 	return call[[]daemon.Event](ctx, c, "GET", "/api/audit?"+auditQuery(f).Encode(), nil)
 }
 
-// ExportAudit writes all that the filter leaves to w, as "json" or "md"; its Before and Limit do not count.
-// After an error w may have got a part of it.
+// ExportAudit writes all events that match the filter to w, as "json" or "md". It ignores the filter's Before and Limit.
+// If it fails, it may have written a part.
 func (c *Client) ExportAudit(ctx context.Context, f daemon.AuditFilter, format string, w io.Writer) error {
 	f.Before, f.Limit = 0, 0
 	q := auditQuery(f)

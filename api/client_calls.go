@@ -14,7 +14,7 @@ func (c *Client) CreateAgent(ctx context.Context, in daemon.NewAgent) (daemon.Ag
 	return call[daemon.Agent](ctx, c, "POST", "/api/agents", body)
 }
 
-// Agents lists the newest first.
+// Agents lists agents, the newest first.
 func (c *Client) Agents(ctx context.Context, o ListOptions) ([]daemon.Agent, error) {
 	return call[[]daemon.Agent](ctx, c, "GET", "/api/agents"+o.query(), nil)
 }
@@ -34,39 +34,39 @@ func (c *Client) ResumeAgent(ctx context.Context, id int64) (daemon.Agent, error
 	return call[daemon.Agent](ctx, c, "POST", at("agents", id, "/resume"), struct{}{})
 }
 
-// StopAgent asks an agent to end; with force, without asking politely first.
+// StopAgent ends an agent. With force the daemon sends a signal without typing /exit first.
 func (c *Client) StopAgent(ctx context.Context, id int64, force bool) (daemon.Agent, error) {
 	return call[daemon.Agent](ctx, c, "POST", at("agents", id, "/stop"), stopRequest{Force: force})
 }
 
-// Screen returns what an agent's pane shows, as "text" or "html".
+// Screen returns the screen of an agent's pane, as "text" or "html".
 func (c *Client) Screen(ctx context.Context, id int64, format string) (string, error) {
 	b, err := c.fetch(ctx, "GET", at("agents", id, "/screen?format="+url.QueryEscape(format)), nil)
 	return string(b), err
 }
 
-// SendMessage has a text typed to an agent; command says that it is meant as one of the runtime's.
+// SendMessage sends a message to an agent. command is true if the text is meant as a command of the runtime.
 func (c *Client) SendMessage(ctx context.Context, id int64, text string, command bool) (daemon.Delivery, error) {
 	return call[daemon.Delivery](ctx, c, "POST", at("agents", id, "/messages"), messageRequest{Text: text, Command: command})
 }
 
-// Messages lists an agent's deliveries, newest first.
+// Messages lists an agent's deliveries, the newest first.
 func (c *Client) Messages(ctx context.Context, id int64, o ListOptions) ([]daemon.Delivery, error) {
 	return call[[]daemon.Delivery](ctx, c, "GET", at("agents", id, "/messages"+o.query()), nil)
 }
 
-// Peers returns what an agent may know of itself and of those beside it. Agents' clients alone may ask.
+// Peers returns an agent and its peers, as far as the agent may see them. Only an agent's client may call it.
 func (c *Client) Peers(ctx context.Context, agentID int64) (daemon.Peers, error) {
 	return call[daemon.Peers](ctx, c, "GET", at("agents", agentID, "/peers"), nil)
 }
 
-// SendToPeer has a text of one agent typed to another, who is named by its id or a persona's slug.
-// Agents' clients alone may ask.
+// SendToPeer sends a message from one agent to another. to is the other agent's id or its persona's slug. Only an
+// agent's client may call it.
 func (c *Client) SendToPeer(ctx context.Context, agentID int64, to, text string) (PeerDelivery, error) {
 	return call[PeerDelivery](ctx, c, "POST", at("agents", agentID, "/peers/messages"), peerMessageRequest{To: to, Text: text})
 }
 
-// RequestHandoff has an agent hand over, and returns at once.
+// RequestHandoff requests a handoff of an agent, and returns at once.
 func (c *Client) RequestHandoff(ctx context.Context, agentID int64, in daemon.HandoffRequest) (Initiated, error) {
 	body := handoffRequest{Reason: in.Reason, Focus: in.Focus, Mode: in.Mode, Force: in.Force}
 	return call[Initiated](ctx, c, "POST", at("agents", agentID, "/handoff"), body)
@@ -77,13 +77,13 @@ func (c *Client) LatestHandoff(ctx context.Context, agentID int64) (daemon.Hando
 	return call[daemon.Handoff](ctx, c, "GET", at("agents", agentID, "/handoff"), nil)
 }
 
-// CancelHandoff cancels an agent's handoff, which works until its document is recorded: the one with an
-// id and no other, or with 0 the newest.
+// CancelHandoff cancels a handoff of an agent, if its document is not recorded yet. With id 0 it cancels the newest,
+// otherwise only the one with that id.
 func (c *Client) CancelHandoff(ctx context.Context, agentID, id int64) (daemon.Handoff, error) {
 	return call[daemon.Handoff](ctx, c, "DELETE", at("agents", agentID, "/handoff"), cancelRequest{givenID(id)})
 }
 
-// Handoffs lists the newest first.
+// Handoffs lists handoffs, the newest first.
 func (c *Client) Handoffs(ctx context.Context, o ListOptions) ([]daemon.Handoff, error) {
 	return call[[]daemon.Handoff](ctx, c, "GET", "/api/handoffs"+o.query(), nil)
 }
@@ -93,12 +93,12 @@ func (c *Client) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) 
 	return call[daemon.Handoff](ctx, c, "GET", at("handoffs", id, ""), nil)
 }
 
-// RetryHandoff goes on from the phase that failed, in another mode; "" keeps the one it has.
+// RetryHandoff retries a handoff from the phase that failed. mode "" keeps its mode.
 func (c *Client) RetryHandoff(ctx context.Context, id int64, mode string) (daemon.Handoff, error) {
 	return call[daemon.Handoff](ctx, c, "POST", at("handoffs", id, "/retry"), retryRequest{Mode: mode})
 }
 
-// Line lists the handoffs of the line that a handoff's agent belongs to, newest first.
+// Line lists the handoffs of the line of a handoff's agent, the newest first.
 func (c *Client) Line(ctx context.Context, handoffID int64) ([]daemon.Handoff, error) {
 	return call[[]daemon.Handoff](ctx, c, "GET", at("handoffs", handoffID, "/line"), nil)
 }
@@ -108,7 +108,7 @@ func (c *Client) Attention(ctx context.Context) ([]daemon.Attention, error) {
 	return call[[]daemon.Attention](ctx, c, "GET", "/api/attention", nil)
 }
 
-// Transitions returns the moves of a handoff, in order.
+// Transitions returns the transitions of a handoff, in order.
 func (c *Client) Transitions(ctx context.Context, id int64) ([]daemon.Transition, error) {
 	return call[[]daemon.Transition](ctx, c, "GET", at("handoffs", id, "/transitions"), nil)
 }
@@ -129,7 +129,7 @@ func (c *Client) CreatePersona(ctx context.Context, in personas.New) (FullPerson
 	return call[FullPersona](ctx, c, "POST", "/api/personas", body)
 }
 
-// Personas lists those that are in use, or those that were put away, by slug.
+// Personas lists the personas that are not archived, or the archived ones, by slug.
 func (c *Client) Personas(ctx context.Context, archived bool) ([]Persona, error) {
 	path := "/api/personas"
 	if archived {
@@ -143,65 +143,64 @@ func (c *Client) Persona(ctx context.Context, slug string) (FullPersona, error) 
 	return call[FullPersona](ctx, c, "GET", "/api/personas/"+url.PathEscape(slug), nil)
 }
 
-// ArchivePersona puts a persona away, with its documents.
+// ArchivePersona archives a persona with its documents.
 func (c *Client) ArchivePersona(ctx context.Context, slug string) (FullPersona, error) {
 	return call[FullPersona](ctx, c, "DELETE", "/api/personas/"+url.PathEscape(slug), nil)
 }
 
-// PersonaHandoffs lists a persona's handoffs, newest first.
+// PersonaHandoffs lists a persona's handoffs, the newest first.
 func (c *Client) PersonaHandoffs(ctx context.Context, slug string, o ListOptions) ([]daemon.Handoff, error) {
-	o.Persona = "" // it is in the address
+	o.Persona = "" // the address names it
 	return call[[]daemon.Handoff](ctx, c, "GET", "/api/personas/"+url.PathEscape(slug)+"/handoffs"+o.query(), nil)
 }
 
-// CreatePipeline makes a run of a template.
+// CreatePipeline creates a pipeline from a template.
 func (c *Client) CreatePipeline(ctx context.Context, in daemon.NewPipeline) (daemon.Pipeline, error) {
 	body := newPipelineRequest{Template: in.Template, Title: in.Title, Prompt: in.Prompt, Branch: in.Branch, Cwd: in.Cwd}
 	return call[daemon.Pipeline](ctx, c, "POST", "/api/pipelines", body)
 }
 
-// Pipelines lists runs, the newest first.
+// Pipelines lists pipelines, the newest first.
 func (c *Client) Pipelines(ctx context.Context, o ListOptions) ([]daemon.Pipeline, error) {
 	return call[[]daemon.Pipeline](ctx, c, "GET", "/api/pipelines"+o.query(), nil)
 }
 
-// Pipeline returns one run.
+// Pipeline returns one pipeline.
 func (c *Client) Pipeline(ctx context.Context, id int64) (daemon.Pipeline, error) {
 	return call[daemon.Pipeline](ctx, c, "GET", at("pipelines", id, ""), nil)
 }
 
-// AbortPipeline ends a run that has not ended.
+// AbortPipeline ends a pipeline that has not ended.
 func (c *Client) AbortPipeline(ctx context.Context, id int64) (daemon.Pipeline, error) {
 	return call[daemon.Pipeline](ctx, c, "POST", at("pipelines", id, "/abort"), struct{}{})
 }
 
-// ResumePipeline has a failed run go on from its first step that is not done; with skip, from the
-// one after it.
+// ResumePipeline resumes a failed pipeline from its first step that is not done; with skip, from the step after that.
 func (c *Client) ResumePipeline(ctx context.Context, id int64, skip bool) (daemon.Pipeline, error) {
 	return call[daemon.Pipeline](ctx, c, "POST", at("pipelines", id, "/resume"), resumeRequest{Skip: skip})
 }
 
-// ApprovePipeline lets a run that waits for approval go on, with a comment for the step, or "".
+// ApprovePipeline lets a pipeline that waits for approval go on. The step gets the comment, if there is one.
 func (c *Client) ApprovePipeline(ctx context.Context, id int64, in daemon.Decision) (daemon.Pipeline, error) {
 	return call[daemon.Pipeline](ctx, c, "POST", at("pipelines", id, "/approve"), decisionRequest{givenID(in.StepID), in.Comment})
 }
 
-// RejectPipeline ends a run that waits for approval, with a comment that says why, or "".
+// RejectPipeline ends a pipeline that waits for approval. The comment, if there is one, becomes its error.
 func (c *Client) RejectPipeline(ctx context.Context, id int64, in daemon.Decision) (daemon.Pipeline, error) {
 	return call[daemon.Pipeline](ctx, c, "POST", at("pipelines", id, "/reject"), decisionRequest{givenID(in.StepID), in.Comment})
 }
 
-// Templates lists the templates of runs by name, those that can't be used among them.
+// Templates lists the templates by name, including those that cannot be used.
 func (c *Client) Templates(ctx context.Context) ([]Template, error) {
 	return call[[]Template](ctx, c, "GET", "/api/templates", nil)
 }
 
-// Health says that the daemon answers.
+// Health succeeds if the daemon answers.
 func (c *Client) Health(ctx context.Context) (Health, error) {
 	return call[Health](ctx, c, "GET", "/healthz", nil)
 }
 
-// Ready says that the daemon's database and tmux answer.
+// Ready succeeds if the database takes writes and tmux answers.
 func (c *Client) Ready(ctx context.Context) (Health, error) {
 	return call[Health](ctx, c, "GET", "/readyz", nil)
 }
@@ -216,7 +215,7 @@ func (c *Client) Logins(ctx context.Context) ([]Login, error) {
 	return call[[]Login](ctx, c, "GET", "/api/dashboard/logins", nil)
 }
 
-// RevokeLogins signs browsers out, all of them if no id is given, and returns those that were signed in.
+// RevokeLogins signs browsers out, all of them if no id is given, and returns the ended logins.
 func (c *Client) RevokeLogins(ctx context.Context, ids ...string) (gone []Login, err error) {
 	if len(ids) == 0 {
 		return call[[]Login](ctx, c, "DELETE", "/api/dashboard/logins", nil)
@@ -229,4 +228,31 @@ func (c *Client) RevokeLogins(ctx context.Context, ids ...string) (gone []Login,
 		gone = append(gone, one...)
 	}
 	return gone, nil
+}
+
+// NotificationPreferences returns the notification preferences of the daemon's host.
+func (c *Client) NotificationPreferences(ctx context.Context) (daemon.NotificationPreferences, error) {
+	return call[daemon.NotificationPreferences](ctx, c, "GET", "/api/notifications/preferences", nil)
+}
+
+// SetNotificationPreferences changes the preferences. A nil field stays as it is.
+func (c *Client) SetNotificationPreferences(ctx context.Context, in daemon.PreferenceChange) (daemon.NotificationPreferences, error) {
+	fields := map[string]bool{}
+	for name, value := range map[string]*bool{"errors": in.Errors, "waiting": in.Waiting, "completed": in.Completed, "desktop": in.Desktop} {
+		if value != nil {
+			fields[name] = *value
+		}
+	}
+	return call[daemon.NotificationPreferences](ctx, c, "PUT", "/api/notifications/preferences", fields)
+}
+
+// TestNotification makes the daemon show a notification now.
+func (c *Client) TestNotification(ctx context.Context) (daemon.TestedNotification, error) {
+	return call[daemon.TestedNotification](ctx, c, "POST", "/api/notifications/test", struct{}{})
+}
+
+// Prune makes the daemon delete now what its settings do not keep, and returns how much that was. With dry the daemon only
+// counts it.
+func (c *Client) Prune(ctx context.Context, dry bool) (daemon.PruneReport, error) {
+	return call[daemon.PruneReport](ctx, c, "POST", "/api/prune", map[string]bool{"dry_run": dry})
 }

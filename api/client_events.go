@@ -18,26 +18,26 @@ import (
 )
 
 const (
-	firstPause = 100 * time.Millisecond // before a feed that was cut off is opened again
+	firstPause = 100 * time.Millisecond // before the client opens a broken feed again
 	maxPause   = 5 * time.Second
-	silence    = 45 * time.Second // three heartbeats: the daemon is gone, though the connection is not
+	silence    = 45 * time.Second // three heartbeats: then the client takes the daemon for gone, though the connection stands
 	maxEvent   = 4 << 20          // bytes
 )
 
-// Follow calls fn with each event after an id, in order and once, until ctx ends or fn returns an
-// error, which it returns. After a negative id come those from now on. No types means all.
+// Follow calls fn with each event after an id, in order and once, until ctx ends or fn returns an error, which Follow
+// returns. A negative id means from now on. No types means all types.
 //
-// Where the log has not kept all of that, fn gets an event of type [daemon.FeedTruncated] first, whatever
-// the types.
+// If the event log has not kept all of those events, fn first gets an event of type [daemon.FeedTruncated], whatever the
+// types.
 //
-// It returns an error at once when there is no daemon. A feed that breaks off later it opens
-// again, for as long as it takes: events of the time between are not lost.
+// Follow returns an error at once if there is no daemon. If the feed breaks later, Follow opens it again, however long
+// that takes, and no event is lost.
 func (c *Client) Follow(ctx context.Context, after int64, types []string, fn func(daemon.Event) error) error {
 	f := &follower{client: c, last: after, types: types, fn: fn}
 	return f.follow(ctx)
 }
 
-// FollowPipeline is [Client.Follow] for the events of one run alone.
+// FollowPipeline is [Client.Follow] for the events of one pipeline.
 func (c *Client) FollowPipeline(ctx context.Context, id, after int64, types []string, fn func(daemon.Event) error) error {
 	f := &follower{client: c, pipeline: id, last: after, types: types, fn: fn}
 	return f.follow(ctx)
@@ -46,16 +46,16 @@ func (c *Client) FollowPipeline(ctx context.Context, id, after int64, types []st
 // follower is one call of Follow.
 type follower struct {
 	client   *Client
-	pipeline int64 // 0: events of all and of none
-	last     int64 // the newest event that fn got; negative: not known yet
+	pipeline int64 // only events of this pipeline; 0 for all events
+	last     int64 // id of the newest event that fn got; negative if it is not known yet
 	types    []string
 	fn       func(daemon.Event) error
-	received int   // signs of life
-	missing  int64 // fn was told that events before this one are missing
-	stopped  error // why fn wants no more
+	received int   // how many events and heartbeats have arrived
+	missing  int64 // fn was told that events before this id are missing
+	stopped  error // the error with which fn stopped
 }
 
-// follow opens the feed, and opens it again, until there is a reason to end.
+// follow opens the feed again and again, until there is a reason to end.
 func (f *follower) follow(ctx context.Context) error {
 	pause := firstPause
 	for {
@@ -82,7 +82,7 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// address is the feed's, as it is narrowed here.
+// address returns the address of the feed, with its filter.
 func (f *follower) address() string {
 	q := url.Values{}
 	if len(f.types) > 0 {
@@ -94,7 +94,7 @@ func (f *follower) address() string {
 	return f.client.base + "/api/events?" + q.Encode()
 }
 
-// once follows one connection to its end.
+// once reads one connection to its end.
 func (f *follower) once(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -128,15 +128,15 @@ func (f *follower) once(ctx context.Context) error {
 		f.stopped = f.take(id, data)
 		return f.stopped
 	})
-	if errors.Is(err, bufio.ErrTooLong) { // it would be as long the next time
+	if errors.Is(err, bufio.ErrTooLong) { // a new connection would send the same event
 		f.stopped = fmt.Errorf("feed: event after %d has over %d bytes: %w", f.last, maxEvent, err)
 	}
 	return err
 }
 
-// readStream calls fn with what stands between two blank lines of a stream of server-sent events,
-// comments included. What is cut off before its blank line is dropped, as the standard has it:
-// the library's own client passes on half an event.
+// readStream calls fn with each block of a stream of server-sent events: the lines up to a blank line, comments
+// included. It drops a block that is cut off before its blank line, as the standard says. The library's own client passes
+// on half an event.
 func readStream(r io.Reader, fn func(id string, data []byte) error) error {
 	var id string
 	var data []byte
@@ -163,7 +163,7 @@ func readStream(r io.Reader, fn func(id string, data []byte) error) error {
 	return lines.Err()
 }
 
-// take handles an event, or, without data, a sign of life, which may tell where the feed stands.
+// take handles an event. A block without data is a heartbeat, or gives the position of the feed.
 func (f *follower) take(id string, data []byte) error {
 	if id == "" && len(data) == 0 {
 		return nil
@@ -196,7 +196,8 @@ func (f *follower) take(id string, data []byte) error {
 	return nil
 }
 
-// truncated hands on that events are missing, once: each connection begins with it until an event has come.
+// truncated passes on once that events are missing. The daemon says so at the start of each connection until the client
+// has got an event.
 func (f *follower) truncated(e daemon.Event) error {
 	var gap struct{ Oldest int64 }
 	if err := json.Unmarshal(e.Payload, &gap); err != nil {

@@ -68,7 +68,7 @@ func TestTCPClient(t *testing.T) {
 	wantError(t, err, daemon.KindUnauthorized, "token_required", "")
 }
 
-// TestClientOddAnswers has servers that are none of ours.
+// TestClientOddAnswers: the client calls servers that are not the daemon.
 func TestClientOddAnswers(t *testing.T) {
 	t.Parallel()
 	for what, row := range map[string]struct {
@@ -105,7 +105,7 @@ func TestClientOddAnswers(t *testing.T) {
 	}
 }
 
-// TestFollowSurvivesARestart has a daemon go and come again.
+// TestFollowSurvivesARestart: the daemon ends and another one starts.
 func TestFollowSurvivesARestart(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
@@ -128,7 +128,7 @@ func TestFollowSurvivesARestart(t *testing.T) {
 		t.Errorf("first event: %d, want 2", id)
 	}
 	check(t, h.quit())
-	h.events(1, "agent_idle", nil) // while nobody serves
+	h.events(1, "agent_idle", nil) // while no server runs
 
 	next := New(h.server.Config)
 	serving, stop := context.WithCancel(context.Background())
@@ -140,7 +140,7 @@ func TestFollowSurvivesARestart(t *testing.T) {
 		t.Errorf("event of the time between: %d, want 3", id)
 	}
 
-	// Its context ends it, also while it waits for a daemon.
+	// Follow ends with its context, even while it waits for a daemon.
 	begun := time.Now()
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) || time.Since(begun) > time.Second {

@@ -30,8 +30,8 @@ func invalid(code, format string, args ...any) error {
 	return daemon.Errorf(daemon.KindInvalid, code, format, args...)
 }
 
-// decode reads the body, one JSON object with no members but into's, a pointer to a struct. An
-// absent member, or null, leaves its field as it is; an empty body is {}.
+// decode reads the body, one JSON object, into a struct to which into points. It refuses a member that the struct does not
+// have. A member that is absent or null leaves its field unchanged. An empty body counts as {}.
 func decode(c echo.Context, into any) error {
 	body, err := readBody(c)
 	if err != nil {
@@ -49,7 +49,7 @@ func readBody(c echo.Context) ([]byte, error) {
 	return body, err
 }
 
-// readAll returns the bytes of a body, at most 1 MiB.
+// readAll returns the bytes of a body of at most 1 MiB.
 func readAll(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	var large *http.MaxBytesError
@@ -62,8 +62,8 @@ func readAll(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// decodeObject goes member by member rather than leaving it to encoding/json, which would take
-// names in any case and say what is wrong in Go's terms.
+// decodeObject decodes member by member. encoding/json would accept names in any letter case, and its errors are in terms
+// of Go.
 func decodeObject(body []byte, into any) error {
 	members, err := object(body)
 	if err != nil {
@@ -107,7 +107,7 @@ func object(body []byte) (map[string]json.RawMessage, error) {
 	return members, nil
 }
 
-// wanted names the type of a field in a sentence.
+// wanted returns the type of a field in words.
 func wanted(field reflect.Value) string {
 	switch field.Kind() {
 	case reflect.String:
@@ -126,7 +126,7 @@ func wanted(field reflect.Value) string {
 // pathID returns the id in the address.
 func pathID(c echo.Context) (int64, error) { return parseID("Id", c.Param("id")) }
 
-// parseID takes what an id looks like in JSON and no other spelling of it.
+// parseID parses an id. It accepts only the spelling of an id in JSON.
 func parseID(name, s string) (int64, error) {
 	id, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || id <= 0 || strconv.FormatInt(id, 10) != s {
@@ -135,7 +135,7 @@ func parseID(name, s string) (int64, error) {
 	return id, nil
 }
 
-// fieldID returns the id in a field of the body, 0 when it is absent.
+// fieldID returns the id in a field of the body, 0 if it is absent.
 func fieldID(name string, id *int64) (int64, error) {
 	switch {
 	case id == nil:
@@ -146,8 +146,8 @@ func fieldID(name string, id *int64) (int64, error) {
 	return *id, nil
 }
 
-// params are the parameters of a query. Its methods check one each; the first that is wrong
-// becomes err, and zero values follow.
+// params are the parameters of a query. Each method checks one parameter. err is the error of the first wrong one; the
+// method of a wrong one returns the zero value.
 type params struct {
 	values url.Values
 	err    error
@@ -155,7 +155,7 @@ type params struct {
 
 const paramsKey = "params"
 
-// withParams refuses parameters that a route does not have, or that come twice.
+// withParams refuses a request with parameters that the route does not have, or with one twice.
 func withParams(names string, next echo.HandlerFunc) echo.HandlerFunc {
 	known := strings.Fields(names)
 	return func(c echo.Context) error {
@@ -189,10 +189,10 @@ func (p *params) fail(err error) {
 	}
 }
 
-// text returns a parameter as it is, "" when it is absent.
+// text returns a parameter unchanged, "" if it is absent.
 func (p *params) text(name string) string { return p.values.Get(name) }
 
-// id returns the id in a parameter, 0 when it is absent.
+// id returns the id in a parameter, 0 if it is absent.
 func (p *params) id(name string) int64 {
 	if !p.values.Has(name) {
 		return 0
@@ -204,7 +204,7 @@ func (p *params) id(name string) int64 {
 	return id
 }
 
-// limit returns how many rows are wanted.
+// limit returns how many rows the client wants.
 func (p *params) limit() int {
 	if !p.values.Has("limit") {
 		return defaultLimit
@@ -217,7 +217,7 @@ func (p *params) limit() int {
 	return int(limit)
 }
 
-// oneOf returns a parameter that must be one of the words, "" when it is absent.
+// oneOf returns a parameter that must be one of the words, "" if it is absent.
 func (p *params) oneOf(name string, words ...string) string {
 	value := p.text(name)
 	if p.values.Has(name) && !slices.Contains(words, value) {

@@ -21,7 +21,7 @@ type errorBody struct {
 	Code  string `json:"code"`
 }
 
-// statuses maps the kinds of errors that people get to see. Kinds that are not here are ours: 500.
+// statuses maps the kinds of errors that a client sees to a status. An error of any other kind is a fault of ours: 500.
 var statuses = map[daemon.Kind]int{
 	daemon.KindInvalid:       http.StatusBadRequest,
 	daemon.KindUnauthorized:  http.StatusUnauthorized,
@@ -41,9 +41,9 @@ var (
 	errTooLarge        = daemon.Errorf(daemon.KindTooLarge, "body_too_large", "The body is larger than 1 MiB")
 )
 
-// verdict turns an error into a status and what people get to see of it. fault says that it is
-// ours and belongs in the log.
-func verdict(err error) (status int, body errorBody, fault bool) {
+// errorAnswer turns an error into a status and a body. fault is true if the error is a fault of ours that belongs in the
+// log.
+func errorAnswer(err error) (status int, body errorBody, fault bool) {
 	var (
 		told   *daemon.Error
 		input  *personas.InputError
@@ -69,13 +69,13 @@ func verdict(err error) (status int, body errorBody, fault bool) {
 	return status, errorBody{told.Message, told.Code}, false
 }
 
-// handleError answers with an error; it is the only place where one is logged.
+// handleError answers with an error. No other place logs errors of handlers.
 func (s *Server) handleError(err error, c echo.Context) {
 	r := c.Request()
 	if r.Context().Err() != nil && errors.Is(err, context.Canceled) {
-		err = errCutOff // the caller has gone, which is no fault of ours
+		err = errCutOff // the client has gone, which is not a fault of ours
 	}
-	status, body, fault := verdict(err)
+	status, body, fault := errorAnswer(err)
 	if fault {
 		s.Log.Error("request failed", "method", r.Method, "route", c.Path(), "error", err)
 	} else if cause := errors.Unwrap(err); cause != nil {
@@ -102,14 +102,14 @@ func (s *Server) writeError(w http.ResponseWriter, status int, body errorBody) {
 	}
 }
 
-// recovered turns a panic of a handler into an error, once, with its stack in the log.
+// recovered turns a panic of a handler into an error, so that the log has it once, with its stack.
 func (s *Server) recovered(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) (err error) {
 		defer func() {
 			switch r := recover(); r {
 			case nil:
 			case http.ErrAbortHandler:
-				panic(r) // net/http's own way to cut a connection
+				panic(r) // with this panic a handler cuts its connection
 			default:
 				err = &panicError{value: r, stack: string(debug.Stack())}
 			}
@@ -118,7 +118,7 @@ func (s *Server) recovered(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// panicError is a panic on its way to the log.
+// panicError is a recovered panic.
 type panicError struct {
 	value any
 	stack string
@@ -126,7 +126,7 @@ type panicError struct {
 
 func (e *panicError) Error() string { return "panic" }
 
-// LogValue shows the panic and where it was.
+// LogValue returns the panic and its stack for the log.
 func (e *panicError) LogValue() slog.Value {
 	return slog.GroupValue(slog.Any("panic", e.value), slog.String("stack", e.stack))
 }

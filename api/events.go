@@ -26,10 +26,10 @@ var eventType = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile
 // streamName is the name of the one stream that a connection's own sse.Server has.
 const streamName = "feed"
 
-// streamEvents answers with the log as it grows, from an id on or from now.
+// streamEvents answers with the feed: the events of the log as it grows, after an id or from now on.
 //
-// Each connection has an sse.Server of its own. In a shared one a reader that does not read
-// stops all others: its streams wait for each subscriber.
+// Each connection has an sse.Server of its own. In a shared one a reader that does not read would stop all others, because
+// the library waits for each subscriber.
 func (s *Server) streamEvents(c echo.Context) error {
 	filter, fromNow, err := feedFilter(c)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Server) streamEvents(c echo.Context) error {
 	defer cancel()
 	defer context.AfterFunc(s.streams, cancel)()
 
-	// Subscribe first, then read the backlog, then skip what was sent: nothing falls between.
+	// Subscribe first, then read the backlog, then skip the events that were sent: so no event is missed.
 	live, unsubscribe := s.Daemon.Subscribe()
 	defer unsubscribe()
 	var last int64
@@ -50,7 +50,7 @@ func (s *Server) streamEvents(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if fromNow || filter.After > last { // an id of another log, which this one may never reach
+	if fromNow || filter.After > last { // it is an id of another log, which this log may never reach
 		filter.After = last
 	}
 	s.subscribers.Add(1)
@@ -75,8 +75,8 @@ func (s *Server) streamEvents(c echo.Context) error {
 	return nil
 }
 
-// feedFilter returns what is asked for. The header beats the parameter, for a browser comes back
-// to the same address with the newest id it saw.
+// feedFilter returns the filter of a request. The header wins over the parameter, because a browser comes back to the same
+// address, with the newest id that it saw in the header.
 func feedFilter(c echo.Context) (filter daemon.EventFilter, fromNow bool, err error) {
 	p := paramsOf(c)
 	filter.AgentID, filter.HandoffID, filter.PipelineID = p.id("agent_id"), p.id("handoff_id"), p.id("pipeline_id")
@@ -95,9 +95,8 @@ func feedFilter(c echo.Context) (filter daemon.EventFilter, fromNow bool, err er
 	return filter, fromNow, p.err
 }
 
-// newStream sets up the library for one connection. AutoReplay, which is on by default, would
-// keep every event for ever and replace ids of ours by its own; without it, AutoStream removes
-// the stream when its reader has left.
+// newStream sets up the library for one connection. It switches off AutoReplay, which would keep every event for ever and
+// replace our ids by its own. Without AutoReplay, AutoStream removes the stream when its reader has left.
 func newStream() *sse.Server {
 	out := sse.New()
 	out.AutoReplay = false
@@ -107,15 +106,15 @@ func newStream() *sse.Server {
 	out.Headers = map[string]string{
 		"X-Accel-Buffering": "no",
 		"Cache-Control":     "no-store",
-		// The deadline of the last write stays with the connection, so it is not used again.
+		// The connection keeps the deadline of the last write, so it is not used again.
 		"Connection": "close",
 	}
 	return out
 }
 
-// streamRequest is the request as the library wants it: with its stream's name, and without the
-// id, which it would take for a position in its own log. It ends with ctx, and only so: the
-// library's Close leaks a goroutine for each reader.
+// streamRequest returns the request in the form that the library needs: with the name of its stream, and without the id,
+// which the library would take for a position in its own log. The request ends only with ctx: the library's Close would leak
+// a goroutine for each reader.
 func streamRequest(ctx context.Context, r *http.Request) *http.Request {
 	r = r.Clone(ctx)
 	r.URL.RawQuery = url.Values{"stream": {streamName}}.Encode()
@@ -123,20 +122,20 @@ func streamRequest(ctx context.Context, r *http.Request) *http.Request {
 	return r
 }
 
-// feed sends one reader what it asked for.
+// feed sends events to one reader.
 type feed struct {
 	server *Server
-	filter daemon.EventFilter // After is the newest event that was sent or passed over
-	floor  int64              // the reader was told that events up to here may be missing
+	filter daemon.EventFilter // After is the id of the newest event that was sent or skipped
+	floor  int64              // the reader was told that events up to this id may be missing
 	live   <-chan *daemon.Published
 	out    *sse.Server
-	expect func(n int)   // tells the writer how many events are on their way
-	ready  chan struct{} // closed when the reader is registered; before, events go to nobody
-	behind bool          // the hub gave it up; to be read when pump has returned
+	expect func(n int)   // tells the writer how many events come next
+	ready  chan struct{} // closed when the library has registered the reader; before that it drops events
+	behind bool          // the hub has dropped the reader; read it only after pump has returned
 }
 
-// pump sends the backlog, then what comes, until ctx ends or the reader falls behind so far that
-// the hub gives it up. The reader comes back with the id it saw last.
+// pump sends the backlog and then new events, until ctx ends or the hub drops the reader because it has fallen behind. The
+// reader comes back with the id that it saw last.
 func (f *feed) pump(ctx context.Context) {
 	select {
 	case <-f.ready:
@@ -168,14 +167,14 @@ func (f *feed) pump(ctx context.Context) {
 	}
 }
 
-// waiting are those events that the reader wants, of one that has come and of all that wait behind it.
+// waiting returns the events that the reader wants, of e and all events that wait in the channel behind it.
 func (f *feed) waiting(e *daemon.Published) (wanted []*daemon.Published) {
 	for e != nil {
 		if e.ID > f.filter.After && f.wants(e) {
 			wanted = append(wanted, e)
 		}
 		select {
-		case e = <-f.live: // nil when it was closed, which shows again
+		case e = <-f.live: // nil if the channel is closed; pump will see that too
 		default:
 			e = nil
 		}
@@ -184,14 +183,14 @@ func (f *feed) waiting(e *daemon.Published) (wanted []*daemon.Published) {
 }
 
 func (f *feed) wants(e *daemon.Published) bool {
-	return (len(f.filter.Types) == 0 || slices.Contains(f.filter.Types, e.Type)) && isOrAny(f.filter.AgentID, e.AgentID) &&
-		isOrAny(f.filter.HandoffID, e.HandoffID) && isOrAny(f.filter.PipelineID, e.PipelineID)
+	return (len(f.filter.Types) == 0 || slices.Contains(f.filter.Types, e.Type)) && matches(f.filter.AgentID, e.AgentID) &&
+		matches(f.filter.HandoffID, e.HandoffID) && matches(f.filter.PipelineID, e.PipelineID)
 }
 
-// isOrAny says whether an event's id is the one that is asked for, if one is.
-func isOrAny(want int64, id *int64) bool { return want == 0 || id != nil && *id == want }
+// matches reports whether an event's id is the wanted one. 0 wants every event.
+func matches(want int64, id *int64) bool { return want == 0 || id != nil && *id == want }
 
-// send waits for room in the reader's buffer, which the deadline of each write bounds.
+// send waits for room in the reader's buffer. It does not wait for ever, because each write has a deadline.
 func (f *feed) send(ctx context.Context, events []*daemon.Published) {
 	f.expect(len(events))
 	for _, e := range events {
@@ -204,30 +203,28 @@ func (f *feed) send(ctx context.Context, events []*daemon.Published) {
 	}
 }
 
-// streamWriter writes whole events, several at once where more are on their way, each time under a
-// deadline. At the first write that fails it drops what follows, for the library ignores errors, and
-// gives the connection up.
+// streamWriter writes whole events, several at once if more come, with a deadline for each write. The library ignores errors
+// of a write. So streamWriter closes the connection at the first one, and drops everything that follows.
 type streamWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	timeout time.Duration
 	giveUp  context.CancelFunc
-	// preamble follows the head. It gives the reader its position, so that one that is cut off
-	// before the first event comes back to it; without data it is no event.
+	// preamble follows the head. It gives the reader its position, so that a reader that is cut off before the first event
+	// comes back to that position. It has no data, so it is not an event.
 	preamble string
 	events   bytes.Buffer
-	pending  atomic.Int64 // calls of Flush that are still to come
-	err      error        // of the first that failed
+	pending  atomic.Int64 // how many calls of Flush are still to come
+	err      error        // error of the first write that failed
 }
 
 func newStreamWriter(w http.ResponseWriter, timeout time.Duration, giveUp context.CancelFunc) *streamWriter {
 	s := &streamWriter{w: w, control: http.NewResponseController(w), timeout: timeout, giveUp: giveUp}
-	s.expect(1) // of the head
+	s.expect(1) // the head
 	return s
 }
 
-// expect says that so many more events will be written. Until the last one has been, the others need not
-// reach the reader.
+// expect announces n more events. The writer may hold them back until the last one has come.
 func (w *streamWriter) expect(n int) { w.pending.Add(int64(n)) }
 
 func (w *streamWriter) Header() http.Header { return w.w.Header() }
@@ -239,10 +236,10 @@ func (w *streamWriter) WriteHeader(status int) {
 	}
 }
 
-// writeAtOnce is how much is collected before it is written although more is to come, in bytes.
+// writeAtOnce is how many bytes the writer collects at most, even if more events come.
 const writeAtOnce = 32 << 10
 
-// Write collects; Flush ends an event.
+// Write collects bytes. Flush ends an event.
 func (w *streamWriter) Write(p []byte) (int, error) { return w.events.Write(p) }
 
 func (w *streamWriter) Flush() {

@@ -9,11 +9,11 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// replaysAtOnce is how many readers of the feed may ask the database at the same time. After a restart
-// all come back at once, and flows and hooks need connections, too.
+// replaysAtOnce is how many readers of the feed may query the database at the same time. After a restart all readers come
+// back at once, and handoffs and hooks need connections too.
 const replaysAtOnce = 4
 
-// replaying asks the database for a reader, when it is that reader's turn.
+// replaying calls ask, which queries the database for a reader, when it is that reader's turn.
 func (s *Server) replaying(ctx context.Context, ask func() error) error {
 	select {
 	case s.replays <- struct{}{}:
@@ -24,7 +24,7 @@ func (s *Server) replaying(ctx context.Context, ask func() error) error {
 	}
 }
 
-// replay sends what the log has after the reader's id.
+// replay sends the events that the log has after the reader's id.
 func (f *feed) replay(ctx context.Context) error {
 	f.filter.Limit = eventsPage
 	for {
@@ -43,8 +43,8 @@ func (f *feed) replay(ctx context.Context) error {
 	}
 }
 
-// page reads what comes next in the log. Where something may be missing before it, an event that says so
-// comes first: its id is the reader's own, so that it does not move the reader's position.
+// page reads the next events in the log. If events before them may be missing, it puts an event before them that says so.
+// The id of that event is the reader's own id, so that the reader's position does not change.
 func (f *feed) page(ctx context.Context) (page []*daemon.Published, err error) {
 	var events []daemon.Event
 	var floor daemon.LogFloor
@@ -52,7 +52,7 @@ func (f *feed) page(ctx context.Context) (page []*daemon.Published, err error) {
 		if events, err = f.server.Daemon.Events(ctx, f.filter); err != nil {
 			return err
 		}
-		floor, err = f.server.Daemon.LogFloor(ctx) // after the events: what they lack is known by now
+		floor, err = f.server.Daemon.LogFloor(ctx) // after the events, so that the floor covers every event they lack
 		return err
 	})
 	if err != nil {

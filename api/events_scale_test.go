@@ -17,8 +17,8 @@ import (
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
-// TestFeedChurn has readers that come and go at random, each with the id that it saw last, while events are
-// written. Beside them one never reads.
+// TestFeedChurn: while events are written, readers come and go at random, each with the id that it saw last. One more
+// reader never reads.
 func TestFeedChurn(t *testing.T) {
 	t.Parallel()
 	h := build(t, func(s *Server) { s.writeTimeout = time.Second })
@@ -61,7 +61,7 @@ func TestFeedChurn(t *testing.T) {
 	work.Wait()
 }
 
-// TestFeedHerd has many readers come back at once. Others get their turn at the database meanwhile.
+// TestFeedHerd: many readers come back at once. Other requests still get their turn at the database.
 func TestFeedHerd(t *testing.T) {
 	t.Parallel()
 	h := buildOnPostgres(t, nil)
@@ -103,7 +103,7 @@ func TestFeedHerd(t *testing.T) {
 	h.abandoned()
 }
 
-// TestFeedTurns: no more readers than there are turns ask the database, and who leaves gives up waiting.
+// TestFeedTurns: no more than replaysAtOnce readers query the database, and a reader that leaves stops waiting.
 func TestFeedTurns(t *testing.T) {
 	t.Parallel()
 	s := New(Config{Daemon: &daemon.Daemon{}})
@@ -134,8 +134,8 @@ func TestFeedTurns(t *testing.T) {
 	}
 }
 
-// pruned has a house whose log begins after event 3; 2 was kept.
-func pruned(t *testing.T) *house {
+// pruned builds a fixture whose log has been pruned up to event 3; only event 2 was kept.
+func pruned(t *testing.T) *fixture {
 	t.Helper()
 	h := build(t, func(s *Server) { s.Daemon.Settings.Log = daemon.LogSettings{MaxAge: time.Hour} })
 	old := time.Now().Add(-2 * time.Hour)
@@ -182,7 +182,7 @@ func TestFeedTellsWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestFollowTellsWhatIsMissing: the client hands it on once, however often it is cut off.
+// TestFollowTellsWhatIsMissing: the client passes on once that events are missing, however often it is cut off.
 func TestFollowTellsWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	h := pruned(t)
@@ -207,7 +207,7 @@ func TestFollowTellsWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestStreamWriterWaitsForMore: events that are on their way at once are written at once, but not too many.
+// TestStreamWriterWaitsForMore: the writer writes events that come together at once, but not too many bytes.
 func TestStreamWriterWaitsForMore(t *testing.T) {
 	t.Parallel()
 	under := &brokenWriter{header: http.Header{}}

@@ -23,7 +23,7 @@ import (
 
 var errEnough = errors.New("enough")
 
-// block is what stands between two blank lines of a stream.
+// block is one block of a stream: the lines up to a blank line.
 type block struct {
 	id, event, data, comment string
 }
@@ -115,12 +115,12 @@ func ids(events []daemon.Event) string {
 func TestFeed(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
-	a := h.agent(away) // the first of each house has the same id
+	a := h.agent(away) // the first agent of each fixture has the same id
 	h.events(8, "agent_idle", nil)
 	for _, row := range []struct {
 		what, query, header string
-		backlog             string // ids of what is sent at once
-		live                string // and after three more: 9 of a, 10 of the other, 11 of nobody
+		backlog             string // ids of the events that the feed sends at once
+		live                string // ids after three more events: 9 of a, 10 of the other, 11 of no agent
 	}{
 		{"from now", "", "", "", "9 10 11"},
 		{"from the beginning", "?after=0", "", "1 2 3 4 5 6 7 8", "9 10 11"},
@@ -167,7 +167,7 @@ func TestFeed(t *testing.T) {
 	}
 }
 
-// TestFeedHeartbeat outlives the deadline for reading a request, which must not end a stream.
+// TestFeedHeartbeat: the feed goes on after the deadline for reading a request.
 func TestFeedHeartbeat(t *testing.T) {
 	t.Parallel()
 	h := build(t, func(s *Server) { s.heartbeat, s.readTimeout = 20*time.Millisecond, 100*time.Millisecond })
@@ -188,7 +188,7 @@ func TestFeedHeartbeat(t *testing.T) {
 }
 
 // abandoned waits until the feed has no readers.
-func (h *house) abandoned() {
+func (h *fixture) abandoned() {
 	h.t.Helper()
 	tmuxtest.Eventually(h.t, "all readers of the feed have left", func() bool { return h.server.subscribers.Load() == 0 })
 }
@@ -216,7 +216,7 @@ func (c *conns) cut() {
 	_ = c.last.Close()
 }
 
-// TestFeedWithoutGaps has readers that are cut off again and again while eight writers append.
+// TestFeedWithoutGaps: readers are cut off again and again while eight writers append. No reader misses an event.
 func TestFeedWithoutGaps(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
@@ -258,10 +258,10 @@ func TestFeedWithoutGaps(t *testing.T) {
 	h.abandoned()
 }
 
-// TestFeedDropsWhoDoesNotRead fills the buffers of a reader that never reads. Others go on.
+// TestFeedDropsWhoDoesNotRead: the server drops a reader that never reads once its buffers are full. Other readers go on.
 func TestFeedDropsWhoDoesNotRead(t *testing.T) {
 	t.Parallel()
-	h := build(t, func(s *Server) { s.writeTimeout = 3 * time.Second }) // a busy machine is no reason to drop the other one
+	h := build(t, func(s *Server) { s.writeTimeout = 3 * time.Second }) // long enough for the other reader on a busy machine
 	stalled := must(net.Dial("unix", h.main))(t)
 	defer stalled.Close()
 	must(io.WriteString(stalled, "GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n"))(t)
@@ -329,7 +329,7 @@ func TestShutdownEndsStreams(t *testing.T) {
 	})
 }
 
-// TestStreamWriter shows what the library cannot: that an error ends the stream.
+// TestStreamWriter: a write error ends the stream. A test by the library cannot show that.
 func TestStreamWriter(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

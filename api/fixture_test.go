@@ -49,9 +49,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// house is a whole daemon, on a database of its own and a tmux in memory, served on two unix
-// sockets and on TCP.
-type house struct {
+// fixture is a whole daemon with a database of its own and a tmux in memory. The server serves it on two unix sockets and
+// on TCP.
+type fixture struct {
 	t      testing.TB
 	store  daemon.Store
 	daemon *daemon.Daemon
@@ -60,20 +60,20 @@ type house struct {
 	log    *logBuffer
 	spec   *spec
 
-	main, hook string // sockets
-	tcp        string // address
+	main, hook string // paths of the sockets
+	tcp        string // address of the TCP listener
 	token      string
 	client     *Client
-	quit       func() error // ends the server and returns what Serve did
+	quit       func() error // ends the server and returns the error of Serve
 
-	listen func(context.Context) // tells the daemon of commits; nil: the store does
+	listen func(context.Context) // tells the daemon of commits; nil if the store does that
 	away   func()                // ends the database
 }
 
-// build starts a house, whose database is in memory; change may alter the server before it serves.
-func build(t testing.TB, change func(*Server)) *house {
+// build starts a fixture with a database in memory. change, if it is not nil, may alter the server before it serves.
+func build(t testing.TB, change func(*Server)) *fixture {
 	t.Helper()
-	return buildOn(t, change, func(h *house, dir data.Dir) {
+	return buildOn(t, change, func(h *fixture, dir data.Dir) {
 		base := memory.New()
 		base.SetHost("elsewhere", dir.Root())
 		h.store = &memory.Telling{Store: base, Committed: func() {
@@ -83,10 +83,10 @@ func build(t testing.TB, change func(*Server)) *house {
 	})
 }
 
-// buildOnPostgres is [build] with PostgreSQL, for what is about its connections.
-func buildOnPostgres(t testing.TB, change func(*Server)) *house {
+// buildOnPostgres is [build] with PostgreSQL, for tests about its connections.
+func buildOnPostgres(t testing.TB, change func(*Server)) *fixture {
 	t.Helper()
-	return buildOn(t, change, func(h *house, dir data.Dir) {
+	return buildOn(t, change, func(h *fixture, dir data.Dir) {
 		store := must(db.Open(t.Context(), db.Config{ConnString: dbtest.New(t, db.Migrate)}))(t)
 		t.Cleanup(store.Close)
 		check(t, store.Heartbeat(t.Context(), db.Host{ID: "elsewhere", DataRoot: dir.Root()}))
@@ -97,13 +97,13 @@ func buildOnPostgres(t testing.TB, change func(*Server)) *house {
 	})
 }
 
-func buildOn(t testing.TB, change func(*Server), open func(*house, data.Dir)) *house {
+func buildOn(t testing.TB, change func(*Server), open func(*fixture, data.Dir)) *fixture {
 	t.Helper()
 	root, err := os.MkdirTemp("", "us") // t.TempDir can be too long for a socket
 	check(t, err)
 	t.Cleanup(func() { check(t, os.RemoveAll(root)) })
 	dir := must(data.Open(filepath.Join(root, "data")))(t)
-	h := &house{t: t, tmux: tmuxtest.NewFake(), log: &logBuffer{}, spec: loadSpec(t)}
+	h := &fixture{t: t, tmux: tmuxtest.NewFake(), log: &logBuffer{}, spec: loadSpec(t)}
 	open(h, dir)
 	people := must(personas.Open(dir.Personas()))(t)
 	templates := must(personas.OpenTemplates(dir.Pipelines()))(t)
@@ -116,7 +116,7 @@ func buildOn(t testing.TB, change func(*Server), open func(*house, data.Dir)) *h
 	})
 	h.token = must(dir.TokenValue())(t)
 	h.server = New(Config{Daemon: h.daemon, Personas: people, Templates: templates, Token: h.token, Log: log, Version: "1.2.3"})
-	h.server.Address = &net.TCPAddr{} // until it is known
+	h.server.Address = &net.TCPAddr{} // set when the listener is open
 	if change != nil {
 		change(h.server)
 	}
@@ -128,8 +128,8 @@ func buildOn(t testing.TB, change func(*Server), open func(*house, data.Dir)) *h
 	return h
 }
 
-// run serves and works until the test ends.
-func (h *house) run(t testing.TB, dir data.Dir) {
+// run runs the server and the daemon until the test ends.
+func (h *fixture) run(t testing.TB, dir data.Dir) {
 	t.Helper()
 	h.main, h.hook = dir.Socket(), dir.HookSocket()
 	ls := Listeners{Main: must(ListenUnix(h.main))(t), Hook: must(ListenUnix(h.hook))(t)}
@@ -163,7 +163,7 @@ type silent struct{}
 
 func (silent) Notify(context.Context, daemon.Notification) (string, error) { return "nowhere", nil }
 
-// logBuffer keeps what is logged, for several goroutines.
+// logBuffer keeps the log. Several goroutines may use it.
 type logBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -181,7 +181,7 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
-// must returns a function that unwraps a call's result or fails the test.
+// must returns the result of a call that must not fail: must(f())(t).
 func must[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
@@ -198,7 +198,7 @@ func check(t testing.TB, err error) {
 }
 
 // agent commits an agent that has registered and is idle in a pane, on this host.
-func (h *house) agent(change func(*daemon.Agent)) *daemon.Agent {
+func (h *fixture) agent(change func(*daemon.Agent)) *daemon.Agent {
 	h.t.Helper()
 	pane := h.tmux.Add(tmux.PaneInfo{})
 	now := time.Now().UTC()
@@ -214,16 +214,16 @@ func (h *house) agent(change func(*daemon.Agent)) *daemon.Agent {
 	return a
 }
 
-// away is an agent that another host's daemon works for, so that nothing happens by itself.
+// away moves an agent to another host, so that the daemon does nothing for it.
 func away(a *daemon.Agent) { a.Host = "elsewhere" }
 
-func (h *house) commit(c *daemon.Change) {
+func (h *fixture) commit(c *daemon.Change) {
 	h.t.Helper()
 	check(h.t, h.store.Commit(context.Background(), c))
 }
 
-// events commits n events of one type in one transaction each.
-func (h *house) events(n int, typ string, agentID *int64) {
+// events commits n events of one type, each in a transaction of its own.
+func (h *fixture) events(n int, typ string, agentID *int64) {
 	h.t.Helper()
 	for i := range n {
 		payload := json.RawMessage(fmt.Sprintf(`{"n": %d}`, i))
@@ -232,38 +232,38 @@ func (h *house) events(n int, typ string, agentID *int64) {
 }
 
 // persona makes a persona and returns its slug.
-func (h *house) persona() string {
+func (h *fixture) persona() string {
 	h.t.Helper()
 	return must(h.client.CreatePersona(h.t.Context(), personas.New{Role: "developer", Name: "con"}))(h.t).Slug
 }
 
-// door is a way into a house.
+// door is one way to call the API: over a socket or TCP, with headers.
 type door struct {
-	h      *house
+	h      *fixture
 	name   string
 	base   string
 	client *http.Client
-	header http.Header // of each request
+	header http.Header // sent with each request
 }
 
-func (h *house) mainDoor() door { return h.socketDoor("main", h.main) }
-func (h *house) hookDoor() door { return h.socketDoor("hook", h.hook) }
+func (h *fixture) mainDoor() door { return h.socketDoor("main", h.main) }
+func (h *fixture) hookDoor() door { return h.socketDoor("hook", h.hook) }
 
-func (h *house) socketDoor(name, path string) door {
+func (h *fixture) socketDoor(name, path string) door {
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", path)
 	}}
 	return door{h: h, name: name, base: "http://localhost", client: &http.Client{Transport: checkedTransport{transport, h}}}
 }
 
-// tcpDoor comes in with the token.
-func (h *house) tcpDoor() door {
+// tcpDoor calls over TCP with the token.
+func (h *fixture) tcpDoor() door {
 	transport := &http.Transport{DisableKeepAlives: true}
 	return door{h: h, name: "tcp", base: "http://" + h.tcp, client: &http.Client{Transport: checkedTransport{transport, h}},
 		header: http.Header{"Authorization": {"Bearer " + h.token}}}
 }
 
-// with returns the door with a header more.
+// with returns a door that sends one more header.
 func (d door) with(name, value string) door {
 	header := http.Header{}
 	maps.Copy(header, d.header)
@@ -272,14 +272,14 @@ func (d door) with(name, value string) door {
 	return d
 }
 
-// answer is what came back.
+// answer is an answer of the API.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// do sends a request and reads the answer. An error must have the shape of one.
+// do sends a request and reads the answer. It checks that an error has the shape of one.
 func (d door) do(method, path, body string) answer {
 	d.h.t.Helper()
 	r := must(http.NewRequestWithContext(d.h.t.Context(), method, d.base+path, strings.NewReader(body)))(d.h.t)
@@ -316,7 +316,7 @@ func (a answer) wants(t testing.TB, what string, status int, code string) {
 	}
 }
 
-// wantError checks that a client's call failed with a code.
+// wantError checks the error of a client's call.
 func wantError(t testing.TB, err error, kind daemon.Kind, code, sentence string) {
 	t.Helper()
 	var told *daemon.Error

@@ -14,7 +14,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// Headers of our own. Canonical in Go's sense, which is how they are looked up.
+// Our own headers, in Go's canonical form, in which they are looked up.
 const (
 	launchHeader     = "X-Understudy-Launch"
 	tmuxHeader       = "X-Tmux"
@@ -36,18 +36,18 @@ var (
 	errNotYours      = daemon.Errorf(daemon.KindForbidden, "not_your_agent", "An agent may ask for its own handoff, messages and context only")
 )
 
-// guardTCP refuses, before anything is routed, what a browser on this machine may have been
-// talked into: a Host that is not ours (DNS rebinding), a page of another site (forged requests),
-// and whoever does not know the token.
+// guardTCP refuses requests before they are routed: requests that another site may make a browser on this machine send,
+// with a Host that is not ours (DNS rebinding) or from a page of that site (forged requests), and requests without the
+// token.
 func (s *Server) guardTCP(next http.Handler) http.Handler {
 	want := sha256.Sum256([]byte("Bearer " + s.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Hashes are of one length, so that the time taken tells nothing about the token's.
+		// Hashes have the same length, so that the time of the comparison shows nothing about the token's length.
 		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
 		switch {
 		case !s.ourHost(r.Host):
 			s.refuse(w, errForeignHost)
-		case openToAll(r): // from wherever the link is
+		case openToAll(r): // the link to it may be on any page
 			next.ServeHTTP(w, r)
 		case !sameSite(r):
 			s.refuse(w, errForeignOrigin)
@@ -59,12 +59,13 @@ func (s *Server) guardTCP(next http.Handler) http.Handler {
 	})
 }
 
-// openToAll are the way in, which has a secret of its own, and what pages load, which is no secret.
+// openToAll reports whether a request needs no token: the login has a secret of its own, and the files that pages load
+// are not secret.
 func openToAll(r *http.Request) bool {
 	return r.Method == http.MethodGet && (r.URL.Path == "/login" || strings.HasPrefix(r.URL.Path, "/ui/static/"))
 }
 
-// writePage answers, before anything is routed, with a page in which nothing is said.
+// writePage answers with a page that contains no data, before the request is routed.
 func (s *Server) writePage(w http.ResponseWriter, status int, page []byte) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", dashboard.Policy)
@@ -73,16 +74,16 @@ func (s *Server) writePage(w http.ResponseWriter, status int, page []byte) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	s.meter.answered(noRoute, noRoute, status)
 	w.WriteHeader(status)
-	_, _ = w.Write(page) // whoever has gone does not see it
+	_, _ = w.Write(page) // fails only if the client has gone
 }
 
 func (s *Server) refuse(w http.ResponseWriter, err error) {
-	status, body, _ := verdict(err)
+	status, body, _ := errorAnswer(err)
 	s.meter.answered(noRoute, noRoute, status)
 	s.writeError(w, status, body)
 }
 
-// ourHost says whether a Host header names us. The port is left alone: it may be forwarded.
+// ourHost reports whether a Host header names us. It ignores the port, which may be forwarded.
 func (s *Server) ourHost(header string) bool {
 	name := header
 	if host, _, err := net.SplitHostPort(header); err == nil {
@@ -97,7 +98,7 @@ func (s *Server) ourHost(header string) bool {
 	return false
 }
 
-// sameSite says whether a request comes from a page of ours, or from no page at all.
+// sameSite reports whether a request comes from one of our pages, or from no page.
 func sameSite(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "none", "same-origin":
@@ -112,7 +113,7 @@ func sameSite(r *http.Request) bool {
 	return err == nil && len(origins) == 1 && (u.Scheme == "http" || u.Scheme == "https") && strings.EqualFold(u.Host, r.Host)
 }
 
-// ownAgent lets an agent pass that asks for itself, by the secret of its launch.
+// ownAgent lets a request pass if it has the secret of the launch of the agent in its address.
 func (s *Server) ownAgent(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		secret := c.Request().Header.Get(launchHeader)

@@ -49,7 +49,7 @@ func TestGuardOfTCP(t *testing.T) {
 		{"bare token", "Authorization", h.token, 401, "token_required"},
 		{"other scheme", "Authorization", "Basic " + h.token, 401, "token_required"},
 	} {
-		// The route does not matter: refused before anything is routed.
+		// The path does not matter, because the guard refuses the request before it is routed.
 		for _, path := range []string{"/api/agents", "/healthz", "/no/such/thing", "/hooks/Stop"} {
 			got := h.tcpDoor().with(row.name, row.value).do("GET", path, "")
 			switch {
@@ -104,7 +104,7 @@ func TestHookSocket(t *testing.T) {
 	plain := h.hookDoor()
 	own := plain.with(launchHeader, "mine")
 
-	// Everything that the main socket has and this one has not is not there, whatever one sends.
+	// The hook socket answers 404 to every route that only the main socket has, whatever the request.
 	allowed := map[string]bool{}
 	paths := map[string]bool{}
 	for _, r := range h.server.hookRoutes() {
@@ -124,7 +124,7 @@ func TestHookSocket(t *testing.T) {
 			what := method + " " + path
 			body := ""
 			if method == "POST" {
-				body = `{"nonsense": 1}` // must not matter: the guard comes first
+				body = `{"nonsense": 1}` // must not matter, because the guard comes first
 			}
 			plain.do(method, at("agents", mine.ID, path), body).wants(t, what+" without a secret", 401, "launch_required")
 			plain.with(launchHeader, "nobody's").do(method, at("agents", mine.ID, path), body).wants(t, what+" with a wrong secret", 401, "unknown_launch")
@@ -152,14 +152,14 @@ func TestHookSocket(t *testing.T) {
 			t.Errorf("%s of the own handoff: %d %s", method, got.status, got.body)
 		}
 	}
-	// A hook with a foreign secret is stored, not refused: the domain decides.
+	// The server does not refuse a hook with an unknown secret: the domain stores it and decides.
 	stale := plain.with(launchHeader, "nobody's").with(hookKeyHeader, hooks.NewKey(time.Now()))
 	if got := stale.do("POST", "/hooks/Stop", `{"session_id": "x"}`); got.status != 200 {
 		t.Errorf("hook of a stale launch: %d %s", got.status, got.body)
 	}
 }
 
-// filled puts values into the parameters of a path.
+// filled replaces the parameters of a path by values.
 func filled(path string, id int64, slug string) string {
 	return pathParam.ReplaceAllStringFunc(path, func(name string) string {
 		return map[string]string{":id": fmt.Sprint(id), ":slug": slug, ":event": "Stop", ":name": "app.js", ":login": "nobody"}[name]

@@ -12,20 +12,20 @@ import (
 type handoffRequest struct {
 	Reason string `json:"reason"`
 	Focus  string `json:"focus"`
-	Mode   string `json:"mode"` // empty: agent
+	Mode   string `json:"mode"` // empty means agent
 	Force  bool   `json:"force"`
 }
 
 type cancelRequest struct {
-	HandoffID *int64 `json:"handoff_id,omitempty"` // absent: the agent's newest
+	HandoffID *int64 `json:"handoff_id,omitempty"` // absent means the agent's newest
 }
 
 type retryRequest struct {
-	Mode string `json:"mode"` // empty: the one that the handoff has
+	Mode string `json:"mode"` // empty keeps the mode of the handoff
 }
 
-// Initiated is the answer to a request for a handoff: its row is committed, nothing has been
-// waited for.
+// Initiated is the answer to a request for a handoff. The handoff's row is committed by then, and nothing else has
+// happened.
 type Initiated struct {
 	Status    string       `json:"status"` // always "initiated"
 	HandoffID int64        `json:"handoff_id"`
@@ -50,7 +50,7 @@ func (s *Server) requestHandoff(c echo.Context) error {
 }
 
 func (s *Server) latestHandoff(c echo.Context) error {
-	return replyHandoff(c, s.Daemon.LatestHandoff)
+	return replyOne(c, http.StatusOK, s.Daemon.LatestHandoff)
 }
 
 func (s *Server) cancelHandoff(c echo.Context) error {
@@ -62,13 +62,13 @@ func (s *Server) cancelHandoff(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return replyHandoff(c, func(ctx context.Context, id int64) (daemon.Handoff, error) {
+	return replyOne(c, http.StatusOK, func(ctx context.Context, id int64) (daemon.Handoff, error) {
 		return s.Daemon.CancelHandoff(ctx, id, shown)
 	})
 }
 
 func (s *Server) showHandoff(c echo.Context) error {
-	return replyHandoff(c, s.Daemon.Handoff)
+	return replyOne(c, http.StatusOK, s.Daemon.Handoff)
 }
 
 func (s *Server) retryHandoff(c echo.Context) error {
@@ -76,7 +76,7 @@ func (s *Server) retryHandoff(c echo.Context) error {
 	if err := decode(c, &in); err != nil {
 		return err
 	}
-	return replyHandoff(c, func(ctx context.Context, id int64) (daemon.Handoff, error) {
+	return replyOne(c, http.StatusOK, func(ctx context.Context, id int64) (daemon.Handoff, error) {
 		return s.Daemon.RetryHandoff(ctx, id, in.Mode)
 	})
 }
@@ -111,17 +111,7 @@ func (s *Server) showContext(c echo.Context) error {
 	return replyMarkdown(c, s.Daemon.ContextFile)
 }
 
-// replyHandoff answers with what get finds for the id in the address.
-func replyHandoff(c echo.Context, get func(context.Context, int64) (daemon.Handoff, error)) error {
-	id, err := pathID(c)
-	if err != nil {
-		return err
-	}
-	h, err := get(c.Request().Context(), id)
-	return reply(c, http.StatusOK, h, err)
-}
-
-// replyHandoffs answers with the handoffs of a persona, or of all, that the parameters leave.
+// replyHandoffs answers with the handoffs that match the parameters, those of one persona unless persona is "".
 func (s *Server) replyHandoffs(c echo.Context, persona string) error {
 	p := paramsOf(c)
 	filter := daemon.HandoffFilter{

@@ -9,7 +9,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestRecordedHandoff: a handoff that failed after its record is shown with all that it has, and goes on.
+// TestRecordedHandoff: the API shows all fields of a handoff that failed after its record, and can retry it.
 func TestRecordedHandoff(t *testing.T) {
 	t.Parallel()
 	h, ctx := build(t, nil), t.Context()
@@ -40,7 +40,7 @@ func TestRecordedHandoff(t *testing.T) {
 	if file := must(h.client.ContextFile(ctx, id))(t); string(file) != "the context" {
 		t.Errorf("context file: %q", file)
 	}
-	for _, kind := range []string{"document", "context"} { // the page draws what the API gives
+	for _, kind := range []string{"document", "context"} { // the dashboard's page has the same text as the API's answer
 		path := fmt.Sprintf("/ui/handoffs/%d/%s", id, kind)
 		if got := h.mainDoor().with("Accept", "text/html").do("GET", path, ""); got.status != 200 || !strings.Contains(string(got.body), "the "+kind) {
 			t.Errorf("%s: %d %s", path, got.status, got.body)
@@ -51,7 +51,7 @@ func TestRecordedHandoff(t *testing.T) {
 	}
 }
 
-// TestCancelTheHandoffThatWasShown: with an id that handoff is cancelled and no other.
+// TestCancelTheHandoffThatWasShown: with an id the API cancels only that handoff.
 func TestCancelTheHandoffThatWasShown(t *testing.T) {
 	t.Parallel()
 	h, ctx := build(t, nil), t.Context()
@@ -84,7 +84,7 @@ func TestCancelTheHandoffThatWasShown(t *testing.T) {
 	wantError(t, err, daemon.KindConflict, "handoff_ended", "Handoff has ended: it is cancelled")
 }
 
-// TestCancelARetriedHandoff: one that failed and goes on is found behind a newer one.
+// TestCancelARetriedHandoff: the API finds a retried handoff although its agent has a newer one.
 func TestCancelARetriedHandoff(t *testing.T) {
 	t.Parallel()
 	h, ctx := build(t, nil), t.Context()
@@ -105,4 +105,61 @@ func TestCancelARetriedHandoff(t *testing.T) {
 	if got := must(h.client.CancelHandoff(ctx, a.ID, ids[0]))(t); got.ID != ids[0] || got.Status != daemon.StatusCancelled {
 		t.Errorf("cancelled: %+v", got)
 	}
+}
+
+func TestModes(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, nil), t.Context()
+	slug := h.persona()
+	a := h.agent(func(a *daemon.Agent) { away(a); a.Persona = &slug; a.Generation = 3 })
+	for _, mode := range []string{"", daemon.ModeAgent, daemon.ModeGenerate} {
+		begun := must(h.client.RequestHandoff(ctx, a.ID, daemon.HandoffRequest{Mode: mode}))(t)
+		want := mode
+		if mode == "" {
+			want = daemon.ModeAgent
+		}
+		if got := must(h.client.Handoff(ctx, begun.HandoffID))(t); got.Mode != want || got.Generation != 3 || got.ContextUse != nil {
+			t.Errorf("mode %q: %+v", mode, got)
+		}
+		_, err := h.client.RetryHandoff(ctx, begun.HandoffID, daemon.ModeGenerate)
+		wantError(t, err, daemon.KindConflict, "handoff_not_failed", "")
+		_, err = h.client.RetryHandoff(ctx, begun.HandoffID, "magic")
+		wantError(t, err, daemon.KindInvalid, "bad_mode", "")
+		must(h.client.CancelHandoff(ctx, a.ID, 0))(t)
+	}
+	_, err := h.client.RequestHandoff(ctx, a.ID, daemon.HandoffRequest{Mode: "magic"})
+	wantError(t, err, daemon.KindInvalid, "bad_mode", "")
+}
+
+func TestLine(t *testing.T) {
+	t.Parallel()
+	h, ctx := build(t, nil), t.Context()
+	slug := h.persona()
+	over := func(a *daemon.Agent) { now := time.Now(); a.State, a.EndedAt = daemon.Ended, &now }
+	plays := func(a *daemon.Agent) { away(a); a.Persona = &slug }
+	ask := func(a *daemon.Agent) int64 {
+		t.Helper()
+		id := must(h.client.RequestHandoff(ctx, a.ID, daemon.HandoffRequest{}))(t).HandoffID
+		must(h.client.CancelHandoff(ctx, a.ID, 0))(t)
+		return id
+	}
+	first := h.agent(plays)
+	one, two := ask(first), ask(first)
+	second := h.agent(func(a *daemon.Agent) { plays(a); a.PreviousAgentID, a.Generation = &first.ID, 2 })
+	three := ask(second)
+	stranger := h.agent(plays)
+	four := ask(stranger)
+	h.agent(func(a *daemon.Agent) { plays(a); over(a); a.PreviousAgentID, a.Generation = &second.ID, 3 })
+
+	for _, id := range []int64{one, two, three} {
+		line := must(h.client.Line(ctx, id))(t)
+		if len(line) != 3 || line[0].ID != three || line[1].ID != two || line[2].ID != one || line[0].Generation != 2 {
+			t.Errorf("line of handoff %d: %+v, want %d, %d, %d", id, line, three, two, one)
+		}
+	}
+	if line := must(h.client.Line(ctx, four))(t); len(line) != 1 || line[0].ID != four {
+		t.Errorf("line of a stranger: %+v", line)
+	}
+	_, err := h.client.Line(ctx, 9999)
+	wantError(t, err, daemon.KindNotFound, "handoff_not_found", "Handoff not found")
 }

@@ -14,15 +14,15 @@ type Health struct {
 	Version string `json:"version"`
 }
 
-// showHealth says that the process answers, and nothing about what it needs.
+// showHealth answers without looking at the database or tmux.
 func (s *Server) showHealth(c echo.Context) error {
 	return reply(c, http.StatusOK, Health{"ok", s.Version}, nil)
 }
 
-// showReady says whether the database takes writes and tmux answers.
+// showReady answers with an error unless the database takes writes and tmux answers.
 func (s *Server) showReady(c echo.Context) error {
 	err := s.Daemon.Ready(c.Request().Context())
-	if status, _, fault := verdict(err); err != nil && (fault || status != http.StatusServiceUnavailable) {
+	if status, _, fault := errorAnswer(err); err != nil && (fault || status != http.StatusServiceUnavailable) {
 		err = &daemon.Error{
 			Kind: daemon.KindUnavailable, Code: "not_ready", Cause: err,
 			Message: "The database or tmux does not answer; run `understudy doctor`",

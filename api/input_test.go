@@ -16,8 +16,8 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// everyRoute calls do with each route, its parameters filled in with what exists.
-func everyRoute(h *house, do func(r route, path string)) {
+// everyRoute calls do with each route and its path, in which parameters are replaced by ids that exist.
+func everyRoute(h *fixture, do func(r route, path string)) {
 	slug := h.persona()
 	agent := h.agent(func(a *daemon.Agent) { away(a); a.Persona = &slug })
 	handoff := must(h.client.RequestHandoff(h.t.Context(), agent.ID, daemon.HandoffRequest{}))(h.t)
@@ -34,11 +34,11 @@ func everyRoute(h *house, do func(r route, path string)) {
 	}
 }
 
-// unchanged checks that nothing was typed or stored while the test ran bad input through a route.
-func unchanged(h *house, what string, before int64) {
+// unchanged checks that bad input to a route did not make the daemon type or store anything.
+func unchanged(h *fixture, what string, before int64) {
 	h.t.Helper()
 	if after := must(h.store.LastEventID(h.t.Context()))(h.t); after != before {
-		h.t.Errorf("%s left something in the log", what)
+		h.t.Errorf("%s added an event to the log", what)
 	}
 }
 
@@ -64,7 +64,7 @@ func TestBadIDs(t *testing.T) {
 	}
 }
 
-// requiredBody is one that a route takes.
+// requiredBody returns a body that a route accepts.
 func requiredBody(r route) string {
 	switch r.method + " " + r.path {
 	case "PATCH /api/agents/:id":
@@ -113,7 +113,7 @@ func TestBadParameters(t *testing.T) {
 			}
 			for _, value := range values[name] {
 				if value == "" && strings.HasPrefix(path, "/ui/") {
-					continue // what a form sends where nothing was chosen
+					continue // a form sends an empty text if nothing is chosen
 				}
 				bad["?"+name+"="+value] = code
 			}
@@ -156,7 +156,7 @@ func TestBadBodies(t *testing.T) {
 func TestWrongTypes(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
-	fields := map[string][]string{ // strings, then booleans behind a !
+	fields := map[string][]string{ // names of string fields; a ! before a boolean field
 		"POST /api/agents":              {"persona", "cwd", "runtime", "prompt", "name"},
 		"PATCH /api/agents/:id":         {"persona"},
 		"POST /api/agents/:id/stop":     {"!force"},
@@ -224,7 +224,7 @@ func TestRouting(t *testing.T) {
 	}
 }
 
-// TestFaults shows errors of ours to the router itself, for no route has any to offer.
+// TestFaults passes faults of ours to the router itself, because no route has one.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

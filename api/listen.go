@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// PublicFlag is the flag of `serve` that allows to listen beyond loopback.
+// PublicFlag is the flag of `serve` that allows listening beyond loopback.
 const PublicFlag = "--listen-public"
 
 const dialTimeout = 2 * time.Second
@@ -28,9 +28,8 @@ func maxSocketPath() int {
 	return 107
 }
 
-// ListenUnix listens on a unix socket that only its owner can reach. What a killed daemon left
-// at the path is removed, once nobody answers there; anything else there is an error, and so is
-// a socket that is served, [ErrServed].
+// ListenUnix listens on a unix socket that only its owner can reach. It removes the socket of a killed daemon, which nobody
+// serves. It returns [ErrServed] if somebody serves a socket at the path, and another error for any other file there.
 func ListenUnix(path string) (net.Listener, error) {
 	if len(path) > maxSocketPath() {
 		return nil, fmt.Errorf("socket %s: its path has %d bytes and the system takes %d: choose a shorter data directory", path, len(path), maxSocketPath())
@@ -48,9 +47,9 @@ func ListenUnix(path string) (net.Listener, error) {
 	return l, nil
 }
 
-// private has nobody else reach a socket from its first moment on: Linux gives the file the mode that the socket has.
-// Elsewhere the folder must keep others out for that moment. A mask would be that of the whole process, and so of the
-// files that others make just then.
+// private keeps other users from a socket from its first moment on: Linux gives the file the mode of the socket. On other
+// systems the folder must keep them out for a moment. A umask would do it too, but it holds for the whole process, and so
+// for files that other goroutines make at the same time.
 func private(_, _ string, c syscall.RawConn) error {
 	return c.Control(func(fd uintptr) { _ = syscall.Fchmod(int(fd), 0o600) })
 }
@@ -71,7 +70,7 @@ func clearSocket(path string) error {
 	if err == nil {
 		return errors.Join(ErrServed, conn.Close())
 	}
-	if !errors.Is(err, syscall.ECONNREFUSED) { // no permission, or too busy to answer
+	if !errors.Is(err, syscall.ECONNREFUSED) { // we may not connect, or the server is too busy to answer
 		return fmt.Errorf("cannot tell whether it is served: %w", err)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -80,8 +79,8 @@ func clearSocket(path string) error {
 	return nil
 }
 
-// ListenTCP listens on addr, host:port. Beyond loopback it refuses unless allowPublic is set:
-// who reaches this API types into shells, and the token travels in the clear.
+// ListenTCP listens on addr, host:port. It refuses an address beyond loopback unless allowPublic is set, because clients of
+// this API type into shells, and send the token unencrypted.
 func ListenTCP(ctx context.Context, addr string, allowPublic bool) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -89,7 +88,7 @@ func ListenTCP(ctx context.Context, addr string, allowPublic bool) (net.Listener
 	}
 	ip := net.IPv6unspecified
 	if host != "" {
-		// Resolved once, so that what is checked is what is listened on.
+		// The name is resolved once, so that the server listens on the address that was checked.
 		ips, err := net.DefaultResolver.LookupIP(ctx, "ip", host)
 		if err != nil {
 			return nil, fmt.Errorf("listen address %s: %w", addr, err)

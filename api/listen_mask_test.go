@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestListenUnixMasksNothing: a folder that is made while a socket is made can be entered by whom it is for, and nobody
-// but the owner can reach the socket.
+// TestListenUnixMasksNothing: a folder that is made at the same time as a socket has its full mode, and only the owner can
+// reach the socket.
 func TestListenUnixMasksNothing(t *testing.T) {
 	dir, err := os.MkdirTemp("", "us")
 	if err != nil {

@@ -32,7 +32,7 @@ func TestListenUnix(t *testing.T) {
 		check(t, conn.Close())
 	}
 
-	// What a killed daemon leaves: a socket that nobody serves.
+	// A killed daemon leaves a socket that nobody serves.
 	first.(*net.UnixListener).SetUnlinkOnClose(false)
 	check(t, first.Close())
 	again := must(ListenUnix(path))(t)

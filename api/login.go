@@ -19,14 +19,14 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// A browser cannot send the token when a page is opened, and should not have it. It opens a link instead that
-// works once, and signs it in: the browser gets a cookie, and a key that it keeps where no script can read it.
+// A browser cannot send the token when it opens a page, and should not have it. Instead it opens a link that works once and
+// signs the browser in. The browser gets a cookie, and a key that it keeps where no script can read it.
 //
-// The cookie names the login and opens the frame of a page, in which nothing is said yet. Browsers send it to
-// whatever listens on any port of this machine: who has it has nothing.
+// The cookie names the login. With it the browser gets only the frame of a page, without data. A browser sends its cookies
+// to every port of this machine, so the cookie alone must be worth nothing.
 //
-// The key never leaves the browser again. Each request of a page carries a proof that is made with it, and the
-// daemon proves itself to the page with the same key first. See proof.go.
+// The key never leaves the browser again. Each request of a page has a proof that the browser makes with the key. Before
+// that the daemon proves itself to the page with the same key. See proof.go.
 
 const linkLife = time.Hour
 
@@ -36,19 +36,19 @@ var (
 	errPrefetch = daemon.Errorf(daemon.KindUnavailable, "prefetch", "The link is opened by a click, not ahead of one")
 )
 
-// DashboardLink opens the dashboard in a browser, once.
+// DashboardLink is a link that opens the dashboard in a browser, once.
 type DashboardLink struct {
 	URL       string    `json:"url"`
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
-// links are those that were not opened yet.
+// links are the links that no browser has opened yet.
 type links struct {
 	mu   sync.Mutex
-	keys map[[sha256.Size]byte]time.Time // hashes of them, with their end
+	keys map[[sha256.Size]byte]time.Time // when each link expires, by the hash of its key
 }
 
-// add makes a key.
+// add makes the key of a new link.
 func (l *links) add(now time.Time) (key string, expires time.Time) {
 	key, expires = rand.Text(), now.Add(linkLife)
 	l.mu.Lock()
@@ -65,7 +65,7 @@ func (l *links) add(now time.Time) (key string, expires time.Time) {
 	return key, expires
 }
 
-// take reports whether a key is good, which it is once.
+// take reports whether a key is valid, and makes it invalid.
 func (l *links) take(key string, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,7 +75,7 @@ func (l *links) take(key string, now time.Time) bool {
 	return known && now.Before(expires)
 }
 
-// DashboardLink makes a link to the dashboard; it is served where the server listens for TCP.
+// DashboardLink makes a link to the dashboard, at the address where the server listens for TCP.
 func (s *Server) DashboardLink() (DashboardLink, error) {
 	if s.Address == nil {
 		return DashboardLink{}, errNoAddress
@@ -99,11 +99,11 @@ func (s *Server) createDashboardLink(c echo.Context) error {
 	return reply(c, http.StatusCreated, link, err)
 }
 
-// login takes the key of a link and signs the browser in. The page that it answers with goes on by itself: a
-// redirect would be part of whatever led to the link, and a strict cookie is not sent on such a way.
+// login takes the key of a link and signs the browser in. It answers with a page that opens the dashboard by itself. After
+// a redirect the browser would not send the strict cookie, because the navigation began at another site.
 func (s *Server) login(c echo.Context) error {
 	r := c.Request()
-	if strings.Contains(r.Header.Get("Sec-Purpose"), "prefetch") { // the link would be used up before anybody clicks
+	if strings.Contains(r.Header.Get("Sec-Purpose"), "prefetch") { // otherwise the link would be used up before anybody clicks on it
 		return errPrefetch
 	}
 	c.Response().Header().Set("Content-Security-Policy", dashboard.Policy)
@@ -121,13 +121,13 @@ func (s *Server) login(c echo.Context) error {
 		http.SetCookie(c.Response(), s.newCookie(r, id))
 		return c.HTMLBlob(http.StatusOK, dashboard.SignedIn(base64.RawURLEncoding.EncodeToString(s.loginKey(id))))
 	case s.signedIn(r, now) != nil:
-		return c.HTMLBlob(http.StatusOK, dashboard.SignedIn("")) // the key is given for a link alone
+		return c.HTMLBlob(http.StatusOK, dashboard.SignedIn("")) // without a link the browser gets no key
 	}
 	return c.HTMLBlob(http.StatusUnauthorized, dashboard.SignedOut())
 }
 
-// cookieName is that of the address a browser calls: cookies know no ports, and another daemon's would
-// take the place of ours.
+// cookieName returns the name of the cookie, with the port that the browser calls. Browsers do not separate cookies by port,
+// so the cookie of another daemon would replace ours.
 func cookieName(r *http.Request) string {
 	if _, port, err := net.SplitHostPort(r.Host); err == nil {
 		return "understudy_" + port
@@ -135,7 +135,8 @@ func cookieName(r *http.Request) string {
 	return "understudy"
 }
 
-// newCookie names a login. It may outlive the login, whose end the daemon knows.
+// newCookie returns a cookie that names a login. It may last longer than the login, because the daemon knows when the login
+// ends.
 func (s *Server) newCookie(r *http.Request, id string) *http.Cookie {
 	return &http.Cookie{
 		Name: cookieName(r), Value: id + "." + s.cookieSignature(id), Path: "/", MaxAge: int(loginLife.Seconds()),
@@ -147,19 +148,19 @@ func (s *Server) cookieSignature(id string) string {
 	return base64.RawURLEncoding.EncodeToString(s.mac("cookie of " + id))
 }
 
-// mac is good for one purpose, comes from us, and cannot be used as the token.
+// mac derives a secret for one purpose from the token. The token cannot be derived from it.
 func (s *Server) mac(purpose string) []byte {
 	mac := hmac.New(sha256.New, []byte(s.Token))
 	mac.Write([]byte("dashboard " + purpose))
 	return mac.Sum(nil)
 }
 
-// signedIn returns the login that a request's cookie names; nil: there is none that is good.
+// signedIn returns the login that a request's cookie names, nil if there is no valid one.
 func (s *Server) signedIn(r *http.Request, now time.Time) *login {
 	if s.Token == "" {
 		return nil
 	}
-	for _, cookie := range r.CookiesNamed(cookieName(r)) { // another port may have set one of our name
+	for _, cookie := range r.CookiesNamed(cookieName(r)) { // there may be several: a server on another port can set a cookie with our name
 		id, signature, _ := strings.Cut(cookie.Value, ".")
 		if !hmac.Equal([]byte(signature), []byte(s.cookieSignature(id))) {
 			continue
@@ -197,7 +198,7 @@ func (s *Server) revokeLogins(c echo.Context) error {
 	return s.revoke(c, s.logins.list(now), now)
 }
 
-// revoke ends logins and answers with them.
+// revoke answers with the ended logins.
 func (s *Server) revoke(c echo.Context, gone []Login, now time.Time) error {
 	var ids []string
 	for _, one := range gone {
@@ -208,12 +209,12 @@ func (s *Server) revoke(c echo.Context, gone []Login, now time.Time) error {
 	return replyList(c, gone, err)
 }
 
-// wantsPage says whether somebody looks at the answer.
+// wantsPage reports whether a browser will show the answer as a page.
 func wantsPage(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
-// isPage says whether an address is that of a page.
+// isPage reports whether a request is for a page.
 func isPage(r *http.Request) bool {
 	path := r.URL.Path
 	return r.Method == http.MethodGet && (path == "/" || strings.HasPrefix(path, "/ui/") && !strings.HasPrefix(path, "/ui/static/"))

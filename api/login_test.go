@@ -19,12 +19,12 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// browser is the door of a browser that was not signed in.
-func (h *house) browser() door {
+// browser returns the door of a browser that is not signed in.
+func (h *fixture) browser() door {
 	return h.tcpDoor().with("Authorization", "").with("Accept", "text/html")
 }
 
-// keyIn is the key that a page gives to the browser.
+// keyIn returns the key that a page gives to the browser.
 func keyIn(body []byte) string {
 	_, after, _ := strings.Cut(string(body), `data-key="`)
 	key, _, _ := strings.Cut(after, `"`)
@@ -32,7 +32,7 @@ func keyIn(body []byte) string {
 }
 
 // signIn opens a fresh link and returns the cookie and the key that the browser got.
-func signIn(t *testing.T, h *house) (cookie, key string) {
+func signIn(t *testing.T, h *fixture) (cookie, key string) {
 	t.Helper()
 	link := must(h.server.DashboardLink())(t)
 	u := must(url.Parse(link.URL))(t)
@@ -50,7 +50,7 @@ func signIn(t *testing.T, h *house) (cookie, key string) {
 		t.Errorf("cookie: %s", cookie)
 	}
 	cookie, _, _ = strings.Cut(cookie, ";")
-	if _, port, _ := strings.Cut(h.tcp, ":"); !strings.HasPrefix(cookie, "understudy_"+port+"=") { // cookies know no ports
+	if _, port, _ := strings.Cut(h.tcp, ":"); !strings.HasPrefix(cookie, "understudy_"+port+"=") { // the name has the port, because cookies are not separated by port
 		t.Errorf("cookie %s does not name port %s", cookie, port)
 	}
 	return cookie, key
@@ -64,11 +64,11 @@ func TestLinkOpensTheDashboardOnce(t *testing.T) {
 		t.Errorf("link %s until %s", link.URL, link.ExpiresAt)
 	}
 	path := strings.TrimPrefix(link.URL, "http://"+h.tcp)
-	// A browser that fetches ahead must not use it up.
+	// A browser that prefetches the link must not use it up.
 	if got := h.browser().with("Sec-Purpose", "prefetch;prerender").do("GET", path, ""); got.status != 503 || got.header.Get("Set-Cookie") != "" {
 		t.Errorf("prefetch: %d, cookie %q", got.status, got.header.Get("Set-Cookie"))
 	}
-	// From a file or another site: the key is what counts.
+	// The link may be in a file or on another site: only the key counts.
 	first := h.browser().with("Sec-Fetch-Site", "cross-site").do("GET", path, "")
 	if first.status != 200 || first.header.Get("Set-Cookie") == "" {
 		t.Errorf("first: %d %s", first.status, first.body)
@@ -95,28 +95,28 @@ func TestLinkExpires(t *testing.T) {
 	now := time.Now()
 	key, expires := l.add(now)
 	if l.take(key, expires) {
-		t.Error("taken at its end")
+		t.Error("a key was valid when it expired")
 	}
 	if key, _ = l.add(now); !l.take(key, now.Add(linkLife-time.Second)) || l.take(key, now) {
-		t.Error("a key is good until its end, once")
+		t.Error("a key must be valid once until it expires")
 	}
 	for range 5 {
 		l.add(now)
 	}
 	if l.add(expires.Add(time.Second)); len(l.keys) != 1 {
-		t.Errorf("%d keys are kept of which one is good", len(l.keys))
+		t.Errorf("%d keys are kept, want only the valid one", len(l.keys))
 	}
 }
 
-// browserTab is a page of a browser that is signed in. It proves itself as session.js does.
+// browserTab is a page in a browser that is signed in. It makes proofs as session.js does.
 type browserTab struct {
-	h           *house
+	h           *fixture
 	cookie, key string
 	nonce       string
 }
 
-// visitor signs a browser in and has the daemon prove itself.
-func visitor(t *testing.T, h *house) *browserTab {
+// visitor signs a browser in and lets the daemon prove itself.
+func visitor(t *testing.T, h *fixture) *browserTab {
 	t.Helper()
 	b := &browserTab{h: h}
 	b.cookie, b.key = signIn(t, h)
@@ -134,7 +134,7 @@ func (b *browserTab) mac(t *testing.T, lines ...string) string {
 	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
 }
 
-// hello returns the nonce of a daemon that proves itself.
+// hello returns the daemon's nonce, after a check of its proof.
 func (b *browserTab) hello(t *testing.T, challenge string) string {
 	t.Helper()
 	got := b.h.browser().with("Cookie", b.cookie).do("GET", helloPath+"?challenge="+url.QueryEscape(challenge), "")
@@ -151,7 +151,7 @@ func (b *browserTab) proof(t *testing.T, method, path, body string) string {
 	return b.mac(t, "request", b.nonce, method, path, hex.EncodeToString(sum[:]))
 }
 
-// door is the way in for one request.
+// door returns the door for one request.
 func (b *browserTab) door(t *testing.T, method, path, body string) door {
 	t.Helper()
 	return b.h.browser().with("Cookie", b.cookie).with(proofHeader, b.proof(t, method, path, body))
@@ -162,7 +162,8 @@ func (b *browserTab) do(t *testing.T, method, path, body string) answer {
 	return b.door(t, method, path, body).do(method, path, body)
 }
 
-// TestCookieAndProof: a cookie with a proof for the request is as good as the token, either alone is nothing.
+// TestCookieAndProof: a cookie and a proof for the request together open what the token opens. One of them alone opens
+// nothing.
 func TestCookieAndProof(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
@@ -212,7 +213,7 @@ func TestCookieAndProof(t *testing.T) {
 	}
 }
 
-// TestProofIsForOneRequest: what a page has sent is good for nothing else.
+// TestProofIsForOneRequest: a proof is valid for no other request.
 func TestProofIsForOneRequest(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
@@ -239,7 +240,7 @@ func TestProofIsForOneRequest(t *testing.T) {
 	good.with("Cookie", other.cookie).do("PUT", path, body).wants(t, "the proof of another browser", 401, "proof_required")
 }
 
-// TestHelloWantsAChallenge: the daemon signs what is of some length, and for a browser that is signed in.
+// TestHelloWantsAChallenge: the daemon signs only a challenge of a certain length, and only for a browser that is signed in.
 func TestHelloWantsAChallenge(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
@@ -252,12 +253,11 @@ func TestHelloWantsAChallenge(t *testing.T) {
 	h.mainDoor().do("GET", path, "").wants(t, "no browser", 401, "token_required")
 }
 
-// TestLoginsOutliveTheDaemon: a browser stays signed in over a restart, and nothing that it sent before is good
-// for the next run.
+// TestLoginsOutliveTheDaemon: a browser stays signed in over a restart, but its earlier proofs are not valid any more.
 func TestLoginsOutliveTheDaemon(t *testing.T) {
 	t.Parallel()
 	file, token := filepath.Join(t.TempDir(), "logins.json"), strings.Repeat("t", 64)
-	run := func() *house {
+	run := func() *fixture {
 		return build(t, func(s *Server) {
 			s.Token = token
 			s.logins = must(openLogins(file, time.Now()))(t)
@@ -273,12 +273,12 @@ func TestLoginsOutliveTheDaemon(t *testing.T) {
 		t.Errorf("the file's mode is %v", info.Mode())
 	}
 	if kept := string(must(os.ReadFile(file))(t)); strings.Contains(kept, b.key) || strings.Contains(b.cookie, kept) {
-		t.Errorf("the file tells a key: %s", kept)
+		t.Errorf("the file contains a key: %s", kept)
 	}
 	check(t, first.quit())
 
 	second := run()
-	// The cookie is named after the port, which a daemon has again after its restart; here it is another one.
+	// The name of the cookie has the port. A restarted daemon has the same port; here it has another one.
 	_, value, _ := strings.Cut(b.cookie, "=")
 	_, port, _ := strings.Cut(second.tcp, ":")
 	b.h, b.cookie = second, "understudy_"+port+"="+value
@@ -290,7 +290,7 @@ func TestLoginsOutliveTheDaemon(t *testing.T) {
 	}
 }
 
-// TestLoginsEnd: a login ends when nobody uses it for a day, and in any case after thirty.
+// TestLoginsEnd: a login ends if nobody uses it for a day, and in any case after thirty days.
 func TestLoginsEnd(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "logins.json")
@@ -298,21 +298,21 @@ func TestLoginsEnd(t *testing.T) {
 	l := must(openLogins(file, now))(t)
 	idle := must(l.add("", now))(t)
 	if l.known(idle, now.Add(loginIdle-time.Second)) == nil || l.known(idle, now.Add(loginIdle)) != nil {
-		t.Error("a login that is not used is good for a day")
+		t.Error("a login that nobody uses must end after a day")
 	}
 	used := must(l.add("", now))(t)
 	at := now
 	for ; must(l.use(used, at))(t) != nil; at = at.Add(loginIdle / 2) {
 		if at.Sub(now) > 2*loginLife {
-			t.Fatal("a login that is used does not end")
+			t.Fatal("a used login never ends")
 		}
 	}
 	if at.Sub(now) != loginLife {
-		t.Errorf("a login that is used ends after %s, want %s", at.Sub(now), loginLife)
+		t.Errorf("a used login ends after %s, want %s", at.Sub(now), loginLife)
 	}
 	kept := must(openLogins(file, now))(t).list(now)
 	if len(kept) != 1 || kept[0].ID != used {
-		t.Errorf("the file keeps %v, want what was in use alone", kept)
+		t.Errorf("the file keeps %v, want only the login in use", kept)
 	}
 	check(t, os.WriteFile(file, []byte("{"), 0o600))
 	if broken, err := openLogins(file, now); err == nil || len(broken.list(now)) != 0 || !strings.Contains(err.Error(), file) {
@@ -320,7 +320,7 @@ func TestLoginsEnd(t *testing.T) {
 	}
 }
 
-// TestRevoke signs browsers out: at once, with what is being answered to them, and for good.
+// TestRevoke: the daemon signs a browser out at once and for good, and ends the answers that it is sending to that browser.
 func TestRevoke(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "logins.json")
@@ -346,7 +346,7 @@ func TestRevoke(t *testing.T) {
 	}
 	ended := make(chan struct{})
 	go func() {
-		_, _ = io.Copy(io.Discard, reading.Body) // how it is cut does not matter
+		_, _ = io.Copy(io.Discard, reading.Body) // the error does not matter: the daemon cuts the connection
 		close(ended)
 	}()
 	select {
@@ -400,7 +400,7 @@ func TestNoDashboardWithoutAddress(t *testing.T) {
 	t.Parallel()
 	h := build(t, func(s *Server) { s.Address = nil })
 	h.mainDoor().do("POST", "/api/dashboard/links", "").wants(t, "link", 409, "no_address")
-	// The hook socket has no way to it.
+	// The hook socket does not serve the dashboard.
 	for _, path := range []string{"/", "/login", "/ui/settings"} {
 		h.hookDoor().do("GET", path, "").wants(t, path, 404, "not_found")
 	}

@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	loginIdle = 24 * time.Hour      // a login that nobody uses for so long has ended
-	loginLife = 30 * 24 * time.Hour // a login ends then, used or not
-	// loginSaved is how old the use of a login may be in the file.
+	loginIdle = 24 * time.Hour      // a login ends if nobody uses it for so long
+	loginLife = 30 * 24 * time.Hour // a login ends then in any case
+	// loginSaved is by how much a login's used_at may be too old in the file.
 	loginSaved = 10 * time.Minute
 )
 
@@ -34,23 +34,23 @@ type Login struct {
 	ID        string    `json:"id"`
 	CreatedAt time.Time `json:"created_at"`
 	UsedAt    time.Time `json:"used_at"`
-	ExpiresAt time.Time `json:"expires_at"` // unless it is used before
-	Browser   string    `json:"browser"`    // as people call it
+	ExpiresAt time.Time `json:"expires_at"` // a use before moves it
+	Browser   string    `json:"browser"`    // a name for people
 }
 
-// login is one of [logins]. Its context ends with it.
+// login is a Login with a context that ends when the login ends.
 type login struct {
 	Login
 	ctx context.Context
 	end context.CancelFunc
 }
 
-// logins are the browsers that are signed in. A file keeps them, without their keys, so that they outlive the
-// daemon's restarts even while the database is away. It is safe for concurrent use.
+// logins are the browsers that are signed in. A file keeps them, without their keys, so that they survive a restart of the
+// daemon even while the database is away. logins is safe for concurrent use.
 type logins struct {
-	path string // of the file; empty: they are kept in memory alone
+	path string // path of the file; if it is empty, the logins are only in memory
 
-	// writing is held while the file is written, and never by who only looks.
+	// writing is held while the file is written. A call that only reads the logins does not take it.
 	writing sync.Mutex
 
 	mu    sync.Mutex
@@ -58,7 +58,7 @@ type logins struct {
 	saved time.Time // when the file was last written
 }
 
-// openLogins reads the file of those that are signed in; none need be there. With an error it returns none.
+// openLogins reads the file, which need not exist. With an error it returns empty logins.
 func openLogins(path string, now time.Time) (*logins, error) {
 	l := &logins{path: path, byID: map[string]*login{}, saved: now}
 	if path == "" {
@@ -81,7 +81,7 @@ func openLogins(path string, now time.Time) (*logins, error) {
 	return l, nil
 }
 
-// enter adds a login to those in memory. The caller holds mu, or is alone.
+// enter adds a login in memory. The caller holds mu, unless no other goroutine has l yet.
 func (l *logins) enter(in Login) {
 	ctx, end := context.WithCancel(context.Background())
 	l.byID[in.ID] = &login{Login: in, ctx: ctx, end: end}
@@ -96,7 +96,7 @@ func (l *logins) add(userAgent string, now time.Time) (id string, err error) {
 	return id, l.save(now)
 }
 
-// use returns the login with that id, if it has not ended, and notes that it is used.
+// use returns the login with that id if it has not ended, and notes the use.
 func (l *logins) use(id string, now time.Time) (used *login, err error) {
 	l.mu.Lock()
 	used = l.byID[id]
@@ -110,7 +110,7 @@ func (l *logins) use(id string, now time.Time) (used *login, err error) {
 	}
 	save := now.Sub(l.saved) > loginSaved
 	if save {
-		l.saved = now // whoever comes meanwhile need not
+		l.saved = now // set before the file is written, so that other calls do not write it too
 	}
 	l.mu.Unlock()
 	if save {
@@ -119,7 +119,7 @@ func (l *logins) use(id string, now time.Time) (used *login, err error) {
 	return used, err
 }
 
-// known returns the login with that id, if it has not ended.
+// known returns the login with that id if it has not ended.
 func (l *logins) known(id string, now time.Time) *login {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,7 +129,7 @@ func (l *logins) known(id string, now time.Time) *login {
 	return nil
 }
 
-// list returns those that are signed in, the newest first.
+// list returns the logins that have not ended, the newest first.
 func (l *logins) list(now time.Time) []Login {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,8 +148,8 @@ func (l *logins) list(now time.Time) []Login {
 	return out
 }
 
-// revoke ends logins, and what is being answered to them. An error says that they may come back when the
-// daemon is started again.
+// revoke ends logins, and the requests that the daemon is answering to them. If it returns an error, the logins may be valid
+// again after a restart of the daemon.
 func (l *logins) revoke(now time.Time, ids ...string) error {
 	l.mu.Lock()
 	for _, id := range ids {
@@ -165,7 +165,7 @@ func (l *logins) revoke(now time.Time, ids ...string) error {
 	return nil
 }
 
-// save writes the file, without those that have ended.
+// save writes the logins that have not ended to the file.
 func (l *logins) save(now time.Time) error {
 	if l.path == "" {
 		return nil
@@ -191,13 +191,12 @@ func (l *logins) save(now time.Time) error {
 	return nil
 }
 
-// browserMarks matches what people call a browser in its User-Agent header: those that came later name the ones
-// before as well.
+// browserMarks matches the names of browsers in a User-Agent header. A newer browser also names the older ones.
 var browserMarks = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(Edg|OPR|Firefox|Chrome|Chromium|Version)/(\d+)`)
 })
 
-// browserName is what people call the browser that sends a User-Agent header.
+// browserName returns the name for people of the browser that sends a User-Agent header.
 func browserName(header string) string {
 	found := map[string]string{}
 	for _, m := range browserMarks().FindAllStringSubmatch(header, -1) {

@@ -11,14 +11,14 @@ type messageRequest struct {
 	Command bool   `json:"command"`
 }
 
-// sendMessage takes a message of the operator's.
+// sendMessage takes a message from the operator.
 func (s *Server) sendMessage(c echo.Context) error { return s.takeMessage(c, true) }
 
-// sendOwnMessage takes a message of an agent to itself. What the runtime does with a command is beyond what
-// the agent may do: a shell command, another mode, other permissions.
+// sendOwnMessage takes a message from an agent to itself. It refuses a command, because with one the agent could do what it
+// may not: run a shell command, or change its mode or permissions.
 func (s *Server) sendOwnMessage(c echo.Context) error { return s.takeMessage(c, false) }
 
-// takeMessage hands the text on as it is: what may be typed, the domain judges.
+// takeMessage passes the text on unchanged. The domain decides whether it may be typed.
 func (s *Server) takeMessage(c echo.Context, operator bool) error {
 	id, err := pathID(c)
 	if err != nil {

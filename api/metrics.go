@@ -12,14 +12,14 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// meter is what a server tells Prometheus, in a registry of its own.
+// meter holds the metrics of a server, in a registry of its own.
 //
-// Gauges are read when they are asked for. Counters start at 0 with the process. What is in the
-// log is counted from there, see [meter.follow]; the rest where it happens. Values of labels are
-// words of ours: nothing that an agent writes, and no address that somebody made up, becomes one.
+// Gauges are read when Prometheus asks. Counters start at 0 with the process. Things that are in the event log are counted
+// from there (see [meter.follow]), other things where they happen. The values of labels are only our own words, never the
+// text of an agent or an address that a client made up.
 type meter struct {
 	registry *prometheus.Registry
-	last     int64 // id of the newest event that is counted; the follower's alone
+	last     int64 // id of the newest counted event; only follow uses it
 
 	agentsEnded    prometheus.Counter
 	handoffsEnded  *prometheus.CounterVec   // status
@@ -34,7 +34,7 @@ type meter struct {
 	answers  *prometheus.HistogramVec // method, route
 }
 
-// agentStates are those of agents that have not ended.
+// agentStates are the states of agents that have not ended.
 var agentStates = []daemon.AgentState{daemon.Starting, daemon.Idle, daemon.Working, daemon.Waiting}
 
 // Upper limits in seconds.
@@ -75,8 +75,8 @@ func newMeter(s *Server) *meter {
 	return m
 }
 
-// begin has the series of whatever is known to come be there from the start, at 0: a rate needs
-// two points, and an alert must see the first failure.
+// begin creates the series that are known in advance, with the value 0. A rate needs two points, and an alert must see the
+// first failure.
 func (m *meter) begin() {
 	for _, status := range []daemon.Status{daemon.StatusCompleted, daemon.StatusFailed, daemon.StatusCancelled} {
 		m.handoffsEnded.WithLabelValues(string(status))
@@ -106,16 +106,16 @@ func histograms(name, help string, buckets []float64, labels ...string) *prometh
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "understudy_" + name, Help: help + sinceStart + ".", Buckets: buckets}, labels)
 }
 
-// showMetrics answers in the text format of Prometheus. What can't be read is left out.
+// showMetrics answers in the text format of Prometheus. It leaves out what it cannot read.
 func (s *Server) showMetrics(c echo.Context) error {
 	promhttp.HandlerFor(s.meter.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}).ServeHTTP(c.Response(), c.Request())
 	return nil
 }
 
-// noRoute is the label of requests that were refused before they had a route, or have none.
+// noRoute is the label of requests without a route, and of those that were refused before they were routed.
 const noRoute = "none"
 
-// measured counts and times the answers of the routes.
+// measured counts and times the answers of each route.
 func (s *Server) measured(routes []route) echo.MiddlewareFunc {
 	known := map[string]bool{}
 	for _, r := range routes {
@@ -125,7 +125,7 @@ func (s *Server) measured(routes []route) echo.MiddlewareFunc {
 		return func(c echo.Context) error {
 			began := time.Now()
 			if err := next(c); err != nil {
-				c.Error(err) // answers, so that the status is known
+				c.Error(err) // answers now, so that the status is known here
 			}
 			method, path := c.Request().Method, c.Path()
 			if !known[method+" "+path] {

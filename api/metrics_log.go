@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	eventsPage = 500                    // events that are read from the log at once
-	logRetry   = 500 * time.Millisecond // until the log is looked at again when that failed
+	eventsPage = 500                    // how many events are read from the log at once
+	logRetry   = 500 * time.Millisecond // pause after a failed read of the log
 )
 
-// eventLog is the log as it stands and as it grows.
+// eventLog is the event log: its stored events and its new ones.
 type eventLog interface {
-	// Subscribe returns a channel of new events, which is closed when its reader falls behind, and a
-	// function that ends the subscription.
+	// Subscribe returns a channel of new events and a function that ends the subscription. The channel is closed if its reader
+	// falls behind.
 	Subscribe() (<-chan *daemon.Published, func())
-	// Events returns what came after an id, in order.
+	// Events returns the events after an id, in order.
 	Events(ctx context.Context, f daemon.EventFilter) ([]daemon.Event, error)
 }
 
-// follow counts the events of one host, each once, until ctx ends. When it falls behind, or the
-// database is away, it goes on after the event that it counted last.
+// follow counts the events of one host, each once, until ctx ends. If it falls behind, or the database is away, it goes on
+// later after the event that it counted last.
 func (m *meter) follow(ctx context.Context, log eventLog, host string) {
 	for ctx.Err() == nil {
 		live, stop := log.Subscribe()
@@ -40,7 +40,7 @@ func (m *meter) follow(ctx context.Context, log eventLog, host string) {
 	}
 }
 
-// catchUp counts what the log has.
+// catchUp counts the stored events after the last counted one.
 func (m *meter) catchUp(ctx context.Context, log eventLog, host string) bool {
 	for {
 		events, err := log.Events(ctx, daemon.EventFilter{After: m.last, Limit: eventsPage})
@@ -56,7 +56,7 @@ func (m *meter) catchUp(ctx context.Context, log eventLog, host string) bool {
 	}
 }
 
-// take counts what comes until the channel is closed.
+// take counts new events until the channel is closed.
 func (m *meter) take(ctx context.Context, live <-chan *daemon.Published, host string) {
 	for {
 		select {
@@ -71,19 +71,19 @@ func (m *meter) take(ctx context.Context, live <-chan *daemon.Published, host st
 	}
 }
 
-// channels are the ways in which the operator is told.
+// channels are the ways in which a notification can reach the operator.
 var channels = []string{"desktop", "log", otherChannel}
 
 const otherChannel = "other"
 
-// event counts an event that was not counted yet.
+// event counts an event, unless it was counted before.
 func (m *meter) event(e daemon.Event, host string) {
 	if e.ID <= m.last {
 		return
 	}
 	m.last = e.ID
 	if e.Host != host {
-		return // its own daemon counts it
+		return // the daemon of that host counts it
 	}
 	var about struct {
 		From       string   `json:"from"`
@@ -95,7 +95,7 @@ func (m *meter) event(e daemon.Event, host string) {
 		Mode       string   `json:"mode"`
 		Channel    string   `json:"channel"`
 	}
-	_ = json.Unmarshal(e.Payload, &about) // what another version has written otherwise is not timed
+	_ = json.Unmarshal(e.Payload, &about) // a payload of another version may not fit; its times are not counted then
 	switch e.Type {
 	case "agent_ended":
 		m.agentsEnded.Inc()
@@ -116,7 +116,7 @@ func (m *meter) event(e daemon.Event, host string) {
 	if !strings.HasPrefix(e.Type, "handoff_") {
 		return
 	}
-	left := daemon.Phase(about.From + about.Phase) // there is one of them
+	left := daemon.Phase(about.From + about.Phase) // the payload has only one of the two
 	if slices.Contains(daemon.OpenPhases(), left) {
 		observe(m.phases.WithLabelValues(string(left)), about.PhaseMS)
 	}
@@ -125,7 +125,7 @@ func (m *meter) event(e daemon.Event, host string) {
 	}
 }
 
-// observe takes a time in milliseconds, if there is one.
+// observe adds a time in milliseconds, if there is one.
 func observe(h interface{ Observe(float64) }, ms *float64) {
 	if ms != nil {
 		h.Observe(*ms / 1000)

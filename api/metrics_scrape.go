@@ -9,15 +9,14 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// DatabaseStats is what the pool of connections to the database has been through.
+// DatabaseStats are the figures of the pool of database connections.
 type DatabaseStats struct {
 	Idle, Acquired, Constructing, Max int
-	Waits                             int64 // for a connection, because none was idle
+	Waits                             int64 // how often a caller had to wait, because no connection was idle
 	Waited                            time.Duration
 }
 
-// scrape reads the gauges, and the counters that are kept elsewhere, each time they are asked for.
-// That costs a ping and one query.
+// scrape reads the gauges, and the counters that others keep, each time Prometheus asks. That costs a ping and one query.
 type scrape struct {
 	server *Server
 
@@ -53,7 +52,7 @@ func newScrape(s *Server) *scrape {
 	}
 }
 
-// Describe names what Collect may send.
+// Describe sends the description of each metric that Collect may send.
 func (s *scrape) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		s.agents, s.trouble, s.longestWait, s.handoffs, s.pipelines, s.deliveries, s.hooks, s.spool,
@@ -63,7 +62,7 @@ func (s *scrape) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// reading is one pass over everything.
+// reading is one scrape.
 type reading struct {
 	*scrape
 	to chan<- prometheus.Metric
@@ -77,7 +76,7 @@ func (r reading) counter(d *prometheus.Desc, v float64, labels ...string) {
 	r.to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, labels...)
 }
 
-// Collect reads everything. Without the database it sends what needs none.
+// Collect sends all metrics. If the database does not answer, it sends those that need no database.
 func (s *scrape) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(s.server.streams, s.server.scrapeTimeout)
 	defer cancel()
@@ -136,7 +135,7 @@ func (r reading) pool(s DatabaseStats) {
 	r.counter(r.waited, s.Waited.Seconds())
 }
 
-// daemon reads what the daemon counts itself.
+// daemon reads the figures that the daemon counts.
 func (r reading) daemon() {
 	decided := r.server.Daemon.DeliveryCounts()
 	for _, kind := range []daemon.DeliveryKind{

@@ -24,8 +24,8 @@ import (
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
-// metrics asks for the metrics, which must be well-formed, and returns them by name and labels.
-func (h *house) metrics() map[string]float64 {
+// metrics requests the metrics, checks that they are well-formed, and returns them by name and labels.
+func (h *fixture) metrics() map[string]float64 {
 	h.t.Helper()
 	got := h.mainDoor().do("GET", "/metrics", "")
 	if got.status != 200 || !strings.HasPrefix(got.header.Get("Content-Type"), "text/plain; version=0.0.4") {
@@ -50,7 +50,7 @@ func (h *house) metrics() map[string]float64 {
 }
 
 // awaitMetrics waits until the series have these values.
-func (h *house) awaitMetrics(want map[string]float64) {
+func (h *fixture) awaitMetrics(want map[string]float64) {
 	h.t.Helper()
 	var last []string
 	defer func() {
@@ -122,7 +122,7 @@ func TestMetricsAreClean(t *testing.T) {
 
 func TestMetricsCount(t *testing.T) {
 	t.Parallel()
-	h := build(t, func(s *Server) { // what was there before the daemon is not counted
+	h := build(t, func(s *Server) { // events from before the daemon's start are not counted
 		check(t, s.Daemon.Store.Commit(t.Context(), &daemon.Change{Events: []*daemon.Event{event("agent_ended", "here", "{}")}}))
 	})
 	h.agent(func(a *daemon.Agent) { a.StateAt = time.Now() })
@@ -189,8 +189,7 @@ func TestMetricsCount(t *testing.T) {
 	}
 }
 
-// flawedLog is a log of which each subscription loses most of what comes, and that can't be read
-// each other time.
+// flawedLog is an event log whose subscriptions lose most events, and of which every other read fails.
 type flawedLog struct {
 	*daemon.Daemon
 	read int
@@ -218,7 +217,7 @@ func (l *flawedLog) Events(ctx context.Context, f daemon.EventFilter) ([]daemon.
 	return l.Daemon.Events(ctx, f)
 }
 
-// TestMetricsOfWhoFallsBehind: what a subscription loses is read again, and counted once.
+// TestMetricsOfWhoFallsBehind: the meter reads events that its subscription has lost from the log, and counts each once.
 func TestMetricsOfWhoFallsBehind(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
@@ -249,13 +248,13 @@ func TestMetricsOfWhoFallsBehind(t *testing.T) {
 	}
 }
 
-// TestMetricsWithoutDatabase: whoever asks is answered in time, with what needs no database.
+// TestMetricsWithoutDatabase: if the database does not answer, the server answers in time with the metrics that need none.
 func TestMetricsWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	h := buildOnPostgres(t, func(s *Server) {
 		s.scrapeTimeout = 100 * time.Millisecond
 		s.Database = func(ctx context.Context) (DatabaseStats, error) {
-			<-ctx.Done() // it says nothing
+			<-ctx.Done() // the database never answers
 			return DatabaseStats{Acquired: 2}, ctx.Err()
 		}
 	})
@@ -265,7 +264,7 @@ func TestMetricsWithoutDatabase(t *testing.T) {
 	if took := time.Since(began); took > time.Second {
 		t.Errorf("it took %v", took)
 	}
-	h.server.Database = nil // and now it is gone
+	h.server.Database = nil // now there are no figures of the pool
 	h.away()
 	for what, got := range map[string]map[string]float64{"that says nothing": got, "that is gone": h.metrics()} {
 		for name, want := range map[string]float64{

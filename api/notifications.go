@@ -8,14 +8,14 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// preferencesRequest is what an operator wants to be told of. What is absent stays as it is, so the
-// whole of an answer may be sent back with one field changed.
+// preferencesRequest changes the notification preferences. An absent field stays as it is. The fields are those of the
+// answer, so a client may send an answer back with one field changed.
 type preferencesRequest struct {
 	Errors    *bool  `json:"errors"`
 	Waiting   *bool  `json:"waiting"`
 	Completed *bool  `json:"completed"`
 	Desktop   *bool  `json:"desktop"`
-	UpdatedAt string `json:"updated_at"` // not used
+	UpdatedAt string `json:"updated_at"` // ignored
 }
 
 func (s *Server) showPreferences(c echo.Context) error {

@@ -31,7 +31,7 @@ func TestPreferences(t *testing.T) {
 	wants("completed off", must(h.client.SetNotificationPreferences(t.Context(), daemon.PreferenceChange{Completed: &no}))(t), false, false, true)
 	wants("read again", must(h.client.NotificationPreferences(t.Context()))(t), false, false, true)
 
-	// What was read may be sent back with one field changed.
+	// A client may send an answer back with one field changed.
 	door := h.mainDoor()
 	whole := strings.Replace(string(door.do("GET", path, "").body), `"waiting":false`, `"waiting":true`, 1)
 	if got := door.do("PUT", path, whole); got.status != 200 {

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestDescriptionHasEveryCode compares the codes of errors that are described with those in the
-// source. That the right one is answered is for other tests to see, each answer of which is checked.
+// TestDescriptionHasEveryCode compares the error codes in the description with those in the source. Other tests check that
+// the right code is answered.
 func TestDescriptionHasEveryCode(t *testing.T) {
 	t.Parallel()
 	var described []string
@@ -36,12 +36,12 @@ func TestDescriptionHasEveryCode(t *testing.T) {
 	for _, code := range described {
 		made := func(prefix string) bool { return strings.HasPrefix(code, prefix) }
 		if codes[code] == "" && !slices.ContainsFunc(prefixes, made) {
-			t.Errorf("code %q is described and nothing answers it: remove it from api/openapi.yaml", code)
+			t.Errorf("code %q is described, but no code answers with it: remove it from api/openapi.yaml", code)
 		}
 	}
 }
 
-// codesIn finds where errors get which codes, and what such codes begin with that are put together.
+// codesIn returns the error codes in the source with their places, and the prefixes of codes that are put together.
 func codesIn(t *testing.T, dirs ...string) (codes map[string]string, prefixes []string) {
 	t.Helper()
 	codes = map[string]string{}
@@ -49,7 +49,7 @@ func codesIn(t *testing.T, dirs ...string) (codes map[string]string, prefixes []
 		for _, path := range must(filepath.Glob(filepath.Join(dir, "*.go")))(t) {
 			name := filepath.Base(path)
 			if strings.HasSuffix(name, "_test.go") || dir == "." && strings.HasPrefix(name, "client") {
-				continue // the client has errors of its own
+				continue // the client's own errors are not part of the API
 			}
 			set := token.NewFileSet()
 			file := must(parser.ParseFile(set, path, must(os.ReadFile(path))(t), 0))(t)
@@ -69,7 +69,7 @@ func codesIn(t *testing.T, dirs ...string) (codes map[string]string, prefixes []
 	return codes, prefixes
 }
 
-// codeOf returns the code of an error that is made there, nil if none is.
+// codeOf returns the code of an error if the node makes one, else nil.
 func codeOf(n ast.Node) ast.Expr {
 	switch n := n.(type) {
 	case *ast.CallExpr:
@@ -79,7 +79,7 @@ func codeOf(n ast.Node) ast.Expr {
 		case nameOf(n.Fun) == "Errorf" && len(n.Args) > 1 && strings.HasPrefix(nameOf(n.Args[0]), "Kind"):
 			return n.Args[1]
 		}
-	case *ast.ValueSpec: // what is wrong with documents is named by constants
+	case *ast.ValueSpec: // the codes of documents are constants
 		if len(n.Values) == 1 && (strings.HasPrefix(text(n.Values[0]), "document_") || strings.HasPrefix(n.Names[0].Name, "code")) {
 			return n.Values[0]
 		}
@@ -102,7 +102,7 @@ func codeOf(n ast.Node) ast.Expr {
 	return nil
 }
 
-// nameOf is the last word of a name.
+// nameOf returns the last part of a name.
 func nameOf(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -113,7 +113,7 @@ func nameOf(e ast.Expr) string {
 	return ""
 }
 
-// text is the value of a literal string, "" of anything else.
+// text returns the value of a string literal, "" for any other expression.
 func text(e ast.Expr) string {
 	literal, ok := e.(*ast.BasicLit)
 	if !ok || literal.Kind != token.STRING {

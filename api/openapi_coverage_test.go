@@ -9,8 +9,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// met is what was asked of the servers of all tests and checked against the description: of each
-// operation whether there was an answer, and an error.
+// met counts, for each operation of the description, the successful answers and the errors in all tests.
 var met struct {
 	sync.Mutex
 	answers, errors map[string]bool
@@ -29,7 +28,7 @@ func meet(operation string, status int) {
 	}
 }
 
-// unmet says, after all tests, which operations none of them has had an answer and an error of.
+// unmet returns, after all tests, the operations of which no test has had both a successful answer and an error.
 func unmet() (missing []string) {
 	for _, name := range []string{"test.run", "test.skip", "test.list", "test.bench", "test.fuzz"} {
 		if f := flag.Lookup(name); f != nil && f.Value.String() != "" {
@@ -47,7 +46,7 @@ func unmet() (missing []string) {
 			for what, done := range map[string]map[string]bool{"answer": met.answers, "error": met.errors} {
 				if !done[operation.OperationID] {
 					missing = append(missing, fmt.Sprintf("%s %s: no test has had an %s of it that was checked against the description: "+
-						"call it through a door or the client of a house (fixture_test.go)", method, path, what))
+						"call it through a door or the client of a fixture (fixture_test.go)", method, path, what))
 				}
 			}
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// answered are the types of what is answered, by the names of their schemas.
+// answered are the types of the answers, by the names of their schemas.
 var answered = map[string]any{
 	"Error": errorBody{}, "Health": Health{}, "Agent": daemon.Agent{}, "ContextUse": daemon.ContextUse{}, "Trouble": daemon.Trouble{}, "Delivery": daemon.Delivery{},
 	"Peers": daemon.Peers{}, "Peer": daemon.Peer{}, "PeerDelivery": PeerDelivery{},
@@ -25,7 +25,7 @@ var answered = map[string]any{
 	"NotificationPreferences": daemon.NotificationPreferences{}, "PruneReport": daemon.PruneReport{}, "TestedNotification": daemon.TestedNotification{},
 }
 
-// asked are the types of what is asked for, by the names of their bodies.
+// asked are the types of the requests' bodies, by the names of their schemas.
 var asked = map[string]any{
 	"Nothing": struct{}{}, "NewAgent": newAgentRequest{}, "AssignPersona": assignRequest{}, "Stop": stopRequest{}, "Message": messageRequest{},
 	"PeerMessage": peerMessageRequest{}, "Handoff": handoffRequest{}, "Cancel": cancelRequest{}, "Retry": retryRequest{}, "ContextReport": contextRequest{},
@@ -34,8 +34,7 @@ var asked = map[string]any{
 	"Hook":                    json.RawMessage{}, // the runtime's own
 }
 
-// TestDescriptionHasEveryField compares the description with the types that are written and read,
-// whether a test happens to fill in the field or not.
+// TestDescriptionHasEveryField compares the description with the types of answers and requests, field by field.
 func TestDescriptionHasEveryField(t *testing.T) {
 	t.Parallel()
 	components := loadSpec(t).doc.Components
@@ -59,7 +58,7 @@ func TestDescriptionHasEveryField(t *testing.T) {
 		case asked[name] == nil:
 			t.Errorf("components/requestBodies/%s: add its Go type to asked in openapi_fields_test.go", name)
 		case body == nil:
-			t.Errorf("components/requestBodies/%s is no JSON", name)
+			t.Errorf("components/requestBodies/%s is not JSON", name)
 		default:
 			c := comparison{t: t}
 			c.compare("components/requestBodies/"+name, body.Schema.Value, reflect.TypeOf(asked[name]))
@@ -67,10 +66,10 @@ func TestDescriptionHasEveryField(t *testing.T) {
 	}
 }
 
-// comparison is of a schema with a type.
+// comparison compares a schema with a type.
 type comparison struct {
 	t      *testing.T
-	answer bool // what is written, not what is read
+	answer bool // the type is that of an answer, not of a request
 }
 
 func (c comparison) compare(where string, schema *openapi3.Schema, typ reflect.Type) {
@@ -132,7 +131,7 @@ func (c comparison) fields(where string, schema *openapi3.Schema, typ reflect.Ty
 	}
 }
 
-// TestDescriptionHasEveryHeader finds headers of ours that are not described.
+// TestDescriptionHasEveryHeader finds our headers that are not described.
 func TestDescriptionHasEveryHeader(t *testing.T) {
 	t.Parallel()
 	var headers []string

@@ -23,19 +23,19 @@ func init() {
 	}
 }
 
-// asText makes text of a body, whatever it would be to the library.
+// asText decodes a body as text, whatever its type.
 func asText(body io.Reader, _ http.Header, _ *openapi3.SchemaRef, _ openapi3filter.EncodingFn) (any, error) {
 	b, err := io.ReadAll(body)
 	return string(b), err
 }
 
-// spec is the description of the API, against which each exchange of the tests is checked.
+// spec is the description of the API. The tests check each request and answer against it.
 type spec struct {
 	doc    *openapi3.T
 	router routers.Router
 }
 
-// described is the description, once: its check takes as long as most tests.
+// described loads the description once, because its check takes as long as most tests.
 var described = sync.OnceValues(func() (*spec, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(openAPI)
 	if err != nil {
@@ -44,22 +44,21 @@ var described = sync.OnceValues(func() (*spec, error) {
 	if err := doc.Validate(context.Background()); err != nil {
 		return nil, err
 	}
-	doc.Servers = nil // tests come to addresses of their own
+	doc.Servers = nil // the tests call other addresses
 	router, err := gorillamux.NewRouter(doc)
 	return &spec{doc, router}, err
 })
 
-// loadSpec is the description that all tests share, none of which changes it.
+// loadSpec returns the description, which all tests share. No test changes it.
 func loadSpec(t testing.TB) *spec {
 	t.Helper()
 	return must(described())(t)
 }
 
-// checkedTransport checks each exchange against the description: answers always, requests that
-// were accepted too.
+// checkedTransport checks each answer, and each accepted request, against the description.
 type checkedTransport struct {
 	http.RoundTripper
-	h *house
+	h *fixture
 }
 
 func (c checkedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -86,7 +85,7 @@ func (c checkedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	route, path, err := c.h.spec.router.FindRoute(r)
 	if err != nil {
 		if response.StatusCode < 400 {
-			c.h.t.Errorf("%s %s answers %d and is not described: %v", r.Method, r.URL.Path, response.StatusCode, err)
+			c.h.t.Errorf("%s %s answers %d, but is not described: %v", r.Method, r.URL.Path, response.StatusCode, err)
 		}
 		return response, nil
 	}
@@ -109,7 +108,7 @@ func (c checkedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	if len(got) == 0 && strings.HasPrefix(r.URL.Path, "/hooks/") {
-		return response, nil // a hook may print nothing
+		return response, nil // the answer to a hook may be empty
 	}
 	output := &openapi3filter.ResponseValidationInput{RequestValidationInput: input, Status: response.StatusCode, Header: response.Header, Options: input.Options}
 	output.SetBodyBytes(got)
@@ -134,7 +133,7 @@ func TestDescriptionHasEveryRoute(t *testing.T) {
 			bases = append(bases, strings.TrimSuffix(server.URL, "/"))
 		}
 		for method, operation := range item.Operations() {
-			own := *operation // the description is that of all tests
+			own := *operation // a copy, because all tests share the description
 			own.Parameters = slices.Concat(operation.Parameters, item.Parameters)
 			for _, base := range bases {
 				described[method+" "+base+path] = &own
@@ -171,7 +170,7 @@ func TestDescriptionHasEveryRoute(t *testing.T) {
 	}
 	for _, r := range s.hookRoutes() {
 		if slices.Contains([]string{"/api/agents/:id/context", "/api/agents/:id/peers", "/api/agents/:id/peers/messages"}, r.path) {
-			continue // an agent's own to tell, to ask and to say
+			continue // only agents use these
 		}
 		if !slices.ContainsFunc(s.routes(), func(other route) bool {
 			return other.method == r.method && other.path == r.path && other.params == r.params

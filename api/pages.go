@@ -15,7 +15,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// dashboardRoutes are the pages, and what they load.
+// dashboardRoutes returns the routes of the pages and of the files that they load.
 func (s *Server) dashboardRoutes() []route {
 	return []route{
 		{"GET", "/login", "key", s.login},
@@ -40,7 +40,7 @@ func (s *Server) dashboardRoutes() []route {
 	}
 }
 
-// byID draws the page about something that has an id.
+// byID draws the page of the id in the address.
 func byID(draw func(context.Context, int64) (*dashboard.Page, error)) func(echo.Context) (*dashboard.Page, error) {
 	return func(c echo.Context) (*dashboard.Page, error) {
 		id, err := pathID(c)
@@ -62,7 +62,7 @@ func (s *Server) pipelinesPage(c echo.Context) (*dashboard.Page, error) {
 	return s.pages.Pipelines(c.Request().Context(), status, before)
 }
 
-// logPage reads the filter of the log's form, which sends what was left empty as well.
+// logPage reads the filter of the log's form. The form also sends empty fields.
 func (s *Server) logPage(c echo.Context) (*dashboard.Page, error) {
 	p := paramsOf(c)
 	f := dashboard.LogFilter{
@@ -87,7 +87,7 @@ func (s *Server) logPage(c echo.Context) (*dashboard.Page, error) {
 	return s.pages.Log(c.Request().Context(), f, want)
 }
 
-// settingsPage lists the browsers that are signed in as well, the one that asks among them.
+// settingsPage shows the settings and the browsers that are signed in, including the one that asks.
 func (s *Server) settingsPage(c echo.Context) (*dashboard.Page, error) {
 	var browsers []dashboard.Browser
 	mine := requestLogin(c.Request())
@@ -99,9 +99,9 @@ func (s *Server) settingsPage(c echo.Context) (*dashboard.Page, error) {
 	return s.pages.Settings(c.Request().Context(), browsers)
 }
 
-const maxHours = 24 * 365 * 100 // a duration holds more
+const maxHours = 24 * 365 * 100 // fits into a time.Duration
 
-// page answers with a page, or with one that says what is wrong, if it is looked at.
+// page answers with a page. For an error it answers with a page that shows it, if a browser will show the answer.
 func (s *Server) page(draw func(echo.Context) (*dashboard.Page, error)) echo.HandlerFunc {
 	return zip(func(c echo.Context) error {
 		page, err := draw(c)
@@ -112,7 +112,7 @@ func (s *Server) page(draw func(echo.Context) (*dashboard.Page, error)) echo.Han
 			}
 			var body errorBody
 			var fault bool
-			status, body, fault = verdict(err)
+			status, body, fault = errorAnswer(err)
 			if fault && !errors.Is(err, context.Canceled) {
 				s.Log.Error("page failed", "route", c.Path(), "error", err)
 			}
@@ -130,8 +130,8 @@ func (s *Server) page(draw func(echo.Context) (*dashboard.Page, error)) echo.Han
 
 var zip = middleware.Gzip()
 
-// showStatic answers with a file that pages load. A browser asks for it each time and is told that it has
-// not changed, so that a new daemon's pages never meet old scripts.
+// showStatic answers with a file that pages load. A browser asks each time whether the file has changed, so that the pages
+// of a new daemon never run with old scripts.
 func (s *Server) showStatic(c echo.Context) error {
 	f, ok := s.static[c.Param("name")]
 	if !ok {
@@ -141,7 +141,7 @@ func (s *Server) showStatic(c echo.Context) error {
 	h.Set("Cache-Control", "no-cache")
 	h.Set("Etag", f.Version)
 	h.Set("Vary", "Accept-Encoding")
-	h.Set("Content-Security-Policy", dashboard.Policy) // a worker's own policy comes with its script
+	h.Set("Content-Security-Policy", dashboard.Policy) // a worker gets its policy with its script
 	if c.Request().Header.Get("If-None-Match") == f.Version {
 		return c.NoContent(http.StatusNotModified)
 	}
@@ -151,4 +151,26 @@ func (s *Server) showStatic(c echo.Context) error {
 		body = f.Zipped
 	}
 	return c.Blob(http.StatusOK, f.Type, body)
+}
+
+func (s *Server) personaPage(c echo.Context) (*dashboard.Page, error) {
+	return s.pages.Persona(c.Request().Context(), c.Param("slug"))
+}
+
+func (s *Server) personasPage(c echo.Context) (*dashboard.Page, error) {
+	return s.pages.People(c.Request().Context())
+}
+
+func (s *Server) handoffsPage(c echo.Context) (*dashboard.Page, error) {
+	p := paramsOf(c)
+	filter := daemon.HandoffFilter{
+		Persona: p.text("persona"),
+		Status: daemon.Status(p.oneOf("status", "", string(daemon.StatusPending), string(daemon.StatusInProgress), // "" is what a form sends for all
+			string(daemon.StatusCompleted), string(daemon.StatusFailed), string(daemon.StatusCancelled))),
+		Before: p.id("before"),
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	return s.pages.Handoffs(c.Request().Context(), filter)
 }

@@ -13,7 +13,7 @@ type peerMessageRequest struct {
 	Text string `json:"text"`
 }
 
-// PeerDelivery is what an agent is told of a message to another.
+// PeerDelivery is the answer to an agent that sends a message to another.
 type PeerDelivery struct {
 	ID        int64                `json:"id"`
 	ToAgentID int64                `json:"to_agent_id"`
@@ -21,12 +21,7 @@ type PeerDelivery struct {
 }
 
 func (s *Server) showPeers(c echo.Context) error {
-	id, err := pathID(c)
-	if err != nil {
-		return err
-	}
-	peers, err := s.Daemon.Peers(c.Request().Context(), id)
-	return reply(c, http.StatusOK, peers, err)
+	return replyOne(c, http.StatusOK, s.Daemon.Peers)
 }
 
 func (s *Server) sendToPeer(c echo.Context) error {

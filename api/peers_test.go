@@ -16,9 +16,9 @@ import (
 	"github.com/understudyd/understudy/personas"
 )
 
-// caster makes agents for a house that nobody works for, each with its name as its launch secret.
+// caster is a fixture with agents for which no daemon works. Each agent's launch secret is its name.
 type caster struct {
-	*house
+	*fixture
 	slug string
 }
 
@@ -41,11 +41,11 @@ func (c *caster) playing(secret string, change func(*daemon.Agent)) *daemon.Agen
 	})
 }
 
-// as is a client of the agent with that secret.
+// as returns the client of the agent with that secret.
 func (c *caster) as(secret string) *Client {
 	c.t.Helper()
 	client := NewAgentClient(c.hook, secret)
-	client.http.Transport = checkedTransport{client.http.Transport, c.house}
+	client.http.Transport = checkedTransport{client.http.Transport, c.fixture}
 	c.t.Cleanup(client.Close)
 	return client
 }
@@ -86,7 +86,7 @@ func TestPeersAreShown(t *testing.T) {
 	}
 }
 
-// TestPeersAreForAgentsAlone: who may use the main socket is no agent, and must not write as one.
+// TestPeersAreForAgentsAlone: a client of the main socket is not an agent, so it must not write as one.
 func TestPeersAreForAgentsAlone(t *testing.T) {
 	t.Parallel()
 	c := cast(t)
@@ -175,7 +175,7 @@ func TestPeerMessageRefused(t *testing.T) {
 	}
 }
 
-// TestPeerMessagesAreCounted: of many that are sent at once no more are taken than may wait.
+// TestPeerMessagesAreCounted: an agent sends many messages at once. The daemon takes no more than may be open.
 func TestPeerMessagesAreCounted(t *testing.T) {
 	t.Parallel()
 	c := cast(t)
@@ -199,7 +199,7 @@ func TestPeerMessagesAreCounted(t *testing.T) {
 		t.Fatalf("%d messages are on their way at once, want 5", taken.Load())
 	}
 	wantError(t, send(), daemon.KindConflict, "too_many_messages", "Agent has 5 messages that were not taken yet: the next one may be sent when one of them was")
-	// Another sender has its own count; so has a receiver of many.
+	// Another agent has its own count, even if it has received many messages.
 	must(c.as("other").SendToPeer(t.Context(), other.ID, fmt.Sprint(mine.ID), "hello"))(t)
 
 	decide := func() {
@@ -222,7 +222,7 @@ func TestPeerMessagesAreCounted(t *testing.T) {
 	}
 }
 
-// TestOldPeerMessagesDoNotCount: what was sent more than ten minutes ago is no more than history.
+// TestOldPeerMessagesDoNotCount: messages that were sent more than ten minutes ago do not count.
 func TestOldPeerMessagesDoNotCount(t *testing.T) {
 	t.Parallel()
 	c := cast(t)

@@ -9,28 +9,28 @@ import (
 	"github.com/understudyd/understudy/personas"
 )
 
-// Persona is what a list shows of a persona.
+// Persona is a persona in a list.
 type Persona struct {
 	Slug        string  `json:"slug"`
 	Role        string  `json:"role"`
 	Name        string  `json:"name"`
 	N           int     `json:"n"`
 	Description string  `json:"description"`
-	Runtime     *string `json:"runtime"` // null: the default one
-	Model       *string `json:"model"`   // null: the runtime's own default
+	Runtime     *string `json:"runtime"` // null for the default runtime
+	Model       *string `json:"model"`   // null for the runtime's default model
 	Handoffs    int     `json:"handoffs"`
 	Archived    bool    `json:"archived"`
-	Problem     *string `json:"problem"` // why it can't be used, in a sentence; null if it can
+	Problem     *string `json:"problem"` // a sentence that says why the persona cannot be used; null if it can
 }
 
 // FullPersona is a persona with the text of its files.
 type FullPersona struct {
 	Persona
 	Dir        string     `json:"dir"`
-	Skill      string     `json:"skill"`      // the text below the front matter
+	Skill      string     `json:"skill"`      // the text of skill.md below the front matter
 	SkillFile  string     `json:"skill_file"` // the whole of skill.md
 	Experience string     `json:"experience"`
-	ModifiedAt *time.Time `json:"modified_at"` // skill.md; null when there is none
+	ModifiedAt *time.Time `json:"modified_at"` // time of skill.md; null if there is no such file
 }
 
 type newPersonaRequest struct {

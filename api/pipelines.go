@@ -18,11 +18,11 @@ type newPipelineRequest struct {
 }
 
 type resumeRequest struct {
-	Skip bool `json:"skip"` // the first step that is not done
+	Skip bool `json:"skip"` // skip the first step that is not done
 }
 
 type decisionRequest struct {
-	StepID  *int64 `json:"step_id,omitempty"` // absent: the step before which the run waits by then
+	StepID  *int64 `json:"step_id,omitempty"` // absent means the step before which the pipeline waits
 	Comment string `json:"comment"`
 }
 
@@ -31,10 +31,10 @@ func (s *Server) createPipeline(c echo.Context) error {
 	if err := decode(c, &in); err != nil {
 		return err
 	}
-	run, err := s.Daemon.CreatePipeline(c.Request().Context(), daemon.NewPipeline{
+	created, err := s.Daemon.CreatePipeline(c.Request().Context(), daemon.NewPipeline{
 		Template: in.Template, Title: in.Title, Prompt: in.Prompt, Branch: in.Branch, Cwd: in.Cwd,
 	})
-	return reply(c, http.StatusCreated, run, err)
+	return reply(c, http.StatusCreated, created, err)
 }
 
 func (s *Server) listPipelines(c echo.Context) error {
@@ -49,24 +49,24 @@ func (s *Server) listPipelines(c echo.Context) error {
 	if p.err != nil {
 		return p.err
 	}
-	runs, err := s.Daemon.Pipelines(c.Request().Context(), filter)
-	for i := range runs {
-		for j := range runs[i].Steps {
-			runs[i].Steps[j].Input = "" // nearly all of it stands in the step before
+	pipelines, err := s.Daemon.Pipelines(c.Request().Context(), filter)
+	for i := range pipelines {
+		for j := range pipelines[i].Steps {
+			pipelines[i].Steps[j].Input = "" // most of it repeats the output of the step before
 		}
 	}
-	return replyList(c, runs, err)
+	return replyList(c, pipelines, err)
 }
 
 func (s *Server) showPipeline(c echo.Context) error {
-	return replyPipeline(c, s.Daemon.Pipeline)
+	return replyOne(c, http.StatusOK, s.Daemon.Pipeline)
 }
 
 func (s *Server) abortPipeline(c echo.Context) error {
 	if err := decode(c, &struct{}{}); err != nil {
 		return err
 	}
-	return replyPipeline(c, s.Daemon.AbortPipeline)
+	return replyOne(c, http.StatusOK, s.Daemon.AbortPipeline)
 }
 
 func (s *Server) resumePipeline(c echo.Context) error {
@@ -74,7 +74,7 @@ func (s *Server) resumePipeline(c echo.Context) error {
 	if err := decode(c, &in); err != nil {
 		return err
 	}
-	return replyPipeline(c, func(ctx context.Context, id int64) (daemon.Pipeline, error) {
+	return replyOne(c, http.StatusOK, func(ctx context.Context, id int64) (daemon.Pipeline, error) {
 		return s.Daemon.ResumePipeline(ctx, id, in.Skip)
 	})
 }
@@ -87,7 +87,7 @@ func (s *Server) rejectPipeline(c echo.Context) error {
 	return replyDecision(c, s.Daemon.RejectPipeline)
 }
 
-// replyDecision answers with what give makes of the run in the address, and of the decision.
+// replyDecision answers with the pipeline in the address after give has applied the decision.
 func replyDecision(c echo.Context, give func(context.Context, int64, daemon.Decision) (daemon.Pipeline, error)) error {
 	var in decisionRequest
 	if err := decode(c, &in); err != nil {
@@ -97,17 +97,7 @@ func replyDecision(c echo.Context, give func(context.Context, int64, daemon.Deci
 	if err != nil {
 		return err
 	}
-	return replyPipeline(c, func(ctx context.Context, id int64) (daemon.Pipeline, error) {
+	return replyOne(c, http.StatusOK, func(ctx context.Context, id int64) (daemon.Pipeline, error) {
 		return give(ctx, id, daemon.Decision{StepID: step, Comment: in.Comment})
 	})
-}
-
-// replyPipeline answers with what get finds for the id in the address.
-func replyPipeline(c echo.Context, get func(context.Context, int64) (daemon.Pipeline, error)) error {
-	id, err := pathID(c)
-	if err != nil {
-		return err
-	}
-	run, err := get(c.Request().Context(), id)
-	return reply(c, http.StatusOK, run, err)
 }

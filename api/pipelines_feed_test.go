@@ -27,7 +27,7 @@ func TestFeedOfAPipeline(t *testing.T) {
 		h.commit(&daemon.Change{Events: []*daemon.Event{e}})
 		return e.ID
 	}
-	both := func() (of, typed, agents int64) { // of the run: two, of which one of the type, one of the agent
+	both := func() (of, typed, agents int64) { // appends two events of the pipeline, one of them of the type and one of the agent
 		log("pipeline_created", other, nil)
 		typed = log("pipeline_created", run, nil)
 		log("agent_idle", nil, &a.ID)
@@ -63,7 +63,7 @@ func TestFeedOfAPipeline(t *testing.T) {
 	defer cancel()
 	err := h.client.FollowPipeline(ctx, other.ID, begin, []string{"step_done", "pipeline_failed"}, func(e daemon.Event) error {
 		if e.PipelineID == nil || *e.PipelineID != other.ID || e.StepID == nil {
-			t.Errorf("followed run %d and got %+v", other.ID, e)
+			t.Errorf("followed pipeline %d and got %+v", other.ID, e)
 		}
 		if followed = append(followed, e.ID); len(followed) == 2 {
 			return errEnough

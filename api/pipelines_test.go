@@ -15,12 +15,11 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// pipelineBases are the addresses that runs stand at.
+// pipelineBases are the two addresses of pipelines.
 var pipelineBases = []string{"/pipelines", "/api/pipelines"}
 
-// pipeline commits a run of two steps that another host's daemon works for, so that nothing happens
-// by itself.
-func (h *house) pipeline(change func(*daemon.Pipeline)) *daemon.Pipeline {
+// pipeline commits a pipeline of two steps on another host, so that the daemon does nothing for it.
+func (h *fixture) pipeline(change func(*daemon.Pipeline)) *daemon.Pipeline {
 	h.t.Helper()
 	ctx, now := context.Background(), time.Now().UTC()
 	p := &daemon.Pipeline{
@@ -40,8 +39,8 @@ func (h *house) pipeline(change func(*daemon.Pipeline)) *daemon.Pipeline {
 	return p
 }
 
-// worked is a run whose first step is done, by two agents, and whose second is at work.
-func (h *house) worked() (run *daemon.Pipeline, agents []int64) {
+// worked commits a pipeline whose first step two agents have done and whose second step is running.
+func (h *fixture) worked() (run *daemon.Pipeline, agents []int64) {
 	h.t.Helper()
 	branch, tree, slug, now := "mend", "/trees/mend", "developer-con-1", time.Now().UTC()
 	run = h.pipeline(func(p *daemon.Pipeline) {
@@ -73,8 +72,8 @@ func TestPipelineOnTheWire(t *testing.T) {
 	if short.status != 200 || !bytes.Equal(short.body, long.body) {
 		t.Errorf("the two addresses: %d %s and %d %s", short.status, short.body, long.status, long.body)
 	}
-	// What was promised, by name: a field that goes away in daemon and in the description goes
-	// unnoticed otherwise.
+	// The fields of the contract, by name. Otherwise nobody would notice that a field is removed from package daemon and
+	// from the description.
 	var wire struct {
 		Steps []map[string]json.RawMessage `json:"steps"`
 	}
@@ -94,7 +93,7 @@ func TestPipelineOnTheWire(t *testing.T) {
 		}
 	}
 	if name := ownField(short.body); name != "" {
-		t.Errorf("the wire shows %s, which is the daemon's own: %s", name, short.body)
+		t.Errorf("the answer has %s, which is internal: %s", name, short.body)
 	}
 
 	got := must(h.client.Pipeline(ctx, run.ID))(t)
@@ -109,15 +108,15 @@ func TestPipelineOnTheWire(t *testing.T) {
 		t.Errorf("outputs: %+v, %+v", first.LatestHandoff, second.LatestHandoff)
 	}
 	if second.Comment != "mind the tests" || !second.Approval || second.ApprovedAt == nil || *got.Branch != "mend" || *got.Worktree != "/trees/mend" || len(got.Warnings) != 1 {
-		t.Errorf("run: %+v", got)
+		t.Errorf("pipeline: %+v", got)
 	}
 	agent := must(h.client.Agent(ctx, agents[2]))(t)
 	if agent.PipelineID == nil || *agent.PipelineID != run.ID || agent.StepID == nil || *agent.StepID != second.ID {
-		t.Errorf("the agent's run and step: %v, %v", agent.PipelineID, agent.StepID)
+		t.Errorf("the agent's pipeline and step: %v, %v", agent.PipelineID, agent.StepID)
 	}
 }
 
-// ownField returns the first of the names of fields that are no part of the wire.
+// ownField returns the first internal field that a body has, "" if it has none.
 func ownField(body []byte) string {
 	for _, name := range []string{"seq", "work_dir", "skill", "runtime", "model", "asked_at", "pipeline_id"} {
 		if bytes.Contains(bytes.ToLower(body), []byte(`"`+name+`":`)) {
@@ -132,7 +131,7 @@ func TestPipelineLists(t *testing.T) {
 	h, ctx := build(t, nil), t.Context()
 	for _, base := range pipelineBases {
 		if got := h.mainDoor().do("GET", base, ""); got.status != 200 || string(got.body) != "[]\n" {
-			t.Errorf("GET %s without runs: %d %q", base, got.status, got.body)
+			t.Errorf("GET %s without pipelines: %d %q", base, got.status, got.body)
 		}
 	}
 	sentence, now := "Step timed out after 1.5s", time.Now()
@@ -176,7 +175,7 @@ func TestPipelineLists(t *testing.T) {
 	for i, status := range statuses {
 		list := must(h.client.Pipelines(ctx, ListOptions{Status: string(status)}))(t)
 		if got := runIDs(list); !slices.Equal(got, runs[i:i+1]) || len(list[0].Steps) != 2 || list[0].Steps[0].AgentName != "developer" {
-			t.Errorf("runs that are %s: %+v, want %d", status, list, runs[i])
+			t.Errorf("pipelines that are %s: %+v, want %d", status, list, runs[i])
 		}
 	}
 	page := must(h.client.Pipelines(ctx, ListOptions{Template: "quick_fix", Before: newest[1], Limit: 1}))(t)
@@ -194,7 +193,7 @@ func runIDs(list []daemon.Pipeline) (ids []int64) {
 	return ids
 }
 
-// TestPipelineRefusals shows what is refused before the domain is asked, in the order of the checks.
+// TestPipelineRefusals: the API refuses these requests before it calls the domain. The rows are in the order of the checks.
 func TestPipelineRefusals(t *testing.T) {
 	t.Parallel()
 	h, ctx := build(t, nil), t.Context()
@@ -249,15 +248,15 @@ func TestPipelineRefusals(t *testing.T) {
 		},
 	} {
 		if _, err := do(); err == nil {
-			t.Errorf("%s of a run that there is not: no error", verb)
+			t.Errorf("%s of an unknown pipeline: no error", verb)
 		} else {
 			wantError(t, err, daemon.KindNotFound, "pipeline_not_found", "Pipeline not found")
 		}
 	}
 }
 
-// TestPipelineDoors shows who gets in: a program on the main socket, a client with the token, and
-// nobody else, least of all an agent that works for the run.
+// TestPipelineDoors: only a program on the main socket and a client with the token get in. An agent that works for the
+// pipeline does not.
 func TestPipelineDoors(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
@@ -293,7 +292,7 @@ func TestPipelineDoors(t *testing.T) {
 	}
 }
 
-// TestPipelineVerbs shows that what is sent arrives; what the verbs do is the domain's.
+// TestPipelineVerbs: each verb reaches the domain with its fields. The domain's own tests show what it does.
 func TestPipelineVerbs(t *testing.T) {
 	t.Parallel()
 	h, ctx := build(t, nil), t.Context()
@@ -340,7 +339,7 @@ func TestPipelineVerbs(t *testing.T) {
 	}
 }
 
-// TestDecisionAboutAnotherStep: who was shown the step before decides about nothing.
+// TestDecisionAboutAnotherStep: a decision that names an earlier step changes nothing.
 func TestDecisionAboutAnotherStep(t *testing.T) {
 	t.Parallel()
 	h, ctx := build(t, nil), t.Context()

@@ -17,19 +17,19 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// Pages and the daemon prove to each other who they are, with the key of the browser's login, which is on its
-// way once, when the browser signs in. Whoever takes the daemon's port while it is away gets a cookie that
-// opens an empty frame, and no proof that is good for a daemon that runs again:
+// Pages and the daemon prove to each other who they are with the key of the browser's login. That key is sent only once, when
+// the browser signs in. Another program that takes the daemon's port while the daemon is away gets a cookie that opens an
+// empty frame, and no proof that a later daemon accepts. The proofs:
 //
 //	the daemon's   server ⏎ challenge ⏎ nonce            before a page sends anything
 //	a request's    request ⏎ nonce ⏎ method ⏎ path and query ⏎ SHA-256 of the body
 //	a page's       answer ⏎ the request's proof ⏎ SHA-256 of the page
 //
-// Each is the HMAC-SHA256 of such lines. The nonce is of one run of the daemon.
+// Each proof is the HMAC-SHA256 of these lines. The nonce changes with each run of the daemon.
 
 const (
-	proofHeader  = "X-Understudy-Page"   // of a request
-	answerHeader = "X-Understudy-Answer" // of a page
+	proofHeader  = "X-Understudy-Page"   // the proof of a request
+	answerHeader = "X-Understudy-Answer" // the proof of a page
 	helloPath    = "/api/dashboard/hello"
 	maxChallenge = 100 // bytes
 )
@@ -43,7 +43,7 @@ type Hello struct {
 	Proof string `json:"proof"`
 }
 
-// hello proves to a page that this is the daemon which its browser has signed in to.
+// hello proves to a page that this is the daemon to which its browser has signed in.
 func (s *Server) hello(c echo.Context) error {
 	p := paramsOf(c)
 	challenge := p.text("challenge")
@@ -60,7 +60,7 @@ func (s *Server) hello(c echo.Context) error {
 	return reply(c, http.StatusOK, Hello{s.nonce, s.prove(l, "server", challenge, s.nonce)}, nil)
 }
 
-// loginKey is the key of a login. It ends with the token.
+// loginKey returns the key of a login. It is derived from the token, so a new token makes it invalid.
 func (s *Server) loginKey(id string) []byte { return s.mac("key of " + id) }
 
 // prove signs lines with the key of a login.
@@ -80,7 +80,7 @@ func hashed(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// guardBrowser lets a request of the dashboard's own pages pass, and answers a browser that opens one.
+// guardBrowser lets a request of the dashboard's own pages pass. A browser that opens a page gets the frame of the page.
 func (s *Server) guardBrowser(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	now := time.Now()
 	l, opens := s.signedIn(r, now), isPage(r) && wantsPage(r)
@@ -107,12 +107,12 @@ func (s *Server) guardBrowser(next http.Handler, w http.ResponseWriter, r *http.
 	}
 	ctx, stop := context.WithCancel(context.WithValue(r.Context(), loginOf{}, l))
 	defer stop()
-	defer context.AfterFunc(l.ctx, stop)() // whoever is signed out is answered no longer
+	defer context.AfterFunc(l.ctx, stop)() // a browser that is signed out gets no more of the answer
 	next.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// proved returns nil if a page of the login has made the request, for this run of the daemon. It reads the body,
-// and puts back what it read.
+// proved returns nil if a page of the login has made the request for this run of the daemon. It reads the body and puts it
+// back.
 func (s *Server) proved(w http.ResponseWriter, r *http.Request, l *login) error {
 	body, err := readAll(w, r)
 	if err != nil {
@@ -126,16 +126,16 @@ func (s *Server) proved(w http.ResponseWriter, r *http.Request, l *login) error 
 	return nil
 }
 
-// loginOf is the key of the login in the context of a request that a page has made.
+// loginOf is the key of the login in the context of a page's request.
 type loginOf struct{}
 
-// requestLogin is the login of the page that made a request; nil: another program made it.
+// requestLogin returns the login of the page that made a request, nil if another program made it.
 func requestLogin(r *http.Request) *login {
 	l, _ := r.Context().Value(loginOf{}).(*login)
 	return l
 }
 
-// proveAnswer has a page say that it comes from the daemon, if a page of ours asks.
+// proveAnswer adds a proof that a page comes from the daemon, if one of our pages has requested it.
 func (s *Server) proveAnswer(c echo.Context, page []byte) {
 	if l := requestLogin(c.Request()); l != nil {
 		c.Response().Header().Set(answerHeader, s.prove(l, "answer", c.Request().Header.Get(proofHeader), hashed(page)))

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -9,9 +8,9 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// pruneRequest asks for what the settings do not keep to be deleted now.
+// pruneRequest asks the daemon to delete now what its settings do not keep.
 type pruneRequest struct {
-	DryRun bool `json:"dry_run"` // it is counted only
+	DryRun bool `json:"dry_run"` // only count
 }
 
 func (s *Server) prune(c echo.Context) error {
@@ -25,9 +24,4 @@ func (s *Server) prune(c echo.Context) error {
 	}
 	out, err := prune(ctx)
 	return reply(c, http.StatusOK, out, err)
-}
-
-// Prune has the daemon delete what its settings do not keep, and returns what that was; dry: what it would be.
-func (c *Client) Prune(ctx context.Context, dry bool) (daemon.PruneReport, error) {
-	return call[daemon.PruneReport](ctx, c, "POST", "/api/prune", map[string]bool{"dry_run": dry})
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestPrune: a dry run says what would go and leaves it, and without one it goes.
+// TestPrune: a dry run counts the rows and deletes nothing. The request without it deletes them.
 func TestPrune(t *testing.T) {
 	t.Parallel()
 	h := build(t, func(s *Server) {

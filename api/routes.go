@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	_ "embed"
 	"encoding/json"
 	"net/http"
@@ -14,15 +15,15 @@ import (
 //go:embed openapi.yaml
 var openAPI []byte
 
-// route is one row of the tables below.
+// route is a row of one of the tables below.
 type route struct {
 	method  string
 	path    string
-	params  string // the parameters that its query may have
+	params  string // the names of the parameters that its query may have
 	handler echo.HandlerFunc
 }
 
-// routes are all there are: for the main socket, and for TCP behind its guard.
+// routes returns the routes of the main socket, and of TCP behind its guard.
 func (s *Server) routes() []route {
 	return slices.Concat(s.pipelineRoutes("/pipelines"), s.pipelineRoutes("/api/pipelines"), s.dashboardRoutes(), []route{
 		{"POST", "/api/agents", "", s.createAgent},
@@ -71,7 +72,7 @@ func (s *Server) routes() []route {
 	})
 }
 
-// pipelineRoutes are those of runs, which stand at two addresses.
+// pipelineRoutes returns the routes of pipelines at one of their two addresses.
 func (s *Server) pipelineRoutes(base string) []route {
 	return []route{
 		{"POST", base, "", s.createPipeline},
@@ -84,8 +85,8 @@ func (s *Server) pipelineRoutes(base string) []route {
 	}
 }
 
-// hookRoutes are those of the hook socket. What only an agent's own status line has to tell, and
-// what agents say to each other, is taken there alone.
+// hookRoutes returns the routes of the hook socket. Only this socket takes the reports of an agent's status line and the
+// messages of agents to each other.
 func (s *Server) hookRoutes() []route {
 	return []route{
 		{"POST", "/hooks/:event", "", s.takeHook},
@@ -103,16 +104,16 @@ func (s *Server) hookRoutes() []route {
 func (s *Server) router(routes []route) *echo.Echo {
 	e := echo.New()
 	e.HTTPErrorHandler = s.handleError
-	e.IPExtractor = echo.ExtractIPDirect() // else it believes X-Forwarded-For from anybody
+	e.IPExtractor = echo.ExtractIPDirect() // otherwise echo believes anybody's X-Forwarded-For
 	e.SchemeExtractor = echo.ExtractSchemeDirect()
-	e.Use(s.measured(routes), s.recovered, hardened, apart)
+	e.Use(s.measured(routes), s.recovered, hardened, readsApart)
 	for _, r := range routes {
 		e.Add(r.method, r.path, withParams(r.params, r.handler))
 	}
 	return e
 }
 
-// hardened keeps browsers from making more of an answer than it is.
+// hardened keeps browsers from guessing the type of an answer, running scripts in it, framing it or caching it.
 func hardened(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		h := c.Response().Header()
@@ -123,8 +124,9 @@ func hardened(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// apart has reads served apart from what hooks and the daemon's own work need.
-func apart(next echo.HandlerFunc) echo.HandlerFunc {
+// readsApart makes GET requests use connections to the database of their own, so that they never hold up hooks and the
+// daemon's work.
+func readsApart(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if r := c.Request(); r.Method == http.MethodGet {
 			c.SetRequest(r.WithContext(daemon.AsReader(r.Context())))
@@ -133,7 +135,17 @@ func apart(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// reply answers with v as JSON, or hands err on.
+// replyOne answers with the result of get for the id in the address.
+func replyOne[T any](c echo.Context, status int, get func(context.Context, int64) (T, error)) error {
+	id, err := pathID(c)
+	if err != nil {
+		return err
+	}
+	v, err := get(c.Request().Context(), id)
+	return reply(c, status, v, err)
+}
+
+// reply answers with v as JSON, or returns err.
 func reply[T any](c echo.Context, status int, v T, err error) error {
 	if err != nil {
 		return err
@@ -145,7 +157,7 @@ func reply[T any](c echo.Context, status int, v T, err error) error {
 	return c.Blob(status, "application/json", append(b, '\n'))
 }
 
-// replyList answers with a bare array, which is never null.
+// replyList answers with an array, never with null.
 func replyList[T any](c echo.Context, list []T, err error) error {
 	if list == nil {
 		list = []T{}

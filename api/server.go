@@ -17,66 +17,66 @@ import (
 	"github.com/understudyd/understudy/personas"
 )
 
-// Config is what a server is made of.
+// Config configures a server.
 type Config struct {
 	Daemon    *daemon.Daemon
 	Personas  *personas.Store
 	Templates *personas.Templates
-	Token     string   // what TCP clients must present; empty: nobody can
-	Hosts     []string // names and addresses by which TCP clients may call us; empty: those of loopback
+	Token     string   // the token that TCP clients must send; if it is empty, no TCP client gets in
+	Hosts     []string // names and addresses by which TCP clients may call us; if empty, those of loopback
 	Log       *slog.Logger
 	Version   string
-	Address   net.Addr // of the TCP listener, where browsers find the dashboard; nil: there is none
-	// Database reports whether the database answers, and in any case the figures of its pool of
-	// connections. Nil: metrics have neither.
+	Address   net.Addr // address of the TCP listener, where browsers find the dashboard; nil if there is none
+	// Database returns an error if the database does not answer, and always the figures of its pool of connections. If it
+	// is nil, the metrics have neither.
 	Database func(ctx context.Context) (DatabaseStats, error)
-	// Logins is the file that keeps which browsers are signed in to the dashboard; empty: they are signed out
-	// when the server ends.
+	// Logins is the path of the file with the browsers that are signed in to the dashboard. If it is empty, the browsers
+	// are signed out when the server ends.
 	Logins string
-	// LinkUsed is told the key of a link to the dashboard that was opened; may be nil.
+	// LinkUsed, if it is not nil, is called with the key of each link to the dashboard that a browser opens.
 	LinkUsed func(key string)
 }
 
 // Listeners are the three ways in.
 type Listeners struct {
 	Main net.Listener // the unix socket for everything
-	Hook net.Listener // the unix socket that agents are given
-	TCP  net.Listener // everything, with the token; may be nil
+	Hook net.Listener // the unix socket for agents
+	TCP  net.Listener // for everything, with the token; may be nil
 }
 
 const (
 	readHeaderTimeout = 5 * time.Second
-	readTimeout       = 30 * time.Second // of a whole request
+	readTimeout       = 30 * time.Second // for a whole request
 	idleTimeout       = 2 * time.Minute  // between two requests of a connection
-	shutdownTimeout   = 5 * time.Second  // for requests that are being answered when the daemon stops
+	shutdownTimeout   = 5 * time.Second  // for open requests when the daemon stops
 	maxHeader         = 32 << 10         // bytes
 )
 
 // Server answers the API. Make it with [New].
 type Server struct {
 	Config
-	streams     context.Context // ends when the server shuts down, and the feed's streams with it
+	streams     context.Context // ends when the server shuts down, and ends the streams of the feed
 	stopStreams context.CancelFunc
-	subscribers atomic.Int64  // readers of the feed
-	sent        atomic.Int64  // events, to any of them
-	dropped     atomic.Int64  // readers that fell behind
-	replays     chan struct{} // has one for each of them that asks the database
+	subscribers atomic.Int64  // how many readers the feed has
+	sent        atomic.Int64  // how many events were sent to readers
+	dropped     atomic.Int64  // how many readers were dropped because they fell behind
+	replays     chan struct{} // has an element for each reader that queries the database
 	meter       *meter
-	links       links   // to the dashboard
-	logins      *logins // browsers that are signed in to it
-	nonce       string  // of this run, in what pages prove
+	links       links   // unused links to the dashboard
+	logins      *logins // browsers that are signed in to the dashboard
+	nonce       string  // part of each proof; new with each run of the daemon
 	pages       *dashboard.Pages
 	static      map[string]dashboard.File
 
-	// Varied in tests only.
-	heartbeat    time.Duration // between two signs of life of the feed
-	writeTimeout time.Duration // for one event to one reader
+	// Only tests change these.
+	heartbeat    time.Duration // between two heartbeats of the feed
+	writeTimeout time.Duration // for a write to a reader of the feed
 	readTimeout  time.Duration
-	// scrapeTimeout is how long the database may keep those waiting who ask for metrics.
+	// scrapeTimeout is how long a request for metrics waits for the database.
 	scrapeTimeout time.Duration
 }
 
-// New makes a server; nothing is served before Serve.
+// New makes a server. It serves nothing before Serve is called.
 func New(cfg Config) *Server {
 	if len(cfg.Hosts) == 0 {
 		cfg.Hosts = []string{"localhost", "127.0.0.1", "::1"}
@@ -105,14 +105,14 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// Handlers are what Serve answers with on the two unix sockets.
+// Handlers returns the handlers of the two unix sockets.
 func (s *Server) Handlers() (everything, hooks http.Handler) {
 	return s.router(s.routes()), s.router(s.hookRoutes())
 }
 
-// Serve answers on the listeners, which it closes, until ctx ends or one of them fails. When it
-// returns, requests have been answered (or cut off after five seconds) and streams have ended.
-// It returns nil when ctx has ended. A server serves once.
+// Serve answers on the listeners until ctx ends or one of them fails. It closes the listeners. When it returns, all requests
+// have been answered or, after five seconds, cut off, and all streams have ended. It returns nil if ctx has ended. A server
+// serves once.
 func (s *Server) Serve(ctx context.Context, ls Listeners) error {
 	everything, hooks := s.Handlers()
 	servers := map[net.Listener]*http.Server{
@@ -150,7 +150,7 @@ func (s *Server) Serve(ctx context.Context, ls Listeners) error {
 	return nil
 }
 
-// listenerError says that a listener failed by itself.
+// listenerError is the error of a listener that failed by itself.
 type listenerError struct {
 	addr net.Addr
 	err  error
@@ -166,9 +166,9 @@ func (s *Server) httpServer(h http.Handler) *http.Server {
 		ReadTimeout:       s.readTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		// No WriteTimeout: it would cut the feed, which has a deadline on each write instead.
+		// No WriteTimeout: it would cut the feed. The feed has a deadline for each write instead.
 		ErrorLog:    slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
-		ConnContext: withPeer,
+		ConnContext: withSender,
 	}
 	server.RegisterOnShutdown(s.stopStreams) // Shutdown waits for streams but does not end them
 	return server
@@ -179,6 +179,6 @@ func (s *Server) shutdown(server *http.Server) {
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {
 		s.Log.Warn("requests cut off", "error", err)
-		_ = server.Close() // what is left is cut either way
+		_ = server.Close() // the remaining requests are cut, with or without an error
 	}
 }

@@ -9,12 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// screenHTML turns what tmux captured of a pane (text with SGR sequences, and the shifts of line
-// drawing) into HTML: escaped text in spans. Attributes and the 256 colours are classes (bold,
-// f12 for a foreground, g12 for a background, as they are seen: reversed already where they are reversed);
-// other colours are data-f and data-g, because a
-// style attribute would need a policy that allows all of them. Whatever else a pane holds, control
-// bytes, links and titles, is dropped. A style goes on over the end of a line, as tmux means it.
+// screenHTML turns a captured pane (text with SGR sequences and the shifts of line drawing) into HTML: escaped text in spans.
+// Attributes and the 256 colours become classes: bold, f12 for a foreground, g12 for a background. Reversed colours are
+// exchanged already. Other colours become data-f and data-g, because a style attribute would need a policy that allows all
+// styles. screenHTML drops everything else: control bytes, links and titles. A style goes on after the end of a line, as in
+// tmux.
 func screenHTML(screen string) string {
 	c := converter{in: screen}
 	c.out.Grow(len(screen) + len(screen)/2)
@@ -25,7 +24,7 @@ func screenHTML(screen string) string {
 	return c.out.String()
 }
 
-// attribute is a set of what text may be apart from coloured.
+// attribute is a set of the properties of a text other than its colours.
 type attribute uint16
 
 const (
@@ -42,7 +41,7 @@ const (
 
 var attributeNames = []string{"bold", "dim", "italic", "underline", "blink", "reverse", "hidden", "strike", "overline"}
 
-// colour is 0 for the terminal's own, else one of the palette or an RGB value with its mark.
+// colour is 0 for the terminal's default, else an index of the palette or an RGB value, each with its mark.
 type colour uint32
 
 const (
@@ -50,7 +49,7 @@ const (
 	isRGB     colour = 1 << 25
 )
 
-// style is how text looks. The zero style is plain.
+// style is how a text looks. The zero style is plain.
 type style struct {
 	attributes attribute
 	fore, back colour
@@ -59,12 +58,12 @@ type style struct {
 type converter struct {
 	in      string
 	out     strings.Builder
-	want    style // of the text that follows
-	written style // of the span that is open
-	drawing bool  // letters stand for lines
+	want    style // the style of the text that follows
+	written style // the style of the open span
+	drawing bool  // letters stand for characters of line drawing
 }
 
-// next takes one rune or one sequence from the input.
+// next converts one rune or one sequence of the input.
 func (c *converter) next() {
 	r, size := utf8.DecodeRuneInString(c.in)
 	c.in = c.in[size:]
@@ -87,7 +86,7 @@ func (c *converter) next() {
 	}
 }
 
-// span makes sure that what is written next has style s.
+// span makes sure that the next text has style s.
 func (c *converter) span(s style) {
 	if s == c.written {
 		return
@@ -102,7 +101,7 @@ func (c *converter) span(s style) {
 }
 
 func (s style) markup() string {
-	if s.attributes&reverse != 0 { // the class says what that makes of the terminal's own colours
+	if s.attributes&reverse != 0 { // the class reverses the terminal's default colours
 		s.fore, s.back = s.back, s.fore
 	}
 	var classes []string
@@ -129,8 +128,7 @@ func (s style) markup() string {
 	return ` class="` + strings.Join(classes, " ") + `"` + data
 }
 
-// escape takes what follows an ESC. A sequence that does not end before the line does is dropped
-// with it.
+// escape converts the sequence behind an ESC. It drops a sequence that does not end before its line ends.
 func (c *converter) escape() {
 	if c.in == "" {
 		return
@@ -144,10 +142,10 @@ func (c *converter) escape() {
 			c.in = ""
 			return
 		}
-		if end := c.in[n]; end < 0x40 || end > 0x7e { // broken off: what it is belongs to the text
+		if end := c.in[n]; end < 0x40 || end > 0x7e { // the sequence is broken off, and this character belongs to the text
 			c.in = c.in[n:]
 			return
-		} else if end == 'm' && !strings.ContainsAny(c.in[:n], "<=>? ") { // those are other sequences
+		} else if end == 'm' && !strings.ContainsAny(c.in[:n], "<=>? ") { // with one of these it is another sequence
 			c.sgr(c.in[:n])
 		}
 		c.in = c.in[n+1:]
@@ -165,7 +163,7 @@ func (c *converter) escape() {
 		} else {
 			c.in = strings.TrimPrefix(c.in, "\x1b\\")
 		}
-	default: // intermediates and one final byte, as in ESC ( B
+	default: // intermediate bytes and one final byte, as in ESC ( B
 		n := strings.IndexFunc(c.in, func(r rune) bool { return r < 0x20 || r > 0x2f })
 		if n < 0 {
 			c.in = ""
@@ -178,8 +176,8 @@ func (c *converter) escape() {
 	}
 }
 
-// sgr applies the parameters of one SGR sequence, separated by semicolons, with those of one
-// attribute separated by colons. Those of an unknown one are passed over.
+// sgr applies the parameters of one SGR sequence. Semicolons separate the attributes, colons the parameters of one
+// attribute. It skips an unknown attribute.
 func (c *converter) sgr(text string) {
 	parameters := strings.Split(text, ";")
 	for len(parameters) > 0 {
@@ -214,7 +212,7 @@ func (s *style) apply(code int, sub []string) {
 	switch {
 	case code == 0:
 		*s = style{}
-	case code == 5 && len(sub) > 0 && number(sub[0]) == 3: // tmux 3.3a writes 53 so
+	case code == 5 && len(sub) > 0 && number(sub[0]) == 3: // tmux 3.3a writes 53 like this
 		set(overline)
 	case code == 4 && len(sub) > 0 && number(sub[0]) == 0:
 		unset(underline)
@@ -224,7 +222,7 @@ func (s *style) apply(code int, sub []string) {
 		set(blink)
 	case code >= 7 && code <= 9:
 		set(reverse << (code - 7))
-	case code == 21: // double
+	case code == 21: // double underline
 		set(underline)
 	case code == 22:
 		unset(bold | dim)
@@ -251,8 +249,8 @@ func (s *style) apply(code int, sub []string) {
 	}
 }
 
-// extended reads what follows 38, 48 or 58: 5 and a number, or 2 and red, green and blue, before
-// which the form with colons may have a colour space. used counts the parameters it took.
+// extended reads the parameters behind 38, 48 or 58: 5 and a number, or 2 and red, green and blue. In the form with colons a
+// colour space may come before red. used is how many parameters it read.
 func extended(p []string, colons bool) (value colour, used int, ok bool) {
 	if len(p) == 0 {
 		return 0, 0, false
@@ -278,7 +276,7 @@ func extended(p []string, colons bool) (value colour, used int, ok bool) {
 	return 0, 1, false
 }
 
-// number reads a parameter; an empty one is 0, one that is no number -1.
+// number parses a parameter. It returns 0 for an empty one and -1 for one that is not a number.
 func number(s string) int {
 	if s == "" {
 		return 0
@@ -290,7 +288,7 @@ func number(s string) int {
 	return int(n)
 }
 
-// lineDrawing is the VT100's graphics set.
+// lineDrawing is the graphics character set of the VT100.
 var lineDrawing = map[rune]rune{
 	'`': '◆', 'a': '▒', 'f': '°', 'g': '±', 'j': '┘', 'k': '┐', 'l': '┌', 'm': '└', 'n': '┼',
 	'o': '⎺', 'p': '⎻', 'q': '─', 'r': '⎼', 's': '⎽', 't': '├', 'u': '┤', 'v': '┴', 'w': '┬',

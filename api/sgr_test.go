@@ -61,7 +61,7 @@ func TestScreenHTML(t *testing.T) {
 	}
 }
 
-// TestScreenOfRealPane shows that what tmux itself writes is understood.
+// TestScreenOfRealPane: screenHTML understands the output of the real tmux.
 func TestScreenOfRealPane(t *testing.T) {
 	t.Parallel()
 	server := tmuxtest.Server(t)
@@ -89,7 +89,7 @@ func FuzzScreenHTML(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, in string) {
 		got := screenHTML(in)
-		// Well-formed, with no elements but ours and no control bytes.
+		// The HTML must be well-formed, and have only our elements and no control bytes.
 		decoder := xml.NewDecoder(strings.NewReader("<pre>" + got + "</pre>"))
 		for {
 			token, err := decoder.Token()
@@ -98,7 +98,7 @@ func FuzzScreenHTML(f *testing.F) {
 			}
 			if err != nil {
 				if strings.Contains(err.Error(), "illegal character code") {
-					return // U+FFFE and the like: no XML, but harmless text
+					return // U+FFFE and the like are not XML, but harmless in HTML
 				}
 				t.Fatalf("%q becomes %q: %v", in, got, err)
 			}

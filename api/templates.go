@@ -8,13 +8,13 @@ import (
 	"github.com/understudyd/understudy/personas"
 )
 
-// Template is what runs are made from.
+// Template is a template of pipelines.
 type Template struct {
 	Name        string         `json:"name"`
 	Description string         `json:"description"`
 	Steps       []TemplateStep `json:"steps"`
 	File        string         `json:"file"`
-	Problem     *string        `json:"problem"` // why the file as it is now can't be used, in a sentence; null if it can
+	Problem     *string        `json:"problem"` // a sentence that says why the present file cannot be used; null if it can
 }
 
 // TemplateStep is one step of a template.
@@ -23,8 +23,8 @@ type TemplateStep struct {
 	Description string   `json:"description"`
 	Prompt      string   `json:"prompt"`
 	Approval    bool     `json:"approval"`
-	RemindAfter *float64 `json:"remind_after"` // seconds; null: never
-	Timeout     *float64 `json:"timeout"`      // seconds; null: as the settings say
+	RemindAfter *float64 `json:"remind_after"` // seconds; null for never
+	Timeout     *float64 `json:"timeout"`      // seconds; null for the setting pipeline.step_timeout
 }
 
 func (s *Server) listTemplates(c echo.Context) error {

@@ -33,7 +33,7 @@ func TestTemplateOnTheWire(t *testing.T) {
 	}
 }
 
-// templatesOf are two templates, of which one is broken.
+// templatesOf returns two templates, one of them broken.
 func templatesOf(t testing.TB) *personas.Templates {
 	t.Helper()
 	dir := t.TempDir()

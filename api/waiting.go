@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// ServeWaiting answers until ctx ends, in place of Serve, while the daemon cannot begin: /healthz says that
-// the process is alive, and everything else is refused with what it waits for. The listeners stay open, so
-// that no one else can take the address meanwhile.
+// ServeWaiting answers in place of Serve, until ctx ends, while the daemon cannot begin. It answers /healthz, and refuses
+// everything else with the reason for the wait. It leaves the listeners open, so that no other program can take the address
+// meanwhile.
 func (s *Server) ServeWaiting(ctx context.Context, ls Listeners, why func() error) {
 	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet && r.URL.Path == "/healthz" {
 			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(Health{"ok", s.Version}) // who does not read it has gone
+			_ = json.NewEncoder(w).Encode(Health{"ok", s.Version}) // fails only if the client has gone
 			return
 		}
 		err := why()
 		if err == nil {
-			err = errCutOff // it begins just now
+			err = errCutOff // the daemon begins right now
 		}
-		status, body, _ := verdict(err)
+		status, body, _ := errorAnswer(err)
 		s.writeError(w, status, body)
 	})
 	handlers := map[net.Listener]http.Handler{ls.Main: answer}
@@ -33,7 +33,7 @@ func (s *Server) ServeWaiting(ctx context.Context, ls Listeners, why func() erro
 	var serving sync.WaitGroup
 	for l, handler := range handlers {
 		server := &http.Server{Handler: handler, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: s.readTimeout, MaxHeaderBytes: maxHeader}
-		serving.Go(func() { _ = server.Serve(lent{l}) }) // ends with the shutdown, or for good with the process
+		serving.Go(func() { _ = server.Serve(lent{l}) }) // ends with the shutdown, at the latest with the process
 		serving.Go(func() {
 			<-ctx.Done()
 			s.shutdown(server)
@@ -45,10 +45,10 @@ func (s *Server) ServeWaiting(ctx context.Context, ls Listeners, why func() erro
 	}
 }
 
-// lent is a listener that stays open when its server closes it.
+// lent is a listener that stays open when a server closes it.
 type lent struct{ net.Listener }
 
-// Close has Accept return.
+// Close makes Accept return.
 func (l lent) Close() error {
 	setDeadline(l.Listener, time.Unix(1, 0))
 	return nil
@@ -56,6 +56,6 @@ func (l lent) Close() error {
 
 func setDeadline(l net.Listener, t time.Time) {
 	if d, ok := l.(interface{ SetDeadline(time.Time) error }); ok {
-		_ = d.SetDeadline(t) // a listener that is closed needs none
+		_ = d.SetDeadline(t) // fails only if the listener is closed
 	}
 }

@@ -20,34 +20,35 @@ import (
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
-// session is a process whose children send hooks, as those of a session that a person started do.
+// session is a process whose children send hooks, like a session that a person started.
 type session struct {
-	h     *house
+	h     *fixture
 	cmd   *exec.Cmd
 	stdin io.Writer
 	lines *bufio.Reader
 }
 
-// session starts one; contain may have it run elsewhere. Nil: this system does not start such a process.
-func (h *house) session(contain func(*exec.Cmd)) *session {
+// session starts a session. contain, if it is not nil, may put its process into a container. It returns nil if this system
+// cannot start such a process.
+func (h *fixture) session(contain func(*exec.Cmd)) *session {
 	h.t.Helper()
 	s := &session{h: h, cmd: exec.Command("sh", "-c", `while read -r line; do eval "$line"; echo done; done`)}
 	if contain != nil {
 		contain(s.cmd)
 	}
 	s.cmd.Env = append(os.Environ(), "API_TEST_HOOK=1", "CLAUDE_PID=", "TMUX=", "UNDERSTUDY_LAUNCH=", "UNDERSTUDY_SOCKET=",
-		"GORACE=atexit_sleep_ms=0") // else each hook of a -race build takes a second to end
+		"GORACE=atexit_sleep_ms=0") // otherwise each hook of a -race build takes a second to end
 	stdin := must(s.cmd.StdinPipe())(h.t)
 	s.stdin, s.lines = stdin, bufio.NewReader(must(s.cmd.StdoutPipe())(h.t))
 	if err := s.cmd.Start(); err != nil {
 		h.t.Logf("no such process can be started here: %v", err)
 		return nil
 	}
-	h.t.Cleanup(func() { _ = stdin.Close(); _ = s.cmd.Wait() }) // its status is that of the last hook
+	h.t.Cleanup(func() { _ = stdin.Close(); _ = s.cmd.Wait() }) // its exit status is that of the last hook and does not matter
 	return s
 }
 
-// says has a child of the session send a hook that names this process.
+// says makes a child of the session send a hook that names the process pid.
 func (s *session) says(event, id string, pid int) {
 	s.h.t.Helper()
 	body := fmt.Sprintf(`{"hook_event_name":"%s","session_id":"%s","cwd":"/","source":"startup","prompt":"x","transcript_path":"/t.jsonl"}`, event, id)
@@ -64,8 +65,8 @@ func (s *session) says(event, id string, pid int) {
 
 func (s *session) pid() int { return s.cmd.Process.Pid }
 
-// sessions are the session ids of the agents, the newest first.
-func (h *house) sessions() string {
+// sessions returns the session ids of the agents, the newest first.
+func (h *fixture) sessions() string {
 	h.t.Helper()
 	var ids []string
 	for _, a := range must(h.client.Agents(h.t.Context(), ListOptions{}))(h.t) {
@@ -74,8 +75,8 @@ func (h *house) sessions() string {
 	return strings.Join(ids, " ")
 }
 
-// TestSenderIsRegistered: a session is registered as the process that its hooks are children of, and as no
-// other. What is not believed is told once.
+// TestSenderIsRegistered: the daemon registers a session only as the process whose children send its hooks. It reports once
+// that it does not believe a hook.
 func TestSenderIsRegistered(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
@@ -105,7 +106,8 @@ func TestSenderIsRegistered(t *testing.T) {
 	}
 }
 
-// TestSenderSpeaksForItself: of an agent that a person started, only what runs in it tells what it does.
+// TestSenderSpeaksForItself: the daemon believes a hook of an agent that a person started only if a child of that agent
+// sends it.
 func TestSenderSpeaksForItself(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
@@ -124,21 +126,20 @@ func TestSenderSpeaksForItself(t *testing.T) {
 	}
 }
 
-// TestSenderInAContainer: whoever is in another PID namespace names processes that are not those of these
-// ids here.
+// TestSenderInAContainer: a process in another PID namespace sends pids that mean other processes here.
 func TestSenderInAContainer(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
 	if s := h.session(tmuxtest.Contain); s != nil {
-		s.says("SessionStart", "contained", s.pid()) // which is how it is seen from here
-		s.says("SessionStart", "contained", 1)       // and from there
+		s.says("SessionStart", "contained", s.pid()) // its pid outside of the container
+		s.says("SessionStart", "contained", 1)       // its pid inside
 	}
 	if got := h.sessions(); got != "" {
 		t.Errorf("registered: %s", got)
 	}
 }
 
-// TestTCPRegistersNobody: over TCP nothing tells which process sends a hook.
+// TestTCPRegistersNobody: over TCP the daemon cannot know which process sends a hook, so it registers none.
 func TestTCPRegistersNobody(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
@@ -152,8 +153,8 @@ func TestTCPRegistersNobody(t *testing.T) {
 	}
 }
 
-// TestReplayedSessionStart: a hook that lay in the spool registers the process that it was sent by, and
-// not one that has its id by now.
+// TestReplayedSessionStart: a hook from the spool registers the process that sent it, and not another process that has got
+// the same pid since.
 func TestReplayedSessionStart(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
@@ -167,7 +168,7 @@ func TestReplayedSessionStart(t *testing.T) {
 			Body: json.RawMessage(`{"session_id": "` + id + `", "cwd": "/"}`),
 		}))
 		live := h.hookDoor().with(hookKeyHeader, hooks.NewKey(now)).with(agentPIDHeader, fmt.Sprint(pid))
-		live.do("POST", "/hooks/Notification", `{}`) // after what the same process has spooled
+		live.do("POST", "/hooks/Notification", `{}`) // applied after the spooled hook of the same process
 	}
 	replay("older", proc.PID, proc.Start-1, tmux.BootID())
 	replay("before-the-boot", proc.PID, proc.Start, "another-boot")

@@ -9,7 +9,7 @@ import (
 )
 
 // launched commits an agent with a session and the secret of a launch.
-func (h *house) launched(secret, session string, change func(*daemon.Agent)) *daemon.Agent {
+func (h *fixture) launched(secret, session string, change func(*daemon.Agent)) *daemon.Agent {
 	sum := sha256.Sum256([]byte(secret))
 	return h.agent(func(a *daemon.Agent) {
 		away(a)
@@ -86,64 +86,7 @@ func TestAgentClient(t *testing.T) {
 	wantError(t, err, daemon.KindUnauthorized, "unknown_launch", "")
 }
 
-func TestModes(t *testing.T) {
-	t.Parallel()
-	h, ctx := build(t, nil), t.Context()
-	slug := h.persona()
-	a := h.agent(func(a *daemon.Agent) { away(a); a.Persona = &slug; a.Generation = 3 })
-	for _, mode := range []string{"", daemon.ModeAgent, daemon.ModeGenerate} {
-		begun := must(h.client.RequestHandoff(ctx, a.ID, daemon.HandoffRequest{Mode: mode}))(t)
-		want := mode
-		if mode == "" {
-			want = daemon.ModeAgent
-		}
-		if got := must(h.client.Handoff(ctx, begun.HandoffID))(t); got.Mode != want || got.Generation != 3 || got.ContextUse != nil {
-			t.Errorf("mode %q: %+v", mode, got)
-		}
-		_, err := h.client.RetryHandoff(ctx, begun.HandoffID, daemon.ModeGenerate)
-		wantError(t, err, daemon.KindConflict, "handoff_not_failed", "")
-		_, err = h.client.RetryHandoff(ctx, begun.HandoffID, "magic")
-		wantError(t, err, daemon.KindInvalid, "bad_mode", "")
-		must(h.client.CancelHandoff(ctx, a.ID, 0))(t)
-	}
-	_, err := h.client.RequestHandoff(ctx, a.ID, daemon.HandoffRequest{Mode: "magic"})
-	wantError(t, err, daemon.KindInvalid, "bad_mode", "")
-}
-
-func TestLine(t *testing.T) {
-	t.Parallel()
-	h, ctx := build(t, nil), t.Context()
-	slug := h.persona()
-	over := func(a *daemon.Agent) { now := time.Now(); a.State, a.EndedAt = daemon.Ended, &now }
-	plays := func(a *daemon.Agent) { away(a); a.Persona = &slug }
-	ask := func(a *daemon.Agent) int64 {
-		t.Helper()
-		id := must(h.client.RequestHandoff(ctx, a.ID, daemon.HandoffRequest{}))(t).HandoffID
-		must(h.client.CancelHandoff(ctx, a.ID, 0))(t)
-		return id
-	}
-	first := h.agent(plays)
-	one, two := ask(first), ask(first)
-	second := h.agent(func(a *daemon.Agent) { plays(a); a.PreviousAgentID, a.Generation = &first.ID, 2 })
-	three := ask(second)
-	stranger := h.agent(plays)
-	four := ask(stranger)
-	h.agent(func(a *daemon.Agent) { plays(a); over(a); a.PreviousAgentID, a.Generation = &second.ID, 3 })
-
-	for _, id := range []int64{one, two, three} {
-		line := must(h.client.Line(ctx, id))(t)
-		if len(line) != 3 || line[0].ID != three || line[1].ID != two || line[2].ID != one || line[0].Generation != 2 {
-			t.Errorf("line of handoff %d: %+v, want %d, %d, %d", id, line, three, two, one)
-		}
-	}
-	if line := must(h.client.Line(ctx, four))(t); len(line) != 1 || line[0].ID != four {
-		t.Errorf("line of a stranger: %+v", line)
-	}
-	_, err := h.client.Line(ctx, 9999)
-	wantError(t, err, daemon.KindNotFound, "handoff_not_found", "Handoff not found")
-}
-
-// TestWhatMayBeNull shows the parts of agents and handoffs that are there in some only.
+// TestWhatMayBeNull: the API shows the nullable fields of agents and handoffs, both null and set.
 func TestWhatMayBeNull(t *testing.T) {
 	t.Parallel()
 	h, ctx := build(t, nil), t.Context()
