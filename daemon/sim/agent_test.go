@@ -68,7 +68,7 @@ type agent struct {
 
 	documentAt  time.Time // when it wrote its newest handoff document
 	unmentioned []string  // prompts of people that it took after that document
-	working     string    // the prompt of its turn, unless that is a delivery of the daemon about a handoff
+	working     string    // the prompt of its turn; "" if the daemon or the agent itself wrote that prompt
 	pending     []string  // prompts that were submitted, but have not reached its model yet
 }
 

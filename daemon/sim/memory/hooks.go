@@ -101,9 +101,9 @@ func (s *Store) lock(in daemon.HookInput) (locked daemon.HookTx) {
 	return locked
 }
 
-// hookAgent finds the agent to which a hook belongs: the agent of its launch. For a hook without a launch it is the
-// agent that a person started on the hook's host in the hook's process, or in its session if the hook has no
-// process.
+// hookAgent reports whether a hook belongs to an agent: to the agent of its launch. A hook without a launch belongs to an
+// agent on the same host that a person started: to the one with the hook's process, or, if the hook has no process, to the
+// one with its session.
 func hookAgent(in daemon.HookInput) func(*daemon.Agent) bool {
 	session := storetext.Text(in.SessionID)
 	return func(a *daemon.Agent) bool {

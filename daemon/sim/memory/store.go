@@ -27,7 +27,7 @@ type Store struct {
 }
 
 type tables struct {
-	// Clock returns the time of a write. Set it before the first one.
+	// Clock returns the time of the host that writes. Set it only while no call runs.
 	Clock func() time.Time
 
 	mu sync.Mutex // never held across anything that can block

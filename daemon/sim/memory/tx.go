@@ -28,7 +28,7 @@ func named(err error) error {
 
 // tx is one transaction. Its statements are its methods. A statement that would violate a constraint returns it, and
 // the transaction ends at once. A guard that does not hold makes the transaction fail too, but only after the other
-// statements: in PostgreSQL all of them are sent together, so a violated constraint is found first.
+// statements, because PostgreSQL gets all of them together.
 type tx struct {
 	*Store
 	c      *daemon.Change
