@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 )
 
@@ -58,7 +57,7 @@ func (d *Daemon) openHandoff(ctx context.Context, agentID int64) (Handoff, bool,
 func (r *handoffRun) move(out outcome) error {
 	h, from := r.h, r.h.Phase
 	s, ok := stepAt(from)
-	if !ok || !slices.Contains(s.next, out.next) {
+	if !ok || !leadsTo(s.next, out.next) {
 		return fmt.Errorf("handoff %d: the table knows no move from %s to %s", h.ID, from, out.next)
 	}
 	spent := h.enter(out.next, r.now, r.set)
@@ -111,7 +110,7 @@ func (r *handoffRun) end(to Phase, out outcome) error {
 // endCause is what the end of the agent came of that the handoff needs in a phase, if it has ended.
 func (r *handoffRun) endCause(in Phase) string {
 	a := r.agent
-	if !beforeRecord(in) && in != ShuttingDown {
+	if hasHeir(in) {
 		next, out := r.successor()
 		if out != nil {
 			return ""

@@ -40,6 +40,17 @@ const (
 	StatusCancelled  Status = "cancelled"
 )
 
+// Status is the phase as the outside counts it. The database derives the same.
+func (p Phase) Status() Status {
+	switch _, open := stepAt(p); {
+	case p == Requested:
+		return StatusPending
+	case open:
+		return StatusInProgress
+	}
+	return Status(p)
+}
+
 // The modes of a handoff: who writes the document.
 const (
 	ModeAgent    = "agent"    // the outgoing agent, in its pane
@@ -143,7 +154,13 @@ func (h *Handoff) awaitsStop() bool {
 func (h *Handoff) Retryable() bool { return h.Phase == Failed && h.Error != nil || h.awaitsDecision() }
 
 // awaitsDecision reports whether the handoff waits because its agent was given work after the document.
-func (h *Handoff) awaitsDecision() bool { return h.Phase == ShuttingDown && h.Note == noteWorkedOn }
+func (h *Handoff) awaitsDecision() bool {
+	s, _ := stepAt(h.Phase)
+	return h.Note == noteWorkedOn && target(s.next, onWorkedOn) != ""
+}
+
+// cancellable reports whether the handoff can be cancelled.
+func (h *Handoff) cancellable() bool { return beforeRecord(h.Phase) }
 
 // takenBack reports whether the document of the handoff was recorded, and that was taken back by a retry.
 func (h *Handoff) takenBack() bool { return h.RecordedAt == nil && h.ContextChecksum != nil }
@@ -169,11 +186,16 @@ type Transition struct {
 
 // step is one row of the handoff's table. docs/states.md is drawn from it.
 type step struct {
-	at Phase
+	at  Phase
+	who actor
 	// acts: the step runs an effect. Otherwise it waits, and says for what.
 	acts bool
 	does string // what is done, or waited for
-	next []Phase
+	next []way[Phase]
+	// cancel: a person can cancel the handoff here. That is so until the document is recorded: nothing has been
+	// shut down.
+	cancel bool
+	retry  []way[Phase] // where a retry goes on of a handoff that failed here
 	// limit is how long the phase may take, and code and says what its failure is called; nil: the
 	// step itself decides.
 	limit     func(HandoffSettings) time.Duration
@@ -182,6 +204,16 @@ type step struct {
 	says      string
 	do        func(*handoffRun) outcome
 }
+
+// The conditions under which a handoff goes one way or another.
+const (
+	inModeAgent    = "mode agent"
+	inModeGenerate = "mode generate"
+	onNoDocument   = "retry without an acceptable document"
+	onWorkedOn     = "retry where the agent was given work that the document may not mention"
+	onHeirGone     = "the successor is gone"
+	onHeirThere    = "the successor is there"
+)
 
 // outcome is what a step comes to.
 type outcome struct {
@@ -199,43 +231,56 @@ type outcome struct {
 	err      error // of the machine, not of the handoff: tried again
 }
 
-// handoffSteps is the whole life of a handoff.
-var handoffSteps = []step{
-	{at: Requested, acts: true, does: "make the folder; mode agent: queue the instruction",
-		next: []Phase{Instructing, Generating}, do: (*handoffRun).request},
-	{at: Instructing, does: "the runtime confirms the instruction (typed to an idle agent; the answer to the Stop of a busy one)",
-		next: []Phase{AwaitingDocument}, limitName: "busy_timeout, then ack_timeout", do: (*handoffRun).instruct},
-	{at: AwaitingDocument, does: "Stop of the turn that took the instruction; or, without a hook, the document is there and the agent idle",
-		next: []Phase{Verifying}, limitName: "document_timeout",
-		limit: func(s HandoffSettings) time.Duration { return s.DocumentTimeout },
-		code:  "document_timeout", says: "The agent did not finish its handoff document in time",
-		do: (*handoffRun).awaitDocument},
-	{at: Generating, does: "mode generate: a forked one-shot of the agent's session writes the document, once the agent is idle",
-		next: []Phase{Verifying}, limitName: "busy_timeout until the agent is idle, then document_timeout", do: (*handoffRun).generate},
-	{at: Verifying, acts: true, does: "check the document, extract its fields, assemble and write the context file",
-		next: []Phase{Recorded, Instructing, Generating}, do: (*handoffRun).verify},
-	{at: Recorded, acts: true, does: "the record is committed; nothing has been shut down before",
-		next: []Phase{ShuttingDown}, do: (*handoffRun).recorded},
-	{at: ShuttingDown, does: "the outgoing agent's process is gone; it is asked once it is idle, has no background tasks, owes no verdict on a text, and was given no work after the instruction",
-		next: []Phase{Spawning}, limitName: "exit_timeout, then the stop ladder", do: (*handoffRun).shutDown},
-	{at: Spawning, does: "the successor's pane is alive; its row was committed in the move that led here",
-		next: []Phase{AwaitingRegistration}, limitName: "30 s",
-		limit: func(HandoffSettings) time.Duration { return spawnLimit },
-		code:  "spawn_timeout", says: "The successor's pane did not come up in time",
-		do: (*handoffRun).spawn},
-	{at: AwaitingRegistration, does: "SessionStart of that launch; a person may have to answer dialogs before it: for each there is an hour, and from the last answer on the limit again",
-		next: []Phase{InjectingSkill}, limitName: "registration_timeout",
-		limit: func(s HandoffSettings) time.Duration { return s.RegistrationTimeout },
-		code:  "registration_timeout", says: "The successor did not register in time",
-		do: (*handoffRun).awaitRegistration},
-	{at: InjectingSkill, does: "the persona's skill is in place",
-		next: []Phase{Briefing}, limitName: "registration_timeout",
-		limit: func(s HandoffSettings) time.Duration { return s.RegistrationTimeout },
-		code:  "skill_timeout", says: "The persona's skill was not taken in time",
-		do: (*handoffRun).injectSkill},
-	{at: Briefing, does: "the runtime confirms the injection prompt",
-		next: []Phase{Completed}, limitName: "registration_timeout until the composer is ready, then ack_timeout",
-		do: (*handoffRun).brief},
+// handoffSteps is the whole life of a handoff: see init.
+var handoffSteps []step
+
+// init fills the table. As the value of a variable it could not name steps that read it.
+func init() {
+	verifyAgain := []way[Phase]{{to: Verifying}}
+	exitAgain := []way[Phase]{{to: ShuttingDown}}
+	withHeir := func(there Phase) []way[Phase] { return []way[Phase]{{Spawning, onHeirGone}, {there, onHeirThere}} }
+	handoffSteps = []step{
+		{at: Requested, who: theDaemon, acts: true, does: "make the folder; mode agent: queue the instruction",
+			next: []way[Phase]{{Instructing, inModeAgent}, {Generating, inModeGenerate}}, cancel: true, retry: verifyAgain,
+			do: (*handoffRun).request},
+		{at: Instructing, who: outgoingAgent, does: "the runtime confirms the instruction (typed to an idle agent; the answer to the Stop of a busy one)",
+			next: []way[Phase]{{to: AwaitingDocument}}, cancel: true, retry: verifyAgain,
+			limitName: "busy_timeout, then ack_timeout", do: (*handoffRun).instruct},
+		{at: AwaitingDocument, who: outgoingAgent, does: "Stop of the turn that took the instruction; or, without a hook, the document is there and the agent idle",
+			next: []way[Phase]{{to: Verifying}}, cancel: true, retry: verifyAgain, limitName: "document_timeout",
+			limit: func(s HandoffSettings) time.Duration { return s.DocumentTimeout },
+			code:  "document_timeout", says: "The agent did not finish its handoff document in time",
+			do: (*handoffRun).awaitDocument},
+		{at: Generating, who: aFork, does: "mode generate: a forked one-shot of the agent's session writes the document, once the agent is idle",
+			next: []way[Phase]{{to: Verifying}}, cancel: true, retry: verifyAgain,
+			limitName: "busy_timeout until the agent is idle, then document_timeout", do: (*handoffRun).generate},
+		{at: Verifying, who: theDaemon, acts: true, does: "check the document, extract its fields, assemble and write the context file",
+			next:   []way[Phase]{{to: Recorded}, {Instructing, onNoDocument}, {Generating, onNoDocument}},
+			cancel: true, retry: verifyAgain, do: (*handoffRun).verify},
+		{at: Recorded, who: theDaemon, acts: true, does: "the record is committed; nothing has been shut down before",
+			next: []way[Phase]{{to: ShuttingDown}}, retry: exitAgain, do: (*handoffRun).recorded},
+		{at: ShuttingDown, who: outgoingAgent, does: "the outgoing agent's process is gone; it is asked once it is idle, has no background tasks, owes no verdict on a text, and was given no work after the instruction",
+			next: []way[Phase]{{to: Spawning}, {Verifying, onWorkedOn}}, retry: exitAgain,
+			limitName: "exit_timeout, then the stop ladder", do: (*handoffRun).shutDown},
+		{at: Spawning, who: theDaemon, does: "the successor's pane is alive; its row was committed in the move that led here",
+			next: []way[Phase]{{to: AwaitingRegistration}}, retry: withHeir(AwaitingRegistration), limitName: "30 s",
+			limit: func(HandoffSettings) time.Duration { return spawnLimit },
+			code:  "spawn_timeout", says: "The successor's pane did not come up in time",
+			do: (*handoffRun).spawn},
+		{at: AwaitingRegistration, who: theSuccessor, does: "SessionStart of that launch; a person may have to answer dialogs before it: for each there is an hour, and from the last answer on the limit again",
+			next: []way[Phase]{{to: InjectingSkill}}, retry: withHeir(AwaitingRegistration), limitName: "registration_timeout",
+			limit: func(s HandoffSettings) time.Duration { return s.RegistrationTimeout },
+			code:  "registration_timeout", says: "The successor did not register in time",
+			do: (*handoffRun).awaitRegistration},
+		{at: InjectingSkill, who: theSuccessor, does: "the persona's skill is in place",
+			next: []way[Phase]{{to: Briefing}}, retry: withHeir(AwaitingRegistration), limitName: "registration_timeout",
+			limit: func(s HandoffSettings) time.Duration { return s.RegistrationTimeout },
+			code:  "skill_timeout", says: "The persona's skill was not taken in time",
+			do: (*handoffRun).injectSkill},
+		{at: Briefing, who: theSuccessor, does: "the runtime confirms the injection prompt",
+			next: []way[Phase]{{to: Completed}}, retry: withHeir(Briefing),
+			limitName: "registration_timeout until the composer is ready, then ack_timeout", do: (*handoffRun).brief},
+	}
 }
 
 // spawnLimit is how long making a pane may take; it takes milliseconds.
@@ -251,11 +296,14 @@ func stepAt(p Phase) (step, bool) {
 	return step{}, false
 }
 
-// beforeRecord reports whether a handoff that failed in phase p has shut nothing down.
+// beforeRecord reports whether a handoff in phase p has no record and has shut nothing down.
 func beforeRecord(p Phase) bool {
-	switch p {
-	case Requested, Instructing, AwaitingDocument, Generating, Verifying:
-		return true
-	}
-	return false
+	s, _ := stepAt(p)
+	return s.cancel
+}
+
+// hasHeir reports whether a handoff in phase p works with its successor.
+func hasHeir(p Phase) bool {
+	s, _ := stepAt(p)
+	return target(s.retry, onHeirThere) != ""
 }

@@ -249,9 +249,10 @@ func (d *Daemon) CancelHandoff(ctx context.Context, agentID, id int64) (Handoff,
 		switch {
 		case err != nil:
 			return h, err
+		case h.cancellable():
 		case h.RecordedAt != nil:
 			return h, Errorf(KindConflict, "handoff_recorded", "Handoff can no longer be cancelled: its document is recorded")
-		case !h.Open():
+		default:
 			return h, Errorf(KindConflict, "handoff_ended", "Handoff has ended: it is %s", h.Status)
 		}
 		err = d.cancel(ctx, &h)

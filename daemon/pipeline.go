@@ -110,6 +110,11 @@ func (p *Pipeline) Front() int {
 	return len(p.Steps)
 }
 
+// allows reports whether a person may give the command in the run's status.
+func (p *Pipeline) allows(command string) bool {
+	return target(waysFrom(pipelineStages, p.Status), command) != ""
+}
+
 // front returns the step at [Pipeline.Front]; nil: there is none.
 func (p *Pipeline) front() *Step {
 	if i := p.Front(); i < len(p.Steps) {
@@ -154,38 +159,87 @@ func (s *Step) timeout(set PipelineSettings) time.Duration {
 	return set.StepTimeout
 }
 
+// way is one way out of a state.
+type way[S ~string] struct {
+	to S
+	on string // under which condition, or by which command of a person; "": always
+}
+
+// The commands of people that a run's states allow.
+const (
+	byAbort   = "abort"
+	byApprove = "approve"
+	byReject  = "reject"
+	byResume  = "resume"
+	bySkip    = "resume with skip"
+)
+
+// actor is who acts in a state: the daemon, or the one for whom it waits.
+type actor string
+
+const (
+	theDaemon     actor = "daemon"
+	outgoingAgent actor = "outgoing agent"
+	theSuccessor  actor = "successor"
+	aFork         actor = "fork"
+	itsAgent      actor = "agent of the step"
+	aPerson       actor = "person"
+)
+
 // stage is one row of the tables of runs and steps. docs/states.md is drawn from them.
 type stage[S ~string] struct {
 	at   S
+	who  actor
 	acts bool   // it runs an effect; otherwise it waits, and says for what
 	does string // what is done, or waited for
-	next []S
+	next []way[S]
 }
 
 // pipelineStages is the whole life of a run. While it is running, its first step that is neither done
 // nor skipped is what goes on; see stepStages.
 var pipelineStages = []stage[PipelineStatus]{
-	{PipelinePending, false, "fewer runs than max_running are at work on its host, and no older one waits",
-		[]PipelineStatus{PipelineRunning, PipelineFailed}},
-	{PipelineRunning, true, "make its work tree, then take each step through its stages; without one that is left it is done",
-		[]PipelineStatus{PipelineWaiting, PipelineDone, PipelineFailed}},
-	{PipelineWaiting, false, "a person approves or rejects the next step, which is pending meanwhile; it takes up no room",
-		[]PipelineStatus{PipelineRunning, PipelinePending, PipelineFailed}},
-	{PipelineFailed, false, "a person resumes it",
-		[]PipelineStatus{PipelineRunning, PipelinePending}},
+	{PipelinePending, theDaemon, false, "fewer runs than max_running are at work on its host, and no older one waits",
+		[]way[PipelineStatus]{{to: PipelineRunning}, {PipelineFailed, byAbort}}},
+	{PipelineRunning, theDaemon, true, "make its work tree, then take each step through its stages; without one that is left it is done",
+		[]way[PipelineStatus]{{PipelineWaiting, "the next step wants an approval"}, {PipelineDone, "no step is left"},
+			{PipelineFailed, "the step or the work tree failed"}, {PipelineFailed, byAbort}}},
+	{PipelineWaiting, aPerson, false, "a person approves or rejects the next step, which is pending meanwhile; it takes up no room",
+		[]way[PipelineStatus]{{PipelineRunning, byApprove}, {PipelinePending, byApprove}, {PipelineFailed, byReject}, {PipelineFailed, byAbort}}},
+	{PipelineFailed, aPerson, false, "a person resumes it",
+		[]way[PipelineStatus]{{PipelineRunning, byResume}, {PipelinePending, byResume}}},
 }
 
 // stepStages is the whole life of a step.
 var stepStages = []stage[StepStatus]{
-	{StepPending, true, "its turn has come, it is approved and the agent before it is gone: its agent's row is committed, with the prompt",
-		[]StepStatus{StepRunning, StepFailed, StepSkipped}},
-	{StepRunning, false, "its agent, or the agent's successor, ends its turn; the output, the audit and the end are one transaction, and the agent is shut down",
-		[]StepStatus{StepDone, StepFailed}},
-	{StepFailed, false, "a person resumes the run, with it or without it",
-		[]StepStatus{StepPending, StepSkipped}},
+	{StepPending, theDaemon, true, "its turn has come, it is approved and the agent before it is gone: its agent's row is committed, with the prompt",
+		[]way[StepStatus]{{to: StepRunning}, {StepFailed, "its agent can't be started"}, {StepFailed, byReject}, {StepSkipped, bySkip}}},
+	{StepRunning, itsAgent, false, "its agent, or the agent's successor, ends its turn; the output, the audit and the end are one transaction, and the agent is shut down",
+		[]way[StepStatus]{{to: StepDone}, {StepFailed, "its agent ended, or took too long"}, {StepFailed, byAbort}}},
+	{StepFailed, aPerson, false, "a person resumes the run, with it or without it",
+		[]way[StepStatus]{{StepPending, byResume}, {StepSkipped, bySkip}}},
 }
 
-// leads reports whether a table knows the move; staying is none.
-func leads[S ~string](stages []stage[S], from, to S) bool {
-	return from == to || slices.ContainsFunc(stages, func(s stage[S]) bool { return s.at == from && slices.Contains(s.next, to) })
+// waysFrom are the ways out of a state; none if the table has no row for it.
+func waysFrom[S ~string](stages []stage[S], at S) []way[S] {
+	for _, s := range stages {
+		if s.at == at {
+			return s.next
+		}
+	}
+	return nil
+}
+
+// leadsTo reports whether one of the ways leads there.
+func leadsTo[S ~string](ways []way[S], to S) bool {
+	return slices.ContainsFunc(ways, func(w way[S]) bool { return w.to == to })
+}
+
+// target is where the first way under a condition leads; "": there is none.
+func target[S ~string](ways []way[S], condition string) (to S) {
+	for _, w := range ways {
+		if w.on == condition {
+			return w.to
+		}
+	}
+	return ""
 }

@@ -104,11 +104,11 @@ func (r *pipelineRun) commit(c *Change) error {
 
 // known refuses moves that the tables do not know.
 func (r *pipelineRun) known() error {
-	if !leads(pipelineStages, r.from, r.p.Status) {
+	if r.from != r.p.Status && !leadsTo(waysFrom(pipelineStages, r.from), r.p.Status) {
 		return fmt.Errorf("pipeline %d: the table knows no move from %s to %s", r.p.ID, r.from, r.p.Status)
 	}
 	for i, was := range r.were {
-		if s := &r.p.Steps[i]; !leads(stepStages, was, s.Status) {
+		if s := &r.p.Steps[i]; was != s.Status && !leadsTo(waysFrom(stepStages, was), s.Status) {
 			return fmt.Errorf("pipeline %d: step %d: the table knows no move from %s to %s", r.p.ID, s.ID, was, s.Status)
 		}
 	}

@@ -156,7 +156,7 @@ func (r *pipelineRun) failStep(s *Step, a *Agent, h *Handoff, f failure) runOutc
 // cancelOpen cancels the open handoff of a step's agent with the step. One that is recorded goes on to
 // the end of its agent; no successor is started then.
 func (r *pipelineRun) cancelOpen(h *Handoff, c *Change) error {
-	if h == nil || !h.Open() || h.RecordedAt != nil {
+	if h == nil || !h.cancellable() {
 		return nil
 	}
 	with, err := r.d.cancelling(r.ctx, h, r.now)

@@ -60,7 +60,7 @@ func (r *pipelineRun) queue(c *Change) {
 // may be any host's.
 func (d *Daemon) AbortPipeline(ctx context.Context, id int64) (Pipeline, error) {
 	return d.changePipeline(ctx, id, func(r *pipelineRun) (*Change, error) {
-		if !r.p.Open() {
+		if !r.p.allows(byAbort) {
 			return nil, Errorf(KindConflict, "pipeline_ended", "Pipeline has ended: it is %s", r.p.Status)
 		}
 		f := failure{code: "aborted", says: "Pipeline aborted", hint: fmt.Sprintf("`understudy pipeline resume %d` goes on with it", id)}
@@ -103,7 +103,7 @@ func (d *Daemon) ApprovePipeline(ctx context.Context, id int64, in Decision) (Pi
 		return Pipeline{}, err
 	}
 	return d.changePipeline(ctx, id, func(r *pipelineRun) (*Change, error) {
-		s, err := r.gate(in.StepID)
+		s, err := r.gate(byApprove, in.StepID)
 		if err != nil {
 			return nil, err
 		}
@@ -122,7 +122,7 @@ func (d *Daemon) RejectPipeline(ctx context.Context, id int64, in Decision) (Pip
 		return Pipeline{}, err
 	}
 	return d.changePipeline(ctx, id, func(r *pipelineRun) (*Change, error) {
-		s, err := r.gate(in.StepID)
+		s, err := r.gate(byReject, in.StepID)
 		if err != nil {
 			return nil, err
 		}
@@ -137,10 +137,10 @@ func (d *Daemon) RejectPipeline(ctx context.Context, id int64, in Decision) (Pip
 }
 
 // gate returns the step that waits for approval, which must be the one that was shown, unless shown is 0.
-func (r *pipelineRun) gate(shown int64) (*Step, error) {
+func (r *pipelineRun) gate(command string, shown int64) (*Step, error) {
 	s := r.p.front()
 	switch {
-	case r.p.Status != PipelineWaiting || s == nil:
+	case !r.p.allows(command) || s == nil:
 		return nil, Errorf(KindConflict, "not_waiting_for_approval", "Pipeline is not waiting for approval: it is %s", r.p.Status)
 	case shown != 0 && shown != s.ID:
 		return nil, Errorf(KindConflict, "another_step", "Pipeline %d waits at step %d (%s) by now: look at it again", r.p.ID, s.OrderIndex+1, s.AgentName)
@@ -152,7 +152,7 @@ func (r *pipelineRun) gate(shown int64) (*Step, error) {
 // skip that step is left out.
 func (d *Daemon) ResumePipeline(ctx context.Context, id int64, skip bool) (Pipeline, error) {
 	return d.changePipeline(ctx, id, func(r *pipelineRun) (*Change, error) {
-		if r.p.Status != PipelineFailed {
+		if !r.p.allows(byResume) {
 			return nil, Errorf(KindConflict, "pipeline_not_failed", "Only a failed pipeline can be resumed: this one is %s", r.p.Status)
 		}
 		r.p.Error, r.p.ErrorCode, r.p.Hint, r.p.FinishedAt = nil, "", "", nil
@@ -161,13 +161,13 @@ func (d *Daemon) ResumePipeline(ctx context.Context, id int64, skip bool) (Pipel
 		s := r.p.front()
 		switch {
 		case s != nil && skip:
-			s.Status = StepSkipped
+			s.Status = target(waysFrom(stepStages, s.Status), bySkip)
 			if s.FinishedAt == nil {
 				s.FinishedAt = &r.now
 			}
 			move.Steps = []*Step{s}
 			events = append(events, r.event("step_skipped", s, nil))
-		case s != nil && s.Status == StepFailed:
+		case s != nil && target(waysFrom(stepStages, s.Status), byResume) != "":
 			s.Status, s.Error, s.FinishedAt, s.StartedAt = StepPending, nil, nil, nil
 			move.Steps = []*Step{s}
 		}

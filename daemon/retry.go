@@ -127,69 +127,81 @@ func (r *handoffRun) takeBack() (*Change, error) {
 		return nil, Errorf(KindConflict, "agent_ending", "Agent %d is being ended: its handoff goes on with the document that is recorded", a.ID)
 	}
 	from, cause := h.Phase, "retry: the agent was given work after its document"
-	h.enter(Verifying, r.now, r.set)
+	s, _ := stepAt(from)
+	h.enter(target(s.next, onWorkedOn), r.now, r.set)
 	h.RecordedAt, h.InjectionPrompt, h.Retrying = nil, nil, true
 	h.beginAfter(a.LastHook)
 	return &Change{Agents: []*Agent{a}, Move: &Move{Handoff: h, From: from, Cause: cause}, Events: []*Event{
-		r.d.event("handoff_retried", &h.AgentID, &h.ID, map[string]any{"failed": from, "phase": Verifying, "persona": h.Persona}),
+		r.d.event("handoff_retried", &h.AgentID, &h.ID, map[string]any{"failed": from, "phase": h.Phase, "persona": h.Persona}),
 	}}, nil
 }
 
 // resumeAt finds the phase in which a retry goes on, with the rows that belong to that move.
-func (r *handoffRun) resumeAt(failed Phase) (Phase, Change, error) {
-	h := r.h
-	if h.RecordedAt == nil {
-		h.Retrying = true
-		h.beginAfter(r.agent.LastHook)
-		return Verifying, Change{}, nil
+func (r *handoffRun) resumeAt(failed Phase) (to Phase, c Change, err error) {
+	condition, next := "", (*Agent)(nil)
+	if hasHeir(failed) {
+		if condition, next, err = r.heir(); err != nil {
+			return "", c, err
+		}
 	}
-	h.Retrying = true
-	if failed == ShuttingDown || failed == Recorded {
-		c := Change{}
+	s, _ := stepAt(failed)
+	r.h.Retrying = true
+	switch to = target(s.retry, condition); to {
+	case "":
+		err = errors.New("the table knows no retry")
+	case Verifying:
+		r.h.beginAfter(r.agent.LastHook)
+	case ShuttingDown:
 		if r.agent.Active() && r.agent.StopStage == StopFailed {
 			r.agent.StopAskedAt, r.agent.StopStage, r.agent.StopStageAt = nil, StopNone, nil
 			c.Agents = []*Agent{r.agent}
 		}
-		return ShuttingDown, c, nil
+	case Spawning:
+		fresh := r.toSpawning("retry")
+		c, err = fresh.with, fresh.err
+		if next != nil && r.agent.StepID != nil {
+			c.write(next) // as the newest agent of its step: see stepOver
+		}
+	case Briefing:
+		c, err = r.briefAgain(next)
 	}
+	return to, c, err
+}
+
+// heir says whether the successor is there, with its row (nil: it can't be read). It writes the files that the successor
+// reads anew.
+func (r *handoffRun) heir() (condition string, next *Agent, err error) {
 	if err := r.rewriteContext(); err != nil {
-		return "", Change{}, err
+		return "", nil, err
 	}
-	next, out := r.successor()
+	next, _ = r.successor()
 	switch {
-	case out != nil || !next.Active():
+	case next == nil || !next.Active():
+		return onHeirGone, next, nil
 	case next.StopAskedAt != nil: // until it is gone, another one would be beside it
-		return "", Change{}, Errorf(KindConflict, "agent_ending", "Agent %d, the successor, was told to stop: retry when it has ended, `understudy agent stop --force %[1]d` sees to that", next.ID)
-	case failed == Briefing:
-		return r.briefAgain(next)
-	default:
-		return AwaitingRegistration, Change{}, nil
+		return "", nil, Errorf(KindConflict, "agent_ending", "Agent %d, the successor, was told to stop: retry when it has ended, `understudy agent stop --force %[1]d` sees to that", next.ID)
 	}
-	fresh := r.toSpawning("retry")
-	if out == nil && r.agent.StepID != nil {
-		fresh.with.write(next) // as the newest agent of its step: see stepOver
-	}
-	return Spawning, fresh.with, fresh.err
+	return onHeirThere, next, nil
 }
 
 // briefAgain sends the injection prompt once more, unless it has arrived after all.
-func (r *handoffRun) briefAgain(next *Agent) (Phase, Change, error) {
+func (r *handoffRun) briefAgain(next *Agent) (Change, error) {
 	dl, err := r.d.Store.Delivery(r.ctx, *r.h.DeliveryID)
 	if err != nil {
-		return "", Change{}, err
+		return Change{}, err
 	}
 	if dl.has(Unconfirmed) && r.d.inTranscript(next, &dl) {
 		dl.decide(Submitted, "found in the transcript", r.now)
-		return Briefing, Change{Deliveries: []*Delivery{&dl}}, nil
+		return Change{Deliveries: []*Delivery{&dl}}, nil
 	}
 	c, bad := r.queuePrompt(next.ID)
 	if bad != nil && bad.err != nil {
-		return "", Change{}, bad.err
+		return Change{}, bad.err
 	}
 	if bad != nil {
-		return "", Change{}, &Error{Kind: KindConflict, Code: bad.fail.Code, Message: bad.fail.Message}
+		return Change{}, &Error{Kind: KindConflict, Code: bad.fail.Code, Message: bad.fail.Message}
 	}
-	return Briefing, c, nil
+	return c, nil
 }
 
 // rewriteContext writes the files that the successor reads anew from the record: the context file if

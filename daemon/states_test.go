@@ -43,17 +43,30 @@ func TestStepsAreConnected(t *testing.T) {
 		if !reached[s.at] {
 			t.Errorf("%s: no step above it leads here", s.at)
 		}
-		if len(s.next) == 0 || s.do == nil || s.does == "" {
-			t.Errorf("%s: the step leads nowhere, does nothing or does not say what", s.at)
+		if len(s.next) == 0 || len(s.retry) == 0 || s.do == nil || s.does == "" || s.who == "" {
+			t.Errorf("%s: the step leads nowhere, has no retry, does nothing or does not say what, or who does it", s.at)
 		}
 		if (s.limit != nil) != (s.code != "") || s.limit != nil && s.limitName == "" {
 			t.Errorf("%s: a limit needs a name and a code, and a code a limit", s.at)
 		}
-		for _, next := range s.next {
-			reached[next] = true
-			if _, ok := stepAt(next); !ok && next != Completed {
-				t.Errorf("%s leads to %s, which is neither a step nor an end", s.at, next)
+		for _, w := range slices.Concat(s.next, s.retry) {
+			if _, ok := stepAt(w.to); !ok && w.to != Completed {
+				t.Errorf("%s leads to %s, which is neither a step nor an end", s.at, w.to)
 			}
+		}
+		for _, w := range s.next {
+			reached[w.to] = true
+		}
+		for _, w := range s.retry {
+			if beforeRecord(s.at) != beforeRecord(w.to) {
+				t.Errorf("%s: a retry that goes on at %s passes the record by", s.at, w.to)
+			}
+		}
+		if back := target(s.next, onWorkedOn); back != "" && !beforeRecord(back) {
+			t.Errorf("%s: another document is asked for before the record, not in %s", s.at, back)
+		}
+		if (target(s.retry, onHeirGone) != "") != hasHeir(s.at) || hasHeir(s.at) == (target(s.retry, "") != "") {
+			t.Errorf("%s: a retry needs a way without condition, or one with a successor and one without", s.at)
 		}
 	}
 	if !reached[Completed] {
@@ -116,16 +129,16 @@ func connected[S ~string](t *testing.T, what string, stages []stage[S], ends ...
 	t.Helper()
 	reached := map[S]bool{stages[0].at: true}
 	for _, s := range stages {
-		for _, next := range s.next {
-			reached[next] = true
-			if !slices.Contains(ends, next) && !slices.ContainsFunc(stages, func(s stage[S]) bool { return s.at == next }) {
-				t.Errorf("%s: %s leads to %s, which is neither a row nor an end", what, s.at, next)
+		for _, w := range s.next {
+			reached[w.to] = true
+			if !slices.Contains(ends, w.to) && len(waysFrom(stages, w.to)) == 0 {
+				t.Errorf("%s: %s leads to %s, which is neither a row nor an end", what, s.at, w.to)
 			}
 		}
 	}
 	for _, s := range stages {
-		if !reached[s.at] || len(s.next) == 0 || s.does == "" {
-			t.Errorf("%s: nothing leads to %s, or it leads nowhere, or it does not say what it does", what, s.at)
+		if !reached[s.at] || len(s.next) == 0 || s.does == "" || s.who == "" {
+			t.Errorf("%s: nothing leads to %s, or it leads nowhere, or it does not say what it does, or who does it", what, s.at)
 		}
 	}
 	for _, end := range ends {
@@ -146,72 +159,9 @@ until what it names has happened. Every move is a guarded write, with its event 
 
 const statesBottom = `
 From every phase above a handoff can become ` + "`failed`" + `; what the limits' failures are called, and what to do about each,
-stands in [operating.md](operating.md#when-a-handoff-fails). Until the document is recorded it can be ` + "`cancelled`" + `.
+stands in [operating.md](operating.md#when-a-handoff-fails). It stays so until somebody retries it; the column "retry" has
+where it goes on. In the phases of the column "cancel" a person can cancel it. The status is what counts outside.
 
-A failed handoff stays where it is until somebody retries it. Before the record, a retry goes to ` + "`verifying`" + `, and from
-there to ` + "`instructing`" + ` if there is still no acceptable document. After the record it goes on from the phase that failed:
-to ` + "`shutting_down`" + `, to ` + "`spawning`" + ` with a new successor if the first one is gone, else to
-` + "`awaiting_registration`" + ` or ` + "`briefing`" + `.
-
-A handoff whose agent was given work that its document may not mention waits in ` + "`shutting_down`" + ` for a person. A retry
-goes back to ` + "`verifying`" + `, before the record, and asks for another document; ` + "`agent stop`" + ` goes on with the one there is.
-
-Outside, ` + "`requested`" + ` counts as ` + "`pending`" + ` and every other phase that is not an end as ` + "`in_progress`" + `.
-`
-
-// drawStates renders the table as a diagram and as a table.
-func drawStates() []byte {
-	var b bytes.Buffer
-	b.WriteString(statesTop)
-	b.WriteString("```mermaid\nstateDiagram-v2\n")
-	fmt.Fprintf(&b, "    [*] --> %s: asked for\n", handoffSteps[0].at)
-	for i, s := range handoffSteps {
-		for _, next := range s.next {
-			label := ""
-			if j := slices.IndexFunc(handoffSteps, func(s step) bool { return s.at == next }); j >= 0 && j < i {
-				label = ": retry without a document"
-			}
-			fmt.Fprintf(&b, "    %s --> %s%s\n", s.at, next, label)
-		}
-		if beforeRecord(s.at) {
-			fmt.Fprintf(&b, "    %s --> %s: until recorded\n", s.at, Cancelled)
-		}
-	}
-	for _, s := range handoffSteps {
-		fmt.Fprintf(&b, "    %s --> %s\n", s.at, Failed)
-	}
-	for _, end := range []Phase{Completed, Cancelled} {
-		fmt.Fprintf(&b, "    %s --> [*]\n", end)
-	}
-	fmt.Fprintf(&b, "    %s --> %s: retry before the record\n", Failed, Verifying)
-	fmt.Fprintf(&b, "    %s --> %s: retry where work came after the document\n", ShuttingDown, Verifying)
-	fmt.Fprintf(&b, "    %s --> %s: retry after the record, from the phase that failed\n", Failed, ShuttingDown)
-	b.WriteString("```\n\n| phase | kind | what is done, or waited for | limit | then |\n|---|---|---|---|---|\n")
-	for _, s := range handoffSteps {
-		kind := "waits"
-		if s.acts {
-			kind = "acts"
-		}
-		next := make([]string, len(s.next))
-		for i, p := range s.next {
-			next[i] = "`" + string(p) + "`"
-		}
-		limit := s.limitName
-		if s.code != "" {
-			limit += " (`" + s.code + "`)"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", s.at, kind, s.does, limit, strings.Join(next, ", "))
-	}
-	b.WriteString(statesBottom)
-	b.WriteString(runsTop)
-	drawStages(&b, pipelineStages, PipelineDone)
-	b.WriteString(stepsTop)
-	drawStages(&b, stepStages, StepDone, StepSkipped)
-	b.WriteString(runsBottom)
-	return b.Bytes()
-}
-
-const runsTop = `
 # The states of a pipeline's run
 
 A run is a row with its steps. Its moves and theirs are guarded by one sequence number, and written together. While it is
@@ -224,30 +174,93 @@ const stepsTop = `
 
 `
 
-const runsBottom = `
+const stepsBottom = `
 What the failures are called, and what to do about each, stands in [operating.md](operating.md#when-a-pipeline-fails).
 `
 
-func drawStages[S ~string](b *bytes.Buffer, stages []stage[S], ends ...S) {
-	fmt.Fprintf(b, "```mermaid\nstateDiagram-v2\n    [*] --> %s\n", stages[0].at)
-	for _, s := range stages {
-		for _, next := range s.next {
-			fmt.Fprintf(b, "    %s --> %s\n", s.at, next)
+// drawStates renders the tables as diagrams and as tables.
+func drawStates() []byte {
+	var b bytes.Buffer
+	b.WriteString(statesTop)
+	drawStart(&b, handoffSteps[0].at)
+	for _, s := range handoffSteps {
+		drawWays(&b, s.at, s.next)
+		if s.cancel {
+			drawWays(&b, s.at, []way[Phase]{{Cancelled, "cancel"}})
+		}
+		drawWays(&b, s.at, []way[Phase]{{to: Failed}})
+	}
+	drawn := map[way[Phase]]bool{}
+	for _, s := range handoffSteps {
+		for _, w := range s.retry {
+			if label := strings.TrimSuffix("retry where "+w.on, " where "); !drawn[w] {
+				drawWays(&b, Failed, []way[Phase]{{w.to, label}})
+			}
+			drawn[w] = true
 		}
 	}
+	drawEnds(&b, Completed, Cancelled)
+	b.WriteString("| phase | status | who | kind | what is done, or waited for | limit | then | cancel | retry |\n|---|---|---|---|---|---|---|---|---|\n")
+	for _, s := range handoffSteps {
+		limit, cancel := s.limitName, ""
+		if s.code != "" {
+			limit += " (`" + s.code + "`)"
+		}
+		if s.cancel {
+			cancel = "yes"
+		}
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s | %s | %s | %s | %s | %s |\n",
+			s.at, s.at.Status(), s.who, kindWords(s.acts), s.does, limit, wayWords(s.next), cancel, wayWords(s.retry))
+	}
+	b.WriteString(statesBottom)
+	drawStages(&b, pipelineStages, PipelineDone)
+	b.WriteString(stepsTop)
+	drawStages(&b, stepStages, StepDone, StepSkipped)
+	b.WriteString(stepsBottom)
+	return b.Bytes()
+}
+
+func drawStages[S ~string](b *bytes.Buffer, stages []stage[S], ends ...S) {
+	drawStart(b, stages[0].at)
+	for _, s := range stages {
+		drawWays(b, s.at, s.next)
+	}
+	drawEnds(b, ends...)
+	b.WriteString("| status | who | kind | what is done, or waited for | then |\n|---|---|---|---|---|\n")
+	for _, s := range stages {
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", s.at, s.who, kindWords(s.acts), s.does, wayWords(s.next))
+	}
+}
+
+func drawStart[S ~string](b *bytes.Buffer, first S) {
+	fmt.Fprintf(b, "```mermaid\nstateDiagram-v2\n    [*] --> %s\n", first)
+}
+
+func drawWays[S ~string](b *bytes.Buffer, from S, ways []way[S]) {
+	for _, w := range ways {
+		fmt.Fprintf(b, "    %s --> %s%s\n", from, w.to, strings.TrimSuffix(": "+w.on, ": "))
+	}
+}
+
+func drawEnds[S ~string](b *bytes.Buffer, ends ...S) {
 	for _, end := range ends {
 		fmt.Fprintf(b, "    %s --> [*]\n", end)
 	}
-	b.WriteString("```\n\n| status | kind | what is done, or waited for | then |\n|---|---|---|---|\n")
-	for _, s := range stages {
-		kind := "waits"
-		if s.acts {
-			kind = "acts"
-		}
-		next := make([]string, len(s.next))
-		for i, n := range s.next {
-			next[i] = "`" + string(n) + "`"
-		}
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", s.at, kind, s.does, strings.Join(next, ", "))
+	b.WriteString("```\n\n")
+}
+
+func kindWords(acts bool) string {
+	if acts {
+		return "acts"
 	}
+	return "waits"
+}
+
+// wayWords are the ways out of a state with their conditions.
+func wayWords[S ~string](ways []way[S]) string {
+	var words []string
+	for _, w := range ways {
+		words = append(words, strings.TrimSuffix(fmt.Sprintf("`%s` (%s)", w.to, w.on), " ()"))
+	}
+	return strings.Join(words, ", ")
 }

@@ -186,9 +186,6 @@ var moves = sync.OnceValues(func() (tables [3]map[string]bool, err error) {
 			tables[i][m[1]+" "+m[2]] = true
 		}
 	}
-	for _, phase := range []daemon.Phase{daemon.Spawning, daemon.AwaitingRegistration, daemon.Briefing} {
-		tables[0]["failed "+string(phase)] = true // "from the phase that failed"
-	}
 	return tables, nil
 })
 

@@ -63,7 +63,7 @@ func (t *tx) newHandoff() error {
 	if t.handoffs.get(h.ID) != nil {
 		return violation("handoffs_pkey")
 	}
-	t.done = append(t.done, func() { h.Status = statusOf(h.Phase) })
+	t.done = append(t.done, func() { h.Status = h.Phase.Status() })
 	return t.putHandoff(h)
 }
 
@@ -80,7 +80,7 @@ func (t *tx) move() error {
 	} else if err := t.putHandoff(&next); err != nil {
 		return err
 	}
-	t.done = append(t.done, func() { h.Seq, h.Status = next.Seq, statusOf(h.Phase) })
+	t.done = append(t.done, func() { h.Seq, h.Status = next.Seq, h.Phase.Status() })
 	if m.From == h.Phase {
 		return nil
 	}

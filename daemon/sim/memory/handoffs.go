@@ -17,26 +17,15 @@ var phases = map[daemon.Phase]struct{ before, after bool }{
 	daemon.Completed: {after: true}, daemon.Failed: {before: true, after: true},
 }
 
-// statusOf returns the status that the database derives from a phase.
-func statusOf(p daemon.Phase) daemon.Status {
-	switch p {
-	case daemon.Requested:
-		return daemon.StatusPending
-	case daemon.Completed, daemon.Failed, daemon.Cancelled:
-		return daemon.Status(p)
-	}
-	return daemon.StatusInProgress
-}
-
-// claims reports whether a handoff is the one that its agent may have: it is open, completed, or failed after its
-// record.
+// claims reports whether a handoff is the one that its agent may have: it is open or completed, or it failed
+// after its record.
 func claims(h *daemon.Handoff) bool {
 	return h.Phase != daemon.Failed && h.Phase != daemon.Cancelled || h.Phase == daemon.Failed && h.RecordedAt != nil
 }
 
 func (t *tx) putHandoff(h *daemon.Handoff) error {
 	row := kept(*h)
-	row.Status = statusOf(row.Phase)
+	row.Status = row.Phase.Status()
 	phase, known := phases[row.Phase]
 	other := func(is func(*daemon.Handoff) bool) bool { return t.handoffs.any(row.ID, is) }
 	if err := check(
