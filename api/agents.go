@@ -78,7 +78,7 @@ func (s *Server) assignPersona(c echo.Context) error {
 		return err
 	}
 	if in.Persona == "" {
-		return invalid("invalid_field", "Field \"persona\" must name a persona")
+		return invalid(codeInvalidField, "Field \"persona\" must name a persona")
 	}
 	agent, err := s.Daemon.AssignPersona(c.Request().Context(), id, in.Persona)
 	return reply(c, http.StatusOK, agent, err)

@@ -43,10 +43,10 @@ func (p *params) audit() daemon.AuditFilter {
 		Host: p.text("host"), Persona: p.text("persona"), Since: p.time("since"), Until: p.time("until"), Text: p.text("q"),
 	}
 	if f.TypePrefix != "" && !eventType().MatchString(f.TypePrefix) {
-		p.fail(invalid("invalid_parameter", "Parameter \"type_prefix\" must be how types of events begin, such as handoff_"))
+		p.fail(invalid(daemon.CodeInvalidParameter, "Parameter \"type_prefix\" must be how types of events begin, such as handoff_"))
 	}
 	if utf8.RuneCountInString(f.Text) > maxSearch {
-		p.fail(invalid("invalid_parameter", "Parameter \"q\" must have at most %d characters", maxSearch))
+		p.fail(invalid(daemon.CodeInvalidParameter, "Parameter \"q\" must have at most %d characters", maxSearch))
 	}
 	return f
 }
@@ -59,7 +59,7 @@ func (p *params) types() []string {
 	}
 	types := strings.Split(text, ",")
 	if slices.ContainsFunc(types, func(t string) bool { return !eventType().MatchString(t) }) {
-		p.fail(invalid("invalid_parameter", "Parameter \"types\" must be types of events, separated by commas"))
+		p.fail(invalid(daemon.CodeInvalidParameter, "Parameter \"types\" must be types of events, separated by commas"))
 	} else if err := daemon.CheckEventTypes(types); err != nil {
 		p.fail(err)
 	}
@@ -73,7 +73,7 @@ func (p *params) time(name string) time.Time {
 	}
 	t, err := time.Parse(time.RFC3339, p.text(name))
 	if err != nil || t.Year() < 1 || t.Year() > 9999 {
-		p.fail(invalid("invalid_parameter", "Parameter %q must be a time such as 2006-01-02T15:04:05Z", name))
+		p.fail(invalid(daemon.CodeInvalidParameter, "Parameter %q must be a time such as 2006-01-02T15:04:05Z", name))
 	}
 	return t
 }

@@ -58,7 +58,7 @@ func (m *markdownExport) events(page []daemon.Event) ([]byte, error) {
 			m.day = day
 			fmt.Fprintf(&b, "\n\n## %s\n\n| time | id | event | what happened | host |\n|---|---|---|---|---|", day)
 		}
-		fmt.Fprintf(&b, "\n| %s | %d | %s | %s | %s |", at.Format("15:04:05.000"), e.ID, markdownText(e.Type), markdownText(e.Words()), markdownText(e.Host))
+		fmt.Fprintf(&b, "\n| %s | %d | %s | %s | %s |", at.Format("15:04:05.000"), e.ID, markdownText(string(e.Type)), markdownText(e.Words()), markdownText(e.Host))
 		m.count++
 	}
 	return b.Bytes(), nil

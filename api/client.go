@@ -134,20 +134,20 @@ func callError(err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err // the caller has cancelled the call
 	case errors.Is(err, os.ErrPermission):
-		return &daemon.Error{Kind: daemon.KindForbidden, Code: "socket_forbidden", Message: "the daemon's socket belongs to another user: run this as the user who runs `understudy serve`", Cause: err}
+		return &daemon.Error{Kind: daemon.KindForbidden, Code: codeSocketForbidden, Message: "the daemon's socket belongs to another user: run this as the user who runs `understudy serve`", Cause: err}
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return &daemon.Error{Kind: daemon.KindUnavailable, Code: "daemon_not_running", Message: "the daemon is not running: start it with `understudy serve`", Cause: err}
+		return &daemon.Error{Kind: daemon.KindUnavailable, Code: codeDaemonNotRunning, Message: "the daemon is not running: start it with `understudy serve`", Cause: err}
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return &daemon.Error{Kind: daemon.KindUnavailable, Code: "no_answer", Message: "the daemon does not answer: look at its log", Cause: err}
+		return &daemon.Error{Kind: daemon.KindUnavailable, Code: codeNoAnswer, Message: "the daemon does not answer: look at its log", Cause: err}
 	}
-	return &daemon.Error{Kind: daemon.KindUnavailable, Code: "cut_off", Message: "the connection to the daemon was cut off: try again", Cause: err}
+	return &daemon.Error{Kind: daemon.KindUnavailable, Code: codeCutOff, Message: "the connection to the daemon was cut off: try again", Cause: err}
 }
 
 // answerError returns the error in a daemon's answer.
 func answerError(status int, answer []byte) error {
 	var body errorBody
 	if err := json.Unmarshal(answer, &body); err != nil || body.Error == "" {
-		body = errorBody{fmt.Sprintf("the daemon answered with status %d and no sentence", status), "status_" + strconv.Itoa(status)}
+		body = errorBody{fmt.Sprintf("the daemon answered with status %d and no sentence", status), daemon.Code("status_" + strconv.Itoa(status))}
 	}
 	kind := daemon.KindInternal
 	for k, s := range statuses {

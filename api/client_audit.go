@@ -44,7 +44,7 @@ func (c *Client) ExportAudit(ctx context.Context, f daemon.AuditFilter, format s
 	}
 	if _, err := io.Copy(w, response.Body); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
-			return &daemon.Error{Kind: daemon.KindUnavailable, Code: "cut_off", Message: "the export was cut off by the daemon: its log says why; try again", Cause: err}
+			return &daemon.Error{Kind: daemon.KindUnavailable, Code: codeCutOff, Message: "the export was cut off by the daemon: its log says why; try again", Cause: err}
 		}
 		return fmt.Errorf("export: %w", err)
 	}

@@ -26,7 +26,7 @@ const (
 	maxLimit     = 500
 )
 
-func invalid(code, format string, args ...any) error {
+func invalid(code daemon.Code, format string, args ...any) error {
 	return daemon.Errorf(daemon.KindInvalid, code, format, args...)
 }
 
@@ -44,7 +44,7 @@ func decode(c echo.Context, into any) error {
 func readBody(c echo.Context) ([]byte, error) {
 	body, err := readAll(c.Response(), c.Request())
 	if err == nil && !utf8.Valid(body) {
-		err = invalid("invalid_utf8", "The body is not valid UTF-8")
+		err = invalid(codeInvalidUTF8, "The body is not valid UTF-8")
 	}
 	return body, err
 }
@@ -57,7 +57,7 @@ func readAll(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	case errors.As(err, &large):
 		return nil, errTooLarge
 	case err != nil:
-		return nil, &daemon.Error{Kind: daemon.KindInvalid, Code: "body_cut_off", Message: "The body could not be read to its end", Cause: err}
+		return nil, &daemon.Error{Kind: daemon.KindInvalid, Code: codeBodyCutOff, Message: "The body could not be read to its end", Cause: err}
 	}
 	return body, nil
 }
@@ -79,12 +79,12 @@ func decodeObject(body []byte, into any) error {
 		delete(members, name)
 		field := fields.Field(i)
 		if err := json.Unmarshal(raw, field.Addr().Interface()); err != nil {
-			return invalid("invalid_field", "Field %q must be %s", name, wanted(field))
+			return invalid(codeInvalidField, "Field %q must be %s", name, wanted(field))
 		}
 	}
 	if len(members) > 0 {
 		unknown := slices.Min(slices.Collect(maps.Keys(members)))
-		return invalid("unknown_field", "Field %.80q is not known here", unknown)
+		return invalid(codeUnknownField, "Field %.80q is not known here", unknown)
 	}
 	return nil
 }
@@ -100,9 +100,9 @@ func object(body []byte) (map[string]json.RawMessage, error) {
 	var syntax *json.SyntaxError
 	switch {
 	case errors.As(err, &syntax):
-		return nil, invalid("invalid_json", "The body is not one JSON object: error at byte %d", syntax.Offset)
+		return nil, invalid(codeInvalidJSON, "The body is not one JSON object: error at byte %d", syntax.Offset)
 	case err != nil || body[0] != '{':
-		return nil, invalid("invalid_json", "The body must be a JSON object")
+		return nil, invalid(codeInvalidJSON, "The body must be a JSON object")
 	}
 	return members, nil
 }
@@ -130,7 +130,7 @@ func pathID(c echo.Context) (int64, error) { return parseID("Id", c.Param("id"))
 func parseID(name, s string) (int64, error) {
 	id, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || id <= 0 || strconv.FormatInt(id, 10) != s {
-		return 0, invalid("invalid_id", "%s must be a positive integer", name)
+		return 0, invalid(codeInvalidID, "%s must be a positive integer", name)
 	}
 	return id, nil
 }
@@ -141,7 +141,7 @@ func fieldID(name string, id *int64) (int64, error) {
 	case id == nil:
 		return 0, nil
 	case *id <= 0:
-		return 0, invalid("invalid_field", "Field %q must be a positive integer", name)
+		return 0, invalid(codeInvalidField, "Field %q must be a positive integer", name)
 	}
 	return *id, nil
 }
@@ -161,16 +161,16 @@ func withParams(names string, next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		values, err := url.ParseQuery(c.Request().URL.RawQuery)
 		if err != nil {
-			return invalid("invalid_parameter", "The query of the address is malformed")
+			return invalid(daemon.CodeInvalidParameter, "The query of the address is malformed")
 		}
 		for _, name := range slices.Sorted(maps.Keys(values)) {
 			switch {
 			case !slices.Contains(known, name):
-				return invalid("unknown_parameter", "Parameter %.80q is not known here", name)
+				return invalid(codeUnknownParameter, "Parameter %.80q is not known here", name)
 			case len(values[name]) > 1:
-				return invalid("invalid_parameter", "Parameter %q is given more than once", name)
+				return invalid(daemon.CodeInvalidParameter, "Parameter %q is given more than once", name)
 			case !utf8.ValidString(values[name][0]) || strings.ContainsRune(values[name][0], 0):
-				return invalid("invalid_parameter", "Parameter %q is not valid text", name)
+				return invalid(daemon.CodeInvalidParameter, "Parameter %q is not valid text", name)
 			}
 		}
 		c.Set(paramsKey, values)
@@ -211,7 +211,7 @@ func (p *params) limit() int {
 	}
 	limit, err := parseID("", p.text("limit"))
 	if err != nil || limit > maxLimit {
-		p.fail(invalid("invalid_parameter", "Parameter \"limit\" must be an integer from 1 to %d", maxLimit))
+		p.fail(invalid(daemon.CodeInvalidParameter, "Parameter \"limit\" must be an integer from 1 to %d", maxLimit))
 		return 0
 	}
 	return int(limit)
@@ -222,7 +222,7 @@ func (p *params) oneOf(name string, words ...string) string {
 	value := p.text(name)
 	if p.values.Has(name) && !slices.Contains(words, value) {
 		words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
-		p.fail(invalid("invalid_parameter", "Parameter %q must be one of %s", name, strings.Join(words, ", ")))
+		p.fail(invalid(daemon.CodeInvalidParameter, "Parameter %q must be one of %s", name, strings.Join(words, ", ")))
 		return ""
 	}
 	return value

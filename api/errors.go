@@ -17,8 +17,8 @@ import (
 
 // errorBody is the shape of every error.
 type errorBody struct {
-	Error string `json:"error"`
-	Code  string `json:"code"`
+	Error string      `json:"error"`
+	Code  daemon.Code `json:"code"`
 }
 
 // statuses maps the kinds of errors that a client sees to a status. An error of any other kind is a fault of ours: 500.
@@ -34,11 +34,11 @@ var statuses = map[daemon.Kind]int{
 }
 
 var (
-	errInternal        = daemon.Errorf(daemon.KindInternal, "internal", "Internal error; the daemon's log has the details")
-	errNoRoute         = daemon.Errorf(daemon.KindNotFound, "not_found", "There is nothing at this address")
-	errPersonaNotFound = daemon.Errorf(daemon.KindNotFound, "persona_not_found", "Persona not found")
-	errCutOff          = daemon.Errorf(daemon.KindUnavailable, "cut_off", "The request was cut off; try again")
-	errTooLarge        = daemon.Errorf(daemon.KindTooLarge, "body_too_large", "The body is larger than 1 MiB")
+	errInternal        = daemon.Errorf(daemon.KindInternal, codeInternal, "Internal error; the daemon's log has the details")
+	errNoRoute         = daemon.Errorf(daemon.KindNotFound, codeNotFound, "There is nothing at this address")
+	errPersonaNotFound = daemon.Errorf(daemon.KindNotFound, codePersonaNotFound, "Persona not found")
+	errCutOff          = daemon.Errorf(daemon.KindUnavailable, codeCutOff, "The request was cut off; try again")
+	errTooLarge        = daemon.Errorf(daemon.KindTooLarge, codeBodyTooLarge, "The body is larger than 1 MiB")
 )
 
 // errorAnswer turns an error into a status and a body. fault is true if the error is a fault of ours that belongs in the
@@ -52,11 +52,11 @@ func errorAnswer(err error) (status int, body errorBody, fault bool) {
 	switch {
 	case errors.As(err, &told):
 	case errors.As(err, &input):
-		told = daemon.Errorf(daemon.KindInvalid, "invalid_"+input.Field, "%s", words.TrimDot(input.Message))
+		told = daemon.Errorf(daemon.KindInvalid, daemon.Code("invalid_"+input.Field), "%s", words.TrimDot(input.Message))
 	case errors.Is(err, personas.ErrNotFound):
 		told = errPersonaNotFound
 	case errors.As(err, &routed) && routed.Code == http.StatusMethodNotAllowed:
-		return routed.Code, errorBody{"This address does not take that method; the Allow header names those it takes", "method_not_allowed"}, false
+		return routed.Code, errorBody{"This address does not take that method; the Allow header names those it takes", codeMethodNotAllowed}, false
 	case errors.As(err, &routed) && routed.Code == http.StatusNotFound:
 		told = errNoRoute
 	default:

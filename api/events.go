@@ -89,7 +89,7 @@ func feedFilter(c echo.Context) (filter daemon.EventFilter, fromNow bool, err er
 	if !fromNow {
 		filter.After, err = strconv.ParseInt(value, 10, 64)
 		if err != nil || filter.After < 0 {
-			p.fail(invalid("invalid_id", "%s must be the id of an event, or 0", name))
+			p.fail(invalid(codeInvalidID, "%s must be the id of an event, or 0", name))
 		}
 	}
 	return filter, fromNow, p.err
@@ -183,7 +183,7 @@ func (f *feed) waiting(e *daemon.Published) (wanted []*daemon.Published) {
 }
 
 func (f *feed) wants(e *daemon.Published) bool {
-	return (len(f.filter.Types) == 0 || slices.Contains(f.filter.Types, e.Type)) && matches(f.filter.AgentID, e.AgentID) &&
+	return (len(f.filter.Types) == 0 || slices.Contains(f.filter.Types, string(e.Type))) && matches(f.filter.AgentID, e.AgentID) &&
 		matches(f.filter.HandoffID, e.HandoffID) && matches(f.filter.PipelineID, e.PipelineID)
 }
 

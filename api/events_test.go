@@ -96,7 +96,7 @@ func (s *stream) events(n int) []daemon.Event {
 		}
 		var e daemon.Event
 		check(s.t, json.Unmarshal([]byte(b.data), &e))
-		if strconv.FormatInt(e.ID, 10) != b.id || e.Type != b.event {
+		if strconv.FormatInt(e.ID, 10) != b.id || string(e.Type) != b.event {
 			s.t.Errorf("id %q and event %q around %s", b.id, b.event, b.data)
 		}
 		got = append(got, e)

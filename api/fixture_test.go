@@ -223,7 +223,7 @@ func (h *fixture) commit(c *daemon.Change) {
 }
 
 // events commits n events of one type, each in a transaction of its own.
-func (h *fixture) events(n int, typ string, agentID *int64) {
+func (h *fixture) events(n int, typ daemon.EventType, agentID *int64) {
 	h.t.Helper()
 	for i := range n {
 		payload := json.RawMessage(fmt.Sprintf(`{"n": %d}`, i))
@@ -311,7 +311,7 @@ func (a answer) shape(t testing.TB, what string) errorBody {
 // wants checks the status and the code of an error.
 func (a answer) wants(t testing.TB, what string, status int, code string) {
 	t.Helper()
-	if body := a.shape(t, what); a.status != status || body.Code != code {
+	if body := a.shape(t, what); a.status != status || string(body.Code) != code {
 		t.Errorf("%s: got %d %s, want %d %s", what, a.status, bytes.TrimSpace(a.body), status, code)
 	}
 }
@@ -320,7 +320,7 @@ func (a answer) wants(t testing.TB, what string, status int, code string) {
 func wantError(t testing.TB, err error, kind daemon.Kind, code, sentence string) {
 	t.Helper()
 	var told *daemon.Error
-	if !errors.As(err, &told) || told.Kind != kind || told.Code != code || sentence != "" && told.Message != sentence {
+	if !errors.As(err, &told) || told.Kind != kind || string(told.Code) != code || sentence != "" && told.Message != sentence {
 		t.Errorf("got %#v, want kind %d, code %s, %q", err, kind, code, sentence)
 	}
 }

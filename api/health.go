@@ -24,7 +24,7 @@ func (s *Server) showReady(c echo.Context) error {
 	err := s.Daemon.Ready(c.Request().Context())
 	if status, _, fault := errorAnswer(err); err != nil && (fault || status != http.StatusServiceUnavailable) {
 		err = &daemon.Error{
-			Kind: daemon.KindUnavailable, Code: "not_ready", Cause: err,
+			Kind: daemon.KindUnavailable, Code: codeNotReady, Cause: err,
 			Message: "The database or tmux does not answer; run `understudy doctor`",
 		}
 	}

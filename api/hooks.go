@@ -37,16 +37,16 @@ func envelope(c echo.Context) (hooks.Envelope, error) {
 	}
 	event, ok := hooks.Canonical(c.Param("event"))
 	if !ok {
-		return env, invalid("unknown_event", "The address must end in the name of an event, like SessionStart or session-start")
+		return env, invalid(codeUnknownEvent, "The address must end in the name of an event, like SessionStart or session-start")
 	}
 	env.Event = event
 	if !hookKey().MatchString(env.Key) {
-		return env, invalid("invalid_header", "Header %s must be a unique key of 1 to 64 letters, digits, - and _", hookKeyHeader)
+		return env, invalid(codeInvalidHeader, "Header %s must be a unique key of 1 to 64 letters, digits, - and _", hookKeyHeader)
 	}
 	if pid := header.Get(agentPIDHeader); pid != "" {
 		n, err := strconv.ParseInt(pid, 10, 32)
 		if err != nil || n < 0 {
-			return env, invalid("invalid_header", "Header %s must be a process id", agentPIDHeader)
+			return env, invalid(codeInvalidHeader, "Header %s must be a process id", agentPIDHeader)
 		}
 		env.AgentPID = int(n)
 	}
@@ -54,14 +54,14 @@ func envelope(c echo.Context) (hooks.Envelope, error) {
 	if start := header.Get(agentStartHeader); start != "" {
 		n, err := strconv.ParseUint(start, 10, 64)
 		if err != nil {
-			return env, invalid("invalid_header", "Header %s must be a number of clock ticks", agentStartHeader)
+			return env, invalid(codeInvalidHeader, "Header %s must be a number of clock ticks", agentStartHeader)
 		}
 		env.AgentStart = n
 	}
 	if at := header.Get(hookAtHeader); at != "" {
 		t, err := time.Parse(time.RFC3339Nano, at)
 		if err != nil {
-			return env, invalid("invalid_header", "Header %s must be a time as RFC 3339 has it", hookAtHeader)
+			return env, invalid(codeInvalidHeader, "Header %s must be a time as RFC 3339 has it", hookAtHeader)
 		}
 		env.At = t.UTC()
 	}

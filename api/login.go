@@ -31,9 +31,9 @@ import (
 const linkLife = time.Hour
 
 var (
-	errNoAddress = daemon.Errorf(daemon.KindConflict, "no_address",
+	errNoAddress = daemon.Errorf(daemon.KindConflict, codeNoAddress,
 		"The dashboard needs a TCP address, and the daemon listens on none: set `listen: 127.0.0.1:7433` in config.yaml and restart it")
-	errPrefetch = daemon.Errorf(daemon.KindUnavailable, "prefetch", "The link is opened by a click, not ahead of one")
+	errPrefetch = daemon.Errorf(daemon.KindUnavailable, codePrefetch, "The link is opened by a click, not ahead of one")
 )
 
 // DashboardLink is a link that opens the dashboard in a browser, once.

@@ -26,7 +26,7 @@ const (
 	loginSaved = 10 * time.Minute
 )
 
-var errNoLogin = daemon.Errorf(daemon.KindNotFound, "login_not_found",
+var errNoLogin = daemon.Errorf(daemon.KindNotFound, codeLoginNotFound,
 	"No browser is signed in under this id; `understudy dashboard --logins` lists those that are")
 
 // Login is one browser that is signed in to the dashboard.

@@ -96,24 +96,25 @@ func (m *meter) event(e daemon.Event, host string) {
 		Channel    string   `json:"channel"`
 	}
 	_ = json.Unmarshal(e.Payload, &about) // a payload of another version may not fit; its times are not counted then
+	_, end, _ := strings.Cut(string(e.Type), "_")
 	switch e.Type {
-	case "agent_ended":
+	case daemon.EventAgentEnded:
 		m.agentsEnded.Inc()
-	case "handoff_completed", "handoff_failed", "handoff_cancelled":
-		m.handoffsEnded.WithLabelValues(strings.TrimPrefix(e.Type, "handoff_")).Inc()
-	case "handoff_created":
+	case daemon.EventHandoffCompleted, daemon.EventHandoffFailed, daemon.EventHandoffCancelled:
+		m.handoffsEnded.WithLabelValues(end).Inc()
+	case daemon.EventHandoffCreated:
 		observe(m.assembly, about.AssemblyMS)
-	case "pipeline_done", "pipeline_failed":
-		m.pipelinesEnded.WithLabelValues(strings.TrimPrefix(e.Type, "pipeline_")).Inc()
-	case "step_done", "step_failed":
-		observe(m.steps.WithLabelValues(strings.TrimPrefix(e.Type, "step_")), about.DurationMS)
-	case "operator_notified":
+	case daemon.EventPipelineDone, daemon.EventPipelineFailed:
+		m.pipelinesEnded.WithLabelValues(end).Inc()
+	case daemon.EventStepDone, daemon.EventStepFailed:
+		observe(m.steps.WithLabelValues(end), about.DurationMS)
+	case daemon.EventOperatorNotified:
 		if !slices.Contains(channels, about.Channel) {
 			about.Channel = otherChannel
 		}
 		m.notifications.WithLabelValues(about.Channel).Inc()
 	}
-	if !strings.HasPrefix(e.Type, "handoff_") {
+	if !e.Type.About("handoff") {
 		return
 	}
 	left := daemon.Phase(about.From + about.Phase) // the payload has only one of the two

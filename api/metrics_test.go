@@ -70,7 +70,7 @@ func (h *fixture) awaitMetrics(want map[string]float64) {
 	})
 }
 
-func event(typ, host, payload string) *daemon.Event {
+func event(typ daemon.EventType, host, payload string) *daemon.Event {
 	return &daemon.Event{Type: typ, Host: host, Payload: json.RawMessage(payload)}
 }
 

@@ -34,7 +34,7 @@ func (s *Server) sendToPeer(c echo.Context) error {
 		return err
 	}
 	if in.To == "" {
-		return invalid("invalid_field", "Field \"to\" must name an agent or a persona")
+		return invalid(codeInvalidField, "Field \"to\" must name an agent or a persona")
 	}
 	dl, err := s.Daemon.SendToPeer(c.Request().Context(), id, in.To, in.Text)
 	return reply(c, http.StatusAccepted, PeerDelivery{ID: dl.ID, ToAgentID: dl.AgentID, State: dl.State}, err)

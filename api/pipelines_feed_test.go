@@ -18,7 +18,7 @@ func TestFeedOfAPipeline(t *testing.T) {
 	run, other := h.pipeline(nil), h.pipeline(nil)
 	a := h.agent(away)
 	begin := must(h.store.LastEventID(ctx))(t)
-	log := func(typ string, pipeline *daemon.Pipeline, agent *int64) int64 {
+	log := func(typ daemon.EventType, pipeline *daemon.Pipeline, agent *int64) int64 {
 		t.Helper()
 		e := &daemon.Event{Type: typ, Host: "here", AgentID: agent, Payload: json.RawMessage(`{}`)}
 		if pipeline != nil {

@@ -34,7 +34,7 @@ const (
 	maxChallenge = 100 // bytes
 )
 
-var errProof = daemon.Errorf(daemon.KindUnauthorized, "proof_required",
+var errProof = daemon.Errorf(daemon.KindUnauthorized, codeProofRequired,
 	"The request lacks the page's proof for this run of the daemon: load the page again")
 
 // Hello is the daemon's proof.
@@ -55,7 +55,7 @@ func (s *Server) hello(c echo.Context) error {
 		return errToken
 	}
 	if len(challenge) < 16 || len(challenge) > maxChallenge {
-		return daemon.Errorf(daemon.KindInvalid, "invalid_challenge", "challenge must have 16 to %d characters", maxChallenge)
+		return daemon.Errorf(daemon.KindInvalid, codeInvalidChallenge, "challenge must have 16 to %d characters", maxChallenge)
 	}
 	return reply(c, http.StatusOK, Hello{s.nonce, s.prove(l, "server", challenge, s.nonce)}, nil)
 }

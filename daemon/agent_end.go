@@ -63,7 +63,7 @@ func (d *Daemon) endOf(ctx context.Context, a *Agent) (*Event, error) {
 			}
 		}
 	}
-	e := d.event(eventEnded, &a.ID, nil, nil)
+	e := d.event(EventAgentEnded, &a.ID, nil, nil)
 	if told {
 		cause, hint := reason, fmt.Sprintf("open its session again with `understudy agent resume %d`", a.ID)
 		if a.EndCause == "" {

@@ -38,7 +38,7 @@ func (d *Daemon) CreateAgent(ctx context.Context, in NewAgent) (Agent, error) {
 		return Agent{}, err
 	}
 	a.TmuxSession = tmuxSession(a.Name, a.ID)
-	c := &Change{NewAgent: a, Events: []*Event{d.event("agent_created", &a.ID, nil, map[string]any{
+	c := &Change{NewAgent: a, Events: []*Event{d.event(EventAgentCreated, &a.ID, nil, map[string]any{
 		"persona": a.Persona, "generation": a.Generation, "name": a.Name,
 	})}}
 	if in.Prompt != "" {
@@ -97,11 +97,11 @@ func checkName(name string) error {
 	_, err := strconv.ParseInt(name, 10, 64)
 	switch {
 	case err == nil:
-		return Errorf(KindInvalid, "bad_name", "name must not be a number: that is what agents' ids are")
+		return Errorf(KindInvalid, CodeBadName, "name must not be a number: that is what agents' ids are")
 	case slices.Contains(reservedNames, name):
-		return Errorf(KindInvalid, "bad_name", "name must not be %q: commands take that word for something else", name)
+		return Errorf(KindInvalid, CodeBadName, "name must not be %q: commands take that word for something else", name)
 	case strings.HasPrefix(name, "-") || strings.TrimSpace(name) != name:
-		return Errorf(KindInvalid, "bad_name", "name must not begin with a hyphen, nor begin or end with a blank")
+		return Errorf(KindInvalid, CodeBadName, "name must not begin with a hyphen, nor begin or end with a blank")
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func checkSize(columns, rows int) error {
 		n, least, max int
 	}{{"columns", columns, minColumns, maxColumns}, {"rows", rows, minRows, maxRows}} {
 		if side.n != 0 && (side.n < side.least || side.n > side.max) {
-			return Errorf(KindInvalid, "bad_size", "%s must be a number from %d to %d", side.name, side.least, side.max)
+			return Errorf(KindInvalid, CodeBadSize, "%s must be a number from %d to %d", side.name, side.least, side.max)
 		}
 	}
 	return nil
@@ -134,13 +134,13 @@ func PaneSize(columns, rows int) (int, int) {
 func (d *Daemon) checkRuntime(name string) error {
 	command, ok := d.Settings.Runtimes[name]
 	if !ok {
-		return Errorf(KindUnprocessable, "unknown_runtime", "Runtime %q is not configured: set runtimes.%s.command in config.yaml", name, name)
+		return Errorf(KindUnprocessable, CodeUnknownRuntime, "Runtime %q is not configured: set runtimes.%s.command in config.yaml", name, name)
 	}
 	if _, err := runtimes.For(name); err != nil {
-		return Errorf(KindUnprocessable, "unknown_runtime", "Runtime %q is not known", name)
+		return Errorf(KindUnprocessable, CodeUnknownRuntime, "Runtime %q is not known", name)
 	}
 	if err := d.Lookup(command); err != nil {
-		return &Error{Kind: KindUnprocessable, Code: "runtime_missing", Message: "The runtime's command cannot be run: " + err.Error()}
+		return &Error{Kind: KindUnprocessable, Code: CodeRuntimeMissing, Message: "The runtime's command cannot be run: " + err.Error()}
 	}
 	return nil
 }
@@ -150,13 +150,13 @@ func (d *Daemon) persona(slug string) (personas.Persona, error) {
 	p, err := d.Personas.Get(slug)
 	switch {
 	case errors.Is(err, personas.ErrNotFound):
-		return p, Errorf(KindUnprocessable, "unknown_persona", "Persona %q does not exist: `understudy persona list` shows those that do", slug)
+		return p, Errorf(KindUnprocessable, CodeUnknownPersona, "Persona %q does not exist: `understudy persona list` shows those that do", slug)
 	case err != nil:
 		return p, fmt.Errorf("persona %q: %w", slug, err)
 	case p.Archived:
-		return p, Errorf(KindUnprocessable, "persona_archived", "Persona %s is archived: move personas/.archive/%s back to personas/ to play it again", slug, slug)
+		return p, Errorf(KindUnprocessable, CodePersonaArchived, "Persona %s is archived: move personas/.archive/%s back to personas/ to play it again", slug, slug)
 	case p.Problem != "":
-		return p, Errorf(KindUnprocessable, "persona_broken", "Persona %s cannot be played: %s", slug, p.Problem)
+		return p, Errorf(KindUnprocessable, CodePersonaBroken, "Persona %s cannot be played: %s", slug, p.Problem)
 	}
 	return p, nil
 }
@@ -168,7 +168,7 @@ func (d *Daemon) ArchivePersona(ctx context.Context, slug string) error {
 		return err
 	}
 	if len(playing) > 0 {
-		return Errorf(KindConflict, "persona_played", "Persona %s is played by agent %d: stop that first", slug, playing[0].ID)
+		return Errorf(KindConflict, CodePersonaPlayed, "Persona %s is played by agent %d: stop that first", slug, playing[0].ID)
 	}
 	return d.Personas.Archive(ctx, slug)
 }
@@ -187,7 +187,7 @@ func (d *Daemon) Agents(ctx context.Context, f AgentFilter) ([]Agent, error) {
 // AgentBySecret returns the agent of a launch secret.
 func (d *Daemon) AgentBySecret(ctx context.Context, secret string) (Agent, error) {
 	a, err := d.Store.AgentByLaunch(ctx, launchHash(secret))
-	return a, notFound(err, Errorf(KindUnauthorized, "unknown_launch", "The launch secret is nobody's"))
+	return a, notFound(err, Errorf(KindUnauthorized, CodeUnknownLaunch, "The launch secret is nobody's"))
 }
 
 // updateAgent changes an active agent's row; change may be called again when another writer was
@@ -220,10 +220,10 @@ func (d *Daemon) updateAgent(ctx context.Context, id int64, change func(a *Agent
 func (d *Daemon) AssignPersona(ctx context.Context, id int64, slug string) (Agent, error) {
 	return d.updateAgent(ctx, id, func(a *Agent, c *Change) error {
 		if a.Persona != nil {
-			return Errorf(KindConflict, "agent_has_persona", "Agent already plays %s", *a.Persona)
+			return Errorf(KindConflict, CodeAgentHasPersona, "Agent already plays %s", *a.Persona)
 		}
 		if a.Managed && a.RegisteredAt == nil { // its launch files say which persona it plays
-			return Errorf(KindConflict, "agent_starting", "Agent is being started: give it a persona when it has registered")
+			return Errorf(KindConflict, CodeAgentStarting, "Agent is being started: give it a persona when it has registered")
 		}
 		if err := d.playable(a.Host, slug); err != nil {
 			return err
@@ -233,7 +233,7 @@ func (d *Daemon) AssignPersona(ctx context.Context, id int64, slug string) (Agen
 			return err
 		}
 		a.Persona = &slug
-		c.Events = []*Event{d.event("agent_persona_assigned", &a.ID, nil, map[string]any{"persona": slug})}
+		c.Events = []*Event{d.event(EventAgentPersonaAssigned, &a.ID, nil, map[string]any{"persona": slug})}
 		if !a.HasPane() {
 			return nil
 		}
@@ -262,7 +262,7 @@ func (d *Daemon) StopAgent(ctx context.Context, id int64, force bool) (Agent, er
 	return d.updateAgent(ctx, id, func(a *Agent, c *Change) error {
 		now := d.now()
 		c.DropQueued, c.DropEvidence = id, "the agent was asked to stop"
-		c.Events = []*Event{d.event("agent_stop_requested", &a.ID, nil, map[string]any{"force": force})}
+		c.Events = []*Event{d.event(EventAgentStopRequested, &a.ID, nil, map[string]any{"force": force})}
 		if a.StopAskedAt == nil || a.StopStage == StopFailed {
 			a.StopAskedAt, a.StopStage, a.StopStageAt = &now, StopNone, nil
 		}
@@ -284,9 +284,9 @@ func (d *Daemon) ResumeAgent(ctx context.Context, id int64) (Agent, error) {
 	case err != nil:
 		return old, err
 	case old.Active():
-		return old, Errorf(KindConflict, "agent_active", "Agent is still active: attach to it with `understudy agent attach %d`", id)
+		return old, Errorf(KindConflict, CodeAgentActive, "Agent is still active: attach to it with `understudy agent attach %d`", id)
 	case old.SessionID == nil || old.RegisteredAt == nil:
-		return old, Errorf(KindConflict, "no_session", "Agent never had a session that could be opened again")
+		return old, Errorf(KindConflict, CodeNoSession, "Agent never had a session that could be opened again")
 	case old.Host != d.Host:
 		return old, d.here(old.Host)
 	}
@@ -300,12 +300,12 @@ func (d *Daemon) ResumeAgent(ctx context.Context, id int64) (Agent, error) {
 	a.Resume = *old.SessionID
 	a.PipelineID, a.StepID = nil, nil // a step goes on by its run's resume, not by a person's look at an old session
 	// The old row is written, too: of two that resume it at once, one is second.
-	c := &Change{NewAgent: a, Agents: []*Agent{&old}, Events: []*Event{d.event("agent_created", &a.ID, nil, map[string]any{
+	c := &Change{NewAgent: a, Agents: []*Agent{&old}, Events: []*Event{d.event(EventAgentCreated, &a.ID, nil, map[string]any{
 		"persona": a.Persona, "previous_agent_id": a.PreviousAgentID, "generation": a.Generation, "name": a.Name, "resume": a.Resume,
 	})}}
 	err = d.commit(ctx, c)
 	if errors.Is(err, ErrMoved) {
-		return old, Errorf(KindConflict, "agent_resumed", "Agent's session is being opened again already")
+		return old, Errorf(KindConflict, CodeAgentResumed, "Agent's session is being opened again already")
 	}
 	if err != nil {
 		return old, fmt.Errorf("agent %d: resume: %w", id, err)
@@ -318,7 +318,7 @@ func (d *Daemon) resumable(ctx context.Context, old *Agent) error {
 	if h, ok, err := d.openHandoff(ctx, old.ID); err != nil {
 		return err
 	} else if ok {
-		return Errorf(KindConflict, "handoff_in_progress", "Agent's handoff %d is in progress: wait for it, or cancel it", h.ID)
+		return Errorf(KindConflict, CodeHandoffInProgress, "Agent's handoff %d is in progress: wait for it, or cancel it", h.ID)
 	}
 	return d.noHeir(ctx, old, nil)
 }
@@ -334,7 +334,7 @@ func (d *Daemon) noHeir(ctx context.Context, old *Agent, but *int64) error {
 		follows := a.PreviousAgentID != nil && *a.PreviousAgentID == old.ID
 		same := a.SessionID != nil && old.SessionID != nil && *a.SessionID == *old.SessionID
 		if a.ID != old.ID && (but == nil || a.ID != *but) && (follows || same) {
-			return Errorf(KindConflict, "agent_resumed", "Agent %d goes on with its work already: stop it first with `understudy agent stop %[1]d`, or leave the work to it", a.ID)
+			return Errorf(KindConflict, CodeAgentResumed, "Agent %d goes on with its work already: stop it first with `understudy agent stop %[1]d`, or leave the work to it", a.ID)
 		}
 	}
 	return nil
@@ -366,11 +366,11 @@ const maxName = 80
 // checkLine refuses a field that is not one short line of text.
 func checkLine(field, s string, limit int) error {
 	if n := utf8.RuneCountInString(s); n > limit {
-		return Errorf(KindInvalid, "bad_"+field, "%s has %d characters but at most %d are allowed", field, n, limit)
+		return Errorf(KindInvalid, badField(field), "%s has %d characters but at most %d are allowed", field, n, limit)
 	}
 	for _, r := range s {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError {
-			return Errorf(KindInvalid, "bad_"+field, "%s must be one line without control characters", field)
+			return Errorf(KindInvalid, badField(field), "%s must be one line without control characters", field)
 		}
 	}
 	return nil

@@ -144,7 +144,7 @@ func (t *teller) tell(ctx context.Context, group []Event) error {
 		payload["error"] = err.Error()
 	}
 	t.owed = append(t.owed, mark{ids: append(merged, e.ID), told: &Event{
-		Type: "operator_notified", At: t.clock(), Host: t.host,
+		Type: EventOperatorNotified, At: t.clock(), Host: t.host,
 		AgentID: common(group, func(e *Event) *int64 { return e.AgentID }), HandoffID: common(group, func(e *Event) *int64 { return e.HandoffID }),
 		PipelineID: common(group, func(e *Event) *int64 { return e.PipelineID }), StepID: common(group, func(e *Event) *int64 { return e.StepID }),
 		Payload: mustJSON(payload),

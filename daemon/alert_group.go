@@ -75,9 +75,9 @@ func common(group []Event, id func(*Event) *int64) *int64 {
 func groupText(group []Event) (title, message string) {
 	newest := &group[len(group)-1]
 	switch {
-	case strings.HasPrefix(newest.Cause, causeServer) && slices.ContainsFunc(group, func(e Event) bool { return e.Type == eventEnded }):
+	case strings.HasPrefix(newest.Cause, causeServer) && slices.ContainsFunc(group, func(e Event) bool { return e.Type == EventAgentEnded }):
 		return serverText(group)
-	case len(group) > 1 && newest.Type == eventTrouble:
+	case len(group) > 1 && newest.Type == EventAgentTrouble:
 		return troubleText(group)
 	}
 	title, message = alertText(newest)
@@ -126,7 +126,7 @@ func serverText(group []Event) (title, message string) {
 	var p groupPayload
 	for _, e := range byAgent(group) {
 		switch about := payloadOf(e); {
-		case e.Type == eventEnded && e.AgentID != nil:
+		case e.Type == EventAgentEnded && e.AgentID != nil:
 			p = about
 			who = append(who, agentName(e, about.Tied))
 			switch about.Tied {
@@ -135,11 +135,11 @@ func serverText(group []Event) (title, message string) {
 			case tiedNoSession:
 				fresh = append(fresh, fmt.Sprint(*e.AgentID))
 			}
-		case e.Type == "handoff_failed" && e.HandoffID != nil && beforeRecord(about.Phase):
+		case e.Type == EventHandoffFailed && e.HandoffID != nil && beforeRecord(about.Phase):
 			look = append(look, fmt.Sprint(*e.HandoffID))
-		case e.Type == "handoff_failed" && e.HandoffID != nil:
+		case e.Type == EventHandoffFailed && e.HandoffID != nil:
 			retry = append(retry, fmt.Sprint(*e.HandoffID))
-		case e.Type == "pipeline_failed" && e.PipelineID != nil:
+		case e.Type == EventPipelineFailed && e.PipelineID != nil:
 			runs = append(runs, fmt.Sprint(*e.PipelineID))
 		}
 	}

@@ -12,13 +12,13 @@ import (
 // stuck commits the notice of an agent that has got into trouble.
 func (s *telling) stuck(agent int64, code string) {
 	s.rows.change(func() { s.rows.agents[agent], s.rows.stuck[agent] = Idle, &Trouble{Code: code} })
-	s.add(Event{Type: eventTrouble, AgentID: &agent, Notice: NoticeWaiting, Cause: causeTrouble + code, Payload: mustJSON(map[string]any{
+	s.add(Event{Type: EventAgentTrouble, AgentID: &agent, Notice: NoticeWaiting, Cause: causeTrouble + code, Payload: mustJSON(map[string]any{
 		"agent_name": fmt.Sprintf("con-%d", agent), "reported": "later", "message": fmt.Sprintf("Agent %d is in trouble.", agent)})})
 }
 
 // died commits the end of an agent with its tmux server.
 func (s *telling) died(agent int64, tied string) {
-	s.add(Event{Type: eventEnded, AgentID: &agent, Alert: true, Cause: causeServer + "1 2 /run/tmux.sock", Payload: mustJSON(map[string]any{
+	s.add(Event{Type: EventAgentEnded, AgentID: &agent, Alert: true, Cause: causeServer + "1 2 /run/tmux.sock", Payload: mustJSON(map[string]any{
 		"agent_name": fmt.Sprintf("con-%d", agent), "tied": tied, "tmux_socket": "/run/tmux.sock", "own_server": true})})
 }
 
@@ -114,7 +114,7 @@ func TestGatheringEnds(t *testing.T) {
 		s.pass(causeQuiet)
 		s.shows("10s tmux server ended, and 20 agents with it!", "15s tmux server ended, and 5 agents with it!")
 		ahead := int64(99)
-		s.add(Event{Type: eventEnded, AgentID: &ahead, Alert: true, Cause: causeServer + "3", At: time.Now().Add(time.Hour)})
+		s.add(Event{Type: EventAgentEnded, AgentID: &ahead, Alert: true, Cause: causeServer + "3", At: time.Now().Add(time.Hour)})
 		s.pass(causeQuiet)
 		s.shows("10s tmux server ended, and 20 agents with it!", "15s tmux server ended, and 5 agents with it!", "18.5s tmux server ended, and 1 agent with it!")
 	})

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"strings"
 	"sync"
 
 	"github.com/understudyd/understudy/daemon/words"
@@ -20,7 +19,7 @@ func alertText(e *Event) (title, message string) {
 	switch {
 	case e.HandoffID != nil:
 		title = fmt.Sprintf("understudy: %s (handoff %d)", what, *e.HandoffID)
-	case e.PipelineID != nil && !strings.HasPrefix(e.Type, "agent_"):
+	case e.PipelineID != nil && !e.Type.About("agent"):
 		title = fmt.Sprintf("understudy: %s (pipeline %d)", what, *e.PipelineID)
 	case e.AgentID != nil:
 		title = fmt.Sprintf("understudy: %s (agent %d)", what, *e.AgentID)

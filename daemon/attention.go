@@ -298,7 +298,7 @@ func (p *Pipeline) attention(now time.Time) Attention {
 		return attention(NeedsApproval, p.UpdatedAt, "it waits for your ", "approval of "+at, p.approvalNext())
 	case p.Status == PipelineWaiting:
 		return attention(NeedsApproval, p.UpdatedAt, "it waits for your ", "approval", p.approvalNext())
-	case p.Status == PipelineFailed && p.ErrorCode != "aborted" && p.ErrorCode != "rejected" && p.FinishedAt != nil && now.Sub(*p.FinishedAt) < recent:
+	case p.Status == PipelineFailed && p.ErrorCode != CodeAborted && p.ErrorCode != CodeRejected && p.FinishedAt != nil && now.Sub(*p.FinishedAt) < recent:
 		next := cmp.Or(p.Hint, fmt.Sprintf("`understudy pipeline resume %d`", p.ID))
 		switch {
 		case p.Error == nil:

@@ -52,7 +52,7 @@ func (u *ContextUse) InFull() string {
 // is left aside: after /clear the old session's may come late.
 func (d *Daemon) ReportContext(ctx context.Context, agentID int64, in ContextReport) error {
 	if in.Tokens < 0 || in.Limit <= 0 {
-		return Errorf(KindInvalid, "bad_context", "tokens must not be negative and limit must be positive")
+		return Errorf(KindInvalid, CodeBadContext, "tokens must not be negative and limit must be positive")
 	}
 	for {
 		a, err := d.Agent(ctx, agentID)
@@ -121,7 +121,7 @@ func (d *Daemon) unknownContext(a *Agent, why string) []*Event {
 	if told {
 		return nil
 	}
-	e := d.event("agent_context_unknown", &a.ID, nil, map[string]any{"message": fmt.Sprintf(
+	e := d.event(EventAgentContextUnknown, &a.ID, nil, map[string]any{"message": fmt.Sprintf(
 		"Agent %d (%s) is not handed over by itself, for %s: keep an eye on it, or start it with `understudy agent start`, whose status line tells.",
 		a.ID, a.Name, why)})
 	e.Alert = true
@@ -144,7 +144,7 @@ func (d *Daemon) tier(percent float64) Tier {
 func (d *Daemon) tierEvent(a *Agent, was Tier) *Event {
 	use := a.Context
 	payload := map[string]any{"tier": use.Tier, "was": was, "tokens": use.Tokens, "limit": use.Limit, "percent": use.Percent}
-	e := d.event("agent_context", &a.ID, nil, payload)
+	e := d.event(EventAgentContext, &a.ID, nil, payload)
 	if use.Tier == TierHigh && a.Persona != nil && !d.Settings.Handoff.Auto.Enabled {
 		payload["message"] = fmt.Sprintf("Agent %d (%s) has used %s of its context: hand it over with `understudy handoff %d`.", a.ID, a.Name, words.Percent(*use.Percent), a.ID)
 		e.Payload, e.Alert = mustJSON(payload), true
@@ -258,7 +258,7 @@ func (d *Daemon) notHandedOver(ctx context.Context, a *Agent, why *Error) error 
 	a.AutoAskedAt = &now
 	c := Change{Agents: []*Agent{a}}
 	if why.Code != errHandoffOpen.Code {
-		e := d.event("agent_handoff_refused", &a.ID, nil, map[string]any{"code": why.Code, "message": fmt.Sprintf(
+		e := d.event(EventAgentHandoffRefused, &a.ID, nil, map[string]any{"code": why.Code, "message": fmt.Sprintf(
 			"Agent %d (%s) is about to run out of context and could not be handed over: %s; do it with `understudy handoff %d` when that is put right.",
 			a.ID, a.Name, words.TrimDot(why.Message), a.ID)})
 		e.Alert = true

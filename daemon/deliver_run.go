@@ -285,14 +285,14 @@ func (d *Daemon) saveDelivery(ctx context.Context, a *Agent, dl *Delivery, quiet
 		c.Agents = []*Agent{a}
 	}
 	if !quiet && dl.Verdict != nil {
-		e := d.event("delivery_"+string(*dl.Verdict), &dl.AgentID, dl.HandoffID, deliveryPayload(dl)).of(a)
+		e := d.event(eventOf("delivery", *dl.Verdict), &dl.AgentID, dl.HandoffID, deliveryPayload(dl)).of(a)
 		// A handoff that depends on it raises its own alert.
 		e.Alert = *dl.Verdict != Submitted && dl.HandoffID == nil && dl.Kind != KindExit
 		c.Events = append(c.Events, e)
 		if dl.Kind == KindSkill && dl.has(Submitted) && a.SkillInjectedAt == nil {
 			a.SkillInjectedAt = dl.DecidedAt
 			c.Agents = []*Agent{a}
-			c.Events = append(c.Events, d.event("agent_skill_injected", &a.ID, dl.HandoffID,
+			c.Events = append(c.Events, d.event(EventAgentSkillInjected, &a.ID, dl.HandoffID,
 				map[string]any{"persona": a.PersonaSlug(), "by": "prompt"}).of(a))
 		}
 		if dl.Kind == KindInstruction && dl.has(Submitted) {

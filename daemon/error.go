@@ -25,7 +25,7 @@ const (
 // cause is for the log only.
 type Error struct {
 	Kind    Kind
-	Code    string // snake_case, stable
+	Code    Code
 	Message string // one sentence
 	Cause   error
 }
@@ -42,7 +42,7 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Cause }
 
 // Errorf makes an [Error] without a cause.
-func Errorf(kind Kind, code, format string, args ...any) *Error {
+func Errorf(kind Kind, code Code, format string, args ...any) *Error {
 	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
@@ -60,13 +60,13 @@ var (
 
 // The answers of the contract, word for word.
 var (
-	errAgentNotFound    = Errorf(KindNotFound, "agent_not_found", "Agent not found")
-	errAgentNotActive   = Errorf(KindInvalid, "agent_not_active", "Agent is not active")
-	errAgentNoPersona   = Errorf(KindInvalid, "agent_no_persona", "Agent has no persona")
-	errAgentNoPane      = Errorf(KindInvalid, "agent_no_pane", "Agent has no tmux pane")
-	errAgentStopping    = Errorf(KindConflict, "agent_stopping", "Agent was asked to stop")
-	errHandoffOpen      = Errorf(KindConflict, "handoff_in_progress", "Handoff already in progress")
-	errNothingToHandOff = Errorf(KindInvalid, "nothing_to_hand_off", "Nothing to hand off (no messages yet)")
-	errHandoffNotFound  = Errorf(KindNotFound, "handoff_not_found", "Handoff not found")
-	errPipelineNotFound = Errorf(KindNotFound, "pipeline_not_found", "Pipeline not found")
+	errAgentNotFound    = Errorf(KindNotFound, CodeAgentNotFound, "Agent not found")
+	errAgentNotActive   = Errorf(KindInvalid, CodeAgentNotActive, "Agent is not active")
+	errAgentNoPersona   = Errorf(KindInvalid, CodeAgentNoPersona, "Agent has no persona")
+	errAgentNoPane      = Errorf(KindInvalid, CodeAgentNoPane, "Agent has no tmux pane")
+	errAgentStopping    = Errorf(KindConflict, CodeAgentStopping, "Agent was asked to stop")
+	errHandoffOpen      = Errorf(KindConflict, CodeHandoffInProgress, "Handoff already in progress")
+	errNothingToHandOff = Errorf(KindInvalid, CodeNothingToHandOff, "Nothing to hand off (no messages yet)")
+	errHandoffNotFound  = Errorf(KindNotFound, CodeHandoffNotFound, "Handoff not found")
+	errPipelineNotFound = Errorf(KindNotFound, CodePipelineNotFound, "Pipeline not found")
 )

@@ -9,7 +9,7 @@ import (
 // in commit order, so a reader that asks for what came after an id misses nothing.
 type Event struct {
 	ID         int64           `json:"id"`
-	Type       string          `json:"type"`
+	Type       EventType       `json:"type"`
 	At         time.Time       `json:"at"`
 	Host       string          `json:"host"`
 	AgentID    *int64          `json:"agent_id"`
@@ -37,7 +37,7 @@ const (
 // FeedTruncated is the type of an event that is in no log: the feed begins with it where the log has not
 // kept what the reader asks for. Its payload is {"after": the reader's id, "oldest": the event from which
 // on nothing is missing}.
-const FeedTruncated = "feed_truncated"
+const FeedTruncated EventType = "feed_truncated"
 
 // of has what happens to an agent of a run happen to the run as well.
 func (e *Event) of(a *Agent) *Event {

@@ -1,38 +1,6 @@
 package daemon
 
-import (
-	"os"
-	"path/filepath"
-	"regexp"
-	"slices"
-	"testing"
-)
-
-// TestEventTypes: each type that stands in the sources of this package as that of an event is known.
-func TestEventTypes(t *testing.T) {
-	t.Parallel()
-	made := regexp.MustCompile(`[eE]vent\("([a-z]+_[a-z_]+)"`)
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := 0
-	for _, file := range files {
-		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range made.FindAllSubmatch(source, -1) {
-			found++
-			if typ := string(m[1]); typ[len(typ)-1] != '_' && !slices.Contains(EventTypes(), typ) {
-				t.Errorf("%s: %s is not in EventTypes", file, typ)
-			}
-		}
-	}
-	if found < 20 {
-		t.Errorf("only %d types were found in %d files", found, len(files))
-	}
-}
+import "testing"
 
 func TestCheckEventTypes(t *testing.T) {
 	t.Parallel()

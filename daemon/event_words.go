@@ -17,59 +17,59 @@ import (
 // eventWords are what events mean whose payload does not say so itself. In braces stand what an event is
 // about and members of its payload; what stands in brackets is left out where one of those in it is not
 // there.
-var eventWords = map[string]string{
-	"agent_created":          "{agent} was created[ as {persona}][, generation {generation}]",
-	"agent_started":          "{agent} was started[ in pane {pane}][, process {pid}]",
-	"agent_registered":       "{agent} has registered[ in pane {pane}][, session {session_id}]",
-	"agent_starting":         "{agent} goes on starting",
-	"agent_idle":             "{agent} is idle",
-	"agent_working":          "{agent} is at work",
-	"agent_waiting":          "{agent} waits for a person",
-	"agent_ended":            "{agent} has ended[: {reason}]",
-	"agent_failed":           "{agent} has failed[: {code}]",
-	"agent_persona_assigned": "{agent} plays {persona} from now on",
-	"agent_skill_injected":   "{agent} was given the skill of {persona}",
-	"agent_session_changed":  "{agent} goes on in session {session_id}[ ({source})]",
-	"agent_stop_requested":   "{agent} was asked to stop[ by its {by}]",
-	"agent_stopping":         "{agent} is being stopped[: {stage}]",
-	"agent_stop_withdrawn":   "{agent} goes on: it was given work before it was asked to exit",
-	"agent_context":          "{agent} has used its context[ up to {percent} %][, {tokens} tokens]",
-	eventTrouble:             "{agent} is in trouble: {code}",
-	eventTroubleOver:         "{agent} is out of its trouble[: {code}]",
-	eventAgentMessaged:       "{agent} has written to agent {to_agent_id}",
+var eventWords = map[EventType]string{
+	EventAgentCreated:          "{agent} was created[ as {persona}][, generation {generation}]",
+	EventAgentStarted:          "{agent} was started[ in pane {pane}][, process {pid}]",
+	EventAgentRegistered:       "{agent} has registered[ in pane {pane}][, session {session_id}]",
+	eventOf("agent", Starting): "{agent} goes on starting",
+	eventOf("agent", Idle):     "{agent} is idle",
+	eventOf("agent", Working):  "{agent} is at work",
+	eventOf("agent", Waiting):  "{agent} waits for a person",
+	EventAgentEnded:            "{agent} has ended[: {reason}]",
+	EventAgentFailed:           "{agent} has failed[: {code}]",
+	EventAgentPersonaAssigned:  "{agent} plays {persona} from now on",
+	EventAgentSkillInjected:    "{agent} was given the skill of {persona}",
+	EventAgentSessionChanged:   "{agent} goes on in session {session_id}[ ({source})]",
+	EventAgentStopRequested:    "{agent} was asked to stop[ by its {by}]",
+	EventAgentStopping:         "{agent} is being stopped[: {stage}]",
+	EventAgentStopWithdrawn:    "{agent} goes on: it was given work before it was asked to exit",
+	EventAgentContext:          "{agent} has used its context[ up to {percent} %][, {tokens} tokens]",
+	EventAgentTrouble:          "{agent} is in trouble: {code}",
+	EventAgentTroubleOver:      "{agent} is out of its trouble[: {code}]",
+	EventAgentMessaged:         "{agent} has written to agent {to_agent_id}",
 
-	"handoff_started":           "{handoff} was asked for[, reason {reason}][, mode {mode}]",
-	"handoff_cancelled":         "{handoff} was cancelled[ in phase {phase}]",
-	"handoff_retried":           "{handoff} is tried again[ from phase {phase}]",
-	"handoff_created":           "{handoff} has its record",
-	"handoff_extraction_failed": "{handoff} has a document whose fields could not be read",
+	EventHandoffStarted:          "{handoff} was asked for[, reason {reason}][, mode {mode}]",
+	EventHandoffCancelled:        "{handoff} was cancelled[ in phase {phase}]",
+	EventHandoffRetried:          "{handoff} is tried again[ from phase {phase}]",
+	EventHandoffCreated:          "{handoff} has its record",
+	EventHandoffExtractionFailed: "{handoff} has a document whose fields could not be read",
 
-	"delivery_queued":        "A text for {agent} waits to be typed[ ({kind})]",
-	"delivery_submitted":     "A text for {agent} was taken[ ({kind})][: {evidence}]",
-	"delivery_not_submitted": "A text for {agent} was not taken[ ({kind})][: {evidence}]",
-	"delivery_unconfirmed":   "A text for {agent} was not confirmed[ ({kind})][: {evidence}]",
-	"delivery_answered":      "A text for {agent} was given in answer to a hook[ ({kind})][: {evidence}]",
+	EventDeliveryQueued:               "A text for {agent} waits to be typed[ ({kind})]",
+	eventOf("delivery", Submitted):    "A text for {agent} was taken[ ({kind})][: {evidence}]",
+	eventOf("delivery", NotSubmitted): "A text for {agent} was not taken[ ({kind})][: {evidence}]",
+	eventOf("delivery", Unconfirmed):  "A text for {agent} was not confirmed[ ({kind})][: {evidence}]",
+	EventDeliveryAnswered:             "A text for {agent} was given in answer to a hook[ ({kind})][: {evidence}]",
 
-	"pipeline_created":          "{pipeline} was created[ from {template}][: {title}]",
-	"pipeline_pending":          "{pipeline} waits for its turn",
-	"pipeline_running":          "{pipeline} is at work",
-	"pipeline_resumed":          "{pipeline} was resumed",
-	"pipeline_worktree_created": "{pipeline} works in {path}[ on branch {branch}]",
-	"pipeline_worktree_kept":    "{pipeline} has left its work tree {path}[: {why}]",
-	"pipeline_worktree_removed": "{pipeline} has removed its work tree {path}",
-	"step_running":              "{step} of {pipeline} is at work",
-	"step_done":                 "{step} of {pipeline} is done[ in {took}]",
-	"step_failed":               "{step} of {pipeline} has failed[: {error}]",
-	"step_skipped":              "{step} of {pipeline} was skipped",
-	"step_approved":             "{step} of {pipeline} was approved[: {comment}]",
-	"step_rejected":             "{step} of {pipeline} was rejected[: {comment}]",
-	"step_handoff_created":      "{step} of {pipeline} has left {bytes} bytes for the next one",
-	"step_extraction_failed":    "{step} of {pipeline} has left no fields that could be read",
+	EventPipelineCreated:         "{pipeline} was created[ from {template}][: {title}]",
+	EventPipelinePending:         "{pipeline} waits for its turn",
+	EventPipelineRunning:         "{pipeline} is at work",
+	EventPipelineResumed:         "{pipeline} was resumed",
+	EventPipelineWorktreeCreated: "{pipeline} works in {path}[ on branch {branch}]",
+	EventPipelineWorktreeKept:    "{pipeline} has left its work tree {path}[: {why}]",
+	EventPipelineWorktreeRemoved: "{pipeline} has removed its work tree {path}",
+	EventStepRunning:             "{step} of {pipeline} is at work",
+	EventStepDone:                "{step} of {pipeline} is done[ in {took}]",
+	EventStepFailed:              "{step} of {pipeline} has failed[: {error}]",
+	EventStepSkipped:             "{step} of {pipeline} was skipped",
+	EventStepApproved:            "{step} of {pipeline} was approved[: {comment}]",
+	EventStepRejected:            "{step} of {pipeline} was rejected[: {comment}]",
+	EventStepHandoffCreated:      "{step} of {pipeline} has left {bytes} bytes for the next one",
+	EventStepExtractionFailed:    "{step} of {pipeline} has left no fields that could be read",
 
-	"operator_notified": "The operator was told of event {event_id}[ ({channel})][: {message}]",
-	"history_pruned":    "{agents} agents, {handoffs} handoffs and {pipelines} pipelines[ that ended before {until}] were deleted",
-	"log_pruned":        "{events} events and {hooks} hooks[ until {until}] were deleted from the log",
-	FeedTruncated:       "Events after {after} are missing: the log has kept them from {oldest} on",
+	EventOperatorNotified: "The operator was told of event {event_id}[ ({channel})][: {message}]",
+	EventHistoryPruned:    "{agents} agents, {handoffs} handoffs and {pipelines} pipelines[ that ended before {until}] were deleted",
+	EventLogPruned:        "{events} events and {hooks} hooks[ until {until}] were deleted from the log",
+	FeedTruncated:         "Events after {after} are missing: the log has kept them from {oldest} on",
 }
 
 // maxWords is how long the words of an event become, in runes.
@@ -80,7 +80,7 @@ const maxWords = 1000
 func (e *Event) Words() string {
 	about := e.about()
 	text, known := eventWords[e.Type]
-	if message := about["message"]; message != "" && e.Type != "operator_notified" {
+	if message := about["message"]; message != "" && e.Type != EventOperatorNotified {
 		text = words.TrimDot(message)
 	} else {
 		if !known {
@@ -122,7 +122,7 @@ func (e *Event) about() map[string]string {
 	if ms, err := strconv.ParseInt(about["duration_ms"], 10, 64); err == nil {
 		about["took"] = fmt.Sprintf("%.2f s", float64(ms)/1000)
 	}
-	if e.Type == eventEnded {
+	if e.Type == EventAgentEnded {
 		about["reason"] = EndWords(about["reason"])
 	}
 	about["step"] = stepWords(about["step"], about["agent_name"])
@@ -152,8 +152,8 @@ func stepWords(number, agent string) string {
 // has logged.
 func (e *Event) plainWords(about map[string]string) string {
 	what := words.Of(e.Type)
-	if phase, ok := strings.CutPrefix(e.Type, "handoff_"); ok && e.HandoffID != nil {
-		what = "{handoff} is in phase " + words.Of(phase)
+	if phase, ok := strings.CutPrefix(what, "handoff "); ok && e.HandoffID != nil {
+		what = "{handoff} is in phase " + phase
 	}
 	for _, name := range []string{"cause", "error", "reason", "evidence"} {
 		if about[name] != "" {

@@ -66,7 +66,7 @@ func (r *handoffRun) move(out outcome) error {
 	payload := map[string]any{
 		"from": from, "phase_ms": spent, "cause": out.cause, "persona": h.Persona, "successor_id": h.SuccessorID, "file_path": h.FilePath,
 	}
-	e := r.d.event("handoff_"+string(out.next), &h.AgentID, &h.ID, payload)
+	e := r.d.event(eventOf("handoff", out.next), &h.AgentID, &h.ID, payload)
 	if out.next == Completed {
 		payload["message"], payload["mode"], payload["total_ms"] = h.completedWords(), h.Mode, h.Metrics.TotalMS
 		e.Payload, e.Notice = mustJSON(payload), NoticeCompleted
@@ -91,8 +91,8 @@ func (r *handoffRun) end(to Phase, out outcome) error {
 	spent := h.enter(to, r.now, r.set)
 	h.Error, h.CompletedAt = out.fail, &r.now
 	c := out.with
-	c.Move = &Move{Handoff: h, From: from, Cause: out.fail.Code}
-	e := r.d.event("handoff_failed", &h.AgentID, &h.ID, map[string]any{
+	c.Move = &Move{Handoff: h, From: from, Cause: string(out.fail.Code)}
+	e := r.d.event(EventHandoffFailed, &h.AgentID, &h.ID, map[string]any{
 		"phase": out.fail.Phase, "phase_ms": spent, "code": out.fail.Code, "message": out.fail.sentence(), "persona": h.Persona,
 	})
 	e.Alert, e.Cause = true, r.endCause(from)
@@ -103,7 +103,7 @@ func (r *handoffRun) end(to Phase, out outcome) error {
 	if out.then != nil {
 		out.then()
 	}
-	r.d.logHandoff(h, "handoff_failed", slog.LevelWarn, out.fail.Code)
+	r.d.logHandoff(h, "handoff_failed", slog.LevelWarn, string(out.fail.Code))
 	return nil
 }
 
@@ -136,7 +136,7 @@ func (r *handoffRun) stay(out outcome) (moved bool, again time.Duration, err err
 	}
 	c := out.with
 	if out.note != h.Note && out.note != "" {
-		e := r.d.event("handoff_waiting", &h.AgentID, &h.ID, map[string]any{"phase": h.Phase, "message": r.waitingWords(out)})
+		e := r.d.event(EventHandoffWaiting, &h.AgentID, &h.ID, map[string]any{"phase": h.Phase, "message": r.waitingWords(out)})
 		e.Alert = out.alert
 		c.Events = append(c.Events, e)
 	}
@@ -187,7 +187,7 @@ func (h *Handoff) enter(p Phase, now time.Time, set HandoffSettings) (spent floa
 
 // failed makes the outcome of a failure. The sentence says what happened; what can be done is
 // added by where it happened.
-func (r *handoffRun) failed(code, format string, args ...any) outcome {
+func (r *handoffRun) failed(code Code, format string, args ...any) outcome {
 	if r.h.Mode == ModeGenerate && beforeRecord(r.h.Phase) {
 		return r.notGenerated(code, format, args...)
 	}

@@ -125,7 +125,7 @@ type Metrics struct {
 // Failure says where and why a handoff failed, in one sentence that names what to do next.
 type Failure struct {
 	Phase   Phase  `json:"phase"`
-	Code    string `json:"code"`
+	Code    Code   `json:"code"`
 	Message string `json:"message"`
 	// Hint says what to do next where the message is word for word the contract's and does not.
 	Hint string `json:"hint,omitempty"`
@@ -200,7 +200,7 @@ type step struct {
 	// step itself decides.
 	limit     func(HandoffSettings) time.Duration
 	limitName string
-	code      string
+	code      Code
 	says      string
 	do        func(*handoffRun) outcome
 }
@@ -249,7 +249,7 @@ func init() {
 		{at: AwaitingDocument, who: outgoingAgent, does: "Stop of the turn that took the instruction; or, without a hook, the document is there and the agent idle",
 			next: []way[Phase]{{to: Verifying}}, cancel: true, retry: verifyAgain, limitName: "document_timeout",
 			limit: func(s HandoffSettings) time.Duration { return s.DocumentTimeout },
-			code:  "document_timeout", says: "The agent did not finish its handoff document in time",
+			code:  CodeDocumentTimeout, says: "The agent did not finish its handoff document in time",
 			do: (*handoffRun).awaitDocument},
 		{at: Generating, who: aFork, does: "mode generate: a forked one-shot of the agent's session writes the document, once the agent is idle",
 			next: []way[Phase]{{to: Verifying}}, cancel: true, retry: verifyAgain,
@@ -265,17 +265,17 @@ func init() {
 		{at: Spawning, who: theDaemon, does: "the successor's pane is alive; its row was committed in the move that led here",
 			next: []way[Phase]{{to: AwaitingRegistration}}, retry: withHeir(AwaitingRegistration), limitName: "30 s",
 			limit: func(HandoffSettings) time.Duration { return spawnLimit },
-			code:  "spawn_timeout", says: "The successor's pane did not come up in time",
+			code:  CodeSpawnTimeout, says: "The successor's pane did not come up in time",
 			do: (*handoffRun).spawn},
 		{at: AwaitingRegistration, who: theSuccessor, does: "SessionStart of that launch; a person may have to answer dialogs before it: for each there is an hour, and from the last answer on the limit again",
 			next: []way[Phase]{{to: InjectingSkill}}, retry: withHeir(AwaitingRegistration), limitName: "registration_timeout",
 			limit: func(s HandoffSettings) time.Duration { return s.RegistrationTimeout },
-			code:  "registration_timeout", says: "The successor did not register in time",
+			code:  CodeRegistrationTimeout, says: "The successor did not register in time",
 			do: (*handoffRun).awaitRegistration},
 		{at: InjectingSkill, who: theSuccessor, does: "the persona's skill is in place",
 			next: []way[Phase]{{to: Briefing}}, retry: withHeir(AwaitingRegistration), limitName: "registration_timeout",
 			limit: func(s HandoffSettings) time.Duration { return s.RegistrationTimeout },
-			code:  "skill_timeout", says: "The persona's skill was not taken in time",
+			code:  CodeSkillTimeout, says: "The persona's skill was not taken in time",
 			do: (*handoffRun).injectSkill},
 		{at: Briefing, who: theSuccessor, does: "the runtime confirms the injection prompt",
 			next: []way[Phase]{{to: Completed}}, retry: withHeir(Briefing),

@@ -43,7 +43,7 @@ func (r *handoffRun) request() outcome {
 // makeFolder makes the folder of the document; nil: it is there.
 func (r *handoffRun) makeFolder() *outcome {
 	if err := os.MkdirAll(filepath.Dir(r.h.FilePath), 0o700); err != nil {
-		out := r.failed("folder_unwritable", "The handoff folder could not be made: %v", err)
+		out := r.failed(CodeFolderUnwritable, "The handoff folder could not be made: %v", err)
 		return &out
 	}
 	return nil
@@ -61,7 +61,7 @@ func (r *handoffRun) queueInstruction() (Change, *outcome) {
 	}
 	text, request, err := in.text()
 	if err != nil {
-		o := r.failed("prompt_too_long", "%v", err)
+		o := r.failed(CodePromptTooLong, "%v", err)
 		return Change{}, &o
 	}
 	if request != nil {
@@ -92,16 +92,16 @@ func (r *handoffRun) instruct() outcome {
 	case dl.has(Submitted):
 		return moveTo(AwaitingDocument, dl.Evidence, Change{})
 	case dl.Verdict != nil && !r.agent.Active():
-		return r.failed("agent_gone", "The agent ended before it took the instruction")
+		return r.failed(CodeAgentGone, "The agent ended before it took the instruction")
 	case dl.Verdict != nil:
-		return r.failed("instruction_"+string(*dl.Verdict), "The instruction was not confirmed by the agent (%s)%s", dl.Evidence, r.seen())
+		return r.failed(dl.failure(), "The instruction was not confirmed by the agent (%s)%s", dl.Evidence, r.seen())
 	case dl.State != DeliveryQueued:
 		return outcome{} // its own deadline, ack_timeout, gives it a verdict
 	}
 	if left := r.d.left(r.h.PhaseAt, r.set.BusyTimeout); left > 0 {
 		return stayFor(left, r.busyNote())
 	}
-	out := r.failed("busy_timeout", "The agent could not be given the instruction within %s: %s%s", r.set.BusyTimeout, cmp.Or(r.busyNote(), "it was not idle"), r.seen())
+	out := r.failed(CodeBusyTimeout, "The agent could not be given the instruction within %s: %s%s", r.set.BusyTimeout, cmp.Or(r.busyNote(), "it was not idle"), r.seen())
 	dl.decide(NotSubmitted, "busy_timeout", r.now)
 	out.with.Deliveries = []*Delivery{&dl}
 	return out
@@ -125,9 +125,9 @@ func (r *handoffRun) awaitDocument() outcome {
 	case h.StopHook != 0:
 		return moveTo(Verifying, fmt.Sprintf("Stop, hook %d", h.StopHook), Change{})
 	case h.Trouble != "":
-		return r.failed("runtime_error", "The agent's runtime reported an error instead of finishing: %s", words.TrimDot(h.Trouble))
+		return r.failed(CodeRuntimeError, "The agent's runtime reported an error instead of finishing: %s", words.TrimDot(h.Trouble))
 	case !r.agent.Active():
-		return r.failed("agent_gone", "The agent ended (%s) before it finished its handoff document", r.endReason(r.agent))
+		return r.failed(CodeAgentGone, "The agent ended (%s) before it finished its handoff document", r.endReason(r.agent))
 	case r.agent.State == Waiting:
 		return stayFor(time.Second, noteDialog)
 	case r.agent.State == Idle && r.quiet() && fileHasContent(h.FilePath):
@@ -150,7 +150,7 @@ func (r *handoffRun) verify() outcome {
 	doc, err := data.ReadDocument(r.d.Data.Handoffs(h.Persona), h.FilePath, r.set.MaxDocumentBytes)
 	var bad *data.DocumentError
 	switch {
-	case errors.As(err, &bad) && bad.Code == "document_unstable" && r.d.left(h.PhaseAt, 5*time.Second) > 0:
+	case errors.As(err, &bad) && bad.Code == data.DocumentUnstable && r.d.left(h.PhaseAt, 5*time.Second) > 0:
 		return stayFor(100*time.Millisecond, "the document is still being written")
 	case errors.As(err, &bad) && h.Retrying && r.askable():
 		return r.askAnew(bad.Code)
@@ -159,7 +159,7 @@ func (r *handoffRun) verify() outcome {
 	case err == nil && h.Retrying && r.askable() && r.outdated(doc):
 		return r.askAnew("the document is older than the agent's last prompt")
 	case errors.As(err, &bad):
-		return r.failed(bad.Code, "%s", words.TrimDot(bad.Message))
+		return r.failed(Code(bad.Code), "%s", words.TrimDot(bad.Message))
 	case err != nil:
 		return outcome{err: err}
 	}
@@ -186,7 +186,7 @@ func (r *handoffRun) shutDown() outcome {
 		}
 		return r.toSpawning("the agent is gone: " + r.endReason(a))
 	case a.StopStage == StopFailed:
-		return r.failed("exit_failed", "The outgoing agent could not be ended%s", r.seen())
+		return r.failed(CodeExitFailed, "The outgoing agent could not be ended%s", r.seen())
 	case a.StopAskedAt != nil:
 		return outcome{}
 	case a.State == Working:
@@ -246,7 +246,7 @@ func (r *handoffRun) toSpawning(cause string) outcome {
 	if r.agent.StepID != nil {
 		c.write(r.agent)
 	}
-	c.Events = []*Event{r.d.event("agent_created", &next.ID, &r.h.ID, map[string]any{
+	c.Events = []*Event{r.d.event(EventAgentCreated, &next.ID, &r.h.ID, map[string]any{
 		"persona": next.Persona, "previous_agent_id": next.PreviousAgentID, "generation": next.Generation, "name": next.Name,
 	})}
 	return moveTo(Spawning, cause, c)
@@ -261,7 +261,7 @@ func (r *handoffRun) spawn() outcome {
 	case next.SpawnedAt != nil: // whether it has ended since, is the next phase's question
 		return moveTo(AwaitingRegistration, "pane "+*next.Pane+" was made", Change{})
 	case !next.Active():
-		return r.failed("spawn_failed", "The successor could not be started: %s", r.endReason(next))
+		return r.failed(CodeSpawnFailed, "The successor could not be started: %s", r.endReason(next))
 	}
 	return outcome{}
 }
@@ -274,7 +274,7 @@ func (r *handoffRun) injectSkill() outcome {
 	case out != nil:
 		return *out
 	case !next.Active():
-		return r.failed("successor_gone", "The successor ended: %s", r.endReason(next))
+		return r.failed(CodeSuccessorGone, "The successor ended: %s", r.endReason(next))
 	case next.SkillInjectedAt == nil:
 		return stayFor(time.Second, "")
 	}
@@ -305,7 +305,7 @@ func (r *handoffRun) queuePrompt(successor int64) (Change, *outcome) {
 
 // contextChanged: the successor must not start from what nobody recorded.
 func (r *handoffRun) contextChanged() outcome {
-	return r.failed("context_changed", "The context file %s is not the one that was recorded", *r.h.ContextPath)
+	return r.failed(CodeContextChanged, "The context file %s is not the one that was recorded", *r.h.ContextPath)
 }
 
 // brief waits until the runtime has taken the injection prompt.
@@ -324,16 +324,16 @@ func (r *handoffRun) brief() outcome {
 	case dl.has(NotSubmitted) && dl.Evidence == evidenceChanged:
 		return r.contextChanged()
 	case !next.Active():
-		return r.failed("successor_gone", "The successor ended before it took the injection prompt: %s", r.endReason(next))
+		return r.failed(CodeSuccessorGone, "The successor ended before it took the injection prompt: %s", r.endReason(next))
 	case dl.Verdict != nil:
-		return r.failed("prompt_"+string(*dl.Verdict), "The injection prompt was not confirmed by the successor (%s)%s", dl.Evidence, r.d.shows(r.ctx, next))
+		return r.failed(dl.failure(), "The injection prompt was not confirmed by the successor (%s)%s", dl.Evidence, r.d.shows(r.ctx, next))
 	case dl.State != DeliveryQueued:
 		return outcome{}
 	}
 	if left := r.d.left(r.h.PhaseAt, r.set.RegistrationTimeout); left > 0 {
 		return stayFor(left, cmp.Or(next.Note, noteNotReady))
 	}
-	bad := r.failed("successor_not_ready", "The successor could not be given the injection prompt within %s%s", r.set.RegistrationTimeout, r.d.shows(r.ctx, next))
+	bad := r.failed(CodeSuccessorNotReady, "The successor could not be given the injection prompt within %s%s", r.set.RegistrationTimeout, r.d.shows(r.ctx, next))
 	dl.decide(NotSubmitted, "registration_timeout", r.now)
 	bad.with.Deliveries = []*Delivery{&dl}
 	return bad

@@ -98,7 +98,7 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in HandoffRe
 	if err != nil {
 		return nil, err
 	}
-	c := Change{NewHandoff: h, Events: []*Event{d.event("handoff_started", &agentID, &h.ID, map[string]any{
+	c := Change{NewHandoff: h, Events: []*Event{d.event(EventHandoffStarted, &agentID, &h.ID, map[string]any{
 		"reason": h.Reason, "mode": h.Mode, "persona": h.Persona, "ref": h.Ref, "file_path": h.FilePath,
 	}).of(&a)}}
 	if in.auto {
@@ -120,17 +120,17 @@ func (in *HandoffRequest) check() error {
 		return err
 	}
 	if n := len([]rune(in.Focus)); n > maxFocus {
-		return Errorf(KindInvalid, "bad_focus", "focus has %d characters but at most %d are allowed", n, maxFocus)
+		return Errorf(KindInvalid, CodeBadFocus, "focus has %d characters but at most %d are allowed", n, maxFocus)
 	}
 	if _, i := controlIn(in.Focus, "\n\t"); i >= 0 {
-		return Errorf(KindInvalid, "bad_focus", "focus must not contain control characters")
+		return Errorf(KindInvalid, CodeBadFocus, "focus must not contain control characters")
 	}
 	return nil
 }
 
 func checkMode(mode string) error {
 	if mode != ModeAgent && mode != ModeGenerate {
-		return Errorf(KindInvalid, "bad_mode", "mode must be agent or generate")
+		return Errorf(KindInvalid, CodeBadMode, "mode must be agent or generate")
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (d *Daemon) dataOf(ctx context.Context, host string) (data.Dir, error) {
 	}
 	root, err := d.Store.HostRoot(ctx, host)
 	if err != nil {
-		return data.Dir{}, notFound(err, Errorf(KindConflict, "other_host", "That is on host %s, which was never seen on this database", host))
+		return data.Dir{}, notFound(err, Errorf(KindConflict, CodeOtherHost, "That is on host %s, which was never seen on this database", host))
 	}
 	return data.At(root), nil
 }
@@ -171,7 +171,7 @@ func (d *Daemon) playable(host, slug string) error {
 		return err
 	}
 	if _, err := personas.ParseSlug(slug); err != nil {
-		return &Error{Kind: KindUnprocessable, Code: "unknown_persona", Message: "Persona " + strconv.Quote(slug) + " does not exist", Cause: err}
+		return &Error{Kind: KindUnprocessable, Code: CodeUnknownPersona, Message: "Persona " + strconv.Quote(slug) + " does not exist", Cause: err}
 	}
 	return nil
 }
@@ -181,7 +181,7 @@ func (d *Daemon) here(host string) error {
 	if host == d.Host {
 		return nil
 	}
-	return Errorf(KindConflict, "other_host", "That is on host %s: ask the daemon there", host)
+	return Errorf(KindConflict, CodeOtherHost, "That is on host %s: ask the daemon there", host)
 }
 
 // newHandoff makes the row. The path is named by the second, so an earlier handoff of the same
@@ -251,9 +251,9 @@ func (d *Daemon) CancelHandoff(ctx context.Context, agentID, id int64) (Handoff,
 			return h, err
 		case h.cancellable():
 		case h.RecordedAt != nil:
-			return h, Errorf(KindConflict, "handoff_recorded", "Handoff can no longer be cancelled: its document is recorded")
+			return h, Errorf(KindConflict, CodeHandoffRecorded, "Handoff can no longer be cancelled: its document is recorded")
 		default:
-			return h, Errorf(KindConflict, "handoff_ended", "Handoff has ended: it is %s", h.Status)
+			return h, Errorf(KindConflict, CodeHandoffEnded, "Handoff has ended: it is %s", h.Status)
 		}
 		err = d.cancel(ctx, &h)
 		if errors.Is(err, ErrMoved) && ctx.Err() == nil {
@@ -274,7 +274,7 @@ func (d *Daemon) handoffToCancel(ctx context.Context, agentID, id int64) (Handof
 	case err != nil || id == 0 || newest.ID == id:
 		return newest, err
 	case newest.Open():
-		return newest, Errorf(KindConflict, "another_handoff", "Agent %d is in handoff %d by now, not in %d: look at it again", agentID, newest.ID, id)
+		return newest, Errorf(KindConflict, CodeAnotherHandoff, "Agent %d is in handoff %d by now, not in %d: look at it again", agentID, newest.ID, id)
 	}
 	h, err := d.Handoff(ctx, id)
 	if err == nil && h.AgentID != agentID {
@@ -311,9 +311,9 @@ func (d *Daemon) cancelling(ctx context.Context, h *Handoff, now time.Time) (*Ch
 	}
 	spent := h.enter(Cancelled, now, d.Settings.Handoff)
 	h.CompletedAt = &now
-	h.Error = &Failure{Phase: from, Code: "cancelled", Message: "Handoff cancelled"}
+	h.Error = &Failure{Phase: from, Code: CodeCancelled, Message: "Handoff cancelled"}
 	c.Move = &Move{Handoff: h, From: from, Cause: "cancelled"}
-	c.Events = []*Event{d.event("handoff_cancelled", &h.AgentID, &h.ID, map[string]any{"phase": from, "phase_ms": spent, "persona": h.Persona})}
+	c.Events = []*Event{d.event(EventHandoffCancelled, &h.AgentID, &h.ID, map[string]any{"phase": from, "phase_ms": spent, "persona": h.Persona})}
 	return c, nil
 }
 
@@ -336,7 +336,7 @@ func (d *Daemon) Document(ctx context.Context, id int64) ([]byte, error) {
 	if rec, err := d.Store.Record(ctx, id); err == nil {
 		return []byte(rec.Document), nil
 	}
-	return nil, Errorf(KindNotFound, bad.Code, "%s", bad.Message)
+	return nil, Errorf(KindNotFound, Code(bad.Code), "%s", bad.Message)
 }
 
 // ContextFile returns a handoff's context file as it was recorded.
@@ -345,7 +345,7 @@ func (d *Daemon) ContextFile(ctx context.Context, id int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	missing := Errorf(KindNotFound, "context_missing", "Handoff has no context file yet")
+	missing := Errorf(KindNotFound, CodeContextMissing, "Handoff has no context file yet")
 	if h.ContextPath == nil {
 		return nil, missing
 	}

@@ -29,13 +29,13 @@ func (d *Daemon) Hook(ctx context.Context, env hooks.Envelope, from *tmux.Peer) 
 }
 
 // warn tells the operator of something that belongs to no agent.
-func (d *Daemon) warn(typ, message string) {
+func (d *Daemon) warn(typ EventType, message string) {
 	if err := d.storeWarning(typ, message); err != nil {
 		d.Log.Error("event not stored", "type", typ, "message", message, "error", err)
 	}
 }
 
-func (d *Daemon) storeWarning(typ, message string) error {
+func (d *Daemon) storeWarning(typ EventType, message string) error {
 	e := d.event(typ, nil, nil, map[string]any{"message": message})
 	e.Alert = true
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -47,10 +47,10 @@ func (d *Daemon) storeWarning(typ, message string) error {
 // operator: a newer runtime may send all of them so.
 func (d *Daemon) refuse(event string, err error) *Error {
 	if d.first("refused " + event) {
-		d.warn("hook_refused", fmt.Sprintf("A %s hook was refused (%s): agents' states may be wrong; see with `understudy --version` whether there is a newer one.",
+		d.warn(EventHookRefused, fmt.Sprintf("A %s hook was refused (%s): agents' states may be wrong; see with `understudy --version` whether there is a newer one.",
 			words.FirstLine(event, 64), words.TrimDot(words.FirstLine(err.Error(), 200))))
 	}
-	return &Error{Kind: KindInvalid, Code: "bad_hook", Message: "The hook was refused: " + err.Error()}
+	return &Error{Kind: KindInvalid, Code: CodeBadHook, Message: "The hook was refused: " + err.Error()}
 }
 
 // maxFirsts bounds what is remembered of what the operator was told. Who has been told of so many different things

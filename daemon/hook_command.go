@@ -94,7 +94,7 @@ func (h *hookStep) compacting() {
 	case h.tx.Handoff != nil:
 		next = fmt.Sprintf("its handoff %d goes on, see with `understudy handoff show %[1]d` that its document has all of it", h.tx.Handoff.ID)
 	}
-	h.event("agent_compacting", map[string]any{"refused": h.out.Output != nil, "message": fmt.Sprintf(
+	h.event(EventAgentCompacting, map[string]any{"refused": h.out.Output != nil, "message": fmt.Sprintf(
 		"Agent %d (%s) is about to compact its context; %s.", a.ID, a.Name, next)}, a)
 	h.out.Change.Events[len(h.out.Change.Events)-1].Alert = true
 }

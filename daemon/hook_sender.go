@@ -28,7 +28,7 @@ func (d *Daemon) claimOf(ctx context.Context, env hooks.Envelope, from *tmux.Pee
 	var c claim
 	if from != nil && from.PID != 0 && !d.lives(from.Process) {
 		// What it sent can't be checked any more. If it was ended while it waited, it spools the hook.
-		return c, Errorf(KindUnavailable, "sender_gone", "The hook's process has ended")
+		return c, Errorf(KindUnavailable, CodeSenderGone, "The hook's process has ended")
 	}
 	proc, err := d.Processes.Find(env.AgentPID)
 	if err == nil && (env.AgentStart == 0 || env.AgentStart == proc.Start && env.Boot == d.Processes.Boot()) {
@@ -137,7 +137,7 @@ func (d *Daemon) paneOf(ctx context.Context, env hooks.Envelope, proc tmux.Proce
 // It is told once for each event: who can send one can send many.
 func (d *Daemon) disbelieved(event, why string) {
 	if d.first("disbelieved " + event) {
-		d.warn("hook_disbelieved", fmt.Sprintf("A %s hook was not believed (%s): no agent was registered by it; if it is of a session of yours, see docs/operating.md, \"Sessions that are not registered\", else look who sends it.",
+		d.warn(EventHookDisbelieved, fmt.Sprintf("A %s hook was not believed (%s): no agent was registered by it; if it is of a session of yours, see docs/operating.md, \"Sessions that are not registered\", else look who sends it.",
 			words.FirstLine(event, 64), words.TrimDot(words.FirstLine(why, 200))))
 	}
 }

@@ -30,7 +30,7 @@ type pause struct {
 func (d *Daemon) Interrupt(ctx context.Context, cause error) {
 	var why *Error
 	if !errors.As(cause, &why) || why.Kind != KindUnavailable {
-		why = &Error{Kind: KindUnavailable, Code: "database_unavailable", Cause: cause,
+		why = &Error{Kind: KindUnavailable, Code: CodeDatabaseUnavailable, Cause: cause,
 			Message: "The database does not answer; everything goes on when it is back"}
 	}
 	d.mu.Lock()
@@ -74,14 +74,14 @@ func (d *Daemon) Recovered(ctx context.Context) error {
 	}
 	what := "The database was away"
 	switch in.why.Code {
-	case "database_read_only":
+	case CodeDatabaseReadOnly:
 		what = "The database was read-only"
-	case "database_full":
+	case CodeDatabaseFull:
 		what = "The database's disk was full"
-	case codeHostWaiting:
+	case CodeHostWaiting:
 		what = "A session that an earlier daemon had left held this host's lock"
 	}
-	e := d.event("database_lost", nil, nil, map[string]any{"since": in.since.UTC(), "message": fmt.Sprintf(
+	e := d.event(EventDatabaseLost, nil, nil, map[string]any{"since": in.since.UTC(), "message": fmt.Sprintf(
 		"%s for %s; nothing was done meanwhile, and everything goes on from where it stood: see `understudy doctor`.",
 		what, words.Took(time.Since(in.since)))})
 	e.Alert = true
@@ -94,18 +94,16 @@ func (d *Daemon) Recovered(ctx context.Context) error {
 	return d.replaySpool(ctx)
 }
 
-const codeHostWaiting = "host_waiting"
-
 // HostWaiting says that the host's lock is held by a session of which it can't be known whether its daemon
 // lives.
 func HostWaiting(held string) error {
-	return Errorf(KindUnavailable, codeHostWaiting,
+	return Errorf(KindUnavailable, CodeHostWaiting,
 		"The daemon waits for %s, which holds this host and says nothing: it goes on when the database ends that session, within seconds if it was this version's", held)
 }
 
 // RanElsewhere tells the operator that another daemon has run this host before this one.
 func (d *Daemon) RanElsewhere(ctx context.Context, machine, root string) error {
-	e := d.event("host_moved", nil, nil, map[string]any{"machine": machine, "data_root": root, "message": fmt.Sprintf(
+	e := d.event(EventHostMoved, nil, nil, map[string]any{"machine": machine, "data_root": root, "message": fmt.Sprintf(
 		"Another daemon (machine %s, data directory %s) has run host %s before this one, and has taken agents for ended that it did not find: "+
 			"if both are to run, remove `host_id` from one of the data directories. See `understudy agent list --all`.", machine, root, d.Host)})
 	e.Alert = true
@@ -125,14 +123,14 @@ func (d *Daemon) Ready(ctx context.Context) error {
 		if errors.As(err, &told) {
 			return err
 		}
-		return &Error{Kind: KindUnavailable, Code: "database_unavailable", Message: "The database does not answer", Cause: err}
+		return &Error{Kind: KindUnavailable, Code: CodeDatabaseUnavailable, Message: "The database does not answer", Cause: err}
 	}
 	term, err := d.own()
 	if err == nil {
 		_, err = term.List(ctx)
 	}
 	if err != nil {
-		return &Error{Kind: KindUnavailable, Code: "tmux_unavailable", Message: "tmux does not answer", Cause: err}
+		return &Error{Kind: KindUnavailable, Code: CodeTmuxUnavailable, Message: "tmux does not answer", Cause: err}
 	}
 	return nil
 }

@@ -108,7 +108,7 @@ func (d *Daemon) launched(ctx context.Context, a *Agent, info tmux.PaneInfo) err
 			a.PIDStart = p.Start
 		}
 	}
-	e := d.event("agent_started", &a.ID, nil, map[string]any{"pane": info.Pane, "session": info.Session, "pid": a.PID})
+	e := d.event(EventAgentStarted, &a.ID, nil, map[string]any{"pane": info.Pane, "session": info.Session, "pid": a.PID})
 	if err := d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*Event{e}}); err != nil {
 		return fmt.Errorf("agent %d: pane %s: %w", a.ID, info.Pane, err)
 	}
@@ -142,7 +142,7 @@ func (d *Daemon) launchFailed(ctx context.Context, a *Agent, cause error) error 
 	now := d.now()
 	reason := notStarted + words.TrimDot(cause.Error())
 	a.State, a.EndedAt, a.EndReason = Ended, &now, &reason
-	e := d.event("agent_failed", &a.ID, nil, map[string]any{"code": "start_failed",
+	e := d.event(EventAgentFailed, &a.ID, nil, map[string]any{"code": CodeStartFailed,
 		"message": fmt.Sprintf("Agent %d (%s) could not be started: %s; put that right and start it anew with `understudy agent start`.", a.ID, a.Name, words.TrimDot(cause.Error()))})
 	e.Alert = a.StopAskedAt == nil // else it is what somebody wanted
 	if err := d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*Event{e}}); err != nil {

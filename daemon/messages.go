@@ -39,17 +39,17 @@ func (d *Daemon) sendMessage(ctx context.Context, id int64, text string, command
 	if h, ok, err := d.openHandoff(ctx, id); err != nil {
 		return Delivery{}, err
 	} else if ok && h.RecordedAt != nil {
-		return Delivery{}, Errorf(KindConflict, "handoff_recorded", "Agent's handoff is recorded: send the message to its successor")
+		return Delivery{}, Errorf(KindConflict, CodeHandoffRecorded, "Agent's handoff is recorded: send the message to its successor")
 	}
 	dl, err := d.newMessage(ctx, id, text, command)
 	if err != nil {
 		return Delivery{}, err
 	}
-	c := &Change{NewDeliveries: []*Delivery{dl}, Events: []*Event{d.event("delivery_queued", &id, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind})}}
+	c := &Change{NewDeliveries: []*Delivery{dl}, Events: []*Event{d.event(EventDeliveryQueued, &id, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind})}}
 	c.write(&a) // of this and of what drops its messages one is second: nobody would give it this one, or tell of that
 	if from != nil {
 		c.write(from) // of two that it sends at once the second counts the first
-		c.Events = append(c.Events, d.event(eventAgentMessaged, &from.ID, nil, map[string]any{"to_agent_id": id, "delivery_id": dl.ID}))
+		c.Events = append(c.Events, d.event(EventAgentMessaged, &from.ID, nil, map[string]any{"to_agent_id": id, "delivery_id": dl.ID}))
 	}
 	if err := d.commit(ctx, c); err != nil {
 		return Delivery{}, fmt.Errorf("agent %d: message: %w", id, err)
@@ -64,7 +64,7 @@ const maxMessage = 64 << 10
 // typed as it is, is refused.
 func (d *Daemon) newMessage(ctx context.Context, agentID int64, text string, command bool) (*Delivery, error) {
 	if len(text) > maxMessage {
-		return nil, Errorf(KindTooLarge, "text_too_long", "The text has %d bytes but at most %d may be sent: put it into a file and name that", len(text), maxMessage)
+		return nil, Errorf(KindTooLarge, CodeTextTooLong, "The text has %d bytes but at most %d may be sent: put it into a file and name that", len(text), maxMessage)
 	}
 	if err := checkTyped(text); err != nil {
 		return nil, err
@@ -72,13 +72,13 @@ func (d *Daemon) newMessage(ctx context.Context, agentID int64, text string, com
 	kind := KindMessage
 	switch isCommand := runtimes.IsCommandText(text); {
 	case isCommand && !command:
-		return nil, Errorf(KindUnprocessable, "text_is_command", `The agent's runtime would take the text for a command: send it with "command": true if you mean that`)
+		return nil, Errorf(KindUnprocessable, CodeTextIsCommand, `The agent's runtime would take the text for a command: send it with "command": true if you mean that`)
 	case isCommand:
 		kind = KindCommand
 	default:
 		safe, err := runtimes.SafePrompt(text)
 		if err != nil {
-			return nil, &Error{Kind: KindInvalid, Code: "bad_text", Message: "The text is empty", Cause: err}
+			return nil, &Error{Kind: KindInvalid, Code: CodeBadText, Message: "The text is empty", Cause: err}
 		}
 		text = safe
 	}
@@ -92,10 +92,10 @@ func (d *Daemon) newMessage(ctx context.Context, agentID int64, text string, com
 // checkTyped refuses what would do more in a pane than be read.
 func checkTyped(text string) error {
 	if !utf8.ValidString(text) {
-		return Errorf(KindInvalid, "bad_text", "The text is not valid UTF-8")
+		return Errorf(KindInvalid, CodeBadText, "The text is not valid UTF-8")
 	}
 	if r, i := controlIn(text, "\n\t"); i >= 0 {
-		return Errorf(KindInvalid, "bad_text", "The text has the control character U+%04X at byte %d: it could do more than be read", r, i)
+		return Errorf(KindInvalid, CodeBadText, "The text has the control character U+%04X at byte %d: it could do more than be read", r, i)
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (d *Daemon) Deliveries(ctx context.Context, agentID, before int64, limit in
 // tellDropped tells the operator of the messages that an agent is not given any more. A change that is
 // tried again tells it already.
 func (d *Daemon) tellDropped(ctx context.Context, c *Change) error {
-	if c.DropQueued == 0 || slices.ContainsFunc(c.Events, func(e *Event) bool { return e.Type == "delivery_not_submitted" }) {
+	if c.DropQueued == 0 || slices.ContainsFunc(c.Events, func(e *Event) bool { return e.Type == EventDeliveryNotSubmitted }) {
 		return nil
 	}
 	open, err := d.Store.OpenDeliveries(ctx, c.DropQueued)
@@ -128,7 +128,7 @@ func (d *Daemon) tellDropped(ctx context.Context, c *Change) error {
 		if dl.Kind != KindMessage && dl.Kind != KindCommand {
 			continue
 		}
-		e := d.event("delivery_not_submitted", &dl.AgentID, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind, "evidence": c.DropEvidence,
+		e := d.event(EventDeliveryNotSubmitted, &dl.AgentID, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind, "evidence": c.DropEvidence,
 			"message": fmt.Sprintf("A message for agent %d was not given to it: %s; if it still matters, send it to who goes on with the work by `understudy agent send`.", dl.AgentID, c.DropEvidence)})
 		e.Alert = true
 		c.Events = append(c.Events, e)

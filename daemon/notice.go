@@ -97,7 +97,7 @@ func (t *teller) over(ctx context.Context, e *Event) (over bool, err error) {
 	case e.AgentID != nil:
 		a, err := t.store.Agent(ctx, *e.AgentID)
 		waits := a.State == Waiting
-		if e.Type == eventTrouble {
+		if e.Type == EventAgentTrouble {
 			waits = a.Trouble != nil
 		}
 		return err == nil && !waits || errors.Is(err, ErrNotFound), found(err)

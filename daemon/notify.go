@@ -75,10 +75,10 @@ func (d *Daemon) NotificationPreferences(ctx context.Context) (NotificationPrefe
 // SetNotificationPreferences changes those of this host, and leaves an event if they are others then.
 func (d *Daemon) SetNotificationPreferences(ctx context.Context, in PreferenceChange) (NotificationPreferences, error) {
 	if in.Errors != nil && !*in.Errors {
-		return NotificationPreferences{}, Errorf(KindInvalid, "errors_always", "Errors are always told: field \"errors\" can only be true")
+		return NotificationPreferences{}, Errorf(KindInvalid, CodeErrorsAlways, "Errors are always told: field \"errors\" can only be true")
 	}
 	if in.Desktop != nil && *in.Desktop != d.Settings.Notify.Desktop {
-		return NotificationPreferences{}, Errorf(KindInvalid, "desktop_is_a_setting",
+		return NotificationPreferences{}, Errorf(KindInvalid, CodeDesktopIsASetting,
 			"Field \"desktop\" is what notify.desktop in config.yaml says: set it to %t there and start the daemon again", *in.Desktop)
 	}
 	p, err := d.Store.ChangeNotificationPreferences(ctx, d.Host, func(p *NotificationPreferences) *Event {
@@ -88,7 +88,7 @@ func (d *Daemon) SetNotificationPreferences(ctx context.Context, in PreferenceCh
 		if p.Waiting == was.Waiting && p.Completed == was.Completed {
 			return nil
 		}
-		return d.event("operator_preferences_changed", nil, nil, map[string]any{"waiting": p.Waiting, "completed": p.Completed})
+		return d.event(EventOperatorPreferencesChanged, nil, nil, map[string]any{"waiting": p.Waiting, "completed": p.Completed})
 	})
 	if err != nil {
 		return NotificationPreferences{}, err

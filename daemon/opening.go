@@ -140,7 +140,7 @@ func (d *Daemon) overdue(ctx context.Context, a *Agent) (bool, time.Duration, er
 	if a.asksFirst() {
 		a.Note = fmt.Sprintf("nobody has answered the dialog in its pane for %s: %s", limit, quote(a.WaitsFor))
 	}
-	e := d.event("agent_failed", &a.ID, nil, map[string]any{"code": "registration_timeout",
+	e := d.event(EventAgentFailed, &a.ID, nil, map[string]any{"code": CodeRegistrationTimeout,
 		"message": fmt.Sprintf("Agent %d: %s; look at it with `understudy agent attach %d`.", a.ID, a.Note, a.ID)})
 	e.Alert = true
 	return true, 0, d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*Event{e}})
@@ -154,7 +154,7 @@ func (r *handoffRun) awaitRegistration() outcome {
 	case next.RegisteredAt != nil:
 		return moveTo(InjectingSkill, "SessionStart", Change{})
 	case !next.Active():
-		return r.failed("successor_gone", "The successor ended before it registered: %s", r.endReason(next))
+		return r.failed(CodeSuccessorGone, "The successor ended before it registered: %s", r.endReason(next))
 	}
 	return r.awaitAnswer(next)
 }
@@ -169,7 +169,7 @@ func (r *handoffRun) awaitAnswer(next *Agent) outcome {
 	since, limit := r.d.startDeadline(next)
 	switch out.extended = r.d.left(since, limit) > 0; {
 	case !out.extended && next.asksFirst():
-		return r.failed("registration_timeout", "Nobody answered the dialog in the successor's pane within %s%s", limit, r.seen())
+		return r.failed(CodeRegistrationTimeout, "Nobody answered the dialog in the successor's pane within %s%s", limit, r.seen())
 	case !out.extended:
 		return out
 	}

@@ -44,9 +44,6 @@ type Peer struct {
 	Trouble string     `json:"trouble"` // the code; "": it is in none
 }
 
-// eventAgentMessaged says that an agent has sent a message to another.
-const eventAgentMessaged = "agent_messaged"
-
 // The limits of what agents send to each other. They also bound what two agents spend that answer each
 // other for ever, so they are counted by the sender's rows, which a restart forgets as little as the
 // messages.
@@ -143,17 +140,17 @@ func (d *Daemon) sendToPeer(ctx context.Context, fromID int64, to, text string) 
 // no line between them: Claude Code takes no more than three for typed.
 func peerText(from *Agent, text string) (string, error) {
 	if n := utf8.RuneCountInString(text); n > maxPeerText {
-		return "", Errorf(KindTooLarge, "text_too_long", "The text has %d characters but at most %d may be sent to an agent: put it into a file and name that", n, maxPeerText)
+		return "", Errorf(KindTooLarge, CodeTextTooLong, "The text has %d characters but at most %d may be sent to an agent: put it into a file and name that", n, maxPeerText)
 	}
 	if err := checkTyped(text); err != nil {
 		return "", err
 	}
 	if r, i := unseenIn(text); i >= 0 {
-		return "", Errorf(KindInvalid, "bad_text", "The text has the invisible character U+%04X at byte %d: leave it out", r, i)
+		return "", Errorf(KindInvalid, CodeBadText, "The text has the invisible character U+%04X at byte %d: leave it out", r, i)
 	}
 	text = strings.TrimSpace(text)
 	if text == "" {
-		return "", Errorf(KindInvalid, "bad_text", "The text is empty")
+		return "", Errorf(KindInvalid, CodeBadText, "The text is empty")
 	}
 	who := strconv.FormatInt(from.ID, 10)
 	if slug := from.PersonaSlug(); slug != "" {
@@ -185,7 +182,7 @@ func (d *Daemon) addressee(ctx context.Context, from *Agent, to string) (int64, 
 		}
 	}
 	if id == from.ID {
-		return 0, Errorf(KindUnprocessable, "own_message", "That is agent %d itself: name another agent by its id", id)
+		return 0, Errorf(KindUnprocessable, CodeOwnMessage, "That is agent %d itself: name another agent by its id", id)
 	}
 	a, err := d.Store.Agent(ctx, id)
 	switch {
@@ -195,13 +192,13 @@ func (d *Daemon) addressee(ctx context.Context, from *Agent, to string) (int64, 
 	case a.Active() && a.Host == from.Host && (a.Managed || a.Persona != nil):
 		return id, nil
 	}
-	return 0, Errorf(KindUnprocessable, "no_such_peer", "There is no active agent %d to write to: list the personas, which name their agents", id)
+	return 0, Errorf(KindUnprocessable, CodeNoSuchPeer, "There is no active agent %d to write to: list the personas, which name their agents", id)
 }
 
 // newestOf finds the newest active agent that plays a persona.
 func (d *Daemon) newestOf(ctx context.Context, from *Agent, slug string) (int64, error) {
 	if _, err := personas.ParseSlug(slug); err != nil {
-		return 0, &Error{Kind: KindUnprocessable, Code: "unknown_persona", Cause: err,
+		return 0, &Error{Kind: KindUnprocessable, Code: CodeUnknownPersona, Cause: err,
 			Message: fmt.Sprintf("%.80q is neither an agent's id nor a persona: list the personas, which name their agents", slug)}
 	}
 	playing, err := d.beside(ctx, from, slug)
@@ -209,7 +206,7 @@ func (d *Daemon) newestOf(ctx context.Context, from *Agent, slug string) (int64,
 	case err != nil:
 		return 0, err
 	case len(playing) == 0:
-		return 0, Errorf(KindUnprocessable, "persona_not_played", "Nobody plays %s now: list the personas, which name their agents", slug)
+		return 0, Errorf(KindUnprocessable, CodePersonaNotPlayed, "Nobody plays %s now: list the personas, which name their agents", slug)
 	}
 	return playing[0].ID, nil
 }
@@ -221,10 +218,10 @@ func (d *Daemon) maySend(ctx context.Context, agentID int64) error {
 	case err != nil:
 		return err
 	case sent.Recent >= maxPeerRecent && sent.First != nil:
-		return Errorf(KindConflict, "too_many_messages", "Agent has sent %d messages in %d minutes: the next one may be sent at %s UTC",
+		return Errorf(KindConflict, CodeTooManyMessages, "Agent has sent %d messages in %d minutes: the next one may be sent at %s UTC",
 			sent.Recent, int(peerWindow.Minutes()), sent.First.Add(peerWindow+time.Second).UTC().Format(time.TimeOnly))
 	case sent.Open >= maxPeerOpen:
-		return Errorf(KindConflict, "too_many_messages", "Agent has %d messages that were not taken yet: the next one may be sent when one of them was", sent.Open)
+		return Errorf(KindConflict, CodeTooManyMessages, "Agent has %d messages that were not taken yet: the next one may be sent when one of them was", sent.Open)
 	}
 	return nil
 }

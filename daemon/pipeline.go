@@ -42,7 +42,7 @@ type Pipeline struct {
 	Host           string         `json:"host"`
 	Status         PipelineStatus `json:"status"`
 	Error          *string        `json:"error"`            // one sentence
-	ErrorCode      string         `json:"error_code"`       // "": no error
+	ErrorCode      Code           `json:"error_code"`       // "": no error
 	Hint           string         `json:"hint"`             // what to do next
 	Note           string         `json:"note"`             // what it waits for, when its status alone does not tell
 	Warnings       []string       `json:"warnings"`         // sentences

@@ -95,7 +95,7 @@ func (r *pipelineRun) queueStepPrompt(a *Agent, text string) runOutcome {
 	a.FirstPromptID = &id
 	dl := &Delivery{ID: id, AgentID: a.ID, Kind: KindMessage, Text: text, State: DeliveryQueued, CreatedAt: r.now,
 		Evidence: "the runtime did not take the prompt of its command line"}
-	e := r.d.event("delivery_queued", &a.ID, nil, map[string]any{"delivery_id": id, "kind": dl.Kind, "evidence": dl.Evidence})
+	e := r.d.event(EventDeliveryQueued, &a.ID, nil, map[string]any{"delivery_id": id, "kind": dl.Kind, "evidence": dl.Evidence})
 	return runOutcome{with: &Change{Agents: []*Agent{a}, NewDeliveries: []*Delivery{dl}, Events: []*Event{e}}}
 }
 

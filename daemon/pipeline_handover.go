@@ -23,7 +23,7 @@ func (r *handoffRun) stepOver() (string, error) {
 // goes on with.
 func (r *handoffRun) notNeeded(why string) outcome {
 	return outcome{
-		fail: &Failure{Phase: r.h.Phase, Code: "step_over", Message: fmt.Sprintf(
+		fail: &Failure{Phase: r.h.Phase, Code: CodeStepOver, Message: fmt.Sprintf(
 			"No successor is started: %s; the record is kept, and `understudy pipeline resume %d` goes on from it if the run has failed.", why, *r.agent.PipelineID)},
 		then: func() { r.d.cleanUp(r.ctx, r.agent) }, // its pane waits for no successor
 	}
@@ -48,9 +48,9 @@ func (d *Daemon) stepWants(ctx context.Context, h *Handoff) error {
 	case newest && s.Status == StepRunning:
 		return nil
 	case newest && p.Status == PipelineFailed:
-		return Errorf(KindConflict, "pipeline_failed", "Pipeline %d has failed: `understudy pipeline resume %[1]d` goes on with this handoff", p.ID)
+		return Errorf(KindConflict, CodePipelineFailed, "Pipeline %d has failed: `understudy pipeline resume %[1]d` goes on with this handoff", p.ID)
 	}
-	return Errorf(KindConflict, "step_over", "Step %d of pipeline %d goes on without this handoff: it is %s", s.OrderIndex+1, p.ID, s.Status)
+	return Errorf(KindConflict, CodeStepOver, "Step %d of pipeline %d goes on without this handoff: it is %s", s.OrderIndex+1, p.ID, s.Status)
 }
 
 // handover is what a step that is begun again finds of a handoff in which the earlier attempt ended: one
@@ -83,7 +83,7 @@ func (r *pipelineRun) handover(s *Step, prev *Agent) *runOutcome {
 	}
 	c.Run = &RunMove{Steps: []*Step{s}}
 	c.write(prev)
-	e := r.event("step_running", s, map[string]any{"handoff_id": h.ID, "taken_up": true})
+	e := r.event(EventStepRunning, s, map[string]any{"handoff_id": h.ID, "taken_up": true})
 	e.HandoffID = &h.ID
 	c.Events = append(c.Events, e)
 	return &runOutcome{with: c, err: r.warnShared(c)}

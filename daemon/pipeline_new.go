@@ -54,7 +54,7 @@ func (d *Daemon) CreatePipeline(ctx context.Context, in NewPipeline) (Pipeline, 
 }
 
 func (d *Daemon) createdEvents(p *Pipeline) []*Event {
-	events := []*Event{d.pipelineEvent("pipeline_created", p, nil, map[string]any{
+	events := []*Event{d.pipelineEvent(EventPipelineCreated, p, nil, map[string]any{
 		"template": p.Template, "steps": len(p.Steps), "cwd": p.Cwd, "branch": p.Branch, "warnings": p.Warnings,
 	})}
 	if len(p.Warnings) > 0 {
@@ -77,7 +77,7 @@ func (d *Daemon) newPipeline(ctx context.Context, in NewPipeline) (*Pipeline, er
 		in.Cwd = d.Settings.Pipeline.Cwd
 	}
 	if in.Cwd == "" {
-		return nil, Errorf(KindUnprocessable, "bad_directory", "No directory to work in: name one as cwd, or set pipeline.cwd in config.yaml")
+		return nil, Errorf(KindUnprocessable, CodeBadDirectory, "No directory to work in: name one as cwd, or set pipeline.cwd in config.yaml")
 	}
 	if err := checkDirectory(in.Cwd); err != nil {
 		return nil, err
@@ -130,9 +130,9 @@ func (d *Daemon) template(name string) (personas.Template, error) {
 	t, err := d.Templates.Get(name)
 	switch {
 	case errors.Is(err, personas.ErrNoTemplate):
-		return t, Errorf(KindUnprocessable, "unknown_template", "Template %q does not exist: `understudy pipeline templates` shows those that do", name)
+		return t, Errorf(KindUnprocessable, CodeUnknownTemplate, "Template %q does not exist: `understudy pipeline templates` shows those that do", name)
 	case err != nil:
-		return t, Errorf(KindUnprocessable, "template_broken", "Template %q can't be used: %s", name, words.TrimDot(err.Error()))
+		return t, Errorf(KindUnprocessable, CodeTemplateBroken, "Template %q can't be used: %s", name, words.TrimDot(err.Error()))
 	}
 	return t, nil
 }
@@ -141,13 +141,13 @@ func checkRequest(in *NewPipeline) error {
 	in.Title = strings.TrimSpace(in.Title)
 	switch {
 	case in.Title == "":
-		return Errorf(KindInvalid, "bad_title", "title is missing: say in a few words what the run is for")
+		return Errorf(KindInvalid, CodeBadTitle, "title is missing: say in a few words what the run is for")
 	case strings.TrimSpace(in.Prompt) == "":
-		return Errorf(KindInvalid, "bad_prompt", "prompt is missing: say what is to be done")
+		return Errorf(KindInvalid, CodeBadPrompt, "prompt is missing: say what is to be done")
 	case len(in.Prompt) > maxRequest:
-		return Errorf(KindTooLarge, "prompt_too_long", "prompt has %d bytes but at most %d are taken: put it into a file and name that", len(in.Prompt), maxRequest)
+		return Errorf(KindTooLarge, CodePromptTooLong, "prompt has %d bytes but at most %d are taken: put it into a file and name that", len(in.Prompt), maxRequest)
 	case in.Branch != "" && !worktree.ValidBranch(in.Branch):
-		return Errorf(KindInvalid, "bad_branch", "branch %.80q is not a name that git takes", in.Branch)
+		return Errorf(KindInvalid, CodeBadBranch, "branch %.80q is not a name that git takes", in.Branch)
 	}
 	if err := checkLine("title", in.Title, maxTitle); err != nil {
 		return err
@@ -158,10 +158,10 @@ func checkRequest(in *NewPipeline) error {
 // checkText refuses a field with characters that could do more than be read.
 func checkText(field, s string) error {
 	if !utf8.ValidString(s) {
-		return Errorf(KindInvalid, "bad_"+field, "%s is not valid UTF-8", field)
+		return Errorf(KindInvalid, badField(field), "%s is not valid UTF-8", field)
 	}
 	if r, i := controlIn(s, "\n\t\r"); i >= 0 {
-		return Errorf(KindInvalid, "bad_"+field, "%s has the control character U+%04X at byte %d: it could do more than be read", field, r, i)
+		return Errorf(KindInvalid, badField(field), "%s has the control character U+%04X at byte %d: it could do more than be read", field, r, i)
 	}
 	return nil
 }
@@ -169,10 +169,10 @@ func checkText(field, s string) error {
 // checkDirectory refuses what agents can't be started in.
 func checkDirectory(path string) error {
 	if !filepath.IsAbs(path) {
-		return Errorf(KindUnprocessable, "bad_directory", "cwd must be an absolute path")
+		return Errorf(KindUnprocessable, CodeBadDirectory, "cwd must be an absolute path")
 	}
 	if fi, err := os.Stat(path); err != nil || !fi.IsDir() {
-		return Errorf(KindUnprocessable, "bad_directory", "cwd %s is not a directory on the daemon's machine", filepath.Clean(path))
+		return Errorf(KindUnprocessable, CodeBadDirectory, "cwd %s is not a directory on the daemon's machine", filepath.Clean(path))
 	}
 	return nil
 }
@@ -220,7 +220,7 @@ func (r *pipelineRun) warnShared(c *Change) error {
 
 // warningEvent tells the operator of a run's warnings.
 func (d *Daemon) warningEvent(p *Pipeline) *Event {
-	e := d.pipelineEvent("pipeline_warning", p, nil, map[string]any{"message": fmt.Sprintf(
+	e := d.pipelineEvent(EventPipelineWarning, p, nil, map[string]any{"message": fmt.Sprintf(
 		"Pipeline %d (%s): %s See `understudy pipeline show %[1]d`.", p.ID, p.Title, strings.Join(p.Warnings, " "))})
 	e.Alert = true
 	return e
@@ -249,12 +249,12 @@ func (d *Daemon) castOf(agent string) (personas.Persona, error) {
 			return d.persona(p.Slug)
 		}
 	}
-	return personas.Persona{}, Errorf(KindUnprocessable, "unknown_persona", "Persona %q does not exist, as a slug or as a role", agent)
+	return personas.Persona{}, Errorf(KindUnprocessable, CodeUnknownPersona, "Persona %q does not exist, as a slug or as a role", agent)
 }
 
 func unknownPersona(err error) bool {
 	var told *Error
-	return errors.As(err, &told) && told.Code == "unknown_persona"
+	return errors.As(err, &told) && told.Code == CodeUnknownPersona
 }
 
 // play keeps who plays the step as it is now: later edits do not change the run.
@@ -268,5 +268,5 @@ func (d *Daemon) TemplateProblem(t personas.Template) {
 	if len(t.Steps) > 0 {
 		stays = fmt.Sprintf("what %q held before stays in use", t.Name)
 	}
-	d.warn("template_broken", fmt.Sprintf("%s; %s: see `understudy pipeline templates`.", words.TrimDot(t.Problem), stays))
+	d.warn(EventTemplateBroken, fmt.Sprintf("%s; %s: see `understudy pipeline templates`.", words.TrimDot(t.Problem), stays))
 }

@@ -95,7 +95,7 @@ func (r *pipelineRun) commit(c *Change) error {
 		return fmt.Errorf("pipeline %d: %w", r.p.ID, err)
 	}
 	for _, e := range c.Events {
-		if strings.HasPrefix(e.Type, "pipeline_") || strings.HasPrefix(e.Type, "step_") {
+		if e.Type.About("pipeline") || e.Type.About("step") {
 			r.d.Log.Info("pipeline moved", "pipeline_id", r.p.ID, "step_id", optionalID(e.StepID), "event", e.Type)
 		}
 	}
@@ -123,7 +123,7 @@ func (r *pipelineRun) stay(out runOutcome) (moved bool, again time.Duration, err
 	r.p.Note = out.note
 	c := Change{}
 	if out.note != "" && r.p.Status != PipelinePending {
-		e := r.event("pipeline_waiting", r.p.front(), map[string]any{"message": fmt.Sprintf("Pipeline %d (%s): %s.", r.p.ID, r.p.Title, out.note)})
+		e := r.event(EventPipelineWaiting, r.p.front(), map[string]any{"message": fmt.Sprintf("Pipeline %d (%s): %s.", r.p.ID, r.p.Title, out.note)})
 		e.Alert = out.alert
 		c.Events = []*Event{e}
 	}
@@ -134,12 +134,12 @@ func (r *pipelineRun) stay(out runOutcome) (moved bool, again time.Duration, err
 }
 
 // event makes an event of the run, and of a step if one is given.
-func (r *pipelineRun) event(typ string, s *Step, payload map[string]any) *Event {
+func (r *pipelineRun) event(typ EventType, s *Step, payload map[string]any) *Event {
 	return r.d.pipelineEvent(typ, r.p, s, payload)
 }
 
 // pipelineEvent makes an event of a run, and of a step if one is given, with who works on it.
-func (d *Daemon) pipelineEvent(typ string, p *Pipeline, s *Step, payload map[string]any) *Event {
+func (d *Daemon) pipelineEvent(typ EventType, p *Pipeline, s *Step, payload map[string]any) *Event {
 	if payload == nil {
 		payload = map[string]any{}
 	}
@@ -161,7 +161,7 @@ func (d *Daemon) pipelineEvent(typ string, p *Pipeline, s *Step, payload map[str
 // transaction itself.
 func (r *pipelineRun) begin() runOutcome {
 	r.start()
-	return runOutcome{with: &Change{Admit: r.set.MaxRunning, Events: []*Event{r.event("pipeline_running", nil, nil)}}}
+	return runOutcome{with: &Change{Admit: r.set.MaxRunning, Events: []*Event{r.event(EventPipelineRunning, nil, nil)}}}
 }
 
 func (r *pipelineRun) start() {
@@ -195,12 +195,12 @@ func (r *pipelineRun) makeTree() runOutcome {
 		return runOutcome{err: err}
 	case err != nil:
 		return runOutcome{with: r.fail(nil, nil, failure{
-			code: "worktree_failed", hint: fmt.Sprintf("put that right and `understudy pipeline resume %d`, or start a run with another branch", r.p.ID),
+			code: CodeWorktreeFailed, hint: fmt.Sprintf("put that right and `understudy pipeline resume %d`, or start a run with another branch", r.p.ID),
 			says: "The work tree of branch " + *r.p.Branch + " could not be made: " + words.TrimDot(err.Error()),
 		})}
 	}
 	r.p.Worktree, r.p.WorkDir, r.p.Note = &path, dir, ""
-	return runOutcome{with: &Change{Events: []*Event{r.event("pipeline_worktree_created", nil, map[string]any{"path": path, "branch": *r.p.Branch})}}}
+	return runOutcome{with: &Change{Events: []*Event{r.event(EventPipelineWorktreeCreated, nil, map[string]any{"path": path, "branch": *r.p.Branch})}}}
 }
 
 // finish ends a run of which no step is left. Its work tree goes with it if nothing in it would be
@@ -217,7 +217,7 @@ func (r *pipelineRun) finish() runOutcome {
 	}
 	r.p.Warnings = slices.DeleteFunc(r.p.Warnings, func(w string) bool { return strings.HasPrefix(w, nobodyPlays) })
 	r.p.Status, r.p.Note, r.p.FinishedAt = PipelineDone, "", &r.now
-	e := r.event("pipeline_done", nil, map[string]any{"warnings": r.p.Warnings,
+	e := r.event(EventPipelineDone, nil, map[string]any{"warnings": r.p.Warnings,
 		"message": fmt.Sprintf("Pipeline %d (%s) is done: `understudy pipeline show %[1]d` tells what came of it.", r.p.ID, r.p.Title)})
 	e.Notice = NoticeCompleted
 	c.Events = append(c.Events, e)
@@ -233,11 +233,11 @@ func (r *pipelineRun) endTree(c *Change) *runOutcome {
 	}
 	if kept != "" {
 		r.p.Warnings = append(r.p.Warnings, fmt.Sprintf("The work tree %s stays: %s.", path, kept))
-		c.Events = append(c.Events, r.event("pipeline_worktree_kept", nil, map[string]any{"path": path, "why": kept}))
+		c.Events = append(c.Events, r.event(EventPipelineWorktreeKept, nil, map[string]any{"path": path, "why": kept}))
 		return nil
 	}
 	r.p.Worktree = nil
-	c.Events = append(c.Events, r.event("pipeline_worktree_removed", nil, map[string]any{"path": path}))
+	c.Events = append(c.Events, r.event(EventPipelineWorktreeRemoved, nil, map[string]any{"path": path}))
 	return nil
 }
 
@@ -284,7 +284,7 @@ func (r *pipelineRun) awaitApproval() runOutcome {
 		return runOutcome{again: left}
 	}
 	s.AskedAt = &r.now
-	e := r.event("pipeline_approval_reminder", s, map[string]any{"message": r.askFor(s, "still waits")})
+	e := r.event(EventPipelineApprovalReminder, s, map[string]any{"message": r.askFor(s, "still waits")})
 	e.Notice = NoticeWaiting
 	return runOutcome{with: &Change{Run: &RunMove{Steps: []*Step{s}}, Events: []*Event{e}}}
 }
@@ -296,7 +296,7 @@ func (r *pipelineRun) askFor(s *Step, waits string) string {
 
 // failure is why a step or a run fails.
 type failure struct {
-	code string
+	code Code
 	says string // one sentence without its dot; word for word the error of the rows
 	hint string // what to do next, without its dot; "": the usual
 }
@@ -316,9 +316,9 @@ func (r *pipelineRun) fail(s *Step, a *Agent, f failure) *Change {
 		if s.StartedAt != nil {
 			about["duration_ms"] = elapsed(*s.StartedAt, r.now).Milliseconds()
 		}
-		c.Events = append(c.Events, r.event("step_failed", s, about))
+		c.Events = append(c.Events, r.event(EventStepFailed, s, about))
 	}
-	e := r.event("pipeline_failed", s, map[string]any{"code": f.code, "error": f.says,
+	e := r.event(EventPipelineFailed, s, map[string]any{"code": f.code, "error": f.says,
 		"message": fmt.Sprintf("Pipeline %d (%s) failed: %s; %s.", r.p.ID, r.p.Title, f.says, f.hint)})
 	e.Alert = true
 	if a != nil {
@@ -340,5 +340,5 @@ func (r *pipelineRun) dismiss(a *Agent, c *Change, interrupt bool) {
 	}
 	a.StopAskedAt, a.StopInterrupt = &r.now, interrupt
 	c.DropQueued, c.DropEvidence = a.ID, "its step of the pipeline has ended"
-	c.Events = append(c.Events, r.d.event("agent_stop_requested", &a.ID, nil, map[string]any{"force": false, "by": "pipeline"}))
+	c.Events = append(c.Events, r.d.event(EventAgentStopRequested, &a.ID, nil, map[string]any{"force": false, "by": "pipeline"}))
 }

@@ -18,7 +18,7 @@ func (r *pipelineRun) reach(s *Step) runOutcome {
 	if s.Approval && s.ApprovedAt == nil {
 		s.AskedAt = &r.now
 		r.p.Status, r.p.Note = PipelineWaiting, ""
-		e := r.event("pipeline_waiting_for_approval", s, map[string]any{"message": r.askFor(s, "waits")})
+		e := r.event(EventPipelineWaitingForApproval, s, map[string]any{"message": r.askFor(s, "waits")})
 		e.Notice = NoticeWaiting
 		return runOutcome{with: &Change{Run: &RunMove{Steps: []*Step{s}}, Events: []*Event{e}}}
 	}
@@ -66,7 +66,7 @@ func (r *pipelineRun) underWay(s *Step) {
 func (r *pipelineRun) takeUp(s *Step, a *Agent) runOutcome {
 	r.underWay(s)
 	c := &Change{Run: &RunMove{Steps: []*Step{s}}, Agents: []*Agent{a}, Events: []*Event{
-		r.event("step_running", s, map[string]any{"agent_id": a.ID, "taken_up": true}),
+		r.event(EventStepRunning, s, map[string]any{"agent_id": a.ID, "taken_up": true}),
 	}}
 	return runOutcome{with: c, err: r.warnShared(c)}
 }
@@ -107,7 +107,7 @@ func (r *pipelineRun) cast(s *Step) *failure {
 		s.play(p)
 		return nil
 	}
-	f := &failure{code: "unknown_persona", says: words.TrimDot(err.Error())}
+	f := &failure{code: CodeUnknownPersona, says: words.TrimDot(err.Error())}
 	if unknownPersona(err) {
 		f.hint = fmt.Sprintf("make the persona with `understudy persona add`, then `understudy pipeline resume %d`", r.p.ID)
 	}
@@ -124,7 +124,7 @@ func (r *pipelineRun) startAgent(s *Step, prev *Agent) runOutcome {
 		PipelineID: &r.p.ID, StepID: &s.ID,
 	}
 	if err := errors.Join(r.d.checkRuntime(a.Runtime), checkDirectory(a.Cwd)); err != nil {
-		return runOutcome{with: r.fail(s, nil, failure{code: "agent_not_startable", says: words.TrimDot(err.Error())})}
+		return runOutcome{with: r.fail(s, nil, failure{code: CodeAgentNotStartable, says: words.TrimDot(err.Error())})}
 	}
 	var err error
 	if a.ID, err = r.d.Store.NextID(r.ctx, AgentIDs); err != nil {
@@ -135,8 +135,8 @@ func (r *pipelineRun) startAgent(s *Step, prev *Agent) runOutcome {
 	s.Input = stepPrompt(r.p, s)
 	s.AgentIDs = append(s.AgentIDs, a.ID)
 	c := &Change{NewAgent: a, Run: &RunMove{Steps: []*Step{s}}, Events: []*Event{
-		r.d.event("agent_created", &a.ID, nil, map[string]any{"persona": a.Persona, "generation": 1, "name": a.Name}),
-		r.event("step_running", s, map[string]any{"agent_id": a.ID}),
+		r.d.event(EventAgentCreated, &a.ID, nil, map[string]any{"persona": a.Persona, "generation": 1, "name": a.Name}),
+		r.event(EventStepRunning, s, map[string]any{"agent_id": a.ID}),
 	}}
 	if prev != nil {
 		c.write(prev)

@@ -34,15 +34,15 @@ func (r *pipelineRun) watchStep(s *Step) runOutcome {
 		return r.takeLate(s, a)
 	case left <= 0 && a.asksFirst():
 		_, asked := r.d.startDeadline(a)
-		return r.failStep(s, a, h, failure{code: "step_timeout", says: fmt.Sprintf("Nobody answered the dialog in the pane of agent %d within %s", a.ID, asked),
+		return r.failStep(s, a, h, failure{code: CodeStepTimeout, says: fmt.Sprintf("Nobody answered the dialog in the pane of agent %d within %s", a.ID, asked),
 			hint: fmt.Sprintf("put right what it asks for, then `understudy pipeline resume %d`", r.p.ID)})
 	case left <= 0:
-		return r.failStep(s, a, h, failure{code: "step_timeout", says: "Step timed out after " + seconds(limit) + "s",
+		return r.failStep(s, a, h, failure{code: CodeStepTimeout, says: "Step timed out after " + seconds(limit) + "s",
 			hint: fmt.Sprintf("look at what it did, then `understudy pipeline resume %d`, or start a new run with a longer timeout: a run keeps the limits of its template", r.p.ID)})
 	case handing:
 		return runOutcome{again: left, note: fmt.Sprintf("agent %d is being handed over (handoff %d)", h.AgentID, h.ID)}
 	case a.TurnError != "":
-		return r.failStep(s, a, h, failure{code: "runtime_error", says: "The agent's runtime reported an error instead of finishing: " + words.TrimDot(a.TurnError)})
+		return r.failStep(s, a, h, failure{code: CodeRuntimeError, says: "The agent's runtime reported an error instead of finishing: " + words.TrimDot(a.TurnError)})
 	case !a.Active() && a.LastPrompt > 0 && (r.d.spent(*a.EndedAt) < goneLate || r.d.arriving.of(a)):
 		return runOutcome{again: goneLate / 5, note: r.p.Note}
 	case !a.Active():
@@ -169,7 +169,7 @@ func (r *pipelineRun) gone(a *Agent, h *Handoff) failure {
 	if a.EndReason != nil {
 		reason = withoutScreen(*a.EndReason)
 	}
-	f := failure{code: "agent_gone", says: fmt.Sprintf("Agent %d ended before its turn was over (%s)", a.ID, words.TrimDot(reason)),
+	f := failure{code: CodeAgentGone, says: fmt.Sprintf("Agent %d ended before its turn was over (%s)", a.ID, words.TrimDot(reason)),
 		hint: fmt.Sprintf("`understudy pipeline resume %d` begins the step again", r.p.ID)}
 	if a.StopAskedAt != nil {
 		f.says = fmt.Sprintf("Agent %d was stopped before its turn was over", a.ID)

@@ -52,8 +52,8 @@ func (r *pipelineRun) queue(c *Change) {
 	if r.p.StartedAt == &r.now { // by start, for nothing
 		r.p.StartedAt = nil
 	}
-	c.Events = slices.DeleteFunc(c.Events, func(e *Event) bool { return e.Type == "pipeline_running" })
-	c.Events = append(c.Events, r.event("pipeline_pending", nil, nil))
+	c.Events = slices.DeleteFunc(c.Events, func(e *Event) bool { return e.Type == EventPipelineRunning })
+	c.Events = append(c.Events, r.event(EventPipelinePending, nil, nil))
 }
 
 // AbortPipeline ends a run that has not ended: the running step, and the agent that works on it. It
@@ -61,9 +61,9 @@ func (r *pipelineRun) queue(c *Change) {
 func (d *Daemon) AbortPipeline(ctx context.Context, id int64) (Pipeline, error) {
 	return d.changePipeline(ctx, id, func(r *pipelineRun) (*Change, error) {
 		if !r.p.allows(byAbort) {
-			return nil, Errorf(KindConflict, "pipeline_ended", "Pipeline has ended: it is %s", r.p.Status)
+			return nil, Errorf(KindConflict, CodePipelineEnded, "Pipeline has ended: it is %s", r.p.Status)
 		}
-		f := failure{code: "aborted", says: "Pipeline aborted", hint: fmt.Sprintf("`understudy pipeline resume %d` goes on with it", id)}
+		f := failure{code: CodeAborted, says: "Pipeline aborted", hint: fmt.Sprintf("`understudy pipeline resume %d` goes on with it", id)}
 		s := r.p.front()
 		if s == nil || s.Status != StepRunning {
 			return r.quietly(r.fail(nil, nil, f)), nil
@@ -83,7 +83,7 @@ func (d *Daemon) AbortPipeline(ctx context.Context, id int64) (Pipeline, error) 
 // quietly takes the alert out of a failure that a person asked for.
 func (r *pipelineRun) quietly(c *Change) *Change {
 	for _, e := range c.Events {
-		if e.Type == "pipeline_failed" {
+		if e.Type == EventPipelineFailed {
 			e.Alert = false
 		}
 	}
@@ -110,7 +110,7 @@ func (d *Daemon) ApprovePipeline(ctx context.Context, id int64, in Decision) (Pi
 		s.ApprovedAt, s.Comment = &r.now, comment
 		c := r.goAhead()
 		c.Run = &RunMove{Steps: []*Step{s}}
-		c.Events = append([]*Event{r.event("step_approved", s, map[string]any{"comment": comment})}, c.Events...)
+		c.Events = append([]*Event{r.event(EventStepApproved, s, map[string]any{"comment": comment})}, c.Events...)
 		return c, nil
 	})
 }
@@ -126,12 +126,12 @@ func (d *Daemon) RejectPipeline(ctx context.Context, id int64, in Decision) (Pip
 		if err != nil {
 			return nil, err
 		}
-		f := failure{code: "rejected", says: "Rejected", hint: fmt.Sprintf("`understudy pipeline resume %d` asks for the approval again", id)}
+		f := failure{code: CodeRejected, says: "Rejected", hint: fmt.Sprintf("`understudy pipeline resume %d` asks for the approval again", id)}
 		if comment != "" {
 			f.says += ": " + comment
 		}
 		c := r.fail(s, nil, f)
-		c.Events = append([]*Event{r.event("step_rejected", s, map[string]any{"comment": comment})}, c.Events...)
+		c.Events = append([]*Event{r.event(EventStepRejected, s, map[string]any{"comment": comment})}, c.Events...)
 		return r.quietly(c), nil
 	})
 }
@@ -141,9 +141,9 @@ func (r *pipelineRun) gate(command string, shown int64) (*Step, error) {
 	s := r.p.front()
 	switch {
 	case !r.p.allows(command) || s == nil:
-		return nil, Errorf(KindConflict, "not_waiting_for_approval", "Pipeline is not waiting for approval: it is %s", r.p.Status)
+		return nil, Errorf(KindConflict, CodeNotWaitingForApproval, "Pipeline is not waiting for approval: it is %s", r.p.Status)
 	case shown != 0 && shown != s.ID:
-		return nil, Errorf(KindConflict, "another_step", "Pipeline %d waits at step %d (%s) by now: look at it again", r.p.ID, s.OrderIndex+1, s.AgentName)
+		return nil, Errorf(KindConflict, CodeAnotherStep, "Pipeline %d waits at step %d (%s) by now: look at it again", r.p.ID, s.OrderIndex+1, s.AgentName)
 	}
 	return s, nil
 }
@@ -153,7 +153,7 @@ func (r *pipelineRun) gate(command string, shown int64) (*Step, error) {
 func (d *Daemon) ResumePipeline(ctx context.Context, id int64, skip bool) (Pipeline, error) {
 	return d.changePipeline(ctx, id, func(r *pipelineRun) (*Change, error) {
 		if !r.p.allows(byResume) {
-			return nil, Errorf(KindConflict, "pipeline_not_failed", "Only a failed pipeline can be resumed: this one is %s", r.p.Status)
+			return nil, Errorf(KindConflict, CodePipelineNotFailed, "Only a failed pipeline can be resumed: this one is %s", r.p.Status)
 		}
 		r.p.Error, r.p.ErrorCode, r.p.Hint, r.p.FinishedAt = nil, "", "", nil
 		move := &RunMove{}
@@ -166,7 +166,7 @@ func (d *Daemon) ResumePipeline(ctx context.Context, id int64, skip bool) (Pipel
 				s.FinishedAt = &r.now
 			}
 			move.Steps = []*Step{s}
-			events = append(events, r.event("step_skipped", s, nil))
+			events = append(events, r.event(EventStepSkipped, s, nil))
 		case s != nil && target(waysFrom(stepStages, s.Status), byResume) != "":
 			s.Status, s.Error, s.FinishedAt, s.StartedAt = StepPending, nil, nil, nil
 			move.Steps = []*Step{s}
@@ -178,7 +178,7 @@ func (d *Daemon) ResumePipeline(ctx context.Context, id int64, skip bool) (Pipel
 				return nil, err
 			}
 		}
-		c.Events = append(append([]*Event{r.event("pipeline_resumed", r.p.front(), map[string]any{"skip": skip})}, events...), c.Events...)
+		c.Events = append(append([]*Event{r.event(EventPipelineResumed, r.p.front(), map[string]any{"skip": skip})}, events...), c.Events...)
 		return c, nil
 	})
 }
@@ -211,13 +211,13 @@ func (r *pipelineRun) goAhead() *Change {
 		return c
 	}
 	r.start()
-	return &Change{Admit: r.set.MaxRunning, Events: []*Event{r.event("pipeline_running", nil, nil)}}
+	return &Change{Admit: r.set.MaxRunning, Events: []*Event{r.event(EventPipelineRunning, nil, nil)}}
 }
 
 func checkComment(comment string) (string, error) {
 	comment = strings.TrimSpace(comment)
 	if n := len([]rune(comment)); n > maxComment {
-		return "", Errorf(KindInvalid, "bad_comment", "comment has %d characters but at most %d are allowed", n, maxComment)
+		return "", Errorf(KindInvalid, CodeBadComment, "comment has %d characters but at most %d are allowed", n, maxComment)
 	}
 	return comment, checkText("comment", comment)
 }

@@ -97,7 +97,7 @@ func render(name string, v any) (string, error) {
 	}
 	text := strings.TrimSpace(b.String())
 	if !runtimes.FitsTyped(text) {
-		return "", Errorf(KindUnprocessable, "prompt_too_long",
+		return "", Errorf(KindUnprocessable, CodePromptTooLong,
 			"The %s prompt is too long to be typed: use a data directory with a shorter path", name)
 	}
 	return text, nil

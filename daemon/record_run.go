@@ -36,7 +36,7 @@ func (r *handoffRun) record(doc data.Document) outcome {
 	}
 	path := data.ContextPath(h.FilePath)
 	if err := data.WriteSole(path, got.context, 0o600); err != nil {
-		return r.failed("context_unwritable", "The context file could not be written: %v", err)
+		return r.failed(CodeContextUnwritable, "The context file could not be written: %v", err)
 	}
 	sum := checksum(got.context)
 	prompt, err := injection{
@@ -44,7 +44,7 @@ func (r *handoffRun) record(doc data.Document) outcome {
 		Path: h.FilePath, Context: path,
 	}.text()
 	if err != nil {
-		return r.failed("prompt_too_long", "%v", err)
+		return r.failed(CodePromptTooLong, "%v", err)
 	}
 	r.now = r.d.now() // the assembly belongs to the phase that it ends
 	h.ContextPath, h.ContextChecksum, h.InjectionPrompt = &path, &sum, &prompt
@@ -76,21 +76,21 @@ func (r *handoffRun) basic(doc data.Document, cause error) assembled {
 // recordEvents are the audit of what was recorded.
 func (r *handoffRun) recordEvents(got *assembled) []*Event {
 	h := r.h
-	event := func(typ string, payload map[string]any) *Event { return r.d.event(typ, &h.AgentID, &h.ID, payload) }
-	events := []*Event{event("handoff_created", map[string]any{
+	event := func(typ EventType, payload map[string]any) *Event { return r.d.event(typ, &h.AgentID, &h.ID, payload) }
+	events := []*Event{event(EventHandoffCreated, map[string]any{
 		"handoff_id": h.ID, "has_structured_data": got.structured != nil, "assembly_ms": h.Metrics.DurationMS,
 	})}
 	if got.structured == nil {
-		events = append(events, event("handoff_extraction_failed", map[string]any{"handoff_id": h.ID}))
+		events = append(events, event(EventHandoffExtractionFailed, map[string]any{"handoff_id": h.ID}))
 	}
 	if h.Degraded {
-		e := event("handoff_fallback_used", map[string]any{"handoff_id": h.ID, "message": fmt.Sprintf(
+		e := event(EventHandoffFallbackUsed, map[string]any{"handoff_id": h.ID, "message": fmt.Sprintf(
 			"%s; the successor is pointed at the document alone: tell it what else it must know with `understudy agent send`.", got.warnings[0])})
 		e.Alert = true
 		events = append(events, e)
 	}
 	if got.circles(h) {
-		e := event("agent_without_progress", map[string]any{"generations": got.idle, "message": fmt.Sprintf(
+		e := event(EventAgentWithoutProgress, map[string]any{"generations": got.idle, "message": fmt.Sprintf(
 			"The last %d generations of %s have filled their context without touching a file, committing or deciding anything: look at `understudy handoff show %d`.", got.idle, h.SourceAgent, h.ID)})
 		e.Alert = true
 		events = append(events, e)

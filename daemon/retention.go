@@ -127,7 +127,7 @@ func (d *Daemon) Prune(ctx context.Context) (out PruneReport, err error) {
 	if until == nil {
 		until = hooks.Newest
 	}
-	e := d.event("log_pruned", nil, nil, map[string]any{"events": events.Rows, "hooks": hooks.Rows, "until": until})
+	e := d.event(EventLogPruned, nil, nil, map[string]any{"events": events.Rows, "hooks": hooks.Rows, "until": until})
 	if failed := d.commit(told, &Change{Events: []*Event{e}}); failed != nil && err == nil {
 		err = fmt.Errorf("log pruned: %w", failed)
 	}
@@ -164,7 +164,7 @@ func (d *Daemon) tellHistory(ctx context.Context, all PrunedHistory, before time
 	d.Log.Info("history pruned", "agents", all.Agents, "handoffs", all.Handoffs, "runs", all.Runs)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	e := d.event("history_pruned", nil, nil, map[string]any{"agents": all.Agents, "handoffs": all.Handoffs, "pipelines": all.Runs, "until": before})
+	e := d.event(EventHistoryPruned, nil, nil, map[string]any{"agents": all.Agents, "handoffs": all.Handoffs, "pipelines": all.Runs, "until": before})
 	return d.commit(ctx, &Change{Events: []*Event{e}})
 }
 

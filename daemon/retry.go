@@ -26,7 +26,7 @@ func (d *Daemon) RetryHandoff(ctx context.Context, id int64, mode string) (Hando
 		case err != nil:
 			return h, err
 		case !h.Retryable():
-			return h, Errorf(KindConflict, "handoff_not_failed", "Only a failed handoff can be retried: this one is %s", h.Status)
+			return h, Errorf(KindConflict, CodeHandoffNotFailed, "Only a failed handoff can be retried: this one is %s", h.Status)
 		}
 		if err := d.here(h.Host); err != nil {
 			return h, err
@@ -36,7 +36,7 @@ func (d *Daemon) RetryHandoff(ctx context.Context, id int64, mode string) (Hando
 		}
 		if mode != "" && mode != h.Mode {
 			if h.RecordedAt != nil && !h.awaitsDecision() {
-				return h, Errorf(KindConflict, "handoff_recorded", "The document is recorded, so the mode can no longer change: retry without one")
+				return h, Errorf(KindConflict, CodeHandoffRecorded, "The document is recorded, so the mode can no longer change: retry without one")
 			}
 			h.Mode = mode
 		}
@@ -69,7 +69,7 @@ func (d *Daemon) handedOver(ctx context.Context, h *Handoff) error {
 	}
 	for _, other := range list {
 		if other.ID != h.ID && !other.Open() && other.RecordedAt != nil {
-			return Errorf(KindConflict, "handoff_superseded", "Agent %d was handed over by handoff %d", h.AgentID, other.ID)
+			return Errorf(KindConflict, CodeHandoffSuperseded, "Agent %d was handed over by handoff %d", h.AgentID, other.ID)
 		}
 	}
 	return nil
@@ -115,7 +115,7 @@ func (d *Daemon) retrying(ctx context.Context, h *Handoff) (*Change, error) {
 	h.enter(to, r.now, r.set)
 	h.Error, h.CompletedAt = nil, nil
 	c.Move = &Move{Handoff: h, From: Failed, Cause: "retry of " + string(failed)}
-	c.Events = append(c.Events, d.event("handoff_retried", &h.AgentID, &h.ID, map[string]any{"failed": failed, "phase": to, "persona": h.Persona}))
+	c.Events = append(c.Events, d.event(EventHandoffRetried, &h.AgentID, &h.ID, map[string]any{"failed": failed, "phase": to, "persona": h.Persona}))
 	return &c, nil
 }
 
@@ -124,7 +124,7 @@ func (d *Daemon) retrying(ctx context.Context, h *Handoff) (*Change, error) {
 func (r *handoffRun) takeBack() (*Change, error) {
 	h, a := r.h, r.agent
 	if !a.Active() || a.StopAskedAt != nil {
-		return nil, Errorf(KindConflict, "agent_ending", "Agent %d is being ended: its handoff goes on with the document that is recorded", a.ID)
+		return nil, Errorf(KindConflict, CodeAgentEnding, "Agent %d is being ended: its handoff goes on with the document that is recorded", a.ID)
 	}
 	from, cause := h.Phase, "retry: the agent was given work after its document"
 	s, _ := stepAt(from)
@@ -132,7 +132,7 @@ func (r *handoffRun) takeBack() (*Change, error) {
 	h.RecordedAt, h.InjectionPrompt, h.Retrying = nil, nil, true
 	h.beginAfter(a.LastHook)
 	return &Change{Agents: []*Agent{a}, Move: &Move{Handoff: h, From: from, Cause: cause}, Events: []*Event{
-		r.d.event("handoff_retried", &h.AgentID, &h.ID, map[string]any{"failed": from, "phase": h.Phase, "persona": h.Persona}),
+		r.d.event(EventHandoffRetried, &h.AgentID, &h.ID, map[string]any{"failed": from, "phase": h.Phase, "persona": h.Persona}),
 	}}, nil
 }
 
@@ -179,7 +179,7 @@ func (r *handoffRun) heir() (condition string, next *Agent, err error) {
 	case next == nil || !next.Active():
 		return onHeirGone, next, nil
 	case next.StopAskedAt != nil: // until it is gone, another one would be beside it
-		return "", nil, Errorf(KindConflict, "agent_ending", "Agent %d, the successor, was told to stop: retry when it has ended, `understudy agent stop --force %[1]d` sees to that", next.ID)
+		return "", nil, Errorf(KindConflict, CodeAgentEnding, "Agent %d, the successor, was told to stop: retry when it has ended, `understudy agent stop --force %[1]d` sees to that", next.ID)
 	}
 	return onHeirThere, next, nil
 }
@@ -216,7 +216,7 @@ func (r *handoffRun) rewriteContext() error {
 	case err != nil && !errors.Is(err, ErrNotFound):
 		return err
 	case err != nil || checksum([]byte(rec.Context)) != *r.h.ContextChecksum: // recorded before copies were kept
-		return Errorf(KindConflict, "context_changed", "The files of the handoff are not those that were recorded: put %s and %s back, then retry",
+		return Errorf(KindConflict, CodeContextChanged, "The files of the handoff are not those that were recorded: put %s and %s back, then retry",
 			r.h.FilePath, *r.h.ContextPath)
 	}
 	if !there {

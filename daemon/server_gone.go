@@ -9,8 +9,6 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-const eventEnded = "agent_ended"
-
 // endedLately is for how long after an agent's end what fails for want of it is told with it.
 const endedLately = time.Minute
 

@@ -33,7 +33,7 @@ func (d *Daemon) replayBefore(ctx context.Context, live hooks.Envelope) error {
 	defer cancel()
 	_, err := d.spool.DrainBefore(limit, live, d.replay)
 	if err != nil && limit.Err() != nil && ctx.Err() == nil {
-		return Errorf(KindUnavailable, "hooks_spooled", "Hooks that this agent has spooled before are still being applied")
+		return Errorf(KindUnavailable, CodeHooksSpooled, "Hooks that this agent has spooled before are still being applied")
 	}
 	return d.spoolError(err)
 }
@@ -70,7 +70,7 @@ func (d *Daemon) spoolError(err error) error {
 	case told:
 		return nil
 	}
-	err = d.storeWarning("spool_unreadable", fmt.Sprintf("The spool %s can't be read (%s): hooks that came while the daemon was away are not applied, and agents' states may be wrong; see `ls -ld '%[1]s'`, and once it can be read everything goes on by itself.",
+	err = d.storeWarning(EventSpoolUnreadable, fmt.Sprintf("The spool %s can't be read (%s): hooks that came while the daemon was away are not applied, and agents' states may be wrong; see `ls -ld '%[1]s'`, and once it can be read everything goes on by itself.",
 		d.Data.Spool(), words.TrimDot(err.Error())))
 	if err != nil {
 		d.mu.Lock()
@@ -102,7 +102,7 @@ func (d *Daemon) setAside(env hooks.Envelope, why error) error {
 	if err := data.WriteFile(path, b, 0o600); err != nil {
 		return err
 	}
-	if err := d.storeWarning("hook_set_aside", asideMessage(path, why)); err != nil {
+	if err := d.storeWarning(EventHookSetAside, asideMessage(path, why)); err != nil {
 		// A database that stores nothing is no fault of the hook's: it stays in the spool.
 		return errors.Join(err, os.Remove(path))
 	}
@@ -111,7 +111,7 @@ func (d *Daemon) setAside(env hooks.Envelope, why error) error {
 
 // badSpoolFile tells the operator of a file in the spool that is no hook, or can't be read.
 func (d *Daemon) badSpoolFile(path string, why error) error {
-	return d.storeWarning("hook_set_aside", fmt.Sprintf(
+	return d.storeWarning(EventHookSetAside, fmt.Sprintf(
 		"A spooled hook could not be taken, and holds up nothing (%s): look at the file and delete it, or mend it and move it back into the spool: `ls -l '%s'`.",
 		words.TrimDot(why.Error()), path))
 }

@@ -51,7 +51,7 @@ func (s *spoolStore) Commit(_ context.Context, c *Change) error {
 		return s.fails
 	}
 	for _, e := range c.Events {
-		s.told = append(s.told, e.Type+" "+string(e.Payload))
+		s.told = append(s.told, string(e.Type)+" "+string(e.Payload))
 	}
 	return nil
 }

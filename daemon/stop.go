@@ -94,9 +94,9 @@ func (d *Daemon) climb(ctx context.Context, a *Agent, to StopStage) (bool, time.
 	now := d.now()
 	a.StopStage, a.StopStageAt = to, &now
 	c := Change{Agents: []*Agent{a}}
-	e := d.event("agent_stopping", &a.ID, nil, map[string]any{"stage": to})
+	e := d.event(EventAgentStopping, &a.ID, nil, map[string]any{"stage": to})
 	if to == StopFailed {
-		e = d.event("agent_stop_failed", &a.ID, nil, map[string]any{"message": fmt.Sprintf(
+		e = d.event(EventAgentStopFailed, &a.ID, nil, map[string]any{"message": fmt.Sprintf(
 			"Agent %d (process %d) could not be ended; end it yourself: see `ps -fp %[2]d`.", a.ID, a.PID)})
 		e.Alert = true
 	}
@@ -129,7 +129,7 @@ func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, 
 	now := d.now()
 	dl := &Delivery{ID: id, AgentID: a.ID, Kind: KindExit, Text: runtimes.ExitText, State: DeliveryTyping, Attempts: 1, CreatedAt: now, TypedAt: &now}
 	a.StopStage, a.StopStageAt = StopAsked, &now
-	e := d.event("agent_stopping", &a.ID, nil, map[string]any{"stage": StopAsked})
+	e := d.event(EventAgentStopping, &a.ID, nil, map[string]any{"stage": StopAsked})
 	c := Change{Agents: []*Agent{a}, NewDeliveries: []*Delivery{dl}, DropQueued: a.ID, DropEvidence: "the agent was asked to stop", Events: []*Event{e}}
 	if err := d.commit(ctx, &c); err != nil {
 		return false, 0, fmt.Errorf("agent %d: exit: %w", a.ID, err)

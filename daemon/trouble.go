@@ -18,12 +18,6 @@ type Trouble struct {
 
 const maxTrouble = 300 // runes of its message
 
-// The events with which an agent's trouble begins, or becomes another one, and ends.
-const (
-	eventTrouble     = "agent_trouble"
-	eventTroubleOver = "agent_trouble_over"
-)
-
 // TroubleCodes are the codes of all kinds of trouble.
 func TroubleCodes() []string { return runtimes.TroubleCodes() }
 
@@ -85,7 +79,7 @@ func (h *hookStep) stopFailed() {
 		h.touchHandoff()
 	}
 	if was == nil || was.Code != code {
-		h.event(eventTrouble, map[string]any{"code": code, "since": now.Since, "agent_name": a.Name, "reported": now.Message, "message": a.troubleWords()}, a)
+		h.event(EventAgentTrouble, map[string]any{"code": code, "since": now.Since, "agent_name": a.Name, "reported": now.Message, "message": a.troubleWords()}, a)
 		// Another notification only for what asks for something else of a person. A handoff or a run fails by
 		// it, and says so itself.
 		if a.TroubleHint() != hint && !handing && a.PipelineID == nil {

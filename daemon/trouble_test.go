@@ -46,7 +46,7 @@ func (h *hooked) gets(event string, fields map[string]any) (about []*Event) {
 	if !out.Applied {
 		h.t.Fatalf("%s was not applied: %s", event, out.Reason)
 	}
-	return slices.DeleteFunc(out.Change.Events, func(e *Event) bool { return !strings.HasPrefix(e.Type, eventTrouble) })
+	return slices.DeleteFunc(out.Change.Events, func(e *Event) bool { return e.Type != EventAgentTrouble && e.Type != EventAgentTroubleOver })
 }
 
 // says fails unless the events are these: their types, with ! after those that a person is told of.
@@ -54,7 +54,7 @@ func (h *hooked) says(about []*Event, want string) {
 	h.t.Helper()
 	var got []string
 	for _, e := range about {
-		name := e.Type
+		name := string(e.Type)
 		if e.Notice == NoticeWaiting {
 			name += "!"
 		}

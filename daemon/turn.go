@@ -54,7 +54,7 @@ func (d *Daemon) endTrouble(a *Agent, by string) *Event {
 	if a.Trouble == nil {
 		return nil
 	}
-	e := d.event(eventTroubleOver, &a.ID, nil, map[string]any{"code": a.Trouble.Code, "since": a.Trouble.Since, "by": by}).of(a)
+	e := d.event(EventAgentTroubleOver, &a.ID, nil, map[string]any{"code": a.Trouble.Code, "since": a.Trouble.Since, "by": by}).of(a)
 	a.Trouble = nil
 	return e
 }

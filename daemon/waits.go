@@ -71,7 +71,7 @@ func (h *hookStep) tellState() {
 
 // stateEvent tells of an agent's new state. A dialog that nobody else tells of is one to tell of.
 func (d *Daemon) stateEvent(a *Agent, payload map[string]any) *Event {
-	e := d.event("agent_"+string(a.State), &a.ID, nil, payload).of(a)
+	e := d.event(eventOf("agent", a.State), &a.ID, nil, payload).of(a)
 	if a.State != Waiting {
 		return e
 	}

@@ -363,6 +363,6 @@ func (d *Daemon) watch(ctx context.Context, a *Agent) {
 }
 
 // event makes an event of this host.
-func (d *Daemon) event(typ string, agentID, handoffID *int64, payload map[string]any) *Event {
+func (d *Daemon) event(typ EventType, agentID, handoffID *int64, payload map[string]any) *Event {
 	return &Event{Type: typ, At: d.now(), Host: d.Host, AgentID: agentID, HandoffID: handoffID, Payload: mustJSON(payload)}
 }

@@ -234,11 +234,11 @@ func (d *Daemon) stuck(ctx context.Context, key int64, cause error) {
 	if n != stuckAfter {
 		return
 	}
-	e := d.event("agent_stuck", &key, nil, map[string]any{"message": fmt.Sprintf(
+	e := d.event(EventAgentStuck, &key, nil, map[string]any{"message": fmt.Sprintf(
 		"Nothing goes on for %s: %s. It is tried again each second; see `understudy doctor`.", subject(key), words.TrimDot(cause.Error()))})
 	if key < 0 {
 		id := -key
-		e.Type, e.AgentID, e.PipelineID = "pipeline_stuck", nil, &id
+		e.Type, e.AgentID, e.PipelineID = EventPipelineStuck, nil, &id
 	}
 	e.Alert = true
 	if err := d.commit(ctx, &Change{Events: []*Event{e}}); err != nil && ctx.Err() == nil {

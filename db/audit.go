@@ -37,7 +37,7 @@ const listAudit = selectEvents + `
 	ORDER BY id DESC LIMIT $12`
 
 var errAuditSlow = &daemon.Error{
-	Kind: daemon.KindUnprocessable, Code: "audit_too_slow",
+	Kind: daemon.KindUnprocessable, Code: daemon.CodeAuditTooSlow,
 	Message: "The search took over 8 seconds: narrow it down by agent, handoff, pipeline or time",
 }
 
@@ -86,7 +86,7 @@ func (db *DB) Audit(ctx context.Context, f daemon.AuditFilter) (events []daemon.
 }
 
 var errAuditBusy = &daemon.Error{
-	Kind: daemon.KindUnavailable, Code: "audit_busy",
+	Kind: daemon.KindUnavailable, Code: daemon.CodeAuditBusy,
 	Message: "Other searches of the event log are running: try again when they have ended",
 }
 

@@ -45,7 +45,7 @@ func (w *write) events() {
 	at, alerts := make([]time.Time, n), make([]bool, n)
 	agents, handoffs, pipelines, steps := make([]*int64, n), make([]*int64, n), make([]*int64, n), make([]*int64, n)
 	for i, e := range w.Events {
-		types[i], hosts[i], payloads[i] = e.Type, e.Host, string(storetext.JSON(e.Payload))
+		types[i], hosts[i], payloads[i] = string(e.Type), e.Host, string(storetext.JSON(e.Payload))
 		at[i], alerts[i], notices[i], causes[i] = e.At, e.Alert, string(e.Notice), e.Cause
 		if e.At.IsZero() {
 			at[i] = w.at

@@ -17,7 +17,7 @@ const pipelineColumns = `id, title, template, prompt, branch, cwd, worktree, wor
 
 func pipelineValues(p *daemon.Pipeline) []any {
 	return storable(p.ID, p.Title, p.Template, p.Prompt, p.Branch, p.Cwd, p.Worktree, p.WorkDir, p.Host, p.Status,
-		p.Error, p.ErrorCode, p.Hint, p.Note, p.Warnings, p.CreatedAt, p.UpdatedAt, p.StartedAt, p.FinishedAt, p.Seq)
+		p.Error, string(p.ErrorCode), p.Hint, p.Note, p.Warnings, p.CreatedAt, p.UpdatedAt, p.StartedAt, p.FinishedAt, p.Seq)
 }
 
 // stepColumns lists the columns that are written, in the order of [stepValues].

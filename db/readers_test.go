@@ -20,7 +20,7 @@ func TestSearchesKeepNobodyWaiting(t *testing.T) {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
-	codes := make(chan string, 10)
+	codes := make(chan daemon.Code, 10)
 	for range cap(codes) {
 		wg.Go(func() {
 			_, err := db.Audit(daemon.AsReader(t.Context()), daemon.AuditFilter{})
@@ -42,7 +42,7 @@ func TestSearchesKeepNobodyWaiting(t *testing.T) {
 	}
 	wg.Wait()
 	close(codes)
-	count := map[string]int{}
+	count := map[daemon.Code]int{}
 	for code := range codes {
 		count[code]++
 	}

@@ -11,7 +11,7 @@ import (
 func wantCode(t *testing.T, err error, code string) {
 	t.Helper()
 	told, ok := errors.AsType[*daemon.Error](err)
-	if !ok || told.Kind != daemon.KindUnavailable || told.Code != code {
+	if !ok || told.Kind != daemon.KindUnavailable || string(told.Code) != code {
 		t.Errorf("got %v, want %s", err, code)
 	}
 }

@@ -19,17 +19,17 @@ func unavailable(err error) error {
 		return err
 	}
 	told := &daemon.Error{
-		Kind: daemon.KindUnavailable, Code: "database_unavailable", Cause: err,
+		Kind: daemon.KindUnavailable, Code: daemon.CodeDatabaseUnavailable, Cause: err,
 		Message: "The database does not answer; everything goes on when it is back: try again",
 	}
 	var server *pgconn.PgError
 	if errors.As(err, &server) {
 		switch server.Code {
 		case readOnlyState:
-			told.Code = "database_read_only"
+			told.Code = daemon.CodeDatabaseReadOnly
 			told.Message = "The database is read-only, as a standby is; everything goes on when it accepts writes: promote it, or point the address to the primary"
 		case diskFullState:
-			told.Code = "database_full"
+			told.Code = daemon.CodeDatabaseFull
 			told.Message = "The database's disk is full; everything goes on when there is room: free some space on the database's machine"
 		}
 	}

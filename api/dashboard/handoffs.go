@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
 )
 
 const pageOfHandoffs = 50
@@ -92,7 +93,7 @@ func (h *handoff) OtherMode() string {
 
 // HasDocument says whether there may be a document to look at.
 func (h *handoff) HasDocument() bool {
-	return h.RecordedAt != nil || h.Phase == daemon.Verifying || h.Error != nil && h.Error.Phase == daemon.Verifying && h.Error.Code != "document_missing"
+	return h.RecordedAt != nil || h.Phase == daemon.Verifying || h.Error != nil && h.Error.Phase == daemon.Verifying && h.Error.Code != data.DocumentMissing
 }
 
 // Handoff draws the page of one handoff.

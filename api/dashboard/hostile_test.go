@@ -47,7 +47,7 @@ func filled(t *testing.T, text string) map[string]*html.Node {
 		o.Reason, o.Focus, o.Note, o.Deadline, o.FilePath, o.Ref = text, text, text, &later, fmt.Sprint(o.ID, text), fmt.Sprint(o.ID, text)
 		o.Warnings, o.ContextPath, o.ContextChecksum, o.InjectionPrompt = []string{text, text}, &text, &text, &text
 		o.Structured = &daemon.Structured{WhatWasDone: &text, DecisionsMade: &text, OpenQuestions: &text, NextAgentContext: &text}
-		o.Error = &daemon.Failure{Phase: daemon.Instructing, Code: text, Message: text, Hint: text}
+		o.Error = &daemon.Failure{Phase: daemon.Instructing, Code: daemon.Code(text), Message: text, Hint: text}
 	}
 	recorded := h.handoff(old, func(o *daemon.Handoff) { words(o); o.SuccessorID = &heir.ID }, daemon.Instructing, daemon.AwaitingDocument, daemon.Verifying,
 		daemon.Recorded, daemon.ShuttingDown, daemon.Spawning)

@@ -141,7 +141,7 @@ func (h *house) delivery(a *daemon.Agent, text string, verdict daemon.Verdict) {
 func (h *house) event(typ string, agentID int64, payload map[string]any) {
 	h.t.Helper()
 	body := must(json.Marshal(payload))(h.t)
-	h.commit(&daemon.Change{Events: []*daemon.Event{{Type: typ, Host: "here", AgentID: &agentID, Payload: body}}})
+	h.commit(&daemon.Change{Events: []*daemon.Event{{Type: daemon.EventType(typ), Host: "here", AgentID: &agentID, Payload: body}}})
 }
 
 // drawn writes a page and parses it.

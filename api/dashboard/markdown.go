@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/understudyd/understudy/daemon/words"
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
@@ -18,6 +17,8 @@ import (
 	"github.com/yuin/goldmark/renderer/html"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 const (

@@ -5,9 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/understudyd/understudy/daemon/words"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 func TestMarkdown(t *testing.T) {

@@ -159,7 +159,7 @@ func (w *world) checkLog(h *daemon.Handoff, events []daemon.Event) {
 		if e.HandoffID == nil || *e.HandoffID != h.ID {
 			continue
 		}
-		switch phase := strings.TrimPrefix(e.Type, "handoff_"); {
+		switch phase := strings.TrimPrefix(string(e.Type), "handoff_"); {
 		case e.Type == "handoff_retried":
 			var p struct{ Phase string }
 			if err := json.Unmarshal(e.Payload, &p); err != nil {

@@ -81,10 +81,10 @@ func (w *world) checkVerdicts(c *daemon.Change) {
 		}
 		w.checkGiven(d)
 		told := slices.ContainsFunc(c.Events, func(e *daemon.Event) bool {
-			if e.Type == "delivery_"+string(*d.Verdict) {
+			if string(e.Type) == "delivery_"+string(*d.Verdict) {
 				return tells(e, d.ID)
 			}
-			ofHandoff := d.HandoffID != nil && e.HandoffID != nil && *e.HandoffID == *d.HandoffID && strings.HasPrefix(e.Type, "handoff_")
+			ofHandoff := d.HandoffID != nil && e.HandoffID != nil && *e.HandoffID == *d.HandoffID && e.Type.About("handoff")
 			return ofHandoff || d.Kind == daemon.KindExit && e.Type == "agent_stop_withdrawn"
 		})
 		if !told {
@@ -123,7 +123,7 @@ func (w *world) checkMessages(agents []daemon.Agent, events []daemon.Event) {
 			}
 			n := 0
 			for k := range events {
-				if e := &events[k]; e.Type == "delivery_"+string(*d.Verdict) && tells(e, d.ID) {
+				if e := &events[k]; string(e.Type) == "delivery_"+string(*d.Verdict) && tells(e, d.ID) {
 					n++
 				}
 			}
@@ -210,7 +210,7 @@ func (w *world) checkCode(h *daemon.Handoff) {
 		return
 	}
 	ended := d.Verdict != nil && *d.Verdict != daemon.Submitted && d.Evidence == "the agent ended"
-	if ended && (strings.HasPrefix(h.Error.Code, "prompt_") || strings.HasPrefix(h.Error.Code, "instruction_")) {
+	if ended && (strings.HasPrefix(string(h.Error.Code), "prompt_") || strings.HasPrefix(string(h.Error.Code), "instruction_")) {
 		w.fail("handoff %d failed with %s, but the cause is that agent %d ended", h.ID, h.Error.Code, d.AgentID)
 	}
 }

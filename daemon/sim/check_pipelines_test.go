@@ -216,7 +216,7 @@ func (w *world) pipelinesEnded(agents []daemon.Agent, events []daemon.Event) {
 		case "pipeline_created", "pipeline_running", "pipeline_pending", "pipeline_waiting_for_approval", "pipeline_done", "pipeline_failed":
 			statuses[*e.PipelineID] = append(statuses[*e.PipelineID], word(e, "status"))
 		case "step_running", "step_done", "step_failed", "step_skipped":
-			steps[*e.StepID] = append(steps[*e.StepID], strings.TrimPrefix(e.Type, "step_"))
+			steps[*e.StepID] = append(steps[*e.StepID], strings.TrimPrefix(string(e.Type), "step_"))
 		}
 		if code := word(e, "code"); e.Type == "pipeline_failed" && !e.Alert && code != "aborted" && code != "rejected" {
 			w.fail("pipeline %d failed (%s) without an alert", *e.PipelineID, code)

@@ -95,7 +95,7 @@ func limits(set daemon.HandoffSettings) map[string]time.Duration {
 // checkTime: no handoff fails by a deadline unless its daemon had that time. After a start half a minute is enough,
 // because a daemon cannot know how much time there was before.
 func (w *world) checkTime(h *daemon.Handoff) {
-	limit, timed := limits(settings().Handoff)[h.Error.Code]
+	limit, timed := limits(settings().Handoff)[string(h.Error.Code)]
 	list, err := w.lent.Transitions(ctx(), h.ID)
 	if err != nil || !timed || len(list) < 2 {
 		return

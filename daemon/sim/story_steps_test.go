@@ -26,7 +26,7 @@ func TestStepFailures(t *testing.T) {
 				p.w.born = c.mood
 				began := time.Now()
 				failed := p.reachStatus(p.startPipeline(h, "one"), daemon.PipelineFailed)
-				if took := time.Since(began); failed.ErrorCode != c.code || took > c.within {
+				if took := time.Since(began); string(failed.ErrorCode) != c.code || took > c.within {
 					t.Errorf("it failed with %s after %s", failed.ErrorCode, took)
 				}
 			})

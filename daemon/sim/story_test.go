@@ -164,7 +164,7 @@ func (p *person) reach(a *agent, until daemon.Phase) (h daemon.Handoff) {
 	return h
 }
 
-func wantCode(t *testing.T, err error, code string) {
+func wantCode(t *testing.T, err error, code daemon.Code) {
 	t.Helper()
 	var told *daemon.Error
 	if !errors.As(err, &told) || told.Code != code {

@@ -75,7 +75,7 @@ func dropQueued(t *testing.T, st daemon.Store) {
 // a delivery.
 func sentIsCounted(t *testing.T, st daemon.Store) {
 	from, to := NewAgent(t, st, nil), NewAgent(t, st, nil)
-	sent := func(by *daemon.Agent, d *daemon.Delivery, ago time.Duration, typ string) *daemon.Event {
+	sent := func(by *daemon.Agent, d *daemon.Delivery, ago time.Duration, typ daemon.EventType) *daemon.Event {
 		return &daemon.Event{
 			Type: typ, Host: "h1", At: now().Add(-ago), AgentID: &by.ID, Payload: fmt.Appendf(nil, `{"delivery_id": %d}`, d.ID),
 		}

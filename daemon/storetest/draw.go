@@ -290,7 +290,7 @@ func (d *drawer) output() *daemon.StepHandoff {
 
 func (d *drawer) event() *daemon.Event {
 	e := &daemon.Event{
-		Type: one(d, "agent_idle", "agent_messaged", "handoff_failed", "Other"), Host: one(d, hosts...), Alert: d.rand.IntN(4) == 0,
+		Type: one[daemon.EventType](d, "agent_idle", "agent_messaged", "handoff_failed", "Other"), Host: one(d, hosts...), Alert: d.rand.IntN(4) == 0,
 		Notice: one(d, daemon.NoticeNone, daemon.NoticeNone, daemon.NoticeWaiting, daemon.NoticeCompleted), Cause: d.word(),
 		Payload: json.RawMessage(one(d, "", "{}", `"text"`, `{"bb": [], "c": 1.50, "a": "Ünder\u0000", "a": [1e3, null]}`, "broken",
 			fmt.Sprintf(`{"delivery_id": %d}`, d.deliveryID()), fmt.Sprintf(`{"delivery_id": "%d"}`, d.deliveryID()))),

@@ -24,9 +24,10 @@ func readerMissesNothing(t *testing.T, st daemon.Store) {
 	for w, a := range agents {
 		wg.Go(func() {
 			for i := range each {
-				c := &daemon.Change{Agents: []*daemon.Agent{a}, Events: []*daemon.Event{
-					{Type: fmt.Sprintf("%d.%d", w, 2*i), Host: "h1"}, {Type: fmt.Sprintf("%d.%d", w, 2*i+1), Host: "h1"},
-				}}
+				event := func(n int) *daemon.Event {
+					return &daemon.Event{Type: daemon.EventType(fmt.Sprintf("%d.%d", w, n)), Host: "h1"}
+				}
+				c := &daemon.Change{Agents: []*daemon.Agent{a}, Events: []*daemon.Event{event(2 * i), event(2*i + 1)}}
 				if err := st.Commit(t.Context(), c); err != nil {
 					t.Error(err)
 				}
@@ -41,7 +42,7 @@ func readerMissesNothing(t *testing.T, st daemon.Store) {
 		events := result(st.Events(t.Context(), daemon.EventFilter{After: last, Limit: 50}))(t)
 		for _, e := range events {
 			var w, i int
-			if _, err := fmt.Sscanf(e.Type, "%d.%d", &w, &i); err != nil {
+			if _, err := fmt.Sscanf(string(e.Type), "%d.%d", &w, &i); err != nil {
 				t.Fatal(err)
 			}
 			key := fmt.Sprint(w)
@@ -147,7 +148,7 @@ func alertsAreToldOnce(t *testing.T, st daemon.Store) {
 // one with many notices does not keep the others waiting.
 func pendingAlertsAreInOrder(t *testing.T, st daemon.Store) {
 	a, b := NewAgent(t, st, nil), NewAgent(t, st, nil)
-	notice := func(typ string, agent *daemon.Agent) *daemon.Event {
+	notice := func(typ daemon.EventType, agent *daemon.Agent) *daemon.Event {
 		return &daemon.Event{Type: typ, Host: "h1", AgentID: &agent.ID, Notice: daemon.NoticeCompleted}
 	}
 	Commit(t, st, &daemon.Change{Events: []*daemon.Event{

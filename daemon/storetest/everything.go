@@ -126,7 +126,7 @@ func idsOf[T any](rows []T) []int64 {
 func typesOf(events []daemon.Event) []string {
 	types := []string{}
 	for _, e := range events {
-		types = append(types, e.Type)
+		types = append(types, string(e.Type))
 	}
 	return types
 }

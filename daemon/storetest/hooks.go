@@ -165,7 +165,7 @@ func hookIsStoredOnce(t *testing.T, st daemon.Store) {
 						if tx.Again {
 							return daemon.HookDecision{}
 						}
-						d := daemon.HookDecision{Applied: true, Change: daemon.Change{Events: []*daemon.Event{{Type: name, Host: "h1"}}}}
+						d := daemon.HookDecision{Applied: true, Change: daemon.Change{Events: []*daemon.Event{{Type: daemon.EventType(name), Host: "h1"}}}}
 						if tx.Agent != nil {
 							tx.Agent.LastHook = tx.HookID
 							d.Change.Agents = []*daemon.Agent{tx.Agent}

@@ -147,7 +147,7 @@ func pruneTogether(t *testing.T, st daemon.Store) {
 	}
 	wg.Go(func() {
 		for i := range 50 {
-			Commit(t, st, &daemon.Change{Events: []*daemon.Event{{Type: fmt.Sprint("n", i)}}})
+			Commit(t, st, &daemon.Change{Events: []*daemon.Event{{Type: daemon.EventType(fmt.Sprint("n", i))}}})
 		}
 	})
 	wg.Wait()

@@ -194,12 +194,12 @@ func OneOf(words ...string) cobra.CompletionFunc {
 }
 
 // ListOf completes the last of several words, with commas between.
-func ListOf(words func() []string) cobra.CompletionFunc {
+func ListOf[S ~string](words func() []S) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		before := prefix[:strings.LastIndex(prefix, ",")+1]
 		var out []string
 		for _, w := range words() {
-			if !strings.Contains(","+before, ","+w+",") {
+			if w := string(w); !strings.Contains(","+before, ","+w+",") {
 				out = append(out, before+w)
 			}
 		}

@@ -54,7 +54,7 @@ func Sentence(err error) string {
 }
 
 // HasCode reports whether an error is the daemon's answer with that code.
-func HasCode(err error, code string) bool {
+func HasCode(err error, code daemon.Code) bool {
 	var told *daemon.Error
 	return errors.As(err, &told) && told.Code == code
 }

@@ -131,7 +131,7 @@ func (a *app) audit(ctx context.Context, f auditFlags) error {
 	get := func(c *api.Client) ([]daemon.Event, error) { return c.Audit(ctx, f.filter) }
 	now := time.Now()
 	return printList(a, get, "nothing in the log is like that", []string{"ID", "TIME (" + now.Format("MST") + ")", "EVENT", "WHAT HAPPENED"}, func(e daemon.Event) []string {
-		return []string{fmt.Sprint(e.ID), moment(e.At, now), e.Type, e.Words()}
+		return []string{fmt.Sprint(e.ID), moment(e.At, now), string(e.Type), e.Words()}
 	})
 }
 

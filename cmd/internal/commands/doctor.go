@@ -110,7 +110,7 @@ func (a *app) checkDaemon(ctx context.Context, root string) doctor.Finding {
 	if err != nil {
 		f := doctor.Finding{Name: "daemon", State: doctor.FindingWarning, Detail: cli.Sentence(err), Fix: "understudy serve"}
 		told, ok := errors.AsType[*daemon.Error](err)
-		if ok && (strings.HasPrefix(told.Code, "database_") || told.Code == "host_waiting") {
+		if ok && (strings.HasPrefix(string(told.Code), "database_") || told.Code == "host_waiting") {
 			f.Fix = "it goes on by itself once that is over"
 		}
 		return f

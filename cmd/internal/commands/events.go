@@ -78,7 +78,7 @@ type eventsFlags struct {
 
 // wants says whether an event is one of those asked for.
 func (f *eventsFlags) wants(e *daemon.Event) bool {
-	return e.Type == daemon.FeedTruncated || (len(f.types) == 0 || slices.Contains(f.types, e.Type)) &&
+	return e.Type == daemon.FeedTruncated || (len(f.types) == 0 || slices.Contains(f.types, string(e.Type))) &&
 		isAbout(f.agent, e.AgentID) && isAbout(f.handoff, e.HandoffID) && isAbout(f.pipeline, e.PipelineID)
 }
 
@@ -209,8 +209,8 @@ func eventLine(e daemon.Event, says string, now time.Time) string {
 }
 
 // eventColour is red for what failed, yellow for what may want a person, green for what is done; else none.
-func eventColour(typ string) string {
-	_, what, _ := strings.Cut(typ, "_")
+func eventColour(typ daemon.EventType) string {
+	_, what, _ := strings.Cut(string(typ), "_")
 	switch what {
 	case "failed", "stuck", "stop_failed", "lost", "broken", "extraction_failed":
 		return "31"

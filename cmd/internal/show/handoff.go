@@ -40,7 +40,7 @@ func DescribeHandoff(u *term.UI, h *daemon.Handoff, moves []daemon.Transition) {
 	if h.Error != nil {
 		phase += " in " + words.Of(h.Error.Phase)
 		if h.Phase != daemon.Cancelled { // which says it all
-			phase += " (" + h.Error.Code + ")"
+			phase += " (" + string(h.Error.Code) + ")"
 			failure, hint = h.Error.Message, h.Error.Hint
 		}
 	}

@@ -36,7 +36,7 @@ func BenchmarkPipeline(b *testing.B) {
 
 // atWork is how long an agent's process took from its start to the end of its turn.
 func atWork(r *rig, agentID int64) time.Duration {
-	at := map[string]time.Time{}
+	at := map[daemon.EventType]time.Time{}
 	for _, e := range r.eventsWhere(func(e daemon.Event) bool { return e.AgentID != nil && *e.AgentID == agentID }) {
 		at[e.Type] = e.At
 	}

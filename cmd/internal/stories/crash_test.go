@@ -111,7 +111,7 @@ type crashStore struct {
 
 func (s *crashStore) Commit(ctx context.Context, c *daemon.Change) error {
 	for _, e := range c.Events {
-		if s.b.armedBy != "" && e.Type == s.b.armedBy {
+		if s.b.armedBy != "" && string(e.Type) == s.b.armedBy {
 			s.b.arm()
 		}
 	}
@@ -142,7 +142,7 @@ func summary(c *daemon.Change) string {
 		}
 	}
 	for _, e := range c.Events {
-		said = append(said, e.Type)
+		said = append(said, string(e.Type))
 	}
 	return strings.Join(said, ", ")
 }

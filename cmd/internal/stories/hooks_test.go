@@ -102,8 +102,8 @@ func TestSpool(t *testing.T) {
 	}
 	var got []string
 	for _, e := range r.eventsWhere(func(e daemon.Event) bool { return e.AgentID != nil && *e.AgentID == a.ID }) {
-		if strings.HasPrefix(e.Type, "agent_") {
-			got = append(got, e.Type)
+		if e.Type.About("agent") {
+			got = append(got, string(e.Type))
 		}
 	}
 	const want = "agent_working agent_idle agent_session_changed"

@@ -19,7 +19,7 @@ func (r *rig) notReady(code string) {
 	r.await("not ready: "+code, func() (bool, string) {
 		_, err := r.client.Ready(r.t.Context())
 		var e *daemon.Error
-		return errors.As(err, &e) && e.Code == code, errText(err)
+		return errors.As(err, &e) && string(e.Code) == code, errText(err)
 	})
 }
 
@@ -43,7 +43,7 @@ func (r *rig) alerted(kind string) {
 	r.t.Helper()
 	r.await(kind, func() (bool, string) {
 		events, err := r.events(context.Background())
-		return slices.ContainsFunc(events, func(e daemon.Event) bool { return e.Type == kind && e.Alert }), errText(err)
+		return slices.ContainsFunc(events, func(e daemon.Event) bool { return string(e.Type) == kind && e.Alert }), errText(err)
 	})
 }
 

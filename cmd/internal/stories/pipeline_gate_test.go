@@ -47,7 +47,7 @@ func (r *rig) awaitRunLogged(id int64, typ string, n int) (message string) {
 }
 
 // wantConflict fails unless err is a 409 with that code.
-func wantConflict(t testing.TB, err error, code string) {
+func wantConflict(t testing.TB, err error, code daemon.Code) {
 	t.Helper()
 	var e *daemon.Error
 	if !errors.As(err, &e) || e.Code != code || e.Kind != daemon.KindConflict {

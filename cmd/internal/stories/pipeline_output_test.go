@@ -91,9 +91,9 @@ func (r *rig) wantAudit(p daemon.Pipeline, want ...string) {
 	}
 	var got []string
 	for _, e := range r.eventsWhere(func(e daemon.Event) bool {
-		return strings.HasPrefix(e.Type, "step_") || strings.HasPrefix(e.Type, "pipeline_")
+		return e.Type.About("step") || e.Type.About("pipeline")
 	}) {
-		line := e.Type
+		line := string(e.Type)
 		if e.StepID != nil {
 			line += fmt.Sprintf(" %d", number[*e.StepID])
 		}

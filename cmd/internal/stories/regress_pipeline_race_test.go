@@ -55,7 +55,7 @@ var (
 )
 
 // telling is a commit with an event of a type.
-func telling(typ string) func(*daemon.Change) bool {
+func telling(typ daemon.EventType) func(*daemon.Change) bool {
 	return func(c *daemon.Change) bool {
 		return slices.ContainsFunc(c.Events, func(e *daemon.Event) bool { return e.Type == typ })
 	}

@@ -193,7 +193,7 @@ func (r *rig) wantNothingApproved(agentID int64) {
 }
 
 // alerts are the alerts of a type that are about no agent.
-func (r *rig) alerts(typ string) []string {
+func (r *rig) alerts(typ daemon.EventType) []string {
 	r.t.Helper()
 	var out []string
 	for _, e := range r.eventsWhere(func(e daemon.Event) bool { return e.Type == typ }) {

@@ -137,7 +137,7 @@ func (r *rig) generate(agentID int64, focus string) int64 {
 func (r *rig) awaitNotGenerated(id int64, code, message string) daemon.Handoff {
 	r.t.Helper()
 	h := r.awaitPhase(id, daemon.Failed)
-	if h.Error == nil || h.Error.Phase != daemon.Generating || h.Error.Code != code || h.Error.Message != message {
+	if h.Error == nil || h.Error.Phase != daemon.Generating || string(h.Error.Code) != code || h.Error.Message != message {
 		r.t.Fatalf("handoff %d: %+v, want %s %q in generating\n%s", id, h.Error, code, message, r.report())
 	}
 	for _, part := range []string{fmt.Sprintf("`understudy handoff retry %d`", id), "`--mode agent`"} {

@@ -275,13 +275,15 @@ func (r *rig) successors(agentID int64) []daemon.Agent {
 // agentEvents are the agent's events of a type, in order.
 func (r *rig) agentEvents(agentID int64, typ string) []daemon.Event {
 	r.t.Helper()
-	return r.eventsWhere(func(e daemon.Event) bool { return e.AgentID != nil && *e.AgentID == agentID && e.Type == typ })
+	return r.eventsWhere(func(e daemon.Event) bool { return e.AgentID != nil && *e.AgentID == agentID && string(e.Type) == typ })
 }
 
 // handoffEvents are the handoff's events of a type, in order.
 func (r *rig) handoffEvents(handoffID int64, typ string) []daemon.Event {
 	r.t.Helper()
-	return r.eventsWhere(func(e daemon.Event) bool { return e.HandoffID != nil && *e.HandoffID == handoffID && e.Type == typ })
+	return r.eventsWhere(func(e daemon.Event) bool {
+		return e.HandoffID != nil && *e.HandoffID == handoffID && string(e.Type) == typ
+	})
 }
 
 func (r *rig) eventsWhere(keep func(daemon.Event) bool) []daemon.Event {
@@ -326,7 +328,7 @@ func (r *rig) awaitAlert(handoffID int64, typ string) {
 func (r *rig) awaitFailure(id int64, phase daemon.Phase, code string) daemon.Handoff {
 	r.t.Helper()
 	h := r.awaitPhase(id, daemon.Failed)
-	if h.Status != daemon.StatusFailed || h.Error == nil || h.Error.Phase != phase || h.Error.Code != code {
+	if h.Status != daemon.StatusFailed || h.Error == nil || h.Error.Phase != phase || string(h.Error.Code) != code {
 		r.t.Fatalf("handoff %d: %s %+v, want %s in %s\n%s", id, h.Status, h.Error, code, phase, r.report())
 	}
 	if want := fmt.Sprintf("understudy handoff retry %d", id); !strings.Contains(h.Error.Message, want) {

@@ -138,7 +138,7 @@ func (s *scene) event(typ string, agentID int64, payload map[string]any) *daemon
 	if err != nil {
 		s.r.t.Fatal(err)
 	}
-	return &daemon.Event{Type: typ, Host: farHost, AgentID: &agentID, Payload: body}
+	return &daemon.Event{Type: daemon.EventType(typ), Host: farHost, AgentID: &agentID, Payload: body}
 }
 
 func (s *scene) stageHandoffs() {

@@ -317,7 +317,7 @@ func (r *rig) types(handoffID int64) []string {
 	var out []string
 	for _, e := range events {
 		if e.HandoffID != nil && *e.HandoffID == handoffID {
-			out = append(out, e.Type)
+			out = append(out, string(e.Type))
 		}
 	}
 	return out
@@ -327,7 +327,7 @@ func (r *rig) types(handoffID int64) []string {
 var allRows = api.ListOptions{Limit: 500}
 
 // wantCode fails unless err is the sentence with that code.
-func wantCode(t testing.TB, err error, code string) {
+func wantCode(t testing.TB, err error, code daemon.Code) {
 	t.Helper()
 	var e *daemon.Error
 	if !errors.As(err, &e) || e.Code != code {

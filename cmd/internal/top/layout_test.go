@@ -53,7 +53,7 @@ func everything() (s snapshot, pipelines []daemon.Pipeline) {
 		h := handoff(int64(100+i), a.ID, []daemon.Phase{daemon.Failed, daemon.AwaitingRegistration, daemon.Completed}[i%3])
 		h.Note, h.SourceAgent, h.Reason, h.Focus, h.Warnings = text, text, text, text, []string{text}
 		if h.Error != nil {
-			h.Error.Message, h.Error.Hint, h.Error.Code = text, text, text
+			h.Error.Message, h.Error.Hint, h.Error.Code = text, text, daemon.Code(text)
 		}
 		orphan := h
 		orphan.ID, orphan.AgentID = h.ID+100, 1000+a.ID

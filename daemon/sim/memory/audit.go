@@ -20,14 +20,14 @@ func (s *Store) Audit(ctx context.Context, f daemon.AuditFilter) ([]daemon.Event
 	since, until := micros(f.Since), micros(f.Until)
 	return collectEvents(s, s.events.newest(), limitOr(f.Limit, 100), func(e *event) bool {
 		return (f.Before == 0 || e.ID < f.Before) &&
-			(len(f.Types) == 0 || slices.Contains(f.Types, e.Type)) &&
-			strings.HasPrefix(e.Type, f.TypePrefix) &&
+			(len(f.Types) == 0 || slices.Contains(f.Types, string(e.Type))) &&
+			strings.HasPrefix(string(e.Type), f.TypePrefix) &&
 			matches(e.AgentID, f.AgentID) && matches(e.HandoffID, f.HandoffID) && matches(e.PipelineID, f.PipelineID) &&
 			(f.Host == "" || e.Host == f.Host) &&
 			(f.Persona == "" || s.plays(e.AgentID, persona)) &&
 			(f.Since.IsZero() || !e.At.Before(since)) &&
 			(f.Until.IsZero() || e.At.Before(until)) &&
-			(strings.Contains(strings.ToLower(e.Type), text) || strings.Contains(strings.ToLower(string(e.Payload)), text))
+			(strings.Contains(strings.ToLower(string(e.Type)), text) || strings.Contains(strings.ToLower(string(e.Payload)), text))
 	}), nil
 }
 

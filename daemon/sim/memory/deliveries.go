@@ -80,7 +80,7 @@ func (s *Store) Sent(ctx context.Context, agentID int64, since time.Time) (sent 
 	defer leave()
 	since = micros(since)
 	for _, e := range s.events.all() {
-		if e.Type != "agent_messaged" || e.AgentID == nil || *e.AgentID != agentID {
+		if e.Type != daemon.EventAgentMessaged || e.AgentID == nil || *e.AgentID != agentID {
 			continue
 		}
 		id, err := deliveryOf(&e.Event)

@@ -30,7 +30,7 @@ func (s *Store) Events(ctx context.Context, f daemon.EventFilter) ([]daemon.Even
 	}
 	defer leave()
 	return collectEvents(s, s.events.after(f.After), limitOr(f.Limit, 500), func(e *event) bool {
-		return (len(f.Types) == 0 || slices.Contains(f.Types, e.Type)) &&
+		return (len(f.Types) == 0 || slices.Contains(f.Types, string(e.Type))) &&
 			matches(e.AgentID, f.AgentID) && matches(e.HandoffID, f.HandoffID) && matches(e.PipelineID, f.PipelineID)
 	}), nil
 }

@@ -1,0 +1,230 @@
+package understudy_test
+
+import (
+	"errors"
+	"go/ast"
+	"go/constant"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+)
+
+// coded are the packages that give errors and failures their codes, and events their types; each may import those before it.
+var coded = []string{"data", "daemon", "db", "api", "api/dashboard"}
+
+// code is a constant of the type daemon.Code.
+type code struct{ name, text, doc string } // doc is the comment of its block
+
+// vocabulary is what the type checker says of the packages above.
+type vocabulary struct {
+	codes    []code
+	events   map[string]string // the constants of the type daemon.EventType, by name
+	document []string          // what is wrong with documents, which data has no type for
+	literals []string          // where a code or an event type stands that is no constant
+}
+
+// words are read once, for all tests.
+var words = sync.OnceValues(func() (v vocabulary, err error) {
+	sources, err := parsed()
+	if err != nil {
+		return v, err
+	}
+	v.events = map[string]string{}
+	known := packages{}
+	for _, dir := range coded {
+		set, info := token.NewFileSet(), &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}}
+		var files []*ast.File
+		for _, s := range sources {
+			if s.dir == dir && !s.test {
+				f, err := parser.ParseFile(set, s.path, s.text, parser.ParseComments)
+				if err != nil {
+					return v, err
+				}
+				files = append(files, f)
+			}
+		}
+		// Packages that are not ours stay unknown, and so does what is made of them.
+		conf := types.Config{Importer: known, Error: func(error) {}}
+		known[path.Join(module, dir)], _ = conf.Check(path.Join(module, dir), set, files, info)
+		for _, f := range files {
+			v.read(set, info, f)
+		}
+	}
+	return v, nil
+})
+
+// packages are an importer of those that were checked already.
+type packages map[string]*types.Package
+
+func (p packages) Import(name string) (*types.Package, error) {
+	if p[name] == nil {
+		return nil, errors.New("not one of ours")
+	}
+	return p[name], nil
+}
+
+func (v *vocabulary) read(set *token.FileSet, info *types.Info, f *ast.File) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GenDecl:
+			if n.Tok == token.CONST {
+				v.declared(info, n)
+				return false
+			}
+		case *ast.BasicLit:
+			if of := wordType(info.Types[n].Type); of != "" && n.Value != `""` {
+				v.literals = append(v.literals, set.Position(n.Pos()).String()+": "+n.Value)
+			}
+		}
+		return true
+	})
+}
+
+func (v *vocabulary) declared(info *types.Info, block *ast.GenDecl) {
+	for _, spec := range block.Specs {
+		for _, name := range spec.(*ast.ValueSpec).Names {
+			c, ok := info.Defs[name].(*types.Const)
+			if !ok || c.Val().Kind() != constant.String {
+				continue
+			}
+			switch text := constant.StringVal(c.Val()); {
+			case wordType(c.Type()) == "Code":
+				v.codes = append(v.codes, code{name.Name, text, block.Doc.Text()})
+			case wordType(c.Type()) == "EventType":
+				v.events[name.Name] = text
+			case c.Pkg().Name() == "data" && strings.HasPrefix(text, "document_"):
+				v.document = append(v.document, text)
+			}
+		}
+	}
+}
+
+// wordType is the name of a type if it is one of codes or events, else "".
+func wordType(t types.Type) string {
+	named, ok := t.(*types.Named)
+	if !ok || named.Obj().Pkg() == nil || named.Obj().Pkg().Path() != module+"/daemon" {
+		return ""
+	}
+	if name := named.Obj().Name(); name == "Code" || name == "EventType" {
+		return name
+	}
+	return ""
+}
+
+// vocabularyOf fails where the words can't be found any more.
+func vocabularyOf(t *testing.T) vocabulary {
+	t.Helper()
+	v, err := words()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(v.codes) < 100 || len(v.events) < 60 || len(v.document) < 5 {
+		t.Fatalf("only %d codes, %d types of events and %d codes of documents were found: adapt this test", len(v.codes), len(v.events), len(v.document))
+	}
+	return v
+}
+
+// TestWordsAreConstants keeps codes and types of events from being spelt where they are used.
+func TestWordsAreConstants(t *testing.T) {
+	t.Parallel()
+	for _, literal := range vocabularyOf(t).literals {
+		t.Errorf("%s is no constant: declare it in daemon/codes.go, daemon/event_types.go or api/codes.go", literal)
+	}
+}
+
+// TestEventTypesAreListed: who asks for a type of events that is not listed is refused.
+func TestEventTypesAreListed(t *testing.T) {
+	t.Parallel()
+	for name, text := range vocabularyOf(t).events {
+		if !slices.Contains(daemon.EventTypes(), daemon.EventType(text)) {
+			t.Errorf("%s is not in EventTypes", name)
+		}
+	}
+}
+
+// TestFailureCodesAreExplained keeps the tables in docs/operating.md complete.
+func TestFailureCodesAreExplained(t *testing.T) {
+	t.Parallel()
+	_, table, _ := strings.Cut(string(files(t)["docs/operating.md"]), "## When a handoff fails")
+	var explained []string
+	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*) \\|").FindAllStringSubmatch(table, -1) {
+		explained = append(explained, strings.Split(strings.ReplaceAll(row[1], "`", ""), ", ")...)
+	}
+	v := vocabularyOf(t)
+	want := slices.Clone(v.document)
+	for _, kind := range []daemon.DeliveryKind{daemon.KindInstruction, daemon.KindPrompt} {
+		for _, verdict := range []daemon.Verdict{daemon.NotSubmitted, daemon.Unconfirmed} {
+			want = append(want, string(kind)+"_"+string(verdict))
+		}
+	}
+	want = append(want, v.documentedIn("docs/operating.md")...)
+	for _, code := range want {
+		if !slices.Contains(explained, code) {
+			t.Errorf("failure code %s is not in docs/operating.md: say there what to do", code)
+		}
+	}
+}
+
+// TestAnswersAreDescribed compares the codes with which requests are refused with the description of the API. That the
+// right one is answered is for the tests of api to see, each answer of which is checked.
+func TestAnswersAreDescribed(t *testing.T) {
+	t.Parallel()
+	enum := regexp.MustCompile(`(?s)\n    Error:\n      type: object.*?\n +enum:\n((?: +- \w+\n)+)`).FindSubmatch(files(t)["api/openapi.yaml"])
+	if enum == nil {
+		t.Fatal("api/openapi.yaml has no list of codes")
+	}
+	described := strings.Fields(strings.ReplaceAll(string(enum[1]), "- ", ""))
+	if !slices.IsSorted(described) {
+		t.Error("the codes are not in order in api/openapi.yaml, components/schemas/Error/code")
+	}
+	v := vocabularyOf(t)
+	made := map[string]bool{}
+	for _, code := range slices.Concat(v.document, v.documentedIn("api/openapi.yaml")) {
+		made[code] = true
+	}
+	for _, code := range slices.Sorted(maps.Keys(made)) {
+		if !slices.Contains(described, code) {
+			t.Errorf("code %q is not described: add it to components/schemas/Error/code in api/openapi.yaml", code)
+		}
+	}
+	for _, code := range described {
+		ofField := strings.HasPrefix(code, "bad_") || strings.HasPrefix(code, "invalid_") // and the name of the field
+		if !made[code] && !ofField {
+			t.Errorf("code %q is described and nothing answers it: remove it from api/openapi.yaml", code)
+		}
+	}
+}
+
+// TestEachCodeHasItsPage: the comment of its block names the page that has it, unless it is the client's.
+func TestEachCodeHasItsPage(t *testing.T) {
+	t.Parallel()
+	seen := map[string]string{}
+	for _, c := range vocabularyOf(t).codes {
+		if !strings.Contains(c.doc, "docs/operating.md") && !strings.Contains(c.doc, "api/openapi.yaml") && !strings.Contains(c.doc, "the client") {
+			t.Errorf("%s: the comment of its block names no page that has it", c.name)
+		}
+		if seen[c.text] != "" {
+			t.Errorf("%s and %s are the same code", c.name, seen[c.text])
+		}
+		seen[c.text] = c.name
+	}
+}
+
+// documentedIn are the codes that a page has, by the comments of their blocks.
+func (v *vocabulary) documentedIn(page string) (out []string) {
+	for _, c := range v.codes {
+		if strings.Contains(c.doc, page) {
+			out = append(out, c.text)
+		}
+	}
+	return out
+}
