@@ -94,7 +94,7 @@ func (c *Client) Handoff(ctx context.Context, id int64) (daemon.Handoff, error) 
 }
 
 // RetryHandoff retries a handoff from the phase that failed. mode "" keeps its mode.
-func (c *Client) RetryHandoff(ctx context.Context, id int64, mode string) (daemon.Handoff, error) {
+func (c *Client) RetryHandoff(ctx context.Context, id int64, mode daemon.Mode) (daemon.Handoff, error) {
 	return call[daemon.Handoff](ctx, c, "POST", at("handoffs", id, "/retry"), retryRequest{Mode: mode})
 }
 

@@ -10,10 +10,10 @@ import (
 )
 
 type handoffRequest struct {
-	Reason string `json:"reason"`
-	Focus  string `json:"focus"`
-	Mode   string `json:"mode"` // empty means agent
-	Force  bool   `json:"force"`
+	Reason string      `json:"reason"`
+	Focus  string      `json:"focus"`
+	Mode   daemon.Mode `json:"mode"` // empty means agent
+	Force  bool        `json:"force"`
 }
 
 type cancelRequest struct {
@@ -21,7 +21,7 @@ type cancelRequest struct {
 }
 
 type retryRequest struct {
-	Mode string `json:"mode"` // empty keeps the mode of the handoff
+	Mode daemon.Mode `json:"mode"` // empty keeps the mode of the handoff
 }
 
 // Initiated is the answer to a request for a handoff. The handoff's row is committed by then, and nothing else has

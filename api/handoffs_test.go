@@ -112,7 +112,7 @@ func TestModes(t *testing.T) {
 	h, ctx := build(t, nil), t.Context()
 	slug := h.persona()
 	a := h.agent(func(a *daemon.Agent) { away(a); a.Persona = &slug; a.Generation = 3 })
-	for _, mode := range []string{"", daemon.ModeAgent, daemon.ModeGenerate} {
+	for _, mode := range []daemon.Mode{"", daemon.ModeAgent, daemon.ModeGenerate} {
 		begun := must(h.client.RequestHandoff(ctx, a.ID, daemon.HandoffRequest{Mode: mode}))(t)
 		want := mode
 		if mode == "" {

@@ -84,8 +84,8 @@ func (m *meter) begin() {
 	for _, phase := range daemon.OpenPhases() {
 		m.phases.WithLabelValues(string(phase))
 	}
-	for _, mode := range []string{daemon.ModeAgent, daemon.ModeGenerate} {
-		m.handoffs.WithLabelValues(mode)
+	for _, mode := range []daemon.Mode{daemon.ModeAgent, daemon.ModeGenerate} {
+		m.handoffs.WithLabelValues(string(mode))
 	}
 	for _, status := range []daemon.PipelineStatus{daemon.PipelineDone, daemon.PipelineFailed} {
 		m.pipelinesEnded.WithLabelValues(string(status))

@@ -86,14 +86,14 @@ func (m *meter) event(e daemon.Event, host string) {
 		return // the daemon of that host counts it
 	}
 	var about struct {
-		From       string   `json:"from"`
-		Phase      string   `json:"phase"`
-		PhaseMS    *float64 `json:"phase_ms"`
-		TotalMS    *float64 `json:"total_ms"`
-		AssemblyMS *float64 `json:"assembly_ms"`
-		DurationMS *float64 `json:"duration_ms"`
-		Mode       string   `json:"mode"`
-		Channel    string   `json:"channel"`
+		From       string      `json:"from"`
+		Phase      string      `json:"phase"`
+		PhaseMS    *float64    `json:"phase_ms"`
+		TotalMS    *float64    `json:"total_ms"`
+		AssemblyMS *float64    `json:"assembly_ms"`
+		DurationMS *float64    `json:"duration_ms"`
+		Mode       daemon.Mode `json:"mode"`
+		Channel    string      `json:"channel"`
 	}
 	_ = json.Unmarshal(e.Payload, &about) // a payload of another version may not fit; its times are not counted then
 	_, end, _ := strings.Cut(string(e.Type), "_")
@@ -122,7 +122,7 @@ func (m *meter) event(e daemon.Event, host string) {
 		observe(m.phases.WithLabelValues(string(left)), about.PhaseMS)
 	}
 	if about.Mode == daemon.ModeAgent || about.Mode == daemon.ModeGenerate {
-		observe(m.handoffs.WithLabelValues(about.Mode), about.TotalMS)
+		observe(m.handoffs.WithLabelValues(string(about.Mode)), about.TotalMS)
 	}
 }
 

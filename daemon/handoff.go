@@ -51,10 +51,13 @@ func (p Phase) Status() Status {
 	return Status(p)
 }
 
-// The modes of a handoff: who writes the document.
+// Mode is who writes the document of a handoff.
+type Mode string
+
+// The modes of a handoff.
 const (
-	ModeAgent    = "agent"    // the outgoing agent, in its pane
-	ModeGenerate = "generate" // a forked one-shot of its session; the pane is left alone
+	ModeAgent    Mode = "agent"    // the outgoing agent, in its pane
+	ModeGenerate Mode = "generate" // a forked one-shot of its session; the pane is left alone
 )
 
 // ReasonContext is the reason of the handoffs that the daemon itself asks for.
@@ -69,7 +72,7 @@ type Handoff struct {
 	SuccessorID      *int64      `json:"successor_id"`
 	Reason           string      `json:"reason"`
 	Focus            string      `json:"focus"`
-	Mode             string      `json:"mode"`
+	Mode             Mode        `json:"mode"`
 	Status           Status      `json:"status"` // derived from the phase by the database
 	Phase            Phase       `json:"phase"`
 	Note             string      `json:"note"`     // what it waits for, when that is not plain from the phase

@@ -21,7 +21,7 @@ import (
 type HandoffRequest struct {
 	Reason string // default: manual
 	Focus  string // what the document should focus on; may be empty
-	Mode   string // ModeAgent (the default) or ModeGenerate
+	Mode   Mode   // ModeAgent (the default) or ModeGenerate
 	Force  bool   // even if there is nothing to hand off
 
 	auto bool // the daemon asks; it does so once for an agent
@@ -128,7 +128,7 @@ func (in *HandoffRequest) check() error {
 	return nil
 }
 
-func checkMode(mode string) error {
+func checkMode(mode Mode) error {
 	if mode != ModeAgent && mode != ModeGenerate {
 		return Errorf(KindInvalid, CodeBadMode, "mode must be agent or generate")
 	}

@@ -14,7 +14,7 @@ import (
 // means: verify again, and ask anew if there is still no document; in another mode, if one is given.
 // A handoff that waits because its agent was given work that the document may not mention goes back
 // before the record and asks for another document.
-func (d *Daemon) RetryHandoff(ctx context.Context, id int64, mode string) (Handoff, error) {
+func (d *Daemon) RetryHandoff(ctx context.Context, id int64, mode Mode) (Handoff, error) {
 	if mode != "" {
 		if err := checkMode(mode); err != nil {
 			return Handoff{}, err

@@ -15,7 +15,7 @@ const handoffColumns = `id, ref, agent_id, persona, successor_id, reason, focus,
 	retrying, forked_at, confirmed, prompt_id, prompt_queue, stop_hook`
 
 func handoffValues(h *daemon.Handoff) []any {
-	return storable(h.ID, h.Ref, h.AgentID, h.Persona, h.SuccessorID, h.Reason, h.Focus, h.Mode, h.Phase, h.Note,
+	return storable(h.ID, h.Ref, h.AgentID, h.Persona, h.SuccessorID, h.Reason, h.Focus, string(h.Mode), h.Phase, h.Note,
 		h.FilePath, h.ContextPath, h.InjectionPrompt, (*structured)(h.Structured), h.RecordedAt, h.Generation, h.ContextUse,
 		h.SourceAgent, h.TargetAgent, h.Degraded, h.ContextChecksum, h.ContextValidated, h.Warnings, h.Metrics,
 		h.Error, h.CreatedAt, h.StartedAt, h.CompletedAt, h.Host, h.Seq, h.PhaseAt, h.Deadline, h.DeliveryID, h.Trouble,

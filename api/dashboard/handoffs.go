@@ -81,7 +81,7 @@ type stage struct {
 }
 
 // OtherMode is the one that a retry could change to; "": it is too late for that.
-func (h *handoff) OtherMode() string {
+func (h *handoff) OtherMode() daemon.Mode {
 	switch {
 	case h.RecordedAt != nil:
 		return ""

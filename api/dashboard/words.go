@@ -43,7 +43,7 @@ func dict(pairs ...any) map[string]any {
 }
 
 // phases are those that a handoff goes through, in order.
-func phases(mode string) []daemon.Phase {
+func phases(mode daemon.Mode) []daemon.Phase {
 	others := []daemon.Phase{daemon.Generating}
 	if mode == daemon.ModeGenerate {
 		others = []daemon.Phase{daemon.Instructing, daemon.AwaitingDocument}

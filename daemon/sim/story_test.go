@@ -99,7 +99,7 @@ func (p *person) request(h *host, a *agent, until daemon.Phase) daemon.Handoff {
 }
 
 // requestHandoff requests a handoff in a mode; "" is the default mode.
-func (p *person) requestHandoff(h *host, a *agent, mode string) {
+func (p *person) requestHandoff(h *host, a *agent, mode daemon.Mode) {
 	if err := p.ask(h, "hand over", func(ctx context.Context, d *daemon.Daemon) error {
 		_, err := d.RequestHandoff(ctx, a.id, daemon.HandoffRequest{Force: true, Mode: mode})
 		return err

@@ -223,7 +223,7 @@ var (
 		string(daemon.Starting), string(daemon.Idle), string(daemon.Working), string(daemon.Waiting), string(daemon.Ended), "active",
 	}
 	HandoffStatuses = []string{"pending", "in_progress", "completed", "failed", "cancelled"}
-	HandoffModes    = []string{daemon.ModeAgent + "\tit writes the document itself", daemon.ModeGenerate + "\ta fork of its session does"}
+	HandoffModes    = []string{string(daemon.ModeAgent + "\tit writes the document itself"), string(daemon.ModeGenerate + "\ta fork of its session does")}
 )
 
 func phaseWords(h *daemon.Handoff) string { return words.Of(h.Phase) }

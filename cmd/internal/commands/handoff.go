@@ -40,7 +40,7 @@ Inside an agent, the word self names the agent.`,
 	})
 	c.Flags().StringVar(&in.Reason, "reason", "", "`why`, in a few words (default manual)")
 	c.Flags().StringVar(&in.Focus, "focus", "", "`what` the document should dwell on; - reads it from stdin")
-	c.Flags().StringVar(&in.Mode, "mode", daemon.ModeAgent, "`who` writes the document: agent or generate")
+	c.Flags().StringVar((*string)(&in.Mode), "mode", string(daemon.ModeAgent), "`who` writes the document: agent or generate")
 	c.Flags().BoolVar(&in.Force, "force", false, "even if there is nothing to hand off yet")
 	c.Flags().BoolVar(&wait, "wait", false, "wait for its end, and show how it goes")
 	cli.CompleteFlag(c, "mode", cli.OneOf(cli.HandoffModes...))
@@ -82,7 +82,7 @@ func (a *app) handOff(ctx context.Context, word string, in daemon.HandoffRequest
 	return a.Say("handoff %d of agent %d initiated: `understudy handoff show %[1]d` tells how it goes", answer.HandoffID, agentID)
 }
 
-func checkMode(mode string) error {
+func checkMode(mode daemon.Mode) error {
 	if mode != daemon.ModeAgent && mode != daemon.ModeGenerate {
 		return cli.Usagef("mode %q is not known: it must be agent or generate", mode)
 	}
@@ -145,7 +145,7 @@ func (a *app) cancelOf(ctx context.Context, c *api.Client, agentID, id int64) er
 }
 
 func (a *app) handoffRetry() *cobra.Command {
-	var mode string
+	var mode daemon.Mode
 	var wait bool
 	c := a.WithJSON(&cobra.Command{
 		Use:               "retry ID",
@@ -166,13 +166,13 @@ func (a *app) handoffRetry() *cobra.Command {
 			return a.retryHandoff(c.Context(), id, mode, wait)
 		},
 	})
-	c.Flags().StringVar(&mode, "mode", "", "`who` writes a document that is not there yet: agent or generate (default as before)")
+	c.Flags().StringVar((*string)(&mode), "mode", "", "`who` writes a document that is not there yet: agent or generate (default as before)")
 	cli.CompleteFlag(c, "mode", cli.OneOf(cli.HandoffModes...))
 	c.Flags().BoolVar(&wait, "wait", false, "wait for its end, and show how it goes")
 	return c
 }
 
-func (a *app) retryHandoff(ctx context.Context, id int64, mode string, wait bool) error {
+func (a *app) retryHandoff(ctx context.Context, id int64, mode daemon.Mode, wait bool) error {
 	c, err := a.Client()
 	if err != nil {
 		return err

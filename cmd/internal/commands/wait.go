@@ -20,7 +20,7 @@ import (
 type watched struct {
 	id    int64
 	agent int64 // the outgoing one
-	mode  string
+	mode  daemon.Mode
 	seq   int64 // of the last move that needs no telling
 }
 

@@ -55,7 +55,7 @@ func DescribeHandoff(u *term.UI, h *daemon.Handoff, moves []daemon.Transition) {
 	pairs := []string{
 		"handoff", fmt.Sprint(h.ID), "phase", phase, "waits for", h.Note, "error", failure, "hint", hint,
 		"persona", h.Persona, "generation", fmt.Sprint(h.Generation), "agent", fmt.Sprint(h.AgentID), "successor", term.Number(h.SuccessorID),
-		"reason", h.Reason, "focus", h.Focus, "mode", h.Mode, "document", h.FilePath, "structured", structured,
+		"reason", h.Reason, "focus", h.Focus, "mode", string(h.Mode), "document", h.FilePath, "structured", structured,
 		"context file", term.Text(h.ContextPath), "passed on", passed, "validated", validated, "degraded", degraded, "context used", used,
 		"started", term.Stamp(&h.CreatedAt), "recorded", term.Stamp(h.RecordedAt), "ended", term.Stamp(h.CompletedAt), "total", took,
 	}

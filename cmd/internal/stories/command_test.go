@@ -91,7 +91,7 @@ func TestNothingToHandOff(t *testing.T) {
 			return err
 		}
 		a, bare := r.agent(con), r.agent("")
-		for _, mode := range []string{daemon.ModeAgent, daemon.ModeGenerate} {
+		for _, mode := range []daemon.Mode{daemon.ModeAgent, daemon.ModeGenerate} {
 			err := ask(a, daemon.HandoffRequest{Mode: mode})
 			wantError(t, err, daemon.KindInvalid, "Nothing to hand off (no messages yet)")
 			wantCode(t, err, "nothing_to_hand_off")

@@ -41,7 +41,7 @@ func (b *bomb) wentOff() bool {
 }
 
 // walkHandoff is a handoff whose daemon is killed at every point, of which there are at least so many of a kind.
-func walkHandoff(t *testing.T, mode string, least map[string]int) {
+func walkHandoff(t *testing.T, mode daemon.Mode, least map[string]int) {
 	r := newRig(t)
 	w := r.walk("")
 	a := r.agent("developer-con-1")

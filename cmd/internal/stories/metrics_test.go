@@ -83,7 +83,7 @@ func (r *rig) measured(h daemon.Handoff) {
 			r.t.Errorf("phase %s took %d ms, the metrics say %d times, %v ms", phase, ms, m.GetSampleCount(), sum)
 		}
 	}
-	total := got.find("handoff_duration_seconds", []string{h.Mode}).GetHistogram().GetSampleSum()
+	total := got.find("handoff_duration_seconds", []string{string(h.Mode)}).GetHistogram().GetSampleSum()
 	if total != float64(h.Metrics.TotalMS)/1000 || len(h.Metrics.Phases) < 9 {
 		r.t.Errorf("the handoff took %d ms in %d phases, the metrics say %v s", h.Metrics.TotalMS, len(h.Metrics.Phases), total)
 	}
@@ -93,7 +93,7 @@ func (r *rig) measured(h daemon.Handoff) {
 		labels []string
 	}{
 		{1, "agents", []string{"idle"}}, {0, "agents", []string{"starting"}}, {0, "agents_longest_wait_seconds", nil},
-		{0, "handoffs", []string{"briefing"}}, {1, "handoff_duration_seconds", []string{h.Mode}}, {1, "context_assembly_duration_seconds", nil},
+		{0, "handoffs", []string{"briefing"}}, {1, "handoff_duration_seconds", []string{string(h.Mode)}}, {1, "context_assembly_duration_seconds", nil},
 		{1, "deliveries_total", []string{"instruction", "submitted"}}, {1, "deliveries_total", []string{"prompt", "submitted"}},
 		{1, "deliveries_total", []string{"exit", "submitted"}}, {0, "deliveries_total", []string{"prompt", "unconfirmed"}},
 		{2, "hooks_received_total", []string{"SessionStart", "applied"}}, {0, "spool_hooks", nil},

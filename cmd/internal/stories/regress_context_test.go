@@ -37,8 +37,8 @@ func TestRetryPastBadDocument(t *testing.T) {
 // over; the agent is asked again, and the work is in the new one.
 func TestRetryWithOldDocument(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []string{daemon.ModeAgent, daemon.ModeGenerate} {
-		t.Run(mode, func(t *testing.T) {
+	for _, mode := range []daemon.Mode{daemon.ModeAgent, daemon.ModeGenerate} {
+		t.Run(string(mode), func(t *testing.T) {
 			story(t, func(t *testing.T, r *rig) {
 				r.start()
 				a := r.spokenTo()
