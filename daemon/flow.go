@@ -110,7 +110,7 @@ func (r *handoffRun) end(to Phase, out outcome) error {
 // endCause is what the end of the agent came of that the handoff needs in a phase, if it has ended.
 func (r *handoffRun) endCause(in Phase) string {
 	a := r.agent
-	if hasHeir(in) {
+	if hasSuccessor(in) {
 		next, out := r.successor()
 		if out != nil {
 			return ""

@@ -210,12 +210,12 @@ type step struct {
 
 // The conditions under which a handoff goes one way or another.
 const (
-	inModeAgent    = "mode agent"
-	inModeGenerate = "mode generate"
-	onNoDocument   = "retry without an acceptable document"
-	onWorkedOn     = "retry where the agent was given work that the document may not mention"
-	onHeirGone     = "the successor is gone"
-	onHeirThere    = "the successor is there"
+	inModeAgent      = "mode agent"
+	inModeGenerate   = "mode generate"
+	onNoDocument     = "retry without an acceptable document"
+	onWorkedOn       = "retry where the agent was given work that the document may not mention"
+	onSuccessorGone  = "the successor is gone"
+	onSuccessorThere = "the successor is there"
 )
 
 // outcome is what a step comes to.
@@ -241,7 +241,9 @@ var handoffSteps []step
 func init() {
 	verifyAgain := []way[Phase]{{to: Verifying}}
 	exitAgain := []way[Phase]{{to: ShuttingDown}}
-	withHeir := func(there Phase) []way[Phase] { return []way[Phase]{{Spawning, onHeirGone}, {there, onHeirThere}} }
+	bySuccessor := func(there Phase) []way[Phase] {
+		return []way[Phase]{{Spawning, onSuccessorGone}, {there, onSuccessorThere}}
+	}
 	handoffSteps = []step{
 		{at: Requested, who: theDaemon, acts: true, does: "make the folder; mode agent: queue the instruction",
 			next: []way[Phase]{{Instructing, inModeAgent}, {Generating, inModeGenerate}}, cancel: true, retry: verifyAgain,
@@ -266,22 +268,22 @@ func init() {
 			next: []way[Phase]{{to: Spawning}, {Verifying, onWorkedOn}}, retry: exitAgain,
 			limitName: "exit_timeout, then the stop ladder", do: (*handoffRun).shutDown},
 		{at: Spawning, who: theDaemon, does: "the successor's pane is alive; its row was committed in the move that led here",
-			next: []way[Phase]{{to: AwaitingRegistration}}, retry: withHeir(AwaitingRegistration), limitName: "30 s",
+			next: []way[Phase]{{to: AwaitingRegistration}}, retry: bySuccessor(AwaitingRegistration), limitName: "30 s",
 			limit: func(HandoffSettings) time.Duration { return spawnLimit },
 			code:  CodeSpawnTimeout, says: "The successor's pane did not come up in time",
 			do: (*handoffRun).spawn},
 		{at: AwaitingRegistration, who: theSuccessor, does: "SessionStart of that launch; a person may have to answer dialogs before it: for each there is an hour, and from the last answer on the limit again",
-			next: []way[Phase]{{to: InjectingSkill}}, retry: withHeir(AwaitingRegistration), limitName: "registration_timeout",
+			next: []way[Phase]{{to: InjectingSkill}}, retry: bySuccessor(AwaitingRegistration), limitName: "registration_timeout",
 			limit: func(s HandoffSettings) time.Duration { return s.RegistrationTimeout },
 			code:  CodeRegistrationTimeout, says: "The successor did not register in time",
 			do: (*handoffRun).awaitRegistration},
 		{at: InjectingSkill, who: theSuccessor, does: "the persona's skill is in place",
-			next: []way[Phase]{{to: Briefing}}, retry: withHeir(AwaitingRegistration), limitName: "registration_timeout",
+			next: []way[Phase]{{to: Briefing}}, retry: bySuccessor(AwaitingRegistration), limitName: "registration_timeout",
 			limit: func(s HandoffSettings) time.Duration { return s.RegistrationTimeout },
 			code:  CodeSkillTimeout, says: "The persona's skill was not taken in time",
 			do: (*handoffRun).injectSkill},
 		{at: Briefing, who: theSuccessor, does: "the runtime confirms the injection prompt",
-			next: []way[Phase]{{to: Completed}}, retry: withHeir(Briefing),
+			next: []way[Phase]{{to: Completed}}, retry: bySuccessor(Briefing),
 			limitName: "registration_timeout until the composer is ready, then ack_timeout", do: (*handoffRun).brief},
 	}
 }
@@ -305,8 +307,8 @@ func beforeRecord(p Phase) bool {
 	return s.cancel
 }
 
-// hasHeir reports whether a handoff in phase p works with its successor.
-func hasHeir(p Phase) bool {
+// hasSuccessor reports whether a handoff in phase p works with its successor.
+func hasSuccessor(p Phase) bool {
 	s, _ := stepAt(p)
-	return target(s.retry, onHeirThere) != ""
+	return target(s.retry, onSuccessorThere) != ""
 }

@@ -353,7 +353,7 @@ func (r *handoffRun) successor() (*Agent, *outcome) {
 
 // seen describes what the pane that the phase is about shows, for the operator.
 func (r *handoffRun) seen() string {
-	if !hasHeir(r.h.Phase) {
+	if !hasSuccessor(r.h.Phase) {
 		return r.d.shows(r.ctx, r.agent)
 	}
 	next, out := r.successor()

@@ -139,8 +139,8 @@ func (r *handoffRun) takeBack() (*Change, error) {
 // resumeAt finds the phase in which a retry goes on, with the rows that belong to that move.
 func (r *handoffRun) resumeAt(failed Phase) (to Phase, c Change, err error) {
 	condition, next := "", (*Agent)(nil)
-	if hasHeir(failed) {
-		if condition, next, err = r.heir(); err != nil {
+	if hasSuccessor(failed) {
+		if condition, next, err = r.successorForRetry(); err != nil {
 			return "", c, err
 		}
 	}
@@ -168,20 +168,20 @@ func (r *handoffRun) resumeAt(failed Phase) (to Phase, c Change, err error) {
 	return to, c, err
 }
 
-// heir says whether the successor is there, with its row (nil: it can't be read). It writes the files that the successor
+// successorForRetry says whether the successor is there, with its row (nil: it can't be read). It writes the files that a successor
 // reads anew.
-func (r *handoffRun) heir() (condition string, next *Agent, err error) {
+func (r *handoffRun) successorForRetry() (condition string, next *Agent, err error) {
 	if err := r.rewriteContext(); err != nil {
 		return "", nil, err
 	}
 	next, _ = r.successor()
 	switch {
 	case next == nil || !next.Active():
-		return onHeirGone, next, nil
+		return onSuccessorGone, next, nil
 	case next.StopAskedAt != nil: // until it is gone, another one would be beside it
 		return "", nil, Errorf(KindConflict, CodeAgentEnding, "Agent %d, the successor, was told to stop: retry when it has ended, `understudy agent stop --force %[1]d` sees to that", next.ID)
 	}
-	return onHeirThere, next, nil
+	return onSuccessorThere, next, nil
 }
 
 // briefAgain sends the injection prompt once more, unless it has arrived after all.

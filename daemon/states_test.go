@@ -64,7 +64,7 @@ func TestStepsAreConnected(t *testing.T) {
 		if back := target(s.next, onWorkedOn); back != "" && !beforeRecord(back) {
 			t.Errorf("%s: another document is asked for before the record, not in %s", s.at, back)
 		}
-		if (target(s.retry, onHeirGone) != "") != hasHeir(s.at) || hasHeir(s.at) == (target(s.retry, "") != "") {
+		if (target(s.retry, onSuccessorGone) != "") != hasSuccessor(s.at) || hasSuccessor(s.at) == (target(s.retry, "") != "") {
 			t.Errorf("%s: a retry needs a way without condition, or one with a successor and one without", s.at)
 		}
 	}
