@@ -46,6 +46,9 @@ var mayImport = map[string][]string{
 	// What differs between runtimes is pure; a PostgreSQL knows nothing of what it is for.
 	"daemon/runtimes":   {},
 	"daemon/lane":       {},
+	"daemon/presence":   {},
+	"daemon/event":      {"daemon/words"},
+	"daemon/tell":       {"daemon/event", "daemon/words", "daemon/presence"},
 	"daemon/transcript": {"daemon/runtimes", "data"},
 	"daemon/worktree":   {"data"},
 	"db/localpg":        {},

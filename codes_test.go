@@ -16,10 +16,11 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // coded are the packages that give errors and failures their codes, and events their types; each may import those before it.
-var coded = []string{"data", "daemon", "db", "api", "api/dashboard"}
+var coded = []string{"data", "daemon/event", "daemon", "db", "api", "api/dashboard"}
 
 // code is a constant of the type daemon.Code.
 type code struct{ name, text, doc string } // doc is the comment of its block
@@ -27,7 +28,7 @@ type code struct{ name, text, doc string } // doc is the comment of its block
 // vocabulary is what the type checker says of the packages above.
 type vocabulary struct {
 	codes    []code
-	events   map[string]string // the constants of the type daemon.EventType, by name
+	events   map[string]string // the constants of the type event.Type, by name
 	document []string          // what is wrong with documents, which data has no type for
 	literals []string          // where a code or an event type stands that is no constant
 }
@@ -97,9 +98,9 @@ func (v *vocabulary) declared(info *types.Info, block *ast.GenDecl) {
 				continue
 			}
 			switch text := constant.StringVal(c.Val()); {
-			case wordType(c.Type()) == "Code":
+			case wordType(c.Type()) == "daemon.Code":
 				v.codes = append(v.codes, code{name.Name, text, block.Doc.Text()})
-			case wordType(c.Type()) == "EventType":
+			case wordType(c.Type()) == "event.Type":
 				v.events[name.Name] = text
 			case c.Pkg().Name() == "data" && strings.HasPrefix(text, "document_"):
 				v.document = append(v.document, text)
@@ -111,10 +112,11 @@ func (v *vocabulary) declared(info *types.Info, block *ast.GenDecl) {
 // wordType is the name of a type if it is one of codes or events, else "".
 func wordType(t types.Type) string {
 	named, ok := t.(*types.Named)
-	if !ok || named.Obj().Pkg() == nil || named.Obj().Pkg().Path() != module+"/daemon" {
+	if !ok || named.Obj().Pkg() == nil {
 		return ""
 	}
-	if name := named.Obj().Name(); name == "Code" || name == "EventType" {
+	switch name := path.Base(named.Obj().Pkg().Path()) + "." + named.Obj().Name(); name {
+	case "daemon.Code", "event.Type":
 		return name
 	}
 	return ""
@@ -137,7 +139,7 @@ func vocabularyOf(t *testing.T) vocabulary {
 func TestWordsAreConstants(t *testing.T) {
 	t.Parallel()
 	for _, literal := range vocabularyOf(t).literals {
-		t.Errorf("%s is no constant: declare it in daemon/codes.go, daemon/event_types.go or api/codes.go", literal)
+		t.Errorf("%s is no constant: declare it in daemon/codes.go, daemon/event/types.go or api/codes.go", literal)
 	}
 }
 
@@ -145,7 +147,7 @@ func TestWordsAreConstants(t *testing.T) {
 func TestEventTypesAreListed(t *testing.T) {
 	t.Parallel()
 	for name, text := range vocabularyOf(t).events {
-		if !slices.Contains(daemon.EventTypes(), daemon.EventType(text)) {
+		if !slices.Contains(daemon.EventTypes(), event.Type(text)) {
 			t.Errorf("%s is not in EventTypes", name)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // auditParams are the parameters that filter the audit.
@@ -81,7 +82,7 @@ func (p *params) time(name string) time.Time {
 // exporter writes events in one format.
 type exporter interface {
 	head(f daemon.AuditFilter, at time.Time) []byte
-	events(page []daemon.Event) ([]byte, error)
+	events(page []event.Event) ([]byte, error)
 	end() []byte
 }
 
@@ -160,7 +161,7 @@ type jsonExport struct{ begun bool }
 
 func (*jsonExport) head(daemon.AuditFilter, time.Time) []byte { return []byte("[") }
 
-func (j *jsonExport) events(page []daemon.Event) ([]byte, error) {
+func (j *jsonExport) events(page []event.Event) ([]byte, error) {
 	var b bytes.Buffer
 	for _, e := range page {
 		if j.begun {

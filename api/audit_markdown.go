@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -49,7 +50,7 @@ func (*markdownExport) head(f daemon.AuditFilter, at time.Time) []byte {
 	return b.Bytes()
 }
 
-func (m *markdownExport) events(page []daemon.Event) ([]byte, error) {
+func (m *markdownExport) events(page []event.Event) ([]byte, error) {
 	var b bytes.Buffer
 	for i := range page {
 		e := &page[i]

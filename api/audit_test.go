@@ -13,6 +13,7 @@ import (
 	"github.com/yuin/goldmark/extension"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 func TestAudit(t *testing.T) {
@@ -20,7 +21,7 @@ func TestAudit(t *testing.T) {
 	h := build(t, nil)
 	noon := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 	one, two := int64(1), int64(2)
-	h.commit(&daemon.Change{Events: []*daemon.Event{
+	h.commit(&daemon.Change{Events: []*event.Event{
 		{Type: "agent_idle", At: noon, Host: "h1", AgentID: &one, Payload: json.RawMessage(`{"message": "Needle"}`)},
 		{Type: "handoff_failed", At: noon.Add(time.Hour), Host: "h1", AgentID: &one, HandoffID: &two},
 		{Type: "pipeline_done", At: noon.Add(2 * time.Hour), Host: "h2", PipelineID: &two},
@@ -58,14 +59,14 @@ func TestAuditExport(t *testing.T) {
 	c := &daemon.Change{}
 	const all = 2*eventsPage + 1
 	for i := range all {
-		c.Events = append(c.Events, &daemon.Event{Type: "agent_idle", At: day.Add(time.Duration(i) * 5 * time.Second), Host: "h1"})
+		c.Events = append(c.Events, &event.Event{Type: "agent_idle", At: day.Add(time.Duration(i) * 5 * time.Second), Host: "h1"})
 	}
 	h.commit(c)
 	answer := h.mainDoor().do("GET", "/api/audit/export?type_prefix=agent_", "")
 	if name := answer.header.Get("Content-Disposition"); !regexp.MustCompile(`^attachment; filename="understudy-audit-\d{8}T\d{6}Z\.json"$`).MatchString(name) {
 		t.Errorf("Content-Disposition: %s", name)
 	}
-	var events []daemon.Event
+	var events []event.Event
 	check(t, json.Unmarshal(answer.body, &events))
 	if len(events) != all || events[0].ID != all || events[all-1].ID != 1 {
 		t.Errorf("%d events", len(events))
@@ -95,10 +96,10 @@ func TestAuditMarkdownIsText(t *testing.T) {
 	}
 	m := &markdownExport{}
 	b := m.head(daemon.AuditFilter{Text: hostile[0], Host: hostile[2]}, time.Now())
-	var page []daemon.Event
+	var page []event.Event
 	for i, text := range hostile {
 		payload := must(json.Marshal(map[string]string{"message": text + " end"}))(t)
-		page = append(page, daemon.Event{ID: int64(i + 1), Type: "agent_waiting", Host: hostile[0], Payload: payload})
+		page = append(page, event.Event{ID: int64(i + 1), Type: "agent_waiting", Host: hostile[0], Payload: payload})
 	}
 	b = append(b, must(m.events(page))(t)...)
 	b = append(b, m.end()...)

@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // Audit returns the events that match the filter, the newest first.
-func (c *Client) Audit(ctx context.Context, f daemon.AuditFilter) ([]daemon.Event, error) {
-	return call[[]daemon.Event](ctx, c, "GET", "/api/audit?"+auditQuery(f).Encode(), nil)
+func (c *Client) Audit(ctx context.Context, f daemon.AuditFilter) ([]event.Event, error) {
+	return call[[]event.Event](ctx, c, "GET", "/api/audit?"+auditQuery(f).Encode(), nil)
 }
 
 // ExportAudit writes all events that match the filter to w, as "json" or "md". It ignores the filter's Before and Limit.

@@ -5,6 +5,7 @@ import (
 	"net/url"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -231,19 +232,19 @@ func (c *Client) RevokeLogins(ctx context.Context, ids ...string) (gone []Login,
 }
 
 // NotificationPreferences returns the notification preferences of the daemon's host.
-func (c *Client) NotificationPreferences(ctx context.Context) (daemon.NotificationPreferences, error) {
-	return call[daemon.NotificationPreferences](ctx, c, "GET", "/api/notifications/preferences", nil)
+func (c *Client) NotificationPreferences(ctx context.Context) (tell.Preferences, error) {
+	return call[tell.Preferences](ctx, c, "GET", "/api/notifications/preferences", nil)
 }
 
 // SetNotificationPreferences changes the preferences. A nil field stays as it is.
-func (c *Client) SetNotificationPreferences(ctx context.Context, in daemon.PreferenceChange) (daemon.NotificationPreferences, error) {
+func (c *Client) SetNotificationPreferences(ctx context.Context, in daemon.PreferenceChange) (tell.Preferences, error) {
 	fields := map[string]bool{}
 	for name, value := range map[string]*bool{"errors": in.Errors, "waiting": in.Waiting, "completed": in.Completed, "desktop": in.Desktop} {
 		if value != nil {
 			fields[name] = *value
 		}
 	}
-	return call[daemon.NotificationPreferences](ctx, c, "PUT", "/api/notifications/preferences", fields)
+	return call[tell.Preferences](ctx, c, "PUT", "/api/notifications/preferences", fields)
 }
 
 // TestNotification makes the daemon show a notification now.

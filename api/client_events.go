@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 const (
@@ -32,13 +33,13 @@ const (
 //
 // Follow returns an error at once if there is no daemon. If the feed breaks later, Follow opens it again, however long
 // that takes, and no event is lost.
-func (c *Client) Follow(ctx context.Context, after int64, types []string, fn func(daemon.Event) error) error {
+func (c *Client) Follow(ctx context.Context, after int64, types []string, fn func(event.Event) error) error {
 	f := &follower{client: c, last: after, types: types, fn: fn}
 	return f.follow(ctx)
 }
 
 // FollowPipeline is [Client.Follow] for the events of one pipeline.
-func (c *Client) FollowPipeline(ctx context.Context, id, after int64, types []string, fn func(daemon.Event) error) error {
+func (c *Client) FollowPipeline(ctx context.Context, id, after int64, types []string, fn func(event.Event) error) error {
 	f := &follower{client: c, pipeline: id, last: after, types: types, fn: fn}
 	return f.follow(ctx)
 }
@@ -49,7 +50,7 @@ type follower struct {
 	pipeline int64 // only events of this pipeline; 0 for all events
 	last     int64 // id of the newest event that fn got; negative if it is not known yet
 	types    []string
-	fn       func(daemon.Event) error
+	fn       func(event.Event) error
 	received int   // how many events and heartbeats have arrived
 	missing  int64 // fn was told that events before this id are missing
 	stopped  error // the error with which fn stopped
@@ -179,11 +180,11 @@ func (f *follower) take(id string, data []byte) error {
 	if n < f.last {
 		return nil
 	}
-	var e daemon.Event
+	var e event.Event
 	if err := json.Unmarshal(data, &e); err != nil {
 		return fmt.Errorf("feed: event %d: %w", n, err)
 	}
-	if e.Type == daemon.FeedTruncated {
+	if e.Type == event.FeedTruncated {
 		return f.truncated(e)
 	}
 	if n == f.last {
@@ -198,7 +199,7 @@ func (f *follower) take(id string, data []byte) error {
 
 // truncated passes on once that events are missing. The daemon says so at the start of each connection until the client
 // has got an event.
-func (f *follower) truncated(e daemon.Event) error {
+func (f *follower) truncated(e event.Event) error {
 	var gap struct{ Oldest int64 }
 	if err := json.Unmarshal(e.Payload, &gap); err != nil {
 		return fmt.Errorf("feed: truncated: %w", err)

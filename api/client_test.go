@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
@@ -32,7 +33,7 @@ func TestClientWithoutDaemon(t *testing.T) {
 		"closed port":    NewTCPClient("http://"+free.Addr().String()+"/", "token"),
 	} {
 		_, err := client.Agents(t.Context(), ListOptions{})
-		follow := client.Follow(t.Context(), 0, nil, func(daemon.Event) error { return nil })
+		follow := client.Follow(t.Context(), 0, nil, func(event.Event) error { return nil })
 		for _, err := range []error{err, follow} {
 			var told *daemon.Error
 			if !errors.As(err, &told) || told.Kind != daemon.KindUnavailable || told.Message != "the daemon is not running: start it with `understudy serve`" {
@@ -56,7 +57,7 @@ func TestTCPClient(t *testing.T) {
 		t.Errorf("health: %+v", got)
 	}
 	h.events(1, "agent_idle", nil)
-	err := client.Follow(t.Context(), 0, nil, func(e daemon.Event) error { return errEnough })
+	err := client.Follow(t.Context(), 0, nil, func(e event.Event) error { return errEnough })
 	if !errors.Is(err, errEnough) {
 		t.Errorf("follow: %v", err)
 	}
@@ -64,7 +65,7 @@ func TestTCPClient(t *testing.T) {
 	defer stranger.Close()
 	_, err = stranger.Health(t.Context())
 	wantError(t, err, daemon.KindUnauthorized, "token_required", "")
-	err = stranger.Follow(t.Context(), 0, nil, func(daemon.Event) error { return nil })
+	err = stranger.Follow(t.Context(), 0, nil, func(event.Event) error { return nil })
 	wantError(t, err, daemon.KindUnauthorized, "token_required", "")
 }
 
@@ -116,7 +117,7 @@ func TestFollowSurvivesARestart(t *testing.T) {
 	client := NewClient(h.main)
 	defer client.Close()
 	go func() {
-		done <- client.Follow(ctx, -1, []string{"agent_idle"}, func(e daemon.Event) error {
+		done <- client.Follow(ctx, -1, []string{"agent_idle"}, func(e event.Event) error {
 			first <- e.ID
 			return nil
 		})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // replaysAtOnce is how many readers of the feed may query the database at the same time. After a restart all readers come
@@ -33,7 +34,7 @@ func (f *feed) replay(ctx context.Context) error {
 			return err
 		}
 		n := len(events)
-		if n > 0 && events[0].Type == daemon.FeedTruncated {
+		if n > 0 && events[0].Type == event.FeedTruncated {
 			n--
 		}
 		f.send(ctx, events)
@@ -46,7 +47,7 @@ func (f *feed) replay(ctx context.Context) error {
 // page reads the next events in the log. If events before them may be missing, it puts an event before them that says so.
 // The id of that event is the reader's own id, so that the reader's position does not change.
 func (f *feed) page(ctx context.Context) (page []*daemon.Published, err error) {
-	var events []daemon.Event
+	var events []event.Event
 	var floor daemon.LogFloor
 	err = f.server.replaying(ctx, func() (err error) {
 		if events, err = f.server.Daemon.Events(ctx, f.filter); err != nil {
@@ -60,7 +61,7 @@ func (f *feed) page(ctx context.Context) (page []*daemon.Published, err error) {
 	}
 	if floor.PrunedTo > max(f.floor, f.filter.After) {
 		f.floor = floor.PrunedTo
-		events = append([]daemon.Event{f.truncated(floor)}, events...)
+		events = append([]event.Event{f.truncated(floor)}, events...)
 	}
 	for _, e := range events {
 		b, err := json.Marshal(e)
@@ -72,9 +73,9 @@ func (f *feed) page(ctx context.Context) (page []*daemon.Published, err error) {
 	return page, nil
 }
 
-func (f *feed) truncated(floor daemon.LogFloor) daemon.Event {
-	return daemon.Event{
-		ID: f.filter.After, Type: daemon.FeedTruncated, At: time.Now().UTC(), Host: f.server.Daemon.Host,
+func (f *feed) truncated(floor daemon.LogFloor) event.Event {
+	return event.Event{
+		ID: f.filter.After, Type: event.FeedTruncated, At: time.Now().UTC(), Host: f.server.Daemon.Host,
 		Payload: json.RawMessage(fmt.Sprintf(`{"after":%d,"oldest":%d}`, f.filter.After, floor.Oldest)),
 	}
 }

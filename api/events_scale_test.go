@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
@@ -36,7 +37,7 @@ func TestFeedChurn(t *testing.T) {
 			next := int64(1)
 			for next <= writers*each {
 				stay := next + chance.Int64N(40)
-				err := client.Follow(t.Context(), next-1, nil, func(e daemon.Event) error {
+				err := client.Follow(t.Context(), next-1, nil, func(e event.Event) error {
 					if e.ID != next {
 						return fmt.Errorf("event %d after %d", e.ID, next-1)
 					}
@@ -139,7 +140,7 @@ func pruned(t *testing.T) *fixture {
 	t.Helper()
 	h := build(t, func(s *Server) { s.Daemon.Settings.Log = daemon.LogSettings{MaxAge: time.Hour} })
 	old := time.Now().Add(-2 * time.Hour)
-	h.commit(&daemon.Change{Events: []*daemon.Event{
+	h.commit(&daemon.Change{Events: []*event.Event{
 		{Type: "a", At: old, Host: "gone"}, {Type: "b", At: old, Host: "gone", Alert: true}, {Type: "c", At: old, Host: "gone"},
 	}})
 	must(h.daemon.Prune(t.Context()))(t) // 4: log_pruned
@@ -162,7 +163,7 @@ func TestFeedTellsWhatIsMissing(t *testing.T) {
 		for range strings.Count(want, "|") {
 			e := s.events(1)[0]
 			fmt.Fprintf(&got, "%d %s|", e.ID, e.Type)
-			if e.Type == daemon.FeedTruncated && string(e.Payload) != fmt.Sprintf(`{"after":%d,"oldest":4}`, e.ID) {
+			if e.Type == event.FeedTruncated && string(e.Payload) != fmt.Sprintf(`{"after":%d,"oldest":4}`, e.ID) {
 				t.Errorf("%s: payload %s", query, e.Payload)
 			}
 			if e.Type == "log_pruned" && !strings.Contains(string(e.Payload), `"hooks":0`) {
@@ -190,7 +191,7 @@ func TestFollowTellsWhatIsMissing(t *testing.T) {
 	client := newClient("http://localhost", "", c.dial)
 	defer client.Close()
 	var got strings.Builder
-	err := client.Follow(t.Context(), 1, []string{"agent_ended"}, func(e daemon.Event) error {
+	err := client.Follow(t.Context(), 1, []string{"agent_ended"}, func(e event.Event) error {
 		fmt.Fprintf(&got, "%d %s|", e.ID, e.Type)
 		if e.Type == "agent_ended" {
 			return errEnough

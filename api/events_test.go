@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
@@ -83,9 +84,9 @@ func (s *stream) next() (b block, ok bool) {
 }
 
 // events returns the next n events.
-func (s *stream) events(n int) []daemon.Event {
+func (s *stream) events(n int) []event.Event {
 	s.t.Helper()
-	var got []daemon.Event
+	var got []event.Event
 	for len(got) < n {
 		b, ok := s.next()
 		if !ok {
@@ -94,7 +95,7 @@ func (s *stream) events(n int) []daemon.Event {
 		if b.data == "" {
 			continue
 		}
-		var e daemon.Event
+		var e event.Event
 		check(s.t, json.Unmarshal([]byte(b.data), &e))
 		if strconv.FormatInt(e.ID, 10) != b.id || string(e.Type) != b.event {
 			s.t.Errorf("id %q and event %q around %s", b.id, b.event, b.data)
@@ -104,7 +105,7 @@ func (s *stream) events(n int) []daemon.Event {
 	return got
 }
 
-func ids(events []daemon.Event) string {
+func ids(events []event.Event) string {
 	var list []string
 	for _, e := range events {
 		list = append(list, fmt.Sprint(e.ID))
@@ -228,7 +229,7 @@ func TestFeedWithoutGaps(t *testing.T) {
 		reading.Go(func() {
 			defer client.Close()
 			next := int64(1)
-			err := client.Follow(t.Context(), 0, nil, func(e daemon.Event) error {
+			err := client.Follow(t.Context(), 0, nil, func(e event.Event) error {
 				if e.ID != next {
 					t.Errorf("reader %d got event %d, want %d", reader, e.ID, next)
 					return errEnough
@@ -274,13 +275,13 @@ func TestFeedDropsWhoDoesNotRead(t *testing.T) {
 		for range batches {
 			c := &daemon.Change{}
 			for range each {
-				c.Events = append(c.Events, &daemon.Event{Type: "agent_idle", Host: "here", Payload: payload})
+				c.Events = append(c.Events, &event.Event{Type: "agent_idle", Host: "here", Payload: payload})
 			}
 			h.commit(c)
 		}
 	})
 	next := int64(1)
-	err := h.client.Follow(t.Context(), 0, nil, func(e daemon.Event) error {
+	err := h.client.Follow(t.Context(), 0, nil, func(e event.Event) error {
 		if e.ID != next {
 			return fmt.Errorf("got event %d, want %d", e.ID, next)
 		}

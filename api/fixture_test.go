@@ -21,7 +21,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/sim/memory"
+	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/db"
 	"github.com/understudyd/understudy/db/dbtest"
@@ -161,7 +163,7 @@ func (h *fixture) run(t testing.TB, dir data.Dir) {
 
 type silent struct{}
 
-func (silent) Notify(context.Context, daemon.Notification) (string, error) { return "nowhere", nil }
+func (silent) Notify(context.Context, tell.Notification) (string, error) { return "nowhere", nil }
 
 // logBuffer keeps the log. Several goroutines may use it.
 type logBuffer struct {
@@ -223,11 +225,11 @@ func (h *fixture) commit(c *daemon.Change) {
 }
 
 // events commits n events of one type, each in a transaction of its own.
-func (h *fixture) events(n int, typ daemon.EventType, agentID *int64) {
+func (h *fixture) events(n int, typ event.Type, agentID *int64) {
 	h.t.Helper()
 	for i := range n {
 		payload := json.RawMessage(fmt.Sprintf(`{"n": %d}`, i))
-		h.commit(&daemon.Change{Events: []*daemon.Event{{Type: typ, Host: "here", AgentID: agentID, Payload: payload}}})
+		h.commit(&daemon.Change{Events: []*event.Event{{Type: typ, Host: "here", AgentID: agentID, Payload: payload}}})
 	}
 }
 

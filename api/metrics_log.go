@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 const (
@@ -21,7 +22,7 @@ type eventLog interface {
 	// falls behind.
 	Subscribe() (<-chan *daemon.Published, func())
 	// Events returns the events after an id, in order.
-	Events(ctx context.Context, f daemon.EventFilter) ([]daemon.Event, error)
+	Events(ctx context.Context, f daemon.EventFilter) ([]event.Event, error)
 }
 
 // follow counts the events of one host, each once, until ctx ends. If it falls behind, or the database is away, it goes on
@@ -77,7 +78,7 @@ var channels = []string{"desktop", "log", otherChannel}
 const otherChannel = "other"
 
 // event counts an event, unless it was counted before.
-func (m *meter) event(e daemon.Event, host string) {
+func (m *meter) event(e event.Event, host string) {
 	if e.ID <= m.last {
 		return
 	}
@@ -98,17 +99,17 @@ func (m *meter) event(e daemon.Event, host string) {
 	_ = json.Unmarshal(e.Payload, &about) // a payload of another version may not fit; its times are not counted then
 	_, end, _ := strings.Cut(string(e.Type), "_")
 	switch e.Type {
-	case daemon.EventAgentEnded:
+	case event.AgentEnded:
 		m.agentsEnded.Inc()
-	case daemon.EventHandoffCompleted, daemon.EventHandoffFailed, daemon.EventHandoffCancelled:
+	case event.HandoffCompleted, event.HandoffFailed, event.HandoffCancelled:
 		m.handoffsEnded.WithLabelValues(end).Inc()
-	case daemon.EventHandoffCreated:
+	case event.HandoffCreated:
 		observe(m.assembly, about.AssemblyMS)
-	case daemon.EventPipelineDone, daemon.EventPipelineFailed:
+	case event.PipelineDone, event.PipelineFailed:
 		m.pipelinesEnded.WithLabelValues(end).Inc()
-	case daemon.EventStepDone, daemon.EventStepFailed:
+	case event.StepDone, event.StepFailed:
 		observe(m.steps.WithLabelValues(end), about.DurationMS)
-	case daemon.EventOperatorNotified:
+	case event.OperatorNotified:
 		if !slices.Contains(channels, about.Channel) {
 			about.Channel = otherChannel
 		}

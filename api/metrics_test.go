@@ -21,6 +21,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
@@ -70,8 +71,8 @@ func (h *fixture) awaitMetrics(want map[string]float64) {
 	})
 }
 
-func event(typ daemon.EventType, host, payload string) *daemon.Event {
-	return &daemon.Event{Type: typ, Host: host, Payload: json.RawMessage(payload)}
+func eventOf(typ event.Type, host, payload string) *event.Event {
+	return &event.Event{Type: typ, Host: host, Payload: json.RawMessage(payload)}
 }
 
 func TestMetricsAreClean(t *testing.T) {
@@ -123,21 +124,21 @@ func TestMetricsAreClean(t *testing.T) {
 func TestMetricsCount(t *testing.T) {
 	t.Parallel()
 	h := build(t, func(s *Server) { // events from before the daemon's start are not counted
-		check(t, s.Daemon.Store.Commit(t.Context(), &daemon.Change{Events: []*daemon.Event{event("agent_ended", "here", "{}")}}))
+		check(t, s.Daemon.Store.Commit(t.Context(), &daemon.Change{Events: []*event.Event{eventOf("agent_ended", "here", "{}")}}))
 	})
 	h.agent(func(a *daemon.Agent) { a.StateAt = time.Now() })
 	h.agent(away)
-	h.commit(&daemon.Change{Events: []*daemon.Event{
-		event("handoff_recorded", "here", `{"from": "verifying", "phase_ms": 20.5}`),
-		event("handoff_completed", "here", `{"from": "briefing", "phase_ms": 700, "mode": "generate", "total_ms": 61000}`),
-		event("handoff_failed", "here", `{"phase": "briefing", "phase_ms": 4000, "code": "x"}`),
-		event("handoff_cancelled", "here", `{"phase": "requested", "phase_ms": 1}`),
-		event("handoff_failed", "elsewhere", `{"phase": "briefing", "phase_ms": 4000}`),
-		event("handoff_recorded", "here", `{"from": "made up", "phase_ms": 1, "mode": "made up", "total_ms": 1}`),
-		event("handoff_created", "here", `{"assembly_ms": 40}`),
-		event("step_done", "here", `{"duration_ms": 90000}`), event("step_failed", "here", `{}`),
-		event("pipeline_failed", "here", `"text"`), event("agent_ended", "here", `{}`),
-		event("operator_notified", "here", `{"channel": "log"}`), event("operator_notified", "here", `{"channel": "made up"}`),
+	h.commit(&daemon.Change{Events: []*event.Event{
+		eventOf("handoff_recorded", "here", `{"from": "verifying", "phase_ms": 20.5}`),
+		eventOf("handoff_completed", "here", `{"from": "briefing", "phase_ms": 700, "mode": "generate", "total_ms": 61000}`),
+		eventOf("handoff_failed", "here", `{"phase": "briefing", "phase_ms": 4000, "code": "x"}`),
+		eventOf("handoff_cancelled", "here", `{"phase": "requested", "phase_ms": 1}`),
+		eventOf("handoff_failed", "elsewhere", `{"phase": "briefing", "phase_ms": 4000}`),
+		eventOf("handoff_recorded", "here", `{"from": "made up", "phase_ms": 1, "mode": "made up", "total_ms": 1}`),
+		eventOf("handoff_created", "here", `{"assembly_ms": 40}`),
+		eventOf("step_done", "here", `{"duration_ms": 90000}`), eventOf("step_failed", "here", `{}`),
+		eventOf("pipeline_failed", "here", `"text"`), eventOf("agent_ended", "here", `{}`),
+		eventOf("operator_notified", "here", `{"channel": "log"}`), eventOf("operator_notified", "here", `{"channel": "made up"}`),
 	}})
 	hook := h.hookDoor().with(hookKeyHeader, "k1")
 	for range 2 {
@@ -209,7 +210,7 @@ func (l *flawedLog) Subscribe() (<-chan *daemon.Published, func()) {
 	return flawed, stop
 }
 
-func (l *flawedLog) Events(ctx context.Context, f daemon.EventFilter) ([]daemon.Event, error) {
+func (l *flawedLog) Events(ctx context.Context, f daemon.EventFilter) ([]event.Event, error) {
 	if l.read++; l.read%2 == 1 {
 		return nil, errors.New("away")
 	}
@@ -235,7 +236,7 @@ func TestMetricsOfWhoFallsBehind(t *testing.T) {
 	}
 	c := &daemon.Change{}
 	for range n - 13 {
-		c.Events = append(c.Events, event("agent_ended", "here", "{}"))
+		c.Events = append(c.Events, eventOf("agent_ended", "here", "{}"))
 	}
 	h.commit(c)
 	tmuxtest.Eventually(t, "all are counted", func() bool { return testutil.ToFloat64(m.agentsEnded) >= n })

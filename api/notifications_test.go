@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/tell"
 )
 
 func TestPreferences(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
 	const path = "/api/notifications/preferences"
-	wants := func(name string, got daemon.NotificationPreferences, waiting, completed, set bool) {
+	wants := func(name string, got tell.Preferences, waiting, completed, set bool) {
 		t.Helper()
 		if !got.Errors || got.Waiting != waiting || got.Completed != completed || got.Desktop || (got.UpdatedAt != nil) != set {
 			t.Errorf("%s: %+v, want waiting %t, completed %t, set %t", name, got, waiting, completed, set)

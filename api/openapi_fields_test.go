@@ -12,6 +12,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/tell"
 )
 
 // answered are the types of the answers, by the names of their schemas.
@@ -20,9 +22,9 @@ var answered = map[string]any{
 	"Peers": daemon.Peers{}, "Peer": daemon.Peer{}, "PeerDelivery": PeerDelivery{},
 	"Initiated": Initiated{}, "Handoff": daemon.Handoff{}, "Structured": daemon.Structured{}, "Attention": daemon.Attention{}, "Transition": daemon.Transition{},
 	"Persona": Persona{}, "FullPersona": FullPersona{}, "Pipeline": daemon.Pipeline{}, "Step": daemon.Step{},
-	"StepHandoff": daemon.StepHandoff{}, "Template": Template{}, "Event": daemon.Event{}, "DashboardLink": DashboardLink{},
+	"StepHandoff": daemon.StepHandoff{}, "Template": Template{}, "Event": event.Event{}, "DashboardLink": DashboardLink{},
 	"Login": Login{}, "Hello": Hello{},
-	"NotificationPreferences": daemon.NotificationPreferences{}, "PruneReport": daemon.PruneReport{}, "TestedNotification": daemon.TestedNotification{},
+	"NotificationPreferences": tell.Preferences{}, "PruneReport": daemon.PruneReport{}, "TestedNotification": daemon.TestedNotification{},
 }
 
 // asked are the types of the requests' bodies, by the names of their schemas.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/personas"
 )
 
@@ -229,7 +230,7 @@ func TestOldPeerMessagesDoNotCount(t *testing.T) {
 	mine, other := c.playing("mine", nil), c.playing("other", nil)
 	for i, ago := range slices.Concat(slices.Repeat([]time.Duration{11 * time.Minute}, 30), slices.Repeat([]time.Duration{9 * time.Minute}, 19)) {
 		payload := json.RawMessage(fmt.Sprintf(`{"to_agent_id": %d, "delivery_id": %d}`, other.ID, 100_000+i))
-		c.commit(&daemon.Change{Events: []*daemon.Event{{Type: "agent_messaged", Host: "here", AgentID: &mine.ID, Payload: payload, At: time.Now().Add(-ago)}}})
+		c.commit(&daemon.Change{Events: []*event.Event{{Type: "agent_messaged", Host: "here", AgentID: &mine.ID, Payload: payload, At: time.Now().Add(-ago)}}})
 	}
 	send := func() error {
 		_, err := c.as("mine").SendToPeer(t.Context(), mine.ID, fmt.Sprint(other.ID), "hello")

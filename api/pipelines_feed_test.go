@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 func TestFeedOfAPipeline(t *testing.T) {
@@ -18,13 +19,13 @@ func TestFeedOfAPipeline(t *testing.T) {
 	run, other := h.pipeline(nil), h.pipeline(nil)
 	a := h.agent(away)
 	begin := must(h.store.LastEventID(ctx))(t)
-	log := func(typ daemon.EventType, pipeline *daemon.Pipeline, agent *int64) int64 {
+	log := func(typ event.Type, pipeline *daemon.Pipeline, agent *int64) int64 {
 		t.Helper()
-		e := &daemon.Event{Type: typ, Host: "here", AgentID: agent, Payload: json.RawMessage(`{}`)}
+		e := &event.Event{Type: typ, Host: "here", AgentID: agent, Payload: json.RawMessage(`{}`)}
 		if pipeline != nil {
 			e.PipelineID, e.StepID = &pipeline.ID, &pipeline.Steps[0].ID
 		}
-		h.commit(&daemon.Change{Events: []*daemon.Event{e}})
+		h.commit(&daemon.Change{Events: []*event.Event{e}})
 		return e.ID
 	}
 	both := func() (of, typed, agents int64) { // appends two events of the pipeline, one of them of the type and one of the agent
@@ -61,7 +62,7 @@ func TestFeedOfAPipeline(t *testing.T) {
 	var followed []int64
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	err := h.client.FollowPipeline(ctx, other.ID, begin, []string{"step_done", "pipeline_failed"}, func(e daemon.Event) error {
+	err := h.client.FollowPipeline(ctx, other.ID, begin, []string{"step_done", "pipeline_failed"}, func(e event.Event) error {
 		if e.PipelineID == nil || *e.PipelineID != other.ID || e.StepID == nil {
 			t.Errorf("followed pipeline %d and got %+v", other.ID, e)
 		}
@@ -75,7 +76,7 @@ func TestFeedOfAPipeline(t *testing.T) {
 	}
 }
 
-func eventIDs(events []daemon.Event) (ids []int64) {
+func eventIDs(events []event.Event) (ids []int64) {
 	for _, e := range events {
 		ids = append(ids, e.ID)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // TestPrune: a dry run counts the rows and deletes nothing. The request without it deletes them.
@@ -14,7 +15,7 @@ func TestPrune(t *testing.T) {
 		s.Daemon.Settings.Log.MaxAge, s.Daemon.Settings.History.MaxAge = time.Hour, 24*time.Hour
 	})
 	old := time.Now().Add(-48 * time.Hour).UTC()
-	h.commit(&daemon.Change{Events: []*daemon.Event{{Type: "agent_idle", Host: "here", At: old}}})
+	h.commit(&daemon.Change{Events: []*event.Event{{Type: "agent_idle", Host: "here", At: old}}})
 	ended := h.agent(func(a *daemon.Agent) { a.State, a.EndedAt = daemon.Ended, &old })
 	want := daemon.PruneReport{Events: 1, Agents: 1}
 	for range 2 {

@@ -149,23 +149,6 @@ func (a *Agent) Died() bool {
 	return reason == "process_gone" || (reason == "other" || reason == "tmux_server_gone") && a.Managed || strings.HasPrefix(reason, notStarted)
 }
 
-// EndWords say for people how an agent has ended, by its end_reason; what the agent says itself stays as it is.
-func EndWords(reason string) string {
-	switch reason {
-	case "prompt_input_exit":
-		return "exited by /exit"
-	case "process_gone":
-		return "its process is gone"
-	case "tmux_server_gone":
-		return "its tmux server is gone"
-	case "logout":
-		return "logged out"
-	case "other":
-		return "ended by a signal or its terminal"
-	}
-	return reason
-}
-
 // HasPane reports whether the agent can be typed to.
 func (a *Agent) HasPane() bool { return a.Pane != nil && *a.Pane != "" }
 

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -41,7 +43,7 @@ func (d *Daemon) reap(ctx context.Context, a *Agent) error {
 	if err := d.commit(ctx, c); err != nil {
 		return fmt.Errorf("agent %d: end: %w", a.ID, err)
 	}
-	d.Log.Info("agent ended", "agent_id", a.ID, "reason", withoutScreen(*a.EndReason))
+	d.Log.Info("agent ended", "agent_id", a.ID, "reason", words.Log(*a.EndReason))
 	d.cleanUp(ctx, a)
 	d.wakeKin(a)
 	return nil
@@ -49,7 +51,7 @@ func (d *Daemon) reap(ctx context.Context, a *Agent) error {
 
 // endOf finds out why an agent has ended, and makes the event. It is an alert unless the end was asked for, or a
 // person has ended what they had started.
-func (d *Daemon) endOf(ctx context.Context, a *Agent) (*Event, error) {
+func (d *Daemon) endOf(ctx context.Context, a *Agent) (*event.Event, error) {
 	asked := a.EndHint != "" && a.EndHint != "other" || a.StopAskedAt != nil
 	reason := cmp.Or(a.EndHint, "process_gone")
 	payload := map[string]any{"asked": a.StopAskedAt != nil}
@@ -63,7 +65,7 @@ func (d *Daemon) endOf(ctx context.Context, a *Agent) (*Event, error) {
 			}
 		}
 	}
-	e := d.event(EventAgentEnded, &a.ID, nil, nil)
+	e := d.event(event.AgentEnded, &a.ID, nil, nil)
 	if told {
 		cause, hint := reason, fmt.Sprintf("open its session again with `understudy agent resume %d`", a.ID)
 		if a.EndCause == "" {
@@ -81,7 +83,7 @@ func (d *Daemon) endOf(ctx context.Context, a *Agent) (*Event, error) {
 		e.Alert, e.Cause = true, a.EndCause
 	}
 	a.EndReason, payload["reason"] = &reason, reason
-	e.Payload = mustJSON(payload)
+	e.Payload = event.Payload(payload)
 	return e, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/personas"
 	"github.com/understudyd/understudy/tmux"
@@ -38,7 +39,7 @@ func (d *Daemon) CreateAgent(ctx context.Context, in NewAgent) (Agent, error) {
 		return Agent{}, err
 	}
 	a.TmuxSession = tmuxSession(a.Name, a.ID)
-	c := &Change{NewAgent: a, Events: []*Event{d.event(EventAgentCreated, &a.ID, nil, map[string]any{
+	c := &Change{NewAgent: a, Events: []*event.Event{d.event(event.AgentCreated, &a.ID, nil, map[string]any{
 		"persona": a.Persona, "generation": a.Generation, "name": a.Name,
 	})}}
 	if in.Prompt != "" {
@@ -233,7 +234,7 @@ func (d *Daemon) AssignPersona(ctx context.Context, id int64, slug string) (Agen
 			return err
 		}
 		a.Persona = &slug
-		c.Events = []*Event{d.event(EventAgentPersonaAssigned, &a.ID, nil, map[string]any{"persona": slug})}
+		c.Events = []*event.Event{d.event(event.AgentPersonaAssigned, &a.ID, nil, map[string]any{"persona": slug})}
 		if !a.HasPane() {
 			return nil
 		}
@@ -262,7 +263,7 @@ func (d *Daemon) StopAgent(ctx context.Context, id int64, force bool) (Agent, er
 	return d.updateAgent(ctx, id, func(a *Agent, c *Change) error {
 		now := d.now()
 		c.DropQueued, c.DropEvidence = id, "the agent was asked to stop"
-		c.Events = []*Event{d.event(EventAgentStopRequested, &a.ID, nil, map[string]any{"force": force})}
+		c.Events = []*event.Event{d.event(event.AgentStopRequested, &a.ID, nil, map[string]any{"force": force})}
 		if a.StopAskedAt == nil || a.StopStage == StopFailed {
 			a.StopAskedAt, a.StopStage, a.StopStageAt = &now, StopNone, nil
 		}
@@ -300,7 +301,7 @@ func (d *Daemon) ResumeAgent(ctx context.Context, id int64) (Agent, error) {
 	a.Resume = *old.SessionID
 	a.PipelineID, a.StepID = nil, nil // a step goes on by its run's resume, not by a person's look at an old session
 	// The old row is written, too: of two that resume it at once, one is second.
-	c := &Change{NewAgent: a, Agents: []*Agent{&old}, Events: []*Event{d.event(EventAgentCreated, &a.ID, nil, map[string]any{
+	c := &Change{NewAgent: a, Agents: []*Agent{&old}, Events: []*event.Event{d.event(event.AgentCreated, &a.ID, nil, map[string]any{
 		"persona": a.Persona, "previous_agent_id": a.PreviousAgentID, "generation": a.Generation, "name": a.Name, "resume": a.Resume,
 	})}}
 	err = d.commit(ctx, c)

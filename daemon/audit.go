@@ -3,6 +3,8 @@ package daemon
 import (
 	"context"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // AuditFilter narrows the log as people look at it, from its newest event back; zero values do not.
@@ -22,6 +24,6 @@ type AuditFilter struct {
 }
 
 // Audit returns events, the newest first. A search that takes too long is an [Error].
-func (d *Daemon) Audit(ctx context.Context, f AuditFilter) ([]Event, error) {
+func (d *Daemon) Audit(ctx context.Context, f AuditFilter) ([]event.Event, error) {
 	return d.Store.Audit(ctx, f)
 }

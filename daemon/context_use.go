@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/transcript"
 	"github.com/understudyd/understudy/daemon/words"
 )
@@ -99,7 +100,7 @@ func (d *Daemon) setContext(ctx context.Context, a *Agent, tokens int64, limit *
 	if use.Tier != was.Tier {
 		c.Events = append(c.Events, d.tierEvent(a, was.Tier))
 	}
-	var unknown []*Event
+	var unknown []*event.Event
 	if use.Percent == nil {
 		unknown = d.unknownContext(a, "the size of its context window is not known")
 		c.Events = append(c.Events, unknown...)
@@ -112,7 +113,7 @@ func (d *Daemon) setContext(ctx context.Context, a *Agent, tokens int64, limit *
 }
 
 // unknownContext tells the operator, once for an agent, why it is not handed over by itself.
-func (d *Daemon) unknownContext(a *Agent, why string) []*Event {
+func (d *Daemon) unknownContext(a *Agent, why string) []*event.Event {
 	if !d.Settings.Handoff.Auto.Enabled || a.Persona == nil {
 		return nil
 	}
@@ -121,11 +122,11 @@ func (d *Daemon) unknownContext(a *Agent, why string) []*Event {
 	if told {
 		return nil
 	}
-	e := d.event(EventAgentContextUnknown, &a.ID, nil, map[string]any{"message": fmt.Sprintf(
+	e := d.event(event.AgentContextUnknown, &a.ID, nil, map[string]any{"message": fmt.Sprintf(
 		"Agent %d (%s) is not handed over by itself, for %s: keep an eye on it, or start it with `understudy agent start`, whose status line tells.",
 		a.ID, a.Name, why)})
 	e.Alert = true
-	return []*Event{e}
+	return []*event.Event{e}
 }
 
 // tier is how far a window is filled, in the operator's terms.
@@ -141,13 +142,13 @@ func (d *Daemon) tier(percent float64) Tier {
 
 // tierEvent tells of a new tier. Where nothing will happen by itself the operator is told of a high
 // one, who then need not watch a meter.
-func (d *Daemon) tierEvent(a *Agent, was Tier) *Event {
+func (d *Daemon) tierEvent(a *Agent, was Tier) *event.Event {
 	use := a.Context
 	payload := map[string]any{"tier": use.Tier, "was": was, "tokens": use.Tokens, "limit": use.Limit, "percent": use.Percent}
-	e := d.event(EventAgentContext, &a.ID, nil, payload)
+	e := d.event(event.AgentContext, &a.ID, nil, payload)
 	if use.Tier == TierHigh && a.Persona != nil && !d.Settings.Handoff.Auto.Enabled {
 		payload["message"] = fmt.Sprintf("Agent %d (%s) has used %s of its context: hand it over with `understudy handoff %d`.", a.ID, a.Name, words.Percent(*use.Percent), a.ID)
-		e.Payload, e.Alert = mustJSON(payload), true
+		e.Payload, e.Alert = event.Payload(payload), true
 	}
 	return e
 }
@@ -258,7 +259,7 @@ func (d *Daemon) notHandedOver(ctx context.Context, a *Agent, why *Error) error 
 	a.AutoAskedAt = &now
 	c := Change{Agents: []*Agent{a}}
 	if why.Code != errHandoffOpen.Code {
-		e := d.event(EventAgentHandoffRefused, &a.ID, nil, map[string]any{"code": why.Code, "message": fmt.Sprintf(
+		e := d.event(event.AgentHandoffRefused, &a.ID, nil, map[string]any{"code": why.Code, "message": fmt.Sprintf(
 			"Agent %d (%s) is about to run out of context and could not be handed over: %s; do it with `understudy handoff %d` when that is put right.",
 			a.ID, a.Name, words.TrimDot(why.Message), a.ID)})
 		e.Alert = true

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon/lane"
+	"github.com/understudyd/understudy/daemon/presence"
+	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
@@ -123,7 +125,7 @@ type Config struct {
 	Templates *personas.Templates
 	// Terminal returns the tmux server at a socket: our own, or one of a person's.
 	Terminal func(socket string) (Terminal, error)
-	Notifier Notifier
+	Notifier tell.Notifier
 	// Processes are those of the machine; nil: as the system tells of them.
 	Processes Processes
 	// Registry reads an entry of the registry that the agents' runtime keeps; nil: the file at path.
@@ -157,7 +159,7 @@ type Daemon struct {
 	hub   *hub
 	spool *hooks.Spool
 	alarm chan struct{} // the teller has something to do
-	tells *teller       // works in Run alone
+	tells *tell.Teller  // works in Run alone
 
 	paneLooks  chan struct{} // has one for each hook that looks for its pane
 	assemblies chan struct{} // has one for each that runs
@@ -175,7 +177,7 @@ type Daemon struct {
 	paused    pause
 	spoolTold bool      // the operator knows that the spool can't be read
 	began     time.Time // of the run
-	presence  presence
+	presence  presence.Presence
 	told      map[toldHook]hookRun // hooks that came, see isTwin
 	refused   map[string]bool      // what the operator was told of once, see first
 	failing   map[int64]int        // errors of a lane, one after the other, by the lane's key
@@ -250,13 +252,13 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.memories.beginRun()
 	d.mu.Lock()
 	d.began = d.now()
-	d.presence.begin(d.began)
+	d.presence.Begin(d.began)
 	d.paused.on = false
 	d.mu.Unlock()
 	var wg sync.WaitGroup
 	wg.Go(func() { d.lanes.Run(ctx) })
 	wg.Go(func() { d.hub.run(WithCaller(ctx, "hub")) })
-	wg.Go(func() { d.tells.run(WithCaller(ctx, "teller"), d.alarm) })
+	wg.Go(func() { d.tells.Run(WithCaller(ctx, "teller"), d.alarm) })
 	wg.Go(func() { d.runRetention(WithCaller(ctx, "retention")) })
 	d.takeUp(WithCaller(ctx, "start"))
 	d.runSweep(ctx)

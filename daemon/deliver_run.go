@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -285,15 +286,15 @@ func (d *Daemon) saveDelivery(ctx context.Context, a *Agent, dl *Delivery, quiet
 		c.Agents = []*Agent{a}
 	}
 	if !quiet && dl.Verdict != nil {
-		e := d.event(eventOf("delivery", *dl.Verdict), &dl.AgentID, dl.HandoffID, deliveryPayload(dl)).of(a)
+		e := d.event(event.Of("delivery", *dl.Verdict), &dl.AgentID, dl.HandoffID, deliveryPayload(dl)).For(a.PipelineID, a.StepID)
 		// A handoff that depends on it raises its own alert.
 		e.Alert = *dl.Verdict != Submitted && dl.HandoffID == nil && dl.Kind != KindExit
 		c.Events = append(c.Events, e)
 		if dl.Kind == KindSkill && dl.has(Submitted) && a.SkillInjectedAt == nil {
 			a.SkillInjectedAt = dl.DecidedAt
 			c.Agents = []*Agent{a}
-			c.Events = append(c.Events, d.event(EventAgentSkillInjected, &a.ID, dl.HandoffID,
-				map[string]any{"persona": a.PersonaSlug(), "by": "prompt"}).of(a))
+			c.Events = append(c.Events, d.event(event.AgentSkillInjected, &a.ID, dl.HandoffID,
+				map[string]any{"persona": a.PersonaSlug(), "by": "prompt"}).For(a.PipelineID, a.StepID))
 		}
 		if dl.Kind == KindInstruction && dl.has(Submitted) {
 			runs, err := d.inTurnOf(ctx, a, dl)

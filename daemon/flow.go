@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // handoffRun is one look at one handoff: the rows as read, and what a step may use. Steps read
@@ -66,10 +68,10 @@ func (r *handoffRun) move(out outcome) error {
 	payload := map[string]any{
 		"from": from, "phase_ms": spent, "cause": out.cause, "persona": h.Persona, "successor_id": h.SuccessorID, "file_path": h.FilePath,
 	}
-	e := r.d.event(eventOf("handoff", out.next), &h.AgentID, &h.ID, payload)
+	e := r.d.event(event.Of("handoff", out.next), &h.AgentID, &h.ID, payload)
 	if out.next == Completed {
 		payload["message"], payload["mode"], payload["total_ms"] = h.completedWords(), h.Mode, h.Metrics.TotalMS
-		e.Payload, e.Notice = mustJSON(payload), NoticeCompleted
+		e.Payload, e.Notice = event.Payload(payload), event.NoticeCompleted
 	}
 	c.Events = append(c.Events, e)
 	if err := r.commit(&c); err != nil {
@@ -92,7 +94,7 @@ func (r *handoffRun) end(to Phase, out outcome) error {
 	h.Error, h.CompletedAt = out.fail, &r.now
 	c := out.with
 	c.Move = &Move{Handoff: h, From: from, Cause: string(out.fail.Code)}
-	e := r.d.event(EventHandoffFailed, &h.AgentID, &h.ID, map[string]any{
+	e := r.d.event(event.HandoffFailed, &h.AgentID, &h.ID, map[string]any{
 		"phase": out.fail.Phase, "phase_ms": spent, "code": out.fail.Code, "message": out.fail.sentence(), "persona": h.Persona,
 	})
 	e.Alert, e.Cause = true, r.endCause(from)
@@ -136,7 +138,7 @@ func (r *handoffRun) stay(out outcome) (moved bool, again time.Duration, err err
 	}
 	c := out.with
 	if out.note != h.Note && out.note != "" {
-		e := r.d.event(EventHandoffWaiting, &h.AgentID, &h.ID, map[string]any{"phase": h.Phase, "message": r.waitingWords(out)})
+		e := r.d.event(event.HandoffWaiting, &h.AgentID, &h.ID, map[string]any{"phase": h.Phase, "message": r.waitingWords(out)})
 		e.Alert = out.alert
 		c.Events = append(c.Events, e)
 	}
@@ -152,7 +154,7 @@ func (r *handoffRun) stay(out outcome) (moved bool, again time.Duration, err err
 func (r *handoffRun) commit(c *Change) error {
 	for _, e := range c.Events {
 		if e.PipelineID == nil {
-			e.of(r.agent)
+			e.For(r.agent.PipelineID, r.agent.StepID)
 		}
 	}
 	err := r.d.commit(r.ctx, c)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/data"
 )
@@ -246,7 +247,7 @@ func (r *handoffRun) toSpawning(cause string) outcome {
 	if r.agent.StepID != nil {
 		c.write(r.agent)
 	}
-	c.Events = []*Event{r.d.event(EventAgentCreated, &next.ID, &r.h.ID, map[string]any{
+	c.Events = []*event.Event{r.d.event(event.AgentCreated, &next.ID, &r.h.ID, map[string]any{
 		"persona": next.Persona, "previous_agent_id": next.PreviousAgentID, "generation": next.Generation, "name": next.Name,
 	})}
 	return moveTo(Spawning, cause, c)

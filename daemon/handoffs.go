@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/transcript"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/personas"
@@ -98,9 +99,9 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in HandoffRe
 	if err != nil {
 		return nil, err
 	}
-	c := Change{NewHandoff: h, Events: []*Event{d.event(EventHandoffStarted, &agentID, &h.ID, map[string]any{
+	c := Change{NewHandoff: h, Events: []*event.Event{d.event(event.HandoffStarted, &agentID, &h.ID, map[string]any{
 		"reason": h.Reason, "mode": h.Mode, "persona": h.Persona, "ref": h.Ref, "file_path": h.FilePath,
-	}).of(&a)}}
+	}).For(a.PipelineID, a.StepID)}}
 	if in.auto {
 		a.AutoAskedAt = &h.CreatedAt
 	}
@@ -313,7 +314,7 @@ func (d *Daemon) cancelling(ctx context.Context, h *Handoff, now time.Time) (*Ch
 	h.CompletedAt = &now
 	h.Error = &Failure{Phase: from, Code: CodeCancelled, Message: "Handoff cancelled"}
 	c.Move = &Move{Handoff: h, From: from, Cause: "cancelled"}
-	c.Events = []*Event{d.event(EventHandoffCancelled, &h.AgentID, &h.ID, map[string]any{"phase": from, "phase_ms": spent, "persona": h.Persona})}
+	c.Events = []*event.Event{d.event(event.HandoffCancelled, &h.AgentID, &h.ID, map[string]any{"phase": from, "phase_ms": spent, "persona": h.Persona})}
 	return c, nil
 }
 
@@ -365,7 +366,7 @@ func (d *Daemon) ContextFile(ctx context.Context, id int64) ([]byte, error) {
 }
 
 // Events reads the log.
-func (d *Daemon) Events(ctx context.Context, f EventFilter) ([]Event, error) {
+func (d *Daemon) Events(ctx context.Context, f EventFilter) ([]event.Event, error) {
 	return d.Store.Events(ctx, f)
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
@@ -29,26 +30,26 @@ func (d *Daemon) Hook(ctx context.Context, env hooks.Envelope, from *tmux.Peer) 
 }
 
 // warn tells the operator of something that belongs to no agent.
-func (d *Daemon) warn(typ EventType, message string) {
+func (d *Daemon) warn(typ event.Type, message string) {
 	if err := d.storeWarning(typ, message); err != nil {
 		d.Log.Error("event not stored", "type", typ, "message", message, "error", err)
 	}
 }
 
-func (d *Daemon) storeWarning(typ EventType, message string) error {
+func (d *Daemon) storeWarning(typ event.Type, message string) error {
 	e := d.event(typ, nil, nil, map[string]any{"message": message})
 	e.Alert = true
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	return d.commit(ctx, &Change{Events: []*Event{e}})
+	return d.commit(ctx, &Change{Events: []*event.Event{e}})
 }
 
 // refuse answers a hook whose body can't be understood. The first of its kind is told to the
 // operator: a newer runtime may send all of them so.
-func (d *Daemon) refuse(event string, err error) *Error {
-	if d.first("refused " + event) {
-		d.warn(EventHookRefused, fmt.Sprintf("A %s hook was refused (%s): agents' states may be wrong; see with `understudy --version` whether there is a newer one.",
-			words.FirstLine(event, 64), words.TrimDot(words.FirstLine(err.Error(), 200))))
+func (d *Daemon) refuse(hook string, err error) *Error {
+	if d.first("refused " + hook) {
+		d.warn(event.HookRefused, fmt.Sprintf("A %s hook was refused (%s): agents' states may be wrong; see with `understudy --version` whether there is a newer one.",
+			words.FirstLine(hook, 64), words.TrimDot(words.FirstLine(err.Error(), 200))))
 	}
 	return &Error{Kind: KindInvalid, Code: CodeBadHook, Message: "The hook was refused: " + err.Error()}
 }

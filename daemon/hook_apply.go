@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
@@ -144,7 +145,7 @@ func (h *hookStep) register() {
 	}
 	h.out.Applied = true
 	h.out.Change.NewAgent = a
-	h.event(EventAgentRegistered, map[string]any{"by": "hook", "pane": a.Pane, "session_id": a.SessionID}, a)
+	h.event(event.AgentRegistered, map[string]any{"by": "hook", "pane": a.Pane, "session_id": a.SessionID}, a)
 }
 
 // apply is what each hook does to an agent that is alive. Each names the transcript: the SessionStart may be lost, and
@@ -190,7 +191,7 @@ func (h *hookStep) sessionStart() {
 		a.Context, a.ContextStart = nil, nil // a fresh window: what was measured is of the one before
 	}
 	if changed {
-		h.event(EventAgentSessionChanged, map[string]any{"session_id": h.p.SessionID, "source": h.p.Source}, a)
+		h.event(event.AgentSessionChanged, map[string]any{"session_id": h.p.SessionID, "source": h.p.Source}, a)
 	}
 	now := h.d.now()
 	if a.asksFirst() {
@@ -205,13 +206,13 @@ func (h *hookStep) sessionStart() {
 		if h.proc.PID != 0 && (h.in.PID != a.PID || a.PIDStart == 0) {
 			a.PID, a.PIDStart = h.proc.PID, h.proc.Start
 		}
-		h.event(EventAgentRegistered, map[string]any{"by": "launch", "pane": a.Pane, "session_id": a.SessionID}, a)
+		h.event(event.AgentRegistered, map[string]any{"by": "launch", "pane": a.Pane, "session_id": a.SessionID}, a)
 	}
 	// The skill is part of the system prompt that the runtime was launched with: it is in place
 	// once this hook is answered.
 	if first && a.Managed && a.Persona != nil && a.SkillInjectedAt == nil {
 		a.SkillInjectedAt = &now
-		h.event(EventAgentSkillInjected, map[string]any{"persona": *a.Persona, "by": "system prompt"}, a)
+		h.event(event.AgentSkillInjected, map[string]any{"persona": *a.Persona, "by": "system prompt"}, a)
 	}
 }
 
@@ -244,14 +245,14 @@ func (h *hookStep) promptSubmitted() {
 func (h *hookStep) confirm(dl *Delivery, evidence string, queued bool) {
 	dl.decide(Submitted, evidence, h.d.now())
 	h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
-	e := h.d.event(EventDeliverySubmitted, &h.tx.Agent.ID, dl.HandoffID, deliveryPayload(dl)).of(h.tx.Agent)
+	e := h.d.event(event.DeliverySubmitted, &h.tx.Agent.ID, dl.HandoffID, deliveryPayload(dl)).For(h.tx.Agent.PipelineID, h.tx.Agent.StepID)
 	h.out.Change.Events = append(h.out.Change.Events, e)
 	if dl.Kind == KindInstruction {
 		h.tx.Agent.takeInstruction()
 	}
 	if dl.Kind == KindSkill && h.tx.Agent.SkillInjectedAt == nil {
 		h.tx.Agent.SkillInjectedAt = dl.DecidedAt
-		h.event(EventAgentSkillInjected, map[string]any{"persona": h.tx.Agent.PersonaSlug(), "by": "prompt"}, h.tx.Agent)
+		h.event(event.AgentSkillInjected, map[string]any{"persona": h.tx.Agent.PersonaSlug(), "by": "prompt"}, h.tx.Agent)
 	}
 	if hf := h.tx.Handoff; hf != nil && hf.DeliveryID != nil && *hf.DeliveryID == dl.ID {
 		hf.takenIn(h.p.PromptID, queued)
@@ -342,9 +343,9 @@ func (h *hookStep) block(hf *Handoff) {
 		dl.State, dl.HookKey, dl.TypedAt, dl.AfterHook, dl.Attempts = DeliveryAnswered, h.in.Key, &now, h.tx.HookID, 1
 		dl.Evidence = fmt.Sprintf("answer to the Stop, hook %d", h.tx.HookID)
 		h.out.Change.Deliveries = append(h.out.Change.Deliveries, dl)
-		h.event(EventDeliveryAnswered, deliveryPayload(dl), h.tx.Agent)
+		h.event(event.DeliveryAnswered, deliveryPayload(dl), h.tx.Agent)
 		h.tx.Agent.takeInstruction()
-		h.out.Output = mustJSON(map[string]string{"decision": "block", "reason": dl.Text})
+		h.out.Output = event.Payload(map[string]string{"decision": "block", "reason": dl.Text})
 		h.setState(Working)
 		return
 	}
@@ -355,12 +356,12 @@ func (h *hookStep) touchHandoff() {
 	h.out.Change.Move = &Move{Handoff: h.tx.Handoff, From: h.tx.Handoff.Phase}
 }
 
-func (h *hookStep) event(typ EventType, payload map[string]any, a *Agent) {
+func (h *hookStep) event(typ event.Type, payload map[string]any, a *Agent) {
 	var handoff *int64
 	if h.tx.Handoff != nil {
 		handoff = &h.tx.Handoff.ID
 	}
-	h.out.Change.Events = append(h.out.Change.Events, h.d.event(typ, &a.ID, handoff, payload).of(a))
+	h.out.Change.Events = append(h.out.Change.Events, h.d.event(typ, &a.ID, handoff, payload).For(a.PipelineID, a.StepID))
 }
 
 // carries reports whether a submitted prompt contains what a delivery typed.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
@@ -69,7 +70,7 @@ func (d *Daemon) answerCommand(ctx context.Context, agentID int64, prompt string
 		}
 		said += "."
 	}
-	return mustJSON(map[string]any{
+	return event.Payload(map[string]any{
 		"decision": "block", "reason": said,
 		"hookSpecificOutput": map[string]any{"hookEventName": hooks.UserPromptSubmit, "suppressOriginalPrompt": true},
 	}), nil
@@ -89,12 +90,12 @@ func (h *hookStep) compacting() {
 	switch {
 	case auto && coming && a.CompactHook == 0 && a.StopAskedAt == nil && !h.in.Replayed:
 		a.CompactHook = h.tx.HookID
-		h.out.Output = mustJSON(map[string]string{"decision": "block", "reason": "understudy hands this work to a successor instead"})
+		h.out.Output = event.Payload(map[string]string{"decision": "block", "reason": "understudy hands this work to a successor instead"})
 		next = fmt.Sprintf("it is handed over at the end of its turn instead, see `understudy agent show %d`", a.ID)
 	case h.tx.Handoff != nil:
 		next = fmt.Sprintf("its handoff %d goes on, see with `understudy handoff show %[1]d` that its document has all of it", h.tx.Handoff.ID)
 	}
-	h.event(EventAgentCompacting, map[string]any{"refused": h.out.Output != nil, "message": fmt.Sprintf(
+	h.event(event.AgentCompacting, map[string]any{"refused": h.out.Output != nil, "message": fmt.Sprintf(
 		"Agent %d (%s) is about to compact its context; %s.", a.ID, a.Name, next)}, a)
 	h.out.Change.Events[len(h.out.Change.Events)-1].Alert = true
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
@@ -135,9 +136,9 @@ func (d *Daemon) paneOf(ctx context.Context, env hooks.Envelope, proc tmux.Proce
 
 // disbelieved tells the operator of a hook that would have made an agent of a process and was not believed.
 // It is told once for each event: who can send one can send many.
-func (d *Daemon) disbelieved(event, why string) {
-	if d.first("disbelieved " + event) {
-		d.warn(EventHookDisbelieved, fmt.Sprintf("A %s hook was not believed (%s): no agent was registered by it; if it is of a session of yours, see docs/operating.md, \"Sessions that are not registered\", else look who sends it.",
-			words.FirstLine(event, 64), words.TrimDot(words.FirstLine(why, 200))))
+func (d *Daemon) disbelieved(hook, why string) {
+	if d.first("disbelieved " + hook) {
+		d.warn(event.HookDisbelieved, fmt.Sprintf("A %s hook was not believed (%s): no agent was registered by it; if it is of a session of yours, see docs/operating.md, \"Sessions that are not registered\", else look who sends it.",
+			words.FirstLine(hook, 64), words.TrimDot(words.FirstLine(why, 200))))
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // hub passes new events on to subscribers. One goroutine reads them from the log, in order, so
@@ -26,7 +28,7 @@ type hub struct {
 // Published is an event as it is passed on, encoded once for all who are sent it. It is shared:
 // nobody changes it.
 type Published struct {
-	Event
+	event.Event
 	JSON []byte // as clients get it
 }
 
@@ -124,7 +126,7 @@ func (h *hub) pump(ctx context.Context) int {
 }
 
 // publish gives each subscriber all of the events before it turns to the next, who is woken once.
-func (h *hub) publish(events []Event) {
+func (h *hub) publish(events []event.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.subs) == 0 {
@@ -139,7 +141,7 @@ func (h *hub) publish(events []Event) {
 	}
 }
 
-func (h *hub) encode(events []Event) []*Published {
+func (h *hub) encode(events []event.Event) []*Published {
 	published := make([]*Published, 0, len(events))
 	for _, e := range events {
 		b, err := json.Marshal(e)

@@ -3,6 +3,8 @@ package daemon
 import (
 	"log/slog"
 	"testing"
+
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // TestSubscriberFallsBehind: one that does not read gets all events up to some, and then its channel's end,
@@ -25,7 +27,7 @@ func TestSubscriberFallsBehind(t *testing.T) {
 	}
 	id := int64(0)
 	for range pages {
-		events := make([]Event, page)
+		events := make([]event.Event, page)
 		for i := range events {
 			events[i].ID = id + int64(i)
 		}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -39,16 +41,16 @@ func (d *Daemon) Interrupt(ctx context.Context, cause error) {
 		in.since = time.Now()
 	}
 	in.on, in.why = true, why
-	tell := !in.told && time.Since(in.since) >= tellInterrupted
-	in.told = in.told || tell
+	overdue := !in.told && time.Since(in.since) >= tellInterrupted
+	in.told = in.told || overdue
 	d.mu.Unlock()
-	if !tell {
+	if !overdue {
 		return
 	}
 	d.Log.Error("nothing is done until this is over", "error", why)
-	ctx, cancel := context.WithTimeoutCause(ctx, notifyWithin, errors.New("notification took too long"))
+	ctx, cancel := context.WithTimeoutCause(ctx, tell.NotifyWithin, errors.New("notification took too long"))
 	defer cancel()
-	if _, err := d.Notifier.Notify(ctx, Notification{Title: "understudy stands still", Message: why.Message + ": see `understudy doctor`.", Urgent: true}); err != nil {
+	if _, err := d.Notifier.Notify(ctx, tell.Notification{Title: "understudy stands still", Message: why.Message + ": see `understudy doctor`.", Urgent: true}); err != nil {
 		d.Log.Warn("operator not told on the desktop", "error", err)
 	}
 }
@@ -81,11 +83,11 @@ func (d *Daemon) Recovered(ctx context.Context) error {
 	case CodeHostWaiting:
 		what = "A session that an earlier daemon had left held this host's lock"
 	}
-	e := d.event(EventDatabaseLost, nil, nil, map[string]any{"since": in.since.UTC(), "message": fmt.Sprintf(
+	e := d.event(event.DatabaseLost, nil, nil, map[string]any{"since": in.since.UTC(), "message": fmt.Sprintf(
 		"%s for %s; nothing was done meanwhile, and everything goes on from where it stood: see `understudy doctor`.",
 		what, words.Took(time.Since(in.since)))})
 	e.Alert = true
-	if err := d.commit(ctx, &Change{Events: []*Event{e}}); err != nil {
+	if err := d.commit(ctx, &Change{Events: []*event.Event{e}}); err != nil {
 		return err
 	}
 	d.mu.Lock()
@@ -103,11 +105,11 @@ func HostWaiting(held string) error {
 
 // RanElsewhere tells the operator that another daemon has run this host before this one.
 func (d *Daemon) RanElsewhere(ctx context.Context, machine, root string) error {
-	e := d.event(EventHostMoved, nil, nil, map[string]any{"machine": machine, "data_root": root, "message": fmt.Sprintf(
+	e := d.event(event.HostMoved, nil, nil, map[string]any{"machine": machine, "data_root": root, "message": fmt.Sprintf(
 		"Another daemon (machine %s, data directory %s) has run host %s before this one, and has taken agents for ended that it did not find: "+
 			"if both are to run, remove `host_id` from one of the data directories. See `understudy agent list --all`.", machine, root, d.Host)})
 	e.Alert = true
-	return d.commit(ctx, &Change{Events: []*Event{e}})
+	return d.commit(ctx, &Change{Events: []*event.Event{e}})
 }
 
 // Ready says why nothing can be done: work is interrupted, the database takes no writes, or tmux does not

@@ -3,12 +3,14 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -20,7 +22,7 @@ func TestInterruptionIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		shown, stored := &desk{began: time.Now()}, &brokenStore{}
+		shown, stored := &board{began: time.Now()}, &brokenStore{}
 		d := New(Config{Host: "h", Store: stored, Log: slog.New(slog.DiscardHandler), Notifier: shown, Data: dir})
 		if err := d.Recovered(t.Context()); err != nil || len(stored.events) != 0 || d.Interrupted() != nil {
 			t.Fatalf("without an interruption: %v, %d events, %v", err, len(stored.events), d.Interrupted())
@@ -78,4 +80,19 @@ func (s *failingOnce) Commit(ctx context.Context, c *Change) error {
 		return errors.New("away again")
 	}
 	return s.brokenStore.Commit(ctx, c)
+}
+
+// board is a notifier that notes what it is given, and when.
+type board struct {
+	began time.Time
+	shown []string
+}
+
+func (b *board) Notify(_ context.Context, n tell.Notification) (string, error) {
+	line := fmt.Sprintf("%s %s", time.Since(b.began), strings.TrimPrefix(n.Title, "understudy: "))
+	if n.Urgent {
+		line += "!"
+	}
+	b.shown = append(b.shown, line)
+	return "desktop", nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/data"
@@ -108,8 +109,8 @@ func (d *Daemon) launched(ctx context.Context, a *Agent, info tmux.PaneInfo) err
 			a.PIDStart = p.Start
 		}
 	}
-	e := d.event(EventAgentStarted, &a.ID, nil, map[string]any{"pane": info.Pane, "session": info.Session, "pid": a.PID})
-	if err := d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*Event{e}}); err != nil {
+	e := d.event(event.AgentStarted, &a.ID, nil, map[string]any{"pane": info.Pane, "session": info.Session, "pid": a.PID})
+	if err := d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*event.Event{e}}); err != nil {
 		return fmt.Errorf("agent %d: pane %s: %w", a.ID, info.Pane, err)
 	}
 	d.wakeKin(a)
@@ -142,10 +143,10 @@ func (d *Daemon) launchFailed(ctx context.Context, a *Agent, cause error) error 
 	now := d.now()
 	reason := notStarted + words.TrimDot(cause.Error())
 	a.State, a.EndedAt, a.EndReason = Ended, &now, &reason
-	e := d.event(EventAgentFailed, &a.ID, nil, map[string]any{"code": CodeStartFailed,
+	e := d.event(event.AgentFailed, &a.ID, nil, map[string]any{"code": CodeStartFailed,
 		"message": fmt.Sprintf("Agent %d (%s) could not be started: %s; put that right and start it anew with `understudy agent start`.", a.ID, a.Name, words.TrimDot(cause.Error()))})
 	e.Alert = a.StopAskedAt == nil // else it is what somebody wanted
-	if err := d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*Event{e}}); err != nil {
+	if err := d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*event.Event{e}}); err != nil {
 		return fmt.Errorf("agent %d: %w", a.ID, err)
 	}
 	d.cleanUp(ctx, a)

@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
@@ -45,11 +46,11 @@ func (d *Daemon) sendMessage(ctx context.Context, id int64, text string, command
 	if err != nil {
 		return Delivery{}, err
 	}
-	c := &Change{NewDeliveries: []*Delivery{dl}, Events: []*Event{d.event(EventDeliveryQueued, &id, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind})}}
+	c := &Change{NewDeliveries: []*Delivery{dl}, Events: []*event.Event{d.event(event.DeliveryQueued, &id, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind})}}
 	c.write(&a) // of this and of what drops its messages one is second: nobody would give it this one, or tell of that
 	if from != nil {
 		c.write(from) // of two that it sends at once the second counts the first
-		c.Events = append(c.Events, d.event(EventAgentMessaged, &from.ID, nil, map[string]any{"to_agent_id": id, "delivery_id": dl.ID}))
+		c.Events = append(c.Events, d.event(event.AgentMessaged, &from.ID, nil, map[string]any{"to_agent_id": id, "delivery_id": dl.ID}))
 	}
 	if err := d.commit(ctx, c); err != nil {
 		return Delivery{}, fmt.Errorf("agent %d: message: %w", id, err)
@@ -111,7 +112,7 @@ func (d *Daemon) Deliveries(ctx context.Context, agentID, before int64, limit in
 // tellDropped tells the operator of the messages that an agent is not given any more. A change that is
 // tried again tells it already.
 func (d *Daemon) tellDropped(ctx context.Context, c *Change) error {
-	if c.DropQueued == 0 || slices.ContainsFunc(c.Events, func(e *Event) bool { return e.Type == EventDeliveryNotSubmitted }) {
+	if c.DropQueued == 0 || slices.ContainsFunc(c.Events, func(e *event.Event) bool { return e.Type == event.DeliveryNotSubmitted }) {
 		return nil
 	}
 	open, err := d.Store.OpenDeliveries(ctx, c.DropQueued)
@@ -128,7 +129,7 @@ func (d *Daemon) tellDropped(ctx context.Context, c *Change) error {
 		if dl.Kind != KindMessage && dl.Kind != KindCommand {
 			continue
 		}
-		e := d.event(EventDeliveryNotSubmitted, &dl.AgentID, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind, "evidence": c.DropEvidence,
+		e := d.event(event.DeliveryNotSubmitted, &dl.AgentID, nil, map[string]any{"delivery_id": dl.ID, "kind": dl.Kind, "evidence": c.DropEvidence,
 			"message": fmt.Sprintf("A message for agent %d was not given to it: %s; if it still matters, send it to who goes on with the work by `understudy agent send`.", dl.AgentID, c.DropEvidence)})
 		e.Alert = true
 		c.Events = append(c.Events, e)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/tmux"
@@ -138,12 +139,12 @@ func (d *Daemon) overdue(ctx context.Context, a *Agent) (bool, time.Duration, er
 	}
 	a.Note = fmt.Sprintf("it did not register within %s%s", limit, d.shows(ctx, a))
 	if a.asksFirst() {
-		a.Note = fmt.Sprintf("nobody has answered the dialog in its pane for %s: %s", limit, quote(a.WaitsFor))
+		a.Note = fmt.Sprintf("nobody has answered the dialog in its pane for %s: %s", limit, words.Quote(a.WaitsFor))
 	}
-	e := d.event(EventAgentFailed, &a.ID, nil, map[string]any{"code": CodeRegistrationTimeout,
+	e := d.event(event.AgentFailed, &a.ID, nil, map[string]any{"code": CodeRegistrationTimeout,
 		"message": fmt.Sprintf("Agent %d: %s; look at it with `understudy agent attach %d`.", a.ID, a.Note, a.ID)})
 	e.Alert = true
-	return true, 0, d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*Event{e}})
+	return true, 0, d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*event.Event{e}})
 }
 
 func (r *handoffRun) awaitRegistration() outcome {

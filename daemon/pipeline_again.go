@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/hooks"
 )
@@ -95,8 +96,8 @@ func (r *pipelineRun) queueStepPrompt(a *Agent, text string) runOutcome {
 	a.FirstPromptID = &id
 	dl := &Delivery{ID: id, AgentID: a.ID, Kind: KindMessage, Text: text, State: DeliveryQueued, CreatedAt: r.now,
 		Evidence: "the runtime did not take the prompt of its command line"}
-	e := r.d.event(EventDeliveryQueued, &a.ID, nil, map[string]any{"delivery_id": id, "kind": dl.Kind, "evidence": dl.Evidence})
-	return runOutcome{with: &Change{Agents: []*Agent{a}, NewDeliveries: []*Delivery{dl}, Events: []*Event{e}}}
+	e := r.d.event(event.DeliveryQueued, &a.ID, nil, map[string]any{"delivery_id": id, "kind": dl.Kind, "evidence": dl.Evidence})
+	return runOutcome{with: &Change{Agents: []*Agent{a}, NewDeliveries: []*Delivery{dl}, Events: []*event.Event{e}}}
 }
 
 // hasPrompt reports whether the transcript of a step's first agent has one of the texts as a prompt, at whatever time: its

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // stepOver says why the outgoing agent's step needs no successor any more; "": it does, or it is of
@@ -83,7 +85,7 @@ func (r *pipelineRun) handover(s *Step, prev *Agent) *runOutcome {
 	}
 	c.Run = &RunMove{Steps: []*Step{s}}
 	c.write(prev)
-	e := r.event(EventStepRunning, s, map[string]any{"handoff_id": h.ID, "taken_up": true})
+	e := r.event(event.StepRunning, s, map[string]any{"handoff_id": h.ID, "taken_up": true})
 	e.HandoffID = &h.ID
 	c.Events = append(c.Events, e)
 	return &runOutcome{with: c, err: r.warnShared(c)}

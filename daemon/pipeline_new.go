@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/daemon/worktree"
 	"github.com/understudyd/understudy/personas"
@@ -53,8 +54,8 @@ func (d *Daemon) CreatePipeline(ctx context.Context, in NewPipeline) (Pipeline, 
 	return *p, nil // as it was created: its lane may be further already
 }
 
-func (d *Daemon) createdEvents(p *Pipeline) []*Event {
-	events := []*Event{d.pipelineEvent(EventPipelineCreated, p, nil, map[string]any{
+func (d *Daemon) createdEvents(p *Pipeline) []*event.Event {
+	events := []*event.Event{d.pipelineEvent(event.PipelineCreated, p, nil, map[string]any{
 		"template": p.Template, "steps": len(p.Steps), "cwd": p.Cwd, "branch": p.Branch, "warnings": p.Warnings,
 	})}
 	if len(p.Warnings) > 0 {
@@ -219,8 +220,8 @@ func (r *pipelineRun) warnShared(c *Change) error {
 }
 
 // warningEvent tells the operator of a run's warnings.
-func (d *Daemon) warningEvent(p *Pipeline) *Event {
-	e := d.pipelineEvent(EventPipelineWarning, p, nil, map[string]any{"message": fmt.Sprintf(
+func (d *Daemon) warningEvent(p *Pipeline) *event.Event {
+	e := d.pipelineEvent(event.PipelineWarning, p, nil, map[string]any{"message": fmt.Sprintf(
 		"Pipeline %d (%s): %s See `understudy pipeline show %[1]d`.", p.ID, p.Title, strings.Join(p.Warnings, " "))})
 	e.Alert = true
 	return e
@@ -268,5 +269,5 @@ func (d *Daemon) TemplateProblem(t personas.Template) {
 	if len(t.Steps) > 0 {
 		stays = fmt.Sprintf("what %q held before stays in use", t.Name)
 	}
-	d.warn(EventTemplateBroken, fmt.Sprintf("%s; %s: see `understudy pipeline templates`.", words.TrimDot(t.Problem), stays))
+	d.warn(event.TemplateBroken, fmt.Sprintf("%s; %s: see `understudy pipeline templates`.", words.TrimDot(t.Problem), stays))
 }

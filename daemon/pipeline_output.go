@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/transcript"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
@@ -32,20 +33,20 @@ func (r *pipelineRun) take(s *Step, a *Agent) runOutcome {
 	r.p.Note = ""
 	s.Status, s.FinishedAt, s.LatestHandoff = StepDone, &r.now, out
 	about := map[string]any{"step_handoff_id": id, "bytes": len(text), "has_structured_data": out.Metadata != nil}
-	c.Events = append(c.Events, r.event(EventStepHandoffCreated, s, about))
+	c.Events = append(c.Events, r.event(event.StepHandoffCreated, s, about))
 	switch {
 	case text == "":
 		r.p.Warnings = append(r.p.Warnings, fmt.Sprintf("Step %d (%s) left nothing: its agent ended its turn without a message.", s.OrderIndex+1, s.AgentName))
-		e := r.event(EventStepOutputEmpty, s, map[string]any{"message": fmt.Sprintf(
+		e := r.event(event.StepOutputEmpty, s, map[string]any{"message": fmt.Sprintf(
 			"Step %d (%s) of pipeline %d left nothing for the next one: see what it did with `understudy agent show %d`.", s.OrderIndex+1, s.AgentName, r.p.ID, a.ID)})
 		e.Alert = true
 		c.Events = append(c.Events, e)
 	case out.Metadata == nil:
-		c.Events = append(c.Events, r.event(EventStepExtractionFailed, s, map[string]any{"step_handoff_id": id}))
+		c.Events = append(c.Events, r.event(event.StepExtractionFailed, s, map[string]any{"step_handoff_id": id}))
 	}
 	r.dismiss(a, c, false)
 	took := elapsed(*s.StartedAt, r.now).Milliseconds()
-	c.Events = append(c.Events, r.event(EventStepDone, s, map[string]any{"duration_ms": took}))
+	c.Events = append(c.Events, r.event(event.StepDone, s, map[string]any{"duration_ms": took}))
 	return runOutcome{with: c}
 }
 
@@ -59,7 +60,7 @@ func (r *pipelineRun) takeLate(s *Step, a *Agent) runOutcome {
 	out := r.take(s, a)
 	if out.with != nil {
 		r.p.Warnings = append(r.p.Warnings, warning)
-		e := r.event(EventPipelineWarning, s, map[string]any{"message": fmt.Sprintf("Pipeline %d: %s See `understudy pipeline show %[1]d`.", r.p.ID, warning)})
+		e := r.event(event.PipelineWarning, s, map[string]any{"message": fmt.Sprintf("Pipeline %d: %s See `understudy pipeline show %[1]d`.", r.p.ID, warning)})
 		e.Alert = true
 		out.with.Events = append(out.with.Events, e)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -123,9 +124,9 @@ func (r *pipelineRun) stay(out runOutcome) (moved bool, again time.Duration, err
 	r.p.Note = out.note
 	c := Change{}
 	if out.note != "" && r.p.Status != PipelinePending {
-		e := r.event(EventPipelineWaiting, r.p.front(), map[string]any{"message": fmt.Sprintf("Pipeline %d (%s): %s.", r.p.ID, r.p.Title, out.note)})
+		e := r.event(event.PipelineWaiting, r.p.front(), map[string]any{"message": fmt.Sprintf("Pipeline %d (%s): %s.", r.p.ID, r.p.Title, out.note)})
 		e.Alert = out.alert
-		c.Events = []*Event{e}
+		c.Events = []*event.Event{e}
 	}
 	if err := r.commit(&c); err != nil {
 		return false, 0, err
@@ -134,12 +135,12 @@ func (r *pipelineRun) stay(out runOutcome) (moved bool, again time.Duration, err
 }
 
 // event makes an event of the run, and of a step if one is given.
-func (r *pipelineRun) event(typ EventType, s *Step, payload map[string]any) *Event {
+func (r *pipelineRun) event(typ event.Type, s *Step, payload map[string]any) *event.Event {
 	return r.d.pipelineEvent(typ, r.p, s, payload)
 }
 
 // pipelineEvent makes an event of a run, and of a step if one is given, with who works on it.
-func (d *Daemon) pipelineEvent(typ EventType, p *Pipeline, s *Step, payload map[string]any) *Event {
+func (d *Daemon) pipelineEvent(typ event.Type, p *Pipeline, s *Step, payload map[string]any) *event.Event {
 	if payload == nil {
 		payload = map[string]any{}
 	}
@@ -153,7 +154,7 @@ func (d *Daemon) pipelineEvent(typ EventType, p *Pipeline, s *Step, payload map[
 			e.AgentID = &id
 		}
 	}
-	e.Payload = mustJSON(payload)
+	e.Payload = event.Payload(payload)
 	return e
 }
 
@@ -161,7 +162,7 @@ func (d *Daemon) pipelineEvent(typ EventType, p *Pipeline, s *Step, payload map[
 // transaction itself.
 func (r *pipelineRun) begin() runOutcome {
 	r.start()
-	return runOutcome{with: &Change{Admit: r.set.MaxRunning, Events: []*Event{r.event(EventPipelineRunning, nil, nil)}}}
+	return runOutcome{with: &Change{Admit: r.set.MaxRunning, Events: []*event.Event{r.event(event.PipelineRunning, nil, nil)}}}
 }
 
 func (r *pipelineRun) start() {
@@ -200,7 +201,7 @@ func (r *pipelineRun) makeTree() runOutcome {
 		})}
 	}
 	r.p.Worktree, r.p.WorkDir, r.p.Note = &path, dir, ""
-	return runOutcome{with: &Change{Events: []*Event{r.event(EventPipelineWorktreeCreated, nil, map[string]any{"path": path, "branch": *r.p.Branch})}}}
+	return runOutcome{with: &Change{Events: []*event.Event{r.event(event.PipelineWorktreeCreated, nil, map[string]any{"path": path, "branch": *r.p.Branch})}}}
 }
 
 // finish ends a run of which no step is left. Its work tree goes with it if nothing in it would be
@@ -217,9 +218,9 @@ func (r *pipelineRun) finish() runOutcome {
 	}
 	r.p.Warnings = slices.DeleteFunc(r.p.Warnings, func(w string) bool { return strings.HasPrefix(w, nobodyPlays) })
 	r.p.Status, r.p.Note, r.p.FinishedAt = PipelineDone, "", &r.now
-	e := r.event(EventPipelineDone, nil, map[string]any{"warnings": r.p.Warnings,
+	e := r.event(event.PipelineDone, nil, map[string]any{"warnings": r.p.Warnings,
 		"message": fmt.Sprintf("Pipeline %d (%s) is done: `understudy pipeline show %[1]d` tells what came of it.", r.p.ID, r.p.Title)})
-	e.Notice = NoticeCompleted
+	e.Notice = event.NoticeCompleted
 	c.Events = append(c.Events, e)
 	return runOutcome{with: c}
 }
@@ -233,11 +234,11 @@ func (r *pipelineRun) endTree(c *Change) *runOutcome {
 	}
 	if kept != "" {
 		r.p.Warnings = append(r.p.Warnings, fmt.Sprintf("The work tree %s stays: %s.", path, kept))
-		c.Events = append(c.Events, r.event(EventPipelineWorktreeKept, nil, map[string]any{"path": path, "why": kept}))
+		c.Events = append(c.Events, r.event(event.PipelineWorktreeKept, nil, map[string]any{"path": path, "why": kept}))
 		return nil
 	}
 	r.p.Worktree = nil
-	c.Events = append(c.Events, r.event(EventPipelineWorktreeRemoved, nil, map[string]any{"path": path}))
+	c.Events = append(c.Events, r.event(event.PipelineWorktreeRemoved, nil, map[string]any{"path": path}))
 	return nil
 }
 
@@ -284,9 +285,9 @@ func (r *pipelineRun) awaitApproval() runOutcome {
 		return runOutcome{again: left}
 	}
 	s.AskedAt = &r.now
-	e := r.event(EventPipelineApprovalReminder, s, map[string]any{"message": r.askFor(s, "still waits")})
-	e.Notice = NoticeWaiting
-	return runOutcome{with: &Change{Run: &RunMove{Steps: []*Step{s}}, Events: []*Event{e}}}
+	e := r.event(event.PipelineApprovalReminder, s, map[string]any{"message": r.askFor(s, "still waits")})
+	e.Notice = event.NoticeWaiting
+	return runOutcome{with: &Change{Run: &RunMove{Steps: []*Step{s}}, Events: []*event.Event{e}}}
 }
 
 // askFor words what is asked of a person.
@@ -316,9 +317,9 @@ func (r *pipelineRun) fail(s *Step, a *Agent, f failure) *Change {
 		if s.StartedAt != nil {
 			about["duration_ms"] = elapsed(*s.StartedAt, r.now).Milliseconds()
 		}
-		c.Events = append(c.Events, r.event(EventStepFailed, s, about))
+		c.Events = append(c.Events, r.event(event.StepFailed, s, about))
 	}
-	e := r.event(EventPipelineFailed, s, map[string]any{"code": f.code, "error": f.says,
+	e := r.event(event.PipelineFailed, s, map[string]any{"code": f.code, "error": f.says,
 		"message": fmt.Sprintf("Pipeline %d (%s) failed: %s; %s.", r.p.ID, r.p.Title, f.says, f.hint)})
 	e.Alert = true
 	if a != nil {
@@ -340,5 +341,5 @@ func (r *pipelineRun) dismiss(a *Agent, c *Change, interrupt bool) {
 	}
 	a.StopAskedAt, a.StopInterrupt = &r.now, interrupt
 	c.DropQueued, c.DropEvidence = a.ID, "its step of the pipeline has ended"
-	c.Events = append(c.Events, r.d.event(EventAgentStopRequested, &a.ID, nil, map[string]any{"force": false, "by": "pipeline"}))
+	c.Events = append(c.Events, r.d.event(event.AgentStopRequested, &a.ID, nil, map[string]any{"force": false, "by": "pipeline"}))
 }

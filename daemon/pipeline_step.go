@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 )
@@ -18,9 +19,9 @@ func (r *pipelineRun) reach(s *Step) runOutcome {
 	if s.Approval && s.ApprovedAt == nil {
 		s.AskedAt = &r.now
 		r.p.Status, r.p.Note = PipelineWaiting, ""
-		e := r.event(EventPipelineWaitingForApproval, s, map[string]any{"message": r.askFor(s, "waits")})
-		e.Notice = NoticeWaiting
-		return runOutcome{with: &Change{Run: &RunMove{Steps: []*Step{s}}, Events: []*Event{e}}}
+		e := r.event(event.PipelineWaitingForApproval, s, map[string]any{"message": r.askFor(s, "waits")})
+		e.Notice = event.NoticeWaiting
+		return runOutcome{with: &Change{Run: &RunMove{Steps: []*Step{s}}, Events: []*event.Event{e}}}
 	}
 	prev, err := r.earlier(s)
 	switch {
@@ -65,8 +66,8 @@ func (r *pipelineRun) underWay(s *Step) {
 // takeUp has a step go on with the agent that works on it already.
 func (r *pipelineRun) takeUp(s *Step, a *Agent) runOutcome {
 	r.underWay(s)
-	c := &Change{Run: &RunMove{Steps: []*Step{s}}, Agents: []*Agent{a}, Events: []*Event{
-		r.event(EventStepRunning, s, map[string]any{"agent_id": a.ID, "taken_up": true}),
+	c := &Change{Run: &RunMove{Steps: []*Step{s}}, Agents: []*Agent{a}, Events: []*event.Event{
+		r.event(event.StepRunning, s, map[string]any{"agent_id": a.ID, "taken_up": true}),
 	}}
 	return runOutcome{with: c, err: r.warnShared(c)}
 }
@@ -134,9 +135,9 @@ func (r *pipelineRun) startAgent(s *Step, prev *Agent) runOutcome {
 	r.underWay(s)
 	s.Input = stepPrompt(r.p, s)
 	s.AgentIDs = append(s.AgentIDs, a.ID)
-	c := &Change{NewAgent: a, Run: &RunMove{Steps: []*Step{s}}, Events: []*Event{
-		r.d.event(EventAgentCreated, &a.ID, nil, map[string]any{"persona": a.Persona, "generation": 1, "name": a.Name}),
-		r.event(EventStepRunning, s, map[string]any{"agent_id": a.ID}),
+	c := &Change{NewAgent: a, Run: &RunMove{Steps: []*Step{s}}, Events: []*event.Event{
+		r.d.event(event.AgentCreated, &a.ID, nil, map[string]any{"persona": a.Persona, "generation": 1, "name": a.Name}),
+		r.event(event.StepRunning, s, map[string]any{"agent_id": a.ID}),
 	}}
 	if prev != nil {
 		c.write(prev)

@@ -167,7 +167,7 @@ const noteInterrupted = "its agent is idle without having ended its turn, as aft
 func (r *pipelineRun) gone(a *Agent, h *Handoff) failure {
 	reason := "unknown"
 	if a.EndReason != nil {
-		reason = withoutScreen(*a.EndReason)
+		reason = words.Log(*a.EndReason)
 	}
 	f := failure{code: CodeAgentGone, says: fmt.Sprintf("Agent %d ended before its turn was over (%s)", a.ID, words.TrimDot(reason)),
 		hint: fmt.Sprintf("`understudy pipeline resume %d` begins the step again", r.p.ID)}

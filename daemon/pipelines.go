@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // Pipeline returns one run.
@@ -52,8 +54,8 @@ func (r *pipelineRun) queue(c *Change) {
 	if r.p.StartedAt == &r.now { // by start, for nothing
 		r.p.StartedAt = nil
 	}
-	c.Events = slices.DeleteFunc(c.Events, func(e *Event) bool { return e.Type == EventPipelineRunning })
-	c.Events = append(c.Events, r.event(EventPipelinePending, nil, nil))
+	c.Events = slices.DeleteFunc(c.Events, func(e *event.Event) bool { return e.Type == event.PipelineRunning })
+	c.Events = append(c.Events, r.event(event.PipelinePending, nil, nil))
 }
 
 // AbortPipeline ends a run that has not ended: the running step, and the agent that works on it. It
@@ -83,7 +85,7 @@ func (d *Daemon) AbortPipeline(ctx context.Context, id int64) (Pipeline, error) 
 // quietly takes the alert out of a failure that a person asked for.
 func (r *pipelineRun) quietly(c *Change) *Change {
 	for _, e := range c.Events {
-		if e.Type == EventPipelineFailed {
+		if e.Type == event.PipelineFailed {
 			e.Alert = false
 		}
 	}
@@ -110,7 +112,7 @@ func (d *Daemon) ApprovePipeline(ctx context.Context, id int64, in Decision) (Pi
 		s.ApprovedAt, s.Comment = &r.now, comment
 		c := r.goAhead()
 		c.Run = &RunMove{Steps: []*Step{s}}
-		c.Events = append([]*Event{r.event(EventStepApproved, s, map[string]any{"comment": comment})}, c.Events...)
+		c.Events = append([]*event.Event{r.event(event.StepApproved, s, map[string]any{"comment": comment})}, c.Events...)
 		return c, nil
 	})
 }
@@ -131,7 +133,7 @@ func (d *Daemon) RejectPipeline(ctx context.Context, id int64, in Decision) (Pip
 			f.says += ": " + comment
 		}
 		c := r.fail(s, nil, f)
-		c.Events = append([]*Event{r.event(EventStepRejected, s, map[string]any{"comment": comment})}, c.Events...)
+		c.Events = append([]*event.Event{r.event(event.StepRejected, s, map[string]any{"comment": comment})}, c.Events...)
 		return r.quietly(c), nil
 	})
 }
@@ -157,7 +159,7 @@ func (d *Daemon) ResumePipeline(ctx context.Context, id int64, skip bool) (Pipel
 		}
 		r.p.Error, r.p.ErrorCode, r.p.Hint, r.p.FinishedAt = nil, "", "", nil
 		move := &RunMove{}
-		var events []*Event
+		var events []*event.Event
 		s := r.p.front()
 		switch {
 		case s != nil && skip:
@@ -166,7 +168,7 @@ func (d *Daemon) ResumePipeline(ctx context.Context, id int64, skip bool) (Pipel
 				s.FinishedAt = &r.now
 			}
 			move.Steps = []*Step{s}
-			events = append(events, r.event(EventStepSkipped, s, nil))
+			events = append(events, r.event(event.StepSkipped, s, nil))
 		case s != nil && target(waysFrom(stepStages, s.Status), byResume) != "":
 			s.Status, s.Error, s.FinishedAt, s.StartedAt = StepPending, nil, nil, nil
 			move.Steps = []*Step{s}
@@ -178,7 +180,7 @@ func (d *Daemon) ResumePipeline(ctx context.Context, id int64, skip bool) (Pipel
 				return nil, err
 			}
 		}
-		c.Events = append(append([]*Event{r.event(EventPipelineResumed, r.p.front(), map[string]any{"skip": skip})}, events...), c.Events...)
+		c.Events = append(append([]*event.Event{r.event(event.PipelineResumed, r.p.front(), map[string]any{"skip": skip})}, events...), c.Events...)
 		return c, nil
 	})
 }
@@ -211,7 +213,7 @@ func (r *pipelineRun) goAhead() *Change {
 		return c
 	}
 	r.start()
-	return &Change{Admit: r.set.MaxRunning, Events: []*Event{r.event(EventPipelineRunning, nil, nil)}}
+	return &Change{Admit: r.set.MaxRunning, Events: []*event.Event{r.event(event.PipelineRunning, nil, nil)}}
 }
 
 func checkComment(comment string) (string, error) {

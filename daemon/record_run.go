@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/data"
@@ -74,23 +75,25 @@ func (r *handoffRun) basic(doc data.Document, cause error) assembled {
 }
 
 // recordEvents are the audit of what was recorded.
-func (r *handoffRun) recordEvents(got *assembled) []*Event {
+func (r *handoffRun) recordEvents(got *assembled) []*event.Event {
 	h := r.h
-	event := func(typ EventType, payload map[string]any) *Event { return r.d.event(typ, &h.AgentID, &h.ID, payload) }
-	events := []*Event{event(EventHandoffCreated, map[string]any{
+	about := func(typ event.Type, payload map[string]any) *event.Event {
+		return r.d.event(typ, &h.AgentID, &h.ID, payload)
+	}
+	events := []*event.Event{about(event.HandoffCreated, map[string]any{
 		"handoff_id": h.ID, "has_structured_data": got.structured != nil, "assembly_ms": h.Metrics.DurationMS,
 	})}
 	if got.structured == nil {
-		events = append(events, event(EventHandoffExtractionFailed, map[string]any{"handoff_id": h.ID}))
+		events = append(events, about(event.HandoffExtractionFailed, map[string]any{"handoff_id": h.ID}))
 	}
 	if h.Degraded {
-		e := event(EventHandoffFallbackUsed, map[string]any{"handoff_id": h.ID, "message": fmt.Sprintf(
+		e := about(event.HandoffFallbackUsed, map[string]any{"handoff_id": h.ID, "message": fmt.Sprintf(
 			"%s; the successor is pointed at the document alone: tell it what else it must know with `understudy agent send`.", got.warnings[0])})
 		e.Alert = true
 		events = append(events, e)
 	}
 	if got.circles(h) {
-		e := event(EventAgentWithoutProgress, map[string]any{"generations": got.idle, "message": fmt.Sprintf(
+		e := about(event.AgentWithoutProgress, map[string]any{"generations": got.idle, "message": fmt.Sprintf(
 			"The last %d generations of %s have filled their context without touching a file, committing or deciding anything: look at `understudy handoff show %d`.", got.idle, h.SourceAgent, h.ID)})
 		e.Alert = true
 		events = append(events, e)

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/presence"
 )
 
 // sweepEvery is how often the rows themselves are asked what is due. Wakes are only a hint; this
 // is the truth.
-const sweepEvery = time.Second
+const sweepEvery = presence.ProveEvery
 
 // takeUp wakes every agent and every run that has not ended, as the rows of an earlier daemon left them.
 func (d *Daemon) takeUp(ctx context.Context) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -15,7 +16,7 @@ import (
 type brokenStore struct {
 	Store
 	err    error
-	events []*Event
+	events []*event.Event
 }
 
 func (s *brokenStore) Agent(context.Context, int64) (Agent, error) { return Agent{}, s.err }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -115,7 +116,7 @@ func (d *Daemon) retrying(ctx context.Context, h *Handoff) (*Change, error) {
 	h.enter(to, r.now, r.set)
 	h.Error, h.CompletedAt = nil, nil
 	c.Move = &Move{Handoff: h, From: Failed, Cause: "retry of " + string(failed)}
-	c.Events = append(c.Events, d.event(EventHandoffRetried, &h.AgentID, &h.ID, map[string]any{"failed": failed, "phase": to, "persona": h.Persona}))
+	c.Events = append(c.Events, d.event(event.HandoffRetried, &h.AgentID, &h.ID, map[string]any{"failed": failed, "phase": to, "persona": h.Persona}))
 	return &c, nil
 }
 
@@ -131,8 +132,8 @@ func (r *handoffRun) takeBack() (*Change, error) {
 	h.enter(target(s.next, onWorkedOn), r.now, r.set)
 	h.RecordedAt, h.InjectionPrompt, h.Retrying = nil, nil, true
 	h.beginAfter(a.LastHook)
-	return &Change{Agents: []*Agent{a}, Move: &Move{Handoff: h, From: from, Cause: cause}, Events: []*Event{
-		r.d.event(EventHandoffRetried, &h.AgentID, &h.ID, map[string]any{"failed": from, "phase": h.Phase, "persona": h.Persona}),
+	return &Change{Agents: []*Agent{a}, Move: &Move{Handoff: h, From: from, Cause: cause}, Events: []*event.Event{
+		r.d.event(event.HandoffRetried, &h.AgentID, &h.ID, map[string]any{"failed": from, "phase": h.Phase, "persona": h.Persona}),
 	}}, nil
 }
 

@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/tmux"
 )
 
 // endedLately is for how long after an agent's end what fails for want of it is told with it.
 const endedLately = time.Minute
-
-// tiedNoSession is why an agent's session can't be opened again; else agents are tied to a handoff or a run.
-const tiedNoSession = "it never had a session"
 
 // endCauseOf is what an agent's end came of, for the event of what fails for want of it; "": it has
 // not just ended, or by itself.
@@ -68,7 +66,7 @@ func (d *Daemon) endedTogether(ctx context.Context, a *Agent) (bool, error) {
 
 // serverCause names a tmux server as a cause.
 func serverCause(ref tmux.Ref) string {
-	return fmt.Sprintf("%s%d %d %s", causeServer, ref.ServerPID, ref.ServerStart, ref.Socket)
+	return fmt.Sprintf("%s%d %d %s", event.CauseServer, ref.ServerPID, ref.ServerStart, ref.Socket)
 }
 
 // tied says why an ended agent's session is not to be opened again by itself, "" if it may be.
@@ -82,7 +80,7 @@ func (d *Daemon) tied(ctx context.Context, a *Agent) (string, error) {
 	case a.PipelineID != nil:
 		return fmt.Sprintf("pipeline %d", *a.PipelineID), nil
 	case a.RegisteredAt == nil || a.SessionID == nil:
-		return tiedNoSession, nil
+		return event.TiedNoSession, nil
 	}
 	return "", nil
 }

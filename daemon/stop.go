@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -94,13 +95,13 @@ func (d *Daemon) climb(ctx context.Context, a *Agent, to StopStage) (bool, time.
 	now := d.now()
 	a.StopStage, a.StopStageAt = to, &now
 	c := Change{Agents: []*Agent{a}}
-	e := d.event(EventAgentStopping, &a.ID, nil, map[string]any{"stage": to})
+	e := d.event(event.AgentStopping, &a.ID, nil, map[string]any{"stage": to})
 	if to == StopFailed {
-		e = d.event(EventAgentStopFailed, &a.ID, nil, map[string]any{"message": fmt.Sprintf(
+		e = d.event(event.AgentStopFailed, &a.ID, nil, map[string]any{"message": fmt.Sprintf(
 			"Agent %d (process %d) could not be ended; end it yourself: see `ps -fp %[2]d`.", a.ID, a.PID)})
 		e.Alert = true
 	}
-	c.Events = []*Event{e}
+	c.Events = []*event.Event{e}
 	if err := d.commit(ctx, &c); err != nil {
 		return false, 0, fmt.Errorf("agent %d: stop: %w", a.ID, err)
 	}
@@ -129,8 +130,8 @@ func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, 
 	now := d.now()
 	dl := &Delivery{ID: id, AgentID: a.ID, Kind: KindExit, Text: runtimes.ExitText, State: DeliveryTyping, Attempts: 1, CreatedAt: now, TypedAt: &now}
 	a.StopStage, a.StopStageAt = StopAsked, &now
-	e := d.event(EventAgentStopping, &a.ID, nil, map[string]any{"stage": StopAsked})
-	c := Change{Agents: []*Agent{a}, NewDeliveries: []*Delivery{dl}, DropQueued: a.ID, DropEvidence: "the agent was asked to stop", Events: []*Event{e}}
+	e := d.event(event.AgentStopping, &a.ID, nil, map[string]any{"stage": StopAsked})
+	c := Change{Agents: []*Agent{a}, NewDeliveries: []*Delivery{dl}, DropQueued: a.ID, DropEvidence: "the agent was asked to stop", Events: []*event.Event{e}}
 	if err := d.commit(ctx, &c); err != nil {
 		return false, 0, fmt.Errorf("agent %d: exit: %w", a.ID, err)
 	}

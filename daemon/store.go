@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // Change is one transaction: all of it is committed, or none. Rows are written whole. Each
@@ -30,7 +32,7 @@ type Change struct {
 	// Admit, if not 0, is how many runs and agents of runs the host of NewPipeline or Run may have at
 	// work, with this one: see ErrNoRoom.
 	Admit  int
-	Events []*Event // IDs are set by the commit, At where it is zero
+	Events []*event.Event // IDs are set by the commit, At where it is zero
 
 	dropped []*Delivery // what DropQueued was about to drop; for the counts only
 }
@@ -54,13 +56,13 @@ func (c *Change) pipelines() (runs []*Pipeline) {
 }
 
 // attribute names the run and the step in an event about an agent that works for one.
-func (c *Change) attribute(e *Event) {
+func (c *Change) attribute(e *event.Event) {
 	if e.AgentID == nil || e.PipelineID != nil {
 		return
 	}
 	for _, a := range append([]*Agent{c.NewAgent}, c.Agents...) {
 		if a != nil && a.ID == *e.AgentID {
-			e.of(a)
+			e.For(a.PipelineID, a.StepID)
 			return
 		}
 	}
@@ -281,15 +283,15 @@ type Sent struct {
 // EventReader reads the log.
 type EventReader interface {
 	// Events returns what came after an id, in order.
-	Events(ctx context.Context, f EventFilter) ([]Event, error)
+	Events(ctx context.Context, f EventFilter) ([]event.Event, error)
 	// LastEventID returns the newest id, 0 when there is none.
 	LastEventID(ctx context.Context) (int64, error)
 	// PendingAlerts returns the host's events with Alert or Notice that were not marked: first those
 	// with Alert, in order, then those of all agents and runs in turn, each one's in order. At most limit; 0: 100.
-	PendingAlerts(ctx context.Context, host string, limit int) ([]Event, error)
+	PendingAlerts(ctx context.Context, host string, limit int) ([]event.Event, error)
 	// MarkAlerted notes that the operator was told of events, together with the event that says so
 	// (nil: they need not be told). ErrMoved: one of them was marked before; nothing was written.
-	MarkAlerted(ctx context.Context, ids []int64, told *Event) error
+	MarkAlerted(ctx context.Context, ids []int64, told *event.Event) error
 }
 
 // EventFilter narrows the log.
@@ -305,7 +307,7 @@ type EventFilter struct {
 // LogKeeper reads the log backwards, and takes out of it what is not kept for ever.
 type LogKeeper interface {
 	// Audit returns events, the newest first. A search that takes too long is an [Error].
-	Audit(ctx context.Context, f AuditFilter) ([]Event, error)
+	Audit(ctx context.Context, f AuditFilter) ([]event.Event, error)
 	// LogFloor says how far the log has been pruned.
 	LogFloor(ctx context.Context) (LogFloor, error)
 	// PruneEvents deletes some events, the oldest first, for which l does not want more. It leaves

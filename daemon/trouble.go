@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 )
@@ -79,12 +80,12 @@ func (h *hookStep) stopFailed() {
 		h.touchHandoff()
 	}
 	if was == nil || was.Code != code {
-		h.event(EventAgentTrouble, map[string]any{"code": code, "since": now.Since, "agent_name": a.Name, "reported": now.Message, "message": a.troubleWords()}, a)
+		h.event(event.AgentTrouble, map[string]any{"code": code, "since": now.Since, "agent_name": a.Name, "reported": now.Message, "message": a.troubleWords()}, a)
 		// Another notification only for what asks for something else of a person. A handoff or a run fails by
 		// it, and says so itself.
 		if a.TroubleHint() != hint && !handing && a.PipelineID == nil {
 			e := h.out.Change.Events[len(h.out.Change.Events)-1]
-			e.Notice, e.Cause = NoticeWaiting, causeTrouble+code
+			e.Notice, e.Cause = event.NoticeWaiting, event.CauseTrouble+code
 		}
 	}
 }
@@ -92,7 +93,7 @@ func (h *hookStep) stopFailed() {
 func (a *Agent) troubleWords() string {
 	text := ""
 	if a.Trouble.Message != "" {
-		text = " " + quote(a.Trouble.Message)
+		text = " " + words.Quote(a.Trouble.Message)
 	}
 	return fmt.Sprintf("Agent %d (%s) is in trouble, %s%s: %s.", a.ID, a.Name, words.Of(a.Trouble.Code), text, a.TroubleHint())
 }

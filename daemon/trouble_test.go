@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/tell"
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -28,7 +31,7 @@ func hookedAgent(t *testing.T) *hooked {
 }
 
 // gets applies a hook a minute after the last one, and returns what the change says of the agent's trouble.
-func (h *hooked) gets(event string, fields map[string]any) (about []*Event) {
+func (h *hooked) gets(name string, fields map[string]any) (about []*event.Event) {
 	h.t.Helper()
 	h.id++
 	h.at = h.at.Add(time.Minute)
@@ -36,7 +39,7 @@ func (h *hooked) gets(event string, fields map[string]any) (about []*Event) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	p, err := hooks.Parse(event, body)
+	p, err := hooks.Parse(name, body)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -44,18 +47,18 @@ func (h *hooked) gets(event string, fields map[string]any) (about []*Event) {
 	step := hookStep{d: d, p: p, in: HookInput{Key: fmt.Sprint(h.id), PID: 7, At: h.at}, tx: HookTx{HookID: h.id, Agent: h.agent, Handoff: h.handoff}}
 	out := step.decide()
 	if !out.Applied {
-		h.t.Fatalf("%s was not applied: %s", event, out.Reason)
+		h.t.Fatalf("%s was not applied: %s", name, out.Reason)
 	}
-	return slices.DeleteFunc(out.Change.Events, func(e *Event) bool { return e.Type != EventAgentTrouble && e.Type != EventAgentTroubleOver })
+	return slices.DeleteFunc(out.Change.Events, func(e *event.Event) bool { return e.Type != event.AgentTrouble && e.Type != event.AgentTroubleOver })
 }
 
 // says fails unless the events are these: their types, with ! after those that a person is told of.
-func (h *hooked) says(about []*Event, want string) {
+func (h *hooked) says(about []*event.Event, want string) {
 	h.t.Helper()
 	var got []string
 	for _, e := range about {
 		name := string(e.Type)
-		if e.Notice == NoticeWaiting {
+		if e.Notice == event.NoticeWaiting {
 			name += "!"
 		}
 		got = append(got, name)
@@ -65,7 +68,7 @@ func (h *hooked) says(about []*Event, want string) {
 	}
 }
 
-func (h *hooked) fails(kind, text string) []*Event {
+func (h *hooked) fails(kind, text string) []*event.Event {
 	h.t.Helper()
 	h.gets("UserPromptSubmit", map[string]any{"prompt": "on", "prompt_id": fmt.Sprint(h.id)})
 	return h.gets("StopFailure", map[string]any{"error": kind, "last_assistant_message": text})
@@ -88,7 +91,7 @@ func TestTroubleFromAFailedTurnToAGoodOne(t *testing.T) {
 	}
 	const told = "Agent 3 (con) is in trouble, usage limit ‹You've hit your 5-hour limit · resets 7:08am (UTC)›: " +
 		"after the reset Claude Code may go on by itself: look with `understudy agent attach 3`, else `understudy agent send 3 \"Go on\"`."
-	if _, message := alertText(about[0]); message != told || withoutScreen(message) == message {
+	if _, message := tell.AlertText(about[0]); message != told || words.Log(message) == message {
 		t.Errorf("told %q, want %q, and the runtime's text marked as such", message, told)
 	}
 

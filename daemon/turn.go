@@ -1,6 +1,10 @@
 package daemon
 
-import "time"
+import (
+	"time"
+
+	"github.com/understudyd/understudy/daemon/event"
+)
 
 // This file alone writes the facts about a turn: those of an agent, and those of a handoff about the turn in which its
 // document is written. Most come by hooks, in whatever phase the handoff is. Each function says who calls it, and when.
@@ -50,11 +54,11 @@ func (a *Agent) failTurn(t Trouble) {
 
 // endTrouble ends the trouble of an agent, if it is in any, and returns the event, which says by what. The Stop of a turn
 // that ended well calls it, and the end of the agent.
-func (d *Daemon) endTrouble(a *Agent, by string) *Event {
+func (d *Daemon) endTrouble(a *Agent, by string) *event.Event {
 	if a.Trouble == nil {
 		return nil
 	}
-	e := d.event(EventAgentTroubleOver, &a.ID, nil, map[string]any{"code": a.Trouble.Code, "since": a.Trouble.Since, "by": by}).of(a)
+	e := d.event(event.AgentTroubleOver, &a.ID, nil, map[string]any{"code": a.Trouble.Code, "since": a.Trouble.Since, "by": by}).For(a.PipelineID, a.StepID)
 	a.Trouble = nil
 	return e
 }

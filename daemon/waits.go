@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/hooks"
 )
@@ -70,8 +71,8 @@ func (h *hookStep) tellState() {
 }
 
 // stateEvent tells of an agent's new state. A dialog that nobody else tells of is one to tell of.
-func (d *Daemon) stateEvent(a *Agent, payload map[string]any) *Event {
-	e := d.event(eventOf("agent", a.State), &a.ID, nil, payload).of(a)
+func (d *Daemon) stateEvent(a *Agent, payload map[string]any) *event.Event {
+	e := d.event(event.Of("agent", a.State), &a.ID, nil, payload).For(a.PipelineID, a.StepID)
 	if a.State != Waiting {
 		return e
 	}
@@ -81,9 +82,9 @@ func (d *Daemon) stateEvent(a *Agent, payload map[string]any) *Event {
 	}
 	payload["waits_for"] = a.WaitsFor
 	payload["message"] = fmt.Sprintf("Agent %d (%s) waits for you%s: `understudy agent attach %[1]d`.", a.ID, a.Name, asks)
-	e.Payload = mustJSON(payload)
+	e.Payload = event.Payload(payload)
 	if a.PipelineID == nil { // the run says so itself
-		e.Notice = NoticeWaiting
+		e.Notice = event.NoticeWaiting
 	}
 	return e
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -32,12 +33,12 @@ func TestNamesReadAsTheyAreWritten(t *testing.T) {
 func TestWaits(t *testing.T) {
 	t.Parallel()
 	a := &Agent{ID: 7, Name: "a", State: Working}
-	told := func(event, tool, input string) (texts []string) {
+	told := func(name, tool, input string) (texts []string) {
 		h := &hookStep{d: New(Config{}), tx: HookTx{Agent: a}}
-		h.p.Event, h.p.ToolName, h.p.Message, h.p.ToolInput = event, tool, "Claude needs your permission", []byte(input)
+		h.p.Event, h.p.ToolName, h.p.Message, h.p.ToolInput = name, tool, "Claude needs your permission", []byte(input)
 		h.waits()
 		for _, e := range h.out.Change.Events {
-			if e.Type != "agent_waiting" || e.Notice != NoticeWaiting {
+			if e.Type != "agent_waiting" || e.Notice != event.NoticeWaiting {
 				t.Errorf("event %s, notice %q", e.Type, e.Notice)
 			}
 			texts = append(texts, string(e.Payload))

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/tmux"
@@ -258,24 +259,19 @@ func (d *Daemon) shows(ctx context.Context, a *Agent) string {
 	if rt, err := runtimes.For(a.Runtime); err == nil {
 		switch s := rt.ReadScreen(text); {
 		case s.Dialog != "":
-			return "; a dialog is open: " + quote(s.Dialog)
+			return "; a dialog is open: " + words.Quote(s.Dialog)
 		case s.Composer:
 			return paneShows + "an open composer"
 		}
 	}
 	if line := lastLine(text); line != "" {
-		return paneShows + quote(line)
+		return paneShows + words.Quote(line)
 	}
 	return ""
 }
 
 // paneShows stands between why an agent has ended, or does nothing, and what its pane shows.
 const paneShows = "; its pane shows "
-
-// quote puts a line of a pane between the marks by which [withoutScreen] finds it.
-func quote(line string) string {
-	return "‹" + strings.ReplaceAll(words.Clip(words.Line(line), 200), "›", ">") + "›"
-}
 
 // lastWords is what an agent that has ended wrote last. Its process may be gone before tmux has read
 // all of it; and for its own line tmux scrolls a dead pane up by one, which takes the only line of a
@@ -298,7 +294,7 @@ func (d *Daemon) lastWords(ctx context.Context, a *Agent) string {
 	}
 	shown, err := term.Capture(ctx, history, false, a.Ref())
 	if line := lastLine(shown[a.Ref().Pane]); err == nil && line != "" {
-		return paneShows + quote(line)
+		return paneShows + words.Quote(line)
 	}
 	return ""
 }
@@ -363,6 +359,6 @@ func (d *Daemon) watch(ctx context.Context, a *Agent) {
 }
 
 // event makes an event of this host.
-func (d *Daemon) event(typ EventType, agentID, handoffID *int64, payload map[string]any) *Event {
-	return &Event{Type: typ, At: d.now(), Host: d.Host, AgentID: agentID, HandoffID: handoffID, Payload: mustJSON(payload)}
+func (d *Daemon) event(typ event.Type, agentID, handoffID *int64, payload map[string]any) *event.Event {
+	return &event.Event{Type: typ, At: d.now(), Host: d.Host, AgentID: agentID, HandoffID: handoffID, Payload: event.Payload(payload)}
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -43,7 +44,7 @@ func (d *Daemon) runLane(ctx context.Context, key int64) (again time.Duration) {
 		}
 		if err == nil {
 			d.mu.Lock()
-			d.presence.prove(d.now())
+			d.presence.Prove(d.now())
 			d.mu.Unlock()
 		}
 		return 0
@@ -163,7 +164,7 @@ func (d *Daemon) correctState(ctx context.Context, a *Agent) (bool, time.Duratio
 		}
 	}
 	e := d.stateEvent(a, map[string]any{by: a.State})
-	return true, 0, d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*Event{e}})
+	return true, 0, d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*event.Event{e}})
 }
 
 // handOver moves the open handoff of an agent. If it has none, it asks for one when the agent's context is nearly full. A
@@ -234,14 +235,14 @@ func (d *Daemon) stuck(ctx context.Context, key int64, cause error) {
 	if n != stuckAfter {
 		return
 	}
-	e := d.event(EventAgentStuck, &key, nil, map[string]any{"message": fmt.Sprintf(
+	e := d.event(event.AgentStuck, &key, nil, map[string]any{"message": fmt.Sprintf(
 		"Nothing goes on for %s: %s. It is tried again each second; see `understudy doctor`.", subject(key), words.TrimDot(cause.Error()))})
 	if key < 0 {
 		id := -key
-		e.Type, e.AgentID, e.PipelineID = EventPipelineStuck, nil, &id
+		e.Type, e.AgentID, e.PipelineID = event.PipelineStuck, nil, &id
 	}
 	e.Alert = true
-	if err := d.commit(ctx, &Change{Events: []*Event{e}}); err != nil && ctx.Err() == nil {
+	if err := d.commit(ctx, &Change{Events: []*event.Event{e}}); err != nil && ctx.Err() == nil {
 		d.Log.Warn("event not stored; trying again", "type", e.Type, "error", err)
 		d.mu.Lock()
 		d.failing[key]-- // the next error tells it

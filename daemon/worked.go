@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -86,7 +87,7 @@ func (d *Daemon) withdrawExit(ctx context.Context, a *Agent) error {
 	}
 	d.takeExitBack(ctx, a, open)
 	a.StopAskedAt, a.StopStage, a.StopStageAt, a.StopYields = nil, StopNone, nil, false
-	c := Change{Agents: []*Agent{a}, Events: []*Event{d.event(EventAgentStopWithdrawn, &a.ID, nil, map[string]any{})}}
+	c := Change{Agents: []*Agent{a}, Events: []*event.Event{d.event(event.AgentStopWithdrawn, &a.ID, nil, map[string]any{})}}
 	for i := range open {
 		if dl := &open[i]; dl.Kind == KindExit {
 			dl.decide(NotSubmitted, "the agent is needed for something else", d.now())

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/storetext"
 )
 
@@ -43,7 +44,7 @@ var errAuditSlow = &daemon.Error{
 
 // Audit returns events, the newest first; at most f.Limit (0: 100). It returns a [daemon.Error] if the search
 // takes over 8 seconds, or if it cannot begin within 8 seconds because of other searches.
-func (db *DB) Audit(ctx context.Context, f daemon.AuditFilter) (events []daemon.Event, err error) {
+func (db *DB) Audit(ctx context.Context, f daemon.AuditFilter) (events []event.Event, err error) {
 	var types, since, until any // nil is NULL
 	if len(f.Types) > 0 {
 		types = storableTexts(f.Types)
@@ -70,7 +71,7 @@ func (db *DB) Audit(ctx context.Context, f daemon.AuditFilter) (events []daemon.
 		if err != nil {
 			return err
 		}
-		events, err = pgx.CollectRows(rows, pgx.RowToStructByName[daemon.Event])
+		events, err = pgx.CollectRows(rows, pgx.RowToStructByName[event.Event])
 		return err
 	})
 	var refused *pgconn.PgError

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // percentiles times each round and reports the 50th and 99th percentile in milliseconds.
@@ -37,7 +38,7 @@ func BenchmarkCommit(b *testing.B) {
 		commit(b, db, &daemon.Change{
 			Agents: []*daemon.Agent{a}, Move: &daemon.Move{Handoff: h, From: from, Cause: "benchmark"},
 			NewDeliveries: []*daemon.Delivery{aDelivery(b, db, a.ID)},
-			Events:        []*daemon.Event{{Type: "one", Host: "h1"}, {Type: "two", Host: "h1"}},
+			Events:        []*event.Event{{Type: "one", Host: "h1"}, {Type: "two", Host: "h1"}},
 		})
 	})
 }
@@ -53,7 +54,7 @@ func BenchmarkRecordHook(b *testing.B) {
 		record(b, db, in, func(tx daemon.HookTx) daemon.HookDecision {
 			tx.Agent.LastHook = tx.HookID
 			return daemon.HookDecision{Applied: true, Change: daemon.Change{
-				Agents: []*daemon.Agent{tx.Agent}, Events: []*daemon.Event{{Type: "t", Host: "h1"}},
+				Agents: []*daemon.Agent{tx.Agent}, Events: []*event.Event{{Type: "t", Host: "h1"}},
 			}}
 		})
 	})
@@ -131,7 +132,7 @@ func BenchmarkCommitWhilePruning(b *testing.B) {
 			rows, took = rows+done.Rows, time.Since(began)
 		}
 	})
-	percentiles(b, func(int) { commit(b, db, &daemon.Change{Events: []*daemon.Event{{Type: "one", Host: "h1"}}}) })
+	percentiles(b, func(int) { commit(b, db, &daemon.Change{Events: []*event.Event{{Type: "one", Host: "h1"}}}) })
 	cancel()
 	pruning.Wait()
 	b.Logf("%d events were pruned in %s", rows, took.Round(time.Millisecond))

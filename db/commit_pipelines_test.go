@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 func TestPipelinesWakeTheirHost(t *testing.T) {
@@ -57,7 +58,7 @@ func TestPipelineWritersDoNotDeadlock(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		c := &daemon.Change{Events: []*daemon.Event{{Type: "t", Host: "h1"}}}
+		c := &daemon.Change{Events: []*event.Event{{Type: "t", Host: "h1"}}}
 		if rand.IntN(3) > 0 {
 			c.Run = &daemon.RunMove{Pipeline: &p, Steps: []*daemon.Step{&p.Steps[0]}}
 			c.Admit = rand.IntN(2) * 100

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // TestDropWaitsForNobody: a delivery that was queued after a change locked its deliveries may be locked by another writer.
@@ -91,7 +92,7 @@ func TestWritersDoNotDeadlock(t *testing.T) {
 			return err
 		}
 		c.NewDeliveries = []*daemon.Delivery{{ID: id, AgentID: h.AgentID, HandoffID: &h.ID, Kind: daemon.KindMessage, State: daemon.DeliveryQueued}}
-		c.Events = []*daemon.Event{{Type: "t", Host: "h1"}}
+		c.Events = []*event.Event{{Type: "t", Host: "h1"}}
 		return db.Commit(t.Context(), &c)
 	}
 	hook := func(key string) error {
@@ -104,7 +105,7 @@ func TestWritersDoNotDeadlock(t *testing.T) {
 			d.Change.Agents = []*daemon.Agent{tx.Agent}
 			d.Change.Move = &daemon.Move{Handoff: tx.Handoff, From: tx.Handoff.Phase}
 			d.Change.Deliveries = tx.Deliveries
-			d.Change.Events = []*daemon.Event{{Type: "t", Host: "h1"}}
+			d.Change.Events = []*event.Event{{Type: "t", Host: "h1"}}
 			return d
 		})
 		return err

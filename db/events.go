@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/storetext"
 )
 
@@ -78,12 +79,12 @@ const listEvents = selectEvents + `
 	ORDER BY id LIMIT $6`
 
 // Events returns the events after an id, in order.
-func (db *DB) Events(ctx context.Context, f daemon.EventFilter) ([]daemon.Event, error) {
+func (db *DB) Events(ctx context.Context, f daemon.EventFilter) ([]event.Event, error) {
 	var types any // nil is NULL: all types
 	if len(f.Types) > 0 {
 		types = storableTexts(f.Types)
 	}
-	return list[daemon.Event](ctx, db, fmt.Sprintf("events after %d", f.After), listEvents,
+	return list[event.Event](ctx, db, fmt.Sprintf("events after %d", f.After), listEvents,
 		f.After, types, f.AgentID, f.HandoffID, f.PipelineID, limitOr(f.Limit, 500))
 }
 
@@ -109,18 +110,18 @@ const listPendingAlerts = selectEvents + `
 
 // PendingAlerts returns the host's alerts and notices that [DB.MarkAlerted] has not marked: first the
 // alerts in order, then the notices of all agents and pipelines in turn; at most limit (0: 100).
-func (db *DB) PendingAlerts(ctx context.Context, host string, limit int) ([]daemon.Event, error) {
-	return list[daemon.Event](ctx, db, "pending alerts", listPendingAlerts, host, limitOr(limit, 100))
+func (db *DB) PendingAlerts(ctx context.Context, host string, limit int) ([]event.Event, error) {
+	return list[event.Event](ctx, db, "pending alerts", listPendingAlerts, host, limitOr(limit, 100))
 }
 
 const markAlerted = `UPDATE events SET alerted_at = $2 WHERE id = ANY($1) AND (alert OR notice <> '') AND alerted_at IS NULL`
 
 // MarkAlerted marks events as told to the operator and appends the event told, which may be nil. If
 // one of them is not pending, it returns [daemon.ErrMoved] and writes nothing.
-func (db *DB) MarkAlerted(ctx context.Context, ids []int64, told *daemon.Event) error {
+func (db *DB) MarkAlerted(ctx context.Context, ids []int64, told *event.Event) error {
 	c := &daemon.Change{}
 	if told != nil {
-		c.Events = []*daemon.Event{told}
+		c.Events = []*event.Event{told}
 	}
 	w := newWrite(c)
 	err := pgx.BeginTxFunc(ctx, db.pool, readCommitted, func(tx pgx.Tx) error {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/storetest"
 )
 
@@ -34,7 +35,7 @@ func TestHooksAreStoredForPeople(t *testing.T) {
 			t.Errorf("%.40q: replayed, though nothing followed from it", body)
 		}
 		record(t, db, in, func(daemon.HookTx) daemon.HookDecision {
-			return daemon.HookDecision{Change: daemon.Change{Events: []*daemon.Event{{Type: "t", Host: "h1"}}}}
+			return daemon.HookDecision{Change: daemon.Change{Events: []*event.Event{{Type: "t", Host: "h1"}}}}
 		})
 		if _, _, replayed := stored(); !replayed {
 			t.Errorf("%.40q: not replayed", body)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // listening runs Listen for host h1 until the end of the test.
@@ -38,7 +39,7 @@ func TestListenTellsTheHostOfItsAgents(t *testing.T) {
 	wait(t, "first events", events)
 
 	h := newHandoff(t, db, b.ID)
-	commit(t, db, &daemon.Change{Events: []*daemon.Event{{Type: "t", Host: "h 2"}}})
+	commit(t, db, &daemon.Change{Events: []*event.Event{{Type: "t", Host: "h 2"}}})
 	wait(t, "events of any host", events)
 	if len(wakes) != 0 {
 		t.Errorf("woken for another host's agent: %d", <-wakes)
@@ -76,7 +77,7 @@ func TestListenSurvivesItsConnection(t *testing.T) {
 	for range 3 {
 		equal(t, "everything may have changed", wait(t, "wake", wakes), int64(0))
 		wait(t, "events", events)
-		commit(t, db, &daemon.Change{Agents: []*daemon.Agent{a}, Events: []*daemon.Event{{Type: "t", Host: "h1"}}})
+		commit(t, db, &daemon.Change{Agents: []*daemon.Agent{a}, Events: []*event.Event{{Type: "t", Host: "h1"}}})
 		equal(t, "wake", wait(t, "wake", wakes), a.ID)
 		wait(t, "events", events)
 		terminate(t, db, "understudy listen")

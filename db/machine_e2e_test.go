@@ -20,6 +20,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/db/dbtest"
 )
 
@@ -189,7 +190,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatalf("the disk is not full: %v", err)
 	}
 	large := func() *daemon.Change {
-		return &daemon.Change{Events: []*daemon.Event{{Type: "t", Host: "h1", Payload: []byte(`{"pad": "` + strings.Repeat(rand.Text(), 4000) + `"}`)}}}
+		return &daemon.Change{Events: []*event.Event{{Type: "t", Host: "h1", Payload: []byte(`{"pad": "` + strings.Repeat(rand.Text(), 4000) + `"}`)}}}
 	}
 	eventually(t, "a write that is refused", func() bool {
 		err = db.Commit(t.Context(), large())

@@ -8,16 +8,18 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/storetext"
+	"github.com/understudyd/understudy/daemon/tell"
 )
 
 const selectPreferences = `SELECT waiting, completed, updated_at FROM notification_preferences WHERE host = $1`
 
 // NotificationPreferences returns a host's preferences, or [daemon.DefaultPreferences] if none were set.
-func (db *DB) NotificationPreferences(ctx context.Context, host string) (daemon.NotificationPreferences, error) {
-	p, err := one[daemon.NotificationPreferences](ctx, db, fmt.Sprintf("preferences of host %.64q", host), selectPreferences, storetext.Text(host))
+func (db *DB) NotificationPreferences(ctx context.Context, host string) (tell.Preferences, error) {
+	p, err := one[tell.Preferences](ctx, db, fmt.Sprintf("preferences of host %.64q", host), selectPreferences, storetext.Text(host))
 	if errors.Is(err, daemon.ErrNotFound) {
-		return daemon.DefaultPreferences, nil
+		return tell.DefaultPreferences, nil
 	}
 	return p, err
 }
@@ -34,11 +36,11 @@ const updatePreferences = `UPDATE notification_preferences SET waiting = $2, com
 // ChangeNotificationPreferences changes a host's preferences and appends the event that change returns,
 // if it is not nil, in one transaction. Of two concurrent changes the second sees the result of the first.
 func (db *DB) ChangeNotificationPreferences(ctx context.Context, host string,
-	change func(*daemon.NotificationPreferences) *daemon.Event) (p daemon.NotificationPreferences, err error) {
+	change func(*tell.Preferences) *event.Event) (p tell.Preferences, err error) {
 	var w *write
 	err = pgx.BeginTxFunc(ctx, db.pool, readCommitted, func(tx pgx.Tx) error {
 		w = newWrite(&daemon.Change{})
-		first := daemon.DefaultPreferences
+		first := tell.DefaultPreferences
 		if _, err := tx.Exec(ctx, addPreferences, storable(host, first.Waiting, first.Completed, w.at)...); err != nil {
 			return err
 		}
@@ -46,11 +48,11 @@ func (db *DB) ChangeNotificationPreferences(ctx context.Context, host string,
 		if err != nil {
 			return err
 		}
-		if p, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[daemon.NotificationPreferences]); err != nil {
+		if p, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[tell.Preferences]); err != nil {
 			return err
 		}
 		if e := change(&p); e != nil {
-			w.Events = []*daemon.Event{e}
+			w.Events = []*event.Event{e}
 		}
 		p.UpdatedAt = &w.at
 		w.batch.Queue(updatePreferences, storable(host, p.Waiting, p.Completed, w.at)...)
@@ -58,7 +60,7 @@ func (db *DB) ChangeNotificationPreferences(ctx context.Context, host string,
 		return w.send(ctx, tx)
 	})
 	if err != nil {
-		return daemon.NotificationPreferences{}, fmt.Errorf("preferences of host %.64q: %w", host, unavailable(err))
+		return tell.Preferences{}, fmt.Errorf("preferences of host %.64q: %w", host, unavailable(err))
 	}
 	w.copyBack()
 	return p, nil

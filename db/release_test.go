@@ -17,6 +17,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/db/dbtest"
 )
 
@@ -197,7 +199,7 @@ func someHours(t *testing.T, db *DB) {
 	}
 	check(nil, db.Heartbeat(ctx, Host{ID: "h1", Name: "one", Version: "1", DataRoot: "/data"}))
 	check(nil, db.TryWrite(ctx, "h1"))
-	_, err := db.ChangeNotificationPreferences(ctx, "h1", func(p *daemon.NotificationPreferences) *daemon.Event {
+	_, err := db.ChangeNotificationPreferences(ctx, "h1", func(p *tell.Preferences) *event.Event {
 		p.Waiting = true
 		return nil
 	})
@@ -217,7 +219,7 @@ func someHours(t *testing.T, db *DB) {
 		tx.Agent.State = daemon.Working
 		return daemon.HookDecision{Applied: true, Output: json.RawMessage(`{}`), Change: daemon.Change{
 			Agents: []*daemon.Agent{tx.Agent}, Move: &daemon.Move{Handoff: tx.Handoff, From: tx.Handoff.Phase},
-			Events: []*daemon.Event{{Type: "agent_working", Host: "h1", AgentID: &a.ID, Alert: true, Payload: json.RawMessage(`{"a": 1}`)}},
+			Events: []*event.Event{{Type: "agent_working", Host: "h1", AgentID: &a.ID, Alert: true, Payload: json.RawMessage(`{"a": 1}`)}},
 		}}
 	})
 	record(t, db, in, func(tx daemon.HookTx) daemon.HookDecision {
@@ -227,7 +229,7 @@ func someHours(t *testing.T, db *DB) {
 	commit(t, db, recorded(h, wholeRecord(h)))
 	alerts, err := db.PendingAlerts(ctx, "h1", 10)
 	check(nil, err)
-	check(nil, db.MarkAlerted(ctx, []int64{alerts[0].ID}, &daemon.Event{Type: "operator_notified", Host: "h1"}))
+	check(nil, db.MarkAlerted(ctx, []int64{alerts[0].ID}, &event.Event{Type: "operator_notified", Host: "h1"}))
 	commit(t, db, ranTo(runOf(t, db, 1), daemon.PipelineDone)) // the pipeline of the agent above
 	p := newRun(t, db, 2, nil)
 	c := ranTo(runOf(t, db, p.ID), daemon.PipelineRunning)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 const (
@@ -22,7 +23,7 @@ type agent struct {
 	own        []daemon.Handoff // in which it hands on or takes over
 	Handoffs   []handoffRow     // these
 	Deliveries []daemon.Delivery
-	Events     []daemon.Event
+	Events     []event.Event
 }
 
 // Resumable says whether its session can be opened again.

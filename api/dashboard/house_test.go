@@ -16,7 +16,9 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/sim/memory"
+	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/personas"
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
@@ -54,7 +56,7 @@ func build(t testing.TB) *house {
 
 type silent struct{}
 
-func (silent) Notify(context.Context, daemon.Notification) (string, error) { return "nowhere", nil }
+func (silent) Notify(context.Context, tell.Notification) (string, error) { return "nowhere", nil }
 
 // must returns a function that unwraps a call's result or fails the test.
 func must[T any](v T, err error) func(testing.TB) T {
@@ -141,7 +143,7 @@ func (h *house) delivery(a *daemon.Agent, text string, verdict daemon.Verdict) {
 func (h *house) event(typ string, agentID int64, payload map[string]any) {
 	h.t.Helper()
 	body := must(json.Marshal(payload))(h.t)
-	h.commit(&daemon.Change{Events: []*daemon.Event{{Type: daemon.EventType(typ), Host: "here", AgentID: &agentID, Payload: body}}})
+	h.commit(&daemon.Change{Events: []*event.Event{{Type: event.Type(typ), Host: "here", AgentID: &agentID, Payload: body}}})
 }
 
 // drawn writes a page and parses it.

@@ -7,13 +7,14 @@ import (
 	"strconv"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 const pageOfEvents = 100
 
 // log is a page of the log, the newest events first.
 type log struct {
-	Events []daemon.Event
+	Events []event.Event
 	Filter LogFilter
 	Kinds  []string
 	Spans  []span

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/tell"
 )
 
 // settings is what the operator sets here, and what is set elsewhere.
 type settings struct {
 	Browsers []Browser
-	Notify   daemon.NotificationPreferences
+	Notify   tell.Preferences
 	Auto     daemon.AutoSettings
 	Runs     daemon.PipelineSettings
 	Host     string

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
@@ -108,7 +109,7 @@ func (w *world) ended() {
 }
 
 // log returns the whole event log.
-func (w *world) log() (all []daemon.Event) {
+func (w *world) log() (all []event.Event) {
 	for after := int64(0); ; {
 		page, err := w.lent.Events(context.Background(), daemon.EventFilter{After: after, Limit: 500})
 		if err != nil {
@@ -123,7 +124,7 @@ func (w *world) log() (all []daemon.Event) {
 }
 
 // checkAgent: an agent is active if and only if its process runs, and the log has its end once.
-func (w *world) checkAgent(a *daemon.Agent, events []daemon.Event) {
+func (w *world) checkAgent(a *daemon.Agent, events []event.Event) {
 	p := w.process(a.ID)
 	if a.Active() && p == nil {
 		w.fail("agent %d is %s, but its process has ended", a.ID, a.State)
@@ -147,7 +148,7 @@ var phases = []daemon.Phase{
 }
 
 // checkLog: each move of a handoff has its event, in order, and each failure is an alert.
-func (w *world) checkLog(h *daemon.Handoff, events []daemon.Event) {
+func (w *world) checkLog(h *daemon.Handoff, events []event.Event) {
 	moves, err := w.lent.Transitions(context.Background(), h.ID)
 	if err != nil {
 		w.fail("%v", err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -80,7 +81,7 @@ func (w *world) checkVerdicts(c *daemon.Change) {
 			continue
 		}
 		w.checkGiven(d)
-		told := slices.ContainsFunc(c.Events, func(e *daemon.Event) bool {
+		told := slices.ContainsFunc(c.Events, func(e *event.Event) bool {
 			if string(e.Type) == "delivery_"+string(*d.Verdict) {
 				return tells(e, d.ID)
 			}
@@ -94,7 +95,7 @@ func (w *world) checkVerdicts(c *daemon.Change) {
 }
 
 // word returns a field of an event's payload if it is a text, else "".
-func word(e *daemon.Event, field string) string {
+func word(e *event.Event, field string) string {
 	var p map[string]any
 	_ = json.Unmarshal(e.Payload, &p) // a payload that is not an object has no field
 	s, _ := p[field].(string)
@@ -102,7 +103,7 @@ func word(e *daemon.Event, field string) string {
 }
 
 // tells reports whether an event names a delivery.
-func tells(e *daemon.Event, id int64) bool {
+func tells(e *event.Event, id int64) bool {
 	var p struct {
 		DeliveryID int64 `json:"delivery_id"`
 	}
@@ -110,7 +111,7 @@ func tells(e *daemon.Event, id int64) bool {
 }
 
 // checkMessages: the log has the verdict of each message once.
-func (w *world) checkMessages(agents []daemon.Agent, events []daemon.Event) {
+func (w *world) checkMessages(agents []daemon.Agent, events []event.Event) {
 	for i := range agents {
 		list, err := w.lent.Deliveries(ctx(), agents[i].ID, 0, 500)
 		if err != nil {

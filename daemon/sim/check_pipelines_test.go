@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
@@ -205,7 +206,7 @@ func (w *world) pipelinesUnfinished() {
 
 // pipelinesEnded: the log has each move of a pipeline and of its steps, a failure is an alert, and no agent works for a
 // pipeline that has ended.
-func (w *world) pipelinesEnded(agents []daemon.Agent, events []daemon.Event) {
+func (w *world) pipelinesEnded(agents []daemon.Agent, events []event.Event) {
 	statuses, steps := map[int64][]string{}, map[int64][]string{}
 	for i := range events {
 		e := &events[i]

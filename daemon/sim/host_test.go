@@ -18,6 +18,7 @@ import (
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/actor"
+	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/personas"
@@ -214,7 +215,7 @@ func (g *daemonRun) call(name string, within time.Duration, do func(ctx context.
 // notifier is the operator's desktop.
 type notifier struct{ g *daemonRun }
 
-func (n notifier) Notify(ctx context.Context, in daemon.Notification) (string, error) {
+func (n notifier) Notify(ctx context.Context, in tell.Notification) (string, error) {
 	return carry(n.g, ctx, telling, "Notify "+in.Title, func() (string, error) {
 		n.g.w.trace.note(n.g.name, "☞ %s: %s", in.Title, in.Message)
 		return "desktop", nil

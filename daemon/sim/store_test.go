@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/tell"
 )
 
 // gated is the store as a daemon sees it: each call waits until the schedule lets it go.
@@ -112,15 +114,15 @@ func (s *gated) RecordHook(ctx context.Context, in daemon.HookInput, decide func
 	})
 }
 
-func (s *gated) MarkAlerted(ctx context.Context, ids []int64, told *daemon.Event) error {
+func (s *gated) MarkAlerted(ctx context.Context, ids []int64, told *event.Event) error {
 	_, err := write(s, ctx, fmt.Sprintf("MarkAlerted %v", ids), func() (struct{}, error) {
 		return struct{}{}, s.inner.MarkAlerted(context.WithoutCancel(ctx), ids, told)
 	})
 	return err
 }
 
-func (s *gated) ChangeNotificationPreferences(ctx context.Context, host string, change func(*daemon.NotificationPreferences) *daemon.Event) (daemon.NotificationPreferences, error) {
-	return write(s, ctx, "ChangeNotificationPreferences", func() (daemon.NotificationPreferences, error) {
+func (s *gated) ChangeNotificationPreferences(ctx context.Context, host string, change func(*tell.Preferences) *event.Event) (tell.Preferences, error) {
+	return write(s, ctx, "ChangeNotificationPreferences", func() (tell.Preferences, error) {
 		return s.inner.ChangeNotificationPreferences(ctx, host, change)
 	})
 }
@@ -229,28 +231,28 @@ func (s *gated) Sent(ctx context.Context, agentID int64, since time.Time) (daemo
 	return query(s, ctx, "Sent", func() (daemon.Sent, error) { return s.inner.Sent(ctx, agentID, since) })
 }
 
-func (s *gated) Events(ctx context.Context, f daemon.EventFilter) ([]daemon.Event, error) {
-	return query(s, ctx, "Events", func() ([]daemon.Event, error) { return s.inner.Events(ctx, f) })
+func (s *gated) Events(ctx context.Context, f daemon.EventFilter) ([]event.Event, error) {
+	return query(s, ctx, "Events", func() ([]event.Event, error) { return s.inner.Events(ctx, f) })
 }
 
 func (s *gated) LastEventID(ctx context.Context) (int64, error) {
 	return query(s, ctx, "LastEventID", func() (int64, error) { return s.inner.LastEventID(ctx) })
 }
 
-func (s *gated) PendingAlerts(ctx context.Context, host string, limit int) ([]daemon.Event, error) {
-	return query(s, ctx, "PendingAlerts", func() ([]daemon.Event, error) { return s.inner.PendingAlerts(ctx, host, limit) })
+func (s *gated) PendingAlerts(ctx context.Context, host string, limit int) ([]event.Event, error) {
+	return query(s, ctx, "PendingAlerts", func() ([]event.Event, error) { return s.inner.PendingAlerts(ctx, host, limit) })
 }
 
-func (s *gated) Audit(ctx context.Context, f daemon.AuditFilter) ([]daemon.Event, error) {
-	return query(s, ctx, "Audit", func() ([]daemon.Event, error) { return s.inner.Audit(ctx, f) })
+func (s *gated) Audit(ctx context.Context, f daemon.AuditFilter) ([]event.Event, error) {
+	return query(s, ctx, "Audit", func() ([]event.Event, error) { return s.inner.Audit(ctx, f) })
 }
 
 func (s *gated) LogFloor(ctx context.Context) (daemon.LogFloor, error) {
 	return query(s, ctx, "LogFloor", func() (daemon.LogFloor, error) { return s.inner.LogFloor(ctx) })
 }
 
-func (s *gated) NotificationPreferences(ctx context.Context, host string) (daemon.NotificationPreferences, error) {
-	return query(s, ctx, "NotificationPreferences", func() (daemon.NotificationPreferences, error) {
+func (s *gated) NotificationPreferences(ctx context.Context, host string) (tell.Preferences, error) {
+	return query(s, ctx, "NotificationPreferences", func() (tell.Preferences, error) {
 		return s.inner.NotificationPreferences(ctx, host)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // running returns the ids of the pipelines that are running.
@@ -29,7 +30,7 @@ func admissionUnderPressure(t *testing.T, st daemon.Store) {
 		p := APipeline(t, st, 1)
 		wg.Go(func() {
 			InStatus(daemon.PipelineRunning)(p)
-			c := &daemon.Change{NewPipeline: p, Admit: limit, Events: []*daemon.Event{{Type: "created", Host: "h1"}}}
+			c := &daemon.Change{NewPipeline: p, Admit: limit, Events: []*event.Event{{Type: "created", Host: "h1"}}}
 			err := st.Commit(t.Context(), c)
 			if errors.Is(err, daemon.ErrNoRoom) {
 				InStatus(daemon.PipelinePending)(p)
@@ -123,7 +124,7 @@ func admissionCountsWhatIsAtWork(t *testing.T, st daemon.Store) {
 			for _, status := range []daemon.PipelineStatus{running, pending} {
 				c := PipelineMoved(p, status)
 				c.Run.Steps[0].Comment = "changed"
-				c.Events = []*daemon.Event{{Type: "t", Host: name}}
+				c.Events = []*event.Event{{Type: "t", Host: name}}
 				if c.Admit = tt.used; c.Admit > 0 {
 					if err := st.Commit(t.Context(), c); !errors.Is(err, daemon.ErrNoRoom) {
 						t.Errorf("with %d in use, of %d: %v", tt.used, c.Admit, err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // WholeAgent returns an agent in which no field is empty, not committed.
@@ -168,7 +169,7 @@ func listsHaveALimit(t *testing.T, st daemon.Store) {
 		c.NewDeliveries = append(c.NewDeliveries, ADelivery(t, st, first.ID))
 	}
 	for range 501 {
-		c.Events = append(c.Events, &daemon.Event{Type: "t", Host: "h1", Alert: true})
+		c.Events = append(c.Events, &event.Event{Type: "t", Host: "h1", Alert: true})
 	}
 	Commit(t, st, c)
 	for name, n := range map[string][2]int{

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 func audit(t *testing.T, st daemon.Store) {
 	a := NewAgent(t, st, func(a *daemon.Agent) { a.Persona = ptr("developer-con-1") })
 	noon := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
-	Commit(t, st, &daemon.Change{Events: []*daemon.Event{
+	Commit(t, st, &daemon.Change{Events: []*event.Event{
 		{Type: "agent_idle", Host: "h1", At: noon, AgentID: &a.ID, Payload: []byte(`{"message": "100% Ünder_way"}`)},
 		{Type: "agent_ended", Host: "h2", At: noon.Add(time.Hour), AgentID: ptr(int64(77))},
 		{Type: "handoff_failed", Host: "h1", At: noon.Add(2 * time.Hour), HandoffID: ptr(int64(8)), PipelineID: ptr(int64(9))},

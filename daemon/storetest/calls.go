@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -19,8 +21,8 @@ func callsWithoutContext(t *testing.T, st daemon.Store) {
 	r := NewRecord(t, st, a.ID)
 	d, p := NewDelivery(t, st, a.ID), NewPipeline(t, st, 1, nil)
 	hook, _ := RecordHook(t, st, Input("k"), nil)
-	alert := &daemon.Event{Type: "t", Host: "h1", At: now().Add(-time.Hour), Alert: true}
-	Commit(t, st, &daemon.Change{Events: []*daemon.Event{alert}})
+	alert := &event.Event{Type: "t", Host: "h1", At: now().Add(-time.Hour), Alert: true}
+	Commit(t, st, &daemon.Change{Events: []*event.Event{alert}})
 	before := everything(t, st)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -50,7 +52,7 @@ func callsWithoutContext(t *testing.T, st daemon.Store) {
 		"TryWrite": st.TryWrite(ended, "h1"), "HostRoot": errorOf(st.HostRoot(ended, "h1")), "Census": errorOf(st.Census(ended, "h1")),
 		"NotificationPreferences": errorOf(st.NotificationPreferences(ended, "h1")),
 		"ChangeNotificationPreferences": errorOf(st.ChangeNotificationPreferences(ended, "h1",
-			func(p *daemon.NotificationPreferences) *daemon.Event { p.Waiting = false; return nil })),
+			func(p *tell.Preferences) *event.Event { p.Waiting = false; return nil })),
 	} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v, want context.Canceled", name, err)
@@ -82,8 +84,8 @@ func rowsAreCopied(t *testing.T, st daemon.Store) {
 	p := wholePipeline(t, st)
 	Commit(t, st, &daemon.Change{NewPipeline: p})
 	o := WholeOutput(t, st, p.Steps[0].ID, a.ID)
-	e := &daemon.Event{Type: "t", Host: "h1", AgentID: &a.ID, Payload: json.RawMessage(`{"a": 1}`), Alert: true}
-	Commit(t, st, &daemon.Change{NewOutput: o, Events: []*daemon.Event{e}})
+	e := &event.Event{Type: "t", Host: "h1", AgentID: &a.ID, Payload: json.RawMessage(`{"a": 1}`), Alert: true}
+	Commit(t, st, &daemon.Change{NewOutput: o, Events: []*event.Event{e}})
 	in := Input("k")
 	in.LaunchHash = a.LaunchHash
 	output := json.RawMessage(`{"b": 2}`)
@@ -169,7 +171,7 @@ func timesAreMicroseconds(t *testing.T, st daemon.Store) {
 	h := NewHandoff(t, st, a.ID)
 	c := Recorded(h, &daemon.Record{HandoffID: h.ID, AgentID: a.ID, At: given, Decisions: []data.Decision{{Timestamp: given}}})
 	c.Move.Handoff.PhaseAt = given
-	c.Events = []*daemon.Event{{Type: "t", Host: "h1", At: given}}
+	c.Events = []*event.Event{{Type: "t", Host: "h1", At: given}}
 	Commit(t, st, c)
 	r := result(st.Record(t.Context(), h.ID))(t)
 	moves := result(st.Transitions(t.Context(), h.ID))(t)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 func oneOfManyMoversWins(t *testing.T, st daemon.Store) {
@@ -15,7 +16,7 @@ func oneOfManyMoversWins(t *testing.T, st daemon.Store) {
 	var won atomic.Int64
 	for range 16 {
 		c := Moved(h, daemon.Instructing)
-		c.Events = []*daemon.Event{{Type: "handoff_instructing", Host: "h1"}}
+		c.Events = []*event.Event{{Type: "handoff_instructing", Host: "h1"}}
 		wg.Go(func() {
 			switch err := st.Commit(t.Context(), c); {
 			case err == nil:
@@ -47,7 +48,7 @@ func movedLeavesNothing(t *testing.T, st daemon.Store) {
 		c.NewDeliveries = []*daemon.Delivery{ADelivery(t, st, a.ID)}
 		c.DropQueued, c.DropEvidence = a.ID, "dropped"
 		c.NewRecord = WholeRecord(h)
-		c.Events = []*daemon.Event{{Type: "t", Host: "h1"}}
+		c.Events = []*event.Event{{Type: "t", Host: "h1"}}
 		return c
 	}
 	for name, spoil := range map[string]func(*daemon.Change){

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // PipelineMoved returns a change that writes a copy of p in another status, with all its steps.
@@ -30,7 +31,7 @@ func oneOfManyWritersOfAPipelineWins(t *testing.T, st daemon.Store) {
 	for i := range 16 {
 		c := PipelineMoved(p, daemon.PipelineRunning)
 		c.Run.Steps[0].Input = fmt.Sprint(i)
-		c.Events = []*daemon.Event{{Type: "t", Host: "h1"}}
+		c.Events = []*event.Event{{Type: "t", Host: "h1"}}
 		wg.Go(func() {
 			err := st.Commit(t.Context(), c)
 			if err == nil {
@@ -65,7 +66,7 @@ func movedPipelineLeavesNothing(t *testing.T, st daemon.Store) {
 		c.NewDeliveries = []*daemon.Delivery{ADelivery(t, st, a.ID)}
 		c.NewPipeline = APipeline(t, st, 2)
 		c.NewOutput = WholeOutput(t, st, p.Steps[0].ID, c.NewAgent.ID)
-		c.Events = []*daemon.Event{{Type: "t", Host: "h1"}}
+		c.Events = []*event.Event{{Type: "t", Host: "h1"}}
 		return c
 	}
 	for name, spoil := range map[string]func(*daemon.Change){
@@ -109,7 +110,7 @@ func aStepLeavesOneOutput(t *testing.T, st daemon.Store) {
 	before := PipelineOf(t, st, p.ID)
 	c := PipelineMoved(p, daemon.PipelineDone)
 	c.NewOutput = WholeOutput(t, st, p.Steps[0].ID, a.ID)
-	c.Events = []*daemon.Event{{Type: "t", Host: "h1"}}
+	c.Events = []*event.Event{{Type: "t", Host: "h1"}}
 	if err := st.Commit(t.Context(), c); !errors.Is(err, daemon.ErrMoved) {
 		t.Errorf("second output: %v, want ErrMoved", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 func deliveryIsKeptWhole(t *testing.T, st daemon.Store) {
@@ -75,8 +76,8 @@ func dropQueued(t *testing.T, st daemon.Store) {
 // a delivery.
 func sentIsCounted(t *testing.T, st daemon.Store) {
 	from, to := NewAgent(t, st, nil), NewAgent(t, st, nil)
-	sent := func(by *daemon.Agent, d *daemon.Delivery, ago time.Duration, typ daemon.EventType) *daemon.Event {
-		return &daemon.Event{
+	sent := func(by *daemon.Agent, d *daemon.Delivery, ago time.Duration, typ event.Type) *event.Event {
+		return &event.Event{
 			Type: typ, Host: "h1", At: now().Add(-ago), AgentID: &by.ID, Payload: fmt.Appendf(nil, `{"delivery_id": %d}`, d.ID),
 		}
 	}
@@ -84,7 +85,7 @@ func sentIsCounted(t *testing.T, st daemon.Store) {
 	done, open, old := NewDelivery(t, st, to.ID), NewDelivery(t, st, to.ID), NewDelivery(t, st, to.ID)
 	done.State, done.Verdict = daemon.DeliveryDone, ptr(daemon.Submitted)
 	first, second := sent(from, done, 5*time.Minute, "agent_messaged"), sent(from, open, 4*time.Minute, "agent_messaged")
-	Commit(t, st, &daemon.Change{Deliveries: []*daemon.Delivery{done}, Events: []*daemon.Event{
+	Commit(t, st, &daemon.Change{Deliveries: []*daemon.Delivery{done}, Events: []*event.Event{
 		second, first, sent(from, old, time.Hour, "agent_messaged"),
 		sent(to, open, time.Minute, "agent_messaged"), sent(from, open, time.Minute, "delivery_queued"),
 		{Type: "agent_messaged", Host: "h1", At: now().Add(-time.Hour), AgentID: &from.ID},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -25,7 +26,7 @@ type drawer struct {
 	handoffs   []daemon.Handoff
 	deliveries []daemon.Delivery
 	pipelines  []daemon.Pipeline
-	events     []daemon.Event
+	events     []event.Event
 }
 
 func drawAction(t testing.TB, seed uint64, n int, model daemon.Store) action {
@@ -108,7 +109,7 @@ func (d *drawer) pipelineID() int64 {
 }
 
 func (d *drawer) eventID() int64 {
-	return id(d, d.events, func(e *daemon.Event) int64 { return e.ID })
+	return id(d, d.events, func(e *event.Event) int64 { return e.ID })
 }
 
 var (
@@ -288,10 +289,10 @@ func (d *drawer) output() *daemon.StepHandoff {
 	return o
 }
 
-func (d *drawer) event() *daemon.Event {
-	e := &daemon.Event{
-		Type: one[daemon.EventType](d, "agent_idle", "agent_messaged", "handoff_failed", "Other"), Host: one(d, hosts...), Alert: d.rand.IntN(4) == 0,
-		Notice: one(d, daemon.NoticeNone, daemon.NoticeNone, daemon.NoticeWaiting, daemon.NoticeCompleted), Cause: d.word(),
+func (d *drawer) event() *event.Event {
+	e := &event.Event{
+		Type: one[event.Type](d, "agent_idle", "agent_messaged", "handoff_failed", "Other"), Host: one(d, hosts...), Alert: d.rand.IntN(4) == 0,
+		Notice: one(d, event.NoticeNone, event.NoticeNone, event.NoticeWaiting, event.NoticeCompleted), Cause: d.word(),
 		Payload: json.RawMessage(one(d, "", "{}", `"text"`, `{"bb": [], "c": 1.50, "a": "Ünder\u0000", "a": [1e3, null]}`, "broken",
 			fmt.Sprintf(`{"delivery_id": %d}`, d.deliveryID()), fmt.Sprintf(`{"delivery_id": "%d"}`, d.deliveryID()))),
 	}

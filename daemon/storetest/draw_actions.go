@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/tell"
 )
 
 // commit draws a change to commit.
@@ -141,7 +143,7 @@ func (d *drawer) hook() action {
 		in.PID, in.PIDStart = 1+d.rand.IntN(2), uint64(d.rand.IntN(2))
 	}
 	follows := daemon.HookDecision{
-		Applied: d.half(), Reason: d.word(), Output: one(d, nil, d.event().Payload), Change: daemon.Change{Events: []*daemon.Event{d.event()}},
+		Applied: d.half(), Reason: d.word(), Output: one(d, nil, d.event().Payload), Change: daemon.Change{Events: []*event.Event{d.event()}},
 	}
 	if d.half() {
 		follows = daemon.HookDecision{Reason: d.word()}
@@ -198,8 +200,8 @@ func (d *drawer) mark() action {
 func (d *drawer) prefer() action {
 	host, waiting, completed, told := one(d, hosts...), d.half(), d.half(), maybe(d, *d.event())
 	return action{"preferences of " + host, func(t testing.TB, st daemon.Store) (any, error) {
-		var was daemon.NotificationPreferences
-		p, err := st.ChangeNotificationPreferences(t.Context(), host, func(p *daemon.NotificationPreferences) *daemon.Event {
+		var was tell.Preferences
+		p, err := st.ChangeNotificationPreferences(t.Context(), host, func(p *tell.Preferences) *event.Event {
 			was = *p
 			was.UpdatedAt = nil // the store sets it afterwards
 			p.Waiting, p.Completed = waiting, completed

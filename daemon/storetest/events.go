@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // readerMissesNothing: writers commit in any order while a reader asks for the events after the last id that it
@@ -24,10 +25,10 @@ func readerMissesNothing(t *testing.T, st daemon.Store) {
 	for w, a := range agents {
 		wg.Go(func() {
 			for i := range each {
-				event := func(n int) *daemon.Event {
-					return &daemon.Event{Type: daemon.EventType(fmt.Sprintf("%d.%d", w, n)), Host: "h1"}
+				numbered := func(n int) *event.Event {
+					return &event.Event{Type: event.Type(fmt.Sprintf("%d.%d", w, n)), Host: "h1"}
 				}
-				c := &daemon.Change{Agents: []*daemon.Agent{a}, Events: []*daemon.Event{event(2 * i), event(2*i + 1)}}
+				c := &daemon.Change{Agents: []*daemon.Agent{a}, Events: []*event.Event{numbered(2 * i), numbered(2*i + 1)}}
 				if err := st.Commit(t.Context(), c); err != nil {
 					t.Error(err)
 				}
@@ -65,21 +66,21 @@ func readerMissesNothing(t *testing.T, st daemon.Store) {
 }
 
 func eventIsKeptWhole(t *testing.T, st daemon.Store) {
-	var e daemon.Event
+	var e event.Event
 	fill(reflect.ValueOf(&e).Elem())
-	e.Payload, e.Notice = json.RawMessage(`{"a": 1}`), daemon.NoticeCompleted
-	empty := daemon.Event{Type: "t"}
-	Commit(t, st, &daemon.Change{Events: []*daemon.Event{&e, &empty}})
+	e.Payload, e.Notice = json.RawMessage(`{"a": 1}`), event.NoticeCompleted
+	empty := event.Event{Type: "t"}
+	Commit(t, st, &daemon.Change{Events: []*event.Event{&e, &empty}})
 	if e.ID == 0 || empty.ID <= e.ID || empty.At.IsZero() {
 		t.Errorf("ids %d, %d, time %s", e.ID, empty.ID, empty.At)
 	}
 	empty.Payload = json.RawMessage(`{}`)
-	equal(t, "events", result(st.Events(t.Context(), daemon.EventFilter{}))(t), []daemon.Event{e, empty})
+	equal(t, "events", result(st.Events(t.Context(), daemon.EventFilter{}))(t), []event.Event{e, empty})
 }
 
 func listOfEvents(t *testing.T, st daemon.Store) {
 	equal(t, "last id of none", result(st.LastEventID(t.Context()))(t), int64(0))
-	all := []*daemon.Event{
+	all := []*event.Event{
 		{Type: "a", AgentID: ptr(int64(7))}, {Type: "b", HandoffID: ptr(int64(8))}, {Type: "c", AgentID: ptr(int64(7))},
 		{Type: "d", PipelineID: ptr(int64(8))},
 	}
@@ -102,11 +103,11 @@ func listOfEvents(t *testing.T, st daemon.Store) {
 }
 
 func alertsAreToldOnce(t *testing.T, st daemon.Store) {
-	quiet := &daemon.Event{Type: "quiet", Host: "h1"}
-	one := &daemon.Event{Type: "one", Host: "h1", Alert: true}
-	two := &daemon.Event{Type: "two", Host: "h1", Alert: true}
-	other := &daemon.Event{Type: "other", Host: "h2", Alert: true}
-	Commit(t, st, &daemon.Change{Events: []*daemon.Event{quiet, one, two, other}})
+	quiet := &event.Event{Type: "quiet", Host: "h1"}
+	one := &event.Event{Type: "one", Host: "h1", Alert: true}
+	two := &event.Event{Type: "two", Host: "h1", Alert: true}
+	other := &event.Event{Type: "other", Host: "h2", Alert: true}
+	Commit(t, st, &daemon.Change{Events: []*event.Event{quiet, one, two, other}})
 	pending := func(limit int) []string {
 		return typesOf(result(st.PendingAlerts(t.Context(), "h1", limit))(t))
 	}
@@ -117,7 +118,7 @@ func alertsAreToldOnce(t *testing.T, st daemon.Store) {
 	errs := make([]error, 8)
 	for i := range errs {
 		wg.Go(func() {
-			errs[i] = st.MarkAlerted(t.Context(), []int64{one.ID}, &daemon.Event{Type: "operator_notified", Host: "h1"})
+			errs[i] = st.MarkAlerted(t.Context(), []int64{one.ID}, &event.Event{Type: "operator_notified", Host: "h1"})
 		})
 	}
 	wg.Wait()
@@ -148,10 +149,10 @@ func alertsAreToldOnce(t *testing.T, st daemon.Store) {
 // one with many notices does not keep the others waiting.
 func pendingAlertsAreInOrder(t *testing.T, st daemon.Store) {
 	a, b := NewAgent(t, st, nil), NewAgent(t, st, nil)
-	notice := func(typ daemon.EventType, agent *daemon.Agent) *daemon.Event {
-		return &daemon.Event{Type: typ, Host: "h1", AgentID: &agent.ID, Notice: daemon.NoticeCompleted}
+	notice := func(typ event.Type, agent *daemon.Agent) *event.Event {
+		return &event.Event{Type: typ, Host: "h1", AgentID: &agent.ID, Notice: event.NoticeCompleted}
 	}
-	Commit(t, st, &daemon.Change{Events: []*daemon.Event{
+	Commit(t, st, &daemon.Change{Events: []*event.Event{
 		notice("a1", a), notice("a2", a), notice("a3", a), notice("b1", b), notice("b2", b),
 		{Type: "alert1", Host: "h1", Alert: true, AgentID: &b.ID}, {Type: "alert2", Host: "h1", Alert: true, AgentID: &a.ID},
 		{Type: "alert3", Host: "h1", Alert: true, AgentID: &b.ID},

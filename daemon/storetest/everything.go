@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/tell"
 )
 
 // hosts are the hosts whose rows everything reads.
@@ -23,8 +25,8 @@ type contents struct {
 	Records       []daemon.Record
 	Deliveries    []daemon.Delivery
 	Pipelines     []daemon.Pipeline
-	Events        []daemon.Event
-	Backwards     []daemon.Event
+	Events        []event.Event
+	Backwards     []event.Event
 	LastEvent     int64
 	Floor         daemon.LogFloor
 	ByAgent       []agentContents
@@ -46,9 +48,9 @@ type hostContents struct {
 	OpenAgents    []int64
 	OpenPipelines []int64
 	Places        []daemon.PipelinePlace
-	Pending       []daemon.Event
+	Pending       []event.Event
 	Census        daemon.Census
-	Preferences   daemon.NotificationPreferences
+	Preferences   tell.Preferences
 }
 
 // everything reads the contents of a store.
@@ -123,7 +125,7 @@ func idsOf[T any](rows []T) []int64 {
 }
 
 // typesOf returns the types of events, in order.
-func typesOf(events []daemon.Event) []string {
+func typesOf(events []event.Event) []string {
 	types := []string{}
 	for _, e := range events {
 		types = append(types, string(e.Type))
@@ -132,7 +134,7 @@ func typesOf(events []daemon.Event) []string {
 }
 
 // events reads the whole event log.
-func events(t testing.TB, st daemon.Store) []daemon.Event {
+func events(t testing.TB, st daemon.Store) []event.Event {
 	t.Helper()
 	return result(st.Events(t.Context(), daemon.EventFilter{Limit: all}))(t)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // WholeHandoff returns a handoff in which no field is empty, not committed.
@@ -96,7 +97,7 @@ func oneHandoffAmongManyRequests(t *testing.T, st daemon.Store) {
 	for i := range errs {
 		h := AHandoff(t, st, a.ID)
 		wg.Go(func() {
-			errs[i] = st.Commit(t.Context(), &daemon.Change{NewHandoff: h, Events: []*daemon.Event{{Type: "handoff_started", Host: "h1"}}})
+			errs[i] = st.Commit(t.Context(), &daemon.Change{NewHandoff: h, Events: []*event.Event{{Type: "handoff_started", Host: "h1"}}})
 		})
 	}
 	wg.Wait()
@@ -186,7 +187,7 @@ func theOpenHandoffMeetsARetry(t *testing.T, st daemon.Store) {
 	failed := c.Move.Handoff
 	newer := NewHandoff(t, st, a.ID)
 	retry := Moved(failed, daemon.Instructing)
-	retry.Events = []*daemon.Event{{Type: "t", Host: "h1"}}
+	retry.Events = []*event.Event{{Type: "t", Host: "h1"}}
 	before := everything(t, st)
 	if err := st.Commit(t.Context(), retry); !errors.Is(err, daemon.ErrOpenHandoff) {
 		t.Errorf("retry beside a newer handoff: %v, want ErrOpenHandoff", err)

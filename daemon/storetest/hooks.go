@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // RecordHook records a hook, and returns the rows that its transaction locked.
@@ -87,7 +88,7 @@ func hookLocksWhatIsOpen(t *testing.T, st daemon.Store) {
 	in := Input("k")
 	in.LaunchHash = []byte("l")
 	output := json.RawMessage(`{"decision":"block"}`)
-	event := &daemon.Event{Type: "t", Host: "h1"}
+	happened := &event.Event{Type: "t", Host: "h1"}
 	var locked daemon.HookTx
 	res, _ := RecordHook(t, st, in, func(tx daemon.HookTx) daemon.HookDecision {
 		locked = tx
@@ -101,15 +102,15 @@ func hookLocksWhatIsOpen(t *testing.T, st daemon.Store) {
 		tx.Deliveries[0].State = daemon.DeliveryTyping
 		return daemon.HookDecision{Applied: true, Output: output, Change: daemon.Change{
 			Agents: []*daemon.Agent{tx.Agent}, Move: &daemon.Move{Handoff: tx.Handoff, From: tx.Handoff.Phase},
-			Deliveries: tx.Deliveries, Events: []*daemon.Event{event},
+			Deliveries: tx.Deliveries, Events: []*event.Event{happened},
 		}}
 	})
 	equal(t, "result", res, daemon.HookResult{HookID: locked.HookID, AgentID: a.ID, Applied: true, Output: output})
 	equal(t, "agent", result(st.Agent(t.Context(), a.ID))(t), *locked.Agent)
 	equal(t, "handoff", result(st.Handoff(t.Context(), h.ID))(t), *locked.Handoff)
 	equal(t, "delivery", result(st.Delivery(t.Context(), one.ID))(t), *locked.Deliveries[0])
-	if event.ID == 0 || locked.Agent.Rev != a.Rev+1 || locked.Handoff.Seq != h.Seq+1 {
-		t.Errorf("not advanced: %+v %+v %+v", event, locked.Agent, locked.Handoff)
+	if happened.ID == 0 || locked.Agent.Rev != a.Rev+1 || locked.Handoff.Seq != h.Seq+1 {
+		t.Errorf("not advanced: %+v %+v %+v", happened, locked.Agent, locked.Handoff)
 	}
 }
 
@@ -165,7 +166,7 @@ func hookIsStoredOnce(t *testing.T, st daemon.Store) {
 						if tx.Again {
 							return daemon.HookDecision{}
 						}
-						d := daemon.HookDecision{Applied: true, Change: daemon.Change{Events: []*daemon.Event{{Type: daemon.EventType(name), Host: "h1"}}}}
+						d := daemon.HookDecision{Applied: true, Change: daemon.Change{Events: []*event.Event{{Type: event.Type(name), Host: "h1"}}}}
 						if tx.Agent != nil {
 							tx.Agent.LastHook = tx.HookID
 							d.Change.Agents = []*daemon.Agent{tx.Agent}
@@ -258,7 +259,7 @@ func hookThatFailsLeavesNothing(t *testing.T, st daemon.Store) {
 		id = tx.HookID
 		stale := *a
 		stale.Rev--
-		return daemon.HookDecision{Change: daemon.Change{Agents: []*daemon.Agent{&stale}, Events: []*daemon.Event{{Type: "t", Host: "h1"}}}}
+		return daemon.HookDecision{Change: daemon.Change{Agents: []*daemon.Agent{&stale}, Events: []*event.Event{{Type: "t", Host: "h1"}}}}
 	})
 	if !errors.Is(err, daemon.ErrMoved) {
 		t.Errorf("%v, want ErrMoved", err)
@@ -301,7 +302,7 @@ func hookWithAnyBytes(t *testing.T, st daemon.Store) {
 		res, _ := RecordHook(t, st, in, func(daemon.HookTx) daemon.HookDecision {
 			return daemon.HookDecision{
 				Reason: "r\x00", Output: json.RawMessage(body),
-				Change: daemon.Change{Events: []*daemon.Event{{Type: "t\x00", Host: "h1", Payload: json.RawMessage(body)}}},
+				Change: daemon.Change{Events: []*event.Event{{Type: "t\x00", Host: "h1", Payload: json.RawMessage(body)}}},
 			}
 		})
 		got, err := st.StoredHook(t.Context(), res.HookID)

@@ -7,30 +7,32 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/tell"
 )
 
 func preferences(t *testing.T, st daemon.Store) {
-	get := func(host string) daemon.NotificationPreferences {
+	get := func(host string) tell.Preferences {
 		p := result(st.NotificationPreferences(t.Context(), host))(t)
 		return p
 	}
-	equal(t, "at first", get("h1"), daemon.DefaultPreferences)
-	p, err := st.ChangeNotificationPreferences(t.Context(), "h1", func(p *daemon.NotificationPreferences) *daemon.Event {
+	equal(t, "at first", get("h1"), tell.DefaultPreferences)
+	p, err := st.ChangeNotificationPreferences(t.Context(), "h1", func(p *tell.Preferences) *event.Event {
 		p.Waiting = false
-		return &daemon.Event{Type: "changed", Host: "h1"}
+		return &event.Event{Type: "changed", Host: "h1"}
 	})
 	equal(t, "changed", get("h1"), must(t, p, err))
 	if p.Waiting || !p.Completed || p.UpdatedAt == nil || len(events(t, st)) != 1 {
 		t.Errorf("changed: %+v, %d events", p, len(events(t, st)))
 	}
-	equal(t, "of another host", get("h2"), daemon.DefaultPreferences)
+	equal(t, "of another host", get("h2"), tell.DefaultPreferences)
 
 	// Each change sees the result of those before it, even if the first of them inserts the row.
 	var wg sync.WaitGroup
 	var flips atomic.Int64
 	for range 9 {
 		wg.Go(func() {
-			_, err := st.ChangeNotificationPreferences(t.Context(), "h3", func(p *daemon.NotificationPreferences) *daemon.Event {
+			_, err := st.ChangeNotificationPreferences(t.Context(), "h3", func(p *tell.Preferences) *event.Event {
 				flips.Add(1)
 				p.Completed = !p.Completed
 				return nil
@@ -47,14 +49,14 @@ func preferences(t *testing.T, st daemon.Store) {
 
 	// If the store refuses the event, it does not store the preferences either.
 	const broken = "no such host\x00"
-	_, err = st.ChangeNotificationPreferences(t.Context(), "h4", func(p *daemon.NotificationPreferences) *daemon.Event {
+	_, err = st.ChangeNotificationPreferences(t.Context(), "h4", func(p *tell.Preferences) *event.Event {
 		p.Waiting = false
-		return &daemon.Event{Type: "t", Host: "h4", Notice: broken}
+		return &event.Event{Type: "t", Host: "h4", Notice: broken}
 	})
 	if err == nil || errors.Is(err, daemon.ErrMoved) {
 		t.Errorf("an event that can't be stored: %v", err)
 	}
-	equal(t, "after a failure", get("h4"), daemon.DefaultPreferences)
+	equal(t, "after a failure", get("h4"), tell.DefaultPreferences)
 }
 
 func hostRoot(t *testing.T, h Harness) {

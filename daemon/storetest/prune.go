@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // logged returns the types of all events in the event log.
@@ -35,10 +36,10 @@ func pruneEventsKeepsWhatIsNeeded(t *testing.T, st daemon.Store) {
 	ended.Phase, ended.CompletedAt = daemon.Cancelled, ptr(now())
 	Commit(t, st, &daemon.Change{Move: &daemon.Move{Handoff: ended, From: from}})
 	old, past := now().Add(-48*time.Hour), now().Add(-daemon.NeverPruned-time.Minute)
-	alert := &daemon.Event{Type: "untold", At: old, Host: "h1", Alert: true}
-	told := &daemon.Event{Type: "told", At: old, Host: "h1", Alert: true}
-	Commit(t, st, &daemon.Change{Events: []*daemon.Event{
-		{Type: "plain", At: old}, alert, told, {Type: "notice", At: old, Host: "h1", Notice: daemon.NoticeWaiting},
+	alert := &event.Event{Type: "untold", At: old, Host: "h1", Alert: true}
+	told := &event.Event{Type: "told", At: old, Host: "h1", Alert: true}
+	Commit(t, st, &daemon.Change{Events: []*event.Event{
+		{Type: "plain", At: old}, alert, told, {Type: "notice", At: old, Host: "h1", Notice: event.NoticeWaiting},
 		{Type: "open", At: old, HandoffID: &open1.ID}, {Type: "ended", At: old, HandoffID: &ended.ID},
 		{Type: "nowhere", At: old, HandoffID: ptr(int64(999)), PipelineID: ptr(int64(999))}, {Type: "fresh", At: past},
 	}})
@@ -52,14 +53,14 @@ func pruneEventsKeepsWhatIsNeeded(t *testing.T, st daemon.Store) {
 	equal(t, "floor", result(st.LogFloor(t.Context()))(t), daemon.LogFloor{PrunedTo: 7, Oldest: 8})
 
 	// By count, the events that must stay do not use up places of the others.
-	Commit(t, st, &daemon.Change{Events: []*daemon.Event{{Type: "a", At: past}, {Type: "b"}, {Type: "c"}}})
+	Commit(t, st, &daemon.Change{Events: []*event.Event{{Type: "a", At: past}, {Type: "b"}, {Type: "c"}}})
 	equal(t, "too many", pruneWith(t, st, daemon.PruneLimits{Rows: 2}), int64(2))
 	equal(t, "what is left", logged(t, st), "untold notice open b c")
 	equal(t, "too many of the last minutes", pruneWith(t, st, daemon.PruneLimits{Rows: 1, Before: now()}), int64(0))
 	equal(t, "for ever", pruneWith(t, st, daemon.PruneLimits{}), int64(0))
 
 	// The store still knows the newest id after it has pruned that row.
-	Commit(t, st, &daemon.Change{Events: []*daemon.Event{{Type: "d", At: old}}})
+	Commit(t, st, &daemon.Change{Events: []*event.Event{{Type: "d", At: old}}})
 	equal(t, "last id", result(st.LastEventID(t.Context()))(t), int64(12))
 	equal(t, "the newest", pruneWith(t, st, limits), int64(1))
 	equal(t, "last id after it was pruned", result(st.LastEventID(t.Context()))(t), int64(12))
@@ -68,7 +69,7 @@ func pruneEventsKeepsWhatIsNeeded(t *testing.T, st daemon.Store) {
 
 // floorStays: if the store prunes an older event after a newer one, the floor does not go down.
 func floorStays(t *testing.T, st daemon.Store) {
-	Commit(t, st, &daemon.Change{Events: []*daemon.Event{
+	Commit(t, st, &daemon.Change{Events: []*event.Event{
 		{Type: "late", At: now().Add(-2 * time.Hour)}, {Type: "middle"}, {Type: "early", At: now().Add(-4 * time.Hour)}, {Type: "last"},
 	}})
 	for _, age := range []time.Duration{3 * time.Hour, time.Hour} {
@@ -80,7 +81,7 @@ func floorStays(t *testing.T, st daemon.Store) {
 // pruneTheOldestFirst: by age the store prunes in the order of the events' times, by count in the order of their ids.
 func pruneTheOldestFirst(t *testing.T, st daemon.Store) {
 	hours := func(n int) time.Time { return now().Add(time.Duration(-n) * time.Hour) }
-	Commit(t, st, &daemon.Change{Events: []*daemon.Event{
+	Commit(t, st, &daemon.Change{Events: []*event.Event{
 		{Type: "late", At: hours(2)}, {Type: "early", At: hours(4)}, {Type: "middle", At: hours(3)},
 	}})
 	for _, left := range []string{"late middle", "late", ""} {
@@ -93,7 +94,7 @@ func pruneTheOldestFirst(t *testing.T, st daemon.Store) {
 			}
 		}
 	}
-	Commit(t, st, &daemon.Change{Events: []*daemon.Event{
+	Commit(t, st, &daemon.Change{Events: []*event.Event{
 		{Type: "a", At: hours(1)}, {Type: "b", At: hours(4)}, {Type: "c", At: hours(3)}, {Type: "d", At: hours(2)},
 	}})
 	for _, tt := range []struct {
@@ -110,12 +111,12 @@ func pruneTheOldestFirst(t *testing.T, st daemon.Store) {
 // logThatIsEmptied: an empty log still knows its newest id, and gives the next id to the next event.
 func logThatIsEmptied(t *testing.T, st daemon.Store) {
 	old := now().Add(-time.Hour)
-	Commit(t, st, &daemon.Change{Events: []*daemon.Event{{Type: "a", At: old}, {Type: "b", At: old}}})
+	Commit(t, st, &daemon.Change{Events: []*event.Event{{Type: "a", At: old}, {Type: "b", At: old}}})
 	equal(t, "pruned", pruneWith(t, st, daemon.PruneLimits{Before: now()}), int64(2))
 	equal(t, "last id", result(st.LastEventID(t.Context()))(t), int64(2))
 	equal(t, "floor", result(st.LogFloor(t.Context()))(t), daemon.LogFloor{PrunedTo: 2, Oldest: 3})
-	next := &daemon.Event{Type: "c"}
-	Commit(t, st, &daemon.Change{Events: []*daemon.Event{next}})
+	next := &event.Event{Type: "c"}
+	Commit(t, st, &daemon.Change{Events: []*event.Event{next}})
 	equal(t, "next id", next.ID, int64(3))
 }
 
@@ -123,7 +124,7 @@ func logThatIsEmptied(t *testing.T, st daemon.Store) {
 func pruneTogether(t *testing.T, st daemon.Store) {
 	many := &daemon.Change{}
 	for range 2000 {
-		many.Events = append(many.Events, &daemon.Event{Type: "old", At: now().Add(-48 * time.Hour)})
+		many.Events = append(many.Events, &event.Event{Type: "old", At: now().Add(-48 * time.Hour)})
 	}
 	Commit(t, st, many)
 	var wg sync.WaitGroup
@@ -147,7 +148,7 @@ func pruneTogether(t *testing.T, st daemon.Store) {
 	}
 	wg.Go(func() {
 		for i := range 50 {
-			Commit(t, st, &daemon.Change{Events: []*daemon.Event{{Type: daemon.EventType(fmt.Sprint("n", i))}}})
+			Commit(t, st, &daemon.Change{Events: []*event.Event{{Type: event.Type(fmt.Sprint("n", i))}}})
 		}
 	})
 	wg.Wait()

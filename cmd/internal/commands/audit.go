@@ -15,6 +15,7 @@ import (
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 type auditFlags struct {
@@ -128,9 +129,9 @@ func (a *app) audit(ctx context.Context, f auditFlags) error {
 	if f.export != "" {
 		return a.exportAudit(ctx, f)
 	}
-	get := func(c *api.Client) ([]daemon.Event, error) { return c.Audit(ctx, f.filter) }
+	get := func(c *api.Client) ([]event.Event, error) { return c.Audit(ctx, f.filter) }
 	now := time.Now()
-	return printList(a, get, "nothing in the log is like that", []string{"ID", "TIME (" + now.Format("MST") + ")", "EVENT", "WHAT HAPPENED"}, func(e daemon.Event) []string {
+	return printList(a, get, "nothing in the log is like that", []string{"ID", "TIME (" + now.Format("MST") + ")", "EVENT", "WHAT HAPPENED"}, func(e event.Event) []string {
 		return []string{fmt.Sprint(e.ID), moment(e.At, now), string(e.Type), e.Words()}
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -77,8 +78,8 @@ type eventsFlags struct {
 }
 
 // wants says whether an event is one of those asked for.
-func (f *eventsFlags) wants(e *daemon.Event) bool {
-	return e.Type == daemon.FeedTruncated || (len(f.types) == 0 || slices.Contains(f.types, string(e.Type))) &&
+func (f *eventsFlags) wants(e *event.Event) bool {
+	return e.Type == event.FeedTruncated || (len(f.types) == 0 || slices.Contains(f.types, string(e.Type))) &&
 		isAbout(f.agent, e.AgentID) && isAbout(f.handoff, e.HandoffID) && isAbout(f.pipeline, e.PipelineID)
 }
 
@@ -104,7 +105,7 @@ func (a *app) events(ctx context.Context, f eventsFlags) error {
 	if !f.follow {
 		return a.backlog(ctx, c, f)
 	}
-	err = c.Follow(ctx, f.after, f.types, func(e daemon.Event) error {
+	err = c.Follow(ctx, f.after, f.types, func(e event.Event) error {
 		if !f.wants(&e) {
 			return nil
 		}
@@ -123,7 +124,7 @@ func (a *app) backlog(ctx context.Context, c *api.Client, f eventsFlags) error {
 		return err
 	}
 	// All are followed, or the end would never be seen if it is of another type.
-	err = c.Follow(ctx, f.after, nil, func(e daemon.Event) error {
+	err = c.Follow(ctx, f.after, nil, func(e event.Event) error {
 		if f.wants(&e) {
 			if err := a.printEvent(e); err != nil {
 				return err
@@ -174,11 +175,11 @@ func (a *app) lastEvent(ctx context.Context) (int64, error) {
 }
 
 // printEvent prints one event: for people what it says, in a pipe all that it holds.
-func (a *app) printEvent(e daemon.Event) error {
+func (a *app) printEvent(e event.Event) error {
 	if a.JSON {
 		return json.NewEncoder(a.Stdout).Encode(e)
 	}
-	if e.Type == daemon.FeedTruncated {
+	if e.Type == event.FeedTruncated {
 		_, err := fmt.Fprintf(a.Stderr, "understudy: %s\n", e.Words())
 		return err
 	}
@@ -204,12 +205,12 @@ func (a *app) printEvent(e daemon.Event) error {
 }
 
 // eventLine is an event on a terminal.
-func eventLine(e daemon.Event, says string, now time.Time) string {
+func eventLine(e event.Event, says string, now time.Time) string {
 	return fmt.Sprintf("%5d  %s  %-24s  %s", e.ID, moment(e.At, now), e.Type, says)
 }
 
 // eventColour is red for what failed, yellow for what may want a person, green for what is done; else none.
-func eventColour(typ daemon.EventType) string {
+func eventColour(typ event.Type) string {
 	_, what, _ := strings.Cut(string(typ), "_")
 	switch what {
 	case "failed", "stuck", "stop_failed", "lost", "broken", "extraction_failed":

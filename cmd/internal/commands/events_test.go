@@ -4,13 +4,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 func TestUIEventLine(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.Local)
-	e := daemon.Event{ID: 12, Type: "handoff_recorded", At: now}
+	e := event.Event{ID: 12, Type: "handoff_recorded", At: now}
 	if got, want := eventLine(e, "Handoff 3 is in phase recorded", now), "   12  05:06:07  handoff_recorded          Handoff 3 is in phase recorded"; got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -102,7 +103,7 @@ func (a *app) setNotifications(ctx context.Context, change daemon.PreferenceChan
 	return a.printPreferences(p)
 }
 
-func (a *app) printPreferences(p daemon.NotificationPreferences) error {
+func (a *app) printPreferences(p tell.Preferences) error {
 	if a.JSON {
 		return a.PrintJSON(p)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/godbus/dbus/v5"
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/tell"
 )
 
 // shown is one call of the notification service.
@@ -72,7 +72,7 @@ func TestDesktop(t *testing.T) {
 			serviceOn(t, b, service)
 			n := desktopOf(t, b.Address)
 			n.limit = 10 * time.Second
-			if channel, err := n.Notify(t.Context(), daemon.Notification{Title: "--title <b>", Message: cmdtest.Hostile, Urgent: tt.urgent}); channel != "desktop" || err != nil {
+			if channel, err := n.Notify(t.Context(), tell.Notification{Title: "--title <b>", Message: cmdtest.Hostile, Urgent: tt.urgent}); channel != "desktop" || err != nil {
 				t.Fatalf("told by %s, %v; want the desktop", channel, err)
 			}
 			if got := <-service.calls; got != tt.want {
@@ -117,11 +117,11 @@ func TestDesktopHangs(t *testing.T) {
 			}
 			heal()
 			n.limit, n.rest = 10*time.Second, 0
-			if channel, err := n.Notify(t.Context(), daemon.Notification{Title: "a"}); channel != "desktop" || err != nil {
+			if channel, err := n.Notify(t.Context(), tell.Notification{Title: "a"}); channel != "desktop" || err != nil {
 				t.Errorf("when it answers again: %s, %v; want desktop", channel, err)
 			}
 			n.rest = time.Hour
-			if channel, err := n.Notify(t.Context(), daemon.Notification{Title: "a"}); channel != "desktop" || err != nil {
+			if channel, err := n.Notify(t.Context(), tell.Notification{Title: "a"}); channel != "desktop" || err != nil {
 				t.Errorf("after an answer: %s, %v; want desktop", channel, err)
 			}
 		})
@@ -134,7 +134,7 @@ func TestNobodyOnTheBus(t *testing.T) {
 	wantLog(t, desktopOf(t, cmdtest.Bus(t).Address), "desktop notification: ")
 	cut, cancel := context.WithCancelCause(t.Context())
 	cancel(fmt.Errorf("the daemon stops"))
-	if channel, err := desktopOf(t, cmdtest.Bus(t).Address).Notify(cut, daemon.Notification{}); channel != "log" || err == nil || !strings.Contains(err.Error(), "the daemon stops") {
+	if channel, err := desktopOf(t, cmdtest.Bus(t).Address).Notify(cut, tell.Notification{}); channel != "log" || err == nil || !strings.Contains(err.Error(), "the daemon stops") {
 		t.Errorf("cut off: %s, %v", channel, err)
 	}
 }

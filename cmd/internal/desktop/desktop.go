@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/tell"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
@@ -34,7 +34,7 @@ type desktop struct {
 	rest    time.Duration // notifyRest; shorter in tests
 	turn    chan struct{} // holds one token while a call is under way
 	silent  atomic.Int64  // when the desktop failed to answer last, in Unix nanoseconds; 0: it has answered since
-	show    func(context.Context, daemon.Notification) error
+	show    func(context.Context, tell.Notification) error
 }
 
 // New makes the desktop that the variables lead to. binary is this program.
@@ -48,7 +48,7 @@ var errDesktopHangs = errors.New("the desktop's notification service hangs: rest
 
 // Notify implements daemon.Notifier. Without a desktop, or when it does not answer, the channel is
 // "log": the daemon has written the message there.
-func (n *desktop) Notify(ctx context.Context, m daemon.Notification) (channel string, err error) {
+func (n *desktop) Notify(ctx context.Context, m tell.Notification) (channel string, err error) {
 	if !n.enabled {
 		return "log", nil
 	}
@@ -61,7 +61,7 @@ func (n *desktop) Notify(ctx context.Context, m daemon.Notification) (channel st
 	noAnswer := fmt.Errorf("desktop notification: no answer within %s", n.limit)
 	ctx, cancel := context.WithTimeoutCause(ctx, n.limit, noAnswer)
 	defer cancel()
-	if err = n.inTurn(ctx, daemon.Notification{
+	if err = n.inTurn(ctx, tell.Notification{
 		Title: words.Notification(m.Title, maxNotifyTitle), Message: words.Notification(m.Message, maxNotifyMessage), Urgent: m.Urgent,
 	}); ctx.Err() != nil && err != nil {
 		err = context.Cause(ctx)
@@ -78,7 +78,7 @@ func (n *desktop) Notify(ctx context.Context, m daemon.Notification) (channel st
 }
 
 // inTurn shows a message when no other is being shown, or returns when ctx ends.
-func (n *desktop) inTurn(ctx context.Context, m daemon.Notification) error {
+func (n *desktop) inTurn(ctx context.Context, m tell.Notification) error {
 	select {
 	case n.turn <- struct{}{}:
 	case <-ctx.Done():

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
-	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/tell"
 )
 
 // desktopOf is the desktop whose session bus has this address.
@@ -21,7 +21,7 @@ func desktopOf(t *testing.T, address string) *desktop {
 // wantLog fails unless a notification is told by the log, with a reason.
 func wantLog(t *testing.T, n *desktop, why string) {
 	t.Helper()
-	channel, err := n.Notify(t.Context(), daemon.Notification{Title: "a", Message: "b"})
+	channel, err := n.Notify(t.Context(), tell.Notification{Title: "a", Message: "b"})
 	if channel != "log" || err == nil || !strings.Contains(err.Error(), why) {
 		t.Errorf("told by %s, %v; want the log, for %q", channel, err, why)
 	}
@@ -35,7 +35,7 @@ func TestDesktopTakesTurns(t *testing.T) {
 	n.limit = cmdtest.Eventually
 	var mu sync.Mutex
 	atOnce, most := 0, 0
-	n.show = func(context.Context, daemon.Notification) error {
+	n.show = func(context.Context, tell.Notification) error {
 		mu.Lock()
 		atOnce++
 		most = max(most, atOnce)
@@ -50,7 +50,7 @@ func TestDesktopTakesTurns(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
-			if channel, err := n.Notify(t.Context(), daemon.Notification{}); channel != "desktop" || err != nil {
+			if channel, err := n.Notify(t.Context(), tell.Notification{}); channel != "desktop" || err != nil {
 				t.Errorf("told by %s, %v; want the desktop", channel, err)
 			}
 		})
@@ -64,11 +64,11 @@ func TestDesktopTakesTurns(t *testing.T) {
 func TestNoDesktop(t *testing.T) {
 	t.Parallel()
 	off := New(false, cmdtest.NoEnv, "")
-	off.show = func(context.Context, daemon.Notification) error {
+	off.show = func(context.Context, tell.Notification) error {
 		t.Error("shown although switched off")
 		return nil
 	}
-	if channel, err := off.Notify(t.Context(), daemon.Notification{Title: "a"}); channel != "log" || err != nil {
+	if channel, err := off.Notify(t.Context(), tell.Notification{Title: "a"}); channel != "log" || err != nil {
 		t.Errorf("switched off: %s, %v; want the log without an error", channel, err)
 	}
 	wantLog(t, desktopOf(t, "unix:path="+t.TempDir()+"/none"), "desktop notification: ")

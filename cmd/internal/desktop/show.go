@@ -13,6 +13,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/proc"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/tell"
 )
 
 // Command is what the daemon runs for each notification: this program, in a process of its own.
@@ -21,7 +22,7 @@ import (
 const Command = "notify-desktop"
 
 // showOnDesktop shows a message, or has nothing left of the attempt when ctx ends.
-func (n *desktop) showOnDesktop(ctx context.Context, m daemon.Notification) error {
+func (n *desktop) showOnDesktop(ctx context.Context, m tell.Notification) error {
 	in, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -36,7 +37,7 @@ func (n *desktop) showOnDesktop(ctx context.Context, m daemon.Notification) erro
 
 // Main is the command: it reads a message and shows it.
 func Main(stdin io.Reader, stderr io.Writer) int {
-	var m daemon.Notification
+	var m tell.Notification
 	err := json.NewDecoder(stdin).Decode(&m)
 	if err == nil {
 		beeep.AppName = "understudy"

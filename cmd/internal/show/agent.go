@@ -6,11 +6,12 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
 // EndWords says for people how an agent has ended.
-func EndWords(reason *string) string { return daemon.EndWords(cmp.Or(term.Text(reason), "-")) }
+func EndWords(reason *string) string { return event.EndWords(cmp.Or(term.Text(reason), "-")) }
 
 // StateCell is an agent's state in a list, with what the agent needs a person for: an agent whose turns fail is not just
 // idle. need is empty for nothing.

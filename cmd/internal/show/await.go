@@ -7,6 +7,7 @@ import (
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // glance is how long await goes without looking when no event tells it to: between its first look
@@ -76,7 +77,7 @@ func pause(ctx context.Context, wake <-chan struct{}, again, redraw <-chan time.
 // feed wakes at each event until ctx ends.
 func feed(ctx context.Context, c *api.Client, wake chan<- struct{}) {
 	for ctx.Err() == nil {
-		_ = c.Follow(ctx, -1, nil, func(daemon.Event) error {
+		_ = c.Follow(ctx, -1, nil, func(event.Event) error {
 			select {
 			case wake <- struct{}{}:
 			default: // it has not looked yet at what the last one told

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -47,7 +48,7 @@ func TestContextTiers(t *testing.T) {
 		if field(t, high, "percent") != 71.0 || field(t, high, "was") != "warn" || field(t, high, "limit") != 1e6 || field(t, high, "tokens") != 710_400.0 {
 			t.Errorf("event %s", high.Payload)
 		}
-		told := r.eventsWhere(func(e daemon.Event) bool { return e.Type == "operator_notified" })
+		told := r.eventsWhere(func(e event.Event) bool { return e.Type == "operator_notified" })
 		if len(told) != 1 || field(t, told[0], "event_id") != float64(high.ID) {
 			t.Errorf("told %+v, want one word on the high tier", told)
 		}

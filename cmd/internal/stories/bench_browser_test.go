@@ -15,6 +15,7 @@ import (
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // shows begins to wait for a text in an element of the page, and notes when it is there, in ms since 1970.
@@ -84,7 +85,7 @@ func (r *rig) lastWords(agentID int64, text string) time.Time {
 	a := r.row(agentID)
 	a.LastMessage = text
 	store := r.database()
-	if err := store.Commit(r.t.Context(), &daemon.Change{Agents: []*daemon.Agent{&a}, Events: []*daemon.Event{
+	if err := store.Commit(r.t.Context(), &daemon.Change{Agents: []*daemon.Agent{&a}, Events: []*event.Event{
 		{Type: "agent_idle", Host: a.Host, AgentID: &agentID, Payload: json.RawMessage(`{}`)}}}); err != nil {
 		r.t.Fatal(err)
 	}

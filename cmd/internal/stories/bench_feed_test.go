@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // BenchmarkFeed has a thousand readers over TCP while a hundred events are logged per second, each in a
@@ -58,9 +59,9 @@ func BenchmarkFeed(b *testing.B) {
 	for b.Loop() {
 		for range perSecond {
 			<-tick.C
-			e := &daemon.Event{Type: "agent_idle", Host: "bench", Payload: json.RawMessage(fmt.Sprintf(`{"sent": %d}`, time.Now().UnixNano()))}
+			e := &event.Event{Type: "agent_idle", Host: "bench", Payload: json.RawMessage(fmt.Sprintf(`{"sent": %d}`, time.Now().UnixNano()))}
 			start := time.Now()
-			if err := store.Commit(b.Context(), &daemon.Change{Events: []*daemon.Event{e}}); err != nil {
+			if err := store.Commit(b.Context(), &daemon.Change{Events: []*event.Event{e}}); err != nil {
 				b.Fatal(err)
 			}
 			commits = append(commits, time.Since(start))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // fiveSteps is a template whose agents do not think, and leave a structured report.
@@ -36,8 +37,8 @@ func BenchmarkPipeline(b *testing.B) {
 
 // atWork is how long an agent's process took from its start to the end of its turn.
 func atWork(r *rig, agentID int64) time.Duration {
-	at := map[daemon.EventType]time.Time{}
-	for _, e := range r.eventsWhere(func(e daemon.Event) bool { return e.AgentID != nil && *e.AgentID == agentID }) {
+	at := map[event.Type]time.Time{}
+	for _, e := range r.eventsWhere(func(e event.Event) bool { return e.AgentID != nil && *e.AgentID == agentID }) {
 		at[e.Type] = e.At
 	}
 	from := at["agent_started"]

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // TestCancelQueued: a handoff whose instruction waits for a busy agent leaves no trace with it.
@@ -95,7 +96,7 @@ func TestCancelAtOnce(t *testing.T) {
 		}
 		r.misbehave("")
 		h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
-		for _, e := range r.eventsWhere(func(e daemon.Event) bool { return e.Type == "handoff_recorded" }) {
+		for _, e := range r.eventsWhere(func(e event.Event) bool { return e.Type == "handoff_recorded" }) {
 			if *e.HandoffID != h.ID {
 				t.Errorf("handoff %d was recorded although it was cancelled", *e.HandoffID)
 			}

@@ -18,6 +18,8 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/cmd/internal/desktop"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/tell"
 )
 
 // dunstDesktop is a desktop with a notification service as people have them.
@@ -165,12 +167,12 @@ func TestDunst(t *testing.T) {
 		want[n.title] = n
 	}
 	r.await("three notifications on the desktop", func() (bool, string) {
-		told := r.eventsWhere(func(e daemon.Event) bool {
+		told := r.eventsWhere(func(e event.Event) bool {
 			return e.Type == "operator_notified" && field(t, e, "channel") == "desktop"
 		})
 		return len(told) == len(want), fmt.Sprintf("%d", len(told))
 	})
-	if channel, err := desktop.New(true, d.bus.Getenv, cmdtest.MainProgram(t)).Notify(t.Context(), daemon.Notification{Title: "hostile <b>", Message: cmdtest.Hostile}); channel != "desktop" {
+	if channel, err := desktop.New(true, d.bus.Getenv, cmdtest.MainProgram(t)).Notify(t.Context(), tell.Notification{Title: "hostile <b>", Message: cmdtest.Hostile}); channel != "desktop" {
 		t.Error(err)
 	}
 	d.shot("notifications.png")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -101,7 +102,7 @@ func TestSpool(t *testing.T) {
 		t.Error("the session that /clear began is not known")
 	}
 	var got []string
-	for _, e := range r.eventsWhere(func(e daemon.Event) bool { return e.AgentID != nil && *e.AgentID == a.ID }) {
+	for _, e := range r.eventsWhere(func(e event.Event) bool { return e.AgentID != nil && *e.AgentID == a.ID }) {
 		if e.Type.About("agent") {
 			got = append(got, string(e.Type))
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/doctor"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/db/dbtest"
 )
 
@@ -43,7 +44,7 @@ func (r *rig) alerted(kind string) {
 	r.t.Helper()
 	r.await(kind, func() (bool, string) {
 		events, err := r.events(context.Background())
-		return slices.ContainsFunc(events, func(e daemon.Event) bool { return string(e.Type) == kind && e.Alert }), errText(err)
+		return slices.ContainsFunc(events, func(e event.Event) bool { return string(e.Type) == kind && e.Alert }), errText(err)
 	})
 }
 

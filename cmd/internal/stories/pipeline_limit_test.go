@@ -13,6 +13,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/worktree"
 )
 
@@ -48,7 +49,7 @@ func TestLimit(t *testing.T) {
 			if err != nil || err2 != nil || len(runs) > 2 || len(agents) > 2 {
 				t.Fatalf("%d runs and %d agents at work at once, at most 2 may (%v %v)\n%s", len(runs), len(agents), err, err2, r.report())
 			}
-			done := len(r.eventsWhere(func(e daemon.Event) bool { return e.Type == "pipeline_done" }))
+			done := len(r.eventsWhere(func(e event.Event) bool { return e.Type == "pipeline_done" }))
 			return done == 5, fmt.Sprintf("%d done", done)
 		})
 		r.wantAtMost(2)

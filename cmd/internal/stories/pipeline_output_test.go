@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // wantStoredOutput fails unless the run's step has left exactly this text, once, as the database has it.
@@ -20,7 +21,7 @@ func (r *rig) wantStoredOutput(p daemon.Pipeline, n int, want string) {
 	if out.ContentMD != want || out.AgentID != ids[len(ids)-1] {
 		r.t.Errorf("stored output of step %d: %.500q of agent %d, want %.500q of %d", n, out.ContentMD, out.AgentID, want, ids[len(ids)-1])
 	}
-	recorded := slices.DeleteFunc(r.runEvents(p.ID, "step_handoff_created"), func(e daemon.Event) bool {
+	recorded := slices.DeleteFunc(r.runEvents(p.ID, "step_handoff_created"), func(e event.Event) bool {
 		return *e.StepID != p.Steps[n-1].ID
 	})
 	if len(recorded) != 1 {
@@ -90,7 +91,7 @@ func (r *rig) wantAudit(p daemon.Pipeline, want ...string) {
 		number[s.ID] = i + 1
 	}
 	var got []string
-	for _, e := range r.eventsWhere(func(e daemon.Event) bool {
+	for _, e := range r.eventsWhere(func(e event.Event) bool {
 		return e.Type.About("step") || e.Type.About("pipeline")
 	}) {
 		line := string(e.Type)
@@ -115,7 +116,7 @@ func TestStepAgentEvents(t *testing.T) {
 		p := r.awaitPipeline(r.pipeline("one", "Mend the roof.").ID, daemon.PipelineDone)
 		a := p.Steps[0].AgentIDs[0]
 		r.awaitState(a, daemon.Ended)
-		for _, e := range r.eventsWhere(func(e daemon.Event) bool { return e.AgentID != nil && *e.AgentID == a }) {
+		for _, e := range r.eventsWhere(func(e event.Event) bool { return e.AgentID != nil && *e.AgentID == a }) {
 			if e.PipelineID == nil || *e.PipelineID != p.ID || e.StepID == nil || *e.StepID != p.Steps[0].ID {
 				t.Errorf("event %s of agent %d: pipeline %v, step %v", e.Type, a, e.PipelineID, e.StepID)
 			}

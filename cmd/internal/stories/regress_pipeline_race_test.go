@@ -11,6 +11,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // gates has a daemon wait at commits: at each gate stops the first one that it is for.
@@ -55,9 +56,9 @@ var (
 )
 
 // telling is a commit with an event of a type.
-func telling(typ daemon.EventType) func(*daemon.Change) bool {
+func telling(typ event.Type) func(*daemon.Change) bool {
 	return func(c *daemon.Change) bool {
-		return slices.ContainsFunc(c.Events, func(e *daemon.Event) bool { return e.Type == typ })
+		return slices.ContainsFunc(c.Events, func(e *event.Event) bool { return e.Type == typ })
 	}
 }
 

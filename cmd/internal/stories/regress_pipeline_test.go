@@ -12,6 +12,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // inBackground is a run of two steps whose first agent is idle, has said that the roof is mended, and has
@@ -142,12 +143,12 @@ func TestMessageDropped(t *testing.T) {
 // that was said once.
 func (r *rig) wantToldOnce(agentID, deliveryID int64) {
 	r.t.Helper()
-	var about []daemon.Event
+	var about []event.Event
 	r.await(fmt.Sprintf("operator told of delivery %d", deliveryID), func() (bool, string) {
-		about = slices.DeleteFunc(r.agentEvents(agentID, "delivery_not_submitted"), func(e daemon.Event) bool {
+		about = slices.DeleteFunc(r.agentEvents(agentID, "delivery_not_submitted"), func(e event.Event) bool {
 			return field(r.t, e, "delivery_id") != float64(deliveryID)
 		})
-		told := r.eventsWhere(func(e daemon.Event) bool {
+		told := r.eventsWhere(func(e event.Event) bool {
 			return e.Type == "operator_notified" && len(about) > 0 && field(r.t, e, "event_id") == float64(about[0].ID)
 		})
 		return len(told) > 0, fmt.Sprintf("%d such events", len(about))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -193,10 +194,10 @@ func (r *rig) wantNothingApproved(agentID int64) {
 }
 
 // alerts are the alerts of a type that are about no agent.
-func (r *rig) alerts(typ daemon.EventType) []string {
+func (r *rig) alerts(typ event.Type) []string {
 	r.t.Helper()
 	var out []string
-	for _, e := range r.eventsWhere(func(e daemon.Event) bool { return e.Type == typ }) {
+	for _, e := range r.eventsWhere(func(e event.Event) bool { return e.Type == typ }) {
 		message, _ := field(r.t, e, "message").(string)
 		out = append(out, message)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/tmux"
@@ -108,7 +109,7 @@ func TestTwoRequests(t *testing.T) {
 		}
 		h = r.awaitPhase(h.ID, daemon.Completed)
 		r.wantTold(a.ID, "long work", h.Ref)
-		if n := len(r.eventsWhere(func(e daemon.Event) bool { return e.Type == "handoff_started" })); n != rounds {
+		if n := len(r.eventsWhere(func(e event.Event) bool { return e.Type == "handoff_started" })); n != rounds {
 			t.Errorf("%d handoffs were started, want %d", n, rounds)
 		}
 	})
@@ -149,7 +150,7 @@ func TestForeignHooks(t *testing.T) {
 		release := r.hold(a.ID, "long work")
 		id := r.handoff(a.ID)
 		r.awaitNote(id, noteBusyPart)
-		before, agents := r.getAgent(a.ID), len(r.eventsWhere(func(e daemon.Event) bool { return e.Type == "agent_registered" }))
+		before, agents := r.getAgent(a.ID), len(r.eventsWhere(func(e event.Event) bool { return e.Type == "agent_registered" }))
 		for _, event := range []string{"SessionStart", "UserPromptSubmit", "Stop", "StopFailure", "SessionEnd"} {
 			for _, env := range forge(event) {
 				if out := r.deliver(env); out != "" {
@@ -163,7 +164,7 @@ func TestForeignHooks(t *testing.T) {
 		if h := r.getHandoff(id); h.Phase != daemon.Instructing {
 			t.Errorf("phase %s after forged hooks, want instructing", h.Phase)
 		}
-		if n := len(r.eventsWhere(func(e daemon.Event) bool { return e.Type == "agent_registered" })); n != agents {
+		if n := len(r.eventsWhere(func(e event.Event) bool { return e.Type == "agent_registered" })); n != agents {
 			t.Errorf("%d agents registered, want %d", n, agents)
 		}
 		// What an agent that has ended left behind changes nothing either.

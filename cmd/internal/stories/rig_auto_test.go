@@ -17,6 +17,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/commands"
 	"github.com/understudyd/understudy/cmd/internal/inside"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -278,7 +279,7 @@ func (r *rig) wantAlerts(agentID int64, typ string, n int, part string) {
 			r.t.Errorf("%s: %q, want a sentence with %q", typ, text, part)
 		}
 		r.await("operator told of "+typ, func() (bool, string) {
-			told := r.eventsWhere(func(o daemon.Event) bool { return o.Type == "operator_notified" })
+			told := r.eventsWhere(func(o event.Event) bool { return o.Type == "operator_notified" })
 			for _, o := range told {
 				if field(r.t, o, "event_id") == float64(e.ID) {
 					return true, ""

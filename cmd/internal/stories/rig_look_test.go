@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -273,30 +274,30 @@ func (r *rig) successors(agentID int64) []daemon.Agent {
 }
 
 // agentEvents are the agent's events of a type, in order.
-func (r *rig) agentEvents(agentID int64, typ string) []daemon.Event {
+func (r *rig) agentEvents(agentID int64, typ string) []event.Event {
 	r.t.Helper()
-	return r.eventsWhere(func(e daemon.Event) bool { return e.AgentID != nil && *e.AgentID == agentID && string(e.Type) == typ })
+	return r.eventsWhere(func(e event.Event) bool { return e.AgentID != nil && *e.AgentID == agentID && string(e.Type) == typ })
 }
 
 // handoffEvents are the handoff's events of a type, in order.
-func (r *rig) handoffEvents(handoffID int64, typ string) []daemon.Event {
+func (r *rig) handoffEvents(handoffID int64, typ string) []event.Event {
 	r.t.Helper()
-	return r.eventsWhere(func(e daemon.Event) bool {
+	return r.eventsWhere(func(e event.Event) bool {
 		return e.HandoffID != nil && *e.HandoffID == handoffID && string(e.Type) == typ
 	})
 }
 
-func (r *rig) eventsWhere(keep func(daemon.Event) bool) []daemon.Event {
+func (r *rig) eventsWhere(keep func(event.Event) bool) []event.Event {
 	r.t.Helper()
 	events, err := r.events(r.t.Context())
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return slices.DeleteFunc(events, func(e daemon.Event) bool { return !keep(e) })
+	return slices.DeleteFunc(events, func(e event.Event) bool { return !keep(e) })
 }
 
 // field reads one field of an event's payload.
-func field(t testing.TB, e daemon.Event, name string) any {
+func field(t testing.TB, e event.Event, name string) any {
 	t.Helper()
 	var p map[string]any
 	if err := json.Unmarshal(e.Payload, &p); err != nil {

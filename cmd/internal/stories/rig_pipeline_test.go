@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // template writes a pipeline template under a name, with a step for each of the lines; further keys of
@@ -119,7 +120,7 @@ func said(s *string) string {
 }
 
 // runEvents are the events of a run with this type, in order.
-func (r *rig) runEvents(id int64, typ string) []daemon.Event {
+func (r *rig) runEvents(id int64, typ string) []event.Event {
 	r.t.Helper()
 	store := r.database()
 	events, err := store.Events(r.t.Context(), daemon.EventFilter{PipelineID: id, Types: []string{typ}, Limit: 5000})
@@ -182,7 +183,7 @@ func (r *rig) awaitRunAlert(id int64, typ string) (text string) {
 			return false, fmt.Sprintf("%d such events", len(about))
 		}
 		text, _ = field(r.t, about[0], "message").(string)
-		told := r.eventsWhere(func(e daemon.Event) bool {
+		told := r.eventsWhere(func(e event.Event) bool {
 			return e.Type == "operator_notified" && field(r.t, e, "event_id") == float64(about[0].ID)
 		})
 		return len(told) == 1, fmt.Sprintf("told %d times", len(told))

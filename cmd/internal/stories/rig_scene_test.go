@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -129,16 +130,16 @@ func (s *scene) agent(key, slug string, state daemon.AgentState, used int, chang
 	}
 	change(a)
 	s.agents[key] = id
-	s.commit(&daemon.Change{NewAgent: a, Events: []*daemon.Event{s.event("agent_created", a.ID, map[string]any{"name": a.Name, "persona": slug})}})
+	s.commit(&daemon.Change{NewAgent: a, Events: []*event.Event{s.event("agent_created", a.ID, map[string]any{"name": a.Name, "persona": slug})}})
 }
 
-func (s *scene) event(typ string, agentID int64, payload map[string]any) *daemon.Event {
+func (s *scene) event(typ string, agentID int64, payload map[string]any) *event.Event {
 	s.r.t.Helper()
 	body, err := json.Marshal(payload)
 	if err != nil {
 		s.r.t.Fatal(err)
 	}
-	return &daemon.Event{Type: daemon.EventType(typ), Host: farHost, AgentID: &agentID, Payload: body}
+	return &event.Event{Type: event.Type(typ), Host: farHost, AgentID: &agentID, Payload: body}
 }
 
 func (s *scene) stageHandoffs() {
@@ -178,7 +179,7 @@ func (s *scene) handoff(key, agent, host string, change func(*daemon.Handoff), m
 	change(h)
 	failure := h.Error
 	h.Error = nil
-	s.commit(&daemon.Change{NewHandoff: h, Events: []*daemon.Event{{Type: "handoff_started", Host: host, AgentID: &agentID, HandoffID: &id, Payload: json.RawMessage(`{"reason":"context_limit"}`)}}})
+	s.commit(&daemon.Change{NewHandoff: h, Events: []*event.Event{{Type: "handoff_started", Host: host, AgentID: &agentID, HandoffID: &id, Payload: json.RawMessage(`{"reason":"context_limit"}`)}}})
 	for i, to := range moves {
 		if i == len(moves)-1 {
 			h.Host = host
@@ -265,7 +266,7 @@ func (s *scene) run(key string, status daemon.PipelineStatus, host string, chang
 		p.Steps = append(p.Steps, step)
 	}
 	s.runs[key] = p.ID
-	s.commit(&daemon.Change{NewPipeline: p, Events: []*daemon.Event{{Type: "pipeline_created", Host: host, PipelineID: &p.ID, Payload: json.RawMessage(`{"template":"full_feature"}`)}}})
+	s.commit(&daemon.Change{NewPipeline: p, Events: []*event.Event{{Type: "pipeline_created", Host: host, PipelineID: &p.ID, Payload: json.RawMessage(`{"template":"full_feature"}`)}}})
 	for i := range p.Steps {
 		s.worker(p, &p.Steps[i])
 	}
@@ -309,10 +310,10 @@ func (s *scene) stageWords() {
 		s.commit(&daemon.Change{NewDeliveries: []*daemon.Delivery{d}})
 	}
 	for _, typ := range []string{"agent_registered", "agent_working", "agent_waiting", "delivery_submitted", "agent_failed"} {
-		s.commit(&daemon.Change{Events: []*daemon.Event{s.event(typ, id, map[string]any{
+		s.commit(&daemon.Change{Events: []*event.Event{s.event(typ, id, map[string]any{
 			"session_id": s.say("0b6ff3ee"), "evidence": s.say("its hook came"), "kind": "message", "code": s.say("agent_gone")})}})
 	}
-	s.commit(&daemon.Change{Events: []*daemon.Event{s.event("agent_stop_failed", id, map[string]any{"message": s.say("Agent 3 does not end.")})}})
+	s.commit(&daemon.Change{Events: []*event.Event{s.event("agent_stop_failed", id, map[string]any{"message": s.say("Agent 3 does not end.")})}})
 }
 
 // page is one of the dashboard's.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
@@ -144,7 +145,7 @@ func (r *rig) spool(list ...hooks.Envelope) {
 func (r *rig) wantAtMost(limit int) {
 	r.t.Helper()
 	live := map[int64]bool{}
-	for _, e := range r.eventsWhere(func(e daemon.Event) bool { return e.PipelineID != nil && e.AgentID != nil }) {
+	for _, e := range r.eventsWhere(func(e event.Event) bool { return e.PipelineID != nil && e.AgentID != nil }) {
 		switch e.Type {
 		case "agent_created":
 			live[*e.AgentID] = true

@@ -20,6 +20,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/demo"
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/sim/memory"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/db"
@@ -267,7 +268,7 @@ func (r *rig) report() string {
 }
 
 // events reads the whole log, past the API.
-func (r *rig) events(ctx context.Context) ([]daemon.Event, error) {
+func (r *rig) events(ctx context.Context) ([]event.Event, error) {
 	store, err := r.openDatabase(ctx)
 	if err != nil {
 		return nil, err

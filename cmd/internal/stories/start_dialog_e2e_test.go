@@ -10,6 +10,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -31,7 +32,7 @@ func TestDialogBeforeSession(t *testing.T) {
 		told := r.agentEvents(1, "operator_notified")
 		return len(told) > 0 && strings.Contains(field(t, told[0], "message").(string), "understudy agent attach 1"), ""
 	})
-	for _, e := range r.eventsWhere(func(daemon.Event) bool { return true }) {
+	for _, e := range r.eventsWhere(func(event.Event) bool { return true }) {
 		if strings.Contains(string(e.Payload), "SECRET") || strings.Contains(string(e.Payload), "://") {
 			t.Errorf("event %s has what a login shows: %s", e.Type, e.Payload)
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/tmux"
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
@@ -38,7 +39,7 @@ func TestOneAlertForAPersonsTmuxServer(t *testing.T) {
 	}
 	end(alone, first.ID)
 	end(several, more...)
-	message := fmt.Sprint(field(t, r.awaitTold(func(daemon.Event) bool { return true }), "message"))
+	message := fmt.Sprint(field(t, r.awaitTold(func(event.Event) bool { return true }), "message"))
 	want := fmt.Sprintf("Open sessions again: agent %d, %d, by `understudy agent resume ID`.", min(more[0], more[1]), max(more[0], more[1]))
 	if !strings.Contains(message, "and 2 agents with it: ") || strings.Contains(message, "next agent") {
 		t.Errorf("told %q, want %q at its end", message, want)

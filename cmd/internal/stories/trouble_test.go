@@ -7,6 +7,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/commands"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // TestTrouble: a limit of the API does not pass for an agent that is done.
@@ -23,7 +24,7 @@ func TestTrouble(t *testing.T) {
 		if a.Trouble.Code != "usage_limit" || a.Trouble.Message != text || a.LastMessage != "" || a.State != daemon.Idle {
 			t.Errorf("agent is %s, in trouble %+v, said %q", a.State, a.Trouble, a.LastMessage)
 		}
-		told := r.awaitTold(func(e daemon.Event) bool { return e.AgentID != nil && *e.AgentID == a.ID })
+		told := r.awaitTold(func(e event.Event) bool { return e.AgentID != nil && *e.AgentID == a.ID })
 		if kind, message := field(t, told, "kind"), fmt.Sprint(field(t, told, "message")); kind != "waiting" || !strings.Contains(message, text) || !strings.Contains(message, "`understudy agent ") {
 			t.Errorf("told as %s: %q", kind, message)
 		}
@@ -62,10 +63,10 @@ func (s *seat) saysOnce(what string) {
 }
 
 // awaitTold waits until the operator was told of something, and returns the event that says so.
-func (r *rig) awaitTold(of func(daemon.Event) bool) (told daemon.Event) {
+func (r *rig) awaitTold(of func(event.Event) bool) (told event.Event) {
 	r.t.Helper()
 	r.await("operator told", func() (bool, string) {
-		list := r.eventsWhere(func(e daemon.Event) bool { return e.Type == "operator_notified" && of(e) })
+		list := r.eventsWhere(func(e event.Event) bool { return e.Type == "operator_notified" && of(e) })
 		if len(list) > 0 {
 			told = list[0]
 		}
@@ -77,7 +78,7 @@ func (r *rig) awaitTold(of func(daemon.Event) bool) (told daemon.Event) {
 // notified are the messages of all notifications.
 func (r *rig) notified() (messages []string) {
 	r.t.Helper()
-	for _, e := range r.eventsWhere(func(e daemon.Event) bool { return e.Type == "operator_notified" }) {
+	for _, e := range r.eventsWhere(func(e event.Event) bool { return e.Type == "operator_notified" }) {
 		messages = append(messages, fmt.Sprint(field(r.t, e, "message")))
 	}
 	return messages
@@ -111,7 +112,7 @@ func TestOneAlertForATmuxServer(t *testing.T) {
 		if h := r.awaitPhase(h.ID, daemon.Failed); h.Error.Code != "agent_gone" {
 			t.Errorf("handoff failed by %s", h.Error.Code)
 		}
-		message := fmt.Sprint(field(t, r.awaitTold(func(daemon.Event) bool { return true }), "message"))
+		message := fmt.Sprint(field(t, r.awaitTold(func(event.Event) bool { return true }), "message"))
 		for _, want := range []string{
 			"The tmux server at " + out.PaneSocket + " has ended, and 5 agents with it: ",
 			fmt.Sprintf("pipeline %d)", run.ID), fmt.Sprintf("handoff %d)", h.ID),

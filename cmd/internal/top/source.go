@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
+
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/understudyd/understudy/api"
@@ -148,7 +150,7 @@ func (s *source) cut() {
 }
 
 // hear notes what an event changes.
-func (s *source) hear(e daemon.Event) error {
+func (s *source) hear(e event.Event) error {
 	due := changes{agents: e.AgentID != nil || e.PipelineID != nil}
 	if e.HandoffID != nil {
 		due.handoffs = map[int64]bool{*e.HandoffID: true}

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
+
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/understudyd/understudy/api"
@@ -30,11 +32,11 @@ type answers struct {
 	asked  []string // method, path and body, but for the feed
 	feeds  []string // the id after which each feed was opened
 	bodies map[string]any
-	events chan daemon.Event // what the feed tells
+	events chan event.Event // what the feed tells
 }
 
 func newAnswers(t *testing.T) *answers {
-	a := &answers{t: t, bodies: map[string]any{}, events: make(chan daemon.Event)}
+	a := &answers{t: t, bodies: map[string]any{}, events: make(chan event.Event)}
 	server := httptest.NewServer(http.HandlerFunc(a.serve))
 	a.client = api.NewTCPClient(server.URL, "")
 	t.Cleanup(func() {
@@ -155,7 +157,7 @@ func TestReadsAreCoalesced(t *testing.T) {
 		one := int64(1)
 		for id := int64(1); ; id++ {
 			select {
-			case a.events <- daemon.Event{ID: id, Type: "agent_working", AgentID: &one, PipelineID: &one}:
+			case a.events <- event.Event{ID: id, Type: "agent_working", AgentID: &one, PipelineID: &one}:
 			case <-stop:
 				return
 			}
@@ -181,7 +183,7 @@ func TestHandoffsAreReadOneByOne(t *testing.T) {
 	sent := a.watched()
 	until(t, sent, "the beginning", isFresh)
 	id := int64(7)
-	a.events <- daemon.Event{ID: 3, Type: "handoff_briefing", HandoffID: &id}
+	a.events <- event.Event{ID: 3, Type: "handoff_briefing", HandoffID: &id}
 	until(t, sent, "the handoff", func(m tea.Msg) bool {
 		s, ok := m.(freshMsg)
 		return ok && len(s.handoffs) == 1 && s.handoffs[0].Phase == daemon.Briefing
@@ -195,7 +197,7 @@ func TestDaemonGoesAwayAndComesBack(t *testing.T) {
 	sent := a.watched()
 	until(t, sent, "the beginning", isFresh)
 	one := int64(1)
-	a.events <- daemon.Event{ID: 41, Type: "agent_idle", AgentID: &one}
+	a.events <- event.Event{ID: 41, Type: "agent_idle", AgentID: &one}
 	until(t, sent, "the event", isFresh)
 	a.be(true)
 	until(t, sent, "that it is away", func(m tea.Msg) bool {
@@ -204,7 +206,7 @@ func TestDaemonGoesAwayAndComesBack(t *testing.T) {
 	})
 	a.be(false)
 	until(t, sent, "that it is back", isFresh)
-	a.events <- daemon.Event{ID: 42, Type: "agent_idle", AgentID: &one} // somebody listens
+	a.events <- event.Event{ID: 42, Type: "agent_idle", AgentID: &one} // somebody listens
 	if _, feeds := a.reads(); feeds[0] != "" || feeds[len(feeds)-1] != "41" {
 		t.Errorf("feeds were opened after %q, want the last after 41", feeds)
 	}

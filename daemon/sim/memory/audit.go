@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/storetext"
 )
 
 // Audit returns the events that match the filter, the newest first; 100 if it has no limit.
-func (s *Store) Audit(ctx context.Context, f daemon.AuditFilter) ([]daemon.Event, error) {
+func (s *Store) Audit(ctx context.Context, f daemon.AuditFilter) ([]event.Event, error) {
 	leave, err := s.enter(ctx, "audit")
 	if err != nil {
 		return nil, err
@@ -18,7 +19,7 @@ func (s *Store) Audit(ctx context.Context, f daemon.AuditFilter) ([]daemon.Event
 	defer leave()
 	text, persona := strings.ToLower(storetext.Text(f.Text)), storetext.Text(f.Persona)
 	since, until := micros(f.Since), micros(f.Until)
-	return collectEvents(s, s.events.newest(), limitOr(f.Limit, 100), func(e *event) bool {
+	return collectEvents(s, s.events.newest(), limitOr(f.Limit, 100), func(e *eventRow) bool {
 		return (f.Before == 0 || e.ID < f.Before) &&
 			(len(f.Types) == 0 || slices.Contains(f.Types, string(e.Type))) &&
 			strings.HasPrefix(string(e.Type), f.TypePrefix) &&

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // Commit carries out the whole change, or nothing of it.
@@ -138,9 +139,9 @@ func (t *tx) appendEvents() error {
 		if at.IsZero() {
 			at = t.at
 		}
-		row := event{Event: kept(*e)}
+		row := eventRow{Event: kept(*e)}
 		row.ID, row.At = id, micros(at)
-		if !slices.Contains([]daemon.Notice{daemon.NoticeNone, daemon.NoticeWaiting, daemon.NoticeCompleted}, e.Notice) {
+		if !slices.Contains([]event.Notice{event.NoticeNone, event.NoticeWaiting, event.NoticeCompleted}, e.Notice) {
 			return violation("events_notice_known")
 		}
 		write(t, &t.events, id, &row)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 var (
@@ -80,7 +81,7 @@ func (s *Store) Sent(ctx context.Context, agentID int64, since time.Time) (sent 
 	defer leave()
 	since = micros(since)
 	for _, e := range s.events.all() {
-		if e.Type != daemon.EventAgentMessaged || e.AgentID == nil || *e.AgentID != agentID {
+		if e.Type != event.AgentMessaged || e.AgentID == nil || *e.AgentID != agentID {
 			continue
 		}
 		id, err := deliveryOf(&e.Event)
@@ -102,7 +103,7 @@ func (s *Store) Sent(ctx context.Context, agentID int64, since time.Time) (sent 
 }
 
 // deliveryOf returns the id of the delivery that an event names, or 0 if it names none.
-func deliveryOf(e *daemon.Event) (int64, error) {
+func deliveryOf(e *event.Event) (int64, error) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(e.Payload, &members) != nil {
 		return 0, nil // the payload is not an object

@@ -8,11 +8,12 @@ import (
 	"slices"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // collectEvents returns the events that is accepts, at most limit, never nil.
-func collectEvents(s *Store, rows iter.Seq2[int64, *event], limit int, is func(*event) bool) []daemon.Event {
-	out := []daemon.Event{}
+func collectEvents(s *Store, rows iter.Seq2[int64, *eventRow], limit int, is func(*eventRow) bool) []event.Event {
+	out := []event.Event{}
 	for _, e := range collect(s, rows, limit, is) {
 		out = append(out, e.Event)
 	}
@@ -23,13 +24,13 @@ func collectEvents(s *Store, rows iter.Seq2[int64, *event], limit int, is func(*
 func matches(id *int64, wanted int64) bool { return wanted == 0 || id != nil && *id == wanted }
 
 // Events returns the events after an id, in order.
-func (s *Store) Events(ctx context.Context, f daemon.EventFilter) ([]daemon.Event, error) {
+func (s *Store) Events(ctx context.Context, f daemon.EventFilter) ([]event.Event, error) {
 	leave, err := s.enter(ctx, "events after %d", f.After)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	return collectEvents(s, s.events.after(f.After), limitOr(f.Limit, 500), func(e *event) bool {
+	return collectEvents(s, s.events.after(f.After), limitOr(f.Limit, 500), func(e *eventRow) bool {
 		return (len(f.Types) == 0 || slices.Contains(f.Types, string(e.Type))) &&
 			matches(e.AgentID, f.AgentID) && matches(e.HandoffID, f.HandoffID) && matches(e.PipelineID, f.PipelineID)
 	}), nil
@@ -49,17 +50,17 @@ func (s *Store) LastEventID(ctx context.Context) (int64, error) {
 }
 
 // pending reports whether the operator has yet to be told of an event.
-func (e *event) pending() bool { return (e.Alert || e.Notice != daemon.NoticeNone) && !e.alerted }
+func (e *eventRow) pending() bool { return (e.Alert || e.Notice != event.NoticeNone) && !e.alerted }
 
 // PendingAlerts returns the host's events with Alert or Notice that were not marked: first the alerts, in order, then
 // the first notice of each agent (or of each pipeline, for an event without an agent), then the second ones.
-func (s *Store) PendingAlerts(ctx context.Context, host string, limit int) ([]daemon.Event, error) {
+func (s *Store) PendingAlerts(ctx context.Context, host string, limit int) ([]event.Event, error) {
 	leave, err := s.enter(ctx, "pending alerts")
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	pending := collectEvents(s, s.events.all(), -1, func(e *event) bool { return e.Host == host && e.pending() })
+	pending := collectEvents(s, s.events.all(), -1, func(e *eventRow) bool { return e.Host == host && e.pending() })
 	turn, turns := map[int64]int{}, map[int64]int{} // by event id; by agent id, or by pipeline id as a negative number
 	for _, e := range pending {
 		if e.Alert {
@@ -75,13 +76,13 @@ func (s *Store) PendingAlerts(ctx context.Context, host string, limit int) ([]da
 		turns[topic]++
 		turn[e.ID] = turns[topic]
 	}
-	slices.SortStableFunc(pending, func(a, b daemon.Event) int { return cmp.Compare(turn[a.ID], turn[b.ID]) })
+	slices.SortStableFunc(pending, func(a, b event.Event) int { return cmp.Compare(turn[a.ID], turn[b.ID]) })
 	return pending[:min(len(pending), limitOr(limit, 100))], nil
 }
 
 // MarkAlerted marks events of which the operator was told, and appends the event told if it is not nil. If one of
 // them is not pending, it writes nothing and returns [daemon.ErrMoved].
-func (s *Store) MarkAlerted(ctx context.Context, ids []int64, told *daemon.Event) error {
+func (s *Store) MarkAlerted(ctx context.Context, ids []int64, told *event.Event) error {
 	leave, err := s.enter(ctx, "alerts %v", ids)
 	if err != nil {
 		return err
@@ -89,7 +90,7 @@ func (s *Store) MarkAlerted(ctx context.Context, ids []int64, told *daemon.Event
 	defer leave()
 	t := s.begin(&daemon.Change{})
 	if told != nil {
-		t.c.Events = []*daemon.Event{told}
+		t.c.Events = []*event.Event{told}
 	}
 	for _, id := range ids {
 		e := s.events.get(id)

@@ -5,7 +5,9 @@ import (
 	"fmt"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/storetext"
+	"github.com/understudyd/understudy/daemon/tell"
 )
 
 // SetHost stores the data directory of a host.
@@ -40,41 +42,41 @@ func (s *Store) TryWrite(ctx context.Context, host string) error {
 }
 
 // NotificationPreferences returns a host's preferences, or [daemon.DefaultPreferences] if none were set.
-func (s *Store) NotificationPreferences(ctx context.Context, host string) (daemon.NotificationPreferences, error) {
+func (s *Store) NotificationPreferences(ctx context.Context, host string) (tell.Preferences, error) {
 	leave, err := s.enter(ctx, "preferences of host %.64q", host)
 	if err != nil {
-		return daemon.NotificationPreferences{}, err
+		return tell.Preferences{}, err
 	}
 	defer leave()
 	if p, set := s.preferences[storetext.Text(host)]; set {
 		return clone(p), nil
 	}
-	return daemon.DefaultPreferences, nil
+	return tell.DefaultPreferences, nil
 }
 
 // ChangeNotificationPreferences stores a host's preferences as change leaves them, and appends the event that change
 // returns if it is not nil, in one transaction. It calls change while no other call can change the store.
 func (s *Store) ChangeNotificationPreferences(
-	ctx context.Context, host string, change func(*daemon.NotificationPreferences) *daemon.Event,
-) (daemon.NotificationPreferences, error) {
+	ctx context.Context, host string, change func(*tell.Preferences) *event.Event,
+) (tell.Preferences, error) {
 	leave, err := s.enter(ctx, "preferences of host %.64q", host)
 	if err != nil {
-		return daemon.NotificationPreferences{}, err
+		return tell.Preferences{}, err
 	}
 	defer leave()
 	t := s.begin(&daemon.Change{})
 	key := storetext.Text(host)
 	p, set := s.preferences[key]
 	if p = clone(p); !set {
-		p = daemon.NotificationPreferences{Waiting: daemon.DefaultPreferences.Waiting, Completed: daemon.DefaultPreferences.Completed, UpdatedAt: &t.at}
+		p = tell.Preferences{Waiting: tell.DefaultPreferences.Waiting, Completed: tell.DefaultPreferences.Completed, UpdatedAt: &t.at}
 	}
 	if e := change(&p); e != nil {
-		t.c.Events = []*daemon.Event{e}
+		t.c.Events = []*event.Event{e}
 	}
 	p.UpdatedAt = &t.at
 	if err := t.end(t.appendEvents()); err != nil {
-		return daemon.NotificationPreferences{}, fmt.Errorf("preferences of host %.64q: %w", host, err)
+		return tell.Preferences{}, fmt.Errorf("preferences of host %.64q: %w", host, err)
 	}
-	s.preferences[key] = daemon.NotificationPreferences{Waiting: p.Waiting, Completed: p.Completed, UpdatedAt: &t.at}
+	s.preferences[key] = tell.Preferences{Waiting: p.Waiting, Completed: p.Completed, UpdatedAt: &t.at}
 	return p, nil
 }

@@ -35,20 +35,20 @@ func (s *Store) PruneEvents(ctx context.Context, l daemon.PruneLimits) (done dae
 	young := s.now().Add(-daemon.NeverPruned)
 	most := limitOr(l.Max, pruneBatch)
 	if !l.Before.IsZero() {
-		old := s.prunable(young, func(e *event) bool { return e.At.Before(micros(l.Before)) })
-		slices.SortStableFunc(old, func(a, b *event) int { return a.At.Compare(b.At) })
+		old := s.prunable(young, func(e *eventRow) bool { return e.At.Before(micros(l.Before)) })
+		slices.SortStableFunc(old, func(a, b *eventRow) int { return a.At.Compare(b.At) })
 		done = s.pruneEvents(old, most)
 	}
 	if many := len(s.events.rows) - int(l.Rows); done.Rows == 0 && l.Rows > 0 && many > 0 {
 		newest := s.events.rows[many-1].id
-		done = s.pruneEvents(s.prunable(young, func(e *event) bool { return e.ID <= newest }), most)
+		done = s.pruneEvents(s.prunable(young, func(e *eventRow) bool { return e.ID <= newest }), most)
 	}
 	return done, nil
 }
 
 // prunable returns the unwanted events that may be deleted: an event stays if it is young, if the operator has yet to
 // be told of it, or if its handoff or pipeline is open.
-func (s *Store) prunable(young time.Time, unwanted func(*event) bool) (rows []*event) {
+func (s *Store) prunable(young time.Time, unwanted func(*eventRow) bool) (rows []*eventRow) {
 	for _, e := range s.events.all() {
 		if !unwanted(e) || !e.At.Before(young) || e.pending() {
 			continue
@@ -68,7 +68,7 @@ func (s *Store) prunable(young time.Time, unwanted func(*event) bool) (rows []*e
 	return rows
 }
 
-func (s *Store) pruneEvents(rows []*event, most int) (done daemon.Pruned) {
+func (s *Store) pruneEvents(rows []*eventRow, most int) (done daemon.Pruned) {
 	for _, e := range rows[:min(len(rows), most)] {
 		s.events.put(e.ID, nil)
 		s.prunedTo = max(s.prunedTo, e.ID)

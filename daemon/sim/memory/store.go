@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/tell"
 )
 
 // Store is a database in memory. Make one with [New].
@@ -47,9 +49,9 @@ type tables struct {
 	outputs     table[daemon.StepHandoff]
 	hooks       table[hook]
 	hookKeys    map[string]int64
-	events      table[event]
-	preferences map[string]daemon.NotificationPreferences // by host
-	roots       map[string]string                         // data directories by host
+	events      table[eventRow]
+	preferences map[string]tell.Preferences // by host
+	roots       map[string]string           // data directories by host
 }
 
 var _ daemon.Store = (*Store)(nil)
@@ -62,8 +64,8 @@ type hook struct {
 }
 
 // event is an event of the log.
-type event struct {
-	daemon.Event
+type eventRow struct {
+	event.Event
 	alerted bool
 }
 
@@ -75,7 +77,7 @@ func New() *Store {
 			daemon.AgentIDs: 0, daemon.HandoffIDs: 0, daemon.DeliveryIDs: 0,
 			daemon.PipelineIDs: 0, daemon.StepIDs: 0, daemon.OutputIDs: 0,
 		},
-		hookKeys: map[string]int64{}, preferences: map[string]daemon.NotificationPreferences{}, roots: map[string]string{},
+		hookKeys: map[string]int64{}, preferences: map[string]tell.Preferences{}, roots: map[string]string{},
 	}}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // Telling is a store that calls Committed after each change that is committed through it, as PostgreSQL sends a
@@ -32,7 +33,7 @@ func (s *Telling) RecordHook(ctx context.Context, in daemon.HookInput, decide fu
 }
 
 // MarkAlerted marks events and calls Committed.
-func (s *Telling) MarkAlerted(ctx context.Context, ids []int64, told *daemon.Event) error {
+func (s *Telling) MarkAlerted(ctx context.Context, ids []int64, told *event.Event) error {
 	err := s.Store.MarkAlerted(ctx, ids, told)
 	if err == nil {
 		s.Committed()

@@ -2,50 +2,17 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/tell"
 )
-
-// Notifier tells the operator outside the API.
-type Notifier interface {
-	// Notify shows a notification within two seconds or gives up. channel says how it was told
-	// ("desktop", "log"). It may be called from several goroutines.
-	Notify(ctx context.Context, n Notification) (channel string, err error)
-}
-
-// Notification is one message for the operator. What agents write may be in the message.
-type Notification struct {
-	Title   string
-	Message string // ends with the command to run
-	Urgent  bool   // something has failed
-}
 
 // NotifySettings say what may be done to reach the operator.
 type NotifySettings struct {
 	Desktop bool // notifications may be shown on the desktop
-}
-
-// NotificationPreferences are what the operator of a host wants to be told of.
-type NotificationPreferences struct {
-	Errors    bool       `json:"errors" db:"-"` // always true: nothing that has failed goes untold
-	Waiting   bool       `json:"waiting"`
-	Completed bool       `json:"completed"`
-	Desktop   bool       `json:"desktop" db:"-"` // read only: what notify.desktop in config.yaml says
-	UpdatedAt *time.Time `json:"updated_at"`     // nil: nobody has set them
-}
-
-// DefaultPreferences are those of a host whose operator has set none.
-var DefaultPreferences = NotificationPreferences{Errors: true, Waiting: true, Completed: true}
-
-// wants says whether the operator wants to be told of an event.
-func (p *NotificationPreferences) wants(e *Event) bool {
-	switch e.Notice {
-	case NoticeWaiting:
-		return p.Waiting
-	case NoticeCompleted:
-		return p.Completed
-	}
-	return true
 }
 
 // PreferenceChange is what is to be set; what is nil stays as it is.
@@ -59,39 +26,39 @@ type PreferenceChange struct {
 // PreferenceStore keeps what the operators of hosts want to be told of.
 type PreferenceStore interface {
 	// NotificationPreferences returns a host's, and [DefaultPreferences] where none were set.
-	NotificationPreferences(ctx context.Context, host string) (NotificationPreferences, error)
+	NotificationPreferences(ctx context.Context, host string) (tell.Preferences, error)
 	// ChangeNotificationPreferences has change alter a host's preferences, and stores them with the
 	// event that it returns (nil: none) in one transaction. Of two changes at once the second sees
 	// what the first has made. UpdatedAt is the store's to set.
-	ChangeNotificationPreferences(ctx context.Context, host string, change func(*NotificationPreferences) *Event) (NotificationPreferences, error)
+	ChangeNotificationPreferences(ctx context.Context, host string, change func(*tell.Preferences) *event.Event) (tell.Preferences, error)
 }
 
 // NotificationPreferences returns those of this host.
-func (d *Daemon) NotificationPreferences(ctx context.Context) (NotificationPreferences, error) {
+func (d *Daemon) NotificationPreferences(ctx context.Context) (tell.Preferences, error) {
 	p, err := d.Store.NotificationPreferences(ctx, d.Host)
 	return d.complete(p), err
 }
 
 // SetNotificationPreferences changes those of this host, and leaves an event if they are others then.
-func (d *Daemon) SetNotificationPreferences(ctx context.Context, in PreferenceChange) (NotificationPreferences, error) {
+func (d *Daemon) SetNotificationPreferences(ctx context.Context, in PreferenceChange) (tell.Preferences, error) {
 	if in.Errors != nil && !*in.Errors {
-		return NotificationPreferences{}, Errorf(KindInvalid, CodeErrorsAlways, "Errors are always told: field \"errors\" can only be true")
+		return tell.Preferences{}, Errorf(KindInvalid, CodeErrorsAlways, "Errors are always told: field \"errors\" can only be true")
 	}
 	if in.Desktop != nil && *in.Desktop != d.Settings.Notify.Desktop {
-		return NotificationPreferences{}, Errorf(KindInvalid, CodeDesktopIsASetting,
+		return tell.Preferences{}, Errorf(KindInvalid, CodeDesktopIsASetting,
 			"Field \"desktop\" is what notify.desktop in config.yaml says: set it to %t there and start the daemon again", *in.Desktop)
 	}
-	p, err := d.Store.ChangeNotificationPreferences(ctx, d.Host, func(p *NotificationPreferences) *Event {
+	p, err := d.Store.ChangeNotificationPreferences(ctx, d.Host, func(p *tell.Preferences) *event.Event {
 		was := *p
 		set(&p.Waiting, in.Waiting)
 		set(&p.Completed, in.Completed)
 		if p.Waiting == was.Waiting && p.Completed == was.Completed {
 			return nil
 		}
-		return d.event(EventOperatorPreferencesChanged, nil, nil, map[string]any{"waiting": p.Waiting, "completed": p.Completed})
+		return d.event(event.OperatorPreferencesChanged, nil, nil, map[string]any{"waiting": p.Waiting, "completed": p.Completed})
 	})
 	if err != nil {
-		return NotificationPreferences{}, err
+		return tell.Preferences{}, err
 	}
 	d.EventsChanged()
 	return d.complete(p), nil
@@ -104,7 +71,7 @@ func set(to, from *bool) {
 }
 
 // complete adds what is not stored.
-func (d *Daemon) complete(p NotificationPreferences) NotificationPreferences {
+func (d *Daemon) complete(p tell.Preferences) tell.Preferences {
 	p.Errors, p.Desktop = true, d.Settings.Notify.Desktop
 	return p
 }
@@ -122,7 +89,7 @@ const testLimit = 2 * time.Second
 func (d *Daemon) TestNotification(ctx context.Context) TestedNotification {
 	ctx, cancel := context.WithTimeoutCause(ctx, testLimit, fmt.Errorf("notification took over %s", testLimit))
 	defer cancel()
-	n := Notification{Title: "understudy: test", Message: "This is how you will be told: `understudy notifications` says of what."}
+	n := tell.Notification{Title: "understudy: test", Message: "This is how you will be told: `understudy notifications` says of what."}
 	d.Log.Info(n.Title, "message", n.Message)
 	channel, err := d.Notifier.Notify(ctx, n)
 	if err == nil {
@@ -130,4 +97,46 @@ func (d *Daemon) TestNotification(ctx context.Context) TestedNotification {
 	}
 	why := err.Error()
 	return TestedNotification{Channel: channel, Error: &why}
+}
+
+// newTeller makes the teller of this host's events.
+func (d *Daemon) newTeller() *tell.Teller {
+	return tell.New(tell.Config{
+		Host: d.Host, Store: rowsToTell{d.Store}, Notifier: d.Notifier, Log: d.Log, Clock: d.now, Spent: d.spent, Marked: d.hub.poke,
+		Kept: func(phase string) bool { return !beforeRecord(Phase(phase)) },
+	})
+}
+
+// rowsToTell is the store as the teller sees it.
+type rowsToTell struct{ Store }
+
+// MarkAlerted marks events as told, if nobody else has.
+func (r rowsToTell) MarkAlerted(ctx context.Context, ids []int64, told *event.Event) error {
+	if err := r.Store.MarkAlerted(ctx, ids, told); !errors.Is(err, ErrMoved) {
+		return err
+	}
+	return nil
+}
+
+// Over reports whether the agent or the pipeline of a notice waits for a person no more. A pipeline is looked at itself: the
+// event's agent may be one of an earlier attempt.
+func (r rowsToTell) Over(ctx context.Context, e *event.Event) (bool, error) {
+	waits, err := true, error(nil)
+	switch {
+	case e.PipelineID != nil:
+		var p Pipeline
+		p, err = r.Pipeline(ctx, *e.PipelineID)
+		waits = p.Status == PipelineWaiting
+	case e.AgentID != nil:
+		var a Agent
+		a, err = r.Agent(ctx, *e.AgentID)
+		waits = a.State == Waiting
+		if e.Type == event.AgentTrouble {
+			waits = a.Trouble != nil
+		}
+	}
+	if errors.Is(err, ErrNotFound) {
+		return true, nil
+	}
+	return err == nil && !waits, err
 }

@@ -1,4 +1,4 @@
-package daemon
+package presence
 
 import (
 	"testing"
@@ -36,12 +36,12 @@ func TestSpent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				var p presence
-				p.begin(start)
+				var p Presence
+				p.Begin(start)
 				for _, s := range tt.proofs {
-					p.prove(at(s))
+					p.Prove(at(s))
 				}
-				if got := p.spent(at(tt.since), at(tt.now)); got != time.Duration(tt.wantSeconds)*time.Second {
+				if got := p.Spent(at(tt.since), at(tt.now)); got != time.Duration(tt.wantSeconds)*time.Second {
 					t.Errorf("got %v, want %d s", got, tt.wantSeconds)
 				}
 			})
@@ -54,13 +54,13 @@ func TestSpent(t *testing.T) {
 func TestSpentSinceTheFuture(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	var p presence
-	p.begin(start)
+	var p Presence
+	p.Begin(start)
 	for s := range time.Duration(5) {
-		if got := p.spent(start.Add(time.Hour), start.Add(s*time.Second)); got != s*time.Second {
+		if got := p.Spent(start.Add(time.Hour), start.Add(s*time.Second)); got != s*time.Second {
 			t.Errorf("after %d s: %s", s, got)
 		}
-		p.prove(start.Add(s * time.Second))
+		p.Prove(start.Add(s * time.Second))
 	}
 }
 
@@ -69,17 +69,17 @@ func TestSpentSinceTheFuture(t *testing.T) {
 func TestSpentSinceRightAfterAStepBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var p presence
+		var p Presence
 		start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-		p.begin(start)
-		p.prove(start.Add(time.Second))
+		p.Begin(start)
+		p.Prove(start.Add(time.Second))
 		<-time.After(time.Second)
-		p.prove(start.Add(-30 * time.Minute))
-		p.prove(start.Add(-time.Hour))
+		p.Prove(start.Add(-30 * time.Minute))
+		p.Prove(start.Add(-time.Hour))
 		<-time.After(900 * time.Millisecond)
 		back := start.Add(-time.Hour - time.Minute)
-		p.prove(back)
-		if got := p.spent(back.Add(-500*time.Millisecond), back.Add(time.Second)); got != 1500*time.Millisecond {
+		p.Prove(back)
+		if got := p.Spent(back.Add(-500*time.Millisecond), back.Add(time.Second)); got != 1500*time.Millisecond {
 			t.Errorf("got %s", got)
 		}
 	})
@@ -94,17 +94,17 @@ func TestEarliest(t *testing.T) {
 }
 
 func earliest(t *testing.T, start time.Time, at func(int) time.Time) {
-	var p presence
-	p.begin(start)
+	var p Presence
+	p.Begin(start)
 	for _, s := range []int{1, 2, -10, -9, -20, 30} {
-		p.prove(at(s))
+		p.Prove(at(s))
 	}
 	for since, want := range map[int]int{1: -20, -10: -20, -9: -20, -20: -20, 30: 30, -30: -30} {
-		if got := p.earliest(at(since), at(31)); !got.Equal(at(want)) {
+		if got := p.Earliest(at(since), at(31)); !got.Equal(at(want)) {
 			t.Errorf("since %d s: %s, want %d s", since, got.Sub(start), want)
 		}
 	}
-	if got := p.earliest(at(100), at(31)); !got.IsZero() {
+	if got := p.Earliest(at(100), at(31)); !got.IsZero() {
 		t.Errorf("of a time that is still to come: %s", got)
 	}
 }
@@ -115,30 +115,30 @@ func TestShownSince(t *testing.T) {
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 	synctest.Test(t, func(t *testing.T) {
-		var p presence
-		p.begin(start)
+		var p Presence
+		p.Begin(start)
 		for _, s := range []int{1, 2, -3, -1, 1, 3, 5, 7, 9} {
-			p.prove(at(s))
+			p.Prove(at(s))
 		}
 		for since, want := range map[int]int{1: -3, 4: -3, 8: 8, 100: 0} {
-			if got, _ := p.shownSince(at(since), at(10)); !got.Equal(at(want)) && (since < 100 || !got.IsZero()) {
+			if got, _ := p.ShownSince(at(since), at(10)); !got.Equal(at(want)) && (since < 100 || !got.IsZero()) {
 				t.Errorf("since %d s: %s, want %d s", since, got.Sub(start), want)
 			}
 		}
-		if got := p.earliest(at(1), at(10)); !got.Equal(at(1)) {
+		if got := p.Earliest(at(1), at(10)); !got.Equal(at(1)) {
 			t.Errorf("since the last time: %s", got.Sub(start))
 		}
 
-		p.begin(start)
+		p.Begin(start)
 		for _, s := range []int{1, 100, 101, 50} { // set forward, and back again
-			p.prove(at(s))
+			p.Prove(at(s))
 		}
 		for since, want := range map[int]int{1: 106, 100: 106, 50: 52} {
-			if _, got := p.shownSince(at(since), at(52)); !got.Equal(at(want)) {
+			if _, got := p.ShownSince(at(since), at(52)); !got.Equal(at(want)) {
 				t.Errorf("most since %d s: %s, want %d s", since, got.Sub(start), want)
 			}
 		}
-		if _, got := p.shownSince(at(-1), at(52)); !got.IsZero() {
+		if _, got := p.ShownSince(at(-1), at(52)); !got.IsZero() {
 			t.Errorf("most since a time before the daemon began: %s", got.Sub(start))
 		}
 	})

@@ -1,4 +1,4 @@
-package daemon
+package tell
 
 import (
 	"encoding/json"
@@ -7,18 +7,20 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // stuck commits the notice of an agent that has got into trouble.
 func (s *telling) stuck(agent int64, code string) {
-	s.rows.change(func() { s.rows.agents[agent], s.rows.stuck[agent] = Idle, &Trouble{Code: code} })
-	s.add(Event{Type: EventAgentTrouble, AgentID: &agent, Notice: NoticeWaiting, Cause: causeTrouble + code, Payload: mustJSON(map[string]any{
+	s.rows.change(func() { s.rows.waits[agent] = true })
+	s.add(event.Event{Type: event.AgentTrouble, AgentID: &agent, Notice: event.NoticeWaiting, Cause: event.CauseTrouble + code, Payload: event.Payload(map[string]any{
 		"agent_name": fmt.Sprintf("con-%d", agent), "reported": "later", "message": fmt.Sprintf("Agent %d is in trouble.", agent)})})
 }
 
 // died commits the end of an agent with its tmux server.
 func (s *telling) died(agent int64, tied string) {
-	s.add(Event{Type: EventAgentEnded, AgentID: &agent, Alert: true, Cause: causeServer + "1 2 /run/tmux.sock", Payload: mustJSON(map[string]any{
+	s.add(event.Event{Type: event.AgentEnded, AgentID: &agent, Alert: true, Cause: event.CauseServer + "1 2 /run/tmux.sock", Payload: event.Payload(map[string]any{
 		"agent_name": fmt.Sprintf("con-%d", agent), "tied": tied, "tmux_socket": "/run/tmux.sock", "own_server": true})})
 }
 
@@ -40,7 +42,7 @@ func TestTheSameTroubleIsToldOnce(t *testing.T) {
 		}
 		s.stuck(7, "authentication_failed") // another kind
 		s.stuck(8, "usage_limit")
-		s.rows.change(func() { s.rows.stuck[2] = nil }) // which somebody has helped
+		s.rows.change(func() { s.rows.waits[2] = false }) // which somebody has helped
 		s.pass(5 * time.Second)
 		s.shows("9s 6 agents in trouble, usage limit", "9s agent trouble (agent 7)")
 		if got := s.marks()[0]["message"]; got != "6 agents are in trouble, usage limit ‹later›: 1 (con-1), 3 (con-3), 4 (con-4), 5 (con-5), 6 (con-6), 8 (con-8). "+
@@ -65,21 +67,21 @@ func TestTheSameTroubleIsToldOnce(t *testing.T) {
 // TestOneAlertForADeadServer: its agents, and what failed for want of them, whoever committed it when.
 func TestOneAlertForADeadServer(t *testing.T) {
 	tellers(t, func(s *telling) {
-		cause, agent, handoff, later, run := causeServer+"1 2 /run/tmux.sock", int64(2), int64(31), int64(32), int64(41)
-		for i, tied := range []string{"", "handoff 31", "pipeline 41", tiedNoSession, "", ""} {
+		cause, agent, handoff, later, run := event.CauseServer+"1 2 /run/tmux.sock", int64(2), int64(31), int64(32), int64(41)
+		for i, tied := range []string{"", "handoff 31", "pipeline 41", event.TiedNoSession, "", ""} {
 			s.died(int64(i+1), tied)
 		}
 		s.fails(7) // of something else, which is told at once
 		s.shows("0s agent failed (agent 7)!")
 		s.pass(time.Second)
-		s.add(Event{Type: "handoff_failed", AgentID: &agent, HandoffID: &handoff, Alert: true, Cause: cause, Payload: json.RawMessage(`{"phase": "awaiting_document"}`)},
-			Event{Type: "handoff_failed", AgentID: &agent, HandoffID: &later, Alert: true, Cause: cause, Payload: json.RawMessage(`{"phase": "briefing"}`)})
+		s.add(event.Event{Type: "handoff_failed", AgentID: &agent, HandoffID: &handoff, Alert: true, Cause: cause, Payload: json.RawMessage(`{"phase": "awaiting_document"}`)},
+			event.Event{Type: "handoff_failed", AgentID: &agent, HandoffID: &later, Alert: true, Cause: cause, Payload: json.RawMessage(`{"phase": "briefing"}`)})
 		s.stop() // killed before it was told
 		s.settled("      told  ")
 		s.pass(4 * time.Second)
 		s.start() // the next daemon has yet to see what came of it
 		s.pass(time.Second)
-		s.add(Event{Type: "pipeline_failed", PipelineID: &run, Alert: true, Cause: cause})
+		s.add(event.Event{Type: "pipeline_failed", PipelineID: &run, Alert: true, Cause: cause})
 		s.pass(10 * time.Second)
 		s.shows("0s agent failed (agent 7)!", "9s tmux server ended, and 6 agents with it!")
 		const want = "The tmux server at /run/tmux.sock has ended, and 6 agents with it: 1 (con-1), 2 (con-2, handoff 31), 3 (con-3, pipeline 41), " +
@@ -114,7 +116,7 @@ func TestGatheringEnds(t *testing.T) {
 		s.pass(causeQuiet)
 		s.shows("10s tmux server ended, and 20 agents with it!", "15s tmux server ended, and 5 agents with it!")
 		ahead := int64(99)
-		s.add(Event{Type: EventAgentEnded, AgentID: &ahead, Alert: true, Cause: causeServer + "3", At: time.Now().Add(time.Hour)})
+		s.add(event.Event{Type: event.AgentEnded, AgentID: &ahead, Alert: true, Cause: event.CauseServer + "3", At: time.Now().Add(time.Hour)})
 		s.pass(causeQuiet)
 		s.shows("10s tmux server ended, and 20 agents with it!", "15s tmux server ended, and 5 agents with it!", "18.5s tmux server ended, and 1 agent with it!")
 	})
@@ -123,9 +125,7 @@ func TestGatheringEnds(t *testing.T) {
 // TestNoticeAcrossAStepOfTheClock: a notice that is held is not too old because the clock was set an hour ahead.
 func TestNoticeAcrossAStepOfTheClock(t *testing.T) {
 	tellers(t, func(s *telling) {
-		s.d.mu.Lock()
-		s.d.presence.begin(s.d.now())
-		s.d.mu.Unlock()
+		s.there.Begin(time.Now())
 		s.done(1)
 		s.done(1)
 		s.ahead.Store(int64(time.Hour))

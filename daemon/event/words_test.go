@@ -1,4 +1,4 @@
-package daemon
+package event
 
 import (
 	"encoding/json"
@@ -19,7 +19,7 @@ func TestEventWords(t *testing.T) {
 		{Event{Type: "agent_created", AgentID: id(7)}, `{"persona": "a-b-1", "generation": 3}`, "Agent 7 was created as a-b-1, generation 3"},
 		{Event{Type: "agent_created", AgentID: id(7)}, `{"persona": null}`, "Agent 7 was created"},
 		{Event{Type: "agent_waiting", AgentID: id(7), HandoffID: id(77)}, `{"message": "Agent 77 waits."}`, "Agent 77 waits (agent 7, handoff 77)"},
-		{Event{Type: EventAgentMessaged, AgentID: id(7)}, `{"to_agent_id": 9007199254740993, "delivery_id": 4}`, "Agent 7 has written to agent 9007199254740993 (delivery 4)"},
+		{Event{Type: AgentMessaged, AgentID: id(7)}, `{"to_agent_id": 9007199254740993, "delivery_id": 4}`, "Agent 7 has written to agent 9007199254740993 (delivery 4)"},
 		{Event{Type: "handoff_recorded", AgentID: id(7), HandoffID: id(3)}, `{"cause": "[verified] {x}", "successor_id": 8}`, "Handoff 3 is in phase recorded: [verified] {x} (agent 7, successor 8)"},
 		{Event{Type: "operator_notified", AgentID: id(7)}, `{"event_id": 12, "channel": "log", "message": "Agent 7 waits."}`, "The operator was told of event 12 (log): Agent 7 waits."},
 		{Event{Type: "log_pruned"}, `{"events": 5, "hooks": 0, "until": null}`, "5 events and 0 hooks were deleted from the log"},
@@ -37,7 +37,7 @@ func TestEventWords(t *testing.T) {
 			t.Errorf("%s %s:\ngot  %s\nwant %s", tt.e.Type, tt.payload, got, tt.want)
 		}
 	}
-	long := Event{Type: "agent_waiting", AgentID: id(7), Payload: mustJSON(map[string]any{"message": strings.Repeat("x", 5000)})}
+	long := Event{Type: "agent_waiting", AgentID: id(7), Payload: Payload(map[string]any{"message": strings.Repeat("x", 5000)})}
 	if got := long.Words(); len([]rune(got)) > maxWords+20 || !strings.HasSuffix(got, "… (agent 7)") {
 		t.Errorf("%d runes, …%s", len([]rune(got)), got[len(got)-20:])
 	}

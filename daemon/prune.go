@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // LogSettings say how long the log is kept, and hooks with it. Zero is for ever.
@@ -127,8 +129,8 @@ func (d *Daemon) Prune(ctx context.Context) (out PruneReport, err error) {
 	if until == nil {
 		until = hooks.Newest
 	}
-	e := d.event(EventLogPruned, nil, nil, map[string]any{"events": events.Rows, "hooks": hooks.Rows, "until": until})
-	if failed := d.commit(told, &Change{Events: []*Event{e}}); failed != nil && err == nil {
+	e := d.event(event.LogPruned, nil, nil, map[string]any{"events": events.Rows, "hooks": hooks.Rows, "until": until})
+	if failed := d.commit(told, &Change{Events: []*event.Event{e}}); failed != nil && err == nil {
 		err = fmt.Errorf("log pruned: %w", failed)
 	}
 	return out, err
@@ -164,8 +166,8 @@ func (d *Daemon) tellHistory(ctx context.Context, all PrunedHistory, before time
 	d.Log.Info("history pruned", "agents", all.Agents, "handoffs", all.Handoffs, "runs", all.Runs)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	e := d.event(EventHistoryPruned, nil, nil, map[string]any{"agents": all.Agents, "handoffs": all.Handoffs, "pipelines": all.Runs, "until": before})
-	return d.commit(ctx, &Change{Events: []*Event{e}})
+	e := d.event(event.HistoryPruned, nil, nil, map[string]any{"agents": all.Agents, "handoffs": all.Handoffs, "pipelines": all.Runs, "until": before})
+	return d.commit(ctx, &Change{Events: []*event.Event{e}})
 }
 
 // pruneAll deletes batch after batch until there is nothing more to delete.

@@ -1,12 +1,17 @@
-package daemon
+// Package tell tells the operator of events: alerts always and at once, notices if the operator wants them and they still
+// matter. The rows are its queue: a teller that is killed loses nothing, and what it has told but not marked yet the next one
+// tells again.
+package tell
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/words"
 )
 
 const (
@@ -17,20 +22,37 @@ const (
 	noticeStale  = 5 * time.Minute  // an older notice is not told any more
 	alertRetry   = 5 * time.Second  // the rows are looked at so often, whatever wakes the teller
 	alertsAtOnce = 200              // rows that are read at once
-	notifyWithin = 6 * time.Second  // the notifier's own limit is shorter
+	NotifyWithin = 6 * time.Second  // the notifier's own limit is shorter
 	markWithin   = 2 * time.Second
 )
 
-// alertStore is what the teller needs of the database; see [EventReader], [PreferenceStore].
-type alertStore interface {
-	PendingAlerts(ctx context.Context, host string, limit int) ([]Event, error)
-	MarkAlerted(ctx context.Context, ids []int64, told *Event) error
-	NotificationPreferences(ctx context.Context, host string) (NotificationPreferences, error)
-	Agent(ctx context.Context, id int64) (Agent, error)
-	Pipeline(ctx context.Context, id int64) (Pipeline, error)
+// Store is what the teller needs of the database.
+type Store interface {
+	// PendingAlerts returns the alerts and notices of a host that were not told yet: alerts first, then the first notice of
+	// each topic, then the second, at most limit.
+	PendingAlerts(ctx context.Context, host string, limit int) ([]event.Event, error)
+	// MarkAlerted marks events as told, and stores told, which says so; nil: they need not be told. If another daemon has
+	// marked one of them, nothing is stored, and that is no error.
+	MarkAlerted(ctx context.Context, ids []int64, told *event.Event) error
+	// NotificationPreferences returns what the operator of a host wants to be told of.
+	NotificationPreferences(ctx context.Context, host string) (Preferences, error)
+	// Over reports whether nobody waits any more for the person that a notice of somebody waiting is for.
+	Over(ctx context.Context, e *event.Event) (bool, error)
 }
 
-// teller tells the operator of a host's events, one after the other. The rows are its queue: what was
+// Config is what a teller is made of.
+type Config struct {
+	Host     string
+	Store    Store
+	Notifier Notifier
+	Log      *slog.Logger
+	Clock    func() time.Time                    // of the rows
+	Spent    func(since time.Time) time.Duration // how much of the time since a moment in a row counts
+	Marked   func()                              // called when an event was stored that says that something was told; may be nil
+	Kept     func(phase string) bool             // reports whether a handoff that failed in a phase has kept its record
+}
+
+// Teller tells the operator of a host's events, one after the other. The rows are its queue: what was
 // committed before a crash is told by the next daemon, and what was marked is not told again.
 //
 // Alerts are told first, in order, always and at once. Notices are told if the operator wants them
@@ -40,14 +62,8 @@ type alertStore interface {
 // up nothing but what comes after, two seconds each.
 //
 // It belongs to one goroutine.
-type teller struct {
-	host     string
-	store    alertStore
-	notifier Notifier
-	log      *slog.Logger
-	clock    func() time.Time                    // of the rows
-	spent    func(since time.Time) time.Duration // of the rows, see absence
-	marked   func()                              // called when an event was stored that says that something was told
+type Teller struct {
+	Config
 
 	began time.Time            // of the run
 	held  map[string]time.Time // until when no notice of a topic is told
@@ -57,21 +73,20 @@ type teller struct {
 // mark is what is stored of something that was told.
 type mark struct {
 	ids  []int64
-	told *Event
+	told *event.Event
 }
 
-func (d *Daemon) newTeller() *teller {
-	return &teller{host: d.Host, store: d.Store, notifier: d.Notifier, log: d.Log, clock: d.now, spent: d.spent, marked: d.hub.poke, held: map[string]time.Time{}}
-}
+// New makes a teller; it tells nothing before run.
+func New(cfg Config) *Teller { return &Teller{Config: cfg, held: map[string]time.Time{}} }
 
-// run tells until ctx ends. alarm says that there may be something new.
-func (t *teller) run(ctx context.Context, alarm <-chan struct{}) {
+// Run tells until ctx ends. alarm says that there may be something new.
+func (t *Teller) Run(ctx context.Context, alarm <-chan struct{}) {
 	t.began = time.Now()
 	for ctx.Err() == nil {
 		again, err := t.tellDue(ctx)
 		switch {
 		case err != nil && ctx.Err() == nil:
-			t.log.Warn("operator not told; trying again", "error", err)
+			t.Log.Warn("operator not told; trying again", "error", err)
 		case again == 0:
 			continue
 		}
@@ -80,7 +95,10 @@ func (t *teller) run(ctx context.Context, alarm <-chan struct{}) {
 		case <-ctx.Done():
 		case <-alarm:
 		case <-timer.C:
-			drain(alarm) // one look is enough for both
+			select { // one look is enough for both
+			case <-alarm:
+			default:
+			}
 		}
 		timer.Stop()
 	}
@@ -88,11 +106,11 @@ func (t *teller) run(ctx context.Context, alarm <-chan struct{}) {
 
 // tellDue tells all alerts that are due, else what is due of one topic of notices. It returns how long
 // nothing more is due, 0 if it has told something: then there may be an alert by now.
-func (t *teller) tellDue(ctx context.Context) (again time.Duration, err error) {
+func (t *Teller) tellDue(ctx context.Context) (again time.Duration, err error) {
 	if err := t.settle(ctx); err != nil {
 		return alertRetry, err
 	}
-	events, err := t.store.PendingAlerts(ctx, t.host, alertsAtOnce)
+	events, err := t.Store.PendingAlerts(ctx, t.Host, alertsAtOnce)
 	if err != nil {
 		return alertRetry, err
 	}
@@ -117,10 +135,10 @@ func (t *teller) tellDue(ctx context.Context) (again time.Duration, err error) {
 }
 
 // tell notifies the operator of events, of which the newest stands for all, and marks them.
-func (t *teller) tell(ctx context.Context, group []Event) error {
+func (t *Teller) tell(ctx context.Context, group []event.Event) error {
 	e := &group[len(group)-1]
 	n := Notification{Urgent: e.Alert}
-	n.Title, n.Message = groupText(group)
+	n.Title, n.Message = t.groupText(group)
 	kind := "error"
 	if !e.Alert {
 		kind = string(e.Notice)
@@ -129,9 +147,9 @@ func (t *teller) tell(ctx context.Context, group []Event) error {
 	for i := range group[:len(group)-1] {
 		merged = append(merged, group[i].ID)
 	}
-	t.log.Log(ctx, level(e), n.Title, "event_id", e.ID, "type", e.Type, "message", withoutScreen(n.Message))
-	callCtx, cancel := context.WithTimeoutCause(ctx, notifyWithin, fmt.Errorf("notification took over %s", notifyWithin))
-	channel, err := t.notifier.Notify(callCtx, n)
+	t.Log.Log(ctx, level(e), n.Title, "event_id", e.ID, "type", e.Type, "message", words.Log(n.Message))
+	callCtx, cancel := context.WithTimeoutCause(ctx, NotifyWithin, fmt.Errorf("notification took over %s", NotifyWithin))
+	channel, err := t.Notifier.Notify(callCtx, n)
 	cancel()
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx) // cut off: the next daemon tells it
@@ -143,17 +161,17 @@ func (t *teller) tell(ctx context.Context, group []Event) error {
 	if err != nil {
 		payload["error"] = err.Error()
 	}
-	t.owed = append(t.owed, mark{ids: append(merged, e.ID), told: &Event{
-		Type: EventOperatorNotified, At: t.clock(), Host: t.host,
-		AgentID: common(group, func(e *Event) *int64 { return e.AgentID }), HandoffID: common(group, func(e *Event) *int64 { return e.HandoffID }),
-		PipelineID: common(group, func(e *Event) *int64 { return e.PipelineID }), StepID: common(group, func(e *Event) *int64 { return e.StepID }),
-		Payload: mustJSON(payload),
+	t.owed = append(t.owed, mark{ids: append(merged, e.ID), told: &event.Event{
+		Type: event.OperatorNotified, At: t.Clock(), Host: t.Host,
+		AgentID: common(group, func(e *event.Event) *int64 { return e.AgentID }), HandoffID: common(group, func(e *event.Event) *int64 { return e.HandoffID }),
+		PipelineID: common(group, func(e *event.Event) *int64 { return e.PipelineID }), StepID: common(group, func(e *event.Event) *int64 { return e.StepID }),
+		Payload: event.Payload(payload),
 	}})
 	return t.settle(ctx)
 }
 
 // level is that of an event's line in the log: a failure asks for a person.
-func level(e *Event) slog.Level {
+func level(e *event.Event) slog.Level {
 	if e.Alert {
 		return slog.LevelError
 	}
@@ -162,21 +180,23 @@ func level(e *Event) slog.Level {
 
 // settle marks what was told, also when the daemon is about to stop. As long as it fails nothing is
 // told, so that nothing is told twice.
-func (t *teller) settle(ctx context.Context) error {
+func (t *Teller) settle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), markWithin, fmt.Errorf("not marked within %s", markWithin))
 	defer cancel()
 	for len(t.owed) > 0 {
 		m := t.owed[0]
-		if err := t.store.MarkAlerted(ctx, m.ids, m.told); err != nil && !errors.Is(err, ErrMoved) {
+		if err := t.Store.MarkAlerted(ctx, m.ids, m.told); err != nil {
 			return fmt.Errorf("event %d not marked as told: %w", m.ids[len(m.ids)-1], err)
 		}
 		t.owed = t.owed[1:]
-		t.marked()
+		if t.Marked != nil {
+			t.Marked()
+		}
 	}
 	return nil
 }
 
 // forget drops what holds nothing back any more.
-func (t *teller) forget(now time.Time) {
+func (t *Teller) forget(now time.Time) {
 	maps.DeleteFunc(t.held, func(_ string, until time.Time) bool { return !now.Before(until) })
 }

@@ -1,20 +1,22 @@
-package daemon
+package tell
 
 import (
 	"testing"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // TestSparedNoticesHoldNothingUp: a page full of notices that nobody is told of is passed over at once.
 func TestSparedNoticesHoldNothingUp(t *testing.T) {
 	tellers(t, func(s *telling) {
 		s.pass(time.Second) // it has nothing to tell and waits
-		var spared []Event
+		var spared []event.Event
 		for agent := range int64(alertsAtOnce) { // they do not wait, for there are no such agents
-			spared = append(spared, Event{Type: "agent_waiting", AgentID: &agent, Notice: NoticeWaiting})
+			spared = append(spared, event.Event{Type: "agent_waiting", AgentID: &agent, Notice: event.NoticeWaiting})
 		}
 		behind := int64(alertsAtOnce)
-		s.add(append(spared, Event{Type: "handoff_completed", AgentID: &behind, Notice: NoticeCompleted})...)
+		s.add(append(spared, event.Event{Type: "handoff_completed", AgentID: &behind, Notice: event.NoticeCompleted})...)
 		s.shows("1s handoff completed (agent 200)")
 	})
 }

@@ -1,4 +1,4 @@
-package daemon
+package event
 
 import (
 	"bytes"
@@ -17,59 +17,59 @@ import (
 // eventWords are what events mean whose payload does not say so itself. In braces stand what an event is
 // about and members of its payload; what stands in brackets is left out where one of those in it is not
 // there.
-var eventWords = map[EventType]string{
-	EventAgentCreated:          "{agent} was created[ as {persona}][, generation {generation}]",
-	EventAgentStarted:          "{agent} was started[ in pane {pane}][, process {pid}]",
-	EventAgentRegistered:       "{agent} has registered[ in pane {pane}][, session {session_id}]",
-	eventOf("agent", Starting): "{agent} goes on starting",
-	eventOf("agent", Idle):     "{agent} is idle",
-	eventOf("agent", Working):  "{agent} is at work",
-	eventOf("agent", Waiting):  "{agent} waits for a person",
-	EventAgentEnded:            "{agent} has ended[: {reason}]",
-	EventAgentFailed:           "{agent} has failed[: {code}]",
-	EventAgentPersonaAssigned:  "{agent} plays {persona} from now on",
-	EventAgentSkillInjected:    "{agent} was given the skill of {persona}",
-	EventAgentSessionChanged:   "{agent} goes on in session {session_id}[ ({source})]",
-	EventAgentStopRequested:    "{agent} was asked to stop[ by its {by}]",
-	EventAgentStopping:         "{agent} is being stopped[: {stage}]",
-	EventAgentStopWithdrawn:    "{agent} goes on: it was given work before it was asked to exit",
-	EventAgentContext:          "{agent} has used its context[ up to {percent} %][, {tokens} tokens]",
-	EventAgentTrouble:          "{agent} is in trouble: {code}",
-	EventAgentTroubleOver:      "{agent} is out of its trouble[: {code}]",
-	EventAgentMessaged:         "{agent} has written to agent {to_agent_id}",
+var eventWords = map[Type]string{
+	AgentCreated:         "{agent} was created[ as {persona}][, generation {generation}]",
+	AgentStarted:         "{agent} was started[ in pane {pane}][, process {pid}]",
+	AgentRegistered:      "{agent} has registered[ in pane {pane}][, session {session_id}]",
+	AgentStarting:        "{agent} goes on starting",
+	AgentIdle:            "{agent} is idle",
+	AgentWorking:         "{agent} is at work",
+	AgentWaiting:         "{agent} waits for a person",
+	AgentEnded:           "{agent} has ended[: {reason}]",
+	AgentFailed:          "{agent} has failed[: {code}]",
+	AgentPersonaAssigned: "{agent} plays {persona} from now on",
+	AgentSkillInjected:   "{agent} was given the skill of {persona}",
+	AgentSessionChanged:  "{agent} goes on in session {session_id}[ ({source})]",
+	AgentStopRequested:   "{agent} was asked to stop[ by its {by}]",
+	AgentStopping:        "{agent} is being stopped[: {stage}]",
+	AgentStopWithdrawn:   "{agent} goes on: it was given work before it was asked to exit",
+	AgentContext:         "{agent} has used its context[ up to {percent} %][, {tokens} tokens]",
+	AgentTrouble:         "{agent} is in trouble: {code}",
+	AgentTroubleOver:     "{agent} is out of its trouble[: {code}]",
+	AgentMessaged:        "{agent} has written to agent {to_agent_id}",
 
-	EventHandoffStarted:          "{handoff} was asked for[, reason {reason}][, mode {mode}]",
-	EventHandoffCancelled:        "{handoff} was cancelled[ in phase {phase}]",
-	EventHandoffRetried:          "{handoff} is tried again[ from phase {phase}]",
-	EventHandoffCreated:          "{handoff} has its record",
-	EventHandoffExtractionFailed: "{handoff} has a document whose fields could not be read",
+	HandoffStarted:          "{handoff} was asked for[, reason {reason}][, mode {mode}]",
+	HandoffCancelled:        "{handoff} was cancelled[ in phase {phase}]",
+	HandoffRetried:          "{handoff} is tried again[ from phase {phase}]",
+	HandoffCreated:          "{handoff} has its record",
+	HandoffExtractionFailed: "{handoff} has a document whose fields could not be read",
 
-	EventDeliveryQueued:               "A text for {agent} waits to be typed[ ({kind})]",
-	eventOf("delivery", Submitted):    "A text for {agent} was taken[ ({kind})][: {evidence}]",
-	eventOf("delivery", NotSubmitted): "A text for {agent} was not taken[ ({kind})][: {evidence}]",
-	eventOf("delivery", Unconfirmed):  "A text for {agent} was not confirmed[ ({kind})][: {evidence}]",
-	EventDeliveryAnswered:             "A text for {agent} was given in answer to a hook[ ({kind})][: {evidence}]",
+	DeliveryQueued:       "A text for {agent} waits to be typed[ ({kind})]",
+	DeliverySubmitted:    "A text for {agent} was taken[ ({kind})][: {evidence}]",
+	DeliveryNotSubmitted: "A text for {agent} was not taken[ ({kind})][: {evidence}]",
+	DeliveryUnconfirmed:  "A text for {agent} was not confirmed[ ({kind})][: {evidence}]",
+	DeliveryAnswered:     "A text for {agent} was given in answer to a hook[ ({kind})][: {evidence}]",
 
-	EventPipelineCreated:         "{pipeline} was created[ from {template}][: {title}]",
-	EventPipelinePending:         "{pipeline} waits for its turn",
-	EventPipelineRunning:         "{pipeline} is at work",
-	EventPipelineResumed:         "{pipeline} was resumed",
-	EventPipelineWorktreeCreated: "{pipeline} works in {path}[ on branch {branch}]",
-	EventPipelineWorktreeKept:    "{pipeline} has left its work tree {path}[: {why}]",
-	EventPipelineWorktreeRemoved: "{pipeline} has removed its work tree {path}",
-	EventStepRunning:             "{step} of {pipeline} is at work",
-	EventStepDone:                "{step} of {pipeline} is done[ in {took}]",
-	EventStepFailed:              "{step} of {pipeline} has failed[: {error}]",
-	EventStepSkipped:             "{step} of {pipeline} was skipped",
-	EventStepApproved:            "{step} of {pipeline} was approved[: {comment}]",
-	EventStepRejected:            "{step} of {pipeline} was rejected[: {comment}]",
-	EventStepHandoffCreated:      "{step} of {pipeline} has left {bytes} bytes for the next one",
-	EventStepExtractionFailed:    "{step} of {pipeline} has left no fields that could be read",
+	PipelineCreated:         "{pipeline} was created[ from {template}][: {title}]",
+	PipelinePending:         "{pipeline} waits for its turn",
+	PipelineRunning:         "{pipeline} is at work",
+	PipelineResumed:         "{pipeline} was resumed",
+	PipelineWorktreeCreated: "{pipeline} works in {path}[ on branch {branch}]",
+	PipelineWorktreeKept:    "{pipeline} has left its work tree {path}[: {why}]",
+	PipelineWorktreeRemoved: "{pipeline} has removed its work tree {path}",
+	StepRunning:             "{step} of {pipeline} is at work",
+	StepDone:                "{step} of {pipeline} is done[ in {took}]",
+	StepFailed:              "{step} of {pipeline} has failed[: {error}]",
+	StepSkipped:             "{step} of {pipeline} was skipped",
+	StepApproved:            "{step} of {pipeline} was approved[: {comment}]",
+	StepRejected:            "{step} of {pipeline} was rejected[: {comment}]",
+	StepHandoffCreated:      "{step} of {pipeline} has left {bytes} bytes for the next one",
+	StepExtractionFailed:    "{step} of {pipeline} has left no fields that could be read",
 
-	EventOperatorNotified: "The operator was told of event {event_id}[ ({channel})][: {message}]",
-	EventHistoryPruned:    "{agents} agents, {handoffs} handoffs and {pipelines} pipelines[ that ended before {until}] were deleted",
-	EventLogPruned:        "{events} events and {hooks} hooks[ until {until}] were deleted from the log",
-	FeedTruncated:         "Events after {after} are missing: the log has kept them from {oldest} on",
+	OperatorNotified: "The operator was told of event {event_id}[ ({channel})][: {message}]",
+	HistoryPruned:    "{agents} agents, {handoffs} handoffs and {pipelines} pipelines[ that ended before {until}] were deleted",
+	LogPruned:        "{events} events and {hooks} hooks[ until {until}] were deleted from the log",
+	FeedTruncated:    "Events after {after} are missing: the log has kept them from {oldest} on",
 }
 
 // maxWords is how long the words of an event become, in runes.
@@ -80,7 +80,7 @@ const maxWords = 1000
 func (e *Event) Words() string {
 	about := e.about()
 	text, known := eventWords[e.Type]
-	if message := about["message"]; message != "" && e.Type != EventOperatorNotified {
+	if message := about["message"]; message != "" && e.Type != OperatorNotified {
 		text = words.TrimDot(message)
 	} else {
 		if !known {
@@ -122,7 +122,7 @@ func (e *Event) about() map[string]string {
 	if ms, err := strconv.ParseInt(about["duration_ms"], 10, 64); err == nil {
 		about["took"] = fmt.Sprintf("%.2f s", float64(ms)/1000)
 	}
-	if e.Type == EventAgentEnded {
+	if e.Type == AgentEnded {
 		about["reason"] = EndWords(about["reason"])
 	}
 	about["step"] = stepWords(about["step"], about["agent_name"])
@@ -203,4 +203,21 @@ func mentions(text, phrase string) bool {
 		}
 		from = i + 1
 	}
+}
+
+// EndWords say for people how an agent has ended, by its end_reason; what the agent says itself stays as it is.
+func EndWords(reason string) string {
+	switch reason {
+	case "prompt_input_exit":
+		return "exited by /exit"
+	case "process_gone":
+		return "its process is gone"
+	case "tmux_server_gone":
+		return "its tmux server is gone"
+	case "logout":
+		return "logged out"
+	case "other":
+		return "ended by a signal or its terminal"
+	}
+	return reason
 }

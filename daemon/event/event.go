@@ -1,4 +1,6 @@
-package daemon
+// Package event is the vocabulary of the event log: its rows, their types, what the operator must be told of, and each
+// event's sentence for people. It holds values alone: the store gives events their ids in commit order.
+package event
 
 import (
 	"encoding/json"
@@ -9,7 +11,7 @@ import (
 // in commit order, so a reader that asks for what came after an id misses nothing.
 type Event struct {
 	ID         int64           `json:"id"`
-	Type       EventType       `json:"type"`
+	Type       Type            `json:"type"`
 	At         time.Time       `json:"at"`
 	Host       string          `json:"host"`
 	AgentID    *int64          `json:"agent_id"`
@@ -37,10 +39,20 @@ const (
 // FeedTruncated is the type of an event that is in no log: the feed begins with it where the log has not
 // kept what the reader asks for. Its payload is {"after": the reader's id, "oldest": the event from which
 // on nothing is missing}.
-const FeedTruncated EventType = "feed_truncated"
+const FeedTruncated Type = "feed_truncated"
 
-// of has what happens to an agent of a run happen to the run as well.
-func (e *Event) of(a *Agent) *Event {
-	e.PipelineID, e.StepID = a.PipelineID, a.StepID
+// For says that what happened to an agent of a pipeline's step happened to the pipeline as well.
+func (e *Event) For(pipeline, step *int64) *Event {
+	e.PipelineID, e.StepID = pipeline, step
 	return e
 }
+
+// TiedNoSession is the member "tied" of an agent's end: its session cannot be opened again, because it never had one. Else
+// the member names the handoff or the pipeline that starts the agent's successor.
+const TiedNoSession = "it never had a session"
+
+// What [Event.Cause] begins with.
+const (
+	CauseTrouble = "trouble "     // and its code
+	CauseServer  = "tmux server " // and which one
+)

@@ -1,4 +1,10 @@
-package daemon
+// Package presence measures time that counts. A deadline is to run while the daemon is there and the clock goes on: not
+// while the machine sleeps, the process is stopped or the database is away, nor for an hour by which somebody has set the
+// clock. For instance: a daemon proves each second that it is there; at 12:00:10 the lid is closed, at 14:00:00 it is opened
+// again. Of a wait that began at 12:00:00 eleven seconds have been spent at 14:00:01, and not two hours.
+//
+// A [Presence] is not safe for concurrent use. It lives in memory: a daemon that starts knows nothing of what was before.
+package presence
 
 import (
 	"slices"
@@ -6,7 +12,9 @@ import (
 )
 
 const (
-	// absentAfter is how long the sweep, which comes each second, may be late before nobody was there.
+	// proveEvery is how often a daemon that is there proves it.
+	ProveEvery = time.Second
+	// absentAfter is how late a proof may be before nobody was there.
 	absentAfter = 5 * time.Second
 	// maxStretches is how many are remembered; waits do not last through more.
 	maxStretches = 100
@@ -23,10 +31,10 @@ type stretch struct {
 // at is how long the daemon had been there at a time of the stretch.
 func (s *stretch) at(t time.Time) time.Duration { return s.before + t.Sub(s.from) }
 
-// presence knows when the daemon was there. Its clock is that of the rows, the wall clock. Between two stretches the
+// Presence knows when the daemon was there. Its clock is that of the rows, the wall clock. Between two stretches the
 // daemon could do nothing: the machine slept, the process was stopped, the database was away; or there was no time at
 // all, because somebody set the clock. That does not count against any deadline.
-type presence struct {
+type Presence struct {
 	stretches []stretch // the last one goes on
 	proved    time.Time // by the monotonic clock, when that was noted last
 	// future has times that were to come when they were asked about, in nanoseconds, and when that was: the clock was set
@@ -34,20 +42,20 @@ type presence struct {
 	future map[int64]time.Time
 }
 
-// begin forgets all that was before.
-func (p *presence) begin(now time.Time) {
-	*p = presence{stretches: []stretch{{from: now, to: now}}, proved: time.Now()}
+// Begin forgets all that was before.
+func (p *Presence) Begin(now time.Time) {
+	*p = Presence{stretches: []stretch{{from: now, to: now}}, proved: time.Now()}
 }
 
-// prove notes that the daemon is there.
-func (p *presence) prove(now time.Time) {
+// Prove notes that the daemon is there.
+func (p *Presence) Prove(now time.Time) {
 	p.stretches = p.until(now)
 	p.stretches = p.stretches[max(0, len(p.stretches)-maxStretches):]
 	p.proved = time.Now()
 }
 
 // until are the stretches up to now.
-func (p *presence) until(now time.Time) []stretch {
+func (p *Presence) until(now time.Time) []stretch {
 	if len(p.stretches) == 0 {
 		return []stretch{{from: now, to: now}} // it does not run yet
 	}
@@ -55,11 +63,11 @@ func (p *presence) until(now time.Time) []stretch {
 	before, seen := p.stretches[:len(p.stretches)-1:len(p.stretches)-1], last.at(last.to)
 	switch gap := now.Sub(last.to); {
 	case gap > absentAfter:
-		return append(before, last, stretch{from: now.Add(-sweepEvery), to: now, before: seen})
+		return append(before, last, stretch{from: now.Add(-ProveEvery), to: now, before: seen})
 	case gap < 0:
 		since := time.Since(p.proved)
 		if since > absentAfter { // it may have been set back right after that, and nobody was there in between
-			since, seen = absentAfter, seen-absentAfter+sweepEvery
+			since, seen = absentAfter, seen-absentAfter+ProveEvery
 		}
 		return append(before, last, stretch{from: now.Add(-since), to: now, before: seen})
 	}
@@ -67,10 +75,10 @@ func (p *presence) until(now time.Time) []stretch {
 	return append(before, last)
 }
 
-// spent is how much of the time from since to now counts. If the clock has shown since more than once, the last time
+// Spent is how much of the time from since to now counts. If the clock has shown since more than once, the last time
 // is meant: what is waited for has mostly begun a moment ago. A time that is still to come counts from when it was asked
 // about first.
-func (p *presence) spent(since, now time.Time) time.Duration {
+func (p *Presence) Spent(since, now time.Time) time.Duration {
 	if at, known := p.future[since.UnixNano()]; known {
 		since = at
 	}
@@ -89,17 +97,17 @@ func (p *presence) spent(since, now time.Time) time.Duration {
 	return all[len(all)-1].at(now) - all[i].at(since)
 }
 
-// earliest is the least that the clock has shown since it showed a time; if it did more than once, since the last of
+// Earliest is the least that the clock has shown since it showed a time; if it did more than once, since the last of
 // them. The zero time: it is not known.
-func (p *presence) earliest(since, now time.Time) time.Time {
+func (p *Presence) Earliest(since, now time.Time) time.Time {
 	all := p.until(now)
 	return least(all, in(all, since), since)
 }
 
-// shownSince is the least and the most that the clock has shown since the first time that it showed a time, or may have:
+// ShownSince is the least and the most that the clock has shown since the first time that it showed a time, or may have:
 // a stretch goes on for a while after what is known of it. Of what it showed before the daemon began nothing is known: most
 // is the zero time then.
-func (p *presence) shownSince(since, now time.Time) (first, most time.Time) {
+func (p *Presence) ShownSince(since, now time.Time) (first, most time.Time) {
 	all := p.until(now)
 	i := slices.IndexFunc(all, func(s stretch) bool { return !since.Before(s.from) && since.Before(s.to.Add(absentAfter)) })
 	if i < 0 {

@@ -1,15 +1,16 @@
-package daemon
+package tell
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/event"
 )
 
 // tellNotices tells what is due of the first topic that has something to tell. cut says that there may
 // be more events than those that were read; again is as for tellDue.
-func (t *teller) tellNotices(ctx context.Context, notices []Event, now time.Time, cut bool) (again time.Duration, err error) {
+func (t *Teller) tellNotices(ctx context.Context, notices []event.Event, now time.Time, cut bool) (again time.Duration, err error) {
 	t.forget(now)
 	again = alertRetry
 	for _, group := range inGroups(notices, topic) {
@@ -34,13 +35,13 @@ func (t *teller) tellNotices(ctx context.Context, notices []Event, now time.Time
 
 // tellNewest tells the newest of the notices of one topic that are to be told at all, for all of
 // them; it marks the others and logs why.
-func (t *teller) tellNewest(ctx context.Context, group []Event) (told bool, err error) {
-	want, err := t.store.NotificationPreferences(ctx, t.host)
+func (t *Teller) tellNewest(ctx context.Context, group []event.Event) (told bool, err error) {
+	want, err := t.Store.NotificationPreferences(ctx, t.Host)
 	if err != nil {
 		return false, err
 	}
 	var spared []int64
-	var due []Event
+	var due []event.Event
 	for i := range group {
 		e := &group[i]
 		why, err := t.spare(ctx, e, &want)
@@ -52,10 +53,10 @@ func (t *teller) tellNewest(ctx context.Context, group []Event) (told bool, err 
 			continue
 		}
 		spared = append(spared, e.ID)
-		t.log.Debug("operator not told", "event_id", e.ID, "type", e.Type, "reason", why)
+		t.Log.Debug("operator not told", "event_id", e.ID, "type", e.Type, "reason", why)
 	}
 	if len(spared) > 0 {
-		if err := t.store.MarkAlerted(ctx, spared, nil); err != nil && !errors.Is(err, ErrMoved) {
+		if err := t.Store.MarkAlerted(ctx, spared, nil); err != nil {
 			return false, fmt.Errorf("notices not marked: %w", err)
 		}
 	}
@@ -71,50 +72,24 @@ func (t *teller) tellNewest(ctx context.Context, group []Event) (told bool, err 
 }
 
 // spare says why a notice is not told, "" if it is.
-func (t *teller) spare(ctx context.Context, e *Event, want *NotificationPreferences) (why string, err error) {
+func (t *Teller) spare(ctx context.Context, e *event.Event, want *Preferences) (why string, err error) {
 	switch {
 	case !want.wants(e):
 		return "not wanted", nil
-	case t.spent(e.At) > noticeStale:
+	case t.Spent(e.At) > noticeStale:
 		return "too late", nil
-	case e.Notice != NoticeWaiting:
+	case e.Notice != event.NoticeWaiting:
 		return "", nil
 	}
-	over, err := t.over(ctx, e)
+	over, err := t.Store.Over(ctx, e)
 	if over {
 		why = "nobody waits any more"
 	}
 	return why, err
 }
 
-// over says whether who waited for a person does so no more. A run is asked for itself: its agent
-// may be one of an earlier attempt.
-func (t *teller) over(ctx context.Context, e *Event) (over bool, err error) {
-	switch {
-	case e.PipelineID != nil:
-		p, err := t.store.Pipeline(ctx, *e.PipelineID)
-		return err == nil && p.Status != PipelineWaiting || errors.Is(err, ErrNotFound), found(err)
-	case e.AgentID != nil:
-		a, err := t.store.Agent(ctx, *e.AgentID)
-		waits := a.State == Waiting
-		if e.Type == EventAgentTrouble {
-			waits = a.Trouble != nil
-		}
-		return err == nil && !waits || errors.Is(err, ErrNotFound), found(err)
-	}
-	return false, nil
-}
-
-// found is err, unless it says that there is no such row.
-func found(err error) error {
-	if errors.Is(err, ErrNotFound) {
-		return nil
-	}
-	return err
-}
-
 // topic is what a notice is about: what it came of, else an agent, else a run, else itself.
-func topic(e *Event) string {
+func topic(e *event.Event) string {
 	switch {
 	case e.Cause != "":
 		return e.Cause

@@ -1,4 +1,4 @@
-package daemon
+package tell
 
 import (
 	"cmp"
@@ -14,27 +14,29 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/presence"
 )
 
 // alertRows are the rows that a teller works on. Everything happens in one bubble of synctest.
 type alertRows struct {
 	mu     sync.Mutex
-	events []Event
+	events []event.Event
 	state  map[int64]string // of the events: told, spared
 	marks  []map[string]any // payloads of the events that say so
-	want   NotificationPreferences
-	agents map[int64]AgentState
-	stuck  map[int64]*Trouble // of the agents
-	runs   map[int64]PipelineStatus
-	fails  error // of marking
+	want   Preferences
+	waits  map[int64]bool // agents that wait for a person
+	runs   map[int64]bool // and pipelines
+	fails  error          // of marking
 }
 
-func (s *alertRows) PendingAlerts(_ context.Context, _ string, limit int) ([]Event, error) {
+func (s *alertRows) PendingAlerts(_ context.Context, _ string, limit int) ([]event.Event, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	place := map[int64]int{} // of an event, among those of its topic
 	count := map[string]int{}
-	var pending []Event
+	var pending []event.Event
 	for _, e := range s.events {
 		if s.state[e.ID] != "" {
 			continue
@@ -45,7 +47,7 @@ func (s *alertRows) PendingAlerts(_ context.Context, _ string, limit int) ([]Eve
 			place[e.ID] = count[topic(&e)]
 		}
 	}
-	slices.SortStableFunc(pending, func(a, b Event) int { return cmp.Compare(place[a.ID], place[b.ID]) })
+	slices.SortStableFunc(pending, func(a, b event.Event) int { return cmp.Compare(place[a.ID], place[b.ID]) })
 	return pending[:min(limit, len(pending))], nil
 }
 
@@ -56,7 +58,7 @@ func (s *alertRows) change(how func()) {
 	how()
 }
 
-func (s *alertRows) MarkAlerted(ctx context.Context, ids []int64, told *Event) error {
+func (s *alertRows) MarkAlerted(ctx context.Context, ids []int64, told *event.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := errors.Join(s.fails, ctx.Err()); err != nil {
@@ -64,7 +66,7 @@ func (s *alertRows) MarkAlerted(ctx context.Context, ids []int64, told *Event) e
 	}
 	for _, id := range ids {
 		if s.state[id] != "" {
-			return ErrMoved
+			return nil
 		}
 	}
 	for _, id := range ids {
@@ -81,26 +83,19 @@ func (s *alertRows) MarkAlerted(ctx context.Context, ids []int64, told *Event) e
 	return nil
 }
 
-func (s *alertRows) NotificationPreferences(context.Context, string) (NotificationPreferences, error) {
+func (s *alertRows) NotificationPreferences(context.Context, string) (Preferences, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.want, nil
 }
 
-func (s *alertRows) Agent(_ context.Context, id int64) (Agent, error) {
+func (s *alertRows) Over(_ context.Context, e *event.Event) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	state, ok := s.agents[id]
-	if !ok {
-		return Agent{}, ErrNotFound
+	if e.PipelineID != nil {
+		return !s.runs[*e.PipelineID], nil
 	}
-	return Agent{ID: id, State: state, Trouble: s.stuck[id]}, nil
-}
-
-func (s *alertRows) Pipeline(_ context.Context, id int64) (Pipeline, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return Pipeline{ID: id, Status: s.runs[id]}, nil
+	return !s.waits[*e.AgentID], nil
 }
 
 // desk is a notifier that notes what it is given, and when.
@@ -143,8 +138,8 @@ type telling struct {
 	desk  *desk
 	alarm chan struct{}
 	stop  func()
-	d     *Daemon
-	ahead atomic.Int64 // by which the clock is, in nanoseconds
+	there presence.Presence // of the daemon
+	ahead atomic.Int64      // by which the clock is, in nanoseconds
 }
 
 // tellers run a story in a bubble of its own, in which time passes when everybody waits.
@@ -152,7 +147,7 @@ func tellers(t *testing.T, story func(*telling)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &telling{t: t, alarm: make(chan struct{}, 1), desk: &desk{began: time.Now()}, rows: &alertRows{
-			state: map[int64]string{}, want: DefaultPreferences, agents: map[int64]AgentState{}, stuck: map[int64]*Trouble{}, runs: map[int64]PipelineStatus{},
+			state: map[int64]string{}, want: DefaultPreferences, waits: map[int64]bool{}, runs: map[int64]bool{},
 		}}
 		s.start()
 		story(s)
@@ -164,29 +159,33 @@ func tellers(t *testing.T, story func(*telling)) {
 func (s *telling) start() {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	ended := make(chan struct{})
-	d := New(Config{Host: "h", Log: slog.New(slog.DiscardHandler), Notifier: s.desk, Clock: func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }})
-	s.d, d.tells.store = d, s.rows
-	go func() { defer close(ended); d.tells.run(ctx, s.alarm) }()
+	now := func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
+	tells := New(Config{
+		Host: "h", Store: s.rows, Log: slog.New(slog.DiscardHandler), Notifier: s.desk, Clock: now,
+		Spent: func(since time.Time) time.Duration { return s.there.Spent(since, now()) },
+		Kept:  func(phase string) bool { return phase == "briefing" },
+	})
+	go func() { defer close(ended); tells.Run(ctx, s.alarm) }()
 	s.stop = func() { cancel(); <-ended }
 }
 
 // waits commits a notice of an agent that waits; done one of an agent whose handoff is done; fails an
 // alert.
 func (s *telling) waits(agent int64) {
-	s.rows.change(func() { s.rows.agents[agent] = Waiting })
-	s.add(Event{Type: "agent_waiting", AgentID: &agent, Notice: NoticeWaiting})
+	s.rows.change(func() { s.rows.waits[agent] = true })
+	s.add(event.Event{Type: "agent_waiting", AgentID: &agent, Notice: event.NoticeWaiting})
 }
 
 func (s *telling) done(agent int64) {
-	s.add(Event{Type: "handoff_completed", AgentID: &agent, Notice: NoticeCompleted})
+	s.add(event.Event{Type: "handoff_completed", AgentID: &agent, Notice: event.NoticeCompleted})
 }
 
 func (s *telling) fails(agent int64) {
-	s.add(Event{Type: "agent_failed", AgentID: &agent, Alert: true})
+	s.add(event.Event{Type: "agent_failed", AgentID: &agent, Alert: true})
 }
 
 // add commits events and waits until the teller has done what it can.
-func (s *telling) add(events ...Event) {
+func (s *telling) add(events ...event.Event) {
 	s.rows.change(func() {
 		for _, e := range events {
 			e.ID = int64(len(s.rows.events) + 1)
@@ -275,12 +274,12 @@ func TestNoticesOfAnAgentAreHeld(t *testing.T) {
 func TestNoticesOfRunsAreHeld(t *testing.T) {
 	tellers(t, func(s *telling) {
 		run, other := int64(7), int64(8)
-		s.rows.change(func() { s.rows.runs[run], s.rows.runs[other] = PipelineWaiting, PipelineWaiting })
+		s.rows.change(func() { s.rows.runs[run], s.rows.runs[other] = true, true })
 		for range 3 {
-			s.add(Event{Type: "pipeline_waiting_for_approval", PipelineID: &run, Notice: NoticeWaiting})
+			s.add(event.Event{Type: "pipeline_waiting_for_approval", PipelineID: &run, Notice: event.NoticeWaiting})
 		}
-		s.add(Event{Type: "pipeline_waiting_for_approval", PipelineID: &other, Notice: NoticeWaiting})
-		s.rows.change(func() { s.rows.runs[run] = PipelineRunning }) // approved
+		s.add(event.Event{Type: "pipeline_waiting_for_approval", PipelineID: &other, Notice: event.NoticeWaiting})
+		s.rows.change(func() { s.rows.runs[run] = false }) // approved
 		s.pass(10 * time.Second)
 		s.shows("0s pipeline waiting for approval (pipeline 7)", "0s pipeline waiting for approval (pipeline 8)")
 		s.settled("told spared spared told")
@@ -292,12 +291,12 @@ func TestNoticesThatAreNotTold(t *testing.T) {
 		s.waits(1)
 		s.waits(1)
 		s.pass(time.Second)
-		s.rows.change(func() { s.rows.agents[1] = Working }) // somebody has answered
+		s.rows.change(func() { s.rows.waits[1] = false }) // somebody has answered
 		s.pass(10 * time.Second)
 		s.settled("told spared")
 
 		gone := int64(9)
-		s.add(Event{Type: "agent_waiting", AgentID: &gone, Notice: NoticeWaiting})
+		s.add(event.Event{Type: "agent_waiting", AgentID: &gone, Notice: event.NoticeWaiting})
 		s.rows.change(func() { s.rows.want.Completed = false })
 		s.done(2)
 		s.rows.change(func() { s.rows.want.Completed, s.rows.want.Waiting = true, false })
@@ -309,8 +308,8 @@ func TestNoticesThatAreNotTold(t *testing.T) {
 		s.stop()
 		old, agent := time.Now(), int64(5)
 		s.pass(noticeStale + time.Second)
-		s.add(Event{Type: "handoff_completed", AgentID: &agent, Notice: NoticeCompleted, At: old})
-		s.add(Event{Type: "agent_failed", AgentID: &agent, Alert: true, At: old})
+		s.add(event.Event{Type: "handoff_completed", AgentID: &agent, Notice: event.NoticeCompleted, At: old})
+		s.add(event.Event{Type: "agent_failed", AgentID: &agent, Alert: true, At: old})
 		s.done(6)
 		s.start()
 		synctest.Wait()
@@ -322,7 +321,7 @@ func TestNoticesThatAreNotTold(t *testing.T) {
 func TestHeldNoticesHoldNothingUp(t *testing.T) {
 	tellers(t, func(s *telling) {
 		agent := int64(1)
-		noisy := slices.Repeat([]Event{{Type: "handoff_completed", AgentID: &agent, Notice: NoticeCompleted}}, 2*alertsAtOnce+1)
+		noisy := slices.Repeat([]event.Event{{Type: "handoff_completed", AgentID: &agent, Notice: event.NoticeCompleted}}, 2*alertsAtOnce+1)
 		s.done(1)
 		s.add(noisy...)
 		s.fails(1)

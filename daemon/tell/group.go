@@ -1,4 +1,4 @@
-package daemon
+package tell
 
 import (
 	"cmp"
@@ -8,18 +8,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// What [Event.Cause] begins with.
-const (
-	causeTrouble = "trouble "     // and its code
-	causeServer  = "tmux server " // and which one
-)
-
 // alertsOf are the alerts among pending events; they come first.
-func alertsOf(events []Event) []Event {
-	n := slices.IndexFunc(events, func(e Event) bool { return !e.Alert })
+func alertsOf(events []event.Event) []event.Event {
+	n := slices.IndexFunc(events, func(e event.Event) bool { return !e.Alert })
 	if n < 0 {
 		n = len(events)
 	}
@@ -27,7 +22,7 @@ func alertsOf(events []Event) []Event {
 }
 
 // alertTopic is what alerts are told together by: what they came of.
-func alertTopic(e *Event) string {
+func alertTopic(e *event.Event) string {
 	if e.Cause != "" {
 		return e.Cause
 	}
@@ -35,8 +30,8 @@ func alertTopic(e *Event) string {
 }
 
 // inGroups groups events by what they are about, in the order in which each group's first one came.
-func inGroups(events []Event, about func(*Event) string) [][]Event {
-	var groups [][]Event
+func inGroups(events []event.Event, about func(*event.Event) string) [][]event.Event {
+	var groups [][]event.Event
 	at := map[string]int{}
 	for _, e := range events {
 		name := about(&e)
@@ -52,16 +47,16 @@ func inGroups(events []Event, about func(*Event) string) [][]Event {
 
 // gathering is how long more events of a group's cause are waited for; 0: no longer, or it has none. A daemon
 // that has just started may be about to see what came of it while none ran.
-func (t *teller) gathering(group []Event) time.Duration {
+func (t *Teller) gathering(group []event.Event) time.Duration {
 	if group[0].Cause == "" {
 		return 0
 	}
-	left := min(causeQuiet-t.spent(group[len(group)-1].At), causeLongest-t.spent(group[0].At))
+	left := min(causeQuiet-t.Spent(group[len(group)-1].At), causeLongest-t.Spent(group[0].At))
 	return max(left, causeQuiet-time.Since(t.began), 0)
 }
 
 // common is the id that all events of a group have; nil: they have none, or several.
-func common(group []Event, id func(*Event) *int64) *int64 {
+func common(group []event.Event, id func(*event.Event) *int64) *int64 {
 	first := id(&group[0])
 	for i := range group {
 		if this := id(&group[i]); first == nil || this == nil || *this != *first {
@@ -72,15 +67,15 @@ func common(group []Event, id func(*Event) *int64) *int64 {
 }
 
 // groupText words what the operator is told of events that are told together.
-func groupText(group []Event) (title, message string) {
+func (t *Teller) groupText(group []event.Event) (title, message string) {
 	newest := &group[len(group)-1]
 	switch {
-	case strings.HasPrefix(newest.Cause, causeServer) && slices.ContainsFunc(group, func(e Event) bool { return e.Type == EventAgentEnded }):
-		return serverText(group)
-	case len(group) > 1 && newest.Type == EventAgentTrouble:
+	case strings.HasPrefix(newest.Cause, event.CauseServer) && slices.ContainsFunc(group, func(e event.Event) bool { return e.Type == event.AgentEnded }):
+		return t.serverText(group)
+	case len(group) > 1 && newest.Type == event.AgentTrouble:
 		return troubleText(group)
 	}
-	title, message = alertText(newest)
+	title, message = AlertText(newest)
 	if more := len(group) - 1; more > 0 {
 		title += fmt.Sprintf(", and %d more", more)
 	}
@@ -94,16 +89,16 @@ type groupPayload struct {
 	Socket   string `json:"tmux_socket"`
 	Own      bool   `json:"own_server"`
 	Tied     string `json:"tied"` // why its session is not to be opened again by itself
-	Phase    Phase  `json:"phase"`
+	Phase    string `json:"phase"`
 }
 
-func payloadOf(e *Event) (p groupPayload) {
+func payloadOf(e *event.Event) (p groupPayload) {
 	_ = json.Unmarshal(e.Payload, &p) // what another version has written may lack them
 	return p
 }
 
 // troubleText words the same trouble of several agents.
-func troubleText(group []Event) (title, message string) {
+func troubleText(group []event.Event) (title, message string) {
 	newest := &group[len(group)-1]
 	var who []string
 	for _, e := range byAgent(group) {
@@ -111,9 +106,9 @@ func troubleText(group []Event) (title, message string) {
 			who = append(who, name)
 		}
 	}
-	code, text := words.Of(strings.TrimPrefix(newest.Cause, causeTrouble)), payloadOf(newest).Reported
+	code, text := words.Of(strings.TrimPrefix(newest.Cause, event.CauseTrouble)), payloadOf(newest).Reported
 	if text != "" {
-		text = " " + quote(text)
+		text = " " + words.Quote(text)
 	}
 	return fmt.Sprintf("understudy: %d agents in trouble, %s", len(who), code),
 		fmt.Sprintf("%d agents are in trouble, %s%s: %s. What to do about each: `understudy agent show ID`.", len(who), code, text, listed(who))
@@ -121,25 +116,25 @@ func troubleText(group []Event) (title, message string) {
 
 // serverText words the end of a tmux server, with the agents that ended by it and what has failed for want
 // of them.
-func serverText(group []Event) (title, message string) {
+func (t *Teller) serverText(group []event.Event) (title, message string) {
 	var who, open, fresh, look, retry, runs []string
 	var p groupPayload
 	for _, e := range byAgent(group) {
 		switch about := payloadOf(e); {
-		case e.Type == EventAgentEnded && e.AgentID != nil:
+		case e.Type == event.AgentEnded && e.AgentID != nil:
 			p = about
 			who = append(who, agentName(e, about.Tied))
 			switch about.Tied {
 			case "":
 				open = append(open, fmt.Sprint(*e.AgentID))
-			case tiedNoSession:
+			case event.TiedNoSession:
 				fresh = append(fresh, fmt.Sprint(*e.AgentID))
 			}
-		case e.Type == EventHandoffFailed && e.HandoffID != nil && beforeRecord(about.Phase):
+		case e.Type == event.HandoffFailed && e.HandoffID != nil && !t.Kept(about.Phase):
 			look = append(look, fmt.Sprint(*e.HandoffID))
-		case e.Type == EventHandoffFailed && e.HandoffID != nil:
+		case e.Type == event.HandoffFailed && e.HandoffID != nil:
 			retry = append(retry, fmt.Sprint(*e.HandoffID))
-		case e.Type == EventPipelineFailed && e.PipelineID != nil:
+		case e.Type == event.PipelineFailed && e.PipelineID != nil:
 			runs = append(runs, fmt.Sprint(*e.PipelineID))
 		}
 	}
@@ -167,23 +162,23 @@ func serverText(group []Event) (title, message string) {
 }
 
 // byAgent are events in the order of their agents.
-func byAgent(group []Event) []*Event {
-	var sorted []*Event
+func byAgent(group []event.Event) []*event.Event {
+	var sorted []*event.Event
 	for i := range group {
 		sorted = append(sorted, &group[i])
 	}
-	id := func(e *Event) int64 {
+	id := func(e *event.Event) int64 {
 		if e.AgentID == nil {
 			return 0
 		}
 		return *e.AgentID
 	}
-	slices.SortStableFunc(sorted, func(a, b *Event) int { return cmp.Compare(id(a), id(b)) })
+	slices.SortStableFunc(sorted, func(a, b *event.Event) int { return cmp.Compare(id(a), id(b)) })
 	return sorted
 }
 
 // agentName names the agent of an event.
-func agentName(e *Event, more string) string {
+func agentName(e *event.Event, more string) string {
 	return fmt.Sprintf("%d (%s)", *e.AgentID, words.Join(", ", payloadOf(e).Name, more))
 }
 

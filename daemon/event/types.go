@@ -1,0 +1,119 @@
+package event
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Type says what has happened.
+type Type string
+
+// The types of events. eventOf names those that only tell of a state.
+const (
+	// Of agents.
+	AgentCompacting      Type = "agent_compacting"
+	AgentContext         Type = "agent_context"
+	AgentContextUnknown  Type = "agent_context_unknown"
+	AgentCreated         Type = "agent_created"
+	AgentEnded           Type = "agent_ended"
+	AgentFailed          Type = "agent_failed"
+	AgentIdle            Type = "agent_idle"
+	AgentStarting        Type = "agent_starting"
+	AgentWaiting         Type = "agent_waiting"
+	AgentWorking         Type = "agent_working"
+	AgentHandoffRefused  Type = "agent_handoff_refused"
+	AgentMessaged        Type = "agent_messaged"
+	AgentPersonaAssigned Type = "agent_persona_assigned"
+	AgentRegistered      Type = "agent_registered"
+	AgentSessionChanged  Type = "agent_session_changed"
+	AgentSkillInjected   Type = "agent_skill_injected"
+	AgentStarted         Type = "agent_started"
+	AgentStopFailed      Type = "agent_stop_failed"
+	AgentStopRequested   Type = "agent_stop_requested"
+	AgentStopWithdrawn   Type = "agent_stop_withdrawn"
+	AgentStopping        Type = "agent_stopping"
+	AgentStuck           Type = "agent_stuck"
+	AgentTrouble         Type = "agent_trouble"
+	AgentTroubleOver     Type = "agent_trouble_over"
+	AgentWithoutProgress Type = "agent_without_progress"
+
+	// Of handoffs; besides, eventOf names one for each phase.
+	HandoffCancelled        Type = "handoff_cancelled"
+	HandoffCompleted        Type = "handoff_completed"
+	HandoffCreated          Type = "handoff_created"
+	HandoffExtractionFailed Type = "handoff_extraction_failed"
+	HandoffFailed           Type = "handoff_failed"
+	HandoffFallbackUsed     Type = "handoff_fallback_used"
+	HandoffRetried          Type = "handoff_retried"
+	HandoffStarted          Type = "handoff_started"
+	HandoffWaiting          Type = "handoff_waiting"
+
+	// Of deliveries.
+	DeliveryAnswered     Type = "delivery_answered"
+	DeliveryNotSubmitted Type = "delivery_not_submitted"
+	DeliveryQueued       Type = "delivery_queued"
+	DeliverySubmitted    Type = "delivery_submitted"
+	DeliveryUnconfirmed  Type = "delivery_unconfirmed"
+
+	// Of pipelines and their steps.
+	PipelineApprovalReminder   Type = "pipeline_approval_reminder"
+	PipelineCreated            Type = "pipeline_created"
+	PipelineDone               Type = "pipeline_done"
+	PipelineFailed             Type = "pipeline_failed"
+	PipelinePending            Type = "pipeline_pending"
+	PipelineResumed            Type = "pipeline_resumed"
+	PipelineRunning            Type = "pipeline_running"
+	PipelineStuck              Type = "pipeline_stuck"
+	PipelineWaiting            Type = "pipeline_waiting"
+	PipelineWaitingForApproval Type = "pipeline_waiting_for_approval"
+	PipelineWarning            Type = "pipeline_warning"
+	PipelineWorktreeCreated    Type = "pipeline_worktree_created"
+	PipelineWorktreeKept       Type = "pipeline_worktree_kept"
+	PipelineWorktreeRemoved    Type = "pipeline_worktree_removed"
+	StepApproved               Type = "step_approved"
+	StepDone                   Type = "step_done"
+	StepExtractionFailed       Type = "step_extraction_failed"
+	StepFailed                 Type = "step_failed"
+	StepHandoffCreated         Type = "step_handoff_created"
+	StepOutputEmpty            Type = "step_output_empty"
+	StepRejected               Type = "step_rejected"
+	StepRunning                Type = "step_running"
+	StepSkipped                Type = "step_skipped"
+
+	// Of the daemon itself.
+	DatabaseLost               Type = "database_lost"
+	HistoryPruned              Type = "history_pruned"
+	HookDisbelieved            Type = "hook_disbelieved"
+	HookRefused                Type = "hook_refused"
+	HookSetAside               Type = "hook_set_aside"
+	HostMoved                  Type = "host_moved"
+	LogPruned                  Type = "log_pruned"
+	OperatorNotified           Type = "operator_notified"
+	OperatorPreferencesChanged Type = "operator_preferences_changed"
+	SpoolUnreadable            Type = "spool_unreadable"
+	TemplateBroken             Type = "template_broken"
+)
+
+// Of returns the type of the event that says that a handoff, an agent or a delivery has reached a state.
+func Of[S ~string](of string, state S) Type {
+	return Type(of + "_" + string(state))
+}
+
+// About reports whether the type is of what happens to agents, handoffs, pipelines or steps.
+func (t Type) About(what string) bool { return strings.HasPrefix(string(t), what+"_") }
+
+// Types are the types that a daemon logs, but for those that name a handoff's phase.
+var Types = sync.OnceValue(func() []Type {
+	// The payload of these says what they mean; eventWords has the others.
+	all := []Type{
+		AgentCompacting, AgentContextUnknown, AgentHandoffRefused, AgentMessaged, AgentStopFailed,
+		AgentStuck, AgentWithoutProgress, DatabaseLost, HandoffFallbackUsed, HandoffWaiting,
+		HookDisbelieved, HookRefused, HookSetAside, HostMoved, OperatorPreferencesChanged,
+		PipelineApprovalReminder, PipelineDone, PipelineFailed, PipelineStuck, PipelineWaiting,
+		PipelineWaitingForApproval, PipelineWarning, SpoolUnreadable, StepOutputEmpty,
+		TemplateBroken,
+	}
+	return slices.AppendSeq(all, maps.Keys(eventWords))
+})

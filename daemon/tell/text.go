@@ -1,0 +1,29 @@
+package tell
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/words"
+)
+
+// AlertText words what the operator is told of an event: what happened, and what to do next.
+func AlertText(e *event.Event) (title, message string) {
+	var p struct {
+		Message string `json:"message"`
+	}
+	_ = json.Unmarshal(e.Payload, &p) // an event without a message still has its type
+	what := words.Of(e.Type)
+	switch {
+	case e.HandoffID != nil:
+		title = fmt.Sprintf("understudy: %s (handoff %d)", what, *e.HandoffID)
+	case e.PipelineID != nil && !e.Type.About("agent"):
+		title = fmt.Sprintf("understudy: %s (pipeline %d)", what, *e.PipelineID)
+	case e.AgentID != nil:
+		title = fmt.Sprintf("understudy: %s (agent %d)", what, *e.AgentID)
+	default:
+		title = "understudy: " + what
+	}
+	return title, p.Message
+}
