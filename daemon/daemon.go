@@ -282,59 +282,6 @@ func (d *Daemon) EventsChanged() {
 	}
 }
 
-// commit carries out a change and wakes whoever has something to do after it.
-func (d *Daemon) commit(ctx context.Context, c *Change) error {
-	if err := d.tellDropped(ctx, c); err != nil {
-		return err
-	}
-	now := d.now()
-	for _, e := range c.Events {
-		if e.Host == "" {
-			e.Host = d.Host
-		}
-		if e.At.IsZero() {
-			e.At = now
-		}
-		c.attribute(e)
-	}
-	if err := d.Store.Commit(ctx, c); err != nil {
-		return err
-	}
-	d.counts.committed(c)
-	d.wakeFor(c)
-	return nil
-}
-
-// wakeFor wakes the lanes that a committed change concerns.
-func (d *Daemon) wakeFor(c *Change) {
-	agents := c.Agents
-	if c.NewAgent != nil {
-		agents = append([]*Agent{c.NewAgent}, agents...)
-	}
-	for _, a := range agents {
-		d.Wake(a.ID)
-		d.wakeKin(a)
-	}
-	for _, p := range c.pipelines() {
-		d.Wake(-p.ID)
-		d.Wake(sweepLane) // there may be room for another one now
-	}
-	if c.NewHandoff != nil {
-		d.Wake(c.NewHandoff.AgentID)
-	}
-	if c.Move != nil {
-		d.Wake(c.Move.Handoff.AgentID)
-	}
-	for _, list := range [][]*Delivery{c.NewDeliveries, c.Deliveries} {
-		for _, dl := range list {
-			d.Wake(dl.AgentID)
-		}
-	}
-	if len(c.Events) > 0 {
-		d.EventsChanged()
-	}
-}
-
 // own returns the terminal of our own tmux server.
 func (d *Daemon) own() (Terminal, error) { return d.Terminal(d.Data.TmuxSocket()) }
 

@@ -109,19 +109,6 @@ func (r *handoffRun) end(to Phase, out outcome) error {
 	return nil
 }
 
-// endCause is what the end of the agent came of that the handoff needs in a phase, if it has ended.
-func (r *handoffRun) endCause(in Phase) string {
-	a := r.agent
-	if hasSuccessor(in) {
-		next, out := r.successor()
-		if out != nil {
-			return ""
-		}
-		a = next
-	}
-	return r.d.endCauseOf(a)
-}
-
 // stay leaves the handoff where it is; a new note is made visible. It returns when to look again:
 // at the deadline if nothing is due before.
 func (r *handoffRun) stay(out outcome) (moved bool, again time.Duration, err error) {
@@ -187,40 +174,6 @@ func (h *Handoff) enter(p Phase, now time.Time, set HandoffSettings) (spent floa
 	return spent
 }
 
-// failed makes the outcome of a failure. The sentence says what happened; what can be done is
-// added by where it happened.
-func (r *handoffRun) failed(code Code, format string, args ...any) outcome {
-	if r.h.Mode == ModeGenerate && beforeRecord(r.h.Phase) {
-		return r.notGenerated(code, format, args...)
-	}
-	msg := fmt.Sprintf(format, args...)
-	hint := fmt.Sprintf("look at the agent with `understudy agent attach %d`, then `understudy handoff retry %d`", r.agent.ID, r.h.ID)
-	switch {
-	case r.h.Phase == ShuttingDown && r.agent.Active():
-		hint = fmt.Sprintf("end the agent yourself or with `understudy agent stop --force %d`, then `understudy handoff retry %d`", r.agent.ID, r.h.ID)
-	case !beforeRecord(r.h.Phase):
-		hint = fmt.Sprintf("the record is kept; `understudy handoff retry %d` goes on from here", r.h.ID)
-	case !r.agent.Active():
-		hint = fmt.Sprintf("write the document to %s yourself and `understudy handoff retry %d`, or open the session again with `understudy agent resume %d`", r.h.FilePath, r.h.ID, r.agent.ID)
-	}
-	return outcome{fail: &Failure{Phase: r.h.Phase, Code: code, Message: msg + "; " + hint + "."}}
-}
-
-// waitingWords tell what a handoff waits for; if it is a person, with the command to begin with.
-func (r *handoffRun) waitingWords(out outcome) string {
-	if !out.alert {
-		return out.note
-	}
-	words := fmt.Sprintf("Handoff %d: %s", r.h.ID, out.note)
-	switch out.note {
-	case noteDialog:
-		words += fmt.Sprintf(": `understudy agent attach %d`", r.agent.ID)
-	case noteWorkedOn:
-		words += fmt.Sprintf(": `understudy handoff retry %d` or `understudy agent stop %d`", r.h.ID, r.agent.ID)
-	}
-	return words + "."
-}
-
 // stayFor waits for something that nothing announces.
 func stayFor(d time.Duration, note string) outcome {
 	return outcome{again: d, note: note, alert: note == noteDialog || note == noteWorkedOn}
@@ -233,3 +186,129 @@ func moveTo(p Phase, cause string, with Change) outcome {
 
 // retryable reports whether an error of the engine only means: look again.
 func retryable(err error) bool { return errors.Is(err, ErrMoved) }
+
+// step is one row of the handoff's table. docs/states.md is drawn from it.
+type step struct {
+	at  Phase
+	who actor
+	// acts: the step runs an effect. Otherwise it waits, and says for what.
+	acts bool
+	does string // what is done, or waited for
+	next []way[Phase]
+	// cancel: a person can cancel the handoff here. That is so until the document is recorded: nothing has been
+	// shut down.
+	cancel bool
+	retry  []way[Phase] // where a retry goes on of a handoff that failed here
+	// limit is how long the phase may take, and code and says what its failure is called; nil: the
+	// step itself decides.
+	limit     func(HandoffSettings) time.Duration
+	limitName string
+	code      Code
+	says      string
+	do        func(*handoffRun) outcome
+}
+
+// outcome is what a step comes to.
+type outcome struct {
+	next  Phase  // "": stay
+	cause string // of the move, for the transition's row
+	with  Change // rows that are committed with the move
+	note  string // staying: what it waits for
+	alert bool   // staying: only a person can end this wait
+	wrote bool   // staying: the handoff's own row was changed
+	// extended: staying: the phase's limit does not count now.
+	extended bool
+	again    time.Duration // staying: look again after that, if nothing wakes us before
+	then     func()        // moving or failing: called once that is committed
+	fail     *Failure
+	err      error // of the machine, not of the handoff: tried again
+}
+
+// handoffSteps is the whole life of a handoff: see init.
+var handoffSteps []step
+
+// init fills the table. As the value of a variable it could not name steps that read it.
+func init() {
+	verifyAgain := []way[Phase]{{to: Verifying}}
+	exitAgain := []way[Phase]{{to: ShuttingDown}}
+	bySuccessor := func(there Phase) []way[Phase] {
+		return []way[Phase]{{Spawning, onSuccessorGone}, {there, onSuccessorThere}}
+	}
+	handoffSteps = []step{
+		{at: Requested, who: theDaemon, acts: true, does: "make the folder; mode agent: queue the instruction",
+			next: []way[Phase]{{Instructing, inModeAgent}, {Generating, inModeGenerate}}, cancel: true, retry: verifyAgain,
+			do: (*handoffRun).request},
+		{at: Instructing, who: outgoingAgent, does: "the runtime confirms the instruction (typed to an idle agent; the answer to the Stop of a busy one)",
+			next: []way[Phase]{{to: AwaitingDocument}}, cancel: true, retry: verifyAgain,
+			limitName: "busy_timeout, then ack_timeout", do: (*handoffRun).instruct},
+		{at: AwaitingDocument, who: outgoingAgent, does: "Stop of the turn that took the instruction; or, without a hook, the document is there and the agent idle",
+			next: []way[Phase]{{to: Verifying}}, cancel: true, retry: verifyAgain, limitName: "document_timeout",
+			limit: func(s HandoffSettings) time.Duration { return s.DocumentTimeout },
+			code:  CodeDocumentTimeout, says: "The agent did not finish its handoff document in time",
+			do: (*handoffRun).awaitDocument},
+		{at: Generating, who: aFork, does: "mode generate: a forked one-shot of the agent's session writes the document, once the agent is idle",
+			next: []way[Phase]{{to: Verifying}}, cancel: true, retry: verifyAgain,
+			limitName: "busy_timeout until the agent is idle, then document_timeout", do: (*handoffRun).generate},
+		{at: Verifying, who: theDaemon, acts: true, does: "check the document, extract its fields, assemble and write the context file",
+			next:   []way[Phase]{{to: Recorded}, {Instructing, onNoDocument}, {Generating, onNoDocument}},
+			cancel: true, retry: verifyAgain, do: (*handoffRun).verify},
+		{at: Recorded, who: theDaemon, acts: true, does: "the record is committed; nothing has been shut down before",
+			next: []way[Phase]{{to: ShuttingDown}}, retry: exitAgain, do: (*handoffRun).recorded},
+		{at: ShuttingDown, who: outgoingAgent, does: "the outgoing agent's process is gone; it is asked once it is idle, has no background tasks, owes no verdict on a text, and was given no work after the instruction",
+			next: []way[Phase]{{to: Spawning}, {Verifying, onWorkedOn}}, retry: exitAgain,
+			limitName: "exit_timeout, then the stop ladder", do: (*handoffRun).shutDown},
+		{at: Spawning, who: theDaemon, does: "the successor's pane is alive; its row was committed in the move that led here",
+			next: []way[Phase]{{to: AwaitingRegistration}}, retry: bySuccessor(AwaitingRegistration), limitName: "30 s",
+			limit: func(HandoffSettings) time.Duration { return spawnLimit },
+			code:  CodeSpawnTimeout, says: "The successor's pane did not come up in time",
+			do: (*handoffRun).spawn},
+		{at: AwaitingRegistration, who: theSuccessor, does: "SessionStart of that launch; a person may have to answer dialogs before it: for each there is an hour, and from the last answer on the limit again",
+			next: []way[Phase]{{to: InjectingSkill}}, retry: bySuccessor(AwaitingRegistration), limitName: "registration_timeout",
+			limit: func(s HandoffSettings) time.Duration { return s.RegistrationTimeout },
+			code:  CodeRegistrationTimeout, says: "The successor did not register in time",
+			do: (*handoffRun).awaitRegistration},
+		{at: InjectingSkill, who: theSuccessor, does: "the persona's skill is in place",
+			next: []way[Phase]{{to: Briefing}}, retry: bySuccessor(AwaitingRegistration), limitName: "registration_timeout",
+			limit: func(s HandoffSettings) time.Duration { return s.RegistrationTimeout },
+			code:  CodeSkillTimeout, says: "The persona's skill was not taken in time",
+			do: (*handoffRun).injectSkill},
+		{at: Briefing, who: theSuccessor, does: "the runtime confirms the injection prompt",
+			next: []way[Phase]{{to: Completed}}, retry: bySuccessor(Briefing),
+			limitName: "registration_timeout until the composer is ready, then ack_timeout", do: (*handoffRun).brief},
+	}
+}
+
+// spawnLimit is how long making a pane may take; it takes milliseconds.
+const spawnLimit = 30 * time.Second
+
+// stepAt returns the table's row for a phase.
+func stepAt(p Phase) (step, bool) {
+	for _, s := range handoffSteps {
+		if s.at == p {
+			return s, true
+		}
+	}
+	return step{}, false
+}
+
+// beforeRecord reports whether a handoff in phase p has no record and has shut nothing down.
+func beforeRecord(p Phase) bool {
+	s, _ := stepAt(p)
+	return s.cancel
+}
+
+// hasSuccessor reports whether a handoff in phase p works with its successor.
+func hasSuccessor(p Phase) bool {
+	s, _ := stepAt(p)
+	return target(s.retry, onSuccessorThere) != ""
+}
+
+// The conditions under which a handoff goes one way or another.
+const (
+	inModeAgent      = "mode agent"
+	inModeGenerate   = "mode generate"
+	onNoDocument     = "retry without an acceptable document"
+	onWorkedOn       = "retry where the agent was given work that the document may not mention"
+	onSuccessorGone  = "the successor is gone"
+	onSuccessorThere = "the successor is there"
+)

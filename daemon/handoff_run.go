@@ -14,17 +14,6 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// What a handoff waits for when its phase alone does not tell.
-const (
-	noteBusy       = "the agent is in a turn; it gets the instruction when that ends"
-	noteDialog     = "a dialog is open in the agent's pane; answer it there"
-	noteNotReady   = "the agent's composer is not ready"
-	noteBackground = "the agent still has background tasks"
-	noteTurn       = "the agent is in a turn"
-	noteText       = "a text was typed to the agent, and it is not known yet whether the agent has taken it"
-	noteWorkedOn   = "the agent was given work that its document may not mention; `understudy handoff retry` has it write the document anew, `understudy agent stop` ends it without"
-)
-
 // request makes the folder and queues the instruction in the move that leaves for it, so that a
 // crash leaves either no instruction or one.
 func (r *handoffRun) request() outcome {
@@ -39,15 +28,6 @@ func (r *handoffRun) request() outcome {
 		return *out
 	}
 	return moveTo(Instructing, "instruction queued", c)
-}
-
-// makeFolder makes the folder of the document; nil: it is there.
-func (r *handoffRun) makeFolder() *outcome {
-	if err := os.MkdirAll(filepath.Dir(r.h.FilePath), 0o700); err != nil {
-		out := r.failed(CodeFolderUnwritable, "The handoff folder could not be made: %v", err)
-		return &out
-	}
-	return nil
 }
 
 // queueInstruction prepares a new instruction under the handoff's current ref.
@@ -108,17 +88,6 @@ func (r *handoffRun) instruct() outcome {
 	return out
 }
 
-// busyNote says what an instruction waits for.
-func (r *handoffRun) busyNote() string {
-	switch r.agent.State {
-	case Working:
-		return noteBusy
-	case Waiting:
-		return noteDialog
-	}
-	return r.agent.Note
-}
-
 // awaitDocument waits for the Stop that counts, which the hook has noted on the row.
 func (r *handoffRun) awaitDocument() outcome {
 	h := r.h
@@ -138,9 +107,6 @@ func (r *handoffRun) awaitDocument() outcome {
 	}
 	return stayFor(time.Second, "")
 }
-
-// quiet reports whether the runtime itself says that no turn is running, twice in a row.
-func (r *handoffRun) quiet() bool { return r.d.quietFor(r.agent.ID, settle) }
 
 // verify checks the document; what follows from a good one is [handoffRun.record]'s.
 func (r *handoffRun) verify() outcome {
@@ -220,21 +186,6 @@ func (r *handoffRun) shutDown() outcome {
 	return outcome{with: Change{Agents: []*Agent{a}}}
 }
 
-// longWait is how long the outgoing agent may hold up its end before the operator is told: the
-// phase has no deadline, because nothing may end work that is not written down.
-const longWait = time.Minute
-
-// stayLong waits like stayFor, and alerts the operator when the phase has lasted long.
-func (r *handoffRun) stayLong(d time.Duration, note string) outcome {
-	out := stayFor(d, note)
-	if note != "" && r.d.spent(r.h.PhaseAt) > longWait {
-		out.note = fmt.Sprintf("%s, for over a minute: look at it with `understudy agent attach %d`, or end it with `understudy agent stop %d`",
-			note, r.agent.ID, r.agent.ID)
-		out.alert = true
-	}
-	return out
-}
-
 // toSpawning commits the successor's row, with the name its pane will have, before the pane is
 // made.
 func (r *handoffRun) toSpawning(cause string) outcome {
@@ -304,11 +255,6 @@ func (r *handoffRun) queuePrompt(successor int64) (Change, *outcome) {
 	}}}, nil
 }
 
-// contextChanged: the successor must not start from what nobody recorded.
-func (r *handoffRun) contextChanged() outcome {
-	return r.failed(CodeContextChanged, "The context file %s is not the one that was recorded", *r.h.ContextPath)
-}
-
 // brief waits until the runtime has taken the injection prompt.
 func (r *handoffRun) brief() outcome {
 	dl, err := r.d.Store.Delivery(r.ctx, *r.h.DeliveryID)
@@ -340,6 +286,69 @@ func (r *handoffRun) brief() outcome {
 	return bad
 }
 
+// record writes down all that the successor needs: the context file, and then its copy with
+// everything else in one transaction. The document is good; nothing else may stop the handoff, so
+// what can't be assembled is left out, and that is said.
+func (r *handoffRun) record(doc data.Document) outcome {
+	h := r.h
+	got, err := r.assemble(doc)
+	var told *Error
+	switch {
+	case r.ctx.Err() != nil, errors.As(err, &told) && told.Kind == KindUnavailable:
+		return outcome{err: err} // nothing can be recorded now, either
+	case err != nil:
+		got = r.basic(doc, err)
+	}
+	h.Structured, h.Warnings, h.ContextValidated, h.Degraded = got.structured, got.warnings, got.validated, err != nil
+	if h.Warnings == nil {
+		h.Warnings = []string{}
+	}
+	path := data.ContextPath(h.FilePath)
+	if err := data.WriteSole(path, got.context, 0o600); err != nil {
+		return r.failed(CodeContextUnwritable, "The context file could not be written: %v", err)
+	}
+	sum := checksum(got.context)
+	prompt, err := injection{
+		Ref: h.Ref, AgentID: r.agent.ID, Name: r.agent.Name, Persona: h.Persona, Generation: r.agent.Generation,
+		Path: h.FilePath, Context: path,
+	}.text()
+	if err != nil {
+		return r.failed(CodePromptTooLong, "%v", err)
+	}
+	r.now = r.d.now() // the assembly belongs to the phase that it ends
+	h.ContextPath, h.ContextChecksum, h.InjectionPrompt = &path, &sum, &prompt
+	h.RecordedAt, h.Retrying, h.ContextUse = &r.now, false, r.agent.Context
+	h.Metrics.DurationMS = time.Since(r.began).Milliseconds()
+	h.Metrics.ContextSizeBytes = int64(len(got.context))
+	h.Metrics.MessagesTransferred, h.Metrics.DecisionsTransferred = got.sent.Messages, got.sent.Decisions
+	h.Metrics.MemoryRefsTransferred = got.sent.References
+	c := Change{Agents: []*Agent{r.agent}, DropQueued: h.AgentID, DropEvidence: "the agent's handoff was recorded", NewRecord: &got.record}
+	if opts := r.d.inherited(r.agent); r.agent.Active() && opts != nil {
+		r.agent.Options = opts
+	}
+	c.Events = r.recordEvents(&got)
+	out := moveTo(Recorded, "document verified", c)
+	out.then = func() { r.logRecord(&got) }
+	return out
+}
+
+// makeFolder makes the folder of the document; nil: it is there.
+func (r *handoffRun) makeFolder() *outcome {
+	if err := os.MkdirAll(filepath.Dir(r.h.FilePath), 0o700); err != nil {
+		out := r.failed(CodeFolderUnwritable, "The handoff folder could not be made: %v", err)
+		return &out
+	}
+	return nil
+}
+
+// quiet reports whether the runtime itself says that no turn is running, twice in a row.
+func (r *handoffRun) quiet() bool { return r.d.quietFor(r.agent.ID, settle) }
+
+// contextChanged: the successor must not start from what nobody recorded.
+func (r *handoffRun) contextChanged() outcome {
+	return r.failed(CodeContextChanged, "The context file %s is not the one that was recorded", *r.h.ContextPath)
+}
+
 // successor reads the successor's row.
 func (r *handoffRun) successor() (*Agent, *outcome) {
 	if r.h.SuccessorID == nil {
@@ -350,23 +359,4 @@ func (r *handoffRun) successor() (*Agent, *outcome) {
 		return nil, &outcome{err: err}
 	}
 	return &a, nil
-}
-
-// seen describes what the pane that the phase is about shows, for the operator.
-func (r *handoffRun) seen() string {
-	if !hasSuccessor(r.h.Phase) {
-		return r.d.shows(r.ctx, r.agent)
-	}
-	next, out := r.successor()
-	if out != nil {
-		return ""
-	}
-	return r.d.shows(r.ctx, next)
-}
-
-func (r *handoffRun) endReason(a *Agent) string {
-	if a.EndReason == nil {
-		return "unknown"
-	}
-	return *a.EndReason
 }

@@ -2,9 +2,19 @@ package daemon
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/data"
 )
 
@@ -38,4 +48,76 @@ func (d *Daemon) logHandoff(h *Handoff, moment string, level slog.Level, trouble
 		"duration_ms", h.Metrics.DurationMS, "context_size", h.Metrics.ContextSizeBytes,
 		"messages_transferred", h.Metrics.MessagesTransferred, "decisions_transferred", h.Metrics.DecisionsTransferred,
 		"context_validated", h.ContextValidated, "error", trouble)
+}
+
+// basic is the least that a successor is given: who, and where the document is.
+func (r *handoffRun) basic(doc data.Document, cause error) assembled {
+	got := extract(r.h, r.agent, doc, r.now)
+	got.fallback = words.TrimDot(cause.Error())
+	got.warnings = []string{"Fallback handoff used: " + got.fallback}
+	got.context = data.RenderBasic(r.h.SourceAgent, r.h.TargetAgent, r.h.FilePath)
+	got.record.Context, got.record.Progress = string(got.context), true
+	return got
+}
+
+// recordEvents are the audit of what was recorded.
+func (r *handoffRun) recordEvents(got *assembled) []*event.Event {
+	h := r.h
+	about := func(typ event.Type, payload map[string]any) *event.Event {
+		return r.d.event(typ, &h.AgentID, &h.ID, payload)
+	}
+	events := []*event.Event{about(event.HandoffCreated, map[string]any{
+		"handoff_id": h.ID, "has_structured_data": got.structured != nil, "assembly_ms": h.Metrics.DurationMS,
+	})}
+	if got.structured == nil {
+		events = append(events, about(event.HandoffExtractionFailed, map[string]any{"handoff_id": h.ID}))
+	}
+	if h.Degraded {
+		e := about(event.HandoffFallbackUsed, map[string]any{"handoff_id": h.ID, "message": fmt.Sprintf(
+			"%s; the successor is pointed at the document alone: tell it what else it must know with `understudy agent send`.", got.warnings[0])})
+		e.Alert = true
+		events = append(events, e)
+	}
+	if got.circles(h) {
+		e := about(event.AgentWithoutProgress, map[string]any{"generations": got.idle, "message": fmt.Sprintf(
+			"The last %d generations of %s have filled their context without touching a file, committing or deciding anything: look at `understudy handoff show %d`.", got.idle, h.SourceAgent, h.ID)})
+		e.Alert = true
+		events = append(events, e)
+	}
+	return events
+}
+
+// logRecord logs what was recorded, once it is.
+func (r *handoffRun) logRecord(got *assembled) {
+	h := r.h
+	if got.structured != nil {
+		r.d.logHandoff(h, "handoff_extracted", slog.LevelInfo, "")
+	} else {
+		r.d.logHandoff(h, "handoff_extraction_failed", slog.LevelWarn, "the document has none of the headings that were asked for")
+	}
+	if h.Degraded {
+		r.d.logHandoff(h, "handoff_fallback_used", slog.LevelWarn, got.fallback)
+	}
+	if r.set.LogTiming {
+		r.d.Log.Info("context assembled", append([]any{"handoff_id", h.ID, "duration_ms", h.Metrics.DurationMS}, got.parts...)...)
+	}
+}
+
+// inherited reads the flags that a running agent was started with and that its successor gets;
+// nil if they are known already or can't be read.
+func (d *Daemon) inherited(a *Agent) []string {
+	if a.Managed || a.PID == 0 || len(a.Options) > 0 {
+		return nil
+	}
+	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(a.PID), "cmdline"))
+	if err != nil || !d.lives(a.Process()) {
+		return nil
+	}
+	argv := strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
+	return runtimes.InheritOptions(argv)
+}
+
+func checksum(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
 }

@@ -3,72 +3,17 @@ package db
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
-	"github.com/understudyd/understudy/daemon/storetext"
 )
 
 const eventColumns = `id, type, at, host, agent_id, handoff_id, pipeline_id, step_id, payload, alert, notice, cause`
 
 const selectEvents = `SELECT ` + eventColumns + ` FROM events `
-
-// notifyEvents says that there are new events, not which ones: readers ask for the events after their last id.
-const notifyEvents = `SELECT pg_notify('understudy_events', '')`
-
-// lockEvents takes the lock that a transaction holds from before it draws its event ids until its
-// rows are visible. Ids are therefore in commit order. It is a separate statement, because the ids
-// must be drawn after the lock is held.
-const lockEvents = `SELECT pg_advisory_xact_lock(1970500729, 1)`
-
-const insertEvents = `
-	INSERT INTO events (type, at, host, agent_id, handoff_id, pipeline_id, step_id, payload, alert, notice, cause)
-	SELECT type, at, host, agent_id, handoff_id, pipeline_id, step_id, payload::jsonb, alert, notice, cause
-	FROM unnest($1::text[], $2::timestamptz[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[],
-	            $7::bigint[], $8::text[], $9::boolean[], $10::text[], $11::text[])
-	     WITH ORDINALITY AS e (type, at, host, agent_id, handoff_id, pipeline_id, step_id, payload, alert, notice, cause, n)
-	ORDER BY n
-	RETURNING id`
-
-// events queues the events. It comes last, because all later statements would hold up other writers
-// under the event lock.
-func (w *write) events() {
-	if len(w.Events) == 0 {
-		return
-	}
-	n := len(w.Events)
-	types, hosts, payloads := make([]string, n), make([]string, n), make([]string, n)
-	notices, causes := make([]string, n), make([]string, n)
-	at, alerts := make([]time.Time, n), make([]bool, n)
-	agents, handoffs, pipelines, steps := make([]*int64, n), make([]*int64, n), make([]*int64, n), make([]*int64, n)
-	for i, e := range w.Events {
-		types[i], hosts[i], payloads[i] = string(e.Type), e.Host, string(storetext.JSON(e.Payload))
-		at[i], alerts[i], notices[i], causes[i] = e.At, e.Alert, string(e.Notice), e.Cause
-		if e.At.IsZero() {
-			at[i] = w.at
-		}
-		agents[i], handoffs[i], pipelines[i], steps[i] = e.AgentID, e.HandoffID, e.PipelineID, e.StepID
-	}
-	w.batch.Queue(notifyEvents)
-	w.batch.Queue(lockEvents)
-	args := storable(types, at, hosts, agents, handoffs, pipelines, steps, payloads, alerts, notices, causes)
-	w.batch.Queue(insertEvents, args...).Query(func(rows pgx.Rows) error {
-		ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-		if err != nil {
-			return fmt.Errorf("events: %w", err)
-		}
-		w.done = append(w.done, func() {
-			for i, e := range w.Events {
-				e.ID, e.At = ids[i], at[i]
-			}
-		})
-		return nil
-	})
-}
 
 const listEvents = selectEvents + `
 	WHERE id > $1

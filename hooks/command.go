@@ -1,9 +1,7 @@
 package hooks
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode/utf8"
 )
 
 // Usage is the help of the command.
@@ -25,22 +22,21 @@ EVENT is SessionStart, session-start, Stop and so on. It always exits 0; when
 the daemon cannot be reached the event is kept in the data directory's spool/.
 `
 
-const (
-	truncatedField = "understudy_truncated"
-	malformedField = "understudy_malformed"
-
-	// maxDrain is how much of a too large payload Command reads and drops,
-	// so that the CLI does not meet a closed pipe.
-	maxDrain = 64 << 20
-)
-
 // DenyTool is the answer to a one-shot that wants to use a tool. Its prompt must
 // begin like the agent's own, so it still contains the definitions of the tools.
 const DenyTool = `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny",` +
 	`"permissionDecisionReason":"This is a handoff being written: answer with the document, use no tools."}}`
 
-// Command is `understudy hook`. main calls it before it sets up anything else.
-// It always returns 0. On stdout it prints only the daemon's complete answer, or
+// Main runs `understudy hook`, if the arguments name it. The programs call it before they set up anything else. mine is
+// false if the arguments name another command.
+func Main(args []string) (code int, mine bool) {
+	if len(args) == 0 || args[0] != "hook" {
+		return 0, false
+	}
+	return Command(args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr), true
+}
+
+// Command is `understudy hook`. It always returns 0. On stdout it prints only the daemon's complete answer, or
 // its own answer to a one-shot (see below). On stderr it prints at most one line:
 // when the event could be neither delivered nor spooled, or was refused.
 //
@@ -99,57 +95,6 @@ func complain(stderr io.Writer, err error) {
 	_, _ = fmt.Fprintf(stderr, "understudy: %s\n", line)
 }
 
-type options struct {
-	installed          bool
-	data, socket, made string
-	event              string
-}
-
-var errHelp = errors.New("help wanted")
-
-func parseArgs(args []string) (options, error) {
-	var o options
-	for i := 0; i < len(args); i++ {
-		name, value, inline := strings.Cut(args[i], "=")
-		var to *string
-		switch {
-		case name == "-h" || name == "--help":
-			return o, errHelp
-		case args[i] == "--installed":
-			o.installed = true
-			continue
-		case name == "--data":
-			to = &o.data
-		case name == "--socket":
-			to = &o.socket
-		case name == madeFlag:
-			to = &o.made // for uninstall; not used here
-		case strings.HasPrefix(name, "-"):
-			return o, fmt.Errorf("hook: flag %.80q is not known; see understudy hook --help", name)
-		case o.event != "":
-			return o, fmt.Errorf("hook: %.80q after the event; one event is expected", args[i])
-		default:
-			event, ok := Canonical(args[i])
-			if !ok {
-				return o, fmt.Errorf("hook: %.80q is not an event like SessionStart or session-start", args[i])
-			}
-			o.event = event
-			continue
-		}
-		if !inline {
-			if i++; i == len(args) {
-				return o, fmt.Errorf("hook: flag %s needs a value", name)
-			}
-			value = args[i]
-		}
-		*to = value
-	}
-	if o.event == "" {
-		return o, errors.New("hook: no event; name one, as in: understudy hook SessionStart")
-	}
-	return o, nil
-}
-
 // run delivers one event. Its error becomes the one line on stderr.
 func (o options) run(at time.Time, env func(string) string, stdin io.Reader, stdout io.Writer) error {
 	socket, err := o.socketPath(env)
@@ -185,103 +130,53 @@ func (o options) run(at time.Time, env func(string) string, stdin io.Reader, std
 	return nil
 }
 
-func (o options) socketPath(env func(string) string) (string, error) {
-	socket := env("UNDERSTUDY_SOCKET")
-	if socket == "" {
-		socket = o.socket
+// ErrRefused means that the daemon refused the event itself. It is not spooled,
+// because sending it again would not help.
+var ErrRefused = errors.New("refused")
+
+var errNoAnswer = errors.New("no answer in time")
+
+// AnswerTimeout is how long the daemon may take to answer event. The CLI waits
+// meanwhile: longest for events whose answer can change what it does, and
+// briefly at a session's end, where it gives its hooks little time.
+func AnswerTimeout(event string) time.Duration {
+	switch event {
+	case Stop, UserPromptSubmit, SessionStart, PermissionRequest:
+		return 10 * time.Second
+	case SessionEnd:
+		return time.Second
+	default:
+		return 5 * time.Second
 	}
-	if socket != "" {
-		return filepath.Abs(socket)
-	}
-	dir := o.data
-	if dir == "" {
-		dir = env("UNDERSTUDY_DATA")
-	}
-	if dir == "" {
-		dir = defaultData(env)
-	}
-	if dir == "" {
-		return "", errors.New("hook: no data directory, because HOME is not set; set UNDERSTUDY_DATA")
-	}
-	return filepath.Abs(filepath.Join(dir, "run", "hook.sock"))
 }
 
-// defaultData is the daemon's default data directory. It repeats the daemon's
-// rule because this package imports none of our packages.
-func defaultData(env func(string) string) string {
-	share := env("XDG_DATA_HOME")
-	switch home := env("HOME"); {
-	case os.Geteuid() == 0:
-		return "/var/lib/understudy/data"
-	case filepath.IsAbs(share): // the XDG specification says to ignore a relative one
-		return filepath.Join(share, "understudy", "data")
-	case home != "":
-		return filepath.Join(home, ".local", "share", "understudy", "data")
+// Send posts e to the daemon at socket and returns the daemon's answer, which may
+// be empty. It takes at most [AnswerTimeout], or until ctx ends; to connect takes
+// at most 100 ms.
+//
+// Without an error the answer is complete. [ErrRefused] means that the daemon
+// refused the event itself (4xx). Any other error means that no complete answer
+// came, and the caller spools e: nobody listened, the answer was cut off, 5xx, or
+// a 4xx that is not about the event: 401 and 404 (another daemon than ours, or an
+// older one), 408, 425 and 429 (not now).
+//
+// One exchange over a unix socket needs little of HTTP, so this package
+// implements that itself: a process that is linked with net/http takes half as
+// long again to start.
+func Send(ctx context.Context, socket string, e Envelope) ([]byte, error) {
+	if err := e.check(); err != nil {
+		return nil, err
 	}
-	return ""
-}
-
-// payload returns the body to send for the contents of stdin.
-func payload(ctx context.Context, event string, stdin io.Reader) json.RawMessage {
-	read := make(chan []byte, 1)
-	go func() {
-		body, _ := io.ReadAll(io.LimitReader(stdin, MaxBody+1))
-		if len(body) > MaxBody {
-			_, _ = io.Copy(io.Discard, io.LimitReader(stdin, maxDrain))
-		}
-		read <- body
-	}()
-	var body []byte
-	select {
-	case body = <-read:
-	case <-ctx.Done(): // nobody closes stdin; the reading goroutine still owns what it has read
-		return salvage(event, nil, malformedField)
+	ctx, cancel := context.WithTimeoutCause(ctx, AnswerTimeout(e.Event), errNoAnswer)
+	defer cancel()
+	answer, err := exchange(ctx, socket, request(e))
+	if err == nil {
+		answer.body, err = answer.verdict()
+	} else if ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	}
-	if len(body) > MaxBody {
-		return salvage(event, body, truncatedField)
+	if err != nil {
+		return nil, fmt.Errorf("hook %s to %s: %w", e.Event, socket, err)
 	}
-	if !utf8.Valid(body) {
-		body = bytes.ToValidUTF8(body, []byte("\uFFFD"))
-	}
-	body = bytes.TrimSpace(body)
-	switch {
-	case len(body) == 0:
-		return json.RawMessage("{}")
-	case body[0] != '{' || len(body) > MaxBody || !json.Valid(body):
-		return salvage(event, body, malformedField)
-	}
-	return body
-}
-
-// salvage returns a small body in place of one that cannot be sent, with the ids
-// that stand before the broken or cut part. The CLI writes ids first.
-func salvage(event string, body []byte, why string) json.RawMessage {
-	kept := map[string]any{"hook_event_name": event, why: true}
-	dec := json.NewDecoder(bytes.NewReader(bytes.ToValidUTF8(body, []byte("\uFFFD"))))
-	if open, err := dec.Token(); err == nil && open == json.Delim('{') {
-		for {
-			key, err := dec.Token()
-			name, ok := key.(string)
-			var value any
-			if err != nil || !ok || dec.Decode(&value) != nil {
-				break
-			}
-			keepID(kept, name, value)
-		}
-	}
-	text, _ := json.Marshal(kept) // strings and bools cannot fail
-	return text
-}
-
-func keepID(kept map[string]any, name string, value any) {
-	switch name {
-	case "session_id", "transcript_path", "cwd", "prompt_id", "agent_id", "source", "reason":
-		if s, ok := value.(string); ok && len(s) <= 4096 {
-			kept[name] = s
-		}
-	case "stop_hook_active":
-		if b, ok := value.(bool); ok {
-			kept[name] = b
-		}
-	}
+	return answer.body, nil
 }

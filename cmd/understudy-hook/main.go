@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/understudyd/understudy/cmd/internal/inside"
+	"github.com/understudyd/understudy/hooks"
 )
 
 const usage = `usage: understudy-hook hook|statusline|launch ...
@@ -17,10 +18,12 @@ understudy statusline --help: it does the same, and starts faster.
 `
 
 func main() {
-	code, ok := inside.Main(os.Args[1:])
-	if !ok {
-		_, _ = io.WriteString(os.Stderr, usage)
-		code = 2
+	args := os.Args[1:]
+	for _, run := range []func([]string) (code int, mine bool){hooks.Main, inside.Main} {
+		if code, mine := run(args); mine {
+			os.Exit(code)
+		}
 	}
-	os.Exit(code)
+	_, _ = io.WriteString(os.Stderr, usage)
+	os.Exit(2)
 }

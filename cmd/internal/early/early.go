@@ -11,6 +11,7 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/build"
 	"github.com/understudyd/understudy/cmd/internal/inside"
+	"github.com/understudyd/understudy/hooks"
 )
 
 func init() {
@@ -26,6 +27,9 @@ func run(args []string) (code int, mine bool) {
 			return 1, true
 		}
 		return 0, true
+	}
+	if code, mine := hooks.Main(args); mine {
+		return code, true
 	}
 	return inside.Main(args)
 }

@@ -1,13 +1,11 @@
-// Package inside has the commands that understudy runs in an agent's pane: the hooks, the status line, and the launch of
-// the agent. The agent waits for hooks and status line at every turn, and most of their time is the start of a process.
+// Package inside has the commands that understudy runs in an agent's pane besides its hooks: the status line, and the launch of
+// the agent. The agent waits for the status line at every turn, and most of its time is the start of a process.
 // Two programs link this package: understudy-hook, which has nothing else and starts fast, and understudy, for machines
 // on which understudy-hook is not installed.
 package inside
 
 import (
 	"os"
-
-	"github.com/understudyd/understudy/hooks"
 )
 
 // Main runs the command that the arguments name, and returns its exit code. The programs call it before they set up
@@ -17,8 +15,6 @@ func Main(args []string) (code int, mine bool) {
 		return 0, false
 	}
 	switch {
-	case args[0] == "hook":
-		return hooks.Command(args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr), true
 	case args[0] == "statusline" && len(args) == 1: // with arguments, the help answers
 		return runStatusLine(), true
 	case args[0] == "launch":

@@ -13,61 +13,10 @@ import (
 	"time"
 )
 
-// ErrRefused means that the daemon refused the event itself. It is not spooled,
-// because sending it again would not help.
-var ErrRefused = errors.New("refused")
-
-var errNoAnswer = errors.New("no answer in time")
-
 const (
 	maxAnswer = 1 << 20
 	maxHead   = 64 << 10
 )
-
-// AnswerTimeout is how long the daemon may take to answer event. The CLI waits
-// meanwhile: longest for events whose answer can change what it does, and
-// briefly at a session's end, where it gives its hooks little time.
-func AnswerTimeout(event string) time.Duration {
-	switch event {
-	case Stop, UserPromptSubmit, SessionStart, PermissionRequest:
-		return 10 * time.Second
-	case SessionEnd:
-		return time.Second
-	default:
-		return 5 * time.Second
-	}
-}
-
-// Send posts e to the daemon at socket and returns the daemon's answer, which may
-// be empty. It takes at most [AnswerTimeout], or until ctx ends; to connect takes
-// at most 100 ms.
-//
-// Without an error the answer is complete. [ErrRefused] means that the daemon
-// refused the event itself (4xx). Any other error means that no complete answer
-// came, and the caller spools e: nobody listened, the answer was cut off, 5xx, or
-// a 4xx that is not about the event: 401 and 404 (another daemon than ours, or an
-// older one), 408, 425 and 429 (not now).
-//
-// One exchange over a unix socket needs little of HTTP, so this package
-// implements that itself: a process that is linked with net/http takes half as
-// long again to start.
-func Send(ctx context.Context, socket string, e Envelope) ([]byte, error) {
-	if err := e.check(); err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, AnswerTimeout(e.Event), errNoAnswer)
-	defer cancel()
-	answer, err := exchange(ctx, socket, request(e))
-	if err == nil {
-		answer.body, err = answer.verdict()
-	} else if ctx.Err() != nil {
-		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("hook %s to %s: %w", e.Event, socket, err)
-	}
-	return answer.body, nil
-}
 
 // Tell posts a JSON body that is less urgent than a hook to a path of the daemon at socket, and waits for
 // an answer until ctx ends. It drops the answer's body.

@@ -1,0 +1,109 @@
+package daemon
+
+import (
+	"fmt"
+	"time"
+)
+
+// busyNote says what an instruction waits for.
+func (r *handoffRun) busyNote() string {
+	switch r.agent.State {
+	case Working:
+		return noteBusy
+	case Waiting:
+		return noteDialog
+	}
+	return r.agent.Note
+}
+
+// longWait is how long the outgoing agent may hold up its end before the operator is told: the
+// phase has no deadline, because nothing may end work that is not written down.
+const longWait = time.Minute
+
+// stayLong waits like stayFor, and alerts the operator when the phase has lasted long.
+func (r *handoffRun) stayLong(d time.Duration, note string) outcome {
+	out := stayFor(d, note)
+	if note != "" && r.d.spent(r.h.PhaseAt) > longWait {
+		out.note = fmt.Sprintf("%s, for over a minute: look at it with `understudy agent attach %d`, or end it with `understudy agent stop %d`",
+			note, r.agent.ID, r.agent.ID)
+		out.alert = true
+	}
+	return out
+}
+
+// seen describes what the pane that the phase is about shows, for the operator.
+func (r *handoffRun) seen() string {
+	if !hasSuccessor(r.h.Phase) {
+		return r.d.shows(r.ctx, r.agent)
+	}
+	next, out := r.successor()
+	if out != nil {
+		return ""
+	}
+	return r.d.shows(r.ctx, next)
+}
+
+func (r *handoffRun) endReason(a *Agent) string {
+	if a.EndReason == nil {
+		return "unknown"
+	}
+	return *a.EndReason
+}
+
+// endCause is what the end of the agent came of that the handoff needs in a phase, if it has ended.
+func (r *handoffRun) endCause(in Phase) string {
+	a := r.agent
+	if hasSuccessor(in) {
+		next, out := r.successor()
+		if out != nil {
+			return ""
+		}
+		a = next
+	}
+	return r.d.endCauseOf(a)
+}
+
+// failed makes the outcome of a failure. The sentence says what happened; what can be done is
+// added by where it happened.
+func (r *handoffRun) failed(code Code, format string, args ...any) outcome {
+	if r.h.Mode == ModeGenerate && beforeRecord(r.h.Phase) {
+		return r.notGenerated(code, format, args...)
+	}
+	msg := fmt.Sprintf(format, args...)
+	hint := fmt.Sprintf("look at the agent with `understudy agent attach %d`, then `understudy handoff retry %d`", r.agent.ID, r.h.ID)
+	switch {
+	case r.h.Phase == ShuttingDown && r.agent.Active():
+		hint = fmt.Sprintf("end the agent yourself or with `understudy agent stop --force %d`, then `understudy handoff retry %d`", r.agent.ID, r.h.ID)
+	case !beforeRecord(r.h.Phase):
+		hint = fmt.Sprintf("the record is kept; `understudy handoff retry %d` goes on from here", r.h.ID)
+	case !r.agent.Active():
+		hint = fmt.Sprintf("write the document to %s yourself and `understudy handoff retry %d`, or open the session again with `understudy agent resume %d`", r.h.FilePath, r.h.ID, r.agent.ID)
+	}
+	return outcome{fail: &Failure{Phase: r.h.Phase, Code: code, Message: msg + "; " + hint + "."}}
+}
+
+// waitingWords tell what a handoff waits for; if it is a person, with the command to begin with.
+func (r *handoffRun) waitingWords(out outcome) string {
+	if !out.alert {
+		return out.note
+	}
+	words := fmt.Sprintf("Handoff %d: %s", r.h.ID, out.note)
+	switch out.note {
+	case noteDialog:
+		words += fmt.Sprintf(": `understudy agent attach %d`", r.agent.ID)
+	case noteWorkedOn:
+		words += fmt.Sprintf(": `understudy handoff retry %d` or `understudy agent stop %d`", r.h.ID, r.agent.ID)
+	}
+	return words + "."
+}
+
+// What a handoff waits for when its phase alone does not tell.
+const (
+	noteBusy       = "the agent is in a turn; it gets the instruction when that ends"
+	noteDialog     = "a dialog is open in the agent's pane; answer it there"
+	noteNotReady   = "the agent's composer is not ready"
+	noteBackground = "the agent still has background tasks"
+	noteTurn       = "the agent is in a turn"
+	noteText       = "a text was typed to the agent, and it is not known yet whether the agent has taken it"
+	noteWorkedOn   = "the agent was given work that its document may not mention; `understudy handoff retry` has it write the document anew, `understudy agent stop` ends it without"
+)
