@@ -56,3 +56,12 @@ func (d *Daemon) wakeFor(c *Change) {
 		d.EventsChanged()
 	}
 }
+
+// EventsChanged says that the log has grown, here or on another host. It never blocks.
+func (d *Daemon) EventsChanged() {
+	d.hub.poke()
+	select {
+	case d.alarm <- struct{}{}:
+	default:
+	}
+}

@@ -273,15 +273,6 @@ func (d *Daemon) Close() { d.hub.close() }
 // all that have something to do. It never blocks.
 func (d *Daemon) Wake(key int64) { d.lanes.Wake(key) }
 
-// EventsChanged says that the log has grown, here or on another host. It never blocks.
-func (d *Daemon) EventsChanged() {
-	d.hub.poke()
-	select {
-	case d.alarm <- struct{}{}:
-	default:
-	}
-}
-
 // own returns the terminal of our own tmux server.
 func (d *Daemon) own() (Terminal, error) { return d.Terminal(d.Data.TmuxSocket()) }
 
