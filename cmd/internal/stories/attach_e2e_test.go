@@ -15,12 +15,13 @@ import (
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
-// counter is a program that writes a line for each time that its pane has another size.
+// counter is a program that writes a line each time its pane gets another size.
 const counter = `trap 'echo resized >>resized' WINCH; sleep 600 & : >resized; while kill -0 $!; do wait $!; done`
 
-// TestAttachKeepsTheSize: clients of other sizes that are asked to change none come and go, on a person's
-// own tmux server, where tmux would follow the size of the only one, and the agent is told of none.
-func TestAttachKeepsTheSize(t *testing.T) {
+// TestAttachIgnoringSizeKeepsTheWindowSize: On a person's own tmux server, two clients of other sizes come and go.
+// tmux would make the window follow the size of the only client, but `attach` asks both not to change it, and the
+// agent sees no other size.
+func TestAttachIgnoringSizeKeepsTheWindowSize(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	theirs := tmuxtest.Server(t)
@@ -28,19 +29,19 @@ func TestAttachKeepsTheSize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.asked(shell.Socket, "set-option", "-wu", "-t", shell.Pane, "window-size") // as with windows that tmux makes by itself
+	r.asked(shell.Socket, "set-option", "-wu", "-t", shell.Pane, "window-size") // This is the default of windows that tmux makes by itself.
 	r.asked(shell.Socket, "split-window", "-d", "-t", shell.Pane, "sleep", "600")
 	r.await("the counter", func() (bool, string) {
 		_, err := os.Stat(filepath.Join(r.work, "resized"))
 		return err == nil, ""
 	})
 	a := r.registers("theirs", shell)
-	before, told := r.windowSize(a), r.read(filepath.Join(r.work, "resized")) // of the split
+	before, told := r.windowSize(a), r.read(filepath.Join(r.work, "resized")) // It was told when tmux split the window.
 	if !strings.HasSuffix(before, "  ") {
 		t.Fatalf("the size is %q, want one that is not held", before)
 	}
 
-	r.cfg.Environ = append(r.cfg.Environ, "TMUX=/nowhere/default,1,0", "TMUX_PANE=%99") // inside another server
+	r.cfg.Environ = append(r.cfg.Environ, "TMUX=/nowhere/default,1,0", "TMUX_PANE=%99") // The command runs inside another tmux server.
 	held := strings.TrimRight(before, " ") + " manual latest 200 50"
 	first := r.attachesAt(a, 60, 15, "--keep-size")
 	second := r.attachesAt(a, 250, 80, "--read-only")
@@ -76,9 +77,9 @@ func TestAttachKeepsTheSize(t *testing.T) {
 	}
 }
 
-// TestAttachFits: an agent has the size of the terminal that it was started from, and as long as somebody
-// types at another one that one's, of which all is seen; so does the successor that comes meanwhile.
-func TestAttachFits(t *testing.T) {
+// TestAttachResizesTheAgentToTheTerminal: An agent has the size of the terminal that started it. While somebody types
+// at another terminal it has the size of that one, which shows all of it. So does a successor that starts meanwhile.
+func TestAttachResizesTheAgentToTheTerminal(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	r.sit(true, "agent", "start", con, "--cwd", r.work, "--wait").sees("agent 1 .* in pane", 1) // at 100x50
@@ -110,15 +111,15 @@ func TestAttachFits(t *testing.T) {
 	r.wantSize(b, "100x50 manual ")
 }
 
-// detachesFrom leaves the agent in the operator's pane, which ends with the command. The keys are the inner
-// tmux's: nothing is bound to send-keys.
+// detachesFrom leaves the agent that the operator's pane shows, and the pane ends with the command. The keys must
+// reach the inner tmux, so send-keys is bound to nothing in the outer one.
 func (s *topPane) detachesFrom() {
 	s.t.Helper()
 	s.press("C-b", "d")
 	s.awaitEvery(tickOfScreens, "the end of attach", func() (bool, string) { return s.command("has-session").Run() != nil, "" })
 }
 
-// wantSize waits for what windowSize says.
+// wantSize waits until windowSize returns this.
 func (r *rig) wantSize(a daemon.Agent, want string) {
 	r.t.Helper()
 	r.awaitEvery(tickOfScreens, "a window of "+want, func() (bool, string) {

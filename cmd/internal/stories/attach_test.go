@@ -13,7 +13,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// asked is what a tmux server answers.
+// asked is the answer of a tmux server to a command.
 func (r *rig) asked(socket string, args ...string) string {
 	r.t.Helper()
 	out, err := exec.Command("tmux", append([]string{"-N", "-S", socket}, args...)...).CombinedOutput()
@@ -23,7 +23,7 @@ func (r *rig) asked(socket string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// attachesAt sits down at a terminal of a size, and attaches.
+// attachesAt attaches from a terminal of this size.
 func (r *rig) attachesAt(a daemon.Agent, columns, rows uint16, flags ...string) *seat {
 	r.t.Helper()
 	s := r.sit(true, append([]string{"agent", "attach", fmt.Sprint(a.ID)}, flags...)...)
@@ -31,7 +31,7 @@ func (r *rig) attachesAt(a daemon.Agent, columns, rows uint16, flags ...string) 
 	return s
 }
 
-// resizes gives a terminal another size and waits until the pane's tmux server knows it.
+// resizes gives the terminal another size and waits until the pane's tmux server knows it.
 func (r *rig) resizes(s *seat, a daemon.Agent, columns, rows uint16) {
 	r.t.Helper()
 	want := fmt.Sprintf("%dx%d", columns, rows)
@@ -44,7 +44,7 @@ func (r *rig) resizes(s *seat, a daemon.Agent, columns, rows uint16) {
 	})
 }
 
-// detaches leaves a session by tmux's own keys, which ends the command.
+// detaches leaves a session by tmux's own keys and waits until the command ends.
 func (s *seat) detaches(session string) {
 	s.r.t.Helper()
 	s.types("\x02d")
@@ -55,7 +55,7 @@ func (s *seat) detaches(session string) {
 	}
 }
 
-// windowSize is a pane's size, and the setting of its window that decides on it.
+// windowSize is the pane's size, with the window's setting that decides it.
 func (r *rig) windowSize(a daemon.Agent) string {
 	r.t.Helper()
 	return r.asked(a.PaneSocket, "display-message", "-p", "-t", *a.Pane, "#{pane_width}x#{pane_height}") + " " +
@@ -63,8 +63,7 @@ func (r *rig) windowSize(a daemon.Agent) string {
 		r.asked(a.PaneSocket, "show-options", "-wqv", "-t", *a.Pane, "@understudy-size")
 }
 
-// TestAttachOurs: an agent in our own server; from another host, and after its end, there is a sentence.
-func TestAttachOurs(t *testing.T) {
+func TestAttachFromAnotherHostOrAfterTheEndIsRefused(t *testing.T) {
 	t.Parallel()
 	north, south := twoHosts(t)
 	north.start()

@@ -9,9 +9,10 @@ import (
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
-// TestAutoUnknownWindow: of an agent that a person started only the tokens are known, by its transcript.
-// They are shown, nothing is triggered, and that is said once. What sub-agents use does not count.
-func TestAutoUnknownWindow(t *testing.T) {
+// TestAutoNeedsAKnownContextLimit: Of an agent that a person started, the daemon knows only the tokens, from its
+// transcript. It shows them, requests no handoff, and says once that it cannot. The tokens of sub-agents do not
+// count.
+func TestAutoNeedsAKnownContextLimit(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).auto()
 	looks := r.watchLooks()

@@ -16,9 +16,9 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// TestContextTiers: how full an agent's context is stands on the agent; the log has changes of tier
-// alone, and the operator is told of a high one, for nothing happens by itself.
-func TestContextTiers(t *testing.T) {
+// TestTierChangesAreLoggedAndHighIsAlerted: An agent shows how full its context is. The event log has only the
+// changes of tier. With automatic handoffs turned off, the operator is told of a high tier.
+func TestTierChangesAreLoggedAndHighIsAlerted(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -56,9 +56,9 @@ func TestContextTiers(t *testing.T) {
 	})
 }
 
-// TestContextSessions: what a status line says of another session is not believed, and a session that
-// begins anew is empty.
-func TestContextSessions(t *testing.T) {
+// TestStatusLineOfAnotherSessionIsIgnored: The daemon ignores a status line that reports another session. A session
+// that begins anew has an empty context.
+func TestStatusLineOfAnotherSessionIsIgnored(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -75,7 +75,7 @@ func TestContextSessions(t *testing.T) {
 		if now.Context != nil {
 			t.Errorf("context %+v after /clear", *now.Context)
 		}
-		r.reportContext(a.ID, *a.SessionID, 630_000, 1_000_000) // the old session's, late
+		r.reportContext(a.ID, *a.SessionID, 630_000, 1_000_000) // a late report of the old session
 		if use := r.getAgent(a.ID).Context; use != nil {
 			t.Errorf("context %+v after a late report of the session before", use)
 		}
@@ -84,9 +84,8 @@ func TestContextSessions(t *testing.T) {
 	})
 }
 
-// TestAuto: an agent whose context is nearly full is handed over at the end of its turn, without being
-// asked, and without a word to the operator before.
-func TestAuto(t *testing.T) {
+// TestAutoHandsOverAFullAgentAtTheEndOfItsTurn: The operator is not told first.
+func TestAutoHandsOverAFullAgentAtTheEndOfItsTurn(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.auto().start()
 		a := r.aged()
@@ -104,7 +103,7 @@ func TestAuto(t *testing.T) {
 		if e := r.agentEvents(a.ID, "agent_context"); len(e) != 2 || field(t, e[1], "message") != nil {
 			t.Errorf("tiers %+v: want none that asks for a person", e)
 		}
-		// Its successor is another agent, with a window of its own.
+		// The successor has a context of its own.
 		next := r.awaitAgent(*h.SuccessorID, "its own context", func(a daemon.Agent) bool { return a.Context != nil })
 		if *next.Context.Percent > 10 || len(r.handoffsOf(next.ID)) != 0 {
 			t.Errorf("successor %+v", next)
@@ -112,7 +111,7 @@ func TestAuto(t *testing.T) {
 	})
 }
 
-// autoCancelled is an agent whose automatic handoff somebody has cancelled.
+// autoCancelled is an agent whose automatic handoff a person has cancelled.
 func (r *rig) autoCancelled() daemon.Agent {
 	r.t.Helper()
 	r.auto().start()
@@ -127,19 +126,20 @@ func (r *rig) autoCancelled() daemon.Agent {
 	return a
 }
 
-// TestAutoOnce: whatever becomes of the handoff, an agent is handed over by itself once.
-func TestAutoOnce(t *testing.T) {
+// TestAutoHandsOverEachAgentOnce: This holds whatever becomes of that handoff.
+func TestAutoHandsOverEachAgentOnce(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		a := r.autoCancelled()
 		r.await("the end of all turns", func() (bool, string) { return r.getAgent(a.ID).State == daemon.Idle, "" })
 		r.fill(a.ID, 800_000)
 		r.wantHandoffs(a.ID, 1)
-		r.awaitPhase(r.handoff(a.ID), daemon.Completed) // a person may
+		r.awaitPhase(r.handoff(a.ID), daemon.Completed) // A person still may.
 	})
 }
 
-// TestAutoYoung: an agent that is new, or has been full from its start, would be handed over for ever.
-func TestAutoYoung(t *testing.T) {
+// TestAutoSparesYoungAgentsAndThoseFullFromTheStart: Otherwise such an agent, which is new or was full from its
+// start, would be handed over for ever.
+func TestAutoSparesYoungAgentsAndThoseFullFromTheStart(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.auto().start()
 		a := r.agent(con)
@@ -162,8 +162,8 @@ func TestAutoYoung(t *testing.T) {
 	})
 }
 
-// TestAutoInTurn: a turn is not cut off; that the agent is old and full does not matter before its end.
-func TestAutoInTurn(t *testing.T) {
+// TestAutoWaitsForTheEndOfTheTurn: The daemon does not cut a turn off, although the agent is old and full.
+func TestAutoWaitsForTheEndOfTheTurn(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.auto()
 		looks := r.watchLooks()
@@ -173,7 +173,7 @@ func TestAutoInTurn(t *testing.T) {
 		r.fill(a.ID, 760_000)
 		release := r.hold(a.ID, "long work")
 		r.age(a.ID)
-		for range 2 { // one look may have begun before
+		for range 2 { // A look may have begun before.
 			before := looks.Load()
 			r.deliver(r.hook(a.ID, "PostToolUse", nil))
 			r.await("a look at the agent", func() (bool, string) { return looks.Load() > before, "" })
@@ -186,8 +186,9 @@ func TestAutoInTurn(t *testing.T) {
 	})
 }
 
-// TestAutoRefused: a handoff that cannot be asked for is told once, and not tried again.
-func TestAutoRefused(t *testing.T) {
+// TestAutoRefusedIsToldOnceAndNotRetried: If the daemon cannot request the handoff, it tells the operator once and
+// does not try again.
+func TestAutoRefusedIsToldOnceAndNotRetried(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.auto().start()
 		a := r.aged()
@@ -221,12 +222,12 @@ func TestAutoRefused(t *testing.T) {
 	})
 }
 
-// TestWithoutProgress: generation after generation fills its context and does nothing. From the fifth on
-// the operator is told, and the successor; a file that is touched ends the row.
-func TestWithoutProgress(t *testing.T) {
+// TestGenerationsWithoutProgressAreToldOf: Several generations fill their contexts and change nothing. From the fifth
+// on, both the operator and the successor are told. A generation that touches a file ends the count.
+func TestGenerationsWithoutProgressAreToldOf(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		r.misbehave("no-headings") // a document without decisions
+		r.misbehave("no-headings") // Its document has no decisions.
 		a := r.spokenTo()
 		const warning = "generations in a row have filled their context"
 		for generation := 1; generation <= 7; generation++ {
@@ -254,8 +255,7 @@ func TestWithoutProgress(t *testing.T) {
 	})
 }
 
-// TestCompacting: an agent that is about to compact its context is an alert, no more.
-func TestCompacting(t *testing.T) {
+func TestCompactionIsAlertedAndAllowedWithoutAuto(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a, bare := r.aged(), r.agent("")
@@ -268,15 +268,16 @@ func TestCompacting(t *testing.T) {
 		r.awaitTokens(a.ID, 30_000)
 		r.wantHandoffs(a.ID, 0)
 
-		r.turn(bare.ID, "work on @compact") // nobody's work is lost
+		r.turn(bare.ID, "work on @compact") // This agent's work would not be lost.
 		r.wantCompactions(bare.ID, 1)
 		r.wantAlerts(bare.ID, "agent_compacting", 0, "")
 	})
 }
 
-// TestCompactingAuto: the first compaction is refused, and the agent handed over at the end of that
-// turn, however young and empty it is. A second one goes on: an agent must not run into its limit.
-func TestCompactingAuto(t *testing.T) {
+// TestAutoRefusesTheFirstCompactionAndHandsOver: The first compaction is refused, and the agent is handed over at the
+// end of that turn, even if it is young and its context empty. A second compaction goes on, because an agent must not
+// run into its limit.
+func TestAutoRefusesTheFirstCompactionAndHandsOver(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.auto().start()
 		a := r.spokenTo()
@@ -315,7 +316,7 @@ func TestCompactingAuto(t *testing.T) {
 	})
 }
 
-// wantRefused fails unless the agent's compactions were told of in this way: refused or not.
+// wantRefused fails unless the events of the agent's compactions say this, in order: refused or not.
 func (r *rig) wantRefused(agentID int64, want ...any) {
 	r.t.Helper()
 	var got []any
@@ -327,9 +328,9 @@ func (r *rig) wantRefused(agentID int64, want ...any) {
 	}
 }
 
-// TestCompactingAfterCancel: an agent whose handoff somebody has cancelled is not handed over by itself
-// again; so its compaction is not refused for one.
-func TestCompactingAfterCancel(t *testing.T) {
+// TestCompactionAfterCancelledAutoIsAllowed: Such an agent is not handed over by itself again, so nothing would
+// follow a refusal.
+func TestCompactionAfterCancelledAutoIsAllowed(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		a := r.autoCancelled()
 		r.awaitState(a.ID, daemon.Idle)

@@ -18,7 +18,7 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// shows begins to wait for a text in an element of the page, and notes when it is there, in ms since 1970.
+// shows begins to wait until an element of the page shows a text. It notes when it does, in ms since 1970.
 const shows = `((id, text) => {
 	window.shown = new Promise(done => {
 		const observer = new MutationObserver(() => {
@@ -31,10 +31,10 @@ const shows = `((id, text) => {
 	return true;
 })`
 
-// BenchmarkDashboardUpdate is how long the first page, with fifty agents, takes to show a change: from its
-// commit to the text in the page, with one tab, and with twelve that are all in view, the slowest of them.
-// At rest the page has nothing to do when the change comes; in a row one comes as soon as the one before is
-// shown.
+// BenchmarkDashboardUpdate measures how long the first page, with fifty agents, takes to show a change: from the
+// commit to the text in the page. It does so with one tab, and with twelve visible tabs, of which the slowest counts.
+// "At rest" the page is idle when the change comes; "in a row" each change comes as soon as the page shows the
+// previous one.
 func BenchmarkDashboardUpdate(b *testing.B) {
 	for _, tabs := range []int{1, 12} {
 		for name, every := range map[string]time.Duration{"at-rest": 300 * time.Millisecond, "in-a-row": 0} {
@@ -79,7 +79,7 @@ func benchUpdates(b *testing.B, tabs int, every time.Duration) {
 	quantiles(b, "update", took)
 }
 
-// lastWords has an agent give another last answer, and returns when that was committed.
+// lastWords gives an agent another last message and returns the time of the commit.
 func (r *rig) lastWords(agentID int64, text string) time.Time {
 	r.t.Helper()
 	a := r.row(agentID)
@@ -92,8 +92,8 @@ func (r *rig) lastWords(agentID int64, text string) time.Time {
 	return time.Now()
 }
 
-// BenchmarkDashboardLoad is the first page with fifty agents in a browser that has nothing of it: until its
-// load event has ended, and until it follows the feed.
+// BenchmarkDashboardLoad measures how the first page with fifty agents loads in a browser with an empty cache: until
+// its load event has ended, and until it follows the feed.
 func BenchmarkDashboardLoad(b *testing.B) {
 	r := newRig(b)
 	who := r.dashboard()

@@ -17,9 +17,8 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// BenchmarkFeed has a thousand readers over TCP while a hundred events are logged per second, each in a
-// transaction of its own. The times are from just before the commit to the line read. Each round is a
-// second.
+// BenchmarkFeed has a thousand readers over TCP while a hundred events a second are logged, each in its own
+// transaction. It measures from just before the commit until a reader has the line. Each round is a second.
 func BenchmarkFeed(b *testing.B) {
 	const readers, perSecond = 1000, 100
 	r := benchRig(b)
@@ -92,10 +91,10 @@ func BenchmarkFeed(b *testing.B) {
 		sent, took.Round(time.Millisecond), readers, slices.Max(times).Round(time.Millisecond), alone, used)
 }
 
-// feedReader is one connection to the feed that costs little to read.
+// feedReader is one connection to the feed that is cheap to read.
 type feedReader struct {
 	conn  net.Conn
-	ready chan struct{} // closed when the feed has begun
+	ready chan struct{} // It is closed when the feed has begun.
 
 	mu   sync.Mutex
 	took []time.Duration
@@ -113,7 +112,7 @@ func (f *feedReader) open(b *testing.B, address, token string) {
 	}
 }
 
-// read notes when each event came, until the connection is closed.
+// read notes when each event arrives, until the connection is closed.
 func (f *feedReader) read() {
 	lines := bufio.NewReader(f.conn)
 	begun := false

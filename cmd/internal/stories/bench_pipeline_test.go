@@ -8,14 +8,14 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// fiveSteps is a template whose agents do not think, and leave a structured report.
+// fiveSteps writes a template of five steps. Its agents answer at once, with a structured report.
 func fiveSteps(r *rig) {
 	r.template("five", "developer", "reviewer", "developer", "tester", "reviewer")
 }
 
-// BenchmarkPipeline is the steps of runs of five, one run at a time. A step's time is that from the end of
-// the one before to its own. Our own share is what is left without what its agent's process does: from
-// its pane to its Stop. The exit of the agent before is still in it.
+// BenchmarkPipeline measures the steps of pipelines of five, one pipeline at a time. A step's time runs from the end
+// of the previous step to its own end. Our own share is that time without the time of the agent's process, from its
+// pane to its Stop. It still contains the exit of the previous agent.
 func BenchmarkPipeline(b *testing.B) {
 	r := benchRig(b)
 	fiveSteps(r)
@@ -42,14 +42,14 @@ func atWork(r *rig, agentID int64) time.Duration {
 		at[e.Type] = e.At
 	}
 	from := at["agent_started"]
-	if at["agent_registered"].Before(from) { // its first hook was faster than we
+	if at["agent_registered"].Before(from) { // The agent's first hook came before our event.
 		from = at["agent_registered"]
 	}
 	return at["agent_idle"].Sub(from)
 }
 
-// BenchmarkPipelines is 20 runs of five steps, created at once, of which four may be at work. All must
-// finish, each step once.
+// BenchmarkPipelines creates 20 pipelines of five steps at once. Four may be at work at a time. All must finish, and
+// each step must run once.
 func BenchmarkPipelines(b *testing.B) {
 	const runs = 20
 	r := benchRig(b)

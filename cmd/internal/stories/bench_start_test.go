@@ -14,8 +14,8 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// BenchmarkStart compares processes from their start to their exit with one that only exits. They run
-// in turn, so that what else the machine does meets them alike; a ratio is that of two medians.
+// BenchmarkStart compares processes, from start to exit, with one that only exits. They run in turn, so that other
+// work on the machine affects them alike. Each ratio is one of two medians.
 func BenchmarkStart(b *testing.B) {
 	r := benchRig(b)
 	r.start()
@@ -49,7 +49,7 @@ func BenchmarkStart(b *testing.B) {
 		}
 	}
 	for i, p := range processes {
-		quantiles(b, p.name, took[i]) // sorts them
+		quantiles(b, p.name, took[i]) // quantiles sorts them.
 		if i > 0 {
 			b.ReportMetric(float64(median(took[i]))/float64(median(took[0])), p.name+"-ratio")
 		}
@@ -72,9 +72,10 @@ func emptyProgram(b *testing.B) string {
 	return bin
 }
 
-// bothPrograms runs a benchmark twice in one run: with agents whose hooks run understudy-hook, and that are a
-// small program themselves, and with understudy as both. The agents of the second run are this test binary, which
-// is understudy as well: the shipped agent takes 30 ms for each answer.
+// bothPrograms runs a benchmark twice: with understudy-hook for the hooks and a small program for the agents, and
+// with understudy for both.
+// The agents of the second run are this test binary, which is understudy as well: the shipped agent takes 30 ms for
+// each answer.
 func bothPrograms(b *testing.B, run func(*testing.B, *rig)) {
 	b.Run("programs of their own", func(b *testing.B) { run(b, benchRig(b)) })
 	b.Run("understudy", func(b *testing.B) {
@@ -85,16 +86,16 @@ func bothPrograms(b *testing.B, run func(*testing.B, *rig)) {
 	})
 }
 
-// fleet is how many agents there are in BenchmarkFleet, and of how many the work is handed over at once.
+// fleet is the number of agents in BenchmarkFleet; handedOver is how many of them are handed over at once.
 const fleet, handedOver = 200, 50
 
-// BenchmarkFleet hands over the work of many agents at once among more, and asks for handoffs of another
-// one meanwhile, each of which is cancelled. Run it with -benchtime 1x.
+// BenchmarkFleet hands over many agents at once, among more. Meanwhile it requests handoffs of one other agent and
+// cancels each. Run it with -benchtime 1x.
 func BenchmarkFleet(b *testing.B) { bothPrograms(b, benchmarkFleet) }
 
 func benchmarkFleet(b *testing.B, r *rig) {
 	r.start()
-	b.Cleanup(func() { // so many agents make tmux slow to say goodbye
+	b.Cleanup(func() { // tmux takes long to end so many agents.
 		r.halt()
 		r.killTmux()
 	})

@@ -20,13 +20,13 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// The figures that the project promises. Run them with
+// These benchmarks measure the figures that the project promises. Run them with
 //
 //	go test -run '^$' -bench . ./cmd/internal/stories ./tmux ./db
 //
-// They say what this machine does at the moment; compare figures of one run only.
+// They depend on what else the machine does: compare only figures of one run.
 
-// quantiles reports the median and the 99th percentile of what was measured.
+// quantiles reports the median and the 99th percentile of the measured times.
 func quantiles(b *testing.B, name string, all []time.Duration) {
 	b.Helper()
 	slices.Sort(all)
@@ -36,7 +36,7 @@ func quantiles(b *testing.B, name string, all []time.Duration) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// builtBinary makes the real binary, without what a test binary carries along.
+// builtBinary builds the real binary, without the parts that a test binary adds.
 func builtBinary(b *testing.B) string {
 	b.Helper()
 	bin := filepath.Join(b.TempDir(), "understudy")
@@ -57,9 +57,8 @@ func benchRig(b *testing.B) *rig {
 	return r
 }
 
-// BenchmarkHandoff is a whole handoff with an agent that does not think. Our own share is what is
-// left without the phases in which we wait for its process: its turn and its start. Its exit is
-// still in it.
+// BenchmarkHandoff measures a whole handoff of an agent that answers at once. Our own share is its time without the
+// two phases in which we wait for the agent's process: its turn and its start. It still contains the agent's exit.
 func BenchmarkHandoff(b *testing.B) { bothPrograms(b, benchmarkHandoff) }
 
 func benchmarkHandoff(b *testing.B, r *rig) {
@@ -68,7 +67,7 @@ func benchmarkHandoff(b *testing.B, r *rig) {
 	var total, own []time.Duration
 	phases := map[daemon.Phase][]time.Duration{}
 	for b.Loop() {
-		h := r.awaitPhase(r.handoff(a.ID), daemon.Completed) // the row's own times are exact; polling is not
+		h := r.awaitPhase(r.handoff(a.ID), daemon.Completed) // The times in the row are exact; those of polling are not.
 		took := h.CompletedAt.Sub(h.CreatedAt)
 		total = append(total, took)
 		theirs := h.Metrics.Phases[daemon.AwaitingDocument] + h.Metrics.Phases[daemon.AwaitingRegistration]
@@ -86,8 +85,8 @@ func benchmarkHandoff(b *testing.B, r *rig) {
 	}
 }
 
-// BenchmarkTrigger is the POST that asks for a handoff, over the unix socket, to its answer. Each
-// one is cancelled, because an agent has one handoff at a time.
+// BenchmarkTrigger measures the POST that requests a handoff, over the unix socket, until its answer. It cancels each
+// handoff, because an agent can have only one at a time.
 func BenchmarkTrigger(b *testing.B) {
 	r := benchRig(b)
 	r.start()
@@ -110,7 +109,7 @@ func BenchmarkTrigger(b *testing.B) {
 	quantiles(b, "trigger", all)
 }
 
-// BenchmarkDelivery is a message of 2 kB from the POST to the runtime's confirmation.
+// BenchmarkDelivery measures a message of 2 kB from the POST until the runtime confirms it.
 func BenchmarkDelivery(b *testing.B) {
 	r := benchRig(b)
 	r.start()
@@ -135,8 +134,7 @@ func BenchmarkDelivery(b *testing.B) {
 	quantiles(b, "delivery", all)
 }
 
-// BenchmarkHook is the hook's process from its start to its exit, answered by a daemon that
-// stores it.
+// BenchmarkHook measures the hook's process from its start to its exit. A daemon answers it and stores the hook.
 func BenchmarkHook(b *testing.B) {
 	r := benchRig(b)
 	r.start()
@@ -159,7 +157,7 @@ func BenchmarkHook(b *testing.B) {
 	quantiles(b, "hook", all)
 }
 
-// BenchmarkIdle is what a daemon costs that has ten idle agents, over five seconds.
+// BenchmarkIdle measures what a daemon with ten idle agents costs over five seconds.
 func BenchmarkIdle(b *testing.B) {
 	r := benchRig(b)
 	cmd := r.serveProcess()
@@ -180,7 +178,7 @@ func BenchmarkIdle(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// serveProcess runs the real binary as the daemon, and waits until it answers.
+// serveProcess runs the real binary as the daemon and waits until it answers.
 func (r *rig) serveProcess() *exec.Cmd {
 	r.t.Helper()
 	config := fmt.Sprintf("listen: none\ndatabase_url: %q\nnotify: {desktop: false}\nruntimes:\n  claude: {command: [%q]}\n",

@@ -15,13 +15,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// hostileLine wants to be more than text wherever a page may put it.
+// hostileLine tries to be more than text, wherever a page may put it.
 var hostileLine = `"'></title></textarea></select></pre></bdi></p></li></ul></section></main><script>window.pwned=1</script>` +
 	`<img src=https://evil.example/a onerror=window.pwned=1><svg onload=window.pwned=1><form id=main action=/api/agents/1/stop><input name=action>` +
 	` <iframe srcdoc="<script>parent.pwned=1</script>"></iframe> onclick=window.pwned=1 {{.}} ${window.pwned=1} javascript:window.pwned=1 //evil.example ../..?a=b&c#d &lt;b&gt;` +
 	" \x1b[31m\x1b[2J\x1b]8;;https://evil.example\x1b\\here\x1b]52;c;cHduZWQ=\x07\u202e\u2066desrever\u200b\ufeff\x00\u0301" + strings.Repeat("\u0300", 60) + " " + strings.Repeat("w", 400)
 
-// hostileDocument is Markdown that wants to be more than a document.
+// hostileDocument is Markdown that tries to be more than a document.
 var hostileDocument = hostileLine + "\n\n# heading {#main .card onclick=window.pwned=1}\n\n" +
 	"<script>window.pwned=1</script>\n\n<div id=\"main\" name=\"body\" style=\"position:fixed;inset:0;z-index:99\">over all</div>\n\n" +
 	"</main><form action=/api/agents/1/stop method=post><button>Approve</button></form>\n\n<meta http-equiv=refresh content=\"0;url=https://evil.example/b\">\n\n" +
@@ -31,11 +31,11 @@ var hostileDocument = hostileLine + "\n\n# heading {#main .card onclick=window.p
 	"| a | " + strings.Repeat("w", 5000) + " |\n|:-:|--:|\n| <img src=https://evil.example/f> | `x` |\n\n- [ ] <input name=getElementById>\n\n" +
 	strings.Repeat(">", 200) + " quoted\n\n" + strings.Repeat("- ", 200) + "listed\n\n" + strings.Repeat("**[", 400) + "\n\n[^1] https://evil.example/g www.evil.example\n"
 
-// hostileScreen is what a pane can be made to show.
+// hostileScreen is output that tries to make a pane show more than text.
 const hostileScreen = "\x1b[2J\x1b[H\x1b[31mred\x1b[0m </pre></main><script>window.pwned=1</script> \x1b]8;;javascript:window.pwned=1\x1b\\link\x1b]8;;\x1b\\" +
 	"\x1b]52;c;cHduZWQ=\x07\x1b]0;<img src=x onerror=window.pwned=1>\x07\r\n\x1b[38;2;1;200;3mtrue\x1b[48;5;200;1;4;7m colour\x1b[0m \u202e宽字👩‍👩‍👧\r\n\x1b(0lqqk\x1b(B &lt;b&gt; end of it\r\n"
 
-// shapeOf is the elements of a page, without their text and without what Markdown made.
+// shapeOf lists the elements of a page, without their text and without what Markdown made.
 const shapeOf = `(selector => {
 	const spoken = ['title', 'data-label', 'data-confirm', 'aria-label', 'value', 'datetime', 'href', 'selected', 'data-watched'];
 	const walk = (e, depth) => ' '.repeat(depth) + e.nodeName + [...e.attributes].filter(a => !spoken.includes(a.name)).map(a => ' ' + a.name + '=' + a.value.replaceAll(/\d+/g, '0')).sort().join('') + '\n' +
@@ -43,8 +43,8 @@ const shapeOf = `(selector => {
 	return walk(document.querySelector(selector), 0);
 })`
 
-// updated has the page be made like itself by the morph, as often as events come, and returns what stands
-// then: without what grows older, and what the page has made itself.
+// updated makes the page update itself by the morph several times, as if events came. It returns the page after that,
+// without ages and without what the page itself adds.
 const updated = `(async times => {
 	const { morph } = await import('/ui/static/morph.js');
 	const { ask } = await import('/ui/static/session.js');
@@ -59,13 +59,13 @@ const updated = `(async times => {
 	return copy.outerHTML;
 })`
 
-// script is one of the programs in testdata/browser, to be evaluated in a page.
+// script loads a program from testdata/browser, for eval.
 func (p *tab) script(name string) string {
 	p.r.t.Helper()
 	return p.r.read("testdata/browser/" + name)
 }
 
-// sound fails if something is wrong with the page on a wide or a narrow screen.
+// sound fails if the page has a problem on a wide or on a narrow screen.
 func (p *tab) sound(what string) {
 	p.r.t.Helper()
 	for _, width := range []int64{1280, 390} {
@@ -76,9 +76,9 @@ func (p *tab) sound(what string) {
 	}
 }
 
-// TestBrowserHostile fills all that agents can write with what wants to be more than text: pages keep the
-// elements that they have with plain words, run nothing, load nothing and can be used as before.
-func TestBrowserHostile(t *testing.T) {
+// TestBrowserShowsHostileTextAsText fills every field that agents can write with hostile text. Each page must have
+// the same elements as with plain words, run and load nothing of it, and stay usable.
+func TestBrowserShowsHostileTextAsText(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	b := r.dashboard()
@@ -131,7 +131,7 @@ func TestBrowserHostile(t *testing.T) {
 	p.shot("hostile-dialog")
 }
 
-// listensForViolations has each page note what its policy forbids it.
+// listensForViolations makes each page note what its content policy forbids.
 func (p *tab) listensForViolations() {
 	p.r.t.Helper()
 	p.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
@@ -141,7 +141,7 @@ func (p *tab) listensForViolations() {
 	}))
 }
 
-// firstDifference returns the first lines of two texts that differ.
+// firstDifference returns the first lines in which two texts differ.
 func firstDifference(a, b string) string {
 	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
 	for i := range min(len(x), len(y)) {
@@ -152,8 +152,8 @@ func firstDifference(a, b string) string {
 	return fmt.Sprintf("%d lines, want %d", len(y), len(x))
 }
 
-// TestBrowserHostileScreen has a pane show what wants to be more than a screen.
-func TestBrowserHostileScreen(t *testing.T) {
+// TestBrowserShowsAHostileScreenAsText has a pane print text that tries to be more than a screen.
+func TestBrowserShowsAHostileScreenAsText(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	b := r.dashboard()

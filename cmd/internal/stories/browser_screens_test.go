@@ -19,9 +19,10 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestBrowserScreens looks at every page on wide and narrow screens, light and dark: it fits, its text can
-// be read, and a screen reader is told what everything is. With UNDERSTUDY_SHOTS it keeps pictures.
-func TestBrowserScreens(t *testing.T) {
+// TestBrowserPagesFitAndCanBeRead looks at every page on wide and narrow screens, light and dark. Each page must fit,
+// its text must be readable, and a screen reader must get a name for everything. With UNDERSTUDY_SHOTS it keeps
+// pictures.
+func TestBrowserPagesFitAndCanBeRead(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	b := r.dashboard()
@@ -50,13 +51,13 @@ func TestBrowserScreens(t *testing.T) {
 	}
 }
 
-// looks fails if a page does not fit its screen or has text that is hard to read.
+// looks fails if the page does not fit its screen or has text that is hard to read.
 func (p *tab) looks(what string) {
 	p.r.t.Helper()
 	for _, screen := range []struct {
 		width  int64
 		scheme string
-		kept   bool // a picture of each width and of each scheme is enough
+		kept   bool // One picture of each width and of each scheme is enough.
 	}{{1280, "light", true}, {390, "light", false}, {390, "dark", true}} {
 		p.sized(screen.width, screen.scheme)
 		if screen.kept {
@@ -69,11 +70,11 @@ func (p *tab) looks(what string) {
 	}
 }
 
-// spoken are the roles that say nothing without a name.
+// spoken are the roles that need a name, because a screen reader says nothing else of them.
 var spoken = []string{"button", "link", "textbox", "searchbox", "combobox", "checkbox", "radio", "meter", "dialog", "alertdialog", "region", "navigation",
 	"heading", "image", "article", "columnheader"}
 
-// tells fails if a screen reader would not be told what something on the page is.
+// tells fails if a screen reader would have no name for something on the page.
 func (p *tab) tells(what string) {
 	p.r.t.Helper()
 	tree, err := chromedp.Run(p.ctx, func(ctx context.Context, target *chromedp.Target) (accessibility.GetFullAXTreeResult, error) {
@@ -91,7 +92,7 @@ func (p *tab) tells(what string) {
 		}
 	}
 	if strings.HasPrefix(what, "dialog ") {
-		return // all else cannot be reached while it is open
+		return // Nothing else can be reached while the dialog is open.
 	}
 	for _, landmark := range []string{"banner", "navigation", "main"} {
 		if count[landmark] != 1 {
@@ -109,13 +110,13 @@ func (p *tab) tells(what string) {
 
 func spokenValue(v *accessibility.Value) (text string) {
 	if v != nil {
-		_ = json.Unmarshal(v.Value, &text) // what is no text is no name
+		_ = json.Unmarshal(v.Value, &text) // A value that is no text is no name.
 	}
 	return text
 }
 
-// TestBrowserKeyboard starts an agent, and stops it, by keyboard alone.
-func TestBrowserKeyboard(t *testing.T) {
+// TestBrowserStartsAndStopsAnAgentByKeyboard starts an agent, and stops it, by keyboard alone.
+func TestBrowserStartsAndStopsAnAgentByKeyboard(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	b := r.dashboard()
@@ -130,7 +131,7 @@ func TestBrowserKeyboard(t *testing.T) {
 	}
 	p.presses(kb.Enter)
 	p.focused("the dialog's first field", "#start-agent [name=persona]")
-	for range 12 { // round and round
+	for range 12 { // The focus goes round more than once.
 		p.presses(kb.Tab)
 		if !eval[bool](p, "document.activeElement === document.body || document.activeElement.closest('#start-agent') !== null") {
 			t.Errorf("Tab leads out of the dialog to %s", eval[string](p, "document.activeElement.outerHTML"))
@@ -139,7 +140,7 @@ func TestBrowserKeyboard(t *testing.T) {
 	p.presses(kb.Escape)
 	p.focused("what has opened the dialog", "[data-open=start-agent]")
 	p.presses(kb.Enter)
-	p.presses("dev", kb.Tab, r.work, kb.Tab, "look around", kb.Tab, "scout", kb.Enter) // Enter in a field sends a form
+	p.presses("dev", kb.Tab, r.work, kb.Tab, "look around", kb.Tab, "scout", kb.Enter) // Enter in a field submits the form.
 	p.sees("main h1", "scout")
 	a := r.awaitState(1, daemon.Idle)
 	if a.Name != "scout" || a.PersonaSlug() != "developer-con-1" || a.Cwd != r.work {
@@ -149,10 +150,10 @@ func TestBrowserKeyboard(t *testing.T) {
 	p.reach("main button[data-confirm*='asked to exit']")
 	p.presses(kb.Enter)
 	p.sees("#confirm[open] h2", "Stop scout (agent 1)?")
-	p.presses(kb.Escape) // which is no
+	p.presses(kb.Escape) // Escape means no.
 	p.focused("the button that has asked", "main button[data-confirm*='asked to exit']")
-	p.refused = true // an agent that has just ended has no screen
-	// A question that comes right after another one was closed is not answered by that.
+	p.refused = true // An agent that has just ended has no screen.
+	// Closing one question must not answer the next one, which opens right after.
 	eval[any](p, "(b => { b.click(); document.getElementById('confirm').close('no'); b.click(); })(document.activeElement)")
 	p.sees("#confirm[open] h2", "Stop scout")
 	p.presses(kb.Enter)
@@ -168,7 +169,7 @@ func (p *tab) presses(keys ...string) {
 	}
 }
 
-// focused waits until the focus is on what a selector means.
+// focused waits until the element that has the focus matches the selector.
 func (p *tab) focused(what, selector string) {
 	p.r.t.Helper()
 	p.do(chromedp.WaitVisible(chromedp.CSS(selector + ":focus")))
@@ -177,7 +178,7 @@ func (p *tab) focused(what, selector string) {
 	}
 }
 
-// reach presses Tab until the focus is on what a selector means.
+// reach presses Tab until the element that has the focus matches the selector.
 func (p *tab) reach(selector string) {
 	p.r.t.Helper()
 	for range 40 {
@@ -189,12 +190,12 @@ func (p *tab) reach(selector string) {
 	p.r.t.Fatalf("Tab does not lead to %s", selector)
 }
 
-// morphs has the page hold what static/morph.js promises of trees that nobody has thought of.
+// morphs checks on random trees that static/morph.js keeps its promises.
 func (p *tab) morphs() {
 	p.r.t.Helper()
 	type result struct {
 		Problems []string `json:"problems"`
-		Took     float64  `json:"took"` // ms, by the trees of chance
+		Took     float64  `json:"took"` // in ms, for the random trees
 	}
 	got := eval[result](p, p.script("morph.js"))
 	for _, problem := range got.Problems {

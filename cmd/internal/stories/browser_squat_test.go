@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// squatter is a program that takes the daemon's address while the daemon is away. It keeps what it is sent.
+// squatter is a program that takes the daemon's address while the daemon is away. It keeps the requests that it gets.
 type squatter struct {
 	mu   sync.Mutex
 	sent []*http.Request
@@ -27,16 +27,17 @@ func (s *squatter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, `<!doctype html><title>x</title><body data-watch="all"><nav id="nav"></nav><main id="main"><h1>owned</h1></main><div id="dialogs"></div>`)
 }
 
-// taken returns the requests that the squatter has got.
+// taken returns the requests that the squatter got.
 func (s *squatter) taken() []*http.Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]*http.Request(nil), s.sent...)
 }
 
-// TestBrowserMeetsASquatter: whoever takes the port of a daemon that is away gets no proof from an open tab, shows
-// nothing in it, and has nothing that is good for the daemon that runs again.
-func TestBrowserMeetsASquatter(t *testing.T) {
+// TestBrowserSendsASquatterNoProof: An open tab sends no proof to a program that takes the port of a daemon that is
+// away. The tab shows nothing that this program answers. What the program got is worth nothing to the daemon that
+// runs again.
+func TestBrowserSendsASquatterNoProof(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	b := r.dashboard()
@@ -53,7 +54,7 @@ func TestBrowserMeetsASquatter(t *testing.T) {
 	server := &http.Server{Handler: squat}
 	served := make(chan struct{})
 	go func() {
-		_ = server.Serve(l) // until it is closed
+		_ = server.Serve(l) // until the listener is closed
 		close(served)
 	}()
 	p.sees("#light[data-state=stranger]", "another program answers")
@@ -90,7 +91,7 @@ func TestBrowserMeetsASquatter(t *testing.T) {
 				t.Fatal(err)
 			}
 			res.Body.Close()
-			// A cookie alone opens the frame, in which nothing is said.
+			// A cookie alone opens only the empty frame of a page.
 			if res.StatusCode != http.StatusUnauthorized && res.Header.Get("X-Understudy-Answer") != "" || strings.HasPrefix(path, "/api") && res.StatusCode != http.StatusUnauthorized {
 				t.Errorf("%s with what the squatter got: %s", path, res.Status)
 			}
@@ -98,9 +99,10 @@ func TestBrowserMeetsASquatter(t *testing.T) {
 	}
 }
 
-// TestBrowserFeedBreaks: after each break of the feed the daemon proves itself again before it is sent a proof. The
-// page's fetch is replaced, so that each feed ends at once and another program could be the next to listen.
-func TestBrowserFeedBreaks(t *testing.T) {
+// TestBrowserAsksForProofAfterAFeedBreak: After each break of the feed the daemon must prove itself again before the
+// page sends it a proof. The test replaces the page's fetch, so that each feed ends at once: another program could be
+// the next to listen.
+func TestBrowserAsksForProofAfterAFeedBreak(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := r.dashboard().open("/")
@@ -110,7 +112,7 @@ func TestBrowserFeedBreaks(t *testing.T) {
 		return new Promise(done => {
 			window.fetch = (url, how) => {
 				const path = new URL(url, location.origin).pathname;
-				if (path.startsWith('/api/') && asked.push(path) === 3) done([...asked]); // the page asks for itself meanwhile
+				if (path.startsWith('/api/') && asked.push(path) === 3) done([...asked]); // The page sends requests of its own meanwhile.
 				return path === '/api/events' ? Promise.resolve(new Response('')) : real(url, how);
 			};
 			follow(() => {});
@@ -121,8 +123,9 @@ func TestBrowserFeedBreaks(t *testing.T) {
 	}
 }
 
-// TestBrowserIsSignedOut has a person sign a browser out on the page of settings, and all at the command line.
-func TestBrowserIsSignedOut(t *testing.T) {
+// TestBrowserCanBeSignedOut: A person signs one browser out on the settings page, and all browsers at the command
+// line.
+func TestBrowserCanBeSignedOut(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	b := r.dashboard()

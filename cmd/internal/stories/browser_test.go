@@ -17,9 +17,9 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestBrowserFollows has the page show what happens as it happens, over a restart of the daemon, without
-// losing what the person at it is about to do.
-func TestBrowserFollows(t *testing.T) {
+// TestBrowserFollowsAndKeepsWhatIsTyped: The page shows what happens as it happens, also after a restart of the
+// daemon. It keeps the focus and what the person has typed.
+func TestBrowserFollowsAndKeepsWhatIsTyped(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	b := r.dashboard()
@@ -52,14 +52,14 @@ func TestBrowserFollows(t *testing.T) {
 	}
 	p.shot("stale")
 	release()
-	r.awaitShown(a.ID, "❯") // its turn ends while nobody listens: the hook is spooled
+	r.awaitShown(a.ID, "❯") // Its turn ends while no daemon listens: the hook is spooled.
 	r.start()
 	p.sees("#light[data-state=live]", "live")
 	p.sees(card+" .state", "idle")
 	r.awaitLog(log)
 }
 
-// awaitLog waits until a page of the log shows all that the database has.
+// awaitLog waits until the log page shows every event of the database.
 func (r *rig) awaitLog(p *tab) {
 	r.t.Helper()
 	r.await("all events on the page", func() (bool, string) {
@@ -76,8 +76,8 @@ func (r *rig) awaitLog(p *tab) {
 	})
 }
 
-// TestBrowserHandsOff asks for a handoff by a click and sees it through.
-func TestBrowserHandsOff(t *testing.T) {
+// TestBrowserHandsOffByAClick asks for a handoff by a click and follows it to its end.
+func TestBrowserHandsOffByAClick(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	b := r.dashboard()
@@ -117,7 +117,7 @@ func TestBrowserHandsOff(t *testing.T) {
 	p.refused = true
 	p.types("#message [name=text]", "/exit")
 	p.click("#message .primary")
-	p.sees("#message .failed", "command") // the API's own words, and the dialog stays
+	p.sees("#message .failed", "command") // The dialog stays open and shows the API's own words.
 	p.clears("#message [name=text]")
 	p.types("#message [name=text]", "well done")
 	p.click("#message .primary")
@@ -125,9 +125,9 @@ func TestBrowserHandsOff(t *testing.T) {
 	p.sees("#screen", "well done")
 }
 
-// TestBrowserApproves approves a step by keyboard alone. What was to be said of the step before, which
-// somebody else has approved meanwhile, is not taken for it.
-func TestBrowserApproves(t *testing.T) {
+// TestBrowserApprovesTheStepItShows approves a step by keyboard alone. Another person has approved the previous step
+// meanwhile: what this person says about that step must not count for the next one.
+func TestBrowserApprovesTheStepItShows(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	b := r.dashboard()
@@ -165,8 +165,9 @@ func TestBrowserApproves(t *testing.T) {
 	p.shot("pipeline")
 }
 
-// TestBrowserTwelveTabs has all tabs follow by one connection: a browser has six for each host.
-func TestBrowserTwelveTabs(t *testing.T) {
+// TestBrowserTabsShareOneConnection: All tabs follow the feed by one connection, because a browser allows only six
+// for each host.
+func TestBrowserTabsShareOneConnection(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	b := r.dashboard()
@@ -184,7 +185,7 @@ func TestBrowserTwelveTabs(t *testing.T) {
 	}
 }
 
-// fifty puts as many agents into the database as a busy person has, with all that a card can show.
+// fifty puts fifty agents into the database, with everything that a card can show.
 func (r *rig) fifty(hostile string) {
 	r.t.Helper()
 	store := r.database()
@@ -211,8 +212,8 @@ func (r *rig) fifty(hostile string) {
 	}
 }
 
-// TestBrowserFirstLoad measures what the first page costs with fifty agents.
-func TestBrowserFirstLoad(t *testing.T) {
+// TestBrowserFirstLoadIsSmall measures how many bytes the first page with fifty agents loads.
+func TestBrowserFirstLoadIsSmall(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	b := r.dashboard()

@@ -9,8 +9,9 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// TestBusyAgent: nothing is typed behind a running turn; its Stop is answered with the instruction.
-func TestBusyAgent(t *testing.T) {
+// TestBusyAgentGetsTheInstructionByItsStop: The daemon types nothing behind a running turn. It answers the turn's
+// Stop with the instruction.
+func TestBusyAgentGetsTheInstructionByItsStop(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -37,8 +38,9 @@ func TestBusyAgent(t *testing.T) {
 	})
 }
 
-// TestBusyTimeout: a turn that goes on for too long fails the handoff; its Stop is left alone then.
-func TestBusyTimeout(t *testing.T) {
+// TestTurnThatGoesOnTooLongFailsTheHandoff: A turn that goes on for too long fails the handoff. After that the daemon
+// leaves the Stop of that turn alone.
+func TestTurnThatGoesOnTooLongFailsTheHandoff(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Handoff.BusyTimeout = 1500 * time.Millisecond
 		r.start()
@@ -61,9 +63,9 @@ func TestBusyTimeout(t *testing.T) {
 	})
 }
 
-// TestDialogOpen: an open dialog is a person's to answer. Nothing is typed into it, the operator
-// is told, and the handoff goes on afterwards.
-func TestDialogOpen(t *testing.T) {
+// TestOpenDialogIsLeftToAPerson: Only a person answers an open dialog. The daemon types nothing into it and tells the
+// operator. The handoff goes on after the answer.
+func TestOpenDialogIsLeftToAPerson(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -82,8 +84,7 @@ func TestDialogOpen(t *testing.T) {
 	})
 }
 
-// TestDialogTimeout: a dialog that nobody answers is named in the failure.
-func TestDialogTimeout(t *testing.T) {
+func TestUnansweredDialogIsNamedInTheFailure(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Handoff.BusyTimeout = 500 * time.Millisecond
 		r.start()
@@ -99,9 +100,10 @@ func TestDialogTimeout(t *testing.T) {
 	})
 }
 
-// TestInterruptedBesideATask: a turn that a person interrupts is over for the daemon as well, although a command of the
-// agent's goes on in the background: no hook tells of it, and the runtime does not call that idle.
-func TestInterruptedBesideATask(t *testing.T) {
+// TestInterruptedTurnEndsDespiteABackgroundTask: A turn that a person interrupts is over for the daemon too, even if
+// a command of the agent goes on in the background. No hook reports the interrupt, and the runtime does not call that
+// agent idle.
+func TestInterruptedTurnEndsDespiteABackgroundTask(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -115,9 +117,9 @@ func TestInterruptedBesideATask(t *testing.T) {
 	})
 }
 
-// TestBackgroundTasks: an agent whose document is recorded is not shut down over its background
-// tasks; the handoff says that it waits for them.
-func TestBackgroundTasks(t *testing.T) {
+// TestHandoffWaitsForBackgroundTasks: The daemon does not end an agent whose document is recorded while the agent has
+// background tasks. The handoff's note says that it waits for them.
+func TestHandoffWaitsForBackgroundTasks(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -134,8 +136,9 @@ func TestBackgroundTasks(t *testing.T) {
 	})
 }
 
-// TestPersonsDraft: what a person has begun to type is put aside and comes back.
-func TestPersonsDraft(t *testing.T) {
+// TestPersonsDraftIsPutBack: The daemon removes the text that a person has begun to type, and puts it back
+// afterwards.
+func TestPersonsDraftIsPutBack(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -147,7 +150,7 @@ func TestPersonsDraft(t *testing.T) {
 		if got := r.told(a.ID); len(got) != 1 || strings.Contains(got[0], "half a thought") {
 			t.Errorf("told %q, want the instruction without the draft", got)
 		}
-		// The draft does not keep /exit from being understood either.
+		// The draft does not spoil the /exit command either.
 		r.writeDocument(h)
 		r.retry(h.ID)
 		r.awaitPhase(h.ID, daemon.Completed)

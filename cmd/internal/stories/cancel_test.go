@@ -7,8 +7,8 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// TestCancelQueued: a handoff whose instruction waits for a busy agent leaves no trace with it.
-func TestCancelQueued(t *testing.T) {
+// TestCancelOfQueuedInstructionLeavesNoTrace: The busy agent never hears of the handoff.
+func TestCancelOfQueuedInstructionLeavesNoTrace(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -33,8 +33,8 @@ func TestCancelQueued(t *testing.T) {
 	})
 }
 
-// TestCancelAwaitingDocument: what the agent still writes after a cancel ends nothing.
-func TestCancelAwaitingDocument(t *testing.T) {
+// TestDocumentAfterCancelIsIgnored: What the agent still writes after the cancel completes no handoff.
+func TestDocumentAfterCancelIsIgnored(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -58,9 +58,8 @@ func TestCancelAwaitingDocument(t *testing.T) {
 	})
 }
 
-// TestCancelUnconfirmed: an instruction that is typed but not confirmed yet can be cancelled; its
-// late confirmation changes nothing.
-func TestCancelUnconfirmed(t *testing.T) {
+// TestTypedInstructionCanBeCancelled: The confirmation that comes later changes nothing.
+func TestTypedInstructionCanBeCancelled(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -82,8 +81,8 @@ func TestCancelUnconfirmed(t *testing.T) {
 	})
 }
 
-// TestCancelAtOnce: a cancel right behind the request wins over whatever the flow is about to do.
-func TestCancelAtOnce(t *testing.T) {
+// TestCancelRightAfterRequestWins: The cancel right after the request wins over whatever the flow is about to do.
+func TestCancelRightAfterRequestWins(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -104,8 +103,7 @@ func TestCancelAtOnce(t *testing.T) {
 	})
 }
 
-// TestCancelRecorded: once the document is recorded there is no way back.
-func TestCancelRecorded(t *testing.T) {
+func TestCancelAfterRecordIsRefused(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -119,8 +117,7 @@ func TestCancelRecorded(t *testing.T) {
 	})
 }
 
-// TestCancelNothing: without a handoff there is nothing to cancel.
-func TestCancelNothing(t *testing.T) {
+func TestCancelWithoutHandoffIsRefused(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -133,7 +130,7 @@ func TestCancelNothing(t *testing.T) {
 		r.awaitFailure(r.handoff(a.ID), daemon.Verifying, "document_missing")
 		_, err = r.client.CancelHandoff(t.Context(), a.ID, 0)
 		wantCode(t, err, "handoff_ended")
-		// A failure before the record is no obstacle to a new handoff.
+		// A handoff that failed before its record does not prevent a new one.
 		r.misbehave("")
 		r.awaitPhase(r.handoff(a.ID), daemon.Completed)
 	})

@@ -11,8 +11,8 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// seesComposer: the CLI hides its cursor, so tmux would show the upper left corner of a pane that is
-// larger than the terminal. Who attaches sees the composer and what they type.
+// seesComposer attaches from a small terminal. The CLI hides its cursor, so tmux alone would show the upper left
+// corner of a pane that is larger than the terminal. The operator must see the composer and what they type.
 func (r *claudeRig) seesComposer(a daemon.Agent) {
 	for _, size := range [][2]int{{80, 24}, {140, 40}} {
 		s := r.inPane(size[0], size[1], "agent", "attach", fmt.Sprint(a.ID))
@@ -36,7 +36,8 @@ func (r *claudeRig) seesComposer(a daemon.Agent) {
 	s.detachesFrom()
 }
 
-// trustsFolder answers the question whether the folder is trusted, which is there with its answers for who attaches.
+// trustsFolder answers the CLI's question whether the folder is trusted. Who attaches sees the question with its
+// answers.
 func (r *claudeRig) trustsFolder(a daemon.Agent) {
 	s := r.inPane(80, 24, "agent", "attach", fmt.Sprint(a.ID))
 	s.awaitScreen(" "+r.work+"\n", "Is this a project you created or one you trust? (Like your\n", "No, exit\n", "Yes, I trust this folder\n", "Enter to confirm")
@@ -50,7 +51,7 @@ func (r *claudeRig) trustsFolder(a daemon.Agent) {
 	s.detachesFrom()
 }
 
-// shot keeps what an operator's pane shows where the pictures are kept, if they are.
+// shot keeps a picture of the operator's pane in the folder of pictures, if that is set.
 func (r *claudeRig) shot(s *topPane, name string) {
 	r.t.Helper()
 	dir := os.Getenv("UNDERSTUDY_SHOTS")

@@ -16,11 +16,11 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// What a shell would take apart.
+// quotedFocus has characters that a shell would interpret.
 const quotedFocus = `the parser's "tabs"; $(touch by-a-shell) and so on`
 
-// handsOverByCommand: /handoff, given by a person at the pane, is answered by the daemon; the model does not hear of it.
-// The session is one whose fork was cancelled, and goes on as it was.
+// handsOverByCommand: a person types /handoff at the pane and the daemon answers it. The model does not hear of it.
+// The session is one whose fork was cancelled before.
 func handsOverByCommand(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	r.talk(a.ID, "still there?")
 	had := r.handoffsOf(a.ID)
@@ -33,13 +33,13 @@ func handsOverByCommand(t *testing.T, r *claudeRig, a daemon.Agent) (next int64)
 		t.Errorf("the model was asked %d times, want %d", n, said)
 	}
 	r.wantKinds(a.ID, daemon.KindPrompt, daemon.KindMessage, daemon.KindExit)
-	r.wantHeard(r.contextOf(h), heard{a.Name, "user", "hello"}, heard{a.Name, "assistant", "OK"}, // of its predecessor
-		heard{a.Name, "assistant", "OK"}, // to what it took over
+	r.wantHeard(r.contextOf(h), heard{a.Name, "user", "hello"}, heard{a.Name, "assistant", "OK"}, // The first messages are the predecessor's.
+		heard{a.Name, "assistant", "OK"}, // The answer to the injection prompt.
 		heard{a.Name, "user", "still there?"}, heard{a.Name, "assistant", "OK"})
 	return *h.SuccessorID
 }
 
-// handsOverByItself: the model can run the command as well.
+// handsOverByItself: the model itself can run the command.
 func handsOverByItself(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	prompts, before := len(r.tap.of(a.ID, hooks.UserPromptSubmit)), r.soFar()
 	r.api.SetScript(claudetest.Ask("hand over when it is enough", claudetest.Skill("handoff", quotedFocus), obeys))
@@ -55,7 +55,7 @@ func handsOverByItself(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) 
 	return *h.SuccessorID
 }
 
-// installCommand puts the command /handoff, with the hooks, into the home.
+// installCommand installs the command /handoff, with the hooks, in the home.
 func (r *claudeRig) installCommand() {
 	r.t.Helper()
 	env := map[string]string{"HOME": r.home.Dir, "CLAUDE_CONFIG_DIR": r.home.ConfigDir, "UNDERSTUDY_DATA": r.root}
@@ -64,7 +64,7 @@ func (r *claudeRig) installCommand() {
 	}
 }
 
-// made is what a handoff adds to.
+// made counts what a handoff makes: agents, and requests of forks.
 type made struct{ agents, forkRequests int }
 
 func (r *claudeRig) soFar() made {
@@ -76,14 +76,14 @@ func (r *claudeRig) soFar() made {
 	return made{len(list), len(r.forkRequests())}
 }
 
-// commanded waits for the handoff that the command has started, after so many others.
+// commanded waits for the handoff that the command has requested, and returns its id. The agent had that many before.
 func (r *claudeRig) commanded(agentID int64, had int) int64 {
 	r.t.Helper()
 	r.await("the handoff", func() (bool, string) { return len(r.handoffsOf(agentID)) == had+1, fmt.Sprint(r.handoffsOf(agentID)) })
 	return r.latest(agentID).ID
 }
 
-// wantCommanded waits for the end of that handoff.
+// wantCommanded waits until that handoff has completed, and checks what it made.
 func (r *claudeRig) wantCommanded(id int64, before made) daemon.Handoff {
 	r.t.Helper()
 	h := r.awaitPhase(id, daemon.Completed)

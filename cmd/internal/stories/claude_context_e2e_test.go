@@ -17,10 +17,10 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// TestClaudeStructured: what an agent has said, decided and edited in a real session is taken off its
-// transcript, its document and its repository, and reaches the successor. Their panes are of the least size that one can
-// start with.
-func TestClaudeStructured(t *testing.T) {
+// TestClaudeHandsOverFieldsMessagesAndFiles: The daemon reads what an agent said, decided and edited off a real
+// session: its transcript, its document and its repository. All of it reaches the successor. The panes have the
+// smallest size that the CLI can start in.
+func TestClaudeHandsOverFieldsMessagesAndFiles(t *testing.T) {
 	t.Parallel()
 	r := newClaudeRig(t, nil)
 	source := filepath.Join(r.work, "parser.go")
@@ -94,7 +94,7 @@ func (r *claudeRig) repository() {
 	}
 }
 
-// wantHeard fails unless exactly these messages are in the context file.
+// wantHeard fails unless the context file has exactly these messages.
 func (r *claudeRig) wantHeard(c contextFile, want ...heard) {
 	r.t.Helper()
 	if !reflect.DeepEqual(c.messages, want) {
@@ -102,8 +102,9 @@ func (r *claudeRig) wantHeard(c contextFile, want ...heard) {
 	}
 }
 
-// TestClaudeStatusLine: the CLI's status line tells how full its context is, whatever it shows to a person.
-func TestClaudeStatusLine(t *testing.T) {
+// TestClaudeStatusLineReportsTheContext: The CLI's status line reports how full its context is, whatever a person has
+// it show.
+func TestClaudeStatusLineReportsTheContext(t *testing.T) {
 	t.Parallel()
 	r := newClaudeRig(t, obeys)
 	r.auto()
@@ -116,7 +117,7 @@ func TestClaudeStatusLine(t *testing.T) {
 	}})
 }
 
-// handsOverAFullContext: a full context is handed over, without being asked, at the end of the turn.
+// handsOverAFullContext: an agent with a full context is handed over automatically at the end of its turn.
 func handsOverAFullContext(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	r.api.SetScript(filled("read it all", 760_000, obeys))
 	r.talk(a.ID, "hello")
@@ -142,8 +143,9 @@ func handsOverAFullContext(t *testing.T, r *claudeRig, a daemon.Agent) (next int
 	return *h.SuccessorID
 }
 
-// TestClaudeCompaction: whoever writes the document knows all of the conversation.
-func TestClaudeCompaction(t *testing.T) {
+// TestClaudeWritesTheDocumentBeforeItCompacts: The document is written by a session that still knows the whole
+// conversation.
+func TestClaudeWritesTheDocumentBeforeItCompacts(t *testing.T) {
 	t.Parallel()
 	r := newClaudeRig(t, obeys)
 	r.cfg.Environ = append(r.cfg.Environ, "CLAUDE_CODE_AUTO_COMPACT_WINDOW=100000")
@@ -152,8 +154,8 @@ func TestClaudeCompaction(t *testing.T) {
 	r.relay(t, leg{"of the session", handsOverInPlaceOfACompaction}, leg{"of a fork", generatesWithAFullContext})
 }
 
-// handsOverInPlaceOfACompaction: a compaction that the CLI begins by itself is refused, and the agent handed over at the
-// end of that turn.
+// handsOverInPlaceOfACompaction: the daemon refuses a compaction that the CLI begins by itself, and hands the agent
+// over at the end of that turn.
 func handsOverInPlaceOfACompaction(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	r.api.SetScript(filled("hello", 90_000, obeys))
 	r.talk(a.ID, "hello")
@@ -174,7 +176,8 @@ func handsOverInPlaceOfACompaction(t *testing.T, r *claudeRig, a daemon.Agent) (
 	return *h.SuccessorID
 }
 
-// generatesWithAFullContext: a fork of a session that would be compacted with its next prompt is not.
+// generatesWithAFullContext: a session that would compact with its next prompt is forked, and the fork does not
+// compact.
 func generatesWithAFullContext(_ *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	r.api.SetScript(filled("fill it", 90_000, obeys))
 	for _, text := range []string{"and on", "fill it"} {
@@ -186,7 +189,7 @@ func generatesWithAFullContext(_ *testing.T, r *claudeRig, a daemon.Agent) (next
 	return *h.SuccessorID
 }
 
-// wantWhole fails if a session was compacted: the document was then written from the gist.
+// wantWhole fails if any session was compacted: its document would be written from the summary.
 func (r *claudeRig) wantWhole() {
 	r.t.Helper()
 	for _, req := range r.api.Requests() {
@@ -197,7 +200,7 @@ func (r *claudeRig) wantWhole() {
 	}
 }
 
-// oddStatusLine are a person's settings with a status line that looks like a composer, a running turn and a dialog.
+// oddStatusLine makes a person's settings whose status line looks like a composer, a running turn and a dialog.
 func (r *claudeRig) oddStatusLine() string {
 	r.t.Helper()
 	rows := filepath.Join(r.home.Dir, "rows")
@@ -212,8 +215,8 @@ func (r *claudeRig) oddStatusLine() string {
 	return string(settings)
 }
 
-// isShownAPersonsRows: a person's own status line is shown although ours is set, and may show what it likes: nobody takes
-// it for a composer, a running turn or a dialog.
+// isShownAPersonsRows: a person's own status line is shown although ours is set. The daemon does not mistake it for a
+// composer, a running turn or a dialog.
 func isShownAPersonsRows(_ *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	for _, row := range []string{`"context_window_size":1000000`, "❯\u00a0rm -rf", "Do you want to proceed?"} {
 		r.awaitShown(a.ID, row)

@@ -22,25 +22,25 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// TestClaude is the main job with the real CLI, in the mode in which it asks for everything: first as it is meant, then
-// with all that may come between; in the end its successor is in trouble.
-func TestClaude(t *testing.T) {
+// TestClaudeHandsOver is the main job with the real CLI, in the permission mode in which it asks for everything:
+// first the plain way, then with everything that may come between. In the end its successor is in trouble.
+func TestClaudeHandsOver(t *testing.T) {
 	t.Parallel()
 	relay(t, leg{"idle", handsOverIdle}, leg{"no document", handsOverAtTheSecondTime}, leg{"clear", handsOverCleared},
 		leg{"restart", handsOverToAnotherDaemon}, leg{"trouble", isInTrouble})
 }
 
-// TestClaudeBusy is the same with an agent that is in a turn or in a dialog when it is asked, or that a person gives more
-// to do while it writes.
-func TestClaudeBusy(t *testing.T) {
+// TestClaudeHandsOverWhileBusy is the same with an agent that is busy: in a turn or a dialog when the handoff is
+// requested, or given more work by a person while it writes.
+func TestClaudeHandsOverWhileBusy(t *testing.T) {
 	t.Parallel()
 	relay(t, leg{"turn", handsOverAfterItsTurn}, leg{"dialog, yes", handsOverAfterADialog(tmux.Enter)},
-		leg{"dialog, esc", handsOverAfterADialog(tmux.Escape)}, // no hook tells of that
+		leg{"dialog, esc", handsOverAfterADialog(tmux.Escape)}, // no hook reports this
 		leg{"queued, put into the turn", handsOverAfterMore("more, put into the turn", claudeWrites)},
 		leg{"queued, a turn of its own", handsOverAfterMore("more, a turn of its own", claudeHasWritten)})
 }
 
-// handsOverIdle is of a new agent.
+// handsOverIdle hands over a new, idle agent.
 func handsOverIdle(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	argv := r.argv(a.ID)
 	first := r.tap.of(a.ID, hooks.SessionStart)
@@ -72,7 +72,8 @@ func handsOverIdle(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	return *h.SuccessorID
 }
 
-// handsOverAfterItsTurn: a new agent in a turn is told by the answer to its Stop, and nothing is typed.
+// handsOverAfterItsTurn: the daemon gives a new agent in a turn the instruction as the answer to its Stop, and types
+// nothing.
 func handsOverAfterItsTurn(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	r.api.SetScript(claudetest.Ask("count to ten", claudetest.Reply{Text: "One, two, three.", Hold: true}, obeys))
 	r.awaitVerdict(a.ID, r.send(a.ID, "count to ten").ID, daemon.Submitted)
@@ -95,8 +96,8 @@ func handsOverAfterItsTurn(t *testing.T, r *claudeRig, a daemon.Agent) (next int
 	return *h.SuccessorID
 }
 
-// handsOverAtTheSecondTime: the model stops without having written; its session stays as it is until
-// a retry asks once more.
+// handsOverAtTheSecondTime: the model stops without writing the document. Its session stays as it is until a retry
+// asks once more.
 func handsOverAtTheSecondTime(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	r.api.SetScript(claudetest.WritesNothing())
 	had := len(r.deliveries(a.ID))
@@ -120,7 +121,7 @@ func handsOverAtTheSecondTime(t *testing.T, r *claudeRig, a daemon.Agent) (next 
 	return *h.SuccessorID
 }
 
-// handsOverCleared: a person's /clear gives the pane another session; the agent stays the same.
+// handsOverCleared: a person's /clear begins another session in the pane. It is still the same agent.
 func handsOverCleared(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	r.talk(a.ID, "hello")
 	r.personTypes(a.ID, "/clear", tmux.Enter)
@@ -134,7 +135,8 @@ func handsOverCleared(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	return *h.SuccessorID
 }
 
-// handsOverAfterADialog: a question of the CLI is for the person. The handoff waits for the answer and touches nothing.
+// handsOverAfterADialog: only a person answers a question of the CLI. The handoff waits for the answer and touches
+// nothing.
 func handsOverAfterADialog(answer tmux.Key) func(*testing.T, *claudeRig, daemon.Agent) (next int64) {
 	return func(t *testing.T, r *claudeRig, a daemon.Agent) int64 {
 		r.api.SetScript(claudetest.Ask("make the file", claudetest.Bash("touch /nowhere/x", false), obeys))
@@ -155,8 +157,8 @@ func handsOverAfterADialog(answer tmux.Key) func(*testing.T, *claudeRig, daemon.
 	}
 }
 
-// handsOverToAnotherDaemon: the daemon stops while the agent writes its document. What the hooks left in
-// the spool is enough to go on.
+// handsOverToAnotherDaemon: the daemon stops while the agent writes its document. The spooled hooks are enough for
+// the next daemon to go on.
 func handsOverToAnotherDaemon(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	had := len(r.tap.of(a.ID, hooks.Stop))
 	r.api.SetScript(func(req claudetest.Request) claudetest.Reply {
@@ -196,13 +198,12 @@ func handsOverToAnotherDaemon(t *testing.T, r *claudeRig, a daemon.Agent) (next 
 	return *done.SuccessorID
 }
 
-// TestClaudeForeign: a person starts the CLI in a tmux server of theirs; it registers by the hooks
-// that are installed in their settings, is given a persona and hands over to a successor on our
-// server.
-func TestClaudeForeign(t *testing.T) {
+// TestClaudeOfAPersonHandsOverToOurServer: A person starts the CLI on their own tmux server. It registers by the
+// hooks that are installed in their settings. It is given a persona, and hands over to a successor on our server.
+func TestClaudeOfAPersonHandsOverToOurServer(t *testing.T) {
 	t.Parallel()
 	r := newClaudeRig(t, obeys)
-	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: []string{r.cli}}} // the mode is inherited
+	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: []string{r.cli}}} // The successor inherits the mode.
 	r.installHooks()
 	r.start()
 	person := r.foreign(append([]string{r.cli}, manual...)...)
@@ -263,7 +264,7 @@ func (r *claudeRig) installHooks() {
 	}
 }
 
-// foreign runs a command as a person does, in a tmux server that is not ours.
+// foreign runs a command as a person would, on a tmux server that is not ours.
 func (r *claudeRig) foreign(argv ...string) (socket string) {
 	r.t.Helper()
 	socket = filepath.Join(filepath.Dir(r.root), "person")
@@ -277,7 +278,7 @@ func (r *claudeRig) foreign(argv ...string) (socket string) {
 		return strings.TrimSpace(string(out))
 	}
 	run(append([]string{"new-session", "-d", "-x", "120", "-y", "40", "-c", r.work, "--"}, argv...)...)
-	run("new-window", "-d", "--", "tail", "-f", "/dev/null") // the server outlives the agent, as a person's does
+	run("new-window", "-d", "--", "tail", "-f", "/dev/null") // The server must outlive the agent, as a person's server does.
 	pid, err := strconv.Atoi(run("display-message", "-p", "#{pid}"))
 	if err != nil {
 		r.t.Fatal(err)
@@ -293,7 +294,7 @@ func (r *claudeRig) foreign(argv ...string) (socket string) {
 	return socket
 }
 
-// argv is the argument list that a managed agent was launched with.
+// argv is the argument list with which the daemon launched the agent.
 func (r *claudeRig) argv(agentID int64) []string {
 	r.t.Helper()
 	b, err := os.ReadFile(filepath.Join(r.dir.Launch(agentID), "launch.json"))

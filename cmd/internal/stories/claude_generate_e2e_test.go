@@ -21,8 +21,9 @@ import (
 	"github.com/understudyd/understudy/daemon/runtimes"
 )
 
-// TestClaudeGenerate: a fork of the session writes the document, asked for by the API or by the command /handoff.
-func TestClaudeGenerate(t *testing.T) {
+// TestClaudeForkWritesTheDocument: A fork of the session writes the document. The handoff is requested by the API, or
+// by the command /handoff.
+func TestClaudeForkWritesTheDocument(t *testing.T) {
 	t.Parallel()
 	r := newClaudeRig(t, obeys)
 	atExit := r.readAtExit()
@@ -32,12 +33,12 @@ func TestClaudeGenerate(t *testing.T) {
 		leg{"cancelled", cancelsFork}, leg{"command, typed", handsOverByCommand}, leg{"command, by the model", handsOverByItself})
 }
 
-// handsOverByFork is of a new agent. The fork begins with all that the provider has cached of the session, can do nothing
-// but answer, and the session itself does not notice.
+// handsOverByFork hands over a new agent. The fork begins with everything that the provider has cached of the
+// session. It can only answer, and the session itself does not notice it.
 func handsOverByFork(t *testing.T, r *claudeRig, a daemon.Agent, atExit <-chan string) (next int64) {
 	r.talk(a.ID, "hello")
 	r.awaitState(a.ID, daemon.Idle)
-	r.generate(a.ID, "") // the CLI has not written down its answer yet, and yet there is something to hand off
+	r.generate(a.ID, "") // The CLI has not written its answer to the transcript yet, but there is already something to hand off.
 	if _, err := r.client.CancelHandoff(t.Context(), a.ID, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func handsOverByFork(t *testing.T, r *claudeRig, a daemon.Agent, atExit <-chan s
 	return *h.SuccessorID
 }
 
-// readAtExit has the transcript of the first agent that is asked to exit read at that moment.
+// readAtExit reads the transcript of the first agent that is asked to exit, at that moment.
 func (r *claudeRig) readAtExit() <-chan string {
 	read := make(chan string, 1)
 	around := r.cfg.Around
@@ -103,7 +104,7 @@ func (r *claudeRig) readAtExit() <-chan string {
 					b, err := os.ReadFile(*r.getAgent(1).TranscriptPath)
 					select {
 					case read <- string(b) + errorText(err):
-					default: // another agent
+					default: // It is another agent.
 					}
 				}
 				return do()
@@ -121,13 +122,13 @@ func errorText(err error) string {
 	return ""
 }
 
-// settledTranscript is the agent's transcript once the CLI has written down all of its first turn,
-// which it goes on with for a moment after the Stop, in no fixed order.
+// settledTranscript is the agent's transcript after the CLI has written all of its first turn. The CLI goes on
+// writing for a moment after the Stop, in no fixed order.
 func (r *claudeRig) settledTranscript(agentID int64) (text string) {
 	r.t.Helper()
 	path, since := *r.getAgent(agentID).TranscriptPath, time.Now()
 	r.await("the end of what is written of the turn", func() (bool, string) {
-		if now, _ := os.ReadFile(path); string(now) != text { // it is made a moment after the Stop as well
+		if now, _ := os.ReadFile(path); string(now) != text { // The CLI may create the file only after the Stop.
 			text, since = string(now), time.Now()
 		}
 		written := strings.Contains(text, `"turn_duration"`) && strings.Contains(text, `"type":"last-prompt"`)
@@ -136,16 +137,15 @@ func (r *claudeRig) settledTranscript(agentID int64) (text string) {
 	return text
 }
 
-// forkRequests are what forks have asked of the model, oldest first.
+// forkRequests lists what forks have asked of the model, oldest first.
 func (r *claudeRig) forkRequests() []claudetest.Request {
 	return slices.DeleteFunc(r.api.Requests(), func(req claudetest.Request) bool {
 		return !slices.ContainsFunc(req.UserTexts(), isFork)
 	})
 }
 
-// wantPrefix fails unless the fork's request begins as that of the session does: the same model, tools
-// and system prompt, but for the system prompt's first block, which names the kind of client, and the
-// same conversation.
+// wantPrefix fails unless the fork's request begins as the session's does: the same model, tools, conversation and
+// system prompt. Only the first block of the system prompt may differ: it names the kind of client.
 func wantPrefix(t *testing.T, fork, session claudetest.Request) {
 	t.Helper()
 	type prefix struct {
@@ -169,7 +169,7 @@ func wantPrefix(t *testing.T, fork, session claudetest.Request) {
 	}
 }
 
-// cancelsFork: a cancel ends the fork at once. Nothing of it stays behind, and the session goes on as it was.
+// cancelsFork: a cancel ends the fork at once. The fork leaves nothing behind, and the session goes on as it was.
 func cancelsFork(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	r.api.SetScript(func(req claudetest.Request) claudetest.Reply {
 		reply := obeys(req)
@@ -197,7 +197,7 @@ func cancelsFork(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	return a.ID
 }
 
-// forkProcesses are the forks of this home that run.
+// forkProcesses lists the running forks of this home.
 func (r *claudeRig) forkProcesses() (pids []int) {
 	r.t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -205,7 +205,7 @@ func (r *claudeRig) forkProcesses() (pids []int) {
 		r.t.Fatal(err)
 	}
 	for _, file := range files {
-		argv, _ := os.ReadFile(file) // it may have ended
+		argv, _ := os.ReadFile(file) // The process may have ended.
 		environ, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "environ"))
 		if !bytes.Contains(argv, []byte("\x00--fork-session\x00")) || !bytes.Contains(environ, []byte("CLAUDE_CONFIG_DIR="+r.home.ConfigDir+"\x00")) {
 			continue
@@ -219,13 +219,13 @@ func (r *claudeRig) forkProcesses() (pids []int) {
 	return pids
 }
 
-// sessionFiles are what the CLI keeps of its sessions: the transcripts with what they hold, and the
-// names in the registry.
+// sessionFiles lists what the CLI keeps of its sessions: the transcripts with their contents, and the names in the
+// registry.
 func (r *claudeRig) sessionFiles() (out []string) {
 	r.t.Helper()
 	for _, dir := range []string{"projects", "sessions"} {
 		err := filepath.WalkDir(filepath.Join(r.home.ConfigDir, dir), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || filepath.Ext(path) == ".key" { // a fork that is killed late enough leaves its key
+			if err != nil || d.IsDir() || filepath.Ext(path) == ".key" { // A fork that is killed late leaves its key.
 				return err
 			}
 			if dir == "projects" {

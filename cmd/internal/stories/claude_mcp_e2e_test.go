@@ -14,13 +14,14 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// callsMCP is the model that calls a tool of `understudy mcp` when it is told the marker.
+// callsMCP is a model that calls a tool of `understudy mcp` when it is told the marker.
 func callsMCP(marker, tool string, input map[string]any, next claudetest.Script) claudetest.Script {
 	return claudetest.Ask(marker, claudetest.Reply{Tool: "mcp__understudy__" + tool, Input: input}, next)
 }
 
-// TestClaudeMCP: the server, added to the user's own settings as the manual says, knows the agent that runs it.
-func TestClaudeMCP(t *testing.T) {
+// TestClaudeMCPServerKnowsItsAgent: The server is added to the user's own settings as the manual says. It knows which
+// agent runs it.
+func TestClaudeMCPServerKnowsItsAgent(t *testing.T) {
 	t.Parallel()
 	r := newClaudeRig(t, callsMCP("who are you?", "whoami", map[string]any{},
 		callsMCP("tell the other", "send_message", map[string]any{"to": "2", "text": "!ls\nis not what I want"},
@@ -56,8 +57,7 @@ func TestClaudeMCP(t *testing.T) {
 	r.wantNoDialog(a.ID)
 }
 
-// learns waits until a tool has told the agent's model something. The CLI sorts the members of what a tool
-// answers.
+// learns waits until a tool has returned the text to the agent's model. The CLI sorts the fields of a tool's answer.
 func (r *claudeRig) learns(agentID int64, part string) {
 	r.t.Helper()
 	r.await(fmt.Sprintf("agent %d: a tool's %q", agentID, part), func() (bool, string) {

@@ -13,13 +13,13 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/claudetest"
 )
 
-// What the model does in these stories.
+// These functions play the model.
 
 var markdown = regexp.MustCompile(`/\S+?\.md\b`)
 
-// obeys is the model that does what understudy tells it, one tool call after the other: it writes
-// the document it is asked for and adds to the persona's experience, or reads the files that it
-// is pointed to. A fork of it answers with the document. Everything else it answers with "OK".
+// obeys is a model that does what understudy tells it, one tool call after the other. It writes the document that it
+// is asked for and adds to the persona's experience, or it reads the files that a prompt names. As a fork it answers
+// with the document. It answers every other prompt with "OK".
 func obeys(r claudetest.Request) claudetest.Reply {
 	for _, text := range r.UserTexts() {
 		if isFork(text) {
@@ -34,12 +34,13 @@ func obeys(r claudetest.Request) claudetest.Reply {
 	return claudetest.Reply{Text: "OK"}
 }
 
-// isFork tells whether a text is the question to a fork of a session.
+// isFork reports whether a text is the question to a fork of a session.
 func isFork(text string) bool {
 	return strings.Contains(text, "Answer with the handoff document itself")
 }
 
-// sections are what the model writes under some headings; under others it writes their name.
+// sections maps some headings to what the model writes under them. Under any other heading it writes the heading's
+// name.
 var sections = map[string]string{
 	"What Was Done":      "`parser.go` is written.",
 	"Decisions Made":     "- Tabs are an error, because the linter wants it so.\n- No generator: the grammar is small.",
@@ -47,7 +48,7 @@ var sections = map[string]string{
 	"Next Agent Context": "Continue with the renderer.",
 }
 
-// document has the headings that a text asks for, and no others.
+// document has exactly the headings that a text asks for.
 func document(asked string) string {
 	var b strings.Builder
 	b.WriteString("# Handoff\n")
@@ -79,7 +80,7 @@ func read(path string) claudetest.Reply {
 	return claudetest.Reply{Tool: "Read", Input: map[string]any{"file_path": path}}
 }
 
-// answeredCall tells whether the conversation has that call of that tool with that file.
+// answeredCall reports whether the conversation has the result of that call.
 func answeredCall(r claudetest.Request, call claudetest.Reply) bool {
 	for _, m := range r.Messages {
 		for _, b := range m.Content {
@@ -94,7 +95,7 @@ func answeredCall(r claudetest.Request, call claudetest.Reply) bool {
 	return false
 }
 
-// results are the texts that tools returned in the conversation.
+// results lists the texts that tools returned in the conversation.
 func results(r claudetest.Request) (out []string) {
 	for _, m := range r.Messages {
 		for _, b := range m.Content {
@@ -106,16 +107,16 @@ func results(r claudetest.Request) (out []string) {
 	return out
 }
 
-// answered tells whether the request brings the result of a tool call.
+// answered reports whether the request brings the result of a tool call.
 func answered(r claudetest.Request) bool {
 	last := r.Messages[len(r.Messages)-1]
-	for i := len(r.Messages) - 1; i > 0 && last.Role == "system"; i-- { // the CLI's own remarks come last
+	for i := len(r.Messages) - 1; i > 0 && last.Role == "system"; i-- { // The CLI's own remarks come last.
 		last = r.Messages[i-1]
 	}
 	return slices.ContainsFunc(last.Content, func(b claudetest.Block) bool { return b.Type == "tool_result" })
 }
 
-// filled has the model report so many tokens in a session once it has heard the text.
+// filled makes the model report so many tokens in a session that has heard the text.
 func filled(text string, tokens int, next claudetest.Script) claudetest.Script {
 	return func(r claudetest.Request) claudetest.Reply {
 		reply := next(r)

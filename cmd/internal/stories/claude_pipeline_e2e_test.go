@@ -13,10 +13,11 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// TestClaudePipeline is a run of two steps with the real CLI. Each agent is told its prompt as it is, long
-// as it may be, and plays its persona; what the first one says last is what the second one is told first. The first one's
-// prompt stands on the CLI's command line, and outlives the question whether the folder is trusted.
-func TestClaudePipeline(t *testing.T) {
+// TestClaudePipelinePassesPromptsUnchanged is a pipeline of two steps with the real CLI. Each agent is told its
+// prompt unchanged, however long it is, and plays its persona. The second agent's prompt is the last message of the
+// first. The first agent's prompt stands on the CLI's command line, and it survives the question whether the folder
+// is trusted.
+func TestClaudePipelinePassesPromptsUnchanged(t *testing.T) {
 	t.Parallel()
 	const report = "## What Was Done\n\nThe roof is mended.\n\n## Next Agent Context\n\nLook at the chimney."
 	r := newClaudeRig(t, func(req claudetest.Request) claudetest.Reply {
@@ -56,7 +57,7 @@ func TestClaudePipeline(t *testing.T) {
 		if asked := r.tap.of(id, hooks.PermissionRequest); len(asked) > 0 {
 			t.Errorf("step %d asked for permission: %+v", i+1, asked)
 		}
-		if n := len(r.agentEvents(id, "agent_waiting")); n != 1-i { // for the folder
+		if n := len(r.agentEvents(id, "agent_waiting")); n != 1-i { // Only the first step waits, for the question about the folder.
 			t.Errorf("step %d waited %d times for a person, want %d", i+1, n, 1-i)
 		}
 		system := r.requests(id)[0].SystemText()
@@ -71,8 +72,8 @@ func TestClaudePipeline(t *testing.T) {
 	}
 }
 
-// toldFirst checks that an agent's only prompt, by its hook and at its model, is this text byte for byte,
-// without a wrapper around it.
+// toldFirst checks that an agent's only prompt is this text byte for byte, without a wrapper. It looks at the agent's
+// hook and at its model.
 func (r *claudeRig) toldFirst(agentID int64, want string) {
 	r.t.Helper()
 	var prompts []string

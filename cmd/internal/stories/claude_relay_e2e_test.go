@@ -10,23 +10,23 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// leg is a story of one agent.
+// leg is a story about one agent.
 type leg struct {
 	name string
-	tell func(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) // the agent of the next leg, mostly the successor
+	tell func(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) // next is the agent of the next leg, mostly the successor.
 }
 
-// relay tells stories in a rig of the default settings, whose daemon it starts.
+// relay tells stories in a rig with the default settings, and starts its daemon.
 func relay(t *testing.T, legs ...leg) {
 	r := newClaudeRig(t, obeys)
 	r.start()
 	r.relay(t, legs...)
 }
 
-// relay tells stories one after the other in one rig, whose model obeys. The agent of each is the one that the story
-// before has left; after a story that failed, and at first, it is a new one of the persona con.
+// relay tells stories one after the other in one rig, whose model obeys. Each story gets the agent that the previous
+// one has left. The first story, and the one after a failure, gets a new agent of the persona con.
 func (r *claudeRig) relay(t *testing.T, legs ...leg) {
-	r.database() // its connections outlive the first story
+	r.database() // Its connections must outlive the first story.
 	var left int64
 	for _, l := range legs {
 		t.Run(l.name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func (r *claudeRig) relay(t *testing.T, legs ...leg) {
 	}
 }
 
-// briefed is an agent whose first turn is over: a successor has looked at what it takes over.
+// briefed waits until the agent's first turn is over: a successor has then looked at what it takes over.
 func (r *claudeRig) briefed(agentID int64) daemon.Agent {
 	r.t.Helper()
 	r.await(fmt.Sprintf("agent %d: the end of its first turn", agentID), func() (bool, string) {
@@ -57,7 +57,7 @@ func (r *claudeRig) briefed(agentID int64) daemon.Agent {
 	return r.awaitState(agentID, daemon.Idle)
 }
 
-// kindsSince are the kinds of the agent's deliveries but for the first ones.
+// kindsSince lists the kinds of the agent's deliveries without the first ones.
 func (r *claudeRig) kindsSince(agentID int64, first int) (kinds []daemon.DeliveryKind) {
 	r.t.Helper()
 	for _, dl := range r.deliveries(agentID)[first:] {
@@ -66,7 +66,7 @@ func (r *claudeRig) kindsSince(agentID int64, first int) (kinds []daemon.Deliver
 	return kinds
 }
 
-// untyped tells whether the latest of the agent's deliveries has not been typed.
+// untyped reports whether the daemon has not yet typed the agent's latest delivery.
 func (r *claudeRig) untyped(agentID int64) bool {
 	r.t.Helper()
 	list := r.deliveries(agentID)

@@ -20,8 +20,7 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// claudeRig is a rig whose agents are the real Claude Code CLI. Only the model is played, by a
-// script of the test.
+// claudeRig is a rig whose agents are the real Claude Code CLI. The test's script plays the model.
 type claudeRig struct {
 	*rig
 	cli  string
@@ -30,15 +29,14 @@ type claudeRig struct {
 	tap  *hookTap
 }
 
-// claudeSlots bounds how many of these tests run at once: a session of the CLI takes 200 MB and,
-// while it starts, a core.
+// claudeSlots limits how many of these tests run at once: a session of the CLI takes 200 MB, and one core while it
+// starts.
 var claudeSlots = make(chan struct{}, 2)
 
-// manual is the mode in which the CLI asks before it does anything but read its own folder.
+// manual is the permission mode in which the CLI asks before it does anything except read its own folder.
 var manual = []string{"--permission-mode", "manual"}
 
-// newClaudeRig makes a rig whose daemon is not started yet. The persona con knows something by
-// experience.
+// newClaudeRig makes a rig whose daemon is not started yet. The experience file of the persona con holds one line.
 func newClaudeRig(t *testing.T, script claudetest.Script) *claudeRig {
 	t.Helper()
 	cli := claudetest.Install(t)
@@ -73,16 +71,16 @@ const (
 	learned = "- The renderer needs a font."
 )
 
-// experience is the file of the persona con.
+// experience is the path of the experience file of the persona con.
 func (r *claudeRig) experience() string { return filepath.Join(r.dir.Persona(con), "experience.md") }
 
-// hookTap listens to the hooks on their way into the database.
+// hookTap records the hooks on their way into the database.
 type hookTap struct {
 	mu   sync.Mutex
 	seen []tapped
 }
 
-// tapped is one hook and what became of it.
+// tapped is one hook and the daemon's decision about it.
 type tapped struct {
 	in      daemon.HookInput
 	p       hooks.Payload
@@ -95,7 +93,7 @@ type tappedStore struct {
 	tap *hookTap
 }
 
-// RecordHook notes a hook before its transaction ends: what can be seen of it is in the tap.
+// RecordHook notes a hook before its transaction ends. So whatever a test can see of a hook is in the tap already.
 func (s tappedStore) RecordHook(ctx context.Context, in daemon.HookInput, decide func(daemon.HookTx) daemon.HookDecision) (daemon.HookResult, error) {
 	return s.Store.RecordHook(ctx, in, func(tx daemon.HookTx) daemon.HookDecision {
 		out := decide(tx)
@@ -121,7 +119,7 @@ func (h *hookTap) note(in daemon.HookInput, tx daemon.HookTx, out daemon.HookDec
 	h.seen = append(h.seen, seen)
 }
 
-// of are the agent's hooks of one event, in the order in which they came in.
+// of lists the agent's hooks of one event, in the order of their arrival.
 func (h *hookTap) of(agentID int64, event string) (out []tapped) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -144,7 +142,7 @@ func (h *hookTap) String() string {
 	return b.String()
 }
 
-// asked waits until the model was asked something that contains part.
+// asked waits until the model was asked something that contains the part.
 func (r *claudeRig) asked(part string) {
 	r.t.Helper()
 	r.api.Await(r.t, part, func(req claudetest.Request) bool { return strings.Contains(strings.Join(req.NewTexts(), "\n"), part) })
@@ -160,8 +158,7 @@ func (r *claudeRig) talk(agentID int64, text string) {
 	})
 }
 
-// requests are what the agent's session has asked of the model, oldest first. All its sessions
-// count, if it had several.
+// requests lists the agent's requests to the model, oldest first, over all of its sessions.
 func (r *claudeRig) requests(agentID int64) []claudetest.Request {
 	r.t.Helper()
 	var sessions []string
@@ -171,8 +168,7 @@ func (r *claudeRig) requests(agentID int64) []claudetest.Request {
 	return slices.DeleteFunc(r.api.Requests(), func(req claudetest.Request) bool { return !slices.Contains(sessions, req.SessionID) })
 }
 
-// heard are the texts that reached the model of an agent and contain part, each as often as it
-// was new to it.
+// heard lists the texts that contain the part and were new to the agent's model, one entry for each time.
 func (r *claudeRig) heard(agentID int64, part string) (out []string) {
 	r.t.Helper()
 	for _, req := range r.requests(agentID) {
@@ -185,8 +181,7 @@ func (r *claudeRig) heard(agentID int64, part string) (out []string) {
 	return out
 }
 
-// takenOver checks what must hold after every handoff whose document the agent itself has written,
-// and prints how long it took.
+// takenOver checks what must hold after every handoff whose document the agent itself has written.
 func (r *claudeRig) takenOver(h daemon.Handoff) {
 	r.t.Helper()
 	r.followed(h)
@@ -196,7 +191,7 @@ func (r *claudeRig) takenOver(h daemon.Handoff) {
 	r.knows(*h.SuccessorID)
 }
 
-// followed checks what must hold after every completed handoff.
+// followed checks what must hold after every completed handoff, and logs how long its phases took.
 func (r *claudeRig) followed(h daemon.Handoff) {
 	r.t.Helper()
 	next := r.awaitState(*h.SuccessorID, daemon.Idle)
@@ -233,8 +228,7 @@ func (r *claudeRig) exited(agentID int64) {
 	}
 }
 
-// readBoth checks that the successor read the document and the context file, and was not asked
-// whether it may.
+// readBoth checks that the successor read the document and the context file without asking for permission.
 func (r *claudeRig) readBoth(agentID int64, h daemon.Handoff) {
 	r.t.Helper()
 	reqs := r.requests(agentID)
@@ -247,8 +241,8 @@ func (r *claudeRig) readBoth(agentID int64, h daemon.Handoff) {
 	r.wantNoDialog(agentID)
 }
 
-// knows checks that skill and experience were in the system prompt of the agent's very first
-// request, and that the experience has what its predecessor learned.
+// knows checks that the system prompt of the agent's first request held the skill and the experience, with what its
+// predecessor learned.
 func (r *claudeRig) knows(agentID int64) {
 	r.t.Helper()
 	system := r.requests(agentID)[0].SystemText()
@@ -286,7 +280,7 @@ func (r *claudeRig) logPhases(handoffID int64) {
 	r.t.Logf("phases (ms):%s, total %d", b.String(), last.Sub(r.getHandoff(handoffID).CreatedAt).Milliseconds())
 }
 
-// stays fails if what happens within the time.
+// stays fails with the text what as soon as still returns false within the time d.
 func (r *claudeRig) stays(d time.Duration, what string, still func() bool) {
 	r.t.Helper()
 	tick := time.NewTicker(100 * time.Millisecond) // each look may take a process of tmux

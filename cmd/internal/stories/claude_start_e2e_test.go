@@ -12,9 +12,9 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// marks presses Down in a dialog until it marks an answer. The CLI loses what is pressed within some 100 ms after it has
-// drawn its first dialog (2.1.329), and goes from the last answer to the first: Down is pressed again after a time in which
-// it has read its keys on any machine.
+// marks presses Down in a dialog until the answer is marked. The CLI (2.1.329) loses keys that come within about 100
+// ms after it has drawn its first dialog, and Down on the last answer marks the first. So marks presses again only
+// after a time in which the CLI has read its keys on any machine.
 func (r *claudeRig) marks(agentID int64, answer string) {
 	r.t.Helper()
 	var pressed time.Time
@@ -31,9 +31,10 @@ func (r *claudeRig) marks(agentID int64, answer string) {
 	})
 }
 
-// TestClaudeFirstStart: who has never started the CLI is led through its questions, and its first prompt is
-// taken once they are answered. No hook tells of any of them. Then who attaches sees what they do.
-func TestClaudeFirstStart(t *testing.T) {
+// TestClaudeFirstStartTakesThePromptAfterTheQuestions: A person who has never started the CLI is led through its
+// questions. No hook reports any of them. The CLI takes the first prompt once they are answered. Who attaches then
+// sees what they type.
+func TestClaudeFirstStartTakesThePromptAfterTheQuestions(t *testing.T) {
 	t.Parallel()
 	r := newClaudeRig(t, claudetest.Says(strings.TrimSpace(strings.Repeat("a line\n", 60))+" at the end"))
 	r.home.Forget(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// isInTrouble: the API refuses the CLI's requests, in several ways, and then answers.
+// isInTrouble: the API refuses the CLI's requests in several ways, and then answers.
 func isInTrouble(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	told := len(r.agentEvents(a.ID, "operator_notified"))
 	for i, row := range []struct {

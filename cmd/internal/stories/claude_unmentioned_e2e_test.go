@@ -12,16 +12,16 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// claudeWrites tells whether the model's answer is that it writes the document.
+// claudeWrites reports whether the model's reply writes the document.
 func claudeWrites(_ claudetest.Request, reply claudetest.Reply) bool { return reply.Tool == "Write" }
 
-// claudeHasWritten tells whether the model's answer ends its turn after the document.
+// claudeHasWritten reports whether the model's reply ends its turn after it has written the document.
 func claudeHasWritten(req claudetest.Request, reply claudetest.Reply) bool {
 	return reply.Tool == "" && strings.Contains(string(req.Raw), "has been updated")
 }
 
-// handsOverAfterMore: a prompt that a person queues while the CLI writes the document, or after it has written it and
-// before its turn ends, has the handoff wait; a retry asks for another document.
+// handsOverAfterMore: a person queues a prompt while the CLI writes the document, or between the writing and the end
+// of the turn. The handoff waits, and a retry asks for another document.
 func handsOverAfterMore(more string, holds func(claudetest.Request, claudetest.Reply) bool) func(*testing.T, *claudeRig, daemon.Agent) int64 {
 	return func(t *testing.T, r *claudeRig, a daemon.Agent) int64 {
 		prompts := len(r.tap.of(a.ID, hooks.UserPromptSubmit))
@@ -43,7 +43,7 @@ func handsOverAfterMore(more string, holds func(claudetest.Request, claudetest.R
 		r.api.SetScript(obeys)
 		r.api.Release()
 		first := r.awaitDecision(id, a.ID)
-		// The model that obeys writes to a path once; it is the same path again.
+		// The model that obeys writes to a path only once, and this path is the same again.
 		again := claudetest.Write(first.FilePath, claudetest.Document)
 		r.api.SetScript(claudetest.Ask("understudy: hand over your work", again, obeys))
 		r.retry(id)

@@ -13,9 +13,9 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// TestCommandOfTheModel: the model runs the command as a skill, whose shell line asks the daemon with the
-// agent's own secret, over the socket that agents are given. The focus passes the shell as it is.
-func TestCommandOfTheModel(t *testing.T) {
+// TestModelRunsTheHandoffCommand: The model runs the command as a skill. The skill's shell line asks the daemon with
+// the agent's own secret, over the socket that agents get. The shell does not change the focus.
+func TestModelRunsTheHandoffCommand(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	plan := r.installCommand()
@@ -56,8 +56,8 @@ func TestCommandOfTheModel(t *testing.T) {
 	}
 }
 
-// TestCommandRefused: what keeps a handoff from being started is said at the pane, with what to do.
-func TestCommandRefused(t *testing.T) {
+// TestRefusedHandoffCommandSaysWhy: The pane shows why the handoff cannot start, and what to do.
+func TestRefusedHandoffCommandSaysWhy(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		r.installCommand()
@@ -76,9 +76,9 @@ func TestCommandRefused(t *testing.T) {
 	})
 }
 
-// TestCommandBusy: in a turn the command waits for its end, as Claude Code's do. That turn's work is in
-// the document.
-func TestCommandBusy(t *testing.T) {
+// TestHandoffCommandWaitsForTheTurn: During a turn the command waits for the turn's end, as Claude Code's own
+// commands do. The document contains that turn's work.
+func TestHandoffCommandWaitsForTheTurn(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		r.installCommand()
@@ -99,9 +99,9 @@ func TestCommandBusy(t *testing.T) {
 	})
 }
 
-// TestCommandAway: while the daemon is away the prompt goes on as a turn of its own. The hook that was
-// spooled starts nothing later.
-func TestCommandAway(t *testing.T) {
+// TestHandoffCommandWithoutDaemonIsATurn: While the daemon is away, the prompt runs as a turn of its own. The spooled
+// hook requests no handoff later.
+func TestHandoffCommandWithoutDaemonIsATurn(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		r.installCommand()

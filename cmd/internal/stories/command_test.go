@@ -12,9 +12,9 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// TestCommand: /handoff typed at the pane is answered there. No turn begins, nothing of it reaches the
-// model, and the handoff goes its way.
-func TestCommand(t *testing.T) {
+// TestHandoffCommandIsAnsweredAtThePane: The daemon answers /handoff at the pane: no turn begins and the model hears
+// nothing of it. The handoff starts.
+func TestHandoffCommandIsAnsweredAtThePane(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		traces := r.traceForks()
 		f := r.watchForks()
@@ -53,9 +53,9 @@ func TestCommand(t *testing.T) {
 	})
 }
 
-// TestCommandForeign: a command of that name that is a person's own is theirs, and so is the prompt if
-// there is none at all.
-func TestCommandForeign(t *testing.T) {
+// TestPersonsOwnHandoffCommandIsLeftAlone: A person's own command of that name stays theirs. If there is no such
+// command, the prompt is the person's too.
+func TestPersonsOwnHandoffCommandIsLeftAlone(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -81,9 +81,9 @@ func TestCommandForeign(t *testing.T) {
 	})
 }
 
-// TestNothingToHandOff: an agent to which nobody has said a word has nothing to hand off. That is the
-// last thing to be checked, and can be overridden.
-func TestNothingToHandOff(t *testing.T) {
+// TestHandoffOfAnAgentToldNothingNeedsForce: An agent to which nobody has said a word has nothing to hand off. This
+// check comes last, and Force overrides it.
+func TestHandoffOfAnAgentToldNothingNeedsForce(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		ask := func(a daemon.Agent, in daemon.HandoffRequest) error {

@@ -19,14 +19,14 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// typist sits before an interactive shell on a terminal of its own.
+// typist is a person at an interactive shell, on a terminal of its own.
 type typist struct {
 	cmdtest.Printed
 	r        *rig
 	keyboard *os.File
 }
 
-// control matches what tells a terminal how to draw.
+// control matches the sequences that tell a terminal how to draw.
 var control = regexp.MustCompile(`\x1b(\[[0-9;?=>]*[a-zA-Z]|[=>]|\][^\a]*\a)|[\r\a]`)
 
 func (s *typist) sees(pattern string) {
@@ -45,7 +45,7 @@ func (s *typist) types(keys string) {
 	}
 }
 
-// shellEnv has understudy in PATH, for the rig's data directory.
+// shellEnv is an environment with understudy in PATH, for the rig's data directory.
 func (r *rig) shellEnv() []string {
 	r.t.Helper()
 	bin := filepath.Join(filepath.Dir(r.root), "bin")
@@ -58,7 +58,7 @@ func (r *rig) shellEnv() []string {
 	return append(slices.Clone(r.cfg.Environ), "PATH="+bin+":"+os.Getenv("PATH"), "UNDERSTUDY_DATA="+r.root, "TERM=xterm", "LANG=C.UTF-8", "PS1=ready> ")
 }
 
-// startShell starts a shell and gives it the lines of its configuration.
+// startShell starts a shell and types its configuration.
 func startShell(t *testing.T, r *rig, env []string, config string, argv ...string) *typist {
 	t.Helper()
 	s := &typist{r: r}
@@ -91,7 +91,7 @@ func startShell(t *testing.T, r *rig, env []string, config string, argv ...strin
 	return s
 }
 
-// completion is what a shell has to complete: an agent with a persona, and one whose name is hostile.
+// completion is something to complete: an agent with a persona, and one with a hostile name.
 type completion struct {
 	r       *rig
 	env     []string
@@ -122,22 +122,23 @@ func (c completion) inShell(t *testing.T, config string, argv ...string) {
 	s.sees(`persona +reviewer-ada-1\n`)
 }
 
-// TestCompletionInBash has it complete ids and a slug. An agent's name says what a shell would run.
-func TestCompletionInBash(t *testing.T) {
+// TestBashCompletesIdsAndSlugs has bash complete ids and a slug. The hostile agent's name is text that a shell would
+// run.
+func TestBashCompletesIdsAndSlugs(t *testing.T) {
 	t.Parallel()
 	c := newCompletion(t)
 	c.inShell(t, "source <(understudy completion bash)", "bash", "--norc", "--noprofile", "-i")
 	wantNoFile(t, filepath.Join(c.r.work, "ran"))
 }
 
-func TestCompletionInZsh(t *testing.T) {
+func TestZshCompletesIdsAndSlugs(t *testing.T) {
 	t.Parallel()
 	c := newCompletion(t)
 	c.inShell(t, "autoload -U compinit && compinit -u -D && source <(understudy completion zsh)", "zsh", "-f", "-i")
 	wantNoFile(t, filepath.Join(c.r.work, "ran"))
 }
 
-func TestCompletionInFish(t *testing.T) {
+func TestFishCompletesIdsAndSlugs(t *testing.T) {
 	t.Parallel()
 	c := newCompletion(t)
 	fish := exec.Command("fish", "--no-config", "-c", `understudy completion fish | source

@@ -24,14 +24,15 @@ func wantHeard(t testing.TB, what string, got, want []heard) {
 	}
 }
 
-// exchange is one turn: what a person said, and the answer.
+// exchange is one turn: a person's text and the agent's answer.
 func exchange(agent, prompt, answer string) []heard {
 	return []heard{{agent, "user", prompt}, {agent, "assistant", answer}}
 }
 
-// TestConversation: what was said is passed on from generation to generation, oldest first, without
-// tools and without what we typed; the newest so many of it.
-func TestConversation(t *testing.T) {
+// TestConversationIsPassedOnThroughGenerations: A handoff passes on what was said in all generations, oldest first.
+// It leaves out tool calls and what the daemon typed. It passes on only as many of the newest messages as the setting
+// allows.
+func TestConversationIsPassedOnThroughGenerations(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Handoff.MaxMessages = 7
 		r.start()
@@ -69,8 +70,8 @@ func TestConversation(t *testing.T) {
 	})
 }
 
-// TestAllMessages: all that was said is passed on when that is asked for, whatever max_messages says.
-func TestAllMessages(t *testing.T) {
+// TestRoleMayAskForAllMessages: A role that asks for all messages gets them, whatever max_messages says.
+func TestRoleMayAskForAllMessages(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Handoff.MaxMessages, r.cfg.Settings.Handoff.IncludeAllMessages = 1, true
 		r.start()
@@ -88,9 +89,9 @@ func TestAllMessages(t *testing.T) {
 	})
 }
 
-// TestContextCut: beside the document stands no more than may; the newest messages stay, and both sides
-// read what is not there.
-func TestContextCut(t *testing.T) {
+// TestContextIsCutToItsLimit: The context file adds at most the configured number of bytes to the document. The
+// newest messages stay. The operator and the successor are told what was left out.
+func TestContextIsCutToItsLimit(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		limit    int64
@@ -111,7 +112,7 @@ func TestContextCut(t *testing.T) {
 				r.start()
 				a := r.agent(con)
 				for _, word := range []string{"one", "two", "three"} {
-					r.talk(a.ID, word+" @say "+word+strings.Repeat(" and so on", 70)) // shorter than what counts as pasted
+					r.talk(a.ID, word+" @say "+word+strings.Repeat(" and so on", 70)) // shorter than text that counts as pasted
 				}
 				h, c, _ := r.handOver(a.ID)
 				beside := len(c.text) - len(wrapperOpens) - len(c.document) - len(wrapperCloses)
@@ -144,9 +145,9 @@ func TestContextCut(t *testing.T) {
 	}
 }
 
-// TestDecisions: what the line decided is stored and passed on, the outgoing agent's own first, fifty
-// at most unless all are asked for.
-func TestDecisions(t *testing.T) {
+// TestDecisionsOfTheLineArePassedOn: The decisions of the whole line are stored and passed on, those of the outgoing
+// agent first. At most fifty are passed on, unless the role asks for all.
+func TestDecisionsOfTheLineArePassedOn(t *testing.T) {
 	t.Parallel()
 	for _, all := range []bool{false, true} {
 		t.Run(fmt.Sprintf("all %v", all), func(t *testing.T) {
@@ -181,7 +182,7 @@ func TestDecisions(t *testing.T) {
 				if d := own[2]; d.Summary != "Use a table" || d.Rationale != "lookup.go grows by one line for each" || !slices.Equal(d.RelatedArtifacts, []string{"lookup.go"}) {
 					t.Errorf("decision %+v", d)
 				}
-				// The first two are those that the scripted agent always makes: they are passed on once.
+				// The scripted agent always makes the first two decisions: they are passed on once.
 				wantDecisions(t, c, most(append(summaries(own), summaries(stored[2:])...)))
 				if rec := r.recordOf(h.ID); rec.Agent != a.Name || rec.Persona != con {
 					t.Errorf("decisions of %s, %s; want %s, %s", rec.Agent, rec.Persona, a.Name, con)
@@ -191,7 +192,7 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// wantDecisions fails unless the context file has these, in this order.
+// wantDecisions fails unless the context file has these decisions, in this order.
 func wantDecisions(t testing.TB, c contextFile, want []string) {
 	t.Helper()
 	ok := len(c.decisions) == len(want)
@@ -203,11 +204,11 @@ func wantDecisions(t testing.TB, c contextFile, want []string) {
 	}
 }
 
-// TestReferences: the files that the work touched are named, with what happened to them, and those of
-// the data directory never, although it is in the same repository.
-func TestReferences(t *testing.T) {
+// TestTouchedFilesAreNamed: The context file names the files that the work touched, and what happened to them. It
+// never names files of the data directory, even if that lies in the same repository.
+func TestTouchedFilesAreNamed(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.work = filepath.Dir(r.root) // the data directory is in it, as ./.data is in a checkout
+		r.work = filepath.Dir(r.root) // The data directory lies in it, like ./.data in a checkout.
 		tree := cmdtest.RepoAt(t, r.work)
 		tree.Git("init", "-q")
 		tree.Write(".gitignore", "/behave\n/home/\n/work/\n/data/*\n!/data/personas/\n")
@@ -239,7 +240,7 @@ func TestReferences(t *testing.T) {
 			t.Errorf("record %v of %+v", rec.Progress, rec.References)
 		}
 
-		// The successor did nothing, and the tree is as it was left.
+		// The successor did nothing, and the work tree is unchanged.
 		_, c, _ = r.handOver(next.ID)
 		if got := paths(c.files); slices.Contains(got, "done.go") || !slices.Contains(got, "old.go") {
 			t.Errorf("files touched %q, want what is not committed", got)
@@ -247,8 +248,9 @@ func TestReferences(t *testing.T) {
 	})
 }
 
-// TestReferencesThroughLink: a working directory that is named by a link is the one that git sees.
-func TestReferencesThroughLink(t *testing.T) {
+// TestTouchedFilesAreFoundThroughALink: git resolves the link in the path of the working directory, and the files are
+// found all the same.
+func TestTouchedFilesAreFoundThroughALink(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		tree := cmdtest.RepoAt(t, r.work)
 		tree.Git("init", "-q")
@@ -270,8 +272,9 @@ func TestReferencesThroughLink(t *testing.T) {
 	})
 }
 
-// TestClaims: a document that names files which nobody finds is passed on, and both sides are told.
-func TestClaims(t *testing.T) {
+// TestMissingFilesInADocumentAreWarnedOf: A document that names missing files is passed on. The operator and the
+// successor are told of them.
+func TestMissingFilesInADocumentAreWarnedOf(t *testing.T) {
 	t.Parallel()
 	for _, git := range []bool{true, false} {
 		t.Run(fmt.Sprintf("git %v", git), func(t *testing.T) {
@@ -292,7 +295,7 @@ func TestClaims(t *testing.T) {
 				if !strings.Contains(*h.Structured.WhatWasDone, "real.go, ghost.go") && !strings.Contains(*h.Structured.WhatWasDone, "ghost.go, real.go") {
 					t.Fatalf("document claims %s", *h.Structured.WhatWasDone)
 				}
-				r.wantWarned(h, c, what) // and nothing about git where there is none
+				r.wantWarned(h, c, what) // Without git there is no warning about git.
 				if got := paths(c.files); !slices.Equal(got, []string{"real.go"}) {
 					t.Errorf("files touched %q, want real.go", c.files)
 				}
@@ -302,8 +305,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestBadTranscript: a transcript in whatever state is a warning at most; the handoff goes on.
-func TestBadTranscript(t *testing.T) {
+// TestBadTranscriptIsAWarning: Whatever state a transcript is in, it causes a warning at most. The handoff goes on.
+func TestBadTranscriptIsAWarning(t *testing.T) {
 	t.Parallel()
 	replace := func(make func(path string) error) func(string) error {
 		return func(path string) error {
@@ -327,7 +330,7 @@ func TestBadTranscript(t *testing.T) {
 	tests := map[string]struct {
 		spoil   func(path string) error
 		warning string
-		heard   bool // what can be read is passed on
+		heard   bool // The readable messages are passed on.
 	}{
 		"truncated": {add([]byte(`{"type":"user","message":{"role":"us`)), "1 line of the transcript could not be read", true},
 		"long line": {add(append(bytes.Repeat([]byte("x"), 10<<20), '\n')), "1 line of the transcript is longer than 4 MB", true},
@@ -343,8 +346,8 @@ func TestBadTranscript(t *testing.T) {
 				r.start()
 				a := r.agent(con)
 				r.talk(a.ID, "one @say first answer")
-				// The document is written and its turn has ended; only then is the transcript spoilt: the
-				// agent itself appends to it until then.
+				// The story spoils the transcript only after the turn with the document has ended, because the agent
+				// itself appends to it until then.
 				r.misbehave("no-document")
 				h := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing)
 				if err := tt.spoil(*r.getAgent(a.ID).TranscriptPath); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/understudyd/understudy/db/dbtest"
 )
 
-// crashDaemon is what a daemon in a child process is told.
+// crashDaemon is what the test tells a daemon in a child process.
 type crashDaemon struct {
 	Root     string
 	Settings serve.Settings
@@ -24,12 +24,12 @@ type crashDaemon struct {
 	Binary   string
 	Hook     string
 
-	Walk  string   // the file of a walk's points; "": nothing kills the daemon
-	Calls []string // kinds of calls that are points; none: all
+	Walk  string   // the file with the points of a walk; "": nothing kills the daemon
+	Calls []string // the kinds of calls that are points; none: all kinds
 	Arm   string   // bomb.armedBy
 }
 
-// crashServe is the child. It kills itself at the first point that its walk has not been to.
+// crashServe is the child process. It kills itself at the first point that its walk has not reached before.
 func crashServe(args []string) int {
 	var c crashDaemon
 	if err := json.Unmarshal([]byte(args[0]), &c); err != nil {
@@ -53,7 +53,7 @@ func crashServe(args []string) int {
 		b.act = func(at crashPoint, what string) {
 			appendLine(c.Walk, line(at, what))
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {} // the signal is on its way
+			select {} // The signal is on its way.
 		}
 		cfg.Around = b.around
 	}
@@ -61,10 +61,10 @@ func crashServe(args []string) int {
 	return 1
 }
 
-// beenTo are the points in a walk's file.
+// beenTo lists the points in a walk's file.
 func beenTo(file string) []string {
 	text, err := os.ReadFile(file)
-	if err != nil { // none yet
+	if err != nil { // There is no file yet.
 		return nil
 	}
 	return strings.Split(strings.TrimSpace(string(text)), "\n")
@@ -84,8 +84,8 @@ func appendLine(file, line string) {
 // daemonChild is a daemon in a process of its own.
 type daemonChild struct {
 	cmd  *exec.Cmd
-	log  strings.Builder // to be read when it is dead
-	up   bool            // it came to answer
+	log  strings.Builder // read it only when the daemon is dead
+	up   bool            // It has answered once.
 	dead chan struct{}   // closed when it has ended
 }
 
@@ -108,7 +108,7 @@ func (r *rig) launch(told crashDaemon) *daemonChild {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	own, err := os.Executable() // no other knows the command
+	own, err := os.Executable() // No other program knows this command.
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func (r *rig) launch(told crashDaemon) *daemonChild {
 	_, err = out.Read(make([]byte, len("ready\n")))
 	c.up = err == nil
 	go func() {
-		_ = c.cmd.Wait() // its error is the signal
+		_ = c.cmd.Wait() // Its error is only the signal.
 		close(c.dead)
 	}()
 	r.t.Cleanup(func() {
@@ -136,24 +136,25 @@ func (r *rig) launch(told crashDaemon) *daemonChild {
 	return c
 }
 
-// kill ends the daemon with SIGKILL, if it runs.
+// kill sends the daemon SIGKILL, if it runs.
 func (c *daemonChild) kill() {
 	_ = c.cmd.Process.Kill()
 	<-c.dead
 }
 
-// walk is a flow in which daemons are killed at every point in turn, before and after: each one dies at the first
-// point at which none before it has died, and the next one goes on with the flow.
+// walk is a flow in which a daemon is killed at every point in turn, before and after the call. Each daemon dies at
+// the first point at which none has died before, and the next daemon goes on with the flow.
 type walk struct {
 	r    *rig
 	told crashDaemon
 	now  *daemonChild
-	been int // points
+	been int // the number of points so far
 }
 
-// walk starts the first daemon. Calls count once an event of the type armedBy is committed, "" a handoff's request;
-// calls are the kinds that are points, none all. A daemon takes over the sessions that the one before it left idle,
-// for to begin them costs as much as all else that it does; walks to few points have sessions of their own.
+// walk starts the first daemon. Calls count from the commit of an event of the type armedBy; "" stands for the
+// request of a handoff. calls are the kinds of calls that are points; none means all. Each daemon takes over the idle
+// database sessions of the previous one, because to begin them costs as much as everything else that it does. A walk
+// to few points has sessions of its own.
 func (r *rig) walk(armedBy string, calls ...string) *walk {
 	r.t.Helper()
 	w := &walk{r: r, told: crashDaemon{Walk: filepath.Join(filepath.Dir(r.root), "walk"), Arm: armedBy, Calls: calls}}
@@ -164,7 +165,7 @@ func (r *rig) walk(armedBy string, calls ...string) *walk {
 	return w
 }
 
-// until waits for what a flow comes to in the end, over all daemons.
+// until waits for the end of the flow, over all daemons.
 func (w *walk) until(what string, over func() (bool, string)) {
 	w.r.t.Helper()
 	for died := true; died; {
@@ -184,7 +185,7 @@ func (w *walk) until(what string, over func() (bool, string)) {
 	}
 }
 
-// next starts the next daemon. One that has died elsewhere than at a point fails the test.
+// next starts the next daemon. If the last one died anywhere but at a point, next fails the test.
 func (w *walk) next() {
 	w.r.t.Helper()
 	been := beenTo(w.told.Walk)
@@ -195,7 +196,7 @@ func (w *walk) next() {
 	w.now = w.r.launch(w.told)
 }
 
-// end has an ordinary daemon go on, and fails unless at least so many points of each kind were walked through.
+// end lets an ordinary daemon go on. It fails unless the walk reached at least so many points of each kind.
 func (w *walk) end(least map[string]int) {
 	w.r.t.Helper()
 	w.now.kill()

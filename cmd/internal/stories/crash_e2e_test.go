@@ -16,8 +16,9 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestGenerateDaemonKilled: the fork ends with the daemon that runs it. The next one asks again.
-func TestGenerateDaemonKilled(t *testing.T) {
+// TestKilledDaemonEndsItsForkAndTheNextAsksAgain: The fork ends with the daemon that runs it. The next daemon asks
+// again.
+func TestKilledDaemonEndsItsForkAndTheNextAsksAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	traces := r.traceForks()
@@ -40,16 +41,17 @@ func (b *bomb) wentOff() bool {
 	return b.gone
 }
 
-// walkHandoff is a handoff whose daemon is killed at every point, of which there are at least so many of a kind.
+// walkHandoff is a handoff whose daemon is killed at every point. It fails unless there were at least so many points
+// of each kind.
 func walkHandoff(t *testing.T, mode daemon.Mode, least map[string]int) {
 	r := newRig(t)
 	w := r.walk("")
 	a := r.agent("developer-con-1")
 	if mode == daemon.ModeGenerate {
-		r.turn(a.ID, "Find out why the tests are slow") // there is a session then
+		r.turn(a.ID, "Find out why the tests are slow") // Now the agent has a session.
 		r.awaitAgent(a.ID, "its first report", func(a daemon.Agent) bool { return a.Context != nil })
 	}
-	// The daemon may die after it has committed the row and before it has answered.
+	// The daemon may die between the commit of the row and its answer.
 	_, _ = r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Mode: mode, Force: true})
 	var h daemon.Handoff
 	w.until("the handoff, and its successor idle", func() (bool, string) {
@@ -70,7 +72,7 @@ func walkHandoff(t *testing.T, mode daemon.Mode, least map[string]int) {
 	r.endedOnce(h)
 }
 
-// panes is how many panes there are; -1: tmux does not say.
+// panes counts the panes; -1: tmux does not answer.
 func (r *rig) panes() int {
 	list, err := r.tmux.List(r.t.Context())
 	if err != nil {
@@ -79,7 +81,7 @@ func (r *rig) panes() int {
 	return len(list)
 }
 
-// endedOnce checks what must hold after a handoff, whatever happened on the way.
+// endedOnce checks what must hold after a completed handoff, whatever happened on the way.
 func (r *rig) endedOnce(h daemon.Handoff) {
 	r.t.Helper()
 	ctx := r.t.Context()

@@ -12,12 +12,12 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// A daemon is killed with SIGKILL at every point of a run where it commits something or has an effect,
-// before and after, and started again: from the creation of a run of two steps with an approval between
-// them to the end of its last agent, and from an abort to the end of its agent.
+// In these stories a daemon is killed with SIGKILL, and started again, at every point of a pipeline where it commits
+// something or has an effect, before and after it. One pipeline has two steps with an approval between them, and goes
+// from its creation to the end of its last agent. The other goes from an abort to the end of its agent.
 
-// operate does a person's part until it is over: it makes the one run if there is none, and then does what is wanted
-// of it. A daemon that is away answers nothing.
+// operate plays the person until the pipeline is over: it creates the one pipeline if there is none, and then calls
+// want. A daemon that is away answers nothing.
 func (r *rig) operate(in daemon.NewPipeline, want func(daemon.Pipeline), over func(daemon.Pipeline) bool) func() (bool, string) {
 	return func() (bool, string) {
 		r.t.Helper()
@@ -36,7 +36,7 @@ func (r *rig) operate(in daemon.NewPipeline, want func(daemon.Pipeline), over fu
 	}
 }
 
-// left reports whether the run has ended so, and with it all agents, of which no pane is left.
+// left reports whether the pipeline has ended with this status and with all of its agents, and no pane is left.
 func (r *rig) left(status daemon.PipelineStatus) func(daemon.Pipeline) bool {
 	return func(p daemon.Pipeline) bool {
 		agents, err := r.client.Agents(r.t.Context(), allRows)
@@ -45,14 +45,14 @@ func (r *rig) left(status daemon.PipelineStatus) func(daemon.Pipeline) bool {
 	}
 }
 
-// approved is what a person wants of a run with approvals.
+// approved approves a pipeline that waits for approval.
 func (r *rig) approved(p daemon.Pipeline) {
 	if p.Status == daemon.PipelineWaiting {
-		_, _ = r.client.ApprovePipeline(r.t.Context(), p.ID, daemon.Decision{Comment: "go on"}) // asked again if the answer is lost
+		_, _ = r.client.ApprovePipeline(r.t.Context(), p.ID, daemon.Decision{Comment: "go on"}) // It asks again if the answer was lost.
 	}
 }
 
-func TestPipelineKilledAtEveryPoint(t *testing.T) {
+func TestPipelineSurvivesDaemonKillsAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.template("gated", "developer", "reviewer | approval: true | prompt: Look closely.")
@@ -63,8 +63,8 @@ func TestPipelineKilledAtEveryPoint(t *testing.T) {
 	r.wantRunOnce("pipeline_waiting_for_approval", "step_approved", "pipeline_running")
 }
 
-// wantRunOnce waits for the end of all agents of the only run, which has two steps, and fails unless
-// everything that a run does was done once for each.
+// wantRunOnce waits until all agents of the only pipeline have ended. It fails unless everything that the pipeline
+// does was done once for each of its two steps.
 func (r *rig) wantRunOnce(once ...string) {
 	r.t.Helper()
 	list, err := r.client.Pipelines(r.t.Context(), allRows)
@@ -98,8 +98,8 @@ func (r *rig) wantRunOnce(once ...string) {
 	}
 }
 
-// TestPipelineBranchKilled: a work tree that is made or removed, and not committed, is found.
-func TestPipelineBranchKilled(t *testing.T) {
+// TestWorkTreeSurvivesDaemonKills: The next daemon finds a work tree that was made or removed before the commit.
+func TestWorkTreeSurvivesDaemonKills(t *testing.T) {
 	t.Parallel()
 	r, g := newRig(t), roofRepo(t)
 	r.template("two", "developer", "reviewer | prompt: Look closely.")
@@ -118,8 +118,8 @@ func TestPipelineBranchKilled(t *testing.T) {
 	r.wantRunEvents(p.ID, "pipeline_worktree_removed", 1)
 }
 
-// TestPipelineAbortKilled: an abort that is committed is carried out by the next daemon.
-func TestPipelineAbortKilled(t *testing.T) {
+// TestPipelineAbortSurvivesDaemonKills: The next daemon carries out an abort that is committed.
+func TestPipelineAbortSurvivesDaemonKills(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	held, _ := r.holding("developer")
@@ -129,7 +129,7 @@ func TestPipelineAbortKilled(t *testing.T) {
 	a := r.atWork(id, 1)
 	abort := func(p daemon.Pipeline) {
 		if p.Open() {
-			_, _ = r.client.AbortPipeline(t.Context(), id) // asked again if the answer is lost
+			_, _ = r.client.AbortPipeline(t.Context(), id) // It asks again if the answer was lost.
 		}
 	}
 	w.until("the run aborted", r.operate(daemon.NewPipeline{}, abort, r.left(daemon.PipelineFailed)))
@@ -142,12 +142,12 @@ func TestPipelineAbortKilled(t *testing.T) {
 	}
 }
 
-// TestPipelineDatabaseKilled kills PostgreSQL with SIGKILL at points of runs. The daemon brings it back,
-// and each run ends once.
-func TestPipelineDatabaseKilled(t *testing.T) {
+// TestPipelineSurvivesDatabaseKills kills PostgreSQL with SIGKILL at points of pipelines. The daemon starts it again,
+// and each pipeline ends once.
+func TestPipelineSurvivesDatabaseKills(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.cfg.Settings.DatabaseURL = "" // the private one
+	r.cfg.Settings.DatabaseURL = "" // the private PostgreSQL
 	r.cfg.NoSync = true
 	b := &bomb{act: func(crashPoint, string) { r.killPostgres() }, armedBy: "pipeline_created"}
 	r.cfg.Around = b.around
@@ -164,7 +164,7 @@ func TestPipelineDatabaseKilled(t *testing.T) {
 			switch {
 			case err != nil:
 				return false, err.Error()
-			case len(list) == i: // not there yet, or its answer and it were lost
+			case len(list) == i: // It is not there yet, or it was lost with its answer.
 				_, err = r.client.CreatePipeline(context.Background(), in)
 				return false, fmt.Sprint(err)
 			}

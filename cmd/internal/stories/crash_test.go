@@ -12,8 +12,8 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// A daemon is killed with SIGKILL at points of a flow where it commits something or has an effect, before and after,
-// and started again. The flow must end exactly once.
+// A daemon is killed with SIGKILL at the points of a flow where it commits something or has an effect, before and
+// after it, and is started again. The flow must end exactly once.
 
 // crashPoint is the n-th call of its kind since the bomb was armed.
 type crashPoint struct {
@@ -31,20 +31,20 @@ func whether(after bool) string {
 	return "before"
 }
 
-// bomb sees the calls of a daemon by which it commits something or has an effect, and goes off at some.
+// bomb sees the calls by which a daemon commits something or has an effect, and goes off at some of them.
 type bomb struct {
 	due     func(p crashPoint, what string) bool // what tells calls of one kind apart
 	act     func(p crashPoint, what string)
-	fatal   bool   // act ends the process
-	armedBy string // the type of the event from whose commit on calls count; "": a handoff's request
+	fatal   bool   // act ends the process.
+	armedBy string // the type of the event whose commit starts the count; "": a handoff's request
 
 	mu    sync.Mutex
 	armed bool
 	calls map[string]int
-	gone  bool // it has gone off since it was set
+	gone  bool // It has gone off since it was set.
 }
 
-// set has the bomb go off at a point of the next handoff, once.
+// set makes the bomb go off once, at a point of the next handoff.
 func (b *bomb) set(p crashPoint) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -58,8 +58,8 @@ func (b *bomb) arm() {
 	b.armed = true
 }
 
-// reach is the point before a call; what it returns is the one after it. A call that ends the process is waited for:
-// no other one comes to its point meanwhile. A fork has calls of its own, so it is not.
+// reach is called before a call, and returns what is called after it. While a call ends the process, no other call
+// reaches its point. A fork is the exception, because it makes calls of its own.
 func (b *bomb) reach(call, what string) (after func()) {
 	b.mu.Lock()
 	if !b.armed {
@@ -116,7 +116,7 @@ func (s *crashStore) Commit(ctx context.Context, c *daemon.Change) error {
 		}
 	}
 	after := s.b.reach("commit", summary(c))
-	if c.NewHandoff != nil { // before the commit: the lane that it wakes may be faster than its answer
+	if c.NewHandoff != nil { // It must be armed before the commit: the lane that the commit wakes may be faster than Commit's return.
 		s.b.arm()
 	}
 	err := s.Store.Commit(ctx, c)
@@ -124,7 +124,8 @@ func (s *crashStore) Commit(ctx context.Context, c *daemon.Change) error {
 	return err
 }
 
-// summary tells a commit from the others of its flow. No id of a new row is in it: asked for again, the row has another.
+// summary tells a commit from the other commits of its flow. It holds no id of a new row, because a repeated request
+// gives the row another id.
 func summary(c *daemon.Change) string {
 	var said []string
 	if c.Move != nil {

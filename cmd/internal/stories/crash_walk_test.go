@@ -9,27 +9,26 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// The walks: the daemon, or PostgreSQL, is killed at each point in turn.
+// In the walks the daemon, or PostgreSQL, is killed at each point in turn.
 
-// What a flow commits in the wake of something else varies a little, so the least number of commits is not the usual.
+// How often a flow commits varies a little, so the least number of commits is below the usual one.
 
-func TestKilledAtEveryPoint(t *testing.T) {
+func TestHandoffSurvivesDaemonKillsAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	walkHandoff(t, daemon.ModeAgent, map[string]int{"commit": 17, "hook": 6, "paste": 3, "keys": 2, "spawn": 1, "kill": 1})
 }
 
-// TestGenerateKilledAtEveryPoint: in mode generate the one-shot is a point as well; a daemon that is
-// killed while it runs takes it along.
-func TestGenerateKilledAtEveryPoint(t *testing.T) {
+// TestGenerateSurvivesDaemonKillsAtEveryPoint: In mode generate the one-shot is a point as well. A daemon that is
+// killed during the one-shot takes it along.
+func TestGenerateSurvivesDaemonKillsAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	walkHandoff(t, daemon.ModeGenerate, map[string]int{"commit": 18, "hook": 4, "paste": 2, "keys": 2, "spawn": 1, "kill": 1, "fork": 1})
 }
 
-// A kill of PostgreSQL takes some 3 s of CPU, so these walks go by a point of each kind. That any commit may fail, or be
-// carried out and lose its answer, the simulation shows.
+// To kill PostgreSQL costs about 3 s of CPU time, so these walks visit one point of each kind. The simulation shows
+// that any commit may fail, or be carried out and lose its answer.
 
-// TestDatabaseKilled kills PostgreSQL at points of handoffs.
-func TestDatabaseKilled(t *testing.T) {
+func TestHandoffSurvivesDatabaseKills(t *testing.T) {
 	t.Parallel()
 	databaseKilledAt(t, []crashPoint{
 		{"commit", false, 1}, {"commit", true, 3}, {"hook", true, 2}, {"spawn", true, 1}, {"hook", false, 5}, {"paste", true, 3},
@@ -37,12 +36,12 @@ func TestDatabaseKilled(t *testing.T) {
 	}...)
 }
 
-// TestGenerateDatabaseKilled: PostgreSQL is killed while the fork runs, and around it. What it answers is
-// taken when the database is back, or asked for anew.
-func TestGenerateDatabaseKilled(t *testing.T) {
+// TestGenerateSurvivesDatabaseKills: PostgreSQL is killed before, during and after the fork. When the database is
+// back, the fork's answer is taken, or a new fork is asked.
+func TestGenerateSurvivesDatabaseKills(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.cfg.Settings.DatabaseURL = "" // the private one
+	r.cfg.Settings.DatabaseURL = "" // the private PostgreSQL
 	r.cfg.NoSync = true
 	b := &bomb{act: func(crashPoint, string) { r.killPostgres() }}
 	r.cfg.Around = b.around

@@ -14,8 +14,8 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/commands"
 )
 
-// TestDashboardOpenLeavesNoKey: the file that leads the desktop's browser to a link goes when the link is used,
-// when the daemon that made it has ended, and when there is no browser.
+// TestDashboardOpenLeavesNoKey: A file leads the desktop's browser to a link with a key. The file is removed when the
+// link is used, when the daemon that made it has ended, and when there is no browser.
 func TestDashboardOpenLeavesNoKey(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -90,8 +90,9 @@ func TestDashboardOpenLeavesNoKey(t *testing.T) {
 	there("no browser", false)
 }
 
-// TestDashboardLogins: the command line lists the browsers that are signed in, and signs them out.
-func TestDashboardLogins(t *testing.T) {
+// TestDashboardLoginsCanBeListedAndSignedOut: The command line lists the browsers that are signed in, and signs them
+// out.
+func TestDashboardLoginsCanBeListedAndSignedOut(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.cfg.Settings.Listen = freeAddress(t)

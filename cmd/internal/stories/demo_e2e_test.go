@@ -32,7 +32,7 @@ func TestDemoKeepsRunningUntilInterrupted(t *testing.T) {
 	r.ends(t, commands.ExitDone, "", dir, processes(t, dir))
 }
 
-// TestDemoKilledLeavesNothing: neither the servers nor the agent.
+// TestDemoKilledLeavesNothing: It leaves neither its servers nor its agent.
 func TestDemoKilledLeavesNothing(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command(cmdtest.MainProgram(t), "demo", "--keep")

@@ -15,9 +15,8 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestDemoPipelineKept: what the run has left can be looked at while the demo is kept, with the commands
-// that it names.
-func TestDemoPipelineKept(t *testing.T) {
+// TestDemoPipelineCanBeLookedAt: While the demo is kept, the commands that it names show what the pipeline has left.
+func TestDemoPipelineCanBeLookedAt(t *testing.T) {
 	t.Parallel()
 	r := startDemo(t, "--pipeline", "--keep")
 	dir := r.says(t, `Still running, until Ctrl-C\. From another shell:\n  \S+/understudy pipeline show 1 --data (\S+)\n`)[1]
@@ -39,9 +38,9 @@ func TestDemoPipelineKept(t *testing.T) {
 	r.ends(t, commands.ExitDone, "", dir, processes(t, dir))
 }
 
-// TestDemoPipelineInterrupted: a demo that ends in the middle of a step leaves nothing. The step is held by
-// the environment, which is that of the whole process.
-func TestDemoPipelineInterrupted(t *testing.T) {
+// TestDemoPipelineInterruptedLeavesNothing: A demo that ends in the middle of a step leaves nothing. The environment
+// of the whole process holds the step.
+func TestDemoPipelineInterruptedLeavesNothing(t *testing.T) {
 	t.Setenv("SCRIPTED_AGENT", "1:think=1h")
 	r := startDemo(t, "--pipeline")
 	dir := r.says(t, `persona in (\S+)\n`)[1]

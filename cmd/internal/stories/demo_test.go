@@ -18,7 +18,7 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// output is what a command prints, while it runs.
+// output holds what a command prints while it runs.
 type output struct {
 	cmdtest.Printed
 	more chan struct{}
@@ -35,7 +35,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// await waits until the output matches, and returns the groups.
+// await waits until the output matches the pattern, and returns the groups.
 func (o *output) await(t *testing.T, done <-chan int, pattern string) []string {
 	t.Helper()
 	re, late := regexp.MustCompile(pattern), time.After(cmdtest.Eventually)
@@ -70,13 +70,14 @@ func startDemo(t *testing.T, args ...string) *demoRun {
 	return r
 }
 
-// says waits until the demo has said what matches, and returns the groups.
+// says waits until the demo has printed a match, and returns the groups.
 func (r *demoRun) says(t *testing.T, pattern string) []string {
 	t.Helper()
 	return r.stdout.await(t, r.done, pattern)
 }
 
-// ends interrupts the demo, and wants its exit code, what it says of that, and nothing of it left.
+// ends interrupts the demo. It checks the exit code and what the demo says of that, and that nothing of the demo is
+// left.
 func (r *demoRun) ends(t *testing.T, code int, said, dir string, started []tmux.Process) {
 	t.Helper()
 	r.interrupt()
@@ -89,7 +90,7 @@ func (r *demoRun) ends(t *testing.T, code int, said, dir string, started []tmux.
 	nothingLeft(t, dir, started)
 }
 
-// removed is what a demo says that was interrupted before its end.
+// removed is what a demo prints if it is interrupted before its end.
 const removed = "understudy: interrupted; what the demo had made is removed\n"
 
 func TestDemoInterruptedLeavesNothing(t *testing.T) {
@@ -143,7 +144,7 @@ func process(t *testing.T, number string) tmux.Process {
 	return p
 }
 
-// nothingLeft wants the folder and the processes of a demo gone.
+// nothingLeft fails unless the folder and the processes of a demo are gone.
 func nothingLeft(t *testing.T, dir string, started []tmux.Process) {
 	t.Helper()
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {

@@ -22,7 +22,7 @@ import (
 	"github.com/understudyd/understudy/daemon/tell"
 )
 
-// dunstDesktop is a desktop with a notification service as people have them.
+// dunstDesktop is a desktop with dunst, a notification service that people use.
 type dunstDesktop struct {
 	t       *testing.T
 	bus     cmdtest.SessionBus
@@ -30,7 +30,7 @@ type dunstDesktop struct {
 	conn    *dbus.Conn
 }
 
-// newDunst starts an X server without a screen, a session bus and dunst. All of it ends with the test.
+// newDunst starts an X server without a screen, a session bus and dunst. All of them end with the test.
 func newDunst(t *testing.T) *dunstDesktop {
 	t.Helper()
 	d := &dunstDesktop{t: t, bus: cmdtest.Bus(t)}
@@ -71,7 +71,7 @@ func newDunst(t *testing.T) *dunstDesktop {
 	return nil
 }
 
-// needed finds a program that the test can't do without.
+// needed finds a program that the test cannot do without.
 func needed(t *testing.T, program, from string) string {
 	t.Helper()
 	path, err := exec.LookPath(program)
@@ -103,7 +103,7 @@ type dunstNote struct {
 	app, title, body string
 }
 
-// history closes all notifications and returns them, by title.
+// history closes all notifications and returns them by title.
 func (d *dunstDesktop) history() map[string]dunstNote {
 	d.t.Helper()
 	control := d.conn.Object(cmdtest.NotificationService, "/org/freedesktop/Notifications")
@@ -122,8 +122,8 @@ func (d *dunstDesktop) history() map[string]dunstNote {
 	return notes
 }
 
-// shot takes a picture of the screen, which is kept if $UNDERSTUDY_SHOTS names a folder. It fails if
-// nothing is to be seen.
+// shot takes a picture of the screen and keeps it if $UNDERSTUDY_SHOTS names a folder. It fails if the picture shows
+// nothing.
 func (d *dunstDesktop) shot(name string) {
 	d.t.Helper()
 	dir := os.Getenv("UNDERSTUDY_SHOTS")
@@ -137,14 +137,14 @@ func (d *dunstDesktop) shot(name string) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		d.t.Fatalf("import: %v: %s", err, out)
 	}
-	if info, err := os.Stat(path); err != nil || info.Size() < 4096 { // a black screen is 300 bytes
+	if info, err := os.Stat(path); err != nil || info.Size() < 4096 { // A black screen has 300 bytes.
 		d.t.Errorf("%s shows nothing: %v", path, errors.Join(err, io.ErrUnexpectedEOF))
 	}
 }
 
-// TestDunst has a real daemon tell of an error, of an agent that waits and of a handoff that is done, on
-// a real desktop.
-func TestDunst(t *testing.T) {
+// TestDunstShowsNotifications: On a real desktop, a real daemon notifies of an error, of an agent that waits and of a
+// handoff that has completed.
+func TestDunstShowsNotifications(t *testing.T) {
 	t.Parallel()
 	d := newDunst(t)
 	r := newRig(t)

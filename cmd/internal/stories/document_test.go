@@ -15,9 +15,9 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// TestDocumentRefused: a document that does not count halts the handoff; the outgoing agent stays
-// and is told nothing more. Once the document is right, a retry goes on without asking again.
-func TestDocumentRefused(t *testing.T) {
+// TestRefusedDocumentFailsTheHandoffUntilItIsRight: A document that the check refuses fails the handoff. The outgoing
+// agent stays and is told nothing more. Once the document is right, a retry goes on without another instruction.
+func TestRefusedDocumentFailsTheHandoffUntilItIsRight(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ behave, code string }{
 		{"no-document", data.DocumentMissing},
@@ -61,9 +61,8 @@ func TestDocumentRefused(t *testing.T) {
 	}
 }
 
-// TestEarlierStop: the Stop of a turn before does not count for the document, even if it comes in
-// while the agent writes it.
-func TestEarlierStop(t *testing.T) {
+// TestStopOfAnEarlierTurnDoesNotCount: It does not count even if it comes in while the agent writes the document.
+func TestStopOfAnEarlierTurnDoesNotCount(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -80,8 +79,8 @@ func TestEarlierStop(t *testing.T) {
 	})
 }
 
-// TestStopWithoutHandoff: the Stops of an agent without an open handoff do what they always do.
-func TestStopWithoutHandoff(t *testing.T) {
+// TestStopWithoutOpenHandoffIsOrdinary: It does what a Stop does without a handoff.
+func TestStopWithoutOpenHandoffIsOrdinary(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -104,8 +103,9 @@ func TestStopWithoutHandoff(t *testing.T) {
 	})
 }
 
-// TestNoStop: Esc in the pane sends no hook. The document is there and the runtime says idle.
-func TestNoStop(t *testing.T) {
+// TestDocumentOfAnIdleAgentCountsWithoutStop: Esc in the pane sends no hook. The daemon sees that the document is
+// there and that the runtime is idle.
+func TestDocumentOfAnIdleAgentCountsWithoutStop(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -125,8 +125,8 @@ func TestNoStop(t *testing.T) {
 	})
 }
 
-// TestNoStopNoDocument: without a Stop and without a document the handoff waits for its deadline.
-func TestNoStopNoDocument(t *testing.T) {
+// TestNoStopAndNoDocumentRunsIntoTheDeadline: The handoff then waits until its deadline.
+func TestNoStopAndNoDocumentRunsIntoTheDeadline(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Handoff.DocumentTimeout = 1500 * time.Millisecond
 		r.start()
@@ -141,8 +141,9 @@ func TestNoStopNoDocument(t *testing.T) {
 	})
 }
 
-// TestDocumentTimeout: an agent that works on is left to it; a retry takes what it wrote.
-func TestDocumentTimeout(t *testing.T) {
+// TestAgentPastTheDeadlineIsLeftToWrite: The daemon does not interrupt the agent that still works. A retry takes the
+// document that it wrote.
+func TestAgentPastTheDeadlineIsLeftToWrite(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Handoff.DocumentTimeout = 300 * time.Millisecond
 		r.start()
@@ -161,8 +162,8 @@ func TestDocumentTimeout(t *testing.T) {
 	})
 }
 
-// TestRuntimeError: a turn that ends by an error of the API is named as such.
-func TestRuntimeError(t *testing.T) {
+// TestRuntimeErrorIsNamedInTheFailure: An error of the API ended the turn.
+func TestRuntimeErrorIsNamedInTheFailure(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -178,9 +179,9 @@ func TestRuntimeError(t *testing.T) {
 	})
 }
 
-// TestCrashMidTurn: an agent that dies over its document fails the handoff; a document that a
-// person writes in its place is taken all the same.
-func TestCrashMidTurn(t *testing.T) {
+// TestAgentThatDiesWritingFailsTheHandoff: The handoff of an agent that dies while it writes the document fails. A
+// retry takes the document that a person writes in its place.
+func TestAgentThatDiesWritingFailsTheHandoff(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -202,8 +203,8 @@ func TestCrashMidTurn(t *testing.T) {
 	})
 }
 
-// TestFocus: what does not fit into the instruction stands in a file that it names.
-func TestFocus(t *testing.T) {
+// TestLongFocusStandsInAFile: The instruction names a file for a focus that is too long for it.
+func TestLongFocusStandsInAFile(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -225,7 +226,7 @@ func TestFocus(t *testing.T) {
 	})
 }
 
-// lateTerminal keeps the first instruction back: it says that it typed it, and does so later.
+// lateTerminal delays the first instruction: Paste returns without typing, and types the text later.
 type lateTerminal struct {
 	daemon.Terminal
 	held chan func() error
@@ -236,15 +237,15 @@ func (l *lateTerminal) Paste(ctx context.Context, ref tmux.Ref, text string, opt
 		select {
 		case l.held <- func() error { return l.Terminal.Paste(context.WithoutCancel(ctx), ref, text, opt) }:
 			return nil
-		default: // only one
+		default: // It delays only one.
 		}
 	}
 	return l.Terminal.Paste(ctx, ref, text, opt)
 }
 
-// TestUnconfirmed: a text of which nothing is seen again is not typed twice on a guess. A retry
-// finds the document if the text arrived after all, and else asks anew.
-func TestUnconfirmed(t *testing.T) {
+// TestUnconfirmedInstructionIsNotTypedTwice: The daemon does not type an unconfirmed text again on a guess. A retry
+// takes the document if the text arrived after all. Otherwise it asks anew.
+func TestUnconfirmedInstructionIsNotTypedTwice(t *testing.T) {
 	t.Parallel()
 	for _, arrives := range []bool{true, false} {
 		t.Run(fmt.Sprintf("arrives %v", arrives), func(t *testing.T) {
@@ -267,7 +268,7 @@ func TestUnconfirmed(t *testing.T) {
 					if err := (<-held)(); err != nil {
 						t.Fatal(err)
 					}
-					r.personPresses(a.ID, tmux.Enter) // by a person, who finds it in the composer
+					r.personPresses(a.ID, tmux.Enter) // A person finds the text in the composer.
 					r.awaitShown(a.ID, "The handoff document is written")
 					r.awaitState(a.ID, daemon.Idle)
 				}
@@ -288,9 +289,9 @@ func TestUnconfirmed(t *testing.T) {
 	}
 }
 
-// TestRetryBehindNewHandoff: a handoff that failed before its record makes room for a new one, and
-// cannot be taken up again beside it.
-func TestRetryBehindNewHandoff(t *testing.T) {
+// TestRetryBesideANewHandoffIsRefused: A new handoff is possible after one that failed before its record. The failed
+// one cannot be retried beside the new one.
+func TestRetryBesideANewHandoffIsRefused(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)

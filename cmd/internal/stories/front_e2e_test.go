@@ -12,9 +12,9 @@ import (
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
-// TestSuspended: an agent that a person stopped with Ctrl-Z is not idle, and what is for it is not typed into
-// the shell. It gets it when the person has brought it back.
-func TestSuspended(t *testing.T) {
+// TestSuspendedAgentGetsItsMessageAfterFg: A person has stopped the agent with Ctrl-Z, so it is not idle. The daemon
+// types nothing into the shell. The agent gets its message when the person has brought it back.
+func TestSuspendedAgentGetsItsMessageAfterFg(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	theirs := tmuxtest.Server(t)
@@ -43,9 +43,9 @@ func TestSuspended(t *testing.T) {
 	}
 }
 
-// TestStoppedBeforeTyping: the agent is stopped after the look at its pane: the shell has the terminal when
-// the text is due. It is not typed, and waits again.
-func TestStoppedBeforeTyping(t *testing.T) {
+// TestAgentStoppedBeforeTypingIsNotTypedTo: The agent is stopped after the daemon has looked at its pane, so the
+// shell has the terminal when the text is due. The daemon does not type the text, and it waits again.
+func TestAgentStoppedBeforeTypingIsNotTypedTo(t *testing.T) {
 	t.Parallel()
 	const text = "echo typed-into-$((40+2))"
 	g := newGate(t)
@@ -72,8 +72,9 @@ func TestStoppedBeforeTyping(t *testing.T) {
 	r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
 }
 
-// TestStoppedIsKilled: an agent that was stopped with Ctrl-Z and is to end is not asked in the shell.
-func TestStoppedIsKilled(t *testing.T) {
+// TestStoppedAgentIsKilledNotAsked: The daemon does not type /exit into the shell in front of an agent that was
+// stopped with Ctrl-Z.
+func TestStoppedAgentIsKilledNotAsked(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	theirs := tmuxtest.Server(t)
@@ -94,8 +95,8 @@ func TestStoppedIsKilled(t *testing.T) {
 	}
 }
 
-// shellRuns types a line into the shell that an agent was stopped in, once tmux has read what the agent wrote
-// last: until then it would paste with brackets.
+// shellRuns types a line into the shell in which an agent was stopped. It first waits until tmux has read the agent's
+// last output: until then tmux would paste with brackets.
 func shellRuns(t *testing.T, theirs *tmux.Server, shell tmux.PaneInfo, line string) {
 	t.Helper()
 	tmuxtest.Eventually(t, "the agent is suspended", func() bool {

@@ -9,7 +9,7 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// atTyping lets a test do something between the commit of a text's typing and the typing.
+// atTyping stops the daemon at a gate between the commit that a text is being typed and the typing.
 func atTyping(g *gate, text string) func(*daemon.Change, func() error) error {
 	return func(c *daemon.Change, do func() error) error {
 		err := do()
@@ -20,9 +20,9 @@ func atTyping(g *gate, text string) func(*daemon.Change, func() error) error {
 	}
 }
 
-// TestDialogBeforeTyping: a dialog opens after the look at the pane. Nothing is typed into it, and the text
-// is typed when it is closed.
-func TestDialogBeforeTyping(t *testing.T) {
+// TestNothingIsTypedIntoADialog: The dialog opens after the daemon has looked at the pane. The daemon types the text
+// when the dialog is closed.
+func TestNothingIsTypedIntoADialog(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		g := newGate(t)
 		r.bent(&bend{commit: atTyping(g, "carry on")}).start()
@@ -41,9 +41,9 @@ func TestDialogBeforeTyping(t *testing.T) {
 	})
 }
 
-// TestDialogBeforeEnter: a dialog opens between the look and the paste, so that it swallows the text. Enter
-// is not pressed, because the text does not stand in the composer.
-func TestDialogBeforeEnter(t *testing.T) {
+// TestEnterIsNotPressedInADialog: The dialog opens between the look and the paste, and swallows the text. The daemon
+// does not press Enter, because the composer does not hold the text.
+func TestEnterIsNotPressedInADialog(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		g := newGate(t)
 		r.bent(&bend{paste: func(_ context.Context, text string, do func() error) error {

@@ -14,8 +14,9 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestGenerateCannotBegin: a session that the runtime does not know, and a runtime that is not there.
-func TestGenerateCannotBegin(t *testing.T) {
+// TestGenerateWithoutSessionOrRuntimeFails: The runtime does not know the session, or the runtime's program is
+// missing.
+func TestGenerateWithoutSessionOrRuntimeFails(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	script := filepath.Join(filepath.Dir(r.root), "claude")
@@ -28,7 +29,7 @@ func TestGenerateCannotBegin(t *testing.T) {
 	write()
 	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: []string{script}}}
 	r.start()
-	a := r.agent(con) // nobody has said a word to it
+	a := r.agent(con) // Nobody has said a word to it.
 	in, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Mode: daemon.ModeGenerate, Force: true})
 	if err != nil {
 		t.Fatal(err)

@@ -14,9 +14,9 @@ import (
 
 const forkNote = "the document is being generated"
 
-// TestGenerate: a fork of the session writes the document. Its pane and its transcript are left alone
-// until the agent is asked to exit, and the successor takes over as ever.
-func TestGenerate(t *testing.T) {
+// TestGenerateLeavesTheAgentAlone: A fork of the session writes the document. Until the agent is asked to exit, the
+// daemon touches neither its pane nor its transcript. The successor takes over as in the other mode.
+func TestGenerateLeavesTheAgentAlone(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		f := r.watchForks()
 		r.start()
@@ -64,8 +64,8 @@ func TestGenerate(t *testing.T) {
 	})
 }
 
-// TestGenerateBlocks: an answer in two blocks of text is one document; a tool is not run for it.
-func TestGenerateBlocks(t *testing.T) {
+// TestGenerateJoinsBlocksAndRefusesTools: The fork may use no tool before it answers.
+func TestGenerateJoinsBlocksAndRefusesTools(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.spokenTo()
@@ -84,9 +84,9 @@ func TestGenerateBlocks(t *testing.T) {
 	})
 }
 
-// TestGenerateFails: what goes wrong with a fork is said in its own words, costs the agent nothing,
-// and a retry asks once more.
-func TestGenerateFails(t *testing.T) {
+// TestFailedGenerationCanBeRetried: The failure is given in the fork's own words. The agent stays as it was, and a
+// retry asks another fork.
+func TestFailedGenerationCanBeRetried(t *testing.T) {
 	t.Parallel()
 	for behaviour, want := range map[string]struct{ code, message string }{
 		"fork-empty":     {"generation_empty", "Handoff failed: generation produced no content"},
@@ -127,9 +127,9 @@ func TestGenerateFails(t *testing.T) {
 	}
 }
 
-// TestGenerateRetryMode: a failed generation goes on with the agent itself. What is recorded keeps its
-// mode.
-func TestGenerateRetryMode(t *testing.T) {
+// TestRetryMaySwitchModeUntilTheRecord: A retry may ask the agent itself after a failed generation. After the record,
+// the mode cannot change.
+func TestRetryMaySwitchModeUntilTheRecord(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Handoff.RegistrationTimeout = 3 * time.Second
 		r.start()
@@ -163,9 +163,9 @@ func TestGenerateRetryMode(t *testing.T) {
 	})
 }
 
-// TestGenerateCancelled: a cancel ends the fork with all that it has started, at once, whichever daemon
-// on the database it was asked of. The agent does not notice.
-func TestGenerateCancelled(t *testing.T) {
+// TestCancelEndsTheForkAtOnce: A cancel ends the fork at once, with every process that it started, whichever daemon
+// on the database is asked. The agent does not notice it.
+func TestCancelEndsTheForkAtOnce(t *testing.T) {
 	storyOfTwo(t, func(t *testing.T, r, other *rig) {
 		traces := r.traceForks()
 		r.start()
@@ -198,9 +198,8 @@ func TestGenerateCancelled(t *testing.T) {
 	})
 }
 
-// TestGenerateBusy: the session is forked when the running turn is over; what that turn has done is in
-// the document.
-func TestGenerateBusy(t *testing.T) {
+// TestGenerateForksAfterTheRunningTurn: The document contains what that turn has done.
+func TestGenerateForksAfterTheRunningTurn(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		f := r.watchForks()
 		r.cfg.Settings.Handoff.BusyTimeout = 3 * time.Second
@@ -229,9 +228,9 @@ func TestGenerateBusy(t *testing.T) {
 	})
 }
 
-// TestGenerateWorkMeanwhile: work given while the fork runs is not lost: the fork ends at once, and
+// TestGenerateForksAgainAfterNewWork: Work that comes while the fork runs is not lost. The fork ends at once, and
 // another begins when that work is done.
-func TestGenerateWorkMeanwhile(t *testing.T) {
+func TestGenerateForksAgainAfterNewWork(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		f, traces := r.watchForks(), r.traceForks()
 		r.start()
@@ -257,9 +256,9 @@ func TestGenerateWorkMeanwhile(t *testing.T) {
 	})
 }
 
-// TestGenerateBackground: background tasks are waited for, and so is the turn in which the agent is told
-// of their end.
-func TestGenerateBackground(t *testing.T) {
+// TestGenerateWaitsForBackgroundTasks: The fork waits for background tasks, and for the turn in which the agent is
+// told of their end.
+func TestGenerateWaitsForBackgroundTasks(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		f := r.watchForks()
 		r.start()
@@ -282,9 +281,9 @@ func TestGenerateBackground(t *testing.T) {
 	})
 }
 
-// TestGenerateQueuedBehindTurn: a prompt that was queued behind the running turn is work as well. Its
-// turn begins with the Stop of the one before, in which the session must not be forked.
-func TestGenerateQueuedBehindTurn(t *testing.T) {
+// TestGenerateWaitsForQueuedPrompts: A prompt that was queued behind the running turn is work too. Its turn begins
+// with the Stop of the previous turn, at which the session must not be forked.
+func TestGenerateWaitsForQueuedPrompts(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		f := r.watchForks()
 		r.start()
@@ -296,7 +295,7 @@ func TestGenerateQueuedBehindTurn(t *testing.T) {
 		r.personTypes(a.ID, "and measure it @hold "+file, tmux.Enter)
 		r.awaitShown(a.ID, "Queued: and measure it")
 		release()
-		r.awaitState(a.ID, daemon.Idle) // no hook tells of the second turn
+		r.awaitState(a.ID, daemon.Idle) // No hook reports the second turn.
 		r.awaitState(a.ID, daemon.Working)
 		if h := r.getHandoff(id); h.Phase != daemon.Generating || len(f.prompts()) != 0 {
 			t.Errorf("%s, %d forks while the second turn runs", h.Phase, len(f.prompts()))
@@ -311,9 +310,9 @@ func TestGenerateQueuedBehindTurn(t *testing.T) {
 	})
 }
 
-// TestGenerateAgentKilled: a session can be forked after its end, so the agent's end stops nothing:
-// neither while the fork runs, nor before it begins.
-func TestGenerateAgentKilled(t *testing.T) {
+// TestGenerateGoesOnAfterTheAgentsEnd: A session can be forked after its agent has ended, so the end stops nothing:
+// neither while the fork runs nor before it begins.
+func TestGenerateGoesOnAfterTheAgentsEnd(t *testing.T) {
 	t.Parallel()
 	for _, running := range []bool{true, false} {
 		t.Run(map[bool]string{true: "while the fork runs", false: "before it begins"}[running], func(t *testing.T) {

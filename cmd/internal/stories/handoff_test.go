@@ -8,8 +8,8 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestHandoff is the main job: from the request to the successor that has taken over.
-func TestHandoff(t *testing.T) {
+// TestHandoffReachesASuccessorThatTookOver is the main job: from the request until the successor has taken over.
+func TestHandoffReachesASuccessorThatTookOver(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	a := r.agent("developer-con-1")

@@ -10,8 +10,9 @@ import (
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
-// TestHistoryForPerson: an agent that a person started is told of the last handoffs with its skill.
-func TestHistoryForPerson(t *testing.T) {
+// TestPersonsAgentIsToldOfTheLastHandoffs: The text with its skill names the documents of the persona's last
+// handoffs.
+func TestPersonsAgentIsToldOfTheLastHandoffs(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	theirs, _ := r.foreignAgent(tmuxtest.Server(t), "")

@@ -16,16 +16,16 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// fillTo has the agent's context filled to so many tokens, and waits until that is known.
+// fillTo fills the agent's context to so many tokens and waits until the daemon knows.
 func (r *rig) fillTo(agentID int64, tokens int64) {
 	r.t.Helper()
 	r.talk(agentID, fmt.Sprintf("@tokens %d @say as you like", tokens))
 	r.awaitAgent(agentID, fmt.Sprintf("%d tokens", tokens), func(a daemon.Agent) bool { return a.Context != nil && a.Context.Tokens == tokens })
 }
 
-// TestHistory: the line of generations can be looked through from any of its handoffs, and each
-// successor knows where the last three documents of its persona are.
-func TestHistory(t *testing.T) {
+// TestLineShowsAllGenerations: The API shows the line of generations from any of its handoffs. Each successor knows
+// where the last three documents of its persona are.
+func TestLineShowsAllGenerations(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		other, _, _ := r.handOver(r.agent("tester-kit-1").ID)
@@ -35,7 +35,7 @@ func TestHistory(t *testing.T) {
 		}
 		var line []daemon.Handoff // the newest first
 		for n := range int64(4) {
-			if n == 2 { // what was never recorded is a part of the line, and nothing to read
+			if n == 2 { // A handoff that was never recorded belongs to the line, but has nothing to read.
 				r.misbehave("no-document")
 				line = append([]daemon.Handoff{r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing)}, line...)
 				r.misbehave("")
@@ -76,7 +76,7 @@ func TestHistory(t *testing.T) {
 	})
 }
 
-// launchText is the skill that the agent is launched with; it has said nothing yet.
+// launchText is the skill with which the agent is launched.
 func (r *rig) launchText(a daemon.Agent) string {
 	r.t.Helper()
 	argv := r.launchFile(a.ID).Argv
@@ -87,8 +87,8 @@ func (r *rig) launchText(a daemon.Agent) string {
 	return r.read(argv[i+1])
 }
 
-// wantLast fails unless the agent's system prompt ends with the newest three documents of those that
-// were recorded, by path; the handoffs come newest first.
+// wantLast fails unless the agent's system prompt ends with the paths of the newest three recorded documents. The
+// handoffs come newest first.
 func (r *rig) wantLast(agentID int64, handoffs []daemon.Handoff) {
 	r.t.Helper()
 	var last []string
@@ -104,8 +104,8 @@ func (r *rig) wantLast(agentID int64, handoffs []daemon.Handoff) {
 	}
 }
 
-// TestHandoffLog: the moments that scripts look for are logged with the same keys each.
-func TestHandoffLog(t *testing.T) {
+// TestHandoffIsLoggedWithStableKeys: Scripts look for these log lines, so each has the same keys every time.
+func TestHandoffIsLoggedWithStableKeys(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		log := r.keepLog()
 		var broken atomic.Bool
@@ -140,8 +140,8 @@ func TestHandoffLog(t *testing.T) {
 	})
 }
 
-// wantMoment fails unless a moment of the handoff was logged once, at this level; recorded: with the
-// numbers that its metrics have.
+// wantMoment fails unless this moment of the handoff was logged once, at this level. If it was recorded, the line
+// must have the numbers of the handoff's metrics.
 func (r *rig) wantMoment(log *cmdtest.Printed, h daemon.Handoff, moment, level, trouble string, recorded bool) {
 	r.t.Helper()
 	line := r.awaitLogged(log, moment, h.ID, 1)[0]

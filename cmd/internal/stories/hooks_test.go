@@ -36,7 +36,7 @@ func (r *rig) hook(agentID int64, event string, body map[string]any) hooks.Envel
 	return env
 }
 
-// launchFile is what the agent was launched with.
+// launchFile is the file with which the agent was launched.
 func (r *rig) launchFile(agentID int64) hooks.LaunchFile {
 	r.t.Helper()
 	b, err := os.ReadFile(filepath.Join(r.dir.Launch(agentID), "launch.json"))
@@ -50,7 +50,7 @@ func (r *rig) launchFile(agentID int64) hooks.LaunchFile {
 	return file
 }
 
-// secret is the launch secret that the agent was given.
+// secret is the agent's launch secret.
 func (r *rig) secret(agentID int64) string {
 	r.t.Helper()
 	for _, v := range r.launchFile(agentID).Env {
@@ -62,7 +62,7 @@ func (r *rig) secret(agentID int64) string {
 	return ""
 }
 
-// spooled is how many hooks wait in the spool.
+// spooled counts the hooks in the spool.
 func (r *rig) spooled() int {
 	r.t.Helper()
 	entries, err := os.ReadDir(r.dir.Spool())
@@ -83,8 +83,9 @@ func (r *rig) awaitSpooled(n int) {
 	r.await("spooled hooks", func() (bool, string) { return r.spooled() == n, "" })
 }
 
-// TestSpool: what agents report while no daemon runs is applied by the next one, in order and once.
-func TestSpool(t *testing.T) {
+// TestSpooledHooksAreAppliedInOrderAndOnce: The next daemon applies what agents report while no daemon runs, in order
+// and once.
+func TestSpooledHooksAreAppliedInOrderAndOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	a := r.agent(con)
@@ -114,9 +115,9 @@ func TestSpool(t *testing.T) {
 	r.awaitPhase(r.handoff(a.ID), daemon.Completed)
 }
 
-// TestStopWhileAway: a daemon that was stopped while the agent wrote its document finds the Stop in
-// the spool and goes on; nothing is typed again.
-func TestStopWhileAway(t *testing.T) {
+// TestStopWhileTheDaemonIsAwayCounts: The daemon was stopped while the agent wrote its document. The next daemon
+// finds the Stop in the spool and goes on without typing again.
+func TestStopWhileTheDaemonIsAwayCounts(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -133,9 +134,9 @@ func TestStopWhileAway(t *testing.T) {
 	})
 }
 
-// TestAnswerLost: a Stop was answered with the instruction, but the answer did not arrive: its hook
-// spooled it. The instruction is typed then.
-func TestAnswerLost(t *testing.T) {
+// TestInstructionIsTypedWhenTheStopsAnswerIsLost: The daemon answered a Stop with the instruction, but the answer did
+// not arrive, so the hook spooled the Stop. The daemon then types the instruction.
+func TestInstructionIsTypedWhenTheStopsAnswerIsLost(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -146,7 +147,7 @@ func TestAnswerLost(t *testing.T) {
 		if out := r.deliver(stop); !strings.Contains(out, `"block"`) || !strings.Contains(out, instructed) {
 			t.Fatalf("Stop of a busy agent answered with %q", out)
 		}
-		// Asked again, the daemon gives the same answer; only the spool says that it was lost.
+		// Asked again, the daemon gives the same answer. Only the spooled hook shows that the answer was lost.
 		if out := r.deliver(stop); !strings.Contains(out, `"block"`) {
 			t.Errorf("Stop that came again answered with %q", out)
 		}
@@ -161,8 +162,7 @@ func TestAnswerLost(t *testing.T) {
 	})
 }
 
-// TestStopTwice: a hook that the runtime sends twice counts once.
-func TestStopTwice(t *testing.T) {
+func TestHookSentTwiceCountsOnce(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -177,8 +177,8 @@ func TestStopTwice(t *testing.T) {
 	})
 }
 
-// TestAgentsRunTheHookProgram: what agents are started with, their hooks and their status line name the copy. No shell
-// stands between the CLI and a hook: it would be a second process at each.
+// TestAgentsRunTheHookProgram: The agent's launch, hooks and status line name the copy of understudy-hook in the data
+// directory. The CLI runs each hook without a shell, which would be a second process for each hook.
 func TestAgentsRunTheHookProgram(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()

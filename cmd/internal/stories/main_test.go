@@ -16,10 +16,10 @@ import (
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
-// afterTests end what all tests of this process share.
+// afterTests run after all tests of this process: they end what the tests share.
 var afterTests []func()
 
-// TestMain lets the test binary be `understudy`, for daemons within it: their agents and hooks run it.
+// TestMain lets the test binary act as `understudy` too: the agents and hooks of daemons inside it run it.
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) < 2 || strings.HasPrefix(os.Args[1], "-test."):

@@ -10,8 +10,9 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestMCPMessage: a message waits for the end of the other's turn, and arrives as a prompt that says who wrote it.
-func TestMCPMessage(t *testing.T) {
+// TestMCPMessageArrivesAfterTheTurn: A message waits until the other agent's turn ends. It arrives as a prompt that
+// names its sender.
+func TestMCPMessageArrivesAfterTheTurn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	a, b := r.agent(con), r.agent("")
@@ -33,7 +34,7 @@ func TestMCPMessage(t *testing.T) {
 	r.awaitVerdict(b.ID, int64(got["delivery_id"].(float64)), daemon.Submitted)
 	first := fmt.Sprintf("Message from agent %d (%s), not from the operator:", a.ID, con)
 	r.wantTold(b.ID, "long work", first+"\n> /exit\n> or not?", first+"\n> more 0", "> more 1", "> more 2", "> more 3")
-	// It has all been taken, so that there may be more; an answer goes the other way.
+	// The other agent has taken all messages, so more are allowed. Its answer goes the other way.
 	r.await("more messages", func() (bool, string) {
 		var got map[string]any
 		failed := from.call("send_message", to(b.ID, "and more"), &got)
@@ -44,9 +45,9 @@ func TestMCPMessage(t *testing.T) {
 	r.wantTold(a.ID, fmt.Sprintf("Message from agent %d, not from the operator:\n> yes", b.ID))
 }
 
-// TestMCPOfNobody: without an agent's environment, for the copy that writes an agent's document, and without a
-// daemon the server starts, and each tool says in a sentence what to do.
-func TestMCPOfNobody(t *testing.T) {
+// TestMCPWithoutAgentOrDaemonSaysWhatToDo: The server starts without an agent's environment, for the fork that writes
+// an agent's document, and without a daemon. Each tool then says in one sentence what to do.
+func TestMCPWithoutAgentOrDaemonSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	socket := "UNDERSTUDY_SOCKET=" + filepath.Join(t.TempDir(), "hook.sock")
 	for part, env := range map[string][]string{

@@ -14,14 +14,14 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// mcpSession is the official client, and `understudy mcp` as a process that an agent runs.
+// mcpSession is the official client, connected to a process `understudy mcp`.
 type mcpSession struct {
 	t *testing.T
 	*mcp.ClientSession
 }
 
-// openMCP runs `understudy mcp` in an environment. When the test ends it must end by itself, with nothing on
-// stderr, because its stdin was closed.
+// openMCP runs `understudy mcp` in an environment. At the test's end its stdin is closed, and it must then end by
+// itself with nothing on stderr.
 func openMCP(t *testing.T, env ...string) *mcpSession {
 	t.Helper()
 	cmd := exec.Command(cmdtest.MainProgram(t), "mcp")
@@ -40,13 +40,13 @@ func openMCP(t *testing.T, env ...string) *mcpSession {
 	return &mcpSession{t, session}
 }
 
-// mcpOf is the server in the environment that the agent was launched with.
+// mcpOf runs the server in the environment with which the agent was launched.
 func (r *rig) mcpOf(t *testing.T, agentID int64) *mcpSession {
 	t.Helper()
 	return openMCP(t, r.launchFile(agentID).Env...)
 }
 
-// call calls a tool. failed is the one sentence of an error.
+// call calls a tool. failed is the sentence of its error.
 func (m *mcpSession) call(tool string, args map[string]any, into any) (failed string) {
 	m.t.Helper()
 	result, err := m.CallTool(m.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
@@ -72,7 +72,7 @@ func (m *mcpSession) does(tool string, args map[string]any) (got map[string]any)
 	return got
 }
 
-// fails calls a tool that must fail with a sentence.
+// fails calls a tool that must fail with a sentence that contains the part.
 func (m *mcpSession) fails(tool string, args map[string]any, part string) {
 	m.t.Helper()
 	var got map[string]any
@@ -83,7 +83,7 @@ func (m *mcpSession) fails(tool string, args map[string]any, part string) {
 
 var mcpTools = []string{"handoff_status", "list_personas", "request_handoff", "send_message", "whoami"}
 
-// mcpArgs are what each tool needs to be called at all.
+// mcpArgs are the arguments without which a tool cannot be called.
 func mcpArgs(tool string) map[string]any {
 	if tool == "send_message" {
 		return map[string]any{"to": "1", "text": "hello"}
@@ -91,9 +91,9 @@ func mcpArgs(tool string) map[string]any {
 	return nil
 }
 
-// TestMCPHandoff: an agent sees who it is and who is there, and asks for its own handoff in the middle of
-// a turn; when it has ended its tools say so.
-func TestMCPHandoff(t *testing.T) {
+// TestMCPAgentRequestsItsOwnHandoff: An agent sees itself and the other agents, and requests its own handoff in the
+// middle of a turn. After it has ended, its tools say so.
+func TestMCPAgentRequestsItsOwnHandoff(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	a := r.agent(con)

@@ -8,9 +8,9 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestMessageVerdicts: a text's verdict rests on the runtime's own confirmation, or on what the
-// transcript shows when that does not come.
-func TestMessageVerdicts(t *testing.T) {
+// TestVerdictNamesItsEvidence: The verdict rests on the runtime's confirmation, or on the transcript if no
+// confirmation comes.
+func TestVerdictNamesItsEvidence(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent("")
@@ -37,9 +37,9 @@ func TestMessageVerdicts(t *testing.T) {
 	})
 }
 
-// TestMessageRefused: what would do more than be read is refused with a sentence, and nothing is
+// TestMessageThatIsMoreThanTextIsRefused: Text that does more than a plain prompt is refused with a sentence, and not
 // typed.
-func TestMessageRefused(t *testing.T) {
+func TestMessageThatIsMoreThanTextIsRefused(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent("")
@@ -60,8 +60,8 @@ func TestMessageRefused(t *testing.T) {
 	})
 }
 
-// TestMessageCommand: a command that is meant as one is typed, and changes the session in the pane.
-func TestMessageCommand(t *testing.T) {
+// TestCommandMessageIsTyped: A text that is meant as a command is typed, and changes the session in the pane.
+func TestCommandMessageIsTyped(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -77,9 +77,8 @@ func TestMessageCommand(t *testing.T) {
 	})
 }
 
-// TestMessageOrder: texts wait until the agent is idle and come one by one, in order; each is a
-// turn of its own.
-func TestMessageOrder(t *testing.T) {
+// TestMessagesAreTypedInOrder: Texts wait until the agent is idle. Each is then a turn of its own, in their order.
+func TestMessagesAreTypedInOrder(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent("")
@@ -101,8 +100,7 @@ func TestMessageOrder(t *testing.T) {
 	})
 }
 
-// TestPromptAtStart: an agent's first prompt waits until it has registered.
-func TestPromptAtStart(t *testing.T) {
+func TestFirstPromptWaitsForRegistration(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		r.misbehave("slow-start=300ms")

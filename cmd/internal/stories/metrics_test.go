@@ -13,10 +13,10 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// scraped are the metrics of a daemon, by name.
+// scraped holds a daemon's metrics by name.
 type scraped map[string]*dto.MetricFamily
 
-// metrics asks the daemon for its metrics as Prometheus does.
+// metrics reads the daemon's metrics as Prometheus does.
 func (r *rig) metrics(ctx context.Context) (scraped, error) {
 	var transport http.RoundTripper = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", r.dir.Socket())
@@ -37,7 +37,7 @@ func (r *rig) metrics(ctx context.Context) (scraped, error) {
 	return parser.TextToMetricFamilies(response.Body)
 }
 
-// value returns the value of a series, of a histogram how much it has counted; -1: it is not there.
+// value is the value of a series; of a histogram, its count. -1: there is no such series.
 func (s scraped) value(name string, labels ...string) float64 {
 	m := s.find(name, labels)
 	switch {
@@ -51,7 +51,7 @@ func (s scraped) value(name string, labels ...string) float64 {
 	return m.GetGauge().GetValue()
 }
 
-// find returns the series with exactly these values of labels, in the order of the labels' names.
+// find returns the series whose labels have exactly these values, in the order of the labels' names.
 func (s scraped) find(name string, labels []string) *dto.Metric {
 	for _, m := range s["understudy_"+name].GetMetric() {
 		var got []string
@@ -65,7 +65,7 @@ func (s scraped) find(name string, labels []string) *dto.Metric {
 	return nil
 }
 
-// measured checks what the metrics tell after the only handoff of a daemon.
+// measured checks the metrics after the only handoff of a daemon.
 func (r *rig) measured(h daemon.Handoff) {
 	r.t.Helper()
 	var got scraped
@@ -74,7 +74,7 @@ func (r *rig) measured(h daemon.Handoff) {
 		if got, err = r.metrics(context.Background()); err != nil {
 			return false, err.Error()
 		}
-		// The follower of the log may be a moment behind.
+		// What follows the event log may be a moment behind.
 		return got.value("handoffs_ended_total", "completed") == 1 && got.value("agents_ended_total") == 1, "not counted"
 	})
 	for phase, ms := range h.Metrics.Phases {
@@ -108,7 +108,7 @@ func (r *rig) measured(h daemon.Handoff) {
 	}
 }
 
-// countsDeliveries waits until so many texts of a kind have got a verdict, by the metrics.
+// countsDeliveries waits until the metrics count so many deliveries of the kind with the verdict.
 func (r *rig) countsDeliveries(n float64, kind daemon.DeliveryKind, verdict daemon.Verdict) {
 	r.t.Helper()
 	r.await(fmt.Sprintf("%v %s %s", n, kind, verdict), func() (bool, string) {

@@ -14,13 +14,13 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestTmuxKilledAfterTheRecord: the record is kept, and a retry starts a new successor.
-func TestTmuxKilledAfterTheRecord(t *testing.T) {
+// TestTmuxKilledAfterTheRecordNeedsARetry: The record is kept.
+func TestTmuxKilledAfterTheRecordNeedsARetry(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	b := &bomb{act: func(crashPoint, string) { r.killTmux() }}
 	r.cfg.Around = b.around
-	b.set(crashPoint{"paste", false, 3}) // instruction, exit, prompt
+	b.set(crashPoint{"paste", false, 3}) // They are the instruction, /exit and the injection prompt.
 	r.start()
 	a := r.agent("developer-con-1")
 	h := r.awaitPhase(r.handoff(a.ID), daemon.Failed)
@@ -38,11 +38,11 @@ func TestTmuxKilledAfterTheRecord(t *testing.T) {
 	r.toldOnce(h)
 }
 
-// databaseKilledAt kills PostgreSQL with SIGKILL at points of handoffs, one after the other. The daemon
-// brings it back, and each handoff ends once.
+// databaseKilledAt kills PostgreSQL with SIGKILL at points of handoffs, one after the other. The daemon starts
+// PostgreSQL again, and each handoff ends once.
 func databaseKilledAt(t *testing.T, points ...crashPoint) {
 	r := newRig(t)
-	r.cfg.Settings.DatabaseURL = "" // the private one
+	r.cfg.Settings.DatabaseURL = "" // the private PostgreSQL
 	r.cfg.NoSync = true
 	b := &bomb{act: func(crashPoint, string) { r.killPostgres() }}
 	r.cfg.Around = b.around
@@ -63,7 +63,7 @@ func databaseKilledAt(t *testing.T, points ...crashPoint) {
 	}
 }
 
-// killPostgres kills the private cluster's postmaster.
+// killPostgres kills the postmaster of the private cluster.
 func (r *rig) killPostgres() {
 	b, err := os.ReadFile(filepath.Join(r.root, "postgres", "data", "postmaster.pid"))
 	if err != nil {
@@ -81,7 +81,7 @@ func (r *rig) killPostgres() {
 	}
 }
 
-// toldOnce checks that both agents of a handoff got their text once.
+// toldOnce fails unless each agent of a handoff got its text once.
 func (r *rig) toldOnce(h daemon.Handoff) {
 	r.t.Helper()
 	for _, id := range []int64{h.AgentID, *h.SuccessorID} {

@@ -13,9 +13,9 @@ import (
 	"github.com/understudyd/understudy/db/dbtest"
 )
 
-// TestAddressChanges: all connections to a shared database are dead without a word, and the server goes on
-// keeping the host's lock for the daemon's old session. The daemon takes its host back and goes on.
-func TestAddressChanges(t *testing.T) {
+// TestDaemonTakesItsHostBackAfterItsNetworkChanged: All connections to a shared database die without an error. The
+// server keeps the host's lock for the daemon's old session. The daemon takes its host back and goes on.
+func TestDaemonTakesItsHostBackAfterItsNetworkChanged(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	link := dbtest.NewLink(t, r.cfg.Settings.DatabaseURL)
@@ -33,14 +33,14 @@ func TestAddressChanges(t *testing.T) {
 	} else {
 		t.Logf("back %s after the network", took.Round(time.Millisecond))
 	}
-	r.cfg.Settings.DatabaseURL = past // to look at
+	r.cfg.Settings.DatabaseURL = past // The rig reads the database past the network.
 	r.alerted("database_lost")
 	r.awaitPhase(r.handoff(a.ID), daemon.Completed)
 }
 
-// TestPowerFailure: the daemon is gone, and the server has not noticed. The next one waits, says what for,
-// and takes the host.
-func TestPowerFailure(t *testing.T) {
+// TestNextDaemonTakesTheHostAfterAPowerFailure: The daemon is gone and the server has not noticed. The next daemon
+// waits, says what it waits for, and takes the host.
+func TestNextDaemonTakesTheHostAfterAPowerFailure(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	direct := r.cfg.Settings.DatabaseURL

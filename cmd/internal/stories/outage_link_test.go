@@ -14,7 +14,7 @@ import (
 	"github.com/understudyd/understudy/db/dbtest"
 )
 
-// notReady waits until the daemon says that it cannot work, for that reason.
+// notReady waits until the daemon says that it cannot work, with this code.
 func (r *rig) notReady(code string) {
 	r.t.Helper()
 	r.await("not ready: "+code, func() (bool, string) {
@@ -39,7 +39,7 @@ func errText(err error) string {
 	return err.Error()
 }
 
-// alerted waits for an event of the type that the operator is told of.
+// alerted waits until the operator was notified of an event of the type.
 func (r *rig) alerted(kind string) {
 	r.t.Helper()
 	r.await(kind, func() (bool, string) {
@@ -48,9 +48,9 @@ func (r *rig) alerted(kind string) {
 	})
 }
 
-// TestReadOnlyDatabase: the database takes no writes for a while. That is said, nothing is lost, and what was
-// asked for afterwards is done.
-func TestReadOnlyDatabase(t *testing.T) {
+// TestReadOnlyDatabaseLosesNothing: The operator is told, nothing is lost, and the daemon does afterwards what was
+// asked for.
+func TestReadOnlyDatabaseLosesNothing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	run := dbtest.Admin(t, r.cfg.Settings.DatabaseURL)

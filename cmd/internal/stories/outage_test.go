@@ -7,8 +7,8 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestTmuxKilledBeforeTheRecord: the agent is gone with its tmux server, and nothing is pretended.
-func TestTmuxKilledBeforeTheRecord(t *testing.T) {
+// TestTmuxKilledBeforeTheRecordFailsTheHandoff: The agent has ended with its tmux server.
+func TestTmuxKilledBeforeTheRecordFailsTheHandoff(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	b := &bomb{act: func(crashPoint, string) { r.killTmux() }}
@@ -21,7 +21,7 @@ func TestTmuxKilledBeforeTheRecord(t *testing.T) {
 	if h.Error.Code != "agent_gone" || h.RecordedAt != nil {
 		t.Errorf("handoff failed with %+v, want agent_gone before the record", h.Error)
 	}
-	// The document can be written by hand; then the handoff goes on without the agent.
+	// A person can write the document. The handoff then goes on without the agent.
 	if err := os.WriteFile(h.FilePath, []byte("## What Was Done\n\nAll of it.\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,9 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// TestAbortWorking: the agent is interrupted, then shut down. Other runs and other agents notice nothing.
-func TestAbortWorking(t *testing.T) {
+// TestAbortInterruptsOnlyItsOwnAgent: The daemon interrupts the agent and then ends it. Other pipelines and agents
+// are not touched.
+func TestAbortInterruptsOnlyItsOwnAgent(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		held, release := r.holding("developer")
 		r.template("held", held, "reviewer")
@@ -41,7 +42,7 @@ func TestAbortWorking(t *testing.T) {
 				t.Error("the operator was told of what they asked for")
 			}
 		}
-		// What was aborted goes on with a new agent, when somebody wants it to.
+		// A resume starts a new agent for the aborted step.
 		r.resume(id, false)
 		p := r.awaitPipeline(id, daemon.PipelineDone)
 		if got := p.Steps[0].AgentIDs; len(got) != 2 || got[0] != a.ID {
@@ -50,8 +51,7 @@ func TestAbortWorking(t *testing.T) {
 	})
 }
 
-// TestAbortPending: a run that waits for its turn never begins.
-func TestAbortPending(t *testing.T) {
+func TestAbortedPendingPipelineNeverBegins(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Pipeline.MaxRunning = 1
 		held, release := r.holding("developer")
@@ -70,9 +70,9 @@ func TestAbortPending(t *testing.T) {
 	})
 }
 
-// TestAbortBeforeThePane: the agent's row is committed, its pane is not made yet. What is made all the
-// same is ended.
-func TestAbortBeforeThePane(t *testing.T) {
+// TestAbortEndsAnAgentWhosePaneComesLater: The agent's row is committed but its pane is not made yet. The daemon ends
+// a pane that is made all the same.
+func TestAbortEndsAnAgentWhosePaneComesLater(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		g := newGate(t)
 		r.bent(&bend{spawn: func(_ context.Context, do func() (tmux.PaneInfo, error)) (tmux.PaneInfo, error) {
@@ -90,8 +90,7 @@ func TestAbortBeforeThePane(t *testing.T) {
 	})
 }
 
-// TestAbortStarting: an agent that does not come up is ended all the same.
-func TestAbortStarting(t *testing.T) {
+func TestAbortEndsAnAgentThatNeverStarts(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.template("one", "developer", "reviewer")
 		r.misbehave("slow-start=1h")
@@ -105,8 +104,8 @@ func TestAbortStarting(t *testing.T) {
 	})
 }
 
-// TestAbortInDialog: the dialog is dismissed, not answered with yes.
-func TestAbortInDialog(t *testing.T) {
+// TestAbortDismissesAnOpenDialog: It does not answer yes.
+func TestAbortDismissesAnOpenDialog(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.template("one", "developer | prompt: Work. @ask", "reviewer")
 		r.start()
@@ -125,9 +124,9 @@ func TestAbortInDialog(t *testing.T) {
 	})
 }
 
-// TestAbortBetweenSteps: while the agent of a step that is done is being shut down, no step runs. The
-// agent goes on ending, the next one never begins.
-func TestAbortBetweenSteps(t *testing.T) {
+// TestAbortBetweenStepsStartsNoFurtherStep: A step is done and its agent is being shut down, so no step runs. The
+// agent goes on ending, and the next step never begins.
+func TestAbortBetweenStepsStartsNoFurtherStep(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.template("two", "developer", "reviewer")
 		r.misbehave("exit-delay=1500ms")
@@ -147,8 +146,8 @@ func TestAbortBetweenSteps(t *testing.T) {
 	})
 }
 
-// TestAbortWaiting: nobody is asked any more. Resume asks again.
-func TestAbortWaiting(t *testing.T) {
+// TestAbortEndsTheRemindersOfAnApproval: No further reminder comes. A resume asks for the approval again.
+func TestAbortEndsTheRemindersOfAnApproval(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.template("gated", "developer", "reviewer | approval: true | remind_after: 0.3")
 		r.start()
@@ -157,7 +156,7 @@ func TestAbortWaiting(t *testing.T) {
 		r.abort(id, "done pending")
 		r.wantNoDecision(id)
 		n := len(r.runEvents(id, "pipeline_approval_reminder"))
-		other := r.pipeline("gated", roof).ID // its reminders tell that time has passed
+		other := r.pipeline("gated", roof).ID // The reminders of this pipeline show that time has passed.
 		r.awaitRunLogged(other, "pipeline_approval_reminder", 2)
 		r.wantRunEvents(id, "pipeline_approval_reminder", n)
 		r.resume(id, false)
@@ -167,8 +166,7 @@ func TestAbortWaiting(t *testing.T) {
 	})
 }
 
-// TestAbortAtOnce: of several aborts one is right.
-func TestAbortAtOnce(t *testing.T) {
+func TestOneOfSeveralAbortsSucceeds(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		held, _ := r.holding("developer")
 		r.template("held", held)
@@ -195,9 +193,8 @@ func TestAbortAtOnce(t *testing.T) {
 	})
 }
 
-// TestAbortHandingOver: the handoff of a step's agent that has not been recorded is cancelled with the
-// run.
-func TestAbortHandingOver(t *testing.T) {
+// TestAbortCancelsAHandoffWithoutRecord: The handoff has no record yet.
+func TestAbortCancelsAHandoffWithoutRecord(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		id, hid, a, _ := r.handsOver()
 		r.abort(id, "failed pending")
@@ -212,9 +209,9 @@ func TestAbortHandingOver(t *testing.T) {
 	})
 }
 
-// TestAbortHandedOver: behind the record the handoff goes on to the end of its agent, and no successor
-// is started any more until the run is resumed.
-func TestAbortHandedOver(t *testing.T) {
+// TestAbortAfterTheRecordStartsNoSuccessor: The handoff is recorded and goes on until its agent has ended. No
+// successor starts before the pipeline is resumed.
+func TestAbortAfterTheRecordStartsNoSuccessor(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		id, hid, a, release := r.handsOver()
 		r.misbehave("exit-delay=1500ms")
@@ -234,8 +231,7 @@ func TestAbortHandedOver(t *testing.T) {
 	})
 }
 
-// TestAbortSuccessorStarting: a successor that is being started is the one that is ended.
-func TestAbortSuccessorStarting(t *testing.T) {
+func TestAbortEndsAStartingSuccessor(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		id, hid, _, release := r.handsOver()
 		r.misbehave("slow-start=1h")

@@ -13,11 +13,11 @@ import (
 	"github.com/understudyd/understudy/db"
 )
 
-// What runs of pipelines do to real processes.
+// These stories show what pipelines do to real processes.
 
-// TestPipelinePromptBytes: the first prompt reaches the agent byte for byte, whatever it consists of.
-// Nothing is typed, and no wrapper is around it.
-func TestPipelinePromptBytes(t *testing.T) {
+// TestPipelinePromptArrivesByteForByte: The first prompt reaches the agent byte for byte, whatever bytes it has.
+// Nothing is typed and nothing is added.
+func TestPipelinePromptArrivesByteForByte(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.template("one", "developer")
@@ -55,9 +55,9 @@ func TestPipelinePromptBytes(t *testing.T) {
 	}
 }
 
-// TestSecondDaemon: no second daemon of a host starts, in its data directory or in another. When the
-// first one is killed the second goes on with its runs.
-func TestSecondDaemon(t *testing.T) {
+// TestSecondDaemonOfAHostIsRefused: It starts neither in the same data directory nor in another one. When the first
+// daemon is killed, the second one goes on with its pipelines.
+func TestSecondDaemonOfAHostIsRefused(t *testing.T) {
 	t.Parallel()
 	r, other := newRig(t), newRig(t)
 	held, release := r.holding("developer")
@@ -80,8 +80,8 @@ func TestSecondDaemon(t *testing.T) {
 	r.wantRunEvents(id, "step_done", 2)
 }
 
-// TestKilledWhileWorking: the same as when the daemon is stopped while agents work.
-func TestKilledWhileWorking(t *testing.T) {
+// TestPipelinesGoOnAfterTheDaemonIsKilled: It goes on as after a daemon that was stopped while agents work.
+func TestPipelinesGoOnAfterTheDaemonIsKilled(t *testing.T) {
 	t.Parallel()
 	for _, finish := range []bool{false, true} {
 		t.Run(map[bool]string{false: "still working", true: "finished meanwhile"}[finish], func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// awaitRunTold waits until the operator was told of the run's n-th event of a type, counted from 1, and
-// returns what was said.
+// awaitRunTold waits until the operator was notified of the pipeline's n-th event of a type, counted from 1, and
+// returns its message.
 func (r *rig) awaitRunTold(id int64, typ string, n int) (message string) {
 	r.t.Helper()
 	r.await(fmt.Sprintf("pipeline %d: operator told of %s %d", id, typ, n), func() (bool, string) {
@@ -31,8 +31,8 @@ func (r *rig) awaitRunTold(id int64, typ string, n int) (message string) {
 	return message
 }
 
-// awaitRunLogged waits until the log has so many events of a type about the run, and returns what the last
-// of them says. Of those that come soon after each other the operator is told at once.
+// awaitRunLogged waits until the event log has n events of a type about the pipeline, and returns the message of the
+// last one. The operator gets one notification for several events that come close together.
 func (r *rig) awaitRunLogged(id int64, typ string, n int) (message string) {
 	r.t.Helper()
 	r.await(fmt.Sprintf("pipeline %d: %d events %s", id, n, typ), func() (bool, string) {
@@ -46,7 +46,7 @@ func (r *rig) awaitRunLogged(id int64, typ string, n int) (message string) {
 	return message
 }
 
-// wantConflict fails unless err is a 409 with that code.
+// wantConflict fails unless err is a conflict (409) with that code.
 func wantConflict(t testing.TB, err error, code daemon.Code) {
 	t.Helper()
 	var e *daemon.Error
@@ -55,7 +55,7 @@ func wantConflict(t testing.TB, err error, code daemon.Code) {
 	}
 }
 
-// wantNoDecision fails unless the run can be neither approved nor rejected.
+// wantNoDecision fails unless the pipeline can be neither approved nor rejected.
 func (r *rig) wantNoDecision(id int64) {
 	r.t.Helper()
 	_, err := r.client.ApprovePipeline(r.t.Context(), id, daemon.Decision{Comment: "yes"})
@@ -64,9 +64,9 @@ func (r *rig) wantNoDecision(id int64) {
 	wantConflict(r.t, err, "not_waiting_for_approval")
 }
 
-// TestGates: before the first step and the second, each is asked for on its own; the step stays pending
-// and nobody works meanwhile. A comment is for its step alone.
-func TestGates(t *testing.T) {
+// TestEachStepWaitsForItsOwnApproval: Each of two steps waits for its own approval. The step stays pending and no
+// agent works meanwhile. A comment goes only to the step that it approves.
+func TestEachStepWaitsForItsOwnApproval(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		held, release := r.holding("tester")
 		r.template("gated", "developer | approval: true", "reviewer | approval: true", held)
@@ -104,8 +104,8 @@ func TestGates(t *testing.T) {
 	})
 }
 
-// TestGateNoted: the comment comes behind everything else that a step is told.
-func TestGateNoted(t *testing.T) {
+// TestApprovalCommentEndsThePrompt: The comment comes after everything else in the step's prompt.
+func TestApprovalCommentEndsThePrompt(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.template("gated", "developer", "reviewer | approval: true | prompt: Look closely.")
 		r.start()
@@ -123,8 +123,7 @@ func TestGateNoted(t *testing.T) {
 	})
 }
 
-// TestDecisionsOutOfTurn: only a run that waits for approval can be approved or rejected.
-func TestDecisionsOutOfTurn(t *testing.T) {
+func TestDecisionWithoutWaitingStepIsRefused(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Pipeline.MaxRunning = 1
 		held, release := r.holding("developer")
@@ -150,8 +149,8 @@ func TestDecisionsOutOfTurn(t *testing.T) {
 	})
 }
 
-// TestApproveAtOnce: of several that approve at once one is right, and the step begins once.
-func TestApproveAtOnce(t *testing.T) {
+// TestOneOfSeveralApprovalsCounts: The step begins once.
+func TestOneOfSeveralApprovalsCounts(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		held, release := r.holding("developer")
 		r.template("gated", held+" | approval: true")
@@ -186,9 +185,9 @@ func TestApproveAtOnce(t *testing.T) {
 	})
 }
 
-// TestTwoPeopleDecide: both are shown that the first step waits. What the second says of it once the first has
-// approved it and the run waits at the next step is not taken for a word about that one.
-func TestTwoPeopleDecide(t *testing.T) {
+// TestApprovalOfAnEarlierStepIsRefused: Both people see that the first step waits. The first one approves it, and the
+// pipeline waits at the next step. What the second one then says of the first step must not count for that next step.
+func TestApprovalOfAnEarlierStepIsRefused(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.template("gated", "developer | approval: true", "reviewer | approval: true")
 		r.start()
@@ -217,9 +216,9 @@ func TestTwoPeopleDecide(t *testing.T) {
 	})
 }
 
-// TestReject: step and run fail with the comment, what comes later stays as it is, and resume asks
-// again.
-func TestReject(t *testing.T) {
+// TestRejectFailsThePipelineWithItsComment: The step and the pipeline fail with the comment. Later steps stay
+// pending. A resume asks for the approval again.
+func TestRejectFailsThePipelineWithItsComment(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.template("gated", "developer", "reviewer | approval: true", "tester")
 		r.start()
@@ -254,9 +253,8 @@ func TestReject(t *testing.T) {
 	})
 }
 
-// TestReminders: the operator is reminded for as long as nobody decides, and a restart is no reason to
-// do so earlier.
-func TestReminders(t *testing.T) {
+// TestApprovalRemindersKeepTheirInterval: A restart of the daemon causes no earlier reminder.
+func TestApprovalRemindersKeepTheirInterval(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.template("often", "developer | approval: true | remind_after: 0.3")
 		r.template("seldom", "developer | approval: true | remind_after: 2")
@@ -288,8 +286,8 @@ func TestReminders(t *testing.T) {
 	})
 }
 
-// TestRestartWhileWaiting: the approval is still asked for, but not a second time.
-func TestRestartWhileWaiting(t *testing.T) {
+// TestRestartAsksForNoSecondApproval: The pipeline still waits for the approval.
+func TestRestartAsksForNoSecondApproval(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.template("gated", "developer", "reviewer | approval: true")
 		r.start()
@@ -307,8 +305,9 @@ func TestRestartWhileWaiting(t *testing.T) {
 	})
 }
 
-// TestApproveWithoutRoom: the decision stands; the run goes on in its turn and does not ask again.
-func TestApproveWithoutRoom(t *testing.T) {
+// TestApprovalWithoutRoomIsKept: The decision is kept. The pipeline goes on when it is its turn, and does not ask
+// again.
+func TestApprovalWithoutRoomIsKept(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Pipeline.MaxRunning = 1
 		held, release := r.holding("developer")
@@ -318,7 +317,7 @@ func TestApproveWithoutRoom(t *testing.T) {
 		gated := r.pipeline("gated", roof).ID
 		r.awaitPipeline(gated, daemon.PipelineWaiting)
 		first := r.pipeline("held", roof).ID
-		r.atWork(first, 1) // there is room: who waits for approval takes up none
+		r.atWork(first, 1) // There is room, because a pipeline that waits for approval takes up none.
 		later := r.pipeline("held", roof).ID
 		p := r.approve(gated, "late")
 		if p.Status != daemon.PipelinePending || !strings.Contains(p.Note, "pipeline.max_running") {

@@ -11,8 +11,8 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// held is a run of two steps whose first agent is in a turn that goes on until release is called, and
-// has such words in its prompt.
+// held creates a pipeline of two steps and waits until the first agent is in a turn, which goes on until release is
+// called. Its prompt contains the words.
 func (r *rig) held(words string) (p daemon.Pipeline, a daemon.Agent, release func()) {
 	r.t.Helper()
 	file, release := r.holdFile()
@@ -22,8 +22,8 @@ func (r *rig) held(words string) (p daemon.Pipeline, a daemon.Agent, release fun
 	return p, r.atWork(p.ID, 1), release
 }
 
-// handsOver is a run of two steps whose first agent is being handed over, in a turn that goes on until release is
-// called.
+// handsOver creates a pipeline of two steps and requests a handoff of the first agent in its turn, which goes on
+// until release is called.
 func (r *rig) handsOver() (id, handoffID int64, a daemon.Agent, release func()) {
 	r.t.Helper()
 	held, release := r.holding("developer")
@@ -36,7 +36,7 @@ func (r *rig) handsOver() (id, handoffID int64, a daemon.Agent, release func()) 
 	return id, handoffID, a, release
 }
 
-// atOutput holds a daemon back that is about to record what a step has left, for the first time.
+// atOutput stops the daemon before it first records the output of a step.
 func (r *rig) atOutput() *gate {
 	g := newGate(r.t)
 	r.bent(&bend{commit: func(c *daemon.Change, do func() error) error {
@@ -48,8 +48,8 @@ func (r *rig) atOutput() *gate {
 	return g
 }
 
-// wantContinued fails unless the first step of the run is the work of the agent and of its successor,
-// whose answer is what it has left.
+// wantContinued fails unless the pipeline's first step was the work of the agent and its successor, and the
+// successor's answer is the output.
 func (r *rig) wantContinued(id int64, a daemon.Agent, h daemon.Handoff) daemon.Pipeline {
 	r.t.Helper()
 	p := r.awaitPipeline(id, daemon.PipelineDone)
@@ -70,9 +70,9 @@ func (r *rig) wantContinued(id int64, a daemon.Agent, h daemon.Handoff) daemon.P
 	return p
 }
 
-// TestStepHandedOver: the agent of a step is handed over by hand while it works; its successor goes on
-// with the step, and the run shows both.
-func TestStepHandedOver(t *testing.T) {
+// TestSuccessorGoesOnWithTheStep: A person hands the agent of a step over while it works. The pipeline shows both
+// agents.
+func TestSuccessorGoesOnWithTheStep(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		g := r.atOutput()
 		p, a, release := r.held("")
@@ -109,8 +109,8 @@ func TestStepHandedOver(t *testing.T) {
 	})
 }
 
-// TestStepHandedOverFull: so it is when the agent is about to compact its context.
-func TestStepHandedOverFull(t *testing.T) {
+// TestSuccessorGoesOnWithTheStepOfAFullAgent: The agent is about to compact its context.
+func TestSuccessorGoesOnWithTheStepOfAFullAgent(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.auto()
 		p, a, release := r.held("@compact")
@@ -123,8 +123,8 @@ func TestStepHandedOverFull(t *testing.T) {
 	})
 }
 
-// TestStepHandedOverInBackground: so it is while a background task keeps the step open.
-func TestStepHandedOverInBackground(t *testing.T) {
+// TestStepWithBackgroundTaskCanBeHandedOver: A background task keeps the step open.
+func TestStepWithBackgroundTaskCanBeHandedOver(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		file, release := r.holdFile()
 		r.template("held", "developer | prompt: Work. @background @hold "+file, "reviewer | prompt: Look. @say Fine.")
@@ -140,9 +140,8 @@ func TestStepHandedOverInBackground(t *testing.T) {
 	})
 }
 
-// TestStepHandoffFails: a handoff that comes to nothing before its record costs the step nothing: it ends
-// with what the agent said of its own work.
-func TestStepHandoffFails(t *testing.T) {
+// TestFailedHandoffCostsTheStepNothing: The step then ends with what the agent said of its own work.
+func TestFailedHandoffCostsTheStepNothing(t *testing.T) {
 	t.Parallel()
 	for _, cancelled := range []string{"", "in the turn", "at the document"} {
 		t.Run("cancelled "+cancelled, func(t *testing.T) {
@@ -179,7 +178,7 @@ func TestStepHandoffFails(t *testing.T) {
 	}
 }
 
-// failedAfterRecord is a run that has failed because the successor of its first agent did.
+// failedAfterRecord creates a pipeline that failed because its first agent's successor failed.
 func (r *rig) failedAfterRecord() (p daemon.Pipeline, a daemon.Agent, h daemon.Handoff) {
 	r.t.Helper()
 	p, a, release := r.held("")
@@ -198,9 +197,9 @@ func (r *rig) failedAfterRecord() (p daemon.Pipeline, a daemon.Agent, h daemon.H
 	return p, a, h
 }
 
-// TestStepHandoffResumed: a handoff that fails after its record fails the step. Resume has a successor go
-// on with what is recorded, and no other agent; the handoff alone is not retried.
-func TestStepHandoffResumed(t *testing.T) {
+// TestResumeStartsASuccessorFromTheRecord: A handoff that fails after its record fails the step. A resume starts a
+// successor with the record, and no other agent. The handoff cannot be retried alone.
+func TestResumeStartsASuccessorFromTheRecord(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		p, a, h := r.failedAfterRecord()
 		_, err := r.client.RetryHandoff(t.Context(), h.ID, "")
@@ -223,8 +222,8 @@ func TestStepHandoffResumed(t *testing.T) {
 	})
 }
 
-// TestStepTimeoutInHandoff: a step that is over needs no successor, wherever its handoff stands.
-func TestStepTimeoutInHandoff(t *testing.T) {
+// TestStepPastItsTimeNeedsNoSuccessor: This holds in whatever phase the handoff is.
+func TestStepPastItsTimeNeedsNoSuccessor(t *testing.T) {
 	t.Parallel()
 	for words, phase := range map[string]daemon.Phase{
 		"@hold nowhere":             daemon.Instructing,

@@ -8,8 +8,9 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestFromAnotherHost: any host's daemon takes what a person wants of a run; the run's own host does it.
-func TestFromAnotherHost(t *testing.T) {
+// TestPipelineTakesDecisionsFromAnyHost: Any host's daemon accepts what a person asks of a pipeline. The pipeline's
+// own host carries it out.
+func TestPipelineTakesDecisionsFromAnyHost(t *testing.T) {
 	storyOfTwo(t, func(t *testing.T, north, south *rig) {
 		held, release := north.holding("developer")
 		north.template("held", held, "reviewer | approval: true")
@@ -46,8 +47,8 @@ func TestFromAnotherHost(t *testing.T) {
 	})
 }
 
-// TestTwoHosts: two daemons on one database work on their own runs alone, each with a limit of its own.
-func TestTwoHosts(t *testing.T) {
+// TestHostsWorkOnlyOnTheirOwnPipelines: Each host has its own limit.
+func TestHostsWorkOnlyOnTheirOwnPipelines(t *testing.T) {
 	storyOfTwo(t, func(t *testing.T, north, south *rig) {
 		hosts := []*rig{north, south}
 		var ids []int64
@@ -66,7 +67,7 @@ func TestTwoHosts(t *testing.T) {
 				t.Errorf("panes %+v, %v; want that of agent %d alone", panes, err, a.ID)
 			}
 		}
-		north.halt() // the other one leaves its runs alone
+		north.halt() // South does not touch the pipelines of north.
 		releases[1]()
 		for _, id := range ids[2:] {
 			south.wantOneAgent(south.awaitPipeline(id, daemon.PipelineDone))
@@ -79,6 +80,6 @@ func TestTwoHosts(t *testing.T) {
 		for _, id := range ids[:2] {
 			north.wantOneAgent(north.awaitPipeline(id, daemon.PipelineDone))
 		}
-		north.wantAtMost(2) // of both hosts together
+		north.wantAtMost(2) // the limits of both hosts together
 	})
 }

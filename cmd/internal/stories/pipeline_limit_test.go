@@ -17,8 +17,9 @@ import (
 	"github.com/understudyd/understudy/daemon/worktree"
 )
 
-// TestLimit: of five runs that are created at once two begin. The others wait, and begin in their order.
-func TestLimit(t *testing.T) {
+// TestPipelinesBeyondTheLimitWaitInOrder: Five pipelines are created at once, and the limit is two. The other three
+// wait, and begin in the order of their creation.
+func TestPipelinesBeyondTheLimitWaitInOrder(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.limited(2)
 		held, release := r.holding("developer")
@@ -65,8 +66,9 @@ func TestLimit(t *testing.T) {
 	})
 }
 
-// TestLimitMovesUp: who is aborted while it waits holds nobody up, and who is aborted at work makes room.
-func TestLimitMovesUp(t *testing.T) {
+// TestAbortMakesRoomForAWaitingPipeline: A pipeline that is aborted while it waits delays no other one. One that is
+// aborted at work makes room.
+func TestAbortMakesRoomForAWaitingPipeline(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.limited(1)
 		held, release := r.holding("developer")
@@ -77,7 +79,7 @@ func TestLimitMovesUp(t *testing.T) {
 		r.abort(second, "pending")
 		r.abort(first, "failed")
 		r.atWork(third, 1)
-		// A run that is resumed waits as any other does.
+		// A resumed pipeline waits like any other.
 		p := r.resume(second, false)
 		r.wantNoteRoom(p)
 		if p.Error != nil || p.FinishedAt != nil {
@@ -95,8 +97,7 @@ func TestLimitMovesUp(t *testing.T) {
 	})
 }
 
-// TestLimitLeaving: an agent that is being shut down still takes up the room of its run.
-func TestLimitLeaving(t *testing.T) {
+func TestEndingAgentStillTakesUpRoom(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.limited(1)
 		r.template("one", "developer")
@@ -109,8 +110,8 @@ func TestLimitLeaving(t *testing.T) {
 	})
 }
 
-// TestShared: who works where another run does is warned, and the operator told.
-func TestShared(t *testing.T) {
+// TestPipelineInASharedDirectoryIsWarned: The operator is told as well.
+func TestPipelineInASharedDirectoryIsWarned(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		held, release := r.holding("developer")
 		r.template("held", held)
@@ -158,7 +159,7 @@ func TestShared(t *testing.T) {
 	})
 }
 
-// roofRepo makes a repository with a commit and a folder in it.
+// roofRepo makes a repository with one commit and a folder in it.
 func roofRepo(t *testing.T) cmdtest.Repo {
 	g := cmdtest.NewRepo(t)
 	g.Write("roof.txt", "a hole\n")
@@ -167,7 +168,7 @@ func roofRepo(t *testing.T) cmdtest.Repo {
 	return g
 }
 
-// onBranch creates a run on a branch.
+// onBranch creates a pipeline on a branch.
 func (r *rig) onBranch(dir, branch, template string) daemon.Pipeline {
 	r.t.Helper()
 	return r.create(daemon.NewPipeline{Template: template, Title: "a test", Prompt: roof, Cwd: dir, Branch: branch})
@@ -183,9 +184,9 @@ func (r *rig) head(dir string) string {
 	return strings.TrimSpace(strings.TrimPrefix(r.read(filepath.Join(gitDir, "HEAD")), "ref: refs/heads/"))
 }
 
-// TestBranch: each run has a work tree of its own, in which its agents work. What holds nothing that is
-// not committed goes with the run; the branch stays.
-func TestBranch(t *testing.T) {
+// TestPipelineOnABranchHasItsOwnWorkTree: The agents of a pipeline work in its own work tree. When the pipeline ends,
+// a work tree without uncommitted changes is removed. The branch stays.
+func TestPipelineOnABranchHasItsOwnWorkTree(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		g := roofRepo(t)
 		held, release := r.holding("developer")
@@ -232,8 +233,8 @@ func TestBranch(t *testing.T) {
 	})
 }
 
-// TestBranchFailed: the work tree of a run that failed stays, and the run goes on in it.
-func TestBranchFailed(t *testing.T) {
+// TestResumeGoesOnInTheWorkTree: The work tree of a failed pipeline stays, and a resume goes on in it.
+func TestResumeGoesOnInTheWorkTree(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		g := roofRepo(t)
 		held, release := r.holding("reviewer")
@@ -258,8 +259,8 @@ func TestBranchFailed(t *testing.T) {
 	})
 }
 
-// TestBranchTreeGone: a tree that a person has removed meanwhile is made anew.
-func TestBranchTreeGone(t *testing.T) {
+// TestResumeMakesARemovedWorkTreeAgain: A person removed the work tree meanwhile.
+func TestResumeMakesARemovedWorkTreeAgain(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		g := roofRepo(t)
 		held, release := r.holding("reviewer")
@@ -279,9 +280,9 @@ func TestBranchTreeGone(t *testing.T) {
 	})
 }
 
-// TestBranchWithoutRepository: the run fails with a sentence that names the fix, before its first step,
-// and goes on when that is done.
-func TestBranchWithoutRepository(t *testing.T) {
+// TestBranchWithoutRepositoryFailsThePipeline: It fails before its first step, with a sentence that names the fix.
+// Once that is done, a resume goes on.
+func TestBranchWithoutRepositoryFailsThePipeline(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.template("one", "developer")
 		r.start()
@@ -307,7 +308,7 @@ func TestBranchWithoutRepository(t *testing.T) {
 	})
 }
 
-// gatedTrees are work trees whose making waits for a test.
+// gatedTrees makes work trees only when a test lets it.
 type gatedTrees struct {
 	worktree.Trees
 	g *gate
@@ -319,9 +320,9 @@ func (t *gatedTrees) Add(ctx context.Context, dir, branch, path string) (string,
 	return workdir, err
 }
 
-// TestBranchAborted: a work tree that was being made when the run was aborted is nobody's and goes. The
-// branch is free for another run.
-func TestBranchAborted(t *testing.T) {
+// TestAbortRemovesAWorkTreeInTheMaking: The pipeline is aborted while its work tree is being made. The work tree is
+// removed, and the branch is free for another pipeline.
+func TestAbortRemovesAWorkTreeInTheMaking(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		g, made := roofRepo(t), newGate(t)
 		r.cfg.Around = func(cfg daemon.Config) daemon.Config {

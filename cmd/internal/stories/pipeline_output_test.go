@@ -11,7 +11,8 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// wantStoredOutput fails unless the run's step has left exactly this text, once, as the database has it.
+// wantStoredOutput fails unless the step's output is exactly this text, in the API and in the database, and was
+// recorded once.
 func (r *rig) wantStoredOutput(p daemon.Pipeline, n int, want string) {
 	r.t.Helper()
 	if got := r.output(p, n); got != want {
@@ -29,7 +30,7 @@ func (r *rig) wantStoredOutput(p daemon.Pipeline, n int, want string) {
 	}
 }
 
-// storedOutput is what a step has left, as the database has it.
+// storedOutput is the output of a step as the database has it.
 func (r *rig) storedOutput(p daemon.Pipeline, n int) daemon.StepHandoff {
 	r.t.Helper()
 	store := r.database()
@@ -40,8 +41,8 @@ func (r *rig) storedOutput(p daemon.Pipeline, n int) daemon.StepHandoff {
 	return *stored.Steps[n-1].LatestHandoff
 }
 
-// TestStepOutput: what a step has left is recorded once, with its fields, its times and its events.
-func TestStepOutput(t *testing.T) {
+// TestStepOutputIsRecordedOnce: The output has its structured fields, its times and its events.
+func TestStepOutputIsRecordedOnce(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.template("two", "developer | description: The roof. | prompt: "+quoted("Work.\n@say "+structured), "reviewer | prompt: "+quoted("Look. @say Fine."))
 		r.start()
@@ -82,8 +83,7 @@ func TestStepOutput(t *testing.T) {
 	})
 }
 
-// wantAudit fails unless these are the events of the run and of its steps, in order, with the number of
-// the step.
+// wantAudit fails unless these are the events of the pipeline and its steps, in order, each with the step's number.
 func (r *rig) wantAudit(p daemon.Pipeline, want ...string) {
 	r.t.Helper()
 	number := map[int64]int{}
@@ -108,8 +108,7 @@ func (r *rig) wantAudit(p daemon.Pipeline, want ...string) {
 	}
 }
 
-// TestStepAgentEvents: what happens to the agent of a step is in the run's audit.
-func TestStepAgentEvents(t *testing.T) {
+func TestAuditOfAPipelineHoldsItsAgentsEvents(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.template("one", "developer")
 		r.start()
@@ -124,8 +123,8 @@ func TestStepAgentEvents(t *testing.T) {
 	})
 }
 
-// TestStepOutputBytes: a final message is kept byte for byte, and given to the next step so.
-func TestStepOutputBytes(t *testing.T) {
+// TestStepOutputIsKeptByteForByte: The next step gets it byte for byte too.
+func TestStepOutputIsKeptByteForByte(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		texts := map[string]string{
 			"lines":   "One\r\ntwo\n\n\tthree \"quoted\" $(x) `y` \\ end",
@@ -151,9 +150,9 @@ func TestStepOutputBytes(t *testing.T) {
 	})
 }
 
-// TestStepOutputOdd: a final message that is blank is none, and one that no database can keep as it is
-// holds nothing up.
-func TestStepOutputOdd(t *testing.T) {
+// TestBlankAndUnstorableOutputsHoldNothingUp: A blank final message counts as none. One that no database can store
+// unchanged delays nothing.
+func TestBlankAndUnstorableOutputsHoldNothingUp(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.template("two", "developer", "reviewer | prompt: Look. @say Fine.")
 		r.start()
@@ -171,8 +170,8 @@ func TestStepOutputOdd(t *testing.T) {
 	})
 }
 
-// TestStepOutputFromTranscript: a hook without the final message is made up for by the transcript.
-func TestStepOutputFromTranscript(t *testing.T) {
+// TestTranscriptReplacesAMissingFinalMessage: The transcript stands in for a hook without the final message.
+func TestTranscriptReplacesAMissingFinalMessage(t *testing.T) {
 	t.Parallel()
 	for _, behaviour := range []string{"no-final-message", "no-final-message,late-transcript"} {
 		t.Run(behaviour, func(t *testing.T) {
@@ -191,9 +190,9 @@ func TestStepOutputFromTranscript(t *testing.T) {
 	}
 }
 
-// TestStepOutputEmpty: a step that leaves nothing is a warning; the next one is told what it would be
-// without a step before it.
-func TestStepOutputEmpty(t *testing.T) {
+// TestEmptyStepOutputIsAWarning: A step without output causes a warning. The next step is told what it would be told
+// if it were the first.
+func TestEmptyStepOutputIsAWarning(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.misbehave("developer-:no-final-text")
 		r.template("two", "developer", "reviewer | prompt: Look closely.")

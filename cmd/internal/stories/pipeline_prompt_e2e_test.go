@@ -12,9 +12,8 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// TestPipelinePromptLong: what is too long for an argument lies in a file that the agent may read, byte
-// for byte.
-func TestPipelinePromptLong(t *testing.T) {
+// TestLongPipelinePromptStandsInAFile: The agent may read that file. It holds the prompt byte for byte.
+func TestLongPipelinePromptStandsInAFile(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.template("one", "developer")
 		r.start()

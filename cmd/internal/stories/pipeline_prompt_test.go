@@ -8,7 +8,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// quoted is a text as a template has it in one line.
+// quoted is a text as a template holds it in one line.
 func quoted(text string) string {
 	b, err := json.Marshal(text)
 	if err != nil {
@@ -17,9 +17,9 @@ func quoted(text string) string {
 	return string(b)
 }
 
-// TestPipelinePromptCommand: what a runtime would take for a command of its own is a prompt all the
-// same: a request as well as what a step has left to the next.
-func TestPipelinePromptCommand(t *testing.T) {
+// TestPromptThatLooksLikeACommandIsAPrompt: This holds for the request and for the output that a step leaves to the
+// next one.
+func TestPromptThatLooksLikeACommandIsAPrompt(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.template("two", "developer", "reviewer")
 		r.start()
@@ -48,8 +48,9 @@ const (
 	asHeader   = "## Handoff from previous step (developer)\n\n**What was done**: The roof is mended.\n\n**Decisions made**:\n- Slate: it lasts\n- No gutter: too dear\n\n**Open questions**:\nWho pays?\n\n**Your task**: Look at the chimney."
 )
 
-// TestPipelinePromptChain: header, the step's own prompt, the request; each byte of it.
-func TestPipelinePromptChain(t *testing.T) {
+// TestStepPromptHasHeaderPromptAndRequest: The prompt is the header, the step's own prompt and the request, byte for
+// byte.
+func TestStepPromptHasHeaderPromptAndRequest(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.template("chain", "developer | prompt: "+quoted("Work first."), "reviewer | prompt: "+quoted("Look closely,\nat \"all\" of it."), "tester")
 		r.template("bare", "developer", "reviewer", "tester | prompt: Try it.")
@@ -70,7 +71,7 @@ func TestPipelinePromptChain(t *testing.T) {
 		r.wantPrompt(p.Steps[0].AgentIDs[0], "Work first.\n\n## Original request\n\n"+request)
 		r.wantPrompt(p.Steps[1].AgentIDs[0], asHeader+"\n\nLook closely,\nat \"all\" of it.\n\n## Original request\n\n"+request)
 
-		// Nothing to take fields from: the text alone, with neither prompt nor request.
+		// Without fields the prompt is the text alone, without the step's prompt and the request.
 		raw := "No heading.\r\n\tJust \"words\"\u00a0— and  blanks"
 		p = r.awaitPipeline(r.pipeline("chain", "@say "+raw).ID, daemon.PipelineDone)
 		if got := r.output(p, 1); got != raw {
@@ -80,9 +81,9 @@ func TestPipelinePromptChain(t *testing.T) {
 	})
 }
 
-// TestPipelinePromptResumed: a step that was skipped is passed over, the note of an approval comes last,
-// and a second attempt is given the very same bytes.
-func TestPipelinePromptResumed(t *testing.T) {
+// TestResumedStepGetsTheSamePrompt: A skipped step is left out, the approval's comment comes last, and a second
+// attempt gets exactly the same bytes.
+func TestResumedStepGetsTheSamePrompt(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.template("gated", "developer", "nobody-yet", "reviewer | approval: true | prompt: Look closely.")
 		r.start()

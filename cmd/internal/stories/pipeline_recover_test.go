@@ -11,7 +11,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// failByHand has a run and its running step fail in the database alone: the agent works on.
+// failByHand fails a pipeline and its running step in the database alone. The agent works on.
 func (r *rig) failByHand(id int64) {
 	r.t.Helper()
 	store := r.database()
@@ -34,9 +34,9 @@ func (r *rig) failByHand(id int64) {
 	})
 }
 
-// TestResume: only a failed run is resumed, at its first step that is not done, whose agent is told the
-// very same.
-func TestResume(t *testing.T) {
+// TestResumeBeginsAtTheFailedStep: Only a failed pipeline can be resumed. It goes on at the first step that is not
+// done, and the step's agent gets exactly the same prompt.
+func TestResumeBeginsAtTheFailedStep(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.limited(1)
 		held, release := r.holding("reviewer")
@@ -77,9 +77,9 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// TestResumeSkip: the step is left out and the next one is fed by the one before. With nothing left the
-// run is done, and no agent is started.
-func TestResumeSkip(t *testing.T) {
+// TestSkippedStepPassesOnThePreviousOutput: The next step gets the output of the step before the skipped one. If no
+// step is left, the pipeline is done and no agent starts.
+func TestSkippedStepPassesOnThePreviousOutput(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.template("odd", "developer", "nobody", "tester", "nobody-else")
 		r.start()
@@ -101,9 +101,9 @@ func TestResumeSkip(t *testing.T) {
 	})
 }
 
-// TestResumeTakesUp: an agent that still works on the step, or has ended its turn meanwhile, goes on with
-// it; none is started beside it.
-func TestResumeTakesUp(t *testing.T) {
+// TestResumeTakesUpALiveAgent: The agent still works on the step, or has ended its turn meanwhile. No other agent
+// starts beside it.
+func TestResumeTakesUpALiveAgent(t *testing.T) {
 	t.Parallel()
 	for _, late := range []bool{false, true} {
 		t.Run(map[bool]string{false: "working", true: "finished"}[late], func(t *testing.T) {
@@ -134,8 +134,7 @@ func TestResumeTakesUp(t *testing.T) {
 	}
 }
 
-// TestResumeSkipsAgentAtWork: with its step the agent that still works on it goes.
-func TestResumeSkipsAgentAtWork(t *testing.T) {
+func TestResumeBySkippingEndsTheStepsAgent(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		held, _ := r.holding("developer")
 		r.template("held", held, "reviewer")
@@ -150,9 +149,9 @@ func TestResumeSkipsAgentAtWork(t *testing.T) {
 	})
 }
 
-// TestResumeHandoff: a step whose handoff failed behind its record has no agent. The run's resume goes on
-// with what was recorded; the handoff alone can't be retried, since its successor would work for nobody.
-func TestResumeHandoff(t *testing.T) {
+// TestResumeGoesOnWithAFailedHandoff: The step's handoff failed after its record, so the step has no agent. The
+// handoff cannot be retried alone, because its successor would work outside any step.
+func TestResumeGoesOnWithAFailedHandoff(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		id, hid, _, release := r.handsOver()
 		r.misbehave("crash-at-start")
@@ -170,8 +169,8 @@ func TestResumeHandoff(t *testing.T) {
 	})
 }
 
-// wantHandedOn waits for the end of a run of two steps, and fails unless the last of so many agents of
-// the first step came by the handoff and has left its output.
+// wantHandedOn waits until a pipeline of two steps is done. It fails unless the first step had so many agents, of
+// which the last is the handoff's successor and left the output.
 func (r *rig) wantHandedOn(id, handoffID int64, agents int) {
 	r.t.Helper()
 	p := r.awaitPipeline(id, daemon.PipelineDone)
@@ -189,9 +188,9 @@ func (r *rig) wantHandedOn(id, handoffID int64, agents int) {
 	}
 }
 
-// TestRestartWhileWorking: the daemon stops while agents of runs work and others wait for room. What they
-// do meanwhile counts, and nothing is begun twice.
-func TestRestartWhileWorking(t *testing.T) {
+// TestRestartWhileAgentsWorkBeginsNothingTwice: The daemon stops while agents of pipelines work and other pipelines
+// wait for room. What the agents do meanwhile counts, and nothing begins twice.
+func TestRestartWhileAgentsWorkBeginsNothingTwice(t *testing.T) {
 	t.Parallel()
 	for _, finish := range []bool{false, true} {
 		t.Run(map[bool]string{false: "still working", true: "finished meanwhile"}[finish], func(t *testing.T) {
@@ -200,7 +199,7 @@ func TestRestartWhileWorking(t *testing.T) {
 	}
 }
 
-// restarted has a daemon end while it is at work, and the next one begin. Meanwhile the agent's turn may finish.
+// restarted stops the daemon while it is at work, and starts it again. If finish, the agent's turn ends in between.
 func (r *rig) restarted(finish bool, begin, end func()) {
 	r.t.Helper()
 	held, release := r.limited(1).holding("developer")
@@ -225,9 +224,9 @@ func (r *rig) restarted(finish bool, begin, end func()) {
 	r.wantAtMost(1)
 }
 
-// TestAgentEndedMeanwhile: an agent that ends while no daemon runs has failed its step, unless its turn
+// TestAgentThatEndsWithoutDaemonFailsItsStep: An agent that ends while no daemon runs fails its step, unless its turn
 // was over.
-func TestAgentEndedMeanwhile(t *testing.T) {
+func TestAgentThatEndsWithoutDaemonFailsItsStep(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		held, release := r.holding("developer")
 		still, _ := r.holding("developer")
@@ -251,8 +250,8 @@ func TestAgentEndedMeanwhile(t *testing.T) {
 	})
 }
 
-// TestAgentGoneAfterItsTurn: what an agent has left counts, also if it is gone before that is recorded.
-func TestAgentGoneAfterItsTurn(t *testing.T) {
+// TestOutputOfAnAgentThatIsGoneIsRecorded: The agent is gone before its output is recorded.
+func TestOutputOfAnAgentThatIsGoneIsRecorded(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		var gone atomic.Bool
 		over := newGate(t)
@@ -280,8 +279,9 @@ func TestAgentGoneAfterItsTurn(t *testing.T) {
 	})
 }
 
-// TestPipelineTmuxKilled: the step's agent ends with the tmux server; resume makes a new server.
-func TestPipelineTmuxKilled(t *testing.T) {
+// TestResumeAfterTmuxIsKilledStartsANewServer: The step's agent ends with the tmux server, and the step fails. The
+// resume starts a new server.
+func TestResumeAfterTmuxIsKilledStartsANewServer(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		held, release := r.holding("reviewer")
 		r.template("held", "developer", held)

@@ -10,9 +10,9 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// TestStepTimeout: a turn, a dialog and a start that last too long end the step and the run; the agent is
-// interrupted and gone.
-func TestStepTimeout(t *testing.T) {
+// TestStepPastItsTimeFails: A turn, a dialog or a start that lasts too long fails the step and the pipeline. The
+// agent is interrupted and ended.
+func TestStepPastItsTimeFails(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Pipeline.StepTimeout = 5 * time.Second
 		r.template("turn", "developer | timeout: 4.5 | prompt: Work. @hold nowhere", "reviewer")
@@ -49,8 +49,7 @@ func TestStepTimeout(t *testing.T) {
 	})
 }
 
-// TestStepTimeoutAtStart: an agent that does not come up in the time of its step.
-func TestStepTimeoutAtStart(t *testing.T) {
+func TestAgentThatStartsTooSlowlyFailsItsStep(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.misbehave("slow-start=1h")
 		r.template("two", "developer | timeout: 0.5", "reviewer")
@@ -58,7 +57,7 @@ func TestStepTimeoutAtStart(t *testing.T) {
 		p := r.awaitRunFailed(r.pipeline("two", "Mend the roof.").ID, 1, "Step timed out after 0.5s")
 		r.awaitState(p.Steps[0].AgentIDs[0], daemon.Ended)
 		r.misbehave("")
-		r.template("two", "developer", "reviewer") // the run keeps what it was made from
+		r.template("two", "developer", "reviewer") // The pipeline keeps the template that it was created from.
 		r.resume(p.ID, false)
 		r.awaitRun(p.ID, "a second end", func(p daemon.Pipeline) bool { return !p.Open() })
 		if ids := r.getPipeline(p.ID).Steps[0].AgentIDs; len(ids) != 2 {
@@ -67,8 +66,8 @@ func TestStepTimeoutAtStart(t *testing.T) {
 	})
 }
 
-// TestStepRuntimeError: the runtime's own failure is the step's and the run's, in its words.
-func TestStepRuntimeError(t *testing.T) {
+// TestRuntimeErrorFailsTheStep: The step and the pipeline fail in the runtime's own words.
+func TestRuntimeErrorFailsTheStep(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.template("two", "developer", "reviewer")
 		r.start()
@@ -88,8 +87,8 @@ func TestStepRuntimeError(t *testing.T) {
 	})
 }
 
-// TestStepAgentGone: an agent that ends in the middle of its turn, however it does.
-func TestStepAgentGone(t *testing.T) {
+// TestAgentThatEndsInItsTurnFailsTheStep: The agent ends in the middle of its turn: by a crash, a kill or a person.
+func TestAgentThatEndsInItsTurnFailsTheStep(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.template("two", "developer | prompt: Work. @hold nowhere", "reviewer")
 		r.start()
@@ -121,8 +120,7 @@ func TestStepAgentGone(t *testing.T) {
 	})
 }
 
-// TestStepCrashAtStart: an agent that ends before it says a word.
-func TestStepCrashAtStart(t *testing.T) {
+func TestAgentThatCrashesAtStartFailsTheStep(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.template("two", "developer", "reviewer")
 		r.start()
@@ -135,8 +133,8 @@ func TestStepCrashAtStart(t *testing.T) {
 	})
 }
 
-// TestStepDiedAfterStop: the turn was over, so what it has left counts although the agent is gone.
-func TestStepDiedAfterStop(t *testing.T) {
+// TestAgentThatDiesAfterItsStopHasDoneTheStep: The turn was over, although the agent is gone.
+func TestAgentThatDiesAfterItsStopHasDoneTheStep(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		g := newGate(t)
 		r.bent(&bend{commit: func(c *daemon.Change, do func() error) error {
@@ -163,9 +161,9 @@ func TestStepDiedAfterStop(t *testing.T) {
 	})
 }
 
-// TestStepShutdown: whatever it takes to end an agent, the result of its step stands; the next step
-// begins when it is gone.
-func TestStepShutdown(t *testing.T) {
+// TestNextStepWaitsForTheAgentsEnd: The output of the step stays, however many rungs it takes to end the agent. The
+// next step begins when the agent is gone.
+func TestNextStepWaitsForTheAgentsEnd(t *testing.T) {
 	t.Parallel()
 	for behaviour, stages := range map[string][]daemon.StopStage{
 		"ignore-exit":             {daemon.StopAsked, daemon.StopTerm},
@@ -200,8 +198,8 @@ func TestStepShutdown(t *testing.T) {
 	}
 }
 
-// TestStepShutdownFailed: an agent that nothing ends holds up neither its run nor its result.
-func TestStepShutdownFailed(t *testing.T) {
+// TestAgentThatDoesNotEndHoldsUpNoPipeline: Neither the pipeline nor the output waits for an agent that nothing ends.
+func TestAgentThatDoesNotEndHoldsUpNoPipeline(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Handoff.ExitTimeout = time.Hour
 		r.template("two", "developer", "reviewer")
@@ -226,9 +224,8 @@ func TestStepShutdownFailed(t *testing.T) {
 	})
 }
 
-// TestStepMessage: a message that waits for the end of the turn is part of the step, which ends with its
-// answer.
-func TestStepMessage(t *testing.T) {
+// TestStepEndsWithTheAnswerToAWaitingMessage: A message that waits for the end of the turn belongs to the step.
+func TestStepEndsWithTheAnswerToAWaitingMessage(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		file, release := r.holdFile()
 		r.template("one", "developer | prompt: Work. @hold "+file)
@@ -247,9 +244,8 @@ func TestStepMessage(t *testing.T) {
 	})
 }
 
-// TestStepBackground: a turn whose background task still runs does not end the step; the turn in which
-// the agent is told of the task's end does.
-func TestStepBackground(t *testing.T) {
+// TestStepWaitsForItsBackgroundTask: The step ends with the turn in which the agent is told that the task has ended.
+func TestStepWaitsForItsBackgroundTask(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		file, release := r.holdFile()
 		r.template("one", "developer | prompt: Work. @background @hold "+file)
@@ -272,8 +268,8 @@ func TestStepBackground(t *testing.T) {
 	})
 }
 
-// TestStepPersonPrompts: a prompt that a person adds is part of the step, which ends with its answer.
-func TestStepPersonPrompts(t *testing.T) {
+// TestStepEndsWithTheAnswerToAPersonsPrompt: A prompt that a person adds belongs to the step.
+func TestStepEndsWithTheAnswerToAPersonsPrompt(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		file, release := r.holdFile()
 		r.template("two", "developer | prompt: Work. @hold "+file, "reviewer")
@@ -293,9 +289,9 @@ func TestStepPersonPrompts(t *testing.T) {
 	})
 }
 
-// TestStepEscape: a person's Esc ends no step: that it waits is said, and the next prompt's answer is
-// its result.
-func TestStepEscape(t *testing.T) {
+// TestEscapeDoesNotEndTheStep: The operator is told that the step waits. The answer to the next prompt is the step's
+// output.
+func TestEscapeDoesNotEndTheStep(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.template("two", "developer | prompt: Work. @hold nowhere", "reviewer")
 		r.start()

@@ -11,8 +11,9 @@ import (
 	"github.com/understudyd/understudy/personas"
 )
 
-// TestPipeline: two steps, the second fed by the first, each agent gone afterwards.
-func TestPipeline(t *testing.T) {
+// TestPipelineFeedsEachStepToTheNext: Two steps run. The second gets the output of the first, and each agent is gone
+// afterwards.
+func TestPipelineFeedsEachStepToTheNext(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.template("two", "developer", "reviewer | prompt: Look closely.")
@@ -38,9 +39,8 @@ func TestPipeline(t *testing.T) {
 
 const another = "---\nname: %s\ndescription: Somebody else.\n---\n\nSomething else altogether.\n"
 
-// TestPipelineSnapshot: a run is what its template and its personas were when it was created, whatever
-// becomes of them.
-func TestPipelineSnapshot(t *testing.T) {
+// TestPipelineKeepsItsTemplateAndPersonas: Later changes of the template and the personas do not change the pipeline.
+func TestPipelineKeepsItsTemplateAndPersonas(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		file, release := r.holdFile()
 		r.template("three", "developer | prompt: Work. @hold "+file, "reviewer-ada-1 | prompt: Look. | description: The eye.", "tester | prompt: Try.")
@@ -90,7 +90,7 @@ func TestPipelineSnapshot(t *testing.T) {
 	})
 }
 
-// awaitTemplate waits until the daemon has a template as ok wants it.
+// awaitTemplate waits until ok returns true for the daemon's template.
 func (r *rig) awaitTemplate(name string, ok func(api.Template) bool) (found api.Template) {
 	r.t.Helper()
 	r.await("template "+name, func() (bool, string) {
@@ -106,9 +106,9 @@ func (r *rig) awaitTemplate(name string, ok func(api.Template) bool) (found api.
 	return found
 }
 
-// TestPipelineMissingPersona: nobody to play a step is no reason to refuse the run. Its step fails when it
-// is reached, by name, and goes on when there is somebody.
-func TestPipelineMissingPersona(t *testing.T) {
+// TestStepWithoutPersonaFailsWhenReached: The pipeline is created all the same. The step fails when it is reached,
+// with the missing persona's name, and a resume goes on once there is a persona.
+func TestStepWithoutPersonaFailsWhenReached(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.template("cast", "developer | prompt: Work. @say Done.", "plumber", "tester")
 		r.start()
@@ -138,9 +138,9 @@ func TestPipelineMissingPersona(t *testing.T) {
 	})
 }
 
-// TestPipelineTemplateRefused: a template that is not there, one that never was in order, and one that a
-// later edit broke: that stays as it was.
-func TestPipelineTemplateRefused(t *testing.T) {
+// TestPipelineOfAnInvalidTemplateIsRefused: The template does not exist, or was never valid. A valid template that a
+// later edit breaks stays in use as it was.
+func TestPipelineOfAnInvalidTemplateIsRefused(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.write(filepath.Join(r.dir.Pipelines(), "broken.yaml"), "name: broken\nsteps:\n  - agent: developer\n    aproval: true\n")
 		r.template("good", "developer | prompt: Work. @say Fine.")

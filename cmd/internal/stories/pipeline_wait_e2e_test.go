@@ -11,7 +11,8 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/commands"
 )
 
-// TestPipelineWaitOutlivesTheDaemon: a daemon that goes away ends neither the run nor the watching.
+// TestPipelineWaitOutlivesTheDaemon: A daemon that goes away ends neither the pipeline nor the command that watches
+// it.
 func TestPipelineWaitOutlivesTheDaemon(t *testing.T) {
 	t.Parallel()
 	for _, terminal := range []bool{true, false} {
@@ -20,18 +21,18 @@ func TestPipelineWaitOutlivesTheDaemon(t *testing.T) {
 		s := r.sit(terminal, "pipeline", "run", "issue_only", "--prompt", "# Sort the list", "--cwd", r.work, "--wait")
 		s.sees(`1/1 product-owner .*agent 1`, 1)
 		r.halt()
-		s.sees("waits: the daemon is away: start it with\\s+`understudy serve", 1) // it wraps
+		s.sees("waits: the daemon is away: start it with\\s+`understudy serve", 1) // The line wraps.
 		r.start()
 		s.exits(commands.ExitDone)
-		s.sees("what came of it:\\s+`understudy pipeline show 1 --step 1 --data "+regexp.QuoteMeta(r.root)+"`\\s*$", 1) // it may wrap
+		s.sees("what came of it:\\s+`understudy pipeline show 1 --step 1 --data "+regexp.QuoteMeta(r.root)+"`\\s*$", 1) // The line may wrap.
 		if shown := s.shown(); !strings.Contains(shown, "pipeline 1 (issue_only): Sort the list") || !strings.Contains(shown, "✓ 1/1 product-owner ") {
 			t.Errorf("terminal %t: %s", terminal, shown)
 		}
 	}
 }
 
-// TestPipelineWaitInAPipeInterrupted: so does the signal.
-func TestPipelineWaitInAPipeInterrupted(t *testing.T) {
+// TestPipelineWaitInAPipeInterruptedEndsTheCommandAlone: SIGINT ends the command and not the pipeline.
+func TestPipelineWaitInAPipeInterruptedEndsTheCommandAlone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	r.misbehave("think=1h")

@@ -8,9 +8,9 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestPipelineWaitInterrupted: Ctrl-C ends the watching alone. What ends the run then can be seen by
-// somebody who resumes it.
-func TestPipelineWaitInterrupted(t *testing.T) {
+// TestPipelineWaitInterruptedEndsTheCommandAlone: Ctrl-C ends the command and not the pipeline. A person who resumes
+// the pipeline later sees what ended it.
+func TestPipelineWaitInterruptedEndsTheCommandAlone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	r.misbehave("think=1h")

@@ -9,9 +9,9 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestRetryPastBadDocument: a retry in mode generate asks for a document although a bad one is there,
-// which is put aside and not lost.
-func TestRetryPastBadDocument(t *testing.T) {
+// TestRetryByGenerateKeepsABadDocumentAside: In mode generate a retry asks for a new document although a bad one
+// exists. The bad one is renamed and kept.
+func TestRetryByGenerateKeepsABadDocumentAside(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		f := r.watchForks()
 		r.start()
@@ -33,9 +33,9 @@ func TestRetryPastBadDocument(t *testing.T) {
 	})
 }
 
-// TestRetryWithOldDocument: a document from before work that the agent was given since is not handed
-// over; the agent is asked again, and the work is in the new one.
-func TestRetryWithOldDocument(t *testing.T) {
+// TestRetryRefusesADocumentOlderThanNewWork: The agent was given more work after it wrote the document. The daemon
+// does not hand that document over: it asks the agent again, and the new document contains the work.
+func TestRetryRefusesADocumentOlderThanNewWork(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []daemon.Mode{daemon.ModeAgent, daemon.ModeGenerate} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestRetryWithOldDocument(t *testing.T) {
 				a := r.spokenTo()
 				r.misbehave("no-document")
 				h := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, "document_missing")
-				r.writeDocument(h) // late, as an agent does that was too slow
+				r.writeDocument(h) // The agent was too slow and writes it late.
 				r.misbehave("")
 				r.talk(a.ID, "and then the renderer")
 				if _, err := r.client.RetryHandoff(t.Context(), h.ID, mode); err != nil {
@@ -59,8 +59,7 @@ func TestRetryWithOldDocument(t *testing.T) {
 	}
 }
 
-// TestRetryWithFreshDocument: one that was written after the agent's last prompt is taken.
-func TestRetryWithFreshDocument(t *testing.T) {
+func TestRetryTakesADocumentNewerThanThePrompt(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.spokenTo()
@@ -76,9 +75,9 @@ func TestRetryWithFreshDocument(t *testing.T) {
 	})
 }
 
-// TestContextIsAPipe: whatever an agent puts where the context file was, it is a named failure, and
-// holds up nobody.
-func TestContextIsAPipe(t *testing.T) {
+// TestFifoAsContextFileIsANamedFailure: The agent puts a FIFO in place of the context file. The handoff fails with a
+// code, and the daemon does not hang.
+func TestFifoAsContextFileIsANamedFailure(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.spokenTo()

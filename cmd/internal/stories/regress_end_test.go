@@ -11,9 +11,8 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestShutdownAlert: an outgoing agent held its handoff up for as long as it liked, and nobody was
-// told.
-func TestShutdownAlert(t *testing.T) {
+// TestAgentThatDoesNotEndIsAlerted: The operator is told that the outgoing agent delays its handoff.
+func TestAgentThatDoesNotEndIsAlerted(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -29,9 +28,9 @@ func TestShutdownAlert(t *testing.T) {
 	})
 }
 
-// TestProcessMistaken: an agent whose process was taken for ended, by mistake, was killed with its
-// pane.
-func TestProcessMistaken(t *testing.T) {
+// TestProcessWronglyTakenForEndedLives: The daemon takes the agent's process for ended by mistake. It kills neither
+// the process nor the pane.
+func TestProcessWronglyTakenForEndedLives(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -47,7 +46,7 @@ func TestProcessMistaken(t *testing.T) {
 			return err == nil, "another writer was first"
 		})
 		r.awaitState(a.ID, daemon.Ended)
-		r.await("launch files gone", func() (bool, string) { // the last that is done
+		r.await("launch files gone", func() (bool, string) { // This is the last thing that the daemon does for an ended agent.
 			_, err := os.Stat(r.dir.Launch(a.ID))
 			return os.IsNotExist(err), "still there"
 		})
@@ -57,15 +56,13 @@ func TestProcessMistaken(t *testing.T) {
 	})
 }
 
-// logged has the rig's daemon log into a buffer.
 func (r *rig) logged() *cmdtest.Printed {
 	log := &cmdtest.Printed{}
 	r.cfg.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	return log
 }
 
-// TestLogWithoutScreen: what an agent's pane showed stood in the daemon's log.
-func TestLogWithoutScreen(t *testing.T) {
+func TestLogHoldsNoScreen(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		log := r.logged()
 		r.start()
@@ -80,15 +77,14 @@ func TestLogWithoutScreen(t *testing.T) {
 			t.Errorf("agent ended by %q: want what its pane showed", *now.EndReason)
 		}
 		r.await("operator told", func() (bool, string) { return len(r.agentEvents(a.ID, "operator_notified")) > 0, "" })
-		r.halt() // then all is in the log
+		r.halt() // Now everything is in the log.
 		if got := log.String(); strings.Contains(got, shown) || !strings.Contains(got, "agent ended") || !strings.Contains(got, "without being asked") {
 			t.Errorf("log:\n%s", got)
 		}
 	})
 }
 
-// TestLogWithoutDialog: so did the question of an open dialog.
-func TestLogWithoutDialog(t *testing.T) {
+func TestLogHoldsNoDialog(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Handoff.BusyTimeout = 500 * time.Millisecond
 		log := r.logged()

@@ -12,9 +12,9 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// TestAwayCountsAgainstNothing: a daemon that came back after longer than a phase may take failed the
-// handoff at once: nobody had been there to do anything about it.
-func TestAwayCountsAgainstNothing(t *testing.T) {
+// TestTimeAwayCountsAgainstNoDeadline: A daemon comes back after more time than a phase may take. It does not fail
+// the handoff, because nobody could act meanwhile.
+func TestTimeAwayCountsAgainstNoDeadline(t *testing.T) {
 	t.Parallel()
 	away := func(r *rig, id int64) daemon.Handoff {
 		r.halt()
@@ -90,10 +90,10 @@ func TestAwayCountsAgainstNothing(t *testing.T) {
 	})
 }
 
-// TestSuccessorOnItsWay: as long as a successor has not been told what it takes over it could be
-// handed over itself, its predecessor could be opened again beside it, and a message to it was typed
-// before its injection prompt.
-func TestSuccessorOnItsWay(t *testing.T) {
+// TestSuccessorIsNotDisturbedBeforeItsBriefing: Until the successor was told what it takes over, it cannot be handed
+// over, its predecessor's session cannot be opened again, and the daemon types no message before the injection
+// prompt.
+func TestSuccessorIsNotDisturbedBeforeItsBriefing(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		g := newGate(t)
 		var armed atomic.Bool
@@ -118,7 +118,7 @@ func TestSuccessorOnItsWay(t *testing.T) {
 		r.wantTold(next, h.Ref, "first things first")
 		r.awaitState(next, daemon.Idle)
 		_, err = r.client.ResumeAgent(t.Context(), a.ID)
-		wantCode(t, err, "agent_resumed") // its work is the successor's now
+		wantCode(t, err, "agent_resumed") // Its successor has its work now.
 		r.awaitPhase(r.handoff(next), daemon.Completed)
 		if n := len(r.successors(a.ID)); n != 1 {
 			t.Errorf("%d successors, want 1", n)
@@ -126,10 +126,9 @@ func TestSuccessorOnItsWay(t *testing.T) {
 	})
 }
 
-// TestResumeTwice: a session could be opened twice, by two requests.
-func TestResumeTwice(t *testing.T) {
+func TestSessionIsOpenedOnce(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		var both sync.WaitGroup // neither is written before both were checked
+		var both sync.WaitGroup // Both requests are checked before either of them is written.
 		both.Add(2)
 		var n atomic.Int64
 		r.bent(&bend{commit: func(c *daemon.Change, do func() error) error {
@@ -170,9 +169,8 @@ func TestResumeTwice(t *testing.T) {
 	})
 }
 
-// TestPersonaWhileLaunching: a persona given to an agent whose launch files were being written was
-// neither in them nor typed.
-func TestPersonaWhileLaunching(t *testing.T) {
+// TestPersonaIsRefusedDuringLaunch: The persona is given while the launch files are being written.
+func TestPersonaIsRefusedDuringLaunch(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		g, registers := newGate(t), newGate(t)
 		r.bent(&bend{
@@ -195,14 +193,14 @@ func TestPersonaWhileLaunching(t *testing.T) {
 		_, err = r.client.AssignPersona(t.Context(), a.ID, con)
 		wantCode(t, err, "agent_starting")
 		g.goOn()
-		registers.await(t) // it was launched without one
+		registers.await(t) // It was launched without a persona.
 		r.awaitAgent(a.ID, "a pane", func(a daemon.Agent) bool { return a.Pane != nil })
 		_, err = r.client.AssignPersona(t.Context(), a.ID, con)
 		wantCode(t, err, "agent_starting")
 		registers.goOn()
 		r.awaitState(a.ID, daemon.Idle)
 
-		// Given later, the skill is in place once it was typed: a session that goes on proves nothing.
+		// A skill that was given later is in place once it was typed. A session that goes on proves nothing.
 		release := r.hold(a.ID, "long work")
 		if _, err := r.client.AssignPersona(t.Context(), a.ID, con); err != nil {
 			t.Fatal(err)
@@ -217,13 +215,12 @@ func TestPersonaWhileLaunching(t *testing.T) {
 	})
 }
 
-// TestStopWithTasks: the Stop of a turn that leaves the document to a background task was taken for
-// the document's end, and the handoff failed.
-func TestStopWithTasks(t *testing.T) {
+// TestStopWithBackgroundTasksIsNotTheDocumentsEnd: The turn ended, but a background task still writes the document.
+func TestStopWithBackgroundTasksIsNotTheDocumentsEnd(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
-		r.misbehave("no-stop,no-document") // what it would report is reported below
+		r.misbehave("no-stop,no-document") // The test sends these hooks itself below.
 		id := r.handoff(a.ID)
 		r.awaitPhase(id, daemon.AwaitingDocument)
 		r.deliver(r.hook(a.ID, "Stop", map[string]any{
@@ -241,9 +238,9 @@ func TestStopWithTasks(t *testing.T) {
 	})
 }
 
-// TestSpawnAnswerLost: tmux made the pane and said so too late; the agent was called ended, and its
-// process was nobody's.
-func TestSpawnAnswerLost(t *testing.T) {
+// TestAgentWhosePaneAnswerIsLateIsKept: tmux makes the pane, but its answer comes too late. The daemon finds the pane
+// and keeps the agent.
+func TestAgentWhosePaneAnswerIsLateIsKept(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		var lost atomic.Bool
 		r.bent(&bend{spawn: func(_ context.Context, do func() (tmux.PaneInfo, error)) (tmux.PaneInfo, error) {
@@ -253,7 +250,7 @@ func TestSpawnAnswerLost(t *testing.T) {
 			}
 			return info, err
 		}}).start()
-		a := r.agent(con) // it comes to be idle
+		a := r.agent(con) // It becomes idle.
 		if panes, err := r.tmux.List(t.Context()); err != nil || len(panes) != 1 {
 			t.Errorf("panes %+v (%v), want one", panes, err)
 		}
@@ -261,8 +258,8 @@ func TestSpawnAnswerLost(t *testing.T) {
 	})
 }
 
-// TestLaunchFails: the launch files of an agent that was never started stayed, with the secret.
-func TestLaunchFails(t *testing.T) {
+// TestFailedLaunchRemovesItsFiles: They hold the agent's launch secret.
+func TestFailedLaunchRemovesItsFiles(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.bent(&bend{spawn: func(context.Context, func() (tmux.PaneInfo, error)) (tmux.PaneInfo, error) {
 			return tmux.PaneInfo{}, errAway
@@ -282,8 +279,7 @@ func TestLaunchFails(t *testing.T) {
 	})
 }
 
-// TestMessageToStopping: what was sent to an agent that was about to exit was queued, and dropped.
-func TestMessageToStopping(t *testing.T) {
+func TestMessageToAnEndingAgentIsRefused(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent("")
@@ -298,8 +294,8 @@ func TestMessageToStopping(t *testing.T) {
 	})
 }
 
-// TestRetryInTurn: a retry asked an agent anew that was writing the document right then.
-func TestRetryInTurn(t *testing.T) {
+// TestRetryWaitsForTheTurnThatWrites: The agent is writing the document right then.
+func TestRetryWaitsForTheTurnThatWrites(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)

@@ -12,9 +12,9 @@ import (
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
-// TestPaneOfStranger: what a hook said of its pane was believed. A stale or made-up $TMUX put an agent
-// on the pane of another one, which then was typed to.
-func TestPaneOfStranger(t *testing.T) {
+// TestHookWithAStrangersPaneIsNotBelieved: A hook may name any pane in $TMUX. The daemon does not put an agent on a
+// pane that is not its own, where it would type to somebody else.
+func TestHookWithAStrangersPaneIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	ours := r.agent(con)
@@ -25,7 +25,7 @@ func TestPaneOfStranger(t *testing.T) {
 
 	p := r.person(tmuxtest.Server(t))
 	stale := p.pane
-	stale.ServerPID++ // of a server before this one
+	stale.ServerPID++ // It is of an earlier server.
 	p.says("SessionStart", "stale", stale)
 	a := r.newest()
 	if a.Pane != nil || *a.SessionID != "stale" {
@@ -37,12 +37,13 @@ func TestPaneOfStranger(t *testing.T) {
 	}
 }
 
-// TestSocketOfImpostor: a hook names a socket on which something else than tmux listens, which has each tmux
-// command run a program. The session has no pane then, and says why; no tmux command talks to the socket.
-func TestSocketOfImpostor(t *testing.T) {
+// TestNoTmuxCommandTalksToAnImpostor: A hook names a socket on which another program listens. With a real tmux client
+// that program could make tmux run a command. The session gets no pane and says why, and no tmux command talks to the
+// socket.
+func TestNoTmuxCommandTalksToAnImpostor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
-	fake := tmuxtest.NewImpostor(t) // in this process, in which the session runs as well
+	fake := tmuxtest.NewImpostor(t) // The impostor is in this process, and so is the session.
 	r.person(nil).says("SessionStart", "fooled", tmux.PaneInfo{Ref: tmux.Ref{Socket: fake.Socket, ServerPID: os.Getpid(), Pane: "%0"}})
 	if a := r.newest(); a.Pane != nil || !strings.Contains(a.Note, "it has no pane") || !strings.Contains(a.Note, "tmux") {
 		t.Errorf("agent %+v: want one without a pane, and a note of it", a)
@@ -52,9 +53,9 @@ func TestSocketOfImpostor(t *testing.T) {
 	}
 }
 
-// TestRunsInsideAgent: a `claude -p` inside an agent that a person started became an agent of its own,
-// in the same pane.
-func TestRunsInsideAgent(t *testing.T) {
+// TestRunInsideAPersonsAgentIsNoAgent: A `claude -p` runs inside an agent that a person started, in the same pane. It
+// does not become an agent of its own.
+func TestRunInsideAPersonsAgentIsNoAgent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	a, _ := r.foreignAgent(tmuxtest.Server(t), "")

@@ -16,7 +16,7 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// setAside are the hooks that a person must look at.
+// setAside lists the hooks that the daemon has set aside for a person.
 func (r *rig) setAside() []string {
 	r.t.Helper()
 	list, err := filepath.Glob(filepath.Join(r.dir.Spool(), "bad", "*.json"))
@@ -26,11 +26,11 @@ func (r *rig) setAside() []string {
 	return list
 }
 
-// TestPoisonHook: one hook that could not be applied kept a daemon from starting, and held up the
-// hooks of all agents for ever.
-func TestPoisonHook(t *testing.T) {
+// TestHookThatCannotBeAppliedIsSetAside: The daemon starts, sets the hook aside, tells the operator, and applies the
+// hooks of the other agents.
+func TestHookThatCannotBeAppliedIsSetAside(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		var poison atomic.Value // the key
+		var poison atomic.Value // its key
 		poison.Store("")
 		r.bent(&bend{hook: func(in daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error) {
 			if in.Key == poison.Load() {
@@ -46,7 +46,7 @@ func TestPoisonHook(t *testing.T) {
 
 		poison.Store(refused.Key)
 		r.spool(refused, unread, work, stop)
-		r.start() // for the first: it starts
+		r.start() // The first assertion: it starts.
 		r.await("good hooks", func() (bool, string) { return len(r.agentEvents(a.ID, "agent_working")) == 1, r.report() })
 		r.awaitState(a.ID, daemon.Idle)
 		if n := r.spooled(); n != 0 {
@@ -73,9 +73,9 @@ func TestPoisonHook(t *testing.T) {
 	})
 }
 
-// TestFullDatabase: a database that can store nothing at all is no fault of the hook that comes: it is
-// kept, and applied later.
-func TestFullDatabase(t *testing.T) {
+// TestHookIsKeptWhileTheDatabaseIsFull: A database that can store nothing at all says nothing about the hook. The
+// daemon keeps the hook and applies it later.
+func TestHookIsKeptWhileTheDatabaseIsFull(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		var full atomic.Bool
 		var tries atomic.Int64
@@ -108,9 +108,9 @@ func TestFullDatabase(t *testing.T) {
 	})
 }
 
-// TestHookRefused: a body that cannot be understood is refused; the operator is told once for each
-// event, because a newer runtime may send all of them so.
-func TestHookRefused(t *testing.T) {
+// TestMalformedHookIsRefusedAndToldOncePerEvent: The operator is told once for each event, because a newer runtime
+// may send every hook of an event so.
+func TestMalformedHookIsRefusedAndToldOncePerEvent(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -138,8 +138,7 @@ func TestHookRefused(t *testing.T) {
 	})
 }
 
-// TestSweepWithoutSpool: while the spool could not be replayed, nothing else was looked at either.
-func TestSweepWithoutSpool(t *testing.T) {
+func TestSweepGoesOnWhileTheSpoolCannotBeReplayed(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		var held atomic.Value
 		held.Store("")
@@ -154,7 +153,7 @@ func TestSweepWithoutSpool(t *testing.T) {
 		env := r.hook(a.ID, "Notification", nil)
 		held.Store(env.Key)
 		r.spool(env)
-		r.personPresses(a.ID, tmux.Escape) // without a hook: only the sweep notices
+		r.personPresses(a.ID, tmux.Escape) // This sends no hook: only the sweep notices it.
 		r.awaitState(a.ID, daemon.Idle)
 		if n := r.spooled(); n != 1 || len(r.setAside()) != 0 {
 			t.Errorf("%d hooks in the spool, set aside %v: want it kept, what holds it passes", n, r.setAside())

@@ -14,7 +14,7 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// gates has a daemon wait at commits: at each gate stops the first one that it is for.
+// gates stops the daemon at commits: each gate stops the first commit for which its function returns true.
 func (r *rig) gates(at ...func(*daemon.Change) bool) []*gate {
 	gates := make([]*gate, len(at))
 	for i := range at {
@@ -31,44 +31,44 @@ func (r *rig) gates(at ...func(*daemon.Change) bool) []*gate {
 	return gates
 }
 
-// The commits at which the tests below have a daemon wait.
+// The tests below stop the daemon at these commits.
 var (
-	// toSuccessor is a handoff that names its successor.
+	// toSuccessor is a transition that names the handoff's successor.
 	toSuccessor = func(c *daemon.Change) bool {
 		return c.Move != nil && c.Move.From == daemon.ShuttingDown && c.Move.Handoff.Phase == daemon.Spawning
 	}
 	// byHand is a handoff that a person retries.
 	byHand = func(c *daemon.Change) bool { return c.Move != nil && c.Move.From == daemon.Failed && c.Run == nil }
-	// byRun is a handoff that the run which is resumed retries.
+	// byRun is a handoff that a resumed pipeline retries.
 	byRun = func(c *daemon.Change) bool { return c.Move != nil && c.Move.From == daemon.Failed && c.Run != nil }
-	// ofLaunch is a successor that is about to be started.
+	// ofLaunch is the launch of a successor.
 	ofLaunch = func(c *daemon.Change) bool {
 		return c.Move == nil && c.Run == nil && slices.ContainsFunc(c.Agents, func(a *daemon.Agent) bool {
 			return a.PreviousAgentID != nil && a.SpawnedAt == nil && a.State == daemon.Starting
 		})
 	}
-	// ofOutput is the end of a step.
+	// ofOutput is the output of a step, which ends the step.
 	ofOutput = func(c *daemon.Change) bool { return c.NewOutput != nil }
-	// ofMessage is a message that is queued.
+	// ofMessage is a queued message.
 	ofMessage = func(c *daemon.Change) bool {
 		return slices.ContainsFunc(c.NewDeliveries, func(dl *daemon.Delivery) bool { return dl.Kind == daemon.KindMessage })
 	}
 )
 
-// telling is a commit with an event of a type.
+// telling is a commit with an event of this type.
 func telling(typ event.Type) func(*daemon.Change) bool {
 	return func(c *daemon.Change) bool {
 		return slices.ContainsFunc(c.Events, func(e *event.Event) bool { return e.Type == typ })
 	}
 }
 
-// nth is the n-th commit of those that at is for.
+// nth is the n-th commit for which at returns true.
 func nth(n int32, at func(*daemon.Change) bool) func(*daemon.Change) bool {
 	var seen atomic.Int32
 	return func(c *daemon.Change) bool { return at(c) && seen.Add(1) == n }
 }
 
-// outOfTime has the time of a running step, counted from 1, be over.
+// outOfTime moves a running step's start into the past, so that its time is over. n counts from 1.
 func (r *rig) outOfTime(id int64, n int) {
 	r.t.Helper()
 	store := r.database()
@@ -87,7 +87,8 @@ func (r *rig) outOfTime(id int64, n int) {
 	})
 }
 
-// handing has the agent of a held run's first step handed over until its turn ends, and ends that.
+// handing requests a handoff of the first agent of a held pipeline, ends the agent's turn, and waits until the
+// handoff is recorded.
 func (r *rig) handing(a daemon.Agent, release func()) (handoffID int64) {
 	r.t.Helper()
 	id := r.handoff(a.ID)
@@ -96,7 +97,7 @@ func (r *rig) handing(a daemon.Agent, release func()) (handoffID int64) {
 	return id
 }
 
-// wantNobody waits for the end of all agents of a run, and fails if one comes after that.
+// wantNobody waits until all agents of a pipeline have ended. It fails if another one comes after that.
 func (r *rig) wantNobody(id int64) {
 	r.t.Helper()
 	for _, s := range r.getPipeline(id).Steps {
@@ -110,14 +111,14 @@ func (r *rig) wantNobody(id int64) {
 	}
 }
 
-// later does something in the background, and tells how it ended.
+// later calls do in the background. The channel gets its error.
 func later(do func() error) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- do() }()
 	return done
 }
 
-// ended waits for what [later] began.
+// ended waits until the call that [later] began returns.
 func (r *rig) ended(done <-chan error) error {
 	r.t.Helper()
 	select {
@@ -129,9 +130,9 @@ func (r *rig) ended(done <-chan error) error {
 	}
 }
 
-// TestResumeWhileHandedOver: a run was aborted and resumed while the handoff of its agent was about to
-// name a successor. Both made an agent, and two worked at the step.
-func TestResumeWhileHandedOver(t *testing.T) {
+// TestResumeDuringAHandoffStartsOneAgent: The pipeline is aborted and resumed while the handoff of its agent is about
+// to name a successor. Only one of the two may start an agent.
+func TestResumeDuringAHandoffStartsOneAgent(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		naming := r.gates(toSuccessor)[0]
 		p, a, release := r.held("")
@@ -154,9 +155,9 @@ func TestResumeWhileHandedOver(t *testing.T) {
 	})
 }
 
-// TestResumedAbortedAtOnce: the same the other way round. The run is about to go on with the handoff when
-// it is aborted again, and a person retries the handoff: nobody works then, and the next resume goes on.
-func TestResumedAbortedAtOnce(t *testing.T) {
+// TestAbortRightAfterResumeLeavesNoAgent: The resumed pipeline is about to go on with the handoff. Then it is aborted
+// again, and a person retries the handoff. No agent works, and the next resume goes on.
+func TestAbortRightAfterResumeLeavesNoAgent(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		gates := r.gates(toSuccessor, byRun)
 		naming, retrying := gates[0], gates[1]
@@ -184,9 +185,9 @@ func TestResumedAbortedAtOnce(t *testing.T) {
 	})
 }
 
-// TestAbortWhileRetried: a handoff with which a resumed run went on was not asked whether its step was
-// over, and started a successor for a run that was aborted again.
-func TestAbortWhileRetried(t *testing.T) {
+// TestAbortDuringARetriedHandoffStartsNoSuccessor: A resumed pipeline goes on with a handoff and is then aborted
+// again. The handoff must see that its step is over, and start no successor.
+func TestAbortDuringARetriedHandoffStartsNoSuccessor(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		gates := r.gates(toSuccessor, nth(2, toSuccessor))
 		naming, again := gates[0], gates[1]
@@ -208,9 +209,9 @@ func TestAbortWhileRetried(t *testing.T) {
 	})
 }
 
-// TestEndWhileHandedOver: a run was aborted, or its step ran out of time, while the handoff of its agent
-// was about to name a successor, which then worked for nobody.
-func TestEndWhileHandedOver(t *testing.T) {
+// TestStepThatEndsDuringAHandoffGetsNoSuccessor: The pipeline is aborted, or its step runs out of time, while the
+// handoff of its agent is about to name a successor. That successor would work outside any step.
+func TestStepThatEndsDuringAHandoffGetsNoSuccessor(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"aborted", "timed out"} {
 		for _, first := range []string{"end", "successor", "successor's name"} {
@@ -231,7 +232,7 @@ func TestEndWhileHandedOver(t *testing.T) {
 						r.outOfTime(p.ID, 1)
 					}
 					failing.await(t)
-					r.misbehave("slow-start=1h") // a successor does not get on with it
+					r.misbehave("slow-start=1h") // A successor that starts makes no progress.
 					if first == "end" {
 						failing.goOn()
 						r.awaitPipeline(p.ID, daemon.PipelineFailed)
@@ -243,7 +244,7 @@ func TestEndWhileHandedOver(t *testing.T) {
 						launching.await(t)
 						failing.goOn()
 						r.awaitPipeline(p.ID, daemon.PipelineFailed)
-						launching.goOn() // a pane was to be made, and its predecessor's to be given up for it
+						launching.goOn() // The daemon was about to make a pane, and to give up the predecessor's pane for it.
 						r.awaitPhase(hid, daemon.Failed, daemon.Cancelled)
 					}
 					if err := r.ended(done); err != nil {
@@ -255,7 +256,7 @@ func TestEndWhileHandedOver(t *testing.T) {
 						t.Errorf("handoff %+v with the successors %+v, want %d", h, r.successors(a.ID), want)
 					}
 					r.misbehave("")
-					if how == "aborted" { // else there is no time left
+					if how == "aborted" { // Otherwise the step has no time left.
 						r.resume(p.ID, false)
 						r.wantHandedOn(p.ID, hid, 2+want)
 						r.wantAtMost(1)
@@ -266,9 +267,9 @@ func TestEndWhileHandedOver(t *testing.T) {
 	}
 }
 
-// TestRetryWhileRunFails: a person retried the failed handoff of a step while its run was about to fail
-// of it. When the run was resumed as well, two agents worked at the step.
-func TestRetryWhileRunFails(t *testing.T) {
+// TestRetryWhileThePipelineFailsStartsOneAgent: A person retries the failed handoff of a step while its pipeline is
+// about to fail. Even if the pipeline is resumed too, only one agent works on the step.
+func TestRetryWhileThePipelineFailsStartsOneAgent(t *testing.T) {
 	t.Parallel()
 	t.Run("retry first", func(t *testing.T) {
 		story(t, func(t *testing.T, r *rig) {
@@ -314,7 +315,7 @@ func TestRetryWhileRunFails(t *testing.T) {
 			r.misbehave("crash-at-start")
 			hid := r.handing(a, release)
 			r.awaitPipeline(p.ID, daemon.PipelineFailed)
-			r.resume(p.ID, false) // with the handoff, once
+			r.resume(p.ID, false) // It goes on with the handoff once.
 			failing.await(t)
 			done := later(func() error { _, err := r.client.RetryHandoff(t.Context(), hid, ""); return err })
 			retrying.await(t)
@@ -335,9 +336,9 @@ func TestRetryWhileRunFails(t *testing.T) {
 	})
 }
 
-// TestMessageAtTheEnd: a message that was sent while the step of its agent was about to end was taken and
-// never given to anybody. It is given, and its answer is what the step leaves, or it is refused.
-func TestMessageAtTheEnd(t *testing.T) {
+// TestMessageAtTheEndOfAStepIsAnsweredOrRefused: A message is sent while the step of its agent is about to end.
+// Either the agent gets it and its answer is the output, or the message is refused.
+func TestMessageAtTheEndOfAStepIsAnsweredOrRefused(t *testing.T) {
 	t.Parallel()
 	t.Run("message first", func(t *testing.T) {
 		story(t, func(t *testing.T, r *rig) {

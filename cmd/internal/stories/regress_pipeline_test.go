@@ -15,8 +15,8 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// inBackground is a run of two steps whose first agent is idle, has said that the roof is mended, and has
-// a background task that goes on until release is called.
+// inBackground creates a pipeline of two steps whose first agent is idle. The agent has said that the roof is mended,
+// and has a background task that goes on until release is called.
 func (r *rig) inBackground() (p daemon.Pipeline, a daemon.Agent, release func()) {
 	r.t.Helper()
 	file, release := r.holdFile()
@@ -28,9 +28,9 @@ func (r *rig) inBackground() (p daemon.Pipeline, a daemon.Agent, release func())
 	return p, r.getAgent(p.Steps[0].AgentIDs[0]), release
 }
 
-// TestStepBackgroundForever: a step failed at the end of its time because of a background task alone,
-// such as a server that was left running, and what its agent had said was lost.
-func TestStepBackgroundForever(t *testing.T) {
+// TestEndlessBackgroundTaskEndsWithTheStepsTime: The task may be a server that was left running. When the step's time
+// is over, the step is done with what its agent said.
+func TestEndlessBackgroundTaskEndsWithTheStepsTime(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		p, a, _ := r.inBackground()
 		r.outOfTime(p.ID, 1)
@@ -48,9 +48,9 @@ func TestStepBackgroundForever(t *testing.T) {
 	})
 }
 
-// TestStepInstructionUnhooked: an instruction that no hook confirmed began a turn that counted as the
-// agent's own work: when its handoff came to nothing, the word about the document was the step's output.
-func TestStepInstructionUnhooked(t *testing.T) {
+// TestAnswerToAnInstructionIsNotTheOutput: No hook confirms the instruction, and the handoff comes to nothing. The
+// agent's answer about the document is not the step's output.
+func TestAnswerToAnInstructionIsNotTheOutput(t *testing.T) {
 	t.Parallel()
 	for name, behaviour := range map[string]string{
 		"found while the turn runs": "think=3s,no-prompt-hook,no-document",
@@ -79,7 +79,7 @@ func TestStepInstructionUnhooked(t *testing.T) {
 					want := "The roof is mended."
 					if cancelled {
 						r.outOfTime(p.ID, 1)
-					} else { // a turn after that is its own work again
+					} else { // A turn after that is the agent's own work again.
 						want = "The background task has finished."
 						r.misbehave("")
 						release()
@@ -91,7 +91,7 @@ func TestStepInstructionUnhooked(t *testing.T) {
 	}
 }
 
-// writeBlank writes a document that is refused.
+// writeBlank writes a document that the check refuses.
 func (r *rig) writeBlank(handoffID int64) {
 	r.t.Helper()
 	if err := os.WriteFile(r.getHandoff(handoffID).FilePath, []byte("\n"), 0o600); err != nil {
@@ -99,9 +99,9 @@ func (r *rig) writeBlank(handoffID int64) {
 	}
 }
 
-// TestMessageDropped: messages that waited for the end of a turn were dropped without a word when their
-// step failed or was aborted.
-func TestMessageDropped(t *testing.T) {
+// TestUndeliveredMessagesOfAStepAreToldOf: Messages wait for the end of a turn when their step fails or is aborted.
+// The operator is told that they were not delivered.
+func TestUndeliveredMessagesOfAStepAreToldOf(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"aborted", "aborted at once", "timed out", "killed"} {
 		t.Run(how, func(t *testing.T) {
@@ -139,8 +139,8 @@ func TestMessageDropped(t *testing.T) {
 	}
 }
 
-// wantToldOnce waits until the operator was told that an agent was not given a text, and fails unless
-// that was said once.
+// wantToldOnce waits until the operator was told that a delivery did not reach its agent. It fails unless exactly one
+// alert says so.
 func (r *rig) wantToldOnce(agentID, deliveryID int64) {
 	r.t.Helper()
 	var about []event.Event
@@ -158,9 +158,9 @@ func (r *rig) wantToldOnce(agentID, deliveryID int64) {
 	}
 }
 
-// TestLongTaskHandedOver: the successor of an agent whose task was too long for an argument could not
-// read it: the file was its predecessor's, and gone.
-func TestLongTaskHandedOver(t *testing.T) {
+// TestSuccessorCanReadALongTask: The task is too long for an argument and lies in a file. The file must outlive the
+// predecessor, and the successor may read it.
+func TestSuccessorCanReadALongTask(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		leaving := r.gates(ofOutput)[0]
 		r.template("two", "developer", "reviewer | prompt: Look. @say Fine.")
@@ -194,9 +194,9 @@ func TestLongTaskHandedOver(t *testing.T) {
 	})
 }
 
-// TestResumeHandoffOnce: a handoff that fails again, whenever the run goes on with it, would keep its step
-// from ever being done. It is gone on with once; then the step begins anew.
-func TestResumeHandoffOnce(t *testing.T) {
+// TestResumeGoesOnWithAHandoffOnce: If the handoff fails again after the resume, the next resume begins the step
+// anew. Otherwise the step could never be done.
+func TestResumeGoesOnWithAHandoffOnce(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		p, a, h := r.failedAfterRecord()
 		r.misbehave("crash-at-start")
@@ -226,7 +226,7 @@ func TestResumeHandoffOnce(t *testing.T) {
 	})
 }
 
-// lookedStore tells of each look at a run.
+// lookedStore counts the looks at a pipeline.
 type lookedStore struct {
 	daemon.Store
 	looked func()
@@ -237,10 +237,10 @@ func (s *lookedStore) Pipeline(ctx context.Context, id int64) (daemon.Pipeline, 
 	return s.Store.Pipeline(ctx, id)
 }
 
-// TestStepStopAfterTheEnd: the Stop of an agent that was killed right behind it came after the daemon had
-// found its process gone, and the step failed although its turn was over. Here it has come, and is applied
-// long after its run has looked at that for the first time.
-func TestStepStopAfterTheEnd(t *testing.T) {
+// TestStopAppliedAfterTheAgentsEndCounts: The agent is killed right after its Stop, and the daemon finds the process
+// gone before it applies the Stop. The step is done, because its turn was over. Here the Stop has arrived, and is
+// applied long after the pipeline has first looked at the agent.
+func TestStopAppliedAfterTheAgentsEndCounts(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		stopping := newGate(t)
 		var gone atomic.Pointer[time.Time]
@@ -276,7 +276,7 @@ func TestStepStopAfterTheEnd(t *testing.T) {
 		stopping.await(t)
 		a := r.getPipeline(p.ID).Steps[0].AgentIDs[0]
 		r.kill(a)
-		select { // whoever asks for the run looks at it, too
+		select { // Whoever asks for the pipeline looks at it too.
 		case <-stopping.open:
 		case <-time.After(cmdtest.Eventually):
 			t.Fatal("nobody looked at the run of the agent that is gone\n" + r.report())
@@ -290,8 +290,7 @@ func TestStepStopAfterTheEnd(t *testing.T) {
 	})
 }
 
-// TestSharedAtOnce: of two runs in one directory that were created at the same moment neither was warned.
-func TestSharedAtOnce(t *testing.T) {
+func TestPipelinesSharingFromTheSameMomentAreWarned(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		creating := r.gates(func(c *daemon.Change) bool { return c.NewPipeline != nil })[0]
 		held, release := r.holding("developer")
@@ -315,8 +314,8 @@ func TestSharedAtOnce(t *testing.T) {
 	})
 }
 
-// wantSharedTold fails unless at least one of two runs is warned of the other, each once, and the operator was
-// told.
+// wantSharedTold fails unless at least one of two pipelines has a warning about the other. A warning may come once
+// for each pipeline, and the operator must be told of it.
 func (r *rig) wantSharedTold(one, two int64) {
 	r.t.Helper()
 	warned := 0
@@ -338,9 +337,8 @@ func (r *rig) wantSharedTold(one, two int64) {
 	}
 }
 
-// TestSharedAfterResume: a run that was resumed in a directory where another had begun meanwhile was not
-// warned, however it went on.
-func TestSharedAfterResume(t *testing.T) {
+// TestResumedPipelineInASharedDirectoryIsWarned: Another pipeline began in the directory before the resume.
+func TestResumedPipelineInASharedDirectoryIsWarned(t *testing.T) {
 	t.Parallel()
 	for how, fail := range map[string]func(r *rig) (id int64){
 		"anew":                 func(r *rig) int64 { p, _, _ := r.held(""); return r.abort(p.ID, "failed pending").ID },
@@ -367,9 +365,9 @@ func TestSharedAfterResume(t *testing.T) {
 	}
 }
 
-// TestStepDialogAtStart: a dialog that opens before the session, of which no hook tells, held a step up
-// without a word until its time was over.
-func TestStepDialogAtStart(t *testing.T) {
+// TestDialogBeforeTheSessionOfAStepIsToldOf: No hook reports a dialog that opens before the session. The daemon sees
+// it in the pane, and the operator is told before the step's time is over.
+func TestDialogBeforeTheSessionOfAStepIsToldOf(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.bent(&bend{capture: func(do func() (map[string]string, error)) (map[string]string, error) {
 			shown, err := do()

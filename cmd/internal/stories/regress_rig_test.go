@@ -16,11 +16,8 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// The regress files hold a test for each mistake that a review or a person found: what happened is in
-// its comment, and the test fails again when the mistake comes back.
-
-// bend stands between a daemon and its world. Each function that is set stands for a call, and does
-// the real one when it likes; nil: the call is left alone.
+// bend stands between a daemon and its world. Each function that is set replaces a call, and may carry out the real
+// call by do. A call whose function is nil is not changed.
 type bend struct {
 	paste   func(ctx context.Context, text string, do func() error) error
 	keys    func(keys []tmux.Key, do func() error) error
@@ -30,7 +27,7 @@ type bend struct {
 	hook    func(in daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error)
 }
 
-// bent puts a bend around the daemon of the rig.
+// bent puts a bend around the rig's daemon.
 func (r *rig) bent(b *bend) *rig {
 	r.cfg.Around = func(cfg daemon.Config) daemon.Config {
 		cfg.Store = &bentStore{Store: cfg.Store, b: b}
@@ -116,7 +113,7 @@ func (s *bentStore) RecordHook(ctx context.Context, in daemon.HookInput, decide 
 	return s.b.hook(in, do)
 }
 
-// gate is a point in a daemon's work at which a test wants to do something.
+// gate is a point in the daemon's work at which a test wants to act.
 type gate struct {
 	reached chan struct{} // closed when the daemon is there, for the first time
 	open    chan struct{} // closed when it may go on
@@ -130,7 +127,7 @@ func newGate(t testing.TB) *gate {
 	return g
 }
 
-// pass is the daemon's side. The first to come waits, and is told that it was.
+// pass is called by the daemon. The first caller waits until the gate opens, and gets true.
 func (g *gate) pass() (first bool) {
 	if !g.came.CompareAndSwap(false, true) {
 		return false
@@ -140,7 +137,7 @@ func (g *gate) pass() (first bool) {
 	return true
 }
 
-// await is the test's side.
+// await is called by the test: it waits until the daemon is at the gate.
 func (g *gate) await(t testing.TB) {
 	t.Helper()
 	select {
@@ -152,11 +149,11 @@ func (g *gate) await(t testing.TB) {
 
 func (g *gate) goOn() { g.once.Do(func() { close(g.open) }) }
 
-// errAway is what a bent call says when nothing was done.
+// errAway is the error of a bent call that did nothing.
 var errAway = errors.New("away for a moment")
 
-// away makes it an hour earlier that the handoff came into its phase, and that its outgoing agent came
-// to its rung of the stop ladder: so it looks to a daemon that was away.
+// away moves the beginning of the handoff's phase, and of its outgoing agent's rung of the stop ladder, one hour into
+// the past. A daemon that was away sees such rows.
 func (r *rig) away(handoffID int64) {
 	r.t.Helper()
 	store := r.database()
@@ -183,7 +180,7 @@ func (r *rig) away(handoffID int64) {
 	})
 }
 
-// wantNothingApproved fails if a dialog of the agent's was answered with yes.
+// wantNothingApproved fails if a dialog of the agent was answered with yes.
 func (r *rig) wantNothingApproved(agentID int64) {
 	r.t.Helper()
 	for _, e := range r.transcript(agentID) {
@@ -193,7 +190,7 @@ func (r *rig) wantNothingApproved(agentID int64) {
 	}
 }
 
-// alerts are the alerts of a type that are about no agent.
+// alerts lists the messages of all events of a type.
 func (r *rig) alerts(typ event.Type) []string {
 	r.t.Helper()
 	var out []string

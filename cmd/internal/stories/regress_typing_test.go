@@ -11,8 +11,8 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// failFirst bends the first paste of a text: the daemon waits at the gate, and then nothing was typed.
-// So a daemon finds it that was killed in between.
+// failFirst stops the daemon at the gate in its first paste of a text, and then types nothing. A daemon that was
+// killed in between leaves the same.
 func failFirst(g *gate, part string) func(context.Context, string, func() error) error {
 	return func(_ context.Context, text string, do func() error) error {
 		if strings.Contains(text, part) && g.pass() {
@@ -22,9 +22,9 @@ func failFirst(g *gate, part string) func(context.Context, string, func() error)
 	}
 }
 
-// TestTypingResumed: a text whose typing was begun was typed again without a look at the screen. The
-// Enter behind it approved a tool call, in a dialog that had been opened meanwhile.
-func TestTypingResumed(t *testing.T) {
+// TestInterruptedTypingLooksBeforeItTypesAgain: The daemon looks at the screen before it types again. Otherwise its
+// Enter could approve a tool call, in a dialog that was opened meanwhile.
+func TestInterruptedTypingLooksBeforeItTypesAgain(t *testing.T) {
 	t.Parallel()
 	for _, answered := range []bool{false, true} {
 		name := map[bool]string{false: "dialog stays", true: "dialog answered"}[answered]
@@ -61,8 +61,7 @@ func TestTypingResumed(t *testing.T) {
 	}
 }
 
-// TestExitTypedIntoDialog: so was the exit command.
-func TestExitTypedIntoDialog(t *testing.T) {
+func TestExitIsNotTypedIntoADialog(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		g := newGate(t)
 		r.bent(&bend{paste: failFirst(g, "/exit")})
@@ -82,9 +81,9 @@ func TestExitTypedIntoDialog(t *testing.T) {
 	})
 }
 
-// TestExitAnswerTooLate: the answer to the runtime's question whether to exit was given to whatever
-// had taken its place.
-func TestExitAnswerTooLate(t *testing.T) {
+// TestLateExitAnswerIsNotGiven: The daemon is about to answer the runtime's question whether to exit. Something else
+// stands in the pane by then.
+func TestLateExitAnswerIsNotGiven(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		g := newGate(t)
 		var looks atomic.Int64
@@ -92,7 +91,7 @@ func TestExitAnswerTooLate(t *testing.T) {
 			commit: func(c *daemon.Change, do func() error) error {
 				err := do()
 				if len(c.Agents) == 1 && c.Agents[0].StopStage == daemon.StopAnswer && err == nil {
-					g.pass() // the answer is due next
+					g.pass() // The answer is the next thing to come.
 				}
 				return err
 			},
@@ -133,9 +132,9 @@ func (r *rig) wantComposerSoon(agentID int64) {
 	})
 }
 
-// TestComposerNotReady: a composer that was not ready was looked at forty times a second, for as long
-// as that lasted, and nothing said why a text was not typed.
-func TestComposerNotReady(t *testing.T) {
+// TestUnreadyComposerIsLookedAtRarely: While a composer is not ready, the daemon looks at it rarely. The agent's note
+// says why its text is not typed.
+func TestUnreadyComposerIsLookedAtRarely(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		var blank atomic.Bool
 		var looks atomic.Int64

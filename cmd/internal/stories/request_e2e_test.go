@@ -11,13 +11,13 @@ import (
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
-// TestForeignAgent: an agent that a person started on another tmux server gets a persona and is
-// handed over. Its successor runs on ours; the person's shell stays.
-func TestForeignAgent(t *testing.T) {
+// TestPersonsAgentHandsOverToOurServer: A person started the agent on another tmux server. It gets a persona and is
+// handed over. Its successor runs on our server, and the person's shell stays.
+func TestPersonsAgentHandsOverToOurServer(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	theirs := tmuxtest.Server(t)
-	// In mode manual writing takes a permission, which is given for the document alone.
+	// In mode manual, writing needs a permission. It is given for the document alone.
 	a, shell := r.foreignAgent(theirs, "--model opus-of-theirs --permission-mode manual")
 	if a.Pane == nil || *a.Pane != shell.Pane || a.PaneSocket != shell.Socket || a.Persona != nil {
 		t.Fatalf("agent %+v: want it in pane %s", a, shell.Ref)

@@ -15,7 +15,7 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// paneless has a session register that runs outside tmux. The returned function ends its process.
+// paneless makes a session register that runs outside tmux. end ends its process.
 func (r *rig) paneless() (a daemon.Agent, end func()) {
 	r.t.Helper()
 	p := r.person(nil)
@@ -23,15 +23,16 @@ func (r *rig) paneless() (a daemon.Agent, end func()) {
 	return r.newest(), p.end
 }
 
-// refused asks for a handoff that must be refused with this sentence.
+// refused requests a handoff, and fails unless the request is refused with this sentence.
 func (r *rig) refused(agentID int64, kind daemon.Kind, sentence string) {
 	r.t.Helper()
 	_, err := r.client.RequestHandoff(r.t.Context(), agentID, daemon.HandoffRequest{Force: true})
 	wantError(r.t, err, kind, sentence)
 }
 
-// TestRequestRefused: the sentences of the contract, in their order.
-func TestRequestRefused(t *testing.T) {
+// TestHandoffRequestsAreRefusedWithTheirSentences: The requests are refused with the contract's sentences, in the
+// contract's order.
+func TestHandoffRequestsAreRefusedWithTheirSentences(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		r.refused(999, daemon.KindNotFound, "Agent not found")
@@ -47,7 +48,7 @@ func TestRequestRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.refused(a.ID, daemon.KindInvalid, "Agent has no tmux pane")
-		r.wantKinds(a.ID) // there is no pane to type the skill into
+		r.wantKinds(a.ID) // There is no pane to type the skill into.
 		end()
 		r.awaitState(a.ID, daemon.Ended)
 		r.refused(a.ID, daemon.KindInvalid, "Agent is not active")
@@ -73,8 +74,8 @@ func TestRequestRefused(t *testing.T) {
 	})
 }
 
-// TestTwoRequests: of two posts at once one gets 200 and one 409, and one instruction is given.
-func TestTwoRequests(t *testing.T) {
+// TestOneOfTwoRequestsStartsAHandoff: The other one gets 409, and the agent gets one instruction.
+func TestOneOfTwoRequestsStartsAHandoff(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -115,8 +116,8 @@ func TestTwoRequests(t *testing.T) {
 	})
 }
 
-// TestPathOfDocument: the document's path is as the contract has it, and its folder is made.
-func TestPathOfDocument(t *testing.T) {
+// TestDocumentPathIsTheContracts: The daemon makes its folder.
+func TestDocumentPathIsTheContracts(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -136,8 +137,8 @@ func TestPathOfDocument(t *testing.T) {
 	})
 }
 
-// TestForeignHooks: hooks that are not from the launch's own process change nothing.
-func TestForeignHooks(t *testing.T) {
+// TestHooksOfOtherProcessesChangeNothing: A hook counts only if the launch's own process sent it.
+func TestHooksOfOtherProcessesChangeNothing(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -167,7 +168,7 @@ func TestForeignHooks(t *testing.T) {
 		if n := len(r.eventsWhere(func(e event.Event) bool { return e.Type == "agent_registered" })); n != agents {
 			t.Errorf("%d agents registered, want %d", n, agents)
 		}
-		// What an agent that has ended left behind changes nothing either.
+		// Hooks of an agent that has ended change nothing either.
 		stale := r.hook(a.ID, "SessionStart", map[string]any{"source": "resume"})
 		release()
 		h := r.awaitPhase(id, daemon.Completed)
@@ -185,8 +186,8 @@ func TestForeignHooks(t *testing.T) {
 	})
 }
 
-// TestChildHooks: an agent's own `claude -p` inherits its environment, and speaks for nobody.
-func TestChildHooks(t *testing.T) {
+// TestHooksOfAnAgentsChildChangeNothing: The child inherits the agent's environment.
+func TestHooksOfAnAgentsChildChangeNothing(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -207,8 +208,8 @@ func TestChildHooks(t *testing.T) {
 	})
 }
 
-// TestSessionChanges: the session id changes inside one pane; the agent is followed and handed over.
-func TestSessionChanges(t *testing.T) {
+// TestAgentIsFollowedToANewSession: The session id changes inside one pane. It is still the same agent.
+func TestAgentIsFollowedToANewSession(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)

@@ -10,8 +10,8 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// TestLateDocument: what is written after the Stop does not count for it, but for the retry.
-func TestLateDocument(t *testing.T) {
+// TestLateDocumentCountsForTheRetryOnly: A document that is written after the Stop does not count at that Stop.
+func TestLateDocumentCountsForTheRetryOnly(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -30,8 +30,8 @@ func TestLateDocument(t *testing.T) {
 	})
 }
 
-// TestRetryInstructsAnew: without a document a retry asks once more, under a ref of its own.
-func TestRetryInstructsAnew(t *testing.T) {
+// TestRetryWithoutDocumentInstructsAnew: The new instruction has a ref of its own.
+func TestRetryWithoutDocumentInstructsAnew(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -50,8 +50,8 @@ func TestRetryInstructsAnew(t *testing.T) {
 	})
 }
 
-// TestRetryOnce: a retry is for a handoff that failed; of two at once one goes on.
-func TestRetryOnce(t *testing.T) {
+// TestOneOfTwoRetriesSucceeds: Only a failed handoff can be retried.
+func TestOneOfTwoRetriesSucceeds(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)

@@ -12,9 +12,9 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// What is done to processes and sockets, and in another way in memory.
+// Acts on processes and sockets. Each has a second way for a rig in memory.
 
-// alive reports whether a process is there.
+// alive reports whether the process exists.
 func (r *rig) alive(pid int) bool {
 	find := tmux.FindProcess
 	if r.memory != nil {
@@ -24,7 +24,7 @@ func (r *rig) alive(pid int) bool {
 	return err == nil
 }
 
-// workingDir is where the agent's process works.
+// workingDir is the directory in which the agent's process works.
 func (r *rig) workingDir(agentID int64) string {
 	r.t.Helper()
 	pane := r.pane(agentID)
@@ -71,7 +71,7 @@ func (r *rig) killTmux() {
 	}
 }
 
-// sends sends a hook.
+// sends sends a hook to the daemon.
 func (r *rig) sends(env hooks.Envelope) (json.RawMessage, error) {
 	if r.memory != nil {
 		return r.memory.take(r.t.Context(), r.memory.program(0), env)
@@ -79,7 +79,7 @@ func (r *rig) sends(env hooks.Envelope) (json.RawMessage, error) {
 	return hooks.Send(r.t.Context(), r.dir.HookSocket(), env)
 }
 
-// deliver sends a hook, and returns the daemon's answer.
+// deliver sends a hook and returns the daemon's answer. An error fails the test.
 func (r *rig) deliver(env hooks.Envelope) string {
 	r.t.Helper()
 	out, err := r.sends(env)
@@ -89,7 +89,7 @@ func (r *rig) deliver(env hooks.Envelope) string {
 	return string(out)
 }
 
-// kill is SIGKILL to a process in memory.
+// kill sends SIGKILL to a process in memory.
 func (m *computer) kill(pid int) error {
 	p, err := m.table.Find(pid)
 	if err != nil {
@@ -98,7 +98,7 @@ func (m *computer) kill(pid int) error {
 	return m.table.Signal(p, syscall.SIGKILL)
 }
 
-// take gives a hook to the daemon that listens.
+// take gives a hook to the daemon that listens, and returns its answer.
 func (m *computer) take(ctx context.Context, sender *program, e hooks.Envelope) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, hooks.AnswerTimeout(e.Event))
 	defer cancel()

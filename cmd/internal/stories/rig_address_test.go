@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// nextPort is where freeAddress looks on: below what the system gives to connections, which would take the
-// port of a daemon that is being restarted, and at a place of this process's own.
+// nextPort is where freeAddress looks next. It lies below the ports that the system gives to outgoing connections:
+// such a connection could take a daemon's port while the daemon restarts. Each process starts at another place.
 var nextPort atomic.Int64
 
 func init() { nextPort.Store(16_000 + int64(os.Getpid())%800*16) }
 
-// freeAddress is one of loopback that a daemon can have again after its restart.
+// freeAddress returns a loopback address that a daemon can take again after a restart.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	for range 100 {

@@ -21,15 +21,15 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// What the stories of mode generate and of the context meter share.
+// Helpers for the stories of mode generate and of the context meter.
 
-// forks are the one-shots that a rig's daemon has run in its life.
+// forks records the one-shots that the rig's daemons have run.
 type forks struct {
 	mu   sync.Mutex
 	jobs []daemon.OneShot
 }
 
-// watchForks has the daemons that are started from now on tell of their one-shots.
+// watchForks makes each daemon that starts from now on record its one-shots.
 func (r *rig) watchForks() *forks {
 	f, before := &forks{}, r.cfg.Around
 	r.cfg.Around = func(cfg daemon.Config) daemon.Config {
@@ -48,8 +48,8 @@ func (r *rig) watchForks() *forks {
 	return f
 }
 
-// watchLooks counts how often the daemon has looked at all that is due for an agent, up to what is to
-// be typed to it.
+// watchLooks counts how often the daemon has looked at everything that is due for an agent. It counts the last look,
+// at the open deliveries.
 func (r *rig) watchLooks() *atomic.Int64 {
 	var n atomic.Int64
 	before := r.cfg.Around
@@ -73,7 +73,7 @@ func (s *lookedAt) OpenDeliveries(ctx context.Context, agentID int64) ([]daemon.
 	return s.Store.OpenDeliveries(ctx, agentID)
 }
 
-// prompts are what the forks were asked, in order.
+// prompts are the texts that the forks were asked, in order.
 func (f *forks) prompts() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -84,14 +84,14 @@ func (f *forks) prompts() []string {
 	return out
 }
 
-// traceForks has forks that hang leave their process ids in the file that is returned.
+// traceForks makes forks that hang write their process ids into the returned file.
 func (r *rig) traceForks() (file string) {
 	file = filepath.Join(filepath.Dir(r.root), "fork.pid")
 	r.cfg.Environ = append(r.cfg.Environ, "SCRIPTED_AGENT_PIDFILE="+file)
 	return file
 }
 
-// awaitFork waits until a fork hangs, and returns its process and those that it started.
+// awaitFork waits until a fork hangs. It returns the ids of its process and of the processes that it started.
 func (r *rig) awaitFork(file string) (pids []int) {
 	r.t.Helper()
 	r.await("a fork that runs", func() (bool, string) {
@@ -123,7 +123,7 @@ func (r *rig) wantGoneSoon(limit time.Duration, pids ...int) {
 	}
 }
 
-// generate asks for a handoff in mode generate.
+// generate requests a handoff in mode generate.
 func (r *rig) generate(agentID int64, focus string) int64 {
 	r.t.Helper()
 	in, err := r.client.RequestHandoff(r.t.Context(), agentID, daemon.HandoffRequest{Mode: daemon.ModeGenerate, Focus: focus})
@@ -133,8 +133,8 @@ func (r *rig) generate(agentID int64, focus string) int64 {
 	return in.HandoffID
 }
 
-// awaitNotGenerated waits for the failure of a generation, which is word for word the contract's: the
-// way on stands beside it, the operator is told both, and the agent is as it was.
+// awaitNotGenerated waits until the generation fails. It checks the contract's exact sentence, the hint, and the
+// alert, which holds both. Nothing may be recorded.
 func (r *rig) awaitNotGenerated(id int64, code, message string) daemon.Handoff {
 	r.t.Helper()
 	h := r.awaitPhase(id, daemon.Failed)
@@ -156,14 +156,14 @@ func (r *rig) awaitNotGenerated(id int64, code, message string) daemon.Handoff {
 	return h
 }
 
-// turn has the agent do a turn, and waits for its end.
+// turn has the agent do a turn and waits until it ends.
 func (r *rig) turn(agentID int64, text string) daemon.Agent {
 	r.t.Helper()
 	r.awaitVerdict(agentID, r.send(agentID, text).ID, daemon.Submitted)
 	return r.awaitState(agentID, daemon.Idle)
 }
 
-// awaitTokens waits until so many tokens are known of the agent's context.
+// awaitTokens waits until the daemon knows that the agent's context holds so many tokens.
 func (r *rig) awaitTokens(agentID, tokens int64) daemon.ContextUse {
 	r.t.Helper()
 	a := r.awaitAgent(agentID, fmt.Sprintf("%d tokens", tokens), func(a daemon.Agent) bool {
@@ -172,7 +172,7 @@ func (r *rig) awaitTokens(agentID, tokens int64) daemon.ContextUse {
 	return *a.Context
 }
 
-// fill has the agent do a turn after which so many tokens are in its context.
+// fill has the agent do a turn that leaves so many tokens in its context.
 func (r *rig) fill(agentID, tokens int64) daemon.ContextUse {
 	r.t.Helper()
 	r.awaitVerdict(agentID, r.send(agentID, fmt.Sprintf("go on @tokens %d", tokens)).ID, daemon.Submitted)
@@ -181,13 +181,13 @@ func (r *rig) fill(agentID, tokens int64) daemon.ContextUse {
 	return use
 }
 
-// auto has the daemon hand agents over by itself.
+// auto turns on automatic handoffs.
 func (r *rig) auto() *rig {
 	r.cfg.Settings.Handoff.Auto.Enabled = true
 	return r
 }
 
-// aged is an agent of the persona that has been there for ten minutes, and has said something.
+// aged starts an agent, has it do one turn, and makes its registration ten minutes older.
 func (r *rig) aged() daemon.Agent {
 	r.t.Helper()
 	a := r.agent(con)
@@ -197,7 +197,7 @@ func (r *rig) aged() daemon.Agent {
 	return a
 }
 
-// age makes it ten minutes earlier that the agent registered.
+// age moves the agent's registration ten minutes into the past.
 func (r *rig) age(agentID int64) {
 	r.t.Helper()
 	store := r.database()
@@ -216,7 +216,7 @@ func (r *rig) age(agentID int64) {
 	})
 }
 
-// handoffsOf are the agent's handoffs, oldest first.
+// handoffsOf lists the agent's handoffs, oldest first.
 func (r *rig) handoffsOf(agentID int64) []daemon.Handoff {
 	r.t.Helper()
 	store := r.database()
@@ -227,8 +227,8 @@ func (r *rig) handoffsOf(agentID int64) []daemon.Handoff {
 	return list
 }
 
-// wantHandoffs fails unless the agent has had so many handoffs. An idle agent is given a turn first,
-// which is typed when all else that is due was looked at.
+// wantHandoffs fails unless the agent has had n handoffs. It first gives an idle agent a turn: the daemon types that
+// only after it has looked at everything else that is due.
 func (r *rig) wantHandoffs(agentID int64, n int) {
 	r.t.Helper()
 	if r.getAgent(agentID).State == daemon.Idle {
@@ -239,7 +239,7 @@ func (r *rig) wantHandoffs(agentID int64, n int) {
 	}
 }
 
-// awaitAutomatic waits for the first handoff that the daemon has asked for itself.
+// awaitAutomatic waits for the first handoff that the daemon requested by itself.
 func (r *rig) awaitAutomatic(agentID int64) daemon.Handoff {
 	r.t.Helper()
 	var list []daemon.Handoff
@@ -253,7 +253,7 @@ func (r *rig) awaitAutomatic(agentID int64) daemon.Handoff {
 	return list[0]
 }
 
-// wantTiers fails unless the agent came into these tiers, each event once.
+// wantTiers fails unless the agent's context came into exactly these tiers, with one event each.
 func (r *rig) wantTiers(agentID int64, want ...daemon.Tier) {
 	r.t.Helper()
 	var got []daemon.Tier
@@ -266,8 +266,8 @@ func (r *rig) wantTiers(agentID int64, want ...daemon.Tier) {
 	}
 }
 
-// wantAlerts fails unless the operator was told so often of an event of the agent's; each time in one
-// sentence that contains the part.
+// wantAlerts fails unless the agent has n events of the type, each an alert whose sentence contains the part and of
+// which the operator was notified.
 func (r *rig) wantAlerts(agentID int64, typ string, n int, part string) {
 	r.t.Helper()
 	about := r.agentEvents(agentID, typ)
@@ -290,7 +290,7 @@ func (r *rig) wantAlerts(agentID int64, typ string, n int, part string) {
 	}
 }
 
-// reportContext has the agent's status line report of a session, as its own would.
+// reportContext sends the report of a status line for the session, as the agent's own status line would.
 func (r *rig) reportContext(agentID int64, session string, tokens, size int64) {
 	r.t.Helper()
 	status, err := json.Marshal(map[string]any{"session_id": session, "cwd": r.work, "context_window": map[string]any{
@@ -309,12 +309,12 @@ func (r *rig) reportContext(agentID int64, session string, tokens, size int64) {
 	}
 }
 
-// settingsFile are the settings of the scripted agents; their commands stand beside it.
+// settingsFile is the path of the scripted agents' settings. Their commands lie beside it.
 func (r *rig) settingsFile() string {
 	return filepath.Join(filepath.Dir(r.root), "home", ".claude", "settings.json")
 }
 
-// installCommand puts the command /handoff where the agents look for it.
+// installCommand puts the command /handoff where the agents look for commands.
 func (r *rig) installCommand() hooks.SlashPlan {
 	r.t.Helper()
 	now, err := hooks.ReadSlash(r.settingsFile())
@@ -348,7 +348,7 @@ func (r *rig) appendLine(path string, line map[string]any) {
 	}
 }
 
-// foreignHook is a hook of an agent that a person started.
+// foreignHook makes a hook of an agent that a person started.
 func (r *rig) foreignHook(a daemon.Agent, event string) hooks.Envelope {
 	r.t.Helper()
 	body, err := json.Marshal(map[string]any{

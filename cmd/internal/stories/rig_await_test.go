@@ -7,16 +7,16 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 )
 
-// A story looks again whenever a daemon in this process has committed something. What is no row (a screen, a file, a
-// process) changes between commits, those of another process are not heard of, and a private database may be away: that
-// is what the ticks are for.
+// A story looks again whenever a daemon in this process has committed something. Three things change without such a
+// commit: what is no row (a screen, a file, a process), the rows of a daemon in another process, and everything while
+// a private database is away. For these a story also looks at each tick.
 const (
 	tickOfCommits = 40 * time.Millisecond
 	tickOfScreens = 120 * time.Millisecond // each look is a process of tmux
 	tickInMemory  = 10 * time.Millisecond
 )
 
-// await looks until ok returns true. What it waits for is said when it fails.
+// await looks until ok returns true. When it fails, it says what it waited for.
 func (r *rig) await(what string, ok func() (bool, string)) {
 	r.t.Helper()
 	r.awaitEvery(tickOfCommits, what, ok)
@@ -48,17 +48,17 @@ func (r *rig) awaitEvery(every time.Duration, what string, ok func() (bool, stri
 	}
 }
 
-// nextTick is how long a story in memory waits for what is no commit: the longer, the longer it has waited.
-// Its time costs nothing, but each look does.
+// nextTick is how long a story in memory waits before it looks again without a commit. It grows with the time waited:
+// waiting costs nothing in the bubble, but each look does.
 func nextTick(waited time.Duration) time.Duration {
 	return min(max(tickInMemory, waited/4), time.Second)
 }
 
-// private reports whether the daemon has a database of its own, which a story may end.
+// private reports whether the daemon has a database of its own, which a story may kill.
 func (r *rig) private() bool { return r.memory == nil && r.cfg.Settings.DatabaseURL == "" }
 
-// nextCommit is closed when a daemon of the rig in this process next commits something; with a private database it
-// never is.
+// nextCommit is closed when one of the rig's daemons in this process next commits something. With a private database
+// it is never closed.
 func (r *rig) nextCommit() <-chan struct{} {
 	if r.private() {
 		return nil

@@ -23,7 +23,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 )
 
-// chromium is one for all tests, each of which has a profile of its own in it.
+// chromium is the one browser of all tests. Each test has its own profile in it.
 var chromium struct {
 	start sync.Once
 	ctx   context.Context
@@ -36,8 +36,8 @@ func startChromium() {
 	for _, flag := range []string{"disable-quic", "no-first-run", "disable-background-networking", "disable-component-update", "disable-sync"} {
 		options = append(options, chromedp.Flag(flag, true)) // it calls nobody but us
 	}
-	// The headless shell draws and runs pages with the same code. It has no windows, menus and extensions, and
-	// takes a third of the CPU to start. Without it chromedp looks for an installed browser.
+	// The headless shell renders and runs pages with the same code as Chromium. It has no windows, menus or
+	// extensions, and starts with a third of the CPU time. Without it chromedp looks for an installed browser.
 	if path, err := exec.LookPath("chromium-headless-shell"); err == nil {
 		options = append(options, chromedp.ExecPath(path))
 	}
@@ -52,21 +52,21 @@ func startChromium() {
 
 func init() { afterTests = append(afterTests, closeChromium) }
 
-// closeChromium ends the browser that tests have started, if they have.
+// closeChromium ends the browser if a test has started it.
 func closeChromium() {
 	if chromium.stop != nil {
 		chromium.stop()
 	}
 }
 
-// browser is a person's, signed in to the rig's dashboard.
+// browser is a person's browser, signed in to the rig's dashboard.
 type browser struct {
 	r    *rig
 	base string // the dashboard's address
 	ctx  context.Context
 }
 
-// tab is one of its pages. What goes wrong in it fails the test.
+// tab is a page in a browser. A problem in it fails the test.
 type tab struct {
 	r   *rig
 	ctx context.Context
@@ -78,7 +78,7 @@ type tab struct {
 	received float64
 }
 
-// dashboard has the rig, which is not started yet, listen for browsers, starts it and signs one in.
+// dashboard makes the rig listen for browsers, starts it, and signs a browser in. The rig must not be started yet.
 func (r *rig) dashboard() *browser {
 	r.t.Helper()
 	chromium.start.Do(startChromium)
@@ -100,7 +100,7 @@ func (r *rig) dashboard() *browser {
 	return b
 }
 
-// open opens a page in a tab of its own and waits until it follows the feed.
+// open opens a page in a new tab and waits until the page follows the feed.
 func (b *browser) open(path string) *tab {
 	b.r.t.Helper()
 	ctx, stop := chromedp.NewContext(b.ctx)
@@ -134,7 +134,7 @@ func (p *tab) listen(ctx context.Context, t *chromedp.Target) error {
 	return nil
 }
 
-// heard notes what must not happen in a page: exceptions, and what the browser complains of.
+// heard notes what must not happen in a page: exceptions, the browser's errors, and requests to other hosts.
 func (p *tab) heard(event any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,7 +171,7 @@ func (p *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// html is the page as it stands, for a test that fails.
+// html is the page's present address and text, for the report of a failing test.
 func (p *tab) html() string {
 	ctx, cancel := context.WithTimeout(p.ctx, time.Second)
 	defer cancel()
@@ -182,7 +182,7 @@ func (p *tab) html() string {
 	return text
 }
 
-// eval is what an expression of JavaScript comes to in the page.
+// eval evaluates a JavaScript expression in the page.
 func eval[T any](p *tab, expression string) T {
 	p.r.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, cmdtest.Eventually)
@@ -194,7 +194,7 @@ func eval[T any](p *tab, expression string) T {
 	return v
 }
 
-// sees waits until an element shows a text, in whatever case: style may change that.
+// sees waits until an element shows the text. It ignores case, because CSS may change it.
 func (p *tab) sees(selector, text string) {
 	p.r.t.Helper()
 	expression := fmt.Sprintf("[...document.querySelectorAll(%q)].some(e => e.innerText.toLowerCase().includes(%q))", selector, strings.ToLower(text))
@@ -219,20 +219,20 @@ func (p *tab) types(selector, text string) {
 	p.do(chromedp.SendKeys(chromedp.CSS(selector), text))
 }
 
-// clears empties a field, as a person does.
+// clears empties a field as a person does.
 func (p *tab) clears(selector string) {
 	p.r.t.Helper()
 	eval[any](p, fmt.Sprintf("(e => { e.value = ''; e.dispatchEvent(new Event('input', {bubbles: true})); })(document.querySelector(%q))", selector))
 }
 
-// bytes is what the page and all that it loads took so far.
+// bytes is how many bytes the page and everything that it loads have taken so far.
 func (p *tab) bytes() float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.received
 }
 
-// sized has the page be on a screen of a width, light or dark.
+// sized sets the width of the screen and its colour scheme, light or dark.
 func (p *tab) sized(width int64, scheme string) {
 	p.r.t.Helper()
 	p.do(chromedp.EmulateViewport(width, 900), chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
@@ -242,7 +242,7 @@ func (p *tab) sized(width int64, scheme string) {
 	}))
 }
 
-// shot keeps a picture of the page, if the tests are told where: UNDERSTUDY_SHOTS.
+// shot keeps a picture of the page in the folder $UNDERSTUDY_SHOTS, if that is set.
 func (p *tab) shot(name string) {
 	p.r.t.Helper()
 	dir := os.Getenv("UNDERSTUDY_SHOTS")

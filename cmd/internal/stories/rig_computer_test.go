@@ -13,8 +13,8 @@ import (
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
-// computer is a computer in memory: its tmux server, its processes, and the daemon that serves on it. Its files
-// are real.
+// computer is a computer in memory: its tmux server, its processes, and the daemon that serves on it. Its files are
+// real.
 type computer struct {
 	t     testing.TB
 	dir   data.Dir
@@ -37,7 +37,7 @@ func newComputer(t testing.TB, dir data.Dir, b *base) *computer {
 	return m
 }
 
-// end kills whatever runs.
+// end kills every program that runs.
 func (m *computer) end() {
 	m.mu.Lock()
 	left := m.programs
@@ -51,7 +51,6 @@ func (m *computer) end() {
 
 func (m *computer) terminal(string) (daemon.Terminal, error) { return m.term, nil }
 
-// terminal is the tmux server of a machine, with what runs in its panes.
 type terminal struct {
 	*tmuxtest.Fake
 	m *computer
@@ -62,7 +61,7 @@ type terminal struct {
 
 var _ daemon.Terminal = (*terminal)(nil)
 
-// spawned runs what the daemon starts in a pane: an agent.
+// spawned runs the agent that the daemon starts in a pane.
 func (t *terminal) spawned(spec tmux.Spec, pane tmux.PaneInfo) error {
 	if len(spec.Argv) != 3 || spec.Argv[1] != "launch" {
 		return fmt.Errorf("nobody knows how to run %q", spec.Argv)
@@ -87,7 +86,8 @@ func (t *terminal) in(ref tmux.Ref) *program {
 	return nil
 }
 
-// typed gives a program what is typed, as a terminal does. What nobody reads is lost in the end.
+// typed passes typed input to the program in the pane. If the program never reads, input that does not fit is lost,
+// as in a terminal.
 func (t *terminal) typed(ref tmux.Ref, in tmuxtest.Input) {
 	text := "\x1b[200~" + in.Text + "\x1b[201~"
 	if in.Key != 0 {
@@ -106,7 +106,7 @@ var keyBytes = map[tmux.Key]string{
 	tmux.Up: "\x1b[A", tmux.Down: "\x1b[B",
 }
 
-// Kill removes a pane, and tells what runs in it.
+// Kill removes a pane and sends SIGHUP to the program in it.
 func (t *terminal) Kill(ctx context.Context, ref tmux.Ref) error {
 	p := t.in(ref)
 	err := t.Fake.Kill(ctx, ref)
@@ -116,7 +116,7 @@ func (t *terminal) Kill(ctx context.Context, ref tmux.Ref) error {
 	return err
 }
 
-// die ends the server with all that runs in it. The next command starts another one.
+// die ends the server and every program in it. The next command starts another server.
 func (t *terminal) die() {
 	t.mu.Lock()
 	left := t.inPanes
@@ -138,7 +138,7 @@ type processTable struct {
 
 var _ daemon.Processes = processTable{}
 
-// boot names the boot that start times of processes in memory count from.
+// boot names the boot from which the start times of processes in memory count.
 const boot = "in memory"
 
 func (p processTable) Standing(q tmux.Process) daemon.Standing {

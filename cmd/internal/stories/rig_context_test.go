@@ -19,7 +19,7 @@ import (
 
 // What a handoff passes on, as the operator and the successor read it.
 
-// talk tells the agent one text after the other, and waits for each turn's end.
+// talk sends the agent one text after the other and waits after each until its turn ends.
 func (r *rig) talk(agentID int64, texts ...string) {
 	r.t.Helper()
 	for _, text := range texts {
@@ -32,15 +32,14 @@ func (r *rig) talk(agentID int64, texts ...string) {
 	r.awaitState(agentID, daemon.Idle)
 }
 
-// handOver hands an agent over. It returns the handoff with its context file, and the successor once
-// that has taken over.
+// handOver hands an agent over. It returns the handoff, its context file, and the successor after it has taken over.
 func (r *rig) handOver(agentID int64) (daemon.Handoff, contextFile, daemon.Agent) {
 	r.t.Helper()
 	h := r.awaitPhase(r.handoff(agentID), daemon.Completed)
 	return h, r.contextOf(h), r.taken(h)
 }
 
-// taken is the successor, once it has answered the injection prompt.
+// taken waits until the successor has answered the injection prompt, and returns it.
 func (r *rig) taken(h daemon.Handoff) daemon.Agent {
 	r.t.Helper()
 	r.await(fmt.Sprintf("agent %d has taken over", *h.SuccessorID), func() (bool, string) {
@@ -49,7 +48,7 @@ func (r *rig) taken(h daemon.Handoff) daemon.Agent {
 	return r.awaitState(*h.SuccessorID, daemon.Idle)
 }
 
-// contextFile is a context file, taken apart.
+// contextFile is a parsed context file.
 type contextFile struct {
 	text     string
 	header   string
@@ -68,8 +67,8 @@ const (
 		"Use this context to continue the work seamlessly.\n"
 )
 
-// parseContext takes a context file apart. Whatever others wrote is quoted or in one line in it, so
-// that a line which begins with a mark is the daemon's.
+// parseContext parses a context file. Text that others wrote is quoted or kept to one line in it, so that only the
+// daemon writes a line that begins with a mark.
 func parseContext(t testing.TB, text string) contextFile {
 	t.Helper()
 	c := contextFile{text: text}
@@ -109,8 +108,8 @@ func parseContext(t testing.TB, text string) contextFile {
 	return c
 }
 
-// contextOf reads a handoff's context file and checks all that is said of it: API, checksum, the
-// record's copy and the metrics.
+// contextOf reads a handoff's context file. It checks that the API, the checksum, the record's copy and the metrics
+// agree with it.
 func (r *rig) contextOf(h daemon.Handoff) contextFile {
 	r.t.Helper()
 	text := r.read(*h.ContextPath)
@@ -135,7 +134,7 @@ func (r *rig) contextOf(h daemon.Handoff) contextFile {
 	return c
 }
 
-// recordOf is what a handoff keeps beside its row.
+// recordOf reads the handoff's record.
 func (r *rig) recordOf(handoffID int64) daemon.Record {
 	r.t.Helper()
 	store := r.database()
@@ -146,7 +145,7 @@ func (r *rig) recordOf(handoffID int64) daemon.Record {
 	return rec
 }
 
-// written is what the agent gave its tool to write to a path, as its transcript has it.
+// written is the content that the agent gave its Write tool for a path, as its transcript shows it.
 func (r *rig) written(agentID int64, path string) string {
 	r.t.Helper()
 	for _, e := range r.transcript(agentID) {
@@ -163,7 +162,7 @@ func (r *rig) written(agentID int64, path string) string {
 	return ""
 }
 
-// wantStored fails unless exactly these fields are stored; nil: none at all.
+// wantStored fails unless exactly these fields are stored. nil means no fields at all.
 func (r *rig) wantStored(handoffID int64, want map[string]any) {
 	r.t.Helper()
 	store := r.database()
@@ -182,7 +181,7 @@ func (r *rig) wantStored(handoffID int64, want map[string]any) {
 	}
 }
 
-// wantFallback fails unless the successor was given the basic context, and the operator told why.
+// wantFallback fails unless the successor got the basic context and the operator was told why.
 func (r *rig) wantFallback(h daemon.Handoff, cause string) {
 	r.t.Helper()
 	if want := []string{"Fallback handoff used: " + cause}; !h.Degraded || h.ContextValidated || !slices.Equal(h.Warnings, want) {
@@ -206,7 +205,7 @@ func (r *rig) wantFallback(h daemon.Handoff, cause string) {
 	r.sit(false, "handoff", "show", fmt.Sprint(h.ID)).sees(`degraded +yes`, 1)
 }
 
-// under is the text under a heading of the document, up to the next one, trimmed.
+// under is the text under a heading of the document, up to the next heading, trimmed.
 func under(t testing.TB, document, heading string) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(document, "\n## "+heading+"\n")
@@ -217,7 +216,7 @@ func under(t testing.TB, document, heading string) string {
 	return strings.TrimSpace(text)
 }
 
-// wantPayload fails unless the handoff has one event of the type with exactly this payload.
+// wantPayload fails unless the handoff has exactly one event of the type, with exactly this payload.
 func (r *rig) wantPayload(handoffID int64, typ string, want map[string]any) {
 	r.t.Helper()
 	events := r.handoffEvents(handoffID, typ)
@@ -233,8 +232,7 @@ func (r *rig) wantPayload(handoffID int64, typ string, want map[string]any) {
 	}
 }
 
-// wantWarned fails unless both the operator and the successor were told exactly these things, each a
-// part of one warning, in any order.
+// wantWarned fails unless the operator and the successor were given exactly one warning for each part, in any order.
 func (r *rig) wantWarned(h daemon.Handoff, c contextFile, parts ...string) {
 	r.t.Helper()
 	for _, told := range [][]string{h.Warnings, c.warnings} {
@@ -250,7 +248,7 @@ func (r *rig) wantWarned(h daemon.Handoff, c contextFile, parts ...string) {
 	}
 }
 
-// paths are those of references as they stand in a context file, without their notes.
+// paths are the paths of the references in a context file, without their notes.
 func paths(files []string) []string {
 	out := []string{}
 	for _, f := range files {
@@ -260,7 +258,7 @@ func paths(files []string) []string {
 	return out
 }
 
-// summaries are what decisions begin with.
+// summaries are the summaries of decisions.
 func summaries(decisions []data.Decision) []string {
 	var out []string
 	for _, d := range decisions {
@@ -269,14 +267,14 @@ func summaries(decisions []data.Decision) []string {
 	return out
 }
 
-// keepLog keeps the daemon's log, a JSON object a line. It is called before the start.
+// keepLog makes the daemon log one JSON object a line into the returned buffer. Call it before start.
 func (r *rig) keepLog() *cmdtest.Printed {
 	b := &cmdtest.Printed{}
 	r.cfg.Log = slog.New(slog.NewJSONHandler(b, nil))
 	return b
 }
 
-// awaitLogged waits for the lines of a message about a handoff, and returns so many.
+// awaitLogged waits until the log has n lines of the message about the handoff, and returns them.
 func (r *rig) awaitLogged(log *cmdtest.Printed, message string, handoffID int64, n int) []map[string]any {
 	r.t.Helper()
 	var found []map[string]any

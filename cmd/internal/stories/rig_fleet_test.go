@@ -8,7 +8,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// agents starts so many at once and waits until each is idle.
+// agents starts n agents and waits until each is idle.
 func (r *rig) agents(n int) []int64 {
 	r.t.Helper()
 	ids := make([]int64, n)
@@ -28,8 +28,8 @@ func (r *rig) agents(n int) []int64 {
 	return ids
 }
 
-// handOverAtOnce hands over the work of all agents and returns how long it took, by the rows' own times.
-// The ids are replaced by those of the successors. meanwhile runs until it is over.
+// handOverAtOnce hands over all agents at once and returns how long that took, by the times in the rows. It replaces
+// the ids by those of the successors. meanwhile runs until the last handoff has completed.
 func (r *rig) handOverAtOnce(ids []int64, meanwhile func(stop <-chan struct{})) time.Duration {
 	r.t.Helper()
 	handoffs := make([]int64, len(ids))
@@ -58,8 +58,8 @@ func (r *rig) handOverAtOnce(ids []int64, meanwhile func(stop <-chan struct{})) 
 	return last.Sub(first)
 }
 
-// triggers asks for handoffs of an agent, ten in a second, and cancels each. It returns how long the
-// daemon took to answer the requests.
+// triggers requests ten handoffs of an agent a second and cancels each. It returns how long the daemon took to answer
+// each request.
 func (r *rig) triggers(id int64, stop <-chan struct{}) (all []time.Duration) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()

@@ -19,10 +19,11 @@ import (
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
-// victim makes this binary a test process that has what a rig has.
+// victim makes this binary a test process that starts what a rig starts.
 const victim = "UNDERSTUDY_TEST_VICTIM"
 
-// TestKilledTestsLeaveNothing: neither PostgreSQL nor tmux nor an agent that ignores all but SIGKILL, nor folders.
+// TestKilledTestsLeaveNothing: A killed test process leaves no PostgreSQL, no tmux server, no agent (even one that
+// ignores every signal but SIGKILL), and no folders.
 func TestKilledTestsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(victim) != "" {

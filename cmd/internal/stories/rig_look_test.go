@@ -16,7 +16,7 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// What a test sees past the API, and does as a person or an agent's hook does.
+// What a test sees past the API, and what it does in place of a person or of an agent's hook.
 
 // pane is the agent's pane on the rig's own tmux server.
 func (r *rig) pane(agentID int64) tmux.PaneInfo {
@@ -78,7 +78,8 @@ func (r *rig) getAgent(id int64) daemon.Agent {
 	return a
 }
 
-// latest is the agent's newest handoff. Its id may be any: an attempt to make one that came second took one as well.
+// latest is the agent's newest handoff. Its id need not be the next one: a request that lost a race took an id as
+// well.
 func (r *rig) latest(agentID int64) daemon.Handoff {
 	r.t.Helper()
 	h, err := r.client.LatestHandoff(r.t.Context(), agentID)
@@ -102,7 +103,7 @@ func (r *rig) awaitState(id int64, state daemon.AgentState) daemon.Agent {
 	return r.awaitAgent(id, string(state), func(a daemon.Agent) bool { return a.State == state })
 }
 
-// awaitNote waits until the handoff says that it waits for what the note tells.
+// awaitNote waits until the handoff's note contains the text.
 func (r *rig) awaitNote(id int64, note string) daemon.Handoff {
 	r.t.Helper()
 	var h daemon.Handoff
@@ -113,8 +114,8 @@ func (r *rig) awaitNote(id int64, note string) daemon.Handoff {
 	return h
 }
 
-// behindTasks hands an agent off and returns the handoff as it waits, recorded, for background tasks, which
-// end when the returned function is called.
+// behindTasks starts a background task, requests a handoff, and waits until the recorded handoff waits for the task.
+// release ends the task.
 func (r *rig) behindTasks(agentID int64) (h daemon.Handoff, release func()) {
 	r.t.Helper()
 	release = r.hold(agentID, "@background")
@@ -122,7 +123,7 @@ func (r *rig) behindTasks(agentID int64) (h daemon.Handoff, release func()) {
 	return r.awaitNote(r.handoff(agentID), "background tasks"), release
 }
 
-// send has a text typed to the agent, through the API.
+// send sends the agent a message through the API.
 func (r *rig) send(agentID int64, text string) daemon.Delivery {
 	r.t.Helper()
 	dl, err := r.client.SendMessage(r.t.Context(), agentID, text, false)
@@ -132,7 +133,7 @@ func (r *rig) send(agentID int64, text string) daemon.Delivery {
 	return dl
 }
 
-// hold begins a turn that goes on until the returned function is called.
+// hold begins a turn that goes on until release is called.
 func (r *rig) hold(agentID int64, directive string) (release func()) {
 	r.t.Helper()
 	file, release := r.holdFile()
@@ -141,7 +142,7 @@ func (r *rig) hold(agentID int64, directive string) (release func()) {
 	return release
 }
 
-// deliveries are all texts for the agent, oldest first.
+// deliveries lists the agent's deliveries, oldest first.
 func (r *rig) deliveries(agentID int64) []daemon.Delivery {
 	r.t.Helper()
 	list, err := r.client.Messages(r.t.Context(), agentID, allRows)
@@ -169,7 +170,7 @@ func (r *rig) awaitVerdict(agentID, deliveryID int64, want daemon.Verdict) daemo
 	return found
 }
 
-// wantKinds fails unless exactly these kinds of texts were made for the agent, in this order.
+// wantKinds fails unless the agent's deliveries have exactly these kinds, in this order.
 func (r *rig) wantKinds(agentID int64, want ...daemon.DeliveryKind) {
 	r.t.Helper()
 	var got []daemon.DeliveryKind
@@ -192,7 +193,7 @@ type entry struct {
 	} `json:"message"`
 }
 
-// transcript reads the agent's transcript as it stands: what was said, and what the system added.
+// transcript reads the agent's transcript: the entries of the user, the assistant and the system.
 func (r *rig) transcript(agentID int64) []entry {
 	r.t.Helper()
 	path := r.getAgent(agentID).TranscriptPath
@@ -216,7 +217,7 @@ func (r *rig) transcript(agentID int64) []entry {
 	return out
 }
 
-// told is what the agent's session was told, oldest first: prompts, and answers to its Stops.
+// told lists the texts that the agent's session was told, oldest first: prompts, and answers to its Stops.
 func (r *rig) told(agentID int64) []string {
 	r.t.Helper()
 	var out []string
@@ -228,8 +229,8 @@ func (r *rig) told(agentID int64) []string {
 	return out
 }
 
-// wantTold waits until the agent was told so many texts, and fails unless each contains its part. A
-// runtime confirms a prompt before it writes it down.
+// wantTold waits until the agent was told so many texts, and fails unless each contains its part. It must wait: a
+// runtime confirms a prompt before it writes the prompt into the transcript.
 func (r *rig) wantTold(agentID int64, parts ...string) {
 	r.t.Helper()
 	var got []string
@@ -256,7 +257,7 @@ func (r *rig) read(path string) string {
 	return string(b)
 }
 
-// successors are the agents that followed one, oldest first.
+// successors lists the agents that directly followed an agent, oldest first.
 func (r *rig) successors(agentID int64) []daemon.Agent {
 	r.t.Helper()
 	list, err := r.client.Agents(r.t.Context(), allRows)
@@ -273,13 +274,13 @@ func (r *rig) successors(agentID int64) []daemon.Agent {
 	return out
 }
 
-// agentEvents are the agent's events of a type, in order.
+// agentEvents lists the agent's events of a type, in order.
 func (r *rig) agentEvents(agentID int64, typ string) []event.Event {
 	r.t.Helper()
 	return r.eventsWhere(func(e event.Event) bool { return e.AgentID != nil && *e.AgentID == agentID && string(e.Type) == typ })
 }
 
-// handoffEvents are the handoff's events of a type, in order.
+// handoffEvents lists the handoff's events of a type, in order.
 func (r *rig) handoffEvents(handoffID int64, typ string) []event.Event {
 	r.t.Helper()
 	return r.eventsWhere(func(e event.Event) bool {
@@ -306,7 +307,7 @@ func field(t testing.TB, e event.Event, name string) any {
 	return p[name]
 }
 
-// awaitAlert waits until the operator was told of the handoff's last event of a type.
+// awaitAlert waits until the operator was notified of the handoff's last event of a type.
 func (r *rig) awaitAlert(handoffID int64, typ string) {
 	r.t.Helper()
 	r.await(fmt.Sprintf("handoff %d: operator told of %s", handoffID, typ), func() (bool, string) {
@@ -324,8 +325,8 @@ func (r *rig) awaitAlert(handoffID int64, typ string) {
 	})
 }
 
-// awaitFailure waits for the failure, and checks that the operator was told of it in a sentence
-// that says what to do next.
+// awaitFailure waits until the handoff fails. It checks that the operator was told of it in one sentence that says
+// what to do next.
 func (r *rig) awaitFailure(id int64, phase daemon.Phase, code string) daemon.Handoff {
 	r.t.Helper()
 	h := r.awaitPhase(id, daemon.Failed)
@@ -342,7 +343,7 @@ func (r *rig) awaitFailure(id int64, phase daemon.Phase, code string) daemon.Han
 	return h
 }
 
-// retry has a failed handoff go on.
+// retry retries a failed handoff.
 func (r *rig) retry(id int64) {
 	r.t.Helper()
 	if _, err := r.client.RetryHandoff(r.t.Context(), id, ""); err != nil {
@@ -350,7 +351,7 @@ func (r *rig) retry(id int64) {
 	}
 }
 
-// writeDocument writes a good document by hand.
+// writeDocument writes a good document in place of the agent.
 func (r *rig) writeDocument(h daemon.Handoff) {
 	r.t.Helper()
 	const text = "# Handoff\n\n## What Was Done\n\nAll.\n\n## Next Agent Context\n\nGo on.\n"
@@ -365,7 +366,7 @@ func (r *rig) writeDocument(h daemon.Handoff) {
 	}
 }
 
-// wantError fails unless err is exactly this sentence under this status.
+// wantError fails unless err has this kind and exactly this sentence.
 func wantError(t testing.TB, err error, kind daemon.Kind, sentence string) {
 	t.Helper()
 	var e *daemon.Error
@@ -374,7 +375,7 @@ func wantError(t testing.TB, err error, kind daemon.Kind, sentence string) {
 	}
 }
 
-// hinted reports whether the agent's SessionEnd has come in.
+// hinted reports whether the agent's SessionEnd has arrived.
 func (r *rig) hinted(agentID int64) bool {
 	r.t.Helper()
 	return r.row(agentID).EndHint != ""

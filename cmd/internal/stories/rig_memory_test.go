@@ -20,11 +20,11 @@ import (
 	"github.com/understudyd/understudy/tmux/warden/wardentest"
 )
 
-// A story in memory has the same daemon, API and scripted agents as one of real processes. In memory are the
-// database, tmux and the processes; time is that of a bubble, in which waiting costs nothing.
+// A story in memory has the same daemon, API and scripted agents as one of real processes. Its database, tmux and
+// processes are in memory. Its time is that of a bubble, in which waiting costs nothing.
 
-// story runs a story in memory, beside others. Its rig is not started yet. It may not call t.Run: each
-// subtest is a story of its own.
+// story runs a story in memory, in parallel with other stories. Its rig is not started yet. tell may not call t.Run:
+// each subtest must be a story of its own.
 func story(t *testing.T, tell func(t *testing.T, r *rig)) {
 	t.Helper()
 	t.Parallel()
@@ -32,7 +32,7 @@ func story(t *testing.T, tell func(t *testing.T, r *rig)) {
 	synctest.Test(t, func(t *testing.T) { tell(t, rigInMemory(t, in, newBase())) })
 }
 
-// storyOfTwo is a story of two hosts, north and south, on one database.
+// storyOfTwo runs a story with two hosts, north and south, on one database.
 func storyOfTwo(t *testing.T, tell func(t *testing.T, north, south *rig)) {
 	t.Helper()
 	t.Parallel()
@@ -45,7 +45,7 @@ func storyOfTwo(t *testing.T, tell func(t *testing.T, north, south *rig)) {
 	})
 }
 
-// rigInMemory makes a rig in a bubble, with its files in a folder of that one.
+// rigInMemory makes a rig in a bubble. Its files lie in the folder in.
 func rigInMemory(t *testing.T, in string, b *base) *rig {
 	t.Helper()
 	r := bareRig(t, in)
@@ -61,7 +61,7 @@ func rigInMemory(t *testing.T, in string, b *base) *rig {
 	return r
 }
 
-// base is a database in memory that tells of each commit.
+// base is a database in memory that tells every daemon of each commit.
 type base struct {
 	*memory.Store
 
@@ -73,7 +73,7 @@ type base struct {
 
 func newBase() *base { return &base{Store: memory.New(), bell: newBell()} }
 
-// serves says that a daemon is there, or that it is gone.
+// serves adds a daemon to those on the database, or removes it.
 func (b *base) serves(d *daemon.Daemon, there bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -88,7 +88,7 @@ func (b *base) serves(d *daemon.Daemon, there bool) {
 	}
 }
 
-// committed tells everybody of a commit, as PostgreSQL does by NOTIFY.
+// committed tells all other daemons of a commit, as PostgreSQL does by NOTIFY.
 func (b *base) committed(by *daemon.Daemon) {
 	b.ring()
 	b.mu.Lock()
@@ -102,12 +102,13 @@ func (b *base) committed(by *daemon.Daemon) {
 	}
 }
 
-// connect is a daemon's or, with nil, the story's own connection to the database. Others are told of what it commits.
+// connect is a daemon's connection to the database, or the story's own if of is nil. Other daemons are told what it
+// commits.
 func (b *base) connect(of *daemon.Daemon) *memory.Telling {
 	return &memory.Telling{Store: b.Store, Committed: func() { b.committed(of) }}
 }
 
-// servingHere is a daemon that answers requests, as [serving] is.
+// servingHere is a daemon that answers requests, like serve.Serving.
 type servingHere struct {
 	d          *daemon.Daemon
 	everything http.Handler
@@ -116,7 +117,7 @@ type servingHere struct {
 	requests   sync.WaitGroup
 }
 
-// serve is [serve] in memory.
+// serve is [serve.Run] in memory.
 func (m *computer) serve(ctx context.Context, cfg serve.Config) error {
 	dir, err := data.Open(cfg.Root)
 	if err != nil {
@@ -174,18 +175,18 @@ func (m *computer) serve(ctx context.Context, cfg serve.Config) error {
 	return nil
 }
 
-// shutdownGrace is how long a daemon that stops goes on with requests.
+// shutdownGrace is how long a stopping daemon goes on with requests.
 const shutdownGrace = 5 * time.Second
 
-// listen has requests come to a daemon; nil: to nobody.
+// listen directs requests to a daemon; nil directs them to nobody.
 func (m *computer) listen(up *servingHere) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.up = up
 }
 
-// request has do answer a request with the daemon that listens, in a goroutine of its own, and waits for it
-// until ctx ends. Without a daemon it returns false.
+// request has the listening daemon answer a request in a goroutine of its own, and waits for it until ctx ends. It
+// returns false if no daemon listens.
 func (m *computer) request(ctx context.Context, do func(ctx context.Context, up *servingHere)) (taken bool) {
 	m.mu.Lock()
 	up := m.up

@@ -29,7 +29,7 @@ type person struct {
 	process *program // in memory
 }
 
-// person starts a session, in a pane of this server or, without one, in none. In memory it is in none.
+// person starts a session in a pane of this server. If the server is nil, or in memory, the session has no pane.
 func (r *rig) person(server *tmux.Server) *person {
 	r.t.Helper()
 	p := &person{r: r}
@@ -62,7 +62,7 @@ func (r *rig) person(server *tmux.Server) *person {
 	return p
 }
 
-// registers has a session in a pane register by a hook that was kept while no daemon was there.
+// registers makes a session in a pane register by a spooled hook, as if no daemon had run when it started.
 func (r *rig) registers(session string, pane tmux.PaneInfo) daemon.Agent {
 	r.t.Helper()
 	proc, err := tmux.FindProcess(pane.PID)
@@ -85,7 +85,7 @@ func (r *rig) registers(session string, pane tmux.PaneInfo) daemon.Agent {
 	return r.newest()
 }
 
-// says has a child of the session send a hook that says that it runs in this pane.
+// says has a child of the session send a hook that claims to come from this pane.
 func (p *person) says(event, session string, pane tmux.PaneInfo) {
 	p.r.t.Helper()
 	body, err := json.Marshal(map[string]string{

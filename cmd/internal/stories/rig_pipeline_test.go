@@ -12,8 +12,8 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// template writes a pipeline template under a name, with a step for each of the lines; further keys of
-// a step stand behind its agent: "developer | approval: true | timeout: 0.5".
+// template writes a pipeline template with one step for each string. Further keys of a step follow its agent:
+// "developer | approval: true | timeout: 0.5".
 func (r *rig) template(name string, steps ...string) {
 	r.t.Helper()
 	var b strings.Builder
@@ -29,7 +29,7 @@ func (r *rig) template(name string, steps ...string) {
 	r.write(filepath.Join(r.dir.Pipelines(), name+".yaml"), b.String())
 }
 
-// write puts a file in place, with its folder.
+// write writes a file and makes its folder.
 func (r *rig) write(path, text string) {
 	r.t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -40,7 +40,7 @@ func (r *rig) write(path, text string) {
 	}
 }
 
-// pipeline creates a run in the rig's working directory.
+// pipeline creates a pipeline in the rig's working directory.
 func (r *rig) pipeline(template, prompt string) daemon.Pipeline {
 	r.t.Helper()
 	return r.create(daemon.NewPipeline{Template: template, Title: "a test", Prompt: prompt, Cwd: r.work})
@@ -64,7 +64,8 @@ func (r *rig) getPipeline(id int64) daemon.Pipeline {
 	return p
 }
 
-// awaitPipeline waits until the run has one of the statuses; an end that is not asked for fails.
+// awaitPipeline waits until the pipeline has one of the statuses. It fails if the pipeline ends with any other
+// status.
 func (r *rig) awaitPipeline(id int64, statuses ...daemon.PipelineStatus) daemon.Pipeline {
 	r.t.Helper()
 	return r.awaitRun(id, fmt.Sprint(statuses), func(p daemon.Pipeline) bool {
@@ -89,13 +90,13 @@ func (r *rig) awaitRun(id int64, what string, ok func(daemon.Pipeline) bool) dae
 	return p
 }
 
-// awaitStep waits until a step, counted from 1, has a status, and returns the run.
+// awaitStep waits until step n, counted from 1, has the status. It returns the pipeline.
 func (r *rig) awaitStep(id int64, n int, status daemon.StepStatus) daemon.Pipeline {
 	r.t.Helper()
 	return r.awaitRun(id, fmt.Sprintf("step %d %s", n, status), func(p daemon.Pipeline) bool { return p.Steps[n-1].Status == status })
 }
 
-// stepLine shows a run's steps in one line, as "done running pending".
+// stepLine is the statuses of a pipeline's steps in one line, as "done running pending".
 func stepLine(p daemon.Pipeline) string {
 	var words []string
 	for _, s := range p.Steps {
@@ -104,7 +105,7 @@ func stepLine(p daemon.Pipeline) string {
 	return strings.Join(words, " ")
 }
 
-// wantSteps fails unless the steps of a run have these statuses.
+// wantSteps fails unless the pipeline's steps have these statuses.
 func (r *rig) wantSteps(p daemon.Pipeline, want string) {
 	r.t.Helper()
 	if got := stepLine(p); got != want {
@@ -119,7 +120,7 @@ func said(s *string) string {
 	return *s
 }
 
-// runEvents are the events of a run with this type, in order.
+// runEvents lists the pipeline's events of a type, in order.
 func (r *rig) runEvents(id int64, typ string) []event.Event {
 	r.t.Helper()
 	store := r.database()
@@ -130,14 +131,14 @@ func (r *rig) runEvents(id int64, typ string) []event.Event {
 	return events
 }
 
-// holdFile is a file for @hold, and what makes it.
+// holdFile returns a path for the directive @hold, and a function that makes the file.
 func (r *rig) holdFile() (path string, release func()) {
 	r.t.Helper()
 	path = filepath.Join(filepath.Dir(r.root), fmt.Sprintf("go-on-%d", r.holds.Add(1)))
 	return path, func() { r.t.Helper(); r.write(path, "") }
 }
 
-// atWork waits until a step, counted from 1, has an agent in a turn, and returns its newest one.
+// atWork waits until step n, counted from 1, has an agent in a turn. It returns the step's newest agent.
 func (r *rig) atWork(id int64, n int) daemon.Agent {
 	r.t.Helper()
 	var a daemon.Agent
@@ -152,8 +153,8 @@ func (r *rig) atWork(id int64, n int) daemon.Agent {
 	return a
 }
 
-// awaitRunFailed waits until the run has failed with this sentence, which its step has as well, and
-// checks that the operator was told, once and with what to do next.
+// awaitRunFailed waits until the pipeline fails with this sentence at step n. It checks that the step has the same
+// sentence, and that the operator was told once, with what to do next.
 func (r *rig) awaitRunFailed(id int64, n int, sentence string) daemon.Pipeline {
 	r.t.Helper()
 	p := r.awaitPipeline(id, daemon.PipelineFailed)
@@ -173,8 +174,7 @@ func (r *rig) awaitRunFailed(id int64, n int, sentence string) daemon.Pipeline {
 	return p
 }
 
-// awaitRunAlert waits until the operator was told of the run's only event of a type, and returns the
-// sentence.
+// awaitRunAlert waits until the operator was told of the pipeline's only event of a type. It returns the sentence.
 func (r *rig) awaitRunAlert(id int64, typ string) (text string) {
 	r.t.Helper()
 	r.await(fmt.Sprintf("pipeline %d: operator told of %s", id, typ), func() (bool, string) {
@@ -191,7 +191,7 @@ func (r *rig) awaitRunAlert(id int64, typ string) (text string) {
 	return text
 }
 
-// stepInput is the prompt that a step's agent is given, as it is stored.
+// stepInput is the stored prompt of a step's agent.
 func (r *rig) stepInput(id int64, n int) string {
 	r.t.Helper()
 	store := r.database()
@@ -202,7 +202,7 @@ func (r *rig) stepInput(id int64, n int) string {
 	return p.Steps[n-1].Input
 }
 
-// output is what a step has left.
+// output is the output that step n has left.
 func (r *rig) output(p daemon.Pipeline, n int) string {
 	r.t.Helper()
 	out := p.Steps[n-1].LatestHandoff
@@ -212,7 +212,7 @@ func (r *rig) output(p daemon.Pipeline, n int) string {
 	return out.ContentMD
 }
 
-// row is an agent with what the API does not show.
+// row reads an agent's row, with the fields that the API does not show.
 func (r *rig) row(agentID int64) daemon.Agent {
 	r.t.Helper()
 	store := r.database()

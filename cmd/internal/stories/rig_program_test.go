@@ -25,7 +25,7 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// program is a process: a scripted agent, or what one runs.
+// program is a process in memory: a scripted agent, or a program that an agent runs.
 type program struct {
 	tmux.Process
 	m    *computer
@@ -51,7 +51,7 @@ func (m *computer) program(parent int) *program {
 	return p
 }
 
-// start runs the process. When the test has ended, it does not begin.
+// start runs the process. After the test has ended it starts nothing.
 func (p *program) start(run func(ctx context.Context) int) {
 	p.m.mu.Lock()
 	defer p.m.mu.Unlock()
@@ -63,7 +63,7 @@ func (p *program) start(run func(ctx context.Context) int) {
 	p.m.running.Go(func() { p.end(run(p.ctx)) })
 }
 
-// end is the end of the process.
+// end ends the process once.
 func (p *program) end(code int) {
 	p.mu.Lock()
 	over := p.over
@@ -79,7 +79,7 @@ func (p *program) end(code int) {
 	}
 }
 
-// signal is a signal to the process.
+// signal sends the process a signal.
 func (p *program) signal(sig syscall.Signal) {
 	p.mu.Lock()
 	told := p.signals[sig]
@@ -94,7 +94,7 @@ func (p *program) signal(sig syscall.Signal) {
 	}
 }
 
-// signalGroup is a signal to the process and to those that it has left in its group.
+// signalGroup sends a signal to the process and to the processes that it left in its group.
 func (p *program) signalGroup(sig syscall.Signal) {
 	p.mu.Lock()
 	group := append([]*program{p}, p.group...)
@@ -104,7 +104,7 @@ func (p *program) signalGroup(sig syscall.Signal) {
 	}
 }
 
-// notify has signals come by a channel, and end the process no more.
+// notify makes these signals arrive on a channel, in place of ending the process.
 func (p *program) notify(sigs ...os.Signal) <-chan os.Signal {
 	c := make(chan os.Signal, 8)
 	p.mu.Lock()
@@ -115,7 +115,7 @@ func (p *program) notify(sigs ...os.Signal) <-chan os.Signal {
 	return c
 }
 
-// launch is what understudy's launch does in a pane.
+// launch does what `understudy launch` does in a pane.
 func (p *program) launch(ctx context.Context, file string) int {
 	b, err := os.ReadFile(file)
 	var launch hooks.LaunchFile
@@ -129,7 +129,7 @@ func (p *program) launch(ctx context.Context, file string) int {
 	return scriptedtest.Run(ctx, p.agent(launch.Argv, launch.Env, strings.NewReader(""), p, p), launch.Argv[0])
 }
 
-// agent is the process as the scripted agent has it.
+// agent describes the process to the scripted agent.
 func (p *program) agent(argv, environ []string, stdin io.Reader, stdout, stderr io.Writer) scripted.Process {
 	return scripted.Process{
 		Args: argv[1:], Environ: environ, Dir: p.dir, PID: p.PID, Stdin: stdin, Stdout: stdout, Stderr: stderr,
@@ -138,10 +138,11 @@ func (p *program) agent(argv, environ []string, stdin io.Reader, stdout, stderr 
 	}
 }
 
-// passes lets a moment pass, as something does that is done. Hooks in the spool are in the order of their times.
+// passes lets a moment pass, because real work takes time. Without it hooks in the spool would have equal times and
+// no order.
 func passes() { <-time.After(time.Millisecond) }
 
-// dateFile gives a file the time of the bubble.
+// dateFile sets a file's times to the bubble's time.
 func dateFile(path string) {
 	now := time.Now()
 	_ = os.Chtimes(path, now, now) // it may be gone
@@ -150,7 +151,7 @@ func dateFile(path string) {
 // Open takes the terminal.
 func (p *program) Open() (<-chan []byte, error) { return p.keys, nil }
 
-// Write shows in the pane what the program prints before it takes the terminal.
+// Write shows in the pane what the program prints before it opens the terminal.
 func (p *program) Write(b []byte) (int, error) {
 	p.m.term.SetScreen(p.pane.Ref, string(b))
 	return len(b), nil
@@ -175,7 +176,7 @@ func (p *program) Draw(f scripted.Frame) {
 	p.m.term.Update(p.pane.Ref, func(info *tmux.PaneInfo) { info.Title = f.Title })
 }
 
-// version is what a runtime says of itself.
+// version is what the runtime prints for --version.
 func (m *computer) version(ctx context.Context, command []string) string {
 	res, err := m.oneShot(ctx, daemon.OneShot{Argv: append(slices.Clone(command), "--version")})
 	if err != nil {
@@ -209,7 +210,7 @@ func (m *computer) oneShot(ctx context.Context, job daemon.OneShot) (daemon.OneS
 	return daemon.OneShotResult{}, context.Cause(ctx)
 }
 
-// run is a command that the process runs: one of understudy's, or itself.
+// run carries out a command for the process: one of understudy's, or another scripted agent.
 func (p *program) run(ctx context.Context, c scripted.Command) scripted.Result {
 	if c.Argv[0] == "claude" {
 		res, err := p.m.oneShot(ctx, daemon.OneShot{Argv: c.Argv, Env: c.Environ, Dir: p.dir, Stdin: c.Stdin})
@@ -231,7 +232,7 @@ func (p *program) run(ctx context.Context, c scripted.Command) scripted.Result {
 	return scripted.Result{Code: 127, Err: fmt.Errorf("nobody knows how to run %q", c.Argv)}
 }
 
-// leaves starts a program that does nothing for as long as its argument says, in seconds.
+// leaves starts a program that does nothing for so many seconds as its argument says.
 func (p *program) leaves(c scripted.Command) scripted.Result {
 	seconds, err := strconv.Atoi(c.Argv[1])
 	if err != nil {
@@ -251,7 +252,6 @@ func (p *program) leaves(c scripted.Command) scripted.Result {
 	return scripted.Result{PID: left.PID}
 }
 
-// hook is `understudy hook`: it hands the payload to the daemon and prints the answer, or puts it into the spool.
 func (p *program) hook(ctx context.Context, event string, env []string, payload []byte) scripted.Result {
 	switch {
 	case child.Getenv(env, "UNDERSTUDY_ONESHOT") == "":
@@ -300,7 +300,7 @@ func (m *computer) send(ctx context.Context, sender *program, e hooks.Envelope) 
 	return scripted.Result{}
 }
 
-// peer is the process as the daemon's end of a socket tells of it.
+// peer is what the daemon learns of the process from its end of the socket.
 func (p *program) peer() *tmux.Peer { return &tmux.Peer{Process: p.Process, UID: os.Geteuid()} }
 
 // statusLine is `understudy statusline`.

@@ -13,8 +13,8 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// scene is what a busy person has, as rows of the database that no daemon works on: each thing by a word
-// for what it shows.
+// scene is what a busy person has, as rows that no daemon works on. The maps find each row by a word for what it
+// shows.
 type scene struct {
 	agents, handoffs, runs map[string]int64
 
@@ -28,7 +28,7 @@ type scene struct {
 
 const farHost = "build-box" // a host whose daemon is not there
 
-// cast are the agents of a scene.
+// cast lists the agents of a scene.
 var cast = []struct {
 	key, slug     string
 	state         daemon.AgentState
@@ -86,7 +86,7 @@ func (r *rig) stage(say, write func(string) string) *scene {
 	return s
 }
 
-// some is what an agent has written, if it has written something.
+// some is text as an agent would have written it; "" stays empty.
 func (s *scene) some(text string) string {
 	if text == "" {
 		return ""
@@ -163,7 +163,7 @@ func (s *scene) stageHandoffs() {
 		daemon.AwaitingRegistration, daemon.InjectingSkill, daemon.Briefing, daemon.Completed)
 }
 
-// handoff commits a handoff and its moves.
+// handoff commits a handoff and its transitions.
 func (s *scene) handoff(key, agent, host string, change func(*daemon.Handoff), moves ...daemon.Phase) {
 	s.r.t.Helper()
 	id := s.id(daemon.HandoffIDs)
@@ -235,7 +235,7 @@ func (s *scene) stageRuns() {
 	s.run("done", daemon.PipelineDone, s.own, nil, done, done)
 }
 
-// run commits a run with the steps of these statuses; those that are done have left something.
+// run commits a pipeline whose steps have these statuses. Steps that are done have an output.
 func (s *scene) run(key string, status daemon.PipelineStatus, host string, change func(*daemon.Pipeline), steps ...daemon.StepStatus) {
 	s.r.t.Helper()
 	began, ended := s.now.Add(-40*time.Minute), s.now.Add(-time.Minute)
@@ -272,7 +272,7 @@ func (s *scene) run(key string, status daemon.PipelineStatus, host string, chang
 	}
 }
 
-// worker is the agent of a step, and what it has left.
+// worker commits the agent of a step, and the output of a step that is done.
 func (s *scene) worker(p *daemon.Pipeline, step *daemon.Step) {
 	s.r.t.Helper()
 	if !slices.Contains([]daemon.StepStatus{daemon.StepDone, daemon.StepFailed, daemon.StepRunning}, step.Status) {
@@ -297,7 +297,7 @@ func (s *scene) worker(p *daemon.Pipeline, step *daemon.Step) {
 	}
 }
 
-// stageWords has one agent be typed to, and events about it that hold what agents wrote.
+// stageWords gives one agent deliveries, and events that hold text of agents.
 func (s *scene) stageWords() {
 	s.r.t.Helper()
 	id := s.agents["heir"]
@@ -316,10 +316,10 @@ func (s *scene) stageWords() {
 	s.commit(&daemon.Change{Events: []*event.Event{s.event("agent_stop_failed", id, map[string]any{"message": s.say("Agent 3 does not end.")})}})
 }
 
-// page is one of the dashboard's.
+// page is a page of the dashboard.
 type page struct{ name, path string }
 
-// pages are all that show something of the scene.
+// pages lists every page that shows something of the scene.
 func (s *scene) pages() []page {
 	at := func(form string, id int64) string { return fmt.Sprintf(form, id) }
 	return []page{

@@ -23,7 +23,7 @@ const (
 	instructed = "hand over your work" // in each instruction
 )
 
-// abort ends a run and checks the answer, which is the run.
+// abort aborts a pipeline and checks the answer, which is the pipeline.
 func (r *rig) abort(id int64, steps string) daemon.Pipeline {
 	r.t.Helper()
 	p, err := r.client.AbortPipeline(r.t.Context(), id)
@@ -34,7 +34,7 @@ func (r *rig) abort(id int64, steps string) daemon.Pipeline {
 	return p
 }
 
-// approve lets a run go on that waits for it.
+// approve waits until the pipeline waits for approval, and approves it.
 func (r *rig) approve(id int64, comment string) daemon.Pipeline {
 	r.t.Helper()
 	r.awaitPipeline(id, daemon.PipelineWaiting)
@@ -45,7 +45,7 @@ func (r *rig) approve(id int64, comment string) daemon.Pipeline {
 	return p
 }
 
-// awaitSkill waits until the persona's skill has a part, and returns it.
+// awaitSkill waits until the persona's skill contains the part, and returns the skill.
 func (r *rig) awaitSkill(slug, part string) (skill string) {
 	r.t.Helper()
 	r.await("skill of "+slug, func() (bool, string) {
@@ -56,7 +56,7 @@ func (r *rig) awaitSkill(slug, part string) (skill string) {
 	return skill
 }
 
-// foreignAgent has a person start an agent in a tmux server of their own, with our hooks installed.
+// foreignAgent has a person start an agent on a tmux server of their own, with our hooks installed.
 func (r *rig) foreignAgent(server *tmux.Server, args string) (daemon.Agent, tmux.PaneInfo) {
 	r.t.Helper()
 	home := filepath.Join(filepath.Dir(r.root), "home")
@@ -89,20 +89,20 @@ func (r *rig) foreignAgent(server *tmux.Server, args string) (daemon.Agent, tmux
 	return r.newest(), shell
 }
 
-// holding is a line of a template whose step goes on until release is called.
+// holding returns a step for a template. Its agent's turn goes on until release is called.
 func (r *rig) holding(agent string) (step string, release func()) {
 	r.t.Helper()
 	file, release := r.holdFile()
 	return agent + " | prompt: Work. @hold " + file, release
 }
 
-// limited sets how many runs may be at work at once.
+// limited sets how many pipelines may be at work at once.
 func (r *rig) limited(n int) *rig {
 	r.cfg.Settings.Pipeline.MaxRunning = n
 	return r
 }
 
-// newest is the agent that came last.
+// newest is the agent that was created last.
 func (r *rig) newest() daemon.Agent {
 	r.t.Helper()
 	list, err := r.client.Agents(r.t.Context(), allRows)
@@ -112,12 +112,12 @@ func (r *rig) newest() daemon.Agent {
 	return list[0]
 }
 
-// noteBusyPart is in the note of a handoff whose agent is in a turn.
+// noteBusyPart is part of the note of a handoff whose agent is in a turn.
 const noteBusyPart = "the agent is in a turn"
 
 const ownWork = "deploy it @ask" // what a person types meanwhile; it opens a dialog
 
-// resume has a failed run go on.
+// resume resumes a failed pipeline.
 func (r *rig) resume(id int64, skip bool) daemon.Pipeline {
 	r.t.Helper()
 	p, err := r.client.ResumePipeline(r.t.Context(), id, skip)
@@ -127,8 +127,7 @@ func (r *rig) resume(id int64, skip bool) daemon.Pipeline {
 	return p
 }
 
-// roof is a request after which each step leaves fields, so that the next one is told what the template
-// asks of it.
+// roof is a request whose steps leave structured fields, so that the next step is told what the template asks of it.
 const roof = "Mend the roof. @say ## What Was Done\n\nThe roof is mended.\n"
 
 func (r *rig) spool(list ...hooks.Envelope) {
@@ -140,8 +139,8 @@ func (r *rig) spool(list ...hooks.Envelope) {
 	}
 }
 
-// wantAtMost fails if more agents of runs ever lived at once than there may be. Events are in the order
-// in which things were committed.
+// wantAtMost fails if more agents of pipelines than the limit ever lived at once. It reads the event log, whose order
+// is that of the commits.
 func (r *rig) wantAtMost(limit int) {
 	r.t.Helper()
 	live := map[int64]bool{}
@@ -158,7 +157,7 @@ func (r *rig) wantAtMost(limit int) {
 	}
 }
 
-// wantComposer fails unless the agent's composer holds exactly this.
+// wantComposer fails unless the agent's composer holds exactly this text.
 func (r *rig) wantComposer(agentID int64, draft string) {
 	r.t.Helper()
 	if s := runtimes.Claude().ReadScreen(r.shown(agentID)); s.Draft != draft {
@@ -166,7 +165,7 @@ func (r *rig) wantComposer(agentID int64, draft string) {
 	}
 }
 
-// wantInterrupted waits for the agent's end and fails unless its turn was interrupted before.
+// wantInterrupted waits until the agent ends, and fails unless its turn was interrupted first.
 func (r *rig) wantInterrupted(agentID int64) {
 	r.t.Helper()
 	r.awaitState(agentID, daemon.Ended)
@@ -179,7 +178,7 @@ func (r *rig) wantInterrupted(agentID int64) {
 	r.t.Errorf("agent %d was not interrupted in its turn: %+v", agentID, r.transcript(agentID))
 }
 
-// wantNoFile fails if there is anything at a path.
+// wantNoFile fails if anything exists at the path.
 func wantNoFile(t testing.TB, path string) {
 	t.Helper()
 	if _, err := os.Lstat(path); !os.IsNotExist(err) {
@@ -187,7 +186,7 @@ func wantNoFile(t testing.TB, path string) {
 	}
 }
 
-// wantNoPanes waits until no agent is left on the rig's tmux server.
+// wantNoPanes waits until the rig's tmux server has no pane.
 func (r *rig) wantNoPanes() {
 	r.t.Helper()
 	r.await("no pane left", func() (bool, string) {
@@ -196,7 +195,7 @@ func (r *rig) wantNoPanes() {
 	})
 }
 
-// wantNoteRoom fails unless the run is pending and says that it waits for room.
+// wantNoteRoom fails unless the pipeline is pending and its note says that it waits for room.
 func (r *rig) wantNoteRoom(p daemon.Pipeline) {
 	r.t.Helper()
 	if p.Status != daemon.PipelinePending || !strings.Contains(p.Note, "pipeline.max_running") {
@@ -204,8 +203,8 @@ func (r *rig) wantNoteRoom(p daemon.Pipeline) {
 	}
 }
 
-// wantOneAgent fails unless each step that is done had one agent, which was told once, and left one
-// output.
+// wantOneAgent fails unless each step that was not skipped is done, had one agent that was told one text, and left
+// one output.
 func (r *rig) wantOneAgent(p daemon.Pipeline) {
 	r.t.Helper()
 	for i, s := range p.Steps {
@@ -219,8 +218,7 @@ func (r *rig) wantOneAgent(p daemon.Pipeline) {
 	}
 }
 
-// wantPrompt fails unless the only thing that the agent was told is exactly this text, and nothing but
-// its exit was typed.
+// wantPrompt fails unless the agent was told only this text, and only its exit command was typed.
 func (r *rig) wantPrompt(agentID int64, want string) {
 	r.t.Helper()
 	if got := r.told(agentID); len(got) != 1 || got[0] != want {
@@ -230,7 +228,7 @@ func (r *rig) wantPrompt(agentID int64, want string) {
 	r.wantKinds(agentID, daemon.KindExit)
 }
 
-// wantRunEvents fails unless the run has so many events of a type.
+// wantRunEvents fails unless the pipeline has this many events of a type.
 func (r *rig) wantRunEvents(id int64, typ string, want int) {
 	r.t.Helper()
 	if got := r.runEvents(id, typ); len(got) != want {
@@ -246,7 +244,7 @@ func (r *rig) wantStages(agentID int64, want ...daemon.StopStage) {
 	}
 }
 
-// stages are the rungs of the stop ladder that the agent was taken to.
+// stages lists the rungs of the stop ladder that the daemon has used on the agent.
 func (r *rig) stages(agentID int64) []string {
 	r.t.Helper()
 	var out []string
@@ -257,7 +255,7 @@ func (r *rig) stages(agentID int64) []string {
 	return out
 }
 
-// wantAborted fails unless the run is, and the step that was running as well.
+// wantAborted fails unless the pipeline is aborted, with its running step, and its steps have these statuses.
 func (r *rig) wantAborted(p daemon.Pipeline, steps string) {
 	r.t.Helper()
 	if p.Status != daemon.PipelineFailed || said(p.Error) != "Pipeline aborted" || p.FinishedAt == nil || p.CurrentAgentID != nil {
@@ -274,7 +272,7 @@ func (r *rig) wantAborted(p daemon.Pipeline, steps string) {
 	}
 }
 
-// systemPrompt is what the agent knew before its first prompt.
+// systemPrompt is the agent's system prompt: what it knew before its first prompt.
 func (r *rig) systemPrompt(agentID int64) string {
 	r.t.Helper()
 	for _, e := range r.transcript(agentID) {
@@ -286,7 +284,7 @@ func (r *rig) systemPrompt(agentID int64) string {
 	return ""
 }
 
-// twoHosts are two rigs with one database, each a host of its own.
+// twoHosts makes two rigs with one database, each with a host of its own.
 func twoHosts(t *testing.T) (north, south *rig) {
 	north, south = newRig(t), newRig(t)
 	north.cfg.Host, south.cfg.Host = "north", "south"
@@ -294,7 +292,7 @@ func twoHosts(t *testing.T) (north, south *rig) {
 	return north, south
 }
 
-// cancel cancels the agent's handoff and checks what is said of it.
+// cancel cancels the agent's handoff. It checks that the answer says so, with the phase in which it was.
 func (r *rig) cancel(agentID int64, in daemon.Phase) daemon.Handoff {
 	r.t.Helper()
 	h, err := r.client.CancelHandoff(r.t.Context(), agentID, 0)
@@ -307,7 +305,7 @@ func (r *rig) cancel(agentID int64, in daemon.Phase) daemon.Handoff {
 	return h
 }
 
-// answers are what the agent said, oldest first.
+// answers lists what the agent said, oldest first.
 func (r *rig) answers(agentID int64) []string {
 	r.t.Helper()
 	var out []string
@@ -322,7 +320,7 @@ func (r *rig) answers(agentID int64) []string {
 	return out
 }
 
-// wantCompactions fails unless the agent has compacted its context so often.
+// wantCompactions fails unless the agent has compacted its context this many times.
 func (r *rig) wantCompactions(agentID int64, want int) {
 	r.t.Helper()
 	n := 0

@@ -28,9 +28,8 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// rig is a whole understudy: a daemon with a data directory, a database, a tmux server of its
-// own, and scripted agents whose misbehaviour a file tells. It consists of real processes (newRig), or is in
-// memory (story).
+// rig is a whole understudy: a daemon with a data directory, a database, a tmux server of its own, and scripted
+// agents. A file tells the agents how to misbehave. newRig makes a rig of real processes, story one in memory.
 type rig struct {
 	t      testing.TB
 	root   string
@@ -62,13 +61,13 @@ type screens interface {
 	Kill(ctx context.Context, ref tmux.Ref) error
 }
 
-// NewRig makes a rig of real processes, whose daemon is not started yet.
+// newRig makes a rig of real processes. It does not start the daemon.
 func newRig(t testing.TB) *rig {
 	t.Helper()
 	r := bareRig(t, "") // short: socket paths are limited to 107 bytes
 	r.cfg.Settings.DatabaseURL = dbtest.New(t, db.Migrate)
 	if _, measures := t.(*testing.B); !measures {
-		// A daemon rarely needs more connections at once for its work, and each takes the CPU of hundreds of queries.
+		// A daemon rarely needs more connections at once. Each one costs the CPU time of hundreds of queries.
 		r.cfg.Settings.DatabaseURL = dbtest.With(r.cfg.Settings.DatabaseURL, "pool_max_conns", "2")
 	}
 	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: []string{cmdtest.AgentProgram(t)}}}
@@ -88,7 +87,7 @@ func newRig(t testing.TB) *rig {
 	return r
 }
 
-// serveHere is [serve] in this process, which tells of each commit.
+// serveHere is [serve.Run] in this process. It rings r.commits at each commit.
 func (r *rig) serveHere(ctx context.Context, cfg serve.Config) error {
 	around := cfg.Around
 	cfg.Around = func(conf daemon.Config) daemon.Config {
@@ -101,7 +100,8 @@ func (r *rig) serveHere(ctx context.Context, cfg serve.Config) error {
 	return serve.Run(ctx, cfg)
 }
 
-// bareRig makes the settings of a rig and, in a folder, its folders; "" is the system's for temporary files.
+// bareRig makes the settings of a rig, and its folders inside the folder in. "" stands for the system's temporary
+// folder.
 func bareRig(t testing.TB, in string) *rig {
 	t.Helper()
 	root, err := os.MkdirTemp(in, "us")
@@ -140,7 +140,7 @@ func bareRig(t testing.TB, in string) *rig {
 	return r
 }
 
-// Start runs the daemon in this process and waits until it answers.
+// start runs the daemon in this process and waits until it answers.
 func (r *rig) start() *rig {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -163,7 +163,7 @@ func (r *rig) start() *rig {
 	return r
 }
 
-// halt stops the daemon, if it runs. Agents go on.
+// halt stops the daemon if it runs. The agents go on.
 func (r *rig) halt() {
 	r.mu.Lock()
 	stop, done := r.stop, r.done
@@ -198,11 +198,11 @@ func (r *rig) agent(persona string) daemon.Agent {
 	if err != nil {
 		r.t.Fatalf("agent: %v", err)
 	}
-	// Its first hook may be faster than the commit of its pane.
+	// The agent's first hook may arrive before the daemon commits its pane.
 	return r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.HasPane() })
 }
 
-// handoff asks for one, although most stories begin before a word was said.
+// handoff requests a handoff. It sets Force, because most stories begin before anybody has said a word to the agent.
 func (r *rig) handoff(agentID int64) int64 {
 	r.t.Helper()
 	in, err := r.client.RequestHandoff(r.t.Context(), agentID, daemon.HandoffRequest{Force: true})
@@ -226,7 +226,7 @@ func (r *rig) awaitAgent(id int64, what string, ok func(daemon.Agent) bool) daem
 	return a
 }
 
-// awaitPhase waits until the handoff is in one of the phases; an end that is not asked for fails.
+// awaitPhase waits until the handoff is in one of the phases. It fails if the handoff ends in any other phase.
 func (r *rig) awaitPhase(id int64, phases ...daemon.Phase) daemon.Handoff {
 	r.t.Helper()
 	var h daemon.Handoff
@@ -244,7 +244,7 @@ func (r *rig) awaitPhase(id int64, phases ...daemon.Phase) daemon.Handoff {
 	return h
 }
 
-// report is what a failing test shows: the log of events and the screens.
+// report is what a failing test shows: the event log and the screens.
 func (r *rig) report() string {
 	var b strings.Builder
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -267,7 +267,7 @@ func (r *rig) report() string {
 	return b.String()
 }
 
-// events reads the whole log, past the API.
+// events reads the whole event log, past the API.
 func (r *rig) events(ctx context.Context) ([]event.Event, error) {
 	store, err := r.openDatabase(ctx)
 	if err != nil {
@@ -276,7 +276,7 @@ func (r *rig) events(ctx context.Context) ([]event.Event, error) {
 	return store.Events(ctx, daemon.EventFilter{Limit: 5000})
 }
 
-// openDatabase opens the daemon's database when it is first asked.
+// openDatabase opens the daemon's database at the first call.
 func (r *rig) openDatabase(ctx context.Context) (daemon.Store, error) {
 	if r.memory != nil {
 		return r.memory.base.connect(nil), nil
@@ -284,7 +284,7 @@ func (r *rig) openDatabase(ctx context.Context) (daemon.Store, error) {
 	return r.openDB(ctx)
 }
 
-// database is openDatabase for a test that can't go on without.
+// database is openDatabase; it fails the test on an error.
 func (r *rig) database() daemon.Store {
 	r.t.Helper()
 	store, err := r.openDatabase(r.t.Context())
@@ -324,10 +324,10 @@ func (r *rig) types(handoffID int64) []string {
 	return out
 }
 
-// allRows is as long a list as the API gives.
+// allRows asks for the longest list that the API gives.
 var allRows = api.ListOptions{Limit: 500}
 
-// wantCode fails unless err is the sentence with that code.
+// wantCode fails unless err is a daemon.Error with that code.
 func wantCode(t testing.TB, err error, code daemon.Code) {
 	t.Helper()
 	var e *daemon.Error

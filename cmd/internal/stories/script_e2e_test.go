@@ -33,8 +33,8 @@ func TestDemoScripts(t *testing.T) {
 	runScripts(t, "testdata/script/demo/*.txt")
 }
 
-// runScripts runs scripts that use the program as a person does. Each has a data directory of its own,
-// $UNDERSTUDY_DATA, and if it starts a daemon a database as well.
+// runScripts runs scripts that use the program as a person does. Each script has a data directory of its own,
+// $UNDERSTUDY_DATA. A script that starts a daemon also has a database.
 func runScripts(t *testing.T, pattern string) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -69,17 +69,17 @@ func runScripts(t *testing.T, pattern string) {
 	}
 }
 
-// setUp makes the world of a script: understudy in PATH, a home, and nothing of the user's own. The program agent in PATH
-// is a scripted agent that can misbehave, and $MISBEHAVING is an understudy whose demo has such agents.
+// setUp makes the world of a script: understudy in PATH, a home, and nothing of the user's own. The program agent in
+// PATH is a scripted agent that can misbehave. $MISBEHAVING is an understudy whose demo has such agents.
 func setUp(env *testscript.Env, own, agent, top, dir, database string) error {
-	env.Defer(func() { // before the folder goes in which they write
+	env.Defer(func() { // This runs before the folder in which the processes write is removed.
 		if err := demo.EndAgents(context.Background(), filepath.Join(dir, "run", "tmux.sock")); err != nil {
 			env.T().Log("agents not ended: ", err)
 			env.T().FailNow()
 		}
 	})
 	bin := filepath.Join(top, "bin")
-	if err := os.Chmod(top, 0o711); err != nil { // as root: PostgreSQL's account passes through
+	if err := os.Chmod(top, 0o711); err != nil { // When the tests run as root, PostgreSQL's account must get through.
 		return err
 	}
 	for _, folder := range []string{bin, filepath.Join(env.WorkDir, "home")} {
@@ -134,7 +134,7 @@ func scriptReady(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// scriptUntil runs a command until it succeeds and its output matches a pattern.
+// scriptUntil runs a command until it succeeds and its output matches the pattern.
 func scriptUntil(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: until PATTERN COMMAND [ARG...]")

@@ -10,8 +10,8 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/commands"
 )
 
-// TestHandoffSelfBySession: an agent that a person started is known by its session.
-func TestHandoffSelfBySession(t *testing.T) {
+// TestHandoffSelfFindsAPersonsAgentBySession: The command finds an agent that a person started by its session.
+func TestHandoffSelfFindsAPersonsAgentBySession(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	r.agent("")

@@ -11,7 +11,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// inside runs understudy as a command of an agent's, with an environment of its own.
+// inside runs understudy as a command of an agent, with its own environment.
 func (r *rig) inside(env map[string]string, stdin string, args ...string) (code int, stdout, stderr string) {
 	r.t.Helper()
 	var out, errs bytes.Buffer
@@ -19,7 +19,7 @@ func (r *rig) inside(env map[string]string, stdin string, args ...string) (code 
 	return code, out.String(), errs.String()
 }
 
-// environment is what the agent's process was started with.
+// environment is the environment with which the agent's process was started.
 func (r *rig) environment(agentID int64) map[string]string {
 	r.t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", r.pane(agentID).PID))
@@ -35,9 +35,8 @@ func (r *rig) environment(agentID int64) map[string]string {
 	return env
 }
 
-// TestHandoffSelf: an agent asks for its own handoff with what it was started with, and needs no
-// data directory for it.
-func TestHandoffSelf(t *testing.T) {
+// TestHandoffSelfRequestsTheAgentsOwnHandoff: It uses what the agent was launched with, and needs no data directory.
+func TestHandoffSelfRequestsTheAgentsOwnHandoff(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	a := r.spokenTo()

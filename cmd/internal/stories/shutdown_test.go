@@ -7,9 +7,9 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestShutdownLadder: an agent that does not go when asked is ended, one rung after the other, and
-// its successor comes all the same.
-func TestShutdownLadder(t *testing.T) {
+// TestAgentThatDoesNotExitIsEndedByTheLadder: The daemon ends an agent that does not go when asked, one rung after
+// the other. The successor starts all the same.
+func TestAgentThatDoesNotExitIsEndedByTheLadder(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		behave string
@@ -36,8 +36,7 @@ func TestShutdownLadder(t *testing.T) {
 	}
 }
 
-// TestExitDialog: the runtime's question whether to exit is answered.
-func TestExitDialog(t *testing.T) {
+func TestExitQuestionIsAnswered(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -50,8 +49,8 @@ func TestExitDialog(t *testing.T) {
 	})
 }
 
-// TestSlowExit: SessionEnd is only a hint; the successor comes when the process is gone.
-func TestSlowExit(t *testing.T) {
+// TestSuccessorWaitsForTheProcessToEnd: SessionEnd is only a hint. The successor starts when the process is gone.
+func TestSuccessorWaitsForTheProcessToEnd(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -68,9 +67,9 @@ func TestSlowExit(t *testing.T) {
 	})
 }
 
-// TestMessagesOfOutgoing: what was queued before the record is not submitted and says so; what
-// comes after it is refused.
-func TestMessagesOfOutgoing(t *testing.T) {
+// TestMessagesOfOutgoingAgentAreNotSubmitted: A message that was queued before the record is not submitted, and its
+// verdict says so. A message after the record is refused.
+func TestMessagesOfOutgoingAgentAreNotSubmitted(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)

@@ -14,10 +14,10 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// TestDialogBeforeSession: no hook tells of a dialog that the runtime opens before the session. Who starts an
-// agent is told at once what to do, the time to register does not run out on who answers, and then all goes
-// on by itself. The same holds for a successor.
-func TestDialogBeforeSession(t *testing.T) {
+// TestStartWaitsForADialogBeforeTheSession: No hook reports a dialog that the runtime opens before the session. The
+// person who starts an agent is told at once what to do. The time to register does not run out while the dialog is
+// open. After the answer everything goes on by itself. The same holds for a successor.
+func TestStartWaitsForADialogBeforeTheSession(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.cfg.Settings.Handoff.RegistrationTimeout = 1500 * time.Millisecond
@@ -67,8 +67,8 @@ func TestDialogBeforeSession(t *testing.T) {
 	r.awaitPhase(id, daemon.Completed)
 }
 
-// TestStartTooOld: a CLI that would never register is not started.
-func TestStartTooOld(t *testing.T) {
+// TestStartOfATooOldRuntimeIsRefused: A CLI of this version would never register.
+func TestStartOfATooOldRuntimeIsRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	old := r.work + "/old-claude"

@@ -8,14 +8,14 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// answerTrust says in an agent's pane that the folder is trusted.
+// answerTrust answers in the agent's pane that the folder is trusted.
 func (r *rig) answerTrust(agentID int64) {
 	r.t.Helper()
 	r.personPresses(agentID, tmux.Down, tmux.Enter)
 }
 
-// awaitAsked waits until an agent without a session waits for a person, and checks that the operator was
-// told of it in time.
+// awaitAsked waits until an agent without a session waits for a person, and checks that the operator was told in
+// time.
 func (r *rig) awaitAsked(id int64, asks string) daemon.Agent {
 	r.t.Helper()
 	a := r.awaitAgent(id, "waits for "+asks, func(a daemon.Agent) bool { return a.State == daemon.Waiting && a.WaitsFor == asks })
@@ -27,8 +27,8 @@ func (r *rig) awaitAsked(id int64, asks string) daemon.Agent {
 
 const trusts = "trust: may the agent work in this folder?"
 
-// TestPromptLostAtStart: a runtime that forgets the prompt of its command line is given it again, once.
-func TestPromptLostAtStart(t *testing.T) {
+// TestPromptLostAtStartIsTypedOnce: The runtime forgets the prompt of its command line. The daemon types it, once.
+func TestPromptLostAtStartIsTypedOnce(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Handoff.AckTimeout = 5 * time.Second
 		r.misbehave("trust,lost-prompt")

@@ -10,7 +10,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-func TestCommandNotInPath(t *testing.T) {
+func TestStartOfARuntimeNotInPathIsRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: []string{"no-such-agent-cli"}}}

@@ -8,9 +8,9 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 )
 
-// TestStartsLean: what is waited for runs before the packages of the daemon prepare themselves, which allocate four
-// times as often.
-func TestStartsLean(t *testing.T) {
+// TestMainProgramStartsLean: The commands that agents wait for run before the packages of the daemon initialize
+// themselves. That would allocate four times as much.
+func TestMainProgramStartsLean(t *testing.T) {
 	t.Parallel()
 	childtest.WantLean(t, exec.Command(cmdtest.MainProgram(t), "--version"), 2_500)
 }

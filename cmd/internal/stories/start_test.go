@@ -6,8 +6,8 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestStartRefused: what can't work is refused before there is a row or a pane.
-func TestStartRefused(t *testing.T) {
+// TestImpossibleStartIsRefused: There is neither a row nor a pane.
+func TestImpossibleStartIsRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	for _, name := range []string{"7", "self", "list", "show", "--help", " x", "x "} {

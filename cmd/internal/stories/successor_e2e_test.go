@@ -13,8 +13,8 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestCommandMissing: the runtime's command is gone when the successor is to be started.
-func TestCommandMissing(t *testing.T) {
+// TestMissingRuntimeFailsTheSuccessorsStart: The runtime's command is gone when the daemon starts the successor.
+func TestMissingRuntimeFailsTheSuccessorsStart(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	command := filepath.Join(filepath.Dir(r.root), "agent-cli")

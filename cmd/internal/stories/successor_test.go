@@ -11,7 +11,7 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// wantOneLive fails unless exactly one agent followed that lives, and it is the handoff's.
+// wantOneLive fails unless exactly one successor of the agent lives, and it is the handoff's.
 func (r *rig) wantOneLive(agentID int64, h daemon.Handoff) {
 	r.t.Helper()
 	var live []int64
@@ -25,7 +25,7 @@ func (r *rig) wantOneLive(agentID int64, h daemon.Handoff) {
 	}
 }
 
-// wantRecord fails unless the record of before is kept as it was.
+// wantRecord fails unless the handoff still has its record.
 func (r *rig) wantRecord(before, after daemon.Handoff) {
 	r.t.Helper()
 	if after.RecordedAt == nil || before.RecordedAt == nil || !after.RecordedAt.Equal(*before.RecordedAt) ||
@@ -34,9 +34,9 @@ func (r *rig) wantRecord(before, after daemon.Handoff) {
 	}
 }
 
-// TestSuccessorCrashes: a successor that ends before it registers fails the handoff with what its
-// pane shows; a retry goes on from there with a fresh one.
-func TestSuccessorCrashes(t *testing.T) {
+// TestCrashedSuccessorIsReplacedByARetry: A successor that ends before it registers fails the handoff, and the
+// failure shows its pane. A retry starts another successor.
+func TestCrashedSuccessorIsReplacedByARetry(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -45,7 +45,7 @@ func TestSuccessorCrashes(t *testing.T) {
 		if !strings.Contains(failed.Error.Message, "scripted crash at start") || !strings.Contains(failed.Error.Message, "record is kept") {
 			t.Errorf("failure %q names neither the screen nor the record\n%s", failed.Error.Message, r.report())
 		}
-		// What was recorded is handed over once: by its retry.
+		// Only a retry can hand over what was recorded.
 		_, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Force: true})
 		wantError(t, err, daemon.KindInvalid, "Agent is not active")
 
@@ -62,9 +62,9 @@ func TestSuccessorCrashes(t *testing.T) {
 	})
 }
 
-// TestNoSessionStart: a successor that does not register in time is left for a person to look at;
-// once it is out of the way, a retry starts another.
-func TestNoSessionStart(t *testing.T) {
+// TestUnregisteredSuccessorIsLeftToAPerson: A person can look at a successor that does not register in time. Once it
+// is out of the way, a retry starts another.
+func TestUnregisteredSuccessorIsLeftToAPerson(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Handoff.RegistrationTimeout = 1500 * time.Millisecond
 		r.start()
@@ -88,9 +88,8 @@ func TestNoSessionStart(t *testing.T) {
 	})
 }
 
-// TestLateRegistration: a successor that registers after the deadline is the one that a retry goes
-// on with.
-func TestLateRegistration(t *testing.T) {
+// TestRetryGoesOnWithALateSuccessor: The successor registers after the deadline.
+func TestRetryGoesOnWithALateSuccessor(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Handoff.RegistrationTimeout = 1000 * time.Millisecond
 		r.start()
@@ -110,8 +109,8 @@ func TestLateRegistration(t *testing.T) {
 	})
 }
 
-// TestSpawnFails: the folder in which the successor is to work is gone.
-func TestSpawnFails(t *testing.T) {
+// TestSuccessorInAMissingFolderFails: The folder in which the successor is to work is gone.
+func TestSuccessorInAMissingFolderFails(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Handoff.ExitTimeout = 1000 * time.Millisecond
 		r.start()
@@ -137,9 +136,9 @@ func TestSpawnFails(t *testing.T) {
 	})
 }
 
-// TestRecordChanged: a successor is given what was recorded, to the byte. A retry writes anew from the
-// record what was changed or removed meanwhile; a person's own edit of the document stays.
-func TestRecordChanged(t *testing.T) {
+// TestRecordIsRestoredByteForByte: The successor gets exactly the recorded bytes. A retry writes again what was
+// changed or removed meanwhile. A person's own edit of the document stays.
+func TestRecordIsRestoredByteForByte(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -175,8 +174,8 @@ func TestRecordChanged(t *testing.T) {
 	})
 }
 
-// TestSuccessorDiesUnbriefed: a successor that ends before it took the prompt is replaced by a retry.
-func TestSuccessorDiesUnbriefed(t *testing.T) {
+// TestUnbriefedSuccessorIsReplacedByARetry: It ended before it took the injection prompt.
+func TestUnbriefedSuccessorIsReplacedByARetry(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -197,9 +196,8 @@ func TestSuccessorDiesUnbriefed(t *testing.T) {
 	})
 }
 
-// TestSkillBeforePrompt: the successor knows its persona's skill before it is told what it takes
-// over, in the log of events and in what the model got.
-func TestSkillBeforePrompt(t *testing.T) {
+// TestSkillComesBeforeTheInjectionPrompt: Both the event log and what the model got show this order.
+func TestSkillComesBeforeTheInjectionPrompt(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -237,9 +235,9 @@ func TestSkillBeforePrompt(t *testing.T) {
 	})
 }
 
-// TestHooksFireAgain: whatever begins a session once more in the same pane injects nothing twice,
-// and the agent is followed through its session ids.
-func TestHooksFireAgain(t *testing.T) {
+// TestRepeatedSessionStartsInjectNothingTwice: Hooks may begin a session again in the same pane. The daemon injects
+// nothing twice, and follows the agent through its session ids.
+func TestRepeatedSessionStartsInjectNothingTwice(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -258,7 +256,7 @@ func TestHooksFireAgain(t *testing.T) {
 		r.awaitAgent(id, "the first session", func(a daemon.Agent) bool { return *a.SessionID == first })
 		r.awaitShown(id, "Resumed "+first)
 
-		// It still works, and was told each thing once.
+		// The agent still works and was told each text once.
 		dl := r.send(id, "carry on")
 		r.awaitVerdict(id, dl.ID, daemon.Submitted)
 		r.wantTold(id, h.Ref, "carry on")
@@ -275,9 +273,9 @@ func TestHooksFireAgain(t *testing.T) {
 	})
 }
 
-// TestSwallowedEnter: an Enter that the runtime takes for part of the text is pressed again; the
-// text is there once.
-func TestSwallowedEnter(t *testing.T) {
+// TestSwallowedEnterIsPressedAgain: The runtime takes an Enter for part of the text. The daemon presses Enter again,
+// and the text is there once.
+func TestSwallowedEnterIsPressedAgain(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)

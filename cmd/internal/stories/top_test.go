@@ -14,7 +14,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// topPane is `understudy top` in a pane of a tmux server of its own, as an operator has it.
+// topPane is `understudy top` in a pane of a tmux server of its own.
 type topPane struct {
 	*rig
 	socket string
@@ -22,13 +22,13 @@ type topPane struct {
 
 func (r *rig) top(columns, lines int) *topPane { return r.inPane(columns, lines, "top") }
 
-// inPane is understudy with other arguments likewise. The server is for one at a time.
+// inPane runs understudy with other arguments in such a pane. Only one can use the server at a time.
 func (r *rig) inPane(columns, lines int, args ...string) *topPane {
 	r.t.Helper()
 	s := &topPane{r, filepath.Join(filepath.Dir(r.root), "seat.sock")}
 	list := append([]string{"new-session", "-d", "-x", fmt.Sprint(columns), "-y", fmt.Sprint(lines), cmdtest.MainProgram(r.t)}, args...)
 	s.tell(append(list, "--data", r.root)...)
-	r.t.Cleanup(func() { _ = s.command("kill-server").Run() }) // it has gone with the command, if all is well
+	r.t.Cleanup(func() { _ = s.command("kill-server").Run() }) // Normally the server has ended with the command.
 	return s
 }
 
@@ -52,7 +52,7 @@ func (s *topPane) press(keys ...string) {
 	s.tell(append([]string{"send-keys"}, keys...)...)
 }
 
-// awaitScreen waits until the operator sees all of the texts.
+// awaitScreen waits until the pane shows all of the texts.
 func (s *topPane) awaitScreen(texts ...string) {
 	s.t.Helper()
 	s.awaitEvery(tickOfScreens, fmt.Sprintf("top shows %q", texts), func() (bool, string) {
@@ -66,9 +66,9 @@ func (s *topPane) awaitScreen(texts ...string) {
 	})
 }
 
-// The operator sees who works and who waits as it happens, looks at an agent, hands it off and approves a
-// run, and is told when the daemon is away.
-func TestTop(t *testing.T) {
+// TestTopShowsAndActs: The operator sees who works and who waits, as it happens. They look at an agent, hand it off
+// and approve a pipeline. They are told when the daemon is away.
+func TestTopShowsAndActs(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	r.template("gate", "developer", "reviewer | approval: true")

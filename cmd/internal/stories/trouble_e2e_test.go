@@ -15,7 +15,7 @@ import (
 	"github.com/understudyd/understudy/tmux/tmuxtest"
 )
 
-// TestOneAlertForAPersonsTmuxServer: people end what they have started, but not several agents at a blow.
+// TestOneAlertForAPersonsTmuxServer: A person may end agents one by one, but several at once are worth an alert.
 func TestOneAlertForAPersonsTmuxServer(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
@@ -49,7 +49,7 @@ func TestOneAlertForAPersonsTmuxServer(t *testing.T) {
 	}
 }
 
-// joins has a person start another agent on a tmux server of theirs.
+// joins has a person start another agent on their tmux server.
 func (r *rig) joins(server *tmux.Server, session string) (daemon.Agent, error) {
 	r.t.Helper()
 	before := r.newest().ID
@@ -63,7 +63,7 @@ func (r *rig) joins(server *tmux.Server, session string) (daemon.Agent, error) {
 	return r.newest(), nil
 }
 
-// getServer is the process of a tmux server with panes.
+// getServer is the process of a tmux server that has panes.
 func (r *rig) getServer(s *tmux.Server) int {
 	r.t.Helper()
 	panes, err := s.List(context.Background())

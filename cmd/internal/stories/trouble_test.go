@@ -10,8 +10,8 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// TestTrouble: a limit of the API does not pass for an agent that is done.
-func TestTrouble(t *testing.T) {
+// TestAgentInTroubleIsToldOf: An agent that hit a limit of the API does not look like one that is done.
+func TestAgentInTroubleIsToldOf(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -35,7 +35,7 @@ func TestTrouble(t *testing.T) {
 			t.Errorf("metrics: %v, %v", got["understudy_agents_in_trouble"], err)
 		}
 
-		// Another try in vain is no news, and whoever waits for it is told all the same.
+		// Another failed attempt is no news. A command that waits for the agent is told all the same.
 		r.sit(false, "agent", "send", fmt.Sprint(a.ID), "Go on", "--wait").saysOnce("understudy: agent 1 is in trouble: usage_limit: " + text)
 		r.await("another failed turn", func() (bool, string) {
 			b := r.getAgent(a.ID)
@@ -53,7 +53,7 @@ func TestTrouble(t *testing.T) {
 	})
 }
 
-// saysOnce waits for the end of a command, and fails unless it has said this exactly once.
+// saysOnce waits until the command ends, and fails unless it has printed this exactly once.
 func (s *seat) saysOnce(what string) {
 	s.r.t.Helper()
 	<-s.ended
@@ -62,7 +62,7 @@ func (s *seat) saysOnce(what string) {
 	}
 }
 
-// awaitTold waits until the operator was told of something, and returns the event that says so.
+// awaitTold waits until the operator was notified of something, and returns that event.
 func (r *rig) awaitTold(of func(event.Event) bool) (told event.Event) {
 	r.t.Helper()
 	r.await("operator told", func() (bool, string) {
@@ -75,7 +75,7 @@ func (r *rig) awaitTold(of func(event.Event) bool) (told event.Event) {
 	return told
 }
 
-// notified are the messages of all notifications.
+// notified lists the messages of all notifications.
 func (r *rig) notified() (messages []string) {
 	r.t.Helper()
 	for _, e := range r.eventsWhere(func(e event.Event) bool { return e.Type == "operator_notified" }) {
@@ -84,8 +84,8 @@ func (r *rig) notified() (messages []string) {
 	return messages
 }
 
-// TestOneAlertForATmuxServer: agents, a handoff and a run end with the tmux server, and the operator is told
-// once, by the daemon that comes after the one that saw it. Each has its row and its event.
+// TestOneAlertForATmuxServer: Agents, a handoff and a pipeline end with the tmux server. The operator is told once,
+// by the daemon that comes after the one that saw it. Each of them still has its row and its event.
 func TestOneAlertForATmuxServer(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.template("held", "developer | prompt: Work. @hold nowhere")
@@ -129,7 +129,7 @@ func TestOneAlertForATmuxServer(t *testing.T) {
 			}
 		}
 		r.misbehave("")
-		r.agent(con) // on a new server
+		r.agent(con) // It starts on a new server.
 		if told := r.notified(); len(told) != 1 {
 			t.Errorf("told %d times: %q", len(told), told)
 		}

@@ -8,11 +8,11 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// oneMore is what a person gives an agent to do whose document is being written, or is written.
+// oneMore is what a person asks of an agent that writes, or has written, its document.
 const oneMore = "one more thing"
 
-// awaitDecision waits until the handoff waits for a person to decide about work that its document may not
-// mention, and fails unless that was told and the agent goes on.
+// awaitDecision waits until the handoff waits for a person's decision, because its document may not mention new work.
+// It fails unless the note says so and the agent goes on.
 func (r *rig) awaitDecision(id, agentID int64) daemon.Handoff {
 	r.t.Helper()
 	h := r.awaitNote(id, "given work that its document may not mention")
@@ -26,7 +26,7 @@ func (r *rig) awaitDecision(id, agentID int64) daemon.Handoff {
 	return h
 }
 
-// decide ends the agent without another document.
+// decide has the person end the agent without another document.
 func (r *rig) decide(h daemon.Handoff) {
 	r.t.Helper()
 	if _, err := r.client.StopAgent(r.t.Context(), h.AgentID, false); err != nil {
@@ -35,9 +35,9 @@ func (r *rig) decide(h daemon.Handoff) {
 	r.awaitPhase(h.ID, daemon.Completed)
 }
 
-// TestPromptAfterDocument: work given after the verified Stop is not lost: the handoff waits, says
-// so, and goes on when the operator ends the agent.
-func TestPromptAfterDocument(t *testing.T) {
+// TestWorkAfterTheDocumentWaitsForADecision: Work that is given after the verified Stop is not lost. The handoff
+// waits, says so, and goes on when the operator ends the agent.
+func TestWorkAfterTheDocumentWaitsForADecision(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -49,10 +49,9 @@ func TestPromptAfterDocument(t *testing.T) {
 	})
 }
 
-// TestQueuedWhileWriting: a prompt that is queued while the document is written becomes a turn of which no
-// hook tells. The handoff waits, and a retry has the agent write another document, which is recorded in
-// place of the first.
-func TestQueuedWhileWriting(t *testing.T) {
+// TestPromptQueuedWhileWritingWaitsForADecision: The prompt becomes a turn that no hook reports. The handoff waits. A
+// retry has the agent write another document, and the daemon records it in place of the first.
+func TestPromptQueuedWhileWritingWaitsForADecision(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -77,16 +76,16 @@ func TestQueuedWhileWriting(t *testing.T) {
 	})
 }
 
-// retryRefused fails unless a retry is refused, as it is of a handoff that neither failed nor waits.
+// retryRefused fails unless a retry is refused: the handoff has neither failed nor waits for a decision.
 func (r *rig) retryRefused(id int64) {
 	r.t.Helper()
 	_, err := r.client.RetryHandoff(r.t.Context(), id, "")
 	wantCode(r.t, err, "handoff_not_failed")
 }
 
-// TestQueuedBehindTurn: so is one that was queued before the instruction, behind the turn whose Stop is
-// answered with it.
-func TestQueuedBehindTurn(t *testing.T) {
+// TestPromptQueuedBeforeTheInstructionWaitsForADecision: The prompt was queued before the instruction, behind the
+// turn whose Stop the daemon answers with it.
+func TestPromptQueuedBeforeTheInstructionWaitsForADecision(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)
@@ -103,8 +102,8 @@ func TestQueuedBehindTurn(t *testing.T) {
 	})
 }
 
-// TestWorkBeforeExit: what a person types between the record and the exit command is not ended either.
-func TestWorkBeforeExit(t *testing.T) {
+// TestWorkTypedBeforeExitIsNotEnded: A person types it between the record and the exit command.
+func TestWorkTypedBeforeExitIsNotEnded(t *testing.T) {
 	t.Parallel()
 	for name, at := range map[string]func(a *daemon.Agent) bool{
 		"asked":         func(a *daemon.Agent) bool { return a.StopAskedAt != nil && a.StopStage == daemon.StopNone },
@@ -139,15 +138,15 @@ func TestWorkBeforeExit(t *testing.T) {
 	}
 }
 
-// awaitRow waits for something in an agent's row that the API does not show.
+// awaitRow waits until ok returns true for the agent's row, with the fields that the API does not show.
 func (r *rig) awaitRow(agentID int64, what string, ok func(daemon.Agent) bool) {
 	r.t.Helper()
 	r.await(what, func() (bool, string) { return ok(r.row(agentID)), "" })
 }
 
-// TestMessageWhileWriting: a message that waits for the end of the document's turn is not typed after the
-// record: it says that it was not submitted.
-func TestMessageWhileWriting(t *testing.T) {
+// TestMessageDuringTheDocumentsTurnIsNotSubmitted: A message that waits for the end of the document's turn is not
+// typed after the record.
+func TestMessageDuringTheDocumentsTurnIsNotSubmitted(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.agent(con)

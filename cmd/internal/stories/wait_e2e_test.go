@@ -21,7 +21,7 @@ import (
 func TestGenerateEscCancels(t *testing.T) {
 	t.Parallel()
 	r, s, a := generates(t, true)
-	s.types("\x1b[A\x1bOP#\x1bx") // an arrow, a function key, a letter, another with Alt
+	s.types("\x1b[A\x1bOP#\x1bx") // They are an arrow, a function key, a letter, and a letter with Alt.
 	frames := strings.Count(s.shown(), show.GeneratingLabel)
 	s.sees(regexp.QuoteMeta(show.GeneratingLabel), frames+8)
 	if h := r.latest(a.ID); h.Phase != daemon.Generating {
@@ -35,7 +35,6 @@ func TestGenerateEscCancels(t *testing.T) {
 	r.wantCancelled(a)
 }
 
-// TestGenerateRestoresTheTerminal: however the watching ends.
 func TestGenerateRestoresTheTerminal(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*seat){
@@ -83,9 +82,9 @@ func TestGenerateInterruptCancelsInAPipe(t *testing.T) {
 	}
 }
 
-// TestGenerateRecorded: what is recorded goes on. Esc does nothing then, and Ctrl-C ends the
-// watching alone.
-func TestGenerateRecorded(t *testing.T) {
+// TestGenerateCannotBeCancelledAfterTheRecord: After the record Esc does nothing. Ctrl-C ends the command and not the
+// handoff.
+func TestGenerateCannotBeCancelledAfterTheRecord(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	a := r.spokenTo()
@@ -102,8 +101,8 @@ func TestGenerateRecorded(t *testing.T) {
 	}
 }
 
-// TestAgentModeIsNotCancelled: while the agent itself writes, Esc does nothing and Ctrl-C ends the
-// watching alone.
+// TestAgentModeIsNotCancelled: While the agent itself writes the document, Esc does nothing. Ctrl-C ends the command
+// and not the handoff.
 func TestAgentModeIsNotCancelled(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
@@ -128,7 +127,7 @@ func (s *seat) signal(sig os.Signal) {
 	}
 }
 
-// generates starts a handoff in mode generate whose document takes long.
+// generates runs a handoff in mode generate whose document takes long.
 func generates(t *testing.T, terminal bool) (*rig, *seat, daemon.Agent) {
 	t.Helper()
 	r := newRig(t).start()
@@ -154,7 +153,7 @@ func (r *rig) wantCancelled(a daemon.Agent) {
 	}
 }
 
-// notWatched is what is said of a handoff that nobody watches any more.
+// notWatched is what the command prints when nobody watches the handoff any more.
 func (r *rig) notWatched(h daemon.Handoff) string {
 	return fmt.Sprintf("understudy: no longer watched; handoff %d goes on: `understudy handoff cancel %[1]d --data %s` cancels it until its document is recorded", h.ID, r.root)
 }

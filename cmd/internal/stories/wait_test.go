@@ -21,16 +21,16 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// seat is a command that runs in front of a person: on a terminal of its own, or with pipes. In memory it runs in
-// the story's own process.
+// seat is a command in front of a person: on a terminal of its own, or with pipes. In memory it runs in the story's
+// own process.
 type seat struct {
 	cmdtest.Printed
 	r        *rig
 	cmd      *exec.Cmd
-	keyboard *os.File // of the terminal; nil: pipes
+	keyboard *os.File // that of the terminal; nil: pipes
 	tty      *os.File
 	ended    chan struct{}
-	code     int // of its exit, once it has ended
+	code     int // its exit code, once it has ended
 }
 
 // sit runs understudy with the rig's data directory.
@@ -71,7 +71,7 @@ func (r *rig) sit(terminal bool, args ...string) *seat {
 		r.t.Fatal(err)
 	}
 	go func() {
-		_ = s.cmd.Wait() // its exit code tells
+		_ = s.cmd.Wait() // Its exit code tells.
 		s.code = s.cmd.ProcessState.ExitCode()
 		close(s.ended)
 	}()
@@ -87,7 +87,7 @@ func (r *rig) sit(terminal bool, args ...string) *seat {
 	return s
 }
 
-// runs has the command run here.
+// runs runs the command in this process.
 func (s *seat) runs(args []string) *seat {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &cli.App{
@@ -105,10 +105,10 @@ func (s *seat) runs(args []string) *seat {
 	return s
 }
 
-// shown is all that was printed.
+// shown is everything that the command has printed.
 func (s *seat) shown() string { return s.String() }
 
-// sees waits until so many places of what was printed match.
+// sees waits until the printed text has this many matches.
 func (s *seat) sees(pattern string, times int) {
 	s.r.t.Helper()
 	re := regexp.MustCompile(pattern)
@@ -124,7 +124,7 @@ func (s *seat) types(keys string) {
 	}
 }
 
-// exits waits for the end and checks the exit code.
+// exits waits until the command ends, and checks its exit code.
 func (s *seat) exits(code int) {
 	s.r.t.Helper()
 	s.r.await("its end", func() (bool, string) {
@@ -140,15 +140,15 @@ func (s *seat) exits(code int) {
 	}
 }
 
-// ends is exits, and checks the last lines.
+// ends is exits; it also checks the last lines.
 func (s *seat) ends(code int, last ...string) {
 	s.r.t.Helper()
 	s.exits(code)
-	s.sees(regexp.QuoteMeta(last[len(last)-1]), 1) // a terminal hands it on a little later
+	s.sees(regexp.QuoteMeta(last[len(last)-1]), 1) // A terminal hands output on a little later.
 	lines := strings.Split(strings.TrimRight(strings.ReplaceAll(s.shown(), "\r\n", "\n"), "\n"), "\n")
 	tail := lines[max(len(lines)-len(last), 0):]
 	for i := range tail {
-		tail[i] = tail[i][strings.LastIndex(tail[i], "\x1b[J")+1:] // what was drawn before is not there any more
+		tail[i] = tail[i][strings.LastIndex(tail[i], "\x1b[J")+1:] // The terminal has erased what was drawn before.
 		tail[i] = strings.TrimPrefix(tail[i], "[J")
 	}
 	if strings.Join(tail, "\n") != strings.Join(last, "\n") {
@@ -156,7 +156,7 @@ func (s *seat) ends(code int, last ...string) {
 	}
 }
 
-// spokenTo is an agent with something to hand off.
+// spokenTo is an agent that has something to hand off.
 func (r *rig) spokenTo() daemon.Agent {
 	r.t.Helper()
 	a := r.agent(con)
@@ -164,7 +164,7 @@ func (r *rig) spokenTo() daemon.Agent {
 	return r.awaitState(a.ID, daemon.Idle)
 }
 
-func TestGenerateCompletes(t *testing.T) {
+func TestGenerateShowsItsProgress(t *testing.T) {
 	t.Parallel()
 	for _, terminal := range []bool{true, false} {
 		r := newRig(t).start()

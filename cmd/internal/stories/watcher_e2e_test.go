@@ -14,9 +14,9 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestWatcherIsPassedOn: somebody is attached to the outgoing agent, and sees the successor after
-// the handoff, without a key pressed.
-func TestWatcherIsPassedOn(t *testing.T) {
+// TestAttachedPersonIsMovedToTheSuccessor: A person is attached to the outgoing agent. After the handoff they see the
+// successor, without pressing a key.
+func TestAttachedPersonIsMovedToTheSuccessor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	a := r.agent("developer-con-1")
@@ -30,7 +30,7 @@ func TestWatcherIsPassedOn(t *testing.T) {
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
-		_, _ = io.Copy(io.Discard, terminal) // ends with the client
+		_, _ = io.Copy(io.Discard, terminal) // It ends with the client.
 	}()
 	t.Cleanup(func() {
 		_ = client.Process.Kill()
