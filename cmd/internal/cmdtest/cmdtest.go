@@ -1,5 +1,5 @@
-// Package cmdtest is what the tests of several rooms of cmd share: the programs, built once, a git repository, a session
-// bus, a pipeline to draw.
+// Package cmdtest is what the tests of several packages of cmd share: the programs, built once, a git repository, a
+// session bus, and a pipeline to draw.
 package cmdtest
 
 import (
@@ -18,20 +18,22 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
+// NoEnv is an empty environment.
 func NoEnv(string) string { return "" }
 
-// NotificationService is on every desktop, by the Desktop Notifications Specification.
+// NotificationService is the bus name of every desktop's notification service, by the Desktop Notifications
+// Specification.
 const NotificationService = "org.freedesktop.Notifications"
 
-// SessionBus is a session bus of a test's own.
+// SessionBus is a session bus of one test.
 type SessionBus struct {
 	t       *testing.T
 	Address string
 	Process *exec.Cmd
 }
 
-// Bus starts a session bus, which ends with the test.
-func Bus(t *testing.T) SessionBus {
+// StartBus starts a session bus, which ends with the test.
+func StartBus(t *testing.T) SessionBus {
 	t.Helper()
 	bin, err := exec.LookPath("dbus-daemon")
 	if err != nil {
@@ -56,10 +58,10 @@ func Bus(t *testing.T) SessionBus {
 	return SessionBus{t, strings.TrimSpace(line), cmd}
 }
 
-// Hostile is a message as an agent may have caused it.
+// Hostile is a message with text of an agent that attacks the reader's terminal.
 const Hostile = "an <agent> & more\x1b[31m\u202e\nnext: `understudy agent attach 7`."
 
-// Printed is what a program, or a log, has written, and a test reads meanwhile.
+// Printed collects the output of a program or a log. A test may read it meanwhile.
 type Printed struct {
 	mu sync.Mutex
 	b  strings.Builder
@@ -77,21 +79,23 @@ func (l *Printed) String() string {
 	return l.b.String()
 }
 
-// What these programs do at once is tested with the race detector in their own packages, the agent in stories in memory.
+// Tests that run these programs do not need the race detector in them: the packages of the programs are tested with it,
+// and the stories in memory run the agent with it.
 var (
 	mainPrograms  = childtest.NewPrograms("github.com/understudyd/understudy/cmd/understudy", "github.com/understudyd/understudy/cmd/understudy-hook")
 	agentPrograms = childtest.NewPrograms("github.com/understudyd/understudy/cmd/understudy-hook", "github.com/understudyd/understudy/cmd/internal/scripted/scriptedtest/agent")
 )
 
-// MainProgram is understudy for tests that run it, with the program of hooks beside it.
+// MainProgram builds understudy, with understudy-hook beside it, and returns its path.
 func MainProgram(t testing.TB) string { return mainPrograms.Path(t, "understudy") }
 
-// HookProgram is what agents' hooks are run with, the real one, and agentProgram the scripted agent.
+// HookProgram builds the real understudy-hook and returns its path.
 func HookProgram(t testing.TB) string { return agentPrograms.Path(t, "understudy-hook") }
 
+// AgentProgram builds the scripted agent and returns its path.
 func AgentProgram(t testing.TB) string { return agentPrograms.Path(t, "agent") }
 
-// Eventually is how long a test waits for what must happen; only a failing test waits that long.
+// Eventually is how long a test waits for what must happen. Only a failing test waits that long.
 const Eventually = 2 * time.Minute
 
 // Getenv is the environment of a program whose session bus this is.
@@ -99,7 +103,8 @@ func (b SessionBus) Getenv(name string) string {
 	return map[string]string{"DBUS_SESSION_BUS_ADDRESS": b.Address}[name]
 }
 
-// Seen is what a terminal shows in the end of what was written to it; it knows what progress uses.
+// Seen is what a terminal finally shows of the text written to it. It knows only the control sequences that package term
+// uses for progress.
 func Seen(written string) string {
 	lines, row := []string{""}, 0
 	for written != "" {
@@ -128,8 +133,8 @@ func Seen(written string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Run is one of three steps: the first is done, the second waits for approval, the third follows.
-func Run() daemon.Pipeline {
+// Pipeline is a pipeline of three steps: the first is done, the second waits for approval, the third is pending.
+func Pipeline() daemon.Pipeline {
 	created := time.Date(2026, 7, 1, 9, 0, 0, 0, time.UTC)
 	at := func(after time.Duration) *time.Time {
 		t := created.Add(after)
@@ -149,7 +154,7 @@ func Run() daemon.Pipeline {
 	}
 }
 
-// Approved has the run go on with its second step.
+// Approved is the pipeline after the approval of its second step, which now runs.
 func Approved(p daemon.Pipeline, comment string) daemon.Pipeline {
 	began := p.CreatedAt.Add(2 * time.Minute)
 	p.Status = daemon.PipelineRunning
@@ -159,7 +164,7 @@ func Approved(p daemon.Pipeline, comment string) daemon.Pipeline {
 	return p
 }
 
-// Failed ends the run with its second step.
+// Failed is the pipeline after its second step has failed.
 func Failed(p daemon.Pipeline, why string) daemon.Pipeline {
 	end := p.CreatedAt.Add(5 * time.Minute)
 	p.Status, p.Error, p.ErrorCode, p.FinishedAt = daemon.PipelineFailed, &why, "step_timeout", &end
@@ -170,12 +175,12 @@ func Failed(p daemon.Pipeline, why string) daemon.Pipeline {
 	return p
 }
 
-// Narrow fails for lines that 80 columns do not hold.
-func Narrow(t *testing.T, printed string) {
+// WantNarrow fails for each line that does not fit into 80 columns.
+func WantNarrow(t *testing.T, printed string) {
 	t.Helper()
 	for line := range strings.Lines(printed) {
 		if utf8.RuneCountInString(line) > 81 {
-			t.Errorf("line of %d: %s", utf8.RuneCountInString(line), line)
+			t.Errorf("a line of %d characters: %s", utf8.RuneCountInString(line), line)
 		}
 	}
 }
@@ -186,7 +191,7 @@ type Repo struct {
 	Dir string
 }
 
-// RepoAt is a folder, in which there may be a repository.
+// RepoAt is a folder that may hold a repository.
 func RepoAt(t testing.TB, dir string) Repo { return Repo{t, dir} }
 
 func NewRepo(t testing.TB) Repo {
@@ -200,7 +205,7 @@ func NewRepo(t testing.TB) Repo {
 	return r
 }
 
-// GitTestEnv knows nothing of the configuration of whoever runs the tests.
+// GitTestEnv is an environment that hides the git configuration of the person who runs the tests.
 func GitTestEnv() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=/nowhere", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null"}
 }
@@ -210,14 +215,14 @@ func (r Repo) Git(args ...string) {
 	r.gitAt(time.Now(), args...)
 }
 
-// gitAt runs git at a time of the test's choice.
+// gitAt runs git with this time as the time of the commit.
 func (r Repo) gitAt(at time.Time, args ...string) {
 	r.T.Helper()
 	cmd := exec.CommandContext(r.T.Context(), "git", append([]string{"-c", "user.name=n", "-c", "user.email=e@localhost"}, args...)...)
 	date := fmt.Sprintf("@%d +0000", at.Unix())
 	cmd.Dir, cmd.Env = r.Dir, append(GitTestEnv(), "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		r.T.Fatalf("git %v, which the tests need: %v\n%s", args, err, out)
+		r.T.Fatalf("git %v: %v\n%s", args, err, out)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 func TestPipelineEnd(t *testing.T) {
 	t.Parallel()
 	branch, tree := "login", "/srv/d/worktrees/7"
-	done := cmdtest.Run()
+	done := cmdtest.Pipeline()
 	end := done.StartedAt.Add(20 * time.Second)
 	done.Status, done.FinishedAt, done.Branch, done.Worktree = daemon.PipelineDone, &end, &branch, &tree
 	gone := done
@@ -31,7 +31,7 @@ func TestPipelineEnd(t *testing.T) {
 		{done, nil, "work tree /srv/d/worktrees/7 (branch login): commit there what is to be kept, then `git -C /srv/app worktree remove /srv/d/worktrees/7`\n" +
 			"done in 20.00 s (work 12.50 s)\nwhat came of it: `understudy pipeline show 7 --step 1 --data /srv/d`\n", ""},
 		{gone, nil, "branch login\ndone in 20.00 s (work 12.50 s)\nwhat came of it: `understudy pipeline show 7 --step 1 --data /srv/d`\n", ""},
-		{cmdtest.Failed(cmdtest.Run(), "Step timed out after 180s"), cli.ErrSilent, "",
+		{cmdtest.Failed(cmdtest.Pipeline(), "Step timed out after 180s"), cli.ErrSilent, "",
 			"pipeline 7 failed: Step timed out after 180s (step_timeout)\nGo on with `understudy pipeline resume 7 --data /srv/d`.\n"},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -61,7 +61,7 @@ func TestPipelineNotes(t *testing.T) {
 		{daemon.PipelineRunning, "", "", "", "pipeline 7 running: `"},
 		{daemon.PipelineDone, "", "", "", "pipeline 7 done: `"},
 	} {
-		p := cmdtest.Run()
+		p := cmdtest.Pipeline()
 		p.Status, p.Note = c.status, c.note
 		var shown, said bytes.Buffer
 		show.DescribePipeline(&term.UI{Out: &shown}, &p)
@@ -83,7 +83,7 @@ func TestPipelineNotes(t *testing.T) {
 func TestPipelineWarnsOnce(t *testing.T) {
 	t.Parallel()
 	var stdout, stderr bytes.Buffer
-	p := cmdtest.Approved(cmdtest.Run(), "")
+	p := cmdtest.Approved(cmdtest.Pipeline(), "")
 	p.Warnings = []string{"Run 6 works in the same directory"}
 	a := &app{&cli.App{Getenv: cmdtest.NoEnv, Stdout: &stdout, Stderr: &stderr}}
 	if err := a.followPipeline(t.Context(), nil, p, false); err != nil || stderr.Len() > 0 || strings.Contains(stdout.String(), "Run 6") {

@@ -67,7 +67,7 @@ func TestDesktop(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := cmdtest.Bus(t)
+			b := cmdtest.StartBus(t)
 			service := &notifications{calls: make(chan shown, 1)}
 			serviceOn(t, b, service)
 			n := desktopOf(t, b.Address)
@@ -105,7 +105,7 @@ func TestDesktopHangs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := cmdtest.Bus(t)
+			b := cmdtest.StartBus(t)
 			heal := hang(t, b)
 			n := desktopOf(t, b.Address)
 			n.limit, n.rest = 200*time.Millisecond, time.Hour
@@ -131,10 +131,10 @@ func TestDesktopHangs(t *testing.T) {
 // TestNobodyOnTheBus: a session bus without a notification service, and a daemon that stops.
 func TestNobodyOnTheBus(t *testing.T) {
 	t.Parallel()
-	wantLog(t, desktopOf(t, cmdtest.Bus(t).Address), "desktop notification: ")
+	wantLog(t, desktopOf(t, cmdtest.StartBus(t).Address), "desktop notification: ")
 	cut, cancel := context.WithCancelCause(t.Context())
 	cancel(fmt.Errorf("the daemon stops"))
-	if channel, err := desktopOf(t, cmdtest.Bus(t).Address).Notify(cut, tell.Notification{}); channel != "log" || err == nil || !strings.Contains(err.Error(), "the daemon stops") {
+	if channel, err := desktopOf(t, cmdtest.StartBus(t).Address).Notify(cut, tell.Notification{}); channel != "log" || err == nil || !strings.Contains(err.Error(), "the daemon stops") {
 		t.Errorf("cut off: %s, %v", channel, err)
 	}
 }

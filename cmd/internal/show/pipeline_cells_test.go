@@ -15,14 +15,14 @@ import (
 func TestPipelineShowAt80Columns(t *testing.T) {
 	t.Parallel()
 	long := strings.TrimSpace(strings.Repeat("seventeen letters ", 12))
-	p := cmdtest.Failed(cmdtest.Approved(cmdtest.Run(), long), long)
+	p := cmdtest.Failed(cmdtest.Approved(cmdtest.Pipeline(), long), long)
 	p.Title, p.Warnings = long, []string{long}
 	p.Hint = "look at what it did, at all of it, and then go on with `understudy pipeline resume 7`, or without it"
 	branch, tree := "login", "/srv/d/worktrees/7"
 	p.Branch, p.Worktree = &branch, &tree
 	var b bytes.Buffer
 	DescribePipeline(&term.UI{Out: &b, Terminal: true}, &p)
-	cmdtest.Narrow(t, b.String())
+	cmdtest.WantNarrow(t, b.String())
 	for _, want := range []string{
 		"\ntitle      seventeen letters seventeen letters seventeen letters seventeen\n           letters ",
 		"(step_timeout)\nhint       look at what it did, at all of it, and then go on with\n           `understudy pipeline resume 7`, or without it\n",
@@ -38,7 +38,7 @@ func TestPipelineShowAt80Columns(t *testing.T) {
 	b.Reset()
 	problem := "broken.yaml:3: " + long
 	DescribeTemplate(&term.UI{Out: &b, Terminal: true}, &api.Template{Name: "broken", File: "/srv/d/pipelines/broken.yaml", Problem: &problem})
-	cmdtest.Narrow(t, b.String())
+	cmdtest.WantNarrow(t, b.String())
 	if !strings.Contains(b.String(), "letters\n      seventeen ") && !strings.Contains(b.String(), "seventeen\n      letters ") {
 		t.Errorf("template:\n%s", &b)
 	}
@@ -46,7 +46,7 @@ func TestPipelineShowAt80Columns(t *testing.T) {
 
 func TestPipelineWork(t *testing.T) {
 	t.Parallel()
-	p := cmdtest.Failed(cmdtest.Approved(cmdtest.Run(), ""), "no")
+	p := cmdtest.Failed(cmdtest.Approved(cmdtest.Pipeline(), ""), "no")
 	if got := WorkTime(&p); got != "3 min 13 s" {
 		t.Errorf("two steps: %s", got)
 	}
@@ -61,7 +61,7 @@ func TestPipelineWork(t *testing.T) {
 
 func TestHeadingWords(t *testing.T) {
 	t.Parallel()
-	p := cmdtest.Run()
+	p := cmdtest.Pipeline()
 	p.Steps[2].Status, p.Steps[2].LatestHandoff = daemon.StepDone, &daemon.StepHandoff{ContentMD: "ok"}
 	if got := headingWords(&p, 0); got != "none of the four headings: passed on as it is" {
 		t.Error(got)

@@ -15,7 +15,7 @@ import (
 
 // tale is a run from its start to its end, as somebody sees it who waits.
 func tale(u *term.UI) {
-	p := cmdtest.Run()
+	p := cmdtest.Pipeline()
 	running := p
 	running.Status, running.Steps = daemon.PipelineRunning, append([]daemon.Step(nil), p.Steps...)
 	running.Steps[0].Status, running.Steps[0].FinishedAt, running.Steps[0].LatestHandoff = daemon.StepRunning, nil, nil
@@ -74,7 +74,7 @@ func TestPipelineProgress(t *testing.T) {
 func TestPipelineProgressAfterApproval(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	p := cmdtest.Approved(cmdtest.Run(), "")
+	p := cmdtest.Approved(cmdtest.Pipeline(), "")
 	w := NewStepper(&term.UI{Out: &b}, &p)
 	for _, p := range []daemon.Pipeline{p, cmdtest.Failed(p, "no"), p, cmdtest.Failed(p, "no")} { // it was resumed while nobody looked
 		w.Look(&p)
@@ -87,7 +87,7 @@ func TestPipelineProgressAfterApproval(t *testing.T) {
 func TestPipelineShow(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	p := cmdtest.Failed(cmdtest.Approved(cmdtest.Run(), "without the\nold clients"), "Step timed out after 180s")
+	p := cmdtest.Failed(cmdtest.Approved(cmdtest.Pipeline(), "without the\nold clients"), "Step timed out after 180s")
 	p.Warnings = []string{"Run 6 works in the same directory"}
 	DescribePipeline(&term.UI{Out: &b}, &p)
 	if want := `pipeline   7
@@ -119,7 +119,7 @@ steps
 	}
 
 	b.Reset()
-	waiting := cmdtest.Run()
+	waiting := cmdtest.Pipeline()
 	waiting.Prompt = strings.Repeat("more\n", 2*requestLines)
 	DescribePipeline(&term.UI{Out: &b}, &waiting)
 	for _, want := range []string{
@@ -136,12 +136,12 @@ steps
 	p.Steps[2].Description = strings.Repeat("long ", 20)
 	p.Steps[0].LatestHandoff.ContentMD = strings.Repeat("long ", 20)
 	DescribePipeline(&term.UI{Out: &b, Terminal: true}, &p)
-	cmdtest.Narrow(t, b.String())
+	cmdtest.WantNarrow(t, b.String())
 }
 
 func TestPipelineListCells(t *testing.T) {
 	t.Parallel()
-	p := cmdtest.Run()
+	p := cmdtest.Pipeline()
 	if got := StepsDone(&p); got != "2/3" {
 		t.Errorf("waiting: %s", got)
 	}
@@ -230,17 +230,17 @@ old
 func TestPipelineProgressRedrawn(t *testing.T) {
 	t.Parallel()
 	var screen bytes.Buffer
-	p := cmdtest.Approved(cmdtest.Run(), "")
+	p := cmdtest.Approved(cmdtest.Pipeline(), "")
 	w := NewStepper(&term.UI{Out: &screen, Terminal: true}, &p)
 	w.Look(&p)
-	again := cmdtest.Approved(cmdtest.Run(), "")
+	again := cmdtest.Approved(cmdtest.Pipeline(), "")
 	began := time.Now()
 	again.Steps[1].StartedAt, again.Steps[1].AgentIDs = &began, []int64{16, 17}
 	w.Look(&again)
 	if w.Since != began || w.About != "agent 16 → 17" {
 		t.Errorf("shown since %s, %s", w.Since, w.About)
 	}
-	done := cmdtest.Approved(cmdtest.Run(), "")
+	done := cmdtest.Approved(cmdtest.Pipeline(), "")
 	for i := range done.Steps {
 		done.Steps[i].Status, done.Steps[i].FinishedAt = daemon.StepSkipped, done.StartedAt
 		w.told[done.Steps[i].ID] = daemon.StepSkipped

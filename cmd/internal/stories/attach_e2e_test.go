@@ -29,51 +29,51 @@ func TestAttachIgnoringSizeKeepsTheWindowSize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.asked(shell.Socket, "set-option", "-wu", "-t", shell.Pane, "window-size") // This is the default of windows that tmux makes by itself.
-	r.asked(shell.Socket, "split-window", "-d", "-t", shell.Pane, "sleep", "600")
+	r.askTmux(shell.Socket, "set-option", "-wu", "-t", shell.Pane, "window-size") // This is the default of windows that tmux makes by itself.
+	r.askTmux(shell.Socket, "split-window", "-d", "-t", shell.Pane, "sleep", "600")
 	r.await("the counter", func() (bool, string) {
 		_, err := os.Stat(filepath.Join(r.work, "resized"))
 		return err == nil, ""
 	})
-	a := r.registers("theirs", shell)
-	before, told := r.windowSize(a), r.read(filepath.Join(r.work, "resized")) // It was told when tmux split the window.
+	a := r.registerBySpool("theirs", shell)
+	before, told := r.windowSize(a), r.readFile(filepath.Join(r.work, "resized")) // It was told when tmux split the window.
 	if !strings.HasSuffix(before, "  ") {
-		t.Fatalf("the size is %q, want one that is not held", before)
+		t.Fatalf("the size is %q, want one that tmux may change", before)
 	}
 
 	r.cfg.Environ = append(r.cfg.Environ, "TMUX=/nowhere/default,1,0", "TMUX_PANE=%99") // The command runs inside another tmux server.
 	held := strings.TrimRight(before, " ") + " manual latest 200 50"
-	first := r.attachesAt(a, 60, 15, "--keep-size")
-	second := r.attachesAt(a, 250, 80, "--read-only")
+	first := r.attachAt(a, 60, 15, "--keep-size")
+	second := r.attachAt(a, 250, 80, "--read-only")
 	if got := r.windowSize(a); got != held {
-		t.Errorf("with two clients: %q, want %q", got, held)
+		t.Errorf("with two clients the size is %q, want %q", got, held)
 	}
-	flags := r.asked(a.PaneSocket, "list-clients", "-F", "#{client_flags}")
+	flags := r.askTmux(a.PaneSocket, "list-clients", "-F", "#{client_flags}")
 	if strings.Count(flags, "ignore-size") != 2 || strings.Count(flags, "read-only") != 1 {
 		t.Errorf("flags of the clients: %s", flags)
 	}
-	first.detaches("person")
-	r.resizes(second, a, 40, 10)
+	first.detach("person")
+	r.resize(second, a, 40, 10)
 	if got := r.windowSize(a); got != held {
-		t.Errorf("with one client: %q, want %q", got, held)
+		t.Errorf("with one client the size is %q, want %q", got, held)
 	}
-	second.detaches("person")
+	second.detach("person")
 	if got := r.windowSize(a); got != before {
-		t.Errorf("with none: %q, want %q", got, before)
+		t.Errorf("without clients the size is %q, want %q", got, before)
 	}
-	if got := r.read(filepath.Join(r.work, "resized")); got != told {
-		t.Errorf("the agent was told of a size: %q, and %q before", got, told)
+	if got := r.readFile(filepath.Join(r.work, "resized")); got != told {
+		t.Errorf("the agent saw another size: %q, before it was %q", got, told)
 	}
-	r.asked(a.PaneSocket, "resize-window", "-t", *a.Pane, "-x", "70", "-y", "20")
-	r.await("the counter counts", func() (bool, string) { return r.read(filepath.Join(r.work, "resized")) != told, "" })
+	r.askTmux(a.PaneSocket, "resize-window", "-t", *a.Pane, "-x", "70", "-y", "20")
+	r.await("the counter counts", func() (bool, string) { return r.readFile(filepath.Join(r.work, "resized")) != told, "" })
 
 	inside := map[string]string{"UNDERSTUDY_DATA": r.root, "TMUX": fmt.Sprintf("%s,%d,0", shell.Socket, shell.ServerPID)}
 	id := fmt.Sprint(a.ID)
-	if code, out, errs := r.inside(inside, "", "agent", "attach", id, "--print"); code != commands.ExitDone || !strings.Contains(out, " switch-client -t "+shell.Pane+" ';' select-window") {
-		t.Errorf("inside: %d %s %s", code, out, errs)
+	if code, out, errs := r.runInside(inside, "", "agent", "attach", id, "--print"); code != commands.ExitDone || !strings.Contains(out, " switch-client -t "+shell.Pane+" ';' select-window") {
+		t.Errorf("attach inside tmux: exit code %d, %s, %s", code, out, errs)
 	}
-	if code, _, errs := r.inside(inside, "", "agent", "attach", id, "--read-only"); code != commands.ExitFailed || !strings.Contains(errs, "in another terminal") {
-		t.Errorf("inside, to look only: %d %s", code, errs)
+	if code, _, errs := r.runInside(inside, "", "agent", "attach", id, "--read-only"); code != commands.ExitFailed || !strings.Contains(errs, "in another terminal") {
+		t.Errorf("attach --read-only inside tmux: exit code %d, %s", code, errs)
 	}
 }
 
@@ -82,28 +82,28 @@ func TestAttachIgnoringSizeKeepsTheWindowSize(t *testing.T) {
 func TestAttachResizesTheAgentToTheTerminal(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
-	r.sit(true, "agent", "start", con, "--cwd", r.work, "--wait").sees("agent 1 .* in pane", 1) // at 100x50
-	a := r.newest()
+	r.sit(true, "agent", "start", con, "--cwd", r.work, "--wait").awaitPrinted("agent 1 .* in pane", 1) // at 100x50
+	a := r.newestAgent()
 	r.wantSize(a, "100x50 manual ")
 
-	s := r.inPane(80, 24, "agent", "attach", fmt.Sprint(a.ID))
+	s := r.startInPane(80, 24, "agent", "attach", fmt.Sprint(a.ID))
 	r.wantSize(a, "80x24 latest manual 100 50")
 	s.press("-l", "do I see what I type?")
 	s.awaitScreen("❯\u00a0do I see what I type?", "\n"+strings.Repeat("─", 80)+"\n")
-	if seen, shown := s.tell("capture-pane", "-p"), r.asked(a.PaneSocket, "-u", "capture-pane", "-p", "-t", *a.Pane); strings.TrimSpace(seen) != shown {
-		t.Errorf("seen:\n%s\nof:\n%s", seen, shown)
+	if seen, shown := s.runTmux("capture-pane", "-p"), r.askTmux(a.PaneSocket, "-u", "capture-pane", "-p", "-t", *a.Pane); strings.TrimSpace(seen) != shown {
+		t.Errorf("the terminal shows\n%s\nand the pane\n%s", seen, shown)
 	}
 	s.press("C-u")
-	next := r.awaitPhase(r.handoff(a.ID), daemon.Completed).SuccessorID
+	next := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed).SuccessorID
 	b, err := r.client.Agent(t.Context(), *next)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.wantSize(b, "80x24 latest manual 100 50")
-	s.detachesFrom()
+	s.detachFrom()
 	r.wantSize(b, "100x50 manual ")
 
-	top := r.top(140, 40)
+	top := r.startTop(140, 40)
 	top.awaitScreen("attach")
 	top.press("a")
 	r.wantSize(b, "140x40 latest manual 100 50")
@@ -111,9 +111,9 @@ func TestAttachResizesTheAgentToTheTerminal(t *testing.T) {
 	r.wantSize(b, "100x50 manual ")
 }
 
-// detachesFrom leaves the agent that the operator's pane shows, and the pane ends with the command. The keys must
+// detachFrom leaves the agent that the operator's pane shows, and the pane ends with the command. The keys must
 // reach the inner tmux, so send-keys is bound to nothing in the outer one.
-func (s *topPane) detachesFrom() {
+func (s *topPane) detachFrom() {
 	s.t.Helper()
 	s.press("C-b", "d")
 	s.awaitEvery(tickOfScreens, "the end of attach", func() (bool, string) { return s.command("has-session").Run() != nil, "" })

@@ -14,16 +14,16 @@ import (
 // count.
 func TestAutoNeedsAKnownContextLimit(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).auto()
-	looks := r.watchLooks()
+	r := newRig(t).enableAuto()
+	looks := r.countLooks()
 	r.start()
-	a, _ := r.foreignAgent(tmuxtest.Server(t), "")
+	a, _ := r.startForeignAgent(tmuxtest.Server(t), "")
 	if _, err := r.client.AssignPersona(t.Context(), a.ID, con); err != nil {
 		t.Fatal(err)
 	}
 	r.awaitAgent(a.ID, "skill", func(a daemon.Agent) bool { return a.SkillInjectedAt != nil && a.State == daemon.Idle })
-	r.age(a.ID)
-	use := r.fill(a.ID, 760_000)
+	r.backdateRegistration(a.ID)
+	use := r.fillContext(a.ID, 760_000)
 	if use.Limit != nil || use.Percent != nil || use.Tier != "" || use.Source != "transcript" {
 		t.Errorf("context %+v, want tokens alone", use)
 	}
@@ -38,14 +38,14 @@ func TestAutoNeedsAKnownContextLimit(t *testing.T) {
 	})
 	for _, event := range []string{"UserPromptSubmit", "Stop", "PostToolUse"} {
 		before := looks.Load()
-		r.spool(r.foreignHook(a, event))
+		r.spoolHooks(r.newForeignHook(a, event))
 		r.await("a look at the agent", func() (bool, string) { return looks.Load() > before, "" })
 	}
 	if now := r.getAgent(a.ID); now.State != daemon.Idle || now.Context == nil || now.Context.Tokens != 760_000 {
 		t.Errorf("%s, context %+v: want what the agent itself has used", now.State, now.Context)
 	}
 	r.wantHandoffs(a.ID, 0)
-	r.fill(a.ID, 800_000)
+	r.fillContext(a.ID, 800_000)
 	r.wantHandoffs(a.ID, 0)
 	r.wantAlerts(a.ID, "agent_context_unknown", 1, "")
 	r.wantTiers(a.ID)

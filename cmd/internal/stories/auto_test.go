@@ -21,7 +21,7 @@ import (
 func TestTierChangesAreLoggedAndHighIsAlerted(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		if a.Context != nil {
 			t.Errorf("context %+v before the first turn", *a.Context)
 		}
@@ -32,14 +32,14 @@ func TestTierChangesAreLoggedAndHighIsAlerted(t *testing.T) {
 				t.Errorf("context %s, want %v %% of 1000000 by the status line, tier %s", b, percent, tier)
 			}
 		}
-		want(r.fill(a.ID, 590_000), 59, daemon.TierNormal)
-		want(r.fill(a.ID, 610_000), 61, daemon.TierWarn)
+		want(r.fillContext(a.ID, 590_000), 59, daemon.TierNormal)
+		want(r.fillContext(a.ID, 610_000), 61, daemon.TierWarn)
 		r.wantAlerts(a.ID, "agent_context_unknown", 0, "")
-		want(r.fill(a.ID, 620_000), 62, daemon.TierWarn)
-		r.turn(a.ID, "the same again")
-		want(r.fill(a.ID, 710_400), 71, daemon.TierHigh)
-		want(r.fill(a.ID, 990_000), 99, daemon.TierHigh)
-		want(r.fill(a.ID, 100_000), 10, daemon.TierNormal)
+		want(r.fillContext(a.ID, 620_000), 62, daemon.TierWarn)
+		r.doTurn(a.ID, "the same again")
+		want(r.fillContext(a.ID, 710_400), 71, daemon.TierHigh)
+		want(r.fillContext(a.ID, 990_000), 99, daemon.TierHigh)
+		want(r.fillContext(a.ID, 100_000), 10, daemon.TierNormal)
 		r.wantTiers(a.ID, daemon.TierNormal, daemon.TierWarn, daemon.TierHigh, daemon.TierNormal)
 		high := r.agentEvents(a.ID, "agent_context")[2]
 		if text, _ := field(t, high, "message").(string); !strings.Contains(text, "71 %") || !strings.Contains(text, fmt.Sprintf("`understudy handoff %d`", a.ID)) {
@@ -50,7 +50,7 @@ func TestTierChangesAreLoggedAndHighIsAlerted(t *testing.T) {
 		}
 		told := r.eventsWhere(func(e event.Event) bool { return e.Type == "operator_notified" })
 		if len(told) != 1 || field(t, told[0], "event_id") != float64(high.ID) {
-			t.Errorf("told %+v, want one word on the high tier", told)
+			t.Errorf("the operator was told %+v, want one notification of the high tier", told)
 		}
 		r.wantHandoffs(a.ID, 0)
 	})
@@ -61,8 +61,8 @@ func TestTierChangesAreLoggedAndHighIsAlerted(t *testing.T) {
 func TestStatusLineOfAnotherSessionIsIgnored(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
-		r.fill(a.ID, 610_000)
+		a := r.startAgent(con)
+		r.fillContext(a.ID, 610_000)
 		r.reportContext(a.ID, "5c6b4a3e-0000-4000-8000-000000000001", 900_000, 1_000_000)
 		if use := r.getAgent(a.ID).Context; use == nil || use.Tokens != 610_000 {
 			t.Errorf("context %+v after a report of another session", use)
@@ -79,7 +79,7 @@ func TestStatusLineOfAnotherSessionIsIgnored(t *testing.T) {
 		if use := r.getAgent(a.ID).Context; use != nil {
 			t.Errorf("context %+v after a late report of the session before", use)
 		}
-		r.fill(a.ID, 610_000)
+		r.fillContext(a.ID, 610_000)
 		r.wantTiers(a.ID, daemon.TierWarn, daemon.TierWarn)
 	})
 }
@@ -87,21 +87,21 @@ func TestStatusLineOfAnotherSessionIsIgnored(t *testing.T) {
 // TestAutoHandsOverAFullAgentAtTheEndOfItsTurn: The operator is not told first.
 func TestAutoHandsOverAFullAgentAtTheEndOfItsTurn(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.auto().start()
-		a := r.aged()
-		r.fill(a.ID, 740_000)
+		r.enableAuto().start()
+		a := r.startAgedAgent()
+		r.fillContext(a.ID, 740_000)
 		r.wantHandoffs(a.ID, 0)
-		r.send(a.ID, "and on @tokens 760000")
+		r.sendMessage(a.ID, "and on @tokens 760000")
 		h := r.awaitAutomatic(a.ID)
 		if h.Mode != daemon.ModeAgent {
-			t.Errorf("mode %s, want the usual one", h.Mode)
+			t.Errorf("mode is %s, want the default", h.Mode)
 		}
 		h = r.awaitPhase(h.ID, daemon.Completed)
 		if h.ContextUse == nil || h.ContextUse.Percent == nil || *h.ContextUse.Percent < 75 {
-			t.Errorf("handoff says %+v of the context", h.ContextUse)
+			t.Errorf("the handoff's context use is %+v, want 75 %% or more", h.ContextUse)
 		}
 		if e := r.agentEvents(a.ID, "agent_context"); len(e) != 2 || field(t, e[1], "message") != nil {
-			t.Errorf("tiers %+v: want none that asks for a person", e)
+			t.Errorf("tiers %+v: want no alert", e)
 		}
 		// The successor has a context of its own.
 		next := r.awaitAgent(*h.SuccessorID, "its own context", func(a daemon.Agent) bool { return a.Context != nil })
@@ -111,13 +111,13 @@ func TestAutoHandsOverAFullAgentAtTheEndOfItsTurn(t *testing.T) {
 	})
 }
 
-// autoCancelled is an agent whose automatic handoff a person has cancelled.
-func (r *rig) autoCancelled() daemon.Agent {
+// startAutoCancelled is an agent whose automatic handoff a person has cancelled.
+func (r *rig) startAutoCancelled() daemon.Agent {
 	r.t.Helper()
-	r.auto().start()
-	a := r.aged()
+	r.enableAuto().start()
+	a := r.startAgedAgent()
 	r.misbehave("think=1m")
-	r.send(a.ID, "go on @tokens 760000")
+	r.sendMessage(a.ID, "go on @tokens 760000")
 	r.awaitAutomatic(a.ID)
 	if _, err := r.client.CancelHandoff(r.t.Context(), a.ID, 0); err != nil {
 		r.t.Fatal(err)
@@ -129,11 +129,11 @@ func (r *rig) autoCancelled() daemon.Agent {
 // TestAutoHandsOverEachAgentOnce: This holds whatever becomes of that handoff.
 func TestAutoHandsOverEachAgentOnce(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		a := r.autoCancelled()
+		a := r.startAutoCancelled()
 		r.await("the end of all turns", func() (bool, string) { return r.getAgent(a.ID).State == daemon.Idle, "" })
-		r.fill(a.ID, 800_000)
+		r.fillContext(a.ID, 800_000)
 		r.wantHandoffs(a.ID, 1)
-		r.awaitPhase(r.handoff(a.ID), daemon.Completed) // A person still may.
+		r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed) // A person still may.
 	})
 }
 
@@ -141,23 +141,23 @@ func TestAutoHandsOverEachAgentOnce(t *testing.T) {
 // start, would be handed over for ever.
 func TestAutoSparesYoungAgentsAndThoseFullFromTheStart(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.auto().start()
-		a := r.agent(con)
-		r.turn(a.ID, "hello")
-		r.fill(a.ID, 760_000)
+		r.enableAuto().start()
+		a := r.startAgent(con)
+		r.doTurn(a.ID, "hello")
+		r.fillContext(a.ID, 760_000)
 		r.wantHandoffs(a.ID, 0)
-		r.age(a.ID)
-		r.send(a.ID, "and now?")
+		r.backdateRegistration(a.ID)
+		r.sendMessage(a.ID, "and now?")
 		r.awaitPhase(r.awaitAutomatic(a.ID).ID, daemon.Completed)
 
-		b := r.agent(con)
-		r.fill(b.ID, 700_000)
-		r.age(b.ID)
-		r.fill(b.ID, 760_000)
+		b := r.startAgent(con)
+		r.fillContext(b.ID, 700_000)
+		r.backdateRegistration(b.ID)
+		r.fillContext(b.ID, 760_000)
 		r.wantHandoffs(b.ID, 0)
-		r.fill(b.ID, 799_000)
+		r.fillContext(b.ID, 799_000)
 		r.wantHandoffs(b.ID, 0)
-		r.send(b.ID, "grow @tokens 800000")
+		r.sendMessage(b.ID, "grow @tokens 800000")
 		r.awaitPhase(r.awaitAutomatic(b.ID).ID, daemon.Completed)
 	})
 }
@@ -165,17 +165,17 @@ func TestAutoSparesYoungAgentsAndThoseFullFromTheStart(t *testing.T) {
 // TestAutoWaitsForTheEndOfTheTurn: The daemon does not cut a turn off, although the agent is old and full.
 func TestAutoWaitsForTheEndOfTheTurn(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.auto()
-		looks := r.watchLooks()
+		r.enableAuto()
+		looks := r.countLooks()
 		r.start()
-		a := r.agent(con)
-		r.turn(a.ID, "hello")
-		r.fill(a.ID, 760_000)
-		release := r.hold(a.ID, "long work")
-		r.age(a.ID)
+		a := r.startAgent(con)
+		r.doTurn(a.ID, "hello")
+		r.fillContext(a.ID, 760_000)
+		release := r.holdTurn(a.ID, "long work")
+		r.backdateRegistration(a.ID)
 		for range 2 { // A look may have begun before.
 			before := looks.Load()
-			r.deliver(r.hook(a.ID, "PostToolUse", nil))
+			r.sendHook(r.newHook(a.ID, "PostToolUse", nil))
 			r.await("a look at the agent", func() (bool, string) { return looks.Load() > before, "" })
 		}
 		r.wantHandoffs(a.ID, 0)
@@ -190,10 +190,10 @@ func TestAutoWaitsForTheEndOfTheTurn(t *testing.T) {
 // does not try again.
 func TestAutoRefusedIsToldOnceAndNotRetried(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.auto().start()
-		a := r.aged()
+		r.enableAuto().start()
+		a := r.startAgedAgent()
 		skill := filepath.Join(r.dir.Persona(con), "skill.md")
-		text := r.read(skill)
+		text := r.readFile(skill)
 		if err := os.Remove(skill); err != nil {
 			t.Fatal(err)
 		}
@@ -201,9 +201,9 @@ func TestAutoRefusedIsToldOnceAndNotRetried(t *testing.T) {
 			p, err := r.client.Persona(context.Background(), con)
 			return err == nil && p.Problem != nil, fmt.Sprint(p, err)
 		})
-		r.fill(a.ID, 760_000)
-		r.await("refusal", func() (bool, string) { return len(r.agentEvents(a.ID, "agent_handoff_refused")) > 0, "" })
-		r.fill(a.ID, 800_000)
+		r.fillContext(a.ID, 760_000)
+		r.await("the refusal logged", func() (bool, string) { return len(r.agentEvents(a.ID, "agent_handoff_refused")) > 0, "" })
+		r.fillContext(a.ID, 800_000)
 		r.wantHandoffs(a.ID, 0)
 		r.wantAlerts(a.ID, "agent_handoff_refused", 1, fmt.Sprintf("`understudy handoff %d`", a.ID))
 		if code := field(t, r.agentEvents(a.ID, "agent_handoff_refused")[0], "code"); code != "persona_broken" {
@@ -216,9 +216,9 @@ func TestAutoRefusedIsToldOnceAndNotRetried(t *testing.T) {
 			p, err := r.client.Persona(context.Background(), con)
 			return err == nil && p.Problem == nil, fmt.Sprint(p, err)
 		})
-		r.fill(a.ID, 810_000)
+		r.fillContext(a.ID, 810_000)
 		r.wantHandoffs(a.ID, 0)
-		r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+		r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
 	})
 }
 
@@ -228,11 +228,11 @@ func TestGenerationsWithoutProgressAreToldOf(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		r.misbehave("no-headings") // Its document has no decisions.
-		a := r.spokenTo()
+		a := r.startSpokenTo()
 		const warning = "generations in a row have filled their context"
 		for generation := 1; generation <= 7; generation++ {
 			if generation == 7 {
-				r.turn(a.ID, "@edit notes.txt")
+				r.doTurn(a.ID, "@edit notes.txt")
 			}
 			in, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Reason: daemon.ReasonContext})
 			if err != nil {
@@ -242,7 +242,7 @@ func TestGenerationsWithoutProgressAreToldOf(t *testing.T) {
 			n := 0
 			if generation == 5 || generation == 6 {
 				n = 1
-				if part := fmt.Sprintf("%d %s", generation, warning); !strings.Contains(r.read(*h.ContextPath), part) {
+				if part := fmt.Sprintf("%d %s", generation, warning); !strings.Contains(r.readFile(*h.ContextPath), part) {
 					t.Errorf("context file does not say %q", part)
 				}
 			}
@@ -258,8 +258,8 @@ func TestGenerationsWithoutProgressAreToldOf(t *testing.T) {
 func TestCompactionIsAlertedAndAllowedWithoutAuto(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a, bare := r.aged(), r.agent("")
-		r.turn(a.ID, "work on @compact @tokens 900000")
+		a, bare := r.startAgedAgent(), r.startAgent("")
+		r.doTurn(a.ID, "work on @compact @tokens 900000")
 		r.wantAlerts(a.ID, "agent_compacting", 1, fmt.Sprintf("`understudy handoff %d`", a.ID))
 		if field(t, r.agentEvents(a.ID, "agent_compacting")[0], "refused") != false {
 			t.Error("the compaction was refused")
@@ -268,7 +268,7 @@ func TestCompactionIsAlertedAndAllowedWithoutAuto(t *testing.T) {
 		r.awaitTokens(a.ID, 30_000)
 		r.wantHandoffs(a.ID, 0)
 
-		r.turn(bare.ID, "work on @compact") // This agent's work would not be lost.
+		r.doTurn(bare.ID, "work on @compact") // This agent's work would not be lost.
 		r.wantCompactions(bare.ID, 1)
 		r.wantAlerts(bare.ID, "agent_compacting", 0, "")
 	})
@@ -279,9 +279,9 @@ func TestCompactionIsAlertedAndAllowedWithoutAuto(t *testing.T) {
 // run into its limit.
 func TestAutoRefusesTheFirstCompactionAndHandsOver(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.auto().start()
-		a := r.spokenTo()
-		release := r.hold(a.ID, "work on @compact")
+		r.enableAuto().start()
+		a := r.startSpokenTo()
+		release := r.holdTurn(a.ID, "work on @compact")
 		id := r.awaitAutomatic(a.ID).ID
 		r.awaitNote(id, noteBusyPart)
 		r.wantAlerts(a.ID, "agent_compacting", 1, "handed over at the end of its turn")
@@ -290,34 +290,34 @@ func TestAutoRefusesTheFirstCompactionAndHandsOver(t *testing.T) {
 		release()
 		h := r.awaitPhase(id, daemon.Completed)
 		if h.Mode != daemon.ModeGenerate {
-			t.Errorf("mode %s: an instruction would have been compacted first", h.Mode)
+			t.Errorf("mode is %s, want generate: the agent would compact before it reads an instruction", h.Mode)
 		}
 		r.wantTold(a.ID, "Find out why", "work on @compact", "and this, too")
 		r.wantCompactions(a.ID, 1)
-		r.wantRefused(a.ID, true, false)
+		r.wantCompactionsRefused(a.ID, true, false)
 
 		b := r.awaitState(*h.SuccessorID, daemon.Idle)
-		release = r.hold(b.ID, "work on @compact")
+		release = r.holdTurn(b.ID, "work on @compact")
 		r.awaitNote(r.awaitAutomatic(b.ID).ID, noteBusyPart)
-		r.cancel(b.ID, daemon.Generating)
+		r.cancelHandoff(b.ID, daemon.Generating)
 		release()
 		r.awaitState(b.ID, daemon.Idle)
 		r.wantCompactions(b.ID, 0)
-		r.turn(b.ID, "once more @compact")
+		r.doTurn(b.ID, "once more @compact")
 		r.wantCompactions(b.ID, 1)
 		r.wantHandoffs(b.ID, 1)
-		r.wantRefused(b.ID, true, false)
+		r.wantCompactionsRefused(b.ID, true, false)
 
-		bare := r.agent("")
-		r.turn(bare.ID, "work on @compact")
+		bare := r.startAgent("")
+		r.doTurn(bare.ID, "work on @compact")
 		r.wantCompactions(bare.ID, 1)
 		r.wantHandoffs(bare.ID, 0)
 		r.wantAlerts(bare.ID, "agent_compacting", 0, "")
 	})
 }
 
-// wantRefused fails unless the events of the agent's compactions say this, in order: refused or not.
-func (r *rig) wantRefused(agentID int64, want ...any) {
+// wantCompactionsRefused fails unless the events of the agent's compactions say this, in order: refused or not.
+func (r *rig) wantCompactionsRefused(agentID int64, want ...any) {
 	r.t.Helper()
 	var got []any
 	for _, e := range r.agentEvents(agentID, "agent_compacting") {
@@ -332,9 +332,9 @@ func (r *rig) wantRefused(agentID int64, want ...any) {
 // follow a refusal.
 func TestCompactionAfterCancelledAutoIsAllowed(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		a := r.autoCancelled()
+		a := r.startAutoCancelled()
 		r.awaitState(a.ID, daemon.Idle)
-		r.turn(a.ID, "work on @compact")
+		r.doTurn(a.ID, "work on @compact")
 		r.wantCompactions(a.ID, 1)
 		r.wantHandoffs(a.ID, 1)
 		r.wantAlerts(a.ID, "agent_compacting", 1, fmt.Sprintf("`understudy handoff %d`", a.ID))

@@ -45,8 +45,8 @@ func BenchmarkDashboardUpdate(b *testing.B) {
 
 func benchUpdates(b *testing.B, tabs int, every time.Duration) {
 	r := newRig(b)
-	who := r.dashboard()
-	r.fifty("")
+	who := r.openDashboard()
+	r.commitFiftyAgents("")
 	agents, err := r.client.Agents(b.Context(), api.ListOptions{Limit: 50})
 	if err != nil {
 		b.Fatal(err)
@@ -54,7 +54,7 @@ func benchUpdates(b *testing.B, tabs int, every time.Duration) {
 	id := agents[20].ID
 	var open []*tab
 	for range tabs {
-		open = append(open, who.open("/"))
+		open = append(open, who.openTab("/"))
 	}
 	var took []time.Duration
 	n := 0
@@ -68,7 +68,7 @@ func benchUpdates(b *testing.B, tabs int, every time.Duration) {
 		for _, p := range open {
 			eval[bool](p, fmt.Sprintf("%s('agent-%d', %q)", shows, id, text))
 		}
-		at := r.lastWords(id, text)
+		at := r.commitLastMessage(id, text)
 		var slowest time.Duration
 		for _, p := range open {
 			shown := time.UnixMicro(int64(1000 * eval[float64](p, "window.shown")))
@@ -79,10 +79,10 @@ func benchUpdates(b *testing.B, tabs int, every time.Duration) {
 	quantiles(b, "update", took)
 }
 
-// lastWords gives an agent another last message and returns the time of the commit.
-func (r *rig) lastWords(agentID int64, text string) time.Time {
+// commitLastMessage gives an agent another last message and returns the time of the commit.
+func (r *rig) commitLastMessage(agentID int64, text string) time.Time {
 	r.t.Helper()
-	a := r.row(agentID)
+	a := r.agentRow(agentID)
 	a.LastMessage = text
 	store := r.database()
 	if err := store.Commit(r.t.Context(), &daemon.Change{Agents: []*daemon.Agent{&a}, Events: []*event.Event{
@@ -96,9 +96,9 @@ func (r *rig) lastWords(agentID int64, text string) time.Time {
 // its load event has ended, and until it follows the feed.
 func BenchmarkDashboardLoad(b *testing.B) {
 	r := newRig(b)
-	who := r.dashboard()
-	r.fifty("")
-	p := who.open("/ui/settings")
+	who := r.openDashboard()
+	r.commitFiftyAgents("")
+	p := who.openTab("/ui/settings")
 	var loaded, live []time.Duration
 	var bytes float64
 	for b.Loop() {
@@ -106,12 +106,12 @@ func BenchmarkDashboardLoad(b *testing.B) {
 			_, err := cdp.Call(ctx, target, network.ClearBrowserCache, cdp.Empty{})
 			return err
 		}))
-		before, began := p.bytes(), time.Now()
+		before, began := p.bytesReceived(), time.Now()
 		p.visit("/")
 		live = append(live, time.Since(began))
 		end := eval[float64](p, "performance.getEntriesByType('navigation')[0].loadEventEnd")
 		loaded = append(loaded, time.Duration(end*float64(time.Millisecond)))
-		bytes = max(bytes, p.bytes()-before)
+		bytes = max(bytes, p.bytesReceived()-before)
 	}
 	quantiles(b, "load", loaded)
 	quantiles(b, "live", live)

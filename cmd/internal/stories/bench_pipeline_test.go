@@ -10,7 +10,7 @@ import (
 
 // fiveSteps writes a template of five steps. Its agents answer at once, with a structured report.
 func fiveSteps(r *rig) {
-	r.template("five", "developer", "reviewer", "developer", "tester", "reviewer")
+	r.writeTemplate("five", "developer", "reviewer", "developer", "tester", "reviewer")
 }
 
 // BenchmarkPipeline measures the steps of pipelines of five, one pipeline at a time. A step's time runs from the end
@@ -22,12 +22,12 @@ func BenchmarkPipeline(b *testing.B) {
 	r.start()
 	var total, own []time.Duration
 	for b.Loop() {
-		p := r.awaitPipeline(r.pipeline("five", "@report").ID, daemon.PipelineDone)
+		p := r.awaitPipeline(r.startPipeline("five", "@report").ID, daemon.PipelineDone)
 		from := p.CreatedAt
 		for _, s := range p.Steps {
 			took := s.FinishedAt.Sub(from)
 			total = append(total, took)
-			own = append(own, took-atWork(r, s.AgentIDs[0]))
+			own = append(own, took-agentWorkTime(r, s.AgentIDs[0]))
 			from = *s.FinishedAt
 		}
 	}
@@ -35,8 +35,8 @@ func BenchmarkPipeline(b *testing.B) {
 	quantiles(b, "own-share", own)
 }
 
-// atWork is how long an agent's process took from its start to the end of its turn.
-func atWork(r *rig, agentID int64) time.Duration {
+// agentWorkTime is how long an agent's process took from its start to the end of its turn.
+func agentWorkTime(r *rig, agentID int64) time.Duration {
 	at := map[event.Type]time.Time{}
 	for _, e := range r.eventsWhere(func(e event.Event) bool { return e.AgentID != nil && *e.AgentID == agentID }) {
 		at[e.Type] = e.At
@@ -59,11 +59,11 @@ func BenchmarkPipelines(b *testing.B) {
 	for b.Loop() {
 		var ids []int64
 		for range runs {
-			ids = append(ids, r.pipeline("five", "@report").ID)
+			ids = append(ids, r.startPipeline("five", "@report").ID)
 		}
 		for _, id := range ids {
 			r.wantSteps(r.awaitPipeline(id, daemon.PipelineDone), "done done done done done")
-			if n := len(r.runEvents(id, "step_done")); n != 5 {
+			if n := len(r.pipelineEvents(id, "step_done")); n != 5 {
 				b.Errorf("pipeline %d has %d ends of steps", id, n)
 			}
 		}

@@ -19,7 +19,7 @@ import (
 func BenchmarkStart(b *testing.B) {
 	r := benchRig(b)
 	r.start()
-	a := r.agent("developer-con-1")
+	a := r.startAgent("developer-con-1")
 	body, err := json.Marshal(map[string]any{"hook_event_name": "Stop", "session_id": *a.SessionID, "stop_hook_active": false})
 	if err != nil {
 		b.Fatal(err)
@@ -99,7 +99,7 @@ func benchmarkFleet(b *testing.B, r *rig) {
 		r.halt()
 		r.killTmux()
 	})
-	ids := r.agents(fleet)
+	ids := r.startAgents(fleet)
 	if _, err := r.client.SendMessage(b.Context(), ids[0], "@hold "+filepath.Join(r.work, "go on"), false); err != nil {
 		b.Fatal(err)
 	}

@@ -63,11 +63,11 @@ func BenchmarkHandoff(b *testing.B) { bothPrograms(b, benchmarkHandoff) }
 
 func benchmarkHandoff(b *testing.B, r *rig) {
 	r.start()
-	a := r.agent("developer-con-1")
+	a := r.startAgent("developer-con-1")
 	var total, own []time.Duration
 	phases := map[daemon.Phase][]time.Duration{}
 	for b.Loop() {
-		h := r.awaitPhase(r.handoff(a.ID), daemon.Completed) // The times in the row are exact; those of polling are not.
+		h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed) // The times in the row are exact; those of polling are not.
 		took := h.CompletedAt.Sub(h.CreatedAt)
 		total = append(total, took)
 		theirs := h.Metrics.Phases[daemon.AwaitingDocument] + h.Metrics.Phases[daemon.AwaitingRegistration]
@@ -90,7 +90,7 @@ func benchmarkHandoff(b *testing.B, r *rig) {
 func BenchmarkTrigger(b *testing.B) {
 	r := benchRig(b)
 	r.start()
-	a := r.agent("developer-con-1")
+	a := r.startAgent("developer-con-1")
 	if _, err := r.client.SendMessage(b.Context(), a.ID, "@hold "+filepath.Join(r.work, "go on"), false); err != nil {
 		b.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func BenchmarkTrigger(b *testing.B) {
 func BenchmarkDelivery(b *testing.B) {
 	r := benchRig(b)
 	r.start()
-	a := r.agent("developer-con-1")
+	a := r.startAgent("developer-con-1")
 	text := strings.Repeat("All work and no play makes a dull agent. ", 50)
 	var all []time.Duration
 	for i := 0; b.Loop(); i++ {
@@ -121,7 +121,7 @@ func BenchmarkDelivery(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		r.await("delivery", func() (bool, string) {
+		r.await("the delivery's verdict", func() (bool, string) {
 			list, err := r.client.Messages(context.Background(), a.ID, api.ListOptions{Limit: 1})
 			if err != nil || len(list) == 0 || list[0].ID != dl.ID || list[0].Verdict == nil {
 				return false, "no verdict yet"
@@ -138,7 +138,7 @@ func BenchmarkDelivery(b *testing.B) {
 func BenchmarkHook(b *testing.B) {
 	r := benchRig(b)
 	r.start()
-	a := r.agent("developer-con-1")
+	a := r.startAgent("developer-con-1")
 	body, err := json.Marshal(map[string]any{"hook_event_name": "Stop", "session_id": *a.SessionID, "stop_hook_active": false})
 	if err != nil {
 		b.Fatal(err)
@@ -162,7 +162,7 @@ func BenchmarkIdle(b *testing.B) {
 	r := benchRig(b)
 	cmd := r.serveProcess()
 	for range 10 {
-		r.agent("developer-con-1")
+		r.startAgent("developer-con-1")
 	}
 	span := 5 * time.Second
 	var share []float64

@@ -62,14 +62,14 @@ const updated = `(async times => {
 // script loads a program from testdata/browser, for eval.
 func (p *tab) script(name string) string {
 	p.r.t.Helper()
-	return p.r.read("testdata/browser/" + name)
+	return p.r.readFile("testdata/browser/" + name)
 }
 
-// sound fails if the page has a problem on a wide or on a narrow screen.
-func (p *tab) sound(what string) {
+// wantSound fails if the page has a problem on a wide or on a narrow screen.
+func (p *tab) wantSound(what string) {
 	p.r.t.Helper()
 	for _, width := range []int64{1280, 390} {
-		p.sized(width, "light")
+		p.setScreen(width, "light")
 		for _, problem := range eval[[]string](p, p.script("audit.js")) {
 			p.r.t.Errorf("%s at %d: %s", what, width, problem)
 		}
@@ -81,11 +81,11 @@ func (p *tab) sound(what string) {
 func TestBrowserShowsHostileTextAsText(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := r.dashboard()
+	b := r.openDashboard()
 	word := func(text string) string { return "word " + text }
-	plain := r.stage(word, word)
-	evil := r.stage(func(string) string { return hostileLine }, func(string) string { return hostileDocument })
-	p := b.open("/")
+	plain := r.stageScene(word, word)
+	evil := r.stageScene(func(string) string { return hostileLine }, func(string) string { return hostileDocument })
+	p := b.openTab("/")
 	p.listensForViolations()
 	usual := map[string]string{}
 	ofOne := regexp.MustCompile(`/\d+`)
@@ -102,8 +102,8 @@ func TestBrowserShowsHostileTextAsText(t *testing.T) {
 				t.Errorf("%s has other elements than with plain words: %s", page.name, firstDifference(usual[page.name], got))
 			}
 		}
-		p.sound(page.name)
-		p.shot("hostile-" + page.name)
+		p.wantSound(page.name)
+		p.takePicture("hostile-" + page.name)
 		fresh, again := eval[string](p, updated+"(0)"), eval[string](p, updated+"(3)")
 		if fresh != again {
 			t.Errorf("%s is another page after updates than when it is loaded: %s", page.name, firstDifference(fresh, again))
@@ -122,13 +122,13 @@ func TestBrowserShowsHostileTextAsText(t *testing.T) {
 			t.Errorf("the card of an agent (%s) has other elements than with plain words: %s", key, firstDifference(want, got))
 		}
 	}
-	p.sized(390, "light")
+	p.setScreen(390, "light")
 	p.click(fmt.Sprintf("#agent-%d [data-open=hand-off]", evil.agents["full"]))
-	p.sees("#hand-off h2", "script")
+	p.awaitText("#hand-off h2", "script")
 	if at := eval[[]float64](p, `[document.querySelector('#hand-off .primary').getBoundingClientRect().bottom, innerHeight]`); at[0] > at[1] {
 		t.Errorf("the dialog's button ends at %.0f on a screen of %.0f", at[0], at[1])
 	}
-	p.shot("hostile-dialog")
+	p.takePicture("hostile-dialog")
 }
 
 // listensForViolations makes each page note what its content policy forbids.
@@ -156,16 +156,16 @@ func firstDifference(a, b string) string {
 func TestBrowserShowsAHostileScreenAsText(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := r.dashboard()
-	a := r.agent("developer-con-1")
-	terminal := fmt.Sprintf("/proc/%d/fd/1", r.row(a.ID).PID)
-	p := b.open(fmt.Sprintf("/ui/agents/%d", a.ID))
+	b := r.openDashboard()
+	a := r.startAgent("developer-con-1")
+	terminal := fmt.Sprintf("/proc/%d/fd/1", r.agentRow(a.ID).PID)
+	p := b.openTab(fmt.Sprintf("/ui/agents/%d", a.ID))
 	if err := os.WriteFile(terminal, []byte(hostileScreen), 0); err != nil {
 		t.Fatal(err)
 	}
-	p.sees("#screen", "end of it")
+	p.awaitText("#screen", "end of it")
 	for _, want := range []string{"</pre></main><script>", "┌──┐", "宽字", "&lt;b&gt;"} {
-		p.sees("#screen", want)
+		p.awaitText("#screen", want)
 	}
 	if colours := eval[[]string](p, "[...document.querySelectorAll('#screen span')].map(e => e.className + ' ' + getComputedStyle(e).color)"); !strings.Contains(strings.Join(colours, "\n"), "rgb(1, 200, 3)") {
 		t.Errorf("colours %q", colours)
@@ -173,6 +173,6 @@ func TestBrowserShowsAHostileScreenAsText(t *testing.T) {
 	if n := eval[int](p, "document.querySelectorAll('#screen :not(pre, span)').length"); n != 0 {
 		t.Errorf("%d elements that are no text of a screen", n)
 	}
-	p.sound("the agent's page")
-	p.shot("hostile-screen")
+	p.wantSound("the agent's page")
+	p.takePicture("hostile-screen")
 }

@@ -25,45 +25,45 @@ import (
 func TestBrowserPagesFitAndCanBeRead(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := r.dashboard()
+	b := r.openDashboard()
 	same := func(text string) string { return text }
-	s := r.stage(same, same)
-	p := b.open("/")
+	s := r.stageScene(same, same)
+	p := b.openTab("/")
 	for _, page := range append(s.pages(), page{"not-found", "/ui/agents/99999"}) {
 		p.refused = page.name == "not-found"
 		p.visit(page.path)
-		p.looks(page.name)
-		p.tells(page.name)
+		p.wantReadable(page.name)
+		p.wantNames(page.name)
 	}
 	p.visit("/")
 	for _, dialog := range eval[[]string](p, "[...document.querySelectorAll('dialog')].map(d => d.id)") {
 		eval[any](p, fmt.Sprintf("document.querySelector('#%s h2').append('?'); document.getElementById(%[1]q).showModal()", dialog))
-		p.tells("dialog " + dialog)
+		p.wantNames("dialog " + dialog)
 		eval[any](p, fmt.Sprintf("document.getElementById(%q).close()", dialog))
 	}
 	stranger, stop := chromedp.NewContext(chromium.ctx, chromedp.WithNewBrowserContext())
 	defer stop()
 	out := &tab{r: r, ctx: stranger, b: b}
 	out.do(chromedp.Navigate(b.base+"/"), chromedp.WaitVisible(chromedp.CSS("h1")))
-	out.looks("signed-out")
+	out.wantReadable("signed-out")
 	if status := eval[int](out, "fetch('/').then(a => a.status)"); status != http.StatusUnauthorized {
 		t.Errorf("a stranger gets status %d", status)
 	}
 }
 
-// looks fails if the page does not fit its screen or has text that is hard to read.
-func (p *tab) looks(what string) {
+// wantReadable fails if the page does not fit its screen or has text that is hard to read.
+func (p *tab) wantReadable(what string) {
 	p.r.t.Helper()
 	for _, screen := range []struct {
 		width  int64
 		scheme string
 		kept   bool // One picture of each width and of each scheme is enough.
 	}{{1280, "light", true}, {390, "light", false}, {390, "dark", true}} {
-		p.sized(screen.width, screen.scheme)
+		p.setScreen(screen.width, screen.scheme)
 		if screen.kept {
-			p.shot(fmt.Sprintf("%s-%d-%s", what, screen.width, screen.scheme))
+			p.takePicture(fmt.Sprintf("%s-%d-%s", what, screen.width, screen.scheme))
 		}
-		p.fits(what)
+		p.wantFits(what)
 		for _, problem := range eval[[]string](p, p.script("contrast.js")) {
 			p.r.t.Errorf("%s, %s on %d: contrast %s", what, screen.scheme, screen.width, problem)
 		}
@@ -74,8 +74,8 @@ func (p *tab) looks(what string) {
 var spoken = []string{"button", "link", "textbox", "searchbox", "combobox", "checkbox", "radio", "meter", "dialog", "alertdialog", "region", "navigation",
 	"heading", "image", "article", "columnheader"}
 
-// tells fails if a screen reader would have no name for something on the page.
-func (p *tab) tells(what string) {
+// wantNames fails if a screen reader would have no name for something on the page.
+func (p *tab) wantNames(what string) {
 	p.r.t.Helper()
 	tree, err := chromedp.Run(p.ctx, func(ctx context.Context, target *chromedp.Target) (accessibility.GetFullAXTreeResult, error) {
 		return cdp.Call(ctx, target, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
@@ -119,58 +119,58 @@ func spokenValue(v *accessibility.Value) (text string) {
 func TestBrowserStartsAndStopsAnAgentByKeyboard(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := r.dashboard()
-	p := b.open("/")
-	p.morphs()
-	p.presses("/")
-	p.focused("the filter", "#filter")
-	p.presses(kb.Tab)
-	p.focused("the button behind it", "[data-open=start-agent]")
+	b := r.openDashboard()
+	p := b.openTab("/")
+	p.wantMorphs()
+	p.press("/")
+	p.wantFocus("the filter", "#filter")
+	p.press(kb.Tab)
+	p.wantFocus("the button behind it", "[data-open=start-agent]")
 	if outline := eval[string](p, "getComputedStyle(document.activeElement).outlineStyle"); outline != "solid" {
 		t.Errorf("where the focus is cannot be seen: outline %s", outline)
 	}
-	p.presses(kb.Enter)
-	p.focused("the dialog's first field", "#start-agent [name=persona]")
+	p.press(kb.Enter)
+	p.wantFocus("the dialog's first field", "#start-agent [name=persona]")
 	for range 12 { // The focus goes round more than once.
-		p.presses(kb.Tab)
+		p.press(kb.Tab)
 		if !eval[bool](p, "document.activeElement === document.body || document.activeElement.closest('#start-agent') !== null") {
 			t.Errorf("Tab leads out of the dialog to %s", eval[string](p, "document.activeElement.outerHTML"))
 		}
 	}
-	p.presses(kb.Escape)
-	p.focused("what has opened the dialog", "[data-open=start-agent]")
-	p.presses(kb.Enter)
-	p.presses("dev", kb.Tab, r.work, kb.Tab, "look around", kb.Tab, "scout", kb.Enter) // Enter in a field submits the form.
-	p.sees("main h1", "scout")
+	p.press(kb.Escape)
+	p.wantFocus("what has opened the dialog", "[data-open=start-agent]")
+	p.press(kb.Enter)
+	p.press("dev", kb.Tab, r.work, kb.Tab, "look around", kb.Tab, "scout", kb.Enter) // Enter in a field submits the form.
+	p.awaitText("main h1", "scout")
 	a := r.awaitState(1, daemon.Idle)
 	if a.Name != "scout" || a.PersonaSlug() != "developer-con-1" || a.Cwd != r.work {
 		t.Errorf("agent %+v", a)
 	}
-	p.sees(".facts .state", "idle")
-	p.reach("main button[data-confirm*='asked to exit']")
-	p.presses(kb.Enter)
-	p.sees("#confirm[open] h2", "Stop scout (agent 1)?")
-	p.presses(kb.Escape) // Escape means no.
-	p.focused("the button that has asked", "main button[data-confirm*='asked to exit']")
+	p.awaitText(".facts .state", "idle")
+	p.tabTo("main button[data-confirm*='asked to exit']")
+	p.press(kb.Enter)
+	p.awaitText("#confirm[open] h2", "Stop scout (agent 1)?")
+	p.press(kb.Escape) // Escape means no.
+	p.wantFocus("the button that has asked", "main button[data-confirm*='asked to exit']")
 	p.refused = true // An agent that has just ended has no screen.
 	// Closing one question must not answer the next one, which opens right after.
 	eval[any](p, "(b => { b.click(); document.getElementById('confirm').close('no'); b.click(); })(document.activeElement)")
-	p.sees("#confirm[open] h2", "Stop scout")
-	p.presses(kb.Enter)
+	p.awaitText("#confirm[open] h2", "Stop scout")
+	p.press(kb.Enter)
 	r.awaitState(1, daemon.Ended)
-	p.sees(".facts .state", "ended")
-	p.sees("#toasts", "asked to exit")
+	p.awaitText(".facts .state", "ended")
+	p.awaitText("#toasts", "asked to exit")
 }
 
-func (p *tab) presses(keys ...string) {
+func (p *tab) press(keys ...string) {
 	p.r.t.Helper()
 	for _, key := range keys {
 		p.do(chromedp.KeyEvent(key))
 	}
 }
 
-// focused waits until the element that has the focus matches the selector.
-func (p *tab) focused(what, selector string) {
+// wantFocus waits until the element that has the focus matches the selector.
+func (p *tab) wantFocus(what, selector string) {
 	p.r.t.Helper()
 	p.do(chromedp.WaitVisible(chromedp.CSS(selector + ":focus")))
 	if !eval[bool](p, fmt.Sprintf("document.activeElement.matches(%q)", selector)) {
@@ -178,11 +178,11 @@ func (p *tab) focused(what, selector string) {
 	}
 }
 
-// reach presses Tab until the element that has the focus matches the selector.
-func (p *tab) reach(selector string) {
+// tabTo presses Tab until the element that has the focus matches the selector.
+func (p *tab) tabTo(selector string) {
 	p.r.t.Helper()
 	for range 40 {
-		p.presses(kb.Tab)
+		p.press(kb.Tab)
 		if eval[bool](p, fmt.Sprintf("document.activeElement.matches(%q)", selector)) {
 			return
 		}
@@ -190,8 +190,8 @@ func (p *tab) reach(selector string) {
 	p.r.t.Fatalf("Tab does not lead to %s", selector)
 }
 
-// morphs checks on random trees that static/morph.js keeps its promises.
-func (p *tab) morphs() {
+// wantMorphs checks on random trees that static/morph.js keeps its promises.
+func (p *tab) wantMorphs() {
 	p.r.t.Helper()
 	type result struct {
 		Problems []string `json:"problems"`

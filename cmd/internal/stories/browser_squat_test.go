@@ -40,12 +40,12 @@ func (s *squatter) taken() []*http.Request {
 func TestBrowserSendsASquatterNoProof(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := r.dashboard()
-	p := b.open("/")
-	p.sees("main", "No agent is at work")
+	b := r.openDashboard()
+	p := b.openTab("/")
+	p.awaitText("main", "No agent is at work")
 	p.refused = true
 	r.halt()
-	p.sees("#light[data-state=away]", "the daemon does not answer")
+	p.awaitText("#light[data-state=away]", "the daemon does not answer")
 	squat := &squatter{}
 	l, err := net.Listen("tcp", r.cfg.Settings.Listen)
 	if err != nil {
@@ -57,9 +57,9 @@ func TestBrowserSendsASquatterNoProof(t *testing.T) {
 		_ = server.Serve(l) // until the listener is closed
 		close(served)
 	}()
-	p.sees("#light[data-state=stranger]", "another program answers")
+	p.awaitText("#light[data-state=stranger]", "another program answers")
 	if failed := eval[string](p, "import('/ui/static/actions.js').then(a => a.call('POST /api/agents', {prompt: 'a secret'})).then(() => '', e => e.message)"); !strings.Contains(failed, "told nothing") {
-		t.Errorf("a click while it listens: %q", failed)
+		t.Errorf("a click while the squatter listens fails with %q", failed)
 	}
 	if shown := eval[string](p, "document.body.innerText"); strings.Contains(shown, "owned") {
 		t.Errorf("the page shows what the squatter says: %s", shown)
@@ -70,14 +70,14 @@ func TestBrowserSendsASquatterNoProof(t *testing.T) {
 	<-served
 
 	r.start()
-	p.sees("#light[data-state=live]", "live")
+	p.awaitText("#light[data-state=live]", "live")
 	sent := squat.taken()
 	if len(sent) == 0 {
 		t.Fatal("the squatter got nothing: it was not there")
 	}
 	for _, got := range sent {
 		if got.Method != "GET" || got.URL.Path != "/api/dashboard/hello" || got.Header.Get("X-Understudy-Page") != "" {
-			t.Errorf("it was sent %s %s with the proof %q", got.Method, got.URL, got.Header.Get("X-Understudy-Page"))
+			t.Errorf("the squatter was sent %s %s with the proof %q", got.Method, got.URL, got.Header.Get("X-Understudy-Page"))
 		}
 		for _, path := range []string{"/", "/api/agents", "/ui/settings"} {
 			again, err := http.NewRequestWithContext(t.Context(), "GET", b.base+path, nil)
@@ -93,7 +93,7 @@ func TestBrowserSendsASquatterNoProof(t *testing.T) {
 			res.Body.Close()
 			// A cookie alone opens only the empty frame of a page.
 			if res.StatusCode != http.StatusUnauthorized && res.Header.Get("X-Understudy-Answer") != "" || strings.HasPrefix(path, "/api") && res.StatusCode != http.StatusUnauthorized {
-				t.Errorf("%s with what the squatter got: %s", path, res.Status)
+				t.Errorf("%s with the squatter's requests is answered with %s", path, res.Status)
 			}
 		}
 	}
@@ -105,7 +105,7 @@ func TestBrowserSendsASquatterNoProof(t *testing.T) {
 func TestBrowserAsksForProofAfterAFeedBreak(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	p := r.dashboard().open("/")
+	p := r.openDashboard().openTab("/")
 	asked := eval[[]string](p, `(async () => {
 		const real = fetch, asked = [];
 		const { follow } = await import('/ui/static/feed.js');
@@ -119,7 +119,7 @@ func TestBrowserAsksForProofAfterAFeedBreak(t *testing.T) {
 		});
 	})()`)
 	if want := "/api/events /api/dashboard/hello /api/events"; strings.Join(asked, " ") != want {
-		t.Errorf("it asked %q, want %q", asked, want)
+		t.Errorf("the page asked %q, want %q", asked, want)
 	}
 }
 
@@ -128,17 +128,17 @@ func TestBrowserAsksForProofAfterAFeedBreak(t *testing.T) {
 func TestBrowserCanBeSignedOut(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := r.dashboard()
-	p := b.open("/ui/settings")
-	p.sees("main", "this one")
-	p.shot("signed-in-browsers")
+	b := r.openDashboard()
+	p := b.openTab("/ui/settings")
+	p.awaitText("main", "this one")
+	p.takePicture("signed-in-browsers")
 	p.refused = true
 	p.click(`button[data-call^="DELETE /api/dashboard/logins/"]`)
-	p.sees("#confirm", "this very browser")
+	p.awaitText("#confirm", "this very browser")
 	p.do(chromedp.Click(chromedp.CSS("#confirm [value=yes]")))
-	p.sees("body", "understudy dashboard")
+	p.awaitText("body", "understudy dashboard")
 	if got, err := r.client.Logins(t.Context()); err != nil || len(got) != 0 {
-		t.Errorf("logins %v, %v", got, err)
+		t.Errorf("logins are %v (%v)", got, err)
 	}
 
 	link, err := r.client.DashboardLink(t.Context())
@@ -149,5 +149,5 @@ func TestBrowserCanBeSignedOut(t *testing.T) {
 	if _, err := r.client.RevokeLogins(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	p.sees("#light[data-state=signed-out]", "understudy dashboard")
+	p.awaitText("#light[data-state=signed-out]", "understudy dashboard")
 }

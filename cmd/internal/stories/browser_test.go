@@ -22,40 +22,40 @@ import (
 func TestBrowserFollowsAndKeepsWhatIsTyped(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := r.dashboard()
-	p := b.open("/")
-	p.sees("main", "No agent is at work")
-	p.shot("empty")
+	b := r.openDashboard()
+	p := b.openTab("/")
+	p.awaitText("main", "No agent is at work")
+	p.takePicture("empty")
 
-	a := r.agent("developer-con-1")
+	a := r.startAgent("developer-con-1")
 	card := fmt.Sprintf("#agent-%d", a.ID)
-	p.sees(card+" .state", "idle")
-	p.types("#filter", "developer")
-	release := r.hold(a.ID, "wait")
-	p.sees(card+" .state", "working")
+	p.awaitText(card+" .state", "idle")
+	p.typeInto("#filter", "developer")
+	release := r.holdTurn(a.ID, "wait")
+	p.awaitText(card+" .state", "working")
 	if got := eval[string](p, "document.activeElement.id + ' ' + document.activeElement.value"); got != "filter developer" {
 		t.Errorf("the focus and what was typed: %q", got)
 	}
-	p.types("#filter", " nobody")
+	p.typeInto("#filter", " nobody")
 	p.do(chromedp.WaitNotVisible(chromedp.CSS(card)))
-	p.clears("#filter")
+	p.clearField("#filter")
 	p.do(chromedp.WaitVisible(chromedp.CSS(card)))
 
-	log := b.open("/ui/log")
+	log := b.openTab("/ui/log")
 	for _, tab := range []*tab{p, log} {
 		tab.refused = true
 	}
 	r.halt()
-	p.sees("#light[data-state=away]", "the daemon does not answer")
+	p.awaitText("#light[data-state=away]", "the daemon does not answer")
 	if !eval[bool](p, "document.body.classList.contains('stale')") {
 		t.Error("the page does not say that it is stale")
 	}
-	p.shot("stale")
+	p.takePicture("stale")
 	release()
 	r.awaitShown(a.ID, "❯") // Its turn ends while no daemon listens: the hook is spooled.
 	r.start()
-	p.sees("#light[data-state=live]", "live")
-	p.sees(card+" .state", "idle")
+	p.awaitText("#light[data-state=live]", "live")
+	p.awaitText(card+" .state", "idle")
 	r.awaitLog(log)
 }
 
@@ -80,49 +80,49 @@ func (r *rig) awaitLog(p *tab) {
 func TestBrowserHandsOffByAClick(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := r.dashboard()
-	a := r.agent("developer-con-1")
-	r.send(a.ID, "look into the parcels")
+	b := r.openDashboard()
+	a := r.startAgent("developer-con-1")
+	r.sendMessage(a.ID, "look into the parcels")
 	r.awaitAgent(a.ID, "a message", func(a daemon.Agent) bool { return a.LastMessage != "" && a.State == daemon.Idle })
 
-	p := b.open("/")
-	p.sees(fmt.Sprintf("#agent-%d .said", a.ID), "parcels")
+	p := b.openTab("/")
+	p.awaitText(fmt.Sprintf("#agent-%d .said", a.ID), "parcels")
 	p.click(fmt.Sprintf(`#agent-%d button[data-open=hand-off]`, a.ID))
-	p.sees("#hand-off h2", fmt.Sprintf("(agent %d)", a.ID))
-	p.types("#hand-off [name=reason]", "the shift is over")
-	p.types("#hand-off [name=focus]", "the migration")
-	p.shot("dialog")
+	p.awaitText("#hand-off h2", fmt.Sprintf("(agent %d)", a.ID))
+	p.typeInto("#hand-off [name=reason]", "the shift is over")
+	p.typeInto("#hand-off [name=focus]", "the migration")
+	p.takePicture("dialog")
 	p.click("#hand-off .primary")
-	p.sees("main h1", "Handoff")
+	p.awaitText("main h1", "Handoff")
 	h := r.awaitPhase(1, daemon.Completed)
 	if h.Reason != "the shift is over" || h.Focus != "the migration" {
 		t.Errorf("reason %q, focus %q", h.Reason, h.Focus)
 	}
-	p.sees("main .state", "completed")
+	p.awaitText("main .state", "completed")
 	for _, phase := range []string{"requested", "verifying", "shutting down", "briefing"} {
-		p.sees("main", phase)
+		p.awaitText("main", phase)
 	}
-	p.shot("handoff")
+	p.takePicture("handoff")
 	p.visit("/ui/handoffs/1/document")
-	p.sees(".markdown", "What Was Done")
-	p.shot("document")
+	p.awaitText(".markdown", "What Was Done")
+	p.takePicture("document")
 	p.visit("/ui/personas/developer-con-1")
-	p.sees("main", "generation 2")
-	p.shot("persona")
+	p.awaitText("main", "generation 2")
+	p.takePicture("persona")
 
 	p.visit(fmt.Sprintf("/ui/agents/%d", *h.SuccessorID))
-	p.sees("#screen", "I have taken over")
-	p.shot("agent")
+	p.awaitText("#screen", "I have taken over")
+	p.takePicture("agent")
 	p.click("button[data-open=message]")
 	p.refused = true
-	p.types("#message [name=text]", "/exit")
+	p.typeInto("#message [name=text]", "/exit")
 	p.click("#message .primary")
-	p.sees("#message .failed", "command") // The dialog stays open and shows the API's own words.
-	p.clears("#message [name=text]")
-	p.types("#message [name=text]", "well done")
+	p.awaitText("#message .failed", "command") // The dialog stays open and shows the API's own words.
+	p.clearField("#message [name=text]")
+	p.typeInto("#message [name=text]", "well done")
 	p.click("#message .primary")
 	p.do(chromedp.WaitNotVisible(chromedp.CSS("#message")))
-	p.sees("#screen", "well done")
+	p.awaitText("#screen", "well done")
 }
 
 // TestBrowserApprovesTheStepItShows approves a step by keyboard alone. Another person has approved the previous step
@@ -130,28 +130,28 @@ func TestBrowserHandsOffByAClick(t *testing.T) {
 func TestBrowserApprovesTheStepItShows(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := r.dashboard()
-	r.template("gated", "developer | approval: true", "reviewer | approval: true")
-	p := b.open("/")
-	run := r.pipeline("gated", "sort the parcels")
+	b := r.openDashboard()
+	r.writeTemplate("gated", "developer | approval: true", "reviewer | approval: true")
+	p := b.openTab("/")
+	run := r.startPipeline("gated", "sort the parcels")
 	approve := fmt.Sprintf("#approval-%d button[data-open=approve]", run.ID)
-	p.sees("#needs .why", "step 1 (developer)")
+	p.awaitText("#needs .why", "step 1 (developer)")
 	p.click(approve)
-	p.types("#approve [name=comment]", "about step 1")
-	r.approve(run.ID, "")
-	p.sees("#needs .why", "step 2 (reviewer)")
+	p.typeInto("#approve [name=comment]", "about step 1")
+	r.approvePipeline(run.ID, "")
+	p.awaitText("#needs .why", "step 2 (reviewer)")
 	p.refused = true
 	p.click("#approve .primary")
-	p.sees("#approve .failed", "waits at step 2 (reviewer) by now")
+	p.awaitText("#approve .failed", "waits at step 2 (reviewer) by now")
 	p.click("#approve [data-close]")
-	p.sees("#needs h3", "a test")
+	p.awaitText("#needs h3", "a test")
 	if got := eval[string](p, "document.title"); !strings.HasPrefix(got, "(1)") {
 		t.Errorf("title %q", got)
 	}
 	if got := eval[string](p, "document.getElementById('announce').textContent"); !strings.Contains(got, "waits for your approval") {
 		t.Errorf("what a screen reader says: %q", got)
 	}
-	p.shot("needs-you")
+	p.takePicture("needs-you")
 	p.do(chromedp.Focus(chromedp.CSS(approve)), chromedp.KeyEvent(kb.Enter))
 	p.do(chromedp.WaitVisible(chromedp.CSS("#approve")), chromedp.KeyEvent("ship it"), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter))
 	p.do(chromedp.WaitNotVisible(chromedp.CSS("#approve")))
@@ -160,9 +160,9 @@ func TestBrowserApprovesTheStepItShows(t *testing.T) {
 		t.Errorf("comment %q", got)
 	}
 	p.visit(fmt.Sprintf("/ui/pipelines/%d", run.ID))
-	p.sees("main .state", "done")
-	p.sees("main", "ship it")
-	p.shot("pipeline")
+	p.awaitText("main .state", "done")
+	p.awaitText("main", "ship it")
+	p.takePicture("pipeline")
 }
 
 // TestBrowserTabsShareOneConnection: All tabs follow the feed by one connection, because a browser allows only six
@@ -170,14 +170,14 @@ func TestBrowserApprovesTheStepItShows(t *testing.T) {
 func TestBrowserTabsShareOneConnection(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := r.dashboard()
+	b := r.openDashboard()
 	var tabs []*tab
 	for range 12 {
-		tabs = append(tabs, b.open("/"))
+		tabs = append(tabs, b.openTab("/"))
 	}
-	a := r.agent("developer-con-1")
+	a := r.startAgent("developer-con-1")
 	for _, p := range tabs {
-		p.sees(fmt.Sprintf("#agent-%d .state", a.ID), "idle")
+		p.awaitText(fmt.Sprintf("#agent-%d .state", a.ID), "idle")
 	}
 	metrics := eval[string](tabs[0], "import('/ui/static/session.js').then(s => s.ask('/metrics')).then(a => a.text())")
 	if !strings.Contains(metrics, "understudy_feed_readers 1\n") {
@@ -185,8 +185,8 @@ func TestBrowserTabsShareOneConnection(t *testing.T) {
 	}
 }
 
-// fifty puts fifty agents into the database, with everything that a card can show.
-func (r *rig) fifty(hostile string) {
+// commitFiftyAgents puts fifty agents into the database, with everything that a card can show.
+func (r *rig) commitFiftyAgents(hostile string) {
 	r.t.Helper()
 	store := r.database()
 	states := []daemon.AgentState{daemon.Working, daemon.Idle, daemon.Waiting}
@@ -216,23 +216,23 @@ func (r *rig) fifty(hostile string) {
 func TestBrowserFirstLoadIsSmall(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	b := r.dashboard()
-	r.fifty("")
-	p := b.open("/ui/settings")
+	b := r.openDashboard()
+	r.commitFiftyAgents("")
+	p := b.openTab("/ui/settings")
 	p.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		_, err := cdp.Call(ctx, target, network.ClearBrowserCache, cdp.Empty{})
 		return err
 	}))
-	before := p.bytes()
+	before := p.bytesReceived()
 	p.visit("/")
-	p.sees("#needs", "agent-2")
-	took := p.bytes() - before
+	p.awaitText("#needs", "agent-2")
+	took := p.bytesReceived() - before
 	if took == 0 || took > 100_000 {
 		t.Errorf("the first load takes %.0f bytes, want at most 100000", took)
 	}
 	t.Logf("the first load takes %.0f bytes and %.0f ms", took, eval[float64](p, "performance.getEntriesByType('navigation')[0].loadEventEnd"))
 	for _, width := range []int64{1280, 390} {
-		p.sized(width, "light")
-		p.fits("the first page")
+		p.setScreen(width, "light")
+		p.wantFits("the first page")
 	}
 }

@@ -14,9 +14,9 @@ import (
 func TestBusyAgentGetsTheInstructionByItsStop(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
-		release := r.hold(a.ID, "long work")
-		id := r.handoff(a.ID)
+		a := r.startAgent(con)
+		release := r.holdTurn(a.ID, "long work")
+		id := r.requestHandoff(a.ID)
 		h := r.awaitNote(id, noteBusyPart)
 		if h.Phase != daemon.Instructing {
 			t.Errorf("phase %s, want instructing", h.Phase)
@@ -44,9 +44,9 @@ func TestTurnThatGoesOnTooLongFailsTheHandoff(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Handoff.BusyTimeout = 1500 * time.Millisecond
 		r.start()
-		a := r.agent(con)
-		release := r.hold(a.ID, "endless work")
-		h := r.awaitFailure(r.handoff(a.ID), daemon.Instructing, "busy_timeout")
+		a := r.startAgent(con)
+		release := r.holdTurn(a.ID, "endless work")
+		h := r.awaitFailure(r.requestHandoff(a.ID), daemon.Instructing, "busy_timeout")
 		if !strings.Contains(h.Error.Message, "1.5s") || !strings.Contains(h.Error.Message, noteBusyPart) {
 			t.Errorf("failure %q names neither the limit nor what the agent did", h.Error.Message)
 		}
@@ -57,7 +57,7 @@ func TestTurnThatGoesOnTooLongFailsTheHandoff(t *testing.T) {
 		r.awaitState(a.ID, daemon.Idle)
 		r.wantTold(a.ID, "endless work")
 
-		r.retry(h.ID)
+		r.retryHandoff(h.ID)
 		r.awaitPhase(h.ID, daemon.Completed)
 		r.wantTold(a.ID, "endless work", instructed)
 	})
@@ -68,11 +68,11 @@ func TestTurnThatGoesOnTooLongFailsTheHandoff(t *testing.T) {
 func TestOpenDialogIsLeftToAPerson(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
-		dl := r.send(a.ID, "deploy it @ask")
+		a := r.startAgent(con)
+		dl := r.sendMessage(a.ID, "deploy it @ask")
 		r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
 		r.awaitState(a.ID, daemon.Waiting)
-		id := r.handoff(a.ID)
+		id := r.requestHandoff(a.ID)
 		h := r.awaitNote(id, "a dialog is open")
 		r.awaitAlert(id, "handoff_waiting")
 		r.awaitShown(a.ID, "Do you want to proceed?")
@@ -88,10 +88,10 @@ func TestUnansweredDialogIsNamedInTheFailure(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Handoff.BusyTimeout = 500 * time.Millisecond
 		r.start()
-		a := r.agent(con)
-		r.send(a.ID, "deploy it @ask")
+		a := r.startAgent(con)
+		r.sendMessage(a.ID, "deploy it @ask")
 		r.awaitState(a.ID, daemon.Waiting)
-		h := r.awaitFailure(r.handoff(a.ID), daemon.Instructing, "busy_timeout")
+		h := r.awaitFailure(r.requestHandoff(a.ID), daemon.Instructing, "busy_timeout")
 		if !strings.Contains(h.Error.Message, "dialog is open") || !strings.Contains(h.Error.Message, "Do you want to proceed?") {
 			t.Errorf("failure %q does not name the dialog", h.Error.Message)
 		}
@@ -106,10 +106,10 @@ func TestUnansweredDialogIsNamedInTheFailure(t *testing.T) {
 func TestInterruptedTurnEndsDespiteABackgroundTask(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
-		r.hold(a.ID, "watch it @background")
+		a := r.startAgent(con)
+		r.holdTurn(a.ID, "watch it @background")
 		r.awaitState(a.ID, daemon.Idle)
-		dl := r.send(a.ID, "think about it @busy 1h")
+		dl := r.sendMessage(a.ID, "think about it @busy 1h")
 		r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
 		r.awaitState(a.ID, daemon.Working)
 		r.personPresses(a.ID, tmux.Escape)
@@ -122,8 +122,8 @@ func TestInterruptedTurnEndsDespiteABackgroundTask(t *testing.T) {
 func TestHandoffWaitsForBackgroundTasks(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
-		h, release := r.behindTasks(a.ID)
+		a := r.startAgent(con)
+		h, release := r.handOffBehindTasks(a.ID)
 		if h.Phase != daemon.ShuttingDown || h.RecordedAt == nil || h.SuccessorID != nil {
 			t.Errorf("handoff %+v: want one that is recorded and shutting down", h)
 		}
@@ -141,18 +141,18 @@ func TestHandoffWaitsForBackgroundTasks(t *testing.T) {
 func TestPersonsDraftIsPutBack(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.personTypes(a.ID, "half a thought")
 		r.awaitShown(a.ID, "half a thought")
 		r.misbehave("no-document")
-		h := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, "document_missing")
+		h := r.awaitFailure(r.requestHandoff(a.ID), daemon.Verifying, "document_missing")
 		r.awaitShown(a.ID, "❯\u00a0half a thought")
 		if got := r.told(a.ID); len(got) != 1 || strings.Contains(got[0], "half a thought") {
 			t.Errorf("told %q, want the instruction without the draft", got)
 		}
 		// The draft does not spoil the /exit command either.
 		r.writeDocument(h)
-		r.retry(h.ID)
+		r.retryHandoff(h.ID)
 		r.awaitPhase(h.ID, daemon.Completed)
 		old := r.awaitState(a.ID, daemon.Ended)
 		if *old.EndReason != "prompt_input_exit" {

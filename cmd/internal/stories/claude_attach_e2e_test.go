@@ -11,48 +11,48 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// seesComposer attaches from a small terminal. The CLI hides its cursor, so tmux alone would show the upper left
+// wantComposerSeen attaches from a small terminal. The CLI hides its cursor, so tmux alone would show the upper left
 // corner of a pane that is larger than the terminal. The operator must see the composer and what they type.
-func (r *claudeRig) seesComposer(a daemon.Agent) {
+func (r *claudeRig) wantComposerSeen(a daemon.Agent) {
 	for _, size := range [][2]int{{80, 24}, {140, 40}} {
-		s := r.inPane(size[0], size[1], "agent", "attach", fmt.Sprint(a.ID))
+		s := r.startInPane(size[0], size[1], "agent", "attach", fmt.Sprint(a.ID))
 		const typed = "do I see what I type?"
 		s.press("-l", typed)
 		rule := "\n" + strings.Repeat("─", size[0]) + "\n"
 		s.awaitScreen("a line at the end", "❯\u00a0"+typed, rule, "manual mode on")
-		r.shot(s, fmt.Sprintf("attach-%dx%d", size[0], size[1]))
+		r.takePicture(s, fmt.Sprintf("attach-%dx%d", size[0], size[1]))
 		for range typed {
 			s.press("BSpace")
 		}
 		s.awaitScreen("❯\u00a0\n")
-		s.detachesFrom()
+		s.detachFrom()
 		r.wantSize(a, "200x50 manual ")
 	}
-	s := r.inPane(80, 24, "agent", "attach", fmt.Sprint(a.ID), "--keep-size")
+	s := r.startInPane(80, 24, "agent", "attach", fmt.Sprint(a.ID), "--keep-size")
 	s.awaitScreen("a line")
-	if shown := s.tell("capture-pane", "-p"); strings.Contains(shown, "manual mode on") {
+	if shown := s.runTmux("capture-pane", "-p"); strings.Contains(shown, "manual mode on") {
 		r.t.Errorf("a pane of 200x50 fits 80x24: the CLI shows its cursor now, or draws elsewhere:\n%s", shown)
 	}
-	s.detachesFrom()
+	s.detachFrom()
 }
 
-// trustsFolder answers the CLI's question whether the folder is trusted. Who attaches sees the question with its
+// trustFolder answers the CLI's question whether the folder is trusted. Who attaches sees the question with its
 // answers.
-func (r *claudeRig) trustsFolder(a daemon.Agent) {
-	s := r.inPane(80, 24, "agent", "attach", fmt.Sprint(a.ID))
+func (r *claudeRig) trustFolder(a daemon.Agent) {
+	s := r.startInPane(80, 24, "agent", "attach", fmt.Sprint(a.ID))
 	s.awaitScreen(" "+r.work+"\n", "Is this a project you created or one you trust? (Like your\n", "No, exit\n", "Yes, I trust this folder\n", "Enter to confirm")
-	r.shot(s, "attach-trust-80x24")
+	r.takePicture(s, "attach-trust-80x24")
 	s.press("Down")
 	s.awaitScreen("❯ Yes, I trust")
 	s.press("Enter")
 	r.awaitAgent(a.ID, "its session", func(a daemon.Agent) bool { return a.RegisteredAt != nil })
 	r.awaitState(a.ID, daemon.Idle)
 	s.awaitScreen("❯\u00a0", "manual mode on")
-	s.detachesFrom()
+	s.detachFrom()
 }
 
-// shot keeps a picture of the operator's pane in the folder of pictures, if that is set.
-func (r *claudeRig) shot(s *topPane, name string) {
+// takePicture keeps a picture of the operator's pane in the folder of pictures, if that is set.
+func (r *claudeRig) takePicture(s *topPane, name string) {
 	r.t.Helper()
 	dir := os.Getenv("UNDERSTUDY_SHOTS")
 	if dir == "" {
@@ -60,7 +60,7 @@ func (r *claudeRig) shot(s *topPane, name string) {
 	}
 	err := os.MkdirAll(dir, 0o755)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, name+".txt"), []byte(s.tell("capture-pane", "-p")), 0o600)
+		err = os.WriteFile(filepath.Join(dir, name+".txt"), []byte(s.runTmux("capture-pane", "-p")), 0o600)
 	}
 	if err != nil {
 		r.t.Error(err)

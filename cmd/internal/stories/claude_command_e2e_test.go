@@ -24,9 +24,9 @@ const quotedFocus = `the parser's "tabs"; $(touch by-a-shell) and so on`
 func handsOverByCommand(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	r.talk(a.ID, "still there?")
 	had := r.handoffsOf(a.ID)
-	said, before := len(r.requests(a.ID)), r.soFar()
+	said, before := len(r.requests(a.ID)), r.countMade()
 	r.personTypes(a.ID, "/handoff "+quotedFocus, tmux.Enter)
-	id := r.commanded(a.ID, len(had))
+	id := r.awaitCommanded(a.ID, len(had))
 	r.awaitShown(a.ID, fmt.Sprintf("Handoff %d started", id))
 	h := r.wantCommanded(id, before)
 	if n := len(r.requests(a.ID)); n != said {
@@ -41,10 +41,10 @@ func handsOverByCommand(t *testing.T, r *claudeRig, a daemon.Agent) (next int64)
 
 // handsOverByItself: the model itself can run the command.
 func handsOverByItself(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
-	prompts, before := len(r.tap.of(a.ID, hooks.UserPromptSubmit)), r.soFar()
+	prompts, before := len(r.tap.of(a.ID, hooks.UserPromptSubmit)), r.countMade()
 	r.api.SetScript(claudetest.Ask("hand over when it is enough", claudetest.Skill("handoff", quotedFocus), obeys))
 	r.talk(a.ID, "hand over when it is enough")
-	h := r.wantCommanded(r.commanded(a.ID, 0), before)
+	h := r.wantCommanded(r.awaitCommanded(a.ID, 0), before)
 	want := fmt.Sprintf("handoff %d of agent %d initiated", h.ID, a.ID)
 	if got := r.heard(a.ID, "Tell the user in one sentence"); len(got) != 1 || !strings.Contains(got[0], want) {
 		t.Errorf("the model heard %q, want what the command said", got)
@@ -59,7 +59,7 @@ func handsOverByItself(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) 
 func (r *claudeRig) installCommand() {
 	r.t.Helper()
 	env := map[string]string{"HOME": r.home.Dir, "CLAUDE_CONFIG_DIR": r.home.ConfigDir, "UNDERSTUDY_DATA": r.root}
-	if code, stdout, stderr := r.inside(env, "", "hooks", "install"); code != commands.ExitDone {
+	if code, stdout, stderr := r.runInside(env, "", "hooks", "install"); code != commands.ExitDone {
 		r.t.Fatalf("hooks install: exit code %d\n%s%s", code, stdout, stderr)
 	}
 }
@@ -67,7 +67,7 @@ func (r *claudeRig) installCommand() {
 // made counts what a handoff makes: agents, and requests of forks.
 type made struct{ agents, forkRequests int }
 
-func (r *claudeRig) soFar() made {
+func (r *claudeRig) countMade() made {
 	r.t.Helper()
 	list, err := r.client.Agents(r.t.Context(), allRows)
 	if err != nil {
@@ -76,18 +76,18 @@ func (r *claudeRig) soFar() made {
 	return made{len(list), len(r.forkRequests())}
 }
 
-// commanded waits for the handoff that the command has requested, and returns its id. The agent had that many before.
-func (r *claudeRig) commanded(agentID int64, had int) int64 {
+// awaitCommanded waits for the handoff that the command has requested, and returns its id. The agent had that many before.
+func (r *claudeRig) awaitCommanded(agentID int64, had int) int64 {
 	r.t.Helper()
 	r.await("the handoff", func() (bool, string) { return len(r.handoffsOf(agentID)) == had+1, fmt.Sprint(r.handoffsOf(agentID)) })
-	return r.latest(agentID).ID
+	return r.latestHandoff(agentID).ID
 }
 
 // wantCommanded waits until that handoff has completed, and checks what it made.
 func (r *claudeRig) wantCommanded(id int64, before made) daemon.Handoff {
 	r.t.Helper()
 	h := r.awaitPhase(id, daemon.Completed)
-	r.followed(h)
+	r.wantFollowed(h)
 	r.wantNoDialog(h.AgentID)
 	if h.Mode != daemon.ModeGenerate || h.Focus != quotedFocus {
 		r.t.Errorf("handoff in mode %s with focus %q, want %s with %q", h.Mode, h.Focus, daemon.ModeGenerate, quotedFocus)
@@ -95,7 +95,7 @@ func (r *claudeRig) wantCommanded(id int64, before made) daemon.Handoff {
 	if _, err := os.Stat(filepath.Join(r.work, "by-a-shell")); !os.IsNotExist(err) {
 		r.t.Errorf("a shell has run what was typed: %v", err)
 	}
-	if now, want := r.soFar(), (made{before.agents + 1, before.forkRequests + 1}); now != want {
+	if now, want := r.countMade(), (made{before.agents + 1, before.forkRequests + 1}); now != want {
 		r.t.Errorf("agents and requests of forks %+v, want %+v: one request, and a fork is no agent", now, want)
 	}
 	return h

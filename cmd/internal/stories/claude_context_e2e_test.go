@@ -32,7 +32,7 @@ func TestClaudeHandsOverFieldsMessagesAndFiles(t *testing.T) {
 		}
 		return obeys(req)
 	})
-	r.repository()
+	r.makeRepository()
 	r.cfg.Settings.Runtimes["claude"] = serve.RuntimeSettings{Command: append([]string{r.cli, "--allowedTools", "Edit(parser.go)"}, manual...)}
 	r.start()
 	a, err := r.client.CreateAgent(t.Context(), daemon.NewAgent{Persona: con, Cwd: r.work, Columns: 80, Rows: 24})
@@ -41,14 +41,14 @@ func TestClaudeHandsOverFieldsMessagesAndFiles(t *testing.T) {
 	}
 	a = r.awaitState(a.ID, daemon.Idle)
 	r.talk(a.ID, "Write the parser")
-	h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
-	r.takenOver(h)
+	h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
+	r.wantTakenOver(h)
 	r.wantNoDialog(a.ID)
 	r.wantSize(r.getAgent(*h.SuccessorID), "80x24 manual ")
 
-	doc := r.read(h.FilePath)
+	doc := r.readFile(h.FilePath)
 	for _, heading := range []string{"Current Story", "Architecture Decisions", "Code Patterns"} {
-		if under(t, doc, heading) == "" {
+		if sectionOf(t, doc, heading) == "" {
 			t.Errorf("the document has nothing under %q", heading)
 		}
 	}
@@ -79,8 +79,8 @@ func TestClaudeHandsOverFieldsMessagesAndFiles(t *testing.T) {
 	}
 }
 
-// repository makes the working directory a git repository with one commit.
-func (r *claudeRig) repository() {
+// makeRepository makes the working directory a git repository with one commit.
+func (r *claudeRig) makeRepository() {
 	r.t.Helper()
 	for _, args := range [][]string{
 		{"init", "-q"},
@@ -107,12 +107,12 @@ func (r *claudeRig) wantHeard(c contextFile, want ...heard) {
 func TestClaudeStatusLineReportsTheContext(t *testing.T) {
 	t.Parallel()
 	r := newClaudeRig(t, obeys)
-	r.auto()
+	r.enableAuto()
 	settings := filepath.Join(r.home.ConfigDir, "settings.json")
-	r.write(settings, r.oddStatusLine())
+	r.writeFile(settings, r.oddStatusLine())
 	r.start()
 	r.relay(t, leg{"a person's", isShownAPersonsRows}, leg{"ours", func(t *testing.T, r *claudeRig, a daemon.Agent) int64 {
-		r.write(settings, "{}")
+		r.writeFile(settings, "{}")
 		return handsOverAFullContext(t, r, a)
 	}})
 }
@@ -125,14 +125,14 @@ func handsOverAFullContext(t *testing.T, r *claudeRig, a daemon.Agent) (next int
 		t.Errorf("context use %+v, want that of the status line", use)
 	}
 	r.awaitShown(a.ID, con+", 0 % of the context used")
-	r.age(a.ID)
+	r.backdateRegistration(a.ID)
 	r.talk(a.ID, "read it all")
 	if use := r.awaitTokens(a.ID, 760_000); use.Percent == nil || *use.Percent != 76 || use.Tier != daemon.TierHigh {
 		t.Errorf("context use %+v, want 76 %%", use)
 	}
 	r.awaitShown(a.ID, con+", 76 % of the context used")
 	h := r.awaitPhase(r.awaitAutomatic(a.ID).ID, daemon.Completed)
-	r.takenOver(h)
+	r.wantTakenOver(h)
 	if h.ContextUse == nil || h.ContextUse.Tokens != 760_000 {
 		t.Errorf("handed over at %+v, want 760000 tokens", h.ContextUse)
 	}
@@ -149,7 +149,7 @@ func TestClaudeWritesTheDocumentBeforeItCompacts(t *testing.T) {
 	t.Parallel()
 	r := newClaudeRig(t, obeys)
 	r.cfg.Environ = append(r.cfg.Environ, "CLAUDE_CODE_AUTO_COMPACT_WINDOW=100000")
-	r.auto()
+	r.enableAuto()
 	r.start()
 	r.relay(t, leg{"of the session", handsOverInPlaceOfACompaction}, leg{"of a fork", generatesWithAFullContext})
 }
@@ -161,7 +161,7 @@ func handsOverInPlaceOfACompaction(t *testing.T, r *claudeRig, a daemon.Agent) (
 	r.talk(a.ID, "hello")
 	r.talk(a.ID, "and again")
 	h := r.awaitPhase(r.awaitAutomatic(a.ID).ID, daemon.Completed)
-	r.followed(h)
+	r.wantFollowed(h)
 	refused := r.tap.of(a.ID, hooks.PreCompact)
 	if len(refused) == 0 || !strings.Contains(string(refused[0].Output), `"block"`) {
 		t.Fatalf("compactions %+v, want one that was refused", refused)
@@ -183,8 +183,8 @@ func generatesWithAFullContext(_ *testing.T, r *claudeRig, a daemon.Agent) (next
 	for _, text := range []string{"and on", "fill it"} {
 		r.talk(a.ID, text)
 	}
-	h := r.awaitPhase(r.generate(a.ID, ""), daemon.Completed)
-	r.followed(h)
+	h := r.awaitPhase(r.requestGenerate(a.ID, ""), daemon.Completed)
+	r.wantFollowed(h)
 	r.wantWhole()
 	return *h.SuccessorID
 }
@@ -205,7 +205,7 @@ func (r *claudeRig) oddStatusLine() string {
 	r.t.Helper()
 	rows := filepath.Join(r.home.Dir, "rows")
 	rule := strings.Repeat("─", 60)
-	r.write(rows, rule+"\n\x1b[31m❯\u00a0rm -rf\x1b[0m\n"+rule+"\nDo you want to proceed? ❯ 1. Yes · esc to interrupt\n")
+	r.writeFile(rows, rule+"\n\x1b[31m❯\u00a0rm -rf\x1b[0m\n"+rule+"\nDo you want to proceed? ❯ 1. Yes · esc to interrupt\n")
 	settings, err := json.Marshal(map[string]any{"statusLine": map[string]any{
 		"type": "command", "command": `grep -o '"context_window_size":[0-9]*'; cat '` + rows + `'`, "padding": 0,
 	}})
@@ -223,8 +223,8 @@ func isShownAPersonsRows(_ *testing.T, r *claudeRig, a daemon.Agent) (next int64
 	}
 	r.talk(a.ID, "hello")
 	r.awaitTokens(a.ID, 1000)
-	h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
-	r.takenOver(h)
+	h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
+	r.wantTakenOver(h)
 	r.wantNoDialog(a.ID)
 	return *h.SuccessorID
 }

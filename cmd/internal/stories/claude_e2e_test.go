@@ -52,8 +52,8 @@ func handsOverIdle(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	}
 	r.talk(a.ID, "hello")
 
-	h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
-	r.takenOver(h)
+	h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
+	r.wantTakenOver(h)
 	r.wantNoDialog(a.ID)
 	dl := r.deliveries(a.ID)[1]
 	if dl.Kind != daemon.KindInstruction || *dl.Verdict != daemon.Submitted || !strings.HasPrefix(dl.Evidence, "UserPromptSubmit") {
@@ -63,7 +63,7 @@ func handsOverIdle(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	if len(prompts) != 2 || prompts[1].p.Prompt != dl.Text || !strings.Contains(dl.Text, h.Ref) {
 		t.Errorf("prompts %+v, want the second to be %q with %s", prompts, dl.Text, h.Ref)
 	}
-	if got := r.read(h.FilePath); got != document(dl.Text) || h.RecordedAt == nil {
+	if got := r.readFile(h.FilePath); got != document(dl.Text) || h.RecordedAt == nil {
 		t.Errorf("document %q, recorded %v", got, h.RecordedAt)
 	}
 	if starts := r.tap.of(*h.SuccessorID, hooks.SessionStart); len(starts) != 1 || starts[0].in.SessionID == *a.SessionID {
@@ -76,16 +76,16 @@ func handsOverIdle(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 // nothing.
 func handsOverAfterItsTurn(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	r.api.SetScript(claudetest.Ask("count to ten", claudetest.Reply{Text: "One, two, three.", Hold: true}, obeys))
-	r.awaitVerdict(a.ID, r.send(a.ID, "count to ten").ID, daemon.Submitted)
-	r.asked("count to ten")
-	id := r.handoff(a.ID)
+	r.awaitVerdict(a.ID, r.sendMessage(a.ID, "count to ten").ID, daemon.Submitted)
+	r.awaitModelAsked("count to ten")
+	id := r.requestHandoff(a.ID)
 	ref := r.awaitNote(id, "the agent is in a turn").Ref
-	r.stays(time.Second, "something was typed into a turn", func() bool {
+	r.wantStays(time.Second, "something was typed into a turn", func() bool {
 		return r.untyped(a.ID) && !strings.Contains(r.shown(a.ID), ref)
 	})
 	r.api.Release()
 	h := r.awaitPhase(id, daemon.Completed)
-	r.takenOver(h)
+	r.wantTakenOver(h)
 	r.wantNoDialog(a.ID)
 	if got := r.heard(a.ID, ref); len(got) != 1 || !strings.HasPrefix(got[0], "Stop hook feedback:") {
 		t.Errorf("the model heard %q, want the instruction as Stop hook feedback", got)
@@ -101,19 +101,19 @@ func handsOverAfterItsTurn(t *testing.T, r *claudeRig, a daemon.Agent) (next int
 func handsOverAtTheSecondTime(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	r.api.SetScript(claudetest.WritesNothing())
 	had := len(r.deliveries(a.ID))
-	first := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing)
+	first := r.awaitFailure(r.requestHandoff(a.ID), daemon.Verifying, data.DocumentMissing)
 	asked := len(r.requests(a.ID))
-	r.stays(1500*time.Millisecond, "the agent was told more", func() bool { return len(r.requests(a.ID)) == asked })
+	r.wantStays(1500*time.Millisecond, "the agent was told more", func() bool { return len(r.requests(a.ID)) == asked })
 	if got := r.kindsSince(a.ID, had); !slices.Equal(got, []daemon.DeliveryKind{daemon.KindInstruction}) {
-		t.Errorf("it was told %v, want one instruction", got)
+		t.Errorf("the agent was told %v, want one instruction", got)
 	}
 
 	r.api.SetScript(obeys)
-	r.retry(first.ID)
+	r.retryHandoff(first.ID)
 	h := r.awaitPhase(first.ID, daemon.Completed)
-	r.takenOver(h)
+	r.wantTakenOver(h)
 	if got := r.kindsSince(a.ID, had); !slices.Equal(got, []daemon.DeliveryKind{daemon.KindInstruction, daemon.KindInstruction, daemon.KindExit}) {
-		t.Errorf("it was told %v, want two instructions and the exit command", got)
+		t.Errorf("the agent was told %v, want two instructions and the exit command", got)
 	}
 	if n := len(r.heard(a.ID, first.Ref)); n != 1 || h.Ref == first.Ref {
 		t.Errorf("the model heard of %s %d times, and then of %s", first.Ref, n, h.Ref)
@@ -129,8 +129,8 @@ func handsOverCleared(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	if now.EndedAt != nil || *now.TranscriptPath == *a.TranscriptPath || len(r.agentEvents(a.ID, "agent_session_changed")) != 1 {
 		t.Errorf("agent %+v after /clear, it was %+v", now, a)
 	}
-	h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
-	r.takenOver(h)
+	h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
+	r.wantTakenOver(h)
 	r.wantNoDialog(a.ID)
 	return *h.SuccessorID
 }
@@ -140,19 +140,19 @@ func handsOverCleared(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 func handsOverAfterADialog(answer tmux.Key) func(*testing.T, *claudeRig, daemon.Agent) (next int64) {
 	return func(t *testing.T, r *claudeRig, a daemon.Agent) int64 {
 		r.api.SetScript(claudetest.Ask("make the file", claudetest.Bash("touch /nowhere/x", false), obeys))
-		r.awaitVerdict(a.ID, r.send(a.ID, "make the file").ID, daemon.Submitted)
+		r.awaitVerdict(a.ID, r.sendMessage(a.ID, "make the file").ID, daemon.Submitted)
 		r.awaitState(a.ID, daemon.Waiting)
 		r.awaitShown(a.ID, "Do you want to proceed?")
-		id := r.handoff(a.ID)
+		id := r.requestHandoff(a.ID)
 		r.awaitNote(id, "a dialog is open")
-		r.stays(1500*time.Millisecond, "something was typed into a dialog", func() bool {
+		r.wantStays(1500*time.Millisecond, "something was typed into a dialog", func() bool {
 			return r.untyped(a.ID) && strings.Contains(r.shown(a.ID), "Do you want to proceed?")
 		})
 		if err := r.tmux.Keys(t.Context(), r.pane(a.ID).Ref, answer); err != nil {
 			t.Fatal(err)
 		}
 		h := r.awaitPhase(id, daemon.Completed)
-		r.takenOver(h)
+		r.wantTakenOver(h)
 		return *h.SuccessorID
 	}
 }
@@ -168,9 +168,9 @@ func handsOverToAnotherDaemon(t *testing.T, r *claudeRig, a daemon.Agent) (next 
 		}
 		return reply
 	})
-	id := r.handoff(a.ID)
+	id := r.requestHandoff(a.ID)
 	h := r.awaitPhase(id, daemon.AwaitingDocument)
-	r.asked(h.Ref)
+	r.awaitModelAsked(h.Ref)
 	r.halt()
 	r.api.Release()
 	r.await("a Stop in the spool", func() (bool, string) {
@@ -182,7 +182,7 @@ func handsOverToAnotherDaemon(t *testing.T, r *claudeRig, a daemon.Agent) (next 
 	})
 	r.start()
 	done := r.awaitPhase(id, daemon.Completed)
-	r.takenOver(done)
+	r.wantTakenOver(done)
 	if stops := r.tap.of(a.ID, hooks.Stop)[had:]; len(stops) != 1 || !stops[0].in.Replayed || !stops[0].Applied {
 		t.Errorf("stops %+v, want the one from the spool", stops)
 	}
@@ -206,9 +206,9 @@ func TestClaudeOfAPersonHandsOverToOurServer(t *testing.T) {
 	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: []string{r.cli}}} // The successor inherits the mode.
 	r.installHooks()
 	r.start()
-	person := r.foreign(append([]string{r.cli}, manual...)...)
+	person := r.startForeign(append([]string{r.cli}, manual...)...)
 	var a daemon.Agent
-	r.await("registration", func() (bool, string) {
+	r.await("the agent's registration", func() (bool, string) {
 		list, err := r.client.Agents(t.Context(), allRows)
 		if err != nil || len(list) == 0 {
 			return false, "no agent"
@@ -225,8 +225,8 @@ func TestClaudeOfAPersonHandsOverToOurServer(t *testing.T) {
 	a = r.awaitAgent(a.ID, "skill", func(a daemon.Agent) bool { return a.SkillInjectedAt != nil })
 	r.await("the end of the turn with the skill", func() (bool, string) { return len(r.tap.of(a.ID, hooks.Stop)) == 1, r.tap.String() })
 
-	h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
-	r.takenOver(h)
+	h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
+	r.wantTakenOver(h)
 	r.wantKinds(a.ID, daemon.KindSkill, daemon.KindInstruction, daemon.KindExit)
 	for _, asked := range r.tap.of(a.ID, hooks.PermissionRequest) {
 		if !bytes.Contains(asked.Output, []byte(`"allow"`)) {
@@ -264,8 +264,8 @@ func (r *claudeRig) installHooks() {
 	}
 }
 
-// foreign runs a command as a person would, on a tmux server that is not ours.
-func (r *claudeRig) foreign(argv ...string) (socket string) {
+// startForeign runs a command as a person would, on a tmux server that is not ours.
+func (r *claudeRig) startForeign(argv ...string) (socket string) {
 	r.t.Helper()
 	socket = filepath.Join(filepath.Dir(r.root), "person")
 	run := func(args ...string) string {

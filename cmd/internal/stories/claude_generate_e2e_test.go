@@ -38,7 +38,7 @@ func TestClaudeForkWritesTheDocument(t *testing.T) {
 func handsOverByFork(t *testing.T, r *claudeRig, a daemon.Agent, atExit <-chan string) (next int64) {
 	r.talk(a.ID, "hello")
 	r.awaitState(a.ID, daemon.Idle)
-	r.generate(a.ID, "") // The CLI has not written its answer to the transcript yet, but there is already something to hand off.
+	r.requestGenerate(a.ID, "") // The CLI has not written its answer to the transcript yet, but there is already something to hand off.
 	if _, err := r.client.CancelHandoff(t.Context(), a.ID, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -58,8 +58,8 @@ func handsOverByFork(t *testing.T, r *claudeRig, a daemon.Agent, atExit <-chan s
 		first, second, _ := strings.Cut(reply.Text, "\n## Open Questions")
 		return claudetest.Reply{Text: first, More: []string{"## Open Questions" + second}}
 	})
-	h := r.awaitPhase(r.generate(a.ID, "Focus on the parser,\nnot on the printer."), daemon.Completed)
-	r.followed(h)
+	h := r.awaitPhase(r.requestGenerate(a.ID, "Focus on the parser,\nnot on the printer."), daemon.Completed)
+	r.wantFollowed(h)
 	r.wantNoDialog(a.ID)
 	r.wantKinds(a.ID, daemon.KindMessage, daemon.KindExit)
 	if got := <-atExit; got != before {
@@ -83,7 +83,7 @@ func handsOverByFork(t *testing.T, r *claudeRig, a daemon.Agent, atExit <-chan s
 		t.Errorf("the fork's tool call returned %q, want a refusal that says why", got)
 	}
 	want := document(strings.Join(forks[0].NewTexts(), "\n"))
-	if got := r.read(h.FilePath); got != want || h.Structured == nil || !h.ContextValidated {
+	if got := r.readFile(h.FilePath); got != want || h.Structured == nil || !h.ContextValidated {
 		t.Errorf("document %q, want %q; %+v", got, want, h)
 	}
 	r.wantHeard(r.contextOf(h), heard{a.Name, "user", "hello"}, heard{a.Name, "assistant", "OK"})
@@ -179,14 +179,14 @@ func cancelsFork(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 	r.settledTranscript(a.ID)
 	before := r.sessionFiles()
 	forked := len(r.forkRequests())
-	id := r.generate(a.ID, "")
+	id := r.requestGenerate(a.ID, "")
 	r.await("a fork's request", func() (bool, string) { return len(r.forkRequests()) > forked, r.tap.String() })
 	pids := r.forkProcesses()
 	if len(pids) != 1 {
 		t.Fatalf("processes %v, want one fork", pids)
 	}
-	r.cancel(a.ID, daemon.Generating)
-	r.wantGoneSoon(time.Second, pids...)
+	r.cancelHandoff(a.ID, daemon.Generating)
+	r.wantEndedWithin(time.Second, pids...)
 	if after := r.sessionFiles(); !slices.Equal(after, before) {
 		t.Errorf("files\n got %q\nwant %q", after, before)
 	}
@@ -229,7 +229,7 @@ func (r *claudeRig) sessionFiles() (out []string) {
 				return err
 			}
 			if dir == "projects" {
-				path += ": " + r.read(path)
+				path += ": " + r.readFile(path)
 			}
 			out = append(out, path)
 			return nil

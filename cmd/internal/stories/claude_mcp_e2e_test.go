@@ -33,13 +33,13 @@ func TestClaudeMCPServerKnowsItsAgent(t *testing.T) {
 	}
 	r.cfg.Settings.Runtimes["claude"] = serve.RuntimeSettings{Command: append([]string{r.cli, "--allowedTools", "mcp__understudy"}, manual...)}
 	r.start()
-	a, b := r.agent(con), r.agent("")
+	a, b := r.startAgent(con), r.startAgent("")
 
 	r.talk(a.ID, "who are you?")
-	r.learns(a.ID, fmt.Sprintf(`{"agent_id":%d,"generation":1,"name":"%s","persona":"%[2]s","state":"working"}`, a.ID, con))
+	r.awaitLearned(a.ID, fmt.Sprintf(`{"agent_id":%d,"generation":1,"name":"%s","persona":"%[2]s","state":"working"}`, a.ID, con))
 
 	r.talk(a.ID, "tell the other")
-	r.learns(a.ID, fmt.Sprintf(`"state":"queued","to_agent_id":%d}`, b.ID))
+	r.awaitLearned(a.ID, fmt.Sprintf(`"state":"queued","to_agent_id":%d}`, b.ID))
 	want := fmt.Sprintf("Message from agent %d (%s), not from the operator:\n> !ls\n> is not what I want", a.ID, con)
 	r.await("the message at the other's model", func() (bool, string) {
 		got := r.heard(b.ID, "Message from agent")
@@ -47,18 +47,18 @@ func TestClaudeMCPServerKnowsItsAgent(t *testing.T) {
 	})
 	r.awaitVerdict(b.ID, r.deliveries(b.ID)[0].ID, daemon.Submitted)
 
-	r.awaitVerdict(a.ID, r.send(a.ID, "hand over").ID, daemon.Submitted)
-	r.learns(a.ID, "Finish your turn; when it ends you will be asked for the document.")
+	r.awaitVerdict(a.ID, r.sendMessage(a.ID, "hand over").ID, daemon.Submitted)
+	r.awaitLearned(a.ID, "Finish your turn; when it ends you will be asked for the document.")
 	h, err := r.client.LatestHandoff(t.Context(), a.ID)
 	if err != nil || h.Reason != "told to" {
 		t.Fatalf("handoff %+v, %v", h, err)
 	}
-	r.takenOver(r.awaitPhase(h.ID, daemon.Completed))
+	r.wantTakenOver(r.awaitPhase(h.ID, daemon.Completed))
 	r.wantNoDialog(a.ID)
 }
 
-// learns waits until a tool has returned the text to the agent's model. The CLI sorts the fields of a tool's answer.
-func (r *claudeRig) learns(agentID int64, part string) {
+// awaitLearned waits until a tool has returned the text to the agent's model. The CLI sorts the fields of a tool's answer.
+func (r *claudeRig) awaitLearned(agentID int64, part string) {
 	r.t.Helper()
 	r.await(fmt.Sprintf("agent %d: a tool's %q", agentID, part), func() (bool, string) {
 		reqs := r.requests(agentID)

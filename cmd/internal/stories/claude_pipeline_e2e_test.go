@@ -32,13 +32,13 @@ func TestClaudePipelinePassesPromptsUnchanged(t *testing.T) {
 		return claudetest.Reply{Text: "OK"}
 	})
 	r.home.Trust(t)
-	r.template("two", "developer", "reviewer | prompt: Look closely.")
+	r.writeTemplate("two", "developer", "reviewer | prompt: Look closely.")
 	r.start()
 	request := " \tMend the roof.\r\n\n" + strings.Repeat("Grüße, \"日本\" $(touch touched) `x` \\ 👩‍🚀\n", 500) + "\n "
-	id := r.pipeline("two", request).ID
-	first := r.awaitRun(id, "its agent", func(p daemon.Pipeline) bool { return len(p.Steps[0].AgentIDs) > 0 }).Steps[0].AgentIDs[0]
+	id := r.startPipeline("two", request).ID
+	first := r.awaitPipelineThat(id, "its agent", func(p daemon.Pipeline) bool { return len(p.Steps[0].AgentIDs) > 0 }).Steps[0].AgentIDs[0]
 	r.awaitAsked(first, trusts)
-	r.marks(first, "❯ Yes")
+	r.markAnswer(first, "❯ Yes")
 	r.personPresses(first, tmux.Enter)
 	p := r.awaitPipeline(id, daemon.PipelineDone)
 	r.wantSteps(p, "done done")
@@ -51,8 +51,8 @@ func TestClaudePipelinePassesPromptsUnchanged(t *testing.T) {
 	for i, want := range []string{request, second} {
 		s := p.Steps[i]
 		id := s.AgentIDs[0]
-		r.toldFirst(id, want)
-		r.exited(id)
+		r.wantToldFirst(id, want)
+		r.wantExited(id)
 		r.wantKinds(id, daemon.KindExit)
 		if asked := r.tap.of(id, hooks.PermissionRequest); len(asked) > 0 {
 			t.Errorf("step %d asked for permission: %+v", i+1, asked)
@@ -72,9 +72,9 @@ func TestClaudePipelinePassesPromptsUnchanged(t *testing.T) {
 	}
 }
 
-// toldFirst checks that an agent's only prompt is this text byte for byte, without a wrapper. It looks at the agent's
+// wantToldFirst checks that an agent's only prompt is this text byte for byte, without a wrapper. It looks at the agent's
 // hook and at its model.
-func (r *claudeRig) toldFirst(agentID int64, want string) {
+func (r *claudeRig) wantToldFirst(agentID int64, want string) {
 	r.t.Helper()
 	var prompts []string
 	for _, s := range r.tap.of(agentID, hooks.UserPromptSubmit) {

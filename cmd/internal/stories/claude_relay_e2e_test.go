@@ -36,9 +36,9 @@ func (r *claudeRig) relay(t *testing.T, legs ...leg) {
 			r.api.SetScript(obeys)
 			var a daemon.Agent
 			if left == 0 {
-				a = r.agent(con)
+				a = r.startAgent(con)
 			} else {
-				a = r.briefed(left)
+				a = r.awaitBriefed(left)
 			}
 			left = 0
 			if next := l.tell(t, r, a); !t.Failed() {
@@ -48,8 +48,8 @@ func (r *claudeRig) relay(t *testing.T, legs ...leg) {
 	}
 }
 
-// briefed waits until the agent's first turn is over: a successor has then looked at what it takes over.
-func (r *claudeRig) briefed(agentID int64) daemon.Agent {
+// awaitBriefed waits until the agent's first turn is over: a successor has then looked at what it takes over.
+func (r *claudeRig) awaitBriefed(agentID int64) daemon.Agent {
 	r.t.Helper()
 	r.await(fmt.Sprintf("agent %d: the end of its first turn", agentID), func() (bool, string) {
 		return len(r.tap.of(agentID, hooks.Stop)) > 0, r.tap.String()

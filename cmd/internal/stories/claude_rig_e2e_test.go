@@ -142,8 +142,8 @@ func (h *hookTap) String() string {
 	return b.String()
 }
 
-// asked waits until the model was asked something that contains the part.
-func (r *claudeRig) asked(part string) {
+// awaitModelAsked waits until the model was asked something that contains the part.
+func (r *claudeRig) awaitModelAsked(part string) {
 	r.t.Helper()
 	r.api.Await(r.t, part, func(req claudetest.Request) bool { return strings.Contains(strings.Join(req.NewTexts(), "\n"), part) })
 }
@@ -152,7 +152,7 @@ func (r *claudeRig) asked(part string) {
 func (r *claudeRig) talk(agentID int64, text string) {
 	r.t.Helper()
 	stops := len(r.tap.of(agentID, hooks.Stop))
-	r.awaitVerdict(agentID, r.send(agentID, text).ID, daemon.Submitted)
+	r.awaitVerdict(agentID, r.sendMessage(agentID, text).ID, daemon.Submitted)
 	r.await(fmt.Sprintf("agent %d: the end of its turn", agentID), func() (bool, string) {
 		return len(r.tap.of(agentID, hooks.Stop)) > stops, r.tap.String()
 	})
@@ -181,18 +181,18 @@ func (r *claudeRig) heard(agentID int64, part string) (out []string) {
 	return out
 }
 
-// takenOver checks what must hold after every handoff whose document the agent itself has written.
-func (r *claudeRig) takenOver(h daemon.Handoff) {
+// wantTakenOver checks what must hold after every handoff whose document the agent itself has written.
+func (r *claudeRig) wantTakenOver(h daemon.Handoff) {
 	r.t.Helper()
-	r.followed(h)
+	r.wantFollowed(h)
 	if n := len(r.heard(h.AgentID, h.Ref)); n != 1 {
 		r.t.Errorf("the outgoing model was told %d times, want once: %q", n, r.heard(h.AgentID, h.Ref))
 	}
-	r.knows(*h.SuccessorID)
+	r.wantKnowledge(*h.SuccessorID)
 }
 
-// followed checks what must hold after every completed handoff, and logs how long its phases took.
-func (r *claudeRig) followed(h daemon.Handoff) {
+// wantFollowed checks what must hold after every completed handoff, and logs how long its phases took.
+func (r *claudeRig) wantFollowed(h daemon.Handoff) {
 	r.t.Helper()
 	next := r.awaitState(*h.SuccessorID, daemon.Idle)
 	r.await("the successor's look at the context", func() (bool, string) {
@@ -206,13 +206,13 @@ func (r *claudeRig) followed(h daemon.Handoff) {
 	if got := r.heard(next.ID, h.Ref); len(got) != 1 || got[0] != *h.InjectionPrompt {
 		r.t.Errorf("the successor's model was told %q, want once %q", got, *h.InjectionPrompt)
 	}
-	r.exited(h.AgentID)
-	r.readBoth(next.ID, h)
+	r.wantExited(h.AgentID)
+	r.wantReadBoth(next.ID, h)
 	r.logPhases(h.ID)
 }
 
-// exited checks that the agent left by its own exit command, and that its process is gone.
-func (r *claudeRig) exited(agentID int64) {
+// wantExited checks that the agent left by its own exit command, and that its process is gone.
+func (r *claudeRig) wantExited(agentID int64) {
 	r.t.Helper()
 	a := r.awaitState(agentID, daemon.Ended)
 	if a.EndReason == nil || *a.EndReason != "prompt_input_exit" {
@@ -228,8 +228,8 @@ func (r *claudeRig) exited(agentID int64) {
 	}
 }
 
-// readBoth checks that the successor read the document and the context file without asking for permission.
-func (r *claudeRig) readBoth(agentID int64, h daemon.Handoff) {
+// wantReadBoth checks that the successor read the document and the context file without asking for permission.
+func (r *claudeRig) wantReadBoth(agentID int64, h daemon.Handoff) {
 	r.t.Helper()
 	reqs := r.requests(agentID)
 	got := results(reqs[len(reqs)-1])
@@ -241,9 +241,9 @@ func (r *claudeRig) readBoth(agentID int64, h daemon.Handoff) {
 	r.wantNoDialog(agentID)
 }
 
-// knows checks that the system prompt of the agent's first request held the skill and the experience, with what its
+// wantKnowledge checks that the system prompt of the agent's first request held the skill and the experience, with what its
 // predecessor learned.
-func (r *claudeRig) knows(agentID int64) {
+func (r *claudeRig) wantKnowledge(agentID int64) {
 	r.t.Helper()
 	system := r.requests(agentID)[0].SystemText()
 	for _, want := range []string{"You play the persona " + con, "# Con, developer", known, learned} {
@@ -280,8 +280,8 @@ func (r *claudeRig) logPhases(handoffID int64) {
 	r.t.Logf("phases (ms):%s, total %d", b.String(), last.Sub(r.getHandoff(handoffID).CreatedAt).Milliseconds())
 }
 
-// stays fails with the text what as soon as still returns false within the time d.
-func (r *claudeRig) stays(d time.Duration, what string, still func() bool) {
+// wantStays fails with the text what as soon as still returns false within the time d.
+func (r *claudeRig) wantStays(d time.Duration, what string, still func() bool) {
 	r.t.Helper()
 	tick := time.NewTicker(100 * time.Millisecond) // each look may take a process of tmux
 	defer tick.Stop()

@@ -12,10 +12,10 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// marks presses Down in a dialog until the answer is marked. The CLI (2.1.329) loses keys that come within about 100
+// markAnswer presses Down in a dialog until the answer is marked. The CLI (2.1.329) loses keys that come within about 100
 // ms after it has drawn its first dialog, and Down on the last answer marks the first. So marks presses again only
 // after a time in which the CLI has read its keys on any machine.
-func (r *claudeRig) marks(agentID int64, answer string) {
+func (r *claudeRig) markAnswer(agentID int64, answer string) {
 	r.t.Helper()
 	var pressed time.Time
 	r.awaitEvery(tickOfScreens, "the mark at "+answer, func() (bool, string) {
@@ -44,12 +44,12 @@ func TestClaudeFirstStartTakesThePromptAfterTheQuestions(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.awaitAsked(a.ID, "theme: which colours suit the terminal?")
-	r.marks(a.ID, "❯   Dark mode")
+	r.markAnswer(a.ID, "❯   Dark mode")
 	r.personPresses(a.ID, tmux.Enter)
 	r.awaitAsked(a.ID, "security notes: press Enter to go on")
 	r.personPresses(a.ID, tmux.Enter)
 	r.awaitAsked(a.ID, trusts)
-	r.trustsFolder(a)
+	r.trustFolder(a)
 	r.awaitVerdict(a.ID, *a.FirstPromptID, daemon.Submitted)
 	r.awaitState(a.ID, daemon.Idle)
 	if n := len(r.heard(a.ID, "Say hello to the folder.")); n != 1 {
@@ -58,5 +58,5 @@ func TestClaudeFirstStartTakesThePromptAfterTheQuestions(t *testing.T) {
 	if n := len(r.agentEvents(a.ID, "agent_failed")); n != 0 {
 		t.Errorf("%d failures were told", n)
 	}
-	r.seesComposer(r.getAgent(a.ID))
+	r.wantComposerSeen(r.getAgent(a.ID))
 }

@@ -20,7 +20,7 @@ func isInTrouble(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
 		code   string
 	}{{400, "runtime_error"}, {401, "authentication_failed"}, {429, "rate_limit"}} {
 		r.api.SetScript(claudetest.Fails(row.status, "refused by the fake"))
-		r.awaitVerdict(a.ID, r.send(a.ID, "Go on").ID, daemon.Submitted)
+		r.awaitVerdict(a.ID, r.sendMessage(a.ID, "Go on").ID, daemon.Submitted)
 		r.await(fmt.Sprintf("a failed turn by %d", row.status), func() (bool, string) {
 			return len(r.tap.of(a.ID, hooks.StopFailure)) > i, r.tap.String()
 		})

@@ -34,7 +34,7 @@ func handsOverAfterMore(more string, holds func(claudetest.Request, claudetest.R
 			}
 			return reply
 		})
-		id := r.handoff(a.ID)
+		id := r.requestHandoff(a.ID)
 		<-holding
 		r.personTypes(a.ID, more, tmux.Enter)
 		r.await("the hook of the prompt", func() (bool, string) {
@@ -46,7 +46,7 @@ func handsOverAfterMore(more string, holds func(claudetest.Request, claudetest.R
 		// The model that obeys writes to a path only once, and this path is the same again.
 		again := claudetest.Write(first.FilePath, claudetest.Document)
 		r.api.SetScript(claudetest.Ask("understudy: hand over your work", again, obeys))
-		r.retry(id)
+		r.retryHandoff(id)
 		h := r.awaitPhase(id, daemon.Completed)
 		if h.Ref == first.Ref {
 			t.Errorf("handoff %+v, want another instruction", h)

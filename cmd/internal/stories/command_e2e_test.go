@@ -19,7 +19,7 @@ func TestModelRunsTheHandoffCommand(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	plan := r.installCommand()
-	a := r.spokenTo()
+	a := r.startSpokenTo()
 	const focus = `the "parser"; $(touch ran) 'and' ` + "`touch ran`"
 	_, block, _ := strings.Cut(string(plan.After), "```!\n")
 	line, _, ok := strings.Cut(block, "\n```")
@@ -31,7 +31,7 @@ func TestModelRunsTheHandoffCommand(t *testing.T) {
 		cmd := exec.Command("bash", "-c", line)
 		cmd.Dir = r.work
 		cmd.Env = append(cmd.Env, r.cfg.Environ...)
-		for name, value := range r.environment(a.ID) {
+		for name, value := range r.launchEnv(a.ID) {
 			if name == "UNDERSTUDY_SOCKET" && socket != "" {
 				value = socket
 			}
@@ -40,7 +40,7 @@ func TestModelRunsTheHandoffCommand(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	if env := r.environment(a.ID); env["UNDERSTUDY_SOCKET"] != r.dir.HookSocket() {
+	if env := r.launchEnv(a.ID); env["UNDERSTUDY_SOCKET"] != r.dir.HookSocket() {
 		t.Errorf("the agent was given socket %s, want %s", env["UNDERSTUDY_SOCKET"], r.dir.HookSocket())
 	}
 	out, err := ask("")
@@ -61,7 +61,7 @@ func TestRefusedHandoffCommandSaysWhy(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		r.installCommand()
-		fresh, bare := r.agent(con), r.agent("")
+		fresh, bare := r.startAgent(con), r.startAgent("")
 		r.personTypes(fresh.ID, "/handoff", tmux.Enter)
 		r.awaitShown(fresh.ID, "No handoff was started: Nothing to hand off (no messages yet).")
 		r.personTypes(bare.ID, "/handoff now", tmux.Enter)
@@ -82,8 +82,8 @@ func TestHandoffCommandWaitsForTheTurn(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		r.installCommand()
-		a := r.spokenTo()
-		release := r.hold(a.ID, "long work")
+		a := r.startSpokenTo()
+		release := r.holdTurn(a.ID, "long work")
 		r.personTypes(a.ID, "/handoff", tmux.Enter)
 		r.awaitShown(a.ID, "Queued: /handoff")
 		if list := r.handoffsOf(a.ID); len(list) != 0 {
@@ -92,7 +92,7 @@ func TestHandoffCommandWaitsForTheTurn(t *testing.T) {
 		release()
 		r.await("the handoff", func() (bool, string) { return len(r.handoffsOf(a.ID)) == 1, r.shown(a.ID) })
 		h := r.awaitPhase(1, daemon.Completed)
-		if doc := r.read(h.FilePath); !strings.Contains(doc, "long work") {
+		if doc := r.readFile(h.FilePath); !strings.Contains(doc, "long work") {
 			t.Errorf("document without the turn's work:\n%s", doc)
 		}
 		r.wantTold(a.ID, "Find out why", "long work")
@@ -105,7 +105,7 @@ func TestHandoffCommandWithoutDaemonIsATurn(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		r.installCommand()
-		a := r.spokenTo()
+		a := r.startSpokenTo()
 		r.halt()
 		r.personTypes(a.ID, "/handoff please", tmux.Enter)
 		r.awaitSpooled(2) // UserPromptSubmit, Stop
@@ -114,7 +114,7 @@ func TestHandoffCommandWithoutDaemonIsATurn(t *testing.T) {
 		r.awaitState(a.ID, daemon.Idle)
 		r.wantHandoffs(a.ID, 0)
 		r.wantTold(a.ID, "Find out why", "/handoff please", "and now?")
-		if n := len(r.setAside()); n != 0 {
+		if n := len(r.hooksSetAside()); n != 0 {
 			t.Errorf("%d hooks set aside", n)
 		}
 	})

@@ -16,11 +16,11 @@ import (
 // nothing of it. The handoff starts.
 func TestHandoffCommandIsAnsweredAtThePane(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		traces := r.traceForks()
-		f := r.watchForks()
+		traces := r.recordForkPIDs()
+		f := r.recordForks()
 		r.start()
 		r.installCommand()
-		a := r.spokenTo()
+		a := r.startSpokenTo()
 		working := len(r.agentEvents(a.ID, "agent_working"))
 		r.misbehave("fork-hang")
 		r.personTypes(a.ID, `/handoff the "parser" isn't done; $(date) `, tmux.Enter)
@@ -38,7 +38,7 @@ func TestHandoffCommandIsAnsweredAtThePane(t *testing.T) {
 			t.Errorf("a turn began: %d times, and the agent is %s", n-working, r.getAgent(a.ID).State)
 		}
 		r.wantTold(a.ID, "Find out why")
-		r.cancel(a.ID, daemon.Generating)
+		r.cancelHandoff(a.ID, daemon.Generating)
 
 		r.misbehave("")
 		r.personTypes(a.ID, "/handoff", tmux.Enter)
@@ -58,7 +58,7 @@ func TestHandoffCommandIsAnsweredAtThePane(t *testing.T) {
 func TestPersonsOwnHandoffCommandIsLeftAlone(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.personTypes(a.ID, "/handoff without a file", tmux.Enter)
 		r.wantTold(a.ID, "/handoff without a file")
 		r.awaitState(a.ID, daemon.Idle)
@@ -75,7 +75,7 @@ func TestPersonsOwnHandoffCommandIsLeftAlone(t *testing.T) {
 		r.wantTold(a.ID, "/handoff without a file", "/handoff to my colleague")
 		r.awaitState(a.ID, daemon.Idle)
 		r.wantHandoffs(a.ID, 0)
-		if got := r.read(path); got != own {
+		if got := r.readFile(path); got != own {
 			t.Errorf("the person's command is now %q", got)
 		}
 	})
@@ -90,7 +90,7 @@ func TestHandoffOfAnAgentToldNothingNeedsForce(t *testing.T) {
 			_, err := r.client.RequestHandoff(t.Context(), a.ID, in)
 			return err
 		}
-		a, bare := r.agent(con), r.agent("")
+		a, bare := r.startAgent(con), r.startAgent("")
 		for _, mode := range []daemon.Mode{daemon.ModeAgent, daemon.ModeGenerate} {
 			err := ask(a, daemon.HandoffRequest{Mode: mode})
 			wantError(t, err, daemon.KindInvalid, "Nothing to hand off (no messages yet)")
@@ -100,7 +100,7 @@ func TestHandoffOfAnAgentToldNothingNeedsForce(t *testing.T) {
 			t.Errorf("a refused handoff left %+v", list)
 		}
 		wantError(t, ask(bare, daemon.HandoffRequest{}), daemon.KindInvalid, "Agent has no persona")
-		gone, end := r.paneless()
+		gone, end := r.startPaneless()
 		if _, err := r.client.AssignPersona(t.Context(), gone.ID, con); err != nil {
 			t.Fatal(err)
 		}

@@ -29,7 +29,7 @@ type typist struct {
 // control matches the sequences that tell a terminal how to draw.
 var control = regexp.MustCompile(`\x1b(\[[0-9;?=>]*[a-zA-Z]|[=>]|\][^\a]*\a)|[\r\a]`)
 
-func (s *typist) sees(pattern string) {
+func (s *typist) awaitShownOnTerminal(pattern string) {
 	s.r.t.Helper()
 	re := regexp.MustCompile(pattern)
 	s.r.await(pattern, func() (bool, string) {
@@ -38,7 +38,7 @@ func (s *typist) sees(pattern string) {
 	})
 }
 
-func (s *typist) types(keys string) {
+func (s *typist) typeKeys(keys string) {
 	s.r.t.Helper()
 	if _, err := s.keyboard.WriteString(keys); err != nil {
 		s.r.t.Fatal(err)
@@ -85,9 +85,9 @@ func startShell(t *testing.T, r *rig, env []string, config string, argv ...strin
 		_ = s.keyboard.Close()
 		read.Wait()
 	})
-	s.sees("ready> ")
-	s.types(config + " && echo con''figured\n")
-	s.sees(`(?s)configured\s.*ready> `)
+	s.awaitShownOnTerminal("ready> ")
+	s.typeKeys(config + " && echo con''figured\n")
+	s.awaitShownOnTerminal(`(?s)configured\s.*ready> `)
 	return s
 }
 
@@ -101,7 +101,7 @@ type completion struct {
 func newCompletion(t *testing.T) completion {
 	t.Helper()
 	r := newRig(t).start()
-	r.agent(con)
+	r.startAgent(con)
 	hostile, err := r.client.CreateAgent(t.Context(), daemon.NewAgent{Cwd: r.work, Name: "$(touch ran) `touch ran`; touch ran"})
 	if err != nil {
 		t.Fatal(err)
@@ -109,17 +109,17 @@ func newCompletion(t *testing.T) completion {
 	return completion{r, r.shellEnv(), hostile}
 }
 
-// inShell has an interactive shell complete by its own means.
-func (c completion) inShell(t *testing.T, config string, argv ...string) {
+// completeIn has an interactive shell complete by its own means.
+func (c completion) completeIn(t *testing.T, config string, argv ...string) {
 	t.Helper()
 	s := startShell(t, c.r, c.env, config, argv...)
-	s.types("understudy agent show \t\t")
-	s.sees(fmt.Sprintf(`%d +(--|\() ?\$\(touch ran\) .touch ran.; touch ran, `, c.hostile.ID))
-	s.sees(`1 +(--|\() ?developer-con-1, idle`)
-	s.types("\x15understudy agent list --state=wor\t--json && echo \"it has ended: $?\"\n")
-	s.sees(`it has ended: 0`)
-	s.types("\x15understudy persona show rev\t\n")
-	s.sees(`persona +reviewer-ada-1\n`)
+	s.typeKeys("understudy agent show \t\t")
+	s.awaitShownOnTerminal(fmt.Sprintf(`%d +(--|\() ?\$\(touch ran\) .touch ran.; touch ran, `, c.hostile.ID))
+	s.awaitShownOnTerminal(`1 +(--|\() ?developer-con-1, idle`)
+	s.typeKeys("\x15understudy agent list --state=wor\t--json && echo \"it has ended: $?\"\n")
+	s.awaitShownOnTerminal(`it has ended: 0`)
+	s.typeKeys("\x15understudy persona show rev\t\n")
+	s.awaitShownOnTerminal(`persona +reviewer-ada-1\n`)
 }
 
 // TestBashCompletesIdsAndSlugs has bash complete ids and a slug. The hostile agent's name is text that a shell would
@@ -127,14 +127,14 @@ func (c completion) inShell(t *testing.T, config string, argv ...string) {
 func TestBashCompletesIdsAndSlugs(t *testing.T) {
 	t.Parallel()
 	c := newCompletion(t)
-	c.inShell(t, "source <(understudy completion bash)", "bash", "--norc", "--noprofile", "-i")
+	c.completeIn(t, "source <(understudy completion bash)", "bash", "--norc", "--noprofile", "-i")
 	wantNoFile(t, filepath.Join(c.r.work, "ran"))
 }
 
 func TestZshCompletesIdsAndSlugs(t *testing.T) {
 	t.Parallel()
 	c := newCompletion(t)
-	c.inShell(t, "autoload -U compinit && compinit -u -D && source <(understudy completion zsh)", "zsh", "-f", "-i")
+	c.completeIn(t, "autoload -U compinit && compinit -u -D && source <(understudy completion zsh)", "zsh", "-f", "-i")
 	wantNoFile(t, filepath.Join(c.r.work, "ran"))
 }
 

@@ -36,7 +36,7 @@ func TestConversationIsPassedOnThroughGenerations(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Handoff.MaxMessages = 7
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		const pasted = "several lines\n\n## of which\n> one is a heading"
 		r.talk(a.ID, "one @say first answer", "@edit main.go", pasted)
 		first := slices.Concat(
@@ -75,7 +75,7 @@ func TestRoleMayAskForAllMessages(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Handoff.MaxMessages, r.cfg.Settings.Handoff.IncludeAllMessages = 1, true
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.talk(a.ID, "one @say first answer", "two @say second answer")
 		_, _, next := r.handOver(a.ID)
 		r.talk(next.ID, "three @say third answer")
@@ -110,16 +110,16 @@ func TestContextIsCutToItsLimit(t *testing.T) {
 			story(t, func(t *testing.T, r *rig) {
 				r.cfg.Settings.Handoff.MaxContextBytes = tt.limit
 				r.start()
-				a := r.agent(con)
+				a := r.startAgent(con)
 				for _, word := range []string{"one", "two", "three"} {
 					r.talk(a.ID, word+" @say "+word+strings.Repeat(" and so on", 70)) // shorter than text that counts as pasted
 				}
 				h, c, _ := r.handOver(a.ID)
 				beside := len(c.text) - len(wrapperOpens) - len(c.document) - len(wrapperCloses)
 				if beside > int(tt.limit) || tt.messages && beside < int(tt.limit)-1000 {
-					t.Errorf("%d bytes beside the document, want at most %d and not a message less", beside, tt.limit)
+					t.Errorf("%d bytes beside the document, want at most %d, with as many messages as fit", beside, tt.limit)
 				}
-				if c.document != r.read(h.FilePath) {
+				if c.document != r.readFile(h.FilePath) {
 					t.Errorf("the document was cut:\n%s", c.document)
 				}
 				all := []heard{}
@@ -137,7 +137,7 @@ func TestContextIsCutToItsLimit(t *testing.T) {
 				}
 				for _, part := range tt.told {
 					if !strings.Contains(c.text, part) || !slices.ContainsFunc(h.Warnings, func(w string) bool { return strings.Contains(w, part) }) {
-						t.Errorf("want it said that %q: handoff says %q, file\n%s", part, h.Warnings, c.text)
+						t.Errorf("want the warning %q, got %q and the file\n%s", part, h.Warnings, c.text)
 					}
 				}
 			})
@@ -160,7 +160,7 @@ func TestDecisionsOfTheLineArePassedOn(t *testing.T) {
 					}
 					return list[:50]
 				}
-				a := r.agent(con)
+				a := r.startAgent(con)
 				var many []string
 				for i := range 52 {
 					many = append(many, fmt.Sprintf("@decide Early choice %d", i+1))
@@ -217,7 +217,7 @@ func TestTouchedFilesAreNamed(t *testing.T) {
 		tree.Write("still.go", "one\n")
 		tree.Commit(time.Now().Add(-time.Hour))
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		experience := filepath.Join(r.dir.Persona(con), "experience.md")
 		r.talk(a.ID, "@edit old.go @edit done.go @edit "+experience)
 		tree.Write("sub/new.go", "x\n")
@@ -262,7 +262,7 @@ func TestTouchedFilesAreFoundThroughALink(t *testing.T) {
 		}
 		r.work = link
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.talk(a.ID, "@edit old.go @edit new.go")
 		h, c, _ := r.handOver(a.ID)
 		if want := []string{"`new.go`: untracked", "`old.go`: modified, +1 -0"}; !slices.Equal(c.files, want) {
@@ -288,7 +288,7 @@ func TestMissingFilesInADocumentAreWarnedOf(t *testing.T) {
 					what = "names ghost.go, which is not in the working directory and not known to git."
 				}
 				r.start()
-				a := r.agent(con)
+				a := r.startAgent(con)
 				r.talk(a.ID, "@edit real.go")
 				r.misbehave("claims")
 				h, c, _ := r.handOver(a.ID)
@@ -299,7 +299,7 @@ func TestMissingFilesInADocumentAreWarnedOf(t *testing.T) {
 				if got := paths(c.files); !slices.Equal(got, []string{"real.go"}) {
 					t.Errorf("files touched %q, want real.go", c.files)
 				}
-				r.sit(false, "handoff", "show", fmt.Sprint(h.ID)).sees(`warning +.*ghost\.go`, 1)
+				r.sit(false, "handoff", "show", fmt.Sprint(h.ID)).awaitPrinted(`warning +.*ghost\.go`, 1)
 			})
 		})
 	}
@@ -344,17 +344,17 @@ func TestBadTranscriptIsAWarning(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			story(t, func(t *testing.T, r *rig) {
 				r.start()
-				a := r.agent(con)
+				a := r.startAgent(con)
 				r.talk(a.ID, "one @say first answer")
 				// The story spoils the transcript only after the turn with the document has ended, because the agent
 				// itself appends to it until then.
 				r.misbehave("no-document")
-				h := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing)
+				h := r.awaitFailure(r.requestHandoff(a.ID), daemon.Verifying, data.DocumentMissing)
 				if err := tt.spoil(*r.getAgent(a.ID).TranscriptPath); err != nil {
 					t.Fatal(err)
 				}
 				r.writeDocument(h)
-				r.retry(h.ID)
+				r.retryHandoff(h.ID)
 				h = r.awaitPhase(h.ID, daemon.Completed)
 				c := r.contextOf(h)
 				r.wantWarned(h, c, tt.warning, "current_story", "architecture_decisions", "code_patterns")

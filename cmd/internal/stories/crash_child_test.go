@@ -42,7 +42,7 @@ func crashServe(args []string) int {
 		Ready: func(*serve.Serving) { fmt.Println("ready") },
 	}
 	if c.Walk != "" {
-		been := beenTo(c.Walk)
+		been := pointsIn(c.Walk)
 		line := func(at crashPoint, what string) string {
 			return fmt.Sprintf("%s %s %.120q", at.Call, whether(at.After), what)
 		}
@@ -61,8 +61,8 @@ func crashServe(args []string) int {
 	return 1
 }
 
-// beenTo lists the points in a walk's file.
-func beenTo(file string) []string {
+// pointsIn lists the points in a walk's file.
+func pointsIn(file string) []string {
 	text, err := os.ReadFile(file)
 	if err != nil { // There is no file yet.
 		return nil
@@ -89,10 +89,10 @@ type daemonChild struct {
 	dead chan struct{}   // closed when it has ended
 }
 
-// child starts a daemon and waits until it answers.
-func (r *rig) child() *daemonChild {
+// startDaemonChild starts a daemon and waits until it answers.
+func (r *rig) startDaemonChild() *daemonChild {
 	r.t.Helper()
-	c := r.launch(crashDaemon{})
+	c := r.launchDaemon(crashDaemon{})
 	if !c.up {
 		<-c.dead
 		r.t.Fatalf("daemon did not come up:\n%s", &c.log)
@@ -100,8 +100,8 @@ func (r *rig) child() *daemonChild {
 	return c
 }
 
-// launch starts a daemon and waits until it answers or ends.
-func (r *rig) launch(told crashDaemon) *daemonChild {
+// launchDaemon starts a daemon and waits until it answers or ends.
+func (r *rig) launchDaemon(told crashDaemon) *daemonChild {
 	r.t.Helper()
 	told.Root, told.Settings, told.Environ, told.Binary, told.Hook = r.root, r.cfg.Settings, r.cfg.Environ, r.cfg.Binary, r.cfg.HookBinary
 	arg, err := json.Marshal(told)
@@ -151,17 +151,17 @@ type walk struct {
 	been int // the number of points so far
 }
 
-// walk starts the first daemon. Calls count from the commit of an event of the type armedBy; "" stands for the
+// startWalk starts the first daemon. Calls count from the commit of an event of the type armedBy; "" stands for the
 // request of a handoff. calls are the kinds of calls that are points; none means all. Each daemon takes over the idle
 // database sessions of the previous one, because to begin them costs as much as everything else that it does. A walk
 // to few points has sessions of its own.
-func (r *rig) walk(armedBy string, calls ...string) *walk {
+func (r *rig) startWalk(armedBy string, calls ...string) *walk {
 	r.t.Helper()
 	w := &walk{r: r, told: crashDaemon{Walk: filepath.Join(filepath.Dir(r.root), "walk"), Arm: armedBy, Calls: calls}}
 	if len(calls) == 0 {
 		r.cfg.Settings.DatabaseURL = dbtest.With(dbtest.NewRelay(r.t, r.cfg.Settings.DatabaseURL).ConnString(), "pool_max_conns", "2")
 	}
-	w.now = r.launch(w.told)
+	w.now = r.launchDaemon(w.told)
 	return w
 }
 
@@ -188,20 +188,20 @@ func (w *walk) until(what string, over func() (bool, string)) {
 // next starts the next daemon. If the last one died anywhere but at a point, next fails the test.
 func (w *walk) next() {
 	w.r.t.Helper()
-	been := beenTo(w.told.Walk)
+	been := pointsIn(w.told.Walk)
 	if len(been) != w.been+1 {
 		w.r.t.Fatalf("a daemon ended by itself, after these points:\n%s\n%s", strings.Join(been, "\n"), &w.now.log)
 	}
 	w.been = len(been)
-	w.now = w.r.launch(w.told)
+	w.now = w.r.launchDaemon(w.told)
 }
 
 // end lets an ordinary daemon go on. It fails unless the walk reached at least so many points of each kind.
 func (w *walk) end(least map[string]int) {
 	w.r.t.Helper()
 	w.now.kill()
-	w.r.child()
-	been := beenTo(w.told.Walk)
+	w.r.startDaemonChild()
+	been := pointsIn(w.told.Walk)
 	got := map[string]int{}
 	for _, line := range been {
 		if kind, rest, _ := strings.Cut(line, " "); strings.HasPrefix(rest, "before") {

@@ -21,17 +21,17 @@ import (
 func TestKilledDaemonEndsItsForkAndTheNextAsksAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	traces := r.traceForks()
-	first := r.child()
-	a := r.spokenTo()
+	traces := r.recordForkPIDs()
+	first := r.startDaemonChild()
+	a := r.startSpokenTo()
 	r.misbehave("fork-hang")
-	id := r.generate(a.ID, "")
+	id := r.requestGenerate(a.ID, "")
 	pids := r.awaitFork(traces)
 	first.kill()
-	r.wantGoneSoon(2*time.Second, pids...)
+	r.wantEndedWithin(2*time.Second, pids...)
 	r.misbehave("")
-	r.child()
-	r.endedOnce(r.awaitPhase(id, daemon.Completed))
+	r.startDaemonChild()
+	r.wantEndedOnce(r.awaitPhase(id, daemon.Completed))
 }
 
 // wentOff reports whether the bomb has gone off since it was set.
@@ -45,10 +45,10 @@ func (b *bomb) wentOff() bool {
 // of each kind.
 func walkHandoff(t *testing.T, mode daemon.Mode, least map[string]int) {
 	r := newRig(t)
-	w := r.walk("")
-	a := r.agent("developer-con-1")
+	w := r.startWalk("")
+	a := r.startAgent("developer-con-1")
 	if mode == daemon.ModeGenerate {
-		r.turn(a.ID, "Find out why the tests are slow") // Now the agent has a session.
+		r.doTurn(a.ID, "Find out why the tests are slow") // Now the agent has a session.
 		r.awaitAgent(a.ID, "its first report", func(a daemon.Agent) bool { return a.Context != nil })
 	}
 	// The daemon may die between the commit of the row and its answer.
@@ -61,19 +61,19 @@ func walkHandoff(t *testing.T, mode daemon.Mode, least map[string]int) {
 		}
 		if h.Phase != daemon.Completed {
 			if !h.Open() {
-				t.Fatalf("handoff %s: %+v\n%s\n%s", h.Phase, h.Error, strings.Join(beenTo(w.told.Walk), "\n"), r.report())
+				t.Fatalf("handoff %s: %+v\n%s\n%s", h.Phase, h.Error, strings.Join(pointsIn(w.told.Walk), "\n"), r.report())
 			}
 			return false, fmt.Sprintf("%s %s", h.Phase, h.Note)
 		}
 		successor, err := r.client.Agent(t.Context(), *h.SuccessorID)
-		return err == nil && successor.State == daemon.Idle && r.panes() == 1, fmt.Sprintf("%s %v", successor.State, err)
+		return err == nil && successor.State == daemon.Idle && r.countPanes() == 1, fmt.Sprintf("%s %v", successor.State, err)
 	})
 	w.end(least)
-	r.endedOnce(h)
+	r.wantEndedOnce(h)
 }
 
-// panes counts the panes; -1: tmux does not answer.
-func (r *rig) panes() int {
+// countPanes counts the panes; -1: tmux does not answer.
+func (r *rig) countPanes() int {
 	list, err := r.tmux.List(r.t.Context())
 	if err != nil {
 		return -1
@@ -81,8 +81,8 @@ func (r *rig) panes() int {
 	return len(list)
 }
 
-// endedOnce checks what must hold after a completed handoff, whatever happened on the way.
-func (r *rig) endedOnce(h daemon.Handoff) {
+// wantEndedOnce checks what must hold after a completed handoff, whatever happened on the way.
+func (r *rig) wantEndedOnce(h daemon.Handoff) {
 	r.t.Helper()
 	ctx := r.t.Context()
 	r.awaitAgent(*h.SuccessorID, "idle after its briefing", func(a daemon.Agent) bool { return a.State == daemon.Idle })

@@ -26,27 +26,27 @@ func (r *rig) operate(in daemon.NewPipeline, want func(daemon.Pipeline), over fu
 		case err != nil:
 			return false, err.Error()
 		case len(list) > 1:
-			r.t.Fatalf("%d runs, want one\n%s", len(list), r.report())
+			r.t.Fatalf("%d pipelines, want one\n%s", len(list), r.report())
 		case len(list) == 0:
 			_, err = r.client.CreatePipeline(r.t.Context(), in)
 			return false, fmt.Sprint(err)
 		}
 		want(list[0])
-		return over(list[0]), fmt.Sprintf("%s %q %s %s", list[0].Status, list[0].Note, said(list[0].Error), stepLine(list[0]))
+		return over(list[0]), fmt.Sprintf("%s %q %s %s", list[0].Status, list[0].Note, said(list[0].Error), stepStatuses(list[0]))
 	}
 }
 
-// left reports whether the pipeline has ended with this status and with all of its agents, and no pane is left.
-func (r *rig) left(status daemon.PipelineStatus) func(daemon.Pipeline) bool {
+// hasEnded reports whether the pipeline has ended with this status and with all of its agents, and no pane is left.
+func (r *rig) hasEnded(status daemon.PipelineStatus) func(daemon.Pipeline) bool {
 	return func(p daemon.Pipeline) bool {
 		agents, err := r.client.Agents(r.t.Context(), allRows)
 		running := func(a daemon.Agent) bool { return a.EndedAt == nil }
-		return p.Status == status && err == nil && !slices.ContainsFunc(agents, running) && r.panes() == 0
+		return p.Status == status && err == nil && !slices.ContainsFunc(agents, running) && r.countPanes() == 0
 	}
 }
 
-// approved approves a pipeline that waits for approval.
-func (r *rig) approved(p daemon.Pipeline) {
+// approveIfWaiting approves a pipeline that waits for approval.
+func (r *rig) approveIfWaiting(p daemon.Pipeline) {
 	if p.Status == daemon.PipelineWaiting {
 		_, _ = r.client.ApprovePipeline(r.t.Context(), p.ID, daemon.Decision{Comment: "go on"}) // It asks again if the answer was lost.
 	}
@@ -55,21 +55,21 @@ func (r *rig) approved(p daemon.Pipeline) {
 func TestPipelineSurvivesDaemonKillsAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.template("gated", "developer", "reviewer | approval: true | prompt: Look closely.")
+	r.writeTemplate("gated", "developer", "reviewer | approval: true | prompt: Look closely.")
 	in := daemon.NewPipeline{Template: "gated", Title: "a test", Prompt: roof, Cwd: r.work}
-	w := r.walk("pipeline_created")
-	w.until("the run done", r.operate(in, r.approved, r.left(daemon.PipelineDone)))
+	w := r.startWalk("pipeline_created")
+	w.until("the run done", r.operate(in, r.approveIfWaiting, r.hasEnded(daemon.PipelineDone)))
 	w.end(map[string]int{"commit": 16, "hook": 8, "paste": 2, "spawn": 2, "kill": 2})
-	r.wantRunOnce("pipeline_waiting_for_approval", "step_approved", "pipeline_running")
+	r.wantPipelineOnce("pipeline_waiting_for_approval", "step_approved", "pipeline_running")
 }
 
-// wantRunOnce waits until all agents of the only pipeline have ended. It fails unless everything that the pipeline
+// wantPipelineOnce waits until all agents of the only pipeline have ended. It fails unless everything that the pipeline
 // does was done once for each of its two steps.
-func (r *rig) wantRunOnce(once ...string) {
+func (r *rig) wantPipelineOnce(once ...string) {
 	r.t.Helper()
 	list, err := r.client.Pipelines(r.t.Context(), allRows)
 	if err != nil || len(list) != 1 {
-		r.t.Fatalf("runs %+v, %v: want one", list, err)
+		r.t.Fatalf("pipelines %+v, %v: want one", list, err)
 	}
 	p := list[0]
 	r.wantSteps(p, "done done")
@@ -88,10 +88,10 @@ func (r *rig) wantRunOnce(once ...string) {
 		"pipeline_created": 1, "pipeline_done": 1, "pipeline_failed": 0, "agent_created": 2, "agent_started": 2,
 		"agent_registered": 2, "agent_ended": 2, "agent_failed": 0, "step_running": 2, "step_done": 2, "step_failed": 0, "step_handoff_created": 2,
 	} {
-		r.wantRunEvents(p.ID, typ, want)
+		r.wantPipelineEvents(p.ID, typ, want)
 	}
 	for _, typ := range once {
-		r.wantRunEvents(p.ID, typ, 1)
+		r.wantPipelineEvents(p.ID, typ, 1)
 	}
 	if list, err := r.client.Agents(r.t.Context(), allRows); err != nil || len(list) != 2 {
 		r.t.Errorf("agents %+v, %v: want 2", list, err)
@@ -102,43 +102,43 @@ func (r *rig) wantRunOnce(once ...string) {
 func TestWorkTreeSurvivesDaemonKills(t *testing.T) {
 	t.Parallel()
 	r, g := newRig(t), roofRepo(t)
-	r.template("two", "developer", "reviewer | prompt: Look closely.")
+	r.writeTemplate("two", "developer", "reviewer | prompt: Look closely.")
 	in := daemon.NewPipeline{Template: "two", Title: "a test", Prompt: roof, Cwd: g.Dir, Branch: "roof"}
-	w := r.walk("pipeline_created", "tree")
-	w.until("the run done", r.operate(in, func(daemon.Pipeline) {}, r.left(daemon.PipelineDone)))
+	w := r.startWalk("pipeline_created", "tree")
+	w.until("the run done", r.operate(in, func(daemon.Pipeline) {}, r.hasEnded(daemon.PipelineDone)))
 	w.end(map[string]int{"tree": 2})
-	r.wantRunOnce()
+	r.wantPipelineOnce()
 	p := r.getPipeline(1)
 	wantNoFile(t, r.dir.Worktree(p.ID))
 	if p.Worktree != nil || len(p.Warnings) != 0 {
-		t.Errorf("the run has the work tree %s and is warned %q", said(p.Worktree), p.Warnings)
+		t.Errorf("the pipeline has the work tree %s and is warned %q", said(p.Worktree), p.Warnings)
 	}
 	g.Git("rev-parse", "--verify", "roof")
-	r.wantRunEvents(p.ID, "pipeline_worktree_created", 1)
-	r.wantRunEvents(p.ID, "pipeline_worktree_removed", 1)
+	r.wantPipelineEvents(p.ID, "pipeline_worktree_created", 1)
+	r.wantPipelineEvents(p.ID, "pipeline_worktree_removed", 1)
 }
 
 // TestPipelineAbortSurvivesDaemonKills: The next daemon carries out an abort that is committed.
 func TestPipelineAbortSurvivesDaemonKills(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	held, _ := r.holding("developer")
-	r.template("held", held, "reviewer")
-	w := r.walk("pipeline_failed")
-	id := r.pipeline("held", roof).ID
-	a := r.atWork(id, 1)
+	held, _ := r.holdingStep("developer")
+	r.writeTemplate("held", held, "reviewer")
+	w := r.startWalk("pipeline_failed")
+	id := r.startPipeline("held", roof).ID
+	a := r.awaitWorkingAgent(id, 1)
 	abort := func(p daemon.Pipeline) {
 		if p.Open() {
 			_, _ = r.client.AbortPipeline(t.Context(), id) // It asks again if the answer was lost.
 		}
 	}
-	w.until("the run aborted", r.operate(daemon.NewPipeline{}, abort, r.left(daemon.PipelineFailed)))
+	w.until("the run aborted", r.operate(daemon.NewPipeline{}, abort, r.hasEnded(daemon.PipelineFailed)))
 	w.end(map[string]int{"commit": 4, "keys": 1, "paste": 1, "hook": 1, "kill": 1})
 	r.wantAborted(r.getPipeline(id), "failed pending")
 	r.wantInterrupted(a.ID)
 	r.wantNoPanes()
 	for _, typ := range []string{"pipeline_failed", "step_failed", "step_running", "agent_created", "agent_ended"} {
-		r.wantRunEvents(id, typ, 1)
+		r.wantPipelineEvents(id, typ, 1)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestPipelineSurvivesDatabaseKills(t *testing.T) {
 	r.cfg.NoSync = true
 	b := &bomb{act: func(crashPoint, string) { r.killPostgres() }, armedBy: "pipeline_created"}
 	r.cfg.Around = b.around
-	r.template("gated", "developer", "reviewer | approval: true")
+	r.writeTemplate("gated", "developer", "reviewer | approval: true")
 	r.start()
 	for i, point := range []crashPoint{
 		{"commit", true, 1}, {"spawn", true, 1}, {"hook", false, 3}, {"paste", true, 1}, {"commit", false, 9}, {"hook", true, 7},
@@ -159,7 +159,7 @@ func TestPipelineSurvivesDatabaseKills(t *testing.T) {
 		b.set(point)
 		in := daemon.NewPipeline{Template: "gated", Title: "a test", Prompt: roof, Cwd: r.work}
 		var p daemon.Pipeline
-		r.await(fmt.Sprintf("%s: the run done", point), func() (bool, string) {
+		r.await(fmt.Sprintf("%s: the pipeline done", point), func() (bool, string) {
 			list, err := r.client.Pipelines(context.Background(), allRows)
 			switch {
 			case err != nil:
@@ -169,8 +169,8 @@ func TestPipelineSurvivesDatabaseKills(t *testing.T) {
 				return false, fmt.Sprint(err)
 			}
 			p = list[0]
-			r.approved(p)
-			return len(list) == i+1 && !p.Open(), fmt.Sprintf("%d runs; %s %s %s", len(list), p.Status, said(p.Error), stepLine(p))
+			r.approveIfWaiting(p)
+			return len(list) == i+1 && !p.Open(), fmt.Sprintf("%d pipelines; %s %s %s", len(list), p.Status, said(p.Error), stepStatuses(p))
 		})
 		if !b.wentOff() {
 			t.Errorf("%s: the database was not killed", point)

@@ -30,7 +30,7 @@ func TestGenerateSurvivesDaemonKillsAtEveryPoint(t *testing.T) {
 
 func TestHandoffSurvivesDatabaseKills(t *testing.T) {
 	t.Parallel()
-	databaseKilledAt(t, []crashPoint{
+	killDatabaseAt(t, []crashPoint{
 		{"commit", false, 1}, {"commit", true, 3}, {"hook", true, 2}, {"spawn", true, 1}, {"hook", false, 5}, {"paste", true, 3},
 		{"commit", false, 17},
 	}...)
@@ -46,15 +46,15 @@ func TestGenerateSurvivesDatabaseKills(t *testing.T) {
 	b := &bomb{act: func(crashPoint, string) { r.killPostgres() }}
 	r.cfg.Around = b.around
 	r.start()
-	a := r.spokenTo()
+	a := r.startSpokenTo()
 	for _, p := range []crashPoint{{"fork", false, 1}, {"fork", true, 1}, {"commit", true, 3}} {
 		b.set(p)
-		before := r.read(*a.TranscriptPath)
-		h := r.awaitPhase(r.generate(a.ID, ""), daemon.Completed)
+		before := r.readFile(*a.TranscriptPath)
+		h := r.awaitPhase(r.requestGenerate(a.ID, ""), daemon.Completed)
 		if !b.wentOff() {
 			t.Errorf("%s: the database was not killed", p)
 		}
-		if after := r.read(*a.TranscriptPath); after != before {
+		if after := r.readFile(*a.TranscriptPath); after != before {
 			t.Errorf("%s: transcript of the outgoing agent grew by %q", p, strings.TrimPrefix(after, before))
 		}
 		r.wantTold(*h.SuccessorID, h.Ref)

@@ -36,14 +36,14 @@ func TestDashboardOpenLeavesNoKey(t *testing.T) {
 		var stderr bytes.Buffer
 		env := func(name string) string { return map[string]string{"PATH": bin}[name] }
 		if code := commands.Run(t.Context(), []string{"dashboard", "--open", "--data", r.root}, env, strings.NewReader(""), &stdout, &stderr); code != commands.ExitDone {
-			t.Fatalf("exit %d: %s", code, &stderr)
+			t.Fatalf("exit code %d: %s", code, &stderr)
 		}
 		return stdout.String()
 	}
 	there := func(what string, want bool) {
 		t.Helper()
 		if _, err := os.Stat(page); err != nil && !errors.Is(err, os.ErrNotExist) || (err == nil) != want {
-			t.Errorf("%s: is the file there? want %t, %v", what, want, err)
+			t.Errorf("%s: want the file to exist: %t, got %v", what, want, err)
 		}
 	}
 	visit := func(url string) {
@@ -60,7 +60,7 @@ func TestDashboardOpenLeavesNoKey(t *testing.T) {
 
 	desktop(`test "$1" = "` + page + `"`)
 	if said := open(); !strings.Contains(said, "opens in your browser") {
-		t.Errorf("said %q", said)
+		t.Errorf("the command said %q", said)
 	}
 	b, err := os.ReadFile(page)
 	if info, statErr := os.Stat(page); err != nil || statErr != nil || info.Mode().Perm() != 0o600 {
@@ -85,7 +85,7 @@ func TestDashboardOpenLeavesNoKey(t *testing.T) {
 
 	desktop("exit 3")
 	if said := open(); !strings.Contains(said, "/login?key=") {
-		t.Errorf("said %q", said)
+		t.Errorf("the command said %q", said)
 	}
 	there("no browser", false)
 }
@@ -103,7 +103,7 @@ func TestDashboardLoginsCanBeListedAndSignedOut(t *testing.T) {
 		return code, stdout.String() + stderr.String()
 	}
 	if code, out := do("--logins"); code != commands.ExitDone || !strings.Contains(out, "no browser is signed in") {
-		t.Errorf("nobody: %d %s", code, out)
+		t.Errorf("without a login: exit code %d, %s", code, out)
 	}
 	for range 2 {
 		link, err := r.client.DashboardLink(t.Context())
@@ -118,11 +118,11 @@ func TestDashboardLoginsCanBeListedAndSignedOut(t *testing.T) {
 	}
 	logins, err := r.client.Logins(t.Context())
 	if err != nil || len(logins) != 2 {
-		t.Fatalf("logins %v, %v", logins, err)
+		t.Fatalf("logins are %v (%v)", logins, err)
 	}
 	first, second := logins[0].ID, logins[1].ID
 	if code, out := do("--logins"); code != commands.ExitDone || !strings.Contains(out, first) || !strings.Contains(out, second) {
-		t.Errorf("both: %d %s", code, out)
+		t.Errorf("with two logins: exit code %d, %s", code, out)
 	}
 	for _, c := range []struct {
 		args []string
@@ -136,7 +136,7 @@ func TestDashboardLoginsCanBeListedAndSignedOut(t *testing.T) {
 		{[]string{"--revoke"}, commands.ExitDone, "no browser was signed in"},
 	} {
 		if code, out := do(c.args...); code != c.code || !strings.Contains(out, c.want) {
-			t.Errorf("%v: %d %s", c.args, code, out)
+			t.Errorf("%v: exit code %d, %s", c.args, code, out)
 		}
 	}
 }

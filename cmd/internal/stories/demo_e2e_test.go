@@ -21,7 +21,7 @@ import (
 func TestDemoKeepsRunningUntilInterrupted(t *testing.T) {
 	t.Parallel()
 	r := startDemo(t, "--keep")
-	dir := r.says(t, `Still running, until Ctrl-C\. From another shell:\n  \S+/understudy agent list --data (\S+)\n`)[1]
+	dir := r.awaitPrinted(t, `Still running, until Ctrl-C\. From another shell:\n  \S+/understudy agent list --data (\S+)\n`)[1]
 
 	c := api.NewClient(cli.SocketIn(dir))
 	defer c.Close()
@@ -29,7 +29,7 @@ func TestDemoKeepsRunningUntilInterrupted(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].ID != 2 {
 		t.Errorf("active agents %v, %v; want agent 2", list, err)
 	}
-	r.ends(t, commands.ExitDone, "", dir, processes(t, dir))
+	r.endByInterrupt(t, commands.ExitDone, "", dir, serversOf(t, dir))
 }
 
 // TestDemoKilledLeavesNothing: It leaves neither its servers nor its agent.
@@ -46,21 +46,21 @@ func TestDemoKilledLeavesNothing(t *testing.T) {
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	dir := stdout.await(t, done, `successor in (\S+)\n`)[1]
 	stdout.await(t, done, `Still running`)
-	started := processes(t, filepath.Join(dir, "d"))
+	started := serversOf(t, filepath.Join(dir, "d"))
 	agents, err := exec.Command("tmux", "-S", filepath.Join(dir, "d", "run", "tmux.sock"), "list-panes", "-a", "-F", "#{pane_pid}").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for text := range strings.FieldsSeq(string(agents)) {
-		started = append(started, process(t, text))
+		started = append(started, findProcess(t, text))
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	await1(t, done)
+	awaitExit(t, done)
 	tmuxtest.Eventually(t, "removal of the demo's folder", func() bool {
 		_, err := os.Stat(dir)
 		return errors.Is(err, fs.ErrNotExist)
 	})
-	nothingLeft(t, dir, started)
+	wantNothingLeft(t, dir, started)
 }

@@ -19,7 +19,7 @@ import (
 func TestDemoPipelineCanBeLookedAt(t *testing.T) {
 	t.Parallel()
 	r := startDemo(t, "--pipeline", "--keep")
-	dir := r.says(t, `Still running, until Ctrl-C\. From another shell:\n  \S+/understudy pipeline show 1 --data (\S+)\n`)[1]
+	dir := r.awaitPrinted(t, `Still running, until Ctrl-C\. From another shell:\n  \S+/understudy pipeline show 1 --data (\S+)\n`)[1]
 
 	c := api.NewClient(cli.SocketIn(dir))
 	defer c.Close()
@@ -28,14 +28,14 @@ func TestDemoPipelineCanBeLookedAt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p.Status != daemon.PipelineDone || p.Prompt != demo.PipelineRequest || p.Steps[1].Comment != demo.PipelineComment || len(p.Warnings) > 0 {
-		t.Errorf("run %+v", p)
+		t.Errorf("pipeline %+v", p)
 	}
 	for i, s := range p.Steps {
 		if m := s.LatestHandoff.Metadata; m == nil || m.WhatWasDone == nil {
 			t.Errorf("step %d left no fields: %q", i+1, s.LatestHandoff.ContentMD)
 		}
 	}
-	r.ends(t, commands.ExitDone, "", dir, processes(t, dir))
+	r.endByInterrupt(t, commands.ExitDone, "", dir, serversOf(t, dir))
 }
 
 // TestDemoPipelineInterruptedLeavesNothing: A demo that ends in the middle of a step leaves nothing. The environment
@@ -43,8 +43,8 @@ func TestDemoPipelineCanBeLookedAt(t *testing.T) {
 func TestDemoPipelineInterruptedLeavesNothing(t *testing.T) {
 	t.Setenv("SCRIPTED_AGENT", "1:think=1h")
 	r := startDemo(t, "--pipeline")
-	dir := r.says(t, `persona in (\S+)\n`)[1]
-	r.says(t, `… 1/2 developer +agent 1\n`)
+	dir := r.awaitPrinted(t, `persona in (\S+)\n`)[1]
+	r.awaitPrinted(t, `… 1/2 developer +agent 1\n`)
 	data := filepath.Join(dir, "d")
 	c := api.NewClient(cli.SocketIn(data))
 	defer c.Close()
@@ -55,5 +55,5 @@ func TestDemoPipelineInterruptedLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.ends(t, commands.ExitFailed, removed, dir, processes(t, data))
+	r.endByInterrupt(t, commands.ExitFailed, removed, dir, serversOf(t, data))
 }

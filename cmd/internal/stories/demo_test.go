@@ -46,9 +46,9 @@ func (o *output) await(t *testing.T, done <-chan int, pattern string) []string {
 		select {
 		case <-o.more:
 		case code := <-done:
-			t.Fatalf("ended with %d before %q:\n%s", code, pattern, o)
+			t.Fatalf("the command ended with exit code %d before it printed %q:\n%s", code, pattern, o)
 		case <-late:
-			t.Fatalf("no %q:\n%s", pattern, o)
+			t.Fatalf("the output has no match of %q:\n%s", pattern, o)
 		}
 	}
 }
@@ -70,24 +70,24 @@ func startDemo(t *testing.T, args ...string) *demoRun {
 	return r
 }
 
-// says waits until the demo has printed a match, and returns the groups.
-func (r *demoRun) says(t *testing.T, pattern string) []string {
+// awaitPrinted waits until the demo has printed a match, and returns the groups.
+func (r *demoRun) awaitPrinted(t *testing.T, pattern string) []string {
 	t.Helper()
 	return r.stdout.await(t, r.done, pattern)
 }
 
-// ends interrupts the demo. It checks the exit code and what the demo says of that, and that nothing of the demo is
+// endByInterrupt interrupts the demo. It checks the exit code and what the demo says of that, and that nothing of the demo is
 // left.
-func (r *demoRun) ends(t *testing.T, code int, said, dir string, started []tmux.Process) {
+func (r *demoRun) endByInterrupt(t *testing.T, code int, said, dir string, started []tmux.Process) {
 	t.Helper()
 	r.interrupt()
-	if got := await1(t, r.done); got != code {
+	if got := awaitExit(t, r.done); got != code {
 		t.Errorf("exit code %d, want %d", got, code)
 	}
 	if got := r.stderr.String(); got != said {
 		t.Errorf("stderr %q, want %q", got, said)
 	}
-	nothingLeft(t, dir, started)
+	wantNothingLeft(t, dir, started)
 }
 
 // removed is what a demo prints if it is interrupted before its end.
@@ -96,24 +96,24 @@ const removed = "understudy: interrupted; what the demo had made is removed\n"
 func TestDemoInterruptedLeavesNothing(t *testing.T) {
 	t.Parallel()
 	r := startDemo(t)
-	dir := r.says(t, `successor in (\S+)\n`)[1]
-	r.says(t, `✓ agent 1 `)
-	r.ends(t, commands.ExitFailed, removed, dir, processes(t, filepath.Join(dir, "d")))
+	dir := r.awaitPrinted(t, `successor in (\S+)\n`)[1]
+	r.awaitPrinted(t, `✓ agent 1 `)
+	r.endByInterrupt(t, commands.ExitFailed, removed, dir, serversOf(t, filepath.Join(dir, "d")))
 }
 
-func await1(t *testing.T, done <-chan int) int {
+func awaitExit(t *testing.T, done <-chan int) int {
 	t.Helper()
 	select {
 	case code := <-done:
 		return code
 	case <-time.After(cmdtest.Eventually):
-		t.Fatal("does not end")
+		t.Fatal("the demo does not end")
 		return 0
 	}
 }
 
-// processes returns the servers of a data directory: PostgreSQL and tmux.
-func processes(t *testing.T, dir string) []tmux.Process {
+// serversOf returns the servers of a data directory: PostgreSQL and tmux.
+func serversOf(t *testing.T, dir string) []tmux.Process {
 	t.Helper()
 	postgres, err := os.ReadFile(filepath.Join(dir, "postgres", "data", "postmaster.pid"))
 	if err != nil {
@@ -126,12 +126,12 @@ func processes(t *testing.T, dir string) []tmux.Process {
 	var found []tmux.Process
 	for _, text := range []string{string(postgres), string(server)} {
 		line, _, _ := strings.Cut(text, "\n")
-		found = append(found, process(t, line))
+		found = append(found, findProcess(t, line))
 	}
 	return found
 }
 
-func process(t *testing.T, number string) tmux.Process {
+func findProcess(t *testing.T, number string) tmux.Process {
 	t.Helper()
 	pid, err := strconv.Atoi(number)
 	if err != nil {
@@ -144,8 +144,8 @@ func process(t *testing.T, number string) tmux.Process {
 	return p
 }
 
-// nothingLeft fails unless the folder and the processes of a demo are gone.
-func nothingLeft(t *testing.T, dir string, started []tmux.Process) {
+// wantNothingLeft fails unless the folder and the processes of a demo are gone.
+func wantNothingLeft(t *testing.T, dir string, started []tmux.Process) {
 	t.Helper()
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%s is still there: %v", dir, err)

@@ -33,15 +33,15 @@ type dunstDesktop struct {
 // newDunst starts an X server without a screen, a session bus and dunst. All of them end with the test.
 func newDunst(t *testing.T) *dunstDesktop {
 	t.Helper()
-	d := &dunstDesktop{t: t, bus: cmdtest.Bus(t)}
+	d := &dunstDesktop{t: t, bus: cmdtest.StartBus(t)}
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	x := exec.Command(needed(t, "Xvfb", "xvfb"), "-displayfd", "3", "-screen", "0", "640x480x24", "-nolisten", "tcp")
+	x := exec.Command(findProgram(t, "Xvfb", "xvfb"), "-displayfd", "3", "-screen", "0", "640x480x24", "-nolisten", "tcp")
 	x.ExtraFiles = []*os.File{w}
-	d.process(x)
+	d.startProcess(x)
 	w.Close()
 	number := make([]byte, 16)
 	n, err := r.Read(number)
@@ -59,9 +59,9 @@ func newDunst(t *testing.T) *dunstDesktop {
 		t.Fatal(err)
 	}
 	home := t.TempDir()
-	dunst := exec.Command(needed(t, "dunst", "dunst"), "-conf", os.DevNull)
+	dunst := exec.Command(findProgram(t, "dunst", "dunst"), "-conf", os.DevNull)
 	dunst.Env = []string{"DISPLAY=" + d.display, "DBUS_SESSION_BUS_ADDRESS=" + d.bus.Address, "HOME=" + home, "XDG_RUNTIME_DIR=" + home, "LANG=C.UTF-8"}
-	d.process(dunst)
+	d.startProcess(dunst)
 	for signal := range owned {
 		if signal.Name == "org.freedesktop.DBus.NameOwnerChanged" {
 			return d
@@ -71,8 +71,8 @@ func newDunst(t *testing.T) *dunstDesktop {
 	return nil
 }
 
-// needed finds a program that the test cannot do without.
-func needed(t *testing.T, program, from string) string {
+// findProgram finds a program that the test cannot do without.
+func findProgram(t *testing.T, program, from string) string {
 	t.Helper()
 	path, err := exec.LookPath(program)
 	if err != nil {
@@ -81,8 +81,8 @@ func needed(t *testing.T, program, from string) string {
 	return path
 }
 
-// process starts a process that ends with the test.
-func (d *dunstDesktop) process(cmd *exec.Cmd) {
+// startProcess starts a process that ends with the test.
+func (d *dunstDesktop) startProcess(cmd *exec.Cmd) {
 	d.t.Helper()
 	var said bytes.Buffer
 	cmd.Stderr = &said
@@ -122,9 +122,9 @@ func (d *dunstDesktop) history() map[string]dunstNote {
 	return notes
 }
 
-// shot takes a picture of the screen and keeps it if $UNDERSTUDY_SHOTS names a folder. It fails if the picture shows
+// takePicture takes a picture of the screen and keeps it if $UNDERSTUDY_SHOTS names a folder. It fails if the picture shows
 // nothing.
-func (d *dunstDesktop) shot(name string) {
+func (d *dunstDesktop) takePicture(name string) {
 	d.t.Helper()
 	dir := os.Getenv("UNDERSTUDY_SHOTS")
 	if dir == "" {
@@ -133,7 +133,7 @@ func (d *dunstDesktop) shot(name string) {
 		d.t.Fatal(err)
 	}
 	path := filepath.Join(dir, name)
-	cmd := exec.Command(needed(d.t, "import", "imagemagick"), "-display", d.display, "-window", "root", path)
+	cmd := exec.Command(findProgram(d.t, "import", "imagemagick"), "-display", d.display, "-window", "root", path)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		d.t.Fatalf("import: %v: %s", err, out)
 	}
@@ -151,9 +151,9 @@ func TestDunstShowsNotifications(t *testing.T) {
 	r.cfg.Settings.Notify.Desktop = true
 	r.cfg.Getenv = d.bus.Getenv
 	r.start()
-	outgoing, waiting, broken := r.agent(con), r.agent("reviewer-ada-1"), r.agent("tester-kit-1")
-	r.send(waiting.ID, "deploy it @ask")
-	h := r.handoff(outgoing.ID)
+	outgoing, waiting, broken := r.startAgent(con), r.startAgent("reviewer-ada-1"), r.startAgent("tester-kit-1")
+	r.sendMessage(waiting.ID, "deploy it @ask")
+	h := r.requestHandoff(outgoing.ID)
 	if err := r.tmux.Kill(t.Context(), r.pane(broken.ID).Ref); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestDunstShowsNotifications(t *testing.T) {
 	if channel, err := desktop.New(true, d.bus.Getenv, cmdtest.MainProgram(t)).Notify(t.Context(), tell.Notification{Title: "hostile <b>", Message: cmdtest.Hostile}); channel != "desktop" {
 		t.Error(err)
 	}
-	d.shot("notifications.png")
+	d.takePicture("notifications.png")
 	got := d.history()
 	if body := got["hostile ‹b›"].body; body == "" || strings.ContainsAny(body, "<>\x1b\u202e") {
 		t.Errorf("what an agent wrote is shown as %q", body)
@@ -192,6 +192,6 @@ func TestDunstShowsNotifications(t *testing.T) {
 	}
 	tested, err := r.client.TestNotification(t.Context())
 	if err != nil || tested.Channel != "desktop" || tested.Error != nil {
-		t.Errorf("test: %+v, %v", tested, err)
+		t.Errorf("test notification: %+v, %v", tested, err)
 	}
 }

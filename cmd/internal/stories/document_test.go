@@ -32,11 +32,11 @@ func TestRefusedDocumentFailsTheHandoffUntilItIsRight(t *testing.T) {
 			story(t, func(t *testing.T, r *rig) {
 				r.cfg.Settings.Handoff.MaxDocumentBytes = 3000
 				r.start()
-				a := r.agent(con)
-				r.awaitVerdict(a.ID, r.send(a.ID, "some work").ID, daemon.Submitted)
+				a := r.startAgent(con)
+				r.awaitVerdict(a.ID, r.sendMessage(a.ID, "some work").ID, daemon.Submitted)
 				r.awaitState(a.ID, daemon.Idle)
 				r.misbehave(tt.behave)
-				h := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, tt.code)
+				h := r.awaitFailure(r.requestHandoff(a.ID), daemon.Verifying, tt.code)
 				if h.RecordedAt != nil || h.SuccessorID != nil || h.InjectionPrompt != nil {
 					t.Errorf("handoff %+v: it is recorded", h)
 				}
@@ -49,7 +49,7 @@ func TestRefusedDocumentFailsTheHandoffUntilItIsRight(t *testing.T) {
 				r.wantKinds(a.ID, daemon.KindMessage, daemon.KindInstruction)
 
 				r.writeDocument(h)
-				r.retry(h.ID)
+				r.retryHandoff(h.ID)
 				h = r.awaitPhase(h.ID, daemon.Completed)
 				if h.Error != nil {
 					t.Errorf("completed handoff still has error %+v", h.Error)
@@ -65,11 +65,11 @@ func TestRefusedDocumentFailsTheHandoffUntilItIsRight(t *testing.T) {
 func TestStopOfAnEarlierTurnDoesNotCount(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.misbehave("think=1m")
-		id := r.handoff(a.ID)
+		id := r.requestHandoff(a.ID)
 		r.awaitPhase(id, daemon.AwaitingDocument)
-		r.deliver(r.hook(a.ID, "Stop", map[string]any{"prompt_id": "11111111-2222-4333-8444-555555555555", "stop_hook_active": false}))
+		r.sendHook(r.newHook(a.ID, "Stop", map[string]any{"prompt_id": "11111111-2222-4333-8444-555555555555", "stop_hook_active": false}))
 		if h := r.getHandoff(id); h.Phase != daemon.AwaitingDocument {
 			t.Errorf("phase %s after the Stop of another turn, want awaiting_document", h.Phase)
 		}
@@ -83,21 +83,21 @@ func TestStopOfAnEarlierTurnDoesNotCount(t *testing.T) {
 func TestStopWithoutOpenHandoffIsOrdinary(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		for _, failed := range []bool{false, true} {
 			if failed {
 				r.misbehave("no-document")
-				r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing)
+				r.awaitFailure(r.requestHandoff(a.ID), daemon.Verifying, data.DocumentMissing)
 				r.misbehave("")
 			}
 			before := len(r.agentEvents(a.ID, "agent_idle"))
-			dl := r.send(a.ID, "what is next?")
+			dl := r.sendMessage(a.ID, "what is next?")
 			r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
-			r.await("Stop", func() (bool, string) { return len(r.agentEvents(a.ID, "agent_idle")) > before, "agent not idle" })
+			r.await("the end of the turn", func() (bool, string) { return len(r.agentEvents(a.ID, "agent_idle")) > before, "agent not idle" })
 			r.awaitState(a.ID, daemon.Idle)
 		}
 		r.wantTold(a.ID, "what is next?", instructed, "what is next?")
-		if h := r.latest(a.ID); h.Phase != daemon.Failed {
+		if h := r.latestHandoff(a.ID); h.Phase != daemon.Failed {
 			t.Errorf("handoff is %s, want failed", h.Phase)
 		}
 	})
@@ -108,9 +108,9 @@ func TestStopWithoutOpenHandoffIsOrdinary(t *testing.T) {
 func TestDocumentOfAnIdleAgentCountsWithoutStop(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.misbehave("no-stop")
-		id := r.handoff(a.ID)
+		id := r.requestHandoff(a.ID)
 		r.awaitPhase(id, daemon.Completed)
 		moves, err := r.client.Transitions(t.Context(), id)
 		if err != nil {
@@ -130,9 +130,9 @@ func TestNoStopAndNoDocumentRunsIntoTheDeadline(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Handoff.DocumentTimeout = 1500 * time.Millisecond
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.misbehave("no-stop,no-document")
-		h := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingDocument, "document_timeout")
+		h := r.awaitFailure(r.requestHandoff(a.ID), daemon.AwaitingDocument, "document_timeout")
 		if !strings.Contains(h.Error.Message, "1.5s") {
 			t.Errorf("failure %q does not name the limit", h.Error.Message)
 		}
@@ -147,16 +147,16 @@ func TestAgentPastTheDeadlineIsLeftToWrite(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Handoff.DocumentTimeout = 300 * time.Millisecond
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.misbehave("think=1m")
-		h := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingDocument, "document_timeout")
+		h := r.awaitFailure(r.requestHandoff(a.ID), daemon.AwaitingDocument, "document_timeout")
 		r.misbehave("")
 		r.await("document", func() (bool, string) {
 			_, err := os.Stat(h.FilePath)
 			return err == nil, "not there"
 		})
 		r.awaitState(a.ID, daemon.Idle)
-		r.retry(h.ID)
+		r.retryHandoff(h.ID)
 		r.awaitPhase(h.ID, daemon.Completed)
 		r.wantTold(a.ID, instructed)
 	})
@@ -166,15 +166,15 @@ func TestAgentPastTheDeadlineIsLeftToWrite(t *testing.T) {
 func TestRuntimeErrorIsNamedInTheFailure(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.misbehave("api-error")
-		h := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingDocument, "runtime_error")
+		h := r.awaitFailure(r.requestHandoff(a.ID), daemon.AwaitingDocument, "runtime_error")
 		if !strings.Contains(h.Error.Message, "rate_limit") || !strings.Contains(h.Error.Message, "429") {
 			t.Errorf("failure %q does not name the runtime's error", h.Error.Message)
 		}
 		r.awaitState(a.ID, daemon.Idle)
 		r.misbehave("")
-		r.retry(h.ID)
+		r.retryHandoff(h.ID)
 		r.awaitPhase(h.ID, daemon.Completed)
 	})
 }
@@ -184,18 +184,18 @@ func TestRuntimeErrorIsNamedInTheFailure(t *testing.T) {
 func TestAgentThatDiesWritingFailsTheHandoff(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.misbehave("crash-on-instruction")
-		h := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingDocument, "agent_gone")
+		h := r.awaitFailure(r.requestHandoff(a.ID), daemon.AwaitingDocument, "agent_gone")
 		if !strings.Contains(h.Error.Message, "understudy agent resume") || !strings.Contains(h.Error.Message, h.FilePath) {
 			t.Errorf("failure %q names neither the document nor how to open the session again", h.Error.Message)
 		}
 		r.awaitState(a.ID, daemon.Ended)
 		r.misbehave("")
-		r.retry(h.ID)
+		r.retryHandoff(h.ID)
 		h = r.awaitFailure(h.ID, daemon.Verifying, data.DocumentMissing)
 		r.writeDocument(h)
-		r.retry(h.ID)
+		r.retryHandoff(h.ID)
 		h = r.awaitPhase(h.ID, daemon.Completed)
 		if *h.SuccessorID == a.ID || len(r.successors(a.ID)) != 1 {
 			t.Errorf("successors %+v, want one", r.successors(a.ID))
@@ -207,7 +207,7 @@ func TestAgentThatDiesWritingFailsTheHandoff(t *testing.T) {
 func TestLongFocusStandsInAFile(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		focus := strings.Repeat("the parser, above all; ", 60)
 		in, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Reason: "context full", Focus: focus, Force: true})
 		if err != nil {
@@ -261,8 +261,8 @@ func TestUnconfirmedInstructionIsNotTypedTwice(t *testing.T) {
 				}
 				r.cfg.Settings.Handoff.AckTimeout = 1500 * time.Millisecond
 				r.start()
-				a := r.agent(con)
-				first := r.awaitFailure(r.handoff(a.ID), daemon.Instructing, "instruction_unconfirmed")
+				a := r.startAgent(con)
+				first := r.awaitFailure(r.requestHandoff(a.ID), daemon.Instructing, "instruction_unconfirmed")
 				want := []string{first.Ref}
 				if arrives {
 					if err := (<-held)(); err != nil {
@@ -275,14 +275,14 @@ func TestUnconfirmedInstructionIsNotTypedTwice(t *testing.T) {
 				if h := r.getHandoff(first.ID); h.Phase != daemon.Failed {
 					t.Errorf("handoff went on by itself: %s", h.Phase)
 				}
-				r.retry(first.ID)
+				r.retryHandoff(first.ID)
 				h := r.awaitPhase(first.ID, daemon.Completed)
 				if !arrives {
 					want = []string{h.Ref}
 				}
 				r.wantTold(a.ID, want...)
 				if (h.Ref == first.Ref) != arrives {
-					t.Errorf("ref %s after %s", h.Ref, first.Ref)
+					t.Errorf("the ref is %s after %s", h.Ref, first.Ref)
 				}
 			})
 		})
@@ -294,12 +294,12 @@ func TestUnconfirmedInstructionIsNotTypedTwice(t *testing.T) {
 func TestRetryBesideANewHandoffIsRefused(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.misbehave("no-document")
-		first := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing)
+		first := r.awaitFailure(r.requestHandoff(a.ID), daemon.Verifying, data.DocumentMissing)
 		r.misbehave("")
-		release := r.hold(a.ID, "more work")
-		second := r.handoff(a.ID)
+		release := r.holdTurn(a.ID, "more work")
+		second := r.requestHandoff(a.ID)
 		_, err := r.client.RetryHandoff(t.Context(), first.ID, "")
 		wantError(t, err, daemon.KindConflict, "Handoff already in progress")
 		release()

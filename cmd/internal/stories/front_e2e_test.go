@@ -18,14 +18,14 @@ func TestSuspendedAgentGetsItsMessageAfterFg(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	theirs := tmuxtest.Server(t)
-	a, shell := r.foreignAgent(theirs, "")
+	a, shell := r.startForeignAgent(theirs, "")
 	r.awaitState(a.ID, daemon.Idle)
-	r.asked(shell.Socket, "send-keys", "-t", shell.Pane, "C-z")
+	r.askTmux(shell.Socket, "send-keys", "-t", shell.Pane, "C-z")
 	stopped := r.awaitState(a.ID, daemon.Waiting)
 	if !strings.Contains(stopped.WaitsFor, "fg") || len(r.agentEvents(a.ID, "agent_waiting")) != 1 {
-		t.Errorf("it waits for %q, want fg, and an event", stopped.WaitsFor)
+		t.Errorf("the agent waits for %q, want fg and one event", stopped.WaitsFor)
 	}
-	dl := r.send(a.ID, "echo typed-into-$((40+2))")
+	dl := r.sendMessage(a.ID, "echo typed-into-$((40+2))")
 	shellRuns(t, theirs, shell, "echo shell-$((40+2))")
 	var shown tmux.View
 	tmuxtest.Eventually(t, "the shell answers", func() bool {
@@ -34,7 +34,7 @@ func TestSuspendedAgentGetsItsMessageAfterFg(t *testing.T) {
 		return err == nil && strings.Contains(shown.Screen, "shell-42")
 	})
 	if got := r.deliveries(a.ID)[0]; got.State != daemon.DeliveryQueued || strings.Contains(shown.Screen, "typed-into") {
-		t.Errorf("delivery %+v; the shell shows %q", got, shown.Screen)
+		t.Errorf("delivery %+v is not queued, or the shell shows %q", got, shown.Screen)
 	}
 	shellRuns(t, theirs, shell, "fg")
 	r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
@@ -49,13 +49,13 @@ func TestAgentStoppedBeforeTypingIsNotTypedTo(t *testing.T) {
 	t.Parallel()
 	const text = "echo typed-into-$((40+2))"
 	g := newGate(t)
-	r := newRig(t).bent(&bend{commit: atTyping(g, text)}).start()
+	r := newRig(t).bendWith(&bend{commit: atTyping(g, text)}).start()
 	theirs := tmuxtest.Server(t)
-	a, shell := r.foreignAgent(theirs, "")
+	a, shell := r.startForeignAgent(theirs, "")
 	r.awaitState(a.ID, daemon.Idle)
-	dl := r.send(a.ID, text)
+	dl := r.sendMessage(a.ID, text)
 	g.await(t)
-	r.asked(shell.Socket, "send-keys", "-t", shell.Pane, "C-z")
+	r.askTmux(shell.Socket, "send-keys", "-t", shell.Pane, "C-z")
 	tmuxtest.Eventually(t, "the shell is in front", func() bool {
 		p, err := tmux.FindProcess(shell.PID)
 		return err == nil && p.InFront()
@@ -78,9 +78,9 @@ func TestStoppedAgentIsKilledNotAsked(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	theirs := tmuxtest.Server(t)
-	a, shell := r.foreignAgent(theirs, "")
+	a, shell := r.startForeignAgent(theirs, "")
 	r.awaitState(a.ID, daemon.Idle)
-	row := r.row(a.ID)
+	row := r.agentRow(a.ID)
 	if err := row.Process().Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestStoppedAgentIsKilledNotAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.awaitState(a.ID, daemon.Ended)
-	r.wantStages(a.ID, daemon.StopTerm, daemon.StopKill)
+	r.wantStopStages(a.ID, daemon.StopTerm, daemon.StopKill)
 	if view, err := theirs.Look(t.Context(), shell.Ref); err != nil || strings.Contains(view.Screen, "/exit") {
 		t.Errorf("the shell shows %q, %v", view.Screen, err)
 	}

@@ -25,9 +25,9 @@ func atTyping(g *gate, text string) func(*daemon.Change, func() error) error {
 func TestNothingIsTypedIntoADialog(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		g := newGate(t)
-		r.bent(&bend{commit: atTyping(g, "carry on")}).start()
-		a := r.agent("")
-		dl := r.send(a.ID, "carry on")
+		r.bendWith(&bend{commit: atTyping(g, "carry on")}).start()
+		a := r.startAgent("")
+		dl := r.sendMessage(a.ID, "carry on")
 		g.await(t)
 		r.personTypes(a.ID, ownWork, tmux.Enter)
 		r.awaitShown(a.ID, "Do you want to proceed?")
@@ -46,7 +46,7 @@ func TestNothingIsTypedIntoADialog(t *testing.T) {
 func TestEnterIsNotPressedInADialog(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		g := newGate(t)
-		r.bent(&bend{paste: func(_ context.Context, text string, do func() error) error {
+		r.bendWith(&bend{paste: func(_ context.Context, text string, do func() error) error {
 			if text == "carry on" && g.pass() {
 				return nil
 			}
@@ -54,8 +54,8 @@ func TestEnterIsNotPressedInADialog(t *testing.T) {
 		}})
 		r.cfg.Settings.Handoff.AckTimeout = 3 * time.Second
 		r.start()
-		a := r.agent("")
-		dl := r.send(a.ID, "carry on")
+		a := r.startAgent("")
+		dl := r.sendMessage(a.ID, "carry on")
 		g.await(t)
 		r.personTypes(a.ID, ownWork, tmux.Enter)
 		r.awaitShown(a.ID, "Do you want to proceed?")

@@ -29,23 +29,23 @@ func TestGenerateWithoutSessionOrRuntimeFails(t *testing.T) {
 	write()
 	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: []string{script}}}
 	r.start()
-	a := r.agent(con) // Nobody has said a word to it.
+	a := r.startAgent(con) // Nobody has said a word to it.
 	in, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Mode: daemon.ModeGenerate, Force: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.awaitNotGenerated(in.HandoffID, "no_session", "Handoff failed: the session has no conversation yet that could be forked")
+	r.awaitGenerationFailure(in.HandoffID, "no_session", "Handoff failed: the session has no conversation yet that could be forked")
 
-	r.turn(a.ID, "hello")
+	r.doTurn(a.ID, "hello")
 	if err := os.Remove(script); err != nil {
 		t.Fatal(err)
 	}
-	r.retry(in.HandoffID)
+	r.retryHandoff(in.HandoffID)
 	h := r.awaitPhase(in.HandoffID, daemon.Failed)
 	if h.Error.Code != "generation_failed" || !strings.HasPrefix(h.Error.Message, "Handoff failed: ") || !strings.Contains(h.Error.Message, script) {
 		t.Errorf("failure %+v: want it to name %s", h.Error, script)
 	}
 	write()
-	r.retry(h.ID)
+	r.retryHandoff(h.ID)
 	r.awaitPhase(h.ID, daemon.Completed)
 }

@@ -18,20 +18,20 @@ const forkNote = "the document is being generated"
 // daemon touches neither its pane nor its transcript. The successor takes over as in the other mode.
 func TestGenerateLeavesTheAgentAlone(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		f := r.watchForks()
+		f := r.recordForks()
 		r.start()
-		a := r.spokenTo()
-		before := r.read(*a.TranscriptPath)
+		a := r.startSpokenTo()
+		before := r.readFile(*a.TranscriptPath)
 		const focus = "Focus on the parser,\nnot on the printer."
-		h := r.awaitPhase(r.generate(a.ID, focus), daemon.Completed)
+		h := r.awaitPhase(r.requestGenerate(a.ID, focus), daemon.Completed)
 		r.wantKinds(a.ID, daemon.KindMessage, daemon.KindExit)
-		if after := r.read(*a.TranscriptPath); after != before {
+		if after := r.readFile(*a.TranscriptPath); after != before {
 			t.Errorf("transcript\n   was %s\nand is %s", before, after)
 		}
 		if h.Mode != daemon.ModeGenerate || h.Focus != focus || h.Structured == nil || h.Status != daemon.StatusCompleted || len(h.Warnings) > 0 || !h.ContextValidated {
 			t.Errorf("handoff %+v: want a structured one, without warnings", h)
 		}
-		doc := r.read(h.FilePath)
+		doc := r.readFile(h.FilePath)
 		for _, part := range []string{"# Handoff from ", "## What Was Done\n", "Find out why the tests are slow", "\n## Current Story\n"} {
 			if !strings.Contains(doc, part) {
 				t.Errorf("document has no %q:\n%s", part, doc)
@@ -39,7 +39,7 @@ func TestGenerateLeavesTheAgentAlone(t *testing.T) {
 		}
 		asked := f.prompts()
 		if len(asked) != 1 {
-			t.Fatalf("asked %q, want one fork", asked)
+			t.Fatalf("forks were asked %q, want one fork", asked)
 		}
 		for _, part := range []string{h.Ref, "**## What Was Done**", "**## Current Story**", "**## Architecture Decisions**", "**## Code Patterns**", "Focus on this:\n\n" + focus} {
 			if !strings.Contains(asked[0], part) {
@@ -68,10 +68,10 @@ func TestGenerateLeavesTheAgentAlone(t *testing.T) {
 func TestGenerateJoinsBlocksAndRefusesTools(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.spokenTo()
+		a := r.startSpokenTo()
 		r.misbehave("fork-blocks,fork-tool")
-		h := r.awaitPhase(r.generate(a.ID, ""), daemon.Completed)
-		doc := r.read(h.FilePath)
+		h := r.awaitPhase(r.requestGenerate(a.ID, ""), daemon.Completed)
+		doc := r.readFile(h.FilePath)
 		if !strings.HasPrefix(doc, "# Handoff from ") || !strings.Contains(doc, ".\n\n## Code Patterns\n") || !strings.HasSuffix(doc, ".\n") || strings.HasSuffix(doc, "\n\n") {
 			t.Errorf("document is not the two blocks, joined by a newline:\n%q", doc)
 		}
@@ -97,17 +97,17 @@ func TestFailedGenerationCanBeRetried(t *testing.T) {
 		t.Run(behaviour, func(t *testing.T) {
 			story(t, func(t *testing.T, r *rig) {
 				r.cfg.Settings.Handoff.DocumentTimeout = 2 * time.Second
-				f, traces := r.watchForks(), r.traceForks()
+				f, traces := r.recordForks(), r.recordForkPIDs()
 				r.start()
-				a := r.spokenTo()
+				a := r.startSpokenTo()
 				r.misbehave(behaviour)
-				id := r.generate(a.ID, "")
+				id := r.requestGenerate(a.ID, "")
 				var pids []int
 				if behaviour == "fork-hang" {
 					pids = r.awaitFork(traces)
 				}
-				h := r.awaitNotGenerated(id, want.code, want.message)
-				r.wantGoneSoon(2*time.Second, pids...)
+				h := r.awaitGenerationFailure(id, want.code, want.message)
+				r.wantEndedWithin(2*time.Second, pids...)
 				if _, err := os.Stat(h.FilePath); !os.IsNotExist(err) {
 					t.Errorf("document: %v, want none", err)
 				}
@@ -117,7 +117,7 @@ func TestFailedGenerationCanBeRetried(t *testing.T) {
 				r.wantKinds(a.ID, daemon.KindMessage)
 
 				r.misbehave("")
-				r.retry(id)
+				r.retryHandoff(id)
 				r.awaitPhase(id, daemon.Completed)
 				if n := len(f.prompts()); n != 2 {
 					t.Errorf("%d forks, want 2", n)
@@ -133,10 +133,10 @@ func TestRetryMaySwitchModeUntilTheRecord(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Handoff.RegistrationTimeout = 3 * time.Second
 		r.start()
-		a := r.spokenTo()
+		a := r.startSpokenTo()
 		r.misbehave("fork-empty")
-		id := r.generate(a.ID, "")
-		r.awaitNotGenerated(id, "generation_empty", "Handoff failed: generation produced no content")
+		id := r.requestGenerate(a.ID, "")
+		r.awaitGenerationFailure(id, "generation_empty", "Handoff failed: generation produced no content")
 		r.misbehave("no-session-start")
 		if _, err := r.client.RetryHandoff(t.Context(), id, daemon.ModeAgent); err != nil {
 			t.Fatal(err)
@@ -167,21 +167,21 @@ func TestRetryMaySwitchModeUntilTheRecord(t *testing.T) {
 // on the database is asked. The agent does not notice it.
 func TestCancelEndsTheForkAtOnce(t *testing.T) {
 	storyOfTwo(t, func(t *testing.T, r, other *rig) {
-		traces := r.traceForks()
+		traces := r.recordForkPIDs()
 		r.start()
-		a := r.spokenTo()
-		before := r.read(*a.TranscriptPath)
+		a := r.startSpokenTo()
+		before := r.readFile(*a.TranscriptPath)
 		other.start()
 		for _, from := range []*rig{r, other} {
 			r.misbehave("fork-hang,fork-child")
-			id := r.generate(a.ID, "")
+			id := r.requestGenerate(a.ID, "")
 			pids := r.awaitFork(traces)
 			if len(pids) != 2 || !r.alive(pids[0]) || !r.alive(pids[1]) {
 				t.Fatalf("processes %v, want two that run", pids)
 			}
 			r.awaitNote(id, forkNote)
-			h := from.cancel(a.ID, daemon.Generating)
-			r.wantGoneSoon(2*time.Second, pids...)
+			h := from.cancelHandoff(a.ID, daemon.Generating)
+			r.wantEndedWithin(2*time.Second, pids...)
 			if h.ID != id || len(r.handoffEvents(id, "handoff_cancelled")) != 1 || len(r.handoffEvents(id, "handoff_failed")) != 0 {
 				t.Errorf("cancelled %+v: want one event", h)
 			}
@@ -189,11 +189,11 @@ func TestCancelEndsTheForkAtOnce(t *testing.T) {
 				t.Errorf("handoff %s %+v after its fork has ended", now.Status, now.Error)
 			}
 		}
-		if now := r.getAgent(a.ID); now.State != daemon.Idle || r.read(*a.TranscriptPath) != before {
+		if now := r.getAgent(a.ID); now.State != daemon.Idle || r.readFile(*a.TranscriptPath) != before {
 			t.Errorf("agent %+v: want it untouched", now)
 		}
 		r.misbehave("")
-		r.awaitPhase(r.generate(a.ID, ""), daemon.Completed)
+		r.awaitPhase(r.requestGenerate(a.ID, ""), daemon.Completed)
 		r.wantKinds(a.ID, daemon.KindMessage, daemon.KindExit)
 	})
 }
@@ -201,28 +201,28 @@ func TestCancelEndsTheForkAtOnce(t *testing.T) {
 // TestGenerateForksAfterTheRunningTurn: The document contains what that turn has done.
 func TestGenerateForksAfterTheRunningTurn(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		f := r.watchForks()
+		f := r.recordForks()
 		r.cfg.Settings.Handoff.BusyTimeout = 3 * time.Second
 		r.start()
-		a := r.spokenTo()
-		release := r.hold(a.ID, "endless work")
-		id := r.generate(a.ID, "")
+		a := r.startSpokenTo()
+		release := r.holdTurn(a.ID, "endless work")
+		id := r.requestGenerate(a.ID, "")
 		h := r.awaitNote(id, noteBusyPart)
 		if h.Phase != daemon.Generating || strings.Contains(h.Note, "instruction") {
-			t.Errorf("%s, note %q: want a word on the turn, not on an instruction", h.Phase, h.Note)
+			t.Errorf("handoff is %s with note %q, want a note about the turn, not about an instruction", h.Phase, h.Note)
 		}
 		h = r.awaitPhase(id, daemon.Failed)
 		if h.Error.Code != "busy_timeout" || !strings.HasPrefix(h.Error.Message, "Handoff failed: the agent was not idle within 3s: "+noteBusyPart) {
 			t.Errorf("failure %+v, want busy_timeout", h.Error)
 		}
-		r.retry(id)
+		r.retryHandoff(id)
 		r.awaitNote(id, noteBusyPart)
 		if n := len(f.prompts()); n != 0 {
 			t.Errorf("%d forks while a turn runs", n)
 		}
 		release()
 		h = r.awaitPhase(id, daemon.Completed)
-		if doc := r.read(h.FilePath); !strings.Contains(doc, "endless work") || len(f.prompts()) != 1 {
+		if doc := r.readFile(h.FilePath); !strings.Contains(doc, "endless work") || len(f.prompts()) != 1 {
 			t.Errorf("%d forks, document\n%s", len(f.prompts()), doc)
 		}
 	})
@@ -232,14 +232,14 @@ func TestGenerateForksAfterTheRunningTurn(t *testing.T) {
 // another begins when that work is done.
 func TestGenerateForksAgainAfterNewWork(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		f, traces := r.watchForks(), r.traceForks()
+		f, traces := r.recordForks(), r.recordForkPIDs()
 		r.start()
-		a := r.spokenTo()
+		a := r.startSpokenTo()
 		r.misbehave("fork-hang,fork-child")
-		id := r.generate(a.ID, "")
+		id := r.requestGenerate(a.ID, "")
 		pids := r.awaitFork(traces)
-		release := r.hold(a.ID, "and translate the docs")
-		r.wantGoneSoon(3*time.Second, pids...)
+		release := r.holdTurn(a.ID, "and translate the docs")
+		r.wantEndedWithin(3*time.Second, pids...)
 		r.awaitNote(id, noteBusyPart)
 		r.misbehave("")
 		if n := len(f.prompts()); n != 1 {
@@ -247,7 +247,7 @@ func TestGenerateForksAgainAfterNewWork(t *testing.T) {
 		}
 		release()
 		h := r.awaitPhase(id, daemon.Completed)
-		if doc := r.read(h.FilePath); !strings.Contains(doc, "translate the docs") || len(f.prompts()) != 2 {
+		if doc := r.readFile(h.FilePath); !strings.Contains(doc, "translate the docs") || len(f.prompts()) != 2 {
 			t.Errorf("%d forks, document without the new work?\n%s", len(f.prompts()), doc)
 		}
 		if old := r.awaitState(a.ID, daemon.Ended); old.EndReason == nil || *old.EndReason != "prompt_input_exit" {
@@ -260,12 +260,12 @@ func TestGenerateForksAgainAfterNewWork(t *testing.T) {
 // told of their end.
 func TestGenerateWaitsForBackgroundTasks(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		f := r.watchForks()
+		f := r.recordForks()
 		r.start()
-		a := r.agent(con)
-		release := r.hold(a.ID, "@background")
+		a := r.startAgent(con)
+		release := r.holdTurn(a.ID, "@background")
 		r.awaitState(a.ID, daemon.Idle)
-		id := r.generate(a.ID, "")
+		id := r.requestGenerate(a.ID, "")
 		if h := r.awaitNote(id, "background tasks"); h.Phase != daemon.Generating {
 			t.Errorf("phase %s, want generating", h.Phase)
 		}
@@ -285,11 +285,11 @@ func TestGenerateWaitsForBackgroundTasks(t *testing.T) {
 // with the Stop of the previous turn, at which the session must not be forked.
 func TestGenerateWaitsForQueuedPrompts(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		f := r.watchForks()
+		f := r.recordForks()
 		r.start()
-		a := r.spokenTo()
-		release := r.hold(a.ID, "long work")
-		id := r.generate(a.ID, "")
+		a := r.startSpokenTo()
+		release := r.holdTurn(a.ID, "long work")
+		id := r.requestGenerate(a.ID, "")
 		r.awaitNote(id, noteBusyPart)
 		file := filepath.Join(filepath.Dir(r.root), "measured")
 		r.personTypes(a.ID, "and measure it @hold "+file, tmux.Enter)
@@ -317,23 +317,23 @@ func TestGenerateGoesOnAfterTheAgentsEnd(t *testing.T) {
 	for _, running := range []bool{true, false} {
 		t.Run(map[bool]string{true: "while the fork runs", false: "before it begins"}[running], func(t *testing.T) {
 			story(t, func(t *testing.T, r *rig) {
-				f, traces := r.watchForks(), r.traceForks()
+				f, traces := r.recordForks(), r.recordForkPIDs()
 				r.start()
-				a := r.spokenTo()
+				a := r.startSpokenTo()
 				id := int64(0)
 				if running {
 					r.misbehave("fork-hang=2s")
-					id = r.generate(a.ID, "")
+					id = r.requestGenerate(a.ID, "")
 					r.awaitFork(traces)
 				} else {
-					r.hold(a.ID, "endless work")
-					id = r.generate(a.ID, "")
+					r.holdTurn(a.ID, "endless work")
+					id = r.requestGenerate(a.ID, "")
 					r.awaitNote(id, noteBusyPart)
 				}
-				r.kill(a.ID)
+				r.killAgent(a.ID)
 				r.awaitState(a.ID, daemon.Ended)
 				h := r.awaitPhase(id, daemon.Completed)
-				if doc := r.read(h.FilePath); !strings.Contains(doc, "tests are slow") || len(f.prompts()) != 1 {
+				if doc := r.readFile(h.FilePath); !strings.Contains(doc, "tests are slow") || len(f.prompts()) != 1 {
 					t.Errorf("%d forks, document\n%s", len(f.prompts()), doc)
 				}
 				r.wantTold(*h.SuccessorID, h.Ref)

@@ -12,11 +12,11 @@ import (
 func TestHandoffReachesASuccessorThatTookOver(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
-	a := r.agent("developer-con-1")
+	a := r.startAgent("developer-con-1")
 	if a.SkillInjectedAt == nil || a.Pane == nil || a.Generation != 1 {
 		t.Errorf("agent %+v: want a skill, a pane and generation 1", a)
 	}
-	h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+	h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
 	if h.SuccessorID == nil || h.InjectionPrompt == nil || h.RecordedAt == nil || h.Status != daemon.StatusCompleted {
 		t.Fatalf("handoff %+v: want a successor, a prompt and a record", h)
 	}
@@ -42,7 +42,7 @@ func TestHandoffReachesASuccessorThatTookOver(t *testing.T) {
 	if strings.Join(got, " ") != strings.Join(want, " ") {
 		t.Errorf("events\n got %v\nwant %v", got, want)
 	}
-	r.measured(h)
+	r.wantMetrics(h)
 	doc, err := os.ReadFile(h.FilePath)
 	if err != nil || !strings.Contains(string(doc), "## Next Agent Context") {
 		t.Errorf("document %s: %v\n%s", h.FilePath, err, doc)

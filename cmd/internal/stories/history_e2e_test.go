@@ -15,8 +15,8 @@ import (
 func TestPersonsAgentIsToldOfTheLastHandoffs(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
-	theirs, _ := r.foreignAgent(tmuxtest.Server(t), "")
-	first, _, next := r.handOver(r.agent(con).ID)
+	theirs, _ := r.startForeignAgent(tmuxtest.Server(t), "")
+	first, _, next := r.handOver(r.startAgent(con).ID)
 	second, _, _ := r.handOver(next.ID)
 	if _, err := r.client.AssignPersona(t.Context(), theirs.ID, con); err != nil {
 		t.Fatal(err)

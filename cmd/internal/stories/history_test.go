@@ -28,8 +28,8 @@ func (r *rig) fillTo(agentID int64, tokens int64) {
 func TestLineShowsAllGenerations(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		other, _, _ := r.handOver(r.agent("tester-kit-1").ID)
-		a := r.agent(con)
+		other, _, _ := r.handOver(r.startAgent("tester-kit-1").ID)
+		a := r.startAgent(con)
 		if text := r.launchText(a); strings.Contains(text, "handoffs/") {
 			t.Errorf("first agent's skill names handoffs:\n%s", text)
 		}
@@ -37,7 +37,7 @@ func TestLineShowsAllGenerations(t *testing.T) {
 		for n := range int64(4) {
 			if n == 2 { // A handoff that was never recorded belongs to the line, but has nothing to read.
 				r.misbehave("no-document")
-				line = append([]daemon.Handoff{r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing)}, line...)
+				line = append([]daemon.Handoff{r.awaitFailure(r.requestHandoff(a.ID), daemon.Verifying, data.DocumentMissing)}, line...)
 				r.misbehave("")
 			}
 			r.fillTo(a.ID, 100_000*(n+1))
@@ -49,7 +49,7 @@ func TestLineShowsAllGenerations(t *testing.T) {
 			if c := h.ContextUse; c == nil || c.Tokens != 100_000*(n+1) || c.Limit == nil || c.Percent == nil || *c.Percent != float64(10*(n+1)) {
 				t.Errorf("handoff %d: context %+v, want %d %%", h.ID, c, 10*(n+1))
 			}
-			r.wantLast(next.ID, line)
+			r.wantLastDocuments(next.ID, line)
 			a = next
 		}
 		var ids []int64
@@ -69,10 +69,10 @@ func TestLineShowsAllGenerations(t *testing.T) {
 			t.Errorf("line of another persona: %+v (%v)", got, err)
 		}
 		shown := r.sit(false, "handoff", "show", fmt.Sprint(ids[1]))
-		shown.sees(`(?m)^   1 +\d+ .*\b10 %`, 1)
-		shown.sees(`(?m)^▸  3 +\d+ .*\b30 %`, 1)
-		shown.sees(`(?m)^   5 +\d+ +idle `, 1)
-		r.sit(false, "handoff", "list", "--persona", con, "--json").sees(`"generation": *4`, 1)
+		shown.awaitPrinted(`(?m)^   1 +\d+ .*\b10 %`, 1)
+		shown.awaitPrinted(`(?m)^▸  3 +\d+ .*\b30 %`, 1)
+		shown.awaitPrinted(`(?m)^   5 +\d+ +idle `, 1)
+		r.sit(false, "handoff", "list", "--persona", con, "--json").awaitPrinted(`"generation": *4`, 1)
 	})
 }
 
@@ -84,12 +84,12 @@ func (r *rig) launchText(a daemon.Agent) string {
 	if i < 0 {
 		r.t.Fatalf("agent %d launched by %q", a.ID, argv)
 	}
-	return r.read(argv[i+1])
+	return r.readFile(argv[i+1])
 }
 
-// wantLast fails unless the agent's system prompt ends with the paths of the newest three recorded documents. The
+// wantLastDocuments fails unless the agent's system prompt ends with the paths of the newest three recorded documents. The
 // handoffs come newest first.
-func (r *rig) wantLast(agentID int64, handoffs []daemon.Handoff) {
+func (r *rig) wantLastDocuments(agentID int64, handoffs []daemon.Handoff) {
 	r.t.Helper()
 	var last []string
 	for _, h := range handoffs {
@@ -120,29 +120,29 @@ func TestHandoffIsLoggedWithStableKeys(t *testing.T) {
 			return cfg
 		}
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.talk(a.ID, "some work")
 		r.misbehave("no-document")
-		id := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing).ID
+		id := r.awaitFailure(r.requestHandoff(a.ID), daemon.Verifying, data.DocumentMissing).ID
 		r.misbehave("")
-		r.retry(id)
+		r.retryHandoff(id)
 		h := r.awaitPhase(id, daemon.Completed)
 		broken.Store(true)
-		degraded, _, _ := r.handOver(r.taken(h).ID)
+		degraded, _, _ := r.handOver(r.awaitTakeover(h).ID)
 
-		r.wantMoment(log, h, "handoff_started", "INFO", "", false)
-		r.wantMoment(log, h, "handoff_failed", "WARN", data.DocumentMissing, false)
-		r.wantMoment(log, h, "handoff_extracted", "INFO", "", true)
-		r.wantMoment(log, h, "handoff_completed", "INFO", "", true)
+		r.wantLoggedOnce(log, h, "handoff_started", "INFO", "", false)
+		r.wantLoggedOnce(log, h, "handoff_failed", "WARN", data.DocumentMissing, false)
+		r.wantLoggedOnce(log, h, "handoff_extracted", "INFO", "", true)
+		r.wantLoggedOnce(log, h, "handoff_completed", "INFO", "", true)
 		r.awaitLogged(log, "handoff_fallback_used", h.ID, 0)
-		r.wantMoment(log, degraded, "handoff_fallback_used", "WARN", "internal error: no such thing", true)
-		r.wantMoment(log, degraded, "handoff_completed", "INFO", "", true)
+		r.wantLoggedOnce(log, degraded, "handoff_fallback_used", "WARN", "internal error: no such thing", true)
+		r.wantLoggedOnce(log, degraded, "handoff_completed", "INFO", "", true)
 	})
 }
 
-// wantMoment fails unless this moment of the handoff was logged once, at this level. If it was recorded, the line
+// wantLoggedOnce fails unless this moment of the handoff was logged once, at this level. If it was recorded, the line
 // must have the numbers of the handoff's metrics.
-func (r *rig) wantMoment(log *cmdtest.Printed, h daemon.Handoff, moment, level, trouble string, recorded bool) {
+func (r *rig) wantLoggedOnce(log *cmdtest.Printed, h daemon.Handoff, moment, level, trouble string, recorded bool) {
 	r.t.Helper()
 	line := r.awaitLogged(log, moment, h.ID, 1)[0]
 	want := map[string]any{

@@ -15,14 +15,14 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// hook makes a hook as the agent's own process sends it.
-func (r *rig) hook(agentID int64, event string, body map[string]any) hooks.Envelope {
+// newHook makes a hook as the agent's own process sends it.
+func (r *rig) newHook(agentID int64, event string, body map[string]any) hooks.Envelope {
 	r.t.Helper()
 	if r.memory != nil {
-		passes()
+		letAMomentPass()
 	}
 	env := hooks.Envelope{
-		Key: hooks.NewKey(time.Now()), Event: event, At: time.Now(), AgentPID: r.pane(agentID).PID, Launch: r.secret(agentID),
+		Key: hooks.NewKey(time.Now()), Event: event, At: time.Now(), AgentPID: r.pane(agentID).PID, Launch: r.launchSecret(agentID),
 	}
 	a := r.getAgent(agentID)
 	all := map[string]any{"hook_event_name": event, "session_id": *a.SessionID, "transcript_path": *a.TranscriptPath, "cwd": a.Cwd}
@@ -50,8 +50,8 @@ func (r *rig) launchFile(agentID int64) hooks.LaunchFile {
 	return file
 }
 
-// secret is the agent's launch secret.
-func (r *rig) secret(agentID int64) string {
+// launchSecret is the agent's launch secret.
+func (r *rig) launchSecret(agentID int64) string {
 	r.t.Helper()
 	for _, v := range r.launchFile(agentID).Env {
 		if secret, ok := strings.CutPrefix(v, "UNDERSTUDY_LAUNCH="); ok {
@@ -62,8 +62,8 @@ func (r *rig) secret(agentID int64) string {
 	return ""
 }
 
-// spooled counts the hooks in the spool.
-func (r *rig) spooled() int {
+// countSpooled counts the hooks in the spool.
+func (r *rig) countSpooled() int {
 	r.t.Helper()
 	entries, err := os.ReadDir(r.dir.Spool())
 	if err != nil && !os.IsNotExist(err) {
@@ -80,7 +80,7 @@ func (r *rig) spooled() int {
 
 func (r *rig) awaitSpooled(n int) {
 	r.t.Helper()
-	r.await("spooled hooks", func() (bool, string) { return r.spooled() == n, "" })
+	r.await("spooled hooks", func() (bool, string) { return r.countSpooled() == n, "" })
 }
 
 // TestSpooledHooksAreAppliedInOrderAndOnce: The next daemon applies what agents report while no daemon runs, in order
@@ -88,7 +88,7 @@ func (r *rig) awaitSpooled(n int) {
 func TestSpooledHooksAreAppliedInOrderAndOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
-	a := r.agent(con)
+	a := r.startAgent(con)
 	r.halt()
 	r.personTypes(a.ID, "while you were away", tmux.Enter)
 	r.awaitSpooled(2) // UserPromptSubmit, Stop
@@ -96,8 +96,8 @@ func TestSpooledHooksAreAppliedInOrderAndOnce(t *testing.T) {
 	r.awaitSpooled(4) // SessionEnd, SessionStart
 	r.start()
 	now := r.awaitState(a.ID, daemon.Idle)
-	if r.spooled() != 0 {
-		t.Errorf("%d hooks are still spooled", r.spooled())
+	if r.countSpooled() != 0 {
+		t.Errorf("%d hooks are still spooled", r.countSpooled())
 	}
 	if *now.SessionID == *a.SessionID {
 		t.Error("the session that /clear began is not known")
@@ -112,7 +112,7 @@ func TestSpooledHooksAreAppliedInOrderAndOnce(t *testing.T) {
 	if all := strings.Join(got, " "); !strings.HasSuffix(all, want) || strings.Count(all, "agent_working") != 1 {
 		t.Errorf("events %v: want %s at the end, once", got, want)
 	}
-	r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+	r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
 }
 
 // TestStopWhileTheDaemonIsAwayCounts: The daemon was stopped while the agent wrote its document. The next daemon
@@ -120,9 +120,9 @@ func TestSpooledHooksAreAppliedInOrderAndOnce(t *testing.T) {
 func TestStopWhileTheDaemonIsAwayCounts(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.misbehave("think=1m")
-		id := r.handoff(a.ID)
+		id := r.requestHandoff(a.ID)
 		r.awaitPhase(id, daemon.AwaitingDocument)
 		r.halt()
 		r.misbehave("")
@@ -139,16 +139,16 @@ func TestStopWhileTheDaemonIsAwayCounts(t *testing.T) {
 func TestInstructionIsTypedWhenTheStopsAnswerIsLost(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
-		r.deliver(r.hook(a.ID, "UserPromptSubmit", map[string]any{"prompt": "work", "prompt_id": "p1"}))
-		id := r.handoff(a.ID)
+		a := r.startAgent(con)
+		r.sendHook(r.newHook(a.ID, "UserPromptSubmit", map[string]any{"prompt": "work", "prompt_id": "p1"}))
+		id := r.requestHandoff(a.ID)
 		r.awaitPhase(id, daemon.Instructing)
-		stop := r.hook(a.ID, "Stop", map[string]any{"prompt_id": "p1", "stop_hook_active": false})
-		if out := r.deliver(stop); !strings.Contains(out, `"block"`) || !strings.Contains(out, instructed) {
+		stop := r.newHook(a.ID, "Stop", map[string]any{"prompt_id": "p1", "stop_hook_active": false})
+		if out := r.sendHook(stop); !strings.Contains(out, `"block"`) || !strings.Contains(out, instructed) {
 			t.Fatalf("Stop of a busy agent answered with %q", out)
 		}
 		// Asked again, the daemon gives the same answer. Only the spooled hook shows that the answer was lost.
-		if out := r.deliver(stop); !strings.Contains(out, `"block"`) {
+		if out := r.sendHook(stop); !strings.Contains(out, `"block"`) {
 			t.Errorf("Stop that came again answered with %q", out)
 		}
 		if err := hooks.OpenSpool(r.dir.Spool()).Put(stop); err != nil {
@@ -157,7 +157,7 @@ func TestInstructionIsTypedWhenTheStopsAnswerIsLost(t *testing.T) {
 		r.awaitPhase(id, daemon.Completed)
 		r.wantTold(a.ID, instructed)
 		if n := len(r.handoffEvents(id, "delivery_answered")); n != 1 {
-			t.Errorf("answered %d times", n)
+			t.Errorf("the Stop was answered %d times, want once", n)
 		}
 	})
 }
@@ -165,10 +165,10 @@ func TestInstructionIsTypedWhenTheStopsAnswerIsLost(t *testing.T) {
 func TestHookSentTwiceCountsOnce(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
-		release := r.hold(a.ID, "long work")
+		a := r.startAgent(con)
+		release := r.holdTurn(a.ID, "long work")
 		r.misbehave("stop-twice")
-		id := r.handoff(a.ID)
+		id := r.requestHandoff(a.ID)
 		r.awaitNote(id, noteBusyPart)
 		release()
 		h := r.awaitPhase(id, daemon.Completed)
@@ -182,7 +182,7 @@ func TestHookSentTwiceCountsOnce(t *testing.T) {
 func TestAgentsRunTheHookProgram(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
-	a := r.agent("")
+	a := r.startAgent("")
 	kept := r.dir.HookProgram()
 	text, err := os.ReadFile(filepath.Join(r.dir.Launch(a.ID), "settings.json"))
 	if err != nil {

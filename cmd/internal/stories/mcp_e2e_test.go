@@ -15,21 +15,21 @@ import (
 func TestMCPMessageArrivesAfterTheTurn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
-	a, b := r.agent(con), r.agent("")
-	from := r.mcpOf(t, a.ID)
-	release := r.hold(b.ID, "long work")
+	a, b := r.startAgent(con), r.startAgent("")
+	from := r.openMCPFor(t, a.ID)
+	release := r.holdTurn(b.ID, "long work")
 	to := func(to any, text string) map[string]any { return map[string]any{"to": fmt.Sprint(to), "text": text} }
-	got := from.does("send_message", to(b.ID, "/exit\nor not?"))
+	got := from.mustCall("send_message", to(b.ID, "/exit\nor not?"))
 	if got["to_agent_id"] != float64(b.ID) || got["state"] != "queued" {
 		t.Errorf("answer %v", got)
 	}
 	for i := range 4 {
-		from.does("send_message", to(b.ID, fmt.Sprint("more ", i)))
+		from.mustCall("send_message", to(b.ID, fmt.Sprint("more ", i)))
 	}
-	from.fails("send_message", to(b.ID, "too much"), "5 messages that were not taken yet")
-	from.fails("send_message", to(a.ID, "note to self"), "itself")
-	from.fails("send_message", to(con, "note to self"), "itself")
-	from.fails("send_message", to(b.ID, "\x1b[201~"), "control character")
+	from.wantFailure("send_message", to(b.ID, "too much"), "5 messages that were not taken yet")
+	from.wantFailure("send_message", to(a.ID, "note to self"), "itself")
+	from.wantFailure("send_message", to(con, "note to self"), "itself")
+	from.wantFailure("send_message", to(b.ID, "\x1b[201~"), "control character")
 	release()
 	r.awaitVerdict(b.ID, int64(got["delivery_id"].(float64)), daemon.Submitted)
 	first := fmt.Sprintf("Message from agent %d (%s), not from the operator:", a.ID, con)
@@ -40,7 +40,7 @@ func TestMCPMessageArrivesAfterTheTurn(t *testing.T) {
 		failed := from.call("send_message", to(b.ID, "and more"), &got)
 		return failed == "", failed
 	})
-	back := r.mcpOf(t, b.ID).does("send_message", to(con, "yes"))
+	back := r.openMCPFor(t, b.ID).mustCall("send_message", to(con, "yes"))
 	r.awaitVerdict(a.ID, int64(back["delivery_id"].(float64)), daemon.Submitted)
 	r.wantTold(a.ID, fmt.Sprintf("Message from agent %d, not from the operator:\n> yes", b.ID))
 }
@@ -59,7 +59,7 @@ func TestMCPWithoutAgentOrDaemonSaysWhatToDo(t *testing.T) {
 	} {
 		m := openMCP(t, env...)
 		for _, tool := range mcpTools {
-			m.fails(tool, mcpArgs(tool), part)
+			m.wantFailure(tool, mcpArgs(tool), part)
 		}
 	}
 }

@@ -40,8 +40,8 @@ func openMCP(t *testing.T, env ...string) *mcpSession {
 	return &mcpSession{t, session}
 }
 
-// mcpOf runs the server in the environment with which the agent was launched.
-func (r *rig) mcpOf(t *testing.T, agentID int64) *mcpSession {
+// openMCPFor runs the server in the environment with which the agent was launched.
+func (r *rig) openMCPFor(t *testing.T, agentID int64) *mcpSession {
 	t.Helper()
 	return openMCP(t, r.launchFile(agentID).Env...)
 }
@@ -63,8 +63,8 @@ func (m *mcpSession) call(tool string, args map[string]any, into any) (failed st
 	return ""
 }
 
-// does calls a tool that must not fail.
-func (m *mcpSession) does(tool string, args map[string]any) (got map[string]any) {
+// mustCall calls a tool that must not fail.
+func (m *mcpSession) mustCall(tool string, args map[string]any) (got map[string]any) {
 	m.t.Helper()
 	if failed := m.call(tool, args, &got); failed != "" {
 		m.t.Fatalf("%s: %s", tool, failed)
@@ -72,8 +72,8 @@ func (m *mcpSession) does(tool string, args map[string]any) (got map[string]any)
 	return got
 }
 
-// fails calls a tool that must fail with a sentence that contains the part.
-func (m *mcpSession) fails(tool string, args map[string]any, part string) {
+// wantFailure calls a tool that must fail with a sentence that contains the part.
+func (m *mcpSession) wantFailure(tool string, args map[string]any, part string) {
 	m.t.Helper()
 	var got map[string]any
 	if failed := m.call(tool, args, &got); !strings.Contains(failed, part) || strings.Contains(failed, "\n") || strings.Contains(failed, "dial unix") {
@@ -96,8 +96,8 @@ func mcpArgs(tool string) map[string]any {
 func TestMCPAgentRequestsItsOwnHandoff(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
-	a := r.agent(con)
-	m := r.mcpOf(t, a.ID)
+	a := r.startAgent(con)
+	m := r.openMCPFor(t, a.ID)
 	list, err := m.ListTools(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -109,23 +109,23 @@ func TestMCPAgentRequestsItsOwnHandoff(t *testing.T) {
 	if !slices.Equal(names, mcpTools) {
 		t.Errorf("tools %q, want %q and no others", names, mcpTools)
 	}
-	if got := m.does("whoami", nil); got["agent_id"] != float64(a.ID) || got["persona"] != con || got["generation"] != 1.0 || got["state"] != "idle" {
+	if got := m.mustCall("whoami", nil); got["agent_id"] != float64(a.ID) || got["persona"] != con || got["generation"] != 1.0 || got["state"] != "idle" {
 		t.Errorf("whoami: %v", got)
 	}
-	if got := m.does("handoff_status", nil); got["status"] != "none" {
+	if got := m.mustCall("handoff_status", nil); got["status"] != "none" {
 		t.Errorf("status before there is one: %v", got)
 	}
-	m.fails("request_handoff", nil, "Nothing to hand off")
-	r.awaitVerdict(a.ID, r.send(a.ID, "some work").ID, daemon.Submitted)
-	release := r.hold(a.ID, "long work")
-	got := m.does("request_handoff", map[string]any{"reason": "context nearly full", "focus": "the parser"})
+	m.wantFailure("request_handoff", nil, "Nothing to hand off")
+	r.awaitVerdict(a.ID, r.sendMessage(a.ID, "some work").ID, daemon.Submitted)
+	release := r.holdTurn(a.ID, "long work")
+	got := m.mustCall("request_handoff", map[string]any{"reason": "context nearly full", "focus": "the parser"})
 	if !strings.Contains(got["next"].(string), "Finish your turn") {
 		t.Errorf("request: %v", got)
 	}
-	m.fails("request_handoff", nil, "Handoff already in progress")
+	m.wantFailure("request_handoff", nil, "Handoff already in progress")
 	id := int64(got["handoff_id"].(float64))
 	r.awaitNote(id, noteBusyPart)
-	if got = m.does("handoff_status", nil); got["handoff_id"] != float64(id) || got["status"] != "in_progress" || !strings.Contains(got["next"].(string), "Finish your turn") {
+	if got = m.mustCall("handoff_status", nil); got["handoff_id"] != float64(id) || got["status"] != "in_progress" || !strings.Contains(got["next"].(string), "Finish your turn") {
 		t.Errorf("status while the turn goes on: %v", got)
 	}
 	release()
@@ -134,13 +134,13 @@ func TestMCPAgentRequestsItsOwnHandoff(t *testing.T) {
 		t.Errorf("handoff %+v", h)
 	}
 	for _, tool := range mcpTools {
-		m.fails(tool, mcpArgs(tool), "The agent of this launch has ended")
+		m.wantFailure(tool, mcpArgs(tool), "The agent of this launch has ended")
 	}
-	next := r.mcpOf(t, *h.SuccessorID)
-	if got = next.does("whoami", nil); got["generation"] != 2.0 || got["previous_agent_id"] != float64(a.ID) {
+	next := r.openMCPFor(t, *h.SuccessorID)
+	if got = next.mustCall("whoami", nil); got["generation"] != 2.0 || got["previous_agent_id"] != float64(a.ID) {
 		t.Errorf("whoami of the successor: %v", got)
 	}
-	if personas := fmt.Sprint(next.does("list_personas", nil)["personas"]); !strings.Contains(personas, fmt.Sprintf("map[id:%d name:%s state:", *h.SuccessorID, con)) ||
+	if personas := fmt.Sprint(next.mustCall("list_personas", nil)["personas"]); !strings.Contains(personas, fmt.Sprintf("map[id:%d name:%s state:", *h.SuccessorID, con)) ||
 		strings.Contains(personas, fmt.Sprintf("id:%d ", a.ID)) {
 		t.Errorf("personas %s", personas)
 	}

@@ -13,27 +13,27 @@ import (
 func TestVerdictNamesItsEvidence(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent("")
-		dl := r.awaitVerdict(a.ID, r.send(a.ID, "first\nof two lines").ID, daemon.Submitted)
+		a := r.startAgent("")
+		dl := r.awaitVerdict(a.ID, r.sendMessage(a.ID, "first\nof two lines").ID, daemon.Submitted)
 		if !strings.Contains(dl.Evidence, "UserPromptSubmit") || dl.Attempts != 1 || dl.TypedAt == nil || dl.DecidedAt == nil {
 			t.Errorf("delivery %+v: want it confirmed by the hook", dl)
 		}
 		r.misbehave("no-prompt-hook")
-		dl = r.awaitVerdict(a.ID, r.send(a.ID, "second").ID, daemon.Submitted)
+		dl = r.awaitVerdict(a.ID, r.sendMessage(a.ID, "second").ID, daemon.Submitted)
 		if strings.Contains(dl.Evidence, "UserPromptSubmit") {
 			t.Errorf("evidence %q of an agent that reports no prompts", dl.Evidence)
 		}
 		r.wantTold(a.ID, "first\nof two lines", "second")
 
-		release := r.hold(a.ID, "@say done")
+		release := r.holdTurn(a.ID, "@say done")
 		defer release()
-		last := r.send(a.ID, "never read")
+		last := r.sendMessage(a.ID, "never read")
 		if _, err := r.client.StopAgent(t.Context(), a.ID, true); err != nil {
 			t.Fatal(err)
 		}
 		r.awaitVerdict(a.ID, last.ID, daemon.NotSubmitted)
 		r.awaitState(a.ID, daemon.Ended)
-		r.countsDeliveries(1, daemon.KindMessage, daemon.NotSubmitted)
+		r.awaitDeliveryCount(1, daemon.KindMessage, daemon.NotSubmitted)
 	})
 }
 
@@ -42,7 +42,7 @@ func TestVerdictNamesItsEvidence(t *testing.T) {
 func TestMessageThatIsMoreThanTextIsRefused(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent("")
+		a := r.startAgent("")
 		for _, text := range []string{"/clear", "  /exit", "!rm -rf x", "exit", "quit", ":wq"} {
 			_, err := r.client.SendMessage(t.Context(), a.ID, text, false)
 			wantCode(t, err, "text_is_command")
@@ -54,7 +54,7 @@ func TestMessageThatIsMoreThanTextIsRefused(t *testing.T) {
 		_, err := r.client.SendMessage(t.Context(), a.ID, strings.Repeat("x", 64<<10+1), false)
 		wantCode(t, err, "text_too_long")
 		r.wantKinds(a.ID)
-		dl := r.send(a.ID, "what is /clear for?")
+		dl := r.sendMessage(a.ID, "what is /clear for?")
 		r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
 		r.wantTold(a.ID, "what is /clear for?")
 	})
@@ -64,7 +64,7 @@ func TestMessageThatIsMoreThanTextIsRefused(t *testing.T) {
 func TestCommandMessageIsTyped(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		dl, err := r.client.SendMessage(t.Context(), a.ID, "/clear", true)
 		if err != nil {
 			t.Fatal(err)
@@ -81,14 +81,14 @@ func TestCommandMessageIsTyped(t *testing.T) {
 func TestMessagesAreTypedInOrder(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent("")
-		release := r.hold(a.ID, "long work")
+		a := r.startAgent("")
+		release := r.holdTurn(a.ID, "long work")
 		var want []string
 		var ids []int64
 		for i := range 5 {
 			text := fmt.Sprintf("message %d", i)
 			want = append(want, text)
-			ids = append(ids, r.send(a.ID, text).ID)
+			ids = append(ids, r.sendMessage(a.ID, text).ID)
 		}
 		r.wantTold(a.ID, "long work")
 		r.wantComposer(a.ID, "")
@@ -108,7 +108,7 @@ func TestFirstPromptWaitsForRegistration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		more := r.send(a.ID, "and then this")
+		more := r.sendMessage(a.ID, "and then this")
 		r.awaitVerdict(a.ID, more.ID, daemon.Submitted)
 		r.wantTold(a.ID, "begin here", "and then this")
 		if now := r.getAgent(a.ID); now.Name != "worker" || now.Persona != nil || now.SkillInjectedAt != nil {

@@ -16,8 +16,8 @@ import (
 // scraped holds a daemon's metrics by name.
 type scraped map[string]*dto.MetricFamily
 
-// metrics reads the daemon's metrics as Prometheus does.
-func (r *rig) metrics(ctx context.Context) (scraped, error) {
+// scrape reads the daemon's metrics as Prometheus does.
+func (r *rig) scrape(ctx context.Context) (scraped, error) {
 	var transport http.RoundTripper = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", r.dir.Socket())
 	}}
@@ -65,13 +65,13 @@ func (s scraped) find(name string, labels []string) *dto.Metric {
 	return nil
 }
 
-// measured checks the metrics after the only handoff of a daemon.
-func (r *rig) measured(h daemon.Handoff) {
+// wantMetrics checks the metrics after the only handoff of a daemon.
+func (r *rig) wantMetrics(h daemon.Handoff) {
 	r.t.Helper()
 	var got scraped
 	r.await("metrics of the handoff", func() (bool, string) {
 		var err error
-		if got, err = r.metrics(context.Background()); err != nil {
+		if got, err = r.scrape(context.Background()); err != nil {
 			return false, err.Error()
 		}
 		// What follows the event log may be a moment behind.
@@ -108,11 +108,11 @@ func (r *rig) measured(h daemon.Handoff) {
 	}
 }
 
-// countsDeliveries waits until the metrics count so many deliveries of the kind with the verdict.
-func (r *rig) countsDeliveries(n float64, kind daemon.DeliveryKind, verdict daemon.Verdict) {
+// awaitDeliveryCount waits until the metrics count so many deliveries of the kind with the verdict.
+func (r *rig) awaitDeliveryCount(n float64, kind daemon.DeliveryKind, verdict daemon.Verdict) {
 	r.t.Helper()
 	r.await(fmt.Sprintf("%v %s %s", n, kind, verdict), func() (bool, string) {
-		got, err := r.metrics(context.Background())
+		got, err := r.scrape(context.Background())
 		if err != nil {
 			return false, err.Error()
 		}

@@ -22,8 +22,8 @@ func TestTmuxKilledAfterTheRecordNeedsARetry(t *testing.T) {
 	r.cfg.Around = b.around
 	b.set(crashPoint{"paste", false, 3}) // They are the instruction, /exit and the injection prompt.
 	r.start()
-	a := r.agent("developer-con-1")
-	h := r.awaitPhase(r.handoff(a.ID), daemon.Failed)
+	a := r.startAgent("developer-con-1")
+	h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Failed)
 	if h.Error.Code != "successor_gone" || h.RecordedAt == nil {
 		t.Errorf("handoff failed with %+v, want successor_gone after the record", h.Error)
 	}
@@ -35,26 +35,26 @@ func TestTmuxKilledAfterTheRecordNeedsARetry(t *testing.T) {
 	if *h.SuccessorID == first {
 		t.Errorf("successor is still agent %d, which is gone", first)
 	}
-	r.toldOnce(h)
+	r.wantEachToldOnce(h)
 }
 
-// databaseKilledAt kills PostgreSQL with SIGKILL at points of handoffs, one after the other. The daemon starts
+// killDatabaseAt kills PostgreSQL with SIGKILL at points of handoffs, one after the other. The daemon starts
 // PostgreSQL again, and each handoff ends once.
-func databaseKilledAt(t *testing.T, points ...crashPoint) {
+func killDatabaseAt(t *testing.T, points ...crashPoint) {
 	r := newRig(t)
 	r.cfg.Settings.DatabaseURL = "" // the private PostgreSQL
 	r.cfg.NoSync = true
 	b := &bomb{act: func(crashPoint, string) { r.killPostgres() }}
 	r.cfg.Around = b.around
 	r.start()
-	a := r.agent("developer-con-1")
+	a := r.startAgent("developer-con-1")
 	for _, p := range points {
 		b.set(p)
-		h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+		h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
 		if !b.wentOff() {
 			t.Errorf("%s: the database was not killed", p)
 		}
-		r.toldOnce(h)
+		r.wantEachToldOnce(h)
 		a = r.awaitAgent(*h.SuccessorID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.Pane != nil })
 	}
 	handoffs, err := r.client.Handoffs(t.Context(), api.ListOptions{})
@@ -81,8 +81,8 @@ func (r *rig) killPostgres() {
 	}
 }
 
-// toldOnce fails unless each agent of a handoff got its text once.
-func (r *rig) toldOnce(h daemon.Handoff) {
+// wantEachToldOnce fails unless each agent of a handoff got its text once.
+func (r *rig) wantEachToldOnce(h daemon.Handoff) {
 	r.t.Helper()
 	for _, id := range []int64{h.AgentID, *h.SuccessorID} {
 		a := r.awaitAgent(id, "not in a turn", func(a daemon.Agent) bool { return a.State == daemon.Idle || a.State == daemon.Ended })

@@ -22,20 +22,20 @@ func TestDaemonTakesItsHostBackAfterItsNetworkChanged(t *testing.T) {
 	past := r.cfg.Settings.DatabaseURL
 	r.cfg.Settings.DatabaseURL = link.ConnString()
 	r.start()
-	a := r.agent("developer-con-1")
+	a := r.startAgent("developer-con-1")
 	link.Cut()
-	r.notReady("database_unavailable")
+	r.awaitNotReady("database_unavailable")
 	link.Mend()
 	mended := time.Now()
-	r.ready()
+	r.awaitReady()
 	if took := time.Since(mended); took > 15*time.Second {
-		t.Errorf("back %s after the network", took)
+		t.Errorf("the daemon was ready %s after the network was back", took)
 	} else {
-		t.Logf("back %s after the network", took.Round(time.Millisecond))
+		t.Logf("the daemon was ready %s after the network was back", took.Round(time.Millisecond))
 	}
 	r.cfg.Settings.DatabaseURL = past // The rig reads the database past the network.
-	r.alerted("database_lost")
-	r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+	r.awaitAlertEvent("database_lost")
+	r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
 }
 
 // TestNextDaemonTakesTheHostAfterAPowerFailure: The daemon is gone and the server has not noticed. The next daemon
@@ -46,8 +46,8 @@ func TestNextDaemonTakesTheHostAfterAPowerFailure(t *testing.T) {
 	direct := r.cfg.Settings.DatabaseURL
 	link := dbtest.NewLink(t, direct)
 	r.cfg.Settings.DatabaseURL = link.ConnString()
-	first := r.child()
-	a := r.agent("developer-con-1")
+	first := r.startDaemonChild()
+	a := r.startAgent("developer-con-1")
 	link.Cut()
 	first.kill()
 	r.cfg.Settings.DatabaseURL = direct
@@ -67,11 +67,11 @@ func TestNextDaemonTakesTheHostAfterAPowerFailure(t *testing.T) {
 	}()
 	began := time.Now()
 	r.start()
-	t.Logf("back after %s", time.Since(began).Round(time.Millisecond))
+	t.Logf("the daemon was ready after %s", time.Since(began).Round(time.Millisecond))
 	stop()
 	<-looking
 	if !waits.Load() || !alive.Load() {
-		t.Errorf("while it waited it said so: %t, and that it is alive: %t", waits.Load(), alive.Load())
+		t.Errorf("while it waited, it said what it waits for: %t, and answered as alive: %t", waits.Load(), alive.Load())
 	}
-	r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+	r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
 }

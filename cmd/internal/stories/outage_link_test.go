@@ -14,8 +14,8 @@ import (
 	"github.com/understudyd/understudy/db/dbtest"
 )
 
-// notReady waits until the daemon says that it cannot work, with this code.
-func (r *rig) notReady(code string) {
+// awaitNotReady waits until the daemon says that it cannot work, with this code.
+func (r *rig) awaitNotReady(code string) {
 	r.t.Helper()
 	r.await("not ready: "+code, func() (bool, string) {
 		_, err := r.client.Ready(r.t.Context())
@@ -24,9 +24,9 @@ func (r *rig) notReady(code string) {
 	})
 }
 
-func (r *rig) ready() {
+func (r *rig) awaitReady() {
 	r.t.Helper()
-	r.await("ready", func() (bool, string) {
+	r.await("the daemon ready", func() (bool, string) {
 		_, err := r.client.Ready(r.t.Context())
 		return err == nil, errText(err)
 	})
@@ -39,8 +39,8 @@ func errText(err error) string {
 	return err.Error()
 }
 
-// alerted waits until the operator was notified of an event of the type.
-func (r *rig) alerted(kind string) {
+// awaitAlertEvent waits until the operator was notified of an event of the type.
+func (r *rig) awaitAlertEvent(kind string) {
 	r.t.Helper()
 	r.await(kind, func() (bool, string) {
 		events, err := r.events(context.Background())
@@ -55,9 +55,9 @@ func TestReadOnlyDatabaseLosesNothing(t *testing.T) {
 	r := newRig(t)
 	run := dbtest.Admin(t, r.cfg.Settings.DatabaseURL)
 	r.start()
-	a := r.agent("developer-con-1")
+	a := r.startAgent("developer-con-1")
 	run(dbtest.SetReadOnly)
-	r.notReady("database_read_only")
+	r.awaitNotReady("database_read_only")
 	_, err := r.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Force: true})
 	wantCode(t, err, "database_read_only")
 	if f := doctor.CheckShared(t.Context(), r.cfg.Settings.DatabaseURL); f.State != doctor.FindingMissing || !strings.Contains(f.Detail, "read-only") {
@@ -68,12 +68,12 @@ func TestReadOnlyDatabaseLosesNothing(t *testing.T) {
 	if f := doctor.CheckShared(t.Context(), r.cfg.Settings.DatabaseURL); f.State != doctor.FindingOK {
 		t.Errorf("doctor: %+v", f)
 	}
-	r.ready()
+	r.awaitReady()
 	if took := time.Since(over); took > 5*time.Second {
-		t.Errorf("back %s after it was over", took)
+		t.Errorf("the daemon was ready %s after the database took writes again", took)
 	} else {
-		t.Logf("back %s after it was over", took.Round(time.Millisecond))
+		t.Logf("the daemon was ready %s after the database took writes again", took.Round(time.Millisecond))
 	}
-	r.alerted("database_lost")
-	r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+	r.awaitAlertEvent("database_lost")
+	r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
 }

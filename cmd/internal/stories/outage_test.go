@@ -16,8 +16,8 @@ func TestTmuxKilledBeforeTheRecordFailsTheHandoff(t *testing.T) {
 	b.set(crashPoint{"paste", true, 1})
 	r.misbehave("think=5000")
 	r.start()
-	a := r.agent("developer-con-1")
-	h := r.awaitPhase(r.handoff(a.ID), daemon.Failed)
+	a := r.startAgent("developer-con-1")
+	h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Failed)
 	if h.Error.Code != "agent_gone" || h.RecordedAt != nil {
 		t.Errorf("handoff failed with %+v, want agent_gone before the record", h.Error)
 	}

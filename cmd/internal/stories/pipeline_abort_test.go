@@ -15,19 +15,19 @@ import (
 // are not touched.
 func TestAbortInterruptsOnlyItsOwnAgent(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		held, release := r.holding("developer")
-		r.template("held", held, "reviewer")
+		held, release := r.holdingStep("developer")
+		r.writeTemplate("held", held, "reviewer")
 		r.start()
-		plain := r.agent(con)
-		id, other := r.pipeline("held", roof).ID, r.pipeline("held", roof).ID
-		a, b := r.atWork(id, 1), r.atWork(other, 1)
-		r.abort(id, "failed pending")
+		plain := r.startAgent(con)
+		id, other := r.startPipeline("held", roof).ID, r.startPipeline("held", roof).ID
+		a, b := r.awaitWorkingAgent(id, 1), r.awaitWorkingAgent(other, 1)
+		r.abortPipeline(id, "failed pending")
 		r.wantInterrupted(a.ID)
 		if got := r.getAgent(b.ID); got.State != daemon.Working || got.StopAskedAt != nil {
-			t.Errorf("the other run's agent is %s, asked to stop at %v", got.State, got.StopAskedAt)
+			t.Errorf("the other pipeline's agent is %s, asked to stop at %v", got.State, got.StopAskedAt)
 		}
 		if got := r.getAgent(plain.ID); got.State != daemon.Idle || got.StopAskedAt != nil {
-			t.Errorf("an agent of no run is %s, asked to stop at %v", got.State, got.StopAskedAt)
+			t.Errorf("an agent of no pipeline is %s, asked to stop at %v", got.State, got.StopAskedAt)
 		}
 		_, err := r.client.AbortPipeline(t.Context(), id)
 		wantConflict(t, err, "pipeline_ended")
@@ -37,13 +37,13 @@ func TestAbortInterruptsOnlyItsOwnAgent(t *testing.T) {
 		wantConflict(t, err, "pipeline_ended")
 		_, err = r.client.AbortPipeline(t.Context(), 999)
 		wantError(t, err, daemon.KindNotFound, "Pipeline not found")
-		for _, e := range r.runEvents(id, "pipeline_failed") {
+		for _, e := range r.pipelineEvents(id, "pipeline_failed") {
 			if e.Alert {
 				t.Error("the operator was told of what they asked for")
 			}
 		}
 		// A resume starts a new agent for the aborted step.
-		r.resume(id, false)
+		r.resumePipeline(id, false)
 		p := r.awaitPipeline(id, daemon.PipelineDone)
 		if got := p.Steps[0].AgentIDs; len(got) != 2 || got[0] != a.ID {
 			t.Errorf("agents %v of step 1, want %d and another", got, a.ID)
@@ -54,19 +54,19 @@ func TestAbortInterruptsOnlyItsOwnAgent(t *testing.T) {
 func TestAbortedPendingPipelineNeverBegins(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Pipeline.MaxRunning = 1
-		held, release := r.holding("developer")
-		r.template("held", held, "reviewer")
+		held, release := r.holdingStep("developer")
+		r.writeTemplate("held", held, "reviewer")
 		r.start()
-		running, pending := r.pipeline("held", roof).ID, r.pipeline("held", roof).ID
-		a := r.atWork(running, 1)
-		r.abort(pending, "pending pending")
+		running, pending := r.startPipeline("held", roof).ID, r.startPipeline("held", roof).ID
+		a := r.awaitWorkingAgent(running, 1)
+		r.abortPipeline(pending, "pending pending")
 		if got := r.getAgent(a.ID); got.StopAskedAt != nil {
-			t.Errorf("the running run's agent was asked to stop")
+			t.Errorf("the running pipeline's agent was asked to stop")
 		}
 		release()
 		r.awaitPipeline(running, daemon.PipelineDone)
 		r.wantAborted(r.getPipeline(pending), "pending pending")
-		r.wantRunEvents(pending, "step_running", 0)
+		r.wantPipelineEvents(pending, "step_running", 0)
 	})
 }
 
@@ -75,15 +75,15 @@ func TestAbortedPendingPipelineNeverBegins(t *testing.T) {
 func TestAbortEndsAnAgentWhosePaneComesLater(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		g := newGate(t)
-		r.bent(&bend{spawn: func(_ context.Context, do func() (tmux.PaneInfo, error)) (tmux.PaneInfo, error) {
+		r.bendWith(&bend{spawn: func(_ context.Context, do func() (tmux.PaneInfo, error)) (tmux.PaneInfo, error) {
 			g.pass()
 			return do()
 		}})
-		r.template("one", "developer", "reviewer")
+		r.writeTemplate("one", "developer", "reviewer")
 		r.start()
-		id := r.pipeline("one", roof).ID
+		id := r.startPipeline("one", roof).ID
 		g.await(t)
-		p := r.abort(id, "failed pending")
+		p := r.abortPipeline(id, "failed pending")
 		g.goOn()
 		r.awaitState(p.Steps[0].AgentIDs[0], daemon.Ended)
 		r.wantNoPanes()
@@ -92,13 +92,13 @@ func TestAbortEndsAnAgentWhosePaneComesLater(t *testing.T) {
 
 func TestAbortEndsAnAgentThatNeverStarts(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.template("one", "developer", "reviewer")
+		r.writeTemplate("one", "developer", "reviewer")
 		r.misbehave("slow-start=1h")
 		r.start()
-		id := r.pipeline("one", roof).ID
+		id := r.startPipeline("one", roof).ID
 		p := r.awaitStep(id, 1, daemon.StepRunning)
 		a := r.awaitAgent(p.Steps[0].AgentIDs[0], "a pane", func(a daemon.Agent) bool { return len(r.agentEvents(a.ID, "agent_started")) > 0 })
-		r.abort(id, "failed pending")
+		r.abortPipeline(id, "failed pending")
 		r.awaitState(a.ID, daemon.Ended)
 		r.wantNoPanes()
 	})
@@ -107,18 +107,18 @@ func TestAbortEndsAnAgentThatNeverStarts(t *testing.T) {
 // TestAbortDismissesAnOpenDialog: It does not answer yes.
 func TestAbortDismissesAnOpenDialog(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.template("one", "developer | prompt: Work. @ask", "reviewer")
+		r.writeTemplate("one", "developer | prompt: Work. @ask", "reviewer")
 		r.start()
-		id := r.pipeline("one", roof).ID
+		id := r.startPipeline("one", roof).ID
 		p := r.awaitStep(id, 1, daemon.StepRunning)
 		a := r.awaitState(p.Steps[0].AgentIDs[0], daemon.Waiting)
-		r.awaitRun(id, "tells of the dialog", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "dialog") })
-		if p = r.abort(id, "failed pending"); p.Note != "" {
-			t.Errorf("aborted, the run still says %q", p.Note)
+		r.awaitPipelineThat(id, "tells of the dialog", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "dialog") })
+		if p = r.abortPipeline(id, "failed pending"); p.Note != "" {
+			t.Errorf("aborted, the pipeline still says %q", p.Note)
 		}
 		r.awaitState(a.ID, daemon.Ended)
 		r.wantNothingApproved(a.ID)
-		if got := r.stages(a.ID); got[0] != string(daemon.StopBreak) {
+		if got := r.stopStages(a.ID); got[0] != string(daemon.StopBreak) {
 			t.Errorf("stages %v, want the interrupt first", got)
 		}
 	})
@@ -128,51 +128,51 @@ func TestAbortDismissesAnOpenDialog(t *testing.T) {
 // agent goes on ending, and the next step never begins.
 func TestAbortBetweenStepsStartsNoFurtherStep(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.template("two", "developer", "reviewer")
+		r.writeTemplate("two", "developer", "reviewer")
 		r.misbehave("exit-delay=1500ms")
 		r.start()
-		id := r.pipeline("two", roof).ID
+		id := r.startPipeline("two", roof).ID
 		p := r.awaitStep(id, 1, daemon.StepDone)
-		r.awaitAgent(p.Steps[0].AgentIDs[0], "asked to leave", func(a daemon.Agent) bool { return len(r.stages(a.ID)) > 0 })
-		p = r.abort(id, "done pending")
+		r.awaitAgent(p.Steps[0].AgentIDs[0], "asked to leave", func(a daemon.Agent) bool { return len(r.stopStages(a.ID)) > 0 })
+		p = r.abortPipeline(id, "done pending")
 		r.awaitState(p.Steps[0].AgentIDs[0], daemon.Ended)
-		r.wantStages(p.Steps[0].AgentIDs[0], daemon.StopAsked)
-		r.wantRunEvents(id, "step_running", 1)
+		r.wantStopStages(p.Steps[0].AgentIDs[0], daemon.StopAsked)
+		r.wantPipelineEvents(id, "step_running", 1)
 		r.misbehave("")
-		r.resume(id, false)
+		r.resumePipeline(id, false)
 		p = r.awaitPipeline(id, daemon.PipelineDone)
 		r.wantSteps(p, "done done")
-		r.wantRunEvents(id, "step_running", 2)
+		r.wantPipelineEvents(id, "step_running", 2)
 	})
 }
 
 // TestAbortEndsTheRemindersOfAnApproval: No further reminder comes. A resume asks for the approval again.
 func TestAbortEndsTheRemindersOfAnApproval(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.template("gated", "developer", "reviewer | approval: true | remind_after: 0.3")
+		r.writeTemplate("gated", "developer", "reviewer | approval: true | remind_after: 0.3")
 		r.start()
-		id := r.pipeline("gated", roof).ID
-		r.awaitRunLogged(id, "pipeline_approval_reminder", 1)
-		r.abort(id, "done pending")
+		id := r.startPipeline("gated", roof).ID
+		r.awaitPipelineEvents(id, "pipeline_approval_reminder", 1)
+		r.abortPipeline(id, "done pending")
 		r.wantNoDecision(id)
-		n := len(r.runEvents(id, "pipeline_approval_reminder"))
-		other := r.pipeline("gated", roof).ID // The reminders of this pipeline show that time has passed.
-		r.awaitRunLogged(other, "pipeline_approval_reminder", 2)
-		r.wantRunEvents(id, "pipeline_approval_reminder", n)
-		r.resume(id, false)
-		r.approve(id, "")
+		n := len(r.pipelineEvents(id, "pipeline_approval_reminder"))
+		other := r.startPipeline("gated", roof).ID // The reminders of this pipeline show that time has passed.
+		r.awaitPipelineEvents(other, "pipeline_approval_reminder", 2)
+		r.wantPipelineEvents(id, "pipeline_approval_reminder", n)
+		r.resumePipeline(id, false)
+		r.approvePipeline(id, "")
 		r.awaitPipeline(id, daemon.PipelineDone)
-		r.wantRunEvents(id, "pipeline_waiting_for_approval", 2)
+		r.wantPipelineEvents(id, "pipeline_waiting_for_approval", 2)
 	})
 }
 
 func TestOneOfSeveralAbortsSucceeds(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		held, _ := r.holding("developer")
-		r.template("held", held)
+		held, _ := r.holdingStep("developer")
+		r.writeTemplate("held", held)
 		r.start()
-		id := r.pipeline("held", roof).ID
-		a := r.atWork(id, 1)
+		id := r.startPipeline("held", roof).ID
+		a := r.awaitWorkingAgent(id, 1)
 		errs := make([]error, 5)
 		var wg sync.WaitGroup
 		for i := range errs {
@@ -188,16 +188,16 @@ func TestOneOfSeveralAbortsSucceeds(t *testing.T) {
 			}
 		}
 		r.wantInterrupted(a.ID)
-		r.wantRunEvents(id, "pipeline_failed", 1)
-		r.wantRunEvents(id, "step_failed", 1)
+		r.wantPipelineEvents(id, "pipeline_failed", 1)
+		r.wantPipelineEvents(id, "step_failed", 1)
 	})
 }
 
 // TestAbortCancelsAHandoffWithoutRecord: The handoff has no record yet.
 func TestAbortCancelsAHandoffWithoutRecord(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		id, hid, a, _ := r.handsOver()
-		r.abort(id, "failed pending")
+		id, hid, a, _ := r.startPipelineInHandoff()
+		r.abortPipeline(id, "failed pending")
 		if h := r.getHandoff(hid); h.Status != daemon.StatusCancelled {
 			t.Errorf("handoff is %s", h.Status)
 		}
@@ -213,11 +213,11 @@ func TestAbortCancelsAHandoffWithoutRecord(t *testing.T) {
 // successor starts before the pipeline is resumed.
 func TestAbortAfterTheRecordStartsNoSuccessor(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		id, hid, a, release := r.handsOver()
+		id, hid, a, release := r.startPipelineInHandoff()
 		r.misbehave("exit-delay=1500ms")
 		release()
 		r.awaitPhase(hid, daemon.ShuttingDown)
-		r.abort(id, "failed pending")
+		r.abortPipeline(id, "failed pending")
 		r.awaitState(a.ID, daemon.Ended)
 		h := r.awaitPhase(hid, daemon.Failed, daemon.Cancelled)
 		if len(r.successors(a.ID)) != 0 {
@@ -226,18 +226,18 @@ func TestAbortAfterTheRecordStartsNoSuccessor(t *testing.T) {
 		r.wantNoPanes()
 		r.wantAborted(r.getPipeline(id), "failed pending")
 		r.misbehave("")
-		r.resume(id, false)
+		r.resumePipeline(id, false)
 		r.wantHandedOn(id, hid, 2)
 	})
 }
 
 func TestAbortEndsAStartingSuccessor(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		id, hid, _, release := r.handsOver()
+		id, hid, _, release := r.startPipelineInHandoff()
 		r.misbehave("slow-start=1h")
 		release()
 		h := r.awaitPhase(hid, daemon.AwaitingRegistration)
-		r.abort(id, "failed pending")
+		r.abortPipeline(id, "failed pending")
 		r.awaitState(*h.SuccessorID, daemon.Ended)
 		r.awaitPhase(hid, daemon.Failed, daemon.Cancelled)
 		r.wantNoPanes()
@@ -246,7 +246,7 @@ func TestAbortEndsAStartingSuccessor(t *testing.T) {
 		}
 		r.wantAborted(r.getPipeline(id), "failed pending")
 		r.misbehave("")
-		r.resume(id, false)
+		r.resumePipeline(id, false)
 		r.wantHandedOn(id, hid, 3)
 	})
 }

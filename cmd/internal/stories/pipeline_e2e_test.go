@@ -20,7 +20,7 @@ import (
 func TestPipelinePromptArrivesByteForByte(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.template("one", "developer")
+	r.writeTemplate("one", "developer")
 	r.start()
 	wants := map[int64]string{}
 	for _, prompt := range []string{
@@ -42,13 +42,13 @@ func TestPipelinePromptArrivesByteForByte(t *testing.T) {
 		if len(prompt) > 1000 && (len(prompt) < 100_000 || len(prompt) > 120_000) {
 			t.Fatalf("%d bytes", len(prompt))
 		}
-		p := r.pipeline("one", prompt)
+		p := r.startPipeline("one", prompt)
 		if wants[p.ID] = want; p.Prompt != prompt {
-			t.Errorf("run keeps the prompt %.200q, want %.200q", p.Prompt, prompt)
+			t.Errorf("pipeline keeps the prompt %.200q, want %.200q", p.Prompt, prompt)
 		}
 	}
 	for id, want := range wants {
-		r.wantPrompt(r.awaitPipeline(id, daemon.PipelineDone).Steps[0].AgentIDs[0], want)
+		r.wantOnlyPrompt(r.awaitPipeline(id, daemon.PipelineDone).Steps[0].AgentIDs[0], want)
 	}
 	if _, err := os.Stat(r.work + "/pwned"); err == nil {
 		t.Error("a prompt was run by a shell")
@@ -60,11 +60,11 @@ func TestPipelinePromptArrivesByteForByte(t *testing.T) {
 func TestSecondDaemonOfAHostIsRefused(t *testing.T) {
 	t.Parallel()
 	r, other := newRig(t), newRig(t)
-	held, release := r.holding("developer")
-	r.template("held", held, "reviewer")
-	first := r.child()
-	id := r.pipeline("held", roof).ID
-	r.atWork(id, 1)
+	held, release := r.holdingStep("developer")
+	r.writeTemplate("held", held, "reviewer")
+	first := r.startDaemonChild()
+	id := r.startPipeline("held", roof).ID
+	r.awaitWorkingAgent(id, 1)
 	if err := serve.Run(t.Context(), r.cfg); err == nil || !strings.Contains(err.Error(), "another daemon") {
 		t.Errorf("a second daemon in the data directory: %v", err)
 	}
@@ -75,9 +75,9 @@ func TestSecondDaemonOfAHostIsRefused(t *testing.T) {
 	first.kill()
 	r.start()
 	release()
-	r.wantOneAgent(r.awaitPipeline(id, daemon.PipelineDone))
-	r.wantRunEvents(id, "step_running", 2)
-	r.wantRunEvents(id, "step_done", 2)
+	r.wantOneAgentPerStep(r.awaitPipeline(id, daemon.PipelineDone))
+	r.wantPipelineEvents(id, "step_running", 2)
+	r.wantPipelineEvents(id, "step_done", 2)
 }
 
 // TestPipelinesGoOnAfterTheDaemonIsKilled: It goes on as after a daemon that was stopped while agents work.
@@ -88,7 +88,7 @@ func TestPipelinesGoOnAfterTheDaemonIsKilled(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			var first *daemonChild
-			r.restarted(finish, func() { first = r.child() }, func() { first.kill() })
+			r.restartWhileWorking(finish, func() { first = r.startDaemonChild() }, func() { first.kill() })
 		})
 	}
 }

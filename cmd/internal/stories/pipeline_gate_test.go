@@ -11,16 +11,16 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// awaitRunTold waits until the operator was notified of the pipeline's n-th event of a type, counted from 1, and
+// awaitPipelineTold waits until the operator was notified of the pipeline's n-th event of a type, counted from 1, and
 // returns its message.
-func (r *rig) awaitRunTold(id int64, typ string, n int) (message string) {
+func (r *rig) awaitPipelineTold(id int64, typ string, n int) (message string) {
 	r.t.Helper()
 	r.await(fmt.Sprintf("pipeline %d: operator told of %s %d", id, typ, n), func() (bool, string) {
-		about := r.runEvents(id, typ)
+		about := r.pipelineEvents(id, typ)
 		if len(about) < n {
 			return false, fmt.Sprintf("%d such events", len(about))
 		}
-		for _, told := range r.runEvents(id, "operator_notified") {
+		for _, told := range r.pipelineEvents(id, "operator_notified") {
 			if field(r.t, told, "event_id") == float64(about[n-1].ID) {
 				message, _ = field(r.t, told, "message").(string)
 				return true, ""
@@ -31,12 +31,12 @@ func (r *rig) awaitRunTold(id int64, typ string, n int) (message string) {
 	return message
 }
 
-// awaitRunLogged waits until the event log has n events of a type about the pipeline, and returns the message of the
+// awaitPipelineEvents waits until the event log has n events of a type about the pipeline, and returns the message of the
 // last one. The operator gets one notification for several events that come close together.
-func (r *rig) awaitRunLogged(id int64, typ string, n int) (message string) {
+func (r *rig) awaitPipelineEvents(id int64, typ string, n int) (message string) {
 	r.t.Helper()
 	r.await(fmt.Sprintf("pipeline %d: %d events %s", id, n, typ), func() (bool, string) {
-		about := r.runEvents(id, typ)
+		about := r.pipelineEvents(id, typ)
 		if len(about) < n {
 			return false, fmt.Sprintf("%d such events", len(about))
 		}
@@ -68,38 +68,38 @@ func (r *rig) wantNoDecision(id int64) {
 // agent works meanwhile. A comment goes only to the step that it approves.
 func TestEachStepWaitsForItsOwnApproval(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		held, release := r.holding("tester")
-		r.template("gated", "developer | approval: true", "reviewer | approval: true", held)
+		held, release := r.holdingStep("tester")
+		r.writeTemplate("gated", "developer | approval: true", "reviewer | approval: true", held)
 		r.start()
-		id := r.pipeline("gated", "Mend the roof.").ID
+		id := r.startPipeline("gated", "Mend the roof.").ID
 		p := r.awaitPipeline(id, daemon.PipelineWaiting)
 		r.wantSteps(p, "pending pending pending")
-		if got := r.awaitRunTold(id, "pipeline_waiting_for_approval", 1); !strings.Contains(got, fmt.Sprintf("`understudy pipeline approve %d`", id)) || !strings.Contains(got, "step 1 (developer)") {
+		if got := r.awaitPipelineTold(id, "pipeline_waiting_for_approval", 1); !strings.Contains(got, fmt.Sprintf("`understudy pipeline approve %d`", id)) || !strings.Contains(got, "step 1 (developer)") {
 			t.Errorf("the operator was told %q", got)
 		}
 		if list, err := r.client.Agents(t.Context(), allRows); err != nil || len(list) != 0 {
 			t.Errorf("agents %+v, %v: want none before the approval", list, err)
 		}
-		if p = r.approve(id, " mind the gutters\n"); p.Status != daemon.PipelineRunning {
-			t.Errorf("approved, the run is %s", p.Status)
+		if p = r.approvePipeline(id, " mind the gutters\n"); p.Status != daemon.PipelineRunning {
+			t.Errorf("approved, the pipeline is %s", p.Status)
 		}
-		p = r.awaitRun(id, "asks for step 2", func(p daemon.Pipeline) bool {
+		p = r.awaitPipelineThat(id, "asks for step 2", func(p daemon.Pipeline) bool {
 			return p.Steps[0].Status == daemon.StepDone && p.Status == daemon.PipelineWaiting
 		})
 		r.wantSteps(p, "done pending pending")
 		r.wantTold(p.Steps[0].AgentIDs[0], "Mend the roof.\n\n[Approval note: mind the gutters]")
-		if got := r.awaitRunLogged(id, "pipeline_waiting_for_approval", 2); !strings.Contains(got, "step 2 (reviewer)") {
+		if got := r.awaitPipelineEvents(id, "pipeline_waiting_for_approval", 2); !strings.Contains(got, "step 2 (reviewer)") {
 			t.Errorf("the operator was told %q", got)
 		}
-		r.approve(id, "")
+		r.approvePipeline(id, "")
 		release()
 		p = r.awaitPipeline(id, daemon.PipelineDone)
 		r.wantSteps(p, "done done done")
 		if got := r.told(p.Steps[1].AgentIDs[0]); len(got) != 1 || got[0] != p.Steps[0].LatestHandoff.ContentMD {
 			t.Errorf("step 2 was told %q, want what step 1 has left alone", got)
 		}
-		r.wantRunEvents(id, "pipeline_waiting_for_approval", 2)
-		r.wantRunEvents(id, "step_approved", 2)
+		r.wantPipelineEvents(id, "pipeline_waiting_for_approval", 2)
+		r.wantPipelineEvents(id, "step_approved", 2)
 		r.wantNoDecision(id)
 	})
 }
@@ -107,10 +107,10 @@ func TestEachStepWaitsForItsOwnApproval(t *testing.T) {
 // TestApprovalCommentEndsThePrompt: The comment comes after everything else in the step's prompt.
 func TestApprovalCommentEndsThePrompt(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.template("gated", "developer", "reviewer | approval: true | prompt: Look closely.")
+		r.writeTemplate("gated", "developer", "reviewer | approval: true | prompt: Look closely.")
 		r.start()
-		id := r.pipeline("gated", roof).ID
-		r.approve(id, "at the chimney,\nabove all")
+		id := r.startPipeline("gated", roof).ID
+		r.approvePipeline(id, "at the chimney,\nabove all")
 		p := r.awaitPipeline(id, daemon.PipelineDone)
 		r.wantTold(p.Steps[1].AgentIDs[0], "Look closely.")
 		got := r.told(p.Steps[1].AgentIDs[0])[0]
@@ -126,12 +126,12 @@ func TestApprovalCommentEndsThePrompt(t *testing.T) {
 func TestDecisionWithoutWaitingStepIsRefused(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Pipeline.MaxRunning = 1
-		held, release := r.holding("developer")
-		r.template("held", held, "reviewer | approval: true")
+		held, release := r.holdingStep("developer")
+		r.writeTemplate("held", held, "reviewer | approval: true")
 		r.start()
-		running := r.pipeline("held", roof).ID
-		pending := r.pipeline("held", roof).ID
-		r.atWork(running, 1)
+		running := r.startPipeline("held", roof).ID
+		pending := r.startPipeline("held", roof).ID
+		r.awaitWorkingAgent(running, 1)
 		r.wantNoDecision(running)
 		r.wantNoDecision(pending)
 		if _, err := r.client.AbortPipeline(t.Context(), pending); err != nil {
@@ -139,7 +139,7 @@ func TestDecisionWithoutWaitingStepIsRefused(t *testing.T) {
 		}
 		r.wantNoDecision(pending)
 		release()
-		r.approve(running, "")
+		r.approvePipeline(running, "")
 		r.awaitPipeline(running, daemon.PipelineDone)
 		r.wantNoDecision(running)
 		_, err := r.client.ApprovePipeline(t.Context(), 999, daemon.Decision{})
@@ -152,10 +152,10 @@ func TestDecisionWithoutWaitingStepIsRefused(t *testing.T) {
 // TestOneOfSeveralApprovalsCounts: The step begins once.
 func TestOneOfSeveralApprovalsCounts(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		held, release := r.holding("developer")
-		r.template("gated", held+" | approval: true")
+		held, release := r.holdingStep("developer")
+		r.writeTemplate("gated", held+" | approval: true")
 		r.start()
-		id := r.pipeline("gated", roof).ID
+		id := r.startPipeline("gated", roof).ID
 		r.awaitPipeline(id, daemon.PipelineWaiting)
 		errs := make([]error, 6)
 		var wg sync.WaitGroup
@@ -181,7 +181,7 @@ func TestOneOfSeveralApprovalsCounts(t *testing.T) {
 		if s := p.Steps[0]; len(s.AgentIDs) != 1 || s.Comment != fmt.Sprint(won) {
 			t.Errorf("agents %v, comment %q: want one agent and that of %d", s.AgentIDs, s.Comment, won)
 		}
-		r.wantRunEvents(id, "step_approved", 1)
+		r.wantPipelineEvents(id, "step_approved", 1)
 	})
 }
 
@@ -189,15 +189,15 @@ func TestOneOfSeveralApprovalsCounts(t *testing.T) {
 // pipeline waits at the next step. What the second one then says of the first step must not count for that next step.
 func TestApprovalOfAnEarlierStepIsRefused(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.template("gated", "developer | approval: true", "reviewer | approval: true")
+		r.writeTemplate("gated", "developer | approval: true", "reviewer | approval: true")
 		r.start()
-		id := r.pipeline("gated", roof).ID
+		id := r.startPipeline("gated", roof).ID
 		steps := r.awaitPipeline(id, daemon.PipelineWaiting).Steps
 		shown := daemon.Decision{StepID: steps[0].ID, Comment: "fine"}
 		if _, err := r.client.ApprovePipeline(t.Context(), id, shown); err != nil {
 			t.Fatalf("approve: %v", err)
 		}
-		r.awaitRun(id, "asks for step 2", func(p daemon.Pipeline) bool {
+		r.awaitPipelineThat(id, "asks for step 2", func(p daemon.Pipeline) bool {
 			return p.Steps[0].Status == daemon.StepDone && p.Status == daemon.PipelineWaiting
 		})
 		_, err := r.client.ApprovePipeline(t.Context(), id, shown)
@@ -205,14 +205,14 @@ func TestApprovalOfAnEarlierStepIsRefused(t *testing.T) {
 		_, err = r.client.RejectPipeline(t.Context(), id, shown)
 		wantConflict(t, err, "another_step")
 		if p := r.getPipeline(id); p.Status != daemon.PipelineWaiting || p.Steps[1].ApprovedAt != nil {
-			t.Errorf("the run is %s and its second step was approved at %v by a word about the first", p.Status, p.Steps[1].ApprovedAt)
+			t.Errorf("the pipeline is %s and its second step was approved at %v by a decision about the first", p.Status, p.Steps[1].ApprovedAt)
 		}
 		if _, err := r.client.ApprovePipeline(t.Context(), id, daemon.Decision{StepID: steps[1].ID}); err != nil {
 			t.Errorf("approve the second step: %v", err)
 		}
 		r.awaitPipeline(id, daemon.PipelineDone)
-		r.wantRunEvents(id, "step_approved", 2)
-		r.wantRunEvents(id, "step_rejected", 0)
+		r.wantPipelineEvents(id, "step_approved", 2)
+		r.wantPipelineEvents(id, "step_rejected", 0)
 	})
 }
 
@@ -220,9 +220,9 @@ func TestApprovalOfAnEarlierStepIsRefused(t *testing.T) {
 // pending. A resume asks for the approval again.
 func TestRejectFailsThePipelineWithItsComment(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.template("gated", "developer", "reviewer | approval: true", "tester")
+		r.writeTemplate("gated", "developer", "reviewer | approval: true", "tester")
 		r.start()
-		id := r.pipeline("gated", roof).ID
+		id := r.startPipeline("gated", roof).ID
 		r.awaitPipeline(id, daemon.PipelineWaiting)
 		p, err := r.client.RejectPipeline(t.Context(), id, daemon.Decision{Comment: "the ladder is missing"})
 		if err != nil {
@@ -231,47 +231,47 @@ func TestRejectFailsThePipelineWithItsComment(t *testing.T) {
 		r.wantSteps(p, "done failed pending")
 		const why = "Rejected: the ladder is missing"
 		if p.Status != daemon.PipelineFailed || said(p.Error) != why || said(p.Steps[1].Error) != why || p.FinishedAt == nil {
-			t.Errorf("run is %s with %q, its step with %q; want both to say %q", p.Status, said(p.Error), said(p.Steps[1].Error), why)
+			t.Errorf("pipeline is %s with %q, its step with %q; want both to say %q", p.Status, said(p.Error), said(p.Steps[1].Error), why)
 		}
 		r.wantNoDecision(id)
-		r.resume(id, false)
+		r.resumePipeline(id, false)
 		p = r.awaitPipeline(id, daemon.PipelineWaiting)
 		r.wantSteps(p, "done pending pending")
 		if p.Error != nil || p.Steps[1].Error != nil || p.Hint != "" {
-			t.Errorf("resumed, the run still says %q %q, its step %q", said(p.Error), p.Hint, said(p.Steps[1].Error))
+			t.Errorf("resumed, the pipeline still says %q %q, its step %q", said(p.Error), p.Hint, said(p.Steps[1].Error))
 		}
-		r.awaitRunLogged(id, "pipeline_waiting_for_approval", 2)
+		r.awaitPipelineEvents(id, "pipeline_waiting_for_approval", 2)
 		p, err = r.client.RejectPipeline(t.Context(), id, daemon.Decision{})
 		if err != nil || said(p.Error) != "Rejected" {
 			t.Errorf("rejected without a word: %v, %q", err, said(p.Error))
 		}
-		r.resume(id, false)
-		r.approve(id, "")
+		r.resumePipeline(id, false)
+		r.approvePipeline(id, "")
 		p = r.awaitPipeline(id, daemon.PipelineDone)
 		r.wantSteps(p, "done done done")
-		r.wantRunEvents(id, "step_rejected", 2)
+		r.wantPipelineEvents(id, "step_rejected", 2)
 	})
 }
 
 // TestApprovalRemindersKeepTheirInterval: A restart of the daemon causes no earlier reminder.
 func TestApprovalRemindersKeepTheirInterval(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.template("often", "developer | approval: true | remind_after: 0.3")
-		r.template("seldom", "developer | approval: true | remind_after: 2")
+		r.writeTemplate("often", "developer | approval: true | remind_after: 0.3")
+		r.writeTemplate("seldom", "developer | approval: true | remind_after: 2")
 		r.start()
-		often, seldom := r.pipeline("often", roof).ID, r.pipeline("seldom", roof).ID
-		if got := r.awaitRunLogged(often, "pipeline_approval_reminder", 3); !strings.Contains(got, fmt.Sprintf("`understudy pipeline approve %d`", often)) {
+		often, seldom := r.startPipeline("often", roof).ID, r.startPipeline("seldom", roof).ID
+		if got := r.awaitPipelineEvents(often, "pipeline_approval_reminder", 3); !strings.Contains(got, fmt.Sprintf("`understudy pipeline approve %d`", often)) {
 			t.Errorf("the operator was reminded with %q", got)
 		}
-		r.approve(often, "")
-		r.awaitRunLogged(seldom, "pipeline_approval_reminder", 1)
+		r.approvePipeline(often, "")
+		r.awaitPipelineEvents(seldom, "pipeline_approval_reminder", 1)
 		r.halt()
 		r.start()
-		r.awaitRunLogged(seldom, "pipeline_approval_reminder", 2)
-		r.wantRunEvents(seldom, "pipeline_waiting_for_approval", 1)
+		r.awaitPipelineEvents(seldom, "pipeline_approval_reminder", 2)
+		r.wantPipelineEvents(seldom, "pipeline_waiting_for_approval", 1)
 		for id, every := range map[int64]time.Duration{often: 300 * time.Millisecond, seldom: 2 * time.Second} {
-			last := r.runEvents(id, "pipeline_waiting_for_approval")[0].At
-			for i, e := range r.runEvents(id, "pipeline_approval_reminder") {
+			last := r.pipelineEvents(id, "pipeline_waiting_for_approval")[0].At
+			for i, e := range r.pipelineEvents(id, "pipeline_approval_reminder") {
 				if since := e.At.Sub(last); since < every-10*time.Millisecond {
 					t.Errorf("pipeline %d: reminder %d came %s after the one before, want %s", id, i+1, since, every)
 				}
@@ -279,26 +279,26 @@ func TestApprovalRemindersKeepTheirInterval(t *testing.T) {
 			}
 		}
 		r.awaitPipeline(often, daemon.PipelineDone)
-		n := len(r.runEvents(often, "pipeline_approval_reminder"))
-		r.approve(seldom, "")
+		n := len(r.pipelineEvents(often, "pipeline_approval_reminder"))
+		r.approvePipeline(seldom, "")
 		r.awaitPipeline(seldom, daemon.PipelineDone)
-		r.wantRunEvents(often, "pipeline_approval_reminder", n)
+		r.wantPipelineEvents(often, "pipeline_approval_reminder", n)
 	})
 }
 
 // TestRestartAsksForNoSecondApproval: The pipeline still waits for the approval.
 func TestRestartAsksForNoSecondApproval(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.template("gated", "developer", "reviewer | approval: true")
+		r.writeTemplate("gated", "developer", "reviewer | approval: true")
 		r.start()
-		id := r.pipeline("gated", roof).ID
-		r.awaitRunTold(id, "pipeline_waiting_for_approval", 1)
+		id := r.startPipeline("gated", roof).ID
+		r.awaitPipelineTold(id, "pipeline_waiting_for_approval", 1)
 		r.halt()
 		r.start()
-		p := r.approve(id, "go on")
+		p := r.approvePipeline(id, "go on")
 		r.wantSteps(p, "done pending")
 		p = r.awaitPipeline(id, daemon.PipelineDone)
-		r.wantRunEvents(id, "pipeline_waiting_for_approval", 1)
+		r.wantPipelineEvents(id, "pipeline_waiting_for_approval", 1)
 		if len(p.Steps[1].AgentIDs) != 1 || !strings.HasSuffix(r.told(p.Steps[1].AgentIDs[0])[0], "[Approval note: go on]") {
 			t.Errorf("agents %v: want one with the comment", p.Steps[1].AgentIDs)
 		}
@@ -310,30 +310,30 @@ func TestRestartAsksForNoSecondApproval(t *testing.T) {
 func TestApprovalWithoutRoomIsKept(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Pipeline.MaxRunning = 1
-		held, release := r.holding("developer")
-		r.template("gated", "developer", "reviewer | approval: true")
-		r.template("held", held)
+		held, release := r.holdingStep("developer")
+		r.writeTemplate("gated", "developer", "reviewer | approval: true")
+		r.writeTemplate("held", held)
 		r.start()
-		gated := r.pipeline("gated", roof).ID
+		gated := r.startPipeline("gated", roof).ID
 		r.awaitPipeline(gated, daemon.PipelineWaiting)
-		first := r.pipeline("held", roof).ID
-		r.atWork(first, 1) // There is room, because a pipeline that waits for approval takes up none.
-		later := r.pipeline("held", roof).ID
-		p := r.approve(gated, "late")
+		first := r.startPipeline("held", roof).ID
+		r.awaitWorkingAgent(first, 1) // There is room, because a pipeline that waits for approval takes up none.
+		later := r.startPipeline("held", roof).ID
+		p := r.approvePipeline(gated, "late")
 		if p.Status != daemon.PipelinePending || !strings.Contains(p.Note, "pipeline.max_running") {
-			t.Errorf("approved without room, the run is %s with the note %q", p.Status, p.Note)
+			t.Errorf("approved without room, the pipeline is %s with the note %q", p.Status, p.Note)
 		}
 		r.wantSteps(p, "done pending")
 		r.wantNoDecision(gated)
 		release()
 		p = r.awaitPipeline(gated, daemon.PipelineDone)
 		r.awaitPipeline(later, daemon.PipelineDone)
-		r.wantRunEvents(gated, "pipeline_waiting_for_approval", 1)
+		r.wantPipelineEvents(gated, "pipeline_waiting_for_approval", 1)
 		if got := r.told(p.Steps[1].AgentIDs[0]); len(got) != 1 || !strings.HasSuffix(got[0], "[Approval note: late]") {
 			t.Errorf("step 2 was told %q", got)
 		}
-		if began := r.runEvents(later, "pipeline_running"); len(began) != 1 || began[0].ID < r.runEvents(gated, "pipeline_done")[0].ID {
-			t.Errorf("the later run began at %v, before its turn", began)
+		if began := r.pipelineEvents(later, "pipeline_running"); len(began) != 1 || began[0].ID < r.pipelineEvents(gated, "pipeline_done")[0].ID {
+			t.Errorf("the later pipeline began at %v, before its turn", began)
 		}
 	})
 }

@@ -11,35 +11,35 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// held creates a pipeline of two steps and waits until the first agent is in a turn, which goes on until release is
+// startHeldPipeline creates a pipeline of two steps and waits until the first agent is in a turn, which goes on until release is
 // called. Its prompt contains the words.
-func (r *rig) held(words string) (p daemon.Pipeline, a daemon.Agent, release func()) {
+func (r *rig) startHeldPipeline(words string) (p daemon.Pipeline, a daemon.Agent, release func()) {
 	r.t.Helper()
-	file, release := r.holdFile()
-	r.template("held", "developer | prompt: "+quoted("Work. @hold "+file+" "+words), "reviewer | prompt: Look. @say Fine.")
+	file, release := r.newHoldFile()
+	r.writeTemplate("held", "developer | prompt: "+quoted("Work. @hold "+file+" "+words), "reviewer | prompt: Look. @say Fine.")
 	r.start()
-	p = r.pipeline("held", "Mend the roof.")
-	return p, r.atWork(p.ID, 1), release
+	p = r.startPipeline("held", "Mend the roof.")
+	return p, r.awaitWorkingAgent(p.ID, 1), release
 }
 
-// handsOver creates a pipeline of two steps and requests a handoff of the first agent in its turn, which goes on
+// startPipelineInHandoff creates a pipeline of two steps and requests a handoff of the first agent in its turn, which goes on
 // until release is called.
-func (r *rig) handsOver() (id, handoffID int64, a daemon.Agent, release func()) {
+func (r *rig) startPipelineInHandoff() (id, handoffID int64, a daemon.Agent, release func()) {
 	r.t.Helper()
-	held, release := r.holding("developer")
-	r.template("held", held, "reviewer")
+	held, release := r.holdingStep("developer")
+	r.writeTemplate("held", held, "reviewer")
 	r.start()
-	id = r.pipeline("held", roof).ID
-	a = r.atWork(id, 1)
-	handoffID = r.handoff(a.ID)
-	r.awaitRun(id, "tells of the handoff", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "handed over") })
+	id = r.startPipeline("held", roof).ID
+	a = r.awaitWorkingAgent(id, 1)
+	handoffID = r.requestHandoff(a.ID)
+	r.awaitPipelineThat(id, "tells of the handoff", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "handed over") })
 	return id, handoffID, a, release
 }
 
-// atOutput stops the daemon before it first records the output of a step.
-func (r *rig) atOutput() *gate {
+// gateAtOutput stops the daemon before it first records the output of a step.
+func (r *rig) gateAtOutput() *gate {
 	g := newGate(r.t)
-	r.bent(&bend{commit: func(c *daemon.Change, do func() error) error {
+	r.bendWith(&bend{commit: func(c *daemon.Change, do func() error) error {
 		if c.NewOutput != nil {
 			g.pass()
 		}
@@ -57,7 +57,7 @@ func (r *rig) wantContinued(id int64, a daemon.Agent, h daemon.Handoff) daemon.P
 	if ids := p.Steps[0].AgentIDs; !slices.Equal(ids, []int64{a.ID, next}) || len(p.Warnings) > 0 {
 		r.t.Errorf("step 1 was worked on by %v, want %d and %d; warnings %q", ids, a.ID, next, p.Warnings)
 	}
-	if p.Steps[0].LatestHandoff == nil || len(r.runEvents(id, "step_handoff_created")) != 2 {
+	if p.Steps[0].LatestHandoff == nil || len(r.pipelineEvents(id, "step_handoff_created")) != 2 {
 		r.t.Fatalf("outputs of %+v: want one for each step", p)
 	}
 	said := r.answers(next)
@@ -74,23 +74,23 @@ func (r *rig) wantContinued(id int64, a daemon.Agent, h daemon.Handoff) daemon.P
 // agents.
 func TestSuccessorGoesOnWithTheStep(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		g := r.atOutput()
-		p, a, release := r.held("")
-		id := r.handoff(a.ID)
+		g := r.gateAtOutput()
+		p, a, release := r.startHeldPipeline("")
+		id := r.requestHandoff(a.ID)
 		r.awaitNote(id, noteBusyPart)
-		r.awaitRun(p.ID, "note on the handoff", func(p daemon.Pipeline) bool {
+		r.awaitPipelineThat(p.ID, "note on the handoff", func(p daemon.Pipeline) bool {
 			return strings.Contains(p.Note, fmt.Sprintf("agent %d is being handed over (handoff %d)", a.ID, id)) && *p.CurrentAgentID == a.ID
 		})
 		skill := filepath.Join(r.dir.Persona(con), "skill.md")
 		was := strings.TrimSpace(r.awaitSkill(con, ""))
-		r.write(skill, "---\nname: "+con+"\ndescription: Somebody else.\n---\n\nSomething else.\n")
+		r.writeFile(skill, "---\nname: "+con+"\ndescription: Somebody else.\n---\n\nSomething else.\n")
 		r.awaitSkill(con, "Something else.")
 		release()
 		g.await(t)
 		h := r.awaitPhase(id, daemon.Completed)
 		now := r.getPipeline(p.ID)
 		if now.CurrentAgentID == nil || *now.CurrentAgentID != *h.SuccessorID || now.Status != daemon.PipelineRunning {
-			t.Errorf("run %s, current agent %v, want %d", now.Status, now.CurrentAgentID, *h.SuccessorID)
+			t.Errorf("pipeline %s, current agent %v, want %d", now.Status, now.CurrentAgentID, *h.SuccessorID)
 		}
 		r.wantSteps(now, "running pending")
 		if text := r.systemPrompt(*h.SuccessorID); !strings.Contains(text, was) || strings.Contains(text, "Something else.") || !strings.Contains(text, "You are step 1 of 2") {
@@ -103,8 +103,8 @@ func TestSuccessorGoesOnWithTheStep(t *testing.T) {
 		if next := r.getAgent(*h.SuccessorID); p.Steps[1].StartedAt.Before(*next.EndedAt) || next.Name != a.Name {
 			t.Errorf("step 2 began at %s, before the end of agent %+v", p.Steps[1].StartedAt, next)
 		}
-		if n := len(r.runEvents(p.ID, "handoff_completed")); n != 1 {
-			t.Errorf("%d events of the handoff's end in the run's audit, want 1", n)
+		if n := len(r.pipelineEvents(p.ID, "handoff_completed")); n != 1 {
+			t.Errorf("%d events of the handoff's end in the pipeline's audit, want 1", n)
 		}
 	})
 }
@@ -112,8 +112,8 @@ func TestSuccessorGoesOnWithTheStep(t *testing.T) {
 // TestSuccessorGoesOnWithTheStepOfAFullAgent: The agent is about to compact its context.
 func TestSuccessorGoesOnWithTheStepOfAFullAgent(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.auto()
-		p, a, release := r.held("@compact")
+		r.enableAuto()
+		p, a, release := r.startHeldPipeline("@compact")
 		id := r.awaitAutomatic(a.ID).ID
 		r.awaitNote(id, noteBusyPart)
 		release()
@@ -126,13 +126,13 @@ func TestSuccessorGoesOnWithTheStepOfAFullAgent(t *testing.T) {
 // TestStepWithBackgroundTaskCanBeHandedOver: A background task keeps the step open.
 func TestStepWithBackgroundTaskCanBeHandedOver(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		file, release := r.holdFile()
-		r.template("held", "developer | prompt: Work. @background @hold "+file, "reviewer | prompt: Look. @say Fine.")
+		file, release := r.newHoldFile()
+		r.writeTemplate("held", "developer | prompt: Work. @background @hold "+file, "reviewer | prompt: Look. @say Fine.")
 		r.start()
-		p := r.pipeline("held", "Mend the roof.")
-		p = r.awaitRun(p.ID, "note on background tasks", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "background tasks") })
+		p := r.startPipeline("held", "Mend the roof.")
+		p = r.awaitPipelineThat(p.ID, "note on background tasks", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "background tasks") })
 		a := r.getAgent(p.Steps[0].AgentIDs[0])
-		id := r.handoff(a.ID)
+		id := r.requestHandoff(a.ID)
 		r.awaitNote(id, "background tasks")
 		r.wantSteps(r.getPipeline(p.ID), "running pending")
 		release()
@@ -147,22 +147,22 @@ func TestFailedHandoffCostsTheStepNothing(t *testing.T) {
 		t.Run("cancelled "+cancelled, func(t *testing.T) {
 			story(t, func(t *testing.T, r *rig) {
 				r.misbehave("no-document")
-				p, a, release := r.held("@say The roof is mended.")
-				id := r.handoff(a.ID)
+				p, a, release := r.startHeldPipeline("@say The roof is mended.")
+				id := r.requestHandoff(a.ID)
 				r.awaitNote(id, noteBusyPart)
 				switch cancelled {
 				case "":
 					release()
 					r.awaitFailure(id, daemon.Verifying, data.DocumentMissing)
 				case "in the turn":
-					r.cancel(a.ID, daemon.Instructing)
+					r.cancelHandoff(a.ID, daemon.Instructing)
 					release()
 				default:
 					r.misbehave("think=1m,no-document")
 					release()
 					r.awaitPhase(id, daemon.AwaitingDocument)
 					r.wantSteps(r.getPipeline(p.ID), "running pending")
-					r.cancel(a.ID, daemon.AwaitingDocument)
+					r.cancelHandoff(a.ID, daemon.AwaitingDocument)
 					r.misbehave("no-document")
 				}
 				p = r.awaitPipeline(p.ID, daemon.PipelineDone)
@@ -178,11 +178,11 @@ func TestFailedHandoffCostsTheStepNothing(t *testing.T) {
 	}
 }
 
-// failedAfterRecord creates a pipeline that failed because its first agent's successor failed.
-func (r *rig) failedAfterRecord() (p daemon.Pipeline, a daemon.Agent, h daemon.Handoff) {
+// startFailedAfterRecord creates a pipeline that failed because its first agent's successor failed.
+func (r *rig) startFailedAfterRecord() (p daemon.Pipeline, a daemon.Agent, h daemon.Handoff) {
 	r.t.Helper()
-	p, a, release := r.held("")
-	id := r.handoff(a.ID)
+	p, a, release := r.startHeldPipeline("")
+	id := r.requestHandoff(a.ID)
 	r.awaitNote(id, noteBusyPart)
 	r.misbehave("crash-at-start")
 	release()
@@ -190,9 +190,9 @@ func (r *rig) failedAfterRecord() (p daemon.Pipeline, a daemon.Agent, h daemon.H
 	p = r.awaitPipeline(p.ID, daemon.PipelineFailed)
 	want := fmt.Sprintf("its handoff %d failed in phase awaiting_registration", id)
 	if !strings.Contains(said(p.Error), want) || !strings.Contains(p.Hint, fmt.Sprintf("`understudy pipeline resume %d` goes on with what that recorded", p.ID)) {
-		r.t.Errorf("run failed with %q, hint %q", said(p.Error), p.Hint)
+		r.t.Errorf("pipeline failed with %q, hint %q", said(p.Error), p.Hint)
 	}
-	r.awaitRunFailed(p.ID, 1, said(p.Error))
+	r.awaitPipelineFailure(p.ID, 1, said(p.Error))
 	r.misbehave("")
 	return p, a, h
 }
@@ -201,10 +201,10 @@ func (r *rig) failedAfterRecord() (p daemon.Pipeline, a daemon.Agent, h daemon.H
 // successor with the record, and no other agent. The handoff cannot be retried alone.
 func TestResumeStartsASuccessorFromTheRecord(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		p, a, h := r.failedAfterRecord()
+		p, a, h := r.startFailedAfterRecord()
 		_, err := r.client.RetryHandoff(t.Context(), h.ID, "")
 		wantConflict(t, err, "pipeline_failed")
-		r.resume(p.ID, false)
+		r.resumePipeline(p.ID, false)
 		p = r.awaitPipeline(p.ID, daemon.PipelineDone)
 		h = r.awaitPhase(h.ID, daemon.Completed)
 		if ids := p.Steps[0].AgentIDs; len(ids) != 3 || ids[0] != a.ID || ids[2] != *h.SuccessorID {
@@ -231,16 +231,16 @@ func TestStepPastItsTimeNeedsNoSuccessor(t *testing.T) {
 	} {
 		t.Run(string(phase), func(t *testing.T) {
 			story(t, func(t *testing.T, r *rig) {
-				r.template("two", "developer | timeout: 9.5 | prompt: Work. "+words, "reviewer")
+				r.writeTemplate("two", "developer | timeout: 9.5 | prompt: Work. "+words, "reviewer")
 				r.start()
-				p := r.pipeline("two", "Mend the roof.")
-				a := r.atWork(p.ID, 1)
+				p := r.startPipeline("two", "Mend the roof.")
+				a := r.awaitWorkingAgent(p.ID, 1)
 				if phase == daemon.ShuttingDown {
-					r.awaitRun(p.ID, "note on background tasks", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "background tasks") })
+					r.awaitPipelineThat(p.ID, "note on background tasks", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "background tasks") })
 				}
-				id := r.handoff(a.ID)
+				id := r.requestHandoff(a.ID)
 				r.awaitPhase(id, phase)
-				p = r.awaitRunFailed(p.ID, 1, "Step timed out after 9.5s")
+				p = r.awaitPipelineFailure(p.ID, 1, "Step timed out after 9.5s")
 				r.awaitState(a.ID, daemon.Ended)
 				var h daemon.Handoff
 				r.await("the end of the handoff", func() (bool, string) {

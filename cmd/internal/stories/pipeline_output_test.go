@@ -22,7 +22,7 @@ func (r *rig) wantStoredOutput(p daemon.Pipeline, n int, want string) {
 	if out.ContentMD != want || out.AgentID != ids[len(ids)-1] {
 		r.t.Errorf("stored output of step %d: %.500q of agent %d, want %.500q of %d", n, out.ContentMD, out.AgentID, want, ids[len(ids)-1])
 	}
-	recorded := slices.DeleteFunc(r.runEvents(p.ID, "step_handoff_created"), func(e event.Event) bool {
+	recorded := slices.DeleteFunc(r.pipelineEvents(p.ID, "step_handoff_created"), func(e event.Event) bool {
 		return *e.StepID != p.Steps[n-1].ID
 	})
 	if len(recorded) != 1 {
@@ -44,9 +44,9 @@ func (r *rig) storedOutput(p daemon.Pipeline, n int) daemon.StepHandoff {
 // TestStepOutputIsRecordedOnce: The output has its structured fields, its times and its events.
 func TestStepOutputIsRecordedOnce(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.template("two", "developer | description: The roof. | prompt: "+quoted("Work.\n@say "+structured), "reviewer | prompt: "+quoted("Look. @say Fine."))
+		r.writeTemplate("two", "developer | description: The roof. | prompt: "+quoted("Work.\n@say "+structured), "reviewer | prompt: "+quoted("Look. @say Fine."))
 		r.start()
-		p := r.awaitPipeline(r.pipeline("two", "Mend the roof.").ID, daemon.PipelineDone)
+		p := r.awaitPipeline(r.startPipeline("two", "Mend the roof.").ID, daemon.PipelineDone)
 		r.wantStoredOutput(p, 1, structured)
 		r.wantStoredOutput(p, 2, "Fine.")
 		m := p.Steps[0].LatestHandoff.Metadata
@@ -76,7 +76,7 @@ func TestStepOutputIsRecordedOnce(t *testing.T) {
 			}
 		}
 		if p.FinishedAt == nil || p.FinishedAt.Before(last) || p.CurrentAgentID != nil || len(p.Warnings) > 0 {
-			t.Errorf("run %+v", p)
+			t.Errorf("pipeline %+v", p)
 		}
 		r.wantAudit(p, "pipeline_created", "step_running 1", "step_handoff_created 1", "step_done 1",
 			"step_running 2", "step_handoff_created 2", "step_extraction_failed 2", "step_done 2", "pipeline_done")
@@ -110,9 +110,9 @@ func (r *rig) wantAudit(p daemon.Pipeline, want ...string) {
 
 func TestAuditOfAPipelineHoldsItsAgentsEvents(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.template("one", "developer")
+		r.writeTemplate("one", "developer")
 		r.start()
-		p := r.awaitPipeline(r.pipeline("one", "Mend the roof.").ID, daemon.PipelineDone)
+		p := r.awaitPipeline(r.startPipeline("one", "Mend the roof.").ID, daemon.PipelineDone)
 		a := p.Steps[0].AgentIDs[0]
 		r.awaitState(a, daemon.Ended)
 		for _, e := range r.eventsWhere(func(e event.Event) bool { return e.AgentID != nil && *e.AgentID == a }) {
@@ -132,13 +132,13 @@ func TestStepOutputIsKeptByteForByte(t *testing.T) {
 			"large":   strings.Repeat("0123456789 ünïcödé\n", 10_000) + "end",
 			"html":    "<b>&amp;</b> <script>alert(1)</script> <task-notification> end",
 		}
-		r.template("two", "developer", "reviewer | prompt: Look. @say Fine.")
+		r.writeTemplate("two", "developer", "reviewer | prompt: Look. @say Fine.")
 		r.start()
 		runs := map[string]int64{}
 		for name, text := range texts {
 			file := filepath.Join(filepath.Dir(r.root), name)
-			r.write(file, text)
-			runs[name] = r.pipeline("two", "Work.\n@raw "+file).ID
+			r.writeFile(file, text)
+			runs[name] = r.startPipeline("two", "Work.\n@raw "+file).ID
 		}
 		for name, id := range runs {
 			p := r.awaitPipeline(id, daemon.PipelineDone)
@@ -154,15 +154,15 @@ func TestStepOutputIsKeptByteForByte(t *testing.T) {
 // unchanged delays nothing.
 func TestBlankAndUnstorableOutputsHoldNothingUp(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.template("two", "developer", "reviewer | prompt: Look. @say Fine.")
+		r.writeTemplate("two", "developer", "reviewer | prompt: Look. @say Fine.")
 		r.start()
 		blank, nul := filepath.Join(filepath.Dir(r.root), "blank"), filepath.Join(filepath.Dir(r.root), "nul")
-		r.write(blank, " \n\t \n")
-		r.write(nul, "before\x00after")
-		first := r.pipeline("two", "Work.\n@raw "+blank).ID
-		second := r.pipeline("two", "Work.\n@raw "+nul).ID
+		r.writeFile(blank, " \n\t \n")
+		r.writeFile(nul, "before\x00after")
+		first := r.startPipeline("two", "Work.\n@raw "+blank).ID
+		second := r.startPipeline("two", "Work.\n@raw "+nul).ID
 		r.awaitPipeline(first, daemon.PipelineDone)
-		r.awaitRunAlert(first, "step_output_empty")
+		r.awaitPipelineAlert(first, "step_output_empty")
 		p := r.awaitPipeline(second, daemon.PipelineDone)
 		if got := r.output(p, 1); !strings.HasPrefix(got, "before") || !strings.HasSuffix(got, "after") {
 			t.Errorf("step 1 left %q", got)
@@ -177,9 +177,9 @@ func TestTranscriptReplacesAMissingFinalMessage(t *testing.T) {
 		t.Run(behaviour, func(t *testing.T) {
 			story(t, func(t *testing.T, r *rig) {
 				r.misbehave(behaviour)
-				r.template("two", "developer | prompt: "+quoted("Work.\n@say "+structured), "reviewer | prompt: Look. @say Fine.")
+				r.writeTemplate("two", "developer | prompt: "+quoted("Work.\n@say "+structured), "reviewer | prompt: Look. @say Fine.")
 				r.start()
-				p := r.awaitPipeline(r.pipeline("two", "Mend the roof.").ID, daemon.PipelineDone)
+				p := r.awaitPipeline(r.startPipeline("two", "Mend the roof.").ID, daemon.PipelineDone)
 				r.wantStoredOutput(p, 1, structured)
 				r.wantStoredOutput(p, 2, "Fine.")
 				if len(p.Warnings) > 0 || p.Steps[0].LatestHandoff.Metadata == nil {
@@ -195,9 +195,9 @@ func TestTranscriptReplacesAMissingFinalMessage(t *testing.T) {
 func TestEmptyStepOutputIsAWarning(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.misbehave("developer-:no-final-text")
-		r.template("two", "developer", "reviewer | prompt: Look closely.")
+		r.writeTemplate("two", "developer", "reviewer | prompt: Look closely.")
 		r.start()
-		p := r.awaitPipeline(r.pipeline("two", "Mend the roof.").ID, daemon.PipelineDone)
+		p := r.awaitPipeline(r.startPipeline("two", "Mend the roof.").ID, daemon.PipelineDone)
 		r.wantSteps(p, "done done")
 		r.wantStoredOutput(p, 1, "")
 		if p.Steps[0].LatestHandoff.Metadata != nil {
@@ -206,10 +206,10 @@ func TestEmptyStepOutputIsAWarning(t *testing.T) {
 		if len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "Step 1 (developer) left nothing") {
 			t.Errorf("warnings %q", p.Warnings)
 		}
-		if text := r.awaitRunAlert(p.ID, "step_output_empty"); !strings.Contains(text, fmt.Sprintf("understudy agent show %d", p.Steps[0].AgentIDs[0])) {
+		if text := r.awaitPipelineAlert(p.ID, "step_output_empty"); !strings.Contains(text, fmt.Sprintf("understudy agent show %d", p.Steps[0].AgentIDs[0])) {
 			t.Errorf("operator was told %q", text)
 		}
-		r.wantPrompt(p.Steps[1].AgentIDs[0], "Look closely.\n\n## Original request\n\nMend the roof.")
+		r.wantOnlyPrompt(p.Steps[1].AgentIDs[0], "Look closely.\n\n## Original request\n\nMend the roof.")
 		r.wantAudit(p, "pipeline_created", "step_running 1", "step_handoff_created 1", "step_output_empty 1", "step_done 1",
 			"step_running 2", "step_handoff_created 2", "step_extraction_failed 2", "step_done 2", "pipeline_done")
 	})

@@ -21,7 +21,7 @@ func quoted(text string) string {
 // next one.
 func TestPromptThatLooksLikeACommandIsAPrompt(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.template("two", "developer", "reviewer")
+		r.writeTemplate("two", "developer", "reviewer")
 		r.start()
 		type told struct {
 			step int
@@ -29,16 +29,16 @@ func TestPromptThatLooksLikeACommandIsAPrompt(t *testing.T) {
 		}
 		wants := map[int64]told{}
 		for _, text := range []string{"/exit", "exit", ":wq", "/clear now", "\u200b/exit"} {
-			wants[r.pipeline("two", text).ID] = told{1, text}
-			wants[r.pipeline("two", "@say "+text).ID] = told{2, text}
+			wants[r.startPipeline("two", text).ID] = told{1, text}
+			wants[r.startPipeline("two", "@say "+text).ID] = told{2, text}
 		}
-		wants[r.pipeline("two", "\n /exit now\t").ID] = told{1, "\n /exit now\t"}
+		wants[r.startPipeline("two", "\n /exit now\t").ID] = told{1, "\n /exit now\t"}
 		for id, want := range wants {
 			p := r.awaitPipeline(id, daemon.PipelineDone)
 			if got := r.output(p, 1); want.step == 2 && got != want.text {
 				t.Errorf("step 1 left %q, want %q", got, want.text)
 			}
-			r.wantPrompt(p.Steps[want.step-1].AgentIDs[0], "Request:\n\n"+want.text)
+			r.wantOnlyPrompt(p.Steps[want.step-1].AgentIDs[0], "Request:\n\n"+want.text)
 		}
 	})
 }
@@ -52,32 +52,32 @@ const (
 // byte.
 func TestStepPromptHasHeaderPromptAndRequest(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.template("chain", "developer | prompt: "+quoted("Work first."), "reviewer | prompt: "+quoted("Look closely,\nat \"all\" of it."), "tester")
-		r.template("bare", "developer", "reviewer", "tester | prompt: Try it.")
+		r.writeTemplate("chain", "developer | prompt: "+quoted("Work first."), "reviewer | prompt: "+quoted("Look closely,\nat \"all\" of it."), "tester")
+		r.writeTemplate("bare", "developer", "reviewer", "tester | prompt: Try it.")
 		r.start()
 
 		request := "Mend the roof.\n\n@say " + structured
-		p := r.awaitPipeline(r.pipeline("bare", request).ID, daemon.PipelineDone)
-		r.wantPrompt(p.Steps[0].AgentIDs[0], request)
+		p := r.awaitPipeline(r.startPipeline("bare", request).ID, daemon.PipelineDone)
+		r.wantOnlyPrompt(p.Steps[0].AgentIDs[0], request)
 		if got := r.output(p, 1); got != structured {
 			t.Errorf("step 1 left %q, want %q", got, structured)
 		}
 		second := asHeader + "\n\n## Original request\n\n" + request
-		r.wantPrompt(p.Steps[1].AgentIDs[0], second)
+		r.wantOnlyPrompt(p.Steps[1].AgentIDs[0], second)
 		third := strings.Replace(asHeader, "(developer)", "(reviewer)", 1) + "\n\nTry it.\n\n## Original request\n\n" + request
-		r.wantPrompt(p.Steps[2].AgentIDs[0], third)
+		r.wantOnlyPrompt(p.Steps[2].AgentIDs[0], third)
 
-		p = r.awaitPipeline(r.pipeline("chain", request).ID, daemon.PipelineDone)
-		r.wantPrompt(p.Steps[0].AgentIDs[0], "Work first.\n\n## Original request\n\n"+request)
-		r.wantPrompt(p.Steps[1].AgentIDs[0], asHeader+"\n\nLook closely,\nat \"all\" of it.\n\n## Original request\n\n"+request)
+		p = r.awaitPipeline(r.startPipeline("chain", request).ID, daemon.PipelineDone)
+		r.wantOnlyPrompt(p.Steps[0].AgentIDs[0], "Work first.\n\n## Original request\n\n"+request)
+		r.wantOnlyPrompt(p.Steps[1].AgentIDs[0], asHeader+"\n\nLook closely,\nat \"all\" of it.\n\n## Original request\n\n"+request)
 
 		// Without fields the prompt is the text alone, without the step's prompt and the request.
 		raw := "No heading.\r\n\tJust \"words\"\u00a0— and  blanks"
-		p = r.awaitPipeline(r.pipeline("chain", "@say "+raw).ID, daemon.PipelineDone)
+		p = r.awaitPipeline(r.startPipeline("chain", "@say "+raw).ID, daemon.PipelineDone)
 		if got := r.output(p, 1); got != raw {
 			t.Errorf("step 1 left %q, want %q", got, raw)
 		}
-		r.wantPrompt(p.Steps[1].AgentIDs[0], raw)
+		r.wantOnlyPrompt(p.Steps[1].AgentIDs[0], raw)
 	})
 }
 
@@ -85,10 +85,10 @@ func TestStepPromptHasHeaderPromptAndRequest(t *testing.T) {
 // attempt gets exactly the same bytes.
 func TestResumedStepGetsTheSamePrompt(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.template("gated", "developer", "nobody-yet", "reviewer | approval: true | prompt: Look closely.")
+		r.writeTemplate("gated", "developer", "nobody-yet", "reviewer | approval: true | prompt: Look closely.")
 		r.start()
 		request := "Mend the roof.\n@say " + structured
-		p := r.pipeline("gated", request)
+		p := r.startPipeline("gated", request)
 		r.awaitPipeline(p.ID, daemon.PipelineFailed)
 		if _, err := r.client.ResumePipeline(t.Context(), p.ID, true); err != nil {
 			t.Fatal(err)
@@ -113,7 +113,7 @@ func TestResumedStepGetsTheSamePrompt(t *testing.T) {
 			t.Fatalf("step 3 was worked on by %v, want two agents", ids)
 		}
 		for _, id := range p.Steps[2].AgentIDs {
-			r.wantPrompt(id, want)
+			r.wantOnlyPrompt(id, want)
 		}
 	})
 }

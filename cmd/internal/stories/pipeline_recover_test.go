@@ -38,12 +38,12 @@ func (r *rig) failByHand(id int64) {
 // done, and the step's agent gets exactly the same prompt.
 func TestResumeBeginsAtTheFailedStep(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.limited(1)
-		held, release := r.holding("reviewer")
-		r.template("held", "developer", held, "tester | approval: true")
+		r.limitPipelines(1)
+		held, release := r.holdingStep("reviewer")
+		r.writeTemplate("held", "developer", held, "tester | approval: true")
 		r.start()
-		id := r.pipeline("held", roof).ID
-		pending := r.pipeline("held", roof).ID
+		id := r.startPipeline("held", roof).ID
+		pending := r.startPipeline("held", roof).ID
 		refused := func(id int64, when daemon.PipelineStatus) {
 			t.Helper()
 			r.awaitPipeline(id, when)
@@ -53,20 +53,20 @@ func TestResumeBeginsAtTheFailedStep(t *testing.T) {
 			}
 		}
 		refused(pending, daemon.PipelinePending)
-		a := r.atWork(id, 2)
+		a := r.awaitWorkingAgent(id, 2)
 		refused(id, daemon.PipelineRunning)
-		r.abort(pending, "pending pending pending")
-		p := r.abort(id, "done failed pending")
+		r.abortPipeline(pending, "pending pending pending")
+		p := r.abortPipeline(id, "done failed pending")
 		r.awaitState(a.ID, daemon.Ended)
 		told := r.told(a.ID)
-		r.resume(id, false)
-		b := r.atWork(id, 2)
+		r.resumePipeline(id, false)
+		b := r.awaitWorkingAgent(id, 2)
 		release()
 		refused(id, daemon.PipelineWaiting)
 		if got := r.told(b.ID); !slices.Equal(got, told) || len(got) != 1 || a.ID == b.ID {
 			t.Errorf("agent %d was told %q, agent %d before it %q", b.ID, got, a.ID, told)
 		}
-		r.approve(id, "")
+		r.approvePipeline(id, "")
 		after := r.awaitPipeline(id, daemon.PipelineDone)
 		refused(id, daemon.PipelineDone)
 		if got, want := after.Steps[0], p.Steps[0]; !slices.Equal(got.AgentIDs, want.AgentIDs) || !got.FinishedAt.Equal(*want.FinishedAt) {
@@ -81,23 +81,23 @@ func TestResumeBeginsAtTheFailedStep(t *testing.T) {
 // step is left, the pipeline is done and no agent starts.
 func TestSkippedStepPassesOnThePreviousOutput(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.template("odd", "developer", "nobody", "tester", "nobody-else")
+		r.writeTemplate("odd", "developer", "nobody", "tester", "nobody-else")
 		r.start()
-		id := r.pipeline("odd", "Mend the roof.").ID
+		id := r.startPipeline("odd", "Mend the roof.").ID
 		p := r.awaitPipeline(id, daemon.PipelineFailed)
 		r.wantSteps(p, "done failed pending pending")
-		r.resume(id, true)
-		p = r.awaitRun(id, "failed again", func(p daemon.Pipeline) bool { return p.Steps[3].Status == daemon.StepFailed })
+		r.resumePipeline(id, true)
+		p = r.awaitPipelineThat(id, "failed again", func(p daemon.Pipeline) bool { return p.Steps[3].Status == daemon.StepFailed })
 		r.wantSteps(p, "done skipped done failed")
 		if got := r.told(p.Steps[2].AgentIDs[0]); len(got) != 1 || got[0] != p.Steps[0].LatestHandoff.ContentMD {
 			t.Errorf("step 3 was told %q, want what step 1 left", got)
 		}
-		r.resume(id, true)
+		r.resumePipeline(id, true)
 		p = r.awaitPipeline(id, daemon.PipelineDone)
 		r.wantSteps(p, "done skipped done skipped")
-		r.wantOneAgent(p)
-		r.wantRunEvents(id, "step_skipped", 2)
-		r.wantRunEvents(id, "agent_created", 2)
+		r.wantOneAgentPerStep(p)
+		r.wantPipelineEvents(id, "step_skipped", 2)
+		r.wantPipelineEvents(id, "agent_created", 2)
 	})
 }
 
@@ -108,25 +108,25 @@ func TestResumeTakesUpALiveAgent(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		t.Run(map[bool]string{false: "working", true: "finished"}[late], func(t *testing.T) {
 			story(t, func(t *testing.T, r *rig) {
-				held, release := r.holding("developer")
-				r.template("held", held, "reviewer")
+				held, release := r.holdingStep("developer")
+				r.writeTemplate("held", held, "reviewer")
 				r.start()
-				id := r.pipeline("held", roof).ID
-				a := r.atWork(id, 1)
+				id := r.startPipeline("held", roof).ID
+				a := r.awaitWorkingAgent(id, 1)
 				r.failByHand(id)
 				if late {
 					release()
 					r.awaitState(a.ID, daemon.Idle)
 				}
-				r.resume(id, false)
-				r.awaitRun(id, "step 1 again", func(p daemon.Pipeline) bool { return p.Steps[0].Status != daemon.StepFailed })
+				r.resumePipeline(id, false)
+				r.awaitPipelineThat(id, "step 1 again", func(p daemon.Pipeline) bool { return p.Steps[0].Status != daemon.StepFailed })
 				release()
 				p := r.awaitPipeline(id, daemon.PipelineDone)
-				r.wantOneAgent(p)
+				r.wantOneAgentPerStep(p)
 				if p.Steps[0].AgentIDs[0] != a.ID {
 					t.Errorf("step 1 was done by agent %v, want %d", p.Steps[0].AgentIDs, a.ID)
 				}
-				if again := r.runEvents(id, "step_running"); len(again) != 3 || field(t, again[1], "taken_up") != true {
+				if again := r.pipelineEvents(id, "step_running"); len(again) != 3 || field(t, again[1], "taken_up") != true {
 					t.Errorf("events %+v: want step 1 twice, the second time taken up, and step 2", again)
 				}
 			})
@@ -136,13 +136,13 @@ func TestResumeTakesUpALiveAgent(t *testing.T) {
 
 func TestResumeBySkippingEndsTheStepsAgent(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		held, _ := r.holding("developer")
-		r.template("held", held, "reviewer")
+		held, _ := r.holdingStep("developer")
+		r.writeTemplate("held", held, "reviewer")
 		r.start()
-		id := r.pipeline("held", "Mend the roof.").ID
-		a := r.atWork(id, 1)
+		id := r.startPipeline("held", "Mend the roof.").ID
+		a := r.awaitWorkingAgent(id, 1)
 		r.failByHand(id)
-		r.resume(id, true)
+		r.resumePipeline(id, true)
 		p := r.awaitPipeline(id, daemon.PipelineDone)
 		r.wantSteps(p, "skipped done")
 		r.wantInterrupted(a.ID)
@@ -153,7 +153,7 @@ func TestResumeBySkippingEndsTheStepsAgent(t *testing.T) {
 // handoff cannot be retried alone, because its successor would work outside any step.
 func TestResumeGoesOnWithAFailedHandoff(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		id, hid, _, release := r.handsOver()
+		id, hid, _, release := r.startPipelineInHandoff()
 		r.misbehave("crash-at-start")
 		release()
 		r.awaitPhase(hid, daemon.Failed)
@@ -164,7 +164,7 @@ func TestResumeGoesOnWithAFailedHandoff(t *testing.T) {
 		_, err := r.client.RetryHandoff(t.Context(), hid, "")
 		wantConflict(t, err, "pipeline_failed")
 		r.misbehave("")
-		r.resume(id, false)
+		r.resumePipeline(id, false)
 		r.wantHandedOn(id, hid, 3)
 	})
 }
@@ -194,58 +194,58 @@ func TestRestartWhileAgentsWorkBeginsNothingTwice(t *testing.T) {
 	t.Parallel()
 	for _, finish := range []bool{false, true} {
 		t.Run(map[bool]string{false: "still working", true: "finished meanwhile"}[finish], func(t *testing.T) {
-			story(t, func(t *testing.T, r *rig) { r.restarted(finish, func() { r.start() }, r.halt) })
+			story(t, func(t *testing.T, r *rig) { r.restartWhileWorking(finish, func() { r.start() }, r.halt) })
 		})
 	}
 }
 
-// restarted stops the daemon while it is at work, and starts it again. If finish, the agent's turn ends in between.
-func (r *rig) restarted(finish bool, begin, end func()) {
+// restartWhileWorking stops the daemon while it is at work, and starts it again. If finish, the agent's turn ends in between.
+func (r *rig) restartWhileWorking(finish bool, begin, end func()) {
 	r.t.Helper()
-	held, release := r.limited(1).holding("developer")
-	r.template("held", held, "reviewer")
+	held, release := r.limitPipelines(1).holdingStep("developer")
+	r.writeTemplate("held", held, "reviewer")
 	begin()
-	id := r.pipeline("held", roof).ID
-	r.atWork(id, 1)
-	pending := r.pipeline("held", roof).ID
+	id := r.startPipeline("held", roof).ID
+	r.awaitWorkingAgent(id, 1)
+	pending := r.startPipeline("held", roof).ID
 	end()
 	if finish {
 		release()
-		r.await("end of the turn", func() (bool, string) { return r.spooled() > 0, "no Stop in the spool" })
+		r.await("end of the turn", func() (bool, string) { return r.countSpooled() > 0, "no Stop in the spool" })
 	}
 	r.start()
 	release()
 	for _, id := range []int64{id, pending} {
-		r.wantOneAgent(r.awaitPipeline(id, daemon.PipelineDone))
+		r.wantOneAgentPerStep(r.awaitPipeline(id, daemon.PipelineDone))
 		for _, typ := range []string{"step_running", "step_done", "step_handoff_created", "agent_created"} {
-			r.wantRunEvents(id, typ, 2)
+			r.wantPipelineEvents(id, typ, 2)
 		}
 	}
-	r.wantAtMost(1)
+	r.wantAtMostLive(1)
 }
 
 // TestAgentThatEndsWithoutDaemonFailsItsStep: An agent that ends while no daemon runs fails its step, unless its turn
 // was over.
 func TestAgentThatEndsWithoutDaemonFailsItsStep(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		held, release := r.holding("developer")
-		still, _ := r.holding("developer")
-		r.template("held", held)
-		r.template("still", still, "reviewer")
+		held, release := r.holdingStep("developer")
+		still, _ := r.holdingStep("developer")
+		r.writeTemplate("held", held)
+		r.writeTemplate("still", still, "reviewer")
 		r.start()
-		finished, broken := r.pipeline("held", roof).ID, r.pipeline("still", roof).ID
-		a, b := r.pane(r.atWork(finished, 1).ID), r.pane(r.atWork(broken, 1).ID)
+		finished, broken := r.startPipeline("held", roof).ID, r.startPipeline("still", roof).ID
+		a, b := r.pane(r.awaitWorkingAgent(finished, 1).ID), r.pane(r.awaitWorkingAgent(broken, 1).ID)
 		r.halt()
 		release()
 		r.awaitSpooled(1)
 		r.killProcess(a.PID)
 		r.killProcess(b.PID)
 		r.start()
-		r.wantOneAgent(r.awaitPipeline(finished, daemon.PipelineDone))
+		r.wantOneAgentPerStep(r.awaitPipeline(finished, daemon.PipelineDone))
 		p := r.awaitPipeline(broken, daemon.PipelineFailed)
 		r.wantSteps(p, "failed pending")
 		if want := fmt.Sprintf("Agent %d ended before its turn was over (", p.Steps[0].AgentIDs[0]); !strings.HasPrefix(said(p.Error), want) || said(p.Steps[0].Error) != said(p.Error) {
-			t.Errorf("run failed with %q, its step with %q, want %q", said(p.Error), said(p.Steps[0].Error), want)
+			t.Errorf("pipeline failed with %q, its step with %q, want %q", said(p.Error), said(p.Steps[0].Error), want)
 		}
 	})
 }
@@ -256,23 +256,23 @@ func TestOutputOfAnAgentThatIsGoneIsRecorded(t *testing.T) {
 		var gone atomic.Bool
 		over := newGate(t)
 		over.goOn()
-		r.bent(&bend{commit: func(c *daemon.Change, do func() error) error {
+		r.bendWith(&bend{commit: func(c *daemon.Change, do func() error) error {
 			if c.NewOutput != nil && !gone.Load() {
 				over.pass()
 				return errAway
 			}
 			return do()
 		}})
-		r.template("two", "developer", "reviewer")
+		r.writeTemplate("two", "developer", "reviewer")
 		r.start()
-		id := r.pipeline("two", roof).ID
+		id := r.startPipeline("two", roof).ID
 		over.await(t)
 		a := r.getAgent(r.getPipeline(id).Steps[0].AgentIDs[0])
-		r.kill(a.ID)
+		r.killAgent(a.ID)
 		r.awaitState(a.ID, daemon.Ended)
 		gone.Store(true)
 		p := r.awaitPipeline(id, daemon.PipelineDone)
-		r.wantOneAgent(p)
+		r.wantOneAgentPerStep(p)
 		if got := p.Steps[0].LatestHandoff.ContentMD; !strings.Contains(got, "The roof is mended.") {
 			t.Errorf("step 1 left %q", got)
 		}
@@ -283,20 +283,20 @@ func TestOutputOfAnAgentThatIsGoneIsRecorded(t *testing.T) {
 // resume starts a new server.
 func TestResumeAfterTmuxIsKilledStartsANewServer(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		held, release := r.holding("reviewer")
-		r.template("held", "developer", held)
+		held, release := r.holdingStep("reviewer")
+		r.writeTemplate("held", "developer", held)
 		r.start()
-		id := r.pipeline("held", roof).ID
-		a := r.atWork(id, 2)
+		id := r.startPipeline("held", roof).ID
+		a := r.awaitWorkingAgent(id, 2)
 		r.killTmux()
 		p := r.awaitPipeline(id, daemon.PipelineFailed)
 		r.wantSteps(p, "done failed")
 		if want := fmt.Sprintf("Agent %d ended before its turn was over (", a.ID); !strings.HasPrefix(said(p.Error), want) {
-			t.Errorf("run failed with %q, want %q", said(p.Error), want)
+			t.Errorf("pipeline failed with %q, want %q", said(p.Error), want)
 		}
-		r.awaitRunTold(id, "pipeline_failed", 1)
+		r.awaitPipelineTold(id, "pipeline_failed", 1)
 		release()
-		r.resume(id, false)
+		r.resumePipeline(id, false)
 		p = r.awaitPipeline(id, daemon.PipelineDone)
 		r.wantSteps(p, "done done")
 		if ids := p.Steps[1].AgentIDs; len(ids) != 2 || ids[0] != a.ID {

@@ -15,26 +15,26 @@ import (
 func TestStepPastItsTimeFails(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Pipeline.StepTimeout = 5 * time.Second
-		r.template("turn", "developer | timeout: 4.5 | prompt: Work. @hold nowhere", "reviewer")
-		r.template("setting", "developer | prompt: Work. @hold nowhere", "reviewer", "tester")
-		r.template("dialog", "developer | timeout: 4500ms | prompt: Work. @ask", "reviewer")
+		r.writeTemplate("turn", "developer | timeout: 4.5 | prompt: Work. @hold nowhere", "reviewer")
+		r.writeTemplate("setting", "developer | prompt: Work. @hold nowhere", "reviewer", "tester")
+		r.writeTemplate("dialog", "developer | timeout: 4500ms | prompt: Work. @ask", "reviewer")
 		r.start()
 		wants := map[int64]string{}
-		dialog := r.pipeline("dialog", "Mend the roof.").ID
+		dialog := r.startPipeline("dialog", "Mend the roof.").ID
 		wants[dialog] = "4.5s"
-		wants[r.pipeline("turn", "Mend the roof.").ID] = "4.5s"
-		wants[r.pipeline("setting", "Mend the roof.").ID] = "5s"
-		r.awaitRun(dialog, "note on a dialog", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "a dialog waits") })
-		if text := r.awaitRunAlert(dialog, "pipeline_waiting"); !strings.Contains(text, "understudy agent attach") {
+		wants[r.startPipeline("turn", "Mend the roof.").ID] = "4.5s"
+		wants[r.startPipeline("setting", "Mend the roof.").ID] = "5s"
+		r.awaitPipelineThat(dialog, "note on a dialog", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "a dialog waits") })
+		if text := r.awaitPipelineAlert(dialog, "pipeline_waiting"); !strings.Contains(text, "understudy agent attach") {
 			t.Errorf("operator was told %q of the dialog", text)
 		}
 		for id, limit := range wants {
-			p := r.awaitRunFailed(id, 1, "Step timed out after "+limit)
+			p := r.awaitPipelineFailure(id, 1, "Step timed out after "+limit)
 			a := r.awaitState(p.Steps[0].AgentIDs[0], daemon.Ended)
 			if said(a.EndReason) != "prompt_input_exit" {
 				t.Errorf("agent %d ended by %q", a.ID, said(a.EndReason))
 			}
-			r.wantStages(a.ID, daemon.StopBreak, daemon.StopAsked)
+			r.wantStopStages(a.ID, daemon.StopBreak, daemon.StopAsked)
 			var all []string
 			for _, e := range r.transcript(a.ID) {
 				all = append(all, fmt.Sprint(e.Message.Content))
@@ -43,7 +43,7 @@ func TestStepPastItsTimeFails(t *testing.T) {
 				t.Errorf("agent %d was not interrupted:\n%s", a.ID, text)
 			}
 			if p := r.getPipeline(id); p.Note != "" {
-				t.Errorf("failed run has the note %q", p.Note)
+				t.Errorf("failed pipeline has the note %q", p.Note)
 			}
 		}
 	})
@@ -52,14 +52,14 @@ func TestStepPastItsTimeFails(t *testing.T) {
 func TestAgentThatStartsTooSlowlyFailsItsStep(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.misbehave("slow-start=1h")
-		r.template("two", "developer | timeout: 0.5", "reviewer")
+		r.writeTemplate("two", "developer | timeout: 0.5", "reviewer")
 		r.start()
-		p := r.awaitRunFailed(r.pipeline("two", "Mend the roof.").ID, 1, "Step timed out after 0.5s")
+		p := r.awaitPipelineFailure(r.startPipeline("two", "Mend the roof.").ID, 1, "Step timed out after 0.5s")
 		r.awaitState(p.Steps[0].AgentIDs[0], daemon.Ended)
 		r.misbehave("")
-		r.template("two", "developer", "reviewer") // The pipeline keeps the template that it was created from.
-		r.resume(p.ID, false)
-		r.awaitRun(p.ID, "a second end", func(p daemon.Pipeline) bool { return !p.Open() })
+		r.writeTemplate("two", "developer", "reviewer") // The pipeline keeps the template that it was created from.
+		r.resumePipeline(p.ID, false)
+		r.awaitPipelineThat(p.ID, "a second end", func(p daemon.Pipeline) bool { return !p.Open() })
 		if ids := r.getPipeline(p.ID).Steps[0].AgentIDs; len(ids) != 2 {
 			t.Errorf("step 1 was worked on by %v, want two agents", ids)
 		}
@@ -69,20 +69,20 @@ func TestAgentThatStartsTooSlowlyFailsItsStep(t *testing.T) {
 // TestRuntimeErrorFailsTheStep: The step and the pipeline fail in the runtime's own words.
 func TestRuntimeErrorFailsTheStep(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.template("two", "developer", "reviewer")
+		r.writeTemplate("two", "developer", "reviewer")
 		r.start()
 		r.misbehave("api-error")
-		p := r.awaitRunFailed(r.pipeline("two", "Mend the roof.").ID, 1,
+		p := r.awaitPipelineFailure(r.startPipeline("two", "Mend the roof.").ID, 1,
 			"The agent's runtime reported an error instead of finishing: rate_limit: API Error: 429 rate_limit_error: this request would exceed your rate limit")
 		r.awaitState(p.Steps[0].AgentIDs[0], daemon.Ended)
-		if p.Steps[0].LatestHandoff != nil || len(r.runEvents(p.ID, "step_handoff_created")) != 0 {
+		if p.Steps[0].LatestHandoff != nil || len(r.pipelineEvents(p.ID, "step_handoff_created")) != 0 {
 			t.Errorf("a step that failed has left %+v", p.Steps[0].LatestHandoff)
 		}
 		r.misbehave("")
-		r.resume(p.ID, false)
+		r.resumePipeline(p.ID, false)
 		p = r.awaitPipeline(p.ID, daemon.PipelineDone)
 		if s := p.Steps[0]; s.Error != nil || p.Error != nil || p.Hint != "" || len(s.AgentIDs) != 2 {
-			t.Errorf("run %+v after it went on: want no trace of the error and a second agent", p)
+			t.Errorf("pipeline %+v after it went on: want no trace of the error and a second agent", p)
 		}
 	})
 }
@@ -90,18 +90,18 @@ func TestRuntimeErrorFailsTheStep(t *testing.T) {
 // TestAgentThatEndsInItsTurnFailsTheStep: The agent ends in the middle of its turn: by a crash, a kill or a person.
 func TestAgentThatEndsInItsTurnFailsTheStep(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.template("two", "developer | prompt: Work. @hold nowhere", "reviewer")
+		r.writeTemplate("two", "developer | prompt: Work. @hold nowhere", "reviewer")
 		r.start()
 		for how, end := range map[string]func(a daemon.Agent) error{
-			"killed":      func(a daemon.Agent) error { r.kill(a.ID); return nil },
+			"killed":      func(a daemon.Agent) error { r.killAgent(a.ID); return nil },
 			"pane closed": func(a daemon.Agent) error { return r.tmux.Kill(t.Context(), r.pane(a.ID).Ref) },
 			"stopped": func(a daemon.Agent) error {
 				_, err := r.client.StopAgent(t.Context(), a.ID, false)
 				return err
 			},
 		} {
-			p := r.pipeline("two", "Mend the roof.")
-			a := r.atWork(p.ID, 1)
+			p := r.startPipeline("two", "Mend the roof.")
+			a := r.awaitWorkingAgent(p.ID, 1)
 			if err := end(a); err != nil {
 				t.Fatalf("%s: %v", how, err)
 			}
@@ -113,23 +113,23 @@ func TestAgentThatEndsInItsTurnFailsTheStep(t *testing.T) {
 				want = fmt.Sprintf("Agent %d was stopped before its turn was over", a.ID)
 			}
 			if said(got.Error) != want {
-				t.Errorf("%s: run failed with %q, want %q", how, said(got.Error), want)
+				t.Errorf("%s: pipeline failed with %q, want %q", how, said(got.Error), want)
 			}
-			r.awaitRunFailed(p.ID, 1, said(got.Error))
+			r.awaitPipelineFailure(p.ID, 1, said(got.Error))
 		}
 	})
 }
 
 func TestAgentThatCrashesAtStartFailsTheStep(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.template("two", "developer", "reviewer")
+		r.writeTemplate("two", "developer", "reviewer")
 		r.start()
 		r.misbehave("crash-at-start")
-		p := r.awaitPipeline(r.pipeline("two", "Mend the roof.").ID, daemon.PipelineFailed)
+		p := r.awaitPipeline(r.startPipeline("two", "Mend the roof.").ID, daemon.PipelineFailed)
 		if !strings.HasPrefix(said(p.Error), fmt.Sprintf("Agent %d ended before its turn was over (", p.Steps[0].AgentIDs[0])) {
-			t.Errorf("run failed with %q", said(p.Error))
+			t.Errorf("pipeline failed with %q", said(p.Error))
 		}
-		r.awaitRunFailed(p.ID, 1, said(p.Error))
+		r.awaitPipelineFailure(p.ID, 1, said(p.Error))
 	})
 }
 
@@ -137,25 +137,25 @@ func TestAgentThatCrashesAtStartFailsTheStep(t *testing.T) {
 func TestAgentThatDiesAfterItsStopHasDoneTheStep(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		g := newGate(t)
-		r.bent(&bend{commit: func(c *daemon.Change, do func() error) error {
+		r.bendWith(&bend{commit: func(c *daemon.Change, do func() error) error {
 			if c.NewOutput != nil {
 				g.pass()
 			}
 			return do()
 		}})
-		r.template("two", "developer | prompt: Work. @say It is done.", "reviewer")
+		r.writeTemplate("two", "developer | prompt: Work. @say It is done.", "reviewer")
 		r.start()
-		p := r.pipeline("two", "-")
+		p := r.startPipeline("two", "-")
 		g.await(t)
-		a := r.awaitRun(p.ID, "its agent", func(p daemon.Pipeline) bool { return len(p.Steps[0].AgentIDs) == 1 }).Steps[0].AgentIDs[0]
-		r.kill(a)
+		a := r.awaitPipelineThat(p.ID, "its agent", func(p daemon.Pipeline) bool { return len(p.Steps[0].AgentIDs) == 1 }).Steps[0].AgentIDs[0]
+		r.killAgent(a)
 		r.awaitState(a, daemon.Ended)
 		g.goOn()
 		p = r.awaitPipeline(p.ID, daemon.PipelineDone)
 		if got := r.output(p, 1); !strings.HasPrefix(got, "It is done.") || p.Steps[0].LatestHandoff.ID == 0 {
 			t.Errorf("step 1 left %q", got)
 		}
-		if n := len(r.runEvents(p.ID, "step_handoff_created")); n != 2 {
+		if n := len(r.pipelineEvents(p.ID, "step_handoff_created")); n != 2 {
 			t.Errorf("%d outputs recorded, want one for each step", n)
 		}
 	})
@@ -175,17 +175,17 @@ func TestNextStepWaitsForTheAgentsEnd(t *testing.T) {
 				if r.cfg.Settings.Handoff.ExitTimeout = time.Second; behaviour == "exit-dialog" {
 					r.cfg.Settings.Handoff.ExitTimeout = 10 * time.Second
 				}
-				r.template("two", "developer", "reviewer")
+				r.writeTemplate("two", "developer", "reviewer")
 				r.start()
 				r.misbehave(behaviour)
-				p := r.awaitStep(r.pipeline("two", "Mend the roof.").ID, 1, daemon.StepDone)
+				p := r.awaitStep(r.startPipeline("two", "Mend the roof.").ID, 1, daemon.StepDone)
 				first := p.Steps[0].AgentIDs[0]
 				if a := r.getAgent(first); !a.Active() || p.Steps[1].Status != daemon.StepPending || p.Status != daemon.PipelineRunning {
-					t.Errorf("agent %s, run %s, %q: want it alive, and step 2 to wait for it", a.State, p.Status, stepLine(p))
+					t.Errorf("agent is %s, pipeline %s, steps %q: want the agent alive, and step 2 to wait for it", a.State, p.Status, stepStatuses(p))
 				}
 				left := r.output(p, 1)
 				p = r.awaitPipeline(p.ID, daemon.PipelineDone)
-				r.wantStages(first, stages...)
+				r.wantStopStages(first, stages...)
 				if a := r.getAgent(first); a.EndedAt == nil || p.Steps[1].StartedAt.Before(*a.EndedAt) {
 					t.Errorf("step 2 began at %s, agent %d ended at %v", p.Steps[1].StartedAt, first, a.EndedAt)
 				}
@@ -202,12 +202,12 @@ func TestNextStepWaitsForTheAgentsEnd(t *testing.T) {
 func TestAgentThatDoesNotEndHoldsUpNoPipeline(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Handoff.ExitTimeout = time.Hour
-		r.template("two", "developer", "reviewer")
+		r.writeTemplate("two", "developer", "reviewer")
 		r.start()
 		r.misbehave("developer-:ignore-exit")
-		p := r.awaitStep(r.pipeline("two", "Mend the roof.").ID, 1, daemon.StepDone)
+		p := r.awaitStep(r.startPipeline("two", "Mend the roof.").ID, 1, daemon.StepDone)
 		id := p.Steps[0].AgentIDs[0]
-		r.await("an agent that was asked to exit", func() (bool, string) { return len(r.stages(id)) > 0, "" })
+		r.await("an agent that was asked to exit", func() (bool, string) { return len(r.stopStages(id)) > 0, "" })
 		store := r.database()
 		r.await("the ladder's end", func() (bool, string) {
 			a, err := store.Agent(t.Context(), id)
@@ -219,7 +219,7 @@ func TestAgentThatDoesNotEndHoldsUpNoPipeline(t *testing.T) {
 		})
 		p = r.awaitPipeline(p.ID, daemon.PipelineDone)
 		if a := r.getAgent(id); !a.Active() || p.Error != nil {
-			t.Errorf("agent is %s, run failed with %q: want it alive and the run done", a.State, said(p.Error))
+			t.Errorf("agent is %s, pipeline failed with %q: want it alive and the pipeline done", a.State, said(p.Error))
 		}
 	})
 }
@@ -227,12 +227,12 @@ func TestAgentThatDoesNotEndHoldsUpNoPipeline(t *testing.T) {
 // TestStepEndsWithTheAnswerToAWaitingMessage: A message that waits for the end of the turn belongs to the step.
 func TestStepEndsWithTheAnswerToAWaitingMessage(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		file, release := r.holdFile()
-		r.template("one", "developer | prompt: Work. @hold "+file)
+		file, release := r.newHoldFile()
+		r.writeTemplate("one", "developer | prompt: Work. @hold "+file)
 		r.start()
-		p := r.pipeline("one", "Mend the roof.")
-		a := r.atWork(p.ID, 1)
-		dl := r.send(a.ID, "and the chimney @say The chimney, too.")
+		p := r.startPipeline("one", "Mend the roof.")
+		a := r.awaitWorkingAgent(p.ID, 1)
+		dl := r.sendMessage(a.ID, "and the chimney @say The chimney, too.")
 		release()
 		p = r.awaitPipeline(p.ID, daemon.PipelineDone)
 		r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
@@ -247,11 +247,11 @@ func TestStepEndsWithTheAnswerToAWaitingMessage(t *testing.T) {
 // TestStepWaitsForItsBackgroundTask: The step ends with the turn in which the agent is told that the task has ended.
 func TestStepWaitsForItsBackgroundTask(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		file, release := r.holdFile()
-		r.template("one", "developer | prompt: Work. @background @hold "+file)
+		file, release := r.newHoldFile()
+		r.writeTemplate("one", "developer | prompt: Work. @background @hold "+file)
 		r.start()
-		p := r.pipeline("one", "Mend the roof.")
-		p = r.awaitRun(p.ID, "note on background tasks", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "background tasks") })
+		p := r.startPipeline("one", "Mend the roof.")
+		p = r.awaitPipelineThat(p.ID, "note on background tasks", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "background tasks") })
 		r.wantSteps(p, "running")
 		a := p.Steps[0].AgentIDs[0]
 		if now := r.getAgent(a); now.State != daemon.Idle {
@@ -271,15 +271,15 @@ func TestStepWaitsForItsBackgroundTask(t *testing.T) {
 // TestStepEndsWithTheAnswerToAPersonsPrompt: A prompt that a person adds belongs to the step.
 func TestStepEndsWithTheAnswerToAPersonsPrompt(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		file, release := r.holdFile()
-		r.template("two", "developer | prompt: Work. @hold "+file, "reviewer")
+		file, release := r.newHoldFile()
+		r.writeTemplate("two", "developer | prompt: Work. @hold "+file, "reviewer")
 		r.start()
-		p := r.pipeline("two", "Mend the roof.")
-		a := r.atWork(p.ID, 1)
-		first := r.row(a.ID).LastPrompt
+		p := r.startPipeline("two", "Mend the roof.")
+		a := r.awaitWorkingAgent(p.ID, 1)
+		first := r.agentRow(a.ID).LastPrompt
 		r.personTypes(a.ID, "and the chimney @say The chimney, too.", tmux.Enter)
 		r.awaitShown(a.ID, "Queued: and the chimney")
-		r.await("its hook", func() (bool, string) { return r.row(a.ID).LastPrompt > first, "" })
+		r.await("its hook", func() (bool, string) { return r.agentRow(a.ID).LastPrompt > first, "" })
 		release()
 		p = r.awaitPipeline(p.ID, daemon.PipelineDone)
 		if got := r.output(p, 1); got != "The chimney, too." {
@@ -293,20 +293,20 @@ func TestStepEndsWithTheAnswerToAPersonsPrompt(t *testing.T) {
 // output.
 func TestEscapeDoesNotEndTheStep(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.template("two", "developer | prompt: Work. @hold nowhere", "reviewer")
+		r.writeTemplate("two", "developer | prompt: Work. @hold nowhere", "reviewer")
 		r.start()
-		p := r.pipeline("two", "Mend the roof.")
-		a := r.atWork(p.ID, 1)
+		p := r.startPipeline("two", "Mend the roof.")
+		a := r.awaitWorkingAgent(p.ID, 1)
 		r.awaitShown(a.ID, "Mend the roof.")
 		r.personPresses(a.ID, tmux.Escape)
-		p = r.awaitRun(p.ID, "note on Esc", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "as after Esc") })
+		p = r.awaitPipelineThat(p.ID, "note on Esc", func(p daemon.Pipeline) bool { return strings.Contains(p.Note, "as after Esc") })
 		r.wantSteps(p, "running pending")
-		if text := r.awaitRunAlert(p.ID, "pipeline_waiting"); !strings.Contains(text, "prompt it in its pane") {
+		if text := r.awaitPipelineAlert(p.ID, "pipeline_waiting"); !strings.Contains(text, "prompt it in its pane") {
 			t.Errorf("operator was told %q", text)
 		}
-		file, release := r.holdFile()
+		file, release := r.newHoldFile()
 		r.personTypes(a.ID, "@hold "+file+" @say The gutter only.", tmux.Enter)
-		p = r.awaitRun(p.ID, "no note", func(p daemon.Pipeline) bool { return p.Note == "" })
+		p = r.awaitPipelineThat(p.ID, "no note", func(p daemon.Pipeline) bool { return p.Note == "" })
 		r.wantSteps(p, "running pending")
 		release()
 		p = r.awaitPipeline(p.ID, daemon.PipelineDone)

@@ -16,11 +16,11 @@ import (
 func TestPipelineFeedsEachStepToTheNext(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.template("two", "developer", "reviewer | prompt: Look closely.")
+	r.writeTemplate("two", "developer", "reviewer | prompt: Look closely.")
 	r.start()
-	p := r.pipeline("two", "Mend the roof.")
+	p := r.startPipeline("two", "Mend the roof.")
 	if p.Status != daemon.PipelineRunning || len(p.Steps) != 2 {
-		t.Errorf("a new run is %s with %d steps", p.Status, len(p.Steps))
+		t.Errorf("a new pipeline is %s with %d steps", p.Status, len(p.Steps))
 	}
 	p = r.awaitPipeline(p.ID, daemon.PipelineDone)
 	r.wantSteps(p, "done done")
@@ -42,11 +42,11 @@ const another = "---\nname: %s\ndescription: Somebody else.\n---\n\nSomething el
 // TestPipelineKeepsItsTemplateAndPersonas: Later changes of the template and the personas do not change the pipeline.
 func TestPipelineKeepsItsTemplateAndPersonas(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		file, release := r.holdFile()
-		r.template("three", "developer | prompt: Work. @hold "+file, "reviewer-ada-1 | prompt: Look. | description: The eye.", "tester | prompt: Try.")
+		file, release := r.newHoldFile()
+		r.writeTemplate("three", "developer | prompt: Work. @hold "+file, "reviewer-ada-1 | prompt: Look. | description: The eye.", "tester | prompt: Try.")
 		r.start()
-		p := r.pipeline("three", "Mend the roof. @report")
-		first := r.atWork(p.ID, 1)
+		p := r.startPipeline("three", "Mend the roof. @report")
+		first := r.awaitWorkingAgent(p.ID, 1)
 
 		r.wantTold(first.ID, "Mend the roof.")
 		text := r.systemPrompt(first.ID)
@@ -58,13 +58,13 @@ func TestPipelineKeepsItsTemplateAndPersonas(t *testing.T) {
 		skills := map[string]string{}
 		for _, slug := range []string{"reviewer-ada-1", "tester-kit-1"} {
 			skills[slug] = strings.TrimSpace(r.awaitSkill(slug, ""))
-			r.write(filepath.Join(r.dir.Persona(slug), "skill.md"), fmt.Sprintf(another, slug))
+			r.writeFile(filepath.Join(r.dir.Persona(slug), "skill.md"), fmt.Sprintf(another, slug))
 			r.awaitSkill(slug, "Something else")
 		}
 		if _, err := r.client.ArchivePersona(t.Context(), "tester-kit-1"); err != nil {
 			t.Fatal(err)
 		}
-		r.template("three", "tester | prompt: Another.")
+		r.writeTemplate("three", "tester | prompt: Another.")
 		r.awaitTemplate("three", func(t api.Template) bool { return len(t.Steps) == 1 })
 		release()
 
@@ -110,13 +110,13 @@ func (r *rig) awaitTemplate(name string, ok func(api.Template) bool) (found api.
 // with the missing persona's name, and a resume goes on once there is a persona.
 func TestStepWithoutPersonaFailsWhenReached(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.template("cast", "developer | prompt: Work. @say Done.", "plumber", "tester")
+		r.writeTemplate("cast", "developer | prompt: Work. @say Done.", "plumber", "tester")
 		r.start()
-		p := r.pipeline("cast", "Mend the roof.")
+		p := r.startPipeline("cast", "Mend the roof.")
 		if p.Steps[1].Persona != nil || said(p.Steps[0].Persona) != con {
-			t.Errorf("a new run is played by %q and %q", said(p.Steps[0].Persona), said(p.Steps[1].Persona))
+			t.Errorf("a new pipeline is played by %q and %q", said(p.Steps[0].Persona), said(p.Steps[1].Persona))
 		}
-		p = r.awaitRunFailed(p.ID, 2, `Persona "plumber" does not exist, as a slug or as a role`)
+		p = r.awaitPipelineFailure(p.ID, 2, `Persona "plumber" does not exist, as a slug or as a role`)
 		r.wantSteps(p, "done failed pending")
 		if !strings.Contains(p.Hint, "understudy persona add") || len(p.Steps[1].AgentIDs) != 0 {
 			t.Errorf("hint %q, agents %v", p.Hint, p.Steps[1].AgentIDs)
@@ -125,16 +125,16 @@ func TestStepWithoutPersonaFailsWhenReached(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.resume(p.ID, false)
+		r.resumePipeline(p.ID, false)
 		p = r.awaitPipeline(p.ID, daemon.PipelineDone)
 		r.wantSteps(p, "done done done")
 		if said(p.Steps[1].Persona) != added.Slug || p.Error != nil || p.Hint != "" || len(p.Steps[0].AgentIDs) != 1 {
-			t.Errorf("run %+v: want step 2 by %s", p, added.Slug)
+			t.Errorf("pipeline %+v: want step 2 by %s", p, added.Slug)
 		}
 		if text := r.systemPrompt(p.Steps[1].AgentIDs[0]); !strings.Contains(text, "You mend pipes.") {
 			t.Errorf("step 2 knows\n%s", text)
 		}
-		r.wantPrompt(p.Steps[1].AgentIDs[0], r.output(p, 1))
+		r.wantOnlyPrompt(p.Steps[1].AgentIDs[0], r.output(p, 1))
 	})
 }
 
@@ -142,8 +142,8 @@ func TestStepWithoutPersonaFailsWhenReached(t *testing.T) {
 // later edit breaks stays in use as it was.
 func TestPipelineOfAnInvalidTemplateIsRefused(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.write(filepath.Join(r.dir.Pipelines(), "broken.yaml"), "name: broken\nsteps:\n  - agent: developer\n    aproval: true\n")
-		r.template("good", "developer | prompt: Work. @say Fine.")
+		r.writeFile(filepath.Join(r.dir.Pipelines(), "broken.yaml"), "name: broken\nsteps:\n  - agent: developer\n    aproval: true\n")
+		r.writeTemplate("good", "developer | prompt: Work. @say Fine.")
 		r.start()
 		in := daemon.NewPipeline{Template: "nothing", Title: "a test", Prompt: "Mend the roof.", Cwd: r.work}
 		_, err := r.client.CreatePipeline(t.Context(), in)
@@ -152,17 +152,17 @@ func TestPipelineOfAnInvalidTemplateIsRefused(t *testing.T) {
 		_, err = r.client.CreatePipeline(t.Context(), in)
 		wantCode(t, err, "template_broken")
 		if err == nil || !strings.Contains(err.Error(), "broken.yaml:4: ") || !strings.Contains(err.Error(), "aproval") {
-			t.Errorf("refused with %v, want file, line and key", err)
+			t.Errorf("refused with %v, want the file, the line and the key", err)
 		}
 		if list, err := r.client.Pipelines(t.Context(), allRows); err != nil || len(list) != 0 {
-			t.Errorf("%d runs after refusals, %v", len(list), err)
+			t.Errorf("%d pipelines after refusals, %v", len(list), err)
 		}
 
-		r.write(filepath.Join(r.dir.Pipelines(), "good.yaml"), "name: good\nsteps: 7\n")
+		r.writeFile(filepath.Join(r.dir.Pipelines(), "good.yaml"), "name: good\nsteps: 7\n")
 		found := r.awaitTemplate("good", func(t api.Template) bool { return t.Problem != nil })
 		if !strings.Contains(*found.Problem, "good.yaml:2: ") || len(found.Steps) != 1 {
 			t.Errorf("template %+v: want what it held, and file and line", found)
 		}
-		r.awaitPipeline(r.pipeline("good", "Mend the roof.").ID, daemon.PipelineDone)
+		r.awaitPipeline(r.startPipeline("good", "Mend the roof.").ID, daemon.PipelineDone)
 	})
 }

@@ -19,12 +19,12 @@ func TestPipelineWaitOutlivesTheDaemon(t *testing.T) {
 		r := newRig(t).start()
 		r.misbehave("think=2s")
 		s := r.sit(terminal, "pipeline", "run", "issue_only", "--prompt", "# Sort the list", "--cwd", r.work, "--wait")
-		s.sees(`1/1 product-owner .*agent 1`, 1)
+		s.awaitPrinted(`1/1 product-owner .*agent 1`, 1)
 		r.halt()
-		s.sees("waits: the daemon is away: start it with\\s+`understudy serve", 1) // The line wraps.
+		s.awaitPrinted("waits: the daemon is away: start it with\\s+`understudy serve", 1) // The line wraps.
 		r.start()
-		s.exits(commands.ExitDone)
-		s.sees("what came of it:\\s+`understudy pipeline show 1 --step 1 --data "+regexp.QuoteMeta(r.root)+"`\\s*$", 1) // The line may wrap.
+		s.wantExit(commands.ExitDone)
+		s.awaitPrinted("what came of it:\\s+`understudy pipeline show 1 --step 1 --data "+regexp.QuoteMeta(r.root)+"`\\s*$", 1) // The line may wrap.
 		if shown := s.shown(); !strings.Contains(shown, "pipeline 1 (issue_only): Sort the list") || !strings.Contains(shown, "✓ 1/1 product-owner ") {
 			t.Errorf("terminal %t: %s", terminal, shown)
 		}
@@ -37,9 +37,9 @@ func TestPipelineWaitInAPipeInterruptedEndsTheCommandAlone(t *testing.T) {
 	r := newRig(t).start()
 	r.misbehave("think=1h")
 	s := r.sit(false, "pipeline", "run", "issue_only", "--prompt", "Sort the list", "--cwd", r.work, "--wait")
-	s.sees(`1/1 product-owner .*agent 1`, 1)
+	s.awaitPrinted(`1/1 product-owner .*agent 1`, 1)
 	s.signal(os.Interrupt)
-	s.ends(commands.ExitFailed, "understudy: no longer watched; pipeline 1 goes on: `understudy pipeline show 1 --data "+r.root+"` tells how, `understudy pipeline abort 1 --data "+r.root+"` ends it")
+	s.wantEnd(commands.ExitFailed, "understudy: no longer watched; pipeline 1 goes on: `understudy pipeline show 1 --data "+r.root+"` tells how, `understudy pipeline abort 1 --data "+r.root+"` ends it")
 	if strings.Contains(s.shown(), "\x1b") {
 		t.Errorf("%q", s.shown())
 	}

@@ -15,25 +15,25 @@ func TestPipelineWaitInterruptedEndsTheCommandAlone(t *testing.T) {
 	r := newRig(t).start()
 	r.misbehave("think=1h")
 	s := r.sit(true, "pipeline", "run", "issue_only", "--prompt", "Sort the list", "--cwd", r.work, "--wait")
-	s.sees(`1/1 product-owner .*agent 1`, 1)
-	s.types("\x03")
-	s.sees("no longer watched; pipeline 1 goes on: `understudy pipeline show 1 --data ", 1)
+	s.awaitPrinted(`1/1 product-owner .*agent 1`, 1)
+	s.typeKeys("\x03")
+	s.awaitPrinted("no longer watched; pipeline 1 goes on: `understudy pipeline show 1 --data ", 1)
 	<-s.ended
 	if p, err := r.client.Pipeline(t.Context(), 1); err != nil || p.Status != daemon.PipelineRunning {
-		t.Errorf("run is %s, want it to go on: %v", p.Status, err)
+		t.Errorf("pipeline is %s, want it to go on: %v", p.Status, err)
 	}
 	if _, err := r.client.AbortPipeline(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
 	r.misbehave("api-error")
 	s = r.sit(false, "pipeline", "resume", "1", "--wait")
-	s.ends(commands.ExitFailed, "Put that right, then `understudy pipeline resume 1 --data "+r.root+"`.")
+	s.wantEnd(commands.ExitFailed, "Put that right, then `understudy pipeline resume 1 --data "+r.root+"`.")
 	if shown := s.shown(); !strings.Contains(shown, "✗ 1/1 product-owner ") || !strings.Contains(shown, "\npipeline 1 failed: ") || strings.Contains(shown, "Pipeline aborted") {
 		t.Error(shown)
 	}
 
 	s = r.sit(false, "pipeline", "resume", "1", "--wait", "--json")
-	s.sees(`"status": "failed"`, 1)
+	s.awaitPrinted(`"status": "failed"`, 1)
 	<-s.ended
 	if code := s.code; code != commands.ExitFailed {
 		t.Errorf("exit code %d", code)

@@ -23,20 +23,20 @@ import (
 func TestDocumentFieldsReachOperatorAndSuccessor(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.talk(a.ID, "look at the parser @decide Tables: they are smaller")
 		h, c, _ := r.handOver(a.ID)
 
-		document := r.read(h.FilePath)
-		if wrote := r.written(a.ID, h.FilePath); document != wrote {
+		document := r.readFile(h.FilePath)
+		if wrote := r.writtenByTool(a.ID, h.FilePath); document != wrote {
 			t.Errorf("document on disk\n%s\nis not what the agent wrote\n%s", document, wrote)
 		}
 		if c.document != document {
 			t.Errorf("document in the context file\n%s\nis not the one on disk\n%s", c.document, document)
 		}
 		fields := [4]string{
-			under(t, document, "What Was Done"), under(t, document, "Decisions Made"),
-			under(t, document, "Open Questions"), under(t, document, "Next Agent Context"),
+			sectionOf(t, document, "What Was Done"), sectionOf(t, document, "Decisions Made"),
+			sectionOf(t, document, "Open Questions"), sectionOf(t, document, "Next Agent Context"),
 		}
 		s := h.Structured
 		if s == nil || s.WhatWasDone == nil || s.DecisionsMade == nil || s.OpenQuestions == nil || s.NextAgentContext == nil {
@@ -65,11 +65,11 @@ func TestDocumentFieldsReachOperatorAndSuccessor(t *testing.T) {
 func TestMissingFieldIsNull(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.misbehave("no-document")
-		h := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing)
+		h := r.awaitFailure(r.requestHandoff(a.ID), daemon.Verifying, data.DocumentMissing)
 		r.writeDocument(h)
-		r.retry(h.ID)
+		r.retryHandoff(h.ID)
 		h = r.awaitPhase(h.ID, daemon.Completed)
 		r.wantStored(h.ID, map[string]any{"what_was_done": "All.", "next_agent_context": "Go on."})
 		want := "## Handoff from previous step (" + a.Name + ")\n\n**What was done**: All.\n\n**Your task**: Go on.\n\n"
@@ -77,9 +77,9 @@ func TestMissingFieldIsNull(t *testing.T) {
 			t.Errorf("header\n%s\nwant\n%s", c.header, want)
 		}
 		shown := r.sit(false, "handoff", "show", fmt.Sprint(h.ID), "--json")
-		shown.sees(`"decisions_made":\s*null`, 1)
-		shown.sees(`"open_questions":\s*null`, 1)
-		shown.sees(`"what_was_done":\s*"All\."`, 1)
+		shown.awaitPrinted(`"decisions_made":\s*null`, 1)
+		shown.awaitPrinted(`"open_questions":\s*null`, 1)
+		shown.awaitPrinted(`"what_was_done":\s*"All\."`, 1)
 	})
 }
 
@@ -89,13 +89,13 @@ func TestDocumentWithoutHeadingsIsPassedOnWhole(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		log := r.keepLog()
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.misbehave("no-headings")
 		h, c, _ := r.handOver(a.ID)
 		if h.Structured != nil || h.Degraded || h.ContextValidated {
 			t.Errorf("handoff %+v: want it whole, without fields, and not validated", h)
 		}
-		if c.header != "" || c.document != r.read(h.FilePath) {
+		if c.header != "" || c.document != r.readFile(h.FilePath) {
 			t.Errorf("context file begins with %q and holds the document\n%s", c.header, c.document)
 		}
 		r.wantStored(h.ID, nil)
@@ -105,7 +105,7 @@ func TestDocumentWithoutHeadingsIsPassedOnWhole(t *testing.T) {
 			t.Errorf("logged %v, want a warning that says why", line)
 		}
 		r.awaitLogged(log, "handoff_extracted", h.ID, 0)
-		r.sit(false, "handoff", "show", fmt.Sprint(h.ID)).sees(`structured +no\b`, 1)
+		r.sit(false, "handoff", "show", fmt.Sprint(h.ID)).awaitPrinted(`structured +no\b`, 1)
 	})
 }
 
@@ -117,11 +117,11 @@ var requires = []string{"Current Story", "Architecture Decisions", "Code Pattern
 func TestRequiredHeadingsAreAskedForAndWritten(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		h, c, _ := r.handOver(a.ID)
 		for _, title := range requires {
 			r.wantTold(a.ID, "## "+title)
-			if under(t, c.document, title) == "" {
+			if sectionOf(t, c.document, title) == "" {
 				t.Errorf("document with nothing under %q", title)
 			}
 		}
@@ -137,14 +137,14 @@ func TestRequiredHeadingsAreAskedForAndWritten(t *testing.T) {
 func TestMissingRequirementsAreWarnedOf(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.misbehave("no-further")
 		h, c, next := r.handOver(a.ID)
 		if h.ContextValidated || h.Degraded {
 			t.Errorf("handoff %+v: want it whole and not validated", h)
 		}
 		r.wantWarned(h, c, "current_story", "architecture_decisions", "code_patterns")
-		r.sit(false, "handoff", "show", fmt.Sprint(h.ID)).sees(`warning +.*requires (current_story|architecture_decisions|code_patterns)`, 3)
+		r.sit(false, "handoff", "show", fmt.Sprint(h.ID)).awaitPrinted(`warning +.*requires (current_story|architecture_decisions|code_patterns)`, 3)
 
 		for _, name := range []string{"docs/current-story.md", "CONTRIBUTING.md"} {
 			path := filepath.Join(r.work, name)
@@ -157,7 +157,7 @@ func TestMissingRequirementsAreWarnedOf(t *testing.T) {
 		}
 		h, c, _ = r.handOver(next.ID)
 		if h.ContextValidated {
-			t.Errorf("handoff %+v: validated, although nobody decided on the architecture", h)
+			t.Errorf("handoff %+v is validated without a decision on the architecture", h)
 		}
 		r.wantWarned(h, c, "architecture_decisions")
 	})
@@ -175,10 +175,10 @@ func TestEditedRequirementsApplyUnlessInvalid(t *testing.T) {
 			}
 		}
 		edit("roles:\n  dev: [house_rules, all_decisions]\naliases:\n  developer: dev\n")
-		a := r.agent(con)
+		a := r.startAgent(con)
 		h, c, next := r.handOver(a.ID)
 		r.wantTold(a.ID, "## House Rules")
-		if under(t, c.document, "House Rules") == "" || strings.Contains(c.document, "Current Story") || !h.ContextValidated {
+		if sectionOf(t, c.document, "House Rules") == "" || strings.Contains(c.document, "Current Story") || !h.ContextValidated {
 			t.Errorf("validated %v, document\n%s", h.ContextValidated, c.document)
 		}
 		r.misbehave("no-further") // There are decisions, but no house rules.
@@ -189,8 +189,8 @@ func TestEditedRequirementsApplyUnlessInvalid(t *testing.T) {
 		edit("roles: [\n")
 		h, c, _ = r.handOver(next.ID)
 		r.wantWarned(h, c, r.dir.Requirements())
-		if !h.ContextValidated || under(t, c.document, requires[0]) == "" {
-			t.Errorf("validated %v, document\n%s\nwant what is shipped", h.ContextValidated, c.document)
+		if !h.ContextValidated || sectionOf(t, c.document, requires[0]) == "" {
+			t.Errorf("validated %v, want the shipped requirements in the document\n%s", h.ContextValidated, c.document)
 		}
 	})
 }
@@ -212,10 +212,10 @@ func TestRoleWithoutRequirementsIsAskedForNone(t *testing.T) {
 					}
 					slug = p.Slug
 				}
-				a := r.agent(slug)
+				a := r.startAgent(slug)
 				h, c, _ := r.handOver(a.ID)
 				if got := regexp.MustCompile(`## [A-Z][A-Za-z ]+`).FindAllString(r.told(a.ID)[0], -1); len(got) != 4 {
-					t.Errorf("asked for %q, want the four headings alone", got)
+					t.Errorf("the agent was asked for %q, want the four headings alone", got)
 				}
 				if h.ContextValidated != look {
 					t.Errorf("validated %v, want %v", h.ContextValidated, look)
@@ -237,7 +237,7 @@ func (lineStore) LineRecords(context.Context, daemon.LineQuery) ([]daemon.Record
 type realStore struct{ daemon.Store }
 
 func (s realStore) LineRecords(ctx context.Context, q daemon.LineQuery) ([]daemon.Record, error) {
-	passes()
+	letAMomentPass()
 	return s.Store.LineRecords(ctx, q)
 }
 
@@ -253,7 +253,7 @@ func TestSlowGitCostsNoOtherPart(t *testing.T) {
 			}
 			return cfg
 		}
-		a := r.start().agent(con)
+		a := r.start().startAgent(con)
 		r.talk(a.ID, "look around")
 		h, c, _ := r.handOver(a.ID)
 		if h.Degraded || h.Metrics.MessagesTransferred == 0 {
@@ -299,10 +299,10 @@ func TestFailedAssemblyStillDeliversTheDocument(t *testing.T) {
 					return cfg
 				}
 				r.start()
-				a := r.agent(con)
-				h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+				a := r.startAgent(con)
+				h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
 				r.wantFallback(h, tt.cause)
-				r.wantTold(r.taken(h).ID, h.Ref)
+				r.wantTold(r.awaitTakeover(h).ID, h.Ref)
 				if tt.limit >= limit && (h.Metrics.DurationMS < limit.Milliseconds() || h.Metrics.Phases[daemon.Verifying] > 3000) {
 					t.Errorf("assembly took %d ms of a phase of %d ms, want the limit of %s and little more",
 						h.Metrics.DurationMS, h.Metrics.Phases[daemon.Verifying], limit)
@@ -320,7 +320,7 @@ func TestChangedContextFileIsNotDelivered(t *testing.T) {
 		t.Run(string(in), func(t *testing.T) {
 			story(t, func(t *testing.T, r *rig) {
 				recorded := make(chan string, 1)
-				r.bent(&bend{commit: func(c *daemon.Change, do func() error) error {
+				r.bendWith(&bend{commit: func(c *daemon.Change, do func() error) error {
 					queued := slices.ContainsFunc(c.NewDeliveries, func(dl *daemon.Delivery) bool { return dl.Kind == daemon.KindPrompt })
 					if err := do(); err != nil || c.Move == nil {
 						return err
@@ -340,15 +340,15 @@ func TestChangedContextFileIsNotDelivered(t *testing.T) {
 						return nil
 					}
 				}}).start()
-				a := r.agent(con)
+				a := r.startAgent(con)
 				r.talk(a.ID, "some work")
-				failed := r.awaitFailure(r.handoff(a.ID), in, "context_changed")
+				failed := r.awaitFailure(r.requestHandoff(a.ID), in, "context_changed")
 				if !strings.Contains(failed.Error.Message, *failed.ContextPath) {
 					t.Errorf("failure %q does not name %s", failed.Error.Message, *failed.ContextPath)
 				}
 				r.wantTold(*failed.SuccessorID)
 
-				r.retry(failed.ID)
+				r.retryHandoff(failed.ID)
 				h := r.awaitPhase(failed.ID, daemon.Completed)
 				if c, want := r.contextOf(h), <-recorded; c.text != want {
 					t.Errorf("context file\n%s\nwas\n%s", c.text, want)
@@ -367,9 +367,9 @@ func TestChangedContextFileIsNotDelivered(t *testing.T) {
 func TestUnwritableContextFileRecordsNothing(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
-		release := r.hold(a.ID, "some work")
-		id := r.handoff(a.ID)
+		a := r.startAgent(con)
+		release := r.holdTurn(a.ID, "some work")
+		id := r.requestHandoff(a.ID)
 		path := data.ContextPath(r.getHandoff(id).FilePath)
 		if err := os.MkdirAll(filepath.Join(path, "in the way"), 0o700); err != nil {
 			t.Fatal(err)
@@ -382,7 +382,7 @@ func TestUnwritableContextFileRecordsNothing(t *testing.T) {
 		if err := os.RemoveAll(path); err != nil {
 			t.Fatal(err)
 		}
-		r.retry(id)
+		r.retryHandoff(id)
 		r.contextOf(r.awaitPhase(id, daemon.Completed))
 	})
 }

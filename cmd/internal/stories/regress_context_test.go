@@ -13,22 +13,22 @@ import (
 // exists. The bad one is renamed and kept.
 func TestRetryByGenerateKeepsABadDocumentAside(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		f := r.watchForks()
+		f := r.recordForks()
 		r.start()
-		a := r.spokenTo()
+		a := r.startSpokenTo()
 		r.misbehave("blank-document")
-		h := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, "document_blank")
+		h := r.awaitFailure(r.requestHandoff(a.ID), daemon.Verifying, "document_blank")
 		r.misbehave("")
 		if _, err := r.client.RetryHandoff(t.Context(), h.ID, daemon.ModeGenerate); err != nil {
 			t.Fatal(err)
 		}
 		h = r.awaitPhase(h.ID, daemon.Completed)
 		if n := len(f.prompts()); n != 1 || h.Structured == nil {
-			t.Errorf("%d forks, fields %v", n, h.Structured)
+			t.Errorf("%d forks wrote the fields %v, want one fork and fields", n, h.Structured)
 		}
 		aside := strings.TrimSuffix(h.FilePath, ".md") + ".aside.md"
-		if strings.TrimSpace(r.read(aside)) != "" {
-			t.Error("what was put aside is not the bad document")
+		if strings.TrimSpace(r.readFile(aside)) != "" {
+			t.Error("the file that was renamed is not the bad document")
 		}
 	})
 }
@@ -41,9 +41,9 @@ func TestRetryRefusesADocumentOlderThanNewWork(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			story(t, func(t *testing.T, r *rig) {
 				r.start()
-				a := r.spokenTo()
+				a := r.startSpokenTo()
 				r.misbehave("no-document")
-				h := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, "document_missing")
+				h := r.awaitFailure(r.requestHandoff(a.ID), daemon.Verifying, "document_missing")
 				r.writeDocument(h) // The agent was too slow and writes it late.
 				r.misbehave("")
 				r.talk(a.ID, "and then the renderer")
@@ -51,8 +51,8 @@ func TestRetryRefusesADocumentOlderThanNewWork(t *testing.T) {
 					t.Fatal(err)
 				}
 				h = r.awaitPhase(h.ID, daemon.Completed)
-				if !strings.Contains(r.read(h.FilePath), "and then the renderer") {
-					t.Errorf("the work since is not in the document:\n%s", r.read(h.FilePath))
+				if !strings.Contains(r.readFile(h.FilePath), "and then the renderer") {
+					t.Errorf("the work since is not in the document:\n%s", r.readFile(h.FilePath))
 				}
 			})
 		})
@@ -62,14 +62,14 @@ func TestRetryRefusesADocumentOlderThanNewWork(t *testing.T) {
 func TestRetryTakesADocumentNewerThanThePrompt(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.spokenTo()
+		a := r.startSpokenTo()
 		r.misbehave("no-document")
-		h := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, "document_missing")
+		h := r.awaitFailure(r.requestHandoff(a.ID), daemon.Verifying, "document_missing")
 		r.talk(a.ID, "and then the renderer")
 		r.writeDocument(h)
-		r.retry(h.ID)
+		r.retryHandoff(h.ID)
 		h = r.awaitPhase(h.ID, daemon.Completed)
-		if text := r.read(h.FilePath); !strings.Contains(text, "All.") {
+		if text := r.readFile(h.FilePath); !strings.Contains(text, "All.") {
 			t.Errorf("the document was not taken:\n%s", text)
 		}
 	})
@@ -80,12 +80,12 @@ func TestRetryTakesADocumentNewerThanThePrompt(t *testing.T) {
 func TestFifoAsContextFileIsANamedFailure(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.spokenTo()
+		a := r.startSpokenTo()
 		r.misbehave("crash-at-start")
-		h := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingRegistration, "successor_gone")
-		context := r.read(*h.ContextPath)
+		h := r.awaitFailure(r.requestHandoff(a.ID), daemon.AwaitingRegistration, "successor_gone")
+		context := r.readFile(*h.ContextPath)
 		r.misbehave("slow-start=700ms")
-		r.retry(h.ID)
+		r.retryHandoff(h.ID)
 		r.awaitPhase(h.ID, daemon.AwaitingRegistration)
 		if err := os.Remove(*h.ContextPath); err != nil {
 			t.Fatal(err)
@@ -101,9 +101,9 @@ func TestFifoAsContextFileIsANamedFailure(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.misbehave("")
-		r.retry(h.ID)
+		r.retryHandoff(h.ID)
 		r.awaitPhase(h.ID, daemon.Completed)
-		if r.read(*h.ContextPath) != context {
+		if r.readFile(*h.ContextPath) != context {
 			t.Error("the context file was not written anew")
 		}
 	})

@@ -15,12 +15,12 @@ import (
 func TestAgentThatDoesNotEndIsAlerted(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
-		h, release := r.behindTasks(a.ID)
+		a := r.startAgent(con)
+		h, release := r.handOffBehindTasks(a.ID)
 		if n := len(r.handoffEvents(h.ID, "operator_notified")); n != 0 {
 			t.Errorf("operator told %d times of a wait that has just begun", n)
 		}
-		r.away(h.ID)
+		r.backdatePhase(h.ID)
 		r.awaitNote(h.ID, "over a minute")
 		r.awaitAlert(h.ID, "handoff_waiting")
 		release()
@@ -33,10 +33,10 @@ func TestAgentThatDoesNotEndIsAlerted(t *testing.T) {
 func TestProcessWronglyTakenForEndedLives(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		pid := r.pane(a.ID).PID
 		store := r.database()
-		r.await("mistake", func() (bool, string) {
+		r.await("the wrong start time committed", func() (bool, string) {
 			row, err := store.Agent(t.Context(), a.ID)
 			if err != nil {
 				return false, err.Error()
@@ -89,10 +89,10 @@ func TestLogHoldsNoDialog(t *testing.T) {
 		r.cfg.Settings.Handoff.BusyTimeout = 500 * time.Millisecond
 		log := r.logged()
 		r.start()
-		a := r.agent(con)
-		r.send(a.ID, ownWork)
+		a := r.startAgent(con)
+		r.sendMessage(a.ID, ownWork)
 		r.awaitState(a.ID, daemon.Waiting)
-		h := r.awaitFailure(r.handoff(a.ID), daemon.Instructing, "busy_timeout")
+		h := r.awaitFailure(r.requestHandoff(a.ID), daemon.Instructing, "busy_timeout")
 		const shown = "Do you want to proceed"
 		if !strings.Contains(h.Error.Message, shown) {
 			t.Errorf("failure %q: want what the pane shows", h.Error.Message)

@@ -18,16 +18,16 @@ func TestTimeAwayCountsAgainstNoDeadline(t *testing.T) {
 	t.Parallel()
 	away := func(r *rig, id int64) daemon.Handoff {
 		r.halt()
-		r.away(id)
+		r.backdatePhase(id)
 		r.start()
 		return r.awaitPhase(id, daemon.Completed)
 	}
 	t.Run("instructing", func(t *testing.T) {
 		story(t, func(t *testing.T, r *rig) {
 			r.start()
-			a := r.agent(con)
-			release := r.hold(a.ID, "long work")
-			id := r.handoff(a.ID)
+			a := r.startAgent(con)
+			release := r.holdTurn(a.ID, "long work")
+			id := r.requestHandoff(a.ID)
 			r.awaitNote(id, noteBusyPart)
 			r.halt()
 			release()
@@ -39,9 +39,9 @@ func TestTimeAwayCountsAgainstNoDeadline(t *testing.T) {
 	t.Run("awaiting_document", func(t *testing.T) {
 		story(t, func(t *testing.T, r *rig) {
 			r.start()
-			a := r.agent(con)
+			a := r.startAgent(con)
 			r.misbehave("think=3s")
-			id := r.handoff(a.ID)
+			id := r.requestHandoff(a.ID)
 			r.awaitPhase(id, daemon.AwaitingDocument)
 			h := away(r, id)
 			r.wantTold(a.ID, h.Ref)
@@ -50,27 +50,27 @@ func TestTimeAwayCountsAgainstNoDeadline(t *testing.T) {
 	t.Run("shutting_down", func(t *testing.T) {
 		story(t, func(t *testing.T, r *rig) {
 			r.start()
-			a := r.agent(con)
+			a := r.startAgent(con)
 			r.misbehave("exit-delay=1500ms")
-			id := r.handoff(a.ID)
-			r.await("hint", func() (bool, string) { return r.hinted(a.ID), "no SessionEnd" })
+			id := r.requestHandoff(a.ID)
+			r.await("the hint of its SessionEnd", func() (bool, string) { return r.hasEndHint(a.ID), "no SessionEnd" })
 			away(r, id)
-			r.wantStages(a.ID, daemon.StopAsked)
+			r.wantStopStages(a.ID, daemon.StopAsked)
 		})
 	})
 	t.Run("spawning", func(t *testing.T) {
 		story(t, func(t *testing.T, r *rig) {
 			var stuck atomic.Bool
-			r.bent(&bend{spawn: func(ctx context.Context, do func() (tmux.PaneInfo, error)) (tmux.PaneInfo, error) {
+			r.bendWith(&bend{spawn: func(ctx context.Context, do func() (tmux.PaneInfo, error)) (tmux.PaneInfo, error) {
 				if stuck.Load() {
 					<-ctx.Done()
 					return tmux.PaneInfo{}, ctx.Err()
 				}
 				return do()
 			}}).start()
-			a := r.agent(con)
+			a := r.startAgent(con)
 			stuck.Store(true)
-			id := r.handoff(a.ID)
+			id := r.requestHandoff(a.ID)
 			r.awaitPhase(id, daemon.Spawning)
 			r.halt()
 			stuck.Store(false)
@@ -80,9 +80,9 @@ func TestTimeAwayCountsAgainstNoDeadline(t *testing.T) {
 	t.Run("awaiting_registration", func(t *testing.T) {
 		story(t, func(t *testing.T, r *rig) {
 			r.start()
-			a := r.agent(con)
+			a := r.startAgent(con)
 			r.misbehave("slow-start=1500ms")
-			id := r.handoff(a.ID)
+			id := r.requestHandoff(a.ID)
 			r.awaitPhase(id, daemon.AwaitingRegistration)
 			h := away(r, id)
 			r.wantTold(*h.SuccessorID, h.Ref)
@@ -97,20 +97,20 @@ func TestSuccessorIsNotDisturbedBeforeItsBriefing(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		g := newGate(t)
 		var armed atomic.Bool
-		r.bent(&bend{hook: func(in daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error) {
+		r.bendWith(&bend{hook: func(in daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error) {
 			if in.Event == "SessionStart" && armed.Load() {
 				g.pass()
 			}
 			return do()
 		}}).start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		armed.Store(true)
-		id := r.handoff(a.ID)
+		id := r.requestHandoff(a.ID)
 		next := *r.awaitPhase(id, daemon.AwaitingRegistration).SuccessorID
-		r.refused(next, daemon.KindConflict, "Handoff already in progress")
+		r.wantHandoffRefused(next, daemon.KindConflict, "Handoff already in progress")
 		_, err := r.client.ResumeAgent(t.Context(), a.ID)
 		wantCode(t, err, "handoff_in_progress")
-		dl := r.send(next, "first things first")
+		dl := r.sendMessage(next, "first things first")
 		g.goOn()
 
 		h := r.awaitPhase(id, daemon.Completed)
@@ -119,7 +119,7 @@ func TestSuccessorIsNotDisturbedBeforeItsBriefing(t *testing.T) {
 		r.awaitState(next, daemon.Idle)
 		_, err = r.client.ResumeAgent(t.Context(), a.ID)
 		wantCode(t, err, "agent_resumed") // Its successor has its work now.
-		r.awaitPhase(r.handoff(next), daemon.Completed)
+		r.awaitPhase(r.requestHandoff(next), daemon.Completed)
 		if n := len(r.successors(a.ID)); n != 1 {
 			t.Errorf("%d successors, want 1", n)
 		}
@@ -131,15 +131,15 @@ func TestSessionIsOpenedOnce(t *testing.T) {
 		var both sync.WaitGroup // Both requests are checked before either of them is written.
 		both.Add(2)
 		var n atomic.Int64
-		r.bent(&bend{commit: func(c *daemon.Change, do func() error) error {
+		r.bendWith(&bend{commit: func(c *daemon.Change, do func() error) error {
 			if c.NewAgent != nil && c.NewAgent.Resume != "" && n.Add(1) <= 2 {
 				both.Done()
 				both.Wait()
 			}
 			return do()
 		}}).start()
-		a := r.agent(con)
-		r.awaitVerdict(a.ID, r.send(a.ID, "some work").ID, daemon.Submitted)
+		a := r.startAgent(con)
+		r.awaitVerdict(a.ID, r.sendMessage(a.ID, "some work").ID, daemon.Submitted)
 		r.awaitState(a.ID, daemon.Idle)
 		if _, err := r.client.StopAgent(t.Context(), a.ID, false); err != nil {
 			t.Fatal(err)
@@ -158,9 +158,9 @@ func TestSessionIsOpenedOnce(t *testing.T) {
 		}
 		wantCode(t, first, "agent_resumed")
 		if second != nil {
-			t.Fatalf("both were refused: %v", second)
+			t.Fatalf("both requests were refused: %v", second)
 		}
-		now := r.awaitState(r.newest().ID, daemon.Idle)
+		now := r.awaitState(r.newestAgent().ID, daemon.Idle)
 		if *now.SessionID != *a.SessionID || len(r.successors(a.ID)) != 1 {
 			t.Errorf("agents %+v: want one with the session", r.successors(a.ID))
 		}
@@ -173,7 +173,7 @@ func TestSessionIsOpenedOnce(t *testing.T) {
 func TestPersonaIsRefusedDuringLaunch(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		g, registers := newGate(t), newGate(t)
-		r.bent(&bend{
+		r.bendWith(&bend{
 			spawn: func(_ context.Context, do func() (tmux.PaneInfo, error)) (tmux.PaneInfo, error) {
 				g.pass()
 				return do()
@@ -201,11 +201,11 @@ func TestPersonaIsRefusedDuringLaunch(t *testing.T) {
 		r.awaitState(a.ID, daemon.Idle)
 
 		// A skill that was given later is in place once it was typed. A session that goes on proves nothing.
-		release := r.hold(a.ID, "long work")
+		release := r.holdTurn(a.ID, "long work")
 		if _, err := r.client.AssignPersona(t.Context(), a.ID, con); err != nil {
 			t.Fatal(err)
 		}
-		r.deliver(r.hook(a.ID, "SessionStart", map[string]any{"source": "compact"}))
+		r.sendHook(r.newHook(a.ID, "SessionStart", map[string]any{"source": "compact"}))
 		if now := r.getAgent(a.ID); now.SkillInjectedAt != nil {
 			t.Error("skill injected before it was typed")
 		}
@@ -219,11 +219,11 @@ func TestPersonaIsRefusedDuringLaunch(t *testing.T) {
 func TestStopWithBackgroundTasksIsNotTheDocumentsEnd(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.misbehave("no-stop,no-document") // The test sends these hooks itself below.
-		id := r.handoff(a.ID)
+		id := r.requestHandoff(a.ID)
 		r.awaitPhase(id, daemon.AwaitingDocument)
-		r.deliver(r.hook(a.ID, "Stop", map[string]any{
+		r.sendHook(r.newHook(a.ID, "Stop", map[string]any{
 			"stop_hook_active": false, "background_tasks": []map[string]string{{"id": "b1", "status": "running"}},
 		}))
 		store := r.database()
@@ -232,7 +232,7 @@ func TestStopWithBackgroundTasksIsNotTheDocumentsEnd(t *testing.T) {
 			t.Errorf("phase %s, ended by hook %d (%v): want it to await the document", h.Phase, h.StopHook, err)
 		}
 		r.writeDocument(h)
-		r.deliver(r.hook(a.ID, "Stop", map[string]any{"stop_hook_active": false}))
+		r.sendHook(r.newHook(a.ID, "Stop", map[string]any{"stop_hook_active": false}))
 		r.awaitPhase(id, daemon.Completed)
 		r.wantTold(a.ID, h.Ref)
 	})
@@ -243,25 +243,25 @@ func TestStopWithBackgroundTasksIsNotTheDocumentsEnd(t *testing.T) {
 func TestAgentWhosePaneAnswerIsLateIsKept(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		var lost atomic.Bool
-		r.bent(&bend{spawn: func(_ context.Context, do func() (tmux.PaneInfo, error)) (tmux.PaneInfo, error) {
+		r.bendWith(&bend{spawn: func(_ context.Context, do func() (tmux.PaneInfo, error)) (tmux.PaneInfo, error) {
 			info, err := do()
 			if lost.CompareAndSwap(false, true) {
 				return tmux.PaneInfo{}, context.DeadlineExceeded
 			}
 			return info, err
 		}}).start()
-		a := r.agent(con) // It becomes idle.
+		a := r.startAgent(con) // It becomes idle.
 		if panes, err := r.tmux.List(t.Context()); err != nil || len(panes) != 1 {
 			t.Errorf("panes %+v (%v), want one", panes, err)
 		}
-		r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+		r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
 	})
 }
 
 // TestFailedLaunchRemovesItsFiles: They hold the agent's launch secret.
 func TestFailedLaunchRemovesItsFiles(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.bent(&bend{spawn: func(context.Context, func() (tmux.PaneInfo, error)) (tmux.PaneInfo, error) {
+		r.bendWith(&bend{spawn: func(context.Context, func() (tmux.PaneInfo, error)) (tmux.PaneInfo, error) {
 			return tmux.PaneInfo{}, errAway
 		}}).start()
 		a, err := r.client.CreateAgent(t.Context(), daemon.NewAgent{Cwd: r.work, Persona: con})
@@ -270,7 +270,7 @@ func TestFailedLaunchRemovesItsFiles(t *testing.T) {
 		}
 		now := r.awaitState(a.ID, daemon.Ended)
 		if !strings.Contains(*now.EndReason, errAway.Error()) {
-			t.Errorf("ended by %q", *now.EndReason)
+			t.Errorf("the agent ended by %q", *now.EndReason)
 		}
 		r.await("launch files gone", func() (bool, string) {
 			_, err := os.Stat(r.dir.Launch(a.ID))
@@ -282,7 +282,7 @@ func TestFailedLaunchRemovesItsFiles(t *testing.T) {
 func TestMessageToAnEndingAgentIsRefused(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent("")
+		a := r.startAgent("")
 		r.misbehave("exit-delay=1s")
 		if _, err := r.client.StopAgent(t.Context(), a.ID, false); err != nil {
 			t.Fatal(err)
@@ -298,11 +298,11 @@ func TestMessageToAnEndingAgentIsRefused(t *testing.T) {
 func TestRetryWaitsForTheTurnThatWrites(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.misbehave("no-document")
-		h := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, "document_missing")
-		release := r.hold(a.ID, "write it now")
-		r.retry(h.ID)
+		h := r.awaitFailure(r.requestHandoff(a.ID), daemon.Verifying, "document_missing")
+		release := r.holdTurn(a.ID, "write it now")
+		r.retryHandoff(h.ID)
 		if now := r.awaitNote(h.ID, "in a turn"); now.Phase != daemon.Verifying {
 			t.Errorf("phase %s, want verifying", now.Phase)
 		}

@@ -17,21 +17,21 @@ import (
 func TestHookWithAStrangersPaneIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
-	ours := r.agent(con)
-	r.person(nil).says("SessionStart", "outside", r.pane(ours.ID))
-	if a := r.newest(); a.ID == ours.ID || a.Pane != nil {
+	ours := r.startAgent(con)
+	r.startPerson(nil).sendHook("SessionStart", "outside", r.pane(ours.ID))
+	if a := r.newestAgent(); a.ID == ours.ID || a.Pane != nil {
 		t.Errorf("agent %+v: want one without a pane", a)
 	}
 
-	p := r.person(tmuxtest.Server(t))
+	p := r.startPerson(tmuxtest.Server(t))
 	stale := p.pane
 	stale.ServerPID++ // It is of an earlier server.
-	p.says("SessionStart", "stale", stale)
-	a := r.newest()
+	p.sendHook("SessionStart", "stale", stale)
+	a := r.newestAgent()
 	if a.Pane != nil || *a.SessionID != "stale" {
 		t.Errorf("agent %+v: want one without a pane", a)
 	}
-	p.says("SessionStart", "stale", p.pane)
+	p.sendHook("SessionStart", "stale", p.pane)
 	if a = r.getAgent(a.ID); a.Pane == nil || *a.Pane != p.pane.Pane {
 		t.Errorf("agent %+v: want it in pane %s", a, p.pane.Pane)
 	}
@@ -44,8 +44,8 @@ func TestNoTmuxCommandTalksToAnImpostor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	fake := tmuxtest.NewImpostor(t) // The impostor is in this process, and so is the session.
-	r.person(nil).says("SessionStart", "fooled", tmux.PaneInfo{Ref: tmux.Ref{Socket: fake.Socket, ServerPID: os.Getpid(), Pane: "%0"}})
-	if a := r.newest(); a.Pane != nil || !strings.Contains(a.Note, "it has no pane") || !strings.Contains(a.Note, "tmux") {
+	r.startPerson(nil).sendHook("SessionStart", "fooled", tmux.PaneInfo{Ref: tmux.Ref{Socket: fake.Socket, ServerPID: os.Getpid(), Pane: "%0"}})
+	if a := r.newestAgent(); a.Pane != nil || !strings.Contains(a.Note, "it has no pane") || !strings.Contains(a.Note, "tmux") {
 		t.Errorf("agent %+v: want one without a pane, and a note of it", a)
 	}
 	if fake.Fooled() {
@@ -58,9 +58,9 @@ func TestNoTmuxCommandTalksToAnImpostor(t *testing.T) {
 func TestRunInsideAPersonsAgentIsNoAgent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
-	a, _ := r.foreignAgent(tmuxtest.Server(t), "")
+	a, _ := r.startForeignAgent(tmuxtest.Server(t), "")
 	r.misbehave("child-hooks")
-	dl := r.send(a.ID, "some work")
+	dl := r.sendMessage(a.ID, "some work")
 	r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
 	r.awaitState(a.ID, daemon.Idle)
 	list, err := r.client.Agents(t.Context(), allRows)

@@ -16,8 +16,8 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// setAside lists the hooks that the daemon has set aside for a person.
-func (r *rig) setAside() []string {
+// hooksSetAside lists the hooks that the daemon has set aside for a person.
+func (r *rig) hooksSetAside() []string {
 	r.t.Helper()
 	list, err := filepath.Glob(filepath.Join(r.dir.Spool(), "bad", "*.json"))
 	if err != nil {
@@ -32,27 +32,27 @@ func TestHookThatCannotBeAppliedIsSetAside(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		var poison atomic.Value // its key
 		poison.Store("")
-		r.bent(&bend{hook: func(in daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error) {
+		r.bendWith(&bend{hook: func(in daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error) {
 			if in.Key == poison.Load() {
 				return daemon.HookResult{}, errors.New("a constraint of the database")
 			}
 			return do()
 		}}).start()
-		a := r.agent(con)
-		refused, unread := r.hook(a.ID, "UserPromptSubmit", nil), r.hook(a.ID, "Stop", nil)
+		a := r.startAgent(con)
+		refused, unread := r.newHook(a.ID, "UserPromptSubmit", nil), r.newHook(a.ID, "Stop", nil)
 		unread.Body = json.RawMessage(`["not an object"]`)
-		work, stop := r.hook(a.ID, "UserPromptSubmit", map[string]any{"prompt": "x"}), r.hook(a.ID, "Stop", nil)
+		work, stop := r.newHook(a.ID, "UserPromptSubmit", map[string]any{"prompt": "x"}), r.newHook(a.ID, "Stop", nil)
 		r.halt()
 
 		poison.Store(refused.Key)
-		r.spool(refused, unread, work, stop)
+		r.spoolHooks(refused, unread, work, stop)
 		r.start() // The first assertion: it starts.
-		r.await("good hooks", func() (bool, string) { return len(r.agentEvents(a.ID, "agent_working")) == 1, r.report() })
+		r.await("the other hooks applied", func() (bool, string) { return len(r.agentEvents(a.ID, "agent_working")) == 1, r.report() })
 		r.awaitState(a.ID, daemon.Idle)
-		if n := r.spooled(); n != 0 {
+		if n := r.countSpooled(); n != 0 {
 			t.Errorf("%d hooks are still spooled", n)
 		}
-		bad, told := r.setAside(), r.alerts("hook_set_aside")
+		bad, told := r.hooksSetAside(), r.alerts("hook_set_aside")
 		if len(bad) != 2 || len(told) != 2 {
 			t.Fatalf("set aside %v, told %q: want two", bad, told)
 		}
@@ -69,7 +69,7 @@ func TestHookThatCannotBeAppliedIsSetAside(t *testing.T) {
 		if err != nil || json.Unmarshal(b, &kept) != nil || kept.Key != refused.Key {
 			t.Errorf("%s: %v: %.200q: want the hook", bad[0], err, b)
 		}
-		r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+		r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
 	})
 }
 
@@ -80,7 +80,7 @@ func TestHookIsKeptWhileTheDatabaseIsFull(t *testing.T) {
 		var full atomic.Bool
 		var tries atomic.Int64
 		errFull := errors.New("no space left on device")
-		r.bent(&bend{
+		r.bendWith(&bend{
 			hook: func(_ daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error) {
 				if full.Load() {
 					return daemon.HookResult{}, errFull
@@ -95,15 +95,15 @@ func TestHookIsKeptWhileTheDatabaseIsFull(t *testing.T) {
 				return do()
 			},
 		}).start()
-		a := r.agent("")
-		env := r.hook(a.ID, "UserPromptSubmit", map[string]any{"prompt": "x"})
+		a := r.startAgent("")
+		env := r.newHook(a.ID, "UserPromptSubmit", map[string]any{"prompt": "x"})
 		full.Store(true)
-		r.spool(env)
+		r.spoolHooks(env)
 		r.await("two attempts", func() (bool, string) { return tries.Load() >= 2, "" })
 		full.Store(false)
 		r.awaitSpooled(0)
-		if n := len(r.agentEvents(a.ID, "agent_working")); n != 1 || len(r.setAside()) != 0 {
-			t.Errorf("applied %d times, set aside %v: want it applied", n, r.setAside())
+		if n := len(r.agentEvents(a.ID, "agent_working")); n != 1 || len(r.hooksSetAside()) != 0 {
+			t.Errorf("the hook was applied %d times, set aside %v: want it applied once", n, r.hooksSetAside())
 		}
 	})
 }
@@ -113,15 +113,15 @@ func TestHookIsKeptWhileTheDatabaseIsFull(t *testing.T) {
 func TestMalformedHookIsRefusedAndToldOncePerEvent(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		for _, event := range []string{"Stop", "Stop", "Notification", "Stop"} {
-			env := r.hook(a.ID, event, map[string]any{"session_id": strings.Repeat("s", 201)})
+			env := r.newHook(a.ID, event, map[string]any{"session_id": strings.Repeat("s", 201)})
 			if event == "Notification" {
 				env.Body = json.RawMessage(`{"hook_event_name":7}`)
 			}
-			_, err := r.sends(env)
+			_, err := r.trySendHook(env)
 			if err == nil || !strings.Contains(err.Error(), "400") && !strings.Contains(err.Error(), "refused") {
-				t.Errorf("%s: %v, want it refused", event, err)
+				t.Errorf("hook %s: %v, want it refused", event, err)
 			}
 		}
 		told := r.alerts("hook_refused")
@@ -129,11 +129,11 @@ func TestMalformedHookIsRefusedAndToldOncePerEvent(t *testing.T) {
 			t.Errorf("told %q, want once for each event", told)
 		}
 		if now := r.getAgent(a.ID); *now.SessionID != *a.SessionID {
-			t.Errorf("session %.20s: changed", *now.SessionID)
+			t.Errorf("the agent's session is now %.20s", *now.SessionID)
 		}
-		r.deliver(r.hook(a.ID, "SessionStart", map[string]any{"session_id": strings.Repeat("s", 200), "source": "clear"}))
+		r.sendHook(r.newHook(a.ID, "SessionStart", map[string]any{"session_id": strings.Repeat("s", 200), "source": "clear"}))
 		if now := r.getAgent(a.ID); len(*now.SessionID) != 200 {
-			t.Errorf("session %.20s: want the one of 200 bytes", *now.SessionID)
+			t.Errorf("the agent's session is %.20s, want the id of 200 bytes", *now.SessionID)
 		}
 	})
 }
@@ -142,25 +142,25 @@ func TestSweepGoesOnWhileTheSpoolCannotBeReplayed(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		var held atomic.Value
 		held.Store("")
-		r.bent(&bend{hook: func(in daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error) {
+		r.bendWith(&bend{hook: func(in daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error) {
 			if in.Key == held.Load() {
 				return daemon.HookResult{}, fmt.Errorf("locked: %w", context.DeadlineExceeded)
 			}
 			return do()
 		}}).start()
-		a := r.agent("")
-		defer r.hold(a.ID, "endless work")()
-		env := r.hook(a.ID, "Notification", nil)
+		a := r.startAgent("")
+		defer r.holdTurn(a.ID, "endless work")()
+		env := r.newHook(a.ID, "Notification", nil)
 		held.Store(env.Key)
-		r.spool(env)
+		r.spoolHooks(env)
 		r.personPresses(a.ID, tmux.Escape) // This sends no hook: only the sweep notices it.
 		r.awaitState(a.ID, daemon.Idle)
-		if n := r.spooled(); n != 1 || len(r.setAside()) != 0 {
-			t.Errorf("%d hooks in the spool, set aside %v: want it kept, what holds it passes", n, r.setAside())
+		if n := r.countSpooled(); n != 1 || len(r.hooksSetAside()) != 0 {
+			t.Errorf("%d hooks in the spool, set aside %v: want the hook kept until it can be applied", n, r.hooksSetAside())
 		}
 		held.Store("")
 		r.awaitSpooled(0)
-		if n := len(r.setAside()); n != 0 {
+		if n := len(r.hooksSetAside()); n != 0 {
 			t.Errorf("%d hooks set aside", n)
 		}
 	})

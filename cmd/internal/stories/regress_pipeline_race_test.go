@@ -14,13 +14,13 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// gates stops the daemon at commits: each gate stops the first commit for which its function returns true.
-func (r *rig) gates(at ...func(*daemon.Change) bool) []*gate {
+// gateCommits stops the daemon at commits: each gate stops the first commit for which its function returns true.
+func (r *rig) gateCommits(at ...func(*daemon.Change) bool) []*gate {
 	gates := make([]*gate, len(at))
 	for i := range at {
 		gates[i] = newGate(r.t)
 	}
-	r.bent(&bend{commit: func(c *daemon.Change, do func() error) error {
+	r.bendWith(&bend{commit: func(c *daemon.Change, do func() error) error {
 		for i, is := range at {
 			if is(c) {
 				gates[i].pass()
@@ -68,8 +68,8 @@ func nth(n int32, at func(*daemon.Change) bool) func(*daemon.Change) bool {
 	return func(c *daemon.Change) bool { return at(c) && seen.Add(1) == n }
 }
 
-// outOfTime moves a running step's start into the past, so that its time is over. n counts from 1.
-func (r *rig) outOfTime(id int64, n int) {
+// runOutOfTime moves a running step's start into the past, so that its time is over. n counts from 1.
+func (r *rig) runOutOfTime(id int64, n int) {
 	r.t.Helper()
 	store := r.database()
 	r.await("the end of the step's time", func() (bool, string) {
@@ -87,18 +87,18 @@ func (r *rig) outOfTime(id int64, n int) {
 	})
 }
 
-// handing requests a handoff of the first agent of a held pipeline, ends the agent's turn, and waits until the
+// handOverHeld requests a handoff of the first agent of a held pipeline, ends the agent's turn, and waits until the
 // handoff is recorded.
-func (r *rig) handing(a daemon.Agent, release func()) (handoffID int64) {
+func (r *rig) handOverHeld(a daemon.Agent, release func()) (handoffID int64) {
 	r.t.Helper()
-	id := r.handoff(a.ID)
+	id := r.requestHandoff(a.ID)
 	r.awaitNote(id, noteBusyPart)
 	release()
 	return id
 }
 
-// wantNobody waits until all agents of a pipeline have ended. It fails if another one comes after that.
-func (r *rig) wantNobody(id int64) {
+// wantNoMoreAgents waits until all agents of a pipeline have ended. It fails if another one comes after that.
+func (r *rig) wantNoMoreAgents(id int64) {
 	r.t.Helper()
 	for _, s := range r.getPipeline(id).Steps {
 		for _, agent := range s.AgentIDs {
@@ -107,19 +107,19 @@ func (r *rig) wantNobody(id int64) {
 	}
 	r.wantNoPanes()
 	if p := r.getPipeline(id); p.Status != daemon.PipelineFailed || p.CurrentAgentID != nil {
-		r.t.Errorf("run is %s, its agent %v", p.Status, p.CurrentAgentID)
+		r.t.Errorf("pipeline is %s, its agent %v", p.Status, p.CurrentAgentID)
 	}
 }
 
-// later calls do in the background. The channel gets its error.
-func later(do func() error) <-chan error {
+// async calls do in the background. The channel gets its error.
+func async(do func() error) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- do() }()
 	return done
 }
 
-// ended waits until the call that [later] began returns.
-func (r *rig) ended(done <-chan error) error {
+// awaitResult waits until the call that [async] began returns.
+func (r *rig) awaitResult(done <-chan error) error {
 	r.t.Helper()
 	select {
 	case err := <-done:
@@ -134,13 +134,13 @@ func (r *rig) ended(done <-chan error) error {
 // to name a successor. Only one of the two may start an agent.
 func TestResumeDuringAHandoffStartsOneAgent(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		naming := r.gates(toSuccessor)[0]
-		p, a, release := r.held("")
-		hid := r.handing(a, release)
+		naming := r.gateCommits(toSuccessor)[0]
+		p, a, release := r.startHeldPipeline("")
+		hid := r.handOverHeld(a, release)
 		naming.await(t)
-		r.abort(p.ID, "failed pending")
-		r.resume(p.ID, false)
-		r.awaitRun(p.ID, "note on the handoff", func(p daemon.Pipeline) bool {
+		r.abortPipeline(p.ID, "failed pending")
+		r.resumePipeline(p.ID, false)
+		r.awaitPipelineThat(p.ID, "note on the handoff", func(p daemon.Pipeline) bool {
 			if ids := p.Steps[0].AgentIDs; len(ids) > 1 {
 				t.Fatalf("agents %v of step 1 while handoff %d is open", ids, hid)
 			}
@@ -148,7 +148,7 @@ func TestResumeDuringAHandoffStartsOneAgent(t *testing.T) {
 		})
 		naming.goOn()
 		r.wantHandedOn(p.ID, hid, 2)
-		r.wantAtMost(1)
+		r.wantAtMostLive(1)
 		if n := len(r.handoffEvents(hid, "handoff_retried")); n != 1 {
 			t.Errorf("the handoff was retried %d times, want once", n)
 		}
@@ -159,29 +159,29 @@ func TestResumeDuringAHandoffStartsOneAgent(t *testing.T) {
 // again, and a person retries the handoff. No agent works, and the next resume goes on.
 func TestAbortRightAfterResumeLeavesNoAgent(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		gates := r.gates(toSuccessor, byRun)
+		gates := r.gateCommits(toSuccessor, byRun)
 		naming, retrying := gates[0], gates[1]
-		p, a, release := r.held("")
-		hid := r.handing(a, release)
+		p, a, release := r.startHeldPipeline("")
+		hid := r.handOverHeld(a, release)
 		naming.await(t)
-		r.abort(p.ID, "failed pending")
+		r.abortPipeline(p.ID, "failed pending")
 		naming.goOn()
 		r.awaitPhase(hid, daemon.Failed)
-		r.resume(p.ID, false)
+		r.resumePipeline(p.ID, false)
 		retrying.await(t)
 		_, err := r.client.RetryHandoff(t.Context(), hid, "")
 		wantConflict(t, err, "step_over")
-		r.abort(p.ID, "pending pending")
+		r.abortPipeline(p.ID, "pending pending")
 		retrying.goOn()
 		_, err = r.client.RetryHandoff(t.Context(), hid, "")
 		wantConflict(t, err, "pipeline_failed")
-		r.wantNobody(p.ID)
+		r.wantNoMoreAgents(p.ID)
 		if h := r.getHandoff(hid); h.Phase != daemon.Failed || h.Error.Code != "step_over" {
 			t.Errorf("handoff is %s: %+v", h.Phase, h.Error)
 		}
-		r.resume(p.ID, false)
+		r.resumePipeline(p.ID, false)
 		r.wantHandedOn(p.ID, hid, 2)
-		r.wantAtMost(1)
+		r.wantAtMostLive(1)
 	})
 }
 
@@ -189,20 +189,20 @@ func TestAbortRightAfterResumeLeavesNoAgent(t *testing.T) {
 // again. The handoff must see that its step is over, and start no successor.
 func TestAbortDuringARetriedHandoffStartsNoSuccessor(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		gates := r.gates(toSuccessor, nth(2, toSuccessor))
+		gates := r.gateCommits(toSuccessor, nth(2, toSuccessor))
 		naming, again := gates[0], gates[1]
-		p, a, release := r.held("")
-		hid := r.handing(a, release)
+		p, a, release := r.startHeldPipeline("")
+		hid := r.handOverHeld(a, release)
 		naming.await(t)
-		r.abort(p.ID, "failed pending")
+		r.abortPipeline(p.ID, "failed pending")
 		naming.goOn()
 		r.awaitPhase(hid, daemon.Failed)
-		r.resume(p.ID, false)
+		r.resumePipeline(p.ID, false)
 		again.await(t)
-		r.abort(p.ID, "failed pending")
+		r.abortPipeline(p.ID, "failed pending")
 		again.goOn()
 		r.awaitPhase(hid, daemon.Failed)
-		r.wantNobody(p.ID)
+		r.wantNoMoreAgents(p.ID)
 		if ids := r.getPipeline(p.ID).Steps[0].AgentIDs; len(ids) != 1 {
 			t.Errorf("step 1 was worked on by %v, want no successor", ids)
 		}
@@ -217,19 +217,19 @@ func TestStepThatEndsDuringAHandoffGetsNoSuccessor(t *testing.T) {
 		for _, first := range []string{"end", "successor", "successor's name"} {
 			t.Run(how+", the "+first+" first", func(t *testing.T) {
 				story(t, func(t *testing.T, r *rig) {
-					gates := r.gates(toSuccessor, telling("pipeline_failed"), ofLaunch)
+					gates := r.gateCommits(toSuccessor, telling("pipeline_failed"), ofLaunch)
 					naming, failing, launching := gates[0], gates[1], gates[2]
 					if first != "successor's name" {
 						launching.goOn()
 					}
-					p, a, release := r.held("")
-					hid := r.handing(a, release)
+					p, a, release := r.startHeldPipeline("")
+					hid := r.handOverHeld(a, release)
 					naming.await(t)
-					done := later(func() error { return nil })
+					done := async(func() error { return nil })
 					if how == "aborted" {
-						done = later(func() error { _, err := r.client.AbortPipeline(t.Context(), p.ID); return err })
+						done = async(func() error { _, err := r.client.AbortPipeline(t.Context(), p.ID); return err })
 					} else {
-						r.outOfTime(p.ID, 1)
+						r.runOutOfTime(p.ID, 1)
 					}
 					failing.await(t)
 					r.misbehave("slow-start=1h") // A successor that starts makes no progress.
@@ -247,19 +247,19 @@ func TestStepThatEndsDuringAHandoffGetsNoSuccessor(t *testing.T) {
 						launching.goOn() // The daemon was about to make a pane, and to give up the predecessor's pane for it.
 						r.awaitPhase(hid, daemon.Failed, daemon.Cancelled)
 					}
-					if err := r.ended(done); err != nil {
+					if err := r.awaitResult(done); err != nil {
 						t.Errorf("abort: %v", err)
 					}
-					r.wantNobody(p.ID)
+					r.wantNoMoreAgents(p.ID)
 					want := map[string]int{"end": 0, "successor": 1, "successor's name": 1}[first]
 					if h := r.getHandoff(hid); len(r.successors(a.ID)) != want || first == "end" && h.Error.Code != "step_over" {
 						t.Errorf("handoff %+v with the successors %+v, want %d", h, r.successors(a.ID), want)
 					}
 					r.misbehave("")
 					if how == "aborted" { // Otherwise the step has no time left.
-						r.resume(p.ID, false)
+						r.resumePipeline(p.ID, false)
 						r.wantHandedOn(p.ID, hid, 2+want)
-						r.wantAtMost(1)
+						r.wantAtMostLive(1)
 					}
 				})
 			})
@@ -273,65 +273,65 @@ func TestRetryWhileThePipelineFailsStartsOneAgent(t *testing.T) {
 	t.Parallel()
 	t.Run("retry first", func(t *testing.T) {
 		story(t, func(t *testing.T, r *rig) {
-			failing := r.gates(telling("step_failed"))[0]
-			p, a, release := r.held("")
+			failing := r.gateCommits(telling("step_failed"))[0]
+			p, a, release := r.startHeldPipeline("")
 			r.misbehave("crash-at-start")
-			hid := r.handing(a, release)
+			hid := r.handOverHeld(a, release)
 			failing.await(t)
 			r.misbehave("")
-			r.retry(hid)
+			r.retryHandoff(hid)
 			failing.goOn()
 			r.wantHandedOn(p.ID, hid, 3)
-			r.wantAtMost(1)
-			r.wantRunEvents(p.ID, "pipeline_failed", 0)
+			r.wantAtMostLive(1)
+			r.wantPipelineEvents(p.ID, "pipeline_failed", 0)
 		})
 	})
 	t.Run("resume first", func(t *testing.T) {
 		story(t, func(t *testing.T, r *rig) {
-			gates := r.gates(telling("step_failed"), byHand)
+			gates := r.gateCommits(telling("step_failed"), byHand)
 			failing, retrying := gates[0], gates[1]
-			p, a, release := r.held("")
+			p, a, release := r.startHeldPipeline("")
 			r.misbehave("crash-at-start")
-			hid := r.handing(a, release)
+			hid := r.handOverHeld(a, release)
 			failing.await(t)
-			done := later(func() error { _, err := r.client.RetryHandoff(t.Context(), hid, ""); return err })
+			done := async(func() error { _, err := r.client.RetryHandoff(t.Context(), hid, ""); return err })
 			retrying.await(t)
 			failing.goOn()
 			r.awaitPipeline(p.ID, daemon.PipelineFailed)
 			r.misbehave("")
-			r.resume(p.ID, false)
+			r.resumePipeline(p.ID, false)
 			r.awaitStep(p.ID, 1, daemon.StepRunning)
 			retrying.goOn()
-			wantConflict(t, r.ended(done), "handoff_not_failed")
+			wantConflict(t, r.awaitResult(done), "handoff_not_failed")
 			r.wantHandedOn(p.ID, hid, 3)
-			r.wantAtMost(1)
+			r.wantAtMostLive(1)
 		})
 	})
 	t.Run("resumed without it", func(t *testing.T) {
 		story(t, func(t *testing.T, r *rig) {
-			gates := r.gates(nth(2, telling("step_failed")), byHand, ofOutput)
+			gates := r.gateCommits(nth(2, telling("step_failed")), byHand, ofOutput)
 			failing, retrying, leaving := gates[0], gates[1], gates[2]
-			p, a, release := r.held("")
+			p, a, release := r.startHeldPipeline("")
 			r.misbehave("crash-at-start")
-			hid := r.handing(a, release)
+			hid := r.handOverHeld(a, release)
 			r.awaitPipeline(p.ID, daemon.PipelineFailed)
-			r.resume(p.ID, false) // It goes on with the handoff once.
+			r.resumePipeline(p.ID, false) // It goes on with the handoff once.
 			failing.await(t)
-			done := later(func() error { _, err := r.client.RetryHandoff(t.Context(), hid, ""); return err })
+			done := async(func() error { _, err := r.client.RetryHandoff(t.Context(), hid, ""); return err })
 			retrying.await(t)
 			failing.goOn()
 			r.awaitPipeline(p.ID, daemon.PipelineFailed)
 			r.misbehave("")
-			r.resume(p.ID, false)
+			r.resumePipeline(p.ID, false)
 			leaving.await(t)
 			retrying.goOn()
-			wantConflict(t, r.ended(done), "step_over")
+			wantConflict(t, r.awaitResult(done), "step_over")
 			leaving.goOn()
 			p = r.awaitPipeline(p.ID, daemon.PipelineDone)
 			if ids := p.Steps[0].AgentIDs; len(ids) != 4 || r.getAgent(ids[3]).PreviousAgentID != nil {
 				t.Errorf("step 1 was worked on by %v, want two successors of the first and one anew", ids)
 			}
-			r.wantAtMost(1)
+			r.wantAtMostLive(1)
 		})
 	})
 }
@@ -342,13 +342,13 @@ func TestMessageAtTheEndOfAStepIsAnsweredOrRefused(t *testing.T) {
 	t.Parallel()
 	t.Run("message first", func(t *testing.T) {
 		story(t, func(t *testing.T, r *rig) {
-			leaving := r.gates(ofOutput)[0]
-			r.template("one", "developer | prompt: Work. @say Done.")
+			leaving := r.gateCommits(ofOutput)[0]
+			r.writeTemplate("one", "developer | prompt: Work. @say Done.")
 			r.start()
-			id := r.pipeline("one", "-").ID
+			id := r.startPipeline("one", "-").ID
 			leaving.await(t)
 			a := r.getPipeline(id).Steps[0].AgentIDs[0]
-			dl := r.send(a, "and the chimney @say The chimney, too.")
+			dl := r.sendMessage(a, "and the chimney @say The chimney, too.")
 			leaving.goOn()
 			p := r.awaitPipeline(id, daemon.PipelineDone)
 			r.awaitVerdict(a, dl.ID, daemon.Submitted)
@@ -361,21 +361,21 @@ func TestMessageAtTheEndOfAStepIsAnsweredOrRefused(t *testing.T) {
 	})
 	t.Run("end first", func(t *testing.T) {
 		story(t, func(t *testing.T, r *rig) {
-			gates := r.gates(ofOutput, ofMessage)
+			gates := r.gateCommits(ofOutput, ofMessage)
 			leaving, sending := gates[0], gates[1]
 			r.misbehave("exit-delay=1s")
-			r.template("one", "developer | prompt: Work. @say Done.")
+			r.writeTemplate("one", "developer | prompt: Work. @say Done.")
 			r.start()
-			id := r.pipeline("one", "-").ID
+			id := r.startPipeline("one", "-").ID
 			leaving.await(t)
 			a := r.getPipeline(id).Steps[0].AgentIDs[0]
-			done := later(func() error { _, err := r.client.SendMessage(t.Context(), a, "and the chimney", false); return err })
+			done := async(func() error { _, err := r.client.SendMessage(t.Context(), a, "and the chimney", false); return err })
 			sending.await(t)
 			leaving.goOn()
 			r.awaitStep(id, 1, daemon.StepDone)
 			sending.goOn()
 			var told *daemon.Error
-			if err := r.ended(done); !errors.As(err, &told) || told.Kind != daemon.KindConflict {
+			if err := r.awaitResult(done); !errors.As(err, &told) || told.Kind != daemon.KindConflict {
 				t.Errorf("message: %v, want a conflict", err)
 			}
 			p := r.awaitPipeline(id, daemon.PipelineDone)

@@ -15,14 +15,14 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// inBackground creates a pipeline of two steps whose first agent is idle. The agent has said that the roof is mended,
+// startPipelineWithTask creates a pipeline of two steps whose first agent is idle. The agent has said that the roof is mended,
 // and has a background task that goes on until release is called.
-func (r *rig) inBackground() (p daemon.Pipeline, a daemon.Agent, release func()) {
+func (r *rig) startPipelineWithTask() (p daemon.Pipeline, a daemon.Agent, release func()) {
 	r.t.Helper()
-	file, release := r.holdFile()
-	r.template("background", "developer | prompt: Work. @background @hold "+file+" @say The roof is mended.", "reviewer | prompt: Look. @say Fine.")
+	file, release := r.newHoldFile()
+	r.writeTemplate("background", "developer | prompt: Work. @background @hold "+file+" @say The roof is mended.", "reviewer | prompt: Look. @say Fine.")
 	r.start()
-	p = r.awaitRun(r.pipeline("background", "-").ID, "note on background tasks", func(p daemon.Pipeline) bool {
+	p = r.awaitPipelineThat(r.startPipeline("background", "-").ID, "note on background tasks", func(p daemon.Pipeline) bool {
 		return strings.Contains(p.Note, "background tasks")
 	})
 	return p, r.getAgent(p.Steps[0].AgentIDs[0]), release
@@ -32,8 +32,8 @@ func (r *rig) inBackground() (p daemon.Pipeline, a daemon.Agent, release func())
 // is over, the step is done with what its agent said.
 func TestEndlessBackgroundTaskEndsWithTheStepsTime(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		p, a, _ := r.inBackground()
-		r.outOfTime(p.ID, 1)
+		p, a, _ := r.startPipelineWithTask()
+		r.runOutOfTime(p.ID, 1)
 		p = r.awaitPipeline(p.ID, daemon.PipelineDone)
 		r.wantSteps(p, "done done")
 		r.wantStoredOutput(p, 1, "The roof is mended.")
@@ -41,7 +41,7 @@ func TestEndlessBackgroundTaskEndsWithTheStepsTime(t *testing.T) {
 		if len(p.Warnings) != 1 || p.Warnings[0] != want {
 			t.Errorf("warnings %q, want %q", p.Warnings, want)
 		}
-		if text := r.awaitRunAlert(p.ID, "pipeline_warning"); !strings.Contains(text, want) {
+		if text := r.awaitPipelineAlert(p.ID, "pipeline_warning"); !strings.Contains(text, want) {
 			t.Errorf("operator was told %q", text)
 		}
 		r.awaitState(a.ID, daemon.Ended)
@@ -59,17 +59,17 @@ func TestAnswerToAnInstructionIsNotTheOutput(t *testing.T) {
 		for _, cancelled := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, cancelled %t", name, cancelled), func(t *testing.T) {
 				story(t, func(t *testing.T, r *rig) {
-					p, a, release := r.inBackground()
+					p, a, release := r.startPipelineWithTask()
 					r.misbehave(behaviour)
-					id := r.handoff(a.ID)
+					id := r.requestHandoff(a.ID)
 					r.awaitPhase(id, daemon.AwaitingDocument)
 					dl := r.awaitVerdict(a.ID, r.deliveries(a.ID)[0].ID, daemon.Submitted)
 					if dl.Kind != daemon.KindInstruction || !strings.Contains(dl.Evidence, "transcript") {
 						t.Errorf("%s was confirmed by %q, want the transcript", dl.Kind, dl.Evidence)
 					}
 					if cancelled {
-						r.cancel(a.ID, daemon.AwaitingDocument)
-					} else if r.writeBlank(id); r.awaitPhase(id, daemon.Failed).RecordedAt != nil {
+						r.cancelHandoff(a.ID, daemon.AwaitingDocument)
+					} else if r.writeBlankDocument(id); r.awaitPhase(id, daemon.Failed).RecordedAt != nil {
 						t.Error("a blank document was recorded")
 					}
 					r.await("the answer to the instruction", func() (bool, string) {
@@ -78,7 +78,7 @@ func TestAnswerToAnInstructionIsNotTheOutput(t *testing.T) {
 					})
 					want := "The roof is mended."
 					if cancelled {
-						r.outOfTime(p.ID, 1)
+						r.runOutOfTime(p.ID, 1)
 					} else { // A turn after that is the agent's own work again.
 						want = "The background task has finished."
 						r.misbehave("")
@@ -91,8 +91,8 @@ func TestAnswerToAnInstructionIsNotTheOutput(t *testing.T) {
 	}
 }
 
-// writeBlank writes a document that the check refuses.
-func (r *rig) writeBlank(handoffID int64) {
+// writeBlankDocument writes a document that the check refuses.
+func (r *rig) writeBlankDocument(handoffID int64) {
 	r.t.Helper()
 	if err := os.WriteFile(r.getHandoff(handoffID).FilePath, []byte("\n"), 0o600); err != nil {
 		r.t.Fatal(err)
@@ -106,26 +106,26 @@ func TestUndeliveredMessagesOfAStepAreToldOf(t *testing.T) {
 	for _, how := range []string{"aborted", "aborted at once", "timed out", "killed"} {
 		t.Run(how, func(t *testing.T) {
 			story(t, func(t *testing.T, r *rig) {
-				failing := r.gates(telling("pipeline_failed"))[0]
-				p, a, _ := r.held("")
-				sent := []daemon.Delivery{r.send(a.ID, "and the chimney")}
-				done := later(func() error { return nil })
+				failing := r.gateCommits(telling("pipeline_failed"))[0]
+				p, a, _ := r.startHeldPipeline("")
+				sent := []daemon.Delivery{r.sendMessage(a.ID, "and the chimney")}
+				done := async(func() error { return nil })
 				switch how {
 				case "timed out":
-					r.outOfTime(p.ID, 1)
+					r.runOutOfTime(p.ID, 1)
 				case "killed":
 					if err := r.tmux.Kill(t.Context(), r.pane(a.ID).Ref); err != nil {
 						t.Fatal(err)
 					}
 				default:
-					done = later(func() error { _, err := r.client.AbortPipeline(t.Context(), p.ID); return err })
+					done = async(func() error { _, err := r.client.AbortPipeline(t.Context(), p.ID); return err })
 				}
 				failing.await(t)
 				if how == "aborted at once" {
-					sent = append(sent, r.send(a.ID, "and the gutter"))
+					sent = append(sent, r.sendMessage(a.ID, "and the gutter"))
 				}
 				failing.goOn()
-				if err := r.ended(done); err != nil {
+				if err := r.awaitResult(done); err != nil {
 					t.Errorf("abort: %v", err)
 				}
 				r.awaitPipeline(p.ID, daemon.PipelineFailed)
@@ -162,17 +162,17 @@ func (r *rig) wantToldOnce(agentID, deliveryID int64) {
 // predecessor, and the successor may read it.
 func TestSuccessorCanReadALongTask(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		leaving := r.gates(ofOutput)[0]
-		r.template("two", "developer", "reviewer | prompt: Look. @say Fine.")
+		leaving := r.gateCommits(ofOutput)[0]
+		r.writeTemplate("two", "developer", "reviewer | prompt: Look. @say Fine.")
 		r.start()
 		prompt := strings.Repeat("Mend the roof\r\nand \"paint\" it: ünïcödé.\n", 5000) + " "
 		if len(prompt) < 200_000 {
 			t.Fatalf("%d bytes", len(prompt))
 		}
 		r.misbehave("think=5s")
-		p := r.pipeline("two", prompt)
-		a := r.atWork(p.ID, 1)
-		id := r.handoff(a.ID)
+		p := r.startPipeline("two", prompt)
+		a := r.awaitWorkingAgent(p.ID, 1)
+		id := r.requestHandoff(a.ID)
 		r.awaitNote(id, noteBusyPart)
 		r.misbehave("")
 		h := r.awaitPhase(id, daemon.Completed)
@@ -181,11 +181,11 @@ func TestSuccessorCanReadALongTask(t *testing.T) {
 		if text := r.systemPrompt(next); !strings.Contains(text, "What it was asked to do stands in "+path) {
 			t.Errorf("successor knows\n%s", text)
 		}
-		if r.read(path) != prompt {
+		if r.readFile(path) != prompt {
 			t.Error("the file does not hold the prompt byte for byte")
 		}
 		argv := r.launchFile(next).Argv
-		settings := r.read(argv[slices.Index(argv, "--settings")+1])
+		settings := r.readFile(argv[slices.Index(argv, "--settings")+1])
 		if rule := fmt.Sprintf("%q", "Read(/"+path+")"); !strings.Contains(settings, rule) {
 			t.Errorf("settings do not allow %s:\n%s", rule, settings)
 		}
@@ -198,10 +198,10 @@ func TestSuccessorCanReadALongTask(t *testing.T) {
 // anew. Otherwise the step could never be done.
 func TestResumeGoesOnWithAHandoffOnce(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		p, a, h := r.failedAfterRecord()
+		p, a, h := r.startFailedAfterRecord()
 		r.misbehave("crash-at-start")
-		r.resume(p.ID, false)
-		r.awaitRun(p.ID, "failed again", func(p daemon.Pipeline) bool { return !p.Open() && len(p.Steps[0].AgentIDs) == 3 })
+		r.resumePipeline(p.ID, false)
+		r.awaitPipelineThat(p.ID, "failed again", func(p daemon.Pipeline) bool { return !p.Open() && len(p.Steps[0].AgentIDs) == 3 })
 		r.awaitPhase(h.ID, daemon.Failed)
 		_, err := r.client.RetryHandoff(t.Context(), h.ID, "")
 		wantConflict(t, err, "pipeline_failed")
@@ -209,7 +209,7 @@ func TestResumeGoesOnWithAHandoffOnce(t *testing.T) {
 			t.Errorf("retry: %v, want %s named", err, want)
 		}
 		r.misbehave("")
-		r.resume(p.ID, false)
+		r.resumePipeline(p.ID, false)
 		p = r.awaitPipeline(p.ID, daemon.PipelineDone)
 		ids := p.Steps[0].AgentIDs
 		if len(ids) != 4 || len(r.successors(a.ID)) != 2 {
@@ -218,11 +218,11 @@ func TestResumeGoesOnWithAHandoffOnce(t *testing.T) {
 		if b := r.getAgent(ids[3]); b.PreviousAgentID != nil || b.Generation != 1 {
 			t.Errorf("agent %+v, want one anew", b)
 		}
-		r.wantPrompt(ids[3], r.stepInput(p.ID, 1))
+		r.wantOnlyPrompt(ids[3], r.stepInput(p.ID, 1))
 		if h := r.getHandoff(h.ID); h.Phase != daemon.Failed {
 			t.Errorf("handoff is %s", h.Phase)
 		}
-		r.wantAtMost(1)
+		r.wantAtMostLive(1)
 	})
 }
 
@@ -244,7 +244,7 @@ func TestStopAppliedAfterTheAgentsEndCounts(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		stopping := newGate(t)
 		var gone atomic.Pointer[time.Time]
-		r.bent(&bend{
+		r.bendWith(&bend{
 			hook: func(in daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error) {
 				if in.Event == "Stop" {
 					stopping.pass()
@@ -270,16 +270,16 @@ func TestStopAppliedAfterTheAgentsEndCounts(t *testing.T) {
 			}}
 			return cfg
 		}
-		r.template("two", "developer | prompt: Work. @say It is done.", "reviewer | prompt: Look. @say Fine.")
+		r.writeTemplate("two", "developer | prompt: Work. @say It is done.", "reviewer | prompt: Look. @say Fine.")
 		r.start()
-		p := r.pipeline("two", "-")
+		p := r.startPipeline("two", "-")
 		stopping.await(t)
 		a := r.getPipeline(p.ID).Steps[0].AgentIDs[0]
-		r.kill(a)
+		r.killAgent(a)
 		select { // Whoever asks for the pipeline looks at it too.
 		case <-stopping.open:
 		case <-time.After(cmdtest.Eventually):
-			t.Fatal("nobody looked at the run of the agent that is gone\n" + r.report())
+			t.Fatal("nobody looked at the pipeline of the agent that is gone\n" + r.report())
 		}
 		p = r.awaitPipeline(p.ID, daemon.PipelineDone)
 		r.wantSteps(p, "done done")
@@ -292,21 +292,21 @@ func TestStopAppliedAfterTheAgentsEndCounts(t *testing.T) {
 
 func TestPipelinesSharingFromTheSameMomentAreWarned(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		creating := r.gates(func(c *daemon.Change) bool { return c.NewPipeline != nil })[0]
-		held, release := r.holding("developer")
-		r.template("held", held, "reviewer")
+		creating := r.gateCommits(func(c *daemon.Change) bool { return c.NewPipeline != nil })[0]
+		held, release := r.holdingStep("developer")
+		r.writeTemplate("held", held, "reviewer")
 		r.start()
 		in := daemon.NewPipeline{Template: "held", Title: "a test", Prompt: roof, Cwd: r.work}
 		var first daemon.Pipeline
-		done := later(func() (err error) { first, err = r.client.CreatePipeline(t.Context(), in); return err })
+		done := async(func() (err error) { first, err = r.client.CreatePipeline(t.Context(), in); return err })
 		creating.await(t)
-		second := r.create(in)
+		second := r.createPipeline(in)
 		creating.goOn()
-		if err := r.ended(done); err != nil {
+		if err := r.awaitResult(done); err != nil {
 			t.Fatal(err)
 		}
-		r.atWork(first.ID, 1)
-		r.atWork(second.ID, 1)
+		r.awaitWorkingAgent(first.ID, 1)
+		r.awaitWorkingAgent(second.ID, 1)
 		r.wantSharedTold(first.ID, second.ID)
 		release()
 		r.awaitPipeline(first.ID, daemon.PipelineDone)
@@ -324,16 +324,16 @@ func (r *rig) wantSharedTold(one, two int64) {
 		switch p := r.getPipeline(id); {
 		case len(p.Warnings) == 0:
 		case len(p.Warnings) > 1 || !strings.HasPrefix(p.Warnings[0], want):
-			r.t.Errorf("run %d is warned %q, want %q once", id, p.Warnings, want)
+			r.t.Errorf("pipeline %d is warned %q, want %q once", id, p.Warnings, want)
 		default:
 			warned++
-			if text := r.awaitRunAlert(id, "pipeline_warning"); !strings.Contains(text, want) {
+			if text := r.awaitPipelineAlert(id, "pipeline_warning"); !strings.Contains(text, want) {
 				r.t.Errorf("operator was told %q, want %q", text, want)
 			}
 		}
 	}
 	if warned == 0 {
-		r.t.Errorf("neither of the runs %d and %d in %s is warned", one, two, r.work)
+		r.t.Errorf("neither of the pipelines %d and %d in %s is warned", one, two, r.work)
 	}
 }
 
@@ -341,21 +341,24 @@ func (r *rig) wantSharedTold(one, two int64) {
 func TestResumedPipelineInASharedDirectoryIsWarned(t *testing.T) {
 	t.Parallel()
 	for how, fail := range map[string]func(r *rig) (id int64){
-		"anew":                 func(r *rig) int64 { p, _, _ := r.held(""); return r.abort(p.ID, "failed pending").ID },
-		"with its handoff":     func(r *rig) int64 { p, _, _ := r.failedAfterRecord(); return p.ID },
-		"with the agent at it": func(r *rig) int64 { p, _, _ := r.held(""); r.failByHand(p.ID); return p.ID },
+		"anew": func(r *rig) int64 {
+			p, _, _ := r.startHeldPipeline("")
+			return r.abortPipeline(p.ID, "failed pending").ID
+		},
+		"with its handoff":     func(r *rig) int64 { p, _, _ := r.startFailedAfterRecord(); return p.ID },
+		"with the agent at it": func(r *rig) int64 { p, _, _ := r.startHeldPipeline(""); r.failByHand(p.ID); return p.ID },
 	} {
 		t.Run(how, func(t *testing.T) {
 			story(t, func(t *testing.T, r *rig) {
-				held, release := r.holding("developer")
-				r.template("other", held)
+				held, release := r.holdingStep("developer")
+				r.writeTemplate("other", held)
 				first := fail(r)
-				second := r.pipeline("other", roof).ID
-				r.atWork(second, 1)
-				r.resume(first, false)
-				r.awaitRun(first, "step 1 goes on", func(p daemon.Pipeline) bool { return p.Steps[0].Status != daemon.StepPending })
+				second := r.startPipeline("other", roof).ID
+				r.awaitWorkingAgent(second, 1)
+				r.resumePipeline(first, false)
+				r.awaitPipelineThat(first, "step 1 goes on", func(p daemon.Pipeline) bool { return p.Steps[0].Status != daemon.StepPending })
 				if p := r.getPipeline(second); len(p.Warnings) != 0 {
-					t.Errorf("the run that began alone is warned %q", p.Warnings)
+					t.Errorf("the pipeline that began alone is warned %q", p.Warnings)
 				}
 				r.wantSharedTold(first, second)
 				release()
@@ -369,7 +372,7 @@ func TestResumedPipelineInASharedDirectoryIsWarned(t *testing.T) {
 // it in the pane, and the operator is told before the step's time is over.
 func TestDialogBeforeTheSessionOfAStepIsToldOf(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.bent(&bend{capture: func(do func() (map[string]string, error)) (map[string]string, error) {
+		r.bendWith(&bend{capture: func(do func() (map[string]string, error)) (map[string]string, error) {
 			shown, err := do()
 			for pane := range shown {
 				shown[pane] = strings.Repeat("─", 80) + "\n Accessing workspace:\n\n /work\n\n ❯ 1. Yes, I trust this folder\n   2. No, exit\n\n Enter to confirm · Esc to cancel\n"
@@ -377,18 +380,18 @@ func TestDialogBeforeTheSessionOfAStepIsToldOf(t *testing.T) {
 			return shown, err
 		}})
 		r.misbehave("slow-start=1h")
-		r.template("two", "developer", "reviewer")
+		r.writeTemplate("two", "developer", "reviewer")
 		r.start()
-		id := r.pipeline("two", roof).ID
-		p := r.awaitRun(id, "note on a dialog", func(p daemon.Pipeline) bool { return p.Note != "" })
+		id := r.startPipeline("two", roof).ID
+		p := r.awaitPipelineThat(id, "note on a dialog", func(p daemon.Pipeline) bool { return p.Note != "" })
 		a := p.Steps[0].AgentIDs[0]
 		if want := fmt.Sprintf("a dialog waits in the pane of agent %d: answer it with `understudy agent attach %[1]d`", a); p.Note != want {
-			t.Errorf("run says %q, want %q", p.Note, want)
+			t.Errorf("pipeline says %q, want %q", p.Note, want)
 		}
-		if text := r.awaitRunAlert(id, "pipeline_waiting"); !strings.Contains(text, "understudy agent attach") {
+		if text := r.awaitPipelineAlert(id, "pipeline_waiting"); !strings.Contains(text, "understudy agent attach") {
 			t.Errorf("operator was told %q", text)
 		}
-		r.abort(id, "failed pending")
+		r.abortPipeline(id, "failed pending")
 		r.awaitState(a, daemon.Ended)
 	})
 }

@@ -27,8 +27,8 @@ type bend struct {
 	hook    func(in daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error)
 }
 
-// bent puts a bend around the rig's daemon.
-func (r *rig) bent(b *bend) *rig {
+// bendWith puts a bend around the rig's daemon.
+func (r *rig) bendWith(b *bend) *rig {
 	r.cfg.Around = func(cfg daemon.Config) daemon.Config {
 		cfg.Store = &bentStore{Store: cfg.Store, b: b}
 		open := cfg.Terminal
@@ -152,12 +152,12 @@ func (g *gate) goOn() { g.once.Do(func() { close(g.open) }) }
 // errAway is the error of a bent call that did nothing.
 var errAway = errors.New("away for a moment")
 
-// away moves the beginning of the handoff's phase, and of its outgoing agent's rung of the stop ladder, one hour into
+// backdatePhase moves the beginning of the handoff's phase, and of its outgoing agent's rung of the stop ladder, one hour into
 // the past. A daemon that was away sees such rows.
-func (r *rig) away(handoffID int64) {
+func (r *rig) backdatePhase(handoffID int64) {
 	r.t.Helper()
 	store := r.database()
-	r.await("an hour", func() (bool, string) {
+	r.await("the hour committed", func() (bool, string) {
 		ctx := r.t.Context()
 		h, err := store.Handoff(ctx, handoffID)
 		if err != nil {

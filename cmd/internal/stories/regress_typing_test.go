@@ -31,13 +31,13 @@ func TestInterruptedTypingLooksBeforeItTypesAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			story(t, func(t *testing.T, r *rig) {
 				g := newGate(t)
-				r.bent(&bend{paste: failFirst(g, "carry on")})
+				r.bendWith(&bend{paste: failFirst(g, "carry on")})
 				if !answered {
 					r.cfg.Settings.Handoff.AckTimeout = 1500 * time.Millisecond
 				}
 				r.start()
-				a := r.agent("")
-				dl := r.send(a.ID, "carry on")
+				a := r.startAgent("")
+				dl := r.sendMessage(a.ID, "carry on")
 				g.await(t)
 				r.personTypes(a.ID, ownWork, tmux.Enter)
 				r.awaitShown(a.ID, "Do you want to proceed?")
@@ -50,7 +50,7 @@ func TestInterruptedTypingLooksBeforeItTypesAgain(t *testing.T) {
 				} else {
 					got := r.awaitVerdict(a.ID, dl.ID, daemon.Unconfirmed)
 					if !strings.Contains(got.Evidence, "composer takes nothing") {
-						t.Errorf("evidence %q", got.Evidence)
+						t.Errorf("the verdict's evidence is %q", got.Evidence)
 					}
 					r.awaitShown(a.ID, "Do you want to proceed?")
 					r.wantTold(a.ID, ownWork)
@@ -64,10 +64,10 @@ func TestInterruptedTypingLooksBeforeItTypesAgain(t *testing.T) {
 func TestExitIsNotTypedIntoADialog(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		g := newGate(t)
-		r.bent(&bend{paste: failFirst(g, "/exit")})
+		r.bendWith(&bend{paste: failFirst(g, "/exit")})
 		r.cfg.Settings.Handoff.ExitTimeout = 2 * time.Second
 		r.start()
-		a := r.agent("")
+		a := r.startAgent("")
 		if _, err := r.client.StopAgent(t.Context(), a.ID, false); err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func TestExitIsNotTypedIntoADialog(t *testing.T) {
 		r.awaitShown(a.ID, "Do you want to proceed?")
 		g.goOn()
 		r.awaitState(a.ID, daemon.Ended)
-		r.wantStages(a.ID, daemon.StopAsked, daemon.StopTerm)
+		r.wantStopStages(a.ID, daemon.StopAsked, daemon.StopTerm)
 		r.wantNothingApproved(a.ID)
 	})
 }
@@ -87,7 +87,7 @@ func TestLateExitAnswerIsNotGiven(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		g := newGate(t)
 		var looks atomic.Int64
-		r.bent(&bend{
+		r.bendWith(&bend{
 			commit: func(c *daemon.Change, do func() error) error {
 				err := do()
 				if len(c.Agents) == 1 && c.Agents[0].StopStage == daemon.StopAnswer && err == nil {
@@ -100,7 +100,7 @@ func TestLateExitAnswerIsNotGiven(t *testing.T) {
 				return do()
 			},
 		}).start()
-		a := r.agent("")
+		a := r.startAgent("")
 		r.misbehave("exit-dialog")
 		if _, err := r.client.StopAgent(t.Context(), a.ID, false); err != nil {
 			t.Fatal(err)
@@ -118,7 +118,7 @@ func TestLateExitAnswerIsNotGiven(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.awaitState(a.ID, daemon.Ended)
-		r.wantStages(a.ID, daemon.StopAsked, daemon.StopAnswer, daemon.StopTerm)
+		r.wantStopStages(a.ID, daemon.StopAsked, daemon.StopAnswer, daemon.StopTerm)
 		r.wantNothingApproved(a.ID)
 	})
 }
@@ -126,7 +126,7 @@ func TestLateExitAnswerIsNotGiven(t *testing.T) {
 // wantComposerSoon waits until no dialog is open.
 func (r *rig) wantComposerSoon(agentID int64) {
 	r.t.Helper()
-	r.await("composer", func() (bool, string) {
+	r.await("a composer without a dialog", func() (bool, string) {
 		shown := r.shown(agentID)
 		return !strings.Contains(shown, "Exit and stop tasks"), shown
 	})
@@ -138,7 +138,7 @@ func TestUnreadyComposerIsLookedAtRarely(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		var blank atomic.Bool
 		var looks atomic.Int64
-		r.bent(&bend{capture: func(do func() (map[string]string, error)) (map[string]string, error) {
+		r.bendWith(&bend{capture: func(do func() (map[string]string, error)) (map[string]string, error) {
 			looks.Add(1)
 			shown, err := do()
 			if blank.Load() {
@@ -148,21 +148,21 @@ func TestUnreadyComposerIsLookedAtRarely(t *testing.T) {
 			}
 			return shown, err
 		}}).start()
-		a := r.agent("")
+		a := r.startAgent("")
 		blank.Store(true)
 		looks.Store(0)
-		dl := r.send(a.ID, "hello")
+		dl := r.sendMessage(a.ID, "hello")
 		now := r.awaitAgent(a.ID, "a note", func(a daemon.Agent) bool { return a.Note != "" })
 		if n := looks.Load(); n > 40 || !strings.Contains(now.Note, "composer is not ready") {
 			t.Errorf("%d looks until note %q, want at most 40", n, now.Note)
 		}
 		if age := time.Since(dl.CreatedAt); age < 3*time.Second {
-			t.Errorf("note after %s: a composer is often not ready for a moment", age)
+			t.Errorf("the note came after %s, too soon: a composer is often not ready for a moment", age)
 		}
 		blank.Store(false)
 		r.awaitVerdict(a.ID, dl.ID, daemon.Submitted)
 		if now := r.getAgent(a.ID); now.Note != "" {
-			t.Errorf("note %q of an agent that was typed to", now.Note)
+			t.Errorf("the agent still has the note %q after its delivery", now.Note)
 		}
 	})
 }

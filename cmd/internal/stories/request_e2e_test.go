@@ -18,11 +18,11 @@ func TestPersonsAgentHandsOverToOurServer(t *testing.T) {
 	r := newRig(t).start()
 	theirs := tmuxtest.Server(t)
 	// In mode manual, writing needs a permission. It is given for the document alone.
-	a, shell := r.foreignAgent(theirs, "--model opus-of-theirs --permission-mode manual")
+	a, shell := r.startForeignAgent(theirs, "--model opus-of-theirs --permission-mode manual")
 	if a.Pane == nil || *a.Pane != shell.Pane || a.PaneSocket != shell.Socket || a.Persona != nil {
 		t.Fatalf("agent %+v: want it in pane %s", a, shell.Ref)
 	}
-	r.refused(a.ID, daemon.KindInvalid, "Agent has no persona")
+	r.wantHandoffRefused(a.ID, daemon.KindInvalid, "Agent has no persona")
 	if _, err := r.client.AssignPersona(t.Context(), a.ID, con); err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestPersonsAgentHandsOverToOurServer(t *testing.T) {
 	wantCode(t, err, "agent_has_persona")
 	r.wantTold(a.ID, "you play the persona "+con)
 
-	h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+	h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
 	r.wantTold(a.ID, "you play the persona", h.Ref)
 	r.wantKinds(a.ID, daemon.KindSkill, daemon.KindInstruction, daemon.KindExit)
 	next := r.getAgent(*h.SuccessorID)

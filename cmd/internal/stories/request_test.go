@@ -15,16 +15,16 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// paneless makes a session register that runs outside tmux. end ends its process.
-func (r *rig) paneless() (a daemon.Agent, end func()) {
+// startPaneless makes a session register that runs outside tmux. end ends its process.
+func (r *rig) startPaneless() (a daemon.Agent, end func()) {
 	r.t.Helper()
-	p := r.person(nil)
-	p.says("SessionStart", "outside", tmux.PaneInfo{})
-	return r.newest(), p.end
+	p := r.startPerson(nil)
+	p.sendHook("SessionStart", "outside", tmux.PaneInfo{})
+	return r.newestAgent(), p.end
 }
 
-// refused requests a handoff, and fails unless the request is refused with this sentence.
-func (r *rig) refused(agentID int64, kind daemon.Kind, sentence string) {
+// wantHandoffRefused requests a handoff, and fails unless the request is refused with this sentence.
+func (r *rig) wantHandoffRefused(agentID int64, kind daemon.Kind, sentence string) {
 	r.t.Helper()
 	_, err := r.client.RequestHandoff(r.t.Context(), agentID, daemon.HandoffRequest{Force: true})
 	wantError(r.t, err, kind, sentence)
@@ -35,42 +35,42 @@ func (r *rig) refused(agentID int64, kind daemon.Kind, sentence string) {
 func TestHandoffRequestsAreRefusedWithTheirSentences(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		r.refused(999, daemon.KindNotFound, "Agent not found")
+		r.wantHandoffRefused(999, daemon.KindNotFound, "Agent not found")
 
-		a, end := r.paneless()
+		a, end := r.startPaneless()
 		if a.Pane != nil || a.Persona != nil || a.State != daemon.Idle {
 			t.Errorf("agent %+v: want one without pane and persona", a)
 		}
-		r.refused(a.ID, daemon.KindInvalid, "Agent has no persona")
+		r.wantHandoffRefused(a.ID, daemon.KindInvalid, "Agent has no persona")
 		_, err := r.client.SendMessage(t.Context(), a.ID, "hello", false)
 		wantError(t, err, daemon.KindInvalid, "Agent has no tmux pane")
 		if _, err := r.client.AssignPersona(t.Context(), a.ID, con); err != nil {
 			t.Fatal(err)
 		}
-		r.refused(a.ID, daemon.KindInvalid, "Agent has no tmux pane")
+		r.wantHandoffRefused(a.ID, daemon.KindInvalid, "Agent has no tmux pane")
 		r.wantKinds(a.ID) // There is no pane to type the skill into.
 		end()
 		r.awaitState(a.ID, daemon.Ended)
-		r.refused(a.ID, daemon.KindInvalid, "Agent is not active")
+		r.wantHandoffRefused(a.ID, daemon.KindInvalid, "Agent is not active")
 
-		bare := r.agent("")
-		r.refused(bare.ID, daemon.KindInvalid, "Agent has no persona")
+		bare := r.startAgent("")
+		r.wantHandoffRefused(bare.ID, daemon.KindInvalid, "Agent has no persona")
 		if _, err := r.client.StopAgent(t.Context(), bare.ID, false); err != nil {
 			t.Fatal(err)
 		}
 		r.awaitState(bare.ID, daemon.Ended)
-		r.refused(bare.ID, daemon.KindInvalid, "Agent is not active")
+		r.wantHandoffRefused(bare.ID, daemon.KindInvalid, "Agent is not active")
 
-		b := r.agent(con)
-		release := r.hold(b.ID, "@background")
+		b := r.startAgent(con)
+		release := r.holdTurn(b.ID, "@background")
 		r.awaitState(b.ID, daemon.Idle)
-		id := r.handoff(b.ID)
-		r.refused(b.ID, daemon.KindConflict, "Handoff already in progress")
+		id := r.requestHandoff(b.ID)
+		r.wantHandoffRefused(b.ID, daemon.KindConflict, "Handoff already in progress")
 		r.awaitNote(id, "background tasks")
-		r.refused(b.ID, daemon.KindConflict, "Handoff already in progress")
+		r.wantHandoffRefused(b.ID, daemon.KindConflict, "Handoff already in progress")
 		release()
 		r.awaitPhase(id, daemon.Completed)
-		r.refused(b.ID, daemon.KindInvalid, "Agent is not active")
+		r.wantHandoffRefused(b.ID, daemon.KindInvalid, "Agent is not active")
 	})
 }
 
@@ -78,8 +78,8 @@ func TestHandoffRequestsAreRefusedWithTheirSentences(t *testing.T) {
 func TestOneOfTwoRequestsStartsAHandoff(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
-		release := r.hold(a.ID, "long work")
+		a := r.startAgent(con)
+		release := r.holdTurn(a.ID, "long work")
 		const rounds = 20
 		for round := range rounds {
 			results := make(chan error, 2)
@@ -95,7 +95,7 @@ func TestOneOfTwoRequestsStartsAHandoff(t *testing.T) {
 			}
 			wantError(t, first, daemon.KindConflict, "Handoff already in progress")
 			if second != nil {
-				t.Fatalf("round %d: both were refused: %v", round, second)
+				t.Fatalf("round %d: both requests were refused: %v", round, second)
 			}
 			if round < rounds-1 {
 				if _, err := r.client.CancelHandoff(t.Context(), a.ID, 0); err != nil {
@@ -120,12 +120,12 @@ func TestOneOfTwoRequestsStartsAHandoff(t *testing.T) {
 func TestDocumentPathIsTheContracts(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		folder := r.dir.Handoffs(con)
 		if err := os.RemoveAll(folder); err != nil {
 			t.Fatal(err)
 		}
-		h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+		h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
 		name, ok := strings.CutPrefix(h.FilePath, folder+"/")
 		at, err := time.Parse("20060102T150405", strings.TrimSuffix(name, "-00000001.md"))
 		if !ok || err != nil || a.ID != 1 || h.CreatedAt.Sub(at) > 2*time.Second || !filepath.IsAbs(h.FilePath) {
@@ -141,20 +141,20 @@ func TestDocumentPathIsTheContracts(t *testing.T) {
 func TestHooksOfOtherProcessesChangeNothing(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		forge := func(event string) []hooks.Envelope {
 			body := map[string]any{"session_id": "somebody-elses", "source": "startup", "reason": "logout", "prompt": "x"}
-			stranger, child, nameless := r.hook(a.ID, event, body), r.hook(a.ID, event, body), r.hook(a.ID, event, body)
+			stranger, child, nameless := r.newHook(a.ID, event, body), r.newHook(a.ID, event, body), r.newHook(a.ID, event, body)
 			stranger.Launch, child.AgentPID, nameless.AgentPID = "foreign-0000000000000000", os.Getpid(), 0
 			return []hooks.Envelope{stranger, child, nameless}
 		}
-		release := r.hold(a.ID, "long work")
-		id := r.handoff(a.ID)
+		release := r.holdTurn(a.ID, "long work")
+		id := r.requestHandoff(a.ID)
 		r.awaitNote(id, noteBusyPart)
 		before, agents := r.getAgent(a.ID), len(r.eventsWhere(func(e event.Event) bool { return e.Type == "agent_registered" }))
 		for _, event := range []string{"SessionStart", "UserPromptSubmit", "Stop", "StopFailure", "SessionEnd"} {
 			for _, env := range forge(event) {
-				if out := r.deliver(env); out != "" {
+				if out := r.sendHook(env); out != "" {
 					t.Errorf("forged %s answered with %q", event, out)
 				}
 			}
@@ -169,16 +169,16 @@ func TestHooksOfOtherProcessesChangeNothing(t *testing.T) {
 			t.Errorf("%d agents registered, want %d", n, agents)
 		}
 		// Hooks of an agent that has ended change nothing either.
-		stale := r.hook(a.ID, "SessionStart", map[string]any{"source": "resume"})
+		stale := r.newHook(a.ID, "SessionStart", map[string]any{"source": "resume"})
 		release()
 		h := r.awaitPhase(id, daemon.Completed)
 		ended := r.awaitState(a.ID, daemon.Ended)
 		next := r.awaitAgent(*h.SuccessorID, "idle, and its status line has told", func(a daemon.Agent) bool {
 			return a.State == daemon.Idle && a.Context != nil
 		})
-		r.deliver(stale)
+		r.sendHook(stale)
 		if now := r.getAgent(a.ID); !reflect.DeepEqual(now, ended) {
-			t.Errorf("ended agent\n   was %+v\nand is %+v", ended, now)
+			t.Errorf("the ended agent\n   was %+v\nand is %+v", ended, now)
 		}
 		if now := r.getAgent(next.ID); !reflect.DeepEqual(now, next) {
 			t.Errorf("successor\n   was %+v\nand is %+v", next, now)
@@ -190,9 +190,9 @@ func TestHooksOfOtherProcessesChangeNothing(t *testing.T) {
 func TestHooksOfAnAgentsChildChangeNothing(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.misbehave("child-hooks")
-		h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+		h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
 		r.wantTold(a.ID, h.Ref)
 		r.wantTold(*h.SuccessorID, h.Ref)
 		next := r.awaitState(*h.SuccessorID, daemon.Idle)
@@ -212,13 +212,13 @@ func TestHooksOfAnAgentsChildChangeNothing(t *testing.T) {
 func TestAgentIsFollowedToANewSession(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.personTypes(a.ID, "/clear", tmux.Enter)
 		now := r.awaitAgent(a.ID, "another session", func(now daemon.Agent) bool { return *now.SessionID != *a.SessionID })
 		if now.State != daemon.Idle || now.EndedAt != nil || !strings.Contains(*now.TranscriptPath, *now.SessionID) {
 			t.Errorf("agent %+v: want it idle, in the new session", now)
 		}
-		h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+		h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
 		r.wantTold(a.ID, h.Ref)
 		if old := r.awaitState(a.ID, daemon.Ended); *old.SessionID != *now.SessionID {
 			t.Errorf("session %s, want %s", *old.SessionID, *now.SessionID)

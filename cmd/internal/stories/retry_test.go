@@ -14,9 +14,9 @@ import (
 func TestLateDocumentCountsForTheRetryOnly(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.misbehave("late-document=1500ms")
-		h := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing)
+		h := r.awaitFailure(r.requestHandoff(a.ID), daemon.Verifying, data.DocumentMissing)
 		r.await("late document", func() (bool, string) {
 			_, err := os.Stat(h.FilePath)
 			return err == nil, "not there"
@@ -24,7 +24,7 @@ func TestLateDocumentCountsForTheRetryOnly(t *testing.T) {
 		if got := r.getHandoff(h.ID); got.Phase != daemon.Failed {
 			t.Errorf("handoff went on by itself: %s", got.Phase)
 		}
-		r.retry(h.ID)
+		r.retryHandoff(h.ID)
 		r.awaitPhase(h.ID, daemon.Completed)
 		r.wantTold(a.ID, instructed)
 	})
@@ -34,11 +34,11 @@ func TestLateDocumentCountsForTheRetryOnly(t *testing.T) {
 func TestRetryWithoutDocumentInstructsAnew(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.misbehave("no-document")
-		first := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing)
+		first := r.awaitFailure(r.requestHandoff(a.ID), daemon.Verifying, data.DocumentMissing)
 		r.misbehave("")
-		r.retry(first.ID)
+		r.retryHandoff(first.ID)
 		h := r.awaitPhase(first.ID, daemon.Completed)
 		if h.Ref == first.Ref || h.FilePath != first.FilePath {
 			t.Errorf("ref %s after %s, document %s after %s: want a new ref and the same document", h.Ref, first.Ref, h.FilePath, first.FilePath)
@@ -54,9 +54,9 @@ func TestRetryWithoutDocumentInstructsAnew(t *testing.T) {
 func TestOneOfTwoRetriesSucceeds(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.misbehave("no-document")
-		h := r.awaitFailure(r.handoff(a.ID), daemon.Verifying, data.DocumentMissing)
+		h := r.awaitFailure(r.requestHandoff(a.ID), daemon.Verifying, data.DocumentMissing)
 		r.misbehave("think=300ms")
 		refused := make(chan error, 2)
 		for range 2 {
@@ -76,7 +76,7 @@ func TestOneOfTwoRetriesSucceeds(t *testing.T) {
 		}
 		r.awaitPhase(h.ID, daemon.Completed)
 		if n := len(r.told(a.ID)); n != 2 {
-			t.Errorf("told %d times, want 2 (once by each attempt)", n)
+			t.Errorf("the agent was told %d times, want once by each attempt", n)
 		}
 		_, err := r.client.RetryHandoff(t.Context(), h.ID, "")
 		wantCode(t, err, "handoff_not_failed")

@@ -38,8 +38,8 @@ func (r *rig) workingDir(agentID int64) string {
 	return dir
 }
 
-// kill kills the process in the agent's pane.
-func (r *rig) kill(agentID int64) {
+// killAgent kills the process in the agent's pane.
+func (r *rig) killAgent(agentID int64) {
 	r.t.Helper()
 	r.killProcess(r.pane(agentID).PID)
 }
@@ -71,18 +71,18 @@ func (r *rig) killTmux() {
 	}
 }
 
-// sends sends a hook to the daemon.
-func (r *rig) sends(env hooks.Envelope) (json.RawMessage, error) {
+// trySendHook sends a hook to the daemon.
+func (r *rig) trySendHook(env hooks.Envelope) (json.RawMessage, error) {
 	if r.memory != nil {
-		return r.memory.take(r.t.Context(), r.memory.program(0), env)
+		return r.memory.handleHook(r.t.Context(), r.memory.program(0), env)
 	}
 	return hooks.Send(r.t.Context(), r.dir.HookSocket(), env)
 }
 
-// deliver sends a hook and returns the daemon's answer. An error fails the test.
-func (r *rig) deliver(env hooks.Envelope) string {
+// sendHook sends a hook and returns the daemon's answer. An error fails the test.
+func (r *rig) sendHook(env hooks.Envelope) string {
 	r.t.Helper()
-	out, err := r.sends(env)
+	out, err := r.trySendHook(env)
 	if err != nil {
 		r.t.Fatalf("hook %s: %v", env.Event, err)
 	}
@@ -98,8 +98,8 @@ func (m *computer) kill(pid int) error {
 	return m.table.Signal(p, syscall.SIGKILL)
 }
 
-// take gives a hook to the daemon that listens, and returns its answer.
-func (m *computer) take(ctx context.Context, sender *program, e hooks.Envelope) (json.RawMessage, error) {
+// handleHook gives a hook to the daemon that listens, and returns its answer.
+func (m *computer) handleHook(ctx context.Context, sender *program, e hooks.Envelope) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, hooks.AnswerTimeout(e.Event))
 	defer cancel()
 	type verdict struct {

@@ -29,8 +29,8 @@ type forks struct {
 	jobs []daemon.OneShot
 }
 
-// watchForks makes each daemon that starts from now on record its one-shots.
-func (r *rig) watchForks() *forks {
+// recordForks makes each daemon that starts from now on record its one-shots.
+func (r *rig) recordForks() *forks {
 	f, before := &forks{}, r.cfg.Around
 	r.cfg.Around = func(cfg daemon.Config) daemon.Config {
 		if before != nil {
@@ -48,9 +48,9 @@ func (r *rig) watchForks() *forks {
 	return f
 }
 
-// watchLooks counts how often the daemon has looked at everything that is due for an agent. It counts the last look,
+// countLooks counts how often the daemon has looked at everything that is due for an agent. It counts the last look,
 // at the open deliveries.
-func (r *rig) watchLooks() *atomic.Int64 {
+func (r *rig) countLooks() *atomic.Int64 {
 	var n atomic.Int64
 	before := r.cfg.Around
 	r.cfg.Around = func(cfg daemon.Config) daemon.Config {
@@ -84,8 +84,8 @@ func (f *forks) prompts() []string {
 	return out
 }
 
-// traceForks makes forks that hang write their process ids into the returned file.
-func (r *rig) traceForks() (file string) {
+// recordForkPIDs makes forks that hang write their process ids into the returned file.
+func (r *rig) recordForkPIDs() (file string) {
 	file = filepath.Join(filepath.Dir(r.root), "fork.pid")
 	r.cfg.Environ = append(r.cfg.Environ, "SCRIPTED_AGENT_PIDFILE="+file)
 	return file
@@ -98,10 +98,10 @@ func (r *rig) awaitFork(file string) (pids []int) {
 		b, err := os.ReadFile(file)
 		return err == nil, fmt.Sprint(string(b), err)
 	})
-	for line := range strings.Lines(r.read(file)) {
+	for line := range strings.Lines(r.readFile(file)) {
 		var pid int
 		if _, err := fmt.Sscan(line, &pid); err != nil || pid < 2 {
-			r.t.Fatalf("process ids %q", r.read(file))
+			r.t.Fatalf("process ids %q", r.readFile(file))
 		}
 		pids = append(pids, pid)
 	}
@@ -111,8 +111,8 @@ func (r *rig) awaitFork(file string) (pids []int) {
 	return pids
 }
 
-// wantGoneSoon fails unless all processes end within the limit.
-func (r *rig) wantGoneSoon(limit time.Duration, pids ...int) {
+// wantEndedWithin fails unless all processes end within the limit.
+func (r *rig) wantEndedWithin(limit time.Duration, pids ...int) {
 	r.t.Helper()
 	asked := time.Now()
 	for _, pid := range pids {
@@ -123,8 +123,8 @@ func (r *rig) wantGoneSoon(limit time.Duration, pids ...int) {
 	}
 }
 
-// generate requests a handoff in mode generate.
-func (r *rig) generate(agentID int64, focus string) int64 {
+// requestGenerate requests a handoff in mode generate.
+func (r *rig) requestGenerate(agentID int64, focus string) int64 {
 	r.t.Helper()
 	in, err := r.client.RequestHandoff(r.t.Context(), agentID, daemon.HandoffRequest{Mode: daemon.ModeGenerate, Focus: focus})
 	if err != nil {
@@ -133,9 +133,9 @@ func (r *rig) generate(agentID int64, focus string) int64 {
 	return in.HandoffID
 }
 
-// awaitNotGenerated waits until the generation fails. It checks the contract's exact sentence, the hint, and the
+// awaitGenerationFailure waits until the generation fails. It checks the contract's exact sentence, the hint, and the
 // alert, which holds both. Nothing may be recorded.
-func (r *rig) awaitNotGenerated(id int64, code, message string) daemon.Handoff {
+func (r *rig) awaitGenerationFailure(id int64, code, message string) daemon.Handoff {
 	r.t.Helper()
 	h := r.awaitPhase(id, daemon.Failed)
 	if h.Error == nil || h.Error.Phase != daemon.Generating || string(h.Error.Code) != code || h.Error.Message != message {
@@ -156,10 +156,10 @@ func (r *rig) awaitNotGenerated(id int64, code, message string) daemon.Handoff {
 	return h
 }
 
-// turn has the agent do a turn and waits until it ends.
-func (r *rig) turn(agentID int64, text string) daemon.Agent {
+// doTurn has the agent do a turn and waits until it ends.
+func (r *rig) doTurn(agentID int64, text string) daemon.Agent {
 	r.t.Helper()
-	r.awaitVerdict(agentID, r.send(agentID, text).ID, daemon.Submitted)
+	r.awaitVerdict(agentID, r.sendMessage(agentID, text).ID, daemon.Submitted)
 	return r.awaitState(agentID, daemon.Idle)
 }
 
@@ -172,36 +172,36 @@ func (r *rig) awaitTokens(agentID, tokens int64) daemon.ContextUse {
 	return *a.Context
 }
 
-// fill has the agent do a turn that leaves so many tokens in its context.
-func (r *rig) fill(agentID, tokens int64) daemon.ContextUse {
+// fillContext has the agent do a turn that leaves so many tokens in its context.
+func (r *rig) fillContext(agentID, tokens int64) daemon.ContextUse {
 	r.t.Helper()
-	r.awaitVerdict(agentID, r.send(agentID, fmt.Sprintf("go on @tokens %d", tokens)).ID, daemon.Submitted)
+	r.awaitVerdict(agentID, r.sendMessage(agentID, fmt.Sprintf("go on @tokens %d", tokens)).ID, daemon.Submitted)
 	use := r.awaitTokens(agentID, tokens)
 	r.awaitState(agentID, daemon.Idle)
 	return use
 }
 
-// auto turns on automatic handoffs.
-func (r *rig) auto() *rig {
+// enableAuto turns on automatic handoffs.
+func (r *rig) enableAuto() *rig {
 	r.cfg.Settings.Handoff.Auto.Enabled = true
 	return r
 }
 
-// aged starts an agent, has it do one turn, and makes its registration ten minutes older.
-func (r *rig) aged() daemon.Agent {
+// startAgedAgent starts an agent, has it do one turn, and makes its registration ten minutes older.
+func (r *rig) startAgedAgent() daemon.Agent {
 	r.t.Helper()
-	a := r.agent(con)
-	r.turn(a.ID, "Find out why the tests are slow")
+	a := r.startAgent(con)
+	r.doTurn(a.ID, "Find out why the tests are slow")
 	r.awaitAgent(a.ID, "its first report", func(a daemon.Agent) bool { return a.Context != nil })
-	r.age(a.ID)
+	r.backdateRegistration(a.ID)
 	return a
 }
 
-// age moves the agent's registration ten minutes into the past.
-func (r *rig) age(agentID int64) {
+// backdateRegistration moves the agent's registration ten minutes into the past.
+func (r *rig) backdateRegistration(agentID int64) {
 	r.t.Helper()
 	store := r.database()
-	r.await("ten minutes", func() (bool, string) {
+	r.await("the ten minutes committed", func() (bool, string) {
 		a, err := store.Agent(r.t.Context(), agentID)
 		if err != nil {
 			return false, err.Error()
@@ -232,7 +232,7 @@ func (r *rig) handoffsOf(agentID int64) []daemon.Handoff {
 func (r *rig) wantHandoffs(agentID int64, n int) {
 	r.t.Helper()
 	if r.getAgent(agentID).State == daemon.Idle {
-		r.turn(agentID, "and now?")
+		r.doTurn(agentID, "and now?")
 	}
 	if got := r.handoffsOf(agentID); len(got) != n {
 		r.t.Errorf("agent %d: %d handoffs, want %d: %+v\n%s", agentID, len(got), n, got, r.report())
@@ -348,8 +348,8 @@ func (r *rig) appendLine(path string, line map[string]any) {
 	}
 }
 
-// foreignHook makes a hook of an agent that a person started.
-func (r *rig) foreignHook(a daemon.Agent, event string) hooks.Envelope {
+// newForeignHook makes a hook of an agent that a person started.
+func (r *rig) newForeignHook(a daemon.Agent, event string) hooks.Envelope {
 	r.t.Helper()
 	body, err := json.Marshal(map[string]any{
 		"hook_event_name": event, "session_id": *a.SessionID, "transcript_path": *a.TranscriptPath, "cwd": a.Cwd, "prompt": "x",
@@ -358,5 +358,5 @@ func (r *rig) foreignHook(a daemon.Agent, event string) hooks.Envelope {
 		r.t.Fatal(err)
 	}
 	now := time.Now()
-	return hooks.Envelope{Key: hooks.NewKey(now), Event: event, At: now, AgentPID: r.row(a.ID).PID, Body: body}
+	return hooks.Envelope{Key: hooks.NewKey(now), Event: event, At: now, AgentPID: r.agentRow(a.ID).PID, Body: body}
 }

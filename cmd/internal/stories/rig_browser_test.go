@@ -78,8 +78,8 @@ type tab struct {
 	received float64
 }
 
-// dashboard makes the rig listen for browsers, starts it, and signs a browser in. The rig must not be started yet.
-func (r *rig) dashboard() *browser {
+// openDashboard makes the rig listen for browsers, starts it, and signs a browser in. The rig must not be started yet.
+func (r *rig) openDashboard() *browser {
 	r.t.Helper()
 	chromium.start.Do(startChromium)
 	if chromium.err != nil {
@@ -100,8 +100,8 @@ func (r *rig) dashboard() *browser {
 	return b
 }
 
-// open opens a page in a new tab and waits until the page follows the feed.
-func (b *browser) open(path string) *tab {
+// openTab opens a page in a new tab and waits until the page follows the feed.
+func (b *browser) openTab(path string) *tab {
 	b.r.t.Helper()
 	ctx, stop := chromedp.NewContext(b.ctx)
 	p := &tab{r: b.r, ctx: ctx, b: b}
@@ -119,7 +119,7 @@ func (b *browser) open(path string) *tab {
 }
 
 func (p *tab) listen(ctx context.Context, t *chromedp.Target) error {
-	if err := chromedp.Listen(p.ctx, p.heard); err != nil {
+	if err := chromedp.Listen(p.ctx, p.note); err != nil {
 		return err
 	}
 	for _, enable := range []func() error{
@@ -134,8 +134,8 @@ func (p *tab) listen(ctx context.Context, t *chromedp.Target) error {
 	return nil
 }
 
-// heard notes what must not happen in a page: exceptions, the browser's errors, and requests to other hosts.
-func (p *tab) heard(event any) {
+// note notes what must not happen in a page: exceptions, the browser's errors, and requests to other hosts.
+func (p *tab) note(event any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch e := event.(type) {
@@ -194,8 +194,8 @@ func eval[T any](p *tab, expression string) T {
 	return v
 }
 
-// sees waits until an element shows the text. It ignores case, because CSS may change it.
-func (p *tab) sees(selector, text string) {
+// awaitText waits until an element shows the text. It ignores case, because CSS may change it.
+func (p *tab) awaitText(selector, text string) {
 	p.r.t.Helper()
 	expression := fmt.Sprintf("[...document.querySelectorAll(%q)].some(e => e.innerText.toLowerCase().includes(%q))", selector, strings.ToLower(text))
 	p.r.await(fmt.Sprintf("%q in %s of the page", text, selector), func() (bool, string) {
@@ -214,26 +214,26 @@ func (p *tab) click(selector string) {
 	p.do(chromedp.Click(chromedp.CSS(selector)))
 }
 
-func (p *tab) types(selector, text string) {
+func (p *tab) typeInto(selector, text string) {
 	p.r.t.Helper()
 	p.do(chromedp.SendKeys(chromedp.CSS(selector), text))
 }
 
-// clears empties a field as a person does.
-func (p *tab) clears(selector string) {
+// clearField empties a field as a person does.
+func (p *tab) clearField(selector string) {
 	p.r.t.Helper()
 	eval[any](p, fmt.Sprintf("(e => { e.value = ''; e.dispatchEvent(new Event('input', {bubbles: true})); })(document.querySelector(%q))", selector))
 }
 
-// bytes is how many bytes the page and everything that it loads have taken so far.
-func (p *tab) bytes() float64 {
+// bytesReceived is how many bytes the page and everything that it loads have taken so far.
+func (p *tab) bytesReceived() float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.received
 }
 
-// sized sets the width of the screen and its colour scheme, light or dark.
-func (p *tab) sized(width int64, scheme string) {
+// setScreen sets the width of the screen and its colour scheme, light or dark.
+func (p *tab) setScreen(width int64, scheme string) {
 	p.r.t.Helper()
 	p.do(chromedp.EmulateViewport(width, 900), chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -242,8 +242,8 @@ func (p *tab) sized(width int64, scheme string) {
 	}))
 }
 
-// shot keeps a picture of the page in the folder $UNDERSTUDY_SHOTS, if that is set.
-func (p *tab) shot(name string) {
+// takePicture keeps a picture of the page in the folder $UNDERSTUDY_SHOTS, if that is set.
+func (p *tab) takePicture(name string) {
 	p.r.t.Helper()
 	dir := os.Getenv("UNDERSTUDY_SHOTS")
 	if dir == "" {
@@ -261,8 +261,8 @@ func (p *tab) shot(name string) {
 	}
 }
 
-// fits fails if the page is wider than its screen.
-func (p *tab) fits(what string) {
+// wantFits fails if the page is wider than its screen.
+func (p *tab) wantFits(what string) {
 	p.r.t.Helper()
 	wide := eval[[]string](p, `(() => {
 		const limit = document.documentElement.clientWidth;

@@ -37,8 +37,8 @@ func newComputer(t testing.TB, dir data.Dir, b *base) *computer {
 	return m
 }
 
-// end kills every program that runs.
-func (m *computer) end() {
+// killAll kills every program that runs.
+func (m *computer) killAll() {
 	m.mu.Lock()
 	left := m.programs
 	m.programs = nil // nothing starts any more
@@ -49,7 +49,7 @@ func (m *computer) end() {
 	m.running.Wait()
 }
 
-func (m *computer) terminal(string) (daemon.Terminal, error) { return m.term, nil }
+func (m *computer) openTerminal(string) (daemon.Terminal, error) { return m.term, nil }
 
 type terminal struct {
 	*tmuxtest.Fake

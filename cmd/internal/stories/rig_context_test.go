@@ -24,7 +24,7 @@ func (r *rig) talk(agentID int64, texts ...string) {
 	r.t.Helper()
 	for _, text := range texts {
 		before := len(r.agentEvents(agentID, "agent_idle"))
-		r.awaitVerdict(agentID, r.send(agentID, text).ID, daemon.Submitted)
+		r.awaitVerdict(agentID, r.sendMessage(agentID, text).ID, daemon.Submitted)
 		r.await(fmt.Sprintf("agent %d: end of the turn %q", agentID, text), func() (bool, string) {
 			return len(r.agentEvents(agentID, "agent_idle")) > before, "working"
 		})
@@ -35,12 +35,12 @@ func (r *rig) talk(agentID int64, texts ...string) {
 // handOver hands an agent over. It returns the handoff, its context file, and the successor after it has taken over.
 func (r *rig) handOver(agentID int64) (daemon.Handoff, contextFile, daemon.Agent) {
 	r.t.Helper()
-	h := r.awaitPhase(r.handoff(agentID), daemon.Completed)
-	return h, r.contextOf(h), r.taken(h)
+	h := r.awaitPhase(r.requestHandoff(agentID), daemon.Completed)
+	return h, r.contextOf(h), r.awaitTakeover(h)
 }
 
-// taken waits until the successor has answered the injection prompt, and returns it.
-func (r *rig) taken(h daemon.Handoff) daemon.Agent {
+// awaitTakeover waits until the successor has answered the injection prompt, and returns it.
+func (r *rig) awaitTakeover(h daemon.Handoff) daemon.Agent {
 	r.t.Helper()
 	r.await(fmt.Sprintf("agent %d has taken over", *h.SuccessorID), func() (bool, string) {
 		return len(r.agentEvents(*h.SuccessorID, "agent_idle")) > 0, "no turn has ended"
@@ -112,14 +112,14 @@ func parseContext(t testing.TB, text string) contextFile {
 // agree with it.
 func (r *rig) contextOf(h daemon.Handoff) contextFile {
 	r.t.Helper()
-	text := r.read(*h.ContextPath)
+	text := r.readFile(*h.ContextPath)
 	if b, err := r.client.ContextFile(r.t.Context(), h.ID); err != nil || string(b) != text {
 		r.t.Errorf("handoff %d: the API's context file (%v) is not the one on disk:\n%s", h.ID, err, b)
 	}
 	if sum := sha256.Sum256([]byte(text)); *h.ContextChecksum != hex.EncodeToString(sum[:]) {
 		r.t.Errorf("handoff %d: checksum %s is not that of %s", h.ID, *h.ContextChecksum, *h.ContextPath)
 	}
-	if rec := r.recordOf(h.ID); rec.Context != text || rec.Document != r.read(h.FilePath) {
+	if rec := r.recordOf(h.ID); rec.Context != text || rec.Document != r.readFile(h.FilePath) {
 		r.t.Errorf("handoff %d: the record holds another document or context file:\n%+v", h.ID, rec)
 	}
 	if h.Degraded {
@@ -145,8 +145,8 @@ func (r *rig) recordOf(handoffID int64) daemon.Record {
 	return rec
 }
 
-// written is the content that the agent gave its Write tool for a path, as its transcript shows it.
-func (r *rig) written(agentID int64, path string) string {
+// writtenByTool is the content that the agent gave its Write tool for a path, as its transcript shows it.
+func (r *rig) writtenByTool(agentID int64, path string) string {
 	r.t.Helper()
 	for _, e := range r.transcript(agentID) {
 		blocks, _ := e.Message.Content.([]any)
@@ -202,11 +202,11 @@ func (r *rig) wantFallback(h daemon.Handoff, cause string) {
 	if !strings.HasPrefix(message, "Fallback handoff used: "+cause) {
 		r.t.Errorf("operator told %q, want the cause %q", message, cause)
 	}
-	r.sit(false, "handoff", "show", fmt.Sprint(h.ID)).sees(`degraded +yes`, 1)
+	r.sit(false, "handoff", "show", fmt.Sprint(h.ID)).awaitPrinted(`degraded +yes`, 1)
 }
 
-// under is the text under a heading of the document, up to the next heading, trimmed.
-func under(t testing.TB, document, heading string) string {
+// sectionOf is the text under a heading of the document, up to the next heading, trimmed.
+func sectionOf(t testing.TB, document, heading string) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(document, "\n## "+heading+"\n")
 	if !ok {

@@ -8,8 +8,8 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// agents starts n agents and waits until each is idle.
-func (r *rig) agents(n int) []int64 {
+// startAgents starts n agents and waits until each is idle.
+func (r *rig) startAgents(n int) []int64 {
 	r.t.Helper()
 	ids := make([]int64, n)
 	for i := range ids {
@@ -34,7 +34,7 @@ func (r *rig) handOverAtOnce(ids []int64, meanwhile func(stop <-chan struct{})) 
 	r.t.Helper()
 	handoffs := make([]int64, len(ids))
 	for i, id := range ids {
-		handoffs[i] = r.handoff(id)
+		handoffs[i] = r.requestHandoff(id)
 	}
 	stop := make(chan struct{})
 	var wg sync.WaitGroup

@@ -45,7 +45,7 @@ func TestKilledTestsLeaveNothing(t *testing.T) {
 	said := stdout.await(t, done, `left (\d+) (\d+) (\d+) in (\S+), (\S+) and (\S+)\n`)
 	var left []tmux.Process
 	for _, number := range said[1:4] {
-		left = append(left, process(t, number))
+		left = append(left, findProcess(t, number))
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)

@@ -78,9 +78,9 @@ func (r *rig) getAgent(id int64) daemon.Agent {
 	return a
 }
 
-// latest is the agent's newest handoff. Its id need not be the next one: a request that lost a race took an id as
+// latestHandoff is the agent's newest handoff. Its id need not be the next one: a request that lost a race took an id as
 // well.
-func (r *rig) latest(agentID int64) daemon.Handoff {
+func (r *rig) latestHandoff(agentID int64) daemon.Handoff {
 	r.t.Helper()
 	h, err := r.client.LatestHandoff(r.t.Context(), agentID)
 	if err != nil {
@@ -114,17 +114,17 @@ func (r *rig) awaitNote(id int64, note string) daemon.Handoff {
 	return h
 }
 
-// behindTasks starts a background task, requests a handoff, and waits until the recorded handoff waits for the task.
+// handOffBehindTasks starts a background task, requests a handoff, and waits until the recorded handoff waits for the task.
 // release ends the task.
-func (r *rig) behindTasks(agentID int64) (h daemon.Handoff, release func()) {
+func (r *rig) handOffBehindTasks(agentID int64) (h daemon.Handoff, release func()) {
 	r.t.Helper()
-	release = r.hold(agentID, "@background")
+	release = r.holdTurn(agentID, "@background")
 	r.awaitState(agentID, daemon.Idle)
-	return r.awaitNote(r.handoff(agentID), "background tasks"), release
+	return r.awaitNote(r.requestHandoff(agentID), "background tasks"), release
 }
 
-// send sends the agent a message through the API.
-func (r *rig) send(agentID int64, text string) daemon.Delivery {
+// sendMessage sends the agent a message through the API.
+func (r *rig) sendMessage(agentID int64, text string) daemon.Delivery {
 	r.t.Helper()
 	dl, err := r.client.SendMessage(r.t.Context(), agentID, text, false)
 	if err != nil {
@@ -133,11 +133,11 @@ func (r *rig) send(agentID int64, text string) daemon.Delivery {
 	return dl
 }
 
-// hold begins a turn that goes on until release is called.
-func (r *rig) hold(agentID int64, directive string) (release func()) {
+// holdTurn begins a turn that goes on until release is called.
+func (r *rig) holdTurn(agentID int64, directive string) (release func()) {
 	r.t.Helper()
-	file, release := r.holdFile()
-	dl := r.send(agentID, directive+" @hold "+file)
+	file, release := r.newHoldFile()
+	dl := r.sendMessage(agentID, directive+" @hold "+file)
 	r.awaitVerdict(agentID, dl.ID, daemon.Submitted)
 	return release
 }
@@ -247,8 +247,8 @@ func (r *rig) wantTold(agentID int64, parts ...string) {
 	}
 }
 
-// read returns what a file holds.
-func (r *rig) read(path string) string {
+// readFile returns what a file holds.
+func (r *rig) readFile(path string) string {
 	r.t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -343,8 +343,8 @@ func (r *rig) awaitFailure(id int64, phase daemon.Phase, code string) daemon.Han
 	return h
 }
 
-// retry retries a failed handoff.
-func (r *rig) retry(id int64) {
+// retryHandoff retries a failed handoff.
+func (r *rig) retryHandoff(id int64) {
 	r.t.Helper()
 	if _, err := r.client.RetryHandoff(r.t.Context(), id, ""); err != nil {
 		r.t.Fatalf("retry: %v", err)
@@ -375,8 +375,8 @@ func wantError(t testing.TB, err error, kind daemon.Kind, sentence string) {
 	}
 }
 
-// hinted reports whether the agent's SessionEnd has arrived.
-func (r *rig) hinted(agentID int64) bool {
+// hasEndHint reports whether the agent's SessionEnd has arrived.
+func (r *rig) hasEndHint(agentID int64) bool {
 	r.t.Helper()
-	return r.row(agentID).EndHint != ""
+	return r.agentRow(agentID).EndHint != ""
 }

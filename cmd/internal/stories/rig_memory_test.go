@@ -56,7 +56,7 @@ func rigInMemory(t *testing.T, in string, b *base) *rig {
 	r.client, r.commits = api.NewClientOver(m), b.bell
 	t.Cleanup(func() {
 		r.halt()
-		m.end()
+		m.killAll()
 	})
 	return r
 }
@@ -73,8 +73,8 @@ type base struct {
 
 func newBase() *base { return &base{Store: memory.New(), bell: newBell()} }
 
-// serves adds a daemon to those on the database, or removes it.
-func (b *base) serves(d *daemon.Daemon, there bool) {
+// setServing adds a daemon to those on the database, or removes it.
+func (b *base) setServing(d *daemon.Daemon, there bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var others []*daemon.Daemon
@@ -88,8 +88,8 @@ func (b *base) serves(d *daemon.Daemon, there bool) {
 	}
 }
 
-// committed tells all other daemons of a commit, as PostgreSQL does by NOTIFY.
-func (b *base) committed(by *daemon.Daemon) {
+// tellOthers tells all other daemons of a commit, as PostgreSQL does by NOTIFY.
+func (b *base) tellOthers(by *daemon.Daemon) {
 	b.ring()
 	b.mu.Lock()
 	daemons := b.daemons
@@ -105,7 +105,7 @@ func (b *base) committed(by *daemon.Daemon) {
 // connect is a daemon's connection to the database, or the story's own if of is nil. Other daemons are told what it
 // commits.
 func (b *base) connect(of *daemon.Daemon) *memory.Telling {
-	return &memory.Telling{Store: b.Store, Committed: func() { b.committed(of) }}
+	return &memory.Telling{Store: b.Store, Committed: func() { b.tellOthers(of) }}
 }
 
 // servingHere is a daemon that answers requests, like serve.Serving.
@@ -140,10 +140,10 @@ func (m *computer) serve(ctx context.Context, cfg serve.Config) error {
 	conf.Personas.Poll()
 	conf.Templates.Poll()
 	conn := m.base.connect(nil)
-	conf.Store, conf.Terminal, conf.Processes = conn, m.terminal, processTable{m.table, m.term}
+	conf.Store, conf.Terminal, conf.Processes = conn, m.openTerminal, processTable{m.table, m.term}
 	conf.Binary, conf.Version, conf.OneShot = cfg.HookBinary, m.version, m.oneShot
 	d := cfg.NewDaemon(conf)
-	conn.Committed = func() { m.base.committed(d) }
+	conn.Committed = func() { m.base.tellOthers(d) }
 	if err := d.Prepare(ctx); err != nil {
 		return err
 	}
@@ -161,12 +161,12 @@ func (m *computer) serve(ctx context.Context, cfg serve.Config) error {
 	services.Go(func() { _ = d.Personas.Run(ctx) }) // they end with ctx, and only so
 	services.Go(func() { _ = d.Templates.Run(ctx) })
 	services.Go(func() { _ = d.Run(ctx) })
-	m.base.serves(d, true)
+	m.base.setServing(d, true)
 	m.listen(up)
 	cfg.Ready(nil)
 	<-ctx.Done()
 	m.listen(nil)
-	m.base.serves(d, false)
+	m.base.setServing(d, false)
 	d.Close()
 	patience := time.AfterFunc(shutdownGrace, cutOff)
 	up.requests.Wait()

@@ -29,8 +29,8 @@ type person struct {
 	process *program // in memory
 }
 
-// person starts a session in a pane of this server. If the server is nil, or in memory, the session has no pane.
-func (r *rig) person(server *tmux.Server) *person {
+// startPerson starts a session in a pane of this server. If the server is nil, or in memory, the session has no pane.
+func (r *rig) startPerson(server *tmux.Server) *person {
 	r.t.Helper()
 	p := &person{r: r}
 	if r.memory != nil {
@@ -62,8 +62,8 @@ func (r *rig) person(server *tmux.Server) *person {
 	return p
 }
 
-// registers makes a session in a pane register by a spooled hook, as if no daemon had run when it started.
-func (r *rig) registers(session string, pane tmux.PaneInfo) daemon.Agent {
+// registerBySpool makes a session in a pane register by a spooled hook, as if no daemon had run when it started.
+func (r *rig) registerBySpool(session string, pane tmux.PaneInfo) daemon.Agent {
 	r.t.Helper()
 	proc, err := tmux.FindProcess(pane.PID)
 	if err != nil {
@@ -74,7 +74,7 @@ func (r *rig) registers(session string, pane tmux.PaneInfo) daemon.Agent {
 		r.t.Fatal(err)
 	}
 	now := time.Now()
-	r.spool(hooks.Envelope{
+	r.spoolHooks(hooks.Envelope{
 		Key: hooks.NewKey(now), Event: "SessionStart", At: now, Body: body, Pane: pane.Pane, Tmux: fmt.Sprintf("%s,%d,0", pane.Socket, pane.ServerPID),
 		AgentPID: proc.PID, AgentStart: proc.Start, Boot: tmux.BootID(),
 	})
@@ -82,11 +82,11 @@ func (r *rig) registers(session string, pane tmux.PaneInfo) daemon.Agent {
 		list, err := r.client.Agents(r.t.Context(), allRows)
 		return err == nil && len(list) > 0 && *list[0].SessionID == session, ""
 	})
-	return r.newest()
+	return r.newestAgent()
 }
 
-// says has a child of the session send a hook that claims to come from this pane.
-func (p *person) says(event, session string, pane tmux.PaneInfo) {
+// sendHook has a child of the session send a hook that claims to come from this pane.
+func (p *person) sendHook(event, session string, pane tmux.PaneInfo) {
 	p.r.t.Helper()
 	body, err := json.Marshal(map[string]string{
 		"hook_event_name": event, "session_id": session, "cwd": p.r.work, "source": "startup", "prompt": "x", "transcript_path": "/t/" + session + ".jsonl",
@@ -95,7 +95,7 @@ func (p *person) says(event, session string, pane tmux.PaneInfo) {
 		p.r.t.Fatal(err)
 	}
 	if p.process != nil {
-		p.process.hook(p.r.t.Context(), event, []string{fmt.Sprintf("CLAUDE_PID=%d", p.pid)}, body)
+		p.process.runHook(p.r.t.Context(), event, []string{fmt.Sprintf("CLAUDE_PID=%d", p.pid)}, body)
 		return
 	}
 	p.hooks++

@@ -12,9 +12,9 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// template writes a pipeline template with one step for each string. Further keys of a step follow its agent:
+// writeTemplate writes a pipeline template with one step for each string. Further keys of a step follow its agent:
 // "developer | approval: true | timeout: 0.5".
-func (r *rig) template(name string, steps ...string) {
+func (r *rig) writeTemplate(name string, steps ...string) {
 	r.t.Helper()
 	var b strings.Builder
 	fmt.Fprintf(&b, "name: %s\nsteps:\n", name)
@@ -26,11 +26,11 @@ func (r *rig) template(name string, steps ...string) {
 			fmt.Fprintf(&b, "%s %s\n", map[bool]string{true: "  -", false: "   "}[i == 0], field)
 		}
 	}
-	r.write(filepath.Join(r.dir.Pipelines(), name+".yaml"), b.String())
+	r.writeFile(filepath.Join(r.dir.Pipelines(), name+".yaml"), b.String())
 }
 
-// write writes a file and makes its folder.
-func (r *rig) write(path, text string) {
+// writeFile writes a file and makes its folder.
+func (r *rig) writeFile(path, text string) {
 	r.t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		r.t.Fatal(err)
@@ -40,13 +40,13 @@ func (r *rig) write(path, text string) {
 	}
 }
 
-// pipeline creates a pipeline in the rig's working directory.
-func (r *rig) pipeline(template, prompt string) daemon.Pipeline {
+// startPipeline creates a pipeline in the rig's working directory.
+func (r *rig) startPipeline(template, prompt string) daemon.Pipeline {
 	r.t.Helper()
-	return r.create(daemon.NewPipeline{Template: template, Title: "a test", Prompt: prompt, Cwd: r.work})
+	return r.createPipeline(daemon.NewPipeline{Template: template, Title: "a test", Prompt: prompt, Cwd: r.work})
 }
 
-func (r *rig) create(in daemon.NewPipeline) daemon.Pipeline {
+func (r *rig) createPipeline(in daemon.NewPipeline) daemon.Pipeline {
 	r.t.Helper()
 	p, err := r.client.CreatePipeline(r.t.Context(), in)
 	if err != nil {
@@ -68,7 +68,7 @@ func (r *rig) getPipeline(id int64) daemon.Pipeline {
 // status.
 func (r *rig) awaitPipeline(id int64, statuses ...daemon.PipelineStatus) daemon.Pipeline {
 	r.t.Helper()
-	return r.awaitRun(id, fmt.Sprint(statuses), func(p daemon.Pipeline) bool {
+	return r.awaitPipelineThat(id, fmt.Sprint(statuses), func(p daemon.Pipeline) bool {
 		if !p.Open() && !slices.Contains(statuses, p.Status) {
 			r.t.Fatalf("pipeline %d is %s, want %v: %s\n%s", id, p.Status, statuses, said(p.Error), r.report())
 		}
@@ -76,7 +76,7 @@ func (r *rig) awaitPipeline(id int64, statuses ...daemon.PipelineStatus) daemon.
 	})
 }
 
-func (r *rig) awaitRun(id int64, what string, ok func(daemon.Pipeline) bool) daemon.Pipeline {
+func (r *rig) awaitPipelineThat(id int64, what string, ok func(daemon.Pipeline) bool) daemon.Pipeline {
 	r.t.Helper()
 	var p daemon.Pipeline
 	r.await(fmt.Sprintf("pipeline %d: %s", id, what), func() (bool, string) {
@@ -85,7 +85,7 @@ func (r *rig) awaitRun(id int64, what string, ok func(daemon.Pipeline) bool) dae
 			return false, err.Error()
 		}
 		p = got
-		return ok(p), fmt.Sprintf("%s %q %s %s", p.Status, p.Note, said(p.Error), stepLine(p))
+		return ok(p), fmt.Sprintf("%s %q %s %s", p.Status, p.Note, said(p.Error), stepStatuses(p))
 	})
 	return p
 }
@@ -93,11 +93,11 @@ func (r *rig) awaitRun(id int64, what string, ok func(daemon.Pipeline) bool) dae
 // awaitStep waits until step n, counted from 1, has the status. It returns the pipeline.
 func (r *rig) awaitStep(id int64, n int, status daemon.StepStatus) daemon.Pipeline {
 	r.t.Helper()
-	return r.awaitRun(id, fmt.Sprintf("step %d %s", n, status), func(p daemon.Pipeline) bool { return p.Steps[n-1].Status == status })
+	return r.awaitPipelineThat(id, fmt.Sprintf("step %d %s", n, status), func(p daemon.Pipeline) bool { return p.Steps[n-1].Status == status })
 }
 
-// stepLine is the statuses of a pipeline's steps in one line, as "done running pending".
-func stepLine(p daemon.Pipeline) string {
+// stepStatuses is the statuses of a pipeline's steps in one line, as "done running pending".
+func stepStatuses(p daemon.Pipeline) string {
 	var words []string
 	for _, s := range p.Steps {
 		words = append(words, string(s.Status))
@@ -108,7 +108,7 @@ func stepLine(p daemon.Pipeline) string {
 // wantSteps fails unless the pipeline's steps have these statuses.
 func (r *rig) wantSteps(p daemon.Pipeline, want string) {
 	r.t.Helper()
-	if got := stepLine(p); got != want {
+	if got := stepStatuses(p); got != want {
 		r.t.Errorf("steps of pipeline %d are %q, want %q", p.ID, got, want)
 	}
 }
@@ -120,8 +120,8 @@ func said(s *string) string {
 	return *s
 }
 
-// runEvents lists the pipeline's events of a type, in order.
-func (r *rig) runEvents(id int64, typ string) []event.Event {
+// pipelineEvents lists the pipeline's events of a type, in order.
+func (r *rig) pipelineEvents(id int64, typ string) []event.Event {
 	r.t.Helper()
 	store := r.database()
 	events, err := store.Events(r.t.Context(), daemon.EventFilter{PipelineID: id, Types: []string{typ}, Limit: 5000})
@@ -131,18 +131,18 @@ func (r *rig) runEvents(id int64, typ string) []event.Event {
 	return events
 }
 
-// holdFile returns a path for the directive @hold, and a function that makes the file.
-func (r *rig) holdFile() (path string, release func()) {
+// newHoldFile returns a path for the directive @hold, and a function that makes the file.
+func (r *rig) newHoldFile() (path string, release func()) {
 	r.t.Helper()
 	path = filepath.Join(filepath.Dir(r.root), fmt.Sprintf("go-on-%d", r.holds.Add(1)))
-	return path, func() { r.t.Helper(); r.write(path, "") }
+	return path, func() { r.t.Helper(); r.writeFile(path, "") }
 }
 
-// atWork waits until step n, counted from 1, has an agent in a turn. It returns the step's newest agent.
-func (r *rig) atWork(id int64, n int) daemon.Agent {
+// awaitWorkingAgent waits until step n, counted from 1, has an agent in a turn. It returns the step's newest agent.
+func (r *rig) awaitWorkingAgent(id int64, n int) daemon.Agent {
 	r.t.Helper()
 	var a daemon.Agent
-	r.awaitRun(id, fmt.Sprintf("an agent in a turn of step %d", n), func(p daemon.Pipeline) bool {
+	r.awaitPipelineThat(id, fmt.Sprintf("an agent in a turn of step %d", n), func(p daemon.Pipeline) bool {
 		ids := p.Steps[n-1].AgentIDs
 		if p.Steps[n-1].Status != daemon.StepRunning || len(ids) == 0 {
 			return false
@@ -153,32 +153,32 @@ func (r *rig) atWork(id int64, n int) daemon.Agent {
 	return a
 }
 
-// awaitRunFailed waits until the pipeline fails with this sentence at step n. It checks that the step has the same
+// awaitPipelineFailure waits until the pipeline fails with this sentence at step n. It checks that the step has the same
 // sentence, and that the operator was told once, with what to do next.
-func (r *rig) awaitRunFailed(id int64, n int, sentence string) daemon.Pipeline {
+func (r *rig) awaitPipelineFailure(id int64, n int, sentence string) daemon.Pipeline {
 	r.t.Helper()
 	p := r.awaitPipeline(id, daemon.PipelineFailed)
 	s := p.Steps[n-1]
 	if said(p.Error) != sentence || said(s.Error) != sentence || s.Status != daemon.StepFailed || s.FinishedAt == nil || p.FinishedAt == nil {
-		r.t.Errorf("run failed with %q, step with %q (%s), want %q\n%s", said(p.Error), said(s.Error), s.Status, sentence, r.report())
+		r.t.Errorf("pipeline failed with %q, step with %q (%s), want %q\n%s", said(p.Error), said(s.Error), s.Status, sentence, r.report())
 	}
 	for i, s := range p.Steps[n:] {
 		if s.Status != daemon.StepPending || len(s.AgentIDs) > 0 {
 			r.t.Errorf("step %d is %s after the failure, with agents %v", n+i+1, s.Status, s.AgentIDs)
 		}
 	}
-	text := r.awaitRunAlert(id, "pipeline_failed")
+	text := r.awaitPipelineAlert(id, "pipeline_failed")
 	if want := fmt.Sprintf("understudy pipeline resume %d", id); !strings.Contains(text, sentence) || !strings.Contains(p.Hint, want) || !strings.Contains(text, want) {
 		r.t.Errorf("operator was told %q, hint %q: want the reason and `%s`", text, p.Hint, want)
 	}
 	return p
 }
 
-// awaitRunAlert waits until the operator was told of the pipeline's only event of a type. It returns the sentence.
-func (r *rig) awaitRunAlert(id int64, typ string) (text string) {
+// awaitPipelineAlert waits until the operator was told of the pipeline's only event of a type. It returns the sentence.
+func (r *rig) awaitPipelineAlert(id int64, typ string) (text string) {
 	r.t.Helper()
 	r.await(fmt.Sprintf("pipeline %d: operator told of %s", id, typ), func() (bool, string) {
-		about := r.runEvents(id, typ)
+		about := r.pipelineEvents(id, typ)
 		if len(about) != 1 {
 			return false, fmt.Sprintf("%d such events", len(about))
 		}
@@ -207,13 +207,13 @@ func (r *rig) output(p daemon.Pipeline, n int) string {
 	r.t.Helper()
 	out := p.Steps[n-1].LatestHandoff
 	if out == nil {
-		r.t.Fatalf("step %d of pipeline %d left nothing: %s", n, p.ID, stepLine(p))
+		r.t.Fatalf("step %d of pipeline %d left nothing: %s", n, p.ID, stepStatuses(p))
 	}
 	return out.ContentMD
 }
 
-// row reads an agent's row, with the fields that the API does not show.
-func (r *rig) row(agentID int64) daemon.Agent {
+// agentRow reads an agent's row, with the fields that the API does not show.
+func (r *rig) agentRow(agentID int64) daemon.Agent {
 	r.t.Helper()
 	store := r.database()
 	a, err := store.Agent(r.t.Context(), agentID)

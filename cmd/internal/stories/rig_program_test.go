@@ -126,11 +126,11 @@ func (p *program) launch(ctx context.Context, file string) int {
 		p.m.term.SetScreen(p.pane.Ref, "understudy: the agent could not be started: "+err.Error())
 		return 127
 	}
-	return scriptedtest.Run(ctx, p.agent(launch.Argv, launch.Env, strings.NewReader(""), p, p), launch.Argv[0])
+	return scriptedtest.Run(ctx, p.scriptedProcess(launch.Argv, launch.Env, strings.NewReader(""), p, p), launch.Argv[0])
 }
 
-// agent describes the process to the scripted agent.
-func (p *program) agent(argv, environ []string, stdin io.Reader, stdout, stderr io.Writer) scripted.Process {
+// scriptedProcess describes the process to the scripted agent.
+func (p *program) scriptedProcess(argv, environ []string, stdin io.Reader, stdout, stderr io.Writer) scripted.Process {
 	return scripted.Process{
 		Args: argv[1:], Environ: environ, Dir: p.dir, PID: p.PID, Stdin: stdin, Stdout: stdout, Stderr: stderr,
 		Terminal: p, Signals: p.notify,
@@ -138,9 +138,9 @@ func (p *program) agent(argv, environ []string, stdin io.Reader, stdout, stderr 
 	}
 }
 
-// passes lets a moment pass, because real work takes time. Without it hooks in the spool would have equal times and
+// letAMomentPass lets a moment pass, because real work takes time. Without it hooks in the spool would have equal times and
 // no order.
-func passes() { <-time.After(time.Millisecond) }
+func letAMomentPass() { <-time.After(time.Millisecond) }
 
 // dateFile sets a file's times to the bubble's time.
 func dateFile(path string) {
@@ -193,7 +193,7 @@ func (m *computer) oneShot(ctx context.Context, job daemon.OneShot) (daemon.OneS
 	defer p.signalGroup(syscall.SIGKILL) // what is left of it
 	code := make(chan int, 1)
 	p.start(func(ctx context.Context) int {
-		status := scriptedtest.Run(ctx, p.agent(job.Argv, job.Env, bytes.NewReader(job.Stdin), &stdout, &stderr), job.Argv[0])
+		status := scriptedtest.Run(ctx, p.scriptedProcess(job.Argv, job.Env, bytes.NewReader(job.Stdin), &stdout, &stderr), job.Argv[0])
 		code <- status
 		return status
 	})
@@ -217,7 +217,7 @@ func (p *program) run(ctx context.Context, c scripted.Command) scripted.Result {
 		return scripted.Result{Stdout: res.Stdout, Stderr: []byte(res.Stderr), Code: res.Exit, Err: err}
 	}
 	if c.Detached {
-		return p.leaves(c)
+		return p.startLeftover(c)
 	}
 	words := c.Argv
 	if words[0] == "sh" { // as in sh -c "understudy hook Stop"
@@ -225,15 +225,15 @@ func (p *program) run(ctx context.Context, c scripted.Command) scripted.Result {
 	}
 	switch {
 	case len(words) >= 3 && words[1] == "hook":
-		return p.hook(ctx, words[2], c.Environ, c.Stdin)
+		return p.runHook(ctx, words[2], c.Environ, c.Stdin)
 	case len(words) == 2 && words[1] == "statusline":
-		return p.statusLine(ctx, c.Environ, c.Stdin)
+		return p.runStatusLine(ctx, c.Environ, c.Stdin)
 	}
 	return scripted.Result{Code: 127, Err: fmt.Errorf("nobody knows how to run %q", c.Argv)}
 }
 
-// leaves starts a program that does nothing for so many seconds as its argument says.
-func (p *program) leaves(c scripted.Command) scripted.Result {
+// startLeftover starts a program that does nothing for so many seconds as its argument says.
+func (p *program) startLeftover(c scripted.Command) scripted.Result {
 	seconds, err := strconv.Atoi(c.Argv[1])
 	if err != nil {
 		return scripted.Result{Code: 127, Err: err}
@@ -252,7 +252,9 @@ func (p *program) leaves(c scripted.Command) scripted.Result {
 	return scripted.Result{PID: left.PID}
 }
 
-func (p *program) hook(ctx context.Context, event string, env []string, payload []byte) scripted.Result {
+// runHook does what `understudy hook` does: it hands the payload to the daemon and prints the answer, or puts the
+// payload into the spool.
+func (p *program) runHook(ctx context.Context, event string, env []string, payload []byte) scripted.Result {
 	switch {
 	case child.Getenv(env, "UNDERSTUDY_ONESHOT") == "":
 	case event == hooks.PreToolUse:
@@ -260,7 +262,7 @@ func (p *program) hook(ctx context.Context, event string, env []string, payload 
 	default:
 		return scripted.Result{}
 	}
-	passes()
+	letAMomentPass()
 	at := time.Now()
 	e := hooks.Envelope{Key: hooks.NewKey(at), Event: event, At: at.UTC(), Launch: child.Getenv(env, "UNDERSTUDY_LAUNCH"), Boot: boot, Body: payload}
 	e.AgentPID, _ = strconv.Atoi(child.Getenv(env, "CLAUDE_PID")) // without it the daemon says what is wrong
@@ -286,7 +288,7 @@ func (p *program) hook(ctx context.Context, event string, env []string, payload 
 
 // send gives a hook to the daemon, or puts it into the spool.
 func (m *computer) send(ctx context.Context, sender *program, e hooks.Envelope) scripted.Result {
-	said, err := m.take(ctx, sender, e)
+	said, err := m.handleHook(ctx, sender, e)
 	told, _ := errors.AsType[*daemon.Error](err)
 	switch {
 	case err == nil:
@@ -303,8 +305,8 @@ func (m *computer) send(ctx context.Context, sender *program, e hooks.Envelope) 
 // peer is what the daemon learns of the process from its end of the socket.
 func (p *program) peer() *tmux.Peer { return &tmux.Peer{Process: p.Process, UID: os.Geteuid()} }
 
-// statusLine is `understudy statusline`.
-func (p *program) statusLine(ctx context.Context, env []string, status []byte) scripted.Result {
+// runStatusLine does what `understudy statusline` does.
+func (p *program) runStatusLine(ctx context.Context, env []string, status []byte) scripted.Result {
 	var stdout, stderr bytes.Buffer
 	code := inside.StatusLine(ctx, p.m.tell, env, bytes.NewReader(status), &stdout, &stderr)
 	return scripted.Result{Stdout: stdout.Bytes(), Stderr: stderr.Bytes(), Code: code}

@@ -51,8 +51,8 @@ var cast = []struct {
 	{"heir", "architect-ivo-1", daemon.Working, 3, 9, "", "I have taken over: the second part, the schema, is what I begin with.", ""},
 }
 
-// stage puts a scene into the database of a rig whose daemon runs.
-func (r *rig) stage(say, write func(string) string) *scene {
+// stageScene puts a scene into the database of a rig whose daemon runs.
+func (r *rig) stageScene(say, write func(string) string) *scene {
 	r.t.Helper()
 	store := r.database()
 	host, err := r.dir.HostID()
@@ -64,7 +64,7 @@ func (r *rig) stage(say, write func(string) string) *scene {
 		r: r, store: store, own: host, now: time.Now().UTC().Truncate(time.Second), say: say, write: write,
 	}
 	for _, key := range []string{"old", "past"} {
-		s.agent(key, "architect-ivo-1", daemon.Ended, 90, func(a *daemon.Agent) {
+		s.addAgent(key, "architect-ivo-1", daemon.Ended, 90, func(a *daemon.Agent) {
 			a.EndedAt, a.EndReason = new(s.now.Add(-4*time.Minute)), new(say("its process is gone"))
 			if key == "past" {
 				a.Host = host // its session can be opened again
@@ -72,22 +72,22 @@ func (r *rig) stage(say, write func(string) string) *scene {
 		})
 	}
 	for _, role := range cast {
-		s.agent(role.key, role.slug, role.state, role.used, func(a *daemon.Agent) {
+		s.addAgent(role.key, role.slug, role.state, role.used, func(a *daemon.Agent) {
 			a.StateAt = s.now.Add(-time.Duration(role.minutes) * time.Minute)
-			a.LastMessage, a.WaitsFor, a.Note = s.some(role.last), s.some(role.asks), s.some(role.note)
+			a.LastMessage, a.WaitsFor, a.Note = s.sayIfAny(role.last), s.sayIfAny(role.asks), s.sayIfAny(role.note)
 			if role.key == "heir" {
 				a.PreviousAgentID, a.Generation = new(s.agents["old"]), 2
 			}
 		})
 	}
 	s.stageHandoffs()
-	s.stageRuns()
+	s.stagePipelines()
 	s.stageWords()
 	return s
 }
 
-// some is text as an agent would have written it; "" stays empty.
-func (s *scene) some(text string) string {
+// sayIfAny is text as an agent would have written it; "" stays empty.
+func (s *scene) sayIfAny(text string) string {
 	if text == "" {
 		return ""
 	}
@@ -101,7 +101,7 @@ func (s *scene) commit(c *daemon.Change) {
 	}
 }
 
-func (s *scene) id(kind daemon.IDKind) int64 {
+func (s *scene) nextID(kind daemon.IDKind) int64 {
 	s.r.t.Helper()
 	id, err := s.store.NextID(s.r.t.Context(), kind)
 	if err != nil {
@@ -110,9 +110,9 @@ func (s *scene) id(kind daemon.IDKind) int64 {
 	return id
 }
 
-func (s *scene) agent(key, slug string, state daemon.AgentState, used int, change func(*daemon.Agent)) {
+func (s *scene) addAgent(key, slug string, state daemon.AgentState, used int, change func(*daemon.Agent)) {
 	s.r.t.Helper()
-	id := s.id(daemon.AgentIDs)
+	id := s.nextID(daemon.AgentIDs)
 	began := s.now.Add(-50 * time.Hour)
 	a := &daemon.Agent{
 		ID: id, Name: s.say(slug), Persona: &slug, Runtime: s.say("claude"), Host: farHost, State: state, StateAt: began, Generation: 1,
@@ -130,10 +130,10 @@ func (s *scene) agent(key, slug string, state daemon.AgentState, used int, chang
 	}
 	change(a)
 	s.agents[key] = id
-	s.commit(&daemon.Change{NewAgent: a, Events: []*event.Event{s.event("agent_created", a.ID, map[string]any{"name": a.Name, "persona": slug})}})
+	s.commit(&daemon.Change{NewAgent: a, Events: []*event.Event{s.newEvent("agent_created", a.ID, map[string]any{"name": a.Name, "persona": slug})}})
 }
 
-func (s *scene) event(typ string, agentID int64, payload map[string]any) *event.Event {
+func (s *scene) newEvent(typ string, agentID int64, payload map[string]any) *event.Event {
 	s.r.t.Helper()
 	body, err := json.Marshal(payload)
 	if err != nil {
@@ -144,14 +144,14 @@ func (s *scene) event(typ string, agentID int64, payload map[string]any) *event.
 
 func (s *scene) stageHandoffs() {
 	s.r.t.Helper()
-	s.handoff("open", "writing", farHost, func(h *daemon.Handoff) {
+	s.addHandoff("open", "writing", farHost, func(h *daemon.Handoff) {
 		h.Note, h.Deadline = s.say("it has not begun to write; it reads the tests first"), new(s.now.Add(12*time.Minute))
 	}, daemon.Instructing, daemon.AwaitingDocument)
-	s.handoff("failed", "failing", s.own, func(h *daemon.Handoff) {
+	s.addHandoff("failed", "failing", s.own, func(h *daemon.Handoff) {
 		h.Error = &daemon.Failure{Phase: daemon.AwaitingDocument, Code: "no_document",
 			Message: s.say("The agent ended its turn without writing the document"), Hint: s.say("look at its screen, then retry")}
 	}, daemon.Instructing, daemon.AwaitingDocument, daemon.Failed)
-	s.handoff("completed", "old", s.own, func(h *daemon.Handoff) {
+	s.addHandoff("completed", "old", s.own, func(h *daemon.Handoff) {
 		h.SuccessorID, h.Degraded, h.ContextValidated = new(s.agents["heir"]), true, true
 		h.Warnings = []string{s.say("The document names src/scan.go, which is not there.")}
 		h.ContextPath, h.InjectionPrompt = new(s.say("/home/dev/.understudy/context.md")), new(s.write("Read the context file first."))
@@ -163,10 +163,10 @@ func (s *scene) stageHandoffs() {
 		daemon.AwaitingRegistration, daemon.InjectingSkill, daemon.Briefing, daemon.Completed)
 }
 
-// handoff commits a handoff and its transitions.
-func (s *scene) handoff(key, agent, host string, change func(*daemon.Handoff), moves ...daemon.Phase) {
+// addHandoff commits a handoff and its transitions.
+func (s *scene) addHandoff(key, agent, host string, change func(*daemon.Handoff), moves ...daemon.Phase) {
 	s.r.t.Helper()
-	id := s.id(daemon.HandoffIDs)
+	id := s.nextID(daemon.HandoffIDs)
 	s.handoffs[key] = id
 	agentID, persona := s.agents[agent], "architect-ivo-1"
 	began := s.now.Add(-4 * time.Minute)
@@ -222,25 +222,25 @@ const paper = `# Handoff: parcels
 More is in [the issue](https://example.com/issues/12).
 `
 
-func (s *scene) stageRuns() {
+func (s *scene) stagePipelines() {
 	s.r.t.Helper()
 	done, failed := daemon.StepDone, daemon.StepFailed
-	s.run("approval", daemon.PipelineWaiting, farHost, nil, done, done, daemon.StepPending, daemon.StepPending)
-	s.run("failed", daemon.PipelineFailed, s.own, func(p *daemon.Pipeline) {
+	s.addPipeline("approval", daemon.PipelineWaiting, farHost, nil, done, done, daemon.StepPending, daemon.StepPending)
+	s.addPipeline("failed", daemon.PipelineFailed, s.own, func(p *daemon.Pipeline) {
 		p.Error, p.ErrorCode, p.Hint = new(s.say("Step 2 (tester-kit-1): its agent ended before its turn was over")), "agent_gone", s.say("resume the run, or skip the step")
 		p.Warnings = []string{s.say("The work tree has files that are in no commit.")}
 		p.Branch, p.Worktree = new(s.say("feature/parcels")), new(s.say("/home/dev/.understudy/worktrees/2"))
 	}, done, failed, daemon.StepPending)
-	s.run("running", daemon.PipelineRunning, farHost, func(p *daemon.Pipeline) { p.Note = s.say("step 2 is reminded of its end") }, daemon.StepSkipped, daemon.StepRunning, daemon.StepPending)
-	s.run("done", daemon.PipelineDone, s.own, nil, done, done)
+	s.addPipeline("running", daemon.PipelineRunning, farHost, func(p *daemon.Pipeline) { p.Note = s.say("step 2 is reminded of its end") }, daemon.StepSkipped, daemon.StepRunning, daemon.StepPending)
+	s.addPipeline("done", daemon.PipelineDone, s.own, nil, done, done)
 }
 
-// run commits a pipeline whose steps have these statuses. Steps that are done have an output.
-func (s *scene) run(key string, status daemon.PipelineStatus, host string, change func(*daemon.Pipeline), steps ...daemon.StepStatus) {
+// addPipeline commits a pipeline whose steps have these statuses. Steps that are done have an output.
+func (s *scene) addPipeline(key string, status daemon.PipelineStatus, host string, change func(*daemon.Pipeline), steps ...daemon.StepStatus) {
 	s.r.t.Helper()
 	began, ended := s.now.Add(-40*time.Minute), s.now.Add(-time.Minute)
 	p := &daemon.Pipeline{
-		ID: s.id(daemon.PipelineIDs), Title: s.say("Scans within a second"),
+		ID: s.nextID(daemon.PipelineIDs), Title: s.say("Scans within a second"),
 		Template: "full_feature", Prompt: s.write("A scan within a second must not overwrite the one before."), Cwd: s.say("/home/dev/parcels"), WorkDir: "/",
 		Host: host, Status: status, Warnings: []string{}, CreatedAt: began, UpdatedAt: began, StartedAt: &began,
 	}
@@ -251,7 +251,7 @@ func (s *scene) run(key string, status daemon.PipelineStatus, host string, chang
 		p.FinishedAt = &ended
 	}
 	for i, of := range steps {
-		step := daemon.Step{ID: s.id(daemon.StepIDs),
+		step := daemon.Step{ID: s.nextID(daemon.StepIDs),
 			AgentName: s.say([]string{"architect", "tester-kit-1", "developer", "reviewer"}[i]), OrderIndex: i, Description: s.say("It says what is to be done, and in which order."),
 			Approval: i == 2, Status: of, Input: s.write("You are the step's agent.")}
 		if of != daemon.StepPending {
@@ -268,12 +268,12 @@ func (s *scene) run(key string, status daemon.PipelineStatus, host string, chang
 	s.runs[key] = p.ID
 	s.commit(&daemon.Change{NewPipeline: p, Events: []*event.Event{{Type: "pipeline_created", Host: host, PipelineID: &p.ID, Payload: json.RawMessage(`{"template":"full_feature"}`)}}})
 	for i := range p.Steps {
-		s.worker(p, &p.Steps[i])
+		s.addStepAgent(p, &p.Steps[i])
 	}
 }
 
-// worker commits the agent of a step, and the output of a step that is done.
-func (s *scene) worker(p *daemon.Pipeline, step *daemon.Step) {
+// addStepAgent commits the agent of a step, and the output of a step that is done.
+func (s *scene) addStepAgent(p *daemon.Pipeline, step *daemon.Step) {
 	s.r.t.Helper()
 	if !slices.Contains([]daemon.StepStatus{daemon.StepDone, daemon.StepFailed, daemon.StepRunning}, step.Status) {
 		return
@@ -283,7 +283,7 @@ func (s *scene) worker(p *daemon.Pipeline, step *daemon.Step) {
 		state = daemon.Working
 	}
 	key := fmt.Sprintf("step-%d", step.ID)
-	s.agent(key, "tester-kit-1", state, 40, func(a *daemon.Agent) {
+	s.addAgent(key, "tester-kit-1", state, 40, func(a *daemon.Agent) {
 		a.PipelineID, a.StepID = &p.ID, &step.ID
 		if state == daemon.Ended {
 			a.EndedAt, a.EndReason = step.FinishedAt, new(s.say("its step is done"))
@@ -291,7 +291,7 @@ func (s *scene) worker(p *daemon.Pipeline, step *daemon.Step) {
 	})
 	if step.Status == daemon.StepDone {
 		s.commit(&daemon.Change{NewOutput: &daemon.StepHandoff{
-			ID: s.id(daemon.OutputIDs), StepID: step.ID, AgentID: s.agents[key],
+			ID: s.nextID(daemon.OutputIDs), StepID: step.ID, AgentID: s.agents[key],
 			ContentMD: s.write(paper), CreatedAt: s.now,
 		}})
 	}
@@ -302,7 +302,7 @@ func (s *scene) stageWords() {
 	s.r.t.Helper()
 	id := s.agents["heir"]
 	for _, v := range []daemon.Verdict{daemon.Submitted, daemon.NotSubmitted, ""} {
-		d := &daemon.Delivery{ID: s.id(daemon.DeliveryIDs), AgentID: id, Kind: daemon.KindMessage,
+		d := &daemon.Delivery{ID: s.nextID(daemon.DeliveryIDs), AgentID: id, Kind: daemon.KindMessage,
 			Text: s.write("Look at the three callers, too."), State: daemon.DeliveryQueued, CreatedAt: s.now}
 		if v != "" {
 			d.State, d.Verdict, d.Evidence, d.DecidedAt = daemon.DeliveryDone, &v, s.say("the hook of its prompt came"), &s.now
@@ -310,10 +310,10 @@ func (s *scene) stageWords() {
 		s.commit(&daemon.Change{NewDeliveries: []*daemon.Delivery{d}})
 	}
 	for _, typ := range []string{"agent_registered", "agent_working", "agent_waiting", "delivery_submitted", "agent_failed"} {
-		s.commit(&daemon.Change{Events: []*event.Event{s.event(typ, id, map[string]any{
+		s.commit(&daemon.Change{Events: []*event.Event{s.newEvent(typ, id, map[string]any{
 			"session_id": s.say("0b6ff3ee"), "evidence": s.say("its hook came"), "kind": "message", "code": s.say("agent_gone")})}})
 	}
-	s.commit(&daemon.Change{Events: []*event.Event{s.event("agent_stop_failed", id, map[string]any{"message": s.say("Agent 3 does not end.")})}})
+	s.commit(&daemon.Change{Events: []*event.Event{s.newEvent("agent_stop_failed", id, map[string]any{"message": s.say("Agent 3 does not end.")})}})
 }
 
 // page is a page of the dashboard.

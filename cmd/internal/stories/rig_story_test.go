@@ -23,8 +23,8 @@ const (
 	instructed = "hand over your work" // in each instruction
 )
 
-// abort aborts a pipeline and checks the answer, which is the pipeline.
-func (r *rig) abort(id int64, steps string) daemon.Pipeline {
+// abortPipeline aborts a pipeline and checks the answer, which is the pipeline.
+func (r *rig) abortPipeline(id int64, steps string) daemon.Pipeline {
 	r.t.Helper()
 	p, err := r.client.AbortPipeline(r.t.Context(), id)
 	if err != nil {
@@ -34,8 +34,8 @@ func (r *rig) abort(id int64, steps string) daemon.Pipeline {
 	return p
 }
 
-// approve waits until the pipeline waits for approval, and approves it.
-func (r *rig) approve(id int64, comment string) daemon.Pipeline {
+// approvePipeline waits until the pipeline waits for approval, and approves it.
+func (r *rig) approvePipeline(id int64, comment string) daemon.Pipeline {
 	r.t.Helper()
 	r.awaitPipeline(id, daemon.PipelineWaiting)
 	p, err := r.client.ApprovePipeline(r.t.Context(), id, daemon.Decision{Comment: comment})
@@ -56,8 +56,8 @@ func (r *rig) awaitSkill(slug, part string) (skill string) {
 	return skill
 }
 
-// foreignAgent has a person start an agent on a tmux server of their own, with our hooks installed.
-func (r *rig) foreignAgent(server *tmux.Server, args string) (daemon.Agent, tmux.PaneInfo) {
+// startForeignAgent has a person start an agent on a tmux server of their own, with our hooks installed.
+func (r *rig) startForeignAgent(server *tmux.Server, args string) (daemon.Agent, tmux.PaneInfo) {
 	r.t.Helper()
 	home := filepath.Join(filepath.Dir(r.root), "home")
 	plan, err := hooks.PlanInstall(nil, hooks.InstallOptions{
@@ -86,24 +86,24 @@ func (r *rig) foreignAgent(server *tmux.Server, args string) (daemon.Agent, tmux
 		list, err := r.client.Agents(context.Background(), allRows)
 		return err == nil && len(list) > 0, ""
 	})
-	return r.newest(), shell
+	return r.newestAgent(), shell
 }
 
-// holding returns a step for a template. Its agent's turn goes on until release is called.
-func (r *rig) holding(agent string) (step string, release func()) {
+// holdingStep returns a step for a template. Its agent's turn goes on until release is called.
+func (r *rig) holdingStep(agent string) (step string, release func()) {
 	r.t.Helper()
-	file, release := r.holdFile()
+	file, release := r.newHoldFile()
 	return agent + " | prompt: Work. @hold " + file, release
 }
 
-// limited sets how many pipelines may be at work at once.
-func (r *rig) limited(n int) *rig {
+// limitPipelines sets how many pipelines may be at work at once.
+func (r *rig) limitPipelines(n int) *rig {
 	r.cfg.Settings.Pipeline.MaxRunning = n
 	return r
 }
 
-// newest is the agent that was created last.
-func (r *rig) newest() daemon.Agent {
+// newestAgent is the agent that was created last.
+func (r *rig) newestAgent() daemon.Agent {
 	r.t.Helper()
 	list, err := r.client.Agents(r.t.Context(), allRows)
 	if err != nil || len(list) == 0 {
@@ -117,8 +117,8 @@ const noteBusyPart = "the agent is in a turn"
 
 const ownWork = "deploy it @ask" // what a person types meanwhile; it opens a dialog
 
-// resume resumes a failed pipeline.
-func (r *rig) resume(id int64, skip bool) daemon.Pipeline {
+// resumePipeline resumes a failed pipeline.
+func (r *rig) resumePipeline(id int64, skip bool) daemon.Pipeline {
 	r.t.Helper()
 	p, err := r.client.ResumePipeline(r.t.Context(), id, skip)
 	if err != nil {
@@ -130,7 +130,7 @@ func (r *rig) resume(id int64, skip bool) daemon.Pipeline {
 // roof is a request whose steps leave structured fields, so that the next step is told what the template asks of it.
 const roof = "Mend the roof. @say ## What Was Done\n\nThe roof is mended.\n"
 
-func (r *rig) spool(list ...hooks.Envelope) {
+func (r *rig) spoolHooks(list ...hooks.Envelope) {
 	r.t.Helper()
 	for _, env := range list {
 		if err := hooks.OpenSpool(r.dir.Spool()).Put(env); err != nil {
@@ -139,9 +139,9 @@ func (r *rig) spool(list ...hooks.Envelope) {
 	}
 }
 
-// wantAtMost fails if more agents of pipelines than the limit ever lived at once. It reads the event log, whose order
+// wantAtMostLive fails if more agents of pipelines than the limit ever lived at once. It reads the event log, whose order
 // is that of the commits.
-func (r *rig) wantAtMost(limit int) {
+func (r *rig) wantAtMostLive(limit int) {
 	r.t.Helper()
 	live := map[int64]bool{}
 	for _, e := range r.eventsWhere(func(e event.Event) bool { return e.PipelineID != nil && e.AgentID != nil }) {
@@ -169,7 +169,7 @@ func (r *rig) wantComposer(agentID int64, draft string) {
 func (r *rig) wantInterrupted(agentID int64) {
 	r.t.Helper()
 	r.awaitState(agentID, daemon.Ended)
-	r.wantStages(agentID, daemon.StopBreak, daemon.StopAsked)
+	r.wantStopStages(agentID, daemon.StopBreak, daemon.StopAsked)
 	for _, e := range r.transcript(agentID) {
 		if strings.Contains(fmt.Sprint(e.Message.Content), "[Request interrupted by user]") {
 			return
@@ -189,23 +189,23 @@ func wantNoFile(t testing.TB, path string) {
 // wantNoPanes waits until the rig's tmux server has no pane.
 func (r *rig) wantNoPanes() {
 	r.t.Helper()
-	r.await("no pane left", func() (bool, string) {
+	r.await("the end of all panes", func() (bool, string) {
 		panes, err := r.tmux.List(r.t.Context())
 		return err == nil && len(panes) == 0, fmt.Sprintf("%+v %v", panes, err)
 	})
 }
 
-// wantNoteRoom fails unless the pipeline is pending and its note says that it waits for room.
-func (r *rig) wantNoteRoom(p daemon.Pipeline) {
+// wantWaitsForRoom fails unless the pipeline is pending and its note says that it waits for room.
+func (r *rig) wantWaitsForRoom(p daemon.Pipeline) {
 	r.t.Helper()
 	if p.Status != daemon.PipelinePending || !strings.Contains(p.Note, "pipeline.max_running") {
 		r.t.Errorf("pipeline %d is %s with the note %q, want it pending for lack of room", p.ID, p.Status, p.Note)
 	}
 }
 
-// wantOneAgent fails unless each step that was not skipped is done, had one agent that was told one text, and left
+// wantOneAgentPerStep fails unless each step that was not skipped is done, had one agent that was told one text, and left
 // one output.
-func (r *rig) wantOneAgent(p daemon.Pipeline) {
+func (r *rig) wantOneAgentPerStep(p daemon.Pipeline) {
 	r.t.Helper()
 	for i, s := range p.Steps {
 		if s.Status == daemon.StepSkipped {
@@ -218,8 +218,8 @@ func (r *rig) wantOneAgent(p daemon.Pipeline) {
 	}
 }
 
-// wantPrompt fails unless the agent was told only this text, and only its exit command was typed.
-func (r *rig) wantPrompt(agentID int64, want string) {
+// wantOnlyPrompt fails unless the agent was told only this text, and only its exit command was typed.
+func (r *rig) wantOnlyPrompt(agentID int64, want string) {
 	r.t.Helper()
 	if got := r.told(agentID); len(got) != 1 || got[0] != want {
 		r.t.Errorf("agent %d was told %.2000q, want %.2000q", agentID, got, want)
@@ -228,24 +228,24 @@ func (r *rig) wantPrompt(agentID int64, want string) {
 	r.wantKinds(agentID, daemon.KindExit)
 }
 
-// wantRunEvents fails unless the pipeline has this many events of a type.
-func (r *rig) wantRunEvents(id int64, typ string, want int) {
+// wantPipelineEvents fails unless the pipeline has this many events of a type.
+func (r *rig) wantPipelineEvents(id int64, typ string, want int) {
 	r.t.Helper()
-	if got := r.runEvents(id, typ); len(got) != want {
+	if got := r.pipelineEvents(id, typ); len(got) != want {
 		r.t.Errorf("pipeline %d has %d events %s, want %d\n%s", id, len(got), typ, want, r.report())
 	}
 }
 
-func (r *rig) wantStages(agentID int64, want ...daemon.StopStage) {
+func (r *rig) wantStopStages(agentID int64, want ...daemon.StopStage) {
 	r.t.Helper()
-	got := r.stages(agentID)
+	got := r.stopStages(agentID)
 	if !slices.EqualFunc(got, want, func(g string, w daemon.StopStage) bool { return g == string(w) }) {
 		r.t.Errorf("agent %d was stopped by %v, want %v", agentID, got, want)
 	}
 }
 
-// stages lists the rungs of the stop ladder that the daemon has used on the agent.
-func (r *rig) stages(agentID int64) []string {
+// stopStages lists the rungs of the stop ladder that the daemon has used on the agent.
+func (r *rig) stopStages(agentID int64) []string {
 	r.t.Helper()
 	var out []string
 	for _, e := range r.agentEvents(agentID, "agent_stopping") {
@@ -259,7 +259,7 @@ func (r *rig) stages(agentID int64) []string {
 func (r *rig) wantAborted(p daemon.Pipeline, steps string) {
 	r.t.Helper()
 	if p.Status != daemon.PipelineFailed || said(p.Error) != "Pipeline aborted" || p.FinishedAt == nil || p.CurrentAgentID != nil {
-		r.t.Errorf("aborted, run %d is %s with %q and agent %v", p.ID, p.Status, said(p.Error), p.CurrentAgentID)
+		r.t.Errorf("aborted, pipeline %d is %s with %q and agent %v", p.ID, p.Status, said(p.Error), p.CurrentAgentID)
 	}
 	if want := fmt.Sprintf("understudy pipeline resume %d", p.ID); !strings.Contains(p.Hint, want) {
 		r.t.Errorf("hint %q does not name `%s`", p.Hint, want)
@@ -292,8 +292,8 @@ func twoHosts(t *testing.T) (north, south *rig) {
 	return north, south
 }
 
-// cancel cancels the agent's handoff. It checks that the answer says so, with the phase in which it was.
-func (r *rig) cancel(agentID int64, in daemon.Phase) daemon.Handoff {
+// cancelHandoff cancels the agent's handoff. It checks that the answer says so, with the phase in which it was.
+func (r *rig) cancelHandoff(agentID int64, in daemon.Phase) daemon.Handoff {
 	r.t.Helper()
 	h, err := r.client.CancelHandoff(r.t.Context(), agentID, 0)
 	if err != nil {

@@ -191,8 +191,8 @@ func (r *rig) misbehave(list string) {
 	}
 }
 
-// agent starts an agent with the persona and waits until it is idle.
-func (r *rig) agent(persona string) daemon.Agent {
+// startAgent starts an agent with the persona and waits until it is idle.
+func (r *rig) startAgent(persona string) daemon.Agent {
 	r.t.Helper()
 	a, err := r.client.CreateAgent(r.t.Context(), daemon.NewAgent{Persona: persona, Cwd: r.work})
 	if err != nil {
@@ -202,8 +202,8 @@ func (r *rig) agent(persona string) daemon.Agent {
 	return r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.HasPane() })
 }
 
-// handoff requests a handoff. It sets Force, because most stories begin before anybody has said a word to the agent.
-func (r *rig) handoff(agentID int64) int64 {
+// requestHandoff requests a handoff. It sets Force, because most stories begin before anybody has said a word to the agent.
+func (r *rig) requestHandoff(agentID int64) int64 {
 	r.t.Helper()
 	in, err := r.client.RequestHandoff(r.t.Context(), agentID, daemon.HandoffRequest{Force: true})
 	if err != nil {

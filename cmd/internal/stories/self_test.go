@@ -11,16 +11,16 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// inside runs understudy as a command of an agent, with its own environment.
-func (r *rig) inside(env map[string]string, stdin string, args ...string) (code int, stdout, stderr string) {
+// runInside runs understudy as a command of an agent, with its own environment.
+func (r *rig) runInside(env map[string]string, stdin string, args ...string) (code int, stdout, stderr string) {
 	r.t.Helper()
 	var out, errs bytes.Buffer
 	code = commands.Run(r.t.Context(), args, func(name string) string { return env[name] }, strings.NewReader(stdin), &out, &errs)
 	return code, out.String(), errs.String()
 }
 
-// environment is the environment with which the agent's process was started.
-func (r *rig) environment(agentID int64) map[string]string {
+// launchEnv is the environment with which the agent's process was started.
+func (r *rig) launchEnv(agentID int64) map[string]string {
 	r.t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", r.pane(agentID).PID))
 	if err != nil {
@@ -39,30 +39,30 @@ func (r *rig) environment(agentID int64) map[string]string {
 func TestHandoffSelfRequestsTheAgentsOwnHandoff(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
-	a := r.spokenTo()
+	a := r.startSpokenTo()
 	r.misbehave("think=1h")
-	env := r.environment(a.ID)
+	env := r.launchEnv(a.ID)
 	if env["UNDERSTUDY_LAUNCH"] == "" {
-		t.Fatal("no secret")
+		t.Fatal("the agent has no launch secret")
 	}
 	delete(env, "UNDERSTUDY_DATA")
-	code, stdout, stderr := r.inside(env, "  the failing\nmigration \n", "handoff", "self", "--mode", "generate", "--focus", "-", "--reason", "stuck")
-	h := r.latest(a.ID)
+	code, stdout, stderr := r.runInside(env, "  the failing\nmigration \n", "handoff", "self", "--mode", "generate", "--focus", "-", "--reason", "stuck")
+	h := r.latestHandoff(a.ID)
 	if want := fmt.Sprintf("handoff %d of agent %d initiated: `understudy handoff cancel self` cancels it until its document is recorded\n", h.ID, a.ID); code != commands.ExitDone || stdout != want {
 		t.Fatalf("exit code %d, %q, %q; want %q", code, stdout, stderr, want)
 	}
 	if h.Mode != daemon.ModeGenerate || h.Focus != "the failing\nmigration" || h.Reason != "stuck" {
 		t.Errorf("handoff %+v", h)
 	}
-	if code, _, stderr := r.inside(env, "", "handoff", "self"); code != commands.ExitFailed || !strings.HasPrefix(stderr, "understudy: Handoff already in progress") {
+	if code, _, stderr := r.runInside(env, "", "handoff", "self"); code != commands.ExitFailed || !strings.HasPrefix(stderr, "understudy: Handoff already in progress") {
 		t.Errorf("a second one: exit code %d, %q", code, stderr)
 	}
 	cancelled := fmt.Sprintf("handoff %d is cancelled; agent %d lives on\n", h.ID, a.ID)
-	if code, stdout, stderr := r.inside(env, "", "handoff", "cancel", "self"); code != commands.ExitDone || stdout != cancelled {
+	if code, stdout, stderr := r.runInside(env, "", "handoff", "cancel", "self"); code != commands.ExitDone || stdout != cancelled {
 		t.Errorf("cancel: exit code %d, %q, %q", code, stdout, stderr)
 	}
 	env["UNDERSTUDY_LAUNCH"] = "x"
-	if code, _, stderr := r.inside(env, "", "handoff", "self"); code != commands.ExitFailed || stderr == "" {
+	if code, _, stderr := r.runInside(env, "", "handoff", "self"); code != commands.ExitFailed || stderr == "" {
 		t.Errorf("with a wrong secret: exit code %d, %q", code, stderr)
 	}
 }

@@ -23,12 +23,12 @@ func TestAgentThatDoesNotExitIsEndedByTheLadder(t *testing.T) {
 			story(t, func(t *testing.T, r *rig) {
 				r.cfg.Settings.Handoff.ExitTimeout = 300 * time.Millisecond
 				r.start()
-				a := r.agent(con)
+				a := r.startAgent(con)
 				r.misbehave(tt.behave)
-				h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
-				r.wantStages(a.ID, tt.stages...)
+				h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
+				r.wantStopStages(a.ID, tt.stages...)
 				if took := h.CompletedAt.Sub(*h.RecordedAt); took > 10*time.Second {
-					t.Errorf("the agent was gone and its successor briefed after %s", took)
+					t.Errorf("the handoff took %s from its record to its end", took)
 				}
 				r.wantTold(a.ID, instructed)
 			})
@@ -39,10 +39,10 @@ func TestAgentThatDoesNotExitIsEndedByTheLadder(t *testing.T) {
 func TestExitQuestionIsAnswered(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.misbehave("exit-dialog")
-		r.awaitPhase(r.handoff(a.ID), daemon.Completed)
-		r.wantStages(a.ID, daemon.StopAsked, daemon.StopAnswer)
+		r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
+		r.wantStopStages(a.ID, daemon.StopAsked, daemon.StopAnswer)
 		if old := r.getAgent(a.ID); old.EndReason == nil || *old.EndReason != "prompt_input_exit" {
 			t.Errorf("outgoing agent %+v: want it to have exited by itself", old)
 		}
@@ -53,17 +53,17 @@ func TestExitQuestionIsAnswered(t *testing.T) {
 func TestSuccessorWaitsForTheProcessToEnd(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		pid := r.pane(a.ID).PID
 		r.misbehave("exit-delay=1500ms")
-		id := r.handoff(a.ID)
+		id := r.requestHandoff(a.ID)
 		r.awaitPhase(id, daemon.ShuttingDown)
-		r.await("hint", func() (bool, string) { return r.alive(pid) && r.hinted(a.ID), "no SessionEnd" })
+		r.await("the hint of its SessionEnd", func() (bool, string) { return r.alive(pid) && r.hasEndHint(a.ID), "no SessionEnd" })
 		if h := r.getHandoff(id); h.Phase != daemon.ShuttingDown {
 			t.Errorf("phase %s while the process is there, want shutting_down", h.Phase)
 		}
 		r.awaitPhase(id, daemon.Completed)
-		r.wantStages(a.ID, daemon.StopAsked)
+		r.wantStopStages(a.ID, daemon.StopAsked)
 	})
 }
 
@@ -72,17 +72,17 @@ func TestSuccessorWaitsForTheProcessToEnd(t *testing.T) {
 func TestMessagesOfOutgoingAgentAreNotSubmitted(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
-		release := r.hold(a.ID, "@background")
+		a := r.startAgent(con)
+		release := r.holdTurn(a.ID, "@background")
 		r.awaitState(a.ID, daemon.Idle)
 		r.misbehave("think=1m")
-		id := r.handoff(a.ID)
+		id := r.requestHandoff(a.ID)
 		r.awaitPhase(id, daemon.AwaitingDocument)
-		dl := r.send(a.ID, "too late for you")
+		dl := r.sendMessage(a.ID, "too late for you")
 		r.misbehave("")
 		got := r.awaitVerdict(a.ID, dl.ID, daemon.NotSubmitted)
 		if got.Evidence != "the agent's handoff was recorded" {
-			t.Errorf("evidence %q", got.Evidence)
+			t.Errorf("the verdict's evidence is %q", got.Evidence)
 		}
 		r.awaitNote(id, "background tasks")
 		_, err := r.client.SendMessage(t.Context(), a.ID, "still there?", false)
@@ -93,7 +93,7 @@ func TestMessagesOfOutgoingAgentAreNotSubmitted(t *testing.T) {
 		_, err = r.client.SendMessage(t.Context(), a.ID, "still there?", false)
 		wantError(t, err, daemon.KindInvalid, "Agent is not active")
 		r.wantTold(a.ID, "@background", instructed, "<task-notification>")
-		if to := r.send(*h.SuccessorID, "hello"); to.AgentID != *h.SuccessorID {
+		if to := r.sendMessage(*h.SuccessorID, "hello"); to.AgentID != *h.SuccessorID {
 			t.Errorf("delivery %+v", to)
 		}
 	})

@@ -27,7 +27,7 @@ func TestStartWaitsForADialogBeforeTheSession(t *testing.T) {
 	r.awaitAsked(1, "login: log in with the browser")
 	r.personPresses(1, tmux.Enter)
 	asked := r.awaitAsked(1, trusts)
-	s.sees("agent 1 waits for you .trust: may the agent work in this folder.*`understudy agent attach 1 ", 1)
+	s.awaitPrinted("agent 1 waits for you .trust: may the agent work in this folder.*`understudy agent attach 1 ", 1)
 	r.await("the operator is told", func() (bool, string) {
 		told := r.agentEvents(1, "operator_notified")
 		return len(told) > 0 && strings.Contains(field(t, told[0], "message").(string), "understudy agent attach 1"), ""
@@ -44,7 +44,7 @@ func TestStartWaitsForADialogBeforeTheSession(t *testing.T) {
 		t.Errorf("after the time to register: %s, note %q", a.State, a.Note)
 	}
 	r.answerTrust(1)
-	s.exits(0)
+	s.wantExit(0)
 	first := r.deliveries(1)[0]
 	if a := r.getAgent(1); a.FirstPromptID == nil || *a.FirstPromptID != first.ID || first.Verdict == nil || *first.Verdict != daemon.Submitted {
 		t.Errorf("first prompt %v when the command says that it was taken: %+v", a.FirstPromptID, first)
@@ -53,7 +53,7 @@ func TestStartWaitsForADialogBeforeTheSession(t *testing.T) {
 
 	r.misbehave("trust")
 	r.awaitState(1, daemon.Idle)
-	id := r.handoff(1)
+	id := r.requestHandoff(1)
 	h := r.awaitPhase(id, daemon.AwaitingRegistration)
 	r.awaitAsked(*h.SuccessorID, trusts)
 	h = r.awaitNote(id, "a dialog is open in the pane of agent 2 ("+trusts+"): answer it with `understudy agent attach 2`")
@@ -72,16 +72,16 @@ func TestStartOfATooOldRuntimeIsRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	old := r.work + "/old-claude"
-	r.write(old, "#!/bin/sh\necho '2.1.200 (Claude Code)'\n")
+	r.writeFile(old, "#!/bin/sh\necho '2.1.200 (Claude Code)'\n")
 	if err := os.Chmod(old, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: []string{old}}}
 	r.start()
 	s := r.sit(false, "agent", "start", con, "--cwd", r.work)
-	s.exits(1)
-	s.sees("2.1.200 is too old to register: the oldest that does is 2.1.213", 1)
+	s.wantExit(1)
+	s.awaitPrinted("2.1.200 is too old to register: the oldest that does is 2.1.213", 1)
 	if a := r.getAgent(1); a.HasPane() {
-		t.Error("it got a pane")
+		t.Error("the agent got a pane")
 	}
 }

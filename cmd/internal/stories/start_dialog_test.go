@@ -32,14 +32,14 @@ func TestPromptLostAtStartIsTypedOnce(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Handoff.AckTimeout = 5 * time.Second
 		r.misbehave("trust,lost-prompt")
-		r.template("two", "developer", "reviewer")
+		r.writeTemplate("two", "developer", "reviewer")
 		r.start()
-		id := r.pipeline("two", roof).ID
-		a := r.awaitRun(id, "its agent", func(p daemon.Pipeline) bool { return len(p.Steps[0].AgentIDs) > 0 }).Steps[0].AgentIDs[0]
+		id := r.startPipeline("two", roof).ID
+		a := r.awaitPipelineThat(id, "its agent", func(p daemon.Pipeline) bool { return len(p.Steps[0].AgentIDs) > 0 }).Steps[0].AgentIDs[0]
 		r.awaitAsked(a, trusts)
 		r.answerTrust(a)
 		r.misbehave("")
-		r.awaitRun(id, "the next step", func(p daemon.Pipeline) bool { return p.Steps[0].Status == daemon.StepDone })
+		r.awaitPipelineThat(id, "the next step", func(p daemon.Pipeline) bool { return p.Steps[0].Status == daemon.StepDone })
 		if list := r.deliveries(a); len(list) == 0 || list[0].Verdict == nil || *list[0].Verdict != daemon.Submitted {
 			t.Errorf("the prompt was not typed: %+v", list)
 		}

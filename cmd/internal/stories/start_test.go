@@ -18,7 +18,7 @@ func TestImpossibleStartIsRefused(t *testing.T) {
 		_, err := r.client.CreateAgent(t.Context(), daemon.NewAgent{Cwd: r.work, Columns: size[0], Rows: size[1]})
 		wantCode(t, err, "bad_size")
 	}
-	a := r.agent("developer-con-1")
+	a := r.startAgent("developer-con-1")
 	_, err := r.client.ArchivePersona(t.Context(), "developer-con-1")
 	wantCode(t, err, "persona_played")
 	if got := r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle }); got.PersonaSlug() != "developer-con-1" {

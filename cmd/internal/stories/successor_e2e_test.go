@@ -23,18 +23,18 @@ func TestMissingRuntimeFailsTheSuccessorsStart(t *testing.T) {
 	}
 	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: []string{command}}}
 	r.start()
-	a := r.agent(con)
+	a := r.startAgent(con)
 	if err := os.Remove(command); err != nil {
 		t.Fatal(err)
 	}
-	failed := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingRegistration, "successor_gone")
+	failed := r.awaitFailure(r.requestHandoff(a.ID), daemon.AwaitingRegistration, "successor_gone")
 	if !strings.Contains(failed.Error.Message, "could not be started") || !strings.Contains(failed.Error.Message, command) {
 		t.Errorf("failure %q does not name the command", failed.Error.Message)
 	}
 	if err := os.Symlink(cmdtest.AgentProgram(t), command); err != nil {
 		t.Fatal(err)
 	}
-	r.retry(failed.ID)
+	r.retryHandoff(failed.ID)
 	h := r.awaitPhase(failed.ID, daemon.Completed)
 	r.wantRecord(failed, h)
 	r.wantOneLive(a.ID, h)

@@ -39,9 +39,9 @@ func (r *rig) wantRecord(before, after daemon.Handoff) {
 func TestCrashedSuccessorIsReplacedByARetry(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.misbehave("crash-at-start")
-		failed := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingRegistration, "successor_gone")
+		failed := r.awaitFailure(r.requestHandoff(a.ID), daemon.AwaitingRegistration, "successor_gone")
 		if !strings.Contains(failed.Error.Message, "scripted crash at start") || !strings.Contains(failed.Error.Message, "record is kept") {
 			t.Errorf("failure %q names neither the screen nor the record\n%s", failed.Error.Message, r.report())
 		}
@@ -50,7 +50,7 @@ func TestCrashedSuccessorIsReplacedByARetry(t *testing.T) {
 		wantError(t, err, daemon.KindInvalid, "Agent is not active")
 
 		r.misbehave("")
-		r.retry(failed.ID)
+		r.retryHandoff(failed.ID)
 		h := r.awaitPhase(failed.ID, daemon.Completed)
 		r.wantRecord(failed, h)
 		if n := len(r.successors(a.ID)); n != 2 || *h.SuccessorID == *failed.SuccessorID {
@@ -68,9 +68,9 @@ func TestUnregisteredSuccessorIsLeftToAPerson(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Handoff.RegistrationTimeout = 1500 * time.Millisecond
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.misbehave("no-session-start")
-		failed := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingRegistration, "registration_timeout")
+		failed := r.awaitFailure(r.requestHandoff(a.ID), daemon.AwaitingRegistration, "registration_timeout")
 		if !strings.Contains(failed.Error.Message, "1.5s") || !strings.Contains(failed.Error.Message, "its pane shows") {
 			t.Errorf("failure %q names neither the limit nor the screen", failed.Error.Message)
 		}
@@ -80,7 +80,7 @@ func TestUnregisteredSuccessorIsLeftToAPerson(t *testing.T) {
 		}
 		r.awaitState(*failed.SuccessorID, daemon.Ended)
 		r.misbehave("")
-		r.retry(failed.ID)
+		r.retryHandoff(failed.ID)
 		h := r.awaitPhase(failed.ID, daemon.Completed)
 		r.wantRecord(failed, h)
 		r.wantOneLive(a.ID, h)
@@ -93,14 +93,14 @@ func TestRetryGoesOnWithALateSuccessor(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Handoff.RegistrationTimeout = 1000 * time.Millisecond
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.misbehave("slow-start=2500ms")
-		failed := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingRegistration, "registration_timeout")
+		failed := r.awaitFailure(r.requestHandoff(a.ID), daemon.AwaitingRegistration, "registration_timeout")
 		r.awaitState(*failed.SuccessorID, daemon.Idle)
 		if h := r.getHandoff(failed.ID); h.Phase != daemon.Failed {
 			t.Errorf("handoff went on by itself: %s", h.Phase)
 		}
-		r.retry(failed.ID)
+		r.retryHandoff(failed.ID)
 		h := r.awaitPhase(failed.ID, daemon.Completed)
 		if *h.SuccessorID != *failed.SuccessorID || len(r.successors(a.ID)) != 1 {
 			t.Errorf("successor %d after %d, want the same", *h.SuccessorID, *failed.SuccessorID)
@@ -114,9 +114,9 @@ func TestSuccessorInAMissingFolderFails(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Handoff.ExitTimeout = 1000 * time.Millisecond
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.misbehave("ignore-exit")
-		id := r.handoff(a.ID)
+		id := r.requestHandoff(a.ID)
 		r.awaitPhase(id, daemon.ShuttingDown)
 		if err := os.Rename(r.work, r.work+".away"); err != nil {
 			t.Fatal(err)
@@ -129,7 +129,7 @@ func TestSuccessorInAMissingFolderFails(t *testing.T) {
 		if err := os.Rename(r.work+".away", r.work); err != nil {
 			t.Fatal(err)
 		}
-		r.retry(id)
+		r.retryHandoff(id)
 		h := r.awaitPhase(id, daemon.Completed)
 		r.wantRecord(failed, h)
 		r.wantOneLive(a.ID, h)
@@ -141,10 +141,10 @@ func TestSuccessorInAMissingFolderFails(t *testing.T) {
 func TestRecordIsRestoredByteForByte(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.misbehave("crash-at-start")
-		h := r.awaitFailure(r.handoff(a.ID), daemon.AwaitingRegistration, "successor_gone")
-		document, context := r.read(h.FilePath), r.read(*h.ContextPath)
+		h := r.awaitFailure(r.requestHandoff(a.ID), daemon.AwaitingRegistration, "successor_gone")
+		document, context := r.readFile(h.FilePath), r.readFile(*h.ContextPath)
 		if err := os.WriteFile(*h.ContextPath, []byte("another"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -154,9 +154,9 @@ func TestRecordIsRestoredByteForByte(t *testing.T) {
 		if b, err := r.client.Document(t.Context(), h.ID); err != nil || string(b) != document {
 			t.Errorf("document from the record: %v: %.80q", err, b)
 		}
-		r.retry(h.ID)
+		r.retryHandoff(h.ID)
 		h = r.awaitFailure(h.ID, daemon.AwaitingRegistration, "successor_gone")
-		if r.read(h.FilePath) != document || r.read(*h.ContextPath) != context {
+		if r.readFile(h.FilePath) != document || r.readFile(*h.ContextPath) != context {
 			t.Error("the retry did not write document and context anew from the record")
 		}
 		if err := os.WriteFile(h.FilePath, []byte("# Another\n"), 0o600); err != nil {
@@ -166,9 +166,9 @@ func TestRecordIsRestoredByteForByte(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.misbehave("")
-		r.retry(h.ID)
+		r.retryHandoff(h.ID)
 		r.awaitPhase(h.ID, daemon.Completed)
-		if r.read(h.FilePath) != "# Another\n" || r.read(*h.ContextPath) != context {
+		if r.readFile(h.FilePath) != "# Another\n" || r.readFile(*h.ContextPath) != context {
 			t.Error("the context was not written anew, or the person's edit was undone")
 		}
 	})
@@ -178,8 +178,8 @@ func TestRecordIsRestoredByteForByte(t *testing.T) {
 func TestUnbriefedSuccessorIsReplacedByARetry(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
-		h, release := r.behindTasks(a.ID)
+		a := r.startAgent(con)
+		h, release := r.handOffBehindTasks(a.ID)
 		r.misbehave("slow-start=1500ms")
 		release()
 		r.awaitPhase(h.ID, daemon.AwaitingRegistration)
@@ -189,7 +189,7 @@ func TestUnbriefedSuccessorIsReplacedByARetry(t *testing.T) {
 		}
 		failed := r.awaitFailure(h.ID, daemon.AwaitingRegistration, "successor_gone")
 		r.misbehave("")
-		r.retry(h.ID)
+		r.retryHandoff(h.ID)
 		h = r.awaitPhase(h.ID, daemon.Completed)
 		r.wantRecord(failed, h)
 		r.wantOneLive(a.ID, h)
@@ -200,16 +200,16 @@ func TestUnbriefedSuccessorIsReplacedByARetry(t *testing.T) {
 func TestSkillComesBeforeTheInjectionPrompt(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		experience := filepath.Join(r.dir.Persona(con), "experience.md")
 		if err := os.WriteFile(experience, []byte("The build takes a flag.\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		r.await("experience", func() (bool, string) {
+		r.await("the experience in the skill", func() (bool, string) {
 			p, err := r.client.Persona(t.Context(), con)
 			return err == nil && strings.Contains(p.Experience, "takes a flag"), "not loaded"
 		})
-		h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+		h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
 		next := r.awaitState(*h.SuccessorID, daemon.Idle)
 		if next.SkillInjectedAt == nil || next.RegisteredAt == nil || h.CompletedAt.Before(*next.SkillInjectedAt) {
 			t.Errorf("successor %+v: want the skill before %s", next, h.CompletedAt)
@@ -240,8 +240,8 @@ func TestSkillComesBeforeTheInjectionPrompt(t *testing.T) {
 func TestRepeatedSessionStartsInjectNothingTwice(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
-		h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+		a := r.startAgent(con)
+		h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
 		id := *h.SuccessorID
 		first := *r.awaitState(id, daemon.Idle).SessionID
 		r.awaitShown(id, "I have taken over")
@@ -257,7 +257,7 @@ func TestRepeatedSessionStartsInjectNothingTwice(t *testing.T) {
 		r.awaitShown(id, "Resumed "+first)
 
 		// The agent still works and was told each text once.
-		dl := r.send(id, "carry on")
+		dl := r.sendMessage(id, "carry on")
 		r.awaitVerdict(id, dl.ID, daemon.Submitted)
 		r.wantTold(id, h.Ref, "carry on")
 		r.wantKinds(id, daemon.KindPrompt, daemon.KindMessage)
@@ -278,9 +278,9 @@ func TestRepeatedSessionStartsInjectNothingTwice(t *testing.T) {
 func TestSwallowedEnterIsPressedAgain(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.misbehave("swallow-enter")
-		h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+		h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
 		r.wantTold(a.ID, instructed)
 		r.wantTold(*h.SuccessorID, h.Ref)
 		for _, dl := range []daemon.Delivery{r.deliveries(a.ID)[0], r.deliveries(*h.SuccessorID)[0]} {
@@ -288,6 +288,6 @@ func TestSwallowedEnterIsPressedAgain(t *testing.T) {
 				t.Errorf("%s: Enter pressed %d times, want more than once", dl.Kind, dl.Attempts)
 			}
 		}
-		r.wantStages(a.ID, daemon.StopAsked)
+		r.wantStopStages(a.ID, daemon.StopAsked)
 	})
 }

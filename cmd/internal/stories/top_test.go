@@ -20,14 +20,14 @@ type topPane struct {
 	socket string
 }
 
-func (r *rig) top(columns, lines int) *topPane { return r.inPane(columns, lines, "top") }
+func (r *rig) startTop(columns, lines int) *topPane { return r.startInPane(columns, lines, "top") }
 
-// inPane runs understudy with other arguments in such a pane. Only one can use the server at a time.
-func (r *rig) inPane(columns, lines int, args ...string) *topPane {
+// startInPane runs understudy with other arguments in such a pane. Only one can use the server at a time.
+func (r *rig) startInPane(columns, lines int, args ...string) *topPane {
 	r.t.Helper()
 	s := &topPane{r, filepath.Join(filepath.Dir(r.root), "seat.sock")}
 	list := append([]string{"new-session", "-d", "-x", fmt.Sprint(columns), "-y", fmt.Sprint(lines), cmdtest.MainProgram(r.t)}, args...)
-	s.tell(append(list, "--data", r.root)...)
+	s.runTmux(append(list, "--data", r.root)...)
 	r.t.Cleanup(func() { _ = s.command("kill-server").Run() }) // Normally the server has ended with the command.
 	return s
 }
@@ -38,7 +38,7 @@ func (s *topPane) command(args ...string) *exec.Cmd {
 	return c
 }
 
-func (s *topPane) tell(args ...string) string {
+func (s *topPane) runTmux(args ...string) string {
 	s.t.Helper()
 	out, err := s.command(args...).CombinedOutput()
 	if err != nil {
@@ -49,14 +49,14 @@ func (s *topPane) tell(args ...string) string {
 
 func (s *topPane) press(keys ...string) {
 	s.t.Helper()
-	s.tell(append([]string{"send-keys"}, keys...)...)
+	s.runTmux(append([]string{"send-keys"}, keys...)...)
 }
 
 // awaitScreen waits until the pane shows all of the texts.
 func (s *topPane) awaitScreen(texts ...string) {
 	s.t.Helper()
 	s.awaitEvery(tickOfScreens, fmt.Sprintf("top shows %q", texts), func() (bool, string) {
-		shown := s.tell("capture-pane", "-p")
+		shown := s.runTmux("capture-pane", "-p")
 		for _, text := range texts {
 			if !strings.Contains(shown, text) {
 				return false, shown
@@ -71,9 +71,9 @@ func (s *topPane) awaitScreen(texts ...string) {
 func TestTopShowsAndActs(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
-	r.template("gate", "developer", "reviewer | approval: true")
-	a := r.agent("developer-con-1")
-	s := r.top(110, 26)
+	r.writeTemplate("gate", "developer", "reviewer | approval: true")
+	a := r.startAgent("developer-con-1")
+	s := r.startTop(110, 26)
 	s.awaitScreen("understudy  1 idle", "▸○  1   developer-con-1  idle")
 
 	s.press("a")
@@ -81,7 +81,7 @@ func TestTopShowsAndActs(t *testing.T) {
 	s.press("C-b", "d")
 	s.awaitScreen("understudy  1 idle")
 
-	release := r.hold(a.ID, "@say I have mended the login")
+	release := r.holdTurn(a.ID, "@say I have mended the login")
 	s.awaitScreen("understudy  1 working", "▸●  1   developer-con-1  working")
 	release()
 	s.awaitScreen("understudy  1 idle", "said       I have mended the login")
@@ -98,7 +98,7 @@ func TestTopShowsAndActs(t *testing.T) {
 		t.Errorf("handoff with reason %q and focus %q", h.Reason, h.Focus)
 	}
 
-	p := r.pipeline("gate", "@report make it fast")
+	p := r.startPipeline("gate", "@report make it fast")
 	s.awaitScreen("!  p1  a test", "approval of step 2 of 2, reviewer")
 	s.press("Home", "y")
 	s.awaitScreen("Approve pipeline 1 (a test)")

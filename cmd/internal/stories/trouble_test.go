@@ -14,11 +14,11 @@ import (
 func TestAgentInTroubleIsToldOf(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
-		r.awaitVerdict(a.ID, r.send(a.ID, "@say All is done.").ID, daemon.Submitted)
+		a := r.startAgent(con)
+		r.awaitVerdict(a.ID, r.sendMessage(a.ID, "@say All is done.").ID, daemon.Submitted)
 		r.awaitAgent(a.ID, "an answer", func(a daemon.Agent) bool { return a.LastMessage != "" && a.State == daemon.Idle })
 		r.misbehave("api-error=usage_limit")
-		r.awaitVerdict(a.ID, r.send(a.ID, "Go on").ID, daemon.Submitted)
+		r.awaitVerdict(a.ID, r.sendMessage(a.ID, "Go on").ID, daemon.Submitted)
 		a = r.awaitAgent(a.ID, "trouble", func(a daemon.Agent) bool { return a.Trouble != nil })
 		const text = "You've hit your 5-hour limit · resets 7:08am (UTC)"
 		if a.Trouble.Code != "usage_limit" || a.Trouble.Message != text || a.LastMessage != "" || a.State != daemon.Idle {
@@ -26,26 +26,26 @@ func TestAgentInTroubleIsToldOf(t *testing.T) {
 		}
 		told := r.awaitTold(func(e event.Event) bool { return e.AgentID != nil && *e.AgentID == a.ID })
 		if kind, message := field(t, told, "kind"), fmt.Sprint(field(t, told, "message")); kind != "waiting" || !strings.Contains(message, text) || !strings.Contains(message, "`understudy agent ") {
-			t.Errorf("told as %s: %q", kind, message)
+			t.Errorf("the operator was told as %s: %q", kind, message)
 		}
-		r.sit(false, "agent", "list").saysOnce("idle, usage_limit")
-		r.sit(false, "agent", "show", fmt.Sprint(a.ID)).saysOnce("usage_limit: " + text + ", since ")
-		got, err := r.metrics(t.Context())
+		r.sit(false, "agent", "list").wantPrintedOnce("idle, usage_limit")
+		r.sit(false, "agent", "show", fmt.Sprint(a.ID)).wantPrintedOnce("usage_limit: " + text + ", since ")
+		got, err := r.scrape(t.Context())
 		if err != nil || got.value("agents_in_trouble", "usage_limit") != 1 || got.value("agents_in_trouble", "overloaded") != 0 {
 			t.Errorf("metrics: %v, %v", got["understudy_agents_in_trouble"], err)
 		}
 
 		// Another failed attempt is no news. A command that waits for the agent is told all the same.
-		r.sit(false, "agent", "send", fmt.Sprint(a.ID), "Go on", "--wait").saysOnce("understudy: agent 1 is in trouble: usage_limit: " + text)
+		r.sit(false, "agent", "send", fmt.Sprint(a.ID), "Go on", "--wait").wantPrintedOnce("understudy: agent 1 is in trouble: usage_limit: " + text)
 		r.await("another failed turn", func() (bool, string) {
 			b := r.getAgent(a.ID)
 			return b.State == daemon.Idle && b.StateAt.After(a.StateAt), string(b.State)
 		})
 		r.misbehave("")
-		r.awaitVerdict(a.ID, r.send(a.ID, "@say Here I am.").ID, daemon.Submitted)
+		r.awaitVerdict(a.ID, r.sendMessage(a.ID, "@say Here I am.").ID, daemon.Submitted)
 		a = r.awaitAgent(a.ID, "no trouble", func(a daemon.Agent) bool { return a.Trouble == nil && a.State == daemon.Idle })
 		if a.LastMessage != "Here I am." {
-			t.Errorf("it said %q last", a.LastMessage)
+			t.Errorf("the agent said %q last", a.LastMessage)
 		}
 		if begun, over := r.agentEvents(a.ID, "agent_trouble"), r.agentEvents(a.ID, "agent_trouble_over"); len(begun) != 1 || len(over) != 1 {
 			t.Errorf("trouble has begun %d times and ended %d times, want once", len(begun), len(over))
@@ -53,8 +53,8 @@ func TestAgentInTroubleIsToldOf(t *testing.T) {
 	})
 }
 
-// saysOnce waits until the command ends, and fails unless it has printed this exactly once.
-func (s *seat) saysOnce(what string) {
+// wantPrintedOnce waits until the command ends, and fails unless it has printed this exactly once.
+func (s *seat) wantPrintedOnce(what string) {
 	s.r.t.Helper()
 	<-s.ended
 	if shown := s.shown(); strings.Count(shown, what) != 1 || s.code != commands.ExitDone {
@@ -88,18 +88,18 @@ func (r *rig) notified() (messages []string) {
 // by the daemon that comes after the one that saw it. Each of them still has its row and its event.
 func TestOneAlertForATmuxServer(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.template("held", "developer | prompt: Work. @hold nowhere")
+		r.writeTemplate("held", "developer | prompt: Work. @hold nowhere")
 		r.start()
 		var agents []int64
 		for range 3 {
-			agents = append(agents, r.agent("").ID)
+			agents = append(agents, r.startAgent("").ID)
 		}
-		run := r.pipeline("held", roof)
-		agents = append(agents, r.atWork(run.ID, 1).ID)
+		run := r.startPipeline("held", roof)
+		agents = append(agents, r.awaitWorkingAgent(run.ID, 1).ID)
 		r.misbehave("think=1h")
-		out := r.agent(con)
+		out := r.startAgent(con)
 		agents = append(agents, out.ID)
-		h := r.awaitPhase(r.handoff(out.ID), daemon.AwaitingDocument)
+		h := r.awaitPhase(r.requestHandoff(out.ID), daemon.AwaitingDocument)
 		r.killTmux()
 		for _, id := range agents {
 			if a := r.awaitState(id, daemon.Ended); *a.EndReason != "tmux_server_gone" {
@@ -120,7 +120,7 @@ func TestOneAlertForATmuxServer(t *testing.T) {
 			"Open sessions again: agent ", "`understudy agent resume ID`", "The next agent gets a new server.",
 		} {
 			if !strings.Contains(message, want) {
-				t.Errorf("told %q: want %q in it", message, want)
+				t.Errorf("the operator was told %q, want %q in it", message, want)
 			}
 		}
 		for _, id := range agents {
@@ -129,9 +129,9 @@ func TestOneAlertForATmuxServer(t *testing.T) {
 			}
 		}
 		r.misbehave("")
-		r.agent(con) // It starts on a new server.
+		r.startAgent(con) // It starts on a new server.
 		if told := r.notified(); len(told) != 1 {
-			t.Errorf("told %d times: %q", len(told), told)
+			t.Errorf("the operator was told %d times: %q", len(told), told)
 		}
 	})
 }

@@ -20,14 +20,14 @@ func (r *rig) awaitDecision(id, agentID int64) daemon.Handoff {
 	if h.Phase != daemon.ShuttingDown || !strings.Contains(h.Note, "understudy agent stop") || !strings.Contains(h.Note, "understudy handoff retry") {
 		r.t.Errorf("%s, note %q: want shutting_down and what to do", h.Phase, h.Note)
 	}
-	if a := r.getAgent(agentID); a.EndedAt != nil || r.row(agentID).StopAskedAt != nil {
+	if a := r.getAgent(agentID); a.EndedAt != nil || r.agentRow(agentID).StopAskedAt != nil {
 		r.t.Errorf("outgoing agent %+v: want it to go on", a)
 	}
 	return h
 }
 
-// decide has the person end the agent without another document.
-func (r *rig) decide(h daemon.Handoff) {
+// endByDecision has the person end the agent without another document.
+func (r *rig) endByDecision(h daemon.Handoff) {
 	r.t.Helper()
 	if _, err := r.client.StopAgent(r.t.Context(), h.AgentID, false); err != nil {
 		r.t.Fatal(err)
@@ -40,12 +40,12 @@ func (r *rig) decide(h daemon.Handoff) {
 func TestWorkAfterTheDocumentWaitsForADecision(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
-		h, release := r.behindTasks(a.ID)
+		a := r.startAgent(con)
+		h, release := r.handOffBehindTasks(a.ID)
 		r.personTypes(a.ID, oneMore, tmux.Enter)
 		r.awaitShown(a.ID, "Noted: “one more thing”")
 		release()
-		r.decide(r.awaitDecision(h.ID, a.ID))
+		r.endByDecision(r.awaitDecision(h.ID, a.ID))
 	})
 }
 
@@ -54,9 +54,9 @@ func TestWorkAfterTheDocumentWaitsForADecision(t *testing.T) {
 func TestPromptQueuedWhileWritingWaitsForADecision(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.misbehave("think=1m")
-		id := r.handoff(a.ID)
+		id := r.requestHandoff(a.ID)
 		r.awaitPhase(id, daemon.AwaitingDocument)
 		r.personTypes(a.ID, oneMore, tmux.Enter)
 		r.awaitShown(a.ID, "Queued: "+oneMore)
@@ -65,19 +65,19 @@ func TestPromptQueuedWhileWritingWaitsForADecision(t *testing.T) {
 		r.wantTold(a.ID, first.Ref, oneMore)
 		before := r.recordOf(id)
 
-		r.retry(id)
+		r.retryHandoff(id)
 		h := r.awaitPhase(id, daemon.Completed)
 		r.wantTold(a.ID, first.Ref, oneMore, h.Ref)
 		if h.Ref == first.Ref || !r.recordOf(id).At.After(before.At) {
 			t.Errorf("ref %s after %s, recorded at %s after %s: want another document", h.Ref, first.Ref, r.recordOf(id).At, before.At)
 		}
 		r.wantKinds(a.ID, daemon.KindInstruction, daemon.KindInstruction, daemon.KindExit)
-		r.retryRefused(id)
+		r.wantRetryRefused(id)
 	})
 }
 
-// retryRefused fails unless a retry is refused: the handoff has neither failed nor waits for a decision.
-func (r *rig) retryRefused(id int64) {
+// wantRetryRefused fails unless a retry is refused: the handoff has neither failed nor waits for a decision.
+func (r *rig) wantRetryRefused(id int64) {
 	r.t.Helper()
 	_, err := r.client.RetryHandoff(r.t.Context(), id, "")
 	wantCode(r.t, err, "handoff_not_failed")
@@ -88,17 +88,17 @@ func (r *rig) retryRefused(id int64) {
 func TestPromptQueuedBeforeTheInstructionWaitsForADecision(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
-		release := r.hold(a.ID, "long work")
-		id := r.handoff(a.ID)
+		a := r.startAgent(con)
+		release := r.holdTurn(a.ID, "long work")
+		id := r.requestHandoff(a.ID)
 		h := r.awaitNote(id, noteBusyPart)
 		r.personTypes(a.ID, oneMore, tmux.Enter)
 		r.awaitShown(a.ID, "Queued: "+oneMore)
-		r.retryRefused(id)
+		r.wantRetryRefused(id)
 		release()
 		r.awaitDecision(id, a.ID)
 		r.wantTold(a.ID, "long work", h.Ref, oneMore)
-		r.decide(h)
+		r.endByDecision(h)
 	})
 }
 
@@ -112,15 +112,15 @@ func TestWorkTypedBeforeExitIsNotEnded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			story(t, func(t *testing.T, r *rig) {
 				g := newGate(t)
-				r.bent(&bend{commit: func(c *daemon.Change, do func() error) error {
+				r.bendWith(&bend{commit: func(c *daemon.Change, do func() error) error {
 					err := do()
 					if err == nil && len(c.Agents) == 1 && at(c.Agents[0]) {
 						g.pass()
 					}
 					return err
 				}}).start()
-				a := r.agent(con)
-				id := r.handoff(a.ID)
+				a := r.startAgent(con)
+				id := r.requestHandoff(a.ID)
 				g.await(t)
 				r.personTypes(a.ID, oneMore, tmux.Enter)
 				r.awaitShown(a.ID, "Noted: “one more thing”")
@@ -132,7 +132,7 @@ func TestWorkTypedBeforeExitIsNotEnded(t *testing.T) {
 						t.Errorf("exit command %+v, want not_submitted", dl)
 					}
 				}
-				r.decide(h)
+				r.endByDecision(h)
 			})
 		})
 	}
@@ -141,7 +141,7 @@ func TestWorkTypedBeforeExitIsNotEnded(t *testing.T) {
 // awaitRow waits until ok returns true for the agent's row, with the fields that the API does not show.
 func (r *rig) awaitRow(agentID int64, what string, ok func(daemon.Agent) bool) {
 	r.t.Helper()
-	r.await(what, func() (bool, string) { return ok(r.row(agentID)), "" })
+	r.await(what, func() (bool, string) { return ok(r.agentRow(agentID)), "" })
 }
 
 // TestMessageDuringTheDocumentsTurnIsNotSubmitted: A message that waits for the end of the document's turn is not
@@ -149,11 +149,11 @@ func (r *rig) awaitRow(agentID int64, what string, ok func(daemon.Agent) bool) {
 func TestMessageDuringTheDocumentsTurnIsNotSubmitted(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
-		a := r.agent(con)
+		a := r.startAgent(con)
 		r.misbehave("think=1m")
-		id := r.handoff(a.ID)
+		id := r.requestHandoff(a.ID)
 		r.awaitPhase(id, daemon.AwaitingDocument)
-		dl := r.send(a.ID, oneMore)
+		dl := r.sendMessage(a.ID, oneMore)
 		r.misbehave("")
 		r.awaitVerdict(a.ID, dl.ID, daemon.NotSubmitted)
 		r.awaitPhase(id, daemon.Completed)

@@ -20,31 +20,31 @@ import (
 
 func TestGenerateEscCancels(t *testing.T) {
 	t.Parallel()
-	r, s, a := generates(t, true)
-	s.types("\x1b[A\x1bOP#\x1bx") // They are an arrow, a function key, a letter, and a letter with Alt.
+	r, s, a := startGenerating(t, true)
+	s.typeKeys("\x1b[A\x1bOP#\x1bx") // They are an arrow, a function key, a letter, and a letter with Alt.
 	frames := strings.Count(s.shown(), show.GeneratingLabel)
-	s.sees(regexp.QuoteMeta(show.GeneratingLabel), frames+8)
-	if h := r.latest(a.ID); h.Phase != daemon.Generating {
+	s.awaitPrinted(regexp.QuoteMeta(show.GeneratingLabel), frames+8)
+	if h := r.latestHandoff(a.ID); h.Phase != daemon.Generating {
 		t.Fatalf("handoff is %s; want it generating", h.Phase)
 	}
 	if strings.Contains(s.shown(), "^[") || strings.Contains(s.shown(), "#") {
 		t.Errorf("what was typed is shown: %q", s.shown())
 	}
-	s.types("\x1b")
-	s.ends(commands.ExitFailed, "Handoff cancelled")
+	s.typeKeys("\x1b")
+	s.wantEnd(commands.ExitFailed, "Handoff cancelled")
 	r.wantCancelled(a)
 }
 
 func TestGenerateRestoresTheTerminal(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*seat){
-		"Esc":     func(s *seat) { s.types("\x1b") },
-		"Ctrl-C":  func(s *seat) { s.types("\x03") },
+		"Esc":     func(s *seat) { s.typeKeys("\x1b") },
+		"Ctrl-C":  func(s *seat) { s.typeKeys("\x03") },
 		"SIGTERM": func(s *seat) { s.signal(syscall.SIGTERM) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, s, a := generates(t, true)
+			r, s, a := startGenerating(t, true)
 			fresh, other, err := pty.Open()
 			if err != nil {
 				t.Fatal(err)
@@ -52,20 +52,20 @@ func TestGenerateRestoresTheTerminal(t *testing.T) {
 			defer fresh.Close()
 			defer other.Close()
 			before := terminalMode(t, other)
-			r.await("single keys", func() (bool, string) { return terminalMode(t, s.tty) != before, "lines" })
+			r.await("the terminal in the mode of single keys", func() (bool, string) { return terminalMode(t, s.tty) != before, "lines" })
 			end(s)
 			if name == "SIGTERM" {
-				h := r.latest(a.ID)
-				s.ends(commands.ExitFailed, r.notWatched(h))
+				h := r.latestHandoff(a.ID)
+				s.wantEnd(commands.ExitFailed, r.notWatchedText(h))
 				if h.Phase != daemon.Generating {
 					t.Errorf("handoff is %s, want it to go on", h.Phase)
 				}
 			} else {
-				s.ends(commands.ExitFailed, "Handoff cancelled")
+				s.wantEnd(commands.ExitFailed, "Handoff cancelled")
 				r.wantCancelled(a)
 			}
 			if after := terminalMode(t, s.tty); after != before {
-				t.Errorf("mode %+v, was %+v", after, before)
+				t.Errorf("terminal mode is %+v, it was %+v", after, before)
 			}
 		})
 	}
@@ -73,12 +73,12 @@ func TestGenerateRestoresTheTerminal(t *testing.T) {
 
 func TestGenerateInterruptCancelsInAPipe(t *testing.T) {
 	t.Parallel()
-	r, s, a := generates(t, false)
+	r, s, a := startGenerating(t, false)
 	s.signal(os.Interrupt)
-	s.ends(commands.ExitFailed, "Handoff cancelled")
+	s.wantEnd(commands.ExitFailed, "Handoff cancelled")
 	r.wantCancelled(a)
 	if n := strings.Count(s.shown(), show.GeneratingLabel+"\n"); n != 1 || strings.Contains(s.shown(), "\x1b") {
-		t.Errorf("said %d times in %q", n, s.shown())
+		t.Errorf("the label was printed %d times in %q", n, s.shown())
 	}
 }
 
@@ -87,15 +87,15 @@ func TestGenerateInterruptCancelsInAPipe(t *testing.T) {
 func TestGenerateCannotBeCancelledAfterTheRecord(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
-	a := r.spokenTo()
+	a := r.startSpokenTo()
 	r.misbehave("ignore-exit,ignore-term")
 	s := r.sit(true, "handoff", fmt.Sprint(a.ID), "--mode", "generate", "--wait")
-	s.sees(". shutting down ", 1)
-	s.types("\x1b")
-	s.sees(". shutting down ", 8)
-	s.types("\x03")
-	h := r.latest(a.ID)
-	s.ends(commands.ExitFailed, r.notWatched(h))
+	s.awaitPrinted(". shutting down ", 1)
+	s.typeKeys("\x1b")
+	s.awaitPrinted(". shutting down ", 8)
+	s.typeKeys("\x03")
+	h := r.latestHandoff(a.ID)
+	s.wantEnd(commands.ExitFailed, r.notWatchedText(h))
 	if h.RecordedAt == nil || h.Status == daemon.StatusCancelled {
 		t.Errorf("handoff is %s", h.Phase)
 	}
@@ -106,15 +106,15 @@ func TestGenerateCannotBeCancelledAfterTheRecord(t *testing.T) {
 func TestAgentModeIsNotCancelled(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
-	a := r.agent(con)
+	a := r.startAgent(con)
 	r.misbehave("think=1h")
 	s := r.sit(true, "handoff", fmt.Sprint(a.ID), "--force", "--wait")
-	s.sees(". awaiting document ", 1)
-	s.types("\x1b")
-	s.sees(". awaiting document ", 8)
-	s.types("\x03")
-	h := r.latest(a.ID)
-	s.sees(regexp.QuoteMeta(r.notWatched(h)), 1)
+	s.awaitPrinted(". awaiting document ", 1)
+	s.typeKeys("\x1b")
+	s.awaitPrinted(". awaiting document ", 8)
+	s.typeKeys("\x03")
+	h := r.latestHandoff(a.ID)
+	s.awaitPrinted(regexp.QuoteMeta(r.notWatchedText(h)), 1)
 	if h.Phase != daemon.AwaitingDocument {
 		t.Errorf("handoff is %s, want it to go on", h.Phase)
 	}
@@ -127,14 +127,14 @@ func (s *seat) signal(sig os.Signal) {
 	}
 }
 
-// generates runs a handoff in mode generate whose document takes long.
-func generates(t *testing.T, terminal bool) (*rig, *seat, daemon.Agent) {
+// startGenerating runs a handoff in mode generate whose document takes long.
+func startGenerating(t *testing.T, terminal bool) (*rig, *seat, daemon.Agent) {
 	t.Helper()
 	r := newRig(t).start()
-	a := r.spokenTo()
+	a := r.startSpokenTo()
 	r.misbehave("think=1h")
 	s := r.sit(terminal, "handoff", fmt.Sprint(a.ID), "--mode", "generate", "--wait")
-	s.sees(regexp.QuoteMeta(show.GeneratingLabel), 1)
+	s.awaitPrinted(regexp.QuoteMeta(show.GeneratingLabel), 1)
 	r.await("the fork", func() (bool, string) {
 		h, err := r.client.LatestHandoff(t.Context(), a.ID)
 		return err == nil && h.Phase == daemon.Generating && h.Note != "", h.Note
@@ -153,8 +153,8 @@ func (r *rig) wantCancelled(a daemon.Agent) {
 	}
 }
 
-// notWatched is what the command prints when nobody watches the handoff any more.
-func (r *rig) notWatched(h daemon.Handoff) string {
+// notWatchedText is what the command prints when nobody watches the handoff any more.
+func (r *rig) notWatchedText(h daemon.Handoff) string {
 	return fmt.Sprintf("understudy: no longer watched; handoff %d goes on: `understudy handoff cancel %[1]d --data %s` cancels it until its document is recorded", h.ID, r.root)
 }
 

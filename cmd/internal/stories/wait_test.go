@@ -39,7 +39,7 @@ func (r *rig) sit(terminal bool, args ...string) *seat {
 	s := &seat{r: r, ended: make(chan struct{})}
 	args = append(args, "--data", r.root)
 	if r.memory != nil {
-		return s.runs(args)
+		return s.run(args)
 	}
 	s.cmd = exec.Command(cmdtest.MainProgram(r.t), args...)
 	s.cmd.Env = append([]string{"TERM=xterm-256color", "NO_COLOR=1"}, r.cfg.Environ...)
@@ -87,8 +87,8 @@ func (r *rig) sit(terminal bool, args ...string) *seat {
 	return s
 }
 
-// runs runs the command in this process.
-func (s *seat) runs(args []string) *seat {
+// run runs the command in this process.
+func (s *seat) run(args []string) *seat {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &cli.App{
 		Getenv: func(string) string { return "" }, Stdin: strings.NewReader(""), Stdout: s, Stderr: s,
@@ -108,8 +108,8 @@ func (s *seat) runs(args []string) *seat {
 // shown is everything that the command has printed.
 func (s *seat) shown() string { return s.String() }
 
-// sees waits until the printed text has this many matches.
-func (s *seat) sees(pattern string, times int) {
+// awaitPrinted waits until the printed text has this many matches.
+func (s *seat) awaitPrinted(pattern string, times int) {
 	s.r.t.Helper()
 	re := regexp.MustCompile(pattern)
 	s.r.await(fmt.Sprintf("%q", pattern), func() (bool, string) {
@@ -117,17 +117,17 @@ func (s *seat) sees(pattern string, times int) {
 	})
 }
 
-func (s *seat) types(keys string) {
+func (s *seat) typeKeys(keys string) {
 	s.r.t.Helper()
 	if _, err := s.keyboard.WriteString(keys); err != nil {
 		s.r.t.Fatal(err)
 	}
 }
 
-// exits waits until the command ends, and checks its exit code.
-func (s *seat) exits(code int) {
+// wantExit waits until the command ends, and checks its exit code.
+func (s *seat) wantExit(code int) {
 	s.r.t.Helper()
-	s.r.await("its end", func() (bool, string) {
+	s.r.await("the end of the command", func() (bool, string) {
 		select {
 		case <-s.ended:
 			return true, ""
@@ -140,11 +140,11 @@ func (s *seat) exits(code int) {
 	}
 }
 
-// ends is exits; it also checks the last lines.
-func (s *seat) ends(code int, last ...string) {
+// wantEnd is wantExit; it also checks the last lines.
+func (s *seat) wantEnd(code int, last ...string) {
 	s.r.t.Helper()
-	s.exits(code)
-	s.sees(regexp.QuoteMeta(last[len(last)-1]), 1) // A terminal hands output on a little later.
+	s.wantExit(code)
+	s.awaitPrinted(regexp.QuoteMeta(last[len(last)-1]), 1) // A terminal hands output on a little later.
 	lines := strings.Split(strings.TrimRight(strings.ReplaceAll(s.shown(), "\r\n", "\n"), "\n"), "\n")
 	tail := lines[max(len(lines)-len(last), 0):]
 	for i := range tail {
@@ -156,11 +156,11 @@ func (s *seat) ends(code int, last ...string) {
 	}
 }
 
-// spokenTo is an agent that has something to hand off.
-func (r *rig) spokenTo() daemon.Agent {
+// startSpokenTo is an agent that has something to hand off.
+func (r *rig) startSpokenTo() daemon.Agent {
 	r.t.Helper()
-	a := r.agent(con)
-	r.awaitVerdict(a.ID, r.send(a.ID, "Find out why the tests are slow").ID, daemon.Submitted)
+	a := r.startAgent(con)
+	r.awaitVerdict(a.ID, r.sendMessage(a.ID, "Find out why the tests are slow").ID, daemon.Submitted)
 	return r.awaitState(a.ID, daemon.Idle)
 }
 
@@ -168,10 +168,10 @@ func TestGenerateShowsItsProgress(t *testing.T) {
 	t.Parallel()
 	for _, terminal := range []bool{true, false} {
 		r := newRig(t).start()
-		a := r.spokenTo()
+		a := r.startSpokenTo()
 		s := r.sit(terminal, "handoff", fmt.Sprint(a.ID), "--mode", "generate", "--wait")
-		s.exits(commands.ExitDone)
-		s.ends(commands.ExitDone, fmt.Sprintf("look at it: `understudy agent attach %d --data %s`", *r.latest(a.ID).SuccessorID, r.root), "New session started with handoff context")
+		s.wantExit(commands.ExitDone)
+		s.wantEnd(commands.ExitDone, fmt.Sprintf("look at it: `understudy agent attach %d --data %s`", *r.latestHandoff(a.ID).SuccessorID, r.root), "New session started with handoff context")
 		if shown := s.shown(); !strings.Contains(shown, show.GeneratingLabel) || !strings.Contains(shown, "✓ generating ") {
 			t.Errorf("terminal %t: %s", terminal, shown)
 		}

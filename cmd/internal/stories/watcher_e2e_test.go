@@ -19,7 +19,7 @@ import (
 func TestAttachedPersonIsMovedToTheSuccessor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
-	a := r.agent("developer-con-1")
+	a := r.startAgent("developer-con-1")
 	socket := r.dir.TmuxSocket()
 	client := exec.Command("tmux", "-u", "-S", socket, "attach-session", "-t", "="+"developer-con-1-"+strconv.FormatInt(a.ID, 10))
 	client.Env = []string{"TERM=xterm-256color", "LANG=C.UTF-8"}
@@ -47,7 +47,7 @@ func TestAttachedPersonIsMovedToTheSuccessor(t *testing.T) {
 		})
 	}
 	sees("developer-con-1-" + strconv.FormatInt(a.ID, 10))
-	h := r.awaitPhase(r.handoff(a.ID), daemon.Completed)
+	h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
 	sees("developer-con-1-" + strconv.FormatInt(*h.SuccessorID, 10))
 	r.await("the old pane is gone", func() (bool, string) {
 		panes, err := r.tmux.List(t.Context())
