@@ -11,41 +11,6 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// awaitPipelineTold waits until the operator was notified of the pipeline's n-th event of a type, counted from 1, and
-// returns its message.
-func (r *rig) awaitPipelineTold(id int64, typ string, n int) (message string) {
-	r.t.Helper()
-	r.await(fmt.Sprintf("pipeline %d: operator told of %s %d", id, typ, n), func() (bool, string) {
-		about := r.pipelineEvents(id, typ)
-		if len(about) < n {
-			return false, fmt.Sprintf("%d such events", len(about))
-		}
-		for _, told := range r.pipelineEvents(id, "operator_notified") {
-			if field(r.t, told, "event_id") == float64(about[n-1].ID) {
-				message, _ = field(r.t, told, "message").(string)
-				return true, ""
-			}
-		}
-		return false, "nobody was told"
-	})
-	return message
-}
-
-// awaitPipelineEvents waits until the event log has n events of a type about the pipeline, and returns the message of the
-// last one. The operator gets one notification for several events that come close together.
-func (r *rig) awaitPipelineEvents(id int64, typ string, n int) (message string) {
-	r.t.Helper()
-	r.await(fmt.Sprintf("pipeline %d: %d events %s", id, n, typ), func() (bool, string) {
-		about := r.pipelineEvents(id, typ)
-		if len(about) < n {
-			return false, fmt.Sprintf("%d such events", len(about))
-		}
-		message, _ = field(r.t, about[n-1], "message").(string)
-		return true, ""
-	})
-	return message
-}
-
 // wantConflict fails unless err is a conflict (409) with that code.
 func wantConflict(t testing.TB, err error, code daemon.Code) {
 	t.Helper()

@@ -257,3 +257,71 @@ func TestStepPastItsTimeNeedsNoSuccessor(t *testing.T) {
 		})
 	}
 }
+
+// TestSuccessorCanReadALongTask: The task is too long for an argument and lies in a file. The file must outlive the
+// predecessor, and the successor may read it.
+func TestSuccessorCanReadALongTask(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		leaving := r.gateCommits(ofOutput)[0]
+		r.writeTemplate("two", "developer", "reviewer | prompt: Look. @say Fine.")
+		r.start()
+		prompt := strings.Repeat("Mend the roof\r\nand \"paint\" it: ünïcödé.\n", 5000) + " "
+		if len(prompt) < 200_000 {
+			t.Fatalf("%d bytes", len(prompt))
+		}
+		r.misbehave("think=5s")
+		p := r.startPipeline("two", prompt)
+		a := r.awaitWorkingAgent(p.ID, 1)
+		id := r.requestHandoff(a.ID)
+		r.awaitNote(id, noteBusyPart)
+		r.misbehave("")
+		h := r.awaitPhase(id, daemon.Completed)
+		leaving.await(t)
+		next, path := *h.SuccessorID, r.dir.Launch(*h.SuccessorID)+"/task.md"
+		if text := r.systemPrompt(next); !strings.Contains(text, "What it was asked to do stands in "+path) {
+			t.Errorf("successor knows\n%s", text)
+		}
+		if r.readFile(path) != prompt {
+			t.Error("the file does not hold the prompt byte for byte")
+		}
+		argv := r.launchFile(next).Argv
+		settings := r.readFile(argv[slices.Index(argv, "--settings")+1])
+		if rule := fmt.Sprintf("%q", "Read(/"+path+")"); !strings.Contains(settings, rule) {
+			t.Errorf("settings do not allow %s:\n%s", rule, settings)
+		}
+		leaving.goOn()
+		r.wantContinued(p.ID, a, h)
+	})
+}
+
+// TestResumeGoesOnWithAHandoffOnce: If the handoff fails again after the resume, the next resume begins the step
+// anew. Otherwise the step could never be done.
+func TestResumeGoesOnWithAHandoffOnce(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		p, a, h := r.startFailedAfterRecord()
+		r.misbehave("crash-at-start")
+		r.resumePipeline(p.ID, false)
+		r.awaitPipelineThat(p.ID, "failed again", func(p daemon.Pipeline) bool { return !p.Open() && len(p.Steps[0].AgentIDs) == 3 })
+		r.awaitPhase(h.ID, daemon.Failed)
+		_, err := r.client.RetryHandoff(t.Context(), h.ID, "")
+		wantConflict(t, err, "pipeline_failed")
+		if want := fmt.Sprintf("`understudy pipeline resume %d`", p.ID); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("retry: %v, want %s named", err, want)
+		}
+		r.misbehave("")
+		r.resumePipeline(p.ID, false)
+		p = r.awaitPipeline(p.ID, daemon.PipelineDone)
+		ids := p.Steps[0].AgentIDs
+		if len(ids) != 4 || len(r.successors(a.ID)) != 2 {
+			t.Fatalf("step 1 was worked on by %v, want two successors of %d and one anew", ids, a.ID)
+		}
+		if b := r.getAgent(ids[3]); b.PreviousAgentID != nil || b.Generation != 1 {
+			t.Errorf("agent %+v, want one anew", b)
+		}
+		r.wantOnlyPrompt(ids[3], r.stepInput(p.ID, 1))
+		if h := r.getHandoff(h.ID); h.Phase != daemon.Failed {
+			t.Errorf("handoff is %s", h.Phase)
+		}
+		r.wantAtMostLive(1)
+	})
+}

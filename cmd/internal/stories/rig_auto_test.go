@@ -17,7 +17,6 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/commands"
 	"github.com/understudyd/understudy/cmd/internal/inside"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -263,30 +262,6 @@ func (r *rig) wantTiers(agentID int64, want ...daemon.Tier) {
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		r.t.Errorf("agent %d: tiers %q, want %q", agentID, got, want)
-	}
-}
-
-// wantAlerts fails unless the agent has n events of the type, each an alert whose sentence contains the part and of
-// which the operator was notified.
-func (r *rig) wantAlerts(agentID int64, typ string, n int, part string) {
-	r.t.Helper()
-	about := r.agentEvents(agentID, typ)
-	if len(about) != n {
-		r.t.Errorf("agent %d: %d events %s, want %d\n%s", agentID, len(about), typ, n, r.report())
-	}
-	for _, e := range about {
-		if text, _ := field(r.t, e, "message").(string); !strings.Contains(text, part) || !strings.HasSuffix(text, ".") {
-			r.t.Errorf("%s: %q, want a sentence with %q", typ, text, part)
-		}
-		r.await("operator told of "+typ, func() (bool, string) {
-			told := r.eventsWhere(func(o event.Event) bool { return o.Type == "operator_notified" })
-			for _, o := range told {
-				if field(r.t, o, "event_id") == float64(e.ID) {
-					return true, ""
-				}
-			}
-			return false, fmt.Sprintf("event %d", e.ID)
-		})
 	}
 }
 

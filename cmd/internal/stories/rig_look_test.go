@@ -307,24 +307,6 @@ func field(t testing.TB, e event.Event, name string) any {
 	return p[name]
 }
 
-// awaitAlert waits until the operator was notified of the handoff's last event of a type.
-func (r *rig) awaitAlert(handoffID int64, typ string) {
-	r.t.Helper()
-	r.await(fmt.Sprintf("handoff %d: operator told of %s", handoffID, typ), func() (bool, string) {
-		about := r.handoffEvents(handoffID, typ)
-		if len(about) == 0 {
-			return false, "no such event"
-		}
-		last := about[len(about)-1]
-		for _, told := range r.handoffEvents(handoffID, "operator_notified") {
-			if field(r.t, told, "event_id") == float64(last.ID) {
-				return true, ""
-			}
-		}
-		return false, fmt.Sprintf("event %d: nobody was told", last.ID)
-	})
-}
-
 // awaitFailure waits until the handoff fails. It checks that the operator was told of it in one sentence that says
 // what to do next.
 func (r *rig) awaitFailure(id int64, phase daemon.Phase, code string) daemon.Handoff {

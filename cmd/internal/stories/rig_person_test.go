@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
@@ -112,4 +114,37 @@ func (p *person) sendHook(event, session string, pane tmux.PaneInfo) {
 		_, err := os.Stat(done)
 		return err == nil
 	})
+}
+
+// startForeignAgent has a person start an agent on a tmux server of their own, with our hooks installed.
+func (r *rig) startForeignAgent(server *tmux.Server, args string) (daemon.Agent, tmux.PaneInfo) {
+	r.t.Helper()
+	home := filepath.Join(filepath.Dir(r.root), "home")
+	plan, err := hooks.PlanInstall(nil, hooks.InstallOptions{
+		Bin: r.cfg.HookBinary, DataDir: r.root, Events: hooks.KnownEvents("2.1.329 (Claude Code)"),
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(home, ".claude"), 0o700); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := data.WriteFile(filepath.Join(home, ".claude", "settings.json"), plan.After, 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	shell, err := server.Spawn(r.t.Context(), tmux.Spec{
+		Session: "person", Dir: r.work, Argv: append(append([]string{"env"}, r.cfg.Environ...), "sh"),
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	line := cmdtest.AgentProgram(r.t) + " " + args
+	if err := server.Paste(r.t.Context(), shell.Ref, line, tmux.PasteOptions{After: []tmux.Key{tmux.Enter}}); err != nil {
+		r.t.Fatal(err)
+	}
+	r.await("agent that registers by itself", func() (bool, string) {
+		list, err := r.client.Agents(context.Background(), allRows)
+		return err == nil && len(list) > 0, ""
+	})
+	return r.newestAgent(), shell
 }

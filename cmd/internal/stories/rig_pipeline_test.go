@@ -174,23 +174,6 @@ func (r *rig) awaitPipelineFailure(id int64, n int, sentence string) daemon.Pipe
 	return p
 }
 
-// awaitPipelineAlert waits until the operator was told of the pipeline's only event of a type. It returns the sentence.
-func (r *rig) awaitPipelineAlert(id int64, typ string) (text string) {
-	r.t.Helper()
-	r.await(fmt.Sprintf("pipeline %d: operator told of %s", id, typ), func() (bool, string) {
-		about := r.pipelineEvents(id, typ)
-		if len(about) != 1 {
-			return false, fmt.Sprintf("%d such events", len(about))
-		}
-		text, _ = field(r.t, about[0], "message").(string)
-		told := r.eventsWhere(func(e event.Event) bool {
-			return e.Type == "operator_notified" && field(r.t, e, "event_id") == float64(about[0].ID)
-		})
-		return len(told) == 1, fmt.Sprintf("told %d times", len(told))
-	})
-	return text
-}
-
 // stepInput is the stored prompt of a step's agent.
 func (r *rig) stepInput(id int64, n int) string {
 	r.t.Helper()
@@ -221,4 +204,118 @@ func (r *rig) agentRow(agentID int64) daemon.Agent {
 		r.t.Fatal(err)
 	}
 	return a
+}
+
+// abortPipeline aborts a pipeline and checks the answer, which is the pipeline.
+func (r *rig) abortPipeline(id int64, steps string) daemon.Pipeline {
+	r.t.Helper()
+	p, err := r.client.AbortPipeline(r.t.Context(), id)
+	if err != nil {
+		r.t.Fatalf("abort: %v", err)
+	}
+	r.wantAborted(p, steps)
+	return p
+}
+
+// approvePipeline waits until the pipeline waits for approval, and approves it.
+func (r *rig) approvePipeline(id int64, comment string) daemon.Pipeline {
+	r.t.Helper()
+	r.awaitPipeline(id, daemon.PipelineWaiting)
+	p, err := r.client.ApprovePipeline(r.t.Context(), id, daemon.Decision{Comment: comment})
+	if err != nil {
+		r.t.Fatalf("approve: %v", err)
+	}
+	return p
+}
+
+// holdingStep returns a step for a template. Its agent's turn goes on until release is called.
+func (r *rig) holdingStep(agent string) (step string, release func()) {
+	r.t.Helper()
+	file, release := r.newHoldFile()
+	return agent + " | prompt: Work. @hold " + file, release
+}
+
+// limitPipelines sets how many pipelines may be at work at once.
+func (r *rig) limitPipelines(n int) *rig {
+	r.cfg.Settings.Pipeline.MaxRunning = n
+	return r
+}
+
+// resumePipeline resumes a failed pipeline.
+func (r *rig) resumePipeline(id int64, skip bool) daemon.Pipeline {
+	r.t.Helper()
+	p, err := r.client.ResumePipeline(r.t.Context(), id, skip)
+	if err != nil {
+		r.t.Fatalf("resume: %v", err)
+	}
+	return p
+}
+
+// roof is a request whose steps leave structured fields, so that the next step is told what the template asks of it.
+const roof = "Mend the roof. @say ## What Was Done\n\nThe roof is mended.\n"
+
+// wantAtMostLive fails if more agents of pipelines than the limit ever lived at once. It reads the event log, whose order
+// is that of the commits.
+func (r *rig) wantAtMostLive(limit int) {
+	r.t.Helper()
+	live := map[int64]bool{}
+	for _, e := range r.eventsWhere(func(e event.Event) bool { return e.PipelineID != nil && e.AgentID != nil }) {
+		switch e.Type {
+		case "agent_created":
+			live[*e.AgentID] = true
+		case "agent_ended", "agent_failed":
+			delete(live, *e.AgentID)
+		}
+		if len(live) > limit {
+			r.t.Errorf("event %d: agents %v live at once, at most %d may", e.ID, live, limit)
+		}
+	}
+}
+
+// wantWaitsForRoom fails unless the pipeline is pending and its note says that it waits for room.
+func (r *rig) wantWaitsForRoom(p daemon.Pipeline) {
+	r.t.Helper()
+	if p.Status != daemon.PipelinePending || !strings.Contains(p.Note, "pipeline.max_running") {
+		r.t.Errorf("pipeline %d is %s with the note %q, want it pending for lack of room", p.ID, p.Status, p.Note)
+	}
+}
+
+// wantOneAgentPerStep fails unless each step that was not skipped is done, had one agent that was told one text, and left
+// one output.
+func (r *rig) wantOneAgentPerStep(p daemon.Pipeline) {
+	r.t.Helper()
+	for i, s := range p.Steps {
+		if s.Status == daemon.StepSkipped {
+			continue
+		}
+		if len(s.AgentIDs) != 1 || s.Status != daemon.StepDone || s.LatestHandoff == nil || len(r.told(s.AgentIDs[0])) != 1 {
+			r.t.Errorf("pipeline %d: step %d is %s with the agents %v and left %+v; want what one agent left that was told once\n%s",
+				p.ID, i+1, s.Status, s.AgentIDs, s.LatestHandoff, r.report())
+		}
+	}
+}
+
+// wantPipelineEvents fails unless the pipeline has this many events of a type.
+func (r *rig) wantPipelineEvents(id int64, typ string, want int) {
+	r.t.Helper()
+	if got := r.pipelineEvents(id, typ); len(got) != want {
+		r.t.Errorf("pipeline %d has %d events %s, want %d\n%s", id, len(got), typ, want, r.report())
+	}
+}
+
+// wantAborted fails unless the pipeline is aborted, with its running step, and its steps have these statuses.
+func (r *rig) wantAborted(p daemon.Pipeline, steps string) {
+	r.t.Helper()
+	if p.Status != daemon.PipelineFailed || said(p.Error) != "Pipeline aborted" || p.FinishedAt == nil || p.CurrentAgentID != nil {
+		r.t.Errorf("aborted, pipeline %d is %s with %q and agent %v", p.ID, p.Status, said(p.Error), p.CurrentAgentID)
+	}
+	if want := fmt.Sprintf("understudy pipeline resume %d", p.ID); !strings.Contains(p.Hint, want) {
+		r.t.Errorf("hint %q does not name `%s`", p.Hint, want)
+	}
+	r.wantSteps(p, steps)
+	for i, s := range p.Steps {
+		if s.Status == daemon.StepFailed && (said(s.Error) != "Pipeline aborted" || s.FinishedAt == nil) {
+			r.t.Errorf("step %d failed with %q at %v", i+1, said(s.Error), s.FinishedAt)
+		}
+	}
 }

@@ -1,16 +1,14 @@
 package stories
 
 import (
-	"context"
 	"errors"
-	"slices"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/doctor"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/db/dbtest"
 )
 
@@ -20,7 +18,7 @@ func (r *rig) awaitNotReady(code string) {
 	r.await("not ready: "+code, func() (bool, string) {
 		_, err := r.client.Ready(r.t.Context())
 		var e *daemon.Error
-		return errors.As(err, &e) && string(e.Code) == code, errText(err)
+		return errors.As(err, &e) && string(e.Code) == code, fmt.Sprint(err)
 	})
 }
 
@@ -28,23 +26,7 @@ func (r *rig) awaitReady() {
 	r.t.Helper()
 	r.await("the daemon ready", func() (bool, string) {
 		_, err := r.client.Ready(r.t.Context())
-		return err == nil, errText(err)
-	})
-}
-
-func errText(err error) string {
-	if err == nil {
-		return "no error"
-	}
-	return err.Error()
-}
-
-// awaitAlertEvent waits until the operator was notified of an event of the type.
-func (r *rig) awaitAlertEvent(kind string) {
-	r.t.Helper()
-	r.await(kind, func() (bool, string) {
-		events, err := r.events(context.Background())
-		return slices.ContainsFunc(events, func(e event.Event) bool { return string(e.Type) == kind && e.Alert }), errText(err)
+		return err == nil, fmt.Sprint(err)
 	})
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -188,15 +187,4 @@ func (r *rig) wantNothingApproved(agentID int64) {
 			r.t.Errorf("agent %d: a tool was run: %s", agentID, text)
 		}
 	}
-}
-
-// alerts lists the messages of all events of a type.
-func (r *rig) alerts(typ event.Type) []string {
-	r.t.Helper()
-	var out []string
-	for _, e := range r.eventsWhere(func(e event.Event) bool { return e.Type == typ }) {
-		message, _ := field(r.t, e, "message").(string)
-		out = append(out, message)
-	}
-	return out
 }

@@ -4,11 +4,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/tmux"
 )
 
 // wantOneLive fails unless exactly one successor of the agent lives, and it is the handoff's.
@@ -235,59 +235,38 @@ func TestSkillComesBeforeTheInjectionPrompt(t *testing.T) {
 	})
 }
 
-// TestRepeatedSessionStartsInjectNothingTwice: Hooks may begin a session again in the same pane. The daemon injects
-// nothing twice, and follows the agent through its session ids.
-func TestRepeatedSessionStartsInjectNothingTwice(t *testing.T) {
+// TestSuccessorIsNotDisturbedBeforeItsBriefing: Until the successor was told what it takes over, it cannot be handed
+// over, its predecessor's session cannot be opened again, and the daemon types no message before the injection
+// prompt.
+func TestSuccessorIsNotDisturbedBeforeItsBriefing(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
-		r.start()
-		a := r.startAgent(con)
-		h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
-		id := *h.SuccessorID
-		first := *r.awaitState(id, daemon.Idle).SessionID
-		r.awaitShown(id, "I have taken over")
-
-		r.personTypes(id, "/compact", tmux.Enter)
-		r.awaitShown(id, "Compacted")
-		r.wantTold(id, h.Ref)
-		r.personTypes(id, "/clear", tmux.Enter)
-		r.awaitAgent(id, "another session", func(a daemon.Agent) bool { return *a.SessionID != first })
-		r.wantTold(id)
-		r.personTypes(id, "/resume "+first, tmux.Enter)
-		r.awaitAgent(id, "the first session", func(a daemon.Agent) bool { return *a.SessionID == first })
-		r.awaitShown(id, "Resumed "+first)
-
-		// The agent still works and was told each text once.
-		dl := r.sendMessage(id, "carry on")
-		r.awaitVerdict(id, dl.ID, daemon.Submitted)
-		r.wantTold(id, h.Ref, "carry on")
-		r.wantKinds(id, daemon.KindPrompt, daemon.KindMessage)
-		if n := len(r.agentEvents(id, "agent_skill_injected")); n != 1 {
-			t.Errorf("skill injected %d times", n)
-		}
-		if n := len(r.agentEvents(id, "agent_session_changed")); n != 2 {
-			t.Errorf("session changed %d times, want 2", n)
-		}
-		if now := r.getHandoff(h.ID); now.Phase != daemon.Completed || !now.CompletedAt.Equal(*h.CompletedAt) {
-			t.Errorf("handoff %+v: changed", now)
-		}
-	})
-}
-
-// TestSwallowedEnterIsPressedAgain: The runtime takes an Enter for part of the text. The daemon presses Enter again,
-// and the text is there once.
-func TestSwallowedEnterIsPressedAgain(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		r.start()
-		a := r.startAgent(con)
-		r.misbehave("swallow-enter")
-		h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
-		r.wantTold(a.ID, instructed)
-		r.wantTold(*h.SuccessorID, h.Ref)
-		for _, dl := range []daemon.Delivery{r.deliveries(a.ID)[0], r.deliveries(*h.SuccessorID)[0]} {
-			if dl.Attempts < 2 {
-				t.Errorf("%s: Enter pressed %d times, want more than once", dl.Kind, dl.Attempts)
+		g := newGate(t)
+		var armed atomic.Bool
+		r.bendWith(&bend{hook: func(in daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error) {
+			if in.Event == "SessionStart" && armed.Load() {
+				g.pass()
 			}
+			return do()
+		}}).start()
+		a := r.startAgent(con)
+		armed.Store(true)
+		id := r.requestHandoff(a.ID)
+		next := *r.awaitPhase(id, daemon.AwaitingRegistration).SuccessorID
+		r.wantHandoffRefused(next, daemon.KindConflict, "Handoff already in progress")
+		_, err := r.client.ResumeAgent(t.Context(), a.ID)
+		wantCode(t, err, "handoff_in_progress")
+		dl := r.sendMessage(next, "first things first")
+		g.goOn()
+
+		h := r.awaitPhase(id, daemon.Completed)
+		r.awaitVerdict(next, dl.ID, daemon.Submitted)
+		r.wantTold(next, h.Ref, "first things first")
+		r.awaitState(next, daemon.Idle)
+		_, err = r.client.ResumeAgent(t.Context(), a.ID)
+		wantCode(t, err, "agent_resumed") // Its successor has its work now.
+		r.awaitPhase(r.requestHandoff(next), daemon.Completed)
+		if n := len(r.successors(a.ID)); n != 1 {
+			t.Errorf("%d successors, want 1", n)
 		}
-		r.wantStopStages(a.ID, daemon.StopAsked)
 	})
 }

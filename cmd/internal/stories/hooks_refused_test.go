@@ -52,7 +52,7 @@ func TestHookThatCannotBeAppliedIsSetAside(t *testing.T) {
 		if n := r.countSpooled(); n != 0 {
 			t.Errorf("%d hooks are still spooled", n)
 		}
-		bad, told := r.hooksSetAside(), r.alerts("hook_set_aside")
+		bad, told := r.hooksSetAside(), r.messages("hook_set_aside")
 		if len(bad) != 2 || len(told) != 2 {
 			t.Fatalf("set aside %v, told %q: want two", bad, told)
 		}
@@ -124,7 +124,7 @@ func TestMalformedHookIsRefusedAndToldOncePerEvent(t *testing.T) {
 				t.Errorf("hook %s: %v, want it refused", event, err)
 			}
 		}
-		told := r.alerts("hook_refused")
+		told := r.messages("hook_refused")
 		if len(told) != 2 || !strings.Contains(told[0], "Stop") || !strings.Contains(told[0], "201 bytes") || !strings.Contains(told[1], "Notification") {
 			t.Errorf("told %q, want once for each event", told)
 		}

@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -95,6 +96,66 @@ func TestMessagesOfOutgoingAgentAreNotSubmitted(t *testing.T) {
 		r.wantTold(a.ID, "@background", instructed, "<task-notification>")
 		if to := r.sendMessage(*h.SuccessorID, "hello"); to.AgentID != *h.SuccessorID {
 			t.Errorf("delivery %+v", to)
+		}
+	})
+}
+
+func TestMessageToAnEndingAgentIsRefused(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.startAgent("")
+		r.misbehave("exit-delay=1s")
+		if _, err := r.client.StopAgent(t.Context(), a.ID, false); err != nil {
+			t.Fatal(err)
+		}
+		_, err := r.client.SendMessage(t.Context(), a.ID, "one more thing", false)
+		wantCode(t, err, "agent_stopping")
+		r.awaitState(a.ID, daemon.Ended)
+		r.wantTold(a.ID)
+	})
+}
+
+// TestAgentThatDoesNotEndIsAlerted: The operator is told that the outgoing agent delays its handoff.
+func TestAgentThatDoesNotEndIsAlerted(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.startAgent(con)
+		h, release := r.handOffBehindTasks(a.ID)
+		if n := len(r.handoffEvents(h.ID, "operator_notified")); n != 0 {
+			t.Errorf("operator told %d times of a wait that has just begun", n)
+		}
+		r.backdatePhase(h.ID)
+		r.awaitNote(h.ID, "over a minute")
+		r.awaitAlert(h.ID, "handoff_waiting")
+		release()
+		r.awaitPhase(h.ID, daemon.Completed)
+	})
+}
+
+// TestProcessWronglyTakenForEndedLives: The daemon takes the agent's process for ended by mistake. It kills neither
+// the process nor the pane.
+func TestProcessWronglyTakenForEndedLives(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.startAgent(con)
+		pid := r.pane(a.ID).PID
+		store := r.database()
+		r.await("the wrong start time committed", func() (bool, string) {
+			row, err := store.Agent(t.Context(), a.ID)
+			if err != nil {
+				return false, err.Error()
+			}
+			row.PIDStart++
+			err = store.Commit(t.Context(), &daemon.Change{Agents: []*daemon.Agent{&row}})
+			return err == nil, "another writer was first"
+		})
+		r.awaitState(a.ID, daemon.Ended)
+		r.await("launch files gone", func() (bool, string) { // This is the last thing that the daemon does for an ended agent.
+			_, err := os.Stat(r.dir.Launch(a.ID))
+			return os.IsNotExist(err), "still there"
+		})
+		if !r.alive(pid) || r.pane(a.ID).Dead {
+			t.Errorf("process %d was ended", pid)
 		}
 	})
 }

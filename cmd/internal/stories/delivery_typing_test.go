@@ -166,3 +166,22 @@ func TestUnreadyComposerIsLookedAtRarely(t *testing.T) {
 		}
 	})
 }
+
+// TestSwallowedEnterIsPressedAgain: The runtime takes an Enter for part of the text. The daemon presses Enter again,
+// and the text is there once.
+func TestSwallowedEnterIsPressedAgain(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.startAgent(con)
+		r.misbehave("swallow-enter")
+		h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
+		r.wantTold(a.ID, instructed)
+		r.wantTold(*h.SuccessorID, h.Ref)
+		for _, dl := range []daemon.Delivery{r.deliveries(a.ID)[0], r.deliveries(*h.SuccessorID)[0]} {
+			if dl.Attempts < 2 {
+				t.Errorf("%s: Enter pressed %d times, want more than once", dl.Kind, dl.Attempts)
+			}
+		}
+		r.wantStopStages(a.ID, daemon.StopAsked)
+	})
+}

@@ -289,25 +289,25 @@ func TestUnconfirmedInstructionIsNotTypedTwice(t *testing.T) {
 	}
 }
 
-// TestRetryBesideANewHandoffIsRefused: A new handoff is possible after one that failed before its record. The failed
-// one cannot be retried beside the new one.
-func TestRetryBesideANewHandoffIsRefused(t *testing.T) {
+// TestStopWithBackgroundTasksIsNotTheDocumentsEnd: The turn ended, but a background task still writes the document.
+func TestStopWithBackgroundTasksIsNotTheDocumentsEnd(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.startAgent(con)
-		r.misbehave("no-document")
-		first := r.awaitFailure(r.requestHandoff(a.ID), daemon.Verifying, data.DocumentMissing)
-		r.misbehave("")
-		release := r.holdTurn(a.ID, "more work")
-		second := r.requestHandoff(a.ID)
-		_, err := r.client.RetryHandoff(t.Context(), first.ID, "")
-		wantError(t, err, daemon.KindConflict, "Handoff already in progress")
-		release()
-		h := r.awaitPhase(second, daemon.Completed)
-		_, err = r.client.RetryHandoff(t.Context(), first.ID, "")
-		wantError(t, err, daemon.KindConflict, fmt.Sprintf("Agent %d was handed over by handoff %d", a.ID, second))
-		if h.FilePath == first.FilePath || len(r.successors(a.ID)) != 1 {
-			t.Errorf("document %s, successors %+v: want a document of its own and one successor", h.FilePath, r.successors(a.ID))
+		r.misbehave("no-stop,no-document") // The test sends these hooks itself below.
+		id := r.requestHandoff(a.ID)
+		r.awaitPhase(id, daemon.AwaitingDocument)
+		r.sendHook(r.newHook(a.ID, "Stop", map[string]any{
+			"stop_hook_active": false, "background_tasks": []map[string]string{{"id": "b1", "status": "running"}},
+		}))
+		store := r.database()
+		h, err := store.Handoff(t.Context(), id)
+		if err != nil || h.Phase != daemon.AwaitingDocument || h.StopHook != 0 {
+			t.Errorf("phase %s, ended by hook %d (%v): want it to await the document", h.Phase, h.StopHook, err)
 		}
+		r.writeDocument(h)
+		r.sendHook(r.newHook(a.ID, "Stop", map[string]any{"stop_hook_active": false}))
+		r.awaitPhase(id, daemon.Completed)
+		r.wantTold(a.ID, h.Ref)
 	})
 }

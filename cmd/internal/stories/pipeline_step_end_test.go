@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/event"
 )
 
 // startPipelineWithTask creates a pipeline of two steps whose first agent is idle. The agent has said that the roof is mended,
@@ -139,93 +137,6 @@ func TestUndeliveredMessagesOfAStepAreToldOf(t *testing.T) {
 	}
 }
 
-// wantToldOnce waits until the operator was told that a delivery did not reach its agent. It fails unless exactly one
-// alert says so.
-func (r *rig) wantToldOnce(agentID, deliveryID int64) {
-	r.t.Helper()
-	var about []event.Event
-	r.await(fmt.Sprintf("operator told of delivery %d", deliveryID), func() (bool, string) {
-		about = slices.DeleteFunc(r.agentEvents(agentID, "delivery_not_submitted"), func(e event.Event) bool {
-			return field(r.t, e, "delivery_id") != float64(deliveryID)
-		})
-		told := r.eventsWhere(func(e event.Event) bool {
-			return e.Type == "operator_notified" && len(about) > 0 && field(r.t, e, "event_id") == float64(about[0].ID)
-		})
-		return len(told) > 0, fmt.Sprintf("%d such events", len(about))
-	})
-	if len(about) != 1 || !about[0].Alert {
-		r.t.Errorf("events %+v of delivery %d, want one alert", about, deliveryID)
-	}
-}
-
-// TestSuccessorCanReadALongTask: The task is too long for an argument and lies in a file. The file must outlive the
-// predecessor, and the successor may read it.
-func TestSuccessorCanReadALongTask(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		leaving := r.gateCommits(ofOutput)[0]
-		r.writeTemplate("two", "developer", "reviewer | prompt: Look. @say Fine.")
-		r.start()
-		prompt := strings.Repeat("Mend the roof\r\nand \"paint\" it: ünïcödé.\n", 5000) + " "
-		if len(prompt) < 200_000 {
-			t.Fatalf("%d bytes", len(prompt))
-		}
-		r.misbehave("think=5s")
-		p := r.startPipeline("two", prompt)
-		a := r.awaitWorkingAgent(p.ID, 1)
-		id := r.requestHandoff(a.ID)
-		r.awaitNote(id, noteBusyPart)
-		r.misbehave("")
-		h := r.awaitPhase(id, daemon.Completed)
-		leaving.await(t)
-		next, path := *h.SuccessorID, r.dir.Launch(*h.SuccessorID)+"/task.md"
-		if text := r.systemPrompt(next); !strings.Contains(text, "What it was asked to do stands in "+path) {
-			t.Errorf("successor knows\n%s", text)
-		}
-		if r.readFile(path) != prompt {
-			t.Error("the file does not hold the prompt byte for byte")
-		}
-		argv := r.launchFile(next).Argv
-		settings := r.readFile(argv[slices.Index(argv, "--settings")+1])
-		if rule := fmt.Sprintf("%q", "Read(/"+path+")"); !strings.Contains(settings, rule) {
-			t.Errorf("settings do not allow %s:\n%s", rule, settings)
-		}
-		leaving.goOn()
-		r.wantContinued(p.ID, a, h)
-	})
-}
-
-// TestResumeGoesOnWithAHandoffOnce: If the handoff fails again after the resume, the next resume begins the step
-// anew. Otherwise the step could never be done.
-func TestResumeGoesOnWithAHandoffOnce(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		p, a, h := r.startFailedAfterRecord()
-		r.misbehave("crash-at-start")
-		r.resumePipeline(p.ID, false)
-		r.awaitPipelineThat(p.ID, "failed again", func(p daemon.Pipeline) bool { return !p.Open() && len(p.Steps[0].AgentIDs) == 3 })
-		r.awaitPhase(h.ID, daemon.Failed)
-		_, err := r.client.RetryHandoff(t.Context(), h.ID, "")
-		wantConflict(t, err, "pipeline_failed")
-		if want := fmt.Sprintf("`understudy pipeline resume %d`", p.ID); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("retry: %v, want %s named", err, want)
-		}
-		r.misbehave("")
-		r.resumePipeline(p.ID, false)
-		p = r.awaitPipeline(p.ID, daemon.PipelineDone)
-		ids := p.Steps[0].AgentIDs
-		if len(ids) != 4 || len(r.successors(a.ID)) != 2 {
-			t.Fatalf("step 1 was worked on by %v, want two successors of %d and one anew", ids, a.ID)
-		}
-		if b := r.getAgent(ids[3]); b.PreviousAgentID != nil || b.Generation != 1 {
-			t.Errorf("agent %+v, want one anew", b)
-		}
-		r.wantOnlyPrompt(ids[3], r.stepInput(p.ID, 1))
-		if h := r.getHandoff(h.ID); h.Phase != daemon.Failed {
-			t.Errorf("handoff is %s", h.Phase)
-		}
-		r.wantAtMostLive(1)
-	})
-}
-
 // lookedStore counts the looks at a pipeline.
 type lookedStore struct {
 	daemon.Store
@@ -288,84 +199,6 @@ func TestStopAppliedAfterTheAgentsEndCounts(t *testing.T) {
 			t.Errorf("step 1 was worked on by %v", p.Steps[0].AgentIDs)
 		}
 	})
-}
-
-func TestPipelinesSharingFromTheSameMomentAreWarned(t *testing.T) {
-	story(t, func(t *testing.T, r *rig) {
-		creating := r.gateCommits(func(c *daemon.Change) bool { return c.NewPipeline != nil })[0]
-		held, release := r.holdingStep("developer")
-		r.writeTemplate("held", held, "reviewer")
-		r.start()
-		in := daemon.NewPipeline{Template: "held", Title: "a test", Prompt: roof, Cwd: r.work}
-		var first daemon.Pipeline
-		done := async(func() (err error) { first, err = r.client.CreatePipeline(t.Context(), in); return err })
-		creating.await(t)
-		second := r.createPipeline(in)
-		creating.goOn()
-		if err := r.awaitResult(done); err != nil {
-			t.Fatal(err)
-		}
-		r.awaitWorkingAgent(first.ID, 1)
-		r.awaitWorkingAgent(second.ID, 1)
-		r.wantSharedTold(first.ID, second.ID)
-		release()
-		r.awaitPipeline(first.ID, daemon.PipelineDone)
-		r.awaitPipeline(second.ID, daemon.PipelineDone)
-	})
-}
-
-// wantSharedTold fails unless at least one of two pipelines has a warning about the other. A warning may come once
-// for each pipeline, and the operator must be told of it.
-func (r *rig) wantSharedTold(one, two int64) {
-	r.t.Helper()
-	warned := 0
-	for id, other := range map[int64]int64{one: two, two: one} {
-		want := fmt.Sprintf("Pipeline %d works in %s as well", other, r.work)
-		switch p := r.getPipeline(id); {
-		case len(p.Warnings) == 0:
-		case len(p.Warnings) > 1 || !strings.HasPrefix(p.Warnings[0], want):
-			r.t.Errorf("pipeline %d is warned %q, want %q once", id, p.Warnings, want)
-		default:
-			warned++
-			if text := r.awaitPipelineAlert(id, "pipeline_warning"); !strings.Contains(text, want) {
-				r.t.Errorf("operator was told %q, want %q", text, want)
-			}
-		}
-	}
-	if warned == 0 {
-		r.t.Errorf("neither of the pipelines %d and %d in %s is warned", one, two, r.work)
-	}
-}
-
-// TestResumedPipelineInASharedDirectoryIsWarned: Another pipeline began in the directory before the resume.
-func TestResumedPipelineInASharedDirectoryIsWarned(t *testing.T) {
-	t.Parallel()
-	for how, fail := range map[string]func(r *rig) (id int64){
-		"anew": func(r *rig) int64 {
-			p, _, _ := r.startHeldPipeline("")
-			return r.abortPipeline(p.ID, "failed pending").ID
-		},
-		"with its handoff":     func(r *rig) int64 { p, _, _ := r.startFailedAfterRecord(); return p.ID },
-		"with the agent at it": func(r *rig) int64 { p, _, _ := r.startHeldPipeline(""); r.failByHand(p.ID); return p.ID },
-	} {
-		t.Run(how, func(t *testing.T) {
-			story(t, func(t *testing.T, r *rig) {
-				held, release := r.holdingStep("developer")
-				r.writeTemplate("other", held)
-				first := fail(r)
-				second := r.startPipeline("other", roof).ID
-				r.awaitWorkingAgent(second, 1)
-				r.resumePipeline(first, false)
-				r.awaitPipelineThat(first, "step 1 goes on", func(p daemon.Pipeline) bool { return p.Steps[0].Status != daemon.StepPending })
-				if p := r.getPipeline(second); len(p.Warnings) != 0 {
-					t.Errorf("the pipeline that began alone is warned %q", p.Warnings)
-				}
-				r.wantSharedTold(first, second)
-				release()
-				r.awaitPipeline(second, daemon.PipelineDone)
-			})
-		})
-	}
 }
 
 // TestDialogBeforeTheSessionOfAStepIsToldOf: No hook reports a dialog that opens before the session. The daemon sees

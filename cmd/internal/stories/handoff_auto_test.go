@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/daemon"
-	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -48,7 +47,7 @@ func TestTierChangesAreLoggedAndHighIsAlerted(t *testing.T) {
 		if field(t, high, "percent") != 71.0 || field(t, high, "was") != "warn" || field(t, high, "limit") != 1e6 || field(t, high, "tokens") != 710_400.0 {
 			t.Errorf("event %s", high.Payload)
 		}
-		told := r.eventsWhere(func(e event.Event) bool { return e.Type == "operator_notified" })
+		told := r.notifications()
 		if len(told) != 1 || field(t, told[0], "event_id") != float64(high.ID) {
 			t.Errorf("the operator was told %+v, want one notification of the high tier", told)
 		}

@@ -39,12 +39,12 @@ func TestOneAlertForAPersonsTmuxServer(t *testing.T) {
 	}
 	end(alone, first.ID)
 	end(several, more...)
-	message := fmt.Sprint(field(t, r.awaitTold(func(event.Event) bool { return true }), "message"))
+	message := fmt.Sprint(field(t, r.awaitNotification(func(event.Event) bool { return true }), "message"))
 	want := fmt.Sprintf("Open sessions again: agent %d, %d, by `understudy agent resume ID`.", min(more[0], more[1]), max(more[0], more[1]))
 	if !strings.Contains(message, "and 2 agents with it: ") || strings.Contains(message, "next agent") {
 		t.Errorf("the operator was told %q, want %q in it", message, want)
 	}
-	if told := r.notified(); len(told) != 1 || len(r.agentEvents(first.ID, "agent_ended")) != 1 {
+	if told := r.messages("operator_notified"); len(told) != 1 || len(r.agentEvents(first.ID, "agent_ended")) != 1 {
 		t.Errorf("the operator was told %q, want one notification", told)
 	}
 }

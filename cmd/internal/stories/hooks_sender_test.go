@@ -1,0 +1,140 @@
+package stories
+
+import (
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/event"
+	"github.com/understudyd/understudy/hooks"
+	"github.com/understudyd/understudy/tmux"
+)
+
+// TestHooksOfOtherProcessesChangeNothing: A hook counts only if the launch's own process sent it.
+func TestHooksOfOtherProcessesChangeNothing(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.startAgent(con)
+		forge := func(event string) []hooks.Envelope {
+			body := map[string]any{"session_id": "somebody-elses", "source": "startup", "reason": "logout", "prompt": "x"}
+			stranger, child, nameless := r.newHook(a.ID, event, body), r.newHook(a.ID, event, body), r.newHook(a.ID, event, body)
+			stranger.Launch, child.AgentPID, nameless.AgentPID = "foreign-0000000000000000", os.Getpid(), 0
+			return []hooks.Envelope{stranger, child, nameless}
+		}
+		release := r.holdTurn(a.ID, "long work")
+		id := r.requestHandoff(a.ID)
+		r.awaitNote(id, noteBusyPart)
+		before, agents := r.getAgent(a.ID), len(r.eventsWhere(func(e event.Event) bool { return e.Type == "agent_registered" }))
+		for _, event := range []string{"SessionStart", "UserPromptSubmit", "Stop", "StopFailure", "SessionEnd"} {
+			for _, env := range forge(event) {
+				if out := r.sendHook(env); out != "" {
+					t.Errorf("forged %s answered with %q", event, out)
+				}
+			}
+		}
+		if after := r.getAgent(a.ID); !reflect.DeepEqual(after, before) {
+			t.Errorf("agent\n   was %+v\nand is %+v", before, after)
+		}
+		if h := r.getHandoff(id); h.Phase != daemon.Instructing {
+			t.Errorf("phase %s after forged hooks, want instructing", h.Phase)
+		}
+		if n := len(r.eventsWhere(func(e event.Event) bool { return e.Type == "agent_registered" })); n != agents {
+			t.Errorf("%d agents registered, want %d", n, agents)
+		}
+		// Hooks of an agent that has ended change nothing either.
+		stale := r.newHook(a.ID, "SessionStart", map[string]any{"source": "resume"})
+		release()
+		h := r.awaitPhase(id, daemon.Completed)
+		ended := r.awaitState(a.ID, daemon.Ended)
+		next := r.awaitAgent(*h.SuccessorID, "idle, and its status line has told", func(a daemon.Agent) bool {
+			return a.State == daemon.Idle && a.Context != nil
+		})
+		r.sendHook(stale)
+		if now := r.getAgent(a.ID); !reflect.DeepEqual(now, ended) {
+			t.Errorf("the ended agent\n   was %+v\nand is %+v", ended, now)
+		}
+		if now := r.getAgent(next.ID); !reflect.DeepEqual(now, next) {
+			t.Errorf("successor\n   was %+v\nand is %+v", next, now)
+		}
+	})
+}
+
+// TestHooksOfAnAgentsChildChangeNothing: The child inherits the agent's environment.
+func TestHooksOfAnAgentsChildChangeNothing(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.startAgent(con)
+		r.misbehave("child-hooks")
+		h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
+		r.wantTold(a.ID, h.Ref)
+		r.wantTold(*h.SuccessorID, h.Ref)
+		next := r.awaitState(*h.SuccessorID, daemon.Idle)
+		for _, id := range []int64{a.ID, next.ID} {
+			if n := len(r.agentEvents(id, "agent_session_changed")) + len(r.agentEvents(id, "agent_registered")); n != 1 {
+				t.Errorf("agent %d: %d registrations and changes of session, want 1", id, n)
+			}
+		}
+		list, err := r.client.Agents(t.Context(), allRows)
+		if err != nil || len(list) != 2 {
+			t.Errorf("%d agents (%v), want 2", len(list), err)
+		}
+	})
+}
+
+// TestAgentIsFollowedToANewSession: The session id changes inside one pane. It is still the same agent.
+func TestAgentIsFollowedToANewSession(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.startAgent(con)
+		r.personTypes(a.ID, "/clear", tmux.Enter)
+		now := r.awaitAgent(a.ID, "another session", func(now daemon.Agent) bool { return *now.SessionID != *a.SessionID })
+		if now.State != daemon.Idle || now.EndedAt != nil || !strings.Contains(*now.TranscriptPath, *now.SessionID) {
+			t.Errorf("agent %+v: want it idle, in the new session", now)
+		}
+		h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
+		r.wantTold(a.ID, h.Ref)
+		if old := r.awaitState(a.ID, daemon.Ended); *old.SessionID != *now.SessionID {
+			t.Errorf("session %s, want %s", *old.SessionID, *now.SessionID)
+		}
+	})
+}
+
+// TestRepeatedSessionStartsInjectNothingTwice: Hooks may begin a session again in the same pane. The daemon injects
+// nothing twice, and follows the agent through its session ids.
+func TestRepeatedSessionStartsInjectNothingTwice(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.start()
+		a := r.startAgent(con)
+		h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
+		id := *h.SuccessorID
+		first := *r.awaitState(id, daemon.Idle).SessionID
+		r.awaitShown(id, "I have taken over")
+
+		r.personTypes(id, "/compact", tmux.Enter)
+		r.awaitShown(id, "Compacted")
+		r.wantTold(id, h.Ref)
+		r.personTypes(id, "/clear", tmux.Enter)
+		r.awaitAgent(id, "another session", func(a daemon.Agent) bool { return *a.SessionID != first })
+		r.wantTold(id)
+		r.personTypes(id, "/resume "+first, tmux.Enter)
+		r.awaitAgent(id, "the first session", func(a daemon.Agent) bool { return *a.SessionID == first })
+		r.awaitShown(id, "Resumed "+first)
+
+		// The agent still works and was told each text once.
+		dl := r.sendMessage(id, "carry on")
+		r.awaitVerdict(id, dl.ID, daemon.Submitted)
+		r.wantTold(id, h.Ref, "carry on")
+		r.wantKinds(id, daemon.KindPrompt, daemon.KindMessage)
+		if n := len(r.agentEvents(id, "agent_skill_injected")); n != 1 {
+			t.Errorf("skill injected %d times", n)
+		}
+		if n := len(r.agentEvents(id, "agent_session_changed")); n != 2 {
+			t.Errorf("session changed %d times, want 2", n)
+		}
+		if now := r.getHandoff(h.ID); now.Phase != daemon.Completed || !now.CompletedAt.Equal(*h.CompletedAt) {
+			t.Errorf("handoff %+v: changed", now)
+		}
+	})
+}

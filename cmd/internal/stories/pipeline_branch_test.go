@@ -1,0 +1,201 @@
+package stories
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/understudyd/understudy/cmd/internal/cmdtest"
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/worktree"
+)
+
+// roofRepo makes a repository with one commit and a folder in it.
+func roofRepo(t *testing.T) cmdtest.Repo {
+	g := cmdtest.NewRepo(t)
+	g.Write("roof.txt", "a hole\n")
+	g.Write("attic/beam.txt", "a beam\n")
+	g.Commit(time.Now())
+	return g
+}
+
+// createOnBranch creates a pipeline on a branch.
+func (r *rig) createOnBranch(dir, branch, template string) daemon.Pipeline {
+	r.t.Helper()
+	return r.createPipeline(daemon.NewPipeline{Template: template, Title: "a test", Prompt: roof, Cwd: dir, Branch: branch})
+}
+
+// head is the branch that is checked out in a folder.
+func (r *rig) head(dir string) string {
+	r.t.Helper()
+	_, gitDir, ok := strings.Cut(strings.TrimSpace(r.readFile(filepath.Join(dir, ".git"))), "gitdir: ")
+	if !ok {
+		r.t.Fatalf("%s is no work tree", dir)
+	}
+	return strings.TrimSpace(strings.TrimPrefix(r.readFile(filepath.Join(gitDir, "HEAD")), "ref: refs/heads/"))
+}
+
+// TestPipelineOnABranchHasItsOwnWorkTree: The agents of a pipeline work in its own work tree. When the pipeline ends,
+// a work tree without uncommitted changes is removed. The branch stays.
+func TestPipelineOnABranchHasItsOwnWorkTree(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		g := roofRepo(t)
+		held, release := r.holdingStep("developer")
+		r.writeTemplate("held", held, "reviewer")
+		r.start()
+		one, two := r.createOnBranch(g.Dir, "roof/one", "held"), r.createOnBranch(filepath.Join(g.Dir, "attic"), "two", "held")
+		for _, p := range []daemon.Pipeline{one, two} {
+			a := r.awaitWorkingAgent(p.ID, 1)
+			p = r.getPipeline(p.ID)
+			if len(p.Warnings) != 0 || p.Worktree == nil {
+				t.Fatalf("pipeline %d has the work tree %v and is warned %q", p.ID, p.Worktree, p.Warnings)
+			}
+			want := *p.Worktree
+			if p.ID == two.ID {
+				want = filepath.Join(want, "attic")
+			}
+			if cwd := r.workingDir(a.ID); cwd != want || a.Cwd != want {
+				t.Errorf("agent %d works in %s, its row says %s; want %s", a.ID, cwd, a.Cwd, want)
+			}
+			if got := r.head(*p.Worktree); got != *p.Branch {
+				t.Errorf("the work tree is on %s, want %s", got, *p.Branch)
+			}
+			r.writeFile(filepath.Join(*p.Worktree, "new.txt"), "mended\n")
+		}
+		kept := *r.getPipeline(two.ID).Worktree
+		gone := cmdtest.RepoAt(t, *r.getPipeline(one.ID).Worktree)
+		gone.Git("add", "-A")
+		gone.Git("commit", "-q", "-m", "mended")
+		release()
+		one, two = r.awaitPipeline(one.ID, daemon.PipelineDone), r.awaitPipeline(two.ID, daemon.PipelineDone)
+		wantNoFile(t, gone.Dir)
+		g.Git("cat-file", "-e", "roof/one:new.txt")
+		if one.Worktree != nil || len(one.Warnings) != 0 {
+			t.Errorf("the pipeline still has the work tree %s and is warned %q", said(one.Worktree), one.Warnings)
+		}
+		if r.readFile(filepath.Join(kept, "new.txt")) != "mended\n" || said(two.Worktree) != kept {
+			t.Errorf("the work tree with what is not committed is %s, want %s", said(two.Worktree), kept)
+		}
+		if len(two.Warnings) != 1 || !strings.Contains(two.Warnings[0], kept) || !strings.Contains(two.Warnings[0], "new.txt") {
+			t.Errorf("the pipeline is warned %q, want one sentence with %s and new.txt", two.Warnings, kept)
+		}
+		r.wantPipelineEvents(one.ID, "pipeline_worktree_removed", 1)
+		r.wantPipelineEvents(two.ID, "pipeline_worktree_kept", 1)
+	})
+}
+
+// TestResumeGoesOnInTheWorkTree: The work tree of a failed pipeline stays, and a resume goes on in it.
+func TestResumeGoesOnInTheWorkTree(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		g := roofRepo(t)
+		held, release := r.holdingStep("reviewer")
+		r.writeTemplate("held", "developer", held)
+		r.start()
+		id := r.createOnBranch(g.Dir, "roof", "held").ID
+		before := r.awaitWorkingAgent(id, 2)
+		p := r.abortPipeline(id, "done failed")
+		tree := said(p.Worktree)
+		r.awaitState(before.ID, daemon.Ended)
+		if got := r.head(tree); got != "roof" {
+			t.Errorf("after the failure the work tree is on %s", got)
+		}
+		r.resumePipeline(id, false)
+		if after := r.awaitWorkingAgent(id, 2); after.Cwd != before.Cwd || after.ID == before.ID {
+			t.Errorf("agent %d in %s after agent %d in %s, want another one there", after.ID, after.Cwd, before.ID, before.Cwd)
+		}
+		release()
+		p = r.awaitPipeline(id, daemon.PipelineDone)
+		wantNoFile(t, tree)
+		r.wantPipelineEvents(id, "pipeline_worktree_created", 1)
+	})
+}
+
+// TestResumeMakesARemovedWorkTreeAgain: A person removed the work tree meanwhile.
+func TestResumeMakesARemovedWorkTreeAgain(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		g := roofRepo(t)
+		held, release := r.holdingStep("reviewer")
+		r.writeTemplate("held", "developer", held)
+		r.start()
+		id := r.createOnBranch(g.Dir, "roof", "held").ID
+		before := r.awaitWorkingAgent(id, 2)
+		tree := said(r.abortPipeline(id, "done failed").Worktree)
+		r.awaitState(before.ID, daemon.Ended)
+		g.Git("worktree", "remove", "--force", tree)
+		r.resumePipeline(id, false)
+		if after := r.awaitWorkingAgent(id, 2); after.Cwd != before.Cwd || r.head(tree) != "roof" {
+			t.Errorf("agent %d works in %s on %s", after.ID, after.Cwd, r.head(tree))
+		}
+		release()
+		r.awaitPipeline(id, daemon.PipelineDone)
+	})
+}
+
+// TestBranchWithoutRepositoryFailsThePipeline: It fails before its first step, with a sentence that names the fix.
+// Once that is done, a resume goes on.
+func TestBranchWithoutRepositoryFailsThePipeline(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		r.writeTemplate("one", "developer")
+		r.start()
+		g := cmdtest.RepoAt(t, t.TempDir())
+		id := r.createOnBranch(g.Dir, "roof", "one").ID
+		p := r.awaitPipeline(id, daemon.PipelineFailed)
+		r.wantSteps(p, "pending")
+		want := fmt.Sprintf("The work tree of branch roof could not be made: %s is in no git work tree: run `git init` there, or leave out the branch", g.Dir)
+		if said(p.Error) != want || p.Worktree != nil || p.CurrentAgentID != nil {
+			t.Errorf("pipeline failed with %q, want %q", said(p.Error), want)
+		}
+		if got := r.awaitPipelineTold(id, "pipeline_failed", 1); !strings.Contains(got, want) || !strings.Contains(got, fmt.Sprintf("understudy pipeline resume %d", id)) {
+			t.Errorf("the operator was told %q", got)
+		}
+		g.Git("init", "-q")
+		g.Write("roof.txt", "a hole\n")
+		g.Commit(time.Now())
+		r.resumePipeline(id, false)
+		p = r.awaitPipeline(id, daemon.PipelineDone)
+		if !strings.Contains(r.getAgent(p.Steps[0].AgentIDs[0]).Cwd, "worktree") {
+			t.Errorf("the agent worked in %s", r.getAgent(p.Steps[0].AgentIDs[0]).Cwd)
+		}
+	})
+}
+
+// gatedTrees makes work trees only when a test lets it.
+type gatedTrees struct {
+	worktree.Trees
+	g *gate
+}
+
+func (t *gatedTrees) Add(ctx context.Context, dir, branch, path string) (string, error) {
+	workdir, err := t.Trees.Add(ctx, dir, branch, path)
+	t.g.pass()
+	return workdir, err
+}
+
+// TestAbortRemovesAWorkTreeInTheMaking: The pipeline is aborted while its work tree is being made. The work tree is
+// removed, and the branch is free for another pipeline.
+func TestAbortRemovesAWorkTreeInTheMaking(t *testing.T) {
+	story(t, func(t *testing.T, r *rig) {
+		g, made := roofRepo(t), newGate(t)
+		r.cfg.Around = func(cfg daemon.Config) daemon.Config {
+			cfg.Trees = &gatedTrees{Trees: cfg.Trees, g: made}
+			return cfg
+		}
+		r.writeTemplate("one", "developer")
+		r.start()
+		first := r.createOnBranch(g.Dir, "roof", "one").ID
+		made.await(t)
+		r.abortPipeline(first, "pending")
+		made.goOn()
+		r.await("work tree gone", func() (bool, string) {
+			_, err := os.Lstat(r.dir.Worktree(first))
+			return os.IsNotExist(err), r.dir.Worktree(first)
+		})
+		r.awaitPipeline(r.createOnBranch(g.Dir, "roof", "one").ID, daemon.PipelineDone)
+		r.resumePipeline(first, false)
+		r.awaitPipeline(first, daemon.PipelineDone)
+	})
+}

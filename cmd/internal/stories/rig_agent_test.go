@@ -1,0 +1,174 @@
+package stories
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/daemon/runtimes"
+	"github.com/understudyd/understudy/hooks"
+)
+
+const (
+	con        = "developer-con-1"
+	instructed = "hand over your work" // in each instruction
+)
+
+// awaitSkill waits until the persona's skill contains the part, and returns the skill.
+func (r *rig) awaitSkill(slug, part string) (skill string) {
+	r.t.Helper()
+	r.await("skill of "+slug, func() (bool, string) {
+		full, err := r.client.Persona(r.t.Context(), slug)
+		skill = full.Skill
+		return err == nil && strings.Contains(skill, part), fmt.Sprintf("%q %v", skill, err)
+	})
+	return skill
+}
+
+// newestAgent is the agent that was created last.
+func (r *rig) newestAgent() daemon.Agent {
+	r.t.Helper()
+	list, err := r.client.Agents(r.t.Context(), allRows)
+	if err != nil || len(list) == 0 {
+		r.t.Fatalf("agents: %v, %v", list, err)
+	}
+	return list[0]
+}
+
+// noteBusyPart is part of the note of a handoff whose agent is in a turn.
+const noteBusyPart = "the agent is in a turn"
+
+const ownWork = "deploy it @ask" // what a person types meanwhile; it opens a dialog
+
+func (r *rig) spoolHooks(list ...hooks.Envelope) {
+	r.t.Helper()
+	for _, env := range list {
+		if err := hooks.OpenSpool(r.dir.Spool()).Put(env); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// wantComposer fails unless the agent's composer holds exactly this text.
+func (r *rig) wantComposer(agentID int64, draft string) {
+	r.t.Helper()
+	if s := runtimes.Claude().ReadScreen(r.shown(agentID)); s.Draft != draft {
+		r.t.Errorf("composer of agent %d holds %q, want %q", agentID, s.Draft, draft)
+	}
+}
+
+// wantInterrupted waits until the agent ends, and fails unless its turn was interrupted first.
+func (r *rig) wantInterrupted(agentID int64) {
+	r.t.Helper()
+	r.awaitState(agentID, daemon.Ended)
+	r.wantStopStages(agentID, daemon.StopBreak, daemon.StopAsked)
+	for _, e := range r.transcript(agentID) {
+		if strings.Contains(fmt.Sprint(e.Message.Content), "[Request interrupted by user]") {
+			return
+		}
+	}
+	r.t.Errorf("agent %d was not interrupted in its turn: %+v", agentID, r.transcript(agentID))
+}
+
+// wantNoFile fails if anything exists at the path.
+func wantNoFile(t testing.TB, path string) {
+	t.Helper()
+	if _, err := os.Lstat(path); !os.IsNotExist(err) {
+		t.Errorf("%s is still there (%v)", path, err)
+	}
+}
+
+// wantNoPanes waits until the rig's tmux server has no pane.
+func (r *rig) wantNoPanes() {
+	r.t.Helper()
+	r.await("the end of all panes", func() (bool, string) {
+		panes, err := r.tmux.List(r.t.Context())
+		return err == nil && len(panes) == 0, fmt.Sprintf("%+v %v", panes, err)
+	})
+}
+
+// wantOnlyPrompt fails unless the agent was told only this text, and only its exit command was typed.
+func (r *rig) wantOnlyPrompt(agentID int64, want string) {
+	r.t.Helper()
+	if got := r.told(agentID); len(got) != 1 || got[0] != want {
+		r.t.Errorf("agent %d was told %.2000q, want %.2000q", agentID, got, want)
+	}
+	r.awaitState(agentID, daemon.Ended)
+	r.wantKinds(agentID, daemon.KindExit)
+}
+
+func (r *rig) wantStopStages(agentID int64, want ...daemon.StopStage) {
+	r.t.Helper()
+	got := r.stopStages(agentID)
+	if !slices.EqualFunc(got, want, func(g string, w daemon.StopStage) bool { return g == string(w) }) {
+		r.t.Errorf("agent %d was stopped by %v, want %v", agentID, got, want)
+	}
+}
+
+// stopStages lists the rungs of the stop ladder that the daemon has used on the agent.
+func (r *rig) stopStages(agentID int64) []string {
+	r.t.Helper()
+	var out []string
+	for _, e := range r.agentEvents(agentID, "agent_stopping") {
+		stage, _ := field(r.t, e, "stage").(string)
+		out = append(out, stage)
+	}
+	return out
+}
+
+// systemPrompt is the agent's system prompt: what it knew before its first prompt.
+func (r *rig) systemPrompt(agentID int64) string {
+	r.t.Helper()
+	for _, e := range r.transcript(agentID) {
+		if text, ok := e.Content.(string); ok && e.Subtype == "append_system_prompt" {
+			return text
+		}
+	}
+	r.t.Fatalf("agent %d has no system prompt", agentID)
+	return ""
+}
+
+// cancelHandoff cancels the agent's handoff. It checks that the answer says so, with the phase in which it was.
+func (r *rig) cancelHandoff(agentID int64, in daemon.Phase) daemon.Handoff {
+	r.t.Helper()
+	h, err := r.client.CancelHandoff(r.t.Context(), agentID, 0)
+	if err != nil {
+		r.t.Fatalf("cancel: %v", err)
+	}
+	if h.Status != daemon.StatusCancelled || h.Error == nil || h.Error.Message != "Handoff cancelled" || h.Error.Phase != in || h.CompletedAt == nil {
+		r.t.Errorf("cancelled handoff %s %+v, want `Handoff cancelled` in %s", h.Status, h.Error, in)
+	}
+	return h
+}
+
+// answers lists what the agent said, oldest first.
+func (r *rig) answers(agentID int64) []string {
+	r.t.Helper()
+	var out []string
+	for _, e := range r.transcript(agentID) {
+		blocks, _ := e.Message.Content.([]any)
+		for _, b := range blocks {
+			if block, _ := b.(map[string]any); e.Type == "assistant" && block["type"] == "text" {
+				out = append(out, fmt.Sprint(block["text"]))
+			}
+		}
+	}
+	return out
+}
+
+// wantCompactions fails unless the agent has compacted its context this many times.
+func (r *rig) wantCompactions(agentID int64, want int) {
+	r.t.Helper()
+	n := 0
+	for _, e := range r.transcript(agentID) {
+		if e.Subtype == "compact_boundary" {
+			n++
+		}
+	}
+	if n != want {
+		r.t.Errorf("agent %d has compacted %d times, want %d", agentID, n, want)
+	}
+}
