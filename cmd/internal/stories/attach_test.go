@@ -78,9 +78,7 @@ func TestAttachFromAnotherHostOrAfterTheEndIsRefused(t *testing.T) {
 	if code, _, errs := south.runInside(there, "", "agent", "attach", fmt.Sprint(a.ID)); code != commands.ExitFailed || errs != fmt.Sprintf("understudy: agent %d is on host north: run `understudy agent attach %[1]d` there\n", a.ID) {
 		t.Errorf("attach from another host: exit code %d, %s", code, errs)
 	}
-	if _, err := north.client.StopAgent(t.Context(), a.ID, true); err != nil {
-		t.Fatal(err)
-	}
+	north.stopAgent(a.ID, true)
 	north.awaitState(a.ID, daemon.Ended)
 	if code, _, errs := south.runInside(there, "", "agent", "attach", fmt.Sprint(a.ID)); code != commands.ExitFailed || !strings.Contains(errs, "has ended: open its session again with `understudy agent resume") {
 		t.Errorf("attach to an ended agent: exit code %d, %s", code, errs)

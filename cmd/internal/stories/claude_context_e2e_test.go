@@ -35,10 +35,7 @@ func TestClaudeHandsOverFieldsMessagesAndFiles(t *testing.T) {
 	r.makeRepository()
 	r.cfg.Settings.Runtimes["claude"] = serve.RuntimeSettings{Command: append([]string{r.cli, "--allowedTools", "Edit(parser.go)"}, manual...)}
 	r.start()
-	a, err := r.client.CreateAgent(t.Context(), daemon.NewAgent{Persona: con, Cwd: r.work, Columns: 80, Rows: 24})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := r.createAgent(daemon.NewAgent{Persona: con, Cwd: r.work, Columns: 80, Rows: 24})
 	a = r.awaitState(a.ID, daemon.Idle)
 	r.talk(a.ID, "Write the parser")
 	h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)
@@ -97,9 +94,7 @@ func (r *claudeRig) makeRepository() {
 // wantHeard fails unless the context file has exactly these messages.
 func (r *claudeRig) wantHeard(c contextFile, want ...heard) {
 	r.t.Helper()
-	if !reflect.DeepEqual(c.messages, want) {
-		r.t.Errorf("messages\n got %q\nwant %q", c.messages, want)
-	}
+	wantHeard(r.t, "context file", c.messages, want)
 }
 
 // TestClaudeStatusLineReportsTheContext: The CLI's status line reports how full its context is, whatever a person has

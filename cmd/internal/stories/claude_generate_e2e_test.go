@@ -93,25 +93,16 @@ func handsOverByFork(t *testing.T, r *claudeRig, a daemon.Agent, atExit <-chan s
 // readAtExit reads the transcript of the first agent that is asked to exit, at that moment.
 func (r *claudeRig) readAtExit() <-chan string {
 	read := make(chan string, 1)
-	around := r.cfg.Around
-	r.cfg.Around = func(cfg daemon.Config) daemon.Config {
-		cfg = around(cfg)
-		open := cfg.Terminal
-		cfg.Terminal = func(socket string) (daemon.Terminal, error) {
-			term, err := open(socket)
-			return &bentTerminal{Terminal: term, b: &bend{paste: func(_ context.Context, text string, do func() error) error {
-				if text == runtimes.ExitText {
-					b, err := os.ReadFile(*r.getAgent(1).TranscriptPath)
-					select {
-					case read <- string(b) + errorText(err):
-					default: // It is another agent.
-					}
-				}
-				return do()
-			}}}, err
+	r.bendWith(&bend{paste: func(_ context.Context, text string, do func() error) error {
+		if text == runtimes.ExitText {
+			b, err := os.ReadFile(*r.getAgent(1).TranscriptPath)
+			select {
+			case read <- string(b) + errorText(err):
+			default: // It is another agent.
+			}
 		}
-		return cfg
-	}
+		return do()
+	}})
 	return read
 }
 

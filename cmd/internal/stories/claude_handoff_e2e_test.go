@@ -4,7 +4,6 @@ package stories
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,7 +41,7 @@ func TestClaudeHandsOverWhileBusy(t *testing.T) {
 
 // handsOverIdle hands over a new, idle agent.
 func handsOverIdle(t *testing.T, r *claudeRig, a daemon.Agent) (next int64) {
-	argv := r.argv(a.ID)
+	argv := r.launchFile(a.ID).Argv
 	first := r.tap.of(a.ID, hooks.SessionStart)
 	if len(first) != 1 || first[0].p.Source != "startup" || !slices.Contains(argv, first[0].in.SessionID) || *a.SessionID != first[0].in.SessionID {
 		t.Errorf("registered by %+v as session %s, launched with %q", first, *a.SessionID, argv)
@@ -219,9 +218,7 @@ func TestClaudeOfAPersonHandsOverToOurServer(t *testing.T) {
 	if a.Pane == nil || a.PaneSocket != person || a.Persona != nil || a.SkillInjectedAt != nil {
 		t.Errorf("agent %+v, want a pane on %s and no persona", a, person)
 	}
-	if _, err := r.client.AssignPersona(t.Context(), a.ID, con); err != nil {
-		t.Fatal(err)
-	}
+	r.assignPersona(a.ID, con)
 	a = r.awaitAgent(a.ID, "skill", func(a daemon.Agent) bool { return a.SkillInjectedAt != nil })
 	r.await("the end of the turn with the skill", func() (bool, string) { return len(r.tap.of(a.ID, hooks.Stop)) == 1, r.tap.String() })
 
@@ -237,8 +234,8 @@ func TestClaudeOfAPersonHandsOverToOurServer(t *testing.T) {
 		t.Errorf("the agent waited %d times for a person", len(waited))
 	}
 	next := r.getAgent(*h.SuccessorID)
-	if next.PaneSocket != r.dir.TmuxSocket() || !strings.Contains(strings.Join(r.argv(next.ID), " "), strings.Join(manual, " ")) {
-		t.Errorf("successor %+v launched with %q, want our server and the inherited mode", next, r.argv(next.ID))
+	if next.PaneSocket != r.dir.TmuxSocket() || !strings.Contains(strings.Join(r.launchFile(next.ID).Argv, " "), strings.Join(manual, " ")) {
+		t.Errorf("successor %+v launched with %q, want our server and the inherited mode", next, r.launchFile(next.ID).Argv)
 	}
 	for _, event := range []string{hooks.SessionStart, hooks.UserPromptSubmit, hooks.Stop} {
 		if got := r.tap.of(next.ID, event); len(got) != 1 || got[0].in.LaunchHash == nil {
@@ -292,18 +289,4 @@ func (r *claudeRig) startForeign(argv ...string) (socket string) {
 		r.await("the end of the person's tmux server", func() (bool, string) { return !server.Alive(), socket })
 	})
 	return socket
-}
-
-// argv is the argument list with which the daemon launched the agent.
-func (r *claudeRig) argv(agentID int64) []string {
-	r.t.Helper()
-	b, err := os.ReadFile(filepath.Join(r.dir.Launch(agentID), "launch.json"))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	var file hooks.LaunchFile
-	if err := json.Unmarshal(b, &file); err != nil {
-		r.t.Fatal(err)
-	}
-	return file.Argv
 }

@@ -39,10 +39,7 @@ func TestClaudeFirstStartTakesThePromptAfterTheQuestions(t *testing.T) {
 	r := newClaudeRig(t, claudetest.Says(strings.TrimSpace(strings.Repeat("a line\n", 60))+" at the end"))
 	r.home.Forget(t)
 	r.start()
-	a, err := r.client.CreateAgent(t.Context(), daemon.NewAgent{Persona: con, Cwd: r.work, Prompt: "Say hello to the folder."})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := r.createAgent(daemon.NewAgent{Persona: con, Cwd: r.work, Prompt: "Say hello to the folder."})
 	r.awaitAsked(a.ID, "theme: which colours suit the terminal?")
 	r.markAnswer(a.ID, "❯   Dark mode")
 	r.personPresses(a.ID, tmux.Enter)

@@ -4,6 +4,7 @@ package stories
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,16 +70,7 @@ func startShell(t *testing.T, r *rig, env []string, config string, argv ...strin
 		t.Fatalf("%v (install it: apt-get install %s)", err, argv[0])
 	}
 	var read sync.WaitGroup
-	read.Go(func() {
-		buf := make([]byte, 4096)
-		for {
-			n, err := s.keyboard.Read(buf)
-			_, _ = s.Write(buf[:n])
-			if err != nil {
-				return
-			}
-		}
-	})
+	read.Go(func() { _, _ = io.Copy(s, s.keyboard) })
 	t.Cleanup(func() {
 		_ = c.Process.Kill()
 		_ = c.Wait()
@@ -102,10 +94,7 @@ func newCompletion(t *testing.T) completion {
 	t.Helper()
 	r := newRig(t).start()
 	r.startAgent(con)
-	hostile, err := r.client.CreateAgent(t.Context(), daemon.NewAgent{Cwd: r.work, Name: "$(touch ran) `touch ran`; touch ran"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	hostile := r.createAgent(daemon.NewAgent{Cwd: r.work, Name: "$(touch ran) `touch ran`; touch ran"})
 	return completion{r, r.shellEnv(), hostile}
 }
 

@@ -85,9 +85,7 @@ func TestStoppedAgentIsKilledNotAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.awaitState(a.ID, daemon.Waiting)
-	if _, err := r.client.StopAgent(t.Context(), a.ID, false); err != nil {
-		t.Fatal(err)
-	}
+	r.stopAgent(a.ID, false)
 	r.awaitState(a.ID, daemon.Ended)
 	r.wantStopStages(a.ID, daemon.StopTerm, daemon.StopKill)
 	if view, err := theirs.Look(t.Context(), shell.Ref); err != nil || strings.Contains(view.Screen, "/exit") {

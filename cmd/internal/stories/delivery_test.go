@@ -28,9 +28,7 @@ func TestVerdictNamesItsEvidence(t *testing.T) {
 		release := r.holdTurn(a.ID, "@say done")
 		defer release()
 		last := r.sendMessage(a.ID, "never read")
-		if _, err := r.client.StopAgent(t.Context(), a.ID, true); err != nil {
-			t.Fatal(err)
-		}
+		r.stopAgent(a.ID, true)
 		r.awaitVerdict(a.ID, last.ID, daemon.NotSubmitted)
 		r.awaitState(a.ID, daemon.Ended)
 		r.awaitDeliveryCount(1, daemon.KindMessage, daemon.NotSubmitted)
@@ -104,10 +102,7 @@ func TestFirstPromptWaitsForRegistration(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		r.misbehave("slow-start=300ms")
-		a, err := r.client.CreateAgent(t.Context(), daemon.NewAgent{Cwd: r.work, Prompt: "begin here", Name: "worker"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := r.createAgent(daemon.NewAgent{Cwd: r.work, Prompt: "begin here", Name: "worker"})
 		more := r.sendMessage(a.ID, "and then this")
 		r.awaitVerdict(a.ID, more.ID, daemon.Submitted)
 		r.wantTold(a.ID, "begin here", "and then this")

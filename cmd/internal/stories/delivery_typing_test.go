@@ -39,8 +39,7 @@ func TestInterruptedTypingLooksBeforeItTypesAgain(t *testing.T) {
 				a := r.startAgent("")
 				dl := r.sendMessage(a.ID, "carry on")
 				g.await(t)
-				r.personTypes(a.ID, ownWork, tmux.Enter)
-				r.awaitShown(a.ID, "Do you want to proceed?")
+				r.openDialog(a.ID)
 				g.goOn()
 				if answered {
 					r.awaitState(a.ID, daemon.Waiting)
@@ -68,12 +67,9 @@ func TestExitIsNotTypedIntoADialog(t *testing.T) {
 		r.cfg.Settings.Handoff.ExitTimeout = 2 * time.Second
 		r.start()
 		a := r.startAgent("")
-		if _, err := r.client.StopAgent(t.Context(), a.ID, false); err != nil {
-			t.Fatal(err)
-		}
+		r.stopAgent(a.ID, false)
 		g.await(t)
-		r.personTypes(a.ID, ownWork, tmux.Enter)
-		r.awaitShown(a.ID, "Do you want to proceed?")
+		r.openDialog(a.ID)
 		g.goOn()
 		r.awaitState(a.ID, daemon.Ended)
 		r.wantStopStages(a.ID, daemon.StopAsked, daemon.StopTerm)
@@ -102,21 +98,16 @@ func TestLateExitAnswerIsNotGiven(t *testing.T) {
 		}).start()
 		a := r.startAgent("")
 		r.misbehave("exit-dialog")
-		if _, err := r.client.StopAgent(t.Context(), a.ID, false); err != nil {
-			t.Fatal(err)
-		}
+		r.stopAgent(a.ID, false)
 		g.await(t)
 		r.personPresses(a.ID, tmux.Escape)
 		r.wantComposerSoon(a.ID)
-		r.personTypes(a.ID, ownWork, tmux.Enter)
-		r.awaitShown(a.ID, "Do you want to proceed?")
+		r.openDialog(a.ID)
 		before := looks.Load()
 		g.goOn()
 		r.await("a look at the screen", func() (bool, string) { return looks.Load() > before, "" })
 		// The next rung comes after this one.
-		if _, err := r.client.StopAgent(t.Context(), a.ID, true); err != nil {
-			t.Fatal(err)
-		}
+		r.stopAgent(a.ID, true)
 		r.awaitState(a.ID, daemon.Ended)
 		r.wantStopStages(a.ID, daemon.StopAsked, daemon.StopAnswer, daemon.StopTerm)
 		r.wantNothingApproved(a.ID)

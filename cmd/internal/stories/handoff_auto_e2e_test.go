@@ -18,9 +18,7 @@ func TestAutoNeedsAKnownContextLimit(t *testing.T) {
 	looks := r.countLooks()
 	r.start()
 	a, _ := r.startForeignAgent(tmuxtest.Server(t), "")
-	if _, err := r.client.AssignPersona(t.Context(), a.ID, con); err != nil {
-		t.Fatal(err)
-	}
+	r.assignPersona(a.ID, con)
 	r.awaitAgent(a.ID, "skill", func(a daemon.Agent) bool { return a.SkillInjectedAt != nil && a.State == daemon.Idle })
 	r.backdateRegistration(a.ID)
 	use := r.fillContext(a.ID, 760_000)

@@ -101,9 +101,7 @@ func TestHandoffOfAnAgentToldNothingNeedsForce(t *testing.T) {
 		}
 		wantError(t, ask(bare, daemon.HandoffRequest{}), daemon.KindInvalid, "Agent has no persona")
 		gone, end := r.startPaneless()
-		if _, err := r.client.AssignPersona(t.Context(), gone.ID, con); err != nil {
-			t.Fatal(err)
-		}
+		r.assignPersona(gone.ID, con)
 		wantError(t, ask(gone, daemon.HandoffRequest{}), daemon.KindInvalid, "Agent has no tmux pane")
 		end()
 		r.awaitState(gone.ID, daemon.Ended)

@@ -111,13 +111,12 @@ func (s realStore) LineRecords(ctx context.Context, q daemon.LineQuery) ([]daemo
 func TestSlowGitCostsNoOtherPart(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.cfg.Settings.Handoff.AssemblyTimeout = time.Second
-		r.cfg.Around = func(cfg daemon.Config) daemon.Config {
+		r.around(func(cfg *daemon.Config) {
 			cfg.Worktree = func(ctx context.Context, _ worktree.Query) (worktree.Tree, error) {
 				<-ctx.Done()
 				return worktree.Tree{}, ctx.Err()
 			}
-			return cfg
-		}
+		})
 		a := r.start().startAgent(con)
 		r.talk(a.ID, "look around")
 		h, c, _ := r.handOver(a.ID)
@@ -159,10 +158,9 @@ func TestFailedAssemblyStillDeliversTheDocument(t *testing.T) {
 				}
 				over := make(chan struct{})
 				t.Cleanup(func() { close(over) })
-				r.cfg.Around = func(cfg daemon.Config) daemon.Config {
-					tt.around(&cfg, over)
-					return cfg
-				}
+				r.around(func(cfg *daemon.Config) {
+					tt.around(cfg, over)
+				})
 				r.start()
 				a := r.startAgent(con)
 				h := r.awaitPhase(r.requestHandoff(a.ID), daemon.Completed)

@@ -66,9 +66,7 @@ func TestStopOfAnEarlierTurnDoesNotCount(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.startAgent(con)
-		r.misbehave("think=1m")
-		id := r.requestHandoff(a.ID)
-		r.awaitPhase(id, daemon.AwaitingDocument)
+		id := r.handOffWhileWriting(a.ID)
 		r.sendHook(r.newHook(a.ID, "Stop", map[string]any{"prompt_id": "11111111-2222-4333-8444-555555555555", "stop_hook_active": false}))
 		if h := r.getHandoff(id); h.Phase != daemon.AwaitingDocument {
 			t.Errorf("phase %s after the Stop of another turn, want awaiting_document", h.Phase)
@@ -151,10 +149,7 @@ func TestAgentPastTheDeadlineIsLeftToWrite(t *testing.T) {
 		r.misbehave("think=1m")
 		h := r.awaitFailure(r.requestHandoff(a.ID), daemon.AwaitingDocument, "document_timeout")
 		r.misbehave("")
-		r.await("document", func() (bool, string) {
-			_, err := os.Stat(h.FilePath)
-			return err == nil, "not there"
-		})
+		r.awaitDocument(h)
 		r.awaitState(a.ID, daemon.Idle)
 		r.retryHandoff(h.ID)
 		r.awaitPhase(h.ID, daemon.Completed)
@@ -251,14 +246,13 @@ func TestUnconfirmedInstructionIsNotTypedTwice(t *testing.T) {
 		t.Run(fmt.Sprintf("arrives %v", arrives), func(t *testing.T) {
 			story(t, func(t *testing.T, r *rig) {
 				held := make(chan func() error, 1)
-				r.cfg.Around = func(cfg daemon.Config) daemon.Config {
+				r.around(func(cfg *daemon.Config) {
 					open := cfg.Terminal
 					cfg.Terminal = func(socket string) (daemon.Terminal, error) {
 						term, err := open(socket)
 						return &lateTerminal{term, held}, err
 					}
-					return cfg
-				}
+				})
 				r.cfg.Settings.Handoff.AckTimeout = 1500 * time.Millisecond
 				r.start()
 				a := r.startAgent(con)

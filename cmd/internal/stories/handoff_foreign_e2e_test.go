@@ -23,9 +23,7 @@ func TestPersonsAgentHandsOverToOurServer(t *testing.T) {
 		t.Fatalf("agent %+v: want it in pane %s", a, shell.Ref)
 	}
 	r.wantHandoffRefused(a.ID, daemon.KindInvalid, "Agent has no persona")
-	if _, err := r.client.AssignPersona(t.Context(), a.ID, con); err != nil {
-		t.Fatal(err)
-	}
+	r.assignPersona(a.ID, con)
 	a = r.awaitAgent(a.ID, "skill", func(a daemon.Agent) bool { return a.SkillInjectedAt != nil })
 	_, err := r.client.AssignPersona(t.Context(), a.ID, "tester-kit-1")
 	wantCode(t, err, "agent_has_persona")

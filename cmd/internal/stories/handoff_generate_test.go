@@ -138,9 +138,7 @@ func TestRetryMaySwitchModeUntilTheRecord(t *testing.T) {
 		id := r.requestGenerate(a.ID, "")
 		r.awaitGenerationFailure(id, "generation_empty", "Handoff failed: generation produced no content")
 		r.misbehave("no-session-start")
-		if _, err := r.client.RetryHandoff(t.Context(), id, daemon.ModeAgent); err != nil {
-			t.Fatal(err)
-		}
+		r.retryHandoffIn(id, daemon.ModeAgent)
 		h := r.awaitFailure(id, daemon.AwaitingRegistration, "registration_timeout")
 		if h.Mode != daemon.ModeAgent || h.RecordedAt == nil {
 			t.Errorf("handoff %+v: want it recorded, in mode agent", h)
@@ -152,9 +150,7 @@ func TestRetryMaySwitchModeUntilTheRecord(t *testing.T) {
 			t.Errorf("handoff is %s in mode %s after a retry that was refused", now.Phase, now.Mode)
 		}
 		r.misbehave("")
-		if _, err := r.client.StopAgent(t.Context(), *h.SuccessorID, true); err != nil {
-			t.Fatal(err)
-		}
+		r.stopAgent(*h.SuccessorID, true)
 		r.awaitState(*h.SuccessorID, daemon.Ended)
 		if _, err := r.client.RetryHandoff(t.Context(), id, daemon.ModeAgent); err != nil {
 			t.Errorf("retry in the mode that it has: %v", err)

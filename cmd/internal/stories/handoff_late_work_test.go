@@ -29,9 +29,7 @@ func (r *rig) awaitDecision(id, agentID int64) daemon.Handoff {
 // endByDecision has the person end the agent without another document.
 func (r *rig) endByDecision(h daemon.Handoff) {
 	r.t.Helper()
-	if _, err := r.client.StopAgent(r.t.Context(), h.AgentID, false); err != nil {
-		r.t.Fatal(err)
-	}
+	r.stopAgent(h.AgentID, false)
 	r.awaitPhase(h.ID, daemon.Completed)
 }
 
@@ -55,9 +53,7 @@ func TestPromptQueuedWhileWritingWaitsForADecision(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.startAgent(con)
-		r.misbehave("think=1m")
-		id := r.requestHandoff(a.ID)
-		r.awaitPhase(id, daemon.AwaitingDocument)
+		id := r.handOffWhileWriting(a.ID)
 		r.personTypes(a.ID, oneMore, tmux.Enter)
 		r.awaitShown(a.ID, "Queued: "+oneMore)
 		r.misbehave("")
@@ -150,9 +146,7 @@ func TestMessageDuringTheDocumentsTurnIsNotSubmitted(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.startAgent(con)
-		r.misbehave("think=1m")
-		id := r.requestHandoff(a.ID)
-		r.awaitPhase(id, daemon.AwaitingDocument)
+		id := r.handOffWhileWriting(a.ID)
 		dl := r.sendMessage(a.ID, oneMore)
 		r.misbehave("")
 		r.awaitVerdict(a.ID, dl.ID, daemon.NotSubmitted)

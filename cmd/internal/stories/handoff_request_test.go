@@ -42,9 +42,7 @@ func TestHandoffRequestsAreRefusedWithTheirSentences(t *testing.T) {
 		r.wantHandoffRefused(a.ID, daemon.KindInvalid, "Agent has no persona")
 		_, err := r.client.SendMessage(t.Context(), a.ID, "hello", false)
 		wantError(t, err, daemon.KindInvalid, "Agent has no tmux pane")
-		if _, err := r.client.AssignPersona(t.Context(), a.ID, con); err != nil {
-			t.Fatal(err)
-		}
+		r.assignPersona(a.ID, con)
 		r.wantHandoffRefused(a.ID, daemon.KindInvalid, "Agent has no tmux pane")
 		r.wantKinds(a.ID) // There is no pane to type the skill into.
 		end()
@@ -53,9 +51,7 @@ func TestHandoffRequestsAreRefusedWithTheirSentences(t *testing.T) {
 
 		bare := r.startAgent("")
 		r.wantHandoffRefused(bare.ID, daemon.KindInvalid, "Agent has no persona")
-		if _, err := r.client.StopAgent(t.Context(), bare.ID, false); err != nil {
-			t.Fatal(err)
-		}
+		r.stopAgent(bare.ID, false)
 		r.awaitState(bare.ID, daemon.Ended)
 		r.wantHandoffRefused(bare.ID, daemon.KindInvalid, "Agent is not active")
 

@@ -2,7 +2,6 @@ package stories
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -18,10 +17,7 @@ func TestLateDocumentCountsForTheRetryOnly(t *testing.T) {
 		a := r.startAgent(con)
 		r.misbehave("late-document=1500ms")
 		h := r.awaitFailure(r.requestHandoff(a.ID), daemon.Verifying, data.DocumentMissing)
-		r.await("late document", func() (bool, string) {
-			_, err := os.Stat(h.FilePath)
-			return err == nil, "not there"
-		})
+		r.awaitDocument(h)
 		if got := r.getHandoff(h.ID); got.Phase != daemon.Failed {
 			t.Errorf("handoff went on by itself: %s", got.Phase)
 		}
@@ -94,9 +90,7 @@ func TestRetryByGenerateKeepsABadDocumentAside(t *testing.T) {
 		r.misbehave("blank-document")
 		h := r.awaitFailure(r.requestHandoff(a.ID), daemon.Verifying, "document_blank")
 		r.misbehave("")
-		if _, err := r.client.RetryHandoff(t.Context(), h.ID, daemon.ModeGenerate); err != nil {
-			t.Fatal(err)
-		}
+		r.retryHandoffIn(h.ID, daemon.ModeGenerate)
 		h = r.awaitPhase(h.ID, daemon.Completed)
 		if n := len(f.prompts()); n != 1 || h.Structured == nil {
 			t.Errorf("%d forks wrote the fields %v, want one fork and fields", n, h.Structured)
@@ -122,9 +116,7 @@ func TestRetryRefusesADocumentOlderThanNewWork(t *testing.T) {
 				r.writeDocument(h) // The agent was too slow and writes it late.
 				r.misbehave("")
 				r.talk(a.ID, "and then the renderer")
-				if _, err := r.client.RetryHandoff(t.Context(), h.ID, mode); err != nil {
-					t.Fatal(err)
-				}
+				r.retryHandoffIn(h.ID, mode)
 				h = r.awaitPhase(h.ID, daemon.Completed)
 				if !strings.Contains(r.readFile(h.FilePath), "and then the renderer") {
 					t.Errorf("the work since is not in the document:\n%s", r.readFile(h.FilePath))

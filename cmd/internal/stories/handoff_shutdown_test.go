@@ -76,9 +76,7 @@ func TestMessagesOfOutgoingAgentAreNotSubmitted(t *testing.T) {
 		a := r.startAgent(con)
 		release := r.holdTurn(a.ID, "@background")
 		r.awaitState(a.ID, daemon.Idle)
-		r.misbehave("think=1m")
-		id := r.requestHandoff(a.ID)
-		r.awaitPhase(id, daemon.AwaitingDocument)
+		id := r.handOffWhileWriting(a.ID)
 		dl := r.sendMessage(a.ID, "too late for you")
 		r.misbehave("")
 		got := r.awaitVerdict(a.ID, dl.ID, daemon.NotSubmitted)
@@ -105,9 +103,7 @@ func TestMessageToAnEndingAgentIsRefused(t *testing.T) {
 		r.start()
 		a := r.startAgent("")
 		r.misbehave("exit-delay=1s")
-		if _, err := r.client.StopAgent(t.Context(), a.ID, false); err != nil {
-			t.Fatal(err)
-		}
+		r.stopAgent(a.ID, false)
 		_, err := r.client.SendMessage(t.Context(), a.ID, "one more thing", false)
 		wantCode(t, err, "agent_stopping")
 		r.awaitState(a.ID, daemon.Ended)

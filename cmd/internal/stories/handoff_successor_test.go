@@ -75,9 +75,7 @@ func TestUnregisteredSuccessorIsLeftToAPerson(t *testing.T) {
 			t.Errorf("failure %q names neither the limit nor the screen", failed.Error.Message)
 		}
 		r.awaitShown(*failed.SuccessorID, "❯\u00a0")
-		if _, err := r.client.StopAgent(t.Context(), *failed.SuccessorID, true); err != nil {
-			t.Fatal(err)
-		}
+		r.stopAgent(*failed.SuccessorID, true)
 		r.awaitState(*failed.SuccessorID, daemon.Ended)
 		r.misbehave("")
 		r.retryHandoff(failed.ID)
@@ -184,9 +182,7 @@ func TestUnbriefedSuccessorIsReplacedByARetry(t *testing.T) {
 		release()
 		r.awaitPhase(h.ID, daemon.AwaitingRegistration)
 		h = r.getHandoff(h.ID)
-		if _, err := r.client.StopAgent(t.Context(), *h.SuccessorID, true); err != nil {
-			t.Fatal(err)
-		}
+		r.stopAgent(*h.SuccessorID, true)
 		failed := r.awaitFailure(h.ID, daemon.AwaitingRegistration, "successor_gone")
 		r.misbehave("")
 		r.retryHandoff(h.ID)

@@ -121,9 +121,7 @@ func TestStopWhileTheDaemonIsAwayCounts(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		r.start()
 		a := r.startAgent(con)
-		r.misbehave("think=1m")
-		id := r.requestHandoff(a.ID)
-		r.awaitPhase(id, daemon.AwaitingDocument)
+		id := r.handOffWhileWriting(a.ID)
 		r.halt()
 		r.misbehave("")
 		r.awaitSpooled(1)

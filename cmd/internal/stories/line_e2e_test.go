@@ -18,9 +18,7 @@ func TestPersonsAgentIsToldOfTheLastHandoffs(t *testing.T) {
 	theirs, _ := r.startForeignAgent(tmuxtest.Server(t), "")
 	first, _, next := r.handOver(r.startAgent(con).ID)
 	second, _, _ := r.handOver(next.ID)
-	if _, err := r.client.AssignPersona(t.Context(), theirs.ID, con); err != nil {
-		t.Fatal(err)
-	}
+	r.assignPersona(theirs.ID, con)
 	r.awaitAgent(theirs.ID, "skill", func(a daemon.Agent) bool { return a.SkillInjectedAt != nil })
 	r.wantTold(theirs.ID, "you play the persona "+con)
 	if told := r.told(theirs.ID)[0]; !strings.HasSuffix(told, second.FilePath+", "+first.FilePath+".") {

@@ -11,13 +11,6 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// fillTo fills the agent's context to so many tokens and waits until the daemon knows.
-func (r *rig) fillTo(agentID int64, tokens int64) {
-	r.t.Helper()
-	r.talk(agentID, fmt.Sprintf("@tokens %d @say as you like", tokens))
-	r.awaitAgent(agentID, fmt.Sprintf("%d tokens", tokens), func(a daemon.Agent) bool { return a.Context != nil && a.Context.Tokens == tokens })
-}
-
 // TestLineShowsAllGenerations: The API shows the line of generations from any of its handoffs. Each successor knows
 // where the last three documents of its persona are.
 func TestLineShowsAllGenerations(t *testing.T) {
@@ -35,7 +28,7 @@ func TestLineShowsAllGenerations(t *testing.T) {
 				line = append([]daemon.Handoff{r.awaitFailure(r.requestHandoff(a.ID), daemon.Verifying, data.DocumentMissing)}, line...)
 				r.misbehave("")
 			}
-			r.fillTo(a.ID, 100_000*(n+1))
+			r.fillContext(a.ID, 100_000*(n+1))
 			h, _, next := r.handOver(a.ID)
 			line = append([]daemon.Handoff{h}, line...)
 			if h.Generation != int(n)+1 || next.Generation != int(n)+2 {

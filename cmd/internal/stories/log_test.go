@@ -27,10 +27,7 @@ func TestLogHoldsNoScreen(t *testing.T) {
 		log := r.logged()
 		r.start()
 		r.misbehave("crash-at-start")
-		a, err := r.client.CreateAgent(t.Context(), daemon.NewAgent{Cwd: r.work})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := r.createAgent(daemon.NewAgent{Cwd: r.work})
 		now := r.awaitState(a.ID, daemon.Ended)
 		const shown = "scripted crash at start"
 		if !strings.Contains(*now.EndReason, shown) {
@@ -69,7 +66,7 @@ func TestHandoffIsLoggedWithStableKeys(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		log := r.keepLog()
 		var broken atomic.Bool
-		r.cfg.Around = func(cfg daemon.Config) daemon.Config {
+		r.around(func(cfg *daemon.Config) {
 			git := cfg.Worktree
 			cfg.Worktree = func(ctx context.Context, q worktree.Query) (worktree.Tree, error) {
 				if broken.Load() {
@@ -77,8 +74,7 @@ func TestHandoffIsLoggedWithStableKeys(t *testing.T) {
 				}
 				return git(ctx, q)
 			}
-			return cfg
-		}
+		})
 		r.start()
 		a := r.startAgent(con)
 		r.talk(a.ID, "some work")

@@ -28,9 +28,7 @@ func TestTmuxKilledAfterTheRecordNeedsARetry(t *testing.T) {
 		t.Errorf("handoff failed with %+v, want successor_gone after the record", h.Error)
 	}
 	first := *h.SuccessorID
-	if _, err := r.client.RetryHandoff(t.Context(), h.ID, ""); err != nil {
-		t.Fatal(err)
-	}
+	r.retryHandoff(h.ID)
 	h = r.awaitPhase(h.ID, daemon.Completed)
 	if *h.SuccessorID == first {
 		t.Errorf("successor is still agent %d, which is gone", first)

@@ -29,9 +29,7 @@ func TestTmuxKilledBeforeTheRecordFailsTheHandoff(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.misbehave("")
-	if _, err := r.client.RetryHandoff(t.Context(), h.ID, ""); err != nil {
-		t.Fatal(err)
-	}
+	r.retryHandoff(h.ID)
 	r.awaitPhase(h.ID, daemon.Completed)
 }
 

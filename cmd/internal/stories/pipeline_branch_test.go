@@ -180,10 +180,9 @@ func (t *gatedTrees) Add(ctx context.Context, dir, branch, path string) (string,
 func TestAbortRemovesAWorkTreeInTheMaking(t *testing.T) {
 	story(t, func(t *testing.T, r *rig) {
 		g, made := roofRepo(t), newGate(t)
-		r.cfg.Around = func(cfg daemon.Config) daemon.Config {
+		r.around(func(cfg *daemon.Config) {
 			cfg.Trees = &gatedTrees{Trees: cfg.Trees, g: made}
-			return cfg
-		}
+		})
 		r.writeTemplate("one", "developer")
 		r.start()
 		first := r.createOnBranch(g.Dir, "roof", "one").ID

@@ -171,16 +171,13 @@ func TestStopAppliedAfterTheAgentsEndCounts(t *testing.T) {
 				return err
 			},
 		})
-		around := r.cfg.Around
-		r.cfg.Around = func(cfg daemon.Config) daemon.Config {
-			cfg = around(cfg)
+		r.around(func(cfg *daemon.Config) {
 			cfg.Store = &lookedStore{cfg.Store, func() {
 				if at := gone.Load(); at != nil && time.Since(*at) > 2*time.Second {
 					stopping.goOn()
 				}
 			}}
-			return cfg
-		}
+		})
 		r.writeTemplate("two", "developer | prompt: Work. @say It is done.", "reviewer | prompt: Look. @say Fine.")
 		r.start()
 		p := r.startPipeline("two", "-")

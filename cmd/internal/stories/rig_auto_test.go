@@ -30,11 +30,8 @@ type forks struct {
 
 // recordForks makes each daemon that starts from now on record its one-shots.
 func (r *rig) recordForks() *forks {
-	f, before := &forks{}, r.cfg.Around
-	r.cfg.Around = func(cfg daemon.Config) daemon.Config {
-		if before != nil {
-			cfg = before(cfg)
-		}
+	f := &forks{}
+	r.around(func(cfg *daemon.Config) {
 		run := cfg.OneShot
 		cfg.OneShot = func(ctx context.Context, job daemon.OneShot) (daemon.OneShotResult, error) {
 			f.mu.Lock()
@@ -42,8 +39,7 @@ func (r *rig) recordForks() *forks {
 			f.mu.Unlock()
 			return run(ctx, job)
 		}
-		return cfg
-	}
+	})
 	return f
 }
 
@@ -51,14 +47,9 @@ func (r *rig) recordForks() *forks {
 // at the open deliveries.
 func (r *rig) countLooks() *atomic.Int64 {
 	var n atomic.Int64
-	before := r.cfg.Around
-	r.cfg.Around = func(cfg daemon.Config) daemon.Config {
-		if before != nil {
-			cfg = before(cfg)
-		}
+	r.around(func(cfg *daemon.Config) {
 		cfg.Store = &lookedAt{Store: cfg.Store, n: &n}
-		return cfg
-	}
+	})
 	return &n
 }
 

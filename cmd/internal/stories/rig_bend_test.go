@@ -26,17 +26,28 @@ type bend struct {
 	hook    func(in daemon.HookInput, do func() (daemon.HookResult, error)) (daemon.HookResult, error)
 }
 
+// around changes the configuration of each daemon that starts from now on, after all earlier changes.
+func (r *rig) around(change func(cfg *daemon.Config)) {
+	before := r.cfg.Around
+	r.cfg.Around = func(cfg daemon.Config) daemon.Config {
+		if before != nil {
+			cfg = before(cfg)
+		}
+		change(&cfg)
+		return cfg
+	}
+}
+
 // bendWith puts a bend around the rig's daemon.
 func (r *rig) bendWith(b *bend) *rig {
-	r.cfg.Around = func(cfg daemon.Config) daemon.Config {
+	r.around(func(cfg *daemon.Config) {
 		cfg.Store = &bentStore{Store: cfg.Store, b: b}
 		open := cfg.Terminal
 		cfg.Terminal = func(socket string) (daemon.Terminal, error) {
 			term, err := open(socket)
 			return &bentTerminal{Terminal: term, b: b}, err
 		}
-		return cfg
-	}
+	})
 	return r
 }
 

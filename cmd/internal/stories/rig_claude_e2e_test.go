@@ -48,10 +48,9 @@ func newClaudeRig(t *testing.T, script claudetest.Script) *claudeRig {
 	r.work = home.Workdir
 	r.cfg.Environ = append(slices.Clone(home.Environ), "GORACE=atexit_sleep_ms=0")
 	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: append([]string{cli}, manual...)}}
-	r.cfg.Around = func(c daemon.Config) daemon.Config {
+	r.around(func(c *daemon.Config) {
 		c.Store = tappedStore{c.Store, r.tap}
-		return c
-	}
+	})
 	if _, err := r.dir.Seed(); err != nil {
 		t.Fatal(err)
 	}

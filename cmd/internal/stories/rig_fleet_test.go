@@ -13,10 +13,7 @@ func (r *rig) startAgents(n int) []int64 {
 	r.t.Helper()
 	ids := make([]int64, n)
 	for i := range ids {
-		a, err := r.client.CreateAgent(r.t.Context(), daemon.NewAgent{Persona: con, Cwd: r.work})
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		a := r.createAgent(daemon.NewAgent{Persona: con, Cwd: r.work})
 		ids[i] = a.ID
 		if i%10 == 9 { // a machine starts only so many in the time that each may take
 			r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.HasPane() })

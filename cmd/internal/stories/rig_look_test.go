@@ -42,6 +42,13 @@ func (r *rig) personTypes(agentID int64, text string, keys ...tmux.Key) {
 	}
 }
 
+// openDialog has a person give the agent work that opens a dialog.
+func (r *rig) openDialog(agentID int64) {
+	r.t.Helper()
+	r.personTypes(agentID, ownWork, tmux.Enter)
+	r.awaitShown(agentID, "Do you want to proceed?")
+}
+
 func (r *rig) personPresses(agentID int64, keys ...tmux.Key) {
 	r.t.Helper()
 	if err := r.tmux.Keys(r.t.Context(), r.pane(agentID).Ref, keys...); err != nil {
@@ -112,6 +119,25 @@ func (r *rig) awaitNote(id int64, note string) daemon.Handoff {
 		return strings.Contains(h.Note, note), fmt.Sprintf("%s %q", h.Phase, h.Note)
 	})
 	return h
+}
+
+// handOffWhileWriting requests a handoff and waits until the agent writes its document, which takes the agent until the
+// story ends its misbehaviour.
+func (r *rig) handOffWhileWriting(agentID int64) (id int64) {
+	r.t.Helper()
+	r.misbehave("think=1m")
+	id = r.requestHandoff(agentID)
+	r.awaitPhase(id, daemon.AwaitingDocument)
+	return id
+}
+
+// awaitDocument waits until the handoff's document is there.
+func (r *rig) awaitDocument(h daemon.Handoff) {
+	r.t.Helper()
+	r.await("document", func() (bool, string) {
+		_, err := os.Stat(h.FilePath)
+		return err == nil, "not there"
+	})
 }
 
 // handOffBehindTasks starts a background task, requests a handoff, and waits until the recorded handoff waits for the task.
@@ -328,7 +354,13 @@ func (r *rig) awaitFailure(id int64, phase daemon.Phase, code string) daemon.Han
 // retryHandoff retries a failed handoff.
 func (r *rig) retryHandoff(id int64) {
 	r.t.Helper()
-	if _, err := r.client.RetryHandoff(r.t.Context(), id, ""); err != nil {
+	r.retryHandoffIn(id, "")
+}
+
+// retryHandoffIn retries a failed handoff in a mode; "": in the mode that it has.
+func (r *rig) retryHandoffIn(id int64, mode daemon.Mode) {
+	r.t.Helper()
+	if _, err := r.client.RetryHandoff(r.t.Context(), id, mode); err != nil {
 		r.t.Fatalf("retry: %v", err)
 	}
 }

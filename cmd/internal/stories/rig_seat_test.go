@@ -3,6 +3,7 @@ package stories
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"regexp"
@@ -52,16 +53,7 @@ func (r *rig) sit(terminal bool, args ...string) *seat {
 		}
 		s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = s.tty, s.tty, s.tty
 		s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-		read.Go(func() {
-			buf := make([]byte, 4096)
-			for {
-				n, err := s.keyboard.Read(buf)
-				_, _ = s.Write(buf[:n])
-				if err != nil {
-					return
-				}
-			}
-		})
+		read.Go(func() { _, _ = io.Copy(s, s.keyboard) })
 	} else {
 		s.cmd.Stdout, s.cmd.Stderr = s, s
 	}

@@ -194,12 +194,35 @@ func (r *rig) misbehave(list string) {
 // startAgent starts an agent with the persona and waits until it is idle.
 func (r *rig) startAgent(persona string) daemon.Agent {
 	r.t.Helper()
-	a, err := r.client.CreateAgent(r.t.Context(), daemon.NewAgent{Persona: persona, Cwd: r.work})
+	a := r.createAgent(daemon.NewAgent{Persona: persona, Cwd: r.work})
+	// The agent's first hook may arrive before the daemon commits its pane.
+	return r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.HasPane() })
+}
+
+// createAgent asks the daemon for an agent and does not wait for it.
+func (r *rig) createAgent(in daemon.NewAgent) daemon.Agent {
+	r.t.Helper()
+	a, err := r.client.CreateAgent(r.t.Context(), in)
 	if err != nil {
 		r.t.Fatalf("agent: %v", err)
 	}
-	// The agent's first hook may arrive before the daemon commits its pane.
-	return r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.HasPane() })
+	return a
+}
+
+// stopAgent asks the daemon to end an agent and does not wait for the end.
+func (r *rig) stopAgent(id int64, force bool) {
+	r.t.Helper()
+	if _, err := r.client.StopAgent(r.t.Context(), id, force); err != nil {
+		r.t.Fatalf("stop agent %d: %v", id, err)
+	}
+}
+
+// assignPersona gives an agent a persona.
+func (r *rig) assignPersona(id int64, slug string) {
+	r.t.Helper()
+	if _, err := r.client.AssignPersona(r.t.Context(), id, slug); err != nil {
+		r.t.Fatalf("persona of agent %d: %v", id, err)
+	}
 }
 
 // requestHandoff requests a handoff. It sets Force, because most stories begin before anybody has said a word to the agent.

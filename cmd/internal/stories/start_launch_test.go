@@ -28,12 +28,9 @@ func TestPersonaIsRefusedDuringLaunch(t *testing.T) {
 				return do()
 			},
 		}).start()
-		a, err := r.client.CreateAgent(t.Context(), daemon.NewAgent{Cwd: r.work})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := r.createAgent(daemon.NewAgent{Cwd: r.work})
 		g.await(t)
-		_, err = r.client.AssignPersona(t.Context(), a.ID, con)
+		_, err := r.client.AssignPersona(t.Context(), a.ID, con)
 		wantCode(t, err, "agent_starting")
 		g.goOn()
 		registers.await(t) // It was launched without a persona.
@@ -45,9 +42,7 @@ func TestPersonaIsRefusedDuringLaunch(t *testing.T) {
 
 		// A skill that was given later is in place once it was typed. A session that goes on proves nothing.
 		release := r.holdTurn(a.ID, "long work")
-		if _, err := r.client.AssignPersona(t.Context(), a.ID, con); err != nil {
-			t.Fatal(err)
-		}
+		r.assignPersona(a.ID, con)
 		r.sendHook(r.newHook(a.ID, "SessionStart", map[string]any{"source": "compact"}))
 		if now := r.getAgent(a.ID); now.SkillInjectedAt != nil {
 			t.Error("skill injected before it was typed")
@@ -84,10 +79,7 @@ func TestFailedLaunchRemovesItsFiles(t *testing.T) {
 		r.bendWith(&bend{spawn: func(context.Context, func() (tmux.PaneInfo, error)) (tmux.PaneInfo, error) {
 			return tmux.PaneInfo{}, errAway
 		}}).start()
-		a, err := r.client.CreateAgent(t.Context(), daemon.NewAgent{Cwd: r.work, Persona: con})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := r.createAgent(daemon.NewAgent{Cwd: r.work, Persona: con})
 		now := r.awaitState(a.ID, daemon.Ended)
 		if !strings.Contains(*now.EndReason, errAway.Error()) {
 			t.Errorf("the agent ended by %q", *now.EndReason)
@@ -114,9 +106,7 @@ func TestSessionIsOpenedOnce(t *testing.T) {
 		a := r.startAgent(con)
 		r.awaitVerdict(a.ID, r.sendMessage(a.ID, "some work").ID, daemon.Submitted)
 		r.awaitState(a.ID, daemon.Idle)
-		if _, err := r.client.StopAgent(t.Context(), a.ID, false); err != nil {
-			t.Fatal(err)
-		}
+		r.stopAgent(a.ID, false)
 		r.awaitState(a.ID, daemon.Ended)
 		results := make(chan error, 2)
 		for range 2 {
