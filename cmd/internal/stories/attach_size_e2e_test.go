@@ -29,7 +29,8 @@ func TestAttachIgnoringSizeKeepsTheWindowSize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.askTmux(shell.Socket, "set-option", "-wu", "-t", shell.Pane, "window-size") // This is the default of windows that tmux makes by itself.
+	// This is the default of windows that tmux makes by itself.
+	r.askTmux(shell.Socket, "set-option", "-wu", "-t", shell.Pane, "window-size")
 	r.askTmux(shell.Socket, "split-window", "-d", "-t", shell.Pane, "sleep", "600")
 	r.await("the counter", func() (bool, string) {
 		_, err := os.Stat(filepath.Join(r.work, "resized"))
@@ -41,7 +42,8 @@ func TestAttachIgnoringSizeKeepsTheWindowSize(t *testing.T) {
 		t.Fatalf("the size is %q, want one that tmux may change", before)
 	}
 
-	r.cfg.Environ = append(r.cfg.Environ, "TMUX=/nowhere/default,1,0", "TMUX_PANE=%99") // The command runs inside another tmux server.
+	// The command runs inside another tmux server.
+	r.cfg.Environ = append(r.cfg.Environ, "TMUX=/nowhere/default,1,0", "TMUX_PANE=%99")
 	held := strings.TrimRight(before, " ") + " manual latest 200 50"
 	first := r.attachAt(a, 60, 15, "--keep-size")
 	second := r.attachAt(a, 250, 80, "--read-only")

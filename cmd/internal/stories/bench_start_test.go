@@ -73,9 +73,8 @@ func emptyProgram(b *testing.B) string {
 }
 
 // bothPrograms runs a benchmark twice: with understudy-hook for the hooks and a small program for the agents, and
-// with understudy for both.
-// The agents of the second run are this test binary, which is understudy as well: the shipped agent takes 30 ms for
-// each answer.
+// with understudy for both. The agents of the second run are this test binary, which acts as understudy too: the
+// shipped agent takes 30 ms for each answer.
 func bothPrograms(b *testing.B, run func(*testing.B, *rig)) {
 	b.Run("programs of their own", func(b *testing.B) { run(b, benchRig(b)) })
 	b.Run("understudy", func(b *testing.B) {

@@ -112,7 +112,8 @@ func TestBrowserAsksForProofAfterAFeedBreak(t *testing.T) {
 		return new Promise(done => {
 			window.fetch = (url, how) => {
 				const path = new URL(url, location.origin).pathname;
-				if (path.startsWith('/api/') && asked.push(path) === 3) done([...asked]); // The page sends requests of its own meanwhile.
+				// The page sends requests of its own meanwhile.
+				if (path.startsWith('/api/') && asked.push(path) === 3) done([...asked]);
 				return path === '/api/events' ? Promise.resolve(new Response('')) : real(url, how);
 			};
 			follow(() => {});

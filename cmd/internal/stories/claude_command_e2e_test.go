@@ -33,7 +33,8 @@ func handsOverByCommand(t *testing.T, r *claudeRig, a daemon.Agent) (next int64)
 		t.Errorf("the model was asked %d times, want %d", n, said)
 	}
 	r.wantKinds(a.ID, daemon.KindPrompt, daemon.KindMessage, daemon.KindExit)
-	r.wantHeard(r.contextOf(h), heard{a.Name, "user", "hello"}, heard{a.Name, "assistant", "OK"}, // The first messages are the predecessor's.
+	// The first messages are the predecessor's.
+	r.wantHeard(r.contextOf(h), heard{a.Name, "user", "hello"}, heard{a.Name, "assistant", "OK"},
 		heard{a.Name, "assistant", "OK"}, // The answer to the injection prompt.
 		heard{a.Name, "user", "still there?"}, heard{a.Name, "assistant", "OK"})
 	return *h.SuccessorID
@@ -76,7 +77,8 @@ func (r *claudeRig) countMade() made {
 	return made{len(list), len(r.forkRequests())}
 }
 
-// awaitCommanded waits for the handoff that the command has requested, and returns its id. The agent had that many before.
+// awaitCommanded waits for the handoff that the command has requested, and returns its id. The agent had that many
+// before.
 func (r *claudeRig) awaitCommanded(agentID int64, had int) int64 {
 	r.t.Helper()
 	r.await("the handoff", func() (bool, string) { return len(r.handoffsOf(agentID)) == had+1, fmt.Sprint(r.handoffsOf(agentID)) })

@@ -38,7 +38,8 @@ func TestClaudeForkWritesTheDocument(t *testing.T) {
 func handsOverByFork(t *testing.T, r *claudeRig, a daemon.Agent, atExit <-chan string) (next int64) {
 	r.talk(a.ID, "hello")
 	r.awaitState(a.ID, daemon.Idle)
-	r.requestGenerate(a.ID, "") // The CLI has not written its answer to the transcript yet, but there is already something to hand off.
+	// The CLI has not written its answer to the transcript yet, but there is already something to hand off.
+	r.requestGenerate(a.ID, "")
 	if _, err := r.client.CancelHandoff(t.Context(), a.ID, 0); err != nil {
 		t.Fatal(err)
 	}

@@ -202,7 +202,8 @@ func handsOverToAnotherDaemon(t *testing.T, r *claudeRig, a daemon.Agent) (next 
 func TestClaudeOfAPersonHandsOverToOurServer(t *testing.T) {
 	t.Parallel()
 	r := newClaudeRig(t, obeys)
-	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: []string{r.cli}}} // The successor inherits the mode.
+	// The successor inherits the mode.
+	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: []string{r.cli}}}
 	r.installHooks()
 	r.start()
 	person := r.startForeign(append([]string{r.cli}, manual...)...)

@@ -57,7 +57,8 @@ func TestClaudeMCPServerKnowsItsAgent(t *testing.T) {
 	r.wantNoDialog(a.ID)
 }
 
-// awaitLearned waits until a tool has returned the text to the agent's model. The CLI sorts the fields of a tool's answer.
+// awaitLearned waits until a tool has returned the text to the agent's model. The CLI sorts the fields of a tool's
+// answer.
 func (r *claudeRig) awaitLearned(agentID int64, part string) {
 	r.t.Helper()
 	r.await(fmt.Sprintf("agent %d: a tool's %q", agentID, part), func() (bool, string) {

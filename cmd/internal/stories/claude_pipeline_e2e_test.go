@@ -57,7 +57,8 @@ func TestClaudePipelinePassesPromptsUnchanged(t *testing.T) {
 		if asked := r.tap.of(id, hooks.PermissionRequest); len(asked) > 0 {
 			t.Errorf("step %d asked for permission: %+v", i+1, asked)
 		}
-		if n := len(r.agentEvents(id, "agent_waiting")); n != 1-i { // Only the first step waits, for the question about the folder.
+		// Only the first step waits, for the question about the folder.
+		if n := len(r.agentEvents(id, "agent_waiting")); n != 1-i {
 			t.Errorf("step %d waited %d times for a person, want %d", i+1, n, 1-i)
 		}
 		system := r.requests(id)[0].SystemText()
@@ -72,8 +73,8 @@ func TestClaudePipelinePassesPromptsUnchanged(t *testing.T) {
 	}
 }
 
-// wantToldFirst checks that an agent's only prompt is this text byte for byte, without a wrapper. It looks at the agent's
-// hook and at its model.
+// wantToldFirst checks that an agent's only prompt is this text byte for byte, without a wrapper. It looks at the
+// agent's hook and at its model.
 func (r *claudeRig) wantToldFirst(agentID int64, want string) {
 	r.t.Helper()
 	var prompts []string

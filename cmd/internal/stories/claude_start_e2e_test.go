@@ -12,9 +12,9 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// markAnswer presses Down in a dialog until the answer is marked. The CLI (2.1.329) loses keys that come within about 100
-// ms after it has drawn its first dialog, and Down on the last answer marks the first. So marks presses again only
-// after a time in which the CLI has read its keys on any machine.
+// markAnswer presses Down in a dialog until the answer is marked. The CLI (2.1.329) loses keys that come within about
+// 100 ms after it has drawn its first dialog, and Down on the last answer marks the first. So marks presses again
+// only after a time in which the CLI has read its keys on any machine.
 func (r *claudeRig) markAnswer(agentID int64, answer string) {
 	r.t.Helper()
 	var pressed time.Time

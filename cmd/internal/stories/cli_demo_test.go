@@ -76,8 +76,8 @@ func (r *demoRun) awaitPrinted(t *testing.T, pattern string) []string {
 	return r.stdout.await(t, r.done, pattern)
 }
 
-// endByInterrupt interrupts the demo. It checks the exit code and what the demo says of that, and that nothing of the demo is
-// left.
+// endByInterrupt interrupts the demo. It checks the exit code and what the demo says of that, and that nothing of the
+// demo is left.
 func (r *demoRun) endByInterrupt(t *testing.T, code int, said, dir string, started []tmux.Process) {
 	t.Helper()
 	r.interrupt()

@@ -24,7 +24,8 @@ func TestPipelineWaitOutlivesTheDaemon(t *testing.T) {
 		s.awaitPrinted("waits: the daemon is away: start it with\\s+`understudy serve", 1) // The line wraps.
 		r.start()
 		s.wantExit(commands.ExitDone)
-		s.awaitPrinted("what came of it:\\s+`understudy pipeline show 1 --step 1 --data "+regexp.QuoteMeta(r.root)+"`\\s*$", 1) // The line may wrap.
+		// The line may wrap.
+		s.awaitPrinted("what came of it:\\s+`understudy pipeline show 1 --step 1 --data "+regexp.QuoteMeta(r.root)+"`\\s*$", 1)
 		if shown := s.shown(); !strings.Contains(shown, "pipeline 1 (issue_only): Sort the list") || !strings.Contains(shown, "✓ 1/1 product-owner ") {
 			t.Errorf("terminal %t: %s", terminal, shown)
 		}

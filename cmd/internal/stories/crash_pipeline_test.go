@@ -48,7 +48,8 @@ func (r *rig) hasEnded(status daemon.PipelineStatus) func(daemon.Pipeline) bool 
 // approveIfWaiting approves a pipeline that waits for approval.
 func (r *rig) approveIfWaiting(p daemon.Pipeline) {
 	if p.Status == daemon.PipelineWaiting {
-		_, _ = r.client.ApprovePipeline(r.t.Context(), p.ID, daemon.Decision{Comment: "go on"}) // It asks again if the answer was lost.
+		// It asks again if the answer was lost.
+		_, _ = r.client.ApprovePipeline(r.t.Context(), p.ID, daemon.Decision{Comment: "go on"})
 	}
 }
 

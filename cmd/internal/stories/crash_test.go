@@ -116,7 +116,8 @@ func (s *crashStore) Commit(ctx context.Context, c *daemon.Change) error {
 		}
 	}
 	after := s.b.reach("commit", summary(c))
-	if c.NewHandoff != nil { // It must be armed before the commit: the lane that the commit wakes may be faster than Commit's return.
+	// It must be armed before the commit: the lane that the commit wakes may be faster than Commit's return.
+	if c.NewHandoff != nil {
 		s.b.arm()
 	}
 	err := s.Store.Commit(ctx, c)

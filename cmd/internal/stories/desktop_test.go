@@ -122,8 +122,8 @@ func (d *dunstDesktop) history() map[string]dunstNote {
 	return notes
 }
 
-// takePicture takes a picture of the screen and keeps it if $UNDERSTUDY_SHOTS names a folder. It fails if the picture shows
-// nothing.
+// takePicture takes a picture of the screen and keeps it if $UNDERSTUDY_SHOTS names a folder. It fails if the picture
+// shows nothing.
 func (d *dunstDesktop) takePicture(name string) {
 	d.t.Helper()
 	dir := os.Getenv("UNDERSTUDY_SHOTS")

@@ -75,8 +75,8 @@ func (r *rig) launchText(a daemon.Agent) string {
 	return r.readFile(argv[i+1])
 }
 
-// wantLastDocuments fails unless the agent's system prompt ends with the paths of the newest three recorded documents. The
-// handoffs come newest first.
+// wantLastDocuments fails unless the agent's system prompt ends with the paths of the newest three recorded
+// documents. The handoffs come newest first.
 func (r *rig) wantLastDocuments(agentID int64, handoffs []daemon.Handoff) {
 	r.t.Helper()
 	var last []string

@@ -1,7 +1,7 @@
 package stories
 
 import (
-	_ "github.com/understudyd/understudy/cmd/internal/early" // the test binary is understudy, too
+	_ "github.com/understudyd/understudy/cmd/internal/early" // The test binary acts as understudy too.
 
 	"flag"
 	"os"

@@ -11,8 +11,8 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// startHeldPipeline creates a pipeline of two steps and waits until the first agent is in a turn, which goes on until release is
-// called. Its prompt contains the words.
+// startHeldPipeline creates a pipeline of two steps and waits until the first agent is in a turn, which goes on until
+// release is called. Its prompt contains the words.
 func (r *rig) startHeldPipeline(words string) (p daemon.Pipeline, a daemon.Agent, release func()) {
 	r.t.Helper()
 	file, release := r.newHoldFile()
@@ -22,8 +22,8 @@ func (r *rig) startHeldPipeline(words string) (p daemon.Pipeline, a daemon.Agent
 	return p, r.awaitWorkingAgent(p.ID, 1), release
 }
 
-// startPipelineInHandoff creates a pipeline of two steps and requests a handoff of the first agent in its turn, which goes on
-// until release is called.
+// startPipelineInHandoff creates a pipeline of two steps and requests a handoff of the first agent in its turn, which
+// goes on until release is called.
 func (r *rig) startPipelineInHandoff() (id, handoffID int64, a daemon.Agent, release func()) {
 	r.t.Helper()
 	held, release := r.holdingStep("developer")

@@ -199,7 +199,8 @@ func TestRestartWhileAgentsWorkBeginsNothingTwice(t *testing.T) {
 	}
 }
 
-// restartWhileWorking stops the daemon while it is at work, and starts it again. If finish, the agent's turn ends in between.
+// restartWhileWorking stops the daemon while it is at work, and starts it again. If finish, the agent's turn ends in
+// between.
 func (r *rig) restartWhileWorking(finish bool, begin, end func()) {
 	r.t.Helper()
 	held, release := r.limitPipelines(1).holdingStep("developer")

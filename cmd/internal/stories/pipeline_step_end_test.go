@@ -13,8 +13,8 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// startPipelineWithTask creates a pipeline of two steps whose first agent is idle. The agent has said that the roof is mended,
-// and has a background task that goes on until release is called.
+// startPipelineWithTask creates a pipeline of two steps whose first agent is idle. The agent has said that the roof
+// is mended, and has a background task that goes on until release is called.
 func (r *rig) startPipelineWithTask() (p daemon.Pipeline, a daemon.Agent, release func()) {
 	r.t.Helper()
 	file, release := r.newHoldFile()

@@ -119,8 +119,8 @@ func (r *rig) awaitPipelineTold(id int64, typ string, n int) (message string) {
 	return message
 }
 
-// awaitPipelineEvents waits until the event log has n events of a type about the pipeline, and returns the message of the
-// last one. The operator gets one notification for several events that come close together.
+// awaitPipelineEvents waits until the event log has n events of a type about the pipeline, and returns the message of
+// the last one. The operator gets one notification for several events that come close together.
 func (r *rig) awaitPipelineEvents(id int64, typ string, n int) (message string) {
 	r.t.Helper()
 	r.await(fmt.Sprintf("pipeline %d: %d events %s", id, n, typ), func() (bool, string) {

@@ -27,7 +27,7 @@ func (r *rig) awaitEvery(every time.Duration, what string, ok func() (bool, stri
 	var tick *time.Ticker
 	began, deadline := time.Now(), time.After(cmdtest.Eventually)
 	for {
-		moved := r.nextCommit() // taken before the look, so that none is missed in between
+		moved := r.nextCommit() // It is taken before the look, so that no commit in between is missed.
 		done, last := ok()
 		if done {
 			return

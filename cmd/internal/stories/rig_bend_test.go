@@ -126,14 +126,14 @@ func (s *bentStore) RecordHook(ctx context.Context, in daemon.HookInput, decide 
 // gate is a point in the daemon's work at which a test wants to act.
 type gate struct {
 	reached chan struct{} // closed when the daemon is there, for the first time
-	open    chan struct{} // closed when it may go on
+	open    chan struct{} // closed when the daemon may go on
 	came    atomic.Bool
 	once    sync.Once
 }
 
 func newGate(t testing.TB) *gate {
 	g := &gate{reached: make(chan struct{}), open: make(chan struct{})}
-	t.Cleanup(g.goOn) // else a daemon could not be stopped after a failure
+	t.Cleanup(g.goOn) // Otherwise the rig could not stop the daemon after a failure.
 	return g
 }
 
@@ -162,8 +162,8 @@ func (g *gate) goOn() { g.once.Do(func() { close(g.open) }) }
 // errAway is the error of a bent call that did nothing.
 var errAway = errors.New("away for a moment")
 
-// backdatePhase moves the beginning of the handoff's phase, and of its outgoing agent's rung of the stop ladder, one hour into
-// the past. A daemon that was away sees such rows.
+// backdatePhase moves the beginning of the handoff's phase, and of its outgoing agent's rung of the stop ladder, one
+// hour into the past. A daemon that was away sees such rows.
 func (r *rig) backdatePhase(handoffID int64) {
 	r.t.Helper()
 	store := r.database()

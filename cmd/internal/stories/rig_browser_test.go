@@ -34,7 +34,7 @@ var chromium struct {
 func startChromium() {
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.NoSandbox, chromedp.WindowSize(1280, 900))
 	for _, flag := range []string{"disable-quic", "no-first-run", "disable-background-networking", "disable-component-update", "disable-sync"} {
-		options = append(options, chromedp.Flag(flag, true)) // it calls nobody but us
+		options = append(options, chromedp.Flag(flag, true)) // The browser must send requests to the daemon only.
 	}
 	// The headless shell renders and runs pages with the same code as Chromium. It has no windows, menus or
 	// extensions, and starts with a third of the CPU time. Without it chromedp looks for an installed browser.
@@ -74,7 +74,7 @@ type tab struct {
 
 	mu       sync.Mutex
 	problems []string
-	refused  bool // requests that fail are to be expected
+	refused  bool // Failing requests are expected.
 	received float64
 }
 

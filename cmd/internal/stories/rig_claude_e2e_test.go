@@ -105,7 +105,7 @@ func (s tappedStore) RecordHook(ctx context.Context, in daemon.HookInput, decide
 
 func (h *hookTap) note(in daemon.HookInput, tx daemon.HookTx, out daemon.HookDecision) {
 	seen := tapped{in: in, HookDecision: out}
-	seen.p, _ = hooks.Parse(in.Event, in.Body) // the daemon has done so before
+	seen.p, _ = hooks.Parse(in.Event, in.Body) // The daemon has parsed it already.
 	switch {
 	case tx.Agent != nil:
 		seen.agentID = tx.Agent.ID
@@ -114,7 +114,7 @@ func (h *hookTap) note(in daemon.HookInput, tx daemon.HookTx, out daemon.HookDec
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.seen = slices.DeleteFunc(h.seen, func(old tapped) bool { return old.in.Key == in.Key }) // its transaction is run again
+	h.seen = slices.DeleteFunc(h.seen, func(old tapped) bool { return old.in.Key == in.Key }) // The store repeats the transaction.
 	h.seen = append(h.seen, seen)
 }
 
@@ -240,8 +240,8 @@ func (r *claudeRig) wantReadBoth(agentID int64, h daemon.Handoff) {
 	r.wantNoDialog(agentID)
 }
 
-// wantKnowledge checks that the system prompt of the agent's first request held the skill and the experience, with what its
-// predecessor learned.
+// wantKnowledge checks that the system prompt of the agent's first request held the skill and the experience, with
+// what its predecessor learned.
 func (r *claudeRig) wantKnowledge(agentID int64) {
 	r.t.Helper()
 	system := r.requests(agentID)[0].SystemText()

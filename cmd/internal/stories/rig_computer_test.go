@@ -22,7 +22,7 @@ type computer struct {
 	table *tmuxtest.Processes
 	term  *terminal
 
-	running sync.WaitGroup // whatever runs in processes
+	running sync.WaitGroup // the goroutines of the processes
 
 	mu       sync.Mutex
 	up       *servingHere // nil: no daemon listens
@@ -41,7 +41,7 @@ func newComputer(t testing.TB, dir data.Dir, b *base) *computer {
 func (m *computer) killAll() {
 	m.mu.Lock()
 	left := m.programs
-	m.programs = nil // nothing starts any more
+	m.programs = nil // From now on no program starts.
 	m.mu.Unlock()
 	for p := range left {
 		p.signal(syscall.SIGKILL)

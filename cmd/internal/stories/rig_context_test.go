@@ -53,7 +53,7 @@ type contextFile struct {
 	text     string
 	header   string
 	document string // in its wrapper
-	// What stands behind it: the items of the lists, and in notes what was left out of them.
+	// The parts behind the document: the items of the lists, and in notes what the daemon left out of them.
 	warnings, decisions, files, notes []string
 	messages                          []heard
 }

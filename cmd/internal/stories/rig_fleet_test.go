@@ -15,7 +15,7 @@ func (r *rig) startAgents(n int) []int64 {
 	for i := range ids {
 		a := r.createAgent(daemon.NewAgent{Persona: con, Cwd: r.work})
 		ids[i] = a.ID
-		if i%10 == 9 { // a machine starts only so many in the time that each may take
+		if i%10 == 9 { // A machine can start only some of them in the time that each may take.
 			r.awaitAgent(a.ID, "idle", func(a daemon.Agent) bool { return a.State == daemon.Idle && a.HasPane() })
 		}
 	}

@@ -83,5 +83,5 @@ func beVictim(t *testing.T) {
 		t.Fatal(err)
 	}
 	fmt.Println("left", agent.PID, agent.ServerPID, pid, "in", filepath.Dir(agent.Socket)+",", cluster, "and", cmp.Or(wardentest.InMemory(), cluster))
-	<-time.After(time.Minute) // should the test be killed that is to kill this one
+	<-time.After(time.Minute) // It ends by itself if the test that should kill it was killed.
 }

@@ -85,8 +85,8 @@ func (r *rig) getAgent(id int64) daemon.Agent {
 	return a
 }
 
-// latestHandoff is the agent's newest handoff. Its id need not be the next one: a request that lost a race took an id as
-// well.
+// latestHandoff is the agent's newest handoff. Its id need not be the next one: a request that lost a race took an id
+// as well.
 func (r *rig) latestHandoff(agentID int64) daemon.Handoff {
 	r.t.Helper()
 	h, err := r.client.LatestHandoff(r.t.Context(), agentID)
@@ -140,8 +140,8 @@ func (r *rig) awaitDocument(h daemon.Handoff) {
 	})
 }
 
-// handOffBehindTasks starts a background task, requests a handoff, and waits until the recorded handoff waits for the task.
-// release ends the task.
+// handOffBehindTasks starts a background task, requests a handoff, and waits until the recorded handoff waits for the
+// task. release ends the task.
 func (r *rig) handOffBehindTasks(agentID int64) (h daemon.Handoff, release func()) {
 	r.t.Helper()
 	release = r.holdTurn(agentID, "@background")

@@ -49,7 +49,7 @@ func storyOfTwo(t *testing.T, tell func(t *testing.T, north, south *rig)) {
 func rigInMemory(t *testing.T, in string, b *base) *rig {
 	t.Helper()
 	r := bareRig(t, in)
-	r.cfg.HookBinary = "/bin/true" // a program that is there; nobody runs it
+	r.cfg.HookBinary = "/bin/true" // This program exists, and nobody runs it.
 	r.cfg.Settings.Runtimes = map[string]serve.RuntimeSettings{"claude": {Command: []string{"claude"}}}
 	m := newComputer(t, r.dir, b)
 	r.memory, r.tmux, r.serve = m, m.term, m.serve
@@ -113,7 +113,7 @@ type servingHere struct {
 	d          *daemon.Daemon
 	everything http.Handler
 	hooks      http.Handler
-	ctx        context.Context // of requests
+	ctx        context.Context // the context of requests
 	requests   sync.WaitGroup
 }
 
@@ -158,7 +158,7 @@ func (m *computer) serve(ctx context.Context, cfg serve.Config) error {
 	up.everything, up.hooks = server.Handlers()
 
 	var services sync.WaitGroup
-	services.Go(func() { _ = d.Personas.Run(ctx) }) // they end with ctx, and only so
+	services.Go(func() { _ = d.Personas.Run(ctx) }) // They return only when ctx ends.
 	services.Go(func() { _ = d.Templates.Run(ctx) })
 	services.Go(func() { _ = d.Run(ctx) })
 	m.base.setServing(d, true)

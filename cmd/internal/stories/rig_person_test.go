@@ -23,7 +23,7 @@ import (
 type person struct {
 	r     *rig
 	pid   int
-	pane  tmux.PaneInfo // zero: it is in none
+	pane  tmux.PaneInfo // zero: no pane
 	dir   string
 	hooks int
 	end   func()

@@ -153,8 +153,8 @@ func (r *rig) awaitWorkingAgent(id int64, n int) daemon.Agent {
 	return a
 }
 
-// awaitPipelineFailure waits until the pipeline fails with this sentence at step n. It checks that the step has the same
-// sentence, and that the operator was told once, with what to do next.
+// awaitPipelineFailure waits until the pipeline fails with this sentence at step n. It checks that the step has the
+// same sentence, and that the operator was told once, with what to do next.
 func (r *rig) awaitPipelineFailure(id int64, n int, sentence string) daemon.Pipeline {
 	r.t.Helper()
 	p := r.awaitPipeline(id, daemon.PipelineFailed)
@@ -254,8 +254,8 @@ func (r *rig) resumePipeline(id int64, skip bool) daemon.Pipeline {
 // roof is a request whose steps leave structured fields, so that the next step is told what the template asks of it.
 const roof = "Mend the roof. @say ## What Was Done\n\nThe roof is mended.\n"
 
-// wantAtMostLive fails if more agents of pipelines than the limit ever lived at once. It reads the event log, whose order
-// is that of the commits.
+// wantAtMostLive fails if more agents of pipelines than the limit ever lived at once. It reads the event log, whose
+// order is that of the commits.
 func (r *rig) wantAtMostLive(limit int) {
 	r.t.Helper()
 	live := map[int64]bool{}
@@ -280,8 +280,8 @@ func (r *rig) wantWaitsForRoom(p daemon.Pipeline) {
 	}
 }
 
-// wantOneAgentPerStep fails unless each step that was not skipped is done, had one agent that was told one text, and left
-// one output.
+// wantOneAgentPerStep fails unless each step that was not skipped is done, had one agent that was told one text, and
+// left one output.
 func (r *rig) wantOneAgentPerStep(p daemon.Pipeline) {
 	r.t.Helper()
 	for i, s := range p.Steps {

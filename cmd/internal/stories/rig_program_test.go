@@ -29,7 +29,7 @@ import (
 type program struct {
 	tmux.Process
 	m    *computer
-	pane tmux.PaneInfo // zero: it is in none
+	pane tmux.PaneInfo // zero: no pane
 	dir  string        // where it works
 	keys chan []byte
 	kill context.CancelFunc
@@ -40,7 +40,7 @@ type program struct {
 	mu      sync.Mutex
 	over    bool
 	group   []*program
-	signals map[os.Signal]chan os.Signal // those that it wants to be told of
+	signals map[os.Signal]chan os.Signal // the signals that arrive on a channel
 }
 
 // program makes a process that does not run yet.
@@ -90,7 +90,7 @@ func (p *program) signal(sig syscall.Signal) {
 	}
 	select {
 	case told <- sig:
-	default: // as the system does
+	default: // The signal is lost if the channel is full, as with os/signal.
 	}
 }
 
@@ -138,8 +138,8 @@ func (p *program) scriptedProcess(argv, environ []string, stdin io.Reader, stdou
 	}
 }
 
-// letAMomentPass lets a moment pass, because real work takes time. Without it hooks in the spool would have equal times and
-// no order.
+// letAMomentPass lets a moment pass, because real work takes time. Without it hooks in the spool would have equal
+// times and no order.
 func letAMomentPass() { <-time.After(time.Millisecond) }
 
 // dateFile sets a file's times to the bubble's time.
@@ -148,7 +148,7 @@ func dateFile(path string) {
 	_ = os.Chtimes(path, now, now) // it may be gone
 }
 
-// Open takes the terminal.
+// Open gives the program the keys of its pane.
 func (p *program) Open() (<-chan []byte, error) { return p.keys, nil }
 
 // Write shows in the pane what the program prints before it opens the terminal.
@@ -170,7 +170,7 @@ func (p *program) Close() {}
 func (p *program) Draw(f scripted.Frame) {
 	rows := f.Rows()
 	for i := range rows {
-		rows[i] = strings.TrimRight(rows[i], " ") // as tmux tells them
+		rows[i] = strings.TrimRight(rows[i], " ") // as tmux reports them
 	}
 	p.m.term.SetScreen(p.pane.Ref, strings.Join(rows, "\n"))
 	p.m.term.Update(p.pane.Ref, func(info *tmux.PaneInfo) { info.Title = f.Title })
@@ -185,12 +185,12 @@ func (m *computer) version(ctx context.Context, command []string) string {
 	return strings.TrimSpace(string(res.Stdout))
 }
 
-// oneShot runs a scripted agent to its end, as [runOneShot] does.
+// oneShot runs a scripted agent to its end, as the daemon's one-shots are run.
 func (m *computer) oneShot(ctx context.Context, job daemon.OneShot) (daemon.OneShotResult, error) {
 	var stdout, stderr bytes.Buffer
 	p := m.program(os.Getpid())
 	p.dir = job.Dir
-	defer p.signalGroup(syscall.SIGKILL) // what is left of it
+	defer p.signalGroup(syscall.SIGKILL) // the processes that it has left
 	code := make(chan int, 1)
 	p.start(func(ctx context.Context) int {
 		status := scriptedtest.Run(ctx, p.scriptedProcess(job.Argv, job.Env, bytes.NewReader(job.Stdin), &stdout, &stderr), job.Argv[0])
@@ -265,13 +265,13 @@ func (p *program) runHook(ctx context.Context, event string, env []string, paylo
 	letAMomentPass()
 	at := time.Now()
 	e := hooks.Envelope{Key: hooks.NewKey(at), Event: event, At: at.UTC(), Launch: child.Getenv(env, "UNDERSTUDY_LAUNCH"), Boot: boot, Body: payload}
-	e.AgentPID, _ = strconv.Atoi(child.Getenv(env, "CLAUDE_PID")) // without it the daemon says what is wrong
+	e.AgentPID, _ = strconv.Atoi(child.Getenv(env, "CLAUDE_PID")) // If it is missing, the daemon says so.
 	if of, err := p.m.table.Find(e.AgentPID); err == nil {
 		e.AgentStart = of.Start
 	}
 	sender := p.m.program(p.PID)
 	answer := make(chan scripted.Result, 1)
-	sender.start(func(life context.Context) int { // it outlives the agent
+	sender.start(func(life context.Context) int { // The hook outlives the agent.
 		answer <- p.m.send(life, sender, e)
 		return 0
 	})
@@ -280,7 +280,7 @@ func (p *program) runHook(ctx context.Context, event string, env []string, paylo
 		return res
 	case <-ctx.Done():
 	}
-	if p.ctx.Err() == nil { // the hook alone is ended
+	if p.ctx.Err() == nil { // Only the hook is ended, not the process.
 		sender.kill()
 	}
 	return scripted.Result{Code: -1, Err: context.Cause(ctx)}

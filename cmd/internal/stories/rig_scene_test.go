@@ -20,13 +20,13 @@ type scene struct {
 
 	r     *rig
 	store daemon.Store
-	own   string // the host of the rig's daemon, for what has ended and can be taken up again
+	own   string // the host of the rig's daemon, for rows that have ended and can be resumed
 	now   time.Time
-	say   func(string) string // what is written by agents goes through it
-	write func(string) string // and what they write at length
+	say   func(string) string // changes each short text that an agent writes
+	write func(string) string // changes each long text that an agent writes
 }
 
-const farHost = "build-box" // a host whose daemon is not there
+const farHost = "build-box" // a host without a daemon
 
 // cast lists the agents of a scene.
 var cast = []struct {
@@ -174,7 +174,7 @@ func (s *scene) addHandoff(key, agent, host string, change func(*daemon.Handoff)
 		ID: id, Ref: fmt.Sprint("handoff-", id), AgentID: agentID, Persona: persona, Reason: s.say("context_limit"), Focus: s.say("The schema first.\nThen the callers."),
 		Mode: daemon.ModeAgent, Phase: daemon.Requested, FilePath: s.say("/home/dev/.understudy/handoff.md") + fmt.Sprint(id), SourceAgent: s.say(persona),
 		TargetAgent: s.say(persona), Generation: 1, Warnings: []string{}, Metrics: daemon.Metrics{Phases: map[daemon.Phase]int64{}},
-		CreatedAt: began, PhaseAt: began, Host: farHost, // so that nobody takes it up on its way
+		CreatedAt: began, PhaseAt: began, Host: farHost, // No daemon takes it up before its last transition.
 	}
 	change(h)
 	failure := h.Error

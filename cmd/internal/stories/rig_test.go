@@ -44,7 +44,7 @@ type rig struct {
 
 	holds atomic.Int64 // files for @hold
 
-	commits *bell // those of daemons in this process
+	commits *bell // rings at the commits of daemons in this process
 
 	mu   sync.Mutex
 	stop context.CancelFunc
@@ -109,7 +109,7 @@ func bareRig(t testing.TB, in string) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(root) })
-	if err := os.Chmod(root, 0o711); err != nil { // a private PostgreSQL's account must get through
+	if err := os.Chmod(root, 0o711); err != nil { // The account of a private PostgreSQL must get through.
 		t.Fatal(err)
 	}
 	r := &rig{t: t, root: filepath.Join(root, "data"), behave: filepath.Join(root, "behave"), work: filepath.Join(root, "work")}
@@ -130,7 +130,7 @@ func bareRig(t testing.TB, in string) *rig {
 		Root: r.root, Settings: s, Getenv: func(string) string { return "" }, Binary: os.Args[0], Log: slog.New(log),
 		Environ: []string{
 			"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(root, "home"), "SCRIPTED_AGENT_FILE=" + r.behave,
-			"GORACE=atexit_sleep_ms=0", // else each hook of a -race build takes a second to end
+			"GORACE=atexit_sleep_ms=0", // Otherwise each hook of a -race build takes a second to end.
 			"GOMAXPROCS=1", "GOGC=off", // agents and hooks are many small processes that end soon
 		},
 	}
@@ -225,7 +225,8 @@ func (r *rig) assignPersona(id int64, slug string) {
 	}
 }
 
-// requestHandoff requests a handoff. It sets Force, because most stories begin before anybody has said a word to the agent.
+// requestHandoff requests a handoff. It sets Force, because most stories begin before anybody has said a word to the
+// agent.
 func (r *rig) requestHandoff(agentID int64) int64 {
 	r.t.Helper()
 	in, err := r.client.RequestHandoff(r.t.Context(), agentID, daemon.HandoffRequest{Force: true})
