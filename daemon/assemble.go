@@ -99,7 +99,7 @@ func extract(h *Handoff, a *Agent, doc data.Document, now time.Time) assembled {
 	out := assembled{record: Record{
 		HandoffID: h.ID, AgentID: a.ID, Agent: a.Name, Persona: h.Persona, Document: string(doc.Bytes), At: now,
 	}}
-	if fields, ok := data.ByHeading.Extract(out.record.Document); ok {
+	if fields, ok := data.Extract(out.record.Document); ok {
 		out.structured = &fields
 		if fields.DecisionsMade != nil {
 			out.record.Decisions = data.ParseDecisions(*fields.DecisionsMade, a.Name, now)

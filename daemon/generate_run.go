@@ -138,7 +138,7 @@ func (r *handoffRun) generated(f *fork) outcome {
 // an earlier one does. A model that tried to use a tool after all may end with "Done.".
 func theDocument(texts []string) string {
 	for i := len(texts) - 1; i >= 0; i-- {
-		if _, ok := data.ByHeading.Extract(texts[i]); ok {
+		if _, ok := data.Extract(texts[i]); ok {
 			return texts[i]
 		}
 	}

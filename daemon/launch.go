@@ -261,11 +261,7 @@ func (d *Daemon) plan(ctx context.Context, a *Agent) (runtimes.Launch, error) {
 	}
 	known := hooks.KnownEvents(version)
 	events := slices.DeleteFunc(slices.Clone(launchEvents), func(e string) bool { return !slices.Contains(known, e) })
-	options := []hooks.LaunchOption{hooks.StatusLine()}
-	if hooks.SupportsExecForm(version) {
-		options = append(options, hooks.ExecForm())
-	}
-	spec.SettingsJSON, err = hooks.LaunchSettings(d.Binary, events, allow, options...)
+	spec.SettingsJSON, err = hooks.LaunchSettings(d.Binary, events, allow, hooks.LaunchOptions{Exec: hooks.SupportsExecForm(version), StatusLine: true})
 	if err != nil {
 		return runtimes.Launch{}, err
 	}

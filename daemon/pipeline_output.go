@@ -27,7 +27,7 @@ func (r *pipelineRun) take(s *Step, a *Agent) runOutcome {
 	}
 	out := &StepHandoff{ID: id, ContentMD: text, CreatedAt: r.now, StepID: s.ID, AgentID: a.ID}
 	c := &Change{Run: &RunMove{Steps: []*Step{s}}, NewOutput: out}
-	if fields, ok := data.ByHeading.Extract(text); ok {
+	if fields, ok := data.Extract(text); ok {
 		out.Metadata = &fields
 	}
 	r.p.Note = ""

@@ -13,7 +13,7 @@ const leftOrderly = "Hello.\n\n## What Was Done\n\nThe roof.\n\n## Decisions Mad
 // left is what a step has left, as the engine records it.
 func left(text string) *StepHandoff {
 	out := &StepHandoff{ContentMD: text}
-	if fields, ok := data.ByHeading.Extract(text); ok {
+	if fields, ok := data.Extract(text); ok {
 		out.Metadata = &fields
 	}
 	return out

@@ -2,7 +2,7 @@
 // handoff document is read and a context file made. It also holds the personas, pipeline templates and requirements
 // that we ship.
 //
-// [ReadDocument] checks a document, [ByHeading] extracts its fields, [ParseDecisions] and [Claims] read those,
+// [ReadDocument] checks a document, [Extract] extracts its fields, [ParseDecisions] and [Claims] read those,
 // [Requirements] name what should be in it, and [Context.Render] makes the context file of all that. Agents write
 // freely, so only ReadDocument refuses a document; the other functions take what they find. They are pure, and
 // their time is linear in the length of the text.

@@ -11,21 +11,6 @@ type Structured struct {
 	NextAgentContext *string `json:"next_agent_context"`
 }
 
-// Extractor extracts the structured fields of a document. It keeps no state, logs nothing, and may be used by several
-// goroutines. ok is false if it finds no field.
-type Extractor interface {
-	Extract(document string) (s Structured, ok bool)
-}
-
-// ByHeading finds the fields under the headings that the instruction asks for: What Was Done, Decisions Made, Open
-// Questions and Next Agent Context. Only the letters and digits of a heading count. A field is the trimmed text between
-// its heading and the next heading of any kind, with "\n" at the end of each line. If a heading is repeated, the first
-// counts, even if nothing is under it.
-var ByHeading Extractor = byHeading{}
-
-// Chain returns an extractor that tries the given ones in order, until one finds a field.
-func Chain(extractors ...Extractor) Extractor { return chain(extractors) }
-
 // Empty reports whether no field has text.
 func (s Structured) Empty() bool {
 	for _, f := range s.fields() {
@@ -76,10 +61,11 @@ func (s *Structured) fields() []field {
 	}
 }
 
-type byHeading struct{}
-
-func (byHeading) Extract(document string) (Structured, bool) {
-	var s Structured
+// Extract finds the fields of a document under the headings that the instruction asks for: What Was Done, Decisions Made,
+// Open Questions and Next Agent Context. Only the letters and digits of a heading count. A field is the trimmed text between
+// its heading and the next heading of any kind, with "\n" at the end of each line. If a heading is repeated, the first
+// counts, even if nothing is under it. ok is false if no field was found.
+func Extract(document string) (s Structured, ok bool) {
 	missing := map[string]field{}
 	for _, f := range s.fields() {
 		missing[f.key] = f
@@ -108,15 +94,4 @@ func (byHeading) Extract(document string) (Structured, bool) {
 	}
 	collect(len(o.text))
 	return s, !s.Empty()
-}
-
-type chain []Extractor
-
-func (c chain) Extract(document string) (Structured, bool) {
-	for _, e := range c {
-		if s, ok := e.Extract(document); ok {
-			return s, true
-		}
-	}
-	return Structured{}, false
 }

@@ -63,7 +63,7 @@ func TestExtract(t *testing.T) {
 		{"code at both ends", "```\n# What was done\n```\n# Open questions\nc\n```\n# d\n```", "-|-|c\n```\n# d\n```|-"},
 		{"one around a part", "# What was done\na\n```\n# b\n```\n", "a\n```\n# b\n```|-|-|-"},
 	} {
-		got, ok := ByHeading.Extract(test.in)
+		got, ok := Extract(test.in)
 		if ok != (test.want != "") || ok && texts(got) != test.want {
 			t.Errorf("%s: %q gives %q, %v; want %q", test.name, test.in, texts(got), ok, test.want)
 		}
@@ -72,23 +72,6 @@ func TestExtract(t *testing.T) {
 		}
 	}
 }
-
-func TestChain(t *testing.T) {
-	t.Parallel()
-	all := Chain(Chain(), ByHeading, fixed{"late"})
-	for in, want := range map[string]string{"# What was done\na": "a|-|-|-", "text": "late|-|-|-"} {
-		if got, ok := all.Extract(in); !ok || texts(got) != want {
-			t.Errorf("%q gives %q, %v", in, texts(got), ok)
-		}
-	}
-	if got, ok := Chain(ByHeading).Extract("text"); ok || !got.Empty() {
-		t.Errorf("nothing gives %q", texts(got))
-	}
-}
-
-type fixed struct{ text string }
-
-func (f fixed) Extract(string) (Structured, bool) { return Structured{WhatWasDone: &f.text}, true }
 
 func TestHeader(t *testing.T) {
 	t.Parallel()
@@ -128,7 +111,7 @@ c
 
 func TestStructuredJSON(t *testing.T) {
 	t.Parallel()
-	s, _ := ByHeading.Extract("# Open questions\nc")
+	s, _ := Extract("# Open questions\nc")
 	got, err := json.Marshal(s)
 	const want = `{"what_was_done":null,"decisions_made":null,"open_questions":"c","next_agent_context":null}`
 	if err != nil || string(got) != want {
@@ -144,8 +127,8 @@ func FuzzExtract(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, doc string) {
-		s, ok := ByHeading.Extract(doc)
-		if again, _ := ByHeading.Extract(doc); texts(again) != texts(s) {
+		s, ok := Extract(doc)
+		if again, _ := Extract(doc); texts(again) != texts(s) {
 			t.Fatalf("%q and then %q", texts(s), texts(again))
 		}
 		if ok == s.Empty() {
@@ -178,7 +161,7 @@ func FuzzRoundTrip(f *testing.F) {
 				in[i] = "-"
 			}
 		}
-		s, ok := ByHeading.Extract(doc.String())
+		s, ok := Extract(doc.String())
 		if got, want := texts(s), strings.Join(in, "|"); got != want {
 			t.Fatalf("%q gives %q, %v", want, got, ok)
 		}
@@ -197,7 +180,7 @@ func BenchmarkExtract(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(doc)))
 			for b.Loop() {
-				ByHeading.Extract(doc)
+				Extract(doc)
 			}
 		})
 	}

@@ -31,48 +31,21 @@ func hookTimeout(event string) int {
 	return 20
 }
 
-// A LaunchOption changes what [LaunchSettings] writes.
-type LaunchOption func(*launch)
-
-type launch struct {
-	exec   bool
-	status bool
-	extra  map[string]any
-}
-
-// ExecForm makes the CLI start the hooks without a shell, which saves one process
-// per hook; see [SupportsExecForm].
-func ExecForm() LaunchOption { return func(l *launch) { l.exec = true } }
-
-// StatusLine makes the CLI run `bin statusline` for its status line. That command
-// tells the daemon how full the context window is, because no hook knows the
-// window's size, and then runs the user's own status line.
-func StatusLine() LaunchOption { return func(l *launch) { l.status = true } }
-
-// Setting adds a top-level key to the settings, such as statusLine or env.
-// The keys hooks and permissions are refused.
-func Setting(key string, value any) LaunchOption {
-	return func(l *launch) { l.extra[key] = value }
+// LaunchOptions change what [LaunchSettings] writes.
+type LaunchOptions struct {
+	// Exec makes the CLI start the hooks without a shell, which saves one process per hook; see [SupportsExecForm].
+	Exec bool
+	// StatusLine makes the CLI run `bin statusline` for its status line. That command tells the daemon how full the
+	// context window is, because no hook knows the window's size, and then runs the user's own status line.
+	StatusLine bool
 }
 
 // LaunchSettings returns the settings file (--settings) of an agent that we
 // start. It has a hook for each event that runs bin, an absolute path, and the
 // given permission rules, such as Edit(//data/personas/dev-con-1/handoffs/**).
-func LaunchSettings(bin string, events []string, allow []string, options ...LaunchOption) ([]byte, error) {
+func LaunchSettings(bin string, events []string, allow []string, with LaunchOptions) ([]byte, error) {
 	if err := checkPath("binary", bin); err != nil {
 		return nil, fmt.Errorf("launch settings: %w", err)
-	}
-	l := launch{extra: map[string]any{}}
-	for _, o := range options {
-		o(&l)
-	}
-	if l.status {
-		l.extra["statusLine"] = map[string]string{"type": "command", "command": shellWord(bin) + " statusline"}
-	}
-	for _, taken := range []string{"hooks", "permissions"} {
-		if _, ok := l.extra[taken]; ok {
-			return nil, fmt.Errorf("launch settings: Setting must not set the key %s", taken)
-		}
 	}
 	groups := map[string][]hookGroup{}
 	for _, event := range events {
@@ -80,19 +53,22 @@ func LaunchSettings(bin string, events []string, allow []string, options ...Laun
 			return nil, fmt.Errorf("launch settings: event %.80q is not canonical", event)
 		}
 		h := commandHook{Type: "command", Command: shellWord(bin) + " hook " + event, Timeout: hookTimeout(event)}
-		if l.exec {
+		if with.Exec {
 			h.Command, h.Args = bin, []string{"hook", event}
 		}
 		groups[event] = []hookGroup{{[]commandHook{h}}}
 	}
-	l.extra["hooks"] = groups
+	settings := map[string]any{"hooks": groups}
+	if with.StatusLine {
+		settings["statusLine"] = map[string]string{"type": "command", "command": shellWord(bin) + " statusline"}
+	}
 	if len(allow) > 0 {
 		if i := slices.IndexFunc(allow, func(rule string) bool { return strings.TrimSpace(rule) == "" || !utf8.ValidString(rule) }); i >= 0 {
 			return nil, fmt.Errorf("launch settings: permission rule %d is %q", i+1, allow[i])
 		}
-		l.extra["permissions"] = map[string]any{"allow": allow}
+		settings["permissions"] = map[string]any{"allow": allow}
 	}
-	text, err := marshal(l.extra, "", "  ")
+	text, err := marshal(settings, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("launch settings: %w", err)
 	}

@@ -14,12 +14,12 @@ func without(list []string, these ...string) []string {
 func TestLaunchSettings(t *testing.T) {
 	t.Parallel()
 	allow := []string{"Edit(//data/personas/developer-con-1/handoffs/**)", "Edit(//data/personas/developer-con-1/experience.md)"}
-	text, err := LaunchSettings("/opt/it's here/understudy", []string{SessionStart, SessionEnd}, allow)
+	text, err := LaunchSettings("/opt/it's here/understudy", []string{SessionStart, SessionEnd}, allow, LaunchOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "testdata/launch.golden", text)
-	text, err = LaunchSettings("/opt/a&b/understudy", []string{Stop}, nil, ExecForm(), Setting("env", map[string]string{"A": "b"}))
+	text, err = LaunchSettings("/opt/a&b/understudy", []string{Stop}, nil, LaunchOptions{Exec: true, StatusLine: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,13 +29,11 @@ func TestLaunchSettings(t *testing.T) {
 func TestLaunchSettingsRefuses(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]func() ([]byte, error){
-		"relative binary": func() ([]byte, error) { return LaunchSettings("understudy", []string{Stop}, nil) },
-		"bad UTF-8":       func() ([]byte, error) { return LaunchSettings("/\xff", []string{Stop}, nil) },
-		"line feed":       func() ([]byte, error) { return LaunchSettings("/a\nb", []string{Stop}, nil) },
-		"event":           func() ([]byte, error) { return LaunchSettings("/u", []string{"stop"}, nil) },
-		"empty rule":      func() ([]byte, error) { return LaunchSettings("/u", []string{Stop}, []string{" "}) },
-		"taken key":       func() ([]byte, error) { return LaunchSettings("/u", []string{Stop}, nil, Setting("hooks", 1)) },
-		"value":           func() ([]byte, error) { return LaunchSettings("/u", []string{Stop}, nil, Setting("x", func() {})) },
+		"relative binary": func() ([]byte, error) { return LaunchSettings("understudy", []string{Stop}, nil, LaunchOptions{}) },
+		"bad UTF-8":       func() ([]byte, error) { return LaunchSettings("/\xff", []string{Stop}, nil, LaunchOptions{}) },
+		"line feed":       func() ([]byte, error) { return LaunchSettings("/a\nb", []string{Stop}, nil, LaunchOptions{}) },
+		"event":           func() ([]byte, error) { return LaunchSettings("/u", []string{"stop"}, nil, LaunchOptions{}) },
+		"empty rule":      func() ([]byte, error) { return LaunchSettings("/u", []string{Stop}, []string{" "}, LaunchOptions{}) },
 	} {
 		if _, err := f(); err == nil {
 			t.Errorf("%s: accepted", name)

@@ -21,7 +21,7 @@ func (s *Server) Capture(ctx context.Context, lines int, ansi bool, refs ...Ref)
 		return nil, fmt.Errorf("screen of %d lines: want 0 or more", lines)
 	}
 	for _, ref := range refs {
-		if err := ref.check(); err != nil {
+		if err := ref.Check(); err != nil {
 			return nil, err
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // ignores the hangup would outlive the pane, then the pane itself. A pane that is gone, or whose
 // server was replaced, is no error. Kill does not end a child that left the process group (setsid).
 func (s *Server) Kill(ctx context.Context, ref Ref) error {
-	if err := ref.check(); err != nil {
+	if err := ref.Check(); err != nil {
 		return err
 	}
 	pane, err := s.inspect(ctx, ref, []string{"display-message", "-p", "-t", ref.Pane, paneFormat})

@@ -76,7 +76,7 @@ func (s *Server) Inspect(ctx context.Context, ref Ref) (PaneInfo, error) {
 	if known.ServerStart == 0 {
 		known.ServerStart = 1
 	}
-	if err := known.check(); err != nil {
+	if err := known.Check(); err != nil {
 		return PaneInfo{}, err
 	}
 	display := []string{"display-message", "-p", "-t", ref.Pane, paneFormat}

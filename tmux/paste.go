@@ -67,7 +67,7 @@ type PasteOptions struct {
 // text. After any other error the text may have been typed. A program that reads whole lines from its
 // terminal gets at most 4095 bytes of each line; the kernel drops the rest.
 func (s *Server) Paste(ctx context.Context, ref Ref, text string, opt PasteOptions) error {
-	if err := ref.check(); err != nil {
+	if err := ref.Check(); err != nil {
 		return err
 	}
 	text = Sanitize(text)
@@ -99,7 +99,7 @@ func (s *Server) Keys(ctx context.Context, ref Ref, keys ...Key) error {
 
 // Press presses keys in a pane if it still shows and runs what the caller saw, with the errors of Paste.
 func (s *Server) Press(ctx context.Context, ref Ref, seen Sight, keys ...Key) error {
-	if err := ref.check(); err != nil {
+	if err := ref.Check(); err != nil {
 		return err
 	}
 	if len(keys) == 0 {

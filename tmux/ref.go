@@ -19,38 +19,13 @@ type Ref struct {
 	Pane        string // tmux's id of the pane, such as %5
 }
 
-// String returns the form that ParseRef reads: socket,pid,start,%pane.
+// String returns the reference as socket,pid,start,%pane.
 func (r Ref) String() string {
 	return fmt.Sprintf("%s,%d,%d,%s", r.Socket, r.ServerPID, r.ServerStart, r.Pane)
 }
 
-// ParseRef reads what Ref.String wrote, and nothing else.
-func ParseRef(text string) (Ref, error) {
-	rest, pane, _ := cutLast(text)
-	rest, start, _ := cutLast(rest)
-	socket, pid, ok := cutLast(rest)
-	if !ok {
-		return Ref{}, fmt.Errorf("pane reference %q: want socket,pid,start,%%pane", text)
-	}
-	ref := Ref{Socket: socket, Pane: pane}
-	var err error
-	if ref.ServerPID, err = strconv.Atoi(pid); err != nil {
-		return Ref{}, fmt.Errorf("pane reference %q: the server's process id: %w", text, err)
-	}
-	if ref.ServerStart, err = strconv.ParseInt(start, 10, 64); err != nil {
-		return Ref{}, fmt.Errorf("pane reference %q: the server's start time: %w", text, err)
-	}
-	if err := ref.check(); err != nil {
-		return Ref{}, err
-	}
-	if ref.String() != text {
-		return Ref{}, fmt.Errorf("pane reference %q: want %q", text, ref)
-	}
-	return ref, nil
-}
-
-// check refuses a reference that no pane can have, before any part of it gets into a command.
-func (r Ref) check() error {
+// Check refuses a reference that no pane can have, before any part of it gets into a command.
+func (r Ref) Check() error {
 	if err := checkSocket(r.Socket); err != nil {
 		return fmt.Errorf("pane reference %q: %w", r, err)
 	}

@@ -20,30 +20,27 @@ func TestFromEnv(t *testing.T) {
 	}
 }
 
-func FuzzParseRef(f *testing.F) {
-	for _, seed := range []string{"/tmp/s,1,2,%3", "/a,b,1,2,%0", "/s,01,2,%3", "/s,1,2,%03", "/s,1,2,3", ",,,", "/s,+1,2,%3", ""} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		ref, err := ParseRef(text)
-		if err != nil {
-			return
-		}
-		if ref.String() != text || ref.check() != nil {
-			t.Errorf("ParseRef(%q) = %#v, printed %q", text, ref, ref)
-		}
-	})
-}
-
-func TestParseRef(t *testing.T) {
+func TestRefCheck(t *testing.T) {
 	t.Parallel()
 	want := Ref{Socket: "/a,b/s", ServerPID: 7, ServerStart: 1700000000, Pane: "%12"}
-	if got, err := ParseRef(want.String()); err != nil || got != want {
-		t.Errorf("got %+v, %v", got, err)
+	if err := want.Check(); err != nil {
+		t.Error(err)
 	}
-	for _, text := range []string{"", "/s", "/s,1,2", "/s,1,2,3", "/s,1,2,%", "/s,1,2,%x", "/s,1,2,%01", "/s,0,2,%1", "/s,1,0,%1", "s,1,2,%1", "/s,1,2,%1 ; kill-server"} {
-		if got, err := ParseRef(text); err == nil {
-			t.Errorf("ParseRef(%q) = %+v, want an error", text, got)
+	for name, spoil := range map[string]func(*Ref){
+		"no socket":                 func(r *Ref) { r.Socket = "" },
+		"a relative socket":         func(r *Ref) { r.Socket = "s" },
+		"no process of the server":  func(r *Ref) { r.ServerPID = 0 },
+		"no start of the server":    func(r *Ref) { r.ServerStart = 0 },
+		"no pane":                   func(r *Ref) { r.Pane = "" },
+		"a pane without its number": func(r *Ref) { r.Pane = "%" },
+		"a pane that is a word":     func(r *Ref) { r.Pane = "%x" },
+		"a padded pane":             func(r *Ref) { r.Pane = "%01" },
+		"a command behind the pane": func(r *Ref) { r.Pane = "%1 ; kill-server" },
+	} {
+		ref := want
+		spoil(&ref)
+		if ref.Check() == nil {
+			t.Errorf("%s: %v is accepted", name, ref)
 		}
 	}
 }

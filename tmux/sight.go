@@ -23,7 +23,7 @@ type View struct {
 // Look returns the screen and the program of a pane, or ErrGone. Callers that ask while another look runs
 // share the next run of tmux.
 func (s *Server) Look(ctx context.Context, ref Ref) (View, error) {
-	if err := ref.check(); err != nil {
+	if err := ref.Check(); err != nil {
 		return View{}, err
 	}
 	view, err := s.looks.ask(ctx, ref)

@@ -146,7 +146,7 @@ func (f *Fake) with(ref tmux.Ref, change func(*fakePane)) {
 
 // find returns the pane that ref means. The caller holds the lock.
 func (f *Fake) find(ref tmux.Ref) (*fakePane, error) {
-	if _, err := tmux.ParseRef(ref.String()); err != nil {
+	if err := ref.Check(); err != nil {
 		return nil, err
 	}
 	p := f.panes[ref.Pane]
