@@ -15,8 +15,8 @@ func TestPagesOfHandoffs(t *testing.T) {
 	begun := must(h.client.RequestHandoff(t.Context(), a.ID, daemon.HandoffRequest{Force: true}))(t)
 	for path, want := range map[string]string{
 		at("agents", a.ID, ""): "/ui/personas/" + slug, "/personas": slug, "/personas/" + slug: "Generation 1", "/handoffs": at("handoffs", begun.HandoffID, ""),
-		"/handoffs?status=&persona=": at("handoffs", begun.HandoffID, ""), "/handoffs?status=failed&persona=" + slug + "&before=9": "No handoff is like that",
-		at("handoffs", begun.HandoffID, ""): "it is prepared",
+		"/handoffs?status=&persona=": at("handoffs", begun.HandoffID, ""), "/handoffs?status=failed&persona=" + slug + "&before=9": "No handoff matches the filter",
+		at("handoffs", begun.HandoffID, ""): "the daemon prepares it",
 	} {
 		path, want = "/ui"+strings.TrimPrefix(path, "/api"), strings.Replace(want, "/api/", "/ui/", 1)
 		got := h.mainDoor().do("GET", path, "")

@@ -10,23 +10,23 @@ import (
 )
 
 const (
-	ownHandoffs   = 20 // that are shown of one agent
-	ownDeliveries = 10
-	ownEvents     = 20
+	ownHandoffs   = 20 // handoffs on an agent's page: outgoing ones, and as many incoming ones
+	ownDeliveries = 10 // deliveries on an agent's page
+	ownEvents     = 20 // events on an agent's page
 )
 
-// agent is one agent with what has happened to it.
+// agent is the data of one agent's page.
 type agent struct {
 	card
-	Arriving   *daemon.Handoff // brings it its work, and is open
+	Arriving   *daemon.Handoff // the open handoff in which it is the successor; nil: there is none
 	Line       []generation
-	own        []daemon.Handoff // in which it hands on or takes over
-	Handoffs   []handoffRow     // these
+	own        []daemon.Handoff // the handoffs in which it is the outgoing agent or the successor
+	Handoffs   []handoffRow     // own, as rows
 	Deliveries []daemon.Delivery
 	Events     []event.Event
 }
 
-// Resumable says whether its session can be opened again.
+// Resumable says whether a new agent can open its session again.
 func (a *agent) Resumable() bool {
 	return !a.Active() && a.SuccessorID == nil && a.SessionID != nil && a.RegisteredAt != nil && a.Here
 }
@@ -43,7 +43,7 @@ func (p *Pages) Agent(ctx context.Context, id int64) (*Page, error) {
 	if err := p.ownHandoffs(ctx, out); err != nil {
 		return nil, err
 	}
-	if h := out.Arriving; h != nil { // its events are its predecessor's
+	if h := out.Arriving; h != nil { // the events of this handoff name the predecessor, not this agent
 		page.Watch += " " + idWatch("handoff", h.ID)
 	}
 	line, err := p.Daemon.Generations(ctx, &a, maxLine)
@@ -69,7 +69,7 @@ func (p *Pages) Agent(ctx context.Context, id int64) (*Page, error) {
 	return page, nil
 }
 
-// needs are what needs a person, of some agents besides what an overview has already.
+// needs adds agents to an overview and returns what of it needs a person.
 func (p *Pages) needs(o *daemon.Overview, agents ...daemon.Agent) []daemon.Attention {
 	o.Auto = p.Daemon.Settings.Handoff.Auto.Enabled
 	for _, a := range agents {
@@ -82,7 +82,7 @@ func (p *Pages) needs(o *daemon.Overview, agents ...daemon.Agent) []daemon.Atten
 	return o.Attention()
 }
 
-// ownHandoffs finds the handoffs in which an agent hands on or takes over.
+// ownHandoffs reads the handoffs in which a is the outgoing agent or the successor.
 func (p *Pages) ownHandoffs(ctx context.Context, a *agent) error {
 	out, err := p.Daemon.Handoffs(ctx, daemon.HandoffFilter{AgentID: a.ID, Limit: ownHandoffs})
 	if err != nil {

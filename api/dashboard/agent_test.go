@@ -38,7 +38,7 @@ func TestAgentPage(t *testing.T) {
 	if screen := find(doc, "screen"); screen == nil || attribute(screen, "data-screen") != "/api/agents/"+id+"/screen?format=html" {
 		t.Errorf("screen: %v", screen)
 	}
-	wantText(t, doc, "generation-"+idWatch("", first.ID)[1:], "Generation 1", "10 min", "context 71 %, 142k of 200k tokens", "handed off", "completed", "its document")
+	wantText(t, doc, "generation-"+idWatch("", first.ID)[1:], "Generation 1", "10 min", "context 71 %, 142k of 200k tokens", "handed off", "completed", "document")
 	wantText(t, doc, "handoff-"+idWatch("", passed.ID)[1:], "completed", "manual")
 	wantText(t, doc, "main", "unconfirmed", "hello there")
 
@@ -69,7 +69,7 @@ func TestAgentPageOffersWhatCanBeDone(t *testing.T) {
 		{"ended elsewhere", func(a *daemon.Agent) { end(a); a.Host = "elsewhere" }, nil, func(string, string) []string { return nil }, "elsewhere"},
 		{"elsewhere", func(a *daemon.Agent) { a.Host = "elsewhere" }, nil, func(id, _ string) []string {
 			return append([]string{"message", "hand-off"}, stops(id)...)
-		}, "Its pane is on host elsewhere: the dashboard there shows it."},
+		}, "The pane is on host elsewhere. The dashboard of that host shows its screen."},
 		{"no persona", func(a *daemon.Agent) { a.Persona = nil }, nil, func(id, _ string) []string {
 			return append(append([]string{"message"}, stops(id)...), "PATCH /api/agents/"+id)
 		}, "none, generation 1"},
@@ -142,5 +142,5 @@ func TestUnplayedPersona(t *testing.T) {
 	page, err := h.Persona(t.Context(), slug)
 	doc, _ := drawn(t, page, err)
 	wantCalls(t, "unplayed", doc, "DELETE /api/personas/"+slug, "POST /api/agents")
-	wantText(t, doc, "main", "Nobody has played it yet")
+	wantText(t, doc, "main", "No agent has played it yet")
 }

@@ -25,42 +25,42 @@ type Pages struct {
 	Version   string
 }
 
-// Page is one that is ready to be written.
+// Page is a page that is ready to be written.
 type Page struct {
 	Title string
 	// Watch says which events of the feed change the page: "all", or words such as agent:7,
 	// handoff:3 and pipeline:2.
 	Watch string
-	Here  string // the entry of the navigation that it belongs to
+	Here  string // the entry of the navigation that the page belongs to
 
 	Version string
-	Needs   int // how many wait for a person; in the title
+	Needs   int // how many agents, handoffs and pipelines need a person; shown in the title
 	Now     time.Time
 	Choices Choices
 
-	name string // of its template
+	name string // the name of its template
 	Data any
 }
 
-// Choices are what the dialogs of every page offer.
+// Choices are the values that the dialogs of every page offer.
 type Choices struct {
 	Personas  []string
 	Templates []string
-	Cwd       string // where runs work that name no directory
+	Cwd       string // the directory of pipelines that name none
 }
 
 //go:embed html/*.html
 var files embed.FS
 
-// templates are parsed when the first page is asked for: this program is also the hook that an agent waits
-// for at every turn.
+// templates are parsed at the first request for a page: this program can also run as a hook, and an agent waits for
+// its hook at every turn.
 var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(functions).ParseFS(files, "html/*.html"))
 })
 
 // Write writes the whole page.
 func (p *Page) Write(w io.Writer) error {
-	var b bytes.Buffer // half a page is none
+	var b bytes.Buffer // so that an error writes nothing rather than half a page
 	if err := templates().ExecuteTemplate(&b, "layout", p); err != nil {
 		return fmt.Errorf("page %s: %w", p.name, err)
 	}
@@ -71,14 +71,14 @@ func (p *Page) Write(w io.Writer) error {
 // Content draws the part of the page between its header and its end.
 func (p *Page) Content() (template.HTML, error) {
 	if p.name == "" {
-		return "", nil // the frame alone
+		return "", nil // the page is the frame alone
 	}
 	var b bytes.Buffer
 	err := templates().ExecuteTemplate(&b, p.name, p)
-	return template.HTML(b.String()), err // from a template, which has escaped what it was given
+	return template.HTML(b.String()), err // the template has escaped its values
 }
 
-// page begins a page with what all have.
+// page makes a page with the fields that all pages have.
 func (p *Pages) page(name, title, here, watch string, data any) *Page {
 	out := &Page{
 		name: name, Title: title, Here: here, Watch: watch, Data: data, Version: p.Version, Now: time.Now().UTC(),

@@ -13,15 +13,15 @@ import (
 
 const pageOfHandoffs = 50
 
-// handoffs is the list of handoffs.
+// handoffs is the data of the list of handoffs.
 type handoffs struct {
 	Handoffs []handoffRow
 	Status   string
 	Persona  string
 	Statuses []daemon.Status
 	Personas []string
-	Before   int64 // where the next page begins; 0: there is none
-	Later    bool  // it does not begin with the newest
+	Before   int64 // the next page has the ids below this one; 0: there is no next page
+	Later    bool  // the page does not begin with the newest handoff
 }
 
 // handoffRow is a handoff at a glance.
@@ -37,8 +37,7 @@ func handoffRows(list []daemon.Handoff, now time.Time) (out []handoffRow) {
 	return out
 }
 
-// Handoffs draws the list of handoffs, those of one status or persona where they are given, from before an
-// id on.
+// Handoffs draws the list of handoffs that f selects.
 func (p *Pages) Handoffs(ctx context.Context, f daemon.HandoffFilter) (*Page, error) {
 	f.Limit = pageOfHandoffs
 	list, err := p.Daemon.Handoffs(ctx, f)
@@ -66,21 +65,21 @@ func (p *Pages) Handoffs(ctx context.Context, f daemon.HandoffFilter) (*Page, er
 type handoff struct {
 	daemon.Handoff
 	From   daemon.Agent
-	To     *daemon.Agent // nil: there is no successor yet
+	To     *daemon.Agent // nil: no successor yet
 	Stages []stage
 	Moves  []daemon.Transition
-	Here   bool // this host's daemon works on it
+	Here   bool // the daemon of this host works on the handoff
 }
 
-// stage is a phase of a handoff, as far as it has come.
+// stage is one phase of a handoff, with its progress.
 type stage struct {
 	Phase daemon.Phase
 	State string        // done, now, failed, cancelled, skipped or ahead
-	At    *time.Time    // when it began, for the last time
-	Took  time.Duration // all in all, without the time since At of the one that is now
+	At    *time.Time    // when the phase last began
+	Took  time.Duration // the sum of its past visits; for the current phase without the time since At
 }
 
-// OtherMode is the one that a retry could change to; "": it is too late for that.
+// OtherMode is the mode that a retry can change to; "": the document is recorded, so the mode is fixed.
 func (h *handoff) OtherMode() daemon.Mode {
 	switch {
 	case h.RecordedAt != nil:
@@ -91,7 +90,7 @@ func (h *handoff) OtherMode() daemon.Mode {
 	return daemon.ModeAgent
 }
 
-// HasDocument says whether there may be a document to look at.
+// HasDocument says whether the handoff may have a document to show.
 func (h *handoff) HasDocument() bool {
 	return h.RecordedAt != nil || h.Phase == daemon.Verifying || h.Error != nil && h.Error.Phase == daemon.Verifying && h.Error.Code != data.DocumentMissing
 }
@@ -125,8 +124,7 @@ func (p *Pages) Handoff(ctx context.Context, id int64) (*Page, error) {
 	return page, nil
 }
 
-// stages are the phases that a handoff has to go through, and those that it has gone through in another
-// mode.
+// stages are the phases of the handoff's mode, and the phases that it went through in the other mode.
 func stages(h *daemon.Handoff, moves []daemon.Transition) (out []stage) {
 	began := map[daemon.Phase]*time.Time{daemon.Requested: &h.CreatedAt}
 	for i := range moves {
@@ -172,7 +170,7 @@ func (p *Pages) Document(ctx context.Context, id int64) (*Page, error) {
 	return p.paper(ctx, id, paper{Kind: "document", Title: "Document"}, p.Daemon.Document)
 }
 
-// Context draws a handoff's context file: what its successor was given to read.
+// Context draws a handoff's context file, which its successor reads.
 func (p *Pages) Context(ctx context.Context, id int64) (*Page, error) {
 	return p.paper(ctx, id, paper{Kind: "context", Title: "Context file"}, p.Daemon.ContextFile)
 }

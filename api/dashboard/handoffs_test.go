@@ -69,10 +69,10 @@ func TestHandoffPage(t *testing.T) {
 		says  []string
 		link  string // in the page; "": to no document
 	}{
-		{"waiting", false, toRecord[:2], []string{`DELETE /api/agents/{a}/handoff{"handoff_id":{h}}`}, []string{"the agent is busy", "It should be over in 89 min.", "who is not there yet"}, ""},
+		{"waiting", false, toRecord[:2], []string{`DELETE /api/agents/{a}/handoff{"handoff_id":{h}}`}, []string{"the agent is busy", "Time left: 89 min.", "no successor yet"}, ""},
 		{"failed", false, append(toRecord[:2:2], daemon.Failed), []string{"POST /api/handoffs/{h}/retry", `POST /api/handoffs/{h}/retry{"mode":"generate"}`},
 			[]string{"It took too long", "retry it", "document_timeout", "Failed while awaiting document"}, ""},
-		{"failed elsewhere", true, append(toRecord[:2:2], daemon.Failed), nil, []string{"It can be retried on host elsewhere."}, ""},
+		{"failed elsewhere", true, append(toRecord[:2:2], daemon.Failed), nil, []string{"Retry it on the dashboard of host elsewhere."}, ""},
 		{"cancelled", false, []daemon.Phase{daemon.Cancelled}, nil, []string{"Cancelled"}, ""},
 		{"recorded", false, toRecord, nil, []string{"What was done", "It is done", "Recorded"}, "/ui/handoffs/{h}/document"},
 		{"failed after the record", false, append(toRecord[:5:5], daemon.Failed), []string{"POST /api/handoffs/{h}/retry"}, nil, "/ui/handoffs/{h}/document"},

@@ -10,21 +10,21 @@ import (
 )
 
 const (
-	maxAgents = daemon.MostAgents // on one page
-	maxEnded  = 8                 // of those that have ended
+	maxAgents = daemon.MostAgents // active agents on one page
+	maxEnded  = 8                 // ended agents on the first page
 )
 
-// home is the first page: all agents that have not ended, those that need somebody first.
+// home is the data of the first page: all active agents, those that need a person first.
 type home struct {
 	Needs     []card
-	Pipelines []run // that need somebody
+	Pipelines []run // pipelines that need a person
 	Groups    []group
-	Runs      []run  // that have not ended
-	Ended     []card // the newest
-	More      bool   // there are more agents than are shown
+	Runs      []run  // pipelines that have not ended
+	Ended     []card // the newest ended agents
+	More      bool   // the page does not show all active agents
 }
 
-// group is agents of one state.
+// group is the agents in one state.
 type group struct {
 	Title string
 	Cards []card
@@ -33,21 +33,21 @@ type group struct {
 // card is an agent at a glance.
 type card struct {
 	daemon.Agent
-	Handoff *daemon.Handoff   // open, or failed and not followed by another one
-	Need    *daemon.Attention // nil: it needs nobody
-	Hosts   bool              // there are several, so its host is shown
-	Here    bool              // it is this daemon's, which can retry its handoff
+	Handoff *daemon.Handoff   // its newest handoff, if that is open or failed
+	Need    *daemon.Attention // nil: it needs no person
+	Hosts   bool              // agents of several hosts are shown: the card names the host
+	Here    bool              // the agent is on this daemon's host, which can retry its handoff
 	Now     time.Time
 }
 
-// run is a run of a pipeline at a glance.
+// run is a pipeline at a glance.
 type run struct {
 	daemon.Pipeline
-	Need *daemon.Attention // nil: it needs nobody
+	Need *daemon.Attention // nil: it needs no person
 	Now  time.Time
 }
 
-// Step is the one that the run is at; nil: all are done.
+// Step is the pipeline's running step, or the one that begins next; nil: all steps are done.
 func (r *run) Step() *daemon.Step {
 	if i := r.Front(); i < len(r.Steps) {
 		return &r.Steps[i]
@@ -55,7 +55,7 @@ func (r *run) Step() *daemon.Step {
 	return nil
 }
 
-// Before is the step whose output is judged by an approval; nil: there is none.
+// Before is the step before [run.Step]: a person who approves judges its output. nil: there is no such step.
 func (r *run) Before() *daemon.Step {
 	if i := r.Front(); i > 0 && i <= len(r.Steps) {
 		return &r.Steps[i-1]
@@ -86,7 +86,7 @@ func (p *Pages) Home(ctx context.Context) (*Page, error) {
 			needy[n.Agent.ID] = true
 			out.Needs = append(out.Needs, deal(n.Agent, n.Handoff, n))
 		default:
-			page.Needs-- // its agent was deleted just now
+			page.Needs-- // the agent was deleted a moment ago
 		}
 	}
 	handoffs := all.HandoffOf()
@@ -116,7 +116,7 @@ func (p *Pages) Home(ctx context.Context) (*Page, error) {
 	return page, nil
 }
 
-// waits is 1 for a run that waits for a person.
+// waits is 1 for a pipeline that waits for approval.
 func waits(r *run) int {
 	if r.Status == daemon.PipelineWaiting {
 		return 1

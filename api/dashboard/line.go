@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	maxLine   = 20  // agents before one, and as many after it
-	maxPlayed = 100 // agents, and handoffs, of one persona
+	maxLine   = 20  // agents of a line that are shown before the page's agent, and after it
+	maxPlayed = 100 // agents, and handoffs, that are shown of one persona
 )
 
-// generation is an agent as one of its line.
+// generation is one agent of a line.
 type generation struct {
 	daemon.Agent
-	Handoff *daemon.Handoff // by which its work went on, or was to; nil: there is none
+	Handoff *daemon.Handoff // the handoff from it to the next generation, also one that failed; nil: there is none
 	Use     *daemon.ContextUse
-	This    bool // the page is about it
+	This    bool // the page is about this agent
 	Now     time.Time
 }
 
-// generations are those of a line, whose agents were all read, the newest first. this is the agent that the page is
-// about; 0: none.
+// generations returns the agents of a line, the newest first. this is the id of the agent that the page is about;
+// 0: the page is about no agent.
 func generations(line []daemon.Generation, this int64, now time.Time) (out []generation) {
 	for _, g := range slices.Backward(line) {
 		out = append(out, generation{*g.Agent, g.Handoff, g.ContextUse(), g.AgentID == this, now})

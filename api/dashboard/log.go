@@ -12,23 +12,23 @@ import (
 
 const pageOfEvents = 100
 
-// log is a page of the log, the newest events first.
+// log is a page of the event log, the newest events first.
 type log struct {
 	Events []event.Event
 	Filter LogFilter
 	Kinds  []string
 	Spans  []span
-	Older  string // the address of the next page; "": there is none
-	// Query is what the export's address has to say for the same events.
+	Older  string // the address of the next page; "": there is no next page
+	// Query is the query of the export's address that selects the same events.
 	Query template.URL
 }
 
-// span is how far back the log is looked at.
+// span is a choice of how far back the page reads the event log.
 type span struct{ Value, Words string }
 
-// LogFilter is what of the log is wanted, as it stands in the page's form. Since is a number of hours.
+// LogFilter selects events of the event log, by the texts of the page's form. Since is a number of hours.
 type LogFilter struct {
-	Kind    string // how the types of the events begin
+	Kind    string // the prefix of the events' types
 	Agent   string
 	Handoff string
 	Run     string
@@ -36,7 +36,7 @@ type LogFilter struct {
 	Since   string
 }
 
-// query is the filter in the names that the page's own address has.
+// query is the filter with the parameter names of the page's own address.
 func (f LogFilter) query() url.Values {
 	out := url.Values{}
 	for name, value := range map[string]string{
@@ -49,18 +49,18 @@ func (f LogFilter) query() url.Values {
 	return out
 }
 
-// Log draws a page of the log. want is what filter says in the domain's terms.
+// Log draws a page of the event log. want is filter in the domain's terms.
 func (p *Pages) Log(ctx context.Context, filter LogFilter, want daemon.AuditFilter) (*Page, error) {
 	out := &log{
 		Filter: filter, Query: exportQuery(want),
 		Kinds: []string{"agent", "handoff", "pipeline", "step", "delivery", "operator", "log", "database", "hook", "template"},
-		Spans: []span{{"", "all that is kept"}, {"1", "the last hour"}, {"24", "the last day"}, {"168", "the last week"}},
+		Spans: []span{{"", "all"}, {"1", "the last hour"}, {"24", "the last day"}, {"168", "the last week"}},
 	}
 	watch := "all"
 	if want.Before != 0 {
 		watch = "" // an older page does not change
 	}
-	page := p.page("log", "Log", "log", watch, out)
+	page := p.page("log", "Event log", "log", watch, out)
 	want.Limit = pageOfEvents
 	var err error
 	if out.Events, err = p.Daemon.Audit(ctx, want); err != nil {
@@ -74,7 +74,7 @@ func (p *Pages) Log(ctx context.Context, filter LogFilter, want daemon.AuditFilt
 	return page, nil
 }
 
-// exportQuery asks the API for what the page shows.
+// exportQuery is the query with which the API exports the events that the page shows.
 func exportQuery(want daemon.AuditFilter) template.URL {
 	query := url.Values{}
 	for name, id := range map[string]int64{"agent_id": want.AgentID, "handoff_id": want.HandoffID, "pipeline_id": want.PipelineID} {
@@ -91,5 +91,5 @@ func exportQuery(want daemon.AuditFilter) template.URL {
 	if !want.Since.IsZero() {
 		query.Set("since", want.Since.UTC().Format("2006-01-02T15:04:05Z"))
 	}
-	return template.URL(query.Encode()) // which has escaped it
+	return template.URL(query.Encode()) // Encode has escaped it
 }

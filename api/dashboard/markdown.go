@@ -22,27 +22,27 @@ import (
 )
 
 const (
-	maxMarkdown = 1 << 20 // bytes that are laid out; more are shown as text
+	maxMarkdown = 1 << 20 // bytes of a text that is drawn as Markdown; a longer text is shown as plain text
 	maxAddress  = 2000    // bytes of a link's address
-	maxLinked   = 4 << 20 // bytes of all addresses: a short text can refer to a long one often
+	maxLinked   = 4 << 20 // bytes of all addresses: a short text can refer to one long address many times
 )
 
-// markdown lays out a text that an agent wrote. What comes out loads nothing, runs nothing, has no id,
-// name or class that a page could take for its own, and every link in it names its address. HTML in the
-// text is shown as it was written. What is too large, or made to take long, is shown as text.
+// markdown draws a text that an agent wrote. The HTML that it returns loads nothing and runs nothing. It has no id,
+// name or class that a page could take for its own, and every link in it names its address. HTML in the text is shown
+// as it was written. A text that is too large, or would take too long, is shown as plain text.
 func markdown(source string) template.HTML {
 	source = strings.ToValidUTF8(source, "\uFFFD")
 	var b bytes.Buffer
 	if err := layOut(&b, source); err != nil {
-		return template.HTML(`<p class="hint">This is ` + err.Error() + ` and is shown as text.</p><pre class="text">` +
+		return template.HTML(`<p class="hint">This text ` + err.Error() + `. It is shown as plain text.</p><pre class="text">` +
 			words.Page(template.HTMLEscapeString(source)) + "</pre>")
 	}
 	return template.HTML(words.Page(b.String()))
 }
 
 var (
-	errTooLarge = errors.New("too large to be laid out")
-	errTangled  = errors.New("too tangled to be laid out")
+	errTooLarge = errors.New("is too large to be drawn as Markdown")
+	errLinks    = errors.New("has too many links to be drawn as Markdown")
 )
 
 func layOut(b *bytes.Buffer, from string) error {
@@ -52,10 +52,10 @@ func layOut(b *bytes.Buffer, from string) error {
 	source := []byte(from)
 	doc := layout().Parser().Parse(text.NewReader(source))
 	if linked(doc) > maxLinked {
-		return errTangled
+		return errLinks
 	}
 	if layout().Renderer().Render(b, source, doc) != nil {
-		return errTangled
+		return errLinks
 	}
 	return nil
 }
@@ -77,13 +77,13 @@ func linked(doc ast.Node) (n int) {
 	return n
 }
 
-// layout is GitHub's Markdown, drawn in our way.
+// layout parses GitHub's Markdown; [drawing] draws some of its nodes.
 var layout = sync.OnceValue(func() goldmark.Markdown {
 	return goldmark.New(
 		goldmark.WithParser(newMarkdownParser()),
 		goldmark.WithExtensions(
 			extension.NewLinkify(extension.WithLinkifyAllowedProtocols([]string{"http:", "https:"})),
-			extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)), // a style would need another policy
+			extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)), // the policy of the pages allows no style attribute
 			extension.Strikethrough, extension.TaskList,
 		),
 		goldmark.WithRenderer(renderer.NewRenderer(renderer.WithNodeRenderers(
@@ -92,7 +92,7 @@ var layout = sync.OnceValue(func() goldmark.Markdown {
 	)
 })
 
-// drawing draws the nodes that are drawn in another way than goldmark's.
+// drawing draws the nodes for which goldmark's own HTML does not do.
 type drawing struct{}
 
 // RegisterFuncs implements [renderer.NodeRenderer].
@@ -105,7 +105,7 @@ func (d drawing) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(tasks.KindTaskCheckBox, d.box)
 }
 
-// heading is one level lower: the page has a first one.
+// heading draws a heading one level lower, because the page itself has the heading of the first level.
 func (drawing) heading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	level := min(n.(*ast.Heading).Level+1, 6)
 	if entering {
@@ -116,7 +116,7 @@ func (drawing) heading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (a
 	return ast.WalkContinue, nil
 }
 
-// code leaves out the language: it would become a class of the writer's choosing.
+// code leaves out the language of a code block: goldmark would make it a class that the writer chooses.
 func (drawing) code(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		return ast.WalkContinue, nil
@@ -153,7 +153,7 @@ func (drawing) autoLink(w util.BufWriter, source []byte, n ast.Node, entering bo
 	return ast.WalkContinue, nil
 }
 
-// image is a link to it: what a page loads by itself tells others that it is read.
+// image draws a link to the image. A page that loaded the image would tell its server that somebody reads the page.
 func (drawing) image(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		return ast.WalkContinue, nil
@@ -167,7 +167,7 @@ func (drawing) image(w util.BufWriter, source []byte, n ast.Node, entering bool)
 	return ast.WalkSkipChildren, nil
 }
 
-// box has a name for those who cannot see it.
+// box draws a check box with a label for screen readers.
 func (drawing) box(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	switch {
 	case !entering:
@@ -186,11 +186,11 @@ func writeLink(w util.BufWriter, address, text []byte) {
 	fmt.Fprint(w, end)
 }
 
-// leads are the addresses that a link may lead to. Of all others browsers make something of their own.
+// leads matches the addresses that a link may have. Browsers may read any other address as something else.
 var leads = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?i:https?://|mailto:)[!-~]+$`) })
 
-// anchor returns what stands before the text of a link and behind it. An address that leads nowhere good
-// can be read but not followed.
+// anchor returns the tags before and after the text of a link. The reader sees an address that [leads] does not
+// match, and cannot follow it.
 func anchor(address []byte) (open, end string) {
 	shown := string(util.URLEscape(address[:min(len(address), maxAddress)], true))
 	escaped := template.HTMLEscapeString(shown)
@@ -209,7 +209,7 @@ func inLink(n ast.Node) bool {
 	return false
 }
 
-// textOf is the text in a node without its marks.
+// textOf returns the text in a node without its markup.
 func textOf(n ast.Node, source []byte) (out []byte) {
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if t, ok := n.(*ast.Text); ok && entering {

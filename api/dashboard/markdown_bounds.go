@@ -10,21 +10,21 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// Reading Markdown can take time that grows with the square of what is read, and depth that no stack has.
-// A document is bounded where that begins: what is nested too deep is text, and a paragraph that would
-// take too much is shown as it was written, as if it were code.
+// The time to parse Markdown can grow with the square of its length, and deep nesting can exhaust the stack. These
+// bounds prevent both: blocks that are nested too deep become text, and a paragraph that would take too long is shown
+// as it was written, as a code block.
 const (
-	maxDepth     = 24         // lists and quotations in each other, each list counting twice
-	maxParagraph = 64_000     // bytes
-	maxMarks     = 1000       // of a paragraph
-	maxEffort    = 10_000_000 // of a document: the marks of each paragraph, squared
-	maxCells     = 50_000     // of all tables of a document
+	maxDepth     = 24         // nested lists and quotations; a list counts twice
+	maxParagraph = 64_000     // bytes of a paragraph
+	maxMarks     = 1000       // marks in a paragraph
+	maxEffort    = 10_000_000 // the sum, over a document's paragraphs, of the square of their marks
+	maxCells     = 50_000     // cells of all tables in a document
 )
 
-// marks are the characters that may begin something; what ends it is looked for.
+// marks are the characters that may begin an inline element. For each the parser looks for the end of the element.
 const marks = "*_~[]!<`"
 
-// effort is what a document has taken so far.
+// effort counts what of a document was parsed so far.
 type effort struct{ marks, cells int }
 
 var effortKey = parser.NewContextKey()
@@ -33,13 +33,13 @@ func effortOf(pc parser.Context) *effort {
 	return pc.ComputeIfAbsent(effortKey, func() any { return &effort{} }).(*effort)
 }
 
-// read reports whether so many marks can be read at once, too.
+// read adds a paragraph with so many marks, and reports whether it stays within the bounds.
 func (e *effort) read(marks int) bool {
 	e.marks += marks * marks
 	return marks <= maxMarks && e.marks <= maxEffort
 }
 
-// newMarkdownParser knows no HTML: that is text.
+// newMarkdownParser makes a parser that takes HTML for text.
 func newMarkdownParser() parser.Parser {
 	return parser.NewParser(
 		parser.WithBlockParsers(
@@ -60,14 +60,14 @@ func newMarkdownParser() parser.Parser {
 			util.Prioritized(parser.NewEmphasisParser(), 500),
 		),
 		parser.WithParagraphTransformers(
-			util.Prioritized(bound(takesTable), 50), // before references and tables are taken out
+			util.Prioritized(bound(takesTable), 50), // before the transformers that take references and tables out of a paragraph
 			util.Prioritized(parser.LinkReferenceParagraphTransformer, 100),
 			util.Prioritized(bound(takesText), 300),
 		),
 	)
 }
 
-// shallow opens a block unless it is nested too deep.
+// shallow opens a block unless that is nested too deep.
 type shallow struct{ parser.BlockParser }
 
 // Open implements [parser.BlockParser].
@@ -77,7 +77,7 @@ func (s shallow) Open(parent ast.Node, reader text.Reader, pc parser.Context) (a
 		depth++
 	}
 	line, at := reader.Position()
-	node, state := s.BlockParser.Open(parent, reader, pc) // in any case: it keeps notes
+	node, state := s.BlockParser.Open(parent, reader, pc) // also for a block that is too deep: the parser keeps notes in pc
 	if depth > maxDepth {
 		reader.SetPosition(line, at)
 		return nil, parser.NoChildren
@@ -85,7 +85,7 @@ func (s shallow) Open(parent ast.Node, reader text.Reader, pc parser.Context) (a
 	return node, state
 }
 
-// simple opens a block of one line unless that would take too much.
+// simple opens a block of one line unless the line exceeds the bounds.
 type simple struct{ parser.BlockParser }
 
 // Open implements [parser.BlockParser].
@@ -96,7 +96,7 @@ func (s simple) Open(parent ast.Node, reader text.Reader, pc parser.Context) (as
 	return s.BlockParser.Open(parent, reader, pc)
 }
 
-// bound makes code of the paragraphs that it does not take.
+// bound reports whether a paragraph is within the bounds. Its Transform makes a code block of one that is not.
 type bound func(e *effort, lines *text.Segments, source []byte) bool
 
 // Transform implements [parser.ParagraphTransformer].
@@ -109,8 +109,8 @@ func (b bound) Transform(p *ast.Paragraph, reader text.Reader, pc parser.Context
 	p.Parent().ReplaceChild(p.Parent(), p, code)
 }
 
-// takesTable says whether a paragraph may become a table: then each row has as many cells as the head, whatever it
-// says itself, and each cell is read alone.
+// takesTable says whether a paragraph is within the bounds if it is a table. In a table each row gets as many cells as
+// the head has, and each cell is parsed alone.
 func takesTable(e *effort, lines *text.Segments, source []byte) bool {
 	size, columns := 0, 0
 	for i := range lines.Len() {
@@ -126,7 +126,7 @@ func takesTable(e *effort, lines *text.Segments, source []byte) bool {
 	return e.cells <= maxCells
 }
 
-// takesText says whether a paragraph can be read as a whole.
+// takesText says whether a paragraph is within the bounds if it is parsed as a whole.
 func takesText(e *effort, lines *text.Segments, source []byte) bool {
 	n := 0
 	for i := range lines.Len() {

@@ -137,7 +137,7 @@ func TestMarkdownIsBounded(t *testing.T) {
 		}
 	}
 	for source, want := range map[string]bool{"a": false, fill("a\n\n", maxMarkdown+3): true, "[a]: http://" + fill("x", 60_000) + "\n\n" + fill("[a] ", 400): true} {
-		if got := strings.Contains(string(markdown(source)), "is shown as text"); got != want {
+		if got := strings.Contains(string(markdown(source)), "is shown as plain text"); got != want {
 			t.Errorf("%.40q: shown as text is %v", source, got)
 		}
 	}

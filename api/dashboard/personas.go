@@ -7,24 +7,24 @@ import (
 	"github.com/understudyd/understudy/personas"
 )
 
-// people is the list of personas.
+// people is the data of the list of personas.
 type people struct {
 	Active   []played
 	Archived []played
 }
 
-// played is a persona with how many agents play it now.
+// played is a persona with the number of active agents that play it.
 type played struct {
 	personas.Persona
 	Agents int
 }
 
-// persona is one persona with those who have played it.
+// persona is one persona with the agents that have played it.
 type persona struct {
 	personas.Persona
 	Lines  [][]generation
-	Active []generation // those who play it now
-	More   bool         // there were more than are shown
+	Active []generation // the agents that play it now
+	More   bool         // the page does not show all agents
 }
 
 // People draws the list of personas.

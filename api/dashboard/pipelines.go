@@ -9,31 +9,32 @@ import (
 
 const pageOfRuns = 50
 
-// pipelines is the list of runs, and what they can be made from.
+// pipelines is the data of the list of pipelines and templates.
 type pipelines struct {
 	Runs      []run
 	Status    string
 	Statuses  []daemon.PipelineStatus
-	Before    int64 // where the next page begins; 0: there is none
+	Before    int64 // the next page has the ids below this one; 0: there is no next page
 	Templates []personas.Template
 }
 
-// pipeline is one run.
+// pipeline is the data of one pipeline's page.
 type pipeline struct {
 	run
-	Agents map[int64]*daemon.Agent // that worked on it, by id
+	Agents map[int64]*daemon.Agent // the agents that worked on its steps, by id
 }
 
-// At says whether the run is at a step, or will be next.
+// At says whether s is the pipeline's running step, or the one that begins next.
 func (p *pipeline) At(s daemon.Step) bool { return s.OrderIndex == p.Front() }
 
-// Failed says whether the run can be resumed.
+// Failed says whether the pipeline failed: then it can be resumed.
 func (p *pipeline) Failed() bool { return p.Status == daemon.PipelineFailed }
 
-// Waits says whether it waits for approval.
+// Waits says whether the pipeline waits for approval.
 func (p *pipeline) Waits() bool { return p.Status == daemon.PipelineWaiting }
 
-// Pipelines draws the list of runs, those of one status if it is given, from before an id on.
+// Pipelines draws the list of pipelines. A status other than "" selects those in that status, a before other than 0
+// those with smaller ids.
 func (p *Pages) Pipelines(ctx context.Context, status string, before int64) (*Page, error) {
 	out := &pipelines{Status: status, Templates: p.Templates.List(), Statuses: []daemon.PipelineStatus{
 		daemon.PipelineRunning, daemon.PipelineWaiting, daemon.PipelinePending, daemon.PipelineFailed, daemon.PipelineDone,
@@ -52,7 +53,7 @@ func (p *Pages) Pipelines(ctx context.Context, status string, before int64) (*Pa
 	return page, nil
 }
 
-// Pipeline draws one run.
+// Pipeline draws the page of one pipeline.
 func (p *Pages) Pipeline(ctx context.Context, id int64) (*Page, error) {
 	pl, err := p.Daemon.Pipeline(ctx, id)
 	if err != nil {

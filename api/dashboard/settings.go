@@ -8,7 +8,7 @@ import (
 	"github.com/understudyd/understudy/daemon/tell"
 )
 
-// settings is what the operator sets here, and what is set elsewhere.
+// settings is the data of the settings page: what the operator sets on the page, and what config.yaml sets.
 type settings struct {
 	Browsers []Browser
 	Notify   tell.Preferences
@@ -19,15 +19,15 @@ type settings struct {
 	Version  string
 }
 
-// Browser is one that is signed in to the dashboard.
+// Browser is a browser that is signed in to the dashboard.
 type Browser struct {
-	Login       string // its id
-	Name        string // as people call it
+	Login       string // the id of its login
+	Name        string // as people call it: Firefox 140
 	Since, Used time.Time
-	This        bool // it asks for the page
+	This        bool // this browser asks for the page
 }
 
-// Settings draws the page of what is told, who is signed in and how this daemon is set up.
+// Settings draws the page of notifications, signed-in browsers and this daemon's settings.
 func (p *Pages) Settings(ctx context.Context, browsers []Browser) (*Page, error) {
 	preferences, err := p.Daemon.NotificationPreferences(ctx)
 	if err != nil {

@@ -16,20 +16,20 @@ import (
 //go:embed static
 var static embed.FS
 
-// File is one that pages load.
+// File is a file that pages load.
 type File struct {
 	Type    string // media type
 	Body    []byte
 	Zipped  []byte // Body, compressed with gzip
-	Version string // an entity tag, with its quotes: other bytes have another one
+	Version string // an entity tag of Body, with its quotes
 }
 
 var types = map[string]string{
 	".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
 }
 
-// Files returns what pages load, by name. It makes them once, since compressing takes longer than all else that a
-// server begins with; nobody changes the map.
+// Files returns the files that pages load, by name. It makes them at the first call: compressing them takes longer
+// than everything else at the start of a server. Callers must not change the map.
 var Files = sync.OnceValue(zipAll)
 
 func zipAll() map[string]File {
@@ -41,7 +41,7 @@ func zipAll() map[string]File {
 	for _, name := range names {
 		b, err := static.ReadFile(name)
 		if err != nil {
-			panic("dashboard: " + err.Error()) // it is embedded
+			panic("dashboard: " + err.Error()) // the file is embedded
 		}
 		out[path.Base(name)] = file(name, b)
 	}
@@ -61,13 +61,13 @@ func zipped(body []byte) []byte {
 		err = w.Close()
 	}
 	if err != nil {
-		panic("dashboard: " + err.Error()) // a buffer takes all
+		panic("dashboard: " + err.Error()) // writing to a buffer cannot fail
 	}
 	return b.Bytes()
 }
 
-// palette gives the 256 colours of a terminal a class each, as the converter of screens names them. The
-// first 16 are style.css's, to suit light and dark.
+// palette makes a class for each of a terminal's 256 colours, with the names that the converter of screens uses.
+// style.css defines the first 16, for light and dark pages.
 func palette() []byte {
 	var b strings.Builder
 	rule := func(n int, colour string) {
@@ -82,7 +82,7 @@ func palette() []byte {
 		}
 		return 55 + 40*n
 	}
-	for n := range 216 { // a cube of six levels each
+	for n := range 216 { // a cube with six levels of red, green and blue
 		rule(16+n, fmt.Sprintf("#%02x%02x%02x", level(n/36), level(n/6%6), level(n%6)))
 	}
 	for n := range 24 {

@@ -11,7 +11,7 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// functions are what templates can call.
+// functions are the functions that templates can call.
 var functions = template.FuncMap{
 	"age":     func(now, t time.Time) string { return words.Age(now.Sub(t)) },
 	"ages":    words.AgeUnits,
@@ -25,7 +25,8 @@ var functions = template.FuncMap{
 	"words":   func(name any) string { return words.Of(fmt.Sprint(reflect.Indirect(reflect.ValueOf(name)))) },
 	"count":   words.Count[int],
 	"dict":    dict,
-	// What app.js imports: else browsers ask for it only once they have read that.
+	// preloads are the files that app.js imports. Without them a browser asks for these files only after it has read
+	// app.js.
 	"preloads": func() []string { return []string{"actions.js", "feed.js", "morph.js", "screen.js", "session.js"} },
 	"markdown": markdown,
 	"phase":    func(p daemon.Phase) string { return phaseWords[p] },
@@ -33,7 +34,8 @@ var functions = template.FuncMap{
 	"inc":      func(n int) int { return n + 1 },
 }
 
-// dict gives a template that is called several values, each after its name.
+// dict makes a map of names and values, each value after its name, so that a template can be called with several
+// values.
 func dict(pairs ...any) map[string]any {
 	out := map[string]any{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -42,7 +44,7 @@ func dict(pairs ...any) map[string]any {
 	return out
 }
 
-// phases are those that a handoff goes through, in order.
+// phases are the phases of a handoff in a mode, in order.
 func phases(mode daemon.Mode) []daemon.Phase {
 	others := []daemon.Phase{daemon.Generating}
 	if mode == daemon.ModeGenerate {
@@ -51,20 +53,20 @@ func phases(mode daemon.Mode) []daemon.Phase {
 	return slices.DeleteFunc(daemon.OpenPhases(), func(p daemon.Phase) bool { return slices.Contains(others, p) })
 }
 
-// phaseWords say what is done in a phase, or waited for.
+// phaseWords say what happens in a phase.
 var phaseWords = map[daemon.Phase]string{
-	daemon.Requested:            "it is prepared",
-	daemon.Instructing:          "the agent is asked to write its handoff document",
+	daemon.Requested:            "the daemon prepares it",
+	daemon.Instructing:          "the daemon asks the agent to write its handoff document",
 	daemon.AwaitingDocument:     "the agent writes the document",
-	daemon.Generating:           "a copy of its session writes the document",
-	daemon.Verifying:            "the document is checked, and the context put together",
-	daemon.Recorded:             "everything is kept in the database; nothing was shut down before",
-	daemon.ShuttingDown:         "the agent is asked to exit, and ends",
-	daemon.Spawning:             "the successor's pane is made",
+	daemon.Generating:           "a copy of the agent's session writes the document",
+	daemon.Verifying:            "the daemon checks the document and assembles the context",
+	daemon.Recorded:             "the database keeps the document and the context; from here on the agent can be ended",
+	daemon.ShuttingDown:         "the daemon asks the agent to exit and waits for its end",
+	daemon.Spawning:             "the daemon makes the successor's pane",
 	daemon.AwaitingRegistration: "the successor's session starts",
 	daemon.InjectingSkill:       "the successor gets its persona's skill",
-	daemon.Briefing:             "the successor is told what it takes over",
+	daemon.Briefing:             "the daemon sends the successor the injection prompt",
 }
 
-// idWatch has a page follow one thing.
+// idWatch makes the word of Page.Watch for the events of one agent, handoff or pipeline.
 func idWatch(kind string, id int64) string { return fmt.Sprintf("%s:%d", kind, id) }

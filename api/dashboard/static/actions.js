@@ -1,12 +1,13 @@
 import { ask as request } from './session.js';
 
-// Buttons and forms that call the API. What they call stands in their data attributes:
+// Buttons and forms call the API. Their data attributes name the call:
 //
-//   data-call="POST /api/handoffs/3/retry"   a button; data-confirm asks before, data-body is sent
-//   data-open="hand-off" data-id data-label   opens a dialog about something; data-body goes with its form
-//   data-send="POST /api/agents/{id}/handoff" a form; its fields are sent as JSON, {id} is the dialog's
-//   data-done="Handoff {handoff_id} has begun"  what is said then, with fields of the answer
-//   data-then="/ui/handoffs/{handoff_id}"     where to go then
+//   data-call="POST /api/handoffs/3/retry"     the call of a button; data-confirm is a question to ask before it,
+//                                              data-body the body
+//   data-open="hand-off" data-id data-label    the button opens this dialog; data-body is sent with the dialog's form
+//   data-send="POST /api/agents/{id}/handoff"  the call of a form: its fields are sent as JSON, {id} is the dialog's
+//   data-done="Handoff {handoff_id} has started"  the toast after the call, with fields of the answer
+//   data-then="/ui/handoffs/{handoff_id}"      the page to open after the call
 
 export async function call(what, body) {
   const [method, path] = what.split(' ');
@@ -36,14 +37,14 @@ function finish({ done, then }, answer, from) {
   if (then) location.assign(fill(then, values));
 }
 
-// busy keeps an element from being pressed again; the page leaves that alone when it is drawn anew.
+// busy disables an element while its call is under way. morph.js does not change that.
 function busy(element, is) {
   element.disabled = is;
   element.toggleAttribute('data-busy', is);
 }
 
 async function press(button) {
-  const says = { ...button.dataset }; // as it was pressed: it may be another one by the time of the answer
+  const says = { ...button.dataset }; // a copy: the page may change the button before the answer comes
   if (says.confirm && !(await ask(says.confirm, button.classList.contains('danger')))) return;
   busy(button, true);
   try {
@@ -55,7 +56,7 @@ async function press(button) {
   }
 }
 
-// save has the browser keep, or show as text, what an address of the API answers with.
+// save downloads the answer of an address of the API, or shows it as text in a new tab.
 async function save(link) {
   try {
     const answer = await request(link.href);
@@ -74,10 +75,10 @@ async function save(link) {
 
 const named = (answer) => /filename="([^"]+)"/.exec(answer.headers.get('Content-Disposition') ?? '')?.[1];
 
-let answered = null; // takes the answer to the question that is being asked
+let answered = null; // resolves the promise of the question that the dialog shows
 
-// settle gives the answer, once the dialog is closed. What says that it was comes late: another question may
-// be in it by then.
+// settle resolves that promise once the dialog is closed. The close event comes late: the dialog may already show
+// another question then.
 function settle() {
   const dialog = document.getElementById('confirm');
   if (dialog.open) return;
@@ -100,8 +101,8 @@ function ask(question, danger) {
 function open(button) {
   const dialog = document.getElementById(button.dataset.open);
   const form = dialog.querySelector('form');
-  const body = button.dataset.body ?? '{}'; // as it was pressed: the page may show another by the time of sending
-  if (dialog.dataset.id !== button.dataset.id || dialog.dataset.body !== body) form.reset(); // what was typed for another is not for this one
+  const body = button.dataset.body ?? '{}'; // kept in the dialog: the page may change the button before the form is sent
+  if (dialog.dataset.id !== button.dataset.id || dialog.dataset.body !== body) form.reset(); // the text in it was typed for another agent or step
   dialog.dataset.id = button.dataset.id ?? '';
   dialog.dataset.body = body;
   for (const slot of dialog.querySelectorAll('[data-slot=label]')) slot.textContent = button.dataset.label ?? '';
@@ -110,8 +111,8 @@ function open(button) {
   form.querySelector('input:not([type=radio]):not([type=checkbox]), select, textarea')?.focus();
 }
 
-// fields are a form's, as JSON: what is empty is left out, and a box that is ticked is true. A form that
-// says data-all sends its boxes as they are.
+// fields returns the fields of a form as an object. It leaves out empty fields and unticked boxes; a form with
+// data-all sends unticked boxes as false.
 function fields(form) {
   const out = {};
   for (const field of form.elements) {
@@ -131,7 +132,7 @@ async function send(form) {
   const buttons = form.querySelectorAll('button');
   const from = { id: dialog?.dataset.id };
   failed.textContent = '';
-  for (const button of buttons) busy(button, true); // so that nothing is sent twice
+  for (const button of buttons) busy(button, true); // so that the form is not sent twice
   try {
     const answer = await call(fill(form.dataset.send, from), { ...JSON.parse(dialog?.dataset.body ?? '{}'), ...fields(form) });
     dialog?.close();

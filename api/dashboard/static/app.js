@@ -1,5 +1,5 @@
-// The page follows what happens: when the feed tells of a change that it shows, it asks for itself again
-// and puts what differs in place.
+// The page keeps itself up to date: when the feed reports an event that the page shows, it fetches itself again and
+// changes the parts that differ.
 
 import { listen } from './actions.js';
 import { follow as read } from './feed.js';
@@ -7,24 +7,25 @@ import { morph } from './morph.js';
 import { watchScreen } from './screen.js';
 import { ask, forget } from './session.js';
 
-// However many events come, the page is busy with them a third of the time at most.
+// However many events come, the page spends at most a third of its time with looks: fetching and drawing itself.
 const [leastPause, mostPause] = [30, 1000]; // ms between the beginnings of two looks
 const light = document.getElementById('light');
 
-// The units that ages are counted in, as the server has them: below how many seconds, seconds each, name.
+// The units of ages, from the server. Each has: the age in seconds below which it is used, its length in seconds, its
+// name.
 const ages = document.body.dataset.ages.split(',').map((unit) => unit.split(' '));
 
 let looking = false; // a look is under way
-let again = false; // something has happened since it began
-let lookedAt = 0;
-let took = 0; // ms, the last look
-let feed = 'connecting'; // as it tells of itself
-let page = ''; // why the last look came to nothing: away, stranger or signed-out; empty: it did not
-let seenAt = null; // when what is on screen was true
+let again = false; // an event came after the look began: look again
+let lookedAt = 0; // when the last look began
+let took = 0; // duration of the last look, ms
+let feed = 'connecting'; // the state that the feed last reported
+let page = ''; // why the last look failed: away, stranger or signed-out; empty: it succeeded
+let seenAt = null; // when the look began whose result is on screen
 
 const rest = (ms) => ms > 0 && new Promise((done) => setTimeout(done, ms));
 
-// look asks for the page again, soon: at most one look is under way, and none while nobody sees it.
+// look fetches and draws the page again, soon. At most one look is under way, and none while the tab is hidden.
 async function look() {
   again = true;
   if (looking) return;
@@ -45,7 +46,7 @@ async function look() {
   looking = false;
 }
 
-// draw puts the page as it is now on screen. It returns why it could not.
+// draw fetches the page and puts it on screen. It returns the reason if that failed, else ''.
 async function draw() {
   const began = new Date();
   try {
@@ -75,22 +76,22 @@ function show(fresh) {
   if (news.length) document.getElementById('announce').textContent = `Needs you: ${news.join('; ')}`;
 }
 
-// needs are those that wait for a person, by their id, each with its words.
+// needs returns the cards of "Needs you": a map of their ids and texts.
 function needs() {
   const cards = document.querySelectorAll('#needs > ul > li');
   return new Map([...cards].map((card) => [card.id, `${card.querySelector('h3').textContent}, ${card.querySelector('.why')?.textContent ?? ''}`]));
 }
 
-// tell shows how old what is on screen may be.
+// tell shows the state of page and feed at the top, and since when the page may be out of date.
 function tell() {
   const state = page || feed;
   if (light.dataset.state === state) return;
   light.dataset.state = state;
   document.body.classList.toggle('stale', seenAt !== null && state !== 'live');
-  const since = seenAt ? `; this is from ${seenAt.toLocaleTimeString()}` : '';
+  const since = seenAt ? `; this page is from ${seenAt.toLocaleTimeString()}` : '';
   light.querySelector('.text').textContent = {
     away: `the daemon does not answer${since}`,
-    stranger: `another program answers at the daemon's address and is told nothing${since}`,
+    stranger: `another program answers at the daemon's address; the page sends it nothing${since}`,
     'signed-out': `signed out${since}. Run: understudy dashboard`,
   }[state] ?? state;
 }
@@ -111,7 +112,7 @@ function follow() {
       feed = message.state;
       if (feed !== 'live') forget();
       tell();
-      if (feed === 'live') look(); // for what it has missed
+      if (feed === 'live') look(); // events may have been missed
     }
     if (message.event && concerns(message.event)) look();
   };
@@ -126,7 +127,7 @@ function follow() {
   addEventListener('pageshow', ({ persisted }) => persisted && location.reload());
 }
 
-// tick lets what is told in ages grow older, and what is left of a time less, in the units of the server.
+// tick updates the ages, and the times left, on the page.
 function tick() {
   for (const element of document.querySelectorAll('time[data-age], time[data-left]')) {
     const since = (Date.now() - Date.parse(element.dateTime)) / 1000;

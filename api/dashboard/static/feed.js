@@ -1,12 +1,11 @@
-// follow reads the feed of events for ever and comes back after each break with the id of the last one it saw.
-// It tells of each event and of each change of the connection's state: live, or that of a trouble.
+// follow reads the feed for ever. After each break it connects again with the id of the last event that it saw.
+// It calls tell with each event and with each state of the connection: live, or the state of a Trouble.
 //
-// fetch rather than EventSource: the types of events are many and each is its own event there, and it can send
-// no proof.
+// It uses fetch, because EventSource needs a listener for each type of event and cannot send a proof.
 
 import { ask, forget } from './session.js';
 
-const silence = 40_000; // ms without a byte; the daemon says something every 15 s
+const silence = 40_000; // ms without a byte, after which the connection is given up; the daemon sends a comment every 15 s
 
 export async function follow(tell) {
   let last = null;
@@ -31,7 +30,7 @@ export async function follow(tell) {
         });
       }
     } catch (trouble) {
-      state = trouble.state ?? state; // without one the connection broke
+      state = trouble.state ?? state; // an error without a state: the connection broke
     }
     clearTimeout(timer);
     cut.abort();

@@ -1,12 +1,11 @@
-// morph makes one element like another that was drawn anew, and changes no more than differs, so that
-// focus, selection, scroll, open details and what is being typed stay. What has an id is the same element
-// afterwards, wherever in it it stands then; what has none is matched by its place among those of the same
-// name.
+// morph changes the element old until it equals the element fresh. It changes only the parts that differ, so that
+// focus, selection, scroll position, open details and typed text stay. Elements with an id are matched by it and moved
+// to their new place. Other elements are matched by their place.
 
 export function morph(old, fresh) {
   const work = {
     known: new Map([...old.querySelectorAll('[id]')].map((e) => [e.id, e])),
-    gone: new Set(), // removed at the end: what has an id may be wanted elsewhere until then
+    gone: new Set(), // removed at the end: an element with an id may be moved elsewhere until then
   };
   one(old, fresh, work);
   for (const node of work.gone) node.remove();
@@ -17,13 +16,13 @@ function one(old, fresh, work) {
     if (old.nodeValue !== fresh.nodeValue) old.nodeValue = fresh.nodeValue;
     return;
   }
-  if (old.hasAttribute('data-keep')) return; // its content is made here, not by the server
-  if (old.id && old.isEqualNode(fresh)) return; // most are, and this is fast
+  if (old.hasAttribute('data-keep')) return; // a script makes its content, not the server
+  if (old.id && old.isEqualNode(fresh)) return; // most elements are equal, and this check is fast
   attributes(old, fresh);
   children(old, fresh, work);
 }
 
-// What the person at the page has changed is theirs.
+// kept says whether an attribute was set by the person at the page, so that it must not change.
 function kept(element, name) {
   return (name === 'open' && element.nodeName === 'DETAILS')
     || (name === 'hidden' && element.hasAttribute('data-filtered'))
@@ -44,7 +43,7 @@ function children(old, fresh, work) {
   let at = old.firstChild;
   for (const want of [...fresh.childNodes]) {
     let have = want.id ? work.known.get(want.id) : at;
-    while (!want.id && have && have.id) have = have.nextSibling; // those are matched by their ids
+    while (!want.id && have && have.id) have = have.nextSibling; // elements with ids are matched by these
     if (have && alike(have, want)) {
       work.known.delete(want.id);
       work.gone.delete(have);
@@ -60,22 +59,22 @@ function children(old, fresh, work) {
     }
   }
   for (; at; at = at.nextSibling) work.gone.add(at);
-  for (const [have, want] of pairs) one(have, want, work); // what is here may go into them
+  for (const [have, want] of pairs) one(have, want, work); // last, since elements that are on the page may move into them
 }
 
-// alike says whether an element can become another one. A button that does something else is another one:
-// whoever has the focus on it, or is about to press it, means what it was.
+// alike says whether have can be changed into want. A button does not become one with another action: a person who has
+// the focus on it, or is about to press it, means the old action.
 function alike(have, want) {
   if (have.nodeName !== want.nodeName) return false;
   return have.nodeName !== 'BUTTON' || ['call', 'open', 'id'].every((name) => have.dataset[name] === want.dataset[name]);
 }
 
-// knows says whether there is something in a new element that is on the page already.
+// knows says whether a new element contains an element whose id is already on the page.
 function knows(want, work) {
   return want.nodeType === Node.ELEMENT_NODE && [...want.querySelectorAll('[id]')].some((e) => work.known.has(e.id));
 }
 
-// Moving an element takes the focus from it.
+// place moves an element. insertBefore would take the focus from it, so place sets the focus again.
 function place(parent, element, before) {
   if (parent.moveBefore) {
     parent.moveBefore(element, before);

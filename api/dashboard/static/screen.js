@@ -1,8 +1,8 @@
-// What an agent's pane shows, as long as somebody looks.
+// watchScreen shows the screen of an agent's pane and updates it while the tab is visible.
 
 import { ask } from './session.js';
 
-const pause = 500; // ms between two looks
+const pause = 500; // ms between two requests
 
 export async function watchScreen(pre) {
   let shown = '';
@@ -25,7 +25,7 @@ export async function watchScreen(pre) {
 
 function draw(pre, html) {
   const fresh = new DOMParser().parseFromString(html, 'text/html').querySelector('pre');
-  // The policy allows no style attribute; a colour set here is no attribute of the page.
+  // The policy allows no style attribute in HTML. It allows a script to set a colour.
   for (const span of fresh.querySelectorAll('[data-f]')) span.style.color = span.dataset.f;
   for (const span of fresh.querySelectorAll('[data-g]')) span.style.background = span.dataset.g;
   const end = pre.scrollHeight - pre.scrollTop - pre.clientHeight < 4;

@@ -1,11 +1,11 @@
-// Page and daemon prove to each other who they are, by the key of this browser's login: api/proof.go has the lines
-// that are signed. The key cannot be read by any script, and never goes anywhere: whoever listens at the
-// daemon's address while it is away gets nothing that is good for the daemon.
+// Page and daemon prove themselves to each other with the key of this browser's login; api/proof.go defines the lines
+// that they sign. No script can read the key, and it never leaves the browser. A program that takes the daemon's
+// address while the daemon is away gets nothing that the daemon would accept.
 
 const header = 'X-Understudy-Page';
 const text = new TextEncoder();
 
-// A trouble has a state for the light at the top, and a sentence.
+// Trouble is an error with a state for the light at the top of the page, and a sentence.
 class Trouble extends Error {
   constructor(state, sentence) {
     super(sentence);
@@ -14,14 +14,14 @@ class Trouble extends Error {
 }
 
 const signedOut = () => new Trouble('signed-out', 'This browser is signed out. Run: understudy dashboard');
-const away = () => new Trouble('away', 'The daemon does not answer: start it with `understudy serve`, and do this again');
-const stranger = () => new Trouble('stranger', 'Another program answers at the daemon\'s address; it was told nothing');
+const away = () => new Trouble('away', 'The daemon does not answer: start it with `understudy serve`, then try again');
+const stranger = () => new Trouble('stranger', 'Another program answers at the daemon\'s address; nothing was sent to it');
 
 const encode = (bytes) => btoa(String.fromCharCode(...new Uint8Array(bytes))).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 const decode = (word) => Uint8Array.from(atob(word.replaceAll('-', '+').replaceAll('_', '/')), (c) => c.charCodeAt(0));
 const digest = async (body) => [...new Uint8Array(await crypto.subtle.digest('SHA-256', text.encode(body)))].map((b) => b.toString(16).padStart(2, '0')).join('');
 
-// inStore does one thing with the table in which the browser keeps the key.
+// inStore makes one request to the store in which the browser keeps the key.
 const inStore = (mode, act) => new Promise((done, fail) => {
   const open = indexedDB.open('understudy', 1);
   open.onupgradeneeded = () => open.result.createObjectStore('keys');
@@ -30,20 +30,20 @@ const inStore = (mode, act) => new Promise((done, fail) => {
     const request = act(open.result.transaction('keys', mode).objectStore('keys'));
     request.onsuccess = () => done(request.result);
     request.onerror = () => fail(request.error);
-    open.result.close(); // once that is done
+    open.result.close(); // takes effect once the request is done
   };
 });
 
-// keep takes the key that a link has given.
+// keep stores the key of a new login.
 export async function keep(word) {
   const key = await crypto.subtle.importKey('raw', decode(word), { name: 'HMAC', hash: 'SHA-256' }, false, ['sign', 'verify']);
   await inStore('readwrite', (keys) => keys.put(key, 'login'));
 }
 
-let key = null; // of the login, or what reads it
-let met = null; // the nonce of a daemon that has proved itself, or what asks for it
+let key = null; // promise of the login's key
+let met = null; // promise of the nonce of a daemon that has proved itself
 
-// forget has the daemon prove itself again before anything else is sent.
+// forget makes the next request read the key again and ask the daemon for a new proof.
 export function forget() {
   key = null;
   met = null;
@@ -53,7 +53,7 @@ async function theKey() {
   key ??= inStore('readonly', (keys) => keys.get('login'));
   const found = await key;
   if (!found) {
-    forget(); // somebody may sign in meanwhile
+    forget(); // so that the next request finds the key of a login that was made meanwhile
     throw signedOut();
   }
   return found;
@@ -70,9 +70,9 @@ async function reach(url, how) {
   }
 }
 
-// meet has the daemon prove itself.
+// meet asks the daemon to prove itself and returns its nonce.
 async function meet() {
-  await theKey(); // without one there is nothing to ask
+  await theKey(); // throws if this browser is signed out
   const challenge = encode(crypto.getRandomValues(new Uint8Array(16)));
   const answer = await reach(`/api/dashboard/hello?challenge=${challenge}`);
   if (answer.status === 401) throw signedOut();
@@ -81,17 +81,17 @@ async function meet() {
     const { nonce, proof } = await answer.json();
     if (await signed(proof, 'server', challenge, nonce)) return nonce;
   } catch {
-    // It is no answer of the daemon's.
+    // The answer is not the daemon's.
   }
   throw stranger();
 }
 
-// ask is fetch, for requests to the daemon. A 401 may come from a daemon that was started again, or be for a
-// login that another tab has made anew: it is asked once more then. proven(body) of what it returns throws
-// unless the body, which must be a page, is the daemon's.
+// ask is fetch for requests to the daemon. A 401 can mean that the daemon was restarted, or that another tab has made
+// a new login: ask then tries once more. The answer has a function proven(body), for pages: it throws unless the
+// daemon has signed the body.
 export async function ask(path, { method = 'GET', headers = {}, body = '', signal } = {}) {
   const url = new URL(path, location.origin);
-  if (method !== 'GET') met = null; // what a person has written goes to a daemon that has just proved itself
+  if (method !== 'GET') met = null; // a person's input is sent only to a daemon that has just proved itself
   for (let last = false; ; last = true) {
     try {
       const nonce = await (met ??= meet());
@@ -102,7 +102,7 @@ export async function ask(path, { method = 'GET', headers = {}, body = '', signa
     } catch (trouble) {
       forget();
       if (last || trouble.state !== 'stranger' && trouble.state !== 'signed-out') throw trouble;
-      continue; // with the key that the browser has by now
+      continue; // with the key that the browser has now
     }
     forget();
   }
@@ -110,7 +110,7 @@ export async function ask(path, { method = 'GET', headers = {}, body = '', signa
 
 async function proven(answer, proof, page) {
   const word = answer.headers.get('X-Understudy-Answer');
-  if (word === null) throw away(); // it is no page
+  if (word === null) throw away(); // the answer is not a page
   if (await signed(word, 'answer', proof, await digest(page))) return;
   forget();
   throw stranger();

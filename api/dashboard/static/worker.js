@@ -1,4 +1,4 @@
-// One connection for all tabs of a browser: it opens at most six to a host, and each would need one.
+// All tabs of a browser share one connection to the feed, because a browser opens at most six connections to a host.
 
 import { follow } from './feed.js';
 

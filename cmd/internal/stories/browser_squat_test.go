@@ -58,7 +58,7 @@ func TestBrowserSendsASquatterNoProof(t *testing.T) {
 		close(served)
 	}()
 	p.awaitText("#light[data-state=stranger]", "another program answers")
-	if failed := eval[string](p, "import('/ui/static/actions.js').then(a => a.call('POST /api/agents', {prompt: 'a secret'})).then(() => '', e => e.message)"); !strings.Contains(failed, "told nothing") {
+	if failed := eval[string](p, "import('/ui/static/actions.js').then(a => a.call('POST /api/agents', {prompt: 'a secret'})).then(() => '', e => e.message)"); !strings.Contains(failed, "nothing was sent") {
 		t.Errorf("a click while the squatter listens fails with %q", failed)
 	}
 	if shown := eval[string](p, "document.body.innerText"); strings.Contains(shown, "owned") {
@@ -131,11 +131,11 @@ func TestBrowserCanBeSignedOut(t *testing.T) {
 	r := newRig(t)
 	b := r.openDashboard()
 	p := b.openTab("/ui/settings")
-	p.awaitText("main", "this one")
+	p.awaitText("main", "this browser")
 	p.takePicture("signed-in-browsers")
 	p.refused = true
 	p.click(`button[data-call^="DELETE /api/dashboard/logins/"]`)
-	p.awaitText("#confirm", "this very browser")
+	p.awaitText("#confirm", "(this browser)")
 	p.do(chromedp.Click(chromedp.CSS("#confirm [value=yes]")))
 	p.awaitText("body", "understudy dashboard")
 	if got, err := r.client.Logins(t.Context()); err != nil || len(got) != 0 {
