@@ -12,8 +12,8 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// TestHomeOfTheEnded: lately is by the end and not by the id, and who died of itself needs somebody, for a
-// day, unless somebody goes on with the work.
+// TestHomeOfTheEnded: ended agents are sorted by their end and not by their id. An agent that died needs a person for a
+// day, unless another agent goes on with its work.
 func TestHomeOfTheEnded(t *testing.T) {
 	t.Parallel()
 	h := build(t)
@@ -26,7 +26,7 @@ func TestHomeOfTheEnded(t *testing.T) {
 			}
 		})
 	}
-	long := end(time.Minute, "prompt_input_exit", false) // the oldest id, the newest end
+	long := end(time.Minute, "prompt_input_exit", false) // the agent with the oldest id and the newest end
 	for range 10 {
 		end(48*time.Hour, "process_gone", false)
 	}
@@ -56,7 +56,7 @@ func TestHomeOfTheEnded(t *testing.T) {
 	}
 }
 
-// TestBrowserCountsAges: the page hands the script the units that Go counts in, in the order of app.js.
+// TestBrowserCountsAges: the page gives app.js the units in which Go counts ages.
 func TestBrowserCountsAges(t *testing.T) {
 	t.Parallel()
 	page, err := build(t).Home(t.Context())
@@ -79,7 +79,7 @@ func TestBrowserCountsAges(t *testing.T) {
 	}
 }
 
-// asked counts how often handoffs are read.
+// asked counts the reads of handoffs.
 type asked struct {
 	daemon.Store
 	handoffs int
@@ -90,7 +90,8 @@ func (s *asked) Handoffs(ctx context.Context, f daemon.HandoffFilter) ([]daemon.
 	return s.Store.Handoffs(ctx, f)
 }
 
-// TestHomeReadsFailedHandoffsAtOnce: however many there are; and of an agent's handoffs the last one counts.
+// TestHomeReadsFailedHandoffsAtOnce: the page reads all failed handoffs in one call. Of an agent's handoffs the last one
+// counts.
 func TestHomeReadsFailedHandoffsAtOnce(t *testing.T) {
 	t.Parallel()
 	h := build(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/understudyd/understudy/personas"
 )
 
-// filled builds a house in which every field that an agent or its document can fill holds text, and
-// returns its pages by name.
+// filled builds a house in which text is in every field that an agent or its document can fill. It returns the pages of
+// the house by name.
 func filled(t *testing.T, text string) map[string]*html.Node {
 	t.Helper()
 	h := build(t)
@@ -90,10 +90,10 @@ func filled(t *testing.T, text string) map[string]*html.Node {
 	return out
 }
 
-// spoken are attributes that hold text.
+// spoken are the attributes that contain text for people.
 var spoken = []string{"title", "data-label", "data-confirm", "data-done", "aria-label", "value", "content", "datetime", "href", "selected"}
 
-// shape is a page without its text: its elements with their attributes. What Markdown made is left out.
+// shape is a page without its text: its elements with their attributes, without those that Markdown made.
 func shape(n *html.Node) string {
 	var b strings.Builder
 	var walk func(*html.Node, int)
@@ -119,12 +119,12 @@ func shape(n *html.Node) string {
 	return b.String()
 }
 
-// TestHostileText fills the pages with texts that want to be more than text: the pages must have the
-// elements that they have with a plain word, and their links must stay on their page or the daemon.
+// TestHostileText fills the pages with texts that try to become HTML, scripts or links. The pages must have the same
+// elements as with a plain word, and their links must stay on their page or on the daemon.
 func TestHostileText(t *testing.T) {
 	t.Parallel()
 	want := filled(t, "word")
-	// One house for all: a text that breaks out does so wherever it stands.
+	// One house for all texts: a text that breaks out does so in every field.
 	for _, text := range []string{
 		`"'><script>alert(1)</script><img src=x onerror=alert(1)> onclick=alert(1) x="</title></textarea></pre></main><!-- {{.}} ` + "`${1}` javascript:alert(1) \x1b[31m\x1b]8;;x\x07\u202e\u2066\x00" + `&lt;b&gt; //evil.example ../../x?a=b&c#d`,
 		strings.Repeat("w", 5000),

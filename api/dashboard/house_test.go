@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { os.Exit(wardentest.Run(m.Run)) }
 
 const slug = "developer-con-1"
 
-// house are the pages of a daemon that does not run, on a database in memory.
+// house has the pages of a daemon that does not run, with a database in memory.
 type house struct {
 	*Pages
 	t     testing.TB
@@ -79,7 +79,7 @@ func (h *house) commit(c *daemon.Change) {
 	check(h.t, h.store.Commit(h.t.Context(), c))
 }
 
-// agent commits an agent that is idle in a pane.
+// agent commits an idle agent with a pane.
 func (h *house) agent(change func(*daemon.Agent)) *daemon.Agent {
 	h.t.Helper()
 	pane, persona := "%1", slug
@@ -94,7 +94,7 @@ func (h *house) agent(change func(*daemon.Agent)) *daemon.Agent {
 	return a
 }
 
-// handoff commits a handoff of an agent's as it was when it began, and then its moves.
+// handoff commits a handoff of an agent in its first phase, and then its transitions.
 func (h *house) handoff(a *daemon.Agent, change func(*daemon.Handoff), moves ...daemon.Phase) *daemon.Handoff {
 	h.t.Helper()
 	id := must(h.store.NextID(h.t.Context(), daemon.HandoffIDs))(h.t)
@@ -155,7 +155,7 @@ func drawn(t testing.TB, page *Page, err error) (*html.Node, string) {
 	return must(html.Parse(bytes.NewReader(b.Bytes())))(t), b.String()
 }
 
-// find returns the element of an id, nil if there is none.
+// find returns the element with an id, or nil.
 func find(n *html.Node, id string) *html.Node {
 	for d := range n.Descendants() {
 		if attribute(d, "id") == id {
@@ -174,7 +174,7 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// textIn is the text in a node, its words one space apart.
+// textIn returns the text in a node, with one space between words.
 func textIn(n *html.Node) string {
 	var b strings.Builder
 	for d := range n.Descendants() {
@@ -185,7 +185,7 @@ func textIn(n *html.Node) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// calls are what the buttons of a page call or open.
+// calls are the API calls and dialogs of a page's buttons.
 func calls(n *html.Node) (out []string) {
 	main := find(n, "main")
 	for d := range main.Descendants() {

@@ -37,7 +37,7 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// hostile are texts that want to be more than text.
+// hostile are texts that try to become HTML, scripts or links.
 var hostile = []string{
 	`<script>alert(1)</script>`, `<img src=x onerror=alert(1)>`, `<svg/onload=alert(1)>`, `<iframe src="javascript:alert(1)"></iframe>`,
 	`</pre></div></main><h1 id="main">mine</h1>`, `<a href="javascript:alert(1)">x</a>`, `<style>*{display:none}</style>`, `<!-- --><b>x</b>`, `<![CDATA[<b>]]>`,
@@ -59,7 +59,7 @@ var allowed = map[atom.Atom][]string{
 	atom.H2: nil, atom.H3: nil, atom.H4: nil, atom.H5: nil, atom.H6: nil, atom.Hr: nil, atom.Br: nil, atom.Table: nil, atom.Thead: nil, atom.Tbody: nil, atom.Tr: nil,
 }
 
-// harmless checks that what is drawn of a text is in its place and no more than text, marks and links.
+// harmless checks that the HTML of a text has only text, allowed elements and links, in its own place.
 func harmless(t *testing.T, source string) {
 	t.Helper()
 	drawn := string(markdown(source))
@@ -112,7 +112,7 @@ func FuzzMarkdown(f *testing.F) {
 	f.Fuzz(harmless)
 }
 
-// TestMarkdownIsBounded draws what would take minutes, or all memory, without bounds.
+// TestMarkdownIsBounded draws texts that would take minutes, or all memory, without the bounds.
 func TestMarkdownIsBounded(t *testing.T) {
 	t.Parallel()
 	const size = 900_000

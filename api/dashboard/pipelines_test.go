@@ -12,7 +12,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// run is a run on another host, which began at a time.
+// run is a pipeline on another host that began at a given time.
 func (h *house) run(status daemon.PipelineStatus, at time.Time) *daemon.Pipeline {
 	h.t.Helper()
 	return &daemon.Pipeline{
@@ -21,7 +21,7 @@ func (h *house) run(status daemon.PipelineStatus, at time.Time) *daemon.Pipeline
 	}
 }
 
-// step is a step of a run, with approval.
+// step is a step that needs approval.
 func (h *house) step(run *daemon.Pipeline, index int, status daemon.StepStatus) daemon.Step {
 	h.t.Helper()
 	return daemon.Step{
@@ -30,8 +30,8 @@ func (h *house) step(run *daemon.Pipeline, index int, status daemon.StepStatus) 
 	}
 }
 
-// TestDecisionsNameTheirStep: what is approved or rejected is the step that the page shows, wherever the run
-// is by then.
+// TestDecisionsNameTheirStep: the buttons approve and reject the step that the page shows, even if the pipeline waits at
+// another step by then.
 func TestDecisionsNameTheirStep(t *testing.T) {
 	t.Parallel()
 	h := build(t)
@@ -53,8 +53,8 @@ func TestDecisionsNameTheirStep(t *testing.T) {
 	}
 }
 
-// TestRunGrowsOlder: the age of a run and of its step that works is an element that app.js counts on; what has
-// ended says how long it took.
+// TestRunGrowsOlder: app.js updates the age of a running pipeline and of its running step. An ended pipeline shows its
+// duration.
 func TestRunGrowsOlder(t *testing.T) {
 	t.Parallel()
 	h := build(t)

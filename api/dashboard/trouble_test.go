@@ -7,7 +7,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 )
 
-// TestTroubleNeedsYou: an agent whose turns fail is no idle one, until it tries again.
+// TestTroubleNeedsYou: an agent whose turn failed needs a person, until it begins another turn.
 func TestTroubleNeedsYou(t *testing.T) {
 	t.Parallel()
 	h := build(t)
