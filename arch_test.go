@@ -71,7 +71,7 @@ var rooms = map[string][]string{
 	"desktop":   {"proc", "term"},
 	"serve":     {"build", "desktop", "git", "proc"},
 	"show":      {"proc", "term"},
-	"cli":       {"proc", "serve", "show", "term"},
+	"cli":       {"proc", "term"},
 	"doctor":    {"child", "cli", "desktop", "proc", "serve", "show", "term"},
 	"demo":      {"cli", "doctor", "proc", "serve", "show", "term"},
 	"service":   {"child", "cli", "proc", "term"},

@@ -31,8 +31,8 @@ func (a *app) agentStart() *cobra.Command {
 		Example: `  understudy agent start developer-con-1 --cwd ~/src/app
   understudy agent start reviewer-ada-1 --prompt "Review the newest commit" --wait
   git diff | understudy agent start tester-kit-1 --prompt -`,
-		Args:              cli.MaxArgs(1),
-		ValidArgsFunction: a.CompletePersonas,
+		Args:              maxArgs(1),
+		ValidArgsFunction: a.completePersonas,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				in.Persona = args[0]
@@ -45,8 +45,8 @@ func (a *app) agentStart() *cobra.Command {
 	c.Flags().StringVar(&in.Prompt, "prompt", "", "`text` to give it once it is ready; - reads it from stdin")
 	c.Flags().StringVar(&in.Name, "name", "", "`name` of the agent (default the persona, else the directory)")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until it has registered and taken its prompt, not only until it has a pane")
-	cli.CompleteFlag(c, "cwd", cli.Folders)
-	cli.CompleteFlag(c, "runtime", a.CompleteRuntimes)
+	cli.CompleteFlag(c, "cwd", folders)
+	cli.CompleteFlag(c, "runtime", a.completeRuntimes)
 	return c
 }
 
@@ -55,10 +55,10 @@ func (a *app) startAgent(ctx context.Context, in daemon.NewAgent, wait bool) err
 	if in.Cwd, err = filepath.Abs(in.Cwd); err != nil {
 		return fmt.Errorf("working directory: %w", err)
 	}
-	if in.Prompt, err = a.TextOrStdin(in.Prompt); err != nil {
+	if in.Prompt, err = a.textOrStdin(in.Prompt); err != nil {
 		return err
 	}
-	in.Columns, in.Rows = a.PaneSize()
+	in.Columns, in.Rows = a.paneSize()
 	c, err := a.Client()
 	if err != nil {
 		return err
@@ -68,6 +68,16 @@ func (a *app) startAgent(ctx context.Context, in daemon.NewAgent, wait bool) err
 		return err
 	}
 	return a.tellStarted(ctx, c, agent.ID, wait)
+}
+
+// paneSize is the size of a pane for the terminal that the command is used at; zeros if there is none.
+func (a *app) paneSize() (columns, rows int) {
+	for _, stream := range []any{a.Stdin, a.Stdout, a.Stderr} {
+		if columns, rows := term.Size(stream); columns > 0 {
+			return daemon.PaneSize(columns, rows)
+		}
+	}
+	return 0, 0
 }
 
 // tellStarted waits until an agent has a pane, or a session and its first prompt, and prints it.
@@ -103,7 +113,7 @@ func (a *app) tellStarted(ctx context.Context, c *api.Client, id int64, register
 	if agent.HasPane() {
 		pane = "in pane " + *agent.Pane
 	}
-	return a.Say("agent %d (%s) %s: look at it with `understudy agent attach %d`", id, words.Terminal(agent.Name), pane, id)
+	return a.say("agent %d (%s) %s: look at it with `understudy agent attach %d`", id, words.Terminal(agent.Name), pane, id)
 }
 
 // startWords say what an agent that has not registered asks of a person; "": nothing.
@@ -168,8 +178,8 @@ func (a *app) agentList() *cobra.Command {
 	c.Flags().StringVar(&o.State, "state", "", "only those in this `state`: starting, idle, working, waiting, ended, or active for all but the last")
 	c.Flags().StringVar(&o.Persona, "persona", "", "only those that play this `persona`")
 	c.Flags().IntVar(&o.Limit, "limit", 100, "at most this `number`")
-	cli.CompleteFlag(c, "state", cli.OneOf(cli.AgentStates...))
-	cli.CompleteFlag(c, "persona", cli.AnyArgs(a.CompletePersonas))
+	cli.CompleteFlag(c, "state", cli.OneOf(agentStates...))
+	cli.CompleteFlag(c, "persona", anyArgs(a.completePersonas))
 	return c
 }
 
@@ -206,9 +216,9 @@ func (a *app) agentShow() *cobra.Command {
 		Short:             "Show one agent",
 		Example:           "  understudy agent show 7\n  understudy agent show developer-con-1 --json",
 		Args:              cli.ExactArgs("AGENT"),
-		ValidArgsFunction: a.CompleteAgents,
+		ValidArgsFunction: a.completeAgents,
 		RunE: func(c *cobra.Command, args []string) error {
-			client, agent, err := a.Agent(c.Context(), args[0])
+			client, agent, err := a.findAgent(c.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -271,9 +281,9 @@ func (a *app) agentScreen() *cobra.Command {
 		Short:             "Print what an agent's pane shows",
 		Example:           "  understudy agent screen developer-con-1 | tail -5",
 		Args:              cli.ExactArgs("AGENT"),
-		ValidArgsFunction: a.CompleteAgents,
+		ValidArgsFunction: a.completeAgents,
 		RunE: func(c *cobra.Command, args []string) error {
-			client, agent, err := a.Agent(c.Context(), args[0])
+			client, agent, err := a.findAgent(c.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -293,7 +303,7 @@ func (a *app) agentStop() *cobra.Command {
 		Short:             "Ask an agent to exit, and end it if it does not",
 		Example:           "  understudy agent stop 7 --wait\n  understudy agent stop developer-con-1 --force",
 		Args:              cli.ExactArgs("AGENT"),
-		ValidArgsFunction: a.CompleteAgents,
+		ValidArgsFunction: a.completeAgents,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.stop(c.Context(), args[0], force, wait)
 		},
@@ -304,7 +314,7 @@ func (a *app) agentStop() *cobra.Command {
 }
 
 func (a *app) stop(ctx context.Context, word string, force, wait bool) error {
-	c, agent, err := a.Agent(ctx, word)
+	c, agent, err := a.findAgent(ctx, word)
 	if err != nil {
 		return err
 	}
@@ -345,9 +355,9 @@ func (a *app) agentResume() *cobra.Command {
 		Short:             "Open an ended agent's session again, as a new agent of its line",
 		Example:           "  understudy agent resume 7",
 		Args:              cli.ExactArgs("ID"),
-		ValidArgsFunction: a.CompleteEnded,
+		ValidArgsFunction: a.completeEnded,
 		RunE: func(c *cobra.Command, args []string) error {
-			id, err := cli.ParseID("agent", args[0])
+			id, err := parseID("agent", args[0])
 			if err != nil {
 				return err
 			}
@@ -364,4 +374,11 @@ func (a *app) agentResume() *cobra.Command {
 	})
 	c.Flags().BoolVar(&wait, "wait", false, "wait until it has registered, not only until it has a pane")
 	return c
+}
+
+// warnTrouble tells whoever has waited for an agent that its turns fail.
+func (a *app) warnTrouble(g *daemon.Agent) {
+	if g.Trouble != nil {
+		fmt.Fprintf(a.Stderr, "understudy: %s\n", words.Terminal(a.WithData(fmt.Sprintf("agent %d is in trouble: %s", g.ID, show.TroubleInFull(g)))))
+	}
 }

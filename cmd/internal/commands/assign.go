@@ -19,7 +19,7 @@ handed over.`,
 		Args:              cli.ExactArgs("AGENT", "PERSONA"),
 		ValidArgsFunction: a.completeAssign,
 		RunE: func(c *cobra.Command, args []string) error {
-			client, agent, err := a.Agent(c.Context(), args[0])
+			client, agent, err := a.findAgent(c.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -38,7 +38,7 @@ handed over.`,
 // completeAssign completes an agent, then a persona.
 func (a *app) completeAssign(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
-		return a.CompleteAgents(c, args, prefix)
+		return a.completeAgents(c, args, prefix)
 	}
-	return a.CompletePersonas(c, nil, prefix)
+	return a.completePersonas(c, nil, prefix)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/proc"
 	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/tmux"
 )
 
@@ -39,7 +40,7 @@ Ctrl-b d leaves it; inside your own tmux, whose prefix key is Ctrl-b as well, it
 Inside the agent's own tmux server this switches there.`,
 		Example:           "  understudy agent attach 7\n  understudy agent attach developer-con-1 --read-only\n  understudy agent attach 7 --print",
 		Args:              cli.ExactArgs("AGENT"),
-		ValidArgsFunction: a.CompleteAgents,
+		ValidArgsFunction: a.completeAgents,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.attach(c.Context(), args[0], mode, print)
 		},
@@ -66,7 +67,7 @@ func (a *app) attach(ctx context.Context, word string, mode attachMode, print bo
 	}
 	argv := attachCommand(agent, mode)
 	if in {
-		argv = switchCommand(agent, cli.TmuxSocketIn(root))
+		argv = switchCommand(agent, data.At(root).TmuxSocket())
 	}
 	if print {
 		_, err := fmt.Fprintln(a.Stdout, proc.CommandLine(argv))
@@ -93,7 +94,7 @@ func (a *app) attach(ctx context.Context, word string, mode attachMode, print bo
 // attachable returns the agent that a word names, if it has a pane on this machine. Its daemon is asked for
 // the screen, which it refuses in one sentence for each reason that there may be.
 func (a *app) attachable(ctx context.Context, word string) (daemon.Agent, error) {
-	c, agent, err := a.Agent(ctx, word)
+	c, agent, err := a.findAgent(ctx, word)
 	switch {
 	case err != nil:
 		return agent, err
@@ -104,9 +105,9 @@ func (a *app) attachable(ctx context.Context, word string) (daemon.Agent, error)
 	}
 	_, err = c.Screen(ctx, agent.ID, "text")
 	switch {
-	case cli.HasCode(err, "other_host"):
+	case hasCode(err, "other_host"):
 		return agent, fmt.Errorf("agent %d is on host %s: run `understudy agent attach %[1]d` there", agent.ID, agent.Host)
-	case cli.HasCode(err, "agent_no_pane"), cli.HasCode(err, "agent_not_active"):
+	case hasCode(err, "agent_no_pane"), hasCode(err, "agent_not_active"):
 		return agent, fmt.Errorf("agent %d has just lost its pane: `understudy agent show %[1]d` tells why", agent.ID)
 	}
 	return agent, err

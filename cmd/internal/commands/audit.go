@@ -59,11 +59,11 @@ they leave is written to --output, or else printed: as JSON, or as a report in M
 	c.Flags().IntVar(&f.filter.Limit, "limit", 100, "at most this `number`")
 	c.Flags().StringVar(&f.export, "export", "", "write all of it in this `form`: md or json")
 	c.Flags().StringVarP(&f.output, "output", "o", "", "the `file` for --export; it is replaced")
-	cli.CompleteFlag(c, "agent", cli.AnyArgs(a.CompleteAgents))
-	cli.CompleteFlag(c, "handoff", cli.AnyArgs(a.CompleteHandoffs(cli.AnyHandoff)))
-	cli.CompleteFlag(c, "pipeline", cli.AnyArgs(a.CompletePipelines(cli.AnyPipeline)))
-	cli.CompleteFlag(c, "persona", cli.AnyArgs(a.CompletePersonas))
-	cli.CompleteFlag(c, "types", cli.ListOf(daemon.EventTypes))
+	cli.CompleteFlag(c, "agent", anyArgs(a.completeAgents))
+	cli.CompleteFlag(c, "handoff", anyArgs(a.completeHandoffs(nil)))
+	cli.CompleteFlag(c, "pipeline", anyArgs(a.completePipelines(nil)))
+	cli.CompleteFlag(c, "persona", anyArgs(a.completePersonas))
+	cli.CompleteFlag(c, "types", listOf(daemon.EventTypes))
 	cli.CompleteFlag(c, "export", cli.OneOf("md", "json"))
 	return c
 }
@@ -118,7 +118,7 @@ func (a *app) audit(ctx context.Context, f auditFlags) error {
 	if f.agent != "" {
 		id, err := strconv.ParseInt(f.agent, 10, 64)
 		if err != nil || id <= 0 {
-			_, agent, err := a.Agent(ctx, f.agent)
+			_, agent, err := a.findAgent(ctx, f.agent)
 			if err != nil {
 				return err
 			}

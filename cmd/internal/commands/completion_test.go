@@ -43,11 +43,11 @@ func TestCompletionIsThere(t *testing.T) {
 
 func TestCompletionOfLists(t *testing.T) {
 	t.Parallel()
-	got, _ := cli.ListOf(func() []string { return []string{"a", "b", "ab"} })(nil, nil, "b,x,a")
+	got, _ := listOf(func() []string { return []string{"a", "b", "ab"} })(nil, nil, "b,x,a")
 	if want := []string{"b,x,a", "b,x,ab"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	words := cli.CompleteNames([]daemon.Agent{{ID: 1, Name: "twice"}, {ID: 2, Name: "twice"}, {ID: 3, Name: "once", State: daemon.Idle}, {ID: 4, Name: "$(x)"}})
+	words := completeNames([]daemon.Agent{{ID: 1, Name: "twice"}, {ID: 2, Name: "twice"}, {ID: 3, Name: "once", State: daemon.Idle}, {ID: 4, Name: "$(x)"}})
 	if want := []string{"once\tagent 3, idle"}; !slices.Equal(words, want) {
 		t.Errorf("names %q, want %q", words, want)
 	}

@@ -42,9 +42,9 @@ daemon's port through a tunnel such as ssh -L 7433:127.0.0.1:7433 HOST.
 			case list:
 				return a.listLogins(c.Context())
 			}
-			return a.Dashboard(c.Context(), open)
+			return a.dashboard(c.Context(), open)
 		},
-		ValidArgsFunction: a.CompleteLogins,
+		ValidArgsFunction: a.completeLogins,
 	})
 	c.Flags().BoolVar(&open, "open", false, "open it in the desktop's browser")
 	c.Flags().BoolVar(&list, "logins", false, "list the browsers that are signed in")
@@ -74,17 +74,17 @@ func (a *app) revokeLogins(ctx context.Context, ids []string) error {
 	case a.JSON:
 		return a.PrintJSON(gone)
 	case len(gone) == 0:
-		return a.Say("no browser was signed in")
+		return a.say("no browser was signed in")
 	}
 	for _, l := range gone {
-		if err := a.Say("signed out: %s (%s)", l.Browser, l.ID); err != nil {
+		if err := a.say("signed out: %s (%s)", l.Browser, l.ID); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *app) Dashboard(ctx context.Context, open bool) error {
+func (a *app) dashboard(ctx context.Context, open bool) error {
 	client, err := a.Client()
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (a *app) Dashboard(ctx context.Context, open bool) error {
 	if a.JSON {
 		return a.PrintJSON(link)
 	}
-	return a.Say("%s", link.URL)
+	return a.say("%s", link.URL)
 }
 
 // openBrowser has the desktop open a link, by way of a file that only its owner can read: arguments are
@@ -129,7 +129,7 @@ func (a *app) openBrowser(ctx context.Context, url string) error {
 	}
 	if err != nil {
 		os.Remove(page) // the link that it leads to is printed
-		return a.Say("%s\n(`%s` did not open it: %v)", url, command, err)
+		return a.say("%s\n(`%s` did not open it: %v)", url, command, err)
 	}
-	return a.Say("the dashboard opens in your browser")
+	return a.say("the dashboard opens in your browser")
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/words"
+	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -75,7 +76,7 @@ func (a *app) examine(ctx context.Context) []doctor.Finding {
 	if err != nil {
 		return append(found, doctor.CheckPostgres(), doctor.Finding{Name: "data directory", State: doctor.FindingMissing, Detail: cli.Sentence(err), Fix: "name one with --data"})
 	}
-	s, err := a.Settings(root, cli.ServeFlags{})
+	s, err := a.settings(root, serveFlags{})
 	switch {
 	case err != nil:
 		found = append(found, doctor.Finding{Name: "settings", State: doctor.FindingMissing, Detail: cli.Sentence(err), Fix: "correct it"})
@@ -104,7 +105,7 @@ func (a *app) settingsFile(root string) string {
 func (a *app) checkDaemon(ctx context.Context, root string) doctor.Finding {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	c := api.NewClient(cli.SocketIn(root))
+	c := api.NewClient(data.At(root).Socket())
 	defer c.Close()
 	health, err := c.Ready(ctx)
 	if err != nil {

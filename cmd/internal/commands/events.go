@@ -21,6 +21,7 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/event"
 	"github.com/understudyd/understudy/daemon/words"
+	"github.com/understudyd/understudy/data"
 )
 
 func (a *app) eventsCommand() *cobra.Command {
@@ -61,10 +62,10 @@ With --json each is one line.`,
 	c.Flags().StringVar(&f.agentWord, "agent", "", "only those of this `agent`")
 	c.Flags().Int64Var(&f.handoff, "handoff", 0, "only those of the handoff with this `id`")
 	c.Flags().Int64Var(&f.pipeline, "pipeline", 0, "only those of the run with this `id`")
-	cli.CompleteFlag(c, "types", cli.ListOf(daemon.EventTypes))
-	cli.CompleteFlag(c, "agent", cli.AnyArgs(a.CompleteAgents))
-	cli.CompleteFlag(c, "handoff", cli.AnyArgs(a.CompleteHandoffs(cli.AnyHandoff)))
-	cli.CompleteFlag(c, "pipeline", cli.AnyArgs(a.CompletePipelines(cli.AnyPipeline)))
+	cli.CompleteFlag(c, "types", listOf(daemon.EventTypes))
+	cli.CompleteFlag(c, "agent", anyArgs(a.completeAgents))
+	cli.CompleteFlag(c, "handoff", anyArgs(a.completeHandoffs(nil)))
+	cli.CompleteFlag(c, "pipeline", anyArgs(a.completePipelines(nil)))
 	return c
 }
 
@@ -96,7 +97,7 @@ func (a *app) events(ctx context.Context, f eventsFlags) error {
 		return err
 	}
 	if f.agentWord != "" {
-		_, agent, err := a.Agent(ctx, f.agentWord)
+		_, agent, err := a.findAgent(ctx, f.agentWord)
 		if err != nil {
 			return err
 		}
@@ -149,7 +150,7 @@ func (a *app) lastEvent(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", cli.SocketIn(root))
+		return new(net.Dialer).DialContext(ctx, "unix", data.At(root).Socket())
 	}}
 	defer transport.CloseIdleConnections()
 	ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Second, errors.New("the daemon does not answer: look at its log"))

@@ -33,7 +33,7 @@ Inside an agent, the word self names the agent.`,
   understudy handoff list --status failed
   understudy handoff retry 12 --wait`,
 		Args:              cli.ExactArgs("AGENT"),
-		ValidArgsFunction: a.CompleteHandingOver,
+		ValidArgsFunction: a.completeHandingOver,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.handOff(c.Context(), args[0], in, wait)
 		},
@@ -43,7 +43,7 @@ Inside an agent, the word self names the agent.`,
 	c.Flags().StringVar((*string)(&in.Mode), "mode", string(daemon.ModeAgent), "`who` writes the document: agent or generate")
 	c.Flags().BoolVar(&in.Force, "force", false, "even if there is nothing to hand off yet")
 	c.Flags().BoolVar(&wait, "wait", false, "wait for its end, and show how it goes")
-	cli.CompleteFlag(c, "mode", cli.OneOf(cli.HandoffModes...))
+	cli.CompleteFlag(c, "mode", cli.OneOf(handoffModes...))
 	c.AddCommand(a.handoffList(), a.handoffShow(), a.handoffCancel(), a.handoffRetry())
 	return c
 }
@@ -52,23 +52,23 @@ func (a *app) handOff(ctx context.Context, word string, in daemon.HandoffRequest
 	if err := checkMode(in.Mode); err != nil {
 		return err
 	}
-	if word == cli.SelfWord && wait {
+	if word == selfWord && wait {
 		return cli.Usagef("an agent cannot wait for its own handoff, which ends it: leave out --wait")
 	}
-	focus, err := a.TextOrStdin(in.Focus)
+	focus, err := a.textOrStdin(in.Focus)
 	if err != nil {
 		return err
 	}
 	in.Focus = strings.TrimSpace(focus)
-	c, agentID, err := a.AgentOrSelf(ctx, word)
+	c, agentID, err := a.agentOrSelf(ctx, word)
 	if err != nil {
 		return err
 	}
 	answer, err := c.RequestHandoff(ctx, agentID, in)
 	switch {
-	case cli.HasCode(err, "agent_no_persona"):
+	case hasCode(err, "agent_no_persona"):
 		return fmt.Errorf("%w: give it one with `understudy agent assign %d PERSONA`", err, agentID)
-	case cli.HasCode(err, "nothing_to_hand_off"):
+	case hasCode(err, "nothing_to_hand_off"):
 		return fmt.Errorf("%w: --force hands it over all the same", err)
 	case err != nil:
 		return err
@@ -76,10 +76,10 @@ func (a *app) handOff(ctx context.Context, word string, in daemon.HandoffRequest
 		return a.watchHandoff(ctx, c, watched{id: answer.HandoffID, agent: agentID, mode: in.Mode})
 	case a.JSON:
 		return a.PrintJSON(answer)
-	case word == cli.SelfWord: // its socket tells of the handoff to nobody else, but lets it cancel
-		return a.Say("handoff %d of agent %d initiated: `understudy handoff cancel self` cancels it until its document is recorded", answer.HandoffID, agentID)
+	case word == selfWord: // its socket tells of the handoff to nobody else, but lets it cancel
+		return a.say("handoff %d of agent %d initiated: `understudy handoff cancel self` cancels it until its document is recorded", answer.HandoffID, agentID)
 	}
-	return a.Say("handoff %d of agent %d initiated: `understudy handoff show %[1]d` tells how it goes", answer.HandoffID, agentID)
+	return a.say("handoff %d of agent %d initiated: `understudy handoff show %[1]d` tells how it goes", answer.HandoffID, agentID)
 }
 
 func checkMode(mode daemon.Mode) error {
@@ -96,12 +96,12 @@ func (a *app) handoffCancel() *cobra.Command {
 		Long:              "Cancel a handoff; the agent lives on. It works until the document is recorded. Inside an agent, the\nword self names the agent's own.",
 		Example:           "  understudy handoff cancel 12\n  understudy handoff cancel self",
 		Args:              cli.ExactArgs("ID"),
-		ValidArgsFunction: a.CompleteHandoffs((*daemon.Handoff).Open),
+		ValidArgsFunction: a.completeHandoffs((*daemon.Handoff).Open),
 		RunE: func(c *cobra.Command, args []string) error {
-			if args[0] == cli.SelfWord {
+			if args[0] == selfWord {
 				return a.cancelOwn(c.Context())
 			}
-			id, err := cli.ParseID("handoff", args[0])
+			id, err := parseID("handoff", args[0])
 			if err != nil {
 				return err
 			}
@@ -124,7 +124,7 @@ func (a *app) cancelHandoff(ctx context.Context, id int64) error {
 
 // cancelOwn cancels the handoff of the agent that runs this command.
 func (a *app) cancelOwn(ctx context.Context) error {
-	c, agentID, err := a.Self(ctx)
+	c, agentID, err := a.self(ctx)
 	if err != nil {
 		return err
 	}
@@ -152,9 +152,9 @@ func (a *app) handoffRetry() *cobra.Command {
 		Short:             "Go on with a failed handoff, or ask for another document where work came after it",
 		Example:           "  understudy handoff retry 12 --wait\n  understudy handoff retry 12 --mode agent",
 		Args:              cli.ExactArgs("ID"),
-		ValidArgsFunction: a.CompleteHandoffs((*daemon.Handoff).Retryable),
+		ValidArgsFunction: a.completeHandoffs((*daemon.Handoff).Retryable),
 		RunE: func(c *cobra.Command, args []string) error {
-			id, err := cli.ParseID("handoff", args[0])
+			id, err := parseID("handoff", args[0])
 			if err != nil {
 				return err
 			}
@@ -167,7 +167,7 @@ func (a *app) handoffRetry() *cobra.Command {
 		},
 	})
 	c.Flags().StringVar((*string)(&mode), "mode", "", "`who` writes a document that is not there yet: agent or generate (default as before)")
-	cli.CompleteFlag(c, "mode", cli.OneOf(cli.HandoffModes...))
+	cli.CompleteFlag(c, "mode", cli.OneOf(handoffModes...))
 	c.Flags().BoolVar(&wait, "wait", false, "wait for its end, and show how it goes")
 	return c
 }
@@ -195,5 +195,5 @@ func (a *app) retryHandoff(ctx context.Context, id int64, mode daemon.Mode, wait
 	if a.JSON {
 		return a.PrintJSON(h)
 	}
-	return a.Say("handoff %d goes on: `understudy handoff show %[1]d` tells how", id)
+	return a.say("handoff %d goes on: `understudy handoff show %[1]d` tells how", id)
 }

@@ -30,9 +30,9 @@ func (a *app) handoffList() *cobra.Command {
 	c.Flags().StringVar(&o.Status, "status", "", "only those with this `status`: pending, in_progress, completed, failed or cancelled")
 	c.Flags().IntVar(&o.Limit, "limit", 100, "at most this `number`")
 	c.Flags().Int64Var(&o.Before, "before", 0, "only those before this `id`")
-	cli.CompleteFlag(c, "persona", cli.AnyArgs(a.CompletePersonas))
-	cli.CompleteFlag(c, "status", cli.OneOf(cli.HandoffStatuses...))
-	cli.CompleteFlag(c, "before", cli.AnyArgs(a.CompleteHandoffs(cli.AnyHandoff)))
+	cli.CompleteFlag(c, "persona", anyArgs(a.completePersonas))
+	cli.CompleteFlag(c, "status", cli.OneOf(handoffStatuses...))
+	cli.CompleteFlag(c, "before", anyArgs(a.completeHandoffs(nil)))
 	return c
 }
 
@@ -58,9 +58,9 @@ func (a *app) handoffShow() *cobra.Command {
 		Short:             "Show one handoff with its times and its line, or its document",
 		Example:           "  understudy handoff show 12\n  understudy handoff show 12 --document | less",
 		Args:              cli.ExactArgs("ID"),
-		ValidArgsFunction: a.CompleteHandoffs(cli.AnyHandoff),
+		ValidArgsFunction: a.completeHandoffs(nil),
 		RunE: func(c *cobra.Command, args []string) error {
-			id, err := cli.ParseID("handoff", args[0])
+			id, err := parseID("handoff", args[0])
 			if err != nil {
 				return err
 			}

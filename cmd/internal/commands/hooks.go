@@ -127,7 +127,7 @@ func (a *app) eventsToHook(ctx context.Context) ([]string, error) {
 // to hooks.
 func (a *app) claude() []string {
 	if root, err := a.DataRoot(); err == nil {
-		if s, err := a.Settings(root, cli.ServeFlags{}); err == nil && len(s.Runtimes["claude"].Command) > 0 {
+		if s, err := a.settings(root, serveFlags{}); err == nil && len(s.Runtimes["claude"].Command) > 0 {
 			return s.Runtimes["claude"].Command
 		}
 	}

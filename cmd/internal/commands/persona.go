@@ -46,7 +46,7 @@ func (a *app) addPersona(ctx context.Context, in personas.New, file string) erro
 	case "":
 	case "-":
 		var err error
-		if in.Skill, err = a.TextOrStdin("-"); err != nil {
+		if in.Skill, err = a.textOrStdin("-"); err != nil {
 			return err
 		}
 	default:
@@ -102,7 +102,7 @@ func (a *app) personaShow() *cobra.Command {
 		Short:             "Show one persona, with its skill and experience",
 		Example:           "  understudy persona show developer-con-1",
 		Args:              cli.ExactArgs("PERSONA"),
-		ValidArgsFunction: a.CompletePersonas,
+		ValidArgsFunction: a.completePersonas,
 		RunE:              func(c *cobra.Command, args []string) error { return a.showPersona(c.Context(), args[0]) },
 	})
 }
@@ -141,7 +141,7 @@ func (a *app) personaArchive() *cobra.Command {
 		Short:             "Put a persona away, with its documents; nothing is deleted",
 		Example:           "  understudy persona archive developer-mia-1",
 		Args:              cli.ExactArgs("PERSONA"),
-		ValidArgsFunction: a.CompletePersonas,
+		ValidArgsFunction: a.completePersonas,
 		RunE: func(c *cobra.Command, args []string) error {
 			client, err := a.Client()
 			if err != nil {

@@ -42,7 +42,7 @@ as well, until somebody approves or rejects it.`,
 		Example: `  understudy pipeline run quick_fix --prompt "The login page times out" --wait
   understudy pipeline run full_feature --branch csv-export --prompt - --wait < request.md`,
 		Args:              cli.ExactArgs("TEMPLATE"),
-		ValidArgsFunction: a.CompleteTemplates,
+		ValidArgsFunction: a.completeTemplates,
 		RunE: func(c *cobra.Command, args []string) error {
 			in.Template = args[0]
 			return a.runPipeline(c.Context(), in, wait)
@@ -52,7 +52,7 @@ as well, until somebody approves or rejects it.`,
 	c.Flags().StringVar(&in.Title, "title", "", "`name` of the run (default the prompt's first line)")
 	c.Flags().StringVar(&in.Cwd, "cwd", ".", "working `directory`; \"\" is the setting pipeline.cwd")
 	c.Flags().StringVar(&in.Branch, "branch", "", "`branch` to work on, in a git work tree of the run's own")
-	cli.CompleteFlag(c, "cwd", cli.Folders)
+	cli.CompleteFlag(c, "cwd", folders)
 	c.Flags().BoolVar(&wait, "wait", false, "wait for its end, and show the steps as they go")
 	return c
 }
@@ -62,7 +62,7 @@ func (a *app) runPipeline(ctx context.Context, in daemon.NewPipeline, wait bool)
 		return cli.Usagef("--prompt is missing: it says what is to be done")
 	}
 	var err error
-	if in.Prompt, err = a.TextOrStdin(in.Prompt); err != nil {
+	if in.Prompt, err = a.textOrStdin(in.Prompt); err != nil {
 		return err
 	}
 	if strings.TrimSpace(in.Prompt) == "" {
@@ -129,9 +129,9 @@ func (a *app) pipelineList() *cobra.Command {
 	c.Flags().StringVar(&o.Template, "template", "", "only those of this `template`")
 	c.Flags().IntVar(&o.Limit, "limit", 100, "at most this `number`")
 	c.Flags().Int64Var(&o.Before, "before", 0, "only those before this `id`")
-	cli.CompleteFlag(c, "template", cli.AnyArgs(a.CompleteTemplates))
-	cli.CompleteFlag(c, "status", cli.OneOf(cli.RunStatuses...))
-	cli.CompleteFlag(c, "before", cli.AnyArgs(a.CompletePipelines(cli.AnyPipeline)))
+	cli.CompleteFlag(c, "template", anyArgs(a.completeTemplates))
+	cli.CompleteFlag(c, "status", cli.OneOf(runStatuses...))
+	cli.CompleteFlag(c, "before", anyArgs(a.completePipelines(nil)))
 	return c
 }
 
@@ -178,9 +178,9 @@ func (a *app) pipelineVerb(word, short, example string, fits func(*daemon.Pipeli
 	return a.WithJSON(&cobra.Command{
 		Use: word + " ID", Short: short, Example: example,
 		Args:              cli.ExactArgs("ID"),
-		ValidArgsFunction: a.CompletePipelines(fits),
+		ValidArgsFunction: a.completePipelines(fits),
 		RunE: func(c *cobra.Command, args []string) error {
-			id, err := cli.ParseID("pipeline", args[0])
+			id, err := parseID("pipeline", args[0])
 			if err != nil {
 				return err
 			}
@@ -208,7 +208,7 @@ func (a *app) pipelineReject() *cobra.Command {
 		"  understudy pipeline reject 7 --comment \"The design leaves out the old clients\"",
 		func(p *daemon.Pipeline) bool { return p.Status == daemon.PipelineWaiting },
 		func(ctx context.Context, c *api.Client, id int64) error {
-			comment, err := a.TextOrStdin(comment)
+			comment, err := a.textOrStdin(comment)
 			if err != nil {
 				return err
 			}
@@ -239,7 +239,7 @@ func (a *app) pipelineApprove() *cobra.Command {
 		"  understudy pipeline approve 7 --wait\n  understudy pipeline approve 7 --comment \"Without the second migration\"",
 		func(p *daemon.Pipeline) bool { return p.Status == daemon.PipelineWaiting },
 		func(ctx context.Context, c *api.Client, id int64) error {
-			comment, err := a.TextOrStdin(comment)
+			comment, err := a.textOrStdin(comment)
 			if err != nil {
 				return err
 			}

@@ -23,9 +23,9 @@ func (a *app) pipelineShow() *cobra.Command {
   understudy pipeline show 7 --step 2 | less
   understudy pipeline show 7 --step 2 --input`,
 		Args:              cli.ExactArgs("ID"),
-		ValidArgsFunction: a.CompletePipelines(cli.AnyPipeline),
+		ValidArgsFunction: a.completePipelines(nil),
 		RunE: func(c *cobra.Command, args []string) error {
-			id, err := cli.ParseID("pipeline", args[0])
+			id, err := parseID("pipeline", args[0])
 			if err != nil {
 				return err
 			}

@@ -25,7 +25,7 @@ func (a *app) agentSend() *cobra.Command {
   understudy agent send developer-con-1 --wait - < task.md
   understudy agent send 7 --command /compact`,
 		Args:              cli.ExactArgs("AGENT", "TEXT"),
-		ValidArgsFunction: a.CompleteAgents,
+		ValidArgsFunction: a.completeAgents,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.send(c.Context(), args[0], args[1], command, wait)
 		},
@@ -36,17 +36,17 @@ func (a *app) agentSend() *cobra.Command {
 }
 
 func (a *app) send(ctx context.Context, word, message string, command, wait bool) error {
-	message, err := a.TextOrStdin(message)
+	message, err := a.textOrStdin(message)
 	if err != nil {
 		return err
 	}
-	c, agent, err := a.Agent(ctx, word)
+	c, agent, err := a.findAgent(ctx, word)
 	if err != nil {
 		return err
 	}
 	d, err := c.SendMessage(ctx, agent.ID, message, command)
 	switch {
-	case cli.HasCode(err, "text_is_command"): // the daemon's sentence is for the API
+	case hasCode(err, "text_is_command"): // the daemon's sentence is for the API
 		return errors.New("the agent's runtime would take the text for a command: send it with --command if you mean that")
 	case err != nil:
 		return err

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -20,7 +21,7 @@ import (
 )
 
 func (a *app) serveCommand() *cobra.Command {
-	var f cli.ServeFlags
+	var f serveFlags
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the daemon, in the foreground",
@@ -44,12 +45,34 @@ config.yaml in the data directory, else they are the defaults.`,
 	return c
 }
 
-func (a *app) serve(ctx context.Context, f cli.ServeFlags) error {
+// serveFlags are the flags of serve. An empty flag leaves its setting as it is.
+type serveFlags struct {
+	Listen, DatabaseURL, Host, Config string
+	Public, Verbose                   bool
+}
+
+// settings loads the settings of a data directory. Flags override them.
+func (a *app) settings(root string, f serveFlags) (serve.Settings, error) {
+	path := cmp.Or(f.Config, a.Getenv("UNDERSTUDY_CONFIG"))
+	named := path != ""
+	if !named {
+		path = filepath.Join(root, "config.yaml")
+	}
+	s, err := serve.LoadSettings(path, named, a.Getenv)
+	if err != nil {
+		return s, err
+	}
+	s.Listen = cmp.Or(f.Listen, s.Listen)
+	s.DatabaseURL = cmp.Or(f.DatabaseURL, s.DatabaseURL)
+	return s, nil
+}
+
+func (a *app) serve(ctx context.Context, f serveFlags) error {
 	root, err := a.DataRoot()
 	if err != nil {
 		return err
 	}
-	s, err := a.Settings(root, f)
+	s, err := a.settings(root, f)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func (a *app) top(ctx context.Context) error {
 		Attach: func(id int64) *exec.Cmd {
 			return exec.Command(binary, "agent", "attach", strconv.FormatInt(id, 10), "--data", root)
 		},
-		Explain: func(err error) string { return a.WithData(cli.Sentence(err) + cli.Hint(err)) },
+		Explain: func(err error) string { return a.WithData(cli.Sentence(err) + hint(err)) },
 		Words:   a.WithData,
 	})
 }

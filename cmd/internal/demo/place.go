@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/doctor"
 	"github.com/understudyd/understudy/cmd/internal/proc"
+	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/tmux"
 	"github.com/understudyd/understudy/tmux/warden"
 )
@@ -83,7 +83,7 @@ func (p *demoPlace) guard() error {
 	return nil
 }
 
-func (p *demoPlace) tmuxSocket() string { return cli.TmuxSocketIn(p.data) }
+func (p *demoPlace) tmuxSocket() string { return data.At(p.data).TmuxSocket() }
 
 // fill puts in the program, which `go run` would remove, and a project.
 func (p *demoPlace) fill() error {

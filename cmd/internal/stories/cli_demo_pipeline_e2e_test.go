@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"github.com/understudyd/understudy/api"
-	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/commands"
 	"github.com/understudyd/understudy/cmd/internal/demo"
 	"github.com/understudyd/understudy/cmd/internal/show"
 	"github.com/understudyd/understudy/daemon"
+	"github.com/understudyd/understudy/data"
 )
 
 // TestDemoPipelineCanBeLookedAt: While the demo is kept, the commands that it names show what the pipeline has left.
@@ -21,7 +21,7 @@ func TestDemoPipelineCanBeLookedAt(t *testing.T) {
 	r := startDemo(t, "--pipeline", "--keep")
 	dir := r.awaitPrinted(t, `Still running, until Ctrl-C\. From another shell:\n  \S+/understudy pipeline show 1 --data (\S+)\n`)[1]
 
-	c := api.NewClient(cli.SocketIn(dir))
+	c := api.NewClient(data.At(dir).Socket())
 	defer c.Close()
 	p, err := c.Pipeline(t.Context(), 1)
 	if err != nil {
@@ -45,8 +45,8 @@ func TestDemoPipelineInterruptedLeavesNothing(t *testing.T) {
 	r := startDemo(t, "--pipeline")
 	dir := r.awaitPrinted(t, `persona in (\S+)\n`)[1]
 	r.awaitPrinted(t, `… 1/2 developer +agent 1\n`)
-	data := filepath.Join(dir, "d")
-	c := api.NewClient(cli.SocketIn(data))
+	root := filepath.Join(dir, "d")
+	c := api.NewClient(data.At(root).Socket())
 	defer c.Close()
 	err := show.Await(t.Context(), c, nil, func(ctx context.Context) (bool, error) {
 		agent, err := c.Agent(ctx, 1)
@@ -55,5 +55,5 @@ func TestDemoPipelineInterruptedLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.endByInterrupt(t, commands.ExitFailed, removed, dir, serversOf(t, data))
+	r.endByInterrupt(t, commands.ExitFailed, removed, dir, serversOf(t, root))
 }

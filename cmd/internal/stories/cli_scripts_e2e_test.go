@@ -14,9 +14,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/understudyd/understudy/api"
-	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/cmd/internal/demo"
+	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/db"
 	"github.com/understudyd/understudy/db/dbtest"
 )
@@ -115,7 +115,7 @@ func scriptReady(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 0 {
 		ts.Fatalf("usage: ready")
 	}
-	c := api.NewClient(cli.SocketIn(ts.Getenv("UNDERSTUDY_DATA")))
+	c := api.NewClient(data.At(ts.Getenv("UNDERSTUDY_DATA")).Socket())
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), cmdtest.Eventually)
 	defer cancel()

@@ -1,5 +1,7 @@
 // Package commands is the command line of understudy: one file for each command, and the root that knows them all.
-// Commands ask the daemon over its socket; serve, demo, doctor, service and hooks work without one.
+// Commands ask the daemon over its socket; serve, demo, doctor, service and hooks work without one. A command is one
+// goroutine unless its comment says otherwise. A command that is killed leaves nothing behind: what it asked for is in
+// the daemon's rows and goes on.
 package commands
 
 import (
@@ -18,9 +20,8 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/demo"
 	"github.com/understudyd/understudy/cmd/internal/desktop"
-	"github.com/understudyd/understudy/cmd/internal/service"
-
 	"github.com/understudyd/understudy/cmd/internal/scripted"
+	"github.com/understudyd/understudy/cmd/internal/service"
 )
 
 // The exit codes.
@@ -30,12 +31,15 @@ const (
 	ExitUsage  = 2
 )
 
+// app is the world that the commands live in.
+type app struct{ *cli.App }
+
 // Run runs one command line and returns the exit code: 0 done, 1 failed, 2 wrong usage.
 func Run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return RunIn(ctx, &cli.App{Getenv: getenv, Stdin: stdin, Stdout: stdout, Stderr: stderr}, args)
 }
 
-// RunIn is Run in a world of the caller's.
+// RunIn is [Run] in a world that the caller made.
 func RunIn(ctx context.Context, world *cli.App, args []string) int {
 	a := &app{world}
 	stderr := a.Stderr
@@ -45,7 +49,7 @@ func RunIn(ctx context.Context, world *cli.App, args []string) int {
 	root.SetOut(a.Stdout)
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
-	if word, ok := cli.UnknownCommand(err); ok && !a.Started {
+	if word, ok := unknownCommand(err); ok && !a.Started {
 		err = cli.NoCommand(cmd, word)
 	}
 	var wrong *cli.UsageError
@@ -57,15 +61,21 @@ func RunIn(ctx context.Context, world *cli.App, args []string) int {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "understudy: interrupted; what was asked for goes on")
 		return ExitFailed
-	case errors.As(err, &wrong) && strings.HasSuffix(wrong.Message, "?"): // the way out is in it
+	case errors.As(err, &wrong) && strings.HasSuffix(wrong.Message, "?"): // the sentence names the fix already
 		fmt.Fprintf(stderr, "understudy: %s\n", wrong.Message)
 		return ExitUsage
 	case !a.Started || errors.As(err, &wrong):
 		fmt.Fprintf(stderr, "understudy: %s: see `%s --help`\n", cli.Sentence(err), cmd.CommandPath())
 		return ExitUsage
 	}
-	fmt.Fprintf(stderr, "understudy: %s\n", a.WithData(cli.Sentence(err)+cli.Hint(err)))
+	fmt.Fprintf(stderr, "understudy: %s\n", a.WithData(cli.Sentence(err)+hint(err)))
 	return ExitFailed
+}
+
+// say prints a sentence, whose commands name the data directory of this one.
+func (a *app) say(format string, args ...any) error {
+	_, err := fmt.Fprintln(a.Stdout, a.WithData(fmt.Sprintf(format, args...)))
+	return err
 }
 
 func (a *app) rootCommand() *cobra.Command {
@@ -87,14 +97,14 @@ for root /var/lib/understudy/data, and for others understudy/data in $XDG_DATA_H
 		Version:       build.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		// They are told by noCommand, in the sentence.
+		// cli.NoCommand puts suggestions into the error's sentence.
 		DisableSuggestions: true,
 		PersistentPreRun: func(*cobra.Command, []string) {
 			a.Started = true
 		},
 	}
-	root.SetFlagErrorFunc(cli.FlagError)
-	root.SetUsageTemplate(cli.UsageTemplate)
+	root.SetFlagErrorFunc(flagError)
+	root.SetUsageTemplate(usageTemplate)
 	root.SetVersionTemplate(build.Line())
 	root.PersistentFlags().StringVar(&a.DataFlag, "data", "", "data `directory` (default $UNDERSTUDY_DATA, else see understudy --help)")
 	root.AddGroup(
@@ -116,8 +126,29 @@ for root /var/lib/understudy/data, and for others understudy/data in $XDG_DATA_H
 	return root
 }
 
-// Main sends the commands that other programs wait for on their way before anything else is set up. Those that are
-// waited for at every turn do not come here: package early has run them.
+// usageTemplate is the part of a command's help below its description.
+const usageTemplate = `Usage:{{if or (not .HasAvailableSubCommands) (ne .Args nil)}}
+  {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
+  {{.CommandPath}} COMMAND [flags]{{end}}{{if .HasExample}}
+
+Examples:
+{{.Example}}{{end}}{{if .HasAvailableSubCommands}}{{$commands := .Commands}}{{if .Groups}}{{range $group := .Groups}}
+
+{{.Title}}{{range $commands}}{{if and (eq .GroupID $group.ID) (or .IsAvailableCommand (eq .Name "help"))}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{else}}
+
+Commands:{{range $commands}}{{if .IsAvailableCommand}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
+
+Flags:
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableInheritedFlags}}
+
+Everywhere:
+{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}
+`
+
+// Main runs the program. Commands that only other programs run skip the set-up of the command line. The commands that
+// agents wait for at every turn do not arrive here: package early has run them.
 func Main(args []string) int {
 	if len(args) > 0 {
 		switch args[0] {

@@ -1,4 +1,4 @@
-package cli
+package commands
 
 import (
 	"context"
@@ -16,9 +16,9 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// completing completes the first argument with what the daemon lists, each a word and after a tab what it
-// is. Without a daemon there is nothing to offer.
-func (a *App) completing(c *cobra.Command, args []string, list func(context.Context, *api.Client) []string) ([]string, cobra.ShellCompDirective) {
+// completing completes the first argument with what list reads from the daemon: each offer is a word, a tab, and what
+// the word stands for. Without a daemon it offers nothing.
+func (a *app) completing(c *cobra.Command, args []string, list func(context.Context, *api.Client) []string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -31,11 +31,11 @@ func (a *App) completing(c *cobra.Command, args []string, list func(context.Cont
 	return list(ctx, client), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-// plainWord matches what every shell takes as one word as it stands. What is none is not offered: a name
-// that an agent was given by others is typed by nobody's Tab.
+// plainWord matches a text that every shell takes as one word without quotes. Tab offers no other text: programs choose
+// the names of agents, and such a name must not put a command onto somebody's command line.
 var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\pL\pN][\pL\pN_.-]*$`) })
 
-// offer adds a word and what it is, if it can be offered.
+// offer adds a word and what it stands for, if the word is plain.
 func offer(offers []string, word, about string) []string {
 	if !plainWord().MatchString(word) {
 		return offers
@@ -43,16 +43,16 @@ func offer(offers []string, word, about string) []string {
 	return append(offers, word+"\t"+words.Terminal(about))
 }
 
-// agentAbout says which agent a word is.
+// agentAbout describes an agent beside its id.
 func agentAbout(g *daemon.Agent) string { return fmt.Sprintf("%s, %s", g.Name, g.State) }
 
-// CompleteAgents completes the ids of active agents and, once a letter is typed, the names and personas by
-// which one alone of them can be named.
-func (a *App) CompleteAgents(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+// completeAgents completes the ids of active agents and, once a letter is typed, the names and personas that only one of
+// them has.
+func (a *app) completeAgents(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
-		agents, _ := ActiveAgents(ctx, client)
+		agents, _ := activeAgents(ctx, client)
 		if prefix != "" && strings.Trim(prefix, "0123456789") != "" {
-			return CompleteNames(agents)
+			return completeNames(agents)
 		}
 		for _, g := range agents {
 			offers = offer(offers, fmt.Sprint(g.ID), agentAbout(&g))
@@ -61,7 +61,8 @@ func (a *App) CompleteAgents(c *cobra.Command, args []string, prefix string) ([]
 	})
 }
 
-func CompleteNames(agents []daemon.Agent) (offers []string) {
+// completeNames offers the names and personas that only one agent has.
+func completeNames(agents []daemon.Agent) (offers []string) {
 	for i := range agents {
 		for _, name := range []string{agents[i].Name, agents[i].PersonaSlug()} {
 			if list := called(agents, name); name != "" && len(list) == 1 {
@@ -73,8 +74,8 @@ func CompleteNames(agents []daemon.Agent) (offers []string) {
 	return slices.Compact(offers)
 }
 
-// CompleteEnded completes the ids of agents that have ended and have a session to open again.
-func (a *App) CompleteEnded(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+// completeEnded completes the ids of ended agents whose session can be opened again.
+func (a *app) completeEnded(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
 		agents, _ := client.Agents(ctx, api.ListOptions{State: string(daemon.Ended)})
 		for _, g := range agents {
@@ -86,8 +87,8 @@ func (a *App) CompleteEnded(c *cobra.Command, args []string, _ string) ([]string
 	})
 }
 
-// CompletePersonas completes the slugs of personas.
-func (a *App) CompletePersonas(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+// completePersonas completes the slugs of personas.
+func (a *app) completePersonas(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
 		personas, _ := client.Personas(ctx, false)
 		for _, p := range personas {
@@ -97,8 +98,8 @@ func (a *App) CompletePersonas(c *cobra.Command, args []string, _ string) ([]str
 	})
 }
 
-// CompleteTemplates completes the names of templates.
-func (a *App) CompleteTemplates(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+// completeTemplates completes the names of templates.
+func (a *app) completeTemplates(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
 		templates, _ := client.Templates(ctx)
 		for _, t := range templates {
@@ -108,8 +109,8 @@ func (a *App) CompleteTemplates(c *cobra.Command, args []string, _ string) ([]st
 	})
 }
 
-// CompleteLogins completes the browsers that are signed in to the dashboard.
-func (a *App) CompleteLogins(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+// completeLogins completes the browsers that are signed in to the dashboard.
+func (a *app) completeLogins(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
 		logins, _ := client.Logins(ctx)
 		for _, l := range logins {
@@ -119,13 +120,13 @@ func (a *App) CompleteLogins(c *cobra.Command, args []string, _ string) ([]strin
 	})
 }
 
-// CompletePipelines completes the ids of runs that fit, with their titles.
-func (a *App) CompletePipelines(fits func(*daemon.Pipeline) bool) cobra.CompletionFunc {
+// completePipelines completes the ids of the pipelines that fit, with their titles; nil: all fit.
+func (a *app) completePipelines(fits func(*daemon.Pipeline) bool) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
-			runs, _ := client.Pipelines(ctx, api.ListOptions{})
-			for _, p := range runs {
-				if fits(&p) {
+			list, _ := client.Pipelines(ctx, api.ListOptions{})
+			for _, p := range list {
+				if fits == nil || fits(&p) {
 					offers = offer(offers, fmt.Sprint(p.ID), fmt.Sprintf("%s, %s", p.Title, words.Of(p.Status)))
 				}
 			}
@@ -134,14 +135,14 @@ func (a *App) CompletePipelines(fits func(*daemon.Pipeline) bool) cobra.Completi
 	}
 }
 
-// CompleteHandoffs completes the ids of handoffs that fit, with their personas.
-func (a *App) CompleteHandoffs(fits func(*daemon.Handoff) bool) cobra.CompletionFunc {
+// completeHandoffs completes the ids of the handoffs that fit, with their personas; nil: all fit.
+func (a *app) completeHandoffs(fits func(*daemon.Handoff) bool) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return a.completing(c, args, func(ctx context.Context, client *api.Client) (offers []string) {
 			list, _ := client.Handoffs(ctx, api.ListOptions{})
 			for _, h := range list {
-				if fits(&h) {
-					offers = offer(offers, fmt.Sprint(h.ID), fmt.Sprintf("%s, %s", h.Persona, phaseWords(&h)))
+				if fits == nil || fits(&h) {
+					offers = offer(offers, fmt.Sprint(h.ID), fmt.Sprintf("%s, %s", h.Persona, words.Of(h.Phase)))
 				}
 			}
 			return offers
@@ -149,29 +150,25 @@ func (a *App) CompleteHandoffs(fits func(*daemon.Handoff) bool) cobra.Completion
 	}
 }
 
-func AnyHandoff(*daemon.Handoff) bool { return true }
-
-func AnyPipeline(*daemon.Pipeline) bool { return true }
-
-// CompleteHandingOver completes agents, and the word for the one that runs the command.
-func (a *App) CompleteHandingOver(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	offers, directive := a.CompleteAgents(c, args, prefix)
+// completeHandingOver completes agents and, inside an agent, the word for that agent.
+func (a *app) completeHandingOver(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	offers, directive := a.completeAgents(c, args, prefix)
 	if len(args) == 0 && a.Getenv("UNDERSTUDY_AGENT_ID") != "" {
-		offers = append(offers, SelfWord+"\tthe agent that runs this")
+		offers = append(offers, selfWord+"\tthe agent that runs this")
 	}
 	return offers, directive
 }
 
-// Folders completes a directory.
-func Folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+// folders completes a directory.
+func folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// CompleteRuntimes completes the runtimes that the settings name.
-func (a *App) CompleteRuntimes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+// completeRuntimes completes the runtimes that the settings name.
+func (a *app) completeRuntimes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var offers []string
 	if root, err := a.DataRoot(); err == nil {
-		if s, err := a.Settings(root, ServeFlags{}); err == nil {
+		if s, err := a.settings(root, serveFlags{}); err == nil {
 			for name, r := range s.Runtimes {
 				offers = offer(offers, name, strings.Join(r.Command, " "))
 			}
@@ -181,20 +178,15 @@ func (a *App) CompleteRuntimes(*cobra.Command, []string, string) ([]string, cobr
 	return offers, cobra.ShellCompDirectiveNoFileComp
 }
 
-// AnyArgs has a flag completed as the first argument of a command is, whatever stands before it.
-func AnyArgs(f cobra.CompletionFunc) cobra.CompletionFunc {
+// anyArgs completes a flag as f completes the first argument of a command, whatever arguments stand before the flag.
+func anyArgs(f cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(c *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		return f(c, nil, prefix)
 	}
 }
 
-// OneOf completes fixed words, of which each may be followed by a tab and what it means.
-func OneOf(words ...string) cobra.CompletionFunc {
-	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder)
-}
-
-// ListOf completes the last of several words, with commas between.
-func ListOf[S ~string](words func() []S) cobra.CompletionFunc {
+// listOf completes the last word of a list with commas. It offers no word twice.
+func listOf[S ~string](words func() []S) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		before := prefix[:strings.LastIndex(prefix, ",")+1]
 		var out []string
@@ -207,23 +199,15 @@ func ListOf[S ~string](words func() []S) cobra.CompletionFunc {
 	}
 }
 
-func CompleteFlag(c *cobra.Command, name string, f cobra.CompletionFunc) {
-	if err := c.RegisterFlagCompletionFunc(name, f); err != nil {
-		panic(err) // there is no such flag
-	}
-}
-
 // The words that flags take.
 var (
-	RunStatuses = []string{
+	runStatuses = []string{
 		string(daemon.PipelinePending), string(daemon.PipelineRunning), string(daemon.PipelineWaiting),
 		string(daemon.PipelineDone), string(daemon.PipelineFailed),
 	}
-	AgentStates = []string{
+	agentStates = []string{
 		string(daemon.Starting), string(daemon.Idle), string(daemon.Working), string(daemon.Waiting), string(daemon.Ended), "active",
 	}
-	HandoffStatuses = []string{"pending", "in_progress", "completed", "failed", "cancelled"}
-	HandoffModes    = []string{string(daemon.ModeAgent + "\tit writes the document itself"), string(daemon.ModeGenerate + "\ta fork of its session does")}
+	handoffStatuses = []string{"pending", "in_progress", "completed", "failed", "cancelled"}
+	handoffModes    = []string{string(daemon.ModeAgent + "\tit writes the document itself"), string(daemon.ModeGenerate + "\ta fork of its session does")}
 )
-
-func phaseWords(h *daemon.Handoff) string { return words.Of(h.Phase) }

@@ -1,10 +1,9 @@
-package cli
+package commands
 
 import (
 	"fmt"
 	"testing"
 
-	"github.com/understudyd/understudy/cmd/internal/cmdtest"
 	"github.com/understudyd/understudy/daemon"
 )
 
@@ -30,18 +29,5 @@ func TestCalled(t *testing.T) {
 	}
 	if got := called(agents[:1], persona); len(got) != 1 || got[0].ID != 3 {
 		t.Errorf("by persona alone: %+v", got)
-	}
-}
-
-func TestUICommandsNameTheDataDirectory(t *testing.T) {
-	t.Parallel()
-	const said = "open it with `understudy agent resume 7`, or `tmux -V`"
-	if got := (&App{Getenv: cmdtest.NoEnv}).WithData(said); got != said {
-		t.Errorf("without --data: %s", got)
-	}
-	want := "open it with `understudy agent resume 7 --data '/my data'`, or `tmux -V`"
-	a := &App{Getenv: cmdtest.NoEnv, DataFlag: "/my data"}
-	if got := a.WithData(a.WithData(said)); got != want {
-		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -1,0 +1,51 @@
+package commands
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/understudyd/understudy/cmd/internal/cli"
+)
+
+// maxArgs refuses more than n arguments.
+func maxArgs(n int) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) > n {
+			return fmt.Errorf("%q is one argument too many", args[n])
+		}
+		return nil
+	}
+}
+
+// parseID reads an id from the command line.
+func parseID(what, word string) (int64, error) {
+	id, err := strconv.ParseInt(word, 10, 64)
+	if err != nil || id <= 0 {
+		return 0, cli.Usagef("%q is no id of %s %s: it must be a number such as 7", word, article(what), what)
+	}
+	return id, nil
+}
+
+func article(noun string) string {
+	if strings.ContainsRune("aeiou", rune(noun[0])) {
+		return "an"
+	}
+	return "a"
+}
+
+// textOrStdin returns s, or what stdin holds if s is a dash.
+func (a *app) textOrStdin(s string) (string, error) {
+	if s != "-" {
+		return s, nil
+	}
+	const most = 1 << 20 // the daemon refuses less than that, and its error names the limit
+	b, err := io.ReadAll(io.LimitReader(a.Stdin, most))
+	if err != nil {
+		return "", fmt.Errorf("text from stdin: %w", err)
+	}
+	return strings.TrimRight(string(b), "\n"), nil
+}
