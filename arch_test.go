@@ -72,7 +72,7 @@ var rooms = map[string][]string{
 	"serve":     {"build", "desktop", "git", "proc"},
 	"show":      {"proc", "term"},
 	"cli":       {"proc", "term"},
-	"doctor":    {"child", "cli", "desktop", "proc", "serve", "show", "term"},
+	"doctor":    {"build", "child", "cli", "desktop", "proc", "serve", "show", "term"},
 	"demo":      {"cli", "doctor", "proc", "serve", "show", "term"},
 	"service":   {"child", "cli", "proc", "term"},
 	"commands": {

@@ -3,24 +3,16 @@ package commands
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/understudyd/understudy/api"
-	"github.com/understudyd/understudy/cmd/internal/build"
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/doctor"
 	"github.com/understudyd/understudy/cmd/internal/serve"
-	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/words"
-	"github.com/understudyd/understudy/data"
-	"github.com/understudyd/understudy/hooks"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -76,12 +68,13 @@ func (a *app) examine(ctx context.Context) []doctor.Finding {
 	if err != nil {
 		return append(found, doctor.CheckPostgres(), doctor.Finding{Name: "data directory", State: doctor.FindingMissing, Detail: cli.Sentence(err), Fix: "name one with --data"})
 	}
+	c, _ := a.Client() // it fails only where DataRoot does
+	defer c.Close()
 	s, err := a.settings(root, serveFlags{})
-	switch {
-	case err != nil:
+	if err != nil {
 		found = append(found, doctor.Finding{Name: "settings", State: doctor.FindingMissing, Detail: cli.Sentence(err), Fix: "correct it"})
 		s = serve.DefaultSettings()
-	default:
+	} else {
 		found = append(found, doctor.OK("settings", "%s", a.settingsFile(root)))
 	}
 	if s.DatabaseURL != "" {
@@ -89,8 +82,8 @@ func (a *app) examine(ctx context.Context) []doctor.Finding {
 	} else {
 		found = append(found, doctor.CheckPostgres())
 	}
-	return append(found, doctor.CheckData(root, s.DatabaseURL == ""), doctor.CheckTemplates(root), a.checkDaemon(ctx, root), a.checkHooks(ctx), doctor.CheckHookProgram(),
-		checkRuntime(ctx, s), doctor.CheckGit(os.Environ()), doctor.CheckNotifications(s, a.Getenv))
+	return append(found, doctor.CheckData(root, s.DatabaseURL == ""), doctor.CheckTemplates(root), doctor.CheckDaemon(ctx, c), a.checkHooks(ctx), doctor.CheckHookProgram(),
+		doctor.CheckRuntime(ctx, s), doctor.CheckGit(os.Environ()), doctor.CheckNotifications(s, a.Getenv))
 }
 
 // settingsFile names the settings file in use.
@@ -100,26 +93,6 @@ func (a *app) settingsFile(root string) string {
 		return "defaults; there is no " + path
 	}
 	return path
-}
-
-func (a *app) checkDaemon(ctx context.Context, root string) doctor.Finding {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	c := api.NewClient(data.At(root).Socket())
-	defer c.Close()
-	health, err := c.Ready(ctx)
-	if err != nil {
-		f := doctor.Finding{Name: "daemon", State: doctor.FindingWarning, Detail: cli.Sentence(err), Fix: "understudy serve"}
-		told, ok := errors.AsType[*daemon.Error](err)
-		if ok && (strings.HasPrefix(string(told.Code), "database_") || told.Code == "host_waiting") {
-			f.Fix = "it goes on by itself once that is over"
-		}
-		return f
-	}
-	if own := build.Version(); health.Version != own {
-		return doctor.Finding{Name: "daemon", State: doctor.FindingWarning, Detail: fmt.Sprintf("it is version %s and this is %s", health.Version, own), Fix: "stop it and start it again; agents go on"}
-	}
-	return doctor.OK("daemon", "ready, version %s", health.Version)
 }
 
 func (a *app) checkHooks(ctx context.Context) doctor.Finding {
@@ -140,22 +113,6 @@ func (a *app) checkHooks(ctx context.Context) doctor.Finding {
 		return f
 	}
 	return doctor.OK("hooks", "%d events in %s", len(r.Events), r.Settings)
-}
-
-// checkRuntime looks for the CLI that agents are.
-func checkRuntime(ctx context.Context, s serve.Settings) doctor.Finding {
-	command := s.Runtimes["claude"].Command
-	if len(command) == 0 {
-		return doctor.Finding{Name: "claude", State: doctor.FindingWarning, Detail: "not configured", Fix: "set runtimes.claude.command in config.yaml"}
-	}
-	version, err := claudeVersion(ctx, command)
-	if err != nil {
-		return doctor.Finding{Name: "claude", State: doctor.FindingWarning, Detail: cli.Sentence(err), Fix: "install Claude Code, or set runtimes.claude.command in config.yaml"}
-	}
-	if err := hooks.CheckVersion(version); err != nil {
-		return doctor.Finding{Name: "claude", State: doctor.FindingWarning, Detail: cli.Sentence(err), Fix: "claude update"}
-	}
-	return doctor.OK("claude", "%s", words.Terminal(version))
 }
 
 func (a *app) printFindings(found []doctor.Finding) {

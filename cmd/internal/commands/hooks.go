@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -14,10 +12,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/proc"
+	"github.com/understudyd/understudy/cmd/internal/term"
 	"github.com/understudyd/understudy/hooks"
 )
 
@@ -93,19 +93,6 @@ func (a *app) settingsPath(flag string) (string, error) {
 	return "", errors.New("there is no home directory with Claude Code's settings: name the file with --settings")
 }
 
-// claudeVersion is what `claude --version` prints; the error says why there is none.
-func claudeVersion(ctx context.Context, command []string) (string, error) {
-	bin, err := exec.LookPath(command[0])
-	if err != nil {
-		return "", fmt.Errorf("%s is not in PATH", command[0])
-	}
-	version, err := proc.AskVersion(ctx, bin, command[1:], os.Environ())
-	if err != nil {
-		return "", fmt.Errorf("%s --version: %w", strings.Join(command, " "), err)
-	}
-	return version, nil
-}
-
 // newest stands for a version that knows all events.
 const newest = "999.0.0"
 
@@ -116,7 +103,7 @@ var versionNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCom
 // version is not known, they are those that every version knows.
 func (a *app) eventsToHook(ctx context.Context) ([]string, error) {
 	command := a.claude()
-	version, err := claudeVersion(ctx, command)
+	version, err := proc.AskVersion(ctx, command)
 	if err == nil && !versionNumber().MatchString(version) {
 		err = fmt.Errorf("%s --version says no version", strings.Join(command, " "))
 	}
@@ -258,7 +245,7 @@ func (a *app) applyHooks(f hooksFlags, nothing string, changes ...hooksChange) e
 		return nil
 	}
 	for _, c := range changes {
-		u.Diff(c.path, c.before, c.after)
+		printDiff(u, c.path, c.before, c.after)
 	}
 	if f.dryRun {
 		u.Printf("nothing was changed: without --dry-run it would be\n")
@@ -279,4 +266,21 @@ func (a *app) applyHooks(f hooksFlags, nothing string, changes ...hooksChange) e
 
 func without(list, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(others, s) })
+}
+
+// printDiff prints how a file changes.
+func printDiff(u *term.UI, path string, before, after []byte) {
+	for line := range strings.Lines(string(diff.Diff(path, before, path+" (new)", after))) {
+		line = strings.TrimRight(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "diff "):
+			continue
+		case strings.HasPrefix(line, "+"):
+			u.Printf("%s\n", u.Green(line))
+		case strings.HasPrefix(line, "-"):
+			u.Printf("%s\n", u.Red(line))
+		default:
+			u.Printf("%s\n", line)
+		}
+	}
 }

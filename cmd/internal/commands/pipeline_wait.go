@@ -67,7 +67,11 @@ func (a *app) tellRunEnd(u *term.UI, p *daemon.Pipeline) error {
 		}
 		return cli.ErrSilent
 	}
-	u.Printf("%s in %s%s\n", u.Green("done"), show.RunTime(p), show.Bracketed("work", show.WorkTime(p)))
+	work := show.WorkTime(p)
+	if work != "" {
+		work = " (work " + work + ")"
+	}
+	u.Printf("%s in %s%s\n", u.Green("done"), show.RunTime(p), work)
 	if result := show.ResultWords(p); result != "" {
 		u.Printf("%s\n", u.Hang(result))
 	}

@@ -25,8 +25,8 @@ const (
 	maxNotifyMessage = 300 // runes
 )
 
-// desktop shows notifications on the operator's desktop, one at a time. It is safe for concurrent use.
-type desktop struct {
+// Desktop shows notifications on the operator's desktop, one at a time. It is safe for concurrent use.
+type Desktop struct {
 	enabled bool
 	getenv  func(string) string
 	binary  string
@@ -38,8 +38,8 @@ type desktop struct {
 }
 
 // New makes the desktop that the variables lead to. binary is this program.
-func New(enabled bool, getenv func(string) string, binary string) *desktop {
-	n := &desktop{enabled: enabled, getenv: getenv, binary: binary, limit: notifyLimit, rest: notifyRest, turn: make(chan struct{}, 1)}
+func New(enabled bool, getenv func(string) string, binary string) *Desktop {
+	n := &Desktop{enabled: enabled, getenv: getenv, binary: binary, limit: notifyLimit, rest: notifyRest, turn: make(chan struct{}, 1)}
 	n.show = n.showOnDesktop
 	return n
 }
@@ -48,7 +48,7 @@ var errDesktopHangs = errors.New("the desktop's notification service hangs: rest
 
 // Notify implements daemon.Notifier. Without a desktop, or when it does not answer, the channel is
 // "log": the daemon has written the message there.
-func (n *desktop) Notify(ctx context.Context, m tell.Notification) (channel string, err error) {
+func (n *Desktop) Notify(ctx context.Context, m tell.Notification) (channel string, err error) {
 	if !n.enabled {
 		return "log", nil
 	}
@@ -78,7 +78,7 @@ func (n *desktop) Notify(ctx context.Context, m tell.Notification) (channel stri
 }
 
 // inTurn shows a message when no other is being shown, or returns when ctx ends.
-func (n *desktop) inTurn(ctx context.Context, m tell.Notification) error {
+func (n *Desktop) inTurn(ctx context.Context, m tell.Notification) error {
 	select {
 	case n.turn <- struct{}{}:
 	case <-ctx.Done():

@@ -11,7 +11,7 @@ import (
 )
 
 // desktopOf is the desktop whose session bus has this address.
-func desktopOf(t *testing.T, address string) *desktop {
+func desktopOf(t *testing.T, address string) *Desktop {
 	t.Helper()
 	return New(true, func(name string) string {
 		return map[string]string{"DBUS_SESSION_BUS_ADDRESS": address}[name]
@@ -19,7 +19,7 @@ func desktopOf(t *testing.T, address string) *desktop {
 }
 
 // wantLog fails unless a notification is told by the log, with a reason.
-func wantLog(t *testing.T, n *desktop, why string) {
+func wantLog(t *testing.T, n *Desktop, why string) {
 	t.Helper()
 	channel, err := n.Notify(t.Context(), tell.Notification{Title: "a", Message: "b"})
 	if channel != "log" || err == nil || !strings.Contains(err.Error(), why) {

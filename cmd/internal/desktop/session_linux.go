@@ -8,7 +8,7 @@ import (
 
 // session are the variables that lead to the session bus. It is always named: where it is not, the
 // library would start a bus that outlives everybody.
-func (n *desktop) session() []string {
+func (n *Desktop) session() []string {
 	address := n.getenv("DBUS_SESSION_BUS_ADDRESS")
 	if address == "" {
 		address = "unix:path=" + userBus()
@@ -20,7 +20,7 @@ func (n *desktop) session() []string {
 func userBus() string { return filepath.Join("/run/user", strconv.Itoa(os.Geteuid()), "bus") }
 
 // Absent says why there is no desktop.
-func (n *desktop) Absent() string {
+func (n *Desktop) Absent() string {
 	if n.getenv("DBUS_SESSION_BUS_ADDRESS") != "" {
 		return ""
 	}

@@ -3,7 +3,7 @@
 package desktop
 
 // session are the variables that lead to the desktop; here it needs none.
-func (n *desktop) session() []string { return nil }
+func (n *Desktop) session() []string { return nil }
 
 // Absent says why there is no desktop; here there is always one.
-func (n *desktop) Absent() string { return "" }
+func (n *Desktop) Absent() string { return "" }

@@ -22,7 +22,7 @@ import (
 const Command = "notify-desktop"
 
 // showOnDesktop shows a message, or has nothing left of the attempt when ctx ends.
-func (n *desktop) showOnDesktop(ctx context.Context, m tell.Notification) error {
+func (n *Desktop) showOnDesktop(ctx context.Context, m tell.Notification) error {
 	in, err := json.Marshal(m)
 	if err != nil {
 		return err

@@ -10,14 +10,68 @@ import (
 	"strings"
 	"time"
 
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/cmd/internal/build"
+	"github.com/understudyd/understudy/cmd/internal/child"
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/desktop"
+	"github.com/understudyd/understudy/cmd/internal/proc"
 	"github.com/understudyd/understudy/cmd/internal/serve"
 	"github.com/understudyd/understudy/cmd/internal/show"
+	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/words"
 	"github.com/understudyd/understudy/db"
+	"github.com/understudyd/understudy/db/localpg"
+	"github.com/understudyd/understudy/hooks"
 	"github.com/understudyd/understudy/personas"
+	"github.com/understudyd/understudy/tmux"
 )
+
+// CheckTmux and checkPostgres find what must be installed before anything works.
+func CheckTmux(ctx context.Context) Finding {
+	f := Finding{Name: "tmux", State: FindingMissing, Fix: "understudy doctor --fix", pack: "tmux"}
+	version, err := tmux.Check(ctx, "")
+	switch {
+	case err == nil:
+		return OK("tmux", "version %s", version)
+	case errors.Is(err, tmux.ErrMissing):
+		f.Detail = "tmux is not installed or not in PATH"
+	case errors.Is(err, tmux.ErrTooOld):
+		f.Detail = fmt.Sprintf("tmux %s is too old, 3.2 or newer is needed", version)
+	default: // it does not answer, which no installation mends
+		return Finding{Name: "tmux", State: FindingMissing, Detail: cli.Sentence(err), Fix: "see whether `tmux -V` answers"}
+	}
+	return f
+}
+
+func CheckPostgres() Finding {
+	found, err := localpg.FindBinaries()
+	if err == nil {
+		return OK("PostgreSQL", "version %s in %s", found.Version, found.Dir)
+	}
+	if !errors.Is(err, localpg.ErrMissing) { // it does not answer, which no installation mends
+		return Finding{Name: "PostgreSQL", State: FindingMissing, Detail: cli.Sentence(err), Fix: "see whether that command answers"}
+	}
+	return Finding{Name: "PostgreSQL", State: FindingMissing, Detail: withoutHint(err), Fix: "understudy doctor --fix", pack: "postgresql"}
+}
+
+// CheckGit looks for git, without which a handoff still works: what its document says about files
+// is compared with the working directory alone.
+func CheckGit(environ []string) Finding {
+	if path, err := child.LookPath("git", environ); err == nil {
+		return OK("git", "%s", path)
+	}
+	return Finding{Name: "git", State: FindingWarning, Detail: "not in PATH; handoffs do not know what changed and was committed", Fix: "install git"}
+}
+
+// withoutHint is a sentence less its "run `understudy doctor --fix`", which doctor says itself.
+func withoutHint(err error) string {
+	msg := cli.Sentence(err)
+	if i := strings.LastIndexAny(msg, ":;"); i > 0 && strings.Contains(msg[i:], "doctor --fix") {
+		msg = msg[:i]
+	}
+	return msg
+}
 
 // CheckShared tries a write to a shared database.
 func CheckShared(ctx context.Context, url string) Finding {
@@ -114,4 +168,53 @@ func Passable(dir string) bool {
 		}
 		dir = filepath.Dir(dir)
 	}
+}
+
+// CheckHookProgram says which program agents run at every turn.
+func CheckHookProgram() Finding {
+	f := Finding{Name: "hook program", State: FindingWarning, Fix: proc.GetHookProgram}
+	own, err := proc.OwnBinary()
+	if err == nil {
+		var path string
+		if path, err = proc.FindHookProgram(own); err == nil {
+			return OK(f.Name, "%s, of the same build as this program", path)
+		}
+	}
+	f.Detail = fmt.Sprintf("agents run %s, which takes several times as long to start: %s", own, cli.Sentence(err))
+	return f
+}
+
+// CheckDaemon asks the daemon whether it is ready.
+func CheckDaemon(ctx context.Context, c *api.Client) Finding {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	health, err := c.Ready(ctx)
+	if err != nil {
+		f := Finding{Name: "daemon", State: FindingWarning, Detail: cli.Sentence(err), Fix: "understudy serve"}
+		told, ok := errors.AsType[*daemon.Error](err)
+		if ok && (strings.HasPrefix(string(told.Code), "database_") || told.Code == "host_waiting") {
+			f.Fix = "it goes on by itself once that is over"
+		}
+		return f
+	}
+	if own := build.Version(); health.Version != own {
+		return Finding{Name: "daemon", State: FindingWarning, Detail: fmt.Sprintf("it is version %s and this is %s", health.Version, own), Fix: "stop it and start it again; agents go on"}
+	}
+	return OK("daemon", "ready, version %s", health.Version)
+}
+
+// CheckRuntime runs the CLI of agents, and holds its version against what hooks need.
+func CheckRuntime(ctx context.Context, s serve.Settings) Finding {
+	command := s.Runtimes["claude"].Command
+	if len(command) == 0 {
+		return Finding{Name: "claude", State: FindingWarning, Detail: "not configured", Fix: "set runtimes.claude.command in config.yaml"}
+	}
+	version, err := proc.AskVersion(ctx, command)
+	if err != nil {
+		return Finding{Name: "claude", State: FindingWarning, Detail: cli.Sentence(err), Fix: "install Claude Code, or set runtimes.claude.command in config.yaml"}
+	}
+	if err := hooks.CheckVersion(version); err != nil {
+		return Finding{Name: "claude", State: FindingWarning, Detail: cli.Sentence(err), Fix: "claude update"}
+	}
+	return OK("claude", "%s", words.Terminal(version))
 }

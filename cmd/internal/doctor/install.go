@@ -1,5 +1,3 @@
-// Package doctor looks at what understudy needs on this machine, says how to mend what is wrong, and installs what is
-// missing if it may.
 package doctor
 
 import (
@@ -12,79 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/understudyd/understudy/cmd/internal/child"
 	"github.com/understudyd/understudy/cmd/internal/cli"
 	"github.com/understudyd/understudy/cmd/internal/proc"
 	"github.com/understudyd/understudy/cmd/internal/term"
-	"github.com/understudyd/understudy/db/localpg"
-	"github.com/understudyd/understudy/tmux"
 )
-
-// The states of a finding.
-const (
-	FindingOK      = "ok"
-	FindingWarning = "warning" // works without
-	FindingMissing = "missing" // nothing works without
-)
-
-// Finding is what doctor says about one thing.
-type Finding struct {
-	Name   string `json:"name"`
-	State  string `json:"state"`
-	Detail string `json:"detail"`
-	Fix    string `json:"fix,omitempty"`
-	pack   string // what `doctor --fix` installs; empty: it is not a matter of packages
-}
-
-func OK(name, format string, args ...any) Finding {
-	return Finding{Name: name, State: FindingOK, Detail: fmt.Sprintf(format, args...)}
-}
-
-// CheckTmux and checkPostgres find what must be installed before anything works.
-func CheckTmux(ctx context.Context) Finding {
-	f := Finding{Name: "tmux", State: FindingMissing, Fix: "understudy doctor --fix", pack: "tmux"}
-	version, err := tmux.Check(ctx, "")
-	switch {
-	case err == nil:
-		return OK("tmux", "version %s", version)
-	case errors.Is(err, tmux.ErrMissing):
-		f.Detail = "tmux is not installed or not in PATH"
-	case errors.Is(err, tmux.ErrTooOld):
-		f.Detail = fmt.Sprintf("tmux %s is too old, 3.2 or newer is needed", version)
-	default: // it does not answer, which no installation mends
-		return Finding{Name: "tmux", State: FindingMissing, Detail: cli.Sentence(err), Fix: "see whether `tmux -V` answers"}
-	}
-	return f
-}
-
-func CheckPostgres() Finding {
-	found, err := localpg.FindBinaries()
-	if err == nil {
-		return OK("PostgreSQL", "version %s in %s", found.Version, found.Dir)
-	}
-	if !errors.Is(err, localpg.ErrMissing) { // it does not answer, which no installation mends
-		return Finding{Name: "PostgreSQL", State: FindingMissing, Detail: cli.Sentence(err), Fix: "see whether that command answers"}
-	}
-	return Finding{Name: "PostgreSQL", State: FindingMissing, Detail: withoutHint(err), Fix: "understudy doctor --fix", pack: "postgresql"}
-}
-
-// CheckGit looks for git, without which a handoff still works: what its document says about files
-// is compared with the working directory alone.
-func CheckGit(environ []string) Finding {
-	if path, err := child.LookPath("git", environ); err == nil {
-		return OK("git", "%s", path)
-	}
-	return Finding{Name: "git", State: FindingWarning, Detail: "not in PATH; handoffs do not know what changed and was committed", Fix: "install git"}
-}
-
-// withoutHint is a sentence less its "run `understudy doctor --fix`", which doctor says itself.
-func withoutHint(err error) string {
-	msg := cli.Sentence(err)
-	if i := strings.LastIndexAny(msg, ":;"); i > 0 && strings.Contains(msg[i:], "doctor --fix") {
-		msg = msg[:i]
-	}
-	return msg
-}
 
 // manager is a package manager.
 type manager struct {
@@ -166,32 +95,6 @@ func inShell(commands [][]string) string {
 	return "`" + strings.Join(lines, " && ") + "`"
 }
 
-// Require makes sure that tmux and PostgreSQL are there, and offers to install what is not. It
-// returns what was found.
-func Require(ctx context.Context, a *cli.App, yes bool) ([]Finding, error) {
-	found := []Finding{CheckTmux(ctx), CheckPostgres()}
-	missing := Lacking(found)
-	for _, f := range found {
-		if f.State == FindingMissing && f.pack == "" {
-			return nil, errors.New(f.Detail)
-		}
-	}
-	if len(missing) == 0 {
-		return found, nil
-	}
-	for _, f := range missing {
-		fmt.Fprintf(a.Stderr, "understudy: %s\n", f.Detail)
-	}
-	if err := Install(ctx, a, missing, yes); err != nil {
-		return nil, err
-	}
-	found = []Finding{CheckTmux(ctx), CheckPostgres()}
-	for _, f := range Lacking(found) {
-		return nil, fmt.Errorf("%s, after the installation as before: install it by hand", f.Detail)
-	}
-	return found, nil
-}
-
 // Lacking are the findings that an installation of packages mends.
 func Lacking(found []Finding) []Finding {
 	var missing []Finding
@@ -251,18 +154,4 @@ func confirm(ctx context.Context, a *cli.App, question string) bool {
 	case line := <-answer:
 		return line == "y" || line == "yes"
 	}
-}
-
-// CheckHookProgram says which program agents run at every turn.
-func CheckHookProgram() Finding {
-	f := Finding{Name: "hook program", State: FindingWarning, Fix: proc.GetHookProgram}
-	own, err := proc.OwnBinary()
-	if err == nil {
-		var path string
-		if path, err = proc.FindHookProgram(own); err == nil {
-			return OK(f.Name, "%s, of the same build as this program", path)
-		}
-	}
-	f.Detail = fmt.Sprintf("agents run %s, which takes several times as long to start: %s", own, cli.Sentence(err))
-	return f
 }

@@ -1,6 +1,10 @@
+// Package git asks git about the directories that agents work in, and makes and removes the work trees of pipelines. It
+// runs the git command behind a shield: no setting, hook or filter of the repository may have it run a program
+// (docs/adr/0023). Its functions are safe for concurrent use; what a crash leaves half made, the next call clears.
 package git
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -14,6 +18,11 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/daemon/runtimes"
 	"github.com/understudyd/understudy/daemon/worktree"
+)
+
+const (
+	gitLimit  = 2 * time.Second // one run of git
+	gitOutput = 4 << 20         // bytes that one run may print, where all of it is kept
 )
 
 // git runs the git command in a folder.
@@ -87,4 +96,68 @@ func (g git) refused(command, stderr string, exit int) error {
 		line = fmt.Sprintf("exit code %d", exit)
 	}
 	return fmt.Errorf("git %s failed in %s (%s): see what `git %[1]s` says there", command, g.dir, line)
+}
+
+// line is what git prints, which is one line or nothing.
+func (g git) line(ctx context.Context, args ...string) (string, error) {
+	out, err := g.output(ctx, args...)
+	return strings.TrimSuffix(string(out), "\n"), err
+}
+
+// headBranch is the branch that is checked out; "" if none is.
+func (g git) headBranch(ctx context.Context) (string, error) {
+	out := proc.Limited{Max: gitOutput}
+	stderr, exit, err := g.run(ctx, &out, "symbolic-ref", "--quiet", "HEAD")
+	switch {
+	case err != nil:
+		return "", err
+	case exit > 1: // 1: HEAD is a commit
+		return "", g.refused("symbolic-ref", stderr, exit)
+	}
+	return strings.TrimPrefix(strings.TrimSuffix(string(out.Bytes()), "\n"), "refs/heads/"), nil
+}
+
+// commit reports whether there is a commit of that name.
+func (g git) commit(ctx context.Context, name string) (bool, error) {
+	stderr, exit, err := g.run(ctx, io.Discard, "rev-parse", "--quiet", "--verify", name+"^{commit}")
+	if err == nil && exit > 1 {
+		err = g.refused("rev-parse", stderr, exit)
+	}
+	return exit == 0, err
+}
+
+// each runs git with -z and calls do with each record.
+func (g git) each(ctx context.Context, do func(record string), args ...string) error {
+	stderr, exit, err := g.run(ctx, &records{do: do}, args...)
+	if err == nil && exit != 0 {
+		err = g.refused(args[0], stderr, exit)
+	}
+	return err
+}
+
+// records calls do with each record of git's -z that is written to it.
+type records struct {
+	do   func(string)
+	part []byte // of the record that is not whole yet
+}
+
+func (r *records) Write(p []byte) (int, error) {
+	n := len(p)
+	for {
+		record, rest, whole := bytes.Cut(p, []byte{0})
+		r.part = append(r.part, record...)
+		if !whole {
+			return n, nil
+		}
+		r.do(string(r.part))
+		r.part, p = r.part[:0], rest
+	}
+}
+
+// split returns the records of git's -z.
+func split(out []byte) []string {
+	if len(out) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 }

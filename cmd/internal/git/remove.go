@@ -1,7 +1,6 @@
 package git
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -216,34 +215,6 @@ func (g git) unheld(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("git rev-list: %w", err)
 	}
 	return "it holds " + words.Count(count, "commit") + " that no branch does", nil
-}
-
-// each runs git with -z and calls do with each record.
-func (g git) each(ctx context.Context, do func(record string), args ...string) error {
-	stderr, exit, err := g.run(ctx, &records{do: do}, args...)
-	if err == nil && exit != 0 {
-		err = g.refused(args[0], stderr, exit)
-	}
-	return err
-}
-
-// records calls do with each record of git's -z that is written to it.
-type records struct {
-	do   func(string)
-	part []byte // of the record that is not whole yet
-}
-
-func (r *records) Write(p []byte) (int, error) {
-	n := len(p)
-	for {
-		record, rest, whole := bytes.Cut(p, []byte{0})
-		r.part = append(r.part, record...)
-		if !whole {
-			return n, nil
-		}
-		r.do(string(r.part))
-		r.part, p = r.part[:0], rest
-	}
 }
 
 // sample counts names and keeps the first few.

@@ -106,12 +106,6 @@ func (t *trees) open(ctx context.Context, dir string) (r repository, err error) 
 	return r, err
 }
 
-// line is what git prints, which is one line or nothing.
-func (g git) line(ctx context.Context, args ...string) (string, error) {
-	out, err := g.output(ctx, args...)
-	return strings.TrimSuffix(string(out), "\n"), err
-}
-
 // noWorktree says what is wrong with a folder that is in no work tree.
 func (t *trees) noWorktree(ctx context.Context, dir string) error {
 	g := git{env: t.env, dir: dir, limit: treeLimit}
@@ -168,19 +162,6 @@ func (r repository) onBranch(ctx context.Context, branch, path string) error {
 	return err
 }
 
-// headBranch is the branch that is checked out; "" if none is.
-func (g git) headBranch(ctx context.Context) (string, error) {
-	out := proc.Limited{Max: gitOutput}
-	stderr, exit, err := g.run(ctx, &out, "symbolic-ref", "--quiet", "HEAD")
-	switch {
-	case err != nil:
-		return "", err
-	case exit > 1: // 1: HEAD is a commit
-		return "", g.refused("symbolic-ref", stderr, exit)
-	}
-	return strings.TrimPrefix(strings.TrimSuffix(string(out.Bytes()), "\n"), "refs/heads/"), nil
-}
-
 // remake makes a tree where nothing or a half-made one stands. One that git fails to make is taken
 // away again, so that it holds no branch; what an end of ctx leaves is for the next attempt.
 func (r repository) remake(ctx context.Context, found standing, branch, path string) error {
@@ -224,15 +205,6 @@ func (r repository) register(ctx context.Context, branch, path string) error {
 		err = r.notRegistered(branch, stderr, exit)
 	}
 	return err
-}
-
-// commit reports whether there is a commit of that name.
-func (g git) commit(ctx context.Context, name string) (bool, error) {
-	stderr, exit, err := g.run(ctx, io.Discard, "rev-parse", "--quiet", "--verify", name+"^{commit}")
-	if err == nil && exit > 1 {
-		err = g.refused("rev-parse", stderr, exit)
-	}
-	return exit == 0, err
 }
 
 // notRegistered turns git's complaint about a new tree into an error.

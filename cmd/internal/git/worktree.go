@@ -1,6 +1,3 @@
-// Package git asks git about the directories that agents work in, and makes and removes the work trees of pipelines. It
-// runs the git command behind a shield: no setting, hook or filter of the repository may have it run a program
-// (docs/adr/0023). Its functions are safe for concurrent use; what a crash leaves half made, the next call clears.
 package git
 
 import (
@@ -19,12 +16,6 @@ import (
 
 	"github.com/understudyd/understudy/cmd/internal/child"
 	"github.com/understudyd/understudy/daemon/worktree"
-)
-
-const (
-	gitLimit   = 2 * time.Second // one run of git
-	gitOutput  = 4 << 20         // bytes that one run may print, where all of it is kept
-	maxCommits = 500
 )
 
 // Ask returns daemon.Config.Worktree: what the git command says, run with an environment that
@@ -193,6 +184,9 @@ func (g git) countLines(ctx context.Context, changes map[string]*worktree.Change
 	return nil
 }
 
+// maxCommits is how many commits committed looks at.
+const maxCommits = 500
+
 // committed returns the paths that commits since then have changed, of at most maxCommits.
 func (g git) committed(ctx context.Context, since time.Time) ([]string, error) {
 	if since.IsZero() {
@@ -229,11 +223,3 @@ func absolute(top string, paths []string) []string {
 
 // fromTop is a path of git's from the top on; the slash that ends a folder stays.
 func fromTop(top, path string) string { return strings.TrimSuffix(top, "/") + "/" + path }
-
-// split returns the records of git's -z.
-func split(out []byte) []string {
-	if len(out) == 0 {
-		return nil
-	}
-	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
-}

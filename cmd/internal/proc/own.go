@@ -30,25 +30,3 @@ var inBuildCache = sync.OnceValue(func() *regexp.Regexp { return regexp.MustComp
 func BuiltByGoRun(path string) bool {
 	return inBuildCache().MatchString(path) && !strings.HasSuffix(path, ".test")
 }
-
-// ShellQuote quotes a word for a POSIX shell, if it needs that.
-func ShellQuote(s string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./=:@%+,", r)
-	}
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-// CommandLine is one run of a program, without a shell.
-type CommandLine []string
-
-func (c CommandLine) String() string {
-	words := make([]string, len(c))
-	for i, word := range c {
-		words[i] = ShellQuote(word)
-	}
-	return strings.Join(words, " ")
-}

@@ -17,21 +17,21 @@ import (
 // probeLimit is how long a runtime may take to print its version.
 const probeLimit = 10 * time.Second
 
-// probe asks runtimes for their version, once for each binary as it stands on disk: an upgrade
+// Probe asks runtimes for their version, once for each binary as it stands on disk: an upgrade
 // while the daemon runs is seen. It is safe for concurrent use.
-type probe struct {
+type Probe struct {
 	environ []string
 
 	mu    sync.Mutex
 	known map[string]string // by path, size and time of change
 }
 
-func NewProbe(environ []string) *probe {
-	return &probe{environ: environ, known: map[string]string{}}
+func NewProbe(environ []string) *Probe {
+	return &Probe{environ: environ, known: map[string]string{}}
 }
 
 // Lookup says why a runtime's command can't be run.
-func (p *probe) Lookup(command []string) error {
+func (p *Probe) Lookup(command []string) error {
 	bin, err := child.LookPath(command[0], p.environ)
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func (p *probe) Lookup(command []string) error {
 
 // Version runs a runtime's command with --version. "" is an unknown version: the launch will say
 // what is wrong with the command.
-func (p *probe) Version(ctx context.Context, command []string) string {
+func (p *Probe) Version(ctx context.Context, command []string) string {
 	if len(command) == 0 {
 		return ""
 	}
@@ -63,7 +63,7 @@ func (p *probe) Version(ctx context.Context, command []string) string {
 	if ok {
 		return version
 	}
-	if version, err = AskVersion(ctx, bin, command[1:], p.environ); err != nil {
+	if version, err = askVersion(ctx, bin, command[1:], p.environ); err != nil {
 		return "" // not remembered: it may have been a passing trouble
 	}
 	p.mu.Lock()
@@ -72,8 +72,21 @@ func (p *probe) Version(ctx context.Context, command []string) string {
 	return version
 }
 
-// AskVersion runs a runtime, which is bin with its fixed arguments, with --version.
-func AskVersion(ctx context.Context, bin string, args, environ []string) (string, error) {
+// AskVersion runs a runtime's command, as this process's PATH finds it, with --version.
+func AskVersion(ctx context.Context, command []string) (string, error) {
+	bin, err := exec.LookPath(command[0])
+	if err != nil {
+		return "", fmt.Errorf("%s is not in PATH", command[0])
+	}
+	version, err := askVersion(ctx, bin, command[1:], os.Environ())
+	if err != nil {
+		return "", fmt.Errorf("%s --version: %w", strings.Join(command, " "), err)
+	}
+	return version, nil
+}
+
+// askVersion runs a runtime, which is bin with its fixed arguments, with --version.
+func askVersion(ctx context.Context, bin string, args, environ []string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, bin, slices.Concat(args, []string{"--version"})...)

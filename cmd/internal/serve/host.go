@@ -10,7 +10,6 @@ import (
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/build"
-	"github.com/understudyd/understudy/cmd/internal/proc"
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/db"
@@ -151,17 +150,4 @@ func heartbeat(ctx context.Context, store *db.DB, up *Serving, log *slog.Logger)
 		case <-tick.C:
 		}
 	}
-}
-
-// hookProgramIn is what agents of the data directory are launched with, and their hooks run.
-func hookProgramIn(dir data.Dir, cfg Config) string {
-	if cfg.HookBinary == "" {
-		return cfg.Binary
-	}
-	kept, err := proc.KeepHookProgram(dir, cfg.HookBinary)
-	if err != nil {
-		cfg.Log.Warn("agents lose hooks while their program is replaced: it could not be copied into the data directory", "program", cfg.HookBinary, "error", err)
-		return cfg.HookBinary
-	}
-	return kept
 }

@@ -6,13 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
-	"os"
 	"sync"
-	"syscall"
-	"time"
 
 	"github.com/understudyd/understudy/api"
 	"github.com/understudyd/understudy/cmd/internal/build"
@@ -22,7 +18,6 @@ import (
 	"github.com/understudyd/understudy/daemon"
 	"github.com/understudyd/understudy/data"
 	"github.com/understudyd/understudy/db"
-	"github.com/understudyd/understudy/db/localpg"
 	"github.com/understudyd/understudy/personas"
 	"github.com/understudyd/understudy/tmux"
 )
@@ -222,77 +217,6 @@ func runDaemon(ctx context.Context, cfg Config, keeper *keeper, server *api.Serv
 	return cause
 }
 
-// database is the one the daemon uses: a shared one by URL, or a private cluster.
-type database struct {
-	db      *db.DB
-	cluster *localpg.Cluster // nil: shared
-}
-
-// ensure starts the private cluster again if it is gone, and sees that the database takes writes.
-func (b *database) ensure(ctx context.Context, host string) error {
-	if b.cluster != nil {
-		if err := b.cluster.Ensure(ctx); err != nil {
-			return err
-		}
-	}
-	return b.db.TryWrite(ctx, host)
-}
-
-func openDatabase(ctx context.Context, cfg Config, dir data.Dir, done *closers) (*database, error) {
-	b := &database{}
-	conf := db.Config{ConnString: cfg.Settings.DatabaseURL, Log: cfg.Log}
-	if conf.ConnString == "" {
-		cluster, err := localpg.Start(ctx, localpg.Config{Dir: dir.Postgres(), Log: cfg.Log, NoSync: cfg.NoSync})
-		if err != nil {
-			return nil, err
-		}
-		b.cluster = cluster
-		done.add(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-			defer cancel()
-			if err := cluster.Stop(ctx); err != nil {
-				cfg.Log.Warn("private PostgreSQL not stopped; the next daemon adopts it", "error", err)
-			}
-		})
-		conf.ConnString, conf.Configure = cluster.ConnString(), cluster.Configure
-	}
-	var err error
-	if b.db, err = db.OpenMigrated(ctx, conf); err != nil {
-		return nil, fmt.Errorf("database: %w", err)
-	}
-	done.add(b.db.Close)
-	return b, nil
-}
-
-// lockDir makes sure that one daemon works in a data directory. The lock ends with the process.
-func lockDir(dir data.Dir) (unlock func(), err error) {
-	f, err := os.OpenFile(dir.Lock(), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := flock(f); err != nil {
-		pid, _ := io.ReadAll(io.LimitReader(f, 20))
-		f.Close()
-		return nil, fmt.Errorf("another daemon (process %s) already serves %s: stop it first, or use another --data", pid, dir.Root())
-	}
-	if err := f.Truncate(0); err == nil {
-		_, _ = fmt.Fprintf(f, "%d", os.Getpid()) // only for the sentence above
-	}
-	return func() { f.Close() }, nil
-}
-
-// flock takes the lock within a second. A daemon that was killed while it started a command leaves
-// the lock for as long as that takes to get from fork to exec.
-func flock(f *os.File) (err error) {
-	for range 50 {
-		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
-			return nil
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	return err
-}
-
 // listenTCP opens the address of the settings; nil: none is wanted.
 func listenTCP(ctx context.Context, cfg Config) (net.Listener, error) {
 	if cfg.Settings.Listen == "" || cfg.Settings.Listen == "none" {
@@ -306,4 +230,17 @@ func addrOf(l net.Listener) net.Addr {
 		return nil
 	}
 	return l.Addr()
+}
+
+// hookProgramIn is what agents of the data directory are launched with, and their hooks run.
+func hookProgramIn(dir data.Dir, cfg Config) string {
+	if cfg.HookBinary == "" {
+		return cfg.Binary
+	}
+	kept, err := proc.KeepHookProgram(dir, cfg.HookBinary)
+	if err != nil {
+		cfg.Log.Warn("agents lose hooks while their program is replaced: it could not be copied into the data directory", "program", cfg.HookBinary, "error", err)
+		return cfg.HookBinary
+	}
+	return kept
 }

@@ -27,11 +27,3 @@ func terminals(dir data.Dir) func(socket string) (daemon.Terminal, error) {
 		return s, nil
 	}
 }
-
-// servers are the processes of the private cluster.
-func (b *database) servers() []int {
-	if b.cluster == nil {
-		return nil
-	}
-	return []int{b.cluster.PID()}
-}

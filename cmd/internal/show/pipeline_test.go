@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/understudyd/understudy/api"
@@ -14,7 +15,7 @@ import (
 )
 
 // tale is a run from its start to its end, as somebody sees it who waits.
-func tale(u *term.UI) {
+func tale(t *testing.T, u *term.UI) {
 	p := cmdtest.Pipeline()
 	running := p
 	running.Status, running.Steps = daemon.PipelineRunning, append([]daemon.Step(nil), p.Steps...)
@@ -28,13 +29,16 @@ func tale(u *term.UI) {
 	handed := running
 	handed.Steps = append([]daemon.Step(nil), running.Steps...)
 	handed.Steps[0].AgentIDs = []int64{12, 15}
-	w := NewStepper(u, &pending)
-	for _, p := range []daemon.Pipeline{pending, running, running, handed, p, cmdtest.Approved(p, ""), cmdtest.Failed(cmdtest.Approved(p, ""), "Step timed out after 180s")} {
-		w.Look(&p)
-		w.Waits = w.Waits.Add(-2 * term.Patience) // it has been so for long
-		w.Draw()
-		w.Draw()
-	}
+	synctest.Test(t, func(*testing.T) {
+		time.Sleep(time.Until(p.UpdatedAt) + 48*time.Hour) // the bubble's clock begins before the run does
+		w := NewStepper(u, &pending)
+		for _, p := range []daemon.Pipeline{pending, running, running, handed, p, cmdtest.Approved(p, ""), cmdtest.Failed(cmdtest.Approved(p, ""), "Step timed out after 180s")} {
+			w.Look(&p)
+			time.Sleep(time.Minute) // longer than a pipe waits before it tells
+			w.Draw()
+			w.Draw()
+		}
+	})
 }
 
 func TestPipelineProgress(t *testing.T) {
@@ -45,7 +49,7 @@ func TestPipelineProgress(t *testing.T) {
 	const verdict = `  ✗ 2/3 developer                   3 min  agent 16
 `
 	var pipe bytes.Buffer
-	tale(&term.UI{Out: &pipe})
+	tale(t, &term.UI{Out: &pipe})
 	if want := warning + `  … pending                             waits for its turn: 4 runs are at work, as many as may be
   … 1/3 designer                           agent 12
   … 1/3 designer                           agent 12 → 15
@@ -56,7 +60,7 @@ func TestPipelineProgress(t *testing.T) {
 	}
 
 	var screen bytes.Buffer
-	tale(&term.UI{Out: &screen, Terminal: true})
+	tale(t, &term.UI{Out: &screen, Terminal: true})
 	if got := cmdtest.Seen(screen.String()); got != warning+ended+verdict {
 		t.Errorf("on a terminal:\n%s\nwant:\n%s", got, warning+ended+verdict)
 	}

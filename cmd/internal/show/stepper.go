@@ -12,14 +12,6 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// Bracketed is a value with its name, after something; "" without one.
-func Bracketed(name, value string) string {
-	if value == "" {
-		return ""
-	}
-	return fmt.Sprintf(" (%s %s)", name, value)
-}
-
 // Stepper prints the steps of a run, each once it has ended. On a terminal the one that the run is
 // at is shown below them; in a pipe it is told who begins to work on it.
 type Stepper struct {
@@ -32,7 +24,7 @@ type Stepper struct {
 
 // NewStepper returns one that tells what happens to a run after p: what has ended by then is known.
 func NewStepper(u *term.UI, p *daemon.Pipeline) *Stepper {
-	w := &Stepper{Progress: &term.Progress{UI: u, Measure: words.Took}, told: map[int64]daemon.StepStatus{}, begun: map[int64]int{}}
+	w := &Stepper{Progress: &term.Progress{UI: u}, told: map[int64]daemon.StepStatus{}, begun: map[int64]int{}}
 	for i, s := range p.Steps {
 		w.wide = max(w.wide, utf8.RuneCountInString(w.name(p, i)))
 		if s.FinishedAt != nil {

@@ -9,26 +9,24 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// Progress prints steps as they end, each with its time. On a terminal the running one is shown
-// below them; in a pipe there are only lines that stay.
+// Progress prints steps as they end, each with its time. On a terminal it draws the running step below them and redraws
+// it; in a pipe it prints lines that stay.
 type Progress struct {
 	*UI
-	Label string    // of the running step; empty: none
-	About string    // on its line, on a terminal
-	note  string    // what it waits for
-	Since time.Time // when it began
+	Label string    // of the running step; empty: no step runs
+	About string    // stands beside the label on a terminal
+	Since time.Time // when the running step began
+	note  string    // what the running step waits for
+	waits time.Time // when the note was set
+	told  bool      // a pipe was told the note
 	turn  int       // of the spinner
-	drawn int       // lines of it on the screen
-	Waits time.Time // since when there is that note
-	told  bool      // of it
-
-	Measure func(time.Duration) string // how times are written; nil: seconds
+	drawn int       // how many lines of the running step are on the screen
 }
 
 const (
 	LabelWidth = 22
 	lineWidth  = 2 + 1 + 1 + LabelWidth + 1 + 11 // of a step, without its detail
-	Margin     = "      "                        // of what stands below one
+	Margin     = "      "                        // of the lines below a step
 )
 
 var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
@@ -42,32 +40,33 @@ func (p *Progress) Start(label string, since time.Time) {
 	p.Draw()
 }
 
-// Wait says what the running step waits for.
+// Wait notes what the running step waits for, and draws it.
 func (p *Progress) Wait(note string) {
 	if note == p.note {
 		return
 	}
-	p.note, p.Waits, p.told = note, time.Now(), false
+	p.note, p.waits, p.told = note, time.Now(), false
 	p.Draw()
 }
 
-// Patience is how long a wait lasts before a pipe is told of it.
-const Patience = 1500 * time.Millisecond
+// patience is how long a wait lasts before a pipe is told of it.
+const patience = 1500 * time.Millisecond
 
 // Done prints a step that has ended well.
 func (p *Progress) Done(label string, took time.Duration, detail string) {
 	p.Line(p.Green("✓"), label, took, detail)
 }
 
-// Failed prints a step that has not.
+// Failed prints a step that has failed.
 func (p *Progress) Failed(label string, took time.Duration, detail string) {
 	p.Line(p.Red("✗"), label, took, detail)
 }
 
+// Line prints a step that has ended.
 func (p *Progress) Line(mark, label string, took time.Duration, detail string) {
 	p.Clear()
 	p.Label = ""
-	line := fmt.Sprintf("  %s %-*s %11s", mark, LabelWidth, label, p.measured(took))
+	line := fmt.Sprintf("  %s %-*s %11s", mark, LabelWidth, label, words.Took(took))
 	detail = words.Terminal(detail)
 	switch {
 	case detail == "":
@@ -81,14 +80,7 @@ func (p *Progress) Line(mark, label string, took time.Duration, detail string) {
 	p.Printf("%s\n", line)
 }
 
-func (p *Progress) measured(d time.Duration) string {
-	if p.Measure != nil {
-		return p.Measure(d)
-	}
-	return words.Took(d)
-}
-
-// Below is a text on lines of its own below a step, broken between words.
+// Below folds a text into lines that stand below a step.
 func (p *Progress) Below(text string) []string {
 	lines := p.Fold(text, len(Margin)+1)
 	for i := range lines {
@@ -97,8 +89,8 @@ func (p *Progress) Below(text string) []string {
 	return lines
 }
 
-// redrawn is below for lines that are taken back: a command that is wider than the terminal is broken as
-// well.
+// redrawn is Below for lines that are redrawn. It breaks commands that are wider than the terminal as well: a terminal
+// would wrap such a line itself, and Clear would take back too few lines.
 func (p *Progress) redrawn(text string) []string {
 	var lines []string
 	for _, line := range p.Below(text) {
@@ -109,7 +101,7 @@ func (p *Progress) redrawn(text string) []string {
 	return lines
 }
 
-// Waiting says that a step waits; a note may do so itself.
+// Waiting turns a note into "waits: …", unless the note says itself that the step waits.
 func Waiting(note string) string {
 	if strings.HasPrefix(note, WaitsForWords) {
 		return note
@@ -117,23 +109,23 @@ func Waiting(note string) string {
 	return "waits: " + note
 }
 
-// WaitsForWords begin a note that is a sentence.
+// WaitsForWords begin a note that says itself what a step waits for.
 const WaitsForWords = "waits for "
 
-// Draw redraws the running step, on a terminal.
+// Draw redraws the running step on a terminal. In a pipe it prints the note, once, after a wait of some time.
 func (p *Progress) Draw() {
 	if p.Label == "" {
 		return
 	}
 	if !p.Terminal {
-		if p.note != "" && !p.told && time.Since(p.Waits) >= Patience {
+		if p.note != "" && !p.told && time.Since(p.waits) >= patience {
 			p.told = true
 			p.Printf("  … %-*s              %s\n", LabelWidth, p.Label, Waiting(p.Sentence(p.note)))
 		}
 		return
 	}
 	p.turn++
-	line := fmt.Sprintf("  %c %-*s %11s", spinner[p.turn%len(spinner)], LabelWidth, p.Label, p.measured(time.Since(p.Since)))
+	line := fmt.Sprintf("  %c %-*s %11s", spinner[p.turn%len(spinner)], LabelWidth, p.Label, words.Took(time.Since(p.Since)))
 	if p.About != "" {
 		line += "  " + words.Terminal(p.About)
 	}
@@ -141,7 +133,7 @@ func (p *Progress) Draw() {
 	if p.note != "" {
 		lines = append(lines, p.redrawn(Waiting(p.Sentence(p.note)))...)
 	}
-	for i := range lines { // a line that the terminal wrapped could not be taken back
+	for i := range lines { // Clear could not take back a line that the terminal wrapped
 		lines[i] = words.Clip(lines[i], p.Width()-1)
 	}
 	p.Clear()

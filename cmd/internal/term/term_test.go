@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/understudyd/understudy/cmd/internal/cmdtest"
@@ -83,14 +84,16 @@ func TestProgressTakesBackLongCommands(t *testing.T) {
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	story := func(p *Progress) {
-		p.Start("instructing", time.Now())
-		p.Draw()
-		p.Wait("the agent is in a turn")
-		p.Waits = p.Waits.Add(-2 * Patience) // it has been waiting for long
-		p.Draw()
-		p.Draw()
-		p.Done("instructing", 1500*time.Millisecond, "agent 1 took the instruction")
-		p.Failed("verifying", time.Second, "failed")
+		synctest.Test(t, func(*testing.T) {
+			p.Start("instructing", time.Now())
+			p.Draw()
+			p.Wait("the agent is in a turn")
+			time.Sleep(2 * patience)
+			p.Draw()
+			p.Draw()
+			p.Done("instructing", 1500*time.Millisecond, "agent 1 took the instruction")
+			p.Failed("verifying", time.Second, "failed")
+		})
 	}
 	const lines = `  ✓ instructing                 1.50 s  agent 1 took the instruction
   ✗ verifying                   1.00 s  failed

@@ -1,5 +1,3 @@
-// Package show says in a terminal how handoffs, pipelines, agents and their lines stand, and follows one until it has
-// ended. It reads over the daemon's API alone.
 package show
 
 import (

@@ -1,5 +1,7 @@
-// Package term prints for people: colours, tables, blocks and progress on a terminal, plain lines in a pipe; and reads
-// single keys. Nothing that agents wrote can steer the terminal.
+// Package term prints for people: colours, tables, blocks and progress on a terminal, plain lines in a pipe. It also reads
+// single keys. Nothing that agents wrote can steer the terminal. A [UI] and a [Progress] belong to one goroutine. A killed
+// process may leave the line that it last drew; [OnEscape] leaves the terminal without echo only if the process is killed
+// while it runs.
 package term
 
 import (
@@ -11,10 +13,8 @@ import (
 	"strings"
 	"sync"
 	"text/tabwriter"
-	"time"
 	"unicode/utf8"
 
-	"github.com/rogpeppe/go-internal/diff"
 	"golang.org/x/term"
 
 	"github.com/understudyd/understudy/daemon/words"
@@ -25,17 +25,17 @@ type UI struct {
 	Out      io.Writer
 	Terminal bool // lines may be redrawn
 	Colour   bool
-	Home     string                       // written as ~ on a terminal
-	WithData func(sentence string) string // app.withData; nil: as it is
+	Home     string                       // a terminal shows it as ~
+	WithData func(sentence string) string // completes the commands that a sentence names; nil: they are complete
 }
 
-// IsTerminal reports whether a stream of the command is one.
+// IsTerminal reports whether a stream is a terminal.
 func IsTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Size is that of the terminal that a stream of the command is; zeros if it is none.
+// Size is the size of the terminal that a stream leads to; zeros if the stream is no terminal.
 func Size(stream any) (columns, rows int) {
 	if f, ok := stream.(*os.File); ok {
 		if w, h, err := term.GetSize(int(f.Fd())); err == nil && w > 0 && h > 0 {
@@ -45,7 +45,7 @@ func Size(stream any) (columns, rows int) {
 	return 0, 0
 }
 
-// Width is how many columns the terminal has.
+// Width is how many columns the terminal has; 80 in a pipe.
 func (u *UI) Width() int {
 	if columns, _ := Size(u.Out); columns > 0 {
 		return columns
@@ -53,9 +53,10 @@ func (u *UI) Width() int {
 	return 80
 }
 
+// Printf prints as it is told; the caller has made its texts safe.
 func (u *UI) Printf(format string, args ...any) { fmt.Fprintf(u.Out, format, args...) }
 
-// Sentence is one that may name commands, for a terminal.
+// Sentence makes a sentence that may name commands ready for a terminal.
 func (u *UI) Sentence(s string) string {
 	if u.WithData != nil {
 		s = u.WithData(s)
@@ -63,6 +64,7 @@ func (u *UI) Sentence(s string) string {
 	return words.Terminal(s)
 }
 
+// Paint colours a text by the code of a terminal's colour.
 func (u *UI) Paint(code, s string) string {
 	if !u.Colour || s == "" {
 		return s
@@ -76,7 +78,7 @@ func (u *UI) Red(s string) string    { return u.Paint("31", s) }
 func (u *UI) Green(s string) string  { return u.Paint("32", s) }
 func (u *UI) Yellow(s string) string { return u.Paint("33", s) }
 
-// Table prints rows in aligned columns under a head. Cells hold no colour: it would count as width.
+// Table prints rows in aligned columns under a head. Cells hold no colour, which would count as width.
 func (u *UI) Table(head []string, rows [][]string) error {
 	var b bytes.Buffer
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -98,7 +100,7 @@ func (u *UI) Table(head []string, rows [][]string) error {
 	return nil
 }
 
-// Tilde is a path as people write it, on a terminal: in a pipe somebody may open it.
+// Tilde shortens the home directory to ~ on a terminal. In a pipe the path stays whole, because a program may open it.
 func (u *UI) Tilde(path string) string {
 	if rest, ok := strings.CutPrefix(path, u.Home); ok && u.Terminal && u.Home != "" && (rest == "" || rest[0] == '/') {
 		return "~" + rest
@@ -114,7 +116,7 @@ func (u *UI) Fit(line string) string {
 	return words.Clip(line, u.Width())
 }
 
-// Fields prints names and values, one per line, without those that are empty.
+// Fields prints pairs of a name and a value, one per line. It leaves out empty values.
 func (u *UI) Fields(pairs ...string) {
 	wide := 0
 	for i := 0; i < len(pairs); i += 2 {
@@ -130,24 +132,24 @@ func (u *UI) Fields(pairs ...string) {
 	}
 }
 
-// Block prints a text indented, so that it can be told from what is said about it.
+// Block prints a text behind a bar, so that a reader can tell it from the lines around it.
 func (u *UI) Block(text string) {
 	for line := range strings.Lines(strings.TrimRight(text, " \t\n") + "\n") {
 		line = words.Terminal(strings.TrimRight(line, "\n"))
 		said := strings.TrimLeft(line, " ")
 		indent := line[:len(line)-len(said)]
-		for _, part := range u.Fold(said, 4+len(indent)) { // 4: the bar
+		for _, part := range u.Fold(said, 4+len(indent)) { // the bar takes 4 columns
 			u.Printf("  %s %s%s\n", u.Dim("│"), indent, part)
 		}
 	}
 }
 
-// Hang is a sentence that goes on indented where it is wider than the terminal.
+// Hang folds a sentence to the terminal's width and indents all lines but the first.
 func (u *UI) Hang(s string) string { return strings.Join(u.Fold(u.Sentence(s), 2), "\n  ") }
 
-// Fold breaks a text between words for a terminal of which so many columns are taken. What stands between
-// backquotes stays in one piece: a command of ours or of git also if it is wider than that, so that it can
-// be copied.
+// Fold breaks a text between words for a terminal on which the caller has taken some columns. A text in backquotes stays
+// in one piece if it fits on a line. A command of understudy or git stays in one piece in any case, so that a person can
+// copy it.
 func (u *UI) Fold(text string, taken int) []string {
 	wide := max(u.Width()-taken, 20)
 	if !u.Terminal || utf8.RuneCountInString(text) <= wide {
@@ -165,7 +167,7 @@ func (u *UI) Fold(text string, taken int) []string {
 
 var codeSpan = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("`[^`]+`") })
 
-// Wrap breaks lines between words.
+// Wrap breaks a text between words into lines of at most width characters; a longer word gets a line of its own.
 func Wrap(s string, width int) string {
 	var b strings.Builder
 	column := 0
@@ -184,50 +186,4 @@ func Wrap(s string, width int) string {
 		column += n
 	}
 	return b.String()
-}
-
-// Stamp is a point in local time, in full.
-func Stamp(t *time.Time) string {
-	if t == nil {
-		return ""
-	}
-	return words.Stamp(*t)
-}
-
-func Number(id *int64) string {
-	if id == nil {
-		return ""
-	}
-	return fmt.Sprint(*id)
-}
-
-func Text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
-func YesOrNo(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
-}
-
-// Diff prints what changes in the file.
-func (u *UI) Diff(path string, before, after []byte) {
-	for line := range strings.Lines(string(diff.Diff(path, before, path+" (new)", after))) {
-		line = strings.TrimRight(line, "\n")
-		switch {
-		case strings.HasPrefix(line, "diff "):
-			continue
-		case strings.HasPrefix(line, "+"):
-			u.Printf("%s\n", u.Green(line))
-		case strings.HasPrefix(line, "-"):
-			u.Printf("%s\n", u.Red(line))
-		default:
-			u.Printf("%s\n", line)
-		}
-	}
 }

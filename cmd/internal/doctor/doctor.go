@@ -1,0 +1,58 @@
+// Package doctor looks at what understudy needs on this machine, says how to mend what is wrong, and installs what is
+// missing if it may. It runs one thing after the other in its caller's goroutine. An installation that is killed is the
+// package manager's to mend; doctor itself writes nothing.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/understudyd/understudy/cmd/internal/cli"
+)
+
+// The states of a finding.
+const (
+	FindingOK      = "ok"
+	FindingWarning = "warning" // works without
+	FindingMissing = "missing" // nothing works without
+)
+
+// Finding is what doctor says about one thing.
+type Finding struct {
+	Name   string `json:"name"`
+	State  string `json:"state"`
+	Detail string `json:"detail"`
+	Fix    string `json:"fix,omitempty"`
+	pack   string // what `doctor --fix` installs; empty: it is not a matter of packages
+}
+
+func OK(name, format string, args ...any) Finding {
+	return Finding{Name: name, State: FindingOK, Detail: fmt.Sprintf(format, args...)}
+}
+
+// Require makes sure that tmux and PostgreSQL are there, and offers to install what is not. It
+// returns what was found.
+func Require(ctx context.Context, a *cli.App, yes bool) ([]Finding, error) {
+	found := []Finding{CheckTmux(ctx), CheckPostgres()}
+	missing := Lacking(found)
+	for _, f := range found {
+		if f.State == FindingMissing && f.pack == "" {
+			return nil, errors.New(f.Detail)
+		}
+	}
+	if len(missing) == 0 {
+		return found, nil
+	}
+	for _, f := range missing {
+		fmt.Fprintf(a.Stderr, "understudy: %s\n", f.Detail)
+	}
+	if err := Install(ctx, a, missing, yes); err != nil {
+		return nil, err
+	}
+	found = []Finding{CheckTmux(ctx), CheckPostgres()}
+	for _, f := range Lacking(found) {
+		return nil, fmt.Errorf("%s, after the installation as before: install it by hand", f.Detail)
+	}
+	return found, nil
+}

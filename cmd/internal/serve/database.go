@@ -1,0 +1,68 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/understudyd/understudy/api"
+	"github.com/understudyd/understudy/data"
+	"github.com/understudyd/understudy/db"
+	"github.com/understudyd/understudy/db/localpg"
+)
+
+// database is the one the daemon uses: a shared one by URL, or a private cluster.
+type database struct {
+	db      *db.DB
+	cluster *localpg.Cluster // nil: shared
+}
+
+// ensure starts the private cluster again if it is gone, and sees that the database takes writes.
+func (b *database) ensure(ctx context.Context, host string) error {
+	if b.cluster != nil {
+		if err := b.cluster.Ensure(ctx); err != nil {
+			return err
+		}
+	}
+	return b.db.TryWrite(ctx, host)
+}
+
+func openDatabase(ctx context.Context, cfg Config, dir data.Dir, done *closers) (*database, error) {
+	b := &database{}
+	conf := db.Config{ConnString: cfg.Settings.DatabaseURL, Log: cfg.Log}
+	if conf.ConnString == "" {
+		cluster, err := localpg.Start(ctx, localpg.Config{Dir: dir.Postgres(), Log: cfg.Log, NoSync: cfg.NoSync})
+		if err != nil {
+			return nil, err
+		}
+		b.cluster = cluster
+		done.add(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			defer cancel()
+			if err := cluster.Stop(ctx); err != nil {
+				cfg.Log.Warn("private PostgreSQL not stopped; the next daemon adopts it", "error", err)
+			}
+		})
+		conf.ConnString, conf.Configure = cluster.ConnString(), cluster.Configure
+	}
+	var err error
+	if b.db, err = db.OpenMigrated(ctx, conf); err != nil {
+		return nil, fmt.Errorf("database: %w", err)
+	}
+	done.add(b.db.Close)
+	return b, nil
+}
+
+// servers are the processes of the private cluster.
+func (b *database) servers() []int {
+	if b.cluster == nil {
+		return nil
+	}
+	return []int{b.cluster.PID()}
+}
+
+// stats is what the metrics tell of the database.
+func (b *database) stats(ctx context.Context) (api.DatabaseStats, error) {
+	err := b.db.Ping(ctx)
+	return api.DatabaseStats(b.db.Stats()), err
+}
