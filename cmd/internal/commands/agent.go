@@ -40,9 +40,9 @@ func (a *app) agentStart() *cobra.Command {
 	})
 	c.Flags().StringVar(&in.Cwd, "cwd", ".", "working `directory`")
 	c.Flags().StringVar(&in.Runtime, "runtime", "", "`name` of the CLI in config.yaml (default the persona's, else claude)")
-	c.Flags().StringVar(&in.Prompt, "prompt", "", "`text` to give it once it is ready; - reads it from stdin")
+	c.Flags().StringVar(&in.Prompt, "prompt", "", "`text` to give the agent once it is ready; - reads it from stdin")
 	c.Flags().StringVar(&in.Name, "name", "", "`name` of the agent (default the persona, else the directory)")
-	c.Flags().BoolVar(&wait, "wait", false, "wait until it has registered and taken its prompt, not only until it has a pane")
+	c.Flags().BoolVar(&wait, "wait", false, "wait until the agent has registered and taken its prompt, not only until it has a pane")
 	cli.CompleteFlag(c, "cwd", folders)
 	cli.CompleteFlag(c, "runtime", a.completeRuntimes)
 	return c
@@ -68,7 +68,7 @@ func (a *app) startAgent(ctx context.Context, in daemon.NewAgent, wait bool) err
 	return a.tellStarted(ctx, c, agent.ID, wait)
 }
 
-// paneSize is the size of a pane for the terminal that the command is used at; zeros if there is none.
+// paneSize is the size of a pane that fits the terminal of this command; zeros if the command has no terminal.
 func (a *app) paneSize() (columns, rows int) {
 	for _, stream := range []any{a.Stdin, a.Stdout, a.Stderr} {
 		if columns, rows := term.Size(stream); columns > 0 {
@@ -78,7 +78,8 @@ func (a *app) paneSize() (columns, rows int) {
 	return 0, 0
 }
 
-// tellStarted waits until an agent has a pane, or a session and its first prompt, and prints it.
+// tellStarted waits until an agent has a pane and, with registered, until it has a session and has taken its first
+// prompt. Then it prints the agent.
 func (a *app) tellStarted(ctx context.Context, c *api.Client, id int64, registered bool) error {
 	asked := ""
 	agent, err := awaitAgent(ctx, c, id, func(g *daemon.Agent) bool {
@@ -114,15 +115,15 @@ func (a *app) tellStarted(ctx context.Context, c *api.Client, id int64, register
 	return a.say("agent %d (%s) %s: look at it with `understudy agent attach %d`", id, words.Terminal(agent.Name), pane, id)
 }
 
-// startWords say what an agent that has not registered asks of a person; "": nothing.
+// startWords says what an agent that has not registered asks of a person; "": it asks nothing.
 func startWords(g *daemon.Agent) string {
 	if g.State != daemon.Waiting || g.RegisteredAt != nil {
 		return ""
 	}
-	return fmt.Sprintf("agent %d waits for you (%s): answer it with `understudy agent attach %[1]d`; it goes on by itself then", g.ID, g.WaitsFor)
+	return fmt.Sprintf("agent %d waits for you (%s): answer it with `understudy agent attach %[1]d`, and the agent goes on by itself", g.ID, g.WaitsFor)
 }
 
-// promptTaken is an error if an agent has not taken its first prompt.
+// promptTaken fails if an agent has not taken its first prompt.
 func promptTaken(d *daemon.Delivery) error {
 	if d.Verdict != nil && *d.Verdict == daemon.Submitted {
 		return nil
@@ -130,8 +131,8 @@ func promptTaken(d *daemon.Delivery) error {
 	return fmt.Errorf("agent %d has not taken its prompt (%s): look at it with `understudy agent attach %[1]d`, and send it again with `understudy agent send %[1]d TEXT` if it is not there", d.AgentID, d.Evidence)
 }
 
-// awaitAgent waits until ready holds. An agent that ends before, or that does not register, is an
-// error.
+// awaitAgent waits until ready holds. It fails if the agent ends first, or if the daemon notes why the agent does not
+// register.
 func awaitAgent(ctx context.Context, c *api.Client, id int64, ready func(*daemon.Agent) bool) (daemon.Agent, error) {
 	var agent daemon.Agent
 	err := show.Await(ctx, c, nil, func(ctx context.Context) (bool, error) {
@@ -164,8 +165,8 @@ func (a *app) agentStop() *cobra.Command {
 			return a.stop(c.Context(), args[0], force, wait)
 		},
 	})
-	c.Flags().BoolVar(&force, "force", false, "signal its process without asking politely first")
-	c.Flags().BoolVar(&wait, "wait", false, "wait until it has ended")
+	c.Flags().BoolVar(&force, "force", false, "signal the process without typing /exit first")
+	c.Flags().BoolVar(&wait, "wait", false, "wait until the agent has ended")
 	return c
 }
 
@@ -228,11 +229,11 @@ func (a *app) agentResume() *cobra.Command {
 			return a.tellStarted(c.Context(), client, agent.ID, wait)
 		},
 	})
-	c.Flags().BoolVar(&wait, "wait", false, "wait until it has registered, not only until it has a pane")
+	c.Flags().BoolVar(&wait, "wait", false, "wait until the agent has registered, not only until it has a pane")
 	return c
 }
 
-// warnTrouble tells whoever has waited for an agent that its turns fail.
+// warnTrouble tells a person who has waited for an agent that the agent's turns fail.
 func (a *app) warnTrouble(g *daemon.Agent) {
 	if g.Trouble != nil {
 		fmt.Fprintf(a.Stderr, "understudy: %s\n", words.Terminal(a.WithData(fmt.Sprintf("agent %d is in trouble: %s", g.ID, show.TroubleInFull(g)))))

@@ -21,7 +21,7 @@ func (a *app) agentList() *cobra.Command {
 	o := api.ListOptions{}
 	c := a.WithJSON(&cobra.Command{
 		Use:   "list",
-		Short: "List agents, the newest first: those that have not ended, unless told otherwise",
+		Short: "List the agents that have not ended, the newest first",
 		Example: `  understudy agent list
   understudy agent list --all --persona developer-con-1
   understudy agent list --state waiting --json`,
@@ -36,7 +36,7 @@ func (a *app) agentList() *cobra.Command {
 			return a.listAgents(c.Context(), o)
 		},
 	})
-	c.Flags().BoolVarP(&all, "all", "a", false, "those that have ended too")
+	c.Flags().BoolVarP(&all, "all", "a", false, "list agents that have ended too")
 	c.Flags().StringVar(&o.State, "state", "", "only those in this `state`: starting, idle, working, waiting, ended, or active for all but the last")
 	c.Flags().StringVar(&o.Persona, "persona", "", "only those that play this `persona`")
 	c.Flags().IntVar(&o.Limit, "limit", 100, "at most this `number`")
@@ -93,7 +93,7 @@ func (a *app) agentShow() *cobra.Command {
 	})
 }
 
-// workWords says for which step of which run an agent works; without the run, its ids.
+// workWords says for which step of which pipeline an agent works. If the pipeline cannot be read, it names the id alone.
 func workWords(ctx context.Context, c *api.Client, g *daemon.Agent) string {
 	if g.PipelineID == nil {
 		return ""
@@ -110,7 +110,7 @@ func workWords(ctx context.Context, c *api.Client, g *daemon.Agent) string {
 	return fmt.Sprintf("pipeline %d (%s)", p.ID, p.Title)
 }
 
-// promptWords says what has become of the prompt that an agent was started with.
+// promptWords says what became of the prompt that an agent was started with.
 func promptWords(ctx context.Context, c *api.Client, g *daemon.Agent) string {
 	if g.FirstPromptID == nil {
 		return ""

@@ -11,10 +11,10 @@ import (
 func (a *app) agentAssign() *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use:   "assign AGENT PERSONA",
-		Short: "Give a persona to an agent that you started yourself; its skill is typed once",
+		Short: "Give a persona to an agent that you started yourself",
 		Long: `Give a persona to an agent that you started yourself, in your own tmux, and that registered
-through the installed hooks. It is told once to read the persona's skill. From then on it can be
-handed over.`,
+through the installed hooks. The daemon types once that the agent is to read the persona's skill.
+From then on the agent can be handed over.`,
 		Example:           "  understudy agent assign 7 developer-con-1",
 		Args:              cli.ExactArgs("AGENT", "PERSONA"),
 		ValidArgsFunction: a.completeAssign,

@@ -19,10 +19,10 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// attachMode is how somebody attaches.
+// attachMode is how a person attaches.
 type attachMode struct {
-	readOnly bool // looks on: no key reaches the agent
-	keepSize bool // changes no size
+	readOnly bool // no key reaches the agent, and the pane keeps its size
+	keepSize bool // the pane keeps its size
 }
 
 func (a *app) agentAttach() *cobra.Command {
@@ -31,13 +31,14 @@ func (a *app) agentAttach() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "attach AGENT",
 		Short: "Look at an agent in its pane, and type to it",
-		Long: `Look at an agent in its pane, and type to it. Meanwhile the pane has the size of your terminal;
-of several who type, that of the one who did so last. When the last of them has left, it has its own
-again. With --read-only or --keep-size it keeps its size: where it is larger than your terminal, you
-see the part with the cursor, or, if the agent hides that, the upper left corner.
+		Long: `Look at an agent in its pane, and type to it. The pane takes the size of your terminal; if several
+people are attached, it takes the size of the terminal that was typed into last. When the last of
+them has left, the pane takes its own size again. With --read-only or --keep-size the pane keeps its
+size. If it is then larger than your terminal, you see the part around the cursor; if the agent
+hides the cursor, you see the upper left corner.
 
-Ctrl-b d leaves it; inside your own tmux, whose prefix key is Ctrl-b as well, it is Ctrl-b Ctrl-b d.
-Inside the agent's own tmux server this switches there.`,
+Ctrl-b d leaves the pane. Inside a tmux of your own, whose prefix key is Ctrl-b as well, Ctrl-b
+Ctrl-b d does. If you are inside the agent's own tmux server, the command switches to the pane.`,
 		Example:           "  understudy agent attach 7\n  understudy agent attach developer-con-1 --read-only\n  understudy agent attach 7 --print",
 		Args:              cli.ExactArgs("AGENT"),
 		ValidArgsFunction: a.completeAgents,
@@ -91,8 +92,8 @@ func (a *app) attach(ctx context.Context, word string, mode attachMode, print bo
 	return errors.Join(err, server.Settle(context.WithoutCancel(ctx)))
 }
 
-// attachable returns the agent that a word names, if it has a pane on this machine. Its daemon is asked for
-// the screen, which it refuses in one sentence for each reason that there may be.
+// attachable returns the agent that a word names, if its pane is on this machine. It asks the daemon for the screen, because
+// the daemon refuses that with a code for each reason.
 func (a *app) attachable(ctx context.Context, word string) (daemon.Agent, error) {
 	c, agent, err := a.findAgent(ctx, word)
 	switch {
@@ -113,7 +114,7 @@ func (a *app) attachable(ctx context.Context, word string) (daemon.Agent, error)
 	return agent, err
 }
 
-// attachCommand shows the pane, from outside of its tmux server.
+// attachCommand shows a pane to a terminal outside the pane's tmux server.
 func attachCommand(g daemon.Agent, mode attachMode) []string {
 	pane := *g.Pane
 	flags := tmux.LookingFlags
@@ -126,8 +127,8 @@ func attachCommand(g daemon.Agent, mode attachMode) []string {
 	return tmuxCommand(g, append(showPane(pane, "attach-session", "-f", tmux.TypingFlags), tmux.Fit(pane)...))
 }
 
-// switchCommand shows the pane to a client of its own tmux server. A person's server decides on sizes
-// itself; in ours they are fixed.
+// switchCommand shows a pane to a client of the pane's own tmux server. The command sets the size only in the daemon's
+// server, where sizes are fixed; a person's server decides on sizes itself.
 func switchCommand(g daemon.Agent, ours string) []string {
 	list := showPane(*g.Pane, "switch-client")
 	if g.PaneSocket == ours {
@@ -136,13 +137,13 @@ func switchCommand(g daemon.Agent, ours string) []string {
 	return tmuxCommand(g, list)
 }
 
-// showPane has a client show a pane. It is selected as well, for a person's own pane may be one of several
-// in its window; who else looks at that window keeps the pane that they are in.
+// showPane has a client show a pane. It selects the pane as well: a person's window may hold several panes. Other people
+// who look at that window keep the pane that they are in.
 func showPane(pane string, command ...string) [][]string {
 	return [][]string{append(command, "-t", pane), {"select-window", "-t", pane}, {"select-pane", "-t", pane}}
 }
 
-// tmuxCommand is a list of commands for the agent's tmux server, as one command line.
+// tmuxCommand joins commands for an agent's tmux server into one command line.
 func tmuxCommand(g daemon.Agent, list [][]string) []string {
 	argv := []string{"tmux", "-u", "-N", "-S", g.PaneSocket}
 	for i, command := range list {
@@ -154,8 +155,8 @@ func tmuxCommand(g daemon.Agent, list [][]string) []string {
 	return argv
 }
 
-// attachEnv lets tmux attach from inside another server, which it would refuse for the danger of
-// showing a server in itself.
+// attachEnv is an environment in which tmux attaches from inside another tmux server. With TMUX set, tmux refuses that, to
+// keep a server from showing itself.
 func attachEnv(environ []string) []string {
 	var out []string
 	for _, v := range environ {

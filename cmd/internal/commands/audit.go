@@ -30,9 +30,9 @@ func (a *app) auditCommand() *cobra.Command {
 	var f auditFlags
 	c := a.WithJSON(&cobra.Command{
 		Use:   "audit",
-		Short: "Look back in the log, or save it to a file",
-		Long: `Print what the log says happened, the newest first, narrowed down by flags. With --export all that
-they leave is written to --output, or else printed: as JSON, or as a report in Markdown.`,
+		Short: "Search the event log, or save it to a file",
+		Long: `Print the events of the log that all flags match, the newest first. With --export the command writes
+all of them to the file of --output, or prints them: as JSON, or as a report in Markdown.`,
 		Example: `  understudy audit --agent 7 --since 2h
   understudy audit --types handoff_failed,pipeline_failed --since 2026-03-01
   understudy audit --search "permission for Bash" --limit 20
@@ -47,7 +47,7 @@ they leave is written to --output, or else printed: as JSON, or as a report in M
 	})
 	c.Flags().StringVar(&f.agent, "agent", "", "only what is about this `agent`")
 	c.Flags().Int64Var(&f.filter.HandoffID, "handoff", 0, "only what is about the handoff with this `id`")
-	c.Flags().Int64Var(&f.filter.PipelineID, "pipeline", 0, "only what is about the run with this `id`")
+	c.Flags().Int64Var(&f.filter.PipelineID, "pipeline", 0, "only what is about the pipeline with this `id`")
 	c.Flags().StringVar(&f.filter.Persona, "persona", "", "only what is about agents of this `persona`")
 	c.Flags().StringVar(&f.filter.Host, "host", "", "only what the daemon with this host `id` logged")
 	c.Flags().StringSliceVar(&f.filter.Types, "types", nil, "only these `types`, separated by commas")
@@ -55,10 +55,10 @@ they leave is written to --output, or else printed: as JSON, or as a report in M
 	c.Flags().StringVar(&f.filter.Text, "search", "", "only what contains this `text`")
 	c.Flags().StringVar(&f.since, "since", "", "only what happened after this `time`: 2h ago, or 2006-01-02, or 2006-01-02T15:04:05Z")
 	c.Flags().StringVar(&f.until, "until", "", "only what happened before this `time`")
-	c.Flags().Int64Var(&f.filter.Before, "before", 0, "only those before this `id`")
+	c.Flags().Int64Var(&f.filter.Before, "before", 0, "only events before this `id`")
 	c.Flags().IntVar(&f.filter.Limit, "limit", 100, "at most this `number`")
-	c.Flags().StringVar(&f.export, "export", "", "write all of it in this `form`: md or json")
-	c.Flags().StringVarP(&f.output, "output", "o", "", "the `file` for --export; it is replaced")
+	c.Flags().StringVar(&f.export, "export", "", "write all matching events in this `form`: md or json")
+	c.Flags().StringVarP(&f.output, "output", "o", "", "the `file` that --export writes or replaces")
 	cli.CompleteFlag(c, "agent", anyArgs(a.completeAgents))
 	cli.CompleteFlag(c, "handoff", anyArgs(a.completeHandoffs(nil)))
 	cli.CompleteFlag(c, "pipeline", anyArgs(a.completePipelines(nil)))
@@ -68,7 +68,7 @@ they leave is written to --output, or else printed: as JSON, or as a report in M
 	return c
 }
 
-// check refuses flags that cannot be meant, and reads the times.
+// check refuses flags that contradict each other, and reads the times.
 func (f *auditFlags) check(c *cobra.Command, now time.Time) (err error) {
 	for name, n := range map[string]int64{
 		"handoff": f.filter.HandoffID, "pipeline": f.filter.PipelineID, "before": f.filter.Before, "limit": int64(f.filter.Limit),
@@ -88,7 +88,7 @@ func (f *auditFlags) check(c *cobra.Command, now time.Time) (err error) {
 	}
 	for _, name := range []string{"limit", "before"} {
 		if f.export != "" && c.Flags().Changed(name) {
-			return cli.Usagef("--export writes all there is: leave out --%s, or narrow it down by --since", name)
+			return cli.Usagef("--export writes all matching events: leave out --%s, and use --since to get fewer", name)
 		}
 	}
 	if f.filter.Since, err = pointInTime("since", f.since, now); err != nil {
@@ -98,7 +98,7 @@ func (f *auditFlags) check(c *cobra.Command, now time.Time) (err error) {
 	return err
 }
 
-// pointInTime reads a flag that names a time: so long ago, or a date or a time in local time or with a zone.
+// pointInTime reads a flag that names a time: how long ago it was, or a date, or a time with a zone or in local time.
 func pointInTime(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -131,12 +131,12 @@ func (a *app) audit(ctx context.Context, f auditFlags) error {
 	}
 	get := func(c *api.Client) ([]event.Event, error) { return c.Audit(ctx, f.filter) }
 	now := time.Now()
-	return printList(a, get, "nothing in the log is like that", []string{"ID", "TIME (" + now.Format("MST") + ")", "EVENT", "WHAT HAPPENED"}, func(e event.Event) []string {
+	return printList(a, get, "no event in the log matches", []string{"ID", "TIME (" + now.Format("MST") + ")", "EVENT", "WHAT HAPPENED"}, func(e event.Event) []string {
 		return []string{fmt.Sprint(e.ID), moment(e.At, now), string(e.Type), e.Words()}
 	})
 }
 
-// exportAudit writes the log to a file, which is there when all of it is, or prints it.
+// exportAudit prints the events, or writes them to a file. It renames the file into place once all events are in it.
 func (a *app) exportAudit(ctx context.Context, f auditFlags) error {
 	c, err := a.Client()
 	if err != nil {

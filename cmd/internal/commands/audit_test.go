@@ -34,7 +34,7 @@ func TestAuditUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"--export pdf":            "--export must be md or json",
 		"--output x":              "--output needs --export md or --export json",
-		"--export md --limit 5":   "--export writes all there is: leave out --limit, or narrow it down by --since",
+		"--export md --limit 5":   "--export writes all matching events: leave out --limit, and use --since to get fewer",
 		"--handoff 0":             "--handoff must be a number from 1",
 		"--since soon --agent 12": "--since must be how long ago",
 	} {

@@ -59,7 +59,7 @@ func RunIn(ctx context.Context, world *cli.App, args []string) int {
 	case errors.Is(err, cli.ErrSilent):
 		return ExitFailed
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		fmt.Fprintln(stderr, "understudy: interrupted; what was asked for goes on")
+		fmt.Fprintln(stderr, "understudy: interrupted; the daemon goes on with what was asked for")
 		return ExitFailed
 	case errors.As(err, &wrong) && strings.HasSuffix(wrong.Message, "?"): // the sentence names the fix already
 		fmt.Fprintf(stderr, "understudy: %s\n", wrong.Message)
@@ -82,13 +82,13 @@ func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "understudy",
 		Short: "Supervises CLI coding agents in tmux and hands their work on",
-		Long: `Understudy runs CLI coding agents in tmux panes, each playing a persona, and hands the work of
-one that is full, stuck or done over to its successor: the agent writes a document, is shut down,
-and a fresh agent of the same persona goes on from there.
+		Long: `Understudy runs CLI coding agents in tmux panes, each playing a persona. When an agent's context is
+full, or it is stuck or done, understudy hands its work to a successor: the agent writes a document
+and is shut down, and a fresh agent of the same persona goes on from the document.
 
-A daemon and all that belongs to it live in one data directory: --data, else $UNDERSTUDY_DATA, else
-for root /var/lib/understudy/data, and for others understudy/data in $XDG_DATA_HOME, which is
-~/.local/share where it is not set.`,
+A daemon keeps all its files in one data directory: --data, else $UNDERSTUDY_DATA, else
+/var/lib/understudy/data for root, and for others understudy/data in $XDG_DATA_HOME, which is
+~/.local/share if it is not set.`,
 		Example: `  understudy demo                                       # watch a handoff from start to end
   understudy serve                                      # the daemon, in the foreground
   understudy agent start developer-con-1 --cwd ~/app    # an agent that plays a persona

@@ -11,7 +11,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/cli"
 )
 
-// completionCommand stands in the place of the library's own.
+// completionCommand replaces the library's own command.
 func (a *app) completionCommand() *cobra.Command {
 	shell := func(name, install string, script func(root *cobra.Command, out io.Writer) error) *cobra.Command {
 		return &cobra.Command{
@@ -21,7 +21,7 @@ func (a *app) completionCommand() *cobra.Command {
 			RunE:              func(c *cobra.Command, _ []string) error { return script(c.Root(), a.Stdout) },
 		}
 	}
-	c := cli.Group("completion", "Print a script with which a shell completes commands, ids and slugs",
+	c := cli.Group("completion", "Print the script with which a shell completes commands, ids and slugs",
 		shell("bash", `  source <(understudy completion bash)         # in this shell; in ~/.bashrc: in each
   understudy completion bash > ~/.local/share/bash-completion/completions/understudy`, bashScript),
 		shell("zsh", `  source <(understudy completion zsh)          # in ~/.zshrc, after compinit
@@ -29,14 +29,14 @@ func (a *app) completionCommand() *cobra.Command {
 		shell("fish", "  understudy completion fish > ~/.config/fish/completions/understudy.fish", func(root *cobra.Command, out io.Writer) error {
 			return root.GenFishCompletion(out, true)
 		}))
-	c.Long = `Print a script with which a shell completes commands, flags and what the daemon knows: ids of
-agents, handoffs and runs, slugs of personas, names of templates. Without the daemon it completes
-the rest.`
+	c.Long = `Print the script with which a shell completes commands, flags and what the daemon knows: ids of
+agents, handoffs and pipelines, slugs of personas, names of templates. While the daemon does not
+run, the shell completes commands and flags alone.`
 	return c
 }
 
-// bashWords finds the words of the command line, of which = and : end none. The library's script leaves that
-// to the package bash-completion, which is not everywhere.
+// bashWords finds the words of the command line. bash ends a word at = and :, which may stand inside our words. The
+// library's script calls the package bash-completion for that, which is not installed everywhere.
 const bashWords = `if declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
         _get_comp_words_by_ref "$@" cur prev words cword
         return
@@ -45,7 +45,7 @@ const bashWords = `if declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
     words=() cword=0
     for ((i = 0; i < ${#COMP_WORDS[@]}; i++)); do
         word=${COMP_WORDS[i]}
-        # What follows without a blank belongs to the word before it.
+        # A part that follows without a blank belongs to the word before it.
         if ((i > 0)) && [[ $line != [[:space:]]* && -n $word && ($word == [=:]* || ${COMP_WORDS[i-1]} == *[=:]) ]]; then
             words[${#words[@]}-1]+=$word
         else
@@ -66,7 +66,7 @@ func bashScript(root *cobra.Command, out io.Writer) error {
 		return err
 	}
 	if strings.Count(b.String(), theirs) != 1 {
-		return errors.New("completion: the script of the library is another one")
+		return errors.New("completion: the library writes another script than before")
 	}
 	_, err := io.WriteString(out, strings.Replace(b.String(), theirs, bashWords, 1))
 	return err

@@ -25,11 +25,12 @@ func (a *app) dashboardCommand() *cobra.Command {
 	c := a.WithJSON(&cobra.Command{
 		Use:   "dashboard [--logins | --revoke [LOGIN...]]",
 		Short: "Print a link that opens the dashboard in a browser",
-		Long: `Print a link to the dashboard. It works once, within an hour, and signs the browser in: as long as
-it is used each day, and for 30 days at most. The browser must run on this machine, or reach the
-daemon's port through a tunnel such as ssh -L 7433:127.0.0.1:7433 HOST.
+		Long: `Print a link to the dashboard. The link works once, within an hour, and signs the browser in. The
+browser stays signed in as long as you use it each day, and for 30 days at most. It must run on this
+machine, or reach the daemon's port through a tunnel such as ssh -L 7433:127.0.0.1:7433 HOST.
 
---logins lists the browsers that are signed in. --revoke signs out those that are named, or all.`,
+--logins lists the browsers that are signed in. --revoke signs out the browsers of these logins;
+without a login it signs out all.`,
 		Example: `  understudy dashboard
   understudy dashboard --open
   understudy dashboard --revoke               # signs all browsers out`,
@@ -46,9 +47,9 @@ daemon's port through a tunnel such as ssh -L 7433:127.0.0.1:7433 HOST.
 		},
 		ValidArgsFunction: a.completeLogins,
 	})
-	c.Flags().BoolVar(&open, "open", false, "open it in the desktop's browser")
+	c.Flags().BoolVar(&open, "open", false, "open the link in the desktop's browser")
 	c.Flags().BoolVar(&list, "logins", false, "list the browsers that are signed in")
-	c.Flags().BoolVar(&revoke, "revoke", false, "sign out the browsers of these logins, or all")
+	c.Flags().BoolVar(&revoke, "revoke", false, "sign out the browsers of the named logins, or all")
 	c.MarkFlagsMutuallyExclusive("open", "logins", "revoke")
 	return c
 }
@@ -102,11 +103,12 @@ func (a *app) dashboard(ctx context.Context, open bool) error {
 	return a.say("%s", link.URL)
 }
 
-// openBrowser has the desktop open a link, by way of a file that only its owner can read: arguments are
-// seen by every user of the machine, and who is first gets in. Where that can't be done the link is printed.
+// openBrowser has the desktop open a link by way of a file that only its owner can read. Every user of the machine can
+// read the arguments of a process, and the link lets in the first who uses it. If the desktop opens nothing, openBrowser
+// prints the link.
 //
-// The file stays until its link is used, which nobody but the daemon gets to know: it removes it then, and
-// at its start, when all links of before have ended. A link that is not used ends within the hour.
+// The file stays until the link is used. Only the daemon learns of that, so the daemon removes the file; it also removes
+// the file at its start, when all older links have ended. A link that nobody uses ends within an hour.
 func (a *app) openBrowser(ctx context.Context, url string) error {
 	root, err := a.DataRoot()
 	if err != nil {
@@ -128,7 +130,7 @@ func (a *app) openBrowser(ctx context.Context, url string) error {
 		err = exec.CommandContext(ctx, bin, page).Run()
 	}
 	if err != nil {
-		os.Remove(page) // the link that it leads to is printed
+		os.Remove(page) // a person uses the printed link
 		return a.say("%s\n(`%s` did not open it: %v)", url, command, err)
 	}
 	return a.say("the dashboard opens in your browser")

@@ -21,8 +21,8 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Check what understudy needs, and say how to get it",
 		Long: `Check what understudy needs: tmux, PostgreSQL, the data directory, pipelines' templates, hooks
-and their program, notifications, git and the agents' CLI. Each finding comes with its fix; it
-fails if something is missing that nothing works without.`,
+and their program, notifications, git and the agents' CLI. Each finding names its fix. The command
+fails if something is missing without which nothing works.`,
 		Example: `  understudy doctor
   understudy doctor --fix               # installs what is missing, after asking
   understudy doctor --fix --yes         # in a script`,
@@ -30,13 +30,13 @@ fails if something is missing that nothing works without.`,
 		RunE: func(c *cobra.Command, _ []string) error { return a.doctor(c.Context(), fix, yes) },
 	})
 	c.Flags().BoolVar(&fix, "fix", false, "install what is missing, through apt-get, dnf or brew")
-	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask before that")
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "install without asking")
 	return c
 }
 
 func (a *app) doctor(ctx context.Context, fix, yes bool) error {
 	if yes && !fix {
-		return cli.Usagef("--yes is of use with --fix alone")
+		return cli.Usagef("--yes needs --fix")
 	}
 	if fix {
 		if missing := doctor.Lacking([]doctor.Finding{doctor.CheckTmux(ctx), doctor.CheckPostgres()}); len(missing) > 0 {
@@ -61,7 +61,7 @@ func (a *app) doctor(ctx context.Context, fix, yes bool) error {
 	return nil
 }
 
-// examine looks at everything.
+// examine makes all findings, in the order in which they are printed.
 func (a *app) examine(ctx context.Context) []doctor.Finding {
 	found := []doctor.Finding{doctor.CheckTmux(ctx)}
 	root, err := a.DataRoot()
@@ -102,7 +102,7 @@ func (a *app) checkHooks(ctx context.Context) doctor.Finding {
 	case err != nil:
 		f.Detail = cli.Sentence(err)
 		return f
-	case r.Disabled: // those of agents that understudy starts neither
+	case r.Disabled: // the hooks of agents that understudy starts do not run either
 		f.Detail, f.Fix = disableAll+" keeps every hook from running", "take it out of "+r.Settings
 		return f
 	case len(r.Events) == 0:

@@ -28,9 +28,9 @@ func (a *app) eventsCommand() *cobra.Command {
 	var f eventsFlags
 	c := a.WithJSON(&cobra.Command{
 		Use:   "events",
-		Short: "Print what happened, and what happens",
-		Long: `Print the log of events: all there are, or those after an id, and with --follow those that come.
-With --json each is one line.`,
+		Short: "Print the event log, or follow it",
+		Long: `Print the events of the log: all of them, or those after an id. With --follow the command goes on
+printing events as they come. With --json each event is one line.`,
 		Example: `  understudy events --follow --after 0                  # the whole log, then what comes
   understudy events --follow --types handoff_failed,handoff_completed
   understudy events --agent developer-con-1 --follow
@@ -56,12 +56,12 @@ With --json each is one line.`,
 			return a.events(c.Context(), f)
 		},
 	})
-	c.Flags().BoolVarP(&f.follow, "follow", "f", false, "go on with those that come, until Ctrl-C (without --after: only those)")
-	c.Flags().Int64Var(&f.after, "after", 0, "those after an event's `id`")
+	c.Flags().BoolVarP(&f.follow, "follow", "f", false, "print events as they come, until Ctrl-C (without --after: only new ones)")
+	c.Flags().Int64Var(&f.after, "after", 0, "only events after the one with this `id`")
 	c.Flags().StringSliceVar(&f.types, "types", nil, "only these `types`, separated by commas")
-	c.Flags().StringVar(&f.agentWord, "agent", "", "only those of this `agent`")
-	c.Flags().Int64Var(&f.handoff, "handoff", 0, "only those of the handoff with this `id`")
-	c.Flags().Int64Var(&f.pipeline, "pipeline", 0, "only those of the run with this `id`")
+	c.Flags().StringVar(&f.agentWord, "agent", "", "only events of this `agent`")
+	c.Flags().Int64Var(&f.handoff, "handoff", 0, "only events of the handoff with this `id`")
+	c.Flags().Int64Var(&f.pipeline, "pipeline", 0, "only events of the pipeline with this `id`")
 	cli.CompleteFlag(c, "types", listOf(daemon.EventTypes))
 	cli.CompleteFlag(c, "agent", anyArgs(a.completeAgents))
 	cli.CompleteFlag(c, "handoff", anyArgs(a.completeHandoffs(nil)))
@@ -74,11 +74,11 @@ type eventsFlags struct {
 	after  int64
 	types  []string
 
-	agentWord                string // as it was typed
+	agentWord                string // as a person typed it
 	agent, handoff, pipeline int64  // ids; 0: all
 }
 
-// wants says whether an event is one of those asked for.
+// wants reports whether the flags match an event.
 func (f *eventsFlags) wants(e *event.Event) bool {
 	return e.Type == event.FeedTruncated || (len(f.types) == 0 || slices.Contains(f.types, string(e.Type))) &&
 		isAbout(f.agent, e.AgentID) && isAbout(f.handoff, e.HandoffID) && isAbout(f.pipeline, e.PipelineID)
@@ -118,13 +118,13 @@ func (a *app) events(ctx context.Context, f eventsFlags) error {
 	return err
 }
 
-// backlog prints the events that there are by now.
+// backlog prints the events that are in the log by now.
 func (a *app) backlog(ctx context.Context, c *api.Client, f eventsFlags) error {
 	last, err := a.lastEvent(ctx)
 	if err != nil || last <= f.after {
 		return err
 	}
-	// All are followed, or the end would never be seen if it is of another type.
+	// The daemon filters nothing here: the last event may be of a type that the flags leave out, and it ends the loop.
 	err = c.Follow(ctx, f.after, nil, func(e event.Event) error {
 		if f.wants(&e) {
 			if err := a.printEvent(e); err != nil {
@@ -142,8 +142,8 @@ func (a *app) backlog(ctx context.Context, c *api.Client, f eventsFlags) error {
 	return err
 }
 
-// lastEvent returns the id of the newest event, 0 if there is none: a feed without an id begins by
-// telling where it stands.
+// lastEvent returns the id of the newest event, 0 if there is none. It opens a feed without an id: such a feed begins with
+// the id of the newest event.
 func (a *app) lastEvent(ctx context.Context) (int64, error) {
 	root, err := a.DataRoot()
 	if err != nil {
@@ -175,7 +175,7 @@ func (a *app) lastEvent(ctx context.Context) (int64, error) {
 	return id, nil
 }
 
-// printEvent prints one event: for people what it says, in a pipe all that it holds.
+// printEvent prints one event: on a terminal its sentence, in a pipe all its fields.
 func (a *app) printEvent(e event.Event) error {
 	if a.JSON {
 		return json.NewEncoder(a.Stdout).Encode(e)
@@ -210,7 +210,7 @@ func eventLine(e event.Event, says string, now time.Time) string {
 	return fmt.Sprintf("%5d  %s  %-24s  %s", e.ID, moment(e.At, now), e.Type, says)
 }
 
-// eventColour is red for what failed, yellow for what may want a person, green for what is done; else none.
+// eventColour is red if something failed, yellow if a person may have to look, green if something is done, else none.
 func eventColour(typ event.Type) string {
 	_, what, _ := strings.Cut(string(typ), "_")
 	switch what {
@@ -225,7 +225,7 @@ func eventColour(typ event.Type) string {
 	return "0"
 }
 
-// moment is a point in local time, with its date when that is another than today's.
+// moment is a local time, with its date unless that is today.
 func moment(t, now time.Time) string {
 	t = t.Local()
 	if t.Format(time.DateOnly) == now.Local().Format(time.DateOnly) {

@@ -9,8 +9,8 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/cli"
 )
 
-// runInFront runs a program in this one's place on the terminal, until it ends. Where it has itself stopped
-// (Ctrl-b Ctrl-z), this program stops as well, or the shell would wait for it.
+// runInFront runs a program on this process's terminal until the program ends. When the program suspends itself
+// (Ctrl-b Ctrl-z), this process suspends itself as well; otherwise the shell would go on waiting for this process.
 func runInFront(bin string, argv, environ []string) error {
 	p, err := os.StartProcess(bin, argv, &os.ProcAttr{Env: environ, Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}})
 	if err != nil {
@@ -30,7 +30,7 @@ func runInFront(bin string, argv, environ []string) error {
 			}
 		case status.Exited() && status.ExitStatus() == 0:
 			return nil
-		default: // it has said why
+		default: // the program has said why
 			return cli.ErrSilent
 		}
 	}

@@ -18,14 +18,15 @@ func (a *app) handoffCommand() *cobra.Command {
 	c := a.WithJSON(&cobra.Command{
 		Use:   "handoff AGENT",
 		Short: "Hand an agent's work to its successor",
-		Long: `Hand an agent's work to its successor: a document is written, the agent is shut down once that is
-there, and a fresh agent of the same persona takes over with it. If there is no document the agent
-stays alive.
+		Long: `Hand an agent's work to its successor. The agent writes a document; once the document is recorded,
+the daemon shuts the agent down and starts a fresh agent of the same persona, which goes on from the
+document. If no document is written the agent stays alive.
 
 In mode agent the agent itself writes the document, in its pane. In mode generate a fork of its
-session does, and its pane is left alone; with --wait, Esc or Ctrl-C cancels it then.
+session writes it, and nothing is typed into the pane; with --wait, Esc or Ctrl-C then cancels the
+handoff.
 
-Inside an agent, the word self names the agent.`,
+Inside an agent, the word self stands for that agent.`,
 		Example: `  understudy handoff 7 --wait
   understudy handoff developer-con-1 --reason "context nearly full" --focus "the failing migration"
   understudy handoff developer-con-1 --mode generate --focus - --wait < focus.txt
@@ -38,11 +39,11 @@ Inside an agent, the word self names the agent.`,
 			return a.handOff(c.Context(), args[0], in, wait)
 		},
 	})
-	c.Flags().StringVar(&in.Reason, "reason", "", "`why`, in a few words (default manual)")
+	c.Flags().StringVar(&in.Reason, "reason", "", "`why` the work is handed over, in a few words (default manual)")
 	c.Flags().StringVar(&in.Focus, "focus", "", "`what` the document should dwell on; - reads it from stdin")
 	c.Flags().StringVar((*string)(&in.Mode), "mode", string(daemon.ModeAgent), "`who` writes the document: agent or generate")
-	c.Flags().BoolVar(&in.Force, "force", false, "even if there is nothing to hand off yet")
-	c.Flags().BoolVar(&wait, "wait", false, "wait for its end, and show how it goes")
+	c.Flags().BoolVar(&in.Force, "force", false, "hand over even if there is nothing to hand off yet")
+	c.Flags().BoolVar(&wait, "wait", false, "wait until the handoff ends, and show its phases")
 	cli.CompleteFlag(c, "mode", cli.OneOf(handoffModes...))
 	c.AddCommand(a.handoffList(), a.handoffShow(), a.handoffCancel(), a.handoffRetry())
 	return c
@@ -76,7 +77,7 @@ func (a *app) handOff(ctx context.Context, word string, in daemon.HandoffRequest
 		return a.watchHandoff(ctx, c, watched{id: answer.HandoffID, agent: agentID, mode: in.Mode})
 	case a.JSON:
 		return a.PrintJSON(answer)
-	case word == selfWord: // its socket tells of the handoff to nobody else, but lets it cancel
+	case word == selfWord: // an agent's own socket cannot show the handoff, but it can cancel it
 		return a.say("handoff %d of agent %d initiated: `understudy handoff cancel self` cancels it until its document is recorded", answer.HandoffID, agentID)
 	}
 	return a.say("handoff %d of agent %d initiated: `understudy handoff show %[1]d` tells how it goes", answer.HandoffID, agentID)
@@ -92,8 +93,8 @@ func checkMode(mode daemon.Mode) error {
 func (a *app) handoffCancel() *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use:               "cancel ID",
-		Short:             "Cancel a handoff; the agent lives on. It works until the document is recorded",
-		Long:              "Cancel a handoff; the agent lives on. It works until the document is recorded. Inside an agent, the\nword self names the agent's own.",
+		Short:             "Cancel a handoff whose document is not recorded yet; the agent lives on",
+		Long:              "Cancel a handoff; the agent lives on. A handoff can be cancelled until its document is recorded.\nInside an agent, the word self stands for that agent's handoff.",
 		Example:           "  understudy handoff cancel 12\n  understudy handoff cancel self",
 		Args:              cli.ExactArgs("ID"),
 		ValidArgsFunction: a.completeHandoffs((*daemon.Handoff).Open),
@@ -131,7 +132,7 @@ func (a *app) cancelOwn(ctx context.Context) error {
 	return a.cancelOf(ctx, c, agentID, 0)
 }
 
-// cancelOf cancels one handoff of an agent; 0: its newest.
+// cancelOf cancels a handoff of an agent; id 0 is the newest one.
 func (a *app) cancelOf(ctx context.Context, c *api.Client, agentID, id int64) error {
 	h, err := c.CancelHandoff(ctx, agentID, id)
 	if err != nil {
@@ -149,7 +150,7 @@ func (a *app) handoffRetry() *cobra.Command {
 	var wait bool
 	c := a.WithJSON(&cobra.Command{
 		Use:               "retry ID",
-		Short:             "Go on with a failed handoff, or ask for another document where work came after it",
+		Short:             "Go on with a failed handoff; it asks for a new document if the agent has worked since",
 		Example:           "  understudy handoff retry 12 --wait\n  understudy handoff retry 12 --mode agent",
 		Args:              cli.ExactArgs("ID"),
 		ValidArgsFunction: a.completeHandoffs((*daemon.Handoff).Retryable),
@@ -166,9 +167,9 @@ func (a *app) handoffRetry() *cobra.Command {
 			return a.retryHandoff(c.Context(), id, mode, wait)
 		},
 	})
-	c.Flags().StringVar((*string)(&mode), "mode", "", "`who` writes a document that is not there yet: agent or generate (default as before)")
+	c.Flags().StringVar((*string)(&mode), "mode", "", "`who` writes the document if none is recorded yet: agent or generate (default as before)")
 	cli.CompleteFlag(c, "mode", cli.OneOf(handoffModes...))
-	c.Flags().BoolVar(&wait, "wait", false, "wait for its end, and show how it goes")
+	c.Flags().BoolVar(&wait, "wait", false, "wait until the handoff ends, and show its phases")
 	return c
 }
 

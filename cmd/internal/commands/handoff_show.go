@@ -26,10 +26,10 @@ func (a *app) handoffList() *cobra.Command {
 		Args:    cli.ExactArgs(),
 		RunE:    func(c *cobra.Command, _ []string) error { return a.listHandoffs(c.Context(), o) },
 	})
-	c.Flags().StringVar(&o.Persona, "persona", "", "only those of this `persona`")
-	c.Flags().StringVar(&o.Status, "status", "", "only those with this `status`: pending, in_progress, completed, failed or cancelled")
+	c.Flags().StringVar(&o.Persona, "persona", "", "only handoffs of this `persona`")
+	c.Flags().StringVar(&o.Status, "status", "", "only handoffs with this `status`: pending, in_progress, completed, failed or cancelled")
 	c.Flags().IntVar(&o.Limit, "limit", 100, "at most this `number`")
-	c.Flags().Int64Var(&o.Before, "before", 0, "only those before this `id`")
+	c.Flags().Int64Var(&o.Before, "before", 0, "only handoffs before this `id`")
 	cli.CompleteFlag(c, "persona", anyArgs(a.completePersonas))
 	cli.CompleteFlag(c, "status", cli.OneOf(handoffStatuses...))
 	cli.CompleteFlag(c, "before", anyArgs(a.completeHandoffs(nil)))
@@ -55,7 +55,7 @@ func (a *app) handoffShow() *cobra.Command {
 	var document, contextFile bool
 	c := a.WithJSON(&cobra.Command{
 		Use:               "show ID",
-		Short:             "Show one handoff with its times and its line, or its document",
+		Short:             "Show one handoff with its phases and its line, or its document",
 		Example:           "  understudy handoff show 12\n  understudy handoff show 12 --document | less",
 		Args:              cli.ExactArgs("ID"),
 		ValidArgsFunction: a.completeHandoffs(nil),
@@ -71,7 +71,7 @@ func (a *app) handoffShow() *cobra.Command {
 		},
 	})
 	c.Flags().BoolVar(&document, "document", false, "print the document that the agent wrote")
-	c.Flags().BoolVar(&contextFile, "context", false, "print the file that the successor was given")
+	c.Flags().BoolVar(&contextFile, "context", false, "print the context file that the successor was given")
 	return c
 }
 
@@ -116,7 +116,8 @@ func (a *app) showHandoff(ctx context.Context, id int64, document, contextFile b
 	return show.DescribeLine(u, rows, id)
 }
 
-// safeText is a document as it is, but on a terminal, which could be told things by it.
+// safeText is a document that an agent wrote. On a terminal it drops control characters, which could steer the terminal; in
+// a pipe the document stays as it is.
 func (a *app) safeText(s string) string {
 	if !term.IsTerminal(a.Stdout) {
 		return s

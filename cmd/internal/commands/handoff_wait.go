@@ -21,11 +21,11 @@ type watched struct {
 	id    int64
 	agent int64 // the outgoing one
 	mode  daemon.Mode
-	seq   int64 // of the last move that needs no telling
+	seq   int64 // of the last move that was over before the command
 }
 
-// watchHandoff shows a handoff's progress until its end. In mode generate Esc and Ctrl-C cancel it,
-// as long as that can be done; else Ctrl-C has it no longer watched.
+// watchHandoff shows a handoff's progress until the handoff ends. In mode generate Esc and Ctrl-C cancel the handoff as long
+// as it can be cancelled. Otherwise Ctrl-C ends the command, and the handoff goes on.
 func (a *app) watchHandoff(ctx context.Context, c *api.Client, w watched) error {
 	out := a.Stdout
 	if a.JSON {
@@ -56,7 +56,7 @@ func (a *app) watchHandoff(ctx context.Context, c *api.Client, w watched) error 
 	return a.tellEnd(p, h)
 }
 
-// tellEnd says how a handoff ended, in the words of its mode where that has its own.
+// tellEnd says how a handoff ended. Mode generate has a sentence of its own for a cancelled one.
 func (a *app) tellEnd(p *show.Watcher, h daemon.Handoff) error {
 	switch {
 	case h.Phase == daemon.Cancelled && h.Mode == daemon.ModeGenerate:
@@ -75,16 +75,16 @@ func (a *app) tellEnd(p *show.Watcher, h daemon.Handoff) error {
 }
 
 const (
-	cancelLimit = 10 * time.Second // for the daemon to take a cancel, and for its end to be seen
-	// signalGrace is how long after the end of its context a command looks whether an interrupt was
-	// the reason: signals reach those who asked for them one after the other.
+	cancelLimit = 10 * time.Second // for the daemon to take a cancel, and for the watcher to see the handoff's end
+	// signalGrace is how long a command looks for an interrupt after its context has ended: a signal reaches one channel
+	// after the other, and the context's may come first.
 	signalGrace = 100 * time.Millisecond
 )
 
-// cancellable returns a context to watch a handoff in, which outlives ctx while a cancel
-// takes effect. Esc at the terminal cancels the handoff, and so does an interrupt; if it can't be
-// cancelled any more the first does nothing, and the second ends the watching, as other signals do.
-// The returned function waits for all of that to end and puts the terminal back as it was.
+// cancellable returns a context in which to watch a handoff. Esc at the terminal cancels the handoff, and so does an
+// interrupt. If the handoff cannot be cancelled any more, Esc does nothing, and an interrupt ends the context, as other
+// signals do. The context outlives ctx while a cancel takes effect. The returned function waits for the goroutines that
+// this starts, and puts the terminal back as it was.
 func (a *app) cancellable(ctx context.Context, c *api.Client, w watched) (context.Context, func()) {
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	interrupts := make(chan os.Signal, 1)
@@ -111,13 +111,13 @@ func (a *app) cancellable(ctx context.Context, c *api.Client, w watched) (contex
 		if cancel() != nil {
 			return
 		}
-		select { // until the watcher has seen it
+		select { // until the watcher has seen the handoff's end
 		case <-watching.Done():
 		case <-time.After(cancelLimit):
 		}
 	})
 	work.Go(func() {
-		// Whether that was in time the watcher sees.
+		// The watcher sees whether the cancel was in time.
 		term.OnEscape(watching, a.Stdin, func() { _ = cancel() })
 	})
 	return watching, func() {

@@ -21,7 +21,7 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// hookCommand is in the help alone: main runs it before all this is set up.
+// hookCommand puts the command into the help. Package early runs it before the command line is set up.
 func (a *app) hookCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "hook EVENT",
@@ -47,27 +47,27 @@ func (a *app) hooksCommand() *cobra.Command {
 	var f hooksFlags
 	install := &cobra.Command{
 		Use:   "install",
-		Short: "Put our hooks, and /handoff, into the user settings of Claude Code",
-		Long: `Put our hooks into the user settings of Claude Code, so that agents which you start in tmux by
-yourself register with the daemon. Agents that understudy starts need no installation. What else
-is in the file stays as it is, byte for byte; a backup is written beside it.
+		Short: "Put understudy's hooks and /handoff into the user settings of Claude Code",
+		Long: `Put understudy's hooks into the user settings of Claude Code, so that agents which you start in tmux
+yourself register with the daemon. Agents that understudy starts need no installation. Everything
+else in the file stays as it is, byte for byte, and a backup is written beside the file.
 
-The command /handoff [focus] comes with them, for every agent: commands/handoff.md beside the
-settings. It has a successor take over the session in which it is given.`,
+The hooks come with the command /handoff [focus] for every agent: commands/handoff.md beside the
+settings. An agent that is given /handoff is handed over to a successor.`,
 		Example: "  understudy hooks install --dry-run\n  understudy hooks install",
 		Args:    cli.ExactArgs(),
 		RunE:    func(c *cobra.Command, _ []string) error { return a.installHooks(c.Context(), f) },
 	}
 	uninstall := &cobra.Command{
 		Use:     "uninstall",
-		Short:   "Take exactly our hooks and /handoff out again",
+		Short:   "Take understudy's hooks and /handoff out again, and nothing else",
 		Example: "  understudy hooks uninstall",
 		Args:    cli.ExactArgs(),
 		RunE:    func(*cobra.Command, []string) error { return a.uninstallHooks(f) },
 	}
 	status := a.WithJSON(&cobra.Command{
 		Use:     "status",
-		Short:   "Say which of our hooks are installed, with /handoff or not, and what they run",
+		Short:   "Say which hooks are installed, what they run, and whether /handoff is",
 		Example: "  understudy hooks status",
 		Args:    cli.ExactArgs(),
 		RunE:    func(c *cobra.Command, _ []string) error { return a.hooksStatus(c.Context(), f) },
@@ -75,7 +75,7 @@ settings. It has a successor take over the session in which it is given.`,
 	for _, c := range []*cobra.Command{install, uninstall} {
 		c.Flags().BoolVarP(&f.dryRun, "dry-run", "n", false, "show what would change, and change nothing")
 	}
-	g := cli.Group("hooks", "Install, remove and look at our hooks in the user's settings", install, uninstall, status)
+	g := cli.Group("hooks", "Install, remove and look at the hooks in the user settings of Claude Code", install, uninstall, status)
 	g.PersistentFlags().StringVar(&f.settings, "settings", "", "settings `file` (default settings.json in $CLAUDE_CONFIG_DIR, else in ~/.claude)")
 	return g
 }
@@ -99,8 +99,8 @@ const newest = "999.0.0"
 // versionNumber matches what the CLI prints of itself.
 var versionNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^v?\d+\.\d+\.\d+`) })
 
-// eventsToHook are the events that the installed CLI knows. With the error, which says why its
-// version is not known, they are those that every version knows.
+// eventsToHook returns the events that the installed CLI knows. If the version of the CLI cannot be found out, it returns the
+// events that every version knows, and an error that says why.
 func (a *app) eventsToHook(ctx context.Context) ([]string, error) {
 	command := a.claude()
 	version, err := proc.AskVersion(ctx, command)
@@ -110,8 +110,8 @@ func (a *app) eventsToHook(ctx context.Context) ([]string, error) {
 	return hooks.KnownEvents(version), err
 }
 
-// claude is the command that config.yaml names for the CLI. Other faults of the file do not matter
-// to hooks.
+// claude is the command that config.yaml names for the CLI. If the file cannot be read it is claude: hooks can be installed
+// all the same.
 func (a *app) claude() []string {
 	if root, err := a.DataRoot(); err == nil {
 		if s, err := a.settings(root, serveFlags{}); err == nil && len(s.Runtimes["claude"].Command) > 0 {
@@ -121,7 +121,7 @@ func (a *app) claude() []string {
 	return []string{"claude"}
 }
 
-// disableAll is the user's setting that keeps every hook from running.
+// disableAll is the setting with which a user keeps every hook from running.
 const disableAll = `"disableAllHooks": true`
 
 func allDisabled(settings []byte) bool {
@@ -151,7 +151,7 @@ func (a *app) installHooks(ctx context.Context, f hooksFlags) error {
 	}
 	o.Events, err = a.eventsToHook(ctx)
 	if err != nil {
-		fmt.Fprintf(a.Stderr, "understudy: %v: left out are the events that not every version knows: %s\n",
+		fmt.Fprintf(a.Stderr, "understudy: %v: the events that not every version knows are left out: %s\n",
 			err, strings.Join(without(hooks.KnownEvents(newest), o.Events), " "))
 	}
 	before, err := hooks.ReadSettings(path)
@@ -159,7 +159,7 @@ func (a *app) installHooks(ctx context.Context, f hooksFlags) error {
 		return err
 	}
 	if allDisabled(before) {
-		fmt.Fprintf(a.Stderr, "understudy: %s in %s: no hook runs before it is taken out\n", disableAll, path)
+		fmt.Fprintf(a.Stderr, "understudy: %s in %s: no hook runs until you take it out\n", disableAll, path)
 	}
 	plan, err := hooks.PlanInstall(before, o)
 	if err != nil {
@@ -169,7 +169,7 @@ func (a *app) installHooks(ctx context.Context, f hooksFlags) error {
 	if err != nil {
 		return err
 	}
-	o.Bin = bin // which /handoff runs
+	o.Bin = bin // /handoff runs the whole program
 	slash, err := hooks.PlanSlash(command, o)
 	if err != nil {
 		return err
@@ -177,8 +177,8 @@ func (a *app) installHooks(ctx context.Context, f hooksFlags) error {
 	if slash.Foreign {
 		fmt.Fprintf(a.Stderr, "understudy: %s and stays as it is: move it away and run this again to have ours\n", foreignCommand(slash.Path))
 	}
-	// The command goes in last, and out first: then it is nowhere without its hooks, and what a
-	// crash leaves undone the next run does.
+	// The command goes in after the hooks and comes out before them, so that it never stands without them. After a crash in
+	// between, the next install or uninstall does the rest.
 	return a.applyHooks(f, "hooks are installed already in "+path,
 		settingsChange(plan.For(path, time.Now())), commandChange(slash))
 }
@@ -207,15 +207,16 @@ func (a *app) uninstallHooks(f hooksFlags) error {
 // foreignCommand says of a file that it is not our /handoff.
 func foreignCommand(path string) string { return path + " is another command /handoff" }
 
-// hooksChange is a planned change of one file.
+// hooksChange is the planned change of one file.
 type hooksChange struct {
 	path          string
 	before, after []byte // nil: no file
 	changed       bool
 	apply         func() error
-	more          string // lines to say once it is made
+	more          string // lines to print once the change is made
 }
 
+// settingsChange is the change of the settings file.
 func settingsChange(p hooks.Plan) hooksChange {
 	var more strings.Builder
 	if p.Backup != "" {
@@ -232,11 +233,12 @@ func settingsChange(p hooks.Plan) hooksChange {
 	return hooksChange{p.Path, p.Before, p.After, p.Changed, func() error { return hooks.Apply(p) }, more.String()}
 }
 
+// commandChange is the change of the file of /handoff.
 func commandChange(p hooks.SlashPlan) hooksChange {
 	return hooksChange{p.Path, p.Before, p.After, p.Changed, func() error { return hooks.ApplySlash(p) }, ""}
 }
 
-// applyHooks shows the changes and, unless it is a dry run, makes them in their order.
+// applyHooks prints the changes and, unless it is a dry run, makes them in their order.
 func (a *app) applyHooks(f hooksFlags, nothing string, changes ...hooksChange) error {
 	u := a.UI(a.Stdout)
 	changes = slices.DeleteFunc(changes, func(c hooksChange) bool { return !c.changed })
@@ -264,6 +266,7 @@ func (a *app) applyHooks(f hooksFlags, nothing string, changes ...hooksChange) e
 	return nil
 }
 
+// without returns the strings of list that are not in others.
 func without(list, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(others, s) })
 }

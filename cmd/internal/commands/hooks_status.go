@@ -10,7 +10,7 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// hooksReport is what status prints.
+// hooksReport says which hooks are installed and what is wrong with them.
 type hooksReport struct {
 	Settings string   `json:"settings"`
 	Events   []string `json:"events"`
@@ -39,7 +39,7 @@ func (a *app) hooksReport(ctx context.Context, f hooksFlags) (hooksReport, error
 	r.Binary, r.Data = found.Bin, found.DataDir
 	r.Events = append(r.Events, found.Events...)
 	if r.Disabled = allDisabled(text); r.Disabled {
-		r.Problem = "no hook runs before " + disableAll + " is taken out"
+		r.Problem = "no hook runs until you take out " + disableAll
 	}
 	command, err := hooks.ReadSlash(r.Settings)
 	if err != nil {
@@ -59,11 +59,11 @@ func (a *app) hooksReport(ctx context.Context, f hooksFlags) (hooksReport, error
 	switch _, err := os.Stat(r.Binary); {
 	case r.Disabled:
 	case err != nil:
-		r.Problem = "they run a program that is not there: run `understudy hooks install` again"
+		r.Problem = "the hooks run a program that is not there: run `understudy hooks install` again"
 	case found.Mixed:
-		r.Problem = "they do not all run the same: run `understudy hooks install` again"
+		r.Problem = "the hooks do not all run the same program: run `understudy hooks install` again"
 	case len(r.Missing) > 0:
-		r.Problem = "some are missing: run `understudy hooks install` again"
+		r.Problem = "some hooks are missing: run `understudy hooks install` again"
 	case slowHooks(r.Binary):
 		r.Problem = proc.HookName + " does the same and starts faster: run `understudy hooks install` again"
 	default:
@@ -72,17 +72,17 @@ func (a *app) hooksReport(ctx context.Context, f hooksFlags) (hooksReport, error
 	return r, nil
 }
 
-// slowHooks reports whether installed hooks run this program although the smaller one may be used.
+// slowHooks reports whether installed hooks run this program although the faster one could be used.
 func slowHooks(bin string) bool {
 	own, err := proc.OwnBinary()
 	return err == nil && bin == own && proc.HookProgramOf(own) != own
 }
 
-// commandProblem says why /handoff is not as the installed hooks have it.
+// commandProblem says how /handoff differs from what would be installed with the hooks; "": it does not.
 func commandProblem(command hooks.SlashFile, found hooks.Report) string {
 	bin := found.Bin
 	if own, err := proc.OwnBinary(); err == nil && filepath.Base(bin) == proc.HookName {
-		bin = filepath.Join(filepath.Dir(bin), filepath.Base(own)) // it was beside the program that installed it
+		bin = filepath.Join(filepath.Dir(bin), filepath.Base(own)) // the program that installed the hooks was beside it
 	}
 	plan, err := hooks.PlanSlash(command, hooks.InstallOptions{Bin: bin, DataDir: found.DataDir})
 	switch {

@@ -1,10 +1,8 @@
 package commands
 
-import (
-	"github.com/understudyd/understudy/api"
-)
+import "github.com/understudyd/understudy/api"
 
-// printList prints what get returns: as JSON, as a table, or, when there is nothing, as a sentence.
+// printList prints what get returns as JSON or as a table. In place of an empty table it prints the sentence none.
 func printList[T any](a *app, get func(*api.Client) ([]T, error), none string, columns []string, row func(T) []string) error {
 	c, err := a.Client()
 	if err != nil {

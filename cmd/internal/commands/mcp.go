@@ -14,9 +14,10 @@ func (a *app) mcpCommand() *cobra.Command {
 		Short: "What an agent runs to reach other agents: an MCP server on stdio",
 		Long: `A server of the Model Context Protocol on stdin and stdout, for agents that understudy started. With
 it an agent can see who it is, list the personas and the agents that play them, send a message to
-another agent, ask for its own handoff and see how that stands. It can approve nothing, stop nobody
-and read nobody's screen or documents. It ends when stdin is closed.`,
-		Example: `  claude mcp add --scope user understudy -- understudy mcp    # for all agents of yours
+another agent, ask for its own handoff and see how the handoff stands. An agent can approve nothing
+with it, stop no agent, and read no other agent's screen or documents. The server ends when stdin is
+closed.`,
+		Example: `  claude mcp add --scope user understudy -- understudy mcp    # for all your agents
   understudy mcp                                              # what the agent then runs`,
 		Args: cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {

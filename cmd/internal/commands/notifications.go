@@ -15,9 +15,9 @@ func (a *app) notificationsCommand() *cobra.Command {
 	show := func(c *cobra.Command, _ []string) error { return a.showNotifications(c.Context()) }
 	c := a.WithJSON(&cobra.Command{
 		Use:   "notifications",
-		Short: "Choose of what you are told on the desktop",
-		Long: `Show of what you are told on the desktop of the daemon's host, or choose it. What has failed is
-always told. Where there is no desktop everything is in the daemon's log, and in the events.`,
+		Short: "Choose which notifications the desktop shows",
+		Long: `Show which notifications appear on the desktop of the daemon's host, or choose them. Failures are
+always shown. Where there is no desktop, notifications are in the daemon's log and in the event log.`,
 		Example: `  understudy notifications
   understudy notifications set --waiting=false
   understudy notifications test`,
@@ -31,7 +31,7 @@ always told. Where there is no desktop everything is in the daemon's log, and in
 	})
 	c.AddCommand(a.WithJSON(&cobra.Command{
 		Use:     "show",
-		Short:   "Show of what you are told",
+		Short:   "Show which notifications are on",
 		Example: "  understudy notifications show --json",
 		Args:    cli.ExactArgs(),
 		RunE:    show,
@@ -43,7 +43,7 @@ func (a *app) setNotificationsCommand() *cobra.Command {
 	var waiting, completed bool
 	c := a.WithJSON(&cobra.Command{
 		Use:   "set",
-		Short: "Choose of what you are told; what is not named stays as it is",
+		Short: "Choose which notifications are on; what is not named stays as it is",
 		Example: `  understudy notifications set --waiting=false
   understudy notifications set --waiting --completed=false`,
 		Args: cli.ExactArgs(),
@@ -61,8 +61,8 @@ func (a *app) setNotificationsCommand() *cobra.Command {
 			return a.setNotifications(c.Context(), change)
 		},
 	})
-	c.Flags().BoolVar(&waiting, "waiting", false, "an agent waits for you in a dialog, or a run for your approval")
-	c.Flags().BoolVar(&completed, "completed", false, "a handoff or a run is done")
+	c.Flags().BoolVar(&waiting, "waiting", false, "notify when an agent waits for you in a dialog, or a pipeline for your approval")
+	c.Flags().BoolVar(&completed, "completed", false, "notify when a handoff or a pipeline is done")
 	for _, name := range []string{"waiting", "completed"} {
 		_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions([]string{"true", "false"}, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	}
@@ -72,7 +72,7 @@ func (a *app) setNotificationsCommand() *cobra.Command {
 func (a *app) testNotificationCommand() *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use:     "test",
-		Short:   "Have the daemon tell you something, now",
+		Short:   "Have the daemon show a notification now",
 		Example: "  understudy notifications test",
 		Args:    cli.ExactArgs(),
 		RunE:    func(c *cobra.Command, _ []string) error { return a.testNotification(c.Context()) },

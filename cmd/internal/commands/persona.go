@@ -15,7 +15,7 @@ import (
 )
 
 func (a *app) personaCommand() *cobra.Command {
-	return cli.Group("persona", "Add, look at and put away the personas that agents play",
+	return cli.Group("persona", "Add, look at and archive the personas that agents play",
 		a.personaAdd(), a.personaList(), a.personaShow(), a.personaArchive())
 }
 
@@ -25,9 +25,8 @@ func (a *app) personaAdd() *cobra.Command {
 	c := a.WithJSON(&cobra.Command{
 		Use:   "add ROLE NAME",
 		Short: "Add a persona, under the next number of its role and name",
-		Long: `Add a persona, under the next number of its role and name. Its folder gets a skill.md, which every
-agent that plays it is given, and an experience.md, in which they leave what those after them should
-know.`,
+		Long: `Add a persona, under the next number of its role and name. Its folder gets two files: every agent
+that plays the persona is given skill.md, and leaves in experience.md what later agents should know.`,
 		Example: `  understudy persona add developer mia --description "Works on the billing service"
   understudy persona add data-engineer leo --skill-file leo.md`,
 		Args: cli.ExactArgs("ROLE", "NAME"),
@@ -36,8 +35,8 @@ know.`,
 			return a.addPersona(c.Context(), in, file)
 		},
 	})
-	c.Flags().StringVar(&in.Description, "description", "", "one `line` on what it is for")
-	c.Flags().StringVar(&file, "skill-file", "", "`file` with its skill, with or without front matter; - is stdin (default a template to edit)")
+	c.Flags().StringVar(&in.Description, "description", "", "one `line` on what the persona is for")
+	c.Flags().StringVar(&file, "skill-file", "", "`file` with the skill, with or without front matter; - is stdin (default a template to edit)")
 	return c
 }
 
@@ -80,7 +79,7 @@ func (a *app) personaList() *cobra.Command {
 		Args:    cli.ExactArgs(),
 		RunE:    func(c *cobra.Command, _ []string) error { return a.listPersonas(c.Context(), archived) },
 	})
-	c.Flags().BoolVar(&archived, "archived", false, "those that were put away")
+	c.Flags().BoolVar(&archived, "archived", false, "list archived personas")
 	return c
 }
 
@@ -138,7 +137,7 @@ func (a *app) showPersona(ctx context.Context, slug string) error {
 func (a *app) personaArchive() *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use:               "archive PERSONA",
-		Short:             "Put a persona away, with its documents; nothing is deleted",
+		Short:             "Archive a persona with its documents; nothing is deleted",
 		Example:           "  understudy persona archive developer-mia-1",
 		Args:              cli.ExactArgs("PERSONA"),
 		ValidArgsFunction: a.completePersonas,

@@ -22,9 +22,9 @@ func (a *app) pipelineCommand() *cobra.Command {
 	c := cli.Group("pipeline", "Run personas in sequence, each fed by the one before it",
 		a.pipelineRun(), a.pipelineList(), a.pipelineShow(), a.pipelineAbort(), a.pipelineResume(),
 		a.pipelineApprove(), a.pipelineReject(), a.pipelineTemplates())
-	c.Long = `Run personas in sequence. A pipeline is a run of a template: each of its steps starts an agent with
-the step's persona, gives it what the step before has left, and takes its final message as what it
-leaves itself. A step may wait for a person's approval before it begins.`
+	c.Long = `Run personas in sequence. A pipeline is one run of a template. Each step starts an agent with the
+step's persona and gives it the output of the step before; the agent's final message is the step's
+own output. A step may wait for a person's approval before it begins.`
 	return c
 }
 
@@ -33,12 +33,12 @@ func (a *app) pipelineRun() *cobra.Command {
 	var wait bool
 	c := a.WithJSON(&cobra.Command{
 		Use:   "run TEMPLATE",
-		Short: "Start a run of a template",
-		Long: `Start a run of a template. It goes on in the daemon, whether or not somebody waits for it; when as
-many runs are at work as may be, it waits for its turn.
+		Short: "Start a pipeline from a template",
+		Long: `Start a pipeline from a template. The daemon runs the pipeline, whether or not this command waits
+for it. While pipeline.max_running pipelines are at work, a new one waits for its turn.
 
-With --wait the command ends when the run does. Where a step needs an approval it waits, in scripts
-as well, until somebody approves or rejects it.`,
+With --wait the command ends when the pipeline does. If a step needs an approval the command waits,
+in scripts as well, until somebody approves or rejects it.`,
 		Example: `  understudy pipeline run quick_fix --prompt "The login page times out" --wait
   understudy pipeline run full_feature --branch csv-export --prompt - --wait < request.md`,
 		Args:              cli.ExactArgs("TEMPLATE"),
@@ -49,11 +49,11 @@ as well, until somebody approves or rejects it.`,
 		},
 	})
 	c.Flags().StringVar(&in.Prompt, "prompt", "", "`text` that says what is to be done; - reads it from stdin")
-	c.Flags().StringVar(&in.Title, "title", "", "`name` of the run (default the prompt's first line)")
-	c.Flags().StringVar(&in.Cwd, "cwd", ".", "working `directory`; \"\" is the setting pipeline.cwd")
-	c.Flags().StringVar(&in.Branch, "branch", "", "`branch` to work on, in a git work tree of the run's own")
+	c.Flags().StringVar(&in.Title, "title", "", "`name` of the pipeline (default the prompt's first line)")
+	c.Flags().StringVar(&in.Cwd, "cwd", ".", "working `directory`; \"\" stands for the setting pipeline.cwd")
+	c.Flags().StringVar(&in.Branch, "branch", "", "`branch` to work on, in a git work tree of the pipeline's own")
 	cli.CompleteFlag(c, "cwd", folders)
-	c.Flags().BoolVar(&wait, "wait", false, "wait for its end, and show the steps as they go")
+	c.Flags().BoolVar(&wait, "wait", false, "wait until the pipeline ends, and show its steps")
 	return c
 }
 
@@ -71,7 +71,7 @@ func (a *app) runPipeline(ctx context.Context, in daemon.NewPipeline, wait bool)
 	if in.Title == "" {
 		in.Title = words.Clip(words.Terminal(cmp.Or(show.Headline(in.Prompt), strings.TrimSpace(in.Prompt))), titleLength)
 	}
-	if in.Cwd != "" { // else the daemon knows where
+	if in.Cwd != "" { // the daemon puts its setting in place of ""
 		if in.Cwd, err = filepath.Abs(in.Cwd); err != nil {
 			return fmt.Errorf("working directory: %w", err)
 		}
@@ -84,7 +84,7 @@ func (a *app) runPipeline(ctx context.Context, in daemon.NewPipeline, wait bool)
 	if err != nil {
 		return err
 	}
-	if !wait && !a.JSON { // it has none but those that it is created with
+	if !wait && !a.JSON { // the Stepper prints warnings while it waits
 		u := a.UI(a.Stderr)
 		for _, w := range p.Warnings {
 			u.Printf("%s\n", u.Hang("understudy: warning: "+w))
@@ -93,10 +93,10 @@ func (a *app) runPipeline(ctx context.Context, in daemon.NewPipeline, wait bool)
 	return a.followPipeline(ctx, c, p, wait)
 }
 
-// titleLength is how many characters of a prompt are a title.
+// titleLength is how many characters of a prompt make a title.
 const titleLength = 80
 
-// followPipeline tells how a run stands that a command has just set going, or how it goes until its end.
+// followPipeline says how a pipeline stands that a command has set going. With wait it shows the pipeline until it ends.
 func (a *app) followPipeline(ctx context.Context, c *api.Client, p daemon.Pipeline, wait bool) error {
 	switch {
 	case wait:
@@ -120,15 +120,15 @@ func (a *app) pipelineList() *cobra.Command {
 	o := api.ListOptions{}
 	c := a.WithJSON(&cobra.Command{
 		Use:     "list",
-		Short:   "List runs, the newest first",
+		Short:   "List pipelines, the newest first",
 		Example: "  understudy pipeline list --template quick_fix\n  understudy pipeline list --status waiting_for_approval --json",
 		Args:    cli.ExactArgs(),
 		RunE:    func(c *cobra.Command, _ []string) error { return a.listPipelines(c.Context(), o) },
 	})
-	c.Flags().StringVar(&o.Status, "status", "", "only those with this `status`: pending, running, waiting_for_approval (or approval), done or failed")
-	c.Flags().StringVar(&o.Template, "template", "", "only those of this `template`")
+	c.Flags().StringVar(&o.Status, "status", "", "only pipelines with this `status`: pending, running, waiting_for_approval (or approval), done or failed")
+	c.Flags().StringVar(&o.Template, "template", "", "only pipelines of this `template`")
 	c.Flags().IntVar(&o.Limit, "limit", 100, "at most this `number`")
-	c.Flags().Int64Var(&o.Before, "before", 0, "only those before this `id`")
+	c.Flags().Int64Var(&o.Before, "before", 0, "only pipelines before this `id`")
 	cli.CompleteFlag(c, "template", anyArgs(a.completeTemplates))
 	cli.CompleteFlag(c, "status", cli.OneOf(runStatuses...))
 	cli.CompleteFlag(c, "before", anyArgs(a.completePipelines(nil)))
@@ -151,11 +151,10 @@ func (a *app) listPipelines(ctx context.Context, o api.ListOptions) error {
 	})
 }
 
-// approvalCell is the status of a run that waits for approval, in a list: in full it would leave no room
-// for the title.
+// approvalCell is how a list writes the status waiting_for_approval, which would take the room of the title.
 const approvalCell = "approval"
 
-// noPipelines says that none is listed.
+// noPipelines says that no pipeline matches the options of a list.
 func noPipelines(o *api.ListOptions) string {
 	if o.Status == "" && o.Template == "" && o.Before == 0 {
 		return "no pipelines: start one with `understudy pipeline run TEMPLATE`"
@@ -173,7 +172,7 @@ func noPipelines(o *api.ListOptions) string {
 	return said
 }
 
-// pipelineVerb makes a command that does something to a run.
+// pipelineVerb makes a command that does something to one pipeline.
 func (a *app) pipelineVerb(word, short, example string, fits func(*daemon.Pipeline) bool, do func(context.Context, *api.Client, int64) error) *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use: word + " ID", Short: short, Example: example,
@@ -194,7 +193,7 @@ func (a *app) pipelineVerb(word, short, example string, fits func(*daemon.Pipeli
 }
 
 func (a *app) pipelineAbort() *cobra.Command {
-	return a.pipelineVerb("abort", "End a run, and the agent that works for it", "  understudy pipeline abort 7",
+	return a.pipelineVerb("abort", "End a pipeline, and the agent that works for it", "  understudy pipeline abort 7",
 		(*daemon.Pipeline).Open,
 		func(ctx context.Context, c *api.Client, id int64) error {
 			p, err := c.AbortPipeline(ctx, id)
@@ -204,7 +203,7 @@ func (a *app) pipelineAbort() *cobra.Command {
 
 func (a *app) pipelineReject() *cobra.Command {
 	var comment string
-	c := a.pipelineVerb("reject", "Refuse the approval that a run waits for, and end the run",
+	c := a.pipelineVerb("reject", "Refuse the approval that a pipeline waits for, and end the pipeline",
 		"  understudy pipeline reject 7 --comment \"The design leaves out the old clients\"",
 		func(p *daemon.Pipeline) bool { return p.Status == daemon.PipelineWaiting },
 		func(ctx context.Context, c *api.Client, id int64) error {
@@ -219,7 +218,7 @@ func (a *app) pipelineReject() *cobra.Command {
 	return c
 }
 
-// tellStopped says that a person has ended a run.
+// tellStopped says that a person has ended a pipeline.
 func (a *app) tellStopped(p daemon.Pipeline, how string, err error) error {
 	switch {
 	case err != nil:
@@ -235,7 +234,7 @@ func (a *app) tellStopped(p daemon.Pipeline, how string, err error) error {
 func (a *app) pipelineApprove() *cobra.Command {
 	var comment string
 	var wait bool
-	c := a.pipelineVerb("approve", "Give the approval that a run waits for",
+	c := a.pipelineVerb("approve", "Give the approval that a pipeline waits for",
 		"  understudy pipeline approve 7 --wait\n  understudy pipeline approve 7 --comment \"Without the second migration\"",
 		func(p *daemon.Pipeline) bool { return p.Status == daemon.PipelineWaiting },
 		func(ctx context.Context, c *api.Client, id int64) error {
@@ -249,14 +248,14 @@ func (a *app) pipelineApprove() *cobra.Command {
 			}
 			return a.followPipeline(ctx, c, p, wait)
 		})
-	c.Flags().StringVar(&comment, "comment", "", "`text` that the next step is told; - reads it from stdin")
-	c.Flags().BoolVar(&wait, "wait", false, "wait for its end, and show the steps as they go")
+	c.Flags().StringVar(&comment, "comment", "", "`text` to give to the next step; - reads it from stdin")
+	c.Flags().BoolVar(&wait, "wait", false, "wait until the pipeline ends, and show its steps")
 	return c
 }
 
 func (a *app) pipelineResume() *cobra.Command {
 	var skip, wait bool
-	c := a.pipelineVerb("resume", "Go on with a failed run, from its first step that is not done",
+	c := a.pipelineVerb("resume", "Go on with a failed pipeline, from its first step that is not done",
 		"  understudy pipeline resume 7 --wait\n  understudy pipeline resume 7 --skip",
 		func(p *daemon.Pipeline) bool { return p.Status == daemon.PipelineFailed },
 		func(ctx context.Context, c *api.Client, id int64) error {
@@ -266,7 +265,7 @@ func (a *app) pipelineResume() *cobra.Command {
 			}
 			return a.followPipeline(ctx, c, p, wait)
 		})
-	c.Flags().BoolVar(&skip, "skip", false, "leave that step out, and go on with the one after it")
-	c.Flags().BoolVar(&wait, "wait", false, "wait for its end, and show the steps as they go")
+	c.Flags().BoolVar(&skip, "skip", false, "skip that step, and go on with the next")
+	c.Flags().BoolVar(&wait, "wait", false, "wait until the pipeline ends, and show its steps")
 	return c
 }

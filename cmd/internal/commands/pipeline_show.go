@@ -18,7 +18,7 @@ func (a *app) pipelineShow() *cobra.Command {
 	var input bool
 	c := a.WithJSON(&cobra.Command{
 		Use:   "show ID",
-		Short: "Show one run with its steps, or what one of them has left",
+		Short: "Show one pipeline with its steps, or the output of one step",
 		Example: `  understudy pipeline show 7
   understudy pipeline show 7 --step 2 | less
   understudy pipeline show 7 --step 2 --input`,
@@ -41,9 +41,9 @@ func (a *app) pipelineShow() *cobra.Command {
 			return a.showPipeline(c.Context(), id)
 		},
 	})
-	c.Flags().IntVar(&step, "step", 0, "print what the step with this `number` has left: its agent's final message")
+	c.Flags().IntVar(&step, "step", 0, "print the output of the step with this `number`: its agent's final message")
 	cli.CompleteFlag(c, "step", cobra.NoFileCompletions)
-	c.Flags().BoolVar(&input, "input", false, "with --step: print the prompt that it was given, and not what it has left")
+	c.Flags().BoolVar(&input, "input", false, "with --step: print the step's prompt in place of its output")
 	return c
 }
 
@@ -63,7 +63,7 @@ func (a *app) showPipeline(ctx context.Context, id int64) error {
 	return nil
 }
 
-// showStep prints what a step has left or, with input, was given, as it is.
+// showStep prints a step's output or, with input, its prompt.
 func (a *app) showStep(ctx context.Context, id int64, number int, input bool) error {
 	c, err := a.Client()
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 func (a *app) pipelineTemplates() *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use:   "templates",
-		Short: "List the templates that runs are made from",
-		Long: `List the templates that runs are made from: the files pipelines/*.yaml in the data directory. The
-daemon reads them anew when they change.`,
+		Short: "List the templates that pipelines are made from",
+		Long: `List the templates that pipelines are made from: the files pipelines/*.yaml in the data directory.
+The daemon reads a file again when it changes.`,
 		Example: "  understudy pipeline templates",
 		Args:    cli.ExactArgs(),
 		RunE:    func(c *cobra.Command, _ []string) error { return a.listTemplates(c.Context()) },

@@ -12,8 +12,7 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// watchPipeline shows a run's steps as they go, from where p says that it is, until its end. Nothing
-// that is typed here ends the run.
+// watchPipeline shows a pipeline's steps from p on until the pipeline ends. Ctrl-C ends the command and not the pipeline.
 func (a *app) watchPipeline(ctx context.Context, c *api.Client, p daemon.Pipeline) error {
 	out := a.Stdout
 	if a.JSON {
@@ -23,7 +22,7 @@ func (a *app) watchPipeline(ctx context.Context, c *api.Client, p daemon.Pipelin
 	u.Printf("%s\n", u.Hang(fmt.Sprintf("pipeline %d (%s): %s", p.ID, p.Template, p.Title)))
 	w := show.NewStepper(u, &p)
 	defer w.Clear()
-	fresh := true // what the daemon has just answered is looked at first: it may be going away
+	fresh := true // p was read a moment ago: show it before asking a daemon that may be going away
 	err := show.Await(ctx, c, w.Idle, func(ctx context.Context) (bool, error) {
 		if !fresh {
 			now, err := c.Pipeline(ctx, p.ID)
@@ -51,7 +50,7 @@ func (a *app) watchPipeline(ctx context.Context, c *api.Client, p daemon.Pipelin
 	return a.tellRunEnd(u, &p)
 }
 
-// tellRunEnd says how a run has ended.
+// tellRunEnd says how a pipeline has ended.
 func (a *app) tellRunEnd(u *term.UI, p *daemon.Pipeline) error {
 	switch {
 	case p.Worktree != nil:

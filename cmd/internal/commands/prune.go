@@ -13,15 +13,15 @@ func (a *app) pruneCommand() *cobra.Command {
 	var dry bool
 	c := a.WithJSON(&cobra.Command{
 		Use:   "prune",
-		Short: "Delete now what the settings do not keep",
-		Long: `Delete what events.max_age, events.max_rows and history.max_age do not keep. The daemon does so by
-itself every ten minutes. Documents of handoffs are files and stay.`,
-		Example: `  understudy prune --dry-run            # how much that would be
+		Short: "Delete old events and records now, as the settings say",
+		Long: `Delete what is older than events.max_age and history.max_age, and events beyond events.max_rows. The
+daemon does so by itself every ten minutes. Documents of handoffs are files and stay.`,
+		Example: `  understudy prune --dry-run            # how much would be deleted
   understudy prune`,
 		Args: cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error { return a.prune(c.Context(), dry) },
 	})
-	c.Flags().BoolVar(&dry, "dry-run", false, "delete nothing; say what would go")
+	c.Flags().BoolVar(&dry, "dry-run", false, "delete nothing; say how much would be deleted")
 	return c
 }
 

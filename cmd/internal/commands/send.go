@@ -30,8 +30,8 @@ func (a *app) agentSend() *cobra.Command {
 			return a.send(c.Context(), args[0], args[1], command, wait)
 		},
 	})
-	c.Flags().BoolVar(&command, "command", false, "the text is meant as a command of the runtime, such as /compact")
-	c.Flags().BoolVar(&wait, "wait", false, "wait for the verdict: whether the runtime took it")
+	c.Flags().BoolVar(&command, "command", false, "the text is a command of the runtime, such as /compact")
+	c.Flags().BoolVar(&wait, "wait", false, "wait for the verdict: whether the runtime took the text")
 	return c
 }
 
@@ -46,7 +46,7 @@ func (a *app) send(ctx context.Context, word, message string, command, wait bool
 	}
 	d, err := c.SendMessage(ctx, agent.ID, message, command)
 	switch {
-	case hasCode(err, "text_is_command"): // the daemon's sentence is for the API
+	case hasCode(err, "text_is_command"): // the daemon's sentence names the field of the API
 		return errors.New("the agent's runtime would take the text for a command: send it with --command if you mean that")
 	case err != nil:
 		return err
@@ -54,14 +54,14 @@ func (a *app) send(ctx context.Context, word, message string, command, wait bool
 		if d, err = a.awaitDelivery(ctx, c, d); err != nil {
 			return err
 		}
-		if now, err := c.Agent(ctx, d.AgentID); err == nil { // else it is the verdict alone that is told
+		if now, err := c.Agent(ctx, d.AgentID); err == nil { // the verdict counts, and trouble comes on top
 			a.warnTrouble(&now)
 		}
 	}
 	return a.tellDelivery(d)
 }
 
-// awaitDelivery waits for a delivery's verdict, and shows what it waits for meanwhile.
+// awaitDelivery waits for a delivery's verdict, and shows what the delivery waits for.
 func (a *app) awaitDelivery(ctx context.Context, c *api.Client, d daemon.Delivery) (daemon.Delivery, error) {
 	p := &term.Progress{UI: a.UI(a.Stderr)}
 	defer p.Clear()
@@ -92,7 +92,7 @@ func deliveryNote(d *daemon.Delivery, g *daemon.Agent) string {
 	case g.State == daemon.Waiting:
 		return fmt.Sprintf("a dialog is open in agent %d's pane: answer it with `understudy agent attach %[1]d`", g.ID)
 	case g.State == daemon.Working:
-		return fmt.Sprintf("agent %d is in a turn; it gets the text when that ends", g.ID)
+		return fmt.Sprintf("agent %d is in a turn; it gets the text when the turn ends", g.ID)
 	case g.Note == "" && g.State == daemon.Starting:
 		return fmt.Sprintf("agent %d is starting", g.ID)
 	case g.Note == "" && g.Trouble != nil:
@@ -101,7 +101,7 @@ func deliveryNote(d *daemon.Delivery, g *daemon.Agent) string {
 	return g.Note
 }
 
-// deliveryWords say what has become of a delivery.
+// deliveryWords says what became of a delivery.
 func deliveryWords(d *daemon.Delivery) string {
 	state := string(d.State)
 	if d.Verdict != nil {
@@ -113,7 +113,7 @@ func deliveryWords(d *daemon.Delivery) string {
 	return state
 }
 
-// tellDelivery prints a delivery; one that is known not to have arrived is a failure.
+// tellDelivery prints a delivery. It fails if the verdict says that the runtime did not take the text.
 func (a *app) tellDelivery(d daemon.Delivery) error {
 	if a.JSON {
 		if err := a.PrintJSON(d); err != nil {

@@ -25,11 +25,11 @@ func (a *app) serveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the daemon, in the foreground",
-		Long: `Run the daemon, in the foreground. Agents live in a tmux server of the daemon's own: they go on
-when the daemon stops, and the next one takes up what was open.
+		Long: `Run the daemon, in the foreground. Agents live in a tmux server of the daemon's own. They go on when
+the daemon stops, and the next daemon goes on with open handoffs and pipelines.
 
-Settings come from flags, else from UNDERSTUDY_LISTEN, UNDERSTUDY_DATABASE_URL and so on, else from
-config.yaml in the data directory, else they are the defaults.`,
+Each setting comes from a flag, else from a variable such as UNDERSTUDY_LISTEN, else from
+config.yaml in the data directory, else from the defaults.`,
 		Example: `  understudy serve
   understudy serve --data ./.data --listen none         # the unix socket alone
   understudy serve --database-url postgres://db/understudy --host build-7`,
@@ -37,9 +37,9 @@ config.yaml in the data directory, else they are the defaults.`,
 		RunE: func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), f) },
 	}
 	c.Flags().StringVar(&f.Listen, "listen", "", "`address` for HTTP besides the unix socket, or none (default 127.0.0.1:7433)")
-	c.Flags().BoolVar(&f.Public, strings.TrimPrefix(api.PublicFlag, "--"), false, "allow an address that other machines reach: the token travels in the clear, and who has it types into shells")
+	c.Flags().BoolVar(&f.Public, strings.TrimPrefix(api.PublicFlag, "--"), false, "allow an address that other machines reach: the token travels unencrypted, and whoever has it can type into shells")
 	c.Flags().StringVar(&f.DatabaseURL, "database-url", "", "`URL` of a PostgreSQL to use instead of a private one")
-	c.Flags().StringVar(&f.Host, "host", "", "`id` of this host, instead of the one that the data directory keeps")
+	c.Flags().StringVar(&f.Host, "host", "", "`id` of this host, in place of the id in the data directory")
 	c.Flags().StringVar(&f.Config, "config", "", "settings `file` (default config.yaml in the data directory)")
 	c.Flags().BoolVarP(&f.Verbose, "verbose", "v", false, "log details")
 	return c
@@ -86,13 +86,13 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	}
 	log := slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: level}))
 	if proc.BuiltByGoRun(binary) {
-		log.Warn("this binary goes when `go run` ends, and agents that live on need it: build one with `go build ./cmd/understudy`")
+		log.Warn("`go run` removes this binary when it ends, and agents that live on need it: build one with `go build ./cmd/understudy`")
 	}
-	// Who interrupts a second time does not want to wait for a tidy end.
+	// A second interrupt ends the process at once.
 	context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt, syscall.SIGTERM) })
 	hook, err := proc.FindHookProgram(binary)
 	if err != nil {
-		log.Info("agents run this program at every turn, which a smaller one does faster: see understudy doctor", "reason", err)
+		log.Info("agents run this program at every turn, and understudy-hook would start faster: see understudy doctor", "reason", err)
 	}
 	return serve.Run(ctx, serve.Config{
 		Root: root, Settings: s, Host: cmp.Or(f.Host, a.Getenv("UNDERSTUDY_HOST")), AllowPublic: f.Public,
@@ -101,7 +101,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	})
 }
 
-// printServing says where everything is, once requests are answered.
+// printServing says where the daemon is, once it answers requests.
 func (a *app) printServing(up *serve.Serving, root string) {
 	address := "none"
 	if up.Address != nil {
@@ -118,8 +118,8 @@ func (a *app) printServing(up *serve.Serving, root string) {
 	fmt.Fprintf(a.Stdout, "  look       %s\n", look)
 }
 
-// dashboardHint says how to open the dashboard: by a link that is made for that, unless what is printed here
-// is kept, for whoever reads it could get in before the operator does.
+// dashboardHint says how to open the dashboard: by a link, or by the command that prints one. systemd and launchd keep what
+// is printed here, and whoever reads it could use a link before the operator does; they get the command.
 func (a *app) dashboardHint(up *serve.Serving) string {
 	const command = "understudy dashboard"
 	if a.runByInit() && !term.IsTerminal(a.Stdout) {
@@ -132,8 +132,8 @@ func (a *app) dashboardHint(up *serve.Serving) string {
 	return link.URL + "  (opens it once, within an hour; then: " + command + ")"
 }
 
-// runByInit says whether systemd or launchd has set this process's environment, which it gives to the
-// terminals of a desktop as well.
+// runByInit reports whether systemd or launchd has set this process's environment. They set it for the terminals of a
+// desktop as well.
 func (a *app) runByInit() bool {
 	job := a.Getenv("XPC_SERVICE_NAME") // "0" in a terminal
 	return a.Getenv("INVOCATION_ID") != "" || a.Getenv("JOURNAL_STREAM") != "" || job != "" && job != "0"

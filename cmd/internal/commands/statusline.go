@@ -10,15 +10,15 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// statusLineCommand is in the help alone: main runs it before all this is set up.
+// statusLineCommand puts the command into the help. Package early runs it before the command line is set up.
 func (a *app) statusLineCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "statusline",
 		Short: "What an agent's status line runs: tells the daemon how full the context is",
-		Long: `What agents that understudy starts have as their status line. It reads the runtime's JSON from
-stdin, tells the daemon how full the context window is, and runs your own status line, if your
-settings have one, with the same input; what that prints is what you see. If the daemon is away,
-nothing is told, and nothing else changes.`,
+		Long: `The status line of agents that understudy starts. It reads the runtime's JSON from stdin and tells
+the daemon how full the context window is. If your settings have a status line of your own, it runs
+that with the same input, and you see what yours prints. While the daemon does not run, your status
+line works as usual.`,
 		Example: "  understudy statusline < status.json",
 		Args:    cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {

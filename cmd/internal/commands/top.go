@@ -18,9 +18,9 @@ func (a *app) topCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "top",
 		Short: "Watch the agents, and act on them, in a terminal",
-		Long: `Watch the agents in a terminal, and act on them: a list that stays up to date, those that need a
-person on top. Runs that wait for approval are in it, and failed handoffs. One key attaches to an
-agent, hands it off, or approves a run; ? shows them all. NO_COLOR is respected.`,
+		Long: `Watch the agents in a terminal, and act on them. The list stays up to date, and agents that need a
+person stand on top. It also holds pipelines that wait for approval, and failed handoffs. One key
+attaches to an agent, hands it off, or approves a pipeline; ? shows all keys. NO_COLOR is respected.`,
 		Example: "  understudy top",
 		Args:    cli.ExactArgs(),
 		RunE:    func(c *cobra.Command, _ []string) error { return a.top(c.Context()) },
@@ -29,7 +29,7 @@ agent, hands it off, or approves a run; ? shows them all. NO_COLOR is respected.
 
 func (a *app) top(ctx context.Context) error {
 	if !term.IsTerminal(a.Stdin) || !term.IsTerminal(a.Stdout) {
-		return cli.Usagef("top needs a terminal, unlike `understudy agent list`")
+		return cli.Usagef("top needs a terminal: `understudy agent list` does not")
 	}
 	root, err := a.DataRoot()
 	if err != nil {

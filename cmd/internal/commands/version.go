@@ -13,7 +13,7 @@ import (
 func (a *app) versionCommand() *cobra.Command {
 	return a.WithJSON(&cobra.Command{
 		Use:     "version",
-		Short:   "Print which understudy this is, and of which commit",
+		Short:   "Print the version, and the commit that it was built from",
 		Example: "  understudy version",
 		Args:    cli.ExactArgs(),
 		RunE: func(*cobra.Command, []string) error {
@@ -27,7 +27,7 @@ func (a *app) versionCommand() *cobra.Command {
 	})
 }
 
-// buildLine is what is known of a program in a line.
+// buildLine says in a line what a program was built from.
 func buildLine(b build.Info) string {
 	line := "understudy " + b.Version
 	if b.Revision != "" {
