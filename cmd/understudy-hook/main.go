@@ -1,6 +1,6 @@
-// Command understudy-hook is what agents run at every turn: their hooks and their status line, and
-// what starts them. It does what the same commands of understudy do, and starts several times as
-// fast, for it is linked with little else.
+// Command understudy-hook runs an agent's hooks and status line, and starts the agent. It does what the same commands of
+// understudy do. An agent waits for it at every turn, and it starts several times as fast, because it is linked with little
+// else.
 package main
 
 import (
@@ -13,8 +13,8 @@ import (
 
 const usage = `usage: understudy-hook hook|statusline|launch ...
 
-Agents of understudy run it at every turn. See understudy hook --help and
-understudy statusline --help: it does the same, and starts faster.
+Agents of understudy run it at every turn. It does the same as understudy hook
+and understudy statusline, and starts faster: see their --help.
 `
 
 func main() {

@@ -1,4 +1,5 @@
-// Package build says what is known of the running program: which release or commit it was made of, and by which Go.
+// Package build says what the running program was built from: which release or commit, and with which Go. Its functions are
+// pure but for what Go noted in the program.
 package build
 
 import (
@@ -6,19 +7,19 @@ import (
 	"time"
 )
 
-// Info is what is known of this program.
+// Info says what a program was built from.
 type Info struct {
 	Version  string     `json:"version"`  // a release, or the one before it with time and commit, or "dev"
-	Revision string     `json:"revision"` // the commit; empty: not known
-	Time     *time.Time `json:"time"`     // when that was made
-	Modified bool       `json:"modified"` // the tree had changes that were not committed
+	Revision string     `json:"revision"` // the commit; empty if it is not known
+	Time     *time.Time `json:"time"`     // of the commit
+	Modified bool       `json:"modified"` // the tree had uncommitted changes
 	Go       string     `json:"go"`
 }
 
-// Version is this program's in a word.
+// Version is the version of this program.
 func Version() string { return Read().Version }
 
-// Line is what --version says.
+// Line is what --version prints.
 func Line() string { return "understudy " + Version() + "\n" }
 
 // Read returns what Go noted in this program.
@@ -30,7 +31,7 @@ func Read() Info {
 	return From(info)
 }
 
-// From reads what Go notes in each program. It notes no commit in tests and under `go run`.
+// From reads what Go noted in a program. Go notes no commit in tests and under `go run`.
 func From(info *debug.BuildInfo) Info {
 	b := Info{Version: info.Main.Version, Go: info.GoVersion}
 	for _, s := range info.Settings {

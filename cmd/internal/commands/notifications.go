@@ -107,12 +107,12 @@ func (a *app) printPreferences(p tell.Preferences) error {
 	if a.JSON {
 		return a.PrintJSON(p)
 	}
-	told := map[bool]string{true: "told", false: "not told"}
+	state := map[bool]string{true: "on", false: "off"}
 	desktop := "on"
 	if !p.Desktop {
-		desktop = "off by notify.desktop in config.yaml: all is in the daemon's log"
+		desktop = "off by notify.desktop in config.yaml: notifications are in the daemon's log"
 	}
-	a.UI(a.Stdout).Fields("errors", "always told", "waiting", told[p.Waiting], "completed", told[p.Completed], "desktop", desktop)
+	a.UI(a.Stdout).Fields("errors", "always on", "waiting", state[p.Waiting], "completed", state[p.Completed], "desktop", desktop)
 	return nil
 }
 
@@ -131,11 +131,11 @@ func (a *app) testNotification(ctx context.Context) error {
 	u := a.UI(a.Stdout)
 	switch {
 	case got.Error != nil:
-		u.Printf("told in the %s alone: %s\n", words.Terminal(got.Channel), words.Terminal(*got.Error))
+		u.Printf("written to the %s alone: %s\n", words.Terminal(got.Channel), words.Terminal(*got.Error))
 	case got.Channel == "desktop":
-		u.Printf("told on the desktop\n")
+		u.Printf("shown on the desktop\n")
 	default:
-		u.Printf("told in the %s: notify.desktop in config.yaml is off\n", words.Terminal(got.Channel))
+		u.Printf("written to the %s alone: notify.desktop in config.yaml is off\n", words.Terminal(got.Channel))
 	}
 	return nil
 }

@@ -1,5 +1,6 @@
-// Package demo plays the main job for a newcomer: it serves a throw-away data directory, has scripted agents hand work
-// over, and prints each phase as it happens. What it made goes with it, also when it is killed.
+// Package demo plays the main job for a newcomer: it runs a daemon on a throw-away data directory, has scripted agents hand work
+// over, and prints each phase as it happens. The daemon is one goroutine, the story another. A demo that ends removes all that
+// it made; if the demo is killed, its warden does.
 package demo
 
 import (
@@ -34,20 +35,21 @@ const (
 	demoPrompt  = "Parcels that are scanned twice within a second show up once in the history. Find out why, and say what you would change."
 )
 
+// Command is `understudy demo`.
 func Command(a *cli.App) *cobra.Command {
 	var f demoFlags
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch a handoff from start to end, on a throw-away data directory",
 		Long: `Watch a handoff from start to end: a daemon with its own PostgreSQL and tmux server, an agent that
-plays a persona and has some work behind it, its handoff document, and the successor that goes on
-from there. Everything is stopped and removed at the end.
+plays a persona and has done some work, its handoff document, and the successor that goes on from
+there. At the end the demo stops and removes everything.
 
-With --pipeline it is a run of a pipeline: two personas work on one request, one after the other,
-with an approval in between, and what the second one is told is shown.
+With --pipeline the demo shows a pipeline: two personas work on one request, one after the other,
+with an approval in between. Then it prints what the second one was told.
 
 The agents are scripted: they behave towards tmux, hooks and files as Claude Code does, without a
-model behind them. What is missing on the machine, tmux or PostgreSQL, is offered to be installed.`,
+model behind them. If tmux or PostgreSQL is missing on the machine, the demo offers to install it.`,
 		Example: `  understudy demo
   understudy demo --pipeline
   understudy demo --yes | cat           # in a script: install what is missing, plain lines
@@ -91,8 +93,7 @@ func runDemo(ctx context.Context, a *cli.App, f demoFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	// With SIGPIPE taken, a reader that has seen enough is a failed write and not our death, which
-	// would leave everything running.
+	// With SIGPIPE taken, a reader that leaves makes a write fail. Otherwise it would kill the demo, which could not tidy up.
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
@@ -120,8 +121,7 @@ func runDemo(ctx context.Context, a *cli.App, f demoFlags) (err error) {
 	return err
 }
 
-// demoAgent is the command of the demo's agents; nil stands for the scripted one, whose binary is
-// made first.
+// demoAgent is the command of the demo's agents. nil stands for the scripted agent: place.fill makes its binary later.
 func demoAgent(kind string) ([]string, error) {
 	switch kind {
 	case "scripted":
@@ -135,7 +135,7 @@ func demoAgent(kind string) ([]string, error) {
 	return nil, cli.Usagef("agent %q is not known: it must be scripted or claude", kind)
 }
 
-// play tells the story. It ends when the daemon ends, with the reason.
+// play runs the daemon and the story. If the daemon ends first, it returns the daemon's error.
 func (d *demo) play(ctx context.Context, command []string, began time.Time) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -153,6 +153,7 @@ func (d *demo) play(ctx context.Context, command []string, began time.Time) erro
 	return err
 }
 
+// story has an agent work, hands its work over, and shows what came of it.
 func (d *demo) story(ctx context.Context) error {
 	if d.flags.pipeline {
 		return d.pipelineStory(ctx)
@@ -168,7 +169,7 @@ func (d *demo) story(ctx context.Context) error {
 	return d.show(ctx, h)
 }
 
-// keep leaves everything running, also after a failure, until a person has seen enough.
+// keep leaves everything running, also after a failure, until a person presses Ctrl-C.
 func (d *demo) keep(ctx context.Context, failure error) error {
 	d.Clear()
 	if failure != nil {
@@ -189,7 +190,7 @@ func (d *demo) keep(ctx context.Context, failure error) error {
 	return failure
 }
 
-// serve starts the daemon and, while PostgreSQL is made, what the agents need.
+// serve starts the daemon. While the daemon makes its PostgreSQL, serve fills the folder with what the agents need.
 func (d *demo) serve(ctx context.Context, cancel context.CancelCauseFunc, command []string) error {
 	began := time.Now()
 	d.Start("daemon", began)
@@ -210,8 +211,8 @@ func (d *demo) serve(ctx context.Context, cancel context.CancelCauseFunc, comman
 	if err != nil {
 		return err
 	}
-	hook, _ := proc.FindHookProgram(own) // the daemon copies it; `go run` has none
-	// The daemon outlives an interrupted story: it is stopped in remove, in order.
+	hook, _ := proc.FindHookProgram(own) // `go run` makes no hook program
+	// The daemon outlives an interrupted story, because remove stops it in order.
 	serveCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ready := make(chan string, 1)
 	d.stop, d.done = stop, make(chan struct{})
@@ -248,12 +249,12 @@ func (d *demo) serve(ctx context.Context, cancel context.CancelCauseFunc, comman
 	}
 }
 
-// ended prints a step of the demo's own.
+// ended prints a step of the demo itself, which is no phase of a handoff.
 func (d *demo) ended(label string, began time.Time, detail string) {
 	d.Watcher.Done(label, time.Since(began), detail)
 }
 
-// versions names what the daemon runs on.
+// versions names the programs that the daemon uses, with their versions.
 func (d *demo) versions() string {
 	var out []string
 	for _, f := range d.found {
@@ -263,8 +264,7 @@ func (d *demo) versions() string {
 	return strings.Join(out, ", ")
 }
 
-// startAgent starts the agent and gives it something to do, so that there is something to hand
-// over.
+// startAgent starts the agent and waits until it has done its first prompt, so that there is something to hand over.
 func (d *demo) startAgent(ctx context.Context) (daemon.Agent, error) {
 	began := time.Now()
 	agent, err := d.client.CreateAgent(ctx, daemon.NewAgent{Persona: demoPersona, Cwd: d.place.project, Prompt: demoPrompt})
@@ -287,7 +287,7 @@ func (d *demo) startAgent(ctx context.Context) (daemon.Agent, error) {
 	return agent, err
 }
 
-// awaitAgent waits for an agent, showing what it waits for.
+// awaitAgent waits until an agent is ready, and shows what the agent waits for.
 func (d *demo) awaitAgent(ctx context.Context, id int64, ready func(*daemon.Agent) bool) (daemon.Agent, error) {
 	var agent daemon.Agent
 	err := show.Await(ctx, d.client, func(bool) { d.Draw() }, func(ctx context.Context) (bool, error) {
@@ -304,7 +304,7 @@ func (d *demo) awaitAgent(ctx context.Context, id int64, ready func(*daemon.Agen
 	return agent, err
 }
 
-// asks says what an agent waits for, and where to answer it; "": for nothing.
+// asks says what an agent waits for, and where a person answers it; "": it waits for nothing.
 func (d *demo) asks(g *daemon.Agent) string {
 	if g.State != daemon.Waiting && (g.State != daemon.Starting || g.Note == "") {
 		return ""
@@ -319,7 +319,7 @@ func (d *demo) awaitTurn(ctx context.Context, id int64) (daemon.Agent, error) {
 		if !taken {
 			list, err := d.client.Messages(ctx, id, api.ListOptions{Limit: 1})
 			taken = err == nil && len(list) == 1 && !list[0].Open()
-			return false // the agent's state must be newer than the verdict
+			return false // look at the agent again: its state must be newer than the verdict
 		}
 		return g.State == daemon.Idle
 	})
@@ -353,7 +353,7 @@ func (d *demo) remove() error {
 	return errors.Join(EndAgents(ctx, d.place.tmuxSocket()), d.place.remove())
 }
 
-// warnings keeps what the daemon logged, for the case that the demo fails.
+// warnings keeps the daemon's log for the case that the demo fails.
 type warnings struct {
 	mu sync.Mutex
 	b  strings.Builder

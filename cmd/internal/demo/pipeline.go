@@ -25,12 +25,11 @@ const (
 	PipelineRequest = "Parcels scanned twice within a second show up once: why?"
 	PipelineComment = "Check that no scan is lost."
 
-	// shownLines is how much is shown of what a step was told, and of what it left.
+	// shownLines is how many lines of a step's prompt, and of its output, are shown.
 	shownLines = 32
 )
 
-// demoTemplate is what the demo's run is made from. As to the request, nothing in it has an agent ask
-// for a permission.
+// demoTemplate is the template of the demo's pipeline. Neither it nor the request makes an agent ask for a permission.
 const demoTemplate = `# What "understudy demo --pipeline" runs. The shipped full_feature.yaml explains every key.
 name: demo
 description: A developer finds the cause, and with your approval a senior reviewer checks it.
@@ -47,13 +46,13 @@ steps:
 `
 
 var (
-	// pipelineKept is what can be done while the demo's daemon is left running.
+	// pipelineKept are commands to try while --keep leaves the demo's daemon running.
 	pipelineKept = []string{"pipeline show 1", "agent list --all", `pipeline run demo --prompt "Another request" --wait`}
-	// pipelineNext is what can be done with a daemon of one's own.
+	// pipelineNext are commands to try with a daemon of one's own.
 	pipelineNext = []string{"understudy serve", "understudy pipeline templates", `understudy pipeline run quick_fix --prompt "What is to be fixed" --wait`}
 )
 
-// addTemplate puts the template where the daemon will look for it; the daemon is not running yet.
+// addTemplate puts the template into the data directory before the daemon starts.
 func (p *demoPlace) addTemplate() error {
 	folder := data.At(p.data).Pipelines()
 	if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -65,7 +64,7 @@ func (p *demoPlace) addTemplate() error {
 	return nil
 }
 
-// pipelineStory shows a template, a run of it with an approval, and how the second step was fed by the first.
+// pipelineStory shows a template, a pipeline with an approval, and what the second step was given of the first.
 func (d *demo) pipelineStory(ctx context.Context) error {
 	t, err := d.template(ctx)
 	if err != nil {
@@ -88,7 +87,7 @@ func (d *demo) pipelineStory(ctx context.Context) error {
 	return d.showRun(ctx, &p)
 }
 
-// template is the one of the demo, as the daemon has read it.
+// template is the demo's template as the daemon has read it.
 func (d *demo) template(ctx context.Context) (api.Template, error) {
 	list, err := d.client.Templates(ctx)
 	if err != nil {
@@ -102,8 +101,8 @@ func (d *demo) template(ctx context.Context) (api.Template, error) {
 	return api.Template{}, errors.New("the daemon does not know the demo's template")
 }
 
-// followRun shows the steps of a run as they end, as `pipeline run --wait` does, and gives the approvals
-// that it waits for. It returns the run as it is at its end.
+// followRun shows the steps of a pipeline as `pipeline run --wait` does, and approves the steps that wait for it. It returns the
+// pipeline as it is at its end.
 func (d *demo) followRun(ctx context.Context, p daemon.Pipeline) (daemon.Pipeline, error) {
 	d.Printf("pipeline %d (%s): %s\n", p.ID, p.Template, p.Title)
 	here := *d.app
@@ -132,7 +131,7 @@ func (d *demo) followRun(ctx context.Context, p daemon.Pipeline) (daemon.Pipelin
 	return p, err
 }
 
-// approve does what a person does at a gate.
+// approve gives an approval in place of a person.
 func (d *demo) approve(ctx context.Context, w *show.Stepper, p *daemon.Pipeline) error {
 	if _, err := d.client.ApprovePipeline(ctx, p.ID, daemon.Decision{Comment: PipelineComment}); err != nil {
 		return err
@@ -142,10 +141,10 @@ func (d *demo) approve(ctx context.Context, w *show.Stepper, p *daemon.Pipeline)
 	return nil
 }
 
-// showRun shows what the last step was told, and what it left.
+// showRun shows the prompt and the output of the last step.
 func (d *demo) showRun(ctx context.Context, p *daemon.Pipeline) error {
 	last := &p.Steps[len(p.Steps)-1]
-	first := last.AgentIDs[0] // those that took over from it were told so
+	first := last.AgentIDs[0] // its successors, if it had any, got other prompts
 	prompt, err := d.firstPrompt(ctx, first)
 	if err != nil {
 		return err
@@ -157,12 +156,12 @@ func (d *demo) showRun(ctx context.Context, p *daemon.Pipeline) error {
 	return nil
 }
 
-// firstPrompt is what an agent was told first, as its transcript has it. The runtime may write that a
-// little later than it reports the turn's end, but not after its own.
+// firstPrompt is the first prompt of an agent, read from its transcript. The runtime may write the prompt a little later than it
+// reports the turn's end, but it writes nothing after its own end.
 func (d *demo) firstPrompt(ctx context.Context, id int64) (string, error) {
 	prompt := ""
 	err := show.Await(ctx, d.client, nil, func(ctx context.Context) (bool, error) {
-		agent, err := d.client.Agent(ctx, id) // before its transcript is read: one that has ended writes no more
+		agent, err := d.client.Agent(ctx, id) // ask before the transcript is read: an agent that had ended writes no more
 		if err != nil {
 			return false, err
 		}
@@ -178,7 +177,7 @@ func (d *demo) firstPrompt(ctx context.Context, id int64) (string, error) {
 	return prompt, err
 }
 
-// promptIn is the first prompt in a transcript; "": there is none yet.
+// promptIn is the first prompt in a transcript; "" if there is none yet.
 func promptIn(path string) (string, error) {
 	b, err := os.ReadFile(path)
 	if err != nil && (path == "" || errors.Is(err, fs.ErrNotExist)) {
@@ -188,15 +187,14 @@ func promptIn(path string) (string, error) {
 		return "", err
 	}
 	for line := range bytes.Lines(b) {
-		if e, err := runtimes.ParseEntry(line); err == nil && e.Role == "user" { // a line that is being written is no entry
+		if e, err := runtimes.ParseEntry(line); err == nil && e.Role == "user" { // a line that is still being written is no entry
 			return e.Text, nil
 		}
 	}
 	return "", nil
 }
 
-// middleOut is a text as wide as a block may be, its paragraphs as they are; of a long one the middle is
-// left out.
+// middleOut folds a text to the width of a block. If the text has more lines than most, it leaves out the middle.
 func (d *demo) middleOut(s string, most int) string {
 	var lines []string
 	for line := range strings.Lines(strings.Trim(s, "\n")) {

@@ -18,18 +18,18 @@ import (
 	"github.com/understudyd/understudy/tmux/warden"
 )
 
-// demoPlace is the folder in which everything of a demo is.
+// demoPlace is the folder that holds everything of a demo.
 type demoPlace struct {
 	top     string
 	data    string // data directory
 	claude  string // the scripted agents' own files
-	project string // where they work
-	binary  string // our own program
+	project string // where the agents work
+	binary  string // a copy of this program
 	warden  *warden.Warden
 }
 
-// newDemoPlace makes the folder: with a path that is short enough for unix sockets, and as root one
-// that PostgreSQL's account can reach.
+// newDemoPlace makes the folder. Its path is short enough for unix sockets and, for root, one that PostgreSQL's account can
+// reach.
 func newDemoPlace() (*demoPlace, error) {
 	parents := []string{os.TempDir(), "/tmp", "/var/tmp"}
 	root := os.Geteuid() == 0
@@ -71,7 +71,7 @@ func newDemoPlace() (*demoPlace, error) {
 	return nil, fmt.Errorf("no folder for the demo: set TMPDIR to a short path that others may pass: %w", errors.Join(problems...))
 }
 
-// guard has everything in the folder ended, and the folder removed, should the demo be killed.
+// guard starts a warden. If the demo is killed, the warden ends all processes of the folder and removes the folder.
 func (p *demoPlace) guard() error {
 	var err error
 	if p.warden, err = warden.Start(); err == nil {
@@ -85,7 +85,7 @@ func (p *demoPlace) guard() error {
 
 func (p *demoPlace) tmuxSocket() string { return data.At(p.data).TmuxSocket() }
 
-// fill puts in the program, which `go run` would remove, and a project.
+// fill puts a copy of this program into the folder, because `go run` would remove the original, and a project.
 func (p *demoPlace) fill() error {
 	own, err := proc.OwnBinary()
 	if err != nil {
@@ -95,7 +95,7 @@ func (p *demoPlace) fill() error {
 		return fmt.Errorf("copy of this program: %w", err)
 	}
 	if err := proc.Executable(p.binary); err != nil {
-		return fmt.Errorf("programs in %s may not be run (%w): set TMPDIR to a folder where they may", p.top, err)
+		return fmt.Errorf("programs in %s may not be run (%w): set TMPDIR to a folder whose programs may be run", p.top, err)
 	}
 	if err := os.Mkdir(p.project, 0o700); err != nil {
 		return fmt.Errorf("project of the demo: %w", err)
@@ -108,7 +108,7 @@ func (p *demoPlace) fill() error {
 	return nil
 }
 
-// remove removes the folder. Agents and PostgreSQL that are about to end may still write to it.
+// remove removes the folder. It tries again: agents and PostgreSQL may still write to the folder while they end.
 func (p *demoPlace) remove() error {
 	defer p.warden.End()
 	var err error
@@ -121,8 +121,7 @@ func (p *demoPlace) remove() error {
 	return fmt.Errorf("folder of the demo, remove it yourself: %w", err)
 }
 
-// EndAgents ends a tmux server of our own and returns when the agents in it are gone: until then
-// they write to their files.
+// EndAgents ends the tmux server at a socket and returns when its agents are gone: until then they write to their files.
 func EndAgents(ctx context.Context, socket string) error {
 	server, err := tmux.New(tmux.Config{Socket: socket})
 	if err != nil {
@@ -143,7 +142,7 @@ func EndAgents(ctx context.Context, socket string) error {
 	}
 	patient, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	for _, p := range agents { // they got SIGHUP
+	for _, p := range agents { // tmux has sent them SIGHUP
 		if p.Wait(patient) != nil {
 			_ = p.Signal(syscall.SIGKILL) // the only error is that it is gone
 		}

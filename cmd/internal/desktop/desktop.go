@@ -1,5 +1,6 @@
-// Package desktop shows notifications to the operator, one at a time, each by a process of its own: a notification service
-// that hangs holds up no more than that. Where there is no desktop the log tells it.
+// Package desktop shows notifications on the operator's desktop, one at a time, each by a process of its own, so that a
+// notification service that hangs holds up that process alone. Without a desktop the daemon's log has the notifications. A
+// [Desktop] is safe for concurrent use; a crash leaves nothing, since a notification is shown or not.
 package desktop
 
 import (
@@ -14,11 +15,11 @@ import (
 )
 
 const (
-	// notifyLimit is how long a notification may take. A notification service that hangs never answers
-	// (measured); one on a busy machine has taken more than two seconds.
+	// notifyLimit is how long a notification may take. Measured: a notification service that hangs never answers, and one
+	// on a busy machine took more than two seconds.
 	notifyLimit = 5 * time.Second
-	// notifyRest is how long the desktop is left alone that has not answered: a storm of alerts must not
-	// take that limit each.
+	// notifyRest is how long Notify leaves a desktop alone that has not answered. Otherwise each of many alerts would wait
+	// for notifyLimit.
 	notifyRest = 10 * time.Second
 
 	maxNotifyTitle   = 80  // runes
@@ -33,11 +34,11 @@ type Desktop struct {
 	limit   time.Duration // notifyLimit; shorter in tests
 	rest    time.Duration // notifyRest; shorter in tests
 	turn    chan struct{} // holds one token while a call is under way
-	silent  atomic.Int64  // when the desktop failed to answer last, in Unix nanoseconds; 0: it has answered since
+	silent  atomic.Int64  // when the desktop last failed to answer, in Unix nanoseconds; 0: it has answered since
 	show    func(context.Context, tell.Notification) error
 }
 
-// New makes the desktop that the variables lead to. binary is this program.
+// New makes the desktop that the environment leads to. binary is this program.
 func New(enabled bool, getenv func(string) string, binary string) *Desktop {
 	n := &Desktop{enabled: enabled, getenv: getenv, binary: binary, limit: notifyLimit, rest: notifyRest, turn: make(chan struct{}, 1)}
 	n.show = n.showOnDesktop
@@ -46,8 +47,8 @@ func New(enabled bool, getenv func(string) string, binary string) *Desktop {
 
 var errDesktopHangs = errors.New("the desktop's notification service hangs: restart it, or end it")
 
-// Notify implements daemon.Notifier. Without a desktop, or when it does not answer, the channel is
-// "log": the daemon has written the message there.
+// Notify implements daemon.Notifier. If there is no desktop, or it does not answer, the channel is "log": the daemon has
+// written the message there.
 func (n *Desktop) Notify(ctx context.Context, m tell.Notification) (channel string, err error) {
 	if !n.enabled {
 		return "log", nil
@@ -77,7 +78,7 @@ func (n *Desktop) Notify(ctx context.Context, m tell.Notification) (channel stri
 	return "log", fmt.Errorf("desktop notification: %w", err)
 }
 
-// inTurn shows a message when no other is being shown, or returns when ctx ends.
+// inTurn waits until no other notification is being shown, and shows one. The end of ctx ends the wait.
 func (n *Desktop) inTurn(ctx context.Context, m tell.Notification) error {
 	select {
 	case n.turn <- struct{}{}:

@@ -2,8 +2,8 @@
 
 package desktop
 
-// session are the variables that lead to the desktop; here it needs none.
+// session returns nothing: the desktop of this system needs no variables.
 func (n *Desktop) session() []string { return nil }
 
-// Absent says why there is no desktop; here there is always one.
+// Absent returns "": this system always has a desktop.
 func (n *Desktop) Absent() string { return "" }

@@ -16,12 +16,12 @@ import (
 	"github.com/understudyd/understudy/daemon/tell"
 )
 
-// Command is what the daemon runs for each notification: this program, in a process of its own.
-// beeep has no time-out and cannot be stopped, and rings a bell on standard output with each message that
-// is urgent; a process can be ended, and its output is nobody's.
+// Command is the command of this program that the daemon runs for each notification. The library beeep has no time-out and
+// cannot be stopped, and rings a bell on standard output with each urgent message. The daemon can end a process and discard
+// its output.
 const Command = "notify-desktop"
 
-// showOnDesktop shows a message, or has nothing left of the attempt when ctx ends.
+// showOnDesktop shows a message. When ctx ends it leaves nothing of the attempt.
 func (n *Desktop) showOnDesktop(ctx context.Context, m tell.Notification) error {
 	in, err := json.Marshal(m)
 	if err != nil {
@@ -35,7 +35,7 @@ func (n *Desktop) showOnDesktop(ctx context.Context, m tell.Notification) error 
 	return err
 }
 
-// Main is the command: it reads a message and shows it.
+// Main runs [Command]: it reads a message and shows it.
 func Main(stdin io.Reader, stderr io.Writer) int {
 	var m tell.Notification
 	err := json.NewDecoder(stdin).Decode(&m)

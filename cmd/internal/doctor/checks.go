@@ -27,7 +27,7 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// CheckTmux and checkPostgres find what must be installed before anything works.
+// CheckTmux looks for tmux, without which nothing works.
 func CheckTmux(ctx context.Context) Finding {
 	f := Finding{Name: "tmux", State: FindingMissing, Fix: "understudy doctor --fix", pack: "tmux"}
 	version, err := tmux.Check(ctx, "")
@@ -38,25 +38,26 @@ func CheckTmux(ctx context.Context) Finding {
 		f.Detail = "tmux is not installed or not in PATH"
 	case errors.Is(err, tmux.ErrTooOld):
 		f.Detail = fmt.Sprintf("tmux %s is too old, 3.2 or newer is needed", version)
-	default: // it does not answer, which no installation mends
+	default: // tmux does not answer, and an installation would not mend that
 		return Finding{Name: "tmux", State: FindingMissing, Detail: cli.Sentence(err), Fix: "see whether `tmux -V` answers"}
 	}
 	return f
 }
 
+// CheckPostgres looks for the programs of a private PostgreSQL, without which nothing works.
 func CheckPostgres() Finding {
 	found, err := localpg.FindBinaries()
 	if err == nil {
 		return OK("PostgreSQL", "version %s in %s", found.Version, found.Dir)
 	}
-	if !errors.Is(err, localpg.ErrMissing) { // it does not answer, which no installation mends
+	if !errors.Is(err, localpg.ErrMissing) { // a program does not answer, and an installation would not mend that
 		return Finding{Name: "PostgreSQL", State: FindingMissing, Detail: cli.Sentence(err), Fix: "see whether that command answers"}
 	}
 	return Finding{Name: "PostgreSQL", State: FindingMissing, Detail: withoutHint(err), Fix: "understudy doctor --fix", pack: "postgresql"}
 }
 
-// CheckGit looks for git, without which a handoff still works: what its document says about files
-// is compared with the working directory alone.
+// CheckGit looks for git. Without it a handoff works, but the daemon compares what the document says about files with the
+// working directory alone.
 func CheckGit(environ []string) Finding {
 	if path, err := child.LookPath("git", environ); err == nil {
 		return OK("git", "%s", path)
@@ -64,7 +65,7 @@ func CheckGit(environ []string) Finding {
 	return Finding{Name: "git", State: FindingWarning, Detail: "not in PATH; handoffs do not know what changed and was committed", Fix: "install git"}
 }
 
-// withoutHint is a sentence less its "run `understudy doctor --fix`", which doctor says itself.
+// withoutHint drops "run `understudy doctor --fix`" from the end of an error: the finding names its fix itself.
 func withoutHint(err error) string {
 	msg := cli.Sentence(err)
 	if i := strings.LastIndexAny(msg, ":;"); i > 0 && strings.Contains(msg[i:], "doctor --fix") {
@@ -73,7 +74,7 @@ func withoutHint(err error) string {
 	return msg
 }
 
-// CheckShared tries a write to a shared database.
+// CheckShared tries to write to a shared database.
 func CheckShared(ctx context.Context, url string) Finding {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -83,7 +84,7 @@ func CheckShared(ctx context.Context, url string) Finding {
 	return OK("PostgreSQL", "a shared one, by database_url; it takes writes")
 }
 
-// CheckData looks at the data directory, or at the folder in which it would be made.
+// CheckData looks at the data directory or, if it does not exist, at the folder in which the daemon would make it.
 func CheckData(root string, private bool) Finding {
 	name := "data directory"
 	bad := func(format string, args ...any) Finding {
@@ -115,6 +116,7 @@ func CheckData(root string, private bool) Finding {
 	return OK(name, "%s", root)
 }
 
+// CheckNotifications looks for the desktop that notifications are shown on.
 func CheckNotifications(s serve.Settings, getenv func(string) string) Finding {
 	if !s.Notify.Desktop {
 		return OK("notifications", "off by notify.desktop: alerts are in the log")
@@ -125,7 +127,7 @@ func CheckNotifications(s serve.Settings, getenv func(string) string) Finding {
 	return OK("notifications", "on the desktop")
 }
 
-// CheckTemplates looks for templates that can't be used.
+// CheckTemplates looks for templates that pipelines cannot be made from.
 func CheckTemplates(root string) Finding {
 	f := Finding{Name: "templates", State: FindingWarning, Fix: "correct it"}
 	templates, err := personas.OpenTemplates(filepath.Join(root, "pipelines"))
@@ -153,7 +155,7 @@ func CheckTemplates(root string) Finding {
 	return f
 }
 
-// LongestSocket is what the paths of the sockets in a data directory may add to its own.
+// LongestSocket is how many bytes the longest path of a socket adds to the path of the data directory.
 const LongestSocket = len("/d/postgres/sock/.s.PGSQL.5432.lock")
 
 // Passable reports whether every account may pass through a folder and those above it.
@@ -172,7 +174,7 @@ func Passable(dir string) bool {
 
 // CheckHookProgram says which program agents run at every turn.
 func CheckHookProgram() Finding {
-	f := Finding{Name: "hook program", State: FindingWarning, Fix: proc.GetHookProgram}
+	f := Finding{Name: "hook program", State: FindingWarning, Fix: "install both programs, in a clone: go install ./cmd/..."}
 	own, err := proc.OwnBinary()
 	if err == nil {
 		var path string
@@ -198,7 +200,7 @@ func CheckDaemon(ctx context.Context, c *api.Client) Finding {
 		return f
 	}
 	if own := build.Version(); health.Version != own {
-		return Finding{Name: "daemon", State: FindingWarning, Detail: fmt.Sprintf("it is version %s and this is %s", health.Version, own), Fix: "stop it and start it again; agents go on"}
+		return Finding{Name: "daemon", State: FindingWarning, Detail: fmt.Sprintf("the daemon is version %s and this program is %s", health.Version, own), Fix: "stop it and start it again; agents go on"}
 	}
 	return OK("daemon", "ready, version %s", health.Version)
 }

@@ -14,25 +14,25 @@ import (
 // The states of a finding.
 const (
 	FindingOK      = "ok"
-	FindingWarning = "warning" // works without
-	FindingMissing = "missing" // nothing works without
+	FindingWarning = "warning" // understudy works without it
+	FindingMissing = "missing" // nothing works without it
 )
 
-// Finding is what doctor says about one thing.
+// Finding is what one check found, and the fix.
 type Finding struct {
 	Name   string `json:"name"`
 	State  string `json:"state"`
 	Detail string `json:"detail"`
 	Fix    string `json:"fix,omitempty"`
-	pack   string // what `doctor --fix` installs; empty: it is not a matter of packages
+	pack   string // what `doctor --fix` installs; empty: no package mends it
 }
 
+// OK is the finding of a check that found nothing wrong.
 func OK(name, format string, args ...any) Finding {
 	return Finding{Name: name, State: FindingOK, Detail: fmt.Sprintf(format, args...)}
 }
 
-// Require makes sure that tmux and PostgreSQL are there, and offers to install what is not. It
-// returns what was found.
+// Require makes sure that tmux and PostgreSQL are installed, and offers to install what is missing. It returns the findings.
 func Require(ctx context.Context, a *cli.App, yes bool) ([]Finding, error) {
 	found := []Finding{CheckTmux(ctx), CheckPostgres()}
 	missing := Lacking(found)
@@ -52,7 +52,7 @@ func Require(ctx context.Context, a *cli.App, yes bool) ([]Finding, error) {
 	}
 	found = []Finding{CheckTmux(ctx), CheckPostgres()}
 	for _, f := range Lacking(found) {
-		return nil, fmt.Errorf("%s, after the installation as before: install it by hand", f.Detail)
+		return nil, fmt.Errorf("the installation did not help: %s: install it by hand", f.Detail)
 	}
 	return found, nil
 }

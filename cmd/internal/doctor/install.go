@@ -18,8 +18,8 @@ import (
 // manager is a package manager.
 type manager struct {
 	name     string
-	packages map[string]string // by finding.pack
-	update   []string          // before an install; nil: not needed
+	packages map[string]string // the manager's names, by Finding.pack
+	update   []string          // runs before install; nil: not needed
 	install  []string
 	root     bool // needs to be root
 	note     string
@@ -42,8 +42,8 @@ var managers = []manager{
 	},
 }
 
-// installation returns the commands that install what the findings lack, and a note about them.
-// look finds a program, as exec.LookPath does.
+// installation returns the commands that install what the findings name, and a note about them. look finds a program, as
+// exec.LookPath does.
 func installation(missing []Finding, look func(string) (string, error), euid int) (commands [][]string, note string, err error) {
 	for _, m := range managers {
 		if _, err := look(m.name); err != nil {
@@ -82,7 +82,7 @@ func names(list []Finding) string {
 	return strings.Join(out, " and ")
 }
 
-// inShell is the commands as one would type them.
+// inShell is how a person would type the commands.
 func inShell(commands [][]string) string {
 	var lines []string
 	for _, c := range commands {
@@ -95,7 +95,7 @@ func inShell(commands [][]string) string {
 	return "`" + strings.Join(lines, " && ") + "`"
 }
 
-// Lacking are the findings that an installation of packages mends.
+// Lacking returns the findings that an installation of packages mends.
 func Lacking(found []Finding) []Finding {
 	var missing []Finding
 	for _, f := range found {
@@ -139,11 +139,11 @@ func Install(ctx context.Context, a *cli.App, missing []Finding, yes bool) error
 	return nil
 }
 
-// confirm asks a person; only y is yes. The end of ctx is no.
+// confirm asks a person a question. Only y and yes mean yes; the end of ctx means no.
 func confirm(ctx context.Context, a *cli.App, question string) bool {
 	fmt.Fprintf(a.Stderr, "%s [y/N] ", question)
 	answer := make(chan string, 1)
-	go func() { // outlives an interrupted command: a read of a terminal cannot be cancelled
+	go func() { // an interrupted command leaves it behind: nothing cancels a read of a terminal
 		line, _ := bufio.NewReader(a.Stdin).ReadString('\n')
 		answer <- strings.ToLower(strings.TrimSpace(line))
 	}()

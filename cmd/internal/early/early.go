@@ -1,9 +1,10 @@
-// Package early runs the commands of understudy that somebody waits for at every turn, and --version, before most of
-// the program's packages prepare themselves. That would take several times as long as the commands.
+// Package early runs the commands that an agent waits for at every turn, and --version, before most of the program's packages
+// prepare themselves. To prepare them takes several times as long as the commands. It runs in the goroutine that starts the
+// program, and ends the process when it has run a command.
 //
 // Go prepares packages in the order of their import paths, each as soon as all that it imports is ready
 // (https://go.dev/ref/spec#Program_initialization). This package imports little, so its turn comes before that of
-// whatever needs package net: the HTTP server, the database, the metrics, the dashboard. What these import it must not.
+// all that needs package net: the HTTP server, the database, the metrics, the dashboard. It must not import what those import.
 package early
 
 import (
@@ -20,7 +21,7 @@ func init() {
 	}
 }
 
-// run runs the command that the arguments name. Arguments that name none of this package's are not mine.
+// run runs the command that the arguments name. mine is false if the arguments name no command of this package.
 func run(args []string) (code int, mine bool) {
 	if len(args) == 1 && args[0] == "--version" {
 		if _, err := os.Stdout.WriteString(build.Line()); err != nil {

@@ -1,6 +1,6 @@
-// Package git asks git about the directories that agents work in, and makes and removes the work trees of pipelines. It
-// runs the git command behind a shield: no setting, hook or filter of the repository may have it run a program
-// (docs/adr/0023). Its functions are safe for concurrent use; what a crash leaves half made, the next call clears.
+// Package git asks git about the directories that agents work in, and makes and removes the work trees of pipelines. It runs
+// the git command behind a shield: no setting, hook or filter of the repository can make git run a program (docs/adr/0023).
+// Its functions are safe for concurrent use. The next call clears what a crash left half made.
 package git
 
 import (
@@ -22,7 +22,7 @@ import (
 
 const (
 	gitLimit  = 2 * time.Second // one run of git
-	gitOutput = 4 << 20         // bytes that one run may print, where all of it is kept
+	gitOutput = 4 << 20         // bytes that one run may print where all output is kept
 )
 
 // git runs the git command in a folder.
@@ -32,27 +32,26 @@ type git struct {
 	limit time.Duration // of one run; 0: gitLimit
 }
 
-// gitEnv is an environ for git: nothing that points it elsewhere or lets it write, ask or fetch.
+// gitEnv is an environment for git without variables that point git elsewhere or let it write, ask or fetch.
 func gitEnv(environ []string) []string {
 	env := slices.DeleteFunc(runtimes.StripEnv(environ), func(kv string) bool {
 		return strings.HasPrefix(kv, "GIT_") || strings.HasPrefix(kv, "LC_ALL=") || strings.HasPrefix(kv, "LANGUAGE=")
 	})
-	return append(env, "LC_ALL=C", // its messages are read
-		"GIT_OPTIONAL_LOCKS=0", // status would write the index, under the hands of an agent that uses git
+	return append(env, "LC_ALL=C", // this package reads git's messages
+		"GIT_OPTIONAL_LOCKS=0", // otherwise status writes the index while an agent uses it
 		"GIT_TERMINAL_PROMPT=0",
-		"GIT_NO_LAZY_FETCH=1",     // of a partial clone, by a command of the repository's choice
-		"GIT_ALLOW_PROTOCOL=none", // the same, for a git that does not know the variable before
+		"GIT_NO_LAZY_FETCH=1",     // otherwise a partial clone fetches by a command that the repository chooses
+		"GIT_ALLOW_PROTOCOL=none", // the same for older versions of git, which do not know GIT_NO_LAZY_FETCH
 	)
 }
 
-// safely are the options before the command. The user's own configuration may name programs for people that need
-// not run for us, and before a [shield] is there the repository's is read, too. Of what our commands would run, file
-// monitor and hooks are switched off here, the diff programs and signature checks by the commands' own options.
+// safely are the options before each command. The user's configuration may name programs that only people need, and git reads
+// the repository's configuration as well until there is a [shield]. Of the programs that our commands would run, these
+// options switch off file monitors and hooks; the commands' own options switch off diff programs and signature checks.
 var safely = []string{"--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
-	"-c", "diff.orderFile=/dev/null"} // one that is not there fails even status
+	"-c", "diff.orderFile=/dev/null"} // with a file that does not exist even status fails
 
-// output runs git and returns what it prints. An error is a sentence for people, or
-// daemon.ErrNoWorktree.
+// output runs git and returns what git prints. An error is a sentence for people, or [worktree.ErrNone].
 func (g git) output(ctx context.Context, args ...string) ([]byte, error) {
 	out := proc.Limited{Max: gitOutput}
 	stderr, exit, err := g.run(ctx, &out, args...)
@@ -65,7 +64,7 @@ func (g git) output(ctx context.Context, args ...string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// run runs git for as long as its limit allows. stdout may end it by an error, which is returned.
+// run runs git within its time limit. An error of stdout ends git, and run returns it.
 func (g git) run(ctx context.Context, stdout io.Writer, args ...string) (stderr string, exit int, err error) {
 	limit := cmp.Or(g.limit, gitLimit)
 	slow := fmt.Errorf("git %s took more than %s in %s: see why `git status` is slow there", args[0], limit, g.dir)
@@ -79,7 +78,7 @@ func (g git) run(ctx context.Context, stdout io.Writer, args ...string) (stderr 
 	return stderr, exit, err
 }
 
-// refused turns git's complaint into an error.
+// refused makes an error of git's complaint.
 func (g git) refused(command, stderr string, exit int) error {
 	line, _, _ := strings.Cut(strings.TrimSpace(stderr), "\n")
 	switch {
@@ -98,13 +97,13 @@ func (g git) refused(command, stderr string, exit int) error {
 	return fmt.Errorf("git %s failed in %s (%s): see what `git %[1]s` says there", command, g.dir, line)
 }
 
-// line is what git prints, which is one line or nothing.
+// line runs a command of git that prints one line or nothing, and returns the line.
 func (g git) line(ctx context.Context, args ...string) (string, error) {
 	out, err := g.output(ctx, args...)
 	return strings.TrimSuffix(string(out), "\n"), err
 }
 
-// headBranch is the branch that is checked out; "" if none is.
+// headBranch is the branch that is checked out; "" if there is none.
 func (g git) headBranch(ctx context.Context) (string, error) {
 	out := proc.Limited{Max: gitOutput}
 	stderr, exit, err := g.run(ctx, &out, "symbolic-ref", "--quiet", "HEAD")
@@ -126,7 +125,7 @@ func (g git) commit(ctx context.Context, name string) (bool, error) {
 	return exit == 0, err
 }
 
-// each runs git with -z and calls do with each record.
+// each runs a command of git with -z, and calls do with each record.
 func (g git) each(ctx context.Context, do func(record string), args ...string) error {
 	stderr, exit, err := g.run(ctx, &records{do: do}, args...)
 	if err == nil && exit != 0 {
@@ -135,10 +134,10 @@ func (g git) each(ctx context.Context, do func(record string), args ...string) e
 	return err
 }
 
-// records calls do with each record of git's -z that is written to it.
+// records takes the output of git with -z and calls do with each record.
 type records struct {
 	do   func(string)
-	part []byte // of the record that is not whole yet
+	part []byte // the beginning of the record that is not complete yet
 }
 
 func (r *records) Write(p []byte) (int, error) {
@@ -154,7 +153,7 @@ func (r *records) Write(p []byte) (int, error) {
 	}
 }
 
-// split returns the records of git's -z.
+// split returns the records that git prints with -z.
 func split(out []byte) []string {
 	if len(out) == 0 {
 		return nil

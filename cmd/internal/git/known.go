@@ -11,13 +11,13 @@ import (
 	"github.com/understudyd/understudy/daemon/worktree"
 )
 
-// known returns those of the names asked for that a file or folder of the work tree has, as they
-// were asked for. It compares them itself, while git lists: hundreds of names as patterns would be
-// compared by git with every path, and a name from a document would need quoting.
+// known returns those names of the query that a file or folder of the work tree has, spelled as in the query. It compares the
+// names itself while git lists paths. Given hundreds of names as patterns, git would compare each with every path, and the
+// names come from a document and would need quotes.
 func (g git) known(ctx context.Context, q worktree.Query) ([]string, error) {
 	s := newSought(g.dir, q)
 	err := g.list(ctx, s, "--cached")
-	if err == nil && s.open > 0 { // needs a walk of the whole tree, which may take long
+	if err == nil && s.open > 0 { // this walks the whole tree, which may take long
 		err = g.list(ctx, s, "--others", "--exclude-standard")
 	}
 	var out []string
@@ -29,7 +29,7 @@ func (g git) known(ctx context.Context, q worktree.Query) ([]string, error) {
 	return out, err
 }
 
-// list has git list paths from the top until all that is sought is found.
+// list has git list paths, from the top of the tree, until all names are found.
 func (g git) list(ctx context.Context, s *sought, which ...string) error {
 	if s.open == 0 {
 		return nil
@@ -44,19 +44,19 @@ func (g git) list(ctx context.Context, s *sought, which ...string) error {
 	return err
 }
 
-// errAllFound ends a list of which no more is needed.
+// errAllFound ends git's list once all names are found.
 var errAllFound = errors.New("all names are found")
 
-// sought finds names in what git lists, which is written to it.
+// sought takes git's list of paths and finds names in it.
 type sought struct {
-	paths, bases map[string][]int // the names' indexes by path from the top, and by last element
+	paths, bases map[string][]int // indexes of names, by path from the top and by last element of the path
 	found        []bool
-	open         int    // names not found yet
+	open         int    // how many names are not found yet
 	part         []byte // the beginning of a path that is not complete
 }
 
-// newSought enters each name under all that it can mean: relative to the directory or to the top,
-// absolute, or the last element alone. A name outside the work tree means nothing.
+// newSought enters each name under all paths that it can mean: absolute, relative to the directory or to the top, or a last
+// element alone. It leaves out paths outside the work tree.
 func newSought(top string, q worktree.Query) *sought {
 	s := &sought{paths: map[string][]int{}, bases: map[string][]int{}, found: make([]bool, len(q.Names)), open: len(q.Names)}
 	dir := q.Dir
@@ -69,7 +69,7 @@ func newSought(top string, q worktree.Query) *sought {
 		}
 		if filepath.IsAbs(name) {
 			s.enter(i, top, name)
-			if rel, err := filepath.Rel(q.Dir, name); err == nil { // through a link in the directory's path
+			if rel, err := filepath.Rel(q.Dir, name); err == nil { // the directory's path may go through a link
 				s.enter(i, top, filepath.Join(dir, rel))
 			}
 			continue
@@ -90,7 +90,7 @@ func (s *sought) enter(i int, top, abs string) {
 	}
 }
 
-// Write takes a part of the list. It returns errAllFound when no more is needed.
+// Write takes a part of the list. It returns errAllFound once all names are found.
 func (s *sought) Write(p []byte) (int, error) {
 	s.part = append(s.part, p...)
 	rest := s.part
@@ -109,8 +109,7 @@ func (s *sought) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// see takes one path from the top: of a file, or with a slash at its end of another repository's
-// folder.
+// see takes one path from the top: that of a file, or, with a slash at its end, that of another repository's folder.
 func (s *sought) see(file string) {
 	file = strings.TrimSuffix(file, "/")
 	s.mark(s.bases[path.Base(file)])

@@ -11,24 +11,24 @@ import (
 	"strings"
 )
 
-// standing is what stands where a work tree goes.
+// standing is what stands at the path of a work tree.
 type standing int
 
 const (
 	noTree    standing = iota // nothing, or an empty folder
-	halfTree                  // made in part
-	wholeTree                 // with all its files, whatever became of them since
+	halfTree                  // a work tree that is not completely made
+	wholeTree                 // a work tree that had all its files once
 )
 
-// notOursError says that something is not to be touched.
+// notOursError says that what stands at a path is not ours to touch.
 type notOursError struct{ path, repository string }
 
 func (e notOursError) Error() string {
 	return fmt.Sprintf("%s is there and is no work tree of the repository %s: move it away", e.path, e.repository)
 }
 
-// look finds out what stands at a path, which is a real one. What is neither empty nor a work tree
-// of the repository is a notOursError.
+// look finds out what stands at a path without links. If that is neither empty nor a work tree of the repository, it returns a
+// notOursError.
 func (r repository) look(path string) (standing, error) {
 	notOurs := notOursError{path, r.dir}
 	fi, err := os.Lstat(path)
@@ -56,14 +56,14 @@ func (r repository) look(path string) (standing, error) {
 			return halfTree, nil
 		}
 		return wholeTree, nil
-	case alone && (ours || fi.Size() == 0): // unregistered again, or not written yet
+	case alone && (ours || fi.Size() == 0): // git has unregistered it, or has not written .git yet
 		return halfTree, nil
 	}
 	return noTree, notOurs
 }
 
-// admin returns the folder with git's own files of the work tree at path, and whether it is, or
-// was, one of the repository.
+// admin returns the folder of git's own files for the work tree at path, and whether that is, or was, a folder of this
+// repository.
 func (r repository) admin(path string) (string, bool) {
 	admin, ok := pointer(filepath.Join(path, ".git"), "gitdir: ")
 	if !ok {
@@ -73,13 +73,13 @@ func (r repository) admin(path string) (string, bool) {
 	return admin, realPath(admin) == filepath.Join(r.common, "worktrees", filepath.Base(admin))
 }
 
-// registered reports whether git's own folder of a work tree is that of the one at path.
+// registered reports whether git's own folder admin belongs to the work tree at path.
 func registered(admin, path string) bool {
 	dotGit, ok := pointer(filepath.Join(admin, "gitdir"), "")
 	return ok && realPath(from(admin, dotGit)) == filepath.Join(path, ".git")
 }
 
-// pointer reads a file of one line in which git names another.
+// pointer reads a path from a file of one line, in which git names another file.
 func pointer(file, prefix string) (string, bool) {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -89,7 +89,7 @@ func pointer(file, prefix string) (string, bool) {
 	return to, ok && to != ""
 }
 
-// from is a path that may be relative to dir.
+// from makes a path absolute that may be relative to dir.
 func from(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -97,7 +97,7 @@ func from(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// realPath is a path in its folder's real name, as git has it. What it names itself may be missing.
+// realPath resolves the links in a path's folder, as git does. Nothing needs to stand at the path itself.
 func realPath(path string) string {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if err != nil {
@@ -106,7 +106,7 @@ func realPath(path string) string {
 	return filepath.Join(dir, filepath.Base(path))
 }
 
-// clear takes away what is half-made, and the registration.
+// clear deletes a half-made tree, and has git forget it.
 func (r repository) clear(ctx context.Context, found standing, path string) error {
 	if found == halfTree {
 		if err := discard(path); err != nil {
@@ -118,8 +118,7 @@ func (r repository) clear(ctx context.Context, found standing, path string) erro
 	return r.unregister(ctx, path)
 }
 
-// discard deletes a tree, its .git last: what an end in the middle leaves is still known for what
-// it is.
+// discard deletes a tree, and its .git last, so that look recognises what a crash in the middle leaves.
 func discard(path string) error {
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -136,9 +135,9 @@ func discard(path string) error {
 	return os.RemoveAll(path)
 }
 
-// unregister has git forget the tree at a path where nothing is any more, and no other. Git locks a tree while it
-// makes it, and that of one that was killed stays locked. Behind a shield, for git looks for changes in a tree that
-// somebody has put there again.
+// unregister has git forget the tree at a path where nothing stands any more, and no other tree. It unlocks the tree first: git
+// locks a tree while it makes the tree, and a git that was killed leaves it locked. It works behind a shield, because git
+// looks for changes in a tree that an agent may have put there again.
 func (r repository) unregister(ctx context.Context, path string) error {
 	known, err := os.ReadDir(filepath.Join(r.common, "worktrees"))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(known) == 0 {

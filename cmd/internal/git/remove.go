@@ -15,18 +15,17 @@ import (
 	"github.com/understudyd/understudy/daemon/worktree"
 )
 
-// Remove implements daemon.Trees. Kept is the end of a sentence that begins with the tree. A tree is
-// kept as well when it holds commits that no branch or tag does, submodules, or files that git is
-// told not to look at, when it is locked or in the middle of a rebase, merge or the like, or when git
-// has lost its index or its registration and can't tell.
+// Remove implements [worktree.Trees]. kept is the end of a sentence whose subject is the tree. Remove also keeps a tree that
+// holds submodules, commits that no branch or tag holds, or files that git is told not to look at; a tree that is locked or in
+// the middle of a rebase, a merge or the like; and a tree whose index or registration is gone, so that git cannot tell.
 //
-// It is renamed before it is deleted: what an end in the middle leaves is not taken for a tree with
-// changes, and the next Remove of that path deletes the rest.
+// It renames the tree before it deletes the tree. So nothing takes what a crash leaves for a tree with changes, and the next
+// Remove of that path deletes the rest.
 func (t *trees) Remove(ctx context.Context, dir, path string) (kept string, err error) {
 	return t.remove(ctx, dir, path, false)
 }
 
-// Discard implements daemon.Trees.
+// Discard implements [worktree.Trees].
 func (t *trees) Discard(ctx context.Context, dir, path string) error {
 	kept, err := t.remove(ctx, dir, path, true)
 	if err == nil && kept != "" {
@@ -35,7 +34,7 @@ func (t *trees) Discard(ctx context.Context, dir, path string) error {
 	return err
 }
 
-// remove is Remove or, if nobody has worked in the tree, Discard.
+// remove is Remove or, with discarding, Discard.
 func (t *trees) remove(ctx context.Context, dir, path string, discarding bool) (kept string, err error) {
 	at := realPath(path)
 	condemned := filepath.Join(filepath.Dir(at), ".removed-"+filepath.Base(at))
@@ -47,7 +46,7 @@ func (t *trees) remove(ctx context.Context, dir, path string, discarding bool) (
 	if err != nil {
 		if _, nowhere := os.Stat(dir); errors.Is(gone, fs.ErrNotExist) &&
 			(errors.Is(err, worktree.ErrNone) || errors.Is(nowhere, fs.ErrNotExist)) {
-			return "", nil // nor is there a repository that knows of it
+			return "", nil // neither the tree nor a repository that knows of it is there
 		}
 		if errors.Is(err, worktree.ErrNone) {
 			err = t.noRepository(dir, path)
@@ -80,7 +79,7 @@ func (t *trees) remove(ctx context.Context, dir, path string, discarding bool) (
 	return "", r.drop(ctx, at, condemned)
 }
 
-// drop deletes the tree at a path, by way of another name.
+// drop renames the tree at a path and then deletes it.
 func (r repository) drop(ctx context.Context, at, condemned string) error {
 	if err := os.Rename(at, condemned); err != nil {
 		return err
@@ -91,18 +90,18 @@ func (r repository) drop(ctx context.Context, at, condemned string) error {
 	return os.RemoveAll(condemned)
 }
 
-// holdsFiles reports whether a folder holds more than git's own.
+// holdsFiles reports whether a folder holds more than .git.
 func holdsFiles(path string) bool {
 	entries, err := os.ReadDir(path)
 	return err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != ".git" })
 }
 
-// noRepository says that a tree's repository can't be asked about it.
+// noRepository says that there is no repository to ask about a tree.
 func (t *trees) noRepository(dir, path string) error {
-	return fmt.Errorf("%s is in no git work tree any more, so that git can't say what %s holds: look, and delete it by hand", dir, path)
+	return fmt.Errorf("%s is in no git work tree any more, so git can't say what %s holds: look into that, and delete it by hand", dir, path)
 }
 
-// holds says what would be lost with the tree at path, or keeps git from giving it up; "" if nothing.
+// holds says what would be lost with the tree at path, or why git would not remove the tree; "" if the tree can go.
 func (r repository) holds(ctx context.Context, path string) (string, error) {
 	at := r.git
 	at.dir = path
@@ -126,7 +125,7 @@ func (r repository) holds(ctx context.Context, path string) (string, error) {
 	return "", nil
 }
 
-// operations are what git notes in its own folder of a work tree while something is under way.
+// operations are the files in git's own folder of a work tree by which git notes that something is under way.
 var operations = []struct{ file, kept string }{
 	{"locked", "it is locked (see `git worktree list`)"},
 	{"rebase-merge", "it is in the middle of a rebase"},
@@ -139,6 +138,7 @@ var operations = []struct{ file, kept string }{
 	{"modules", "it holds submodules"},
 }
 
+// unfinished says which operation is under way in a tree; "": none.
 func unfinished(admin string) string {
 	for _, op := range operations {
 		if _, err := os.Lstat(filepath.Join(admin, op.file)); !errors.Is(err, fs.ErrNotExist) {
@@ -148,8 +148,8 @@ func unfinished(admin string) string {
 	return ""
 }
 
-// hidden looks for what the status would not tell: submodules, and files that are there but that
-// git is told not to look at (assume-unchanged, skip-worktree).
+// hidden looks for what the status would not show: submodules, and files that git is told not to look at (assume-unchanged,
+// skip-worktree).
 func (g git) hidden(ctx context.Context) (string, error) {
 	var unseen sample
 	submodules := false
@@ -182,8 +182,8 @@ func (g git) hidden(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// uncommitted looks for files that differ from the last commit or are unknown to it. Of submodules,
-// none of which has files here, only the commits are compared.
+// uncommitted looks for files that differ from the last commit or are not in it. Of submodules it compares only the commits:
+// hidden has refused trees in which a submodule has files.
 func (g git) uncommitted(ctx context.Context) (string, error) {
 	var found sample
 	err := g.each(ctx, func(record string) { // XY path
@@ -201,7 +201,7 @@ func (g git) uncommitted(ctx context.Context) (string, error) {
 	return "it holds " + found.counted("file") + are + found.names(), nil
 }
 
-// unheld looks for commits that would be lost with HEAD.
+// unheld looks for commits that only HEAD leads to.
 func (g git) unheld(ctx context.Context) (string, error) {
 	if on, err := g.headBranch(ctx); on != "" || err != nil {
 		return "", err
@@ -217,7 +217,7 @@ func (g git) unheld(ctx context.Context) (string, error) {
 	return "it holds " + words.Count(count, "commit") + " that no branch does", nil
 }
 
-// sample counts names and keeps the first few.
+// sample counts names, and keeps the first few of them.
 type sample struct {
 	n     int
 	first []string
@@ -233,7 +233,7 @@ func (s *sample) add(name string) {
 
 func (s *sample) counted(thing string) string { return words.Count(s.n, thing) }
 
-// names is what it kept, in brackets. A name that would not show as it is comes as Go quotes it.
+// names lists the kept names in brackets. It quotes a name that holds characters which would not show.
 func (s *sample) names() string {
 	var shown []string
 	for _, name := range s.first {

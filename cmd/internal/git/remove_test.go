@@ -226,7 +226,7 @@ func TestTreesRemoveWithoutRepository(t *testing.T) {
 	if err := os.RemoveAll(r.Dir + "/.git"); err != nil {
 		t.Fatal(err)
 	}
-	want := r.Dir + " is in no git work tree any more, so that git can't say what " + path + " holds: look, and delete it by hand"
+	want := r.Dir + " is in no git work tree any more, so git can't say what " + path + " holds: look into that, and delete it by hand"
 	if kept, err := trees.Remove(t.Context(), r.Dir, path); kept != "" || err == nil || err.Error() != want {
 		t.Errorf("kept %q, %v\nwant %s", kept, err, want)
 	}

@@ -10,22 +10,22 @@ import (
 	"sync"
 )
 
-// shield is a folder that stands in for the .git that a repository's work trees share. It leads to the objects,
-// the branches and so on, but its configuration is ours: git reads what the repository's own can change, such as
-// the programs of filters, neither when a command begins nor later. An agent writes that configuration, and may do
-// so between two commands or have an include of it say something else each time.
+// shield is a folder that stands in for the .git that a repository's work trees share. It leads to the objects, the branches
+// and so on, but has a configuration of its own. So git reads the repository's configuration neither when a command begins nor
+// later, and the repository cannot name programs such as filters. An agent can write that configuration, also between two
+// commands, and can have an included file say something else each time.
 type shield struct {
 	git           // at the top of the work tree
 	folder string // of the shield
 }
 
-// shared are what git looks for in the shared .git, but for its configuration, hooks and remotes. One that is
-// missing there is a link to nothing, which git takes for missing.
+// shared are the files and folders that git looks for in the shared .git, without its configuration, hooks and remotes. If one
+// is missing, the shield holds a link to nothing, which git takes for a missing file.
 var shared = []string{"objects", "refs", "reftable", "packed-refs", "info", "logs", "shallow", "worktrees", "modules", "lfs"}
 
-// harmless matches the settings of a repository that go on counting: how its files and objects are stored, and
-// where git-lfs, which is the user's own, gets files from. None of them can name a program, but for addresses
-// that do not begin like those here.
+// harmless matches the settings of a repository that the shield keeps: how files and objects are stored, and where git-lfs,
+// which the user has installed, gets files from. None of them can name a program. An address could, but not one that begins
+// with http:// or https://.
 var harmless = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:` +
 		`core\.(?:filemode|ignorecase|precomposeunicode|symlinks|autocrlf|eol|safecrlf|excludesfile|attributesfile|` +
@@ -34,8 +34,8 @@ var harmless = sync.OnceValue(func() *regexp.Regexp {
 		`remote\.[\w.-]+\.url\nhttps?://[^\n]*)$`)
 })
 
-// shielded returns git for the work tree that g's folder is in, behind a shield that the caller closes. git itself
-// finds the work tree first: an error is that of [git.output], among them that the user does not trust its owner.
+// shielded returns git for the work tree that g's folder is in, behind a shield that the caller closes. git itself finds the
+// work tree first, so the errors are those of [git.output]; one of them says that git does not trust the owner.
 func (g git) shielded(ctx context.Context) (s shield, err error) {
 	at, err := g.paths(ctx, "--show-toplevel", "--git-dir", "--git-common-dir")
 	if err != nil {
@@ -44,7 +44,7 @@ func (g git) shielded(ctx context.Context) (s shield, err error) {
 	return g.behind(ctx, at[0], at[1], at[2])
 }
 
-// behind is shielded for a work tree of which is known where it and its .git are, and the one that is shared.
+// behind is shielded for a known work tree: top is its folder, dir its .git, common the .git that all work trees share.
 func (g git) behind(ctx context.Context, top, dir, common string) (s shield, err error) {
 	s.git = g
 	s.dir = top
@@ -63,7 +63,7 @@ func (g git) behind(ctx context.Context, top, dir, common string) (s shield, err
 	return s, nil
 }
 
-// paths returns what rev-parse has for each of its options: absolute paths, but for those that are never so.
+// paths returns what rev-parse prints for each option: a prefix for --show-prefix, an absolute path for the others.
 func (g git) paths(ctx context.Context, options ...string) ([]string, error) {
 	ask := []string{"rev-parse", "--path-format=absolute"}
 	all, err := g.line(ctx, append(ask, options...)...)
@@ -74,7 +74,7 @@ func (g git) paths(ctx context.Context, options ...string) ([]string, error) {
 	if len(paths) == len(options) {
 		return paths, nil
 	}
-	paths = paths[:0] // one has a line break: each is asked for by itself
+	paths = paths[:0] // a path holds a line break: ask for each path by itself
 	for _, option := range options {
 		path, err := g.line(ctx, append(ask[:2:2], option)...)
 		if err != nil {
@@ -97,9 +97,9 @@ func (s shield) fill(common, config string) error {
 	return nil
 }
 
-func (s shield) close() { _ = os.RemoveAll(s.folder) } // of links alone; what is left does no harm
+func (s shield) close() { _ = os.RemoveAll(s.folder) } // it holds links and settings alone, and does no harm if it stays
 
-// harmlessSettings returns those settings of the repository that the shield has as well, as a file of configuration.
+// harmlessSettings returns the harmless settings of the repository as a file of configuration.
 func (g git) harmlessSettings(ctx context.Context) (string, error) {
 	out, err := g.output(ctx, "config", "--show-scope", "--includes", "--list", "-z")
 	if err != nil {
@@ -124,7 +124,7 @@ func (g git) harmlessSettings(ctx context.Context) (string, error) {
 	return config, nil
 }
 
-// quoteSetting is a value as git's configuration quotes it.
+// quoteSetting quotes a value for a file of git's configuration.
 func quoteSetting(value string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(value) + `"`
 }

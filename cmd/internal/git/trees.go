@@ -19,34 +19,32 @@ import (
 
 const (
 	treeLimit     = 30 * time.Second // one run of git for a work tree
-	checkoutLimit = 10 * time.Minute // of a large repository, through filters that fetch
+	checkoutLimit = 10 * time.Minute // for a large repository whose files come through filters that fetch
 )
 
-// trees is daemon.Trees by the git command.
+// trees is [worktree.Trees] by the git command.
 //
-// Nobody watches when a work tree is made, so nothing runs that the repository's own configuration
-// names: no hooks (post-checkout neither, wherever it is configured), no file monitor, no filters,
-// nothing fetched. What an own filter would have written, as git-crypt or `git lfs install --local`
-// configure it, is checked out as it is stored. Filters of the user's or the machine's
-// configuration, such as git-lfs after `git lfs install`, go on working. The agents' own git runs
-// as the repository says.
+// No person watches when a work tree is made, so git runs nothing that the repository's configuration names: no hook
+// (post-checkout neither), no file monitor and no filter; and it fetches nothing. Files for which the repository configures a
+// filter of its own, as git-crypt or `git lfs install --local` do, are checked out as they are stored. Filters of the user's or
+// the machine's configuration, such as git-lfs after `git lfs install`, work as usual. The agents' own git does what the
+// repository says.
 //
-// A tree is registered first and checked out then, by a git of ours that ends with us, not by a
-// child of `git worktree add` that would go on without it. Git writes the tree's index when all
-// files are there: a tree without one is half-made.
+// A tree is first registered and then checked out, each by a git that ends with this process: a child of `git worktree add`
+// would outlive it. Git writes the tree's index once all files are there, so a tree without an index is half-made.
 type trees struct {
 	env []string
 
 	mu   sync.Mutex
-	busy map[string]chan struct{} // by repository: holds a token while somebody works on its trees
+	busy map[string]chan struct{} // by repository: holds a token while a call works on its trees
 }
 
-// NewTrees returns daemon.Config.Trees, for a git with an environment that comes from environ.
+// NewTrees returns daemon.Config.Trees. git runs with an environment made from environ.
 func NewTrees(environ []string) worktree.Trees {
 	return &trees{env: gitEnv(environ), busy: map[string]chan struct{}{}}
 }
 
-// Add implements daemon.Trees. Path's folder is made, for this user alone, if it is not there.
+// Add implements [worktree.Trees]. If the folder of path is missing, Add makes it for this user alone.
 func (t *trees) Add(ctx context.Context, dir, branch, path string) (workdir string, err error) {
 	if _, err := child.LookPath("git", t.env); err != nil {
 		return "", errors.New("there is no git, which a work tree needs: install git, or leave out the branch")
@@ -85,16 +83,16 @@ func (t *trees) Add(ctx context.Context, dir, branch, path string) (workdir stri
 	return inTree(path, r.prefix)
 }
 
-// repository is where work trees are made. Its git runs at the top of the work tree that it was
-// found by.
+// repository is a repository that has work trees. open finds it by a folder in one of them, and its git runs at the top of that
+// one.
 type repository struct {
 	git
-	gitDir string // of the work tree that it was found by
-	common string // the .git that all its work trees share, by its real name
-	prefix string // of the folder that it was found by, from the top on
+	gitDir string // the .git of that work tree
+	common string // the .git that all its work trees share, with links resolved
+	prefix string // the path from the top of that work tree to the folder
 }
 
-// open finds the repository that a folder is in, or returns daemon.ErrNoWorktree.
+// open finds the repository that a folder is in, or returns [worktree.ErrNone].
 func (t *trees) open(ctx context.Context, dir string) (r repository, err error) {
 	r.git = git{env: t.env, dir: dir, limit: treeLimit}
 	at, err := r.paths(ctx, "--show-toplevel", "--show-prefix", "--git-dir", "--git-common-dir")
@@ -115,8 +113,8 @@ func (t *trees) noWorktree(ctx context.Context, dir string) error {
 	return fmt.Errorf("%s is in no git work tree: run `git init` there, or leave out the branch", dir)
 }
 
-// acquire waits until nobody else works on the trees of a repository: of two that want the same
-// branch or path, the second sees what the first has made. Other programs are git's to keep apart.
+// acquire waits until no other call works on the trees of a repository. Of two calls for the same branch or path, the second
+// then sees what the first has made. git itself keeps other programs apart.
 func (t *trees) acquire(ctx context.Context, common string) (release func(), err error) {
 	t.mu.Lock()
 	token := t.busy[common]
@@ -133,8 +131,8 @@ func (t *trees) acquire(ctx context.Context, common string) (release func(), err
 	}
 }
 
-// nameable refuses what is no name of a branch. Git prints what it takes a name for, which is
-// another one for "@{-1}".
+// nameable refuses a text that is no name of a branch. Git prints the branch that it takes the text for: for "@{-1}", another
+// one.
 func (r repository) nameable(ctx context.Context, branch string) error {
 	refused := fmt.Errorf("%.80q is no name for a git branch: name one as `git help check-ref-format` says", branch)
 	if branch == "@" || strings.HasPrefix(branch, "-") || strings.ContainsRune(branch, 0) {
@@ -151,7 +149,7 @@ func (r repository) nameable(ctx context.Context, branch string) error {
 	return nil
 }
 
-// onBranch refuses a tree that is not on the branch.
+// onBranch refuses a tree that has another branch checked out.
 func (r repository) onBranch(ctx context.Context, branch, path string) error {
 	g := r.git
 	g.dir = path
@@ -162,8 +160,8 @@ func (r repository) onBranch(ctx context.Context, branch, path string) error {
 	return err
 }
 
-// remake makes a tree where nothing or a half-made one stands. One that git fails to make is taken
-// away again, so that it holds no branch; what an end of ctx leaves is for the next attempt.
+// remake makes a tree where nothing or a half-made tree stands. If git fails, remake deletes what git made, so that the branch
+// is free again. If ctx ends, it leaves the rest to the next attempt.
 func (r repository) remake(ctx context.Context, found standing, branch, path string) error {
 	if err := r.clear(ctx, found, path); err != nil {
 		return err
@@ -181,7 +179,7 @@ func (r repository) remake(ctx context.Context, found standing, branch, path str
 	return err
 }
 
-// register makes a tree without its files.
+// register has git make a tree without its files.
 func (r repository) register(ctx context.Context, branch, path string) error {
 	args := []string{"worktree", "add", "--quiet", "--no-checkout"}
 	there, err := r.commit(ctx, "refs/heads/"+branch)
@@ -207,7 +205,7 @@ func (r repository) register(ctx context.Context, branch, path string) error {
 	return err
 }
 
-// notRegistered turns git's complaint about a new tree into an error.
+// notRegistered makes an error of git's complaint about a new tree.
 func (r repository) notRegistered(branch, stderr string, exit int) error {
 	for _, words := range []string{"is already checked out at '", "is already used by worktree at '"} {
 		_, place, ok := strings.Cut(strings.TrimSpace(stderr), words)
@@ -242,7 +240,7 @@ func (r repository) checkout(ctx context.Context, branch, path string) error {
 	return err
 }
 
-// complaint is the line of git's that says what went wrong.
+// complaint is the last line that git printed, or its exit code.
 func complaint(stderr string, exit int) string {
 	last := fmt.Sprintf("exit code %d", exit)
 	for line := range strings.Lines(stderr) {
@@ -253,8 +251,8 @@ func complaint(stderr string, exit int) string {
 	return last
 }
 
-// inTree returns the folder in a tree that has the path prefix there, and makes it if it is
-// missing. A link that leads out of the tree is not followed.
+// inTree returns the folder prefix in the tree at path, and makes it if it is missing. It does not follow a link that leads out
+// of the tree.
 func inTree(path, prefix string) (string, error) {
 	root, err := os.OpenRoot(path)
 	if err != nil {
@@ -269,7 +267,7 @@ func inTree(path, prefix string) (string, error) {
 		}
 	}
 	if err != nil || !fi.IsDir() {
-		return "", fmt.Errorf("%s is no folder in the work tree %s: start the run from another folder of the repository", prefix, path)
+		return "", fmt.Errorf("%s is no folder in the work tree %s: start the pipeline from another folder of the repository", prefix, path)
 	}
 	return filepath.Join(path, prefix), nil
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/understudyd/understudy/daemon/worktree"
 )
 
-// Ask returns daemon.Config.Worktree: what the git command says, run with an environment that
-// comes from environ. With an error the work tree holds what was found out before it.
+// Ask returns daemon.Config.Worktree, which asks the git command. git runs with an environment made from environ. Beside an
+// error the tree holds what was found out before the error.
 //
-// Neither the repository's configuration nor the names asked for are trusted: see [shield].
+// Ask trusts neither the repository's configuration nor the names of the query: see [shield].
 func Ask(environ []string) func(context.Context, worktree.Query) (worktree.Tree, error) {
 	env := gitEnv(environ)
 	return func(ctx context.Context, q worktree.Query) (worktree.Tree, error) {
@@ -39,8 +39,8 @@ func Ask(environ []string) func(context.Context, worktree.Query) (worktree.Tree,
 	}
 }
 
-// outside reports whether git would surely find no repository from a folder on: most handoffs of agents that work on none
-// need not start it. Git looks, there and in each folder above, for .git and for a repository without one, which has a HEAD.
+// outside reports whether git would surely find no repository from a folder upwards. It saves the start of git where agents work
+// on no repository. In the folder and in each folder above, git looks for .git, and for the HEAD of a bare repository.
 func outside(dir string) bool {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil || !filepath.IsAbs(dir) {
@@ -56,14 +56,14 @@ func outside(dir string) bool {
 	return true
 }
 
-// worktree asks one thing after the other.
+// worktree asks git all questions of a query, one after the other.
 func (g git) worktree(ctx context.Context, q worktree.Query) (w worktree.Tree, err error) {
 	behind, err := g.shielded(ctx)
 	if err != nil {
 		return w, err
 	}
 	defer behind.close()
-	g = behind.git // from here on paths are given from the top
+	g = behind.git // its paths begin at the top
 	w.Top = g.dir
 	changes, born, err := g.changes(ctx)
 	if err != nil {
@@ -83,8 +83,8 @@ func (g git) worktree(ctx context.Context, q worktree.Query) (w worktree.Tree, e
 	return w, err
 }
 
-// changes returns what differs from the last commit, by path from the top. A folder of which
-// nothing is tracked is one entry that ends in a slash. born says whether there is a commit.
+// changes returns what differs from the last commit, by path from the top. A folder without tracked files is one entry that
+// ends in a slash. born reports whether there is a commit.
 func (g git) changes(ctx context.Context) (found map[string]*worktree.Change, born bool, err error) {
 	out, err := g.output(ctx, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal",
 		"--ignore-submodules=all", "--find-renames", "--no-ahead-behind", "--")
@@ -114,15 +114,15 @@ func (g git) changes(ctx context.Context) (found map[string]*worktree.Change, bo
 			}
 		case "u": // XY sub m1 m2 m3 mW h1 h2 h3 path
 			if f := strings.SplitN(rest, " ", 10); len(f) == 10 {
-				note(found, f[9], "modified") // a conflict that is not resolved
+				note(found, f[9], "modified") // an unresolved conflict
 			}
 		}
 	}
 	return found, born, nil
 }
 
-// ordinary is the status of a file whose state is X in the index and Y in the work tree, compared
-// with the last commit; "" when it is in neither.
+// ordinary is the status of a file, compared with the last commit. xy is git's letter for the index and its letter for the work
+// tree. The status is "" if the file is neither in the commit nor in the work tree.
 func ordinary(xy string) string {
 	switch {
 	case xy == "AD":
@@ -135,13 +135,12 @@ func ordinary(xy string) string {
 	return "modified"
 }
 
-// renamed is the status of a file that was renamed or copied, in the index or beyond it, and the
-// path to name.
+// renamed returns the path and the status of a file that was renamed or copied, in the index or in the work tree.
 func renamed(xy, path, old string) (string, string) {
 	switch {
 	case xy == "CD":
 		return path, ""
-	case xy[1:] == "D": // renamed, and gone then: the old one is missing
+	case xy[1:] == "D": // renamed and then deleted: the old path is missing
 		return old, "deleted"
 	case strings.Contains(xy, "C"):
 		return path, "added"
@@ -149,15 +148,15 @@ func renamed(xy, path, old string) (string, string) {
 	return path, "renamed"
 }
 
-// note enters a change. A file that was taken out of the index and left where it is comes twice, as
-// deleted and then as untracked, which is what it is.
+// note enters a change. git reports a file that was taken out of the index but not deleted twice: as deleted, then as untracked.
+// The second report counts.
 func note(found map[string]*worktree.Change, path, status string) {
 	if status != "" {
 		found[path] = &worktree.Change{Path: path, Status: status}
 	}
 }
 
-// countLines enters how many lines changed since the last commit.
+// countLines enters how many lines of each file changed since the last commit.
 func (g git) countLines(ctx context.Context, changes map[string]*worktree.Change) error {
 	if len(changes) == 0 {
 		return nil
@@ -187,7 +186,7 @@ func (g git) countLines(ctx context.Context, changes map[string]*worktree.Change
 // maxCommits is how many commits committed looks at.
 const maxCommits = 500
 
-// committed returns the paths that commits since then have changed, of at most maxCommits.
+// committed returns the paths that the commits since a time have changed. It looks at the newest maxCommits commits.
 func (g git) committed(ctx context.Context, since time.Time) ([]string, error) {
 	if since.IsZero() {
 		return nil, nil
@@ -203,7 +202,7 @@ func (g git) committed(ctx context.Context, since time.Time) ([]string, error) {
 	return slices.Compact(paths), nil
 }
 
-// inOrder returns changes with absolute paths, sorted.
+// inOrder returns the changes sorted, with absolute paths.
 func inOrder(top string, changes map[string]*worktree.Change) []worktree.Change {
 	var out []worktree.Change
 	for c := range maps.Values(changes) {
@@ -221,5 +220,5 @@ func absolute(top string, paths []string) []string {
 	return paths
 }
 
-// fromTop is a path of git's from the top on; the slash that ends a folder stays.
+// fromTop makes a path absolute that begins at the top. A slash at its end stays.
 func fromTop(top, path string) string { return strings.TrimSuffix(top, "/") + "/" + path }

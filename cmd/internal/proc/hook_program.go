@@ -16,15 +16,12 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// HookName is the program that does for agents what `understudy hook`, `understudy statusline` and
-// `understudy launch` do, and starts several times as fast.
+// HookName is the name of the program that agents run in place of `understudy hook`, `understudy statusline` and `understudy
+// launch`. It starts several times as fast.
 const HookName = "understudy-hook"
 
-// GetHookProgram is how one comes by it.
-const GetHookProgram = "install both programs, in a clone: go install ./cmd/..."
-
-// FindHookProgram looks for the program of agents' hooks beside ours. The error says why agents have
-// to run ours instead.
+// FindHookProgram looks for the program of agents' hooks beside the binary own. The error says why agents must run own
+// instead.
 func FindHookProgram(own string) (string, error) {
 	path := filepath.Join(filepath.Dir(own), HookName)
 	theirs, err := buildinfo.ReadFile(path)
@@ -44,8 +41,8 @@ func FindHookProgram(own string) (string, error) {
 	return path, nil
 }
 
-// buildOf is what two programs have in common that were built from the same tree with the same Go. Of
-// a tree with changes that are not committed it says no more than that there are some.
+// buildOf is equal for two programs that were built from the same tree with the same Go. Of a tree with uncommitted changes
+// it knows only that there are some, so it may be equal for two such trees.
 func buildOf(b *debug.BuildInfo) []string {
 	build := []string{b.Main.Path, b.Main.Version, b.GoVersion}
 	for _, key := range []string{"vcs.revision", "vcs.modified", "GOOS", "GOARCH"} {
@@ -59,13 +56,13 @@ func buildOf(b *debug.BuildInfo) []string {
 	return build
 }
 
-// Executable fails for what may not be run, also where that is the file system's.
+// Executable fails if a file may not be run, by its mode or by how its file system is mounted.
 func Executable(path string) error {
 	const mode = 1 // X_OK
 	return syscall.Access(path, mode)
 }
 
-// HookProgramOf is the program that hooks name: the fast one if it may be used, else ours.
+// HookProgramOf is the program that installed hooks run: the fast one if it can be used, else own.
 func HookProgramOf(own string) string {
 	if path, err := FindHookProgram(own); err == nil {
 		return path
@@ -73,10 +70,10 @@ func HookProgramOf(own string) string {
 	return own
 }
 
-// KeepHookProgram copies the program of agents' hooks into the data directory and returns the path
-// of the copy, which agents name as long as they live: an agent loses no hook when the installed one
-// is replaced or removed. The copy is made by rename, so that it is whole at any moment. It is not
-// synced: the next start of a daemon compares it, and agents do not outlive a power failure.
+// KeepHookProgram copies the program of agents' hooks into the data directory and returns the path of the copy. Agents run the
+// copy as long as they live, so that they lose no hook when the installed program is replaced or removed. A rename puts the
+// copy into place, so that it is whole at any moment. It is not synced: the next daemon compares it with the installed one,
+// and agents do not outlive a power failure.
 func KeepHookProgram(dir data.Dir, installed string) (string, error) {
 	path := dir.HookProgram()
 	same, err := sameFile(installed, path)
@@ -98,8 +95,8 @@ func KeepHookProgram(dir data.Dir, installed string) (string, error) {
 	return path, Executable(path)
 }
 
-// sameFile reports whether a copy has the bytes of the original, which must be there. It compares piece by piece: a
-// daemon that had both programs in memory would take longer for that than for most of its start.
+// sameFile reports whether a copy has the bytes of the original, which must exist. It compares piece by piece: to read both
+// programs into memory would take a daemon longer than most of its start.
 func sameFile(original, copied string) (bool, error) {
 	a, err := os.Open(original)
 	if err != nil {
@@ -108,7 +105,7 @@ func sameFile(original, copied string) (bool, error) {
 	defer a.Close()
 	b, err := os.Open(copied)
 	if err != nil {
-		return false, nil // it is made anew
+		return false, nil // the caller makes the copy anew
 	}
 	defer b.Close()
 	ended := func(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
@@ -122,18 +119,18 @@ func sameFile(original, copied string) (bool, error) {
 			return false, endA
 		case !bytes.Equal(buffers[:n], buffers[piece:piece+m]):
 			return false, nil
-		case endA != nil: // as many bytes of both
+		case endA != nil: // both pieces have the same length
 			return ended(endB), nil
 		}
 	}
 }
 
-// WriteProgram starts no process meanwhile: a child would hold the file open for writing until it
-// executes its own, and the kernel runs no program that is being written.
+// WriteProgram writes a program that can be run at once. Meanwhile it keeps this process from starting another one: the child
+// would hold the file open for writing until it execs, and the kernel runs no program that is open for writing.
 func WriteProgram(path string, text []byte) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	temp := path + ".new" // the daemon's alone, which holds the directory's lock
+	temp := path + ".new" // only the daemon that holds the directory's lock writes it
 	if err := os.WriteFile(temp, text, 0o700); err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// OwnBinary is the path of this program, without links: agents are launched with it.
+// OwnBinary is the path of this program with all links resolved.
 func OwnBinary() (string, error) {
 	path, err := os.Executable()
 	if err == nil {
@@ -21,12 +21,12 @@ func OwnBinary() (string, error) {
 	return path, nil
 }
 
-// inBuildCache matches where `go run` puts its programs: a temporary folder that goes with it, or
-// the build cache, which has a folder per checksum and is trimmed now and then.
+// inBuildCache matches the two places where `go run` puts a program: a temporary folder that it removes when it ends, and the
+// build cache, which has a folder per checksum and is trimmed now and then.
 var inBuildCache = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/go-build\d*/|/[0-9a-f]{64}-d/`) })
 
-// BuiltByGoRun reports whether the binary stands where `go run` puts it, so that it will not last.
-// That of a test, which stands there as well, is not meant.
+// BuiltByGoRun reports whether a binary stands where `go run` puts programs, so that it will not last. It is false for the
+// binary of a test, which stands there as well.
 func BuiltByGoRun(path string) bool {
 	return inBuildCache().MatchString(path) && !strings.HasSuffix(path, ".test")
 }

@@ -17,15 +17,16 @@ import (
 // probeLimit is how long a runtime may take to print its version.
 const probeLimit = 10 * time.Second
 
-// Probe asks runtimes for their version, once for each binary as it stands on disk: an upgrade
-// while the daemon runs is seen. It is safe for concurrent use.
+// Probe asks runtimes for their version, once for each state of a binary on disk, so that it sees an upgrade while the daemon
+// runs. It is safe for concurrent use.
 type Probe struct {
 	environ []string
 
 	mu    sync.Mutex
-	known map[string]string // by path, size and time of change
+	known map[string]string // versions, by the binary's path, size and time of change
 }
 
+// NewProbe makes a probe that looks for runtimes in the PATH of environ.
 func NewProbe(environ []string) *Probe {
 	return &Probe{environ: environ, known: map[string]string{}}
 }
@@ -42,8 +43,8 @@ func (p *Probe) Lookup(command []string) error {
 	return nil
 }
 
-// Version runs a runtime's command with --version. "" is an unknown version: the launch will say
-// what is wrong with the command.
+// Version runs a runtime's command with --version. It returns "" if the version cannot be found out: the launch will say what
+// is wrong with the command.
 func (p *Probe) Version(ctx context.Context, command []string) string {
 	if len(command) == 0 {
 		return ""
@@ -64,7 +65,7 @@ func (p *Probe) Version(ctx context.Context, command []string) string {
 		return version
 	}
 	if version, err = askVersion(ctx, bin, command[1:], p.environ); err != nil {
-		return "" // not remembered: it may have been a passing trouble
+		return "" // ask again next time: the failure may pass
 	}
 	p.mu.Lock()
 	p.known[key] = version
@@ -85,7 +86,7 @@ func AskVersion(ctx context.Context, command []string) (string, error) {
 	return version, nil
 }
 
-// askVersion runs a runtime, which is bin with its fixed arguments, with --version.
+// askVersion runs the binary of a runtime, with the fixed arguments of its command, with --version.
 func askVersion(ctx context.Context, bin string, args, environ []string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()

@@ -1,5 +1,6 @@
-// Package proc runs other programs and knows this one: commands that end with their context and leave nothing behind, the
-// versions of agents' CLIs, the path of this binary, and the program of agents' hooks that stands beside it.
+// Package proc runs other programs and knows this one: it runs commands that end with their context and leave nothing behind,
+// asks the CLIs of agents for their versions, and finds this binary and the program of agents' hooks beside it. Its functions
+// are safe for concurrent use. What is left of a command when this process is killed says [Run].
 package proc
 
 import (
@@ -23,9 +24,9 @@ const (
 	stderrTail    = 4 << 10  // bytes
 )
 
-// OneShot is daemon.Config.OneShot. A command that prints more than oneShotStdout is ended and
-// is an error; of its stderr the last stderrTail bytes are kept. A command that fails is no error
-// but an exit code, 128 and the signal's number for one that a signal ended.
+// OneShot is daemon.Config.OneShot. It ends a command that prints more than oneShotStdout, and returns an error. It keeps the
+// last stderrTail bytes of stderr. A command that fails is an exit code and no error; for a command that a signal ended the
+// code is 128 plus the signal's number.
 func OneShot(ctx context.Context, job daemon.OneShot) (daemon.OneShotResult, error) {
 	out := Limited{Max: oneShotStdout}
 	stderr, exit, err := Run(ctx, job, &out)
@@ -38,12 +39,12 @@ func OneShot(ctx context.Context, job daemon.OneShot) (daemon.OneShotResult, err
 	return daemon.OneShotResult{Stdout: out.Bytes(), Stderr: stderr, Exit: exit}, nil
 }
 
-// Run runs a command to its end, in a process group of its own. When ctx ends, or stdout
-// refuses what is written to it, the group gets SIGTERM, after child.EndGrace SIGKILL, and the error is
-// the context's cause or stdout's. What the command leaves behind of its group ends with it.
+// Run runs a command to its end, in a process group of its own. When ctx ends, or a write to stdout fails, the group gets
+// SIGTERM and, after child.EndGrace, SIGKILL; the error is the context's cause or the error of stdout. When the command ends,
+// Run ends what is left of its group.
 //
-// If this process is killed, the command goes as well on Linux, see child.Tie; elsewhere it is left with
-// closed pipes.
+// If this process is killed, Linux kills the command as well, see [child.Tie]; elsewhere the command is left with closed
+// pipes.
 func Run(ctx context.Context, job daemon.OneShot, stdout io.Writer) (stderr string, exit int, err error) {
 	if len(job.Argv) == 0 {
 		return "", 0, errors.New("one-shot: no command")
@@ -57,7 +58,7 @@ func Run(ctx context.Context, job daemon.OneShot, stdout io.Writer) (stderr stri
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	// The kernel ties the child to the thread that forks it, so the thread must stay as long as it.
+	// The kernel ties the child to the thread that forks it, so the thread must last as long as the child.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var complaints tail
@@ -83,7 +84,7 @@ func Run(ctx context.Context, job daemon.OneShot, stdout io.Writer) (stderr stri
 	return complaints.String(), child.ExitCode(cmd.ProcessState), nil
 }
 
-// refusing ends the command when its output is refused, for the reason given.
+// refusing ends the command when a write of its output fails, for the same reason.
 type refusing struct {
 	io.Writer
 	stop context.CancelCauseFunc
@@ -97,11 +98,10 @@ func (r refusing) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ErrTooMuch is what limited refuses with.
+// ErrTooMuch is the error of a [Limited] that is full.
 var ErrTooMuch = errors.New("too much output")
 
-// Limited is a buffer that refuses more than max bytes. The buffer is not embedded: its ReadFrom
-// would let everything in.
+// Limited is a buffer that refuses more than Max bytes. It does not embed its buffer, whose ReadFrom knows no limit.
 type Limited struct {
 	buf bytes.Buffer
 	Max int
@@ -127,7 +127,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String begins with a whole character.
+// String is what is kept, from the first whole character on.
 func (t *tail) String() string {
 	b := t.kept
 	for i := 0; i < utf8.UTFMax && len(b) > 0 && !utf8.RuneStart(b[0]); i++ {

@@ -15,14 +15,14 @@ import (
 	"github.com/understudyd/understudy/db"
 )
 
-// keeper holds the host's lock for this process, and runs the daemon's work while it has it. Without the
-// lock no effect may happen, because another daemon could have it.
+// keeper holds the host's lock for this process, and runs the daemon's work while it has the lock. Without the lock the daemon
+// must do nothing, because another daemon could have the lock.
 type keeper struct {
 	cfg  Config
 	base *database
 	d    *daemon.Daemon
 	me   db.Holder
-	lock *db.HostLock // nil: not taken yet
+	lock *db.HostLock // nil: begin has not taken it yet
 }
 
 func newKeeper(cfg Config, base *database, d *daemon.Daemon, dir data.Dir) (*keeper, error) {
@@ -30,7 +30,7 @@ func newKeeper(cfg Config, base *database, d *daemon.Daemon, dir data.Dir) (*kee
 	return &keeper{cfg: cfg, base: base, d: d, me: me}, err
 }
 
-// begin takes the lock for the first time. While it waits for it, the server says so on the listeners.
+// begin takes the lock for the first time. While it waits for the lock, the server says so to its clients.
 func (k *keeper) begin(ctx context.Context, server *api.Server, ls api.Listeners) (err error) {
 	var waiting sync.WaitGroup
 	ctx, stop := context.WithCancel(ctx)
@@ -58,8 +58,8 @@ func (k *keeper) release() {
 	}
 }
 
-// run has the daemon work until ctx ends. When the lock is lost, work ends, the lock is taken again, and
-// work begins again from the rows.
+// run has the daemon work until ctx ends. When the lock is lost, it ends the work, takes the lock again, and begins the work
+// again from the rows.
 func (k *keeper) run(ctx context.Context) error {
 	for {
 		k.work(ctx)
@@ -68,7 +68,7 @@ func (k *keeper) run(ctx context.Context) error {
 		}
 		k.d.Interrupt(ctx, nil)
 		lost := time.Now()
-		k.cfg.Log.Error("connection to the database lost; nothing is done until it is back", "host", k.d.Host)
+		k.cfg.Log.Error("connection to the database lost; the daemon does nothing until it is back", "host", k.d.Host)
 		k.lock.Release()
 		lock, err := k.take(ctx, func() {}, func(error) bool { return true })
 		if err != nil {
@@ -83,7 +83,7 @@ func (k *keeper) run(ctx context.Context) error {
 			err = k.d.RanElsewhere(ctx, b.Machine, b.DataRoot)
 		}
 		if err = errors.Join(err, k.d.Recovered(ctx)); err != nil && ctx.Err() == nil {
-			k.cfg.Log.Warn("recovery not fully taken up yet; the sweep will", "error", err)
+			k.cfg.Log.Warn("recovery is not complete yet; the sweep goes on with it", "error", err)
 		}
 	}
 }
@@ -100,12 +100,11 @@ func (k *keeper) work(ctx context.Context) {
 		}
 		stop()
 	}()
-	_ = k.d.Run(ctx) // always the context's end
+	_ = k.d.Run(ctx) // it returns nothing but the context's error
 }
 
-// take brings the database back and takes the host's lock. It tries until ctx ends, but for two errors:
-// another daemon has the lock and lives, or patient says that waiting does not help.
-// waits is called whenever the lock cannot be had yet.
+// take brings the database back and takes the host's lock. It tries until ctx ends, unless another living daemon has the lock,
+// or patient says of an error that waiting does not help. It calls waits each time when it cannot have the lock yet.
 func (k *keeper) take(ctx context.Context, waits func(), patient func(error) bool) (*db.HostLock, error) {
 	pause := func(err error) {
 		k.d.Interrupt(ctx, err)
@@ -116,7 +115,7 @@ func (k *keeper) take(ctx context.Context, waits func(), patient func(error) boo
 		if err == nil {
 			var lock *db.HostLock
 			lock, err = k.base.db.LockHost(ctx, k.d.Host, k.me, func(held string) {
-				k.cfg.Log.Warn("host is held by a session that says nothing; waiting for its end", "held", held)
+				k.cfg.Log.Warn("a silent session holds the host; waiting for its end", "held", held)
 				pause(daemon.HostWaiting(held))
 			})
 			if err == nil {
@@ -136,8 +135,9 @@ func (k *keeper) take(ctx context.Context, waits func(), patient func(error) boo
 	}
 }
 
+// heartbeat writes every five seconds that this daemon lives.
 func heartbeat(ctx context.Context, store *db.DB, up *Serving, log *slog.Logger) error {
-	name, _ := os.Hostname() // shown only
+	name, _ := os.Hostname() // people read it, nothing compares it
 	tick := time.NewTicker(5 * time.Second)
 	defer tick.Stop()
 	for {

@@ -14,8 +14,8 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// thisRun is how this process names itself to other daemons of the host. What cannot be found out stays
-// empty, and then a session that an earlier run has left is waited for rather than ended.
+// thisRun is how this process names itself to other daemons of the host. A field that cannot be found out stays empty. The
+// daemon then waits for the end of a database session that an earlier process has left, and does not end it.
 func thisRun(dir data.Dir) (db.Holder, error) {
 	directory, err := dir.Identity()
 	if err != nil {
@@ -30,18 +30,18 @@ func thisRun(dir data.Dir) (db.Holder, error) {
 	return me, nil
 }
 
-// machineID is the same after a reboot, and another one on another machine that was not cloned from this.
+// machineID names this machine, also after a reboot. Machines that were cloned from one another may share it.
 func machineID() string {
 	if b, err := os.ReadFile("/etc/machine-id"); err == nil {
 		if id := strings.TrimSpace(string(b)); id != "" {
 			return id
 		}
 	}
-	name, _ := os.Hostname() // without one the machine is not known
+	name, _ := os.Hostname() // without a name the machine is not known
 	return name
 }
 
-// lockDir makes sure that one daemon works in a data directory. The lock ends with the process.
+// lockDir makes sure that no two daemons work in a data directory. The lock ends with the process.
 func lockDir(dir data.Dir) (unlock func(), err error) {
 	f, err := os.OpenFile(dir.Lock(), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -53,13 +53,13 @@ func lockDir(dir data.Dir) (unlock func(), err error) {
 		return nil, fmt.Errorf("another daemon (process %s) already serves %s: stop it first, or use another --data", pid, dir.Root())
 	}
 	if err := f.Truncate(0); err == nil {
-		_, _ = fmt.Fprintf(f, "%d", os.Getpid()) // only for the sentence above
+		_, _ = fmt.Fprintf(f, "%d", os.Getpid()) // for the error above alone
 	}
 	return func() { f.Close() }, nil
 }
 
-// flock takes the lock within a second. A daemon that was killed while it started a command leaves
-// the lock for as long as that takes to get from fork to exec.
+// flock tries for a second to take the lock. When a daemon is killed while it starts a command, the command's process holds
+// the lock between its fork and its exec.
 func flock(f *os.File) (err error) {
 	for range 50 {
 		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {

@@ -1,5 +1,9 @@
-// Package serve is a daemon process: its settings, and the one place that puts all packages together and takes them apart
-// in reverse. While it has the host's lock the daemon works; when the lock is lost work stops until it is back.
+// Package serve is the process of a daemon: its settings, and the one place that puts all packages together and takes them
+// apart in reverse. The daemon works only while this process holds the host's lock; when the lock is lost, work stops until
+// it is taken again.
+//
+// Each service of the process is a goroutine that [Run] waits for. A process that is killed leaves its agents running, its
+// private PostgreSQL, which the next daemon adopts, and the lock of its directory free.
 package serve
 
 import (
@@ -22,8 +26,7 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// Config is what a daemon process is made of. This file is the only one that knows all
-// packages: it puts them together, and takes them apart in reverse.
+// Config is what a daemon process is made of.
 type Config struct {
 	Root        string // the data directory
 	Settings    Settings
@@ -32,12 +35,12 @@ type Config struct {
 	Environ     []string
 	Getenv      func(string) string
 	Binary      string // this program, for notifications
-	HookBinary  string // understudy-hook, which agents are launched with and their hooks run; empty: Binary
-	NoSync      bool   // private PostgreSQL without fsync: a power failure may take what was committed
+	HookBinary  string // understudy-hook, which launches agents and runs their hooks; empty: Binary
+	NoSync      bool   // the private PostgreSQL does not sync: a power failure may lose what was committed
 	Log         *slog.Logger
-	Ready       func(*Serving) // called once, when requests are answered; may be nil
+	Ready       func(*Serving) // is called once, when the daemon answers requests; may be nil
 
-	// Around stands between the daemon and the world; tests put a crash there. May be nil.
+	// Around wraps the configuration of the daemon; tests put a crash there. It may be nil.
 	Around func(daemon.Config) daemon.Config
 }
 
@@ -46,12 +49,12 @@ type Serving struct {
 	Data    data.Dir
 	Host    string
 	Address net.Addr // of the TCP listener; nil: none
-	// Dashboard makes a link that opens the dashboard once; without an address it fails.
+	// Dashboard makes a link that opens the dashboard once. It fails without an address.
 	Dashboard func() (api.DashboardLink, error)
 	Daemon    *daemon.Daemon
 }
 
-// closers take apart what was put together, the newest first.
+// closers are functions that undo what was set up, the newest first.
 type closers []func()
 
 func (c *closers) add(f func()) { *c = append(*c, f) }
@@ -61,7 +64,7 @@ func (c closers) close() {
 	}
 }
 
-// Run runs a daemon until ctx ends. Agents go on when it returns.
+// Run runs a daemon until ctx ends. Its agents go on when it returns.
 func Run(ctx context.Context, cfg Config) error {
 	var done closers
 	defer func() { done.close() }()
@@ -94,12 +97,12 @@ func Run(ctx context.Context, cfg Config) error {
 	if _, err := tmux.Check(ctx, ""); err != nil {
 		return err
 	}
-	tcp, err := listenTCP(ctx, cfg) // before the database, which takes longer to refuse
+	tcp, err := listenTCP(ctx, cfg) // before the database, which takes longer to fail
 	if err != nil {
 		return err
 	}
 	if tcp != nil {
-		done.add(func() { tcp.Close() }) // again, when it was served
+		done.add(func() { tcp.Close() }) // a second time if the server has closed it
 	}
 	base, err := openDatabase(ctx, cfg, dir, &done)
 	if err != nil {
@@ -125,13 +128,13 @@ func Run(ctx context.Context, cfg Config) error {
 	return beginServing(ctx, cfg, base, server, api.Listeners{TCP: tcp}, up)
 }
 
-// beginServing takes hold of the host, takes up what earlier daemons left, and runs the daemon.
+// beginServing takes the host's lock, goes on with what earlier daemons left, and runs the daemon.
 func beginServing(ctx context.Context, cfg Config, base *database, server *api.Server, ls api.Listeners, up *Serving) (err error) {
 	d, dir := up.Daemon, up.Data
 	if ls.Main, err = api.ListenUnix(dir.Socket()); err != nil {
 		return err
 	}
-	defer ls.Main.Close() // again, when it was served
+	defer ls.Main.Close() // a second time if the server has closed it
 	keeper, err := newKeeper(cfg, base, d, dir)
 	if err != nil {
 		return err
@@ -146,14 +149,14 @@ func beginServing(ctx context.Context, cfg Config, base *database, server *api.S
 	if err := d.Recovered(ctx); err != nil {
 		return err
 	}
-	// After the spool was replayed: what comes in finds all before it applied.
+	// The spool is replayed by now, so that a new hook is applied after all older ones.
 	if ls.Hook, err = api.ListenUnix(dir.HookSocket()); err != nil {
 		return err
 	}
 	return runDaemon(ctx, cfg, keeper, server, ls, up)
 }
 
-// DaemonConfig is what a daemon is made of, but for its database, its terminals, and how it runs other programs.
+// DaemonConfig is the configuration of a daemon without its database, its terminals, and how it runs other programs.
 func (cfg Config) DaemonConfig(dir data.Dir, host string) (daemon.Config, error) {
 	people, err := personas.Open(dir.Personas())
 	if err != nil {
@@ -167,6 +170,7 @@ func (cfg Config) DaemonConfig(dir data.Dir, host string) (daemon.Config, error)
 	}, err
 }
 
+// NewDaemon makes the daemon.
 func (cfg Config) NewDaemon(conf daemon.Config) *daemon.Daemon {
 	if cfg.Around != nil {
 		conf = cfg.Around(conf)
@@ -176,7 +180,7 @@ func (cfg Config) NewDaemon(conf daemon.Config) *daemon.Daemon {
 	return d
 }
 
-// runDaemon runs all services until ctx ends or one of them can't go on.
+// runDaemon runs all services until ctx ends or one of them fails.
 func runDaemon(ctx context.Context, cfg Config, keeper *keeper, server *api.Server, ls api.Listeners, up *Serving) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -189,7 +193,7 @@ func runDaemon(ctx context.Context, cfg Config, keeper *keeper, server *api.Serv
 		})
 	}
 	d, store := up.Daemon, keeper.base.db
-	dropLinkPage(up.Data, "") // of a daemon before this one: its links have ended with it
+	dropLinkPage(up.Data, "") // the links of an earlier daemon have ended with it
 	service("api", func(ctx context.Context) error { return server.Serve(ctx, ls) })
 	service("personas", d.Personas.Run)
 	service("templates", d.Templates.Run)
@@ -217,7 +221,7 @@ func runDaemon(ctx context.Context, cfg Config, keeper *keeper, server *api.Serv
 	return cause
 }
 
-// listenTCP opens the address of the settings; nil: none is wanted.
+// listenTCP opens the address of the settings; nil: the settings want none.
 func listenTCP(ctx context.Context, cfg Config) (net.Listener, error) {
 	if cfg.Settings.Listen == "" || cfg.Settings.Listen == "none" {
 		return nil, nil
@@ -232,14 +236,14 @@ func addrOf(l net.Listener) net.Addr {
 	return l.Addr()
 }
 
-// hookProgramIn is what agents of the data directory are launched with, and their hooks run.
+// hookProgramIn returns the program that launches the agents of the data directory and runs their hooks.
 func hookProgramIn(dir data.Dir, cfg Config) string {
 	if cfg.HookBinary == "" {
 		return cfg.Binary
 	}
 	kept, err := proc.KeepHookProgram(dir, cfg.HookBinary)
 	if err != nil {
-		cfg.Log.Warn("agents lose hooks while their program is replaced: it could not be copied into the data directory", "program", cfg.HookBinary, "error", err)
+		cfg.Log.Warn("agents lose hooks while the hook program is replaced: it could not be copied into the data directory", "program", cfg.HookBinary, "error", err)
 		return cfg.HookBinary
 	}
 	return kept

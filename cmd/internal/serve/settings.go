@@ -63,17 +63,18 @@ type notifySettings struct {
 	Desktop bool `yaml:"desktop"`
 }
 
-// eventsSettings say how long the log is kept; 0 is for ever.
+// eventsSettings say how long the event log is kept; 0 keeps it for ever.
 type eventsSettings struct {
 	MaxAge  time.Duration `yaml:"max_age"`
 	MaxRows int64         `yaml:"max_rows"`
 }
 
-// historySettings say how long what has ended is kept; 0 is for ever.
+// historySettings say how long ended agents, handoffs and pipelines are kept; 0 keeps them for ever.
 type historySettings struct {
 	MaxAge time.Duration `yaml:"max_age"`
 }
 
+// DefaultSettings are the settings without a file.
 func DefaultSettings() Settings {
 	h := daemon.DefaultHandoff
 	return Settings{
@@ -92,8 +93,8 @@ func DefaultSettings() Settings {
 	}
 }
 
-// LoadSettings reads the file at path over the defaults, then the environment. A file that does
-// not exist is no error unless it was asked for by name.
+// LoadSettings takes the defaults, overrides them with the file at path, and that with the environment. A missing file is an
+// error only if a person named it.
 func LoadSettings(path string, named bool, getenv func(string) string) (Settings, error) {
 	s := DefaultSettings()
 	b, err := os.ReadFile(path)
@@ -112,8 +113,8 @@ func LoadSettings(path string, named bool, getenv func(string) string) (Settings
 	return s, s.check(path)
 }
 
-// fromEnv overrides each setting whose variable is set: UNDERSTUDY_LISTEN,
-// UNDERSTUDY_HANDOFF_DOCUMENT_TIMEOUT and so on. Maps are for the file alone.
+// fromEnv overrides each setting whose variable is set: UNDERSTUDY_LISTEN, UNDERSTUDY_HANDOFF_DOCUMENT_TIMEOUT and so on. Only
+// the file can set a map.
 func fromEnv(v reflect.Value, prefix string, getenv func(string) string) error {
 	for i := range v.NumField() {
 		name := prefix + "_" + strings.ToUpper(v.Type().Field(i).Tag.Get("yaml"))
@@ -163,7 +164,7 @@ func setField(f reflect.Value, text string) error {
 	return nil
 }
 
-// check refuses values that could not work, by their key.
+// check refuses values that cannot work, and names their key.
 func (s *Settings) check(path string) error {
 	bad := func(key, why string) error {
 		return fmt.Errorf("settings: %s (in %s or its UNDERSTUDY_ variable): %s", key, path, why)
@@ -193,13 +194,13 @@ func (s *Settings) check(path string) error {
 		}
 	}
 	if d := s.Events.MaxAge; d != 0 && d < time.Hour {
-		return bad("events.max_age", "must be at least 1h, or 0s to keep them for ever")
+		return bad("events.max_age", "must be at least 1h, or 0s to keep events for ever")
 	}
 	if d := s.History.MaxAge; d != 0 && d < 24*time.Hour {
-		return bad("history.max_age", "must be at least 24h, or 0s to keep it for ever")
+		return bad("history.max_age", "must be at least 24h, or 0s to keep history for ever")
 	}
 	if n := s.Events.MaxRows; n != 0 && n < 1000 {
-		return bad("events.max_rows", "must be at least 1000, or 0 to keep all")
+		return bad("events.max_rows", "must be at least 1000, or 0 to keep all events")
 	}
 	if cwd := s.Pipeline.Cwd; cwd != "" && !filepath.IsAbs(cwd) {
 		return bad("pipeline.cwd", "must be an absolute path")
@@ -215,7 +216,7 @@ func (s *Settings) check(path string) error {
 	return nil
 }
 
-// domain returns what the domain needs of the settings.
+// domain returns the settings that the domain needs.
 func (s *Settings) domain() daemon.Settings {
 	h := s.Handoff
 	out := daemon.Settings{

@@ -9,7 +9,7 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// terminals returns the tmux server at each socket, one driver each.
+// terminals returns a function that makes one driver for each tmux server, by the server's socket.
 func terminals(dir data.Dir) func(socket string) (daemon.Terminal, error) {
 	var mu sync.Mutex
 	known := map[string]*tmux.Server{}

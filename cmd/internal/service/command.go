@@ -23,6 +23,7 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
+// Command is `understudy service`.
 func Command(a *cli.App) *cobra.Command {
 	var dryRun bool
 	var asked []string
@@ -30,11 +31,11 @@ func Command(a *cli.App) *cobra.Command {
 		Use:   "install",
 		Short: "Have the machine run the daemon, now and after each start",
 		Long: `Have the machine run the daemon, now and after each start: as a systemd user unit, or as a launchd
-agent on macOS; for root as a service of the machine, whose agents are root's. It serves the data
-directory of this command, and agents go on when it stops.
+agent on macOS. For root it is a service of the machine, and its agents run as root. The service
+uses the data directory of this command. Its agents go on when the service stops.
 
-The service, and with it the agents, get this command's PATH, locale and proxies. What else they
-need is passed on by --env; settings belong into config.yaml. Run it again after a change.`,
+The service and its agents get this command's PATH, locale and proxies. --env passes on other
+variables; settings belong into config.yaml. Run install again after a change.`,
 		Example: `  understudy service install --dry-run
   understudy service install
   understudy service install --env ANTHROPIC_BASE_URL --data ~/work/understudy`,
@@ -48,11 +49,11 @@ need is passed on by --env; settings belong into config.yaml. Run it again after
 			return r.install(c.Context(), left)
 		},
 	}
-	install.Flags().StringSliceVar(&asked, "env", nil, "pass on these `variables` too, separated by commas")
+	install.Flags().StringSliceVar(&asked, "env", nil, "pass on these `variables` as well, separated by commas")
 	cli.CompleteFlag(install, "env", cobra.NoFileCompletions)
 	uninstall := &cobra.Command{
 		Use:     "uninstall",
-		Short:   "Stop the service and remove its file; agents go on",
+		Short:   "Stop the service and remove its file; its agents go on",
 		Example: "  understudy service uninstall",
 		Args:    cli.ExactArgs(),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -83,8 +84,8 @@ need is passed on by --env; settings belong into config.yaml. Run it again after
 	return cli.Group("service", "Have the machine run the daemon (systemd, launchd)", install, uninstall, status)
 }
 
-// service describes the daemon of the data directory to this machine's init. Left are the variables that
-// it does not get and that somebody may miss.
+// serviceOf describes the daemon of the data directory to this machine's init. left names the variables that the service does
+// not get although a person may expect it.
 func serviceOf(a *cli.App, environ, asked []string) (s *service, left []string, err error) {
 	spec := serviceSpec{goos: runtime.GOOS, uid: os.Geteuid(), getenv: a.Getenv}
 	if spec.root, err = a.DataRoot(); err != nil {
@@ -100,7 +101,7 @@ func serviceOf(a *cli.App, environ, asked []string) (s *service, left []string, 
 	return s, left, err
 }
 
-// serviceRun installs or removes a service.
+// serviceRun is one run of a command about the service.
 type serviceRun struct {
 	app     *cli.App
 	service *service
@@ -141,7 +142,7 @@ func (r *serviceRun) install(ctx context.Context, left []string) error {
 		if err := os.MkdirAll(filepath.Dir(s.path), 0o755); err != nil {
 			return fmt.Errorf("service: %w", err)
 		}
-		// It may hold what --env passes on.
+		// The file may hold secrets that --env passes on.
 		if err := data.WriteFile(s.path, []byte(s.content), 0o600); err != nil {
 			return fmt.Errorf("service: %w", err)
 		}
@@ -156,25 +157,25 @@ func (r *serviceRun) install(ctx context.Context, left []string) error {
 		return err
 	}
 	if running && state == serviceSame {
-		u.Printf("it is installed already, and runs\n")
+		u.Printf("the service is installed already, and runs\n")
 	} else {
-		u.Printf("it runs, and starts with the machine\n")
+		u.Printf("the service runs, and starts with the machine\n")
 	}
 	r.advise(u, left)
 	return nil
 }
 
-// advise says what somebody may want to do about a service.
+// advise says what a person may want to do after the installation.
 func (r *serviceRun) advise(u *term.UI, left []string) {
 	if r.service.lingers != "" {
-		u.Printf("%s\n", u.Hang("it ends when you log out, and begins when you log in, unless you run `"+r.service.lingers+"`"))
+		u.Printf("%s\n", u.Hang("the service ends when you log out and starts when you log in, unless you run `"+r.service.lingers+"`"))
 	}
 	if len(left) > 0 {
-		u.Printf("%s\n", u.Hang(fmt.Sprintf("set here and not for the service: %s: settings belong into config.yaml, "+
+		u.Printf("%s\n", u.Hang(fmt.Sprintf("the service does not get these variables: %s: settings belong into config.yaml, "+
 			"and --env passes on what agents need", strings.Join(left, " "))))
 	}
 	if os.Geteuid() == 0 && r.app.Getenv("SUDO_USER") != "" {
-		u.Printf("%s\n", u.Hang("its agents are root's: for a service of your own, run this without sudo"))
+		u.Printf("%s\n", u.Hang("the agents of this service run as root: for a service of your own, run this without sudo"))
 	}
 }
 
@@ -204,7 +205,7 @@ func (r *serviceRun) uninstall(ctx context.Context) error {
 		return nil
 	}
 	if err := r.runAll(ctx, commands); err != nil {
-		return fmt.Errorf("nothing was removed, for the daemon may still run: %w; or end it yourself and remove %s", err, s.path)
+		return fmt.Errorf("nothing was removed, because the daemon may still run: %w; or end the daemon yourself and remove %s", err, s.path)
 	}
 	if err := os.Remove(s.path); err != nil {
 		return fmt.Errorf("service: %w", err)
@@ -217,15 +218,15 @@ func (r *serviceRun) uninstall(ctx context.Context) error {
 	return nil
 }
 
-// runsWithoutFile is what is wrong where init still runs a daemon whose file somebody has removed.
-const runsWithoutFile = "it runs although its file is gone: `understudy service install` writes it again, and `understudy service uninstall` ends it then"
+// runsWithoutFile says that init still runs a daemon whose file is gone.
+const runsWithoutFile = "the service runs although its file is gone: `understudy service install` writes the file again, and `understudy service uninstall` then ends the service"
 
-// serviceReport is what status prints.
+// serviceReport says whether the service is installed and runs.
 type serviceReport struct {
 	File    string `json:"file"`
 	State   string `json:"state"`   // absent, same, other (written by another install), foreign
-	Running bool   `json:"running"` // by init
-	Answers bool   `json:"answers"` // a daemon does, on the data directory
+	Running bool   `json:"running"` // init runs the daemon
+	Answers bool   `json:"answers"` // a daemon answers on the data directory
 	Problem string `json:"problem"`
 }
 
@@ -244,9 +245,9 @@ func (r *serviceRun) report(ctx context.Context) (serviceReport, error) {
 		rep.Problem = runsWithoutFile
 	case rep.State == serviceAbsent:
 	case rep.Running && !rep.Answers:
-		rep.Problem = "it does not serve this data directory, or not yet: `" + s.log + "` tells"
+		rep.Problem = "the service does not serve this data directory, or not yet: see `" + s.log + "`"
 	case !rep.Running:
-		rep.Problem = "it does not run: `" + s.log + "` tells why, `understudy service install` starts it"
+		rep.Problem = "the service does not run: `" + s.log + "` tells why, `understudy service install` starts it"
 	}
 	return rep, nil
 }
@@ -283,7 +284,7 @@ func (r *serviceRun) answers(ctx context.Context) bool {
 	return err == nil
 }
 
-// await waits until the daemon answers, which a first start may take its time for.
+// await waits until the daemon answers; its first start may take long.
 func (r *serviceRun) await(ctx context.Context) error {
 	c, err := r.app.Client()
 	if err != nil {
@@ -319,7 +320,7 @@ func (r *serviceRun) printCommands(when string, list []proc.CommandLine) {
 	}
 }
 
-// runAll runs commands of init, and says which; the first that fails is an error with what to do.
+// runAll runs commands of init and prints them. It stops at the first that fails, and says what to do.
 func (r *serviceRun) runAll(ctx context.Context, list []proc.CommandLine) error {
 	for _, command := range list {
 		if err := r.run(ctx, command); err != nil {
@@ -330,7 +331,7 @@ func (r *serviceRun) runAll(ctx context.Context, list []proc.CommandLine) error 
 	return nil
 }
 
-// run runs a command of init. The error is what it said, in one line.
+// run runs a command of init. The error is the command's output in one line.
 func (r *serviceRun) run(ctx context.Context, command proc.CommandLine) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, 2*time.Minute, errors.New("it did not end within 2 minutes"))
 	defer cancel()

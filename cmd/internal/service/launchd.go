@@ -12,6 +12,7 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/proc"
 )
 
+// LaunchLabel is the name of the service for launchd.
 const LaunchLabel = "io.github.understudyd.understudy"
 
 // launchdService is an agent of the user's graphical session, or a daemon of the machine for root.
@@ -36,7 +37,7 @@ func launchdService(spec serviceSpec, home string) *service {
 	return s
 }
 
-// plistText is the property list: mark, label, arguments, environment, log (for both streams).
+// plistText is the property list. It takes the mark, the label, the arguments, the environment, and the log for both streams.
 const plistText = `%s, which writes it anew. -->
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
 <plist version="1.0">
@@ -78,13 +79,13 @@ const plistText = `%s, which writes it anew. -->
 // plistElement quotes a text for a property list.
 func plistElement(tag, s string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(s)) // a Builder takes everything
+	_ = xml.EscapeText(&b, []byte(s)) // a Builder never fails
 	return "<" + tag + ">" + b.String() + "</" + tag + ">"
 }
 
 func plistString(s string) string { return plistElement("string", s) }
 
-// plistRoot is the data directory that a property list of ours names.
+// plistRoot is the data directory that a property list of this package names.
 func plistRoot(plist string) string {
 	root := regexp.MustCompile(`<string>--data</string>\s*<string>([^<]*)</string>`).FindStringSubmatch(plist)
 	if root == nil {

@@ -1,5 +1,8 @@
-// Package service has systemd or launchd run the daemon: the unit that it installs, and the command that installs,
-// removes and describes it. What is there by somebody else's hand stays.
+// Package service has systemd or launchd run the daemon. It writes the unit, and has the command that installs, removes and
+// describes the service. It does not touch a file that it did not write.
+//
+// A command runs one thing after the other. A command that is killed half-way may leave the file without the service or the
+// service without the file; status says which, and install or uninstall mends it.
 package service
 
 import (
@@ -17,29 +20,29 @@ import (
 	"github.com/understudyd/understudy/cmd/internal/proc"
 )
 
-// service is the daemon as the machine's init runs it: the file that describes it, and the commands
-// that have init take the file up and let it go.
+// service is the daemon as the machine's init runs it: the file that describes the daemon to init, and the commands by which
+// init takes up the file or drops it.
 type service struct {
 	path    string // of the file
 	content string // of the file
-	mark    string // a file that we wrote begins with it
+	mark    string // begins every file that this package wrote
 	root    string // data directory
-	log     string // shows what the daemon logs
+	log     string // a command that shows the daemon's log
 
-	// rootIn is the data directory that a file's content names; "": none that we would have written so.
+	// rootIn reads the data directory out of a file that this package wrote; "": the file names none.
 	rootIn func(content string) string
 
 	active proc.CommandLine   // succeeds while init runs the daemon
-	start  []proc.CommandLine // it does not: take the file up and start
-	renew  []proc.CommandLine // it does, by an older file: take the new one up and start again
-	keep   []proc.CommandLine // it does, by this file: see to it that it is started at the next boot, too
-	stop   []proc.CommandLine // it does: end the daemon, for good
-	drop   []proc.CommandLine // it does not: see to it that it does not start it again
-	forget []proc.CommandLine // once the file is gone
+	start  []proc.CommandLine // init does not run the daemon: take up the file and start the daemon
+	renew  []proc.CommandLine // init runs it by an older file: take up the new file and restart the daemon
+	keep   []proc.CommandLine // init runs it by this file: have it started at the next boot as well
+	stop   []proc.CommandLine // init runs it: end the daemon for good
+	drop   []proc.CommandLine // init does not run it: keep init from starting it
+	forget []proc.CommandLine // the file is gone: have init forget it
 
-	lingers  string        // a command without which the daemon ends at log-out; empty: there is none
+	lingers  string        // the command that lets the daemon run on after log-out; empty: none is needed
 	away     string        // what to do where init does not answer
-	patience time.Duration // how long the daemon may take until it answers
+	patience time.Duration // how long the daemon may take to answer
 }
 
 // serviceSpec is what a service is made of.
@@ -52,22 +55,22 @@ type serviceSpec struct {
 	getenv func(string) string
 }
 
-// newService describes the daemon to the init of an operating system. For root it is a service of the
-// machine, for others one of the user's own.
+// newService describes the daemon to the init of an operating system. Root gets a service of the machine, other users get a
+// service of their own.
 func newService(spec serviceSpec) (*service, error) {
 	for _, word := range append([]string{spec.binary, spec.root}, spec.env...) {
 		if !utf8.ValidString(word) || strings.ContainsFunc(word, unicode.IsControl) {
-			return nil, fmt.Errorf("%q cannot stand in a service's file: rename it, so that it is text without control characters", word)
+			return nil, fmt.Errorf("%q cannot stand in a service's file: rename it to a text without control characters", word)
 		}
 	}
 	home := spec.getenv("HOME")
 	if spec.uid != 0 && !filepath.IsAbs(home) {
-		return nil, errors.New("HOME is not set: it is where the service's file goes")
+		return nil, errors.New("HOME is not set, and the service's file goes there: set it")
 	}
 	switch spec.goos {
 	case "linux":
 		if strings.ContainsAny(spec.binary, `"'\\`) {
-			return nil, fmt.Errorf("systemd runs no program whose path has quotes or backslashes: put %s elsewhere", spec.binary)
+			return nil, fmt.Errorf("systemd runs no program whose path has quotes or backslashes: move %s", spec.binary)
 		}
 		return systemdService(spec, home), nil
 	case "darwin":
@@ -76,15 +79,15 @@ func newService(spec serviceSpec) (*service, error) {
 	return nil, fmt.Errorf("there is no service for %s: have what starts your programs run `understudy serve`", spec.goos)
 }
 
-// serviceBinary is the path by which init starts this program. The one in PATH is taken if it leads here:
-// it stays when an update puts the program itself elsewhere.
+// serviceBinary is the path by which init starts this program. It is the path in PATH, if that leads to this program: an update
+// may put the program itself elsewhere and keep that path.
 func serviceBinary(path string) (string, error) {
 	own, err := proc.OwnBinary()
 	if err != nil {
 		return "", err
 	}
 	if proc.BuiltByGoRun(own) {
-		return "", errors.New("the service would run a binary that goes when `go run` ends: install one with `go install ./cmd/...` and run that")
+		return "", errors.New("`go run` removes this binary when it ends: install one with `go install ./cmd/...` and run that")
 	}
 	for _, dir := range filepath.SplitList(path) {
 		named := filepath.Join(dir, "understudy")
@@ -95,16 +98,16 @@ func serviceBinary(path string) (string, error) {
 	return own, nil
 }
 
-// servicePasses are the variables of who installs the service that the daemon gets, and its agents from
-// it. Init itself gives HOME, USER, SHELL and the session's bus.
+// servicePasses are the variables that the service takes from whoever installs it. The daemon passes them on to its agents.
+// Init itself sets HOME, USER, SHELL and the session's bus.
 var servicePasses = []string{
 	"PATH", "LANG", "LC_ALL", "LC_CTYPE", "CLAUDE_CONFIG_DIR", "NODE_EXTRA_CA_CERTS", "SSL_CERT_DIR", "SSL_CERT_FILE",
 	"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
 }
 
-// serviceEnv is the environment for the service: what is always passed on, and what is asked for. Left
-// are the names of those that somebody may miss there: settings, and what agents log in with.
+// serviceEnv is the environment of the service: the variables of servicePasses and those that --env names. left names the
+// variables that the service does not get although a person may expect it: settings, and what agents log in with.
 func serviceEnv(environ, asked []string) (env, left []string, err error) {
 	for _, name := range asked {
 		if !slices.ContainsFunc(environ, func(v string) bool { return strings.HasPrefix(v, name+"=") }) || name == "" {
@@ -126,8 +129,8 @@ func serviceEnv(environ, asked []string) (env, left []string, err error) {
 	return env, left, nil
 }
 
-// passedValue is a variable's value as a service may have it: in a PATH a folder that is not absolute
-// would be another one there.
+// passedValue is the value of a variable for the service. It drops relative folders from PATH, which would be other folders
+// there.
 func passedValue(name, value string) string {
 	if name != "PATH" {
 		return value
@@ -136,13 +139,13 @@ func passedValue(name, value string) string {
 	return strings.Join(dirs, string(filepath.ListSeparator))
 }
 
-// missed says whether the daemon or its agents go by a variable that they are not given unasked.
+// missed reports whether a variable that is not passed on would matter to the daemon or its agents.
 func missed(name string) bool {
 	switch name {
-	case "UNDERSTUDY_DATA": // which is in the command line
+	case "UNDERSTUDY_DATA": // the service's command line names the directory
 		return false
 	case "UNDERSTUDY_AGENT_ID", "UNDERSTUDY_LAUNCH", "UNDERSTUDY_SOCKET", "UNDERSTUDY_PERSONA", "UNDERSTUDY_PREVIOUS_AGENT_ID":
-		return false // of the agent that installs the service
+		return false // they belong to the agent that runs this command
 	}
 	return strings.HasPrefix(name, "UNDERSTUDY_") || strings.HasPrefix(name, "ANTHROPIC_") || strings.HasPrefix(name, "CLAUDE_CODE_USE_") ||
 		name == "CLAUDE_CODE_OAUTH_TOKEN"
@@ -151,13 +154,12 @@ func missed(name string) bool {
 // The states of a service's file.
 const (
 	serviceAbsent  = "absent"
-	serviceForeign = "foreign" // somebody else's
-	serviceOther   = "other"   // ours, with another content
+	serviceForeign = "foreign" // another program or person wrote it
+	serviceOther   = "other"   // this package wrote it, with another content
 	serviceSame    = "same"
 )
 
-// state looks at the service's file, and at which data directory the daemon that it describes serves; root is
-// empty where it does not tell.
+// state looks at the service's file. root is the data directory that the file names; "" if it names none.
 func (s *service) state() (state, root string, err error) {
 	b, err := os.ReadFile(s.path)
 	switch {
@@ -173,18 +175,18 @@ func (s *service) state() (state, root string, err error) {
 	return serviceForeign, "", nil
 }
 
-// errAnother says that the service serves another data directory: replacing it would end the daemon there.
+// errAnother refuses to replace a service for another data directory, which would end the daemon there.
 func (s *service) errAnother(root string) error {
 	return fmt.Errorf("the service serves %s and not %s: run `understudy service uninstall --data %s` first; its agents go on",
 		root, s.root, proc.ShellQuote(root))
 }
 
-// errForeign says that the file is not ours to touch.
+// errForeign refuses to touch a file that this package did not write.
 func (s *service) errForeign() error {
 	return fmt.Errorf("%s was not written by `understudy service install`: move it away and run this again", s.path)
 }
 
-// lingerHint is the command that lets a user's services run on after log-out, unless they do.
+// lingerHint is the command that lets a user's services run on after log-out; "" if they do already.
 func lingerHint(user string) string {
 	if user == "" {
 		return "loginctl enable-linger"

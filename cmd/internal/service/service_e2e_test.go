@@ -30,10 +30,10 @@ func TestServiceBesideDaemon(t *testing.T) {
 	}
 	m.file("running", true)
 	m.wants(installing, "", "daemon-reload; enable understudy.service; restart understudy.service", "it runs", "`loginctl enable-linger`", "UNDERSTUDY_LISTEN")
-	m.wants(installing, "", "enable understudy.service", "it is installed already, and runs")
+	m.wants(installing, "", "enable understudy.service", "the service is installed already, and runs")
 	m.wants((*serviceRun).status, "", "", "running         yes", "daemon answers  yes")
 	m.file("running", false)
-	m.wants((*serviceRun).status, "", "", "running         no", "it does not run: `journalctl --user -u understudy -n 20`")
+	m.wants((*serviceRun).status, "", "", "running         no", "the service does not run: `journalctl --user -u understudy -n 20`")
 }
 
 // serveIn runs a daemon of the real program on a data directory, until the test ends.

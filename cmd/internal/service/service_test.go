@@ -344,7 +344,7 @@ func TestServiceWithoutFile(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.file("running", true)
-	const gone = "it runs although its file is gone: `understudy service install"
+	const gone = "the service runs although its file is gone: `understudy service install"
 	m.wants((*serviceRun).status, "", "", "running         yes", gone)
 	m.wants(uninstalling, gone, "")
 	m.wants(installing, "does not answer", "daemon-reload; enable understudy.service; restart understudy.service")
@@ -364,14 +364,14 @@ func TestServiceWithoutInit(t *testing.T) {
 			m.file("running", true)
 			command = "disable --now understudy.service"
 		}
-		m.wants(uninstalling, "nothing was removed, for the daemon may still run: `systemctl --user "+command+"` failed: Failed to connect to bus: "+
+		m.wants(uninstalling, "nothing was removed, because the daemon may still run: `systemctl --user "+command+"` failed: Failed to connect to bus: "+
 			"No medium found: log in as the user itself", command)
 		if _, err := os.Stat(m.service.path); err != nil {
 			t.Errorf("the file: %v", err)
 		}
 	}
 	_, _, err := m.does(uninstalling)
-	if err == nil || !strings.HasSuffix(err.Error(), "or end it yourself and remove "+m.service.path) {
+	if err == nil || !strings.HasSuffix(err.Error(), "or end the daemon yourself and remove "+m.service.path) {
 		t.Errorf("uninstall: %v", err)
 	}
 	m.file("running", false)

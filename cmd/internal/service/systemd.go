@@ -12,7 +12,7 @@ import (
 
 const unitName = "understudy.service"
 
-// systemdService is a unit of the user's manager, or of the machine's for root.
+// systemdService is a unit of the user's systemd; for root, of the machine's.
 func systemdService(spec serviceSpec, home string) *service {
 	ctl, journal, edit := []string{"systemctl", "--user"}, "journalctl --user -u understudy", "systemctl --user edit understudy"
 	target, user := "default.target", ""
@@ -21,7 +21,7 @@ func systemdService(spec serviceSpec, home string) *service {
 		"where there is no systemd, have what starts your programs run `understudy serve`"
 	if spec.uid == 0 {
 		ctl, journal, edit = []string{"systemctl"}, "journalctl -u understudy", "systemctl edit understudy"
-		target, user = "multi-user.target", "User=root\n" // else there would be no HOME
+		target, user = "multi-user.target", "User=root\n" // without it systemd sets no HOME
 		dir = "/etc/systemd/system"
 		away = "where systemd does not run, have what starts your programs run `understudy serve`"
 	}
@@ -54,7 +54,8 @@ func systemdService(spec serviceSpec, home string) *service {
 	return s
 }
 
-// unitText is the unit: mark, command for changes, binary, data directory, user, environment, target.
+// unitText is the unit. It takes the mark, the command for changes, the binary, the data directory, the user, the environment
+// and the target.
 const unitText = `%s, which writes it anew. What you change goes beside it: %s
 [Unit]
 Description=understudy: supervises coding agents and hands their work on
@@ -79,7 +80,7 @@ TimeoutStopSec=30s
 WantedBy=%s
 `
 
-// unitRoot is the data directory that a unit of ours names, without the quoting of unitArgument.
+// unitRoot is the data directory that a unit of this package names, without the quotes of unitArgument.
 func unitRoot(unit string) string {
 	line := regexp.MustCompile(`(?m)^ExecStart=.* serve --data "((?:[^"\\]|\\.)*)"`).FindStringSubmatch(unit)
 	if line == nil {
@@ -88,7 +89,7 @@ func unitRoot(unit string) string {
 	return strings.NewReplacer(`\\`, `\`, `\"`, `"`, "%%", "%", "$$", "$").Replace(line[1])
 }
 
-// configHome is where a user's settings are. What is not absolute does not count, says its standard.
+// configHome is the folder of a user's settings. The standard of XDG_CONFIG_HOME has a relative path ignored.
 func configHome(getenv func(string) string, home string) string {
 	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return filepath.Clean(dir)
@@ -101,8 +102,8 @@ func unitValue(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%").Replace(s) + `"`
 }
 
-// unitArgument quotes an argument of a command line, in which variables are replaced.
+// unitArgument quotes an argument of a command line, in which systemd replaces variables.
 func unitArgument(s string) string { return strings.ReplaceAll(unitValue(s), "$", "$$") }
 
-// unitPath quotes the program of a command line, in which they are not.
+// unitPath quotes the program of a command line, in which systemd replaces no variables.
 func unitPath(s string) string { return unitValue(s) }

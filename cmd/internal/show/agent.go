@@ -10,11 +10,11 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// EndWords says for people how an agent has ended.
+// EndWords says how an agent has ended.
 func EndWords(reason *string) string { return event.EndWords(cmp.Or(term.Text(reason), "-")) }
 
 // StateCell is an agent's state in a list, with what the agent needs a person for: an agent whose turns fail is not just
-// idle. need is empty for nothing.
+// idle. An empty need is none.
 func StateCell(g *daemon.Agent, need daemon.AttentionKind) string {
 	more := string(need)
 	if g.Trouble != nil {

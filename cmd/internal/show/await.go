@@ -1,3 +1,6 @@
+// Package show says in a terminal how handoffs, pipelines, agents and their lines stand, and follows a handoff or a pipeline
+// until it has ended. It reads over the daemon's API alone. One goroutine prints; [Await] has a second one that follows the
+// feed and ends with it. A command that is killed leaves nothing: the handoff or pipeline goes on.
 package show
 
 import (
@@ -10,13 +13,12 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// glance is how long await goes without looking when no event tells it to: between its first look
-// and the feed's start an event may have gone by.
+// glance is after how long Await looks again without an event: an event may have come between its first look and the start
+// of the feed.
 const glance = 250 * time.Millisecond
 
-// Await looks again with each event until look says that it is done or fails. A daemon that goes
-// away meanwhile is waited for: work goes on when the next one starts. idle, if not nil, is called
-// ten times a second.
+// Await calls look at each event until look reports that it is done, or fails. If the daemon goes away meanwhile, Await waits
+// for the next daemon, which goes on with the work. It calls idle, if that is not nil, ten times a second.
 func Await(ctx context.Context, c *api.Client, idle func(away bool), look func(context.Context) (done bool, err error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	wake := make(chan struct{}, 1)
@@ -58,7 +60,7 @@ func Await(ctx context.Context, c *api.Client, idle func(away bool), look func(c
 	}
 }
 
-// pause returns when there may be something new to see.
+// pause returns when it is time to look again.
 func pause(ctx context.Context, wake <-chan struct{}, again, redraw <-chan time.Time, idle func()) error {
 	for {
 		select {
@@ -74,13 +76,13 @@ func pause(ctx context.Context, wake <-chan struct{}, again, redraw <-chan time.
 	}
 }
 
-// feed wakes at each event until ctx ends.
+// feed sends to wake at each event until ctx ends.
 func feed(ctx context.Context, c *api.Client, wake chan<- struct{}) {
 	for ctx.Err() == nil {
 		_ = c.Follow(ctx, -1, nil, func(event.Event) error {
 			select {
 			case wake <- struct{}{}:
-			default: // it has not looked yet at what the last one told
+			default: // Await has not yet looked since the last event
 			}
 			return nil
 		})
@@ -91,7 +93,7 @@ func feed(ctx context.Context, c *api.Client, wake chan<- struct{}) {
 	}
 }
 
-// unavailable reports whether an error says that nobody answers.
+// unavailable reports whether an error says that no daemon answers.
 func unavailable(err error) bool {
 	var told *daemon.Error
 	return errors.As(err, &told) && told.Kind == daemon.KindUnavailable

@@ -9,11 +9,12 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
+// total is how long a handoff took.
 func total(h *daemon.Handoff) time.Duration {
 	return time.Duration(h.Metrics.TotalMS) * time.Millisecond
 }
 
-// TookOrDash is how long a handoff took that has ended.
+// TookOrDash is how long a handoff took, for a cell; a dash while it is open.
 func TookOrDash(h *daemon.Handoff) string {
 	if h.Open() {
 		return "-"
@@ -21,6 +22,7 @@ func TookOrDash(h *daemon.Handoff) string {
 	return words.Took(total(h))
 }
 
+// CountOrDash is a count for a cell; a dash for 0.
 func CountOrDash(n int) string {
 	if n == 0 {
 		return "-"
@@ -34,12 +36,12 @@ func PassedOn(m daemon.Metrics) string {
 		words.Count(m.MemoryRefsTransferred, "file"), words.Size(m.ContextSizeBytes))
 }
 
-// DescribeHandoff prints a handoff, its warnings one per line, and its phases.
+// DescribeHandoff prints a handoff with its warnings and its phases.
 func DescribeHandoff(u *term.UI, h *daemon.Handoff, moves []daemon.Transition) {
 	phase, failure, hint := words.Of(h.Phase), "", ""
 	if h.Error != nil {
 		phase += " in " + words.Of(h.Error.Phase)
-		if h.Phase != daemon.Cancelled { // which says it all
+		if h.Phase != daemon.Cancelled { // a cancel needs no explanation
 			phase += " (" + string(h.Error.Code) + ")"
 			failure, hint = h.Error.Message, h.Error.Hint
 		}
@@ -48,7 +50,7 @@ func DescribeHandoff(u *term.UI, h *daemon.Handoff, moves []daemon.Transition) {
 	if !h.Open() {
 		took = words.Took(total(h))
 	}
-	if h.RecordedAt != nil { // before, nothing has been looked at
+	if h.RecordedAt != nil { // before the record these are not known
 		used, passed = h.ContextUse.InFull(), PassedOn(h.Metrics)
 		structured, validated, degraded = term.YesOrNo(h.Structured != nil), term.YesOrNo(h.ContextValidated), term.YesOrNo(h.Degraded)
 	}

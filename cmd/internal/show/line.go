@@ -18,8 +18,8 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// Generations are those of a line's handoffs, which come newest first, the oldest first; with the agent whose work goes
-// on.
+// Generations makes the rows of a line from its handoffs, and asks for the agent whose work goes on. The handoffs come newest
+// first, the rows oldest first. shown is the handoff that a person asked for.
 func Generations(ctx context.Context, c *api.Client, line []daemon.Handoff, shown int64) ([]daemon.Generation, error) {
 	var agents []daemon.Agent
 	if id := daemon.LineEnd(line); id != 0 {
@@ -32,7 +32,7 @@ func Generations(ctx context.Context, c *api.Client, line []daemon.Handoff, show
 	return daemon.Generations(agents, line, shown), nil
 }
 
-// handedOn says when an agent handed over, or what it does instead.
+// handedOn says when an agent handed over; before that, its state or the phase of its handoff.
 func handedOn(g *daemon.Generation) string {
 	switch {
 	case g.Handoff == nil:
@@ -43,8 +43,8 @@ func handedOn(g *daemon.Generation) string {
 	return words.Of(g.Handoff.Phase)
 }
 
-// DescribeLine prints the generations of a line, each with its longest phases and its document. shown is the handoff that
-// was asked for.
+// DescribeLine prints the generations of a line, each with its longest phases and its document. It marks shown, the handoff
+// that a person asked for.
 func DescribeLine(u *term.UI, rows []daemon.Generation, shown int64) error {
 	folder := commonFolder(rows)
 	title := u.Bold("line of generations")
@@ -81,8 +81,8 @@ func DescribeLine(u *term.UI, rows []daemon.Generation, shown int64) error {
 	return nil
 }
 
-// describeDocument prints, below a handoff's row, what took longest and where the document is: on one
-// line if the terminal is wide enough.
+// describeDocument prints a handoff's longest phases and the path of its document, on one line if the terminal is wide
+// enough.
 func describeDocument(u *term.UI, h *daemon.Handoff, folder string) {
 	parts := []string{words.Terminal(u.Tilde(h.FilePath))}
 	if folder != "" {
@@ -99,7 +99,7 @@ func describeDocument(u *term.UI, h *daemon.Handoff, folder string) {
 	}
 }
 
-// longestPhases names the phases that took most time, at most so many.
+// longestPhases names the phases that took longest, at most so many.
 func longestPhases(phases map[daemon.Phase]int64, most int) string {
 	type phase struct {
 		name daemon.Phase
@@ -117,7 +117,7 @@ func longestPhases(phases map[daemon.Phase]int64, most int) string {
 	return strings.Join(out, ", ")
 }
 
-// commonFolder is where all documents of a line are; empty if they are in several folders.
+// commonFolder is the folder of all documents of a line; empty if they are in several.
 func commonFolder(rows []daemon.Generation) string {
 	folder := ""
 	for _, g := range rows {

@@ -16,14 +16,14 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// DescribePipeline prints a run, what was asked for, and its steps.
+// DescribePipeline prints a pipeline, its request and its steps.
 func DescribePipeline(u *term.UI, p *daemon.Pipeline) {
 	waits, note := "", NoteWords(p)
 	if rest, ok := strings.CutPrefix(note, term.WaitsForWords); ok {
 		waits, note = rest, ""
 	}
 	branch := term.Text(p.Branch)
-	if p.Worktree != nil { // it is named with that
+	if p.Worktree != nil { // the work tree names its branch
 		branch = ""
 	}
 	pairs := []string{
@@ -54,10 +54,10 @@ func DescribePipeline(u *term.UI, p *daemon.Pipeline) {
 	}
 }
 
-// requestLines is how much of what was asked for is shown.
+// requestLines is how many lines of a request are printed.
 const requestLines = 12
 
-// NoteWords says what a run waits for, when there is something to say.
+// NoteWords says what a pipeline waits for; "": nothing.
 func NoteWords(p *daemon.Pipeline) string {
 	switch {
 	case p.Status == daemon.PipelineWaiting:
@@ -74,7 +74,7 @@ func NoteWords(p *daemon.Pipeline) string {
 	return p.Note
 }
 
-// newestOutput is the number of the last step that has left something; 0: none has.
+// newestOutput is the number of the last step that has an output; 0: none has.
 func newestOutput(p *daemon.Pipeline) int {
 	for i := range slices.Backward(p.Steps) {
 		if p.Steps[i].LatestHandoff != nil {
@@ -84,7 +84,7 @@ func newestOutput(p *daemon.Pipeline) int {
 	return 0
 }
 
-// ResultWords name the command that shows what a run has left.
+// ResultWords names the command that shows a pipeline's last output.
 func ResultWords(p *daemon.Pipeline) string {
 	if n := newestOutput(p); n > 0 {
 		return fmt.Sprintf("what came of it: `understudy pipeline show %d --step %d`", p.ID, n)
@@ -92,7 +92,7 @@ func ResultWords(p *daemon.Pipeline) string {
 	return ""
 }
 
-// ErrorWords say why a run has failed, with the code that the manual has it under.
+// ErrorWords says why a pipeline has failed, with the code under which docs/operating.md explains it.
 func ErrorWords(p *daemon.Pipeline) string {
 	if p.Error == nil || p.ErrorCode == "" {
 		return term.Text(p.Error)
@@ -100,7 +100,7 @@ func ErrorWords(p *daemon.Pipeline) string {
 	return fmt.Sprintf("%s (%s)", *p.Error, p.ErrorCode)
 }
 
-// TreeWords say where a run's work tree is and, when the run has ended, how to get rid of it.
+// TreeWords says where a pipeline's work tree is and, once the pipeline has ended, how to remove it.
 func TreeWords(u *term.UI, p *daemon.Pipeline) string {
 	if p.Worktree == nil {
 		return ""
@@ -110,17 +110,17 @@ func TreeWords(u *term.UI, p *daemon.Pipeline) string {
 		return said
 	}
 	if p.Status == daemon.PipelineFailed {
-		said += "; unless the run is resumed"
+		said += "; unless you resume the pipeline"
 	}
-	return fmt.Sprintf("%s: commit there what is to be kept, then `git -C %s worktree remove %s`", said, proc.ShellQuote(p.Cwd), proc.ShellQuote(*p.Worktree))
+	return fmt.Sprintf("%s: commit there what you want to keep, then `git -C %s worktree remove %s`", said, proc.ShellQuote(p.Cwd), proc.ShellQuote(*p.Worktree))
 }
 
-// StepsDone says in a cell at which step a run is.
+// StepsDone says in a cell at which step a pipeline is.
 func StepsDone(p *daemon.Pipeline) string {
 	return fmt.Sprintf("%d/%d", min(p.Front()+1, len(p.Steps)), len(p.Steps))
 }
 
-// RunTime is how long a run took, or has been at work by now.
+// RunTime is how long a pipeline took, or has taken by now.
 func RunTime(p *daemon.Pipeline) string {
 	switch {
 	case p.StartedAt == nil:
@@ -142,8 +142,8 @@ func stepTime(s *daemon.Step) time.Duration {
 	return time.Since(*s.StartedAt)
 }
 
-// WorkTime is how long the steps of a run were at work together: without the time in which it waited for
-// approval, or had failed. How long a step was that was left out nobody knows.
+// WorkTime is the time of all steps of a pipeline together. It leaves out the time in which the pipeline waited for approval
+// or had failed, and skipped steps, of which no time is known.
 func WorkTime(p *daemon.Pipeline) string {
 	work := time.Duration(0)
 	for i := range p.Steps {
@@ -157,7 +157,7 @@ func WorkTime(p *daemon.Pipeline) string {
 	return words.Took(work)
 }
 
-// agentWords names those that worked on a step, each followed by the one that took over from it.
+// agentWords names the agents that worked on a step, in their order: each took over from the one before.
 func agentWords(s *daemon.Step) string {
 	if len(s.AgentIDs) == 0 {
 		return ""
@@ -169,7 +169,7 @@ func agentWords(s *daemon.Step) string {
 	return "agent " + strings.Join(ids, " → ")
 }
 
-// outputWords is what a step has left, in a line.
+// outputWords is a step's output in one line.
 func outputWords(s *daemon.Step) string {
 	if s.LatestHandoff == nil {
 		return ""
@@ -182,10 +182,10 @@ func outputWords(s *daemon.Step) string {
 	return cmp.Or(words.Clip(words.Terminal(out), outputLength), "it left no words")
 }
 
-// outputLength is how many characters of what a step has left are shown beside it.
+// outputLength is how many characters of an output stand beside its step.
 const outputLength = 160
 
-// Headline is a text's first line that says something, without the marks of Markdown around it.
+// Headline is the first line of a text with a letter or digit, without the marks of Markdown around it.
 func Headline(text string) string {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -202,5 +202,5 @@ func Headline(text string) string {
 	return ""
 }
 
-// headings matches Markdown's, which say what comes and not what was done.
+// headings matches headings of Markdown: a heading names a topic and says nothing about the work.
 var headings = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^ *#{1,6} .*$`) })

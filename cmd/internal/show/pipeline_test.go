@@ -221,7 +221,7 @@ broken
 old
       qa
       /srv/d/pipelines/old.yaml:1: not YAML
-      until that is mended, runs are made from what it last held
+      until you mend the file, pipelines are made from its last good version
 `; b.String() != want {
 		t.Errorf("got:\n%s\nwant:\n%s", b.String(), want)
 	}

@@ -12,17 +12,17 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// Stepper prints the steps of a run, each once it has ended. On a terminal the one that the run is
-// at is shown below them; in a pipe it is told who begins to work on it.
+// Stepper prints the steps of a pipeline, each once it has ended. On a terminal it draws the running step below them; in a
+// pipe it prints which agent begins to work on a step.
 type Stepper struct {
 	*term.Progress
-	wide  int                         // of the longest label
-	told  map[int64]daemon.StepStatus // by step: the end that was printed
-	begun map[int64]int               // by step: how many agents were told of
-	warns int                         // of the warnings: how many were told
+	wide  int                         // characters of the longest label
+	told  map[int64]daemon.StepStatus // by step: the status with which its end was printed
+	begun map[int64]int               // by step: how many agents were printed
+	warns int                         // how many warnings were printed
 }
 
-// NewStepper returns one that tells what happens to a run after p: what has ended by then is known.
+// NewStepper returns a stepper for what happens to a pipeline from p on. It does not print steps that have ended in p.
 func NewStepper(u *term.UI, p *daemon.Pipeline) *Stepper {
 	w := &Stepper{Progress: &term.Progress{UI: u}, told: map[int64]daemon.StepStatus{}, begun: map[int64]int{}}
 	for i, s := range p.Steps {
@@ -34,13 +34,13 @@ func NewStepper(u *term.UI, p *daemon.Pipeline) *Stepper {
 	return w
 }
 
-// name is the number and the agent of a step.
+// name is the label of a step: its number and its agent.
 func (w *Stepper) name(p *daemon.Pipeline, i int) string {
 	name := fmt.Sprintf("%d/%d %s", i+1, len(p.Steps), words.Terminal(p.Steps[i].AgentName))
 	return name + strings.Repeat(" ", max(w.wide-utf8.RuneCountInString(name), 0))
 }
 
-// Look shows where a run is, and reports whether it has ended.
+// Look shows where a pipeline is, and reports whether it has ended.
 func (w *Stepper) Look(p *daemon.Pipeline) bool {
 	for ; w.warns < len(p.Warnings); w.warns++ {
 		w.Clear()
@@ -76,13 +76,13 @@ func ended(s *daemon.Step) bool {
 	return s.Status == daemon.StepDone || s.Status == daemon.StepFailed || s.Status == daemon.StepSkipped
 }
 
-// at shows the step that a run is at. One that was begun again counts from then.
+// at shows the running step. A step that was begun again counts from its new begin.
 func (w *Stepper) at(label, about string, since time.Time) {
 	w.Start(label, since)
 	w.Since, w.About = since, about
 }
 
-// Since is when a run has come to where it is, at its step i.
+// Since is when a pipeline came to step i, its present one.
 func Since(p *daemon.Pipeline, i int) time.Time {
 	at := p.CreatedAt
 	switch {
@@ -112,7 +112,7 @@ func (w *Stepper) end(p *daemon.Pipeline, i int) {
 		w.Line(w.Yellow("–"), w.name(p, i), stepTime(s), words.Join(": ", about, words.Join(": ", "skipped", term.Text(s.Error))))
 	default:
 		why := term.Text(s.Error)
-		if strings.Contains(term.Text(p.Error), why) { // it is said of the run
+		if strings.Contains(term.Text(p.Error), why) { // the pipeline's own error says it
 			why = ""
 		}
 		w.Failed(w.name(p, i), stepTime(s), words.Join(": ", about, why))
@@ -142,7 +142,7 @@ func (w *Stepper) describe(p *daemon.Pipeline, i int) {
 	}
 }
 
-// headingWords say that a step has left a text of which nothing could be extracted.
+// headingWords says that none of the four headings was found in a step's output.
 func headingWords(p *daemon.Pipeline, i int) string {
 	s := &p.Steps[i]
 	switch h := s.LatestHandoff; {

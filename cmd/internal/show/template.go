@@ -9,8 +9,7 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// DescribeTemplate prints a template's name and what it is for, its steps below that, and what is
-// wrong with its file.
+// DescribeTemplate prints a template's name, its description, its steps, and what is wrong with its file.
 func DescribeTemplate(u *term.UI, t *api.Template) {
 	u.Printf("%s\n", u.Bold(words.Terminal(t.Name)))
 	for _, text := range []string{t.Description, TemplateSteps(t.Steps)} {
@@ -25,12 +24,12 @@ func DescribeTemplate(u *term.UI, t *api.Template) {
 			u.Printf("%s%s\n", term.Margin, u.Red(line))
 		}
 		if len(t.Steps) > 0 {
-			u.Printf("%s%s\n", term.Margin, u.Dim("until that is mended, runs are made from what it last held"))
+			u.Printf("%s%s\n", term.Margin, u.Dim("until you mend the file, pipelines are made from its last good version"))
 		}
 	}
 }
 
-// TemplateSteps is the way that a run takes.
+// TemplateSteps is the order of a template's steps and approvals.
 func TemplateSteps(steps []api.TemplateStep) string {
 	var names []string
 	for _, s := range steps {

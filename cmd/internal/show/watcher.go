@@ -12,16 +12,16 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// Watcher shows how a handoff goes on: its phases as they end, and the one that runs.
+// Watcher prints the phases of a handoff as they end, and draws the running phase.
 type Watcher struct {
 	*term.Progress
-	announced bool // a pipe was told that the document is being generated
+	announced bool // GeneratingLabel was printed into a pipe
 }
 
 // NewWatcher returns a watcher that prints to u.
 func NewWatcher(u *term.UI) *Watcher { return &Watcher{Progress: &term.Progress{UI: u}} }
 
-// Verdict says how a handoff ended; an end that is not completion is an error.
+// Verdict says how a handoff ended. Every end but completion is an error.
 func (p *Watcher) Verdict(h daemon.Handoff) error {
 	if h.Phase == daemon.Completed {
 		p.Printf("%s in %s: agent %d handed over to agent %s\n", p.Green("completed"), words.Took(total(&h)), h.AgentID, term.Number(h.SuccessorID))
@@ -39,8 +39,7 @@ func (p *Watcher) Verdict(h daemon.Handoff) error {
 	return fmt.Errorf("handoff %d %s in phase %s: %s", h.ID, h.Phase, h.Error.Phase, h.Error.Message)
 }
 
-// Watch prints the phases of a handoff as they end, those after the move numbered seq, until it
-// has reached one of its ends. It returns the handoff as it is then.
+// Watch prints the phases that end after the move seq, until the handoff has ended. It returns the handoff as it is then.
 func (p *Watcher) Watch(ctx context.Context, c *api.Client, id, seq int64) (daemon.Handoff, error) {
 	var h daemon.Handoff
 	last := time.Time{}
@@ -75,10 +74,10 @@ func (p *Watcher) Watch(ctx context.Context, c *api.Client, id, seq int64) (daem
 	return h, err
 }
 
-// GeneratingLabel is said while a fork writes the document, which can be cancelled at once.
+// GeneratingLabel stands in place of the phase while a fork writes the document, which Esc cancels at once.
 const GeneratingLabel = "Generating handoff… (esc to cancel)"
 
-// generatingNote is the daemon's note that says no more than the label.
+// generatingNote is a note of the daemon that says the same as the label.
 const generatingNote = "the document is being generated"
 
 // running names the phase that a handoff is in.
@@ -89,8 +88,8 @@ func (p *Watcher) running(h *daemon.Handoff) string {
 	return words.Of(h.Phase)
 }
 
-// generating reports whether in a phase of a handoff the document is generated. A pipe is told of
-// that once, also when it was over before anybody looked.
+// generating reports whether a fork writes the document in a phase of a handoff. Into a pipe it prints the label once, also
+// if that phase was over before Watch looked.
 func (p *Watcher) generating(h *daemon.Handoff, phase daemon.Phase) bool {
 	if h.Mode != daemon.ModeGenerate || phase != daemon.Requested && phase != daemon.Generating {
 		return false
@@ -110,7 +109,7 @@ func (p *Watcher) phase(m daemon.Transition, h *daemon.Handoff, took time.Durati
 		p.Printf("  %s %s\n", p.Yellow("↻"), "retried: "+words.Of(m.To))
 	case m.To == daemon.Failed || m.To == daemon.Cancelled:
 		p.Failed(words.Of(m.From), took, string(m.To))
-	case (m.To == daemon.Instructing || m.To == daemon.Generating) && m.From != daemon.Requested: // it is asked for once more
+	case (m.To == daemon.Instructing || m.To == daemon.Generating) && m.From != daemon.Requested: // the document is asked for once more
 		p.Failed(words.Of(m.From), took, m.Cause)
 	default:
 		p.Done(words.Of(m.From), took, phaseDetail(m, h))

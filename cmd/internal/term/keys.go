@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// silence is how long after an ESC byte nothing may come for it to be the key: all other keys that
-// begin with one send their bytes at once.
+// silence is how long no byte may follow an ESC byte that is the Esc key. All other keys that begin with ESC send their bytes
+// at once.
 const silence = 100 * time.Millisecond
 
-// OnEscape calls pressed for each Esc that is typed, until ctx ends, if stdin is a terminal. That no
-// longer collects lines meanwhile, and shows nothing of what is typed; Ctrl-C stays an interrupt and
-// what is printed is not changed. When it returns, or panics, the terminal is as it was.
+// OnEscape calls pressed each time a person types Esc, until ctx ends. It does nothing if stdin is no terminal. Meanwhile the
+// terminal collects no lines and shows nothing of what is typed. Ctrl-C stays an interrupt, and output is not changed. When
+// OnEscape returns or panics, the terminal is as it was.
 func OnEscape(ctx context.Context, stdin any, pressed func()) {
 	f, ok := stdin.(*os.File)
 	if !ok || !IsTerminal(f) {
@@ -35,7 +35,7 @@ func OnEscape(ctx context.Context, stdin any, pressed func()) {
 			_ = unix.IoctlSetTermios(tty, setTermios, before)
 		}
 	}()
-	// A shell takes the terminal when the command is suspended, and leaves it in a state of its own.
+	// While the command is suspended, the shell uses the terminal and changes its settings.
 	resumed := make(chan os.Signal, 1)
 	signal.Notify(resumed, syscall.SIGCONT)
 	defer signal.Stop(resumed)
@@ -46,7 +46,7 @@ func OnEscape(ctx context.Context, stdin any, pressed func()) {
 			set = false
 		default:
 		}
-		// In the background even asking for input would stop the process.
+		// The system would stop a background process that reads the terminal.
 		if !inForeground(tty) {
 			set = false
 			rest(ctx)
@@ -60,7 +60,7 @@ func OnEscape(ctx context.Context, stdin any, pressed func()) {
 		if seen.take(buf[:max(n, 0)]) {
 			pressed()
 		}
-		if n <= 0 && time.Since(begun) < silence/2 { // a terminal that has gone does not wait
+		if n <= 0 && time.Since(begun) < silence/2 { // a terminal that is gone does not wait for input
 			rest(ctx)
 		}
 	}
@@ -74,7 +74,7 @@ func rest(ctx context.Context) {
 	}
 }
 
-// inForeground reports whether the process may use the terminal.
+// inForeground reports whether this process may use the terminal.
 func inForeground(tty int) bool {
 	group, err := unix.IoctlGetInt(tty, unix.TIOCGPGRP)
 	return err == nil && group == unix.Getpgrp()
@@ -83,7 +83,7 @@ func inForeground(tty int) bool {
 // escapes tells the Esc key from the sequences that other keys send.
 type escapes struct{ in sequence }
 
-// sequence is how much of one has been read.
+// sequence is where in the sequence of a key the last byte was.
 type sequence int
 
 const (
@@ -93,7 +93,7 @@ const (
 	inSS3 // ESC O, until one more byte
 )
 
-// take reports whether Esc was pressed, given what was read within a time of silence.
+// take reports whether Esc was pressed. typed is what was read within the time of silence.
 func (e *escapes) take(typed []byte) bool {
 	if len(typed) == 0 {
 		alone := e.in == afterESC
@@ -102,7 +102,7 @@ func (e *escapes) take(typed []byte) bool {
 	}
 	for _, b := range typed {
 		switch {
-		case b == '\x1b': // of two, the first is the Alt of the second
+		case b == '\x1b': // after another ESC, that one was the Alt of this key
 			e.in = afterESC
 		case e.in == afterESC && b == '[':
 			e.in = inCSI

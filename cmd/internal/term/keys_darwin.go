@@ -2,7 +2,7 @@ package term
 
 import "golang.org/x/sys/unix"
 
-// How a terminal's settings are read and, at once, set.
+// The requests that read a terminal's settings and set them at once.
 const (
 	getTermios = unix.TIOCGETA
 	setTermios = unix.TIOCSETA
