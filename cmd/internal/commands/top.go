@@ -29,7 +29,7 @@ attaches to an agent, hands it off, or approves a pipeline; ? shows all keys. NO
 
 func (a *app) top(ctx context.Context) error {
 	if !term.IsTerminal(a.Stdin) || !term.IsTerminal(a.Stdout) {
-		return cli.Usagef("top needs a terminal: `understudy agent list` does not")
+		return cli.Usagef("top needs a terminal; elsewhere use `understudy agent list`")
 	}
 	root, err := a.DataRoot()
 	if err != nil {

@@ -123,7 +123,7 @@ func TestTopNeedsATerminal(t *testing.T) {
 	t.Parallel()
 	var stdout, stderr bytes.Buffer
 	code := commands.Run(t.Context(), []string{"top"}, os.Getenv, strings.NewReader(""), &stdout, &stderr)
-	if want := "understudy: top needs a terminal, unlike `understudy agent list`: see `understudy top --help`\n"; code != commands.ExitUsage || stderr.String() != want || stdout.Len() > 0 {
+	if want := "understudy: top needs a terminal; elsewhere use `understudy agent list`: see `understudy top --help`\n"; code != commands.ExitUsage || stderr.String() != want || stdout.Len() > 0 {
 		t.Errorf("exit code %d, %q", code, stderr.String())
 	}
 }

@@ -201,7 +201,7 @@ func (m *model) describePipeline(p *paper, r *daemon.Pipeline) {
 	}
 	if newest >= 0 {
 		p.blank()
-		p.head(fmt.Sprintf("what step %d has left", newest+1))
+		p.head(fmt.Sprintf("output of step %d", newest+1))
 		p.text(r.Steps[newest].LatestHandoff.ContentMD)
 	}
 }

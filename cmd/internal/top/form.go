@@ -81,7 +81,7 @@ func decisionForm(r *row, v verb) *form {
 	}
 	if v == reject {
 		f.title, f.enter = "Reject "+named(r), "go on"
-		f.confirm = fmt.Sprintf("Reject pipeline %d? That ends the run.", r.id)
+		f.confirm = fmt.Sprintf("Reject pipeline %d? That ends it.", r.id)
 	}
 	f.fields[0].Focus()
 	return f

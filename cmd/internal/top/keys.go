@@ -177,7 +177,7 @@ func (m *model) pressAny(name string) tea.Cmd {
 func (m *model) goneWords() string {
 	switch {
 	case len(m.rows) == 0:
-		return "there is nobody here"
+		return "the list is empty"
 	case m.gone == nil:
 		return "move to a row first"
 	case m.gone.kind != agentRow:

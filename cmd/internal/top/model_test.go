@@ -166,7 +166,7 @@ func TestActionNamesWhomItWasAskedFor(t *testing.T) {
 	if cmd := pressed(m, "enter"); cmd == nil || m.said != "approving pipeline 3…" {
 		t.Errorf("Enter did not approve: %q", m.said)
 	}
-	if cmd := pressed(m, "n", "enter"); cmd != nil || m.form == nil || !strings.Contains(m.shows(), "Reject pipeline 3? That ends the run.") {
+	if cmd := pressed(m, "n", "enter"); cmd != nil || m.form == nil || !strings.Contains(m.shows(), "Reject pipeline 3? That ends it.") {
 		t.Errorf("n did not ask:\n%s", m.shows())
 	}
 	if cmd := pressed(m, "x"); cmd != nil || m.form != nil {
@@ -302,7 +302,7 @@ func TestDetails(t *testing.T) {
 	pressed(m, "enter")
 	p := gate(3, 1)
 	m.Update(detailsMsg{key: key{pipelineRow, 3}, pipeline: &p})
-	for _, want := range []string{"make it fast", "1. developer", "what step 1 has left", "all of it"} {
+	for _, want := range []string{"make it fast", "1. developer", "output of step 1", "all of it"} {
 		if !strings.Contains(m.shows(), want) {
 			t.Errorf("%q is not among the details:\n%s", want, m.shows())
 		}

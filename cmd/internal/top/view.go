@@ -183,7 +183,7 @@ func keysLine(columns int, pairs ...string) string {
 
 // helpLines describe all keys.
 var helpLines = [][2]string{
-	{"↑ ↓ j k", "move; the selection stays with whom it is on"},
+	{"↑ ↓ j k", "move; the same row stays selected when rows move"},
 	{"PgUp PgDn", "move by a screen"},
 	{"Home End g G", "to the first, to the last"},
 	{"Enter", "details: the handoff's phases with times, the pipeline's steps"},
