@@ -147,11 +147,11 @@ func TestBrowserStartsAndStopsAnAgentByKeyboard(t *testing.T) {
 		t.Errorf("agent %+v", a)
 	}
 	p.awaitText(".facts .state", "idle")
-	p.tabTo("main button[data-confirm*='asked to exit']")
+	p.tabTo("main button[data-confirm*='asks it to exit']")
 	p.press(kb.Enter)
 	p.awaitText("#confirm[open] h2", "Stop scout (agent 1)?")
 	p.press(kb.Escape) // Escape means no.
-	p.wantFocus("the button that has asked", "main button[data-confirm*='asked to exit']")
+	p.wantFocus("the button that has asked", "main button[data-confirm*='asks it to exit']")
 	p.refused = true // An agent that has just ended has no screen.
 	// Closing one question must not answer the next one, which opens right after.
 	eval[any](p, "(b => { b.click(); document.getElementById('confirm').close('no'); b.click(); })(document.activeElement)")

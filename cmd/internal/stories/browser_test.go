@@ -135,11 +135,11 @@ func TestBrowserApprovesTheStepItShows(t *testing.T) {
 	p := b.openTab("/")
 	run := r.startPipeline("gated", "sort the parcels")
 	approve := fmt.Sprintf("#approval-%d button[data-open=approve]", run.ID)
-	p.awaitText("#needs .why", "step 1 (developer)")
+	p.awaitText("#needs .why", "step 1 of 2, developer")
 	p.click(approve)
 	p.typeInto("#approve [name=comment]", "about step 1")
 	r.approvePipeline(run.ID, "")
-	p.awaitText("#needs .why", "step 2 (reviewer)")
+	p.awaitText("#needs .why", "step 2 of 2, reviewer")
 	p.refused = true
 	p.click("#approve .primary")
 	p.awaitText("#approve .failed", "waits at step 2 (reviewer) by now")
