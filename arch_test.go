@@ -121,7 +121,7 @@ var onlyIn = map[string][]string{
 	"github.com/r3labs/sse":                  {"api"},
 	"github.com/getkin/kin-openapi":          {"api"},
 	"github.com/gen2brain/beeep":             {"cmd"},
-	"github.com/spf13/cobra":                 {"cmd"},
+	"github.com/spf13":                       {"cmd"},
 	"github.com/fsnotify/fsnotify":           {"personas"},
 	"github.com/prometheus":                  {"api"},
 	"github.com/yuin/goldmark":               {"api/dashboard"},

@@ -106,9 +106,9 @@ func (a *app) attachable(ctx context.Context, word string) (daemon.Agent, error)
 	}
 	_, err = c.Screen(ctx, agent.ID, "text")
 	switch {
-	case hasCode(err, "other_host"):
+	case hasCode(err, daemon.CodeOtherHost):
 		return agent, fmt.Errorf("agent %d is on host %s: run `understudy agent attach %[1]d` there", agent.ID, agent.Host)
-	case hasCode(err, "agent_no_pane"), hasCode(err, "agent_not_active"):
+	case hasCode(err, daemon.CodeAgentNoPane), hasCode(err, daemon.CodeAgentNotActive):
 		return agent, fmt.Errorf("agent %d has just lost its pane: `understudy agent show %[1]d` tells why", agent.ID)
 	}
 	return agent, err

@@ -3,45 +3,38 @@ package commands
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/understudyd/understudy/daemon"
 )
 
-// hint says what to do about an error of the daemon whose exact text is fixed and names no fix.
+// hints say what to do about errors of the daemon whose exact texts are fixed and name no fix.
+var hints = map[daemon.Code]string{
+	daemon.CodeAgentNotFound:     "`understudy agent list --all` shows those that there are",
+	daemon.CodeAgentNotActive:    "`understudy agent resume` opens its session again",
+	daemon.CodeAgentNoPane:       "only an agent in tmux can be typed to",
+	daemon.CodeHandoffNotFound:   "`understudy handoff list` shows those that there are",
+	daemon.CodeHandoffInProgress: "`understudy handoff list` shows how it stands",
+	daemon.CodePipelineNotFound:  "`understudy pipeline list` shows those that there are",
+	"persona_not_found":          "`understudy persona list` shows those that there are",
+}
+
+// hint returns what to do about an error, to be put behind it; "" if the error says so itself.
 func hint(err error) string {
-	var told *daemon.Error
-	if !errors.As(err, &told) {
-		return ""
-	}
-	switch told.Code {
-	case "agent_not_found":
-		return ": `understudy agent list --all` shows those that there are"
-	case "agent_not_active":
-		return ": `understudy agent resume` opens its session again"
-	case "agent_no_pane":
-		return ": only an agent in tmux can be typed to"
-	case "handoff_not_found":
-		return ": `understudy handoff list` shows those that there are"
-	case "handoff_in_progress":
-		return ": `understudy handoff list` shows how it stands"
-	case "pipeline_not_found":
-		return ": `understudy pipeline list` shows those that there are"
-	case "persona_not_found":
-		return ": `understudy persona list` shows those that there are"
+	if told, ok := errors.AsType[*daemon.Error](err); ok && hints[told.Code] != "" {
+		return ": " + hints[told.Code]
 	}
 	return ""
 }
 
 // hasCode reports whether the daemon answered with an error of that code.
 func hasCode(err error, code daemon.Code) bool {
-	var told *daemon.Error
-	return errors.As(err, &told) && told.Code == code
+	told, ok := errors.AsType[*daemon.Error](err)
+	return ok && told.Code == code
 }
 
 // unknownCommand returns the word that the library takes for an unknown command; false: the error is another one.
@@ -61,22 +54,18 @@ func unknownCommand(err error) (string, bool) {
 	return word, err == nil
 }
 
-// badValue matches the library's error for a value that a flag does not take.
-var badValue = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^invalid argument .* for "(?:-\w, )?--([^"]+)" flag: `)
-})
-
 // flagError says which values a flag takes, in place of the library's error.
-func flagError(c *cobra.Command, err error) error {
-	m := badValue().FindStringSubmatch(err.Error())
-	if m == nil {
+func flagError(_ *cobra.Command, err error) error {
+	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
 		return err
 	}
-	f := c.Flag(m[1])
-	if f != nil && f.Value.Type() == "bool" {
+	f := bad.GetFlag()
+	switch f.Value.Type() {
+	case "bool":
 		return fmt.Errorf("--%s must be true or false", f.Name)
-	}
-	if f == nil || f.Value.Type() != "int" && f.Value.Type() != "int64" {
+	case "int", "int64":
+	default:
 		return err
 	}
 	from := 1

@@ -67,9 +67,9 @@ func (a *app) handOff(ctx context.Context, word string, in daemon.HandoffRequest
 	}
 	answer, err := c.RequestHandoff(ctx, agentID, in)
 	switch {
-	case hasCode(err, "agent_no_persona"):
+	case hasCode(err, daemon.CodeAgentNoPersona):
 		return fmt.Errorf("%w: give it one with `understudy agent assign %d PERSONA`", err, agentID)
-	case hasCode(err, "nothing_to_hand_off"):
+	case hasCode(err, daemon.CodeNothingToHandOff):
 		return fmt.Errorf("%w: --force hands it over all the same", err)
 	case err != nil:
 		return err

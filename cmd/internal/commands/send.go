@@ -46,7 +46,7 @@ func (a *app) send(ctx context.Context, word, message string, command, wait bool
 	}
 	d, err := c.SendMessage(ctx, agent.ID, message, command)
 	switch {
-	case hasCode(err, "text_is_command"): // the daemon's sentence names the field of the API
+	case hasCode(err, daemon.CodeTextIsCommand): // the daemon's sentence names the field of the API
 		return errors.New("the agent's runtime would take the text for a command: send it with --command if you mean that")
 	case err != nil:
 		return err

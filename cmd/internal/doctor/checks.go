@@ -194,7 +194,7 @@ func CheckDaemon(ctx context.Context, c *api.Client) Finding {
 	if err != nil {
 		f := Finding{Name: "daemon", State: FindingWarning, Detail: cli.Sentence(err), Fix: "understudy serve"}
 		told, ok := errors.AsType[*daemon.Error](err)
-		if ok && (strings.HasPrefix(string(told.Code), "database_") || told.Code == "host_waiting") {
+		if ok && (strings.HasPrefix(string(told.Code), "database_") || told.Code == daemon.CodeHostWaiting) {
 			f.Fix = "it goes on by itself once that is over"
 		}
 		return f

@@ -137,7 +137,7 @@ func (s *server) handoffStatus(ctx context.Context, _ nothing) (standing, error)
 	h, err := s.client.LatestHandoff(ctx, s.agent)
 	var told *daemon.Error
 	switch {
-	case errors.As(err, &told) && told.Code == "handoff_not_found":
+	case errors.As(err, &told) && told.Code == daemon.CodeHandoffNotFound:
 		return standing{Status: "none", Next: "Go on with your work; request_handoff begins one."}, nil
 	case err != nil:
 		return standing{}, err
