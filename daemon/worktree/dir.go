@@ -16,7 +16,7 @@ import (
 // maxReferences is how many files are named at most; a generated tree must not fill the context.
 const maxReferences = 500
 
-// workdir is a working directory and what is known of it: by git, by the agent's own edits, and by
+// Dir is a working directory and what is known of it: by git, by the agent's own edits, and by
 // looking.
 type Dir struct {
 	dir   string // absolute, by its real name where that is known, as git has it

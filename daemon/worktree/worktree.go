@@ -17,7 +17,7 @@ type Query struct {
 	Names []string
 }
 
-// Worktree is what git knows of a working directory. All paths are absolute.
+// Tree is what git knows of a working directory. All paths are absolute.
 type Tree struct {
 	Top       string   // of the work tree
 	Changed   []Change // not committed, sorted by path

@@ -95,7 +95,7 @@ func jsonText(s string) string {
 	return string(b)
 }
 
-// Lines of a transcript, each with its end.
+// User is the line of a prompt.
 func User(text string) string {
 	return `{"isSidechain":false,"type":"user","message":{"role":"user","content":` + jsonText(text) + `},"timestamp":"2026-11-20T12:00:00Z"}` + "\n"
 }
