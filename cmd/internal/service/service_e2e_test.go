@@ -29,7 +29,7 @@ func TestServiceBesideDaemon(t *testing.T) {
 		t.Error("the file was written")
 	}
 	m.file("running", true)
-	m.wants(installing, "", "daemon-reload; enable understudy.service; restart understudy.service", "it runs", "`loginctl enable-linger`", "UNDERSTUDY_LISTEN")
+	m.wants(installing, "", "daemon-reload; enable understudy.service; restart understudy.service", "the service runs", "`loginctl enable-linger`", "UNDERSTUDY_LISTEN")
 	m.wants(installing, "", "enable understudy.service", "the service is installed already, and runs")
 	m.wants((*serviceRun).status, "", "", "running         yes", "daemon answers  yes")
 	m.file("running", false)
