@@ -226,10 +226,10 @@ func (d *Daemon) AssignPersona(ctx context.Context, id int64, slug string) (Agen
 		if a.Managed && a.RegisteredAt == nil { // its launch files say which persona it plays
 			return Errorf(KindConflict, CodeAgentStarting, "Agent is being started: give it a persona when it has registered")
 		}
-		if err := d.playable(a.Host, slug); err != nil {
+		if err := d.checkPersona(a.Host, slug); err != nil {
 			return err
 		}
-		dir, err := d.dataOf(ctx, a.Host)
+		dir, err := d.dataDirOf(ctx, a.Host)
 		if err != nil {
 			return err
 		}
@@ -289,12 +289,12 @@ func (d *Daemon) ResumeAgent(ctx context.Context, id int64) (Agent, error) {
 	case old.SessionID == nil || old.RegisteredAt == nil:
 		return old, Errorf(KindConflict, CodeNoSession, "Agent never had a session that could be opened again")
 	case old.Host != d.Host:
-		return old, d.here(old.Host)
+		return old, d.requireThisHost(old.Host)
 	}
 	if err := d.resumable(ctx, &old); err != nil {
 		return old, err
 	}
-	a, err := d.successor(ctx, &old, d.now())
+	a, err := d.newSuccessor(ctx, &old, d.now())
 	if err != nil {
 		return old, err
 	}
@@ -352,7 +352,7 @@ func (d *Daemon) Screen(ctx context.Context, id int64, ansi bool) (string, error
 	case !a.HasPane():
 		return "", errAgentNoPane
 	case a.Host != d.Host:
-		return "", d.here(a.Host)
+		return "", d.requireThisHost(a.Host)
 	}
 	text, err := d.capture(ctx, &a, ansi)
 	if errors.Is(err, tmux.ErrGone) {

@@ -24,34 +24,36 @@ const maxGenerations = 200
 
 // assembled is what is passed on, and what is to be said of it.
 type assembled struct {
-	context    []byte
-	structured *Structured
-	record     Record
-	warnings   []string
-	validated  bool
-	fallback   string // why this is the basic context; "": it is not
-	idle       int    // generations in a row without progress, this one included
-	sent       data.Rendered
-	parts      []any // what took how long, for the log
+	context         []byte
+	structured      *Structured
+	record          Record
+	warnings        []string
+	validated       bool
+	fallback        string // why this is the basic context; "": it is not
+	idleGenerations int    // generations in a row without progress, this one included
+	rendered        data.Rendered
+	parts           []any // what took how long, for the log
 }
 
 // maxIdle is how many generations in a row may come to nothing before the operator is told.
 const maxIdle = 5
 
-// circles reports whether the work may go round in circles: generation after generation has filled
+// goesInCircles reports whether the work may go round in circles: generation after generation has filled
 // its context, and none has come to anything.
-func (a *assembled) circles(h *Handoff) bool { return a.idle >= maxIdle && h.Reason == ReasonContext }
+func (a *assembled) goesInCircles(h *Handoff) bool {
+	return a.idleGenerations >= maxIdle && h.Reason == ReasonContext
+}
 
 // assembly is one attempt to put the context of a handoff together. It reads and decides; nothing
 // of it is written here.
 type assembly struct {
-	d     *Daemon
-	h     Handoff
-	agent Agent
-	doc   data.Document
-	set   HandoffSettings
-	out   assembled
-	clock time.Time
+	d        *Daemon
+	h        Handoff
+	agent    Agent
+	doc      data.Document
+	settings HandoffSettings
+	out      assembled
+	lapBegan time.Time
 }
 
 // maxAssemblies bounds the assemblies that run at once: each may read hundreds of megabytes.
@@ -66,9 +68,9 @@ func (r *handoffRun) assemble(doc data.Document) (out assembled, err error) {
 	case <-r.ctx.Done():
 		return assembled{}, context.Cause(r.ctx)
 	}
-	ctx, cancel := context.WithTimeoutCause(r.ctx, r.set.AssemblyTimeout, fmt.Errorf("it took longer than %s", r.set.AssemblyTimeout))
+	ctx, cancel := context.WithTimeoutCause(r.ctx, r.settings.AssemblyTimeout, fmt.Errorf("it took longer than %s", r.settings.AssemblyTimeout))
 	defer cancel()
-	s := &assembly{d: r.d, h: *r.h, agent: *r.agent, doc: doc, set: r.set, clock: time.Now()}
+	s := &assembly{d: r.d, h: *r.h, agent: *r.agent, doc: doc, settings: r.settings, lapBegan: time.Now()}
 	done := make(chan error, 1)
 	go func() {
 		defer func() {
@@ -113,16 +115,16 @@ func (s *assembly) run(ctx context.Context) error {
 	if s.out.structured == nil {
 		s.warn("The document has none of the headings that were asked for: it is passed on as it is.")
 	}
-	s.lap("extract_ms")
+	s.noteLap("extract_ms")
 	edited := s.readConversation(ctx)
-	s.lap("transcript_ms")
+	s.noteLap("transcript_ms")
 	line, err := s.d.Store.LineRecords(ctx, s.lineQuery())
 	if err != nil {
 		return fmt.Errorf("predecessors: %w", err)
 	}
-	s.lap("line_ms")
+	s.noteLap("line_ms")
 	s.readWorktree(ctx, edited)
-	s.lap("worktree_ms")
+	s.noteLap("worktree_ms")
 	steps, err := s.d.stepRecords(ctx, &s.agent)
 	if err != nil {
 		return err
@@ -130,25 +132,25 @@ func (s *assembly) run(ctx context.Context) error {
 	s.validate(slices.Concat(line, steps))
 	s.countProgress(line)
 	s.render(line)
-	s.lap("render_ms")
+	s.noteLap("render_ms")
 	return context.Cause(ctx)
 }
 
 // lineQuery asks for what the line has passed on: of messages, as many as are still wanted.
 func (s *assembly) lineQuery() LineQuery {
-	q := LineQuery{AgentID: s.agent.ID, Limit: maxGenerations, MessageBytes: s.set.MaxContextBytes}
-	q.Messages = max(0, s.set.MaxMessages-len(s.out.record.Messages))
-	if s.set.IncludeAllMessages {
+	q := LineQuery{AgentID: s.agent.ID, Limit: maxGenerations, MessageBytes: s.settings.MaxContextBytes}
+	q.Messages = max(0, s.settings.MaxMessages-len(s.out.record.Messages))
+	if s.settings.IncludeAllMessages {
 		q.Messages = math.MaxInt32
 	}
 	return q
 }
 
-// lap notes how long a part took.
-func (s *assembly) lap(part string) {
+// noteLap notes how long a part took.
+func (s *assembly) noteLap(part string) {
 	now := time.Now()
-	s.out.parts = append(s.out.parts, part, float64(now.Sub(s.clock).Microseconds())/1000)
-	s.clock = now
+	s.out.parts = append(s.out.parts, part, float64(now.Sub(s.lapBegan).Microseconds())/1000)
+	s.lapBegan = now
 }
 
 func (s *assembly) warn(format string, args ...any) {
@@ -163,7 +165,7 @@ func (s *assembly) readConversation(ctx context.Context) (edited []string) {
 		return nil
 	}
 	got, err := transcript.Read(ctx, *s.agent.TranscriptPath, transcript.Want{
-		Messages: s.set.MaxMessages, All: s.set.IncludeAllMessages, MaxBytes: s.set.MaxContextBytes, Edited: true, Until: s.h.Ref,
+		Messages: s.settings.MaxMessages, All: s.settings.IncludeAllMessages, MaxBytes: s.settings.MaxContextBytes, Edited: true, Until: s.h.Ref,
 	})
 	if err != nil && ctx.Err() == nil {
 		s.warn("The transcript of agent %d could not be read, no messages are passed on: %s.", s.agent.ID, words.TrimDot(err.Error()))
@@ -189,13 +191,13 @@ func (s *assembly) readWorktree(ctx context.Context, edited []string) {
 		q.Names = append(q.Names, c.Path)
 	}
 	// git may take long in a large repository, and is the least of what is passed on.
-	gitCtx, cancel := context.WithTimeout(ctx, s.set.AssemblyTimeout/2)
+	gitCtx, cancel := context.WithTimeout(ctx, s.settings.AssemblyTimeout/2)
 	tree, err := s.d.Worktree(gitCtx, q)
 	cancel()
 	switch {
 	case err == nil, errors.Is(err, worktree.ErrNone), ctx.Err() != nil:
 	case errors.Is(err, context.DeadlineExceeded):
-		s.warn("git took longer than %s in %s: which files were touched is not fully known.", s.set.AssemblyTimeout/2, s.agent.Cwd)
+		s.warn("git took longer than %s in %s: which files were touched is not fully known.", s.settings.AssemblyTimeout/2, s.agent.Cwd)
 	default:
 		s.warn("git could not be asked about %s: %s.", s.agent.Cwd, words.TrimDot(err.Error()))
 	}
@@ -211,7 +213,7 @@ func (s *assembly) readWorktree(ctx context.Context, edited []string) {
 
 // validate says what the successor's role requires and the handoff does not bring.
 func (s *assembly) validate(line []Record) {
-	if !s.set.ValidateContext {
+	if !s.settings.ValidateContext {
 		return
 	}
 	req, err := data.ReadRequirements(s.d.Data.Requirements())
@@ -221,7 +223,7 @@ func (s *assembly) validate(line []Record) {
 	role := roleOf(s.h.Persona)
 	s.out.validated = true
 	for _, name := range req.Of(role) {
-		if s.meets(req, name, line) {
+		if s.meetsRequirement(req, name, line) {
 			continue
 		}
 		s.out.validated = false
@@ -230,7 +232,7 @@ func (s *assembly) validate(line []Record) {
 	}
 }
 
-func (s *assembly) meets(req data.Requirements, name string, line []Record) bool {
+func (s *assembly) meetsRequirement(req data.Requirements, name string, line []Record) bool {
 	if data.HasSection(s.out.record.Document, name) || req.FileMeets(name, s.agent.Cwd) {
 		return true
 	}
@@ -254,33 +256,33 @@ func (s *assembly) countProgress(line []Record) {
 	if s.out.record.Progress {
 		return
 	}
-	s.out.idle = 1
+	s.out.idleGenerations = 1
 	for _, rec := range line {
 		if rec.Progress {
 			break
 		}
-		s.out.idle++
+		s.out.idleGenerations++
 	}
-	if s.out.circles(&s.h) {
-		s.warn("%d generations in a row have filled their context without touching a file, committing or deciding anything: see whether the work goes round in circles.", s.out.idle)
+	if s.out.goesInCircles(&s.h) {
+		s.warn("%d generations in a row have filled their context without touching a file, committing or deciding anything: see whether the work goes round in circles.", s.out.idleGenerations)
 	}
 }
 
 // render writes the context file's text, from this handoff and what its line has passed on.
 func (s *assembly) render(line []Record) {
 	decisions := lineDecisions(s.out.record.Decisions, line)
-	if n := len(decisions); !s.set.IncludeAllMessages && n > maxDecisions {
+	if n := len(decisions); !s.settings.IncludeAllMessages && n > maxDecisions {
 		decisions = decisions[:maxDecisions]
 		s.warn("%d decisions were made along the line, more than are passed on: the oldest %d are left out.", n, n-maxDecisions)
 	}
 	c := data.Context{
 		Source: s.h.SourceAgent, Structured: s.out.structured, Document: s.doc.Bytes, Warnings: s.out.warnings,
-		Decisions: decisions, References: s.out.record.References, Messages: s.conversation(line), MaxBytes: s.set.MaxContextBytes,
+		Decisions: decisions, References: s.out.record.References, Messages: s.conversation(line), MaxBytes: s.settings.MaxContextBytes,
 	}
-	s.out.sent = c.Render()
-	s.out.context = s.out.sent.Bytes
+	s.out.rendered = c.Render()
+	s.out.context = s.out.rendered.Bytes
 	s.out.record.Context = string(s.out.context)
-	s.out.warnings = append(s.out.warnings, s.out.sent.Cut...)
+	s.out.warnings = append(s.out.warnings, s.out.rendered.Cut...)
 }
 
 // lineDecisions are those of an agent and of the line before it, the newest first, each once: an agent
@@ -304,7 +306,7 @@ func (s *assembly) conversation(line []Record) []data.Message {
 	parts := [][]data.Message{s.out.record.Messages}
 	n := len(s.out.record.Messages)
 	for _, rec := range line {
-		if n >= s.set.MaxMessages && !s.set.IncludeAllMessages {
+		if n >= s.settings.MaxMessages && !s.settings.IncludeAllMessages {
 			break
 		}
 		parts = append(parts, rec.Messages)
@@ -312,8 +314,8 @@ func (s *assembly) conversation(line []Record) []data.Message {
 	}
 	slices.Reverse(parts)
 	all := slices.Concat(parts...)
-	if !s.set.IncludeAllMessages {
-		all = all[max(0, len(all)-s.set.MaxMessages):]
+	if !s.settings.IncludeAllMessages {
+		all = all[max(0, len(all)-s.settings.MaxMessages):]
 	}
 	return all
 }

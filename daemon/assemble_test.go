@@ -31,7 +31,7 @@ func assembler(t testing.TB, store lineStore, transcript string) *handoffRun {
 	d := New(Config{Host: "here", Store: store, Data: data.At(t.TempDir()), Settings: Settings{Handoff: set}, Log: slog.New(slog.DiscardHandler)})
 	a := &Agent{ID: 7, Name: "con", Cwd: t.TempDir(), TranscriptPath: &transcript, CreatedAt: time.Now()}
 	h := &Handoff{ID: 3, Ref: "handoff_con_con_1_00c0ffee", Persona: "writer-con-1", SourceAgent: "con", TargetAgent: "con", FilePath: "/d/h.md"}
-	return &handoffRun{d: d, ctx: t.Context(), now: time.Now(), h: h, agent: a, set: set}
+	return &handoffRun{d: d, ctx: t.Context(), now: time.Now(), h: h, agent: a, settings: set}
 }
 
 var goodDocument = data.Document{Bytes: []byte("## What Was Done\nThe parser.\n\n## Decisions Made\n- Tabs are an error: they hide.\n")}
@@ -51,7 +51,7 @@ func TestConversationOfLine(t *testing.T) {
 		{Messages: said("a", "b", "c"), Decisions: []data.Decision{{Agent: "con", Summary: "third"}}},
 	}}
 	r := assembler(t, store, transcripttest.File(t, transcripttest.User("f")))
-	r.set.MaxMessages = 4
+	r.settings.MaxMessages = 4
 	got, err := r.assemble(goodDocument)
 	if err != nil {
 		t.Fatal(err)
@@ -65,10 +65,10 @@ func TestConversationOfLine(t *testing.T) {
 		}
 		at = i
 	}
-	if strings.Contains(text, "> b\n") || got.sent.Messages != 4 {
-		t.Errorf("%d messages, want the newest 4", got.sent.Messages)
+	if strings.Contains(text, "> b\n") || got.rendered.Messages != 4 {
+		t.Errorf("%d messages, want the newest 4", got.rendered.Messages)
 	}
-	if i, j, k := strings.Index(text, "- Tabs"), strings.LastIndex(text, "second"), strings.LastIndex(text, "third"); i < 0 || j < i || k < j || got.sent.Decisions != 3 {
+	if i, j, k := strings.Index(text, "- Tabs"), strings.LastIndex(text, "second"), strings.LastIndex(text, "third"); i < 0 || j < i || k < j || got.rendered.Decisions != 3 {
 		t.Errorf("decisions at %d, %d, %d", i, j, k)
 	}
 	if len(got.record.Messages) != 1 || len(got.record.Decisions) != 1 {
@@ -99,8 +99,8 @@ func TestIdleGenerations(t *testing.T) {
 		r.h.Reason = c.reason
 		got, err := r.assemble(c.doc)
 		warned := slices.ContainsFunc(got.warnings, func(w string) bool { return strings.Contains(w, "generations in a row") })
-		if err != nil || got.idle != c.idle || warned != c.warned {
-			t.Errorf("%s: %d, warned %v, %v", c.what, got.idle, warned, err)
+		if err != nil || got.idleGenerations != c.idle || warned != c.warned {
+			t.Errorf("%s: %d, warned %v, %v", c.what, got.idleGenerations, warned, err)
 		}
 	}
 }
@@ -112,7 +112,7 @@ func TestAssemblyEnds(t *testing.T) {
 	boom := assembler(t, lineStore{}, transcript)
 	boom.d.Worktree = func(context.Context, worktree.Query) (worktree.Tree, error) { panic("boom") }
 	hangs := assembler(t, lineStore{}, transcript)
-	hangs.set.AssemblyTimeout = 50 * time.Millisecond
+	hangs.settings.AssemblyTimeout = 50 * time.Millisecond
 	release := make(chan struct{})
 	defer close(release)
 	hangs.d.Worktree = func(context.Context, worktree.Query) (worktree.Tree, error) { <-release; return worktree.Tree{}, nil }

@@ -21,7 +21,7 @@ func TestForksAreBounded(t *testing.T) {
 	begin := func(agentID int64) (outcome, *Handoff) {
 		h := &Handoff{ID: agentID, Phase: Generating, PhaseAt: time.Now()}
 		a := &Agent{ID: agentID, State: Idle, RegisteredAt: ptrTo(time.Now())}
-		r := &handoffRun{d: d, ctx: t.Context(), now: time.Now(), h: h, agent: a, set: DefaultHandoff}
+		r := &handoffRun{d: d, ctx: t.Context(), now: time.Now(), h: h, agent: a, settings: DefaultHandoff}
 		return r.beginFork(), h
 	}
 	for id := range int64(maxForks) {
@@ -60,7 +60,7 @@ func TestForkThatHasEndedGivesItsPlaceBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-f.done
-		if taken := d.forked(); len(taken) != 0 {
+		if taken := d.forkedAgents(); len(taken) != 0 {
 			t.Errorf("places are taken: %v", taken)
 		}
 		stop()
@@ -83,7 +83,7 @@ func TestAssembliesAreBounded(t *testing.T) {
 			_, err := r.assemble(goodDocument)
 			done <- err
 		}()
-		time.Sleep(10 * r.set.AssemblyTimeout)
+		time.Sleep(10 * r.settings.AssemblyTimeout)
 		select {
 		case err := <-done:
 			t.Fatalf("it did not wait for its turn: %v", err)

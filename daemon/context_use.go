@@ -159,9 +159,9 @@ const statusLineLate = 3 * time.Second
 
 // measurement is when an agent's transcript was, or will be, read for its use of the context.
 type measurement struct {
-	stop int64     // hook id of the turn's end
-	seen time.Time // since when it is known
-	done bool
+	stopHook int64     // hook id of the turn's end
+	knownAt  time.Time // since when it is known
+	read     bool
 }
 
 // measure reads an agent's use of its context off its transcript, once after each turn, unless a
@@ -170,7 +170,7 @@ func (d *Daemon) measure(ctx context.Context, a *Agent) (moved bool, again time.
 	if a.TranscriptPath == nil || a.State != Idle || a.LastStop == 0 || a.Context != nil && a.Context.Source == fromStatusLine {
 		return false, 0, nil
 	}
-	due, wait := d.measurable(a)
+	due, wait := d.measureDue(a)
 	if !due {
 		return false, wait, nil
 	}
@@ -190,22 +190,22 @@ func (d *Daemon) measure(ctx context.Context, a *Agent) (moved bool, again time.
 	return a.Rev != before, 0, nil
 }
 
-// measurable reports whether the transcript is due to be read after the last turn, which it is once; if not yet, wait is
+// measureDue reports whether the transcript is due to be read after the last turn, which it is once; if not yet, wait is
 // until then.
-func (d *Daemon) measurable(a *Agent) (due bool, wait time.Duration) {
+func (d *Daemon) measureDue(a *Agent) (due bool, wait time.Duration) {
 	d.memories.change(a.ID, func(all *agentMemory) {
 		m := &all.measured
-		if m.stop != a.LastStop {
-			*m = measurement{stop: a.LastStop, seen: time.Now()}
+		if m.stopHook != a.LastStop {
+			*m = measurement{stopHook: a.LastStop, knownAt: time.Now()}
 		}
-		if m.done {
+		if m.read {
 			return
 		}
 		if a.Managed {
-			wait = max(statusLineLate-time.Since(m.seen), 0)
+			wait = max(statusLineLate-time.Since(m.knownAt), 0)
 		}
 		due = wait == 0
-		m.done = due
+		m.read = due
 	})
 	return due, wait
 }
@@ -232,7 +232,7 @@ func (d *Daemon) handOverFull(ctx context.Context, a *Agent) (moved bool, again 
 			a.ContextStart == nil || *use.Percent-*a.ContextStart < autoGrowth {
 			return false, 0, nil
 		}
-		if young := autoAfter - d.spent(*a.RegisteredAt); young > 0 {
+		if young := autoAfter - d.timeSpent(*a.RegisteredAt); young > 0 {
 			return false, young, nil
 		}
 	}
@@ -245,16 +245,16 @@ func (d *Daemon) handOverFull(ctx context.Context, a *Agent) (moved bool, again 
 	var told *Error
 	switch {
 	case errors.As(err, &told) && told.Kind != KindUnavailable && told.Kind != KindInternal:
-		return true, 0, d.notHandedOver(ctx, a, told)
+		return true, 0, d.tellNotHandedOver(ctx, a, told)
 	case err != nil:
 		return false, 0, fmt.Errorf("agent %d: automatic handoff: %w", a.ID, err)
 	}
 	return true, 0, nil
 }
 
-// notHandedOver tells the operator that an agent could not be handed over by itself. It is not
+// tellNotHandedOver tells the operator that an agent could not be handed over by itself. It is not
 // tried again. A handoff that somebody else asked for first is as good.
-func (d *Daemon) notHandedOver(ctx context.Context, a *Agent, why *Error) error {
+func (d *Daemon) tellNotHandedOver(ctx context.Context, a *Agent, why *Error) error {
 	now := d.now()
 	a.AutoAskedAt = &now
 	c := Change{Agents: []*Agent{a}}

@@ -155,11 +155,11 @@ type Config struct {
 // Daemon supervises the agents of one host. Its methods are safe for concurrent use.
 type Daemon struct {
 	Config
-	lanes *lane.Lanes
-	hub   *hub
-	spool *hooks.Spool
-	alarm chan struct{} // the teller has something to do
-	tells *tell.Teller  // works in Run alone
+	lanes  *lane.Lanes
+	hub    *hub
+	spool  *hooks.Spool
+	alarm  chan struct{} // the teller has something to do
+	teller *tell.Teller  // works in Run alone
 
 	paneLooks  chan struct{} // has one for each hook that looks for its pane
 	assemblies chan struct{} // has one for each that runs
@@ -173,14 +173,14 @@ type Daemon struct {
 
 	peeking atomic.Bool // see peek
 
-	mu        sync.Mutex
-	paused    pause
-	spoolTold bool      // the operator knows that the spool can't be read
-	began     time.Time // of the run
-	presence  presence.Presence
-	told      map[toldHook]hookRun // hooks that came, see isTwin
-	refused   map[string]bool      // what the operator was told of once, see first
-	failing   map[int64]int        // errors of a lane, one after the other, by the lane's key
+	mu         sync.Mutex
+	paused     pause
+	spoolTold  bool      // the operator knows that the spool can't be read
+	runBegan   time.Time // of the run
+	presence   presence.Presence
+	told       map[toldHook]hookRun // hooks that came, see isTwin
+	refused    map[string]bool      // what the operator was told of once, see first
+	laneErrors map[int64]int        // errors of a lane, one after the other, by the lane's key
 }
 
 // New makes a daemon; nothing runs before Run.
@@ -223,11 +223,11 @@ func New(cfg Config) *Daemon {
 		fileLooks:  make(chan struct{}, fileLooks),
 		memories:   memories{agents: map[int64]agentMemory{}},
 		refused:    map[string]bool{},
-		failing:    map[int64]int{},
+		laneErrors: map[int64]int{},
 	}
 	d.roster = &roster{store: cfg.Store, host: cfg.Host, rows: map[int64]Agent{}}
 	d.hub = newHub(cfg.Store, cfg.Log)
-	d.tells = d.newTeller()
+	d.teller = d.newTeller()
 	d.lanes = lane.New(d.runLane)
 	d.spool.OnBad = d.badSpoolFile
 	return d
@@ -251,14 +251,14 @@ func (d *Daemon) Prepare(ctx context.Context) error {
 func (d *Daemon) Run(ctx context.Context) error {
 	d.memories.beginRun()
 	d.mu.Lock()
-	d.began = d.now()
-	d.presence.Begin(d.began)
+	d.runBegan = d.now()
+	d.presence.Begin(d.runBegan)
 	d.paused.on = false
 	d.mu.Unlock()
 	var wg sync.WaitGroup
 	wg.Go(func() { d.lanes.Run(ctx) })
 	wg.Go(func() { d.hub.run(WithCaller(ctx, "hub")) })
-	wg.Go(func() { d.tells.Run(WithCaller(ctx, "teller"), d.alarm) })
+	wg.Go(func() { d.teller.Run(WithCaller(ctx, "teller"), d.alarm) })
 	wg.Go(func() { d.runRetention(WithCaller(ctx, "retention")) })
 	d.takeUp(WithCaller(ctx, "start"))
 	d.runSweep(ctx)
@@ -273,8 +273,8 @@ func (d *Daemon) Close() { d.hub.close() }
 // all that have something to do. It never blocks.
 func (d *Daemon) Wake(key int64) { d.lanes.Wake(key) }
 
-// own returns the terminal of our own tmux server.
-func (d *Daemon) own() (Terminal, error) { return d.Terminal(d.Data.TmuxSocket()) }
+// ownTerminal returns the terminal of our own tmux server.
+func (d *Daemon) ownTerminal() (Terminal, error) { return d.Terminal(d.Data.TmuxSocket()) }
 
 // terminalOf returns the terminal that holds an agent's pane.
 func (d *Daemon) terminalOf(a *Agent) (Terminal, error) {

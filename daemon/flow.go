@@ -13,13 +13,13 @@ import (
 // handoffRun is one look at one handoff: the rows as read, and what a step may use. Steps read
 // and decide; the engine commits.
 type handoffRun struct {
-	d     *Daemon
-	ctx   context.Context
-	began time.Time // by the monotonic clock
-	now   time.Time
-	h     *Handoff
-	agent *Agent // the outgoing one
-	set   HandoffSettings
+	d        *Daemon
+	ctx      context.Context
+	began    time.Time // by the monotonic clock
+	now      time.Time
+	h        *Handoff
+	agent    *Agent // the outgoing one
+	settings HandoffSettings
 }
 
 // advance does what is due for an agent's open handoff. moved: a row was written, look again.
@@ -28,18 +28,18 @@ func (d *Daemon) advance(ctx context.Context, a *Agent, h *Handoff) (moved bool,
 	if !ok {
 		return false, 0, nil
 	}
-	r := &handoffRun{d: d, ctx: ctx, began: time.Now(), now: d.now(), h: h, agent: a, set: d.Settings.Handoff}
+	r := &handoffRun{d: d, ctx: ctx, began: time.Now(), now: d.now(), h: h, agent: a, settings: d.Settings.Handoff}
 	out := s.do(r)
-	late := s.limit != nil && !out.extended && d.left(h.PhaseAt, s.limit(r.set)) <= 0
+	late := s.limit != nil && !out.extended && d.timeLeft(h.PhaseAt, s.limit(r.settings)) <= 0
 	if out.err != nil && (!late || retryable(out.err)) {
 		return false, 0, fmt.Errorf("handoff %d: %s: %w", h.ID, h.Phase, out.err)
 	}
 	if out.next == "" && out.fail == nil && late {
-		out = r.failed(s.code, "%s (%s %s)%s", s.says, s.limitName, s.limit(r.set), r.seen())
+		out = r.failed(s.code, "%s (%s %s)%s", s.says, s.limitName, s.limit(r.settings), r.paneShows())
 	}
 	switch {
 	case out.fail != nil:
-		return true, 0, r.end(Failed, out)
+		return true, 0, r.commitFailure(Failed, out)
 	case out.next != "":
 		return true, 0, r.move(out)
 	}
@@ -62,7 +62,7 @@ func (r *handoffRun) move(out outcome) error {
 	if !ok || !leadsTo(s.next, out.next) {
 		return fmt.Errorf("handoff %d: the table knows no move from %s to %s", h.ID, from, out.next)
 	}
-	spent := h.enter(out.next, r.now, r.set)
+	spent := h.enterPhase(out.next, r.now, r.settings)
 	c := out.with
 	c.Move = &Move{Handoff: h, From: from, Cause: out.cause}
 	payload := map[string]any{
@@ -87,15 +87,15 @@ func (r *handoffRun) move(out outcome) error {
 	return nil
 }
 
-// end commits a failure: row, event and alert in one transaction.
-func (r *handoffRun) end(to Phase, out outcome) error {
+// commitFailure commits a failure: row, event and alert in one transaction.
+func (r *handoffRun) commitFailure(to Phase, out outcome) error {
 	h, from := r.h, r.h.Phase
-	spent := h.enter(to, r.now, r.set)
+	spent := h.enterPhase(to, r.now, r.settings)
 	h.Error, h.CompletedAt = out.fail, &r.now
 	c := out.with
 	c.Move = &Move{Handoff: h, From: from, Cause: string(out.fail.Code)}
 	e := r.d.event(event.HandoffFailed, &h.AgentID, &h.ID, map[string]any{
-		"phase": out.fail.Phase, "phase_ms": spent, "code": out.fail.Code, "message": out.fail.sentence(), "persona": h.Persona,
+		"phase": out.fail.Phase, "phase_ms": spent, "code": out.fail.Code, "message": out.fail.words(), "persona": h.Persona,
 	})
 	e.Alert, e.Cause = true, r.endCause(from)
 	c.Events = append(c.Events, e)
@@ -114,11 +114,11 @@ func (r *handoffRun) end(to Phase, out outcome) error {
 func (r *handoffRun) stay(out outcome) (moved bool, again time.Duration, err error) {
 	h := r.h
 	again = out.again
-	if out.note == noteNotReady && r.d.spent(h.PhaseAt) < noteAfter {
+	if out.note == noteNotReady && r.d.timeSpent(h.PhaseAt) < noteAfter {
 		out.note = h.Note // a composer that is not ready for a moment is nothing to tell
 	}
 	if s, ok := stepAt(h.Phase); ok && s.limit != nil && !out.extended {
-		again = earlier(again, max(r.d.left(h.PhaseAt, s.limit(r.set)), time.Millisecond))
+		again = shorterWait(again, max(r.d.timeLeft(h.PhaseAt, s.limit(r.settings)), time.Millisecond))
 	}
 	if out.note == h.Note && !out.wrote && len(out.with.Agents) == 0 && len(out.with.Deliveries) == 0 {
 		return false, again, nil
@@ -149,9 +149,9 @@ func (r *handoffRun) commit(c *Change) error {
 	return err
 }
 
-// enter puts the handoff into a phase: the time spent in the one before is counted, and the
+// enterPhase puts the handoff into a phase: the time spent in the one before is counted, and the
 // deadline set. It returns that time in milliseconds; 0 if the one before was an end.
-func (h *Handoff) enter(p Phase, now time.Time, set HandoffSettings) (spent float64) {
+func (h *Handoff) enterPhase(p Phase, now time.Time, set HandoffSettings) (spent float64) {
 	if h.Metrics.Phases == nil {
 		h.Metrics.Phases = map[Phase]int64{}
 	}

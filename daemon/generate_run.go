@@ -20,12 +20,12 @@ import (
 // fork is a one-shot of an agent's session that is running, or has ended and waits to be read. It
 // belongs to one attempt: the handoff and the time that its row says.
 type fork struct {
-	handoff int64
-	at      time.Time
-	cancel  context.CancelFunc
-	done    chan struct{} // closed when text and err are set
-	texts   []string      // what was answered, message by message
-	err     error
+	handoff  int64
+	forkedAt time.Time
+	cancel   context.CancelFunc
+	done     chan struct{} // closed when text and err are set
+	texts    []string      // what was answered, message by message
+	err      error
 }
 
 // noteGenerating says that the fork has begun, which may have had to wait.
@@ -39,7 +39,7 @@ func (r *handoffRun) generate() outcome {
 	switch {
 	case a.SessionID == nil || a.RegisteredAt == nil && !a.Active():
 		return r.notGenerated(CodeNoSession, "the agent never had a session")
-	case h.ForkedAt == nil && (a.State == Idle || !a.Active()) && r.d.saidNothing(a): // else its first turn is waited for
+	case h.ForkedAt == nil && (a.State == Idle || !a.Active()) && r.d.conversationIsEmpty(a): // else its first turn is waited for
 		return r.notGenerated(CodeNoSession, "the session has no conversation yet that could be forked")
 	case h.ForkedAt == nil:
 		return r.beginFork()
@@ -52,24 +52,24 @@ func (r *handoffRun) generate() outcome {
 	case fileHasContent(h.FilePath):
 		// Written by an earlier daemon, whole: it comes by rename.
 		return moveTo(Verifying, "the generated document is there", Change{})
-	case r.d.orphaned(h, a):
+	case r.d.forkLost(h, a):
 		return r.forkAnew() // the fork of an earlier daemon ended with it
 	}
 	// The limit is kept below, in its own words; the fork's own comes after it.
-	f, err := r.d.forkOf(r.ctx, h, a, r.set.DocumentTimeout+time.Minute)
+	f, err := r.d.forkOf(r.ctx, h, a, r.settings.DocumentTimeout+time.Minute)
 	if err != nil {
 		return r.notGenerated(CodeGenerationFailed, "%s", words.TrimDot(err.Error()))
 	}
 	select {
 	case <-f.done:
-		return r.generated(f)
+		return r.takeGenerated(f)
 	default:
 	}
-	if left := r.d.left(*h.ForkedAt, r.set.DocumentTimeout); left > 0 {
+	if left := r.d.timeLeft(*h.ForkedAt, r.settings.DocumentTimeout); left > 0 {
 		return stayFor(left, noteGenerating)
 	}
 	r.d.endFork(a.ID)
-	return r.notGenerated(CodeDocumentTimeout, "the document was not generated in time (document_timeout %s)", r.set.DocumentTimeout)
+	return r.notGenerated(CodeDocumentTimeout, "the document was not generated in time (document_timeout %s)", r.settings.DocumentTimeout)
 }
 
 // forkAnew takes back that the session was forked. The time allowed begins again.
@@ -95,20 +95,20 @@ func (r *handoffRun) beginFork() outcome {
 		case a.State == Idle && a.BackgroundTasks > 0:
 			note = noteBackground
 		}
-		if left := r.d.left(r.h.PhaseAt, r.set.BusyTimeout); left > 0 {
+		if left := r.d.timeLeft(r.h.PhaseAt, r.settings.BusyTimeout); left > 0 {
 			return stayFor(left, note)
 		}
-		return r.notGenerated(CodeBusyTimeout, "the agent was not idle within %s: %s%s", r.set.BusyTimeout, note, r.seen())
+		return r.notGenerated(CodeBusyTimeout, "the agent was not idle within %s: %s%s", r.settings.BusyTimeout, note, r.paneShows())
 	}
 	if a.Active() && !r.d.sighted(a.ID).settled() {
 		return stayFor(forkSettle, r.h.Note) // if it stays busy, the agent's state will say so
 	}
-	if !r.d.memories.takePlace(a.ID) {
+	if !r.d.memories.takeForkPlace(a.ID) {
 		return stayFor(time.Second, noteForks)
 	}
 	r.h.ForkedAt = &r.now
-	r.h.beginAfter(a.LastHook)
-	r.d.memories.change(a.ID, func(m *agentMemory) { m.fork.meant = r.now })
+	r.h.ignoreHooksUpTo(a.LastHook)
+	r.d.memories.change(a.ID, func(m *agentMemory) { m.fork.committedAt = r.now })
 	return outcome{note: noteGenerating, wrote: true}
 }
 
@@ -117,8 +117,8 @@ const maxForks = 4
 
 const noteForks = "the document is generated when those of other agents are"
 
-// generated takes what a fork has written.
-func (r *handoffRun) generated(f *fork) outcome {
+// takeGenerated takes what a fork has written.
+func (r *handoffRun) takeGenerated(f *fork) outcome {
 	text := theDocument(f.texts)
 	switch {
 	case f.err != nil && r.ctx.Err() != nil:
@@ -158,8 +158,8 @@ func (r *handoffRun) notGenerated(code Code, format string, args ...any) outcome
 
 // forkOf returns the fork of this attempt. It is started if this daemon has none.
 func (d *Daemon) forkOf(ctx context.Context, h *Handoff, a *Agent, limit time.Duration) (*fork, error) {
-	f := d.memories.of(a.ID).fork.shot
-	if f != nil && f.handoff == h.ID && f.at.Equal(*h.ForkedAt) {
+	f := d.memories.of(a.ID).fork.oneShot
+	if f != nil && f.handoff == h.ID && f.forkedAt.Equal(*h.ForkedAt) {
 		return f, nil
 	}
 	d.endFork(a.ID)
@@ -172,35 +172,35 @@ func (d *Daemon) forkOf(ctx context.Context, h *Handoff, a *Agent, limit time.Du
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
-	f = &fork{handoff: h.ID, at: *h.ForkedAt, cancel: cancel, done: make(chan struct{})}
+	f = &fork{handoff: h.ID, forkedAt: *h.ForkedAt, cancel: cancel, done: make(chan struct{})}
 	id := a.ID
-	d.memories.change(id, func(m *agentMemory) { m.fork.shot, m.fork.place = f, true })
+	d.memories.change(id, func(m *agentMemory) { m.fork.oneShot, m.fork.hasPlace = f, true })
 	d.lanes.Spawn(func() {
 		defer cancel()
 		f.texts, f.err = d.runFork(ctx, rt, job)
-		d.memories.change(id, func(m *agentMemory) { m.fork.place = m.fork.place && m.fork.shot != f })
+		d.memories.change(id, func(m *agentMemory) { m.fork.hasPlace = m.fork.hasPlace && m.fork.oneShot != f })
 		close(f.done)
 		d.Wake(id)
 	})
 	return f, nil
 }
 
-// orphaned reports whether a handoff's fork was begun by a run before this one.
-func (d *Daemon) orphaned(h *Handoff, a *Agent) bool {
+// forkLost reports whether a handoff's fork was begun by a run before this one.
+func (d *Daemon) forkLost(h *Handoff, a *Agent) bool {
 	m := d.memories.of(a.ID).fork
-	return (m.shot == nil || m.shot.handoff != h.ID) && !h.ForkedAt.Equal(m.meant)
+	return (m.oneShot == nil || m.oneShot.handoff != h.ID) && !h.ForkedAt.Equal(m.committedAt)
 }
 
-// forked are the agents whose sessions are being forked. A handoff that another host has cancelled is open no
+// forkedAgents are the agents whose sessions are being forked. A handoff that another host has cancelled is open no
 // more; without the word of that cancel only a look at the agent ends its fork.
-func (d *Daemon) forked() []int64 {
-	return d.memories.ids(func(m agentMemory) bool { return m.fork.place })
+func (d *Daemon) forkedAgents() []int64 {
+	return d.memories.ids(func(m agentMemory) bool { return m.fork.hasPlace })
 }
 
 // endFork ends an agent's fork at once, if there is one.
 func (d *Daemon) endFork(agentID int64) {
 	var f *fork
-	d.memories.change(agentID, func(m *agentMemory) { f, m.fork = m.fork.shot, forkMemory{} })
+	d.memories.change(agentID, func(m *agentMemory) { f, m.fork = m.fork.oneShot, forkMemory{} })
 	if f != nil {
 		f.cancel()
 	}

@@ -134,8 +134,8 @@ type Failure struct {
 	Hint string `json:"hint,omitempty"`
 }
 
-// sentence is all there is to say of a failure: what happened, and what to do next.
-func (f *Failure) sentence() string {
+// words is all there is to say of a failure: what happened, and what to do next.
+func (f *Failure) words() string {
 	if f.Hint == "" {
 		return f.Message
 	}
@@ -165,8 +165,8 @@ func (h *Handoff) awaitsDecision() bool {
 // cancellable reports whether the handoff can be cancelled.
 func (h *Handoff) cancellable() bool { return beforeRecord(h.Phase) }
 
-// takenBack reports whether the document of the handoff was recorded, and that was taken back by a retry.
-func (h *Handoff) takenBack() bool { return h.RecordedAt == nil && h.ContextChecksum != nil }
+// recordTakenBack reports whether the document of the handoff was recorded, and that was taken back by a retry.
+func (h *Handoff) recordTakenBack() bool { return h.RecordedAt == nil && h.ContextChecksum != nil }
 
 // completedWords tell of a handoff that is done.
 func (h *Handoff) completedWords() string {

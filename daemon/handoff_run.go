@@ -54,7 +54,7 @@ func (r *handoffRun) queueInstruction() (Change, *outcome) {
 	if err != nil {
 		return bad(err)
 	}
-	r.h.ask(id)
+	r.h.expectInstruction(id)
 	dl := &Delivery{
 		ID: id, AgentID: r.h.AgentID, HandoffID: &r.h.ID, Kind: KindInstruction, Text: text, Nonce: r.h.Ref,
 		State: DeliveryQueued, CreatedAt: r.now,
@@ -75,14 +75,14 @@ func (r *handoffRun) instruct() outcome {
 	case dl.Verdict != nil && !r.agent.Active():
 		return r.failed(CodeAgentGone, "The agent ended before it took the instruction")
 	case dl.Verdict != nil:
-		return r.failed(dl.failure(), "The instruction was not confirmed by the agent (%s)%s", dl.Evidence, r.seen())
+		return r.failed(dl.failure(), "The instruction was not confirmed by the agent (%s)%s", dl.Evidence, r.paneShows())
 	case dl.State != DeliveryQueued:
 		return outcome{} // its own deadline, ack_timeout, gives it a verdict
 	}
-	if left := r.d.left(r.h.PhaseAt, r.set.BusyTimeout); left > 0 {
+	if left := r.d.timeLeft(r.h.PhaseAt, r.settings.BusyTimeout); left > 0 {
 		return stayFor(left, r.busyNote())
 	}
-	out := r.failed(CodeBusyTimeout, "The agent could not be given the instruction within %s: %s%s", r.set.BusyTimeout, cmp.Or(r.busyNote(), "it was not idle"), r.seen())
+	out := r.failed(CodeBusyTimeout, "The agent could not be given the instruction within %s: %s%s", r.settings.BusyTimeout, cmp.Or(r.busyNote(), "it was not idle"), r.paneShows())
 	dl.decide(NotSubmitted, "busy_timeout", r.now)
 	out.with.Deliveries = []*Delivery{&dl}
 	return out
@@ -100,7 +100,7 @@ func (r *handoffRun) awaitDocument() outcome {
 		return r.failed(CodeAgentGone, "The agent ended (%s) before it finished its handoff document", r.endReason(r.agent))
 	case r.agent.State == Waiting:
 		return stayFor(time.Second, noteDialog)
-	case r.agent.State == Idle && r.quiet() && fileHasContent(h.FilePath):
+	case r.agent.State == Idle && r.noTurnRuns() && fileHasContent(h.FilePath):
 		// No Stop came (Esc in the pane sends no hook), yet the document is there.
 		h.endTurn(r.agent.LastHook)
 		return moveTo(Verifying, "the document is there and the agent is idle, without a Stop", Change{})
@@ -111,19 +111,19 @@ func (r *handoffRun) awaitDocument() outcome {
 // verify checks the document; what follows from a good one is [handoffRun.record]'s.
 func (r *handoffRun) verify() outcome {
 	h := r.h
-	if h.Retrying && r.agent.Active() && r.agent.State == Working && r.d.left(h.PhaseAt, r.set.BusyTimeout) > 0 {
+	if h.Retrying && r.agent.Active() && r.agent.State == Working && r.d.timeLeft(h.PhaseAt, r.settings.BusyTimeout) > 0 {
 		return stayFor(time.Second, noteTurn) // it may be at the document right now
 	}
-	doc, err := data.ReadDocument(r.d.Data.Handoffs(h.Persona), h.FilePath, r.set.MaxDocumentBytes)
+	doc, err := data.ReadDocument(r.d.Data.Handoffs(h.Persona), h.FilePath, r.settings.MaxDocumentBytes)
 	var bad *data.DocumentError
 	switch {
-	case errors.As(err, &bad) && bad.Code == data.DocumentUnstable && r.d.left(h.PhaseAt, 5*time.Second) > 0:
+	case errors.As(err, &bad) && bad.Code == data.DocumentUnstable && r.d.timeLeft(h.PhaseAt, 5*time.Second) > 0:
 		return stayFor(100*time.Millisecond, "the document is still being written")
-	case errors.As(err, &bad) && h.Retrying && r.askable():
+	case errors.As(err, &bad) && h.Retrying && r.canAskAnew():
 		return r.askAnew(bad.Code)
-	case err == nil && h.Retrying && r.askable() && h.takenBack():
+	case err == nil && h.Retrying && r.canAskAnew() && h.recordTakenBack():
 		return r.askAnew("the agent was given work that the document may not mention")
-	case err == nil && h.Retrying && r.askable() && r.outdated(doc):
+	case err == nil && h.Retrying && r.canAskAnew() && r.documentOutdated(doc):
 		return r.askAnew("the document is older than the agent's last prompt")
 	case errors.As(err, &bad):
 		return r.failed(Code(bad.Code), "%s", words.TrimDot(bad.Message))
@@ -153,7 +153,7 @@ func (r *handoffRun) shutDown() outcome {
 		}
 		return r.toSpawning("the agent is gone: " + r.endReason(a))
 	case a.StopStage == StopFailed:
-		return r.failed(CodeExitFailed, "The outgoing agent could not be ended%s", r.seen())
+		return r.failed(CodeExitFailed, "The outgoing agent could not be ended%s", r.paneShows())
 	case a.StopAskedAt != nil:
 		return outcome{}
 	case a.State == Working:
@@ -163,7 +163,7 @@ func (r *handoffRun) shutDown() outcome {
 	case a.BackgroundTasks > 0:
 		return r.stayLong(time.Second, noteBackground)
 	}
-	if open, err := r.d.underVerdict(r.ctx, a.ID); err != nil || open {
+	if open, err := r.d.awaitsVerdict(r.ctx, a.ID); err != nil || open {
 		out := r.stayLong(time.Second, noteText) // it may become a prompt any moment; its own deadline gives it a verdict
 		out.err = err
 		return out
@@ -189,7 +189,7 @@ func (r *handoffRun) shutDown() outcome {
 // toSpawning commits the successor's row, with the name its pane will have, before the pane is
 // made.
 func (r *handoffRun) toSpawning(cause string) outcome {
-	next, err := r.d.successor(r.ctx, r.agent, r.now)
+	next, err := r.d.newSuccessor(r.ctx, r.agent, r.now)
 	if err != nil {
 		return outcome{err: err}
 	}
@@ -277,10 +277,10 @@ func (r *handoffRun) brief() outcome {
 	case dl.State != DeliveryQueued:
 		return outcome{}
 	}
-	if left := r.d.left(r.h.PhaseAt, r.set.RegistrationTimeout); left > 0 {
+	if left := r.d.timeLeft(r.h.PhaseAt, r.settings.RegistrationTimeout); left > 0 {
 		return stayFor(left, cmp.Or(next.Note, noteNotReady))
 	}
-	bad := r.failed(CodeSuccessorNotReady, "The successor could not be given the injection prompt within %s%s", r.set.RegistrationTimeout, r.d.shows(r.ctx, next))
+	bad := r.failed(CodeSuccessorNotReady, "The successor could not be given the injection prompt within %s%s", r.settings.RegistrationTimeout, r.d.shows(r.ctx, next))
 	dl.decide(NotSubmitted, "registration_timeout", r.now)
 	bad.with.Deliveries = []*Delivery{&dl}
 	return bad
@@ -297,7 +297,7 @@ func (r *handoffRun) record(doc data.Document) outcome {
 	case r.ctx.Err() != nil, errors.As(err, &told) && told.Kind == KindUnavailable:
 		return outcome{err: err} // nothing can be recorded now, either
 	case err != nil:
-		got = r.basic(doc, err)
+		got = r.basicContext(doc, err)
 	}
 	h.Structured, h.Warnings, h.ContextValidated, h.Degraded = got.structured, got.warnings, got.validated, err != nil
 	if h.Warnings == nil {
@@ -320,10 +320,10 @@ func (r *handoffRun) record(doc data.Document) outcome {
 	h.RecordedAt, h.Retrying, h.ContextUse = &r.now, false, r.agent.Context
 	h.Metrics.DurationMS = time.Since(r.began).Milliseconds()
 	h.Metrics.ContextSizeBytes = int64(len(got.context))
-	h.Metrics.MessagesTransferred, h.Metrics.DecisionsTransferred = got.sent.Messages, got.sent.Decisions
-	h.Metrics.MemoryRefsTransferred = got.sent.References
+	h.Metrics.MessagesTransferred, h.Metrics.DecisionsTransferred = got.rendered.Messages, got.rendered.Decisions
+	h.Metrics.MemoryRefsTransferred = got.rendered.References
 	c := Change{Agents: []*Agent{r.agent}, DropQueued: h.AgentID, DropEvidence: "the agent's handoff was recorded", NewRecord: &got.record}
-	if opts := r.d.inherited(r.agent); r.agent.Active() && opts != nil {
+	if opts := r.d.inheritedOptions(r.agent); r.agent.Active() && opts != nil {
 		r.agent.Options = opts
 	}
 	c.Events = r.recordEvents(&got)
@@ -341,8 +341,8 @@ func (r *handoffRun) makeFolder() *outcome {
 	return nil
 }
 
-// quiet reports whether the runtime itself says that no turn is running, twice in a row.
-func (r *handoffRun) quiet() bool { return r.d.quietFor(r.agent.ID, settle) }
+// noTurnRuns reports whether the runtime itself says that no turn is running, twice in a row.
+func (r *handoffRun) noTurnRuns() bool { return r.d.quietFor(r.agent.ID, settle) }
 
 // contextChanged: the successor must not start from what nobody recorded.
 func (r *handoffRun) contextChanged() outcome {

@@ -23,7 +23,7 @@ const longWait = time.Minute
 // stayLong waits like stayFor, and alerts the operator when the phase has lasted long.
 func (r *handoffRun) stayLong(d time.Duration, note string) outcome {
 	out := stayFor(d, note)
-	if note != "" && r.d.spent(r.h.PhaseAt) > longWait {
+	if note != "" && r.d.timeSpent(r.h.PhaseAt) > longWait {
 		out.note = fmt.Sprintf("%s, for over a minute: look at it with `understudy agent attach %d`, or end it with `understudy agent stop %d`",
 			note, r.agent.ID, r.agent.ID)
 		out.alert = true
@@ -31,8 +31,8 @@ func (r *handoffRun) stayLong(d time.Duration, note string) outcome {
 	return out
 }
 
-// seen describes what the pane that the phase is about shows, for the operator.
-func (r *handoffRun) seen() string {
+// paneShows describes what the pane that the phase is about shows, for the operator.
+func (r *handoffRun) paneShows() string {
 	if !hasSuccessor(r.h.Phase) {
 		return r.d.shows(r.ctx, r.agent)
 	}

@@ -85,13 +85,13 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in HandoffRe
 	if len(arriving) > 0 {
 		return nil, errHandoffOpen
 	}
-	if err := d.playable(a.Host, *a.Persona); err != nil {
+	if err := d.checkPersona(a.Host, *a.Persona); err != nil {
 		return nil, err
 	}
-	if !in.Force && d.saidNothing(&a) {
+	if !in.Force && d.conversationIsEmpty(&a) {
 		return nil, errNothingToHandOff
 	}
-	dir, err := d.dataOf(ctx, a.Host)
+	dir, err := d.dataDirOf(ctx, a.Host)
 	if err != nil {
 		return nil, err
 	}
@@ -136,9 +136,9 @@ func checkMode(mode Mode) error {
 	return nil
 }
 
-// saidNothing reports whether it is known that an agent's conversation has no content yet: fewer
+// conversationIsEmpty reports whether it is known that an agent's conversation has no content yet: fewer
 // than two messages. Of another host's agents it is not known here.
-func (d *Daemon) saidNothing(a *Agent) bool {
+func (d *Daemon) conversationIsEmpty(a *Agent) bool {
 	if a.Host != d.Host || a.RegisteredAt == nil || a.TranscriptPath == nil {
 		return false
 	}
@@ -152,8 +152,8 @@ func (d *Daemon) saidNothing(a *Agent) bool {
 	return err == nil && n < 2 && (a.LastPrompt == 0 || a.LastStop < a.LastPrompt)
 }
 
-// dataOf returns the data directory of a host.
-func (d *Daemon) dataOf(ctx context.Context, host string) (data.Dir, error) {
+// dataDirOf returns the data directory of a host.
+func (d *Daemon) dataDirOf(ctx context.Context, host string) (data.Dir, error) {
 	if host == d.Host {
 		return d.Data, nil
 	}
@@ -164,9 +164,9 @@ func (d *Daemon) dataOf(ctx context.Context, host string) (data.Dir, error) {
 	return data.At(root), nil
 }
 
-// playable refuses a persona that can't be played. Of another host's personas that host's daemon
+// checkPersona refuses a persona that can't be played. Of another host's personas that host's daemon
 // knows; here only the name is checked.
-func (d *Daemon) playable(host, slug string) error {
+func (d *Daemon) checkPersona(host, slug string) error {
 	if host == d.Host {
 		_, err := d.persona(slug)
 		return err
@@ -177,8 +177,8 @@ func (d *Daemon) playable(host, slug string) error {
 	return nil
 }
 
-// here refuses what only the daemon of a host can do.
-func (d *Daemon) here(host string) error {
+// requireThisHost refuses what only the daemon of a host can do.
+func (d *Daemon) requireThisHost(host string) error {
 	if host == d.Host {
 		return nil
 	}
@@ -285,7 +285,7 @@ func (d *Daemon) handoffToCancel(ctx context.Context, agentID, id int64) (Handof
 }
 
 func (d *Daemon) cancel(ctx context.Context, h *Handoff) error {
-	c, err := d.cancelling(ctx, h, d.now())
+	c, err := d.cancelChange(ctx, h, d.now())
 	if err != nil {
 		return err
 	}
@@ -296,8 +296,8 @@ func (d *Daemon) cancel(ctx context.Context, h *Handoff) error {
 	return nil
 }
 
-// cancelling is the change that cancels a handoff which is not recorded.
-func (d *Daemon) cancelling(ctx context.Context, h *Handoff, now time.Time) (*Change, error) {
+// cancelChange is the change that cancels a handoff which is not recorded.
+func (d *Daemon) cancelChange(ctx context.Context, h *Handoff, now time.Time) (*Change, error) {
 	from := h.Phase
 	c := &Change{}
 	if h.DeliveryID != nil {
@@ -310,7 +310,7 @@ func (d *Daemon) cancelling(ctx context.Context, h *Handoff, now time.Time) (*Ch
 			c.Deliveries = []*Delivery{&dl}
 		}
 	}
-	spent := h.enter(Cancelled, now, d.Settings.Handoff)
+	spent := h.enterPhase(Cancelled, now, d.Settings.Handoff)
 	h.CompletedAt = &now
 	h.Error = &Failure{Phase: from, Code: CodeCancelled, Message: "Handoff cancelled"}
 	c.Move = &Move{Handoff: h, From: from, Cause: "cancelled"}
@@ -325,7 +325,7 @@ func (d *Daemon) Document(ctx context.Context, id int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := d.dataOf(ctx, h.Host)
+	dir, err := d.dataDirOf(ctx, h.Host)
 	if err != nil {
 		return nil, err
 	}
@@ -354,7 +354,7 @@ func (d *Daemon) ContextFile(ctx context.Context, id int64) ([]byte, error) {
 	if !errors.Is(err, ErrNotFound) {
 		return []byte(rec.Context), err
 	}
-	dir, err := d.dataOf(ctx, h.Host) // recorded before copies were kept
+	dir, err := d.dataDirOf(ctx, h.Host) // recorded before copies were kept
 	if err != nil {
 		return nil, err
 	}

@@ -170,7 +170,7 @@ func (h *hookStep) apply() {
 	case "Notification":
 		switch h.p.NotificationType {
 		case "permission_prompt", "agent_needs_input":
-			h.waits()
+			h.beginWaiting()
 		case "idle_prompt":
 			h.setState(Idle)
 		}
@@ -194,8 +194,8 @@ func (h *hookStep) sessionStart() {
 		h.event(event.AgentSessionChanged, map[string]any{"session_id": h.p.SessionID, "source": h.p.Source}, a)
 	}
 	now := h.d.now()
-	if a.asksFirst() {
-		a.answered(now)
+	if a.asksBeforeSession() {
+		a.noteAnswered(now)
 	}
 	if h.p.Source != "compact" {
 		h.setState(Idle)
@@ -255,7 +255,7 @@ func (h *hookStep) confirm(dl *Delivery, evidence string, queued bool) {
 		h.event(event.AgentSkillInjected, map[string]any{"persona": h.tx.Agent.PersonaSlug(), "by": "prompt"}, h.tx.Agent)
 	}
 	if hf := h.tx.Handoff; hf != nil && hf.DeliveryID != nil && *hf.DeliveryID == dl.ID {
-		hf.takenIn(h.p.PromptID, queued)
+		hf.confirmTakenIn(h.p.PromptID, queued)
 		h.touchHandoff()
 	}
 }
@@ -277,7 +277,7 @@ func (h *hookStep) stopped() {
 			// it comes late, of an earlier turn.
 			h.confirm(dl, fmt.Sprintf("Stop, hook %d, of a runtime that reports no prompts", h.tx.HookID), false)
 			if hf := h.tx.Handoff; hf != nil {
-				hf.takenInAnyTurn()
+				hf.acceptAnyStop()
 			}
 		}
 	}

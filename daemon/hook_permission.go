@@ -16,7 +16,7 @@ func (h *hookStep) permission() {
 		h.out.Output = json.RawMessage(`{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}`)
 		return
 	}
-	h.waits()
+	h.beginWaiting()
 }
 
 // pointedTo are the files that the agent was told to use with the tool it asks for, in for one.

@@ -127,7 +127,7 @@ func (d *Daemon) Ready(ctx context.Context) error {
 		}
 		return &Error{Kind: KindUnavailable, Code: CodeDatabaseUnavailable, Message: "The database does not answer", Cause: err}
 	}
-	term, err := d.own()
+	term, err := d.ownTerminal()
 	if err == nil {
 		_, err = term.List(ctx)
 	}

@@ -31,7 +31,7 @@ var launchEvents = []string{"SessionStart", "UserPromptSubmit", "Stop", "StopFai
 // launch makes a managed agent's pane, or finds the one that an earlier daemon made. It can be
 // run again after a crash at any point: the session's name and the pane's mark tell.
 func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.Duration, err error) {
-	term, err := d.own()
+	term, err := d.ownTerminal()
 	if err != nil {
 		return false, 0, err
 	}
@@ -125,7 +125,7 @@ func (d *Daemon) launched(ctx context.Context, a *Agent, info tmux.PaneInfo) err
 // passOn has those who watched an agent that ended watch its successor, and removes its pane. It is
 // for people's comfort: what goes wrong with it fails nothing.
 func (d *Daemon) passOn(ctx context.Context, prev, next *Agent) {
-	term, err := d.own()
+	term, err := d.ownTerminal()
 	if err == nil {
 		err = term.SwitchClients(ctx, prev.TmuxSession, next.TmuxSession)
 	}
@@ -166,7 +166,7 @@ func (d *Daemon) prepareLaunch(ctx context.Context, a *Agent) error {
 	if d.launchFilesFit(a) {
 		return nil
 	}
-	launch, err := d.plan(ctx, a)
+	launch, err := d.launchPlan(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -219,8 +219,8 @@ func (d *Daemon) launchFilesFit(a *Agent) bool {
 	return false
 }
 
-// plan turns an agent's row into what its runtime is launched with.
-func (d *Daemon) plan(ctx context.Context, a *Agent) (runtimes.Launch, error) {
+// launchPlan turns an agent's row into what its runtime is launched with.
+func (d *Daemon) launchPlan(ctx context.Context, a *Agent) (runtimes.Launch, error) {
 	rt, err := runtimes.For(a.Runtime)
 	if err != nil {
 		return runtimes.Launch{}, err
@@ -334,8 +334,8 @@ func (d *Daemon) lastHandoffs(ctx context.Context, host, slug string) ([]string,
 	return paths, nil
 }
 
-// successor prepares the row of the agent that follows a.
-func (d *Daemon) successor(ctx context.Context, a *Agent, now time.Time) (*Agent, error) {
+// newSuccessor prepares the row of the agent that follows a.
+func (d *Daemon) newSuccessor(ctx context.Context, a *Agent, now time.Time) (*Agent, error) {
 	id, err := d.Store.NextID(ctx, AgentIDs)
 	if err != nil {
 		return nil, err

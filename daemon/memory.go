@@ -21,13 +21,13 @@ type agentMemory struct {
 	glimpse glimpse
 	// unready is since when the daemon has waited for the composer; the zero time: it does not. After a restart the daemon
 	// says nothing of a composer that is not ready until [noteAfter] has passed once more.
-	unready time.Time
+	unreadySince time.Time
 	// entered is the last Enter that the daemon pressed for a text. After a restart the daemon may press one more than
 	// [maxEnters], and the time for the text to be taken counts from when it was typed.
-	entered press
+	lastEnter press
 	// acted is the rung of the stop ladder whose effect the daemon has had. After a restart the daemon has it once more: a
 	// signal that is sent twice does no harm, and before a key the daemon looks at the registry or the screen.
-	acted StopStage
+	actedRung StopStage
 	// measured says when the transcript was read for the use of the context. After a restart it is read once more.
 	measured measurement
 	// unknownTold: the operator was told that the use of the context is not known. After a restart the operator is told
@@ -40,9 +40,9 @@ type agentMemory struct {
 // forkMemory is what this run remembers of the fork of an agent's session. The fork outlives the agent, and ends with the
 // run: the next run forks the session anew.
 type forkMemory struct {
-	place bool      // the fork runs, or is about to: it has one of the [maxForks] places
-	shot  *fork     // runs, or has ended and waits to be read; nil: this run has started none
-	meant time.Time // Handoff.ForkedAt, as this run has committed it last
+	hasPlace    bool      // the fork runs, or is about to: it has one of the [maxForks] places
+	oneShot     *fork     // runs, or has ended and waits to be read; nil: this run has started none
+	committedAt time.Time // Handoff.ForkedAt, as this run has committed it last
 }
 
 // memories holds the memory of each agent. An entry is made when something is first remembered, and dropped when nothing is
@@ -91,20 +91,20 @@ func (ms *memories) beginRun() {
 	}
 }
 
-// takePlace gives an agent's fork one of the [maxForks] places, unless all are taken. It keeps the one that it has.
-func (ms *memories) takePlace(agentID int64) bool {
+// takeForkPlace gives an agent's fork one of the [maxForks] places, unless all are taken. It keeps the one that it has.
+func (ms *memories) takeForkPlace(agentID int64) bool {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	taken := 0
 	for id, m := range ms.agents {
-		if m.fork.place && id != agentID {
+		if m.fork.hasPlace && id != agentID {
 			taken++
 		}
 	}
-	if taken >= maxForks && !ms.agents[agentID].fork.place {
+	if taken >= maxForks && !ms.agents[agentID].fork.hasPlace {
 		return false
 	}
-	ms.changeLocked(agentID, func(m *agentMemory) { m.fork.place = true })
+	ms.changeLocked(agentID, func(m *agentMemory) { m.fork.hasPlace = true })
 	return true
 }
 

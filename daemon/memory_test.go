@@ -28,9 +28,9 @@ func (endedStore) OpenDeliveries(context.Context, int64) ([]Delivery, error) { r
 
 // full is a memory in which every field but the fork remembers something.
 func full(m *agentMemory) {
-	m.watched, m.sighting, m.glimpse = tmux.Process{PID: 7}, sighting{known: true}, glimpse{gone: 1}
-	m.unready, m.entered, m.acted = time.Now(), press{delivery: 3}, StopTerm
-	m.measured, m.unknownTold = measurement{done: true}, true
+	m.watched, m.sighting, m.glimpse = tmux.Process{PID: 7}, sighting{known: true}, glimpse{looksWithout: 1}
+	m.unreadySince, m.lastEnter, m.actedRung = time.Now(), press{delivery: 3}, StopTerm
+	m.measured, m.unknownTold = measurement{read: true}, true
 }
 
 // TestMemoryOfEndedAgentIsDropped, by its lane; and by the sweep, if something was remembered after the lane was done or
@@ -49,7 +49,7 @@ func TestMemoryOfEndedAgentIsDropped(t *testing.T) {
 		for _, id := range []int64{active, ended, pruned} {
 			d.memories.change(id, full)
 		}
-		d.memories.change(ended, func(m *agentMemory) { m.fork = forkMemory{place: true, meant: now} })
+		d.memories.change(ended, func(m *agentMemory) { m.fork = forkMemory{hasPlace: true, committedAt: now} })
 		if err := d.sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -74,11 +74,11 @@ func TestMemoryKeepsTheForkOfAnEndedAgent(t *testing.T) {
 	t.Parallel()
 	d := New(Config{Log: slog.New(slog.DiscardHandler)})
 	d.memories.change(1, full)
-	if !d.memories.takePlace(1) {
+	if !d.memories.takeForkPlace(1) {
 		t.Fatal("no place is free")
 	}
 	d.memories.forget(1)
-	if m := d.memories.of(1); m != (agentMemory{fork: forkMemory{place: true}}) {
+	if m := d.memories.of(1); m != (agentMemory{fork: forkMemory{hasPlace: true}}) {
 		t.Errorf("remembered: %+v, want the fork alone", m)
 	}
 	d.endFork(1)
@@ -94,7 +94,7 @@ func TestRunForgetsWhatEndedWithTheRunBefore(t *testing.T) {
 	d.memories.change(1, full)
 	want := d.memories.of(1)
 	want.watched = tmux.Process{}
-	d.memories.takePlace(1)
+	d.memories.takeForkPlace(1)
 	d.memories.change(2, func(m *agentMemory) { m.watched = tmux.Process{PID: 8} })
 	d.memories.beginRun()
 	if got := d.memories.of(1); got != want {

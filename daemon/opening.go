@@ -19,16 +19,16 @@ const openingLimit = time.Hour
 
 // glimpse is what the pane of an agent without a session showed last.
 type glimpse struct {
-	dialog string // the last one that was seen
-	gone   int    // how many times in a row there was none
+	dialog       string // the last one that was seen
+	looksWithout int    // how many times in a row there was none
 }
 
 // open reports whether a dialog is open. Between two dialogs the pane may be empty for a moment.
-func (g glimpse) open() bool { return g.dialog != "" && g.gone < 2 }
+func (g glimpse) open() bool { return g.dialog != "" && g.looksWithout < 2 }
 
-// peekAt looks at the panes of those agents that have not registered: no hook tells of a dialog before the
+// peekAtStarting looks at the panes of those agents that have not registered: no hook tells of a dialog before the
 // session. It does not wait for tmux; a look that takes longer than the time between two is the only one.
-func (d *Daemon) peekAt(ctx context.Context, agents []Agent) {
+func (d *Daemon) peekAtStarting(ctx context.Context, agents []Agent) {
 	var starting []Agent
 	for i := range agents {
 		if a := &agents[i]; a.RegisteredAt == nil && a.SpawnedAt != nil && a.HasPane() {
@@ -65,7 +65,7 @@ func (d *Daemon) peek(ctx context.Context, starting []Agent) error {
 			a := &starting[i]
 			text, ok := shown[*a.Pane]
 			rt, err := runtimes.For(a.Runtime)
-			if a.PaneSocket == socket && ok && err == nil && d.glimpsed(a, rt.ReadScreen(text).Dialog) {
+			if a.PaneSocket == socket && ok && err == nil && d.noteGlimpse(a, rt.ReadScreen(text).Dialog) {
 				d.Wake(a.ID)
 			}
 		}
@@ -73,11 +73,11 @@ func (d *Daemon) peek(ctx context.Context, starting []Agent) error {
 	return nil
 }
 
-// glimpsed notes what an agent's pane shows, and reports whether that is news for its row.
-func (d *Daemon) glimpsed(a *Agent, dialog string) bool {
+// noteGlimpse notes what an agent's pane shows, and reports whether that is news for its row.
+func (d *Daemon) noteGlimpse(a *Agent, dialog string) bool {
 	var g glimpse
 	d.memories.change(a.ID, func(m *agentMemory) {
-		m.glimpse.gone++
+		m.glimpse.looksWithout++
 		if dialog != "" {
 			m.glimpse = glimpse{dialog: words.Clip(words.Line(dialog), maxWaitsFor)}
 		}
@@ -86,16 +86,16 @@ func (d *Daemon) glimpsed(a *Agent, dialog string) bool {
 	return g.open() != (a.State == Waiting) || g.open() && g.dialog != a.WaitsFor
 }
 
-// opening brings the row of an agent without a session up to what its pane showed last, and reports whether
+// correctByPane brings the row of an agent without a session up to what its pane showed last, and reports whether
 // it has changed. A daemon that has not looked yet believes the row.
-func (d *Daemon) opening(a *Agent) (changed bool) {
+func (d *Daemon) correctByPane(a *Agent) (changed bool) {
 	g := d.memories.of(a.ID).glimpse
 	switch {
-	case g == glimpse{} || a.RegisteredAt != nil || !g.open() && (a.State != Waiting || g.gone < 2):
+	case g == glimpse{} || a.RegisteredAt != nil || !g.open() && (a.State != Waiting || g.looksWithout < 2):
 		return false
 	case !g.open():
 		now := d.now()
-		a.answered(now)
+		a.noteAnswered(now)
 		a.be(Starting, now)
 	case a.State == Waiting && a.WaitsFor == g.dialog:
 		return false
@@ -107,20 +107,20 @@ func (d *Daemon) opening(a *Agent) (changed bool) {
 	return true
 }
 
-// answered notes that the dialog is gone for which an agent waited before its session.
-func (a *Agent) answered(now time.Time) {
+// noteAnswered notes that the dialog is gone for which an agent waited before its session.
+func (a *Agent) noteAnswered(now time.Time) {
 	a.AnsweredAt = &now
 }
 
-// asksFirst reports whether a dialog is open in the agent's pane and its session has not begun.
-func (a *Agent) asksFirst() bool { return a.State == Waiting && a.RegisteredAt == nil }
+// asksBeforeSession reports whether a dialog is open in the agent's pane and its session has not begun.
+func (a *Agent) asksBeforeSession() bool { return a.State == Waiting && a.RegisteredAt == nil }
 
 // startDeadline is when an agent should have registered. While a dialog is open it is the person who must
 // answer it; afterwards the runtime has its whole time again.
 func (d *Daemon) startDeadline(a *Agent) (since time.Time, limit time.Duration) {
 	limit = d.Settings.Handoff.RegistrationTimeout
 	switch {
-	case a.asksFirst():
+	case a.asksBeforeSession():
 		return a.StateAt, max(openingLimit, limit)
 	case a.AnsweredAt != nil:
 		return *a.AnsweredAt, limit
@@ -128,17 +128,17 @@ func (d *Daemon) startDeadline(a *Agent) (since time.Time, limit time.Duration) 
 	return *a.SpawnedAt, limit
 }
 
-// overdue says once that an agent which nobody hands over has not registered.
-func (d *Daemon) overdue(ctx context.Context, a *Agent) (bool, time.Duration, error) {
+// tellOverdue says once that an agent which nobody hands over has not registered.
+func (d *Daemon) tellOverdue(ctx context.Context, a *Agent) (bool, time.Duration, error) {
 	if a.RegisteredAt != nil || a.SpawnedAt == nil || a.Note != "" {
 		return false, 0, nil
 	}
 	since, limit := d.startDeadline(a)
-	if left := d.left(since, limit); left > 0 {
+	if left := d.timeLeft(since, limit); left > 0 {
 		return false, left, nil
 	}
 	a.Note = fmt.Sprintf("it did not register within %s%s", limit, d.shows(ctx, a))
-	if a.asksFirst() {
+	if a.asksBeforeSession() {
 		a.Note = fmt.Sprintf("nobody has answered the dialog in its pane for %s: %s", limit, words.Quote(a.WaitsFor))
 	}
 	e := d.event(event.AgentFailed, &a.ID, nil, map[string]any{"code": CodeRegistrationTimeout,
@@ -164,20 +164,20 @@ func (r *handoffRun) awaitRegistration() outcome {
 // is given the time for that: the phase's own deadline counts from the answer.
 func (r *handoffRun) awaitAnswer(next *Agent) outcome {
 	out := stayFor(time.Second, next.Note)
-	if !next.asksFirst() && next.AnsweredAt == nil {
+	if !next.asksBeforeSession() && next.AnsweredAt == nil {
 		return out
 	}
 	since, limit := r.d.startDeadline(next)
-	switch out.extended = r.d.left(since, limit) > 0; {
-	case !out.extended && next.asksFirst():
-		return r.failed(CodeRegistrationTimeout, "Nobody answered the dialog in the successor's pane within %s%s", limit, r.seen())
+	switch out.extended = r.d.timeLeft(since, limit) > 0; {
+	case !out.extended && next.asksBeforeSession():
+		return r.failed(CodeRegistrationTimeout, "Nobody answered the dialog in the successor's pane within %s%s", limit, r.paneShows())
 	case !out.extended:
 		return out
 	}
 	if at := since.Add(limit); r.h.Deadline == nil || !r.h.Deadline.Equal(at) {
 		r.h.Deadline, out.wrote = &at, true
 	}
-	if next.asksFirst() {
+	if next.asksBeforeSession() {
 		out.note = fmt.Sprintf("a dialog is open in the pane of agent %d (%s): answer it with `understudy agent attach %[1]d`", next.ID, next.WaitsFor)
 		out.alert = next.PipelineID != nil // else the successor's own event tells the operator
 	}

@@ -23,8 +23,8 @@ func TestOpening(t *testing.T) {
 		{"", Starting, "", false}, {theme, Waiting, theme, true}, {theme, Waiting, theme, false}, {"", Waiting, theme, false},
 		{trust, Waiting, trust, true}, {"", Waiting, trust, false}, {"", Starting, "", true}, {"", Starting, "", false},
 	} {
-		woken := d.glimpsed(a, step.dialog)
-		if news := d.opening(a); news != step.news || a.State != step.state || a.WaitsFor != step.asks || step.news && !woken {
+		woken := d.noteGlimpse(a, step.dialog)
+		if news := d.correctByPane(a); news != step.news || a.State != step.state || a.WaitsFor != step.asks || step.news && !woken {
 			t.Fatalf("look %d (%q): news %t, woken %t, %s for %q", i, step.dialog, news, woken, a.State, a.WaitsFor)
 		}
 	}
@@ -32,8 +32,8 @@ func TestOpening(t *testing.T) {
 		t.Errorf("note %q, answered at %v", a.Note, a.AnsweredAt)
 	}
 	a.RegisteredAt = &now
-	d.glimpsed(a, theme)
-	if d.opening(a) {
+	d.noteGlimpse(a, theme)
+	if d.correctByPane(a) {
 		t.Error("with a session it waits for a dialog that was before it")
 	}
 }
@@ -43,13 +43,13 @@ func TestOpeningBelievesTheRow(t *testing.T) {
 	t.Parallel()
 	d := New(Config{})
 	a := &Agent{ID: 7, State: Waiting, WaitsFor: "trust"}
-	if d.opening(a) || a.State != Waiting {
+	if d.correctByPane(a) || a.State != Waiting {
 		t.Errorf("without a look: %s", a.State)
 	}
 	for range 2 { // it was answered while no daemon ran
-		d.glimpsed(a, "")
+		d.noteGlimpse(a, "")
 	}
-	if !d.opening(a) || a.State != Starting {
+	if !d.correctByPane(a) || a.State != Starting {
 		t.Errorf("after two looks: %s", a.State)
 	}
 }
@@ -69,7 +69,7 @@ func TestStartDeadline(t *testing.T) {
 	want(made, DefaultHandoff.RegistrationTimeout)
 	a.be(Waiting, asked)
 	want(asked, openingLimit)
-	a.answered(now)
+	a.noteAnswered(now)
 	a.be(Starting, now)
 	want(now, DefaultHandoff.RegistrationTimeout)
 }

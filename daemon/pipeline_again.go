@@ -20,7 +20,7 @@ func (r *pipelineRun) promptAgain(s *Step, a *Agent) (out runOutcome, due bool) 
 		a.LastPrompt != 0 || a.WorkStop != 0 || a.StopAskedAt != nil || !a.HasPane() {
 		return out, false
 	}
-	if wait := r.d.left(*a.RegisteredAt, r.d.Settings.Handoff.AckTimeout); wait > 0 {
+	if wait := r.d.timeLeft(*a.RegisteredAt, r.d.Settings.Handoff.AckTimeout); wait > 0 {
 		return runOutcome{again: wait, note: r.p.Note}, true
 	}
 	screen, _, _ := r.d.composer(r.ctx, a)

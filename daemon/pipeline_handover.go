@@ -70,7 +70,7 @@ func (r *pipelineRun) handover(s *Step, prev *Agent) *runOutcome {
 	case h.Phase != Failed || h.RecordedAt == nil || h.Retrying:
 		return nil
 	}
-	c, err := r.d.retrying(r.ctx, h)
+	c, err := r.d.retryChange(r.ctx, h)
 	var told *Error
 	switch {
 	case errors.As(err, &told): // it can't be gone on with

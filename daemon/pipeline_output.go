@@ -77,7 +77,7 @@ func (r *pipelineRun) output(a *Agent) (text string, wait time.Duration, err err
 	if p, err := hooks.Parse(hook.Event, hook.Body); err == nil && p.LastAssistantMessage != "" {
 		return p.LastAssistantMessage, 0, nil
 	}
-	if late := outputLate - r.d.spent(hook.ReceivedAt); late > 0 && a.Active() {
+	if late := outputLate - r.d.timeSpent(hook.ReceivedAt); late > 0 && a.Active() {
 		return "", late, nil
 	}
 	if a.TranscriptPath != nil {

@@ -281,7 +281,7 @@ func (r *pipelineRun) awaitApproval() runOutcome {
 	if s == nil || s.RemindAfter == 0 || s.AskedAt == nil {
 		return runOutcome{}
 	}
-	if left := s.RemindAfter - r.d.spent(*s.AskedAt); left > 0 {
+	if left := s.RemindAfter - r.d.timeSpent(*s.AskedAt); left > 0 {
 		return runOutcome{again: left}
 	}
 	s.AskedAt = &r.now

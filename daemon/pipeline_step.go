@@ -89,7 +89,7 @@ func (r *pipelineRun) previousGone(n int) *runOutcome {
 				return &runOutcome{with: c}
 			}
 			note := r.p.Note
-			if r.d.spent(*a.StopAskedAt) > noteAfter {
+			if r.d.timeSpent(*a.StopAskedAt) > noteAfter {
 				note = noteLeave
 			}
 			return &runOutcome{again: time.Second, note: note}
@@ -160,7 +160,7 @@ func (r *pipelineRun) cancelOpen(h *Handoff, c *Change) error {
 	if h == nil || !h.cancellable() {
 		return nil
 	}
-	with, err := r.d.cancelling(r.ctx, h, r.now)
+	with, err := r.d.cancelChange(r.ctx, h, r.now)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func (r *pipelineRun) watchStep(s *Step) runOutcome {
 		return r.take(s, a)
 	case left <= 0 && !handing && a.workDone():
 		return r.takeLate(s, a)
-	case left <= 0 && a.asksFirst():
+	case left <= 0 && a.asksBeforeSession():
 		_, asked := r.d.startDeadline(a)
 		return r.failStep(s, a, h, failure{code: CodeStepTimeout, says: fmt.Sprintf("Nobody answered the dialog in the pane of agent %d within %s", a.ID, asked),
 			hint: fmt.Sprintf("put right what it asks for, then `understudy pipeline resume %d`", r.p.ID)})
@@ -43,7 +43,7 @@ func (r *pipelineRun) watchStep(s *Step) runOutcome {
 		return runOutcome{again: left, note: fmt.Sprintf("agent %d is being handed over (handoff %d)", h.AgentID, h.ID)}
 	case a.TurnError != "":
 		return r.failStep(s, a, h, failure{code: CodeRuntimeError, says: "The agent's runtime reported an error instead of finishing: " + words.TrimDot(a.TurnError)})
-	case !a.Active() && a.LastPrompt > 0 && (r.d.spent(*a.EndedAt) < goneLate || r.d.arriving.of(a)):
+	case !a.Active() && a.LastPrompt > 0 && (r.d.timeSpent(*a.EndedAt) < goneLate || r.d.arriving.of(a)):
 		return runOutcome{again: goneLate / 5, note: r.p.Note}
 	case !a.Active():
 		return r.failStep(s, a, h, r.gone(a, h))
@@ -52,7 +52,7 @@ func (r *pipelineRun) watchStep(s *Step) runOutcome {
 		return out
 	}
 	out := r.stepNote(a, h)
-	out.again = earlier(out.again, left)
+	out.again = shorterWait(out.again, left)
 	return out
 }
 
@@ -60,12 +60,12 @@ func (r *pipelineRun) watchStep(s *Step) runOutcome {
 // agent's session does not count.
 func (r *pipelineRun) stepLeft(s *Step, a *Agent) time.Duration {
 	switch {
-	case a.asksFirst():
-		return r.d.left(r.d.startDeadline(a))
+	case a.asksBeforeSession():
+		return r.d.timeLeft(r.d.startDeadline(a))
 	case a.AnsweredAt != nil && a.AnsweredAt.After(*s.StartedAt):
-		return r.d.left(*a.AnsweredAt, s.timeout(r.set))
+		return r.d.timeLeft(*a.AnsweredAt, s.timeout(r.set))
 	}
-	return r.d.left(*s.StartedAt, s.timeout(r.set))
+	return r.d.timeLeft(*s.StartedAt, s.timeout(r.set))
 }
 
 // turnOver reports whether the agent has ended a turn of its own work and been given nothing since, and

@@ -50,8 +50,8 @@ func (d *Daemon) logHandoff(h *Handoff, moment string, level slog.Level, trouble
 		"context_validated", h.ContextValidated, "error", trouble)
 }
 
-// basic is the least that a successor is given: who, and where the document is.
-func (r *handoffRun) basic(doc data.Document, cause error) assembled {
+// basicContext is the least that a successor is given: who, and where the document is.
+func (r *handoffRun) basicContext(doc data.Document, cause error) assembled {
 	got := extract(r.h, r.agent, doc, r.now)
 	got.fallback = words.TrimDot(cause.Error())
 	got.warnings = []string{"Fallback handoff used: " + got.fallback}
@@ -78,9 +78,9 @@ func (r *handoffRun) recordEvents(got *assembled) []*event.Event {
 		e.Alert = true
 		events = append(events, e)
 	}
-	if got.circles(h) {
-		e := about(event.AgentWithoutProgress, map[string]any{"generations": got.idle, "message": fmt.Sprintf(
-			"The last %d generations of %s have filled their context without touching a file, committing or deciding anything: look at `understudy handoff show %d`.", got.idle, h.SourceAgent, h.ID)})
+	if got.goesInCircles(h) {
+		e := about(event.AgentWithoutProgress, map[string]any{"generations": got.idleGenerations, "message": fmt.Sprintf(
+			"The last %d generations of %s have filled their context without touching a file, committing or deciding anything: look at `understudy handoff show %d`.", got.idleGenerations, h.SourceAgent, h.ID)})
 		e.Alert = true
 		events = append(events, e)
 	}
@@ -98,14 +98,14 @@ func (r *handoffRun) logRecord(got *assembled) {
 	if h.Degraded {
 		r.d.logHandoff(h, "handoff_fallback_used", slog.LevelWarn, got.fallback)
 	}
-	if r.set.LogTiming {
+	if r.settings.LogTiming {
 		r.d.Log.Info("context assembled", append([]any{"handoff_id", h.ID, "duration_ms", h.Metrics.DurationMS}, got.parts...)...)
 	}
 }
 
-// inherited reads the flags that a running agent was started with and that its successor gets;
+// inheritedOptions reads the flags that a running agent was started with and that its successor gets;
 // nil if they are known already or can't be read.
-func (d *Daemon) inherited(a *Agent) []string {
+func (d *Daemon) inheritedOptions(a *Agent) []string {
 	if a.Managed || a.PID == 0 || len(a.Options) > 0 {
 		return nil
 	}

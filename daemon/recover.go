@@ -44,7 +44,7 @@ func (d *Daemon) wakePipelines(ctx context.Context) error {
 // removeDeadPanes removes what an earlier daemon had no time to: dead panes on our server whose
 // agents have ended.
 func (d *Daemon) removeDeadPanes(ctx context.Context) {
-	term, err := d.own()
+	term, err := d.ownTerminal()
 	if err != nil {
 		return
 	}
@@ -98,7 +98,7 @@ func (d *Daemon) sweep(ctx context.Context) error {
 	}
 	remembered := d.memories.ids(func(agentMemory) bool { return true }) // before the roster is read: who is new is in that
 	busy := map[int64]bool{}
-	for _, id := range append(ids, d.forked()...) {
+	for _, id := range append(ids, d.forkedAgents()...) {
 		busy[id] = true
 		d.Wake(id)
 	}
@@ -106,7 +106,7 @@ func (d *Daemon) sweep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.peekAt(ctx, agents)
+	d.peekAtStarting(ctx, agents)
 	active := map[int64]bool{}
 	for i := range agents {
 		a := &agents[i]

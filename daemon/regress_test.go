@@ -49,12 +49,12 @@ func TestStuck(t *testing.T) {
 	if e.Type != "agent_stuck" || !e.Alert || *e.AgentID != 7 || !strings.Contains(string(e.Payload), "row is odd. It is tried again") {
 		t.Errorf("alert %+v: %s", e, e.Payload)
 	}
-	d.unstuck(7)
+	d.clearLaneErrors(7)
 	try(stuckAfter-1, 1)
 	try(1, 2)
 	// Another writer was first: that is nothing to count.
 	s.err = ErrMoved
-	d.unstuck(7)
+	d.clearLaneErrors(7)
 	for range 2 * stuckAfter {
 		d.runLane(t.Context(), 7)
 	}

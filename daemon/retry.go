@@ -29,7 +29,7 @@ func (d *Daemon) RetryHandoff(ctx context.Context, id int64, mode Mode) (Handoff
 		case !h.Retryable():
 			return h, Errorf(KindConflict, CodeHandoffNotFailed, "Only a failed handoff can be retried: this one is %s", h.Status)
 		}
-		if err := d.here(h.Host); err != nil {
+		if err := d.requireThisHost(h.Host); err != nil {
 			return h, err
 		}
 		if err := d.stepWants(ctx, &h); err != nil {
@@ -46,7 +46,7 @@ func (d *Daemon) RetryHandoff(ctx context.Context, id int64, mode Mode) (Handoff
 		case errors.Is(err, ErrMoved) && ctx.Err() == nil:
 			continue
 		case errors.Is(err, ErrOpenHandoff):
-			return h, d.superseded(ctx, &h)
+			return h, d.explainOpenHandoff(ctx, &h)
 		case err != nil:
 			return h, err
 		}
@@ -54,16 +54,16 @@ func (d *Daemon) RetryHandoff(ctx context.Context, id int64, mode Mode) (Handoff
 	}
 }
 
-// superseded says which other handoff of the same agent stands in the way of a retry.
-func (d *Daemon) superseded(ctx context.Context, h *Handoff) error {
-	if err := d.handedOver(ctx, h); err != nil {
+// explainOpenHandoff says which other handoff of the same agent stands in the way of a retry.
+func (d *Daemon) explainOpenHandoff(ctx context.Context, h *Handoff) error {
+	if err := d.refuseHandedOver(ctx, h); err != nil {
 		return err
 	}
 	return errHandoffOpen
 }
 
-// handedOver refuses a retry of a handoff whose agent has been handed over by another one.
-func (d *Daemon) handedOver(ctx context.Context, h *Handoff) error {
+// refuseHandedOver refuses a retry of a handoff whose agent has been handed over by another one.
+func (d *Daemon) refuseHandedOver(ctx context.Context, h *Handoff) error {
 	list, err := d.Store.Handoffs(ctx, HandoffFilter{AgentID: h.AgentID, Limit: 500})
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (d *Daemon) handedOver(ctx context.Context, h *Handoff) error {
 }
 
 func (d *Daemon) retry(ctx context.Context, h *Handoff) error {
-	c, err := d.retrying(ctx, h)
+	c, err := d.retryChange(ctx, h)
 	if err != nil {
 		return err
 	}
@@ -87,19 +87,19 @@ func (d *Daemon) retry(ctx context.Context, h *Handoff) error {
 	return nil
 }
 
-// retrying is the change that has a failed handoff go on.
-func (d *Daemon) retrying(ctx context.Context, h *Handoff) (*Change, error) {
+// retryChange is the change that has a failed handoff go on.
+func (d *Daemon) retryChange(ctx context.Context, h *Handoff) (*Change, error) {
 	a, err := d.Store.Agent(ctx, h.AgentID)
 	if err != nil {
 		return nil, err
 	}
-	r := &handoffRun{d: d, ctx: ctx, now: d.now(), h: h, agent: &a, set: d.Settings.Handoff}
+	r := &handoffRun{d: d, ctx: ctx, now: d.now(), h: h, agent: &a, settings: d.Settings.Handoff}
 	if h.awaitsDecision() {
-		return r.takeBack()
+		return r.takeRecordBack()
 	}
 	failed := h.Error.Phase
 	if !a.Active() {
-		if err := d.handedOver(ctx, h); err != nil {
+		if err := d.refuseHandedOver(ctx, h); err != nil {
 			return nil, err
 		}
 		if err := d.noHeir(ctx, &a, h.SuccessorID); err != nil {
@@ -113,25 +113,25 @@ func (d *Daemon) retrying(ctx context.Context, h *Handoff) (*Change, error) {
 	if err != nil {
 		return nil, fmt.Errorf("handoff %d: retry of %s: %w", h.ID, failed, err)
 	}
-	h.enter(to, r.now, r.set)
+	h.enterPhase(to, r.now, r.settings)
 	h.Error, h.CompletedAt = nil, nil
 	c.Move = &Move{Handoff: h, From: Failed, Cause: "retry of " + string(failed)}
 	c.Events = append(c.Events, d.event(event.HandoffRetried, &h.AgentID, &h.ID, map[string]any{"failed": failed, "phase": to, "persona": h.Persona}))
 	return &c, nil
 }
 
-// takeBack is the change by which a handoff that is recorded goes back and asks for another document. The
+// takeRecordBack is the change by which a handoff that is recorded goes back and asks for another document. The
 // agent's row is written, too: of this and its end, one is second.
-func (r *handoffRun) takeBack() (*Change, error) {
+func (r *handoffRun) takeRecordBack() (*Change, error) {
 	h, a := r.h, r.agent
 	if !a.Active() || a.StopAskedAt != nil {
 		return nil, Errorf(KindConflict, CodeAgentEnding, "Agent %d is being ended: its handoff goes on with the document that is recorded", a.ID)
 	}
 	from, cause := h.Phase, "retry: the agent was given work after its document"
 	s, _ := stepAt(from)
-	h.enter(target(s.next, onWorkedOn), r.now, r.set)
+	h.enterPhase(target(s.next, onWorkedOn), r.now, r.settings)
 	h.RecordedAt, h.InjectionPrompt, h.Retrying = nil, nil, true
-	h.beginAfter(a.LastHook)
+	h.ignoreHooksUpTo(a.LastHook)
 	return &Change{Agents: []*Agent{a}, Move: &Move{Handoff: h, From: from, Cause: cause}, Events: []*event.Event{
 		r.d.event(event.HandoffRetried, &h.AgentID, &h.ID, map[string]any{"failed": from, "phase": h.Phase, "persona": h.Persona}),
 	}}, nil
@@ -151,7 +151,7 @@ func (r *handoffRun) resumeAt(failed Phase) (to Phase, c Change, err error) {
 	case "":
 		err = errors.New("the table knows no retry")
 	case Verifying:
-		r.h.beginAfter(r.agent.LastHook)
+		r.h.ignoreHooksUpTo(r.agent.LastHook)
 	case ShuttingDown:
 		if r.agent.Active() && r.agent.StopStage == StopFailed {
 			r.agent.StopAskedAt, r.agent.StopStage, r.agent.StopStageAt = nil, StopNone, nil
@@ -231,13 +231,13 @@ func (r *handoffRun) rewriteContext() error {
 	return nil
 }
 
-// askable reports whether somebody can be asked for the document once more.
-func (r *handoffRun) askable() bool { return r.agent.Active() || r.h.Mode == ModeGenerate }
+// canAskAnew reports whether somebody can be asked for the document once more.
+func (r *handoffRun) canAskAnew() bool { return r.agent.Active() || r.h.Mode == ModeGenerate }
 
-// outdated reports whether the agent was given work after a document was written, which that would
+// documentOutdated reports whether the agent was given work after a document was written, which that would
 // lose. A time that is still to come was shown before the clock was set back, and says nothing. The hook of a prompt that
 // was queued came before the prompt was taken: the transcript tells when that was.
-func (r *handoffRun) outdated(doc data.Document) bool {
+func (r *handoffRun) documentOutdated(doc data.Document) bool {
 	return doc.ModTime.After(r.now) || r.agent.LastPromptAt != nil && doc.ModTime.Before(*r.agent.LastPromptAt) ||
 		r.d.promptedAfter(r.agent, "", doc.ModTime)
 }

@@ -16,7 +16,7 @@ const endedLately = time.Minute
 // endCauseOf is what an agent's end came of, for the event of what fails for want of it; "": it has
 // not just ended, or by itself.
 func (d *Daemon) endCauseOf(a *Agent) string {
-	if a.Active() || d.spent(*a.EndedAt) > endedLately {
+	if a.Active() || d.timeSpent(*a.EndedAt) > endedLately {
 		return ""
 	}
 	return a.EndCause

@@ -30,20 +30,20 @@ const (
 func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration, error) {
 	var on time.Duration // how long on this rung
 	if a.StopStageAt != nil {
-		on = d.on(*a.StopStageAt)
+		on = d.timeOnRung(*a.StopStageAt)
 	}
 	exit := d.Settings.Handoff.ExitTimeout
-	if yielded, err := d.yields(ctx, a); yielded || err != nil {
+	if yielded, err := d.yieldToWork(ctx, a); yielded || err != nil {
 		return yielded, 0, err
 	}
 	switch a.StopStage {
 	case StopNone:
 		switch {
 		case a.StopForce || !a.HasPane():
-			return d.climb(ctx, a, StopTerm)
+			return d.climbTo(ctx, a, StopTerm)
 		case a.StopInterrupt && a.State != Idle:
-			return d.climb(ctx, a, StopBreak)
-		case a.State == Idle && d.on(*a.StopAskedAt) < readyAfter:
+			return d.climbTo(ctx, a, StopBreak)
+		case a.State == Idle && d.timeOnRung(*a.StopAskedAt) < readyAfter:
 			// Its Stop hook may not have returned yet: what is typed then is queued behind it.
 			if screen, why, again := d.composer(ctx, a); screen == nil && why != noteDialog {
 				return false, again, nil
@@ -53,21 +53,21 @@ func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration,
 	case StopBreak:
 		switch {
 		case on >= breakAfter:
-			return d.climb(ctx, a, StopTerm)
-		case on >= breakSoon && d.interrupted(ctx, a):
+			return d.climbTo(ctx, a, StopTerm)
+		case on >= breakSoon && d.turnInterrupted(ctx, a):
 			return d.askToExit(ctx, a)
 		}
-		return false, breakSoon, d.actOnce(ctx, a)
+		return false, breakSoon, d.actOnRung(ctx, a)
 	case StopAsked:
 		switch {
 		case on >= exit && a.StopYields && a.State == Working:
 			// No hook has told of a turn yet, and one runs: somebody has typed behind the exit command, and made a prompt of it.
 			return true, 0, d.withdrawExit(ctx, a)
 		case on >= exit:
-			return d.climb(ctx, a, StopTerm)
+			return d.climbTo(ctx, a, StopTerm)
 		case on >= dialogAfter:
 			if s, err := d.readScreen(ctx, a); err == nil && s.Dialog == runtimes.DialogExitTasks {
-				return d.climb(ctx, a, StopAnswer)
+				return d.climbTo(ctx, a, StopAnswer)
 			}
 		}
 		if on >= enterAfter {
@@ -76,25 +76,25 @@ func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration,
 		return false, time.Second, nil
 	case StopAnswer:
 		if on >= exit {
-			return d.climb(ctx, a, StopTerm)
+			return d.climbTo(ctx, a, StopTerm)
 		}
-		return false, exit - on, d.actOnce(ctx, a)
+		return false, exit - on, d.actOnRung(ctx, a)
 	case StopTerm:
 		if on >= killAfter {
-			return d.climb(ctx, a, StopKill)
+			return d.climbTo(ctx, a, StopKill)
 		}
-		return false, killAfter - on, d.actOnce(ctx, a)
+		return false, killAfter - on, d.actOnRung(ctx, a)
 	case StopKill:
 		if on >= giveUpAfter {
-			return d.climb(ctx, a, StopFailed)
+			return d.climbTo(ctx, a, StopFailed)
 		}
-		return false, giveUpAfter - on, d.actOnce(ctx, a)
+		return false, giveUpAfter - on, d.actOnRung(ctx, a)
 	}
 	return false, 0, nil
 }
 
-// climb commits the next rung.
-func (d *Daemon) climb(ctx context.Context, a *Agent, to StopStage) (bool, time.Duration, error) {
+// climbTo commits the next rung.
+func (d *Daemon) climbTo(ctx context.Context, a *Agent, to StopStage) (bool, time.Duration, error) {
 	now := d.now()
 	a.StopStage, a.StopStageAt = to, &now
 	c := Change{Agents: []*Agent{a}}
@@ -116,7 +116,7 @@ func (d *Daemon) climb(ctx context.Context, a *Agent, to StopStage) (bool, time.
 // is open, no composer) the next rung is taken instead.
 func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, error) {
 	screen, err := d.readScreen(ctx, a)
-	if err != nil && d.on(*a.StopAskedAt) < killAfter {
+	if err != nil && d.timeOnRung(*a.StopAskedAt) < killAfter {
 		return false, 0, err // tmux may answer the next time
 	}
 	switch _, cannot := screen.CanType(); {
@@ -124,7 +124,7 @@ func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, 
 	case a.StopYields:
 		return true, 0, d.withdrawExit(ctx, a)
 	default:
-		return d.climb(ctx, a, StopTerm)
+		return d.climbTo(ctx, a, StopTerm)
 	}
 	id, err := d.Store.NextID(ctx, DeliveryIDs)
 	if err != nil {
@@ -143,7 +143,7 @@ func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, 
 		if err != nil {
 			return false, 0, err
 		}
-		if yielded, err := d.yields(ctx, &now); yielded || err != nil {
+		if yielded, err := d.yieldToWork(ctx, &now); yielded || err != nil {
 			return yielded, 0, err
 		}
 	}
@@ -157,7 +157,7 @@ func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, 
 
 // exitTypedLate counts an agent's time to exit from now on, if much of it went by until the command was typed.
 func (d *Daemon) exitTypedLate(a *Agent, dl *Delivery) bool {
-	late := dl.Kind == KindExit && dl.State == DeliveryTyped && a.StopStage == StopAsked && d.on(*a.StopStageAt) > d.Settings.Handoff.ExitTimeout/2
+	late := dl.Kind == KindExit && dl.State == DeliveryTyped && a.StopStage == StopAsked && d.timeOnRung(*a.StopStageAt) > d.Settings.Handoff.ExitTimeout/2
 	if late {
 		now := d.now()
 		a.StopStageAt = &now
@@ -191,11 +191,11 @@ func (d *Daemon) nudgeExit(ctx context.Context, a *Agent) {
 	}
 }
 
-// actOnce has the effect of the rung the agent is on, once per daemon: a signal that is sent again
+// actOnRung has the effect of the rung the agent is on, once per daemon: a signal that is sent again
 // after a crash does no harm.
-func (d *Daemon) actOnce(ctx context.Context, a *Agent) error {
+func (d *Daemon) actOnRung(ctx context.Context, a *Agent) error {
 	done := false
-	d.memories.change(a.ID, func(m *agentMemory) { done, m.acted = m.acted == a.StopStage, a.StopStage })
+	d.memories.change(a.ID, func(m *agentMemory) { done, m.actedRung = m.actedRung == a.StopStage, a.StopStage })
 	if done {
 		return nil
 	}
@@ -206,9 +206,9 @@ func (d *Daemon) actOnce(ctx context.Context, a *Agent) error {
 	case StopAnswer:
 		err = d.answerExit(ctx, a)
 	case StopTerm:
-		err = d.signal(ctx, a, syscall.SIGTERM)
+		err = d.signalAgent(ctx, a, syscall.SIGTERM)
 	case StopKill:
-		err = d.kill(ctx, a)
+		err = d.killAgent(ctx, a)
 	}
 	if err != nil {
 		d.Log.Warn("stop ladder: rung without effect", "agent_id", a.ID, "stage", string(a.StopStage), "error", err)
@@ -229,8 +229,8 @@ func (d *Daemon) pressEscape(ctx context.Context, a *Agent) error {
 	return term.Press(ctx, a.Ref(), tmux.Sight{}, tmux.Escape)
 }
 
-// interrupted reports whether no turn runs any more, as far as the registry and the screen tell.
-func (d *Daemon) interrupted(ctx context.Context, a *Agent) bool {
+// turnInterrupted reports whether no turn runs any more, as far as the registry and the screen tell.
+func (d *Daemon) turnInterrupted(ctx context.Context, a *Agent) bool {
 	if d.look(a).busy() {
 		return false
 	}
@@ -251,7 +251,7 @@ func (d *Daemon) answerExit(ctx context.Context, a *Agent) error {
 	return term.Press(ctx, a.Ref(), s.sight(), tmux.Enter)
 }
 
-func (d *Daemon) signal(ctx context.Context, a *Agent, sig syscall.Signal) error {
+func (d *Daemon) signalAgent(ctx context.Context, a *Agent, sig syscall.Signal) error {
 	if a.PID == 0 {
 		return errors.New("its process is unknown")
 	}
@@ -263,11 +263,11 @@ func (d *Daemon) signal(ctx context.Context, a *Agent, sig syscall.Signal) error
 	return d.Processes.Signal(a.Process(), sig)
 }
 
-// kill ends an agent for good: with its pane on our own server; in a person's pane only the
+// killAgent ends an agent for good: with its pane on our own server; in a person's pane only the
 // process, because the person's shell is around it.
-func (d *Daemon) kill(ctx context.Context, a *Agent) error {
+func (d *Daemon) killAgent(ctx context.Context, a *Agent) error {
 	if !a.Managed || !a.HasPane() {
-		return d.signal(ctx, a, syscall.SIGKILL)
+		return d.signalAgent(ctx, a, syscall.SIGKILL)
 	}
 	term, err := d.terminalOf(a)
 	if err != nil {
@@ -275,7 +275,7 @@ func (d *Daemon) kill(ctx context.Context, a *Agent) error {
 	}
 	err = term.Kill(ctx, a.Ref())
 	if a.PID != 0 && d.lives(a.Process()) {
-		err = errors.Join(err, d.signal(ctx, a, syscall.SIGKILL))
+		err = errors.Join(err, d.signalAgent(ctx, a, syscall.SIGKILL))
 	}
 	return err
 }
@@ -297,7 +297,7 @@ func (d *Daemon) running(ctx context.Context, a *Agent) bool {
 // reap commits the end of an agent whose process is gone.
 func (d *Daemon) reap(ctx context.Context, a *Agent) error {
 	now := d.now()
-	e, err := d.endOf(ctx, a)
+	e, err := d.endEvent(ctx, a)
 	if err != nil {
 		return fmt.Errorf("agent %d: end: %w", a.ID, err)
 	}
@@ -317,9 +317,9 @@ func (d *Daemon) reap(ctx context.Context, a *Agent) error {
 	return nil
 }
 
-// endOf finds out why an agent has ended, and makes the event. It is an alert unless the end was asked for, or a
+// endEvent finds out why an agent has ended, and makes the event. It is an alert unless the end was asked for, or a
 // person has ended what they had started.
-func (d *Daemon) endOf(ctx context.Context, a *Agent) (*event.Event, error) {
+func (d *Daemon) endEvent(ctx context.Context, a *Agent) (*event.Event, error) {
 	asked := a.EndHint != "" && a.EndHint != "other" || a.StopAskedAt != nil
 	reason := cmp.Or(a.EndHint, "process_gone")
 	payload := map[string]any{"asked": a.StopAskedAt != nil}

@@ -63,24 +63,24 @@ func (d *Daemon) endTrouble(a *Agent, by string) *event.Event {
 	return e
 }
 
-// ask forgets what hooks told of an earlier instruction. The step that queues a new one calls it.
-func (h *Handoff) ask(delivery int64) {
+// expectInstruction forgets what hooks told of an earlier instruction. The step that queues a new one calls it.
+func (h *Handoff) expectInstruction(delivery int64) {
 	h.DeliveryID = &delivery
 	h.Confirmed, h.PromptID, h.PromptQueue, h.StopHook, h.Trouble = false, "", false, 0, ""
 }
 
-// taken notes that the runtime has taken the instruction: from now on a Stop counts. It goes into the transaction of the
+// confirmTaken notes that the runtime has taken the instruction: from now on a Stop counts. It goes into the transaction of the
 // delivery's verdict, for that Stop may come right after it. A verdict without a hook calls it.
-func (h *Handoff) taken() { h.Confirmed = true }
+func (h *Handoff) confirmTaken() { h.Confirmed = true }
 
-// takenIn is taken where a hook tells in which turn. queued: a turn was running, and the hook names that one.
-func (h *Handoff) takenIn(promptID string, queued bool) {
-	h.taken()
+// confirmTakenIn is taken where a hook tells in which turn. queued: a turn was running, and the hook names that one.
+func (h *Handoff) confirmTakenIn(promptID string, queued bool) {
+	h.confirmTaken()
 	h.PromptID, h.PromptQueue = promptID, queued
 }
 
-// takenInAnyTurn has the next Stop count whichever turn it ends. The Stop of a runtime that reports no prompts calls it.
-func (h *Handoff) takenInAnyTurn() { h.PromptID = "" }
+// acceptAnyStop has the next Stop count whichever turn it ends. The Stop of a runtime that reports no prompts calls it.
+func (h *Handoff) acceptAnyStop() { h.PromptID = "" }
 
 // endTurn notes that the turn that took the instruction has ended. The Stop that counts calls it; without one, the step
 // that finds the document of an idle agent, with the agent's newest hook.
@@ -89,6 +89,6 @@ func (h *Handoff) endTurn(hook int64) { h.StopHook = hook }
 // failTurn notes that the turn that took the instruction ended with an error. The agent's StopFailure calls it.
 func (h *Handoff) failTurn(words string) { h.Trouble = words }
 
-// beginAfter puts the agent's hooks up to its newest one into the past: a prompt that comes after that is work that the
+// ignoreHooksUpTo puts the agent's hooks up to its newest one into the past: a prompt that comes after that is work that the
 // document may not mention. A retry that reads the document once more calls it, and the step that forks the session.
-func (h *Handoff) beginAfter(hook int64) { h.StopHook, h.Trouble = hook, "" }
+func (h *Handoff) ignoreHooksUpTo(hook int64) { h.StopHook, h.Trouble = hook, "" }

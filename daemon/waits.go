@@ -42,9 +42,9 @@ func waitsFor(p hooks.Payload) string {
 	return words.Clip(words.Line(asked), maxWaitsFor)
 }
 
-// waits has the agent wait for a person. A request for permission is a dialog of its own, though nothing
+// beginWaiting has the agent wait for a person. A request for permission is a dialog of its own, though nothing
 // may have told of the end of the one before; a notification comes later, and tells less of the same one.
-func (h *hookStep) waits() {
+func (h *hookStep) beginWaiting() {
 	a := h.tx.Agent
 	if a.WaitsFor != "" && h.p.Event != "PermissionRequest" {
 		return

@@ -36,7 +36,7 @@ func TestWaits(t *testing.T) {
 	told := func(name, tool, input string) (texts []string) {
 		h := &hookStep{d: New(Config{}), tx: HookTx{Agent: a}}
 		h.p.Event, h.p.ToolName, h.p.Message, h.p.ToolInput = name, tool, "Claude needs your permission", []byte(input)
-		h.waits()
+		h.beginWaiting()
 		for _, e := range h.out.Change.Events {
 			if e.Type != "agent_waiting" || e.Notice != event.NoticeWaiting {
 				t.Errorf("event %s, notice %q", e.Type, e.Notice)

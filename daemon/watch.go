@@ -197,10 +197,10 @@ func (d *Daemon) composer(ctx context.Context, a *Agent) (s *screen, why string,
 func (d *Daemon) notReady(agentID int64, again time.Duration, why string) (time.Duration, string) {
 	var age time.Duration
 	d.memories.change(agentID, func(m *agentMemory) {
-		if m.unready.IsZero() {
-			m.unready = time.Now()
+		if m.unreadySince.IsZero() {
+			m.unreadySince = time.Now()
 		}
-		age = time.Since(m.unready)
+		age = time.Since(m.unreadySince)
 	})
 	if why == noteNotReady && age < noteAfter {
 		why = ""
@@ -210,7 +210,7 @@ func (d *Daemon) notReady(agentID int64, again time.Duration, why string) (time.
 
 // isReady ends what notReady counts.
 func (d *Daemon) isReady(agentID int64) {
-	d.memories.change(agentID, func(m *agentMemory) { m.unready = time.Time{} })
+	d.memories.change(agentID, func(m *agentMemory) { m.unreadySince = time.Time{} })
 }
 
 // readScreen reads what the agent's pane shows as its runtime would mean it.
@@ -307,7 +307,7 @@ func (d *Daemon) inTranscript(a *Agent, dl *Delivery) bool {
 	case dl.Nonce != "":
 		return runtimes.TranscriptContains(jsonl, dl.Nonce)
 	case dl.TypedAt != nil:
-		return runtimes.TranscriptHasPrompt(jsonl, dl.Text, d.earliest(*dl.TypedAt))
+		return runtimes.TranscriptHasPrompt(jsonl, dl.Text, d.earliestShown(*dl.TypedAt))
 	}
 	return false
 }

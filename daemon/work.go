@@ -17,8 +17,8 @@ const (
 	spoolLane int64 = math.MinInt64 // applies spooled hooks, which may take long
 )
 
-// subject names what a lane works for.
-func subject(key int64) string {
+// laneSubject names what a lane works for.
+func laneSubject(key int64) string {
 	switch {
 	case key == sweepLane:
 		return "sweep"
@@ -35,7 +35,7 @@ const maxMoves = 50
 
 // runLane does what is due in a lane, until nothing is. Errors of the sweep and the spool come again with the next sweep.
 func (d *Daemon) runLane(ctx context.Context, key int64) (again time.Duration) {
-	ctx = WithCaller(ctx, subject(key))
+	ctx = WithCaller(ctx, laneSubject(key))
 	switch key {
 	case sweepLane:
 		err := d.sweep(ctx)
@@ -62,14 +62,14 @@ func (d *Daemon) runLane(ctx context.Context, key int64) (again time.Duration) {
 		case err != nil && retryable(err):
 			continue
 		case errors.Is(err, ErrNotFound):
-			d.unstuck(key)
+			d.clearLaneErrors(key)
 			return 0
 		case err != nil:
-			d.Log.Warn("work stopped; trying again", "for", subject(key), "error", err)
-			d.stuck(ctx, key, err)
+			d.Log.Warn("work stopped; trying again", "for", laneSubject(key), "error", err)
+			d.countLaneError(ctx, key, err)
 			return time.Second
 		case !moved:
-			d.unstuck(key)
+			d.clearLaneErrors(key)
 			return again
 		}
 	}
@@ -120,7 +120,7 @@ func (d *Daemon) work(ctx context.Context, id int64) (moved bool, again time.Dur
 		if moved || err != nil {
 			return moved, 0, err
 		}
-		again = earlier(again, soon)
+		again = shorterWait(again, soon)
 	}
 	return false, again, nil
 }
@@ -135,7 +135,7 @@ var duties = []struct {
 	{(*Agent).started, (*Daemon).correctState},
 	{(*Agent).stopping, (*Daemon).stopLadder},
 	{(*Agent).staying, (*Daemon).measure},
-	{(*Agent).staying, (*Daemon).overdue},
+	{(*Agent).staying, (*Daemon).tellOverdue},
 	{always, (*Daemon).handOver},
 	{always, (*Daemon).deliverNext},
 	{(*Agent).ended, (*Daemon).forgetEnded},
@@ -159,7 +159,7 @@ func (d *Daemon) reapGone(ctx context.Context, a *Agent) (bool, time.Duration, e
 func (d *Daemon) correctState(ctx context.Context, a *Agent) (bool, time.Duration, error) {
 	by := "registry"
 	if !d.reconcile(a) {
-		if by = "screen"; !d.opening(a) {
+		if by = "screen"; !d.correctByPane(a) {
 			return false, 0, nil
 		}
 	}
@@ -226,17 +226,17 @@ func (d *Daemon) nextDelivery(ctx context.Context, a *Agent, open []Delivery) (*
 // is tried about once a second.
 const stuckAfter = 10
 
-// stuck counts an error of a lane, and tells the operator once when they don't end.
-func (d *Daemon) stuck(ctx context.Context, key int64, cause error) {
+// countLaneError counts an error of a lane, and tells the operator once when they don't end.
+func (d *Daemon) countLaneError(ctx context.Context, key int64, cause error) {
 	d.mu.Lock()
-	d.failing[key]++
-	n := d.failing[key]
+	d.laneErrors[key]++
+	n := d.laneErrors[key]
 	d.mu.Unlock()
 	if n != stuckAfter {
 		return
 	}
 	e := d.event(event.AgentStuck, &key, nil, map[string]any{"message": fmt.Sprintf(
-		"Nothing goes on for %s: %s. It is tried again each second; see `understudy doctor`.", subject(key), words.TrimDot(cause.Error()))})
+		"Nothing goes on for %s: %s. It is tried again each second; see `understudy doctor`.", laneSubject(key), words.TrimDot(cause.Error()))})
 	if key < 0 {
 		id := -key
 		e.Type, e.AgentID, e.PipelineID = event.PipelineStuck, nil, &id
@@ -245,19 +245,19 @@ func (d *Daemon) stuck(ctx context.Context, key int64, cause error) {
 	if err := d.commit(ctx, &Change{Events: []*event.Event{e}}); err != nil && ctx.Err() == nil {
 		d.Log.Warn("event not stored; trying again", "type", e.Type, "error", err)
 		d.mu.Lock()
-		d.failing[key]-- // the next error tells it
+		d.laneErrors[key]-- // the next error tells it
 		d.mu.Unlock()
 	}
 }
 
-func (d *Daemon) unstuck(key int64) {
+func (d *Daemon) clearLaneErrors(key int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.failing, key)
+	delete(d.laneErrors, key)
 }
 
-// earlier returns the shorter wait; 0 is none.
-func earlier(a, b time.Duration) time.Duration {
+// shorterWait returns the shorter wait; 0 is none.
+func shorterWait(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b
 	}

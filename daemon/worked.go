@@ -48,19 +48,19 @@ func (d *Daemon) promptedAfter(a *Agent, nonce string, since time.Time) bool {
 	if after.Before(since) {
 		until = time.Time{} // the clock was set back since, or may have been: what it has shown after now may be work as well
 	}
-	return runtimes.PromptedAfter(transcriptTail(a), nonce, after, until, d.earliest(a.CreatedAt))
+	return runtimes.PromptedAfter(transcriptTail(a), nonce, after, until, d.earliestShown(a.CreatedAt))
 }
 
-// underVerdict reports whether a text was typed to an agent, or given to it in answer to a Stop, of which it is not known
+// awaitsVerdict reports whether a text was typed to an agent, or given to it in answer to a Stop, of which it is not known
 // yet whether it was taken.
-func (d *Daemon) underVerdict(ctx context.Context, agentID int64) (bool, error) {
+func (d *Daemon) awaitsVerdict(ctx context.Context, agentID int64) (bool, error) {
 	open, err := d.Store.OpenDeliveries(ctx, agentID)
 	return slices.ContainsFunc(open, func(dl Delivery) bool { return dl.Kind != KindExit && dl.State != DeliveryQueued }), err
 }
 
-// yields takes the request to exit back that a handoff has made, if the agent was given work before it was
+// yieldToWork takes the request to exit back that a handoff has made, if the agent was given work before it was
 // asked. The handoff then waits for a person.
-func (d *Daemon) yields(ctx context.Context, a *Agent) (bool, error) {
+func (d *Daemon) yieldToWork(ctx context.Context, a *Agent) (bool, error) {
 	if !a.StopYields || a.StopStage == StopKill || a.StopStage == StopFailed {
 		return false, nil
 	}
@@ -97,7 +97,7 @@ func (d *Daemon) withdrawExit(ctx context.Context, a *Agent) error {
 	if err := d.commit(ctx, &c); err != nil {
 		return fmt.Errorf("agent %d: exit withdrawn: %w", a.ID, err)
 	}
-	d.memories.change(a.ID, func(m *agentMemory) { m.acted = StopNone })
+	d.memories.change(a.ID, func(m *agentMemory) { m.actedRung = StopNone })
 	return nil
 }
 

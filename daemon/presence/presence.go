@@ -24,19 +24,19 @@ const (
 
 // stretch is time in which the daemon was there and the clock did not step, as that clock showed it.
 type stretch struct {
-	from, to time.Time
-	before   time.Duration // how long the daemon had been there
+	from, to      time.Time
+	presentBefore time.Duration // how long the daemon had been there
 }
 
-// at is how long the daemon had been there at a time of the stretch.
-func (s *stretch) at(t time.Time) time.Duration { return s.before + t.Sub(s.from) }
+// presentAt is how long the daemon had been there at a time of the stretch.
+func (s *stretch) presentAt(t time.Time) time.Duration { return s.presentBefore + t.Sub(s.from) }
 
 // Presence knows when the daemon was there. Its clock is that of the rows, the wall clock. Between two stretches the
 // daemon could do nothing: the machine slept, the process was stopped, the database was away; or there was no time at
 // all, because somebody set the clock. That does not count against any deadline.
 type Presence struct {
 	stretches []stretch // the last one goes on
-	proved    time.Time // by the monotonic clock, when that was noted last
+	provedAt  time.Time // by the monotonic clock, when that was noted last
 	// future has times that were to come when they were asked about, in nanoseconds, and when that was: the clock was set
 	// back while no daemon ran, or another host's is ahead.
 	future map[int64]time.Time
@@ -44,32 +44,32 @@ type Presence struct {
 
 // Begin forgets all that was before.
 func (p *Presence) Begin(now time.Time) {
-	*p = Presence{stretches: []stretch{{from: now, to: now}}, proved: time.Now()}
+	*p = Presence{stretches: []stretch{{from: now, to: now}}, provedAt: time.Now()}
 }
 
 // Prove notes that the daemon is there.
 func (p *Presence) Prove(now time.Time) {
-	p.stretches = p.until(now)
+	p.stretches = p.stretchesUpTo(now)
 	p.stretches = p.stretches[max(0, len(p.stretches)-maxStretches):]
-	p.proved = time.Now()
+	p.provedAt = time.Now()
 }
 
-// until are the stretches up to now.
-func (p *Presence) until(now time.Time) []stretch {
+// stretchesUpTo are the stretches up to now.
+func (p *Presence) stretchesUpTo(now time.Time) []stretch {
 	if len(p.stretches) == 0 {
 		return []stretch{{from: now, to: now}} // it does not run yet
 	}
 	last := p.stretches[len(p.stretches)-1]
-	before, seen := p.stretches[:len(p.stretches)-1:len(p.stretches)-1], last.at(last.to)
+	before, seen := p.stretches[:len(p.stretches)-1:len(p.stretches)-1], last.presentAt(last.to)
 	switch gap := now.Sub(last.to); {
 	case gap > absentAfter:
-		return append(before, last, stretch{from: now.Add(-ProveEvery), to: now, before: seen})
+		return append(before, last, stretch{from: now.Add(-ProveEvery), to: now, presentBefore: seen})
 	case gap < 0:
-		since := time.Since(p.proved)
+		since := time.Since(p.provedAt)
 		if since > absentAfter { // it may have been set back right after that, and nobody was there in between
 			since, seen = absentAfter, seen-absentAfter+ProveEvery
 		}
-		return append(before, last, stretch{from: now.Add(-since), to: now, before: seen})
+		return append(before, last, stretch{from: now.Add(-since), to: now, presentBefore: seen})
 	}
 	last.to = now
 	return append(before, last)
@@ -82,8 +82,8 @@ func (p *Presence) Spent(since, now time.Time) time.Duration {
 	if at, known := p.future[since.UnixNano()]; known {
 		since = at
 	}
-	all := p.until(now)
-	i := in(all, since)
+	all := p.stretchesUpTo(now)
+	i := stretchOf(all, since)
 	if i < 0 {
 		if p.future == nil || len(p.future) >= maxFuture {
 			p.future = map[int64]time.Time{}
@@ -94,26 +94,26 @@ func (p *Presence) Spent(since, now time.Time) time.Duration {
 	if s := &all[i]; since.After(s.to) {
 		since = s.to
 	}
-	return all[len(all)-1].at(now) - all[i].at(since)
+	return all[len(all)-1].presentAt(now) - all[i].presentAt(since)
 }
 
 // Earliest is the least that the clock has shown since it showed a time; if it did more than once, since the last of
 // them. The zero time: it is not known.
 func (p *Presence) Earliest(since, now time.Time) time.Time {
-	all := p.until(now)
-	return least(all, in(all, since), since)
+	all := p.stretchesUpTo(now)
+	return lowestSince(all, stretchOf(all, since), since)
 }
 
 // ShownSince is the least and the most that the clock has shown since the first time that it showed a time, or may have:
 // a stretch goes on for a while after what is known of it. Of what it showed before the daemon began nothing is known: most
 // is the zero time then.
 func (p *Presence) ShownSince(since, now time.Time) (first, most time.Time) {
-	all := p.until(now)
+	all := p.stretchesUpTo(now)
 	i := slices.IndexFunc(all, func(s stretch) bool { return !since.Before(s.from) && since.Before(s.to.Add(absentAfter)) })
 	if i < 0 {
-		i = in(all, since)
+		i = stretchOf(all, since)
 		if since.Before(all[0].from) {
-			return least(all, i, since), time.Time{}
+			return lowestSince(all, i, since), time.Time{}
 		}
 	}
 	most = now
@@ -122,11 +122,11 @@ func (p *Presence) ShownSince(since, now time.Time) (first, most time.Time) {
 			most = end
 		}
 	}
-	return least(all, i, since), most
+	return lowestSince(all, i, since), most
 }
 
-// least is the least that the clock has shown since it showed a time in a stretch.
-func least(all []stretch, i int, since time.Time) time.Time {
+// lowestSince is the least that the clock has shown since it showed a time in a stretch.
+func lowestSince(all []stretch, i int, since time.Time) time.Time {
 	if i < 0 {
 		return time.Time{}
 	}
@@ -138,9 +138,9 @@ func least(all []stretch, i int, since time.Time) time.Time {
 	return since
 }
 
-// in is the last of some stretches in which, or right after which, the clock has shown a time; the first one if that was
+// stretchOf is the last of some stretches in which, or right after which, the clock has shown a time; the first one if that was
 // before all, -1 if it is still to come.
-func in(all []stretch, at time.Time) int {
+func stretchOf(all []stretch, at time.Time) int {
 	for i := len(all) - 1; i >= 0; i-- {
 		if !at.Before(all[i].from) && !at.After(all[i].to) {
 			return i

@@ -45,9 +45,9 @@ func inGroups(events []event.Event, about func(*event.Event) string) [][]event.E
 	return groups
 }
 
-// gathering is how long more events of a group's cause are waited for; 0: no longer, or it has none. A daemon
+// gatherFor is how long more events of a group's cause are waited for; 0: no longer, or it has none. A daemon
 // that has just started may be about to see what came of it while none ran.
-func (t *Teller) gathering(group []event.Event) time.Duration {
+func (t *Teller) gatherFor(group []event.Event) time.Duration {
 	if group[0].Cause == "" {
 		return 0
 	}
@@ -55,8 +55,8 @@ func (t *Teller) gathering(group []event.Event) time.Duration {
 	return max(left, causeQuiet-time.Since(t.began), 0)
 }
 
-// common is the id that all events of a group have; nil: they have none, or several.
-func common(group []event.Event, id func(*event.Event) *int64) *int64 {
+// commonID is the id that all events of a group have; nil: they have none, or several.
+func commonID(group []event.Event, id func(*event.Event) *int64) *int64 {
 	first := id(&group[0])
 	for i := range group {
 		if this := id(&group[i]); first == nil || this == nil || *this != *first {
@@ -101,7 +101,7 @@ func payloadOf(e *event.Event) (p groupPayload) {
 func troubleText(group []event.Event) (title, message string) {
 	newest := &group[len(group)-1]
 	var who []string
-	for _, e := range byAgent(group) {
+	for _, e := range sortedByAgent(group) {
 		if name := agentName(e, ""); !slices.Contains(who, name) {
 			who = append(who, name)
 		}
@@ -111,7 +111,7 @@ func troubleText(group []event.Event) (title, message string) {
 		text = " " + words.Quote(text)
 	}
 	return fmt.Sprintf("understudy: %d agents in trouble, %s", len(who), code),
-		fmt.Sprintf("%d agents are in trouble, %s%s: %s. What to do about each: `understudy agent show ID`.", len(who), code, text, listed(who))
+		fmt.Sprintf("%d agents are in trouble, %s%s: %s. What to do about each: `understudy agent show ID`.", len(who), code, text, shortList(who))
 }
 
 // serverText words the end of a tmux server, with the agents that ended by it and what has failed for want
@@ -119,7 +119,7 @@ func troubleText(group []event.Event) (title, message string) {
 func (t *Teller) serverText(group []event.Event) (title, message string) {
 	var who, open, fresh, look, retry, runs []string
 	var p groupPayload
-	for _, e := range byAgent(group) {
+	for _, e := range sortedByAgent(group) {
 		switch about := payloadOf(e); {
 		case e.Type == event.AgentEnded && e.AgentID != nil:
 			p = about
@@ -140,7 +140,7 @@ func (t *Teller) serverText(group []event.Event) (title, message string) {
 	}
 	ended := words.Count(len(who), "agent")
 	var b strings.Builder
-	fmt.Fprintf(&b, "The tmux server at %s has ended, and %s with it: %s.", p.Socket, ended, listed(who))
+	fmt.Fprintf(&b, "The tmux server at %s has ended, and %s with it: %s.", p.Socket, ended, shortList(who))
 	for _, next := range []struct {
 		ids  []string
 		text string
@@ -152,7 +152,7 @@ func (t *Teller) serverText(group []event.Event) (title, message string) {
 		{open, " Open sessions again: agent %s, by `understudy agent resume ID`."},
 	} {
 		if len(next.ids) > 0 {
-			fmt.Fprintf(&b, next.text, listed(next.ids))
+			fmt.Fprintf(&b, next.text, shortList(next.ids))
 		}
 	}
 	if p.Own {
@@ -161,8 +161,8 @@ func (t *Teller) serverText(group []event.Event) (title, message string) {
 	return "understudy: tmux server ended, and " + ended + " with it", b.String()
 }
 
-// byAgent are events in the order of their agents.
-func byAgent(group []event.Event) []*event.Event {
+// sortedByAgent are events in the order of their agents.
+func sortedByAgent(group []event.Event) []*event.Event {
 	var sorted []*event.Event
 	for i := range group {
 		sorted = append(sorted, &group[i])
@@ -182,8 +182,8 @@ func agentName(e *event.Event, more string) string {
 	return fmt.Sprintf("%d (%s)", *e.AgentID, words.Join(", ", payloadOf(e).Name, more))
 }
 
-// listed is a list of which the end is left out if it is long.
-func listed(items []string) string {
+// shortList is a list of which the end is left out if it is long.
+func shortList(items []string) string {
 	const most = 20
 	return words.List(items[:min(most, len(items))], len(items))
 }

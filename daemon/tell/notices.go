@@ -11,11 +11,11 @@ import (
 // tellNotices tells what is due of the first topic that has something to tell. cut says that there may
 // be more events than those that were read; again is as for tellDue.
 func (t *Teller) tellNotices(ctx context.Context, notices []event.Event, now time.Time, cut bool) (again time.Duration, err error) {
-	t.forget(now)
+	t.dropEndedHolds(now)
 	again = alertRetry
-	for _, group := range inGroups(notices, topic) {
-		left := t.gathering(group)
-		if until, held := t.held[topic(&group[0])]; held {
+	for _, group := range inGroups(notices, noticeTopic) {
+		left := t.gatherFor(group)
+		if until, held := t.heldUntil[noticeTopic(&group[0])]; held {
 			left = max(left, until.Sub(now))
 		}
 		if left > 0 {
@@ -44,7 +44,7 @@ func (t *Teller) tellNewest(ctx context.Context, group []event.Event) (told bool
 	var due []event.Event
 	for i := range group {
 		e := &group[i]
-		why, err := t.spare(ctx, e, &want)
+		why, err := t.whyNotTold(ctx, e, &want)
 		if err != nil {
 			return false, err
 		}
@@ -67,12 +67,12 @@ func (t *Teller) tellNewest(ctx context.Context, group []event.Event) (told bool
 	if due[0].Cause != "" {
 		gap = causeGap
 	}
-	t.held[topic(&due[0])] = time.Now().Add(gap)
+	t.heldUntil[noticeTopic(&due[0])] = time.Now().Add(gap)
 	return true, t.tell(ctx, due)
 }
 
-// spare says why a notice is not told, "" if it is.
-func (t *Teller) spare(ctx context.Context, e *event.Event, want *Preferences) (why string, err error) {
+// whyNotTold says why a notice is not told, "" if it is.
+func (t *Teller) whyNotTold(ctx context.Context, e *event.Event, want *Preferences) (why string, err error) {
 	switch {
 	case !want.wants(e):
 		return "not wanted", nil
@@ -88,8 +88,8 @@ func (t *Teller) spare(ctx context.Context, e *event.Event, want *Preferences) (
 	return why, err
 }
 
-// topic is what a notice is about: what it came of, else an agent, else a run, else itself.
-func topic(e *event.Event) string {
+// noticeTopic is what a notice is about: what it came of, else an agent, else a run, else itself.
+func noticeTopic(e *event.Event) string {
 	switch {
 	case e.Cause != "":
 		return e.Cause

@@ -65,9 +65,9 @@ type Config struct {
 type Teller struct {
 	Config
 
-	began time.Time            // of the run
-	held  map[string]time.Time // until when no notice of a topic is told
-	owed  []mark               // what was told and could not be marked
+	began     time.Time            // of the run
+	heldUntil map[string]time.Time // until when no notice of a topic is told
+	unmarked  []mark               // what was told and could not be marked
 }
 
 // mark is what is stored of something that was told.
@@ -77,7 +77,7 @@ type mark struct {
 }
 
 // New makes a teller; it tells nothing before run.
-func New(cfg Config) *Teller { return &Teller{Config: cfg, held: map[string]time.Time{}} }
+func New(cfg Config) *Teller { return &Teller{Config: cfg, heldUntil: map[string]time.Time{}} }
 
 // Run tells until ctx ends. alarm says that there may be something new.
 func (t *Teller) Run(ctx context.Context, alarm <-chan struct{}) {
@@ -107,7 +107,7 @@ func (t *Teller) Run(ctx context.Context, alarm <-chan struct{}) {
 // tellDue tells all alerts that are due, else what is due of one topic of notices. It returns how long
 // nothing more is due, 0 if it has told something: then there may be an alert by now.
 func (t *Teller) tellDue(ctx context.Context) (again time.Duration, err error) {
-	if err := t.settle(ctx); err != nil {
+	if err := t.markTold(ctx); err != nil {
 		return alertRetry, err
 	}
 	events, err := t.Store.PendingAlerts(ctx, t.Host, alertsAtOnce)
@@ -118,7 +118,7 @@ func (t *Teller) tellDue(ctx context.Context) (again time.Duration, err error) {
 	again = alertRetry
 	alerts := alertsOf(events)
 	for _, group := range inGroups(alerts, alertTopic) {
-		if left := t.gathering(group); left > 0 {
+		if left := t.gatherFor(group); left > 0 {
 			again = min(again, left)
 			continue
 		}
@@ -161,13 +161,13 @@ func (t *Teller) tell(ctx context.Context, group []event.Event) error {
 	if err != nil {
 		payload["error"] = err.Error()
 	}
-	t.owed = append(t.owed, mark{ids: append(merged, e.ID), told: &event.Event{
+	t.unmarked = append(t.unmarked, mark{ids: append(merged, e.ID), told: &event.Event{
 		Type: event.OperatorNotified, At: t.Clock(), Host: t.Host,
-		AgentID: common(group, func(e *event.Event) *int64 { return e.AgentID }), HandoffID: common(group, func(e *event.Event) *int64 { return e.HandoffID }),
-		PipelineID: common(group, func(e *event.Event) *int64 { return e.PipelineID }), StepID: common(group, func(e *event.Event) *int64 { return e.StepID }),
+		AgentID: commonID(group, func(e *event.Event) *int64 { return e.AgentID }), HandoffID: commonID(group, func(e *event.Event) *int64 { return e.HandoffID }),
+		PipelineID: commonID(group, func(e *event.Event) *int64 { return e.PipelineID }), StepID: commonID(group, func(e *event.Event) *int64 { return e.StepID }),
 		Payload: event.Payload(payload),
 	}})
-	return t.settle(ctx)
+	return t.markTold(ctx)
 }
 
 // level is that of an event's line in the log: a failure asks for a person.
@@ -178,17 +178,17 @@ func level(e *event.Event) slog.Level {
 	return slog.LevelInfo
 }
 
-// settle marks what was told, also when the daemon is about to stop. As long as it fails nothing is
+// markTold marks what was told, also when the daemon is about to stop. As long as it fails nothing is
 // told, so that nothing is told twice.
-func (t *Teller) settle(ctx context.Context) error {
+func (t *Teller) markTold(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), markWithin, fmt.Errorf("not marked within %s", markWithin))
 	defer cancel()
-	for len(t.owed) > 0 {
-		m := t.owed[0]
+	for len(t.unmarked) > 0 {
+		m := t.unmarked[0]
 		if err := t.Store.MarkAlerted(ctx, m.ids, m.told); err != nil {
 			return fmt.Errorf("event %d not marked as told: %w", m.ids[len(m.ids)-1], err)
 		}
-		t.owed = t.owed[1:]
+		t.unmarked = t.unmarked[1:]
 		if t.Marked != nil {
 			t.Marked()
 		}
@@ -196,7 +196,7 @@ func (t *Teller) settle(ctx context.Context) error {
 	return nil
 }
 
-// forget drops what holds nothing back any more.
-func (t *Teller) forget(now time.Time) {
-	maps.DeleteFunc(t.held, func(_ string, until time.Time) bool { return !now.Before(until) })
+// dropEndedHolds drops what holds nothing back any more.
+func (t *Teller) dropEndedHolds(now time.Time) {
+	maps.DeleteFunc(t.heldUntil, func(_ string, until time.Time) bool { return !now.Before(until) })
 }

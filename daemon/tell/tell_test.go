@@ -43,8 +43,8 @@ func (s *alertRows) PendingAlerts(_ context.Context, _ string, limit int) ([]eve
 		}
 		pending = append(pending, e)
 		if !e.Alert {
-			count[topic(&e)]++
-			place[e.ID] = count[topic(&e)]
+			count[noticeTopic(&e)]++
+			place[e.ID] = count[noticeTopic(&e)]
 		}
 	}
 	slices.SortStableFunc(pending, func(a, b event.Event) int { return cmp.Compare(place[a.ID], place[b.ID]) })

@@ -10,8 +10,8 @@ import (
 // makes such a text safe for one target. In all of them a byte that is not UTF-8 becomes U+FFFD.
 
 var (
-	unixLines = strings.NewReplacer("\r\n", "\n", "\r", "\n")
-	unmarked  = strings.NewReplacer("<", "‹", ">", "›", "&", "＆")
+	unixLines     = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+	withoutMarkup = strings.NewReplacer("<", "‹", ">", "›", "&", "＆")
 )
 
 // Hidden reports whether a character changes how the text around it is shown, or hides in it: a control
@@ -19,15 +19,15 @@ var (
 // reorders the line, one without width hides in a word, a tag spells what only a model reads).
 func Hidden(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf) }
 
-// strange is what is hidden, but for the two joiners: Persian words are spelled with them, and emoji are put
+// hiddenButNoJoiner is what is hidden, but for the two joiners: Persian words are spelled with them, and emoji are put
 // together by them.
-func strange(r rune) bool { return Hidden(r) && r != '\u200c' && r != '\u200d' }
+func hiddenButNoJoiner(r rune) bool { return Hidden(r) && r != '\u200c' && r != '\u200d' }
 
 // Line is a text on one line, for a name, a sentence, an event or a notification: white space, line breaks
 // included, becomes one blank, and hidden characters other than joiners are dropped.
 func Line(s string) string {
 	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
-		if strange(r) && !unicode.IsSpace(r) {
+		if hiddenButNoJoiner(r) && !unicode.IsSpace(r) {
 			return -1
 		}
 		return r
@@ -41,7 +41,7 @@ func Text(s string) string {
 		switch {
 		case r == '\u2028' || r == '\u2029':
 			return '\n'
-		case strange(r) && r != '\n' && r != '\t':
+		case hiddenButNoJoiner(r) && r != '\n' && r != '\t':
 			return -1
 		}
 		return r
@@ -56,7 +56,7 @@ func Page(s string) string {
 		switch {
 		case r == '\r':
 			return -1
-		case strange(r) && r != '\n' && r != '\t':
+		case hiddenButNoJoiner(r) && r != '\n' && r != '\t':
 			return utf8.RuneError
 		}
 		return r
@@ -104,12 +104,12 @@ func Terminal(s string) string {
 // option, without what a desktop could take for markup. Whether a desktop knows markup, and whether it strips
 // what it does not know, no desktop says reliably.
 func Notification(s string, limit int) string {
-	return unmarked.Replace(fit(strings.TrimLeft(Line(s), "- "), limit))
+	return withoutMarkup.Replace(clipKeepingCommand(strings.TrimLeft(Line(s), "- "), limit))
 }
 
-// fit cuts a line to limit characters. Commands at its end are left whole, as far as they take up no more
+// clipKeepingCommand cuts a line to limit characters. Commands at its end are left whole, as far as they take up no more
 // than two thirds: it is cut before them. What a pane shows, between ‹ and ›, is no command of ours.
-func fit(s string, limit int) string {
+func clipKeepingCommand(s string, limit int) string {
 	r := []rune(s)
 	if len(r) <= limit {
 		return s

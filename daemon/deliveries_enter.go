@@ -25,7 +25,7 @@ func (d *Daemon) wantsEnter(a *Agent, dl *Delivery, s *screen) bool {
 
 // pressEnter presses Enter once more for a text that stands in the composer, unless the agent has yet to take the last one.
 func (d *Daemon) pressEnter(ctx context.Context, a *Agent, dl *Delivery, screen *screen) (bool, time.Duration, error) {
-	if again := d.untilEnter(a); again > 0 {
+	if again := d.untilNextEnter(a); again > 0 {
 		return false, again, nil
 	}
 	dl.Attempts++
@@ -36,7 +36,7 @@ func (d *Daemon) pressEnter(ctx context.Context, a *Agent, dl *Delivery, screen 
 	if err != nil {
 		return false, 0, err
 	}
-	if err := d.enter(ctx, a, dl, term, screen); err != nil && !errors.Is(err, tmux.ErrChanged) {
+	if err := d.sendEnter(ctx, a, dl, term, screen); err != nil && !errors.Is(err, tmux.ErrChanged) {
 		return false, 0, fmt.Errorf("delivery %d: enter: %w", dl.ID, err)
 	}
 	return true, 0, nil
@@ -48,30 +48,30 @@ type press struct {
 	at       time.Time
 }
 
-// enter presses Enter for a text that a screen shows.
-func (d *Daemon) enter(ctx context.Context, a *Agent, dl *Delivery, term Terminal, s *screen) error {
+// sendEnter presses Enter for a text that a screen shows.
+func (d *Daemon) sendEnter(ctx context.Context, a *Agent, dl *Delivery, term Terminal, s *screen) error {
 	err := term.Press(ctx, a.Ref(), s.sight(), tmux.Enter)
-	d.memories.change(a.ID, func(m *agentMemory) { m.entered = press{dl.ID, time.Now()} }) // tmux may have taken long
+	d.memories.change(a.ID, func(m *agentMemory) { m.lastEnter = press{dl.ID, time.Now()} }) // tmux may have taken long
 	return err
 }
 
 // lastEnter is what this daemon has pressed for an agent last.
 func (d *Daemon) lastEnter(a *Agent) press {
-	return d.memories.of(a.ID).entered
+	return d.memories.of(a.ID).lastEnter
 }
 
-// leftToTake is how long a text may still wait for a sign that it was taken: ack_timeout since it was typed, and up to half
+// timeLeftToTake is how long a text may still wait for a sign that it was taken: ack_timeout since it was typed, and up to half
 // a minute since this daemon pressed Enter for it, which may have come late.
-func (d *Daemon) leftToTake(a *Agent, dl *Delivery) time.Duration {
+func (d *Daemon) timeLeftToTake(a *Agent, dl *Delivery) time.Duration {
 	limit := d.Settings.Handoff.AckTimeout
-	left := d.left(*dl.TypedAt, limit)
+	left := d.timeLeft(*dl.TypedAt, limit)
 	if last := d.lastEnter(a); last.delivery == dl.ID {
 		left = max(left, min(limit, grace)-time.Since(last.at))
 	}
 	return left
 }
 
-// untilEnter is how long an agent has yet to take the Enter that was pressed last.
-func (d *Daemon) untilEnter(a *Agent) time.Duration {
+// untilNextEnter is how long an agent has yet to take the Enter that was pressed last.
+func (d *Daemon) untilNextEnter(a *Agent) time.Duration {
 	return enterAfter - time.Since(d.lastEnter(a).at)
 }

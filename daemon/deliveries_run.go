@@ -32,7 +32,7 @@ const (
 func (d *Daemon) deliver(ctx context.Context, a *Agent, dl *Delivery) (moved bool, again time.Duration, err error) {
 	switch {
 	case !a.Active():
-		return d.undeliverable(ctx, a, dl)
+		return d.closeUndeliverable(ctx, a, dl)
 	case dl.Kind == KindExit:
 		return false, 0, nil // the stop ladder's own
 	case !a.HasPane():
@@ -41,7 +41,7 @@ func (d *Daemon) deliver(ctx context.Context, a *Agent, dl *Delivery) (moved boo
 	}
 	switch dl.State {
 	case DeliveryQueued:
-		return d.begin(ctx, a, dl)
+		return d.beginTyping(ctx, a, dl)
 	case DeliveryTyping:
 		return d.resumeTyping(ctx, a, dl)
 	default:
@@ -49,8 +49,8 @@ func (d *Daemon) deliver(ctx context.Context, a *Agent, dl *Delivery) (moved boo
 	}
 }
 
-// undeliverable closes a delivery to an agent that has ended.
-func (d *Daemon) undeliverable(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
+// closeUndeliverable closes a delivery to an agent that has ended.
+func (d *Daemon) closeUndeliverable(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
 	now := d.now()
 	switch {
 	case dl.Kind == KindExit:
@@ -65,16 +65,16 @@ func (d *Daemon) undeliverable(ctx context.Context, a *Agent, dl *Delivery) (boo
 	return d.saveDelivery(ctx, a, dl, false)
 }
 
-// begin types a queued text once the agent is idle and its composer ready. The intention is
+// beginTyping types a queued text once the agent is idle and its composer ready. The intention is
 // committed first.
-func (d *Daemon) begin(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
+func (d *Daemon) beginTyping(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
 	if a.State != Idle || a.RegisteredAt == nil || a.StopAskedAt != nil {
 		return false, time.Second, nil
 	}
 	screen, why, again := d.composer(ctx, a)
 	if screen == nil {
 		again, why = d.notReady(a.ID, again, why)
-		return d.note(ctx, a, why, again)
+		return d.setNote(ctx, a, why, again)
 	}
 	d.isReady(a.ID)
 	now := d.now()
@@ -128,8 +128,8 @@ func (d *Daemon) contextUnchanged(ctx context.Context, dl *Delivery) (bool, erro
 	return d.contextIntact(&h), nil
 }
 
-// note makes visible why nothing is typed to an agent.
-func (d *Daemon) note(ctx context.Context, a *Agent, why string, again time.Duration) (bool, time.Duration, error) {
+// setNote makes visible why nothing is typed to an agent.
+func (d *Daemon) setNote(ctx context.Context, a *Agent, why string, again time.Duration) (bool, time.Duration, error) {
 	if why == a.Note {
 		return false, again, nil
 	}
@@ -152,7 +152,7 @@ func (d *Daemon) resumeTyping(ctx context.Context, a *Agent, dl *Delivery) (bool
 	if screen != nil {
 		return d.typeText(ctx, a, dl, screen)
 	}
-	if left := d.left(*dl.TypedAt, d.Settings.Handoff.AckTimeout); left > 0 {
+	if left := d.timeLeft(*dl.TypedAt, d.Settings.Handoff.AckTimeout); left > 0 {
 		return false, min(left, max(again, 100*time.Millisecond)), nil
 	}
 	if d.inTranscript(a, dl) {
@@ -171,10 +171,10 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 		return false, 0, err
 	}
 	if dl.Kind == KindInstruction {
-		if wanted, err := d.stillWanted(ctx, dl); err != nil {
+		if wanted, err := d.instructionWanted(ctx, dl); err != nil {
 			return false, 0, err
 		} else if !wanted {
-			return d.notWanted(ctx, a, dl)
+			return d.closeUnwanted(ctx, a, dl)
 		}
 	}
 	opt := tmux.PasteOptions{Once: d.onceToken(dl), If: screen.sight()}
@@ -188,7 +188,7 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 	err = term.Paste(ctx, a.Ref(), dl.Text, opt)
 	switch {
 	case err == nil:
-		if !d.submit(ctx, a, dl, term) {
+		if !d.pressFirstEnter(ctx, a, dl, term) {
 			dl.Attempts = 0
 		}
 	case errors.Is(err, tmux.ErrChanged) && dl.Kind == KindExit:
@@ -196,7 +196,7 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 	case errors.Is(err, tmux.ErrChanged):
 		return d.requeue(ctx, a, dl, err.Error())
 	case errors.Is(err, tmux.ErrGone), errors.Is(err, tmux.ErrDead):
-		if d.spent(*dl.TypedAt) < paneGone {
+		if d.timeSpent(*dl.TypedAt) < paneGone {
 			return false, 100 * time.Millisecond, nil // its process is about to be noticed to be gone, too
 		}
 		dl.decide(NotSubmitted, "the pane is gone", d.now())
@@ -208,10 +208,10 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 	return d.saveDelivery(ctx, a, dl, true)
 }
 
-// submit presses Enter for a text that was just pasted, once the composer shows it: whatever has opened
+// pressFirstEnter presses Enter for a text that was just pasted, once the composer shows it: whatever has opened
 // since would take the Enter for an answer. If the text is not seen, Enter is not pressed, and the confirmation looks
 // again. The exit command is short enough to be seen: as long as it is not, keys of a person may come before it.
-func (d *Daemon) submit(ctx context.Context, a *Agent, dl *Delivery, term Terminal) (pressed bool) {
+func (d *Daemon) pressFirstEnter(ctx context.Context, a *Agent, dl *Delivery, term Terminal) (pressed bool) {
 	wait := 5 * time.Millisecond // and twice as long each time: a look costs a process
 	for until := time.Now().Add(shownWithin); ; wait *= 2 {
 		late := time.Now().After(until)
@@ -220,7 +220,7 @@ func (d *Daemon) submit(ctx context.Context, a *Agent, dl *Delivery, term Termin
 			return false
 		}
 		if err == nil && s.Composer && (s.Holds(dl.Text) || late && s.Draft != "" && dl.Kind != KindExit) && d.inFront(a) {
-			if err = d.enter(ctx, a, dl, term, s); !errors.Is(err, tmux.ErrChanged) {
+			if err = d.sendEnter(ctx, a, dl, term, s); !errors.Is(err, tmux.ErrChanged) {
 				return true
 			}
 		}
@@ -240,8 +240,8 @@ func (d *Daemon) onceToken(dl *Delivery) string {
 // evidence when that does not come.
 func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
 	now := d.now()
-	age := d.spent(*dl.TypedAt)
-	left := d.leftToTake(a, dl)
+	age := d.timeSpent(*dl.TypedAt)
+	left := d.timeLeftToTake(a, dl)
 	if dl.State == DeliveryAnswered {
 		switch {
 		case d.inTranscript(a, dl):
@@ -297,7 +297,7 @@ func (d *Daemon) saveDelivery(ctx context.Context, a *Agent, dl *Delivery, quiet
 				map[string]any{"persona": a.PersonaSlug(), "by": "prompt"}).For(a.PipelineID, a.StepID))
 		}
 		if dl.Kind == KindInstruction && dl.has(Submitted) {
-			runs, err := d.inTurnOf(ctx, a, dl)
+			runs, err := d.turnStillRuns(ctx, a, dl)
 			if err != nil {
 				return false, 0, err
 			}
@@ -306,7 +306,7 @@ func (d *Daemon) saveDelivery(ctx context.Context, a *Agent, dl *Delivery, quiet
 				c.Agents = []*Agent{a}
 			}
 		}
-		move, err := d.confirmed(ctx, dl)
+		move, err := d.confirmInstruction(ctx, dl)
 		if err != nil {
 			return false, 0, err
 		}
@@ -319,9 +319,9 @@ func (d *Daemon) saveDelivery(ctx context.Context, a *Agent, dl *Delivery, quiet
 	return true, 0, nil
 }
 
-// inTurnOf reports whether the turn of a text that was taken has not ended. The agent's state alone does not
+// turnStillRuns reports whether the turn of a text that was taken has not ended. The agent's state alone does not
 // tell: no hook has told of the turn's begin, and it takes a while until the registry is believed.
-func (d *Daemon) inTurnOf(ctx context.Context, a *Agent, dl *Delivery) (bool, error) {
+func (d *Daemon) turnStillRuns(ctx context.Context, a *Agent, dl *Delivery) (bool, error) {
 	if a.State == Working || a.LastStop == 0 || dl.TypedAt == nil {
 		return true, nil
 	}
@@ -333,9 +333,9 @@ func (d *Daemon) inTurnOf(ctx context.Context, a *Agent, dl *Delivery) (bool, er
 	return !d.cameAfter(a.LastStop, last.ReceivedAt, dl), nil
 }
 
-// confirmed notes on the handoff that its instruction was taken. That goes into the transaction of
+// confirmInstruction notes on the handoff that its instruction was taken. That goes into the transaction of
 // the verdict: a Stop that comes right after it must count.
-func (d *Daemon) confirmed(ctx context.Context, dl *Delivery) (*Move, error) {
+func (d *Daemon) confirmInstruction(ctx context.Context, dl *Delivery) (*Move, error) {
 	if dl.HandoffID == nil || dl.Kind != KindInstruction || !dl.has(Submitted) {
 		return nil, nil
 	}
@@ -346,7 +346,7 @@ func (d *Daemon) confirmed(ctx context.Context, dl *Delivery) (*Move, error) {
 	if !h.Open() || h.DeliveryID == nil || *h.DeliveryID != dl.ID {
 		return nil, nil
 	}
-	h.taken()
+	h.confirmTaken()
 	return &Move{Handoff: &h, From: h.Phase}, nil
 }
 

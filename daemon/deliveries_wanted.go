@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// stillWanted reports whether a handoff still waits for its instruction to be taken.
-func (d *Daemon) stillWanted(ctx context.Context, dl *Delivery) (bool, error) {
+// instructionWanted reports whether a handoff still waits for its instruction to be taken.
+func (d *Daemon) instructionWanted(ctx context.Context, dl *Delivery) (bool, error) {
 	h, err := d.Store.Handoff(ctx, *dl.HandoffID)
 	if err != nil {
 		return false, fmt.Errorf("delivery %d: handoff %d: %w", dl.ID, *dl.HandoffID, err)
@@ -15,9 +15,9 @@ func (d *Daemon) stillWanted(ctx context.Context, dl *Delivery) (bool, error) {
 	return h.Open() && h.DeliveryID != nil && *h.DeliveryID == dl.ID, nil
 }
 
-// notWanted closes an instruction whose handoff was cancelled after the intention to type it was committed. An
+// closeUnwanted closes an instruction whose handoff was cancelled after the intention to type it was committed. An
 // earlier daemon may have typed it.
-func (d *Daemon) notWanted(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
+func (d *Daemon) closeUnwanted(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
 	now := d.now()
 	if d.inTranscript(a, dl) {
 		dl.decide(Submitted, "found in the transcript", now)
