@@ -16,36 +16,35 @@ import (
 	"github.com/understudyd/understudy/personas"
 )
 
-// maxDecisions is how many decisions are passed on, unless all are asked for.
+// maxDecisions is how many decisions are passed on, unless all are wanted.
 const maxDecisions = 50
 
-// maxGenerations is how far back along a line of agents is read, in generations.
+// maxGenerations is how many generations of a line are read.
 const maxGenerations = 200
 
-// assembled is what is passed on, and what is to be said of it.
+// assembled is the context that is passed on, and what is said about it.
 type assembled struct {
 	context         []byte
 	structured      *Structured
 	record          Record
 	warnings        []string
 	validated       bool
-	fallback        string // why this is the basic context; "": it is not
-	idleGenerations int    // generations in a row without progress, this one included
+	fallback        string // why this is the basic context; "": this is not the basic context
+	idleGenerations int    // how many generations in a row made no progress, this one included
 	rendered        data.Rendered
-	parts           []any // what took how long, for the log
+	parts           []any // how long each part took, for the log
 }
 
-// maxIdle is how many generations in a row may come to nothing before the operator is told.
+// maxIdle is how many generations in a row may make no progress before the operator is told.
 const maxIdle = 5
 
-// goesInCircles reports whether the work may go round in circles: generation after generation has filled
-// its context, and none has come to anything.
+// goesInCircles reports whether the work may go round in circles: maxIdle generations in a row have filled their
+// context without progress.
 func (a *assembled) goesInCircles(h *Handoff) bool {
 	return a.idleGenerations >= maxIdle && h.Reason == ReasonContext
 }
 
-// assembly is one attempt to put the context of a handoff together. It reads and decides; nothing
-// of it is written here.
+// assembly is one attempt to put the context of a handoff together. It reads and decides, and writes nothing.
 type assembly struct {
 	d        *Daemon
 	h        Handoff
@@ -56,11 +55,12 @@ type assembly struct {
 	lapBegan time.Time
 }
 
-// maxAssemblies bounds the assemblies that run at once: each may read hundreds of megabytes.
+// maxAssemblies is how many assemblies may run at once. Each may read hundreds of megabytes.
 const maxAssemblies = 4
 
-// assemble puts the context together within the time that it may take, which begins when it is its turn. What it
-// waits for then may go on in the background (a file system that hangs can't be told to stop); nobody looks at it.
+// assemble puts the context together within assembly_timeout, which begins when one of the maxAssemblies places is
+// free. A file system that hangs can't be told to stop, so an assembly that is given up may go on in the background;
+// nobody reads its result.
 func (r *handoffRun) assemble(doc data.Document) (out assembled, err error) {
 	select {
 	case r.d.assemblies <- struct{}{}:
@@ -85,7 +85,7 @@ func (r *handoffRun) assemble(doc data.Document) (out assembled, err error) {
 	case err = <-done:
 	case <-ctx.Done():
 		select {
-		case err = <-done: // what is ready counts, however late it is
+		case err = <-done: // a result that is ready counts, however late
 		default:
 			return assembled{}, context.Cause(ctx)
 		}
@@ -96,7 +96,8 @@ func (r *handoffRun) assemble(doc data.Document) (out assembled, err error) {
 	return s.out, err
 }
 
-// extract is what the document alone tells: its fields, and its decisions for those that come later.
+// extract returns what the document alone says: its fields, and its decisions, which later generations are passed as
+// well.
 func extract(h *Handoff, a *Agent, doc data.Document, now time.Time) assembled {
 	out := assembled{record: Record{
 		HandoffID: h.ID, AgentID: a.ID, Agent: a.Name, Persona: h.Persona, Document: string(doc.Bytes), At: now,
@@ -136,7 +137,7 @@ func (s *assembly) run(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// lineQuery asks for what the line has passed on: of messages, as many as are still wanted.
+// lineQuery asks for the records of the line, with as many messages as this agent's session leaves room for.
 func (s *assembly) lineQuery() LineQuery {
 	q := LineQuery{AgentID: s.agent.ID, Limit: maxGenerations, MessageBytes: s.settings.MaxContextBytes}
 	q.Messages = max(0, s.settings.MaxMessages-len(s.out.record.Messages))
@@ -157,8 +158,8 @@ func (s *assembly) warn(format string, args ...any) {
 	s.out.warnings = append(s.out.warnings, fmt.Sprintf(format, args...))
 }
 
-// readConversation takes the messages of the outgoing agent's session. It returns the files that
-// were edited in it.
+// readConversation reads the messages of the outgoing agent's session. It returns the files that were edited in the
+// session.
 func (s *assembly) readConversation(ctx context.Context) (edited []string) {
 	if s.agent.TranscriptPath == nil {
 		s.warn("No transcript of agent %d is known: no messages are passed on.", s.agent.ID)
@@ -179,8 +180,8 @@ func (s *assembly) readConversation(ctx context.Context) (edited []string) {
 	return got.Edited
 }
 
-// readWorktree finds the files that the work touched, and compares what the document says of files
-// with what is there.
+// readWorktree finds the files that the agent touched, and compares what the document claims of files with what is
+// there.
 func (s *assembly) readWorktree(ctx context.Context, edited []string) {
 	var claims []data.Claim
 	if s.out.structured != nil {
@@ -190,7 +191,7 @@ func (s *assembly) readWorktree(ctx context.Context, edited []string) {
 	for _, c := range claims {
 		q.Names = append(q.Names, c.Path)
 	}
-	// git may take long in a large repository, and is the least of what is passed on.
+	// git may take long in a large repository, and its answer is the least important part.
 	gitCtx, cancel := context.WithTimeout(ctx, s.settings.AssemblyTimeout/2)
 	tree, err := s.d.Worktree(gitCtx, q)
 	cancel()
@@ -211,7 +212,7 @@ func (s *assembly) readWorktree(ctx context.Context, edited []string) {
 	s.out.warnings = append(s.out.warnings, w.Check(claims)...)
 }
 
-// validate says what the successor's role requires and the handoff does not bring.
+// validate warns of each thing that the successor's role requires and the handoff lacks.
 func (s *assembly) validate(line []Record) {
 	if !s.settings.ValidateContext {
 		return
@@ -242,7 +243,7 @@ func (s *assembly) meetsRequirement(req data.Requirements, name string, line []R
 	})
 }
 
-// roleOf is the role of a persona's slug.
+// roleOf returns the role in a persona's slug; the slug itself, if it has none.
 func roleOf(slug string) string {
 	s, err := personas.ParseSlug(slug)
 	if err != nil {
@@ -251,7 +252,7 @@ func roleOf(slug string) string {
 	return s.Role
 }
 
-// countProgress counts the generations in a row that have come to nothing.
+// countProgress counts the generations in a row without progress.
 func (s *assembly) countProgress(line []Record) {
 	if s.out.record.Progress {
 		return
@@ -268,7 +269,7 @@ func (s *assembly) countProgress(line []Record) {
 	}
 }
 
-// render writes the context file's text, from this handoff and what its line has passed on.
+// render makes the text of the context file, from this handoff and the records of the line.
 func (s *assembly) render(line []Record) {
 	decisions := lineDecisions(s.out.record.Decisions, line)
 	if n := len(decisions); !s.settings.IncludeAllMessages && n > maxDecisions {
@@ -285,8 +286,8 @@ func (s *assembly) render(line []Record) {
 	s.out.warnings = append(s.out.warnings, s.out.rendered.Cut...)
 }
 
-// lineDecisions are those of an agent and of the line before it, the newest first, each once: an agent
-// repeats what it took over.
+// lineDecisions returns the decisions of an agent and of the line before it, the newest first. An agent repeats
+// decisions that it took over, so each is returned once.
 func lineDecisions(own []data.Decision, line []Record) []data.Decision {
 	all := slices.Clone(own)
 	for _, rec := range line {
@@ -301,7 +302,7 @@ func lineDecisions(own []data.Decision, line []Record) []data.Decision {
 	})
 }
 
-// conversation is the newest of what the line said to each other, the oldest first.
+// conversation returns the newest messages of the line, the oldest first.
 func (s *assembly) conversation(line []Record) []data.Message {
 	parts := [][]data.Message{s.out.record.Messages}
 	n := len(s.out.record.Messages)
@@ -320,13 +321,13 @@ func (s *assembly) conversation(line []Record) []data.Message {
 	return all
 }
 
-// furtherHeadings are the headings that a document should have beside the four, by the role of the
-// persona that goes on with it.
+// furtherHeadings returns the headings that a document should have beside the four, because the role of the persona
+// requires them.
 func (d *Daemon) furtherHeadings(persona string) (titles []string) {
 	if !d.Settings.Handoff.ValidateContext {
 		return nil
 	}
-	req, _ := data.ReadRequirements(d.Data.Requirements()) // with an error those that are shipped, which validate tells
+	req, _ := data.ReadRequirements(d.Data.Requirements()) // with an error, req has the shipped requirements; validate warns of the error
 	for _, name := range req.Of(roleOf(persona)) {
 		titles = append(titles, data.HeadingTitle(name))
 	}

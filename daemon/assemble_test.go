@@ -15,7 +15,7 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// lineStore is as much of a store as the assembly asks.
+// lineStore is a store that has only what the assembly reads.
 type lineStore struct {
 	Store
 	line []Record
@@ -24,7 +24,7 @@ type lineStore struct {
 
 func (s lineStore) LineRecords(context.Context, LineQuery) ([]Record, error) { return s.line, s.err }
 
-// assembler makes the step that assembles the context of an agent's handoff.
+// assembler makes a handoffRun whose assembly reads store and transcript.
 func assembler(t testing.TB, store lineStore, transcript string) *handoffRun {
 	t.Helper()
 	set := DefaultHandoff
@@ -36,8 +36,8 @@ func assembler(t testing.TB, store lineStore, transcript string) *handoffRun {
 
 var goodDocument = data.Document{Bytes: []byte("## What Was Done\nThe parser.\n\n## Decisions Made\n- Tabs are an error: they hide.\n")}
 
-// TestConversationOfLine: the newest messages of the whole line, the oldest first, and decisions with
-// the outgoing agent's first.
+// TestConversationOfLine: the context has the newest messages of the whole line, the oldest first, and the decisions
+// of the line, beginning with the outgoing agent's.
 func TestConversationOfLine(t *testing.T) {
 	t.Parallel()
 	said := func(texts ...string) (out []data.Message) {
@@ -76,7 +76,7 @@ func TestConversationOfLine(t *testing.T) {
 	}
 }
 
-// TestIdleGenerations counts those in a row that came to nothing.
+// TestIdleGenerations: the assembly counts the generations in a row without progress, and warns at the fifth.
 func TestIdleGenerations(t *testing.T) {
 	t.Parallel()
 	nothing := data.Document{Bytes: []byte("## What Was Done\nLooked around.\n")}
@@ -105,8 +105,8 @@ func TestIdleGenerations(t *testing.T) {
 	}
 }
 
-// TestAssemblyEnds: what fails, panics or hangs in the assembly is an error of it, in time.
-func TestAssemblyEnds(t *testing.T) {
+// TestAssemblyEndsInTime: an assembly that fails, panics or hangs ends with an error.
+func TestAssemblyEndsInTime(t *testing.T) {
 	t.Parallel()
 	transcript := transcripttest.File(t, transcripttest.User("hello"))
 	boom := assembler(t, lineStore{}, transcript)
@@ -131,7 +131,7 @@ func TestAssemblyEnds(t *testing.T) {
 	}
 }
 
-// BenchmarkAssemble is the whole assembly but for git and the database, after a day of work.
+// BenchmarkAssemble measures the assembly after a day of work, without git and the database.
 func BenchmarkAssemble(b *testing.B) {
 	r := assembler(b, lineStore{}, transcripttest.Large(b, transcripttest.Workday()))
 	var before, after runtime.MemStats
@@ -146,8 +146,8 @@ func BenchmarkAssemble(b *testing.B) {
 	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(b.N)/(1<<20), "MB-allocated/op")
 }
 
-// TestDecisionsOnce: what an agent repeats of what it took over is passed on once.
-func TestDecisionsOnce(t *testing.T) {
+// TestRepeatedDecisionIsPassedOnOnce: an agent repeats decisions that it took over.
+func TestRepeatedDecisionIsPassedOnOnce(t *testing.T) {
 	t.Parallel()
 	one, other := data.Decision{Agent: "b", Summary: "Tabs", Rationale: "they hide"}, data.Decision{Agent: "a", Summary: "Tabs", Rationale: "a house rule"}
 	again := one

@@ -14,7 +14,7 @@ import (
 	"github.com/understudyd/understudy/daemon/worktree"
 )
 
-// TestForksAreBounded: so many sessions are forked at once, and a handoff that finds no place waits and says so.
+// TestForksAreBounded: at most maxForks sessions are forked at once. A handoff that finds no place waits and says so.
 func TestForksAreBounded(t *testing.T) {
 	t.Parallel()
 	d := New(Config{Host: "h", Log: slog.New(slog.DiscardHandler)})
@@ -30,7 +30,7 @@ func TestForksAreBounded(t *testing.T) {
 		}
 	}
 	if out, _ := begin(0); !out.wrote {
-		t.Errorf("who has a place does not keep it: %+v", out)
+		t.Errorf("an agent with a place does not keep it: %+v", out)
 	}
 	if out, h := begin(99); h.ForkedAt != nil || out.note != noteForks || out.again <= 0 {
 		t.Errorf("one more was forked, or does not say why it waits: %+v", out)
@@ -43,7 +43,7 @@ func TestForksAreBounded(t *testing.T) {
 
 func ptrTo[T any](v T) *T { return &v }
 
-// TestForkThatHasEndedGivesItsPlaceBack, read or not.
+// TestForkThatHasEndedGivesItsPlaceBack, also before its answer is read.
 func TestForkThatHasEndedGivesItsPlaceBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -68,7 +68,8 @@ func TestForkThatHasEndedGivesItsPlaceBack(t *testing.T) {
 	})
 }
 
-// TestAssembliesAreBounded: the time of one that waits for its turn begins with its turn.
+// TestAssembliesAreBounded: at most maxAssemblies run at once. The time limit of one that waits begins when it
+// begins.
 func TestAssembliesAreBounded(t *testing.T) {
 	t.Parallel()
 	transcript := transcripttest.File(t, transcripttest.User("hello"))

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestRowsHaveTheTimeOfTheirClock: a time of day is asked of [Daemon.now], which simulations let step.
+// TestRowsHaveTheTimeOfTheirClock: the code takes times of rows from [Daemon.now], which simulations can step.
 func TestRowsHaveTheTimeOfTheirClock(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")

@@ -4,7 +4,7 @@ import (
 	"context"
 )
 
-// commit carries out a change and wakes whoever has something to do after it.
+// commit completes the events of a change, commits it, and wakes the lanes that it concerns.
 func (d *Daemon) commit(ctx context.Context, c *Change) error {
 	if err := d.tellDropped(ctx, c); err != nil {
 		return err
@@ -39,7 +39,7 @@ func (d *Daemon) wakeFor(c *Change) {
 	}
 	for _, p := range c.pipelines() {
 		d.Wake(-p.ID)
-		d.Wake(sweepLane) // there may be room for another one now
+		d.Wake(sweepLane) // there may be room for another pipeline now
 	}
 	if c.NewHandoff != nil {
 		d.Wake(c.NewHandoff.AgentID)

@@ -12,11 +12,11 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// ContextReport is what an agent's status line says of its context window.
+// ContextReport is what an agent's status line says about its context window.
 type ContextReport struct {
 	SessionID string
 	Tokens    int64
-	Limit     int64 // size of the window
+	Limit     int64 // the size of the window
 }
 
 // Where the numbers of a [ContextUse] come from.
@@ -25,7 +25,7 @@ const (
 	fromTranscript = "transcript"
 )
 
-// Words say how full a window is; nothing if that is not known.
+// Words says how full a window is; "", if that is not known.
 func (u *ContextUse) Words() string {
 	switch {
 	case u == nil:
@@ -38,7 +38,7 @@ func (u *ContextUse) Words() string {
 	return words.Percent(*u.Percent)
 }
 
-// InFull says it with the numbers behind it.
+// InFull says how full a window is, with the numbers of tokens.
 func (u *ContextUse) InFull() string {
 	switch {
 	case u == nil:
@@ -49,8 +49,8 @@ func (u *ContextUse) InFull() string {
 	return fmt.Sprintf("%s, %s of %s tokens", u.Words(), words.Tokens(u.Tokens), words.Tokens(*u.Limit))
 }
 
-// ReportContext takes a status line's report. One of another session than the agent's current one
-// is left aside: after /clear the old session's may come late.
+// ReportContext takes the report of a status line. It ignores a report of another session than the agent's current
+// one: after /clear, a report of the old session may come late.
 func (d *Daemon) ReportContext(ctx context.Context, agentID int64, in ContextReport) error {
 	if in.Tokens < 0 || in.Limit <= 0 {
 		return Errorf(KindInvalid, CodeBadContext, "tokens must not be negative and limit must be positive")
@@ -74,8 +74,7 @@ func (d *Daemon) ReportContext(ctx context.Context, agentID int64, in ContextRep
 	}
 }
 
-// setContext notes how full an agent's window is. What does not differ is not written; the log is
-// told of a change of tier alone.
+// setContext commits how full an agent's window is, if that has changed. Only a change of the tier makes an event.
 func (d *Daemon) setContext(ctx context.Context, a *Agent, tokens int64, limit *int64, source string) error {
 	was := ContextUse{}
 	if a.Context != nil {
@@ -84,7 +83,7 @@ func (d *Daemon) setContext(ctx context.Context, a *Agent, tokens int64, limit *
 			return nil
 		}
 		if limit == nil {
-			limit = was.Limit // the size does not change with the source of the tokens
+			limit = was.Limit // the transcript does not say the size; the status line said it
 		}
 	}
 	use := ContextUse{Tokens: tokens, Limit: limit, Source: source}
@@ -106,13 +105,14 @@ func (d *Daemon) setContext(ctx context.Context, a *Agent, tokens int64, limit *
 		c.Events = append(c.Events, unknown...)
 	}
 	err := d.commit(ctx, &c)
-	if err != nil && len(unknown) > 0 { // it was not told after all
+	if err != nil && len(unknown) > 0 { // the operator was not told
 		d.memories.change(a.ID, func(m *agentMemory) { m.unknownTold = false })
 	}
 	return err
 }
 
-// unknownContext tells the operator, once for an agent, why it is not handed over by itself.
+// unknownContext returns the alert that an agent is not handed over automatically, and why. It returns it once for
+// each agent.
 func (d *Daemon) unknownContext(a *Agent, why string) []*event.Event {
 	if !d.Settings.Handoff.Auto.Enabled || a.Persona == nil {
 		return nil
@@ -129,7 +129,7 @@ func (d *Daemon) unknownContext(a *Agent, why string) []*event.Event {
 	return []*event.Event{e}
 }
 
-// tier is how far a window is filled, in the operator's terms.
+// tier returns the tier of a percentage, by the operator's settings.
 func (d *Daemon) tier(percent float64) Tier {
 	switch auto := d.Settings.Handoff.Auto; {
 	case percent >= float64(auto.High):
@@ -140,8 +140,8 @@ func (d *Daemon) tier(percent float64) Tier {
 	return TierNormal
 }
 
-// tierEvent tells of a new tier. Where nothing will happen by itself the operator is told of a high
-// one, who then need not watch a meter.
+// tierEvent makes the event of a new tier. It is an alert if the tier is high and automatic handoffs are off, so that
+// nobody need watch a meter.
 func (d *Daemon) tierEvent(a *Agent, was Tier) *event.Event {
 	use := a.Context
 	payload := map[string]any{"tier": use.Tier, "was": was, "tokens": use.Tokens, "limit": use.Limit, "percent": use.Percent}
@@ -153,19 +153,19 @@ func (d *Daemon) tierEvent(a *Agent, was Tier) *event.Event {
 	return e
 }
 
-// statusLineLate is how long after a turn the status line of an agent that we started may tell. It
-// takes some 50 ms (measured with Claude Code 2.1.329).
+// statusLineLate is how long after a turn the daemon waits for the status line of an agent that it started. The
+// status line takes some 50 ms (measured with Claude Code 2.1.329).
 const statusLineLate = 3 * time.Second
 
-// measurement is when an agent's transcript was, or will be, read for its use of the context.
+// measurement says whether an agent's transcript was read after its last turn.
 type measurement struct {
-	stopHook int64     // hook id of the turn's end
-	knownAt  time.Time // since when it is known
+	stopHook int64     // the hook of the Stop of that turn
+	knownAt  time.Time // when this daemon first saw that hook
 	read     bool
 }
 
-// measure reads an agent's use of its context off its transcript, once after each turn, unless a
-// status line tells it.
+// measure reads an agent's use of its context from its transcript, once after each turn, unless a status line reports
+// it.
 func (d *Daemon) measure(ctx context.Context, a *Agent) (moved bool, again time.Duration, err error) {
 	if a.TranscriptPath == nil || a.State != Idle || a.LastStop == 0 || a.Context != nil && a.Context.Source == fromStatusLine {
 		return false, 0, nil
@@ -190,8 +190,8 @@ func (d *Daemon) measure(ctx context.Context, a *Agent) (moved bool, again time.
 	return a.Rev != before, 0, nil
 }
 
-// measureDue reports whether the transcript is due to be read after the last turn, which it is once; if not yet, wait is
-// until then.
+// measureDue reports whether the transcript is to be read now, and notes that it is read. If it is too early, wait
+// says for how long.
 func (d *Daemon) measureDue(a *Agent) (due bool, wait time.Duration) {
 	d.memories.change(a.ID, func(all *agentMemory) {
 		m := &all.measured
@@ -211,16 +211,15 @@ func (d *Daemon) measureDue(a *Agent) (due bool, wait time.Duration) {
 }
 
 const (
-	// autoAfter is how old an agent must be before the daemon hands it over by itself: one that starts
-	// with a full window would be handed over for ever.
+	// autoAfter is how old an agent must be before the daemon requests its handoff. Without it, an agent that starts with a
+	// full window, and so would each successor, would be handed over for ever.
 	autoAfter = 2 * time.Minute
-	// autoGrowth is by how many points its use must have grown since its start, for the same reason.
+	// autoGrowth is by how many points of a hundred the use must have grown since the start, for the same reason.
 	autoGrowth = 10
 )
 
-// handOverFull asks for the handoff of an agent whose context is nearly full, at the end of its
-// turn; or at once of one that was about to compact it. That is done once for an agent, whatever
-// becomes of it.
+// handOverFull requests the handoff of an agent whose context is nearly full, at the end of its turn; of an agent
+// that was about to compact, at once. It does so once for each agent, whatever becomes of the handoff.
 func (d *Daemon) handOverFull(ctx context.Context, a *Agent) (moved bool, again time.Duration, err error) {
 	auto := d.Settings.Handoff.Auto
 	if !auto.Enabled || a.Persona == nil || a.AutoAskedAt != nil || a.RegisteredAt == nil || a.StopAskedAt != nil {
@@ -238,7 +237,7 @@ func (d *Daemon) handOverFull(ctx context.Context, a *Agent) (moved bool, again 
 	}
 	in := HandoffRequest{Reason: ReasonContext, Force: true, auto: true}
 	if a.CompactHook != 0 {
-		// An instruction would have the runtime compact before the agent reads it; a fork does not.
+		// The runtime would compact before the agent reads an instruction; a fork does not compact.
 		in.Mode = ModeGenerate
 	}
 	_, err = d.RequestHandoff(ctx, a.ID, in)
@@ -252,8 +251,8 @@ func (d *Daemon) handOverFull(ctx context.Context, a *Agent) (moved bool, again 
 	return true, 0, nil
 }
 
-// tellNotHandedOver tells the operator that an agent could not be handed over by itself. It is not
-// tried again. A handoff that somebody else asked for first is as good.
+// tellNotHandedOver tells the operator that the daemon could not request an agent's handoff. The daemon does not try
+// again. If somebody else requested a handoff first, that one is as good, and nobody is told.
 func (d *Daemon) tellNotHandedOver(ctx context.Context, a *Agent, why *Error) error {
 	now := d.now()
 	a.AutoAskedAt = &now

@@ -21,21 +21,21 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// Typist types into panes and reads them. Implementations are safe for concurrent use.
+// Typist types into panes and reads them. Its methods are safe for concurrent use.
 type Typist interface {
-	// Paste types text into a pane, with the keys of opt before and after it, in one step that
-	// nothing can come between. tmux.ErrGone, tmux.ErrDead, tmux.ErrChanged: nothing was typed.
-	// tmux.ErrOnce: the same opt.Once was typed before, and nothing was typed now.
+	// Paste types text into a pane, after the keys opt.Before, in one step: nothing can come in between. After
+	// tmux.ErrGone, tmux.ErrDead and tmux.ErrChanged nothing was typed. tmux.ErrOnce means that a text with the same
+	// opt.Once was typed before, and that nothing was typed now.
 	Paste(ctx context.Context, ref tmux.Ref, text string, opt tmux.PasteOptions) error
-	// Press presses keys in a pane that still shows and runs what was seen, with the errors of Paste.
+	// Press presses keys in a pane if it still shows and runs what seen says. It has the errors of Paste.
 	Press(ctx context.Context, ref tmux.Ref, seen tmux.Sight, keys ...tmux.Key) error
 	// Look returns what a pane shows and runs.
 	Look(ctx context.Context, ref tmux.Ref) (tmux.View, error)
-	// Capture returns what the panes show, by pane id; panes that are gone are left out.
+	// Capture returns what the panes show, by pane id. It leaves out panes that are gone.
 	Capture(ctx context.Context, lines int, ansi bool, refs ...tmux.Ref) (map[string]string, error)
 }
 
-// Panes makes and ends panes. Implementations are safe for concurrent use.
+// Panes makes, finds and ends panes. Its methods are safe for concurrent use.
 type Panes interface {
 	Spawn(ctx context.Context, spec tmux.Spec) (tmux.PaneInfo, error)
 	List(ctx context.Context) ([]tmux.PaneInfo, error)
@@ -43,9 +43,9 @@ type Panes interface {
 	Kill(ctx context.Context, ref tmux.Ref) error
 }
 
-// Clients are the people who watch.
+// Clients are the people who are attached to our tmux server.
 type Clients interface {
-	// SwitchClients has those who are attached to one session of our server look at another.
+	// SwitchClients attaches the people who are attached to the session from to the session to.
 	SwitchClients(ctx context.Context, from, to string) error
 }
 
@@ -56,14 +56,14 @@ type Terminal interface {
 	Clients
 }
 
-// Settings are what the operator may set of the domain.
+// Settings are the operator's settings of the domain.
 type Settings struct {
 	Handoff  HandoffSettings
 	Pipeline PipelineSettings
 	Notify   NotifySettings
 	Log      LogSettings
 	History  HistorySettings
-	Runtimes map[string][]string // the command of each runtime, an argument list
+	Runtimes map[string][]string // the command of each runtime, as a list of arguments
 }
 
 // HandoffSettings are the deadlines and limits of a handoff.
@@ -77,29 +77,29 @@ type HandoffSettings struct {
 
 	MaxMessages        int           // passed on from the end of the conversation
 	IncludeAllMessages bool          // instead: as many as MaxContextBytes allows, and all decisions
-	MaxContextBytes    int64         // all that stands beside the document in the context file
+	MaxContextBytes    int64         // of the context file, without the document
 	ValidateContext    bool          // check what the successor's role requires
 	LogTiming          bool          // log how long the parts of the assembly took
 	AssemblyTimeout    time.Duration // the whole assembly of the context
 	Auto               AutoSettings
 }
 
-// PipelineSettings are the limits of runs.
+// PipelineSettings are the limits of pipelines.
 type PipelineSettings struct {
 	StepTimeout time.Duration // a step's agent started -> end of its turn, where the template does not say
-	MaxRunning  int           // runs at work on this host, and agents of runs
-	Cwd         string        // where a run works that names no directory; "": it must name one
+	MaxRunning  int           // how many pipelines may be at work on this host, and how many agents of pipelines
+	Cwd         string        // the directory of a pipeline that names none; "": it must name one
 }
 
-// AutoSettings say what the fill of a context window means, in percent.
+// AutoSettings say what the use of a context window means, in percent.
 type AutoSettings struct {
-	Enabled bool // hand over at Trigger
+	Enabled bool // the daemon requests a handoff at Trigger
 	Warn    int
 	High    int
 	Trigger int
 }
 
-// DefaultHandoff are the settings of the contract.
+// DefaultHandoff has the defaults of config.yaml.
 var DefaultHandoff = HandoffSettings{
 	DocumentTimeout:     5 * time.Minute,
 	BusyTimeout:         15 * time.Minute,
@@ -123,32 +123,31 @@ type Config struct {
 	Data      data.Dir
 	Personas  *personas.Store
 	Templates *personas.Templates
-	// Terminal returns the tmux server at a socket: our own, or one of a person's.
+	// Terminal returns the tmux server at a socket: our own, or a person's.
 	Terminal func(socket string) (Terminal, error)
 	Notifier tell.Notifier
-	// Processes are those of the machine; nil: as the system tells of them.
+	// Processes finds and signals the machine's processes; nil: by the system.
 	Processes Processes
-	// Registry reads an entry of the registry that the agents' runtime keeps; nil: the file at path.
+	// Registry reads an entry of the registry of a runtime; nil: it reads the file at path.
 	Registry func(path string) ([]byte, error)
-	// Clock is the time of day; nil: the system's. It may step.
+	// Clock returns the time of day; nil: the system's. It may step.
 	Clock func() time.Time
-	// Random is where secrets and what must be unique come from; nil: crypto/rand. It never ends.
+	// Random is the source of secrets and of what must be unique; nil: crypto/rand. It must never end.
 	Random  io.Reader
 	Log     *slog.Logger
-	Environ []string // what agents inherit, before it is stripped
-	Binary  string   // our own executable: launches agents and runs their hooks
-	// Lookup says why a runtime's command can't be run, in one sentence with the fix; nil: it can.
+	Environ []string // the environment that agents inherit, after runtimes.StripEnv
+	Binary  string   // our own executable, which launches agents and runs their hooks
+	// Lookup returns why a runtime's command can't be run, in one sentence with the fix; nil, if it can.
 	Lookup func(command []string) error
 	// Version returns what a runtime's command prints as its version, "" if it can't be told.
 	Version func(ctx context.Context, command []string) string
-	// OneShot runs a command to its end. When ctx ends, so does the command with all that it has
-	// started, at once, and the error is the context's. A command that the daemon's own death leaves
-	// behind must end with it.
+	// OneShot runs a command to its end. When ctx ends, OneShot ends the command and all that it has started at once, and
+	// returns the error of ctx. When the daemon dies, the command must end as well.
 	OneShot func(ctx context.Context, job OneShot) (OneShotResult, error)
-	// Worktree asks git about a directory; ErrNoWorktree.
+	// Worktree asks git about a directory. It returns worktree.ErrNone for one outside a repository.
 	Worktree func(ctx context.Context, q worktree.Query) (worktree.Tree, error)
-	Trees    worktree.Trees // of runs with a branch
-	// Servers returns the processes of the servers that the daemon runs for itself, but for tmux.
+	Trees    worktree.Trees // makes and removes the work trees of pipelines with a branch
+	// Servers returns the processes of the servers that the daemon runs for itself, except tmux.
 	Servers func() []int
 }
 
@@ -158,12 +157,12 @@ type Daemon struct {
 	lanes  *lane.Lanes
 	hub    *hub
 	spool  *hooks.Spool
-	alarm  chan struct{} // the teller has something to do
+	alarm  chan struct{} // wakes the teller
 	teller *tell.Teller  // works in Run alone
 
-	paneLooks  chan struct{} // has one for each hook that looks for its pane
-	assemblies chan struct{} // has one for each that runs
-	fileLooks  chan struct{} // has one for each look at a file for a hook, those that hang among them
+	paneLooks  chan struct{} // holds a value for each hook that looks for its pane
+	assemblies chan struct{} // holds a value for each assembly that runs
+	fileLooks  chan struct{} // holds a value for each look at a file for a hook, also for one that hangs
 
 	roster   *roster
 	memories memories
@@ -171,19 +170,19 @@ type Daemon struct {
 	arriving underway
 	logStart int64 // see LogStart; set before Run
 
-	peeking atomic.Bool // see peek
+	peeking atomic.Bool // a peekAtStarting runs
 
 	mu         sync.Mutex
 	paused     pause
-	spoolTold  bool      // the operator knows that the spool can't be read
+	spoolTold  bool      // the operator was told that the spool can't be read
 	runBegan   time.Time // of the run
 	presence   presence.Presence
-	told       map[toldHook]hookRun // hooks that came, see isTwin
-	refused    map[string]bool      // what the operator was told of once, see first
-	laneErrors map[int64]int        // errors of a lane, one after the other, by the lane's key
+	told       map[toldHook]hookRun // the hooks that came lately: see isTwin
+	refused    map[string]bool      // what the operator was told once
+	laneErrors map[int64]int        // how many errors in a row a lane had, by its key
 }
 
-// New makes a daemon; nothing runs before Run.
+// New makes a daemon. Nothing runs before Run.
 func New(cfg Config) *Daemon {
 	if cfg.Processes == nil {
 		cfg.Processes = system{}
@@ -233,8 +232,8 @@ func New(cfg Config) *Daemon {
 	return d
 }
 
-// Prepare takes up what earlier daemons left: it replays the spool, so that hooks that come in
-// afterwards find everything before them applied. Call it before listening.
+// Prepare replays the spool that earlier daemons left, so that later hooks find all earlier ones applied. Call it
+// before listening.
 func (d *Daemon) Prepare(ctx context.Context) error {
 	last, err := d.Store.LastEventID(ctx)
 	if err != nil {
@@ -245,9 +244,9 @@ func (d *Daemon) Prepare(ctx context.Context) error {
 	return d.replaySpool(ctx)
 }
 
-// Run works until ctx ends, and has ended when it returns: no goroutine of the daemon's is left, but for
-// what hung in the file system and was given up: an assembly, looks at files for hooks.
-// Agents go on. It may be called again, as after the database was away.
+// Run works until ctx ends. When it returns, all goroutines of the daemon have ended, except those that hang in the
+// file system and were given up: an assembly, looks at files for hooks. The agents go on. Run may be called again,
+// for instance after the database was away.
 func (d *Daemon) Run(ctx context.Context) error {
 	d.memories.beginRun()
 	d.mu.Lock()
@@ -269,14 +268,14 @@ func (d *Daemon) Run(ctx context.Context) error {
 // Close ends all subscriptions. Call it before the server that serves them is shut down.
 func (d *Daemon) Close() { d.hub.close() }
 
-// Wake has an agent's lane look at its rows, or that of a run for the negative of its id; 0 wakes
-// all that have something to do. It never blocks.
+// Wake has a lane look at its rows: that of an agent for its id, that of a pipeline for the negative of its id, and
+// for 0 the sweep, which wakes all that have something to do. It never blocks.
 func (d *Daemon) Wake(key int64) { d.lanes.Wake(key) }
 
-// ownTerminal returns the terminal of our own tmux server.
+// ownTerminal returns our own tmux server.
 func (d *Daemon) ownTerminal() (Terminal, error) { return d.Terminal(d.Data.TmuxSocket()) }
 
-// terminalOf returns the terminal that holds an agent's pane.
+// terminalOf returns the tmux server that holds an agent's pane.
 func (d *Daemon) terminalOf(a *Agent) (Terminal, error) {
 	if !a.HasPane() {
 		return nil, errAgentNoPane
@@ -284,7 +283,7 @@ func (d *Daemon) terminalOf(a *Agent) (Terminal, error) {
 	return d.Terminal(a.PaneSocket)
 }
 
-// notFound turns a store's ErrNotFound into the sentence given.
+// notFound replaces a store's ErrNotFound by the given sentence.
 func notFound(err error, sentence *Error) error {
 	if errors.Is(err, ErrNotFound) {
 		return sentence

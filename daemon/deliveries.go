@@ -2,7 +2,7 @@ package daemon
 
 import "time"
 
-// DeliveryKind is what a typed text is for.
+// DeliveryKind says what a delivery is for.
 type DeliveryKind string
 
 // The kinds of deliveries.
@@ -20,11 +20,11 @@ type DeliveryState string
 
 // The states of a delivery.
 const (
-	DeliveryQueued   DeliveryState = "queued"   // waits for its turn
-	DeliveryTyping   DeliveryState = "typing"   // committed before anything is typed
+	DeliveryQueued   DeliveryState = "queued"   // waits for its turn, an idle agent and a ready composer
+	DeliveryTyping   DeliveryState = "typing"   // the intention to type is committed; the text may or may not be typed
 	DeliveryTyped    DeliveryState = "typed"    // typed; the runtime has not confirmed it yet
 	DeliveryAnswered DeliveryState = "answered" // given as the answer to a Stop; not yet confirmed
-	DeliveryDone     DeliveryState = "done"     // has a verdict
+	DeliveryDone     DeliveryState = "done"     // decided: Verdict is set
 )
 
 // Verdict is how a delivery ended.
@@ -32,30 +32,30 @@ type Verdict string
 
 // The verdicts.
 const (
-	Submitted    Verdict = "submitted"     // the runtime confirmed it
-	NotSubmitted Verdict = "not_submitted" // known not to have reached the agent
-	Unconfirmed  Verdict = "unconfirmed"   // nobody can tell; it is not typed again
+	Submitted    Verdict = "submitted"     // the agent took the text
+	NotSubmitted Verdict = "not_submitted" // the text is known not to have reached the agent
+	Unconfirmed  Verdict = "unconfirmed"   // no evidence says whether the agent took the text; it is not typed again
 )
 
-// Delivery is one text for one pane, with its verdict.
+// Delivery is one text on its way into one pane, with its verdict.
 type Delivery struct {
 	ID        int64         `json:"id"`
 	AgentID   int64         `json:"agent_id"`
 	HandoffID *int64        `json:"handoff_id"`
 	Kind      DeliveryKind  `json:"kind"`
 	Text      string        `json:"text"`
-	Nonce     string        `json:"nonce"` // text that the runtime's confirmation must contain; empty: the text itself
+	Nonce     string        `json:"nonce"` // what the runtime's confirmation must contain; empty: the text itself
 	State     DeliveryState `json:"state"`
 	Verdict   *Verdict      `json:"verdict"`
 	Attempts  int           `json:"attempts"` // how often Enter was pressed
-	Evidence  string        `json:"evidence"` // what the verdict rests on
+	Evidence  string        `json:"evidence"` // why the verdict was given
 	CreatedAt time.Time     `json:"created_at"`
 	TypedAt   *time.Time    `json:"typed_at"`
 	DecidedAt *time.Time    `json:"decided_at"`
 
 	Rev     int64  `json:"-"`
-	HookKey string `json:"-"` // of the Stop whose answer it was
-	// AfterHook is the newest hook of the agent from before the text was typed, or was the answer to it; 0: not known.
+	HookKey string `json:"-"` // key of the Stop that was answered with the text
+	// AfterHook is the agent's newest hook before the text was typed or given as an answer; 0: not known.
 	AfterHook int64 `json:"-"`
 }
 
@@ -67,5 +67,5 @@ func (d *Delivery) decide(v Verdict, evidence string, at time.Time) {
 	d.State, d.Verdict, d.Evidence, d.DecidedAt = DeliveryDone, &v, evidence, &at
 }
 
-// has reports whether the delivery ended with verdict v.
+// has reports whether the verdict is v.
 func (d *Delivery) has(v Verdict) bool { return d.Verdict != nil && *d.Verdict == v }

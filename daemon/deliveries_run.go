@@ -12,29 +12,29 @@ import (
 )
 
 const (
-	// enterAfter is how long a typed text may take to be confirmed before the screen is asked
-	// whether it still stands in the composer.
+	// enterAfter is how long a confirmation may take before the daemon looks whether the text still stands in the
+	// composer.
 	enterAfter = time.Second
-	// paneGone is how long a pane may be gone while its process still lives, before a text for it is
-	// given up.
+	// paneGone is how long a pane may be gone, while the agent's process lives, before a delivery to it is
+	// not_submitted.
 	paneGone = 5 * time.Second
-	// maxEnters is how often Enter is pressed for one text.
+	// maxEnters is how often Enter may be pressed for one text.
 	maxEnters = 3
-	// lookFresh is how old a look at the screen may be when a text is typed. What can't be compared by
-	// tmux itself must not have changed meanwhile.
+	// lookFresh is how old a look at the screen may be when a text is typed. tmux compares some of the screen itself;
+	// this bounds how long the rest of it may change unseen.
 	lookFresh = 100 * time.Millisecond
-	// shownWithin is how long a typed text may take to stand in the composer before Enter is pressed all
-	// the same, if anything stands there: a long text is folded, or scrolled.
+	// shownWithin is how long the composer may take to show a typed text. After that Enter is pressed if the composer
+	// shows anything: the runtime folds or scrolls a long text.
 	shownWithin = 300 * time.Millisecond
 )
 
-// deliver does what is due for the oldest open delivery of an agent; the others wait for it.
+// deliver does what is due for the next delivery of an agent; the others wait for it.
 func (d *Daemon) deliver(ctx context.Context, a *Agent, dl *Delivery) (moved bool, again time.Duration, err error) {
 	switch {
 	case !a.Active():
 		return d.closeUndeliverable(ctx, a, dl)
 	case dl.Kind == KindExit:
-		return false, 0, nil // the stop ladder's own
+		return false, 0, nil // the stop ladder types it
 	case !a.HasPane():
 		dl.decide(NotSubmitted, "the agent has no pane", d.now())
 		return d.saveDelivery(ctx, a, dl, false)
@@ -49,7 +49,7 @@ func (d *Daemon) deliver(ctx context.Context, a *Agent, dl *Delivery) (moved boo
 	}
 }
 
-// closeUndeliverable closes a delivery to an agent that has ended.
+// closeUndeliverable decides a delivery to an agent that has ended.
 func (d *Daemon) closeUndeliverable(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
 	now := d.now()
 	switch {
@@ -65,8 +65,8 @@ func (d *Daemon) closeUndeliverable(ctx context.Context, a *Agent, dl *Delivery)
 	return d.saveDelivery(ctx, a, dl, false)
 }
 
-// beginTyping types a queued text once the agent is idle and its composer ready. The intention is
-// committed first.
+// beginTyping commits the intention to type a queued text and types it, once the agent is idle and its composer
+// ready.
 func (d *Daemon) beginTyping(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
 	if a.State != Idle || a.RegisteredAt == nil || a.StopAskedAt != nil {
 		return false, time.Second, nil
@@ -94,14 +94,14 @@ func (d *Daemon) beginTyping(ctx context.Context, a *Agent, dl *Delivery) (bool,
 	}
 	dl.State, dl.TypedAt, dl.AfterHook, dl.Attempts, dl.Evidence = DeliveryTyping, &now, a.LastHook, 1, ""
 	c := Change{Deliveries: []*Delivery{dl}}
-	if a.Note != "" || a.startedWith(dl) { // a prompt that is taken meanwhile writes the agent's row: then look again
+	if a.Note != "" || a.startedWith(dl) { // if a hook writes the agent's row meanwhile, the commit gets ErrMoved
 		a.Note = ""
 		c.Agents = []*Agent{a}
 	}
 	if err := d.commit(ctx, &c); err != nil {
 		return false, 0, fmt.Errorf("delivery %d: %w", dl.ID, err)
 	}
-	if time.Since(screen.at) > lookFresh { // the commit took its time
+	if time.Since(screen.at) > lookFresh { // the screen may have changed during the commit
 		if screen, why, _ = d.composer(ctx, a); screen == nil {
 			return d.requeue(ctx, a, dl, cmp.Or(why, noteTurn))
 		}
@@ -109,17 +109,17 @@ func (d *Daemon) beginTyping(ctx context.Context, a *Agent, dl *Delivery) (bool,
 	return d.typeText(ctx, a, dl, screen)
 }
 
-// requeue has a text wait again that was not typed, because what would have taken it had changed.
+// requeue puts a delivery back to queued whose text tmux did not type, because the pane had changed.
 func (d *Daemon) requeue(ctx context.Context, a *Agent, dl *Delivery, why string) (bool, time.Duration, error) {
 	dl.State, dl.TypedAt, dl.Attempts, dl.Evidence = DeliveryQueued, nil, 0, why
 	_, _, err := d.saveDelivery(ctx, a, dl, true)
 	return false, 100 * time.Millisecond, err
 }
 
-// evidenceChanged is why an injection prompt is not typed.
+// evidenceChanged is the evidence of an injection prompt that was not typed because the context file had changed.
 const evidenceChanged = "the context file was changed before it was delivered"
 
-// contextUnchanged reports whether the context file that a prompt points to is the one recorded.
+// contextUnchanged reports whether the context file that an injection prompt points to is the recorded one.
 func (d *Daemon) contextUnchanged(ctx context.Context, dl *Delivery) (bool, error) {
 	h, err := d.Store.Handoff(ctx, *dl.HandoffID)
 	if err != nil {
@@ -128,7 +128,7 @@ func (d *Daemon) contextUnchanged(ctx context.Context, dl *Delivery) (bool, erro
 	return d.contextIntact(&h), nil
 }
 
-// setNote makes visible why nothing is typed to an agent.
+// setNote commits why nothing is typed to an agent, for people to see.
 func (d *Daemon) setNote(ctx context.Context, a *Agent, why string, again time.Duration) (bool, time.Duration, error) {
 	if why == a.Note {
 		return false, again, nil
@@ -140,12 +140,11 @@ func (d *Daemon) setNote(ctx context.Context, a *Agent, why string, again time.D
 	return true, 0, nil
 }
 
-// resumeTyping goes on with a text that an earlier daemon, or an earlier attempt, may or may not
-// have typed. As ever, nothing is typed unless the composer is there to take it: a dialog would
-// take the Enter for its answer.
+// resumeTyping continues a delivery whose text an earlier daemon, or an earlier attempt, may or may not have typed.
+// It types only into a ready composer: a dialog would take the Enter as its answer.
 func (d *Daemon) resumeTyping(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
 	if a.StopAskedAt != nil {
-		return false, time.Second, nil // the exit command may have been typed since: evidence decides when it is gone
+		return false, time.Second, nil // the exit command may stand in the composer now; the agent's end decides the delivery
 	}
 	now := d.now()
 	screen, _, again := d.composer(ctx, a)
@@ -163,8 +162,8 @@ func (d *Daemon) resumeTyping(ctx context.Context, a *Agent, dl *Delivery) (bool
 	return d.saveDelivery(ctx, a, dl, false)
 }
 
-// typeText types a text whose intention is committed, and then presses Enter. tmux itself refuses a token
-// that it has seen, so that this can be run again after a crash, and a pane that is not as it was seen.
+// typeText types a text whose intention is committed, and presses Enter. It may run again after a crash: tmux refuses
+// a token that it has seen before. tmux also refuses a pane that has changed since the look at the screen.
 func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *screen) (bool, time.Duration, error) {
 	term, err := d.terminalOf(a)
 	if err != nil {
@@ -183,7 +182,7 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 		return false, time.Second, nil
 	}
 	if stash {
-		opt.Before = []tmux.Key{tmux.CtrlS} // puts a person's draft aside; it comes back by itself
+		opt.Before = []tmux.Key{tmux.CtrlS} // puts a person's draft aside; the runtime brings it back by itself
 	}
 	err = term.Paste(ctx, a.Ref(), dl.Text, opt)
 	switch {
@@ -192,12 +191,12 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 			dl.Attempts = 0
 		}
 	case errors.Is(err, tmux.ErrChanged) && dl.Kind == KindExit:
-		return false, 100 * time.Millisecond, nil // the stop ladder tries again, or goes on
+		return false, 100 * time.Millisecond, nil // the stop ladder types it again, or climbs
 	case errors.Is(err, tmux.ErrChanged):
 		return d.requeue(ctx, a, dl, err.Error())
 	case errors.Is(err, tmux.ErrGone), errors.Is(err, tmux.ErrDead):
 		if d.timeSpent(*dl.TypedAt) < paneGone {
-			return false, 100 * time.Millisecond, nil // its process is about to be noticed to be gone, too
+			return false, 100 * time.Millisecond, nil // the daemon may be about to notice that the process is gone, too
 		}
 		dl.decide(NotSubmitted, "the pane is gone", d.now())
 		return d.saveDelivery(ctx, a, dl, false)
@@ -208,11 +207,14 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 	return d.saveDelivery(ctx, a, dl, true)
 }
 
-// pressFirstEnter presses Enter for a text that was just pasted, once the composer shows it: whatever has opened
-// since would take the Enter for an answer. If the text is not seen, Enter is not pressed, and the confirmation looks
-// again. The exit command is short enough to be seen: as long as it is not, keys of a person may come before it.
+// pressFirstEnter presses Enter for a text that was just pasted, once the composer shows the text: a dialog that has
+// opened since would take the Enter as its answer. It reports whether it pressed; if not, confirmDelivery looks
+// again.
+//
+// It presses for the exit command only if the composer shows it in full, because a person may have typed before it.
+// That command is short enough to be shown.
 func (d *Daemon) pressFirstEnter(ctx context.Context, a *Agent, dl *Delivery, term Terminal) (pressed bool) {
-	wait := 5 * time.Millisecond // and twice as long each time: a look costs a process
+	wait := 5 * time.Millisecond // doubled after each look, because a look costs a process
 	for until := time.Now().Add(shownWithin); ; wait *= 2 {
 		late := time.Now().After(until)
 		s, err := d.readScreen(ctx, a)
@@ -230,14 +232,17 @@ func (d *Daemon) pressFirstEnter(ctx context.Context, a *Agent, dl *Delivery, te
 	}
 }
 
-// onceToken names a delivery among all that may ever be typed into a pane, which may be a person's
-// and known to more than one daemon.
+// onceToken returns the token by which tmux recognises a text that it has typed. The pane may be a person's, and
+// daemons of several hosts may type into it, so the token names the host and the delivery.
 func (d *Daemon) onceToken(dl *Delivery) string {
 	return fmt.Sprintf("%s-%d", checksum([]byte(d.Host))[:12], dl.ID)
 }
 
-// confirmDelivery waits for the runtime's confirmation, which a hook brings; it looks at other
-// evidence when that does not come.
+// confirmDelivery waits until a hook confirms a typed text, and looks at other evidence if none does. For instance, a
+// message that was typed at 0 s, with ack_timeout 30 s and no hook:
+//   - 1 s: the text still stands in the composer. Enter is pressed again; at most three times in all.
+//   - 2 s: the composer is empty, and the transcript has the text: submitted.
+//   - 30 s, without either: not_submitted, if the text still stands in the composer; else unconfirmed.
 func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
 	now := d.now()
 	age := d.timeSpent(*dl.TypedAt)
@@ -258,7 +263,7 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (b
 	}
 	screen, err := d.readScreen(ctx, a)
 	if err == nil && !d.inFront(a) {
-		err = errors.New(noteBehind) // what the pane shows is no longer the agent's
+		err = errors.New(noteBehind) // the pane shows another program
 	}
 	inComposer := err == nil && screen.Composer && screen.Holds(dl.Text)
 	switch {
@@ -279,7 +284,7 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (b
 	return d.saveDelivery(ctx, a, dl, false)
 }
 
-// saveDelivery commits a delivery that changed, with its event; quiet: without.
+// saveDelivery commits a delivery, with the event of its verdict if it has one and quiet is false.
 func (d *Daemon) saveDelivery(ctx context.Context, a *Agent, dl *Delivery, quiet bool) (bool, time.Duration, error) {
 	c := Change{Deliveries: []*Delivery{dl}}
 	if d.exitTypedLate(a, dl) {
@@ -287,7 +292,7 @@ func (d *Daemon) saveDelivery(ctx context.Context, a *Agent, dl *Delivery, quiet
 	}
 	if !quiet && dl.Verdict != nil {
 		e := d.event(event.Of("delivery", *dl.Verdict), &dl.AgentID, dl.HandoffID, deliveryPayload(dl)).For(a.PipelineID, a.StepID)
-		// A handoff that depends on it raises its own alert.
+		// The handoff of a delivery raises its own alert.
 		e.Alert = *dl.Verdict != Submitted && dl.HandoffID == nil && dl.Kind != KindExit
 		c.Events = append(c.Events, e)
 		if dl.Kind == KindSkill && dl.has(Submitted) && a.SkillInjectedAt == nil {
@@ -319,8 +324,8 @@ func (d *Daemon) saveDelivery(ctx context.Context, a *Agent, dl *Delivery, quiet
 	return true, 0, nil
 }
 
-// turnStillRuns reports whether the turn of a text that was taken has not ended. The agent's state alone does not
-// tell: no hook has told of the turn's begin, and it takes a while until the registry is believed.
+// turnStillRuns reports whether the turn of a text that was taken has not ended. The agent's state alone does not say
+// so: without a hook of the turn's begin, the state follows the registry, which is believed only after a while.
 func (d *Daemon) turnStillRuns(ctx context.Context, a *Agent, dl *Delivery) (bool, error) {
 	if a.State == Working || a.LastStop == 0 || dl.TypedAt == nil {
 		return true, nil
@@ -329,12 +334,12 @@ func (d *Daemon) turnStillRuns(ctx context.Context, a *Agent, dl *Delivery) (boo
 	if err != nil {
 		return false, fmt.Errorf("delivery %d: %w", dl.ID, err)
 	}
-	// A text is noted as typed before it is: what came in the same instant was there before it.
+	// TypedAt is committed before the text is typed, so a hook of the same instant came before the text.
 	return !d.cameAfter(a.LastStop, last.ReceivedAt, dl), nil
 }
 
-// confirmInstruction notes on the handoff that its instruction was taken. That goes into the transaction of
-// the verdict: a Stop that comes right after it must count.
+// confirmInstruction notes on the handoff that its instruction was taken. It returns the write, which belongs in the
+// transaction of the verdict: a Stop may come right after it, and must count.
 func (d *Daemon) confirmInstruction(ctx context.Context, dl *Delivery) (*Move, error) {
 	if dl.HandoffID == nil || dl.Kind != KindInstruction || !dl.has(Submitted) {
 		return nil, nil
@@ -350,8 +355,8 @@ func (d *Daemon) confirmInstruction(ctx context.Context, dl *Delivery) (*Move, e
 	return &Move{Handoff: &h, From: h.Phase}, nil
 }
 
-// wakeKin wakes those that may wait for what an agent just did: the handoff of its predecessor, and its
-// run.
+// wakeKin wakes the lanes that may wait for what an agent just did: that of its predecessor, whose handoff waits for
+// it, and that of its pipeline.
 func (d *Daemon) wakeKin(a *Agent) {
 	if a.PreviousAgentID != nil {
 		d.Wake(*a.PreviousAgentID)

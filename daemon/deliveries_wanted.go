@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// instructionWanted reports whether a handoff still waits for its instruction to be taken.
+// instructionWanted reports whether the handoff of an instruction still waits for it.
 func (d *Daemon) instructionWanted(ctx context.Context, dl *Delivery) (bool, error) {
 	h, err := d.Store.Handoff(ctx, *dl.HandoffID)
 	if err != nil {
@@ -15,7 +15,7 @@ func (d *Daemon) instructionWanted(ctx context.Context, dl *Delivery) (bool, err
 	return h.Open() && h.DeliveryID != nil && *h.DeliveryID == dl.ID, nil
 }
 
-// closeUnwanted closes an instruction whose handoff was cancelled after the intention to type it was committed. An
+// closeUnwanted decides an instruction whose handoff was cancelled after the intention to type it was committed. An
 // earlier daemon may have typed it.
 func (d *Daemon) closeUnwanted(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
 	now := d.now()
@@ -27,9 +27,9 @@ func (d *Daemon) closeUnwanted(ctx context.Context, a *Agent, dl *Delivery) (boo
 	return d.saveDelivery(ctx, a, dl, false)
 }
 
-// busyAgain reports whether an agent that its handoff asks to exit has been given a prompt since: Enter would submit
-// the exit command over it, or after its turn and before anybody has written it down. The stop ladder takes the request
-// back when the prompt's hook has come.
+// busyAgain reports whether an agent that its handoff asked to exit was given a prompt since. Enter would submit the
+// exit command during or after that prompt's turn, before a document has the work of that turn. The stop ladder takes
+// the request back when the hook of the prompt has come.
 func (d *Daemon) busyAgain(ctx context.Context, a *Agent, s *screen) bool {
 	switch {
 	case !a.StopYields:

@@ -10,19 +10,20 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// handoffRun is one look at one handoff: the rows as read, and what a step may use. Steps read
-// and decide; the engine commits.
+// handoffRun is one look at one handoff: the rows as they were read, and what a step may use. A step reads and
+// decides; [Daemon.advance] commits.
 type handoffRun struct {
 	d        *Daemon
 	ctx      context.Context
-	began    time.Time // by the monotonic clock
+	began    time.Time // when the look began, by the monotonic clock
 	now      time.Time
 	h        *Handoff
-	agent    *Agent // the outgoing one
+	agent    *Agent // the outgoing agent
 	settings HandoffSettings
 }
 
-// advance does what is due for an agent's open handoff. moved: a row was written, look again.
+// advance does what is due for the open handoff of an agent. moved says that a row was written, so that the lane
+// looks again; otherwise again says when.
 func (d *Daemon) advance(ctx context.Context, a *Agent, h *Handoff) (moved bool, again time.Duration, err error) {
 	s, ok := stepAt(h.Phase)
 	if !ok {
@@ -39,14 +40,14 @@ func (d *Daemon) advance(ctx context.Context, a *Agent, h *Handoff) (moved bool,
 	}
 	switch {
 	case out.fail != nil:
-		return true, 0, r.commitFailure(Failed, out)
+		return true, 0, r.commitFailure(out)
 	case out.next != "":
 		return true, 0, r.move(out)
 	}
 	return r.stay(out)
 }
 
-// openHandoff returns the open handoff of an outgoing agent.
+// openHandoff returns the open handoff of an outgoing agent, if there is one.
 func (d *Daemon) openHandoff(ctx context.Context, agentID int64) (Handoff, bool, error) {
 	list, err := d.Store.Handoffs(ctx, HandoffFilter{AgentID: agentID, Open: true, Limit: 1})
 	if err != nil || len(list) == 0 {
@@ -55,7 +56,7 @@ func (d *Daemon) openHandoff(ctx context.Context, agentID int64) (Handoff, bool,
 	return list[0], true, nil
 }
 
-// move commits the change into the next phase.
+// move commits the move into the next phase.
 func (r *handoffRun) move(out outcome) error {
 	h, from := r.h, r.h.Phase
 	s, ok := stepAt(from)
@@ -87,10 +88,10 @@ func (r *handoffRun) move(out outcome) error {
 	return nil
 }
 
-// commitFailure commits a failure: row, event and alert in one transaction.
-func (r *handoffRun) commitFailure(to Phase, out outcome) error {
+// commitFailure commits the move to failed, with its event, which is an alert, in one transaction.
+func (r *handoffRun) commitFailure(out outcome) error {
 	h, from := r.h, r.h.Phase
-	spent := h.enterPhase(to, r.now, r.settings)
+	spent := h.enterPhase(Failed, r.now, r.settings)
 	h.Error, h.CompletedAt = out.fail, &r.now
 	c := out.with
 	c.Move = &Move{Handoff: h, From: from, Cause: string(out.fail.Code)}
@@ -100,7 +101,7 @@ func (r *handoffRun) commitFailure(to Phase, out outcome) error {
 	e.Alert, e.Cause = true, r.endCause(from)
 	c.Events = append(c.Events, e)
 	if err := r.commit(&c); err != nil {
-		return fmt.Errorf("handoff %d: %s to %s: %w", h.ID, from, to, err)
+		return fmt.Errorf("handoff %d: %s to %s: %w", h.ID, from, Failed, err)
 	}
 	if out.then != nil {
 		out.then()
@@ -109,13 +110,13 @@ func (r *handoffRun) commitFailure(to Phase, out outcome) error {
 	return nil
 }
 
-// stay leaves the handoff where it is; a new note is made visible. It returns when to look again:
-// at the deadline if nothing is due before.
+// stay leaves the handoff in its phase and commits a new note, if there is one. again is when the lane looks next: at
+// the phase's deadline at the latest.
 func (r *handoffRun) stay(out outcome) (moved bool, again time.Duration, err error) {
 	h := r.h
 	again = out.again
 	if out.note == noteNotReady && r.d.timeSpent(h.PhaseAt) < noteAfter {
-		out.note = h.Note // a composer that is not ready for a moment is nothing to tell
+		out.note = h.Note // a composer that is not ready for a moment is no news
 	}
 	if s, ok := stepAt(h.Phase); ok && s.limit != nil && !out.extended {
 		again = shorterWait(again, max(r.d.timeLeft(h.PhaseAt, s.limit(r.settings)), time.Millisecond))
@@ -137,7 +138,7 @@ func (r *handoffRun) stay(out outcome) (moved bool, again time.Duration, err err
 	return true, 0, nil
 }
 
-// commit writes a change of the handoff.
+// commit commits a change of the handoff, and wakes the lanes that may wait for it.
 func (r *handoffRun) commit(c *Change) error {
 	for _, e := range c.Events {
 		if e.PipelineID == nil {
@@ -149,13 +150,13 @@ func (r *handoffRun) commit(c *Change) error {
 	return err
 }
 
-// enterPhase puts the handoff into a phase: the time spent in the one before is counted, and the
-// deadline set. It returns that time in milliseconds; 0 if the one before was an end.
+// enterPhase puts the handoff into phase p, adds the time in the phase before to its metrics, and sets the deadline.
+// It returns that time in milliseconds; 0, if the handoff was not open.
 func (h *Handoff) enterPhase(p Phase, now time.Time, set HandoffSettings) (spent float64) {
 	if h.Metrics.Phases == nil {
 		h.Metrics.Phases = map[Phase]int64{}
 	}
-	if h.Open() { // not the time between a failure and its retry
+	if h.Open() { // the time between a failure and its retry is no phase's
 		in := elapsed(h.PhaseAt, now)
 		h.Metrics.Phases[h.Phase] += in.Milliseconds()
 		spent = float64(in.Microseconds()) / 1000
@@ -174,33 +175,33 @@ func (h *Handoff) enterPhase(p Phase, now time.Time, set HandoffSettings) (spent
 	return spent
 }
 
-// stayFor waits for something that nothing announces.
-func stayFor(d time.Duration, note string) outcome {
-	return outcome{again: d, note: note, alert: note == noteDialog || note == noteWorkedOn}
+// stayFor is the outcome of a step that waits for something that wakes nobody: look again after t.
+func stayFor(t time.Duration, note string) outcome {
+	return outcome{again: t, note: note, alert: note == noteDialog || note == noteWorkedOn}
 }
 
-// moveTo leaves for the next phase.
+// moveTo is the outcome of a step that leads to phase p. with is committed with the move.
 func moveTo(p Phase, cause string, with Change) outcome {
 	return outcome{next: p, cause: cause, with: with}
 }
 
-// retryable reports whether an error of the engine only means: look again.
+// retryable reports whether an error only means that another writer was first: look again.
 func retryable(err error) bool { return errors.Is(err, ErrMoved) }
 
-// step is one row of the handoff's table. docs/states.md is drawn from it.
+// step is one row of the table of phases. docs/states.md is drawn from that table.
 type step struct {
 	at  Phase
 	who actor
-	// acts: the step runs an effect. Otherwise it waits, and says for what.
+	// acts says that the step runs an effect; otherwise it waits for what does says.
 	acts bool
-	does string // what is done, or waited for
+	does string // what the step does, or waits for
 	next []way[Phase]
-	// cancel: a person can cancel the handoff here. That is so until the document is recorded: nothing has been
-	// shut down.
+	// cancel says that a person can cancel the handoff in this phase. They can until the document is recorded,
+	// because nothing has been shut down before.
 	cancel bool
-	retry  []way[Phase] // where a retry goes on of a handoff that failed here
-	// limit is how long the phase may take, and code and says what its failure is called; nil: the
-	// step itself decides.
+	retry  []way[Phase] // the phases in which a retry goes on after a failure in this phase
+	// limit is how long the phase may take; code and says make the failure if it takes longer. nil: the step itself
+	// keeps its limits.
 	limit     func(HandoffSettings) time.Duration
 	limitName string
 	code      Code
@@ -208,26 +209,26 @@ type step struct {
 	do        func(*handoffRun) outcome
 }
 
-// outcome is what a step comes to.
+// outcome is what a step decides: move (next), fail (fail), try again (err), or stay (none of them).
 type outcome struct {
-	next  Phase  // "": stay
-	cause string // of the move, for the transition's row
-	with  Change // rows that are committed with the move
-	note  string // staying: what it waits for
-	alert bool   // staying: only a person can end this wait
-	wrote bool   // staying: the handoff's own row was changed
-	// extended: staying: the phase's limit does not count now.
-	extended bool
-	again    time.Duration // staying: look again after that, if nothing wakes us before
-	then     func()        // moving or failing: called once that is committed
-	fail     *Failure
-	err      error // of the machine, not of the handoff: tried again
+	next  Phase    // the phase to move to; "": none
+	cause string   // moving: why, for the row of the transition
+	with  Change   // rows to commit together with the move, the failure or the new note
+	then  func()   // moving or failing: called after the commit
+	fail  *Failure // failing: why
+	err   error    // the step could not decide; it is tried again
+
+	note     string        // staying: what the handoff waits for
+	alert    bool          // staying: only a person can end the wait
+	wrote    bool          // staying: the step changed the handoff's row
+	extended bool          // staying: the phase's limit does not count now
+	again    time.Duration // staying: look again after this time, if nothing wakes the lane before
 }
 
-// handoffSteps is the whole life of a handoff: see init.
+// handoffSteps is the table of a handoff's phases, in order. init fills it.
 var handoffSteps []step
 
-// init fills the table. As the value of a variable it could not name steps that read it.
+// init fills the table. The initial value of the variable could not name steps that read the variable.
 func init() {
 	verifyAgain := []way[Phase]{{to: Verifying}}
 	exitAgain := []way[Phase]{{to: ShuttingDown}}
@@ -278,10 +279,10 @@ func init() {
 	}
 }
 
-// spawnLimit is how long making a pane may take; it takes milliseconds.
+// spawnLimit is how long making a pane may take. It takes milliseconds.
 const spawnLimit = 30 * time.Second
 
-// stepAt returns the table's row for a phase.
+// stepAt returns the row of the table for phase p; false for an end.
 func stepAt(p Phase) (step, bool) {
 	for _, s := range handoffSteps {
 		if s.at == p {
@@ -291,19 +292,19 @@ func stepAt(p Phase) (step, bool) {
 	return step{}, false
 }
 
-// beforeRecord reports whether a handoff in phase p has no record and has shut nothing down.
+// beforeRecord reports whether a handoff in phase p has no record yet. Then nothing has been shut down.
 func beforeRecord(p Phase) bool {
 	s, _ := stepAt(p)
 	return s.cancel
 }
 
-// hasSuccessor reports whether a handoff in phase p works with its successor.
+// hasSuccessor reports whether the work of phase p is with the successor.
 func hasSuccessor(p Phase) bool {
 	s, _ := stepAt(p)
 	return target(s.retry, onSuccessorThere) != ""
 }
 
-// The conditions under which a handoff goes one way or another.
+// The conditions of the moves from a phase to several others.
 const (
 	inModeAgent      = "mode agent"
 	inModeGenerate   = "mode generate"

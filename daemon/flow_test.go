@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestMoveOutsideTheTableIsRefused: a step that leads where the table does not is an error, and nothing is written.
+// TestMoveOutsideTheTableIsRefused: a move that is not in the table is an error, and nothing is written.
 func TestMoveOutsideTheTableIsRefused(t *testing.T) {
 	t.Parallel()
 	d := New(Config{Host: "h", Store: &spoolStore{}, Log: slog.New(slog.DiscardHandler)})

@@ -17,29 +17,29 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// fork is a one-shot of an agent's session that is running, or has ended and waits to be read. It
-// belongs to one attempt: the handoff and the time that its row says.
+// fork is a one-shot of an agent's session that is running, or has ended and waits to be read. It belongs to one
+// attempt, which the handoff and its ForkedAt identify.
 type fork struct {
 	handoff  int64
 	forkedAt time.Time
 	cancel   context.CancelFunc
-	done     chan struct{} // closed when text and err are set
-	texts    []string      // what was answered, message by message
+	done     chan struct{} // closed when texts and err are set
+	texts    []string      // the messages of the answer
 	err      error
 }
 
-// noteGenerating says that the fork has begun, which may have had to wait.
+// noteGenerating says that the fork has begun. It may have waited before.
 const noteGenerating = "the document is being generated"
 
-// generate has the document written by a fork of the session. The fork sees what is in the session
-// when it begins, so it begins when the agent is idle; and begins anew when the agent is given work
-// meanwhile, which would be lost otherwise.
+// generate has a fork of the session write the document. A fork sees what is in the session when it begins, so it
+// begins when the agent is idle. It begins anew when the agent is given work meanwhile, because the document would
+// lack that work.
 func (r *handoffRun) generate() outcome {
 	h, a := r.h, r.agent
 	switch {
 	case a.SessionID == nil || a.RegisteredAt == nil && !a.Active():
 		return r.notGenerated(CodeNoSession, "the agent never had a session")
-	case h.ForkedAt == nil && (a.State == Idle || !a.Active()) && r.d.conversationIsEmpty(a): // else its first turn is waited for
+	case h.ForkedAt == nil && (a.State == Idle || !a.Active()) && r.d.conversationIsEmpty(a): // otherwise beginFork waits for the end of the first turn
 		return r.notGenerated(CodeNoSession, "the session has no conversation yet that could be forked")
 	case h.ForkedAt == nil:
 		return r.beginFork()
@@ -50,12 +50,12 @@ func (r *handoffRun) generate() outcome {
 		}
 		return r.forkAnew()
 	case fileHasContent(h.FilePath):
-		// Written by an earlier daemon, whole: it comes by rename.
+		// An earlier daemon wrote it. It is whole, because it was written by rename.
 		return moveTo(Verifying, "the generated document is there", Change{})
 	case r.d.forkLost(h, a):
 		return r.forkAnew() // the fork of an earlier daemon ended with it
 	}
-	// The limit is kept below, in its own words; the fork's own comes after it.
+	// The limit of the phase is checked below, with its own sentence. The limit of the fork comes a minute later.
 	f, err := r.d.forkOf(r.ctx, h, a, r.settings.DocumentTimeout+time.Minute)
 	if err != nil {
 		return r.notGenerated(CodeGenerationFailed, "%s", words.TrimDot(err.Error()))
@@ -72,26 +72,26 @@ func (r *handoffRun) generate() outcome {
 	return r.notGenerated(CodeDocumentTimeout, "the document was not generated in time (document_timeout %s)", r.settings.DocumentTimeout)
 }
 
-// forkAnew takes back that the session was forked. The time allowed begins again.
+// forkAnew clears ForkedAt, so that the next look forks the session again. The time of the phase begins anew.
 func (r *handoffRun) forkAnew() outcome {
 	r.h.Metrics.Phases[Generating] += elapsed(r.h.PhaseAt, r.now).Milliseconds()
 	r.h.ForkedAt, r.h.PhaseAt = nil, r.now
 	return outcome{wrote: true}
 }
 
-// forkSettle is how long the runtime must have been idle before its session is forked: it writes the
-// last answer down some 60 ms after the Stop (measured with Claude Code 2.1.329), more on a busy
-// machine; and goes on with a prompt that was queued, which no hook tells.
+// forkSettle is how long the registry must have said idle before the session is forked. The runtime writes the last
+// answer into the session some 60 ms after the Stop (measured with Claude Code 2.1.329), more on a busy machine; and
+// it goes on with a queued prompt without a hook.
 const forkSettle = 300 * time.Millisecond
 
-// beginFork commits the intention once the agent is idle.
+// beginFork commits the intention to fork the session, once the agent is idle.
 func (r *handoffRun) beginFork() outcome {
 	a := r.agent
 	if a.Active() && (a.State != Idle || a.BackgroundTasks > 0 || a.RegisteredAt == nil) {
 		note := cmp.Or(r.busyNote(), noteTurn)
 		switch {
 		case a.State == Working:
-			note = noteTurn // nothing is given to the agent then
+			note = noteTurn // busyNote would promise an instruction, which this mode does not give
 		case a.State == Idle && a.BackgroundTasks > 0:
 			note = noteBackground
 		}
@@ -101,7 +101,7 @@ func (r *handoffRun) beginFork() outcome {
 		return r.notGenerated(CodeBusyTimeout, "the agent was not idle within %s: %s%s", r.settings.BusyTimeout, note, r.paneShows())
 	}
 	if a.Active() && !r.d.sighted(a.ID).settled() {
-		return stayFor(forkSettle, r.h.Note) // if it stays busy, the agent's state will say so
+		return stayFor(forkSettle, r.h.Note) // if the agent is busy after all, its state will say so
 	}
 	if !r.d.memories.takeForkPlace(a.ID) {
 		return stayFor(time.Second, noteForks)
@@ -112,17 +112,17 @@ func (r *handoffRun) beginFork() outcome {
 	return outcome{note: noteGenerating, wrote: true}
 }
 
-// maxForks bounds the documents that are generated at once. Each is a process of a runtime with a session in memory.
+// maxForks is how many documents may be generated at once. Each is a process of a runtime with a session in memory.
 const maxForks = 4
 
 const noteForks = "the document is generated when those of other agents are"
 
-// takeGenerated takes what a fork has written.
+// takeGenerated writes the document from the answer of a fork that has ended.
 func (r *handoffRun) takeGenerated(f *fork) outcome {
 	text := theDocument(f.texts)
 	switch {
 	case f.err != nil && r.ctx.Err() != nil:
-		return outcome{err: f.err} // the daemon ends; the next one asks again
+		return outcome{err: f.err} // the daemon ends; the next one forks the session again
 	case f.err != nil:
 		return r.notGenerated(CodeGenerationFailed, "%s", words.TrimDot(words.FirstLine(f.err.Error(), 500)))
 	case strings.TrimSpace(text) == "":
@@ -134,8 +134,8 @@ func (r *handoffRun) takeGenerated(f *fork) outcome {
 	return moveTo(Verifying, "generated by a fork of session "+*r.agent.SessionID, Change{})
 }
 
-// theDocument is the message that is the document: the last one, unless it has none of the fields and
-// an earlier one does. A model that tried to use a tool after all may end with "Done.".
+// theDocument returns the message that is the document: the last one that has any of the fields, or else the last
+// one. A model that tried to use a tool after all may end with "Done.".
 func theDocument(texts []string) string {
 	for i := len(texts) - 1; i >= 0; i-- {
 		if _, ok := data.Extract(texts[i]); ok {
@@ -148,7 +148,7 @@ func theDocument(texts []string) string {
 	return texts[len(texts)-1]
 }
 
-// notGenerated is a failure in the contract's words, with what to do next beside them.
+// notGenerated makes the outcome of a failure in the contract's words. Hint says what to do next.
 func (r *handoffRun) notGenerated(code Code, format string, args ...any) outcome {
 	return outcome{fail: &Failure{
 		Phase: r.h.Phase, Code: code, Message: "Handoff failed: " + fmt.Sprintf(format, args...),
@@ -156,7 +156,7 @@ func (r *handoffRun) notGenerated(code Code, format string, args ...any) outcome
 	}}
 }
 
-// forkOf returns the fork of this attempt. It is started if this daemon has none.
+// forkOf returns the fork of this attempt. It starts the fork if this daemon has not.
 func (d *Daemon) forkOf(ctx context.Context, h *Handoff, a *Agent, limit time.Duration) (*fork, error) {
 	f := d.memories.of(a.ID).fork.oneShot
 	if f != nil && f.handoff == h.ID && f.forkedAt.Equal(*h.ForkedAt) {
@@ -185,14 +185,14 @@ func (d *Daemon) forkOf(ctx context.Context, h *Handoff, a *Agent, limit time.Du
 	return f, nil
 }
 
-// forkLost reports whether a handoff's fork was begun by a run before this one.
+// forkLost reports whether an earlier run of the daemon committed the handoff's fork, which ended with that run.
 func (d *Daemon) forkLost(h *Handoff, a *Agent) bool {
 	m := d.memories.of(a.ID).fork
 	return (m.oneShot == nil || m.oneShot.handoff != h.ID) && !h.ForkedAt.Equal(m.committedAt)
 }
 
-// forkedAgents are the agents whose sessions are being forked. A handoff that another host has cancelled is open no
-// more; without the word of that cancel only a look at the agent ends its fork.
+// forkedAgents returns the agents whose sessions are being forked. The sweep wakes them: if another host cancels a
+// handoff and the wake of that commit is lost, only a look at the agent ends its fork.
 func (d *Daemon) forkedAgents() []int64 {
 	return d.memories.ids(func(m agentMemory) bool { return m.fork.hasPlace })
 }
@@ -206,7 +206,7 @@ func (d *Daemon) endFork(agentID int64) {
 	}
 }
 
-// runFork asks and reads the answer.
+// runFork runs the one-shot and reads its answer.
 func (d *Daemon) runFork(ctx context.Context, rt runtimes.Runtime, job OneShot) ([]string, error) {
 	res, err := d.OneShot(ctx, job)
 	if err != nil {
@@ -219,9 +219,9 @@ func (d *Daemon) runFork(ctx context.Context, rt runtimes.Runtime, job OneShot) 
 	return texts, err
 }
 
-// forkJob is what runs as the fork of an agent's session: in its directory, because the runtime
-// looks for sessions there, and with its environment. Its tools' definitions stay, for they are part
-// of what the provider has cached; each call is refused by the hook of its settings.
+// forkJob makes the one-shot that forks an agent's session. It runs in the agent's directory, because the runtime
+// looks for sessions there, and with the agent's environment. The definitions of the tools stay, because they are
+// part of what the provider has cached; the hook in the settings refuses each call.
 func (d *Daemon) forkJob(rt runtimes.Runtime, h *Handoff, a *Agent) (OneShot, error) {
 	var b strings.Builder
 	in := instruction{Ref: h.Ref, Focus: strings.TrimSpace(h.Focus), Headings: d.furtherHeadings(h.Persona)}
@@ -238,13 +238,13 @@ func (d *Daemon) forkJob(rt runtimes.Runtime, h *Handoff, a *Agent) (OneShot, er
 	if err != nil {
 		return OneShot{}, err
 	}
-	// A fork of a session that is nearly full would compact itself first, and answer from the gist.
+	// Without it, the fork of a session that is nearly full would compact first, and answer from the summary.
 	env := append(d.environOf(a), "UNDERSTUDY_ONESHOT=1", "DISABLE_AUTO_COMPACT=1")
 	return OneShot{Argv: argv, Dir: a.Cwd, Env: env, Stdin: stdin}, nil
 }
 
-// environOf is the environment of an agent's process, less what must not reach another one; that
-// of those that we start, if it can't be read any more.
+// environOf returns the environment of an agent's process, without the variables that another process must not get.
+// If the process has ended or can't be read, it returns the environment that the daemon gives the agents it starts.
 func (d *Daemon) environOf(a *Agent) []string {
 	if a.PID != 0 && d.lives(a.Process()) {
 		if b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(a.PID), "environ")); err == nil && len(b) > 0 {

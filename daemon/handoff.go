@@ -7,28 +7,49 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// Phase is where a handoff stands. docs/states.md is generated from the table in this file.
+// Phase is where a handoff stands. docs/states.md is drawn from the table in flow.go.
 type Phase string
 
 // The phases of a handoff, in order, and its three ends.
 const (
-	Requested            Phase = "requested"
-	Instructing          Phase = "instructing"
-	Generating           Phase = "generating" // in mode generate, in place of the two around it
-	AwaitingDocument     Phase = "awaiting_document"
-	Verifying            Phase = "verifying"
-	Recorded             Phase = "recorded"
-	ShuttingDown         Phase = "shutting_down"
-	Spawning             Phase = "spawning"
+	// Requested: the row is committed, and nothing is done yet. The lane of the outgoing agent makes the folder of the
+	// document and moves on: in mode agent to instructing, with the instruction queued; in mode generate to generating.
+	Requested Phase = "requested"
+	// Instructing: the instruction is on its way to the outgoing agent. The verdict that the agent's runtime took it moves
+	// the handoff on.
+	Instructing Phase = "instructing"
+	// Generating stands in mode generate in place of instructing and awaiting_document: a fork of the agent's session
+	// writes the document. The end of the fork moves the handoff on.
+	Generating Phase = "generating"
+	// AwaitingDocument: the outgoing agent writes the document. The Stop of that turn moves the handoff on.
+	AwaitingDocument Phase = "awaiting_document"
+	// Verifying: the document is there. The lane checks it, assembles the context file, and moves on with the record. A
+	// retry comes back to this phase, and from it asks for the document again if it is not acceptable.
+	Verifying Phase = "verifying"
+	// Recorded: the database has the document and the context. From here on the outgoing agent can be ended, and nobody
+	// can cancel. The lane moves on at once.
+	Recorded Phase = "recorded"
+	// ShuttingDown: the outgoing agent is asked to exit once it is idle. The end of its process moves the handoff on; that
+	// move commits the row of the successor. If the agent is given work instead, a retry leads back to verifying.
+	ShuttingDown Phase = "shutting_down"
+	// Spawning: the successor's own lane makes its pane. The pane's commit moves the handoff on.
+	Spawning Phase = "spawning"
+	// AwaitingRegistration: the successor's runtime starts. Its SessionStart moves the handoff on.
 	AwaitingRegistration Phase = "awaiting_registration"
-	InjectingSkill       Phase = "injecting_skill"
-	Briefing             Phase = "briefing"
-	Completed            Phase = "completed"
-	Failed               Phase = "failed"
-	Cancelled            Phase = "cancelled"
+	// InjectingSkill: the successor is given the persona's skill. The lane then queues the injection prompt and moves on.
+	InjectingSkill Phase = "injecting_skill"
+	// Briefing: the injection prompt is on its way to the successor. The verdict that the successor's runtime took it
+	// completes the handoff.
+	Briefing Phase = "briefing"
+	// Completed: the successor has the work. Nothing moves the handoff on.
+	Completed Phase = "completed"
+	// Failed: the handoff's Error says in which phase, and why. A person's retry moves it on.
+	Failed Phase = "failed"
+	// Cancelled: the handoff was cancelled before its record. Nothing moves it on.
+	Cancelled Phase = "cancelled"
 )
 
-// Status is the phase as the outside counts it.
+// Status groups the phases for the API.
 type Status string
 
 // The statuses of a handoff.
@@ -40,7 +61,7 @@ const (
 	StatusCancelled  Status = "cancelled"
 )
 
-// Status is the phase as the outside counts it. The database derives the same.
+// Status returns the status of a handoff in phase p. The database derives the same.
 func (p Phase) Status() Status {
 	switch _, open := stepAt(p); {
 	case p == Requested:
@@ -51,16 +72,16 @@ func (p Phase) Status() Status {
 	return Status(p)
 }
 
-// Mode is who writes the document of a handoff.
+// Mode says who writes the document of a handoff.
 type Mode string
 
 // The modes of a handoff.
 const (
-	ModeAgent    Mode = "agent"    // the outgoing agent, in its pane
-	ModeGenerate Mode = "generate" // a forked one-shot of its session; the pane is left alone
+	ModeAgent    Mode = "agent"    // the outgoing agent writes it, in its pane
+	ModeGenerate Mode = "generate" // a forked one-shot of the agent's session writes it; nothing is typed into the pane
 )
 
-// ReasonContext is the reason of the handoffs that the daemon itself asks for.
+// ReasonContext is the reason of a handoff that the daemon requests for an agent whose context is nearly full.
 const ReasonContext = "context_limit"
 
 // Handoff is the passing of one agent's work to its successor.
@@ -75,15 +96,15 @@ type Handoff struct {
 	Mode             Mode        `json:"mode"`
 	Status           Status      `json:"status"` // derived from the phase by the database
 	Phase            Phase       `json:"phase"`
-	Note             string      `json:"note"`     // what it waits for, when that is not plain from the phase
-	Deadline         *time.Time  `json:"deadline"` // the phase should be over by then; time in which no daemon ran comes on top
+	Note             string      `json:"note"`     // what the handoff waits for, where the phase does not say
+	Deadline         *time.Time  `json:"deadline"` // when the phase is to be over; time in which no daemon ran is added
 	FilePath         string      `json:"file_path"`
 	ContextPath      *string     `json:"context_path"`
 	InjectionPrompt  *string     `json:"injection_prompt"`
 	Structured       *Structured `json:"structured"`
 	RecordedAt       *time.Time  `json:"recorded_at"`
 	Generation       int         `json:"generation"`  // of the outgoing agent
-	ContextUse       *ContextUse `json:"context_use"` // of the outgoing agent, when it was recorded
+	ContextUse       *ContextUse `json:"context_use"` // of the outgoing agent, at the record
 	SourceAgent      string      `json:"source_agent"`
 	TargetAgent      string      `json:"target_agent"`
 	Degraded         bool        `json:"degraded"`
@@ -97,26 +118,26 @@ type Handoff struct {
 	CompletedAt      *time.Time  `json:"completed_at"`
 
 	Host       string     `json:"-"`
-	Seq        int64      `json:"-"` // advances with each write; with the phase it guards each move
-	PhaseAt    time.Time  `json:"-"` // entered the phase
-	DeliveryID *int64     `json:"-"` // the instruction or the prompt that the phase waits for
-	Trouble    string     `json:"-"` // what the runtime reported instead of a Stop (StopFailure)
-	Retrying   bool       `json:"-"` // it was retried; before the record a failed verification instructs anew then
-	ForkedAt   *time.Time `json:"-"` // mode generate: the session was forked, StopHook says after which hook
+	Seq        int64      `json:"-"` // grows by one with each write; Seq and Phase guard each move
+	PhaseAt    time.Time  `json:"-"` // when the handoff entered the phase
+	DeliveryID *int64     `json:"-"` // the instruction, or the injection prompt, that the phase waits for
+	Trouble    string     `json:"-"` // what StopFailure said of the turn that took the instruction
+	Retrying   bool       `json:"-"` // set by a retry: a failed verification then asks for the document anew
+	ForkedAt   *time.Time `json:"-"` // mode generate: when the session was forked; StopHook has the newest hook before that
 
-	// Facts that hooks leave behind, in whatever phase they come.
+	// Facts that hooks note on the row, in whatever phase they come. turn.go writes them.
 	Confirmed   bool   `json:"-"` // the runtime took the instruction
-	PromptID    string `json:"-"` // prompt_id of the turn that took it, where there is one
-	PromptQueue bool   `json:"-"` // a turn was running when it was submitted
-	StopHook    int64  `json:"-"` // hook id of the Stop that counted; or of the newest hook when the document was found without one, or the session forked
+	PromptID    string `json:"-"` // prompt_id of the turn that took the instruction; "": none was reported
+	PromptQueue bool   `json:"-"` // a turn was running when the instruction was submitted
+	StopHook    int64  `json:"-"` // id of the Stop that ended that turn; or of the newest hook, when the document was found without a Stop or the session was forked
 }
 
 // Structured are the fields extracted from the document.
 type Structured = data.Structured
 
-// Metrics are the measured times (milliseconds) and sizes of a handoff.
+// Metrics are the measured times (in milliseconds) and sizes of a handoff.
 type Metrics struct {
-	DurationMS            int64           `json:"duration_ms"` // assembly of the context
+	DurationMS            int64           `json:"duration_ms"` // the assembly of the context
 	TotalMS               int64           `json:"total_ms"`
 	ContextSizeBytes      int64           `json:"context_size_bytes"`
 	MessagesTransferred   int             `json:"messages_transferred"`
@@ -130,11 +151,11 @@ type Failure struct {
 	Phase   Phase  `json:"phase"`
 	Code    Code   `json:"code"`
 	Message string `json:"message"`
-	// Hint says what to do next where the message is word for word the contract's and does not.
+	// Hint says what to do next, where the contract fixes Message and Message does not say it.
 	Hint string `json:"hint,omitempty"`
 }
 
-// words is all there is to say of a failure: what happened, and what to do next.
+// words returns all that a failure says: what happened, and what to do next.
 func (f *Failure) words() string {
 	if f.Hint == "" {
 		return f.Message
@@ -142,21 +163,21 @@ func (f *Failure) words() string {
 	return f.Message + "; " + f.Hint + "."
 }
 
-// Open reports whether the handoff has not reached one of its three ends.
+// Open reports whether the handoff has reached none of its three ends.
 func (h *Handoff) Open() bool {
 	return h.Phase != Completed && h.Phase != Failed && h.Phase != Cancelled
 }
 
-// awaitsStop reports whether the turn that took the instruction has not ended yet.
+// awaitsStop reports whether the turn that took the instruction still runs.
 func (h *Handoff) awaitsStop() bool {
 	return h.Confirmed && h.StopHook == 0 && (h.Phase == Instructing || h.Phase == AwaitingDocument)
 }
 
-// Retryable reports whether a retry can have the handoff go on: it failed, or it waits for a person to
-// decide about work that its document may not mention.
+// Retryable reports whether a retry moves the handoff on: it failed, or it awaits a person's decision.
 func (h *Handoff) Retryable() bool { return h.Phase == Failed && h.Error != nil || h.awaitsDecision() }
 
-// awaitsDecision reports whether the handoff waits because its agent was given work after the document.
+// awaitsDecision reports whether the handoff waits for a person because its agent was given work after the document
+// was written.
 func (h *Handoff) awaitsDecision() bool {
 	s, _ := stepAt(h.Phase)
 	return h.Note == noteWorkedOn && target(s.next, onWorkedOn) != ""
@@ -165,10 +186,10 @@ func (h *Handoff) awaitsDecision() bool {
 // cancellable reports whether the handoff can be cancelled.
 func (h *Handoff) cancellable() bool { return beforeRecord(h.Phase) }
 
-// recordTakenBack reports whether the document of the handoff was recorded, and that was taken back by a retry.
+// recordTakenBack reports whether a retry took back the record of the handoff: see takeRecordBack.
 func (h *Handoff) recordTakenBack() bool { return h.RecordedAt == nil && h.ContextChecksum != nil }
 
-// completedWords tell of a handoff that is done.
+// completedWords says that the handoff is completed.
 func (h *Handoff) completedWords() string {
 	var successor int64
 	if h.SuccessorID != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// request makes the folder and queues the instruction in the move that leaves for it, so that a
-// crash leaves either no instruction or one.
+// request makes the folder, and queues the instruction in the move to instructing: a crash leaves either no
+// instruction or one.
 func (r *handoffRun) request() outcome {
 	if r.h.Mode == ModeGenerate {
 		if out := r.makeFolder(); out != nil {
@@ -30,7 +30,7 @@ func (r *handoffRun) request() outcome {
 	return moveTo(Instructing, "instruction queued", c)
 }
 
-// queueInstruction prepares a new instruction under the handoff's current ref.
+// queueInstruction makes the delivery of a new instruction with the handoff's current ref.
 func (r *handoffRun) queueInstruction() (Change, *outcome) {
 	bad := func(err error) (Change, *outcome) { o := outcome{err: err}; return Change{}, &o }
 	if out := r.makeFolder(); out != nil {
@@ -62,8 +62,8 @@ func (r *handoffRun) queueInstruction() (Change, *outcome) {
 	return Change{NewDeliveries: []*Delivery{dl}}, nil
 }
 
-// instruct waits until the runtime has taken the instruction. The agent's lane types it, or the
-// Stop of a busy agent is answered with it.
+// instruct waits until the runtime has taken the instruction. The agent's lane types it to an idle agent; a busy
+// agent gets it as the answer to its Stop.
 func (r *handoffRun) instruct() outcome {
 	dl, err := r.d.Store.Delivery(r.ctx, *r.h.DeliveryID)
 	if err != nil {
@@ -77,7 +77,7 @@ func (r *handoffRun) instruct() outcome {
 	case dl.Verdict != nil:
 		return r.failed(dl.failure(), "The instruction was not confirmed by the agent (%s)%s", dl.Evidence, r.paneShows())
 	case dl.State != DeliveryQueued:
-		return outcome{} // its own deadline, ack_timeout, gives it a verdict
+		return outcome{} // it has a verdict by ack_timeout
 	}
 	if left := r.d.timeLeft(r.h.PhaseAt, r.settings.BusyTimeout); left > 0 {
 		return stayFor(left, r.busyNote())
@@ -88,7 +88,8 @@ func (r *handoffRun) instruct() outcome {
 	return out
 }
 
-// awaitDocument waits for the Stop that counts, which the hook has noted on the row.
+// awaitDocument waits for the end of the turn that took the instruction. The hook of the Stop has noted it on the
+// row.
 func (r *handoffRun) awaitDocument() outcome {
 	h := r.h
 	switch {
@@ -101,18 +102,18 @@ func (r *handoffRun) awaitDocument() outcome {
 	case r.agent.State == Waiting:
 		return stayFor(time.Second, noteDialog)
 	case r.agent.State == Idle && r.noTurnRuns() && fileHasContent(h.FilePath):
-		// No Stop came (Esc in the pane sends no hook), yet the document is there.
+		// No Stop came (Esc in the pane sends no hook), but the document is there.
 		h.endTurn(r.agent.LastHook)
 		return moveTo(Verifying, "the document is there and the agent is idle, without a Stop", Change{})
 	}
 	return stayFor(time.Second, "")
 }
 
-// verify checks the document; what follows from a good one is [handoffRun.record]'s.
+// verify checks the document. A good one goes on to [handoffRun.record].
 func (r *handoffRun) verify() outcome {
 	h := r.h
 	if h.Retrying && r.agent.Active() && r.agent.State == Working && r.d.timeLeft(h.PhaseAt, r.settings.BusyTimeout) > 0 {
-		return stayFor(time.Second, noteTurn) // it may be at the document right now
+		return stayFor(time.Second, noteTurn) // the agent may be writing the document right now
 	}
 	doc, err := data.ReadDocument(r.d.Data.Handoffs(h.Persona), h.FilePath, r.settings.MaxDocumentBytes)
 	var bad *data.DocumentError
@@ -131,7 +132,7 @@ func (r *handoffRun) verify() outcome {
 		return outcome{err: err}
 	}
 	if h.Retrying {
-		h.DeliveryID = nil // the document answers what was said until now, not the instruction alone
+		h.DeliveryID = nil // the document covers all that was said until now, not the instruction alone
 	}
 	return r.record(doc)
 }
@@ -140,8 +141,8 @@ func (r *handoffRun) recorded() outcome {
 	return moveTo(ShuttingDown, "the record is kept", Change{})
 }
 
-// shutDown asks the outgoing agent to exit once nothing of its work can be lost by it, and waits
-// for the proof that it is gone. The ladder itself is the agent's own.
+// shutDown asks the outgoing agent to exit once that loses none of its work, and waits for the end of its process.
+// The agent's own lane climbs the stop ladder.
 func (r *handoffRun) shutDown() outcome {
 	a := r.agent
 	switch {
@@ -164,7 +165,7 @@ func (r *handoffRun) shutDown() outcome {
 		return r.stayLong(time.Second, noteBackground)
 	}
 	if open, err := r.d.awaitsVerdict(r.ctx, a.ID); err != nil || open {
-		out := r.stayLong(time.Second, noteText) // it may become a prompt any moment; its own deadline gives it a verdict
+		out := r.stayLong(time.Second, noteText) // the text may become a prompt at any moment; it has a verdict by ack_timeout
 		out.err = err
 		return out
 	}
@@ -186,8 +187,7 @@ func (r *handoffRun) shutDown() outcome {
 	return outcome{with: Change{Agents: []*Agent{a}}}
 }
 
-// toSpawning commits the successor's row, with the name its pane will have, before the pane is
-// made.
+// toSpawning commits the successor's row, with the name that its tmux session will have, before the pane is made.
 func (r *handoffRun) toSpawning(cause string) outcome {
 	next, err := r.d.newSuccessor(r.ctx, r.agent, r.now)
 	if err != nil {
@@ -204,13 +204,13 @@ func (r *handoffRun) toSpawning(cause string) outcome {
 	return moveTo(Spawning, cause, c)
 }
 
-// spawn waits for the successor's own lane to make its pane.
+// spawn waits for the successor's own lane to make the pane.
 func (r *handoffRun) spawn() outcome {
 	next, out := r.successor()
 	switch {
 	case out != nil:
 		return *out
-	case next.SpawnedAt != nil: // whether it has ended since, is the next phase's question
+	case next.SpawnedAt != nil: // the next phase asks whether it has ended since
 		return moveTo(AwaitingRegistration, "pane "+*next.Pane+" was made", Change{})
 	case !next.Active():
 		return r.failed(CodeSpawnFailed, "The successor could not be started: %s", r.endReason(next))
@@ -218,8 +218,7 @@ func (r *handoffRun) spawn() outcome {
 	return outcome{}
 }
 
-// injectSkill waits until the skill is in place, and queues the injection prompt in the move that
-// leaves for it.
+// injectSkill waits until the successor has the skill, and queues the injection prompt in the move to briefing.
 func (r *handoffRun) injectSkill() outcome {
 	next, out := r.successor()
 	switch {
@@ -237,8 +236,8 @@ func (r *handoffRun) injectSkill() outcome {
 	return moveTo(Briefing, "skill injected", c)
 }
 
-// queuePrompt prepares the injection prompt for the successor, after a last look at the file that
-// it points to.
+// queuePrompt makes the delivery of the injection prompt, after a last check of the context file that the prompt
+// points to.
 func (r *handoffRun) queuePrompt(successor int64) (Change, *outcome) {
 	if !r.d.contextIntact(r.h) {
 		o := r.contextChanged()
@@ -255,7 +254,7 @@ func (r *handoffRun) queuePrompt(successor int64) (Change, *outcome) {
 	}}}, nil
 }
 
-// brief waits until the runtime has taken the injection prompt.
+// brief waits until the successor's runtime has taken the injection prompt.
 func (r *handoffRun) brief() outcome {
 	dl, err := r.d.Store.Delivery(r.ctx, *r.h.DeliveryID)
 	if err != nil {
@@ -286,16 +285,16 @@ func (r *handoffRun) brief() outcome {
 	return bad
 }
 
-// record writes down all that the successor needs: the context file, and then its copy with
-// everything else in one transaction. The document is good; nothing else may stop the handoff, so
-// what can't be assembled is left out, and that is said.
+// record writes the context file, and then commits its copy with all else that the successor needs in one
+// transaction. The document is good, so an assembly that fails does not stop the handoff: the successor gets the
+// basic context, and a warning says so.
 func (r *handoffRun) record(doc data.Document) outcome {
 	h := r.h
 	got, err := r.assemble(doc)
 	var told *Error
 	switch {
 	case r.ctx.Err() != nil, errors.As(err, &told) && told.Kind == KindUnavailable:
-		return outcome{err: err} // nothing can be recorded now, either
+		return outcome{err: err} // the record could not be committed now, either
 	case err != nil:
 		got = r.basicContext(doc, err)
 	}
@@ -315,7 +314,7 @@ func (r *handoffRun) record(doc data.Document) outcome {
 	if err != nil {
 		return r.failed(CodePromptTooLong, "%v", err)
 	}
-	r.now = r.d.now() // the assembly belongs to the phase that it ends
+	r.now = r.d.now() // the time of the assembly counts for this phase
 	h.ContextPath, h.ContextChecksum, h.InjectionPrompt = &path, &sum, &prompt
 	h.RecordedAt, h.Retrying, h.ContextUse = &r.now, false, r.agent.Context
 	h.Metrics.DurationMS = time.Since(r.began).Milliseconds()
@@ -332,7 +331,7 @@ func (r *handoffRun) record(doc data.Document) outcome {
 	return out
 }
 
-// makeFolder makes the folder of the document; nil: it is there.
+// makeFolder makes the folder of the document. It returns the failure if it cannot.
 func (r *handoffRun) makeFolder() *outcome {
 	if err := os.MkdirAll(filepath.Dir(r.h.FilePath), 0o700); err != nil {
 		out := r.failed(CodeFolderUnwritable, "The handoff folder could not be made: %v", err)
@@ -341,15 +340,15 @@ func (r *handoffRun) makeFolder() *outcome {
 	return nil
 }
 
-// noTurnRuns reports whether the runtime itself says that no turn is running, twice in a row.
+// noTurnRuns reports whether the runtime's registry has said for a while that the agent is idle.
 func (r *handoffRun) noTurnRuns() bool { return r.d.quietFor(r.agent.ID, settle) }
 
-// contextChanged: the successor must not start from what nobody recorded.
+// contextChanged is the failure if the context file is not the recorded one: the successor must not start from it.
 func (r *handoffRun) contextChanged() outcome {
 	return r.failed(CodeContextChanged, "The context file %s is not the one that was recorded", *r.h.ContextPath)
 }
 
-// successor reads the successor's row.
+// successor reads the successor's row. It returns an outcome if it cannot.
 func (r *handoffRun) successor() (*Agent, *outcome) {
 	if r.h.SuccessorID == nil {
 		return nil, &outcome{err: errors.New("no successor on the row")}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// busyNote says what an instruction waits for.
+// busyNote says what the instruction waits for.
 func (r *handoffRun) busyNote() string {
 	switch r.agent.State {
 	case Working:
@@ -16,13 +16,13 @@ func (r *handoffRun) busyNote() string {
 	return r.agent.Note
 }
 
-// longWait is how long the outgoing agent may hold up its end before the operator is told: the
-// phase has no deadline, because nothing may end work that is not written down.
+// longWait is how long the outgoing agent may put off its end before the operator is told. The phase has no deadline,
+// because the daemon ends no agent whose work is not written down.
 const longWait = time.Minute
 
-// stayLong waits like stayFor, and alerts the operator when the phase has lasted long.
-func (r *handoffRun) stayLong(d time.Duration, note string) outcome {
-	out := stayFor(d, note)
+// stayLong waits like stayFor. Once the phase has lasted longer than longWait, the outcome is an alert as well.
+func (r *handoffRun) stayLong(t time.Duration, note string) outcome {
+	out := stayFor(t, note)
 	if note != "" && r.d.timeSpent(r.h.PhaseAt) > longWait {
 		out.note = fmt.Sprintf("%s, for over a minute: look at it with `understudy agent attach %d`, or end it with `understudy agent stop %d`",
 			note, r.agent.ID, r.agent.ID)
@@ -31,7 +31,8 @@ func (r *handoffRun) stayLong(d time.Duration, note string) outcome {
 	return out
 }
 
-// paneShows describes what the pane that the phase is about shows, for the operator.
+// paneShows says, for the end of a failure's sentence, what the pane of the phase's agent shows: the successor's, if
+// the work is with the successor, else the outgoing agent's.
 func (r *handoffRun) paneShows() string {
 	if !hasSuccessor(r.h.Phase) {
 		return r.d.shows(r.ctx, r.agent)
@@ -50,7 +51,8 @@ func (r *handoffRun) endReason(a *Agent) string {
 	return *a.EndReason
 }
 
-// endCause is what the end of the agent came of that the handoff needs in a phase, if it has ended.
+// endCause returns the cause of the end of the agent that phase in needs; "", if that agent has not ended or its
+// cause is not known.
 func (r *handoffRun) endCause(in Phase) string {
 	a := r.agent
 	if hasSuccessor(in) {
@@ -63,8 +65,8 @@ func (r *handoffRun) endCause(in Phase) string {
 	return r.d.endCauseOf(a)
 }
 
-// failed makes the outcome of a failure. The sentence says what happened; what can be done is
-// added by where it happened.
+// failed makes the outcome of a failure from a sentence that says what happened. It adds what to do next, by the
+// phase.
 func (r *handoffRun) failed(code Code, format string, args ...any) outcome {
 	if r.h.Mode == ModeGenerate && beforeRecord(r.h.Phase) {
 		return r.notGenerated(code, format, args...)
@@ -82,7 +84,7 @@ func (r *handoffRun) failed(code Code, format string, args ...any) outcome {
 	return outcome{fail: &Failure{Phase: r.h.Phase, Code: code, Message: msg + "; " + hint + "."}}
 }
 
-// waitingWords tell what a handoff waits for; if it is a person, with the command to begin with.
+// waitingWords says what the handoff waits for. If only a person can end the wait, it adds the command to begin with.
 func (r *handoffRun) waitingWords(out outcome) string {
 	if !out.alert {
 		return out.note
@@ -97,7 +99,7 @@ func (r *handoffRun) waitingWords(out outcome) string {
 	return words + "."
 }
 
-// What a handoff waits for when its phase alone does not tell.
+// What a handoff waits for, where its phase does not say.
 const (
 	noteBusy       = "the agent is in a turn; it gets the instruction when that ends"
 	noteDialog     = "a dialog is open in the agent's pane; answer it there"

@@ -18,20 +18,20 @@ import (
 	"github.com/understudyd/understudy/personas"
 )
 
-// HandoffRequest is what a handoff is asked for with.
+// HandoffRequest says how a handoff is wanted.
 type HandoffRequest struct {
 	Reason string // default: manual
 	Focus  string // what the document should focus on; may be empty
 	Mode   Mode   // ModeAgent (the default) or ModeGenerate
-	Force  bool   // even if there is nothing to hand off
+	Force  bool   // also if the conversation is empty
 
-	auto bool // the daemon asks; it does so once for an agent
+	auto bool // the daemon itself requests the handoff, which it does once for each agent
 }
 
 // maxFocus is the longest focus, in characters.
 const maxFocus = 10_000
 
-// RequestHandoff commits a new handoff's row and wakes its flow. It does not wait for the agent.
+// RequestHandoff commits the row of a new handoff, which wakes the agent's lane. It does not wait for the agent.
 func (d *Daemon) RequestHandoff(ctx context.Context, agentID int64, in HandoffRequest) (Handoff, error) {
 	in.Reason, in.Mode = cmp.Or(in.Reason, "manual"), cmp.Or(in.Mode, ModeAgent)
 	if err := in.check(); err != nil {
@@ -41,7 +41,7 @@ func (d *Daemon) RequestHandoff(ctx context.Context, agentID int64, in HandoffRe
 		h, err := d.requestHandoff(ctx, agentID, in)
 		switch {
 		case errors.Is(err, ErrMoved) && ctx.Err() == nil:
-			continue // another request took the document's path
+			continue // another request took the path of the document
 		case errors.Is(err, ErrOpenHandoff):
 			return Handoff{}, errHandoffOpen
 		case err != nil:
@@ -51,7 +51,7 @@ func (d *Daemon) RequestHandoff(ctx context.Context, agentID int64, in HandoffRe
 	}
 }
 
-// requestHandoff is one attempt at a new row.
+// requestHandoff tries once to commit the row.
 func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in HandoffRequest) (*Handoff, error) {
 	a, err := d.Agent(ctx, agentID)
 	switch {
@@ -77,7 +77,7 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in HandoffRe
 		}
 		taken[h.FilePath] = true
 	}
-	// A successor that has not been told yet what it takes over has nothing to hand on.
+	// A successor has nothing to hand over before it has its injection prompt.
 	arriving, err := d.Store.Handoffs(ctx, HandoffFilter{SuccessorID: agentID, Open: true, Limit: 1})
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (d *Daemon) requestHandoff(ctx context.Context, agentID int64, in HandoffRe
 	if in.auto {
 		a.AutoAskedAt = &h.CreatedAt
 	}
-	c.write(&a) // of this and of the end of its step one is second
+	c.write(&a) // with the agent's row: if its step ends at the same time, one of the two commits gets ErrMoved
 	if err := d.commit(ctx, &c); err != nil {
 		return nil, fmt.Errorf("agent %d: handoff: %w", agentID, err)
 	}
@@ -136,18 +136,18 @@ func checkMode(mode Mode) error {
 	return nil
 }
 
-// conversationIsEmpty reports whether it is known that an agent's conversation has no content yet: fewer
-// than two messages. Of another host's agents it is not known here.
+// conversationIsEmpty reports whether the agent's conversation is known to have no content yet: fewer than two
+// messages. The conversation of another host's agent is not known here.
 func (d *Daemon) conversationIsEmpty(a *Agent) bool {
 	if a.Host != d.Host || a.RegisteredAt == nil || a.TranscriptPath == nil {
 		return false
 	}
 	n, err := transcript.Count(*a.TranscriptPath, 2)
 	if errors.Is(err, fs.ErrNotExist) {
-		// The runtime makes the file with the first prompt.
+		// The runtime makes the file at the first prompt.
 		return a.LastPrompt == 0 && a.LastStop == 0
 	}
-	// The runtime writes an answer down a moment after its Stop: 60 ms with Claude Code 2.1.329, more
+	// The runtime writes the answer into the file a moment after the Stop: 60 ms with Claude Code 2.1.329, more
 	// on a busy machine.
 	return err == nil && n < 2 && (a.LastPrompt == 0 || a.LastStop < a.LastPrompt)
 }
@@ -164,8 +164,8 @@ func (d *Daemon) dataDirOf(ctx context.Context, host string) (data.Dir, error) {
 	return data.At(root), nil
 }
 
-// checkPersona refuses a persona that can't be played. Of another host's personas that host's daemon
-// knows; here only the name is checked.
+// checkPersona refuses a persona that agents cannot play. Only the host's own daemon knows its personas, so for
+// another host only the form of the name is checked.
 func (d *Daemon) checkPersona(host, slug string) error {
 	if host == d.Host {
 		_, err := d.persona(slug)
@@ -177,7 +177,7 @@ func (d *Daemon) checkPersona(host, slug string) error {
 	return nil
 }
 
-// requireThisHost refuses what only the daemon of a host can do.
+// requireThisHost refuses an act that only the daemon of the given host can do, if that is another host.
 func (d *Daemon) requireThisHost(host string) error {
 	if host == d.Host {
 		return nil
@@ -185,8 +185,8 @@ func (d *Daemon) requireThisHost(host string) error {
 	return Errorf(KindConflict, CodeOtherHost, "That is on host %s: ask the daemon there", host)
 }
 
-// newHandoff makes the row. The path is named by the second, so an earlier handoff of the same
-// second takes the next one: a document is never taken for another's.
+// newHandoff makes the row. The name of the document has the second of the request. If an earlier handoff has the
+// same name, newHandoff takes the next second, so that no document is taken for that of another handoff.
 func (d *Daemon) newHandoff(ctx context.Context, where data.Dir, a *Agent, in HandoffRequest, taken map[string]bool) (*Handoff, error) {
 	id, err := d.Store.NextID(ctx, HandoffIDs)
 	if err != nil {
@@ -242,8 +242,8 @@ func (d *Daemon) LatestHandoff(ctx context.Context, agentID int64) (Handoff, err
 	return list[0], nil
 }
 
-// CancelHandoff cancels an agent's open handoff, until its document is recorded. With the id of a handoff
-// it cancels that one and no other; 0 is the agent's newest.
+// CancelHandoff cancels an agent's open handoff, which can be done until its document is recorded. With the id of a
+// handoff it cancels only that one; with 0 the agent's newest.
 func (d *Daemon) CancelHandoff(ctx context.Context, agentID, id int64) (Handoff, error) {
 	for {
 		h, err := d.handoffToCancel(ctx, agentID, id)
@@ -267,8 +267,8 @@ func (d *Daemon) CancelHandoff(ctx context.Context, agentID, id int64) (Handoff,
 	}
 }
 
-// handoffToCancel returns the handoff of the agent that is meant. An older one than the newest is open
-// after a retry.
+// handoffToCancel finds the handoff that CancelHandoff is to cancel. After a retry an older handoff than the newest
+// may be open.
 func (d *Daemon) handoffToCancel(ctx context.Context, agentID, id int64) (Handoff, error) {
 	newest, err := d.LatestHandoff(ctx, agentID)
 	switch {
@@ -296,7 +296,7 @@ func (d *Daemon) cancel(ctx context.Context, h *Handoff) error {
 	return nil
 }
 
-// cancelChange is the change that cancels a handoff which is not recorded.
+// cancelChange returns the change that cancels a handoff before its record.
 func (d *Daemon) cancelChange(ctx context.Context, h *Handoff, now time.Time) (*Change, error) {
 	from := h.Phase
 	c := &Change{}
@@ -318,8 +318,7 @@ func (d *Daemon) cancelChange(ctx context.Context, h *Handoff, now time.Time) (*
 	return c, nil
 }
 
-// Document returns a handoff's document as it stands on disk; if it is not there any more, or on
-// another machine, as it was recorded.
+// Document returns a handoff's document from its file; if the file is gone, or on another machine, from the record.
 func (d *Daemon) Document(ctx context.Context, id int64) ([]byte, error) {
 	h, err := d.Handoff(ctx, id)
 	if err != nil {
@@ -354,7 +353,7 @@ func (d *Daemon) ContextFile(ctx context.Context, id int64) ([]byte, error) {
 	if !errors.Is(err, ErrNotFound) {
 		return []byte(rec.Context), err
 	}
-	dir, err := d.dataDirOf(ctx, h.Host) // recorded before copies were kept
+	dir, err := d.dataDirOf(ctx, h.Host) // an older version kept no copy
 	if err != nil {
 		return nil, err
 	}
@@ -365,15 +364,15 @@ func (d *Daemon) ContextFile(ctx context.Context, id int64) ([]byte, error) {
 	return file.Bytes, err
 }
 
-// Events reads the log.
+// Events reads the event log.
 func (d *Daemon) Events(ctx context.Context, f EventFilter) ([]event.Event, error) {
 	return d.Store.Events(ctx, f)
 }
 
-// LastEventID returns the newest event's id, 0 when there is none.
+// LastEventID returns the id of the newest event; 0, if there is none.
 func (d *Daemon) LastEventID(ctx context.Context) (int64, error) { return d.Store.LastEventID(ctx) }
 
-// Subscribe returns a channel of new events, and a function that ends the subscription. The
-// channel is closed when its reader falls behind or the daemon ends; a reader that comes back asks
-// the log for what it missed.
+// Subscribe returns a channel of new events, and a function that ends the subscription. The daemon closes the channel
+// when its reader falls behind, and when the daemon ends. A reader that comes back reads from the event log what it
+// missed.
 func (d *Daemon) Subscribe() (<-chan *Published, func()) { return d.hub.subscribe() }

@@ -28,21 +28,21 @@ import (
 // launchEvents are the hooks that the daemon acts on.
 var launchEvents = []string{"SessionStart", "UserPromptSubmit", "Stop", "StopFailure", "SessionEnd", "Notification", "PermissionRequest", "PreCompact"}
 
-// launch makes a managed agent's pane, or finds the one that an earlier daemon made. It can be
-// run again after a crash at any point: the session's name and the pane's mark tell.
+// launch makes the pane of a managed agent, or finds the pane that an earlier daemon made. It can run again after a
+// crash at any point: the name of the tmux session and the mark of the pane identify the pane.
 func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.Duration, err error) {
 	term, err := d.ownTerminal()
 	if err != nil {
 		return false, 0, err
 	}
-	if a.LaunchHash != nil { // else no daemon has come as far as to make a pane
+	if a.LaunchHash != nil { // without it no daemon can have made a pane
 		if info, ok, err := d.findPane(ctx, term, a); err != nil {
 			return false, 0, err
 		} else if ok {
 			return true, 0, d.launched(ctx, a, info)
 		}
 	}
-	if a.RegisteredAt != nil || a.LastHook > 0 { // it was made, and its session has begun: a second one would be nobody's
+	if a.RegisteredAt != nil || a.LastHook > 0 { // the session has begun: a second pane would belong to no agent
 		if d.lives(a.Process()) {
 			return false, time.Second, nil
 		}
@@ -64,14 +64,14 @@ func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.D
 	})
 	switch {
 	case errors.Is(err, tmux.ErrExists):
-		return true, 0, nil // made by a command that outlived an earlier daemon: found by its mark now
+		return true, 0, nil // a tmux command of an earlier daemon made it: the next look finds its mark
 	case err != nil && (ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded)):
-		return false, 0, err // tmux may still make it: its mark will tell
+		return false, 0, err // tmux may still make it: the next look finds its mark
 	case err != nil:
-		// An agent that runs must not pass for one that could not be started: nobody would look after it.
+		// tmux may have made the pane all the same. If its agent were taken for not started, nobody would supervise it.
 		made, ok, lookErr := d.findPane(ctx, term, a)
 		switch {
-		case lookErr != nil && !errors.Is(err, tmux.ErrMissing): // without a tmux nothing was made
+		case lookErr != nil && !errors.Is(err, tmux.ErrMissing): // without the program tmux no pane was made
 			return false, 0, errors.Join(err, lookErr)
 		case !ok:
 			return true, 0, d.launchFailed(ctx, a, err)
@@ -103,7 +103,7 @@ func (d *Daemon) launched(ctx context.Context, a *Agent, info tmux.PaneInfo) err
 	now := d.now()
 	a.SpawnedAt = &now
 	a.setPane(&info)
-	if a.PID == 0 { // else its SessionStart was faster than we
+	if a.PID == 0 { // otherwise the hook of its SessionStart has set it
 		a.PID = info.PID
 		if p, err := d.Processes.Find(info.PID); err == nil {
 			a.PIDStart = p.Start
@@ -122,35 +122,35 @@ func (d *Daemon) launched(ctx context.Context, a *Agent, info tmux.PaneInfo) err
 	return nil
 }
 
-// passOn has those who watched an agent that ended watch its successor, and removes its pane. It is
-// for people's comfort: what goes wrong with it fails nothing.
+// passOn switches the people who watch an ended agent to the pane of its successor, and removes the ended agent's
+// pane. This is for people's comfort, so an error fails nothing.
 func (d *Daemon) passOn(ctx context.Context, prev, next *Agent) {
 	term, err := d.ownTerminal()
 	if err == nil {
 		err = term.SwitchClients(ctx, prev.TmuxSession, next.TmuxSession)
 	}
 	if err != nil {
-		d.Log.Debug("watchers stay where they are", "agent_id", prev.ID, "successor_id", next.ID, "error", err)
+		d.Log.Debug("watchers not switched to the successor", "agent_id", prev.ID, "successor_id", next.ID, "error", err)
 	}
 	d.cleanUp(ctx, prev)
 }
 
-// notStarted begins the end's reason of an agent that could not be started.
+// notStarted is the beginning of the end reason of an agent that could not be started.
 const notStarted = "not started: "
 
-// launchFailed ends an agent that could not be started, and says so.
+// launchFailed commits the end of an agent that could not be started, and tells the operator.
 func (d *Daemon) launchFailed(ctx context.Context, a *Agent, cause error) error {
 	now := d.now()
 	reason := notStarted + words.TrimDot(cause.Error())
 	a.State, a.EndedAt, a.EndReason = Ended, &now, &reason
 	e := d.event(event.AgentFailed, &a.ID, nil, map[string]any{"code": CodeStartFailed,
 		"message": fmt.Sprintf("Agent %d (%s) could not be started: %s; put that right and start it anew with `understudy agent start`.", a.ID, a.Name, words.TrimDot(cause.Error()))})
-	e.Alert = a.StopAskedAt == nil // else it is what somebody wanted
+	e.Alert = a.StopAskedAt == nil // if it was asked to stop, somebody wanted its end
 	if err := d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*event.Event{e}}); err != nil {
 		return fmt.Errorf("agent %d: %w", a.ID, err)
 	}
 	d.cleanUp(ctx, a)
-	if a.StopAskedAt != nil && a.PreviousAgentID != nil { // its predecessor's pane waits for no successor any more
+	if a.StopAskedAt != nil && a.PreviousAgentID != nil { // the predecessor's pane was kept for this agent
 		if prev, err := d.Store.Agent(ctx, *a.PreviousAgentID); err == nil && !prev.Active() {
 			d.cleanUp(ctx, &prev)
 		}
@@ -159,9 +159,8 @@ func (d *Daemon) launchFailed(ctx context.Context, a *Agent, cause error) error 
 	return nil
 }
 
-// prepareLaunch writes the launch files and commits the hash of the secret in them. Files of an
-// earlier attempt are kept if their secret is the one committed: a tmux command of a daemon that
-// died may still be about to use them.
+// prepareLaunch writes the launch files and commits the hash of the secret in them. It keeps the files of an earlier
+// attempt if they hold the committed secret: a tmux command of a daemon that died may still be about to use them.
 func (d *Daemon) prepareLaunch(ctx context.Context, a *Agent) error {
 	if d.launchFilesFit(a) {
 		return nil
@@ -201,7 +200,7 @@ func (d *Daemon) prepareLaunch(ctx context.Context, a *Agent) error {
 	return nil
 }
 
-// launchFilesFit reports whether complete launch files with the committed secret are there.
+// launchFilesFit reports whether the launch file is there, complete, and holds the committed secret.
 func (d *Daemon) launchFilesFit(a *Agent) bool {
 	b, err := os.ReadFile(d.launchPath(a.ID))
 	if err != nil {
@@ -219,7 +218,7 @@ func (d *Daemon) launchFilesFit(a *Agent) bool {
 	return false
 }
 
-// launchPlan turns an agent's row into what its runtime is launched with.
+// launchPlan makes from an agent's row what its runtime is launched with.
 func (d *Daemon) launchPlan(ctx context.Context, a *Agent) (runtimes.Launch, error) {
 	rt, err := runtimes.For(a.Runtime)
 	if err != nil {
@@ -254,7 +253,7 @@ func (d *Daemon) launchPlan(ctx context.Context, a *Agent) (runtimes.Launch, err
 		}
 		allow = append(allow, rule...)
 	}
-	// An event that the installed version does not know would open a dialog at its start.
+	// The runtime would open a dialog at its start for an event that the installed version does not know.
 	version := d.Version(ctx, command)
 	if err := hooks.CheckVersion(version); err != nil {
 		return runtimes.Launch{}, err
@@ -268,12 +267,12 @@ func (d *Daemon) launchPlan(ctx context.Context, a *Agent) (runtimes.Launch, err
 	return rt.Launch(spec)
 }
 
-// planPersona adds what the persona brings, and returns what its agents need not ask for. The agent of
-// a run's step has the skill that the run keeps, whatever has become of the persona.
+// planPersona adds what the persona brings, and returns what the agent may do without asking. The agent of a step
+// gets the skill that its pipeline keeps, whatever has become of the persona.
 func (d *Daemon) planPersona(ctx context.Context, a *Agent, spec *runtimes.Spec, step *Step) (allow []string, err error) {
 	p, err := d.Personas.Get(*a.Persona)
 	switch {
-	case step != nil && (err != nil || p.Archived): // there is no folder to write to
+	case step != nil && (err != nil || p.Archived): // the persona has no folder to write to
 		spec.SkillText, spec.Model = skillText(personas.Persona{Slug: *a.Persona, Skill: step.Skill}, nil), step.Model
 		return nil, nil
 	case step != nil:
@@ -300,12 +299,12 @@ func (d *Daemon) planPersona(ctx context.Context, a *Agent, spec *runtimes.Spec,
 		"Edit(/" + experiencePath(d.Data, p.Slug) + ")", "Read(/" + experiencePath(d.Data, p.Slug) + ")",
 	}
 	if ownSlash(d.configDir(a), a.Cwd) {
-		allow = append(allow, "Skill(handoff)") // its own handoff is an agent's to ask for
+		allow = append(allow, "Skill(handoff)") // an agent may request its own handoff
 	}
 	return allow, nil
 }
 
-// skillText is what a persona's agent knows from its first moment on.
+// skillText is the text that a persona's agent starts with.
 func skillText(p personas.Persona, last []string) string {
 	text := "# You play the persona " + p.Slug + "\n\n" + strings.TrimSpace(p.Skill) + "\n"
 	if exp := strings.TrimSpace(p.Experience); exp != "" {
@@ -317,8 +316,8 @@ func skillText(p personas.Persona, last []string) string {
 	return text
 }
 
-// lastHandoffs are the newest three documents of a persona that were recorded on a host, where alone they can be
-// read, the newest first.
+// lastHandoffs returns the newest three recorded documents of a persona, the newest first. Only documents on the
+// given host are named, because agents can read them only there.
 func (d *Daemon) lastHandoffs(ctx context.Context, host, slug string) ([]string, error) {
 	const most = 3
 	list, err := d.Store.Handoffs(ctx, HandoffFilter{Persona: slug, Host: host, Limit: 50})
@@ -334,7 +333,7 @@ func (d *Daemon) lastHandoffs(ctx context.Context, host, slug string) ([]string,
 	return paths, nil
 }
 
-// newSuccessor prepares the row of the agent that follows a.
+// newSuccessor makes the row of the agent that follows a.
 func (d *Daemon) newSuccessor(ctx context.Context, a *Agent, now time.Time) (*Agent, error) {
 	id, err := d.Store.NextID(ctx, AgentIDs)
 	if err != nil {
@@ -348,8 +347,8 @@ func (d *Daemon) newSuccessor(ctx context.Context, a *Agent, now time.Time) (*Ag
 	}, nil
 }
 
-// tmuxSession is the name that a person sees in `tmux ls`: unique by its id, and of characters
-// that mean nothing to tmux.
+// tmuxSession returns the name that people see in `tmux ls`. The id makes it unique, and no character in it means
+// anything to tmux.
 func tmuxSession(name string, id int64) string {
 	return plainName(name, 60) + "-" + strconv.FormatInt(id, 10)
 }
@@ -376,7 +375,7 @@ func optionalID(id *int64) string {
 	return strconv.FormatInt(*id, 10)
 }
 
-// launchHash is what is kept of a launch secret.
+// launchHash returns what is stored of a launch secret.
 func launchHash(secret string) []byte {
 	sum := sha256.Sum256([]byte(secret))
 	return sum[:]

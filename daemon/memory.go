@@ -8,46 +8,46 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// agentMemory is what the daemon remembers of one agent and stores nowhere. No row depends on it: a daemon that restarts
-// begins without it, and each field says what that daemon does otherwise.
+// agentMemory is what the daemon remembers of one agent and stores nowhere. No row depends on it: a daemon that
+// restarts begins without it, and each field says what that daemon does otherwise.
 type agentMemory struct {
-	// watched is the process whose end a goroutine of this run waits for. The next run waits for it anew.
+	// watched is the process whose end a goroutine waits for. The next [Daemon.Run] waits for it anew.
 	watched tmux.Process
 	// sighting is what the runtime's registry said last. After a restart the registry must say the same for [settle]
 	// again before it overrules the hooks.
 	sighting sighting
-	// glimpse is what the pane showed last, before the session began. After a restart the row is believed until the
-	// daemon has looked at the pane.
+	// glimpse is what the pane showed last, before the session began. After a restart the daemon believes the row until it
+	// has looked at the pane.
 	glimpse glimpse
-	// unready is since when the daemon has waited for the composer; the zero time: it does not. After a restart the daemon
-	// says nothing of a composer that is not ready until [noteAfter] has passed once more.
+	// unreadySince is when the daemon began to wait for the composer; the zero time: it does not wait. After a restart
+	// [noteAfter] must pass once more before the daemon says that the composer is not ready.
 	unreadySince time.Time
-	// entered is the last Enter that the daemon pressed for a text. After a restart the daemon may press one more than
-	// [maxEnters], and the time for the text to be taken counts from when it was typed.
+	// lastEnter is the last Enter that the daemon pressed for a text. After a restart the daemon may press one more than
+	// [maxEnters], and ack_timeout counts from when the text was typed.
 	lastEnter press
-	// acted is the rung of the stop ladder whose effect the daemon has had. After a restart the daemon has it once more: a
-	// signal that is sent twice does no harm, and before a key the daemon looks at the registry or the screen.
+	// actedRung is the last rung of the stop ladder whose effect the daemon has had. After a restart the daemon has it once
+	// more: a signal that is sent twice does no harm, and before a key the daemon looks at the registry or the screen.
 	actedRung StopStage
-	// measured says when the transcript was read for the use of the context. After a restart it is read once more.
+	// measured says whether the transcript was read after the last turn. After a restart the daemon reads it once more.
 	measured measurement
-	// unknownTold: the operator was told that the use of the context is not known. After a restart the operator is told
-	// once more.
+	// unknownTold says that the operator was told that the use of the context is not known. After a restart the daemon
+	// tells it once more.
 	unknownTold bool
 
 	fork forkMemory
 }
 
-// forkMemory is what this run remembers of the fork of an agent's session. The fork outlives the agent, and ends with the
-// run: the next run forks the session anew.
+// forkMemory is what a [Daemon.Run] remembers of the fork of an agent's session. The fork may outlive the agent. It
+// ends with Run: the next one forks the session anew.
 type forkMemory struct {
-	hasPlace    bool      // the fork runs, or is about to: it has one of the [maxForks] places
-	oneShot     *fork     // runs, or has ended and waits to be read; nil: this run has started none
-	committedAt time.Time // Handoff.ForkedAt, as this run has committed it last
+	hasPlace    bool      // the fork runs or is about to, and has one of the [maxForks] places
+	oneShot     *fork     // the fork, which runs or waits to be read; nil: none was started
+	committedAt time.Time // the last Handoff.ForkedAt that was committed since Run began
 }
 
-// memories holds the memory of each agent. An entry is made when something is first remembered, and dropped when nothing is
-// remembered any more; of an agent that has ended the agent's lane sees to that, with [memories.forget]. The mutex guards
-// the map alone: it is held while fields are read or set, never across tmux, the database or a file.
+// memories holds the memory of each agent. [memories.change] makes an entry when something is first remembered, and
+// drops it when nothing is left. When an agent has ended, its lane calls [memories.forget]. The mutex guards only the
+// map: it is held while fields are read or set, never across tmux, the database or a file.
 type memories struct {
 	mu     sync.Mutex
 	agents map[int64]agentMemory
@@ -60,7 +60,7 @@ func (ms *memories) of(agentID int64) agentMemory {
 	return ms.agents[agentID]
 }
 
-// change has f change what is remembered of an agent. f runs under the mutex and only reads and sets fields.
+// change has f change what is remembered of an agent. f runs under the mutex, and must only read and set fields.
 func (ms *memories) change(agentID int64, f func(m *agentMemory)) {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
@@ -77,12 +77,12 @@ func (ms *memories) changeLocked(agentID int64, f func(m *agentMemory)) {
 	ms.agents[agentID] = m
 }
 
-// forget drops what is remembered of an agent that has ended, but for its fork, which [Daemon.endFork] drops.
+// forget drops what is remembered of an agent that has ended, except its fork, which [Daemon.endFork] drops.
 func (ms *memories) forget(agentID int64) {
 	ms.change(agentID, func(m *agentMemory) { *m = agentMemory{fork: m.fork} })
 }
 
-// beginRun drops what ended with the run before: its goroutines and its forks.
+// beginRun drops what ended with the Run before: its goroutines and its forks.
 func (ms *memories) beginRun() {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
@@ -91,7 +91,7 @@ func (ms *memories) beginRun() {
 	}
 }
 
-// takeForkPlace gives an agent's fork one of the [maxForks] places, unless all are taken. It keeps the one that it has.
+// takeForkPlace gives an agent's fork one of the [maxForks] places. It returns false if all are taken by others.
 func (ms *memories) takeForkPlace(agentID int64) bool {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
@@ -108,12 +108,12 @@ func (ms *memories) takeForkPlace(agentID int64) bool {
 	return true
 }
 
-// ids returns the agents of which something is remembered that which asks for, the least id first.
-func (ms *memories) ids(which func(m agentMemory) bool) (ids []int64) {
+// ids returns the agents whose memory matches, in the order of their ids.
+func (ms *memories) ids(matches func(m agentMemory) bool) (ids []int64) {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	for id, m := range ms.agents {
-		if which(m) {
+		if matches(m) {
 			ids = append(ids, id)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// endedStore is a database of agents for which nothing is due.
+// endedStore is a store with agents for which nothing is due.
 type endedStore struct{ *rowStore }
 
 func (s endedStore) Agent(_ context.Context, id int64) (Agent, error) {
@@ -26,15 +26,15 @@ func (endedStore) Handoffs(context.Context, HandoffFilter) ([]Handoff, error) { 
 
 func (endedStore) OpenDeliveries(context.Context, int64) ([]Delivery, error) { return nil, nil }
 
-// full is a memory in which every field but the fork remembers something.
+// full fills every field of a memory except the fork.
 func full(m *agentMemory) {
 	m.watched, m.sighting, m.glimpse = tmux.Process{PID: 7}, sighting{known: true}, glimpse{looksWithout: 1}
 	m.unreadySince, m.lastEnter, m.actedRung = time.Now(), press{delivery: 3}, StopTerm
 	m.measured, m.unknownTold = measurement{read: true}, true
 }
 
-// TestMemoryOfEndedAgentIsDropped, by its lane; and by the sweep, if something was remembered after the lane was done or
-// after the row was pruned.
+// TestMemoryOfEndedAgentIsDropped: the agent's lane drops it. If something is remembered after that, or after the row
+// was pruned, the sweep wakes the lane, which drops it again.
 func TestMemoryOfEndedAgentIsDropped(t *testing.T) {
 	t.Parallel()
 	const active, ended, pruned = 1, 2, 3
@@ -44,7 +44,7 @@ func TestMemoryOfEndedAgentIsDropped(t *testing.T) {
 		ended:  {ID: ended, Host: "h", State: Ended, EndedAt: &now},
 	}}}
 	d := New(Config{Host: "h", Store: s, Log: slog.New(slog.DiscardHandler)})
-	d.lanes = lane.New(nil) // it does not run: a wake only marks the lane
+	d.lanes = lane.New(nil) // the lanes do not run: a wake only marks a lane
 	for range 2 {
 		for _, id := range []int64{active, ended, pruned} {
 			d.memories.change(id, full)
@@ -69,7 +69,7 @@ func TestMemoryOfEndedAgentIsDropped(t *testing.T) {
 	}
 }
 
-// TestMemoryKeepsTheForkOfAnEndedAgent: a document is generated from the session of an agent that has ended, too.
+// TestMemoryKeepsTheForkOfAnEndedAgent: a document can be generated from the session of an agent that has ended.
 func TestMemoryKeepsTheForkOfAnEndedAgent(t *testing.T) {
 	t.Parallel()
 	d := New(Config{Log: slog.New(slog.DiscardHandler)})
@@ -87,8 +87,8 @@ func TestMemoryKeepsTheForkOfAnEndedAgent(t *testing.T) {
 	}
 }
 
-// TestRunForgetsWhatEndedWithTheRunBefore, and nothing else: what the operator was told is not told again.
-func TestRunForgetsWhatEndedWithTheRunBefore(t *testing.T) {
+// TestRunForgetsOnlyGoroutinesAndForks: what the operator was told before is not told again.
+func TestRunForgetsOnlyGoroutinesAndForks(t *testing.T) {
 	t.Parallel()
 	d := New(Config{Log: slog.New(slog.DiscardHandler)})
 	d.memories.change(1, full)

@@ -13,21 +13,22 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// openingLimit is how long a person may take to answer a dialog that a runtime opens before its session:
-// is the folder trusted, how to log in. Until then no deadline for the registration runs.
+// openingLimit is how long a person may take to answer a dialog that a runtime opens before its session: whether the
+// folder is trusted, how to log in. While it is open, no deadline of the registration runs.
 const openingLimit = time.Hour
 
-// glimpse is what the pane of an agent without a session showed last.
+// glimpse is what the pane of an agent without a session showed at the last looks.
 type glimpse struct {
-	dialog       string // the last one that was seen
-	looksWithout int    // how many times in a row there was none
+	dialog       string // the last dialog that was seen
+	looksWithout int    // how many looks in a row have seen none since
 }
 
-// open reports whether a dialog is open. Between two dialogs the pane may be empty for a moment.
+// open reports whether a dialog is open. Between two dialogs the pane may be empty for a moment, so one look without
+// a dialog does not end it.
 func (g glimpse) open() bool { return g.dialog != "" && g.looksWithout < 2 }
 
-// peekAtStarting looks at the panes of those agents that have not registered: no hook tells of a dialog before the
-// session. It does not wait for tmux; a look that takes longer than the time between two is the only one.
+// peekAtStarting looks at the panes of the agents that have not registered, because no hook reports a dialog before
+// the session. It does not wait for tmux, and begins no second look while one still runs.
 func (d *Daemon) peekAtStarting(ctx context.Context, agents []Agent) {
 	var starting []Agent
 	for i := range agents {
@@ -46,7 +47,7 @@ func (d *Daemon) peekAtStarting(ctx context.Context, agents []Agent) {
 	})
 }
 
-// peek reads the panes by one call for each tmux server, and wakes the agents whose rows say something else.
+// peek reads the panes with one call for each tmux server, and wakes the agents whose rows differ from their panes.
 func (d *Daemon) peek(ctx context.Context, starting []Agent) error {
 	refs := map[string][]tmux.Ref{}
 	for i := range starting {
@@ -73,7 +74,7 @@ func (d *Daemon) peek(ctx context.Context, starting []Agent) error {
 	return nil
 }
 
-// noteGlimpse notes what an agent's pane shows, and reports whether that is news for its row.
+// noteGlimpse notes what an agent's pane shows, and reports whether the row differs from it.
 func (d *Daemon) noteGlimpse(a *Agent, dialog string) bool {
 	var g glimpse
 	d.memories.change(a.ID, func(m *agentMemory) {
@@ -86,8 +87,8 @@ func (d *Daemon) noteGlimpse(a *Agent, dialog string) bool {
 	return g.open() != (a.State == Waiting) || g.open() && g.dialog != a.WaitsFor
 }
 
-// correctByPane brings the row of an agent without a session up to what its pane showed last, and reports whether
-// it has changed. A daemon that has not looked yet believes the row.
+// correctByPane changes the row of an agent without a session to what its pane showed last, and reports whether that
+// changed anything. A daemon that has not looked at the pane yet believes the row.
 func (d *Daemon) correctByPane(a *Agent) (changed bool) {
 	g := d.memories.of(a.ID).glimpse
 	switch {
@@ -107,7 +108,7 @@ func (d *Daemon) correctByPane(a *Agent) (changed bool) {
 	return true
 }
 
-// noteAnswered notes that the dialog is gone for which an agent waited before its session.
+// noteAnswered notes that the dialog for which the agent waited before its session is gone.
 func (a *Agent) noteAnswered(now time.Time) {
 	a.AnsweredAt = &now
 }
@@ -115,8 +116,8 @@ func (a *Agent) noteAnswered(now time.Time) {
 // asksBeforeSession reports whether a dialog is open in the agent's pane and its session has not begun.
 func (a *Agent) asksBeforeSession() bool { return a.State == Waiting && a.RegisteredAt == nil }
 
-// startDeadline is when an agent should have registered. While a dialog is open it is the person who must
-// answer it; afterwards the runtime has its whole time again.
+// startDeadline returns since when, and for how long, the daemon waits for the agent to register. While a dialog is
+// open it waits for the person; after the answer the runtime has its whole time again.
 func (d *Daemon) startDeadline(a *Agent) (since time.Time, limit time.Duration) {
 	limit = d.Settings.Handoff.RegistrationTimeout
 	switch {
@@ -128,7 +129,8 @@ func (d *Daemon) startDeadline(a *Agent) (since time.Time, limit time.Duration) 
 	return *a.SpawnedAt, limit
 }
 
-// tellOverdue says once that an agent which nobody hands over has not registered.
+// tellOverdue tells the operator once that an agent has not registered in time. The note on its row says that it was
+// told.
 func (d *Daemon) tellOverdue(ctx context.Context, a *Agent) (bool, time.Duration, error) {
 	if a.RegisteredAt != nil || a.SpawnedAt == nil || a.Note != "" {
 		return false, 0, nil
@@ -160,8 +162,8 @@ func (r *handoffRun) awaitRegistration() outcome {
 	return r.awaitAnswer(next)
 }
 
-// awaitAnswer waits on for a successor that has not registered. A person who answers a dialog in its pane
-// is given the time for that: the phase's own deadline counts from the answer.
+// awaitAnswer waits for a successor that has not registered. While a person may answer a dialog in its pane, and from
+// the answer on, the deadline of startDeadline replaces that of the phase.
 func (r *handoffRun) awaitAnswer(next *Agent) outcome {
 	out := stayFor(time.Second, next.Note)
 	if !next.asksBeforeSession() && next.AnsweredAt == nil {
@@ -179,7 +181,7 @@ func (r *handoffRun) awaitAnswer(next *Agent) outcome {
 	}
 	if next.asksBeforeSession() {
 		out.note = fmt.Sprintf("a dialog is open in the pane of agent %d (%s): answer it with `understudy agent attach %[1]d`", next.ID, next.WaitsFor)
-		out.alert = next.PipelineID != nil // else the successor's own event tells the operator
+		out.alert = next.PipelineID != nil // without a pipeline, the successor's own event tells the operator
 	}
 	return out
 }

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TestOpening: a dialog before the session makes an agent wait for a person, until two looks in a row find
-// none: between two dialogs the pane may be empty for a moment.
-func TestOpening(t *testing.T) {
+// TestDialogBeforeTheSession: an agent waits for a person from a dialog before its session until two looks in a row
+// find none. Between two dialogs the pane may be empty for a moment.
+func TestDialogBeforeTheSession(t *testing.T) {
 	t.Parallel()
 	const theme, trust = "theme: which?", "trust: may it?"
 	now := time.Now().Truncate(time.Microsecond)
@@ -34,19 +34,19 @@ func TestOpening(t *testing.T) {
 	a.RegisteredAt = &now
 	d.noteGlimpse(a, theme)
 	if d.correctByPane(a) {
-		t.Error("with a session it waits for a dialog that was before it")
+		t.Error("an agent with a session waits for a dialog from before it")
 	}
 }
 
-// TestOpeningBelievesTheRow: a daemon that has just started has seen no pane yet.
-func TestOpeningBelievesTheRow(t *testing.T) {
+// TestRowIsBelievedBeforeTheFirstLook: a daemon that has just started has looked at no pane.
+func TestRowIsBelievedBeforeTheFirstLook(t *testing.T) {
 	t.Parallel()
 	d := New(Config{})
 	a := &Agent{ID: 7, State: Waiting, WaitsFor: "trust"}
 	if d.correctByPane(a) || a.State != Waiting {
 		t.Errorf("without a look: %s", a.State)
 	}
-	for range 2 { // it was answered while no daemon ran
+	for range 2 { // the dialog was answered while no daemon ran
 		d.noteGlimpse(a, "")
 	}
 	if !d.correctByPane(a) || a.State != Starting {
@@ -54,7 +54,7 @@ func TestOpeningBelievesTheRow(t *testing.T) {
 	}
 }
 
-// TestStartDeadline: a person who answers a dialog has an hour, and the runtime its whole time after that.
+// TestStartDeadline: a person has an hour to answer a dialog, and the runtime its whole time after the answer.
 func TestStartDeadline(t *testing.T) {
 	t.Parallel()
 	d, now := New(Config{Settings: Settings{Handoff: DefaultHandoff}}), time.Now()

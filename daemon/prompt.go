@@ -26,19 +26,19 @@ var prompts = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").ParseFS(promptFiles, "prompts/*.md"))
 })
 
-// instruction is what the outgoing agent is asked.
+// instruction is what the outgoing agent is asked for.
 type instruction struct {
 	Ref        string
-	Path       string // of the document to write
+	Path       string // path of the document to write
 	Experience string
-	Focus      string   // what the document should focus on; empty: everything
-	Headings   []string // beside the four, what the successor's role requires
-	Request    string   // the file that says what does not fit into one typed line
+	Focus      string   // what the document should focus on; "": everything
+	Headings   []string // the headings beside the four, which the successor's role requires
+	Request    string   // path of the file with what does not fit into one typed line
 }
 
-// text returns what is typed, and what must be written to Request before; nil: nothing. All fits
-// into the line unless there is a focus, or the paths are long. Path, topics and headings are in
-// the line in any case.
+// text returns the line to type, and the content of the file Request, which must be written before; nil: no file is
+// needed. All fits into the line unless there is a focus or the paths are long. The path, the topics and the headings
+// are in the line in any case.
 func (in instruction) text() (line string, request []byte, err error) {
 	if in.Focus == "" {
 		if line, err = render("instruction", in); err == nil {
@@ -66,7 +66,7 @@ type injection struct {
 	Context    string
 }
 
-// text returns what is typed. A long name is cut: the line must fit.
+// text returns the line to type. It cuts a long name, because the line must fit.
 func (in injection) text() (string, error) {
 	in.Name = words.Clip(in.Name, 41)
 	return render("injection", in)
@@ -75,10 +75,10 @@ func (in injection) text() (string, error) {
 // skillPrompt is what an agent that a person started is told about its persona.
 type skillPrompt struct {
 	Ref, Persona, Skill, Experience string
-	Last                            []string // documents, the newest first
+	Last                            []string // paths of documents, the newest first
 }
 
-// text returns what is typed. Of the documents as many are named as fit.
+// text returns the line to type. It names as many of the documents as fit.
 func (in skillPrompt) text() (line string, err error) {
 	for {
 		line, err = render("skill", in)
@@ -89,7 +89,7 @@ func (in skillPrompt) text() (line string, err error) {
 	}
 }
 
-// render fills a prompt and holds it to what the runtime takes for typed.
+// render fills the template of a prompt, and refuses a text that is longer than what the runtime takes for typed.
 func render(name string, v any) (string, error) {
 	var b strings.Builder
 	if err := prompts().ExecuteTemplate(&b, name+".md", v); err != nil {
@@ -103,20 +103,20 @@ func render(name string, v any) (string, error) {
 	return text, nil
 }
 
-// requestPath is where what does not fit into an instruction is written, beside the document.
+// requestPath returns the path of the file, beside the document, with what does not fit into an instruction.
 func requestPath(document string) string {
 	return strings.TrimSuffix(document, ".md") + ".request.md"
 }
 
-// newRef makes the unique text of a handoff; it is also the nonce in what is typed for it. Names
-// are cut and cleaned for it, so that no name can change what a prompt says or how long it is.
+// newRef makes the unique text of a handoff, which is also the nonce in what is typed for it. It cuts and cleans the
+// names, so that no name can change what a prompt says or how long it is.
 func newRef(random io.Reader, source, target string, at time.Time) string {
 	return fmt.Sprintf("handoff_%s_%s_%d_%s", plainName(source, 24), plainName(target, 24), at.UnixMilli(), randomHex(random, 4))
 }
 
 var notPlain = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9]+`) })
 
-// plainName makes a name of a-z, 0-9 and - of at most limit bytes.
+// plainName makes a name of a-z, 0-9 and - with at most limit bytes.
 func plainName(name string, limit int) string {
 	name = strings.Trim(notPlain().ReplaceAllString(strings.ToLower(name), "-"), "-")
 	if len(name) > limit {
@@ -134,7 +134,7 @@ func randomHex(random io.Reader, n int) string {
 	return hex.EncodeToString(b)
 }
 
-// experiencePath is the persona's growing file.
+// experiencePath returns the path of the file to which a persona's agents add what they learn.
 func experiencePath(d data.Dir, slug string) string {
 	return filepath.Join(d.Persona(slug), "experience.md")
 }

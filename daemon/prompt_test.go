@@ -11,9 +11,8 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// TestPromptsFit: a text that is longer than what the runtime takes for typed reaches the model with a
-// warning against instructions in it. With a focus the instruction once was, in the default data
-// directory.
+// TestPromptsFit: the runtime takes a text that is too long for pasted, and warns the model of instructions in it.
+// With a focus, the instruction was once too long in the default data directory.
 func TestPromptsFit(t *testing.T) {
 	t.Parallel()
 	roots := map[string]int{"short": 2, "a home": 36, "long": 60} // bytes
@@ -93,7 +92,7 @@ func wantLine(t *testing.T, line string, parts ...string) {
 	}
 }
 
-// TestRefIsPlain: no name can change what a prompt says, or make it a command.
+// TestRefIsPlain: no name can change what a prompt says, or make the prompt a command.
 func TestRefIsPlain(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}

@@ -18,25 +18,25 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// Record is what a handoff keeps beside its row: all that was passed on, so that it can be passed
-// on again. It is written in the move into recorded.
+// Record is what a handoff keeps beside its row: all that was passed on, so that it can be passed on again. The move
+// to recorded writes it.
 type Record struct {
 	HandoffID  int64            `json:"handoff_id"`
 	AgentID    int64            `json:"agent_id"`   // the outgoing agent
 	Agent      string           `json:"agent"`      // its name
-	Persona    string           `json:"persona"`    // what it played
-	Document   string           `json:"document"`   // as it was verified
+	Persona    string           `json:"persona"`    // that the agent played
+	Document   string           `json:"document"`   // as it was when it was verified
 	Context    string           `json:"context"`    // the context file
-	Messages   []data.Message   `json:"messages"`   // of this agent's session alone, the oldest first
-	Decisions  []data.Decision  `json:"decisions"`  // of this document alone
-	References []data.Reference `json:"references"` // files that this agent's work touched
-	// Progress: the agent touched a file, committed or decided something.
+	Messages   []data.Message   `json:"messages"`   // of this agent's session only, the oldest first
+	Decisions  []data.Decision  `json:"decisions"`  // of this document only
+	References []data.Reference `json:"references"` // the files that this agent touched
+	// Progress says that the agent touched a file, committed or decided something.
 	Progress bool      `json:"progress"`
 	At       time.Time `json:"at"`
 }
 
-// contextIntact reports whether the context file holds what was recorded. It stands where an agent
-// may write: whatever is there now is read as carefully as a document.
+// contextIntact reports whether the context file holds what was recorded. Agents can write to its place, so the file
+// is read as carefully as a document.
 func (d *Daemon) contextIntact(h *Handoff) bool {
 	file, err := data.ReadDocument(d.Data.Handoffs(h.Persona), *h.ContextPath, h.Metrics.ContextSizeBytes)
 	return err == nil && file.SHA256 == *h.ContextChecksum
@@ -50,7 +50,7 @@ func (d *Daemon) logHandoff(h *Handoff, moment string, level slog.Level, trouble
 		"context_validated", h.ContextValidated, "error", trouble)
 }
 
-// basicContext is the least that a successor is given: who, and where the document is.
+// basicContext is the context if the assembly failed with cause: it names the two agents and points to the document.
 func (r *handoffRun) basicContext(doc data.Document, cause error) assembled {
 	got := extract(r.h, r.agent, doc, r.now)
 	got.fallback = words.TrimDot(cause.Error())
@@ -60,7 +60,7 @@ func (r *handoffRun) basicContext(doc data.Document, cause error) assembled {
 	return got
 }
 
-// recordEvents are the audit of what was recorded.
+// recordEvents makes the events of a record.
 func (r *handoffRun) recordEvents(got *assembled) []*event.Event {
 	h := r.h
 	about := func(typ event.Type, payload map[string]any) *event.Event {
@@ -87,7 +87,7 @@ func (r *handoffRun) recordEvents(got *assembled) []*event.Event {
 	return events
 }
 
-// logRecord logs what was recorded, once it is.
+// logRecord logs what was recorded, after the commit.
 func (r *handoffRun) logRecord(got *assembled) {
 	h := r.h
 	if got.structured != nil {
@@ -103,8 +103,8 @@ func (r *handoffRun) logRecord(got *assembled) {
 	}
 }
 
-// inheritedOptions reads the flags that a running agent was started with and that its successor gets;
-// nil if they are known already or can't be read.
+// inheritedOptions reads, from the command line of an agent that a person started, the flags that its successor gets.
+// It returns nil if they are on the row already or can't be read.
 func (d *Daemon) inheritedOptions(a *Agent) []string {
 	if a.Managed || a.PID == 0 || len(a.Options) > 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// brokenStore is a database in which an agent's row can't be read.
+// brokenStore is a store that can't read an agent's row.
 type brokenStore struct {
 	Store
 	err    error
@@ -26,8 +26,8 @@ func (s *brokenStore) Commit(_ context.Context, c *Change) error {
 	return nil
 }
 
-// TestStuck: an agent for which nothing goes on was retried each second, for ever and silently.
-func TestStuck(t *testing.T) {
+// TestLaneThatKeepsFailingIsToldOnce: such a lane was once tried each second, for ever and silently.
+func TestLaneThatKeepsFailingIsToldOnce(t *testing.T) {
 	t.Parallel()
 	s := &brokenStore{err: errors.New("agent 7: row is odd.")}
 	d := New(Config{Host: "h", Store: s, Log: slog.New(slog.DiscardHandler)})
@@ -52,7 +52,7 @@ func TestStuck(t *testing.T) {
 	d.clearLaneErrors(7)
 	try(stuckAfter-1, 1)
 	try(1, 2)
-	// Another writer was first: that is nothing to count.
+	// ErrMoved is no error to count: another writer was first.
 	s.err = ErrMoved
 	d.clearLaneErrors(7)
 	for range 2 * stuckAfter {
@@ -63,9 +63,9 @@ func TestStuck(t *testing.T) {
 	}
 }
 
-// TestShutdownHeldUp: an outgoing agent that does not come to its end held its handoff up without a
-// word to the operator. The phase has no deadline.
-func TestShutdownHeldUp(t *testing.T) {
+// TestShutdownThatTakesLongAlerts: an outgoing agent that did not end once held its handoff up without a word to the
+// operator. The phase has no deadline.
+func TestShutdownThatTakesLongAlerts(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	d := New(Config{Clock: func() time.Time { return now }})
@@ -89,8 +89,7 @@ func TestShutdownHeldUp(t *testing.T) {
 	}
 }
 
-// TestSessionName: an agent that registered by itself was given names that its successor could not
-// be started with.
+// TestSessionName: an agent that registers by itself gets a name that its successor can be started with.
 func TestSessionName(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ title, cwd, want string }{

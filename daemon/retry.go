@@ -11,10 +11,10 @@ import (
 	"github.com/understudyd/understudy/data"
 )
 
-// RetryHandoff has a failed handoff go on from the phase that failed. Before the record that
-// means: verify again, and ask anew if there is still no document; in another mode, if one is given.
-// A handoff that waits because its agent was given work that the document may not mention goes back
-// before the record and asks for another document.
+// RetryHandoff moves a failed handoff on, from the phase that failed. If the handoff has no record, it verifies the
+// document again, and asks for it anew if it is still not acceptable. With a mode it does so in that mode.
+//
+// A handoff that awaits a person's decision goes back to verifying and asks for another document.
 func (d *Daemon) RetryHandoff(ctx context.Context, id int64, mode Mode) (Handoff, error) {
 	if mode != "" {
 		if err := checkMode(mode); err != nil {
@@ -54,7 +54,7 @@ func (d *Daemon) RetryHandoff(ctx context.Context, id int64, mode Mode) (Handoff
 	}
 }
 
-// explainOpenHandoff says which other handoff of the same agent stands in the way of a retry.
+// explainOpenHandoff says why another handoff of the same agent refuses a retry.
 func (d *Daemon) explainOpenHandoff(ctx context.Context, h *Handoff) error {
 	if err := d.refuseHandedOver(ctx, h); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (d *Daemon) explainOpenHandoff(ctx context.Context, h *Handoff) error {
 	return errHandoffOpen
 }
 
-// refuseHandedOver refuses a retry of a handoff whose agent has been handed over by another one.
+// refuseHandedOver refuses the retry of a handoff if another handoff has handed the agent over.
 func (d *Daemon) refuseHandedOver(ctx context.Context, h *Handoff) error {
 	list, err := d.Store.Handoffs(ctx, HandoffFilter{AgentID: h.AgentID, Limit: 500})
 	if err != nil {
@@ -87,7 +87,7 @@ func (d *Daemon) retry(ctx context.Context, h *Handoff) error {
 	return nil
 }
 
-// retryChange is the change that has a failed handoff go on.
+// retryChange returns the change that moves a failed handoff on.
 func (d *Daemon) retryChange(ctx context.Context, h *Handoff) (*Change, error) {
 	a, err := d.Store.Agent(ctx, h.AgentID)
 	if err != nil {
@@ -108,7 +108,7 @@ func (d *Daemon) retryChange(ctx context.Context, h *Handoff) (*Change, error) {
 	}
 	to, c, err := r.resumeAt(failed)
 	if err == nil && !a.Active() {
-		c.write(&a) // of this and of a resume of the agent's session, one is second
+		c.write(&a) // with the agent's row: if somebody resumes its session at the same time, one of the two commits gets ErrMoved
 	}
 	if err != nil {
 		return nil, fmt.Errorf("handoff %d: retry of %s: %w", h.ID, failed, err)
@@ -120,8 +120,9 @@ func (d *Daemon) retryChange(ctx context.Context, h *Handoff) (*Change, error) {
 	return &c, nil
 }
 
-// takeRecordBack is the change by which a handoff that is recorded goes back and asks for another document. The
-// agent's row is written, too: of this and its end, one is second.
+// takeRecordBack returns the change that takes a handoff from shutting_down back to verifying, where it asks for
+// another document. It writes the agent's row as well: if the agent's end is committed at the same time, one of the
+// two commits gets ErrMoved.
 func (r *handoffRun) takeRecordBack() (*Change, error) {
 	h, a := r.h, r.agent
 	if !a.Active() || a.StopAskedAt != nil {
@@ -137,7 +138,7 @@ func (r *handoffRun) takeRecordBack() (*Change, error) {
 	}}, nil
 }
 
-// resumeAt finds the phase in which a retry goes on, with the rows that belong to that move.
+// resumeAt returns the phase in which a retry goes on, with the rows that belong to that move.
 func (r *handoffRun) resumeAt(failed Phase) (to Phase, c Change, err error) {
 	condition, next := "", (*Agent)(nil)
 	if hasSuccessor(failed) {
@@ -161,7 +162,7 @@ func (r *handoffRun) resumeAt(failed Phase) (to Phase, c Change, err error) {
 		fresh := r.toSpawning("retry")
 		c, err = fresh.with, fresh.err
 		if next != nil && r.agent.StepID != nil {
-			c.write(next) // as the newest agent of its step: see stepOver
+			c.write(next) // stepOver reads the newest agent of the step
 		}
 	case Briefing:
 		c, err = r.briefAgain(next)
@@ -169,8 +170,8 @@ func (r *handoffRun) resumeAt(failed Phase) (to Phase, c Change, err error) {
 	return to, c, err
 }
 
-// successorForRetry says whether the successor is there, with its row (nil: it can't be read). It writes the files that a successor
-// reads anew.
+// successorForRetry returns the condition whether the successor is still there, with its row; nil, if the row can't
+// be read. It also restores the files that a successor reads.
 func (r *handoffRun) successorForRetry() (condition string, next *Agent, err error) {
 	if err := r.rewriteContext(); err != nil {
 		return "", nil, err
@@ -179,13 +180,13 @@ func (r *handoffRun) successorForRetry() (condition string, next *Agent, err err
 	switch {
 	case next == nil || !next.Active():
 		return onSuccessorGone, next, nil
-	case next.StopAskedAt != nil: // until it is gone, another one would be beside it
+	case next.StopAskedAt != nil: // a new successor would run beside it
 		return "", nil, Errorf(KindConflict, CodeAgentEnding, "Agent %d, the successor, was told to stop: retry when it has ended, `understudy agent stop --force %[1]d` sees to that", next.ID)
 	}
 	return onSuccessorThere, next, nil
 }
 
-// briefAgain sends the injection prompt once more, unless it has arrived after all.
+// briefAgain queues the injection prompt once more, unless the transcript shows that the successor took it.
 func (r *handoffRun) briefAgain(next *Agent) (Change, error) {
 	dl, err := r.d.Store.Delivery(r.ctx, *r.h.DeliveryID)
 	if err != nil {
@@ -205,8 +206,8 @@ func (r *handoffRun) briefAgain(next *Agent) (Change, error) {
 	return c, nil
 }
 
-// rewriteContext writes the files that the successor reads anew from the record: the context file if
-// it was changed, the document if it is gone. A document that somebody edited is left as it is.
+// rewriteContext writes the files that a successor reads from the record: the context file, if it was changed; the
+// document, if it is gone. It leaves a document that somebody edited as it is.
 func (r *handoffRun) rewriteContext() error {
 	intact, there := r.d.contextIntact(r.h), fileHasContent(r.h.FilePath)
 	if intact && there {
@@ -216,7 +217,7 @@ func (r *handoffRun) rewriteContext() error {
 	switch {
 	case err != nil && !errors.Is(err, ErrNotFound):
 		return err
-	case err != nil || checksum([]byte(rec.Context)) != *r.h.ContextChecksum: // recorded before copies were kept
+	case err != nil || checksum([]byte(rec.Context)) != *r.h.ContextChecksum: // an older version kept no copy
 		return Errorf(KindConflict, CodeContextChanged, "The files of the handoff are not those that were recorded: put %s and %s back, then retry",
 			r.h.FilePath, *r.h.ContextPath)
 	}
@@ -231,25 +232,27 @@ func (r *handoffRun) rewriteContext() error {
 	return nil
 }
 
-// canAskAnew reports whether somebody can be asked for the document once more.
+// canAskAnew reports whether the agent, or a fork of its session, can be asked for the document once more.
 func (r *handoffRun) canAskAnew() bool { return r.agent.Active() || r.h.Mode == ModeGenerate }
 
-// documentOutdated reports whether the agent was given work after a document was written, which that would
-// lose. A time that is still to come was shown before the clock was set back, and says nothing. The hook of a prompt that
-// was queued came before the prompt was taken: the transcript tells when that was.
+// documentOutdated reports whether the agent was given work after the document was written, which the successor would
+// not learn of. Three facts say so:
+//   - The document's time is still to come: the clock was set back after it was written, so its time says nothing.
+//   - The hook of a prompt came after the document.
+//   - The transcript shows a prompt after the document. The hook of a queued prompt comes before the runtime takes it.
 func (r *handoffRun) documentOutdated(doc data.Document) bool {
 	return doc.ModTime.After(r.now) || r.agent.LastPromptAt != nil && doc.ModTime.Before(*r.agent.LastPromptAt) ||
 		r.d.promptedAfter(r.agent, "", doc.ModTime)
 }
 
-// askAnew is what a retry does when there is still no acceptable document. What is there is put
-// aside, for nobody may take it for the one that is asked for.
+// askAnew asks for the document once more, because a retry found no acceptable one. It renames a file that is there,
+// so that no later check takes it for the new document.
 func (r *handoffRun) askAnew(why string) outcome {
 	aside := strings.TrimSuffix(r.h.FilePath, ".md") + ".aside.md"
 	if err := os.Rename(r.h.FilePath, aside); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return outcome{err: err}
 	}
-	r.h.ContextChecksum = nil // what is written from now on is another document
+	r.h.ContextChecksum = nil // the next document is another one
 	if r.h.Mode == ModeGenerate {
 		r.h.Retrying, r.h.ForkedAt = false, nil
 		return moveTo(Generating, "retry: "+why, Change{})

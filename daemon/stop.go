@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 
@@ -16,21 +15,29 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
+// The times of the stop ladder.
 const (
-	breakSoon   = 50 * time.Millisecond // Esc pressed -> look whether the turn has ended, and again
+	breakSoon   = 50 * time.Millisecond // Esc pressed -> look whether the turn has ended; and between two looks
 	breakAfter  = 3 * time.Second       // Esc pressed -> SIGTERM
-	readyAfter  = 2 * time.Second       // an idle agent was asked to stop -> its composer is not waited for any more
+	readyAfter  = 2 * time.Second       // an idle agent was asked to stop -> no longer wait for its composer
 	dialogAfter = 2 * time.Second       // /exit typed -> look for the runtime's question
 	killAfter   = 5 * time.Second       // SIGTERM sent -> kill
-	giveUpAfter = 5 * time.Second       // killed -> a person must look
+	giveUpAfter = 5 * time.Second       // killed -> tell the operator
 )
 
-// stopLadder takes an agent that was asked to stop one rung further when it is time. Each rung is
-// committed before its effect; the process itself, by pid and start time, is what is ended.
+// stopLadder takes an agent that was asked to stop one rung further when that is due. It commits each rung before it
+// has the effect. A signal goes to the process by pid and start time, never to a pid alone.
+//
+// For instance, an idle agent with exit_timeout 20 s:
+//   - 0 s, StopAsked: /exit is typed. If it still stands in the composer after 1 s, Enter is pressed again.
+//   - 2 s, StopAnswer: the runtime asks whether to end background tasks, and is answered with Enter.
+//   - 20 s on either rung, StopTerm: SIGTERM. 5 s later, StopKill: kill. 5 s later, StopFailed: the operator is told.
+//
+// A busy agent is first interrupted with Esc (StopBreak) if that was asked for. A forced stop begins at StopTerm.
 func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration, error) {
-	var on time.Duration // how long on this rung
+	var onRung time.Duration
 	if a.StopStageAt != nil {
-		on = d.timeOnRung(*a.StopStageAt)
+		onRung = d.timeOnRung(*a.StopStageAt)
 	}
 	exit := d.Settings.Handoff.ExitTimeout
 	if yielded, err := d.yieldToWork(ctx, a); yielded || err != nil {
@@ -44,7 +51,7 @@ func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration,
 		case a.StopInterrupt && a.State != Idle:
 			return d.climbTo(ctx, a, StopBreak)
 		case a.State == Idle && d.timeOnRung(*a.StopAskedAt) < readyAfter:
-			// Its Stop hook may not have returned yet: what is typed then is queued behind it.
+			// The hook of its Stop may not have returned yet: the runtime would queue the exit command behind it.
 			if screen, why, again := d.composer(ctx, a); screen == nil && why != noteDialog {
 				return false, again, nil
 			}
@@ -52,43 +59,43 @@ func (d *Daemon) stopLadder(ctx context.Context, a *Agent) (bool, time.Duration,
 		return d.askToExit(ctx, a)
 	case StopBreak:
 		switch {
-		case on >= breakAfter:
+		case onRung >= breakAfter:
 			return d.climbTo(ctx, a, StopTerm)
-		case on >= breakSoon && d.turnInterrupted(ctx, a):
+		case onRung >= breakSoon && d.turnInterrupted(ctx, a):
 			return d.askToExit(ctx, a)
 		}
 		return false, breakSoon, d.actOnRung(ctx, a)
 	case StopAsked:
 		switch {
-		case on >= exit && a.StopYields && a.State == Working:
-			// No hook has told of a turn yet, and one runs: somebody has typed behind the exit command, and made a prompt of it.
+		case onRung >= exit && a.StopYields && a.State == Working:
+			// A turn runs without a hook: a person typed behind the exit command, and submitted both as a prompt.
 			return true, 0, d.withdrawExit(ctx, a)
-		case on >= exit:
+		case onRung >= exit:
 			return d.climbTo(ctx, a, StopTerm)
-		case on >= dialogAfter:
+		case onRung >= dialogAfter:
 			if s, err := d.readScreen(ctx, a); err == nil && s.Dialog == runtimes.DialogExitTasks {
 				return d.climbTo(ctx, a, StopAnswer)
 			}
 		}
-		if on >= enterAfter {
+		if onRung >= enterAfter {
 			d.nudgeExit(ctx, a)
 		}
 		return false, time.Second, nil
 	case StopAnswer:
-		if on >= exit {
+		if onRung >= exit {
 			return d.climbTo(ctx, a, StopTerm)
 		}
-		return false, exit - on, d.actOnRung(ctx, a)
+		return false, exit - onRung, d.actOnRung(ctx, a)
 	case StopTerm:
-		if on >= killAfter {
+		if onRung >= killAfter {
 			return d.climbTo(ctx, a, StopKill)
 		}
-		return false, killAfter - on, d.actOnRung(ctx, a)
+		return false, killAfter - onRung, d.actOnRung(ctx, a)
 	case StopKill:
-		if on >= giveUpAfter {
+		if onRung >= giveUpAfter {
 			return d.climbTo(ctx, a, StopFailed)
 		}
-		return false, giveUpAfter - on, d.actOnRung(ctx, a)
+		return false, giveUpAfter - onRung, d.actOnRung(ctx, a)
 	}
 	return false, 0, nil
 }
@@ -112,12 +119,12 @@ func (d *Daemon) climbTo(ctx context.Context, a *Agent, to StopStage) (bool, tim
 	return true, 0, nil
 }
 
-// askToExit types the runtime's exit command, as a delivery; where nothing may be typed (a dialog
-// is open, no composer) the next rung is taken instead.
+// askToExit types the runtime's exit command, as a delivery. If nothing can be typed, because a dialog is open or
+// there is no composer, it takes back a request of the agent's handoff, and climbs to StopTerm for any other.
 func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, error) {
 	screen, err := d.readScreen(ctx, a)
 	if err != nil && d.timeOnRung(*a.StopAskedAt) < killAfter {
-		return false, 0, err // tmux may answer the next time
+		return false, 0, err // tmux may answer at the next look
 	}
 	switch _, cannot := screen.CanType(); {
 	case err == nil && cannot == nil && d.inFront(a):
@@ -138,7 +145,7 @@ func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, 
 	if err := d.commit(ctx, &c); err != nil {
 		return false, 0, fmt.Errorf("agent %d: exit: %w", a.ID, err)
 	}
-	if a.StopYields { // the commit took its time: look at the hooks that came meanwhile
+	if a.StopYields { // hooks may have come during the commit
 		now, err := d.Store.Agent(ctx, a.ID)
 		if err != nil {
 			return false, 0, err
@@ -149,13 +156,14 @@ func (d *Daemon) askToExit(ctx context.Context, a *Agent) (bool, time.Duration, 
 	}
 	if time.Since(screen.at) > lookFresh {
 		if screen, err = d.readScreen(ctx, a); err != nil || !d.inFront(a) {
-			return false, enterAfter, nil // nudgeExit looks again, and types it then
+			return false, enterAfter, nil // nudgeExit types it later
 		}
 	}
 	return d.typeText(ctx, a, dl, screen)
 }
 
-// exitTypedLate counts an agent's time to exit from now on, if much of it went by until the command was typed.
+// exitTypedLate begins the agent's time to exit anew, if more than half of it went by before the exit command was
+// typed. It reports whether it did.
 func (d *Daemon) exitTypedLate(a *Agent, dl *Delivery) bool {
 	late := dl.Kind == KindExit && dl.State == DeliveryTyped && a.StopStage == StopAsked && d.timeOnRung(*a.StopStageAt) > d.Settings.Handoff.ExitTimeout/2
 	if late {
@@ -165,34 +173,8 @@ func (d *Daemon) exitTypedLate(a *Agent, dl *Delivery) bool {
 	return late
 }
 
-// nudgeExit helps an exit command that was not typed by a daemon that died, or whose Enter was
-// taken for part of the text. tmux refuses to type it twice; Enter needs it in the composer.
-func (d *Daemon) nudgeExit(ctx context.Context, a *Agent) {
-	open, err := d.Store.OpenDeliveries(ctx, a.ID)
-	if err != nil {
-		return
-	}
-	screen, err := d.readScreen(ctx, a)
-	if err != nil || !d.inFront(a) || d.busyAgain(ctx, a, screen) {
-		return
-	}
-	for i := range open {
-		dl := &open[i]
-		switch {
-		case dl.Kind != KindExit:
-		case dl.State == DeliveryTyping:
-			_, _, err = d.typeText(ctx, a, dl, screen)
-		case d.wantsEnter(a, dl, screen) && screen.Composer && strings.TrimSpace(screen.Draft) == dl.Text:
-			_, _, err = d.pressEnter(ctx, a, dl, screen)
-		}
-	}
-	if err != nil && !retryable(err) {
-		d.Log.Warn("exit command not helped", "agent_id", a.ID, "error", err)
-	}
-}
-
-// actOnRung has the effect of the rung the agent is on, once per daemon: a signal that is sent again
-// after a crash does no harm.
+// actOnRung has the effect of the agent's rung, once in each daemon. A signal that the next daemon sends again does
+// no harm.
 func (d *Daemon) actOnRung(ctx context.Context, a *Agent) error {
 	done := false
 	d.memories.change(a.ID, func(m *agentMemory) { done, m.actedRung = m.actedRung == a.StopStage, a.StopStage })
@@ -216,8 +198,8 @@ func (d *Daemon) actOnRung(ctx context.Context, a *Agent) error {
 	return nil
 }
 
-// pressEscape interrupts the running turn, or dismisses the dialog that it waits in. It looks whether
-// there still is one: an earlier daemon may have done it, and a second Escape would open another dialog.
+// pressEscape interrupts the running turn, or dismisses the open dialog. It presses nothing if the registry says that
+// the agent is idle: an earlier daemon may have pressed Escape, and a second one would open another dialog.
 func (d *Daemon) pressEscape(ctx context.Context, a *Agent) error {
 	if s := d.look(a); s.status == runtimes.StatusIdle {
 		return nil
@@ -229,7 +211,7 @@ func (d *Daemon) pressEscape(ctx context.Context, a *Agent) error {
 	return term.Press(ctx, a.Ref(), tmux.Sight{}, tmux.Escape)
 }
 
-// turnInterrupted reports whether no turn runs any more, as far as the registry and the screen tell.
+// turnInterrupted reports whether the registry and the screen say that no turn runs.
 func (d *Daemon) turnInterrupted(ctx context.Context, a *Agent) bool {
 	if d.look(a).busy() {
 		return false
@@ -238,7 +220,7 @@ func (d *Daemon) turnInterrupted(ctx context.Context, a *Agent) bool {
 	return err == nil && screen.Composer && !screen.Busy
 }
 
-// answerExit answers the runtime's question whether to exit, if it is still on the screen.
+// answerExit presses Enter at the runtime's question whether to exit, if the screen still shows it.
 func (d *Daemon) answerExit(ctx context.Context, a *Agent) error {
 	s, err := d.readScreen(ctx, a)
 	if err != nil || s.Dialog != runtimes.DialogExitTasks || !d.inFront(a) {
@@ -263,8 +245,8 @@ func (d *Daemon) signalAgent(ctx context.Context, a *Agent, sig syscall.Signal) 
 	return d.Processes.Signal(a.Process(), sig)
 }
 
-// killAgent ends an agent for good: with its pane on our own server; in a person's pane only the
-// process, because the person's shell is around it.
+// killAgent ends an agent for good. On our own server it ends the pane; in a person's pane only the process, because
+// the person's shell runs around it.
 func (d *Daemon) killAgent(ctx context.Context, a *Agent) error {
 	if !a.Managed || !a.HasPane() {
 		return d.signalAgent(ctx, a, syscall.SIGKILL)
@@ -280,8 +262,7 @@ func (d *Daemon) killAgent(ctx context.Context, a *Agent) error {
 	return err
 }
 
-// running reports whether the agent's process lives: by its process where we know it, else by
-// its pane.
+// running reports whether the agent's process lives. If the process is not known, the pane says it.
 func (d *Daemon) running(ctx context.Context, a *Agent) bool {
 	if a.PID != 0 {
 		return d.lives(a.Process())
@@ -317,8 +298,8 @@ func (d *Daemon) reap(ctx context.Context, a *Agent) error {
 	return nil
 }
 
-// endEvent finds out why an agent has ended, and makes the event. It is an alert unless the end was asked for, or a
-// person has ended what they had started.
+// endEvent finds out why an agent has ended, notes it on the row, and makes the event. The event is an alert unless
+// somebody asked for the end, or a person ended an agent that they had started.
 func (d *Daemon) endEvent(ctx context.Context, a *Agent) (*event.Event, error) {
 	asked := a.EndHint != "" && a.EndHint != "other" || a.StopAskedAt != nil
 	reason := cmp.Or(a.EndHint, "process_gone")
@@ -340,7 +321,7 @@ func (d *Daemon) endEvent(ctx context.Context, a *Agent) (*event.Event, error) {
 			cause += d.lastWords(ctx, a)
 		}
 		if a.RegisteredAt == nil {
-			reason, hint = cause, "it never had a session: put that right and start it anew with `understudy agent start`" // its last words are all that is known of it
+			reason, hint = cause, "it never had a session: put that right and start it anew with `understudy agent start`" // nothing but its last words says why
 		}
 		tied, err := d.tied(ctx, a)
 		if err != nil {
@@ -355,13 +336,13 @@ func (d *Daemon) endEvent(ctx context.Context, a *Agent) (*event.Event, error) {
 	return e, nil
 }
 
-// cleanUp removes what an ended agent leaves: its dead pane on our server, and its launch files,
-// which hold the secret.
+// cleanUp removes what an ended agent leaves: the dead pane on our server, and the launch files, which hold the
+// secret.
 func (d *Daemon) cleanUp(ctx context.Context, a *Agent) {
 	if !a.Managed {
 		return
 	}
-	// People may be attached to it: when its successor has a pane they are passed on to that.
+	// People may be attached to the pane: passOn switches them to the successor's pane, and then cleans up.
 	if h, ok, err := d.openHandoff(ctx, a.ID); err == nil && ok && h.Phase == ShuttingDown {
 		return
 	}
@@ -373,12 +354,12 @@ func (d *Daemon) cleanUp(ctx context.Context, a *Agent) {
 	}
 }
 
-// removePane removes a pane whose process has ended. It looks again before it does: a mistake about
-// the end of a process must not end it.
+// removePane removes a pane whose process has ended. It looks at the process again before that, so that a mistake
+// about the end kills nothing.
 func (d *Daemon) removePane(ctx context.Context, a *Agent) error {
 	term, err := d.terminalOf(a)
 	if err != nil {
-		return nil // it never had one
+		return nil // the agent never had a pane
 	}
 	info, err := term.Inspect(ctx, a.Ref())
 	if errors.Is(err, tmux.ErrGone) {

@@ -53,7 +53,7 @@ func TestTurnFactsHaveOneWriter(t *testing.T) {
 	}
 }
 
-// writes returns the fields that a node sets, or takes the address of.
+// writes returns the fields that a node of the syntax tree sets, or takes the address of.
 func writes(n ast.Node) (fields []*ast.Ident) {
 	var to []ast.Expr
 	switch n := n.(type) {

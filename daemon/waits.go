@@ -16,8 +16,8 @@ const (
 	maxLastMessage = 600 // runes
 )
 
-// waitsFor says in a line what a dialog asks of a person, as far as the runtime's hook tells. What an
-// agent wants to do is its own text.
+// waitsFor says in one line what a dialog asks of a person, as far as the runtime's hook says it. The line holds text
+// of the agent, such as the command that it wants to run.
 func waitsFor(p hooks.Payload) string {
 	if p.ToolName == "" {
 		return words.Clip(words.Line(p.Message), maxWaitsFor)
@@ -31,7 +31,7 @@ func waitsFor(p hooks.Payload) string {
 			Question string `json:"question"`
 		} `json:"questions"`
 	}
-	_ = json.Unmarshal(p.ToolInput, &in) // a tool whose input is different has no details
+	_ = json.Unmarshal(p.ToolInput, &in) // the input of other tools gives no details
 	switch {
 	case p.ToolName == "ExitPlanMode":
 		return "approval of its plan"
@@ -42,8 +42,8 @@ func waitsFor(p hooks.Payload) string {
 	return words.Clip(words.Line(asked), maxWaitsFor)
 }
 
-// beginWaiting has the agent wait for a person. A request for permission is a dialog of its own, though nothing
-// may have told of the end of the one before; a notification comes later, and tells less of the same one.
+// beginWaiting notes that the agent waits for a person. A PermissionRequest opens a new dialog: the previous one may
+// have ended without a hook. A Notification comes later than the PermissionRequest of the same dialog, and says less.
 func (h *hookStep) beginWaiting() {
 	a := h.tx.Agent
 	if a.WaitsFor != "" && h.p.Event != "PermissionRequest" {
@@ -54,7 +54,7 @@ func (h *hookStep) beginWaiting() {
 	h.tellState()
 }
 
-// setState changes the agent's state and says so once.
+// setState changes the agent's state, and adds the event if that changed it.
 func (h *hookStep) setState(s AgentState) {
 	a := h.tx.Agent
 	if a.be(s, h.in.At) {
@@ -70,7 +70,8 @@ func (h *hookStep) tellState() {
 	h.out.Change.Events = append(h.out.Change.Events, e)
 }
 
-// stateEvent tells of an agent's new state. A dialog that nobody else tells of is one to tell of.
+// stateEvent makes the event of an agent's new state. If the agent waits, the event says for what, and is a notice
+// unless the agent works for a pipeline, which has a notice of its own.
 func (d *Daemon) stateEvent(a *Agent, payload map[string]any) *event.Event {
 	e := d.event(event.Of("agent", a.State), &a.ID, nil, payload).For(a.PipelineID, a.StepID)
 	if a.State != Waiting {
@@ -83,7 +84,7 @@ func (d *Daemon) stateEvent(a *Agent, payload map[string]any) *event.Event {
 	payload["waits_for"] = a.WaitsFor
 	payload["message"] = fmt.Sprintf("Agent %d (%s) waits for you%s: `understudy agent attach %[1]d`.", a.ID, a.Name, asks)
 	e.Payload = event.Payload(payload)
-	if a.PipelineID == nil { // the run says so itself
+	if a.PipelineID == nil {
 		e.Notice = event.NoticeWaiting
 	}
 	return e

@@ -9,7 +9,7 @@ import (
 	"github.com/understudyd/understudy/hooks"
 )
 
-// TestWaitsForReadsAsItIsWritten: what an agent asks for must not look like something else.
+// TestWaitsForReadsAsItIsWritten: no hidden character makes what an agent asks for look like something else.
 func TestWaitsForReadsAsItIsWritten(t *testing.T) {
 	t.Parallel()
 	p := hooks.Payload{ToolName: "Bash", ToolInput: []byte(`{"command": "rm \u202e-rf\u2069 /\u061csrv\n\u001b[2J; ls 👩\u200d💻"}`)}
@@ -18,7 +18,7 @@ func TestWaitsForReadsAsItIsWritten(t *testing.T) {
 	}
 }
 
-// TestNamesReadAsTheyAreWritten: an agent's name has no character that turns the direction of writing.
+// TestNamesReadAsTheyAreWritten: an agent's name can have no character that changes the direction of writing.
 func TestNamesReadAsTheyAreWritten(t *testing.T) {
 	t.Parallel()
 	for name, good := range map[string]bool{"parser \u202enoitcudorp": false, "a\u2066b": false, "a\u200eb": false, "שלום 👩\u200d💻": true} {
@@ -28,9 +28,9 @@ func TestNamesReadAsTheyAreWritten(t *testing.T) {
 	}
 }
 
-// TestWaits: each request for permission is told of, though nobody told of the end of the one before; a
-// notification adds nothing to what is known.
-func TestWaits(t *testing.T) {
+// TestEachPermissionRequestIsTold, also if no hook reported the end of the dialog before. A notification of the same
+// dialog is not told.
+func TestEachPermissionRequestIsTold(t *testing.T) {
 	t.Parallel()
 	a := &Agent{ID: 7, Name: "a", State: Working}
 	told := func(name, tool, input string) (texts []string) {
@@ -59,8 +59,8 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// TestStopOfAnEarlierTurn: of a runtime that reports no prompts a Stop says that the text was taken which was typed before;
-// not one that comes late, of the turn before that, nor where Enter has yet to be pressed.
+// TestStopOfAnEarlierTurn: for a runtime that reports no prompts, a Stop confirms the text that was typed before it.
+// A Stop of an earlier turn, or one before Enter was pressed, does not.
 func TestStopOfAnEarlierTurn(t *testing.T) {
 	t.Parallel()
 	typed := time.Now().Add(-time.Minute)

@@ -11,10 +11,10 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// The keys of lanes: an agent's is its id, a pipeline's is its id with a minus.
+// The keys of lanes. The key of an agent's lane is the agent's id; that of a pipeline's lane is the negative of its id.
 const (
-	sweepLane int64 = 0             // looks for agents and pipelines with something to do
-	spoolLane int64 = math.MinInt64 // applies spooled hooks, which may take long
+	sweepLane int64 = 0             // wakes the agents and pipelines that have something to do
+	spoolLane int64 = math.MinInt64 // applies the spooled hooks, which may take long
 )
 
 // laneSubject names what a lane works for.
@@ -30,10 +30,12 @@ func laneSubject(key int64) string {
 	return fmt.Sprintf("agent %d", key)
 }
 
-// maxMoves ends a lane's turn that writes over and over; it comes back at once, after the others.
+// maxMoves is how often a lane looks again before it lets the others go first. A lane that writes over and over comes
+// back at once.
 const maxMoves = 50
 
-// runLane does what is due in a lane, until nothing is. Errors of the sweep and the spool come again with the next sweep.
+// runLane does what is due in a lane until nothing is. What fails in the sweep or the spool is tried again with the
+// next sweep.
 func (d *Daemon) runLane(ctx context.Context, key int64) (again time.Duration) {
 	ctx = WithCaller(ctx, laneSubject(key))
 	switch key {
@@ -84,8 +86,8 @@ func (d *Daemon) workOn(ctx context.Context, key int64) (moved bool, again time.
 	return d.work(ctx, key)
 }
 
-// work looks at one agent's rows and does the first of its [duties] that is due. moved: a row was written, and the lane
-// looks again, at the first duty. again is when a duty may be due without a wake; 0: not before one.
+// work looks at one agent's rows and does the first of its [duties] that is due. moved says that a row was written: the
+// lane then looks again, from the first duty on. again is when a duty may be due without a wake; 0: none.
 //
 // The order matters:
 //
@@ -93,13 +95,14 @@ func (d *Daemon) workOn(ctx context.Context, key int64) (moved bool, again time.
 //  2. Commit the end of an agent whose process is gone. The duties after this one read its pane, type into it, or signal
 //     the process.
 //  3. Correct the state by the registry and by the screen. The duties after this one decide by the state.
-//  4. Take an agent that was asked to stop one rung further. Then 5 and 6 are not due. Its handoff comes later, for it waits
-//     for this end; and so do the deliveries, for the rung that types the exit command drops the queued ones.
-//  5. Measure the use of the context. The handoff of a full agent is asked for by what was measured.
-//  6. Tell the operator of an agent that has not registered in time. A dialog that is open (3) gives it more time.
-//  7. Move the handoff. It comes before the deliveries, for it queues some of them, and withdraws those that are too late.
+//  4. Take an agent that was asked to stop one rung further. Duties 5 and 6 are not due for such an agent. The handoff comes
+//     later, because it waits for the agent's end; and so do the deliveries, because the rung that types the exit command
+//     drops the queued ones.
+//  5. Measure the use of the context. That use decides whether duty 7 requests a handoff.
+//  6. Tell the operator of an agent that has not registered in time. An open dialog (3) gives it more time.
+//  7. Move the handoff. It queues some deliveries, and withdraws those that are too late, so it comes before them.
 //  8. Type the next delivery. The agent's state is known (3), and neither its end nor its handoff has anything to do.
-//  9. Forget an agent that has ended. Nothing else is due for it by now, so that no duty remembers it anew.
+//  9. Forget an agent that has ended. No duty after this one can remember it anew.
 func (d *Daemon) work(ctx context.Context, id int64) (moved bool, again time.Duration, err error) {
 	a, err := d.Store.Agent(ctx, id)
 	switch {
@@ -155,7 +158,8 @@ func (d *Daemon) reapGone(ctx context.Context, a *Agent) (bool, time.Duration, e
 	return true, 0, d.reap(ctx, a)
 }
 
-// correctState brings an agent's state up to what the registry and, before the session begins, the screen say.
+// correctState changes the state of an agent to what the runtime's registry says; before the session begins, to what
+// the screen shows.
 func (d *Daemon) correctState(ctx context.Context, a *Agent) (bool, time.Duration, error) {
 	by := "registry"
 	if !d.reconcile(a) {
@@ -167,8 +171,8 @@ func (d *Daemon) correctState(ctx context.Context, a *Agent) (bool, time.Duratio
 	return true, 0, d.commit(ctx, &Change{Agents: []*Agent{a}, Events: []*event.Event{e}})
 }
 
-// handOver moves the open handoff of an agent. If it has none, it asks for one when the agent's context is nearly full. A
-// fork for which no handoff waits is ended.
+// handOver advances the open handoff of an agent. If there is none and the agent's context is nearly full, it
+// requests one. It ends a fork of the agent's session that no handoff waits for.
 func (d *Daemon) handOver(ctx context.Context, a *Agent) (bool, time.Duration, error) {
 	h, open, err := d.openHandoff(ctx, a.ID)
 	if err != nil {
@@ -180,13 +184,13 @@ func (d *Daemon) handOver(ctx context.Context, a *Agent) (bool, time.Duration, e
 	switch {
 	case open:
 		return d.advance(ctx, a, &h)
-	case a.Active() && !(a.StepID != nil && a.turnOver()): // a step that is over has nothing to hand over
+	case a.Active() && !(a.StepID != nil && a.turnOver()): // the agent of a step that is over has nothing to hand over
 		return d.handOverFull(ctx, a)
 	}
 	return false, 0, nil
 }
 
-// deliverNext does what is due for the delivery that is typed next.
+// deliverNext does what is due for the agent's next delivery.
 func (d *Daemon) deliverNext(ctx context.Context, a *Agent) (bool, time.Duration, error) {
 	open, err := d.Store.OpenDeliveries(ctx, a.ID)
 	if err != nil || len(open) == 0 {
@@ -204,8 +208,8 @@ func (d *Daemon) forgetEnded(_ context.Context, a *Agent) (bool, time.Duration, 
 	return false, 0, nil
 }
 
-// nextDelivery picks what is typed next: the oldest, but for a successor that is still being
-// handed the work, to which nobody speaks before it has its injection prompt.
+// nextDelivery returns the oldest open delivery. A successor whose handoff is open gets its injection prompt before
+// any other text: nil, if that is not queued yet.
 func (d *Daemon) nextDelivery(ctx context.Context, a *Agent, open []Delivery) (*Delivery, error) {
 	if a.PreviousAgentID == nil || !a.Active() {
 		return &open[0], nil
@@ -222,11 +226,11 @@ func (d *Daemon) nextDelivery(ctx context.Context, a *Agent, open []Delivery) (*
 	return nil, nil
 }
 
-// stuckAfter is how many times in a row an agent's work may fail before the operator is told. It
-// is tried about once a second.
+// stuckAfter is how many times in a row the work of a lane may fail before the operator is told. It is tried about
+// once a second.
 const stuckAfter = 10
 
-// countLaneError counts an error of a lane, and tells the operator once when they don't end.
+// countLaneError counts an error of a lane, and tells the operator at the tenth in a row.
 func (d *Daemon) countLaneError(ctx context.Context, key int64, cause error) {
 	d.mu.Lock()
 	d.laneErrors[key]++
@@ -245,7 +249,7 @@ func (d *Daemon) countLaneError(ctx context.Context, key int64, cause error) {
 	if err := d.commit(ctx, &Change{Events: []*event.Event{e}}); err != nil && ctx.Err() == nil {
 		d.Log.Warn("event not stored; trying again", "type", e.Type, "error", err)
 		d.mu.Lock()
-		d.laneErrors[key]-- // the next error tells it
+		d.laneErrors[key]-- // so that the next error tells the operator
 		d.mu.Unlock()
 	}
 }
@@ -256,7 +260,7 @@ func (d *Daemon) clearLaneErrors(key int64) {
 	delete(d.laneErrors, key)
 }
 
-// shorterWait returns the shorter wait; 0 is none.
+// shorterWait returns the shorter of two waits; 0 is no wait.
 func shorterWait(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b

@@ -13,18 +13,20 @@ import (
 	"github.com/understudyd/understudy/tmux"
 )
 
-// givenWork reports whether an agent was given work that the document of its recorded handoff may not
-// mention: a prompt of a person, or a message, that came after the instruction. Such a prompt may have begun
-// a turn, with a hook of its own. While the document was written it was queued: it became part of that turn,
-// before the document or after it, or a turn that no prompt hook tells of.
+// givenWork reports whether an agent was given work that the document of its recorded handoff may not mention: a
+// prompt of a person, or a message, after the instruction.
+//
+// Such a prompt may have begun a turn, with a hook of its own. If it was queued while the document was written, it
+// became part of that turn, before the document or after it; or it began a turn that no hook reports. Only the
+// transcript shows a queued prompt.
 func (d *Daemon) givenWork(ctx context.Context, h *Handoff, a *Agent) (bool, error) {
 	if a.LastPrompt > h.StopHook {
 		return true, nil
 	}
-	// The document answers all that was said before it was read, and the record was assembled after that.
+	// The document covers all that was said before it was read, and the assembly of the record came after that.
 	since, nonce := h.RecordedAt.Add(-time.Duration(h.Metrics.DurationMS+1)*time.Millisecond), ""
 	switch {
-	case h.Mode == ModeGenerate && h.ForkedAt != nil: // also if the agent was asked for the document before
+	case h.Mode == ModeGenerate && h.ForkedAt != nil: // also if the agent itself was asked before
 		since = *h.ForkedAt
 	case h.DeliveryID != nil:
 		dl, err := d.Store.Delivery(ctx, *h.DeliveryID)
@@ -42,24 +44,24 @@ func (d *Daemon) givenWork(ctx context.Context, h *Handoff, a *Agent) (bool, err
 	return d.promptedAfter(a, nonce, since), nil
 }
 
-// promptedAfter reports whether an agent's transcript has a prompt after a time, or one that is still queued.
+// promptedAfter reports whether an agent's transcript has a prompt after since, or one that is still queued.
 func (d *Daemon) promptedAfter(a *Agent, nonce string, since time.Time) bool {
 	after, until := d.shownSince(since)
 	if after.Before(since) {
-		until = time.Time{} // the clock was set back since, or may have been: what it has shown after now may be work as well
+		until = time.Time{} // the clock was, or may have been, set back since: times after now may be of work, too
 	}
 	return runtimes.PromptedAfter(transcriptTail(a), nonce, after, until, d.earliestShown(a.CreatedAt))
 }
 
-// awaitsVerdict reports whether a text was typed to an agent, or given to it in answer to a Stop, of which it is not known
-// yet whether it was taken.
+// awaitsVerdict reports whether a text was typed to an agent, or given to it in answer to a Stop, and has no verdict
+// yet.
 func (d *Daemon) awaitsVerdict(ctx context.Context, agentID int64) (bool, error) {
 	open, err := d.Store.OpenDeliveries(ctx, agentID)
 	return slices.ContainsFunc(open, func(dl Delivery) bool { return dl.Kind != KindExit && dl.State != DeliveryQueued }), err
 }
 
-// yieldToWork takes the request to exit back that a handoff has made, if the agent was given work before it was
-// asked. The handoff then waits for a person.
+// yieldToWork withdraws the request to exit that a handoff has made, if the agent was given work before it was asked.
+// The handoff then waits for a person.
 func (d *Daemon) yieldToWork(ctx context.Context, a *Agent) (bool, error) {
 	if !a.StopYields || a.StopStage == StopKill || a.StopStage == StopFailed {
 		return false, nil
@@ -72,14 +74,14 @@ func (d *Daemon) yieldToWork(ctx context.Context, a *Agent) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	// Once it is asked, the agent may be busy with its end.
+	// After /exit was typed, the agent may be working on its end.
 	if !given && (a.StopStage != StopNone || a.State == Idle) {
 		return false, nil
 	}
 	return true, d.withdrawExit(ctx, a)
 }
 
-// withdrawExit has an agent go on that was asked to exit.
+// withdrawExit withdraws the request to exit of an agent, which then goes on.
 func (d *Daemon) withdrawExit(ctx context.Context, a *Agent) error {
 	open, err := d.Store.OpenDeliveries(ctx, a.ID)
 	if err != nil {
@@ -101,8 +103,8 @@ func (d *Daemon) withdrawExit(ctx context.Context, a *Agent) error {
 	return nil
 }
 
-// takeExitBack removes the exit command from the composer if it stands there alone: what is typed next would be
-// joined to it. It goes before the commit, because whoever asks again types it again.
+// takeExitBack removes the exit command from the composer if nothing else stands there: the next text would be joined
+// to it. It does so before the commit, because a later request types the command again.
 func (d *Daemon) takeExitBack(ctx context.Context, a *Agent, open []Delivery) {
 	typed := slices.ContainsFunc(open, func(dl Delivery) bool { return dl.Kind == KindExit })
 	term, err := d.terminalOf(a)
@@ -111,7 +113,7 @@ func (d *Daemon) takeExitBack(ctx context.Context, a *Agent, open []Delivery) {
 	}
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for until := time.Now().Add(shownWithin); ; { // it may have been pasted a moment ago
+	for until := time.Now().Add(shownWithin); ; { // the command may have been pasted a moment ago
 		s, err := d.readScreen(ctx, a)
 		if err == nil && s.Composer && strings.TrimSpace(s.Draft) == runtimes.ExitText && d.inFront(a) {
 			if err = term.Press(ctx, a.Ref(), s.sight(), tmux.CtrlU); err == nil {

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 )
 
-// Payload marshals values that cannot fail to: maps, strings and numbers of our own.
+// Payload marshals values of our own that cannot fail to marshal: maps, strings and numbers.
 func Payload(v any) json.RawMessage {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 // Type says what has happened.
 type Type string
 
-// The types of events. eventOf names those that only tell of a state.
+// The types of events. [Of] names those that only say which state was reached.
 const (
 	// Of agents.
 	AgentCompacting      Type = "agent_compacting"
@@ -39,7 +39,7 @@ const (
 	AgentTroubleOver     Type = "agent_trouble_over"
 	AgentWithoutProgress Type = "agent_without_progress"
 
-	// Of handoffs; besides, eventOf names one for each phase.
+	// Of handoffs. [Of] names one more for each phase.
 	HandoffCancelled        Type = "handoff_cancelled"
 	HandoffCompleted        Type = "handoff_completed"
 	HandoffCreated          Type = "handoff_created"
@@ -96,17 +96,17 @@ const (
 	TemplateBroken             Type = "template_broken"
 )
 
-// Of returns the type of the event that says that a handoff, an agent or a delivery has reached a state.
+// Of returns the type of the event that a handoff, an agent or a delivery has reached a state.
 func Of[S ~string](of string, state S) Type {
 	return Type(of + "_" + string(state))
 }
 
-// About reports whether the type is of what happens to agents, handoffs, pipelines or steps.
+// About reports whether events of this type are about an agent, a handoff, a pipeline or a step, as what says.
 func (t Type) About(what string) bool { return strings.HasPrefix(string(t), what+"_") }
 
-// Types are the types that a daemon logs, but for those that name a handoff's phase.
+// Types returns the types that a daemon logs, without those that name a handoff's phase.
 var Types = sync.OnceValue(func() []Type {
-	// The payload of these says what they mean; eventWords has the others.
+	// The payload of these has the sentence for people; eventWords has it for the others.
 	all := []Type{
 		AgentCompacting, AgentContextUnknown, AgentHandoffRefused, AgentMessaged, AgentStopFailed,
 		AgentStuck, AgentWithoutProgress, DatabaseLost, HandoffFallbackUsed, HandoffWaiting,

@@ -14,9 +14,8 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// eventWords are what events mean whose payload does not say so itself. In braces stand what an event is
-// about and members of its payload; what stands in brackets is left out where one of those in it is not
-// there.
+// eventWords are the sentences of events whose payload has none. Braces hold what the event is about, or a member of
+// its payload. The text in brackets is left out if a member in it is missing.
 var eventWords = map[Type]string{
 	AgentCreated:         "{agent} was created[ as {persona}][, generation {generation}]",
 	AgentStarted:         "{agent} was started[ in pane {pane}][, process {pid}]",
@@ -72,11 +71,11 @@ var eventWords = map[Type]string{
 	FeedTruncated:    "Events after {after} are missing: the log has kept them from {oldest} on",
 }
 
-// maxWords is how long the words of an event become, in runes.
+// maxWords is the limit of an event's sentence, in runes.
 const maxWords = 1000
 
-// Words says what happened in one plain sentence without its full stop, on one line, with the ids of all
-// that the event is about. What agents and people wrote may be in it, without control characters.
+// Words says what happened in one plain sentence without its full stop, on one line, with the ids of all that the
+// event is about. The sentence may hold what agents and people wrote, without control characters.
 func (e *Event) Words() string {
 	about := e.about()
 	text, known := eventWords[e.Type]
@@ -103,7 +102,8 @@ func (e *Event) Words() string {
 	return text
 }
 
-// about are the members of an event's payload, and what it is about, as text.
+// about returns, as text, the members of the event's payload and the agent, handoff, pipeline and step that the event
+// is about.
 func (e *Event) about() map[string]string {
 	about := map[string]string{}
 	var payload map[string]any
@@ -137,7 +137,7 @@ func (e *Event) about() map[string]string {
 	return about
 }
 
-// stepWords is a step as people count them; its row's id says nothing to them.
+// stepWords names a step by its number in the pipeline, because people do not know the id of its row.
 func stepWords(number, agent string) string {
 	switch {
 	case number == "":
@@ -148,8 +148,8 @@ func stepWords(number, agent string) string {
 	return fmt.Sprintf("step %s (%s)", number, agent)
 }
 
-// plainWords are those of an event that is not in the table: a handoff's phase, or what another version
-// has logged.
+// plainWords returns the sentence of an event that is not in eventWords: one of a handoff's phase, or of another
+// version.
 func (e *Event) plainWords(about map[string]string) string {
 	what := words.Of(e.Type)
 	if phase, ok := strings.CutPrefix(what, "handoff "); ok && e.HandoffID != nil {
@@ -168,7 +168,7 @@ var (
 	wordsMember = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{[a-z_]+\}`) })
 )
 
-// fillWords puts what an event is about into one of the sentences above.
+// fillWords fills the braces of a sentence of eventWords.
 func fillWords(text string, about map[string]string) string {
 	text = wordsOption().ReplaceAllStringFunc(text, func(option string) string {
 		for _, member := range wordsMember().FindAllString(option, -1) {
@@ -182,7 +182,7 @@ func fillWords(text string, about map[string]string) string {
 	return words.Capital(text)
 }
 
-// mentions reports whether a text has a word or several, as such.
+// mentions reports whether text has phrase as whole words.
 func mentions(text, phrase string) bool {
 	text, phrase = strings.ToLower(text), strings.ToLower(phrase)
 	for from := 0; ; {
@@ -205,7 +205,7 @@ func mentions(text, phrase string) bool {
 	}
 }
 
-// EndWords say for people how an agent has ended, by its end_reason; what the agent says itself stays as it is.
+// EndWords words an end_reason for people. A reason that the agent gave itself stays as it is.
 func EndWords(reason string) string {
 	switch reason {
 	case "prompt_input_exit":

@@ -1,9 +1,15 @@
-// Package presence measures time that counts. A deadline is to run while the daemon is there and the clock goes on: not
-// while the machine sleeps, the process is stopped or the database is away, nor for an hour by which somebody has set the
-// clock. For instance: a daemon proves each second that it is there; at 12:00:10 the lid is closed, at 14:00:00 it is opened
-// again. Of a wait that began at 12:00:00 eleven seconds have been spent at 14:00:01, and not two hours.
+// Package presence measures the part of a time that counts against a deadline. That part is the time in which the
+// daemon was there and its clock went on. Time in which the machine slept, the process was stopped or the database
+// was away does not count, and neither does an hour by which somebody set the clock.
 //
-// A [Presence] is not safe for concurrent use. It lives in memory: a daemon that starts knows nothing of what was before.
+// A worked example. The daemon proves each second that it is there ([Presence.Prove]), and a wait begins at 12:00:00.
+//   - Sleep: the lid is closed at 12:00:10 and opened at 14:00:00. The next proof comes at 14:00:00, and stands for the
+//     second before it. At that moment the wait has spent 11 s, not two hours.
+//   - A clock set back: at 12:00:10 somebody sets the clock to 11:00:00. When it shows 11:00:05, the wait has spent 15 s,
+//     though the clock shows a time before the wait began.
+//
+// A [Presence] is not safe for concurrent use. It lives in memory: a daemon that starts knows nothing of the time
+// before.
 package presence
 
 import (
@@ -12,37 +18,38 @@ import (
 )
 
 const (
-	// proveEvery is how often a daemon that is there proves it.
+	// ProveEvery is how often a daemon calls [Presence.Prove].
 	ProveEvery = time.Second
-	// absentAfter is how late a proof may be before nobody was there.
+	// absentAfter is how long after a proof the next one may come: if it comes later, the daemon was not there in between.
 	absentAfter = 5 * time.Second
-	// maxStretches is how many are remembered; waits do not last through more.
+	// maxStretches is how many stretches are remembered. No wait lasts through more of them.
 	maxStretches = 100
-	// maxFuture is how many times of the future are remembered.
+	// maxFuture is how many times in the future are remembered.
 	maxFuture = 1000
 )
 
-// stretch is time in which the daemon was there and the clock did not step, as that clock showed it.
+// stretch is a time in which the daemon was there and nobody set its clock. from and to are what that clock showed.
 type stretch struct {
 	from, to      time.Time
-	presentBefore time.Duration // how long the daemon had been there
+	presentBefore time.Duration // the sum of the stretches before this one
 }
 
-// presentAt is how long the daemon had been there at a time of the stretch.
+// presentAt returns how long the daemon had been there, all stretches together, when the clock showed t in this
+// stretch.
 func (s *stretch) presentAt(t time.Time) time.Duration { return s.presentBefore + t.Sub(s.from) }
 
-// Presence knows when the daemon was there. Its clock is that of the rows, the wall clock. Between two stretches the
-// daemon could do nothing: the machine slept, the process was stopped, the database was away; or there was no time at
-// all, because somebody set the clock. That does not count against any deadline.
+// Presence knows the stretches in which the daemon was there, by the wall clock, whose times stand in the rows. What
+// lies between two stretches counts against no deadline.
 type Presence struct {
-	stretches []stretch // the last one goes on
-	provedAt  time.Time // by the monotonic clock, when that was noted last
-	// future has times that were to come when they were asked about, in nanoseconds, and when that was: the clock was set
-	// back while no daemon ran, or another host's is ahead.
+	stretches []stretch // in order; the last one goes on
+	provedAt  time.Time // when Prove was called last, by the monotonic clock
+	// future maps a time in nanoseconds that was still to come when Spent was asked about it to the time of that
+	// question. Such a time stands in a row if the clock was set back while no daemon ran, or if the clock of another
+	// host is ahead.
 	future map[int64]time.Time
 }
 
-// Begin forgets all that was before.
+// Begin forgets all stretches and begins the first one.
 func (p *Presence) Begin(now time.Time) {
 	*p = Presence{stretches: []stretch{{from: now, to: now}}, provedAt: time.Now()}
 }
@@ -54,10 +61,10 @@ func (p *Presence) Prove(now time.Time) {
 	p.provedAt = time.Now()
 }
 
-// stretchesUpTo are the stretches up to now.
+// stretchesUpTo returns the stretches as they are if the clock shows now. It changes nothing.
 func (p *Presence) stretchesUpTo(now time.Time) []stretch {
 	if len(p.stretches) == 0 {
-		return []stretch{{from: now, to: now}} // it does not run yet
+		return []stretch{{from: now, to: now}} // before Begin
 	}
 	last := p.stretches[len(p.stretches)-1]
 	before, seen := p.stretches[:len(p.stretches)-1:len(p.stretches)-1], last.presentAt(last.to)
@@ -66,7 +73,7 @@ func (p *Presence) stretchesUpTo(now time.Time) []stretch {
 		return append(before, last, stretch{from: now.Add(-ProveEvery), to: now, presentBefore: seen})
 	case gap < 0:
 		since := time.Since(p.provedAt)
-		if since > absentAfter { // it may have been set back right after that, and nobody was there in between
+		if since > absentAfter { // the clock may have been set back right after the last proof, and the machine may have slept then
 			since, seen = absentAfter, seen-absentAfter+ProveEvery
 		}
 		return append(before, last, stretch{from: now.Add(-since), to: now, presentBefore: seen})
@@ -75,9 +82,9 @@ func (p *Presence) stretchesUpTo(now time.Time) []stretch {
 	return append(before, last)
 }
 
-// Spent is how much of the time from since to now counts. If the clock has shown since more than once, the last time
-// is meant: what is waited for has mostly begun a moment ago. A time that is still to come counts from when it was asked
-// about first.
+// Spent returns how much of the time from since to now counts. If the clock has shown since more than once, the last
+// of those times is meant, because most waits began a moment ago. A time that is still to come counts from the first
+// question about it.
 func (p *Presence) Spent(since, now time.Time) time.Duration {
 	if at, known := p.future[since.UnixNano()]; known {
 		since = at
@@ -97,16 +104,17 @@ func (p *Presence) Spent(since, now time.Time) time.Duration {
 	return all[len(all)-1].presentAt(now) - all[i].presentAt(since)
 }
 
-// Earliest is the least that the clock has shown since it showed a time; if it did more than once, since the last of
-// them. The zero time: it is not known.
+// Earliest returns the least time that the clock has shown since it showed since; less than since, if the clock was
+// set back after it. If the clock has shown since more than once, the last of those times is meant. The zero time
+// means that it is not known.
 func (p *Presence) Earliest(since, now time.Time) time.Time {
 	all := p.stretchesUpTo(now)
 	return lowestSince(all, stretchOf(all, since), since)
 }
 
-// ShownSince is the least and the most that the clock has shown since the first time that it showed a time, or may have:
-// a stretch goes on for a while after what is known of it. Of what it showed before the daemon began nothing is known: most
-// is the zero time then.
+// ShownSince returns the least and the most that the clock may have shown since it showed since for the first time. A
+// stretch may have gone on for absentAfter beyond its last proof, and most allows for that. most is the zero time if
+// since lies before the first stretch: nothing is known of the clock before the daemon began.
 func (p *Presence) ShownSince(since, now time.Time) (first, most time.Time) {
 	all := p.stretchesUpTo(now)
 	i := slices.IndexFunc(all, func(s stretch) bool { return !since.Before(s.from) && since.Before(s.to.Add(absentAfter)) })
@@ -125,7 +133,8 @@ func (p *Presence) ShownSince(since, now time.Time) (first, most time.Time) {
 	return lowestSince(all, i, since), most
 }
 
-// lowestSince is the least that the clock has shown since it showed a time in a stretch.
+// lowestSince returns the least time that the clock has shown since it showed since in all[i]; the zero time, if i is
+// less than 0.
 func lowestSince(all []stretch, i int, since time.Time) time.Time {
 	if i < 0 {
 		return time.Time{}
@@ -138,15 +147,15 @@ func lowestSince(all []stretch, i int, since time.Time) time.Time {
 	return since
 }
 
-// stretchOf is the last of some stretches in which, or right after which, the clock has shown a time; the first one if that was
-// before all, -1 if it is still to come.
+// stretchOf returns the index of the last stretch in which, or right after which, the clock has shown at. It returns
+// 0 if at lies before all stretches, and -1 if it is still to come.
 func stretchOf(all []stretch, at time.Time) int {
 	for i := len(all) - 1; i >= 0; i-- {
 		if !at.Before(all[i].from) && !at.After(all[i].to) {
 			return i
 		}
 	}
-	for i := len(all) - 2; i >= 0; i-- { // while nobody was there, or before that was known
+	for i := len(all) - 2; i >= 0; i-- { // shown after the last proof of a stretch
 		if end := all[i].to; at.After(end) && (at.Before(all[i+1].from) || at.Before(end.Add(absentAfter))) {
 			return i
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestSpent: what counts against a deadline is the time in which the daemon was there, whatever the clock says.
+// TestSpent: the time in which the daemon was there counts against a deadline, whatever the clock shows.
 func TestSpent(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -49,8 +49,8 @@ func TestSpent(t *testing.T) {
 	}
 }
 
-// TestSpentSinceTheFuture: a deadline begins when it is seen first if its begin is still to come and no step of the clock
-// explains that.
+// TestSpentSinceTheFuture: a wait whose begin is still to come, by no step of the clock that is known, begins when
+// Spent is asked first.
 func TestSpentSinceTheFuture(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -64,8 +64,8 @@ func TestSpentSinceTheFuture(t *testing.T) {
 	}
 }
 
-// TestSpentSinceRightAfterAStepBack: what began after the clock was set back and before the sweep came has its time, though
-// the clock had shown its begin hours ago.
+// TestSpentSinceRightAfterAStepBack: a wait that began after the clock was set back and before the next proof has
+// spent the time since then, though the clock had shown its begin an hour before.
 func TestSpentSinceRightAfterAStepBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -85,15 +85,15 @@ func TestSpentSinceRightAfterAStepBack(t *testing.T) {
 	})
 }
 
-// TestEarliest: what came after a time was shown has a later time, or one from after the clock was set back.
+// TestEarliest: the earliest time since a time is that time, or the one that the clock was set back to after it.
 func TestEarliest(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
-	synctest.Test(t, func(t *testing.T) { earliest(t, start, at) })
+	synctest.Test(t, func(t *testing.T) { checkEarliest(t, start, at) })
 }
 
-func earliest(t *testing.T, start time.Time, at func(int) time.Time) {
+func checkEarliest(t *testing.T, start time.Time, at func(int) time.Time) {
 	var p Presence
 	p.Begin(start)
 	for _, s := range []int{1, 2, -10, -9, -20, 30} {
@@ -109,7 +109,8 @@ func earliest(t *testing.T, start time.Time, at func(int) time.Time) {
 	}
 }
 
-// TestShownSince: a clock that was set back shows again what it has shown before, or right after the last sweep before.
+// TestShownSince: a clock that was set back shows again what it showed before, up to absentAfter beyond the last
+// proof.
 func TestShownSince(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

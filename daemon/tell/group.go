@@ -12,7 +12,7 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// alertsOf are the alerts among pending events; they come first.
+// alertsOf returns the alerts among pending events, which come before the notices.
 func alertsOf(events []event.Event) []event.Event {
 	n := slices.IndexFunc(events, func(e event.Event) bool { return !e.Alert })
 	if n < 0 {
@@ -21,7 +21,8 @@ func alertsOf(events []event.Event) []event.Event {
 	return events[:n]
 }
 
-// alertTopic is what alerts are told together by: what they came of.
+// alertTopic returns the topic of an alert: its cause, or else the alert itself. Alerts of one topic are told
+// together.
 func alertTopic(e *event.Event) string {
 	if e.Cause != "" {
 		return e.Cause
@@ -29,12 +30,12 @@ func alertTopic(e *event.Event) string {
 	return fmt.Sprintf("event %d", e.ID)
 }
 
-// inGroups groups events by what they are about, in the order in which each group's first one came.
-func inGroups(events []event.Event, about func(*event.Event) string) [][]event.Event {
+// inGroups groups events by topic, in the order of the first event of each group.
+func inGroups(events []event.Event, topic func(*event.Event) string) [][]event.Event {
 	var groups [][]event.Event
 	at := map[string]int{}
 	for _, e := range events {
-		name := about(&e)
+		name := topic(&e)
 		i, ok := at[name]
 		if !ok {
 			i = len(groups)
@@ -45,8 +46,9 @@ func inGroups(events []event.Event, about func(*event.Event) string) [][]event.E
 	return groups
 }
 
-// gatherFor is how long more events of a group's cause are waited for; 0: no longer, or it has none. A daemon
-// that has just started may be about to see what came of it while none ran.
+// gatherFor returns how long the teller waits for more events of a group's cause; 0: no longer, or the group has no
+// cause. A daemon that has just started waits at least for causeQuiet: it may be about to see more of what happened
+// while none ran.
 func (t *Teller) gatherFor(group []event.Event) time.Duration {
 	if group[0].Cause == "" {
 		return 0
@@ -55,7 +57,7 @@ func (t *Teller) gatherFor(group []event.Event) time.Duration {
 	return max(left, causeQuiet-time.Since(t.began), 0)
 }
 
-// commonID is the id that all events of a group have; nil: they have none, or several.
+// commonID returns the id that all events of a group have; nil, if one has none or another one.
 func commonID(group []event.Event, id func(*event.Event) *int64) *int64 {
 	first := id(&group[0])
 	for i := range group {
@@ -66,7 +68,7 @@ func commonID(group []event.Event, id func(*event.Event) *int64) *int64 {
 	return first
 }
 
-// groupText words what the operator is told of events that are told together.
+// groupText words the notification of a group of events.
 func (t *Teller) groupText(group []event.Event) (title, message string) {
 	newest := &group[len(group)-1]
 	switch {
@@ -82,18 +84,18 @@ func (t *Teller) groupText(group []event.Event) (title, message string) {
 	return title, message
 }
 
-// groupPayload are the members of an event's payload that the sentences below are made of.
+// groupPayload has the members of an event's payload that groupText uses.
 type groupPayload struct {
 	Name     string `json:"agent_name"`
-	Reported string `json:"reported"` // by a runtime
+	Reported string `json:"reported"` // what the runtime said of the trouble
 	Socket   string `json:"tmux_socket"`
 	Own      bool   `json:"own_server"`
-	Tied     string `json:"tied"` // why its session is not to be opened again by itself
+	Tied     string `json:"tied"` // see [event.TiedNoSession]
 	Phase    string `json:"phase"`
 }
 
 func payloadOf(e *event.Event) (p groupPayload) {
-	_ = json.Unmarshal(e.Payload, &p) // what another version has written may lack them
+	_ = json.Unmarshal(e.Payload, &p) // a payload of another version may lack members
 	return p
 }
 
@@ -114,8 +116,8 @@ func troubleText(group []event.Event) (title, message string) {
 		fmt.Sprintf("%d agents are in trouble, %s%s: %s. What to do about each: `understudy agent show ID`.", len(who), code, text, shortList(who))
 }
 
-// serverText words the end of a tmux server, with the agents that ended by it and what has failed for want
-// of them.
+// serverText words the end of a tmux server, with the agents that ended with it and the handoffs and pipelines that
+// failed because of it.
 func (t *Teller) serverText(group []event.Event) (title, message string) {
 	var who, open, fresh, look, retry, runs []string
 	var p groupPayload
@@ -161,7 +163,7 @@ func (t *Teller) serverText(group []event.Event) (title, message string) {
 	return "understudy: tmux server ended, and " + ended + " with it", b.String()
 }
 
-// sortedByAgent are events in the order of their agents.
+// sortedByAgent returns the events in the order of their agents' ids.
 func sortedByAgent(group []event.Event) []*event.Event {
 	var sorted []*event.Event
 	for i := range group {
@@ -177,12 +179,12 @@ func sortedByAgent(group []event.Event) []*event.Event {
 	return sorted
 }
 
-// agentName names the agent of an event.
+// agentName names the agent of an event, with more in the brackets.
 func agentName(e *event.Event, more string) string {
 	return fmt.Sprintf("%d (%s)", *e.AgentID, words.Join(", ", payloadOf(e).Name, more))
 }
 
-// shortList is a list of which the end is left out if it is long.
+// shortList lists the first 20 items and counts the others.
 func shortList(items []string) string {
 	const most = 20
 	return words.List(items[:min(most, len(items))], len(items))

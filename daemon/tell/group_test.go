@@ -11,7 +11,7 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// stuck commits the notice of an agent that has got into trouble.
+// stuck commits the notice that an agent has got into trouble.
 func (s *telling) stuck(agent int64, code string) {
 	s.rows.change(func() { s.rows.waits[agent] = true })
 	s.add(event.Event{Type: event.AgentTrouble, AgentID: &agent, Notice: event.NoticeWaiting, Cause: event.CauseTrouble + code, Payload: event.Payload(map[string]any{
@@ -24,7 +24,7 @@ func (s *telling) died(agent int64, tied string) {
 		"agent_name": fmt.Sprintf("con-%d", agent), "tied": tied, "tmux_socket": "/run/tmux.sock", "own_server": true})})
 }
 
-// last is the message of what was told last.
+// last returns the message of the last notification.
 func (s *telling) last() string {
 	marks := s.marks()
 	if len(marks) == 0 {
@@ -33,8 +33,8 @@ func (s *telling) last() string {
 	return fmt.Sprint(marks[len(marks)-1]["message"])
 }
 
-// TestTheSameTroubleIsToldOnce: a limit stops all agents within seconds.
-func TestTheSameTroubleIsToldOnce(t *testing.T) {
+// TestTroubleOfSeveralAgentsIsToldOnce: a usage limit stops all agents within seconds.
+func TestTroubleOfSeveralAgentsIsToldOnce(t *testing.T) {
 	tellers(t, func(s *telling) {
 		for agent := range int64(6) {
 			s.stuck(agent+1, "usage_limit")
@@ -42,14 +42,14 @@ func TestTheSameTroubleIsToldOnce(t *testing.T) {
 		}
 		s.stuck(7, "authentication_failed") // another kind
 		s.stuck(8, "usage_limit")
-		s.rows.change(func() { s.rows.waits[2] = false }) // which somebody has helped
+		s.rows.change(func() { s.rows.waits[2] = false }) // a person has helped agent 2
 		s.pass(5 * time.Second)
 		s.shows("9s 6 agents in trouble, usage limit", "9s agent trouble (agent 7)")
 		if got := s.marks()[0]["message"]; got != "6 agents are in trouble, usage limit ‹later›: 1 (con-1), 3 (con-3), 4 (con-4), 5 (con-5), 6 (con-6), 8 (con-8). "+
 			"What to do about each: `understudy agent show ID`." {
 			t.Errorf("told %q", got)
 		}
-		s.stuck(9, "usage_limit") // late: no notification for each
+		s.stuck(9, "usage_limit") // late, and held for causeGap: not one notification for each
 		s.pass(20 * time.Second)
 		s.stuck(10, "usage_limit")
 		s.pass(time.Second)
@@ -64,22 +64,23 @@ func TestTheSameTroubleIsToldOnce(t *testing.T) {
 	})
 }
 
-// TestOneAlertForADeadServer: its agents, and what failed for want of them, whoever committed it when.
+// TestOneAlertForADeadServer: one alert names the agents of the server, and the handoffs and pipelines that failed
+// because of it, whoever committed those events, and when.
 func TestOneAlertForADeadServer(t *testing.T) {
 	tellers(t, func(s *telling) {
 		cause, agent, handoff, later, run := event.CauseServer+"1 2 /run/tmux.sock", int64(2), int64(31), int64(32), int64(41)
 		for i, tied := range []string{"", "handoff 31", "pipeline 41", event.TiedNoSession, "", ""} {
 			s.died(int64(i+1), tied)
 		}
-		s.fails(7) // of something else, which is told at once
+		s.fails(7) // of another cause: told at once
 		s.shows("0s agent failed (agent 7)!")
 		s.pass(time.Second)
 		s.add(event.Event{Type: "handoff_failed", AgentID: &agent, HandoffID: &handoff, Alert: true, Cause: cause, Payload: json.RawMessage(`{"phase": "awaiting_document"}`)},
 			event.Event{Type: "handoff_failed", AgentID: &agent, HandoffID: &later, Alert: true, Cause: cause, Payload: json.RawMessage(`{"phase": "briefing"}`)})
-		s.stop() // killed before it was told
+		s.stop() // killed before it told the end of the server
 		s.settled("      told  ")
 		s.pass(4 * time.Second)
-		s.start() // the next daemon has yet to see what came of it
+		s.start() // the next daemon waits for more events of the cause
 		s.pass(time.Second)
 		s.add(event.Event{Type: "pipeline_failed", PipelineID: &run, Alert: true, Cause: cause})
 		s.pass(10 * time.Second)
@@ -105,8 +106,8 @@ func TestOneAlertForADeadServer(t *testing.T) {
 	})
 }
 
-// TestGatheringEnds: events of one cause that go on coming are told all the same, and a clock that was set
-// back holds nothing up.
+// TestGatheringEnds: events of one cause that go on coming are told after causeLongest, and a clock that was set back
+// delays nothing.
 func TestGatheringEnds(t *testing.T) {
 	tellers(t, func(s *telling) {
 		for agent := range int64(25) {
@@ -122,7 +123,7 @@ func TestGatheringEnds(t *testing.T) {
 	})
 }
 
-// TestNoticeAcrossAStepOfTheClock: a notice that is held is not too old because the clock was set an hour ahead.
+// TestNoticeAcrossAStepOfTheClock: a held notice is not too old because somebody set the clock an hour ahead.
 func TestNoticeAcrossAStepOfTheClock(t *testing.T) {
 	tellers(t, func(s *telling) {
 		s.there.Begin(time.Now())

@@ -8,8 +8,8 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// tellNotices tells what is due of the first topic that has something to tell. cut says that there may
-// be more events than those that were read; again is as for tellDue.
+// tellNotices tells the notices of the first topic that is due. cut says that there may be more events than those
+// that were read; again is as for tellDue.
 func (t *Teller) tellNotices(ctx context.Context, notices []event.Event, now time.Time, cut bool) (again time.Duration, err error) {
 	t.dropEndedHolds(now)
 	again = alertRetry
@@ -26,15 +26,15 @@ func (t *Teller) tellNotices(ctx context.Context, notices []event.Event, now tim
 		if err != nil {
 			return alertRetry, err
 		}
-		if told || cut { // others may stand behind those that were read
+		if told || cut { // the next read may bring other notices
 			return 0, nil
 		}
 	}
 	return again, nil
 }
 
-// tellNewest tells the newest of the notices of one topic that are to be told at all, for all of
-// them; it marks the others and logs why.
+// tellNewest tells the notices of one topic by the newest of them. It leaves out those that whyNotTold gives a reason
+// for, and marks and logs them.
 func (t *Teller) tellNewest(ctx context.Context, group []event.Event) (told bool, err error) {
 	want, err := t.Store.NotificationPreferences(ctx, t.Host)
 	if err != nil {
@@ -71,7 +71,7 @@ func (t *Teller) tellNewest(ctx context.Context, group []event.Event) (told bool
 	return true, t.tell(ctx, due)
 }
 
-// whyNotTold says why a notice is not told, "" if it is.
+// whyNotTold returns the reason for which a notice is not told; "", if it is told.
 func (t *Teller) whyNotTold(ctx context.Context, e *event.Event, want *Preferences) (why string, err error) {
 	switch {
 	case !want.wants(e):
@@ -88,7 +88,7 @@ func (t *Teller) whyNotTold(ctx context.Context, e *event.Event, want *Preferenc
 	return why, err
 }
 
-// noticeTopic is what a notice is about: what it came of, else an agent, else a run, else itself.
+// noticeTopic returns the topic of a notice: its cause, or else its agent, its pipeline, or the notice itself.
 func noticeTopic(e *event.Event) string {
 	switch {
 	case e.Cause != "":

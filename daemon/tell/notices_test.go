@@ -7,12 +7,12 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// TestSparedNoticesHoldNothingUp: a page full of notices that nobody is told of is passed over at once.
+// TestSparedNoticesHoldNothingUp: the teller passes over a page full of notices that are not told, at once.
 func TestSparedNoticesHoldNothingUp(t *testing.T) {
 	tellers(t, func(s *telling) {
-		s.pass(time.Second) // it has nothing to tell and waits
+		s.pass(time.Second) // the teller has nothing to tell and waits
 		var spared []event.Event
-		for agent := range int64(alertsAtOnce) { // they do not wait, for there are no such agents
+		for agent := range int64(alertsAtOnce) { // none of these agents waits
 			spared = append(spared, event.Event{Type: "agent_waiting", AgentID: &agent, Notice: event.NoticeWaiting})
 		}
 		behind := int64(alertsAtOnce)

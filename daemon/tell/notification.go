@@ -7,33 +7,33 @@ import (
 	"github.com/understudyd/understudy/daemon/event"
 )
 
-// Notifier tells the operator outside the API.
+// Notifier shows notifications to the operator, outside the API.
 type Notifier interface {
-	// Notify shows a notification within two seconds or gives up. channel says how it was told
+	// Notify shows a notification within two seconds or gives up. channel says where it was shown
 	// ("desktop", "log"). It may be called from several goroutines.
 	Notify(ctx context.Context, n Notification) (channel string, err error)
 }
 
-// Notification is one message for the operator. What agents write may be in the message.
+// Notification is one message for the operator. Message may contain text that agents wrote.
 type Notification struct {
 	Title   string
 	Message string // ends with the command to run
 	Urgent  bool   // something has failed
 }
 
-// Preferences are what the operator of a host wants to be told of.
+// Preferences say which notifications the operator of a host wants.
 type Preferences struct {
-	Errors    bool       `json:"errors" db:"-"` // always true: nothing that has failed goes untold
+	Errors    bool       `json:"errors" db:"-"` // always true: every failure is told
 	Waiting   bool       `json:"waiting"`
 	Completed bool       `json:"completed"`
-	Desktop   bool       `json:"desktop" db:"-"` // read only: what notify.desktop in config.yaml says
-	UpdatedAt *time.Time `json:"updated_at"`     // nil: nobody has set them
+	Desktop   bool       `json:"desktop" db:"-"` // read only: notify.desktop of config.yaml
+	UpdatedAt *time.Time `json:"updated_at"`     // nil: never set
 }
 
 // DefaultPreferences are those of a host whose operator has set none.
 var DefaultPreferences = Preferences{Errors: true, Waiting: true, Completed: true}
 
-// wants says whether the operator wants to be told of an event.
+// wants reports whether the operator wants to be told of an event.
 func (p *Preferences) wants(e *event.Event) bool {
 	switch e.Notice {
 	case event.NoticeWaiting:

@@ -1,6 +1,6 @@
-// Package tell tells the operator of events: alerts always and at once, notices if the operator wants them and they still
-// matter. The rows are its queue: a teller that is killed loses nothing, and what it has told but not marked yet the next one
-// tells again.
+// Package tell tells the operator of events: of alerts always and at once, of notices if the operator wants them and
+// they still matter. The rows are its queue: a teller that is killed loses nothing. The next teller tells once more
+// what the killed one told and had not marked yet.
 package tell
 
 import (
@@ -15,28 +15,28 @@ import (
 )
 
 const (
-	noticeGap    = 5 * time.Second  // between two notices about the same agent, or run without one
-	causeGap     = time.Minute      // between two notices of the same cause
-	causeQuiet   = 3 * time.Second  // events of one cause are told once none has come for so long
-	causeLongest = 10 * time.Second // or the first of them is so old
+	noticeGap    = 5 * time.Second  // between two notices of one topic
+	causeGap     = time.Minute      // between two notices of one cause
+	causeQuiet   = 3 * time.Second  // events of one cause are told when no other one has come for this long
+	causeLongest = 10 * time.Second // or when the first of them is this old
 	noticeStale  = 5 * time.Minute  // an older notice is not told any more
-	alertRetry   = 5 * time.Second  // the rows are looked at so often, whatever wakes the teller
-	alertsAtOnce = 200              // rows that are read at once
+	alertRetry   = 5 * time.Second  // the rows are read at least this often
+	alertsAtOnce = 200              // how many rows are read at once
 	NotifyWithin = 6 * time.Second  // the notifier's own limit is shorter
 	markWithin   = 2 * time.Second
 )
 
 // Store is what the teller needs of the database.
 type Store interface {
-	// PendingAlerts returns the alerts and notices of a host that were not told yet: alerts first, then the first notice of
-	// each topic, then the second, at most limit.
+	// PendingAlerts returns the alerts and notices of a host that were not marked yet, at most limit: first the alerts, then
+	// the first notice of each topic, then the second of each, and so on.
 	PendingAlerts(ctx context.Context, host string, limit int) ([]event.Event, error)
-	// MarkAlerted marks events as told, and stores told, which says so; nil: they need not be told. If another daemon has
-	// marked one of them, nothing is stored, and that is no error.
+	// MarkAlerted marks events, and stores the event told, which says that the operator was told; nil: the operator need not
+	// be told. If another daemon has marked one of the events, MarkAlerted stores nothing and returns no error.
 	MarkAlerted(ctx context.Context, ids []int64, told *event.Event) error
 	// NotificationPreferences returns what the operator of a host wants to be told of.
 	NotificationPreferences(ctx context.Context, host string) (Preferences, error)
-	// Over reports whether nobody waits any more for the person that a notice of somebody waiting is for.
+	// Over reports whether the agent or the pipeline of a notice of kind waiting waits no longer.
 	Over(ctx context.Context, e *event.Event) (bool, error)
 }
 
@@ -46,40 +46,38 @@ type Config struct {
 	Store    Store
 	Notifier Notifier
 	Log      *slog.Logger
-	Clock    func() time.Time                    // of the rows
+	Clock    func() time.Time                    // the wall clock, whose times stand in the rows
 	Spent    func(since time.Time) time.Duration // how much of the time since a moment in a row counts
-	Marked   func()                              // called when an event was stored that says that something was told; may be nil
-	Kept     func(phase string) bool             // reports whether a handoff that failed in a phase has kept its record
+	Marked   func()                              // called after each MarkAlerted that stored an event; may be nil
+	Kept     func(phase string) bool             // reports whether a handoff that failed in phase has its record
 }
 
-// Teller tells the operator of a host's events, one after the other. The rows are its queue: what was
-// committed before a crash is told by the next daemon, and what was marked is not told again.
+// Teller tells the operator of a host's events, one notification after the other.
 //
-// Alerts are told first, in order, always and at once. Notices are told if the operator wants them
-// and they still matter, at most one within noticeGap about the same agent: those that come sooner
-// are held, and then the newest is told for all of them. Events that name their cause, alerts or
-// notices, are gathered until no more of it come, and told as one. A notifier that hangs or fails holds
-// up nothing but what comes after, two seconds each.
+// It tells alerts first, in order, always and at once. It tells notices if the operator wants them and they still
+// matter. After a notice of a topic it holds the others of that topic for noticeGap, and then tells the newest of
+// them for all. It gathers events that name one cause, alerts or notices, until no more of them come, and tells them
+// as one. A notifier that hangs or fails delays only what comes after it, by two seconds each time.
 //
-// It belongs to one goroutine.
+// A Teller belongs to one goroutine.
 type Teller struct {
 	Config
 
-	began     time.Time            // of the run
-	heldUntil map[string]time.Time // until when no notice of a topic is told
-	unmarked  []mark               // what was told and could not be marked
+	began     time.Time            // when Run was called
+	heldUntil map[string]time.Time // until when no notice of a topic is told, by the topic
+	unmarked  []mark               // marks of what was told that the store has not taken yet
 }
 
-// mark is what is stored of something that was told.
+// mark is the arguments of one MarkAlerted.
 type mark struct {
 	ids  []int64
 	told *event.Event
 }
 
-// New makes a teller; it tells nothing before run.
+// New makes a teller. It tells nothing before Run.
 func New(cfg Config) *Teller { return &Teller{Config: cfg, heldUntil: map[string]time.Time{}} }
 
-// Run tells until ctx ends. alarm says that there may be something new.
+// Run tells until ctx ends. A value in alarm says that there may be a new event.
 func (t *Teller) Run(ctx context.Context, alarm <-chan struct{}) {
 	t.began = time.Now()
 	for ctx.Err() == nil {
@@ -104,8 +102,8 @@ func (t *Teller) Run(ctx context.Context, alarm <-chan struct{}) {
 	}
 }
 
-// tellDue tells all alerts that are due, else what is due of one topic of notices. It returns how long
-// nothing more is due, 0 if it has told something: then there may be an alert by now.
+// tellDue tells all alerts that are due; if none is, it tells the notices of one topic that is due. It returns after
+// how long something more is due; 0, if it told something, since an alert may have come meanwhile.
 func (t *Teller) tellDue(ctx context.Context) (again time.Duration, err error) {
 	if err := t.markTold(ctx); err != nil {
 		return alertRetry, err
@@ -134,7 +132,7 @@ func (t *Teller) tellDue(ctx context.Context) (again time.Duration, err error) {
 	return min(again, soon), err
 }
 
-// tell notifies the operator of events, of which the newest stands for all, and marks them.
+// tell notifies the operator of a group of events by its newest one, and marks them all.
 func (t *Teller) tell(ctx context.Context, group []event.Event) error {
 	e := &group[len(group)-1]
 	n := Notification{Urgent: e.Alert}
@@ -152,7 +150,7 @@ func (t *Teller) tell(ctx context.Context, group []event.Event) error {
 	channel, err := t.Notifier.Notify(callCtx, n)
 	cancel()
 	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx) // cut off: the next daemon tells it
+		return context.Cause(ctx) // the call was cut off: the next daemon tells the group
 	}
 	payload := map[string]any{"event_id": e.ID, "kind": kind, "channel": channel, "title": n.Title, "message": n.Message}
 	if len(merged) > 0 {
@@ -170,7 +168,7 @@ func (t *Teller) tell(ctx context.Context, group []event.Event) error {
 	return t.markTold(ctx)
 }
 
-// level is that of an event's line in the log: a failure asks for a person.
+// level returns the log level of an event: a failure asks for a person.
 func level(e *event.Event) slog.Level {
 	if e.Alert {
 		return slog.LevelError
@@ -178,8 +176,8 @@ func level(e *event.Event) slog.Level {
 	return slog.LevelInfo
 }
 
-// markTold marks what was told, also when the daemon is about to stop. As long as it fails nothing is
-// told, so that nothing is told twice.
+// markTold marks what was told, also when the daemon is about to stop. Nothing else is told until it succeeds:
+// otherwise a group could be told twice.
 func (t *Teller) markTold(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), markWithin, fmt.Errorf("not marked within %s", markWithin))
 	defer cancel()
@@ -196,7 +194,7 @@ func (t *Teller) markTold(ctx context.Context) error {
 	return nil
 }
 
-// dropEndedHolds drops what holds nothing back any more.
+// dropEndedHolds drops the holds that have ended.
 func (t *Teller) dropEndedHolds(now time.Time) {
 	maps.DeleteFunc(t.heldUntil, func(_ string, until time.Time) bool { return !now.Before(until) })
 }

@@ -19,22 +19,22 @@ import (
 	"github.com/understudyd/understudy/daemon/presence"
 )
 
-// alertRows are the rows that a teller works on. Everything happens in one bubble of synctest.
+// alertRows is the store of a teller. Everything happens in one bubble of synctest.
 type alertRows struct {
 	mu     sync.Mutex
 	events []event.Event
-	state  map[int64]string // of the events: told, spared
-	marks  []map[string]any // payloads of the events that say so
+	state  map[int64]string // by the id of the event: "", told or spared
+	marks  []map[string]any // the payloads of the events given to MarkAlerted
 	want   Preferences
-	waits  map[int64]bool // agents that wait for a person
-	runs   map[int64]bool // and pipelines
-	fails  error          // of marking
+	waits  map[int64]bool // the agents that wait for a person
+	runs   map[int64]bool // the pipelines that do
+	fails  error          // of MarkAlerted, while not nil
 }
 
 func (s *alertRows) PendingAlerts(_ context.Context, _ string, limit int) ([]event.Event, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	place := map[int64]int{} // of an event, among those of its topic
+	place := map[int64]int{} // of a notice, within its topic
 	count := map[string]int{}
 	var pending []event.Event
 	for _, e := range s.events {
@@ -51,7 +51,7 @@ func (s *alertRows) PendingAlerts(_ context.Context, _ string, limit int) ([]eve
 	return pending[:min(limit, len(pending))], nil
 }
 
-// change alters the rows as somebody else would.
+// change changes the rows as another writer would.
 func (s *alertRows) change(how func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,13 +98,13 @@ func (s *alertRows) Over(_ context.Context, e *event.Event) (bool, error) {
 	return !s.waits[*e.AgentID], nil
 }
 
-// desk is a notifier that notes what it is given, and when.
+// desk is a notifier that notes each notification and its time.
 type desk struct {
 	mu    sync.Mutex
 	began time.Time
 	shown []string
 	takes time.Duration
-	deaf  bool // it shows what it has begun to, whatever ends
+	deaf  bool // Notify goes on when its context ends
 	fails error
 }
 
@@ -131,18 +131,18 @@ func (d *desk) Notify(ctx context.Context, n Notification) (string, error) {
 	return "desktop", nil
 }
 
-// telling is a teller at work.
+// telling is one story: a teller, its store and its notifier.
 type telling struct {
 	t     *testing.T
 	rows  *alertRows
 	desk  *desk
 	alarm chan struct{}
 	stop  func()
-	there presence.Presence // of the daemon
-	ahead atomic.Int64      // by which the clock is, in nanoseconds
+	there presence.Presence // the daemon's
+	ahead atomic.Int64      // how far the wall clock is ahead, in nanoseconds
 }
 
-// tellers run a story in a bubble of its own, in which time passes when everybody waits.
+// tellers runs a story in a bubble of its own, in which time passes when every goroutine waits.
 func tellers(t *testing.T, story func(*telling)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -155,7 +155,7 @@ func tellers(t *testing.T, story func(*telling)) {
 	})
 }
 
-// start has a new daemon's teller work on the rows.
+// start has the teller of a new daemon work on the rows.
 func (s *telling) start() {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	ended := make(chan struct{})
@@ -169,8 +169,7 @@ func (s *telling) start() {
 	s.stop = func() { cancel(); <-ended }
 }
 
-// waits commits a notice of an agent that waits; done one of an agent whose handoff is done; fails an
-// alert.
+// waits commits a notice that an agent waits; done, that its handoff is completed; fails commits an alert.
 func (s *telling) waits(agent int64) {
 	s.rows.change(func() { s.rows.waits[agent] = true })
 	s.add(event.Event{Type: "agent_waiting", AgentID: &agent, Notice: event.NoticeWaiting})
@@ -184,7 +183,7 @@ func (s *telling) fails(agent int64) {
 	s.add(event.Event{Type: "agent_failed", AgentID: &agent, Alert: true})
 }
 
-// add commits events and waits until the teller has done what it can.
+// add commits events and waits until the teller can do no more.
 func (s *telling) add(events ...event.Event) {
 	s.rows.change(func() {
 		for _, e := range events {
@@ -209,7 +208,7 @@ func (s *telling) pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// shown is what was shown by now, marks what the events say of it.
+// shown returns what was shown so far; marks, the payloads of the events that say so.
 func (s *telling) shown() []string {
 	s.desk.mu.Lock()
 	defer s.desk.mu.Unlock()
@@ -221,7 +220,7 @@ func (s *telling) marks() (list []map[string]any) {
 	return list
 }
 
-// shows fails unless exactly this was shown.
+// shows fails unless exactly want was shown so far.
 func (s *telling) shows(want ...string) {
 	s.t.Helper()
 	if got := s.shown(); !slices.Equal(got, want) {
@@ -229,7 +228,7 @@ func (s *telling) shows(want ...string) {
 	}
 }
 
-// settled fails unless the states of the events are these, in order.
+// settled fails unless the events have the states in want, in order.
 func (s *telling) settled(want string) {
 	s.t.Helper()
 	var got []string
@@ -249,9 +248,9 @@ func TestNoticesOfAnAgentAreHeld(t *testing.T) {
 		s.pass(time.Second)
 		s.done(1)
 		s.waits(1)
-		s.waits(2) // another one's is not held
+		s.waits(2) // a notice of another agent is not held
 		s.pass(time.Second)
-		s.fails(1) // nor is an error
+		s.fails(1) // an alert is not held
 		s.fails(1)
 		s.done(1)
 		s.shows("0s agent waiting (agent 1)", "1s agent waiting (agent 2)", "2s agent failed (agent 1)!", "2s agent failed (agent 1)!")
@@ -271,7 +270,7 @@ func TestNoticesOfAnAgentAreHeld(t *testing.T) {
 	})
 }
 
-func TestNoticesOfRunsAreHeld(t *testing.T) {
+func TestNoticesOfPipelinesAreHeld(t *testing.T) {
 	tellers(t, func(s *telling) {
 		run, other := int64(7), int64(8)
 		s.rows.change(func() { s.rows.runs[run], s.rows.runs[other] = true, true })
@@ -286,7 +285,7 @@ func TestNoticesOfRunsAreHeld(t *testing.T) {
 	})
 }
 
-func TestNoticesThatAreNotTold(t *testing.T) {
+func TestUnwantedAndLateNoticesAreNotTold(t *testing.T) {
 	tellers(t, func(s *telling) {
 		s.waits(1)
 		s.waits(1)
@@ -304,7 +303,7 @@ func TestNoticesThatAreNotTold(t *testing.T) {
 		s.done(4)
 		s.settled("told spared spared spared spared told")
 
-		// Those of a time in which no daemon ran; errors do not become old.
+		// Notices of a time in which no daemon ran are too old; alerts are never too old.
 		s.stop()
 		old, agent := time.Now(), int64(5)
 		s.pass(noticeStale + time.Second)
@@ -317,7 +316,8 @@ func TestNoticesThatAreNotTold(t *testing.T) {
 	})
 }
 
-// TestHeldNoticesHoldNothingUp: more notices are held than are read at once.
+// TestHeldNoticesHoldNothingUp: more notices of one agent are held than the teller reads at once; others are told all
+// the same.
 func TestHeldNoticesHoldNothingUp(t *testing.T) {
 	tellers(t, func(s *telling) {
 		agent := int64(1)
@@ -334,8 +334,8 @@ func TestHeldNoticesHoldNothingUp(t *testing.T) {
 	})
 }
 
-// TestErrorsGoFirst: while one notification takes its time others and an error come in.
-func TestErrorsGoFirst(t *testing.T) {
+// TestAlertsGoFirst: an alert that comes while a notification is shown is told before the notices that wait.
+func TestAlertsGoFirst(t *testing.T) {
 	tellers(t, func(s *telling) {
 		s.desk.mu.Lock()
 		s.desk.takes, s.desk.fails = 2*time.Second, errors.New("no desktop")
@@ -352,7 +352,7 @@ func TestErrorsGoFirst(t *testing.T) {
 	})
 }
 
-// TestNothingIsToldTwice: what was told and can't be marked is not told again before it is.
+// TestNothingIsToldTwice: while the store does not take the mark of a told alert, nothing is told.
 func TestNothingIsToldTwice(t *testing.T) {
 	tellers(t, func(s *telling) {
 		s.rows.change(func() { s.rows.fails = errors.New("disk full") })
@@ -372,7 +372,8 @@ func TestNothingIsToldTwice(t *testing.T) {
 	})
 }
 
-// TestStopWhileTelling: what was cut off is told by the next daemon, what was told just then is not.
+// TestStopWhileTelling: the next daemon tells a notification that was cut off, and does not repeat one that was
+// shown.
 func TestStopWhileTelling(t *testing.T) {
 	tellers(t, func(s *telling) {
 		s.desk.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// AlertText words what the operator is told of an event: what happened, and what to do next.
+// AlertText words the notification of one event: what happened, and what to do next.
 func AlertText(e *event.Event) (title, message string) {
 	var p struct {
 		Message string `json:"message"`

@@ -1,4 +1,4 @@
-// Package words holds how every surface writes what a program counts and what a stranger wrote: safe
-// text, ages, times, tokens, sizes and the small parts of sentences. The command line, the terminal view,
-// the dashboard, notifications and the log call the same functions, so that one thing is written in one way.
+// Package words writes what programs count and what strangers wrote: ages, times, tokens, sizes, safe text, and the
+// small parts of sentences. The command line, the terminal view, the dashboard, notifications and the log call the
+// same functions, so that each thing is written in one way.
 package words

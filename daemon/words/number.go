@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// Unit is what ages are counted in, as long as they are shorter than Below. The dashboard hands the units
-// to the browser, which counts on in the same words.
+// Unit is a unit of ages. It is used for ages below Below. The dashboard hands the units to the browser, which counts
+// on in the same words.
 type Unit struct {
 	Below int64 // seconds
 	Per   int64 // seconds
 	Name  string
 }
 
-// AgeUnits are the units of [Age], the shortest first.
+// AgeUnits returns the units of [Age], the shortest first.
 func AgeUnits() []Unit {
 	return []Unit{{2 * 60, 1, "s"}, {2 * 3600, 60, "min"}, {48 * 3600, 3600, "h"}, {1 << 40, 24 * 3600, "days"}}
 }
 
-// Age is how long ago something was, or how long is left, at a glance: "90 s", "3 min", "2 h", "12 days".
+// Age writes a time since or until something, to be read at a glance: "90 s", "3 min", "2 h", "12 days".
 func Age(d time.Duration) string {
 	s := int64(max(d, 0) / time.Second)
 	for _, u := range AgeUnits() {
@@ -28,10 +28,10 @@ func Age(d time.Duration) string {
 			return fmt.Sprintf("%d %s", s/u.Per, u.Name)
 		}
 	}
-	return "" // no duration is as long
+	return "" // no duration is this long
 }
 
-// Ago is the time since t; the day, where that is long ago.
+// Ago writes the time since t; the date of t, if that is 30 days ago or more.
 func Ago(t time.Time) string {
 	switch d := time.Since(t); {
 	case d < time.Second:
@@ -42,7 +42,7 @@ func Ago(t time.Time) string {
 	return t.Local().Format(time.DateOnly)
 }
 
-// Took is a measured time, exactly enough to compare: "0.06 s", "3 min 5 s", "2 h 10 min".
+// Took writes a measured time, exactly enough to compare: "0.06 s", "3 min 5 s", "2 h 10 min".
 func Took(d time.Duration) string {
 	switch d = max(d, 0); {
 	case d < 2*time.Minute:
@@ -53,7 +53,7 @@ func Took(d time.Duration) string {
 	return Span(d.Round(time.Minute))
 }
 
-// Span is a time that was set, such as a limit, with nothing left out: "0.5 s", "15 min", "1 h 30 min".
+// Span writes a time that was set, such as a limit, in full: "0.5 s", "15 min", "1 h 30 min".
 func Span(d time.Duration) string {
 	var parts []string
 	if h := d / time.Hour; h > 0 {
@@ -68,7 +68,7 @@ func Span(d time.Duration) string {
 	return strings.Join(parts, " ")
 }
 
-// Stamp is a point in local time, in full; nothing for none.
+// Stamp writes a point in time in full, in local time; "" for the zero time.
 func Stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -76,7 +76,7 @@ func Stamp(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04:05 MST")
 }
 
-// Tokens is a number of tokens, in thousands as context windows are: "900", "86k", "1.5M".
+// Tokens writes a number of tokens, in thousands as context windows are: "900", "86k", "1.5M".
 func Tokens(n int64) string {
 	switch {
 	case n < 1000:
@@ -87,10 +87,10 @@ func Tokens(n int64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1e6), ".0") + "M"
 }
 
-// Percent is a share of a hundred: "76 %".
+// Percent writes a share of a hundred: "76 %".
 func Percent(share float64) string { return fmt.Sprintf("%.0f %%", share) }
 
-// Size is a number of bytes: "1 byte", "1.2 kB", "3.4 MB".
+// Size writes a number of bytes: "1 byte", "1.2 kB", "3.4 MB".
 func Size(n int64) string {
 	switch {
 	case n < 1000:
@@ -101,7 +101,7 @@ func Size(n int64) string {
 	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }
 
-// Count is a number of things: "1 step", "2 steps".
+// Count writes a number of things: "1 step", "2 steps".
 func Count[N ~int | ~int64](n N, thing string) string {
 	if n != 1 {
 		thing += "s"

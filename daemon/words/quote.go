@@ -7,8 +7,8 @@ func Quote(line string) string {
 	return "‹" + strings.ReplaceAll(Clip(Line(line), 200), "›", ">") + "›"
 }
 
-// Log is a sentence for the process's log: what it quotes of a pane is left out. That is for the operator's eyes, and
-// secrets that it may contain must not enter a log.
+// Log words a sentence for the process's log: it leaves out what the sentence quotes of a pane. The operator may see
+// that, but it may contain secrets, and secrets must not enter a log.
 func Log(message string) string {
 	var b strings.Builder
 	for {

@@ -2,7 +2,7 @@ package words
 
 import "testing"
 
-// TestLogLeavesQuotesOut: nothing that a pane shows gets into the log, whatever marks the pane shows itself.
+// TestLogLeavesQuotesOut: nothing that a pane shows enters the log, also if the pane shows the marks of a quote.
 func TestLogLeavesQuotesOut(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]string{

@@ -6,16 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// Of writes a name of the API as people do: awaiting_document is "awaiting document".
+// Of writes a name of the API as people do: awaiting_document becomes "awaiting document".
 func Of[S ~string](name S) string { return strings.ReplaceAll(string(name), "_", " ") }
 
-// Capital begins a sentence.
+// Capital makes the first letter of a sentence a capital.
 func Capital(s string) string {
 	_, n := utf8.DecodeRuneInString(s)
 	return strings.ToUpper(s[:n]) + s[n:]
 }
 
-// TrimDot is a sentence as it stands inside another one.
+// TrimDot removes the full stop of a sentence, for use inside another one.
 func TrimDot(s string) string { return strings.TrimSuffix(s, ".") }
 
 // Join joins the parts that are not empty.
@@ -29,7 +29,7 @@ func Join(separator string, parts ...string) string {
 	return strings.Join(kept, separator)
 }
 
-// List names the first of n items: "a, b and 3 more".
+// List writes the first of n items: "a, b and 3 more".
 func List(first []string, n int) string {
 	list := strings.Join(first, ", ")
 	if more := n - len(first); more > 0 {

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Agents, people and programs choose names, notes, documents and what a pane shows. Each function below
-// makes such a text safe for one target. In all of them a byte that is not UTF-8 becomes U+FFFD.
+// Agents, people and programs write names, notes, documents and what a pane shows. Each function below
+// makes such a text safe for one target. All of them turn a byte that is not UTF-8 into U+FFFD.
 
 var (
 	unixLines     = strings.NewReplacer("\r\n", "\n", "\r", "\n")
@@ -19,12 +19,12 @@ var (
 // reorders the line, one without width hides in a word, a tag spells what only a model reads).
 func Hidden(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf) }
 
-// hiddenButNoJoiner is what is hidden, but for the two joiners: Persian words are spelled with them, and emoji are put
-// together by them.
+// hiddenButNoJoiner reports whether a character is hidden and not one of the two joiners, which Persian words and
+// emoji need.
 func hiddenButNoJoiner(r rune) bool { return Hidden(r) && r != '\u200c' && r != '\u200d' }
 
-// Line is a text on one line, for a name, a sentence, an event or a notification: white space, line breaks
-// included, becomes one blank, and hidden characters other than joiners are dropped.
+// Line makes one line, for a name, a sentence, an event or a notification: white space, line breaks included, becomes
+// one blank, and hidden characters other than joiners are dropped.
 func Line(s string) string {
 	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		if hiddenButNoJoiner(r) && !unicode.IsSpace(r) {
@@ -34,8 +34,8 @@ func Line(s string) string {
 	}, s)), " ")
 }
 
-// Text is a text of several lines for a reader that takes it as it is: the file that a successor is given.
-// Lines end with "\n" and tabs stay. Hidden characters other than joiners are dropped.
+// Text makes several lines for a reader that takes the text as it is: the file that a successor is given. Lines end
+// with "\n" and tabs stay. Hidden characters other than joiners are dropped.
 func Text(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -48,9 +48,9 @@ func Text(s string) string {
 	}, unixLines.Replace(s))
 }
 
-// Page is a text of several lines for the dashboard, also once it was made HTML: hidden characters become
-// U+FFFD, so that a person who judges the text sees that something was there, and so that what stood on
-// both sides of them does not become one word, such as a scheme in a link. Tabs, line breaks and joiners stay.
+// Page makes several lines for the dashboard; it may run again on the HTML of them. Hidden characters become U+FFFD:
+// a person who judges the text sees that something was there, and the text on both sides does not become one word,
+// such as a scheme in a link. Tabs, line breaks and joiners stay.
 func Page(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -63,16 +63,16 @@ func Page(s string) string {
 	}, s)
 }
 
-// maxMarks is how many accents a letter may carry on a terminal: more are there to spill over other lines.
+// maxMarks is how many accents a letter keeps on a terminal. More would spill over other lines.
 const maxMarks = 2
 
-// Two letters of these are drawn as a flag, or not.
+// Some terminals draw two letters of these as a flag.
 const firstFlag, lastFlag = '\U0001F1E6', '\U0001F1FF'
 
-// Terminal is one line of a terminal. Each white space becomes a blank; blanks stay apart, since they
-// indent code and stand in paths. Hidden characters are dropped, and so is what terminals disagree on how
-// wide it is: joiners as well, chosen forms, skin tones and private characters; a flag becomes its letters. One
-// wrong width would shift the rest of the line.
+// Terminal makes one line for a terminal. Each white space becomes a blank; several blanks stay several, since they
+// indent code and stand in paths. Hidden characters are dropped, and so are characters whose width differs between
+// terminals: joiners, chosen forms, skin tones and private characters; a flag becomes its letters. One wrong width
+// would shift the rest of the line.
 func Terminal(s string) string {
 	marks := 0
 	return strings.Map(func(r rune) rune {
@@ -100,15 +100,16 @@ func Terminal(s string) string {
 	}, s)
 }
 
-// Notification is a text for any desktop: a line of at most limit characters that no program takes for an
-// option, without what a desktop could take for markup. Whether a desktop knows markup, and whether it strips
-// what it does not know, no desktop says reliably.
+// Notification makes a text for any desktop: a line of at most limit characters, which no program takes for an
+// option, without the characters of markup. No desktop says reliably whether it reads markup, and whether it strips
+// what it does not know.
 func Notification(s string, limit int) string {
 	return withoutMarkup.Replace(clipKeepingCommand(strings.TrimLeft(Line(s), "- "), limit))
 }
 
-// clipKeepingCommand cuts a line to limit characters. Commands at its end are left whole, as far as they take up no more
-// than two thirds: it is cut before them. What a pane shows, between ‹ and ›, is no command of ours.
+// clipKeepingCommand cuts a line to limit characters. If the commands at its end take up no more than two thirds of
+// limit, it keeps them whole and cuts before them. A command between ‹ and › is quoted from a pane and is no command
+// of ours.
 func clipKeepingCommand(s string, limit int) string {
 	r := []rune(s)
 	if len(r) <= limit {
@@ -127,9 +128,9 @@ func clipKeepingCommand(s string, limit int) string {
 	}
 }
 
-// Clip cuts a text to limit characters, the last of which then says that something is missing.
+// Clip cuts a text to limit characters. The last of them is then a mark that something is missing.
 func Clip(s string, limit int) string {
-	last, n := 0, 0 // where the last character begins that stays beside the mark
+	last, n := 0, 0 // where the character at limit begins, which the mark replaces
 	for at := range s {
 		if n++; n == limit {
 			last = at
@@ -141,7 +142,7 @@ func Clip(s string, limit int) string {
 	return s
 }
 
-// FirstLine is the first [Line] of a text that says something, cut to limit characters.
+// FirstLine returns the first line of a text that is not blank, as [Line] makes it, cut to limit characters.
 func FirstLine(s string, limit int) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
 	return Clip(Line(s), limit)

@@ -8,7 +8,7 @@ import (
 	"github.com/understudyd/understudy/daemon/words"
 )
 
-// A text that a stranger wrote keeps its meaning and commands nothing, whatever it is written for.
+// TestHostileText: a text of a stranger keeps its meaning and commands nothing, for each target.
 func TestHostileText(t *testing.T) {
 	t.Parallel()
 	notification := func(s string) string { return words.Notification(s, 300) }
