@@ -198,9 +198,9 @@ func (s *assembly) readWorktree(ctx context.Context, edited []string) {
 	switch {
 	case err == nil, errors.Is(err, worktree.ErrNone), ctx.Err() != nil:
 	case errors.Is(err, context.DeadlineExceeded):
-		s.warn("git took longer than %s in %s: which files were touched is not fully known.", s.settings.AssemblyTimeout/2, s.agent.Cwd)
+		s.warn("git took longer than %s in %s: the list of touched files may be incomplete.", s.settings.AssemblyTimeout/2, s.agent.Cwd)
 	default:
-		s.warn("git could not be asked about %s: %s.", s.agent.Cwd, words.TrimDot(err.Error()))
+		s.warn("git could not read %s: %s.", s.agent.Cwd, words.TrimDot(err.Error()))
 	}
 	w := worktree.NewDir(s.agent.Cwd, s.d.Data.Root(), tree, err == nil, edited, s.agent.CreatedAt)
 	refs, cut := w.References()

@@ -97,7 +97,8 @@ func TestAssembliesAreBounded(t *testing.T) {
 	})
 }
 
-// TestToldOnceIsBounded: whoever makes events up does not fill the memory, and the operator is told often enough.
+// TestToldOnceIsBounded: a sender that makes up events does not fill the memory, and the operator is told often
+// enough.
 func TestToldOnceIsBounded(t *testing.T) {
 	t.Parallel()
 	s := &spoolStore{}

@@ -123,7 +123,7 @@ func (d *Daemon) unknownContext(a *Agent, why string) []*event.Event {
 		return nil
 	}
 	e := d.event(event.AgentContextUnknown, &a.ID, nil, map[string]any{"message": fmt.Sprintf(
-		"Agent %d (%s) is not handed over by itself, for %s: keep an eye on it, or start it with `understudy agent start`, whose status line tells.",
+		"Agent %d (%s) is not handed over automatically: %s; watch its context, or start it with `understudy agent start`, which gives it a status line that reports it.",
 		a.ID, a.Name, why)})
 	e.Alert = true
 	return []*event.Event{e}
@@ -176,7 +176,7 @@ func (d *Daemon) measure(ctx context.Context, a *Agent) (moved bool, again time.
 	}
 	used, ok, err := transcript.Use(*a.TranscriptPath)
 	if err != nil || !ok {
-		events := d.unknownContext(a, "its transcript does not tell how full its context is")
+		events := d.unknownContext(a, "its transcript does not say how full its context is")
 		if len(events) == 0 {
 			return false, 0, nil
 		}
@@ -259,7 +259,7 @@ func (d *Daemon) tellNotHandedOver(ctx context.Context, a *Agent, why *Error) er
 	c := Change{Agents: []*Agent{a}}
 	if why.Code != errHandoffOpen.Code {
 		e := d.event(event.AgentHandoffRefused, &a.ID, nil, map[string]any{"code": why.Code, "message": fmt.Sprintf(
-			"Agent %d (%s) is about to run out of context and could not be handed over: %s; do it with `understudy handoff %d` when that is put right.",
+			"Agent %d (%s) is about to run out of context and could not be handed over: %s; put that right, then hand it over with `understudy handoff %d`.",
 			a.ID, a.Name, words.TrimDot(why.Message), a.ID)})
 		e.Alert = true
 		c.Events = append(c.Events, e)

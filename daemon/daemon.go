@@ -175,7 +175,7 @@ type Daemon struct {
 	mu         sync.Mutex
 	paused     pause
 	spoolTold  bool      // the operator was told that the spool can't be read
-	runBegan   time.Time // of the run
+	runBegan   time.Time // when Run was called last
 	presence   presence.Presence
 	told       map[toldHook]hookRun // the hooks that came lately: see isTwin
 	refused    map[string]bool      // what the operator was told once

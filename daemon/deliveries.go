@@ -7,8 +7,8 @@ type DeliveryKind string
 
 // The kinds of deliveries.
 const (
-	KindMessage     DeliveryKind = "message"     // from an operator
-	KindCommand     DeliveryKind = "command"     // a command of the runtime, from an operator
+	KindMessage     DeliveryKind = "message"     // an operator's message
+	KindCommand     DeliveryKind = "command"     // an operator's command for the runtime, such as /clear
 	KindInstruction DeliveryKind = "instruction" // asks for the handoff document
 	KindSkill       DeliveryKind = "skill"       // a persona's skill, for an agent that a person started
 	KindPrompt      DeliveryKind = "prompt"      // tells the successor what it takes over

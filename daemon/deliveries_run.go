@@ -146,7 +146,6 @@ func (d *Daemon) resumeTyping(ctx context.Context, a *Agent, dl *Delivery) (bool
 	if a.StopAskedAt != nil {
 		return false, time.Second, nil // the exit command may stand in the composer now; the agent's end decides the delivery
 	}
-	now := d.now()
 	screen, _, again := d.composer(ctx, a)
 	if screen != nil {
 		return d.typeText(ctx, a, dl, screen)
@@ -154,12 +153,7 @@ func (d *Daemon) resumeTyping(ctx context.Context, a *Agent, dl *Delivery) (bool
 	if left := d.timeLeft(*dl.TypedAt, d.Settings.Handoff.AckTimeout); left > 0 {
 		return false, min(left, max(again, 100*time.Millisecond)), nil
 	}
-	if d.inTranscript(a, dl) {
-		dl.decide(Submitted, "found in the transcript", now)
-	} else {
-		dl.decide(Unconfirmed, "ack_timeout: it is not known whether it was typed, and the composer takes nothing now", now)
-	}
-	return d.saveDelivery(ctx, a, dl, false)
+	return d.decideByTranscript(ctx, a, dl, "ack_timeout: it is not known whether it was typed, and the composer takes nothing now")
 }
 
 // typeText types a text whose intention is committed, and presses Enter. It may run again after a crash: tmux refuses
@@ -173,7 +167,8 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 		if wanted, err := d.instructionWanted(ctx, dl); err != nil {
 			return false, 0, err
 		} else if !wanted {
-			return d.closeUnwanted(ctx, a, dl)
+			// The handoff was cancelled after the intention was committed, and an earlier daemon may have typed the text.
+			return d.decideByTranscript(ctx, a, dl, "the handoff ended while it was typed")
 		}
 	}
 	opt := tmux.PasteOptions{Once: d.onceToken(dl), If: screen.sight()}
@@ -273,7 +268,7 @@ func (d *Daemon) confirmDelivery(ctx context.Context, a *Agent, dl *Delivery) (b
 	case d.inTranscript(a, dl):
 		dl.decide(Submitted, "found in the transcript", now)
 	case dl.Kind == KindCommand && err == nil && !inComposer:
-		dl.decide(Submitted, "it left the composer; commands are not confirmed otherwise", now)
+		dl.decide(Submitted, "it left the composer; no hook confirms commands", now)
 	case left > 0:
 		return false, min(left, enterAfter), nil
 	case inComposer:
@@ -302,11 +297,11 @@ func (d *Daemon) saveDelivery(ctx context.Context, a *Agent, dl *Delivery, quiet
 				map[string]any{"persona": a.PersonaSlug(), "by": "prompt"}).For(a.PipelineID, a.StepID))
 		}
 		if dl.Kind == KindInstruction && dl.has(Submitted) {
-			runs, err := d.turnStillRuns(ctx, a, dl)
+			stillRuns, err := d.turnStillRuns(ctx, a, dl)
 			if err != nil {
 				return false, 0, err
 			}
-			if runs {
+			if stillRuns {
 				a.takeInstruction()
 				c.Agents = []*Agent{a}
 			}

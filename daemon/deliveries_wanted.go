@@ -15,15 +15,14 @@ func (d *Daemon) instructionWanted(ctx context.Context, dl *Delivery) (bool, err
 	return h.Open() && h.DeliveryID != nil && *h.DeliveryID == dl.ID, nil
 }
 
-// closeUnwanted decides an instruction whose handoff was cancelled after the intention to type it was committed. An
-// earlier daemon may have typed it.
-func (d *Daemon) closeUnwanted(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
-	now := d.now()
+// decideByTranscript decides a text that may or may not have been typed: submitted, if the transcript has it, else
+// unconfirmed with the given evidence.
+func (d *Daemon) decideByTranscript(ctx context.Context, a *Agent, dl *Delivery, evidence string) (bool, time.Duration, error) {
+	verdict := Unconfirmed
 	if d.inTranscript(a, dl) {
-		dl.decide(Submitted, "found in the transcript", now)
-	} else {
-		dl.decide(Unconfirmed, "the handoff ended while it was typed", now)
+		verdict, evidence = Submitted, "found in the transcript"
 	}
+	dl.decide(verdict, evidence, d.now())
 	return d.saveDelivery(ctx, a, dl, false)
 }
 

@@ -152,7 +152,7 @@ func (r *handoffRun) commit(c *Change) error {
 
 // enterPhase puts the handoff into phase p, adds the time in the phase before to its metrics, and sets the deadline.
 // It returns that time in milliseconds; 0, if the handoff was not open.
-func (h *Handoff) enterPhase(p Phase, now time.Time, set HandoffSettings) (spent float64) {
+func (h *Handoff) enterPhase(p Phase, now time.Time, settings HandoffSettings) (spent float64) {
 	if h.Metrics.Phases == nil {
 		h.Metrics.Phases = map[Phase]int64{}
 	}
@@ -163,7 +163,7 @@ func (h *Handoff) enterPhase(p Phase, now time.Time, set HandoffSettings) (spent
 	}
 	h.Phase, h.PhaseAt, h.Note, h.Deadline = p, now, "", nil
 	if s, ok := stepAt(p); ok && s.limit != nil {
-		at := now.Add(s.limit(set))
+		at := now.Add(s.limit(settings))
 		h.Deadline = &at
 	}
 	if h.StartedAt == nil && p != Cancelled {
@@ -255,7 +255,7 @@ func init() {
 			cancel: true, retry: verifyAgain, do: (*handoffRun).verify},
 		{at: Recorded, who: theDaemon, acts: true, does: "the record is committed; nothing has been shut down before",
 			next: []way[Phase]{{to: ShuttingDown}}, retry: exitAgain, do: (*handoffRun).recorded},
-		{at: ShuttingDown, who: outgoingAgent, does: "the outgoing agent's process is gone; it is asked once it is idle, has no background tasks, owes no verdict on a text, and was given no work after the instruction",
+		{at: ShuttingDown, who: outgoingAgent, does: "the outgoing agent's process is gone; it is asked once it is idle, has no background tasks, has no text without a verdict, and was given no work after the instruction",
 			next: []way[Phase]{{to: Spawning}, {Verifying, onWorkedOn}}, retry: exitAgain,
 			limitName: "exit_timeout, then the stop ladder", do: (*handoffRun).shutDown},
 		{at: Spawning, who: theDaemon, does: "the successor's pane is alive; its row was committed in the move that led here",
@@ -263,7 +263,7 @@ func init() {
 			limit: func(HandoffSettings) time.Duration { return spawnLimit },
 			code:  CodeSpawnTimeout, says: "The successor's pane did not come up in time",
 			do: (*handoffRun).spawn},
-		{at: AwaitingRegistration, who: theSuccessor, does: "SessionStart of that launch; a person may have to answer dialogs before it: for each there is an hour, and from the last answer on the limit again",
+		{at: AwaitingRegistration, who: theSuccessor, does: "SessionStart of that launch; a person may have to answer dialogs before it: each may take an hour, and the limit begins anew with the last answer",
 			next: []way[Phase]{{to: InjectingSkill}}, retry: bySuccessor(AwaitingRegistration), limitName: "registration_timeout",
 			limit: func(s HandoffSettings) time.Duration { return s.RegistrationTimeout },
 			code:  CodeRegistrationTimeout, says: "The successor did not register in time",

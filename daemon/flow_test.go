@@ -18,7 +18,7 @@ func TestMoveOutsideTheTableIsRefused(t *testing.T) {
 	run := d.runOf(t.Context(), p)
 	p.Status = PipelineRunning
 	if err := run.commit(&Change{}); err == nil || !strings.Contains(err.Error(), "knows no move from done") {
-		t.Errorf("a run: got %v", err)
+		t.Errorf("a pipeline: got %v", err)
 	}
 	p.Status, p.Steps[0].Status = PipelineDone, StepRunning
 	if err := run.commit(&Change{}); err == nil || !strings.Contains(err.Error(), "step 4: the table knows no move") {

@@ -115,7 +115,7 @@ func (r *handoffRun) beginFork() outcome {
 // maxForks is how many documents may be generated at once. Each is a process of a runtime with a session in memory.
 const maxForks = 4
 
-const noteForks = "the document is generated when those of other agents are"
+const noteForks = "other documents are being generated; this one waits for its turn"
 
 // takeGenerated writes the document from the answer of a fork that has ended.
 func (r *handoffRun) takeGenerated(f *fork) outcome {
@@ -152,7 +152,7 @@ func theDocument(texts []string) string {
 func (r *handoffRun) notGenerated(code Code, format string, args ...any) outcome {
 	return outcome{fail: &Failure{
 		Phase: r.h.Phase, Code: code, Message: "Handoff failed: " + fmt.Sprintf(format, args...),
-		Hint: fmt.Sprintf("the agent goes on as it was: `understudy handoff retry %d` asks once more, with `--mode agent` the agent itself", r.h.ID),
+		Hint: fmt.Sprintf("the agent goes on as it was: `understudy handoff retry %d` forks its session again; with `--mode agent` the agent itself is asked", r.h.ID),
 	}}
 }
 

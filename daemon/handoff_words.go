@@ -31,17 +31,22 @@ func (r *handoffRun) stayLong(t time.Duration, note string) outcome {
 	return out
 }
 
-// paneShows says, for the end of a failure's sentence, what the pane of the phase's agent shows: the successor's, if
-// the work is with the successor, else the outgoing agent's.
+// paneShows says, for the end of a failure's sentence, what the pane of the phase's agent shows.
 func (r *handoffRun) paneShows() string {
-	if !hasSuccessor(r.h.Phase) {
-		return r.d.shows(r.ctx, r.agent)
+	if a := r.agentIn(r.h.Phase); a != nil {
+		return r.d.shows(r.ctx, a)
 	}
-	next, out := r.successor()
-	if out != nil {
-		return ""
+	return ""
+}
+
+// agentIn returns the agent that phase p works with: the successor, or the outgoing agent; nil, if the successor's row
+// can't be read.
+func (r *handoffRun) agentIn(p Phase) *Agent {
+	if hasSuccessor(p) {
+		next, _ := r.successor()
+		return next
 	}
-	return r.d.shows(r.ctx, next)
+	return r.agent
 }
 
 func (r *handoffRun) endReason(a *Agent) string {
@@ -54,15 +59,10 @@ func (r *handoffRun) endReason(a *Agent) string {
 // endCause returns the cause of the end of the agent that phase in needs; "", if that agent has not ended or its
 // cause is not known.
 func (r *handoffRun) endCause(in Phase) string {
-	a := r.agent
-	if hasSuccessor(in) {
-		next, out := r.successor()
-		if out != nil {
-			return ""
-		}
-		a = next
+	if a := r.agentIn(in); a != nil {
+		return r.d.endCauseOf(a)
 	}
-	return r.d.endCauseOf(a)
+	return ""
 }
 
 // failed makes the outcome of a failure from a sentence that says what happened. It adds what to do next, by the

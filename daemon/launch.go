@@ -49,7 +49,7 @@ func (d *Daemon) launch(ctx context.Context, a *Agent) (moved bool, again time.D
 		return true, 0, d.reap(ctx, a)
 	}
 	if a.StopAskedAt != nil {
-		return true, 0, d.launchFailed(ctx, a, errors.New("it was stopped before it was started"))
+		return true, 0, d.launchFailed(ctx, a, errors.New("somebody stopped it before it was started"))
 	}
 	if err := d.prepareLaunch(ctx, a); err != nil {
 		if retryable(err) || ctx.Err() != nil {
@@ -236,7 +236,7 @@ func (d *Daemon) launchPlan(ctx context.Context, a *Agent) (runtimes.Launch, err
 		AgentID: a.ID, Name: a.Name, SessionID: session.String(), Resume: a.Resume, Cwd: a.Cwd,
 		Command: command, Options: a.Options, Dir: d.Data.Launch(a.ID),
 	}
-	run, step, err := d.stepOf(ctx, a)
+	pipeline, step, err := d.stepOf(ctx, a)
 	if err != nil {
 		return runtimes.Launch{}, err
 	}
@@ -247,7 +247,7 @@ func (d *Daemon) launchPlan(ctx context.Context, a *Agent) (runtimes.Launch, err
 		}
 	}
 	if step != nil {
-		rule, err := d.planStep(a, &spec, run, step)
+		rule, err := d.planStep(a, &spec, pipeline, step)
 		if err != nil {
 			return runtimes.Launch{}, err
 		}

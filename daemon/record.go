@@ -74,7 +74,7 @@ func (r *handoffRun) recordEvents(got *assembled) []*event.Event {
 	}
 	if h.Degraded {
 		e := about(event.HandoffFallbackUsed, map[string]any{"handoff_id": h.ID, "message": fmt.Sprintf(
-			"%s; the successor is pointed at the document alone: tell it what else it must know with `understudy agent send`.", got.warnings[0])})
+			"%s; the successor is given the document alone: tell it what else it must know with `understudy agent send`.", got.warnings[0])})
 		e.Alert = true
 		events = append(events, e)
 	}

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,20 +47,12 @@ func (d *Daemon) RetryHandoff(ctx context.Context, id int64, mode Mode) (Handoff
 		case errors.Is(err, ErrMoved) && ctx.Err() == nil:
 			continue
 		case errors.Is(err, ErrOpenHandoff):
-			return h, d.explainOpenHandoff(ctx, &h)
+			return h, cmp.Or(d.refuseHandedOver(ctx, &h), error(errHandoffOpen))
 		case err != nil:
 			return h, err
 		}
 		return d.Handoff(ctx, id)
 	}
-}
-
-// explainOpenHandoff says why another handoff of the same agent refuses a retry.
-func (d *Daemon) explainOpenHandoff(ctx context.Context, h *Handoff) error {
-	if err := d.refuseHandedOver(ctx, h); err != nil {
-		return err
-	}
-	return errHandoffOpen
 }
 
 // refuseHandedOver refuses the retry of a handoff if another handoff has handed the agent over.

@@ -32,7 +32,7 @@ type Change struct {
 	// Admit, if not 0, is how many pipelines, and how many agents of pipelines, the host of NewPipeline or Run may have at
 	// work after this change: see ErrNoRoom.
 	Admit  int
-	Events []*event.Event // IDs are set by the commit, At where it is zero
+	Events []*event.Event // Commit sets each ID, and At where it is zero
 
 	dropped []*Delivery // the deliveries that DropQueued drops; for the counts only
 }

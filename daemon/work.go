@@ -137,18 +137,18 @@ var duties = []struct {
 	{(*Agent).started, (*Daemon).reapGone},
 	{(*Agent).started, (*Daemon).correctState},
 	{(*Agent).stopping, (*Daemon).stopLadder},
-	{(*Agent).staying, (*Daemon).measure},
-	{(*Agent).staying, (*Daemon).tellOverdue},
+	{(*Agent).notStopping, (*Daemon).measure},
+	{(*Agent).notStopping, (*Daemon).tellOverdue},
 	{always, (*Daemon).handOver},
 	{always, (*Daemon).deliverNext},
 	{(*Agent).ended, (*Daemon).forgetEnded},
 }
 
-func always(*Agent) bool        { return true }
-func (a *Agent) started() bool  { return a.Active() && !a.launching() }
-func (a *Agent) stopping() bool { return a.started() && a.StopAskedAt != nil }
-func (a *Agent) staying() bool  { return a.started() && a.StopAskedAt == nil }
-func (a *Agent) ended() bool    { return !a.Active() }
+func always(*Agent) bool           { return true }
+func (a *Agent) started() bool     { return a.Active() && !a.launching() }
+func (a *Agent) stopping() bool    { return a.started() && a.StopAskedAt != nil }
+func (a *Agent) notStopping() bool { return a.started() && a.StopAskedAt == nil }
+func (a *Agent) ended() bool       { return !a.Active() }
 
 // reapGone commits the end of an agent whose process is gone.
 func (d *Daemon) reapGone(ctx context.Context, a *Agent) (bool, time.Duration, error) {

@@ -92,7 +92,7 @@ func (d *Daemon) withdrawExit(ctx context.Context, a *Agent) error {
 	c := Change{Agents: []*Agent{a}, Events: []*event.Event{d.event(event.AgentStopWithdrawn, &a.ID, nil, map[string]any{})}}
 	for i := range open {
 		if dl := &open[i]; dl.Kind == KindExit {
-			dl.decide(NotSubmitted, "the agent is needed for something else", d.now())
+			dl.decide(NotSubmitted, "the agent was given work, so its exit was withdrawn", d.now())
 			c.Deliveries = append(c.Deliveries, dl)
 		}
 	}

@@ -20,7 +20,7 @@ var eventWords = map[Type]string{
 	AgentCreated:         "{agent} was created[ as {persona}][, generation {generation}]",
 	AgentStarted:         "{agent} was started[ in pane {pane}][, process {pid}]",
 	AgentRegistered:      "{agent} has registered[ in pane {pane}][, session {session_id}]",
-	AgentStarting:        "{agent} goes on starting",
+	AgentStarting:        "{agent} is starting",
 	AgentIdle:            "{agent} is idle",
 	AgentWorking:         "{agent} is at work",
 	AgentWaiting:         "{agent} waits for a person",

@@ -54,7 +54,7 @@ func (p *Presence) Begin(now time.Time) {
 	*p = Presence{stretches: []stretch{{from: now, to: now}}, provedAt: time.Now()}
 }
 
-// Prove notes that the daemon is there.
+// Prove says that the daemon is there at the time now.
 func (p *Presence) Prove(now time.Time) {
 	p.stretches = p.stretchesUpTo(now)
 	p.stretches = p.stretches[max(0, len(p.stretches)-maxStretches):]

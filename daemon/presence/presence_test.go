@@ -12,26 +12,26 @@ func TestSpent(t *testing.T) {
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 	for name, tt := range map[string]struct {
-		proofs      []int // on the wall clock, in seconds from the start
+		proofs      []int // times of the wall clock, in seconds after start
 		since, now  int
 		wantSeconds int
 	}{
-		"always there":                 {[]int{1, 2, 3, 4, 5, 6}, 0, 6, 6},
-		"a slow sweep":                 {[]int{1, 6}, 0, 7, 7},
-		"slept for an hour":            {[]int{1, 3601}, 0, 3602, 3},
-		"sleeps, and has just woken":   {[]int{1}, 0, 3601, 2},
-		"slept before it began":        {[]int{1, 3601}, 3601, 3605, 4},
-		"began while it slept":         {[]int{1, 3601}, 3000, 3605, 5},
-		"slept twice":                  {[]int{1, 101, 201}, 0, 202, 4},
-		"the clock was set back":       {[]int{1, 2, -3597, -3592}, 0, -3587, 12},
-		"the clock was set back, now":  {[]int{1, 2}, 0, -3598, 2},
-		"began after it was set back":  {[]int{1, 2, -3597}, -3596, -3593, 3},
-		"nothing is less than nothing": {[]int{1}, 5, 2, 0},
-		"began between two steps back": {[]int{1, -3600, -3599}, -3600, -3598, 2},
-		"began after two steps back":   {[]int{1, -3600, -3599, -7200}, -7199, -7198, 1},
-		"began before them":            {[]int{1, -3600, -3599, -7200}, 0, -7198, 4},
-		"set back and then forward":    {[]int{1, -3600, -3599, 100}, 0, 101, 4},
-		"began as it was set back":     {[]int{1, -3600}, 2, -3597, 3},
+		"no gap":                                    {[]int{1, 2, 3, 4, 5, 6}, 0, 6, 6},
+		"a slow sweep":                              {[]int{1, 6}, 0, 7, 7},
+		"sleep of an hour":                          {[]int{1, 3601}, 0, 3602, 3},
+		"sleep that has just ended":                 {[]int{1}, 0, 3601, 2},
+		"sleep before the wait":                     {[]int{1, 3601}, 3601, 3605, 4},
+		"wait that began in a sleep":                {[]int{1, 3601}, 3000, 3605, 5},
+		"two sleeps":                                {[]int{1, 101, 201}, 0, 202, 4},
+		"clock set back":                            {[]int{1, 2, -3597, -3592}, 0, -3587, 12},
+		"clock set back just now":                   {[]int{1, 2}, 0, -3598, 2},
+		"wait after a step back":                    {[]int{1, 2, -3597}, -3596, -3593, 3},
+		"wait that begins in the future":            {[]int{1}, 5, 2, 0},
+		"wait between two steps back":               {[]int{1, -3600, -3599}, -3600, -3598, 2},
+		"wait after two steps back":                 {[]int{1, -3600, -3599, -7200}, -7199, -7198, 1},
+		"wait before two steps back":                {[]int{1, -3600, -3599, -7200}, 0, -7198, 4},
+		"clock set back, then forward":              {[]int{1, -3600, -3599, 100}, 0, 101, 4},
+		"wait that began as the clock was set back": {[]int{1, -3600}, 2, -3597, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

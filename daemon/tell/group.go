@@ -119,7 +119,7 @@ func troubleText(group []event.Event) (title, message string) {
 // serverText words the end of a tmux server, with the agents that ended with it and the handoffs and pipelines that
 // failed because of it.
 func (t *Teller) serverText(group []event.Event) (title, message string) {
-	var who, open, fresh, look, retry, runs []string
+	var who, open, fresh, look, retry, resume []string
 	var p groupPayload
 	for _, e := range sortedByAgent(group) {
 		switch about := payloadOf(e); {
@@ -137,7 +137,7 @@ func (t *Teller) serverText(group []event.Event) (title, message string) {
 		case e.Type == event.HandoffFailed && e.HandoffID != nil:
 			retry = append(retry, fmt.Sprint(*e.HandoffID))
 		case e.Type == event.PipelineFailed && e.PipelineID != nil:
-			runs = append(runs, fmt.Sprint(*e.PipelineID))
+			resume = append(resume, fmt.Sprint(*e.PipelineID))
 		}
 	}
 	ended := words.Count(len(who), "agent")
@@ -147,7 +147,7 @@ func (t *Teller) serverText(group []event.Event) (title, message string) {
 		ids  []string
 		text string
 	}{
-		{runs, " Pipeline %s failed by it: `understudy pipeline resume ID`."},
+		{resume, " Pipeline %s failed by it: `understudy pipeline resume ID`."},
 		{retry, " Handoff %s failed by it, its record is kept: `understudy handoff retry ID`."},
 		{look, " Handoff %s failed by it, before its record: `understudy handoff show ID` says how to go on."},
 		{fresh, " Start anew, for want of a session: agent %s, by `understudy agent start`."},

@@ -68,7 +68,7 @@ func TestTroubleOfSeveralAgentsIsToldOnce(t *testing.T) {
 // because of it, whoever committed those events, and when.
 func TestOneAlertForADeadServer(t *testing.T) {
 	tellers(t, func(s *telling) {
-		cause, agent, handoff, later, run := event.CauseServer+"1 2 /run/tmux.sock", int64(2), int64(31), int64(32), int64(41)
+		cause, agent, handoff, later, pipeline := event.CauseServer+"1 2 /run/tmux.sock", int64(2), int64(31), int64(32), int64(41)
 		for i, tied := range []string{"", "handoff 31", "pipeline 41", event.TiedNoSession, "", ""} {
 			s.died(int64(i+1), tied)
 		}
@@ -82,7 +82,7 @@ func TestOneAlertForADeadServer(t *testing.T) {
 		s.pass(4 * time.Second)
 		s.start() // the next daemon waits for more events of the cause
 		s.pass(time.Second)
-		s.add(event.Event{Type: "pipeline_failed", PipelineID: &run, Alert: true, Cause: cause})
+		s.add(event.Event{Type: "pipeline_failed", PipelineID: &pipeline, Alert: true, Cause: cause})
 		s.pass(10 * time.Second)
 		s.shows("0s agent failed (agent 7)!", "9s tmux server ended, and 6 agents with it!")
 		const want = "The tmux server at /run/tmux.sock has ended, and 6 agents with it: 1 (con-1), 2 (con-2, handoff 31), 3 (con-3, pipeline 41), " +

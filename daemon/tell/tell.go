@@ -93,7 +93,7 @@ func (t *Teller) Run(ctx context.Context, alarm <-chan struct{}) {
 		case <-ctx.Done():
 		case <-alarm:
 		case <-timer.C:
-			select { // one look is enough for both
+			select { // alarm and timer at once: one look is enough
 			case <-alarm:
 			default:
 			}

@@ -21,14 +21,14 @@ import (
 
 // alertRows is the store of a teller. Everything happens in one bubble of synctest.
 type alertRows struct {
-	mu     sync.Mutex
-	events []event.Event
-	state  map[int64]string // by the id of the event: "", told or spared
-	marks  []map[string]any // the payloads of the events given to MarkAlerted
-	want   Preferences
-	waits  map[int64]bool // the agents that wait for a person
-	runs   map[int64]bool // the pipelines that do
-	fails  error          // of MarkAlerted, while not nil
+	mu        sync.Mutex
+	events    []event.Event
+	state     map[int64]string // by the id of the event: "", told or spared
+	marks     []map[string]any // the payloads of the events given to MarkAlerted
+	want      Preferences
+	waits     map[int64]bool // the agents that wait for a person
+	pipelines map[int64]bool // the pipelines that do
+	fails     error          // of MarkAlerted, while not nil
 }
 
 func (s *alertRows) PendingAlerts(_ context.Context, _ string, limit int) ([]event.Event, error) {
@@ -93,7 +93,7 @@ func (s *alertRows) Over(_ context.Context, e *event.Event) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e.PipelineID != nil {
-		return !s.runs[*e.PipelineID], nil
+		return !s.pipelines[*e.PipelineID], nil
 	}
 	return !s.waits[*e.AgentID], nil
 }
@@ -147,7 +147,7 @@ func tellers(t *testing.T, story func(*telling)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &telling{t: t, alarm: make(chan struct{}, 1), desk: &desk{began: time.Now()}, rows: &alertRows{
-			state: map[int64]string{}, want: DefaultPreferences, waits: map[int64]bool{}, runs: map[int64]bool{},
+			state: map[int64]string{}, want: DefaultPreferences, waits: map[int64]bool{}, pipelines: map[int64]bool{},
 		}}
 		s.start()
 		story(s)
@@ -272,13 +272,13 @@ func TestNoticesOfAnAgentAreHeld(t *testing.T) {
 
 func TestNoticesOfPipelinesAreHeld(t *testing.T) {
 	tellers(t, func(s *telling) {
-		run, other := int64(7), int64(8)
-		s.rows.change(func() { s.rows.runs[run], s.rows.runs[other] = true, true })
+		pipeline, other := int64(7), int64(8)
+		s.rows.change(func() { s.rows.pipelines[pipeline], s.rows.pipelines[other] = true, true })
 		for range 3 {
-			s.add(event.Event{Type: "pipeline_waiting_for_approval", PipelineID: &run, Notice: event.NoticeWaiting})
+			s.add(event.Event{Type: "pipeline_waiting_for_approval", PipelineID: &pipeline, Notice: event.NoticeWaiting})
 		}
 		s.add(event.Event{Type: "pipeline_waiting_for_approval", PipelineID: &other, Notice: event.NoticeWaiting})
-		s.rows.change(func() { s.rows.runs[run] = false }) // approved
+		s.rows.change(func() { s.rows.pipelines[pipeline] = false }) // approved
 		s.pass(10 * time.Second)
 		s.shows("0s pipeline waiting for approval (pipeline 7)", "0s pipeline waiting for approval (pipeline 8)")
 		s.settled("told spared spared told")

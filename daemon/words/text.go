@@ -77,7 +77,7 @@ func Terminal(s string) string {
 	marks := 0
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r >= ' ' && r < 0x7f: // most are
+		case r >= ' ' && r < 0x7f: // most characters
 			marks = 0
 			return r
 		case r == '\r':
