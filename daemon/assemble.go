@@ -96,8 +96,7 @@ func (r *handoffRun) assemble(doc data.Document) (out assembled, err error) {
 	return s.out, err
 }
 
-// extract returns what the document alone says: its fields, and its decisions, which later generations are passed as
-// well.
+// extract returns what the document alone says: its fields, and its decisions, which later generations are passed as well.
 func extract(h *Handoff, a *Agent, doc data.Document, now time.Time) assembled {
 	out := assembled{record: Record{
 		HandoffID: h.ID, AgentID: a.ID, Agent: a.Name, Persona: h.Persona, Document: string(doc.Bytes), At: now,
@@ -180,8 +179,7 @@ func (s *assembly) readConversation(ctx context.Context) (edited []string) {
 	return got.Edited
 }
 
-// readWorktree finds the files that the agent touched, and compares what the document claims of files with what is
-// there.
+// readWorktree finds the files that the agent touched, and compares what the document claims of files with what is there.
 func (s *assembly) readWorktree(ctx context.Context, edited []string) {
 	var claims []data.Claim
 	if s.out.structured != nil {

@@ -68,8 +68,7 @@ func TestForkThatHasEndedGivesItsPlaceBack(t *testing.T) {
 	})
 }
 
-// TestAssembliesAreBounded: at most maxAssemblies run at once. The time limit of one that waits begins when it
-// begins.
+// TestAssembliesAreBounded: at most maxAssemblies run at once. The time limit of one that waits begins when it begins.
 func TestAssembliesAreBounded(t *testing.T) {
 	t.Parallel()
 	transcript := transcripttest.File(t, transcripttest.User("hello"))
@@ -97,8 +96,7 @@ func TestAssembliesAreBounded(t *testing.T) {
 	})
 }
 
-// TestToldOnceIsBounded: a sender that makes up events does not fill the memory, and the operator is told often
-// enough.
+// TestToldOnceIsBounded: a sender that makes up events does not fill the memory, and the operator is told often enough.
 func TestToldOnceIsBounded(t *testing.T) {
 	t.Parallel()
 	s := &spoolStore{}

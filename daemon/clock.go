@@ -52,9 +52,8 @@ func (d *Daemon) shownSince(since time.Time) (least, most time.Time) {
 	return d.presence.ShownSince(since, d.now())
 }
 
-// cameAfter reports whether a hook came after a text was typed. Two facts must say so, because each alone may
-// mislead: the id of the hook, since a hook may have been on its way; and its time, since the clock may have been set
-// back.
+// cameAfter reports whether a hook came after a text was typed. Two facts must say so, because each alone may mislead: the
+// id of the hook, since a hook may have been on its way; and its time, since the clock may have been set back.
 func (d *Daemon) cameAfter(hook int64, at time.Time, dl *Delivery) bool {
 	return hook > dl.AfterHook && at.After(d.earliestShown(*dl.TypedAt))
 }

@@ -164,8 +164,7 @@ type measurement struct {
 	read     bool
 }
 
-// measure reads an agent's use of its context from its transcript, once after each turn, unless a status line reports
-// it.
+// measure reads an agent's use of its context from its transcript, once after each turn, unless a status line reports it.
 func (d *Daemon) measure(ctx context.Context, a *Agent) (moved bool, again time.Duration, err error) {
 	if a.TranscriptPath == nil || a.State != Idle || a.LastStop == 0 || a.Context != nil && a.Context.Source == fromStatusLine {
 		return false, 0, nil

@@ -66,9 +66,8 @@ func (d *Daemon) lastEnter(a *Agent) press {
 	return d.memories.of(a.ID).lastEnter
 }
 
-// timeLeftToTake returns how long the daemon still waits for a sign that a text was taken: ack_timeout since it was
-// typed, and at least half a minute (or ack_timeout, if less) since this daemon pressed Enter for it, which may have
-// been late.
+// timeLeftToTake returns how long the daemon still waits for a sign that a text was taken: ack_timeout since it was typed,
+// and at least half a minute (or ack_timeout, if less) since this daemon pressed Enter for it, which may have been late.
 func (d *Daemon) timeLeftToTake(a *Agent, dl *Delivery) time.Duration {
 	limit := d.Settings.Handoff.AckTimeout
 	left := d.timeLeft(*dl.TypedAt, limit)

@@ -15,8 +15,7 @@ const (
 	// enterAfter is how long a confirmation may take before the daemon looks whether the text still stands in the
 	// composer.
 	enterAfter = time.Second
-	// paneGone is how long a pane may be gone, while the agent's process lives, before a delivery to it is
-	// not_submitted.
+	// paneGone is how long a pane may be gone, while the agent's process lives, before a delivery to it is not_submitted.
 	paneGone = 5 * time.Second
 	// maxEnters is how often Enter may be pressed for one text.
 	maxEnters = 3
@@ -65,8 +64,7 @@ func (d *Daemon) closeUndeliverable(ctx context.Context, a *Agent, dl *Delivery)
 	return d.saveDelivery(ctx, a, dl, false)
 }
 
-// beginTyping commits the intention to type a queued text and types it, once the agent is idle and its composer
-// ready.
+// beginTyping commits the intention to type a queued text and types it, once the agent is idle and its composer ready.
 func (d *Daemon) beginTyping(ctx context.Context, a *Agent, dl *Delivery) (bool, time.Duration, error) {
 	if a.State != Idle || a.RegisteredAt == nil || a.StopAskedAt != nil {
 		return false, time.Second, nil
@@ -203,8 +201,7 @@ func (d *Daemon) typeText(ctx context.Context, a *Agent, dl *Delivery, screen *s
 }
 
 // pressFirstEnter presses Enter for a text that was just pasted, once the composer shows the text: a dialog that has
-// opened since would take the Enter as its answer. It reports whether it pressed; if not, confirmDelivery looks
-// again.
+// opened since would take the Enter as its answer. It reports whether it pressed; if not, confirmDelivery looks again.
 //
 // It presses for the exit command only if the composer shows it in full, because a person may have typed before it.
 // That command is short enough to be shown.

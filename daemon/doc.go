@@ -12,11 +12,10 @@
 //
 // # Ordering and concurrency
 //
-// The work for one agent runs in the agent's lane, one piece at a time. A pipeline has a lane as well. Different
-// lanes run at once. A pipeline acts on its agents by writing their rows. Hooks are applied outside the lanes, each
-// in one transaction, under the lock of the agent's row. Each write is guarded by the revision that was read: if
-// another writer was first, Commit returns [ErrMoved], and the lane looks again. No lock is held across tmux, the
-// database or a file.
+// The work for one agent runs in the agent's lane, one piece at a time. A pipeline has a lane as well. Different lanes run
+// at once. A pipeline acts on its agents by writing their rows. Hooks are applied outside the lanes, each in one
+// transaction, under the lock of the agent's row. Each write is guarded by the revision that was read: if another writer
+// was first, Commit returns [ErrMoved], and the lane looks again. No lock is held across tmux, the database or a file.
 //
 // # What a crash leaves
 //

@@ -88,8 +88,7 @@ func (r *handoffRun) instruct() outcome {
 	return out
 }
 
-// awaitDocument waits for the end of the turn that took the instruction. The hook of the Stop has noted it on the
-// row.
+// awaitDocument waits for the end of the turn that took the instruction. The hook of the Stop has noted it on the row.
 func (r *handoffRun) awaitDocument() outcome {
 	h := r.h
 	switch {

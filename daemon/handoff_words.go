@@ -65,8 +65,7 @@ func (r *handoffRun) endCause(in Phase) string {
 	return ""
 }
 
-// failed makes the outcome of a failure from a sentence that says what happened. It adds what to do next, by the
-// phase.
+// failed makes the outcome of a failure from a sentence that says what happened. It adds what to do next, by the phase.
 func (r *handoffRun) failed(code Code, format string, args ...any) outcome {
 	if r.h.Mode == ModeGenerate && beforeRecord(r.h.Phase) {
 		return r.notGenerated(code, format, args...)

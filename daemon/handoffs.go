@@ -372,7 +372,6 @@ func (d *Daemon) Events(ctx context.Context, f EventFilter) ([]event.Event, erro
 // LastEventID returns the id of the newest event; 0, if there is none.
 func (d *Daemon) LastEventID(ctx context.Context) (int64, error) { return d.Store.LastEventID(ctx) }
 
-// Subscribe returns a channel of new events, and a function that ends the subscription. The daemon closes the channel
-// when its reader falls behind, and when the daemon ends. A reader that comes back reads from the event log what it
-// missed.
+// Subscribe returns a channel of new events, and a function that ends the subscription. The daemon closes the channel when
+// its reader falls behind, and when the daemon ends. A reader that comes back reads from the event log what it missed.
 func (d *Daemon) Subscribe() (<-chan *Published, func()) { return d.hub.subscribe() }

@@ -129,8 +129,7 @@ func (d *Daemon) startDeadline(a *Agent) (since time.Time, limit time.Duration) 
 	return *a.SpawnedAt, limit
 }
 
-// tellOverdue tells the operator once that an agent has not registered in time. The note on its row says that it was
-// told.
+// tellOverdue tells the operator once that an agent has not registered in time. The note on its row says that it was told.
 func (d *Daemon) tellOverdue(ctx context.Context, a *Agent) (bool, time.Duration, error) {
 	if a.RegisteredAt != nil || a.SpawnedAt == nil || a.Note != "" {
 		return false, 0, nil

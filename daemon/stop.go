@@ -336,8 +336,7 @@ func (d *Daemon) endEvent(ctx context.Context, a *Agent) (*event.Event, error) {
 	return e, nil
 }
 
-// cleanUp removes what an ended agent leaves: the dead pane on our server, and the launch files, which hold the
-// secret.
+// cleanUp removes what an ended agent leaves: the dead pane on our server, and the launch files, which hold the secret.
 func (d *Daemon) cleanUp(ctx context.Context, a *Agent) {
 	if !a.Managed {
 		return

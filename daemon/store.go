@@ -78,11 +78,11 @@ type Move struct {
 
 // Committer is the daemon's only way to write.
 type Committer interface {
-	// Commit commits c. With each of these errors it has written nothing.
-	// ErrMoved: another writer changed a row first.
-	// ErrOpenHandoff: the agent already has its one open handoff. A new row and a move out of failed get this error.
-	// ErrNoRoom: c.Admit would be exceeded, or an older pipeline of the host is pending. Of two changes that ask for
-	// admission at once, the second sees the first.
+	// Commit commits c. With each of these errors it has written nothing:
+	//   - ErrMoved: another writer changed a row first.
+	//   - ErrOpenHandoff: the agent already has its one open handoff. A new row and a move out of failed get this error.
+	//   - ErrNoRoom: c.Admit would be exceeded, or an older pipeline of the host is pending. Of two changes that ask for
+	//     admission at once, the second sees the first.
 	Commit(ctx context.Context, c *Change) error
 	// RecordHook stores a hook and what decide makes of it in one transaction: see [HookTx]. decide must neither block nor
 	// call the store. If another writer changed a row first, RecordHook calls it again with fresh rows.
@@ -359,10 +359,9 @@ type Hosts interface {
 // Store is everything that the daemon needs of its database. Package storetest holds each store to this contract, and
 // to these rules for all calls:
 //
-// A call whose context has ended does nothing and returns the error of the context. The rows that are given and
-// returned belong to the caller. Lists are never nil. Times are kept in microseconds and returned in UTC. Texts and
-// JSON are kept as package storetext says. Ids ascend, with gaps: ids of a change that was refused are not given
-// again.
+// A call whose context has ended does nothing and returns the error of the context. The rows that are given and returned
+// belong to the caller. Lists are never nil. Times are kept in microseconds and returned in UTC. Texts and JSON are kept
+// as package storetext says. Ids ascend, with gaps: ids of a change that was refused are not given again.
 type Store interface {
 	Committer
 	AgentReader

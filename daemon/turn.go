@@ -81,8 +81,7 @@ func (h *Handoff) confirmTakenIn(promptID string, queued bool) {
 	h.PromptID, h.PromptQueue = promptID, queued
 }
 
-// acceptAnyStop has the next Stop count, whichever turn it ends. The Stop of a runtime that reports no prompts calls
-// it.
+// acceptAnyStop has the next Stop count, whichever turn it ends. The Stop of a runtime that reports no prompts calls it.
 func (h *Handoff) acceptAnyStop() { h.PromptID = "" }
 
 // endTurn notes that the turn that took the instruction has ended. The Stop that counts calls it. If no Stop comes,

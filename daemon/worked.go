@@ -53,8 +53,7 @@ func (d *Daemon) promptedAfter(a *Agent, nonce string, since time.Time) bool {
 	return runtimes.PromptedAfter(transcriptTail(a), nonce, after, until, d.earliestShown(a.CreatedAt))
 }
 
-// awaitsVerdict reports whether a text was typed to an agent, or given to it in answer to a Stop, and has no verdict
-// yet.
+// awaitsVerdict reports whether a text was typed to an agent, or given to it in answer to a Stop, and has no verdict yet.
 func (d *Daemon) awaitsVerdict(ctx context.Context, agentID int64) (bool, error) {
 	open, err := d.Store.OpenDeliveries(ctx, agentID)
 	return slices.ContainsFunc(open, func(dl Delivery) bool { return dl.Kind != KindExit && dl.State != DeliveryQueued }), err

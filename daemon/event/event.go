@@ -1,6 +1,5 @@
 // Package event is the vocabulary of the event log: its rows, their types, what the operator must be told of, and the
-// sentence of each event for people. It holds values only; the store gives events their ids, in the order of the
-// commits.
+// sentence of each event for people. It holds values only; the store gives events their ids, in the order of the commits.
 package event
 
 import (

@@ -148,8 +148,7 @@ func stepWords(number, agent string) string {
 	return fmt.Sprintf("step %s (%s)", number, agent)
 }
 
-// plainWords returns the sentence of an event that is not in eventWords: one of a handoff's phase, or of another
-// version.
+// plainWords returns the sentence of an event that is not in eventWords: one of a handoff's phase, or of another version.
 func (e *Event) plainWords(about map[string]string) string {
 	what := words.Of(e.Type)
 	if phase, ok := strings.CutPrefix(what, "handoff "); ok && e.HandoffID != nil {

@@ -8,8 +8,7 @@
 //   - A clock set back: at 12:00:10 somebody sets the clock to 11:00:00. When it shows 11:00:05, the wait has spent 15 s,
 //     though the clock shows a time before the wait began.
 //
-// A [Presence] is not safe for concurrent use. It lives in memory: a daemon that starts knows nothing of the time
-// before.
+// A [Presence] is not safe for concurrent use. It lives in memory: a daemon that starts knows nothing of the time before.
 package presence
 
 import (
@@ -34,8 +33,7 @@ type stretch struct {
 	presentBefore time.Duration // the sum of the stretches before this one
 }
 
-// presentAt returns how long the daemon had been there, all stretches together, when the clock showed t in this
-// stretch.
+// presentAt returns how long the daemon had been there, all stretches together, when the clock showed t in this stretch.
 func (s *stretch) presentAt(t time.Time) time.Duration { return s.presentBefore + t.Sub(s.from) }
 
 // Presence knows the stretches in which the daemon was there, by the wall clock, whose times stand in the rows. What
@@ -43,9 +41,8 @@ func (s *stretch) presentAt(t time.Time) time.Duration { return s.presentBefore 
 type Presence struct {
 	stretches []stretch // in order; the last one goes on
 	provedAt  time.Time // when Prove was called last, by the monotonic clock
-	// future maps a time in nanoseconds that was still to come when Spent was asked about it to the time of that
-	// question. Such a time stands in a row if the clock was set back while no daemon ran, or if the clock of another
-	// host is ahead.
+	// future maps a time in nanoseconds that was still to come when Spent was asked about it to the time of that question.
+	// Such a time stands in a row if the clock was set back while no daemon ran, or if the clock of another host is ahead.
 	future map[int64]time.Time
 }
 

@@ -109,8 +109,7 @@ func checkEarliest(t *testing.T, start time.Time, at func(int) time.Time) {
 	}
 }
 
-// TestShownSince: a clock that was set back shows again what it showed before, up to absentAfter beyond the last
-// proof.
+// TestShownSince: a clock that was set back shows again what it showed before, up to absentAfter beyond the last proof.
 func TestShownSince(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

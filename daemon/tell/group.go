@@ -21,8 +21,7 @@ func alertsOf(events []event.Event) []event.Event {
 	return events[:n]
 }
 
-// alertTopic returns the topic of an alert: its cause, or else the alert itself. Alerts of one topic are told
-// together.
+// alertTopic returns the topic of an alert: its cause, or else the alert itself. Alerts of one topic are told together.
 func alertTopic(e *event.Event) string {
 	if e.Cause != "" {
 		return e.Cause

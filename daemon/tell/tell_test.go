@@ -372,8 +372,7 @@ func TestNothingIsToldTwice(t *testing.T) {
 	})
 }
 
-// TestStopWhileTelling: the next daemon tells a notification that was cut off, and does not repeat one that was
-// shown.
+// TestStopWhileTelling: the next daemon tells a notification that was cut off, and does not repeat one that was shown.
 func TestStopWhileTelling(t *testing.T) {
 	tellers(t, func(s *telling) {
 		s.desk.mu.Lock()

@@ -107,9 +107,8 @@ func Notification(s string, limit int) string {
 	return withoutMarkup.Replace(clipKeepingCommand(strings.TrimLeft(Line(s), "- "), limit))
 }
 
-// clipKeepingCommand cuts a line to limit characters. If the commands at its end take up no more than two thirds of
-// limit, it keeps them whole and cuts before them. A command between ‹ and › is quoted from a pane and is no command
-// of ours.
+// clipKeepingCommand cuts a line to limit characters. If the commands at its end take up no more than two thirds of limit,
+// it keeps them whole and cuts before them. A command between ‹ and › is quoted from a pane and is no command of ours.
 func clipKeepingCommand(s string, limit int) string {
 	r := []rune(s)
 	if len(r) <= limit {
