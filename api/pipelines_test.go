@@ -56,7 +56,7 @@ func (h *fixture) worked() (run *daemon.Pipeline, agents []int64) {
 		agents = append(agents, a.ID)
 	}
 	done := "Mended."
-	h.commit(&daemon.Change{Run: &daemon.RunMove{Pipeline: run}, NewOutput: &daemon.StepHandoff{
+	h.commit(&daemon.Change{PipelineMove: &daemon.PipelineMove{Pipeline: run}, NewOutput: &daemon.StepHandoff{
 		ID: must(h.store.NextID(context.Background(), daemon.OutputIDs))(h.t), StepID: run.Steps[0].ID, AgentID: agents[1],
 		ContentMD: "# What Was Done\n\nMended.\n", Metadata: &daemon.Structured{WhatWasDone: &done}, CreatedAt: now,
 	}})

@@ -55,7 +55,7 @@ var (
 	// ErrOpenHandoff says that the agent already has a handoff that is open or past its record.
 	ErrOpenHandoff = errors.New("agent has an open handoff")
 	// ErrNoRoom says that a run must wait: as many as may be are at work, or an older one waits.
-	ErrNoRoom = errors.New("no room for another run")
+	ErrNoRoom = errors.New("no room for another pipeline")
 )
 
 // The answers of the contract, word for word.

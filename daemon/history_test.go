@@ -32,7 +32,7 @@ func TestHistoryIsPrunedByItsSetting(t *testing.T) {
 	t.Parallel()
 	for _, fail := range []error{nil, errors.New("the database is away")} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &historyStore{left: []PrunedHistory{{Runs: 1}, {Agents: 200, Handoffs: 3}, {Agents: 5}}, fail: fail}
+			s := &historyStore{left: []PrunedHistory{{Pipelines: 1}, {Agents: 200, Handoffs: 3}, {Agents: 5}}, fail: fail}
 			d := New(Config{Host: "h", Store: s, Log: slog.New(slog.DiscardHandler)})
 			prune := func(ctx context.Context) error {
 				_, history := d.pruneLimits()

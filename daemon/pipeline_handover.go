@@ -83,7 +83,7 @@ func (r *pipelineRun) handover(s *Step, prev *Agent) *runOutcome {
 	if c.NewAgent != nil {
 		s.AgentIDs = append(s.AgentIDs, c.NewAgent.ID)
 	}
-	c.Run = &RunMove{Steps: []*Step{s}}
+	c.PipelineMove = &PipelineMove{Steps: []*Step{s}}
 	c.write(prev)
 	e := r.event(event.StepRunning, s, map[string]any{"handoff_id": h.ID, "taken_up": true})
 	e.HandoffID = &h.ID

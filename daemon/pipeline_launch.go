@@ -30,7 +30,7 @@ func (d *Daemon) stepOf(ctx context.Context, a *Agent) (*Pipeline, *Step, error)
 // prompt as the runtime's own first prompt. Who takes over from another agent of the step is told by the
 // handoff, and where the prompt can be looked up.
 func (d *Daemon) planStep(a *Agent, spec *runtimes.Spec, p *Pipeline, s *Step) (allow []string, err error) {
-	where, err := placeInRun(p, s)
+	where, err := placeInPipeline(p, s)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func (r *pipelineRun) take(s *Step, a *Agent) runOutcome {
 		return runOutcome{err: err}
 	}
 	out := &StepHandoff{ID: id, ContentMD: text, CreatedAt: r.now, StepID: s.ID, AgentID: a.ID}
-	c := &Change{Run: &RunMove{Steps: []*Step{s}}, NewOutput: out}
+	c := &Change{PipelineMove: &PipelineMove{Steps: []*Step{s}}, NewOutput: out}
 	if fields, ok := data.Extract(text); ok {
 		out.Metadata = &fields
 	}

@@ -46,9 +46,9 @@ func asked(p *Pipeline, s *Step) string {
 	return text
 }
 
-// placeInRun tells a step's agent, beside its skill, where in the run it stands and what becomes of its
+// placeInPipeline tells a step's agent, beside its skill, where in the run it stands and what becomes of its
 // last message.
-func placeInRun(p *Pipeline, s *Step) (string, error) {
+func placeInPipeline(p *Pipeline, s *Step) (string, error) {
 	var b bytes.Buffer
 	err := prompts().ExecuteTemplate(&b, "step.md", map[string]any{
 		"Run": p.ID, "Title": p.Title, "N": s.OrderIndex + 1, "Of": len(p.Steps), "Description": strings.TrimSpace(s.Description),

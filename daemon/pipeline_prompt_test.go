@@ -54,11 +54,11 @@ func TestStepPrompt(t *testing.T) {
 	}
 }
 
-func TestPlaceInRun(t *testing.T) {
+func TestPlaceInPipeline(t *testing.T) {
 	t.Parallel()
 	p := &Pipeline{ID: 7, Title: "The roof", Steps: []Step{{}, {OrderIndex: 1, Description: " mends it "}}}
 	for i, want := range []string{`step 1 of 2 of the pipeline run 7, "The roof".` + "\n", `step 2 of 2 of the pipeline run 7, "The roof". Your part: mends it` + "\n"} {
-		text, err := placeInRun(p, &p.Steps[i])
+		text, err := placeInPipeline(p, &p.Steps[i])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -88,10 +88,10 @@ func (r *pipelineRun) commit(c *Change) error {
 		return err
 	}
 	r.p.UpdatedAt = r.now
-	if c.Run == nil {
-		c.Run = &RunMove{}
+	if c.PipelineMove == nil {
+		c.PipelineMove = &PipelineMove{}
 	}
-	c.Run.Pipeline = r.p
+	c.PipelineMove.Pipeline = r.p
 	if err := r.d.commit(r.ctx, c); err != nil {
 		return fmt.Errorf("pipeline %d: %w", r.p.ID, err)
 	}
@@ -287,7 +287,7 @@ func (r *pipelineRun) awaitApproval() runOutcome {
 	s.AskedAt = &r.now
 	e := r.event(event.PipelineApprovalReminder, s, map[string]any{"message": r.askFor(s, "still waits")})
 	e.Notice = event.NoticeWaiting
-	return runOutcome{with: &Change{Run: &RunMove{Steps: []*Step{s}}, Events: []*event.Event{e}}}
+	return runOutcome{with: &Change{PipelineMove: &PipelineMove{Steps: []*Step{s}}, Events: []*event.Event{e}}}
 }
 
 // askFor words what is asked of a person.
@@ -309,10 +309,10 @@ func (r *pipelineRun) fail(s *Step, a *Agent, f failure) *Change {
 		f.hint = fmt.Sprintf("put that right, then `understudy pipeline resume %d`", r.p.ID)
 	}
 	r.p.Status, r.p.Note, r.p.Error, r.p.ErrorCode, r.p.Hint, r.p.FinishedAt = PipelineFailed, "", &f.says, f.code, f.hint, &r.now
-	c := &Change{Run: &RunMove{}}
+	c := &Change{PipelineMove: &PipelineMove{}}
 	if s != nil {
 		s.Status, s.Error, s.FinishedAt = StepFailed, &f.says, &r.now
-		c.Run.Steps = []*Step{s}
+		c.PipelineMove.Steps = []*Step{s}
 		about := map[string]any{"code": f.code, "error": f.says}
 		if s.StartedAt != nil {
 			about["duration_ms"] = elapsed(*s.StartedAt, r.now).Milliseconds()

@@ -21,7 +21,7 @@ func (r *pipelineRun) reach(s *Step) runOutcome {
 		r.p.Status, r.p.Note = PipelineWaiting, ""
 		e := r.event(event.PipelineWaitingForApproval, s, map[string]any{"message": r.askFor(s, "waits")})
 		e.Notice = event.NoticeWaiting
-		return runOutcome{with: &Change{Run: &RunMove{Steps: []*Step{s}}, Events: []*event.Event{e}}}
+		return runOutcome{with: &Change{PipelineMove: &PipelineMove{Steps: []*Step{s}}, Events: []*event.Event{e}}}
 	}
 	prev, err := r.earlier(s)
 	switch {
@@ -66,7 +66,7 @@ func (r *pipelineRun) underWay(s *Step) {
 // takeUp has a step go on with the agent that works on it already.
 func (r *pipelineRun) takeUp(s *Step, a *Agent) runOutcome {
 	r.underWay(s)
-	c := &Change{Run: &RunMove{Steps: []*Step{s}}, Agents: []*Agent{a}, Events: []*event.Event{
+	c := &Change{PipelineMove: &PipelineMove{Steps: []*Step{s}}, Agents: []*Agent{a}, Events: []*event.Event{
 		r.event(event.StepRunning, s, map[string]any{"agent_id": a.ID, "taken_up": true}),
 	}}
 	return runOutcome{with: c, err: r.warnShared(c)}
@@ -135,7 +135,7 @@ func (r *pipelineRun) startAgent(s *Step, prev *Agent) runOutcome {
 	r.underWay(s)
 	s.Input = stepPrompt(r.p, s)
 	s.AgentIDs = append(s.AgentIDs, a.ID)
-	c := &Change{NewAgent: a, Run: &RunMove{Steps: []*Step{s}}, Events: []*event.Event{
+	c := &Change{NewAgent: a, PipelineMove: &PipelineMove{Steps: []*Step{s}}, Events: []*event.Event{
 		r.d.event(event.AgentCreated, &a.ID, nil, map[string]any{"persona": a.Persona, "generation": 1, "name": a.Name}),
 		r.event(event.StepRunning, s, map[string]any{"agent_id": a.ID}),
 	}}

@@ -111,7 +111,7 @@ func (d *Daemon) ApprovePipeline(ctx context.Context, id int64, in Decision) (Pi
 		}
 		s.ApprovedAt, s.Comment = &r.now, comment
 		c := r.goAhead()
-		c.Run = &RunMove{Steps: []*Step{s}}
+		c.PipelineMove = &PipelineMove{Steps: []*Step{s}}
 		c.Events = append([]*event.Event{r.event(event.StepApproved, s, map[string]any{"comment": comment})}, c.Events...)
 		return c, nil
 	})
@@ -158,7 +158,7 @@ func (d *Daemon) ResumePipeline(ctx context.Context, id int64, skip bool) (Pipel
 			return nil, Errorf(KindConflict, CodePipelineNotFailed, "Only a failed pipeline can be resumed: this one is %s", r.p.Status)
 		}
 		r.p.Error, r.p.ErrorCode, r.p.Hint, r.p.FinishedAt = nil, "", "", nil
-		move := &RunMove{}
+		move := &PipelineMove{}
 		var events []*event.Event
 		s := r.p.front()
 		switch {
@@ -174,7 +174,7 @@ func (d *Daemon) ResumePipeline(ctx context.Context, id int64, skip bool) (Pipel
 			move.Steps = []*Step{s}
 		}
 		c := r.goAhead()
-		c.Run = move
+		c.PipelineMove = move
 		if s != nil && skip {
 			if err := r.sendAway(s, c); err != nil {
 				return nil, err

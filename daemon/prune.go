@@ -48,7 +48,7 @@ type Pruned struct {
 
 // PrunedHistory is what was deleted of what had ended.
 type PrunedHistory struct {
-	Runs, Agents, Handoffs int64
+	Pipelines, Agents, Handoffs int64
 }
 
 const (
@@ -108,7 +108,7 @@ func (d *Daemon) pruneLimits() (limits PruneLimits, history time.Time) {
 func (d *Daemon) Prune(ctx context.Context) (out PruneReport, err error) {
 	limits, history := d.pruneLimits()
 	gone, err := d.pruneHistory(ctx, history)
-	out.Agents, out.Handoffs, out.Pipelines = gone.Agents, gone.Handoffs, gone.Runs
+	out.Agents, out.Handoffs, out.Pipelines = gone.Agents, gone.Handoffs, gone.Pipelines
 	if err != nil {
 		return out, err
 	}
@@ -146,7 +146,7 @@ func (d *Daemon) pruneHistory(ctx context.Context, before time.Time) (all Pruned
 	for {
 		var some PrunedHistory
 		some, err = d.Store.PruneHistory(ctx, before, historyBatch)
-		all.Runs, all.Agents, all.Handoffs = all.Runs+some.Runs, all.Agents+some.Agents, all.Handoffs+some.Handoffs
+		all.Pipelines, all.Agents, all.Handoffs = all.Pipelines+some.Pipelines, all.Agents+some.Agents, all.Handoffs+some.Handoffs
 		if err != nil || some == (PrunedHistory{}) {
 			break
 		}
@@ -163,10 +163,10 @@ func (d *Daemon) tellHistory(ctx context.Context, all PrunedHistory, before time
 	if all == (PrunedHistory{}) {
 		return nil
 	}
-	d.Log.Info("history pruned", "agents", all.Agents, "handoffs", all.Handoffs, "runs", all.Runs)
+	d.Log.Info("history pruned", "agents", all.Agents, "handoffs", all.Handoffs, "runs", all.Pipelines)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	e := d.event(event.HistoryPruned, nil, nil, map[string]any{"agents": all.Agents, "handoffs": all.Handoffs, "pipelines": all.Runs, "until": before})
+	e := d.event(event.HistoryPruned, nil, nil, map[string]any{"agents": all.Agents, "handoffs": all.Handoffs, "pipelines": all.Pipelines, "until": before})
 	return d.commit(ctx, &Change{Events: []*event.Event{e}})
 }
 

@@ -26,10 +26,10 @@ type Change struct {
 	// NewDeliveries stay as they are.
 	DropQueued   int64
 	DropEvidence string
-	NewPipeline  *Pipeline    // with all its Steps; IDs taken from NextID beforehand
-	Run          *RunMove     // guarded by Seq
-	NewOutput    *StepHandoff // ID taken from NextID beforehand; ErrMoved if its step has one
-	// Admit, if not 0, is how many pipelines, and how many agents of pipelines, the host of NewPipeline or Run may have at
+	NewPipeline  *Pipeline     // with all its Steps; IDs taken from NextID beforehand
+	PipelineMove *PipelineMove // guarded by Seq
+	NewOutput    *StepHandoff  // ID taken from NextID beforehand; ErrMoved if its step has one
+	// Admit, if not 0, is how many pipelines, and how many agents of pipelines, the host of NewPipeline or PipelineMove may have at
 	// work after this change: see ErrNoRoom.
 	Admit  int
 	Events []*event.Event // Commit sets each ID, and At where it is zero
@@ -37,9 +37,9 @@ type Change struct {
 	dropped []*Delivery // the deliveries that DropQueued drops; for the counts only
 }
 
-// RunMove writes a pipeline, and those of its steps that are named. The pipeline's Seq is advanced in place. Derived
+// PipelineMove writes a pipeline, and those of its steps that are in Steps. The pipeline's Seq is advanced in place. Derived
 // fields are not written.
-type RunMove struct {
+type PipelineMove struct {
 	Pipeline *Pipeline
 	Steps    []*Step
 }
@@ -49,8 +49,8 @@ func (c *Change) pipelines() (pipelines []*Pipeline) {
 	if c.NewPipeline != nil {
 		pipelines = append(pipelines, c.NewPipeline)
 	}
-	if c.Run != nil {
-		pipelines = append(pipelines, c.Run.Pipeline)
+	if c.PipelineMove != nil {
+		pipelines = append(pipelines, c.PipelineMove.Pipeline)
 	}
 	return pipelines
 }

@@ -17,8 +17,8 @@ func (w *write) changedPipelines() []*daemon.Pipeline {
 		pipelines = append(pipelines, w.NewPipeline)
 		pipelines = append(pipelines, w.NewPipeline)
 	}
-	if w.Run != nil {
-		pipelines = append(pipelines, w.Run.Pipeline)
+	if w.PipelineMove != nil {
+		pipelines = append(pipelines, w.PipelineMove.Pipeline)
 	}
 	return pipelines
 }
@@ -77,8 +77,8 @@ func (w *write) pipelines() {
 			w.batch.Queue(insertStep, stepValues(p.ID, &p.Steps[i])...)
 		}
 	}
-	if w.Run != nil {
-		w.movePipeline(w.Run)
+	if w.PipelineMove != nil {
+		w.movePipeline(w.PipelineMove)
 	}
 	if o := w.NewOutput; o != nil {
 		w.batch.Queue(insertOutput, outputValues(o)...)
@@ -87,7 +87,7 @@ func (w *write) pipelines() {
 
 // movePipeline queues the update of a pipeline and those of its steps. It updates the step that begins
 // last, because a unique index allows one running step per pipeline at any time.
-func (w *write) movePipeline(m *daemon.RunMove) {
+func (w *write) movePipeline(m *daemon.PipelineMove) {
 	p := m.Pipeline
 	next := *p
 	next.Seq++

@@ -22,7 +22,7 @@ func TestPipelinesWakeTheirHost(t *testing.T) {
 	equal(t, "first wake", wait(t, "first wake", wakes), int64(0))
 	commit(t, db, &daemon.Change{NewPipeline: foreign})
 	stale := ranTo(foreign, daemon.PipelineRunning)
-	stale.Run.Pipeline.Seq++
+	stale.PipelineMove.Pipeline.Seq++
 	if err := db.Commit(t.Context(), stale); !errors.Is(err, daemon.ErrMoved) {
 		t.Errorf("stale: %v", err)
 	}
@@ -60,7 +60,7 @@ func TestPipelineWritersDoNotDeadlock(t *testing.T) {
 		}
 		c := &daemon.Change{Events: []*event.Event{{Type: "t", Host: "h1"}}}
 		if rand.IntN(3) > 0 {
-			c.Run = &daemon.RunMove{Pipeline: &p, Steps: []*daemon.Step{&p.Steps[0]}}
+			c.PipelineMove = &daemon.PipelineMove{Pipeline: &p, Steps: []*daemon.Step{&p.Steps[0]}}
 			c.Admit = rand.IntN(2) * 100
 		}
 		if rand.IntN(3) > 0 {

@@ -148,7 +148,7 @@ func pruneHistory(ctx context.Context, tx pgx.Tx, before time.Time, most int) (d
 		return done, err
 	}
 	if len(pipelines) > 0 {
-		done.Runs = int64(len(pipelines))
+		done.Pipelines = int64(len(pipelines))
 		return done, sendAll(ctx, tx, []any{pipelines}, detachAgents, deleteOutputs, deleteSteps, deletePipelines)
 	}
 	agents, err := idsIn(ctx, tx, listOldAgents, before, most)
@@ -185,7 +185,7 @@ func (db *DB) WouldPrune(ctx context.Context, l daemon.PruneLimits, history time
 		if err != nil {
 			return out, fmt.Errorf("prune, forecast: %w", unavailable(err))
 		}
-		out.Agents, out.Handoffs, out.Pipelines = out.Agents+some.Agents, out.Handoffs+some.Handoffs, out.Pipelines+some.Runs
+		out.Agents, out.Handoffs, out.Pipelines = out.Agents+some.Agents, out.Handoffs+some.Handoffs, out.Pipelines+some.Pipelines
 		more = some != (daemon.PrunedHistory{})
 	}
 	count := func(to *int64, sql string, args ...any) {

@@ -311,8 +311,8 @@ func describe(c *daemon.Change) string {
 	if c.NewPipeline != nil {
 		add("new pipeline %d", c.NewPipeline.ID)
 	}
-	if c.Run != nil {
-		add("pipeline %d %s", c.Run.Pipeline.ID, c.Run.Pipeline.Status)
+	if c.PipelineMove != nil {
+		add("pipeline %d %s", c.PipelineMove.Pipeline.ID, c.PipelineMove.Pipeline.Status)
 	}
 	for _, e := range c.Events {
 		add("«%s»", e.Type)

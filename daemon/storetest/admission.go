@@ -123,14 +123,14 @@ func admissionCountsWhatIsAtWork(t *testing.T, st daemon.Store) {
 			p = PipelineOf(t, st, p.ID)
 			for _, status := range []daemon.PipelineStatus{running, pending} {
 				c := PipelineMoved(p, status)
-				c.Run.Steps[0].Comment = "changed"
+				c.PipelineMove.Steps[0].Comment = "changed"
 				c.Events = []*event.Event{{Type: "t", Host: name}}
 				if c.Admit = tt.used; c.Admit > 0 {
 					if err := st.Commit(t.Context(), c); !errors.Is(err, daemon.ErrNoRoom) {
 						t.Errorf("with %d in use, of %d: %v", tt.used, c.Admit, err)
 					}
 					equal(t, "refused", PipelineOf(t, st, p.ID), p)
-					if c.Run.Pipeline.Seq != p.Seq || c.Events[0].ID != 0 {
+					if c.PipelineMove.Pipeline.Seq != p.Seq || c.Events[0].ID != 0 {
 						t.Error("the change's rows were advanced")
 					}
 				}

@@ -17,11 +17,11 @@ func PipelineMoved(p *daemon.Pipeline, status daemon.PipelineStatus) *daemon.Cha
 	next := *p
 	next.Steps = slices.Clone(p.Steps)
 	InStatus(status)(&next)
-	m := &daemon.RunMove{Pipeline: &next}
+	m := &daemon.PipelineMove{Pipeline: &next}
 	for i := range next.Steps {
 		m.Steps = append(m.Steps, &next.Steps[i])
 	}
-	return &daemon.Change{Run: m}
+	return &daemon.Change{PipelineMove: m}
 }
 
 func oneOfManyWritersOfAPipelineWins(t *testing.T, st daemon.Store) {
@@ -30,7 +30,7 @@ func oneOfManyWritersOfAPipelineWins(t *testing.T, st daemon.Store) {
 	var won atomic.Int64
 	for i := range 16 {
 		c := PipelineMoved(p, daemon.PipelineRunning)
-		c.Run.Steps[0].Input = fmt.Sprint(i)
+		c.PipelineMove.Steps[0].Input = fmt.Sprint(i)
 		c.Events = []*event.Event{{Type: "t", Host: "h1"}}
 		wg.Go(func() {
 			err := st.Commit(t.Context(), c)
@@ -55,7 +55,7 @@ func movedPipelineLeavesNothing(t *testing.T, st daemon.Store) {
 	p = PipelineOf(t, st, p.ID)
 	change := func() *daemon.Change {
 		c := PipelineMoved(p, daemon.PipelineWaiting)
-		c.Run.Pipeline.Note, c.Run.Steps[0].Comment, c.Run.Steps[1].Comment = "changed", "changed", "changed"
+		c.PipelineMove.Pipeline.Note, c.PipelineMove.Steps[0].Comment, c.PipelineMove.Steps[1].Comment = "changed", "changed", "changed"
 		agent := *a
 		agent.Cwd = "/changed"
 		c.Agents = []*daemon.Agent{&agent}
@@ -70,20 +70,20 @@ func movedPipelineLeavesNothing(t *testing.T, st daemon.Store) {
 		return c
 	}
 	for name, spoil := range map[string]func(*daemon.Change){
-		"seq":            func(c *daemon.Change) { c.Run.Pipeline.Seq++ },
-		"no pipeline":    func(c *daemon.Change) { c.Run.Pipeline.ID = 999 },
-		"no step":        func(c *daemon.Change) { c.Run.Steps[1].ID = 999 },
-		"another's step": func(c *daemon.Change) { c.Run.Steps[1].ID = other.Steps[0].ID },
+		"seq":            func(c *daemon.Change) { c.PipelineMove.Pipeline.Seq++ },
+		"no pipeline":    func(c *daemon.Change) { c.PipelineMove.Pipeline.ID = 999 },
+		"no step":        func(c *daemon.Change) { c.PipelineMove.Steps[1].ID = 999 },
+		"another's step": func(c *daemon.Change) { c.PipelineMove.Steps[1].ID = other.Steps[0].ID },
 		"agent":          func(c *daemon.Change) { c.Agents[0].Rev++ },
 	} {
 		before, c := everything(t, st), change()
 		spoil(c)
-		seq := c.Run.Pipeline.Seq
+		seq := c.PipelineMove.Pipeline.Seq
 		if err := st.Commit(t.Context(), c); !errors.Is(err, daemon.ErrMoved) {
 			t.Errorf("%s: %v, want ErrMoved", name, err)
 		}
 		equal(t, name, everything(t, st), before)
-		if c.Run.Pipeline.Seq != seq || c.Events[0].ID != 0 {
+		if c.PipelineMove.Pipeline.Seq != seq || c.Events[0].ID != 0 {
 			t.Errorf("%s: the change's rows were advanced", name)
 		}
 	}
@@ -128,11 +128,11 @@ func theNextStepBeginsAsOneEnds(t *testing.T, st daemon.Store) {
 		p.Steps[0].Status = daemon.StepRunning
 	})
 	c := PipelineMoved(p, daemon.PipelineRunning)
-	c.Run.Steps[0].Status, c.Run.Steps[1].Status = daemon.StepDone, daemon.StepRunning
-	slices.Reverse(c.Run.Steps)
-	order := slices.Clone(c.Run.Steps)
+	c.PipelineMove.Steps[0].Status, c.PipelineMove.Steps[1].Status = daemon.StepDone, daemon.StepRunning
+	slices.Reverse(c.PipelineMove.Steps)
+	order := slices.Clone(c.PipelineMove.Steps)
 	Commit(t, st, c)
-	equal(t, "the caller's list", c.Run.Steps, order)
+	equal(t, "the caller's list", c.PipelineMove.Steps, order)
 	got := PipelineOf(t, st, p.ID)
 	equal(t, "steps", []daemon.StepStatus{got.Steps[0].Status, got.Steps[1].Status}, []daemon.StepStatus{daemon.StepDone, daemon.StepRunning})
 }

@@ -109,10 +109,10 @@ func (d *drawer) addPipeline(c *daemon.Change) string {
 func (d *drawer) changePipeline(c *daemon.Change) string {
 	p := one(d, d.pipelines...)
 	d.stale(&p.Seq)
-	c.Run, c.Admit = &daemon.RunMove{Pipeline: d.pipeline(&p)}, d.rand.IntN(4)
+	c.PipelineMove, c.Admit = &daemon.PipelineMove{Pipeline: d.pipeline(&p)}, d.rand.IntN(4)
 	for i := range p.Steps {
 		if d.half() {
-			c.Run.Steps = append(c.Run.Steps, d.step(&p.Steps[i]))
+			c.PipelineMove.Steps = append(c.PipelineMove.Steps, d.step(&p.Steps[i]))
 		}
 	}
 	return fmt.Sprintf("pipeline %d to %s", p.ID, p.Status)

@@ -99,7 +99,7 @@ func pipelineIsKeptWhole(t *testing.T, st daemon.Store) {
 		steps = append(steps, &next.Steps[i])
 	}
 	next.Steps[0].Status, next.Steps[1].Status = daemon.StepSkipped, daemon.StepRunning
-	Commit(t, st, &daemon.Change{Run: &daemon.RunMove{Pipeline: next, Steps: steps}})
+	Commit(t, st, &daemon.Change{PipelineMove: &daemon.PipelineMove{Pipeline: next, Steps: steps}})
 	if next.Seq != p.Seq+1 {
 		t.Errorf("seq %d, want %d", next.Seq, p.Seq+1)
 	}
@@ -112,7 +112,7 @@ func pipelineIsKeptWhole(t *testing.T, st daemon.Store) {
 	next.Steps[0].LatestHandoff, next.CurrentAgentID = o, &three.ID
 	equal(t, "with the derived fields", PipelineOf(t, st, p.ID), next)
 	next.Steps[1].Status, next.CurrentAgentID = daemon.StepFailed, nil
-	Commit(t, st, &daemon.Change{Run: &daemon.RunMove{Pipeline: next, Steps: steps}})
+	Commit(t, st, &daemon.Change{PipelineMove: &daemon.PipelineMove{Pipeline: next, Steps: steps}})
 	equal(t, "after the step", PipelineOf(t, st, p.ID), next)
 
 	bare := NewPipeline(t, st, 1, func(p *daemon.Pipeline) { p.Warnings = nil })
@@ -135,7 +135,7 @@ func pipelinesKeepStrangeBytes(t *testing.T, st daemon.Store) {
 		s.AgentName, s.Persona, s.Skill, s.Prompt, s.Error, s.Input, s.Comment = nul, ptr(nul), nul, nul, ptr(nul), nul, nul
 	}
 	p := NewPipeline(t, st, 1, spoil)
-	Commit(t, st, &daemon.Change{Run: &daemon.RunMove{Pipeline: p, Steps: []*daemon.Step{&p.Steps[0]}}})
+	Commit(t, st, &daemon.Change{PipelineMove: &daemon.PipelineMove{Pipeline: p, Steps: []*daemon.Step{&p.Steps[0]}}})
 	o := WholeOutput(t, st, p.Steps[0].ID, NewWorker(t, st, p, 0).ID)
 	o.ContentMD, o.Metadata = nul, &daemon.Structured{WhatWasDone: ptr("a\x00")}
 	Commit(t, st, &daemon.Change{NewOutput: o})
@@ -193,7 +193,7 @@ func readersSeeNoPipelineHalfWritten(t *testing.T, st daemon.Store) {
 		defer close(written)
 		for i := range 300 {
 			p.Note, p.Steps[0].Comment = fmt.Sprint(i), fmt.Sprint(i)
-			if err := st.Commit(t.Context(), &daemon.Change{Run: &daemon.RunMove{Pipeline: p, Steps: []*daemon.Step{&p.Steps[0]}}}); err != nil {
+			if err := st.Commit(t.Context(), &daemon.Change{PipelineMove: &daemon.PipelineMove{Pipeline: p, Steps: []*daemon.Step{&p.Steps[0]}}}); err != nil {
 				t.Error(err)
 				return
 			}

@@ -21,7 +21,7 @@ func forget(t *testing.T, st daemon.Store) (all daemon.PrunedHistory) {
 		if some == (daemon.PrunedHistory{}) {
 			return all
 		}
-		all.Runs, all.Agents, all.Handoffs = all.Runs+some.Runs, all.Agents+some.Agents, all.Handoffs+some.Handoffs
+		all.Pipelines, all.Agents, all.Handoffs = all.Pipelines+some.Pipelines, all.Agents+some.Agents, all.Handoffs+some.Handoffs
 	}
 }
 
@@ -69,14 +69,14 @@ func pruneHistory(t *testing.T, st daemon.Store) {
 	worker := NewWorker(t, st, p, 0)
 	Commit(t, st, &daemon.Change{NewOutput: WholeOutput(t, st, p.Steps[0].ID, worker.ID)})
 	over := PipelineMoved(PipelineOf(t, st, p.ID), daemon.PipelineDone)
-	over.Run.Pipeline.FinishedAt = ptr(now().Add(-2 * time.Hour))
+	over.PipelineMove.Pipeline.FinishedAt = ptr(now().Add(-2 * time.Hour))
 	Commit(t, st, over)
 	end(t, st, first, second, third, worker)
 
 	all := everything(t, st)
 	equal(t, "would be pruned", result(st.WouldPrune(t.Context(), daemon.PruneLimits{Before: now().Add(time.Hour)}, now().Add(-time.Hour)))(t), daemon.PruneReport{Agents: 4, Handoffs: 2, Pipelines: 1})
 	equal(t, "after WouldPrune", everything(t, st), all)
-	equal(t, "pruned", forget(t, st), daemon.PrunedHistory{Runs: 1, Agents: 4, Handoffs: 2})
+	equal(t, "pruned", forget(t, st), daemon.PrunedHistory{Pipelines: 1, Agents: 4, Handoffs: 2})
 	equal(t, "left", everything(t, st), before)
 	if _, err := st.StoredHook(t.Context(), hook.HookID); !errors.Is(err, daemon.ErrNotFound) {
 		t.Errorf("the hook is there: %v", err)

@@ -138,8 +138,8 @@ func summary(c *daemon.Change) string {
 	for _, a := range c.Agents {
 		said = append(said, fmt.Sprint("agent ", a.ID))
 	}
-	if c.Run != nil {
-		for _, step := range c.Run.Steps {
+	if c.PipelineMove != nil {
+		for _, step := range c.PipelineMove.Steps {
 			said = append(said, fmt.Sprint("step ", step.OrderIndex+1))
 		}
 	}

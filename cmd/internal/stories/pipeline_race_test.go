@@ -38,12 +38,12 @@ var (
 		return c.Move != nil && c.Move.From == daemon.ShuttingDown && c.Move.Handoff.Phase == daemon.Spawning
 	}
 	// byHand is a handoff that a person retries.
-	byHand = func(c *daemon.Change) bool { return c.Move != nil && c.Move.From == daemon.Failed && c.Run == nil }
+	byHand = func(c *daemon.Change) bool { return c.Move != nil && c.Move.From == daemon.Failed && c.PipelineMove == nil }
 	// byRun is a handoff that a resumed pipeline retries.
-	byRun = func(c *daemon.Change) bool { return c.Move != nil && c.Move.From == daemon.Failed && c.Run != nil }
+	byRun = func(c *daemon.Change) bool { return c.Move != nil && c.Move.From == daemon.Failed && c.PipelineMove != nil }
 	// ofLaunch is the launch of a successor.
 	ofLaunch = func(c *daemon.Change) bool {
-		return c.Move == nil && c.Run == nil && slices.ContainsFunc(c.Agents, func(a *daemon.Agent) bool {
+		return c.Move == nil && c.PipelineMove == nil && slices.ContainsFunc(c.Agents, func(a *daemon.Agent) bool {
 			return a.PreviousAgentID != nil && a.SpawnedAt == nil && a.State == daemon.Starting
 		})
 	}
@@ -79,7 +79,7 @@ func (r *rig) runOutOfTime(id int64, n int) {
 		}
 		s := &p.Steps[n-1]
 		s.Timeout = time.Millisecond
-		err = store.Commit(r.t.Context(), &daemon.Change{Run: &daemon.RunMove{Pipeline: &p, Steps: []*daemon.Step{s}}})
+		err = store.Commit(r.t.Context(), &daemon.Change{PipelineMove: &daemon.PipelineMove{Pipeline: &p, Steps: []*daemon.Step{s}}})
 		if err != nil && !errors.Is(err, daemon.ErrMoved) {
 			r.t.Fatal(err)
 		}

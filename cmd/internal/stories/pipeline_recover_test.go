@@ -22,14 +22,14 @@ func (r *rig) failByHand(id int64) {
 		}
 		now, why := time.Now().UTC(), "Failed by hand"
 		p.Status, p.Error, p.FinishedAt = daemon.PipelineFailed, &why, &now
-		move := &daemon.RunMove{Pipeline: &p}
+		move := &daemon.PipelineMove{Pipeline: &p}
 		for i := range p.Steps {
 			if s := &p.Steps[i]; s.Status == daemon.StepRunning {
 				s.Status, s.Error, s.FinishedAt = daemon.StepFailed, &why, &now
 				move.Steps = []*daemon.Step{s}
 			}
 		}
-		err = store.Commit(r.t.Context(), &daemon.Change{Run: move})
+		err = store.Commit(r.t.Context(), &daemon.Change{PipelineMove: move})
 		return err == nil, fmt.Sprint(err)
 	})
 }

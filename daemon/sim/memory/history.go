@@ -24,7 +24,7 @@ func (s *Store) PruneHistory(ctx context.Context, before time.Time, most int) (d
 		for _, id := range pipelines {
 			s.deletePipeline(id)
 		}
-		done.Runs = int64(len(pipelines))
+		done.Pipelines = int64(len(pipelines))
 		return done, nil
 	}
 	agents := s.oldAgents(before)
@@ -157,7 +157,7 @@ func (s *Store) WouldPrune(ctx context.Context, l daemon.PruneLimits, history ti
 		if err != nil {
 			return out, err
 		}
-		out.Agents, out.Handoffs, out.Pipelines = out.Agents+some.Agents, out.Handoffs+some.Handoffs, out.Pipelines+some.Runs
+		out.Agents, out.Handoffs, out.Pipelines = out.Agents+some.Agents, out.Handoffs+some.Handoffs, out.Pipelines+some.Pipelines
 		more = some != (daemon.PrunedHistory{})
 	}
 	for _, one := range []struct {

@@ -17,8 +17,8 @@ func (t *tx) admit() error {
 		return nil
 	}
 	pipelines := []*daemon.Pipeline{t.c.NewPipeline}
-	if t.c.Run != nil {
-		pipelines = append(pipelines, t.c.Run.Pipeline)
+	if t.c.PipelineMove != nil {
+		pipelines = append(pipelines, t.c.PipelineMove.Pipeline)
 	}
 	for _, p := range pipelines {
 		if p != nil && !t.hasRoom(p, t.c.Admit) {
@@ -73,10 +73,10 @@ func (t *tx) pipelineRows() error {
 // changePipeline writes a pipeline with its steps. It writes the step that begins last, because the schema never
 // allows two running steps of a pipeline.
 func (t *tx) changePipeline() error {
-	if t.c.Run == nil {
+	if t.c.PipelineMove == nil {
 		return nil
 	}
-	p := t.c.Run.Pipeline
+	p := t.c.PipelineMove.Pipeline
 	next := *p
 	next.Seq++
 	if row := t.pipelines.get(p.ID); row == nil || row.Seq != p.Seq {
@@ -91,7 +91,7 @@ func (t *tx) changePipeline() error {
 		}
 		return 0
 	}
-	steps := slices.SortedStableFunc(slices.Values(t.c.Run.Steps), func(a, b *daemon.Step) int { return cmp.Compare(begins(a), begins(b)) })
+	steps := slices.SortedStableFunc(slices.Values(t.c.PipelineMove.Steps), func(a, b *daemon.Step) int { return cmp.Compare(begins(a), begins(b)) })
 	for _, step := range steps {
 		if row := t.steps.get(step.ID); row == nil || row.PipelineID != p.ID {
 			t.refuse(fmt.Errorf("step %d of pipeline %d: %w", step.ID, p.ID, daemon.ErrMoved))
