@@ -38,9 +38,13 @@ var (
 		return c.Move != nil && c.Move.From == daemon.ShuttingDown && c.Move.Handoff.Phase == daemon.Spawning
 	}
 	// byHand is a handoff that a person retries.
-	byHand = func(c *daemon.Change) bool { return c.Move != nil && c.Move.From == daemon.Failed && c.PipelineMove == nil }
+	byHand = func(c *daemon.Change) bool {
+		return c.Move != nil && c.Move.From == daemon.Failed && c.PipelineMove == nil
+	}
 	// byRun is a handoff that a resumed pipeline retries.
-	byRun = func(c *daemon.Change) bool { return c.Move != nil && c.Move.From == daemon.Failed && c.PipelineMove != nil }
+	byRun = func(c *daemon.Change) bool {
+		return c.Move != nil && c.Move.From == daemon.Failed && c.PipelineMove != nil
+	}
 	// ofLaunch is the launch of a successor.
 	ofLaunch = func(c *daemon.Change) bool {
 		return c.Move == nil && c.PipelineMove == nil && slices.ContainsFunc(c.Agents, func(a *daemon.Agent) bool {
